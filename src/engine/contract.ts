@@ -1,0 +1,101 @@
+/**
+ * The engine's walls: batches, operators, what a query may use. Runs the same in an exec worker and, for small queries, on main.
+ */
+import type { FunctionEntry } from "../sql/functions/entry.ts";
+import type { Column, Plan } from "../sql/plan.ts";
+import type { Dictionary, ScanSource } from "../storage/contract.ts";
+import type { SharedHeap } from "../storage/heap.ts";
+
+/** A column of a batch: `rowCount` values of the type's layout at `address`. */
+export interface Vector {
+  type: string;
+  address: number;
+  /** SYMBOL only (type SYMBOL always has one; computed symbols are SYMBOL_TEXT). */
+  dictionary?: Dictionary;
+}
+
+/** Valid until the next call of the operator that gave it. At most MORSEL_ROWS rows. */
+export interface Batch {
+  rowCount: number;
+  columns: Vector[];
+}
+
+export const MORSEL_ROWS = 65_536;
+
+/**
+ * A pull-based operator. `next` gives undefined at the end, never an empty batch twice in a row without progress; it polls
+ * `context.poll()` often enough that a cancel stops it within 50 ms. `close` frees its memory; it is called exactly once, also after a failure.
+ */
+export interface Operator {
+  readonly columns: readonly Column[];
+  next(): Batch | undefined;
+  close(): void;
+}
+
+/** Memory of one query, counted against its limit. Errors name the limit and the operator. */
+export interface QueryMemory {
+  allocate(sizeBytes: number, operator: string): number;
+  free(address: number, sizeBytes: number): void;
+  /** State outside the shared memory (JS heap): positive or negative. */
+  account(sizeBytes: number, operator: string): void;
+  readonly usedBytes: number;
+  /** Frees what is left, at the end of the query. */
+  release(): void;
+}
+
+/** Looks a plan's function ids up. Handed in, so that the engine does not know the SQL room. */
+export interface FunctionRegistry {
+  /** The entry and the argument tags of an id. */
+  resolve(id: string): { entry: FunctionEntry; types: string[] };
+}
+
+/** Frames of segments in shared memory. */
+export interface Pool {
+  /** Address of the chunk's values; read and checked (CorruptFileError) on a miss. Text pairs are absolute in memory. Pinned until `unpin`. */
+  pin(source: ScanSource, segment: number, column: number): number;
+  unpin(source: ScanSource, segment: number, column: number): void;
+}
+
+export interface QueryContext {
+  readonly heap: SharedHeap;
+  readonly memory: QueryMemory;
+  readonly pool: Pool;
+  readonly functions: FunctionRegistry;
+  /** Scan sources by the scan node's place in the plan: `sources[k]` belongs to the k-th ScanNode in depth-first order (left before right). */
+  readonly sources: ScanSource[];
+  readonly nowMicros: bigint;
+  readonly random: () => number;
+  readonly user: string;
+  /** Throws SqlError 57014 when cancelled or out of time. */
+  poll(): void;
+  /** Address of the i32 cancel word in shared memory that kernels poll. */
+  readonly cancelWord: number;
+  /** Runs morsels on other workers too; undefined on main and where there is one worker. */
+  readonly parallel?: ParallelRunner;
+  /** Answer from statistics where exact (a test and the benchmark switch it off). */
+  readonly useStatistics: boolean;
+}
+
+/**
+ * Runs `task` for morsels 0 … count-1, some of them on other workers. A task is a registered name plus plain data; each participant makes
+ * its own state by `open`. `run(morsel)` is called once for each morsel, on some thread, in no order. Returns what each participant's
+ * `finish` gave (plain data).
+ */
+export interface ParallelRunner {
+  run(taskName: string, data: unknown, morselCount: number): unknown[];
+  readonly workerCount: number;
+}
+
+/** What a whole query needs: posted to an exec worker. */
+export interface QueryRequest {
+  id: number;
+  plan: Plan;
+  sources: ScanSource[];
+  nowMicros: bigint;
+  timeoutMs: number;
+  memoryLimitBytes: number;
+  user: string;
+  useStatistics: boolean;
+  /** Query slot in shared memory: holds the cancel word and the flow-control credits. */
+  slot: number;
+}

@@ -1,0 +1,83 @@
+/**
+ * The kinds of failure, each with its place: the client's (SqlError, ProtocolError), the machine's (CorruptFileError,
+ * DiskFullError, ConfigError). Ours are `assert`s. Only `wire/` turns them into status codes and fields.
+ */
+
+/** SQLSTATE classes that this server uses. @see https://www.postgresql.org/docs/current/errcodes-appendix.html */
+export const SQLSTATE = {
+  featureNotSupported: "0A000",
+  syntax: "42601",
+  undefinedColumn: "42703",
+  undefinedFunction: "42883",
+  undefinedTable: "42P01",
+  duplicateTable: "42P07",
+  duplicateColumn: "42701",
+  ambiguousColumn: "42702",
+  datatypeMismatch: "42804",
+  invalidName: "42602",
+  grouping: "42803",
+  invalidParameter: "22023",
+  invalidText: "22P02",
+  outOfRange: "22003",
+  divisionByZero: "22012",
+  invalidPassword: "28P01",
+  insufficientPrivilege: "42501",
+  outOfMemory: "53200",
+  diskFull: "53100",
+  queryCanceled: "57014",
+  readOnly: "25006",
+  programLimitExceeded: "54000",
+  protocolViolation: "08P01",
+  internal: "XX000",
+  corrupted: "XX001",
+} as const;
+
+/** The client's fault: what was found and expected, and where. `position` counts UTF-16 units from 0 in the text sent. */
+export class SqlError extends Error {
+  override readonly name = "SqlError";
+  constructor(message: string, readonly position: number, readonly sqlState: string = SQLSTATE.syntax, options?: ErrorOptions) {
+    super(message, options);
+  }
+}
+
+/** What is known to SQL but not built yet. SQLSTATE 0A000, at its position. */
+export function notSupported(what: string, position: number): SqlError {
+  return new SqlError(`${what} is not supported`, position, SQLSTATE.featureNotSupported);
+}
+
+/** A message of a wire that does not follow its protocol. */
+export class ProtocolError extends Error {
+  override readonly name = "ProtocolError";
+  constructor(message: string, readonly sqlState: string = SQLSTATE.protocolViolation) {
+    super(message);
+  }
+}
+
+/** A setting that stops the start: `key` is spelled as in server.conf or log.conf. */
+export class ConfigError extends Error {
+  override readonly name = "ConfigError";
+  constructor(readonly key: string, message: string) {
+    super(message);
+  }
+}
+
+/** Bytes on disk that are not what was written. */
+export class CorruptFileError extends Error {
+  override readonly name = "CorruptFileError";
+  constructor(readonly path: string, message: string, options?: ErrorOptions) {
+    super(`${path}: ${message}`, options);
+  }
+}
+
+/** No room is left where `path` should grow. */
+export class DiskFullError extends Error {
+  override readonly name = "DiskFullError";
+  constructor(readonly path: string, options?: ErrorOptions) {
+    super(`${path}: the disk is full`, options);
+  }
+}
+
+/** Ours: no input can reach a failing one. */
+export function assert(condition: unknown, message = "assertion failed"): asserts condition {
+  if (!condition) throw new Error(message);
+}

@@ -1,0 +1,249 @@
+/**
+ * The syntax tree: what the text says, before any name is looked up. `at` is a node's offset into the text as it came,
+ * in UTF-16 units: of the operator for binary and postfix operators, of the first token otherwise.
+ */
+
+/** An identifier as written, without its quotes. */
+export interface Name {
+  readonly text: string;
+  readonly at: number;
+  readonly quoted: boolean;
+}
+
+export type Expression =
+  | { kind: "null"; at: number }
+  | { kind: "boolean"; at: number; value: boolean }
+  /** `text` as written, with underscores and suffix ("1_000", "2.5e3", "7L", "1.50m", "0xff"). */
+  | { kind: "number"; at: number; text: string }
+  /** `value` without quotes, '' undone. */
+  | { kind: "string"; at: number; value: string }
+  /** $1, $2 …: counted from 0. Also `?` where a wire allows it. */
+  | { kind: "parameter"; at: number; index: number }
+  /** DECLARE variable, without the @. */
+  | { kind: "variable"; at: number; name: string }
+  /** `a`, `t.a`, `t."a b"`, `s.t.a`. */
+  | { kind: "column"; at: number; path: Name[] }
+  /** `*` or `t.*` in a select list or as count's argument. */
+  | { kind: "star"; at: number; table?: Name }
+  /** Prefix operators: "-", "+", "not", "~". */
+  | { kind: "unary"; at: number; operator: string; operand: Expression }
+  /**
+   * Infix operators, lower case: + - * / % || & ^ | = != < <= > >= ~ !~ << <<= >> >>= and or
+   * like ilike "not like" "not ilike". (`<>` is given as !=.)
+   */
+  | { kind: "binary"; at: number; operator: string; left: Expression; right: Expression }
+  | { kind: "isNull"; at: number; operand: Expression; negated: boolean }
+  | { kind: "between"; at: number; operand: Expression; low: Expression; high: Expression; negated: boolean }
+  /** `x in (a, b)`, or `x in 'interval'` and `x in expr` with one item and `bare: true`. */
+  | { kind: "in"; at: number; operand: Expression; items: Expression[]; bare: boolean; negated: boolean }
+  | { kind: "inQuery"; at: number; operand: Expression; query: Query; negated: boolean }
+  /** `x::type` (`style` "::", at the ::) and `cast(x as type)` ("cast", at the word). */
+  | { kind: "cast"; at: number; operand: Expression; type: TypeName; style: "::" | "cast" }
+  | { kind: "case"; at: number; operand?: Expression; branches: { when: Expression; then: Expression }[]; otherwise?: Expression }
+  | FunctionCall
+  /** A sub-query as a value. */
+  | { kind: "query"; at: number; query: Query }
+  | { kind: "exists"; at: number; query: Query }
+  | { kind: "array"; at: number; items: Expression[] }
+  /** `a[1]`, `a[2:3]`, `a[1, 2:]`. */
+  | { kind: "index"; at: number; operand: Expression; subscripts: ({ index: Expression } | { from?: Expression; to?: Expression })[] }
+  /** A list in parentheses of two or more, where the dialect allows one: `on (a, b)`. */
+  | { kind: "list"; at: number; items: Expression[] };
+
+export interface FunctionCall {
+  kind: "call";
+  at: number;
+  /** As written; look it up without case. A schema prefix (`pg_catalog.`) is in `schema`. */
+  name: string;
+  schema?: string;
+  args: Expression[];
+  distinct: boolean;
+  ignoreNulls: boolean;
+  over?: Window | { reference: Name };
+  /** `extract(unit from ts)` becomes a call of "extract" with a string literal first. */
+}
+
+export interface Window {
+  at: number;
+  /** An earlier named window it builds on. */
+  base?: Name;
+  partitionBy: Expression[];
+  orderBy: OrderItem[];
+  frame?: Frame;
+}
+
+export interface Frame {
+  at: number;
+  unit: "rows" | "range" | "groups" | "cumulative";
+  start: FrameBound;
+  end: FrameBound;
+  exclude?: "current row" | "no others" | "group" | "ties";
+}
+
+export type FrameBound =
+  | { kind: "unbounded preceding" | "current row" | "unbounded following"; at: number }
+  /** `unit` is given for RANGE: "minute" and so on. */
+  | { kind: "preceding" | "following"; at: number; offset: Expression; unit?: Name };
+
+/** `int`, `double precision`, `decimal(10, 2)`, `geohash(4c)`, `double[][]`. `text` is normalised to lower case without blanks but one between words. */
+export interface TypeName {
+  at: number;
+  name: string;
+  /** As written between the parentheses: ["10", "2"], ["4c"]. */
+  parameters: string[];
+  dimensions: number;
+}
+
+export interface OrderItem {
+  at: number;
+  expression: Expression;
+  descending: boolean;
+  nulls?: "first" | "last";
+}
+
+export interface SelectItem {
+  at: number;
+  expression: Expression;
+  alias?: Name;
+}
+
+export type Query = Select | SetOperation;
+
+export interface Select {
+  kind: "select";
+  at: number;
+  declares: { name: string; at: number; value: Expression; overridable: boolean }[];
+  with: { name: Name; query: Query }[];
+  distinct: boolean;
+  distinctAt: number;
+  /** A bare table (`trades where …`) has one `star` item and `bare: true`. */
+  items: SelectItem[];
+  bare: boolean;
+  from?: Source;
+  where?: Expression;
+  sampleBy?: SampleBy;
+  latestOn?: LatestOn;
+  groupBy?: { at: number; items: Expression[] };
+  having?: Expression;
+  windows: { name: Name; window: Window }[];
+  pivot?: { at: number };
+  orderBy: OrderItem[];
+  limit?: Limit;
+}
+
+export interface SetOperation {
+  kind: "set";
+  at: number;
+  declares: Select["declares"];
+  with: { name: Name; query: Query }[];
+  operator: "union" | "union all" | "except" | "except all" | "intersect" | "intersect all";
+  left: Query;
+  right: Query;
+  orderBy: OrderItem[];
+  limit?: Limit;
+}
+
+/** `limit a`, `limit a, b`, `limit a,` (b undefined, comma true). */
+export interface Limit {
+  at: number;
+  low?: Expression;
+  high?: Expression;
+}
+
+export interface SampleBy {
+  at: number;
+  /** As written: "15m", "h". */
+  interval: { text: string; at: number } | Expression;
+  from?: Expression;
+  to?: Expression;
+  /** none, null, prev, linear or an expression, in the order written; undefined without FILL. */
+  fill?: { at: number; items: ({ kind: "none" | "null" | "prev" | "linear"; at: number } | { kind: "value"; at: number; value: Expression })[] };
+  align?: { at: number; to: "calendar" | "first observation"; timeZone?: Expression; offset?: Expression };
+}
+
+export interface LatestOn {
+  at: number;
+  /** Missing in the old form `latest by`. */
+  timestamp?: Expression;
+  partitionBy: Expression[];
+}
+
+export type Source =
+  /** A table, view or CTE. `timestamp(col)` behind it names the designated timestamp. */
+  | { kind: "table"; at: number; name: Name; schema?: Name; alias?: Name; timestamp?: Name }
+  | { kind: "subquery"; at: number; query: Query; alias?: Name; timestamp?: Name }
+  /** `long_sequence(10)`, `read_parquet('f')`, `tables()`. */
+  | { kind: "function"; at: number; call: FunctionCall; alias?: Name; timestamp?: Name }
+  | { kind: "show"; at: number; statement: Statement; alias?: Name }
+  | Join;
+
+export interface Join {
+  kind: "join";
+  at: number;
+  type: "inner" | "left" | "right" | "full" | "cross" | "asof" | "lt" | "splice" | "window" | "horizon";
+  left: Source;
+  right: Source;
+  /** `on expr`; `on (a, b)` gives a list (or a single column). */
+  on?: Expression;
+  /** TOLERANCE of ASOF and LT, as written: "10s". */
+  tolerance?: { text: string; at: number };
+  /** The end of the joined source, where a missing ON is reported. */
+  end: number;
+}
+
+export interface ColumnDefinition {
+  name: Name;
+  type: TypeName;
+  /** `symbol capacity 128 nocache index capacity 256`. */
+  symbolCapacity?: number;
+  symbolCached?: boolean;
+  indexed?: boolean;
+  indexCapacity?: number;
+}
+
+export interface CreateTable {
+  kind: "createTable";
+  at: number;
+  name: Name;
+  ifNotExists: boolean;
+  columns: ColumnDefinition[];
+  /** CREATE TABLE AS (query), with `, cast(c as type)` and `, index(c)` behind. */
+  query?: Query;
+  casts: { column: Name; type: TypeName }[];
+  indexes: { column: Name; capacity?: number }[];
+  like?: Name;
+  timestamp?: Name;
+  partitionBy?: { at: number; unit: string };
+  ttl?: { at: number; text: string };
+  wal?: boolean;
+  dedupKeys?: Name[];
+  /** WITH maxUncommittedRows = 1, o3MaxLag = 1s */
+  settings: { name: string; at: number; value: string }[];
+}
+
+export type AlterAction =
+  | { kind: "addColumn"; at: number; ifNotExists: boolean; columns: ColumnDefinition[] }
+  | { kind: "dropColumn"; at: number; columns: Name[] }
+  | { kind: "renameColumn"; at: number; renames: { from: Name; to: Name }[] }
+  | { kind: "columnType"; at: number; column: Name; type: TypeName; definition: ColumnDefinition }
+  /** Anything the grammar knows but nothing does yet: refused by the binder at `at`. */
+  | { kind: "other"; at: number; text: string };
+
+export type Statement =
+  | { kind: "query"; at: number; query: Query }
+  | { kind: "explain"; at: number; statement: Statement }
+  | CreateTable
+  | { kind: "dropTable"; at: number; name?: Name; ifExists: boolean; all: boolean }
+  | { kind: "truncate"; at: number; tables: Name[]; ifExists: boolean; keepSymbols: boolean }
+  | { kind: "rename"; at: number; from: Name; to: Name }
+  | { kind: "alterTable"; at: number; table: Name; action: AlterAction }
+  | { kind: "insert"; at: number; table: Name; columns?: Name[]; rows?: Expression[][]; rowsAt: number[]; query?: Query; with: { name: Name; query: Query }[] }
+  | { kind: "update"; at: number; table: Name; alias?: Name; sets: { column: Name; value: Expression }[]; from?: Source; where?: Expression; with: { name: Name; query: Query }[] }
+  | { kind: "delete"; at: number; table: Name; where?: Expression }
+  /** SHOW what [FROM table]: what is lower case words ("tables", "columns", "server_version", "time zone"). */
+  | { kind: "show"; at: number; what: string; whatAt: number; table?: Name }
+  /** SET, RESET, DISCARD, …: taken and without effect, but for what the session knows. */
+  | { kind: "set"; at: number; text: string }
+  | { kind: "transaction"; at: number; action: "begin" | "commit" | "rollback" }
+  | { kind: "checkpoint"; at: number; action: "create" | "release" }
+  | { kind: "empty"; at: number };

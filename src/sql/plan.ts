@@ -1,0 +1,308 @@
+/**
+ * The typed plan: what the binder makes of a syntax tree and the engine runs. Plain data, so that it can be posted to a
+ * worker, compared and printed (EXPLAIN). No node knows the catalogue: tables are ids, functions are entries' ids.
+ */
+import type { Value } from "../types/mod.ts";
+
+/** A typed expression over the columns of a node's input. `type` is a type tag. */
+export type Expr =
+  | { kind: "column"; index: number; type: string }
+  | { kind: "constant"; value: Value; type: string }
+  /** A bind variable; replaced by a constant before the plan runs. */
+  | { kind: "parameter"; index: number; type: string; at: number }
+  /** `function` is the id of a catalogue entry: "name(TYPE,TYPE)". `at` is for errors while running. */
+  | { kind: "call"; function: string; args: Expr[]; type: string; at: number }
+  /** CASE and the like: conditions are BOOLEAN; `otherwise` is always there. Branches not taken are not an error. */
+  | { kind: "case"; branches: { when: Expr; then: Expr }[]; otherwise: Expr; type: string }
+  /** Membership in constants of `operand`'s type, nulls included. */
+  | { kind: "in"; operand: Expr; values: Value[]; type: "BOOLEAN" };
+
+/** `function` is an aggregate entry's id. */
+export interface AggregateCall {
+  function: string;
+  args: Expr[];
+  distinct: boolean;
+  type: string;
+  at: number;
+}
+
+export interface Column {
+  readonly name: string;
+  readonly type: string;
+}
+
+/** A range of the designated timestamp in its own unit, both ends included. */
+export type Interval = [low: bigint, high: bigint];
+
+interface NodeBase {
+  /** What comes out, in order. */
+  columns: Column[];
+  /** Index of the designated timestamp among `columns`, or -1. */
+  timestamp: number;
+  /** Are rows in ascending ("asc") or descending order of the designated timestamp? */
+  order: "asc" | "desc" | "none";
+}
+
+/** Rows of a stored table. Output: `columns` (those of `columnIds`), then, with `rowId`, one LONG `segment << 32 | row`. */
+export interface ScanNode extends NodeBase {
+  node: "scan";
+  tableId: number;
+  tableName: string;
+  columnIds: number[];
+  /** Sorted, disjoint; undefined means all. Segments are pruned by them, and rows outside are left out. */
+  intervals?: Interval[];
+  /** Rows for which it is true; over the scan's own columns. */
+  predicate?: Expr;
+  /** Give the newest rows first. */
+  reverse: boolean;
+  rowId: boolean;
+}
+
+export interface ParquetNode extends NodeBase {
+  node: "parquet";
+  /** Absolute path; checked by the binder to lie in the import root. */
+  path: string;
+  /** Names in the file, in the order of `columns`. */
+  fileColumns: string[];
+  at: number;
+}
+
+/** Rows that are known: VALUES, metadata, SELECT without FROM (one row of no columns: `rows` is [[]]). */
+export interface ValuesNode extends NodeBase {
+  node: "values";
+  rows: Value[][];
+}
+
+/** Rows made by the door when the query starts: `source` is "tables", "table_columns", … with `args`. Becomes a ValuesNode. */
+export interface MetadataNode extends NodeBase {
+  node: "metadata";
+  source: string;
+  args: Value[];
+  at: number;
+}
+
+/** long_sequence: one LONG column, from `start`, `count` rows, by `step`. generate_series is the same with another name and type. */
+export interface SequenceNode extends NodeBase {
+  node: "sequence";
+  start: bigint;
+  step: bigint;
+  count: number;
+  /** long_sequence(n, seed1, seed2): seeds for the rnd_ functions above it. */
+  seeds?: [bigint, bigint];
+}
+
+export interface FilterNode extends NodeBase {
+  node: "filter";
+  input: Plan;
+  predicate: Expr;
+}
+
+export interface ProjectNode extends NodeBase {
+  node: "project";
+  input: Plan;
+  expressions: Expr[];
+}
+
+/** One row a group: keys, then aggregates. No keys: exactly one row. In order of the groups' first rows. */
+export interface AggregateNode extends NodeBase {
+  node: "aggregate";
+  input: Plan;
+  keys: Expr[];
+  aggregates: AggregateCall[];
+}
+
+/** How SAMPLE BY cuts time into buckets. Units as in SQL: n U T s m h d w M y. */
+export interface Sampling {
+  count: number;
+  unit: string;
+  /** Calendar: buckets from the epoch (or `from`); otherwise from the first row's time. */
+  align: "calendar" | "first observation";
+  /** IANA name or ±hh:mm; "" is UTC. */
+  timeZone: string;
+  /** WITH OFFSET, in the timestamp's unit. */
+  offset: bigint;
+  /** In the timestamp's unit; rows outside are left out, and with a fill the buckets are padded to them. */
+  from?: bigint;
+  to?: bigint;
+}
+
+export type Fill = { kind: "none" | "null" | "prev" | "linear" } | { kind: "value"; value: Value };
+
+/** Output: keys (in `columns` order: the bucket's start at `bucketIndex`, the other keys around it), then aggregates. In order of buckets. */
+export interface SampleNode extends NodeBase {
+  node: "sample";
+  input: Plan;
+  /** The timestamp over the input. */
+  time: Expr;
+  sampling: Sampling;
+  keys: Expr[];
+  aggregates: AggregateCall[];
+  /** One an aggregate; empty without FILL. Output columns: bucket, keys…, aggregates…. */
+  fills: Fill[];
+}
+
+/** The last row by `time` of each combination of `keys`; rows come out in the order of time. */
+export interface LatestNode extends NodeBase {
+  node: "latest";
+  input: Plan;
+  time: Expr;
+  keys: Expr[];
+}
+
+export interface SortKey {
+  expression: Expr;
+  descending: boolean;
+  /** Undefined: the dialect's place (see `ColumnType.order`). */
+  nulls?: "first" | "last";
+}
+
+/** Stable. */
+export interface SortNode extends NodeBase {
+  node: "sort";
+  input: Plan;
+  keys: SortKey[];
+  /** Only the first so many rows are needed (set by a planner rule). */
+  limit?: number;
+}
+
+/** Rows low+1 … high of the input, by the dialect's rule: negative bounds count from the end. */
+export interface LimitNode extends NodeBase {
+  node: "limit";
+  input: Plan;
+  /** Constants or parameters of type LONG. */
+  low?: Expr;
+  high: Expr;
+}
+
+/** Rows without repetition, in order of first appearance. */
+export interface DistinctNode extends NodeBase {
+  node: "distinct";
+  input: Plan;
+}
+
+/** Output: left columns, then right columns. Unmatched sides are filled with the types' nulls. */
+export interface JoinNode extends NodeBase {
+  node: "join";
+  type: "inner" | "left" | "right" | "full" | "cross";
+  left: Plan;
+  right: Plan;
+  /** Equal keys, pairwise of one layout (the binder has put casts in); nulls match. */
+  leftKeys: Expr[];
+  rightKeys: Expr[];
+  /** Over left columns then right columns; what ON says besides equal keys. */
+  residual?: Expr;
+}
+
+/** Output: left columns, then right columns. */
+export interface TimeJoinNode extends NodeBase {
+  node: "timeJoin";
+  type: "asof" | "lt" | "splice";
+  left: Plan;
+  right: Plan;
+  /** Over each side's columns; in one unit. Both inputs come in ascending order of it. */
+  leftTime: Expr;
+  rightTime: Expr;
+  leftKeys: Expr[];
+  rightKeys: Expr[];
+  /** In the time's unit; undefined: any age. */
+  tolerance?: bigint;
+}
+
+export interface WindowCall {
+  /** A window entry's id: "row_number()", or an aggregate's. */
+  function: string;
+  args: Expr[];
+  ignoreNulls: boolean;
+  partitionBy: Expr[];
+  orderBy: SortKey[];
+  frame: WindowFrame;
+  type: string;
+  at: number;
+}
+
+/** Offsets are rows, or for "range" in the unit of the (single, ascending) order key. undefined is unbounded. */
+export interface WindowFrame {
+  unit: "rows" | "range";
+  /** Negative: preceding; 0: current row; positive: following. */
+  start?: bigint;
+  end?: bigint;
+  excludeCurrentRow: boolean;
+}
+
+/** Output: the input's columns, then one column a call; rows keep the input's order. */
+export interface WindowNode extends NodeBase {
+  node: "window";
+  input: Plan;
+  calls: WindowCall[];
+}
+
+/** The inputs have the same types in order (the binder has put casts in). */
+export interface SetNode extends NodeBase {
+  node: "set";
+  operator: "union" | "union all" | "except" | "except all" | "intersect" | "intersect all";
+  left: Plan;
+  right: Plan;
+}
+
+export type Plan =
+  | ScanNode
+  | ParquetNode
+  | ValuesNode
+  | MetadataNode
+  | SequenceNode
+  | FilterNode
+  | ProjectNode
+  | AggregateNode
+  | SampleNode
+  | LatestNode
+  | SortNode
+  | LimitNode
+  | DistinctNode
+  | JoinNode
+  | TimeJoinNode
+  | WindowNode
+  | SetNode;
+
+/** A column of a table that is to be made. `type` is a tag. */
+export interface NewColumn {
+  name: string;
+  type: string;
+  indexed: boolean;
+  symbolCapacity: number;
+  symbolCached: boolean;
+}
+
+export type PartitionUnit = "NONE" | "HOUR" | "DAY" | "WEEK" | "MONTH" | "YEAR";
+
+export interface NewTable {
+  name: string;
+  columns: NewColumn[];
+  /** Index of the designated timestamp, or -1. */
+  timestamp: number;
+  partitionBy: PartitionUnit;
+  wal: boolean;
+  dedupKeys: number[];
+  ttl?: { count: number; unit: string };
+}
+
+/** A statement, bound. The door runs commands; queries go to the engine. `at`s are for errors found while running. */
+export type BoundStatement =
+  | { kind: "query"; plan: Plan }
+  | { kind: "explain"; statement: BoundStatement }
+  | { kind: "createTable"; table: NewTable; ifNotExists: boolean; at: number; /** Columns in the table's order. */ query?: Plan }
+  | { kind: "dropTable"; names: { name: string; at: number }[]; ifExists: boolean }
+  | { kind: "truncate"; tableIds: number[] }
+  | { kind: "rename"; tableId: number; to: string; at: number }
+  | { kind: "addColumns"; tableId: number; columns: NewColumn[]; ifNotExists: boolean; at: number }
+  | { kind: "dropColumns"; tableId: number; columnIds: number[] }
+  | { kind: "renameColumn"; tableId: number; columnId: number; to: string }
+  /** `plan`'s columns are `columnIds`'; the other columns get nulls. `values` says that it was VALUES, for the tag and for errors at row 0. */
+  | { kind: "insert"; tableId: number; columnIds: number[]; plan: Plan; values: boolean; at: number }
+  /** `plan` is a scan with rowId last, projected to: new values of `columnIds`, then the row id. */
+  | { kind: "update"; tableId: number; columnIds: number[]; plan: Plan; at: number }
+  /** `plan` gives one column: the row id. */
+  | { kind: "delete"; tableId: number; plan: Plan; at: number }
+  | { kind: "set"; text: string }
+  | { kind: "transaction"; action: "begin" | "commit" | "rollback" }
+  | { kind: "checkpoint"; action: "create" | "release" }
+  | { kind: "empty" };

@@ -1,0 +1,210 @@
+/**
+ * One shared memory for everything that kernels touch: the pool's frames, the tails of tables, dictionaries and the
+ * queries' working memory. An address is a u32, the same in every thread.
+ *
+ * It is reserved whole at the start (`initial` = `maximum`), so views never go stale; the system gives pages on first touch.
+ * Blocks come from a buddy system over 4 KiB units; its state lies in the memory itself, guarded by a lock word, so any
+ * thread allocates and frees. Freed blocks keep their pages: first touch is paid once.
+ * Source: Knowlton, "A Fast Storage Allocator", CACM 8(10), 1965.
+ */
+import { assert } from "../errors.ts";
+
+export const HEAP_PAGE_BYTES = 65_536;
+const UNIT_SHIFT = 12;
+const UNIT_BYTES = 1 << UNIT_SHIFT;
+/** 2^0 … 2^19 units: 4 KiB … 2 GiB. */
+const ORDER_COUNT = 20;
+
+// The control block, at address 0, in i32 words.
+const LOCK = 0;
+const USED_UNITS = 1;
+const TAG_USED = 2; // 16 words: units in use by tag
+const FREE_HEAD = 24; // ORDER_COUNT words: first free unit of each order, or -1
+const UNIT_COUNT = 60;
+const BASE_UNIT = 61;
+/** Words 64 … 1023 are for other rooms: see `reserveWords`. */
+const FIRST_RESERVED_WORD = 64;
+
+export const HEAP_TAGS = ["pool", "tail", "dictionary", "query", "batch", "other"] as const;
+export type HeapTag = (typeof HEAP_TAGS)[number];
+
+/** Thrown when no block is left: callers turn it into an eviction or an error that names the operator. */
+export class HeapFullError extends Error {
+  override readonly name = "HeapFullError";
+}
+
+/** Named words of the control block that other rooms share between threads (i32 indices). One list, so that none overlap. */
+export const SHARED_WORD = {
+  poolLock: FIRST_RESERVED_WORD,
+  poolDirectory: FIRST_RESERVED_WORD + 1,
+  poolState: FIRST_RESERVED_WORD + 2, // … + 61
+  /** Rows that passed through compiled kernels since the start: u64 in two words (see `Atomics.add` on the i64 view). Even index. */
+  kernelRows: 128,
+  /** Modules compiled, and cache hits. */
+  kernelsCompiled: 130,
+  kernelsReused: 131,
+  morsels: 132,
+  workersBusy: 133,
+  /** Scheduler: 64 words a query slot from here. */
+  querySlots: 256,
+} as const;
+
+export class SharedHeap {
+  readonly i8: Int8Array;
+  readonly u8: Uint8Array;
+  readonly i16: Int16Array;
+  readonly u16: Uint16Array;
+  readonly i32: Int32Array;
+  readonly u32: Uint32Array;
+  readonly f32: Float32Array;
+  readonly f64: Float64Array;
+  readonly i64: BigInt64Array;
+  readonly u64: BigUint64Array;
+
+  /** Wraps a memory that `createHeap` has laid out; every thread makes one of its own over the same memory. */
+  constructor(readonly memory: WebAssembly.Memory) {
+    const buffer = memory.buffer;
+    this.i8 = new Int8Array(buffer);
+    this.u8 = new Uint8Array(buffer);
+    this.i16 = new Int16Array(buffer);
+    this.u16 = new Uint16Array(buffer);
+    this.i32 = new Int32Array(buffer);
+    this.u32 = new Uint32Array(buffer);
+    this.f32 = new Float32Array(buffer);
+    this.f64 = new Float64Array(buffer);
+    this.i64 = new BigInt64Array(buffer);
+    this.u64 = new BigUint64Array(buffer);
+  }
+
+  get buffer(): ArrayBufferLike {
+    return this.memory.buffer;
+  }
+
+  /** A block of at least `sizeBytes`, aligned to 4 KiB, with whatever it held before. Free it with the same size. */
+  allocate(sizeBytes: number, tag: HeapTag): number {
+    const order = orderOf(sizeBytes);
+    this.lock();
+    try {
+      let have = order;
+      while (have < ORDER_COUNT && this.i32[FREE_HEAD + have] < 0) have++;
+      if (have >= ORDER_COUNT) {
+        throw new HeapFullError(`no block of ${sizeBytes} bytes is left: ${this.usedBytes()} of ${this.sizeBytes()} bytes are in use`);
+      }
+      const unit = this.i32[FREE_HEAD + have];
+      this.unlink(unit, have);
+      while (have > order) this.link(unit + (1 << --have), have);
+      this.stateOf(unit, order, false);
+      this.i32[USED_UNITS] += 1 << order;
+      this.i32[TAG_USED + HEAP_TAGS.indexOf(tag)] += 1 << order;
+      return this.addressOf(unit);
+    } finally {
+      this.unlock();
+    }
+  }
+
+  free(address: number, sizeBytes: number, tag: HeapTag): void {
+    let order = orderOf(sizeBytes);
+    let unit = ((address >>> UNIT_SHIFT) - this.i32[BASE_UNIT]) | 0;
+    this.lock();
+    try {
+      assert(this.i8[this.stateAddress(unit)] === order + 1, "a block is freed once, with the size it was allocated with");
+      this.i32[USED_UNITS] -= 1 << order;
+      this.i32[TAG_USED + HEAP_TAGS.indexOf(tag)] -= 1 << order;
+      for (; order < ORDER_COUNT - 1; order++) {
+        const buddy = unit ^ (1 << order);
+        if (buddy >= this.i32[UNIT_COUNT] || this.i8[this.stateAddress(buddy)] !== -(order + 1)) break;
+        this.unlink(buddy, order);
+        this.i8[this.stateAddress(Math.max(unit, buddy))] = 0;
+        unit = Math.min(unit, buddy);
+      }
+      this.link(unit, order);
+    } finally {
+      this.unlock();
+    }
+  }
+
+  /** What `allocate(sizeBytes)` really takes. */
+  static blockBytes(sizeBytes: number): number {
+    return UNIT_BYTES * 2 ** orderOf(sizeBytes);
+  }
+
+  usedBytes(tag?: HeapTag): number {
+    return UNIT_BYTES * this.i32[tag === undefined ? USED_UNITS : TAG_USED + HEAP_TAGS.indexOf(tag)];
+  }
+
+  sizeBytes(): number {
+    return UNIT_BYTES * this.i32[UNIT_COUNT];
+  }
+
+  /** Lays out an empty heap. */
+  format(): void {
+    const unitsInAll = Math.floor(this.buffer.byteLength / UNIT_BYTES);
+    const stateBytes = unitsInAll; // one byte a unit: order + 1 in use, -(order + 1) free, 0 inside a block
+    const baseUnit = 1 + Math.ceil(stateBytes / UNIT_BYTES);
+    this.i32[UNIT_COUNT] = unitsInAll - baseUnit;
+    this.i32[BASE_UNIT] = baseUnit;
+    for (let order = 0; order < ORDER_COUNT; order++) this.i32[FREE_HEAD + order] = -1;
+    for (let unit = 0, left = this.i32[UNIT_COUNT]; left > 0;) {
+      let order = Math.min(ORDER_COUNT - 1, 31 - Math.clz32(left));
+      while (unit & ((1 << order) - 1)) order--;
+      this.link(unit, order);
+      unit += 1 << order;
+      left -= 1 << order;
+    }
+  }
+
+  private addressOf(unit: number): number {
+    return (unit + this.i32[BASE_UNIT]) * UNIT_BYTES;
+  }
+
+  private stateAddress(unit: number): number {
+    return UNIT_BYTES + unit;
+  }
+
+  private stateOf(unit: number, order: number, free: boolean): void {
+    this.i8[this.stateAddress(unit)] = free ? -(order + 1) : order + 1;
+  }
+
+  /** A free block begins with its neighbours in the list of its order: previous, next (units, -1 at the ends). */
+  private link(unit: number, order: number): void {
+    const word = this.addressOf(unit) / 4;
+    const next = this.i32[FREE_HEAD + order];
+    this.i32[word] = -1;
+    this.i32[word + 1] = next;
+    if (next >= 0) this.i32[this.addressOf(next) / 4] = unit;
+    this.i32[FREE_HEAD + order] = unit;
+    this.stateOf(unit, order, true);
+  }
+
+  private unlink(unit: number, order: number): void {
+    const word = this.addressOf(unit) / 4;
+    const previous = this.i32[word], next = this.i32[word + 1];
+    if (previous >= 0) this.i32[this.addressOf(previous) / 4 + 1] = next;
+    else this.i32[FREE_HEAD + order] = next;
+    if (next >= 0) this.i32[this.addressOf(next) / 4] = previous;
+  }
+
+  /** Held for microseconds, so spinning is right, also on the main thread, which must not wait. */
+  private lock(): void {
+    while (Atomics.compareExchange(this.i32, LOCK, 0, 1) !== 0) { /* spin */ }
+  }
+
+  private unlock(): void {
+    Atomics.store(this.i32, LOCK, 0);
+  }
+}
+
+function orderOf(sizeBytes: number): number {
+  const units = Math.max(1, Math.ceil(sizeBytes / UNIT_BYTES));
+  const order = 32 - Math.clz32(units - 1);
+  if (order >= ORDER_COUNT) throw new HeapFullError(`a block of ${sizeBytes} bytes is larger than any`);
+  return units === 1 ? 0 : order;
+}
+
+/** A new heap of `sizeBytes` (rounded down to 64 KiB pages, less than 4 GiB). */
+export function createHeap(sizeBytes: number): SharedHeap {
+  const pages = Math.min(65_535, Math.floor(sizeBytes / HEAP_PAGE_BYTES));
+  const heap = new SharedHeap(new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true }));
+  heap.format();
+  return heap;
+}

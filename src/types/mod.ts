@@ -1,0 +1,10 @@
+/**
+ * Column types: the one place that knows a type's name, layout in memory and on disk, null, OID and order.
+ *
+ * The room is the lowest of the house (it imports nothing but errors), because storage, engine, SQL and wires all need it.
+ * In plans and schemas a type is its **tag**: a string that compares with `===` and survives `postMessage`
+ * ("LONG", "SYMBOL", "GEOHASH(4c)"). `typeOf(tag)` gives the entry.
+ */
+export { type ColumnType, layoutOf, tagOfName, typeNames, typeOf } from "./registry.ts";
+export type { Layout, Value } from "./layout.ts";
+export { ARRAY_CONSTRUCTOR, LAYOUT_WIDTH, NULL_I32, NULL_I64 } from "./layout.ts";
