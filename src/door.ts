@@ -1,0 +1,92 @@
+/**
+ * The contract of the one door between the wires and everything behind it; `database.ts` implements it.
+ * A wire: `database.session(identity)` → `session.prepare(text)` → `prepared.execute(values)` → an answer.
+ */
+import type { AppendBatch, TableSnapshot } from "./storage/contract.ts";
+import type { Value } from "./types/mod.ts";
+
+export interface Identity {
+  name: string;
+  groups: string[];
+}
+
+export interface ResultColumn {
+  name: string;
+  /** Type tag; `typeOf(tag).name` is what replies call it. */
+  type: string;
+}
+
+/** How result batches become bytes. Each has an encoder in `src/wire/encode/`, run where the batch was made. */
+export type Encoding =
+  /** Rows of /exec's dataset: `[…],[…]` with a comma before each row but the first of the whole result. */
+  | { name: "json"; quoteLargeNumbers: boolean; columns?: number[] }
+  | { name: "csv"; delimiter: string }
+  /** DataRow messages; formats by column: 0 text, 1 binary. */
+  | { name: "pg"; formats: number[] };
+
+export interface ExecuteOptions {
+  encoding: Encoding;
+  /** Rows first+1 … first+count of the answer; the others are not encoded. */
+  window?: { first: number; count: number };
+  /** Go on to the end for the row count although the window is full. */
+  countAll?: boolean;
+  signal?: AbortSignal;
+  /** 0 or undefined: the configured one. */
+  timeoutMs?: number;
+}
+
+export interface Chunk {
+  bytes: Uint8Array;
+  /** Rows in `bytes`. */
+  rows: number;
+}
+
+/** What a statement gave. Rows come as encoded chunks; the reader's pace holds the producer back. */
+export type Answer =
+  | { kind: "rows"; columns: ResultColumn[]; /** Index of the designated timestamp, or -1. */ timestamp: number; chunks: AsyncIterable<Chunk>; /** Rows of the whole query, known when the chunks have ended. */ totalRows: () => number; fused: boolean }
+  /** `tag` as PostgreSQL's command tags: "INSERT 0 3", "UPDATE 2", "CREATE TABLE". `rows`: how many were changed. */
+  | { kind: "done"; category: "ddl" | "dml" | "transaction" | "empty"; tag: string; rows: number };
+
+export interface Prepared {
+  /** Of the result; undefined when the statement gives no rows. */
+  columns: ResultColumn[] | undefined;
+  timestamp: number;
+  /** Type tags of $1, $2, … */
+  parameters: string[];
+  /** The statement's sort, for wires that treat some of them apart. */
+  category: "query" | "ddl" | "dml" | "transaction" | "empty";
+  /** Nanoseconds that parsing, binding and planning took. */
+  compileNs: number;
+  execute(values: Value[], options: ExecuteOptions): Promise<Answer>;
+}
+
+export interface Session {
+  readonly identity: Identity;
+  /** @throws {SqlError} positions are offsets into `text`. `parameterTypes`: tags that the client gave, undefined to infer. */
+  prepare(text: string, parameterTypes?: (string | undefined)[]): Prepared;
+  /** Splits a text at its semicolons: each statement with its offset in `text`. */
+  split(text: string): { text: string; at: number }[];
+  /** "idle", "open" (inside BEGIN) or "failed": what ReadyForQuery says. */
+  readonly transaction: "idle" | "open" | "failed";
+  /** Tells an open transaction that a statement of it failed. */
+  fail(): void;
+  close(): void;
+}
+
+/** One table's rows of a line-protocol request, after parsing: columns by name, made when missing. */
+export interface LineTable {
+  name: string;
+  /** Columns in the order seen; `type` is the type of a new column. */
+  columns: { name: string; type: string; literal: string }[];
+  batch: AppendBatch;
+}
+
+export interface Database {
+  session(identity: Identity): Session;
+  /** Line protocol: `body` is the request, `precision` the unit of row times. @throws {LineError} with the line at fault. */
+  writeLines(body: Uint8Array, precision: "n" | "u" | "ms" | "s" | "m" | "h", identity: Identity): Promise<{ rows: number }>;
+  /** Rows in columnar form: COPY, /imp and drivers' batches. */
+  append(table: string, batch: AppendBatch, identity: Identity): Promise<void>;
+  table(name: string): TableSnapshot | undefined;
+  close(): Promise<void>;
+}
