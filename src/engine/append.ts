@@ -1,0 +1,284 @@
+/**
+ * Result batches as rows on their way into a table: what INSERT … SELECT, CREATE TABLE AS and UPDATE make of a query.
+ * Works as an encoder, so that a worker's rows travel as one buffer:
+ *
+ *     rowCount u32, columnCount u32, then for each column: values, heap and symbols sizes in bytes (u32 each), then the
+ *     columns' bytes in the same order, each part aligned to 8 bytes.
+ *
+ * Text pairs become (offset into the heap, length); symbols become codes of the batch's own dictionary.
+ */
+import type { AppendBatch, AppendColumn } from "../storage/contract.ts";
+import type { SharedHeap } from "../storage/heap.ts";
+import { LAYOUT_WIDTH, layoutOf, NULL_I64, typeOf, type Value } from "../types/mod.ts";
+import type { Batch, Vector } from "./contract.ts";
+
+interface Parts {
+  values: Uint8Array;
+  heap?: Uint8Array;
+  symbols?: Int32Array;
+}
+
+const utf8 = new TextEncoder();
+
+/** Copies a batch out of shared memory. `targets` are the table columns' type tags: text given to a SYMBOL column is interned. */
+export function toAppendBatch(batch: Batch, columnIds: readonly number[], targets: readonly string[], heap: SharedHeap): AppendBatch {
+  const columns = batch.columns.slice(0, targets.length).map((vector, i): AppendColumn => ({ columnId: columnIds[i], ...parts(vector, targets[i], batch.rowCount, heap) }));
+  return { rowCount: batch.rowCount, columns };
+}
+
+function parts(vector: Vector, target: string, rowCount: number, heap: SharedHeap): Parts {
+  const layout = layoutOf(vector.type);
+  if (layout === "symbol") return symbolParts(vector, rowCount, heap);
+  if (layout !== "text") {
+    const size = rowCount * LAYOUT_WIDTH[layout];
+    return { values: heap.u8.slice(vector.address, vector.address + size) };
+  }
+  return layoutOf(target) === "symbol" ? internParts(vector.address, rowCount, heap) : textParts(vector.address, rowCount, heap);
+}
+
+/** Copies texts behind one another. */
+function textParts(address: number, rowCount: number, heap: SharedHeap): Parts {
+  const pairs = new Int32Array(heap.buffer, address, rowCount * 2);
+  let heapSize = 0;
+  for (let i = 1; i < pairs.length; i += 2) if (pairs[i] > 0) heapSize += pairs[i];
+  const out = new Int32Array(rowCount * 2);
+  const bytes = new Uint8Array(heapSize);
+  const source = heap.u8;
+  let at = 0;
+  for (let row = 0; row < rowCount; row++) {
+    const length = pairs[2 * row + 1];
+    out[2 * row] = at;
+    out[2 * row + 1] = length;
+    if (length <= 0) continue;
+    const from = pairs[2 * row] >>> 0;
+    if (length < 24) for (let k = 0; k < length; k++) bytes[at + k] = source[from + k];
+    else bytes.set(source.subarray(from, from + length), at);
+    at += length;
+  }
+  return { values: new Uint8Array(out.buffer), heap: bytes };
+}
+
+function symbolParts(vector: Vector, rowCount: number, heap: SharedHeap): Parts {
+  const dictionary = vector.dictionary!;
+  const codes = new Int32Array(heap.buffer, vector.address, rowCount);
+  const local = new Int32Array(dictionary.count).fill(-1);
+  const used: number[] = [];
+  const out = new Int32Array(rowCount);
+  for (let row = 0; row < rowCount; row++) {
+    const code = codes[row];
+    if (code < 0) out[row] = -1;
+    else {
+      if (local[code] < 0) local[code] = used.push(code) - 1;
+      out[row] = local[code];
+    }
+  }
+  const pairs = new Int32Array(heap.buffer, dictionary.entries, dictionary.count * 2);
+  const symbols = new Int32Array(used.length * 2);
+  const bytes = new Uint8Array(used.reduce((sum, code) => sum + pairs[2 * code + 1], 0));
+  let at = 0;
+  used.forEach((code, k) => {
+    const from = pairs[2 * code] >>> 0, length = pairs[2 * code + 1];
+    bytes.set(heap.u8.subarray(from, from + length), at);
+    symbols[2 * k] = at;
+    symbols[2 * k + 1] = length;
+    at += length;
+  });
+  return { values: new Uint8Array(out.buffer), heap: bytes, symbols };
+}
+
+/** Gives each distinct text a code: an open-addressing table over the bytes. */
+function internParts(address: number, rowCount: number, heap: SharedHeap): Parts {
+  const pairs = new Int32Array(heap.buffer, address, rowCount * 2);
+  const source = heap.u8;
+  const interner = new Interner();
+  const out = new Int32Array(rowCount);
+  for (let row = 0; row < rowCount; row++) {
+    const length = pairs[2 * row + 1];
+    out[row] = length < 0 ? -1 : interner.code(source, pairs[2 * row] >>> 0, length);
+  }
+  return { values: new Uint8Array(out.buffer), ...interner.finish() };
+}
+
+/** A growing dictionary of byte strings. */
+export class Interner {
+  private slots = new Int32Array(1024).fill(-1);
+  private hashes = new Int32Array(256);
+  private symbols = new Int32Array(512);
+  private bytes = new Uint8Array(4096);
+  private used = 0;
+  private count = 0;
+
+  /** The code of `length` bytes at `from` in `source`: the count of different texts before it. */
+  code(source: Uint8Array, from: number, length: number): number {
+    let hash = 0x811c9dc5 | 0; // FNV-1a
+    for (let k = 0; k < length; k++) hash = Math.imul(hash ^ source[from + k], 0x01000193);
+    const mask = this.slots.length - 1;
+    for (let slot = (hash ^ (hash >>> 15)) & mask;; slot = (slot + 1) & mask) {
+      const code = this.slots[slot];
+      if (code < 0) return this.add(slot, hash, source, from, length);
+      if (this.hashes[code] === hash && this.symbols[2 * code + 1] === length && this.equals(this.symbols[2 * code], source, from, length)) return code;
+    }
+  }
+
+  private equals(at: number, source: Uint8Array, from: number, length: number): boolean {
+    for (let k = 0; k < length; k++) if (this.bytes[at + k] !== source[from + k]) return false;
+    return true;
+  }
+
+  private add(slot: number, hash: number, source: Uint8Array, from: number, length: number): number {
+    const code = this.count++;
+    if (this.count > this.hashes.length) {
+      this.hashes = grown(this.hashes, Int32Array, this.count);
+      this.symbols = grown(this.symbols, Int32Array, this.count * 2);
+    }
+    if (this.used + length > this.bytes.length) this.bytes = grown(this.bytes, Uint8Array, this.used + length);
+    for (let k = 0; k < length; k++) this.bytes[this.used + k] = source[from + k];
+    this.hashes[code] = hash;
+    this.symbols[2 * code] = this.used;
+    this.symbols[2 * code + 1] = length;
+    this.used += length;
+    this.slots[slot] = code;
+    if (this.count * 2 > this.slots.length) this.rehash();
+    return code;
+  }
+
+  private rehash(): void {
+    this.slots = new Int32Array(this.slots.length * 4).fill(-1);
+    const mask = this.slots.length - 1;
+    for (let code = 0; code < this.count; code++) {
+      const hash = this.hashes[code];
+      let slot = (hash ^ (hash >>> 15)) & mask;
+      while (this.slots[slot] >= 0) slot = (slot + 1) & mask;
+      this.slots[slot] = code;
+    }
+  }
+
+  finish(): { heap: Uint8Array; symbols: Int32Array } {
+    return { heap: this.bytes.slice(0, this.used), symbols: this.symbols.slice(0, this.count * 2) };
+  }
+}
+
+function grown<T extends Int32Array | Uint8Array>(old: T, make: new (length: number) => T, length: number): T {
+  const next = new make(Math.max(length, old.length * 2));
+  next.set(old);
+  return next;
+}
+
+/** The batch as one buffer; see the head of this file. */
+export function packAppendBatch(batch: AppendBatch): Uint8Array {
+  const head = 8 + batch.columns.length * 12;
+  let size = align(head);
+  for (const column of batch.columns) size += align(column.values.byteLength) + align(column.heap?.byteLength ?? 0) + align(column.symbols?.byteLength ?? 0);
+  const bytes = new Uint8Array(size);
+  const view = new DataView(bytes.buffer);
+  view.setUint32(0, batch.rowCount, true);
+  view.setUint32(4, batch.columns.length, true);
+  let at = align(head);
+  batch.columns.forEach((column, i) => {
+    const symbols = column.symbols && new Uint8Array(column.symbols.buffer, column.symbols.byteOffset, column.symbols.byteLength);
+    [column.values, column.heap, symbols].forEach((part, k) => {
+      view.setUint32(8 + 12 * i + 4 * k, part?.byteLength ?? 0xffffffff, true);
+      if (!part) return;
+      bytes.set(part, at);
+      at += align(part.byteLength);
+    });
+  });
+  return bytes;
+}
+
+/** The opposite of `packAppendBatch`; the parts are views of `bytes`. */
+export function unpackAppendBatch(bytes: Uint8Array, columnIds: readonly number[]): AppendBatch {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const rowCount = view.getUint32(0, true), columnCount = view.getUint32(4, true);
+  let at = align(8 + columnCount * 12);
+  const part = (i: number, k: number): Uint8Array | undefined => {
+    const size = view.getUint32(8 + 12 * i + 4 * k, true);
+    if (size === 0xffffffff) return undefined;
+    const found = bytes.subarray(at, at + size);
+    at += align(size);
+    return found;
+  };
+  const columns: AppendColumn[] = [];
+  for (let i = 0; i < columnCount; i++) {
+    const values = part(i, 0)!, heap = part(i, 1), symbols = part(i, 2);
+    columns.push({ columnId: columnIds[i], values, heap, symbols: symbols && new Int32Array(symbols.buffer, symbols.byteOffset, symbols.byteLength / 4) });
+  }
+  return { rowCount, columns };
+}
+
+const align = (size: number): number => (size + 7) & ~7;
+
+/** Rows of values (literals) as a batch. `types` are the table columns' tags; the values are already of these types. */
+export function valuesToAppendBatch(rows: readonly (readonly Value[])[], columnIds: readonly number[], types: readonly string[]): AppendBatch {
+  return { rowCount: rows.length, columns: types.map((type, i) => ({ columnId: columnIds[i], ...valueParts(rows, i, type) })) };
+}
+
+function valueParts(rows: readonly (readonly Value[])[], index: number, tag: string): Parts {
+  const type = typeOf(tag);
+  const values = new Uint8Array(rows.length * type.width);
+  const view = new DataView(values.buffer);
+  if (type.layout === "symbol" || type.layout === "text") {
+    const interner = type.layout === "symbol" ? new Interner() : undefined;
+    const pieces: Uint8Array[] = [];
+    let heapSize = 0;
+    rows.forEach((row, r) => {
+      const value = row[index];
+      const bytes = value === null ? undefined : utf8.encode(String(value));
+      if (interner) view.setInt32(4 * r, bytes ? interner.code(bytes, 0, bytes.length) : -1, true);
+      else {
+        view.setInt32(8 * r, heapSize, true);
+        view.setInt32(8 * r + 4, bytes ? bytes.length : -1, true);
+        if (bytes) {
+          pieces.push(bytes);
+          heapSize += bytes.length;
+        }
+      }
+    });
+    if (interner) return { values, ...interner.finish() };
+    const heap = new Uint8Array(heapSize);
+    let at = 0;
+    for (const piece of pieces) {
+      heap.set(piece, at);
+      at += piece.length;
+    }
+    return { values, heap };
+  }
+  rows.forEach((row, r) => writeValue(view, r * type.width, tag, row[index]));
+  return { values };
+}
+
+/** One value of a fixed-width type at a byte offset. */
+export function writeValue(view: DataView, at: number, tag: string, value: Value): void {
+  const type = typeOf(tag);
+  switch (type.layout) {
+    case "i8":
+      view.setInt8(at, Number(value ?? type.nullValue));
+      return;
+    case "i16":
+      view.setInt16(at, value === null ? 0 : tag === "CHAR" ? String(value).charCodeAt(0) : Number(value), true);
+      return;
+    case "i32":
+      view.setInt32(at, Number(value ?? type.nullValue), true);
+      return;
+    case "i64":
+      view.setBigInt64(at, BigInt((value ?? type.nullValue) as bigint), true);
+      return;
+    case "f32":
+      view.setFloat32(at, finite(value), true);
+      return;
+    case "f64":
+      view.setFloat64(at, finite(value), true);
+      return;
+    case "i128":
+      view.setBigInt64(at, value === null ? NULL_I64 : BigInt.asIntN(64, value as bigint), true);
+      view.setBigInt64(at + 8, value === null ? NULL_I64 : BigInt.asIntN(64, (value as bigint) >> 64n), true);
+      return;
+    default:
+      throw new Error(`no fixed-width value of ${tag}`);
+  }
+}
+
+/** Doubles have one NaN, which is null; infinities are null too. */
+function finite(value: Value): number {
+  return value === null || !Number.isFinite(value) ? NaN : Number(value);
+}
