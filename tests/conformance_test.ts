@@ -1,0 +1,42 @@
+/**
+ * Every recorded case over HTTP against the running server, small queries on the main thread and again all in workers.
+ * `conformance/gaps.json` lists the cases that do not hold yet (file → lines); one that begins to hold must leave the list.
+ */
+import assert from "node:assert/strict";
+import { cleanup, difference, parseCases } from "./conformance.ts";
+import { fromFileUrl } from "./paths.ts";
+import { startServer } from "./server.ts";
+
+const folder = fromFileUrl("./conformance/");
+const gaps = JSON.parse(Deno.readTextFileSync(`${folder}gaps.json`)) as Record<string, number[]>;
+const files = [...Deno.readDirSync(folder)].map((entry) => entry.name).filter((name) => name.endsWith(".test")).sort();
+
+for (const [title, env] of [["small queries on the main thread", {}], ["all queries in workers", { SVC_QUERY_DIRECT_ROWS_MAX: "-1" }]] as const) {
+  Deno.test(`conformance over HTTP, ${title}`, async (t) => {
+    await using server = await startServer({ env });
+    for (const entry of Deno.readDirSync(`${folder}data`)) Deno.copyFileSync(`${folder}data/${entry.name}`, `${server.root}/import/${entry.name}`);
+    for (const file of files) {
+      await t.step(file, async () => {
+        const cases = parseCases(await Deno.readTextFile(folder + file));
+        const drops = cleanup(cases);
+        for (const sql of drops) await server.exec(sql);
+        const failed: number[] = [];
+        const report: string[] = [];
+        for (const c of cases) {
+          const got = difference(c, await server.exec(c.sql));
+          if (!got) continue;
+          failed.push(c.line);
+          if (!gaps[file]?.includes(c.line)) report.push(`${file}:${c.line}: ${c.title}\n  ${c.sql}\n  expected ${c.expected.slice(0, 8).join("\n           ")}\n  got      ${got.slice(0, 8).join("\n           ")}`);
+        }
+        for (const sql of drops) await server.exec(sql);
+        assert.deepEqual(failed, gaps[file] ?? [], `${file}: the cases that fail are not those in gaps.json\n${report.join("\n")}`);
+      });
+    }
+  });
+}
+
+Deno.test("at least nine in ten of the recorded cases hold", () => {
+  const all = files.reduce((sum, file) => sum + parseCases(Deno.readTextFileSync(folder + file)).length, 0);
+  const open = Object.values(gaps).reduce((sum, lines) => sum + lines.length, 0);
+  assert.ok(open <= all / 10, `${open} of ${all} are open`);
+});

@@ -1,0 +1,113 @@
+/** Starts the real server, as `deno task start` does, on free ports and a root of its own. */
+import { fromFileUrl } from "./paths.ts";
+
+export interface TestServer {
+  http: string;
+  httpPort: number;
+  pgPort: number;
+  minPort: number;
+  root: string;
+  /** Everything the server printed so far. */
+  output: () => string;
+  process: Deno.ChildProcess;
+  exec: (sql: string, parameters?: Record<string, string>) => Promise<ExecReply>;
+  /** SIGTERM, and its exit status. */
+  stop: () => Promise<number>;
+  [Symbol.asyncDispose]: () => Promise<void>;
+}
+
+export interface ExecReply {
+  error?: string;
+  position?: number;
+  columns?: { name: string; type: string }[];
+  dataset?: unknown[][];
+  count?: number;
+  ddl?: string;
+  dml?: string;
+  timestamp?: number;
+}
+
+export function freePort(): number {
+  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const { port } = listener.addr as Deno.NetAddr;
+  listener.close();
+  return port;
+}
+
+/** The flags that `deno task start` gives: one place, deno.json. */
+export function startFlags(): string[] {
+  const tasks = JSON.parse(Deno.readTextFileSync(fromFileUrl("../deno.json"))).tasks as Record<string, string | { command: string }>;
+  const start = typeof tasks.start === "string" ? tasks.start : tasks.start.command;
+  const words = start.slice(start.lastIndexOf("deno run")).split(/\s+/);
+  return words.slice(2, words.indexOf("main.ts"));
+}
+
+export async function startServer(options: { root?: string; env?: Record<string, string>; args?: string[]; keepRoot?: boolean } = {}): Promise<TestServer> {
+  const root = options.root ?? await Deno.makeTempDir({ prefix: "sundial-" });
+  const httpPort = freePort(), pgPort = freePort(), minPort = freePort();
+  const process = new Deno.Command(Deno.execPath(), {
+    args: ["run", ...startFlags(), fromFileUrl("../main.ts"), "start", "-d", root, ...options.args ?? []],
+    env: {
+      SVC_HTTP_NET_BIND_TO: `127.0.0.1:${httpPort}`,
+      SVC_PG_NET_BIND_TO: `127.0.0.1:${pgPort}`,
+      SVC_HTTP_MIN_BIND_TO: `127.0.0.1:${minPort}`,
+      ...options.env,
+    },
+    stdout: "piped",
+    stderr: "piped",
+    stdin: "null",
+  }).spawn();
+  let output = "";
+  const drain = async (stream: ReadableStream<Uint8Array>) => {
+    const decoder = new TextDecoder();
+    for await (const chunk of stream) output += decoder.decode(chunk, { stream: true });
+  };
+  const drained = Promise.all([drain(process.stdout), drain(process.stderr)]);
+  let status: Deno.CommandStatus | undefined;
+  const ended = process.status.then((s) => (status = s));
+  const http = `http://127.0.0.1:${httpPort}`;
+  const deadline = Date.now() + 60_000;
+  for (;;) {
+    if (status) {
+      await drained;
+      throw new Error(`the server ended with status ${(status as Deno.CommandStatus).code}:\n${output}`);
+    }
+    if (Date.now() > deadline) throw new Error(`the server is not ready after 60 s:\n${output}`);
+    try {
+      const reply = await fetch(`${http}/exec?query=select%201`);
+      await reply.body?.cancel();
+      if (reply.ok) break;
+    } catch {
+      // not listening yet
+    }
+    await new Promise((resolve) => setTimeout(resolve, 25));
+  }
+  const stop = async () => {
+    if (!status) {
+      process.kill("SIGTERM");
+      const timer = setTimeout(() => process.kill("SIGKILL"), 20_000);
+      await ended;
+      clearTimeout(timer);
+    }
+    await drained;
+    return status!.code;
+  };
+  return {
+    http,
+    httpPort,
+    pgPort,
+    minPort,
+    root,
+    output: () => output,
+    process,
+    stop,
+    exec: async (sql, parameters = {}) => {
+      const reply = await fetch(`${http}/exec?${new URLSearchParams({ query: sql, ...parameters })}`);
+      return await reply.json();
+    },
+    [Symbol.asyncDispose]: async () => {
+      await stop();
+      if (!options.root && !options.keepRoot) await Deno.remove(root, { recursive: true });
+    },
+  };
+}
