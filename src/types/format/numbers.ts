@@ -1,0 +1,220 @@
+/**
+ * Numbers as ASCII, written into `bytes` at `at`; the new offset comes back. The caller has seen to nulls and to room
+ * (`*_BYTES_MAX`). 64-bit integers come as two words, low (any 32-bit reading of it) and high, so that no BigInt is made for a row.
+ */
+
+export const INT_BYTES_MAX = 11;
+export const LONG_BYTES_MAX = 20;
+export const DOUBLE_BYTES_MAX = 26;
+export const UUID_BYTES = 36;
+export const IPV4_BYTES_MAX = 15;
+
+const ZERO = 48, MINUS = 45, POINT = 46, UPPER_E = 69;
+
+/** "00" … "99" as two bytes each. */
+const PAIRS = new Uint8Array(200);
+for (let i = 0; i < 100; i++) {
+  PAIRS[2 * i] = ZERO + Math.floor(i / 10);
+  PAIRS[2 * i + 1] = ZERO + i % 10;
+}
+
+const HEX = new Uint8Array(512);
+for (let i = 0; i < 256; i++) {
+  HEX[2 * i] = "0123456789abcdef".charCodeAt(i >> 4);
+  HEX[2 * i + 1] = "0123456789abcdef".charCodeAt(i & 15);
+}
+
+/** Two digits. */
+export function formatPair(value: number, bytes: Uint8Array, at: number): number {
+  bytes[at] = PAIRS[2 * value];
+  bytes[at + 1] = PAIRS[2 * value + 1];
+  return at + 2;
+}
+
+/** `value` below 2^31 as exactly `width` digits. */
+export function formatPadded(value: number, width: number, bytes: Uint8Array, at: number): number {
+  for (let i = at + width - 1; i >= at; i--) {
+    const tenth = (value / 10) | 0;
+    bytes[i] = ZERO + value - tenth * 10;
+    value = tenth;
+  }
+  return at + width;
+}
+
+/** 0 … 2^31 - 1. */
+function formatSmall(value: number, bytes: Uint8Array, at: number): number {
+  const width = value < 10 ? 1 : value < 100 ? 2 : value < 1000 ? 3 : value < 10000 ? 4 : value < 100000 ? 5 : value < 1000000 ? 6
+    : value < 10000000 ? 7 : value < 100000000 ? 8 : value < 1000000000 ? 9 : 10;
+  let i = at + width;
+  while (value >= 100) {
+    const hundredth = (value / 100) | 0;
+    const pair = 2 * (value - hundredth * 100);
+    bytes[--i] = PAIRS[pair + 1];
+    bytes[--i] = PAIRS[pair];
+    value = hundredth;
+  }
+  if (value >= 10) {
+    bytes[--i] = PAIRS[2 * value + 1];
+    bytes[--i] = PAIRS[2 * value];
+  } else {
+    bytes[--i] = ZERO + value;
+  }
+  return at + width;
+}
+
+/** BYTE, SHORT, INT. */
+export function formatInt(value: number, bytes: Uint8Array, at: number): number {
+  if (value < 0) {
+    bytes[at++] = MINUS;
+    if (value === -2147483648) return formatUnsigned(2147483648, bytes, at);
+    value = -value;
+  }
+  return formatSmall(value, bytes, at);
+}
+
+/** An integer of 0 … 2^53. */
+export function formatUnsigned(value: number, bytes: Uint8Array, at: number): number {
+  if (value < 2147483648) return formatSmall(value, bytes, at);
+  const billions = Math.floor(value / 1e9);
+  return formatPadded(value - billions * 1e9, 9, bytes, formatUnsigned(billions, bytes, at));
+}
+
+export function formatLong(low: number, high: number, bytes: Uint8Array, at: number): number {
+  if (high < 0) {
+    bytes[at++] = MINUS;
+    low = -low | 0;
+    high = (low === 0 ? -high : ~high) >>> 0;
+  }
+  low >>>= 0;
+  if (high < 0x200000) return formatUnsigned(high * 4294967296 + low, bytes, at);
+  // The quotient may be one off, as the value is rounded to 53 bits; the remainder modulo 2^32 tells.
+  let billions = Math.floor((high * 4294967296 + low) / 1e9);
+  let rest = (low - Math.imul(billions, 1000000000)) | 0;
+  if (rest < 0) {
+    rest += 1000000000;
+    billions--;
+  } else if (rest >= 1000000000) {
+    rest -= 1000000000;
+    billions++;
+  }
+  return formatPadded(rest, 9, bytes, formatUnsigned(billions, bytes, at));
+}
+
+export function formatBigInt(value: bigint, bytes: Uint8Array, at: number): number {
+  return formatLong(Number(BigInt.asIntN(32, value)), Number(BigInt.asIntN(32, value >> 32n)), bytes, at);
+}
+
+const POWERS = [1, 10, 100, 1e3, 1e4, 1e5, 1e6];
+
+/**
+ * A finite double as Java writes it: shortest digits; plain from 0.001 below 10,000,000 with a digit after the point
+ * ("100.0"), else scientific ("1.0E7", "9.9E-4").
+ */
+export function formatDouble(value: number, bytes: Uint8Array, at: number): number {
+  if (value < 0 || (value === 0 && 1 / value < 0)) {
+    bytes[at++] = MINUS;
+    value = -value;
+  }
+  // Few decimals: n / 10^k is rounded correctly, so when it gives the value back, n's digits are its shortest (n has at most 15).
+  if (value < 1e7 && value >= 1e-3) {
+    for (let k = 0; k <= 6; k++) {
+      const power = POWERS[k];
+      const scaled = Math.floor(value * power + 0.5);
+      if (scaled / power === value) return formatDecimals(value, scaled, k, bytes, at);
+    }
+    return copyAscii(String(value), bytes, at); // JavaScript writes these plainly, and with a point: whole ones were found above
+  }
+  if (value === 0) return formatDecimals(0, 0, 0, bytes, at);
+  if (value < 1e15 && value >= 1e7) {
+    for (let k = 0; k <= 6; k++) {
+      const scaled = Math.floor(value * POWERS[k] + 0.5);
+      if (scaled >= 1e15) break;
+      if (scaled / POWERS[k] === value) return formatScientific(String(scaled), k, bytes, at);
+    }
+  }
+  return formatDigits(value.toExponential(), bytes, at);
+}
+
+/** `scaled` / 10^k, plainly, with at least one decimal. */
+function formatDecimals(value: number, scaled: number, k: number, bytes: Uint8Array, at: number): number {
+  const whole = Math.floor(value);
+  at = formatSmall(whole, bytes, at);
+  bytes[at++] = POINT;
+  if (k === 0) {
+    bytes[at++] = ZERO;
+    return at;
+  }
+  return formatPadded(scaled - whole * POWERS[k], k, bytes, at);
+}
+
+/** digits × 10^-k as d.dddEn. */
+function formatScientific(digits: string, k: number, bytes: Uint8Array, at: number): number {
+  const exponent = digits.length - 1 - k;
+  let count = digits.length;
+  while (count > 1 && digits.charCodeAt(count - 1) === ZERO) count--;
+  bytes[at++] = digits.charCodeAt(0);
+  bytes[at++] = POINT;
+  if (count === 1) bytes[at++] = ZERO;
+  for (let i = 1; i < count; i++) bytes[at++] = digits.charCodeAt(i);
+  bytes[at++] = UPPER_E;
+  return formatInt(exponent, bytes, at);
+}
+
+/** "d.ddde±n" of JavaScript, in Java's form: plain or scientific by the size. */
+function formatDigits(exponential: string, bytes: Uint8Array, at: number): number {
+  const e = exponential.indexOf("e");
+  const digits = exponential[0] + exponential.slice(2, e);
+  const exponent = Number(exponential.slice(e + 1));
+  if (exponent < -3 || exponent >= 7) return formatScientific(digits, digits.length - 1 - exponent, bytes, at);
+  if (exponent < 0) return copyAscii(`0.${"0".repeat(-1 - exponent)}${digits}`, bytes, at);
+  const whole = digits.slice(0, exponent + 1).padEnd(exponent + 1, "0");
+  return copyAscii(`${whole}.${digits.slice(exponent + 1) || "0"}`, bytes, at);
+}
+
+/** A finite float (given as the double of the same value): as `formatDouble`, with the digits that tell floats apart. */
+export function formatFloat(value: number, bytes: Uint8Array, at: number): number {
+  if (value < 0 || (value === 0 && 1 / value < 0)) {
+    bytes[at++] = MINUS;
+    value = -value;
+  }
+  if (value === 0) return formatDecimals(0, 0, 0, bytes, at);
+  if (value < 1e7 && value >= 1e-3) {
+    for (let k = 0; k <= 6; k++) {
+      const power = POWERS[k];
+      const scaled = Math.floor(value * power + 0.5);
+      if (Math.fround(scaled / power) === value) return formatDecimals(scaled / power, scaled, k, bytes, at);
+    }
+  }
+  for (let precision = 1; precision < 9; precision++) {
+    const text = value.toExponential(precision - 1);
+    if (Math.fround(Number(text)) === value) return formatDigits(text, bytes, at);
+  }
+  return formatDigits(value.toExponential(8), bytes, at);
+}
+
+/** `words[index …]` are the low half's two words, then the high half's. */
+export function formatUuid(words: Int32Array | Uint32Array, index: number, bytes: Uint8Array, at: number): number {
+  for (let byte = 15; byte >= 0; byte--) {
+    const pair = 2 * ((words[index + (byte >> 2)] >>> (8 * (byte & 3))) & 255);
+    bytes[at++] = HEX[pair];
+    bytes[at++] = HEX[pair + 1];
+    if (byte === 12 || byte === 10 || byte === 8 || byte === 6) bytes[at++] = MINUS;
+  }
+  return at;
+}
+
+/** An address by its 32 bits. */
+export function formatIPv4(value: number, bytes: Uint8Array, at: number): number {
+  at = formatSmall(value >>> 24, bytes, at);
+  bytes[at++] = POINT;
+  at = formatSmall((value >>> 16) & 255, bytes, at);
+  bytes[at++] = POINT;
+  at = formatSmall((value >>> 8) & 255, bytes, at);
+  bytes[at++] = POINT;
+  return formatSmall(value & 255, bytes, at);
+}
+
+export function copyAscii(text: string, bytes: Uint8Array, at: number): number {
+  for (let i = 0; i < text.length; i++) bytes[at + i] = text.charCodeAt(i);
+  return at + text.length;
+}

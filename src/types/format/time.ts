@@ -1,0 +1,95 @@
+/**
+ * Times as ASCII, written into `bytes` at `at`; the new offset comes back. Instants come as two words, low and high, so that no
+ * BigInt is made for a row. Neighbouring rows are mostly of one day, so the text of the last day is kept.
+ */
+import { formatPadded, formatPair } from "./numbers.ts";
+
+/** "-292277-01-01T00:00:00.000000000Z" and a little room. */
+export const TIME_BYTES_MAX = 36;
+
+const MINUS = 45, POINT = 46, COLON = 58, UPPER_T = 84, UPPER_Z = 90;
+
+let dayKept = NaN;
+let dayKeptLength = 0;
+const dayKeptBytes = new Uint8Array(16);
+
+/**
+ * Year, month (1 … 12) and day (1 … 31) of a count of days since 1970.
+ * Source: Hinnant, "chrono-Compatible Low-Level Date Algorithms", civil_from_days.
+ */
+export function civilOfDay(day: number): { year: number; month: number; day: number } {
+  const shifted = day + 719468;
+  const era = Math.floor(shifted / 146097);
+  const dayOfEra = shifted - era * 146097;
+  const yearOfEra = Math.floor((dayOfEra - Math.floor(dayOfEra / 1460) + Math.floor(dayOfEra / 36524) - Math.floor(dayOfEra / 146096)) / 365);
+  const dayOfYear = dayOfEra - (365 * yearOfEra + Math.floor(yearOfEra / 4) - Math.floor(yearOfEra / 100));
+  const shiftedMonth = Math.floor((5 * dayOfYear + 2) / 153);
+  const month = shiftedMonth < 10 ? shiftedMonth + 3 : shiftedMonth - 9;
+  return { year: yearOfEra + era * 400 + (month <= 2 ? 1 : 0), month, day: dayOfYear - Math.floor((153 * shiftedMonth + 2) / 5) + 1 };
+}
+
+function keepDay(day: number): void {
+  const civil = civilOfDay(day);
+  let at = 0;
+  if (civil.year < 0) dayKeptBytes[at++] = MINUS;
+  const year = Math.abs(civil.year);
+  at = formatPadded(year, year < 10000 ? 4 : year < 100000 ? 5 : 6, dayKeptBytes, at);
+  dayKeptBytes[at++] = MINUS;
+  at = formatPair(civil.month, dayKeptBytes, at);
+  dayKeptBytes[at++] = MINUS;
+  at = formatPair(civil.day, dayKeptBytes, at);
+  dayKeptBytes[at++] = UPPER_T;
+  dayKept = day;
+  dayKeptLength = at;
+}
+
+/** yyyy-MM-ddTHH:mm:ss */
+function formatSecond(second: number, bytes: Uint8Array, at: number): number {
+  const day = Math.floor(second / 86400);
+  if (day !== dayKept) keepDay(day);
+  for (let i = 0; i < dayKeptLength; i++) bytes[at + i] = dayKeptBytes[i];
+  at += dayKeptLength;
+  const ofDay = second - day * 86400;
+  const hour = (ofDay / 3600) | 0;
+  const ofHour = ofDay - hour * 3600;
+  const minute = (ofHour / 60) | 0;
+  formatPair(hour, bytes, at);
+  bytes[at + 2] = COLON;
+  formatPair(minute, bytes, at + 3);
+  bytes[at + 5] = COLON;
+  formatPair(ofHour - minute * 60, bytes, at + 6);
+  return at + 8;
+}
+
+/** Splits an instant into whole seconds and `unitsASecond`ths; the double of it may be off, its remainder modulo 2^32 is not. */
+function formatInstant(low: number, high: number, unitsASecond: number, digits: number, bytes: Uint8Array, at: number): number {
+  let second = Math.floor((high * 4294967296 + (low >>> 0)) / unitsASecond);
+  let rest = (low - Math.imul(second, unitsASecond)) | 0;
+  if (rest < 0) {
+    rest += unitsASecond;
+    second--;
+  } else if (rest >= unitsASecond) {
+    rest -= unitsASecond;
+    second++;
+  }
+  at = formatSecond(second, bytes, at);
+  bytes[at++] = POINT;
+  at = formatPadded(rest, digits, bytes, at);
+  bytes[at++] = UPPER_Z;
+  return at;
+}
+
+/** DATE: 2024-03-01T10:20:30.123Z */
+export function formatDate(low: number, high: number, bytes: Uint8Array, at: number): number {
+  return formatInstant(low, high, 1000, 3, bytes, at);
+}
+
+/** TIMESTAMP: 2024-03-01T10:20:30.123456Z */
+export function formatTimestampMicros(low: number, high: number, bytes: Uint8Array, at: number): number {
+  return formatInstant(low, high, 1000000, 6, bytes, at);
+}
+
+/** TIMESTAMP_NS: 2024-03-01T10:20:30.123456789Z */
+export function formatNanos(low: number, high: number, bytes: Uint8Array, at: number): number {
+  return formatInstant(low, high, 1000000000, 9, bytes, at);
+}
