@@ -1,0 +1,294 @@
+/**
+ * Equal keys become equal small numbers: for joins, set operations, partitions and LATEST.
+ *
+ * A row's key is written as i32 words (text and symbols as the number of an interned text, so that symbols of different dictionaries
+ * and plain text compare), then the words are looked up in one hash table. Null equals null; -0 equals 0; there is one NaN.
+ */
+import type { Dictionary } from "../storage/contract.ts";
+import type { SharedHeap } from "../storage/heap.ts";
+import { type Layout, layoutOf, typeOf } from "../types/mod.ts";
+import { POLL_ROWS, TextArena, type Workspace } from "./columns.ts";
+import type { Vector } from "./contract.ts";
+
+/** Texts by number, in order of first appearance. */
+export class TextInterner {
+  count = 0;
+  /** Pairs (address, length) by number. */
+  pairs: Int32Array;
+  private hashes: Int32Array;
+  private slots: Int32Array;
+  private readonly arena: TextArena;
+  private readonly heap: SharedHeap;
+
+  constructor(private readonly space: Workspace) {
+    this.heap = space.heap;
+    this.pairs = space.words(512);
+    this.hashes = space.words(256);
+    this.slots = space.words(512).fill(0);
+    this.arena = new TextArena(space);
+  }
+
+  /** -1 for null; -2 for a text that is not there and is not to be added. */
+  number(address: number, length: number, insert: boolean): number {
+    if (length < 0) return -1;
+    const { u8 } = this.heap;
+    let hash = length;
+    for (let i = 0; i < length; i++) hash = Math.imul(hash ^ u8[address + i], 0x01000193);
+    hash = mix(hash);
+    const mask = this.slots.length - 1;
+    const { slots, hashes, pairs } = this;
+    let slot = hash & mask;
+    for (let found = slots[slot]; found !== 0; found = slots[slot = (slot + 1) & mask]) {
+      const id = found - 1;
+      if (hashes[id] === hash && pairs[id * 2 + 1] === length) {
+        const other = pairs[id * 2] >>> 0;
+        let i = 0;
+        while (i < length && u8[other + i] === u8[address + i]) i++;
+        if (i === length) return id;
+      }
+    }
+    if (!insert) return -2;
+    const id = this.count++;
+    if (id >= this.hashes.length) {
+      this.hashes = this.space.grow(this.hashes, this.hashes.length * 2);
+      this.pairs = this.space.grow(this.pairs, this.pairs.length * 2);
+    }
+    this.hashes[id] = hash;
+    this.pairs[id * 2] = this.arena.copy(address, length);
+    this.pairs[id * 2 + 1] = length;
+    slots[slot] = id + 1;
+    if (this.count * 2 > this.slots.length) this.rehash();
+    return id;
+  }
+
+  private rehash(): void {
+    const longer = this.space.words(this.slots.length * 2).fill(0), mask = longer.length - 1;
+    for (let id = 0; id < this.count; id++) {
+      let slot = this.hashes[id] & mask;
+      while (longer[slot] !== 0) slot = (slot + 1) & mask;
+      longer[slot] = id + 1;
+    }
+    this.space.freeWords(this.slots);
+    this.slots = longer;
+  }
+}
+
+/** Spreads the bits of a hash over its low bits. Source: the finaliser of MurmurHash3. */
+export function mix(hash: number): number {
+  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
+  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
+  return hash ^ (hash >>> 16);
+}
+
+const UNKNOWN = -3;
+
+interface CodeNumbers {
+  dictionary: Dictionary;
+  /** By code: the text's number, UNKNOWN, or -2 for not there as of `internerCount`. */
+  numbers: Int32Array;
+  internerCount: number;
+}
+
+/** Numbers for the texts of one key column, of either layout. */
+class TextKeys {
+  readonly interner: TextInterner;
+  private readonly caches: CodeNumbers[] = [];
+
+  constructor(private readonly space: Workspace) {
+    this.interner = new TextInterner(space);
+  }
+
+  writeText(address: number, rowCount: number, out: Int32Array, at: number, stride: number, insert: boolean): void {
+    const { u32, i32 } = this.space.heap;
+    // Runs of one value, and values that segments store once, come with the same pair.
+    let lastAddress = 0, lastLength = -2, last = -1;
+    for (let row = 0, pair = address >>> 2; row < rowCount; row++, pair += 2, at += stride) {
+      const textAddress = u32[pair], length = i32[pair + 1];
+      if (textAddress !== lastAddress || length !== lastLength) {
+        last = this.interner.number(textAddress, length, insert);
+        lastAddress = textAddress;
+        lastLength = length;
+      }
+      out[at] = last;
+    }
+  }
+
+  writeSymbols(vector: Vector, rowCount: number, out: Int32Array, at: number, stride: number, insert: boolean): void {
+    const cache = this.cacheOf(vector.dictionary!);
+    if (cache.internerCount !== this.interner.count) {
+      for (let code = 0; code < cache.numbers.length; code++) if (cache.numbers[code] === -2) cache.numbers[code] = UNKNOWN;
+      cache.internerCount = this.interner.count;
+    }
+    const { u32, i32 } = this.space.heap, { numbers } = cache, entries = cache.dictionary.entries >>> 2;
+    for (let row = 0, code = vector.address >>> 2; row < rowCount; row++, at += stride) {
+      const c = i32[code + row];
+      if (c < 0) {
+        out[at] = -1;
+        continue;
+      }
+      let number = numbers[c];
+      if (number === UNKNOWN || (number === -2 && insert)) {
+        number = numbers[c] = this.interner.number(u32[entries + c * 2], i32[entries + c * 2 + 1], insert);
+      }
+      out[at] = number;
+    }
+    cache.internerCount = this.interner.count;
+  }
+
+  private cacheOf(dictionary: Dictionary): CodeNumbers {
+    for (const cache of this.caches) {
+      if (cache.dictionary.entries === dictionary.entries && cache.dictionary.count === dictionary.count) return cache;
+    }
+    const numbers = this.space.words(Math.max(1, dictionary.count)).fill(UNKNOWN);
+    const cache = { dictionary, numbers, internerCount: this.interner.count };
+    this.caches.push(cache);
+    return cache;
+  }
+}
+
+function wordsOf(layout: Layout, width: number): number {
+  return layout === "text" || layout === "symbol" ? 1 : Math.max(1, width >>> 2);
+}
+
+/** Groups of equal keys, numbered densely in order of first appearance. */
+export class KeyTable {
+  count = 0;
+  private readonly wordCount: number;
+  private readonly texts: (TextKeys | undefined)[];
+  private words: Int32Array;
+  private result: Int32Array;
+  private keys: Int32Array;
+  private hashes: Int32Array;
+  private slots: Int32Array;
+
+  constructor(types: readonly string[], private readonly space: Workspace, private readonly poll: () => void) {
+    this.texts = types.map((type) => {
+      const layout = layoutOf(type);
+      return layout === "text" || layout === "symbol" ? new TextKeys(space) : undefined;
+    });
+    this.wordCount = types.reduce((sum, type) => sum + wordsOf(layoutOf(type), typeOf(type).width), 0);
+    this.words = space.words(1);
+    this.result = space.words(1);
+    this.keys = space.words(256 * Math.max(1, this.wordCount));
+    this.hashes = space.words(256);
+    this.slots = space.words(1024).fill(0);
+  }
+
+  /**
+   * The group of each row; -1 for keys that are not there, unless `insert`. New groups are those from the old `count` on: the first row of
+   * group g is the first with that number. The view is good until the next call.
+   */
+  groups(columns: readonly Vector[], rowCount: number, insert: boolean): Int32Array {
+    if (this.result.length < rowCount) {
+      this.space.freeWords(this.words);
+      this.space.freeWords(this.result);
+      this.words = this.space.words(rowCount * Math.max(1, this.wordCount));
+      this.result = this.space.words(rowCount);
+    }
+    if (this.wordCount === 0) {
+      if (insert && rowCount > 0) this.count = 1;
+      this.result.fill(this.count > 0 ? 0 : -1, 0, rowCount);
+    } else {
+      this.writeWords(columns, rowCount, insert);
+      this.lookUp(rowCount, insert);
+    }
+    return this.result;
+  }
+
+  private writeWords(columns: readonly Vector[], rowCount: number, insert: boolean): void {
+    const { i8, i16, i32 } = this.space.heap, out = this.words, stride = this.wordCount;
+    let first = 0;
+    for (let c = 0; c < columns.length; c++) {
+      const vector = columns[c], layout = layoutOf(vector.type), { address } = vector;
+      let at = first;
+      switch (layout) {
+        case "i8":
+          for (let row = 0; row < rowCount; row++, at += stride) out[at] = i8[address + row];
+          break;
+        case "i16":
+          for (let row = 0, from = address >>> 1; row < rowCount; row++, at += stride) out[at] = i16[from + row];
+          break;
+        case "i32":
+          for (let row = 0, from = address >>> 2; row < rowCount; row++, at += stride) out[at] = i32[from + row];
+          break;
+        case "f32":
+          for (let row = 0, from = address >>> 2; row < rowCount; row++, at += stride) {
+            const bits = i32[from + row];
+            out[at] = bits === -0x80000000 ? 0 : (bits & 0x7fffffff) > 0x7f800000 ? 0x7fc00000 : bits;
+          }
+          break;
+        case "f64":
+          for (let row = 0, from = address >>> 2; row < rowCount; row++, at += stride, from += 2) {
+            let low = i32[from], high = i32[from + 1];
+            const magnitude = high & 0x7fffffff;
+            if (magnitude > 0x7ff00000 || (magnitude === 0x7ff00000 && low !== 0)) {
+              low = 0;
+              high = 0x7ff80000;
+            } else if (magnitude === 0 && low === 0) high = 0;
+            out[at] = low;
+            out[at + 1] = high;
+          }
+          break;
+        case "text":
+          this.texts[c]!.writeText(address, rowCount, out, at, stride, insert);
+          break;
+        case "symbol":
+          this.texts[c]!.writeSymbols(vector, rowCount, out, at, stride, insert);
+          break;
+        default: {
+          const n = typeOf(vector.type).width >>> 2;
+          for (let row = 0, from = address >>> 2; row < rowCount; row++, at += stride) for (let k = 0; k < n; k++) out[at + k] = i32[from++];
+        }
+      }
+      first += wordsOf(layout, typeOf(vector.type).width);
+    }
+  }
+
+  private lookUp(rowCount: number, insert: boolean): void {
+    const { words, result } = this, n = this.wordCount;
+    let mask = this.slots.length - 1;
+    for (let row = 0, at = 0; row < rowCount; row++, at += n) {
+      if (row % POLL_ROWS === 0) this.poll();
+      let hash = words[at];
+      for (let k = 1; k < n; k++) hash = Math.imul(hash, 0x9e3779b1) ^ words[at + k];
+      hash = mix(hash);
+      const { slots, keys, hashes } = this;
+      let slot = hash & mask, group = -1;
+      for (let found = slots[slot]; found !== 0; found = slots[slot = (slot + 1) & mask]) {
+        if (hashes[found - 1] !== hash) continue;
+        let k = 0;
+        for (let key = (found - 1) * n; k < n && keys[key + k] === words[at + k];) k++;
+        if (k === n) {
+          group = found - 1;
+          break;
+        }
+      }
+      if (group < 0 && insert) {
+        group = this.count++;
+        slots[slot] = group + 1;
+        if (group >= hashes.length) {
+          this.hashes = this.space.grow(hashes, hashes.length * 2);
+          this.keys = this.space.grow(keys, keys.length * 2);
+        }
+        this.hashes[group] = hash;
+        for (let k = 0; k < n; k++) this.keys[group * n + k] = words[at + k];
+        if (this.count * 2 > slots.length) {
+          this.rehash();
+          mask = this.slots.length - 1;
+        }
+      }
+      result[row] = group;
+    }
+  }
+
+  private rehash(): void {
+    const longer = this.space.words(this.slots.length * 2).fill(0), mask = longer.length - 1;
+    for (let group = 0; group < this.count; group++) {
+      let slot = this.hashes[group] & mask;
+      while (longer[slot] !== 0) slot = (slot + 1) & mask;
+      longer[slot] = group + 1;
+    }
+    this.space.freeWords(this.slots);
+    this.slots = longer;
+  }
+}
