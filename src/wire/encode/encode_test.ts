@@ -1,0 +1,224 @@
+import assert from "node:assert/strict";
+import type { Encoding } from "../../door.ts";
+import type { Batch, Vector } from "../../engine/contract.ts";
+import { createHeap, type SharedHeap } from "../../storage/heap.ts";
+import { createEncoder } from "./mod.ts";
+
+const heap = createHeap(64 << 20);
+
+function longs(type: string, ...values: bigint[]): Vector {
+  const address = heap.allocate(values.length * 8, "other");
+  values.forEach((value, row) => heap.i64[address / 8 + row] = value);
+  return { type, address };
+}
+
+function words(type: string, ...values: number[]): Vector {
+  const address = heap.allocate(values.length * 4, "other");
+  values.forEach((value, row) => heap.i32[address / 4 + row] = value);
+  return { type, address };
+}
+
+function shorts(type: string, ...values: number[]): Vector {
+  const address = heap.allocate(values.length * 2, "other");
+  values.forEach((value, row) => heap.i16[address / 2 + row] = value);
+  return { type, address };
+}
+
+function bytes(type: string, ...values: number[]): Vector {
+  const address = heap.allocate(values.length, "other");
+  values.forEach((value, row) => heap.i8[address + row] = value);
+  return { type, address };
+}
+
+function doubles(...values: number[]): Vector {
+  const address = heap.allocate(values.length * 8, "other");
+  values.forEach((value, row) => heap.f64[address / 8 + row] = value);
+  return { type: "DOUBLE", address };
+}
+
+function floats(...values: number[]): Vector {
+  const address = heap.allocate(values.length * 4, "other");
+  values.forEach((value, row) => heap.f32[address / 4 + row] = value);
+  return { type: "FLOAT", address };
+}
+
+function textPairs(values: (string | null)[]): number {
+  const address = heap.allocate(Math.max(1, values.length) * 8, "other");
+  values.forEach((value, row) => {
+    const utf8 = new TextEncoder().encode(value ?? "");
+    const to = heap.allocate(Math.max(1, utf8.length), "other");
+    heap.u8.set(utf8, to);
+    heap.u32[address / 4 + row * 2] = to;
+    heap.i32[address / 4 + row * 2 + 1] = value === null ? -1 : utf8.length;
+  });
+  return address;
+}
+
+const texts = (type: string, ...values: (string | null)[]): Vector => ({ type, address: textPairs(values) });
+
+function symbols(entries: string[], ...codes: number[]): Vector {
+  return {
+    ...words("SYMBOL", ...codes),
+    dictionary: { tableId: 1, columnId: 1, entries: textPairs(entries), count: entries.length },
+  };
+}
+
+function encode(encoding: Encoding, rowCount: number, ...columns: Vector[]): Uint8Array {
+  const batch: Batch = { rowCount, columns };
+  const named = columns.map((column, index) => ({ name: `c${index}`, type: column.type }));
+  return createEncoder(encoding, named, heap).encode(batch, 0, rowCount, true);
+}
+
+const JSON_PLAIN: Encoding = { name: "json", quoteLargeNumbers: false };
+const CSV: Encoding = { name: "csv", delimiter: "," };
+const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
+const nullLong = -(2n ** 63n);
+const second = 1_000_000n;
+
+/** The second row is the null. */
+const CASES: { vector: Vector; json: string; csv: string; pg: (string | null)[] }[] = [
+  { vector: bytes("BOOLEAN", 1, 0), json: "[true],[false]", csv: "true\r\nfalse\r\n", pg: ["t", "f"] },
+  { vector: bytes("BYTE", -128, 0), json: "[-128],[0]", csv: "-128\r\n0\r\n", pg: ["-128", "0"] },
+  { vector: shorts("SHORT", -32768, 0), json: "[-32768],[0]", csv: "-32768\r\n0\r\n", pg: ["-32768", "0"] },
+  { vector: shorts("CHAR", 0x22, 0), json: '["\\""],[""]', csv: '"\r\n\r\n', pg: ['"', null] },
+  { vector: shorts("CHAR", 0x6f22, 0), json: '["漢"],[""]', csv: "漢\r\n\r\n", pg: ["漢", null] },
+  { vector: words("INT", -2147483647, -2147483648), json: "[-2147483647],[null]", csv: "-2147483647\r\n\r\n", pg: ["-2147483647", null] },
+  {
+    vector: longs("LONG", 9223372036854775807n, nullLong),
+    json: "[9223372036854775807],[null]",
+    csv: "9223372036854775807\r\n\r\n",
+    pg: ["9223372036854775807", null],
+  },
+  { vector: floats(1234567.125, NaN), json: "[1234567.1],[null]", csv: "1234567.1\r\n\r\n", pg: ["1234567.1", null] },
+  { vector: doubles(-0.0001, Infinity), json: "[-1.0E-4],[null]", csv: "-1.0E-4\r\n\r\n", pg: ["-1.0E-4", null] },
+  {
+    vector: longs("DATE", 1704067200123n, nullLong),
+    json: '["2024-01-01T00:00:00.123Z"],[null]',
+    csv: '"2024-01-01T00:00:00.123Z"\r\n\r\n',
+    pg: ["2024-01-01 00:00:00.123", null],
+  },
+  {
+    vector: longs("TIMESTAMP", -1n, nullLong),
+    json: '["1969-12-31T23:59:59.999999Z"],[null]',
+    csv: '"1969-12-31T23:59:59.999999Z"\r\n\r\n',
+    pg: ["1969-12-31 23:59:59.999999", null],
+  },
+  {
+    vector: longs("TIMESTAMP", 253402300800n * second, nullLong),
+    json: '["10000-01-01T00:00:00.000000Z"],[null]',
+    csv: '"10000-01-01T00:00:00.000000Z"\r\n\r\n',
+    pg: ["10000-01-01 00:00:00.000000", null],
+  },
+  {
+    vector: longs("TIMESTAMP_NS", 1704067200123456789n, nullLong),
+    json: '["2024-01-01T00:00:00.123456789Z"],[null]',
+    csv: '"2024-01-01T00:00:00.123456789Z"\r\n\r\n',
+    pg: ["2024-01-01 00:00:00.123456", null],
+  },
+  {
+    vector: texts("VARCHAR", 'a"\\\n\u0001/é😀', null),
+    json: '["a\\"\\\\\\n\\u0001/é😀"],[null]',
+    csv: '"a""\\\\\\n\\u0001/é😀"\r\n\r\n',
+    pg: ['a"\\\n\u0001/é😀', null],
+  },
+  { vector: texts("STRING", "", null), json: '[""],[null]', csv: '""\r\n\r\n', pg: ["", null] },
+  { vector: symbols(["BTC", 'E"H'], 1, -1), json: '["E\\"H"],[null]', csv: '"E""H"\r\n\r\n', pg: ['E"H', null] },
+  {
+    vector: longs("UUID", 0x9380a11_00000000n, 1n, nullLong, nullLong),
+    json: '["00000000-0000-0001-0938-0a1100000000"],[null]',
+    csv: "00000000-0000-0001-0938-0a1100000000\r\n\r\n",
+    pg: ["00000000-0000-0001-0938-0a1100000000", null],
+  },
+  { vector: words("IPv4", 0xff020304 | 0, 0), json: '["255.2.3.4"],[null]', csv: "255.2.3.4\r\n\r\n", pg: ["255.2.3.4", null] },
+  {
+    vector: longs("INTERVAL", 1704067200n * second, 1704153600n * second, nullLong, nullLong),
+    json: "[\"('2024-01-01T00:00:00.000Z', '2024-01-02T00:00:00.000Z')\"],[null]",
+    csv: "\"('2024-01-01T00:00:00.000Z', '2024-01-02T00:00:00.000Z')\"\r\n\r\n",
+    pg: ["('2024-01-01T00:00:00.000Z', '2024-01-02T00:00:00.000Z')", null],
+  },
+];
+
+/** Values of the first column of DataRow messages. */
+function dataRows(messages: Uint8Array): (Uint8Array | null)[] {
+  const view = new DataView(messages.buffer, messages.byteOffset, messages.byteLength);
+  const values = [];
+  for (let at = 0; at < messages.length; at += 1 + view.getInt32(at + 1)) {
+    assert.equal(messages[at], 0x44);
+    assert.equal(view.getInt16(at + 5), 1);
+    const size = view.getInt32(at + 7);
+    assert.equal(view.getInt32(at + 1), 10 + Math.max(0, size));
+    values.push(size < 0 ? null : messages.slice(at + 11, at + 11 + size));
+  }
+  return values;
+}
+
+Deno.test("createEncoder() writes each type and its null", () => {
+  for (const { vector, json, csv, pg } of CASES) {
+    assert.equal(text(encode(JSON_PLAIN, 2, vector)), json, vector.type);
+    assert.equal(text(encode(CSV, 2, vector)), csv, vector.type);
+    const values = dataRows(encode({ name: "pg", formats: [0] }, 2, vector));
+    assert.deepEqual(values.map((value) => value && text(value)), pg, vector.type);
+  }
+});
+
+Deno.test("createEncoder() writes PostgreSQL's binary format", () => {
+  const hex = (vector: Vector) =>
+    dataRows(encode({ name: "pg", formats: [1] }, 2, vector)).map((value) => value && value.toHex());
+  assert.deepEqual(hex(bytes("BOOLEAN", 1, 0)), ["01", "00"]);
+  assert.deepEqual(hex(bytes("BYTE", -2, 0)), ["fffe", "0000"]);
+  assert.deepEqual(hex(words("INT", 258, -2147483648)), ["00000102", null]);
+  assert.deepEqual(hex(longs("LONG", -2n, nullLong)), ["fffffffffffffffe", null]);
+  assert.deepEqual(hex(doubles(1.5, NaN)), ["3ff8000000000000", null]);
+  assert.deepEqual(hex(longs("TIMESTAMP", 946684800000001n, nullLong)), ["0000000000000001", null]);
+  assert.deepEqual(hex(longs("TIMESTAMP", 0n, nullLong)), [hexOf(-946684800000000n), null]);
+  assert.deepEqual(hex(longs("TIMESTAMP_NS", 946684800000001999n, nullLong)), ["0000000000000001", null]);
+  assert.deepEqual(hex(longs("DATE", 946684799999n, nullLong)), [hexOf(-1000n), null]);
+  assert.deepEqual(hex(longs("UUID", 2n, 1n, nullLong, nullLong)), ["00000000000000010000000000000002", null]);
+  assert.deepEqual(hex(texts("VARCHAR", "é", null)), ["c3a9", null]);
+});
+
+function hexOf(value: bigint): string {
+  return BigInt.asUintN(64, value).toString(16).padStart(16, "0");
+}
+
+Deno.test("createEncoder() picks columns, quotes LONG and goes on after other rows", () => {
+  const columns = [longs("LONG", 1n, 2n, 3n), words("INT", 4, 5, 6)];
+  const named = columns.map((column, index) => ({ name: `c${index}`, type: column.type }));
+  const encoder = createEncoder({ name: "json", quoteLargeNumbers: true, columns: [1, 0] }, named, heap);
+  assert.equal(text(encoder.encode({ rowCount: 3, columns }, 1, 2, false)), ',[5,"2"],[6,"3"]');
+  assert.equal(text(encoder.encode({ rowCount: 3, columns }, 0, 0, true)), "");
+});
+
+Deno.test("createEncoder() grows for long texts that must all be escaped", () => {
+  const long = "\u0001".repeat(100_000);
+  assert.equal(text(encode(JSON_PLAIN, 1, texts("STRING", long))), `[${JSON.stringify(long)}]`);
+  const wide = "x".repeat(70_000) + '"' + "y".repeat(70_000);
+  assert.equal(text(encode(JSON_PLAIN, 2, texts("STRING", wide, wide))), `[${JSON.stringify(wide)}],[${JSON.stringify(wide)}]`);
+});
+
+if (Deno.env.get("BENCH") === "1") {
+  Deno.test("speed", () => speed(heap));
+}
+
+function speed(heap: SharedHeap): void {
+  const rowCount = 16_384;
+  const rows = <T>(make: (row: number) => T) => Array.from({ length: rowCount }, (_, row) => make(row));
+  const columns = [
+    longs("TIMESTAMP", ...rows((row) => 1704067200000000n + BigInt(row) * 123_457n)),
+    symbols(["BTC-USD", "ETH-USD", "SOL-USD"], ...rows((row) => row % 3)),
+    symbols(["buy", "sell"], ...rows((row) => row % 2)),
+    doubles(...rows((row) => Math.round(6_000_000 + Math.sin(row) * 100_000) / 100)),
+    doubles(...rows((row) => (row % 1000) / 1e4 + 0.01)),
+    longs("LONG", ...rows((row) => BigInt(row * 17))),
+  ];
+  for (const encoding of [CSV, JSON_PLAIN, { name: "pg", formats: [0, 0, 0, 0, 0, 0] }, { name: "pg", formats: [1, 1, 1, 1, 1, 1] }] as Encoding[]) {
+    const encoder = createEncoder(encoding, columns.map((c, i) => ({ name: `c${i}`, type: c.type })), heap);
+    let best = 0;
+    for (let round = 0; round < 20; round++) {
+      const start = performance.now();
+      const bytes = encoder.encode({ rowCount, columns }, 0, rowCount, true);
+      best = Math.max(best, bytes.length / 1e3 / (performance.now() - start));
+    }
+    console.log(encoding.name, best.toFixed(0), "MB/s");
+  }
+}

@@ -1,0 +1,146 @@
+/**
+ * Result batches → bytes of a reply, in the thread that made the batch. `columns` are the result's; the encoder reads the
+ * vectors of a batch by the same indices.
+ */
+import type { Encoding, ResultColumn } from "../../door.ts";
+import type { Batch } from "../../engine/contract.ts";
+import type { SharedHeap } from "../../storage/heap.ts";
+import { asciiBytes, ByteSink } from "./sink.ts";
+import { formsOf, type TypeForms, type ValueWriter, writeInt32 } from "./types.ts";
+
+export interface Encoder {
+  /**
+   * Rows `firstRow` … `firstRow + rowCount - 1` of `batch`. `isFirst`: nothing of the result was encoded before.
+   * The bytes are a view of the encoder's own buffer (never of shared memory), valid until the next call: copy them to keep them.
+   */
+  encode(batch: Batch, firstRow: number, rowCount: number, isFirst: boolean): Uint8Array;
+}
+
+/** Rows between two looks at the cancel word. */
+const POLL_ROWS = 4_096;
+const COMMA = 0x2c, QUOTE = 0x22, OPEN = 0x5b, CLOSE = 0x5d, LETTER_D = 0x44;
+
+/** One result column while it is written. */
+interface Field {
+  index: number;
+  writer: ValueWriter;
+  quoted: boolean;
+  nullText: Uint8Array;
+}
+
+/** Writes one row from `at` on, and returns where it ended. */
+type RowWriter = (row: number, at: number, isFirst: boolean) => number;
+
+export function createEncoder(
+  encoding: Encoding,
+  columns: readonly ResultColumn[],
+  heap: SharedHeap,
+  poll: () => void = () => {},
+): Encoder {
+  const sink = new ByteSink(65_536);
+  const forms = columns.map((column) => formsOf(column.type));
+  let rowBytes = 32;
+  for (const form of forms) rowBytes += form.maxBytes + 8;
+  sink.rowSlack = rowBytes;
+  const fields = fieldsOf(encoding, forms, heap, sink);
+  const writeRow = ROW_WRITERS[encoding.name](encoding as never, fields, sink);
+  return {
+    encode(batch, firstRow, rowCount, isFirst) {
+      for (const field of fields) field.writer.bind(batch.columns[field.index]);
+      let at = 0;
+      for (let row = firstRow, end = firstRow + rowCount; row < end; row++) {
+        if (((row - firstRow) & (POLL_ROWS - 1)) === POLL_ROWS - 1) poll();
+        if (at + rowBytes > sink.bytes.length) sink.ensure(at);
+        at = writeRow(row, at, isFirst && row === firstRow);
+      }
+      return sink.bytes.subarray(0, at);
+    },
+  };
+}
+
+function fieldsOf(encoding: Encoding, forms: TypeForms[], heap: SharedHeap, sink: ByteSink): Field[] {
+  const chosen = encoding.name === "json" && encoding.columns || forms.map((_, index) => index);
+  return chosen.map((index) => {
+    const form = forms[index];
+    switch (encoding.name) {
+      case "json":
+        return {
+          index,
+          writer: form.text(heap, sink, "json"),
+          quoted: form.jsonQuoted || (form.large === true && encoding.quoteLargeNumbers),
+          nullText: asciiBytes(form.jsonNull),
+        };
+      case "csv":
+        return { index, writer: form.text(heap, sink, "csv"), quoted: form.csvQuoted, nullText: asciiBytes(form.csvNull) };
+      case "pg": {
+        const factory = encoding.formats[index] === 1 ? form.pgBinary : form.pgText ?? form.text;
+        return { index, writer: factory(heap, sink, "none"), quoted: false, nullText: new Uint8Array(0) };
+      }
+    }
+  });
+}
+
+function writeField(field: Field, row: number, at: number, sink: ByteSink): number {
+  if (!field.quoted) {
+    const end = field.writer.write(row, at);
+    return end >= 0 ? end : writeBytes(field.nullText, sink.bytes, at);
+  }
+  sink.bytes[at] = QUOTE;
+  const end = field.writer.write(row, at + 1);
+  if (end < 0) return writeBytes(field.nullText, sink.bytes, at);
+  sink.bytes[end] = QUOTE;
+  return end + 1;
+}
+
+function writeBytes(from: Uint8Array, bytes: Uint8Array, at: number): number {
+  for (let index = 0; index < from.length; index++) bytes[at + index] = from[index];
+  return at + from.length;
+}
+
+type RowWriterOf<Name extends Encoding["name"]> = (
+  encoding: Extract<Encoding, { name: Name }>,
+  fields: Field[],
+  sink: ByteSink,
+) => RowWriter;
+
+const jsonRows: RowWriterOf<"json"> = (_encoding, fields, sink) => (row, at, isFirst) => {
+  if (!isFirst) sink.bytes[at++] = COMMA;
+  sink.bytes[at++] = OPEN;
+  for (let index = 0; index < fields.length; index++) {
+    if (index > 0) sink.bytes[at++] = COMMA;
+    at = writeField(fields[index], row, at, sink);
+  }
+  sink.bytes[at] = CLOSE;
+  return at + 1;
+};
+
+const csvRows: RowWriterOf<"csv"> = (encoding, fields, sink) => {
+  const delimiter = encoding.delimiter.charCodeAt(0);
+  return (row, at) => {
+    for (let index = 0; index < fields.length; index++) {
+      if (index > 0) sink.bytes[at++] = delimiter;
+      at = writeField(fields[index], row, at, sink);
+    }
+    sink.bytes[at] = 0x0d;
+    sink.bytes[at + 1] = 0x0a;
+    return at + 2;
+  };
+};
+
+/** DataRow: `D`, int32 size, int16 number of values, then each value with its int32 size, -1 for NULL. */
+const pgRows: RowWriterOf<"pg"> = (_encoding, fields, sink) => (row, at) => {
+  const start = at;
+  sink.bytes[at] = LETTER_D;
+  sink.bytes[at + 5] = fields.length >> 8;
+  sink.bytes[at + 6] = fields.length;
+  at += 7;
+  for (let index = 0; index < fields.length; index++) {
+    const end = fields[index].writer.write(row, at + 4);
+    writeInt32(end < 0 ? -1 : end - at - 4, sink.bytes, at);
+    at = end < 0 ? at + 4 : end;
+  }
+  writeInt32(at - start - 1, sink.bytes, start + 1);
+  return at;
+};
+
+const ROW_WRITERS = { json: jsonRows, csv: csvRows, pg: pgRows };
