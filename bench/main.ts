@@ -1,0 +1,126 @@
+/**
+ * The benchmark: the same rows and questions in Sundial and in DuckDB, in turn in one run, answers compared.
+ *
+ *     deno task bench [--rows 10000000] [--rounds 7] [--only TEXT] [--suite queries|ingest|latency|export|start|all] [--no-statistics] [--keep]
+ *
+ * Prints medians and ratios. Nothing is asserted but that the answers are equal.
+ */
+import { parseArgs } from "node:util";
+import { startServer, type TestServer } from "../tests/server.ts";
+import { describeMachine, geometricMean, median, table } from "./report.ts";
+import { QUERIES } from "./queries.ts";
+import { makeTrades, writeTradesParquet } from "./trades.ts";
+import { Duck } from "./duckdb.ts";
+import { ingestSuite } from "./ingest.ts";
+import { exportSuite, latencySuite, startSuite } from "./small.ts";
+
+const { values: options } = parseArgs({
+  args: Deno.args,
+  options: {
+    rows: { type: "string", default: "10000000" },
+    rounds: { type: "string", default: "7" },
+    only: { type: "string" },
+    suite: { type: "string", default: "all" },
+    "no-statistics": { type: "boolean", default: false },
+    keep: { type: "boolean", default: false },
+  },
+});
+const rowCount = Number(options.rows), rounds = Number(options.rounds);
+const wants = (suite: string) => options.suite === "all" || options.suite === suite;
+
+console.log(describeMachine());
+const work = await Deno.makeTempDir({ prefix: "sundial-bench-" });
+try {
+  if (wants("queries")) await querySuite();
+  if (wants("ingest")) await ingestSuite(work, rowCount);
+  if (wants("latency")) await latencySuite(work);
+  if (wants("export")) await exportSuite(work);
+  if (wants("start")) await startSuite(work);
+} finally {
+  if (!options.keep) await Deno.remove(work, { recursive: true });
+}
+
+async function querySuite(): Promise<void> {
+  const trades = makeTrades(rowCount);
+  const root = `${work}/queries`;
+  await Deno.mkdir(`${root}/import`, { recursive: true });
+  const file = `${root}/import/trades10m.parquet`;
+  await writeTradesParquet(trades, file);
+  const passes: { title: string; env: Record<string, string> }[] = [
+    { title: "pool larger than the data", env: {} },
+    { title: "statistics switched off", env: { SVC_QUERY_STATISTICS_ENABLED: "false" } },
+    { title: "pool of a quarter of the data", env: { SVC_CAIRO_POOL_SIZE: `${Math.ceil(rowCount * 10 / 2 ** 20)}m` } },
+  ];
+  let loaded = false;
+  using duck = await Duck.open(`${work}/duck.db`);
+  for (const { title, env } of options["no-statistics"] ? passes.slice(1, 2) : passes) {
+    await using server = await startServer({ root, env: { ...env, SVC_QUERY_TIMEOUT: "10m" } });
+    if (!loaded) {
+      await load(server, duck, file);
+      loaded = true;
+    }
+    await compare(title, server, duck);
+  }
+}
+
+async function load(server: TestServer, duck: Duck, file: string): Promise<void> {
+  let start = performance.now();
+  const created = await server.exec(
+    `create table trades as (select timestamp, symbol::symbol symbol, side::symbol side, price, amount, trader from read_parquet('trades10m.parquet')) timestamp(timestamp) partition by day`,
+  );
+  if (created.error) throw new Error(`CREATE TABLE AS failed: ${created.error}`);
+  const ours = performance.now() - start;
+  start = performance.now();
+  await duck.run(`create table trades as select * from read_parquet('${file}')`);
+  await duck.run("checkpoint");
+  const theirs = performance.now() - start;
+  console.log(`\ncreate table as select from Parquet: Sundial ${(rowCount / ours / 1000).toFixed(2)}M rows/s, DuckDB ${(rowCount / theirs / 1000).toFixed(2)}M rows/s`);
+}
+
+async function compare(title: string, server: TestServer, duck: Duck): Promise<void> {
+  console.log(`\n${rowCount} trades, ${title}; milliseconds, cold once and the median of ${rounds} warm rounds`);
+  const rows: string[][] = [];
+  const ratios: number[] = [];
+  let faster = 0, slowest = Infinity, wrong = 0;
+  for (const query of QUERIES.filter((q) => !options.only || q.name.includes(options.only))) {
+    const ours: number[] = [], theirs: number[] = [];
+    let answer: unknown[][] = [], expected: unknown[][] = [];
+    for (let round = 0; round <= rounds; round++) {
+      let start = performance.now();
+      const reply = await server.exec(query.sundial);
+      ours.push(performance.now() - start);
+      if (reply.error) throw new Error(`${query.name}: ${reply.error}`);
+      answer = reply.dataset!;
+      start = performance.now();
+      expected = await duck.rows(query.duckdb);
+      theirs.push(performance.now() - start);
+    }
+    const equal = sameRows(answer, expected);
+    if (!equal) {
+      wrong++;
+      console.log(`${query.name}: ANSWERS DIFFER\n  Sundial ${JSON.stringify(answer.slice(0, 3))}\n  DuckDB  ${JSON.stringify(expected.slice(0, 3))}`);
+    }
+    const mine = median(ours.slice(1)), its = median(theirs.slice(1)), ratio = its / mine;
+    ratios.push(Math.min(10, ratio));
+    if (ratio > 1) faster++;
+    slowest = Math.min(slowest, ratio);
+    rows.push([query.name, ours[0].toFixed(1), mine.toFixed(2), theirs[0].toFixed(1), its.toFixed(2), ratio.toFixed(2), equal ? "equal" : "DIFFERENT"]);
+  }
+  console.log(table(["query", "cold", "Sundial", "cold", "DuckDB", "ratio", "answers"], rows));
+  console.log(`geometric mean of the ratios, each capped at 10: ${geometricMean(ratios).toFixed(2)}; faster in ${faster} of ${ratios.length}; the slowest ratio is ${slowest.toFixed(2)}`);
+  if (wrong) throw new Error(`${wrong} answers differ`);
+}
+
+/** Equal as sorted sets of rows; numbers within 1e-9 of their size. */
+function sameRows(a: unknown[][], b: unknown[][]): boolean {
+  if (a.length !== b.length) return false;
+  const key = (row: unknown[]) => JSON.stringify(row.map((v) => typeof v === "number" ? Number(v.toPrecision(6)) : v));
+  const sorted = (rows: unknown[][]) => rows.map((row) => [key(row), row] as const).sort((x, y) => x[0] < y[0] ? -1 : x[0] > y[0] ? 1 : 0).map(([, row]) => row);
+  const left = sorted(a), right = sorted(b);
+  return left.every((row, i) => row.every((value, k) => same(value, right[i][k])));
+}
+
+function same(a: unknown, b: unknown): boolean {
+  if (typeof a === "number" && typeof b === "number") return Math.abs(a - b) <= 1e-9 * Math.max(1, Math.abs(a), Math.abs(b));
+  return a === b;
+}

@@ -1,0 +1,100 @@
+/**
+ * Deterministic trades: 100 symbols with Zipf shares, 2 sides, a price walk a symbol, amounts, a million traders, times over 30 days.
+ * The same numbers on every machine: only integer arithmetic and exact doubles decide.
+ */
+export interface Trades {
+  rowCount: number;
+  symbolNames: string[];
+  symbol: Int32Array;
+  /** 0 buy, 1 sell. */
+  side: Uint8Array;
+  price: Float64Array;
+  amount: Float64Array;
+  trader: Int32Array;
+  /** Microseconds since 1970, ascending. */
+  timestamp: BigInt64Array;
+}
+
+export const SYMBOL_COUNT = 100;
+export const TRADER_COUNT = 1_000_000;
+const START_MICROS = 1_704_067_200_000_000; // 2024-01-01
+const SPAN_MICROS = 30 * 86_400_000_000;
+
+/** Uniform in [0, 2^32). Source: Marsaglia, "Xorshift RNGs", 2003. */
+function xorshift(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state ^= state << 13;
+    state ^= state >>> 17;
+    state ^= state << 5;
+    return state >>> 0;
+  };
+}
+
+export function makeTrades(rowCount: number): Trades {
+  const random = xorshift(20240101);
+  const symbolNames = Array.from({ length: SYMBOL_COUNT }, (_, k) => `SYM${String(k).padStart(3, "0")}-USD`);
+  const weights = symbolNames.map((_, k) => 1 / (k + 1));
+  const total = weights.reduce((a, b) => a + b);
+  const pick = new Uint8Array(65_536); // inverse distribution, sampled
+  let k = 0, edge = weights[0] / total;
+  for (let i = 0; i < pick.length; i++) {
+    while ((i + 0.5) / pick.length > edge && k < SYMBOL_COUNT - 1) edge += weights[++k] / total;
+    pick[i] = k;
+  }
+  const cents = Int32Array.from({ length: SYMBOL_COUNT }, (_, i) => 1_000 + i * 997);
+  const trades: Trades = {
+    rowCount,
+    symbolNames,
+    symbol: new Int32Array(rowCount),
+    side: new Uint8Array(rowCount),
+    price: new Float64Array(rowCount),
+    amount: new Float64Array(rowCount),
+    trader: new Int32Array(rowCount),
+    timestamp: new BigInt64Array(rowCount),
+  };
+  const gap = Math.floor(SPAN_MICROS / rowCount);
+  for (let row = 0; row < rowCount; row++) {
+    const symbol = pick[random() & 65_535];
+    cents[symbol] = Math.max(100, cents[symbol] + (random() % 21) - 10);
+    trades.symbol[row] = symbol;
+    trades.side[row] = random() & 1;
+    trades.price[row] = cents[symbol] / 100;
+    trades.amount[row] = (1 + random() % 1_000_000) / 10_000;
+    trades.trader[row] = random() % TRADER_COUNT;
+    trades.timestamp[row] = BigInt(START_MICROS + row * gap + random() % gap);
+  }
+  return trades;
+}
+
+/** One row group a million rows; texts are written as such. */
+export async function writeTradesParquet(trades: Trades, path: string): Promise<void> {
+  const { fileWriter, ParquetWriter } = await import("hyparquet-writer");
+  const schema = [
+    { name: "root", num_children: 6 },
+    { name: "timestamp", type: "INT64" as const, converted_type: "TIMESTAMP_MICROS" as const, repetition_type: "REQUIRED" as const },
+    { name: "symbol", type: "BYTE_ARRAY" as const, converted_type: "UTF8" as const, repetition_type: "REQUIRED" as const },
+    { name: "side", type: "BYTE_ARRAY" as const, converted_type: "UTF8" as const, repetition_type: "REQUIRED" as const },
+    { name: "price", type: "DOUBLE" as const, repetition_type: "REQUIRED" as const },
+    { name: "amount", type: "DOUBLE" as const, repetition_type: "REQUIRED" as const },
+    { name: "trader", type: "INT64" as const, repetition_type: "REQUIRED" as const },
+  ];
+  const writer = new ParquetWriter({ writer: fileWriter(path), schema, codec: "SNAPPY", statistics: true });
+  const SIDES = ["buy", "sell"];
+  for (let from = 0; from < trades.rowCount; from += 1_000_000) {
+    const to = Math.min(from + 1_000_000, trades.rowCount);
+    const rows = <T>(value: (row: number) => T): T[] => Array.from({ length: to - from }, (_, i) => value(from + i));
+    writer.write({
+      columnData: [
+        { name: "timestamp", data: trades.timestamp.subarray(from, to) },
+        { name: "symbol", data: rows((row) => trades.symbolNames[trades.symbol[row]]) },
+        { name: "side", data: rows((row) => SIDES[trades.side[row]]) },
+        { name: "price", data: trades.price.subarray(from, to) },
+        { name: "amount", data: trades.amount.subarray(from, to) },
+        { name: "trader", data: rows((row) => BigInt(trades.trader[row])) },
+      ],
+      rowGroupSize: to - from,
+    });
+  }
+  await writer.finish();
+}
