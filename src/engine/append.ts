@@ -206,6 +206,42 @@ export function unpackAppendBatch(bytes: Uint8Array, columnIds: readonly number[
   return { rowCount, columns };
 }
 
+/** Batches of the same columns as one: rows in order, heaps and dictionaries behind one another. */
+export function concatAppendBatches(batches: readonly AppendBatch[]): AppendBatch {
+  if (batches.length === 1) return batches[0];
+  const rowCount = batches.reduce((sum, batch) => sum + batch.rowCount, 0);
+  return { rowCount, columns: batches[0].columns.map((first, i) => concatColumns(first, batches.map((batch) => batch.columns[i]))) };
+}
+
+function concatColumns(first: AppendColumn, all: AppendColumn[]): AppendColumn {
+  const joined = (parts: Uint8Array[]): Uint8Array => {
+    const bytes = new Uint8Array(parts.reduce((sum, part) => sum + part.byteLength, 0));
+    parts.reduce((at, part) => (bytes.set(part, at), at + part.byteLength), 0);
+    return bytes;
+  };
+  const values = joined(all.map((column) => column.values));
+  if (!first.heap) return { columnId: first.columnId, values };
+  const heap = joined(all.map((column) => column.heap!));
+  const words = new Int32Array(values.buffer);
+  if (!first.symbols) {
+    shiftEach(words, 2, all.map((column) => column.values.byteLength / 8), all.map((column) => column.heap!.byteLength));
+    return { columnId: first.columnId, values, heap };
+  }
+  const symbols = new Int32Array(joined(all.map(({ symbols }) => new Uint8Array(symbols!.buffer, symbols!.byteOffset, symbols!.byteLength))).buffer);
+  shiftEach(words, 1, all.map((column) => column.values.byteLength / 4), all.map((column) => column.symbols!.length / 2));
+  shiftEach(symbols, 2, all.map((column) => column.symbols!.length / 2), all.map((column) => column.heap!.byteLength));
+  return { columnId: first.columnId, values, heap, symbols };
+}
+
+/** Adds to every `stride`-th word of part k the sizes of the parts before it; nulls (-1 with stride 1) stay. */
+function shiftEach(words: Int32Array, stride: number, counts: number[], sizes: number[]): void {
+  let at = 0, base = 0;
+  counts.forEach((count, k) => {
+    for (let i = 0; i < count; i++, at += stride) if (stride === 2 || words[at] >= 0) words[at] += base;
+    base += sizes[k];
+  });
+}
+
 const align = (size: number): number => (size + 7) & ~7;
 
 /** Rows of values (literals) as a batch. `types` are the table columns' tags; the values are already of these types. */

@@ -1,0 +1,162 @@
+/** Runs plans: small ones on the calling thread, the others in a worker, with the same operators and the same encoders. */
+import type { Chunk, ExecuteOptions, ResultColumn } from "../door.ts";
+import { SqlError, SQLSTATE } from "../errors.ts";
+import type { FunctionRegistry, Pool, QueryContext } from "../engine/contract.ts";
+import { createOperator, createQueryMemory, type Scheduler } from "../engine/mod.ts";
+import type { Plan } from "../sql/plan.ts";
+import type { Catalogue, ScanSource } from "../storage/contract.ts";
+import type { SharedHeap } from "../storage/heap.ts";
+import { createOutput, type OutputOptions } from "./output.ts";
+import { resolveSources, workOf } from "./sources.ts";
+
+export interface ExecutionSettings {
+  /** Plans that handle at most so many rows run on the calling thread. */
+  directRowsMax: number;
+  queryMemoryLimitBytes: number;
+  queryTimeoutMs: number;
+  useStatistics: boolean;
+}
+
+export interface Run {
+  chunks: AsyncIterable<Chunk>;
+  /** Rows of the whole query, once the chunks have ended. */
+  totalRows: () => number;
+}
+
+export interface RunOptions {
+  output: OutputOptions;
+  columns: ResultColumn[];
+  user: string;
+  signal?: AbortSignal;
+  timeoutMs?: number;
+}
+
+export class Execution {
+  constructor(
+    private readonly heap: SharedHeap,
+    private readonly pool: Pool,
+    private readonly functions: FunctionRegistry,
+    private readonly catalogue: Catalogue,
+    private readonly scheduler: Scheduler,
+    private readonly settings: ExecutionSettings,
+    private readonly nowMicros: () => bigint,
+    /** A word in shared memory that stays 0: nothing cancels a query that main runs to its end at once. */
+    private readonly neverCancelled: number,
+  ) {}
+
+  run(plan: Plan, options: RunOptions): Run {
+    const sources = resolveSources(plan, this.catalogue);
+    return workOf(plan, sources) <= this.settings.directRowsMax ? this.runDirect(plan, sources, options) : this.runInWorker(plan, sources, options);
+  }
+
+  private runDirect(plan: Plan, sources: ScanSource[], options: RunOptions): Run {
+    const memory = createQueryMemory(this.heap, this.settings.queryMemoryLimitBytes);
+    const context: QueryContext = {
+      heap: this.heap,
+      memory,
+      pool: this.pool,
+      functions: this.functions,
+      sources,
+      nowMicros: this.nowMicros(),
+      random: seededRandom(),
+      user: options.user,
+      poll: () => {},
+      cancelWord: this.neverCancelled,
+      useStatistics: this.settings.useStatistics,
+    };
+    const chunks: Chunk[] = [];
+    const output = createOutput(options.output, options.columns, this.heap);
+    try {
+      const operator = createOperator(plan, context);
+      try {
+        for (let batch = operator.next(); batch && !output.finished; batch = operator.next()) {
+          const chunk = output.encode(batch);
+          if (chunk) chunks.push(chunk);
+        }
+      } finally {
+        operator.close();
+      }
+    } finally {
+      memory.release();
+    }
+    return { chunks: listed(chunks), totalRows: () => output.totalRows };
+  }
+
+  private runInWorker(plan: Plan, sources: ScanSource[], options: RunOptions): Run {
+    options.signal?.throwIfAborted();
+    const unpin = this.catalogue.pin();
+    const timeoutMs = options.timeoutMs || this.settings.queryTimeoutMs;
+    const run = this.scheduler.run({
+      plan,
+      sources,
+      nowMicros: this.nowMicros(),
+      timeoutMs,
+      memoryLimitBytes: this.settings.queryMemoryLimitBytes,
+      user: options.user,
+      useStatistics: this.settings.useStatistics,
+    }, options.columns, options.output);
+    const cancel = () => run.cancel();
+    options.signal?.addEventListener("abort", cancel, { once: true });
+    const finish = () => {
+      options.signal?.removeEventListener("abort", cancel);
+      unpin();
+    };
+    return { chunks: finishing(run.chunks, finish, cancel), totalRows: run.totalRows };
+  }
+}
+
+async function* listed(chunks: Chunk[]): AsyncIterable<Chunk> {
+  yield* chunks;
+}
+
+/** The same chunks; `finish` runs once when they have ended, failed or are given up (then after `cancel`), even before the first was asked for. */
+function finishing(chunks: AsyncIterable<Chunk>, finish: () => void, cancel: () => void): AsyncIterable<Chunk> {
+  const source = chunks[Symbol.asyncIterator]();
+  let over = false;
+  const end = (how?: () => void) => {
+    if (over) return;
+    over = true;
+    how?.();
+    finish();
+  };
+  const iterator: AsyncIterator<Chunk> & AsyncIterable<Chunk> = {
+    [Symbol.asyncIterator]: () => iterator,
+    async next() {
+      try {
+        const result = await source.next();
+        if (result.done) end();
+        return result;
+      } catch (error) {
+        end();
+        throw error;
+      }
+    },
+    async return() {
+      end(cancel);
+      await source.return?.();
+      return { done: true, value: undefined };
+    },
+  };
+  return iterator;
+}
+
+/** Uniform in [0, 2^32): xorshift32, seeded anew for every query. Source: Marsaglia, "Xorshift RNGs", 2003. */
+export function seededRandom(seed: number = (Math.random() * 2 ** 32) >>> 0): () => number {
+  let state = seed || 1;
+  return () => {
+    state ^= state << 13;
+    state ^= state >>> 17;
+    state ^= state << 5;
+    return state >>> 0;
+  };
+}
+
+/** The options of `execute` as an output for wires. */
+export function rowsOutput(options: ExecuteOptions): OutputOptions {
+  return { kind: "rows", encoding: options.encoding, window: options.window, countAll: options.countAll };
+}
+
+/** The client went away or asked for it. SQLSTATE 57014. */
+export function cancelledByUser(): SqlError {
+  return new SqlError("query cancelled by the user", 0, SQLSTATE.queryCanceled);
+}

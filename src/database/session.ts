@@ -1,0 +1,272 @@
+/** One client's conversation: statements, prepared once and executed often, and its transaction. */
+import type { Answer, ExecuteOptions, Identity, Prepared, ResultColumn, Session } from "../door.ts";
+import { SqlError, SQLSTATE } from "../errors.ts";
+import { concatAppendBatches, unpackAppendBatch, valuesToAppendBatch } from "../engine/append.ts";
+import { explain, optimize, parseScript, substituteParameters } from "../sql/mod.ts";
+import type { BoundStatement, NewTable, Plan } from "../sql/plan.ts";
+import type { AppendBatch, TableSnapshot } from "../storage/contract.ts";
+import type { Value } from "../types/mod.ts";
+import type { Execution } from "./execution.ts";
+import { rowsOutput } from "./execution.ts";
+import { resolveMetadata } from "./metadata.ts";
+import type { Core } from "./mod.ts";
+import { resolveSources } from "./sources.ts";
+import type { Statement } from "./statements.ts";
+
+/** Rows that an INSERT in an open transaction has put aside. */
+interface PendingChange {
+  tableId: number;
+  batches: AppendBatch[];
+}
+
+export class DatabaseSession implements Session {
+  transaction: Session["transaction"] = "idle";
+  private pending: PendingChange[] = [];
+
+  constructor(private readonly core: Core, readonly identity: Identity) {}
+
+  prepare(text: string, parameterTypes: (string | undefined)[] = []): Prepared {
+    const start = performance.now();
+    const statement = this.core.statements.get(text, parameterTypes, this.identity);
+    return new PreparedStatement(this, this.core, statement, Math.round((performance.now() - start) * 1e6));
+  }
+
+  split(text: string): { text: string; at: number }[] {
+    return parseScript(text).map(({ text, at }) => ({ text, at }));
+  }
+
+  fail(): void {
+    if (this.transaction === "open") this.transaction = "failed";
+  }
+
+  close(): void {
+    this.pending = [];
+    this.transaction = "idle";
+  }
+
+  /** Adds rows: at once, or at COMMIT inside a transaction. Nothing is kept of a failed one. */
+  async append(tableId: number, batches: AppendBatch[]): Promise<void> {
+    if (this.transaction === "failed") return;
+    if (this.transaction === "open") this.pending.push({ tableId, batches });
+    else await this.core.append([{ tableId, batches }]);
+  }
+
+  begin(): void {
+    if (this.transaction === "idle") this.transaction = "open";
+  }
+
+  async commit(): Promise<void> {
+    const { pending, transaction } = this;
+    this.close();
+    if (transaction === "open" && pending.length > 0) await this.core.append(pending);
+  }
+}
+
+class PreparedStatement implements Prepared {
+  readonly columns: ResultColumn[] | undefined;
+  readonly timestamp: number;
+  readonly parameters: string[];
+  readonly category: Prepared["category"];
+
+  constructor(
+    private readonly session: DatabaseSession,
+    private readonly core: Core,
+    private readonly prepared: Statement,
+    readonly compileNs: number,
+  ) {
+    this.columns = prepared.columns;
+    this.timestamp = prepared.bound.kind === "query" ? prepared.bound.plan.timestamp : -1;
+    this.parameters = prepared.parameters;
+    this.category = prepared.category;
+  }
+
+  async execute(values: Value[], options: ExecuteOptions): Promise<Answer> {
+    // Another statement may have changed a table since this one was bound: bind it again, as a fresh one.
+    const statement = this.core.statements.refreshed(this.prepared, this.session.identity);
+    return await new Run(this.session, this.core, statement, values, options).answer();
+  }
+}
+
+/** One execution. */
+class Run {
+  private readonly execution: Execution;
+
+  constructor(
+    private readonly session: DatabaseSession,
+    private readonly core: Core,
+    private readonly statement: Statement,
+    private readonly values: Value[],
+    private readonly options: ExecuteOptions,
+  ) {
+    this.execution = core.execution;
+  }
+
+  answer(): Answer | Promise<Answer> {
+    const bound = this.statement.bound;
+    switch (bound.kind) {
+      case "query":
+        return this.query(this.planOf(bound.plan));
+      case "explain":
+        return this.explain(bound.statement);
+      case "empty":
+        return { kind: "done", category: "empty", tag: "", rows: 0 };
+      case "set":
+        return { kind: "done", category: "ddl", tag: "SET", rows: 0 };
+      case "transaction":
+        return this.transaction(bound.action);
+      default:
+        return this.change(bound);
+    }
+  }
+
+  /** The plan with its parameters' values and metadata rows. */
+  private planOf(plan: Plan): Plan {
+    const known = this.values.length > 0 || this.statement.parameters.length > 0 ? optimize(substituteParameters(plan, this.values)) : plan;
+    return this.statement.hasMetadata ? resolveMetadata(known, this.core, this.session.identity) : known;
+  }
+
+  private query(plan: Plan): Answer {
+    const run = this.execution.run(plan, { output: rowsOutput(this.options), columns: plan.columns, ...this.runOptions() });
+    return { kind: "rows", columns: plan.columns, timestamp: plan.timestamp, chunks: run.chunks, totalRows: run.totalRows, fused: true };
+  }
+
+  private runOptions() {
+    return { user: this.session.identity.name, signal: this.options.signal, timeoutMs: this.options.timeoutMs };
+  }
+
+  private explain(statement: BoundStatement): Answer {
+    const plan = "plan" in statement ? this.planOf(statement.plan) : "query" in statement ? statement.query : undefined;
+    const lines = explain(statement, plan && resolveSources(plan, this.core.catalogue));
+    const columns = [{ name: "QUERY PLAN", type: "STRING" }];
+    return this.query({ node: "values", columns, timestamp: -1, order: "none", rows: lines.map((line) => [line]) });
+  }
+
+  private async transaction(action: "begin" | "commit" | "rollback"): Promise<Answer> {
+    if (action === "begin") this.session.begin();
+    else if (action === "commit") await this.session.commit();
+    else this.session.close();
+    return { kind: "done", category: "transaction", tag: action.toUpperCase(), rows: 0 };
+  }
+
+  private async change(bound: BoundStatement): Promise<Answer> {
+    const { core } = this;
+    const { writer } = core;
+    switch (bound.kind) {
+      case "createTable":
+        return await this.createTable(bound);
+      case "dropTable":
+        for (const { name, at } of bound.names) {
+          const table = core.catalogue.table(name);
+          if (!table && !bound.ifExists) throw new SqlError(`Cannot drop table ${name}: there is none of that name`, at, SQLSTATE.undefinedTable);
+          if (table) await writer.dropTable(table.schema.id);
+        }
+        return core.schemaChanged("DROP TABLE");
+      case "truncate":
+        for (const id of bound.tableIds) await writer.truncate(id);
+        return core.schemaChanged("TRUNCATE TABLE");
+      case "rename":
+        if (core.catalogue.table(bound.to)) throw new SqlError(`Cannot rename to ${bound.to}: a table of that name exists`, bound.at, SQLSTATE.duplicateTable);
+        await writer.rename(bound.tableId, bound.to);
+        return core.schemaChanged("ALTER TABLE");
+      case "addColumns":
+        await writer.addColumns(bound.tableId, bound.columns);
+        return core.schemaChanged("ALTER TABLE");
+      case "dropColumns":
+        await writer.dropColumns(bound.tableId, bound.columnIds);
+        return core.schemaChanged("ALTER TABLE");
+      case "renameColumn":
+        await writer.renameColumn(bound.tableId, bound.columnId, bound.to);
+        return core.schemaChanged("ALTER TABLE");
+      case "insert":
+        return await this.insert(bound);
+      case "update":
+        return await this.update(bound);
+      case "delete":
+        return await this.delete(bound);
+      case "checkpoint":
+        await writer.checkpoint();
+        return { kind: "done", category: "ddl", tag: "CHECKPOINT", rows: 0 };
+      default:
+        throw new Error(`no way to run ${bound.kind}`);
+    }
+  }
+
+  private async createTable(bound: Extract<BoundStatement, { kind: "createTable" }>): Promise<Answer> {
+    const { table, query } = bound;
+    if (this.core.catalogue.table(table.name)) {
+      if (bound.ifNotExists) return { kind: "done", category: "ddl", tag: "CREATE TABLE", rows: 0 };
+      throw new SqlError(`Cannot create table ${table.name}: there is one of that name`, bound.at, SQLSTATE.duplicateTable);
+    }
+    if (!query) {
+      await this.core.writer.createTable(table);
+      return this.core.schemaChanged("CREATE TABLE");
+    }
+    const { batches, rows } = await this.collect(query, table.columns.map((column) => column.type), newColumnIds(table));
+    await this.core.writer.createTable(table, batches);
+    this.core.schemaChanged("CREATE TABLE");
+    return { kind: "done", category: "ddl", tag: `SELECT ${rows}`, rows };
+  }
+
+  /** The rows of a query, on their way into columns of these types. */
+  private async collect(plan: Plan, targets: string[], columnIds: number[]): Promise<{ batches: AppendBatch[]; rows: number }> {
+    const known = this.planOf(plan);
+    if (known.node === "values" && known.rows.length > 0 && known.columns.every((column, i) => column.type === targets[i] || column.type === "NULL")) {
+      return { batches: [valuesToAppendBatch(known.rows, columnIds, targets)], rows: known.rows.length };
+    }
+    const run = this.execution.run(known, { output: { kind: "append", targets }, columns: known.columns, ...this.runOptions() });
+    const batches: AppendBatch[] = [];
+    for await (const chunk of run.chunks) batches.push(unpackAppendBatch(chunk.bytes, columnIds));
+    return { batches, rows: run.totalRows() };
+  }
+
+  private tableOf(tableId: number, at: number): TableSnapshot {
+    const table = this.core.catalogue.tableById(tableId);
+    if (!table) throw new SqlError("Cannot change the table: it was dropped meanwhile", at, SQLSTATE.undefinedTable);
+    return table;
+  }
+
+  private typesOf(table: TableSnapshot, columnIds: number[]): string[] {
+    return columnIds.map((id) => table.schema.columns.find((column) => column.id === id)!.type);
+  }
+
+  private async insert(bound: Extract<BoundStatement, { kind: "insert" }>): Promise<Answer> {
+    const table = this.tableOf(bound.tableId, bound.at);
+    const { batches, rows } = await this.collect(bound.plan, this.typesOf(table, bound.columnIds), bound.columnIds);
+    const failed = this.session.transaction === "failed";
+    if (rows > 0) await this.session.append(bound.tableId, batches);
+    return { kind: "done", category: "dml", tag: `INSERT 0 ${failed ? 0 : rows}`, rows: failed ? 0 : rows };
+  }
+
+  private async update(bound: Extract<BoundStatement, { kind: "update" }>): Promise<Answer> {
+    return await this.core.exclusively(bound.tableId, async () => {
+      const table = this.tableOf(bound.tableId, bound.at);
+      const ids = [...bound.columnIds, -1];
+      const { batches, rows } = await this.collect(bound.plan, [...this.typesOf(table, bound.columnIds), "LONG"], ids);
+      if (rows > 0) {
+        const batch = concatAppendBatches(batches);
+        await this.core.writer.update(bound.tableId, table.version, { rowIds: rowIdsOf(batch), columns: batch.columns.slice(0, -1) });
+      }
+      return { kind: "done", category: "dml", tag: `UPDATE ${rows}`, rows } as const;
+    });
+  }
+
+  private async delete(bound: Extract<BoundStatement, { kind: "delete" }>): Promise<Answer> {
+    return await this.core.exclusively(bound.tableId, async () => {
+      const table = this.tableOf(bound.tableId, bound.at);
+      const { batches, rows } = await this.collect(bound.plan, ["LONG"], [-1]);
+      if (rows > 0) await this.core.writer.delete(bound.tableId, table.version, rowIdsOf(concatAppendBatches(batches)));
+      return { kind: "done", category: "dml", tag: `DELETE ${rows}`, rows } as const;
+    });
+  }
+}
+
+/** The row ids that a plan gave as its last column. */
+function rowIdsOf(batch: AppendBatch): BigInt64Array {
+  const { values } = batch.columns[batch.columns.length - 1];
+  return new BigInt64Array(values.buffer, values.byteOffset, batch.rowCount);
+}
+
+/** A new table's columns are numbered from 0. */
+function newColumnIds(table: NewTable): number[] {
+  return table.columns.map((_, index) => index);
+}

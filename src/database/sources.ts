@@ -1,0 +1,74 @@
+/** What a plan reads: its scans in the order the engine counts them, and about how much work it is. */
+import type { Plan, ScanNode } from "../sql/plan.ts";
+import type { Catalogue, ScanSource } from "../storage/contract.ts";
+
+/** A node's inputs, left before right. */
+export function inputsOf(plan: Plan): Plan[] {
+  switch (plan.node) {
+    case "scan":
+    case "parquet":
+    case "values":
+    case "metadata":
+    case "sequence":
+      return [];
+    case "join":
+    case "timeJoin":
+    case "set":
+      return [plan.left, plan.right];
+    default:
+      return [plan.input];
+  }
+}
+
+/** The scans in depth-first order, left before right: `QueryContext.sources[k]` is the k-th one's. */
+export function scansOf(plan: Plan): ScanNode[] {
+  return plan.node === "scan" ? [plan] : inputsOf(plan).flatMap(scansOf);
+}
+
+/** The current snapshots' segments for every scan. */
+export function resolveSources(plan: Plan, catalogue: Catalogue): ScanSource[] {
+  return scansOf(plan).map((scan) => catalogue.tableById(scan.tableId)!.source(scan.columnIds, scan.intervals));
+}
+
+/** An upper bound of the rows that come out of a node, and of those that any node below handles: what decides where a query runs. */
+export function workOf(plan: Plan, sources: ScanSource[]): number {
+  let next = 0;
+  let work = 0;
+  const rows = (node: Plan): number => {
+    const out = rowsOf(node);
+    work += out;
+    return out;
+  };
+  const rowsOf = (node: Plan): number => {
+    switch (node.node) {
+      case "scan":
+        return sources[next++].rowCount;
+      case "parquet":
+        return Infinity;
+      case "values":
+        return node.rows.length;
+      case "metadata":
+        return 100;
+      case "sequence":
+        return node.count;
+      case "join": {
+        const left = rows(node.left), right = rows(node.right);
+        return Math.max(left * right, left, right);
+      }
+      case "timeJoin":
+      case "set":
+        return rows(node.left) + rows(node.right);
+      case "sample": {
+        // A fill makes any number of rows of few.
+        const input = rows(node.input);
+        return node.fills.length > 0 ? Infinity : input;
+      }
+      case "aggregate":
+        return Math.max(1, rows(node.input));
+      default:
+        return rows(node.input);
+    }
+  };
+  rows(plan);
+  return work;
+}

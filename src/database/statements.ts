@@ -1,0 +1,107 @@
+/** Statements as they are ready to run, by their text: parsing, binding and planning happen once for each text and schema. */
+import type { Identity, Prepared, ResultColumn } from "../door.ts";
+import { bind, optimizeStatement, parse } from "../sql/mod.ts";
+import type { BoundStatement, Plan } from "../sql/plan.ts";
+import { inputsOf } from "./sources.ts";
+
+export interface Statement {
+  text: string;
+  /** As the client gave them. */
+  parameterTypes: (string | undefined)[];
+  bound: BoundStatement;
+  columns: ResultColumn[] | undefined;
+  parameters: string[];
+  category: Prepared["category"];
+  hasMetadata: boolean;
+  /** Of all tables, when it was bound. */
+  schemaVersion: number;
+}
+
+export interface StatementBinder {
+  (text: string, parameterTypes: (string | undefined)[], identity: Identity): { statement: BoundStatement; columns: ResultColumn[]; parameterTypes: string[] };
+}
+
+const CATEGORY: Record<BoundStatement["kind"], Prepared["category"]> = {
+  query: "query",
+  explain: "query",
+  createTable: "ddl",
+  dropTable: "ddl",
+  truncate: "ddl",
+  rename: "ddl",
+  addColumns: "ddl",
+  dropColumns: "ddl",
+  renameColumn: "ddl",
+  insert: "dml",
+  update: "dml",
+  delete: "dml",
+  set: "ddl",
+  transaction: "transaction",
+  checkpoint: "ddl",
+  empty: "empty",
+};
+
+/** Longer texts (bulk inserts) are seldom sent twice. */
+const CACHED_TEXT_LENGTH_MAX = 4_096;
+const CACHE_SIZE_MAX = 1_000;
+
+export class StatementCache {
+  private readonly byKey = new Map<string, Statement>();
+
+  constructor(private readonly bindText: StatementBinder, private readonly schemaVersion: () => number) {}
+
+  get(text: string, parameterTypes: (string | undefined)[], identity: Identity): Statement {
+    const key = parameterTypes.length === 0 ? text : `${parameterTypes.join()}\n${text}`;
+    const cached = this.byKey.get(key);
+    if (cached && cached.schemaVersion === this.schemaVersion()) return cached;
+    const statement = this.make(text, parameterTypes, identity);
+    this.byKey.delete(key);
+    if (text.length <= CACHED_TEXT_LENGTH_MAX && isCacheable(statement)) {
+      if (this.byKey.size >= CACHE_SIZE_MAX) this.byKey.delete(this.byKey.keys().next().value!);
+      this.byKey.set(key, statement);
+    }
+    return statement;
+  }
+
+  /** The statement itself, or bound anew where a schema has changed since. */
+  refreshed(statement: Statement, identity: Identity): Statement {
+    return statement.schemaVersion === this.schemaVersion() ? statement : this.get(statement.text, statement.parameterTypes, identity);
+  }
+
+  private make(text: string, parameterTypes: (string | undefined)[], identity: Identity): Statement {
+    const schemaVersion = this.schemaVersion();
+    const { statement, columns, parameterTypes: parameters } = this.bindText(text, parameterTypes, identity);
+    // With parameters, the rules run once their values are known.
+    const bound = parameters.length > 0 ? statement : optimizeStatement(statement);
+    const category = CATEGORY[bound.kind];
+    return {
+      text,
+      parameterTypes,
+      bound,
+      columns: bound.kind === "explain" ? [{ name: "QUERY PLAN", type: "STRING" }] : category === "query" ? columns : undefined,
+      parameters,
+      category,
+      hasMetadata: plansOf(bound).some(hasMetadata),
+      schemaVersion,
+    };
+  }
+}
+
+/** Relative days ($today) and the like are worked out when a statement is bound: such texts are bound each time. */
+function isCacheable(statement: Statement): boolean {
+  return !/\$(?:now|today|tomorrow|yesterday)/i.test(statement.text);
+}
+
+function plansOf(bound: BoundStatement): Plan[] {
+  if (bound.kind === "explain") return plansOf(bound.statement);
+  if ("plan" in bound) return [bound.plan];
+  return "query" in bound && bound.query ? [bound.query] : [];
+}
+
+function hasMetadata(plan: Plan): boolean {
+  return plan.node === "metadata" || inputsOf(plan).some(hasMetadata);
+}
+
+/** One text as a bound statement. */
+export function binder(context: (parameterTypes: (string | undefined)[], identity: Identity) => Parameters<typeof bind>[1]): StatementBinder {
+  return (text, parameterTypes, identity) => bind(parse(text), context(parameterTypes, identity));
+}
