@@ -1,0 +1,113 @@
+/** The one door between the wires and everything behind it: see `../door.ts` for its contract. */
+import type { Answer, Database, Identity, Session } from "../door.ts";
+import { SqlError, SQLSTATE } from "../errors.ts";
+import { createScheduler, type Scheduler } from "../engine/mod.ts";
+import { parquetSchema } from "../engine/parquet/mod.ts";
+import { createRegistry } from "../sql/functions/mod.ts";
+import { type AppendBatch, type Catalogue, createPool, openStorage, SHARED_WORD, type StorageWriter, type TableSnapshot } from "../storage/mod.ts";
+import { Execution } from "./execution.ts";
+import { Ingest } from "./ingest.ts";
+import { TableLocks } from "./locks.ts";
+import { DatabaseSession } from "./session.ts";
+import { binder, StatementCache } from "./statements.ts";
+
+export interface DatabaseOptions {
+  /** The database's directory; `db/` in it holds the tables. */
+  root: string;
+  /** Where read_parquet finds its files. */
+  importRoot: string;
+  heapSizeBytes: number;
+  poolSizeBytes: number;
+  commitMode: "sync" | "nosync";
+  execWorkerCount: number;
+  directRowsMax: number;
+  queryMemoryLimitBytes: number;
+  queryTimeoutMs: number;
+  /** Answer from segments' statistics where they are exact. */
+  useStatistics: boolean;
+  linePartitionBy: "NONE" | "HOUR" | "DAY" | "WEEK" | "MONTH" | "YEAR";
+  lineCreatesTables: boolean;
+  lineCreatesColumns: boolean;
+  version: string;
+  log: (level: "DEBUG" | "INFO" | "ERROR" | "CRITICAL", message: string) => void;
+  /** For SHOW PARAMETERS: rows of property_path, env_var_name, value, value_source, sensitive, reloadable. */
+  parameters: () => (string | boolean)[][];
+  nowMicros?: () => bigint;
+}
+
+/** What sessions share. */
+export interface Core {
+  readonly options: DatabaseOptions;
+  readonly catalogue: Catalogue;
+  readonly writer: StorageWriter;
+  readonly execution: Execution;
+  readonly statements: StatementCache;
+  readonly locks: TableLocks;
+  readonly scheduler: Scheduler;
+  /** Adds rows to tables in one commit, after changes that hold a table back. */
+  append(changes: { tableId: number; batches: AppendBatch[] }[]): Promise<void>;
+  /** Runs `change` while no rows are added to the table. */
+  exclusively<T>(tableId: number, change: () => Promise<T>): Promise<T>;
+  /** A schema has changed: statements that were bound before are bound anew. */
+  schemaChanged(tag: string): Answer;
+}
+
+export async function openDatabase(options: DatabaseOptions): Promise<Database> {
+  const nowMicros = options.nowMicros ?? (() => BigInt(Math.round((performance.timeOrigin + performance.now()) * 1000)));
+  const storage = await openStorage({
+    root: options.root,
+    heapSizeBytes: options.heapSizeBytes,
+    poolSizeBytes: options.poolSizeBytes,
+    commitMode: options.commitMode,
+    log: options.log,
+  });
+  const { heap, catalogue, writer } = storage;
+  for (const line of storage.report) options.log("INFO", line);
+  const pool = createPool(heap, storage.poolAttachment);
+  const functions = createRegistry();
+  const scheduler = await createScheduler({ heap, pool: storage.poolAttachment, workerCount: options.execWorkerCount, log: options.log });
+  const execution = new Execution(heap, pool, functions, catalogue, scheduler, options, nowMicros, SHARED_WORD.neverCancelled * 4);
+  let schemaVersion = 0;
+  const statements = new StatementCache(
+    binder((parameterTypes, identity) => ({
+      catalogue,
+      parameterTypes,
+      importRoot: options.importRoot,
+      nowMicros: nowMicros(),
+      user: identity.name,
+      parquetSchema,
+    })),
+    () => schemaVersion,
+  );
+  const locks = new TableLocks();
+  const core: Core = {
+    options,
+    catalogue,
+    writer,
+    execution,
+    statements,
+    locks,
+    scheduler,
+    append: (changes) => locks.shared(changes.map((change) => change.tableId), () => writer.append(changes)),
+    exclusively: (tableId, change) => locks.exclusive(tableId, change),
+    schemaChanged: (tag) => {
+      schemaVersion++;
+      return { kind: "done", category: "ddl", tag, rows: 0 };
+    },
+  };
+  const ingest = new Ingest(core, nowMicros);
+  return {
+    session: (identity: Identity): Session => new DatabaseSession(core, identity),
+    writeLines: (body, precision) => ingest.writeLines(body, precision),
+    append: async (name: string, batch: AppendBatch) => {
+      const table = catalogue.table(name);
+      if (!table) throw new SqlError(`Cannot add rows to ${name}: there is no such table`, 0, SQLSTATE.undefinedTable);
+      await core.append([{ tableId: table.schema.id, batches: [batch] }]);
+    },
+    table: (name: string): TableSnapshot | undefined => catalogue.table(name),
+    close: async () => {
+      await scheduler.close();
+      await writer.close();
+    },
+  };
+}
