@@ -1,0 +1,67 @@
+/** Latency of the smallest query, speed of the largest answer, and the start. */
+import pg from "pg";
+import { startServer } from "../tests/server.ts";
+import { median, percentile } from "./report.ts";
+
+const QUERIES = 5_000;
+
+export async function latencySuite(work: string): Promise<void> {
+  await using server = await startServer({ root: `${work}/latency` });
+  const url = `${server.http}/exec?query=select%201`;
+  const http: number[] = [];
+  for (let i = 0; i < QUERIES; i++) {
+    const start = performance.now();
+    await (await fetch(url)).arrayBuffer();
+    if (i >= 500) http.push(performance.now() - start);
+  }
+  console.log(`\nselect 1 over /exec, one connection (with this client's fetch): p50 ${median(http).toFixed(3)} ms, p99 ${percentile(http, 0.99).toFixed(3)} ms`);
+  const client = new pg.Client({ host: "127.0.0.1", port: server.pgPort, user: "admin", password: "quest", database: "qdb" });
+  await client.connect();
+  const wire: number[] = [];
+  for (let i = 0; i < QUERIES; i++) {
+    const start = performance.now();
+    await client.query({ name: "one", text: "select 1" });
+    if (i >= 500) wire.push(performance.now() - start);
+  }
+  await client.end();
+  console.log(`prepared select 1 over PG wire (node-postgres): p50 ${median(wire).toFixed(3)} ms, p99 ${percentile(wire, 0.99).toFixed(3)} ms`);
+}
+
+export async function exportSuite(work: string): Promise<void> {
+  await using server = await startServer({ root: `${work}/export` });
+  await server.exec("create table big as (select x, x * 0.25 price, timestamp_sequence(0, 1000000) ts, rnd_symbol('BTC-USD', 'ETH-USD') symbol, x % 1000 small from long_sequence(1000000)) timestamp(ts) partition by month");
+  const times: number[] = [];
+  let size = 0;
+  for (let round = 0; round < 4; round++) {
+    const start = performance.now();
+    size = 0;
+    const reply = await fetch(`${server.http}/exp?query=big`);
+    for await (const chunk of reply.body!) size += chunk.length;
+    times.push(performance.now() - start);
+  }
+  console.log(`\n/exp of 1M rows (${(size / 1e6).toFixed(0)} MB): ${(size / 1000 / median(times.slice(1))).toFixed(0)} MB/s`);
+}
+
+export async function startSuite(work: string): Promise<void> {
+  const root = `${work}/start`;
+  await (await startServer({ root })).stop();
+  const times: number[] = [];
+  let rss = 0;
+  for (let round = 0; round < 5; round++) {
+    const start = performance.now();
+    const server = await startServer({ root });
+    times.push(performance.now() - start);
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    rss = residentBytes(server.process.pid);
+    await server.stop();
+  }
+  console.log(`\nstart to first answer: ${median(times).toFixed(0)} ms; idle RSS ${(rss / 2 ** 20).toFixed(0)} MiB`);
+}
+
+function residentBytes(pid: number): number {
+  try {
+    return Number(/VmRSS:\s+(\d+)/.exec(Deno.readTextFileSync(`/proc/${pid}/status`))?.[1] ?? 0) * 1024;
+  } catch {
+    return 0; // not Linux
+  }
+}
