@@ -17,6 +17,8 @@ export type Expression =
   | { kind: "number"; at: number; text: string }
   /** `value` without quotes, '' undone. */
   | { kind: "string"; at: number; value: string }
+  /** `#u33d`, `#u33d/12`, `##0101`, as written. */
+  | { kind: "geohash"; at: number; text: string }
   /** $1, $2 …: counted from 0. Also `?` where a wire allows it. */
   | { kind: "parameter"; at: number; index: number }
   /** DECLARE variable, without the @. */

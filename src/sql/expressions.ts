@@ -1,0 +1,121 @@
+/**
+ * Precedence: the grammar gives an expression as a flat list of operators and operands, and this makes a tree of it.
+ * From loose to tight: OR, AND, NOT, comparisons (with LIKE, IN, BETWEEN, IS), |, ^, &, ||, + -, * / %, unary - + ~,
+ * and :: and [ ] tightest.
+ */
+import { SQLSTATE, SqlError } from "../errors.ts";
+import type { Expression } from "./ast.ts";
+
+export type FlatItem =
+  | { part: "operand"; expression: Expression }
+  | { part: "prefix"; operator: string; at: number }
+  | { part: "infix"; operator: string; at: number }
+  | { part: "postfix"; level: number; apply: (operand: Expression) => Expression; at: number };
+
+export const LEVEL = { or: 1, and: 2, not: 3, comparison: 4, bitOr: 5, bitXor: 6, bitAnd: 7, concat: 8, sum: 9, product: 10, sign: 11, postfix: 12 };
+
+const INFIX_LEVELS: Record<string, number> = {
+  or: LEVEL.or,
+  and: LEVEL.and,
+  "|": LEVEL.bitOr,
+  "^": LEVEL.bitXor,
+  "&": LEVEL.bitAnd,
+  "||": LEVEL.concat,
+  "+": LEVEL.sum,
+  "-": LEVEL.sum,
+  "*": LEVEL.product,
+  "/": LEVEL.product,
+  "%": LEVEL.product,
+};
+
+/** Trees as deep as this are safe for everyone who walks them by recursion. */
+export const CHAIN_MAX = 1000;
+
+export function tooComplex(what: string, at: number, max: number): SqlError {
+  return new SqlError(`The statement is too complex: ${what}, at most ${max} are taken`, at, SQLSTATE.programLimitExceeded);
+}
+
+export function buildExpression(items: FlatItem[]): Expression {
+  const first = items[0];
+  if (items.length === 1 && first.part === "operand") return first.expression;
+  return new Precedence(items).expression(0);
+}
+
+class Precedence {
+  #next = 0;
+  readonly #items: FlatItem[];
+  constructor(items: FlatItem[]) {
+    this.#items = items;
+  }
+
+  expression(levelMin: number): Expression {
+    let left = this.#prefixed(levelMin);
+    for (let chain = 0;; chain++) {
+      const item = this.#items[this.#next];
+      if (item === undefined) return left;
+      if (chain > CHAIN_MAX && "at" in item) throw tooComplex("too many operators in a row", item.at, CHAIN_MAX);
+      if (item.part === "postfix") {
+        if (item.level < levelMin) return left;
+        this.#next++;
+        left = item.apply(left);
+        continue;
+      }
+      if (item.part !== "infix") throw new Error("operands of an expression stand side by side");
+      const level = INFIX_LEVELS[item.operator] ?? LEVEL.comparison;
+      if (level < levelMin) return left;
+      this.#next++;
+      if (level <= LEVEL.and) left = this.#logical(left, item.operator, item.at, level);
+      else left = this.#infix(left, item.operator, item.at, level);
+    }
+  }
+
+  #prefixed(levelMin: number): Expression {
+    const item = this.#items[this.#next++];
+    if (item.part === "operand") return item.expression;
+    if (item.part !== "prefix") throw new Error("an expression begins with an infix operator");
+    // NOT behind a tighter operator (1 + NOT x) takes what its own level takes; types are the binder's business.
+    const level = item.operator === "not" ? LEVEL.not : LEVEL.sign;
+    const operand = this.expression(Math.max(level, item.operator === "not" ? levelMin : 0));
+    return { kind: "unary", at: item.at, operator: item.operator, operand };
+  }
+
+  #infix(left: Expression, operator: string, at: number, level: number): Expression {
+    switch (operator) {
+      case "in":
+      case "not in":
+        return { kind: "in", at, operand: left, items: [this.expression(level + 1)], bare: true, negated: operator === "not in" };
+      case "between":
+      case "not between": {
+        const low = this.expression(level + 1);
+        const and = this.#items[this.#next];
+        if (and === undefined || and.part !== "infix" || and.operator !== "and") {
+          throw new SqlError("BETWEEN is not complete: expected AND and the second bound", at);
+        }
+        this.#next++;
+        const high = this.expression(level + 1);
+        return { kind: "between", at, operand: left, low, high, negated: operator === "not between" };
+      }
+      default:
+        return { kind: "binary", at, operator, left, right: this.expression(level + 1) };
+    }
+  }
+
+  /** Programs write thousands of ANDs and ORs in a row: beyond a few, the tree is balanced, which changes no answer. */
+  #logical(first: Expression, operator: string, at: number, level: number): Expression {
+    const operands = [first, this.expression(level + 1)];
+    const ats = [at];
+    for (;;) {
+      const item = this.#items[this.#next];
+      if (item === undefined || item.part !== "infix" || item.operator !== operator) break;
+      this.#next++;
+      ats.push(item.at);
+      operands.push(this.expression(level + 1));
+    }
+    const balance = (from: number, to: number): Expression => {
+      if (to - from === 1) return operands[from];
+      const middle = operands.length <= 64 ? to - 1 : (from + to) >> 1;
+      return { kind: "binary", at: ats[middle - 1], operator, left: balance(from, middle), right: balance(middle, to) };
+    };
+    return balance(0, operands.length);
+  }
+}

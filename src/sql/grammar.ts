@@ -1,0 +1,341 @@
+/**
+ * The grammar, over tokens: every quoted word below stands for one token, that keyword; `"<name>"` and its like stand
+ * for one token of that class. `load()` turns each of them into one character (a private-use code point), and a statement
+ * becomes a string of such characters, which Ohm reads without any blanks between. An expression is a flat list of
+ * operands and operators here: precedence is applied in expressions.ts. Long lists of values come as one token
+ * ("<items>", "<rows>", "<array>"), whose items the parser reads itself.
+ *
+ * Rules begin with a small letter, which tells Ohm to skip no blanks.
+ */
+import * as ohm from "ohm-js";
+
+const TEXT = String.raw`Sql {
+  queryStatement = query end
+  withStatement = prelude (insertBody | updateBody) end  -- write
+                | query end                              -- query
+  expressionOnly = expr end
+
+  // Queries. A bare table ("trades where …") is one too, but not inside an expression, where a name is a column.
+  query = prelude? setOperation tail
+  subquery = prelude setOperation tail                   -- prelude
+           | explicitOperation tail                      -- plain
+  prelude = declare with?                                -- declare
+          | with                                         -- with
+  declare = "DECLARE" declaration ("," declaration)* ","?
+  declaration = "OVERRIDABLE"? "<variable>" ":=" expr
+  with = "WITH" cte ("," cte)*
+  cte = name "AS" "(" query ")"
+  setOperation = term (setOperator term)*
+  explicitOperation = explicitTerm (setOperator term)*
+  setOperator = ("UNION" | "EXCEPT" | "INTERSECT") ("ALL" | "DISTINCT")?
+  // A query in parentheses is a bare source as well: the parser takes it out again where nothing stands behind it.
+  term = select | bare
+  explicitTerm = select
+               | "(" subquery ")"                        -- nested
+  tail = orderBy? limit?
+  select = "SELECT" "DISTINCT"? items from? clauses
+  items = item ("," item)* ","?
+  item = "*"                                             -- star
+       | name "." "*"                                    -- tableStar
+       | expr alias?                                     -- expr
+  alias = "AS"? (name | "<string>")
+  from = "FROM" source
+  bare = source clauses
+  clauses = latestBy? where? (sampleBy | latestOn | latestBy)? groupBy? having? windows?
+  where = "WHERE" expr
+  groupBy = "GROUP" "BY" expr ("," expr)*
+  having = "HAVING" expr
+  windows = "WINDOW" namedWindow ("," namedWindow)*
+  namedWindow = name "AS" windowSpec
+  orderBy = "ORDER" "BY" orderItem ("," orderItem)*
+  orderItem = expr ("ASC" | "DESC")? nullsOrder?
+  nullsOrder = "NULLS" ("FIRST" | "LAST")
+  limit = "LIMIT" "," expr                               -- high
+        | "LIMIT" expr "OFFSET" expr                     -- offset
+        | "LIMIT" expr "," expr                          -- both
+        | "LIMIT" expr ","?                              -- low
+        | "LIMIT"                                        -- none
+
+  sampleBy = "SAMPLE" "BY" interval sampleFrom? sampleTo? fill? align?
+  interval = ("<duration>" | "<number>" | name)          -- text
+           | &("<variable>" | "<parameter>") operand     -- expr
+  sampleFrom = "FROM" expr
+  sampleTo = "TO" expr
+  fill = "FILL" "(" fillItem ("," fillItem)* ")"
+  fillItem = ("NONE" | "NULL" | "PREV" | "LINEAR") &("," | ")")  -- word
+           | expr                                        -- value
+  align = "ALIGN" "TO" "CALENDAR" alignZone? alignOffset?  -- calendar
+        | "ALIGN" "TO" "FIRST" "OBSERVATION"             -- first
+  alignZone = "TIME" "ZONE" expr
+  alignOffset = "WITH" "OFFSET" expr
+  latestOn = "LATEST" "ON" expr "PARTITION" "BY" expr ("," expr)*
+  latestBy = "LATEST" "BY" expr ("," expr)*
+
+  // Sources
+  source = primarySource joined*
+  joined = "," primarySource                             -- comma
+         | joinType primarySource joinOption*            -- join
+  joinType = ("INNER" | "CROSS" | "ASOF" | "LT" | "SPLICE") "JOIN"  -- plain
+           | ("LEFT" | "RIGHT" | "FULL") "OUTER"? "JOIN"   -- outer
+           | "JOIN"                                      -- bare
+  joinOption = "ON" "(" name ("," name)+ ")"             -- columns
+             | "ON" expr                                 -- expr
+             | "TOLERANCE" ("<duration>" | "<number>")   -- tolerance
+  primarySource = sourceItem designated? sourceAlias? designated?
+  sourceAlias = "AS" (name | "<string>")                 -- as
+              | ~("TIMESTAMP" "(") aliasName             -- plain
+  designated = "TIMESTAMP" "(" name ")"
+  sourceItem = "(" show ")"                              -- show
+             | "(" query ")"                             -- query
+             | path "(" args? ")"                        -- function
+             | tableName                                 -- table
+  tableName = tablePart ("." tablePart)?
+  tablePart = name | "<string>"
+
+  // Expressions
+  expr (an expression) = unit (infix unit)*
+  unit = prefix* operand postfix*
+  prefix = "-" | "+" | "~" | "NOT"
+  infix = symbol                                         -- symbol
+        | ("AND" | "OR")                                 -- word
+        | "NOT"? ("LIKE" | "ILIKE" | "BETWEEN" | "IN")   -- not
+  postfix = "::" type                                    -- cast
+          | "IS" "NOT"? ("NULL" | "TRUE" | "FALSE")      -- is
+          | "NOT"? "IN" "<items>"                        -- in
+          | "NOT"? "IN" "(" subquery ")"                 -- inQuery
+          | "[" subscript ("," subscript)* "]"           -- index
+  subscript = expr? ":" expr?                            -- slice
+            | expr                                       -- index
+  operand = "<number>"                                   -- number
+          | "<string>"                                   -- string
+          | "NULL"                                       -- null
+          | "TRUE"                                       -- true
+          | "FALSE"                                      -- false
+          | "<parameter>"                                -- parameter
+          | "<variable>"                                 -- variable
+          | "<geohash>"                                  -- geohash
+          | case
+          | "<array>"                                    -- array
+          | "CAST" "(" expr "AS" type ")"                -- cast
+          | "EXTRACT" "(" (name | "<string>") "FROM" expr ")"  -- extract
+          | "EXISTS" "(" subquery ")"                    -- exists
+          | ("TIMESTAMP" | "TIMESTAMP_NS" | "DATE" | "IPV4" | "UUID") "<string>"  -- typed
+          | path "(" args? ")" nulls? over?              -- call
+          | path                                         -- column
+          | "(" subquery ")"                             -- query
+          | "(" expr ")"                                 -- nested
+  path = name ("." name)*
+  args = "*"                                             -- star
+       | subquery                                        -- query
+       | "DISTINCT"? expr ("," expr)*                    -- list
+  nulls = ("IGNORE" | "RESPECT") "NULLS"
+  over = "OVER" windowSpec                               -- spec
+       | "OVER" name                                     -- reference
+  windowSpec = "(" aliasName? partitionBy? orderBy? frame? ")"
+  partitionBy = "PARTITION" "BY" expr ("," expr)*
+  frame = "CUMULATIVE"                                   -- cumulative
+        | frameUnit "BETWEEN" bound "AND" bound exclude? -- between
+        | frameUnit bound exclude?                       -- short
+  frameUnit = "ROWS" | "RANGE" | "GROUPS"
+  bound = "UNBOUNDED" ("PRECEDING" | "FOLLOWING")        -- unbounded
+        | "CURRENT" "ROW"                                -- current
+        | unit aliasName? ("PRECEDING" | "FOLLOWING")    -- offset
+  exclude = "EXCLUDE" ("CURRENT" "ROW" | "NO" "OTHERS")  -- two
+          | "EXCLUDE" ("GROUP" | "TIES")                 -- one
+  case = "CASE" expr? branch+ otherwise? "END"
+  branch = "WHEN" expr "THEN" expr
+  otherwise = "ELSE" expr
+  type (a type) = typeWords typeParameters? dimension*
+  typeWords = "DOUBLE" "PRECISION"                       -- double
+            | "CHARACTER" "VARYING"                      -- varying
+            | "TIMESTAMP" ("WITH" | "WITHOUT") "TIME" "ZONE"  -- zone
+            | name "." name                              -- schema
+            | name                                       -- name
+  typeParameters = "(" typeParameter ("," typeParameter)* ")"
+  typeParameter = "<number>" | "<duration>" | name
+  dimension = "[" "]"
+
+  // CREATE TABLE
+  createTable = "CREATE" batching? "TABLE" ifNotExists? tableName createBody createExtra* createOption* end
+  batching = "ATOMIC"                                    -- atomic
+           | "BATCH" "<number>" ("O3MAXLAG" anyNumber)?  -- batch
+  ifNotExists = "IF" "NOT" "EXISTS"
+  createBody = "(" "LIKE" tableName ")"                  -- like
+             | "(" createItem ("," createItem)* ")"      -- columns
+             | "AS" "(" query ")"                        -- query
+             | "AS" query                                -- openQuery
+  createItem = indexItem | columnDefinition
+  indexItem = "INDEX" "(" name ("CAPACITY" "<number>")? ")"
+  columnDefinition = name type columnOption*
+  columnOption = "CAPACITY" "<number>"                   -- capacity
+               | "CACHE"                                 -- cache
+               | "NOCACHE"                               -- nocache
+               | "INDEX" ("CAPACITY" "<number>")?        -- index
+               | "NOT" "NULL"                            -- notNull
+               | "NULL"                                  -- null
+  createExtra = "," "CAST" "(" name "AS" type ")"        -- cast
+              | "," indexItem                            -- index
+  createOption = "TIMESTAMP" "(" name ")"                -- timestamp
+               | "PARTITION" "BY" name                   -- partition
+               | "TTL" ttl                               -- ttl
+               | "BYPASS" "WAL"                          -- bypass
+               | "WAL"                                   -- wal
+               | "WITH" setting ("," setting)*           -- with
+               | "DEDUP" keys                            -- dedup
+               | "IN" "VOLUME" (name | "<string>")       -- volume
+               | "OWNED" "BY" (name | "<string>")        -- owned
+  ttl = "<number>" name                                  -- unit
+      | anyNumber                                        -- text
+  anyNumber = "<number>" | "<duration>"
+  setting = name "=" "-"? ("<duration>" | "<number>" | "<string>" | name | "TRUE" | "FALSE")
+  keys = "UPSERT" "KEYS" "(" name ("," name)* ")"
+
+  // ALTER TABLE
+  alterTable = "ALTER" "TABLE" tableName alteration end
+  alteration = "ADD" "COLUMN"? ifNotExists? columnDefinition ("," columnDefinition)*  -- add
+             | "DROP" "COLUMN" name ("," name)*          -- drop
+             | "RENAME" "COLUMN" renaming ("," renaming)*  -- rename
+             | "ALTER" "COLUMN" name "TYPE" type columnOption*  -- type
+             | otherAlteration
+  otherAlteration = "ALTER" "COLUMN" name columnChange        -- column
+                  | "FORCE"? ("DROP" | "DETACH" | "ATTACH") "PARTITION" partitions  -- partition
+                  | "CONVERT" "PARTITION" "TO" ("PARQUET" | "NATIVE") partitions  -- convert
+                  | "SQUASH" "PARTITIONS"                     -- squash
+                  | "DEDUP" "DISABLE"                         -- dedupOff
+                  | "DEDUP" "ENABLE" keys                     -- dedupOn
+                  | "SET" "PARAM" setting ("," setting)*      -- param
+                  | "SET" "TTL" ttl                           -- ttl
+                  | "SET" "TYPE" "BYPASS"? "WAL"              -- setType
+                  | ("SUSPEND" | "RESUME") "WAL" ("FROM" ("TRANSACTION" | "TXN") "<number>")?  -- wal
+  renaming = name "TO" name
+  columnChange = "ADD" "INDEX" ("CAPACITY" "<number>")?  -- addIndex
+               | "DROP" "INDEX"                          -- dropIndex
+               | ("CACHE" | "NOCACHE")                   -- cache
+               | "SYMBOL" "CAPACITY" "<number>"          -- capacity
+  partitions = "LIST" "<string>" ("," "<string>")*       -- list
+             | "WHERE" expr                              -- where
+
+  // Rows
+  insert = insertBody end
+  insertBody = "INSERT" batching? "INTO" tableName columnNames? insertSource
+  columnNames = "(" name ("," name)* ")"
+  insertSource = "VALUES" "<rows>"                       -- rows
+               | query                                   -- query
+  update = updateBody end
+  updateBody = "UPDATE" tableName sourceAlias? "SET" assignment ("," assignment)* from? where?
+  assignment = (name ".")? name "=" expr
+  delete = "DELETE" "FROM" tableName where? end
+  dropTable = "DROP" "ALL" ("TABLES")? end               -- all
+            | "DROP" "TABLE" ifExists? tableName end     -- one
+  ifExists = "IF" "EXISTS"
+  truncate = "TRUNCATE" "TABLE"? ifExists? tableName ("," tableName)* keepMaps? end
+  keepMaps = "KEEP" "SYMBOL" "MAPS"
+  rename = "RENAME" "TABLE" tableName "TO" tableName end
+
+  // The session and the server
+  showStatement = show end
+  show = "SHOW" ("COLUMNS" | "PARTITIONS") "FROM" tableName   -- from
+       | "SHOW" "CREATE" ("TABLE" | "DATABASE") tableName  -- create
+       | "SHOW" (~("COLUMNS" | "PARTITIONS" | "CREATE") name | "ALL") name*  -- words
+  set = ("SET" | "RESET" | "DISCARD" | "DEALLOCATE" | "CLOSE" | "UNLISTEN") any*
+  transaction = ("BEGIN" | "COMMIT" | "ROLLBACK" | "END" | "ABORT") ("WORK" | "TRANSACTION")? transactionMode* end  -- word
+              | "START" "TRANSACTION" transactionMode* end  -- start
+  transactionMode = "," | name
+  checkpoint = "CHECKPOINT" ("CREATE" | "RELEASE") end
+
+  // Names: most keywords are names where no clause can stand.
+  name (a name) = "<name>" | keywordName
+  aliasName (a name) = "<name>" | freeKeyword
+}`;
+
+/** Never names without quotes. */
+const RESERVED =
+  "SELECT FROM WHERE AND OR NOT IN IS BETWEEN LIKE ILIKE AS CASE WHEN THEN ELSE END JOIN ON UNION EXCEPT INTERSECT " +
+  "LIMIT HAVING BY NULL TRUE FALSE DISTINCT WITH ORDER TABLE";
+/** Names, but not aliases without AS, because a clause can begin with them there. */
+const CLAUSE =
+  "GROUP SAMPLE LATEST ASOF LT SPLICE LEFT RIGHT INNER CROSS FULL OUTER WINDOW TOLERANCE FILL ALIGN PARTITION OVER " +
+  "IGNORE RESPECT ASC DESC NULLS PRECEDING FOLLOWING TO SET VALUES EXISTS CAST DECLARE OFFSET ROWS RANGE GROUPS " +
+  "CUMULATIVE ARRAY EXCLUDE UNBOUNDED CURRENT HORIZON PIVOT NATURAL LATERAL USING FILTER WITHIN ESCAPE OBSERVATION INTO FOR UNTIL";
+/** Infix operators, in one range, so that the grammar tests them at once. */
+const SYMBOLS = ["=", "!=", "<", "<=", ">", ">=", "~", "!~", "<<", "<<=", ">>", ">>=", "+", "-", "*", "/", "%", "||", "&", "^", "|"];
+const CLASSES = ["name", "number", "duration", "string", "parameter", "variable", "geohash", "items", "rows", "array"] as const;
+export type TokenClass = typeof CLASSES[number];
+
+const RESERVED_FROM = 0xe000;
+const CLAUSE_FROM = 0xe100;
+const FREE_FROM = 0xe200;
+const FREE_TO = 0xe5ff;
+const SYMBOL_FROM = 0xe800;
+const CLASS_FROM = 0xe900;
+const PUNCTUATION_FROM = 0xea00;
+
+/** The character of each keyword, by its upper-case spelling. */
+export const KEYWORDS = new Map<string, string>();
+/** The character of each operator and mark. */
+export const MARKS = new Map<string, string>([["<>", String.fromCharCode(SYMBOL_FROM + 1)]]);
+/** The character of each class of tokens. */
+export const CLASS_CHARACTERS = Object.fromEntries(
+  CLASSES.map((name, index) => [name, String.fromCharCode(CLASS_FROM + index)]),
+) as Record<TokenClass, string>;
+
+/** How a character is called in messages. */
+const READABLE = new Map<string, string>();
+
+function load(): ohm.Grammar {
+  const words = [...TEXT.matchAll(/"([A-Z][A-Z0-9]*)"/g)].map((match) => match[1]);
+  const reserved = new Set(RESERVED.split(" "));
+  const clause = new Set(CLAUSE.split(" "));
+  const free = new Set(words.filter((word) => !reserved.has(word) && !clause.has(word)));
+  for (const [set, from] of [[reserved, RESERVED_FROM], [clause, CLAUSE_FROM], [free, FREE_FROM]] as const) {
+    [...set].forEach((word, index) => KEYWORDS.set(word, String.fromCharCode(from + index)));
+  }
+  SYMBOLS.forEach((symbol, index) => MARKS.set(symbol, String.fromCharCode(SYMBOL_FROM + index)));
+  ["(", ")", ",", ".", "[", "]", ":", "::", ":=", "{", "}"].forEach((mark, index) =>
+    MARKS.set(mark, String.fromCharCode(PUNCTUATION_FROM + index))
+  );
+  for (const [word, character] of KEYWORDS) READABLE.set(character, word);
+  for (const [mark, character] of MARKS) READABLE.set(character, mark);
+  READABLE.set(MARKS.get("!=")!, "!=");
+  const names: Record<TokenClass, string> = {
+    name: "a name",
+    number: "a number",
+    duration: "a duration",
+    string: "a string",
+    parameter: "a parameter",
+    variable: "a variable",
+    geohash: "a geohash",
+    items: "(",
+    rows: "(",
+    array: "ARRAY[",
+  };
+  for (const name of CLASSES) READABLE.set(CLASS_CHARACTERS[name], names[name]);
+
+  const range = (from: number, to: number) => `"${String.fromCharCode(from)}".."${String.fromCharCode(to)}"`;
+  const rules = `
+  keywordName = ${range(CLAUSE_FROM, FREE_TO)}
+  freeKeyword = ${range(FREE_FROM, FREE_TO)}
+  symbol (an operator) = ${range(SYMBOL_FROM, SYMBOL_FROM + SYMBOLS.length - 1)}
+}`;
+  // Comments first: they may hold quotes.
+  const source = TEXT.replace(/\/\/.*$/gm, "").replace(/"([^"]+)"/g, (_, text: string) => {
+    const character = text.startsWith("<") && text.endsWith(">") && text.length > 2
+      ? CLASS_CHARACTERS[text.slice(1, -1) as TokenClass]
+      : KEYWORDS.get(text) ?? MARKS.get(text);
+    if (character === undefined) throw new Error(`the grammar has an unknown token ${text}`);
+    return JSON.stringify(character);
+  }).replace(/\}\s*$/, rules);
+  return ohm.grammar(source);
+}
+
+export const grammar: ohm.Grammar = load();
+
+/** What a failure of the grammar expected, in words for a message: `"("`, `FROM`, `a name`; undefined for what helps nobody. */
+export function readable(failure: { type?: string; toString(): string; getText(): string }): string | undefined {
+  const text = failure.getText();
+  const known = READABLE.get(text);
+  if (known !== undefined) return known;
+  const described = failure.toString();
+  if (/^(a|an) \w+$/.test(described)) return described;
+  return described === "end of input" ? "the end of the statement" : undefined;
+}

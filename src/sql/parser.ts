@@ -1,0 +1,416 @@
+/**
+ * Tokens → syntax tree: classes of tokens for the grammar, lists of values around it, errors in words.
+ */
+import { notSupported, SQLSTATE, SqlError } from "../errors.ts";
+import type { Expression, Statement } from "./ast.ts";
+import { tooComplex } from "./expressions.ts";
+import { CLASS_CHARACTERS, grammar, KEYWORDS, MARKS, readable } from "./grammar.ts";
+import { type Token, tokenize } from "./lexer.ts";
+import { toTree } from "./tree.ts";
+
+/** Brackets and CASEs inside each other; each takes some stack in the grammar and in all that walk the tree. */
+export const NESTING_MAX = 100;
+/** What the grammar reads at once, lists of values not counted. */
+export const GRAMMAR_TOKENS_MAX = 50_000;
+
+/** One statement, with or without a semicolon behind it. Offsets count from the start of `text`. */
+export function parse(text: string): Statement {
+  const { source, ranges } = split(text);
+  if (ranges.length === 0) return { kind: "empty", at: 0 };
+  if (ranges.length > 1) {
+    throw new SqlError("Only one statement can be run at a time: another one follows the semicolon", source.tokens[ranges[1].from].at);
+  }
+  return parseRange(source, ranges[0]);
+}
+
+/** The statements between semicolons; empty ones are left out. Each one's `at` is its offset in `text`. */
+export function parseScript(text: string): Statement[] {
+  const { source, ranges } = split(text);
+  return ranges.map((range) => parseRange(source, range));
+}
+
+interface Range {
+  readonly from: number;
+  readonly to: number;
+}
+
+function split(text: string): { source: Source; ranges: Range[] } {
+  const tokens = tokenize(text);
+  const source = new Source(text, tokens);
+  const ranges: Range[] = [];
+  let from = 0;
+  tokens.forEach((token, index) => {
+    if (token.kind !== "semicolon" && token.kind !== "end") return;
+    if (index > from) ranges.push({ from, to: index });
+    from = index + 1;
+  });
+  return { source, ranges };
+}
+
+const RULES: Record<string, string> = {
+  WITH: "withStatement",
+  CREATE: "createTable",
+  ALTER: "alterTable",
+  INSERT: "insert",
+  UPDATE: "update",
+  DELETE: "delete",
+  DROP: "dropTable",
+  TRUNCATE: "truncate",
+  RENAME: "rename",
+  SHOW: "showStatement",
+  SET: "set",
+  RESET: "set",
+  DISCARD: "set",
+  DEALLOCATE: "set",
+  CLOSE: "set",
+  UNLISTEN: "set",
+  BEGIN: "transaction",
+  COMMIT: "transaction",
+  ROLLBACK: "transaction",
+  END: "transaction",
+  ABORT: "transaction",
+  START: "transaction",
+  CHECKPOINT: "checkpoint",
+};
+
+function parseRange(source: Source, range: Range): Statement {
+  const { tokens } = source;
+  const first = tokens[range.from];
+  const keyword = first.kind === "word" ? first.text.toUpperCase() : "";
+  refuseUnsupported(tokens, range);
+  if (keyword === "EXPLAIN") {
+    const inner = { from: range.from + 1, to: range.to };
+    if (inner.from === inner.to) throw unexpected(tokens[inner.to], ["a statement"]);
+    if (isWord(tokens[inner.from], "EXPLAIN")) throw unexpected(tokens[inner.from], ["a statement"]);
+    return { kind: "explain", at: first.at, statement: parseRange(source, inner) };
+  }
+  return source.match<Statement>(RULES[keyword] ?? "queryStatement", range);
+}
+
+function isWord(token: Token | undefined, ...words: string[]): boolean {
+  return token?.kind === "word" && words.includes(token.text.toUpperCase());
+}
+
+/** Statements that have names of their own in the dialect but are not built. */
+const UNSUPPORTED: [string[], string][] = [
+  [["CREATE", "VIEW"], "CREATE VIEW"],
+  [["CREATE", "OR", "REPLACE"], "CREATE OR REPLACE"],
+  [["CREATE", "MATERIALIZED"], "CREATE MATERIALIZED VIEW"],
+  [["CREATE", "USER"], "CREATE USER"],
+  [["CREATE", "GROUP"], "CREATE GROUP"],
+  [["CREATE", "SERVICE"], "CREATE SERVICE ACCOUNT"],
+  [["ALTER", "VIEW"], "ALTER VIEW"],
+  [["ALTER", "MATERIALIZED"], "ALTER MATERIALIZED VIEW"],
+  [["ALTER", "USER"], "ALTER USER"],
+  [["ALTER", "SERVICE"], "ALTER SERVICE ACCOUNT"],
+  [["DROP", "VIEW"], "DROP VIEW"],
+  [["DROP", "MATERIALIZED"], "DROP MATERIALIZED VIEW"],
+  [["DROP", "USER"], "DROP USER"],
+  [["DROP", "GROUP"], "DROP GROUP"],
+  [["DROP", "SERVICE"], "DROP SERVICE ACCOUNT"],
+  [["SHOW", "CREATE", "VIEW"], "SHOW CREATE VIEW"],
+  [["SHOW", "CREATE", "MATERIALIZED"], "SHOW CREATE MATERIALIZED VIEW"],
+  [["REFRESH", "MATERIALIZED"], "REFRESH MATERIALIZED VIEW"],
+  [["COMPILE", "VIEW"], "COMPILE VIEW"],
+  [["COPY"], "COPY"],
+  [["VACUUM"], "VACUUM"],
+  [["GRANT"], "GRANT"],
+  [["REVOKE"], "REVOKE"],
+  [["SNAPSHOT"], "SNAPSHOT"],
+  [["BACKUP"], "BACKUP"],
+  [["REINDEX"], "REINDEX"],
+  [["CANCEL", "QUERY"], "CANCEL QUERY"],
+  [["PREPARE"], "PREPARE"],
+  [["EXECUTE"], "EXECUTE"],
+  [["LISTEN"], "LISTEN"],
+];
+
+function refuseUnsupported(tokens: Token[], range: Range): void {
+  for (const [words, name] of UNSUPPORTED) {
+    // A table may have such a name: then one of these words or nothing stands behind it.
+    if (!words.every((word, index) => range.from + index < range.to && isWord(tokens[range.from + index], word))) continue;
+    const next = tokens[range.from + words.length];
+    if (words.length === 1 && (range.from + 1 === range.to || isWord(next, "WHERE", "ORDER", "LIMIT", "SAMPLE", "LATEST", "UNION"))) continue;
+    throw notSupported(name, tokens[range.from].at);
+  }
+  for (let index = range.from; index < range.to; index++) {
+    const token = tokens[index];
+    if (token.kind !== "word") continue;
+    const next = tokens[index + 1];
+    switch (token.text.length) {
+      case 5:
+        if (isWord(token, "PIVOT") && next.text === "(") throw notSupported("PIVOT", token.at);
+        break;
+      case 6:
+        if (isWord(token, "WINDOW") && isWord(next, "JOIN")) throw notSupported("WINDOW JOIN", token.at);
+        if (isWord(token, "FILTER") && next.text === "(" && isWord(tokens[index + 2], "WHERE")) throw notSupported("FILTER", token.at);
+        if (isWord(token, "ESCAPE") && next.kind === "string") throw notSupported("ESCAPE", token.at);
+        break;
+      case 7:
+        if (isWord(token, "HORIZON") && isWord(next, "JOIN")) throw notSupported("HORIZON JOIN", token.at);
+        if (isWord(token, "NATURAL") && isWord(next, "JOIN", "INNER", "LEFT", "RIGHT", "FULL")) throw notSupported("NATURAL JOIN", token.at);
+        if (isWord(token, "LATERAL") && next.text === "(" && index > range.from && isWord(tokens[index - 1], "JOIN")) {
+          throw notSupported("LATERAL", token.at);
+        }
+        break;
+      case 8:
+        if (isWord(token, "DISTINCT") && isWord(next, "ON")) throw notSupported("DISTINCT ON", token.at);
+        break;
+    }
+  }
+}
+
+export function unexpected(token: Token, expected: string[]): SqlError {
+  const found = token.kind === "end"
+    ? "the statement ends"
+    : token.kind === "semicolon"
+    ? "the statement ends with ;"
+    : token.kind === "string"
+    ? `found '${shorten(token.text)}'`
+    : token.kind === "quoted"
+    ? `found "${shorten(token.text)}"`
+    : `found ${shorten(token.text)}`;
+  if (expected.length === 0) return new SqlError(`Cannot read the statement: ${found}`, token.at);
+  const shown = expected.slice(0, EXPECTED_SHOWN_MAX);
+  const list = shown.length > 1 ? `${shown.slice(0, -1).join(", ")} or ${shown.at(-1)}` : shown[0];
+  const more = expected.length > shown.length ? " (among others)" : "";
+  return new SqlError(`Cannot read the statement: ${found}, expected ${list}${more}`, token.at);
+}
+
+const EXPECTED_SHOWN_MAX = 8;
+
+function shorten(text: string): string {
+  return text.length > 40 ? `${text.slice(0, 40)}…` : text;
+}
+
+/** What the grammar is matched against: `map` gives the token of each character. */
+export interface Matched {
+  readonly source: Source;
+  readonly map: number[];
+}
+
+/** A text with its tokens and the partner of each bracket. */
+export class Source {
+  readonly text: string;
+  readonly tokens: Token[];
+  /** Of an opening bracket: the index of its closing one, or of the end of the statement where that is missing. */
+  readonly #partners: Map<number, number>;
+  /** Cache of each token's character in the grammar. */
+  readonly #characters: (string | undefined)[];
+
+  constructor(text: string, tokens: Token[]) {
+    this.text = text;
+    this.tokens = tokens;
+    this.#partners = partners(tokens);
+    this.#characters = new Array(tokens.length);
+  }
+
+  /** The tree of the tokens of a range by a rule of the grammar. */
+  match<T>(rule: string, range: Range): T {
+    const { characters, map, lists } = this.#encode(range);
+    if (map.length > GRAMMAR_TOKENS_MAX) {
+      throw tooComplex(`${map.length} words and marks besides lists of values`, this.tokens[map[GRAMMAR_TOKENS_MAX]].at, GRAMMAR_TOKENS_MAX);
+    }
+    const result = grammar.match(characters, rule);
+    if (result.failed()) throw this.#failure(result as unknown as Failed, map, lists);
+    return toTree(result, { source: this, map }) as T;
+  }
+
+  /**
+   * The items of a list in brackets, from the token of the opening one. Plain values are taken as they stand; for all
+   * others the grammar is asked, so that 50,000 literals never go through it.
+   */
+  items(open: number): { items: Expression[]; next: number } {
+    const close = this.#partners.get(open)!;
+    const items: Expression[] = [];
+    let from = open + 1;
+    for (;;) {
+      let to = from;
+      for (; to < close; to++) {
+        const { kind, text } = this.tokens[to];
+        if (kind !== "operator") continue;
+        if (text === ",") break;
+        if (text === "(" || text === "[") to = this.#partners.get(to)!;
+      }
+      to = Math.min(to, close);
+      if (from === to) throw unexpected(this.tokens[to], ["an expression"]);
+      items.push(this.#item(from, to));
+      if (to === close) break;
+      from = to + 1;
+    }
+    const expectedClose = this.tokens[open].text === "[" ? "]" : ")";
+    if (this.tokens[close].text !== expectedClose || this.tokens[close].kind !== "operator") {
+      throw unexpected(this.tokens[close], [",", expectedClose]);
+    }
+    return { items, next: close + 1 };
+  }
+
+  /** Rows behind VALUES, from the first opening parenthesis. */
+  rows(open: number): { rows: Expression[][]; rowsAt: number[] } {
+    const rows: Expression[][] = [];
+    const rowsAt: number[] = [];
+    for (let from = open;;) {
+      rowsAt.push(this.tokens[from].at);
+      const { items, next } = this.items(from);
+      rows.push(items);
+      if (!this.#is(next, ",") || !this.#is(next + 1, "(")) return { rows, rowsAt };
+      from = next + 1;
+    }
+  }
+
+  #item(from: number, to: number): Expression {
+    const first = this.tokens[from];
+    const { at } = first;
+    if (to - from === 1) {
+      switch (first.kind) {
+        case "number":
+          return { kind: "number", at, text: first.text };
+        case "string":
+          return { kind: "string", at, value: first.text };
+        case "geohash":
+          return { kind: "geohash", at, text: first.text };
+        case "parameter":
+          return { kind: "parameter", at, index: Number(first.text) - 1 };
+        case "word":
+          if (isWord(first, "NULL")) return { kind: "null", at };
+          if (isWord(first, "TRUE")) return { kind: "boolean", at, value: true };
+          if (isWord(first, "FALSE")) return { kind: "boolean", at, value: false };
+      }
+    } else if (to - from === 2 && this.#is(from, "-") && this.tokens[from + 1].kind === "number") {
+      const operand: Expression = { kind: "number", at: this.tokens[from + 1].at, text: this.tokens[from + 1].text };
+      return { kind: "unary", at, operator: "-", operand };
+    } else if (this.#is(from, "[") && this.#partners.get(from) === to - 1) {
+      // An array in an array literal.
+      return { kind: "array", at, items: to - from === 2 ? [] : this.items(from).items };
+    }
+    return this.match<Expression>("expressionOnly", { from, to });
+  }
+
+  arrayItems(open: number): Expression[] {
+    return this.#partners.get(open) === open + 1 ? [] : this.items(open).items;
+  }
+
+  #is(index: number, mark: string): boolean {
+    const token = this.tokens[index];
+    return token !== undefined && token.kind === "operator" && token.text === mark;
+  }
+
+  /** One character a token, one for each whole list of values; `map` ends with the token behind the range. */
+  #encode(range: Range): { characters: string; map: number[]; lists: number[] } {
+    const { tokens } = this;
+    const map: number[] = [];
+    const lists: number[] = [];
+    let characters = "";
+    const push = (character: string, index: number) => {
+      characters += character;
+      map.push(index);
+    };
+    for (let index = range.from; index < range.to; index++) {
+      const character = this.#characters[index] ??= characterOf(tokens[index]);
+      if (character === KEYWORDS.get("IN") && this.#is(index + 1, "(") && !this.#holdsQuery(index + 1)) {
+        push(character, index);
+        push(CLASS_CHARACTERS.items, index + 1);
+        lists.push(index + 1);
+        index = Math.min(this.#partners.get(index + 1)!, range.to - 1);
+      } else if (character === KEYWORDS.get("ARRAY") && this.#is(index + 1, "[")) {
+        push(CLASS_CHARACTERS.array, index);
+        if (this.#partners.get(index + 1)! > index + 2) lists.push(index + 1);
+        index = Math.min(this.#partners.get(index + 1)!, range.to - 1);
+      } else if (character === KEYWORDS.get("VALUES") && this.#is(index + 1, "(")) {
+        push(character, index);
+        push(CLASS_CHARACTERS.rows, ++index);
+        for (;;) {
+          lists.push(index);
+          index = Math.min(this.#partners.get(index)!, range.to - 1);
+          if (!this.#is(index + 1, ",") || !this.#is(index + 2, "(")) break;
+          index += 2;
+        }
+      } else {
+        push(character, index);
+      }
+    }
+    map.push(range.to);
+    return { characters, map, lists };
+  }
+
+  /** Whether a query stands in the parenthesis, rather than values; `((select …))` counts, `((1), 2)` does not. */
+  #holdsQuery(open: number): boolean {
+    let index = open;
+    while (this.#is(index, "(")) index++;
+    if (!isWord(this.tokens[index], "SELECT", "WITH", "DECLARE")) return false;
+    // `in ((select 1), (select 2))` is a list of two.
+    const close = this.#partners.get(open)!;
+    const inner = this.#is(open + 1, "(") ? this.#partners.get(open + 1)! : close;
+    return inner === close || !this.#is(inner + 1, ",");
+  }
+
+  #failure(result: Failed, map: number[], lists: number[]): SqlError {
+    const at = result.getRightmostFailurePosition();
+    const token = this.tokens[map[at]];
+    // A mistake inside a list that stands earlier is the first one in the text.
+    for (const open of lists) if (open < map[at]) this.items(open);
+    const names = result.getRightmostFailures().map((failure) => readable(failure)).filter((name) => name !== undefined);
+    return unexpected(token, preferred([...new Set(names)]));
+  }
+}
+
+/** What helps most comes first: in the middle of an expression everything may follow, and operators are the least news. */
+function preferred(names: string[]): string[] {
+  const rank = (name: string) => name === "an operator" ? 2 : /^(IS|NOT|AND|OR|LIKE|ILIKE|BETWEEN|IN|::|\[|\.)$/.test(name) ? 3 : /^an? /.test(name) ? 0 : 1;
+  return names.sort((a, b) => rank(a) - rank(b) || (a < b ? -1 : 1));
+}
+
+interface Failed {
+  getRightmostFailurePosition(): number;
+  getRightmostFailures(): { toString(): string; getText(): string }[];
+}
+
+function characterOf(token: Token): string {
+  switch (token.kind) {
+    case "word":
+      return KEYWORDS.get(token.text.toUpperCase()) ?? CLASS_CHARACTERS.name;
+    case "quoted":
+      return CLASS_CHARACTERS.name;
+    case "operator":
+      return MARKS.get(token.text)!;
+    case "semicolon":
+    case "end":
+      throw new Error("statements are split at their ends");
+    default:
+      return CLASS_CHARACTERS[token.kind];
+  }
+}
+
+/** Pairs the brackets, and refuses what is nested too deep before anything recurses into it. */
+function partners(tokens: Token[]): Map<number, number> {
+  const pairs = new Map<number, number>();
+  const open: number[] = [];
+  let cases = 0;
+  let prefixes = 0;
+  for (let index = 0; index < tokens.length; index++) {
+    const { kind, text, at } = tokens[index];
+    let prefix = false;
+    if (kind === "operator") {
+      if (text === "(" || text === "[") {
+        open.push(index);
+      } else if (text === ")" || text === "]") {
+        const partner = open.pop();
+        if (partner !== undefined) pairs.set(partner, index);
+      } else prefix = text === "-" || text === "+" || text === "~";
+    } else if (kind === "word") {
+      if (text.length === 4 && text.toUpperCase() === "CASE") cases++;
+      else if (text.length === 3 && text.toUpperCase() === "END") cases = Math.max(0, cases - 1);
+      else prefix = text.length === 3 && text.toUpperCase() === "NOT";
+    } else if (kind === "semicolon" || kind === "end") {
+      for (const opening of open) pairs.set(opening, index);
+      open.length = 0;
+      cases = 0;
+    }
+    prefixes = prefix ? prefixes + 1 : 0;
+    const depth = open.length + cases + prefixes;
+    if (depth > NESTING_MAX) {
+      throw new SqlError(`The statement is nested too deep: at most ${NESTING_MAX} levels are taken`, at, SQLSTATE.programLimitExceeded);
+    }
+  }
+  return pairs;
+}
