@@ -283,7 +283,7 @@ export const CLASS_CHARACTERS = Object.fromEntries(
 const READABLE = new Map<string, string>();
 
 function load(): ohm.Grammar {
-  const words = [...TEXT.matchAll(/"([A-Z][A-Z0-9]*)"/g)].map((match) => match[1]);
+  const words = [...TEXT.matchAll(/"([A-Z][A-Z0-9_]*)"/g)].map((match) => match[1]);
   const reserved = new Set(RESERVED.split(" "));
   const clause = new Set(CLAUSE.split(" "));
   const free = new Set(words.filter((word) => !reserved.has(word) && !clause.has(word)));
