@@ -1,0 +1,325 @@
+/**
+ * Every key of server.conf, declared once. The loader, `check-config`, SHOW PARAMETERS, the shipped server.conf and the manual
+ * are made of this list; a new setting is one entry here.
+ */
+import { formatSize } from "./units.ts";
+import {
+  address,
+  bool,
+  int,
+  list,
+  type Machine,
+  ms,
+  oneOf,
+  optionalInt,
+  seconds,
+  type Setting,
+  size,
+  text,
+  us,
+} from "./setting.ts";
+
+const MIB = 2 ** 20;
+const UNLIMITED = Number.MAX_SAFE_INTEGER;
+
+/** A part of the machine's memory, in whole MiB. */
+const memoryShare = (divisor: number, maxBytes: number) => (machine: Machine) =>
+  formatSize(Math.max(64 * MIB, Math.min(maxBytes, Math.floor(machine.memoryBytes / divisor / MIB) * MIB)));
+
+const UNITS = ["n", "u", "ms", "s", "m", "h"] as const;
+const PARTITIONS = ["NONE", "HOUR", "DAY", "WEEK", "MONTH", "YEAR"] as const;
+
+/** The headings are those of the manual; the order is that of server.conf. */
+export const sections = {
+  "General": {
+    "config.validation.strict": bool(
+      false,
+      "Refuses to start when server.conf holds an unknown key; otherwise each is a warning.",
+    ),
+    "shared.worker.count": int((machine) => String(machine.cores), "Threads that run queries.", {
+      defaultSaid: "one per core",
+      max: 256,
+      aliases: ["shared.query.worker.count"],
+    }),
+    "telemetry.enabled": bool(false, "Taken for compatibility: this server sends no telemetry."),
+    "dev.mode.enabled": bool(false, "Allows statements that exist for tests only, such as simulate_crash()."),
+    "instance.name": text("", "Name of this instance in logs, metrics and alerts; empty: the host's name."),
+  },
+  "HTTP server": {
+    "http.enabled": bool(true, "HTTP server: SQL, line protocol, import, export and the web console."),
+    "http.net.bind.to": address("0.0.0.0:9000", "Where HTTP listens.", { aliases: ["http.bind.to"] }),
+    "http.user": text(
+      "",
+      "User name for basic authentication over HTTP; needs http.password. Empty: no authentication.",
+    ),
+    "http.password": text("", "Password for basic authentication over HTTP; needs http.user.", { secret: true }),
+    "http.net.connection.limit": int(256, "Most HTTP requests in flight.", {
+      min: 1,
+      reloadable: true,
+      aliases: ["http.net.active.connection.limit"],
+    }),
+    "http.net.connection.timeout": ms("5m", "A connection without a request for this long is closed.", {
+      aliases: ["http.net.idle.connection.timeout"],
+    }),
+    "http.net.connection.queue.timeout": ms("5s", "How long a connection above the limit waits for its turn.", {
+      aliases: ["http.net.queued.connection.timeout"],
+    }),
+    "http.net.connection.hint": bool(
+      false,
+      "On Windows: tells the system that few connections come, whatever the limit is.",
+    ),
+    "http.json.query.connection.limit": int(-1, "Most connections that run /exec queries; -1: no limit of their own.", {
+      min: -1,
+      reloadable: true,
+    }),
+    "http.ilp.connection.limit": int(-1, "Most connections that write line protocol; -1: no limit of their own.", {
+      min: -1,
+      reloadable: true,
+    }),
+    "http.export.connection.limit": int(-1, "Most connections that run /exp; -1: no limit of their own.", {
+      min: -1,
+      reloadable: true,
+    }),
+    "http.send.buffer.size": size("2m", "Bytes of a reply that are prepared ahead of its reader.", {
+      min: 1024,
+      reloadable: true,
+    }),
+    "http.receive.buffer.size": size("1m", "Bytes of a request that are read at once.", {
+      min: 1024,
+      reloadable: true,
+      aliases: ["http.recv.buffer.size"],
+    }),
+    "http.request.header.buffer.size": size("64k", "Longest head of a request.", { min: 1024, reloadable: true }),
+    "http.multipart.header.buffer.size": size("512", "Longest head of a part of an import.", {
+      min: 64,
+      reloadable: true,
+    }),
+    "http.allow.deflate.before.send": bool(false, "Compresses /exec and /exp replies for clients that accept gzip."),
+    "http.version": text("HTTP/1.1", "Protocol version that replies carry."),
+    "http.server.keep.alive": bool(true, "Keeps connections open between requests."),
+    "http.keep-alive.timeout": seconds("5", "Seconds told in the Keep-Alive header."),
+    "http.keep-alive.max": int(10_000, "Requests told in the Keep-Alive header."),
+    "http.static.public.directory": text("public", "Directory of extra static files, relative to the root."),
+    "http.redirect.count": int(1, "How many http.redirect.N keys are read.", { max: 64 }),
+    "http.redirect.1": text("/ -> /index.html", "A redirect, `from -> to`."),
+    "http.context.web.console": text("/", "Prefix of all paths."),
+    "http.context.execute": list("/exec,/api/v1/sql/execute", "Paths of the SQL endpoint."),
+    "http.context.import": list("/imp", "Paths of the import endpoint."),
+    "http.context.export": list("/exp", "Paths of the export endpoint."),
+    "http.context.settings": list("/settings", "Paths of the settings endpoint."),
+    "http.context.table.status": list("/chk", "Paths of the endpoint that tells whether a table exists."),
+    "http.context.warnings": list("/warnings", "Paths of the warnings endpoint."),
+    "http.context.ilp": list("/write,/api/v2/write", "Paths of the line-protocol endpoint."),
+    "http.context.ilp.ping": list("/ping", "Paths of the line-protocol ping."),
+    "http.security.readonly": bool(false, "Refuses every change over HTTP."),
+    "http.security.max.response.rows": int(UNLIMITED, "Most rows of one /exec or /exp reply.", {
+      min: 1,
+      defaultSaid: "no limit",
+    }),
+    "http.settings.readonly": bool(false, "Refuses changes of the console's preferences."),
+    "http.session.timeout": ms("30m", "A session cookie is void after this long without use."),
+    "http.text.analysis.max.lines": int(1000, "Lines that an import looks at to tell the columns' types.", { min: 1 }),
+    "http.export.timeout": ms("300s", "Longest time a Parquet export may take."),
+    "http.busy.retry.maximum.wait.before.retry": ms(
+      "1000",
+      "Longest wait between two attempts to get at a busy table.",
+    ),
+    "http.health.check.authentication.required": bool(
+      false,
+      "Asks for http.user and http.password on the minimal server as well.",
+    ),
+    "http.pessimistic.health.check.enabled": bool(
+      false,
+      "With metrics enabled: the health check answers 500 once an unhandled error has been counted.",
+    ),
+  },
+  "Minimal HTTP server (health and metrics)": {
+    "http.min.enabled": bool(true, "The minimal HTTP server."),
+    "http.min.bind.to": address(
+      "0.0.0.0:9003",
+      "Where the minimal server listens; host 0 binds all adapters, else the address must belong to one.",
+      { aliases: ["http.min.net.bind.to"] },
+    ),
+    "http.min.net.connection.limit": int(4, "Most connections served at a time; one more waits until a slot is free.", {
+      min: 1,
+      aliases: ["http.min.net.active.connection.limit"],
+    }),
+    "http.min.net.connection.timeout": ms("300000", "A connection without a request for this long is closed.", {
+      aliases: ["http.min.net.idle.connection.timeout"],
+    }),
+    "http.min.net.connection.queue.timeout": ms(
+      "300000",
+      "A connection that waits longer than this for a slot is closed.",
+      { aliases: ["http.min.net.queued.connection.timeout"] },
+    ),
+    "http.min.net.connection.hint": bool(
+      false,
+      "On Windows: tells the system that few connections come, whatever the limit is.",
+    ),
+    "http.min.worker.count": optionalInt(
+      "Empty: on the main thread with 16 cores or fewer, on a thread of its own above. 0: on the main thread. 1: on a thread of its own.",
+      { max: 1 },
+    ),
+    "http.min.worker.affinity": optionalInt(
+      "Core that the minimal server's own thread is pinned to, on Linux; empty: any.",
+      { max: 4095 },
+    ),
+    "http.min.worker.haltOnError": bool(
+      false,
+      "Ends the minimal server's thread at its first unhandled error, instead of going on.",
+    ),
+  },
+  "Metrics": {
+    "metrics.enabled": bool(
+      false,
+      "Counts what the server does and serves it at /metrics of the minimal server, in the Prometheus text format.",
+    ),
+  },
+  "Queries": {
+    "query.timeout": ms("60s", "A query that runs longer is ended with an error; 0: never.", {
+      aliases: ["query.timeout.sec"],
+    }),
+    "query.direct.rows.max": int(
+      100_000,
+      "Queries that read at most so many rows run on the thread that received them, without a worker.",
+    ),
+    "query.tracing.enabled": bool(false, "Keeps the times of queries in _query_trace.", { reloadable: true }),
+    "cairo.query.memory.limit": size(
+      memoryShare(4, 1024 * MIB),
+      "Most memory of one query; a query that needs more fails with an error.",
+      { min: MIB, defaultSaid: "a quarter of the machine's memory, at most 1g", aliases: ["query.memory.limit"] },
+    ),
+    "cairo.sql.parser.max.tokens": int(100_000, "Most tokens of one statement.", { min: 100 }),
+    "cairo.sql.jit.mode": oneOf(
+      ["on", "off", "scalar"],
+      "on",
+      "`scalar` compiles kernels without SIMD; `off` is read as `scalar`: every query is compiled.",
+    ),
+    "cairo.statement.cache.size": int(1000, "Compiled statements that are kept."),
+    "query.statistics.answers": bool(
+      true,
+      "Answers count, sum, min and max from the segments' statistics where they are exact.",
+    ),
+  },
+  "Storage": {
+    "cairo.root": text("db", "Directory of the database, relative to the root.", { aliases: ["cairo.root.dir"] }),
+    "cairo.commit.mode": oneOf(
+      ["sync", "async", "nosync"],
+      "sync",
+      "`sync`: a change is acknowledged when it is on stable storage. `nosync`: it survives a killed process, but not a lost power supply. `async` is read as `nosync`.",
+    ),
+    "cairo.pool.size": size(memoryShare(4, 2048 * MIB), "Memory that keeps column data between queries.", {
+      min: 16 * MIB,
+      max: 3 * 1024 * MIB,
+      defaultSaid: "a quarter of the machine's memory, at most 2g",
+    }),
+    "cairo.checkpoint.log.size": size("256m", "A checkpoint begins when the write-ahead log has grown by this much.", {
+      min: MIB,
+    }),
+    "cairo.checkpoint.interval": ms(
+      "60s",
+      "A checkpoint begins at the latest after this long, when there is something to write.",
+    ),
+    "cairo.segment.rows.max": int(65_536, "Most rows of a segment.", { min: 64, max: 65_536 }),
+    "cairo.default.symbol.capacity": int(256, "Symbol capacity that a column is created with when none is said.", {
+      min: 1,
+    }),
+    "cairo.default.symbol.cache.flag": bool(true, "Symbol CACHE flag that a column is created with when none is said."),
+    "cairo.max.file.name.length": int(127, "Longest name of a table or column.", { min: 1, max: 255 }),
+    "cairo.sql.copy.root": text("import", "Directory that read_parquet() and COPY FROM read, relative to the root.", {
+      aliases: ["cairo.sql.copy.root.dir"],
+    }),
+    "cairo.sql.copy.export.root": text("export", "Directory that COPY TO writes, relative to the root.", {
+      reloadable: true,
+    }),
+    "cairo.snapshot.instance.id": text("", "Told in backups, so that a restored copy is known as one."),
+    "readonly": bool(false, "Refuses every change on every interface.", { aliases: ["readonly.instance"] }),
+  },
+  "PostgreSQL wire": {
+    "pg.enabled": bool(true, "PostgreSQL wire protocol."),
+    "pg.net.bind.to": address("0.0.0.0:8812", "Where the PostgreSQL wire listens.", { aliases: ["pg.bind.to"] }),
+    "pg.user": text("admin", "User name.", { reloadable: true }),
+    "pg.password": text("quest", "Password of pg.user.", { secret: true, reloadable: true }),
+    "pg.readonly.user.enabled": bool(false, "A second user who may only read.", { reloadable: true }),
+    "pg.readonly.user": text("user", "Name of the second user.", { reloadable: true }),
+    "pg.readonly.password": text("quest", "Password of pg.readonly.user.", { secret: true, reloadable: true }),
+    "pg.security.readonly": bool(false, "Refuses every change over the PostgreSQL wire."),
+    "pg.net.connection.limit": int(64, "Most connections; one more is refused with an error.", {
+      min: 1,
+      reloadable: true,
+      aliases: ["pg.net.active.connection.limit"],
+    }),
+    "pg.net.connection.timeout": ms("5m", "A connection without a message for this long is closed; 0: never.", {
+      aliases: ["pg.net.idle.timeout"],
+    }),
+    "pg.net.connection.queue.timeout": ms("5m", "How long a connection above the limit waits for its turn."),
+    "pg.net.connection.hint": bool(
+      false,
+      "On Windows: tells the system that few connections come, whatever the limit is.",
+    ),
+    "pg.named.statement.limit": int(10_000, "Most named prepared statements of one connection.", {
+      min: 1,
+      reloadable: true,
+    }),
+    "pg.send.buffer.size": size("1m", "Bytes of a reply that are prepared ahead of its reader.", {
+      min: 1024,
+      reloadable: true,
+    }),
+    "pg.recv.buffer.size": size("1m", "Bytes of requests that are read at once.", { min: 1024, reloadable: true }),
+    "pg.message.size.max": size("64m", "Longest message of a client.", { min: 65_536 }),
+  },
+  "Line protocol": {
+    "line.http.enabled": bool(true, "Line protocol over HTTP: /write and /api/v2/write."),
+    "line.http.ping.version": text("v2.7.4", "Version told by /ping."),
+    "line.http.max.recv.buffer.size": size("1g", "Longest line-protocol request.", { min: 1024, reloadable: true }),
+    "line.default.partition.by": oneOf(PARTITIONS, "DAY", "Partitioning of tables that the line protocol makes.", {
+      aliases: ["line.tcp.default.partition.by"],
+    }),
+    "line.auto.create.new.tables": bool(true, "Makes tables that do not exist."),
+    "line.auto.create.new.columns": bool(true, "Makes columns that do not exist."),
+    "line.float.default.column.type": oneOf(["DOUBLE", "FLOAT"], "DOUBLE", "Type of new columns for numbers."),
+    "line.integer.default.column.type": oneOf(
+      ["LONG", "INT", "SHORT", "BYTE"],
+      "LONG",
+      "Type of new columns for whole numbers.",
+    ),
+    "line.log.message.on.error": bool(true, "Shows lines at fault in the log."),
+    "line.tcp.enabled": bool(true, "Line protocol over TCP."),
+    "line.tcp.net.bind.to": address("0.0.0.0:9009", "Where line protocol over TCP listens."),
+    "line.tcp.net.connection.limit": int(256, "Most line-protocol connections over TCP.", {
+      min: 1,
+      reloadable: true,
+      aliases: ["line.tcp.net.active.connection.limit"],
+    }),
+    "line.tcp.net.connection.timeout": ms("0", "A connection without a line for this long is closed; 0: never.", {
+      aliases: ["line.tcp.net.idle.timeout"],
+    }),
+    "line.tcp.disconnect.on.error": bool(true, "Closes a connection that sent a line at fault."),
+    "line.tcp.timestamp": oneOf(UNITS, "n", "Unit of row times over TCP."),
+    "line.tcp.max.measurement.size": size("64k", "Longest line over TCP.", {
+      min: 1024,
+      aliases: ["line.tcp.msg.buffer.size"],
+    }),
+    "line.tcp.commit.interval": us("1s", "Rows received over TCP are committed at the latest after this long."),
+    "line.udp.enabled": bool(false, "Line protocol over UDP."),
+    "line.udp.bind.to": address("0.0.0.0:9009", "Where line protocol over UDP listens."),
+  },
+  "Log (the writers are in log.conf)": {
+    "log.level.verbose": bool(false, "Levels as words instead of letters."),
+    "log.timestamp.timezone": text("Z", "Time zone of the log's times: Z or a name such as Europe/Berlin."),
+    "log.timestamp.format": text("yyyy-MM-ddTHH:mm:ss.SSSUUUz", "Form of the log's times."),
+    "log.timestamp.locale": text("en", "Language of month and day names in log.timestamp.format."),
+    "log.sql.query.progress.exe": bool(true, "A line when a query begins; there is always one when it ends."),
+  },
+} as const satisfies Record<string, Record<string, Setting<unknown>>>;
+
+type Sections = typeof sections;
+type Union<T> = T extends unknown ? (value: T) => void : never;
+type Merged = Union<Sections[keyof Sections]> extends (value: infer All) => void ? All : never;
+/** What a key's text is read as. */
+export type Settings = { readonly [K in keyof Merged]: Merged[K] extends Setting<infer T> ? T : never };
+export type Key = keyof Settings;
+
+export const catalogue: ReadonlyMap<Key, Setting<unknown>> = new Map(
+  Object.values(sections).flatMap((section) => Object.entries(section) as [Key, Setting<unknown>][]),
+);

@@ -1,0 +1,207 @@
+import { join } from "node:path";
+import { ConfigError } from "../errors.ts";
+import { catalogue, type Key, type Settings } from "./catalogue.ts";
+import { nearest } from "./nearest.ts";
+import { parseProperties } from "./properties.ts";
+import type { Machine } from "./setting.ts";
+
+export type ValueSource = "default" | "conf" | "env";
+
+/** A row of SHOW PARAMETERS. */
+export interface Parameter {
+  path: string;
+  envName: string;
+  /** As written; "****" for a secret that is set or has a default. */
+  value: string;
+  source: ValueSource;
+  sensitive: boolean;
+  reloadable: boolean;
+}
+
+interface Entry {
+  text: string;
+  value: unknown;
+  source: ValueSource;
+}
+
+export interface ConfigSources {
+  /** The root directory: `conf/server.conf` lies in it. */
+  root: string;
+  env: Record<string, string>;
+  machine: Machine;
+  /** Undefined: no such file. @throws other failures. */
+  readFile(path: string): string | undefined;
+}
+
+/** The settings of a running server. Frozen but for what `reload()` may change, so read reloadable keys at their use. */
+export class Config {
+  readonly root: string;
+  readonly machine: Machine;
+  /** What is odd but does not stop the start, a sentence each. */
+  readonly warnings: readonly string[];
+  #entries: ReadonlyMap<Key, Entry>;
+  readonly #sources: ConfigSources;
+
+  constructor(sources: ConfigSources) {
+    this.root = sources.root;
+    this.machine = sources.machine;
+    this.#sources = sources;
+    const warnings: string[] = [];
+    this.#entries = readEntries(sources, warnings);
+    this.warnings = Object.freeze(warnings);
+    checkTogether(this);
+  }
+
+  get<K extends Key>(key: K): Settings[K] {
+    return this.#entries.get(key)!.value as Settings[K];
+  }
+
+  /** Was the key set at all, or does its default hold? */
+  source(key: Key): ValueSource {
+    return this.#entries.get(key)!.source;
+  }
+
+  /** A path as settings write it: absolute, or relative to the root. */
+  path(key: PathKey): string {
+    const value = this.get(key);
+    return isAbsolutePath(value) ? value : join(this.root, value);
+  }
+
+  parameters(): Parameter[] {
+    return [...catalogue].map(([path, setting]) => {
+      const { text, source } = this.#entries.get(path)!;
+      const value = setting.secret && text !== "" ? "****" : text;
+      return { path, envName: envName(path), value, source, sensitive: setting.secret, reloadable: setting.reloadable };
+    });
+  }
+
+  /**
+   * Reads server.conf again and takes over the reloadable keys. `ignored`: keys that changed in the file but need a restart.
+   * @throws {ConfigError} and keeps everything as it was.
+   */
+  reload(): { changed: Key[]; ignored: Key[] } {
+    const fresh = readEntries(this.#sources, []);
+    const entries = new Map(this.#entries);
+    const changed: Key[] = [];
+    const ignored: Key[] = [];
+    for (const [key, entry] of fresh) {
+      if (entry.text === entries.get(key)!.text) continue;
+      if (!catalogue.get(key)!.reloadable) {
+        ignored.push(key);
+        continue;
+      }
+      changed.push(key);
+      entries.set(key, entry);
+    }
+    this.#entries = entries;
+    return { changed, ignored };
+  }
+}
+
+export type PathKey =
+  | "cairo.root"
+  | "cairo.sql.copy.root"
+  | "cairo.sql.copy.export.root"
+  | "http.static.public.directory";
+
+function isAbsolutePath(path: string): boolean {
+  return /^([/\\]|[A-Za-z]:[/\\])/.test(path);
+}
+
+/** `http.keep-alive.max` → `SVC_HTTP_KEEP_ALIVE_MAX`. */
+export function envName(key: string): string {
+  return `SVC_${key.toUpperCase().replace(/[.-]/g, "_")}`;
+}
+
+/** Every spelling → the key that it means. */
+const KEY_BY_SPELLING = new Map<string, Key>(
+  [...catalogue].flatMap(([key, setting]) => [key, ...setting.aliases].map((spelling) => [spelling, key] as const)),
+);
+const KEY_BY_ENV_NAME = new Map([...KEY_BY_SPELLING].map(([spelling, key]) => [envName(spelling), key]));
+
+/** Environment names that begin with SVC_ and are no settings: the log's (see `src/log/`). */
+const isForeign = (name: string) =>
+  name.startsWith("SVC_LOG_W_") || name === "SVC_LOG_WRITERS" || name === "SVC_DEBUG" || name === "SVC_VERSION";
+
+function readEntries(sources: ConfigSources, warnings: string[]): Map<Key, Entry> {
+  const path = join(sources.root, "conf", "server.conf");
+  const texts = new Map<Key, { text: string; source: ValueSource; where: string; spelling: string }>();
+  const unknown: string[] = [];
+  for (const { key: spelling, value, line } of parseProperties(sources.readFile(path) ?? "")) {
+    const key = KEY_BY_SPELLING.get(spelling);
+    if (key === undefined) {
+      unknown.push(spelling);
+      warnings.push(unknownKey(`${path}:${line}`, spelling, KEY_BY_SPELLING.keys()));
+      continue;
+    }
+    const before = texts.get(key);
+    // The key's own spelling wins over an older one, wherever they stand.
+    if (before && before.spelling === key && spelling !== key) continue;
+    texts.set(key, { text: value, source: "conf", where: `${path}:${line}`, spelling });
+  }
+  for (const name of Object.keys(sources.env).sort()) {
+    if (!name.startsWith("SVC_") || isForeign(name)) continue;
+    const key = KEY_BY_ENV_NAME.get(name);
+    const fileKey = key === undefined && name.endsWith("_FILE") ? KEY_BY_ENV_NAME.get(name.slice(0, -5)) : undefined;
+    if (key !== undefined) {
+      texts.set(key, { text: sources.env[name].trim(), source: "env", where: name, spelling: key });
+    } else if (fileKey !== undefined) {
+      // A value in the environment itself is the nearer one.
+      if (sources.env[name.slice(0, -5)] !== undefined) continue;
+      texts.set(fileKey, {
+        text: readValueFile(sources, fileKey, name),
+        source: "env",
+        where: name,
+        spelling: fileKey,
+      });
+    } else warnings.push(unknownKey("the environment", name, KEY_BY_ENV_NAME.keys()));
+  }
+  const entries = new Map<Key, Entry>();
+  for (const [key, setting] of catalogue) {
+    const given = texts.get(key);
+    const text = given?.text ??
+      (typeof setting.default === "function" ? setting.default(sources.machine) : setting.default);
+    const value = setting.parse(text);
+    if (value === undefined) {
+      const found = setting.secret ? "what is written" : `"${text}"`;
+      throw new ConfigError(
+        key,
+        `${given?.where ?? "default"}: ${given?.spelling ?? key}: found ${found}, expected ${setting.type}`,
+      );
+    }
+    entries.set(key, { text, value, source: given?.source ?? "default" });
+  }
+  if (unknown.length > 0 && entries.get("config.validation.strict")!.value === true) {
+    throw new ConfigError(unknown[0], warnings[0]);
+  }
+  return entries;
+}
+
+function readValueFile(sources: ConfigSources, key: Key, name: string): string {
+  const path = sources.env[name];
+  let text: string | undefined;
+  try {
+    text = sources.readFile(path);
+  } catch (error) {
+    throw new ConfigError(key, `${name}: cannot read ${path}: ${(error as Error).message}`);
+  }
+  if (text === undefined) throw new ConfigError(key, `${name}: ${path} does not exist`);
+  // An editor ends a file with a line end, which is no part of a password.
+  return text.replace(/\r?\n$/, "");
+}
+
+function unknownKey(where: string, found: string, known: Iterable<string>): string {
+  const near = nearest(found, known);
+  return `${where}: unknown key ${found}${near === undefined ? "" : `: did you mean ${near}?`}`;
+}
+
+/** What no single key's type can say. */
+function checkTogether(config: Config): void {
+  const [user, password] = [config.get("http.user"), config.get("http.password")];
+  if (user !== "" && password === "") {
+    throw new ConfigError("http.password", "http.password: found nothing, expected a password, as http.user is set");
+  }
+  if (user === "" && password !== "") {
+    throw new ConfigError("http.user", "http.user: found nothing, expected a name, as http.password is set");
+  }
+}

@@ -1,0 +1,149 @@
+import assert from "node:assert/strict";
+import {
+  Config,
+  configOf,
+  type ConfigSources,
+  formatSize,
+  nearest,
+  parseAddress,
+  parseDuration,
+  parseProperties,
+  parseSize,
+} from "./mod.ts";
+
+const machine = { cores: 2, memoryBytes: 8 * 2 ** 30 };
+function load(file: string, env: Record<string, string> = {}, files: Record<string, string> = {}): Config {
+  const sources: ConfigSources = {
+    root: "/r",
+    env,
+    machine,
+    readFile: (path) => path.endsWith("server.conf") ? file : files[path],
+  };
+  return new Config(sources);
+}
+
+Deno.test("parseProperties() reads what Java writes", () => {
+  const text = "# c\n! c\n a = b \r\nk:v\nplain word\nlong=one, \\\n   two\npath=C:\\log\\\\x\nu=\\u0041\nempty=\n";
+  assert.deepEqual(parseProperties(text).map(({ key, value, line }) => [key, value, line]), [
+    ["a", "b", 3],
+    ["k", "v", 4],
+    ["plain", "word", 5],
+    ["long", "one, two", 6],
+    ["path", "C:\\log\\x", 8],
+    ["u", "A", 9],
+    ["empty", "", 10],
+  ]);
+});
+
+Deno.test("units: sizes, durations, addresses", () => {
+  assert.deepEqual(["64k", "2M", "1g", "17", "x", "1.5m", ""].map(parseSize), [
+    65_536,
+    2 << 20,
+    2 ** 30,
+    17,
+    undefined,
+    undefined,
+    undefined,
+  ]);
+  assert.deepEqual([65_536, 1000, 3 * 2 ** 30].map(formatSize), ["64k", "1000", "3g"]);
+  assert.deepEqual(["5m", "500ms", "7", "1500us", "2x"].map((text) => parseDuration(text, "ms")), [
+    300_000,
+    500,
+    7,
+    2,
+    undefined,
+  ]);
+  assert.deepEqual(parseAddress("0:9003"), { hostname: "0.0.0.0", port: 9003 });
+  assert.deepEqual(parseAddress("[::1]:1"), { hostname: "::1", port: 1 });
+  for (const bad of ["9003", "host", "h:70000", "a b:1", ":1"]) assert.equal(parseAddress(bad), undefined, bad);
+});
+
+Deno.test("Config: the environment wins over the file, the file over the default", () => {
+  const config = load("pg.user=a\nhttp.bind.to=127.0.0.1:1\nquery.timeout=5m", {
+    SVC_PG_USER: "b",
+    SVC_HTTP_KEEP_ALIVE_MAX: "7",
+    PATH: "/",
+  });
+  assert.equal(config.get("pg.user"), "b");
+  assert.deepEqual(config.get("http.net.bind.to"), { hostname: "127.0.0.1", port: 1 });
+  assert.equal(config.get("query.timeout"), 300_000);
+  assert.equal(config.get("http.keep-alive.max"), 7);
+  assert.equal(config.get("http.min.net.connection.limit"), 4);
+  assert.equal(config.get("http.min.worker.count"), null);
+  assert.equal(config.get("shared.worker.count"), 2);
+  assert.equal(config.source("http.net.bind.to"), "conf");
+  assert.deepEqual(config.warnings, []);
+});
+
+Deno.test("Config: secrets come from files and are never shown", () => {
+  const config = load("", { SVC_PG_PASSWORD_FILE: "/run/pw" }, { "/run/pw": "s3cret\n" });
+  assert.equal(config.get("pg.password"), "s3cret");
+  const shown = config.parameters().find((parameter) => parameter.path === "pg.password")!;
+  assert.deepEqual(shown, {
+    path: "pg.password",
+    envName: "SVC_PG_PASSWORD",
+    value: "****",
+    source: "env",
+    sensitive: true,
+    reloadable: true,
+  });
+  assert.ok(!JSON.stringify(config.parameters()).includes("s3cret"));
+});
+
+Deno.test("Config: an unknown key is a warning with the nearest known one, or a fault when strict", () => {
+  assert.deepEqual(load("http.enabeld=true").warnings, [
+    "/r/conf/server.conf:1: unknown key http.enabeld: did you mean http.enabled?",
+  ]);
+  assert.deepEqual(load("", { SVC_PG_USR: "x" }).warnings, [
+    "the environment: unknown key SVC_PG_USR: did you mean SVC_PG_USER?",
+  ]);
+  assert.deepEqual(load("", { SVC_LOG_W_STDOUT_LEVEL: "INFO", SVC_DEBUG: "true", SVC_VERSION: "1" }).warnings, []);
+  assert.throws(() => load("nosuch.key=1\nconfig.validation.strict=true"), { name: "ConfigError", key: "nosuch.key" });
+  assert.equal(nearest("zzzzzz", ["http.enabled"]), undefined);
+});
+
+const refused: [string, string, Record<string, string>?][] = [
+  ["http.enabled=maybe", "http.enabled"],
+  ["http.bind.to=localhost", "http.net.bind.to"],
+  ["query.timeout=2x", "query.timeout"],
+  ["http.min.worker.count=2", "http.min.worker.count"],
+  ["cairo.commit.mode=never", "cairo.commit.mode"],
+  ["cairo.pool.size=12", "cairo.pool.size"],
+  ["http.user=a", "http.password"],
+  ["", "pg.password", { SVC_PG_PASSWORD_FILE: "/missing" }],
+];
+for (const [file, key, env] of refused) {
+  Deno.test(`Config refuses ${file || JSON.stringify(env)}`, () =>
+    assert.throws(() => load(file, env), { name: "ConfigError", key }));
+}
+
+Deno.test("Config: a message names key, found and expected", () => {
+  assert.throws(() => load("\nquery.timeout=soon"), {
+    message:
+      '/r/conf/server.conf:2: query.timeout: found "soon", expected a duration (milliseconds, or with us, ms, s, m, h, d)',
+  });
+});
+
+Deno.test("Config.reload() takes over reloadable keys only", () => {
+  let file = "pg.user=a\nquery.timeout=1s";
+  const config = new Config({ root: "/r", env: {}, machine, readFile: () => file });
+  file = "pg.user=b\nquery.timeout=2s";
+  assert.deepEqual(config.reload(), { changed: ["pg.user"], ignored: ["query.timeout"] });
+  assert.equal(config.get("pg.user"), "b");
+  assert.equal(config.get("query.timeout"), 1000);
+  file = "pg.net.connection.limit=many";
+  assert.throws(() => config.reload());
+  assert.equal(config.get("pg.user"), "b");
+});
+
+Deno.test("every default is a value of its type, on small and large machines", () => {
+  for (const memoryBytes of [2 ** 28, 2 ** 40]) {
+    new Config({
+      root: "/r",
+      env: {},
+      machine: { cores: 1, memoryBytes },
+      readFile: () => undefined,
+    });
+  }
+  assert.equal(configOf({ "instance.name": "a\\b" }).get("instance.name"), "a\\b");
+});

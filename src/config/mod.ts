@@ -1,0 +1,36 @@
+/** Settings: server.conf and the environment → one typed Config. Imports nothing of the other rooms. */
+import { Config } from "./config.ts";
+import type { Machine } from "./setting.ts";
+
+export { catalogue, type Key, sections, type Settings } from "./catalogue.ts";
+export { Config, type ConfigSources, envName, type Parameter, type ValueSource } from "./config.ts";
+export { nearest } from "./nearest.ts";
+export { parseProperties, type Property } from "./properties.ts";
+export type { Machine, Setting } from "./setting.ts";
+export { type Address, formatAddress, formatSize, parseAddress, parseDuration, parseSize } from "./units.ts";
+
+export function thisMachine(): Machine {
+  return { cores: navigator.hardwareConcurrency, memoryBytes: Deno.systemMemoryInfo().total };
+}
+
+/** Undefined where there is no such file. */
+export function readFileIfThere(path: string): string | undefined {
+  try {
+    return Deno.readTextFileSync(path);
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return undefined;
+    throw error;
+  }
+}
+
+/** @throws {ConfigError} names the key, what was found and what was expected. */
+export function loadConfig(options: { root: string; env?: Record<string, string>; machine?: Machine }): Config {
+  const { root, env = {}, machine = thisMachine() } = options;
+  return new Config({ root, env, machine, readFile: readFileIfThere });
+}
+
+/** The defaults with `texts` in the place of server.conf: for tests and tools that have no root. */
+export function configOf(texts: Record<string, string> = {}, root = "."): Config {
+  const file = Object.entries(texts).map(([key, text]) => `${key}=${text.replaceAll("\\", "\\\\")}`).join("\n");
+  return new Config({ root, env: {}, machine: { cores: 2, memoryBytes: 4 * 2 ** 30 }, readFile: () => file });
+}

@@ -1,0 +1,170 @@
+import {
+  type Address,
+  formatAddress,
+  formatSize,
+  parseAddress,
+  parseDuration,
+  parseSize,
+  type TimeUnit,
+} from "./units.ts";
+
+/** The machine that defaults depend on. */
+export interface Machine {
+  readonly cores: number;
+  readonly memoryBytes: number;
+}
+
+/** A setting: what its text may be, and all that is said about it anywhere. */
+export interface Setting<T> {
+  /** In words, for messages and the manual: "a size (bytes, k, m, g)". */
+  readonly type: string;
+  /** As it would be written. "" is a value like any other: it means what the sentence says. */
+  readonly default: string | ((machine: Machine) => string);
+  /** What the default is called where it depends on the machine. */
+  readonly defaultSaid?: string;
+  readonly sentence: string;
+  /** Older or foreign spellings of the key; taken silently. */
+  readonly aliases: readonly string[];
+  /** Never printed. */
+  readonly secret: boolean;
+  /** Takes effect without a restart. */
+  readonly reloadable: boolean;
+  /** Undefined: not a value of this type. */
+  parse(text: string): T | undefined;
+}
+
+export interface Options {
+  aliases?: string[];
+  secret?: boolean;
+  reloadable?: boolean;
+  defaultSaid?: string;
+}
+
+type Default = Setting<unknown>["default"];
+
+function setting<T>(
+  type: string,
+  byDefault: Default,
+  sentence: string,
+  options: Options | undefined,
+  parse: (text: string) => T | undefined,
+): Setting<T> {
+  const { aliases = [], secret = false, reloadable = false, defaultSaid } = options ?? {};
+  return Object.freeze({ type, default: byDefault, sentence, aliases, secret, reloadable, defaultSaid, parse });
+}
+
+export const bool = (byDefault: boolean, sentence: string, options?: Options): Setting<boolean> =>
+  setting("true or false", String(byDefault), sentence, options, (text) => {
+    const lower = text.toLowerCase();
+    return lower === "true" ? true : lower === "false" ? false : undefined;
+  });
+
+/** A whole number from `min` to `max`. */
+export const int = (
+  byDefault: number | ((machine: Machine) => string),
+  sentence: string,
+  options?: Options & { min?: number; max?: number },
+): Setting<number> => {
+  const { min = 0, max = Number.MAX_SAFE_INTEGER } = options ?? {};
+  const type = max === Number.MAX_SAFE_INTEGER
+    ? (min === 0 ? "a whole number" : `a whole number from ${min}`)
+    : `a whole number from ${min} to ${max}`;
+  return setting(
+    type,
+    typeof byDefault === "number" ? String(byDefault) : byDefault,
+    sentence,
+    options,
+    (text) => wholeNumber(text, min, max),
+  );
+};
+
+/** Empty (undefined) means: decided by the program. */
+export const optionalInt = (
+  sentence: string,
+  options?: Options & { min?: number; max?: number },
+): Setting<number | null> => {
+  const { min = 0, max = Number.MAX_SAFE_INTEGER } = options ?? {};
+  const type = max === Number.MAX_SAFE_INTEGER
+    ? `empty or a whole number from ${min}`
+    : `empty or a whole number from ${min} to ${max}`;
+  return setting<number | null>(
+    type,
+    "",
+    sentence,
+    options,
+    (text) => text === "" ? null : wholeNumber(text, min, max),
+  );
+};
+
+function wholeNumber(text: string, min: number, max: number): number | undefined {
+  if (!/^[+-]?\d(?:_?\d)*$/.test(text)) return undefined;
+  const value = Number(text.replaceAll("_", ""));
+  // 2^63-1 is written for "no limit": it is kept as the largest whole number a double holds.
+  return value < min || value > Math.max(max, 0) && max !== Number.MAX_SAFE_INTEGER
+    ? undefined
+    : Math.min(value, Number.MAX_SAFE_INTEGER);
+}
+
+/** Bytes. */
+export const size = (
+  byDefault: Default,
+  sentence: string,
+  options?: Options & { min?: number; max?: number },
+): Setting<number> => {
+  const { min = 0, max = Number.MAX_SAFE_INTEGER } = options ?? {};
+  const range = (min > 0 ? ` from ${formatSize(min)}` : "") +
+    (max < Number.MAX_SAFE_INTEGER ? ` up to ${formatSize(max)}` : "");
+  return setting(`a size${range} (bytes, or with k, m, g)`, byDefault, sentence, options, (text) => {
+    const bytes = parseSize(text);
+    return bytes === undefined || bytes < min || bytes > max ? undefined : bytes;
+  });
+};
+
+const TIME_WORDS: Record<TimeUnit, string> = { us: "microseconds", ms: "milliseconds", s: "seconds" };
+
+/** Its value is in `unit`, and so is a bare number. */
+const duration = (unit: TimeUnit) => (byDefault: string, sentence: string, options?: Options): Setting<number> =>
+  setting(
+    `a duration (${TIME_WORDS[unit]}, or with us, ms, s, m, h, d)`,
+    byDefault,
+    sentence,
+    options,
+    (text) => parseDuration(text, unit),
+  );
+export const ms = duration("ms");
+export const us = duration("us");
+export const seconds = duration("s");
+
+export const address = (byDefault: string, sentence: string, options?: Options): Setting<Address> =>
+  setting("an address (host:port; host 0 binds all adapters)", byDefault, sentence, options, parseAddress);
+
+export const text = (byDefault: string, sentence: string, options?: Options): Setting<string> =>
+  setting("text", byDefault, sentence, options, (value) => value);
+
+/** Parts between commas, trimmed; empty ones are left out. */
+export const list = (byDefault: string, sentence: string, options?: Options): Setting<readonly string[]> =>
+  setting(
+    "a list, divided by commas",
+    byDefault,
+    sentence,
+    options,
+    (value) => Object.freeze(value.split(",").map((part) => part.trim()).filter((part) => part !== "")),
+  );
+
+/** One of the words, without case. */
+export const oneOf = <const W extends string>(
+  words: readonly W[],
+  byDefault: W,
+  sentence: string,
+  options?: Options,
+): Setting<W> =>
+  setting(
+    `one of ${words.join(", ")}`,
+    byDefault,
+    sentence,
+    options,
+    (value) => words.find((word) => word.toLowerCase() === value.toLowerCase()),
+  );
+
+/** What was written, for messages: an address as it is listened on. */
+export { formatAddress };
