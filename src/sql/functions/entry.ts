@@ -14,6 +14,9 @@ import type { Value } from "../../types/mod.ts";
  *     text       STRING VARCHAR SYMBOL SYMBOL_TEXT (given to kernels as text pairs), and CHAR by an implicit cast
  *     number     BYTE SHORT INT LONG FLOAT DOUBLE          integer   BYTE SHORT INT LONG
  *     time       DATE TIMESTAMP TIMESTAMP_NS
+ *
+ * A SYMBOL argument under "text" comes to `emit` as a pair; under "SYMBOL", "any" and "same" as its code, and then a result of
+ * type SYMBOL has the dictionary of the first such argument. (`batch` gets pairs always.)
  */
 export type ArgType = string;
 
@@ -40,6 +43,9 @@ export interface FunctionEntry {
   volatility: "immutable" | "stable" | "volatile";
   summary: string;
   examples: { sql: string; gives?: unknown; errorAt?: number }[];
+
+  /** Looks at the arguments that are constants (undefined: not constant) when the call is bound; says what is wrong and with which. */
+  check?: (constants: readonly (Value | undefined)[], types: readonly string[]) => { argument?: number; message: string } | undefined;
 
   /** Scalar: values in, value out; see the table of wasm types in ir.ts. `types` are the arguments' tags. */
   emit?: (args: IrNode[], types: string[]) => IrNode;

@@ -1,0 +1,105 @@
+/**
+ * Casts: "cast_<TYPE>" of one argument. What does not fit is null (or false, 0): integers drop high bits, fractions are cut,
+ * text that does not parse is null. "assign_<TYPE>" is what INSERT and UPDATE do: there it is an error at position 0.
+ */
+import { f32, f64, i32, i64, ifElse, type IrNode, select } from "../../engine/compiler/ir.ts";
+import type { FunctionEntry } from "./entry.ts";
+import { finite, finiteOrNull, MIN32, MIN64, NAN32, NAN64, ZERO32 } from "./nodes.ts";
+import { textCasts } from "./text_casts.ts";
+
+function cast(to: string, from: string, emit: (a: IrNode) => IrNode, examples: FunctionEntry["examples"] = []): FunctionEntry {
+  return {
+    name: `cast_${to}`,
+    args: [{ name: "value", type: from }],
+    returns: to,
+    nulls: "custom",
+    volatility: "immutable",
+    summary: `The value as ${to}.`,
+    examples,
+    emit: ([a]) => emit(a),
+  };
+}
+
+const isMin32 = (a: IrNode) => i32.eq(a, MIN32);
+const isMin64 = (a: IrNode) => i64.eq(a, MIN64);
+const truth = (a: IrNode) => i32.ne(a, ZERO32);
+const long = (a: IrNode) => select(isMin32(a), MIN64, i64.extendS(a));
+
+/** Saturated values beyond the range become null by the test. */
+const doubleToInt = (a: IrNode) =>
+  select(i32.and(f64.gt(a, f64.const(-2147483649)), f64.lt(a, f64.const(2147483648))), i32.truncSatF64(a), MIN32);
+const doubleToLong = (a: IrNode) =>
+  select(i32.and(f64.ge(a, f64.const(-9223372036854775808)), f64.lt(a, f64.const(9223372036854775808))), i64.truncSatF64(a), MIN64);
+
+const entries: FunctionEntry[] = [];
+
+// Small integers and BOOLEAN have no null, so they only change their width.
+for (const from of ["BOOLEAN", "BYTE", "SHORT"]) {
+  for (const to of ["BYTE", "SHORT", "INT"]) {
+    if (from === to) continue;
+    entries.push(cast(to, from, (a) => (to === "BYTE" ? i32.extend8(a) : a)));
+  }
+  for (const to of ["LONG", "DATE", "TIMESTAMP", "TIMESTAMP_NS"]) entries.push(cast(to, from, (a) => i64.extendS(a)));
+  entries.push(cast("FLOAT", from, (a) => f32.convertI32(a)), cast("DOUBLE", from, (a) => f64.convertI32(a)));
+  if (from !== "BOOLEAN") entries.push(cast("BOOLEAN", from, truth), cast("CHAR", from, (a) => i32.and(a, i32.const(0xffff))));
+}
+
+// The low bits of INT's and LONG's nulls are 0, which is what the types without null want.
+entries.push(
+  cast("BYTE", "INT", (a) => i32.extend8(a), [{ sql: "cast(300 as byte)", gives: 44 }]),
+  cast("SHORT", "INT", (a) => i32.extend16(a)),
+  cast("CHAR", "INT", (a) => i32.and(a, i32.const(0xffff)), [{ sql: "cast(65 as char)", gives: "A" }]),
+  cast("LONG", "INT", long),
+  cast("FLOAT", "INT", (a) => select(isMin32(a), NAN32, f32.convertI32(a))),
+  cast("DOUBLE", "INT", (a) => select(isMin32(a), NAN64, f64.convertI32(a))),
+  cast("BOOLEAN", "INT", (a) => i32.and(truth(a), i32.ne(a, MIN32))),
+  cast("DATE", "INT", long),
+  cast("TIMESTAMP", "INT", long),
+  cast("TIMESTAMP_NS", "INT", long),
+  cast("IPv4", "INT", (a) => select(isMin32(a), ZERO32, a)),
+);
+for (const from of ["LONG", "DATE", "TIMESTAMP", "TIMESTAMP_NS"]) {
+  entries.push(
+    cast("BYTE", from, (a) => i32.extend8(i32.wrap(a))),
+    cast("SHORT", from, (a) => i32.extend16(i32.wrap(a))),
+    cast("CHAR", from, (a) => i32.and(i32.wrap(a), i32.const(0xffff))),
+    cast("INT", from, (a) => select(isMin64(a), MIN32, i32.wrap(a))),
+    cast("FLOAT", from, (a) => select(isMin64(a), NAN32, f32.convertI64(a))),
+    cast("DOUBLE", from, (a) => select(isMin64(a), NAN64, f64.convertI64(a))),
+    cast("BOOLEAN", from, (a) => i32.and(i64.ne(a, i64.const(0n)), i64.ne(a, MIN64))),
+  );
+  if (from !== "LONG") entries.push(cast("LONG", from, (a) => a), cast(from, "LONG", (a) => a));
+}
+
+const SCALE: Record<string, bigint> = { DATE: 1000000n, TIMESTAMP: 1000n, TIMESTAMP_NS: 1n };
+for (const from in SCALE) {
+  for (const to in SCALE) {
+    if (from === to) continue;
+    const up = SCALE[from] > SCALE[to];
+    const factor = i64.const(up ? SCALE[from] / SCALE[to] : SCALE[to] / SCALE[from]);
+    entries.push(cast(to, from, (a) => (up ? select(isMin64(a), MIN64, i64.mul(a, factor)) : ifElse(isMin64(a), MIN64, i64.divS(a, factor)))));
+  }
+}
+
+for (const from of ["FLOAT", "DOUBLE"]) {
+  const wide = (a: IrNode) => (from === "FLOAT" ? f64.promote(a) : a);
+  entries.push(
+    cast("BYTE", from, (a) => i32.extend8(i32.truncSatF64(wide(a)))),
+    cast("SHORT", from, (a) => i32.extend16(i32.truncSatF64(wide(a)))),
+    cast("CHAR", from, (a) => i32.and(i32.truncSatF64(wide(a)), i32.const(0xffff))),
+    cast("INT", from, (a) => doubleToInt(wide(a)), from === "DOUBLE" ? [{ sql: "cast(-2.9 as int)", gives: -2 }, { sql: "cast(1e30 as int)", gives: null }] : []),
+    cast("LONG", from, (a) => doubleToLong(wide(a))),
+    cast("BOOLEAN", from, (a) => i32.and(finite(a), from === "FLOAT" ? f32.ne(a, f32.const(0)) : f64.ne(a, f64.const(0)))),
+    cast("DATE", from, (a) => doubleToLong(wide(a))),
+    cast("TIMESTAMP", from, (a) => doubleToLong(wide(a))),
+    cast("TIMESTAMP_NS", from, (a) => doubleToLong(wide(a))),
+  );
+}
+entries.push(
+  cast("DOUBLE", "FLOAT", (a) => f64.promote(a)),
+  cast("FLOAT", "DOUBLE", (a) => finiteOrNull(f32.demote(a))),
+  cast("INT", "IPv4", (a) => select(i32.eqz(a), MIN32, a)),
+  cast("LONG", "IPv4", (a) => select(i32.eqz(a), MIN64, i64.extendU(a))),
+);
+
+export const castFunctions: FunctionEntry[] = [...entries, ...textCasts];

@@ -1,0 +1,63 @@
+/** The catalogue of functions: one list, which the binder, `functions()`, the reference and the tests read. */
+import { assert } from "../../errors.ts";
+import type { FunctionRegistry } from "../../engine/contract.ts";
+import { aggregateFunctions } from "./aggregates.ts";
+import { arithmeticFunctions } from "./arithmetic.ts";
+import { castFunctions } from "./casts.ts";
+import { comparisonFunctions } from "./comparison.ts";
+import type { FunctionEntry } from "./entry.ts";
+import { createFindOverload, takesExactly } from "./overload.ts";
+
+export { commonType, implicitCost, type Overload, type OverloadFailure } from "./overload.ts";
+export type { FunctionEntry } from "./entry.ts";
+export { functionId } from "./entry.ts";
+
+export const FUNCTIONS: FunctionEntry[] = [
+  ...arithmeticFunctions,
+  ...comparisonFunctions,
+  ...castFunctions,
+  ...aggregateFunctions,
+];
+
+const BY_NAME = new Map<string, FunctionEntry[]>();
+for (const entry of FUNCTIONS) {
+  const list = BY_NAME.get(entry.name);
+  if (list === undefined) BY_NAME.set(entry.name, [entry]);
+  else list.push(entry);
+}
+
+/** The overloads of a name, in any case; empty when there is none. */
+export function functionsNamed(name: string): readonly FunctionEntry[] {
+  return BY_NAME.get(name) ?? BY_NAME.get(name.toLowerCase()) ?? [];
+}
+
+/**
+ * The overload that a call means. `types` are the arguments' tags, `constants` the values of those that are constants.
+ * Cast argument i to `types[i]` of the answer with `cast_<TYPE>` where it differs.
+ */
+export const findOverload = createFindOverload(BY_NAME);
+
+/** Looks up ids of plans. */
+export function createRegistry(): FunctionRegistry {
+  const resolved = new Map<string, { entry: FunctionEntry; types: string[] }>();
+  return {
+    resolve(id) {
+      let found = resolved.get(id);
+      if (found === undefined) {
+        const open = id.indexOf("(");
+        const name = id.slice(0, open);
+        const types = splitTypes(id.slice(open + 1, -1));
+        const entry = functionsNamed(name).find((candidate) => takesExactly(candidate, types));
+        assert(entry !== undefined, `no function ${id}`);
+        found = { entry, types };
+        resolved.set(id, found);
+      }
+      return found;
+    },
+  };
+}
+
+/** "INT,GEOHASH(4c)" → its tags. */
+function splitTypes(list: string): string[] {
+  return list === "" ? [] : list.split(/,(?![^(]*\))/);
+}

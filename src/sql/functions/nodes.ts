@@ -1,0 +1,118 @@
+/** Small trees that many entries need: a type's null, the test for it, and what a value is to a kernel. */
+import { f32, f64, i32, i64, type IrNode, select, text, type WasmType } from "../../engine/compiler/ir.ts";
+import { layoutOf, NULL_I32, NULL_I64 } from "../../types/mod.ts";
+
+export const NUMBERS = ["BYTE", "SHORT", "INT", "LONG", "FLOAT", "DOUBLE"] as const;
+export const TIMES = ["DATE", "TIMESTAMP", "TIMESTAMP_NS"] as const;
+export const TEXTS = ["STRING", "VARCHAR", "SYMBOL", "SYMBOL_TEXT"] as const;
+
+export function isText(tag: string): boolean {
+  return (TEXTS as readonly string[]).includes(tag);
+}
+
+/** The wasm type of a value; undefined for 128-bit ones. SYMBOL: its code, as an argument of class "text" never is. */
+export function wasmTypeOf(tag: string): WasmType | undefined {
+  switch (layoutOf(tag)) {
+    case "i8":
+    case "i16":
+    case "i32":
+    case "symbol":
+      return "i32";
+    case "i64":
+    case "text":
+      return "i64";
+    case "f32":
+      return "f32";
+    case "f64":
+      return "f64";
+    default:
+      return undefined;
+  }
+}
+
+export const MIN32 = i32.const(NULL_I32);
+export const MIN64 = i64.const(NULL_I64);
+export const NAN64 = f64.const(NaN);
+export const NAN32 = f32.const(NaN);
+export const ZERO32 = i32.const(0);
+export const ONE32 = i32.const(1);
+export const ZERO64 = i64.const(0n);
+export const ONE64 = i64.const(1n);
+
+/** Infinities are null too. */
+export function finite(x: IrNode): IrNode {
+  return x.type === "f32" ? f32.lt(f32.abs(x), f32.const(Infinity)) : f64.lt(f64.abs(x), f64.const(Infinity));
+}
+
+/** Infinities become the one NaN. */
+export function finiteOrNull(x: IrNode): IrNode {
+  return select(finite(x), x, x.type === "f32" ? NAN32 : NAN64);
+}
+
+/** The null of a type; what stands for it in the types without one. */
+export function nullOf(tag: string): IrNode {
+  switch (tag) {
+    case "BOOLEAN":
+    case "BYTE":
+    case "SHORT":
+    case "CHAR":
+    case "IPv4":
+      return ZERO32;
+    case "INT":
+      return MIN32;
+    case "SYMBOL":
+      return i32.const(-1);
+    case "FLOAT":
+      return NAN32;
+    case "DOUBLE":
+      return NAN64;
+    default:
+      return layoutOf(tag) === "text" ? text.null() : MIN64;
+  }
+}
+
+/** Is a value not null? undefined where a type has no null. */
+export function notNull(x: IrNode, tag: string): IrNode | undefined {
+  switch (tag) {
+    case "BOOLEAN":
+    case "BYTE":
+    case "SHORT":
+      return undefined;
+    case "CHAR":
+    case "IPv4":
+      return i32.ne(x, ZERO32);
+    case "INT":
+      return i32.ne(x, MIN32);
+    case "SYMBOL":
+      return i32.geS(x, ZERO32);
+    case "FLOAT":
+    case "DOUBLE":
+      return finite(x);
+    default:
+      return layoutOf(tag) === "text" ? i64.geS(x, ZERO64) : i64.ne(x, MIN64);
+  }
+}
+
+/** As a number of 64 bits, without a look at nulls. */
+export function toF64(x: IrNode): IrNode {
+  switch (x.type) {
+    case "i32":
+      return f64.convertI32(x);
+    case "i64":
+      return f64.convertI64(x);
+    case "f32":
+      return f64.promote(x);
+    case "f64":
+      return x;
+  }
+}
+
+export function toI64(x: IrNode): IrNode {
+  return x.type === "i32" ? i64.extendS(x) : x;
+}
+
+/** `whenNotNull` under the test of `x`, or plainly where the type has no null. */
+export function whenNotNull(x: IrNode, tag: string, then: IrNode, otherwise: IrNode): IrNode {
+  const test = notNull(x, tag);
+  return test === undefined ? then : select(test, then, otherwise);
+}

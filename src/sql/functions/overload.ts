@@ -1,0 +1,232 @@
+/** Which entry a call means: exact types first, then the cheapest implicit casts, in listed order. */
+import { typeOf, type Value } from "../../types/mod.ts";
+import { type ReadFailure, readValue } from "../../types/parse/mod.ts";
+import type { Arg, FunctionEntry } from "./entry.ts";
+import { functionId } from "./entry.ts";
+import { isText, NUMBERS, TIMES } from "./nodes.ts";
+
+/** An overload that fits: each argument is to be cast to `types[i]` (by `cast_<TYPE>`) where it is not of it already. */
+export interface Overload {
+  entry: FunctionEntry;
+  types: string[];
+  returns: string;
+  /** What plans call it. */
+  id: string;
+}
+
+/** Why none fits. */
+export interface OverloadFailure {
+  failure: "unknown" | "count" | "types" | "constant" | "value";
+  message: string;
+  /** The argument at fault; undefined: report it at the call. */
+  argument?: number;
+  /** The dialect reports it at position 0: text that is no number, a letter that is no digit. */
+  atStart?: boolean;
+}
+
+const NUMBER_COST: Record<string, Record<string, number>> = {
+  BYTE: { SHORT: 1, INT: 1, LONG: 3, FLOAT: 4, DOUBLE: 5 },
+  SHORT: { INT: 1, LONG: 3, FLOAT: 4, DOUBLE: 5 },
+  INT: { LONG: 2, FLOAT: 3, DOUBLE: 4, TIMESTAMP: 12, TIMESTAMP_NS: 13, DATE: 14 },
+  LONG: { DOUBLE: 3, TIMESTAMP: 10, TIMESTAMP_NS: 11, DATE: 15, FLOAT: 20 }, // LONG with FLOAT is DOUBLE
+  FLOAT: { DOUBLE: 1 },
+  DOUBLE: {},
+  DATE: { TIMESTAMP: 1, TIMESTAMP_NS: 2, LONG: 42, DOUBLE: 43 },
+  TIMESTAMP: { TIMESTAMP_NS: 1, LONG: 40, DOUBLE: 41 },
+  TIMESTAMP_NS: { LONG: 40, DOUBLE: 41 },
+  CHAR: { STRING: 2, VARCHAR: 3, SYMBOL_TEXT: 4, INT: 25, LONG: 26, DOUBLE: 27, TIMESTAMP: 35, TIMESTAMP_NS: 36, DATE: 37 },
+};
+const TEXT_COST: Record<string, number> = {
+  STRING: 1,
+  VARCHAR: 1,
+  SYMBOL_TEXT: 1,
+  INT: 20,
+  LONG: 21,
+  DOUBLE: 23,
+  FLOAT: 24,
+  TIMESTAMP: 30,
+  TIMESTAMP_NS: 31,
+  DATE: 32,
+  UUID: 33,
+  IPv4: 34,
+};
+
+/** What an implicit cast costs; undefined: there is none. */
+export function implicitCost(from: string, to: string): number | undefined {
+  if (from === to) return 0;
+  if (from === "NULL") return to === "SYMBOL" ? undefined : 1;
+  if (isText(from)) return TEXT_COST[to];
+  return NUMBER_COST[from]?.[to];
+}
+
+/** The members of a class in the order in which a cast into it looks for the cheapest. */
+const CLASS_MEMBERS: Record<string, readonly string[]> = { number: NUMBERS, integer: ["BYTE", "SHORT", "INT", "LONG"], time: TIMES };
+const CLASS_DEFAULTS: Record<string, readonly string[]> = { number: ["DOUBLE"], integer: ["LONG"], time: ["TIMESTAMP"], text: ["STRING"] };
+
+function isMember(type: string, spec: string): boolean {
+  if (spec === "any" || spec === "same") return true;
+  if (spec === "text") return isText(type);
+  return CLASS_MEMBERS[spec]?.includes(type) ?? type === spec;
+}
+
+/** The type an argument of `type` takes under `spec`, with what that costs. */
+function target(type: string, spec: string): { type: string; cost: number } | undefined {
+  if (spec === "any" || isMember(type, spec)) return { type, cost: 0 };
+  for (const to of CLASS_DEFAULTS[spec] ?? [spec]) {
+    const cost = implicitCost(type, to);
+    if (cost !== undefined) return { type: to, cost };
+  }
+  return undefined;
+}
+
+/**
+ * The type that all of `types` become: branches of CASE, arguments of coalesce ("case"), columns of set operations ("union").
+ * undefined when they do not go together.
+ */
+export function commonType(types: readonly string[], purpose: "case" | "union"): string | undefined {
+  let common = types[0];
+  for (const type of types.slice(1)) {
+    const next = commonOfTwo(common, type, purpose);
+    if (next === undefined) return undefined;
+    common = next;
+  }
+  return common;
+}
+
+function commonOfTwo(a: string, b: string, purpose: "case" | "union"): string | undefined {
+  if (a === b) return a === "SYMBOL" || a === "SYMBOL_TEXT" ? "STRING" : a;
+  if (a === "NULL") return b === "SYMBOL" ? "SYMBOL_TEXT" : b;
+  if (b === "NULL") return a === "SYMBOL" ? "SYMBOL_TEXT" : a;
+  const numbers: readonly string[] = NUMBERS;
+  if (numbers.includes(a) && numbers.includes(b)) {
+    const [low, high] = numbers.indexOf(a) < numbers.indexOf(b) ? [a, b] : [b, a];
+    return low === "LONG" && high === "FLOAT" && purpose === "case" ? "DOUBLE" : high;
+  }
+  const times: readonly string[] = TIMES;
+  if (times.includes(a) && times.includes(b)) return times.indexOf(a) < times.indexOf(b) ? b : a;
+  const textA = isText(a) || a === "CHAR", textB = isText(b) || b === "CHAR";
+  if (textA && textB) {
+    // STRING with VARCHAR is VARCHAR in an expression, STRING in a set operation.
+    if (purpose === "case" && (a === "VARCHAR" || b === "VARCHAR")) return "VARCHAR";
+    return a === "VARCHAR" && b === "VARCHAR" ? "VARCHAR" : "STRING";
+  }
+  if (purpose === "union" && (textA || textB)) {
+    const other = textA ? b : a;
+    return other === "INTERVAL" ? undefined : (textA ? a : b) === "VARCHAR" ? "VARCHAR" : "STRING";
+  }
+  return undefined;
+}
+
+interface Candidate {
+  entry: FunctionEntry;
+  types: string[];
+  cost: number;
+  /** A constant that does not read as the type that this overload wants. */
+  bad?: OverloadFailure;
+}
+
+function specOf(entry: FunctionEntry, index: number): Arg {
+  return entry.args[Math.min(index, entry.args.length - 1)];
+}
+
+function takesCount(entry: FunctionEntry, count: number): boolean {
+  const last = entry.args.at(-1);
+  const required = entry.args.filter((arg) => !arg.optional).length;
+  return count >= required && (count <= entry.args.length || last?.variadic === true);
+}
+
+/** A text constant that is to become a number or a time must read as one; the values of casts written out are their own affair. */
+function badConstant(value: Value | undefined, from: string, to: string, argument: number): OverloadFailure | undefined {
+  if (typeof value !== "string" || from === to || isText(to)) return undefined;
+  const read = readValue(value, to);
+  if (!(read instanceof Object && "problem" in read)) return undefined;
+  const isNumber = (NUMBERS as readonly string[]).includes(to);
+  return { failure: "value", message: (read as ReadFailure).problem, argument, atStart: isNumber };
+}
+
+function candidate(entry: FunctionEntry, types: readonly string[], constants: readonly (Value | undefined)[]): Candidate | OverloadFailure {
+  const targets: string[] = [];
+  let cost = 0;
+  let bad: OverloadFailure | undefined;
+  const same = types.filter((_, i) => specOf(entry, i).type === "same");
+  const common = same.length > 0 ? commonType(same, "case") : undefined;
+  for (let i = 0; i < types.length; i++) {
+    const spec = specOf(entry, i);
+    if (spec.constant && constants[i] === undefined && types[i] !== "NULL") {
+      return { failure: "constant", message: `${entry.name}: ${spec.name} must be a constant`, argument: i };
+    }
+    if (spec.type === "same") {
+      if (common === undefined) {
+        const at = types.findIndex((type, k) => commonType(types.slice(0, k + 1).filter((_, j) => specOf(entry, j).type === "same"), "case") === undefined && type !== "");
+        return { failure: "types", message: `${entry.name}: ${types[Math.max(at, 1)]} does not go with ${types[0]}`, argument: Math.max(at, 1) };
+      }
+      targets.push(common);
+      if (types[i] !== common) cost += implicitCost(types[i], common) ?? 1;
+      continue;
+    }
+    const found = target(types[i], spec.type);
+    if (found === undefined) {
+      return { failure: "types", message: `${entry.name}: ${spec.name} cannot be ${nameOf(types[i])}, ${spec.type} is expected`, argument: i };
+    }
+    targets.push(found.type);
+    cost += found.cost;
+    bad ??= badConstant(constants[i], types[i], found.type, i);
+  }
+  return { entry, types: targets, cost, bad };
+}
+
+function nameOf(tag: string): string {
+  return tag === "NULL" ? "NULL" : typeOf(tag).name;
+}
+
+/** Where a call of several overloads of the same number of arguments fails, the dialect blames the call, not an argument. */
+const BLAME_CALL = new Set(["length", "avg", "sum", "bit_and", "bit_or", "bit_xor"]);
+const COMPARISONS = new Set(["=", "!=", "<", "<=", ">", ">="]);
+
+function signature(entry: FunctionEntry): string {
+  return `${entry.name}(${entry.args.map((arg) => `${arg.type}${arg.variadic ? "…" : ""}`).join(", ")})`;
+}
+
+export function createFindOverload(byName: ReadonlyMap<string, FunctionEntry[]>) {
+  return function findOverload(name: string, types: readonly string[], constants: readonly (Value | undefined)[] = []): Overload | OverloadFailure {
+    const overloads = byName.get(name) ?? byName.get(name.toLowerCase());
+    if (overloads === undefined) return { failure: "unknown", message: `there is no function ${name}` };
+    const fitting = overloads.filter((entry) => takesCount(entry, types.length));
+    if (fitting.length === 0) {
+      return { failure: "count", message: `${name} does not take ${types.length} arguments: known is ${overloads.map(signature).slice(0, 5).join(", ")}` };
+    }
+    let best: Candidate | undefined;
+    let why: OverloadFailure | undefined;
+    for (const entry of fitting) {
+      const found = candidate(entry, types, constants);
+      if ("failure" in found) {
+        why ??= found;
+        continue;
+      }
+      if (best === undefined || badness(found) < badness(best)) best = found;
+    }
+    if (best !== undefined) {
+      if (best.bad !== undefined) return best.bad;
+      const wrong = best.entry.check?.(constants, best.types);
+      if (wrong !== undefined) return { failure: "value", ...wrong };
+      const returns = typeof best.entry.returns === "string" ? best.entry.returns : best.entry.returns(best.types);
+      return { entry: best.entry, types: best.types, returns, id: functionId(best.entry.name, best.types) };
+    }
+    if (fitting.length === 1 && !BLAME_CALL.has(name)) return why!;
+    const wanted = types.map(nameOf).join(", ");
+    const failure: OverloadFailure = { failure: "types", message: `${name}(${wanted}) is not known: known is ${fitting.map(signature).slice(0, 8).join(", ")}` };
+    // A time against a truth value is blamed on the value.
+    if (COMPARISONS.has(name) && types.length === 2 && (TIMES as readonly string[]).includes(types[0])) failure.argument = 1;
+    return failure;
+  };
+}
+
+function badness(found: Candidate): number {
+  return found.bad === undefined ? found.cost : found.cost + 1e6;
+}
+
+/** Does the entry take exactly these tags, without a cast? */
+export function takesExactly(entry: FunctionEntry, types: readonly string[]): boolean {
+  if (!takesCount(entry, types.length)) return false;
+  return types.every((type, i) => isMember(type, specOf(entry, i).type));
+}

@@ -1,0 +1,257 @@
+/** Casts from and to text, over whole columns. */
+import { SQLSTATE, SqlError } from "../../errors.ts";
+import {
+  formatDate,
+  formatDouble,
+  formatFloat,
+  formatInt,
+  formatIPv4,
+  formatLong,
+  formatNanos,
+  formatTimestampMicros,
+  formatUuid,
+  intervalText,
+} from "../../types/format/mod.ts";
+import { NULL_I32, NULL_I64, typeOf } from "../../types/mod.ts";
+import { instantAs, parseDouble, parseInstant, parseInteger, parseIPv4, parseLong, parseUuid, readValue } from "../../types/parse/mod.ts";
+import type { BatchColumn, BatchFunction, BatchOut, FunctionContext, FunctionEntry } from "./entry.ts";
+import { TEXTS } from "./nodes.ts";
+
+const FROM_TEXT = [...TEXTS, "NULL"];
+
+function entry(name: string, from: string, to: string, batch: BatchFunction, more: Partial<FunctionEntry> = {}): FunctionEntry {
+  return {
+    name,
+    args: [{ name: "value", type: from }],
+    returns: to,
+    nulls: "custom",
+    volatility: "immutable",
+    summary: `The value as ${to}.`,
+    examples: [],
+    batch,
+    ...more,
+  };
+}
+
+/** Reads bytes[from … to) into row `row` of a column; false when they do not parse. */
+type Reader = (bytes: Uint8Array, from: number, to: number, out: BatchOut, row: number) => boolean;
+
+function integerReader(limit: number): Reader {
+  return (bytes, from, to, out, row) => {
+    const value = parseInteger(bytes, from, to, limit);
+    if (value !== value) return false;
+    out.values[row] = value;
+    return true;
+  };
+}
+
+function doubleReader(bytes: Uint8Array, from: number, to: number, out: BatchOut, row: number): boolean {
+  const value = parseDouble(bytes, from, to);
+  if (value === undefined) return false;
+  out.values[row] = value;
+  return true;
+}
+
+function timeReader(tag: string): Reader {
+  return (bytes, from, to, out, row) => {
+    if (!parseInstant(bytes, from, to)) return false;
+    const value = instantAs(tag);
+    if (value === undefined) return false;
+    out.values[row] = value;
+    return true;
+  };
+}
+
+function isTrue(bytes: Uint8Array, from: number, to: number): boolean {
+  if (to - from === 1) return bytes[from] === 49 || (bytes[from] | 32) === 116;
+  return to - from === 4 && (bytes[from] | 32) === 116 && (bytes[from + 1] | 32) === 114 && (bytes[from + 2] | 32) === 117 && (bytes[from + 3] | 32) === 101;
+}
+
+const READERS: Record<string, Reader> = {
+  BOOLEAN: (bytes, from, to, out, row) => {
+    out.values[row] = isTrue(bytes, from, to) ? 1 : 0;
+    return true;
+  },
+  BYTE: integerReader(127),
+  SHORT: integerReader(32767),
+  INT: integerReader(2147483647),
+  LONG: (bytes, from, to, out, row) => {
+    const value = parseLong(bytes, from, to);
+    if (value === undefined) return false;
+    out.values[row] = value;
+    return true;
+  },
+  FLOAT: doubleReader,
+  DOUBLE: doubleReader,
+  DATE: timeReader("DATE"),
+  TIMESTAMP: timeReader("TIMESTAMP"),
+  TIMESTAMP_NS: timeReader("TIMESTAMP_NS"),
+  IPv4: (bytes, from, to, out, row) => {
+    const value = parseIPv4(bytes, from, to);
+    if (value === undefined) return false;
+    out.values[row] = value;
+    return true;
+  },
+  UUID: (bytes, from, to, out, row) => {
+    const value = parseUuid(bytes, from, to);
+    if (value === undefined) return false;
+    out.values[2 * row] = BigInt.asIntN(64, value);
+    out.values[2 * row + 1] = BigInt.asIntN(64, value >> 64n);
+    return true;
+  },
+};
+
+function readTexts(reader: Reader, strictAs: string | undefined): BatchFunction {
+  return ([column], out, rowCount, context) => {
+    const memory = context.heap.u8;
+    const pairs = column.values;
+    for (let row = 0; row < rowCount; row++) {
+      const length = pairs[2 * row + 1];
+      if (length < 0) {
+        out.setNull(row);
+        continue;
+      }
+      const from = pairs[2 * row] >>> 0;
+      if (!reader(memory, from, from + length, out, row)) {
+        if (strictAs !== undefined) throw notA(column.text(row) ?? "", strictAs);
+        out.setNull(row);
+      }
+      if ((row & 4095) === 4095) context.poll();
+    }
+  };
+}
+
+/** A value that does not fit where it is written. Position 0: which row it stands in is known only here. */
+function notA(text: string, tag: string): SqlError {
+  return new SqlError(`'${text}' is not ${/^[AEIOU]/.test(tag) ? "an" : "a"} ${typeOf(tag).name}`, 0, SQLSTATE.invalidText);
+}
+
+const entries: FunctionEntry[] = [];
+const EXAMPLES: Record<string, FunctionEntry["examples"]> = {
+  INT: [{ sql: "'12'::int", gives: 12 }, { sql: "'1.5'::int", gives: null }],
+  DOUBLE: [{ sql: "'-2e3'::double", gives: -2000 }],
+  BOOLEAN: [{ sql: "'t'::boolean", gives: true }],
+  TIMESTAMP: [{ sql: "'2020-01-02T03:04'::timestamp", gives: "2020-01-02T03:04:00.000000Z" }, { sql: "'2020-13-01'::timestamp", gives: null }],
+  UUID: [{ sql: "'AABBCCDD-0011-2233-4455-66778899aabb'::uuid", gives: "aabbccdd-0011-2233-4455-66778899aabb" }],
+  IPv4: [{ sql: "'1.2.3.4'::ipv4", gives: "1.2.3.4" }],
+};
+for (const [to, reader] of Object.entries(READERS)) {
+  for (const from of FROM_TEXT) {
+    const more: Partial<FunctionEntry> = { examples: from === "STRING" ? EXAMPLES[to] ?? [] : [] };
+    if (to === "UUID" || to === "IPv4") {
+      // Written out as a constant, a bad one is a mistake; in a column it is null.
+      more.check = ([value]) => {
+        const read = typeof value === "string" ? readValue(value, to) : null;
+        return read instanceof Object && "problem" in read ? { argument: 0, message: read.problem } : undefined;
+      };
+    }
+    entries.push(entry(`cast_${to}`, from, to, readTexts(reader, undefined), more));
+    if (to !== "BOOLEAN") entries.push(entry(`assign_${to}`, from, to, readTexts(reader, to), { examples: [] }));
+  }
+}
+
+// CHAR: a digit is a number, anything else is a mistake; as a time it never reads.
+const ZERO = 48;
+for (const to of ["BYTE", "SHORT", "INT", "LONG", "FLOAT", "DOUBLE"]) {
+  entries.push(entry(`cast_${to}`, "CHAR", to, ([column], out, rowCount) => {
+    for (let row = 0; row < rowCount; row++) {
+      const unit = column.values[row] & 0xffff;
+      if (unit === 0) {
+        out.setNull(row);
+        continue;
+      }
+      if (unit < ZERO || unit > ZERO + 9) throw notA(String.fromCharCode(unit), to);
+      out.values[row] = to === "LONG" ? BigInt(unit - ZERO) : unit - ZERO;
+    }
+  }));
+}
+for (const to of ["DATE", "TIMESTAMP", "TIMESTAMP_NS"]) {
+  entries.push(entry(`cast_${to}`, "CHAR", to, (_, out, rowCount) => {
+    for (let row = 0; row < rowCount; row++) out.setNull(row);
+  }));
+}
+entries.push(entry("cast_BOOLEAN", "CHAR", "BOOLEAN", ([column], out, rowCount) => {
+  for (let row = 0; row < rowCount; row++) out.values[row] = column.values[row] === 49 || (column.values[row] | 32) === 116 ? 1 : 0;
+}));
+for (const from of FROM_TEXT) {
+  entries.push(entry("cast_CHAR", from, "CHAR", ([column], out, rowCount) => {
+    for (let row = 0; row < rowCount; row++) out.values[row] = column.text(row)?.charCodeAt(0) || 0;
+  }));
+}
+for (const from of ["CHAR", "BOOLEAN", "BYTE", "SHORT", "INT", "LONG", "FLOAT", "DOUBLE", "DATE", "TIMESTAMP", "TIMESTAMP_NS", "IPv4", "UUID"]) {
+  entries.push(entry(`cast_${from}`, from, from, ([column], out) => out.values.set(column.values.subarray(0, out.values.length)), { summary: "The value itself." }));
+}
+entries.push(entry("cast_INTERVAL", "NULL", "INTERVAL", (_, out, rowCount) => {
+  for (let row = 0; row < rowCount; row++) out.setNull(row);
+}));
+
+/** Writes row `row` as ASCII at 0 and gives the length; -1 for null. */
+type Writer = (column: BatchColumn, row: number, bytes: Uint8Array, context: FunctionContext) => number;
+
+const TRUE = new TextEncoder().encode("true"), FALSE = new TextEncoder().encode("false");
+
+function longWriter(format: (low: number, high: number, bytes: Uint8Array, at: number) => number): Writer {
+  return (column, row, bytes, context) => {
+    const words = context.heap.i32;
+    const word = (column.address >>> 2) + 2 * row;
+    return words[word] === 0 && words[word + 1] === NULL_I32 ? -1 : format(words[word], words[word + 1], bytes, 0);
+  };
+}
+
+const WRITERS: Record<string, Writer> = {
+  BOOLEAN: (column, row, bytes) => {
+    const text = column.values[row] ? TRUE : FALSE;
+    bytes.set(text);
+    return text.length;
+  },
+  BYTE: (column, row, bytes) => formatInt(column.values[row], bytes, 0),
+  SHORT: (column, row, bytes) => formatInt(column.values[row], bytes, 0),
+  INT: (column, row, bytes) => (column.values[row] === NULL_I32 ? -1 : formatInt(column.values[row], bytes, 0)),
+  LONG: longWriter(formatLong),
+  FLOAT: (column, row, bytes) => (Number.isFinite(column.values[row]) ? formatFloat(column.values[row], bytes, 0) : -1),
+  DOUBLE: (column, row, bytes) => (Number.isFinite(column.values[row]) ? formatDouble(column.values[row], bytes, 0) : -1),
+  DATE: longWriter(formatDate),
+  TIMESTAMP: longWriter(formatTimestampMicros),
+  TIMESTAMP_NS: longWriter(formatNanos),
+  IPv4: (column, row, bytes) => (column.values[row] === 0 ? -1 : formatIPv4(column.values[row], bytes, 0)),
+  UUID: (column, row, bytes, context) =>
+    column.values[2 * row] === NULL_I64 && column.values[2 * row + 1] === NULL_I64 ? -1 : formatUuid(context.heap.i32, (column.address >>> 2) + 4 * row, bytes, 0),
+  CHAR: (column, row, bytes) => {
+    const unit = column.values[row] & 0xffff;
+    if (unit === 0) return -1;
+    return new TextEncoder().encodeInto(String.fromCharCode(unit), bytes).written;
+  },
+  INTERVAL: (column, row, bytes) => {
+    const low = column.values[2 * row], high = column.values[2 * row + 1];
+    if (low === NULL_I64 && high === NULL_I64) return -1;
+    return new TextEncoder().encodeInto(intervalText(low, high), bytes).written;
+  },
+};
+
+const scratch = new Uint8Array(128);
+
+/** A row of any type as text; undefined for null. For concat and the like. */
+export function textOfRow(column: BatchColumn, row: number, context: FunctionContext): Uint8Array | undefined {
+  const writer = WRITERS[column.type];
+  if (writer === undefined) return column.bytes(row);
+  const length = writer(column, row, scratch, context);
+  return length < 0 ? undefined : scratch.slice(0, length);
+}
+
+const TEXT_TARGETS: [name: string, returns: string][] = [["STRING", "STRING"], ["VARCHAR", "VARCHAR"], ["SYMBOL", "SYMBOL_TEXT"], ["SYMBOL_TEXT", "SYMBOL_TEXT"]];
+for (const [to, returns] of TEXT_TARGETS) {
+  for (const [from, writer] of Object.entries(WRITERS)) {
+    entries.push(entry(`cast_${to}`, from, returns, ([column], out, rowCount, context) => {
+      for (let row = 0; row < rowCount; row++) {
+        const length = writer(column, row, scratch, context);
+        if (length < 0) out.setNull(row);
+        else out.setText(row, scratch.subarray(0, length));
+        if ((row & 4095) === 4095) context.poll();
+      }
+    }, { examples: from === "DOUBLE" && to === "STRING" ? [{ sql: "1e10::string", gives: "1.0E10" }] : [] }));
+  }
+  // A pair stays a pair.
+  for (const from of ["text", "NULL"]) entries.push({ ...entry(`cast_${to}`, from, returns, () => {}), batch: undefined, emit: ([a]) => a });
+}
+
+export const textCasts = entries;

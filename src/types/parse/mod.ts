@@ -1,0 +1,4 @@
+/** Text as values. */
+export * from "./numbers.ts";
+export * from "./time.ts";
+export { type ReadFailure, readValue } from "./values.ts";

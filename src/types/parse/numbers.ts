@@ -1,0 +1,96 @@
+/** Numbers out of ASCII, `bytes[from … to)`, as casts and INSERT read them: no blanks, no suffix. */
+import { decodeAscii } from "./ascii.ts";
+
+const ZERO = 48, NINE = 57, PLUS = 43, MINUS = 45, UNDERSCORE = 95, POINT = 46;
+
+/** A whole number of -limit-1 … limit with an optional sign and underscores between digits; NaN if it is none. `limit` is below 2^53. */
+export function parseInteger(bytes: Uint8Array, from: number, to: number, limit: number): number {
+  const negative = bytes[from] === MINUS;
+  if (from < to && (negative || bytes[from] === PLUS)) from++;
+  if (from >= to) return NaN;
+  let value = 0;
+  for (let i = from; i < to; i++) {
+    const byte = bytes[i];
+    if (byte === UNDERSCORE && i > from && i < to - 1 && bytes[i - 1] !== UNDERSCORE) continue;
+    if (byte < ZERO || byte > NINE) return NaN;
+    value = value * 10 + (byte - ZERO);
+    if (value > limit + 1) return NaN;
+  }
+  if (negative) return -value;
+  return value > limit ? NaN : value;
+}
+
+/** A LONG; undefined if it is none. */
+export function parseLong(bytes: Uint8Array, from: number, to: number): bigint | undefined {
+  if (to - from <= 15) {
+    const value = parseInteger(bytes, from, to, 1e15);
+    return value === value ? BigInt(value) : undefined;
+  }
+  const text = decodeAscii(bytes, from, to);
+  if (!/^[+-]?[0-9]+(_[0-9]+)*$/.test(text)) return undefined;
+  const digits = text.replaceAll("_", "");
+  const value = BigInt(digits.startsWith("+") ? digits.slice(1) : digits);
+  return value === BigInt.asIntN(64, value) ? value : undefined;
+}
+
+const POWERS = Array.from({ length: 23 }, (_, k) => 10 ** k);
+
+/**
+ * A double, rounded correctly. undefined: it is none. "NaN" and infinities are the null, NaN.
+ * Up to 15 digits and a power of ten that is exact need one division (Clinger's fast path).
+ */
+export function parseDouble(bytes: Uint8Array, from: number, to: number): number | undefined {
+  let i = from;
+  const negative = bytes[i] === MINUS;
+  if (i < to && (negative || bytes[i] === PLUS)) i++;
+  let digits = 0, value = 0, decimals = 0;
+  let pointSeen = false;
+  for (; i < to; i++) {
+    const byte = bytes[i];
+    if (byte >= ZERO && byte <= NINE) {
+      value = value * 10 + (byte - ZERO);
+      if (value !== 0) digits++;
+      if (pointSeen) decimals++;
+    } else if (byte === POINT && !pointSeen) pointSeen = true;
+    else break;
+  }
+  const anyDigit = i - from - (negative || bytes[from] === PLUS ? 1 : 0) - (pointSeen ? 1 : 0) > 0;
+  if (i === to && anyDigit && digits <= 15 && decimals <= 22) {
+    const scaled = decimals === 0 ? value : value / POWERS[decimals];
+    return negative ? -scaled : scaled;
+  }
+  if (to - from > 400) return undefined;
+  const text = decodeAscii(bytes, from, to);
+  if (!/^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$/.test(text)) {
+    return /^(NaN|[+-]?Infinity)$/.test(text) ? NaN : undefined;
+  }
+  const parsed = Number(text);
+  return Number.isFinite(parsed) ? parsed : NaN;
+}
+
+/** A dotted address as 32 bits, signed; undefined if it is none. */
+export function parseIPv4(bytes: Uint8Array, from: number, to: number): number | undefined {
+  let value = 0, parts = 0, part = -1, width = 0;
+  for (let i = from; i <= to; i++) {
+    const byte = i < to ? bytes[i] : POINT;
+    if (byte === POINT) {
+      if (part < 0 || part > 255 || width > 3 || ++parts > 4) return undefined;
+      value = (value << 8) | part;
+      part = -1;
+      width = 0;
+    } else if (byte >= ZERO && byte <= NINE) {
+      part = (part < 0 ? 0 : part) * 10 + byte - ZERO;
+      width++;
+    } else {
+      return undefined;
+    }
+  }
+  return parts === 4 ? value : undefined;
+}
+
+/** The 128 bits of a UUID; undefined if it is none. */
+export function parseUuid(bytes: Uint8Array, from: number, to: number): bigint | undefined {
+  if (to - from !== 36) return undefined;
+  const text = decodeAscii(bytes, from, to);
+  return /^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$/.test(text) ? BigInt("0x" + text.replaceAll("-", "")) : undefined;
+}
