@@ -45,6 +45,19 @@ export function notSupported(what: string, position: number): SqlError {
   return new SqlError(`${what} is not supported`, position, SQLSTATE.featureNotSupported);
 }
 
+/** A line of a line-protocol request that cannot be taken. `line` counts from 1 over the request; 0 when it is none of them. */
+export class LineError extends Error {
+  override readonly name = "LineError";
+  constructor(
+    readonly line: number,
+    message: string,
+    readonly code: "invalid" | "not supported" | "internal error" = "invalid",
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
+  }
+}
+
 /** A message of a wire that does not follow its protocol. */
 export class ProtocolError extends Error {
   override readonly name = "ProtocolError";

@@ -1,0 +1,32 @@
+/** Basic authentication with the one user of the configuration. */
+import type { Identity } from "../../door.ts";
+import type { HttpConfig } from "./contract.ts";
+
+const SCHEME = "Basic ";
+
+export const ANONYMOUS: Identity = { name: "admin", groups: [] };
+
+/** Who asks; undefined when credentials are needed and wrong. */
+export function authenticate(request: Request, config: HttpConfig): Identity | undefined {
+  if (config.user === "" || config.password === "") return ANONYMOUS;
+  const header = request.headers.get("authorization");
+  if (header === null || !header.startsWith(SCHEME)) return undefined;
+  const given = decodeBase64(header.slice(SCHEME.length));
+  const wanted = `${config.user}:${config.password}`;
+  return given !== undefined && equalInConstantTime(given, wanted) ? { name: config.user, groups: [] } : undefined;
+}
+
+function decodeBase64(text: string): string | undefined {
+  try {
+    return new TextDecoder().decode(Uint8Array.from(atob(text), (character) => character.charCodeAt(0)));
+  } catch {
+    return undefined;
+  }
+}
+
+/** The time it takes tells nothing of where the texts differ. */
+export function equalInConstantTime(given: string, wanted: string): boolean {
+  let difference = given.length ^ wanted.length;
+  for (let index = 0; index < wanted.length; index++) difference |= given.charCodeAt(index) ^ wanted.charCodeAt(index);
+  return difference === 0;
+}

@@ -1,0 +1,96 @@
+/**
+ * The HTTP interface: finds the route of a request, knows who asks, and turns failures into status codes.
+ * A route is one file in `routes/` and one line here.
+ */
+import { authenticate, ANONYMOUS } from "./auth.ts";
+import type { Call, HttpOptions, Route } from "./contract.ts";
+import { Parameters } from "./parameters.ts";
+import { methodNotSupported, notFound, textReply } from "./reply.ts";
+import { chk } from "./routes/chk.ts";
+import { exec } from "./routes/exec.ts";
+import { exp } from "./routes/exp.ts";
+import { page } from "./routes/page.ts";
+import { ping } from "./routes/ping.ts";
+import { settings } from "./routes/settings.ts";
+import { warnings } from "./routes/warnings.ts";
+import { write } from "./routes/write.ts";
+
+export { DEFAULT_HTTP_CONFIG, type HttpConfig, type HttpLog, type HttpMetrics, type HttpOptions } from "./contract.ts";
+export { PLAIN_PAGE } from "./plain-page.ts";
+
+const ROUTES: Route[] = [exec, exp, write, ping, settings, warnings, chk, page];
+const BY_PATH = new Map(ROUTES.flatMap((route) => route.paths.map((path) => [path, route] as const)));
+
+/** Answers until `close`, which takes no more requests and waits for those that run. */
+export async function startHttp(options: HttpOptions): Promise<{ port: number; close(): Promise<void> }> {
+  let inFlight = 0;
+  const server = Deno.serve({
+    hostname: options.hostname,
+    port: options.port,
+    onListen() {},
+    onError(error) {
+      options.log.error(`unhandled error in the HTTP server: ${stackOf(error)}`);
+      options.metrics?.unhandledErrors?.inc();
+      return textReply(500, "Internal server error");
+    },
+  }, async (request, info) => {
+    if (inFlight >= options.config.maxRequestsInFlight) return textReply(503, "too many requests are in flight");
+    inFlight++;
+    // A streaming reply is in flight to its end.
+    info.completed.catch(() => {}).finally(() => inFlight--);
+    return await answer(request, options);
+  });
+  return {
+    port: (server.addr as Deno.NetAddr).port,
+    close: () => server.shutdown(),
+  };
+}
+
+function answer(request: Request, options: HttpOptions): Response | Promise<Response> {
+  const startedMs = performance.now();
+  const { path, query } = splitUrl(request.url);
+  const route = BY_PATH.get(path);
+  const method = request.method;
+  let identity = ANONYMOUS;
+  let authenticationNs = 0;
+  if (route !== undefined && !(route.open && method === "GET")) {
+    const who = authenticate(request, options.config);
+    if (who === undefined) return textReply(401, "Unauthorized");
+    identity = who;
+    authenticationNs = Math.round((performance.now() - startedMs) * 1e6);
+  }
+  if ((method === "POST" || method === "PUT") && !hasBodySize(request)) {
+    return textReply(400, "Content-length not specified for POST/PUT request");
+  }
+  if (route === undefined) return method === "GET" ? notFound() : methodNotSupported(method);
+  if (!Object.hasOwn(route.methods, method)) return methodNotSupported(method);
+  const call: Call = {
+    request,
+    path,
+    parameters: new Parameters(query),
+    identity,
+    database: options.database,
+    options,
+    startedMs,
+    authenticationNs,
+  };
+  return route.methods[method](call);
+}
+
+function hasBodySize(request: Request): boolean {
+  return request.headers.has("content-length") || request.headers.has("transfer-encoding");
+}
+
+/** By hand: `new URL` costs more than a whole small query. */
+function splitUrl(url: string): { path: string; query: string } {
+  const authority = url.indexOf("://");
+  const start = url.indexOf("/", authority < 0 ? 0 : authority + 3);
+  const question = url.indexOf("?", start);
+  return question < 0
+    ? { path: url.slice(start), query: "" }
+    : { path: url.slice(start, question), query: url.slice(question + 1) };
+}
+
+function stackOf(error: unknown): string {
+  return error instanceof Error ? error.stack ?? error.message : String(error);
+}

@@ -1,0 +1,89 @@
+/** The query part of a URL: `+` is a blank, the last of equal names counts, names have case. */
+export class Parameters {
+  private readonly raw = new Map<string, string>();
+
+  constructor(query: string) {
+    for (let at = 0; at < query.length;) {
+      let end = query.indexOf("&", at);
+      if (end < 0) end = query.length;
+      const pair = query.slice(at, end);
+      const equals = pair.indexOf("=");
+      if (pair !== "") this.raw.set(equals < 0 ? pair : pair.slice(0, equals), equals < 0 ? "" : pair.slice(equals + 1));
+      at = end + 1;
+    }
+  }
+
+  /** The decoded text, or undefined when it is not there or cannot be decoded. */
+  get(name: string): string | undefined {
+    const raw = this.raw.get(name);
+    return raw === undefined ? undefined : decode(raw);
+  }
+
+  /** A parameter that is there but is not percent-encoded UTF-8. */
+  isBroken(name: string): boolean {
+    return this.raw.has(name) && this.get(name) === undefined;
+  }
+
+  /** `true`, in any case: other words have no effect. */
+  isTrue(name: string): boolean {
+    return this.raw.get(name)?.toLowerCase() === "true";
+  }
+}
+
+function decode(raw: string): string | undefined {
+  if (!raw.includes("%") && !raw.includes("+")) return raw;
+  try {
+    return decodeURIComponent(raw.replaceAll("+", " "));
+  } catch {
+    return undefined;
+  }
+}
+
+export interface RowWindow {
+  first: number;
+  count: number;
+}
+
+const ALL_ROWS = Number.MAX_SAFE_INTEGER;
+const LONG_MAX = 2n ** 63n - 1n;
+
+/** A number in the range of LONG, brought into the range of safe integers; undefined for anything else. */
+function limitNumber(text: string): number | undefined {
+  if (!/^[+-]?\d+$/.test(text)) return undefined;
+  const exact = BigInt(text.replace("+", ""));
+  if (exact > LONG_MAX || exact < -LONG_MAX - 1n) return undefined;
+  return Math.max(-ALL_ROWS, Math.min(ALL_ROWS, Number(exact)));
+}
+
+/** The two halves of `limit`: `high` is undefined for `N`, and endless for `L,` and `L,x`. */
+function limitParts(text: string): { low: number; high: number | undefined } | undefined {
+  const parts = text.split(",").map((part) => part.trim());
+  if (parts.length > 2) return undefined;
+  const low = limitNumber(parts[0]);
+  if (low === undefined) return undefined;
+  return { low, high: parts.length === 1 ? undefined : limitNumber(parts[1]) ?? ALL_ROWS };
+}
+
+/** /exec: `N` is rows 1 to N, `L,H` rows L to H counted from one, both included; at least one row. */
+export function execWindow(limit: string | undefined): RowWindow | undefined {
+  const parts = limit === undefined ? undefined : limitParts(limit);
+  if (parts === undefined) return undefined;
+  if (parts.high === undefined) return { first: 0, count: Math.max(1, parts.low) };
+  const first = Math.max(1, parts.low) - 1;
+  return { first, count: Math.max(1, parts.high - first) };
+}
+
+/** /exp: `N` is the first N rows, `L,H` those after row L up to row H. */
+export function expWindow(limit: string | undefined): RowWindow | undefined {
+  const parts = limit === undefined ? undefined : limitParts(limit);
+  if (parts === undefined) return undefined;
+  if (parts.high === undefined) return { first: 0, count: Math.max(0, parts.low) };
+  const first = Math.max(0, parts.low);
+  return { first, count: Math.max(0, parts.high - first) };
+}
+
+/** The window cut to the rows that a reply may have; undefined when nothing is cut. */
+export function capWindow(window: RowWindow | undefined, maxRows: number): RowWindow | undefined {
+  if (maxRows >= ALL_ROWS) return window;
+  return { first: window?.first ?? 0, count: Math.min(window?.count ?? ALL_ROWS, maxRows) };
+}

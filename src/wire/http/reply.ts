@@ -1,0 +1,136 @@
+/** Replies: heads, text and JSON errors, and bodies that stream at the reader's pace. */
+import { CorruptFileError, DiskFullError, SQLSTATE, SqlError } from "../../errors.ts";
+import type { Chunk } from "../../door.ts";
+
+const JSON_TYPE = "application/json; charset=utf-8";
+const encoder = new TextEncoder();
+
+export type HeaderList = [name: string, value: string][];
+
+/** Chunked, as clients of this interface expect, although the size of a small body is known. */
+const CHUNKED: HeaderList = [["transfer-encoding", "chunked"], ["keep-alive", "timeout=5, max=10000"]];
+
+/** Bytes that a response may keep. A view of shared memory is not copied by the server, and would change under its hands. */
+export function ownBytes(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
+  return bytes.buffer instanceof ArrayBuffer ? bytes as Uint8Array<ArrayBuffer> : bytes.slice();
+}
+
+export function textReply(status: number, text: string): Response {
+  return new Response(encoder.encode(`${text}\r\n`), {
+    status,
+    headers: [["content-type", "text/plain; charset=utf-8"], ["transfer-encoding", "chunked"]],
+  });
+}
+
+export function jsonReply(body: string, status = 200): Response {
+  return new Response(encoder.encode(body), { status, headers: [["content-type", JSON_TYPE], ...CHUNKED] });
+}
+
+/** With a length, for the small documents that clients read with simple means. */
+export function documentReply(body: string | Uint8Array, contentType: string): Response {
+  const bytes = typeof body === "string" ? encoder.encode(body) : ownBytes(body);
+  return new Response(bytes, { headers: [["content-type", contentType], ["content-length", String(bytes.length)]] });
+}
+
+export function notFound(): Response {
+  return textReply(404, "Not Found");
+}
+
+export function methodNotSupported(method: string): Response {
+  return textReply(405, `Method ${method} not supported`);
+}
+
+/** The fields of a failed statement. What is not the client's fault has no position of its own. */
+export function errorFields(error: unknown): { status: number; message: string; position: number } {
+  if (error instanceof SqlError) {
+    const forbidden = error.sqlState === SQLSTATE.insufficientPrivilege || error.sqlState === SQLSTATE.readOnly;
+    return { status: forbidden ? 403 : 400, message: error.message, position: error.position };
+  }
+  const status = 500;
+  if (error instanceof CorruptFileError || error instanceof DiskFullError) {
+    return { status, message: error.message, position: 0 };
+  }
+  return { status, message: `internal error: ${error instanceof Error ? error.message : String(error)}`, position: 0 };
+}
+
+export function queryError(query: string, message: string, position: number, status = 400): Response {
+  return jsonReply(JSON.stringify({ query, error: message, position }), status);
+}
+
+/** Is it a failure that is not the client's? Those are logged and counted. */
+export function isUnhandled(error: unknown): boolean {
+  return !(error instanceof SqlError);
+}
+
+export interface Body {
+  contentType: string;
+  headers: HeaderList;
+  head: string;
+  chunks: AsyncIterable<Chunk>;
+  /** The end of the document, after `rowCount` rows. */
+  tail(rowCount: number): string;
+  /** The end of a document that broke off; undefined lets the connection break. */
+  errorTail(error: unknown, rowCount: number): string | undefined;
+  gzip: boolean;
+}
+
+/**
+ * A reply whose rows come from a running query. A failure before anything is sent is thrown. A result of at most one chunk is
+ * sent at once, without the cost of a stream; otherwise each chunk is asked for when the reader has taken the one before.
+ */
+export async function rowsReply(body: Body): Promise<Response> {
+  const chunks = body.chunks[Symbol.asyncIterator]();
+  const first = await chunks.next();
+  const second = first.done ? first : await chunks.next();
+  const headers: HeaderList = [["content-type", body.contentType], ...body.headers, ...CHUNKED];
+  if (body.gzip) headers.push(["content-encoding", "gzip"]);
+  let rowCount = first.done ? 0 : first.value.rows;
+  if (second.done) {
+    const bytes = join(body.head, first.done ? undefined : first.value.bytes, body.tail(rowCount));
+    return new Response(body.gzip ? compressed(new Response(bytes).body!) : bytes, { headers });
+  }
+  const waiting: Uint8Array<ArrayBuffer>[] = [
+    join(body.head, (first as IteratorYieldResult<Chunk>).value.bytes, ""),
+    ownBytes(second.value.bytes),
+  ];
+  rowCount += second.value.rows;
+  const stream = new ReadableStream<Uint8Array<ArrayBuffer>>({
+    async pull(controller) {
+      const ready = waiting.shift();
+      if (ready !== undefined) return controller.enqueue(ready);
+      try {
+        const next = await chunks.next();
+        if (!next.done) {
+          rowCount += next.value.rows;
+          return controller.enqueue(ownBytes(next.value.bytes));
+        }
+        const tail = body.tail(rowCount);
+        if (tail !== "") controller.enqueue(encoder.encode(tail));
+        controller.close();
+      } catch (error) {
+        const tail = body.errorTail(error, rowCount);
+        if (tail === undefined) return controller.error(error);
+        controller.enqueue(encoder.encode(tail));
+        controller.close();
+      }
+    },
+    async cancel() {
+      await chunks.return?.();
+    },
+  }, { highWaterMark: 0 });
+  return new Response(body.gzip ? compressed(stream) : stream, { headers });
+}
+
+function compressed(body: ReadableStream<Uint8Array<ArrayBuffer>>): ReadableStream<Uint8Array<ArrayBuffer>> {
+  return body.pipeThrough(new CompressionStream("gzip"));
+}
+
+function join(head: string, bytes: Uint8Array | undefined, tail: string): Uint8Array<ArrayBuffer> {
+  const before = encoder.encode(head), after = encoder.encode(tail);
+  const size = bytes?.length ?? 0;
+  const whole = new Uint8Array(before.length + size + after.length);
+  whole.set(before);
+  if (bytes !== undefined) whole.set(bytes, before.length);
+  whole.set(after, before.length + size);
+  return whole;
+}

@@ -1,0 +1,14 @@
+/** GET /chk?j=TABLE: is there such a table? */
+import type { Call, Route } from "../contract.ts";
+import { documentReply, textReply } from "../reply.ts";
+
+export const chk: Route = { paths: ["/chk"], methods: { GET: check }, open: false };
+
+function check(call: Call): Response {
+  const name = call.parameters.get("j");
+  if (name === undefined || name === "") return textReply(200, "table name missing");
+  const status = call.database.table(name) === undefined ? "Does not exist" : "Exists";
+  return call.parameters.get("f") === "json"
+    ? documentReply(JSON.stringify({ status }), "application/json")
+    : textReply(200, status);
+}

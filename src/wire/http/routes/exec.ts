@@ -1,0 +1,120 @@
+/** GET /exec: a statement's answer as JSON. */
+import type { Answer, Prepared, ResultColumn, Session } from "../../../door.ts";
+import { SqlError } from "../../../errors.ts";
+import { typeOf } from "../../../types/mod.ts";
+import type { Call, Route } from "../contract.ts";
+import { capWindow, execWindow } from "../parameters.ts";
+import { acceptsGzip, failed, statementTimeoutMs } from "../query.ts";
+import { jsonReply, queryError, rowsReply } from "../reply.ts";
+
+export const exec: Route = { paths: ["/exec", "/api/v1/sql/execute"], methods: { GET: execute }, open: false };
+
+async function execute(call: Call): Promise<Response> {
+  const { parameters } = call;
+  const metrics = call.options.metrics;
+  metrics?.jsonQueries?.inc();
+  if (parameters.isBroken("query")) return queryError("", "the query is not percent-encoded UTF-8", 0);
+  const query = parameters.get("query") ?? "";
+  const session = call.database.session(call.identity);
+  try {
+    const prepared = prepareSingle(session, query);
+    if (prepared.category === "empty") return emptyQuery(query);
+    const columns = chooseColumns(prepared, parameters.get("cols"));
+    if (typeof columns === "string") return jsonReply(JSON.stringify({ query, error: `column '${columns}' is not in the result` }), 400);
+    const window = capWindow(execWindow(parameters.get("limit")), call.options.config.maxResponseRows);
+    const countAll = parameters.isTrue("count");
+    const answer = await prepared.execute([], {
+      encoding: {
+        name: "json",
+        quoteLargeNumbers: parameters.isTrue("quoteLargeNum") || parameters.get("src") === "con",
+        columns,
+      },
+      window,
+      countAll,
+      signal: call.request.signal,
+      timeoutMs: statementTimeoutMs(call),
+    });
+    if (answer.kind === "done") {
+      metrics?.jsonQueriesCompleted?.inc();
+      return doneReply(answer, query);
+    }
+    const compiledMs = performance.now();
+    return await rowsReply({
+      contentType: "application/json; charset=utf-8",
+      headers: [],
+      gzip: acceptsGzip(call),
+      head: documentHead(call, query, answer, columns),
+      chunks: answer.chunks,
+      tail(rowCount) {
+        metrics?.jsonQueriesCompleted?.inc();
+        const lastRow = rowCount === 0 ? 0 : (window?.first ?? 0) + rowCount;
+        const count = countAll ? answer.totalRows() : lastRow;
+        return `],"count":${count}${timings(call, prepared, compiledMs)}${explain(call, answer)}}`;
+      },
+      errorTail(error, rowCount) {
+        const { message, position } = failed(call, error, query);
+        return `],"count":${rowCount},"error":${JSON.stringify(message)}, "errorPos":${position}}`;
+      },
+    });
+  } catch (error) {
+    const { status, message, position } = failed(call, error, query);
+    return queryError(query, message, position, status);
+  } finally {
+    session.close();
+  }
+}
+
+/** One statement, with any semicolons behind it. */
+function prepareSingle(session: Session, query: string): Prepared {
+  if (query.includes(";")) {
+    const statements = session.split(query);
+    if (statements.length === 0 && query.trim() !== "") throw new SqlError("a statement is expected before ';'", 0);
+    if (statements.length > 1) throw new SqlError("only one statement can be run at a time", statements[1].at);
+  }
+  return session.prepare(query);
+}
+
+function emptyQuery(query: string): Response {
+  return jsonReply(JSON.stringify({ error: "empty query", query, position: "0" }));
+}
+
+/** Indices of the columns in `cols`; undefined for all of them; the name of one that is not there. */
+function chooseColumns(prepared: Prepared, cols: string | undefined): number[] | undefined | string {
+  if (cols === undefined || cols === "" || prepared.columns === undefined) return undefined;
+  const chosen: number[] = [];
+  for (const name of cols.split(",")) {
+    const index = prepared.columns.findIndex((column) => column.name.toLowerCase() === name.toLowerCase());
+    if (index < 0) return name;
+    chosen.push(index);
+  }
+  return chosen;
+}
+
+function doneReply(answer: Answer & { kind: "done" }, query: string): Response {
+  if (answer.category === "empty") return emptyQuery(query);
+  if (answer.category !== "dml") return jsonReply('{"ddl":"OK"}');
+  return jsonReply(answer.tag.startsWith("UPDATE") ? `{"dml":"OK","updated":${answer.rows}}` : '{"dml":"OK"}');
+}
+
+function documentHead(call: Call, query: string, answer: Answer & { kind: "rows" }, chosen: number[] | undefined): string {
+  if (call.parameters.isTrue("nm")) return '{"dataset":[';
+  const columns = chosen === undefined ? answer.columns : chosen.map((index) => answer.columns[index]);
+  const timestamp = chosen === undefined ? answer.timestamp : chosen.indexOf(answer.timestamp);
+  const described = columns.map(describe).join(",");
+  return `{"query":${JSON.stringify(query)},"columns":[${described}],"timestamp":${timestamp},"dataset":[`;
+}
+
+function describe(column: ResultColumn): string {
+  return `{"name":${JSON.stringify(column.name)},"type":${JSON.stringify(typeOf(column.type).name)}}`;
+}
+
+function timings(call: Call, prepared: Prepared, compiledMs: number): string {
+  if (!call.parameters.isTrue("timings")) return "";
+  const execute = Math.round((performance.now() - compiledMs) * 1e6);
+  const compiler = Math.round(prepared.compileNs);
+  return `,"timings":{"authentication":${call.authenticationNs},"compiler":${compiler},"execute":${execute},"count":0}`;
+}
+
+function explain(call: Call, answer: Answer & { kind: "rows" }): string {
+  return call.parameters.isTrue("explain") ? `,"explain":{"jitCompiled":${answer.fused}}` : "";
+}

@@ -1,0 +1,29 @@
+/** GET /settings: what clients of the line protocol and the console want to know before they begin. */
+import type { Call, Route } from "../contract.ts";
+import { documentReply } from "../reply.ts";
+
+export const settings: Route = { paths: ["/settings"], methods: { GET: readSettings }, open: true };
+
+/** Versions of the line protocol that `src/wire/line` reads: text, and binary doubles. */
+const LINE_PROTOCOL_VERSIONS = [1, 2];
+
+function readSettings(call: Call): Response {
+  const { config } = call.options;
+  const document = {
+    config: {
+      "release.type": "OSS",
+      "release.version": config.version,
+      "http.settings.readonly": true,
+      ...(config.user !== "" && config.password !== "" ? { "acl.enabled": true } : {}),
+      "accepting.writes": config.readOnly ? [] : config.acceptingWrites,
+      "line.proto.support.versions": LINE_PROTOCOL_VERSIONS,
+      "ilp.proto.transports": ["http"],
+      "posthog.enabled": false,
+      "posthog.api.key": null,
+      "cairo.max.file.name.length": config.maxNameLength,
+    },
+    "preferences.version": 0,
+    preferences: {},
+  };
+  return documentReply(JSON.stringify(document), "application/json; charset=utf-8");
+}
