@@ -1,4 +1,5 @@
 /** Text as values. */
 export * from "./numbers.ts";
 export * from "./time.ts";
+export { parseIntervals } from "./interval.ts";
 export { type ReadFailure, readValue } from "./values.ts";

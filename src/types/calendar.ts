@@ -1,0 +1,53 @@
+/** Counting in calendar units. Instants are counts of `unitsASecond`ths since 1970 UTC. */
+import { civilOfDay } from "./format/time.ts";
+import { dayOfCivil, daysInMonth } from "./parse/time.ts";
+
+/** Units of durations as SQL spells them, with their length in nanoseconds; M and y have none. */
+export const UNIT_NANOS: Readonly<Record<string, bigint>> = {
+  n: 1n,
+  u: 1000n,
+  U: 1000n,
+  T: 1000000n,
+  s: 1000000000n,
+  m: 60000000000n,
+  h: 3600000000000n,
+  d: 86400000000000n,
+  w: 604800000000000n,
+};
+
+/** Length of a time type's unit in nanoseconds. */
+export function nanosOf(tag: string): bigint {
+  return tag === "DATE" ? 1000000n : tag === "TIMESTAMP" ? 1000n : 1n;
+}
+
+export function floorDivide(a: bigint, b: bigint): bigint {
+  const quotient = a / b;
+  return a % b < 0n ? quotient - 1n : quotient;
+}
+
+/** `months` later; the day is cut to the length of the month. */
+export function addMonths(value: bigint, months: number, unitsADay: bigint): bigint {
+  const day = floorDivide(value, unitsADay);
+  const civil = civilOfDay(Number(day));
+  const index = civil.year * 12 + civil.month - 1 + months;
+  const year = Math.floor(index / 12), month = index - year * 12 + 1;
+  return value + (BigInt(dayOfCivil(year, month, Math.min(civil.day, daysInMonth(year, month)))) - day) * unitsADay;
+}
+
+/** `years` later; 29 February of a year without one is 1 March. */
+export function addYears(value: bigint, years: number, unitsADay: bigint): bigint {
+  const day = floorDivide(value, unitsADay);
+  const civil = civilOfDay(Number(day));
+  const cut = daysInMonth(civil.year + years, civil.month);
+  const target = dayOfCivil(civil.year + years, civil.month, Math.min(civil.day, cut)) + (civil.day > cut ? 1 : 0);
+  return value + (BigInt(target) - day) * unitsADay;
+}
+
+/** `count` units later; undefined for an unknown unit. `nanosAUnit` is `nanosOf` the value's type. */
+export function addUnits(value: bigint, count: number, unit: string, nanosAUnit: bigint): bigint | undefined {
+  const unitsADay = 86400000000000n / nanosAUnit;
+  if (unit === "M") return addMonths(value, count, unitsADay);
+  if (unit === "y") return addYears(value, count, unitsADay);
+  const nanos = UNIT_NANOS[unit];
+  return nanos === undefined ? undefined : value + BigInt(count) * nanos / nanosAUnit;
+}

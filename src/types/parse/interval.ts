@@ -1,0 +1,243 @@
+/**
+ * The text behind `ts IN`: dates of any precision and what multiplies them.
+ *
+ *     text      body [@zone] [#days] [;duration [;period;count]]
+ *     body      date, with brackets at any place: 2024-01-[02,05..07]T[09:30,10:00], [2024-01-01,2024-02-01]T10
+ *               2024-W01, 2024-W01-6;  $today $yesterday $tomorrow $now, ± durations, a..b
+ *     days      workday wd weekend Mon,Friday…
+ *     duration  1d30m: from the start, the end not included
+ *
+ * A date covers all of its finest part; with a zone or Z, or with a blank in place of T, it is one instant.
+ */
+import { addUnits, floorDivide, nanosOf, UNIT_NANOS } from "../calendar.ts";
+import { civilOfDay } from "../format/time.ts";
+import { zoneOf } from "../zone.ts";
+import { encodeAscii } from "./ascii.ts";
+import { dayOfCivil, instant, parseInstant, type Precision } from "./time.ts";
+import type { ReadFailure } from "./values.ts";
+
+const DAY = UNIT_NANOS.d;
+/** More intervals than this come from a mistake. */
+const INTERVAL_COUNT_MAX = 100_000;
+
+/** In nanoseconds, `end` not included. `coarse`: wider than a day. */
+interface Span {
+  start: bigint;
+  end: bigint;
+  coarse: boolean;
+}
+
+class Refusal extends Error {}
+
+/** Sorted disjoint ranges in the unit of type `tag`, both ends included. */
+export function parseIntervals(text: string, tag: string, nowMicros: bigint): [low: bigint, high: bigint][] | ReadFailure {
+  try {
+    const unit = nanosOf(tag);
+    const spans = read(text.trim(), nowMicros * 1000n).toSorted((a, b) => (a.start < b.start ? -1 : a.start > b.start ? 1 : 0));
+    const ranges: [bigint, bigint][] = [];
+    for (const { start, end } of spans) {
+      const low = floorDivide(start, unit), high = floorDivide(end - 1n, unit);
+      if (high < low) continue;
+      const last = ranges.at(-1);
+      if (last !== undefined && low <= last[1] + 1n) last[1] = high > last[1] ? high : last[1];
+      else ranges.push([low, high]);
+    }
+    return ranges;
+  } catch (error) {
+    if (error instanceof Refusal) return { problem: `'${text}' is not an interval: ${error.message}` };
+    throw error;
+  }
+}
+
+function read(text: string, now: bigint): Span[] {
+  const [head, ...tail] = text.split(";").map((part) => part.trim());
+  if (tail.length > 3 || tail.length === 2) throw new Refusal("behind a duration there are a period and a count");
+  const mark = topLevel(head, /[@#]/);
+  const body = mark < 0 ? head : head.slice(0, mark).trim();
+  let zone: string | undefined, days: string | undefined;
+  for (const part of mark < 0 ? [] : head.slice(mark).split(/(?=[@#])/)) {
+    if (part[0] === "@") zone = part.slice(1).trim();
+    else days = part.slice(1).trim();
+  }
+  let spans = bodySpans(body, now);
+  if (days !== undefined) spans = onDays(spans, days);
+  if (tail.length > 0) spans = spans.map(({ start }) => ({ start, end: addDuration(start, tail[0]), coarse: false }));
+  if (tail.length === 3) spans = spans.flatMap((span) => repeat(span, tail[1], tail[2]));
+  if (zone !== undefined) spans = spans.map((span) => inZone(span, zone));
+  return spans;
+}
+
+/** Index of the first match outside of brackets, or -1. */
+function topLevel(text: string, pattern: RegExp): number {
+  let depth = 0;
+  for (let i = 0; i < text.length; i++) {
+    if (text[i] === "[") depth++;
+    else if (text[i] === "]") depth--;
+    else if (depth === 0 && pattern.test(text[i])) return i;
+  }
+  return -1;
+}
+
+function bodySpans(body: string, now: bigint): Span[] {
+  if (body.startsWith("$")) return [variableRange(body, now)];
+  return expand(body).map((date) => (date.startsWith("$") ? variableRange(date, now) : dateSpan(date)));
+}
+
+/** Multiplies brackets out. */
+function expand(text: string): string[] {
+  const open = text.indexOf("[");
+  if (open < 0) {
+    if (text.includes("]")) throw new Refusal("a bracket is not opened");
+    return [text];
+  }
+  let depth = 0, close = -1;
+  const cuts: number[] = [];
+  for (let i = open; i < text.length; i++) {
+    if (text[i] === "[") depth++;
+    else if (text[i] === "]" && --depth === 0) {
+      close = i;
+      break;
+    } else if (text[i] === "," && depth === 1) cuts.push(i);
+  }
+  if (close < 0) throw new Refusal("a bracket is not closed");
+  const prefix = text.slice(0, open), suffixes = expand(text.slice(close + 1));
+  const items: string[] = [];
+  let from = open + 1;
+  for (const cut of [...cuts, close]) {
+    items.push(...itemsOf(text.slice(from, cut).trim()));
+    from = cut + 1;
+  }
+  const all = items.flatMap((item) => suffixes.map((suffix) => prefix + item + suffix));
+  if (all.length > INTERVAL_COUNT_MAX) throw new Refusal("it makes too many intervals");
+  return all;
+}
+
+/** One item between commas: a range, or something with brackets of its own. */
+function itemsOf(item: string): string[] {
+  if (item === "") throw new Refusal("a list has an empty place");
+  if (item.startsWith("$")) return [item];
+  const range = /^(\d+)\.\.(\d+)$/.exec(item);
+  if (range !== null) {
+    const low = Number(range[1]), high = Number(range[2]);
+    if (high < low) throw new Refusal(`the range ${item} falls`);
+    if (high - low > INTERVAL_COUNT_MAX) throw new Refusal("it makes too many intervals");
+    return Array.from({ length: high - low + 1 }, (_, i) => String(low + i).padStart(range[1].length, "0"));
+  }
+  const dates = /^(\d{4}-\d{2}-\d{2})\.\.(\d{4}-\d{2}-\d{2})$/.exec(item);
+  if (dates !== null) {
+    const low = dateSpan(dates[1]).start, high = dateSpan(dates[2]).start;
+    if (high < low) throw new Refusal(`the range ${item} falls`);
+    return Array.from({ length: Number((high - low) / DAY) + 1 }, (_, i) => dayText(Number(low / DAY) + i));
+  }
+  return expand(item);
+}
+
+function dayText(day: number): string {
+  const civil = civilOfDay(day);
+  return `${String(civil.year).padStart(4, "0")}-${String(civil.month).padStart(2, "0")}-${String(civil.day).padStart(2, "0")}`;
+}
+
+const PRECISION_UNIT: Record<Precision, string> = { year: "y", month: "M", day: "d", hour: "h", minute: "m", second: "s", milli: "T", micro: "u", nano: "n" };
+
+function dateSpan(date: string): Span {
+  const week = /^(\d{4})-W(\d{2})(?:-([1-7]))?(.*)$/.exec(date);
+  if (week !== null) {
+    const firstThursday = dayOfCivil(Number(week[1]), 1, 4);
+    const monday = firstThursday - ((firstThursday + 3) % 7 + 7) % 7;
+    const number = Number(week[2]);
+    const start = monday + (number - 1) * 7;
+    // The last week is the one whose Thursday lies in the year.
+    if (number < 1 || civilOfDay(start + 3).year !== Number(week[1])) throw new Refusal(`${week[1]} has no week ${week[2]}`);
+    if (week[3] === undefined) {
+      if (week[4] !== "") throw new Refusal("a time needs a day");
+      return { start: BigInt(start) * DAY, end: BigInt(start + 7) * DAY, coarse: true };
+    }
+    return dateSpan(dayText(start + Number(week[3]) - 1) + week[4]);
+  }
+  const bytes = encodeAscii(date);
+  if (bytes === undefined || !parseInstant(bytes, 0, date.length)) throw new Refusal(`'${date}' is no date`);
+  const start = BigInt(instant.second) * 1000000000n + BigInt(instant.nano);
+  const precision = instant.precision;
+  const end = instant.zoned || instant.blank ? start + 1n : addUnits(start, 1, PRECISION_UNIT[precision], 1n)!;
+  return { start, end, coarse: precision === "year" || precision === "month" };
+}
+
+/** `$today`, `$now - 1h`, `$today - 7d..$now`. */
+function variableRange(text: string, now: bigint): Span {
+  const ends = text.split("..");
+  if (ends.length > 2) throw new Refusal("a range has two ends");
+  const first = variable(ends[0].trim(), now);
+  if (ends.length === 1) return first;
+  const last = ends[1].trim().startsWith("$") ? variable(ends[1].trim(), now) : dateSpan(ends[1].trim());
+  if (last.end <= first.start) throw new Refusal(`the range ${text} falls`);
+  return { start: first.start, end: last.end, coarse: true };
+}
+
+function variable(text: string, now: bigint): Span {
+  const match = /^\$(now|today|yesterday|tomorrow)((?:\s*[+-]\s*\d*[a-zA-Z])*)$/i.exec(text);
+  if (match === null) throw new Refusal(`'${text}' is not known: known are $now, $today, $yesterday, $tomorrow`);
+  const name = match[1].toLowerCase();
+  const today = floorDivide(now, DAY) * DAY;
+  let start = name === "now" ? now : name === "today" ? today : name === "yesterday" ? today - DAY : today + DAY;
+  for (const [, sign, count, unit] of match[2].matchAll(/([+-])\s*(\d*)([a-zA-Z])/g)) {
+    const moved = addUnits(start, (sign === "-" ? -1 : 1) * Number(count || 1), unit, 1n);
+    if (moved === undefined) throw new Refusal(`'${unit}' is no unit of time`);
+    start = moved;
+  }
+  return { start, end: start + (name === "now" ? 1n : DAY), coarse: false };
+}
+
+const DAY_NAMES = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
+
+/** Only what starts on the named days; wider spans are cut into days first. */
+function onDays(spans: Span[], names: string): Span[] {
+  const wanted = new Set<number>();
+  for (const name of names.toLowerCase().split(",").map((part) => part.trim())) {
+    if (name === "workday" || name === "wd") [0, 1, 2, 3, 4].forEach((day) => wanted.add(day));
+    else if (name === "weekend") [5, 6].forEach((day) => wanted.add(day));
+    else {
+      const day = DAY_NAMES.findIndex((full) => full === name || full.slice(0, 3) === name);
+      if (day < 0) throw new Refusal(`'${name}' is no day`);
+      wanted.add(day);
+    }
+  }
+  const cut = spans.flatMap((span) => {
+    if (!span.coarse) return [span];
+    const count = Number((span.end - span.start + DAY - 1n) / DAY);
+    if (count > INTERVAL_COUNT_MAX) throw new Refusal("it makes too many intervals");
+    return Array.from({ length: count }, (_, i) => ({ start: span.start + BigInt(i) * DAY, end: span.start + BigInt(i + 1) * DAY, coarse: false }));
+  });
+  return cut.filter(({ start }) => wanted.has(Number((((floorDivide(start, DAY) + 3n) % 7n) + 7n) % 7n)));
+}
+
+function addDuration(start: bigint, duration: string): bigint {
+  if (!/^(\d+[a-zA-Z])+$/.test(duration)) throw new Refusal(`'${duration}' is no duration`);
+  let end = start;
+  for (const [, count, unit] of duration.matchAll(/(\d+)([a-zA-Z])/g)) {
+    const moved = addUnits(end, Number(count), unit, 1n);
+    if (moved === undefined) throw new Refusal(`'${unit}' is no unit of time`);
+    end = moved;
+  }
+  return end;
+}
+
+function repeat(span: Span, period: string, count: string): Span[] {
+  const match = /^(-?\d+)([smhdMy])$/.exec(period);
+  if (match === null) throw new Refusal(`'${period}' is no period`);
+  if (!/^\d+$/.test(count) || Number(count) > INTERVAL_COUNT_MAX || Number(count) < 1) throw new Refusal(`'${count}' is no count`);
+  const length = span.end - span.start;
+  return Array.from({ length: Number(count) }, (_, i) => {
+    const start = addUnits(span.start, Number(match[1]) * i, match[2], 1n)!;
+    return { start, end: start + length, coarse: false };
+  });
+}
+
+function inZone(span: Span, name: string): Span {
+  const zone = zoneOf(name);
+  if (zone === undefined) throw new Refusal(`there is no time zone '${name}'`);
+  const moved = (nanos: bigint) => {
+    const second = floorDivide(nanos, 1000000000n);
+    return BigInt(zone.toUtc(Number(second))) * 1000000000n + (nanos - second * 1000000000n);
+  };
+  return { start: moved(span.start), end: moved(span.end), coarse: span.coarse };
+}
