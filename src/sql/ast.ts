@@ -211,7 +211,7 @@ export interface CreateTable {
   columns: ColumnDefinition[];
   /** CREATE TABLE AS (query), with `, cast(c as type)` and `, index(c)` behind. */
   query?: Query;
-  casts: { column: Name; type: TypeName }[];
+  casts: { column: Name; type: TypeName; symbolCapacity?: number; symbolCached?: boolean }[];
   indexes: { column: Name; capacity?: number }[];
   like?: Name;
   timestamp?: Name;

@@ -3,7 +3,7 @@
  * From loose to tight: OR, AND, NOT, comparisons (with LIKE, IN, BETWEEN, IS), |, ^, &, ||, + -, * / %, unary - + ~,
  * and :: and [ ] tightest.
  */
-import { SQLSTATE, SqlError } from "../errors.ts";
+import { SqlError, SQLSTATE } from "../errors.ts";
 import type { Expression } from "./ast.ts";
 
 export type FlatItem =
@@ -12,7 +12,20 @@ export type FlatItem =
   | { part: "infix"; operator: string; at: number }
   | { part: "postfix"; level: number; apply: (operand: Expression) => Expression; at: number };
 
-export const LEVEL = { or: 1, and: 2, not: 3, comparison: 4, bitOr: 5, bitXor: 6, bitAnd: 7, concat: 8, sum: 9, product: 10, sign: 11, postfix: 12 };
+export const LEVEL = {
+  or: 1,
+  and: 2,
+  not: 3,
+  comparison: 4,
+  bitOr: 5,
+  bitXor: 6,
+  bitAnd: 7,
+  concat: 8,
+  sum: 9,
+  product: 10,
+  sign: 11,
+  postfix: 12,
+};
 
 const INFIX_LEVELS: Record<string, number> = {
   or: LEVEL.or,
@@ -32,7 +45,11 @@ const INFIX_LEVELS: Record<string, number> = {
 export const CHAIN_MAX = 1000;
 
 export function tooComplex(what: string, at: number, max: number): SqlError {
-  return new SqlError(`The statement is too complex: ${what}, at most ${max} are taken`, at, SQLSTATE.programLimitExceeded);
+  return new SqlError(
+    `The statement is too complex: ${what}, at most ${max} are taken`,
+    at,
+    SQLSTATE.programLimitExceeded,
+  );
 }
 
 export function buildExpression(items: FlatItem[]): Expression {
@@ -83,7 +100,14 @@ class Precedence {
     switch (operator) {
       case "in":
       case "not in":
-        return { kind: "in", at, operand: left, items: [this.expression(level + 1)], bare: true, negated: operator === "not in" };
+        return {
+          kind: "in",
+          at,
+          operand: left,
+          items: [this.expression(level + 1)],
+          bare: true,
+          negated: operator === "not in",
+        };
       case "between":
       case "not between": {
         const low = this.expression(level + 1);

@@ -57,7 +57,8 @@ const TEXT = String.raw`Sql {
         | "LIMIT"                                        -- none
 
   sampleBy = "SAMPLE" "BY" interval sampleFrom? sampleTo? fill? align?
-  interval = ("<duration>" | "<number>" | name)          -- text
+  interval = "-" anyNumber                               -- negative
+           | ("<duration>" | "<number>" | name)          -- text
            | &("<variable>" | "<parameter>") operand     -- expr
   sampleFrom = "FROM" expr
   sampleTo = "TO" expr
@@ -80,7 +81,8 @@ const TEXT = String.raw`Sql {
            | "JOIN"                                      -- bare
   joinOption = "ON" "(" name ("," name)+ ")"             -- columns
              | "ON" expr                                 -- expr
-             | "TOLERANCE" ("<duration>" | "<number>")   -- tolerance
+             | "TOLERANCE" "-"? anyNumber                -- tolerance
+             | "TOLERANCE"                               -- noTolerance
   primarySource = sourceItem designated? sourceAlias? designated?
   sourceAlias = "AS" (name | "<string>")                 -- as
               | ~("TIMESTAMP" "(") aliasName             -- plain
@@ -89,11 +91,12 @@ const TEXT = String.raw`Sql {
              | "(" query ")"                             -- query
              | path "(" args? ")"                        -- function
              | tableName                                 -- table
+             | "<variable>"                              -- variable
   tableName = tablePart ("." tablePart)?
   tablePart = name | "<string>"
 
   // Expressions
-  expr (an expression) = unit (infix unit)*
+  expr = unit (infix unit)*
   unit = prefix* operand postfix*
   prefix = "-" | "+" | "~" | "NOT"
   infix = symbol                                         -- symbol
@@ -104,6 +107,7 @@ const TEXT = String.raw`Sql {
           | "NOT"? "IN" "<items>"                        -- in
           | "NOT"? "IN" "(" subquery ")"                 -- inQuery
           | "[" subscript ("," subscript)* "]"           -- index
+          | "WITHIN" "(" expr ("," expr)* ")"            -- within
   subscript = expr? ":" expr?                            -- slice
             | expr                                       -- index
   operand = "<number>"                                   -- number
@@ -145,7 +149,7 @@ const TEXT = String.raw`Sql {
   case = "CASE" expr? branch+ otherwise? "END"
   branch = "WHEN" expr "THEN" expr
   otherwise = "ELSE" expr
-  type (a type) = typeWords typeParameters? dimension*
+  type = typeWords typeParameters? dimension*
   typeWords = "DOUBLE" "PRECISION"                       -- double
             | "CHARACTER" "VARYING"                      -- varying
             | "TIMESTAMP" ("WITH" | "WITHOUT") "TIME" "ZONE"  -- zone
@@ -173,7 +177,7 @@ const TEXT = String.raw`Sql {
                | "INDEX" ("CAPACITY" "<number>")?        -- index
                | "NOT" "NULL"                            -- notNull
                | "NULL"                                  -- null
-  createExtra = "," "CAST" "(" name "AS" type ")"        -- cast
+  createExtra = "," "CAST" "(" name "AS" type columnOption* ")"  -- cast
               | "," indexItem                            -- index
   createOption = "TIMESTAMP" "(" name ")"                -- timestamp
                | "PARTITION" "BY" name                   -- partition
@@ -219,10 +223,10 @@ const TEXT = String.raw`Sql {
   insert = insertBody end
   insertBody = "INSERT" batching? "INTO" tableName columnNames? insertSource
   columnNames = "(" name ("," name)* ")"
-  insertSource = "VALUES" "<rows>"                       -- rows
-               | query                                   -- query
+  insertSource = "VALUES" "<rows>" ("," "<rows>")*       -- rows
+               | ~("VALUES" | "(") query                 -- query
   update = updateBody end
-  updateBody = "UPDATE" tableName sourceAlias? "SET" assignment ("," assignment)* from? where?
+  updateBody = "UPDATE" ~"SET" tableName sourceAlias? "SET" assignment ("," assignment)* from? where?
   assignment = (name ".")? name "=" expr
   delete = "DELETE" "FROM" tableName where? end
   dropTable = "DROP" "ALL" ("TABLES")? end               -- all
@@ -251,15 +255,48 @@ const TEXT = String.raw`Sql {
 /** Never names without quotes. */
 const RESERVED =
   "SELECT FROM WHERE AND OR NOT IN IS BETWEEN LIKE ILIKE AS CASE WHEN THEN ELSE END JOIN ON UNION EXCEPT INTERSECT " +
-  "LIMIT HAVING BY NULL TRUE FALSE DISTINCT WITH ORDER TABLE";
+  "LIMIT HAVING NULL TRUE FALSE DISTINCT WITH ORDER TABLE ALL OVER";
 /** Names, but not aliases without AS, because a clause can begin with them there. */
 const CLAUSE =
-  "GROUP SAMPLE LATEST ASOF LT SPLICE LEFT RIGHT INNER CROSS FULL OUTER WINDOW TOLERANCE FILL ALIGN PARTITION OVER " +
+  "BY GROUP SAMPLE LATEST ASOF LT SPLICE LEFT RIGHT INNER CROSS FULL OUTER WINDOW TOLERANCE FILL ALIGN PARTITION " +
   "IGNORE RESPECT ASC DESC NULLS PRECEDING FOLLOWING TO SET VALUES EXISTS CAST DECLARE OFFSET ROWS RANGE GROUPS " +
   "CUMULATIVE ARRAY EXCLUDE UNBOUNDED CURRENT HORIZON PIVOT NATURAL LATERAL USING FILTER WITHIN ESCAPE OBSERVATION INTO FOR UNTIL";
 /** Infix operators, in one range, so that the grammar tests them at once. */
-const SYMBOLS = ["=", "!=", "<", "<=", ">", ">=", "~", "!~", "<<", "<<=", ">>", ">>=", "+", "-", "*", "/", "%", "||", "&", "^", "|"];
-const CLASSES = ["name", "number", "duration", "string", "parameter", "variable", "geohash", "items", "rows", "array"] as const;
+const SYMBOLS = [
+  "=",
+  "!=",
+  "<",
+  "<=",
+  ">",
+  ">=",
+  "~",
+  "!~",
+  "<<",
+  "<<=",
+  ">>",
+  ">>=",
+  "+",
+  "-",
+  "*",
+  "/",
+  "%",
+  "||",
+  "&",
+  "^",
+  "|",
+];
+const CLASSES = [
+  "name",
+  "number",
+  "duration",
+  "string",
+  "parameter",
+  "variable",
+  "geohash",
+  "items",
+  "rows",
+  "array",
+] as const;
 export type TokenClass = typeof CLASSES[number];
 
 const RESERVED_FROM = 0xe000;
@@ -278,6 +315,12 @@ export const MARKS = new Map<string, string>([["<>", String.fromCharCode(SYMBOL_
 export const CLASS_CHARACTERS = Object.fromEntries(
   CLASSES.map((name, index) => [name, String.fromCharCode(CLASS_FROM + index)]),
 ) as Record<TokenClass, string>;
+
+/** Whether a token's character may stand where the grammar says `name`. */
+export function isNameCharacter(character: string): boolean {
+  return character === CLASS_CHARACTERS.name ||
+    (character.charCodeAt(0) >= CLAUSE_FROM && character.charCodeAt(0) <= FREE_TO);
+}
 
 /** How a character is called in messages. */
 const READABLE = new Map<string, string>();

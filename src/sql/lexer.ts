@@ -2,7 +2,7 @@
  * Text → tokens. Hand-written: it settles strings, comments, numbers and operators, and refuses what no statement can
  * hold. Which words are keywords is the grammar's business, so that most of them stay usable as names.
  */
-import { SQLSTATE, SqlError } from "../errors.ts";
+import { SqlError, SQLSTATE } from "../errors.ts";
 
 export type TokenKind =
   /** An unquoted name or keyword. */
@@ -58,7 +58,8 @@ for (const operator of OPERATORS) {
 /** An integer with underscores, a fraction without, an exponent, a suffix; or hexadecimal digits. */
 const NUMBER = /^(?:0[xX][0-9a-fA-F]+|\d[\d_]*[lL]?|(?:\d+\.?\d*|\.\d+|\d[\d_]*)(?:[eE][+-]?\d+)?[dDfFmM]?)$/;
 /** What runs together behind a digit; a sign belongs to it only in an exponent. */
-const NUMBER_LIKE = /(?:0[xX][0-9a-zA-Z_]*|(?:\d[\d_]*(?:\.\d[\d_]*|\.(?![.\p{L}]))?|\.\d[\d_]*)(?:[eE][+-]?\d+(?![\p{L}_]))?[\p{L}\p{N}_]*)/uy;
+const NUMBER_LIKE =
+  /(?:0[xX][0-9a-zA-Z_]*|(?:\d[\d_]*(?:\.\d[\d_]*|\.(?![.\p{L}]))?|\.\d[\d_]*)(?:[eE][+-]?\d+(?![\p{L}_]))?[\p{L}\p{N}_]*)/uy;
 const WORD = /[\p{L}_\u0080-\uffff][\p{L}\p{N}\p{M}_$\u0080-\uffff]*/uy;
 const GEOHASH = /##?[0-9a-zA-Z]*(?:\/\d+)?/y;
 
@@ -186,7 +187,13 @@ function numberEnd(text: string, at: number): number {
   const next = text.charCodeAt(end);
   if (end > at && (next === 44 || next === 41 || next === 32)) return end;
   NUMBER_LIKE.lastIndex = at;
-  return at + NUMBER_LIKE.exec(text)![0].length;
+  end = at + NUMBER_LIKE.exec(text)![0].length;
+  // 1.2.3 is one mistake, not two numbers.
+  while (text.charCodeAt(end) === 46 && isDigit(text.charCodeAt(end + 1))) {
+    end++;
+    while (isDigit(text.charCodeAt(end)) || isWordStart(text.charCodeAt(end))) end++;
+  }
+  return end;
 }
 
 function isSpace(code: number): boolean {

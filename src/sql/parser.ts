@@ -1,14 +1,17 @@
 /**
  * Tokens → syntax tree: classes of tokens for the grammar, lists of values around it, errors in words.
  */
-import { notSupported, SQLSTATE, SqlError } from "../errors.ts";
+import { notSupported, SqlError, SQLSTATE } from "../errors.ts";
 import type { Expression, Statement } from "./ast.ts";
 import { tooComplex } from "./expressions.ts";
-import { CLASS_CHARACTERS, grammar, KEYWORDS, MARKS, readable } from "./grammar.ts";
+import { CLASS_CHARACTERS, grammar, isNameCharacter, KEYWORDS, MARKS, readable } from "./grammar.ts";
 import { type Token, tokenize } from "./lexer.ts";
 import { toTree } from "./tree.ts";
 
-/** Brackets and CASEs inside each other; each takes some stack in the grammar and in all that walk the tree. */
+/**
+ * Brackets and CASEs inside each other, sub-queries and window definitions counted twice: each takes some stack in the
+ * grammar (a hundred sub-queries behind IN were its end in a stack of 1 MB) and in all that walk the tree.
+ */
 export const NESTING_MAX = 100;
 /** What the grammar reads at once, lists of values not counted. */
 export const GRAMMAR_TOKENS_MAX = 50_000;
@@ -18,7 +21,10 @@ export function parse(text: string): Statement {
   const { source, ranges } = split(text);
   if (ranges.length === 0) return { kind: "empty", at: 0 };
   if (ranges.length > 1) {
-    throw new SqlError("Only one statement can be run at a time: another one follows the semicolon", source.tokens[ranges[1].from].at);
+    throw new SqlError(
+      "Only one statement can be run at a time: another one follows the semicolon",
+      source.tokens[ranges[1].from].at,
+    );
   }
   return parseRange(source, ranges[0]);
 }
@@ -128,9 +134,14 @@ const UNSUPPORTED: [string[], string][] = [
 function refuseUnsupported(tokens: Token[], range: Range): void {
   for (const [words, name] of UNSUPPORTED) {
     // A table may have such a name: then one of these words or nothing stands behind it.
-    if (!words.every((word, index) => range.from + index < range.to && isWord(tokens[range.from + index], word))) continue;
+    if (!words.every((word, index) => range.from + index < range.to && isWord(tokens[range.from + index], word))) {
+      continue;
+    }
     const next = tokens[range.from + words.length];
-    if (words.length === 1 && (range.from + 1 === range.to || isWord(next, "WHERE", "ORDER", "LIMIT", "SAMPLE", "LATEST", "UNION"))) continue;
+    if (
+      words.length === 1 &&
+      (range.from + 1 === range.to || isWord(next, "WHERE", "ORDER", "LIMIT", "SAMPLE", "LATEST", "UNION"))
+    ) continue;
     throw notSupported(name, tokens[range.from].at);
   }
   for (let index = range.from; index < range.to; index++) {
@@ -143,12 +154,16 @@ function refuseUnsupported(tokens: Token[], range: Range): void {
         break;
       case 6:
         if (isWord(token, "WINDOW") && isWord(next, "JOIN")) throw notSupported("WINDOW JOIN", token.at);
-        if (isWord(token, "FILTER") && next.text === "(" && isWord(tokens[index + 2], "WHERE")) throw notSupported("FILTER", token.at);
+        if (isWord(token, "FILTER") && next.text === "(" && isWord(tokens[index + 2], "WHERE")) {
+          throw notSupported("FILTER", token.at);
+        }
         if (isWord(token, "ESCAPE") && next.kind === "string") throw notSupported("ESCAPE", token.at);
         break;
       case 7:
         if (isWord(token, "HORIZON") && isWord(next, "JOIN")) throw notSupported("HORIZON JOIN", token.at);
-        if (isWord(token, "NATURAL") && isWord(next, "JOIN", "INNER", "LEFT", "RIGHT", "FULL")) throw notSupported("NATURAL JOIN", token.at);
+        if (isWord(token, "NATURAL") && isWord(next, "JOIN", "INNER", "LEFT", "RIGHT", "FULL")) {
+          throw notSupported("NATURAL JOIN", token.at);
+        }
         if (isWord(token, "LATERAL") && next.text === "(" && index > range.from && isWord(tokens[index - 1], "JOIN")) {
           throw notSupported("LATERAL", token.at);
         }
@@ -209,11 +224,28 @@ export class Source {
   match<T>(rule: string, range: Range): T {
     const { characters, map, lists } = this.#encode(range);
     if (map.length > GRAMMAR_TOKENS_MAX) {
-      throw tooComplex(`${map.length} words and marks besides lists of values`, this.tokens[map[GRAMMAR_TOKENS_MAX]].at, GRAMMAR_TOKENS_MAX);
+      throw tooComplex(
+        `${map.length} words and marks besides lists of values`,
+        this.tokens[map[GRAMMAR_TOKENS_MAX]].at,
+        GRAMMAR_TOKENS_MAX,
+      );
     }
-    const result = grammar.match(characters, rule);
-    if (result.failed()) throw this.#failure(result as unknown as Failed, map, lists);
-    return toTree(result, { source: this, map }) as T;
+    try {
+      const result = grammar.match(characters, rule);
+      if (result.failed()) throw this.#failure(result as unknown as Failed, map, lists);
+      return toTree(result, { source: this, map }) as T;
+    } catch (error) {
+      // NESTING_MAX is meant to prevent it; a caller that has used up most of the stack must not bring the server down.
+      if (error instanceof RangeError) {
+        throw new SqlError(
+          "The statement is nested too deep",
+          this.tokens[range.from].at,
+          SQLSTATE.programLimitExceeded,
+          { cause: error },
+        );
+      }
+      throw error;
+    }
   }
 
   /**
@@ -222,6 +254,13 @@ export class Source {
    */
   items(open: number): { items: Expression[]; next: number } {
     const close = this.#partners.get(open)!;
+    const isArray = this.tokens[open].text === "[";
+    if (isArray && !this.#is(close, "]")) {
+      throw new SqlError("The array is not closed: ] is missing", this.tokens[open].at);
+    }
+    if (close === open + 1) {
+      throw new SqlError("The list is empty: expected at least one expression", this.tokens[open - 1].at);
+    }
     const items: Expression[] = [];
     let from = open + 1;
     for (;;) {
@@ -238,10 +277,7 @@ export class Source {
       if (to === close) break;
       from = to + 1;
     }
-    const expectedClose = this.tokens[open].text === "[" ? "]" : ")";
-    if (this.tokens[close].text !== expectedClose || this.tokens[close].kind !== "operator") {
-      throw unexpected(this.tokens[close], [",", expectedClose]);
-    }
+    if (!this.#is(close, isArray ? "]" : ")")) throw unexpected(this.tokens[close], [",", isArray ? "]" : ")"]);
     return { items, next: close + 1 };
   }
 
@@ -281,9 +317,29 @@ export class Source {
       return { kind: "unary", at, operator: "-", operand };
     } else if (this.#is(from, "[") && this.#partners.get(from) === to - 1) {
       // An array in an array literal.
-      return { kind: "array", at, items: to - from === 2 ? [] : this.items(from).items };
+      return { kind: "array", at, items: this.arrayItems(from) };
+    } else if (isWord(first, "ARRAY") && this.#is(from + 1, "[") && this.#partners.get(from + 1) === to - 1) {
+      return { kind: "array", at, items: this.arrayItems(from + 1) };
+    } else if (this.#isPlainCall(from, to)) {
+      const args = to - from === 3 ? [] : this.items(from + 1).items;
+      return { kind: "call", at, name: first.text, args, distinct: false, ignoreNulls: false };
+    } else if (
+      to - from === 3 && this.#is(from + 1, "::") && LITERALS.has(first.kind) &&
+      isNameCharacter(characterOf(this.tokens[from + 2]))
+    ) {
+      const colons = this.tokens[from + 1];
+      const { text, at: typeAt } = this.tokens[from + 2];
+      const type = { at: typeAt, name: text.toLowerCase(), parameters: [], dimensions: 0 };
+      return { kind: "cast", at: colons.at, operand: this.#item(from, from + 1), type, style: "::" };
     }
     return this.match<Expression>("expressionOnly", { from, to });
+  }
+
+  /** `now()`, `to_timestamp('…')`: a name that is no keyword, and arguments without words of their own. */
+  #isPlainCall(from: number, to: number): boolean {
+    if (!this.#is(from + 1, "(") || this.#partners.get(from + 1) !== to - 1) return false;
+    if (characterOf(this.tokens[from]) !== CLASS_CHARACTERS.name) return false;
+    return !this.#is(from + 2, "*") && !isWord(this.tokens[from + 2], "DISTINCT", "SELECT", "WITH", "DECLARE");
   }
 
   arrayItems(open: number): Expression[] {
@@ -344,21 +400,100 @@ export class Source {
     return inner === close || !this.#is(inner + 1, ",");
   }
 
+  /**
+   * Where the user looks for the mistake, when that is not where reading stopped: the operator whose operand is missing,
+   * the IS with something else behind it, the bracket or CASE that is never closed.
+   */
+  #blamed(map: number[], at: number, expected: string[]): number | undefined {
+    const previous = at > 0 ? this.tokens[map[at] - 1] : undefined;
+    if (previous === undefined) return undefined;
+    if (expected.includes("an expression") && isOperator(previous)) return previous.at;
+    if (expected.includes("NULL") && expected.includes("TRUE")) {
+      const is = isWord(previous, "NOT") ? this.tokens[map[at] - 2] : previous;
+      if (isWord(is, "IS")) return is.at;
+    }
+    if (at < map.length - 1) return undefined;
+    if (expected.includes(")")) {
+      const open = map.findLast((index) => this.#is(index, "(") && this.#partners.get(index) === map[at]);
+      // A sub-query may go on, an expression should have ended.
+      if (open !== undefined && isWord(this.tokens[open + 1], "SELECT", "WITH", "DECLARE")) return undefined;
+      if (open !== undefined) return this.tokens[open].at;
+    }
+    if (expected.includes("END")) {
+      let closed = 0;
+      for (let index = map[at] - 1; index >= map[0]; index--) {
+        if (isWord(this.tokens[index], "END")) closed++;
+        else if (isWord(this.tokens[index], "CASE") && closed-- === 0) return this.tokens[index].at;
+      }
+    }
+    return undefined;
+  }
+
   #failure(result: Failed, map: number[], lists: number[]): SqlError {
     const at = result.getRightmostFailurePosition();
     const token = this.tokens[map[at]];
     // A mistake inside a list that stands earlier is the first one in the text.
     for (const open of lists) if (open < map[at]) this.items(open);
-    const names = result.getRightmostFailures().map((failure) => readable(failure)).filter((name) => name !== undefined);
-    return unexpected(token, preferred([...new Set(names)]));
+    const names = result.getRightmostFailures().map((failure) => readable(failure)).filter((name) =>
+      name !== undefined
+    );
+    const expected = preferred(new Set(names));
+    const where = this.#blamed(map, at, expected);
+    return where === undefined ? unexpected(token, expected) : new SqlError(unexpected(token, expected).message, where);
   }
 }
 
+const EXPRESSION_STARTS = [
+  "a number",
+  "a string",
+  "a name",
+  "a parameter",
+  "a variable",
+  "a geohash",
+  "NULL",
+  "TRUE",
+  "FALSE",
+  "CASE",
+  "CAST",
+  "EXTRACT",
+  "EXISTS",
+  "ARRAY[",
+  "TIMESTAMP",
+  "TIMESTAMP_NS",
+  "DATE",
+  "IPV4",
+  "UUID",
+  "NOT",
+  "-",
+  "+",
+  "~",
+  "(",
+];
+
 /** What helps most comes first: in the middle of an expression everything may follow, and operators are the least news. */
-function preferred(names: string[]): string[] {
-  const rank = (name: string) => name === "an operator" ? 2 : /^(IS|NOT|AND|OR|LIKE|ILIKE|BETWEEN|IN|::|\[|\.)$/.test(name) ? 3 : /^an? /.test(name) ? 0 : 1;
+function preferred(found: Set<string>): string[] {
+  if (found.has("CASE") && found.has("a number")) {
+    for (const start of EXPRESSION_STARTS) found.delete(start);
+    found.add("an expression");
+  }
+  const names = [...found];
+  const rank = (name: string) =>
+    name === "an operator"
+      ? 2
+      : /^(IS|NOT|AND|OR|LIKE|ILIKE|BETWEEN|IN|::|\[|\.)$/.test(name)
+      ? 3
+      : /^an? /.test(name)
+      ? 0
+      : 1;
   return names.sort((a, b) => rank(a) - rank(b) || (a < b ? -1 : 1));
 }
+
+function isOperator({ kind, text }: Token): boolean {
+  if (kind === "operator") return text === ":=" || MARKS.get(text)! <= MARKS.get("|")!;
+  return kind === "word" && /^(and|or|like|ilike|between|where|having)$/i.test(text);
+}
+
+const LITERALS = new Set(["number", "string", "parameter"]);
 
 interface Failed {
   getRightmostFailurePosition(): number;
@@ -385,6 +520,8 @@ function characterOf(token: Token): string {
 function partners(tokens: Token[]): Map<number, number> {
   const pairs = new Map<number, number>();
   const open: number[] = [];
+  const weights: number[] = [];
+  let bracketDepth = 0;
   let cases = 0;
   let prefixes = 0;
   for (let index = 0; index < tokens.length; index++) {
@@ -393,9 +530,15 @@ function partners(tokens: Token[]): Map<number, number> {
     if (kind === "operator") {
       if (text === "(" || text === "[") {
         open.push(index);
+        const heavy = isWord(tokens[index - 1], "OVER") || isWord(tokens[index + 1], "SELECT", "WITH", "DECLARE");
+        weights.push(heavy ? 2 : 1);
+        bracketDepth += heavy ? 2 : 1;
       } else if (text === ")" || text === "]") {
         const partner = open.pop();
-        if (partner !== undefined) pairs.set(partner, index);
+        if (partner !== undefined) {
+          pairs.set(partner, index);
+          bracketDepth -= weights.pop()!;
+        }
       } else prefix = text === "-" || text === "+" || text === "~";
     } else if (kind === "word") {
       if (text.length === 4 && text.toUpperCase() === "CASE") cases++;
@@ -403,13 +546,20 @@ function partners(tokens: Token[]): Map<number, number> {
       else prefix = text.length === 3 && text.toUpperCase() === "NOT";
     } else if (kind === "semicolon" || kind === "end") {
       for (const opening of open) pairs.set(opening, index);
-      open.length = 0;
-      cases = 0;
+      open.length =
+        weights.length =
+        bracketDepth =
+        cases =
+          0;
     }
     prefixes = prefix ? prefixes + 1 : 0;
-    const depth = open.length + cases + prefixes;
+    const depth = bracketDepth + cases + prefixes;
     if (depth > NESTING_MAX) {
-      throw new SqlError(`The statement is nested too deep: at most ${NESTING_MAX} levels are taken`, at, SQLSTATE.programLimitExceeded);
+      throw new SqlError(
+        `The statement is nested too deep: at most ${NESTING_MAX} levels are taken`,
+        at,
+        SQLSTATE.programLimitExceeded,
+      );
     }
   }
   return pairs;

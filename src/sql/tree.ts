@@ -115,15 +115,29 @@ interface Path {
 
 function bareSelect(at: number, from: Source, clauses: Clauses): Select {
   const items: SelectItem[] = [{ at, expression: { kind: "star", at } }];
-  return { kind: "select", at, declares: [], with: [], distinct: false, distinctAt: at, items, bare: true, from, orderBy: [], ...clauses };
+  return {
+    kind: "select",
+    at,
+    declares: [],
+    with: [],
+    distinct: false,
+    distinctAt: at,
+    items,
+    bare: true,
+    from,
+    orderBy: [],
+    ...clauses,
+  };
 }
 
 /** A query that was read as the only source of a bare one, with nothing behind it: itself. */
 function unwrapped(query: Query): { query: Query; nested: boolean } {
   if (query.kind !== "select" || !query.bare || query.from?.kind !== "subquery") return { query, nested: false };
   const { from } = query;
-  const plain = from.alias === undefined && from.timestamp === undefined && query.where === undefined && query.sampleBy === undefined &&
-    query.latestOn === undefined && query.groupBy === undefined && query.having === undefined && query.windows.length === 0 &&
+  const plain = from.alias === undefined && from.timestamp === undefined && query.where === undefined &&
+    query.sampleBy === undefined &&
+    query.latestOn === undefined && query.groupBy === undefined && query.having === undefined &&
+    query.windows.length === 0 &&
     query.orderBy.length === 0 && query.limit === undefined && query.with.length === 0 && query.declares.length === 0;
   return plain ? { query: from.query, nested: true } : { query, nested: false };
 }
@@ -147,21 +161,37 @@ function onlyName(path: Path): Name {
 }
 
 function bareName(path: Path): Name {
-  if (path.schema !== undefined) throw new SqlError("A schema cannot be given here: expected the table's name alone", path.schema.at);
+  if (path.schema !== undefined) {
+    throw new SqlError("A schema cannot be given here: expected the table's name alone", path.schema.at);
+  }
   return path.name;
 }
 
 function call(path: Name[], args: Expression[], more: Partial<FunctionCall> = {}): FunctionCall {
-  const called: FunctionCall = { kind: "call", at: path[0].at, name: path.at(-1)!.text, args, distinct: false, ignoreNulls: false, ...more };
+  const called: FunctionCall = {
+    kind: "call",
+    at: path[0].at,
+    name: path.at(-1)!.text,
+    args,
+    distinct: false,
+    ignoreNulls: false,
+    ...more,
+  };
   if (path.length > 1) called.schema = path.slice(0, -1).map((part) => part.text).join(".");
   return called;
 }
 
 /** OFFSET is given as the dialect's two bounds; that takes numbers that are known. */
 function limitWithOffset(at: number, count: Expression, offset: Expression): Limit {
-  if (count.kind !== "number" || offset.kind !== "number") throw notSupported("OFFSET with anything but plain numbers", offset.at);
-  const [countValue, offsetValue] = [count, offset].map(({ text }) => Number(text.replaceAll("_", "").replace(/l$/i, "")));
-  if (!Number.isSafeInteger(countValue + offsetValue)) throw new SqlError("OFFSET and LIMIT take whole numbers", offset.at);
+  if (count.kind !== "number" || offset.kind !== "number") {
+    throw notSupported("OFFSET with anything but plain numbers", offset.at);
+  }
+  const [countValue, offsetValue] = [count, offset].map(({ text }) =>
+    Number(text.replaceAll("_", "").replace(/l$/i, ""))
+  );
+  if (!Number.isSafeInteger(countValue + offsetValue)) {
+    throw new SqlError("OFFSET and LIMIT take whole numbers", offset.at);
+  }
   return { at, low: offset, high: { kind: "number", at: count.at, text: String(countValue + offsetValue) } };
 }
 
@@ -280,6 +310,12 @@ semantics.addOperation<unknown>("tree", {
       if (isSample) clauses.sampleBy = time as unknown as SampleBy;
       else clauses.latestOn = time as unknown as LatestOn;
     }
+    if (clauses.sampleBy !== undefined && clauses.groupBy !== undefined) {
+      throw new SqlError(
+        "GROUP BY cannot stand beside SAMPLE BY: plain columns are its keys",
+        clauses.groupBy.items[0].at,
+      );
+    }
     return clauses;
   },
   where(_where, expr) {
@@ -301,7 +337,11 @@ semantics.addOperation<unknown>("tree", {
     return list<OrderItem>(first, rest);
   },
   orderItem(expr, direction, nulls): OrderItem {
-    const item: OrderItem = { at: at(expr), expression: expr.tree(), descending: given(direction) && word(direction) === "desc" };
+    const item: OrderItem = {
+      at: at(expr),
+      expression: expr.tree(),
+      descending: given(direction) && word(direction) === "desc",
+    };
     if (given(nulls)) item.nulls = nulls.child(0).tree();
     return item;
   },
@@ -334,6 +374,9 @@ semantics.addOperation<unknown>("tree", {
       fill: optional(fill),
       align: optional(align),
     };
+  },
+  interval_negative(_minus, number) {
+    throw new SqlError("SAMPLE BY takes a positive interval", endOf(number));
   },
   interval_text(interval) {
     return { text: token(interval).text, at: at(interval) };
@@ -388,10 +431,19 @@ semantics.addOperation<unknown>("tree", {
     return { kind: "join", at: at(comma), type: "cross", right: source.tree(), end: endOf(source) };
   },
   joined_join(joinType, source, options): Omit<Join, "left"> {
-    const join: Omit<Join, "left"> = { kind: "join", at: at(joinType), type: joinType.tree(), right: source.tree(), end: endOf(source) };
+    const join: Omit<Join, "left"> = {
+      kind: "join",
+      at: at(joinType),
+      type: joinType.tree(),
+      right: source.tree(),
+      end: endOf(source),
+    };
     for (const option of options.children) {
       const part = option.tree() as Partial<Join>;
-      if ((part.on && join.on) || (part.tolerance && join.tolerance)) throw new SqlError("The join has this clause already", at(option));
+      if ((part.on && join.on) || (part.tolerance && join.tolerance)) {
+        throw new SqlError("The join has this clause already", at(option));
+      }
+      if (part.on && join.type === "cross") throw new SqlError("CROSS JOIN takes no ON", at(option));
       Object.assign(join, part);
     }
     return join;
@@ -406,14 +458,22 @@ semantics.addOperation<unknown>("tree", {
     return "inner";
   },
   joinOption_columns(_on, open, first, _commas, rest, _close) {
-    const items: Expression[] = [first, ...rest.children].map((column) => ({ kind: "column", at: at(column), path: [name(column)] }));
+    const items: Expression[] = [first, ...rest.children].map((column) => ({
+      kind: "column",
+      at: at(column),
+      path: [name(column)],
+    }));
     return { on: { kind: "list", at: at(open), items } };
   },
   joinOption_expr(_on, expr) {
     return { on: expr.tree() };
   },
-  joinOption_tolerance(_tolerance, duration) {
+  joinOption_tolerance(_tolerance, minus, duration) {
+    if (given(minus)) throw new SqlError("TOLERANCE cannot be negative", at(duration));
     return { tolerance: { text: token(duration).text, at: at(duration) } };
+  },
+  joinOption_noTolerance(tolerance) {
+    throw new SqlError("TOLERANCE needs a duration behind it, such as 10s", at(tolerance));
   },
   primarySource(item, before, alias, behind): Source {
     const source = item.tree() as Source;
@@ -448,6 +508,9 @@ semantics.addOperation<unknown>("tree", {
   sourceItem_table(table): Source {
     return { kind: "table", at: at(table), ...table.tree() as Path };
   },
+  sourceItem_variable(variable): Source {
+    throw notSupported("A variable in the place of a table", at(variable));
+  },
   tableName(first, _dot, second): Path {
     return given(second) ? { schema: name(first), name: name(second) } : { name: name(first) };
   },
@@ -481,12 +544,18 @@ semantics.addOperation<unknown>("tree", {
   },
   infix_not(not, wordNode): FlatItem {
     const operator = word(wordNode);
-    return given(not) ? { part: "infix", operator: `not ${operator}`, at: at(not) } : { part: "infix", operator, at: at(wordNode) };
+    return given(not)
+      ? { part: "infix", operator: `not ${operator}`, at: at(not) }
+      : { part: "infix", operator, at: at(wordNode) };
   },
   postfix_cast(colons, type): FlatItem {
     const position = at(colons);
     const target: TypeName = type.tree();
-    return postfix(LEVEL.postfix, position, (operand) => ({ kind: "cast", at: position, operand, type: target, style: "::" }));
+    return postfix(
+      LEVEL.postfix,
+      position,
+      (operand) => ({ kind: "cast", at: position, operand, type: target, style: "::" }),
+    );
   },
   postfix_is(is, not, value): FlatItem {
     const position = at(is);
@@ -508,18 +577,30 @@ semantics.addOperation<unknown>("tree", {
     const position = given(not) ? at(not) : at(inNode);
     const { items } = matched.source.items(tokenIndex(itemsNode));
     const negated = given(not);
-    return postfix(LEVEL.comparison, position, (operand) => ({ kind: "in", at: position, operand, items, bare: false, negated }));
+    return postfix(
+      LEVEL.comparison,
+      position,
+      (operand) => ({ kind: "in", at: position, operand, items, bare: false, negated }),
+    );
   },
   postfix_inQuery(not, inNode, _open, queryNode, _close): FlatItem {
     const position = given(not) ? at(not) : at(inNode);
     const query: Query = queryNode.tree();
     const negated = given(not);
-    return postfix(LEVEL.comparison, position, (operand) => ({ kind: "inQuery", at: position, operand, query, negated }));
+    return postfix(
+      LEVEL.comparison,
+      position,
+      (operand) => ({ kind: "inQuery", at: position, operand, query, negated }),
+    );
   },
   postfix_index(open, first, _commas, rest, _close): FlatItem {
     const position = at(open);
     const subscripts = list<(Expression & { kind: "index" })["subscripts"][number]>(first, rest);
     return postfix(LEVEL.postfix, position, (operand) => ({ kind: "index", at: position, operand, subscripts }));
+  },
+  postfix_within(within, _open, first, _commas, rest, _close): FlatItem {
+    const hashes = list<Expression>(first, rest);
+    return postfix(LEVEL.comparison, at(within), (operand) => call([name(within)], [operand, ...hashes]));
   },
   subscript_slice(from, _colon, to) {
     return { from: optional(from), to: optional(to) };
@@ -625,7 +706,13 @@ semantics.addOperation<unknown>("tree", {
     };
   },
   frame_between(unit, _between, start, _and, end, exclude): Frame {
-    return { at: at(unit), unit: word(unit) as Frame["unit"], start: start.tree(), end: end.tree(), exclude: optional(exclude) };
+    return {
+      at: at(unit),
+      unit: word(unit) as Frame["unit"],
+      start: start.tree(),
+      end: end.tree(),
+      exclude: optional(exclude),
+    };
   },
   frame_short(unit, start, exclude): Frame {
     const end: FrameBound = { kind: "current row", at: at(start) };
@@ -662,7 +749,12 @@ semantics.addOperation<unknown>("tree", {
     return expr.tree();
   },
   type(words, parameters, dimensions): TypeName {
-    return { at: at(words), name: words.tree(), parameters: optional(parameters) ?? [], dimensions: dimensions.numChildren };
+    return {
+      at: at(words),
+      name: words.tree(),
+      parameters: optional(parameters) ?? [],
+      dimensions: dimensions.numChildren,
+    };
   },
   typeWords_double(_double, _precision) {
     return "double precision";
@@ -736,7 +828,9 @@ semantics.addOperation<unknown>("tree", {
     return item.tree();
   },
   indexItem(_index, _open, column, _capacityWord, capacity, _close): CreateTable["indexes"][number] {
-    return given(capacity) ? { column: name(column), capacity: wholeNumber(capacity) } : { column: name(column) };
+    return given(capacity)
+      ? { column: name(column), capacity: wholeNumber(capacity.child(0)) }
+      : { column: name(column) };
   },
   columnDefinition(columnName, type, options): ColumnDefinition {
     return Object.assign({ name: name(columnName), type: type.tree() }, ...many<object>(options));
@@ -751,7 +845,7 @@ semantics.addOperation<unknown>("tree", {
     return { symbolCached: false };
   },
   columnOption_index(_index, _capacity, number) {
-    return given(number) ? { indexed: true, indexCapacity: wholeNumber(number) } : { indexed: true };
+    return given(number) ? { indexed: true, indexCapacity: wholeNumber(number.child(0)) } : { indexed: true };
   },
   columnOption_notNull(_not, _null) {
     return {};
@@ -759,8 +853,11 @@ semantics.addOperation<unknown>("tree", {
   columnOption_null(_null) {
     return {};
   },
-  createExtra_cast(_comma, _cast, _open, column, _as, type, _close) {
-    const cast = { column: name(column), type: type.tree() as TypeName };
+  createExtra_cast(_comma, _cast, _open, column, _as, type, options, _close) {
+    const cast: CreateTable["casts"][number] = Object.assign(
+      { column: name(column), type: type.tree() },
+      ...many<object>(options),
+    );
     return (statement: CreateTable) => void statement.casts.push(cast);
   },
   createExtra_index(_comma, index) {
@@ -839,7 +936,15 @@ semantics.addOperation<unknown>("tree", {
   insert(body, _end): Statement {
     return body.tree();
   },
-  insertBody(insert, _batching, _into, table, columns, source): Statement {
+  batching_atomic(_atomic) {
+    return undefined;
+  },
+  batching_batch(_batch, rows, _lagWord, _lag) {
+    if (wholeNumber(rows) <= 0) throw new SqlError("BATCH takes a positive number of rows", at(rows));
+    return undefined;
+  },
+  insertBody(insert, batching, _into, table, columns, source): Statement {
+    optional(batching);
     return {
       kind: "insert",
       at: at(insert),
@@ -852,7 +957,7 @@ semantics.addOperation<unknown>("tree", {
   columnNames(_open, first, _commas, rest, _close) {
     return [first, ...rest.children].map(name);
   },
-  insertSource_rows(_values, rows) {
+  insertSource_rows(_values, rows, _commas, _more) {
     return matched.source.rows(tokenIndex(rows));
   },
   insertSource_query(query) {
@@ -901,7 +1006,13 @@ semantics.addOperation<unknown>("tree", {
     return { kind: "show", at: at(show), what: word(what), whatAt: at(what), table: onlyName(table.tree()) };
   },
   show_create(show, create, what, table): Statement {
-    return { kind: "show", at: at(show), what: `create ${word(what)}`, whatAt: at(create), table: onlyName(table.tree()) };
+    return {
+      kind: "show",
+      at: at(show),
+      what: `create ${word(what)}`,
+      whatAt: at(create),
+      table: onlyName(table.tree()),
+    };
   },
   show_words(show, first, rest): Statement {
     return { kind: "show", at: at(show), what: [first, ...rest.children].map(word).join(" "), whatAt: at(first) };
@@ -912,7 +1023,13 @@ semantics.addOperation<unknown>("tree", {
   },
   transaction_word(first, _work, _modes, _end): Statement {
     const action = word(first);
-    const actions = { begin: "begin", commit: "commit", end: "commit", rollback: "rollback", abort: "rollback" } as const;
+    const actions = {
+      begin: "begin",
+      commit: "commit",
+      end: "commit",
+      rollback: "rollback",
+      abort: "rollback",
+    } as const;
     return { kind: "transaction", at: at(first), action: actions[action as keyof typeof actions] };
   },
   transaction_start(start, _transaction, _modes, _end): Statement {

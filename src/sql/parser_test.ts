@@ -1,0 +1,259 @@
+import assert from "node:assert/strict";
+import type { Expression, Query, Select, Statement } from "./ast.ts";
+import { NESTING_MAX, parse, parseScript } from "./parser.ts";
+
+function query(text: string): Query {
+  const statement = parse(text);
+  assert.equal(statement.kind, "query");
+  return (statement as Extract<Statement, { kind: "query" }>).query;
+}
+function select(text: string): Select {
+  const tree = query(text);
+  assert.equal(tree.kind, "select");
+  return tree as Select;
+}
+
+/** With every bracket that precedence puts in. */
+function shown(e: Expression): string {
+  switch (e.kind) {
+    case "number":
+      return e.text;
+    case "string":
+      return `'${e.value}'`;
+    case "null":
+      return "null";
+    case "column":
+      return e.path.map((part) => part.text).join(".");
+    case "unary":
+      return `(${e.operator} ${shown(e.operand)})`;
+    case "binary":
+      return `(${shown(e.left)} ${e.operator} ${shown(e.right)})`;
+    case "isNull":
+      return `(${shown(e.operand)} is${e.negated ? " not" : ""} null)`;
+    case "between":
+      return `(${shown(e.operand)} between ${shown(e.low)} ${shown(e.high)})`;
+    case "in":
+      return `(${shown(e.operand)}${e.negated ? " not" : ""} in${e.bare ? " " : ""}${e.items.map(shown).join(" ")})`;
+    case "cast":
+      return `${shown(e.operand)}::${e.type.name}`;
+    case "index":
+      return `${shown(e.operand)}[]`;
+    case "call":
+      return `${e.name}(${e.args.map(shown).join(" ")})`;
+    default:
+      return e.kind;
+  }
+}
+
+const precedence = [
+  ["a or b and not c = 1", "(a or (b and (not (c = 1))))"],
+  ["5 & 4 = 4", "((5 & 4) = 4)"],
+  ["1 | 2 ^ 3 & 4", "(1 | (2 ^ (3 & 4)))"],
+  ["a || b + 1 * 2", "(a || (b + (1 * 2)))"],
+  ["-a::int", "(- a::int)"],
+  ["- -1 - 2 - 3", "(((- (- 1)) - 2) - 3)"],
+  ["a between 1 and 2 + 1 and b", "((a between 1 (2 + 1)) and b)"],
+  ["not a is null or b in ('x', 'y')", "((not (a is null)) or (b in'x' 'y'))"],
+  ["a not in '2024' and b not like 'c%'", "((a not in '2024') and (b not like 'c%'))"],
+  ["a[1] + b[2][3]::long", "(a[] + b[][]::long)"],
+  ["a <> 1", "(a != 1)"],
+  ["f(1, a + 1) * (1 + 2)", "(f(1 (a + 1)) * (1 + 2))"],
+];
+for (const [text, tree] of precedence) {
+  Deno.test(`parse() reads ${text} as ${tree}`, () =>
+    assert.equal(shown(select(`select ${text} from t`).items[0].expression), tree));
+}
+
+Deno.test("parse() takes keywords as names where no clause can stand", () => {
+  const tree = select("select group, key, timestamp, date, left, t.sample, count from window");
+  assert.deepEqual(tree.items.map((item) => shown(item.expression)), [
+    "group",
+    "key",
+    "timestamp",
+    "date",
+    "left",
+    "t.sample",
+    "count",
+  ]);
+  assert.deepEqual(tree.from, { kind: "table", at: 63, name: { text: "window", at: 63, quoted: false } });
+});
+
+Deno.test("parse() takes a bare table and a query in parentheses", () => {
+  const bare = select("trades where x > 1 limit 5");
+  assert.equal(bare.bare, true);
+  assert.equal(bare.where?.kind, "binary");
+  assert.equal(select("(select 1)").bare, false);
+  const wrapped = select("(select 1 limit 2) limit 1");
+  assert.equal(wrapped.from?.kind, "subquery");
+  assert.equal(shown(wrapped.limit!.low!), "1");
+});
+
+Deno.test("parse() gives ORDER BY and LIMIT at the end to the whole of a set operation", () => {
+  const tree = query("select a from t union all trades except select 1 order by 1 limit 3");
+  assert.equal(tree.kind === "set" && tree.operator, "except");
+  assert.equal(tree.kind === "set" && tree.left.kind === "set" && tree.left.operator, "union all");
+  assert.equal(tree.orderBy.length, 1);
+});
+
+Deno.test("parse() reads the clauses of time", () => {
+  const tree = select(
+    "select ts, sum(x) from t where ts in '2024' sample by 15m from '2024' to '2025' fill(prev, null, 0) align to calendar time zone 'UTC' with offset '00:10'",
+  );
+  assert.deepEqual(tree.sampleBy?.interval, { text: "15m", at: 54 });
+  assert.deepEqual(tree.sampleBy?.fill?.items.map((item) => item.kind), ["prev", "null", "value"]);
+  assert.equal(tree.sampleBy?.align?.to, "calendar");
+  assert.equal(select("t latest by a, b where c").latestOn?.partitionBy.length, 2);
+  const asof = select("select * from a asof join b on (x, y) tolerance 10s lt join c").from;
+  assert.equal(asof?.kind === "join" && asof.type, "lt");
+  assert.equal(asof?.kind === "join" && asof.left.kind === "join" && asof.left.tolerance?.text, "10s");
+});
+
+const limits: [string, string | undefined, string | undefined][] = [
+  ["5", "5", undefined],
+  ["-3", "(- 3)", undefined],
+  ["1, 2", "1", "2"],
+  ["4,", "4", undefined],
+  [",4", "4", undefined],
+  ["10 offset 20", "20", "30"],
+];
+for (const [text, low, high] of limits) {
+  Deno.test(`parse() reads LIMIT ${text}`, () => {
+    const { limit } = select(`t limit ${text}`);
+    assert.equal(limit?.low && shown(limit.low), low);
+    assert.equal(limit?.high && shown(limit.high), high);
+  });
+}
+
+Deno.test("parse() reads CREATE TABLE in all its options", () => {
+  const tree = parse(
+    "create table if not exists 'a b' (ts timestamp, s symbol capacity 128 nocache index capacity 64, g geohash(4c), d decimal(10, 2), " +
+      "a double[][], p double precision, index(s)) timestamp(ts) partition by day ttl 2 weeks wal with maxUncommittedRows=10, o3MaxLag=1s dedup upsert keys(ts, s);",
+  );
+  assert(tree.kind === "createTable");
+  assert.equal(tree.name.text, "a b");
+  assert.deepEqual(tree.columns.map(({ type }) => [type.name, ...type.parameters, type.dimensions]), [
+    ["timestamp", 0],
+    ["symbol", 0],
+    ["geohash", "4c", 0],
+    ["decimal", "10", "2", 0],
+    ["double", 2],
+    ["double precision", 0],
+  ]);
+  assert.deepEqual([tree.columns[1].symbolCapacity, tree.columns[1].symbolCached, tree.columns[1].indexCapacity], [
+    128,
+    false,
+    64,
+  ]);
+  assert.deepEqual([tree.partitionBy?.unit, tree.ttl?.text, tree.wal, tree.dedupKeys?.length], [
+    "day",
+    "2 weeks",
+    true,
+    2,
+  ]);
+});
+
+Deno.test("parse() gives rows the same trees by the short way as by the grammar", () => {
+  const items = [
+    "1",
+    "-1.5",
+    "'a'",
+    "null",
+    "TRUE",
+    "$2",
+    "now()",
+    "f('a', -1, g(2))",
+    "'x'::timestamp",
+    "1::long",
+    "array[1, [2]]",
+    "#u33d",
+    "a + 1",
+  ];
+  const text = `insert into t values (${items.join(", ")})`;
+  const tree = parse(text);
+  assert(tree.kind === "insert" && tree.rows !== undefined);
+  tree.rows[0].forEach((item, index) => {
+    // Blanks bring the select list to the same offsets.
+    const at = text.indexOf(
+      `${items[index]}${index === items.length - 1 ? ")" : ","}`,
+      index === 0 ? 0 : tree.rows![0][index - 1].at + 1,
+    );
+    const byGrammar = select("select".padEnd(at) + `${items[index]} as x`);
+    assert.deepEqual(item, byGrammar.items[0].expression, items[index]);
+  });
+});
+
+Deno.test("parseScript() gives statements their offsets and leaves out empty ones", () => {
+  const statements = parseScript("begin; select 1;; insert into t values (';') ;");
+  assert.deepEqual(statements.map(({ kind, at }) => [kind, at]), [["transaction", 0], ["query", 7], ["insert", 18]]);
+  assert.deepEqual(parse(" -- nothing"), { kind: "empty", at: 0 });
+});
+
+const refused = [
+  { title: "a missing select list", text: "select from t", position: 7 },
+  { title: "a reserved word as a name", text: "create table t (a int, from int)", position: 23 },
+  { title: "a second statement", text: "select 1; select 2", position: 10 },
+  { title: "a missing operand at its operator", text: "select 5 *", position: 9 },
+  { title: "a missing condition at WHERE", text: "select a from t where", position: 16 },
+  { title: "an unclosed parenthesis", text: "select (1 + 2", position: 7 },
+  { title: "an unclosed CASE", text: "select case when true then 1", position: 7 },
+  { title: "an empty list at IN", text: "select a in ()", position: 9 },
+  { title: "a mistake inside a list before a later one", text: "select a in (1, 2 3) from from", position: 18 },
+  { title: "a mistake inside a row", text: "insert into t values (1, 2), (3, 4 5)", position: 35 },
+  { title: "a comma behind the rows", text: "insert into t values (1),", position: 25 },
+  { title: "three bounds", text: "t limit 1, 2, 3", position: 12 },
+  { title: "EXPLAIN without a statement", text: "EXPLAIN", position: 7 },
+  { title: "EXPLAIN EXPLAIN", text: "explain explain select 1", position: 8 },
+  { title: "digits with letters", text: "select 12abc", position: 7 },
+  { title: "what is not built", text: "create view v as (select 1)", position: 0, sqlState: "0A000" },
+  { title: "a clause that is not built", text: "select * from a window join b on x", position: 16, sqlState: "0A000" },
+];
+for (const { title, text, ...error } of refused) {
+  Deno.test(`parse() refuses ${title}`, () => assert.throws(() => parse(text), { name: "SqlError", ...error }));
+}
+
+Deno.test("parse() says what it found and what it expected", () => {
+  assert.throws(() => parse("drop tabel x"), {
+    message: "Cannot read the statement: found tabel, expected ALL or TABLE",
+  });
+  assert.throws(() => parse("select a from t where a = order"), { message: /found order, expected an expression/ });
+});
+
+const nestings: [string, string, string][] = [
+  ["(", "1", ")"],
+  ["f(", "1", ")"],
+  ["- ", "1", ""],
+  ["not ", "1", ""],
+  ["case when 1 then ", "1", " end"],
+  ["a[", "1", "]"],
+  ["1 in (1, ", "1", ")"],
+  ["1 in (select ", "1", ")"],
+  ["sum(x) over (order by ", "1", ")"],
+  ["(select ", "1", ")"],
+];
+for (const [open, middle, close] of nestings) {
+  Deno.test(`parse() stands ${open.trim()} nested deep, and refuses it deeper`, () => {
+    const nested = (depth: number) => `select ${open.repeat(depth)}${middle}${close.repeat(depth)}`;
+    parse(nested(NESTING_MAX / 2));
+    for (const depth of [NESTING_MAX + 1, 20_000]) {
+      assert.throws(() => parse(nested(depth)), { name: "SqlError", sqlState: "54000" });
+    }
+  });
+}
+
+Deno.test("parse() keeps trees shallow: thousands of ORs are balanced, other chains are limited", () => {
+  const depth = (e: Expression): number => e.kind === "binary" ? 1 + Math.max(depth(e.left), depth(e.right)) : 0;
+  const ors = select(`select * from t where ${Array.from({ length: 5000 }, (_, i) => `a = ${i}`).join(" or ")}`);
+  assert(depth(ors.where!) < 20);
+  assert.throws(() => parse(`select 1${" + 1".repeat(2000)}`), { sqlState: "54000" });
+  assert.throws(() => parse(`select 1${" union select 1".repeat(2000)}`), { sqlState: "54000" });
+});
+
+Deno.test("parse() reads long lists of values without the grammar", () => {
+  const numbers = Array.from({ length: 50_000 }, (_, i) => i).join(",");
+  const tree = select(`select * from t where x in (${numbers})`);
+  assert(tree.where?.kind === "in" && tree.where.items.length === 50_000);
+  const rows = parse(
+    `insert into t values ${Array.from({ length: 10_000 }, (_, i) => `('2024', ${i}, -1.5, null)`).join(",")}`,
+  );
+  assert(rows.kind === "insert" && rows.rows?.length === 10_000 && rows.rowsAt.length === 10_000);
+});
