@@ -1,0 +1,174 @@
+/** The writers' ends: console, one file, rolling files. */
+import { basename, dirname, join } from "node:path";
+import { dateFormat } from "./dates.ts";
+import type { Output, QueuedLine } from "./queue.ts";
+
+const encoder = new TextEncoder();
+const encode = (lines: QueuedLine[]) => encoder.encode(lines.map((line) => line.text).join(""));
+
+async function writeAll(target: { write(bytes: Uint8Array): Promise<number> }, bytes: Uint8Array): Promise<void> {
+  for (let at = 0; at < bytes.length;) at += await target.write(bytes.subarray(at));
+}
+
+export function consoleOutput(target: { write(bytes: Uint8Array): Promise<number> } = Deno.stdout): Output {
+  return { write: (lines) => writeAll(target, encode(lines)), close: () => Promise.resolve() };
+}
+
+/** What `location` says, with its parts filled in. */
+export interface Location {
+  /** The path for a file opened at that time. */
+  path(timeMicros: number): string;
+  /** Fits the base names of all files that the location ever gave, rolled ones too. */
+  pattern: RegExp;
+}
+
+/** `${log.dir}`, `${date:pattern}` and environment variables. `unknown`: the name in braces that is none of these. */
+export function parseLocation(
+  text: string,
+  variables: Record<string, string | undefined>,
+): Location | { unknown: string } {
+  const parts: (string | ((timeMicros: number) => string))[] = [];
+  let at = 0;
+  for (const match of text.matchAll(/\$\{\s*(?:date:([^}]*)|([^}]*?))\s*\}/g)) {
+    parts.push(text.slice(at, match.index));
+    at = match.index + match[0].length;
+    const value = match[1] === undefined ? variables[match[2]] : dateFormat(match[1].trim());
+    if (value === undefined) return { unknown: match[2] };
+    parts.push(value);
+  }
+  parts.push(text.slice(at));
+  // Dates become NULs, which no path holds, until the last part of the path is known.
+  const shape = parts.map((part) => typeof part === "string" ? part : "\0".repeat(part(0).length)).join("");
+  const base = shape.split(Deno.build.os === "windows" ? /[/\\]/ : "/").at(-1)!;
+  const pattern = base.replace(/[.*+?^${}()|[\]\\]/g, "\\$&").replaceAll("\0", ".");
+  return {
+    path: (timeMicros) => parts.map((part) => typeof part === "string" ? part : part(timeMicros)).join(""),
+    pattern: new RegExp(`^${pattern}(\\.\\d+)?$`),
+  };
+}
+
+/** One file, appended to. @throws where it cannot be opened. */
+export function fileOutput(path: string): Output {
+  const file = Deno.openSync(path, { create: true, append: true });
+  return {
+    write: (lines) => writeAll(file, encode(lines)),
+    close: () => Promise.resolve(file.close()),
+  };
+}
+
+export type RollEvery = "NONE" | "MINUTE" | "HOUR" | "DAY" | "MONTH" | "YEAR";
+export const ROLL_EVERY: readonly RollEvery[] = ["NONE", "MINUTE", "HOUR", "DAY", "MONTH", "YEAR"];
+/** Characters of an ISO time that stay equal within a period. */
+const PERIOD_PREFIX: Record<RollEvery, number> = { NONE: 0, MINUTE: 16, HOUR: 13, DAY: 10, MONTH: 7, YEAR: 4 };
+
+export interface Rolling {
+  location: Location;
+  rollEvery: RollEvery;
+  /** Bytes; 0: no limit. */
+  rollSize: number;
+  /** Older files are deleted when a new one begins; 0: never. */
+  lifeDurationMs: number;
+  /** The oldest files are deleted while all of them are larger; 0: no limit. */
+  sizeLimit: number;
+}
+
+/**
+ * A file that is exchanged for a new one when a period ends or it has grown too large. A new file of the same name moves the
+ * old ones up: `name.1` is the newest of them.
+ */
+export class RollingOutput implements Output {
+  #file: Deno.FsFile;
+  #path: string;
+  #sizeBytes: number;
+  #period: string;
+
+  constructor(readonly rolling: Rolling, nowMicros: number) {
+    this.#path = rolling.location.path(nowMicros);
+    this.#file = Deno.openSync(this.#path, { create: true, append: true });
+    const stat = this.#file.statSync();
+    this.#sizeBytes = stat.size;
+    // A file left from before belongs to the period in which it was last written.
+    this.#period = this.#periodOf(stat.size > 0 && stat.mtime ? stat.mtime.getTime() * 1000 : nowMicros);
+  }
+
+  async write(lines: QueuedLine[]): Promise<void> {
+    let from = 0;
+    let pendingBytes = 0;
+    for (let at = 0; at < lines.length; at++) {
+      const line = lines[at];
+      const lineBytes = encoder.encode(line.text).length;
+      const full = this.rolling.rollSize > 0 && this.#sizeBytes + pendingBytes > 0 &&
+        this.#sizeBytes + pendingBytes + lineBytes > this.rolling.rollSize;
+      if (full || this.#periodOf(line.timeMicros) !== this.#period) {
+        await this.#append(lines.slice(from, at));
+        [from, pendingBytes] = [at, 0];
+        await this.#roll(line.timeMicros);
+      }
+      pendingBytes += lineBytes;
+    }
+    await this.#append(lines.slice(from));
+  }
+
+  async #append(lines: QueuedLine[]): Promise<void> {
+    const bytes = encode(lines);
+    await writeAll(this.#file, bytes);
+    this.#sizeBytes += bytes.length;
+  }
+
+  #periodOf(timeMicros: number): string {
+    return new Date(timeMicros / 1000).toISOString().slice(0, PERIOD_PREFIX[this.rolling.rollEvery]);
+  }
+
+  async #roll(timeMicros: number): Promise<void> {
+    this.#file.close();
+    const path = this.rolling.location.path(timeMicros);
+    if (path === this.#path) await moveUp(path);
+    this.#path = path;
+    this.#file = await Deno.open(path, { create: true, append: true });
+    this.#sizeBytes = (await this.#file.stat()).size;
+    this.#period = this.#periodOf(timeMicros);
+    await this.#deleteOld(timeMicros);
+  }
+
+  async #deleteOld(timeMicros: number): Promise<void> {
+    const { lifeDurationMs, sizeLimit, location } = this.rolling;
+    if (lifeDurationMs === 0 && sizeLimit === 0) return;
+    const directory = dirname(this.#path);
+    const files: { path: string; time: number; size: number }[] = [];
+    for await (const entry of Deno.readDir(directory)) {
+      const path = join(directory, entry.name);
+      if (!entry.isFile || entry.name === basename(this.#path) || !location.pattern.test(entry.name)) continue;
+      const stat = await Deno.stat(path);
+      files.push({ path, time: stat.mtime?.getTime() ?? 0, size: stat.size });
+    }
+    files.sort((a, b) => b.time - a.time);
+    let total = this.#sizeBytes;
+    for (const file of files) {
+      total += file.size;
+      const old = lifeDurationMs > 0 && file.time < timeMicros / 1000 - lifeDurationMs;
+      if (old || (sizeLimit > 0 && total > sizeLimit)) await Deno.remove(file.path);
+    }
+  }
+
+  close(): Promise<void> {
+    return Promise.resolve(this.#file.close());
+  }
+}
+
+/** `name` → `name.1`, `name.1` → `name.2`, … */
+async function moveUp(path: string): Promise<void> {
+  let count = 1;
+  while (await exists(`${path}.${count}`)) count++;
+  for (let at = count; at > 1; at--) await Deno.rename(`${path}.${at - 1}`, `${path}.${at}`);
+  await Deno.rename(path, `${path}.1`);
+}
+
+async function exists(path: string): Promise<boolean> {
+  try {
+    await Deno.lstat(path);
+    return true;
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return false;
+    throw error;
+  }
+}

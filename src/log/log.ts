@@ -1,0 +1,218 @@
+/** log.conf → writers, and records → the writers that want them. */
+import { isAbsolute, join } from "node:path";
+import { ConfigError } from "../errors.ts";
+import { nearest, parseProperties, readFileIfThere } from "../config/mod.ts";
+import { dateFormat } from "./dates.ts";
+import { setReceiver } from "./logger.ts";
+import { type QueuedLine, WriterQueue } from "./queue.ts";
+import { DEBUG_BIT, type Level, levelBit, type LevelSet, type LogRecord, parseLevels } from "./record.ts";
+import { fault, sizeOf, writerClass, type WriterProperties, type WriterSurroundings } from "./writers.ts";
+
+export interface LogOptions {
+  root: string;
+  env: Record<string, string>;
+  /** Of `-Dout=FILE`: read instead of `<root>/conf/log.conf`. */
+  out?: string;
+  /** Of `-Debug`; SVC_DEBUG=true does the same. */
+  debug?: boolean;
+  /** The shipped log.conf: what holds when there is no file. */
+  defaults: string;
+  /** log.level.verbose */
+  verbose?: boolean;
+  /** log.timestamp.* */
+  timestamp?: { format: string; zone: string; locale: string };
+  nowMicros?: () => number;
+  stdout?: { write(bytes: Uint8Array): Promise<number> };
+}
+
+interface Route {
+  scope: string;
+  levels: LevelSet;
+  queue: WriterQueue;
+}
+
+const LINE_END = "\r\n";
+const COMMON_PROPERTIES = ["class", "level", "scope", "bufferSize"];
+/** Taken so that files of QuestDB load; these queues size themselves. */
+const GLOBAL_KEYS = ["writers", "queueDepth", "recordLength"];
+const DEFAULT_BUFFER_BYTES = 4 * 2 ** 20;
+
+export class Log {
+  /** Where the configuration came from, a sentence for the log's first line. */
+  readonly origin: string;
+  readonly #routes: Route[] = [];
+  readonly #byLogger = new Map<string, Route[]>();
+  readonly #time: (timeMicros: number) => string;
+  readonly #levelText: (level: Level) => string;
+
+  /** @throws {ConfigError} with the key of log.conf, before anything is written. */
+  constructor(options: LogOptions) {
+    const zone = options.timestamp?.zone ?? "Z";
+    try {
+      this.#time = dateFormat(
+        options.timestamp?.format ?? "yyyy-MM-ddTHH:mm:ss.SSSUUUz",
+        zone,
+        options.timestamp?.locale,
+      );
+    } catch (error) {
+      throw new ConfigError(
+        "log.timestamp.timezone",
+        `log.timestamp.timezone: found "${zone}", expected Z or a time zone's name (${(error as Error).message})`,
+      );
+    }
+    this.#levelText = options.verbose ? (level) => level : (level) => level[0];
+    const { text, origin } = readLogConf(options);
+    this.origin = origin;
+    const debug = options.debug || options.env.SVC_DEBUG?.toLowerCase() === "true";
+    const surroundings: WriterSurroundings = {
+      root: options.root,
+      logDirectory: join(options.root, "log"),
+      env: options.env,
+      nowMicros: options.nowMicros ?? (() => Date.now() * 1000),
+      stdout: options.stdout ?? Deno.stdout,
+    };
+    const keys = readKeys(text, options.env);
+    for (
+      const name of (keys.get("writers") ?? "").split(",").map((part) => part.trim()).filter((part) => part !== "")
+    ) {
+      const route = this.#openWriter(name, keys, debug, surroundings, options.env);
+      if (route) this.#routes.push(route);
+    }
+  }
+
+  #openWriter(
+    name: string,
+    keys: Map<string, string>,
+    debug: boolean,
+    surroundings: WriterSurroundings,
+    env: Record<string, string>,
+  ): Route | undefined {
+    const prefix = `w.${name}`;
+    const get = (property: string) => env[logEnvName(`${prefix}.${property}`)] ?? keys.get(`${prefix}.${property}`);
+    const properties: WriterProperties = { prefix, get };
+    const className = get("class");
+    // The shipped file lists a writer whose lines are comments: no class, no writer.
+    if (className === undefined || className === "") return undefined;
+    const writer = writerClass(prefix, className);
+    const known = [...COMMON_PROPERTIES, ...writer.properties];
+    for (const key of keys.keys()) {
+      const property = key.startsWith(`${prefix}.`) ? key.slice(prefix.length + 1) : undefined;
+      // `w.http.min.level` is no property of a writer called `http`.
+      if (property === undefined || known.includes(property) || property.includes(".")) continue;
+      const near = nearest(property, known);
+      throw new ConfigError(
+        key,
+        `${key}: unknown property${near ? `: did you mean ${prefix}.${near}?` : `: known are ${known.join(", ")}`}`,
+      );
+    }
+    for (const property of writer.required) if (!get(property)) throw fault(properties, property, "a value");
+    const levels = parseLevels(get("level") ?? "INFO");
+    if (levels === undefined) {
+      throw fault(properties, "level", "DEBUG, INFO, ERROR, CRITICAL, ADVISORY or a list of them");
+    }
+    const limitBytes = sizeOf(properties, "bufferSize", DEFAULT_BUFFER_BYTES);
+    const output = writer.open(properties, surroundings);
+    const queue = new WriterQueue(
+      output,
+      limitBytes,
+      (count) =>
+        this.#line({
+          timeMicros: surroundings.nowMicros(),
+          level: "ERROR",
+          logger: "log",
+          message: `${prefix}: ${count} messages were dropped, as they came faster than they could be written`,
+        }),
+      (lines, error) => rescue(prefix, lines, error),
+    );
+    return { scope: get("scope") ?? "", levels: debug ? levels | DEBUG_BIT : levels, queue };
+  }
+
+  /** Does any writer want DEBUG? */
+  get wantsDebug(): boolean {
+    return this.#routes.some((route) => (route.levels & DEBUG_BIT) !== 0);
+  }
+
+  readonly receive = (record: LogRecord): void => {
+    let routes = this.#byLogger.get(record.logger);
+    if (routes === undefined) this.#byLogger.set(record.logger, routes = this.#routesOf(record.logger));
+    let line: QueuedLine | undefined;
+    const bit = levelBit(record.level);
+    for (const { levels, queue } of routes) if ((levels & bit) !== 0) queue.push(line ??= this.#line(record));
+  };
+
+  /** The writers with the longest scope that begins the logger's name; those without a scope take what is left. */
+  #routesOf(loggerName: string): Route[] {
+    const fitting = this.#routes.filter((route) => loggerName.startsWith(route.scope));
+    const longest = Math.max(...fitting.map((route) => route.scope.length));
+    return fitting.filter((route) => route.scope.length === longest);
+  }
+
+  #line({ timeMicros, level, logger, message }: LogRecord): QueuedLine {
+    return {
+      timeMicros,
+      level,
+      text: `${this.#time(timeMicros)} ${this.#levelText(level)} ${logger} ${message}${LINE_END}`,
+    };
+  }
+
+  /** Fulfilled when everything received so far is written. */
+  async flush(): Promise<void> {
+    await Promise.all(this.#routes.map((route) => route.queue.flush()));
+  }
+
+  async close(): Promise<void> {
+    setReceiver(undefined);
+    await Promise.all(this.#routes.map((route) => route.queue.close()));
+  }
+
+  get dropped(): number {
+    return this.#routes.reduce((sum, route) => sum + route.queue.state.dropped, 0);
+  }
+}
+
+/** What a full or broken disk keeps out of its file is not lost without a trace: the grave part goes to stderr. */
+function rescue(prefix: string, lines: QueuedLine[], error: Error): void {
+  const grave = lines.filter((line) => line.level !== "DEBUG" && line.level !== "INFO").map((line) => line.text).join(
+    "",
+  );
+  try {
+    Deno.stderr.writeSync(new TextEncoder().encode(`${prefix}: cannot write the log: ${error.message}\n${grave}`));
+  } catch {
+    // There is no one left to tell.
+  }
+}
+
+function readLogConf({ root, out, defaults }: LogOptions): { text: string; origin: string } {
+  if (out !== undefined) {
+    const text = readFileIfThere(isAbsolute(out) ? out : join(Deno.cwd(), out));
+    if (text !== undefined) return { text, origin: `Log configuration loaded from: ${out}` };
+    return { text: defaults, origin: `Log configuration loaded using factory defaults: ${out} does not exist` };
+  }
+  const path = join(root, "conf", "log.conf");
+  const text = readFileIfThere(path);
+  if (text !== undefined) return { text, origin: `Reading log configuration from ${path}` };
+  return { text: defaults, origin: "Log configuration loaded using factory defaults" };
+}
+
+export const logEnvName = (key: string) => `SVC_LOG_${key.toUpperCase().replace(/[.-]/g, "_")}`;
+
+function readKeys(text: string, env: Record<string, string>): Map<string, string> {
+  const keys = new Map<string, string>();
+  for (const { key, value, line } of parseProperties(text)) {
+    if (!key.startsWith("w.") && !GLOBAL_KEYS.includes(key)) {
+      const near = nearest(key, GLOBAL_KEYS);
+      throw new ConfigError(key, `log.conf:${line}: unknown key ${key}${near ? `: did you mean ${near}?` : ""}`);
+    }
+    keys.set(key, value);
+  }
+  const writers = env[logEnvName("writers")];
+  if (writers !== undefined) keys.set("writers", writers);
+  return keys;
+}
+
+/** Opens the writers and makes them the receiver of this thread's messages. @throws {ConfigError} */
+export function openLog(options: LogOptions): Log {
+  const log = new Log(options);
+  setReceiver(log.receive, log.wantsDebug);
+  return log;
+}

@@ -1,0 +1,33 @@
+/** A message on its way to the writers; plain data, so that workers can post it. */
+export interface LogRecord {
+  /** Microseconds since 1970, UTC. */
+  timeMicros: number;
+  level: Level;
+  /** The logger's name: `http-server`. */
+  logger: string;
+  message: string;
+}
+
+/** From the least to the gravest. ADVISORY is what the person on call should read in any case: versions, addresses, roots. */
+export const LEVELS = ["DEBUG", "INFO", "ERROR", "CRITICAL", "ADVISORY"] as const;
+export type Level = (typeof LEVELS)[number];
+
+/** A set of levels, one bit each in the order of LEVELS. */
+export type LevelSet = number;
+export const levelBit = (level: Level): LevelSet => 1 << LEVELS.indexOf(level);
+export const DEBUG_BIT = levelBit("DEBUG");
+
+/**
+ * `INFO` is INFO and all above, `ERROR,DEBUG` the union. DEBUG is DEBUG alone: whoever lists it wants it beside another word.
+ * Undefined: an unknown word.
+ */
+export function parseLevels(text: string): LevelSet | undefined {
+  let set = 0;
+  for (const word of text.split(",").map((part) => part.trim().toUpperCase())) {
+    if (word === "") continue;
+    const index = LEVELS.indexOf(word as Level);
+    if (index < 0) return undefined;
+    set |= word === "DEBUG" ? DEBUG_BIT : ((1 << LEVELS.length) - 1) & ~((1 << index) - 1);
+  }
+  return set === 0 ? undefined : set;
+}
