@@ -100,6 +100,7 @@ const TEXT = String.raw`Sql {
   unit = prefix* operand postfix*
   prefix = "-" | "+" | "~" | "NOT"
   infix = symbol                                         -- symbol
+        | "OPERATOR" "(" name "." symbol ")"             -- qualified
         | ("AND" | "OR")                                 -- word
         | "NOT"? ("LIKE" | "ILIKE" | "BETWEEN" | "IN")   -- not
   postfix = "::" type                                    -- cast
@@ -107,6 +108,7 @@ const TEXT = String.raw`Sql {
           | "NOT"? "IN" "<items>"                        -- in
           | "NOT"? "IN" "(" subquery ")"                 -- inQuery
           | "[" subscript ("," subscript)* "]"           -- index
+          | "COLLATE" path                               -- collate
           | "WITHIN" "(" expr ("," expr)* ")"            -- within
   subscript = expr? ":" expr?                            -- slice
             | expr                                       -- index
@@ -260,7 +262,7 @@ const RESERVED =
 const CLAUSE =
   "BY GROUP SAMPLE LATEST ASOF LT SPLICE LEFT RIGHT INNER CROSS FULL OUTER WINDOW TOLERANCE FILL ALIGN PARTITION " +
   "IGNORE RESPECT ASC DESC NULLS PRECEDING FOLLOWING TO SET VALUES EXISTS CAST DECLARE OFFSET ROWS RANGE GROUPS " +
-  "CUMULATIVE ARRAY EXCLUDE UNBOUNDED CURRENT HORIZON PIVOT NATURAL LATERAL USING FILTER WITHIN ESCAPE OBSERVATION INTO FOR UNTIL";
+  "CUMULATIVE ARRAY EXCLUDE UNBOUNDED CURRENT HORIZON PIVOT NATURAL LATERAL USING FILTER WITHIN OPERATOR COLLATE ESCAPE OBSERVATION INTO FOR UNTIL";
 /** Infix operators, in one range, so that the grammar tests them at once. */
 const SYMBOLS = [
   "=",

@@ -1,0 +1,298 @@
+/** Actions for expressions, types and windows. */
+import type * as ohm from "ohm-js";
+import { notSupported, SqlError } from "../errors.ts";
+import type { Expression, Frame, FrameBound, FunctionCall, Name, Query, TypeName, Window } from "./ast.ts";
+import { buildExpression, type FlatItem, LEVEL } from "./expressions.ts";
+import {
+  at,
+  call,
+  given,
+  list,
+  many,
+  matched,
+  name,
+  type Node,
+  optional,
+  token,
+  tokenIndex,
+  word,
+} from "./tree_nodes.ts";
+
+export const expressionActions: ohm.ActionDict<unknown> = {
+  // --- Expressions ---
+  expr(first, infixes, units): Expression {
+    const flat = first.tree() as FlatItem[];
+    if (infixes.numChildren > 0) {
+      const operators = infixes.children;
+      const operands = units.children;
+      for (let index = 0; index < operators.length; index++) {
+        flat.push(operators[index].tree());
+        for (const item of operands[index].tree() as FlatItem[]) flat.push(item);
+      }
+    }
+    return buildExpression(flat);
+  },
+  unit(prefixes, operand, postfixes): FlatItem[] {
+    const flat: FlatItem[] = [];
+    for (const prefix of prefixes.children) flat.push({ part: "prefix", operator: word(prefix), at: at(prefix) });
+    flat.push({ part: "operand", expression: operand.tree() });
+    for (const postfix of postfixes.children) flat.push(postfix.tree());
+    return flat;
+  },
+  infix_symbol(symbol): FlatItem {
+    return symbolItem(symbol);
+  },
+  infix_qualified(_operator, _open, _schema, _dot, symbol, _close): FlatItem {
+    return symbolItem(symbol);
+  },
+  infix_word(wordNode): FlatItem {
+    return { part: "infix", operator: word(wordNode), at: at(wordNode) };
+  },
+  infix_not(not, wordNode): FlatItem {
+    const operator = word(wordNode);
+    return given(not)
+      ? { part: "infix", operator: `not ${operator}`, at: at(not) }
+      : { part: "infix", operator, at: at(wordNode) };
+  },
+  postfix_cast(colons, type): FlatItem {
+    const position = at(colons);
+    const target: TypeName = type.tree();
+    return postfix(
+      LEVEL.postfix,
+      position,
+      (operand) => ({ kind: "cast", at: position, operand, type: target, style: "::" }),
+    );
+  },
+  postfix_is(is, not, value): FlatItem {
+    const position = at(is);
+    const negated = given(not);
+    const what = word(value);
+    const valueAt = at(value);
+    if (what === "null") {
+      return postfix(LEVEL.comparison, position, (operand) => ({ kind: "isNull", at: position, operand, negated }));
+    }
+    return postfix(LEVEL.comparison, position, (left) => ({
+      kind: "binary",
+      at: position,
+      operator: negated ? "!=" : "=",
+      left,
+      right: { kind: "boolean", at: valueAt, value: what === "true" },
+    }));
+  },
+  postfix_in(not, inNode, itemsNode): FlatItem {
+    const position = given(not) ? at(not) : at(inNode);
+    const { items } = matched.source.items(tokenIndex(itemsNode));
+    const negated = given(not);
+    return postfix(
+      LEVEL.comparison,
+      position,
+      (operand) => ({ kind: "in", at: position, operand, items, bare: false, negated }),
+    );
+  },
+  postfix_inQuery(not, inNode, _open, queryNode, _close): FlatItem {
+    const position = given(not) ? at(not) : at(inNode);
+    const query: Query = queryNode.tree();
+    const negated = given(not);
+    return postfix(
+      LEVEL.comparison,
+      position,
+      (operand) => ({ kind: "inQuery", at: position, operand, query, negated }),
+    );
+  },
+  postfix_index(open, first, _commas, rest, _close): FlatItem {
+    const position = at(open);
+    const subscripts = list<(Expression & { kind: "index" })["subscripts"][number]>(first, rest);
+    return postfix(LEVEL.postfix, position, (operand) => ({ kind: "index", at: position, operand, subscripts }));
+  },
+  postfix_collate(collate, path): FlatItem {
+    // What PostgreSQL's tools write: the order that there is anyway.
+    const collation = (path.tree() as Name[]).at(-1)!.text.toLowerCase();
+    if (collation !== "default" && collation !== "c") throw notSupported(`COLLATE ${collation}`, at(collate));
+    return postfix(LEVEL.postfix, at(collate), (operand) => operand);
+  },
+  postfix_within(within, _open, first, _commas, rest, _close): FlatItem {
+    const hashes = list<Expression>(first, rest);
+    return postfix(LEVEL.comparison, at(within), (operand) => call([name(within)], [operand, ...hashes]));
+  },
+  subscript_slice(from, _colon, to) {
+    return { from: optional(from), to: optional(to) };
+  },
+  subscript_index(index) {
+    return { index: index.tree() };
+  },
+  operand(operand): Expression {
+    return operand.tree();
+  },
+  operand_number(number): Expression {
+    return { kind: "number", at: at(number), text: token(number).text };
+  },
+  operand_string(string): Expression {
+    return { kind: "string", at: at(string), value: token(string).text };
+  },
+  operand_null(node): Expression {
+    return { kind: "null", at: at(node) };
+  },
+  operand_true(node): Expression {
+    return { kind: "boolean", at: at(node), value: true };
+  },
+  operand_false(node): Expression {
+    return { kind: "boolean", at: at(node), value: false };
+  },
+  operand_parameter(parameter): Expression {
+    return { kind: "parameter", at: at(parameter), index: Number(token(parameter).text) - 1 };
+  },
+  operand_variable(variable): Expression {
+    return { kind: "variable", at: at(variable), name: token(variable).text };
+  },
+  operand_geohash(geohash): Expression {
+    return { kind: "geohash", at: at(geohash), text: token(geohash).text };
+  },
+  operand_array(array): Expression {
+    return { kind: "array", at: at(array), items: matched.source.arrayItems(tokenIndex(array) + 1) };
+  },
+  operand_cast(cast, _open, expr, _as, type, _close): Expression {
+    return { kind: "cast", at: at(cast), operand: expr.tree(), type: type.tree(), style: "cast" };
+  },
+  operand_extract(extract, _open, unit, _from, expr, _close): Expression {
+    const unitText: Expression = { kind: "string", at: at(unit), value: token(unit).text };
+    return call([name(extract)], [unitText, expr.tree()]);
+  },
+  operand_exists(exists, _open, query, _close): Expression {
+    return { kind: "exists", at: at(exists), query: query.tree() };
+  },
+  operand_typed(type, string): Expression {
+    const operand: Expression = { kind: "string", at: at(string), value: token(string).text };
+    const typeName: TypeName = { at: at(type), name: word(type), parameters: [], dimensions: 0 };
+    return { kind: "cast", at: at(type), operand, type: typeName, style: "cast" };
+  },
+  operand_call(path, _open, args, _close, nulls, over): Expression {
+    const called = call(path.tree(), [], optional(args));
+    if (given(nulls)) called.ignoreNulls = word(nulls) === "ignore";
+    if (given(over)) called.over = over.child(0).tree();
+    else if (given(nulls)) throw new SqlError("IGNORE NULLS needs an OVER behind it", at(nulls));
+    return called;
+  },
+  operand_column(path): Expression {
+    return { kind: "column", at: at(path), path: path.tree() };
+  },
+  operand_query(open, query, _close): Expression {
+    return { kind: "query", at: at(open), query: query.tree() };
+  },
+  operand_nested(_open, expr, _close): Expression {
+    return expr.tree();
+  },
+  path(first, _dots, rest): Name[] {
+    return rest.numChildren === 0 ? [name(first)] : [name(first), ...rest.children.map(name)];
+  },
+  args_star(star): Partial<FunctionCall> {
+    return { args: [{ kind: "star", at: at(star) }] };
+  },
+  args_query(query): Partial<FunctionCall> {
+    return { args: [{ kind: "query", at: at(query), query: query.tree() }] };
+  },
+  args_list(distinct, first, _commas, rest): Partial<FunctionCall> {
+    return { args: list(first, rest), distinct: given(distinct) };
+  },
+  over_spec(_over, spec) {
+    return spec.tree();
+  },
+  over_reference(_over, windowName) {
+    return { reference: name(windowName) };
+  },
+  windowSpec(open, base, partitionBy, orderBy, frame, _close): Window {
+    const window: Window = { at: at(open), partitionBy: optional(partitionBy) ?? [], orderBy: optional(orderBy) ?? [] };
+    if (given(base)) window.base = name(base);
+    if (given(frame)) window.frame = frame.child(0).tree();
+    return window;
+  },
+  partitionBy(_partition, _by, first, _commas, rest) {
+    return list<Expression>(first, rest);
+  },
+  frame_cumulative(node): Frame {
+    const position = at(node);
+    return {
+      at: position,
+      unit: "cumulative",
+      start: { kind: "unbounded preceding", at: position },
+      end: { kind: "current row", at: position },
+    };
+  },
+  frame_between(unit, _between, start, _and, end, exclude): Frame {
+    return {
+      at: at(unit),
+      unit: word(unit) as Frame["unit"],
+      start: start.tree(),
+      end: end.tree(),
+      exclude: optional(exclude),
+    };
+  },
+  frame_short(unit, start, exclude): Frame {
+    const end: FrameBound = { kind: "current row", at: at(start) };
+    return { at: at(unit), unit: word(unit) as Frame["unit"], start: start.tree(), end, exclude: optional(exclude) };
+  },
+  bound_unbounded(unbounded, direction): FrameBound {
+    return { kind: word(direction) === "preceding" ? "unbounded preceding" : "unbounded following", at: at(unbounded) };
+  },
+  bound_current(current, _row): FrameBound {
+    return { kind: "current row", at: at(current) };
+  },
+  bound_offset(unit, timeUnit, direction): FrameBound {
+    const kind = word(direction) as "preceding" | "following";
+    const bound: FrameBound = { kind, at: at(unit), offset: buildExpression(unit.tree()) };
+    if (given(timeUnit)) bound.unit = name(timeUnit);
+    return bound;
+  },
+  exclude_two(_exclude, first, second) {
+    return `${word(first)} ${word(second)}`;
+  },
+  exclude_one(_exclude, what) {
+    return word(what);
+  },
+  case(caseNode, operand, branches, otherwise, _end): Expression {
+    const expression: Expression = { kind: "case", at: at(caseNode), branches: many(branches) };
+    if (given(operand)) expression.operand = operand.child(0).tree();
+    if (given(otherwise)) expression.otherwise = otherwise.child(0).tree();
+    return expression;
+  },
+  branch(_when, when, _then, then) {
+    return { when: when.tree(), then: then.tree() };
+  },
+  otherwise(_else, expr) {
+    return expr.tree();
+  },
+  type(words, parameters, dimensions): TypeName {
+    return {
+      at: at(words),
+      name: words.tree(),
+      parameters: optional(parameters) ?? [],
+      dimensions: dimensions.numChildren,
+    };
+  },
+  typeWords_double(_double, _precision) {
+    return "double precision";
+  },
+  typeWords_varying(_character, _varying) {
+    return "character varying";
+  },
+  typeWords_zone(_timestamp, withNode, _time, _zone) {
+    return `timestamp ${word(withNode)} time zone`;
+  },
+  typeWords_schema(_schema, _dot, typeName) {
+    return word(typeName);
+  },
+  typeWords_name(typeName) {
+    return word(typeName);
+  },
+  typeParameters(_open, first, _commas, rest, _close) {
+    return [first, ...rest.children].map((parameter) => token(parameter).text);
+  },
+};
+
+function symbolItem(symbol: Node): FlatItem {
+  const { text, at } = token(symbol);
+  return { part: "infix", operator: text === "<>" ? "!=" : text, at };
+}
+
+function postfix(level: number, at: number, apply: (operand: Expression) => Expression): FlatItem {
+  return { part: "postfix", level, at, apply };
+}

@@ -1,0 +1,428 @@
+/** Actions for queries: select, set operations, sources, the clauses of time. */
+import type * as ohm from "ohm-js";
+import { notSupported, SqlError } from "../errors.ts";
+import type {
+  Expression,
+  Join,
+  LatestOn,
+  Limit,
+  OrderItem,
+  Query,
+  SampleBy,
+  Select,
+  SelectItem,
+  SetOperation,
+  Source,
+  Statement,
+} from "./ast.ts";
+import { CHAIN_MAX, tooComplex } from "./expressions.ts";
+import { at, call, endOf, given, list, name, type Node, optional, type Path, token, word } from "./tree_nodes.ts";
+
+interface Prelude {
+  declares: Select["declares"];
+  with: Select["with"];
+}
+interface Clauses {
+  where?: Expression;
+  sampleBy?: SampleBy;
+  latestOn?: LatestOn;
+  groupBy?: Select["groupBy"];
+  having?: Expression;
+  windows: Select["windows"];
+}
+interface Tail {
+  orderBy: OrderItem[];
+  limit?: Limit;
+}
+
+function bareSelect(at: number, from: Source, clauses: Clauses): Select {
+  const items: SelectItem[] = [{ at, expression: { kind: "star", at } }];
+  return {
+    kind: "select",
+    at,
+    declares: [],
+    with: [],
+    distinct: false,
+    distinctAt: at,
+    items,
+    bare: true,
+    from,
+    orderBy: [],
+    ...clauses,
+  };
+}
+
+/** A query that was read as the only source of a bare one, with nothing behind it: itself. */
+function unwrapped(query: Query): { query: Query; nested: boolean } {
+  if (query.kind !== "select" || !query.bare || query.from?.kind !== "subquery") return { query, nested: false };
+  const { from } = query;
+  const plain = from.alias === undefined && from.timestamp === undefined && query.where === undefined &&
+    query.sampleBy === undefined &&
+    query.latestOn === undefined && query.groupBy === undefined && query.having === undefined &&
+    query.windows.length === 0 &&
+    query.orderBy.length === 0 && query.limit === undefined && query.with.length === 0 && query.declares.length === 0;
+  return plain ? { query: from.query, nested: true } : { query, nested: false };
+}
+
+function completed(prelude: Prelude | undefined, operation: Query, tail: Tail): Query {
+  const { query, nested } = unwrapped(operation);
+  const nothingAround = prelude === undefined && tail.orderBy.length === 0 && tail.limit === undefined;
+  if (nothingAround) return query;
+  // What stands around a query in parentheses must not mix with its own clauses.
+  const outer = nested && operation.kind === "select" ? operation : query;
+  if (prelude !== undefined) Object.assign(outer, prelude);
+  return Object.assign(outer, tail);
+}
+
+/** OFFSET is given as the dialect's two bounds; that takes numbers that are known. */
+function limitWithOffset(at: number, count: Expression, offset: Expression): Limit {
+  if (count.kind !== "number" || offset.kind !== "number") {
+    throw notSupported("OFFSET with anything but plain numbers", offset.at);
+  }
+  const [countValue, offsetValue] = [count, offset].map(({ text }) =>
+    Number(text.replaceAll("_", "").replace(/l$/i, ""))
+  );
+  if (!Number.isSafeInteger(countValue + offsetValue)) {
+    throw new SqlError("OFFSET and LIMIT take whole numbers", offset.at);
+  }
+  return { at, low: offset, high: { kind: "number", at: count.at, text: String(countValue + offsetValue) } };
+}
+
+export const queryActions: ohm.ActionDict<unknown> = {
+  // --- Queries ---
+  queryStatement(query, _end): Statement {
+    return { kind: "query", at: at(query), query: query.tree() };
+  },
+  withStatement_write(prelude, body, _end): Statement {
+    const statement = body.tree() as Extract<Statement, { kind: "insert" | "update" }>;
+    const { declares, with: ctes } = prelude.tree() as Prelude;
+    if (declares.length > 0) throw notSupported("DECLARE before INSERT or UPDATE", declares[0].at);
+    return { ...statement, at: at(prelude), with: ctes };
+  },
+  withStatement_query(query, _end): Statement {
+    return { kind: "query", at: at(query), query: query.tree() };
+  },
+  expressionOnly(expr, _end): Expression {
+    return expr.tree();
+  },
+  query(prelude, operation, tail): Query {
+    return completed(optional(prelude), operation.tree(), tail.tree());
+  },
+  subquery_prelude(prelude, operation, tail): Query {
+    return completed(prelude.tree(), operation.tree(), tail.tree());
+  },
+  subquery_plain(operation, tail): Query {
+    return completed(undefined, operation.tree(), tail.tree());
+  },
+  prelude_declare(declares, ctes): Prelude {
+    return { declares: declares.tree(), with: optional(ctes) ?? [] };
+  },
+  prelude_with(ctes): Prelude {
+    return { declares: [], with: ctes.tree() };
+  },
+  declare(_declare, first, _commas, rest, _trailing) {
+    return list(first, rest);
+  },
+  declaration(overridable, variable, _assign, value): Select["declares"][number] {
+    return { name: token(variable).text, at: at(variable), value: value.tree(), overridable: given(overridable) };
+  },
+  with(_with, first, _commas, rest) {
+    return list(first, rest);
+  },
+  cte(cteName, _as, _open, query, _close): Select["with"][number] {
+    return { name: name(cteName), query: query.tree() };
+  },
+  setOperation: setOperation,
+  explicitOperation: setOperation,
+  setOperator(operator, all) {
+    const text = word(operator);
+    return given(all) && word(all) === "all" ? `${text} all` : text;
+  },
+  term(term): Query {
+    return term.tree();
+  },
+  explicitTerm_nested(open, query, _close): Query {
+    const from: Source = { kind: "subquery", at: at(open), query: query.tree() };
+    return bareSelect(at(open), from, { windows: [] });
+  },
+  tail(orderBy, limit): Tail {
+    return { orderBy: optional(orderBy) ?? [], limit: optional(limit) };
+  },
+  select(select, distinct, items, from, clauses): Select {
+    return {
+      kind: "select",
+      at: at(select),
+      declares: [],
+      with: [],
+      distinct: given(distinct),
+      distinctAt: given(distinct) ? at(distinct) : at(select),
+      items: items.tree(),
+      bare: false,
+      from: optional(from),
+      orderBy: [],
+      ...clauses.tree() as Clauses,
+    };
+  },
+  items(first, _commas, rest, _trailing) {
+    return list<SelectItem>(first, rest);
+  },
+  item_star(star): SelectItem {
+    return { at: at(star), expression: { kind: "star", at: at(star) } };
+  },
+  item_tableStar(table, _dot, _star): SelectItem {
+    return { at: at(table), expression: { kind: "star", at: at(table), table: name(table) } };
+  },
+  item_expr(expr, alias): SelectItem {
+    const item: SelectItem = { at: at(expr), expression: expr.tree() };
+    if (given(alias)) item.alias = alias.child(0).tree();
+    return item;
+  },
+  alias(_as, aliasNode) {
+    return name(aliasNode);
+  },
+  from(_from, source) {
+    return source.tree();
+  },
+  bare(source, clauses): Select {
+    return bareSelect(at(source), source.tree(), clauses.tree());
+  },
+  clauses(firstLatestBy, where, timeClause, groupBy, having, windows): Clauses {
+    const latestBy = optional<LatestOn>(firstLatestBy);
+    const time = optional<{ sampleBy: SampleBy } | { latestOn: LatestOn }>(timeClause);
+    const clauses: Clauses = { windows: optional(windows) ?? [] };
+    if (given(where)) clauses.where = where.child(0).tree();
+    if (given(groupBy)) clauses.groupBy = groupBy.child(0).tree();
+    if (given(having)) clauses.having = having.child(0).tree();
+    if (latestBy !== undefined) {
+      if (time !== undefined) throw new SqlError("LATEST BY cannot stand beside SAMPLE BY or LATEST", at(timeClause));
+      clauses.latestOn = latestBy;
+    } else if (time !== undefined) {
+      const isSample = word(timeClause) === "sample";
+      if (isSample) clauses.sampleBy = time as unknown as SampleBy;
+      else clauses.latestOn = time as unknown as LatestOn;
+    }
+    if (clauses.sampleBy !== undefined && clauses.groupBy !== undefined) {
+      throw new SqlError(
+        "GROUP BY cannot stand beside SAMPLE BY: plain columns are its keys",
+        clauses.groupBy.items[0].at,
+      );
+    }
+    return clauses;
+  },
+  where(_where, expr) {
+    return expr.tree();
+  },
+  groupBy(group, _by, first, _commas, rest) {
+    return { at: at(group), items: list<Expression>(first, rest) };
+  },
+  having(_having, expr) {
+    return expr.tree();
+  },
+  windows(_window, first, _commas, rest) {
+    return list(first, rest);
+  },
+  namedWindow(windowName, _as, spec): Select["windows"][number] {
+    return { name: name(windowName), window: spec.tree() };
+  },
+  orderBy(_order, _by, first, _commas, rest) {
+    return list<OrderItem>(first, rest);
+  },
+  orderItem(expr, direction, nulls): OrderItem {
+    const item: OrderItem = {
+      at: at(expr),
+      expression: expr.tree(),
+      descending: given(direction) && word(direction) === "desc",
+    };
+    if (given(nulls)) item.nulls = nulls.child(0).tree();
+    return item;
+  },
+  nullsOrder(_nulls, place) {
+    return word(place);
+  },
+  limit_high(limit, _comma, high): Limit {
+    return { at: at(limit), low: high.tree() };
+  },
+  limit_offset(limit, count, _offset, offset): Limit {
+    return limitWithOffset(at(limit), count.tree(), offset.tree());
+  },
+  limit_both(limit, low, _comma, high): Limit {
+    return { at: at(limit), low: low.tree(), high: high.tree() };
+  },
+  limit_low(limit, low, _comma): Limit {
+    return { at: at(limit), low: low.tree() };
+  },
+  limit_none(_limit) {
+    return undefined;
+  },
+
+  // --- SAMPLE BY and LATEST ---
+  sampleBy(sample, _by, interval, from, to, fill, align): SampleBy {
+    return {
+      at: at(sample),
+      interval: interval.tree(),
+      from: optional(from),
+      to: optional(to),
+      fill: optional(fill),
+      align: optional(align),
+    };
+  },
+  interval_negative(_minus, number) {
+    throw new SqlError("SAMPLE BY takes a positive interval", endOf(number));
+  },
+  interval_text(interval) {
+    return { text: token(interval).text, at: at(interval) };
+  },
+  interval_expr(_lookahead, operand) {
+    return operand.tree();
+  },
+  sampleFrom(_from, expr) {
+    return expr.tree();
+  },
+  sampleTo(_to, expr) {
+    return expr.tree();
+  },
+  fill(fill, _open, first, _commas, rest, _close): SampleBy["fill"] {
+    return { at: at(fill), items: list(first, rest) };
+  },
+  fillItem_word(wordNode, _lookahead) {
+    return { kind: word(wordNode), at: at(wordNode) };
+  },
+  fillItem_value(expr) {
+    return { kind: "value", at: at(expr), value: expr.tree() };
+  },
+  align_calendar(align, _to, _calendar, zone, offset): SampleBy["align"] {
+    return { at: at(align), to: "calendar", timeZone: optional(zone), offset: optional(offset) };
+  },
+  align_first(align, _to, _first, _observation): SampleBy["align"] {
+    return { at: at(align), to: "first observation" };
+  },
+  alignZone(_time, _zone, expr) {
+    return expr.tree();
+  },
+  alignOffset(_with, _offset, expr) {
+    return expr.tree();
+  },
+  latestOn(latest, _on, timestamp, _partition, _by, first, _commas, rest): LatestOn {
+    return { at: at(latest), timestamp: timestamp.tree(), partitionBy: list(first, rest) };
+  },
+  latestBy(latest, _by, first, _commas, rest): LatestOn {
+    return { at: at(latest), partitionBy: list(first, rest) };
+  },
+
+  // --- Sources ---
+  source(first, joins): Source {
+    let source: Source = first.tree();
+    joins.children.forEach((join, index) => {
+      if (index >= CHAIN_MAX) throw tooComplex("too many joins", at(join), CHAIN_MAX);
+      source = { ...join.tree() as Omit<Join, "left">, left: source };
+    });
+    return source;
+  },
+  joined_comma(comma, source): Omit<Join, "left"> {
+    return { kind: "join", at: at(comma), type: "cross", right: source.tree(), end: endOf(source) };
+  },
+  joined_join(joinType, source, options): Omit<Join, "left"> {
+    const join: Omit<Join, "left"> = {
+      kind: "join",
+      at: at(joinType),
+      type: joinType.tree(),
+      right: source.tree(),
+      end: endOf(source),
+    };
+    for (const option of options.children) {
+      const part = option.tree() as Partial<Join>;
+      if ((part.on && join.on) || (part.tolerance && join.tolerance)) {
+        throw new SqlError("The join has this clause already", at(option));
+      }
+      if (part.on && join.type === "cross") throw new SqlError("CROSS JOIN takes no ON", at(option));
+      Object.assign(join, part);
+    }
+    return join;
+  },
+  joinType_plain(type, _join) {
+    return word(type);
+  },
+  joinType_outer(type, _outer, _join) {
+    return word(type);
+  },
+  joinType_bare(_join) {
+    return "inner";
+  },
+  joinOption_columns(_on, open, first, _commas, rest, _close) {
+    const items: Expression[] = [first, ...rest.children].map((column) => ({
+      kind: "column",
+      at: at(column),
+      path: [name(column)],
+    }));
+    return { on: { kind: "list", at: at(open), items } };
+  },
+  joinOption_expr(_on, expr) {
+    return { on: expr.tree() };
+  },
+  joinOption_tolerance(_tolerance, minus, duration) {
+    if (given(minus)) throw new SqlError("TOLERANCE cannot be negative", at(duration));
+    return { tolerance: { text: token(duration).text, at: at(duration) } };
+  },
+  joinOption_noTolerance(tolerance) {
+    throw new SqlError("TOLERANCE needs a duration behind it, such as 10s", at(tolerance));
+  },
+  primarySource(item, before, alias, behind): Source {
+    const source = item.tree() as Source;
+    if (source.kind === "join") return source;
+    if (given(alias)) source.alias = alias.child(0).tree();
+    const designated = [before, behind].filter(given);
+    if (designated.length > 1) throw new SqlError("The designated timestamp is named twice", at(behind));
+    if (designated.length === 1) {
+      if (source.kind === "show") throw notSupported("A designated timestamp of SHOW", at(designated[0]));
+      source.timestamp = designated[0].child(0).tree();
+    }
+    return source;
+  },
+  sourceAlias_as(_as, alias) {
+    return name(alias);
+  },
+  sourceAlias_plain(alias) {
+    return name(alias);
+  },
+  designated(_timestamp, _open, column, _close) {
+    return name(column);
+  },
+  sourceItem_show(open, show, _close): Source {
+    return { kind: "show", at: at(open), statement: show.tree() };
+  },
+  sourceItem_query(open, query, _close): Source {
+    return { kind: "subquery", at: at(open), query: query.tree() };
+  },
+  sourceItem_function(path, _open, args, _close): Source {
+    return { kind: "function", at: at(path), call: call(path.tree(), [], optional(args)) };
+  },
+  sourceItem_table(table): Source {
+    return { kind: "table", at: at(table), ...table.tree() as Path };
+  },
+  sourceItem_variable(variable): Source {
+    throw notSupported("A variable in the place of a table", at(variable));
+  },
+  tableName(first, _dot, second): Path {
+    return given(second) ? { schema: name(first), name: name(second) } : { name: name(first) };
+  },
+};
+
+function setOperation(first: Node, operators: Node, terms: Node): Query {
+  if (operators.numChildren === 0) return first.tree();
+  let left = unwrapped(first.tree() as Query).query;
+  operators.children.forEach((operator, index) => {
+    if (index >= CHAIN_MAX) throw tooComplex("too many set operations", at(operator), CHAIN_MAX);
+    const right = unwrapped(terms.child(index).tree() as Query).query;
+    left = {
+      kind: "set",
+      at: at(operator),
+      declares: [],
+      with: [],
+      operator: operator.tree() as SetOperation["operator"],
+      left,
+      right,
+      orderBy: [],
+    };
+  });
+  return left;
+}
