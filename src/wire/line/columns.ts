@@ -1,0 +1,307 @@
+/**
+ * What a line-protocol request becomes before it meets a table: for each table its rows in columns, as plain data that can be
+ * posted between threads. A column keeps the kind of literal of each row, because what fits depends on the table.
+ */
+
+/** The sort of a literal. 0 is a row that does not give the column. */
+export const KIND = {
+  none: 0,
+  /** Code into `symbols`. */
+  tag: 1,
+  double: 2,
+  long: 3,
+  boolean: 4,
+  /** Text pair into `heap`. */
+  text: 5,
+  micros: 6,
+  nanos: 7,
+  millis: 8,
+  /** `0xffi`, as text. */
+  long256: 9,
+  /** `1.5d`, as text. */
+  decimal: 10,
+} as const;
+
+export const KIND_NAMES = ["nothing", "a tag", "a float", "an integer", "a boolean", "a string", "a timestamp", "a timestamp", "a timestamp", "a long256", "a decimal"];
+
+export interface LineColumn {
+  name: string;
+  /** Of the first row that has a value; `none` when only empty fields were seen. */
+  kind: number;
+  /** Do rows have values of other kinds? */
+  mixed: boolean;
+  /** First line that names the column, from 1. */
+  line: number;
+  /** A byte a row. */
+  kinds: Uint8Array;
+  /**
+   * Two words a row, by kind: an i64, the bits of a double, 0 or 1, or a text pair (offset into `heap`, length). Rows without
+   * a value have the null of the column's `kind`. Empty for a column of tags only.
+   */
+  slots: Int32Array;
+  /** A code a row, -1 without a tag. Empty for a column without tags. */
+  codes: Int32Array;
+  heap: Uint8Array;
+  /** Text pairs into `symbolHeap`. */
+  symbols: Int32Array;
+  symbolHeap: Uint8Array;
+}
+
+export interface LineTable {
+  name: string;
+  /** First line that names the table, from 1. */
+  line: number;
+  rowCount: number;
+  columns: LineColumn[];
+  /** Row times in microseconds, two words each: given ones, and the clock's. */
+  times: Int32Array;
+  /** Nanoseconds below the microsecond, when any row has them. */
+  timeNanos: Int16Array | undefined;
+  /** 1 for rows that gave their time; undefined when all did. */
+  timed: Uint8Array | undefined;
+  /** Were the first row's nanoseconds given as such (`…n`)? Then a new table counts in nanoseconds. */
+  nanosecondTable: boolean;
+  /** Line of each row. */
+  lines: Int32Array;
+}
+
+const NULL_HIGH = -2147483648;
+/** High word of the one NaN. */
+const NAN_HIGH = 0x7ff80000;
+
+/** Grows a column row by row. */
+export class ColumnBuilder {
+  kind: number = KIND.none;
+  mixed = false;
+  kinds: Uint8Array;
+  slots = new Int32Array(0);
+  doubles = new Float64Array(0);
+  codes = new Int32Array(0);
+  heap = new Uint8Array(0);
+  heapSize = 0;
+  symbols: SymbolSet | undefined;
+
+  constructor(readonly name: string, readonly line: number, private capacity: number) {
+    this.kinds = new Uint8Array(capacity);
+  }
+
+  grow(capacity: number): void {
+    this.capacity = capacity;
+    const kinds = new Uint8Array(capacity);
+    kinds.set(this.kinds);
+    this.kinds = kinds;
+    if (this.slots.length > 0) this.makeSlots();
+    if (this.codes.length > 0) this.makeCodes();
+  }
+
+  /** Sets the kind of a row: call it before the value is written. */
+  note(row: number, kind: number): void {
+    this.kinds[row] = kind;
+    if (kind !== this.kind) {
+      if (this.kind === KIND.none) this.kind = kind;
+      else this.mixed = true;
+    }
+    if (kind === KIND.tag) {
+      if (this.codes.length === 0) this.makeCodes();
+    } else if (this.slots.length === 0) this.makeSlots();
+  }
+
+  setWords(row: number, low: number, high: number): void {
+    this.slots[2 * row] = low;
+    this.slots[2 * row + 1] = high;
+  }
+
+  /** Room for `size` more bytes of text. */
+  ensureHeap(size: number): Uint8Array {
+    if (this.heapSize + size > this.heap.length) {
+      const larger = new Uint8Array(Math.max(1024, this.heap.length * 2, this.heapSize + size));
+      larger.set(this.heap.subarray(0, this.heapSize));
+      this.heap = larger;
+    }
+    return this.heap;
+  }
+
+  finish(rowCount: number): LineColumn {
+    const { name, kind, mixed, line, symbols } = this;
+    return {
+      name,
+      kind,
+      mixed,
+      line,
+      kinds: this.kinds.slice(0, rowCount),
+      slots: this.slots.slice(0, rowCount * 2),
+      codes: this.codes.slice(0, rowCount),
+      heap: this.heap.slice(0, this.heapSize),
+      symbols: symbols?.pairs.slice(0, symbols.count * 2) ?? new Int32Array(0),
+      symbolHeap: symbols?.heap.slice(0, symbols.heapSize) ?? new Uint8Array(0),
+    };
+  }
+
+  private makeSlots(): void {
+    const from = this.slots.length / 2;
+    const slots = new Int32Array(this.capacity * 2);
+    slots.set(this.slots);
+    const isText = this.kind === KIND.text || this.kind === KIND.long256 || this.kind === KIND.decimal;
+    const low = 0;
+    const high = isText ? -1 : this.kind === KIND.double ? NAN_HIGH : this.kind === KIND.boolean ? 0 : NULL_HIGH;
+    for (let row = from; row < this.capacity; row++) {
+      slots[2 * row] = low;
+      slots[2 * row + 1] = high;
+    }
+    this.slots = slots;
+    this.doubles = new Float64Array(slots.buffer);
+  }
+
+  private makeCodes(): void {
+    const codes = new Int32Array(this.capacity).fill(-1, this.codes.length);
+    codes.set(this.codes);
+    this.codes = codes;
+  }
+}
+
+/** The distinct tags of a column: an open hash over their bytes. */
+export class SymbolSet {
+  pairs = new Int32Array(64);
+  hashes = new Int32Array(32);
+  heap = new Uint8Array(512);
+  heapSize = 0;
+  count = 0;
+  private slots = new Int32Array(64).fill(-1);
+
+  /** The code of `bytes[from … to)`, whose hash is given. */
+  intern(bytes: Uint8Array, from: number, to: number, hash: number): number {
+    const mask = this.slots.length - 1;
+    const length = to - from;
+    let slot = (hash ^ (hash >>> 15)) & mask;
+    for (;; slot = (slot + 1) & mask) {
+      const code = this.slots[slot];
+      if (code < 0) break;
+      if (this.hashes[code] !== hash || this.pairs[2 * code + 1] !== length) continue;
+      const offset = this.pairs[2 * code];
+      let same = 0;
+      while (same < length && this.heap[offset + same] === bytes[from + same]) same++;
+      if (same === length) return code;
+    }
+    this.slots[slot] = this.count;
+    return this.add(bytes, from, to, hash);
+  }
+
+  private add(bytes: Uint8Array, from: number, to: number, hash: number): number {
+    const code = this.count++;
+    if (code === this.hashes.length) {
+      this.hashes = grown(this.hashes, code * 2);
+      this.pairs = grown(this.pairs, code * 4);
+    }
+    const length = to - from;
+    if (this.heapSize + length > this.heap.length) {
+      const larger = new Uint8Array(Math.max(this.heap.length * 2, this.heapSize + length));
+      larger.set(this.heap);
+      this.heap = larger;
+    }
+    for (let index = 0; index < length; index++) this.heap[this.heapSize + index] = bytes[from + index];
+    this.pairs[2 * code] = this.heapSize;
+    this.pairs[2 * code + 1] = length;
+    this.hashes[code] = hash;
+    this.heapSize += length;
+    if (this.count * 2 > this.slots.length) this.rehash();
+    return code;
+  }
+
+  private rehash(): void {
+    const slots = new Int32Array(this.slots.length * 2).fill(-1);
+    const mask = slots.length - 1;
+    for (let code = 0; code < this.count; code++) {
+      const hash = this.hashes[code];
+      let slot = (hash ^ (hash >>> 15)) & mask;
+      while (slots[slot] >= 0) slot = (slot + 1) & mask;
+      slots[slot] = code;
+    }
+    this.slots = slots;
+  }
+}
+
+function grown(from: Int32Array<ArrayBuffer>, length: number): Int32Array<ArrayBuffer> {
+  const larger = new Int32Array(length);
+  larger.set(from);
+  return larger;
+}
+
+/** Grows a table's rows. A row is begun, filled and committed; a row that is not committed is overwritten. */
+export class TableBuilder {
+  rowCount = 0;
+  capacity = 64;
+  readonly columns: ColumnBuilder[] = [];
+  readonly byName = new Map<string, ColumnBuilder>();
+  /** Row of the last value of each column, to tell a second value in one line. */
+  readonly lastRow: number[] = [];
+  times = new Int32Array(128);
+  timeNanos: Int16Array<ArrayBuffer> | undefined;
+  timed = new Uint8Array(64);
+  untimedCount = 0;
+  lines = new Int32Array(64);
+  nanosecondTable = false;
+  /** How the last line of the table was made up: the next one is mostly the same. */
+  readonly layout: { key: Uint8Array; column: ColumnBuilder; index: number }[] = [];
+  /** The table of the line that came after a line of this one. */
+  follower: TableBuilder | undefined;
+
+  /** `key`: the name's bytes as they stand in a line. */
+  constructor(readonly name: string, readonly key: Uint8Array, readonly line: number) {}
+
+  addColumn(name: string, line: number): number {
+    const column = new ColumnBuilder(name, line, this.capacity);
+    this.columns.push(column);
+    this.lastRow.push(-1);
+    this.byName.set(name.toLowerCase(), column);
+    return this.columns.length - 1;
+  }
+
+  beginRow(): number {
+    if (this.rowCount === this.capacity) {
+      this.capacity *= 2;
+      for (const column of this.columns) column.grow(this.capacity);
+      this.times = grown(this.times, this.capacity * 2);
+      this.lines = grown(this.lines, this.capacity);
+      const timed = new Uint8Array(this.capacity);
+      timed.set(this.timed);
+      this.timed = timed;
+      if (this.timeNanos) this.growNanos();
+    }
+    return this.rowCount;
+  }
+
+  /** Sets the time of the row that was begun, and keeps the row. */
+  commitRow(micros: number, nanos: number, isGiven: boolean, line: number): void {
+    const row = this.rowCount++;
+    this.times[2 * row] = micros;
+    this.times[2 * row + 1] = Math.floor(micros / 4294967296);
+    if (nanos !== 0) {
+      if (!this.timeNanos) this.growNanos();
+      this.timeNanos![row] = nanos;
+    }
+    if (isGiven) this.timed[row] = 1;
+    else this.untimedCount++;
+    this.lines[row] = line;
+  }
+
+  finish(): LineTable {
+    const { name, line, rowCount, nanosecondTable } = this;
+    return {
+      name,
+      line,
+      rowCount,
+      columns: this.columns.map((column) => column.finish(rowCount)),
+      times: this.times.slice(0, rowCount * 2),
+      timeNanos: this.timeNanos?.slice(0, rowCount),
+      timed: this.untimedCount > 0 ? this.timed.slice(0, rowCount) : undefined,
+      nanosecondTable,
+      lines: this.lines.slice(0, rowCount),
+    };
+  }
+
+  private growNanos(): void {
+    const larger = new Int16Array(this.capacity);
+    if (this.timeNanos) larger.set(this.timeNanos);
+    this.timeNanos = larger;
+  }
+}

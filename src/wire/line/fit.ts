@@ -1,0 +1,359 @@
+/**
+ * Lines meet their table: which columns are missing, and the rows in the types of the table's columns.
+ * One entry a column type says which literals it takes.
+ */
+import { LineError } from "../../errors.ts";
+import type { NewColumn, NewTable, PartitionUnit } from "../../sql/plan.ts";
+import type { AppendBatch, AppendColumn, TableColumn, TableSchema } from "../../storage/contract.ts";
+import { parseIPv4, parseUuid } from "../../types/parse/mod.ts";
+import { KIND, KIND_NAMES, type LineColumn, type LineTable } from "./columns.ts";
+
+/** What a new table calls its designated timestamp. */
+export const TIME_COLUMN = "timestamp";
+
+/** Type of a new column by its first literal; a text says why there is none. */
+const NEW_TYPES: Record<number, string | { refused: string }> = {
+  [KIND.none]: { refused: "has no value to tell its type" },
+  [KIND.tag]: "SYMBOL",
+  [KIND.double]: "DOUBLE",
+  [KIND.long]: "LONG",
+  [KIND.boolean]: "BOOLEAN",
+  [KIND.text]: "VARCHAR",
+  [KIND.micros]: "TIMESTAMP",
+  [KIND.nanos]: "TIMESTAMP_NS",
+  [KIND.millis]: "TIMESTAMP",
+  [KIND.long256]: { refused: "would be of type LONG256, which is not supported" },
+  [KIND.decimal]: { refused: "would be of type DECIMAL: make it with ALTER TABLE first" },
+};
+
+/** @throws {LineError} for a column that lines cannot make. */
+function newColumn(column: LineColumn): NewColumn {
+  const type = NEW_TYPES[column.kind];
+  if (typeof type !== "string") throw new LineError(column.line, `column ${column.name} is new and ${type.refused}`);
+  return { name: column.name, type, indexed: false, symbolCapacity: 256, symbolCached: true };
+}
+
+const isNamed = (name: string) => (column: { name: string }) => column.name.toLowerCase() === name.toLowerCase();
+
+/** Columns that the lines have and the table has not. @throws {LineError} */
+export function missingColumns(lines: LineTable, schema: TableSchema): NewColumn[] {
+  return lines.columns.filter((column) => !schema.columns.some(isNamed(column.name))).map(newColumn);
+}
+
+/** The table that the lines make: columns in the order seen, the designated timestamp last. @throws {LineError} */
+export function newTable(lines: LineTable, partitionBy: PartitionUnit): NewTable {
+  const columns = lines.columns.filter((column) => !isNamed(TIME_COLUMN)(column)).map(newColumn);
+  const type = lines.nanosecondTable ? "TIMESTAMP_NS" : "TIMESTAMP";
+  columns.push({ name: TIME_COLUMN, type, indexed: false, symbolCapacity: 256, symbolCached: true });
+  return { name: lines.name, columns, timestamp: columns.length - 1, partitionBy, wal: true, dedupKeys: [] };
+}
+
+/** The rows in the table's types. @throws {LineError} with the first line that has a value that does not fit. */
+export function fitToTable(lines: LineTable, schema: TableSchema): AppendBatch {
+  const columns: AppendColumn[] = [];
+  let fault: LineError | undefined;
+  let timeField: LineColumn | undefined;
+  for (const column of lines.columns) {
+    const target = schema.columns.find(isNamed(column.name));
+    if (target === undefined) throw new LineError(column.line, `table ${schema.name} has no column ${column.name}`);
+    if (target.id === schema.timestampId) {
+      timeField = column;
+      continue;
+    }
+    try {
+      columns.push({ columnId: target.id, ...fitColumn(column, lines, target) });
+    } catch (error) {
+      if (!(error instanceof LineError)) throw error;
+      if (fault === undefined || error.line < fault.line) fault = error;
+    }
+  }
+  if (fault !== undefined) throw fault;
+  const time = schema.columns.find((column) => column.id === schema.timestampId);
+  if (time !== undefined) columns.push({ columnId: time.id, values: fitTimes(lines, timeField, time) });
+  else if (lines.timed === undefined || lines.timed.includes(1)) {
+    const row = lines.timed === undefined ? 0 : lines.timed.indexOf(1);
+    throw new LineError(lines.lines[row], `table ${schema.name} has no designated timestamp, but the line gives a time`);
+  }
+  return { rowCount: lines.rowCount, columns };
+}
+
+type Fitted = Omit<AppendColumn, "columnId">;
+
+/** The values of a column on their way: how to read one, and how to refuse it. */
+class Source {
+  readonly doubles: Float64Array;
+  readonly longs: BigInt64Array;
+
+  constructor(readonly column: LineColumn, private readonly lines: LineTable, private readonly target: TableColumn) {
+    this.doubles = new Float64Array(column.slots.buffer, column.slots.byteOffset, column.slots.length / 2);
+    this.longs = new BigInt64Array(column.slots.buffer, column.slots.byteOffset, column.slots.length / 2);
+  }
+
+  get rowCount(): number {
+    return this.lines.rowCount;
+  }
+
+  /** Do all values have this kind? Then rows without one have its null already. */
+  isAll(kind: number): boolean {
+    return this.column.kind === kind && !this.column.mixed;
+  }
+
+  /** Calls back for each row that has a value. */
+  forEach(take: (row: number, kind: number) => void): void {
+    const { kinds } = this.column;
+    for (let row = 0; row < kinds.length; row++) if (kinds[row] !== KIND.none) take(row, kinds[row]);
+  }
+
+  /** The bytes of a text or tag. */
+  bytes(row: number): Uint8Array {
+    const { column } = this;
+    if (column.kinds[row] === KIND.tag) {
+      const pair = 2 * column.codes[row];
+      return column.symbolHeap.subarray(column.symbols[pair], column.symbols[pair] + column.symbols[pair + 1]);
+    }
+    return column.heap.subarray(column.slots[2 * row], column.slots[2 * row] + column.slots[2 * row + 1]);
+  }
+
+  text(row: number): string {
+    return new TextDecoder().decode(this.bytes(row));
+  }
+
+  refuse(row: number, why?: string): LineError {
+    const { name, type } = this.target;
+    const what = KIND_NAMES[this.column.kinds[row]];
+    return new LineError(this.lines.lines[row], why ?? `column ${name} has type ${type} and cannot take ${what}`);
+  }
+}
+
+const words = (values: Int32Array): Uint8Array => new Uint8Array(values.buffer, values.byteOffset, values.byteLength);
+
+function fitColumn(column: LineColumn, lines: LineTable, target: TableColumn): Fitted {
+  const source = new Source(column, lines, target);
+  const fit = FITS[target.type];
+  if (fit === undefined) throw source.refuse(firstRow(column), `column ${target.name} has type ${target.type}, which lines cannot fill`);
+  return fit(source);
+}
+
+function firstRow(column: LineColumn): number {
+  return Math.max(0, column.kinds.findIndex((kind) => kind !== KIND.none));
+}
+
+/** BYTE, SHORT, INT: integers in range, and booleans as 1 and 0. */
+function integers(make: (rowCount: number) => Int8Array | Int16Array | Int32Array, low: number, high: number, nullValue: number) {
+  return (source: Source): Fitted => {
+    const values = make(source.rowCount).fill(nullValue);
+    source.forEach((row, kind) => {
+      if (kind === KIND.boolean) values[row] = source.column.slots[2 * row];
+      else if (kind !== KIND.long) throw source.refuse(row);
+      else if (!isNull(source, row)) {
+        const value = Number(source.longs[row]);
+        if (value < low || value > high) throw source.refuse(row, `${source.longs[row]} is out of range`);
+        values[row] = value;
+      }
+    });
+    return { values: new Uint8Array(values.buffer) };
+  };
+}
+
+function isNull(source: Source, row: number): boolean {
+  return source.longs[row] === NULL_LONG;
+}
+
+const NULL_LONG = -(2n ** 63n);
+
+const long = (source: Source): Fitted => {
+  if (source.isAll(KIND.long)) return { values: words(source.column.slots) };
+  const values = new BigInt64Array(source.rowCount).fill(NULL_LONG);
+  source.forEach((row, kind) => {
+    if (kind === KIND.long) values[row] = source.longs[row];
+    else if (kind === KIND.boolean) values[row] = BigInt(source.column.slots[2 * row]);
+    else throw source.refuse(row);
+  });
+  return { values: new Uint8Array(values.buffer) };
+};
+
+/** A number or a boolean as a double; NaN is null. */
+function asDouble(source: Source, row: number, kind: number): number {
+  if (kind === KIND.double) return source.doubles[row];
+  if (kind === KIND.long) return isNull(source, row) ? NaN : Number(source.longs[row]);
+  if (kind === KIND.boolean) return source.column.slots[2 * row];
+  throw source.refuse(row);
+}
+
+const double = (source: Source): Fitted => {
+  if (source.isAll(KIND.double)) return { values: words(source.column.slots) };
+  const values = new Float64Array(source.rowCount).fill(NaN);
+  source.forEach((row, kind) => values[row] = asDouble(source, row, kind));
+  return { values: new Uint8Array(values.buffer) };
+};
+
+const float = (source: Source): Fitted => {
+  const values = new Float32Array(source.rowCount).fill(NaN);
+  source.forEach((row, kind) => {
+    const value = Math.fround(asDouble(source, row, kind));
+    values[row] = Number.isFinite(value) ? value : NaN;
+  });
+  return { values: new Uint8Array(values.buffer) };
+};
+
+const boolean = (source: Source): Fitted => {
+  const values = new Uint8Array(source.rowCount);
+  source.forEach((row, kind) => {
+    if (kind !== KIND.boolean) throw source.refuse(row);
+    values[row] = source.column.slots[2 * row];
+  });
+  return { values };
+};
+
+const floorDivide = (value: bigint, by: bigint): bigint => (value - (((value % by) + by) % by)) / by;
+
+/** Nanoseconds in what the literals of a kind count. */
+const KIND_NANOS: Record<number, bigint> = { [KIND.nanos]: 1n, [KIND.micros]: 1_000n, [KIND.millis]: 1_000_000n };
+
+/** `unitNanos`: what the column counts. Bare integers count the same. */
+function instants(natural: number, unitNanos: bigint) {
+  return (source: Source): Fitted => {
+    if (source.isAll(natural) || source.isAll(KIND.long)) return { values: words(source.column.slots) };
+    const values = new BigInt64Array(source.rowCount).fill(NULL_LONG);
+    source.forEach((row, kind) => {
+      const literalNanos = kind === KIND.long ? unitNanos : KIND_NANOS[kind];
+      if (literalNanos === undefined) throw source.refuse(row);
+      if (isNull(source, row)) return;
+      const value = floorDivide(source.longs[row] * literalNanos, unitNanos);
+      if (BigInt.asIntN(64, value) !== value) throw source.refuse(row, `${source.longs[row]} is out of range`);
+      values[row] = value;
+    });
+    return { values: new Uint8Array(values.buffer) };
+  };
+}
+
+/** Text pairs of texts and tags. */
+const text = (source: Source): Fitted => {
+  const { column } = source;
+  if (source.isAll(KIND.text)) return { values: words(column.slots), heap: column.heap };
+  // Tags' bytes go behind those of the texts.
+  const heap = new Uint8Array(column.heap.length + column.symbolHeap.length);
+  heap.set(column.heap);
+  heap.set(column.symbolHeap, column.heap.length);
+  const pairs = new Int32Array(source.rowCount * 2);
+  for (let row = 0; row < source.rowCount; row++) pairs[2 * row + 1] = -1;
+  source.forEach((row, kind) => {
+    if (kind === KIND.text) {
+      pairs[2 * row] = column.slots[2 * row];
+      pairs[2 * row + 1] = column.slots[2 * row + 1];
+    } else if (kind === KIND.tag) {
+      const symbol = 2 * column.codes[row];
+      pairs[2 * row] = column.heap.length + column.symbols[symbol];
+      pairs[2 * row + 1] = column.symbols[symbol + 1];
+    } else throw source.refuse(row);
+  });
+  return { values: words(pairs), heap };
+};
+
+/** Everything as its text. */
+const symbol = (source: Source): Fitted => {
+  const { column } = source;
+  if (source.isAll(KIND.tag)) return { values: words(column.codes), heap: column.symbolHeap, symbols: column.symbols };
+  const codes = new Int32Array(source.rowCount).fill(-1);
+  const known = new Map<string, number>();
+  source.forEach((row, kind) => {
+    const value = symbolText(source, row, kind);
+    if (value === undefined) return;
+    let code = known.get(value);
+    if (code === undefined) known.set(value, code = known.size);
+    codes[row] = code;
+  });
+  const encoded = [...known.keys()].map((value) => new TextEncoder().encode(value));
+  const heap = new Uint8Array(encoded.reduce((size, bytes) => size + bytes.length, 0));
+  const symbols = new Int32Array(encoded.length * 2);
+  let at = 0;
+  encoded.forEach((bytes, code) => {
+    heap.set(bytes, at);
+    symbols[2 * code] = at;
+    symbols[2 * code + 1] = bytes.length;
+    at += bytes.length;
+  });
+  return { values: words(codes), heap, symbols };
+};
+
+function symbolText(source: Source, row: number, kind: number): string | undefined {
+  if (kind === KIND.double) return Number.isNaN(source.doubles[row]) ? undefined : String(source.doubles[row]);
+  if (kind === KIND.long) return isNull(source, row) ? undefined : String(source.longs[row]);
+  if (kind === KIND.boolean) return source.column.slots[2 * row] === 1 ? "t" : "f";
+  if (kind === KIND.micros || kind === KIND.nanos || kind === KIND.millis) return String(source.longs[row]);
+  return source.text(row);
+}
+
+/** Types that are read from text. */
+function readTexts(width: number, nullValue: bigint, read: (bytes: Uint8Array) => bigint | undefined) {
+  return (source: Source): Fitted => {
+    const values = new Uint8Array(source.rowCount * width);
+    const view = new DataView(values.buffer);
+    for (let at = 0; at < values.length; at += width) writeValue(view, at, width, nullValue);
+    source.forEach((row, kind) => {
+      if (kind !== KIND.text && kind !== KIND.tag) throw source.refuse(row);
+      const value = read(source.bytes(row));
+      if (value === undefined) throw source.refuse(row, `'${source.text(row)}' does not fit its column`);
+      writeValue(view, row * width, width, value);
+    });
+    return { values };
+  };
+}
+
+function writeValue(view: DataView, at: number, width: number, value: bigint): void {
+  if (width === 2) view.setUint16(at, Number(value), true);
+  else if (width === 4) view.setUint32(at, Number(value), true);
+  else {
+    view.setBigUint64(at, BigInt.asUintN(64, value), true);
+    view.setBigUint64(at + 8, BigInt.asUintN(64, value >> 64n), true);
+  }
+}
+
+const NULL_UUID = (NULL_LONG << 64n) | BigInt.asUintN(64, NULL_LONG);
+
+const FITS: Record<string, (source: Source) => Fitted> = {
+  BOOLEAN: boolean,
+  BYTE: integers((rowCount) => new Int8Array(rowCount), -128, 127, 0),
+  SHORT: integers((rowCount) => new Int16Array(rowCount), -32768, 32767, 0),
+  INT: integers((rowCount) => new Int32Array(rowCount), -2147483648, 2147483647, -2147483648),
+  LONG: long,
+  FLOAT: float,
+  DOUBLE: double,
+  DATE: instants(KIND.millis, 1_000_000n),
+  TIMESTAMP: instants(KIND.micros, 1_000n),
+  TIMESTAMP_NS: instants(KIND.nanos, 1n),
+  STRING: text,
+  VARCHAR: text,
+  SYMBOL: symbol,
+  CHAR: readTexts(2, 0n, (bytes) => {
+    const characters = new TextDecoder().decode(bytes);
+    return characters.length === 1 ? BigInt(characters.charCodeAt(0)) : undefined;
+  }),
+  UUID: readTexts(16, NULL_UUID, (bytes) => parseUuid(bytes, 0, bytes.length)),
+  IPv4: readTexts(4, 0n, (bytes) => {
+    const address = parseIPv4(bytes, 0, bytes.length);
+    return address === undefined ? undefined : BigInt(address >>> 0);
+  }),
+};
+
+/** Row times in the designated timestamp's unit; a field of its name counts where the line gives no time. */
+function fitTimes(lines: LineTable, field: LineColumn | undefined, target: TableColumn): Uint8Array {
+  const inNanos = target.type === "TIMESTAMP_NS";
+  let times = words(lines.times);
+  if (inNanos) {
+    const micros = new BigInt64Array(lines.times.buffer, lines.times.byteOffset, lines.rowCount);
+    const nanos = new BigInt64Array(lines.rowCount);
+    for (let row = 0; row < nanos.length; row++) {
+      nanos[row] = micros[row] * 1_000n + BigInt(lines.timeNanos?.[row] ?? 0);
+      if (micros[row] > 9_223_372_036_854_775n) throw new LineError(lines.lines[row], `${micros[row]} us is out of range for TIMESTAMP_NS`);
+    }
+    times = new Uint8Array(nanos.buffer);
+  }
+  if (field === undefined || lines.timed === undefined) return times;
+  const given = FITS[target.type](new Source(field, lines, target)).values;
+  for (let row = 0; row < lines.rowCount; row++) {
+    if (lines.timed[row] === 1 || field.kinds[row] === KIND.none) continue;
+    times.set(given.subarray(row * 8, row * 8 + 8), row * 8);
+  }
+  return times;
+}

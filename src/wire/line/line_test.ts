@@ -1,0 +1,212 @@
+import assert from "node:assert/strict";
+import type { TableSchema } from "../../storage/contract.ts";
+import { fitToTable, LineError, type LinePrecision, missingColumns, newTable, parseLines } from "./mod.ts";
+
+const NOW = 1_700_000_000_000_000n;
+const bytes = (text: string) => new TextEncoder().encode(text);
+const parse = (text: string, precision: LinePrecision = "n") => parseLines(bytes(text), precision, NOW);
+
+function schemaOf(columns: [name: string, type: string][], timestamp = "timestamp"): TableSchema {
+  return {
+    id: 1,
+    name: "t",
+    columns: columns.map(([name, type], id) => ({ id, name, type, indexed: false, symbolCapacity: 256, symbolCached: true })),
+    timestampId: columns.findIndex(([name]) => name === timestamp),
+    partitionBy: "DAY",
+    wal: true,
+    dedupKeys: [],
+    schemaVersion: 1,
+  };
+}
+
+/** The rows that a new table gets, as plain values. */
+function rowsOf(text: string, precision: LinePrecision = "n"): Record<string, unknown[]> {
+  const { tables, fault } = parse(text, precision);
+  assert.equal(fault, undefined, fault?.message);
+  const made = newTable(tables[0], "DAY");
+  return readRows(tables[0], schemaOf(made.columns.map(({ name, type }) => [name, type])));
+}
+
+function readRows(lines: Parameters<typeof fitToTable>[0], schema: TableSchema): Record<string, unknown[]> {
+  const batch = fitToTable(lines, schema);
+  const rows: Record<string, unknown[]> = {};
+  for (const column of batch.columns) {
+    const { name, type } = schema.columns.find(({ id }) => id === column.columnId)!;
+    const words = () => new Int32Array(column.values.slice().buffer);
+    const text = (pair: number, pairs: Int32Array) =>
+      pairs[2 * pair + 1] < 0 ? null : new TextDecoder().decode(column.heap!.slice(pairs[2 * pair], pairs[2 * pair] + pairs[2 * pair + 1]));
+    const values = type === "SYMBOL"
+      ? [...words()].map((code) => code < 0 ? null : text(code, column.symbols!))
+      : type === "VARCHAR" || type === "STRING"
+      ? Array.from({ length: batch.rowCount }, (_, row) => text(row, words()))
+      : type === "DOUBLE"
+      ? [...new Float64Array(column.values.slice().buffer)]
+      : type === "BOOLEAN" || type === "BYTE"
+      ? [...column.values]
+      : type === "INT"
+      ? [...words()]
+      : [...new BigInt64Array(column.values.slice().buffer)];
+    rows[name] = values;
+  }
+  return rows;
+}
+
+const NULL_LONG = -(2n ** 63n);
+
+Deno.test("parseLines() finds the type of each literal, and rows without a value get null", () => {
+  assert.deepEqual(
+    rowsOf('t,site=north i=5i,f=1.5,s="text",b=t,w=1700000000000000t 1700000000000000000\nt f=-2e3 1700000000000001999\n'),
+    {
+      site: ["north", null],
+      i: [5n, NULL_LONG],
+      f: [1.5, -2000],
+      s: ["text", null],
+      b: [1, 0],
+      w: [1700000000000000n, NULL_LONG],
+      timestamp: [1700000000000000n, 1700000000000001n],
+    },
+  );
+});
+
+Deno.test("parseLines() reads numbers exactly", () => {
+  const texts = ["0", "-0", "1.", ".5", "+5", "1e3", "0.1", "123456789012345678", "1.7976931348623157e308", "5e-324", "3.0000000000000001", "2.2250738585072011e-308"];
+  const rows = rowsOf(texts.map((text, row) => `t v=${text} ${row}\n`).join(""));
+  assert.deepEqual(rows.v, texts.map(Number));
+  assert.deepEqual(rowsOf("t v=9223372036854775807i\nt v=-9223372036854775808i\nt v=-5i\nt v=1_000i\nt v=-1234567890123456i").v, [
+    9223372036854775807n,
+    NULL_LONG,
+    -5n,
+    1000n,
+    -1234567890123456n,
+  ]);
+  assert.deepEqual(rowsOf("t v=NaN\nt v=-Infinity\n").v, [NaN, NaN]);
+});
+
+Deno.test("parseLines() takes escapes in names, tags and strings", () => {
+  const { tables } = parse('my\\ table,co\\ l=v\\ a\\,l\\=x s="a\\"b\\\\c, d=e\\\nf\\n" 1000\n');
+  assert.equal(tables[0].name, "my table");
+  assert.deepEqual(readRows(tables[0], schemaOf([["co l", "SYMBOL"], ["s", "VARCHAR"], ["timestamp", "TIMESTAMP"]])), {
+    "co l": ["v a,l=x"],
+    s: ['a"b\\c, d=e\nfn'],
+    timestamp: [1n],
+  });
+  assert.deepEqual(rowsOf('t,a=,b="q",c=é s="漢" 1000\n'), { a: [""], b: ['"q"'], c: ["é"], s: ["漢"], timestamp: [1n] });
+});
+
+Deno.test("parseLines() keeps tables, columns and repeated names apart", () => {
+  const { tables } = parse("a x=1i 1000\nb y=2i 2000\nA X=3i,x=4i 3000\nb y=5i\r\n\na,s=k 4000");
+  assert.deepEqual(tables.map((table) => [table.name, table.rowCount, table.line, [...table.lines]]), [
+    ["a", 3, 1, [1, 3, 6]],
+    ["b", 2, 2, [2, 4]],
+  ]);
+  assert.deepEqual(readRows(tables[0], schemaOf([["x", "LONG"], ["s", "SYMBOL"], ["timestamp", "TIMESTAMP"]])), {
+    x: [1n, 3n, NULL_LONG],
+    s: [null, null, "k"],
+    timestamp: [1n, 3n, 4n],
+  });
+  assert.deepEqual(readRows(tables[1], schemaOf([["y", "LONG"], ["timestamp", "TIMESTAMP"]])).timestamp, [2n, NOW]);
+});
+
+Deno.test("parseLines() counts time in the unit asked for", () => {
+  const times: [LinePrecision, string, bigint][] = [
+    ["n", "1700000000000000123", 1700000000000000n],
+    ["u", "1700000003000000", 1700000003000000n],
+    ["ms", "1700000005000", 1700000005000000n],
+    ["s", "1700000006", 1700000006000000n],
+    ["m", "28333334", 1700000040000000n],
+    ["h", "472223", 1700002800000000n],
+    ["n", "1700000003000001t", 1700000003000001n],
+    ["n", "999", 0n],
+  ];
+  for (const [precision, text, micros] of times) assert.deepEqual(rowsOf(`t v=1i ${text}`, precision).timestamp, [micros], text);
+  const { tables } = parse("t v=1i 1700000000000000123n");
+  assert.equal(newTable(tables[0], "DAY").columns[1].type, "TIMESTAMP_NS");
+  assert.deepEqual(readRows(tables[0], schemaOf([["v", "LONG"], ["timestamp", "TIMESTAMP_NS"]])).timestamp, [1700000000000000123n]);
+});
+
+Deno.test("parseLines() takes binary doubles", () => {
+  const message = [...bytes("t d=="), 0x10, ...new Uint8Array(new Float64Array([1.25]).buffer), ...bytes(",e=1i 5000\nt d=="), 0x10];
+  message.push(...new Uint8Array(new Float64Array([-2]).buffer));
+  const { tables } = parseLines(new Uint8Array(message), "n", NOW);
+  assert.deepEqual(readRows(tables[0], schemaOf([["d", "DOUBLE"], ["e", "LONG"], ["timestamp", "TIMESTAMP"]])).d, [1.25, -2]);
+  assert.equal(parseLines(new Uint8Array(message.slice(0, -3)), "n", NOW).fault?.line, 2);
+});
+
+const FAULTS: [title: string, text: string, line: number][] = [
+  ["a word as value", "t v=1i 1\nt v=abc 2\n", 2],
+  ["a name alone", "t\n", 1],
+  ["a name and a time", "t 1000\n", 1],
+  ["a broken time", "t v=1i 12x\n", 1],
+  ["a time before 1970", "t v=1i -1\n", 1],
+  ["a string without end", 't s="open\n', 1],
+  ["two blanks", "t  v=1i\n", 1],
+  ["two blanks before the time", "t v=1i  5\n", 1],
+  ["a comment", "# t v=1i\n", 1],
+  ["a forbidden column name", "t a.b=1i\n", 1],
+  ["a forbidden table name", "t/x a=1i\n", 1],
+  ["a suffix that is none", "t v=7u\n", 1],
+  ["two suffixes", "t v=1ii\n", 1],
+  ["an integer out of range", "t v=9223372036854775808i\n", 1],
+  ["a double out of range", "t v=1e400\n", 1],
+  ["a fraction of milliseconds", "t v=1.25m\n", 1],
+  ["a small nan", "t v=nan\n", 1],
+  ["broken UTF-8", "t,a=\xff v=1\n", 1],
+];
+for (const [title, text, line] of FAULTS) {
+  Deno.test(`parseLines() refuses ${title}`, () => {
+    const body = Uint8Array.from(text, (character) => character.charCodeAt(0));
+    assert.equal(parseLines(body, "n", NOW).fault?.line, line);
+  });
+}
+
+Deno.test("parseLines() reads what is cut at any byte without a failure of ours", () => {
+  const whole = bytes('t,site=no\\ rth i=5i,f=1.5e2,s="te\\"xt",b=true,w=17t,x=0xffi,y=1.5d 1700000000000000000\r\n');
+  for (let size = 0; size <= whole.length; size++) parseLines(whole.subarray(0, size), "n", NOW);
+});
+
+Deno.test("fitToTable() converts to the table's types", () => {
+  const { tables } = parse('t,g=x i=1i,d=2i,s=5i,v="a",k=1.5\nt i=t,d=1.5,s="q",v="b"\nt,v=tag i=3i,d=f,s=t\n');
+  const schema = schemaOf([["g", "STRING"], ["i", "INT"], ["d", "DOUBLE"], ["s", "SYMBOL"], ["v", "VARCHAR"], ["k", "SYMBOL"]]);
+  assert.deepEqual(missingColumns(tables[0], schema), []);
+  assert.deepEqual(readRows(tables[0], schema), {
+    g: ["x", null, null],
+    i: [1, 1, 3],
+    d: [2, 1.5, 0],
+    s: ["5", "q", "t"],
+    v: ["a", "b", "tag"],
+    k: ["1.5", null, null],
+  });
+});
+
+Deno.test("fitToTable() names the first line with a value that does not fit", () => {
+  const { tables } = parse('t v=1i,w=1i 1000\nt v=1i,w="y" 2000\nt v="x" 3000\n');
+  const schema = schemaOf([["v", "LONG"], ["w", "LONG"], ["timestamp", "TIMESTAMP"]]);
+  assert.throws(() => fitToTable(tables[0], schema), (error) => error instanceof LineError && error.line === 2);
+  assert.throws(() => fitToTable(parse("t v=300i").tables[0], schemaOf([["v", "BYTE"]])), LineError);
+  assert.throws(() => missingColumns(parse("t v=").tables[0], schemaOf([])), LineError);
+});
+
+Deno.test("fitToTable() takes the row's time from a field of the designated timestamp's name", () => {
+  const { tables } = parse("t v=1i,ts=5000t\nt v=2i,ts=6000t 7000000\nt v=3i\n");
+  const rows = readRows(tables[0], schemaOf([["v", "LONG"], ["ts", "TIMESTAMP"]], "ts"));
+  assert.deepEqual(rows.ts, [5000n, 7000n, NOW]);
+});
+
+if (Deno.env.get("BENCH") === "1") {
+  Deno.test("speed", () => {
+    const lines: string[] = [];
+    for (let row = 0; row < 200_000; row++) {
+      lines.push(`trades,symbol=SYM${row % 100},side=${row % 2 ? "buy" : "sell"},trader=T${row * 7919 % 100000} price=${(20000 + row % 1000 / 7).toFixed(2)},amount=${(row % 977 / 1000).toFixed(4)} ${1700000000000000000 + row * 1000}`);
+    }
+    const body = bytes(lines.join("\n"));
+    for (let round = 0; round < 6; round++) {
+      const start = performance.now();
+      const { tables, fault } = parseLines(body, "n", NOW);
+      const took = performance.now() - start;
+      assert.equal(fault, undefined);
+      const made = newTable(tables[0], "DAY");
+      fitToTable(tables[0], schemaOf(made.columns.map(({ name, type }) => [name, type])));
+      console.log((lines.length / took / 1000).toFixed(2), "M lines/s", (body.length / took / 1000).toFixed(0), "MB/s", "fit", (performance.now() - start - took).toFixed(2));
+    }
+  });
+}

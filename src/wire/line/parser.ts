@@ -1,0 +1,507 @@
+/**
+ * InfluxDB line protocol → columns.
+ *
+ *     table[,tag=value]* [field=value[,field=value]*] [time]\n
+ *
+ * The scanner works on bytes in place. Lines of a table are mostly alike, so the keys of the last line are compared first,
+ * and names are only decoded when that fails. The first fault ends the parse; the lines before it are given all the same.
+ * @see https://docs.influxdata.com/influxdb/v2/reference/syntax/line-protocol/ (here without comments)
+ */
+import { LineError } from "../../errors.ts";
+import { ColumnBuilder, KIND, type LineTable, SymbolSet, TableBuilder } from "./columns.ts";
+import { columnNameFault, tableNameFault } from "./names.ts";
+
+export type LinePrecision = "n" | "u" | "ms" | "s" | "m" | "h";
+
+export interface ParsedLines {
+  tables: LineTable[];
+  /** The first line that could not be read. */
+  fault?: { line: number; message: string };
+}
+
+const LF = 0x0a, CR = 0x0d, BLANK = 0x20, QUOTE = 0x22, COMMA = 0x2c, EQUALS = 0x3d, BACKSLASH = 0x5c;
+const PLUS = 0x2b, MINUS = 0x2d, POINT = 0x2e, UNDERSCORE = 0x5f;
+
+/** Bytes that end a key or a tag's value, or begin an escape. */
+const SPECIAL = new Uint8Array(256);
+for (const byte of [LF, CR, BLANK, COMMA, EQUALS, BACKSLASH]) SPECIAL[byte] = 1;
+/** Bytes that may follow a field's value. */
+const ENDS_VALUE = new Uint8Array(256);
+for (const byte of [LF, CR, BLANK, COMMA]) ENDS_VALUE[byte] = 1;
+
+/** Binary values of protocol version 2 and later, after `==`. */
+const BINARY_DOUBLE = 0x10, BINARY_ARRAY = 0x0e, BINARY_DECIMAL = 0x17;
+
+const TWO_32 = 4294967296;
+const HASH_START = 0x811c9dc5 | 0, HASH_PRIME = 0x01000193;
+
+/** `POWERS[k]` = 10^k, exact: the doubles with which a product or quotient of exact operands is rounded once. */
+const POWERS = Array.from({ length: 23 }, (_, power) => Number(`1e${power}`));
+
+/** Microseconds in a unit of time. */
+const MICROS = { u: 1, ms: 1_000, s: 1_000_000, m: 60_000_000, h: 3_600_000_000 };
+
+/** @param nowMicros the time of lines without one. */
+export function parseLines(body: Uint8Array, precision: LinePrecision, nowMicros: bigint): ParsedLines {
+  const scanner = new Scanner(body, precision, Number(nowMicros));
+  let fault: ParsedLines["fault"];
+  try {
+    scanner.scan();
+  } catch (error) {
+    if (!(error instanceof LineError)) throw error;
+    fault = { line: error.line, message: error.message };
+  }
+  const tables = scanner.tables.filter((table) => table.rowCount > 0).map((table) => table.finish());
+  // What the line at fault named first is not made.
+  if (fault !== undefined) for (const table of tables) table.columns = table.columns.filter((column) => column.line !== fault.line);
+  return { tables, fault };
+}
+
+class Scanner {
+  readonly tables: TableBuilder[] = [];
+  private readonly byName = new Map<string, TableBuilder>();
+  private readonly bytes: Uint8Array;
+  /** Where the text ends; a line feed stands there. */
+  private readonly end: number;
+  private at = 0;
+  private line = 0;
+  /** Bytes of the token that was unescaped last. */
+  private scratch = new Uint8Array(256);
+  private readonly view: DataView;
+  // What `number` found besides its result.
+  private mantissa = 0;
+
+  constructor(body: Uint8Array, private readonly precision: LinePrecision, private readonly nowMicros: number) {
+    // A copy with a line feed at the end: no loop needs to look for the end, and shared memory cannot change meanwhile.
+    this.bytes = new Uint8Array(body.length + 16);
+    this.bytes.set(body);
+    this.bytes[body.length] = LF;
+    this.end = body.length;
+    this.view = new DataView(this.bytes.buffer);
+  }
+
+  scan(): void {
+    let table: TableBuilder | undefined;
+    while (this.at < this.end) {
+      this.line++;
+      const byte = this.bytes[this.at];
+      if (byte === LF) this.at++;
+      else if (byte === CR && this.bytes[this.at + 1] === LF) this.at += 2;
+      else table = this.scanLine(table);
+    }
+  }
+
+  private scanLine(last: TableBuilder | undefined): TableBuilder {
+    const table = this.table(last);
+    const bytes = this.bytes;
+    const row = table.beginRow();
+    let step = 0;
+    let isEmpty = true;
+    while (bytes[this.at] === COMMA) {
+      this.at++;
+      this.tag(table, row, step++);
+      isEmpty = false;
+    }
+    let micros = this.nowMicros, nanos = 0, isGiven = false;
+    if (bytes[this.at] === BLANK) {
+      this.at++;
+      if (!this.isTime(isEmpty)) {
+        this.field(table, row, step++);
+        isEmpty = false;
+        while (bytes[this.at] === COMMA) {
+          this.at++;
+          this.field(table, row, step++);
+        }
+        if (bytes[this.at] === BLANK) this.at++;
+      }
+      const first = bytes[this.at];
+      if (first !== LF && first !== CR) {
+        isGiven = true;
+        nanos = this.time(table);
+        micros = this.mantissa;
+      }
+    }
+    if (isEmpty) throw this.fault("tags or fields are expected after the table's name");
+    if (bytes[this.at] === CR && bytes[this.at + 1] === LF) this.at++;
+    if (bytes[this.at] !== LF) throw this.unexpected("the end of the line");
+    this.at++;
+    table.commitRow(micros, nanos, isGiven, this.line);
+    return table;
+  }
+
+  private table(last: TableBuilder | undefined): TableBuilder {
+    const expected = last?.follower ?? last;
+    if (expected !== undefined) {
+      if (this.takes(expected.key)) return expected;
+      if (expected !== last && this.takes(last!.key)) return last!.follower = last!;
+    }
+    const from = this.at;
+    const to = this.token(true);
+    const name = this.decode(to);
+    let table = this.byName.get(name.toLowerCase());
+    if (table === undefined) {
+      const fault = tableNameFault(name);
+      if (fault !== undefined) throw this.fault(fault);
+      table = new TableBuilder(name, this.bytes.slice(from, this.at), this.line);
+      this.byName.set(name.toLowerCase(), table);
+      this.tables.push(table);
+    }
+    if (last !== undefined) last.follower = table;
+    return table;
+  }
+
+  /** Is `key` a whole table name here? Then it is passed over. */
+  private takes(key: Uint8Array): boolean {
+    const { bytes, at } = this;
+    for (let index = 0; index < key.length; index++) if (bytes[at + index] !== key[index]) return false;
+    const next = bytes[at + key.length];
+    if (next !== COMMA && next !== BLANK) return false;
+    this.at = at + key.length;
+    return true;
+  }
+
+  /** The column whose name is here, with the `=` behind it. Its index in the table. */
+  private column(table: TableBuilder, step: number): number {
+    const { bytes, at } = this;
+    const known = table.layout[step];
+    if (known !== undefined) {
+      const key = known.key;
+      let same = 0;
+      while (same < key.length && bytes[at + same] === key[same]) same++;
+      if (same === key.length) {
+        this.at = at + same;
+        return known.index;
+      }
+    }
+    const to = this.token(false);
+    if (bytes[this.at] !== EQUALS) throw this.unexpected("'=' after a name");
+    this.at++;
+    const name = this.decode(to);
+    const found = table.byName.get(name.toLowerCase());
+    let index = found === undefined ? -1 : table.columns.indexOf(found);
+    if (index < 0) {
+      const fault = columnNameFault(name);
+      if (fault !== undefined) throw this.fault(fault);
+      index = table.addColumn(name, this.line);
+    }
+    table.layout[step] = { key: bytes.slice(at, this.at), column: table.columns[index], index };
+    return index;
+  }
+
+  private tag(table: TableBuilder, row: number, step: number): void {
+    const index = this.column(table, step);
+    const bytes = this.bytes;
+    const from = this.at;
+    let at = from, hash = HASH_START, all = 0;
+    for (;; at++) {
+      const byte = bytes[at];
+      if (SPECIAL[byte] === 1) break;
+      hash = Math.imul(hash ^ byte, HASH_PRIME);
+      all |= byte;
+    }
+    const isPlain = bytes[at] !== BACKSLASH && bytes[at] !== EQUALS;
+    let source = bytes, start = from, to = at;
+    if (isPlain) this.at = at;
+    else {
+      to = this.token(false);
+      if (bytes[this.at] === EQUALS) throw this.unexpected("',' or a blank after a tag");
+      source = this.scratch;
+      start = 0;
+      hash = HASH_START;
+      for (let index = 0; index < to; index++) {
+        hash = Math.imul(hash ^ source[index], HASH_PRIME);
+        all |= source[index];
+      }
+    }
+    if (all >= 0x80) this.checkUtf8(source, start, to);
+    if (table.lastRow[index] === row) return; // the first of two values counts
+    table.lastRow[index] = row;
+    const column = table.columns[index];
+    column.note(row, KIND.tag);
+    column.symbols ??= new SymbolSet();
+    column.codes[row] = column.symbols.intern(source, start, to, hash);
+  }
+
+  /** Is the row's time here, with no fields before it? */
+  private isTime(isEmpty: boolean): boolean {
+    const bytes = this.bytes;
+    const first = bytes[this.at];
+    if (first === LF || first === CR) return true;
+    if (isEmpty || !(isDigit(first) || first === MINUS)) return false;
+    let at = this.at + 1;
+    while (isDigit(bytes[at])) at++;
+    if (bytes[at] === 0x74 || bytes[at] === 0x6e) at++;
+    return bytes[at] === LF || bytes[at] === CR;
+  }
+
+  private field(table: TableBuilder, row: number, step: number): void {
+    const index = this.column(table, step);
+    // The first of two values counts; the second must be well-formed all the same.
+    const isRepeated = table.lastRow[index] === row;
+    table.lastRow[index] = row;
+    const column = isRepeated ? new ColumnBuilder("", this.line, row + 1) : table.columns[index];
+    const first = this.bytes[this.at];
+    if (isDigit(first) || first === MINUS || first === PLUS || first === POINT) this.number(column, row);
+    else if (first === QUOTE) this.text(column, row);
+    else if (first === EQUALS) this.binary(column, row);
+    else if (ENDS_VALUE[first] === 0) this.word(column, row);
+    if (ENDS_VALUE[this.bytes[this.at]] === 0) throw this.unexpected("',', a blank or the end of the line after a value");
+  }
+
+  /**
+   * A number with its suffix. Up to 15 digits are gathered exactly in a double; with a power of ten up to 22 one more
+   * operation gives the right double (Clinger, "How to Read Floating Point Numbers Accurately", 1990). The rest is read from text.
+   */
+  private number(column: ColumnBuilder, row: number): void {
+    const bytes = this.bytes;
+    const from = this.at;
+    let at = from;
+    const isNegative = bytes[at] === MINUS;
+    if (isNegative || bytes[at] === PLUS) at++;
+    if (bytes[at] === 0x30 && (bytes[at + 1] | 0x20) === 0x78) return this.long256(column, row);
+    let mantissa = 0, digits = 0, exponent = 0;
+    let byte = bytes[at];
+    const whole = at;
+    while (byte >= 0x30 && byte <= 0x39) {
+      mantissa = mantissa * 10 + (byte - 0x30);
+      byte = bytes[++at];
+    }
+    digits = at - whole;
+    let isInteger = true;
+    if (byte === UNDERSCORE) return this.grouped(column, row, from);
+    if (byte === POINT) {
+      isInteger = false;
+      const fraction = ++at;
+      byte = bytes[at];
+      while (byte >= 0x30 && byte <= 0x39) {
+        mantissa = mantissa * 10 + (byte - 0x30);
+        byte = bytes[++at];
+      }
+      exponent = fraction - at;
+      digits += at - fraction;
+    }
+    if (digits === 0) return this.word(column, row);
+    if ((byte | 0x20) === 0x65) {
+      isInteger = false;
+      let power = 0;
+      byte = bytes[++at];
+      const isDown = byte === MINUS;
+      if (isDown || byte === PLUS) byte = bytes[++at];
+      if (!isDigit(byte)) throw this.fault(`'${this.ascii(from, at + 1)}' is no number`);
+      while (isDigit(byte)) {
+        power = Math.min(9999, power * 10 + (byte - 0x30));
+        byte = bytes[++at];
+      }
+      exponent += isDown ? -power : power;
+    }
+    this.at = at;
+    if (ENDS_VALUE[byte] === 1) {
+      let value: number;
+      if (digits <= 15 && exponent >= -22 && exponent <= 22) {
+        value = exponent < 0 ? mantissa / POWERS[-exponent] : mantissa * POWERS[exponent];
+        if (isNegative) value = -value;
+      } else {
+        value = Number(this.ascii(from, at));
+        if (!Number.isFinite(value)) throw this.fault(`${this.ascii(from, at)} is too large for a double`);
+      }
+      column.note(row, KIND.double);
+      column.doubles[row] = value;
+      return;
+    }
+    this.at = at + 1;
+    if (byte === 0x64) return this.rawText(column, row, KIND.decimal, from, at);
+    const kind = byte === 0x69 ? KIND.long : byte === 0x74 ? KIND.micros : byte === 0x6e ? KIND.nanos : byte === 0x6d ? KIND.millis : 0;
+    if (kind === 0 || !isInteger) {
+      this.skipToken();
+      throw this.fault(`'${this.ascii(from, this.at)}' is no value`);
+    }
+    column.note(row, kind);
+    if (digits <= 15) {
+      const value = isNegative ? -mantissa : mantissa;
+      column.setWords(row, value, Math.floor(value / TWO_32));
+    } else this.wideInteger(column, row, this.ascii(from, at));
+  }
+
+  private wideInteger(column: ColumnBuilder, row: number, text: string): void {
+    const value = BigInt(text.replace("+", ""));
+    if (BigInt.asIntN(64, value) !== value) throw this.fault(`${text} is out of the range of LONG`);
+    column.setWords(row, Number(BigInt.asIntN(32, value)), Number(BigInt.asIntN(32, value >> 32n)));
+  }
+
+  /** `1_000i`. */
+  private grouped(column: ColumnBuilder, row: number, from: number): void {
+    this.at = from;
+    this.skipToken();
+    const text = this.ascii(from, this.at);
+    if (!/^[+-]?\d+(_\d+)*i$/.test(text)) throw this.fault(`'${text}' is no value`);
+    column.note(row, KIND.long);
+    this.wideInteger(column, row, text.slice(0, -1).replaceAll("_", ""));
+  }
+
+  private long256(column: ColumnBuilder, row: number): void {
+    const from = this.at;
+    this.skipToken();
+    const text = this.ascii(from, this.at);
+    if (!/^0[xX][0-9a-fA-F]{1,64}i$/.test(text)) throw this.fault(`'${text}' is no value`);
+    this.rawText(column, row, KIND.long256, from, this.at - 1);
+  }
+
+  private rawText(column: ColumnBuilder, row: number, kind: number, from: number, to: number): void {
+    column.note(row, kind);
+    const heap = column.ensureHeap(to - from);
+    heap.set(this.bytes.subarray(from, to), column.heapSize);
+    column.setWords(row, column.heapSize, to - from);
+    column.heapSize += to - from;
+  }
+
+  /** Booleans, and the numbers that are words. */
+  private word(column: ColumnBuilder, row: number): void {
+    const from = this.at;
+    this.skipToken();
+    const text = this.ascii(from, this.at);
+    const boolean = BOOLEANS.get(text.length <= 5 ? text.toLowerCase() : text);
+    if (boolean !== undefined) {
+      column.note(row, KIND.boolean);
+      column.setWords(row, boolean ? 1 : 0, 0);
+    } else if (NO_NUMBERS.has(text)) {
+      column.note(row, KIND.double);
+      column.doubles[row] = NaN;
+    } else throw this.fault(`'${text}' is no value`);
+  }
+
+  private text(column: ColumnBuilder, row: number): void {
+    const bytes = this.bytes;
+    const from = ++this.at;
+    let at = from, all = 0, byte = bytes[at];
+    while (byte !== QUOTE && byte !== BACKSLASH && byte !== LF) {
+      all |= byte;
+      byte = bytes[++at];
+    }
+    column.note(row, KIND.text);
+    const start = column.heapSize;
+    const heap = column.ensureHeap(at - from);
+    for (let index = from, to = start; index < at; index++) heap[to++] = bytes[index];
+    column.heapSize += at - from;
+    while (byte !== QUOTE) {
+      // Here stands a backslash: it takes the next byte as it is, a line feed too.
+      if (byte === LF || at + 1 >= this.end) throw this.fault("a string has no end");
+      byte = bytes[++at];
+      do {
+        if (byte === LF) this.line++;
+        column.ensureHeap(1)[column.heapSize++] = byte;
+        all |= byte;
+        byte = bytes[++at];
+      } while (byte !== QUOTE && byte !== BACKSLASH && byte !== LF);
+    }
+    this.at = at + 1;
+    if (all >= 0x80) this.checkUtf8(column.heap, start, column.heapSize);
+    column.setWords(row, start, column.heapSize - start);
+  }
+
+  private binary(column: ColumnBuilder, row: number): void {
+    const type = this.bytes[this.at + 1];
+    if (type === BINARY_DOUBLE) {
+      if (this.at + 10 > this.end) throw this.fault("a binary double is cut off");
+      const value = this.view.getFloat64(this.at + 2, true);
+      column.note(row, KIND.double);
+      column.doubles[row] = Number.isFinite(value) ? value : NaN;
+      this.at += 10;
+      return;
+    }
+    if (type === BINARY_ARRAY) throw this.fault("arrays are not supported");
+    if (type === BINARY_DECIMAL) throw this.fault("binary decimals are not supported");
+    throw this.fault(`unknown binary type ${type}`);
+  }
+
+  /** Microseconds into `mantissa`; gives the nanoseconds below them. */
+  private time(table: TableBuilder): number {
+    const bytes = this.bytes;
+    const from = this.at;
+    let at = from;
+    if (bytes[at] === MINUS) throw this.fault("a row's time is before 1970");
+    while (isDigit(bytes[at])) at++;
+    if (at === from) throw this.unexpected("the row's time");
+    const to = at;
+    let unit = this.precision;
+    if (bytes[at] === 0x74 || bytes[at] === 0x6e) {
+      unit = bytes[at] === 0x74 ? "u" : "n";
+      if (unit === "n" && table.rowCount === 0) table.nanosecondTable = true;
+      at++;
+    }
+    this.at = at;
+    const isNanos = unit === "n";
+    const lastDigit = isNanos ? Math.max(from, to - 3) : to;
+    let value = 0;
+    for (let index = from; index < lastDigit; index++) value = value * 10 + (bytes[index] - 0x30);
+    const micros = isNanos ? value : value * MICROS[unit as keyof typeof MICROS];
+    if (micros > Number.MAX_SAFE_INTEGER) throw this.fault(`${this.ascii(from, to)} is out of the range of timestamps`);
+    this.mantissa = micros;
+    if (!isNanos) return 0;
+    let nanos = 0;
+    for (let index = lastDigit; index < to; index++) nanos = nanos * 10 + (bytes[index] - 0x30);
+    return nanos;
+  }
+
+  /**
+   * Unescapes a name or a tag's value into `scratch` and gives its length. It ends before `,`, a blank, a line end and,
+   * but for table names, `=`.
+   */
+  private token(isTable: boolean): number {
+    const bytes = this.bytes;
+    let size = 0;
+    for (let at = this.at;; at++) {
+      let byte = bytes[at];
+      if (byte === BACKSLASH && SPECIAL[bytes[at + 1]] === 1 && bytes[at + 1] !== LF && bytes[at + 1] !== CR) byte = bytes[++at];
+      else if (SPECIAL[byte] === 1 && byte !== BACKSLASH && !(isTable && byte === EQUALS)) {
+        this.at = at;
+        return size;
+      }
+      if (size === this.scratch.length) {
+        const larger = new Uint8Array(size * 2);
+        larger.set(this.scratch);
+        this.scratch = larger;
+      }
+      this.scratch[size++] = byte;
+    }
+  }
+
+  private decode(size: number): string {
+    this.checkUtf8(this.scratch, 0, size);
+    return new TextDecoder().decode(this.scratch.subarray(0, size));
+  }
+
+  private checkUtf8(bytes: Uint8Array, from: number, to: number): void {
+    try {
+      strictDecoder.decode(bytes.subarray(from, to));
+    } catch {
+      throw this.fault("a text is no valid UTF-8");
+    }
+  }
+
+  private skipToken(): void {
+    while (ENDS_VALUE[this.bytes[this.at]] === 0) this.at++;
+  }
+
+  private ascii(from: number, to: number): string {
+    return new TextDecoder().decode(this.bytes.subarray(from, to));
+  }
+
+  private fault(message: string): LineError {
+    return new LineError(this.line, message);
+  }
+
+  private unexpected(expected: string): LineError {
+    const byte = this.bytes[this.at];
+    if (this.at >= this.end || byte === LF) return this.fault(`${expected} is expected, but the line ends`);
+    const from = this.at;
+    return this.fault(`${expected} is expected, but '${this.ascii(from, from + 1)}' was found`);
+  }
+}
+
+const BOOLEANS = new Map([["t", true], ["true", true], ["f", false], ["false", false]]);
+const NO_NUMBERS = new Set(["NaN", "Infinity", "-Infinity", "+Infinity"]);
+const strictDecoder = new TextDecoder("utf-8", { fatal: true });
+
+function isDigit(byte: number): boolean {
+  return byte >= 0x30 && byte <= 0x39;
+}
