@@ -127,8 +127,8 @@ for (const type of KEPT) {
   const state = (): Slot[] => [{ type: wasm, initial: none.value as number | bigint }, I64_ZERO];
   const finish = ([value]: IrNode[]) => value;
   const either = (seen: IrNode, whenSeen: IrNode, otherwise: IrNode) => select(i64.eqz(seen), otherwise, whenSeen);
-  const first = { state, finish, merge: ([a, seen]: IrNode[], [b, seen2]: IrNode[]) => [either(seen, a, b), i64.or(seen, seen2)] };
-  const last = { state, finish, merge: ([a, seen]: IrNode[], [b, seen2]: IrNode[]) => [either(seen2, b, a), i64.or(seen, seen2)] };
+  const first = { ordered: true, state, finish, merge: ([a, seen]: IrNode[], [b, seen2]: IrNode[]) => [either(seen, a, b), i64.or(seen, seen2)] };
+  const last = { ordered: true, state, finish, merge: ([a, seen]: IrNode[], [b, seen2]: IrNode[]) => [either(seen2, b, a), i64.or(seen, seen2)] };
   entries.push(
     aggregate("first", type, type, "The first row's value, also when it is null.", { ...first, update: ([s, seen], [x]) => [either(seen, s, x), ONE64] }),
     aggregate("last", type, type, "The last row's value, also when it is null.", { ...last, update: (_, [x]) => [x, ONE64] }),

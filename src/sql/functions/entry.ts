@@ -115,6 +115,8 @@ export type AggregateImplementation = FusedAggregate | BatchAggregate;
 
 export interface FusedAggregate {
   kind: "fused";
+  /** Does the answer depend on the order of the rows by more than rounding (first, last)? Then rows are never spread over lanes. */
+  ordered?: boolean;
   /** State slots: wasm type and start value. */
   state: (types: string[]) => { type: "i32" | "i64" | "f32" | "f64"; initial: number | bigint }[];
   /** New state after a row. Must itself leave out nulls. (The compiler recognises plain `select(notNull, add(s, x), s)` shapes for lanes.) */
