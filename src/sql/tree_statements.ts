@@ -16,6 +16,7 @@ import {
   endOf,
   given,
   list,
+  many,
   matched,
   name,
   optional,
