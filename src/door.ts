@@ -73,14 +73,6 @@ export interface Session {
   close(): void;
 }
 
-/** One table's rows of a line-protocol request, after parsing: columns by name, made when missing. */
-export interface LineTable {
-  name: string;
-  /** Columns in the order seen; `type` is the type of a new column. */
-  columns: { name: string; type: string; literal: string }[];
-  batch: AppendBatch;
-}
-
 export interface Database {
   session(identity: Identity): Session;
   /** Line protocol: `body` is the request, `precision` the unit of row times. @throws {LineError} with the line at fault. */

@@ -1,7 +1,6 @@
 /** Line protocol into tables: parsed in a worker, fitted to the tables here, committed together. */
 import { type AppendBatch, type TableSnapshot } from "../storage/mod.ts";
-import type { NewColumn, NewTable } from "../sql/plan.ts";
-import { fitToTable, LineError, type LinePrecision, type LineTable, parseLines } from "../wire/line/mod.ts";
+import { fitToTable, LineError, type LinePrecision, type LineTable, missingColumns, newTable, type ParsedLines, parseLines } from "../wire/line/mod.ts";
 import type { Core } from "./mod.ts";
 
 /** Bodies up to this size are parsed on the main thread: posting them would take longer. */
@@ -14,14 +13,24 @@ export class Ingest {
   constructor(private readonly core: Core, private readonly nowMicros: () => bigint) {}
 
   async writeLines(body: Uint8Array, precision: LinePrecision): Promise<{ rows: number }> {
-    const tables = body.length <= DIRECT_BODY_BYTES_MAX ? parseLines(body, precision, this.nowMicros()) : await this.core.scheduler.task("lines", { body, precision, nowMicros: this.nowMicros() });
+    const { tables, fault }: ParsedLines = body.length <= DIRECT_BODY_BYTES_MAX
+      ? parseLines(body, precision, this.nowMicros())
+      : await this.core.scheduler.task("lines", { body, precision, nowMicros: this.nowMicros() });
     const changes: { tableId: number; batches: AppendBatch[] }[] = [];
     let rows = 0;
+    // The first line at fault is named, whichever table it is for; what the lines before it make is made all the same.
+    let first = fault && new LineError(fault.line, fault.message);
     for (const lines of tables) {
-      const table = await this.tableFor(lines);
-      changes.push({ tableId: table.schema.id, batches: [fitToTable(lines, table.schema)] });
-      rows += lines.batch.rowCount;
+      try {
+        const table = await this.tableFor(lines);
+        changes.push({ tableId: table.schema.id, batches: [fitToTable(lines, table.schema)] });
+        rows += lines.rowCount;
+      } catch (error) {
+        if (!(error instanceof LineError)) throw error;
+        if (first === undefined || error.line < first.line) first = error;
+      }
     }
+    if (first !== undefined) throw first;
     if (rows > 0) await this.core.append(changes);
     return { rows };
   }
@@ -29,7 +38,7 @@ export class Ingest {
   /** The table, made or widened where it lacks something that the lines have. */
   private async tableFor(lines: LineTable): Promise<TableSnapshot> {
     const found = this.core.catalogue.table(lines.name);
-    if (found && missingColumns(lines, found).length === 0) return found;
+    if (found && missingColumns(lines, found.schema).length === 0) return found;
     const change = this.schemaChange.then(() => this.complete(lines));
     this.schemaChange = change.catch(() => {});
     return await change;
@@ -44,7 +53,7 @@ export class Ingest {
       this.core.schemaChanged("CREATE TABLE");
       return made;
     }
-    const missing = missingColumns(lines, found);
+    const missing = missingColumns(lines, found.schema);
     if (missing.length > 0) {
       if (!options.lineCreatesColumns) throw new LineError(lines.line, `table ${lines.name} has no column ${missing[0].name}, and line.auto.create.new.columns is off`);
       await writer.addColumns(found.schema.id, missing);
@@ -52,19 +61,4 @@ export class Ingest {
     }
     return catalogue.table(lines.name)!;
   }
-}
-
-function missingColumns(lines: LineTable, table: TableSnapshot): NewColumn[] {
-  const known = new Set(table.schema.columns.map((column) => column.name.toLowerCase()));
-  return lines.columns.filter((column) => column.name !== "" && !known.has(column.name.toLowerCase())).map(newColumn);
-}
-
-function newColumn({ name, type }: { name: string; type: string }): NewColumn {
-  return { name, type, indexed: false, symbolCapacity: 256, symbolCached: true };
-}
-
-function newTable(lines: LineTable, partitionBy: NewTable["partitionBy"]): NewTable {
-  const columns = lines.columns.map(newColumn);
-  const timestamp = columns.findIndex((column) => column.name.toLowerCase() === "timestamp");
-  return { name: lines.name, columns, timestamp, partitionBy, wal: true, dedupKeys: [] };
 }
