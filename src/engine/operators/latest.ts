@@ -1,0 +1,282 @@
+/**
+ * LATEST ON: the last row of each key by time (of equal times the one that came last), in the order of time.
+ *
+ * Three ways, by what is known of the input:
+ *   - a table by one symbol: codes are read from the newest segment back until every symbol that the older segments may hold is found,
+ *     then the other columns of just the found rows;
+ *   - a table otherwise: scanned from the newest row back, so that the first row of a key is its last;
+ *   - anything else: one row a key is kept while all rows pass.
+ */
+import type { LatestNode, ScanNode } from "../../sql/plan.ts";
+import type { ScanSource, SegmentSource } from "../../storage/contract.ts";
+import { layoutOf } from "../../types/mod.ts";
+import { ColumnStore, fillNull, OutputColumns, POLL_ROWS, Workspace } from "../columns.ts";
+import { type Batch, MORSEL_ROWS, type Operator, type QueryContext, type Vector } from "../contract.ts";
+import { KeyTable } from "../keys.ts";
+import { freeOrderWords, orderWords, radixSort } from "../order.ts";
+import { Expressions, typesOf } from "./input.ts";
+
+/** `scan` is given when the input is a scan; `open` makes an operator of the input, or of the same scan reversed. */
+export function createLatest(
+  plan: LatestNode,
+  scan: { node: ScanNode; source: ScanSource } | undefined,
+  open: (reverse: boolean) => Operator,
+  context: QueryContext,
+): Operator {
+  if (scan !== undefined && scan.source.sorted && plan.time.kind === "column" && plan.time.index === scan.node.timestamp) {
+    const { node } = scan, key = plan.keys.length === 1 ? plan.keys[0] : undefined;
+    const plain = node.predicate === undefined && node.intervals === undefined && !node.rowId;
+    if (plain && key?.kind === "column" && layoutOf(key.type) === "symbol") return new LatestBySymbol(plan, scan.source, key.index, context);
+    return new LatestOfReversed(plan, open(true), scan.source, context);
+  }
+  return new LatestOfAll(plan, open(false), context);
+}
+
+/** Gives out kept rows in an order. */
+abstract class Latest implements Operator {
+  readonly columns;
+  protected readonly space: Workspace;
+  private found?: { rows: readonly Vector[]; order: Int32Array; rowCount: number };
+  private output?: OutputColumns;
+  private position = 0;
+
+  constructor(protected readonly plan: LatestNode, protected readonly context: QueryContext) {
+    this.columns = plan.columns;
+    this.space = Workspace.of(context, "latest on");
+  }
+
+  protected abstract find(): { rows: readonly Vector[]; order: Int32Array; rowCount: number };
+
+  next(): Batch | undefined {
+    const found = this.found ??= this.find();
+    const n = Math.min(MORSEL_ROWS, found.rowCount - this.position);
+    if (n <= 0) return undefined;
+    this.output ??= new OutputColumns(typesOf(this.columns), this.space, n);
+    const indices = found.order.subarray(this.position, this.position + n);
+    for (let c = 0; c < this.columns.length; c++) this.output.gather(c, found.rows[c], indices, n, false);
+    this.position += n;
+    return { rowCount: n, columns: this.output.vectors };
+  }
+
+  close(): void {
+    this.space.release();
+  }
+}
+
+class LatestBySymbol extends Latest {
+  constructor(plan: LatestNode, private readonly source: ScanSource, private readonly key: number, context: QueryContext) {
+    super(plan, context);
+  }
+
+  protected find() {
+    const { space, context, source, key } = this, { i32 } = context.heap;
+    const symbolCount = source.dictionaries[key]?.count ?? 0;
+    // Code c is at c + 1, null at 0. Rows are found newest first: place in `segments`, and row.
+    const seen = space.bytes(symbolCount + 1).fill(0);
+    const foundSegments = space.words(symbolCount + 1), foundRows = space.words(symbolCount + 1);
+    let found = 0;
+    for (let s = source.segments.length - 1; s >= 0 && found <= symbolCount; s--) {
+      const segment = source.segments[s];
+      if (segment.rowCount === 0 || !mayHoldUnseen(segment, key, seen)) continue;
+      context.poll();
+      if (segment.chunks[key] === undefined) {
+        seen[0] = 1;
+        foundSegments[found] = s;
+        foundRows[found++] = segment.rowCount - 1;
+        continue;
+      }
+      const codes = context.pool.pin(source, s, key) >>> 2;
+      try {
+        for (let row = segment.rowCount - 1; row >= 0; row--) {
+          const code = i32[codes + row];
+          if (seen[code + 1] !== 0) continue;
+          seen[code + 1] = 1;
+          foundSegments[found] = s;
+          foundRows[found++] = row;
+          if (found > symbolCount) break;
+        }
+      } finally {
+        context.pool.unpin(source, s, key);
+      }
+    }
+    const store = this.fetch(foundSegments, foundRows, found);
+    const order = space.words(Math.max(1, found));
+    for (let i = 0; i < found; i++) order[i] = i;
+    return { rows: store.vectors, order, rowCount: found };
+  }
+
+  /** Whole rows, oldest first. */
+  private fetch(foundSegments: Int32Array, foundRows: Int32Array, found: number): ColumnStore {
+    const { space, context, source } = this, types = typesOf(this.columns);
+    const store = new ColumnStore(types, space);
+    const indices = space.words(Math.max(1, found));
+    const nulls = new Map<string, number>();
+    for (let last = found; last > 0;) {
+      const s = foundSegments[last - 1];
+      let n = 0;
+      while (last > 0 && foundSegments[last - 1] === s) indices[n++] = foundRows[--last];
+      context.poll();
+      const pinned: number[] = [];
+      try {
+        const columns = types.map((type, c): Vector => {
+          const dictionary = source.dictionaries[c];
+          if (source.segments[s].chunks[c] !== undefined) {
+            const address = context.pool.pin(source, s, c);
+            pinned.push(c);
+            return { type, address, dictionary };
+          }
+          if (!nulls.has(type)) {
+            nulls.set(type, space.allocate(MORSEL_ROWS * 32));
+            fillNull(context.heap, type, nulls.get(type)!, 0, MORSEL_ROWS);
+          }
+          return { type, address: nulls.get(type)!, dictionary };
+        });
+        store.appendRows(columns, indices, n);
+      } finally {
+        for (const c of pinned) context.pool.unpin(source, s, c);
+      }
+    }
+    return store;
+  }
+}
+
+/** By the chunk's statistics: are there codes (or nulls) in it that may not have been seen? */
+function mayHoldUnseen(segment: SegmentSource, key: number, seen: Uint8Array): boolean {
+  const chunk = segment.chunks[key];
+  if (chunk === undefined) return seen[0] === 0;
+  const { nullCount, min, max } = chunk.stats;
+  if (nullCount > 0 && seen[0] === 0) return true;
+  if (min === undefined || max === undefined) return nullCount < segment.rowCount;
+  for (let code = Number(min), end = Number(max); code <= end; code++) if (seen[code + 1] === 0) return true;
+  return false;
+}
+
+class LatestOfReversed extends Latest {
+  constructor(plan: LatestNode, private readonly input: Operator, private readonly source: ScanSource, context: QueryContext) {
+    super(plan, context);
+  }
+
+  protected find() {
+    const { plan, space, context, input } = this, types = typesOf(input.columns);
+    const keys = new Expressions(plan.keys, types, context);
+    const table = new KeyTable(keys.types, space, () => context.poll());
+    const store = new ColumnStore(types, space);
+    const fresh = space.words(MORSEL_ROWS);
+    const groupCountMax = this.groupCountMax();
+    try {
+      while (table.count < groupCountMax) {
+        const batch = input.next();
+        if (batch === undefined) break;
+        context.poll();
+        let seen = table.count, n = 0;
+        const groups = table.groups(keys.run(batch), batch.rowCount, true);
+        for (let row = 0; row < batch.rowCount; row++) {
+          if (groups[row] !== seen) continue;
+          seen++;
+          fresh[n++] = row;
+        }
+        if (n > 0) store.appendRows(batch.columns, fresh, n);
+      }
+    } finally {
+      keys.close();
+    }
+    const order = space.words(Math.max(1, store.rowCount));
+    for (let i = 0; i < store.rowCount; i++) order[i] = store.rowCount - 1 - i;
+    return { rows: store.vectors, order, rowCount: store.rowCount };
+  }
+
+  /** How many keys there can be at most: known for one symbol. */
+  private groupCountMax(): number {
+    const key = this.plan.keys[0];
+    if (this.plan.keys.length !== 1 || key.kind !== "column" || layoutOf(key.type) !== "symbol") return Infinity;
+    const dictionary = this.source.dictionaries[key.index];
+    if (dictionary === undefined) return Infinity;
+    const hasNulls = this.source.segments.some((segment) => (segment.chunks[key.index]?.stats.nullCount ?? 1) > 0);
+    return dictionary.count + (hasNulls ? 1 : 0);
+  }
+
+  override close(): void {
+    super.close();
+    this.input.close();
+  }
+}
+
+class LatestOfAll extends Latest {
+  constructor(plan: LatestNode, private readonly input: Operator, context: QueryContext) {
+    super(plan, context);
+  }
+
+  protected find() {
+    const { plan, space, context, input } = this, types = typesOf(input.columns), { i32 } = context.heap;
+    const expressions = new Expressions([plan.time, ...plan.keys], types, context);
+    const table = new KeyTable(plan.keys.map((key) => key.type), space, () => context.poll());
+    const store = new ColumnStore([...types, plan.time.type], space);
+    // By group: the row of the store, and in the batch at hand the row that beats it.
+    let storeRow = space.words(256), candidate = space.words(256), candidateBatch = space.words(256), low = space.words(256), high = space.words(256);
+    let groupOf = space.words(MORSEL_ROWS), groupCount = 0;
+    const winners = space.words(MORSEL_ROWS);
+    const live = () => {
+      const rows = space.words(Math.max(1, groupCount));
+      let n = 0;
+      for (let row = 0; row < store.rowCount; row++) if (storeRow[groupOf[row]] === row) rows[n++] = row;
+      return rows;
+    };
+    try {
+      for (let batch = input.next(), number = 0; batch !== undefined; batch = input.next(), number++) {
+        context.poll();
+        const [time, ...keys] = expressions.run(batch), times = time.address >>> 2;
+        const groups = table.groups(keys, batch.rowCount, true);
+        if (table.count > storeRow.length) {
+          const length = Math.max(table.count, 2 * storeRow.length);
+          storeRow = space.grow(storeRow, length);
+          candidate = space.grow(candidate, length);
+          candidateBatch = space.grow(candidateBatch, length);
+          low = space.grow(low, length);
+          high = space.grow(high, length);
+        }
+        for (let row = 0; row < batch.rowCount; row++) {
+          if (row % POLL_ROWS === 0) context.poll();
+          const group = groups[row], l = i32[times + row * 2] >>> 0, h = i32[times + row * 2 + 1];
+          if (group >= groupCount) groupCount = group + 1;
+          else if (h < high[group] || (h === high[group] && l < (low[group] >>> 0))) continue;
+          low[group] = l;
+          high[group] = h;
+          candidate[group] = row;
+          candidateBatch[group] = number;
+        }
+        let n = 0;
+        const first = store.rowCount;
+        if (first + batch.rowCount > groupOf.length) groupOf = space.grow(groupOf, Math.max(first + batch.rowCount, 2 * groupOf.length));
+        for (let row = 0; row < batch.rowCount; row++) {
+          const group = groups[row];
+          if (candidate[group] !== row || candidateBatch[group] !== number) continue;
+          storeRow[group] = first + n;
+          groupOf[first + n] = group;
+          winners[n++] = row;
+        }
+        store.appendRows([...batch.columns, time], winners, n);
+        if (store.rowCount > 2 * groupCount + 4 * MORSEL_ROWS) {
+          const rows = live();
+          for (let i = 0; i < groupCount; i++) {
+            groupOf[i] = groupOf[rows[i]];
+            storeRow[groupOf[i]] = i;
+          }
+          store.compact(rows, groupCount);
+          space.freeWords(rows);
+        }
+      }
+    } finally {
+      expressions.close();
+    }
+    const order = live(), poll = () => context.poll();
+    const words = orderWords([store.vectors[types.length]], [{ descending: false }], store.rowCount, space, poll);
+    radixSort(order, words, groupCount, space, poll);
+    freeOrderWords(words, space);
+    return { rows: store.vectors, order, rowCount: groupCount };
+  }
+
+  override close(): void {
+    super.close();
+    this.input.close();
+  }
+}

@@ -1,0 +1,155 @@
+/**
+ * LIMIT: rows low+1 … high, where negative bounds count from the end.
+ *
+ *     n        the first n           -n       the last n
+ *     lo, hi   rows lo+1 … hi        -a, -b   without the last b of the last a       lo, -b   without the first lo and the last b
+ *
+ * Bounds of one sign are swapped when they are the wrong way round. What counts from the end needs a buffer of that many rows, no more.
+ */
+import { SQLSTATE, SqlError } from "../../errors.ts";
+import type { Expr, LimitNode } from "../../sql/plan.ts";
+import { typeOf } from "../../types/mod.ts";
+import { ColumnStore, Workspace } from "../columns.ts";
+import { type Batch, MORSEL_ROWS, type Operator, type QueryContext } from "../contract.ts";
+import { typesOf } from "./input.ts";
+
+export function createLimit(plan: LimitNode, input: Operator, context: QueryContext): Operator {
+  let low = plan.low === undefined ? undefined : bound(plan.low);
+  let high = bound(plan.high);
+  if (low === undefined) {
+    if (high >= 0) return new First(input, 0, high);
+    low = high;
+    high = 0;
+  }
+  if (low >= 0 && high >= 0) return new First(input, Math.min(low, high), Math.max(low, high));
+  if (low >= 0) return new WithoutEnds(input, low, -high, context);
+  if (high > 0) throw new SqlError("A limit from the end to a row counted from the start is not possible", 0, SQLSTATE.invalidParameter);
+  return new Last(input, Math.max(-low, -high), Math.min(-low, -high), context);
+}
+
+function bound(expression: Expr): number {
+  if (expression.kind !== "constant" || expression.value === null || typeof expression.value === "string" || typeof expression.value === "boolean") {
+    throw new SqlError("A limit must be a number", expression.kind === "parameter" || expression.kind === "call" ? expression.at : 0, SQLSTATE.invalidParameter);
+  }
+  return Number(expression.value);
+}
+
+class First implements Operator {
+  readonly columns;
+  private position = 0;
+
+  constructor(private readonly input: Operator, private readonly from: number, private readonly to: number) {
+    this.columns = input.columns;
+  }
+
+  next(): Batch | undefined {
+    while (this.position < this.to) {
+      const batch = this.input.next();
+      if (batch === undefined) return undefined;
+      const skip = Math.min(batch.rowCount, Math.max(0, this.from - this.position));
+      const take = Math.min(batch.rowCount, this.to - this.position) - skip;
+      this.position += batch.rowCount;
+      if (take > 0) return skip === 0 && take === batch.rowCount ? batch : sliceBatch(batch, skip, take);
+    }
+    return undefined;
+  }
+
+  close(): void {
+    this.input.close();
+  }
+}
+
+/** Rows of a batch as a batch, without a copy. */
+export function sliceBatch(batch: Batch, from: number, rowCount: number): Batch {
+  if (from === 0) return { rowCount, columns: batch.columns };
+  return { rowCount, columns: batch.columns.map((vector) => ({ ...vector, address: vector.address + from * typeOf(vector.type).width })) };
+}
+
+/** The last `count` rows but for the last `without` of them. */
+class Last implements Operator {
+  readonly columns;
+  private readonly space: Workspace;
+  private rows?: ColumnStore;
+  private position = 0;
+
+  constructor(private readonly input: Operator, private readonly count: number, private readonly without: number, private readonly context: QueryContext) {
+    this.columns = input.columns;
+    this.space = Workspace.of(context, "limit");
+  }
+
+  next(): Batch | undefined {
+    if (this.rows === undefined) {
+      const rows = this.rows = new ColumnStore(typesOf(this.columns), this.space);
+      for (let batch = this.input.next(); batch !== undefined; batch = this.input.next()) {
+        this.context.poll();
+        const take = Math.min(batch.rowCount, this.count);
+        rows.append(batch.columns, take, batch.rowCount - take);
+        if (rows.rowCount >= 2 * this.count + MORSEL_ROWS) dropFirst(rows, rows.rowCount - this.count, this.space);
+      }
+      this.position = Math.max(0, rows.rowCount - this.count);
+    }
+    const rowCount = Math.min(MORSEL_ROWS, this.rows.rowCount - this.without - this.position);
+    if (rowCount <= 0) return undefined;
+    const batch = this.rows.slice(this.position, rowCount);
+    this.position += rowCount;
+    return batch;
+  }
+
+  close(): void {
+    this.space.release();
+    this.input.close();
+  }
+}
+
+/** Without the first `skip` and the last `without` rows: a row goes out when `without` more have come. */
+class WithoutEnds implements Operator {
+  readonly columns;
+  private readonly space: Workspace;
+  private readonly rows: ColumnStore;
+  private position = 0;
+  private skipped = 0;
+  private atEnd = false;
+
+  constructor(private readonly input: Operator, private readonly skip: number, private readonly without: number, private readonly context: QueryContext) {
+    this.columns = input.columns;
+    this.space = Workspace.of(context, "limit");
+    this.rows = new ColumnStore(typesOf(this.columns), this.space);
+  }
+
+  next(): Batch | undefined {
+    for (;;) {
+      const ready = Math.min(MORSEL_ROWS, this.rows.rowCount - this.without - this.position);
+      if (ready > 0) {
+        const batch = this.rows.slice(this.position, ready);
+        this.position += ready;
+        return batch;
+      }
+      if (this.atEnd) return undefined;
+      if (this.position >= Math.max(this.without, MORSEL_ROWS)) {
+        dropFirst(this.rows, this.position, this.space);
+        this.position = 0;
+      }
+      this.context.poll();
+      const batch = this.input.next();
+      if (batch === undefined) this.atEnd = true;
+      else {
+        const skip = Math.min(batch.rowCount, this.skip - this.skipped);
+        this.skipped += skip;
+        this.rows.append(batch.columns, batch.rowCount - skip, skip);
+      }
+    }
+  }
+
+  close(): void {
+    this.space.release();
+    this.input.close();
+  }
+}
+
+function dropFirst(rows: ColumnStore, count: number, space: Workspace): void {
+  const left = rows.rowCount - count;
+  const indices = space.words(Math.max(1, left));
+  for (let i = 0; i < left; i++) indices[i] = count + i;
+  rows.compact(indices, left);
+  space.freeWords(indices);
+}

@@ -1,0 +1,102 @@
+/**
+ * From plan to operators. Scans are numbered in the order of the plan, depth first and left before right: the k-th one reads
+ * `context.sources[k]`.
+ */
+import { assert, notSupported } from "../../errors.ts";
+import type { Plan, ScanNode } from "../../sql/plan.ts";
+import type { ScanSource } from "../../storage/contract.ts";
+import type { Operator, QueryContext } from "../contract.ts";
+import { createAggregate } from "./aggregate.ts";
+import { createDistinct } from "./distinct.ts";
+import { createFilter, createProject } from "./filter-project.ts";
+import { createJoin } from "./join.ts";
+import { createLatest } from "./latest.ts";
+import { createLimit } from "./limit.ts";
+import { createParquet } from "./parquet.ts";
+import { createSample } from "./sample.ts";
+import { createScan } from "./scan.ts";
+import { createSequence } from "./sequence.ts";
+import { createSet } from "./set.ts";
+import { createSort } from "./sort.ts";
+import { createTimeJoin } from "./time-join.ts";
+import { createValues } from "./values.ts";
+import { createWindow } from "./window.ts";
+
+/** The operator of a whole plan. Close it in every case; if this throws, nothing is left open. */
+export function createOperator(plan: Plan, context: QueryContext): Operator {
+  return create(plan, 0, context);
+}
+
+/** How many scans are in a plan. */
+function scanCount(plan: Plan): number {
+  if (plan.node === "scan") return 1;
+  if ("left" in plan) return scanCount(plan.left) + scanCount(plan.right);
+  return "input" in plan ? scanCount(plan.input) : 0;
+}
+
+function create(plan: Plan, firstScan: number, context: QueryContext): Operator {
+  if (plan.node === "latest") return latest(plan, firstScan, context);
+  const opened: Operator[] = [];
+  const open = (input: Plan, first: number) => {
+    const operator = create(input, first, context);
+    opened.push(operator);
+    return operator;
+  };
+  try {
+    switch (plan.node) {
+      case "scan":
+        return createScan(plan, sourceOf(firstScan, context), context);
+      case "parquet":
+        return createParquet(plan, context);
+      case "values":
+        return createValues(plan, context);
+      case "metadata":
+        throw notSupported("Metadata that were not made into rows before the query", plan.at);
+      case "sequence":
+        return createSequence(plan, context);
+      case "filter":
+        return createFilter(plan, open(plan.input, firstScan), context);
+      case "project":
+        return createProject(plan, open(plan.input, firstScan), context);
+      case "aggregate":
+        return createAggregate(plan, open(plan.input, firstScan), context);
+      case "sample":
+        return createSample(plan, open(plan.input, firstScan), context);
+      case "sort":
+        return createSort(plan, open(plan.input, firstScan), context);
+      case "limit":
+        return createLimit(plan, open(plan.input, firstScan), context);
+      case "distinct":
+        return createDistinct(plan, open(plan.input, firstScan), context);
+      case "window":
+        return createWindow(plan, open(plan.input, firstScan), context);
+      case "join":
+      case "timeJoin":
+      case "set": {
+        const left = open(plan.left, firstScan), right = open(plan.right, firstScan + scanCount(plan.left));
+        if (plan.node === "join") return createJoin(plan, left, right, context);
+        return plan.node === "set" ? createSet(plan, left, right, context) : createTimeJoin(plan, left, right, context);
+      }
+    }
+  } catch (error) {
+    for (const operator of opened) operator.close();
+    throw error;
+  }
+}
+
+function latest(plan: Plan & { node: "latest" }, firstScan: number, context: QueryContext): Operator {
+  const { input } = plan;
+  if (input.node !== "scan") return createLatest(plan, undefined, () => create(input, firstScan, context), context);
+  const source = sourceOf(firstScan, context);
+  const open = (reverse: boolean) => {
+    const node: ScanNode = reverse ? { ...input, reverse: true, order: "desc" } : input;
+    return createScan(node, source, context);
+  };
+  return createLatest(plan, { node: input, source }, open, context);
+}
+
+function sourceOf(scan: number, context: QueryContext): ScanSource {
+  const source = context.sources[scan];
+  assert(source !== undefined, "every scan of a plan has a source");
+  return source;
+}

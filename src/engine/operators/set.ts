@@ -1,0 +1,131 @@
+/**
+ * UNION, EXCEPT and INTERSECT. UNION ALL streams; the others hash whole rows. EXCEPT ALL and INTERSECT ALL keep every left row that is not,
+ * or is, on the right at all (the dialect does not count copies against each other).
+ */
+import { assert } from "../../errors.ts";
+import type { SetNode } from "../../sql/plan.ts";
+import { OutputColumns, Workspace } from "../columns.ts";
+import type { Batch, Operator, QueryContext } from "../contract.ts";
+import { KeyTable } from "../keys.ts";
+import { typesOf } from "./input.ts";
+
+export function createSet(plan: SetNode, left: Operator, right: Operator, context: QueryContext): Operator {
+  const rightTypes = typesOf(right.columns);
+  assert(typesOf(left.columns).every((type, c) => type === rightTypes[c]), "the sides of a set operation have the same types");
+  if (plan.operator === "union all") return new Chain(plan, [left, right]);
+  if (plan.operator === "union") return new Union(plan, new Chain(plan, [left, right]), context);
+  return new AgainstRight(plan, left, right, context);
+}
+
+/** The rows of the inputs, one input after the other. */
+class Chain implements Operator {
+  readonly columns;
+  private current = 0;
+
+  constructor(plan: SetNode, private readonly inputs: readonly Operator[]) {
+    this.columns = plan.columns;
+  }
+
+  next(): Batch | undefined {
+    for (; this.current < this.inputs.length; this.current++) {
+      const batch = this.inputs[this.current].next();
+      if (batch !== undefined) return batch;
+    }
+    return undefined;
+  }
+
+  close(): void {
+    for (const input of this.inputs) input.close();
+  }
+}
+
+/** Picks rows out of batches by hashing. */
+abstract class Hashed implements Operator {
+  readonly columns;
+  protected readonly space: Workspace;
+  protected readonly types: string[];
+  private output?: OutputColumns;
+  private picked?: Int32Array;
+
+  constructor(plan: SetNode, protected readonly left: Operator, protected readonly context: QueryContext) {
+    this.columns = plan.columns;
+    this.types = typesOf(left.columns);
+    this.space = Workspace.of(context, plan.operator.split(" ")[0]);
+  }
+
+  protected table(): KeyTable {
+    return new KeyTable(this.types, this.space, () => this.context.poll());
+  }
+
+  /** Writes the numbers of the rows that stay to `out`, and gives how many there are. */
+  protected abstract pick(batch: Batch, out: Int32Array): number;
+
+  next(): Batch | undefined {
+    for (let batch = this.left.next(); batch !== undefined; batch = this.left.next()) {
+      this.context.poll();
+      if (this.picked === undefined || this.picked.length < batch.rowCount) this.picked = this.space.words(Math.max(65_536, batch.rowCount));
+      const n = this.pick(batch, this.picked);
+      if (n === 0) continue;
+      if (n === batch.rowCount) return batch;
+      this.output ??= new OutputColumns(this.types, this.space);
+      for (let c = 0; c < this.types.length; c++) this.output.gather(c, batch.columns[c], this.picked, n, false);
+      return { rowCount: n, columns: this.output.vectors };
+    }
+    return undefined;
+  }
+
+  close(): void {
+    this.space.release();
+    this.left.close();
+  }
+}
+
+/** Rows that `table` has not seen, among those that `keep` lets through. */
+function pickNew(table: KeyTable, batch: Batch, out: Int32Array, keep?: (row: number) => boolean): number {
+  let seen = table.count, n = 0;
+  const groups = table.groups(batch.columns, batch.rowCount, true);
+  for (let row = 0; row < batch.rowCount; row++) {
+    if (groups[row] !== seen) continue;
+    seen++;
+    if (keep === undefined || keep(row)) out[n++] = row;
+  }
+  return n;
+}
+
+class Union extends Hashed {
+  private readonly seen = this.table();
+
+  protected pick(batch: Batch, out: Int32Array): number {
+    return pickNew(this.seen, batch, out);
+  }
+}
+
+class AgainstRight extends Hashed {
+  private onRight?: KeyTable;
+  private readonly seen?: KeyTable;
+  private readonly wanted: boolean;
+
+  constructor(plan: SetNode, left: Operator, private readonly right: Operator, context: QueryContext) {
+    super(plan, left, context);
+    this.wanted = plan.operator.startsWith("intersect");
+    if (!plan.operator.endsWith("all")) this.seen = this.table();
+  }
+
+  protected pick(batch: Batch, out: Int32Array): number {
+    if (this.onRight === undefined) {
+      // `batch` stays valid: the right side has batches of its own.
+      this.onRight = this.table();
+      for (let right = this.right.next(); right !== undefined; right = this.right.next()) this.onRight.groups(right.columns, right.rowCount, true);
+    }
+    const found = this.onRight.groups(batch.columns, batch.rowCount, false);
+    if (this.seen !== undefined) return pickNew(this.seen, batch, out, (row) => (found[row] >= 0) === this.wanted);
+    let n = 0;
+    for (let row = 0; row < batch.rowCount; row++) if ((found[row] >= 0) === this.wanted) out[n++] = row;
+    return n;
+  }
+
+  override close(): void {
+    super.close();
+    this.right.close();
+  }
+}

@@ -1,0 +1,106 @@
+/**
+ * ORDER BY: keeps the input, sorts row numbers, gives the rows out in that order. With a limit, only so many rows are kept: whenever
+ * enough rows have gathered they are cut down to the best, and from then on rows that are behind the last of those are not taken at all.
+ */
+import type { SortNode } from "../../sql/plan.ts";
+import { ColumnStore, OutputColumns, Workspace } from "../columns.ts";
+import { type Batch, MORSEL_ROWS, type Operator, type QueryContext, type Vector } from "../contract.ts";
+import { compareRows, freeOrderWords, orderWords, radixSort } from "../order.ts";
+import { Expressions, keepAll, typesOf } from "./input.ts";
+
+export function createSort(plan: SortNode, input: Operator, context: QueryContext): Operator {
+  return new Sort(plan, input, context);
+}
+
+class Sort implements Operator {
+  readonly columns;
+  private readonly space: Workspace;
+  private sorted?: { rows: Vector[]; order: Int32Array; rowCount: number };
+  private output?: OutputColumns;
+  private position = 0;
+
+  constructor(private readonly plan: SortNode, private readonly input: Operator, private readonly context: QueryContext) {
+    this.columns = input.columns;
+    this.space = Workspace.of(context, "sort");
+  }
+
+  next(): Batch | undefined {
+    if (this.plan.limit === 0) return undefined;
+    this.sorted ??= this.plan.limit === undefined ? this.sortAll() : this.sortBest(this.plan.limit);
+    const { rows, order } = this.sorted;
+    const rowCount = Math.min(MORSEL_ROWS, this.sorted.rowCount - this.position);
+    if (rowCount <= 0) return undefined;
+    this.context.poll();
+    this.output ??= new OutputColumns(typesOf(this.columns), this.space, rowCount);
+    const indices = order.subarray(this.position, this.position + rowCount);
+    for (let c = 0; c < this.columns.length; c++) this.output.gather(c, rows[c], indices, rowCount, false);
+    this.position += rowCount;
+    return { rowCount, columns: this.output.vectors };
+  }
+
+  private sortAll() {
+    const kept = keepAll(this.input, this.plan.keys.map((key) => key.expression), this.space, this.context);
+    return { rows: kept.columns, order: this.orderOf(kept.computed, kept.rowCount), rowCount: kept.rowCount };
+  }
+
+  private sortBest(limit: number) {
+    const { space, context, plan } = this;
+    const types = typesOf(this.columns), keyCount = plan.keys.length;
+    const keys = new Expressions(plan.keys.map((key) => key.expression), types, context);
+    const store = new ColumnStore([...types, ...keys.types], space);
+    const enough = 2 * limit + MORSEL_ROWS;
+    const kept = space.words(MORSEL_ROWS);
+    let full = false;
+    try {
+      for (let batch = this.input.next(); batch !== undefined; batch = this.input.next()) {
+        context.poll();
+        const computed = keys.run(batch), columns = [...batch.columns, ...computed];
+        if (!full) store.append(columns, batch.rowCount);
+        else {
+          // After a cut the best rows lie in order, so the last of them is row limit-1.
+          const n = this.before(computed[0], batch.rowCount, store.vectors[types.length], limit - 1, keyCount === 1, kept);
+          store.appendRows(columns, kept, n);
+        }
+        if (store.rowCount >= enough) {
+          const order = this.orderOf(store.vectors.slice(types.length), store.rowCount);
+          store.compact(order, limit);
+          space.freeWords(order);
+          full = true;
+        }
+      }
+    } finally {
+      keys.close();
+    }
+    const order = this.orderOf(store.vectors.slice(types.length), store.rowCount);
+    return { rows: store.vectors, order, rowCount: Math.min(limit, store.rowCount) };
+  }
+
+  /** Rows of a batch that the first key does not put behind row `last` (for `strict`, nor level with it). */
+  private before(key: Vector, rowCount: number, store: Vector, last: number, strict: boolean, out: Int32Array): number {
+    const { heap } = this.context, { descending, nulls } = this.plan.keys[0];
+    let n = 0;
+    if (nulls !== undefined) for (; n < rowCount; n++) out[n] = n;
+    else {
+      for (let row = 0; row < rowCount; row++) {
+        const order = compareRows(heap, key, row, store, last);
+        if (order === 0 ? !strict : descending ? order > 0 : order < 0) out[n++] = row;
+      }
+    }
+    return n;
+  }
+
+  private orderOf(keys: readonly Vector[], rowCount: number): Int32Array {
+    const { space, context } = this, poll = () => context.poll();
+    const words = orderWords(keys, this.plan.keys, rowCount, space, poll);
+    const order = space.words(Math.max(1, rowCount));
+    for (let row = 0; row < rowCount; row++) order[row] = row;
+    radixSort(order, words, rowCount, space, poll);
+    freeOrderWords(words, space);
+    return order;
+  }
+
+  close(): void {
+    this.space.release();
+    this.input.close();
+  }
+}

@@ -1,0 +1,290 @@
+/**
+ * ASOF, LT and SPLICE joins: a merge of two inputs in the order of time that remembers the last row of each key.
+ *
+ * Of the right side of ASOF and LT only the last row of each key matters, so the rows before are dropped now and then: memory is bounded by
+ * the number of keys, not of rows. SPLICE keeps both sides.
+ */
+import type { TimeJoinNode } from "../../sql/plan.ts";
+import type { SharedHeap } from "../../storage/heap.ts";
+import { ColumnStore, OutputColumns, POLL_ROWS, Workspace } from "../columns.ts";
+import { type Batch, MORSEL_ROWS, type Operator, type QueryContext, type Vector } from "../contract.ts";
+import { KeyTable } from "../keys.ts";
+import { Expressions, keepAll, type KeptRows, typesOf } from "./input.ts";
+
+export function createTimeJoin(plan: TimeJoinNode, left: Operator, right: Operator, context: QueryContext): Operator {
+  return plan.type === "splice" ? new SpliceJoin(plan, left, right, context) : new AsofJoin(plan, left, right, context);
+}
+
+const NULL_HIGH = -0x80000000;
+
+/** Is the right side's row kept no longer than this compared with what is alive? */
+const SLACK_ROWS = 4 * MORSEL_ROWS;
+
+class AsofJoin implements Operator {
+  readonly columns;
+  private readonly space: Workspace;
+  private readonly table: KeyTable;
+  private readonly leftExpressions: Expressions;
+  private readonly rightExpressions: Expressions;
+  private readonly output: OutputColumns;
+  private readonly leftRows: Int32Array;
+  private readonly rightRows: Int32Array;
+
+  /** Right columns, then the time. */
+  private readonly rightStore: ColumnStore;
+  private rightGroups: Int32Array;
+  /** Rows of the store before it are in `last`. */
+  private rightRow = 0;
+  private rightAtEnd = false;
+  /** By group: the last right row up to now, or -1. */
+  private last: Int32Array;
+
+  private leftBatch?: Batch;
+  private leftGroups: Int32Array;
+  private leftTime = 0;
+  private leftRow = 0;
+
+  constructor(private readonly plan: TimeJoinNode, private readonly left: Operator, private readonly right: Operator, private readonly context: QueryContext) {
+    this.columns = plan.columns;
+    this.space = Workspace.of(context, `${plan.type} join`);
+    this.table = new KeyTable(plan.rightKeys.map((key) => key.type), this.space, () => context.poll());
+    const leftTypes = typesOf(left.columns), rightTypes = typesOf(right.columns);
+    this.leftExpressions = new Expressions([plan.leftTime, ...plan.leftKeys], leftTypes, context);
+    this.rightExpressions = new Expressions([plan.rightTime, ...plan.rightKeys], rightTypes, context);
+    this.output = new OutputColumns([...leftTypes, ...rightTypes], this.space);
+    this.leftRows = this.space.words(MORSEL_ROWS);
+    this.rightRows = this.space.words(MORSEL_ROWS);
+    this.rightStore = new ColumnStore([...rightTypes, plan.rightTime.type], this.space);
+    this.rightGroups = this.space.words(MORSEL_ROWS);
+    this.leftGroups = this.space.words(MORSEL_ROWS);
+    this.last = this.space.words(256).fill(-1);
+  }
+
+  next(): Batch | undefined {
+    const { i32 } = this.context.heap;
+    for (;;) {
+      this.context.poll();
+      if (this.leftBatch === undefined) {
+        this.leftBatch = this.left.next();
+        if (this.leftBatch === undefined) return undefined;
+        const [time, ...keys] = this.leftExpressions.run(this.leftBatch);
+        const { rowCount } = this.leftBatch;
+        this.leftTime = time.address >>> 2;
+        this.leftRow = 0;
+        // Keys that the right side has not had yet may come later.
+        this.leftGroups.set(this.table.groups(keys, rowCount, true).subarray(0, rowCount));
+        this.growLast();
+      }
+      const batch = this.leftBatch, { leftRows, rightRows } = this;
+      let n = 0, mustCut = false;
+      for (; this.leftRow < batch.rowCount; this.leftRow++) {
+        const at = this.leftTime + this.leftRow * 2, low = i32[at] >>> 0, high = i32[at + 1];
+        if (!this.advance(low, high, n > 0)) {
+          mustCut = true;
+          break;
+        }
+        leftRows[n] = this.leftRow;
+        rightRows[n++] = this.partner(this.last[this.leftGroups[this.leftRow]], low, high);
+      }
+      if (n > 0) {
+        const leftCount = batch.columns.length;
+        for (let c = 0; c < leftCount; c++) this.output.gather(c, batch.columns[c], leftRows, n, false);
+        for (let c = leftCount; c < this.output.vectors.length; c++) this.output.gather(c, this.rightStore.vectors[c - leftCount], rightRows, n, true);
+      }
+      if (!mustCut) this.leftBatch = undefined;
+      if (n > 0) return { rowCount: n, columns: this.output.vectors };
+    }
+  }
+
+  /** Takes in the right rows up to a time. False when rows that `pending` output refers to would have to be dropped first. */
+  private advance(low: number, high: number, pending: boolean): boolean {
+    const { i32 } = this.context.heap, { rightStore: store, plan } = this;
+    const strict = plan.type === "lt";
+    for (;;) {
+      const times = store.vectors[store.vectors.length - 1].address >>> 2, end = store.rowCount;
+      const { last, rightGroups } = this;
+      let row = this.rightRow;
+      for (; row < end; row++) {
+        const h = i32[times + row * 2 + 1];
+        if (h > high) break;
+        const l = i32[times + row * 2] >>> 0;
+        if (h === high && (strict ? l >= low : l > low)) break;
+        if (h === NULL_HIGH && l === 0) continue;
+        last[rightGroups[row]] = row;
+      }
+      this.rightRow = row;
+      if (row < end || this.rightAtEnd) return true;
+      if (store.rowCount > 2 * this.table.count + SLACK_ROWS) {
+        if (pending) return false;
+        this.dropOldRows();
+      }
+      this.readRight();
+    }
+  }
+
+  private readRight(): void {
+    this.context.poll();
+    const batch = this.right.next();
+    if (batch === undefined) {
+      this.rightAtEnd = true;
+      return;
+    }
+    const [time, ...keys] = this.rightExpressions.run(batch);
+    const from = this.rightStore.rowCount, to = from + batch.rowCount;
+    if (to > this.rightGroups.length) this.rightGroups = this.space.grow(this.rightGroups, Math.max(to, 2 * this.rightGroups.length));
+    this.rightGroups.set(this.table.groups(keys, batch.rowCount, true).subarray(0, batch.rowCount), from);
+    this.rightStore.append([...batch.columns, time], batch.rowCount);
+    this.growLast();
+  }
+
+  /** Keeps the last row of each group only. */
+  private dropOldRows(): void {
+    const { table, last, space } = this;
+    const kept = space.words(Math.max(1, table.count));
+    let n = 0;
+    for (let group = 0; group < table.count; group++) {
+      if (last[group] < 0) continue;
+      kept[n] = last[group];
+      last[group] = n++;
+    }
+    this.rightStore.compact(kept, n);
+    space.freeWords(kept);
+    this.rightRow = n;
+  }
+
+  private growLast(): void {
+    if (this.table.count > this.last.length) this.last = this.space.grow(this.last, Math.max(this.table.count, 2 * this.last.length), -1);
+  }
+
+  /** `row`, or -1 when it is older than the tolerance. */
+  private partner(row: number, low: number, high: number): number {
+    const { tolerance } = this.plan;
+    if (row < 0 || tolerance === undefined) return row;
+    const { i32 } = this.context.heap, at = (this.rightStore.vectors[this.rightStore.vectors.length - 1].address >>> 2) + row * 2;
+    // Exact up to 2^53, and far above any tolerance beyond.
+    const age = (high - i32[at + 1]) * 4294967296 + (low - (i32[at] >>> 0));
+    return age <= Number(tolerance) ? row : -1;
+  }
+
+  close(): void {
+    this.leftExpressions.close();
+    this.rightExpressions.close();
+    this.space.release();
+    this.left.close();
+    this.right.close();
+  }
+}
+
+/**
+ * All rows of both sides in the order of time, each with the other side's last row at or before it. Rows of equal time (and key) become one
+ * row, pair by pair; those left over take the other side's last.
+ */
+class SpliceJoin implements Operator {
+  readonly columns;
+  private readonly space: Workspace;
+  private readonly output: OutputColumns;
+  private merged?: { left: KeptRows; right: KeptRows; leftRows: Int32Array; rightRows: Int32Array; rowCount: number };
+  private position = 0;
+
+  constructor(private readonly plan: TimeJoinNode, private readonly left: Operator, private readonly right: Operator, private readonly context: QueryContext) {
+    this.columns = plan.columns;
+    this.space = Workspace.of(context, "splice join");
+    this.output = new OutputColumns([...typesOf(left.columns), ...typesOf(right.columns)], this.space);
+  }
+
+  next(): Batch | undefined {
+    const merged = this.merged ??= this.merge();
+    const n = Math.min(MORSEL_ROWS, merged.rowCount - this.position);
+    if (n <= 0) return undefined;
+    this.context.poll();
+    const leftRows = merged.leftRows.subarray(this.position), rightRows = merged.rightRows.subarray(this.position);
+    const leftCount = merged.left.columns.length;
+    merged.left.columns.forEach((vector, c) => this.output.gather(c, vector, leftRows, n, true));
+    merged.right.columns.forEach((vector, c) => this.output.gather(leftCount + c, vector, rightRows, n, true));
+    this.position += n;
+    return { rowCount: n, columns: this.output.vectors };
+  }
+
+  private merge() {
+    const { plan, space, context } = this, { heap } = context;
+    const left = keepAll(this.left, [plan.leftTime, ...plan.leftKeys], space, context);
+    const right = keepAll(this.right, [plan.rightTime, ...plan.rightKeys], space, context);
+    const table = new KeyTable(plan.leftKeys.map((key) => key.type), space, () => context.poll());
+    const leftGroups = groupsOf(left, table, space), rightGroups = groupsOf(right, table, space);
+    const leftTime = left.computed[0], rightTime = right.computed[0];
+    const leftRows = space.words(left.rowCount + right.rowCount + 1), rightRows = space.words(left.rowCount + right.rowCount + 1);
+    const lastLeft = space.words(table.count + 1).fill(-1), lastRight = space.words(table.count + 1).fill(-1);
+    // Right rows of the present time that have no partner yet, in a chain by group.
+    const waiting = space.words(table.count + 1).fill(-1), waitingEnd = space.words(table.count + 1), next = space.words(right.rowCount + 1);
+    const paired = space.bytes(right.rowCount + 1).fill(0);
+    let rowCount = 0;
+    const emit = (l: number, r: number) => {
+      leftRows[rowCount] = l;
+      rightRows[rowCount++] = r;
+    };
+    for (let l = 0, r = 0, polled = 0; l < left.rowCount || r < right.rowCount;) {
+      if (rowCount - polled >= POLL_ROWS) {
+        context.poll();
+        polled = rowCount;
+      }
+      const order = l >= left.rowCount ? 1 : r >= right.rowCount ? -1 : compareTimes(heap, leftTime, l, rightTime, r);
+      if (order < 0) {
+        emit(l, lastRight[leftGroups[l]]);
+        lastLeft[leftGroups[l]] = l++;
+        continue;
+      }
+      if (order > 0) {
+        emit(lastLeft[rightGroups[r]], r);
+        lastRight[rightGroups[r]] = r++;
+        continue;
+      }
+      const firstRight = r, time = r;
+      for (; r < right.rowCount && compareTimes(heap, rightTime, time, rightTime, r) === 0; r++) {
+        const group = rightGroups[r];
+        next[r] = -1;
+        if (waiting[group] < 0) waiting[group] = r;
+        else next[waitingEnd[group]] = r;
+        waitingEnd[group] = r;
+      }
+      for (; l < left.rowCount && compareTimes(heap, leftTime, l, rightTime, time) === 0; l++) {
+        const group = leftGroups[l], partner = waiting[group];
+        if (partner >= 0) {
+          waiting[group] = next[partner];
+          paired[partner] = 1;
+          lastRight[group] = partner;
+        }
+        emit(l, lastRight[group]);
+        lastLeft[group] = l;
+      }
+      for (let row = firstRight; row < r; row++) {
+        const group = rightGroups[row];
+        waiting[group] = -1;
+        if (paired[row] === 0) emit(lastLeft[group], row);
+        lastRight[group] = row;
+      }
+    }
+    return { left, right, leftRows, rightRows, rowCount };
+  }
+
+  close(): void {
+    this.space.release();
+    this.left.close();
+    this.right.close();
+  }
+}
+
+/** The group of every kept row by the expressions after the first. */
+function groupsOf(rows: KeptRows, table: KeyTable, space: Workspace): Int32Array {
+  const groups = space.words(Math.max(1, rows.rowCount));
+  for (let from = 0; from < rows.rowCount; from += MORSEL_ROWS) {
+    const n = Math.min(MORSEL_ROWS, rows.rowCount - from), slice = rows.store.slice(from, n).columns;
+    const keys = rows.computed.slice(1).map((vector) => slice[rows.store.vectors.indexOf(vector)]);
+    groups.set(table.groups(keys, n, true).subarray(0, n), from);
+  }
+  return groups;
+}
+
+function compareTimes(heap: SharedHeap, a: Vector, rowA: number, b: Vector, rowB: number): number {
+  const { i32, u32 } = heap, p = (a.address >>> 2) + rowA * 2, q = (b.address >>> 2) + rowB * 2;
+  return i32[p + 1] !== i32[q + 1] ? i32[p + 1] - i32[q + 1] : u32[p] - u32[q];
+}

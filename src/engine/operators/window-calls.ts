@@ -1,0 +1,429 @@
+/** What each window function gives, over rows that are partitioned and ordered, and the frames where it has one. */
+import { assert, notSupported, SQLSTATE, SqlError } from "../../errors.ts";
+import type { Expr, WindowCall } from "../../sql/plan.ts";
+import { layoutOf, typeOf } from "../../types/mod.ts";
+import { fillNull, gather, isNullAt, markNotNull, POLL_ROWS, type Workspace } from "../columns.ts";
+import type { Vector } from "../contract.ts";
+import { freeOrderWords, type OrderWords, orderWords, sameWords } from "../order.ts";
+import type { OrderedRows } from "./window.ts";
+import type { Frame } from "./window-frames.ts";
+
+interface Evaluation {
+  call: WindowCall;
+  /** By row of the input; undefined for constants. */
+  args: (Vector | undefined)[];
+  ordered: OrderedRows;
+  frame?: Frame;
+  space: Workspace;
+  poll: () => void;
+}
+
+/** The column of a call, by row of the input. */
+export function evaluateCall(
+  call: WindowCall,
+  args: (Vector | undefined)[],
+  ordered: OrderedRows,
+  frame: Frame | undefined,
+  space: Workspace,
+  poll: () => void,
+): Vector {
+  const name = call.function.slice(0, call.function.indexOf("("));
+  const evaluation: Evaluation = { call, args, ordered, frame, space, poll };
+  const evaluate = FUNCTIONS[name];
+  if (evaluate === undefined) throw notSupported(`${name} as a window function`, call.at);
+  return evaluate(evaluation);
+}
+
+const FUNCTIONS: Record<string, (evaluation: Evaluation) => Vector> = {
+  row_number: (e) => longs(e, (first, end, put) => {
+    for (let i = first; i < end; i++) put(i, i - first + 1);
+  }),
+  rank: (e) => longs(e, (first, end, put) => eachRank(e, first, end, (i, rank) => put(i, rank))),
+  dense_rank: (e) => longs(e, (first, end, put) => eachRank(e, first, end, (i, _, dense) => put(i, dense))),
+  percent_rank: (e) => doubles(e, (first, end, put) => {
+    eachRank(e, first, end, (i, rank) => put(i, end - first > 1 ? (rank - 1) / (end - first - 1) : 0));
+  }),
+  lag: (e) => shifted(e, -1),
+  lead: (e) => shifted(e, 1),
+  first_value: (e) => endOfFrame(e, true),
+  last_value: (e) => endOfFrame(e, false),
+  first: (e) => endOfFrame(e, true),
+  last: (e) => endOfFrame(e, false),
+  min: (e) => extreme(e, -1),
+  max: (e) => extreme(e, 1),
+  count,
+  sum: (e) => sums(e, false),
+  ksum: (e) => sums(e, false),
+  nsum: (e) => sums(e, false),
+  avg: (e) => e.call.args.length > 1 ? exponentialAverage(e) : sums(e, true),
+};
+
+type Put = (place: number, value: number) => void;
+
+function result(e: Evaluation, type: string): Vector {
+  return { type, address: e.space.allocate(Math.max(1, e.ordered.rowCount) * typeOf(type).width) };
+}
+
+function eachPartition(e: Evaluation, work: (first: number, end: number) => void): void {
+  const { starts, partitionCount } = e.ordered;
+  for (let p = 0, since = 0; p < partitionCount; p++) {
+    since += starts[p + 1] - starts[p];
+    if (since >= POLL_ROWS) {
+      e.poll();
+      since = 0;
+    }
+    work(starts[p], starts[p + 1]);
+  }
+}
+
+/** A LONG column of counts and ranks: not negative, below 2^53. */
+function longs(e: Evaluation, work: (first: number, end: number, put: Put) => void): Vector {
+  assert(layoutOf(e.call.type) === "i64", "ranks and counts are LONG");
+  const out = result(e, e.call.type), { i32 } = e.space.heap, base = out.address >>> 2, { rows } = e.ordered;
+  const put: Put = (place, value) => {
+    const at = base + rows[place] * 2;
+    i32[at] = value;
+    i32[at + 1] = value / 4294967296;
+  };
+  eachPartition(e, (first, end) => work(first, end, put));
+  return out;
+}
+
+function doubles(e: Evaluation, work: (first: number, end: number, put: Put) => void): Vector {
+  if (layoutOf(e.call.type) !== "f64") throw notSupported(`A window result of type ${e.call.type}`, e.call.at);
+  const out = result(e, e.call.type), { f64 } = e.space.heap, base = out.address >>> 3, { rows } = e.ordered;
+  const put: Put = (place, value) => {
+    f64[base + rows[place]] = value;
+  };
+  eachPartition(e, (first, end) => work(first, end, put));
+  return out;
+}
+
+/** Without ORDER BY all rows are peers. */
+function eachRank(e: Evaluation, first: number, end: number, each: (place: number, rank: number, dense: number) => void): void {
+  const { rows, words } = e.ordered;
+  let rank = 1, dense = 1;
+  for (let i = first; i < end; i++) {
+    if (i % POLL_ROWS === 0) e.poll();
+    if (i > first && !sameWords(words, rows[i - 1], rows[i])) {
+      rank = i - first + 1;
+      dense++;
+    }
+    each(i, rank, dense);
+  }
+}
+
+function constantNumber(e: Evaluation, index: number): number | undefined {
+  const expression: Expr | undefined = e.call.args[index];
+  if (expression === undefined) return undefined;
+  if (expression.kind !== "constant") throw new SqlError("Must be a constant", e.call.at, SQLSTATE.invalidParameter);
+  return expression.value === null ? undefined : Number(expression.value);
+}
+
+/** Marks of the rows that have a value, when the call leaves nulls out. */
+function valued(e: Evaluation, vector: Vector | undefined): Uint8Array | undefined {
+  if (vector === undefined) return undefined;
+  const marks = e.space.bytes(Math.max(1, e.ordered.rowCount));
+  markNotNull(e.space.heap, vector, e.ordered.rowCount, marks);
+  return marks;
+}
+
+/** The argument's values of rows `picks` (by input row; -1 null), as the call's type. */
+function picked(e: Evaluation, source: Vector, picks: Int32Array): Vector {
+  const { space, ordered } = e;
+  const out = result(e, source.type);
+  out.dictionary = source.dictionary;
+  gather(space.heap, source.type, source.address, picks, ordered.rowCount, out.address, true);
+  return converted(e, out);
+}
+
+const OUT_OF_PARTITION = -2;
+
+function shifted(e: Evaluation, direction: -1 | 1): Vector {
+  const { call, ordered, space } = e, { rows, rowCount } = ordered;
+  const source = e.args[0] ?? constantColumn(e, 0);
+  const offset = constantNumber(e, 1) ?? 1;
+  const picks = space.words(rowCount + 1);
+  const marks = call.ignoreNulls ? valued(e, source) : undefined;
+  const withValue = marks === undefined ? undefined : space.words(rowCount + 1);
+  eachPartition(e, (first, end) => {
+    if (marks === undefined || withValue === undefined || offset === 0) {
+      for (let i = first; i < end; i++) {
+        const other = i + direction * offset;
+        picks[rows[i]] = other >= first && other < end ? rows[other] : OUT_OF_PARTITION;
+      }
+    } else {
+      let n = 0;
+      for (let i = direction < 0 ? first : end - 1; i >= first && i < end; i -= direction) {
+        picks[rows[i]] = n >= offset ? withValue[n - offset] : OUT_OF_PARTITION;
+        if (marks[rows[i]] !== 0) withValue[n++] = rows[i];
+      }
+    }
+  });
+  const out = picked(e, source, picks);
+  const hasDefault = call.args[2] !== undefined && !(call.args[2].kind === "constant" && call.args[2].value === null);
+  if (hasDefault) {
+    const otherwise = converted(e, e.args[2] ?? constantColumn(e, 2)), words = typeOf(call.type).width >>> 2, { i32 } = space.heap;
+    if (words === 0 || out.dictionary !== undefined) throw notSupported(`A default of type ${call.type}`, call.at);
+    for (let row = 0; row < rowCount; row++) {
+      if (picks[row] !== OUT_OF_PARTITION) continue;
+      for (let k = 0; k < words; k++) i32[(out.address >>> 2) + row * words + k] = i32[(otherwise.address >>> 2) + row * words + k];
+    }
+  }
+  space.freeWords(picks);
+  return out;
+}
+
+/** A constant argument as a column; only numbers and null. */
+function constantColumn(e: Evaluation, index: number): Vector {
+  const expression = e.call.args[index], { heap } = e.space, { rowCount } = e.ordered;
+  assert(expression?.kind === "constant", "arguments that are no constants have columns");
+  const { value } = expression;
+  if (value === null) {
+    const out = result(e, e.call.type);
+    fillNull(heap, out.type, out.address, 0, rowCount);
+    return out;
+  }
+  if (typeof value === "number") {
+    const out = result(e, "DOUBLE");
+    heap.f64.fill(value, out.address >>> 3, (out.address >>> 3) + rowCount);
+    return layoutOf(e.call.type) === "i64" ? bigints(e, out, BigInt(Math.trunc(value))) : out;
+  }
+  if (typeof value === "bigint") return bigints(e, result(e, layoutOf(expression.type) === "i64" ? expression.type : "LONG"), value);
+  throw notSupported(`A constant of type ${expression.type} as argument of a window function`, e.call.at);
+}
+
+function bigints(e: Evaluation, out: Vector, value: bigint): Vector {
+  const from = out.address >>> 3;
+  e.space.heap.i64.fill(value, from, from + e.ordered.rowCount);
+  return { type: layoutOf(out.type) === "i64" ? out.type : e.call.type, address: out.address };
+}
+
+function endOfFrame(e: Evaluation, first: boolean): Vector {
+  const { call, ordered, space } = e, { rows, rowCount } = ordered, { low, high } = e.frame!;
+  const source = e.args[0] ?? constantColumn(e, 0);
+  const picks = space.words(rowCount + 1);
+  const marks = call.ignoreNulls ? valued(e, source) : undefined;
+  // Without the nulls: the next (or last) place with a value, from each place.
+  const nearest = marks === undefined ? undefined : space.words(rowCount + 1);
+  eachPartition(e, (from, end) => {
+    if (marks !== undefined && nearest !== undefined) {
+      if (first) for (let i = end - 1, place = end; i >= from; i--) nearest[i] = place = marks[rows[i]] !== 0 ? i : place;
+      else for (let i = from, place = from - 1; i < end; i++) nearest[i] = place = marks[rows[i]] !== 0 ? i : place;
+    }
+    for (let i = from; i < end; i++) {
+      let place = -1;
+      if (high[i] >= low[i]) {
+        place = first ? low[i] : high[i];
+        if (nearest !== undefined) place = nearest[place];
+        if (place < low[i] || place > high[i]) place = -1;
+      }
+      picks[rows[i]] = place < 0 ? -1 : rows[place];
+    }
+  });
+  const out = picked(e, source, picks);
+  space.freeWords(picks);
+  return out;
+}
+
+/** Least or greatest value of each frame: a queue of places whose values rise (or fall), so that its head is the answer. */
+function extreme(e: Evaluation, sign: -1 | 1): Vector {
+  const { ordered, space, poll } = e, { rows, rowCount } = ordered, { low, high } = e.frame!;
+  const source = e.args[0] ?? constantColumn(e, 0);
+  const words = orderWords([source], [{ descending: false }], rowCount, space, poll);
+  const marks = valued(e, source)!;
+  const picks = space.words(rowCount + 1), queue = space.words(rowCount + 1);
+  eachPartition(e, (from, end) => {
+    let head = 0, tail = 0, next = from;
+    for (let i = from; i < end; i++) {
+      if (i % POLL_ROWS === 0) poll();
+      for (; next <= high[i]; next++) {
+        const row = rows[next];
+        if (marks[row] === 0) continue;
+        while (tail > head && compareWords(words, rows[queue[tail - 1]], row) * sign < 0) tail--;
+        queue[tail++] = next;
+      }
+      while (head < tail && queue[head] < low[i]) head++;
+      picks[rows[i]] = head < tail ? rows[queue[head]] : -1;
+    }
+  });
+  freeOrderWords(words, space);
+  const out = picked(e, source, picks);
+  space.freeWords(picks);
+  space.freeWords(queue);
+  space.freeWords(marks);
+  return out;
+}
+
+function compareWords(words: OrderWords, a: number, b: number): number {
+  for (let w = 0; w < words.length; w++) {
+    const x = words[w][a] >>> 0, y = words[w][b] >>> 0;
+    if (x !== y) return x < y ? -1 : 1;
+  }
+  return 0;
+}
+
+function count(e: Evaluation): Vector {
+  const { rows } = e.ordered, { low, high } = e.frame!;
+  const constant = e.call.args[0]?.kind === "constant" ? e.call.args[0] : undefined;
+  const marks = valued(e, e.args[0]);
+  if (marks === undefined) {
+    const weight = constant !== undefined && constant.value === null ? 0 : 1;
+    return longs(e, (first, end, put) => {
+      for (let i = first; i < end; i++) put(i, weight * Math.max(0, high[i] - low[i] + 1));
+    });
+  }
+  return longs(e, (first, end, put) => {
+    let n = 0, from = first, next = first;
+    for (let i = first; i < end; i++) {
+      for (; next <= high[i]; next++) n += marks[rows[next]];
+      for (; from < low[i] && from < next; from++) n -= marks[rows[from]];
+      put(i, high[i] < low[i] ? 0 : n);
+    }
+  });
+}
+
+/** The argument as doubles by row, NaN for null. */
+function doubleValues(e: Evaluation, index: number): Float64Array {
+  const { space, ordered } = e, { f64 } = space.heap;
+  const vector = asDoubles(e, e.args[index] ?? constantColumn(e, index));
+  return f64.subarray(vector.address >>> 3, (vector.address >>> 3) + ordered.rowCount);
+}
+
+/**
+ * Sum or mean of each frame. Values are added at one end and taken off at the other in double-double arithmetic, so what is left
+ * over by a large value that has gone does not show.
+ * Source: Knuth, The Art of Computer Programming, vol. 2, 4.2.2 (the error of a sum, exactly).
+ */
+function sums(e: Evaluation, mean: boolean): Vector {
+  const { rows } = e.ordered, { low, high } = e.frame!;
+  const values = doubleValues(e, 0);
+  return doubles(e, (first, end, put) => {
+    let sum = 0, rest = 0, n = 0, from = first, next = first;
+    const add = (value: number) => {
+      const s = sum + value, t = s - sum;
+      rest += (sum - (s - t)) + (value - t);
+      sum = s;
+    };
+    for (let i = first; i < end; i++) {
+      if (i % POLL_ROWS === 0) e.poll();
+      for (; next <= high[i]; next++) {
+        const value = values[rows[next]];
+        if (value === value) {
+          add(value);
+          n++;
+        }
+      }
+      for (; from < low[i] && from < next; from++) {
+        const value = values[rows[from]];
+        if (value === value) {
+          add(-value);
+          n--;
+        }
+      }
+      if (n === 0) sum = rest = 0;
+      put(i, n === 0 || high[i] < low[i] ? NaN : mean ? (sum + rest) / n : sum + rest);
+    }
+  });
+}
+
+/** Ticks of a unit in microseconds. */
+const UNIT_MICROS: Record<string, number> = {
+  nanosecond: 0.001,
+  microsecond: 1,
+  millisecond: 1_000,
+  second: 1_000_000,
+  minute: 60_000_000,
+  hour: 3_600_000_000,
+  day: 86_400_000_000,
+  week: 604_800_000_000,
+};
+
+/** Ticks of a time type in a microsecond. */
+const TICKS_PER_MICRO: Record<string, number> = { DATE: 0.001, TIMESTAMP: 1, TIMESTAMP_NS: 1_000 };
+
+/**
+ * avg(value, kind, n [, volume]): each value moves the mean towards itself by a weight: `n` itself for 'alpha', 2 / (n + 1) for 'period', and
+ * for a unit of time 1 - exp(-dt / n units), dt from the row before. With a volume, both value times volume and volume are averaged so.
+ */
+function exponentialAverage(e: Evaluation): Vector {
+  const { call, ordered } = e, { rows, orderKey } = ordered, { i32 } = e.space.heap;
+  const kindArg = call.args[1], n = constantNumber(e, 2);
+  const kind = kindArg?.kind === "constant" ? String(kindArg.value).toLowerCase() : "";
+  if (n === undefined) throw new SqlError("An exponential average needs a number", call.at, SQLSTATE.invalidParameter);
+  let weight: number | undefined, tau = 0;
+  if (kind === "alpha") weight = n;
+  else if (kind === "period") weight = 2 / (n + 1);
+  else {
+    const unit = UNIT_MICROS[kind] ?? UNIT_MICROS[kind.replace(/s$/, "")], ticks = orderKey && TICKS_PER_MICRO[orderKey.type];
+    if (unit === undefined) throw new SqlError(`There is no exponential average by '${kind}'`, call.at, SQLSTATE.invalidParameter);
+    if (ticks === undefined) throw new SqlError("An exponential average by time needs an order by time", call.at, SQLSTATE.invalidParameter);
+    tau = n * unit * ticks;
+  }
+  const values = doubleValues(e, 0), volumes = call.args.length > 3 ? doubleValues(e, 3) : undefined;
+  const keys = orderKey === undefined ? 0 : orderKey.address >>> 2;
+  return doubles(e, (first, end, put) => {
+    let value = NaN, volume = NaN;
+    for (let i = first; i < end; i++) {
+      if (i % POLL_ROWS === 0) e.poll();
+      const row = rows[i], x = values[row], v = volumes === undefined ? 1 : volumes[row];
+      if (x === x && v === v && v !== 0) {
+        let w = weight;
+        if (w === undefined) {
+          if (i === first) w = 1;
+          else {
+            const p = keys + rows[i - 1] * 2, q = keys + row * 2;
+            const dt = (i32[q + 1] - i32[p + 1]) * 4294967296 + ((i32[q] >>> 0) - (i32[p] >>> 0));
+            w = dt <= 0 ? 1 : 1 - Math.exp(-dt / tau);
+          }
+        }
+        if (value !== value) {
+          value = x * v;
+          volume = v;
+        } else {
+          value = w * x * v + (1 - w) * value;
+          volume = w * v + (1 - w) * volume;
+        }
+      }
+      put(i, volumes === undefined ? value : value / volume);
+    }
+  });
+}
+
+function asDoubles(e: Evaluation, vector: Vector): Vector {
+  return layoutOf(vector.type) === "f64" ? vector : convert(e, vector, "DOUBLE");
+}
+
+/** `vector` as the call's type. */
+function converted(e: Evaluation, vector: Vector): Vector {
+  if (vector.type === e.call.type) return vector;
+  const layout = layoutOf(e.call.type);
+  if (layoutOf(vector.type) === layout && layout !== "symbol") return { type: e.call.type, address: vector.address };
+  return convert(e, vector, e.call.type);
+}
+
+/** Numbers widen; symbols become their texts. Nulls stay nulls. */
+function convert(e: Evaluation, vector: Vector, type: string): Vector {
+  const { space, ordered } = e, { rowCount } = ordered, { heap } = space;
+  const from = layoutOf(vector.type), to = layoutOf(type);
+  const out = result(e, type);
+  if (from === "symbol" && to === "text") {
+    const { i32 } = heap, entries = vector.dictionary!.entries >>> 2;
+    for (let row = 0, at = out.address >>> 2; row < rowCount; row++, at += 2) {
+      const code = i32[(vector.address >>> 2) + row];
+      i32[at] = code < 0 ? 0 : i32[entries + code * 2];
+      i32[at + 1] = code < 0 ? -1 : i32[entries + code * 2 + 1];
+    }
+    return out;
+  }
+  const view = { i8: heap.i8, i16: heap.i16, i32: heap.i32, f32: heap.f32, f64: heap.f64, i64: heap.i64 }[from as "i8"];
+  if (view === undefined || (to !== "i64" && to !== "f64")) throw notSupported(`${e.call.function} as ${type} of ${vector.type}`, e.call.at);
+  const values: Int8Array | BigInt64Array = view, base = vector.address / view.BYTES_PER_ELEMENT;
+  for (let row = 0; row < rowCount; row++) {
+    if (row % POLL_ROWS === 0) e.poll();
+    const isNull = isNullAt(heap, vector.type, vector.address, row), value = values[base + row];
+    if (to === "f64") heap.f64[(out.address >>> 3) + row] = isNull ? NaN : Number(value);
+    else heap.i64[(out.address >>> 3) + row] = isNull ? -0x8000000000000000n : BigInt(typeof value === "number" ? Math.trunc(value) : value);
+  }
+  return out;
+}

@@ -1,0 +1,115 @@
+/**
+ * Window functions: the input is kept, its rows are ordered once for each different PARTITION BY and ORDER BY, and each call writes one
+ * column. The kept rows go out in the order they came in, so the input's columns are never moved.
+ */
+import type { Expr, WindowCall, WindowNode } from "../../sql/plan.ts";
+import { typeOf } from "../../types/mod.ts";
+import { Workspace } from "../columns.ts";
+import { type Batch, MORSEL_ROWS, type Operator, type QueryContext, type Vector } from "../contract.ts";
+import { KeyTable } from "../keys.ts";
+import { type OrderWords, orderWords, radixSort } from "../order.ts";
+import { keepAll, type KeptRows } from "./input.ts";
+import { evaluateCall } from "./window-calls.ts";
+import { frameBounds } from "./window-frames.ts";
+
+export function createWindow(plan: WindowNode, input: Operator, context: QueryContext): Operator {
+  return new Window(plan, input, context);
+}
+
+/** The rows of a window: those of partition p are rows[starts[p]] … rows[starts[p+1] - 1], in the window's order. */
+export interface OrderedRows {
+  rows: Int32Array;
+  starts: Int32Array;
+  partitionCount: number;
+  rowCount: number;
+  /** Of the sort keys, by row; none without ORDER BY. */
+  words: OrderWords;
+  /** The first sort key, by row. */
+  orderKey?: Vector;
+}
+
+class Window implements Operator {
+  readonly columns;
+  private readonly space: Workspace;
+  private kept?: KeptRows;
+  private results: Vector[] = [];
+  private position = 0;
+
+  constructor(private readonly plan: WindowNode, private readonly input: Operator, private readonly context: QueryContext) {
+    this.columns = plan.columns;
+    this.space = Workspace.of(context, "window");
+  }
+
+  next(): Batch | undefined {
+    const kept = this.kept ??= this.work();
+    const rowCount = Math.min(MORSEL_ROWS, kept.rowCount - this.position);
+    if (rowCount <= 0) return undefined;
+    this.context.poll();
+    const columns = [...kept.columns, ...this.results].map((vector) => ({ ...vector, address: vector.address + this.position * typeOf(vector.type).width }));
+    this.position += rowCount;
+    return { rowCount, columns };
+  }
+
+  private work(): KeptRows {
+    const { plan, space, context } = this;
+    const poll = () => context.poll();
+    // Constants (offsets, kinds of average) are read from the plan.
+    const expressions: Expr[] = [];
+    const needed = (expression: Expr) => expressions.push(expression) - 1;
+    const uses = plan.calls.map((call) => ({
+      args: call.args.map((arg) => arg.kind === "constant" ? undefined : needed(arg)),
+      partitionBy: call.partitionBy.map(needed),
+      orderBy: call.orderBy.map((key) => needed(key.expression)),
+    }));
+    const kept = keepAll(this.input, expressions, space, context);
+    const orders = new Map<string, OrderedRows>();
+    this.results = plan.calls.map((call, k) => {
+      const { args, partitionBy, orderBy } = uses[k];
+      const pick = (indices: number[]) => indices.map((index) => kept.computed[index]);
+      const name = JSON.stringify([call.partitionBy, call.orderBy], (_, value) => typeof value === "bigint" ? `${value}n` : value);
+      let ordered = orders.get(name);
+      if (ordered === undefined) orders.set(name, ordered = this.order(kept, call, pick(partitionBy), pick(orderBy)));
+      const frame = frameBounds(call, ordered, space, context);
+      const result = evaluateCall(call, args.map((index) => index === undefined ? undefined : kept.computed[index]), ordered, frame, space, poll);
+      frame?.free();
+      return result;
+    });
+    return kept;
+  }
+
+  private order(kept: KeptRows, call: WindowCall, partitionBy: Vector[], orderBy: Vector[]): OrderedRows {
+    const { space, context } = this, { rowCount } = kept, poll = () => context.poll();
+    const words = orderWords(orderBy, call.orderBy, rowCount, space, poll);
+    const order = space.words(rowCount + 1);
+    for (let row = 0; row < rowCount; row++) order[row] = row;
+    if (words.length > 0) radixSort(order, words, rowCount, space, poll);
+    if (partitionBy.length === 0) {
+      const starts = space.words(2);
+      starts[0] = 0;
+      starts[1] = rowCount;
+      return { rows: order, starts, partitionCount: 1, rowCount, words, orderKey: orderBy[0] };
+    }
+    const table = new KeyTable(partitionBy.map((vector) => vector.type), space, poll);
+    const groupOf = space.words(rowCount + 1);
+    for (let from = 0; from < rowCount; from += MORSEL_ROWS) {
+      const n = Math.min(MORSEL_ROWS, rowCount - from);
+      const keys = partitionBy.map((vector) => ({ ...vector, address: vector.address + from * typeOf(vector.type).width }));
+      groupOf.set(table.groups(keys, n, true).subarray(0, n), from);
+    }
+    const starts = space.words(table.count + 1).fill(0), rows = space.words(rowCount + 1);
+    for (let row = 0; row < rowCount; row++) starts[groupOf[row] + 1]++;
+    for (let group = 1; group <= table.count; group++) starts[group] += starts[group - 1];
+    for (let i = 0; i < rowCount; i++) rows[starts[groupOf[order[i]]]++] = order[i];
+    starts.copyWithin(1, 0, table.count);
+    starts[0] = 0;
+    space.freeWords(order);
+    space.freeWords(groupOf);
+    return { rows, starts, partitionCount: table.count, rowCount, words, orderKey: orderBy[0] };
+  }
+
+  close(): void {
+    this.space.release();
+    this.input.close();
+  }
+}
+

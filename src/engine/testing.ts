@@ -1,0 +1,129 @@
+/** For unit tests of operators: a query of its own heap, inputs made of plain rows, and the rows that come out. */
+import type { Column } from "../sql/plan.ts";
+import { createHeap } from "../storage/heap.ts";
+import { layoutOf, typeOf, type Value } from "../types/mod.ts";
+import { fillNull, setValue, TextArena, valueAt, Workspace } from "./columns.ts";
+import type { Batch, Operator, QueryContext, QueryMemory } from "./contract.ts";
+
+/** Counts what is in use, so that a test sees what was not given back. */
+export class TestMemory implements QueryMemory {
+  usedBytes = 0;
+  peakBytes = 0;
+  constructor(private readonly heap: QueryContext["heap"]) {}
+  allocate(sizeBytes: number): number {
+    this.usedBytes += sizeBytes;
+    this.peakBytes = Math.max(this.peakBytes, this.usedBytes);
+    return this.heap.allocate(sizeBytes, "query");
+  }
+  free(address: number, sizeBytes: number): void {
+    this.usedBytes -= sizeBytes;
+    this.heap.free(address, sizeBytes, "query");
+  }
+  account(sizeBytes: number): void {
+    this.usedBytes += sizeBytes;
+  }
+  release(): void {}
+}
+
+export function testContext(heapBytes = 1 << 28, more: Partial<QueryContext> = {}): QueryContext & { memory: TestMemory } {
+  const heap = createHeap(heapBytes);
+  return {
+    heap,
+    memory: new TestMemory(heap),
+    pool: {
+      pin: () => {
+        throw new Error("this test has no stored tables");
+      },
+      unpin: () => {},
+    },
+    functions: {
+      resolve: () => {
+        throw new Error("this test has no functions");
+      },
+    },
+    sources: [],
+    nowMicros: 0n,
+    random: () => 0,
+    user: "test",
+    poll: () => {},
+    cancelWord: heap.allocate(4096, "other"),
+    useStatistics: true,
+    ...more,
+  } as QueryContext & { memory: TestMemory };
+}
+
+export type Row = Value[];
+
+/**
+ * Gives rows out in batches of `batchRows`. The memory of a batch is overwritten by the next one, as a scan may do, so that an operator
+ * that keeps what it must copy is found out.
+ */
+export class RowsInput implements Operator {
+  closed = 0;
+  private position = 0;
+  private readonly space: Workspace;
+  private readonly dictionaries: { codes: Map<string, number>; entries: number }[] = [];
+  private readonly addresses: number[];
+  private arena: TextArena;
+  constructor(readonly columns: Column[], private readonly rows: readonly Row[], private readonly context: QueryContext, private readonly batchRows = 1_000) {
+    this.space = new Workspace(context.heap, { allocate: (n) => context.heap.allocate(n, "other"), free: (a, n) => context.heap.free(a, n, "other"), account() {}, usedBytes: 0, release() {} }, "test");
+    this.arena = new TextArena(this.space);
+    this.addresses = columns.map((column) => this.space.allocate(batchRows * typeOf(column.type).width));
+    columns.forEach((column, c) => {
+      if (layoutOf(column.type) !== "symbol") return;
+      const codes = new Map<string, number>();
+      for (const row of rows) if (row[c] !== null && !codes.has(String(row[c]))) codes.set(String(row[c]), codes.size);
+      const entries = this.space.allocate(Math.max(8, codes.size * 8)), arena = new TextArena(this.space);
+      for (const [text, code] of codes) setValue(context.heap, "STRING", entries, code, text, arena);
+      this.dictionaries[c] = { codes, entries };
+    });
+  }
+
+  next(): Batch | undefined {
+    const rowCount = Math.min(this.batchRows, this.rows.length - this.position);
+    if (rowCount <= 0) return undefined;
+    const { heap } = this.context;
+    this.arena.release();
+    const columns = this.columns.map(({ type }, c) => {
+      const address = this.addresses[c], dictionary = this.dictionaries[c];
+      for (let i = 0; i < rowCount; i++) {
+        const value = this.rows[this.position + i][c];
+        if (dictionary !== undefined) heap.i32[(address >>> 2) + i] = value === null ? -1 : dictionary.codes.get(String(value))!;
+        else if (value === null) fillNull(heap, type, address, i, 1);
+        else setValue(heap, type, address, i, value, this.arena);
+      }
+      if (dictionary === undefined) return { type, address };
+      return { type, address, dictionary: { tableId: 1_000 + c, columnId: dictionary.entries, entries: dictionary.entries, count: dictionary.codes.size } };
+    });
+    this.position += rowCount;
+    return { rowCount, columns };
+  }
+
+  close(): void {
+    this.closed++;
+  }
+}
+
+/** All rows of an operator, which is closed. */
+export function rowsOf(operator: Operator, context: QueryContext): Row[] {
+  const rows: Row[] = [];
+  try {
+    for (let batch = operator.next(); batch !== undefined; batch = operator.next()) {
+      for (let row = 0; row < batch.rowCount; row++) rows.push(batch.columns.map((vector) => valueAt(context.heap, vector, row)));
+    }
+  } finally {
+    operator.close();
+  }
+  return rows;
+}
+
+/** Numbers in [0, 2^32), the same for the same seed (mulberry32). */
+export function randomFrom(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let t = Math.imul(state ^ (state >>> 15), state | 1);
+    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
+    return (t ^ (t >>> 14)) >>> 0;
+  };
+}
