@@ -1,0 +1,80 @@
+/** A kernel with its parameter block: what is written there before a run, and the run itself. */
+import { SHARED_WORD } from "../../storage/heap.ts";
+import type { Workspace } from "../columns.ts";
+import type { QueryContext, Vector } from "../contract.ts";
+import type { Input } from "./expression.ts";
+import { CANCELLED, type Kernel, KERNEL_CELLS } from "./kernel.ts";
+
+export class BoundKernel {
+  readonly block: number;
+
+  constructor(
+    private readonly kernel: Kernel,
+    readonly cells: Record<string, number>,
+    private readonly inputs: readonly Input[],
+    private readonly context: QueryContext,
+    space: Workspace,
+    cellCount: number,
+  ) {
+    const { heap } = context;
+    this.block = space.allocate(cellCount * 8);
+    this.setI32(KERNEL_CELLS.cancel, context.cancelWord);
+    inputs.forEach((input, k) => {
+      const cell = KERNEL_CELLS.firstInput + 2 * k;
+      if (input.kind === "constant") {
+        const at = this.block + cell * 8;
+        if (input.type === "i32") heap.i32[at >>> 2] = Number(input.value);
+        else if (input.type === "i64") heap.i64[at >>> 3] = BigInt(input.value);
+        else if (input.type === "f32") heap.f32[at >>> 2] = Number(input.value);
+        else heap.f64[at >>> 3] = Number(input.value);
+      } else if (input.kind === "lookup") this.setI32(cell + 1, input.address);
+      else if (input.kind === "symbolText") this.setI32(cell + 1, input.entries);
+    });
+  }
+
+  setI32(cell: number, value: number): void {
+    this.context.heap.i32[(this.block >>> 2) + cell * 2] = value;
+  }
+
+  setI64(cell: number, value: bigint): void {
+    this.context.heap.i64[(this.block >>> 3) + cell] = value;
+  }
+
+  getI32(cell: number): number {
+    return this.context.heap.i32[(this.block >>> 2) + cell * 2];
+  }
+
+  /** Addresses of the columns of a batch; `firstRow` is added to the row numbers of a "row" input. */
+  setColumns(columns: readonly Pick<Vector, "address">[], rowBase = 0n): void {
+    this.inputs.forEach((input, k) => {
+      const cell = KERNEL_CELLS.firstInput + 2 * k;
+      if (input.kind === "row") this.setI64(cell, rowBase);
+      else if (input.kind !== "constant") this.setI32(cell, columns[input.column].address);
+    });
+  }
+
+  /** The kernel's result; throws when the query was cancelled. */
+  run(start: number, end: number): number {
+    const { heap } = this.context;
+    const result = this.kernel(this.block, start, end);
+    if (result === CANCELLED) {
+      this.context.poll();
+      throw new Error("a kernel saw the cancel word but the query goes on");
+    }
+    countRows(heap.i64, end - start);
+    return result;
+  }
+}
+
+/** Rows are counted in a number and added to the shared word now and then: atomics on big integers are slow. */
+let pending = 0;
+function countRows(i64: BigInt64Array, rowCount: number): void {
+  pending += rowCount;
+  if (pending < 65_536) return;
+  flushKernelRows(i64);
+}
+
+export function flushKernelRows(i64: BigInt64Array): void {
+  if (pending > 0) Atomics.add(i64, SHARED_WORD.kernelRows / 2, BigInt(pending));
+  pending = 0;
+}

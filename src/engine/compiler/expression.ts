@@ -1,0 +1,488 @@
+/** Plan expressions to IR: inputs are numbered, calls go to their entries' `emit`, rules for nulls are added. */
+import { assert } from "../../errors.ts";
+import type { FunctionEntry } from "../../sql/functions/entry.ts";
+import type { Expr } from "../../sql/plan.ts";
+import type { Dictionary } from "../../storage/contract.ts";
+import { layoutOf, type Value } from "../../types/mod.ts";
+import { TextArena, Workspace } from "../columns.ts";
+import type { QueryContext } from "../contract.ts";
+import { f32, f64, i32, i64, ifElse, input, type IrNode, load, loop, select, text, type WasmType } from "./ir.ts";
+import { isLaneable } from "./lower.ts";
+import { bind } from "./ir.ts";
+
+/** Where a kernel's input comes from for each row. */
+export type Input =
+  /** A column of the batch. CHAR is zero-extended: "u16". */
+  | { kind: "column"; column: number; form: ColumnForm }
+  /** The text of a symbol: column of codes, and the dictionary's entries. */
+  | { kind: "symbolText"; column: number; entries: number }
+  /** One value a dictionary entry, worked out before: at `address`, that of code -1 first. */
+  | { kind: "lookup"; column: number; address: number; form: ColumnForm }
+  /** From the parameter block. */
+  | { kind: "constant"; type: WasmType; value: number | bigint }
+  /** `base + row`, the base in the parameter block. */
+  | { kind: "row"; base: number };
+
+export type ColumnForm = "i8" | "i16" | "u16" | "i32" | "i64" | "f32" | "f64";
+
+export const FORM_TYPE: Record<ColumnForm, WasmType> = { i8: "i32", i16: "i32", u16: "i32", i32: "i32", i64: "i64", f32: "f32", f64: "f64" };
+export const FORM_WIDTH: Record<ColumnForm, number> = { i8: 1, i16: 2, u16: 2, i32: 4, i64: 8, f32: 4, f64: 8 };
+
+/** Undefined for the 128-bit types, which no kernel computes with. */
+export function formOf(tag: string): ColumnForm | undefined {
+  switch (layoutOf(tag)) {
+    case "i8":
+      return "i8";
+    case "i16":
+      return tag === "CHAR" ? "u16" : "i16";
+    case "i32":
+    case "symbol":
+      return "i32";
+    case "i64":
+    case "text":
+      return "i64";
+    case "f32":
+      return "f32";
+    case "f64":
+      return "f64";
+    default:
+      return undefined;
+  }
+}
+
+export function isText(tag: string): boolean {
+  return layoutOf(tag) === "text";
+}
+
+/** The null of a type as a value of the kernel. */
+export function nullIr(tag: string): IrNode {
+  switch (layoutOf(tag)) {
+    case "i8":
+    case "i16":
+      return i32.const(0);
+    case "i32":
+      return i32.const(tag === "IPv4" ? 0 : -2147483648);
+    case "symbol":
+      return i32.const(-1);
+    case "f32":
+      return f32.const(NaN);
+    case "f64":
+      return f64.const(NaN);
+    case "text":
+      return text.null();
+    default:
+      return i64.const(-9223372036854775808n);
+  }
+}
+
+/** Is a value null? Undefined for the types without null. `pair`: a symbol given as its text. */
+export function isNullIr(value: IrNode, tag: string): IrNode | undefined {
+  switch (layoutOf(tag)) {
+    case "i8":
+      return undefined;
+    case "i16":
+      return tag === "CHAR" ? i32.eqz(value) : undefined;
+    case "i32":
+      return tag === "IPv4" ? i32.eqz(value) : i32.eq(value, i32.const(-2147483648));
+    case "symbol":
+      return value.type === "i64" ? text.isNull(value) : i32.ltS(value, i32.const(0));
+    case "f32":
+      return i32.eqz(f32.lt(f32.abs(value), f32.const(Infinity)));
+    case "f64":
+      return i32.eqz(f64.lt(f64.abs(value), f64.const(Infinity)));
+    case "text":
+      return text.isNull(value);
+    default:
+      return i64.eq(value, i64.const(-9223372036854775808n));
+  }
+}
+
+/** The argument's declared class; the last one is repeated for variadic entries. */
+export function argumentClass(entry: FunctionEntry, index: number): string {
+  return entry.args[Math.min(index, entry.args.length - 1)]?.type ?? "any";
+}
+
+const CHAIN_MAX = 8;
+
+export class ExpressionCompiler {
+  readonly inputs: Input[] = [];
+  /** The inputs' numbers by what they are. */
+  private readonly byKey = new Map<string, number>();
+  private readonly arena: TextArena;
+  private readonly lookups = new Map<string, IrNode>();
+
+  constructor(
+    readonly inputTypes: readonly string[],
+    /** By column, for SYMBOL. */
+    readonly dictionaries: readonly (Dictionary | undefined)[],
+    readonly context: QueryContext,
+    readonly space: Workspace,
+    /** Works an expression over one symbol column out for every dictionary entry; undefined where that does not pay. */
+    private readonly perEntry?: (expr: Expr, column: number, dictionary: Dictionary) => number | undefined,
+  ) {
+    this.arena = new TextArena(space);
+  }
+
+  private add(key: string, make: () => Input): number {
+    let index = this.byKey.get(key);
+    if (index === undefined) {
+      index = this.inputs.push(make()) - 1;
+      this.byKey.set(key, index);
+    }
+    return index;
+  }
+
+  /** Column `index` as its layout has it; a symbol as its code. */
+  column(index: number): IrNode {
+    const form = formOf(this.inputTypes[index]);
+    assert(form !== undefined, "128-bit columns have no kernel form");
+    return input(this.add(`c${index}`, () => ({ kind: "column", column: index, form })), FORM_TYPE[form]);
+  }
+
+  rowNumber(base: number): IrNode {
+    return input(this.add("row", () => ({ kind: "row", base })), "i64");
+  }
+
+  constant(value: Value, tag: string): IrNode {
+    const bits = this.constantBits(value, tag);
+    const type = FORM_TYPE[formOf(tag)!];
+    return input(this.add(`k${tag}:${typeof value}:${Object.is(value, -0) ? "-0" : value}`, () => ({ kind: "constant", type, value: bits })), type);
+  }
+
+  /** A number that the kernel is given: an address or a count. */
+  parameter(value: number): IrNode {
+    return input(this.inputs.push({ kind: "constant", type: "i32", value }) - 1, "i32");
+  }
+
+  private constantBits(value: Value, tag: string): number | bigint {
+    return constantBits(value, tag, this.context, this.arena);
+  }
+
+  /** A value of the tag's wasm type; symbols as codes. */
+  lower(expr: Expr): IrNode {
+    const looked = this.lookup(expr);
+    if (looked !== undefined) return looked;
+    switch (expr.kind) {
+      case "column":
+        return this.column(expr.index);
+      case "constant":
+        return this.constant(expr.value, expr.type);
+      case "call":
+        return this.call(expr);
+      case "case":
+        return expr.branches.reduceRight(
+          (otherwise, branch) => choose(this.lower(branch.when), this.value(branch.then, expr.type), otherwise),
+          this.value(expr.otherwise, expr.type),
+        );
+      case "in":
+        return this.membership(expr.operand, expr.values);
+      case "parameter":
+        throw new Error("a parameter is replaced before its plan runs");
+    }
+  }
+
+  /** The value where `tag` is wanted: symbols become text where the result is text. */
+  value(expr: Expr, tag: string): IrNode {
+    return isText(tag) && layoutOf(expr.type) === "symbol" ? this.textOf(expr) : this.lower(expr);
+  }
+
+  /** The text of a symbol or text expression. */
+  textOf(expr: Expr): IrNode {
+    if (layoutOf(expr.type) !== "symbol") return this.lower(expr);
+    if (expr.kind === "constant") return this.constant(expr.value, "STRING");
+    assert(expr.kind === "column", "what computes a symbol gives text");
+    const dictionary = this.dictionaries[expr.index];
+    const entries = dictionary?.entries ?? 0;
+    return input(this.add(`t${expr.index}`, () => ({ kind: "symbolText", column: expr.index, entries })), "i64");
+  }
+
+  private call(expr: Expr & { kind: "call" }): IrNode {
+    const { entry, types } = this.context.functions.resolve(expr.function);
+    assert(entry.emit !== undefined, `${expr.function} has a kernel form`);
+    const args = expr.args.map((arg, k) => (argumentClass(entry, k) === "text" ? this.textOf(arg) : this.lower(arg)));
+    return emitCall(entry, args, types, expr.type, (k) => expr.args[k].kind === "constant" && (expr.args[k] as { value: Value }).value !== null);
+  }
+
+  private lookup(expr: Expr): IrNode | undefined {
+    if (this.perEntry === undefined) return undefined;
+    const column = perEntryColumn(expr, this.inputTypes, this.dictionaries, this.context);
+    if (column === undefined) return undefined;
+    const dictionary = this.dictionaries[column]!;
+    const key = `l${column}:${exprKey(expr)}`;
+    const known = this.lookups.get(key);
+    if (known !== undefined) return known;
+    const address = this.perEntry(expr, column, dictionary);
+    if (address === undefined) return undefined;
+    const form = formOf(expr.type)!;
+    let result: IrNode;
+    const codes = expr.type === "BOOLEAN" ? this.fewCodes(address, dictionary.count) : undefined;
+    if (codes !== undefined) {
+      const code = this.column(column);
+      result = i32.const(0);
+      codes.forEach((match, k) => {
+        const test = i32.eq(code, this.constant(match, "INT"));
+        result = k === 0 ? test : i32.or(result, test);
+      });
+    } else {
+      this.column(column); // codes are an input too
+      result = input(this.add(key, () => ({ kind: "lookup", column, address, form })), FORM_TYPE[form]);
+    }
+    this.lookups.set(key, result);
+    return result;
+  }
+
+  /** The codes for which a table of truth values is true, when they are few: comparing codes has lanes, looking up has not. */
+  private fewCodes(address: number, count: number): number[] | undefined {
+    const codes: number[] = [];
+    for (let k = 0; k <= count; k++) {
+      if (this.context.heap.i8[address + k] !== 0 && codes.push(k - 1) > 4) return undefined;
+    }
+    return codes;
+  }
+
+  private membership(operand: Expr, values: readonly Value[]): IrNode {
+    const tag = operand.type;
+    const value = layoutOf(tag) === "symbol" ? this.textOf(operand) : this.lower(operand);
+    const valueTag = layoutOf(tag) === "symbol" ? "STRING" : tag;
+    const equal = equality(valueTag);
+    if (values.length <= CHAIN_MAX) {
+      return bindUnlessSimple(value, (bound) => {
+        let result: IrNode = i32.const(0);
+        values.forEach((v, k) => {
+          const test = equal(bound, this.constant(v, valueTag));
+          result = k === 0 ? test : i32.or(result, test);
+        });
+        return result;
+      });
+    }
+    return this.search(value, valueTag, values);
+  }
+
+  /** Binary search in a sorted array of the constants. Floats are compared by the bits of f64, which for equality is enough. */
+  private search(value: IrNode, tag: string, values: readonly Value[]): IrNode {
+    const words = BigInt64Array.from(values, (v) => {
+      const bits = this.constantBits(v, tag);
+      return typeof bits === "bigint" ? bits : FORM_TYPE[formOf(tag)!].startsWith("f") ? floatBits(bits) : BigInt(bits);
+    });
+    const { heap } = this.context;
+    const isPair = isText(tag);
+    if (isPair) {
+      const bytes = (pair: bigint) => heap.u8.subarray(Number(pair & 0xFFFFFFFFn), Number(pair & 0xFFFFFFFFn) + Number(pair >> 32n));
+      const sorted = Array.from(words).sort((a, b) => {
+        if (a < 0n || b < 0n) return a < 0n ? (b < 0n ? 0 : -1) : 1;
+        return compareBytes(bytes(a), bytes(b));
+      });
+      words.set(sorted);
+    } else words.sort();
+    const address = this.space.allocate(words.length * 8);
+    heap.i64.set(words, address / 8);
+    const base = this.parameter(address);
+    const last = this.parameter(words.length - 1);
+    let needle: IrNode;
+    if (value.type === "i32") needle = i64.extendS(value);
+    else if (value.type === "i64") needle = value;
+    else {
+      const wide = value.type === "f32" ? f64.promote(value) : value;
+      needle = bindUnlessSimple(wide, (x) => select(f64.ne(x, x), i64.const(floatBits(NaN)), i64.reinterpret(f64.add(x, f64.const(0)))));
+    }
+    const at = (index: IrNode) => load.i64(i32.add(base, i32.shl(index, i32.const(3))));
+    // The first word not below the needle: state is low | high << 32.
+    return bind(needle, (x) => {
+      const below = (word: IrNode) => isPair ? i32.ltS(text.compare(word, x), i32.const(0)) : i64.ltS(word, x);
+      const low = (state: IrNode) => i32.wrap(state);
+      const high = (state: IrNode) => i32.wrap(i64.shrU(state, i64.const(32n)));
+      const pack = (lo: IrNode, hi: IrNode) => i64.or(i64.extendU(lo), i64.shl(i64.extendU(hi), i64.const(32n)));
+      const found = loop(
+        pack(i32.const(0), last),
+        (state) => i32.ltS(low(state), high(state)),
+        (state) =>
+          bind(i32.shrU(i32.add(low(state), high(state)), i32.const(1)), (middle) =>
+            select(below(at(middle)), pack(i32.add(middle, i32.const(1)), high(state)), pack(low(state), middle))),
+      );
+      return bind(at(i32.wrap(found)), (word) => isPair ? text.eq(word, x) : i64.eq(word, x));
+    });
+  }
+
+  release(): void {
+    this.space.release();
+  }
+}
+
+/** A call with the rule for nulls. `known(k)`: argument k is a constant that is not null. */
+export function emitCall(entry: FunctionEntry, args: IrNode[], types: string[], resultType: string, known: (k: number) => boolean): IrNode {
+  if (entry.nulls === "custom") return bindAll(args, (bound) => entry.emit!(bound, types));
+  return bindAll(args, (bound) => {
+    const result = entry.emit!(bound, types);
+    const tests = bound.flatMap((arg, k) => {
+      const test = known(k) ? undefined : isNullIr(arg, types[k]);
+      return test === undefined ? [] : [test];
+    });
+    if (tests.length === 0) return result;
+    const anyNull = tests.reduce((a, b) => i32.or(a, b));
+    const none = resultType === "BOOLEAN" ? i32.const(0) : nullIr(resultType);
+    return isLaneable(result, () => true) ? select(anyNull, none, result) : ifElse(anyNull, none, result);
+  });
+}
+
+function bindUnlessSimple(value: IrNode, body: (bound: IrNode) => IrNode): IrNode {
+  const simple = value.op === "input" || value.op === "bound" || value.op.endsWith(".const");
+  return simple ? body(value) : bind(value, body);
+}
+
+/** Entries use their arguments as often as they like; each is worked out once. */
+function bindAll(args: readonly IrNode[], body: (bound: IrNode[]) => IrNode): IrNode {
+  const bound: IrNode[] = [];
+  const next = (k: number): IrNode =>
+    k === args.length ? body(bound) : bindUnlessSimple(args[k], (b) => {
+      bound.push(b);
+      return next(k + 1);
+    });
+  return next(0);
+}
+
+/** A branch that may be slow or loop is only worked out when it is taken. */
+function choose(condition: IrNode, then: IrNode, otherwise: IrNode): IrNode {
+  const cheap = isLaneable(then, () => true) && isLaneable(otherwise, () => true);
+  return cheap ? select(condition, then, otherwise) : ifElse(condition, then, otherwise);
+}
+
+function equality(tag: string): (a: IrNode, b: IrNode) => IrNode {
+  switch (FORM_TYPE[formOf(tag)!]) {
+    case "i32":
+      return i32.eq;
+    case "i64":
+      return isText(tag) ? text.eq : i64.eq;
+    case "f32":
+      return (a, b) => i32.or(f32.eq(a, b), i32.and(f32.ne(a, a), f32.ne(b, b)));
+    case "f64":
+      return (a, b) => i32.or(f64.eq(a, b), i32.and(f64.ne(a, a), f64.ne(b, b)));
+  }
+}
+
+const floatView = new DataView(new ArrayBuffer(8));
+function floatBits(value: number): bigint {
+  floatView.setFloat64(0, value + 0);
+  return value !== value ? 0x7FF8000000000000n : floatView.getBigInt64(0);
+}
+
+function compareBytes(a: Uint8Array, b: Uint8Array): number {
+  const end = Math.min(a.length, b.length);
+  for (let k = 0; k < end; k++) if (a[k] !== b[k]) return a[k] - b[k];
+  return a.length - b.length;
+}
+
+/** A constant as the kernel sees it: number for i32, f32, f64, bigint for i64. Texts are written to the arena. */
+export function constantBits(value: Value, tag: string, context: QueryContext, arena: TextArena): number | bigint {
+  switch (layoutOf(tag)) {
+    case "i8":
+      return value === null ? 0 : Number(value);
+    case "i16":
+      return value === null ? 0 : typeof value === "string" ? (value === "" ? 0 : value.charCodeAt(0)) : Number(value);
+    case "i32":
+      return value === null ? (tag === "IPv4" ? 0 : -2147483648) : Number(value) | 0;
+    case "symbol":
+      assert(value === null, "a constant symbol is text");
+      return -1;
+    case "i64":
+      return value === null ? -9223372036854775808n : BigInt(value);
+    case "f32":
+    case "f64":
+      return value === null ? NaN : Number(value);
+    case "text": {
+      if (value === null) return -4294967296n;
+      const [address, length] = arena.encode(String(value));
+      return BigInt(address) | BigInt(length) << 32n;
+    }
+    default:
+      throw new Error("128-bit constants have no kernel form");
+  }
+}
+
+/** Can a kernel work it out from columns (and tables for symbols) alone? */
+export function isEmittable(expr: Expr, inputTypes: readonly string[], context: QueryContext, perEntry: (expr: Expr) => boolean): boolean {
+  if (formOf(expr.type) === undefined) return false;
+  if (perEntry(expr)) return true;
+  switch (expr.kind) {
+    case "column":
+    case "constant":
+      return true;
+    case "call":
+      return context.functions.resolve(expr.function).entry.emit !== undefined && expr.args.every((arg) => isEmittable(arg, inputTypes, context, perEntry));
+    case "case":
+      if (layoutOf(expr.type) === "symbol") return false;
+      return [expr.otherwise, ...expr.branches.flatMap((b) => [b.when, b.then])].every((part) => isEmittable(part, inputTypes, context, perEntry));
+    case "in":
+      return isEmittable(expr.operand, inputTypes, context, perEntry);
+    case "parameter":
+      return false;
+  }
+}
+
+export function isImmutable(expr: Expr, context: QueryContext): boolean {
+  if (expr.kind === "call" && context.functions.resolve(expr.function).entry.volatility !== "immutable") return false;
+  return childrenOf(expr).every((child) => isImmutable(child, context));
+}
+
+export function childrenOf(expr: Expr): Expr[] {
+  switch (expr.kind) {
+    case "call":
+      return expr.args;
+    case "case":
+      return [...expr.branches.flatMap((branch) => [branch.when, branch.then]), expr.otherwise];
+    case "in":
+      return [expr.operand];
+    default:
+      return [];
+  }
+}
+
+/** The same expression over other columns. */
+export function mapColumns(expr: Expr, map: (index: number, type: string) => Expr): Expr {
+  switch (expr.kind) {
+    case "column":
+      return map(expr.index, expr.type);
+    case "call":
+      return { ...expr, args: expr.args.map((arg) => mapColumns(arg, map)) };
+    case "case":
+      return {
+        ...expr,
+        branches: expr.branches.map(({ when, then }) => ({ when: mapColumns(when, map), then: mapColumns(then, map) })),
+        otherwise: mapColumns(expr.otherwise, map),
+      };
+    case "in":
+      return { ...expr, operand: mapColumns(expr.operand, map) };
+    default:
+      return expr;
+  }
+}
+
+export function columnsOf(expr: Expr, into = new Set<number>()): Set<number> {
+  if (expr.kind === "column") into.add(expr.index);
+  for (const child of childrenOf(expr)) columnsOf(child, into);
+  return into;
+}
+
+/** A dictionary above this is not gone through for one query. */
+const PER_ENTRY_MAX = 1 << 17;
+
+/** The one symbol column that a whole expression is about, when its value can be worked out for each dictionary entry once. */
+export function perEntryColumn(
+  expr: Expr,
+  inputTypes: readonly string[],
+  dictionaries: readonly (Dictionary | undefined)[],
+  context: QueryContext,
+): number | undefined {
+  if (expr.kind !== "call" && expr.kind !== "in" && expr.kind !== "case") return undefined;
+  if (formOf(expr.type) === undefined || layoutOf(expr.type) === "symbol") return undefined;
+  const columns = columnsOf(expr);
+  if (columns.size !== 1) return undefined;
+  const [column] = columns;
+  if (layoutOf(inputTypes[column]) !== "symbol" || !isImmutable(expr, context)) return undefined;
+  const dictionary = dictionaries[column];
+  return dictionary !== undefined && dictionary.count <= PER_ENTRY_MAX ? column : undefined;
+}
+
+/** Equal text for equal expressions. */
+export function exprKey(expr: Expr): string {
+  return JSON.stringify(expr, (key, value) => (key === "at" ? undefined : typeof value === "bigint" ? `${value}n` : typeof value === "number" && !Number.isFinite(value) ? String(value) : value));
+}

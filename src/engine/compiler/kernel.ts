@@ -1,0 +1,425 @@
+/**
+ * The frame of every kernel: one exported function `run(block, start, end)` that goes over rows start … end-1.
+ *
+ *     block   i64 cells in shared memory: address of the cancel word, then two cells an input, then what the kernel's sink wants
+ *     result  what the sink says, or CANCELLED
+ *
+ * Rows are taken in strips of 4,096; between strips the cancel word is read. A predicate whose nodes have lanes is worked out for
+ * eight rows at once into bits, and the scalar body runs for the bits that are set.
+ */
+import { type Code, Module, type ValueType } from "../wasm/assembler.ts";
+import { FORM_TYPE, FORM_WIDTH, type Input } from "./expression.ts";
+import { input, type IrNode, type WasmType } from "./ir.ts";
+import { Library } from "./library.ts";
+import { inputsOf, isLaneable, type LaneScope, lowerLanes, lowerMask, lowerScalar, type ScalarScope, shapeOf } from "./lower.ts";
+
+export const CANCELLED = -1;
+const STRIP_ROWS = 4_096;
+const CANCEL_CELL = 0;
+const FIRST_INPUT_CELL = 1;
+const GROUP_ROWS = 8;
+
+/** Byte offset of a cell of the parameter block. */
+function offsetOf(cell: number): number {
+  return cell * 8;
+}
+
+const LOAD: Record<string, string> = {
+  i8: "i32.load8_s",
+  i16: "i32.load16_s",
+  u16: "i32.load16_u",
+  i32: "i32.load",
+  i64: "i64.load",
+  f32: "f32.load",
+  f64: "f64.load",
+};
+const STORE: Record<string, string> = { i8: "i32.store8", i16: "i32.store16", u16: "i32.store16", i32: "i32.store", i64: "i64.store", f32: "f32.store", f64: "f64.store" };
+
+export function storeOf(form: string): string {
+  return STORE[form];
+}
+
+export function inputShape(inputs: readonly Input[]): string {
+  return inputs.map((i) => (i.kind === "constant" ? `k${i.type}` : i.kind === "column" ? `c${i.column}${i.form}` : i.kind === "lookup" ? `l${i.column}${i.form}` : i.kind === "row" ? "row" : `t${i.column}`)).join(";");
+}
+
+export class KernelWriter {
+  readonly module = new Module();
+  readonly library = new Library(this.module);
+  readonly code: Code;
+  private readonly functionIndex: number;
+  /** Parameters. */
+  readonly block = 0;
+  readonly start = 1;
+  readonly end = 2;
+  private readonly cancelWord: number;
+  /** Addresses of columns, values of constants. */
+  private readonly primary: (number | undefined)[];
+  private readonly secondary: (number | undefined)[] = [];
+  /** Values of inputs for the row at hand; those beyond `inputs` are derived. */
+  private readonly scalars: (number | undefined)[] = [];
+  private readonly lanes: (number | undefined)[] = [];
+  private readonly derived: { index: number; node: IrNode }[] = [];
+  private nextInput: number;
+  private nextCell: number;
+  readonly scope: ScalarScope;
+
+  constructor(private readonly inputs: readonly Input[]) {
+    const { code, index } = this.module.function(["i32", "i32", "i32"], ["i32"], "run");
+    this.code = code;
+    this.functionIndex = index;
+    this.nextInput = inputs.length;
+    this.nextCell = FIRST_INPUT_CELL + 2 * inputs.length;
+    this.cancelWord = this.loadCell("i32", CANCEL_CELL);
+    this.primary = inputs.map(() => undefined);
+    inputs.forEach((spec, k) => {
+      const cell = FIRST_INPUT_CELL + 2 * k;
+      const type: ValueType = spec.kind === "constant" ? spec.type : spec.kind === "row" ? "i64" : "i32";
+      this.primary[k] = this.loadCell(type, cell);
+      if (spec.kind === "constant" || spec.kind === "row") this.scalars[k] = spec.kind === "constant" ? this.primary[k] : undefined;
+      else if (spec.kind !== "column") this.secondary[k] = this.loadCell("i32", cell + 1);
+    });
+    this.scope = {
+      code,
+      library: this.library,
+      input: (k) => this.scalars[k]!,
+      bound: new Map(),
+      poll: () => this.poll(),
+    };
+  }
+
+  /** A cell of the sink's own; gives its number. */
+  cell(): number {
+    return this.nextCell++;
+  }
+
+  get cellCount(): number {
+    return this.nextCell;
+  }
+
+  /** A local that holds a cell's value from the start on. */
+  loadCell(type: ValueType, cell: number): number {
+    const local = this.code.local(type);
+    this.code.get(this.block).memory(`${type}.load`, offsetOf(cell)).set(local);
+    return local;
+  }
+
+  storeCell(type: ValueType, cell: number, value: number): void {
+    this.code.get(this.block).get(value).memory(`${type}.store`, offsetOf(cell));
+  }
+
+  poll(): void {
+    this.code.get(this.cancelWord).memory("i32.atomic.load").if(() => this.code.i32(CANCELLED).return());
+  }
+
+  /** An input of the sink's own (a state) that lives in locals. */
+  local(type: WasmType): { node: IrNode; local: number } {
+    const index = this.nextInput++;
+    const local = this.code.local(type);
+    this.scalars[index] = local;
+    return { node: input(index, type), local };
+  }
+
+  /** An input with lanes in a local of its own. */
+  laneLocal(type: WasmType): { node: IrNode; local: number } {
+    const index = this.nextInput++;
+    const local = this.code.local("v128");
+    this.lanes[index] = local;
+    return { node: input(index, type), local };
+  }
+
+  setLaneLocal(node: IrNode, local: number): void {
+    this.lanes[node.value as number] = local;
+  }
+
+  /** Worked out once a row, after the predicate, for any number of uses. */
+  derive(node: IrNode): IrNode {
+    if (node.op === "input" || node.op.endsWith(".const")) return node;
+    const index = this.nextInput++;
+    this.derived.push({ index, node });
+    return input(index, node.type);
+  }
+
+  private isDerived(index: number): { index: number; node: IrNode } | undefined {
+    return this.derived.find((d) => d.index === index);
+  }
+
+  /** Base inputs that nodes read, through derived ones. */
+  private baseInputs(nodes: readonly IrNode[]): { base: Set<number>; derived: Set<number> } {
+    const base = new Set<number>(), derived = new Set<number>();
+    const visit = (list: readonly IrNode[]) => {
+      for (const index of inputsOf(list)) {
+        if (index < this.inputs.length) base.add(index);
+        const d = this.isDerived(index);
+        if (d !== undefined && !derived.has(index)) {
+          derived.add(index);
+          visit([d.node]);
+        }
+      }
+    };
+    visit(nodes);
+    return { base, derived };
+  }
+
+  /** Loads what `nodes` read for the row in local `row`. */
+  loadRow(nodes: readonly IrNode[], row: number, loaded: ReadonlySet<number> = new Set()): Set<number> {
+    const { base, derived } = this.baseInputs(nodes);
+    for (const k of base) if (!loaded.has(k)) this.loadScalar(k, row);
+    for (const { index, node } of this.derived) {
+      if (!derived.has(index)) continue;
+      this.scalars[index] ??= this.code.local(node.type);
+      lowerScalar(node, this.scope);
+      this.code.set(this.scalars[index]!);
+    }
+    return base;
+  }
+
+  private address(base: number, row: number, width: number): Code {
+    const { code } = this;
+    code.get(base).get(row);
+    if (width > 1) code.i32(Math.log2(width)).op("i32.shl");
+    return code.op("i32.add");
+  }
+
+  private loadScalar(k: number, row: number): void {
+    const spec = this.inputs[k], { code } = this;
+    if (spec.kind === "constant") return;
+    const type: WasmType = spec.kind === "symbolText" || spec.kind === "row" ? "i64" : FORM_TYPE[spec.form];
+    this.scalars[k] ??= code.local(type);
+    switch (spec.kind) {
+      case "column":
+        this.address(this.primary[k]!, row, FORM_WIDTH[spec.form]).memory(LOAD[spec.form]);
+        break;
+      case "row":
+        code.get(this.primary[k]!).get(row).op("i64.extend_i32_u").op("i64.add");
+        break;
+      case "lookup":
+        // Tables start with code -1.
+        code.get(this.secondary[k]!);
+        this.address(this.primary[k]!, row, 4).memory("i32.load").i32(1).op("i32.add");
+        if (FORM_WIDTH[spec.form] > 1) code.i32(Math.log2(FORM_WIDTH[spec.form])).op("i32.shl");
+        code.op("i32.add").memory(LOAD[spec.form]);
+        break;
+      case "symbolText": {
+        const symbol = code.local("i32");
+        this.address(this.primary[k]!, row, 4).memory("i32.load").tee(symbol).i32(0).op("i32.lt_s");
+        code.if(
+          () => code.i64(-4294967296n),
+          () => this.address(this.secondary[k]!, symbol, 8).memory("i64.load"),
+          "i64",
+        );
+        break;
+      }
+    }
+    code.set(this.scalars[k]!);
+  }
+
+  lower(node: IrNode): void {
+    lowerScalar(node, this.scope);
+  }
+
+  /** Do these nodes, and what they derive from, have lanes? `own`: inputs of the sink with lanes. */
+  hasLanes(nodes: readonly IrNode[]): boolean {
+    const inputHasLanes = (index: number): boolean => {
+      const d = this.isDerived(index);
+      if (d !== undefined) return isLaneable(d.node, inputHasLanes);
+      if (index >= this.inputs.length) return this.lanes[index] !== undefined;
+      const { kind } = this.inputs[index];
+      return kind === "column" || kind === "constant" || kind === "row";
+    };
+    return nodes.every((node) => isLaneable(node, inputHasLanes));
+  }
+
+  laneScope(): LaneScope {
+    return { code: this.code, input: (k) => this.lanes[k]!, bound: new Map() };
+  }
+
+  /** Constants as lanes, before the loops. */
+  splatConstants(): void {
+    const { code } = this;
+    this.inputs.forEach((spec, k) => {
+      if (spec.kind !== "constant" || this.lanes[k] !== undefined) return;
+      const local = this.lanes[k] = code.local("v128");
+      code.get(this.primary[k]!);
+      if (spec.type === "i32") code.op("i64.extend_i32_s").op("i64x2.splat");
+      else if (spec.type === "i64") code.op("i64x2.splat");
+      else {
+        if (spec.type === "f32") code.op("f64.promote_f32");
+        code.op("f64x2.splat");
+      }
+      code.set(local);
+    });
+  }
+
+  /** Loads the lanes of rows row + 2 * pair and the next one. */
+  loadLanes(nodes: readonly IrNode[], row: number, pair: number, scope: LaneScope): void {
+    const { base, derived } = this.baseInputs(nodes);
+    for (const k of base) this.loadLane(k, row, pair);
+    for (const { index, node } of this.derived) {
+      if (!derived.has(index)) continue;
+      this.lanes[index] ??= this.code.local("v128");
+      lowerLanes(node, scope);
+      this.code.set(this.lanes[index]!);
+    }
+  }
+
+  private loadLane(k: number, row: number, pair: number): void {
+    const spec = this.inputs[k], { code } = this;
+    if (spec.kind === "constant") return;
+    this.lanes[k] ??= code.local("v128");
+    if (spec.kind === "row") {
+      code.get(this.primary[k]!).get(row).op("i64.extend_i32_u").op("i64.add").op("i64x2.splat").lanes64(BigInt(2 * pair), BigInt(2 * pair + 1)).op("i64x2.add");
+    } else if (spec.kind === "column") {
+      const width = FORM_WIDTH[spec.form], offset = 2 * pair * width;
+      this.address(this.primary[k]!, row, width);
+      switch (spec.form) {
+        case "i64":
+        case "f64":
+          code.memory("v128.load", offset);
+          break;
+        case "i32":
+          code.memory("v128.load32x2_s", offset);
+          break;
+        case "f32":
+          code.memory("v128.load64_zero", offset).op("f64x2.promote_low_f32x4");
+          break;
+        case "i16":
+          code.memory("v128.load32_zero", offset).op("i32x4.extend_low_i16x8_s").op("i64x2.extend_low_i32x4_s");
+          break;
+        case "u16":
+          code.memory("v128.load32_zero", offset).op("i32x4.extend_low_i16x8_u").op("i64x2.extend_low_i32x4_s");
+          break;
+        case "i8":
+          code.memory("v128.load16_splat", offset).op("i16x8.extend_low_i8x16_s").op("i32x4.extend_low_i16x8_s").op("i64x2.extend_low_i32x4_s");
+          break;
+      }
+    }
+    code.set(this.lanes[k]!);
+  }
+
+  /** The strips: `body(row, stripEnd)` moves `row` to stripEnd. Falls out at the end of the rows. */
+  strips(body: (row: number, stripEnd: number) => void): void {
+    const { code } = this;
+    const row = code.local("i32"), stripEnd = code.local("i32");
+    code.get(this.start).set(row);
+    code.block((done) =>
+      code.loop((again) => {
+        code.get(row).get(this.end).op("i32.ge_s").brIf(done);
+        this.poll();
+        code.get(row).i32(STRIP_ROWS).op("i32.add").tee(stripEnd).get(this.end).get(stripEnd).get(this.end).op("i32.lt_s").op("select").set(stripEnd);
+        body(row, stripEnd);
+        code.br(again);
+      })
+    );
+  }
+
+  /** Runs `body` for each row for which `predicate` holds. `nodes` are what the body reads; they are loaded. */
+  scalarRows(predicate: IrNode | undefined, nodes: readonly IrNode[], body: (row: number) => void): void {
+    const { code } = this;
+    const lanes = predicate !== undefined && this.hasLanes([predicate]);
+    if (lanes) this.splatConstants();
+    this.strips((row, stripEnd) => {
+      if (lanes) return this.groups(predicate, nodes, row, stripEnd, body);
+      code.block((done) =>
+        code.loop((again) => {
+          code.get(row).get(stripEnd).op("i32.ge_s").brIf(done);
+          code.block((skip) => {
+            let loaded: Set<number> | undefined;
+            if (predicate !== undefined) {
+              loaded = this.loadRow([predicate], row);
+              this.lower(predicate);
+              code.op("i32.eqz").brIf(skip);
+            }
+            this.loadRow(nodes, row, loaded);
+            body(row);
+          });
+          code.get(row).i32(1).op("i32.add").set(row).br(again);
+        })
+      );
+    });
+  }
+
+  private groups(predicate: IrNode, nodes: readonly IrNode[], row: number, stripEnd: number, body: (row: number) => void): void {
+    const { code } = this;
+    const bits = code.local("i32"), at = code.local("i32");
+    code.block((done) =>
+      code.loop((next) => {
+        code.get(row).get(stripEnd).op("i32.ge_s").brIf(done);
+        code.get(row).i32(GROUP_ROWS).op("i32.add").get(stripEnd).op("i32.le_s").if(() => {
+          for (let pair = 0; pair < GROUP_ROWS / 2; pair++) {
+            const scope = this.laneScope();
+            this.loadLanes([predicate], row, pair, scope);
+            lowerMask(predicate, scope);
+            code.op("i64x2.bitmask");
+            if (pair > 0) code.i32(2 * pair).op("i32.shl").get(bits).op("i32.or");
+            code.set(bits);
+          }
+        }, () => {
+          code.i32(0).set(bits);
+          code.get(row).set(at);
+          code.loop((again) => {
+            this.loadRow([predicate], at);
+            this.lower(predicate);
+            code.i32(0).op("i32.ne").get(at).get(row).op("i32.sub").op("i32.shl").get(bits).op("i32.or").set(bits);
+            code.get(at).i32(1).op("i32.add").tee(at).get(stripEnd).op("i32.lt_s").brIf(again);
+          });
+        });
+        code.block((empty) =>
+          code.loop((again) => {
+            code.get(bits).op("i32.eqz").brIf(empty);
+            code.get(row).get(bits).op("i32.ctz").op("i32.add").set(at);
+            this.loadRow(nodes, at);
+            body(at);
+            code.get(bits).get(bits).i32(1).op("i32.sub").op("i32.and").set(bits).br(again);
+          })
+        );
+        code.get(row).i32(GROUP_ROWS).op("i32.add").set(row).br(next);
+      })
+    );
+    // A group may end beyond the strip's end, which then is the end of the rows.
+  }
+
+  /** Ends the function with the i32 on the stack. */
+  finish(): Uint8Array<ArrayBuffer> {
+    return this.module.finish();
+  }
+}
+
+/** Runs of equal kernels share their module. */
+export class KernelCache {
+  private readonly entries = new Map<string, { run: Kernel; cells: Record<string, number> }>();
+  compiled = 0;
+  reused = 0;
+
+  constructor(private readonly memory: WebAssembly.Memory, private readonly capacity = 512) {}
+
+  get(key: string, build: () => { bytes: Uint8Array<ArrayBuffer>; cells: Record<string, number> }): { run: Kernel; cells: Record<string, number> } {
+    let found = this.entries.get(key);
+    if (found !== undefined) {
+      this.entries.delete(key); // the youngest stands last
+      this.reused++;
+    } else {
+      const { bytes, cells } = build();
+      const instance = new WebAssembly.Instance(new WebAssembly.Module(bytes), { env: { memory: this.memory } });
+      found = { run: instance.exports.run as Kernel, cells };
+      this.compiled++;
+      if (this.entries.size >= this.capacity) this.entries.delete(this.entries.keys().next().value!);
+    }
+    this.entries.set(key, found);
+    return found;
+  }
+}
+
+export type Kernel = (block: number, start: number, end: number) => number;
+
+const caches = new WeakMap<WebAssembly.Memory, KernelCache>();
+
+/** The cache of this thread for kernels over `memory`. */
+export function kernelCache(memory: WebAssembly.Memory): KernelCache {
+  let cache = caches.get(memory);
+  if (cache === undefined) caches.set(memory, cache = new KernelCache(memory));
+  return cache;
+}
+
+export { shapeOf };
+export const KERNEL_CELLS = { cancel: CANCEL_CELL, firstInput: FIRST_INPUT_CELL };
