@@ -1,6 +1,7 @@
 /** Line protocol into tables: parsed in a worker, fitted to the tables here, committed together. */
+import { LineError } from "../errors.ts";
 import { type AppendBatch, type TableSnapshot } from "../storage/mod.ts";
-import { fitToTable, LineError, type LinePrecision, type LineTable, missingColumns, newTable, type ParsedLines, parseLines } from "../wire/line/mod.ts";
+import { fitToTable, type LinePrecision, type LineTable, missingColumns, newTable, type ParsedLines, parseLines } from "../wire/line/mod.ts";
 import type { Core } from "./mod.ts";
 
 /** Bodies up to this size are parsed on the main thread: posting them would take longer. */
@@ -12,27 +13,26 @@ export class Ingest {
 
   constructor(private readonly core: Core, private readonly nowMicros: () => bigint) {}
 
+  /** One transaction: at the first fault no row is kept, but tables and columns of the lines before it stay. @throws {LineError} */
   async writeLines(body: Uint8Array, precision: LinePrecision): Promise<{ rows: number }> {
-    const { tables, fault }: ParsedLines = body.length <= DIRECT_BODY_BYTES_MAX
-      ? parseLines(body, precision, this.nowMicros())
-      : await this.core.scheduler.task("lines", { body, precision, nowMicros: this.nowMicros() });
+    const { tables, fault } = await this.parse(body, precision);
     const changes: { tableId: number; batches: AppendBatch[] }[] = [];
     let rows = 0;
-    // The first line at fault is named, whichever table it is for; what the lines before it make is made all the same.
-    let first = fault && new LineError(fault.line, fault.message);
     for (const lines of tables) {
-      try {
-        const table = await this.tableFor(lines);
-        changes.push({ tableId: table.schema.id, batches: [fitToTable(lines, table.schema)] });
-        rows += lines.rowCount;
-      } catch (error) {
-        if (!(error instanceof LineError)) throw error;
-        if (first === undefined || error.line < first.line) first = error;
-      }
+      const table = await this.tableFor(lines);
+      if (fault) continue;
+      changes.push({ tableId: table.schema.id, batches: [fitToTable(lines, table.schema)] });
+      rows += lines.rowCount;
     }
-    if (first !== undefined) throw first;
+    if (fault) throw new LineError(fault.line, fault.message);
     if (rows > 0) await this.core.append(changes);
     return { rows };
+  }
+
+  private async parse(body: Uint8Array, precision: LinePrecision): Promise<ParsedLines> {
+    const nowMicros = this.nowMicros();
+    if (body.length <= DIRECT_BODY_BYTES_MAX) return parseLines(body, precision, nowMicros);
+    return await this.core.scheduler.task("lines", { body, precision, nowMicros }, [body.buffer as ArrayBuffer]) as ParsedLines;
   }
 
   /** The table, made or widened where it lacks something that the lines have. */

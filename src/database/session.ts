@@ -2,7 +2,7 @@
 import type { Answer, ExecuteOptions, Identity, Prepared, ResultColumn, Session } from "../door.ts";
 import { SqlError, SQLSTATE } from "../errors.ts";
 import { concatAppendBatches, unpackAppendBatch, valuesToAppendBatch } from "../engine/append.ts";
-import { explain, optimize, parseScript, substituteParameters } from "../sql/mod.ts";
+import { explain, optimize, splitScript, substituteParameters } from "../sql/mod.ts";
 import type { BoundStatement, NewTable, Plan } from "../sql/plan.ts";
 import type { AppendBatch, TableSnapshot } from "../storage/contract.ts";
 import type { Value } from "../types/mod.ts";
@@ -32,7 +32,7 @@ export class DatabaseSession implements Session {
   }
 
   split(text: string): { text: string; at: number }[] {
-    return parseScript(text).map(({ text, at }) => ({ text, at }));
+    return splitScript(text);
   }
 
   fail(): void {
