@@ -11,9 +11,9 @@ import { formsOf, type TypeForms, type ValueWriter, writeInt32 } from "./types.t
 export interface Encoder {
   /**
    * Rows `firstRow` … `firstRow + rowCount - 1` of `batch`. `isFirst`: nothing of the result was encoded before.
-   * The bytes are a view of the encoder's own buffer (never of shared memory), valid until the next call: copy them to keep them.
+   * The bytes are the caller's: a buffer of just their size, never shared, so that it can be transferred.
    */
-  encode(batch: Batch, firstRow: number, rowCount: number, isFirst: boolean): Uint8Array;
+  encode(batch: Batch, firstRow: number, rowCount: number, isFirst: boolean): Uint8Array<ArrayBuffer>;
 }
 
 /** Rows between two looks at the cancel word. */
@@ -53,7 +53,7 @@ export function createEncoder(
         if (at + rowBytes > sink.bytes.length) sink.ensure(at);
         at = writeRow(row, at, isFirst && row === firstRow);
       }
-      return sink.bytes.subarray(0, at);
+      return sink.bytes.slice(0, at);
     },
   };
 }

@@ -1,6 +1,6 @@
 /** A buffer that grows: encoders write into `bytes` at offsets of their own and ask for room ahead. */
 export class ByteSink {
-  bytes: Uint8Array;
+  bytes: Uint8Array<ArrayBuffer>;
   /** What the fixed-size rest of a row may take: writers of variable size keep this much free behind them. */
   rowSlack = 64;
 
@@ -9,7 +9,7 @@ export class ByteSink {
   }
 
   /** Makes `bytes` at least `size + rowSlack` long; what was written stays. */
-  ensure(size: number): Uint8Array {
+  ensure(size: number): Uint8Array<ArrayBuffer> {
     const needed = size + this.rowSlack;
     if (needed > this.bytes.length) {
       const larger = new Uint8Array(Math.max(needed, this.bytes.length * 2));

@@ -1,0 +1,190 @@
+import assert from "node:assert/strict";
+import { LineError, SqlError } from "../../errors.ts";
+import { FakeDatabase, type FakeStatement } from "../testing/fake_database.ts";
+import { DEFAULT_HTTP_CONFIG, type HttpConfig, PLAIN_PAGE, startHttp } from "./mod.ts";
+import { execWindow, expWindow, Parameters } from "./parameters.ts";
+
+const ALL = Number.MAX_SAFE_INTEGER;
+
+Deno.test("execWindow() and expWindow() read a limit", () => {
+  const cases: [limit: string, exec: [number, number] | undefined, exp: [number, number] | undefined][] = [
+    ["3", [0, 3], [0, 3]],
+    ["0", [0, 1], [0, 0]],
+    ["-5", [0, 1], [0, 0]],
+    ["2,4", [1, 3], [2, 2]],
+    ["3,6", [2, 4], [3, 3]],
+    ["0,2", [0, 2], [0, 2]],
+    ["-1,2", [0, 2], [0, 2]],
+    ["4,2", [3, 1], [4, 0]],
+    ["1,1", [0, 1], [1, 0]],
+    ["3,", [2, ALL - 2], [3, ALL - 3]],
+    ["2,x", [1, ALL - 1], [2, ALL - 2]],
+    [",2", undefined, undefined],
+    ["x", undefined, undefined],
+    ["1,2,3", undefined, undefined],
+    ["99999999999999999999", undefined, undefined],
+  ];
+  for (const [limit, exec, exp] of cases) {
+    assert.deepEqual(execWindow(limit), exec && { first: exec[0], count: exec[1] }, limit);
+    assert.deepEqual(expWindow(limit), exp && { first: exp[0], count: exp[1] }, limit);
+  }
+});
+
+Deno.test("Parameters decode, and the last of equal names counts", () => {
+  const parameters = new Parameters("a=1+2%2B&b=%ff&nm=TRUE&a=%C3%A9&c");
+  assert.equal(parameters.get("a"), "é");
+  assert.equal(parameters.get("c"), "");
+  assert.equal(parameters.get("A"), undefined);
+  assert.ok(parameters.isBroken("b") && parameters.isTrue("nm"));
+});
+
+const STATEMENTS: Record<string, FakeStatement> = {
+  one: {},
+  six: { rowCount: 6 },
+  many: { rowCount: 100_000 },
+  broken: { rowCount: 5000, failAt: 3000 },
+  "broken at once": { rowCount: 5000, failAt: 0 },
+  bad: { prepareError: new SqlError("no such thing", 3) },
+  make: { done: { category: "ddl", tag: "CREATE TABLE", rows: 0 } },
+  insert: { done: { category: "dml", tag: "INSERT 0 3", rows: 3 } },
+  update: { done: { category: "dml", tag: "UPDATE 2", rows: 2 } },
+  "": { done: { category: "empty", tag: "", rows: 0 } },
+};
+
+async function withServer(
+  test: (url: string, database: FakeDatabase) => Promise<void>,
+  config: Partial<HttpConfig> = {},
+  more: Record<string, FakeStatement> = {},
+): Promise<void> {
+  const database = new FakeDatabase((text) => ({ ...STATEMENTS, ...more })[text] ?? { prepareError: new SqlError(`? ${text}`, 0) });
+  const server = await startHttp({
+    hostname: "127.0.0.1",
+    port: 0,
+    database,
+    config: { ...DEFAULT_HTTP_CONFIG, ...config },
+    log: { info() {}, error() {} },
+    consolePage: PLAIN_PAGE,
+  });
+  try {
+    await test(`http://127.0.0.1:${server.port}`, database);
+  } finally {
+    await server.close();
+  }
+}
+
+async function body(url: string, init?: RequestInit): Promise<[number, string]> {
+  const reply = await fetch(url, init);
+  return [reply.status, await reply.text()];
+}
+
+Deno.test("/exec answers rows, statements and errors", () =>
+  withServer(async (url) => {
+    const cases: [query: string, status: number, body: string][] = [
+      ["query=one", 200, '{"query":"one","columns":[{"name":"x","type":"LONG"}],"timestamp":-1,"dataset":[[1]],"count":1}'],
+      ["query=one%3B", 200, '{"query":"one;","columns":[{"name":"x","type":"LONG"}],"timestamp":-1,"dataset":[[1]],"count":1}'],
+      ["query=six&nm=true&limit=2,4", 200, '{"dataset":[[2],[3],[4]],"count":4}'],
+      ["query=six&nm=true&limit=10,20", 200, '{"dataset":[],"count":0}'],
+      ["query=six&nm=true&limit=2&count=true&quoteLargeNum=true", 200, '{"dataset":[["1"],["2"]],"count":6}'],
+      ["query=one&nm=true&explain=true", 200, '{"dataset":[[1]],"count":1,"explain":{"jitCompiled":false}}'],
+      ["query=one&cols=y", 400, '{"query":"one","error":"column \'y\' is not in the result"}'],
+      ["query=make", 200, '{"ddl":"OK"}'],
+      ["query=insert", 200, '{"dml":"OK"}'],
+      ["query=update", 200, '{"dml":"OK","updated":2}'],
+      ["query=bad", 400, '{"query":"bad","error":"no such thing","position":3}'],
+      ["query=broken+at+once", 400, '{"query":"broken at once","error":"a row is broken","position":7}'],
+      ["query=one%3B+one", 400, '{"query":"one; one","error":"only one statement can be run at a time","position":5}'],
+      ["query=", 200, '{"error":"empty query","query":"","position":"0"}'],
+    ];
+    for (const [query, status, text] of cases) assert.deepEqual(await body(`${url}/exec?${query}`), [status, text], query);
+    const [, timed] = await body(`${url}/exec?query=one&timings=true`);
+    assert.deepEqual(Object.keys(JSON.parse(timed).timings), ["authentication", "compiler", "execute", "count"]);
+  }));
+
+Deno.test("/exec streams many chunks, and ends the document when a row fails", () =>
+  withServer(async (url) => {
+    const [, many] = await body(`${url}/exec?query=many`);
+    const document = JSON.parse(many);
+    assert.equal(document.dataset.length, 100_000);
+    assert.deepEqual(document.dataset[99_999], [100_000]);
+    const [status, broken] = await body(`${url}/exec?query=broken`);
+    assert.equal(status, 200);
+    assert.ok(broken.endsWith('],"count":3000,"error":"a row is broken", "errorPos":7}'), broken.slice(-80));
+    assert.equal(JSON.parse(broken).dataset.length, 3000);
+  }));
+
+Deno.test("/exp answers CSV", () =>
+  withServer(async (url) => {
+    assert.deepEqual(await body(`${url}/exp?query=six&limit=3,6`), [200, '"x"\r\n4\r\n5\r\n6\r\n']);
+    assert.deepEqual(await body(`${url}/exp?query=six&nm=true&limit=1`), [200, "1\r\n"]);
+    assert.deepEqual(await body(`${url}/exp?query=six&limit=7,9`), [200, '"x"\r\n']);
+    assert.equal((await body(`${url}/exp?query=make`))[0], 400);
+    assert.deepEqual(await body(`${url}/exp`), [400, '{"query":"","error":"no query text","position":0}']);
+    const reply = await fetch(`${url}/exp?query=one&filename=a%22b`);
+    assert.equal(reply.headers.get("content-disposition"), 'attachment; filename="ab.csv"');
+    await reply.body?.cancel();
+    await assert.rejects(body(`${url}/exp?query=broken`));
+  }));
+
+Deno.test("/write passes lines on and tells the line at fault", () =>
+  withServer(async (url, database) => {
+    const post = (init: RequestInit, query = "") => body(`${url}/write${query}`, { method: "POST", ...init });
+    assert.deepEqual(await post({ body: "t v=1i" }), [204, ""]);
+    const gzip = await new Response(new Blob(["t v=2i"]).stream().pipeThrough(new CompressionStream("gzip"))).bytes();
+    assert.deepEqual(await post({ body: gzip, headers: { "content-encoding": "gzip" } }), [204, ""]);
+    assert.deepEqual(database.lines.map((bytes) => new TextDecoder().decode(bytes)), ["t v=1i", "t v=2i"]);
+    assert.equal((await post({ body: "x", headers: { "content-encoding": "gzip" } }))[0], 415);
+    assert.equal((await post({ body: "t v=1i" }, "?precision=d"))[0], 400);
+    database.writeFailure = new LineError(2, "odd");
+    const [status, text] = await post({ body: "t v=1i" });
+    const reply = JSON.parse(text);
+    assert.deepEqual([status, Object.keys(reply), reply.code, reply.line], [400, ["code", "message", "line", "errorId"], "invalid", 2]);
+    assert.deepEqual(await body(`${url}/write`), [405, "Method GET not supported\r\n"]);
+  }));
+
+Deno.test("other paths", () =>
+  withServer(async (url) => {
+    assert.deepEqual(await body(`${url}/nope`), [404, "Not Found\r\n"]);
+    assert.deepEqual(await body(`${url}/exec/`), [404, "Not Found\r\n"]);
+    assert.deepEqual(await body(`${url}/nope`, { method: "DELETE" }), [405, "Method DELETE not supported\r\n"]);
+    assert.deepEqual(await body(`${url}/chk?j=t&f=json`), [200, '{"status":"Does not exist"}']);
+    assert.deepEqual(await body(`${url}/warnings`), [200, "[]"]);
+    assert.equal((await fetch(`${url}/ping`)).headers.get("x-influxdb-version"), "v2.7.4");
+    assert.match((await body(`${url}/`))[1], /<textarea/);
+  }));
+
+Deno.test("credentials, a read-only server and too many requests", async () => {
+  const blocked = Promise.withResolvers<void>();
+  await withServer(async (url) => {
+    const basic = (text: string) => ({ headers: { authorization: `Basic ${btoa(text)}` } });
+    assert.deepEqual(await body(`${url}/exec?query=one`), [401, "Unauthorized\r\n"]);
+    assert.equal((await body(`${url}/exec?query=one`, basic("bob:wrong")))[0], 401);
+    assert.equal((await body(`${url}/exec?query=one`, basic("bob:secret")))[0], 200);
+    assert.equal((await body(`${url}/ping`))[0], 204);
+    assert.equal((await body(`${url}/write`, { method: "POST", body: "t v=1i", ...basic("bob:secret") }))[0], 421);
+    const waiting = body(`${url}/exec?query=slow`, basic("bob:secret"));
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    assert.equal((await body(`${url}/ping`))[0], 503);
+    blocked.resolve();
+    assert.equal((await waiting)[0], 200);
+    assert.equal((await body(`${url}/ping`))[0], 204);
+  }, { user: "bob", password: "secret", readOnly: true, maxRequestsInFlight: 1 }, { slow: { onChunk: () => blocked.promise } });
+});
+
+for (const path of ["exec", "exp"]) {
+  Deno.test(`/${path} asks for chunks at the reader's pace and stops when the reader leaves`, async () => {
+    let asked = 0;
+    await withServer(async (url, database) => {
+      const reply = await fetch(`${url}/${path}?query=endless`);
+      const reader = reply.body!.getReader();
+      await reader.read();
+      await new Promise((resolve) => setTimeout(resolve, 300));
+      const before = asked;
+      await new Promise((resolve) => setTimeout(resolve, 200));
+      assert.equal(asked, before, "a reader that waits holds the producer");
+      assert.ok(before < 2000, `${before} chunks were made ahead of the reader`);
+      await reader.cancel();
+      for (let wait = 0; wait < 50 && database.chunksReturned === 0; wait++) await new Promise((resolve) => setTimeout(resolve, 20));
+      assert.equal(database.chunksReturned, 1, "the query was given up");
+    }, {}, { endless: { rowCount: 1e12, onChunk: () => void asked++ } });
+  });
+}
