@@ -1,0 +1,1 @@
+/** The PG wire's one door: `startPg`. */
