@@ -34,6 +34,15 @@ function randomRows(random: () => number, count: number, keys = 50): Row[] {
   ]);
 }
 
+/** Says the first row that differs: a diff of thousands of rows takes minutes. */
+function sameRows(made: Row[], expected: Row[], what = ""): void {
+  const text = (row: Row | undefined) => row?.map((value) => typeof value === "bigint" ? `${value}n` : JSON.stringify(value)).join(" ");
+  for (let i = 0; i < Math.max(made.length, expected.length); i++) {
+    const a = text(made[i]), b = text(expected[i]);
+    if (a !== b) assert.equal(a, b, `${what} row ${i} of ${made.length}, expected ${expected.length}`);
+  }
+}
+
 function compareValues(a: Value, b: Value, floats: boolean): number {
   if (a === null || b === null) return floats ? Number(a === null) - Number(b === null) : Number(b === null) - Number(a === null);
   return a < b ? -1 : a > b ? 1 : 0;
@@ -82,7 +91,7 @@ Deno.test("limit takes what slices of the whole take", () => {
   ];
   for (const [low, high, expected] of cases) {
     const plan = { node: "limit", columns: COLUMNS, low: low === undefined ? undefined : long(low), high: long(high), ...base } as unknown as LimitNode;
-    assert.deepEqual(rowsOf(createLimit(plan, new RowsInput(COLUMNS, rows, context, 300), context), context), expected, `limit ${low}, ${high}`);
+    sameRows(rowsOf(createLimit(plan, new RowsInput(COLUMNS, rows, context, 300), context), context), expected, `limit ${low}, ${high}`);
   }
   assert.equal(context.memory.usedBytes, 0);
 });
@@ -91,7 +100,7 @@ Deno.test("a limit from the end holds no more rows than it needs", () => {
   const context = testContext();
   const rows = randomRows(randomFrom(2), 400_000);
   const plan = { node: "limit", columns: COLUMNS, high: long(-10), ...base } as unknown as LimitNode;
-  assert.deepEqual(rowsOf(createLimit(plan, new RowsInput(COLUMNS, rows, context, 20_000), context), context), rows.slice(-10));
+  sameRows(rowsOf(createLimit(plan, new RowsInput(COLUMNS, rows, context, 20_000), context), context), rows.slice(-10));
   assert.ok(context.memory.peakBytes < 100_000);
 });
 
@@ -99,7 +108,7 @@ Deno.test("sort is stable and puts nulls where the dialect has them, with and wi
   const context = testContext(1 << 29);
   const random = randomFrom(3);
   for (let round = 0; round < 12; round++) {
-    const rows = randomRows(random, round < 9 ? 1_700 : 180_000);
+    const rows = randomRows(random, round < 9 ? 1_700 : 140_000);
     const keyColumns = Array.from({ length: 1 + round % 3 }, () => random() % 4);
     const keys = keyColumns.map((c) => ({ expression: column(c, COLUMNS[c].type), descending: random() % 2 === 0 }));
     const expected = rows.toSorted((a, b) => {
@@ -112,7 +121,7 @@ Deno.test("sort is stable and puts nulls where the dialect has them, with and wi
     for (const limit of [undefined, 13, 0]) {
       const plan = { node: "sort", columns: COLUMNS, keys, limit, ...base } as unknown as SortNode;
       const sorted = rowsOf(createSort(plan, new RowsInput(COLUMNS, rows, context, round < 9 ? 200 : 8_000), context), context);
-      assert.deepEqual(sorted, limit === undefined ? expected : expected.slice(0, limit));
+      sameRows(sorted, limit === undefined ? expected : expected.slice(0, limit));
     }
   }
   assert.equal(context.memory.usedBytes, 0);
@@ -130,7 +139,7 @@ Deno.test("explicit places of nulls", () => {
           if (a[c] === null || b[c] === null) return (Number(b[c] === null) - Number(a[c] === null)) * (nulls === "first" ? 1 : -1);
           return compareValues(a[c], b[c], false) * (descending ? -1 : 1);
         });
-        assert.deepEqual(sorted, expected);
+        sameRows(sorted, expected);
       }
     }
   }
@@ -182,11 +191,11 @@ Deno.test("joins equal nested loops, by one key of each type and by two", () => 
   const nulls: Row = [null, null, null, null, null];
   for (const type of ["inner", "left", "right", "full"] as const) {
     for (const keys of [[0], [1], [2], [3], [0, 2], [4]]) {
-      const left = randomRows(random, 400, 20), right = randomRows(random, 150, 25);
+      const left = randomRows(random, 400, 20), right = randomRows(random, 150, 26);
       const expressions = keys.map((c) => column(c, COLUMNS[c].type));
       const plan = { node: "join", type, columns: [...COLUMNS, ...COLUMNS], leftKeys: expressions, rightKeys: expressions, ...base } as unknown as JoinNode;
       const made = rowsOf(createJoin(plan, new RowsInput(COLUMNS, left, context, 90), new RowsInput(COLUMNS, right, context, 40), context), context);
-      assert.deepEqual(made, joined(type, left, right, (l, r) => keys.every((c) => l[c] === r[c]), nulls, nulls));
+      sameRows(made, joined(type, left, right, (l, r) => keys.every((c) => l[c] === r[c]), nulls, nulls));
     }
   }
   assert.equal(context.memory.usedBytes, 0);
@@ -198,7 +207,7 @@ Deno.test("a symbol joins with a text, and a cross join is all pairs over many b
   const left: Row[] = [["p"], [null], ["q"]], right: Row[] = [["q"], ["p"], [null], ["z"]];
   const plan = { node: "join", type: "full", columns: [...a, ...b], leftKeys: [column(0, "SYMBOL")], rightKeys: [column(0, "STRING")], ...base } as unknown as JoinNode;
   const made = rowsOf(createJoin(plan, new RowsInput(a, left, context), new RowsInput(b, right, context), context), context);
-  assert.deepEqual(made, [["p", "p"], [null, null], ["q", "q"], [null, "z"]]);
+  sameRows(made, [["p", "p"], [null, null], ["q", "q"], [null, "z"]]);
   const n: Column[] = [{ name: "n", type: "LONG" }];
   const numbers = Array.from({ length: 600 }, (_, i): Row => [BigInt(i)]);
   const cross = { node: "join", type: "cross", columns: [...n, ...n], leftKeys: [], rightKeys: [], ...base } as unknown as JoinNode;
@@ -234,7 +243,7 @@ Deno.test("asof and lt joins find the last row before, by key and within a toler
             const near = found !== undefined && (tolerance === undefined || (l[0] as bigint) - (found[0] as bigint) <= tolerance);
             return [...l, ...(near ? found : [null, null, null, null])];
           });
-          assert.deepEqual(made, expected);
+          sameRows(made, expected);
         }
       }
     }
@@ -244,10 +253,10 @@ Deno.test("asof and lt joins find the last row before, by key and within a toler
 
 Deno.test("an asof join of a long right side forgets rows that cannot match any more", () => {
   const context = testContext(1 << 29);
-  const right = timedRows(randomFrom(8), 900_000, 1_000_000), left = timedRows(randomFrom(9), 60, 1_000_000);
+  const right = timedRows(randomFrom(8), 500_000, 1_000_000), left = timedRows(randomFrom(9), 60, 1_000_000);
   const made = rowsOf(createTimeJoin(timeJoinPlan("asof", true), new RowsInput(TIMED, left, context, 20), new RowsInput(TIMED, right, context, 30_000), context), context);
-  assert.deepEqual(made, left.map((l) => [...l, ...right.findLast((r) => r[0]! <= l[0]! && r[1] === l[1])!]));
-  assert.ok(context.memory.peakBytes < 60_000_000, `${context.memory.peakBytes}`);
+  sameRows(made, left.map((l) => [...l, ...right.findLast((r) => r[0]! <= l[0]! && r[1] === l[1])!]));
+  assert.ok(context.memory.peakBytes < 50_000_000, `${context.memory.peakBytes}`);
 });
 
 Deno.test("splice join pairs equal times one by one", () => {
@@ -271,7 +280,7 @@ Deno.test("latest over unsorted rows keeps the last of equal times and comes out
     const best = new Map<Value, Row>();
     for (const row of rows) if (!best.has(row[1]) || row[0]! >= best.get(row[1])![0]!) best.set(row[1], row);
     const expected = [...best.values()].toSorted((a, b) => compareValues(a[0], b[0], false) || compareValues(a[2], b[2], false));
-    assert.deepEqual(made, expected);
+    sameRows(made, expected);
   }
   assert.equal(context.memory.usedBytes, 0);
 });
