@@ -3,12 +3,17 @@ import { assert } from "../../errors.ts";
 import type { FunctionRegistry } from "../../engine/contract.ts";
 import { aggregateFunctions } from "./aggregates.ts";
 import { arithmeticFunctions } from "./arithmetic.ts";
+import { batchAggregateFunctions } from "./batch_aggregates.ts";
 import { castFunctions } from "./casts.ts";
 import { comparisonFunctions } from "./comparison.ts";
+import { conditionalFunctions } from "./conditional.ts";
 import type { FunctionEntry } from "./entry.ts";
 import { createFindOverload, takesExactly } from "./overload.ts";
+import { statisticsFunctions } from "./statistics.ts";
+import { windowFunctions } from "./window.ts";
 
 export { commonType, implicitCost, type Overload, type OverloadFailure } from "./overload.ts";
+export { windowArgumentType } from "./window.ts";
 export type { FunctionEntry } from "./entry.ts";
 export { functionId } from "./entry.ts";
 
@@ -16,7 +21,11 @@ export const FUNCTIONS: FunctionEntry[] = [
   ...arithmeticFunctions,
   ...comparisonFunctions,
   ...castFunctions,
+  ...conditionalFunctions,
   ...aggregateFunctions,
+  ...batchAggregateFunctions,
+  ...statisticsFunctions,
+  ...windowFunctions,
 ];
 
 const BY_NAME = new Map<string, FunctionEntry[]>();

@@ -1,0 +1,262 @@
+/** Aggregates whose state is not a few numbers: texts, distinct values, lists. */
+import type { BatchAggregate, BatchAggregateState, BatchColumn, BatchOut, FunctionContext, FunctionEntry } from "./entry.ts";
+import { TEXTS, TIMES } from "./nodes.ts";
+import { ValueTable } from "./value_table.ts";
+
+function aggregate(name: string, args: FunctionEntry["args"], returns: FunctionEntry["returns"], summary: string, create: BatchAggregate["create"], more: Partial<FunctionEntry> = {}): FunctionEntry {
+  return { name, args, returns, nulls: "custom", volatility: "immutable", summary, examples: [], aggregate: { kind: "batch", create }, ...more };
+}
+
+const groupOf = (groups: Int32Array | undefined, row: number): number => (groups === undefined ? 0 : groups[row]);
+
+/** One kept value of a group: the bytes of a text, or of a 128-bit value. null is a value that is null; undefined: none yet. */
+type Kept = Uint8Array | null | undefined;
+
+/** A byte string by group: first, last, smallest, greatest. */
+class KeptState implements BatchAggregateState {
+  kept: Kept[] = [];
+  private bytesKept = 0;
+
+  /** `prefers(now, next)`: does the next row's value take the place? */
+  constructor(private readonly wide: boolean, private readonly mode: "first" | "last" | "min" | "max", private readonly skipNulls: boolean) {}
+
+  private valueOf(column: BatchColumn, row: number): Uint8Array | null {
+    if (!this.wide) return column.bytes(row) ?? null;
+    const { values } = column;
+    if (values[2 * row] === -9223372036854775808n && values[2 * row + 1] === -9223372036854775808n) return null;
+    return new Uint8Array(values.buffer, column.address + 16 * row, 16);
+  }
+
+  private offer(group: number, next: Uint8Array | null, copy: boolean): void {
+    const now = this.kept[group];
+    if (next === null && this.skipNulls) return;
+    if (now !== undefined) {
+      if (this.mode === "first") return;
+      if (this.mode === "min" && compareBytes(next!, now!) >= 0) return;
+      if (this.mode === "max" && compareBytes(next!, now!) <= 0) return;
+    }
+    this.bytesKept += (next?.length ?? 0) - (now?.length ?? 0);
+    this.kept[group] = next === null ? null : copy ? next.slice() : next;
+  }
+
+  update(groups: Int32Array | undefined, [column]: BatchColumn[], rowCount: number): void {
+    if (this.mode === "last" && !this.skipNulls && groups === undefined) {
+      if (rowCount > 0) this.offer(0, this.valueOf(column, rowCount - 1), true);
+      return;
+    }
+    if (this.mode === "first" && groups === undefined && this.kept[0] !== undefined) return;
+    for (let row = 0; row < rowCount; row++) {
+      const group = groupOf(groups, row);
+      if (this.mode === "first" && this.kept[group] !== undefined) continue;
+      this.offer(group, this.valueOf(column, row), true);
+    }
+  }
+
+  merge(later: BatchAggregateState, mapping: Int32Array): void {
+    (later as KeptState).kept.forEach((value, group) => {
+      if (value !== undefined) this.offer(mapping[group], value, false);
+    });
+  }
+
+  finish(out: BatchOut, groupCount: number): void {
+    for (let group = 0; group < groupCount; group++) {
+      const value = this.kept[group];
+      if (value === undefined || value === null) out.setNull(group);
+      else if (this.wide) new Uint8Array(out.values.buffer, out.address + 16 * group, 16).set(value);
+      else out.setText(group, value);
+    }
+  }
+
+  sizeBytes(): number {
+    return this.bytesKept + this.kept.length * 64;
+  }
+}
+
+export function compareBytes(a: Uint8Array, b: Uint8Array): number {
+  const length = Math.min(a.length, b.length);
+  for (let i = 0; i < length; i++) if (a[i] !== b[i]) return a[i] - b[i];
+  return a.length - b.length;
+}
+
+const entries: FunctionEntry[] = [];
+
+const textArgs = [{ name: "value", type: "text" }];
+const WORDS: [name: string, mode: "first" | "last" | "min" | "max", skipNulls: boolean, summary: string][] = [
+  ["first", "first", false, "The first row's value, also when it is null."],
+  ["last", "last", false, "The last row's value, also when it is null."],
+  ["first_not_null", "first", true, "The first value that is not null."],
+  ["last_not_null", "last", true, "The last value that is not null."],
+  ["min", "min", true, "The smallest value that is not null."],
+  ["max", "max", true, "The greatest value that is not null."],
+];
+for (const [name, mode, skipNulls, summary] of WORDS) {
+  const extreme = mode === "min" || mode === "max";
+  for (const type of TEXTS) {
+    if (type === "SYMBOL" && !extreme) continue; // its codes are kept by the fused ones
+    const returns = extreme && type !== "VARCHAR" ? "STRING" : type;
+    entries.push(aggregate(name, [{ name: "value", type }], returns, summary, () => new KeptState(false, mode, skipNulls)));
+  }
+  if (!extreme) entries.push(aggregate(name, [{ name: "value", type: "UUID" }], "UUID", summary, () => new KeptState(true, mode, skipNulls)));
+}
+
+class CountWide implements BatchAggregateState {
+  counts: number[] = [];
+  update(groups: Int32Array | undefined, [column]: BatchColumn[], rowCount: number): void {
+    for (let row = 0; row < rowCount; row++) {
+      const isNull = column.values[2 * row] === -9223372036854775808n && column.values[2 * row + 1] === -9223372036854775808n;
+      const group = groupOf(groups, row);
+      this.counts[group] = (this.counts[group] ?? 0) + (isNull ? 0 : 1);
+    }
+  }
+  merge(later: BatchAggregateState, mapping: Int32Array): void {
+    (later as CountWide).counts.forEach((count, group) => this.counts[mapping[group]] = (this.counts[mapping[group]] ?? 0) + count);
+  }
+  finish(out: BatchOut, groupCount: number): void {
+    for (let group = 0; group < groupCount; group++) out.values[group] = BigInt(this.counts[group] ?? 0);
+  }
+  sizeBytes(): number {
+    return this.counts.length * 8;
+  }
+}
+entries.push(aggregate("count", [{ name: "value", type: "UUID" }], "LONG", "The number of rows in which the value is not null.", () => new CountWide()));
+
+/** Distinct values of each group. */
+class DistinctState implements BatchAggregateState {
+  readonly table: ValueTable;
+  constructor(type: string, readonly context: FunctionContext, private readonly write: (table: ValueTable, out: BatchOut, groupCount: number) => void) {
+    this.table = new ValueTable(type, context);
+  }
+  update(groups: Int32Array | undefined, [column]: BatchColumn[], rowCount: number): void {
+    for (let row = 0; row < rowCount; row++) {
+      this.table.insert(groupOf(groups, row), column, row);
+      if ((row & 4095) === 4095) this.context.poll();
+    }
+  }
+  merge(later: BatchAggregateState, mapping: Int32Array): void {
+    this.table.merge((later as DistinctState).table, mapping);
+  }
+  finish(out: BatchOut, groupCount: number): void {
+    this.write(this.table, out, groupCount);
+  }
+  sizeBytes(): number {
+    return this.table.sizeBytes();
+  }
+}
+
+function writeCounts(table: ValueTable, out: BatchOut, groupCount: number): void {
+  const counts = new Float64Array(groupCount);
+  for (let entry = 0; entry < table.count; entry++) counts[table.group(entry)]++;
+  for (let group = 0; group < groupCount; group++) out.values[group] = BigInt(counts[group]);
+}
+
+/** The value with most rows; of equals the one that came first. */
+function writeModes(table: ValueTable, out: BatchOut, groupCount: number): void {
+  const best = new Int32Array(groupCount).fill(-1);
+  for (let entry = 0; entry < table.count; entry++) {
+    const now = best[table.group(entry)];
+    if (now < 0 || table.counts[entry] > table.counts[now]) best[table.group(entry)] = entry;
+  }
+  for (let group = 0; group < groupCount; group++) {
+    if (best[group] < 0) out.setNull(group);
+    else table.write(best[group], out, group);
+  }
+}
+
+const DISTINCT = ["BYTE", "SHORT", "CHAR", "INT", "LONG", "FLOAT", "DOUBLE", ...TIMES, ...TEXTS, "UUID", "IPv4"];
+for (const type of DISTINCT) {
+  entries.push(
+    aggregate("count_distinct", [{ name: "value", type }], "LONG", "The number of distinct values that are not null.", ([type], _, context) => new DistinctState(type, context, writeCounts), {
+      examples: type === "LONG" ? [{ sql: "SELECT count_distinct(x % 3) FROM long_sequence(10)", gives: 3 }] : [],
+    }),
+    aggregate("approx_count_distinct", [{ name: "value", type }, { name: "precision", type: "INT", constant: true, optional: true }], "LONG", "The number of distinct values that are not null; this server counts them exactly.", ([type], _, context) =>
+      new DistinctState(type, context, writeCounts)),
+  );
+}
+for (const type of [...DISTINCT, "BOOLEAN"]) {
+  entries.push(aggregate("mode", [{ name: "value", type }], type === "SYMBOL" ? "SYMBOL_TEXT" : type, "The value that most rows have.", ([type], _, context) => new DistinctState(type, context, writeModes)));
+}
+
+/** Texts of each group with a delimiter between, as one growing byte string by group. */
+class JoinState implements BatchAggregateState {
+  parts: (Uint8Array | undefined)[] = [];
+  used: number[] = [];
+  private total = 0;
+  constructor(private readonly delimiter: Uint8Array) {}
+  append(group: number, piece: Uint8Array): void {
+    const now = this.parts[group];
+    const start = now === undefined ? 0 : this.used[group] + this.delimiter.length;
+    const end = start + piece.length;
+    let buffer = now;
+    if (buffer === undefined || end > buffer.length) {
+      const grown = new Uint8Array(Math.max(32, end, (buffer?.length ?? 0) * 2));
+      if (buffer !== undefined) grown.set(buffer.subarray(0, this.used[group]));
+      this.total += grown.length - (buffer?.length ?? 0);
+      this.parts[group] = buffer = grown;
+    }
+    if (now !== undefined) buffer.set(this.delimiter, this.used[group]);
+    buffer.set(piece, start);
+    this.used[group] = end;
+  }
+  update(groups: Int32Array | undefined, [column]: BatchColumn[], rowCount: number): void {
+    for (let row = 0; row < rowCount; row++) {
+      const piece = column.bytes(row);
+      if (piece !== undefined) this.append(groupOf(groups, row), piece);
+    }
+  }
+  merge(later: BatchAggregateState, mapping: Int32Array): void {
+    const { parts, used } = later as JoinState;
+    parts.forEach((part, group) => {
+      if (part !== undefined) this.append(mapping[group], part.subarray(0, used[group]));
+    });
+  }
+  finish(out: BatchOut, groupCount: number): void {
+    for (let group = 0; group < groupCount; group++) out.setText(group, this.parts[group]?.subarray(0, this.used[group]));
+  }
+  sizeBytes(): number {
+    return this.total + this.parts.length * 32;
+  }
+}
+
+const delimiterArg = { name: "delimiter", type: "text", constant: true };
+const checkDelimiter: FunctionEntry["check"] = ([, delimiter]) =>
+  typeof delimiter === "string" && [...delimiter].length === 1 ? undefined : { argument: 1, message: "the delimiter must be one character" };
+const bytesOf = (constant: unknown) => new TextEncoder().encode(String(constant ?? ""));
+const joined = (types: string[]) => (types[0] === "VARCHAR" ? "VARCHAR" : "STRING");
+entries.push(
+  aggregate("string_agg", [...textArgs, delimiterArg], joined, "The texts that are not null, with a delimiter between.", (_, constants) => new JoinState(bytesOf(constants[1])), { check: checkDelimiter }),
+  aggregate("string_distinct_agg", [...textArgs, delimiterArg], joined, "The distinct texts that are not null in order of first appearance, with a delimiter between.", ([type], constants, context) =>
+    new DistinctState(type, context, (table, out, groupCount) => {
+      const join = new JoinState(bytesOf(constants[1]));
+      for (let entry = 0; entry < table.count; entry++) join.append(table.group(entry), table.bytes(entry));
+      join.finish(out, groupCount);
+    }), { check: checkDelimiter }),
+);
+
+/** Σ ln x, count, and whether a value was not above zero. */
+class GeometricState implements BatchAggregateState {
+  logs: number[] = [];
+  counts: number[] = [];
+  private add(group: number, log: number, count: number): void {
+    this.logs[group] = (this.logs[group] ?? 0) + log;
+    this.counts[group] = (this.counts[group] ?? 0) + count;
+  }
+  update(groups: Int32Array | undefined, [column]: BatchColumn[], rowCount: number): void {
+    for (let row = 0; row < rowCount; row++) {
+      const value = column.values[row];
+      if (Number.isFinite(value)) this.add(groupOf(groups, row), value > 0 ? Math.log(value) : NaN, 1);
+    }
+  }
+  merge(later: BatchAggregateState, mapping: Int32Array): void {
+    const { logs, counts } = later as GeometricState;
+    logs.forEach((log, group) => this.add(mapping[group], log, counts[group]));
+  }
+  finish(out: BatchOut, groupCount: number): void {
+    for (let group = 0; group < groupCount; group++) out.values[group] = this.counts[group] ? Math.exp(this.logs[group] / this.counts[group]) : NaN;
+  }
+  sizeBytes(): number {
+    return this.logs.length * 16;
+  }
+}
+entries.push(aggregate("geomean", [{ name: "value", type: "DOUBLE" }], "DOUBLE", "The geometric mean; null when a value is not above zero.", () => new GeometricState()));
+
+export const batchAggregateFunctions = entries;

@@ -1,0 +1,99 @@
+/** Choosing among values: coalesce, nullif, greatest, least. (CASE is a node of the plan.) */
+import { bind, f64, i32, i64, type IrNode, select, text } from "../../engine/compiler/ir.ts";
+import { NULL_I64 } from "../../types/mod.ts";
+import type { BatchFunction, FunctionEntry } from "./entry.ts";
+import { notNull, NUMBERS, TIMES } from "./nodes.ts";
+import { nullOf } from "./nodes.ts";
+
+function coalesce(args: IrNode[], type: string): IrNode {
+  return args.slice(0, -1).reduceRight((rest, arg) => {
+    if (notNull(arg, type) === undefined) return arg;
+    return bind(arg, (value) => select(notNull(value, type)!, value, rest));
+  }, args.at(-1)!);
+}
+
+const coalesceWide: BatchFunction = (args, out, rowCount) => {
+  for (let row = 0; row < rowCount; row++) {
+    const found = args.find(({ values }) => values[2 * row] !== NULL_I64 || values[2 * row + 1] !== NULL_I64) ?? args[0];
+    out.values[2 * row] = found.values[2 * row];
+    out.values[2 * row + 1] = found.values[2 * row + 1];
+  }
+};
+
+/** The greater (or smaller) of two; a null gives way. */
+function better(type: string, greatest: boolean): (a: IrNode, b: IrNode) => IrNode {
+  return (left, right) =>
+    bind(left, (a) =>
+      bind(right, (b) => {
+        const wins = a.type === "i32"
+          ? (greatest ? i32.gtS(a, b) : i32.ltS(a, b))
+          : a.type === "i64"
+          ? (greatest ? i64.gtS(a, b) : i64.ltS(a, b))
+          : a.type === "f64"
+          ? (greatest ? f64.gt(a, b) : f64.lt(a, b))
+          : (greatest ? f64.gt(f64.promote(a), f64.promote(b)) : f64.lt(f64.promote(a), f64.promote(b)));
+        const chosen = select(wins, a, b);
+        const hasA = notNull(a, type), hasB = notNull(b, type);
+        return hasA === undefined || hasB === undefined ? chosen : select(hasA, select(hasB, chosen, a), b);
+      }));
+}
+
+const entries: FunctionEntry[] = [];
+const base = { nulls: "custom", volatility: "immutable" } as const;
+
+for (const name of ["coalesce", "nvl"]) {
+  const summary = "The first argument that is not null.";
+  const args = (type: string) => [{ name: "first", type }, { name: "next", type, ...(name === "coalesce" ? { variadic: true } : {}) }];
+  entries.push(
+    { ...base, name, args: args("UUID"), returns: "UUID", summary, examples: [], batch: coalesceWide },
+    {
+      ...base,
+      name,
+      args: args("same"),
+      returns: (types) => types[0],
+      summary,
+      examples: [{ sql: `${name}(cast(null as int), 5)`, gives: 5 }],
+      emit: (values, types) => coalesce(values, types[0]),
+    },
+  );
+}
+
+const EQUAL: [type: string, equal: (a: IrNode, b: IrNode) => IrNode][] = [
+  ["INT", i32.eq],
+  ["LONG", i64.eq],
+  ["DOUBLE", (a, b) => f64.le(f64.abs(f64.sub(a, b)), f64.const(1e-10))],
+  ["TIMESTAMP", i64.eq],
+  ["TIMESTAMP_NS", i64.eq],
+  ["DATE", i64.eq],
+  ["CHAR", i32.eq],
+  ["IPv4", i32.eq],
+  ["text", text.eq],
+];
+for (const [type, equal] of EQUAL) {
+  const returns = type === "text" ? "STRING" : type;
+  entries.push({
+    ...base,
+    name: "nullif",
+    args: [{ name: "value", type }, { name: "unwanted", type }],
+    returns,
+    summary: "Null where the two are equal, else the first.",
+    examples: type === "INT" ? [{ sql: "nullif(10, 10)", gives: null }, { sql: "nullif(10, 9)", gives: 10 }] : [],
+    emit: ([a, b]) => bind(a, (value) => select(equal(value, b), nullOf(returns), value)),
+  });
+}
+
+const ORDERED: readonly string[] = [...NUMBERS, ...TIMES];
+for (const name of ["greatest", "least"]) {
+  entries.push({
+    ...base,
+    name,
+    args: [{ name: "value", type: "same", variadic: true }],
+    returns: (types) => types[0],
+    summary: `The ${name === "greatest" ? "greatest" : "smallest"} argument that is not null.`,
+    examples: [{ sql: `${name}(1, 5, 3)`, gives: name === "greatest" ? 5 : 1 }],
+    check: (_, types) => (ORDERED.includes(types[0]) ? undefined : { argument: 0, message: `${name} takes numbers or times, not ${types[0]}` }),
+    emit: (values, types) => values.reduce(better(types[0], name === "greatest")),
+  });
+}
+
+export const conditionalFunctions = entries;

@@ -1,0 +1,261 @@
+/** Aggregates over moments and weights: variance, covariance, regression, weighted means, prices. All fused. */
+import { f64, i32, i64, type IrNode, select } from "../../engine/compiler/ir.ts";
+import type { FunctionEntry, FusedAggregate } from "./entry.ts";
+import { finite, MIN64, NAN64, notNull, ONE64, TIMES, toF64, toI64, whenNotNull, ZERO64 } from "./nodes.ts";
+
+type Fused = Omit<FusedAggregate, "kind">;
+const F64 = { type: "f64", initial: 0 } as const;
+const I64 = { type: "i64", initial: 0n } as const;
+const ZERO = f64.const(0), ONE = f64.const(1);
+
+function aggregate(name: string, args: [name: string, type: string][], returns: string, summary: string, fused: Fused): FunctionEntry {
+  return {
+    name,
+    args: args.map(([name, type]) => ({ name, type })),
+    returns,
+    nulls: "custom",
+    volatility: "immutable",
+    summary,
+    examples: [],
+    aggregate: { kind: "fused", ...fused },
+  };
+}
+
+/** Keeps the whole state where the row is left out. */
+function when(keep: IrNode, next: IrNode[], state: IrNode[]): IrNode[] {
+  return next.map((value, i) => select(keep, value, state[i]));
+}
+
+const entries: FunctionEntry[] = [];
+
+/**
+ * Count, mean, sum of squared distances from the mean.
+ * Sources: Welford 1962; Chan, Golub and LeVeque 1979 for the merge.
+ */
+const moments = (finish: (n: IrNode, m2: IrNode) => IrNode): Fused => ({
+  state: () => [F64, F64, F64],
+  update: (state, [x]) => {
+    const [n, mean, m2] = state;
+    const value = toF64(x);
+    const count = f64.add(n, ONE);
+    const delta = f64.sub(value, mean);
+    const next = f64.add(mean, f64.div(delta, count));
+    return when(finite(value), [count, next, f64.add(m2, f64.mul(delta, f64.sub(value, next)))], state);
+  },
+  merge: ([n, mean, m2], [n2, mean2, m22]) => {
+    const count = f64.add(n, n2);
+    const divisor = f64.max(count, ONE);
+    const delta = f64.sub(mean2, mean);
+    return [
+      count,
+      f64.add(mean, f64.div(f64.mul(delta, n2), divisor)),
+      f64.add(f64.add(m2, m22), f64.div(f64.mul(f64.mul(f64.mul(delta, delta), n), n2), divisor)),
+    ];
+  },
+  finish: ([n, , m2]) => finish(n, m2),
+});
+const sample = (n: IrNode, m2: IrNode) => select(f64.gt(n, ONE), f64.div(m2, f64.sub(n, ONE)), NAN64);
+const population = (n: IrNode, m2: IrNode) => select(f64.gt(n, ZERO), f64.div(m2, n), NAN64);
+const NUMBER: [string, string][] = [["value", "DOUBLE"]];
+for (const name of ["variance", "var_samp"]) entries.push(aggregate(name, NUMBER, "DOUBLE", "The variance of a sample; null below two values.", moments(sample)));
+for (const name of ["stddev", "stddev_samp"]) {
+  entries.push(aggregate(name, NUMBER, "DOUBLE", "The standard deviation of a sample; null below two values.", moments((n, m2) => f64.sqrt(sample(n, m2)))));
+}
+entries.push(
+  aggregate("var_pop", NUMBER, "DOUBLE", "The variance of all values.", moments(population)),
+  aggregate("stddev_pop", NUMBER, "DOUBLE", "The standard deviation of all values.", moments((n, m2) => f64.sqrt(population(n, m2)))),
+);
+
+/** Count, means of y and x, sums of products of distances: xy, xx, yy. Rows with a null in either are left out. */
+const pairs = (finish: (s: { n: IrNode; meanY: IrNode; meanX: IrNode; xy: IrNode; xx: IrNode; yy: IrNode }) => IrNode): Fused => ({
+  state: () => [F64, F64, F64, F64, F64, F64],
+  update: (state, [y, x]) => {
+    const [n, meanY, meanX, xy, xx, yy] = state;
+    const count = f64.add(n, ONE);
+    const dy = f64.sub(y, meanY), dx = f64.sub(x, meanX);
+    const nextY = f64.add(meanY, f64.div(dy, count)), nextX = f64.add(meanX, f64.div(dx, count));
+    const next = [
+      count,
+      nextY,
+      nextX,
+      f64.add(xy, f64.mul(dx, f64.sub(y, nextY))),
+      f64.add(xx, f64.mul(dx, f64.sub(x, nextX))),
+      f64.add(yy, f64.mul(dy, f64.sub(y, nextY))),
+    ];
+    return when(i32.and(finite(x), finite(y)), next, state);
+  },
+  merge: (a, b) => {
+    const count = f64.add(a[0], b[0]);
+    const divisor = f64.max(count, ONE);
+    const dy = f64.sub(b[1], a[1]), dx = f64.sub(b[2], a[2]);
+    const weight = f64.div(f64.mul(a[0], b[0]), divisor);
+    const joined = (i: number, product: IrNode) => f64.add(f64.add(a[i], b[i]), f64.mul(product, weight));
+    return [
+      count,
+      f64.add(a[1], f64.div(f64.mul(dy, b[0]), divisor)),
+      f64.add(a[2], f64.div(f64.mul(dx, b[0]), divisor)),
+      joined(3, f64.mul(dx, dy)),
+      joined(4, f64.mul(dx, dx)),
+      joined(5, f64.mul(dy, dy)),
+    ];
+  },
+  finish: ([n, meanY, meanX, xy, xx, yy]) => finish({ n, meanY, meanX, xy, xx, yy }),
+});
+const PAIR: [string, string][] = [["y", "DOUBLE"], ["x", "DOUBLE"]];
+const positive = (test: IrNode, value: IrNode) => select(f64.gt(test, ZERO), value, NAN64);
+entries.push(
+  aggregate("covar_samp", PAIR, "DOUBLE", "The covariance of a sample; null below two pairs.", pairs(({ n, xy }) => select(f64.gt(n, ONE), f64.div(xy, f64.sub(n, ONE)), NAN64))),
+  aggregate("covar_pop", PAIR, "DOUBLE", "The covariance of all pairs.", pairs(({ n, xy }) => positive(n, f64.div(xy, n)))),
+  aggregate("corr", PAIR, "DOUBLE", "Pearson's correlation; null where a side is constant.", pairs(({ xy, xx, yy }) => positive(f64.mul(xx, yy), f64.div(xy, f64.mul(f64.sqrt(xx), f64.sqrt(yy)))))),
+  aggregate("regr_slope", PAIR, "DOUBLE", "The slope of y over x by least squares.", pairs(({ n, xy, xx }) => select(f64.gt(n, ONE), positive(xx, f64.div(xy, xx)), NAN64))),
+  aggregate("regr_intercept", PAIR, "DOUBLE", "Where the line of y over x by least squares meets x = 0.", pairs(({ n, meanX, meanY, xy, xx }) =>
+    select(f64.gt(n, ONE), positive(xx, f64.sub(meanY, f64.mul(f64.div(xy, xx), meanX))), NAN64))),
+);
+
+/** Σ value·weight and Σ weight over the rows where neither is null and the weight is not 0. */
+const weighted: Fused = {
+  state: () => [F64, F64],
+  update: (state, [value, weight]) => {
+    const keep = i32.and(i32.and(finite(value), finite(weight)), f64.ne(weight, ZERO));
+    return when(keep, [f64.add(state[0], f64.mul(value, weight)), f64.add(state[1], weight)], state);
+  },
+  merge: ([a, b], [c, d]) => [f64.add(a, c), f64.add(b, d)],
+  finish: ([sum, weights]) => select(f64.ne(weights, ZERO), f64.div(sum, weights), NAN64),
+};
+entries.push(
+  aggregate("vwap", [["price", "DOUBLE"], ["volume", "DOUBLE"]], "DOUBLE", "The price weighted by volume.", weighted),
+  aggregate("weighted_avg", [["value", "DOUBLE"], ["weight", "DOUBLE"]], "DOUBLE", "The weighted mean; null where the weights sum to 0.", weighted),
+);
+
+/** Σw, Σw², mean, sum of weighted squared distances (West 1979). */
+const weightedSpread = (finish: (w: IrNode, w2: IrNode, s: IrNode) => IrNode): Fused => ({
+  state: () => [F64, F64, F64, F64],
+  update: (state, [x, w]) => {
+    const [sum, squares, mean, spread] = state;
+    const next = f64.add(sum, w);
+    const delta = f64.sub(x, mean);
+    const nextMean = f64.add(mean, f64.div(f64.mul(w, delta), next));
+    const keep = i32.and(i32.and(finite(x), finite(w)), f64.ne(w, ZERO));
+    return when(keep, [next, f64.add(squares, f64.mul(w, w)), nextMean, f64.add(spread, f64.mul(f64.mul(w, delta), f64.sub(x, nextMean)))], state);
+  },
+  merge: ([w, w2, mean, s], [v, v2, mean2, s2]) => {
+    const sum = f64.add(w, v);
+    const divisor = select(f64.eq(sum, ZERO), ONE, sum);
+    const delta = f64.sub(mean2, mean);
+    return [sum, f64.add(w2, v2), f64.add(mean, f64.div(f64.mul(delta, v), divisor)), f64.add(f64.add(s, s2), f64.div(f64.mul(f64.mul(f64.mul(delta, delta), w), v), divisor))];
+  },
+  finish: ([w, w2, , s]) => finish(w, w2, s),
+});
+const reliability = weightedSpread((w, w2, s) => {
+  const freedom = f64.sub(w, f64.div(w2, select(f64.eq(w, ZERO), ONE, w)));
+  return positive(freedom, f64.sqrt(f64.div(s, freedom)));
+});
+const WEIGHTED: [string, string][] = [["value", "DOUBLE"], ["weight", "DOUBLE"]];
+for (const name of ["weighted_stddev", "weighted_stddev_rel"]) {
+  entries.push(aggregate(name, WEIGHTED, "DOUBLE", "The weighted standard deviation, the weights being reliabilities.", reliability));
+}
+entries.push(aggregate("weighted_stddev_freq", WEIGHTED, "DOUBLE", "The weighted standard deviation, the weights being frequencies.", weightedSpread((w, _, s) => {
+  const freedom = f64.sub(w, ONE);
+  return positive(freedom, f64.sqrt(f64.div(s, freedom)));
+})));
+
+/** Sum, compensation, count. Source: Neumaier 1974. */
+const compensated: Fused = {
+  state: () => [F64, F64, I64],
+  update: (state, [x]) => {
+    const [sum, rest, n] = state;
+    const total = f64.add(sum, x);
+    const lost = select(f64.ge(f64.abs(sum), f64.abs(x)), f64.add(f64.sub(sum, total), x), f64.add(f64.sub(x, total), sum));
+    return when(finite(x), [total, f64.add(rest, lost), i64.add(n, ONE64)], state);
+  },
+  merge: ([sum, rest, n], [x, rest2, m]) => {
+    const total = f64.add(sum, x);
+    const lost = select(f64.ge(f64.abs(sum), f64.abs(x)), f64.add(f64.sub(sum, total), x), f64.add(f64.sub(x, total), sum));
+    return [total, f64.add(f64.add(rest, rest2), lost), i64.add(n, m)];
+  },
+  finish: ([sum, rest, n]) => select(i64.eqz(n), NAN64, f64.add(sum, rest)),
+};
+entries.push(
+  aggregate("ksum", NUMBER, "DOUBLE", "The sum with compensation for rounding.", compensated),
+  aggregate("nsum", NUMBER, "DOUBLE", "The sum with compensation for rounding, by Neumaier.", compensated),
+);
+
+/**
+ * Σ price·time to the next row, Σ time, Σ price, count; then the first row's time, the last row's price and time, so that runs
+ * of rows can be joined.
+ */
+const twap: Fused = {
+  state: () => [F64, F64, F64, I64, I64, F64, I64],
+  update: (state, [price, time]) => {
+    const [area, span, sum, n, first, lastPrice, lastTime] = state;
+    const isFirst = i64.eqz(n);
+    const gap = select(isFirst, ZERO, f64.convertI64(i64.sub(time, lastTime)));
+    const next = [f64.add(area, f64.mul(lastPrice, gap)), f64.add(span, gap), f64.add(sum, price), i64.add(n, ONE64), select(isFirst, time, first), price, time];
+    return when(i32.and(finite(price), i64.ne(time, MIN64)), next, state);
+  },
+  merge: (a, b) => {
+    const empty = i32.or(i64.eqz(a[3]), i64.eqz(b[3]));
+    const gap = select(empty, ZERO, f64.convertI64(i64.sub(b[4], a[6])));
+    const joined = [
+      f64.add(f64.add(a[0], b[0]), f64.mul(a[5], gap)),
+      f64.add(f64.add(a[1], b[1]), gap),
+      f64.add(a[2], b[2]),
+      i64.add(a[3], b[3]),
+      select(i64.eqz(a[3]), b[4], a[4]),
+      select(i64.eqz(b[3]), a[5], b[5]),
+      select(i64.eqz(b[3]), a[6], b[6]),
+    ];
+    return joined;
+  },
+  finish: ([area, span, sum, n]) =>
+    select(i64.eqz(n), NAN64, select(f64.gt(span, ZERO), f64.div(area, span), f64.div(sum, f64.convertI64(n)))),
+};
+for (const time of ["TIMESTAMP", "TIMESTAMP_NS"]) {
+  entries.push(aggregate("twap", [["price", "DOUBLE"], ["time", time]], "DOUBLE", "The price weighted by how long it held.", twap));
+}
+
+/** The key of the best row so far, its value, and whether there was one. Of equal keys the first counts. */
+for (const [name, greatest] of [["arg_min", false], ["arg_max", true]] as const) {
+  for (const valueType of ["INT", "LONG", "DOUBLE", ...TIMES]) {
+    for (const keyType of ["LONG", "DOUBLE", ...TIMES]) {
+      const returns = valueType === "INT" ? "DOUBLE" : valueType;
+      const float = returns === "DOUBLE";
+      const kept = (x: IrNode) => (valueType === "INT" ? whenNotNull(x, "INT", toF64(x), NAN64) : x);
+      const beats = (key: IrNode, best: IrNode) => keyType === "DOUBLE"
+        ? (greatest ? f64.gt(key, best) : f64.lt(key, best))
+        : (greatest ? i64.gtS(key, best) : i64.ltS(key, best));
+      entries.push(aggregate(name, [["value", valueType], ["key", keyType]], returns, `The value of the first row with the ${greatest ? "greatest" : "smallest"} key.`, {
+        state: () => [keyType === "DOUBLE" ? F64 : I64, float ? { type: "f64", initial: NaN } : { type: "i64", initial: -9223372036854775808n }, I64],
+        update: (state, [value, key]) => {
+          const keep = i32.and(notNull(key, keyType)!, i32.or(i64.eqz(state[2]), beats(key, state[0])));
+          return when(keep, [key, kept(value), ONE64], state);
+        },
+        merge: (a, b) => when(i32.and(i64.ne(b[2], ZERO64), i32.or(i64.eqz(a[2]), beats(b[0], a[0]))), b, a),
+        finish: ([, value]) => value,
+      }));
+    }
+  }
+}
+
+/** First and last value, whether there was one, whether a fall was seen. */
+for (const type of ["BYTE", "SHORT", "INT", "LONG", ...TIMES]) {
+  entries.push(aggregate("isordered", [["value", type]], "BOOLEAN", "Does the value never fall from row to row?", {
+    state: () => [I64, I64, I64, I64],
+    update: ([first, last, seen, fell], [x]) => {
+      const value = toI64(x);
+      return [select(i64.eqz(seen), value, first), value, ONE64, i64.or(fell, i64.extendU(i32.and(i64.ne(seen, ZERO64), i64.ltS(value, last))))];
+    },
+    merge: ([first, last, seen, fell], [first2, last2, seen2, fell2]) => {
+      const both = i32.and(i64.ne(seen, ZERO64), i64.ne(seen2, ZERO64));
+      return [
+        select(i64.eqz(seen), first2, first),
+        select(i64.eqz(seen2), last, last2),
+        i64.or(seen, seen2),
+        i64.or(i64.or(fell, fell2), i64.extendU(i32.and(both, i64.ltS(first2, last)))),
+      ];
+    },
+    finish: ([, , , fell]) => i64.eqz(fell),
+  }));
+}
+
+export const statisticsFunctions = entries;
