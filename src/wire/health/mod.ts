@@ -1,0 +1,1 @@
+export { type HealthOptions, type HealthServer, serveHealth } from "./server.ts";

@@ -1,0 +1,165 @@
+/**
+ * The minimal HTTP server: tells that the process lives, and its metrics. On node:http, for its limits of connections,
+ * idle time and heads, which Deno.serve does not have.
+ */
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import { Buffer } from "node:buffer";
+import { timingSafeEqual } from "node:crypto";
+
+export interface HealthOptions {
+  hostname: string;
+  /** 0 takes any free one. */
+  port: number;
+  /** Connections served at a time; the others wait for a slot. */
+  connectionLimit: number;
+  /** A connection without a request for this long is closed. */
+  connectionTimeoutMs: number;
+  /** A connection that waits for a slot for longer is closed. */
+  queueTimeoutMs: number;
+  /** `user:password` that every request must bring; undefined: none. */
+  credentials?: string;
+  /** False: the answer is 500. */
+  healthy(): boolean;
+  /** Undefined: /metrics is a path like any other. */
+  metricsText?: () => Promise<string>;
+  onError(error: unknown): void;
+}
+
+export interface HealthServer {
+  readonly port: number;
+  close(): Promise<void>;
+}
+
+/** More waiting connections than this are refused: each one costs memory. */
+const WAITING_MAX = 1024;
+const HEAD_BYTES_MAX = 64 * 1024;
+
+export function serveHealth(options: HealthOptions): Promise<HealthServer> {
+  const slots = new Slots(options.connectionLimit, options.queueTimeoutMs);
+  const server = createServer({
+    requireHostHeader: false,
+    maxHeaderSize: HEAD_BYTES_MAX,
+    keepAliveTimeout: options.connectionTimeoutMs,
+    headersTimeout: options.connectionTimeoutMs,
+    requestTimeout: options.connectionTimeoutMs,
+  }, (request, response) => {
+    response.on("error", () => request.socket.destroy());
+    slots.wait(request.socket).then(() => answer(request, response, options)).catch((error) => {
+      options.onError(error);
+      if (response.headersSent) request.socket.destroy();
+      else reply(response, 500, "Internal server error", "text/plain");
+    });
+  });
+  server.timeout = options.connectionTimeoutMs;
+  server.maxConnections = options.connectionLimit + WAITING_MAX;
+  server.on("connection", (socket: Socket) => slots.enter(socket));
+  // A request that is no HTTP gets no answer.
+  server.on("clientError", (_error: Error, socket: Socket) => socket.destroy());
+  return new Promise((resolve, reject) => {
+    server.once("error", reject);
+    server.listen({ host: options.hostname, port: options.port, backlog: 256 }, () => {
+      server.off("error", reject);
+      server.on("error", options.onError);
+      const address = server.address() as { port: number };
+      resolve({
+        port: address.port,
+        close: () =>
+          new Promise((closed) => {
+            server.close(() => closed());
+            server.closeAllConnections();
+          }),
+      });
+    });
+  });
+}
+
+/**
+ * Who is served. A connection above the limit is accepted, but its first request is not looked at before another connection
+ * has closed; first come, first served.
+ */
+class Slots {
+  #free: number;
+  readonly #admitted = new WeakSet<Socket>();
+  readonly #waiting: { socket: Socket; admit: () => void }[] = [];
+  readonly #admission = new WeakMap<Socket, Promise<void>>();
+
+  constructor(limit: number, readonly queueTimeoutMs: number) {
+    this.#free = limit;
+  }
+
+  enter(socket: Socket): void {
+    socket.once("close", () => this.#leave(socket));
+    socket.on("error", () => socket.destroy());
+    if (this.#free > 0) {
+      this.#free--;
+      this.#admitted.add(socket);
+      this.#admission.set(socket, Promise.resolve());
+      return;
+    }
+    const timer = setTimeout(() => socket.destroy(), this.queueTimeoutMs);
+    this.#admission.set(
+      socket,
+      new Promise((resolve) => {
+        const admit = () => {
+          clearTimeout(timer);
+          this.#admitted.add(socket);
+          resolve();
+        };
+        socket.once("close", () => clearTimeout(timer));
+        this.#waiting.push({ socket, admit });
+      }),
+    );
+  }
+
+  wait(socket: Socket): Promise<void> {
+    return this.#admission.get(socket) ?? Promise.resolve();
+  }
+
+  #leave(socket: Socket): void {
+    const at = this.#waiting.findIndex((entry) => entry.socket === socket);
+    if (at >= 0) this.#waiting.splice(at, 1);
+    if (!this.#admitted.delete(socket)) return;
+    const next = this.#waiting.shift();
+    if (next) next.admit();
+    else this.#free++;
+  }
+}
+
+async function answer(request: IncomingMessage, response: ServerResponse, options: HealthOptions): Promise<void> {
+  request.resume();
+  if (options.credentials !== undefined && !authorized(request.headers.authorization, options.credentials)) {
+    return reply(response, 401, "Unauthorized\r\n", "text/plain; charset=utf-8");
+  }
+  const { method = "" } = request;
+  if (method !== "GET" && method !== "HEAD") {
+    const sized = request.headers["content-length"] !== undefined || request.headers["transfer-encoding"] !== undefined;
+    if ((method === "POST" || method === "PUT") && !sized) {
+      return reply(response, 400, "Content-length not specified for POST/PUT request\r\n", "text/plain; charset=utf-8");
+    }
+    return reply(response, 405, `Method ${method} not supported\r\n`, "text/plain; charset=utf-8");
+  }
+  const path = (request.url ?? "/").split("?", 1)[0];
+  if (options.metricsText && path === "/metrics") {
+    return reply(response, 200, await options.metricsText(), "text/plain; version=0.0.4; charset=utf-8");
+  }
+  reply(response, options.healthy() ? 200 : 500, "", "text/plain");
+}
+
+function reply(response: ServerResponse, status: number, body: string, contentType: string): void {
+  // The connection stays open without saying so: load balancers of this port compare bytes.
+  response.removeHeader("connection");
+  response.removeHeader("keep-alive");
+  response.setHeader("Server", "Sundial");
+  response.setHeader("Date", new Date().toUTCString());
+  response.setHeader("Transfer-Encoding", "chunked");
+  response.setHeader("Content-Type", contentType);
+  response.writeHead(status);
+  response.end(body);
+}
+
+function authorized(header: string | undefined, credentials: string): boolean {
+  const given = Buffer.from(header ?? "");
+  const wanted = Buffer.from(`Basic ${Buffer.from(credentials).toString("base64")}`);
+  return given.length === wanted.length && timingSafeEqual(given, wanted);
+}
