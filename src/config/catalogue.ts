@@ -196,7 +196,7 @@ export const sections = {
       "`scalar` compiles kernels without SIMD; `off` is read as `scalar`: every query is compiled.",
     ),
     "cairo.statement.cache.size": int(1000, "Compiled statements that are kept."),
-    "query.statistics.answers": bool(
+    "query.statistics.enabled": bool(
       true,
       "Answers count, sum, min and max from the segments' statistics where they are exact.",
     ),
@@ -213,6 +213,11 @@ export const sections = {
       max: 3 * 1024 * MIB,
       defaultSaid: "a quarter of the machine's memory, at most 2g",
     }),
+    "cairo.memory.size": size(
+      memoryShare(2, 4095 * MIB),
+      "Memory shared by all threads: the pool, fresh rows, dictionaries and the working memory of queries. Pages are taken when they are first used.",
+      { min: 64 * MIB, max: 4095 * MIB, defaultSaid: "half of the machine's memory, at most 4095m" },
+    ),
     "cairo.checkpoint.log.size": size("256m", "A checkpoint begins when the write-ahead log has grown by this much.", {
       min: MIB,
     }),

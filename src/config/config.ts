@@ -4,6 +4,7 @@ import { catalogue, type Key, type Settings } from "./catalogue.ts";
 import { nearest } from "./nearest.ts";
 import { parseProperties } from "./properties.ts";
 import type { Machine } from "./setting.ts";
+import { formatSize } from "./units.ts";
 
 export type ValueSource = "default" | "conf" | "env";
 
@@ -197,6 +198,13 @@ function unknownKey(where: string, found: string, known: Iterable<string>): stri
 
 /** What no single key's type can say. */
 function checkTogether(config: Config): void {
+  const [pool, memory] = [config.get("cairo.pool.size"), config.get("cairo.memory.size")];
+  if (pool >= memory) {
+    throw new ConfigError(
+      "cairo.pool.size",
+      `cairo.pool.size: found ${formatSize(pool)}, expected less than cairo.memory.size (${formatSize(memory)})`,
+    );
+  }
   const [user, password] = [config.get("http.user"), config.get("http.password")];
   if (user !== "" && password === "") {
     throw new ConfigError("http.password", "http.password: found nothing, expected a password, as http.user is set");

@@ -4,6 +4,8 @@ import type { Machine } from "./setting.ts";
 
 export { catalogue, type Key, sections, type Settings } from "./catalogue.ts";
 export { Config, type ConfigSources, envName, type Parameter, type ValueSource } from "./config.ts";
+export { openRoot, type Root, runningPid, shippedFile } from "./root.ts";
+export { manualPage, serverConf } from "./reference.ts";
 export { nearest } from "./nearest.ts";
 export { parseProperties, type Property } from "./properties.ts";
 export type { Machine, Setting } from "./setting.ts";

@@ -1,0 +1,35 @@
+/**
+ * Writes what is generated from the code's own lists: conf/server.conf and docs/configuration.md.
+ *
+ *     deno task docs [--check]        --check: writes nothing, fails where something is not up to date
+ */
+import { manualPage, serverConf } from "../src/config/mod.ts";
+
+const GENERATED: [string, () => string][] = [
+  ["conf/server.conf", serverConf],
+  ["docs/configuration.md", manualPage],
+];
+
+/** Paths of generated files that differ from what the code says now. */
+export function outdated(): string[] {
+  return GENERATED.filter(([path, make]) => readText(path) !== make()).map(([path]) => path);
+}
+
+const fileUrl = (path: string) => new URL(`../${path}`, import.meta.url);
+
+function readText(path: string): string {
+  try {
+    return Deno.readTextFileSync(fileUrl(path)).replaceAll("\r\n", "\n");
+  } catch {
+    return "";
+  }
+}
+
+if (import.meta.main) {
+  const paths = outdated();
+  if (Deno.args.includes("--check")) {
+    for (const path of paths) console.error(`${path} is not up to date: run deno task docs`);
+    Deno.exit(paths.length > 0 ? 1 : 0);
+  }
+  for (const [path, make] of GENERATED) if (paths.includes(path)) Deno.writeTextFileSync(fileUrl(path), make());
+}
