@@ -21,7 +21,7 @@ export type Input =
   /** From the parameter block. */
   | { kind: "constant"; type: WasmType; value: number | bigint }
   /** `base + row`, the base in the parameter block. */
-  | { kind: "row"; base: number };
+  | { kind: "row" };
 
 export type ColumnForm = "i8" | "i16" | "u16" | "i32" | "i64" | "f32" | "f64";
 
@@ -119,6 +119,7 @@ export class ExpressionCompiler {
     readonly space: Workspace,
     /** Works an expression over one symbol column out for every dictionary entry; undefined where that does not pay. */
     private readonly perEntry?: (expr: Expr, column: number, dictionary: Dictionary) => number | undefined,
+    private readonly rowIdColumn = -1,
   ) {
     this.arena = new TextArena(space);
   }
@@ -134,13 +135,10 @@ export class ExpressionCompiler {
 
   /** Column `index` as its layout has it; a symbol as its code. */
   column(index: number): IrNode {
+    if (index === this.rowIdColumn) return input(this.add("row", () => ({ kind: "row" })), "i64");
     const form = formOf(this.inputTypes[index]);
     assert(form !== undefined, "128-bit columns have no kernel form");
     return input(this.add(`c${index}`, () => ({ kind: "column", column: index, form })), FORM_TYPE[form]);
-  }
-
-  rowNumber(base: number): IrNode {
-    return input(this.add("row", () => ({ kind: "row", base })), "i64");
   }
 
   constant(value: Value, tag: string): IrNode {
@@ -183,6 +181,7 @@ export class ExpressionCompiler {
 
   /** The value where `tag` is wanted: symbols become text where the result is text. */
   value(expr: Expr, tag: string): IrNode {
+    if (expr.kind === "constant" && expr.value === null) return this.constant(null, tag);
     return isText(tag) && layoutOf(expr.type) === "symbol" ? this.textOf(expr) : this.lower(expr);
   }
 
