@@ -1,0 +1,36 @@
+import assert from "node:assert/strict";
+import { createMetrics, metricCatalogue } from "./mod.ts";
+
+Deno.test("metrics: every name in blocks of TYPE, sample, HELP", async () => {
+  const metrics = createMetrics();
+  metrics.jsonQueries.inc();
+  metrics.jsonQueries.inc(2);
+  metrics.unhandledErrors.inc();
+  metrics.read("memoryTag", () => ({ pool: 5, query: 7 }));
+  metrics.read("pgConnections", () => 3);
+  for (const _ of [1, 2]) {
+    const blocks = (await metrics.text()).trimEnd().split("\n\n");
+    assert.equal(blocks.length, Object.keys(metricCatalogue).length);
+    for (const block of blocks) {
+      assert.match(block, /^# TYPE (service_\S+) (counter|gauge)\n(\1(\{tag="\w+"\})? \S+\n)+# HELP \1 .+$/);
+    }
+    const text = blocks.join("\n");
+    for (
+      const sample of [
+        "service_json_queries_total 3",
+        "service_unhandled_errors_total 1",
+        'service_memory_tag_bytes{tag="query"} 7',
+        "service_pg_wire_connections 3",
+      ]
+    ) {
+      assert.ok(text.includes(`\n${sample}\n`), sample);
+    }
+  }
+  assert.equal(Atomics.load(metrics.unhandledWord, 0), 1);
+});
+
+Deno.test("metrics: names are Prometheus names, once each", () => {
+  const names = Object.values(metricCatalogue).map((entry) => entry.name);
+  assert.equal(new Set(names).size, names.length);
+  for (const name of names) assert.match(name, /^[a-z][a-z0-9_]*$/);
+});
