@@ -1,0 +1,305 @@
+/**
+ * INSERT, UPDATE, DELETE.
+ */
+import { notSupported, SqlError, SQLSTATE } from "../../errors.ts";
+import type { TableSchema } from "../../storage/contract.ts";
+import { typeOf, type Value } from "../../types/mod.ts";
+import { readValue } from "../../types/parse/mod.ts";
+import type { Expression, Name, Statement } from "../ast.ts";
+import { functionsNamed } from "../functions/mod.ts";
+import type { BoundStatement, Column, Expr, Plan } from "../plan.ts";
+import { NO_NAMES, type Names, typeMismatch, unknownColumn, UNTYPED } from "./context.ts";
+import { fold } from "./convert.ts";
+import { nullValue } from "./expressions.ts";
+import { type Constant, constant, numberLiteral } from "./literals.ts";
+import { columnOf, filter, project } from "./plans.ts";
+import { nothing, type Relation, sameName, type ScopeColumn } from "./scope.ts";
+import type { Queries } from "./select.ts";
+import { scanOf } from "./sources.ts";
+import { displayName, isInteger, isNumber, isText, isTextOrChar, isTime } from "./types.ts";
+
+type Insert = Extract<Statement, { kind: "insert" }>;
+type TableColumn = TableSchema["columns"][number];
+
+export function bindInsert(queries: Queries, insert: Insert): BoundStatement {
+  const { binding } = queries;
+  const { schema } = binding.table(insert.table);
+  binding.requires.add(`INSERT ${schema.name}`);
+  const columns = insert.columns === undefined ? [...schema.columns] : listedColumns(schema, insert.columns);
+  const noTimestamp = schema.timestampId >= 0 && !columns.some((column) => column.id === schema.timestampId);
+  if (noTimestamp) throw new SqlError("the designated timestamp is not among the columns", insert.query === undefined ? 0 : insert.table.at, SQLSTATE.invalidParameter);
+  const plan = insert.query === undefined ? valuesPlan(queries, insert, columns, schema) : insertSelect(queries, insert, columns, schema);
+  return { kind: "insert", tableId: schema.id, columnIds: columns.map((column) => column.id), plan, values: insert.query === undefined, at: insert.table.at };
+}
+
+function listedColumns(schema: TableSchema, names: Name[]): TableColumn[] {
+  const columns: TableColumn[] = [];
+  for (const name of names) {
+    const column = schema.columns.find((candidate) => sameName(candidate.name, name.text));
+    if (column === undefined) throw unknownColumn(name.text, name.at);
+    if (columns.includes(column)) throw new SqlError(`${name.text} is listed twice`, name.at, SQLSTATE.duplicateColumn);
+    columns.push(column);
+  }
+  return columns;
+}
+
+/**
+ * VALUES. Literals are converted right away, without a plan for each cell: a text may have many thousand rows. Rows with
+ * parameters or with calls that only run time can answer become projections of one row.
+ */
+function valuesPlan(queries: Queries, insert: Insert, columns: TableColumn[], schema: TableSchema): Plan {
+  const output: Column[] = columns.map((column) => ({ name: column.name, type: storedTag(column.type) }));
+  const parts: Plan[] = [];
+  let known: Value[][] = [];
+  const flush = (): void => {
+    if (known.length > 0) parts.push({ node: "values", columns: output, rows: known, timestamp: -1, order: "none" });
+    known = [];
+  };
+  insert.rows!.forEach((row, r) => {
+    if (row.length !== columns.length) {
+      const at = row.length > columns.length ? row[columns.length].at : insert.rowsAt[r];
+      throw new SqlError(`${columns.length} values are wanted: found ${row.length}`, at, SQLSTATE.syntax);
+    }
+    const values: Value[] = new Array(row.length);
+    let expressions: Expr[] | undefined;
+    for (let i = 0; i < row.length; i++) {
+      const cell = bindCell(queries, row[i], columns[i]);
+      if (cell.kind === "constant") {
+        checkDesignated(cell.value, columns[i], schema, row[i].at);
+        values[i] = cell.value;
+      } else {
+        expressions ??= [];
+        expressions[i] = cell;
+      }
+    }
+    if (expressions === undefined) {
+      known.push(values);
+      return;
+    }
+    flush();
+    const all = values.map((value, i) => expressions![i] ?? constant(value, output[i].type));
+    for (let i = 0; i < row.length; i++) all[i] ??= expressions[i];
+    parts.push(project(nothing().plan, all, output.map((column) => column.name)));
+  });
+  flush();
+  return unionOf(parts, output);
+}
+
+/** A tree of unions, balanced: a chain would be as deep as there are rows. */
+function unionOf(parts: Plan[], columns: Column[]): Plan {
+  if (parts.length === 1) return parts[0];
+  const middle = parts.length >> 1;
+  return {
+    node: "set",
+    operator: "union all",
+    left: unionOf(parts.slice(0, middle), columns),
+    right: unionOf(parts.slice(middle), columns),
+    columns,
+    timestamp: -1,
+    order: "none",
+  };
+}
+
+/** Texts on their way into a SYMBOL column have no codes yet. */
+function storedTag(type: string): string {
+  return type === "SYMBOL" ? "SYMBOL_TEXT" : type;
+}
+
+function checkDesignated(value: Value, column: TableColumn, schema: TableSchema, at: number): void {
+  if (column.id !== schema.timestampId) return;
+  if (value === null) throw new SqlError("the designated timestamp must not be null", at, SQLSTATE.invalidParameter);
+  if ((value as bigint) < 0n) throw new SqlError("the designated timestamp must not be before 1970", at, SQLSTATE.invalidParameter);
+}
+
+function bindCell(queries: Queries, e: Expression, column: TableColumn): Expr {
+  const target = storedTag(column.type);
+  switch (e.kind) {
+    case "null":
+      return constant(nullValue(target), target);
+    case "string":
+      return assigned(e.value, e.value.length === 1 ? "CHAR" : "STRING", target, e.at);
+    case "number": {
+      const literal = numberLiteral(e.text, e.at);
+      return assigned(literal.value, literal.type, target, e.at);
+    }
+    case "unary":
+    case "boolean":
+      break;
+    case "column":
+      throw unknownColumn(e.path.map((part) => part.text).join("."), e.at);
+  }
+  const bound = queries.expressions.bind(e, { columns: [], names: NO_NAMES });
+  return assign(queries, bound, target, e.at);
+}
+
+/** An expression as a value for a column: what INSERT and UPDATE convert by themselves. */
+export function assign(queries: Queries, bound: Expr, target: string, at: number): Expr {
+  const settled = queries.expressions.settle(bound, target === "SYMBOL_TEXT" ? "STRING" : target);
+  const folded = fold(settled, queries.binding);
+  if (folded !== undefined) return assigned(folded.value, folded.type, target, at);
+  if (settled.kind === "parameter" && settled.type === UNTYPED) return settled;
+  if (settled.type === target) return settled;
+  if (!isAssignable(settled.type, target)) throw notAssignable(settled.type, target, at);
+  if (settled.type === "SYMBOL" && target === "SYMBOL_TEXT") return settled;
+  return assignCall(queries, settled, target, at);
+}
+
+/** By "assign_<TYPE>" where there is one: what does not fit is an error then, and not null as in casts. */
+function assignCall(queries: Queries, expr: Expr, target: string, at: number): Expr {
+  if (functionsNamed(`assign_${target}`).length > 0 && functionsNamed(`assign_${target}`).some((entry) => entry.args[0].type === expr.type)) {
+    return queries.expressions.operator(`assign_${target}`, [expr], at);
+  }
+  return queries.expressions.cast(expr, target, at);
+}
+
+function notAssignable(from: string, to: string, at: number): SqlError {
+  return typeMismatch(`${displayName(from)} is no value for a column of type ${displayName(to)}`, at);
+}
+
+/** Which types go into which columns without a cast: text to all but BOOLEAN; numbers, truth values and times not to text. */
+export function isAssignable(from: string, to: string): boolean {
+  if (from === to || from === "NULL") return true;
+  if (isTextOrChar(to)) {
+    if (to === "CHAR") return isTextOrChar(from);
+    if (isTextOrChar(from)) return true;
+    return (from === "UUID" || from === "IPv4") && to !== "SYMBOL_TEXT" && to !== "SYMBOL";
+  }
+  if (isTextOrChar(from)) return to !== "BOOLEAN" && (from !== "CHAR" || to !== "UUID" && to !== "IPv4");
+  if (to === "BOOLEAN" || from === "BOOLEAN") return false;
+  if (isNumber(from)) return isNumber(to) || (isTime(to) && isInteger(from));
+  if (isTime(from)) return isTime(to) || to === "LONG";
+  return false;
+}
+
+const INTEGER_BITS: Record<string, number> = { BYTE: 8, SHORT: 16, INT: 32, LONG: 64 };
+
+/** A constant as a column's value. @throws at the value for a type that does not go in, at 0 for a value that does not. */
+function assigned(value: Value, from: string, to: string, at: number): Constant {
+  if (value === null) return constant(nullValue(to), to);
+  if (from === to) return constant(value, to);
+  if (!isAssignable(from, to)) throw notAssignable(from, to, at);
+  if (isTextOrChar(from)) return fromText(value as string, to);
+  const bits = INTEGER_BITS[to];
+  if (isNumber(from) && bits !== undefined) return constant(wholeValue(value as number | bigint, to, bits), to);
+  if (isNumber(from) && isNumber(to)) {
+    const number = Number(value);
+    return constant(to === "FLOAT" ? Math.fround(number) : number, to);
+  }
+  if (isNumber(from)) return constant(BigInt(value as number | bigint), to);
+  if (isTime(from) && isTime(to)) return constant(scaleTime(value as bigint, from, to), to);
+  if (isTime(from)) return constant(value, to);
+  if (from === "UUID") return constant(uuidText(value as bigint), to);
+  if (from === "IPv4") return constant(ipText(value as number), to);
+  throw notAssignable(from, to, at);
+}
+
+function fromText(value: string, to: string): Constant {
+  if (isText(to)) return constant(value, to);
+  if (to === "CHAR") {
+    if (value.length > 1) throw new SqlError(`'${value}' is no CHAR`, 0, SQLSTATE.invalidText);
+    return constant(value === "" ? null : value, to);
+  }
+  const read = readValue(value, to);
+  if (read instanceof Object) throw new SqlError(read.problem, 0, SQLSTATE.invalidText);
+  return constant(read ?? nullValue(to), to);
+}
+
+/** Fractions are cut; what is out of range is an error when the row is written. */
+function wholeValue(value: number | bigint, to: string, bits: number): Value {
+  if (typeof value === "number" && !Number.isFinite(value)) return nullValue(to);
+  const whole = typeof value === "bigint" ? value : BigInt(Math.trunc(value));
+  const lowest = -(1n << BigInt(bits - 1));
+  if (whole === lowest && typeOf(to).nullable) return null;
+  if (BigInt.asIntN(bits, whole) !== whole) throw new SqlError(`${value} is out of the range of ${displayName(to)}`, 0, SQLSTATE.outOfRange);
+  return to === "LONG" ? whole : Number(whole);
+}
+
+const TIME_SCALE: Record<string, bigint> = { DATE: 1_000_000n, TIMESTAMP: 1000n, TIMESTAMP_NS: 1n };
+
+function scaleTime(value: bigint, from: string, to: string): bigint {
+  const nanos = value * TIME_SCALE[from];
+  const scale = TIME_SCALE[to];
+  return nanos >= 0n ? nanos / scale : -((-nanos + scale - 1n) / scale);
+}
+
+function uuidText(value: bigint): string {
+  const hex = BigInt.asUintN(128, value).toString(16).padStart(32, "0");
+  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join("-");
+}
+
+function ipText(value: number): string {
+  return [24, 16, 8, 0].map((shift) => (value >>> shift) & 255).join(".");
+}
+
+function insertSelect(queries: Queries, insert: Insert, columns: TableColumn[], schema: TableSchema): Plan {
+  let names: Names = NO_NAMES;
+  for (const { name, query } of insert.with) {
+    names = { parent: names, queries: new Map([[name.text.toLowerCase(), { query, names }]]), variables: new Map() };
+  }
+  const { plan, visible } = queries.bind(insert.query!, names);
+  if (visible !== columns.length) {
+    throw new SqlError(`${columns.length} columns are wanted: the query gives ${visible}`, insert.columns === undefined ? insert.query!.at : insert.table.at, SQLSTATE.syntax);
+  }
+  const expressions = columns.map((column, i): Expr => {
+    const target = storedTag(column.type);
+    const at = insert.columns?.[i].at ?? insert.table.at;
+    const source = columnOf(plan, i);
+    const constantValue = plan.node === "project" ? fold(plan.expressions[i], queries.binding) : undefined;
+    if (constantValue !== undefined && !isText(target)) {
+      const value = assigned(constantValue.value, constantValue.type, target, at);
+      // Found when the row is written, not at a value's place.
+      if (column.id === schema.timestampId && value.value === null) throw new SqlError("the designated timestamp must not be null", 0, SQLSTATE.invalidParameter);
+      return value;
+    }
+    return assign(queries, source, target, at);
+  });
+  if (expressions.every((e, i) => e.kind === "column" && e.index === i) && visible === plan.columns.length) return plan;
+  return project(plan, expressions, columns.map((column) => column.name));
+}
+
+export function bindUpdate(queries: Queries, update: Extract<Statement, { kind: "update" }>): BoundStatement {
+  const { binding, expressions } = queries;
+  const table = binding.context.catalogue.table(update.table.text);
+  if (table === undefined) throw new SqlError(`there is no table ${update.table.text}`, 0, SQLSTATE.undefinedTable);
+  const { schema } = table;
+  binding.requires.add(`UPDATE ${schema.name}`);
+  if (update.from !== undefined) throw notSupported("UPDATE … FROM", update.from.at);
+  const scan = scanOf(table, true);
+  const relation = changeRelation(scan, schema, update.alias ?? update.table);
+  const seen = new Set<number>();
+  const columnIds: number[] = [];
+  const values: Expr[] = [];
+  for (const { column: name, value } of update.sets) {
+    const column = schema.columns.find((candidate) => sameName(candidate.name, name.text));
+    if (column === undefined) throw unknownColumn(name.text, name.at);
+    if (seen.has(column.id)) throw new SqlError(`${name.text} is set twice`, name.at, SQLSTATE.duplicateColumn);
+    seen.add(column.id);
+    if (column.id === schema.timestampId) throw new SqlError("the designated timestamp cannot be updated", name.at, SQLSTATE.invalidParameter);
+    const bound = expressions.bind(value, { columns: relation.columns, names: NO_NAMES });
+    columnIds.push(column.id);
+    values.push(assign(queries, bound, storedTag(column.type), value.at));
+  }
+  let plan: Plan = scan;
+  if (update.where !== undefined) plan = filter(plan, expressions.condition(update.where, { columns: relation.columns, names: NO_NAMES }));
+  const rowId = columnOf(scan, scan.columns.length - 1);
+  plan = project(plan, [...values, rowId], [...update.sets.map((set) => set.column.text), "row id"]);
+  return { kind: "update", tableId: schema.id, columnIds, plan, at: update.table.at };
+}
+
+export function bindDelete(queries: Queries, statement: Extract<Statement, { kind: "delete" }>): BoundStatement {
+  const { binding, expressions } = queries;
+  const table = binding.table(statement.table);
+  binding.requires.add(`DELETE ${table.schema.name}`);
+  const scan = scanOf(table, true);
+  const relation = changeRelation(scan, table.schema, statement.table);
+  let plan: Plan = scan;
+  if (statement.where !== undefined) plan = filter(plan, expressions.condition(statement.where, { columns: relation.columns, names: NO_NAMES }));
+  plan = project(plan, [columnOf(scan, scan.columns.length - 1)], ["row id"]);
+  return { kind: "delete", tableId: table.schema.id, plan, at: statement.table.at };
+}
+
+function changeRelation(scan: Plan, schema: TableSchema, alias: Name): Relation {
+  const qualifier = alias.text.toLowerCase();
+  const columns = schema.columns.map(({ name, type }, index): ScopeColumn => ({ name, type, qualifier, index }));
+  return { plan: scan, columns, isTable: true, timestamp: scan.timestamp };
+}

@@ -1,0 +1,116 @@
+/**
+ * What binding one statement needs and gathers: the catalogue, the parameters' types, the names in force.
+ */
+import { SqlError, SQLSTATE } from "../../errors.ts";
+import type { Catalogue, TableSnapshot } from "../../storage/contract.ts";
+import type { Expression, Name, Query } from "../ast.ts";
+import type { Expr } from "../plan.ts";
+
+export interface BindContext {
+  catalogue: Catalogue;
+  /** Type tags that the client gave for $1, $2 …; undefined to infer. */
+  parameterTypes: (string | undefined)[];
+  /** Absolute path of the directory that read_parquet may read. */
+  importRoot: string;
+  nowMicros: bigint;
+  user: string;
+  /** Columns of a Parquet file. Handed in, because the SQL room reads no files. */
+  parquetSchema: (path: string) => { name: string; type: string }[];
+  /** The text of the statement: keeps `<>` apart from `!=` in the names of unnamed columns. */
+  text?: string;
+  /** The text begins at this offset of what the client sent: positions are relative to the text. */
+  settings?: Record<string, string>;
+}
+
+/** Common table expressions and DECLARE variables that a query sees; inner ones hide outer ones. */
+export interface Names {
+  readonly parent?: Names;
+  readonly queries: Map<string, { query: Query; names: Names }>;
+  readonly variables: Map<string, { value: Expression; names: Names }>;
+}
+
+export const NO_NAMES: Names = { queries: new Map(), variables: new Map() };
+
+export function findQuery(names: Names, name: string): { query: Query; names: Names } | undefined {
+  const key = name.toLowerCase();
+  for (let at: Names | undefined = names; at !== undefined; at = at.parent) {
+    const found = at.queries.get(key);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+export function findVariable(names: Names, name: string): { value: Expression; names: Names } | undefined {
+  const key = name.toLowerCase();
+  for (let at: Names | undefined = names; at !== undefined; at = at.parent) {
+    const found = at.variables.get(key);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+/** Marks the type of a parameter that nothing has settled yet; no plan that leaves the binder has it. */
+export const UNTYPED = "UNTYPED";
+
+/** The state of binding one statement. */
+export class Binding {
+  readonly parameterTypes: (string | undefined)[];
+  readonly requires = new Set<string>();
+  /** Where bound expressions stand in the text: for errors that are found later than the expression was bound. */
+  private readonly positions = new WeakMap<Expr, number>();
+  /** How deep views, sub-queries and expressions are nested. */
+  private depth = 0;
+
+  constructor(readonly context: BindContext) {
+    this.parameterTypes = [...context.parameterTypes];
+  }
+
+  at<T extends Expr>(expr: T, at: number): T {
+    if (!this.positions.has(expr)) this.positions.set(expr, at);
+    return expr;
+  }
+
+  positionOf(expr: Expr): number {
+    const known = this.positions.get(expr);
+    if (known !== undefined) return known;
+    return "at" in expr ? expr.at : 0;
+  }
+
+  /** The type of parameter `index`, settled as `type` when nothing else did before. */
+  settleParameter(index: number, type: string): string {
+    const settled = type === "NULL" ? "STRING" : type === "SYMBOL" || type === "SYMBOL_TEXT" ? "STRING" : type;
+    return this.parameterTypes[index] ??= settled;
+  }
+
+  table(name: Name): TableSnapshot {
+    const snapshot = this.context.catalogue.table(name.text);
+    if (snapshot === undefined) throw unknownTable(name.text, name.at);
+    return snapshot;
+  }
+
+  /** Bounds the recursion: a text nested too deeply is the client's fault, a stack overflow would be ours. */
+  nested<T>(at: number, work: () => T): T {
+    if (++this.depth > 400) throw new SqlError("the statement is nested too deeply", at, SQLSTATE.programLimitExceeded);
+    try {
+      return work();
+    } finally {
+      this.depth--;
+    }
+  }
+}
+
+export function unknownTable(name: string, at: number): SqlError {
+  return new SqlError(`there is no table ${name}`, at, SQLSTATE.undefinedTable);
+}
+
+export function unknownColumn(name: string, at: number): SqlError {
+  return new SqlError(`there is no column ${name}`, at, SQLSTATE.undefinedColumn);
+}
+
+export function ambiguousColumn(name: string, at: number): SqlError {
+  return new SqlError(`the column ${name} is in more than one table: put the table's name before it`, at, SQLSTATE.ambiguousColumn);
+}
+
+export function typeMismatch(message: string, at: number): SqlError {
+  return new SqlError(message, at, SQLSTATE.datatypeMismatch);
+}

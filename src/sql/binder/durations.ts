@@ -1,0 +1,58 @@
+/**
+ * Durations as SQL writes them: SAMPLE BY's `15m`, TOLERANCE's `10s`, offsets of zones.
+ */
+
+/** Units whose length never changes, in nanoseconds. */
+const UNIT_NANOS: Record<string, bigint> = {
+  n: 1n,
+  U: 1_000n,
+  T: 1_000_000n,
+  s: 1_000_000_000n,
+  m: 60_000_000_000n,
+  h: 3_600_000_000_000n,
+  d: 86_400_000_000_000n,
+  w: 604_800_000_000_000n,
+};
+
+/** `15m`, `h`: count and unit, or undefined. */
+export function parseSampling(text: string): { count: number; unit: string } | undefined {
+  const match = /^(\d*)([nUTsmhdwMy])$/.exec(text);
+  if (match === null) return undefined;
+  const count = match[1] === "" ? 1 : Number(match[1]);
+  return count > 0 && count <= 2147483647 ? { count, unit: match[2] } : undefined;
+}
+
+/** A fixed duration in the unit of `type`; undefined for what is none (months, years, no unit). */
+export function fixedDuration(text: string, type: string): bigint | undefined {
+  const sampling = /^(\d+)([nUTsmhdw])$/.exec(text);
+  if (sampling === null) return undefined;
+  const nanos = BigInt(sampling[1]) * UNIT_NANOS[sampling[2]];
+  return type === "TIMESTAMP_NS" ? nanos : nanos / 1000n;
+}
+
+const WORD_NANOS: Record<string, bigint> = {
+  nanosecond: 1n,
+  microsecond: 1_000n,
+  millisecond: 1_000_000n,
+  second: 1_000_000_000n,
+  minute: 60_000_000_000n,
+  hour: 3_600_000_000_000n,
+  day: 86_400_000_000_000n,
+};
+
+/** `minute`, `minutes` in the unit of `type`. */
+export function wordDuration(word: string, type: string): bigint | undefined {
+  const singular = word.toLowerCase().replace(/s$/, "");
+  const nanos = WORD_NANOS[singular];
+  if (nanos === undefined) return undefined;
+  return type === "TIMESTAMP_NS" ? nanos : nanos / 1000n;
+}
+
+/** WITH OFFSET: `[+-]HH:mm` in the unit of `type`. */
+export function parseOffset(text: string, type: string): bigint | undefined {
+  const match = /^([+-]?)(\d\d):(\d\d)$/.exec(text);
+  if (match === null || Number(match[2]) > 23 || Number(match[3]) > 59) return undefined;
+  const minutes = BigInt(match[2]) * 60n + BigInt(match[3]);
+  const micros = (match[1] === "-" ? -minutes : minutes) * 60_000_000n;
+  return type === "TIMESTAMP_NS" ? micros * 1000n : micros;
+}

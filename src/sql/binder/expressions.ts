@@ -1,0 +1,355 @@
+/**
+ * Expressions: names, overloads and implicit casts of one expression over one scope.
+ */
+import { notSupported, SqlError, SQLSTATE } from "../../errors.ts";
+import { typeOf, type Value } from "../../types/mod.ts";
+import type { Expression, FunctionCall, OrderItem, Query } from "../ast.ts";
+import type { AggregateCall, Expr } from "../plan.ts";
+import { aggregateKind, bindFunction, castEntry, resolveOverload } from "./calls.ts";
+import { bindComparison } from "./comparison.ts";
+import { type Binding, findVariable, type Names, typeMismatch, UNTYPED } from "./context.ts";
+import { convertConstant, fold } from "./convert.ts";
+import { bindIn } from "./membership.ts";
+import { type Constant, constant, FALSE, negated, NULL_CONSTANT, numberLiteral, textLiteral, TRUE } from "./literals.ts";
+import { not } from "./plans.ts";
+import { candidates, lookUp, type ScopeColumn } from "./scope.ts";
+import { branchType, computedTag, displayName, isTime, tagOfType } from "./types.ts";
+
+/** Aggregate calls stand as columns from here on until the aggregate node is made. */
+export const AGGREGATE_BASE = 1_000_000;
+/** Window calls, likewise. */
+export const WINDOW_BASE = 2_000_000;
+
+/** Sub-queries in expressions join themselves to the input; the binder of the query gives this. */
+export interface SubqueryHost {
+  /** A BOOLEAN expression: is `operand` among the query's values? */
+  membership(operand: Expr, query: Query, names: Names, at: number): Expr;
+  /** The value of a one-row query. */
+  scalar(query: Query, names: Names, at: number): Expr;
+}
+
+/** What an expression may refer to, and what is allowed in it. */
+export interface Scope {
+  columns: readonly ScopeColumn[];
+  names: Names;
+  /** Aliases of the select list. */
+  aliases?: Map<string, Expr>;
+  /** ORDER BY and GROUP BY find aliases before columns. */
+  aliasesFirst?: boolean;
+  /** Where aggregate calls are gathered; without it they are refused. */
+  aggregates?: AggregateCall[];
+  /** Equal aggregate calls share one state. Not so under FILL, which is by place in the select list. */
+  shareAggregates?: boolean;
+  /** Where window calls are gathered. */
+  windows?: WindowSink;
+  subqueries?: SubqueryHost;
+}
+
+export interface WindowSink {
+  add(call: FunctionCall, scope: Scope): Expr;
+}
+
+export class Expressions {
+  constructor(readonly binding: Binding) {}
+
+  bind(e: Expression, scope: Scope): Expr {
+    return this.binding.nested(e.at, () => this.binding.at(this.bindKind(e, scope), e.at));
+  }
+
+  /** A condition. @throws at the expression when it is not BOOLEAN. */
+  condition(e: Expression, scope: Scope): Expr {
+    const bound = this.settle(this.bind(e, scope), "BOOLEAN");
+    if (bound.type === "NULL") return FALSE;
+    if (bound.type !== "BOOLEAN") throw typeMismatch(`a condition is wanted: found ${displayName(bound.type)}`, e.at);
+    return bound;
+  }
+
+  private bindKind(e: Expression, scope: Scope): Expr {
+    switch (e.kind) {
+      case "null":
+        return NULL_CONSTANT;
+      case "boolean":
+        return e.value ? TRUE : FALSE;
+      case "number":
+        return numberLiteral(e.text, e.at);
+      case "string":
+        return textLiteral(e.value);
+      case "geohash":
+        throw notSupported("a GEOHASH literal", e.at);
+      case "parameter":
+        return { kind: "parameter", index: e.index, type: this.binding.parameterTypes[e.index] ?? UNTYPED, at: e.at };
+      case "variable": {
+        const found = findVariable(scope.names, e.name);
+        if (found === undefined) throw new SqlError(`the variable @${e.name} is not declared`, e.at, SQLSTATE.undefinedColumn);
+        return this.bind(found.value, { ...scope, names: found.names });
+      }
+      case "column":
+        return this.column(e, scope);
+      case "star":
+        throw new SqlError("a star is no value", e.at);
+      case "unary":
+        return this.unary(e, scope);
+      case "binary":
+        return this.binary(e, scope);
+      case "isNull": {
+        const operand = this.settle(this.bind(e.operand, scope), "STRING");
+        const test = this.isNull(operand, e.at);
+        return e.negated ? this.negate(test, e.at) : test;
+      }
+      case "between":
+        return this.between(e, scope);
+      case "in":
+        return bindIn(this, e, scope);
+      case "inQuery": {
+        if (scope.subqueries === undefined) throw notSupported("a sub-query here", e.at);
+        const operand = this.bind(e.operand, scope);
+        const test = scope.subqueries.membership(operand, e.query, scope.names, e.at);
+        return e.negated ? not(test, e.at) : test;
+      }
+      case "cast": {
+        const tag = e.style === "::" && e.type.name === "float" ? "DOUBLE" : tagOfType(e.type);
+        return this.cast(this.bind(e.operand, scope), tag, e.at);
+      }
+      case "case":
+        return this.caseOf(e, scope);
+      case "call":
+        return this.call(e, scope);
+      case "query":
+        if (scope.subqueries === undefined) throw notSupported("a sub-query here", e.at);
+        return scope.subqueries.scalar(e.query, scope.names, e.at);
+      case "exists":
+        throw notSupported("EXISTS", e.at);
+      case "array":
+        throw notSupported("an array", e.at);
+      case "index":
+        throw notSupported("an array index", e.at);
+      case "list":
+        throw new SqlError("a list of values is not possible here", e.at);
+    }
+  }
+
+  private column(e: Extract<Expression, { kind: "column" }>, scope: Scope): Expr {
+    const single = e.path.length === 1 ? e.path[0].text.toLowerCase() : undefined;
+    const alias = single === undefined ? undefined : scope.aliases?.get(single);
+    if (alias !== undefined && (scope.aliasesFirst || candidates(scope.columns, e.path).length === 0)) return alias;
+    const column = lookUp(scope.columns, e.path, e.at);
+    return { kind: "column", index: column.index, type: column.type };
+  }
+
+  private unary(e: Extract<Expression, { kind: "unary" }>, scope: Scope): Expr {
+    const operand = this.bind(e.operand, scope);
+    if (e.operator === "not") {
+      const settled = this.settle(operand, "BOOLEAN");
+      if (settled.type !== "BOOLEAN") throw typeMismatch(`NOT wants a BOOLEAN: found ${displayName(settled.type)}`, e.at);
+      return this.negate(settled, e.at);
+    }
+    const settled = this.settle(operand, "DOUBLE");
+    if (e.operator === "+") return settled;
+    if (e.operator === "-") {
+      const folded = settled.kind === "constant" ? negated(settled) : undefined;
+      if (folded !== undefined) return folded;
+      return this.operator("neg", [settled], e.at);
+    }
+    return this.operator(e.operator, [settled], e.at);
+  }
+
+  private binary(e: Extract<Expression, { kind: "binary" }>, scope: Scope): Expr {
+    switch (e.operator) {
+      case "and":
+      case "or":
+        return this.logic(e, scope);
+      case "=":
+      case "!=":
+      case "<":
+      case "<=":
+      case ">":
+      case ">=":
+        return bindComparison(this, e.operator, this.bind(e.left, scope), this.bind(e.right, scope), e.at);
+      case "not like":
+      case "not ilike":
+      case "!~": {
+        const name = e.operator === "!~" ? "~" : e.operator.slice(4);
+        return not(this.operator(name, [this.bind(e.left, scope), this.bind(e.right, scope)], e.at), e.at);
+      }
+      default:
+        return this.operator(e.operator, [this.bind(e.left, scope), this.bind(e.right, scope)], e.at);
+    }
+  }
+
+  /** Long chains lean to one side: they are gone along without recursion. */
+  private logic(e: Extract<Expression, { kind: "binary" }>, scope: Scope): Expr {
+    const operands: { side: Expression; at: number }[] = [];
+    let left: Expression = e;
+    while (left.kind === "binary" && left.operator === e.operator) {
+      operands.push({ side: left.right, at: left.at });
+      left = left.left;
+    }
+    let result = this.condition(left, scope);
+    for (const { side, at } of operands.reverse()) {
+      const right = this.condition(side, scope);
+      result = this.operator(e.operator, [result, right], at);
+    }
+    return result;
+  }
+
+  /** A call of an operator's entry; no overload is an error at the operator. */
+  operator(name: string, operands: Expr[], at: number): Expr {
+    const args = this.settleAlike(operands);
+    const resolved = bindFunction(this, name, args, at, "operator");
+    return this.binding.at(resolved, at);
+  }
+
+  /** The call of function `name`; errors stand at the call or at the argument that does not fit. */
+  function(name: string, args: Expr[], at: number): Expr {
+    return this.binding.at(bindFunction(this, name, args, at, "function"), at);
+  }
+
+  /** Parameters without type take the type of the others. */
+  settleAlike(operands: Expr[]): Expr[] {
+    const other = operands.find((x) => x.type !== UNTYPED && x.type !== "NULL");
+    return operands.map((x) => this.settle(x, other?.type ?? "STRING"));
+  }
+
+  /** Gives an untyped parameter its type. */
+  settle(expr: Expr, type: string): Expr {
+    if (expr.kind !== "parameter" || expr.type !== UNTYPED) return expr;
+    const settled = this.binding.settleParameter(expr.index, type);
+    return this.binding.at({ ...expr, type: settled }, expr.at);
+  }
+
+  isNull(operand: Expr, at: number): Expr {
+    if (operand.kind === "constant") return operand.value === null && typeOf(operand.type).nullable ? TRUE : FALSE;
+    return this.operator("is_null", [operand], at);
+  }
+
+  negate(condition: Expr, at: number): Expr {
+    if (condition.kind === "constant") return condition.value === true ? FALSE : TRUE;
+    return not(condition, at);
+  }
+
+  private between(e: Extract<Expression, { kind: "between" }>, scope: Scope): Expr {
+    const operand = this.bind(e.operand, scope);
+    const low = this.bind(e.low, scope);
+    const high = this.bind(e.high, scope);
+    const settled = this.settleAlike([operand, low, high]);
+    const typed = isTime(settled[0].type)
+      ? [settled[0], ...settled.slice(1).map((bound, i) => this.instant(bound, settled[0].type, [e.low, e.high][i].at))]
+      : settled;
+    const test = this.operator("between", typed, e.at);
+    return e.negated ? not(test, e.at) : test;
+  }
+
+  /** A bound of a time: constant text is read now, and must be a time. */
+  instant(bound: Expr, type: string, at: number): Expr {
+    if (bound.kind !== "constant" || bound.value === null || isTime(bound.type)) return bound;
+    const converted = convertConstant(bound.value, bound.type, type);
+    if (converted === undefined || converted === null) throw new SqlError(`'${bound.value}' is no ${displayName(type)}`, at, SQLSTATE.invalidText);
+    return constant(converted, type);
+  }
+
+  private caseOf(e: Extract<Expression, { kind: "case" }>, scope: Scope): Expr {
+    const operand = e.operand === undefined ? undefined : this.bind(e.operand, scope);
+    const whens = e.branches.map((branch) =>
+      operand === undefined ? this.condition(branch.when, scope) : bindComparison(this, "=", operand, this.bind(branch.when, scope), branch.when.at)
+    );
+    const values = [...e.branches.map((branch) => branch.then), ...(e.otherwise === undefined ? [] : [e.otherwise])];
+    const bound = this.settleAlike(values.map((value) => this.bind(value, scope)));
+    let type = bound[0].type;
+    bound.forEach((value, i) => {
+      const common = branchType(type, value.type);
+      if (common === undefined) throw typeMismatch(`the branches of CASE differ: ${displayName(type)} and ${displayName(value.type)}`, values[i].at);
+      type = common;
+    });
+    const branches = e.branches.map((_, i) => ({ when: whens[i], then: this.cast(bound[i], type, values[i].at) }));
+    const otherwise = e.otherwise === undefined ? this.nullOf(type) : this.cast(bound.at(-1)!, type, e.otherwise.at);
+    return { kind: "case", branches, otherwise, type };
+  }
+
+  nullOf(type: string): Constant {
+    return constant(nullValue(type), type);
+  }
+
+  /** An explicit or implicit cast; constants are converted now where that can be done. */
+  cast(expr: Expr, target: string, at: number): Expr {
+    const tag = computedTag(target);
+    const settled = this.settle(expr, tag);
+    if (settled.type === tag || (settled.type === "SYMBOL" && target === "SYMBOL")) return settled;
+    if (settled.type === "NULL" || (settled.kind === "constant" && settled.value === null && typeOf(tag).nullable)) return this.binding.at(this.nullOf(tag), at);
+    const entry = castEntry(tag, settled.type);
+    if (entry === undefined) throw typeMismatch(`${displayName(settled.type)} cannot be cast to ${displayName(target)}`, at);
+    const call: Expr = { kind: "call", function: entry.id, args: [settled], type: tag, at };
+    return this.binding.at(fold(call, this.binding) ?? call, at);
+  }
+
+  /** Puts `expr` into type `target` for an overload that wants it so. */
+  coerce(expr: Expr, target: string, at: number): Expr {
+    if (expr.type === target) return expr;
+    const settled = this.settle(expr, target);
+    if (settled.kind === "constant") {
+      if (settled.value === null) return this.binding.at(this.nullOf(target), this.binding.positionOf(settled));
+      const value = convertConstant(settled.value, settled.type, target);
+      if (value !== undefined) return this.binding.at(constant(value, target), this.binding.positionOf(settled));
+    }
+    return this.cast(settled, target, at);
+  }
+
+  private call(e: FunctionCall, scope: Scope): Expr {
+    const name = e.name.toLowerCase();
+    const kind = aggregateKind(name);
+    if (e.over !== undefined) {
+      if (kind !== "window" && kind !== "aggregate") throw new SqlError(`${e.name} is no window function`, e.at, SQLSTATE.undefinedFunction);
+      if (scope.windows === undefined) throw new SqlError("a window function is not possible here: use a sub-query", e.at, SQLSTATE.grouping);
+      return scope.windows.add(e, scope);
+    }
+    if (kind === "window") throw new SqlError(`${e.name} wants OVER`, e.at, SQLSTATE.grouping);
+    if (kind === "aggregate" || (kind === "none" && e.distinct)) return this.aggregate(e, name, scope);
+    if (kind === "none") throw new SqlError(`there is no function ${e.name}`, e.at, SQLSTATE.undefinedFunction);
+    return this.function(name, this.args(e, scope), e.at);
+  }
+
+  args(e: FunctionCall, scope: Scope): Expr[] {
+    return e.args.map((arg) => this.bind(arg, scope));
+  }
+
+  private aggregate(e: FunctionCall, name: string, scope: Scope): Expr {
+    if (scope.aggregates === undefined) throw new SqlError(`the aggregate ${e.name} is not possible here`, e.at, SQLSTATE.grouping);
+    const call = this.aggregateCall(e, name, scope);
+    let index = scope.shareAggregates === false ? -1 : scope.aggregates.findIndex((other) => sameAggregate(other, call));
+    if (index < 0) index = scope.aggregates.push(call) - 1;
+    return { kind: "column", index: AGGREGATE_BASE + index, type: call.type };
+  }
+
+  /** An aggregate's call with its arguments over the input. */
+  aggregateCall(e: FunctionCall, name: string, scope: Scope): AggregateCall {
+    let actual = name;
+    if (e.distinct) {
+      if (name !== "count") throw notSupported(`${e.name}(DISTINCT)`, e.at);
+      actual = "count_distinct";
+    }
+    const inner: Scope = { ...scope, aggregates: undefined, windows: undefined, aliases: undefined };
+    const star = e.args.length === 1 && e.args[0].kind === "star";
+    const args = star ? [] : this.args(e, inner);
+    const resolved = resolveOverload(this, actual, args, e.at, "function");
+    return { function: resolved.id, args: resolved.args, distinct: false, type: resolved.type, at: e.at };
+  }
+
+  /** An item of ORDER BY inside a window. */
+  sortKey(item: OrderItem, scope: Scope): { expression: Expr; descending: boolean; nulls?: "first" | "last" } {
+    return { expression: this.bind(item.expression, scope), descending: item.descending, nulls: item.nulls };
+  }
+}
+
+export function sameAggregate(a: AggregateCall, b: AggregateCall): boolean {
+  return a.function === b.function && a.args.length === b.args.length && JSON.stringify(strip(a.args)) === JSON.stringify(strip(b.args));
+}
+
+/** Without what does not change the result, and in a form that JSON can take. */
+function strip(args: Expr[]): unknown {
+  return JSON.parse(JSON.stringify(args, (key, value) => key === "at" ? undefined : typeof value === "bigint" ? `${value}n` : value));
+}
+
+/** The value that a row of this type has when it has none. */
+export function nullValue(type: string): Value {
+  if (typeOf(type).nullable) return null;
+  return type === "BOOLEAN" ? false : 0;
+}

@@ -1,0 +1,189 @@
+/**
+ * Joins: equal keys and what ON says besides; joins by time.
+ */
+import { notSupported, SqlError, SQLSTATE } from "../../errors.ts";
+import type { Expression, Join } from "../ast.ts";
+import type { Expr, JoinNode, Plan, TimeJoinNode } from "../plan.ts";
+import { bindComparison } from "./comparison.ts";
+import { type Names, typeMismatch, unknownColumn } from "./context.ts";
+import { fixedDuration } from "./durations.ts";
+import type { Expressions, Scope } from "./expressions.ts";
+import { and, columnOf, columnsRead, remap, sort } from "./plans.ts";
+import { candidates, type Relation, type ScopeColumn } from "./scope.ts";
+import type { Queries } from "./select.ts";
+import { bindSource } from "./sources.ts";
+import { displayName, isText } from "./types.ts";
+
+interface Keys {
+  left: Expr[];
+  right: Expr[];
+  residual: Expr[];
+}
+
+export function joinRelation(queries: Queries, join: Join, names: Names): Relation {
+  const left = bindSource(queries, join.left, names);
+  const right = bindSource(queries, join.right, names);
+  checkAliases(join, left, right);
+  switch (join.type) {
+    case "window":
+    case "horizon":
+      throw notSupported(`${join.type.toUpperCase()} JOIN`, join.at);
+    case "asof":
+    case "lt":
+    case "splice":
+      return timeJoin(queries, join, left, right, names);
+    default:
+      return plainJoin(queries, join, left, right, names);
+  }
+}
+
+function checkAliases(join: Join, left: Relation, right: Relation): void {
+  const taken = new Set(left.columns.map((column) => column.qualifier));
+  const qualifier = right.columns[0]?.qualifier;
+  if (qualifier === undefined || !taken.has(qualifier)) return;
+  const { right: source } = join;
+  const at = source.kind !== "join" && source.kind !== "show" && source.alias !== undefined ? source.alias.at : source.at;
+  throw new SqlError(`two tables are called ${qualifier}: give one an alias`, at, SQLSTATE.duplicateTable);
+}
+
+/** Left columns, then right columns; the hidden ones too. */
+function combined(left: Relation, right: Relation): { columns: ScopeColumn[]; planColumns: Plan["columns"] } {
+  const offset = left.plan.columns.length;
+  return {
+    columns: [...left.columns, ...right.columns.map((column) => ({ ...column, index: column.index + offset }))],
+    planColumns: [...left.plan.columns, ...right.plan.columns],
+  };
+}
+
+function plainJoin(queries: Queries, join: Join, left: Relation, right: Relation, names: Names): Relation {
+  const { columns, planColumns } = combined(left, right);
+  const type = join.type as JoinNode["type"];
+  if (type !== "cross" && join.on === undefined) throw new SqlError("the join wants ON", join.end);
+  if (join.tolerance !== undefined) throw new SqlError("TOLERANCE goes with ASOF and LT joins only", join.tolerance.at);
+  const keys = joinKeys(queries.expressions, join.on, left, right, { columns, names }, false);
+  // The left side's rows come in their order; the right side of RIGHT and FULL has rows in none.
+  const keepsOrder = type !== "right" && type !== "full";
+  const plan: JoinNode = {
+    node: "join",
+    type,
+    left: left.plan,
+    right: right.plan,
+    leftKeys: keys.left,
+    rightKeys: keys.right,
+    residual: and(keys.residual),
+    columns: planColumns,
+    timestamp: keepsOrder ? left.plan.timestamp : -1,
+    order: keepsOrder ? left.plan.order : "none",
+  };
+  return { plan, columns, isTable: false, timestamp: keepsOrder ? left.timestamp : -1 };
+}
+
+function timeJoin(queries: Queries, join: Join, left: Relation, right: Relation, names: Names): Relation {
+  const { columns, planColumns } = combined(left, right);
+  if (left.timestamp < 0) throw new SqlError("the left side has no designated timestamp", join.at, SQLSTATE.grouping);
+  if (right.timestamp < 0) throw new SqlError("the right side has no designated timestamp", join.at, SQLSTATE.grouping);
+  const type = join.type as TimeJoinNode["type"];
+  if (join.tolerance !== undefined && type === "splice") throw new SqlError("TOLERANCE goes with ASOF and LT joins only", join.tolerance.at);
+  const keys = joinKeys(queries.expressions, join.on, left, right, { columns, names }, true);
+  const leftPlan = inTimeOrder(left);
+  const rightPlan = inTimeOrder(right);
+  let leftTime = columnOf(left.plan, left.timestamp);
+  let rightTime = columnOf(right.plan, right.timestamp);
+  if (leftTime.type !== rightTime.type) {
+    leftTime = queries.expressions.cast(leftTime, "TIMESTAMP_NS", join.at);
+    rightTime = queries.expressions.cast(rightTime, "TIMESTAMP_NS", join.at);
+  }
+  let tolerance: bigint | undefined;
+  if (join.tolerance !== undefined) {
+    tolerance = fixedDuration(join.tolerance.text, leftTime.type);
+    if (tolerance === undefined) throw new SqlError(`'${join.tolerance.text}' is no tolerance: a number and one of n U T s m h d w is wanted`, join.tolerance.at);
+  }
+  const splice = type === "splice";
+  const plan: TimeJoinNode = {
+    node: "timeJoin",
+    type,
+    left: leftPlan,
+    right: rightPlan,
+    leftTime,
+    rightTime,
+    leftKeys: keys.left,
+    rightKeys: keys.right,
+    tolerance,
+    columns: planColumns,
+    timestamp: splice ? -1 : left.timestamp,
+    order: splice ? "none" : "asc",
+  };
+  return { plan, columns, isTable: false, timestamp: splice ? -1 : left.timestamp };
+}
+
+function inTimeOrder(relation: Relation): Plan {
+  const { plan, timestamp } = relation;
+  if (plan.timestamp === timestamp && plan.order === "asc") return plan;
+  const sorted = sort(plan, [{ expression: columnOf(plan, timestamp), descending: false }]);
+  return { ...sorted, timestamp, order: "asc" };
+}
+
+/** ON as pairs of equal keys and a rest. Joins by time take no rest. */
+function joinKeys(expressions: Expressions, on: Expression | undefined, left: Relation, right: Relation, scope: Scope, byTime: boolean): Keys {
+  const keys: Keys = { left: [], right: [], residual: [] };
+  if (on === undefined) return keys;
+  const shared = on.kind === "list" ? on.items : on.kind === "column" && on.path.length === 1 ? [on] : undefined;
+  if (shared !== undefined) {
+    for (const item of shared) addShared(expressions, keys, item, left, right);
+    return keys;
+  }
+  const offset = left.plan.columns.length;
+  for (const part of andParts(on)) {
+    if (part.kind === "binary" && part.operator === "=") {
+      const a = expressions.bind(part.left, scope);
+      const b = expressions.bind(part.right, scope);
+      const sides = [sideOf(a, offset), sideOf(b, offset)];
+      if (sides[0] !== sides[1] && !sides.includes("none") && !sides.includes("both")) {
+        const [l, r] = sides[0] === "left" ? [a, b] : [b, a];
+        addKey(expressions, keys, l, remap(r, (index) => index - offset), part.right.at);
+        continue;
+      }
+      if (byTime) throw new SqlError("a join by time wants equations between columns of both sides", part.at, SQLSTATE.syntax);
+      keys.residual.push(bindComparison(expressions, "=", a, b, part.at));
+      continue;
+    }
+    if (byTime) throw new SqlError("a join by time wants equations between columns of both sides", part.at, SQLSTATE.syntax);
+    keys.residual.push(expressions.condition(part, scope));
+  }
+  return keys;
+}
+
+function andParts(e: Expression): Expression[] {
+  return e.kind === "binary" && e.operator === "and" ? [...andParts(e.left), ...andParts(e.right)] : [e];
+}
+
+function sideOf(expr: Expr, offset: number): "left" | "right" | "both" | "none" {
+  const read = [...columnsRead(expr)];
+  if (read.length === 0) return "none";
+  if (read.every((index) => index < offset)) return "left";
+  return read.every((index) => index >= offset) ? "right" : "both";
+}
+
+function addShared(expressions: Expressions, keys: Keys, item: Expression, left: Relation, right: Relation): void {
+  if (item.kind !== "column") throw new SqlError("ON (…) wants names of columns", item.at);
+  // Of several tables on the left that have the column, the first one counts.
+  const [l] = candidates(left.columns, item.path);
+  const [r] = candidates(right.columns, item.path);
+  if (l === undefined || r === undefined) throw unknownColumn(item.path.at(-1)!.text, item.at);
+  addKey(expressions, keys, { kind: "column", index: l.index, type: l.type }, { kind: "column", index: r.index, type: r.type }, item.at);
+}
+
+/** Keys are of one type, or both text. */
+function addKey(expressions: Expressions, keys: Keys, left: Expr, right: Expr, at: number): void {
+  let [l, r] = [left, right];
+  if (l.type !== r.type) {
+    if (!isText(l.type) || !isText(r.type)) {
+      throw typeMismatch(`the keys of the join differ: ${displayName(l.type)} and ${displayName(r.type)}`, at);
+    }
+    // Codes are compared as codes only where both sides have them.
+    if (l.type === "SYMBOL") l = expressions.cast(l, "STRING", at);
+    if (r.type === "SYMBOL") r = expressions.cast(r, "STRING", at);
+  }
+  keys.left.push(l);
+  keys.right.push(r);
+}

@@ -1,0 +1,101 @@
+/**
+ * `x in (…)`: lists of values, of instants, and intervals of time.
+ */
+import { SqlError, SQLSTATE } from "../../errors.ts";
+import type { Value } from "../../types/mod.ts";
+import { parseIntervals } from "../../types/parse/interval.ts";
+import type { Expression } from "../ast.ts";
+import type { Expr, Interval } from "../plan.ts";
+import { bindComparison } from "./comparison.ts";
+import { convertConstant } from "./convert.ts";
+import type { Expressions, Scope } from "./expressions.ts";
+import { constant, FALSE } from "./literals.ts";
+import { or } from "./plans.ts";
+import { displayName, isNumber, isTextOrChar, isTime, isTimestamp } from "./types.ts";
+
+type InExpression = Extract<Expression, { kind: "in" }>;
+
+export function bindIn(expressions: Expressions, e: InExpression, scope: Scope): Expr {
+  if (e.items.length === 0) throw new SqlError("IN wants at least one value", e.at);
+  const test = positive(expressions, e, scope);
+  return e.negated ? expressions.negate(test, e.at) : test;
+}
+
+function positive(expressions: Expressions, e: InExpression, scope: Scope): Expr {
+  const operand = expressions.bind(e.operand, scope);
+  const items = e.items.map((item) => expressions.bind(item, scope));
+  if (isTimestamp(operand.type) && items.length === 1) {
+    const item = items[0];
+    if (item.kind === "constant" && isTextOrChar(item.type) && typeof item.value === "string") {
+      return inIntervals(expressions, operand, item.value, e.items[0].at);
+    }
+    if (item.type === "INTERVAL") return expressions.operator("in", [operand, item], e.at);
+  }
+  const [settled, ...others] = expressions.settleAlike([operand, ...items]);
+  return inList(expressions, settled, others, e);
+}
+
+/** One text beside IN is an interval, or several of them. */
+function inIntervals(expressions: Expressions, operand: Expr, text: string, at: number): Expr {
+  const { nowMicros } = expressions.binding.context;
+  const parsed = parseIntervals(text, operand.type, nowMicros);
+  if (!Array.isArray(parsed)) throw new SqlError(parsed.problem, at, SQLSTATE.invalidText);
+  return intervalTest(operand, parsed, at);
+}
+
+/** Is `operand` in one of the intervals? The planner finds these calls again and prunes by them. */
+export function intervalTest(operand: Expr, intervals: readonly Interval[], at: number): Expr {
+  const type = operand.type;
+  const tests = intervals.map(([low, high]): Expr => ({
+    kind: "call",
+    function: `between(${type},${type},${type})`,
+    args: [operand, constant(low, type), constant(high, type)],
+    type: "BOOLEAN",
+    at,
+  }));
+  return or(tests) ?? FALSE;
+}
+
+function inList(expressions: Expressions, operand: Expr, items: Expr[], e: InExpression): Expr {
+  const wide = items.reduce((type, item) => wider(type, item.type), operand.type);
+  const typed = wide === operand.type ? operand : expressions.cast(operand, wide, e.at);
+  const values: Value[] = [];
+  const others: Expr[] = [];
+  items.forEach((item, i) => {
+    if (item.kind !== "constant") {
+      others.push(bindComparison(expressions, "=", operand, item, e.at));
+    } else if (item.value === null) {
+      values.push(null);
+    } else {
+      const value = convertConstant(item.value, item.type, typed.type);
+      if (value !== undefined) values.push(value);
+      else if (isTime(typed.type) || typed.type === "UUID" || typed.type === "IPv4") {
+        throw new SqlError(`'${item.value}' is no ${displayName(typed.type)}`, e.items[i].at, SQLSTATE.invalidText);
+      } else if (!isTextOrChar(item.type) && !(isNumber(item.type) && isNumber(typed.type))) {
+        // A value of another kind: let the comparison say what is wrong with it.
+        others.push(bindComparison(expressions, "=", operand, item, e.at));
+      }
+    }
+  });
+  if (operand.kind === "constant" && others.length === 0) {
+    return constant(values.includes(operand.value), "BOOLEAN");
+  }
+  const tests = [...others];
+  if (values.length === 1 && values[0] !== null) {
+    tests.unshift(expressions.operator("=", [typed, constant(values[0], constantType(typed.type))], e.at));
+  } else if (values.length > 0) tests.unshift({ kind: "in", operand: typed, values, type: "BOOLEAN" });
+  return or(tests) ?? FALSE;
+}
+
+/** Constants of SYMBOL are texts. */
+function constantType(type: string): string {
+  return type === "SYMBOL" || type === "SYMBOL_TEXT" ? "STRING" : type;
+}
+
+const NUMBER_ORDER = ["BYTE", "SHORT", "INT", "LONG", "DOUBLE"];
+
+function wider(a: string, b: string): string {
+  if (a === "FLOAT" && isNumber(b) && b !== "FLOAT") return "DOUBLE";
+  if (!isNumber(a) || !isNumber(b) || b === "FLOAT") return a;
+  return NUMBER_ORDER[Math.max(NUMBER_ORDER.indexOf(a), NUMBER_ORDER.indexOf(b))];
+}

@@ -1,0 +1,65 @@
+/**
+ * Sources whose rows the door makes when the query starts: their names and columns.
+ */
+import type { Column, MetadataNode } from "../plan.ts";
+import type { Value } from "../../types/mod.ts";
+
+function columns(text: string): Column[] {
+  return text.trim().split(/\s+/).map((pair) => {
+    const colon = pair.lastIndexOf(":");
+    return { name: pair.slice(0, colon), type: pair.slice(colon + 1) };
+  });
+}
+
+const SHOW_COLUMNS = columns(
+  "column:STRING type:STRING indexed:BOOLEAN indexBlockCapacity:INT symbolCached:BOOLEAN symbolCapacity:INT symbolTableSize:INT designated:BOOLEAN upsertKey:BOOLEAN",
+);
+const PARTITIONS = columns(
+  "index:INT partitionBy:STRING name:STRING minTimestamp:TIMESTAMP maxTimestamp:TIMESTAMP numRows:LONG diskSize:LONG diskSizeHuman:STRING readOnly:BOOLEAN active:BOOLEAN attached:BOOLEAN detached:BOOLEAN attachable:BOOLEAN isParquet:BOOLEAN parquetFileSize:LONG",
+);
+
+/** `args`: how many constant texts the source takes; the first names a table. */
+const SOURCES = new Map<string, { columns: Column[]; args: number; isFunction: boolean }>([
+  ["tables", {
+    columns: columns(
+      "id:INT table_name:STRING designatedTimestamp:STRING partitionBy:STRING maxUncommittedRows:INT o3MaxLag:LONG walEnabled:BOOLEAN directoryName:STRING dedup:BOOLEAN ttlValue:INT ttlUnit:STRING matView:BOOLEAN table_suspended:BOOLEAN table_type:CHAR",
+    ),
+    args: 0,
+    isFunction: true,
+  }],
+  ["table_columns", { columns: SHOW_COLUMNS, args: 1, isFunction: true }],
+  ["table_partitions", { columns: PARTITIONS, args: 1, isFunction: true }],
+  ["functions", { columns: columns("name:STRING signature:STRING signature_translated:STRING runtime_constant:BOOLEAN type:STRING"), args: 0, isFunction: true }],
+  ["keywords", { columns: columns("keyword:STRING"), args: 0, isFunction: true }],
+  ["wal_tables", {
+    columns: columns(
+      "name:STRING suspended:BOOLEAN writerTxn:LONG bufferedTxnSize:LONG sequencerTxn:LONG errorTag:STRING errorMessage:STRING memoryPressure:INT",
+    ),
+    args: 0,
+    isFunction: true,
+  }],
+  ["show_tables", { columns: columns("table_name:STRING"), args: 0, isFunction: false }],
+  ["show_columns", { columns: SHOW_COLUMNS, args: 1, isFunction: false }],
+  ["show_partitions", { columns: PARTITIONS, args: 1, isFunction: false }],
+  ["show_create_table", { columns: columns("ddl:VARCHAR"), args: 1, isFunction: false }],
+  ["show_parameters", {
+    columns: columns("property_path:STRING env_var_name:STRING value:STRING value_source:STRING sensitive:BOOLEAN reloadable:BOOLEAN"),
+    args: 0,
+    isFunction: false,
+  }],
+]);
+
+/** Tables that can be read by name without parentheses: none yet but those functions that take no argument need them. */
+export function isMetadata(name: string): boolean {
+  return name.includes(".") && SOURCES.has(name.toLowerCase());
+}
+
+export function metadataFunction(name: string): { args: number } | undefined {
+  const source = SOURCES.get(name.toLowerCase());
+  return source?.isFunction ? source : undefined;
+}
+
+export function metadataPlan(name: string, args: Value[], at: number): MetadataNode {
+  const source = name.toLowerCase();
+  return { node: "metadata", source, args, at, columns: SOURCES.get(source)!.columns, timestamp: -1, order: "none" };
+}

@@ -1,0 +1,167 @@
+/**
+ * Makers of plan nodes that work out columns, designated timestamp and order from their input.
+ */
+import type { Column, Expr, FilterNode, Plan, ProjectNode, SortKey, SortNode } from "../plan.ts";
+
+export function columnOf(plan: Plan, index: number): Expr {
+  return { kind: "column", index, type: plan.columns[index].type };
+}
+
+export function columnsOf(plan: Plan): Expr[] {
+  return plan.columns.map((_, index) => columnOf(plan, index));
+}
+
+/** The designated timestamp goes on when it is among the expressions. */
+export function project(input: Plan, expressions: Expr[], names: string[]): ProjectNode {
+  const columns: Column[] = expressions.map((expression, i) => ({ name: names[i], type: expression.type }));
+  const timestamp = input.timestamp < 0 ? -1 : expressions.findIndex((e) => e.kind === "column" && e.index === input.timestamp);
+  return { node: "project", input, expressions, columns, timestamp, order: timestamp < 0 ? "none" : input.order };
+}
+
+export function filter(input: Plan, predicate: Expr): FilterNode {
+  return { node: "filter", input, predicate, columns: input.columns, timestamp: input.timestamp, order: input.order };
+}
+
+/** After an order by anything but the designated timestamp there is none. */
+export function sort(input: Plan, keys: SortKey[]): SortNode {
+  const first = keys[0]?.expression;
+  const byTime = first?.kind === "column" && first.index === input.timestamp && input.timestamp >= 0;
+  return {
+    node: "sort",
+    input,
+    keys,
+    columns: input.columns,
+    timestamp: byTime ? input.timestamp : -1,
+    order: byTime ? (keys[0].descending ? "desc" : "asc") : "none",
+  };
+}
+
+/** Is every row of `plan` made by one row of no columns? */
+export function isOneRow(plan: Plan): boolean {
+  switch (plan.node) {
+    case "values":
+      return plan.rows.length === 1;
+    case "aggregate":
+      return plan.keys.length === 0;
+    case "project":
+    case "sort":
+      return isOneRow(plan.input);
+    default:
+      return false;
+  }
+}
+
+/** Calls `visit` for `expr` and everything inside it, outside first. */
+export function walk(expr: Expr, visit: (expr: Expr) => void): void {
+  visit(expr);
+  for (const child of children(expr)) walk(child, visit);
+}
+
+export function children(expr: Expr): Expr[] {
+  switch (expr.kind) {
+    case "call":
+      return expr.args;
+    case "case":
+      return [...expr.branches.flatMap((branch) => [branch.when, branch.then]), expr.otherwise];
+    case "in":
+      return [expr.operand];
+    default:
+      return [];
+  }
+}
+
+/**
+ * Rebuilds an expression: where `replace` gives something, that stands in for the whole sub-expression; elsewhere its
+ * parts are rebuilt. What is unchanged is the same object.
+ */
+export function rewrite(expr: Expr, replace: (expr: Expr) => Expr | undefined): Expr {
+  const replaced = replace(expr);
+  if (replaced !== undefined) return replaced;
+  switch (expr.kind) {
+    case "call": {
+      const args = expr.args.map((arg) => rewrite(arg, replace));
+      return args.every((arg, i) => arg === expr.args[i]) ? expr : { ...expr, args };
+    }
+    case "case":
+      return {
+        ...expr,
+        branches: expr.branches.map((b) => ({ when: rewrite(b.when, replace), then: rewrite(b.then, replace) })),
+        otherwise: rewrite(expr.otherwise, replace),
+      };
+    case "in": {
+      const operand = rewrite(expr.operand, replace);
+      return operand === expr.operand ? expr : { ...expr, operand };
+    }
+    default:
+      return expr;
+  }
+}
+
+/** Columns of the input that the expression reads. */
+export function columnsRead(expr: Expr, into = new Set<number>()): Set<number> {
+  walk(expr, (e) => {
+    if (e.kind === "column") into.add(e.index);
+  });
+  return into;
+}
+
+/** With every column index changed by `map`. */
+export function remap(expr: Expr, map: (index: number) => number): Expr {
+  return rewrite(expr, (e) => {
+    if (e.kind !== "column") return undefined;
+    const index = map(e.index);
+    return index === e.index ? e : { ...e, index };
+  });
+}
+
+/** Do they compute the same? Positions do not count. */
+export function sameExpr(a: Expr, b: Expr): boolean {
+  if (a === b) return true;
+  if (a.kind !== b.kind || a.type !== b.type) return false;
+  switch (a.kind) {
+    case "column":
+      return a.index === (b as typeof a).index;
+    case "constant":
+      return Object.is(a.value, (b as typeof a).value);
+    case "parameter":
+      return a.index === (b as typeof a).index;
+    case "call": {
+      const other = b as typeof a;
+      return a.function === other.function && a.args.length === other.args.length &&
+        a.args.every((arg, i) => sameExpr(arg, other.args[i]));
+    }
+    case "case": {
+      const other = b as typeof a;
+      return a.branches.length === other.branches.length && sameExpr(a.otherwise, other.otherwise) &&
+        a.branches.every((x, i) => sameExpr(x.when, other.branches[i].when) && sameExpr(x.then, other.branches[i].then));
+    }
+    case "in": {
+      const other = b as typeof a;
+      return sameExpr(a.operand, other.operand) && a.values.length === other.values.length &&
+        a.values.every((value, i) => Object.is(value, other.values[i]));
+    }
+  }
+}
+
+/** The parts that AND joins. */
+export function conjuncts(expr: Expr): Expr[] {
+  return expr.kind === "call" && expr.function === AND ? expr.args.flatMap(conjuncts) : [expr];
+}
+
+export const AND = "and(BOOLEAN,BOOLEAN)";
+export const OR = "or(BOOLEAN,BOOLEAN)";
+export const NOT = "not(BOOLEAN)";
+
+export function and(parts: Expr[]): Expr | undefined {
+  if (parts.length === 0) return undefined;
+  return parts.reduce((left, right) => ({ kind: "call", function: AND, args: [left, right], type: "BOOLEAN", at: 0 }));
+}
+
+export function or(parts: Expr[]): Expr | undefined {
+  if (parts.length === 0) return undefined;
+  return parts.reduce((left, right) => ({ kind: "call", function: OR, args: [left, right], type: "BOOLEAN", at: 0 }));
+}
+
+export function not(operand: Expr, at = 0): Expr {
+  return { kind: "call", function: NOT, args: [operand], type: "BOOLEAN", at };
+}

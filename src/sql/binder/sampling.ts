@@ -1,0 +1,181 @@
+/**
+ * SAMPLE BY: buckets of time, FILL and ALIGN TO.
+ */
+import { SqlError, SQLSTATE } from "../../errors.ts";
+import type { Expression, SampleBy } from "../ast.ts";
+import type { AggregateCall, Expr, Fill, Plan, Sampling } from "../plan.ts";
+import { type Names, typeMismatch } from "./context.ts";
+import { convertConstant, fold } from "./convert.ts";
+import { parseOffset, parseSampling } from "./durations.ts";
+import { AGGREGATE_BASE, type Expressions } from "./expressions.ts";
+import { Grouping, isAggregated, outputColumns, placeAggregates } from "./grouping.ts";
+import { columnOf, columnsRead, rewrite, sameExpr } from "./plans.ts";
+import type { Relation } from "./scope.ts";
+import type { OrderKey, OutputItem } from "./select.ts";
+import { displayName, isTextOrChar } from "./types.ts";
+
+export function samplePlan(
+  expressions: Expressions,
+  relation: Relation,
+  sample: SampleBy,
+  items: OutputItem[],
+  orders: OrderKey[],
+  aggregates: AggregateCall[],
+  names: Names,
+): Plan {
+  const { binding } = expressions;
+  if (relation.timestamp < 0) throw new SqlError("SAMPLE BY wants a designated timestamp: name one by timestamp(column)", 0, SQLSTATE.grouping);
+  const input = relation.plan;
+  const time = columnOf(input, relation.timestamp);
+  const sampling = bindSampling(expressions, sample, time.type, names);
+  const fillOf = bindFill(expressions, sample, items, aggregates, names);
+
+  // The bucket stands where the timestamp is selected; its place in the node's output is 0.
+  const grouping = new Grouping(binding, true, 1);
+  const bucket: Expr = { kind: "column", index: 0, type: time.type };
+  const keyOf = new Map<OutputItem, Expr>();
+  for (const item of items) {
+    const read = columnsRead(item.expr);
+    if (!isAggregated(item.expr) && read.size > 0 && !read.has(relation.timestamp)) {
+      keyOf.set(item, { kind: "column", index: 1 + grouping.add(item.expr), type: item.expr.type });
+    }
+  }
+  // Inside an expression the timestamp means the bucket too: it is kept from the rewriting by a number no column has.
+  const overBuckets = (expr: Expr): Expr => {
+    const marked = rewrite(expr, (e) => sameExpr(e, time) ? { kind: "column", index: BUCKET, type: time.type } : undefined);
+    const over = grouping.over(marked);
+    return rewrite(over, (e) => e.kind === "column" && e.index === BUCKET ? bucket : undefined);
+  };
+  for (const item of items) item.expr = keyOf.get(item) ?? overBuckets(item.expr);
+  for (const order of orders) if (order.expr !== undefined) order.expr = overBuckets(order.expr);
+  const first = 1 + grouping.keys.length;
+  for (const item of items) item.expr = placeAggregates(item.expr, first);
+  for (const order of orders) if (order.expr !== undefined) order.expr = placeAggregates(order.expr, first);
+  return {
+    node: "sample",
+    input,
+    time,
+    sampling,
+    keys: grouping.keys,
+    aggregates,
+    fills: fillOf,
+    columns: [{ name: input.columns[relation.timestamp].name, type: time.type }, ...outputColumns(grouping.keys, aggregates)],
+    timestamp: 0,
+    order: "asc",
+  };
+}
+
+const BUCKET = 5_000_000;
+
+function bindSampling(expressions: Expressions, sample: SampleBy, timeType: string, names: Names): Sampling {
+  const { interval, align } = sample;
+  const text = "text" in interval && !("kind" in interval) ? interval.text : constantText(expressions, interval as Expression, names, "SAMPLE BY");
+  const parsed = parseSampling(text ?? "");
+  if (parsed === undefined) throw new SqlError(`'${text}' is no bucket size: a number and one of n U T s m h d w M y is wanted`, interval.at, SQLSTATE.invalidParameter);
+  const sampling: Sampling = { ...parsed, align: align?.to ?? "calendar", timeZone: "", offset: 0n };
+  if (sample.from !== undefined) sampling.from = instantOf(expressions, sample.from, timeType, names);
+  if (sample.to !== undefined) sampling.to = instantOf(expressions, sample.to, timeType, names);
+  if (align?.to === "first observation" && (sample.from !== undefined || sample.to !== undefined)) {
+    throw new SqlError("FROM and TO do not go with ALIGN TO FIRST OBSERVATION", align.at, SQLSTATE.syntax);
+  }
+  if (align?.timeZone !== undefined) {
+    const zone = constantText(expressions, align.timeZone, names, "TIME ZONE");
+    const known = zone === undefined ? undefined : zoneName(zone);
+    if (known === undefined) throw new SqlError(`there is no time zone '${zone ?? "null"}'`, align.timeZone.at, SQLSTATE.invalidParameter);
+    sampling.timeZone = known;
+  }
+  if (align?.offset !== undefined) {
+    const written = constantText(expressions, align.offset, names, "WITH OFFSET");
+    const offset = written === undefined ? undefined : parseOffset(written, timeType);
+    if (offset === undefined) throw new SqlError(`'${written ?? "null"}' is no offset: [+-]HH:mm is wanted`, align.offset.at, SQLSTATE.invalidParameter);
+    sampling.offset = offset;
+  }
+  return sampling;
+}
+
+/** undefined is null. */
+function constantText(expressions: Expressions, e: Expression, names: Names, what: string): string | undefined {
+  const value = fold(expressions.bind(e, { columns: [], names }), expressions.binding);
+  if (value === undefined || !(isTextOrChar(value.type) || value.value === null)) throw typeMismatch(`${what} wants a constant text`, e.at);
+  return value.value === null ? undefined : value.value as string;
+}
+
+/** Abbreviations that no zone database has as a name, but people write. */
+const ABBREVIATIONS: Record<string, string> = {
+  pst: "America/Los_Angeles",
+  pdt: "America/Los_Angeles",
+  est: "America/New_York",
+  edt: "America/New_York",
+  cst: "America/Chicago",
+  cdt: "America/Chicago",
+  mst: "America/Denver",
+  mdt: "America/Denver",
+  bst: "Europe/London",
+  ist: "Asia/Kolkata",
+  jst: "Asia/Tokyo",
+  utc: "UTC",
+  gmt: "UTC",
+  z: "UTC",
+};
+
+/** The zone's name as the runtime knows it, `±hh:mm`, or undefined. */
+export function zoneName(text: string): string | undefined {
+  const offset = /^(?:UTC|GMT)?([+-])(\d{1,2})(?::?(\d\d))?$/i.exec(text);
+  if (offset !== null) {
+    const hours = Number(offset[2]), minutes = Number(offset[3] ?? "0");
+    if (hours > 18 || minutes > 59) return undefined;
+    return `${offset[1]}${String(hours).padStart(2, "0")}:${String(minutes).padStart(2, "0")}`;
+  }
+  if (text === "") return undefined;
+  const abbreviation = ABBREVIATIONS[text.toLowerCase()];
+  if (abbreviation !== undefined) return abbreviation === "UTC" ? "" : abbreviation;
+  try {
+    return new Intl.DateTimeFormat("en", { timeZone: text }).resolvedOptions().timeZone;
+  } catch {
+    return undefined;
+  }
+}
+
+function instantOf(expressions: Expressions, e: Expression, timeType: string, names: Names): bigint {
+  const bound = expressions.bind(e, { columns: [], names });
+  const value = fold(bound, expressions.binding) ?? fold(expressions.cast(bound, timeType, e.at), expressions.binding);
+  const converted = value === undefined || value.value === null ? undefined : convertConstant(value.value, value.type, timeType);
+  if (typeof converted === "bigint") return converted;
+  const cast = value === undefined || value.value === null ? undefined : fold(expressions.cast(value, timeType, e.at), expressions.binding);
+  if (typeof cast?.value !== "bigint") throw typeMismatch(`a constant ${displayName(timeType)} is wanted`, e.at);
+  return cast.value;
+}
+
+/** One fill an aggregate. A single word is for all of them; a list goes by the select list. */
+function bindFill(expressions: Expressions, sample: SampleBy, items: OutputItem[], aggregates: AggregateCall[], names: Names): Fill[] {
+  const { fill } = sample;
+  if (fill === undefined) return [];
+  const [only] = fill.items;
+  if (fill.items.length === 1 && only.kind !== "value") {
+    return only.kind === "none" ? [] : aggregates.map(() => ({ kind: only.kind }));
+  }
+  const wanted = items.filter((item) => isAggregated(item.expr));
+  if (fill.items.length < wanted.length) {
+    throw new SqlError(`FILL has ${fill.items.length} values for ${wanted.length} aggregates`, fill.items.at(-1)!.at, SQLSTATE.grouping);
+  }
+  const fills: Fill[] = aggregates.map(() => ({ kind: "null" }));
+  wanted.forEach(({ expr }, i) => {
+    const item = fill.items[i];
+    if (item.kind === "none") throw new SqlError("FILL(NONE) does not go with other values", item.at, SQLSTATE.grouping);
+    for (const index of columnsRead(expr)) {
+      if (index < AGGREGATE_BASE) continue;
+      const place = index - AGGREGATE_BASE;
+      if (item.kind !== "value") {
+        fills[place] = { kind: item.kind };
+        continue;
+      }
+      if (expr.kind !== "column") throw new SqlError("FILL with a value wants a plain aggregate", item.at, SQLSTATE.featureNotSupported);
+      const { type } = aggregates[place];
+      const bound = expressions.bind(item.value, { columns: [], names });
+      const value = fold(expressions.cast(bound, type, item.at), expressions.binding);
+      if (value === undefined) throw typeMismatch("FILL wants constants", item.at);
+      fills[place] = { kind: "value", value: value.value };
+    }
+  });
+  return fills;
+}

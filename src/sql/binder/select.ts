@@ -1,0 +1,345 @@
+/**
+ * SELECT: from sources to the order of the answer. Each clause is one step that puts a node on the plan.
+ *
+ *     FROM → WHERE → LATEST ON → SAMPLE BY | GROUP BY → HAVING → windows → select list → DISTINCT → ORDER BY → LIMIT
+ */
+import { notSupported, SqlError, SQLSTATE } from "../../errors.ts";
+import type { Expression, Limit, OrderItem, Query, Select, SelectItem } from "../ast.ts";
+import type { AggregateCall, Expr, Plan, SortKey } from "../plan.ts";
+import { type Binding, findVariable, type Names, typeMismatch } from "./context.ts";
+import { fold } from "./convert.ts";
+import { AGGREGATE_BASE, Expressions, type Scope, WINDOW_BASE } from "./expressions.ts";
+import { groupPlan } from "./grouping.ts";
+import { latestPlan } from "./latest.ts";
+import { constant } from "./literals.ts";
+import { columnOf, columnsRead, filter, project, sameExpr, sort, walk } from "./plans.ts";
+import { samplePlan } from "./sampling.ts";
+import { nothing, OutputNames, type Relation, sameName, type ScopeColumn } from "./scope.ts";
+import { bindSet } from "./sets.ts";
+import { bindSource } from "./sources.ts";
+import { Subqueries } from "./subqueries.ts";
+import { columnName } from "./text.ts";
+import { WindowCollector } from "./windows.ts";
+
+export interface QueryOptions {
+  /** Add the designated timestamp as a last, hidden column where the select list leaves it out: for joins by time around it. */
+  keepTimestamp?: boolean;
+}
+
+export interface BoundQuery {
+  plan: Plan;
+  /** Columns that the query shows: all of the plan's but for a hidden timestamp. */
+  visible: number;
+  /** By what joins by time and SAMPLE BY around the query go, or -1. */
+  timestamp: number;
+}
+
+export class Queries {
+  readonly expressions: Expressions;
+
+  constructor(readonly binding: Binding) {
+    this.expressions = new Expressions(binding);
+  }
+
+  bind(query: Query, names: Names, options: QueryOptions = {}): BoundQuery {
+    return this.binding.nested(query.at, () => {
+      const inner = innerNames(query, names);
+      return query.kind === "set" ? bindSet(this, query, inner) : new SelectBinder(this, query, inner, options).bind();
+    });
+  }
+}
+
+/** The names that a query adds by DECLARE and WITH. */
+function innerNames(query: Query, outer: Names): Names {
+  let names = outer;
+  for (const declared of query.declares) {
+    // A later variable may use an earlier one, and a name declared again hides itself.
+    names = { parent: names, queries: new Map(), variables: new Map([[declared.name.toLowerCase(), { value: declared.value, names }]]) };
+  }
+  const seen = new Set<string>();
+  for (const { name, query: body } of query.with) {
+    const key = name.text.toLowerCase();
+    if (seen.has(key)) throw new SqlError(`WITH has ${name.text} twice`, name.at, SQLSTATE.duplicateTable);
+    seen.add(key);
+    names = { parent: names, queries: new Map([[key, { query: body, names }]]), variables: new Map() };
+  }
+  return names;
+}
+
+/** One item of the select list after stars are spread. */
+export interface OutputItem {
+  item: SelectItem;
+  /** undefined until bound. */
+  expr: Expr;
+  name: string;
+  /** Was it written with its own alias? */
+  aliased: boolean;
+}
+
+class SelectBinder {
+  private readonly expressions: Expressions;
+  private readonly binding: Binding;
+  private relation: Relation = nothing();
+  private plan!: Plan;
+  private readonly aggregates: AggregateCall[] = [];
+  private readonly windows: WindowCollector;
+  private subqueries!: Subqueries;
+
+  constructor(
+    private readonly queries: Queries,
+    private readonly select: Select,
+    private readonly names: Names,
+    private readonly options: QueryOptions,
+  ) {
+    this.expressions = queries.expressions;
+    this.binding = queries.binding;
+    this.windows = new WindowCollector(this.expressions, select.windows);
+  }
+
+  bind(): BoundQuery {
+    const { select } = this;
+    if (select.pivot !== undefined) throw notSupported("PIVOT", select.pivot.at);
+    if (select.from !== undefined) this.relation = bindSource(this.queries, select.from, this.names);
+    this.plan = this.relation.plan;
+    this.subqueries = new Subqueries(this.queries, () => this.plan, (plan) => this.plan = plan);
+    if (select.where !== undefined) {
+      const predicate = this.expressions.condition(select.where, { columns: this.relation.columns, names: this.names, subqueries: this.subqueries });
+      this.plan = filter(this.plan, predicate);
+    }
+    if (select.latestOn !== undefined) this.plan = latestPlan(this.expressions, this.relation, this.plan, select.latestOn, this.names);
+    this.windows.timestamp = this.timestampNow();
+    const items = this.outputItems();
+    const orders = this.orderKeys(items);
+    const grouped = this.group(items, orders);
+    this.applyWindows(items, orders, grouped);
+    return this.finish(items, orders, grouped);
+  }
+
+  /** The column that time goes by at this point of the plan: LATEST ON may have changed it. */
+  private timestampNow(): number {
+    return this.plan.node === "latest" ? this.plan.timestamp : this.relation.timestamp;
+  }
+
+  private listScope(aliases: Map<string, Expr>): Scope {
+    return {
+      columns: this.relation.columns,
+      names: this.names,
+      aliases,
+      aggregates: this.aggregates,
+      shareAggregates: this.select.sampleBy?.fill === undefined,
+      windows: this.windows,
+    };
+  }
+
+  private aliases = new Map<string, Expr>();
+
+  private outputItems(): OutputItem[] {
+    const { select } = this;
+    const hasStar = select.items.some((item) => item.expression.kind === "star");
+    if (hasStar && select.groupBy !== undefined) throw new SqlError("SELECT * does not go with GROUP BY", 0, SQLSTATE.grouping);
+    const names = new OutputNames(hasStar);
+    const output: OutputItem[] = [];
+    const variable = (name: string): Expression | undefined => findVariable(this.names, name)?.value;
+    for (const item of select.items) {
+      if (item.expression.kind === "star") {
+        for (const column of this.starColumns(item.expression)) {
+          const expr: Expr = this.binding.at({ kind: "column", index: column.index, type: column.type }, item.at);
+          output.push({ item, expr, name: names.generated(column.name), aliased: false });
+        }
+        continue;
+      }
+      const expr = this.expressions.settle(this.expressions.bind(item.expression, this.listScope(this.aliases)), "STRING");
+      const name = item.alias === undefined
+        ? names.generated(columnName(item.expression, this.binding.context.text, variable))
+        : names.alias(item.alias);
+      if (item.alias !== undefined) this.aliases.set(item.alias.text.toLowerCase(), expr);
+      output.push({ item, expr, name, aliased: item.alias !== undefined });
+    }
+    if (output.length === 0) throw new SqlError("the select list is empty", select.items[0]?.at ?? select.at);
+    return output;
+  }
+
+  private starColumns(star: Extract<Expression, { kind: "star" }>): readonly ScopeColumn[] {
+    const { columns } = this.relation;
+    if (star.table === undefined) {
+      if (this.select.from === undefined) throw new SqlError("a star wants a table: there is no FROM", star.at);
+      return columns;
+    }
+    const qualifier = star.table.text.toLowerCase();
+    const own = columns.filter((column) => column.qualifier === qualifier);
+    if (own.length === 0) throw new SqlError(`there is no table ${star.table.text} in FROM`, star.at, SQLSTATE.undefinedTable);
+    return own;
+  }
+
+  /** ORDER BY: positions, result columns, aliases, then any expression over the sources. */
+  private orderKeys(items: OutputItem[]): OrderKey[] {
+    return this.select.orderBy.map((order) => {
+      const output = this.outputOf(order, items);
+      if (output !== undefined) return { order, output };
+      const scope = { ...this.listScope(this.aliases), aliasesFirst: true };
+      const expr = this.expressions.settle(this.expressions.bind(order.expression, scope), "STRING");
+      const same = items.findIndex((item) => sameExpr(item.expr, expr));
+      return same >= 0 ? { order, output: same } : { order, expr };
+    });
+  }
+
+  private outputOf(order: OrderItem, items: OutputItem[]): number | undefined {
+    const e = order.expression;
+    if (e.kind === "number" && /^\d+$/.test(e.text)) {
+      const position = Number(e.text);
+      if (position < 1 || position > items.length) throw new SqlError(`there is no column ${e.text} in the select list`, e.at, SQLSTATE.grouping);
+      return position - 1;
+    }
+    if (e.kind !== "column" || e.path.length !== 1) return undefined;
+    const name = e.path[0].text;
+    const found = items.findIndex((item) => sameName(item.name, name) || item.name === `"${name}"`);
+    return found >= 0 ? found : undefined;
+  }
+
+  /** Puts the grouping on the plan and expresses items and order keys over its output. */
+  private group(items: OutputItem[], orders: OrderKey[]): boolean {
+    const { select } = this;
+    if (select.sampleBy !== undefined) {
+      if (select.groupBy !== undefined) throw new SqlError("SAMPLE BY does not go with GROUP BY", select.groupBy.at, SQLSTATE.grouping);
+      if (this.windows.calls.length > 0) throw new SqlError("a window function does not go with SAMPLE BY: use a sub-query", 0, SQLSTATE.grouping);
+      if (this.aggregates.length === 0) throw new SqlError("SAMPLE BY wants an aggregate in the select list", select.sampleBy.interval.at, SQLSTATE.grouping);
+      const relation = { ...this.relation, plan: this.plan, timestamp: this.timestampNow() };
+      this.plan = samplePlan(this.expressions, relation, select.sampleBy, items, orders, this.aggregates, this.names);
+      return true;
+    }
+    if (select.groupBy === undefined && this.aggregates.length === 0 && select.having === undefined) return false;
+    if (this.windows.calls.length > 0) throw new SqlError("a window function does not go with an aggregate: use a sub-query", 0, SQLSTATE.grouping);
+    const having = select.having === undefined
+      ? undefined
+      : this.expressions.condition(select.having, { ...this.listScope(this.aliases), aliasesFirst: true });
+    const keys = select.groupBy?.items.map((item) => this.groupKey(item, items));
+    this.plan = groupPlan(this.binding, this.plan, items, orders, this.aggregates, keys, having);
+    return true;
+  }
+
+  private groupKey(e: Expression, items: OutputItem[]): { expr: Expr; at: number } {
+    if (e.kind === "number" && /^\d+$/.test(e.text)) {
+      const position = Number(e.text);
+      if (position < 1 || position > items.length) throw new SqlError(`there is no column ${e.text} in the select list`, e.at, SQLSTATE.grouping);
+      const { expr } = items[position - 1];
+      if (hasPlaceholder(expr)) throw new SqlError(`column ${e.text} is an aggregate and no key`, e.at, SQLSTATE.grouping);
+      return { expr, at: e.at };
+    }
+    const scope: Scope = { columns: this.relation.columns, names: this.names, aliases: this.aliases, aliasesFirst: true };
+    const expr = this.expressions.bind(e, scope);
+    if (hasPlaceholder(expr)) throw new SqlError("an aggregate is no key", e.at, SQLSTATE.grouping);
+    return { expr, at: e.at };
+  }
+
+  private applyWindows(items: OutputItem[], orders: OrderKey[], grouped: boolean): void {
+    if (grouped || this.windows.calls.length === 0) return;
+    const first = this.plan.columns.length;
+    this.plan = this.windows.plan(this.plan);
+    const place = (expr: Expr): Expr => this.windows.replace(expr, first);
+    for (const item of items) item.expr = place(item.expr);
+    for (const order of orders) if (order.expr !== undefined) order.expr = place(order.expr);
+  }
+
+  private finish(items: OutputItem[], orders: OrderKey[], grouped: boolean): BoundQuery {
+    const { select } = this;
+    const expressions = items.map((item) => item.expr);
+    const names = items.map((item) => item.name);
+    const visible = items.length;
+    // Order keys that are not selected ride along as hidden columns.
+    const hidden = orders.filter((order) => order.expr !== undefined);
+    const distinct = select.distinct && !(grouped && this.aggregates.length > 0);
+    if (distinct && hidden.length > 0) {
+      throw new SqlError("ORDER BY of SELECT DISTINCT wants columns of the select list", hidden[0].order.at, SQLSTATE.grouping);
+    }
+    const keys: SortKey[] = orders.map((order) => {
+      let index = order.output;
+      if (index === undefined) {
+        index = expressions.push(order.expr!) - 1;
+        names.push(`order key ${index}`);
+      }
+      return { expression: { kind: "column", index, type: expressions[index].type }, descending: order.order.descending, nulls: order.order.nulls };
+    });
+    const timestamp = this.plan.timestamp;
+    const hidesTime = timestamp >= 0 && !grouped && !distinct &&
+      !expressions.some((e) => e.kind === "column" && e.index === timestamp);
+    const keepsTime = hidesTime && (this.options.keepTimestamp === true || keys.length > 0);
+    if (keepsTime) {
+      expressions.push(columnOf(this.plan, timestamp));
+      names.push(this.plan.columns[timestamp].name);
+    }
+    let plan: Plan = isWhole(this.plan, expressions, names) ? this.plan : project(this.plan, expressions, names);
+    if (distinct) plan = { node: "distinct", input: plan, columns: plan.columns, timestamp: -1, order: "none" };
+    let orderedBy = -1;
+    if (keys.length > 0) {
+      const first = keys[0].expression as Extract<Expr, { kind: "column" }>;
+      // A query ordered by another timestamp is in the order of that one, for joins by time around it.
+      if (!keys[0].descending && (first.type === "TIMESTAMP" || first.type === "TIMESTAMP_NS") && first.index < visible) orderedBy = first.index;
+      plan = sort(plan, keys);
+    }
+    const keptTime = this.options.keepTimestamp === true && keepsTime && plan.timestamp >= visible;
+    const width = keptTime ? visible + 1 : visible;
+    if (expressions.length > width) {
+      const kept = [...Array(visible).keys(), ...(keptTime ? [plan.timestamp] : [])];
+      plan = project(plan, kept.map((index) => columnOf(plan, index)), kept.map((index) => names[index]));
+    }
+    if (select.limit !== undefined) plan = bindLimit(this.expressions, plan, select.limit, this.names, select.from === undefined);
+    const byTime = plan.timestamp >= 0 ? plan.timestamp : orderedBy;
+    return { plan, visible, timestamp: byTime };
+  }
+}
+
+export interface OrderKey {
+  order: OrderItem;
+  /** Index of the result column that is meant … */
+  output?: number;
+  /** … or the expression over the sources. */
+  expr?: Expr;
+}
+
+/** Is the projection the input as it is? */
+function isWhole(plan: Plan, expressions: Expr[], names: string[]): boolean {
+  return expressions.length === plan.columns.length &&
+    expressions.every((e, i) => e.kind === "column" && e.index === i && plan.columns[i].name === names[i]);
+}
+
+export function hasPlaceholder(expr: Expr): boolean {
+  let found = false;
+  walk(expr, (e) => {
+    if (e.kind === "column" && e.index >= AGGREGATE_BASE && e.index < WINDOW_BASE) found = true;
+  });
+  return found;
+}
+
+/** LIMIT n; n, ; , n; low, high. Negative bounds count from the end; bounds of one sign may be turned round. */
+export function bindLimit(expressions: Expressions, input: Plan, limit: Limit, names: Names, withoutFrom: boolean): Plan {
+  if (limit.low === undefined && limit.high === undefined) return input;
+  if (withoutFrom) throw new SqlError("LIMIT wants FROM", limit.at);
+  let low: Expr | undefined;
+  let high: Expr;
+  if (limit.low === undefined || limit.high === undefined) {
+    high = limitBound(expressions, (limit.low ?? limit.high)!, names);
+  } else {
+    low = limitBound(expressions, limit.low, names);
+    high = limitBound(expressions, limit.high, names);
+    if (low.kind === "constant" && high.kind === "constant") {
+      const a = low.value as bigint, b = high.value as bigint;
+      if (a < 0n && b > 0n) throw new SqlError("LIMIT from the end to a place from the start is not possible", limit.low.at, SQLSTATE.invalidParameter);
+      if (a < 0n && b === 0n) [low, high] = [undefined, low];
+      else if (a < 0n === b < 0n && a > b) [low, high] = [high, low];
+    }
+  }
+  return { node: "limit", input, low, high, columns: input.columns, timestamp: input.timestamp, order: input.order };
+}
+
+function limitBound(expressions: Expressions, e: Expression, names: Names): Expr {
+  const bound = expressions.settle(expressions.bind(e, { columns: [], names }), "LONG");
+  if (bound.kind === "parameter") return bound.type === "LONG" ? bound : expressions.cast(bound, "LONG", e.at);
+  const value = fold(bound, expressions.binding);
+  if (value === undefined && bound.kind === "call" && ["INT", "LONG", "SHORT", "BYTE"].includes(bound.type) && columnsRead(bound).size === 0) {
+    return expressions.cast(bound, "LONG", e.at);
+  }
+  if (value === undefined || value.value === null || !["BYTE", "SHORT", "INT", "LONG"].includes(value.type)) {
+    throw typeMismatch("LIMIT wants a whole number", e.at);
+  }
+  return expressions.binding.at(constant(BigInt(value.value as number | bigint), "LONG"), e.at);
+}

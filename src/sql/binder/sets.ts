@@ -1,0 +1,73 @@
+/**
+ * UNION, EXCEPT, INTERSECT: names from the first query, types that hold both.
+ */
+import { SqlError, SQLSTATE } from "../../errors.ts";
+import type { OrderItem, SetOperation } from "../ast.ts";
+import type { Expr, Plan, SortKey } from "../plan.ts";
+import { type Names, typeMismatch, unknownColumn } from "./context.ts";
+import { columnOf, project, sort } from "./plans.ts";
+import { sameName, type ScopeColumn } from "./scope.ts";
+import { bindLimit, type BoundQuery, type Queries } from "./select.ts";
+import { computedTag, displayName, setType } from "./types.ts";
+
+export function bindSet(queries: Queries, query: SetOperation, names: Names): BoundQuery {
+  const left = queries.bind(query.left, names);
+  const right = queries.bind(query.right, names);
+  if (left.visible !== right.visible) {
+    throw new SqlError(`the queries give ${left.visible} and ${right.visible} columns`, query.right.at, SQLSTATE.datatypeMismatch);
+  }
+  const keepsLeft = !query.operator.startsWith("union");
+  const types = left.plan.columns.map((column, i) => {
+    const other = right.plan.columns[i].type;
+    const common = setType(column.type, other);
+    if (common === undefined) throw typeMismatch(`${displayName(column.type)} and ${displayName(other)} do not go together`, columnAt(query, i));
+    // EXCEPT and INTERSECT give rows of the left query: its symbols stay symbols, though without a shared dictionary.
+    return keepsLeft && computedTag(column.type) === "SYMBOL_TEXT" ? "SYMBOL_TEXT" : common;
+  });
+  const cast = (plan: Plan): Plan => castColumns(queries, plan, types, query.at);
+  let plan: Plan = {
+    node: "set",
+    operator: query.operator,
+    left: cast(left.plan),
+    right: cast(right.plan),
+    columns: types.map((type, i) => ({ name: left.plan.columns[i].name, type })),
+    timestamp: -1,
+    order: "none",
+  };
+  if (query.orderBy.length > 0) plan = orderSet(queries, plan, query.orderBy, names);
+  if (query.limit !== undefined) plan = bindLimit(queries.expressions, plan, query.limit, names, false);
+  return { plan, visible: plan.columns.length, timestamp: -1 };
+}
+
+function columnAt(query: SetOperation, index: number): number {
+  const { right } = query;
+  return right.kind === "select" ? right.items[index]?.expression.at ?? right.at : right.at;
+}
+
+/** The plan with its columns cast to `types`. */
+export function castColumns(queries: Queries, plan: Plan, types: string[], at: number): Plan {
+  if (plan.columns.every((column, i) => column.type === types[i])) return plan;
+  const expressions: Expr[] = plan.columns.map((_, i) => queries.expressions.cast(columnOf(plan, i), types[i], at));
+  return project(plan, expressions, plan.columns.map((column) => column.name));
+}
+
+function orderSet(queries: Queries, plan: Plan, orderBy: OrderItem[], names: Names): Plan {
+  const columns: ScopeColumn[] = plan.columns.map((column, index) => ({ ...column, qualifier: undefined, index }));
+  const keys = orderBy.map((item): SortKey => {
+    const e = item.expression;
+    let expression: Expr;
+    if (e.kind === "number" && /^\d+$/.test(e.text)) {
+      const position = Number(e.text);
+      if (position < 1 || position > columns.length) throw new SqlError(`there is no column ${e.text}`, e.at, SQLSTATE.grouping);
+      expression = columnOf(plan, position - 1);
+    } else if (e.kind === "column" && e.path.length === 1) {
+      const index = columns.findIndex((column) => sameName(column.name, e.path[0].text));
+      if (index < 0) throw unknownColumn(e.path[0].text, e.at);
+      expression = columnOf(plan, index);
+    } else {
+      expression = queries.expressions.bind(e, { columns, names });
+    }
+    return { expression, descending: item.descending, nulls: item.nulls };
+  });
+  return sort(plan, keys);
+}

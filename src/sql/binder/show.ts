@@ -1,0 +1,49 @@
+/**
+ * SHOW: metadata as rows, and what the session is.
+ */
+import { SqlError } from "../../errors.ts";
+import type { Value } from "../../types/mod.ts";
+import type { Statement } from "../ast.ts";
+import type { Plan } from "../plan.ts";
+import type { Binding } from "./context.ts";
+import { metadataPlan } from "./metadata.ts";
+
+type Show = Extract<Statement, { kind: "show" }>;
+
+/** Settings that clients of PostgreSQL ask for. */
+const SETTINGS: Record<string, [name: string, value: Value, type?: string]> = {
+  "server_version": ["server_version", "12.3 (questdb)"],
+  "server_version_num": ["server_version_num", "123000"],
+  "transaction isolation level": ["transaction_isolation", "read committed"],
+  "transaction_isolation": ["transaction_isolation", "read committed"],
+  "search_path": ["search_path", '"$user", public'],
+  "datestyle": ["DateStyle", "ISO,YMD"],
+  "time zone": ["TimeZone", "UTC"],
+  "timezone": ["TimeZone", "UTC"],
+  "max_identifier_length": ["max_identifier_length", 63, "INT"],
+  "standard_conforming_strings": ["standard_conforming_strings", "on"],
+  "default_transaction_read_only": ["default_transaction_read_only", "off"],
+  "client_encoding": ["client_encoding", "UTF8"],
+};
+
+const OF_TABLE: Record<string, string> = {
+  "columns": "show_columns",
+  "partitions": "show_partitions",
+  "create table": "show_create_table",
+};
+
+export function showPlan(binding: Binding, show: Show): Plan {
+  const what = show.what.toLowerCase();
+  const ofTable = OF_TABLE[what];
+  if (ofTable !== undefined) {
+    if (show.table === undefined) throw new SqlError(`SHOW ${what.toUpperCase()} wants a table`, show.whatAt + show.what.length);
+    const { schema } = binding.table(show.table);
+    return metadataPlan(ofTable, [schema.name], show.table.at);
+  }
+  if (what === "tables") return metadataPlan("show_tables", [], show.at);
+  if (what === "parameters") return metadataPlan("show_parameters", [], show.at);
+  const setting = SETTINGS[what];
+  if (setting === undefined) throw new SqlError(`SHOW does not know ${show.what}`, show.whatAt + show.what.length);
+  const [name, value, type] = setting;
+  return { node: "values", columns: [{ name, type: type ?? "STRING" }], rows: [[value]], timestamp: -1, order: "none" };
+}

@@ -1,0 +1,106 @@
+/**
+ * FROM: tables, sub-queries, functions that give rows, joins.
+ */
+import { notSupported, SqlError, SQLSTATE } from "../../errors.ts";
+import type { TableSnapshot } from "../../storage/contract.ts";
+import type { Name, Source } from "../ast.ts";
+import type { Plan, ScanNode } from "../plan.ts";
+import { findQuery, type Names, typeMismatch, unknownColumn } from "./context.ts";
+import { joinRelation } from "./joins.ts";
+import { isMetadata, metadataPlan } from "./metadata.ts";
+import { type Relation, sameName, type ScopeColumn } from "./scope.ts";
+import type { BoundQuery, Queries } from "./select.ts";
+import { showPlan } from "./show.ts";
+import { tableFunction } from "./table_functions.ts";
+import { isTimestamp } from "./types.ts";
+
+export function bindSource(queries: Queries, source: Source, names: Names): Relation {
+  switch (source.kind) {
+    case "table":
+      return bindTable(queries, source, names);
+    case "subquery": {
+      const bound = queries.bind(source.query, names, { keepTimestamp: true });
+      return withTimestamp(relationOf(bound, source.alias), source.timestamp);
+    }
+    case "function": {
+      const { plan, name } = tableFunction(queries, source.call, names);
+      const relation = relationOf({ plan, visible: plan.columns.length, timestamp: plan.timestamp }, source.alias);
+      if (source.alias === undefined) for (const column of relation.columns) column.qualifier = name;
+      return withTimestamp(relation, source.timestamp);
+    }
+    case "show": {
+      if (source.statement.kind !== "show") throw notSupported("this statement as a table", source.at);
+      const plan = showPlan(queries.binding, source.statement);
+      return relationOf({ plan, visible: plan.columns.length, timestamp: -1 }, source.alias);
+    }
+    case "join":
+      return joinRelation(queries, source, names);
+  }
+}
+
+export function relationOf(bound: BoundQuery, alias: Name | undefined): Relation {
+  const qualifier = alias?.text.toLowerCase();
+  const columns = bound.plan.columns.slice(0, bound.visible).map((column, index): ScopeColumn => ({ name: column.name, type: column.type, qualifier, index }));
+  return { plan: bound.plan, columns, isTable: false, timestamp: bound.timestamp };
+}
+
+function bindTable(queries: Queries, source: Extract<Source, { kind: "table" }>, names: Names): Relation {
+  const { name, schema } = source;
+  const common = schema === undefined ? findQuery(names, name.text) : undefined;
+  if (common !== undefined) {
+    const bound = queries.bind(common.query, common.names, { keepTimestamp: true });
+    return withTimestamp(relationOf(bound, source.alias ?? name), source.timestamp);
+  }
+  const { binding } = queries;
+  const full = schema === undefined || schema.text.toLowerCase() === "public" ? name.text : `${schema.text}.${name.text}`;
+  const snapshot = binding.context.catalogue.table(full);
+  if (snapshot !== undefined) return withTimestamp(tableRelation(queries, snapshot, source.alias ?? name), source.timestamp);
+  if (isMetadata(full)) {
+    const plan = metadataPlan(full, [], name.at);
+    return relationOf({ plan, visible: plan.columns.length, timestamp: -1 }, source.alias ?? name);
+  }
+  throw new SqlError(`there is no table ${full}`, source.at, SQLSTATE.undefinedTable);
+}
+
+/** All columns of a table, in its order. */
+export function scanOf(snapshot: TableSnapshot, rowId = false): ScanNode {
+  const { schema } = snapshot;
+  const timestamp = schema.columns.findIndex((column) => column.id === schema.timestampId);
+  const columns = schema.columns.map(({ name, type }) => ({ name, type }));
+  if (rowId) columns.push({ name: "row id", type: "LONG" });
+  return {
+    node: "scan",
+    tableId: schema.id,
+    tableName: schema.name,
+    columnIds: schema.columns.map((column) => column.id),
+    reverse: false,
+    rowId,
+    columns,
+    timestamp,
+    order: timestamp < 0 ? "none" : "asc",
+  };
+}
+
+export function tableRelation(queries: Queries, snapshot: TableSnapshot, alias: Name): Relation {
+  queries.binding.requires.add(`SELECT ${snapshot.schema.name}`);
+  const plan: Plan = scanOf(snapshot);
+  const qualifier = alias.text.toLowerCase();
+  return {
+    plan,
+    columns: plan.columns.map(({ name, type }, index) => ({ name, type, qualifier, index })),
+    isTable: true,
+    timestamp: plan.timestamp,
+  };
+}
+
+/** `timestamp(col)` behind a source: names the designated timestamp, without sorting. */
+export function withTimestamp(relation: Relation, name: Name | undefined): Relation {
+  if (name === undefined) return relation;
+  const column = relation.columns.find((candidate) => sameName(candidate.name, name.text));
+  if (column === undefined) throw unknownColumn(name.text, name.at);
+  if (!isTimestamp(column.type)) throw typeMismatch(`${name.text} is no TIMESTAMP`, name.at);
+  const { plan } = relation;
+  const order = plan.timestamp === column.index ? plan.order : "asc";
+  return { ...relation, plan: { ...plan, timestamp: column.index, order }, timestamp: column.index, isTable: false };
+}
+

@@ -1,0 +1,71 @@
+/**
+ * Statements: what kind it is, and who binds it.
+ */
+import { SqlError, SQLSTATE } from "../../errors.ts";
+import type { Statement } from "../ast.ts";
+import type { BoundStatement, Column } from "../plan.ts";
+import { bindDelete, bindInsert, bindUpdate } from "./changes.ts";
+import { type BindContext, Binding, NO_NAMES } from "./context.ts";
+import { Queries } from "./select.ts";
+import { showPlan } from "./show.ts";
+import { bindAlter, bindCreateTable, bindDrop, bindRename, bindTruncate } from "./tables.ts";
+
+export interface Bound {
+  statement: BoundStatement;
+  /** Of the answer; empty for statements that give no rows. */
+  columns: Column[];
+  /** Type tags of $1, $2 … */
+  parameterTypes: string[];
+  /** Permissions that it needs: "SELECT trades", "CREATE TABLE trades". */
+  requires: string[];
+}
+
+/** @throws {SqlError} for whatever the statement gets wrong, at its place in the text. */
+export function bind(statement: Statement, context: BindContext): Bound {
+  const binding = new Binding(context);
+  const bound = bindStatement(statement, new Queries(binding));
+  const parameterTypes = Array.from(binding.parameterTypes, (type) => type ?? "STRING");
+  return { statement: bound, columns: columnsOfStatement(bound), parameterTypes, requires: [...binding.requires] };
+}
+
+function columnsOfStatement(bound: BoundStatement): Column[] {
+  if (bound.kind === "query") return bound.plan.columns;
+  return bound.kind === "explain" ? [{ name: "QUERY PLAN", type: "STRING" }] : [];
+}
+
+function bindStatement(statement: Statement, queries: Queries): BoundStatement {
+  const { binding } = queries;
+  switch (statement.kind) {
+    case "query":
+      return { kind: "query", plan: queries.bind(statement.query, NO_NAMES).plan };
+    case "explain":
+      if (statement.statement.kind === "explain") throw new SqlError("EXPLAIN cannot be explained", statement.statement.at, SQLSTATE.syntax);
+      return { kind: "explain", statement: bindStatement(statement.statement, queries) };
+    case "createTable":
+      return bindCreateTable(queries, statement);
+    case "dropTable":
+      return bindDrop(binding, statement);
+    case "truncate":
+      return bindTruncate(binding, statement);
+    case "rename":
+      return bindRename(binding, statement);
+    case "alterTable":
+      return bindAlter(binding, statement);
+    case "insert":
+      return bindInsert(queries, statement);
+    case "update":
+      return bindUpdate(queries, statement);
+    case "delete":
+      return bindDelete(queries, statement);
+    case "show":
+      return { kind: "query", plan: showPlan(binding, statement) };
+    case "set":
+      return { kind: "set", text: statement.text };
+    case "transaction":
+      return { kind: "transaction", action: statement.action };
+    case "checkpoint":
+      return { kind: "checkpoint", action: statement.action };
+    case "empty":
+      return { kind: "empty" };
+  }
+}

@@ -1,0 +1,204 @@
+/**
+ * Functions in FROM: long_sequence, generate_series, read_parquet, and metadata.
+ */
+import { notSupported, SqlError, SQLSTATE } from "../../errors.ts";
+import type { Value } from "../../types/mod.ts";
+import type { Expression, FunctionCall } from "../ast.ts";
+import type { Expr, Plan } from "../plan.ts";
+import { type Names, typeMismatch, unknownTable } from "./context.ts";
+import { convertConstant, fold } from "./convert.ts";
+import { type Constant, constant } from "./literals.ts";
+import { metadataFunction, metadataPlan } from "./metadata.ts";
+import { columnOf, project } from "./plans.ts";
+import type { Queries } from "./select.ts";
+import { isInteger, isTextOrChar, isTimestamp } from "./types.ts";
+
+/** `name` is what qualifies the columns when the source has no alias. */
+export function tableFunction(queries: Queries, call: FunctionCall, names: Names): { plan: Plan; name: string } {
+  const name = call.name.toLowerCase();
+  switch (name) {
+    case "long_sequence":
+      return { plan: longSequence(queries, call, names), name };
+    case "generate_series":
+      return { plan: generateSeries(queries, call, names), name };
+    case "read_parquet":
+    case "parquet_scan":
+      return { plan: readParquet(queries, call, names), name };
+  }
+  const metadata = metadataFunction(name);
+  if (metadata === undefined) throw new SqlError(`there is no function ${call.name} that gives rows`, call.at, SQLSTATE.undefinedFunction);
+  checkCount(call, metadata.args, metadata.args);
+  const args: Value[] = call.args.map((arg) => {
+    const value = constantOf(queries, arg, names);
+    if (typeof value.value !== "string") throw typeMismatch(`${call.name} wants the name of a table`, arg.at);
+    const table = queries.binding.context.catalogue.table(value.value);
+    if (table === undefined) throw unknownTable(value.value, arg.at);
+    return table.schema.name;
+  });
+  return { plan: metadataPlan(name, args, call.at), name };
+}
+
+function checkCount(call: FunctionCall, least: number, most: number): void {
+  if (call.args.length < least || call.args.length > most) {
+    throw new SqlError(`${call.name} takes ${least === most ? least : `${least} to ${most}`} arguments: found ${call.args.length}`, call.at, SQLSTATE.undefinedFunction);
+  }
+}
+
+function constantOf(queries: Queries, e: Expression, names: Names): Constant {
+  const value = fold(queries.expressions.bind(e, { columns: [], names }), queries.binding);
+  if (value === undefined) throw typeMismatch("a constant is wanted", e.at);
+  return value;
+}
+
+function wholeNumber(queries: Queries, e: Expression, names: Names): bigint {
+  const value = constantOf(queries, e, names);
+  if (value.value === null || !isInteger(value.type)) throw typeMismatch("a whole number is wanted", e.at);
+  return BigInt(value.value as number | bigint);
+}
+
+function sequence(name: string, type: string, start: bigint, step: bigint, count: bigint, at: number): Plan {
+  if (count > BigInt(Number.MAX_SAFE_INTEGER)) throw new SqlError(`${count} rows are too many`, at, SQLSTATE.programLimitExceeded);
+  return { node: "sequence", columns: [{ name, type }], start, step, count: Number(count < 0n ? 0n : count), timestamp: -1, order: "none" };
+}
+
+function longSequence(queries: Queries, call: FunctionCall, names: Names): Plan {
+  checkCount(call, 1, 3);
+  if (call.args.length === 2) throw new SqlError(`${call.name} takes two seeds`, call.at, SQLSTATE.undefinedFunction);
+  const count = wholeNumber(queries, call.args[0], names);
+  const plan = sequence("x", "LONG", 1n, 1n, count, call.args[0].at);
+  if (call.args.length < 3) return plan;
+  return { ...plan, seeds: [wholeNumber(queries, call.args[1], names), wholeNumber(queries, call.args[2], names)] } as Plan;
+}
+
+/** Months have no fixed length: such series are worked out now, up to this many rows. */
+const CALENDAR_ROWS_MAX = 100_000;
+
+function generateSeries(queries: Queries, call: FunctionCall, names: Names): Plan {
+  checkCount(call, 2, 3);
+  const name = "generate_series";
+  const [from, to] = call.args.slice(0, 2).map((arg) => constantOf(queries, arg, names));
+  const step = call.args.length < 3 ? undefined : constantOf(queries, call.args[2], names);
+  const stepAt = call.args[2]?.at ?? call.at;
+  const timeType = [from, to].some((bound) => bound.type === "TIMESTAMP_NS")
+    ? "TIMESTAMP_NS"
+    : [from, to].some((bound) => isTimestamp(bound.type) || isTextOrChar(bound.type))
+    ? "TIMESTAMP"
+    : undefined;
+  if (timeType !== undefined) {
+    const [a, b] = [from, to].map((bound, i) => instantBound(queries, bound, timeType, call.args[i].at));
+    if (step === undefined) throw new SqlError(`${call.name} of times wants a step`, call.at, SQLSTATE.undefinedFunction);
+    return timeSeries(name, a, b, step, timeType, stepAt);
+  }
+  const types = [from.type, to.type, step?.type ?? "INT"];
+  if (types.every(isInteger)) {
+    const [a, b] = [from, to].map((bound) => BigInt(bound.value as number | bigint));
+    const size = step === undefined ? 1n : BigInt(step.value as number | bigint);
+    return longSeries(name, "LONG", a, b, size, stepAt);
+  }
+  if (!types.every((type) => isInteger(type) || type === "FLOAT" || type === "DOUBLE")) throw typeMismatch(`${call.name} wants numbers or times`, call.at);
+  const [a, b] = [from, to].map((bound) => Number(bound.value));
+  const size = step === undefined ? 1 : Number(step.value);
+  return doubleSeries(queries, name, a, b, size, stepAt);
+}
+
+function instantBound(queries: Queries, bound: Constant, type: string, at: number): bigint {
+  const direct = bound.value === null ? null : convertConstant(bound.value, bound.type, type);
+  const value = direct ?? fold(queries.expressions.cast(bound, type, at), queries.binding)?.value;
+  if (typeof value !== "bigint") throw typeMismatch("a time is wanted", at);
+  return value;
+}
+
+/** Bounds may be turned round: the sign of the step is the direction. */
+function longSeries(name: string, type: string, a: bigint, b: bigint, step: bigint, at: number): Plan {
+  if (step === 0n) throw new SqlError("the step must not be 0", at, SQLSTATE.invalidParameter);
+  const [low, high] = a < b ? [a, b] : [b, a];
+  const size = step < 0n ? -step : step;
+  const plan = sequence(name, type, step > 0n ? low : high, step, (high - low) / size + 1n, at);
+  return plan;
+}
+
+function doubleSeries(queries: Queries, name: string, a: number, b: number, step: number, at: number): Plan {
+  if (!(Math.abs(step) > 0) || !Number.isFinite(a) || !Number.isFinite(b)) throw new SqlError("the step must not be 0", at, SQLSTATE.invalidParameter);
+  const [low, high] = a < b ? [a, b] : [b, a];
+  const count = Math.floor((high - low) / Math.abs(step) + 1e-9) + 1;
+  const steps = sequence(name, "LONG", 0n, 1n, BigInt(count), at);
+  const { expressions } = queries;
+  const product = expressions.operator("*", [expressions.cast(columnOf(steps, 0), "DOUBLE", at), constant(step, "DOUBLE")], at);
+  const value: Expr = expressions.operator("+", [constant(step > 0 ? low : high, "DOUBLE"), product], at);
+  return project(steps, [value], [name]);
+}
+
+const PERIOD_MICROS: Record<string, bigint> = { U: 1n, T: 1000n, s: 1_000_000n, m: 60_000_000n, h: 3_600_000_000n, d: 86_400_000_000n, w: 604_800_000_000n };
+
+function timeSeries(name: string, a: bigint, b: bigint, step: Constant, type: string, at: number): Plan {
+  if (step.value === null) throw typeMismatch("a step is wanted", at);
+  if (isInteger(step.type)) return longSeries(name, type, a, b, BigInt(step.value as number | bigint), at);
+  const match = /^(-?\d+)([nUTsmhdwMy])$/.exec(String(step.value));
+  if (match === null) throw new SqlError(`'${step.value}' is no period: a number and one of n U T s m h d w M y is wanted`, at, SQLSTATE.invalidParameter);
+  const count = BigInt(match[1]), unit = match[2];
+  if (unit === "M" || unit === "y") return calendarSeries(name, a, b, Number(count) * (unit === "y" ? 12 : 1), type, at);
+  if (unit === "n") {
+    if (type !== "TIMESTAMP_NS") throw notSupported("a step of nanoseconds over microseconds", at);
+    return longSeries(name, type, a, b, count, at);
+  }
+  const scale = type === "TIMESTAMP_NS" ? 1000n : 1n;
+  return longSeries(name, type, a, b, count * PERIOD_MICROS[unit] * scale, at);
+}
+
+/** By months: the day is cut to the month's length, and the next step starts from the cut day. */
+function calendarSeries(name: string, a: bigint, b: bigint, months: number, type: string, at: number): Plan {
+  if (months === 0) throw new SqlError("the step must not be 0", at, SQLSTATE.invalidParameter);
+  const [low, high] = a < b ? [a, b] : [b, a];
+  const perMilli = type === "TIMESTAMP_NS" ? 1_000_000n : 1000n;
+  const rows: Value[][] = [];
+  let now = months > 0 ? low : high;
+  while (now >= low && now <= high) {
+    if (rows.length === CALENDAR_ROWS_MAX) throw new SqlError(`more than ${CALENDAR_ROWS_MAX} months`, at, SQLSTATE.programLimitExceeded);
+    rows.push([now]);
+    const date = new Date(Number(now / perMilli));
+    const day = date.getUTCDate();
+    date.setUTCDate(1);
+    date.setUTCMonth(date.getUTCMonth() + months);
+    const last = new Date(Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1, 0)).getUTCDate();
+    date.setUTCDate(Math.min(day, last));
+    now = BigInt(date.getTime()) * perMilli + now % perMilli;
+  }
+  return { node: "values", columns: [{ name, type }], rows, timestamp: -1, order: "none" };
+}
+
+function readParquet(queries: Queries, call: FunctionCall, names: Names): Plan {
+  checkCount(call, 1, 1);
+  const [arg] = call.args;
+  const value = constantOf(queries, arg, names);
+  if (typeof value.value !== "string" || value.value === "") throw typeMismatch("the name of a file is wanted", arg.at);
+  const path = importPath(queries.binding.context.importRoot, value.value, arg.at);
+  let schema: { name: string; type: string }[];
+  try {
+    schema = queries.binding.context.parquetSchema(path);
+  } catch (error) {
+    if (error instanceof SqlError) throw new SqlError(error.message, arg.at, error.sqlState, { cause: error });
+    throw new SqlError(`${value.value} cannot be read as Parquet: ${error instanceof Error ? error.message : error}`, arg.at, SQLSTATE.invalidParameter, { cause: error });
+  }
+  return {
+    node: "parquet",
+    path,
+    fileColumns: schema.map((column) => column.name),
+    at: arg.at,
+    columns: schema.map(({ name, type }) => ({ name, type })),
+    timestamp: -1,
+    order: "none",
+  };
+}
+
+/** Files lie under the import directory: nothing with `..`, and an absolute path must begin with the directory. */
+function importPath(root: string, path: string, at: number): string {
+  const refused = (): SqlError => new SqlError(`${path} does not lie in the import directory`, at, SQLSTATE.insufficientPrivilege);
+  const parts = path.split(/[\\/]/);
+  if (parts.includes("..") || path.includes("\0")) throw refused();
+  const base = root.replace(/[\\/]+$/, "");
+  if (/^([\\/]|[A-Za-z]:)/.test(path)) {
+    if (path.startsWith(`${base}/`) || path.startsWith(`${base}\\`)) return path;
+    throw refused();
+  }
+  return `${base}/${path}`;
+}

@@ -1,0 +1,310 @@
+/**
+ * CREATE TABLE and what changes tables: DROP, TRUNCATE, RENAME, ALTER.
+ */
+import { notSupported, SqlError, SQLSTATE } from "../../errors.ts";
+import type { TableSchema, TableSnapshot } from "../../storage/contract.ts";
+import type { AlterAction, ColumnDefinition, CreateTable, Name, Statement } from "../ast.ts";
+import type { BoundStatement, Expr, NewColumn, NewTable, PartitionUnit, Plan } from "../plan.ts";
+import { type Binding, NO_NAMES, typeMismatch, unknownColumn } from "./context.ts";
+import { columnOf, project } from "./plans.ts";
+import { sameName } from "./scope.ts";
+import type { Queries } from "./select.ts";
+import { displayName, isText, isTextOrChar, isTimestamp, tagOfType } from "./types.ts";
+
+const PARTITION_UNITS: PartitionUnit[] = ["NONE", "HOUR", "DAY", "WEEK", "MONTH", "YEAR"];
+const TABLE_NAME_LENGTH_MAX = 127;
+const SYMBOL_CAPACITY_DEFAULT = 256;
+
+/** Empty, a sign that no file system takes, a blank at an end, two dots or a dot at an end: no name. */
+export function checkTableName(name: Name): void {
+  const { text } = name;
+  const problem = text === ""
+    ? "a name is wanted"
+    : text.length > TABLE_NAME_LENGTH_MAX
+    ? `the name has more than ${TABLE_NAME_LENGTH_MAX} characters`
+    // deno-lint-ignore no-control-regex
+    : /[?*:/\\%~(),+'"\u0000-\u001f\u007f\ufeff]/.test(text)
+    ? `${text} has a character that a table's name cannot have`
+    : /^\s|\s$|^\.|\.$|\..*\./.test(text)
+    ? `${text} is no name for a table`
+    : undefined;
+  if (problem !== undefined) throw new SqlError(problem, name.at, SQLSTATE.invalidName);
+}
+
+export function checkColumnName(name: Name): void {
+  // deno-lint-ignore no-control-regex
+  if (name.text === "" || name.text.length > TABLE_NAME_LENGTH_MAX || /[?.,'"\\/:()+\-*%~\u0000-\u001f\u007f\ufeff]/.test(name.text)) {
+    throw new SqlError(`'${name.text}' is no name for a column`, name.at, SQLSTATE.invalidName);
+  }
+}
+
+function newColumn(definition: ColumnDefinition): NewColumn {
+  checkColumnName(definition.name);
+  const type = tagOfType(definition.type);
+  if (type === "INTERVAL") throw typeMismatch("a column cannot have the type INTERVAL", definition.type.at);
+  return {
+    name: definition.name.text,
+    type,
+    indexed: definition.indexed === true,
+    symbolCapacity: type === "SYMBOL" ? capacityOf(definition.symbolCapacity) : 0,
+    symbolCached: type === "SYMBOL" && definition.symbolCached !== false,
+  };
+}
+
+/** Capacities are powers of two. */
+function capacityOf(wanted: number | undefined): number {
+  if (wanted === undefined) return SYMBOL_CAPACITY_DEFAULT;
+  let capacity = 2;
+  while (capacity < wanted) capacity *= 2;
+  return capacity;
+}
+
+export function bindCreateTable(queries: Queries, create: CreateTable): BoundStatement {
+  const { binding } = queries;
+  checkTableName(create.name);
+  binding.requires.add(`CREATE TABLE ${create.name.text}`);
+  const existing = binding.context.catalogue.table(create.name.text);
+  if (existing !== undefined && !create.ifNotExists) {
+    throw new SqlError(`the table ${create.name.text} exists already`, create.name.at, SQLSTATE.duplicateTable);
+  }
+  if (create.like !== undefined) return createLike(binding, create);
+  const { columns, plan, inherited } = create.query === undefined
+    ? { columns: definedColumns(create.columns), plan: undefined, inherited: -1 }
+    : queryColumns(queries, create);
+  let timestamp = inherited;
+  if (create.timestamp !== undefined) {
+    const name = create.timestamp;
+    timestamp = columns.findIndex((column) => sameName(column.name, name.text));
+    if (timestamp < 0) throw unknownColumn(name.text, name.at);
+    if (!isTimestamp(columns[timestamp].type)) throw typeMismatch(`the designated timestamp is a TIMESTAMP: ${name.text} is ${displayName(columns[timestamp].type)}`, name.at);
+  }
+  for (const index of create.indexes) {
+    const column = columns.find((candidate) => sameName(candidate.name, index.column.text));
+    if (column === undefined) throw unknownColumn(index.column.text, index.column.at);
+    if (column.type !== "SYMBOL") throw typeMismatch(`only a SYMBOL has an index: ${column.name} is ${displayName(column.type)}`, create.query === undefined ? index.column.at : 0);
+    column.indexed = true;
+  }
+  const partitionBy = partitionUnit(create);
+  if (partitionBy !== "NONE" && create.timestamp === undefined) {
+    throw new SqlError("PARTITION BY wants TIMESTAMP(column)", create.partitionBy!.at, SQLSTATE.syntax);
+  }
+  const table: NewTable = {
+    name: create.name.text,
+    columns,
+    timestamp,
+    partitionBy,
+    wal: create.wal ?? partitionBy !== "NONE",
+    dedupKeys: dedupKeys(create, columns, timestamp),
+    ttl: create.ttl === undefined ? undefined : parseTtl(create.ttl, partitionBy),
+  };
+  if (create.wal === true && partitionBy === "NONE") throw new SqlError("a table without partitions has no WAL", create.at, SQLSTATE.syntax);
+  return { kind: "createTable", table, ifNotExists: create.ifNotExists, at: create.name.at, query: existing === undefined ? plan : undefined };
+}
+
+function definedColumns(definitions: ColumnDefinition[]): NewColumn[] {
+  const taken = new Set<string>();
+  return definitions.map((definition) => {
+    const key = definition.name.text.toLowerCase();
+    if (taken.has(key)) throw new SqlError(`two columns are called ${definition.name.text}`, definition.name.at, SQLSTATE.duplicateColumn);
+    taken.add(key);
+    return newColumn(definition);
+  });
+}
+
+function partitionUnit(create: CreateTable): PartitionUnit {
+  if (create.partitionBy === undefined) return "NONE";
+  const unit = create.partitionBy.unit.toUpperCase() as PartitionUnit;
+  if (!PARTITION_UNITS.includes(unit)) {
+    throw new SqlError(`${create.partitionBy.unit} is no partition: known are ${PARTITION_UNITS.join(", ")}`, create.partitionBy.at, SQLSTATE.syntax);
+  }
+  return unit;
+}
+
+function dedupKeys(create: CreateTable, columns: NewColumn[], timestamp: number): number[] {
+  if (create.dedupKeys === undefined) return [];
+  const keys: number[] = [];
+  for (const name of create.dedupKeys) {
+    const index = columns.findIndex((column) => sameName(column.name, name.text));
+    if (index < 0) throw unknownColumn(name.text, name.at);
+    if (keys.includes(index)) throw new SqlError(`${name.text} is a key twice`, name.at, SQLSTATE.duplicateColumn);
+    keys.push(index);
+  }
+  if (create.wal === false || create.partitionBy === undefined) throw new SqlError("DEDUP wants a table with WAL", create.dedupKeys[0]?.at ?? create.at);
+  if (!keys.includes(timestamp)) throw new SqlError("the keys of DEDUP must have the designated timestamp", create.dedupKeys[0]?.at ?? create.at);
+  return keys.sort((a, b) => a - b);
+}
+
+/** In hours, or in months for units of no fixed length. */
+const TTL_UNITS: Record<string, [size: number, calendar: boolean]> = {
+  h: [1, false], hour: [1, false], d: [24, false], day: [24, false], w: [168, false], week: [168, false],
+  m: [1, true], month: [1, true], y: [12, true], year: [12, true],
+};
+
+function parseTtl(ttl: { at: number; text: string }, partitionBy: PartitionUnit): { count: number; unit: string } | undefined {
+  const match = /^(\d+)\s*([a-z]+)$/i.exec(ttl.text.trim());
+  const singular = match?.[2].toLowerCase().replace(/s$/, "");
+  const unit = singular === undefined ? undefined : TTL_UNITS[match![2] === "M" ? "m" : singular];
+  if (unit === undefined) throw new SqlError(`'${ttl.text}' is no time to live`, ttl.at, SQLSTATE.invalidParameter);
+  const count = Number(match![1]) * unit[0];
+  if (count === 0) return undefined;
+  if (partitionBy === "NONE") throw new SqlError("TTL wants partitions", ttl.at);
+  const partition = TTL_UNITS[partitionBy.toLowerCase()];
+  const fits = partition[1] ? unit[1] && count % partition[0] === 0 : unit[1] || count % partition[0] === 0;
+  if (!fits) throw new SqlError(`the time to live must be a multiple of a ${partitionBy.toLowerCase()}`, ttl.at, SQLSTATE.invalidParameter);
+  if (unit[1]) return count % 12 === 0 ? { count: count / 12, unit: "YEAR" } : { count, unit: "MONTH" };
+  if (count % 168 === 0) return { count: count / 168, unit: "WEEK" };
+  return count % 24 === 0 ? { count: count / 24, unit: "DAY" } : { count, unit: "HOUR" };
+}
+
+function createLike(binding: Binding, create: CreateTable): BoundStatement {
+  const { schema } = binding.table(create.like!);
+  const table: NewTable = {
+    name: create.name.text,
+    columns: schema.columns.map(({ name, type, indexed, symbolCapacity, symbolCached }) => ({ name, type, indexed, symbolCapacity, symbolCached })),
+    timestamp: schema.columns.findIndex((column) => column.id === schema.timestampId),
+    partitionBy: schema.partitionBy,
+    wal: schema.wal,
+    dedupKeys: schema.dedupKeys.map((id) => schema.columns.findIndex((column) => column.id === id)),
+    ttl: schema.ttl,
+  };
+  return { kind: "createTable", table, ifNotExists: create.ifNotExists, at: create.name.at };
+}
+
+/** Columns of CREATE TABLE AS, after its casts; the plan gives them in this order. */
+function queryColumns(queries: Queries, create: CreateTable): { columns: NewColumn[]; plan: Plan; inherited: number } {
+  const { plan, visible } = queries.bind(create.query!, NO_NAMES);
+  const casts = new Map<number, { type: string; at: number }>();
+  for (const { column, type } of create.casts) {
+    const index = plan.columns.findIndex((candidate) => sameName(candidate.name, column.text));
+    if (index < 0) throw unknownColumn(column.text, column.at);
+    if (casts.has(index)) throw new SqlError(`${column.text} is cast twice`, column.at, SQLSTATE.duplicateColumn);
+    casts.set(index, { type: tagOfType(type), at: column.at });
+  }
+  const columns: NewColumn[] = [];
+  const expressions: Expr[] = [];
+  for (let i = 0; i < visible; i++) {
+    const { name } = plan.columns[i];
+    checkColumnName({ text: name, at: 0, quoted: false });
+    if (columns.some((column) => sameName(column.name, name))) throw new SqlError(`two columns are called ${name}`, 0, SQLSTATE.duplicateColumn);
+    let type = plan.columns[i].type;
+    let expr = columnOf(plan, i);
+    const wanted = casts.get(i);
+    if (wanted !== undefined && wanted.type !== type) {
+      if (!isStorableCast(type, wanted.type)) throw typeMismatch(`${displayName(type)} cannot become ${displayName(wanted.type)}`, wanted.at);
+      if (!(isText(type) && wanted.type === "SYMBOL")) expr = queries.expressions.cast(expr, wanted.type, wanted.at);
+      type = wanted.type;
+    }
+    if (type === "NULL") throw typeMismatch(`${name} has no type: cast the null`, 0);
+    if (type === "INTERVAL") throw typeMismatch(`${name} is an INTERVAL, which cannot be stored`, 0);
+    if (type === "SYMBOL_TEXT") type = "SYMBOL";
+    columns.push({ name, type, indexed: false, symbolCapacity: type === "SYMBOL" ? SYMBOL_CAPACITY_DEFAULT : 0, symbolCached: type === "SYMBOL" });
+    expressions.push(expr);
+  }
+  const changed = expressions.some((e, i) => e.kind !== "column" || e.index !== i) || visible < plan.columns.length;
+  const inherited = plan.timestamp >= 0 && plan.timestamp < visible && isTimestamp(columns[plan.timestamp].type) ? plan.timestamp : -1;
+  return { columns, plan: changed ? project(plan, expressions, columns.map((column) => column.name)) : plan, inherited };
+}
+
+/** Numbers do not become symbols, text no integers; addresses and identifiers come from text only. */
+function isStorableCast(from: string, to: string): boolean {
+  if (isTextOrChar(from)) return !["BYTE", "SHORT", "INT", "LONG", "BOOLEAN"].includes(to) || from === "CHAR";
+  return to !== "SYMBOL" && to !== "UUID" && to !== "IPv4";
+}
+
+export function bindDrop(binding: Binding, drop: Extract<Statement, { kind: "dropTable" }>): BoundStatement {
+  if (drop.all) return { kind: "dropTable", names: binding.context.catalogue.tables().map(({ schema }) => ({ name: schema.name, at: drop.at })), ifExists: true };
+  const name = drop.name!;
+  const table = binding.context.catalogue.table(name.text);
+  if (table === undefined && !drop.ifExists) throw binding.table(name);
+  binding.requires.add(`DROP TABLE ${name.text}`);
+  return { kind: "dropTable", names: table === undefined ? [] : [{ name: table.schema.name, at: name.at }], ifExists: drop.ifExists };
+}
+
+export function bindTruncate(binding: Binding, truncate: Extract<Statement, { kind: "truncate" }>): BoundStatement {
+  const tableIds: number[] = [];
+  for (const name of truncate.tables) {
+    const table = binding.context.catalogue.table(name.text);
+    if (table === undefined) {
+      if (truncate.ifExists) continue;
+      throw binding.table(name);
+    }
+    binding.requires.add(`TRUNCATE TABLE ${table.schema.name}`);
+    tableIds.push(table.schema.id);
+  }
+  return { kind: "truncate", tableIds };
+}
+
+export function bindRename(binding: Binding, rename: Extract<Statement, { kind: "rename" }>): BoundStatement {
+  const { schema } = binding.table(rename.from);
+  checkTableName(rename.to);
+  const other = binding.context.catalogue.table(rename.to.text);
+  if (other !== undefined) throw new SqlError(`the table ${rename.to.text} exists already`, rename.to.at, SQLSTATE.duplicateTable);
+  binding.requires.add(`RENAME TABLE ${schema.name}`);
+  return { kind: "rename", tableId: schema.id, to: rename.to.text, at: rename.to.at };
+}
+
+export function bindAlter(binding: Binding, alter: Extract<Statement, { kind: "alterTable" }>): BoundStatement {
+  const { schema } = binding.table(alter.table);
+  binding.requires.add(`ALTER TABLE ${schema.name}`);
+  const { action } = alter;
+  switch (action.kind) {
+    case "addColumn":
+      return addColumns(schema, action);
+    case "dropColumn":
+      return dropColumns(schema, action);
+    case "renameColumn":
+      return renameColumn(schema, action);
+    case "columnType":
+      throw notSupported("ALTER COLUMN TYPE", action.at);
+    case "other":
+      throw notSupported(`ALTER TABLE … ${action.text}`, action.at);
+  }
+}
+
+/** With WAL a statement changes one column. */
+function checkOne(schema: TableSchema, items: { at: number }[]): void {
+  if (schema.wal && items.length > 1) throw new SqlError("on a table with WAL a statement changes one column", items[1].at, SQLSTATE.featureNotSupported);
+}
+
+function findColumn(schema: TableSchema, name: Name): TableSnapshot["schema"]["columns"][number] {
+  const column = schema.columns.find((candidate) => sameName(candidate.name, name.text));
+  if (column === undefined) throw unknownColumn(name.text, name.at);
+  return column;
+}
+
+function addColumns(schema: TableSchema, action: Extract<AlterAction, { kind: "addColumn" }>): BoundStatement {
+  checkOne(schema, action.columns.map((column) => column.name));
+  const columns: NewColumn[] = [];
+  for (const definition of action.columns) {
+    const column = newColumn(definition);
+    const known = schema.columns.find((candidate) => sameName(candidate.name, column.name));
+    if (known !== undefined) {
+      if (!action.ifNotExists) throw new SqlError(`the column ${column.name} exists already`, definition.name.at, SQLSTATE.duplicateColumn);
+      if (known.type !== column.type) throw typeMismatch(`the column ${column.name} exists as ${displayName(known.type)}`, definition.type.at);
+      continue;
+    }
+    if (columns.some((other) => sameName(other.name, column.name))) throw new SqlError(`two columns are called ${column.name}`, definition.name.at, SQLSTATE.duplicateColumn);
+    columns.push(column);
+  }
+  return { kind: "addColumns", tableId: schema.id, columns, ifNotExists: action.ifNotExists, at: action.at };
+}
+
+function dropColumns(schema: TableSchema, action: Extract<AlterAction, { kind: "dropColumn" }>): BoundStatement {
+  checkOne(schema, action.columns);
+  const columnIds = action.columns.map((name) => {
+    const column = findColumn(schema, name);
+    if (column.id === schema.timestampId) throw new SqlError("the designated timestamp cannot be dropped", name.at, SQLSTATE.invalidParameter);
+    return column.id;
+  });
+  return { kind: "dropColumns", tableId: schema.id, columnIds };
+}
+
+function renameColumn(schema: TableSchema, action: Extract<AlterAction, { kind: "renameColumn" }>): BoundStatement {
+  if (action.renames.length > 1) throw notSupported("a list of columns to rename", action.renames[1].from.at);
+  const [{ from, to }] = action.renames;
+  const column = findColumn(schema, from);
+  if (column.id === schema.timestampId) throw new SqlError("the designated timestamp cannot be renamed", from.at, SQLSTATE.invalidParameter);
+  checkColumnName(to);
+  if (schema.columns.some((other) => sameName(other.name, to.text))) throw new SqlError(`the column ${to.text} exists already`, to.at, SQLSTATE.duplicateColumn);
+  return { kind: "renameColumn", tableId: schema.id, columnId: column.id, to: to.text };
+}

@@ -1,0 +1,181 @@
+/**
+ * Window functions: calls with OVER, named windows, frames.
+ */
+import { notSupported, SqlError, SQLSTATE } from "../../errors.ts";
+import type { Frame, FrameBound, FunctionCall, Name, Window } from "../ast.ts";
+import type { Expr, Plan, SortKey, WindowCall, WindowFrame } from "../plan.ts";
+import { resolveOverload } from "./calls.ts";
+import { typeMismatch } from "./context.ts";
+import { fold } from "./convert.ts";
+import { wordDuration } from "./durations.ts";
+import { type Expressions, type Scope, WINDOW_BASE, type WindowSink } from "./expressions.ts";
+import { rewrite } from "./plans.ts";
+import { sameName } from "./scope.ts";
+import { isInteger } from "./types.ts";
+
+interface ResolvedWindow {
+  partitionBy: Window["partitionBy"];
+  orderBy: Window["orderBy"];
+  frame?: Frame;
+}
+
+/** Functions whose frame says nothing. */
+const UNFRAMED = new Set(["row_number", "rank", "dense_rank", "percent_rank", "lag", "lead"]);
+/** Their result keeps the argument's type, but for small numbers: INT and SHORT become LONG, FLOAT becomes DOUBLE. */
+const KEEPING = new Set(["lag", "lead", "first_value", "last_value", "min", "max"]);
+
+export class WindowCollector implements WindowSink {
+  readonly calls: WindowCall[] = [];
+  /** Index of the designated timestamp in the input, or -1: RANGE frames go by it. */
+  timestamp = -1;
+
+  constructor(private readonly expressions: Expressions, private readonly named: { name: Name; window: Window }[]) {
+    const seen = new Set<string>();
+    for (const { name } of named) {
+      const key = name.text.toLowerCase();
+      if (seen.has(key)) throw new SqlError(`WINDOW has ${name.text} twice`, name.at);
+      seen.add(key);
+    }
+  }
+
+  add(call: FunctionCall, scope: Scope): Expr {
+    const name = call.name.toLowerCase();
+    const over = call.over!;
+    const window = "reference" in over ? this.named_(over.reference, this.named.length) : this.resolve(over, this.named.length);
+    const inner: Scope = { ...scope, aggregates: undefined, windows: undefined };
+    const partitionBy = window.partitionBy.map((e) => this.expressions.bind(e, inner));
+    const orderBy = window.orderBy.map((item): SortKey => this.expressions.sortKey(item, inner));
+    if (call.distinct) throw notSupported("DISTINCT in a window function", call.at);
+    const star = call.args.length === 1 && call.args[0].kind === "star";
+    const args = star ? [] : this.expressions.args(call, inner);
+    if ((name === "lag" || name === "lead") && args.length > 3) {
+      throw new SqlError(`${call.name} takes three arguments at most`, call.args[3].at, SQLSTATE.undefinedFunction);
+    }
+    const resolved = resolveOverload(this.expressions, name, this.widened(name, args, call), call.at, "function");
+    if (name === "lag" || name === "lead") this.checkOffset(resolved.args[1], call);
+    const frame = UNFRAMED.has(name) ? wholeFrame(orderBy.length > 0) : this.frame(window.frame, orderBy, scope);
+    const index = this.calls.push({
+      function: resolved.id,
+      args: resolved.args,
+      ignoreNulls: call.ignoreNulls,
+      partitionBy,
+      orderBy,
+      frame,
+      type: resolved.type,
+      at: call.at,
+    }) - 1;
+    return { kind: "column", index: WINDOW_BASE + index, type: resolved.type };
+  }
+
+  /** In a window a sum is a DOUBLE, and small numbers are carried as LONG. */
+  private widened(name: string, args: Expr[], call: FunctionCall): Expr[] {
+    const [first, ...rest] = args;
+    if (first === undefined) return args;
+    const cast = (type: string): Expr[] => [this.expressions.cast(first, type, call.args[0].at), ...rest];
+    if (["sum", "avg", "ksum"].includes(name) && isInteger(first.type)) return cast("DOUBLE");
+    if (["sum", "avg", "ksum"].includes(name) && first.type === "FLOAT") return cast("DOUBLE");
+    if (KEEPING.has(name) && ["BYTE", "SHORT", "INT"].includes(first.type)) return cast("LONG");
+    if (KEEPING.has(name) && first.type === "FLOAT") return cast("DOUBLE");
+    return args;
+  }
+
+  private checkOffset(offset: Expr | undefined, call: FunctionCall): void {
+    if (offset === undefined) return;
+    const at = call.args[1].at;
+    const value = fold(offset, this.expressions.binding);
+    if (value === undefined && offset.kind === "parameter") return;
+    if (value === undefined || value.value === null) throw typeMismatch("the offset must be a constant", at);
+    if (BigInt(value.value as number | bigint) < 0n) throw new SqlError("the offset must not be negative", at, SQLSTATE.invalidParameter);
+  }
+
+  /** A named window; it may build on those before it only. */
+  private named_(reference: Name, before: number): ResolvedWindow {
+    for (let i = before - 1; i >= 0; i--) {
+      const { name, window } = this.named[i];
+      if (sameName(name.text, reference.text)) return this.resolve(window, i);
+    }
+    throw new SqlError(`there is no window ${reference.text}`, reference.at, SQLSTATE.undefinedColumn);
+  }
+
+  private resolve(window: Window, before: number): ResolvedWindow {
+    if (window.base === undefined) return window;
+    const base = this.named_(window.base, before);
+    if (window.partitionBy.length > 0) throw new SqlError("a window that builds on another keeps its PARTITION BY", window.partitionBy[0].at);
+    return {
+      partitionBy: base.partitionBy,
+      orderBy: window.orderBy.length > 0 ? window.orderBy : base.orderBy,
+      frame: window.frame ?? base.frame,
+    };
+  }
+
+  private frame(frame: Frame | undefined, orderBy: SortKey[], scope: Scope): WindowFrame {
+    if (frame === undefined) return wholeFrame(orderBy.length > 0);
+    if (frame.unit === "groups") throw notSupported("a GROUPS frame", frame.at);
+    if (frame.unit === "cumulative") {
+      if (orderBy.length === 0) throw new SqlError("CUMULATIVE wants ORDER BY", frame.at);
+      return { unit: "rows", end: 0n, excludeCurrentRow: false };
+    }
+    if (frame.exclude === "group" || frame.exclude === "ties") throw notSupported(`EXCLUDE ${frame.exclude.toUpperCase()}`, frame.at);
+    const key = orderBy[0]?.expression;
+    let timeType: string | undefined;
+    if (frame.unit === "range") {
+      const byTime = orderBy.length === 1 && !orderBy[0].descending && key.kind === "column" && key.index === this.timestamp;
+      const bounded = [frame.start, frame.end].some((bound) => bound.kind === "preceding" || bound.kind === "following");
+      if (bounded && !byTime) throw new SqlError("a RANGE frame wants ORDER BY the designated timestamp, ascending", frame.at, SQLSTATE.grouping);
+      timeType = key?.type;
+      // Without offsets a range is told from rows by the peers of the current row only.
+      if (!bounded && orderBy.length === 0) return { unit: "rows", excludeCurrentRow: frame.exclude === "current row" };
+    }
+    const start = this.bound(frame.start, timeType, scope);
+    const end = this.bound(frame.end, timeType, scope);
+    if (frame.start.kind === "unbounded following") throw new SqlError("a frame does not start at its end", frame.start.at);
+    if (frame.end.kind === "unbounded preceding") throw new SqlError("a frame does not end at its start", frame.end.at);
+    if (frame.start.kind === "following") throw notSupported("a frame that starts FOLLOWING", frame.start.at);
+    if (frame.end.kind === "following") throw notSupported("a frame that ends FOLLOWING", frame.end.at);
+    if (start !== undefined && end !== undefined && start > end) throw new SqlError("the frame ends before it starts", frame.end.at, SQLSTATE.invalidParameter);
+    if (frame.end.kind === "unbounded following" && frame.start.kind !== "unbounded preceding") {
+      throw notSupported("a frame that ends UNBOUNDED FOLLOWING but starts later", frame.end.at);
+    }
+    return { unit: frame.unit, start, end, excludeCurrentRow: frame.exclude === "current row" };
+  }
+
+  /** Offset from the current row; undefined is unbounded. */
+  private bound(bound: FrameBound, timeType: string | undefined, scope: Scope): bigint | undefined {
+    if (bound.kind === "current row") return 0n;
+    if (bound.kind !== "preceding" && bound.kind !== "following") return undefined;
+    const value = fold(this.expressions.bind(bound.offset, { columns: [], names: scope.names }), this.expressions.binding);
+    const text = value?.value;
+    if (text === undefined || text === null || typeof text === "boolean" || !/^\d+$/.test(String(text))) {
+      throw typeMismatch("the offset of a frame is a whole number, not negative", bound.offset.at);
+    }
+    let offset = BigInt(text);
+    if (bound.unit !== undefined) {
+      const unit = timeType === undefined ? undefined : wordDuration(bound.unit.text, timeType);
+      if (unit === undefined) throw new SqlError(`${bound.unit.text} is no unit of a frame here`, bound.unit.at);
+      offset *= unit;
+    }
+    return bound.kind === "preceding" ? -offset : offset;
+  }
+
+  plan(input: Plan): Plan {
+    return {
+      node: "window",
+      input,
+      calls: this.calls,
+      columns: [...input.columns, ...this.calls.map((call) => ({ name: call.function, type: call.type }))],
+      timestamp: input.timestamp,
+      order: input.order,
+    };
+  }
+
+  /** Windows' placeholders to columns of the window node. */
+  replace(expr: Expr, first: number): Expr {
+    return rewrite(expr, (e) => e.kind === "column" && e.index >= WINDOW_BASE ? { ...e, index: first + e.index - WINDOW_BASE } : undefined);
+  }
+}
+
+/** With an order up to the current row, else all of the partition. */
+function wholeFrame(ordered: boolean): WindowFrame {
+  return ordered ? { unit: "rows", end: 0n, excludeCurrentRow: false } : { unit: "rows", excludeCurrentRow: false };
+}
+

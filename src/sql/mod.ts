@@ -1,0 +1,5 @@
+/** SQL: text to typed plans. */
+export { bind, type BindContext, type Bound } from "./binder/mod.ts";
+export { parse, parseScript } from "./parser.ts";
+export { substituteParameters } from "./parameters.ts";
+export { optimize } from "./planner/mod.ts";

@@ -1,0 +1,33 @@
+/**
+ * Values in place of $1, $2 …
+ */
+import { SqlError, SQLSTATE } from "../errors.ts";
+import type { Value } from "../types/mod.ts";
+import { convertConstant } from "./binder/convert.ts";
+import { nullValue } from "./binder/expressions.ts";
+import { rewrite } from "./binder/plans.ts";
+import { collapseRows } from "./planner/collapse_rows.ts";
+import { mapExpressions, mapStatement } from "./planner/nodes.ts";
+import type { BoundStatement, Expr, Plan } from "./plan.ts";
+
+/** `values` are of the parameters' types. INSERT's rows of parameters become plain rows. */
+export function substituteParameters(plan: Plan, values: readonly Value[]): Plan;
+export function substituteParameters(statement: BoundStatement, values: readonly Value[]): BoundStatement;
+export function substituteParameters(subject: Plan | BoundStatement, values: readonly Value[]): Plan | BoundStatement {
+  const replace = (expr: Expr): Expr =>
+    rewrite(expr, (e) => {
+      if (e.kind !== "parameter") return undefined;
+      if (e.index >= values.length) throw new SqlError(`there is no value for $${e.index + 1}`, e.at, SQLSTATE.invalidParameter);
+      return { kind: "constant", value: valueAs(values[e.index], e.type), type: e.type };
+    });
+  const plan = (given: Plan): Plan => mapExpressions(given, replace);
+  if ("node" in subject) return plan(subject);
+  const statement = mapStatement(subject, plan);
+  return statement.kind === "insert" ? { ...statement, plan: collapseRows(statement.plan) } : statement;
+}
+
+function valueAs(value: Value, type: string): Value {
+  if (value === null) return nullValue(type);
+  if (typeof value === "number" && ["LONG", "TIMESTAMP", "TIMESTAMP_NS", "DATE"].includes(type)) return convertConstant(value, "INT", type) ?? value;
+  return value;
+}

@@ -1,0 +1,121 @@
+/**
+ * Walks over plans: every rule is made of these.
+ */
+import type { AggregateCall, BoundStatement, Expr, Plan, SortKey, WindowCall } from "../plan.ts";
+
+export function inputsOf(plan: Plan): Plan[] {
+  switch (plan.node) {
+    case "scan":
+    case "parquet":
+    case "values":
+    case "metadata":
+    case "sequence":
+      return [];
+    case "join":
+    case "timeJoin":
+    case "set":
+      return [plan.left, plan.right];
+    default:
+      return [plan.input];
+  }
+}
+
+/** The node over other inputs (as many as it has). */
+export function withInputs(plan: Plan, inputs: Plan[]): Plan {
+  switch (plan.node) {
+    case "scan":
+    case "parquet":
+    case "values":
+    case "metadata":
+    case "sequence":
+      return plan;
+    case "join":
+    case "timeJoin":
+    case "set":
+      return inputs[0] === plan.left && inputs[1] === plan.right ? plan : { ...plan, left: inputs[0], right: inputs[1] };
+    default:
+      return inputs[0] === plan.input ? plan : { ...plan, input: inputs[0] };
+  }
+}
+
+/** Rebuilds a plan from its leaves up. */
+export function mapPlan(plan: Plan, change: (plan: Plan) => Plan): Plan {
+  return change(withInputs(plan, inputsOf(plan).map((input) => mapPlan(input, change))));
+}
+
+export function visitPlan(plan: Plan, visit: (plan: Plan) => void): void {
+  visit(plan);
+  for (const input of inputsOf(plan)) visitPlan(input, visit);
+}
+
+const mapSortKeys = (keys: SortKey[], change: (expr: Expr) => Expr): SortKey[] => keys.map((key) => ({ ...key, expression: change(key.expression) }));
+const mapAggregates = (calls: AggregateCall[], change: (expr: Expr) => Expr): AggregateCall[] => calls.map((call) => ({ ...call, args: call.args.map(change) }));
+const mapWindows = (calls: WindowCall[], change: (expr: Expr) => Expr): WindowCall[] =>
+  calls.map((call) => ({
+    ...call,
+    args: call.args.map(change),
+    partitionBy: call.partitionBy.map(change),
+    orderBy: mapSortKeys(call.orderBy, change),
+  }));
+
+/** The node with every expression of its own changed. */
+export function mapNodeExpressions(plan: Plan, change: (expr: Expr) => Expr): Plan {
+  switch (plan.node) {
+    case "scan":
+      return plan.predicate === undefined ? plan : { ...plan, predicate: change(plan.predicate) };
+    case "filter":
+      return { ...plan, predicate: change(plan.predicate) };
+    case "project":
+      return { ...plan, expressions: plan.expressions.map(change) };
+    case "aggregate":
+      return { ...plan, keys: plan.keys.map(change), aggregates: mapAggregates(plan.aggregates, change) };
+    case "sample":
+      return { ...plan, time: change(plan.time), keys: plan.keys.map(change), aggregates: mapAggregates(plan.aggregates, change) };
+    case "latest":
+      return { ...plan, time: change(plan.time), keys: plan.keys.map(change) };
+    case "sort":
+      return { ...plan, keys: mapSortKeys(plan.keys, change) };
+    case "limit":
+      return { ...plan, low: plan.low === undefined ? undefined : change(plan.low), high: change(plan.high) };
+    case "join":
+      return {
+        ...plan,
+        leftKeys: plan.leftKeys.map(change),
+        rightKeys: plan.rightKeys.map(change),
+        residual: plan.residual === undefined ? undefined : change(plan.residual),
+      };
+    case "timeJoin":
+      return {
+        ...plan,
+        leftTime: change(plan.leftTime),
+        rightTime: change(plan.rightTime),
+        leftKeys: plan.leftKeys.map(change),
+        rightKeys: plan.rightKeys.map(change),
+      };
+    case "window":
+      return { ...plan, calls: mapWindows(plan.calls, change) };
+    default:
+      return plan;
+  }
+}
+
+export function mapExpressions(plan: Plan, change: (expr: Expr) => Expr): Plan {
+  return mapPlan(plan, (node) => mapNodeExpressions(node, change));
+}
+
+/** The statement with its plan changed. */
+export function mapStatement(statement: BoundStatement, change: (plan: Plan) => Plan): BoundStatement {
+  switch (statement.kind) {
+    case "explain":
+      return { ...statement, statement: mapStatement(statement.statement, change) };
+    case "query":
+    case "insert":
+    case "update":
+    case "delete":
+      return { ...statement, plan: change(statement.plan) };
+    case "createTable":
+      return statement.query === undefined ? statement : { ...statement, query: change(statement.query) };
+    default:
+      return statement;
+  }
+}
