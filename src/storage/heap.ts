@@ -45,6 +45,10 @@ export const SHARED_WORD = {
   kernelsReused: 131,
   morsels: 132,
   workersBusy: 133,
+  /** The oldest version of the catalogue that a reader may still look at: an i64 (index 68 of the i64 view). */
+  oldestVersion: 136,
+  /** Counts commands sent to the writer, which sleeps on it. */
+  writerWake: 138,
   /** Scheduler: 64 words a query slot from here. */
   querySlots: 256,
 } as const;

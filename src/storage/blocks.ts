@@ -1,0 +1,76 @@
+/**
+ * Payloads of the log's blocks.
+ *
+ *     append   row count u32, column count u32, then for each column: id, bytes of values, bytes of heap, number of symbols (u32 each);
+ *              then for each column its values, heap and symbols, each part padded to 8 bytes
+ *     update   the same, and behind it the rows' places in the table, f64 each
+ *     delete   places
+ *     others   JSON
+ */
+import type { AppendBatch, AppendColumn, TableSchema } from "./contract.ts";
+import { align } from "./bytes.ts";
+import { LAYOUT_WIDTH, layoutOf } from "../types/mod.ts";
+
+export type Definition =
+  | { op: "create"; schema: TableSchema }
+  | { op: "schema"; schema: TableSchema; dropped: number[] }
+  | { op: "drop" }
+  | { op: "truncate" };
+
+const ZEROS = new Uint8Array(8);
+
+function bytesOf(view: ArrayBufferView): Uint8Array {
+  return new Uint8Array(view.buffer as ArrayBuffer, view.byteOffset, view.byteLength);
+}
+
+export function encodeBatch(schema: TableSchema, batch: AppendBatch, places?: Float64Array): Uint8Array[] {
+  const { rowCount, columns } = batch;
+  const head = new Uint32Array(2 + 4 * columns.length);
+  head[0] = rowCount;
+  head[1] = columns.length;
+  const parts: Uint8Array[] = [bytesOf(head)];
+  const add = (bytes: Uint8Array) => {
+    parts.push(bytes);
+    if (bytes.length % 8 !== 0) parts.push(ZEROS.subarray(0, 8 - bytes.length % 8));
+  };
+  columns.forEach(({ columnId, values, heap, symbols }, k) => {
+    const width = LAYOUT_WIDTH[layoutOf(schema.columns.find((column) => column.id === columnId)!.type)];
+    const trimmed = values.subarray(0, rowCount * width);
+    head.set([columnId, trimmed.length, heap?.length ?? 0, (symbols?.length ?? 0) / 2], 2 + 4 * k);
+    add(trimmed);
+    if (heap !== undefined) add(heap);
+    if (symbols !== undefined) add(bytesOf(symbols));
+  });
+  if (places !== undefined) add(bytesOf(places));
+  return parts;
+}
+
+/** Views into `payload`, which begins at a multiple of 8. */
+export function decodeBatch(payload: Uint8Array): { batch: AppendBatch; rest: Uint8Array } {
+  const { buffer, byteOffset } = payload;
+  const [rowCount, columnCount] = new Uint32Array(buffer, byteOffset, 2);
+  const head = new Uint32Array(buffer, byteOffset + 8, 4 * columnCount);
+  let at = 8 + 16 * columnCount;
+  const take = (size: number) => {
+    const bytes = payload.subarray(at, at + size);
+    at += align(size, 8);
+    return bytes;
+  };
+  const columns: AppendColumn[] = [];
+  for (let k = 0; k < columnCount; k++) {
+    const [columnId, valueBytes, heapBytes, symbolCount] = head.subarray(4 * k, 4 * k + 4);
+    const values = take(valueBytes);
+    const heap = take(heapBytes);
+    const symbolBytes = take(8 * symbolCount);
+    columns.push({ columnId, values, heap, symbols: new Int32Array(buffer, symbolBytes.byteOffset, 2 * symbolCount) });
+  }
+  return { batch: { rowCount, columns }, rest: payload.subarray(at) };
+}
+
+export function decodePlaces(bytes: Uint8Array): Float64Array {
+  return new Float64Array(bytes.buffer, bytes.byteOffset, bytes.length >> 3);
+}
+
+export function encodePlaces(places: Float64Array): Uint8Array {
+  return bytesOf(places);
+}

@@ -1,0 +1,221 @@
+/**
+ * Making chunks: the values of one column in one segment. A chunk object never changes; the tail's next version shares its
+ * memory and is longer, a late row or an update makes new memory.
+ */
+import { LAYOUT_WIDTH, layoutOf } from "../types/mod.ts";
+import type { ColumnChunk } from "./contract.ts";
+import type { DataFiles } from "./datafile.ts";
+import type { SharedHeap } from "./heap.ts";
+import type { MemoryBlock, WriterMemory } from "./memory.ts";
+import { fillNulls, type RowColumn } from "./rows.ts";
+import { extendStats, nullStats } from "./stats.ts";
+
+export const SEGMENT_ROWS_MAX = 65_536;
+const TEXT_BLOCK_MIN = 4096, TEXT_BLOCK_MAX = 1 << 20;
+
+export interface Chunk {
+  /** What is published. `file` is -1 as long as the chunk is not on disk, `address` 0 when it is not in memory. */
+  readonly plain: ColumnChunk;
+  readonly values?: MemoryBlock;
+  /** Rows that `values` has room for. */
+  readonly capacity: number;
+  /** What text pairs point into. */
+  readonly texts: readonly MemoryBlock[];
+  /** Bytes of text in memory. */
+  readonly textBytes: number;
+}
+
+/** Rows of a new chunk: `count` rows from `start` of the old chunk (source 0) or of the batch (source 1). */
+export interface Run {
+  source: 0 | 1;
+  start: number;
+  count: number;
+}
+
+function plainOf(address: number, valueBytes: number, stats: ColumnChunk["stats"]): ColumnChunk {
+  return { address, file: -1, offset: 0, sizeBytes: 0, crc: 0, valueBytes, stats };
+}
+
+export class ChunkMaker {
+  private readonly heap: SharedHeap;
+
+  constructor(private readonly memory: WriterMemory) {
+    this.heap = memory.heap;
+  }
+
+  /** `rowsBefore` rows of `chunk`, then rows [from, to) of `added`. Both undefined: nothing to store, all null. */
+  append(tag: string, chunk: Chunk | undefined, rowsBefore: number, added: RowColumn | undefined, from: number, to: number, data: DataFiles): Chunk | undefined {
+    if (chunk === undefined && added === undefined) return undefined;
+    const layout = layoutOf(tag), width = LAYOUT_WIDTH[layout];
+    const rowCount = rowsBefore + to - from;
+    let values = chunk?.values, capacity = chunk?.capacity ?? 0;
+    let texts = chunk?.texts ?? [], textBytes = chunk?.textBytes ?? 0;
+    if (values === undefined || capacity < rowCount) {
+      const old = chunk === undefined ? undefined : this.resident(tag, chunk, rowsBefore, data);
+      values = this.memory.allocate(rowCount * width, "tail");
+      capacity = Math.min(SEGMENT_ROWS_MAX, Math.floor(values.sizeBytes / width));
+      if (old === undefined) this.fillNulls(tag, values.address, rowsBefore);
+      else {
+        this.heap.u8.copyWithin(values.address, old.address, old.address + rowsBefore * width);
+        texts = old.texts;
+        textBytes = old.textBytes;
+        old.release();
+      }
+    }
+    const { address } = values;
+    if (added === undefined) this.fillNulls(tag, address + rowsBefore * width, to - from);
+    else if (layout === "text") {
+      const written = this.writeTexts(address + rowsBefore * 8, added, from, to, texts);
+      texts = written.texts;
+      textBytes += written.bytes;
+    } else this.heap.u8.set(added.values.subarray(from * width, to * width), address + rowsBefore * width);
+    const before = chunk?.plain.stats ?? nullStats(tag, rowsBefore);
+    const stats = extendStats(this.heap, tag, address, rowsBefore, rowCount, rowsBefore === 0 ? undefined : before);
+    return { plain: plainOf(address, rowCount * width, stats), values, capacity, texts, textBytes };
+  }
+
+  /** A chunk made of runs. */
+  assemble(tag: string, chunk: Chunk | undefined, oldRows: number, added: RowColumn | undefined, runs: readonly Run[], data: DataFiles): Chunk | undefined {
+    if (chunk === undefined && added === undefined) return undefined;
+    const layout = layoutOf(tag), width = LAYOUT_WIDTH[layout];
+    const rowCount = runs.reduce((sum, run) => sum + run.count, 0);
+    const old = chunk === undefined ? undefined : this.resident(tag, chunk, oldRows, data);
+    const values = this.memory.allocate(rowCount * width, "tail");
+    let texts = old?.texts ?? [], textBytes = old?.textBytes ?? 0;
+    let at = values.address;
+    for (const { source, start, count } of runs) {
+      const from = source === 0 ? old : added;
+      if (from === undefined) this.fillNulls(tag, at, count);
+      else if (source === 0) this.heap.u8.copyWithin(at, old!.address + start * width, old!.address + (start + count) * width);
+      else if (layout === "text") {
+        const written = this.writeTexts(at, added!, start, start + count, texts);
+        texts = written.texts;
+        textBytes += written.bytes;
+      } else this.heap.u8.set(added!.values.subarray(start * width, (start + count) * width), at);
+      at += count * width;
+    }
+    old?.release();
+    const stats = extendStats(this.heap, tag, values.address, 0, rowCount, undefined);
+    const capacity = Math.min(SEGMENT_ROWS_MAX, Math.floor(values.sizeBytes / width));
+    return { plain: plainOf(values.address, rowCount * width, stats), values, capacity, texts, textBytes };
+  }
+
+  /** The chunk with row `rows[k]` replaced by row `from + k` of `added`. */
+  update(tag: string, chunk: Chunk | undefined, rowCount: number, added: RowColumn, rows: Uint32Array, from: number, data: DataFiles): Chunk {
+    const layout = layoutOf(tag), width = LAYOUT_WIDTH[layout];
+    const old = chunk === undefined ? undefined : this.resident(tag, chunk, rowCount, data);
+    const values = this.memory.allocate(rowCount * width, "tail");
+    if (old === undefined) this.fillNulls(tag, values.address, rowCount);
+    else this.heap.u8.copyWithin(values.address, old.address, old.address + rowCount * width);
+    let texts = old?.texts ?? [], textBytes = old?.textBytes ?? 0;
+    const u8 = this.heap.u8;
+    for (let k = 0; k < rows.length; k++) {
+      const at = values.address + rows[k] * width;
+      if (layout === "text") {
+        const written = this.writeTexts(at, added, from + k, from + k + 1, texts);
+        texts = written.texts;
+        textBytes += written.bytes;
+      } else for (let b = 0, source = (from + k) * width; b < width; b++) u8[at + b] = added.values[source + b];
+    }
+    old?.release();
+    const stats = extendStats(this.heap, tag, values.address, 0, rowCount, undefined);
+    const capacity = Math.min(SEGMENT_ROWS_MAX, Math.floor(values.sizeBytes / width));
+    return { plain: plainOf(values.address, rowCount * width, stats), values, capacity, texts, textBytes };
+  }
+
+  /** Writes a chunk to its table's data file. `keep`: it stays in memory too. */
+  store(tag: string, chunk: Chunk, rowCount: number, keep: boolean, data: DataFiles): Chunk {
+    const valueBytes = rowCount * LAYOUT_WIDTH[layoutOf(tag)];
+    const { address } = chunk.plain;
+    const values = this.heap.u8.subarray(address, address + valueBytes);
+    const place = data.append(layoutOf(tag) === "text" ? this.compactTexts(address, rowCount) : [values]);
+    const plain = { ...place, address: keep ? address : 0, valueBytes, stats: chunk.plain.stats };
+    return keep ? { ...chunk, plain } : { plain, capacity: 0, texts: [], textBytes: 0 };
+  }
+
+  /** The chunk's values in memory; read from the file when they are not there. `release` gives back what was only read for this. */
+  resident(tag: string, chunk: Chunk, rowCount: number, data: DataFiles): { address: number; texts: readonly MemoryBlock[]; textBytes: number; release(): void } {
+    const { address, valueBytes, sizeBytes, file, offset, crc } = chunk.plain;
+    if (address !== 0) return { address, texts: chunk.texts, textBytes: chunk.textBytes, release() {} };
+    const block = this.memory.allocate(sizeBytes, "tail");
+    data.read(file, offset, crc, this.heap.u8.subarray(block.address, block.address + sizeBytes));
+    if (layoutOf(tag) !== "text") return { address: block.address, texts: [], textBytes: 0, release: () => this.memory.discard(block) };
+    relocateTexts(this.heap, block.address, rowCount, block.address + valueBytes);
+    block.used = block.sizeBytes;
+    // The texts stay where they are, so the block does.
+    return { address: block.address, texts: [block], textBytes: sizeBytes - valueBytes, release() {} };
+  }
+
+  private fillNulls(tag: string, address: number, count: number): void {
+    if (count > 0) fillNulls(this.heap.u8.subarray(address, address + count * LAYOUT_WIDTH[layoutOf(tag)]), tag);
+  }
+
+  /** Copies texts into the last block of `texts` that has room, or a new one, and writes their pairs at `address`. */
+  private writeTexts(address: number, { values, heap }: RowColumn, from: number, to: number, texts: readonly MemoryBlock[]): { texts: readonly MemoryBlock[]; bytes: number } {
+    const pairs = new Int32Array(values.buffer, values.byteOffset, values.length >> 2);
+    let bytes = 0;
+    for (let k = 2 * from + 1; k < 2 * to; k += 2) if (pairs[k] > 0) bytes += pairs[k];
+    let block = texts.at(-1);
+    if (bytes > 0 && (block === undefined || block.used + bytes > block.sizeBytes)) {
+      block = this.memory.allocate(Math.max(bytes, Math.min(TEXT_BLOCK_MAX, Math.max(TEXT_BLOCK_MIN, 2 * (block?.sizeBytes ?? 0)))), "tail");
+      texts = [...texts, block];
+    }
+    const { i32, u8 } = this.heap;
+    let at = block === undefined ? 0 : block.address + block.used;
+    let out = address / 4;
+    // Texts that lie behind one another are copied as one run.
+    let runStart = 0, runEnd = 0;
+    for (let k = 2 * from; k < 2 * to; k += 2, out += 2) {
+      const length = pairs[k + 1];
+      i32[out] = length > 0 ? at : 0;
+      i32[out + 1] = length < 0 ? -1 : length;
+      if (length <= 0) continue;
+      const offset = pairs[k] >>> 0;
+      if (offset !== runEnd) {
+        if (runEnd > runStart) u8.set(heap!.subarray(runStart, runEnd), at - (runEnd - runStart));
+        runStart = offset;
+      }
+      runEnd = offset + length;
+      at += length;
+    }
+    if (runEnd > runStart) u8.set(heap!.subarray(runStart, runEnd), at - (runEnd - runStart));
+    if (block !== undefined) block.used += bytes;
+    return { texts, bytes };
+  }
+
+  /** Pairs with offsets, and the texts behind one another. */
+  private compactTexts(address: number, rowCount: number): Uint8Array[] {
+    const { i32, u8 } = this.heap;
+    const pairs = new Int32Array(2 * rowCount);
+    let bytes = 0;
+    for (let row = 0, k = address / 4; row < rowCount; row++, k += 2) {
+      const length = i32[k + 1];
+      pairs[2 * row + 1] = length;
+      if (length > 0) {
+        pairs[2 * row] = bytes;
+        bytes += length;
+      }
+    }
+    const texts = new Uint8Array(bytes);
+    let runStart = 0, runEnd = 0, at = 0;
+    for (let row = 0, k = address / 4; row < rowCount; row++, k += 2) {
+      const length = i32[k + 1];
+      if (length <= 0) continue;
+      const from = i32[k] >>> 0;
+      if (from !== runEnd) {
+        if (runEnd > runStart) texts.set(u8.subarray(runStart, runEnd), at - (runEnd - runStart));
+        runStart = from;
+      }
+      runEnd = from + length;
+      at += length;
+    }
+    if (runEnd > runStart) texts.set(u8.subarray(runStart, runEnd), at - (runEnd - runStart));
+    return [new Uint8Array(pairs.buffer), texts];
+  }
+}
+
+/** Offsets of stored text pairs become addresses. */
+export function relocateTexts(heap: SharedHeap, address: number, rowCount: number, base: number): void {
+  const { i32 } = heap;
+  for (let k = address / 4, end = k + 2 * rowCount; k < end; k += 2) if (i32[k + 1] > 0) i32[k] += base;
+}

@@ -1,0 +1,56 @@
+/** What is asked of the writer, as plain data: one kind a method of `StorageWriter`. */
+import type { NewColumn, NewTable } from "../sql/plan.ts";
+import type { AppendBatch, UpdateBatch } from "./contract.ts";
+import { CorruptFileError, DiskFullError, SqlError } from "../errors.ts";
+import { HeapFullError } from "./heap.ts";
+
+export type Command =
+  | { kind: "createTable"; table: NewTable; rows?: AppendBatch[] }
+  | { kind: "dropTable"; tableId: number }
+  | { kind: "truncate"; tableId: number }
+  | { kind: "rename"; tableId: number; to: string }
+  | { kind: "addColumns"; tableId: number; columns: NewColumn[] }
+  | { kind: "dropColumns"; tableId: number; columnIds: number[] }
+  | { kind: "renameColumn"; tableId: number; columnId: number; to: string }
+  | { kind: "append"; changes: { tableId: number; batches: AppendBatch[] }[] }
+  | { kind: "update"; tableId: number; version: number; batch: UpdateBatch }
+  | { kind: "delete"; tableId: number; version: number; rowIds: BigInt64Array }
+  | { kind: "checkpoint" }
+  | { kind: "close" };
+
+/** `value` is the new table's id for createTable. */
+export interface Outcome {
+  value?: number;
+  error?: unknown;
+}
+
+/** An error that can be posted: classes do not survive it. */
+export interface PlainError {
+  name: string;
+  message: string;
+  stack?: string;
+  position?: number;
+  sqlState?: string;
+  path?: string;
+}
+
+export function toPlainError(error: unknown): PlainError {
+  if (!(error instanceof Error)) return { name: "Error", message: String(error) };
+  const { name, message, stack } = error;
+  const { position, sqlState, path } = error as { position?: number; sqlState?: string; path?: string };
+  return { name, message, stack, position, sqlState, path };
+}
+
+export function fromPlainError({ name, message, stack, position, sqlState, path }: PlainError): Error {
+  const error = name === "SqlError"
+    ? new SqlError(message, position!, sqlState)
+    : name === "CorruptFileError"
+    ? new CorruptFileError(path!, message.slice(path!.length + 2))
+    : name === "DiskFullError"
+    ? new DiskFullError(path!)
+    : name === "HeapFullError"
+    ? new HeapFullError(message)
+    : new Error(message);
+  if (stack !== undefined) error.stack = stack;
+  return error;
+}

@@ -1,0 +1,169 @@
+/**
+ * The texts of a SYMBOL column: code k is the k-th text that came. Entries (text pairs) and bytes lie in shared memory for
+ * readers; the hash table from text to code is the writer's own.
+ */
+import { CorruptFileError } from "../errors.ts";
+import { crc32 } from "./bytes.ts";
+import { type Files, readFully, writeFully } from "./files.ts";
+import type { MemoryBlock, WriterMemory } from "./memory.ts";
+
+const ARENA_MIN = 4096, ARENA_MAX = 1 << 20;
+
+export class SymbolTable {
+  count = 0;
+  entries: MemoryBlock;
+  private entryCapacity: number;
+  private arenas: MemoryBlock[] = [];
+  private hashes = new Int32Array(64);
+  /** Code + 1, or 0. */
+  private slots = new Int32Array(128);
+  /** Replaced since the last publication. */
+  outgrown: MemoryBlock[] = [];
+  /** On disk: how many entries, in how many bytes, with which running CRC. */
+  stored = { count: 0, sizeBytes: 0, crc: 0 };
+
+  constructor(private readonly memory: WriterMemory) {
+    this.entries = memory.allocate(ARENA_MIN, "dictionary");
+    this.entries.refs = 1;
+    this.entryCapacity = this.entries.sizeBytes / 8;
+  }
+
+  intern(bytes: Uint8Array, offset: number, length: number): number {
+    let hash = 0x811c9dc5;
+    for (let i = offset, end = offset + length; i < end; i++) hash = Math.imul(hash ^ bytes[i], 0x01000193);
+    hash ^= hash >>> 15;
+    const mask = this.slots.length - 1;
+    let slot = hash & mask;
+    for (let found = this.slots[slot]; found !== 0; found = this.slots[slot = (slot + 1) & mask]) {
+      if (this.hashes[found - 1] === hash && this.equals(found - 1, bytes, offset, length)) return found - 1;
+    }
+    return this.add(hash, slot, bytes, offset, length);
+  }
+
+  /** Appends what is not on disk yet (length u32 and bytes each) and syncs. What lies behind `stored` never counted. */
+  store(files: Files, path: string): void {
+    if (this.stored.count === this.count) return;
+    const texts: Uint8Array[] = [];
+    let sizeBytes = 0;
+    for (let code = this.stored.count; code < this.count; code++) {
+      texts.push(this.bytesOf(code));
+      sizeBytes += 4 + texts.at(-1)!.length;
+    }
+    const bytes = new Uint8Array(sizeBytes);
+    const view = new DataView(bytes.buffer);
+    let at = 0;
+    for (const text of texts) {
+      view.setUint32(at, text.length, true);
+      bytes.set(text, at + 4);
+      at += 4 + text.length;
+    }
+    const file = files.open(path, "create");
+    try {
+      writeFully(file, [bytes], this.stored.sizeBytes);
+      file.sync();
+    } finally {
+      file.close();
+    }
+    this.stored = { count: this.count, sizeBytes: this.stored.sizeBytes + sizeBytes, crc: crc32(bytes, this.stored.crc) };
+  }
+
+  load(files: Files, path: string, stored: SymbolTable["stored"]): void {
+    if (stored.count === 0) return;
+    if (!files.exists(path)) throw new CorruptFileError(path, "the file is missing");
+    const bytes = new Uint8Array(stored.sizeBytes);
+    const file = files.open(path, "read");
+    try {
+      if (readFully(file, bytes, 0) < bytes.length) throw new CorruptFileError(path, `it is shorter than ${bytes.length} bytes`);
+    } finally {
+      file.close();
+    }
+    if (crc32(bytes) !== stored.crc) throw new CorruptFileError(path, "the checksum does not match");
+    const view = new DataView(bytes.buffer);
+    for (let at = 0; at < bytes.length;) {
+      const length = view.getUint32(at, true);
+      this.intern(bytes, at + 4, length);
+      at += 4 + length;
+    }
+    this.stored = stored;
+  }
+
+  /** The text of a code, as bytes in shared memory. */
+  bytesOf(code: number): Uint8Array {
+    const { u32, i32, u8 } = this.memory.heap;
+    const pair = this.entries.address / 4 + 2 * code;
+    return u8.subarray(u32[pair], u32[pair] + i32[pair + 1]);
+  }
+
+  /** Gives all memory back, at version `version`. */
+  retire(version: number): void {
+    for (const block of [this.entries, ...this.arenas, ...this.outgrown]) {
+      block.refs = 0;
+      this.memory.retire(block, version);
+    }
+    this.outgrown = [];
+  }
+
+  private equals(code: number, bytes: Uint8Array, offset: number, length: number): boolean {
+    const { u32, i32, u8 } = this.memory.heap;
+    const pair = this.entries.address / 4 + 2 * code;
+    if (i32[pair + 1] !== length) return false;
+    const from = u32[pair];
+    for (let i = 0; i < length; i++) if (u8[from + i] !== bytes[offset + i]) return false;
+    return true;
+  }
+
+  private add(hash: number, slot: number, bytes: Uint8Array, offset: number, length: number): number {
+    const { u32, i32, u8 } = this.memory.heap;
+    const arena = this.arenaFor(length);
+    if (this.count === this.entryCapacity) this.growEntries();
+    const code = this.count;
+    const address = arena.address + arena.used;
+    u8.set(bytes.subarray(offset, offset + length), address);
+    arena.used += length;
+    const pair = this.entries.address / 4 + 2 * code;
+    u32[pair] = address;
+    i32[pair + 1] = length;
+    if (code === this.hashes.length) {
+      const larger = new Int32Array(2 * code);
+      larger.set(this.hashes);
+      this.hashes = larger;
+    }
+    this.hashes[code] = hash;
+    this.slots[slot] = code + 1;
+    this.count++;
+    if (2 * this.count > this.slots.length) this.rehash();
+    return code;
+  }
+
+  private arenaFor(length: number): MemoryBlock {
+    const last = this.arenas.at(-1);
+    if (last !== undefined && last.used + length <= last.sizeBytes) return last;
+    const size = Math.max(length, last === undefined ? ARENA_MIN : Math.min(ARENA_MAX, 2 * last.sizeBytes));
+    const arena = this.memory.allocate(size, "dictionary");
+    arena.refs = 1;
+    this.arenas.push(arena);
+    return arena;
+  }
+
+  private growEntries(): void {
+    const old = this.entries;
+    const larger = this.memory.allocate(2 * old.sizeBytes, "dictionary");
+    this.memory.heap.u8.copyWithin(larger.address, old.address, old.address + 8 * this.count);
+    larger.refs = 1;
+    old.refs = 0;
+    this.outgrown.push(old);
+    this.entries = larger;
+    this.entryCapacity = larger.sizeBytes / 8;
+  }
+
+  private rehash(): void {
+    const slots = new Int32Array(2 * this.slots.length);
+    const mask = slots.length - 1;
+    for (let code = 0; code < this.count; code++) {
+      let slot = this.hashes[code] & mask;
+      while (slots[slot] !== 0) slot = (slot + 1) & mask;
+      slots[slot] = code + 1;
+    }
+    this.slots = slots;
+  }
+}

@@ -1,0 +1,162 @@
+/**
+ * All that storage asks of a file system: synchronous, positional, and small enough to have a faulty twin (`faulty_files.ts`).
+ * `read` and `write` may be short, as the system's are; `readFully` and `writeFully` are what callers use.
+ */
+import fs from "node:fs";
+import { DiskFullError } from "../errors.ts";
+
+export interface File {
+  readonly path: string;
+  /** Bytes read, 0 at the end of the file. */
+  read(into: Uint8Array, position: number): number;
+  /** Bytes written of the buffers, one behind the other. At least one, or an error. */
+  write(buffers: readonly Uint8Array[], position: number): number;
+  truncate(sizeBytes: number): void;
+  /** What was written survives a power cut after this; with `dataSync`, all but times. */
+  sync(): void;
+  dataSync(): void;
+  size(): number;
+  close(): void;
+}
+
+export interface Files {
+  /** "write" and "create" read too; "create" makes the file when there is none. */
+  open(path: string, mode: "read" | "write" | "create"): File;
+  exists(path: string): boolean;
+  rename(from: string, to: string): void;
+  remove(path: string): void;
+  removeDirectory(path: string): void;
+  /** With parents; none of it is durable before `syncDirectory` of each parent. */
+  makeDirectory(path: string): void;
+  /** Names in a directory, sorted. */
+  list(path: string): string[];
+  /** Makes the names in a directory durable. */
+  syncDirectory(path: string): void;
+  /** Undefined when another process holds it. */
+  lock(path: string): { release(): void } | undefined;
+}
+
+/** At most so many buffers go to one system call (IOV_MAX is 1,024 on Linux). */
+const BUFFERS_MAX = 512;
+
+export function writeFully(file: File, buffers: readonly Uint8Array[], position: number): void {
+  let left = buffers.filter((buffer) => buffer.length > 0);
+  while (left.length > 0) {
+    const some = left.length > BUFFERS_MAX ? left.slice(0, BUFFERS_MAX) : left;
+    let written = file.write(some, position);
+    if (written <= 0) throw new Error(`${file.path}: nothing could be written at ${position}`);
+    position += written;
+    let k = 0;
+    while (k < left.length && written >= left[k].length) written -= left[k++].length;
+    left = left.slice(k);
+    if (written > 0) left[0] = left[0].subarray(written);
+  }
+}
+
+/** Bytes read: fewer than asked only at the end of the file. */
+export function readFully(file: File, into: Uint8Array, position: number): number {
+  let done = 0;
+  while (done < into.length) {
+    const got = file.read(done === 0 ? into : into.subarray(done), position + done);
+    if (got <= 0) break;
+    done += got;
+  }
+  return done;
+}
+
+/** Reads a whole file. */
+export function readAll(files: Files, path: string): Uint8Array {
+  const file = files.open(path, "read");
+  try {
+    const bytes = new Uint8Array(file.size());
+    return bytes.subarray(0, readFully(file, bytes, 0));
+  } finally {
+    file.close();
+  }
+}
+
+export function join(...parts: string[]): string {
+  return parts.join("/");
+}
+
+function asDiskFull(path: string, error: unknown): unknown {
+  const code = (error as { code?: string }).code;
+  return code === "ENOSPC" || code === "EDQUOT" ? new DiskFullError(path, { cause: error }) : error;
+}
+
+class RealFile implements File {
+  constructor(readonly path: string, private readonly fd: number) {}
+
+  read(into: Uint8Array, position: number): number {
+    return fs.readSync(this.fd, into, 0, into.length, position);
+  }
+
+  write(buffers: readonly Uint8Array[], position: number): number {
+    try {
+      if (buffers.length === 1) return fs.writeSync(this.fd, buffers[0], 0, buffers[0].length, position);
+      return fs.writevSync(this.fd, buffers as Uint8Array[], position);
+    } catch (error) {
+      throw asDiskFull(this.path, error);
+    }
+  }
+
+  truncate(sizeBytes: number): void {
+    fs.ftruncateSync(this.fd, sizeBytes);
+  }
+
+  sync(): void {
+    fs.fsyncSync(this.fd);
+  }
+
+  dataSync(): void {
+    fs.fdatasyncSync(this.fd);
+  }
+
+  size(): number {
+    return fs.fstatSync(this.fd).size;
+  }
+
+  close(): void {
+    fs.closeSync(this.fd);
+  }
+}
+
+export const realFiles: Files = {
+  open(path, mode) {
+    const { O_RDONLY, O_RDWR, O_CREAT } = fs.constants;
+    const flags = mode === "read" ? O_RDONLY : mode === "write" ? O_RDWR : O_RDWR | O_CREAT;
+    try {
+      return new RealFile(path, fs.openSync(path, flags, 0o644));
+    } catch (error) {
+      throw asDiskFull(path, error);
+    }
+  },
+  exists: (path) => fs.existsSync(path),
+  rename: (from, to) => fs.renameSync(from, to),
+  remove: (path) => fs.rmSync(path, { force: true }),
+  removeDirectory: (path) => fs.rmSync(path, { recursive: true, force: true }),
+  makeDirectory(path) {
+    try {
+      fs.mkdirSync(path, { recursive: true });
+    } catch (error) {
+      throw asDiskFull(path, error);
+    }
+  },
+  list: (path) => fs.readdirSync(path).sort(),
+  syncDirectory(path) {
+    // Windows cannot open a directory; its file system journals names.
+    if (Deno.build.os === "windows") return;
+    const fd = fs.openSync(path, "r");
+    try {
+      fs.fsyncSync(fd);
+    } finally {
+      fs.closeSync(fd);
+    }
+  },
+  lock(path) {
+    const file = Deno.openSync(path, { create: true, write: true, read: true });
+    if (file.tryLockSync(true)) return { release: () => file.close() };
+    file.close();
+    return undefined;
+  },
+};

@@ -1,0 +1,119 @@
+/**
+ * A table's manifest: schema, files, dictionaries and segments as of an LSN. Written whole into one of two slots at a
+ * checkpoint. And the catalogue of the database: which tables there are, and where the log begins.
+ */
+import type { Chunk } from "./chunks.ts";
+import { ByteReader, ByteWriter, fromJson, toJson } from "./bytes.ts";
+import type { ColumnStats, TableSchema } from "./contract.ts";
+import type { Segment } from "./table.ts";
+
+export interface Manifest {
+  lsn: number;
+  schema: TableSchema;
+  nextColumnId: number;
+  files: { id: number; sizeBytes: number }[];
+  dictionaries: { columnId: number; count: number; sizeBytes: number; crc: number }[];
+  segments: Omit<Segment, "uid">[];
+}
+
+const VERSION = 1;
+
+export function encodeManifest(manifest: Manifest): Uint8Array {
+  const out = new ByteWriter();
+  const { segments, ...head } = manifest;
+  out.u32(VERSION);
+  out.text(new TextDecoder().decode(toJson(head)));
+  out.u32(segments.length);
+  for (const segment of segments) {
+    out.i64(segment.partition);
+    out.u32(segment.rowCount);
+    out.i64(segment.timestampMin);
+    out.i64(segment.timestampMax);
+    const ids = Object.keys(segment.chunks).map(Number).filter((id) => segment.chunks[id] !== undefined);
+    out.u32(ids.length);
+    for (const id of ids) {
+      const { plain } = segment.chunks[id]!;
+      out.u32(id);
+      out.u32(plain.file);
+      out.size(plain.offset);
+      out.u32(plain.sizeBytes);
+      out.u32(plain.crc);
+      out.u32(plain.valueBytes);
+      encodeStats(out, plain.stats);
+    }
+  }
+  return out.done();
+}
+
+export function decodeManifest(bytes: Uint8Array): Manifest {
+  const reader = new ByteReader(bytes);
+  const version = reader.u32();
+  if (version !== VERSION) throw new Error(`manifest version ${version} is not known`);
+  const head = fromJson<Omit<Manifest, "segments">>(new TextEncoder().encode(reader.text()));
+  const segments: Omit<Segment, "uid">[] = [];
+  for (let left = reader.u32(); left > 0; left--) {
+    const partition = reader.i64(), rowCount = reader.u32(), timestampMin = reader.i64(), timestampMax = reader.i64();
+    const chunks: (Chunk | undefined)[] = [];
+    for (let count = reader.u32(); count > 0; count--) {
+      const id = reader.u32();
+      const plain = {
+        address: 0,
+        file: reader.u32(),
+        offset: reader.size(),
+        sizeBytes: reader.u32(),
+        crc: reader.u32(),
+        valueBytes: reader.u32(),
+        stats: decodeStats(reader),
+      };
+      chunks[id] = { plain, capacity: 0, texts: [], textBytes: 0 };
+    }
+    segments.push({ partition, rowCount, timestampMin, timestampMax, chunks });
+  }
+  reader.end();
+  return { ...head, segments };
+}
+
+/** 0 none, 1 numbers, 2 bigints, 3 numbers with a bigint sum; +4: there is a sum. */
+function encodeStats(out: ByteWriter, { nullCount, min, max, sum }: ColumnStats): void {
+  out.u32(nullCount);
+  const kind = min === undefined ? 0 : typeof min === "bigint" ? 2 : typeof sum === "bigint" ? 3 : 1;
+  out.u8(kind | (sum === undefined ? 0 : 4));
+  if (kind === 0) return;
+  for (const bound of [min!, max!]) {
+    if (typeof bound === "bigint") out.i64(bound);
+    else out.f64(bound);
+  }
+  if (typeof sum === "bigint") {
+    // The sum of 65,536 64-bit integers needs 80 bits.
+    out.i64(sum >> 64n);
+    out.i64(BigInt.asIntN(64, sum));
+  } else if (sum !== undefined) out.f64(sum);
+}
+
+function decodeStats(reader: ByteReader): ColumnStats {
+  const nullCount = reader.u32();
+  const tag = reader.u8();
+  const kind = tag & 3;
+  if (kind === 0) return { nullCount };
+  const bound = () => (kind === 2 ? reader.i64() : reader.f64());
+  const min = bound(), max = bound();
+  if ((tag & 4) === 0) return { nullCount, min, max };
+  const sum = kind === 1 ? reader.f64() : (reader.i64() << 64n) + BigInt.asUintN(64, reader.i64());
+  return { nullCount, min, max, sum };
+}
+
+export interface CatalogRecord {
+  /** All blocks below are in the manifests. */
+  logStart: number;
+  nextTableId: number;
+  nextFileId: number;
+  tables: { schema: TableSchema; generation: number; damage?: { path: string; message: string } }[];
+}
+
+export function encodeCatalog(record: CatalogRecord): Uint8Array {
+  return toJson(record);
+}
+
+export function decodeCatalog(bytes: Uint8Array): CatalogRecord {
+  return fromJson(bytes);
+}

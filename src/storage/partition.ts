@@ -1,0 +1,80 @@
+/** How time is cut into partitions. Bounds and names are worked out once a batch, so bigint will do. */
+import type { PartitionUnit } from "../sql/plan.ts";
+
+const HOUR_US = 3_600_000_000n;
+const DAY_US = 24n * HOUR_US;
+/** 1970-01-05 was a Monday. */
+const MONDAY_US = 4n * DAY_US;
+
+export interface PartitionRange {
+  /** First instant, in the column's unit. It is the partition's identity. */
+  start: bigint;
+  /** First instant behind it. */
+  end: bigint;
+}
+
+const EVERYTHING: PartitionRange = { start: 0n, end: 2n ** 63n };
+
+/** `ticksPerMicro` is 1n for TIMESTAMP and 1000n for TIMESTAMP_NS. */
+export function partitionOf(timestamp: bigint, unit: PartitionUnit, ticksPerMicro: bigint): PartitionRange {
+  if (unit === "NONE") return EVERYTHING;
+  const us = floorDiv(timestamp, ticksPerMicro);
+  const [start, end] = rangeOf(us, unit);
+  return { start: start * ticksPerMicro, end: end * ticksPerMicro };
+}
+
+function rangeOf(us: bigint, unit: PartitionUnit): [bigint, bigint] {
+  switch (unit) {
+    case "HOUR":
+      return stepOf(us, HOUR_US, 0n);
+    case "DAY":
+      return stepOf(us, DAY_US, 0n);
+    case "WEEK":
+      return stepOf(us, 7n * DAY_US, MONDAY_US);
+    default: {
+      const date = new Date(Number(floorDiv(us, 1000n)));
+      const year = date.getUTCFullYear();
+      if (unit === "YEAR") return [utcMicros(year, 0), utcMicros(year + 1, 0)];
+      const month = date.getUTCMonth();
+      return [utcMicros(year, month), utcMicros(year, month + 1)];
+    }
+  }
+}
+
+function stepOf(us: bigint, step: bigint, origin: bigint): [bigint, bigint] {
+  const start = floorDiv(us - origin, step) * step + origin;
+  return [start, start + step];
+}
+
+function utcMicros(year: number, month: number): bigint {
+  return BigInt(Date.UTC(year, month, 1)) * 1000n;
+}
+
+function floorDiv(a: bigint, b: bigint): bigint {
+  const q = a / b;
+  return a % b < 0n ? q - 1n : q;
+}
+
+/** "2024-03-01", "2024-03-01T05", "2024-W09", "2024-03", "2024", or "default" without partitions. */
+export function partitionName(start: bigint, unit: PartitionUnit, ticksPerMicro: bigint): string {
+  if (unit === "NONE") return "default";
+  const date = new Date(Number(floorDiv(start, 1000n * ticksPerMicro)));
+  const text = date.toISOString();
+  switch (unit) {
+    case "HOUR":
+      return text.slice(0, 13);
+    case "DAY":
+      return text.slice(0, 10);
+    case "MONTH":
+      return text.slice(0, 7);
+    case "YEAR":
+      return text.slice(0, 4);
+    default: {
+      // The week's Thursday lies in the ISO week's year.
+      const thursday = new Date(date.getTime() + 3 * 86_400_000);
+      const year = thursday.getUTCFullYear();
+      const week = 1 + Math.floor((thursday.getTime() - Date.UTC(year, 0, 1)) / (7 * 86_400_000));
+      return `${year}-W${String(week).padStart(2, "0")}`;
+    }
+  }
+}

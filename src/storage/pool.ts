@@ -1,0 +1,355 @@
+/**
+ * Frames of stored column chunks in shared memory, for all threads. The directory is a hash table in shared memory from
+ * (data file, extent) to frame, under one lock: it is held for some hundred nanoseconds a morsel. Files are read outside of it.
+ *
+ * A frame is on probation until it is asked for a second time. Frames are taken by a clock over the directory's slots (in no
+ * order that a scan could follow). As long as those on probation take more than a quarter of the pool, only they are taken: so a
+ * scan of any length turns over that quarter and leaves the rest.
+ */
+import { assert, CorruptFileError } from "../errors.ts";
+import type { Pool } from "../engine/contract.ts";
+import { crc32 } from "./bytes.ts";
+import { relocateTexts } from "./chunks.ts";
+import type { ScanSource } from "./contract.ts";
+import { EXTENT_ALIGN } from "./datafile.ts";
+import { type File, type Files, readFully, realFiles } from "./files.ts";
+import { HeapFullError, SHARED_WORD, SharedHeap } from "./heap.ts";
+
+// Words of a directory slot.
+const FILE = 0; // id + 1, or 0 empty, or -1 removed
+const EXTENT = 1;
+const ADDRESS = 2;
+const SIZE = 3; // bytes of the block
+const STATE = 4; // LOADING, READY, FAILED
+const PINS = 5;
+const USES = 6; // 0 on probation, up to USES_MAX
+const SLOT_WORDS = 8;
+
+const LOADING = 1, READY = 2, FAILED = 3;
+const USES_MAX = 3;
+const FILES_OPEN_MAX = 256;
+
+// Words of the pool's state, from `SHARED_WORD.poolState` on.
+const CAPACITY = 0; // slots
+const USED_KIB = 1;
+const PROBATION_KIB = 2;
+const LIMIT_KIB = 3;
+const HAND = 4;
+const FILLED = 5; // slots that are not empty, removed ones included
+const HITS = 6;
+const MISSES = 7;
+const ENTRIES = 8;
+
+/** Lays out an empty pool. Once, by the thread that made the heap. */
+export function formatPool(heap: SharedHeap, poolSizeBytes: number): void {
+  let capacity = 1024;
+  while (capacity < poolSizeBytes / 8192) capacity *= 2;
+  const bytes = capacity * SLOT_WORDS * 4;
+  const address = heap.allocate(bytes, "pool");
+  heap.u8.fill(0, address, address + bytes);
+  heap.i32[SHARED_WORD.poolDirectory] = address / 4;
+  const state = SHARED_WORD.poolState;
+  heap.i32.fill(0, state, state + ENTRIES + 1);
+  heap.i32[state + CAPACITY] = capacity;
+  heap.i32[state + LIMIT_KIB] = Math.floor(poolSizeBytes / 1024);
+}
+
+const FILE_ID = /d(\d+)\.seg$/;
+
+export class SharedPool implements Pool {
+  private readonly i32: Int32Array;
+  private readonly directory: number;
+  private readonly mask: number;
+  private readonly handles = new Map<string, { id: number; file: File }>();
+  private readonly ids = new Map<string, number>();
+  /** Slots of this thread's pins: a query that ends badly gives all of them back at once. */
+  private readonly held = new Map<number, number>();
+
+  constructor(private readonly heap: SharedHeap, private readonly files: Files = realFiles) {
+    this.i32 = heap.i32;
+    this.directory = heap.i32[SHARED_WORD.poolDirectory];
+    assert(this.directory !== 0, "the pool was laid out");
+    this.mask = this.state(CAPACITY) - 1;
+  }
+
+  pin(source: ScanSource, segment: number, column: number): number {
+    const { rowCount, chunks } = source.segments[segment];
+    const chunk = chunks[column];
+    assert(chunk !== undefined, "a column added later has no chunk to pin");
+    if (chunk.address !== 0) return chunk.address;
+    const path = source.files[chunk.file];
+    const id = this.fileId(path);
+    const extent = chunk.offset / EXTENT_ALIGN;
+    for (;;) {
+      this.lock();
+      let slot = this.find(id, extent);
+      if (slot >= 0) {
+        this.i32[slot + PINS]++;
+        const state = this.i32[slot + STATE];
+        if (state === READY) {
+          this.noteUse(slot);
+          this.addState(HITS, 1);
+        }
+        this.unlock();
+        if (state === READY || this.waitFor(slot)) return this.hold(slot);
+        // Whoever read it failed: try it ourselves, to have the error.
+        this.dropPin(slot);
+        continue;
+      }
+      slot = this.insert(id, extent, chunk.sizeBytes);
+      this.addState(MISSES, 1);
+      this.unlock();
+      try {
+        this.fill(slot, path, chunk.offset, chunk.sizeBytes, chunk.crc);
+        if (chunk.valueBytes < chunk.sizeBytes) {
+          const address = this.i32[slot + ADDRESS] >>> 0;
+          relocateTexts(this.heap, address, rowCount, address + chunk.valueBytes);
+        }
+      } catch (error) {
+        this.settle(slot, FAILED);
+        this.dropPin(slot);
+        throw error;
+      }
+      this.settle(slot, READY);
+      return this.hold(slot);
+    }
+  }
+
+  unpin(source: ScanSource, segment: number, column: number): void {
+    const chunk = source.segments[segment].chunks[column];
+    if (chunk === undefined || chunk.address !== 0) return;
+    this.lock();
+    const slot = this.find(this.fileId(source.files[chunk.file]), chunk.offset / EXTENT_ALIGN);
+    this.unlock();
+    const count = this.held.get(slot) ?? 0;
+    assert(slot >= 0 && count > 0, "unpin follows pin");
+    if (count === 1) this.held.delete(slot);
+    else this.held.set(slot, count - 1);
+    this.dropPin(slot);
+  }
+
+  /** Gives back whatever this thread still has pinned. */
+  unpinAll(): void {
+    for (const [slot, count] of this.held) for (let k = 0; k < count; k++) this.dropPin(slot);
+    this.held.clear();
+  }
+
+  /** Makes room in the heap, for others than the pool. False when no frame could be taken. */
+  evict(sizeBytes: number): boolean {
+    this.lock();
+    try {
+      let freed = 0;
+      while (freed < sizeBytes) {
+        const got = this.takeOne();
+        if (got === 0) break;
+        freed += got;
+      }
+      return freed > 0;
+    } finally {
+      this.unlock();
+    }
+  }
+
+  setLimit(poolSizeBytes: number): void {
+    this.lock();
+    this.i32[SHARED_WORD.poolState + LIMIT_KIB] = Math.floor(poolSizeBytes / 1024);
+    while (this.state(USED_KIB) > this.state(LIMIT_KIB) && this.takeOne() > 0);
+    this.unlock();
+  }
+
+  stats(): { usedBytes: number; limitBytes: number; frames: number; hits: number; misses: number } {
+    return {
+      usedBytes: this.state(USED_KIB) * 1024,
+      limitBytes: this.state(LIMIT_KIB) * 1024,
+      frames: this.state(ENTRIES),
+      hits: this.state(HITS),
+      misses: this.state(MISSES),
+    };
+  }
+
+  close(): void {
+    this.unpinAll();
+    for (const { file } of this.handles.values()) file.close();
+    this.handles.clear();
+  }
+
+  private hold(slot: number): number {
+    this.held.set(slot, (this.held.get(slot) ?? 0) + 1);
+    return this.i32[slot + ADDRESS] >>> 0;
+  }
+
+  private fileId(path: string): number {
+    let id = this.ids.get(path);
+    if (id === undefined) this.ids.set(path, id = Number(FILE_ID.exec(path)![1]));
+    return id;
+  }
+
+  private fill(slot: number, path: string, offset: number, sizeBytes: number, crc: number): void {
+    const address = this.i32[slot + ADDRESS] >>> 0;
+    const frame = this.heap.u8.subarray(address, address + sizeBytes);
+    const got = readFully(this.open(path), frame, offset);
+    if (got < sizeBytes) throw new CorruptFileError(path, `it ends within the extent at byte ${offset}`);
+    if (crc32(frame) !== crc) throw new CorruptFileError(path, `the extent at byte ${offset} is damaged`);
+  }
+
+  private open(path: string): File {
+    let handle = this.handles.get(path);
+    if (handle === undefined) {
+      if (this.handles.size >= FILES_OPEN_MAX) {
+        const [oldest, { file }] = this.handles.entries().next().value!;
+        file.close();
+        this.handles.delete(oldest);
+      }
+      this.handles.set(path, handle = { id: this.fileId(path), file: this.files.open(path, "read") });
+    }
+    return handle.file;
+  }
+
+  /** Waits until another thread has read the frame; false when it could not. */
+  private waitFor(slot: number): boolean {
+    for (;;) {
+      const state = Atomics.load(this.i32, slot + STATE);
+      if (state !== LOADING) return state === READY;
+      // The main thread must not sleep; a read takes some ten microseconds.
+      if (typeof WorkerGlobalScope !== "undefined" && globalThis instanceof WorkerGlobalScope) Atomics.wait(this.i32, slot + STATE, LOADING, 50);
+    }
+  }
+
+  private settle(slot: number, state: number): void {
+    this.lock();
+    Atomics.store(this.i32, slot + STATE, state);
+    this.unlock();
+    Atomics.notify(this.i32, slot + STATE);
+  }
+
+  private dropPin(slot: number): void {
+    this.lock();
+    const left = --this.i32[slot + PINS];
+    assert(left >= 0, "a frame is unpinned as often as it was pinned");
+    if (left === 0 && this.i32[slot + STATE] === FAILED) this.remove(slot);
+    this.unlock();
+  }
+
+  // ---- under the lock
+
+  private find(id: number, extent: number): number {
+    for (let k = this.hash(id, extent);; k = (k + 1) & this.mask) {
+      const slot = this.directory + k * SLOT_WORDS;
+      const file = this.i32[slot + FILE];
+      if (file === 0) return -1;
+      if (file === id + 1 && this.i32[slot + EXTENT] === (extent | 0) && this.i32[slot + STATE] !== FAILED) return slot;
+    }
+  }
+
+  /** A slot with a frame, pinned once and being loaded. */
+  private insert(id: number, extent: number, sizeBytes: number): number {
+    const blockBytes = SharedHeap.blockBytes(sizeBytes);
+    try {
+      while (this.state(USED_KIB) + blockBytes / 1024 > this.state(LIMIT_KIB) && this.takeOne() > 0);
+      while (this.state(ENTRIES) > this.mask * 0.7 && this.takeOne() > 0);
+      if (this.state(FILLED) > this.mask * 0.85) this.rebuild();
+      const address = this.allocate(sizeBytes);
+      let k = this.hash(id, extent);
+      while (this.i32[this.directory + k * SLOT_WORDS + FILE] > 0) k = (k + 1) & this.mask;
+      const slot = this.directory + k * SLOT_WORDS;
+      if (this.i32[slot + FILE] === 0) this.addState(FILLED, 1);
+      this.i32[slot + FILE] = id + 1;
+      this.i32[slot + EXTENT] = extent;
+      this.i32[slot + ADDRESS] = address;
+      this.i32[slot + SIZE] = blockBytes;
+      this.i32[slot + PINS] = 1;
+      this.i32[slot + USES] = 0;
+      Atomics.store(this.i32, slot + STATE, LOADING);
+      this.addState(USED_KIB, blockBytes / 1024);
+      this.addState(PROBATION_KIB, blockBytes / 1024);
+      this.addState(ENTRIES, 1);
+      return slot;
+    } catch (error) {
+      this.unlock();
+      throw error;
+    }
+  }
+
+  private allocate(sizeBytes: number): number {
+    for (;;) {
+      try {
+        return this.heap.allocate(sizeBytes, "pool");
+      } catch (error) {
+        if (!(error instanceof HeapFullError) || this.takeOne() === 0) throw error;
+      }
+    }
+  }
+
+  private noteUse(slot: number): void {
+    if (this.i32[slot + USES] === 0) this.addState(PROBATION_KIB, -this.i32[slot + SIZE] / 1024);
+    if (this.i32[slot + USES] < USES_MAX) this.i32[slot + USES]++;
+  }
+
+  /** Frees one frame. Its bytes, or 0 when all are pinned. */
+  private takeOne(): number {
+    if (this.state(ENTRIES) === 0) return 0;
+    const slots = this.mask + 1;
+    for (let step = 0, hand = this.state(HAND); step < (USES_MAX + 2) * slots; step++) {
+      const slot = this.directory + hand * SLOT_WORDS;
+      hand = (hand + 1) & this.mask;
+      if (this.i32[slot + FILE] <= 0 || this.i32[slot + PINS] > 0) continue;
+      if (this.i32[slot + USES] > 0) {
+        if (step < slots && this.state(PROBATION_KIB) * 4 > this.state(LIMIT_KIB)) continue;
+        if (--this.i32[slot + USES] === 0) this.addState(PROBATION_KIB, this.i32[slot + SIZE] / 1024);
+        continue;
+      }
+      this.i32[SHARED_WORD.poolState + HAND] = hand;
+      const bytes = this.i32[slot + SIZE];
+      this.remove(slot);
+      return bytes;
+    }
+    return 0;
+  }
+
+  private remove(slot: number): void {
+    const bytes = this.i32[slot + SIZE];
+    this.heap.free(this.i32[slot + ADDRESS] >>> 0, bytes, "pool");
+    if (this.i32[slot + USES] === 0) this.addState(PROBATION_KIB, -bytes / 1024);
+    this.addState(USED_KIB, -bytes / 1024);
+    this.addState(ENTRIES, -1);
+    this.i32[slot + FILE] = -1;
+    // Removed slots at the end of a run can be empty ones again.
+    let k = (slot - this.directory) / SLOT_WORDS;
+    if (this.i32[this.directory + ((k + 1) & this.mask) * SLOT_WORDS + FILE] !== 0) return;
+    while (this.i32[this.directory + k * SLOT_WORDS + FILE] === -1) {
+      this.i32[this.directory + k * SLOT_WORDS + FILE] = 0;
+      this.addState(FILLED, -1);
+      k = (k - 1) & this.mask;
+    }
+  }
+
+  /** Gets rid of removed slots by emptying the directory of all that is not pinned: pinned slots are known by their place. */
+  private rebuild(): void {
+    for (let k = 0; k <= this.mask; k++) {
+      const slot = this.directory + k * SLOT_WORDS;
+      if (this.i32[slot + FILE] > 0 && this.i32[slot + PINS] === 0) this.remove(slot);
+    }
+  }
+
+  private hash(id: number, extent: number): number {
+    let h = Math.imul(id, 0x9e3779b1) ^ Math.imul(extent, 0x85ebca6b);
+    h = Math.imul(h ^ (h >>> 15), 0xc2b2ae35);
+    return (h ^ (h >>> 13)) & this.mask;
+  }
+
+  private state(word: number): number {
+    return this.i32[SHARED_WORD.poolState + word];
+  }
+
+  private addState(word: number, by: number): void {
+    this.i32[SHARED_WORD.poolState + word] += by;
+  }
+
+  private lock(): void {
+    while (Atomics.compareExchange(this.i32, SHARED_WORD.poolLock, 0, 1) !== 0) { /* held for less than a microsecond */ }
+  }
+
+  private unlock(): void {
+    Atomics.store(this.i32, SHARED_WORD.poolLock, 0);
+  }
+}

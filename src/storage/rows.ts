@@ -1,0 +1,284 @@
+/** Batches on their way into a table: checked, their symbols interned, sorted by the designated timestamp. */
+import { assert, SQLSTATE, SqlError } from "../errors.ts";
+import { LAYOUT_WIDTH, layoutOf } from "../types/mod.ts";
+import type { AppendBatch, AppendColumn, TableSchema } from "./contract.ts";
+import type { SymbolTable } from "./dictionary.ts";
+
+/** Values of a column in its layout; symbols are codes of the table's dictionary, text is offsets into `heap`. */
+export interface RowColumn {
+  values: Uint8Array<ArrayBufferLike>;
+  heap?: Uint8Array<ArrayBufferLike>;
+}
+
+export interface Rows {
+  rowCount: number;
+  /** By column id; undefined: all null. */
+  columns: (RowColumn | undefined)[];
+  /** 32-bit halves of the designated timestamp, low one first. */
+  times?: Int32Array;
+}
+
+/** A view that starts at a multiple of 8 bytes. */
+function aligned(bytes: Uint8Array): Uint8Array {
+  return bytes.byteOffset % 8 === 0 ? bytes : bytes.slice();
+}
+
+export function halvesOf(bytes: Uint8Array, rowCount: number): Int32Array {
+  return new Int32Array(bytes.buffer, bytes.byteOffset, rowCount * 2);
+}
+
+/** Is a before b? Of 64-bit integers as halves; the low one counts without sign. */
+function isLess(aHigh: number, aLow: number, bHigh: number, bLow: number): boolean {
+  return aHigh < bHigh || (aHigh === bHigh && (aLow >>> 0) < (bLow >>> 0));
+}
+
+/** First index in [from, to) whose time is not below (`orEqual`: is above) the given one; `to` when there is none. */
+export function firstNotBelow(times: Int32Array, start: number, from: number, to: number, high: number, low: number, orEqual: boolean): number {
+  while (from < to) {
+    const middle = (from + to) >>> 1;
+    const at = start + 2 * middle;
+    const below = orEqual ? !isLess(high, low, times[at + 1], times[at]) : isLess(times[at + 1], times[at], high, low);
+    if (below) from = middle + 1;
+    else to = middle;
+  }
+  return from;
+}
+
+export function timeAt(times: Int32Array, row: number): bigint {
+  return (BigInt(times[2 * row + 1]) << 32n) | BigInt(times[2 * row] >>> 0);
+}
+
+/**
+ * What a batch may not do is refused before it goes to the log, so that applying it cannot fail.
+ * @throws {SqlError} at position 0.
+ */
+export function checkBatch(schema: TableSchema, batch: AppendBatch): void {
+  const { rowCount } = batch;
+  for (const { columnId, values, heap, symbols } of batch.columns) {
+    const column = schema.columns.find((c) => c.id === columnId);
+    if (column === undefined) throw new SqlError(`Cannot write to a column of ${schema.name}: it was dropped`, 0, SQLSTATE.undefinedColumn);
+    const layout = layoutOf(column.type);
+    assert(values.length >= rowCount * LAYOUT_WIDTH[layout], `column ${column.name} has a value for every row`);
+    if (layout === "text") checkTexts(aligned(values), rowCount, heap?.length ?? 0);
+    if (layout === "symbol") checkCodes(aligned(values), rowCount, (symbols?.length ?? 0) / 2);
+    if (layout === "symbol" && symbols !== undefined) {
+      checkTexts(new Uint8Array(symbols.buffer, symbols.byteOffset, symbols.byteLength), symbols.length / 2, heap?.length ?? 0);
+    }
+  }
+  if (schema.timestampId >= 0 && rowCount > 0) checkTimes(schema, batch);
+}
+
+function checkTexts(values: Uint8Array, count: number, heapSize: number): void {
+  const pairs = new Int32Array(values.buffer, values.byteOffset, 2 * count);
+  for (let k = 0; k < pairs.length; k += 2) {
+    const length = pairs[k + 1];
+    if (length > 0 && (pairs[k] >>> 0) + length > heapSize) assert(false, "texts lie in the batch's heap");
+  }
+}
+
+function checkCodes(values: Uint8Array, count: number, symbolCount: number): void {
+  const codes = new Int32Array(values.buffer, values.byteOffset, count);
+  let max = -1;
+  for (let k = 0; k < count; k++) if (codes[k] > max) max = codes[k];
+  assert(max < symbolCount, "symbol codes are of the batch's symbols");
+}
+
+function checkTimes(schema: TableSchema, batch: AppendBatch): void {
+  const given = batch.columns.find((column) => column.columnId === schema.timestampId);
+  if (given === undefined) throw new SqlError("Cannot insert a row without its designated timestamp", 0, SQLSTATE.invalidParameter);
+  const times = halvesOf(aligned(given.values), batch.rowCount);
+  for (let k = 1; k < times.length; k += 2) {
+    if (times[k] >= 0) continue;
+    const isNull = times[k] === -2147483648 && times[k - 1] === 0;
+    const what = isNull ? "it is null" : "it lies before 1970-01-01";
+    throw new SqlError(`Cannot take a designated timestamp: ${what}`, 0, SQLSTATE.invalidParameter);
+  }
+}
+
+/** Interns the symbols. The batch has passed `checkBatch`. */
+export function toRows(schema: TableSchema, batch: AppendBatch, dictionaryOf: (columnId: number) => SymbolTable): Rows {
+  const columns: (RowColumn | undefined)[] = [];
+  for (const given of batch.columns) {
+    const column = schema.columns.find((c) => c.id === given.columnId)!;
+    columns[column.id] = layoutOf(column.type) === "symbol"
+      ? { values: toCodes(given, batch.rowCount, dictionaryOf(column.id)) }
+      : { values: aligned(given.values), heap: given.heap };
+  }
+  const times = schema.timestampId < 0 ? undefined : halvesOf(columns[schema.timestampId]!.values, batch.rowCount);
+  return { rowCount: batch.rowCount, columns, times };
+}
+
+export function toCodes({ values, heap, symbols }: AppendColumn, rowCount: number, dictionary: SymbolTable): Uint8Array {
+  const count = (symbols?.length ?? 0) / 2;
+  const global = new Int32Array(count).fill(-1);
+  const bytes = aligned(values);
+  const codes = new Int32Array(bytes.buffer, bytes.byteOffset, rowCount);
+  const out = new Int32Array(rowCount);
+  for (let row = 0; row < rowCount; row++) {
+    const code = codes[row];
+    if (code < 0) out[row] = -1;
+    else {
+      // Only symbols that rows use get into the dictionary, in the order of the rows.
+      let found = global[code];
+      if (found < 0) found = global[code] = dictionary.intern(heap ?? new Uint8Array(0), symbols![2 * code] >>> 0, symbols![2 * code + 1]);
+      out[row] = found;
+    }
+  }
+  return new Uint8Array(out.buffer);
+}
+
+export function isSorted(times: Int32Array): boolean {
+  for (let k = 2; k < times.length; k += 2) if (isLess(times[k + 1], times[k], times[k - 1], times[k - 2])) return false;
+  return true;
+}
+
+/** Do the rows of `b` all come at or after those of `a`, both being sorted? */
+function follows(a: Int32Array, b: Int32Array): boolean {
+  return a.length === 0 || b.length === 0 || !isLess(b[1], b[0], a[a.length - 1], a[a.length - 2]);
+}
+
+/** The same rows in as few sorted parts as can be had without merging what is in order already. */
+export function inOrder(schema: TableSchema, parts: Rows[]): Rows[] {
+  if (schema.timestampId < 0) return parts;
+  let ordered = true;
+  for (let k = 0; k < parts.length && ordered; k++) {
+    ordered = isSorted(parts[k].times!) && (k === 0 || follows(parts[k - 1].times!, parts[k].times!));
+  }
+  if (ordered) return parts;
+  return [sortRows(schema, parts.length === 1 ? parts[0] : concatenate(schema, parts))];
+}
+
+function concatenate(schema: TableSchema, parts: Rows[]): Rows {
+  const rowCount = parts.reduce((sum, part) => sum + part.rowCount, 0);
+  const columns: (RowColumn | undefined)[] = [];
+  for (const column of schema.columns) {
+    const layout = layoutOf(column.type);
+    if (parts.every((part) => part.columns[column.id] === undefined)) continue;
+    const width = LAYOUT_WIDTH[layout];
+    const values = new Uint8Array(rowCount * width);
+    const heap = layout === "text" ? new Uint8Array(parts.reduce((sum, part) => sum + (part.columns[column.id]?.heap?.length ?? 0), 0)) : undefined;
+    let row = 0, heapAt = 0;
+    for (const part of parts) {
+      const from = part.columns[column.id];
+      if (from === undefined) fillNulls(values.subarray(row * width, (row + part.rowCount) * width), column.type);
+      else values.set(from.values.subarray(0, part.rowCount * width), row * width);
+      if (from?.heap !== undefined) {
+        const pairs = new Int32Array(values.buffer, row * width, part.rowCount * 2);
+        for (let k = 0; k < pairs.length; k += 2) pairs[k] += heapAt;
+        heap!.set(from.heap, heapAt);
+        heapAt += from.heap.length;
+      }
+      row += part.rowCount;
+    }
+    columns[column.id] = { values, heap };
+  }
+  return { rowCount, columns, times: halvesOf(columns[schema.timestampId]!.values, rowCount) };
+}
+
+/** Fills a column's bytes with its null; `bytes` begins at a multiple of the width. */
+export function fillNulls(bytes: Uint8Array, tag: string): void {
+  const layout = layoutOf(tag);
+  const word = (n: number) => new Int32Array(bytes.buffer, bytes.byteOffset, bytes.length / n);
+  switch (layout) {
+    case "i8":
+    case "i16":
+      bytes.fill(0);
+      break;
+    case "i32":
+      word(4).fill(tag === "IPv4" ? 0 : -2147483648);
+      break;
+    case "symbol":
+      word(4).fill(-1);
+      break;
+    case "f32":
+      new Float32Array(bytes.buffer, bytes.byteOffset, bytes.length / 4).fill(NaN);
+      break;
+    case "f64":
+      new Float64Array(bytes.buffer, bytes.byteOffset, bytes.length / 8).fill(NaN);
+      break;
+    case "text": // address 0, length -1
+      new BigInt64Array(bytes.buffer, bytes.byteOffset, bytes.length / 8).fill(-1n << 32n);
+      break;
+    default:
+      new BigInt64Array(bytes.buffer, bytes.byteOffset, bytes.length / 8).fill(-(2n ** 63n));
+  }
+}
+
+function sortRows(schema: TableSchema, rows: Rows): Rows {
+  const order = sortedOrder(rows.times!);
+  const columns = rows.columns.slice();
+  for (const { id, type } of schema.columns) {
+    const column = columns[id];
+    if (column !== undefined) columns[id] = { values: gather(column.values, LAYOUT_WIDTH[layoutOf(type)], order), heap: column.heap };
+  }
+  return { rowCount: rows.rowCount, columns, times: halvesOf(columns[schema.timestampId]!.values, rows.rowCount) };
+}
+
+const DIGIT_BITS = 11, DIGITS = 1 << DIGIT_BITS;
+
+/** Row numbers in a stable order of time: radix sort, least digit first, of the distance from the earliest. */
+function sortedOrder(times: Int32Array): Uint32Array {
+  const count = times.length / 2;
+  let minHigh = times[1], minLow = times[0] >>> 0, maxHigh = minHigh, maxLow = minLow;
+  for (let k = 2; k < times.length; k += 2) {
+    const low = times[k] >>> 0, high = times[k + 1];
+    if (isLess(high, low, minHigh, minLow)) minHigh = high, minLow = low;
+    if (isLess(maxHigh, maxLow, high, low)) maxHigh = high, maxLow = low;
+  }
+  const lows = new Uint32Array(count), highs = new Uint32Array(count);
+  for (let row = 0; row < count; row++) {
+    const low = times[2 * row] >>> 0;
+    lows[row] = low - minLow;
+    highs[row] = times[2 * row + 1] - minHigh - (low < minLow ? 1 : 0);
+  }
+  const range = timeBits(maxHigh - minHigh - (maxLow < minLow ? 1 : 0), (maxLow - minLow) >>> 0);
+  let order = new Uint32Array(count), other = new Uint32Array(count);
+  for (let row = 0; row < count; row++) order[row] = row;
+  const starts = new Uint32Array(DIGITS);
+  for (let bit = 0; bit < range; bit += DIGIT_BITS) {
+    const digit = (row: number) => {
+      const low = bit < 32 ? lows[row] >>> bit : 0;
+      const high = bit >= 32 ? highs[row] >>> (bit - 32) : bit > 32 - DIGIT_BITS ? highs[row] << (32 - bit) : 0;
+      return (low | high) & (DIGITS - 1);
+    };
+    starts.fill(0);
+    for (let row = 0; row < count; row++) starts[digit(row)]++;
+    for (let d = 0, at = 0; d < DIGITS; d++) {
+      const size = starts[d];
+      starts[d] = at;
+      at += size;
+    }
+    for (let k = 0; k < count; k++) other[starts[digit(order[k])]++] = order[k];
+    [order, other] = [other, order];
+  }
+  return order;
+}
+
+function timeBits(high: number, low: number): number {
+  return high > 0 ? 64 - Math.clz32(high) : 32 - Math.clz32(low);
+}
+
+function gather(values: Uint8Array, width: number, order: Uint32Array): Uint8Array {
+  const out = new Uint8Array(order.length * width);
+  const view = (bytes: Uint8Array) =>
+    width === 1
+      ? bytes
+      : width === 2
+      ? new Int16Array(bytes.buffer, bytes.byteOffset, bytes.length >> 1)
+      : new Int32Array(bytes.buffer, bytes.byteOffset, bytes.length >> 2);
+  const from = view(values), to = view(out);
+  const words = width <= 4 ? 1 : width / 4;
+  if (words === 1) for (let k = 0; k < order.length; k++) to[k] = from[order[k]];
+  else if (words === 2) {
+    for (let k = 0; k < order.length; k++) {
+      const source = 2 * order[k];
+      to[2 * k] = from[source];
+      to[2 * k + 1] = from[source + 1];
+    }
+  } else {
+    for (let k = 0; k < order.length; k++) {
+      for (let w = 0; w < words; w++) to[words * k + w] = from[words * order[k] + w];
+    }
+  }
+  return out;
+}

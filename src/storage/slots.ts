@@ -1,0 +1,69 @@
+/**
+ * A small record that is replaced whole: two files, `NAME.0` and `NAME.1`, written in turn, so that a power cut in the
+ * middle of a write leaves the other one. Each holds
+ *
+ *     magic u32 "SLOT"   crc u32 of all behind it   generation f64   payload size u32   payload
+ */
+import { CorruptFileError } from "../errors.ts";
+import { crc32 } from "./bytes.ts";
+import { type Files, readAll, writeFully } from "./files.ts";
+
+const MAGIC = 0x544f4c53;
+const HEADER_BYTES = 20;
+
+export interface Slot {
+  path: string;
+  generation: number;
+  payload: Uint8Array;
+}
+
+export function slotPath(base: string, generation: number): string {
+  return `${base}.${generation % 2}`;
+}
+
+/** Writes and syncs. The directory is the caller's to sync when the file may be new. */
+export function writeSlot(files: Files, base: string, generation: number, payload: Uint8Array): void {
+  const header = new Uint8Array(HEADER_BYTES);
+  const view = new DataView(header.buffer);
+  view.setUint32(0, MAGIC, true);
+  view.setFloat64(8, generation, true);
+  view.setUint32(16, payload.length, true);
+  view.setUint32(4, crc32(payload, crc32(header.subarray(8))), true);
+  const file = files.open(slotPath(base, generation), "create");
+  try {
+    writeFully(file, [header, payload], 0);
+    file.truncate(HEADER_BYTES + payload.length);
+    file.sync();
+  } finally {
+    file.close();
+  }
+}
+
+/** The valid slots, newest first, and what is wrong with the others that exist. */
+export function readSlots(files: Files, base: string): { slots: Slot[]; damage: CorruptFileError[] } {
+  const slots: Slot[] = [];
+  const damage: CorruptFileError[] = [];
+  for (const parity of [0, 1]) {
+    const path = `${base}.${parity}`;
+    if (!files.exists(path)) continue;
+    const bytes = readAll(files, path);
+    const slot = decode(path, bytes);
+    if (slot instanceof CorruptFileError) damage.push(slot);
+    else slots.push(slot);
+  }
+  slots.sort((a, b) => b.generation - a.generation);
+  return { slots, damage };
+}
+
+function decode(path: string, bytes: Uint8Array): Slot | CorruptFileError {
+  if (bytes.length < HEADER_BYTES) return new CorruptFileError(path, `${bytes.length} bytes are fewer than its header`);
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+  const size = view.getUint32(16, true);
+  if (view.getUint32(0, true) !== MAGIC) return new CorruptFileError(path, "it does not begin as a slot does");
+  if (bytes.length < HEADER_BYTES + size) return new CorruptFileError(path, "it ends before its payload does");
+  const payload = bytes.subarray(HEADER_BYTES, HEADER_BYTES + size);
+  if (view.getUint32(4, true) !== crc32(payload, crc32(bytes.subarray(8, HEADER_BYTES)))) {
+    return new CorruptFileError(path, "the checksum does not match");
+  }
+  return { path, generation: view.getFloat64(8, true), payload };
+}

@@ -1,0 +1,348 @@
+/**
+ * A table in the writer: its schema, its segments in order, and how rows get into them and out of them. Segment objects never
+ * change; each change makes a new list, so going back to the published state is to take the old list again.
+ */
+import { assert, type CorruptFileError } from "../errors.ts";
+import { type Chunk, type ChunkMaker, type Run, SEGMENT_ROWS_MAX } from "./chunks.ts";
+import type { AppendColumn, TableSchema } from "./contract.ts";
+import type { DataFiles } from "./datafile.ts";
+import type { SymbolTable } from "./dictionary.ts";
+import type { SharedHeap } from "./heap.ts";
+import { type PartitionRange, partitionOf } from "./partition.ts";
+import type { SegmentRecord } from "./publication.ts";
+import { firstNotBelow, inOrder, type Rows, timeAt, toCodes } from "./rows.ts";
+
+/** A segment is not made longer once a column of it has so many bytes of text. */
+const SEGMENT_TEXT_BYTES_MAX = 16 << 20;
+
+export interface Segment {
+  /** The same as long as its rows are only added to at the end: then row numbers in it stay right. */
+  readonly uid: number;
+  /** Start of its partition; 0n without partitions. */
+  readonly partition: bigint;
+  readonly rowCount: number;
+  /** 0n without a designated timestamp. */
+  readonly timestampMin: bigint;
+  readonly timestampMax: bigint;
+  /** By column id; undefined: all null. */
+  readonly chunks: readonly (Chunk | undefined)[];
+  /** Its published form, once there is one. */
+  record?: SegmentRecord;
+}
+
+export class Table {
+  segments: Segment[] = [];
+  /** What readers see. */
+  published: readonly Segment[] = [];
+  publishedSchema: TableSchema | undefined;
+  readonly dictionaries = new Map<number, SymbolTable>();
+  /** Of the last block applied. */
+  lsn = 0;
+  /** Changed since its manifest was written? */
+  changed = false;
+  /** Generation of the newest manifest. */
+  generation = 0;
+  nextColumnId = 0;
+  /** What was found wrong: then nothing can be read or written. */
+  damage: CorruptFileError | undefined;
+  /** Segment lists of versions that may still be pinned, for row ids that come back. */
+  history: { version: number; segments: readonly Segment[] }[] = [];
+  /** Called between steps of a large load: may store segments and give memory back. */
+  onStep: () => void = () => {};
+  private nextUid = 1;
+  private range: PartitionRange = { start: 0n, end: 0n };
+
+  constructor(
+    public schema: TableSchema,
+    readonly directory: string,
+    readonly data: DataFiles,
+    private readonly make: ChunkMaker,
+    private readonly heap: SharedHeap,
+    private readonly newDictionary: () => SymbolTable,
+  ) {
+    this.nextColumnId = 1 + Math.max(-1, ...schema.columns.map((column) => column.id));
+  }
+
+  dictionary(columnId: number): SymbolTable {
+    let dictionary = this.dictionaries.get(columnId);
+    if (dictionary === undefined) this.dictionaries.set(columnId, dictionary = this.newDictionary());
+    return dictionary;
+  }
+
+  newUid(): number {
+    return this.nextUid++;
+  }
+
+  get rowCount(): number {
+    return this.segments.reduce((sum, segment) => sum + segment.rowCount, 0);
+  }
+
+  /** Rows of one group of commits, in the order of arrival. */
+  append(parts: Rows[]): void {
+    this.segments = this.segments.slice();
+    this.changed = true;
+    for (const rows of inOrder(this.schema, parts)) {
+      for (let row = 0; row < rows.rowCount;) {
+        const range = rows.times === undefined ? this.noTime : this.rangeOf(timeAt(rows.times, row));
+        const end = this.endOfRange(rows, row, range);
+        this.appendToPartition(range.start, rows, row, end);
+        row = end;
+      }
+    }
+  }
+
+  /** New values of `columns` for rows by their place in the table, ascending. */
+  update(places: Float64Array, columns: readonly AppendColumn[]): void {
+    this.segments = this.segments.slice();
+    this.changed = true;
+    const added = columns.map((given) => {
+      const column = this.schema.columns.find((c) => c.id === given.columnId)!;
+      const values = column.type === "SYMBOL" ? toCodes(given, places.length, this.dictionary(column.id)) : given.values.slice();
+      return { column, rows: { values, heap: given.heap } };
+    });
+    this.eachTouched(places, (segment, rows, from) => {
+      const chunks = segment.chunks.slice();
+      for (const { column, rows: values } of added) {
+        chunks[column.id] = this.make.update(column.type, chunks[column.id], segment.rowCount, values, rows, from, this.data);
+      }
+      return { ...segment, uid: this.nextUid++, chunks, record: undefined };
+    });
+  }
+
+  delete(places: Float64Array): void {
+    this.segments = this.segments.slice();
+    this.changed = true;
+    this.eachTouched(places, (segment, rows) => {
+      const runs: Run[] = [];
+      let at = 0;
+      for (const row of rows) {
+        if (row > at) runs.push({ source: 0, start: at, count: row - at });
+        at = row + 1;
+      }
+      if (at < segment.rowCount) runs.push({ source: 0, start: at, count: segment.rowCount - at });
+      return runs.length === 0 ? undefined : this.segmentOf(segment.partition, segment, undefined, runs);
+    });
+    this.segments = this.segments.filter((segment) => segment !== undefined);
+  }
+
+  truncate(): void {
+    this.segments = [];
+    this.changed = true;
+  }
+
+  /** Forgets the values of a dropped column. */
+  dropColumn(columnId: number): void {
+    this.changed = true;
+    this.segments = this.segments.map((segment) => {
+      if (segment.chunks[columnId] === undefined) return segment;
+      const chunks = segment.chunks.slice();
+      chunks[columnId] = undefined;
+      return { ...segment, chunks, record: undefined };
+    });
+  }
+
+  /**
+   * Writes chunks that are only in memory to the data files. `all`: the last segment too, which stays in memory to be added to.
+   */
+  store(all: boolean): void {
+    let copied = false;
+    for (let k = 0; k < this.segments.length; k++) {
+      const segment = this.segments[k];
+      if (!segment.chunks.some((chunk) => chunk !== undefined && chunk.plain.address !== 0)) continue;
+      const isLast = k === this.segments.length - 1;
+      if (isLast && !all) continue;
+      // A tail that nothing was added to since the last time leaves the memory.
+      const keep = isLast && segment.rowCount < SEGMENT_ROWS_MAX && segment.chunks.some((chunk) => chunk !== undefined && chunk.plain.file < 0);
+      const chunks = segment.chunks.map((chunk, id) => {
+        if (chunk === undefined || chunk.plain.address === 0) return chunk;
+        if (chunk.plain.file < 0) return this.make.store(this.typeOf(id), chunk, segment.rowCount, keep, this.data);
+        return keep ? chunk : { plain: { ...chunk.plain, address: 0 }, capacity: 0, texts: [], textBytes: 0 };
+      });
+      if (!copied) this.segments = this.segments.slice();
+      copied = true;
+      this.segments[k] = { ...segment, chunks, record: undefined };
+    }
+    if (copied) this.changed = true;
+  }
+
+  /** Bytes of memory of chunks that `store(false)` could give back. */
+  memoryBytes(): number {
+    let bytes = 0;
+    for (const segment of this.segments) {
+      for (const chunk of segment.chunks) if (chunk?.values !== undefined) bytes += chunk.values.sizeBytes + chunk.textBytes;
+    }
+    return bytes;
+  }
+
+  private readonly noTime: PartitionRange = { start: 0n, end: 0n };
+
+  private typeOf(columnId: number): string {
+    return this.schema.columns.find((column) => column.id === columnId)!.type;
+  }
+
+  private rangeOf(timestamp: bigint): PartitionRange {
+    if (timestamp < this.range.start || timestamp >= this.range.end) {
+      const ticks = this.typeOf(this.schema.timestampId) === "TIMESTAMP_NS" ? 1000n : 1n;
+      this.range = partitionOf(timestamp, this.schema.partitionBy, ticks);
+    }
+    return this.range;
+  }
+
+  private endOfRange({ times, rowCount }: Rows, from: number, { end }: PartitionRange): number {
+    if (times === undefined || timeAt(times, rowCount - 1) < end) return rowCount;
+    return firstNotBelow(times, 0, from, rowCount, Number(end >> 32n), Number(BigInt.asIntN(32, end)), false);
+  }
+
+  /** First segment at or behind a partition. */
+  private placeOf(partition: bigint): number {
+    let from = 0, to = this.segments.length;
+    while (from < to) {
+      const middle = (from + to) >>> 1;
+      if (this.segments[middle].partition < partition) from = middle + 1;
+      else to = middle;
+    }
+    return from;
+  }
+
+  private appendToPartition(partition: bigint, rows: Rows, from: number, to: number): void {
+    const last = this.segments.at(-1);
+    let end = this.segments.length;
+    if (last !== undefined && last.partition > partition) end = this.placeOf(partition + 1n);
+    const tail = end > 0 && this.segments[end - 1].partition === partition ? this.segments[end - 1] : undefined;
+    if (tail !== undefined && rows.times !== undefined && timeAt(rows.times, from) < tail.timestampMax) {
+      const [high, low] = halves(tail.timestampMax);
+      const onTime = firstNotBelow(rows.times, 0, from, to, high, low, false);
+      end += this.mergeLate(this.placeOf(partition), end, rows, from, onTime);
+      from = onTime;
+    }
+    while (from < to) {
+      from = this.appendToTail(partition, end, rows, from, to, (added) => end += added);
+      this.onStep();
+    }
+  }
+
+  /** Puts rows into the segment before `end` or into a new one there. Gives the first row that is left. */
+  private appendToTail(partition: bigint, end: number, rows: Rows, from: number, to: number, inserted: (count: number) => void): number {
+    const before = end > 0 && this.segments[end - 1].partition === partition ? this.segments[end - 1] : undefined;
+    const isFull = before === undefined || before.rowCount >= SEGMENT_ROWS_MAX ||
+      before.chunks.some((chunk) => chunk !== undefined && chunk.textBytes >= SEGMENT_TEXT_BYTES_MAX);
+    const tail = isFull ? undefined : before;
+    const rowsBefore = tail?.rowCount ?? 0;
+    const until = Math.min(to, from + SEGMENT_ROWS_MAX - rowsBefore);
+    const chunks: (Chunk | undefined)[] = [];
+    for (const { id, type } of this.schema.columns) {
+      chunks[id] = this.make.append(type, tail?.chunks[id], rowsBefore, rows.columns[id], from, until, this.data);
+    }
+    const { times } = rows;
+    const segment: Segment = {
+      uid: tail?.uid ?? this.nextUid++,
+      partition,
+      rowCount: rowsBefore + until - from,
+      timestampMin: tail?.timestampMin ?? (times === undefined ? 0n : timeAt(times, from)),
+      timestampMax: times === undefined ? 0n : timeAt(times, until - 1),
+      chunks,
+    };
+    if (tail !== undefined) this.segments[end - 1] = segment;
+    else {
+      this.segments.splice(end, 0, segment);
+      inserted(1);
+    }
+    return until;
+  }
+
+  /** Merges rows [from, to), all below the last time of segments [first, end), into those they belong to. Gives how many segments were added. */
+  private mergeLate(first: number, end: number, rows: Rows, from: number, to: number): number {
+    const times = rows.times!;
+    const merged: { place: number; segments: Segment[] }[] = [];
+    let place = first;
+    while (from < to) {
+      const time = timeAt(times, from);
+      while (place + 1 < end && this.segments[place + 1].timestampMin <= time) place++;
+      let until = to;
+      if (place + 1 < end) {
+        const [high, low] = halves(this.segments[place + 1].timestampMin);
+        until = firstNotBelow(times, 0, from, to, high, low, false);
+      }
+      merged.push({ place, segments: this.mergeInto(this.segments[place], rows, from, until) });
+      from = until;
+    }
+    let added = 0;
+    for (const { place, segments } of merged.reverse()) {
+      this.segments.splice(place, 1, ...segments);
+      added += segments.length - 1;
+    }
+    return added;
+  }
+
+  private mergeInto(segment: Segment, rows: Rows, from: number, to: number): Segment[] {
+    const chunk = segment.chunks[this.schema.timestampId]!;
+    const loaded = this.make.resident(this.typeOf(this.schema.timestampId), chunk, segment.rowCount, this.data);
+    const times = rows.times!;
+    const runs: Run[] = [];
+    let at = 0;
+    while (from < to) {
+      // Rows with the time of a stored row come behind it.
+      const next = firstNotBelow(this.heap.i32, loaded.address / 4, at, segment.rowCount, times[2 * from + 1], times[2 * from], true);
+      if (next > at) runs.push({ source: 0, start: at, count: next - at });
+      at = next;
+      let until = to;
+      if (at < segment.rowCount) {
+        const k = loaded.address / 4 + 2 * at;
+        until = firstNotBelow(times, 0, from, to, this.heap.i32[k + 1], this.heap.i32[k], false);
+      }
+      runs.push({ source: 1, start: from, count: until - from });
+      from = until;
+    }
+    if (at < segment.rowCount) runs.push({ source: 0, start: at, count: segment.rowCount - at });
+    loaded.release();
+    return cut(runs).map((piece) => this.segmentOf(segment.partition, segment, rows, piece));
+  }
+
+  private segmentOf(partition: bigint, old: Segment, rows: Rows | undefined, runs: Run[]): Segment {
+    const chunks: (Chunk | undefined)[] = [];
+    for (const { id, type } of this.schema.columns) {
+      chunks[id] = this.make.assemble(type, old.chunks[id], old.rowCount, rows?.columns[id], runs, this.data);
+    }
+    const stats = this.schema.timestampId < 0 ? undefined : chunks[this.schema.timestampId]!.plain.stats;
+    const rowCount = runs.reduce((sum, run) => sum + run.count, 0);
+    return { uid: this.nextUid++, partition, rowCount, timestampMin: (stats?.min as bigint) ?? 0n, timestampMax: (stats?.max as bigint) ?? 0n, chunks };
+  }
+
+  /** Calls `change` for each segment that holds some of `places`, with their rows in it; undefined from it removes the segment. */
+  private eachTouched(places: Float64Array, change: (segment: Segment, rows: Uint32Array, from: number) => Segment | undefined): void {
+    let firstRow = 0, at = 0;
+    for (let k = 0; k < this.segments.length && at < places.length; k++) {
+      const segment = this.segments[k];
+      const from = at;
+      while (at < places.length && places[at] < firstRow + segment.rowCount) at++;
+      if (at > from) {
+        const rows = Uint32Array.from(places.subarray(from, at), (place) => place - firstRow);
+        this.segments[k] = change(segment, rows, from)!;
+      }
+      firstRow += segment.rowCount;
+    }
+    assert(at === places.length, "every row is in the table");
+  }
+}
+
+function halves(value: bigint): [high: number, low: number] {
+  return [Number(value >> 32n), Number(BigInt.asIntN(32, value))];
+}
+
+/** Cuts runs into pieces of about equal length that fit a segment. */
+function cut(runs: Run[]): Run[][] {
+  const rowCount = runs.reduce((sum, run) => sum + run.count, 0);
+  if (rowCount <= SEGMENT_ROWS_MAX) return [runs];
+  const size = Math.ceil(rowCount / Math.ceil(rowCount / SEGMENT_ROWS_MAX));
+  const pieces: Run[][] = [[]];
+  let room = size;
+  for (const run of runs) {
+    for (let { start, count } = run; count > 0;) {
+      if (room === 0) pieces.push([]), room = size;
+      const taken = Math.min(room, count);
+      pieces.at(-1)!.push({ source: run.source, start, count: taken });
+      start += taken, count -= taken, room -= taken;
+    }
+  }
+  return pieces;
+}

@@ -1,0 +1,719 @@
+/**
+ * The writing side of storage, single-threaded and synchronous: commands in, outcomes and publications out. A group of commits
+ * goes like this:
+ *
+ *     check  →  blocks into the log  →  one sync  →  apply to the tables  →  publish  →  answer
+ *
+ * so what is answered is durable and visible. Nothing that was checked can fail later but for want of memory: then the group is
+ * taken back, and an abort block keeps recovery from doing it.
+ */
+import { assert, ConfigError, CorruptFileError, SQLSTATE, SqlError } from "../errors.ts";
+import type { NewColumn, NewTable } from "../sql/plan.ts";
+import { BLOCK_KIND, FLAG_LAST, Log } from "./wal.ts";
+import { type Definition, encodeBatch, encodePlaces } from "./blocks.ts";
+import { toJson } from "./bytes.ts";
+import { ChunkMaker, type Chunk } from "./chunks.ts";
+import type { Command, Outcome } from "./commands.ts";
+import type { AppendBatch, TableColumn, TableSchema, UpdateBatch } from "./contract.ts";
+import { DataFiles } from "./datafile.ts";
+import { SymbolTable } from "./dictionary.ts";
+import { type Files, join } from "./files.ts";
+import { type SharedHeap, SHARED_WORD } from "./heap.ts";
+import { encodeCatalog, encodeManifest } from "./manifest.ts";
+import { type MemoryBlock, WriterMemory } from "./memory.ts";
+import type { Publication, SegmentRecord, TableChange } from "./publication.ts";
+import { recover } from "./recovery.ts";
+import { checkBatch, type Rows, toRows } from "./rows.ts";
+import { writeSlot } from "./slots.ts";
+import { type Segment, Table } from "./table.ts";
+
+export type LogLevel = "CRITICAL" | "ERROR" | "INFO";
+
+export interface WriterOptions {
+  files: Files;
+  /** The `db` directory. */
+  root: string;
+  heap: SharedHeap;
+  commitMode: "sync" | "nosync";
+  log: (level: LogLevel, message: string) => void;
+  /** Gets each new version before the commands that made it are answered. */
+  publish: (publication: Publication) => void;
+  /** Checkpoint when the log is larger. */
+  checkpointLogBytes: number;
+  /** Store segments when those in memory take more. */
+  memoryBytes: number;
+  random: () => number;
+  /** Asks the pool to give back shared memory. */
+  evict: (sizeBytes: number) => boolean;
+}
+
+export class TableStore {
+  readonly tables = new Map<number, Table>();
+  readonly report: string[] = [];
+  readonly memory: WriterMemory;
+  version = 0;
+  nextTableId = 1;
+  nextFileId = 1;
+  catalogGeneration = 0;
+  private log!: Log;
+  private readonly make: ChunkMaker;
+  private readonly touched = new Set<Table>();
+  /** Dropped since the last publication, and the directories that go after the next checkpoint. */
+  private dropped: Table[] = [];
+  private doomedDirectories: string[] = [];
+  /** Files that nothing durable lists any more, and the version from which on no reader does. */
+  private doomed: { version: number; remove: () => void }[] = [];
+  private sealedBy: string | undefined;
+  private closed = false;
+  private lock: { release(): void };
+
+  /** Opens or makes the database. @throws {ConfigError} when another process has it. */
+  constructor(readonly options: WriterOptions) {
+    const { files, root, heap } = options;
+    this.memory = new WriterMemory(heap);
+    this.memory.onPressure = (sizeBytes) => options.evict(sizeBytes);
+    this.make = new ChunkMaker(this.memory);
+    files.makeDirectory(root);
+    const lock = files.lock(join(root, "lock"));
+    if (lock === undefined) throw new ConfigError("cairo.root", `${root} is in use by another process`);
+    this.lock = lock;
+    try {
+      this.log = recover(this);
+      this.publishChanges();
+      this.storeWhenOverBudget();
+    } catch (error) {
+      lock.release();
+      throw error;
+    }
+  }
+
+  get logDirectory(): string {
+    return join(this.options.root, "log");
+  }
+
+  get catalogBase(): string {
+    return join(this.options.root, "catalog");
+  }
+
+  /** Why nothing can be written, if so. */
+  get sealed(): string | undefined {
+    return this.sealedBy;
+  }
+
+  /** Runs commands in order. Neighbouring appends are one group. */
+  execute(commands: readonly Command[]): Outcome[] {
+    const outcomes: Outcome[] = [];
+    for (let k = 0; k < commands.length;) {
+      let end = k + 1;
+      if (commands[k].kind === "append") while (end < commands.length && commands[end].kind === "append") end++;
+      const group = commands.slice(k, end);
+      try {
+        if (this.closed) throw new Error("the database is closed");
+        if (group[0].kind === "append") outcomes.push(...this.appendGroup(group as (Command & { kind: "append" })[]));
+        else outcomes.push({ value: this.executeOne(group[0]) });
+      } catch (error) {
+        for (let n = 0; n < group.length; n++) outcomes.push({ error });
+      }
+      k = end;
+    }
+    return outcomes;
+  }
+
+  /** To be called when there is time: takes back memory, and makes a checkpoint when one is due. */
+  maintain(): void {
+    if (this.closed) return;
+    this.reclaim();
+    this.storeWhenOverBudget();
+    if (this.log.sizeBytes > this.options.checkpointLogBytes && this.sealedBy === undefined) {
+      try {
+        this.checkpoint();
+      } catch (error) {
+        this.options.log("ERROR", `the checkpoint failed: ${(error as Error).message}`);
+      }
+    }
+  }
+
+  get memoryReport(): { usedBytes: number; logBytes: number } {
+    return { usedBytes: this.memory.usedBytes, logBytes: this.log.sizeBytes };
+  }
+
+  // ---- commands
+
+  private executeOne(command: Exclude<Command, { kind: "append" }>): number | undefined {
+    switch (command.kind) {
+      case "createTable":
+        return this.createTable(command.table, command.rows ?? []);
+      case "dropTable":
+        return this.define(this.table(command.tableId, true), { op: "drop" });
+      case "truncate":
+        return this.define(this.table(command.tableId), { op: "truncate" });
+      case "rename": {
+        const table = this.table(command.tableId);
+        this.checkNameIsFree(command.to);
+        return this.defineSchema(table, { name: command.to });
+      }
+      case "addColumns":
+        return this.addColumns(this.table(command.tableId), command.columns);
+      case "dropColumns":
+        return this.dropColumns(this.table(command.tableId), command.columnIds);
+      case "renameColumn": {
+        const table = this.table(command.tableId);
+        const column = this.column(table, command.columnId);
+        this.checkColumnIsNew(table.schema.columns.filter((other) => other !== column), command.to);
+        return this.defineSchema(table, { columns: table.schema.columns.map((c) => (c === column ? { ...c, name: command.to } : c)) });
+      }
+      case "update":
+        return this.update(this.table(command.tableId), command.version, command.batch);
+      case "delete":
+        return this.delete(this.table(command.tableId), command.version, command.rowIds);
+      case "checkpoint":
+        this.checkWritable();
+        return this.checkpoint();
+      case "close":
+        return this.close();
+    }
+  }
+
+  private createTable({ name, columns, timestamp, partitionBy, wal, dedupKeys, ttl }: NewTable, rows: readonly AppendBatch[]): number {
+    this.checkWritable();
+    this.checkNameIsFree(name);
+    const schema: TableSchema = {
+      id: this.nextTableId,
+      name,
+      columns: columns.map((column, id) => newColumn(column, id)),
+      timestampId: timestamp,
+      partitionBy,
+      wal,
+      dedupKeys,
+      ttl,
+      schemaVersion: 0,
+    };
+    for (const batch of rows) checkBatch(schema, batch);
+    const last = (k: number) => (k === rows.length ? FLAG_LAST : 0);
+    const lsns = this.commit((log) => {
+      const info = { tableId: schema.id, schemaVersion: 0 };
+      const lsns = [log.add({ ...info, kind: BLOCK_KIND.definition, flags: last(0) }, [toJson({ op: "create", schema })])];
+      rows.forEach((batch, k) => lsns.push(log.add({ ...info, kind: BLOCK_KIND.append, flags: last(k + 1) }, encodeBatch(schema, batch))));
+      return lsns;
+    });
+    this.nextTableId++;
+    this.applyGroup(lsns, [], () => {
+      const table = this.applyCreate(schema);
+      table.lsn = lsns.at(-1)!;
+      this.applyRows(table, rows);
+    }, () => {
+      const table = this.tables.get(schema.id);
+      this.tables.delete(schema.id);
+      if (table !== undefined) this.forget(table);
+    });
+    return schema.id;
+  }
+
+  private appendGroup(commands: readonly (Command & { kind: "append" })[]): Outcome[] {
+    const outcomes: Outcome[] = commands.map(() => ({}));
+    const accepted = commands.filter((command, k) => {
+      try {
+        this.checkWritable();
+        for (const { tableId, batches } of command.changes) {
+          const { schema } = this.table(tableId);
+          for (const batch of batches) checkBatch(schema, batch);
+        }
+        return command.changes.some(({ batches }) => batches.length > 0);
+      } catch (error) {
+        outcomes[k] = { error };
+        return false;
+      }
+    });
+    if (accepted.length === 0) return outcomes;
+    try {
+      const byTable = new Map<Table, { batches: AppendBatch[]; lsn: number }>();
+      const lsns = this.commit((log) => {
+        const lsns: number[] = [];
+        for (const { changes } of accepted) {
+          const flat = changes.flatMap(({ tableId, batches }) => batches.map((batch) => ({ tableId, batch })));
+          flat.forEach(({ tableId, batch }, k) => {
+            const table = this.tables.get(tableId)!;
+            const { schema } = table;
+            const flags = k === flat.length - 1 ? FLAG_LAST : 0;
+            const info = { kind: BLOCK_KIND.append, flags, tableId, schemaVersion: schema.schemaVersion };
+            const lsn = log.add(info, encodeBatch(schema, batch));
+            lsns.push(lsn);
+            const entry = byTable.get(table);
+            if (entry === undefined) byTable.set(table, { batches: [batch], lsn });
+            else entry.batches.push(batch), entry.lsn = lsn;
+          });
+        }
+        return lsns;
+      });
+      this.applyGroup(lsns, [...byTable.keys()], () => {
+        for (const [table, { batches, lsn }] of byTable) {
+          this.applyRows(table, batches);
+          table.lsn = lsn;
+        }
+      });
+    } catch (error) {
+      commands.forEach((command, k) => {
+        if (accepted.includes(command)) outcomes[k] = { error };
+      });
+    }
+    return outcomes;
+  }
+
+  private update(table: Table, version: number, batch: UpdateBatch): undefined {
+    this.checkWritable();
+    if (batch.columns.some((column) => column.columnId === table.schema.timestampId)) {
+      throw new SqlError("Cannot update the designated timestamp", 0, SQLSTATE.featureNotSupported);
+    }
+    const places = this.placesOf(table, version, batch.rowIds);
+    if (places.length === 0) return;
+    const change: AppendBatch = { rowCount: places.length, columns: batch.columns };
+    checkBatch({ ...table.schema, timestampId: -1 }, change);
+    this.changeRows(table, BLOCK_KIND.update, encodeBatch(table.schema, change, places), () => table.update(places, batch.columns));
+  }
+
+  private delete(table: Table, version: number, rowIds: BigInt64Array): undefined {
+    this.checkWritable();
+    const places = this.placesOf(table, version, rowIds);
+    if (places.length > 0) this.changeRows(table, BLOCK_KIND.delete, [encodePlaces(places)], () => table.delete(places));
+  }
+
+  private changeRows(table: Table, kind: number, payload: Uint8Array[], apply: () => void): void {
+    const info = { kind, flags: FLAG_LAST, tableId: table.schema.id, schemaVersion: table.schema.schemaVersion };
+    const lsns = this.commit((log) => [log.add(info, payload)]);
+    this.applyGroup(lsns, [table], () => {
+      apply();
+      table.lsn = lsns[0];
+    });
+  }
+
+  private addColumns(table: Table, columns: readonly NewColumn[]): undefined {
+    const all: TableColumn[] = [...table.schema.columns];
+    for (const column of columns) {
+      this.checkColumnIsNew(all, column.name);
+      all.push(newColumn(column, table.nextColumnId + all.length - table.schema.columns.length));
+    }
+    this.defineSchema(table, { columns: all });
+  }
+
+  private dropColumns(table: Table, columnIds: readonly number[]): undefined {
+    for (const id of columnIds) {
+      this.column(table, id);
+      if (id === table.schema.timestampId) throw new SqlError("Cannot drop the designated timestamp", 0, SQLSTATE.invalidParameter);
+    }
+    this.defineSchema(table, { columns: table.schema.columns.filter((column) => !columnIds.includes(column.id)) }, columnIds);
+  }
+
+  private defineSchema(table: Table, change: Partial<TableSchema>, dropped: readonly number[] = []): undefined {
+    const schema = { ...table.schema, ...change, schemaVersion: table.schema.schemaVersion + 1 };
+    this.define(table, { op: "schema", schema, dropped: [...dropped] });
+  }
+
+  private define(table: Table, definition: Definition): undefined {
+    this.checkWritable();
+    const info = { kind: BLOCK_KIND.definition, flags: FLAG_LAST, tableId: table.schema.id, schemaVersion: table.schema.schemaVersion };
+    const lsns = this.commit((log) => [log.add(info, [toJson(definition)])]);
+    this.applyGroup(lsns, [table], () => this.applyDefinition(table, definition, lsns[0]));
+  }
+
+  // ---- what recovery does too
+
+  applyCreate(schema: TableSchema): Table {
+    const directory = join(this.options.root, `t${schema.id}`);
+    this.options.files.removeDirectory(directory);
+    this.options.files.makeDirectory(directory);
+    const table = this.newTable(schema, directory);
+    table.changed = true;
+    this.tables.set(schema.id, table);
+    this.touched.add(table);
+    return table;
+  }
+
+  newTable(schema: TableSchema, directory: string): Table {
+    const data = new DataFiles(this.options.files, directory, () => this.nextFileId++);
+    const table = new Table(schema, directory, data, this.make, this.options.heap, () => new SymbolTable(this.memory));
+    table.onStep = () => this.storeDuringLoad(table);
+    return table;
+  }
+
+  applyDefinition(table: Table, definition: Definition, lsn: number): void {
+    this.touched.add(table);
+    table.lsn = lsn;
+    table.changed = true;
+    switch (definition.op) {
+      case "schema":
+        table.schema = definition.schema;
+        table.nextColumnId = Math.max(table.nextColumnId, 1 + Math.max(-1, ...definition.schema.columns.map((c) => c.id)));
+        for (const id of definition.dropped) table.dropColumn(id);
+        break;
+      case "truncate":
+        table.truncate();
+        break;
+      case "drop":
+        table.truncate();
+        this.tables.delete(table.schema.id);
+        this.dropped.push(table);
+        break;
+      case "create":
+        assert(false, "a table is created once");
+    }
+  }
+
+  applyRows(table: Table, batches: readonly AppendBatch[]): void {
+    this.touched.add(table);
+    const parts: Rows[] = [];
+    for (const batch of batches) if (batch.rowCount > 0) parts.push(toRows(table.schema, batch, (id) => table.dictionary(id)));
+    if (parts.length > 0) table.append(parts);
+  }
+
+  touch(table: Table): void {
+    this.touched.add(table);
+  }
+
+  // ---- committing
+
+  /** Makes blocks durable. On failure nothing of them is left, or nothing can be written any more. */
+  private commit(add: (log: Log) => number[]): number[] {
+    const before = this.log.savepoint();
+    let lsns: number[];
+    try {
+      lsns = add(this.log);
+      this.log.write();
+    } catch (error) {
+      try {
+        this.log.rollback(before);
+      } catch (second) {
+        this.seal(`the log could not be cut back after a failed write: ${(second as Error).message}`);
+      }
+      throw error;
+    }
+    if (this.options.commitMode === "sync") this.syncLog();
+    return lsns;
+  }
+
+  private syncLog(): void {
+    try {
+      this.log.sync();
+    } catch (error) {
+      // What the system did with the pages is unknown after a failed sync: a second one that succeeds would prove nothing.
+      this.seal(`the log could not be synced: ${(error as Error).message}`);
+      throw error;
+    }
+    try {
+      this.log.mark();
+    } catch {
+      // Only of use against damage; the next block overwrites what was written of it.
+    }
+  }
+
+  private seal(why: string): void {
+    this.sealedBy ??= why;
+    this.options.log("CRITICAL", `the database is read-only from now on: ${why}`);
+  }
+
+  /** Applies what is in the log, all or nothing, and publishes it. */
+  private applyGroup(lsns: readonly number[], tables: readonly Table[], apply: () => void, undo: () => void = () => {}): void {
+    const before = tables.map((table) => ({ table, segments: table.segments, schema: table.schema, lsn: table.lsn }));
+    try {
+      apply();
+    } catch (error) {
+      for (const { table, segments, schema, lsn } of before) Object.assign(table, { segments, schema, lsn });
+      undo();
+      this.memory.settle();
+      const bytes = new Uint8Array(Float64Array.from(lsns).buffer);
+      try {
+        this.commit((log) => [log.add({ kind: BLOCK_KIND.abort, flags: FLAG_LAST, tableId: 0, schemaVersion: 0 }, [bytes])]);
+      } catch {
+        this.seal("a change that could not be applied could not be taken back in the log");
+      }
+      throw error;
+    }
+    this.publishChanges();
+  }
+
+  /** Makes the current state of all touched tables the published one. */
+  private publishChanges(): void {
+    if (this.touched.size === 0) return;
+    const version = this.version + 1;
+    const oldest = Number(Atomics.load(this.options.heap.i64, SHARED_WORD.oldestVersion / 2));
+    const tables: TableChange[] = [];
+    for (const table of this.touched) {
+      tables.push(this.changeOf(table, version));
+      table.history.push({ version, segments: table.published });
+      while (table.history.length > 1 && table.history[1].version <= oldest) table.history.shift();
+    }
+    for (const table of this.dropped) this.forget(table, version);
+    this.dropped = [];
+    this.touched.clear();
+    this.memory.settle();
+    this.version = version;
+    this.options.publish({ version, tables });
+    this.reclaim();
+  }
+
+  private changeOf(table: Table, version: number): TableChange {
+    const { segments, published } = table;
+    const change: TableChange = { tableId: table.schema.id, lsn: BigInt(table.lsn) };
+    if (!this.tables.has(table.schema.id)) change.dropped = true;
+    if (table.damage !== undefined) change.damage = { path: table.damage.path, message: table.damage.message.slice(table.damage.path.length + 2) };
+    if (table.schema !== table.publishedSchema) change.schema = table.publishedSchema = table.schema;
+    if (segments !== published) {
+      let start = 0;
+      const least = Math.min(segments.length, published.length);
+      while (start < least && segments[start] === published[start]) start++;
+      let tail = 0;
+      while (tail < least - start && segments[segments.length - 1 - tail] === published[published.length - 1 - tail]) tail++;
+      const added = segments.slice(start, segments.length - tail);
+      const removed = published.slice(start, published.length - tail);
+      for (const segment of added) this.countUse(table, segment, 1, version);
+      for (const segment of removed) this.countUse(table, segment, -1, version);
+      change.splice = { start, count: removed.length, segments: added.map((segment) => segment.record ??= recordOf(segment)) };
+      change.files = table.data.list.map((file) => file.path);
+      table.published = segments;
+    }
+    if (table.dictionaries.size > 0) {
+      change.dictionaries = [...table.dictionaries].map(([columnId, { entries, count }]) => ({ columnId, entries: entries.address, count }));
+      for (const dictionary of table.dictionaries.values()) {
+        for (const block of dictionary.outgrown) this.memory.retire(block, version);
+        dictionary.outgrown = [];
+      }
+    }
+    return change;
+  }
+
+  private countUse(table: Table, { chunks }: Segment, by: 1 | -1, version: number): void {
+    const block = (b: MemoryBlock) => {
+      b.refs += by;
+      if (b.refs === 0) this.memory.retire(b, version);
+    };
+    for (const chunk of chunks) {
+      if (chunk === undefined) continue;
+      if (chunk.values !== undefined) block(chunk.values);
+      chunk.texts.forEach(block);
+      if (chunk.plain.file >= 0) table.data.list[chunk.plain.file].liveBytes += by * chunk.plain.sizeBytes;
+    }
+  }
+
+  /** A table that is gone: its memory, and later its directory. */
+  private forget(table: Table, version = this.version + 1): void {
+    for (const dictionary of table.dictionaries.values()) dictionary.retire(version);
+    table.data.close();
+    this.doomedDirectories.push(table.directory);
+  }
+
+  private reclaim(): void {
+    this.memory.reclaim();
+    const oldest = Number(Atomics.load(this.options.heap.i64, SHARED_WORD.oldestVersion / 2));
+    while (this.doomed.length > 0 && this.doomed[0].version <= oldest) {
+      const { remove } = this.doomed.shift()!;
+      try {
+        remove();
+      } catch (error) {
+        this.options.log("ERROR", `a file that is not needed any more could not be removed: ${(error as Error).message}`);
+      }
+    }
+  }
+
+  // ---- storing
+
+  private storeDuringLoad(table: Table): void {
+    if (this.memory.usedBytes <= this.options.memoryBytes) return;
+    table.store(false);
+    const inUse = new Set<MemoryBlock>();
+    for (const touched of new Set([table, ...this.touched])) {
+      for (const { chunks } of touched.segments) {
+        for (const chunk of chunks) {
+          if (chunk?.values !== undefined) inUse.add(chunk.values);
+          chunk?.texts.forEach((block) => inUse.add(block));
+        }
+      }
+    }
+    this.memory.sweep(inUse);
+  }
+
+  private storeWhenOverBudget(): void {
+    if (this.memory.usedBytes <= this.options.memoryBytes) return;
+    try {
+      for (const table of this.tables.values()) {
+        if (table.damage !== undefined) continue;
+        const before = table.segments;
+        table.store(false);
+        if (table.segments !== before) this.touched.add(table);
+      }
+      this.publishChanges();
+    } catch (error) {
+      this.options.log("ERROR", `segments could not be stored: ${(error as Error).message}`);
+    }
+  }
+
+  checkpoint(): undefined {
+    const { files, root } = this.options;
+    const changed = [...this.tables.values()].filter((table) => table.changed && table.damage === undefined);
+    if (changed.length === 0 && this.log.sizeBytes === 0 && this.doomedDirectories.length === 0) return;
+    let logStart: number;
+    const synced = <T>(what: string, action: () => T): T => {
+      try {
+        return action();
+      } catch (error) {
+        this.seal(`${what} could not be written: ${(error as Error).message}`);
+        throw error;
+      }
+    };
+    try {
+      logStart = this.log.roll();
+    } catch (error) {
+      this.seal(`the log could not be synced: ${(error as Error).message}`);
+      throw error;
+    }
+    for (const table of changed) {
+      table.store(true);
+      this.touched.add(table);
+      storeDictionaries(files, table);
+    }
+    for (const table of changed) synced(`data of table ${table.schema.name}`, () => table.data.sync());
+    for (const table of changed) this.writeManifest(table);
+    files.syncDirectory(root);
+    this.writeCatalog(logStart);
+    this.log.dropBefore(logStart);
+    this.publishChanges();
+    this.removeDead(changed);
+    for (const table of changed) table.changed = false;
+  }
+
+  private writeManifest(table: Table): void {
+    const places = new Map<number, number>();
+    const kept = table.data.list.filter((file, place) => {
+      const isKept = !file.removed;
+      if (isKept) places.set(place, places.size);
+      return isKept;
+    });
+    const segments = table.segments.map((segment) => ({
+      ...segment,
+      chunks: segment.chunks.map((chunk): Chunk | undefined =>
+        chunk && { ...chunk, plain: { ...chunk.plain, file: places.get(chunk.plain.file)! } }
+      ),
+    }));
+    const payload = encodeManifest({
+      lsn: table.lsn,
+      schema: table.schema,
+      nextColumnId: table.nextColumnId,
+      files: kept.map(({ id, sizeBytes }) => ({ id, sizeBytes })),
+      dictionaries: [...table.dictionaries].map(([columnId, { stored }]) => ({ columnId, ...stored })),
+      segments,
+    });
+    writeSlot(this.options.files, join(table.directory, "manifest"), table.generation + 1, payload);
+    this.options.files.syncDirectory(table.directory);
+    table.generation++;
+  }
+
+  writeCatalog(logStart: number): void {
+    const tables = [...this.tables.values()].map(({ schema, generation, damage }) => ({
+      schema,
+      generation,
+      damage: damage && { path: damage.path, message: damage.message.slice(damage.path.length + 2) },
+    }));
+    const { nextTableId, nextFileId } = this;
+    writeSlot(this.options.files, this.catalogBase, this.catalogGeneration + 1, encodeCatalog({ logStart, nextTableId, nextFileId, tables }));
+    this.options.files.syncDirectory(this.options.root);
+    this.catalogGeneration++;
+  }
+
+  /** After a checkpoint: files that no manifest lists go as soon as no reader does. */
+  private removeDead(changed: readonly Table[]): void {
+    const { version } = this;
+    for (const table of changed) {
+      table.data.list.forEach((file, place) => {
+        if (file.removed || file.liveBytes > 0 || place === table.data.currentPlace) return;
+        file.removed = true;
+        this.doomed.push({ version, remove: () => table.data.removeFile(place) });
+      });
+    }
+    for (const directory of this.doomedDirectories) {
+      this.doomed.push({ version, remove: () => this.options.files.removeDirectory(directory) });
+    }
+    this.doomedDirectories = [];
+    this.reclaim();
+  }
+
+  private close(): undefined {
+    this.closed = true;
+    try {
+      if (this.sealedBy === undefined) this.checkpoint();
+    } finally {
+      for (const table of this.tables.values()) table.data.close();
+      this.log.close();
+      this.lock.release();
+    }
+  }
+
+  // ---- looking things up
+
+  private checkWritable(): void {
+    if (this.sealedBy !== undefined) throw new SqlError(`Cannot write, the database is read-only: ${this.sealedBy}`, 0, SQLSTATE.readOnly);
+  }
+
+  private table(id: number, damagedToo = false): Table {
+    const table = this.tables.get(id);
+    if (table === undefined) throw new SqlError("Cannot find the table: it was dropped", 0, SQLSTATE.undefinedTable);
+    if (table.damage !== undefined && !damagedToo) throw table.damage;
+    return table;
+  }
+
+  private column(table: Table, id: number): TableColumn {
+    const column = table.schema.columns.find((c) => c.id === id);
+    if (column === undefined) throw new SqlError("Cannot find the column: it was dropped", 0, SQLSTATE.undefinedColumn);
+    return column;
+  }
+
+  private checkNameIsFree(name: string): void {
+    const lower = name.toLowerCase();
+    for (const { schema } of this.tables.values()) {
+      if (schema.name.toLowerCase() === lower) throw new SqlError(`Cannot use the name ${name}: there is such a table`, 0, SQLSTATE.duplicateTable);
+    }
+  }
+
+  private checkColumnIsNew(columns: readonly TableColumn[], name: string): void {
+    if (columns.some((column) => column.name.toLowerCase() === name.toLowerCase())) {
+      throw new SqlError(`Cannot use the name ${name}: the table has such a column`, 0, SQLSTATE.duplicateColumn);
+    }
+  }
+
+  /** Places in the table's current order of rows that were known by `segment << 32 | row` in version `version`. */
+  private placesOf(table: Table, version: number, rowIds: BigInt64Array): Float64Array {
+    const entry = table.history.findLast((e) => e.version <= version);
+    assert(entry !== undefined, "the version is pinned");
+    const firstRows = new Map<number, number>();
+    let first = 0;
+    for (const segment of table.segments) {
+      firstRows.set(segment.uid, first);
+      first += segment.rowCount;
+    }
+    const halves = new Int32Array(rowIds.buffer, rowIds.byteOffset, 2 * rowIds.length);
+    const places = new Float64Array(rowIds.length);
+    for (let k = 0; k < places.length; k++) {
+      const firstRow = firstRows.get(entry.segments[halves[2 * k + 1]].uid);
+      if (firstRow === undefined) {
+        throw new SqlError("Cannot change the rows: another statement has changed them meanwhile", 0, "40001");
+      }
+      places[k] = firstRow + halves[2 * k];
+    }
+    return places;
+  }
+}
+
+function newColumn({ name, type, indexed, symbolCapacity, symbolCached }: NewColumn, id: number): TableColumn {
+  return { id, name, type, indexed, symbolCapacity, symbolCached };
+}
+
+function recordOf({ partition, rowCount, timestampMin, timestampMax, chunks }: Segment): SegmentRecord {
+  return { partition, rowCount, timestampMin, timestampMax, chunks: chunks.map((chunk) => chunk?.plain) };
+}
+
+/** Entries behind those on disk: length u32 and bytes each. */
+function storeDictionaries(files: Files, table: Table): void {
+  for (const [columnId, dictionary] of table.dictionaries) dictionary.store(files, dictionaryPath(table.directory, columnId));
+}
+
+export function dictionaryPath(directory: string, columnId: number): string {
+  return join(directory, `s${columnId}.dict`);
+}
+

@@ -1,0 +1,63 @@
+/**
+ * The writer's worker: one loop that sleeps on a word in shared memory, takes all commands that have come, runs them as one
+ * group and answers. It never returns to the event loop, so nothing but commands reaches it.
+ */
+import { receiveMessageOnPort } from "node:worker_threads";
+import { ConfigError } from "../errors.ts";
+import { answer, type Envelope, type FromWriter, type WriterStart } from "../storage/client.ts";
+import { toPlainError } from "../storage/commands.ts";
+import { realFiles } from "../storage/files.ts";
+import { SHARED_WORD, SharedHeap } from "../storage/heap.ts";
+import { SharedPool } from "../storage/pool.ts";
+import { TableStore } from "../storage/writer.ts";
+
+/** Housekeeping happens at least so often. */
+const IDLE_MS = 1000;
+
+const tell = (message: FromWriter) => self.postMessage(message);
+
+self.onmessage = ({ data }: MessageEvent<WriterStart>) => {
+  const { memory, port, ...settings } = data;
+  const heap = new SharedHeap(memory);
+  const pool = new SharedPool(heap);
+  let store: TableStore;
+  try {
+    store = new TableStore({
+      ...settings,
+      heap,
+      files: realFiles,
+      log: (level, message) => tell({ kind: "log", level, message }),
+      publish: (publication) => tell({ kind: "publication", publication }),
+      random: Math.random,
+      evict: (sizeBytes) => pool.evict(sizeBytes),
+    });
+  } catch (error) {
+    tell({ kind: "failed", error: toPlainError(error), key: error instanceof ConfigError ? error.key : undefined });
+    self.close();
+    return;
+  }
+  tell({ kind: "ready", report: store.report });
+  run(store, heap, port);
+};
+
+function run(store: TableStore, heap: SharedHeap, port: MessagePort): void {
+  for (;;) {
+    const seen = Atomics.load(heap.i32, SHARED_WORD.writerWake);
+    const envelopes: Envelope[] = [];
+    for (let got = receive(port); got !== undefined; got = receive(port)) envelopes.push(got);
+    if (envelopes.length === 0) {
+      if (Atomics.wait(heap.i32, SHARED_WORD.writerWake, seen, IDLE_MS) === "timed-out") store.maintain();
+      continue;
+    }
+    tell({ kind: "answers", answers: answer(store, envelopes) });
+    if (envelopes.some(({ command }) => command.kind === "close")) {
+      self.close();
+      return;
+    }
+    store.maintain();
+  }
+}
+
+function receive(port: MessagePort): Envelope | undefined {
+  return receiveMessageOnPort(port as unknown as Parameters<typeof receiveMessageOnPort>[0])?.message as Envelope | undefined;
+}
