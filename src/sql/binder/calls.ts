@@ -50,11 +50,13 @@ export function resolveOverload(expressions: Expressions, name: string, given: E
   const constants: (Value | undefined)[] = folded.map((arg) => arg?.value);
   const found = findOverload(name, types, constants);
   if ("failure" in found) throw overloadError(expressions, found, args, at, style);
-  const cast = args.map((arg, i) => {
+  const places = found.arguments ?? args.map((_, i) => i);
+  const cast = places.map((place, i) => {
+    if (typeof place !== "number") return expressions.coerce({ kind: "constant", ...place }, found.types[i], at);
     // A constant argument that was written as an expression is given as its value.
     const spec = found.entry.args[Math.min(i, found.entry.args.length - 1)];
-    const source = spec.constant && folded[i] !== undefined ? folded[i]! : arg;
-    return expressions.coerce(source, found.types[i], expressions.binding.positionOf(arg));
+    const source = spec.constant && folded[place] !== undefined ? folded[place]! : args[place];
+    return expressions.coerce(source, found.types[i], expressions.binding.positionOf(args[place]));
   });
   return { id: found.id, args: cast, type: found.returns };
 }
@@ -66,7 +68,7 @@ function overloadError(expressions: Expressions, failure: OverloadFailure, args:
   if (blamed === undefined || (style === "operator" && failure.failure === "types" && args.length < 3 && !isTimeFirst(args))) {
     return new SqlError(failure.message, at, state);
   }
-  return new SqlError(failure.message, expressions.binding.positionOf(blamed), state);
+  return new SqlError(failure.message, expressions.binding.positionOf(blamed) + (failure.offset ?? 0), state);
 }
 
 function isTimeFirst(args: Expr[]): boolean {

@@ -45,7 +45,12 @@ export interface FunctionEntry {
   examples: { sql: string; gives?: unknown; errorAt?: number }[];
 
   /** Looks at the arguments that are constants (undefined: not constant) when the call is bound; says what is wrong and with which. */
-  check?: (constants: readonly (Value | undefined)[], types: readonly string[]) => { argument?: number; message: string } | undefined;
+  check?: (constants: readonly (Value | undefined)[], types: readonly string[]) =>
+    | { argument?: number; /** Into the argument's text in the statement. */ offset?: number; message: string }
+    | undefined;
+
+  /** Makes another call of this one where constants decide which: extract('hour', t) is hour(t). Called after `check`; such an entry is never in a plan. */
+  rewrite?: (constants: readonly (Value | undefined)[], types: readonly string[]) => Rewritten | undefined;
 
   /** Scalar: values in, value out; see the table of wasm types in ir.ts. `types` are the arguments' tags. */
   emit?: (args: IrNode[], types: string[]) => IrNode;
@@ -56,6 +61,12 @@ export interface FunctionEntry {
   window?: boolean;
   /** A source of rows: long_sequence, read_parquet, tables. The binder knows it by name. */
   table?: boolean;
+}
+
+/** The call of another entry: `args` are places of this call's arguments, or constants. */
+export interface Rewritten {
+  name: string;
+  args: (number | { value: Value; type: string })[];
 }
 
 /** A column given to a batch function. */

@@ -9,7 +9,12 @@ import { comparisonFunctions } from "./comparison.ts";
 import { conditionalFunctions } from "./conditional.ts";
 import type { FunctionEntry } from "./entry.ts";
 import { createFindOverload, takesExactly } from "./overload.ts";
+import { numericFunctions } from "./numeric.ts";
+import { patternFunctions } from "./pattern.ts";
 import { statisticsFunctions } from "./statistics.ts";
+import { textFunctions } from "./text.ts";
+import { timePartFunctions } from "./time_parts.ts";
+import { timeStepFunctions } from "./time_steps.ts";
 import { windowFunctions } from "./window.ts";
 
 export { commonType, implicitCost, type Overload, type OverloadFailure } from "./overload.ts";
@@ -22,6 +27,11 @@ export const FUNCTIONS: FunctionEntry[] = [
   ...comparisonFunctions,
   ...castFunctions,
   ...conditionalFunctions,
+  ...numericFunctions,
+  ...timePartFunctions,
+  ...timeStepFunctions,
+  ...textFunctions,
+  ...patternFunctions,
   ...aggregateFunctions,
   ...batchAggregateFunctions,
   ...statisticsFunctions,

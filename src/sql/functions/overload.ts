@@ -1,7 +1,7 @@
 /** Which entry a call means: exact types first, then the cheapest implicit casts, in listed order. */
 import { typeOf, type Value } from "../../types/mod.ts";
 import { type ReadFailure, readValue } from "../../types/parse/mod.ts";
-import type { Arg, FunctionEntry } from "./entry.ts";
+import type { Arg, FunctionEntry, Rewritten } from "./entry.ts";
 import { functionId } from "./entry.ts";
 import { isText, NUMBERS, TIMES } from "./nodes.ts";
 
@@ -12,6 +12,8 @@ export interface Overload {
   returns: string;
   /** What plans call it. */
   id: string;
+  /** Set when the call became one of another entry: its arguments, to which `types` belongs. */
+  arguments?: Rewritten["args"];
 }
 
 /** Why none fits. */
@@ -20,6 +22,8 @@ export interface OverloadFailure {
   message: string;
   /** The argument at fault; undefined: report it at the call. */
   argument?: number;
+  /** How far into the argument's text the fault lies: into a pattern, behind its quote. */
+  offset?: number;
   /** The dialect reports it at position 0: text that is no number, a letter that is no digit. */
   atStart?: boolean;
 }
@@ -209,6 +213,13 @@ export function createFindOverload(byName: ReadonlyMap<string, FunctionEntry[]>)
       if (best.bad !== undefined) return best.bad;
       const wrong = best.entry.check?.(constants, best.types);
       if (wrong !== undefined) return { failure: "value", ...wrong };
+      const rewritten = best.entry.rewrite?.(constants, best.types);
+      if (rewritten !== undefined) {
+        const argument = (place: Rewritten["args"][number]) => typeof place === "number" ? { type: types[place], value: constants[place] } : place;
+        const made = rewritten.args.map(argument);
+        const found = findOverload(rewritten.name, made.map(({ type }) => type), made.map(({ value }) => value));
+        return "failure" in found ? found : { ...found, arguments: rewritten.args };
+      }
       const returns = typeof best.entry.returns === "string" ? best.entry.returns : best.entry.returns(best.types);
       return { entry: best.entry, types: best.types, returns, id: functionId(best.entry.name, best.types) };
     }

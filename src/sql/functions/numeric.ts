@@ -1,0 +1,200 @@
+/** Mathematics. What runs in wasm is emitted; the transcendental functions are the runtime's own over whole columns. */
+import { bind, f32, f64, i32, i64, type IrNode, select } from "../../engine/compiler/ir.ts";
+import type { BatchFunction, FunctionEntry } from "./entry.ts";
+import { finiteOrNull, ZERO32, ZERO64 } from "./nodes.ts";
+
+type Example = [sql: string, gives: unknown];
+
+function entry(name: string, types: string[], returns: string, summary: string, how: Partial<FunctionEntry>, examples: Example[] = []): FunctionEntry {
+  return {
+    name,
+    args: types.map((type, i) => ({ name: i === 0 ? "value" : "other", type })),
+    returns,
+    nulls: "custom",
+    volatility: "immutable",
+    summary,
+    examples: examples.map(([sql, gives]) => ({ sql, gives })),
+    ...how,
+  };
+}
+
+/** Over DOUBLE columns; null (NaN) comes out as null, and so does what is not finite. */
+function mapped(f: (x: number) => number): BatchFunction {
+  return ([column], out, rowCount) => {
+    const x = column.values, values = out.values;
+    for (let row = 0; row < rowCount; row++) {
+      const value = f(x[row]);
+      values[row] = value - value === 0 ? value : NaN;
+    }
+  };
+}
+
+function mappedPair(f: (x: number, y: number) => number): BatchFunction {
+  return ([a, b], out, rowCount) => {
+    const x = a.values, y = b.values, values = out.values;
+    for (let row = 0; row < rowCount; row++) {
+      const value = x[row] === x[row] && y[row] === y[row] ? f(x[row], y[row]) : NaN;
+      values[row] = value - value === 0 ? value : NaN;
+    }
+  };
+}
+
+/** Rounding to digits, as the dialect does it: scaled by a power of ten, and back by the opposite one. */
+function digitsRounded(round: (scaled: number) => number): BatchFunction {
+  return ([a, b], out, rowCount) => {
+    const x = a.values, digits = b.values, values = out.values;
+    for (let row = 0; row < rowCount; row++) {
+      const value = x[row], places = digits[row];
+      if (places === -2147483648 || !Number.isFinite(value)) values[row] = NaN;
+      else if (places > 17) values[row] = value;
+      else if (places >= 0) {
+        const power = 10 ** places;
+        values[row] = Math.abs(value) * power > 9e15 ? value : round(value * power) * (1 / power);
+      } else {
+        const power = 10 ** -places;
+        values[row] = Number.isFinite(power) ? round(value / power) * power : 0;
+      }
+    }
+  };
+}
+const awayFromZero = (x: number) => (x < 0 ? -Math.floor(-x + 0.5) : Math.floor(x + 0.5));
+const halfEven = (x: number) => {
+  const floor = Math.floor(x);
+  const rest = x - floor;
+  return rest > 0.5 || (rest === 0.5 && floor % 2 !== 0) ? floor + 1 : floor;
+};
+const outwards = (x: number) => (x < 0 ? Math.floor(x) : Math.ceil(x));
+
+const absolute = (x: IrNode) => (x.type === "i32" ? bind(x, (a) => select(i32.ltS(a, ZERO32), i32.sub(ZERO32, a), a)) : bind(x, (a) => select(i64.ltS(a, ZERO64), i64.sub(ZERO64, a), a)));
+const sign32 = (x: IrNode) => bind(x, (a) => i32.sub(i32.gtS(a, ZERO32), i32.ltS(a, ZERO32)));
+
+/** Halves go up, but not past a value that is a whole number already or too large to have a fraction. */
+const rounded = (x: IrNode) => bind(x, (a) => select(f64.lt(f64.abs(a), f64.const(4503599627370496)), f64.floor(f64.add(a, f64.const(0.5))), a));
+
+const UNARY: [name: string, f: (x: number) => number, summary: string, examples: Example[]][] = [
+  ["exp", Math.exp, "e to the power of the value.", [["exp(0)", 1]]],
+  ["ln", Math.log, "The natural logarithm; null where there is none.", [["ln(1)", 0], ["ln(0)", null]]],
+  ["log", Math.log10, "The logarithm to base 10; null where there is none.", [["log(1000)", 3]]],
+  ["log10", Math.log10, "The logarithm to base 10; null where there is none.", [["log10(100)", 2]]],
+  ["sin", Math.sin, "The sine of an angle in radians.", [["sin(0)", 0]]],
+  ["cos", Math.cos, "The cosine of an angle in radians.", [["cos(0)", 1]]],
+  ["tan", Math.tan, "The tangent of an angle in radians.", [["tan(0)", 0]]],
+  ["cot", (x) => 1 / Math.tan(x), "The cotangent of an angle in radians.", []],
+  ["asin", Math.asin, "The angle of a sine; null outside of -1 … 1.", [["asin(2)", null]]],
+  ["acos", Math.acos, "The angle of a cosine; null outside of -1 … 1.", [["acos(1)", 0]]],
+  ["atan", Math.atan, "The angle of a tangent.", [["atan(0)", 0]]],
+  ["sinh", Math.sinh, "The hyperbolic sine.", []],
+  ["cosh", Math.cosh, "The hyperbolic cosine.", []],
+  ["tanh", Math.tanh, "The hyperbolic tangent.", []],
+  ["cbrt", Math.cbrt, "The cube root.", [["cbrt(27)", 3]]],
+  ["degrees", (x) => x * (180 / Math.PI), "Radians as degrees.", [["degrees(pi())", 180]]],
+  ["radians", (x) => x / 180 * Math.PI, "Degrees as radians.", []],
+];
+
+const entries: FunctionEntry[] = UNARY.map(([name, f, summary, examples]) => entry(name, ["DOUBLE"], "DOUBLE", summary, { batch: mapped(f) }, examples));
+
+const SIZES = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+
+entries.push(
+  entry("pi", [], "DOUBLE", "The number π.", { emit: () => f64.const(Math.PI) }, [["pi()", 3.141592653589793]]),
+  entry("atan2", ["DOUBLE", "DOUBLE"], "DOUBLE", "The angle of the point (x, y); y comes first.", { batch: mappedPair(Math.atan2) }, [["atan2(0, 1)", 0]]),
+  ...["power", "pow"].map((name) => entry(name, ["DOUBLE", "DOUBLE"], "DOUBLE", "The value to a power.", { batch: mappedPair(Math.pow) }, [[`${name}(2, 10)`, 1024]])),
+  entry("sqrt", ["DOUBLE"], "DOUBLE", "The square root; null of a negative value.", { emit: ([a]) => f64.sqrt(a) }, [["sqrt(16)", 4], ["sqrt(-1)", null]]),
+  // The nulls of INT and LONG are their own negatives.
+  entry("abs", ["SHORT"], "SHORT", "Without its sign.", { emit: ([a]) => i32.extend16(absolute(a)) }),
+  entry("abs", ["INT"], "INT", "Without its sign.", { emit: ([a]) => absolute(a) }, [["abs(-5)", 5]]),
+  entry("abs", ["LONG"], "LONG", "Without its sign.", { emit: ([a]) => absolute(a) }),
+  entry("abs", ["DOUBLE"], "DOUBLE", "Without its sign.", { emit: ([a]) => f64.abs(a) }),
+  entry("sign", ["BYTE"], "BYTE", "-1, 0 or 1.", { emit: ([a]) => sign32(a) }),
+  entry("sign", ["SHORT"], "SHORT", "-1, 0 or 1.", { emit: ([a]) => sign32(a) }),
+  entry("sign", ["INT"], "INT", "-1, 0 or 1.", { nulls: "propagate", emit: ([a]) => sign32(a) }, [["sign(-7)", -1]]),
+  entry("sign", ["LONG"], "LONG", "-1, 0 or 1.", {
+    nulls: "propagate",
+    emit: ([x]) => bind(x, (a) => i64.sub(i64.extendS(i64.gtS(a, ZERO64)), i64.extendS(i64.ltS(a, ZERO64)))),
+  }),
+  entry("sign", ["FLOAT"], "FLOAT", "-1, 0 or 1.", {
+    emit: ([x]) => bind(x, (a) => select(f32.ne(a, a), a, f32.convertI32(i32.sub(f32.gt(a, f32.const(0)), f32.lt(a, f32.const(0)))))),
+  }),
+  entry("sign", ["DOUBLE"], "DOUBLE", "-1, 0 or 1.", {
+    emit: ([x]) => bind(x, (a) => select(f64.ne(a, a), a, f64.convertI32(i32.sub(f64.gt(a, f64.const(0)), f64.lt(a, f64.const(0)))))),
+  }),
+  ...["ceil", "ceiling"].flatMap((name) => [
+    entry(name, ["FLOAT"], "FLOAT", "The next whole number up.", { emit: ([a]) => f32.ceil(a) }),
+    entry(name, ["DOUBLE"], "DOUBLE", "The next whole number up.", { emit: ([a]) => f64.ceil(a) }, [[`${name}(2.0000001)`, 3]]),
+  ]),
+  entry("floor", ["FLOAT"], "FLOAT", "The next whole number down.", { emit: ([a]) => f32.floor(a) }),
+  entry("floor", ["DOUBLE"], "DOUBLE", "The next whole number down.", { emit: ([a]) => f64.floor(a) }, [["floor(-2.5)", -3]]),
+  entry("round", ["DOUBLE"], "DOUBLE", "The nearest whole number; halves go up.", { emit: ([a]) => rounded(a) }, [["round(2.5)", 3], ["round(-2.5)", -2]]),
+  entry("round", ["DOUBLE", "INT"], "DOUBLE", "Rounded to so many decimals; halves go away from zero.", { batch: digitsRounded(awayFromZero) }, [["round(-2.567, 2)", -2.57], ["round(1234.5678, -2)", 1200]]),
+  entry("round_half_even", ["DOUBLE", "INT"], "DOUBLE", "Rounded to so many decimals; halves go to the even digit.", { batch: digitsRounded(halfEven) }, [["round_half_even(2.5, 0)", 2]]),
+  entry("round_up", ["DOUBLE", "INT"], "DOUBLE", "Rounded away from zero to so many decimals.", { batch: digitsRounded(outwards) }, [["round_up(1.21, 1)", 1.3]]),
+  entry("round_down", ["DOUBLE", "INT"], "DOUBLE", "Rounded towards zero to so many decimals.", { batch: digitsRounded(Math.trunc) }, [["round_down(1299, -2)", 1200]]),
+  entry("mod", ["INT", "INT"], "INT", "The remainder of a division; null by zero.", {
+    batch: ([a, b], out, rowCount) => {
+      for (let row = 0; row < rowCount; row++) {
+        const x = a.values[row], y = b.values[row];
+        out.values[row] = x === -2147483648 || y === -2147483648 || y === 0 ? -2147483648 : x % y;
+      }
+    },
+  }, [["mod(7, 3)", 1]]),
+  entry("mod", ["LONG", "LONG"], "LONG", "The remainder of a division; null by zero.", {
+    batch: ([a, b], out, rowCount) => {
+      const none = -9223372036854775808n;
+      for (let row = 0; row < rowCount; row++) {
+        const x = a.values[row], y = b.values[row];
+        out.values[row] = x === none || y === none || y === 0n ? none : x % y;
+      }
+    },
+  }),
+  entry("mod", ["DOUBLE", "DOUBLE"], "DOUBLE", "The remainder of a division; null by zero.", { batch: mappedPair((x, y) => x % y) }),
+  entry("size_pretty", ["LONG"], "STRING", "A count of bytes as people read it.", {
+    batch: ([column], out, rowCount) => {
+      for (let row = 0; row < rowCount; row++) {
+        const value = column.values[row];
+        if (value === -9223372036854775808n) {
+          out.setNull(row);
+          continue;
+        }
+        let size = Number(value), unit = 0;
+        while (Math.abs(size) >= 1024 && unit < SIZES.length - 1) {
+          size /= 1024;
+          unit++;
+        }
+        out.setText(row, `${size.toFixed(1)} ${SIZES[unit]}`);
+      }
+    },
+  }, [["size_pretty(1536)", "1.5 KiB"]]),
+  entry("mid", ["DOUBLE", "DOUBLE"], "DOUBLE", "The mean of a bid and an ask.", { emit: ([bid, ask]) => f64.div(f64.add(bid, ask), f64.const(2)) }, [["mid(1, 2)", 1.5]]),
+  entry("spread_bps", ["DOUBLE", "DOUBLE"], "DOUBLE", "The spread of a bid and an ask in basis points of the mid.", {
+    emit: ([bid, ask]) => finiteOrNull(f64.mul(f64.div(f64.sub(ask, bid), f64.div(f64.add(bid, ask), f64.const(2))), f64.const(10000))),
+  }, [["spread_bps(1.0, 1.0)", 0]]),
+  {
+    ...entry("wmid", ["DOUBLE", "DOUBLE", "DOUBLE", "DOUBLE"], "DOUBLE", "The mid weighted by the sizes of the other side.", {
+      emit: ([bidSize, bid, ask, askSize]) => finiteOrNull(f64.div(f64.add(f64.mul(bid, askSize), f64.mul(ask, bidSize)), f64.add(bidSize, askSize))),
+    }, [["wmid(100, 5, 6, 100)", 5.5]]),
+    args: [{ name: "bidSize", type: "DOUBLE" }, { name: "bid", type: "DOUBLE" }, { name: "ask", type: "DOUBLE" }, { name: "askSize", type: "DOUBLE" }],
+  },
+  {
+    ...entry("l2price", [], "DOUBLE", "The mean price of a target size taken from a book of sizes and prices; null when the book is too small.", {
+      batch: (args, out, rowCount) => {
+        for (let row = 0; row < rowCount; row++) {
+          const target = args[0].values[row];
+          let left = target, cost = 0, known = target === target;
+          for (let i = 1; i < args.length; i += 2) {
+            const size = args[i].values[row], price = args[i + 1].values[row];
+            if (size !== size || price !== price) known = false;
+            const taken = Math.min(left, size);
+            cost += taken * price;
+            left -= taken;
+            if (left <= 0) break;
+          }
+          out.values[row] = known && left <= 0 ? cost / target : NaN;
+        }
+      },
+      check: (_, types) => (types.length % 2 === 0 ? { argument: types.length - 1, message: "l2price: sizes and prices come in pairs" } : undefined),
+    }, [["l2price(5, 10, 3)", 3]]),
+    args: [{ name: "target", type: "DOUBLE" }, { name: "size", type: "DOUBLE" }, { name: "price", type: "DOUBLE", variadic: true }],
+  },
+);
+
+export const numericFunctions = entries;

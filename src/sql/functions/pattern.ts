@@ -1,0 +1,219 @@
+/** LIKE, ILIKE, regular expressions of Java's syntax, glob. */
+import type { BatchColumn, BatchFunction, FunctionContext, FunctionEntry } from "./entry.ts";
+import { translateRegex, translateReplacement } from "./java_regex.ts";
+
+const TEXT = { name: "text", type: "text" };
+const PATTERN = { name: "pattern", type: "text" };
+
+/** Does the text memory[from … to) match? */
+type Matcher = (memory: Uint8Array, from: number, to: number) => boolean;
+
+const ANY_ONE = -1, ANY_MANY = -2;
+
+/** The pattern as bytes and wildcards. A backslash takes the next character as it is. */
+function compileLike(pattern: string): number[] {
+  const tokens: number[] = [];
+  const encoder = new TextEncoder();
+  const characters = [...pattern];
+  for (let i = 0; i < characters.length; i++) {
+    const character = characters[i];
+    if (character === "%") {
+      if (tokens.at(-1) !== ANY_MANY) tokens.push(ANY_MANY);
+    } else if (character === "_") tokens.push(ANY_ONE);
+    else tokens.push(...encoder.encode(character === "\\" && i + 1 < characters.length ? characters[++i] : character));
+  }
+  return tokens;
+}
+
+function matchAt(memory: Uint8Array, at: number, bytes: number[]): boolean {
+  for (let i = 0; i < bytes.length; i++) if (memory[at + i] !== bytes[i]) return false;
+  return true;
+}
+
+/** Plain text, a start, an end and a part in the middle are told apart from the rest, which needs backtracking. */
+export function likeMatcher(pattern: string): Matcher {
+  const tokens = compileLike(pattern);
+  const startsAny = tokens[0] === ANY_MANY, endsAny = tokens.length > 0 && tokens.at(-1) === ANY_MANY;
+  const inner = tokens.slice(startsAny ? 1 : 0, tokens.length - (endsAny && tokens.length > (startsAny ? 1 : 0) ? 1 : 0));
+  if (inner.every((token) => token >= 0)) {
+    const length = inner.length;
+    if (startsAny && length === 0) return () => true;
+    if (!startsAny && !endsAny) return (memory, from, to) => to - from === length && matchAt(memory, from, inner);
+    if (!startsAny) return (memory, from, to) => to - from >= length && matchAt(memory, from, inner);
+    if (!endsAny) return (memory, from, to) => to - from >= length && matchAt(memory, to - length, inner);
+    const first = inner[0];
+    return (memory, from, to) => {
+      for (let at = from; at + length <= to; at++) if (memory[at] === first && matchAt(memory, at, inner)) return true;
+      return false;
+    };
+  }
+  return (memory, from, to) => matchTokens(tokens, memory, from, to);
+}
+
+/** With one place to come back to, the last `%`: linear times the pattern's length. */
+function matchTokens(tokens: number[], memory: Uint8Array, from: number, to: number): boolean {
+  let at = from, token = 0, backToken = -1, backAt = 0;
+  while (at < to) {
+    const wanted = tokens[token];
+    if (wanted === ANY_MANY) {
+      backToken = ++token;
+      backAt = at;
+    } else if (token < tokens.length && (wanted === ANY_ONE || wanted === memory[at])) {
+      at += wanted === ANY_ONE ? sequenceLength(memory[at]) : 1;
+      token++;
+    } else if (backToken >= 0) {
+      backAt += sequenceLength(memory[backAt]);
+      at = backAt;
+      token = backToken;
+    } else {
+      return false;
+    }
+  }
+  while (tokens[token] === ANY_MANY) token++;
+  return token === tokens.length;
+}
+
+function sequenceLength(byte: number): number {
+  return byte < 0xc0 ? 1 : byte < 0xe0 ? 2 : byte < 0xf0 ? 3 : 4;
+}
+
+let folded = new Uint8Array(1024);
+
+/** ASCII is folded by bytes; where text or pattern has other letters, both are folded by the language's rules. */
+function ilikeMatcher(pattern: string): Matcher {
+  const lower = pattern.toLowerCase();
+  const matches = likeMatcher(lower);
+  return (memory, from, to) => {
+    const length = to - from;
+    if (length > folded.length) folded = new Uint8Array(length * 2);
+    for (let i = 0; i < length; i++) {
+      const byte = memory[from + i];
+      if (byte > 127) {
+        const bytes = new TextEncoder().encode(new TextDecoder().decode(memory.slice(from, to)).toLowerCase());
+        return matches(bytes, 0, bytes.length);
+      }
+      folded[i] = byte >= 65 && byte <= 90 ? byte | 32 : byte;
+    }
+    return matches(folded, 0, length);
+  };
+}
+
+/** What is made of a pattern, kept for the call site. Patterns from a column are made as they come. */
+function compiled<T>(kind: string, pattern: string, context: FunctionContext, make: () => T): T {
+  const key = `${kind} ${pattern}`;
+  let made = context.state.get(key) as T | undefined;
+  if (made === undefined) {
+    if (context.state.size > 256) context.state.clear();
+    context.state.set(key, made = make());
+  }
+  return made;
+}
+
+function matching(kind: string, make: (pattern: string) => Matcher, whenMatches: boolean): BatchFunction {
+  return ([column, patterns], out, rowCount, context) => {
+    const memory = context.heap.u8;
+    let matcher: Matcher | undefined;
+    for (let row = 0; row < rowCount; row++) {
+      if (matcher === undefined || !patterns.isConstant) {
+        const pattern = patterns.text(row);
+        matcher = pattern === undefined ? () => false : compiled(kind, pattern, context, () => make(pattern));
+      }
+      const length = column.values[2 * row + 1];
+      const from = column.values[2 * row] >>> 0;
+      out.values[row] = (length >= 0 && matcher(memory, from, from + length)) === whenMatches ? 1 : 0;
+      if ((row & 4095) === 4095) context.poll();
+    }
+  };
+}
+
+function regexMatching(whenMatches: boolean): BatchFunction {
+  return ([column, patterns], out, rowCount, context) => {
+    for (let row = 0; row < rowCount; row++) {
+      const text = column.text(row), pattern = patterns.text(row);
+      const holds = text !== undefined && pattern !== undefined && compiled("regex", pattern, context, () => javaRegex(pattern, "")).test(text);
+      out.values[row] = holds === whenMatches ? 1 : 0;
+      if ((row & 255) === 255) context.poll();
+    }
+  };
+}
+
+function javaRegex(pattern: string, flags: string): RegExp {
+  const translated = translateRegex(pattern);
+  if ("problem" in translated) throw new Error(translated.problem); // constants were checked when the call was bound
+  return new RegExp(translated.source, translated.flags + flags);
+}
+
+/** The fault is in the pattern's text, behind the opening quote. */
+const checkRegex: FunctionEntry["check"] = ([, pattern]) => {
+  if (typeof pattern !== "string") return undefined;
+  const translated = translateRegex(pattern);
+  return "problem" in translated ? { argument: 1, offset: translated.offset + 1, message: `the pattern does not parse: ${translated.problem}` } : undefined;
+};
+
+const regexpReplace: BatchFunction = ([column, patterns, replacements], out, rowCount, context) => {
+  for (let row = 0; row < rowCount; row++) {
+    const text = column.text(row), pattern = patterns.text(row), replacement = replacements.text(row);
+    if (text === undefined || pattern === undefined || replacement === undefined) {
+      out.setNull(row);
+      continue;
+    }
+    const regex = compiled("replace", pattern, context, () => javaRegex(pattern, "g"));
+    const by = compiled("by", replacement, context, () => translateReplacement(replacement));
+    out.setText(row, text.replace(regex, by));
+    if ((row & 255) === 255) context.poll();
+  }
+};
+
+/** `*`, `?` and `[a-c]` over the whole text. */
+function globRegex(pattern: string): RegExp {
+  let source = "";
+  for (let i = 0; i < pattern.length; i++) {
+    const character = pattern[i];
+    if (character === "*") source += "[^]*";
+    else if (character === "?") source += "[^]";
+    else if (character === "[") {
+      const close = pattern.indexOf("]", i + 2);
+      if (close < 0) source += "\\[";
+      else {
+        const inside = pattern.slice(i + 1, close);
+        source += `[${(inside[0] === "!" ? "^" + inside.slice(1) : inside).replace(/[\\\]]/g, "\\$&")}]`;
+        i = close;
+      }
+    } else source += character.replace(/[\\^$.|?*+()[\]{}/]/g, "\\$&");
+  }
+  return new RegExp(`^${source}$`, "u");
+}
+
+const globMatching: BatchFunction = ([column, patterns]: BatchColumn[], out, rowCount, context) => {
+  for (let row = 0; row < rowCount; row++) {
+    const text = column.text(row), pattern = patterns.text(row);
+    out.values[row] = text !== undefined && pattern !== undefined && compiled("glob", pattern, context, () => globRegex(pattern)).test(text) ? 1 : 0;
+  }
+};
+
+function entry(name: string, summary: string, batch: BatchFunction, examples: [string, unknown][], more: Partial<FunctionEntry> = {}): FunctionEntry {
+  return {
+    name,
+    args: [TEXT, PATTERN],
+    returns: "BOOLEAN",
+    nulls: "custom",
+    volatility: "immutable",
+    summary,
+    examples: examples.map(([sql, gives]) => ({ sql, gives })),
+    batch,
+    ...more,
+  };
+}
+
+export const patternFunctions: FunctionEntry[] = [
+  entry("like", "Does it match, % standing for any text and _ for one character?", matching("like", likeMatcher, true), [["'abc' LIKE 'a_c'", true], ["'100%' LIKE '%\\%'", true]]),
+  entry("ilike", "As LIKE, without regard to case.", matching("ilike", ilikeMatcher, true), [["'ABC' ILIKE 'ab%'", true]]),
+  entry("~", "Is the pattern (of Java's syntax) found anywhere?", regexMatching(true), [["'cat' ~ 'dog|cat'", true]], { check: checkRegex }),
+  entry("!~", "Is the pattern (of Java's syntax) nowhere?", regexMatching(false), [["'x1' !~ '\\d'", false]], { check: checkRegex }),
+  entry("glob", "Does it match, * standing for any text, ? for one character and [..] for one of a set?", globMatching, [["glob('abcd', 'a*d')", true]]),
+  entry("regexp_replace", "With every match of the pattern (of Java's syntax) replaced; $1 is the first group.", regexpReplace, [["regexp_replace('john smith', '(\\w+) (\\w+)', '$2, $1')", "smith, john"]], {
+    args: [TEXT, PATTERN, { name: "by", type: "text" }],
+    returns: "STRING",
+    check: checkRegex,
+  }),
+];

@@ -1,0 +1,327 @@
+/**
+ * Text functions. Lengths and places count UTF-16 units, as clients of the dialect expect, though texts are UTF-8: pure ASCII, the
+ * usual case, is worked on by bytes, and pieces of an argument are views of it.
+ */
+import { text as ir } from "../../engine/compiler/ir.ts";
+import { SQLSTATE, SqlError } from "../../errors.ts";
+import type { BatchColumn, BatchFunction, BatchOut, FunctionContext, FunctionEntry } from "./entry.ts";
+import { textOfRow } from "./text_casts.ts";
+
+type Args = FunctionEntry["args"];
+const TEXT: Args[number] = { name: "text", type: "text" };
+
+function entry(name: string, args: Args, returns: FunctionEntry["returns"], summary: string, batch: BatchFunction | undefined, examples: [sql: string, gives: unknown][] = [], more: Partial<FunctionEntry> = {}): FunctionEntry {
+  return {
+    name,
+    args,
+    returns,
+    nulls: "custom",
+    volatility: "immutable",
+    summary,
+    examples: examples.map(([sql, gives]) => ({ sql, gives })),
+    ...(batch === undefined ? {} : { batch }),
+    ...more,
+  };
+}
+
+/** Pieces of a text keep its type; what is made anew is STRING. */
+const pieceType = (types: string[]) => (types[0] === "VARCHAR" ? "VARCHAR" : "STRING");
+
+function addressOf(column: BatchColumn, row: number): number {
+  return column.values[2 * row] >>> 0;
+}
+/** In bytes; negative for null. */
+function bytesIn(column: BatchColumn, row: number): number {
+  return column.values[2 * row + 1];
+}
+
+/** UTF-16 units of UTF-8 bytes. */
+export function unitsIn(memory: Uint8Array, from: number, to: number): number {
+  let units = 0;
+  for (let i = from; i < to; i++) {
+    const byte = memory[i];
+    if ((byte & 0xc0) !== 0x80) units += byte >= 0xf0 ? 2 : 1;
+  }
+  return units;
+}
+
+/** Address of the unit `count` units behind `from`; `to` when there are not so many. */
+function skipUnits(memory: Uint8Array, from: number, to: number, count: number): number {
+  let i = from;
+  while (count > 0 && i < to) {
+    const byte = memory[i];
+    i += byte < 0x80 ? 1 : byte < 0xe0 ? 2 : byte < 0xf0 ? 3 : 4;
+    count -= byte >= 0xf0 ? 2 : 1;
+  }
+  return Math.min(i, to);
+}
+
+/** Runs `one` for the rows in which no argument that is text is null. */
+function rows(one: (row: number, args: BatchColumn[], out: BatchOut, memory: Uint8Array, context: FunctionContext) => void): BatchFunction {
+  return (args, out, rowCount, context) => {
+    const texts = args.filter(isTextual);
+    const memory = context.heap.u8;
+    for (let row = 0; row < rowCount; row++) {
+      let isNull = false;
+      for (const column of texts) if (bytesIn(column, row) < 0) isNull = true;
+      if (isNull) out.setNull(row);
+      else one(row, args, out, memory, context);
+      if ((row & 4095) === 4095) context.poll();
+    }
+  };
+}
+
+function isTextual(column: BatchColumn): boolean {
+  return column.type === "STRING" || column.type === "VARCHAR" || column.type === "SYMBOL" || column.type === "SYMBOL_TEXT" || column.type === "NULL";
+}
+
+const INT_NULL = -2147483648;
+
+let scratch = new Uint8Array(4096);
+function room(sizeBytes: number): Uint8Array {
+  if (sizeBytes > scratch.length) scratch = new Uint8Array(sizeBytes * 2);
+  return scratch;
+}
+
+/** The letters a … z (or A … Z) changed in ASCII; other text by the language's rules. */
+function changeCase(low: number, high: number, change: (text: string) => string): BatchFunction {
+  return rows((row, [column], out, memory) => {
+    const from = addressOf(column, row), length = bytesIn(column, row);
+    const bytes = room(length);
+    for (let i = 0; i < length; i++) {
+      const byte = memory[from + i];
+      if (byte > 127) {
+        out.setText(row, change(column.text(row)!));
+        return;
+      }
+      bytes[i] = byte >= low && byte <= high ? byte ^ 32 : byte;
+    }
+    out.setText(row, bytes.subarray(0, length));
+  });
+}
+
+function trimmed(left: boolean, right: boolean): BatchFunction {
+  return rows((row, [column], out, memory) => {
+    let from = addressOf(column, row), to = from + bytesIn(column, row);
+    while (left && from < to && memory[from] === 32) from++;
+    while (right && to > from && memory[to - 1] === 32) to--;
+    out.setView(row, from, to - from);
+  });
+}
+
+function leftOrRight(isLeft: boolean): BatchFunction {
+  return rows((row, [column, counts], out, memory) => {
+    const count = counts.values[row];
+    if (count === INT_NULL) return out.setNull(row);
+    const from = addressOf(column, row), to = from + bytesIn(column, row);
+    const units = unitsIn(memory, from, to);
+    const taken = Math.max(0, count < 0 ? units + count : Math.min(count, units));
+    const cut = skipUnits(memory, from, to, isLeft ? taken : units - taken);
+    if (isLeft) out.setView(row, from, cut - from);
+    else out.setView(row, cut, to - cut);
+  });
+}
+
+/** A needle that is looked for in many rows is copied out of shared memory once. */
+function needleOf(column: BatchColumn, row: number, context: FunctionContext): Uint8Array {
+  if (!column.isConstant) return column.bytes(row)!;
+  const key = `needle ${column.constant}`;
+  let bytes = context.state.get(key) as Uint8Array | undefined;
+  if (bytes === undefined) context.state.set(key, bytes = new TextEncoder().encode(String(column.constant)));
+  return bytes;
+}
+
+const strpos: BatchFunction = (args, out, rowCount, context) => {
+  const memory = context.heap.u8;
+  const [column, needles] = args;
+  for (let row = 0; row < rowCount; row++) {
+    if (bytesIn(column, row) < 0 || bytesIn(needles, row) < 0) {
+      out.values[row] = INT_NULL;
+      continue;
+    }
+    const from = addressOf(column, row), to = from + bytesIn(column, row);
+    const at = find(memory, from, to, needleOf(needles, row, context));
+    out.values[row] = at < 0 ? 0 : unitsIn(memory, from, at) + 1;
+  }
+};
+
+/** Address of `needle` in memory[from … to), or -1. A plain loop: `indexOf` over all of memory would run far past the text. */
+function find(memory: Uint8Array, from: number, to: number, needle: Uint8Array): number {
+  const length = needle.length;
+  if (length === 0) return from;
+  const first = needle[0];
+  for (let i = from; i + length <= to; i++) {
+    if (memory[i] !== first) continue;
+    let k = 1;
+    while (k < length && memory[i + k] === needle[k]) k++;
+    if (k === length) return i;
+  }
+  return -1;
+}
+
+function fail(message: string, context: FunctionContext): never {
+  throw new SqlError(message, context.at, SQLSTATE.invalidParameter);
+}
+
+const RESULT_BYTES_MAX = 16 * 1024 * 1024;
+
+function pad(isLeft: boolean): BatchFunction {
+  return rows((row, [column, lengths, fills], out, _, context) => {
+    const wanted = lengths.values[row];
+    if (wanted === INT_NULL || wanted < 0) return out.setNull(row);
+    if (wanted > RESULT_BYTES_MAX) fail(`${wanted} characters are too many`, context);
+    const text = column.text(row)!;
+    const fill = fills === undefined ? " " : fills.text(row)!;
+    if (wanted <= text.length || fill === "") out.setText(row, text.slice(0, wanted));
+    else out.setText(row, isLeft ? text.padStart(wanted, fill) : text.padEnd(wanted, fill));
+  });
+}
+
+const COUNT: Args[number] = { name: "count", type: "INT" };
+
+export const textFunctions: FunctionEntry[] = [
+  entry("length", [TEXT], "INT", "The number of characters; -1 for null.", ([column], out, rowCount, context) => {
+    const memory = context.heap.u8;
+    for (let row = 0; row < rowCount; row++) {
+      const length = bytesIn(column, row);
+      const from = addressOf(column, row);
+      out.values[row] = length < 0 ? -1 : unitsIn(memory, from, from + length);
+    }
+  }, [["length('žluťoučký')", 9], ["length(cast(null as string))", -1]]),
+  entry("length_bytes", [TEXT], "INT", "The number of bytes in UTF-8; -1 for null.", undefined, [["length_bytes('ďábel')", 7]], { emit: ([a]) => ir.length(a) }),
+  ...["upper", "to_uppercase"].map((name) => entry(name, [TEXT], "STRING", "In capital letters.", changeCase(97, 122, (text) => text.toUpperCase()), [[`${name}('ďábel')`, "ĎÁBEL"]])),
+  ...["lower", "to_lowercase"].map((name) => entry(name, [TEXT], "STRING", "In small letters.", changeCase(65, 90, (text) => text.toLowerCase()), [[`${name}('Hello')`, "hello"]])),
+  entry("trim", [TEXT], pieceType, "Without blanks at both ends.", trimmed(true, true), [["trim('  a b ')", "a b"]]),
+  entry("ltrim", [TEXT], pieceType, "Without blanks at the start.", trimmed(true, false), [["ltrim('  a ')", "a "]]),
+  entry("rtrim", [TEXT], pieceType, "Without blanks at the end.", trimmed(false, true), [["rtrim('  a ')", "  a"]]),
+  entry("left", [TEXT, COUNT], pieceType, "The first characters; a negative count leaves out so many at the end.", leftOrRight(true), [["left('abcdef', -2)", "abcd"]]),
+  entry("right", [TEXT, COUNT], pieceType, "The last characters; a negative count leaves out so many at the start.", leftOrRight(false), [["right('abcdef', 2)", "ef"]]),
+  entry(
+    "substring",
+    [TEXT, { name: "start", type: "INT" }, { name: "length", type: "INT" }],
+    "STRING",
+    "So many characters from the start-th, counted from 1; what lies before the first is lost.",
+    rows((row, [column, starts, lengths], out, memory, context) => {
+      const start = starts.values[row], length = lengths.values[row];
+      if (start === INT_NULL || length === INT_NULL) return out.setNull(row);
+      if (length < 0) fail("substring: the length is negative", context);
+      const from = addressOf(column, row), to = from + bytesIn(column, row);
+      const last = start + length - 1;
+      const first = skipUnits(memory, from, to, Math.max(0, start - 1));
+      const end = skipUnits(memory, from, to, Math.max(0, last));
+      out.setView(row, first, Math.max(0, end - first));
+    }),
+    [["substring('abcdef', 0, 3)", "ab"]],
+    { check: ([, , length]) => (typeof length === "number" && length < 0 && length !== INT_NULL ? { message: "substring: the length is negative" } : undefined) },
+  ),
+  ...["strpos", "position"].map((name) => entry(name, [TEXT, { name: "part", type: "text" }], "INT", "Where the part begins, counted from 1; 0 when it is nowhere.", strpos, [[`${name}('Hello World', 'World')`, 7]])),
+  entry(
+    "replace",
+    [TEXT, { name: "part", type: "text" }, { name: "by", type: "text" }],
+    "STRING",
+    "With every part replaced.",
+    rows((row, [column, parts, bys], out) => {
+      const text = column.text(row)!, part = parts.text(row)!;
+      out.setText(row, part === "" ? text : text.replaceAll(part, () => bys.text(row)!));
+    }),
+    [["replace('aaa', 'aa', 'b')", "ba"]],
+  ),
+  entry(
+    "split_part",
+    [TEXT, { name: "delimiter", type: "text" }, { name: "index", type: "INT" }],
+    pieceType,
+    "The index-th piece between delimiters, counted from 1, or from the end with a negative index; empty when there is none.",
+    rows((row, [column, delimiters, indexes], out, _, context) => {
+      const index = indexes.values[row];
+      if (index === INT_NULL) return out.setNull(row);
+      if (index === 0) fail("split_part: the index must not be 0", context);
+      const delimiter = delimiters.text(row)!;
+      const pieces = delimiter === "" ? [column.text(row)!] : column.text(row)!.split(delimiter);
+      out.setText(row, pieces.at(index < 0 ? index : index - 1) ?? "");
+    }),
+    [["split_part('x/y/z', '/', -1)", "z"]],
+    { check: ([, , index]) => (index === 0 ? { argument: 2, message: "split_part: the index must not be 0" } : undefined) },
+  ),
+  entry("lpad", [TEXT, COUNT, { name: "fill", type: "text", optional: true }], pieceType, "Filled up at the start, or cut, to so many characters.", pad(true), [["lpad('ab', 5, '*-')", "*-*ab"]]),
+  entry("rpad", [TEXT, COUNT, { name: "fill", type: "text", optional: true }], pieceType, "Filled up at the end, or cut, to so many characters.", pad(false), [["rpad('ab', 4)", "ab  "]]),
+  entry("starts_with", [TEXT, { name: "start", type: "text" }], "BOOLEAN", "Does it begin so?", ([column, starts], out, rowCount, context) => {
+    const memory = context.heap.u8;
+    for (let row = 0; row < rowCount; row++) {
+      const length = bytesIn(starts, row);
+      let holds = bytesIn(column, row) >= length && length >= 0;
+      const from = addressOf(column, row), other = addressOf(starts, row);
+      for (let i = 0; holds && i < length; i++) holds = memory[from + i] === memory[other + i];
+      out.values[row] = holds ? 1 : 0;
+    }
+  }, [["starts_with('abc', 'ab')", true]]),
+  entry(
+    "reverse",
+    [TEXT],
+    "STRING",
+    "From the end to the start.",
+    rows((row, [column], out) => out.setText(row, [...column.text(row)!].reverse().join(""))),
+    [["reverse('abc')", "cba"]],
+  ),
+  entry(
+    "repeat",
+    [TEXT, COUNT],
+    "STRING",
+    "So many times.",
+    rows((row, [column, counts], out, _, context) => {
+      const count = counts.values[row];
+      if (count === INT_NULL) return out.setNull(row);
+      if (Math.max(0, count) * bytesIn(column, row) > RESULT_BYTES_MAX) fail("repeat: the text becomes too long", context);
+      out.setText(row, column.text(row)!.repeat(Math.max(0, count)));
+    }),
+    [["repeat('ab', 3)", "ababab"]],
+  ),
+  entry(
+    "quote_ident",
+    [TEXT],
+    "STRING",
+    "As an identifier: in double quotes where it needs them.",
+    rows((row, [column], out) => {
+      const text = column.text(row)!;
+      out.setText(row, /^[A-Za-z_][A-Za-z0-9_$]*$/.test(text) ? text : `"${text.replaceAll('"', '""')}"`);
+    }),
+    [["quote_ident('two words')", '"two words"']],
+  ),
+  ...["concat", "||"].map((name) =>
+    entry(
+      name,
+      [{ name: "value", type: "any", variadic: true }],
+      "STRING",
+      "One behind the other as text; nulls are passed over.",
+      (args, out, rowCount, context) => {
+        for (let row = 0; row < rowCount; row++) {
+          let bytes = room(256);
+          let length = 0;
+          for (const column of args) {
+            const piece = isTextual(column) ? undefined : textOfRow(column, row, context);
+            if (piece !== undefined) {
+              if (length + piece.length > bytes.length) bytes = grow(bytes, length, length + piece.length);
+              bytes.set(piece, length);
+              length += piece.length;
+            } else if (isTextual(column) && bytesIn(column, row) > 0) {
+              const from = addressOf(column, row), size = bytesIn(column, row);
+              if (length + size > bytes.length) bytes = grow(bytes, length, length + size);
+              const memory = context.heap.u8;
+              for (let i = 0; i < size; i++) bytes[length + i] = memory[from + i];
+              length += size;
+            }
+          }
+          out.setText(row, bytes.subarray(0, length));
+          if ((row & 4095) === 4095) context.poll();
+        }
+      },
+      name === "concat" ? [["concat('a', 1, 2.5, true, null)", "a12.5true"]] : [["'n' || 5", "n5"]],
+    )
+  ),
+];
+
+function grow(bytes: Uint8Array, used: number, sizeBytes: number): Uint8Array {
+  const old = bytes.slice(0, used);
+  const grown = room(sizeBytes);
+  grown.set(old);
+  return grown;
+}
