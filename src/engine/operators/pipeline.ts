@@ -1,0 +1,167 @@
+/**
+ * Scan, filters and projections in one: whatever filters and projections lie over a scan (or over another operator) are put
+ * together into predicates and expressions over the scan's columns, so that one kernel does them all. Aggregates take it apart
+ * and put the same predicates and expressions into theirs.
+ */
+import type { Column, Expr, ScanNode } from "../../sql/plan.ts";
+import type { ScanSource } from "../../storage/contract.ts";
+import { typeOf } from "../../types/mod.ts";
+import { Workspace } from "../columns.ts";
+import type { Batch, Operator, QueryContext, Vector } from "../contract.ts";
+import { childrenOf, columnsOf, mapColumns } from "../compiler/expression.ts";
+import { compileExpressions, type CompiledExpressions } from "../expressions.ts";
+import { type Morsel, morselsOf, ScanReader } from "./scan.ts";
+
+export type PipelineBase =
+  | { kind: "scan"; node: ScanNode; source: ScanSource }
+  | { kind: "operator"; input: Operator };
+
+/** Put-together expressions beyond this are left apart: a sum of sums doubles with every level. */
+const FUSED_SIZE_MAX = 400;
+
+export class Pipeline implements Operator {
+  private compiled?: CompiledExpressions;
+  private reader?: ScanReader;
+  private morsels?: Morsel[];
+  private position = 0;
+  private reverser?: Reverser;
+
+  constructor(
+    readonly base: PipelineBase,
+    /** Over the base's columns, all of which must hold. */
+    readonly predicates: readonly Expr[],
+    readonly exprs: readonly Expr[],
+    readonly columns: readonly Column[],
+    private readonly context: QueryContext,
+  ) {}
+
+  get baseTypes(): string[] {
+    return (this.base.kind === "scan" ? this.base.node.columns : this.base.input.columns).map((column) => column.type);
+  }
+
+  /** The column of row ids, which no chunk holds. */
+  get rowIdColumn(): number | undefined {
+    return this.base.kind === "scan" && this.base.node.rowId ? this.base.node.columns.length - 1 : undefined;
+  }
+
+  /** The same rows, fewer or with other columns; undefined when they cannot be one. This pipeline is not to be used any more. */
+  then(predicate: Expr | undefined, exprs: readonly Expr[] | undefined, columns: readonly Column[]): Pipeline | undefined {
+    if (this.exprs.some((expr) => isVolatile(expr, this.context))) return undefined;
+    const through = (expr: Expr) => mapColumns(expr, (index) => this.exprs[index]);
+    const predicates = predicate === undefined ? this.predicates : [...this.predicates, through(predicate)];
+    const results = exprs?.map(through) ?? this.exprs;
+    if ([...predicates, ...results].reduce((sum, expr) => sum + sizeOf(expr), 0) > FUSED_SIZE_MAX + results.length) return undefined;
+    return new Pipeline(this.base, predicates, results, columns, this.context);
+  }
+
+  next(): Batch | undefined {
+    for (;;) {
+      this.context.poll();
+      const batch = this.base.kind === "scan" ? this.nextOfScan(this.base.node, this.base.source) : this.nextOfOperator(this.base.input);
+      if (batch === undefined || batch.rowCount > 0) return batch;
+    }
+  }
+
+  private predicate(): Expr | undefined {
+    return allOf(this.predicates, this.context);
+  }
+
+  private nextOfOperator(input: Operator): Batch | undefined {
+    const batch = input.next();
+    if (batch === undefined) return undefined;
+    this.compiled ??= compileExpressions(this.exprs, this.predicate(), this.baseTypes, this.context);
+    return this.compiled.run(batch);
+  }
+
+  private nextOfScan(node: ScanNode, source: ScanSource): Batch | undefined {
+    if (this.morsels === undefined) {
+      this.morsels = morselsOf(node, source, this.context);
+      if (node.reverse) this.morsels.reverse();
+      const needed = new Set<number>();
+      for (const expr of [...this.predicates, ...this.exprs]) columnsOf(expr, needed);
+      this.reader = new ScanReader(node, source, needed, this.context);
+      this.compiled = compileExpressions(this.exprs, this.predicate(), this.baseTypes, this.context, {
+        operator: "scan",
+        expectedRows: source.rowCount,
+        rowIdColumn: this.rowIdColumn,
+      });
+    }
+    const morsel = this.morsels[this.position++];
+    if (morsel === undefined) return undefined;
+    const columns = advance(this.reader!.open(morsel.segment), morsel.start);
+    const rowBase = this.rowIdColumn === undefined ? 0n : this.reader!.rowBase(morsel.segment) + BigInt(morsel.start);
+    const batch = this.compiled!.run({ rowCount: morsel.end - morsel.start, columns, rowBase } as Batch);
+    if (!node.reverse) return batch;
+    this.reverser ??= new Reverser(this.columns, this.context);
+    return this.reverser.reverse(batch);
+  }
+
+  close(): void {
+    this.compiled?.close();
+    this.reader?.close();
+    this.reverser?.close();
+    if (this.base.kind === "operator") this.base.input.close();
+  }
+}
+
+/** The vectors from row `start` on. */
+export function advance(columns: readonly Vector[], start: number): Vector[] {
+  if (start === 0) return [...columns];
+  return columns.map((column) => column.address === 0 ? column : { ...column, address: column.address + start * typeOf(column.type).width });
+}
+
+/** One predicate of several. */
+export function allOf(predicates: readonly Expr[], context: QueryContext): Expr | undefined {
+  if (predicates.length === 0) return undefined;
+  // "and" is in every registry that has predicates at all: the binder makes it of AND.
+  return predicates.reduce((a, b) => ({ kind: "call", function: "and(BOOLEAN,BOOLEAN)", args: [a, b], type: "BOOLEAN", at: 0 }));
+}
+
+function isVolatile(expr: Expr, context: QueryContext): boolean {
+  if (expr.kind === "call" && context.functions.resolve(expr.function).entry.volatility === "volatile") return true;
+  return childrenOf(expr).some((child) => isVolatile(child, context));
+}
+
+function sizeOf(expr: Expr): number {
+  return childrenOf(expr).reduce((sum, child) => sum + sizeOf(child), 1);
+}
+
+/** Batches with their last row first. */
+class Reverser {
+  private readonly space: Workspace;
+  private readonly buffers: { address: number; rows: number }[] = [];
+
+  constructor(private readonly columns: readonly Column[], private readonly context: QueryContext) {
+    this.space = Workspace.of(context, "scan");
+  }
+
+  reverse(batch: Batch): Batch {
+    const { heap } = this.context, { rowCount } = batch;
+    return {
+      rowCount,
+      columns: batch.columns.map((vector, k) => {
+        const { width } = typeOf(this.columns[k].type);
+        let buffer = this.buffers[k];
+        if (buffer === undefined || buffer.rows < rowCount) {
+          if (buffer !== undefined) this.space.free(buffer.address);
+          buffer = this.buffers[k] = { rows: rowCount, address: this.space.allocate(rowCount * width) };
+        }
+        const { address } = buffer;
+        if (width <= 2) {
+          const view = width === 1 ? heap.u8 : heap.u16, from = vector.address / width, to = address / width;
+          for (let row = 0; row < rowCount; row++) view[to + row] = view[from + rowCount - 1 - row];
+        } else {
+          const words = width / 4, from = vector.address / 4, to = address / 4, view = heap.i32;
+          for (let row = 0; row < rowCount; row++) {
+            for (let k = 0; k < words; k++) view[to + row * words + k] = view[from + (rowCount - 1 - row) * words + k];
+          }
+        }
+        return { ...vector, address };
+      }),
+    };
+  }
+
+  close(): void {
+    this.space.release();
+  }
+}

@@ -1,0 +1,303 @@
+/**
+ * Pages of a column chunk: headers (Thrift's compact protocol), codecs, levels and encodings, down to plain arrays.
+ * @see https://parquet.apache.org/docs/file-format/data-pages/encodings/
+ * @see https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md
+ */
+import { Buffer } from "node:buffer";
+import { brotliDecompressSync, crc32, gunzipSync, zstdDecompressSync } from "node:zlib";
+import { compressors } from "hyparquet-compressors";
+import { ParquetError } from "./file.ts";
+
+export const PAGE = { data: 0, index: 1, dictionary: 2, dataV2: 3 } as const;
+export const ENCODING = { plain: 0, plainDictionary: 2, rle: 3, delta: 5, deltaLength: 6, deltaText: 7, dictionary: 8, split: 9 } as const;
+
+export interface PageHeader {
+  type: number;
+  sizeBytes: number;
+  compressedSizeBytes: number;
+  crc?: number;
+  /** Rows, nulls included; in a dictionary the number of entries. */
+  valueCount: number;
+  encoding: number;
+  /** Version 2: levels lie before the values, never compressed. */
+  levelEncoding: number;
+  repetitionBytes: number;
+  definitionBytes: number;
+  isCompressed: boolean;
+  headerBytes: number;
+}
+
+/** Bytes before the page's own; `bytes` begins with the header. @throws {RangeError} when `bytes` ends within it. */
+export function readPageHeader(bytes: Uint8Array): PageHeader {
+  const reader = new CompactReader(bytes);
+  const header: PageHeader = {
+    type: -1,
+    sizeBytes: -1,
+    compressedSizeBytes: -1,
+    valueCount: -1,
+    encoding: -1,
+    levelEncoding: ENCODING.rle,
+    repetitionBytes: 0,
+    definitionBytes: 0,
+    isCompressed: true,
+    headerBytes: 0,
+  };
+  reader.struct((field, type) => {
+    if (field === 1) header.type = reader.integer();
+    else if (field === 2) header.sizeBytes = reader.integer();
+    else if (field === 3) header.compressedSizeBytes = reader.integer();
+    else if (field === 4) header.crc = reader.integer() >>> 0;
+    else if (field === 5) {
+      reader.struct((inner, innerType) => {
+        if (inner === 1) header.valueCount = reader.integer();
+        else if (inner === 2) header.encoding = reader.integer();
+        else if (inner === 3) header.levelEncoding = reader.integer();
+        else reader.skip(innerType);
+      });
+    } else if (field === 7) {
+      reader.struct((inner, innerType) => {
+        if (inner === 1) header.valueCount = reader.integer();
+        else if (inner === 2) header.encoding = reader.integer();
+        else reader.skip(innerType);
+      });
+    } else if (field === 8) {
+      reader.struct((inner, innerType) => {
+        if (inner === 1) header.valueCount = reader.integer();
+        else if (inner === 4) header.encoding = reader.integer();
+        else if (inner === 5) header.definitionBytes = reader.integer();
+        else if (inner === 6) header.repetitionBytes = reader.integer();
+        else if (inner === 7) header.isCompressed = innerType === TRUE;
+        else reader.skip(innerType);
+      });
+    } else reader.skip(type);
+  });
+  header.headerBytes = reader.at;
+  return header;
+}
+
+const TRUE = 1, FALSE = 2;
+
+class CompactReader {
+  at = 0;
+  constructor(private readonly bytes: Uint8Array) {}
+
+  private byte(): number {
+    if (this.at >= this.bytes.length) throw new RangeError("a page header ends too early");
+    return this.bytes[this.at++];
+  }
+
+  private varint(): number {
+    let value = 0;
+    for (let shift = 0; shift < 70; shift += 7) {
+      const byte = this.byte();
+      value += (byte & 0x7f) * 2 ** shift;
+      if (byte < 0x80) return value;
+    }
+    throw new ParquetError("a number in a page header is too long");
+  }
+
+  /** Zigzag. */
+  integer(): number {
+    const value = this.varint();
+    return value % 2 === 0 ? value / 2 : -(value + 1) / 2;
+  }
+
+  struct(field: (id: number, type: number) => void): void {
+    for (let id = 0;;) {
+      const head = this.byte();
+      if (head === 0) return;
+      id = head >>> 4 === 0 ? this.integer() : id + (head >>> 4);
+      field(id, head & 15);
+    }
+  }
+
+  skip(type: number, depth = 0): void {
+    if (depth > 16) throw new ParquetError("a page header is nested too deeply");
+    if (type === TRUE || type === FALSE) return;
+    if (type === 3) this.byte();
+    else if (type >= 4 && type <= 6) this.varint();
+    else if (type === 7) this.at += 8;
+    else if (type === 8) {
+      const length = this.varint();
+      this.at += length;
+    } else if (type === 9 || type === 10) {
+      const head = this.byte(), count = head >>> 4 === 15 ? this.varint() : head >>> 4, element = head & 15;
+      for (let k = 0; k < count; k++) {
+        if (element === TRUE || element === FALSE) this.byte();
+        else this.skip(element, depth + 1);
+      }
+    } else if (type === 12) this.struct((_, inner) => this.skip(inner, depth + 1));
+    else throw new ParquetError(`a page header has a field of unknown type ${type}`);
+  }
+}
+
+const PAGE_SIZE_BYTES_MAX = 1 << 30;
+
+export function checkPageHeader(header: PageHeader, bytesLeft: number): void {
+  const { sizeBytes, compressedSizeBytes, valueCount } = header;
+  const sizes = sizeBytes >= 0 && compressedSizeBytes >= 0 && sizeBytes <= PAGE_SIZE_BYTES_MAX && compressedSizeBytes <= bytesLeft;
+  if (!sizes) throw new ParquetError("a page has an impossible size");
+  if (header.type !== PAGE.index && !(valueCount >= 0 && valueCount <= 0x7fffffff)) throw new ParquetError("a page has an impossible number of values");
+  if (header.repetitionBytes < 0 || header.definitionBytes < 0 || header.repetitionBytes + header.definitionBytes > compressedSizeBytes) {
+    throw new ParquetError("a page's levels are longer than the page");
+  }
+}
+
+export function checkCrc(header: PageHeader, bytes: Uint8Array): void {
+  if (header.crc !== undefined && crc32(bytes) !== header.crc) throw new ParquetError("a page's checksum is wrong");
+}
+
+export function decompress(codec: string, bytes: Uint8Array, sizeBytes: number): Uint8Array {
+  if (codec === "UNCOMPRESSED") return bytes;
+  if (sizeBytes === 0) return bytes.subarray(0, 0);
+  let out: Uint8Array;
+  try {
+    const options = { maxOutputLength: sizeBytes };
+    if (codec === "GZIP") out = gunzipSync(bytes, options);
+    else if (codec === "ZSTD") out = zstdDecompressSync(bytes, options);
+    else if (codec === "BROTLI") out = brotliDecompressSync(bytes, options);
+    else {
+      const decode = compressors[codec as keyof typeof compressors];
+      if (decode === undefined) throw new ParquetError(`its codec ${codec} is not known`);
+      out = decode(bytes, sizeBytes);
+    }
+  } catch (error) {
+    if (error instanceof ParquetError) throw error;
+    throw new ParquetError(`a page cannot be decompressed: ${error instanceof Error ? error.message : error}`, { cause: error });
+  }
+  if (out.length !== sizeBytes) throw new ParquetError("a page has another size than its header says");
+  return out instanceof Buffer ? new Uint8Array(out.buffer, out.byteOffset, out.length) : out;
+}
+
+/** The hybrid of runs and bit-packed groups: `count` values of `width` bits. */
+export function decodeRuns(bytes: Uint8Array, width: number, count: number): Int32Array {
+  if (width > 32) throw new ParquetError("a run has too wide values");
+  const out = new Int32Array(count);
+  const valueBytes = (width + 7) >>> 3;
+  for (let at = 0, n = 0; n < count;) {
+    let head = 0, shift = 0;
+    for (;; shift += 7) {
+      if (at >= bytes.length || shift > 28) throw new ParquetError("runs end too early");
+      const byte = bytes[at++];
+      head += (byte & 0x7f) * 2 ** shift;
+      if (byte < 0x80) break;
+    }
+    if (head % 2 === 0) {
+      const length = Math.min(head / 2, count - n);
+      if (length === 0) throw new ParquetError("a run is empty");
+      if (at + valueBytes > bytes.length) throw new ParquetError("runs end too early");
+      let value = 0;
+      for (let k = 0; k < valueBytes; k++) value |= bytes[at++] << (8 * k);
+      out.fill(value, n, n + length);
+      n += length;
+    } else {
+      const groups = (head - 1) / 2, length = Math.min(groups * 8, count - n);
+      if (length === 0) throw new ParquetError("a run is empty");
+      // Writers may leave off the padding of the last group.
+      if (at + Math.ceil(length * width / 8) > bytes.length) throw new ParquetError("runs end too early");
+      unpack(bytes, at, width, length, out, n);
+      n += length;
+      at += groups * width;
+    }
+  }
+  return out;
+}
+
+/** Bit-packed values, lowest bits first. */
+function unpack(bytes: Uint8Array, at: number, width: number, count: number, out: Int32Array, from: number): void {
+  if (width === 0) {
+    out.fill(0, from, from + count);
+    return;
+  }
+  if (width === 8) {
+    for (let k = 0; k < count; k++) out[from + k] = bytes[at + k];
+    return;
+  }
+  if (width <= 24) {
+    const mask = (1 << width) - 1;
+    let buffer = 0, held = 0;
+    for (let k = 0; k < count; k++) {
+      while (held < width) {
+        buffer |= bytes[at++] << held;
+        held += 8;
+      }
+      out[from + k] = buffer & mask;
+      buffer >>>= width;
+      held -= width;
+    }
+    return;
+  }
+  for (let k = 0, bit = at * 8; k < count; k++, bit += width) out[from + k] = bitsAt(bytes, bit, width);
+}
+
+/** Up to 32 bits from a bit offset; bytes behind the end read as 0. */
+function bitsAt(bytes: Uint8Array, bit: number, width: number): number {
+  if (width === 0) return 0;
+  const at = Math.floor(bit / 8), shift = bit & 7;
+  let value = (bytes[at] | (bytes[at + 1] << 8) | (bytes[at + 2] << 16) | (bytes[at + 3] << 24)) >>> shift;
+  if (shift > 0 && shift + width > 32) value |= bytes[at + 4] << (32 - shift);
+  return width === 32 ? value | 0 : value & ((1 << width) - 1);
+}
+
+/** DELTA_BINARY_PACKED: `count` numbers as pairs of words (low, high), and where the bytes behind them begin. */
+export function decodeDelta(bytes: Uint8Array, from: number, count: number): { words: Int32Array; end: number } {
+  let at = from;
+  const varint = (): [low: number, high: number] => {
+    let low = 0, high = 0;
+    for (let shift = 0; shift < 70; shift += 7) {
+      if (at >= bytes.length) throw new ParquetError("delta-coded values end too early");
+      const byte = bytes[at++], bits = byte & 0x7f;
+      if (shift < 32) low |= bits << shift;
+      if (shift > 25) high |= shift < 32 ? bits >>> (32 - shift) : bits << (shift - 32);
+      if (byte < 0x80) return [low, high];
+    }
+    throw new ParquetError("a delta-coded number is too long");
+  };
+  const zigzag = (): [number, number] => {
+    const [low, high] = varint(), sign = -(low & 1);
+    return [((low >>> 1) | (high << 31)) ^ sign, (high >>> 1) ^ sign];
+  };
+  const blockSize = varint()[0], miniBlocks = varint()[0], total = varint()[0];
+  if (total < count || blockSize <= 0 || miniBlocks <= 0 || blockSize % miniBlocks !== 0) throw new ParquetError("delta-coded values have an impossible header");
+  const miniSize = blockSize / miniBlocks;
+  if (miniSize % 8 !== 0) throw new ParquetError("delta-coded values have an impossible header");
+  const words = new Int32Array(count * 2);
+  let [low, high] = zigzag();
+  if (count > 0) {
+    words[0] = low;
+    words[1] = high;
+  }
+  // All of the values are walked over, so that `end` is right.
+  for (let n = 1; n < total;) {
+    const [minLow, minHigh] = zigzag();
+    const widths = at;
+    at += miniBlocks;
+    if (at > bytes.length) throw new ParquetError("delta-coded values end too early");
+    for (let m = 0; m < miniBlocks && n < total; m++) {
+      const width = bytes[widths + m];
+      if (width > 64) throw new ParquetError("delta-coded values are too wide");
+      const length = Math.min(miniSize, total - n);
+      if (at + Math.ceil(length * width / 8) > bytes.length) throw new ParquetError("delta-coded values end too early");
+      for (let k = 0, bit = at * 8; k < length; k++, n++, bit += width) {
+        const addLow = bitsAt(bytes, bit, Math.min(32, width)) >>> 0, addHigh = width > 32 ? bitsAt(bytes, bit + 32, width - 32) : 0;
+        const sum = (low >>> 0) + (minLow >>> 0) + addLow;
+        high = (high + minHigh + addHigh + (sum >= 8589934592 ? 2 : sum >= 4294967296 ? 1 : 0)) | 0;
+        low = sum | 0;
+        if (n < count) {
+          words[n * 2] = low;
+          words[n * 2 + 1] = high;
+        }
+      }
+      at += miniSize * width / 8;
+    }
+  }
+  return { words, end: Math.min(at, bytes.length) };
+}
+
+/** BYTE_STREAM_SPLIT: byte k of all values, for each k; put together again. */
+export function joinStreams(bytes: Uint8Array, width: number, count: number): Uint8Array {
+  if (count * width > bytes.length) throw new ParquetError("split values end too early");
+  const out = new Uint8Array(count * width);
+  for (let k = 0; k < width; k++) for (let i = 0, from = k * count; i < count; i++) out[i * width + k] = bytes[from + i];
+  return out;
+}
