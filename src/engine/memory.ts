@@ -1,90 +1,95 @@
-/** Memory of one query: blocks of the shared heap, counted against its limit over all threads that work on it. */
+/** The memory of one query: blocks of the heap, counted against the query's limit over all threads that work on it. */
 import { SqlError, SQLSTATE } from "../errors.ts";
 import { HeapFullError, SharedHeap } from "../storage/heap.ts";
 import type { QueryMemory } from "./contract.ts";
 
+/** A query that would go beyond its limit. SQLSTATE 53200. */
+function overLimit(operator: string, sizeBytes: number, limitBytes: number): SqlError {
+  return new SqlError(`${operator} needs ${sizeBytes} more bytes: the query's memory limit of ${limitBytes} bytes is reached`, 0, SQLSTATE.outOfMemory);
+}
+
 const UNIT_BYTES = 4_096;
 
-/** The limit of one query was reached. SQLSTATE 53200. */
-function overLimit(limitBytes: number, operator: string): SqlError {
-  return new SqlError(`query needs more memory than its limit of ${(limitBytes / 2 ** 20).toFixed(0)} MiB: reached in ${operator}`, 0, SQLSTATE.outOfMemory);
-}
-
-/** All queries together, pool and tails took the whole heap. SQLSTATE 53200. */
-function heapFull(heap: SharedHeap, operator: string): SqlError {
-  return new SqlError(`out of memory in ${operator}: all ${(heap.sizeBytes() / 2 ** 20).toFixed(0)} MiB of the shared memory are in use`, 0, SQLSTATE.outOfMemory);
-}
-
-class HeapQueryMemory implements QueryMemory {
-  /** Blocks by address, with the size they were asked for. */
+export class CountedMemory implements QueryMemory {
   private readonly blocks = new Map<number, number>();
-  private accounted = 0;
+  private readonly accounted = new Map<string, number>();
+  private units = 0;
 
-  /** `counter` and `word`: where the query's 4 KiB units in use are counted, in shared memory when several threads take part. */
-  constructor(private readonly heap: SharedHeap, private readonly limitBytes: number, private readonly counter: Int32Array, private readonly word: number) {}
+  /** `counter`: i32 index of the word that counts the query's units of 4 KiB over all its threads; without one, this thread is all. */
+  constructor(private readonly heap: SharedHeap, private readonly limitBytes: number, private readonly counter?: number) {}
 
   get usedBytes(): number {
-    return Atomics.load(this.counter, this.word) * UNIT_BYTES;
+    return (this.counter === undefined ? this.units : Atomics.load(this.heap.i32, this.counter)) * UNIT_BYTES;
+  }
+
+  private take(units: number, operator: string): void {
+    const before = this.counter === undefined ? this.units : Atomics.add(this.heap.i32, this.counter, units);
+    this.units += units;
+    if (units > 0 && this.limitBytes > 0 && (before + units) * UNIT_BYTES > this.limitBytes) {
+      this.give(units);
+      throw overLimit(operator, units * UNIT_BYTES, this.limitBytes);
+    }
+  }
+
+  private give(units: number): void {
+    this.units -= units;
+    if (this.counter !== undefined) Atomics.sub(this.heap.i32, this.counter, units);
   }
 
   allocate(sizeBytes: number, operator: string): number {
-    this.count(SharedHeap.blockBytes(sizeBytes), operator);
+    const units = SharedHeap.blockBytes(sizeBytes) / UNIT_BYTES;
+    this.take(units, operator);
     try {
       const address = this.heap.allocate(sizeBytes, "query");
       this.blocks.set(address, sizeBytes);
       return address;
     } catch (error) {
-      this.count(-SharedHeap.blockBytes(sizeBytes), operator);
-      throw error instanceof HeapFullError ? heapFull(this.heap, operator) : error;
+      this.give(units);
+      if (!(error instanceof HeapFullError)) throw error;
+      throw new SqlError(`${operator} needs ${sizeBytes} more bytes: the server's shared memory is full (${error.message})`, 0, SQLSTATE.outOfMemory);
     }
   }
 
   free(address: number, sizeBytes: number): void {
-    if (!this.blocks.delete(address)) throw new Error("a query frees only what it allocated");
+    this.blocks.delete(address);
     this.heap.free(address, sizeBytes, "query");
-    this.count(-SharedHeap.blockBytes(sizeBytes), "");
+    this.give(SharedHeap.blockBytes(sizeBytes) / UNIT_BYTES);
   }
 
   account(sizeBytes: number, operator: string): void {
-    this.accounted += sizeBytes;
-    this.count(sizeBytes, operator);
+    const bytes = (this.accounted.get(operator) ?? 0) + sizeBytes;
+    const units = Math.ceil(bytes / UNIT_BYTES) - Math.ceil((bytes - sizeBytes) / UNIT_BYTES);
+    this.accounted.set(operator, bytes);
+    if (units > 0) this.take(units, operator);
+    else this.give(-units);
   }
 
-  private count(sizeBytes: number, operator: string): void {
-    const units = Math.round(sizeBytes / UNIT_BYTES);
-    const before = Atomics.add(this.counter, this.word, units);
-    if (units > 0 && (before + units) * UNIT_BYTES > this.limitBytes) {
-      Atomics.sub(this.counter, this.word, units);
-      throw overLimit(this.limitBytes, operator);
-    }
+  /** Leaves a block to another thread of the query, which calls `adopt`. */
+  detach(address: number): void {
+    const size = this.blocks.get(address);
+    if (size === undefined) return;
+    this.blocks.delete(address);
+    this.give(SharedHeap.blockBytes(size) / UNIT_BYTES);
   }
 
-  /** Gives the live blocks away: they are another thread's from now on. They stay counted. */
+  adopt(address: number, sizeBytes: number, operator: string): void {
+    this.blocks.set(address, sizeBytes);
+    this.take(SharedHeap.blockBytes(sizeBytes) / UNIT_BYTES, operator);
+  }
+
+  /** Leaves every block to another thread, which adopts them: addresses and sizes. */
   handOver(): [address: number, sizeBytes: number][] {
     const given = [...this.blocks];
-    this.blocks.clear();
+    for (const [address] of given) this.detach(address);
     return given;
   }
 
-  /** Takes blocks that another thread handed over. */
-  adopt(blocks: [address: number, sizeBytes: number][]): void {
-    for (const [address, sizeBytes] of blocks) this.blocks.set(address, sizeBytes);
-  }
-
   release(): void {
-    for (const [address, sizeBytes] of [...this.blocks]) this.free(address, sizeBytes);
-    if (this.accounted !== 0) this.account(-this.accounted, "");
+    for (const [address, size] of [...this.blocks]) this.free(address, size);
+    this.give(this.units);
   }
 }
 
-export type { HeapQueryMemory };
-
-/** For a query that runs on one thread. */
-export function createQueryMemory(heap: SharedHeap, limitBytes: number): HeapQueryMemory {
-  return new HeapQueryMemory(heap, limitBytes, new Int32Array(1), 0);
-}
-
-/** For one thread of a query whose use is counted in the shared word `word` (an index into `heap.i32`). */
-export function sharedQueryMemory(heap: SharedHeap, limitBytes: number, word: number): HeapQueryMemory {
-  return new HeapQueryMemory(heap, limitBytes, heap.i32, word);
+export function createQueryMemory(heap: SharedHeap, limitBytes: number, counter?: number): CountedMemory {
+  return new CountedMemory(heap, limitBytes, counter);
 }

@@ -45,6 +45,10 @@ export const SHARED_WORD = {
   kernelsReused: 131,
   morsels: 132,
   workersBusy: 133,
+  /** Stays 0: the cancel word of queries that nothing cancels. */
+  neverCancelled: 134,
+  /** Counts parallel sections. */
+  sections: 135,
   /** The oldest version of the catalogue that a reader may still look at: an i64 (index 68 of the i64 view). */
   oldestVersion: 136,
   /** Counts commands sent to the writer, which sleeps on it. */

@@ -1,0 +1,153 @@
+/**
+ * Morsels of one query on several workers. The leader opens a section, tells the other workers over their ports, and takes morsels
+ * itself; whoever is idle joins, and nobody is waited for who has not joined. Each morsel is taken once, through an atomic count.
+ */
+import { SqlError } from "../errors.ts";
+import { SHARED_WORD, type SharedHeap } from "../storage/heap.ts";
+import type { ParallelRunner, QueryContext, QueryRequest } from "./contract.ts";
+import type { CountedMemory } from "./memory.ts";
+import { CANCEL, HELPERS_MAX, SLOT, slotWord } from "./slot.ts";
+
+/** One participant's side of a task: its own state, made by `open`. */
+export interface Participant {
+  run(morsel: number): void;
+  /** Plain JSON (numbers, texts, lists). Blocks that it names stay allocated: they become the leader's. */
+  finish(): unknown;
+  /** Gives back what is not part of the result: pins above all. Called once, also after a failure. */
+  close?(): void;
+}
+
+export type Task = (data: unknown, context: QueryContext) => Participant;
+
+const tasks = new Map<string, Task>();
+
+/** Names a task, so that every worker can open it. Called when a module is loaded. */
+export function registerTask(name: string, task: Task): void {
+  tasks.set(name, task);
+}
+
+function openTask(name: string, data: unknown, context: QueryContext): Participant {
+  const task = tasks.get(name);
+  if (!task) throw new Error(`no parallel task ${name}`);
+  return task(data, context);
+}
+
+/** What a helper is told: enough to make a context of its own. */
+export interface Invitation {
+  request: QueryRequest;
+  section: number;
+  task: string;
+  data: unknown;
+  morselCount: number;
+}
+
+type HelperResult = { value: unknown; blocks: [number, number][] } | { error: { message: string; position: number; sqlState: string } };
+
+export class SectionRunner implements ParallelRunner {
+  constructor(
+    private readonly heap: SharedHeap,
+    private readonly request: QueryRequest,
+    private readonly helpers: readonly { postMessage(message: unknown): void }[],
+    private readonly context: () => QueryContext & { memory: CountedMemory },
+  ) {}
+
+  get workerCount(): number {
+    return this.helpers.length + 1;
+  }
+
+  run(taskName: string, data: unknown, morselCount: number): unknown[] {
+    const { heap, request } = this;
+    const word = (offset: number) => slotWord(request.slot, offset);
+    // Unlike any section before: an invitation that is read late opens nothing.
+    const section = 1 + (Atomics.add(heap.i32, SHARED_WORD.sections, 1) & 0x3fffffff);
+    Atomics.store(heap.i32, word(SLOT.nextMorsel), 0);
+    Atomics.store(heap.i32, word(SLOT.results), 0);
+    Atomics.store(heap.i32, word(SLOT.section), section);
+    const invited = this.helpers.slice(0, Math.min(HELPERS_MAX, morselCount - 1));
+    for (const helper of invited) helper.postMessage({ request, section, task: taskName, data, morselCount } satisfies Invitation);
+    const results: unknown[] = [];
+    let failure: unknown;
+    try {
+      results.push(participate(heap, request.slot, taskName, data, morselCount, this.context()));
+    } catch (error) {
+      failure = error;
+      Atomics.compareExchange(heap.i32, word(SLOT.cancel), CANCEL.none, CANCEL.helperFailed);
+    }
+    Atomics.store(heap.i32, word(SLOT.section), 0);
+    for (let inside = Atomics.load(heap.i32, word(SLOT.helpers)); inside > 0; inside = Atomics.load(heap.i32, word(SLOT.helpers))) {
+      Atomics.wait(heap.i32, word(SLOT.helpers), inside, 100);
+    }
+    for (let k = 0, count = Atomics.load(heap.i32, word(SLOT.results)); k < count; k++) {
+      const result = this.takeResult(k);
+      if ("error" in result) failure ??= new SqlError(result.error.message, result.error.position, result.error.sqlState);
+      else {
+        for (const [address, sizeBytes] of result.blocks) this.context().memory.adopt(address, sizeBytes, taskName);
+        results.push(result.value);
+      }
+    }
+    // A participant that failed stopped the others through the cancel word; the reason is its error.
+    if (failure !== undefined) {
+      Atomics.compareExchange(heap.i32, word(SLOT.cancel), CANCEL.helperFailed, CANCEL.none);
+      throw failure;
+    }
+    return results;
+  }
+
+  private takeResult(k: number): HelperResult {
+    const at = slotWord(this.request.slot, SLOT.resultList + 2 * k);
+    const address = this.heap.u32[at], size = this.heap.u32[at + 1];
+    const text = new TextDecoder().decode(this.heap.u8.slice(address, address + size));
+    this.heap.free(address, size, "batch");
+    return JSON.parse(text);
+  }
+}
+
+function participate(heap: SharedHeap, slot: number, task: string, data: unknown, morselCount: number, context: QueryContext): unknown {
+  const participant = openTask(task, data, context);
+  try {
+    for (let morsel = Atomics.add(heap.i32, slotWord(slot, SLOT.nextMorsel), 1); morsel < morselCount; morsel = Atomics.add(heap.i32, slotWord(slot, SLOT.nextMorsel), 1)) {
+      context.poll();
+      participant.run(morsel);
+    }
+    return participant.finish();
+  } finally {
+    participant.close?.();
+  }
+}
+
+/** A helper's side: joins the section if it is still open, and leaves its result for the leader. */
+export function help(heap: SharedHeap, invitation: Invitation, contextOf: (request: QueryRequest) => QueryContext & { memory: CountedMemory }): void {
+  const { request, section, task, data, morselCount } = invitation;
+  const word = (offset: number) => slotWord(request.slot, offset);
+  if (Atomics.load(heap.i32, word(SLOT.section)) !== section) return;
+  Atomics.add(heap.i32, word(SLOT.helpers), 1);
+  try {
+    // The leader may have closed it before it saw this helper.
+    const open = Atomics.load(heap.i32, word(SLOT.section)) === section && Atomics.load(heap.i32, word(SLOT.nextMorsel)) < morselCount;
+    if (!open) return;
+    const context = contextOf(request);
+    let result: HelperResult;
+    try {
+      const value = participate(heap, request.slot, task, data, morselCount, context);
+      result = { value, blocks: context.memory.handOver() };
+    } catch (error) {
+      context.memory.release();
+      const known = error instanceof SqlError;
+      result = { error: { message: error instanceof Error ? error.message : String(error), position: known ? error.position : 0, sqlState: known ? error.sqlState : "XX000" } };
+      Atomics.compareExchange(heap.i32, word(SLOT.cancel), CANCEL.none, CANCEL.helperFailed);
+    }
+    leaveResult(heap, request.slot, result);
+  } finally {
+    Atomics.sub(heap.i32, word(SLOT.helpers), 1);
+    Atomics.notify(heap.i32, word(SLOT.helpers));
+  }
+}
+
+function leaveResult(heap: SharedHeap, slot: number, result: HelperResult): void {
+  const bytes = new TextEncoder().encode(JSON.stringify(result));
+  const address = heap.allocate(bytes.length, "batch");
+  heap.u8.set(bytes, address);
+  const at = slotWord(slot, SLOT.resultList + 2 * Atomics.add(heap.i32, slotWord(slot, SLOT.results), 1));
+  heap.u32[at] = address;
+  heap.u32[at + 1] = bytes.length;
+}

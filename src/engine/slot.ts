@@ -1,0 +1,51 @@
+/**
+ * A query's words in shared memory: what its threads and the main thread tell each other without messages.
+ * A query has one of `SLOT_COUNT` slots of 64 words from its start to its end.
+ */
+import { SqlError, SQLSTATE } from "../errors.ts";
+import { SHARED_WORD, type SharedHeap } from "../storage/heap.ts";
+
+export const SLOT_WORDS = 64;
+export const SLOT_COUNT = 12;
+
+/** Word offsets within a slot. */
+export const SLOT = {
+  /** 0 running, else a `CANCEL` reason: kernels poll it. */
+  cancel: 0,
+  /** Chunks posted to main that their reader has not taken yet. */
+  chunksUnderway: 1,
+  /** 4 KiB units of memory in use. */
+  memoryUnits: 2,
+  /** The parallel section that is open, counted up; 0 between sections. */
+  section: 3,
+  /** The next morsel to take. */
+  nextMorsel: 4,
+  /** Threads besides the leader that are inside the section. */
+  helpers: 5,
+  /** Results that helpers have left. */
+  results: 6,
+  /** Pairs (address, size) of the helpers' results: JSON in the heap. */
+  resultList: 8,
+} as const;
+
+export const HELPERS_MAX = (SLOT_WORDS - SLOT.resultList) / 2;
+
+export const CANCEL = { none: 0, byUser: 1, timeout: 2, helperFailed: 3, shutdown: 4 } as const;
+
+export function slotWord(slot: number, offset: number): number {
+  return SHARED_WORD.querySlots + slot * SLOT_WORDS + offset;
+}
+
+export function clearSlot(heap: SharedHeap, slot: number): void {
+  heap.i32.fill(0, slotWord(slot, 0), slotWord(slot, SLOT_WORDS));
+}
+
+/** Why a query with this cancel word ended; SQLSTATE 57014. */
+export function cancelError(reason: number, timeoutMs: number): SqlError {
+  const message = reason === CANCEL.timeout
+    ? `query stopped: it ran longer than its time-out of ${timeoutMs} ms`
+    : reason === CANCEL.shutdown
+    ? "query stopped: the server is going down"
+    : "query cancelled by the user";
+  return new SqlError(message, 0, SQLSTATE.queryCanceled);
+}
