@@ -40,12 +40,14 @@ export interface ScanBatch extends Batch {
 
 export function compileExpressions(
   exprs: readonly Expr[],
-  predicate: Expr | undefined,
+  /** All of them must hold. */
+  predicate: Expr | readonly Expr[] | undefined,
   inputTypes: readonly string[],
   context: QueryContext,
   options: CompileOptions = {},
 ): CompiledExpressions {
-  return new Compiled(exprs, predicate === undefined ? [] : conjuncts(predicate, context), inputTypes, context, options);
+  const all = predicate === undefined ? [] : "kind" in predicate ? [predicate] : predicate;
+  return new Compiled(exprs, all.flatMap((p) => conjuncts(p, context)), inputTypes, context, options);
 }
 
 const evaluated = new WeakMap<readonly Expr[], { context: QueryContext; compiled: CompiledExpressions }>();

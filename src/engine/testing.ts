@@ -27,6 +27,8 @@ export class TestMemory implements QueryMemory {
 
 export function testContext(heapBytes = 1 << 28, more: Partial<QueryContext> = {}): QueryContext & { memory: TestMemory } {
   const heap = createHeap(heapBytes);
+  const cancelWord = heap.allocate(4096, "other");
+  heap.i32[cancelWord >>> 2] = 0; // blocks come with whatever they held
   return {
     heap,
     memory: new TestMemory(heap),
@@ -46,7 +48,7 @@ export function testContext(heapBytes = 1 << 28, more: Partial<QueryContext> = {
     random: () => 0,
     user: "test",
     poll: () => {},
-    cancelWord: heap.allocate(4096, "other"),
+    cancelWord,
     useStatistics: true,
     ...more,
   } as QueryContext & { memory: TestMemory };

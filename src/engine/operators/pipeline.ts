@@ -50,7 +50,8 @@ export class Pipeline implements Operator {
     const through = (expr: Expr) => mapColumns(expr, (index) => this.exprs[index]);
     const predicates = predicate === undefined ? this.predicates : [...this.predicates, through(predicate)];
     const results = exprs?.map(through) ?? this.exprs;
-    if ([...predicates, ...results].reduce((sum, expr) => sum + sizeOf(expr), 0) > FUSED_SIZE_MAX + results.length) return undefined;
+    const computes = this.exprs.some((expr) => expr.kind !== "column" && expr.kind !== "constant");
+    if (computes && [...predicates, ...results].reduce((sum, expr) => sum + sizeOf(expr), 0) > FUSED_SIZE_MAX + results.length) return undefined;
     return new Pipeline(this.base, predicates, results, columns, this.context);
   }
 
@@ -62,14 +63,10 @@ export class Pipeline implements Operator {
     }
   }
 
-  private predicate(): Expr | undefined {
-    return allOf(this.predicates, this.context);
-  }
-
   private nextOfOperator(input: Operator): Batch | undefined {
     const batch = input.next();
     if (batch === undefined) return undefined;
-    this.compiled ??= compileExpressions(this.exprs, this.predicate(), this.baseTypes, this.context);
+    this.compiled ??= compileExpressions(this.exprs, this.predicates, this.baseTypes, this.context);
     return this.compiled.run(batch);
   }
 
@@ -80,7 +77,7 @@ export class Pipeline implements Operator {
       const needed = new Set<number>();
       for (const expr of [...this.predicates, ...this.exprs]) columnsOf(expr, needed);
       this.reader = new ScanReader(node, source, needed, this.context);
-      this.compiled = compileExpressions(this.exprs, this.predicate(), this.baseTypes, this.context, {
+      this.compiled = compileExpressions(this.exprs, this.predicates, this.baseTypes, this.context, {
         operator: "scan",
         expectedRows: source.rowCount,
         rowIdColumn: this.rowIdColumn,
@@ -108,13 +105,6 @@ export class Pipeline implements Operator {
 export function advance(columns: readonly Vector[], start: number): Vector[] {
   if (start === 0) return [...columns];
   return columns.map((column) => column.address === 0 ? column : { ...column, address: column.address + start * typeOf(column.type).width });
-}
-
-/** One predicate of several. */
-export function allOf(predicates: readonly Expr[], context: QueryContext): Expr | undefined {
-  if (predicates.length === 0) return undefined;
-  // "and" is in every registry that has predicates at all: the binder makes it of AND.
-  return predicates.reduce((a, b) => ({ kind: "call", function: "and(BOOLEAN,BOOLEAN)", args: [a, b], type: "BOOLEAN", at: 0 }));
 }
 
 function isVolatile(expr: Expr, context: QueryContext): boolean {
