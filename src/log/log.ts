@@ -4,7 +4,7 @@ import { ConfigError } from "../errors.ts";
 import { nearest, parseProperties, readFileIfThere } from "../config/mod.ts";
 import { dateFormat } from "./dates.ts";
 import { setReceiver } from "./logger.ts";
-import { type QueuedLine, WriterQueue } from "./queue.ts";
+import { type Output, type QueuedLine, WriterQueue } from "./queue.ts";
 import { DEBUG_BIT, type Level, levelBit, type LevelSet, type LogRecord, parseLevels } from "./record.ts";
 import { fault, sizeOf, writerClass, type WriterProperties, type WriterSurroundings } from "./writers.ts";
 
@@ -46,7 +46,7 @@ export class Log {
   readonly #levelText: (level: Level) => string;
 
   /** @throws {ConfigError} with the key of log.conf, before anything is written. */
-  constructor(options: LogOptions) {
+  constructor(options: LogOptions, checkOnly = false) {
     const zone = options.timestamp?.zone ?? "Z";
     try {
       this.#time = dateFormat(
@@ -72,23 +72,26 @@ export class Log {
       stdout: options.stdout ?? Deno.stdout,
     };
     const keys = readKeys(text, options.env);
-    for (
-      const name of (keys.get("writers") ?? "").split(",").map((part) => part.trim()).filter((part) => part !== "")
-    ) {
-      const route = this.#openWriter(name, keys, debug, surroundings, options.env);
-      if (route) this.#routes.push(route);
-    }
+    const names = (keys.get("writers") ?? "").split(",").map((part) => part.trim()).filter((part) => part !== "");
+    const prepared = names.map((name) => this.#prepareWriter(name, keys, debug, surroundings));
+    if (checkOnly) return;
+    for (const open of prepared) if (open) this.#routes.push(open());
   }
 
-  #openWriter(
+  /** Reads log.conf without opening a writer. @throws {ConfigError} */
+  static check(options: LogOptions): void {
+    new Log(options, true);
+  }
+
+  #prepareWriter(
     name: string,
     keys: Map<string, string>,
     debug: boolean,
     surroundings: WriterSurroundings,
-    env: Record<string, string>,
-  ): Route | undefined {
+  ): (() => Route) | undefined {
     const prefix = `w.${name}`;
-    const get = (property: string) => env[logEnvName(`${prefix}.${property}`)] ?? keys.get(`${prefix}.${property}`);
+    const get = (property: string) =>
+      surroundings.env[logEnvName(`${prefix}.${property}`)] ?? keys.get(`${prefix}.${property}`);
     const properties: WriterProperties = { prefix, get };
     const className = get("class");
     // The shipped file lists a writer whose lines are comments: no class, no writer.
@@ -111,20 +114,21 @@ export class Log {
       throw fault(properties, "level", "DEBUG, INFO, ERROR, CRITICAL, ADVISORY or a list of them");
     }
     const limitBytes = sizeOf(properties, "bufferSize", DEFAULT_BUFFER_BYTES);
-    const output = writer.open(properties, surroundings);
-    const queue = new WriterQueue(
-      output,
-      limitBytes,
-      (count) =>
-        this.#line({
-          timeMicros: surroundings.nowMicros(),
-          level: "ERROR",
-          logger: "log",
-          message: `${prefix}: ${count} messages were dropped, as they came faster than they could be written`,
-        }),
-      (lines, error) => rescue(prefix, lines, error),
-    );
-    return { scope: get("scope") ?? "", levels: debug ? levels | DEBUG_BIT : levels, queue };
+    const open = writer.prepare(properties, surroundings);
+    const queueOf = (output: Output) =>
+      new WriterQueue(
+        output,
+        limitBytes,
+        (count) =>
+          this.#line({
+            timeMicros: surroundings.nowMicros(),
+            level: "ERROR",
+            logger: "log",
+            message: `${prefix}: ${count} messages were dropped, as they came faster than they could be written`,
+          }),
+        (lines, error) => rescue(prefix, lines, error),
+      );
+    return () => ({ scope: get("scope") ?? "", levels: debug ? levels | DEBUG_BIT : levels, queue: queueOf(open()) });
   }
 
   /** Does any writer want DEBUG? */

@@ -24,7 +24,8 @@ export interface WriterClass {
   /** Besides class, level, scope and bufferSize. */
   readonly properties: readonly string[];
   readonly required: readonly string[];
-  open(properties: WriterProperties, surroundings: WriterSurroundings): Output;
+  /** Reads and checks the properties; what it returns opens the files. */
+  prepare(properties: WriterProperties, surroundings: WriterSurroundings): () => Output;
 }
 
 const CLASS_PREFIXES = ["io.service.log.", "io.questdb.log.", ""];
@@ -33,20 +34,20 @@ const classes: Record<string, WriterClass> = {
   LogConsoleWriter: {
     properties: [],
     required: [],
-    open: (_, { stdout }) => consoleOutput(stdout),
+    prepare: (_, { stdout }) => () => consoleOutput(stdout),
   },
   LogFileWriter: {
     properties: ["location"],
     required: ["location"],
-    open: (properties, surroundings) => {
+    prepare: (properties, surroundings) => {
       const path = locationOf(properties, surroundings).path(surroundings.nowMicros());
-      return opened(properties, () => fileOutput(path));
+      return opening(properties, () => fileOutput(path));
     },
   },
   LogRollingFileWriter: {
     properties: ["location", "rollEvery", "rollSize", "lifeDuration", "sizeLimit", "spinBeforeFlush"],
     required: ["location"],
-    open: (properties, surroundings) => {
+    prepare: (properties, surroundings) => {
       const rollEvery = (properties.get("rollEvery") ?? "NONE").toUpperCase() as (typeof ROLL_EVERY)[number];
       if (!ROLL_EVERY.includes(rollEvery)) throw fault(properties, "rollEvery", `one of ${ROLL_EVERY.join(", ")}`);
       const rolling = {
@@ -56,7 +57,7 @@ const classes: Record<string, WriterClass> = {
         lifeDurationMs: lifeDurationOf(properties),
         sizeLimit: sizeOf(properties, "sizeLimit", 0),
       };
-      return opened(properties, () => new RollingOutput(rolling, surroundings.nowMicros()));
+      return opening(properties, () => new RollingOutput(rolling, surroundings.nowMicros()));
     },
   },
 };
@@ -118,10 +119,12 @@ function locationOf(properties: WriterProperties, { logDirectory, env }: WriterS
   return location;
 }
 
-function opened(properties: WriterProperties, open: () => Output): Output {
-  try {
-    return open();
-  } catch (error) {
-    throw fault(properties, "location", `a file that can be opened (${(error as Error).message})`);
-  }
+function opening(properties: WriterProperties, open: () => Output): () => Output {
+  return () => {
+    try {
+      return open();
+    } catch (error) {
+      throw fault(properties, "location", `a file that can be opened (${(error as Error).message})`);
+    }
+  };
 }

@@ -1,1 +1,74 @@
+/** The minimal HTTP server as the settings `http.min.*` want it: on the main thread or on one of its own. */
+import type { Config } from "../../config/mod.ts";
+import { ConfigError } from "../../errors.ts";
+import type { Logger } from "../../log/mod.ts";
+import type { Metrics } from "../../metrics/mod.ts";
+import { type HealthOptions, type HealthServer, serveHealth } from "./server.ts";
+import { startHealthThread } from "./thread.ts";
+
 export { type HealthOptions, type HealthServer, serveHealth } from "./server.ts";
+
+/** With more cores than this, a thread that mostly sleeps costs nothing that would be missed. */
+const SHARED_CORES_MAX = 16;
+
+export interface HealthStart {
+  hostname: string;
+  /** 0 takes any free one. */
+  port: number;
+  config: Config;
+  metrics: Metrics;
+  log: Logger;
+}
+
+export function startHealth({ hostname, port, config, metrics, log }: HealthStart): Promise<HealthServer> {
+  const pessimistic = config.get("metrics.enabled") && config.get("http.pessimistic.health.check.enabled");
+  const credentials = config.get("http.health.check.authentication.required") && config.get("http.user") !== "";
+  const settings: ThreadSettings = {
+    hostname,
+    port,
+    connectionLimit: config.get("http.min.net.connection.limit"),
+    connectionTimeoutMs: config.get("http.min.net.connection.timeout"),
+    queueTimeoutMs: config.get("http.min.net.connection.queue.timeout"),
+    // The Windows backlog hint: few connections come at a time.
+    backlog: config.get("http.min.net.connection.hint") && Deno.build.os === "windows"
+      ? config.get("http.min.net.connection.limit")
+      : 256,
+    credentials: credentials ? `${config.get("http.user")}:${config.get("http.password")}` : undefined,
+  };
+  const metricsText = config.get("metrics.enabled") ? () => metrics.text() : undefined;
+  const workerCount = config.get("http.min.worker.count") ?? (config.machine.cores > SHARED_CORES_MAX ? 1 : 0);
+  const affinity = config.get("http.min.worker.affinity");
+  if (affinity !== null) {
+    if (workerCount === 0) {
+      log.advisory("http.min.worker.affinity is not used: the server has no thread of its own (http.min.worker.count)");
+    } else if (Deno.build.os !== "linux") {
+      log.advisory("http.min.worker.affinity is not used: threads are pinned on Linux only");
+    } else if (affinity >= config.machine.cores) {
+      throw new ConfigError(
+        "http.min.worker.affinity",
+        `http.min.worker.affinity: found ${affinity}, expected a core from 0 to ${config.machine.cores - 1}`,
+      );
+    }
+  }
+  const onError = (error: unknown) => {
+    metrics.unhandledErrors.inc();
+    log.critical("unhandled error", error);
+  };
+  if (workerCount === 0) {
+    const healthy = () => !pessimistic || metrics.unhandledErrors.value === 0;
+    return serveHealth({ ...settings, healthy, metricsText, onError });
+  }
+  return startHealthThread({
+    settings,
+    unhandledWord: metrics.unhandledWord,
+    pessimistic,
+    affinity: Deno.build.os === "linux" ? affinity : null,
+    haltOnError: config.get("http.min.worker.haltOnError"),
+    metricsText,
+    log,
+    onError,
+  });
+}
+
+/** What can be posted to a thread. */
+export type ThreadSettings = Omit<HealthOptions, "healthy" | "metricsText" | "onError">;

@@ -17,6 +17,8 @@ export interface HealthOptions {
   connectionTimeoutMs: number;
   /** A connection that waits for a slot for longer is closed. */
   queueTimeoutMs: number;
+  /** Connections that the system keeps before they are accepted. */
+  backlog?: number;
   /** `user:password` that every request must bring; undefined: none. */
   credentials?: string;
   /** False: the answer is 500. */
@@ -58,7 +60,7 @@ export function serveHealth(options: HealthOptions): Promise<HealthServer> {
   server.on("clientError", (_error: Error, socket: Socket) => socket.destroy());
   return new Promise((resolve, reject) => {
     server.once("error", reject);
-    server.listen({ host: options.hostname, port: options.port, backlog: 256 }, () => {
+    server.listen({ host: options.hostname, port: options.port, backlog: options.backlog ?? 256 }, () => {
       server.off("error", reject);
       server.on("error", options.onError);
       const address = server.address() as { port: number };

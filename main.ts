@@ -1,0 +1,324 @@
+/**
+ * The command line: reads the settings, makes the parts, wires them together, and ends them in order. Nothing else makes a part.
+ */
+import { isAbsolute, join, resolve } from "node:path";
+import process from "node:process";
+import about from "./deno.json" with { type: "json" };
+import {
+  type Address,
+  type Config,
+  formatAddress,
+  loadConfig,
+  openRoot,
+  type Root,
+  runningPid,
+  sections,
+  shippedFile,
+} from "./src/config/mod.ts";
+import { ConfigError } from "./src/errors.ts";
+import { type Log, Log as LogWriters, type Logger, logger, openLog } from "./src/log/mod.ts";
+import { createMetrics, type Metrics } from "./src/metrics/mod.ts";
+import { startHealth } from "./src/wire/health/mod.ts";
+
+const HELP = `Sundial ${about.version}: a SQL time-series database
+
+  sundial [start] [-d DIR] [-f] [-n] [-t TAG] [-Dout=FILE] [-Debug]
+  sundial stop | status [-d DIR] [-t TAG]
+  sundial check-config [-d DIR]
+  sundial version
+  sundial --help [keys]
+
+  start          serves until SIGTERM or SIGINT; makes the root on first start
+  stop           ends the server of that root, and waits until it has ended
+  status         tells whether a server runs on that root
+  check-config   reports what is wrong in server.conf, log.conf and the environment, without starting
+
+  -d DIR         the root directory (default: ./sundial-root)
+  -f             exchanges the shipped files in the root for this version's; changed ones are kept as *.bak
+  -n             goes on when the terminal closes (SIGHUP)
+  -t TAG         a name for this server, shown by status
+  -Dout=FILE     log configuration instead of conf/log.conf
+  -Debug         level DEBUG for every log writer
+  --help keys    every setting with its default
+`;
+
+interface CommandLine {
+  command: string;
+  root: string;
+  refresh: boolean;
+  ignoreHangup: boolean;
+  tag: string;
+  logConf: string | undefined;
+  debug: boolean;
+  rest: string[];
+}
+
+const COMMANDS: Record<string, (line: CommandLine) => number | Promise<number>> = {
+  start,
+  stop,
+  status,
+  "check-config": checkConfig,
+  version: () => print(about.version),
+  help: ({ rest }) => print(rest[0] === "keys" ? keysHelp() : HELP.trimEnd()),
+};
+
+/** Work under way gets so long to end by itself, and so long in all before the process ends without it. */
+const DRAIN_MS = 3000;
+const SHUTDOWN_MS = 5000;
+
+function parseCommandLine(args: string[]): CommandLine {
+  const line: CommandLine = {
+    command: "",
+    root: "sundial-root",
+    refresh: false,
+    ignoreHangup: false,
+    tag: "sundial",
+    logConf: undefined,
+    debug: false,
+    rest: [],
+  };
+  for (let at = 0; at < args.length; at++) {
+    const arg = args[at];
+    const value = () => {
+      if (args[at + 1] === undefined) throw new ConfigError(arg, `${arg} needs a value; see --help`);
+      return args[++at];
+    };
+    if (arg === "-d") line.root = value();
+    else if (arg === "-t") line.tag = value();
+    else if (arg === "-f") line.refresh = true;
+    else if (arg === "-n") line.ignoreHangup = true;
+    else if (arg === "-Debug") line.debug = true;
+    else if (arg.startsWith("-Dout=")) line.logConf = arg.slice("-Dout=".length);
+    else if (arg === "--help" || arg === "-h") line.command = "help";
+    else if (arg === "--version") line.command = "version";
+    else if (arg.startsWith("-")) throw new ConfigError(arg, `unknown option ${arg}; see --help`);
+    else if (line.command === "") line.command = arg;
+    else line.rest.push(arg);
+  }
+  line.command ||= "start";
+  line.root = isAbsolute(line.root) ? line.root : resolve(line.root);
+  if (!Object.hasOwn(COMMANDS, line.command)) {
+    throw new ConfigError(line.command, `unknown command ${line.command}; see --help`);
+  }
+  if (line.rest.length > 0 && line.command !== "help") {
+    throw new ConfigError(line.rest[0], `${line.command} does not take "${line.rest[0]}"; see --help`);
+  }
+  return line;
+}
+
+function logOptions(line: CommandLine, config: Config) {
+  return {
+    root: line.root,
+    env: Deno.env.toObject(),
+    out: line.logConf,
+    debug: line.debug,
+    defaults: new TextDecoder().decode(shippedFile("conf/log.conf")),
+    verbose: config.get("log.level.verbose"),
+    timestamp: {
+      format: config.get("log.timestamp.format"),
+      zone: config.get("log.timestamp.timezone"),
+      locale: config.get("log.timestamp.locale"),
+    },
+  };
+}
+
+/** What runs, in the order in which it was started; ended the other way round. */
+interface Part {
+  name: string;
+  close(): Promise<void>;
+}
+
+async function start(line: CommandLine): Promise<number> {
+  const config = loadConfig({ root: line.root, env: Deno.env.toObject() });
+  const root = openRoot(line.root, {
+    refresh: line.refresh,
+    except: line.logConf === undefined ? [] : ["conf/log.conf"],
+  });
+  const parts: Part[] = [];
+  let log: Log | undefined;
+  try {
+    log = openLog(logOptions(line, config));
+    const stopped = new Stopper(line.ignoreHangup);
+    await startParts(line, config, root, log, parts);
+    const signal = await stopped.signal;
+    logger("server-main").advisory(`${signal}: shutting down`);
+    const clean = await closeParts(parts);
+    logger("server-main").advisory(
+      clean ? "everything is on disk: goodbye" : `not all had ended after ${SHUTDOWN_MS} ms`,
+    );
+    return clean ? 0 : 1;
+  } catch (error) {
+    await closeParts(parts);
+    throw error;
+  } finally {
+    await log?.close();
+    root.release();
+  }
+}
+
+async function startParts(line: CommandLine, config: Config, root: Root, log: Log, parts: Part[]): Promise<void> {
+  const main = logger("server-main");
+  const metrics = createMetrics();
+  guardMain(main, metrics);
+  main.advisory(
+    `Sundial ${about.version}, Deno ${Deno.version.deno}, ${config.machine.cores} cores, process ${Deno.pid}${
+      line.tag === "sundial" ? "" : `, tag ${line.tag}`
+    }`,
+  );
+  main.info(log.origin);
+  main.advisory(`root: ${root.path}${root.isNew ? " (new)" : ""}`);
+  for (const warning of config.warnings) main.advisory(`configuration: ${warning}`);
+  metrics.read("logMessagesDropped", () => log.dropped);
+
+  if (config.get("http.min.enabled")) {
+    const health = logger("http-min-server");
+    parts.push(
+      await listen(
+        "http.min.bind.to",
+        config.get("http.min.bind.to"),
+        health,
+        ({ hostname, port }) => startHealth({ hostname, port, config, metrics, log: health }),
+      ),
+    );
+  }
+}
+
+/** Starts a listener, and says in the log where it listens, or in one line why it cannot. */
+async function listen(
+  key: string,
+  address: Address,
+  log: Logger,
+  begin: (address: Address) => Promise<{ port: number; close(): Promise<void> }>,
+): Promise<Part> {
+  try {
+    const { port, close } = await begin(address);
+    log.advisory(`listening on ${formatAddress({ ...address, port })}`);
+    return { name: log.name, close };
+  } catch (error) {
+    const code = (error as { code?: string }).code;
+    const shown = formatAddress(address);
+    if (error instanceof Deno.errors.AddrInUse || code === "EADDRINUSE") {
+      throw new ConfigError(key, `${key}: ${shown} is in use by another process`);
+    }
+    if (error instanceof Deno.errors.AddrNotAvailable || code === "EADDRNOTAVAIL") {
+      throw new ConfigError(key, `${key}: no network adapter of this machine has the address of ${shown}`);
+    }
+    if (error instanceof Deno.errors.PermissionDenied || code === "EACCES") {
+      throw new ConfigError(key, `${key}: not permitted to listen on ${shown}`);
+    }
+    throw error;
+  }
+}
+
+/** An error that reached the top of this thread is logged and counted, and the server goes on. */
+function guardMain(log: Logger, metrics: Metrics): void {
+  addEventListener("error", (event) => {
+    event.preventDefault();
+    metrics.unhandledErrors.inc();
+    log.critical("unhandled error", event.error ?? event.message);
+  });
+  addEventListener("unhandledrejection", (event) => {
+    event.preventDefault();
+    metrics.unhandledErrors.inc();
+    log.critical("unhandled rejection", event.reason);
+  });
+}
+
+/** Wires first, all at once, so that no new work comes; then what they used. False when the time was over before the end. */
+async function closeParts(parts: Part[]): Promise<boolean> {
+  const deadline = Date.now() + SHUTDOWN_MS;
+  const late = (untilMs: number) =>
+    new Promise<false>((done) => setTimeout(() => done(false), Math.max(0, untilMs - Date.now())));
+  const close = async (part: Part) => {
+    try {
+      await part.close();
+    } catch (error) {
+      logger("server-main").error(`closing ${part.name}`, error);
+    }
+    return true as const;
+  };
+  const database = parts.find((part) => part.name === "database");
+  const wires = parts.splice(0).filter((part) => part !== database);
+  await Promise.race([Promise.all(wires.map(close)), late(Date.now() + DRAIN_MS)]);
+  return database === undefined || await Promise.race([close(database), late(deadline)]);
+}
+
+class Stopper {
+  readonly signal: Promise<string>;
+  constructor(ignoreHangup: boolean) {
+    this.signal = new Promise((resolve) => {
+      let asked = false;
+      const on = (signal: Deno.Signal) =>
+        Deno.addSignalListener(signal, () => {
+          // Whoever asks twice does not want to wait.
+          if (asked) Deno.exit(1);
+          asked = true;
+          resolve(signal);
+        });
+      on("SIGINT");
+      if (Deno.build.os === "windows") return on("SIGBREAK");
+      on("SIGTERM");
+      if (ignoreHangup) Deno.addSignalListener("SIGHUP", () => {});
+      else on("SIGHUP");
+    });
+  }
+}
+
+async function stop({ root }: CommandLine): Promise<number> {
+  const pid = runningPid(root);
+  if (pid === undefined) return print(`no server runs on ${root}`, 1);
+  process.kill(pid, "SIGTERM");
+  for (const until = Date.now() + 2 * SHUTDOWN_MS; Date.now() < until;) {
+    if (runningPid(root) === undefined) return print(`process ${pid} has ended`);
+    await new Promise((done) => setTimeout(done, 50));
+  }
+  return print(`process ${pid} is still running`, 1);
+}
+
+function status({ root }: CommandLine): number {
+  const pid = runningPid(root);
+  return pid === undefined ? print(`no server runs on ${root}`, 1) : print(`process ${pid} runs on ${root}`);
+}
+
+/** Opens no file of the root for writing. */
+function checkConfig(line: CommandLine): number {
+  const config = loadConfig({ root: line.root, env: Deno.env.toObject() });
+  LogWriters.check(logOptions(line, config));
+  for (const warning of config.warnings) console.log(`warning: ${warning}`);
+  for (const { path, value, source } of config.parameters()) {
+    if (source !== "default") console.log(`${path}=${value} (${source})`);
+  }
+  return print(`the configuration of ${join(line.root, "conf")} is valid`);
+}
+
+function keysHelp(): string {
+  const lines: string[] = [];
+  for (const [title, section] of Object.entries(sections)) {
+    lines.push("", title);
+    for (const [key, setting] of Object.entries(section)) {
+      const byDefault = setting.secret
+        ? ""
+        : setting.defaultSaid ?? (typeof setting.default === "string" ? setting.default : "");
+      lines.push(`  ${key}${byDefault === "" ? "" : ` (${byDefault})`}`, `      ${setting.sentence}`);
+    }
+  }
+  return lines.join("\n").trimStart();
+}
+
+function print(text: string, status = 0): number {
+  console.log(text);
+  return status;
+}
+
+if (import.meta.main) {
+  try {
+    const line = parseCommandLine(Deno.args);
+    Deno.exit(await COMMANDS[line.command](line));
+  } catch (error) {
+    // What the user can mend is one line; what we must mend keeps its stack.
+    console.error(
+      `sundial: ${error instanceof ConfigError ? error.message : error instanceof Error ? error.stack : String(error)}`,
+    );
+    Deno.exit(1);
+  }
+}

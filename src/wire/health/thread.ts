@@ -1,0 +1,94 @@
+/**
+ * The minimal server's own thread, from main's side. The thread answers health by itself, from a word in shared memory, so
+ * that it does not matter what main is busy with; only /metrics asks main.
+ */
+import type { Logger } from "../../log/mod.ts";
+import type { ThreadSettings } from "./mod.ts";
+import type { HealthServer } from "./server.ts";
+
+export interface ThreadStart {
+  settings: ThreadSettings;
+  unhandledWord: Int32Array;
+  pessimistic: boolean;
+  /** Core to run on; null: any. */
+  affinity: number | null;
+  haltOnError: boolean;
+  metricsText?: () => Promise<string>;
+  log: Logger;
+  onError(error: unknown): void;
+}
+
+export type ToThread =
+  | {
+    kind: "start";
+    settings: ThreadSettings;
+    unhandledWord: Int32Array;
+    pessimistic: boolean;
+    affinity: number | null;
+    haltOnError: boolean;
+    hasMetrics: boolean;
+  }
+  | { kind: "metrics"; id: number; text?: string; error?: string }
+  | { kind: "close" };
+
+export type FromThread =
+  | { kind: "listening"; port: number }
+  | { kind: "refused"; message: string; code?: string }
+  | { kind: "metrics"; id: number }
+  | { kind: "error"; message: string }
+  | { kind: "warning"; message: string }
+  | { kind: "closed" };
+
+export function startHealthThread(start: ThreadStart): Promise<HealthServer> {
+  const { settings, unhandledWord, pessimistic, affinity, haltOnError, metricsText, log, onError } = start;
+  const worker = new Worker(new URL("./worker.ts", import.meta.url), { type: "module", name: "http-min-server" });
+  const post = (message: ToThread) => worker.postMessage(message);
+  return new Promise((resolve, reject) => {
+    let closed = () => {};
+    worker.onerror = (event) => {
+      // Prevented, or the process would end with the thread.
+      event.preventDefault();
+      onError(new Error(`the minimal server's thread has ended: ${event.message}`));
+      closed();
+    };
+    worker.onmessage = async ({ data }: MessageEvent<FromThread>) => {
+      switch (data.kind) {
+        case "listening":
+          return resolve({
+            port: data.port,
+            close: () =>
+              new Promise((done) => {
+                closed = () => {
+                  worker.terminate();
+                  done();
+                };
+                post({ kind: "close" });
+              }),
+          });
+        case "refused":
+          worker.terminate();
+          return reject(Object.assign(new Error(data.message), { code: data.code }));
+        case "metrics":
+          return await metricsText!().then(
+            (text) => post({ kind: "metrics", id: data.id, text }),
+            (error) => post({ kind: "metrics", id: data.id, error: String(error) }),
+          );
+        case "error":
+          return onError(new Error(data.message));
+        case "warning":
+          return log.advisory(data.message);
+        case "closed":
+          return closed();
+      }
+    };
+    post({
+      kind: "start",
+      settings,
+      unhandledWord,
+      pessimistic,
+      affinity,
+      haltOnError,
+      hasMetrics: metricsText !== undefined,
+    });
+  });
+}

@@ -1,0 +1,66 @@
+/** The minimal server's own thread. */
+import { pinThread } from "./affinity.ts";
+import { type HealthServer, serveHealth } from "./server.ts";
+import type { FromThread, ToThread } from "./thread.ts";
+
+const scope = self as unknown as {
+  postMessage(message: FromThread): void;
+  onmessage: ((event: MessageEvent<ToThread>) => void) | null;
+  close(): void;
+};
+const texts = new Map<number, { resolve(text: string): void; reject(error: Error): void }>();
+let nextId = 0;
+let server: HealthServer | undefined;
+
+scope.onmessage = async ({ data }) => {
+  if (data.kind === "start") return await begin(data);
+  if (data.kind === "metrics") {
+    const waiting = texts.get(data.id);
+    texts.delete(data.id);
+    return data.text === undefined ? waiting?.reject(new Error(data.error)) : waiting?.resolve(data.text);
+  }
+  await server?.close();
+  scope.postMessage({ kind: "closed" });
+};
+
+async function begin(start: ToThread & { kind: "start" }): Promise<void> {
+  if (start.affinity !== null) {
+    const fault = pinThread(start.affinity);
+    if (fault !== undefined) {
+      scope.postMessage({ kind: "warning", message: `http.min.worker.affinity is not used: ${fault}` });
+    }
+  }
+  const onError = (error: unknown) => {
+    scope.postMessage({
+      kind: "error",
+      message: error instanceof Error ? error.stack ?? error.message : String(error),
+    });
+    if (start.haltOnError) scope.close();
+  };
+  addEventListener("unhandledrejection", (event) => {
+    event.preventDefault();
+    onError(event.reason);
+  });
+  addEventListener("error", (event) => {
+    event.preventDefault();
+    onError(event.error ?? event.message);
+  });
+  const askMain = () =>
+    new Promise<string>((resolve, reject) => {
+      const id = nextId++;
+      texts.set(id, { resolve, reject });
+      scope.postMessage({ kind: "metrics", id });
+    });
+  try {
+    server = await serveHealth({
+      ...start.settings,
+      healthy: () => !start.pessimistic || Atomics.load(start.unhandledWord, 0) === 0,
+      metricsText: start.hasMetrics ? askMain : undefined,
+      onError,
+    });
+    scope.postMessage({ kind: "listening", port: server.port });
+  } catch (error) {
+    const { message, code } = error as Error & { code?: string };
+    scope.postMessage({ kind: "refused", message, code });
+  }
+}
