@@ -7,6 +7,7 @@ import { typeOf, type Value } from "../../types/mod.ts";
 import { readValue } from "../../types/parse/mod.ts";
 import type { Expression, Name, Statement } from "../ast.ts";
 import { functionsNamed } from "../functions/mod.ts";
+import { tokenize } from "../lexer.ts";
 import type { BoundStatement, Column, Expr, Plan } from "../plan.ts";
 import { NO_NAMES, type Names, typeMismatch, unknownColumn, UNTYPED } from "./context.ts";
 import { fold } from "./convert.ts";
@@ -57,7 +58,7 @@ function valuesPlan(queries: Queries, insert: Insert, columns: TableColumn[], sc
   };
   insert.rows!.forEach((row, r) => {
     if (row.length !== columns.length) {
-      const at = row.length > columns.length ? row[columns.length].at : insert.rowsAt[r];
+      const at = rowEnd(queries.binding.context.text, insert.rowsAt[r]);
       throw new SqlError(`${columns.length} values are wanted: found ${row.length}`, at, SQLSTATE.syntax);
     }
     const values: Value[] = new Array(row.length);
@@ -83,6 +84,17 @@ function valuesPlan(queries: Queries, insert: Insert, columns: TableColumn[], sc
   });
   flush();
   return unionOf(parts, output);
+}
+
+/** The closing parenthesis of the row that begins at `from`: where a wrong number of values is reported. */
+function rowEnd(text: string | undefined, from: number): number {
+  let depth = 0;
+  for (const token of text === undefined ? [] : tokenize(text)) {
+    if (token.kind !== "operator" || token.at < from) continue;
+    if (token.text === "(") depth++;
+    if (token.text === ")" && --depth === 0) return token.at;
+  }
+  return from;
 }
 
 /** A tree of unions, balanced: a chain would be as deep as there are rows. */

@@ -255,9 +255,9 @@ export class Expressions {
     const values = [...e.branches.map((branch) => branch.then), ...(e.otherwise === undefined ? [] : [e.otherwise])];
     const bound = this.settleAlike(values.map((value) => this.bind(value, scope)));
     let type = bound[0].type;
-    bound.forEach((value, i) => {
+    bound.forEach((value) => {
       const common = branchType(type, value.type);
-      if (common === undefined) throw typeMismatch(`the branches of CASE differ: ${displayName(type)} and ${displayName(value.type)}`, values[i].at);
+      if (common === undefined) throw typeMismatch(`the branches of CASE differ: ${displayName(type)} and ${displayName(value.type)}`, values[0].at);
       type = common;
     });
     const branches = e.branches.map((_, i) => ({ when: whens[i], then: this.cast(bound[i], type, values[i].at) }));

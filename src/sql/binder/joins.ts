@@ -58,7 +58,7 @@ function combined(left: Relation, right: Relation): { columns: ScopeColumn[]; pl
 function plainJoin(queries: Queries, join: Join, left: Relation, right: Relation, names: Names): Relation {
   const { columns, planColumns } = combined(left, right);
   const type = join.type as JoinNode["type"];
-  if (type !== "cross" && join.on === undefined) throw new SqlError("the join wants ON", join.end);
+  if (type !== "cross" && join.on === undefined) throw new SqlError("the join wants ON", nextToken(queries.binding.context.text, join.end));
   if (join.tolerance !== undefined) throw new SqlError("TOLERANCE goes with ASOF and LT joins only", join.tolerance.at);
   const keys = joinKeys(queries.expressions, join.on, left, right, { columns, names }, false);
   // The left side's rows come in their order; the right side of RIGHT and FULL has rows in none.
@@ -76,6 +76,12 @@ function plainJoin(queries: Queries, join: Join, left: Relation, right: Relation
     order: keepsOrder ? left.plan.order : "none",
   };
   return { plan, columns, isTable: false, timestamp: keepsOrder ? left.timestamp : -1 };
+}
+
+/** What stands there in place of the ON that is missing. */
+function nextToken(text: string | undefined, from: number): number {
+  const blank = text?.slice(from).search(/\S/) ?? 0;
+  return blank < 0 ? from : from + blank;
 }
 
 function timeJoin(queries: Queries, join: Join, left: Relation, right: Relation, names: Names): Relation {

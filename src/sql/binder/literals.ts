@@ -45,9 +45,9 @@ function finite(value: number, text: string, at: number): number {
   return value;
 }
 
-/** A text of one UTF-16 unit is a CHAR. */
+/** A text of one UTF-16 unit is a CHAR; a lone quote is not, as it is written with two. */
 export function textLiteral(value: string): Constant {
-  return constant(value, value.length === 1 ? "CHAR" : "STRING");
+  return constant(value, value.length === 1 && value !== "'" ? "CHAR" : "STRING");
 }
 
 /** The constant with its sign turned: folds `-1`, so that literals stay literals. */

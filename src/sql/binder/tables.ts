@@ -28,7 +28,10 @@ export function checkTableName(name: Name): void {
     : /^\s|\s$|^\.|\.$|\..*\./.test(text)
     ? `${text} is no name for a table`
     : undefined;
-  if (problem !== undefined) throw new SqlError(problem, name.at, SQLSTATE.invalidName);
+  if (problem === undefined) return;
+  // The dialect points at the sign where it would split a path.
+  const sign = Math.max(text.search(/[/\\]/), text.search(/\.\./));
+  throw new SqlError(problem, sign > 0 ? name.at + sign : name.at, SQLSTATE.invalidName);
 }
 
 export function checkColumnName(name: Name): void {

@@ -4,7 +4,8 @@
  */
 import type { IrNode } from "../../engine/compiler/ir.ts";
 import type { FunctionRegistry } from "../../engine/contract.ts";
-import { ARRAY_CONSTRUCTOR, layoutOf, LAYOUT_WIDTH, NULL_I64, typeOf, type Value } from "../../types/mod.ts";
+import type { SharedHeap } from "../../storage/heap.ts";
+import { ARRAY_CONSTRUCTOR, type Layout, layoutOf, LAYOUT_WIDTH, NULL_I64, typeOf, type Value } from "../../types/mod.ts";
 import type { BatchColumn, BatchOut, FunctionContext } from "../functions/entry.ts";
 import { createRegistry } from "../functions/mod.ts";
 import type { Expr } from "../plan.ts";
@@ -67,7 +68,8 @@ function call(expr: Extract<Expr, { kind: "call" }>, args: Constant[], context: 
   if (entry.nulls === "propagate" && args.some((arg) => arg.value === null)) {
     return result(typeOf(expr.type).nullable ? null : expr.type === "BOOLEAN" ? false : 0);
   }
-  const arena = new Arena();
+  const textBytes = args.reduce((sum, arg) => sum + (typeof arg.value === "string" ? arg.value.length * 3 : 0), 0);
+  const arena = new Arena(textBytes);
   if (entry.emit !== undefined) {
     const inputs = args.map((arg, i): IrNode => ({ op: "literal", type: wasmType(types[i]), args: [], value: Object(toRaw(arg.value, types[i], arena)) }));
     const raw = run(entry.emit(inputs, types), arena, new Map());
@@ -76,17 +78,15 @@ function call(expr: Extract<Expr, { kind: "call" }>, args: Constant[], context: 
   if (entry.batch !== undefined) {
     const columns = args.map((arg, i) => batchColumn(arg, types[i], arena));
     const out = batchOut(expr.type, arena);
-    entry.batch(columns, out, 1, functionContext(expr.at, context));
+    entry.batch(columns, out, 1, functionContext(expr.at, context, arena));
     return result(out.read());
   }
   return undefined;
 }
 
-function functionContext(at: number, context: EvaluationContext): FunctionContext {
+function functionContext(at: number, context: EvaluationContext, arena: Arena): FunctionContext {
   return {
-    get heap(): never {
-      throw new Error("no heap while planning");
-    },
+    heap: arena.heap(),
     nowMicros: context.nowMicros ?? 0n,
     random: () => {
       throw new Error("no randomness while planning");
@@ -99,24 +99,53 @@ function functionContext(at: number, context: EvaluationContext): FunctionContex
   };
 }
 
+/** Beside the texts: a row of each argument and of the result. */
+const ARENA_BYTES = 4096;
+
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
-/** Memory for the texts of one call; addresses are offsets into it. */
+/** The memory of one call: columns of one row and the texts they point to, at addresses as in the shared memory. */
 class Arena {
-  bytes = new Uint8Array(256);
-  used = 8;
+  readonly buffer: ArrayBuffer;
+  readonly bytes: Uint8Array;
+  private used = 16;
 
-  add(bytes: Uint8Array): { address: number; length: number } {
-    if (this.used + bytes.length > this.bytes.length) {
-      const grown = new Uint8Array(Math.max(this.bytes.length * 2, this.used + bytes.length));
-      grown.set(this.bytes);
-      this.bytes = grown;
-    }
-    this.bytes.set(bytes, this.used);
-    const address = this.used;
-    this.used += bytes.length;
+  constructor(textBytes: number) {
+    this.buffer = new ArrayBuffer((ARENA_BYTES + textBytes + 15) & ~15);
+    this.bytes = new Uint8Array(this.buffer);
+  }
+
+  /** Aligned for every layout. */
+  reserve(sizeBytes: number): number {
+    const address = (this.used + 15) & ~15;
+    this.used = address + sizeBytes;
+    if (this.used > this.bytes.length) throw new Error("too long to be worked out while planning");
+    return address;
+  }
+
+  private add(bytes: Uint8Array): { address: number; length: number } {
+    const address = this.reserve(bytes.length);
+    this.bytes.set(bytes, address);
     return { address, length: bytes.length };
+  }
+
+  /** The views that functions have of the shared memory. */
+  heap(): SharedHeap {
+    const { buffer } = this;
+    const views = {
+      i8: new Int8Array(buffer),
+      u8: this.bytes,
+      i16: new Int16Array(buffer),
+      u16: new Uint16Array(buffer),
+      i32: new Int32Array(buffer),
+      u32: new Uint32Array(buffer),
+      f32: new Float32Array(buffer),
+      f64: new Float64Array(buffer),
+      i64: new BigInt64Array(buffer),
+      u64: new BigUint64Array(buffer),
+    };
+    return views as unknown as SharedHeap;
   }
 
   pair(text: string | null): bigint {
@@ -172,9 +201,15 @@ function fromRaw(raw: Raw, tag: string, arena: Arena): Value {
   return raw;
 }
 
+function oneRow(layout: Layout, arena: Arena): { address: number; values: InstanceType<(typeof ARRAY_CONSTRUCTOR)[Layout]> } {
+  const address = arena.reserve(LAYOUT_WIDTH[layout]);
+  const view = ARRAY_CONSTRUCTOR[layout];
+  return { address, values: new view(arena.buffer, address, LAYOUT_WIDTH[layout] / view.BYTES_PER_ELEMENT) };
+}
+
 function batchColumn(arg: Constant, type: string, arena: Arena): BatchColumn {
   const layout = layoutOf(type);
-  const values = new ARRAY_CONSTRUCTOR[layout](LAYOUT_WIDTH[layout] / ARRAY_CONSTRUCTOR[layout].BYTES_PER_ELEMENT);
+  const { address, values } = oneRow(layout, arena);
   let pair = -4294967296n;
   if (layout === "text") {
     pair = arena.pair(arg.value as string | null);
@@ -190,7 +225,7 @@ function batchColumn(arg: Constant, type: string, arena: Arena): BatchColumn {
   }
   return {
     type,
-    address: 0,
+    address,
     values,
     constant: arg.value,
     isConstant: true,
@@ -201,12 +236,12 @@ function batchColumn(arg: Constant, type: string, arena: Arena): BatchColumn {
 
 function batchOut(type: string, arena: Arena): BatchOut & { read(): Value } {
   const layout = layoutOf(type);
-  const values = new ARRAY_CONSTRUCTOR[layout](LAYOUT_WIDTH[layout] / ARRAY_CONSTRUCTOR[layout].BYTES_PER_ELEMENT);
+  const { address, values } = oneRow(layout, arena);
   let textValue: string | null = null;
   let isNull = false;
   return {
     type,
-    address: 0,
+    address,
     values,
     setText(_row, value) {
       textValue = value === undefined ? null : typeof value === "string" ? value : decoder.decode(value.slice());
