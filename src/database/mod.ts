@@ -32,6 +32,8 @@ export interface DatabaseOptions {
   log: (level: "DEBUG" | "INFO" | "ERROR" | "CRITICAL", message: string) => void;
   /** For SHOW PARAMETERS: rows of property_path, env_var_name, value, value_source, sensitive, reloadable. */
   parameters: () => (string | boolean)[][];
+  /** An error that is ours, not a client's. */
+  onUnhandledError?: () => void;
   nowMicros?: () => bigint;
 }
 
@@ -63,10 +65,16 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
   });
   const { heap, catalogue, writer } = storage;
   for (const line of storage.report) options.log("INFO", line);
-  const pool = createPool(heap, storage.poolAttachment);
+  const pool = createPool(heap);
   const functions = createRegistry();
-  const scheduler = await createScheduler({ heap, pool: storage.poolAttachment, workerCount: options.execWorkerCount, log: options.log });
-  const execution = new Execution(heap, pool, functions, catalogue, scheduler, options, nowMicros, SHARED_WORD.neverCancelled * 4);
+  const scheduler = await createScheduler({
+    heap,
+    workerCount: options.execWorkerCount,
+    workerUrl: new URL("../workers/exec.ts", import.meta.url),
+    log: options.log,
+    onUnhandledError: options.onUnhandledError,
+  });
+  const execution = new Execution(heap, pool, functions, catalogue, scheduler, options, nowMicros, SHARED_WORD.neverCancelled * Int32Array.BYTES_PER_ELEMENT);
   let schemaVersion = 0;
   const statements = new StatementCache(
     binder((parameterTypes, identity) => ({

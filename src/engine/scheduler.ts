@@ -9,8 +9,6 @@ import { CANCEL, clearSlot, SLOT, SLOT_COUNT, slotWord } from "./slot.ts";
 
 export interface SchedulerOptions {
   heap: SharedHeap;
-  /** What a worker needs to attach to the pool: plain data. */
-  pool: unknown;
   workerCount: number;
   /** Where workers' entry module is. */
   workerUrl: URL;
@@ -38,7 +36,7 @@ export interface Scheduler {
 
 /** What main tells a worker. */
 export type ToWorker =
-  | { type: "attach"; memory: WebAssembly.Memory; pool: unknown; index: number }
+  | { type: "attach"; memory: WebAssembly.Memory; index: number }
   | { type: "peer"; port: MessagePort }
   | { type: "query"; id: number; request: QueryRequest; output: unknown }
   | { type: "task"; id: number; name: string; payload: unknown };
@@ -117,7 +115,7 @@ class WorkerScheduler implements Scheduler {
         event.preventDefault();
         this.replace(handle, event.message || "unknown error");
       };
-      const attach: ToWorker = { type: "attach", memory: this.options.heap.memory, pool: this.options.pool, index };
+      const attach: ToWorker = { type: "attach", memory: this.options.heap.memory, index };
       worker.postMessage(attach);
     });
   }
