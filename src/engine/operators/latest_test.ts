@@ -1,0 +1,93 @@
+import assert from "node:assert/strict";
+import type { Column, LatestNode, ScanNode } from "../../sql/plan.ts";
+import type { ColumnChunk, ScanSource } from "../../storage/contract.ts";
+import { setValue, TextArena, Workspace } from "../columns.ts";
+import type { Pool, QueryContext } from "../contract.ts";
+import { randomFrom, type Row, rowsOf, testContext } from "../testing.ts";
+import { createLatest } from "./latest.ts";
+import { createScan } from "./scan.ts";
+
+const COLUMNS: Column[] = [{ name: "t", type: "TIMESTAMP" }, { name: "y", type: "SYMBOL" }, { name: "n", type: "LONG" }, { name: "s", type: "VARCHAR" }];
+const STATS = { nullCount: 0 };
+
+/** A stored table of segments; `pins` tells which chunks were read. */
+function stored(rows: Row[], segmentRows: number, symbols: string[]): { context: QueryContext & { memory: { usedBytes: number } }; source: ScanSource; pins: string[]; open: Set<string> } {
+  const pins: string[] = [], open = new Set<string>(), addresses = new Map<string, number>();
+  const pool: Pool = {
+    pin: (_, segment, column) => {
+      pins.push(`${segment}.${column}`);
+      open.add(`${segment}.${column}`);
+      return addresses.get(`${segment}.${column}`)!;
+    },
+    unpin: (_, segment, column) => {
+      open.delete(`${segment}.${column}`);
+    },
+  };
+  const context = testContext(1 << 28, { pool });
+  const { heap } = context;
+  const space = new Workspace(heap, { allocate: (n) => heap.allocate(n, "other"), free: () => {}, account() {}, usedBytes: 0, release() {} }, "test");
+  const arena = new TextArena(space), entries = space.allocate(8 * symbols.length);
+  symbols.forEach((symbol, code) => setValue(heap, "STRING", entries, code, symbol, arena));
+  const segments = [];
+  for (let from = 0, ordinal = 0; from < rows.length; from += segmentRows, ordinal++) {
+    const part = rows.slice(from, from + segmentRows);
+    const chunks = COLUMNS.map(({ type }, c): ColumnChunk | undefined => {
+      // A column added later is not in the first segment.
+      if (c === 3 && ordinal === 0) return undefined;
+      const address = space.allocate(part.length * 8);
+      addresses.set(`${ordinal}.${c}`, address);
+      let stats: ColumnChunk["stats"] = STATS;
+      if (type === "SYMBOL") {
+        const codes = part.map((row) => row[c] === null ? -1 : symbols.indexOf(row[c] as string));
+        codes.forEach((code, i) => heap.i32[address / 4 + i] = code);
+        const present = codes.filter((code) => code >= 0);
+        stats = { nullCount: codes.length - present.length, min: present.length > 0 ? Math.min(...present) : undefined, max: present.length > 0 ? Math.max(...present) : undefined };
+      } else part.forEach((row, i) => setValue(heap, type, address, i, row[c], arena));
+      return { address: 0, file: 0, offset: 0, sizeBytes: 0, crc: 0, valueBytes: 0, stats };
+    });
+    segments.push({ rowCount: part.length, timestampMin: part[0][0] as bigint, timestampMax: part.at(-1)![0] as bigint, firstRow: from, ordinal, chunks });
+  }
+  const dictionaries = [undefined, { tableId: 1, columnId: 1, entries, count: symbols.length }, undefined, undefined];
+  return { context, source: { tableId: 1, version: 1, rowCount: rows.length, sorted: true, files: ["f"], segments, dictionaries }, pins, open };
+}
+
+function latestOf(rows: Row[], key: number): Row[] {
+  const last = new Map(rows.map((row) => [row[key], row]));
+  return rows.filter((row) => last.get(row[key]) === row);
+}
+
+const base = { timestamp: 0, order: "asc" as const };
+const scan = { node: "scan", columns: COLUMNS, columnIds: [0, 1, 2, 3], tableId: 1, tableName: "t", reverse: false, rowId: false, ...base } as ScanNode;
+
+function run(table: ReturnType<typeof stored>, key: number): Row[] {
+  const plan: LatestNode = { node: "latest", input: scan, columns: COLUMNS, time: { kind: "column", index: 0, type: "TIMESTAMP" }, keys: [{ kind: "column", index: key, type: COLUMNS[key].type }], ...base };
+  const open = (reverse: boolean) => createScan({ ...scan, reverse }, table.source, table.context);
+  const rows = rowsOf(createLatest(plan, { node: scan, source: table.source }, open, table.context), table.context);
+  assert.equal(table.open.size, 0);
+  assert.equal(table.context.memory.usedBytes, 0);
+  return rows;
+}
+
+function randomTable(symbols: string[], count: number): Row[] {
+  const random = randomFrom(11);
+  return Array.from({ length: count }, (_, n): Row => [BigInt(Math.floor(n / 3)), random() % 9 === 0 ? null : symbols[random() % symbols.length], BigInt(n % 40), n < 500 ? null : `row ${n % 700}`]);
+}
+
+Deno.test("latest by symbol equals the last rows, and reads no more segments than it must", () => {
+  const symbols = Array.from({ length: 30 }, (_, k) => `s${k}`);
+  const rows = randomTable(symbols, 12_000);
+  const table = stored(rows, 500, symbols);
+  assert.deepEqual(run(table, 1), latestOf(rows, 1));
+  assert.deepEqual(table.pins.filter((pin) => pin.endsWith(".1") && !pin.startsWith("23.")), []);
+  // A symbol that is in old segments only is found there; segments that cannot hold it are passed over.
+  const old: Row[] = [[-2n, "only here", 0n, null], [-1n, "s3", 0n, null], ...rows.slice(1_000)];
+  const longer = stored(old, 500, [...symbols, "only here", "nowhere"]);
+  assert.deepEqual(run(longer, 1), latestOf(old, 1));
+  assert.deepEqual(longer.pins.slice(0, 4), ["22.1", "21.1", "0.1", "0.0"]);
+});
+
+Deno.test("latest by other columns scans backwards", () => {
+  const symbols = ["a", "b"], rows = randomTable(symbols, 3_000), table = stored(rows, 500, symbols);
+  assert.deepEqual(run(table, 2), latestOf(rows, 2));
+  assert.deepEqual(run(table, 3), latestOf(rows, 3));
+});
