@@ -1,5 +1,6 @@
 /** Basic authentication with the one user of the configuration. */
 import type { Identity } from "../../door.ts";
+import { equalInConstantTime } from "../passwords.ts";
 import type { HttpConfig } from "./contract.ts";
 
 const SCHEME = "Basic ";
@@ -22,11 +23,4 @@ function decodeBase64(text: string): string | undefined {
   } catch {
     return undefined;
   }
-}
-
-/** The time it takes tells nothing of where the texts differ. */
-export function equalInConstantTime(given: string, wanted: string): boolean {
-  let difference = given.length ^ wanted.length;
-  for (let index = 0; index < wanted.length; index++) difference |= given.charCodeAt(index) ^ wanted.charCodeAt(index);
-  return difference === 0;
 }

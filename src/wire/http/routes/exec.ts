@@ -1,5 +1,5 @@
 /** GET /exec: a statement's answer as JSON. */
-import type { Answer, Prepared, ResultColumn, Session } from "../../../door.ts";
+import type { Answer, Prepared, ResultColumn } from "../../../door.ts";
 import { SqlError } from "../../../errors.ts";
 import { typeOf } from "../../../types/mod.ts";
 import type { Call, Route } from "../contract.ts";
@@ -17,8 +17,11 @@ async function execute(call: Call): Promise<Response> {
   const query = parameters.get("query") ?? "";
   const session = call.database.session(call.identity);
   try {
-    const prepared = prepareSingle(session, query);
-    if (prepared.category === "empty") return emptyQuery(query);
+    const prepared = session.prepare(query);
+    if (prepared.category === "empty") {
+      if (query.trim().startsWith(";")) throw new SqlError("a statement is expected before ';'", 0);
+      return emptyQuery(query);
+    }
     const columns = chooseColumns(prepared, parameters.get("cols"));
     if (typeof columns === "string") return jsonReply(JSON.stringify({ query, error: `column '${columns}' is not in the result` }), 400);
     const window = capWindow(execWindow(parameters.get("limit")), call.options.config.maxResponseRows);
@@ -62,16 +65,6 @@ async function execute(call: Call): Promise<Response> {
   } finally {
     session.close();
   }
-}
-
-/** One statement, with any semicolons behind it. */
-function prepareSingle(session: Session, query: string): Prepared {
-  if (query.includes(";")) {
-    const statements = session.split(query);
-    if (statements.length === 0 && query.trim() !== "") throw new SqlError("a statement is expected before ';'", 0);
-    if (statements.length > 1) throw new SqlError("only one statement can be run at a time", statements[1].at);
-  }
-  return session.prepare(query);
 }
 
 function emptyQuery(query: string): Response {
