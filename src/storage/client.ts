@@ -5,7 +5,7 @@
 import type { NewColumn, NewTable } from "../sql/plan.ts";
 import type { CatalogueMirror } from "./catalogue.ts";
 import { type Command, fromPlainError, type Outcome, type PlainError, toPlainError } from "./commands.ts";
-import type { AppendBatch, AppendColumn, StorageWriter, TableSnapshot, UpdateBatch } from "./contract.ts";
+import type { AppendBatch, StorageWriter, TableSnapshot, UpdateBatch } from "./contract.ts";
 import type { Publication } from "./publication.ts";
 import type { TableStore } from "./writer.ts";
 
@@ -21,7 +21,7 @@ export interface Answer {
 }
 
 export interface WriterPort {
-  send(envelope: Envelope, transfer: ArrayBuffer[]): void;
+  send(envelope: Envelope): void;
 }
 
 export class WriterClient implements StorageWriter {
@@ -47,7 +47,7 @@ export class WriterClient implements StorageWriter {
   }
 
   async createTable(table: NewTable, rows?: AppendBatch[]): Promise<TableSnapshot> {
-    const id = await this.send({ kind: "createTable", table, rows }, buffersOf(rows ?? []));
+    const id = await this.send({ kind: "createTable", table, rows });
     return this.catalogue.tableById(id!)!;
   }
 
@@ -76,7 +76,7 @@ export class WriterClient implements StorageWriter {
   }
 
   async append(changes: { tableId: number; batches: AppendBatch[] }[]): Promise<void> {
-    await this.send({ kind: "append", changes }, buffersOf(changes.flatMap(({ batches }) => batches)));
+    await this.send({ kind: "append", changes });
   }
 
   async update(tableId: number, version: number, batch: UpdateBatch): Promise<void> {
@@ -95,12 +95,12 @@ export class WriterClient implements StorageWriter {
     await this.send({ kind: "close" });
   }
 
-  private send(command: Command, transfer: ArrayBuffer[] = []): Promise<number | undefined> {
+  private send(command: Command): Promise<number | undefined> {
     return new Promise((resolve, reject) => {
       const id = this.nextId++;
       this.waiting.set(id, { resolve, reject });
       try {
-        this.port.send({ id, command }, transfer);
+        this.port.send({ id, command });
       } catch (error) {
         this.waiting.delete(id);
         reject(error);
@@ -109,19 +109,40 @@ export class WriterClient implements StorageWriter {
   }
 }
 
-/** Buffers that can go along: whole ones, each once. A view of a larger buffer is copied instead. */
-function buffersOf(batches: readonly AppendBatch[]): ArrayBuffer[] {
-  const buffers = new Set<ArrayBuffer>();
-  const add = (view: ArrayBufferView | undefined) => {
-    if (view !== undefined && view.buffer instanceof ArrayBuffer && view.byteLength === view.buffer.byteLength && view.byteLength > 0) buffers.add(view.buffer);
-  };
-  const each = ({ values, heap, symbols }: AppendColumn) => {
-    add(values);
-    add(heap);
-    add(symbols);
-  };
-  for (const batch of batches) batch.columns.forEach(each);
-  return [...buffers];
+const VIEWS = { u8: Uint8Array, i32: Int32Array, i64: BigInt64Array } as const;
+
+interface PackedView {
+  view: keyof typeof VIEWS;
+  buffer: ArrayBuffer;
+}
+
+/**
+ * Views as bare buffers, whole ones to be transferred: the synchronous receive walks through everything that it gets, and it
+ * would walk through a view value by value.
+ */
+export function pack(value: unknown, transfer: Set<ArrayBuffer>): unknown {
+  if (ArrayBuffer.isView(value)) {
+    const view = value instanceof Int32Array ? "i32" : value instanceof BigInt64Array ? "i64" : "u8";
+    const isWhole = value.buffer instanceof ArrayBuffer && value.byteLength === value.buffer.byteLength && !transfer.has(value.buffer);
+    const buffer = isWhole ? value.buffer as ArrayBuffer : new Uint8Array(value.buffer, value.byteOffset, value.byteLength).slice().buffer;
+    transfer.add(buffer);
+    return { view, buffer } satisfies PackedView;
+  }
+  if (Array.isArray(value)) return value.map((item) => pack(item, transfer));
+  if (value !== null && typeof value === "object") {
+    return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, pack(item, transfer)]));
+  }
+  return value;
+}
+
+export function unpack(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(unpack);
+  if (value === null || typeof value !== "object") return value;
+  if ("view" in value) {
+    const { view, buffer } = value as PackedView;
+    return new VIEWS[view](buffer);
+  }
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, unpack(item)]));
 }
 
 /** Runs commands that have come together, and makes their answers. */

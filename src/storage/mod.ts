@@ -6,7 +6,7 @@
  */
 import { ConfigError } from "../errors.ts";
 import { CatalogueMirror } from "./catalogue.ts";
-import { answer, type Envelope, type FromWriter, WriterClient, type WriterPort, type WriterStart } from "./client.ts";
+import { answer, type Envelope, type FromWriter, pack, WriterClient, type WriterPort, type WriterStart } from "./client.ts";
 import { fromPlainError } from "./commands.ts";
 import type { StorageWriter } from "./contract.ts";
 import { type Files, realFiles } from "./files.ts";
@@ -102,8 +102,9 @@ function openWorker(options: StorageOptions, heap: SharedHeap): Promise<Storage>
   const worker = new Worker(new URL("../workers/writer.ts", import.meta.url), { type: "module", name: "writer" });
   const { port1, port2 } = new MessageChannel();
   const port: WriterPort = {
-    send(envelope, transfer) {
-      port1.postMessage(envelope, transfer);
+    send(envelope) {
+      const transfer = new Set<ArrayBuffer>();
+      port1.postMessage(pack(envelope, transfer), [...transfer]);
       Atomics.add(heap.i32, SHARED_WORD.writerWake, 1);
       Atomics.notify(heap.i32, SHARED_WORD.writerWake);
     },
