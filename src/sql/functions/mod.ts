@@ -9,10 +9,13 @@ import { comparisonFunctions } from "./comparison.ts";
 import { conditionalFunctions } from "./conditional.ts";
 import type { FunctionEntry } from "./entry.ts";
 import { createFindOverload, takesExactly } from "./overload.ts";
+import { generatorFunctions } from "./generators.ts";
+import { metaFunctions } from "./meta.ts";
 import { numericFunctions } from "./numeric.ts";
 import { patternFunctions } from "./pattern.ts";
 import { statisticsFunctions } from "./statistics.ts";
 import { textFunctions } from "./text.ts";
+import { timeFunctions } from "./time.ts";
 import { timePartFunctions } from "./time_parts.ts";
 import { timeStepFunctions } from "./time_steps.ts";
 import { windowFunctions } from "./window.ts";
@@ -30,12 +33,15 @@ export const FUNCTIONS: FunctionEntry[] = [
   ...numericFunctions,
   ...timePartFunctions,
   ...timeStepFunctions,
+  ...timeFunctions,
   ...textFunctions,
   ...patternFunctions,
   ...aggregateFunctions,
   ...batchAggregateFunctions,
   ...statisticsFunctions,
   ...windowFunctions,
+  ...generatorFunctions,
+  ...metaFunctions,
 ];
 
 const BY_NAME = new Map<string, FunctionEntry[]>();

@@ -1,0 +1,282 @@
+/**
+ * Patterns of times (`yyyy-MM-dd HH:mm:ss.SSSUUUNNNZ`), compiled once, both ways.
+ *
+ *     y yy yyyy   year        YYYY, ww   ISO year and week     M MM MMM MMMM  month         d dd  day   D  day of the year
+ *     E EE        weekday, short and long                      H HH k kk K KK h hh  hours   a  AM or PM
+ *     m mm s ss   minute, second      S SSS U UUU N NNN  groups of the fraction        G  era        z Z x  zone
+ *
+ * Other characters stand for themselves; text in single quotes too.
+ */
+import { dayOfCivil, daysInMonth } from "../parse/time.ts";
+import { zoneOf } from "../zone.ts";
+import { civilOfDay } from "./time.ts";
+
+export const MONTH_NAMES = ["January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December"];
+const DAY_NAMES = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
+
+interface Token {
+  letter: string;
+  count: number;
+}
+type Compiled = (Token | string)[];
+
+const LETTERS = "yYMdDEHkKhamsSUNGzZxwu";
+
+function compile(pattern: string): Compiled {
+  const tokens: Compiled = [];
+  const literal = (text: string) => {
+    if (typeof tokens.at(-1) === "string") tokens[tokens.length - 1] += text;
+    else tokens.push(text);
+  };
+  for (let i = 0; i < pattern.length;) {
+    const letter = pattern[i];
+    if (letter === "'") {
+      const close = pattern.indexOf("'", i + 1);
+      if (close === i + 1) literal("'");
+      else literal(pattern.slice(i + 1, close < 0 ? pattern.length : close));
+      i = close < 0 ? pattern.length : close + 1;
+    } else if (LETTERS.includes(letter)) {
+      let count = 1;
+      while (pattern[i + count] === letter) count++;
+      tokens.push({ letter, count });
+      i += count;
+    } else {
+      literal(letter);
+      i++;
+    }
+  }
+  return tokens;
+}
+
+const cache = new Map<string, Compiled>();
+function compiled(pattern: string): Compiled {
+  let found = cache.get(pattern);
+  if (found === undefined) {
+    if (cache.size > 1000) cache.clear();
+    cache.set(pattern, found = compile(pattern));
+  }
+  return found;
+}
+
+const digits = (value: number, width: number) => String(value).padStart(width, "0");
+
+/** `second` since 1970 and `nano` of it, by a pattern. With `milliseconds` (DATE) U and N stay letters. */
+export function formatPattern(pattern: string, second: number, nano: number, milliseconds: boolean): string {
+  const day = Math.floor(second / 86400);
+  const ofDay = second - day * 86400;
+  const { year, month, day: dayOfMonth } = civilOfDay(day);
+  const hour = Math.floor(ofDay / 3600);
+  let text = "";
+  for (const token of compiled(pattern)) {
+    if (typeof token === "string") {
+      text += token;
+      continue;
+    }
+    const { letter, count } = token;
+    const padded = (value: number, full = 2) => digits(value, count >= 2 ? Math.max(full, 2) : 1);
+    switch (letter) {
+      case "y":
+        text += count === 2 ? digits(((year % 100) + 100) % 100, 2) : digits(year, count === 4 ? 4 : 1);
+        break;
+      case "Y":
+        text += digits(isoWeek(day).year, 4);
+        break;
+      case "w":
+        text += digits(isoWeek(day).week, count);
+        break;
+      case "M":
+        text += count === 3 ? MONTH_NAMES[month - 1].slice(0, 3) : count >= 4 ? MONTH_NAMES[month - 1] : padded(month);
+        break;
+      case "d":
+        text += padded(dayOfMonth);
+        break;
+      case "D":
+        text += digits(day - dayOfCivil(year, 1, 1) + 1, count);
+        break;
+      case "E":
+      case "u": {
+        const weekday = (((day + 3) % 7) + 7) % 7;
+        text += letter === "u" ? String(weekday + 1) : count >= 2 ? DAY_NAMES[weekday] : DAY_NAMES[weekday].slice(0, 3);
+        break;
+      }
+      case "H":
+        text += padded(hour);
+        break;
+      case "k":
+        text += padded(hour === 0 ? 24 : hour);
+        break;
+      case "K":
+        text += padded(hour % 12);
+        break;
+      case "h":
+        text += padded(hour % 12 === 0 ? 12 : hour % 12);
+        break;
+      case "a":
+        text += hour < 12 ? "AM" : "PM";
+        break;
+      case "m":
+        text += padded(Math.floor(ofDay / 60) % 60);
+        break;
+      case "s":
+        text += padded(ofDay % 60);
+        break;
+      case "S":
+        text += padded(Math.floor(nano / 1e6), 3);
+        break;
+      case "U":
+        text += milliseconds ? letter.repeat(count) : padded(Math.floor(nano / 1e3) % 1000, 3);
+        break;
+      case "N":
+        text += milliseconds ? letter.repeat(count) : padded(nano % 1000, 3);
+        break;
+      case "G":
+        text += year > 0 ? "AD" : "BC";
+        break;
+      default:
+        text += "Z";
+    }
+  }
+  return text;
+}
+
+function isoWeek(day: number): { year: number; week: number } {
+  const thursday = day - (((day + 3) % 7) + 7) % 7 + 3;
+  const year = civilOfDay(thursday).year;
+  return { year, week: Math.floor((thursday - dayOfCivil(year, 1, 1)) / 7) + 1 };
+}
+
+/** What `parsePattern` found last. */
+export const parsedPattern = { second: 0, nano: 0 };
+
+/** Reads a whole text by a pattern into `parsedPattern`; false when it does not match or names no date. */
+export function parsePattern(pattern: string, text: string): boolean {
+  let at = 0;
+  let year = 1970, month = 1, day = 1, hour = 0, minute = 0, second = 0, nano = 0;
+  let half: boolean | undefined, twelve = false, offset: number | undefined, zoneName: string | undefined;
+  let weekYear: number | undefined, week: number | undefined, dayOfYear: number | undefined;
+  /** `width` digits, or as many as there are. */
+  const number = (width: number | undefined): number => {
+    let end = at;
+    while (end < text.length && (width === undefined || end < at + width) && text.charCodeAt(end) >= 48 && text.charCodeAt(end) <= 57) end++;
+    if (end === at || (width !== undefined && end < at + width) || end - at > 9) return NaN;
+    const value = Number(text.slice(at, end));
+    at = end;
+    return value;
+  };
+  for (const token of compiled(pattern)) {
+    if (typeof token === "string") {
+      if (!text.startsWith(token, at)) return false;
+      at += token.length;
+      continue;
+    }
+    const { letter, count } = token;
+    const width = count === 1 ? undefined : count;
+    let value = 0;
+    switch (letter) {
+      case "y":
+        value = year = count === 2 ? 2000 + number(2) : number(width);
+        break;
+      case "Y":
+        value = weekYear = number(width);
+        break;
+      case "w":
+        value = week = number(width);
+        break;
+      case "M":
+        if (count >= 3) {
+          const rest = text.slice(at).toLowerCase();
+          const found = MONTH_NAMES.findIndex((name) => rest.startsWith(name.toLowerCase()));
+          const short = found >= 0 ? found : MONTH_NAMES.findIndex((name) => rest.startsWith(name.slice(0, 3).toLowerCase()));
+          if (short < 0) return false;
+          at += found >= 0 ? MONTH_NAMES[found].length : 3;
+          value = month = short + 1;
+        } else value = month = number(width);
+        break;
+      case "d":
+        value = day = number(width);
+        break;
+      case "D":
+        value = dayOfYear = number(width);
+        break;
+      case "E": {
+        const rest = text.slice(at).toLowerCase();
+        const found = DAY_NAMES.find((name) => rest.startsWith(name.toLowerCase())) ?? DAY_NAMES.map((name) => name.slice(0, 3)).find((name) => rest.startsWith(name.toLowerCase()));
+        if (found === undefined) return false;
+        at += found.length;
+        break;
+      }
+      case "H":
+        value = hour = number(width);
+        if (hour > 23) return false;
+        break;
+      case "k":
+        value = hour = number(width);
+        if (hour < 1 || hour > 24) return false;
+        hour %= 24;
+        break;
+      case "h":
+      case "K":
+        value = hour = number(width);
+        if (hour > 12 || (letter === "h" && hour < 1)) return false;
+        hour %= 12;
+        twelve = true;
+        break;
+      case "a": {
+        const mark = text.slice(at, at + 2).toUpperCase();
+        if (mark !== "AM" && mark !== "PM") return false;
+        half = mark === "PM";
+        at += 2;
+        break;
+      }
+      case "m":
+        value = minute = number(width);
+        if (minute > 59) return false;
+        break;
+      case "s":
+        value = second = number(width);
+        if (second > 59) return false;
+        break;
+      case "S":
+        value = number(width);
+        nano += value * 1e6;
+        break;
+      case "U":
+        value = number(width);
+        nano += value * 1e3;
+        break;
+      case "N":
+        value = number(width);
+        nano += value;
+        break;
+      case "G": {
+        const era = text.slice(at, at + 2).toUpperCase();
+        if (era !== "AD" && era !== "BC") return false;
+        at += 2;
+        break;
+      }
+      default: {
+        const zone = /^(?:Z|[+-]\d{2}(?::?\d{2})?|[A-Za-z][A-Za-z_/]*)/.exec(text.slice(at));
+        if (zone === null) return false;
+        at += zone[0].length;
+        const found = zoneOf(zone[0]);
+        if (found === undefined) return false;
+        zoneName = zone[0];
+        offset = 0;
+      }
+    }
+    if (value !== value) return false;
+  }
+  if (at !== text.length) return false;
+  if (twelve && half) hour += 12;
+  if (nano >= 1e9 || month < 1 || month > 12 || day < 1 || day > daysInMonth(year, month)) return false;
+  let dayNumber = dayOfCivil(year, month, day);
+  if (weekYear !== undefined || week !== undefined) {
+    const first = dayOfCivil(weekYear ?? year, 1, 4);
+    dayNumber = first - (((first + 3) % 7) + 7) % 7 + ((week ?? 1) - 1) * 7;
+  }
+  if (dayOfYear !== undefined) dayNumber = dayOfCivil(year, 1, 1) + dayOfYear - 1;
+  parsedPattern.second = dayNumber * 86400 + hour * 3600 + minute * 60 + second;
+  if (offset !== undefined) parsedPattern.second = zoneOf(zoneName!)!.toUtc(parsedPattern.second);
+  parsedPattern.nano = nano;
+  return true;
+}
