@@ -1,2 +1,345 @@
-/** SAMPLE BY (being written: buckets here, aggregation by ./aggregate.ts's createAggregate over an input with a bucket column, then fills). */
-export {};
+/**
+ * SAMPLE BY: each row gets its bucket (edges are found by search in ordered times, so a bucket costs a search and a row a
+ * store), the aggregate operator groups by bucket and keys, and FILL adds the rows of buckets without any.
+ */
+import type { Column, Fill, SampleNode } from "../../sql/plan.ts";
+import { LAYOUT_WIDTH, layoutOf, type Value } from "../../types/mod.ts";
+import { fillNull, OutputColumns, setValue, TextArena, Workspace } from "../columns.ts";
+import { type Batch, MORSEL_ROWS, type Operator, type QueryContext, type Vector } from "../contract.ts";
+import { KeyTable } from "../keys.ts";
+import { type Bucket, TimeBuckets } from "../time-buckets.ts";
+import { createAggregate } from "./aggregate.ts";
+import { Expressions, keepAll, type KeptRows, typesOf } from "./input.ts";
+
+export function createSample(node: SampleNode, input: Operator, context: QueryContext): Operator {
+  const buckets = new BucketInput(node, input, context);
+  const bucketColumn = input.columns.length;
+  const aggregate = createAggregate({
+    node: "aggregate",
+    input: { node: "values", rows: [], columns: [...buckets.columns], timestamp: -1, order: "none" },
+    keys: [{ kind: "column", index: bucketColumn, type: node.time.type }, ...node.keys],
+    aggregates: node.aggregates,
+    columns: node.columns,
+    timestamp: -1,
+    order: "none",
+  }, buckets, context);
+  return new SampleOutput(node, aggregate, buckets, context);
+}
+
+/** The input's rows inside FROM … TO, with their bucket as one more column. */
+class BucketInput implements Operator {
+  readonly columns: readonly Column[];
+  /** Known once the first row is. */
+  buckets: TimeBuckets | undefined;
+  /** Did buckets come in ascending order? */
+  ascending = true;
+  private readonly times: Expressions;
+  private readonly space: Workspace;
+  private readonly starts: number;
+  private batch: Batch | undefined;
+  private at = 0;
+  private last: Bucket | undefined;
+
+  constructor(private readonly node: SampleNode, private readonly input: Operator, private readonly context: QueryContext) {
+    this.columns = [...input.columns, { name: "bucket", type: node.time.type }];
+    this.space = Workspace.of(context, "SAMPLE BY");
+    this.times = new Expressions([node.time], typesOf(input.columns), context);
+    this.starts = this.space.allocate(MORSEL_ROWS * 8);
+  }
+
+  next(): Batch | undefined {
+    for (;;) {
+      if (!this.batch || this.at >= this.batch.rowCount) {
+        this.batch = this.input.next();
+        this.at = 0;
+        if (!this.batch) return undefined;
+      }
+      const part = this.part(this.batch);
+      if (part) return part;
+    }
+  }
+
+  /** The next run of rows of the batch that are inside FROM … TO, from `at` on. */
+  private part(batch: Batch): Batch | undefined {
+    const { from, to } = this.node.sampling;
+    const [vector] = this.times.run(batch);
+    const times = this.context.heap.i64.subarray(vector.address >>> 3, (vector.address >>> 3) + batch.rowCount);
+    const starts = this.context.heap.i64.subarray(this.starts >>> 3, (this.starts >>> 3) + batch.rowCount);
+    const isOutside = (time: bigint) => (from !== undefined && time < from) || (to !== undefined && time >= to);
+    while (this.at < batch.rowCount && isOutside(times[this.at])) this.at++;
+    if (this.at >= batch.rowCount) return undefined;
+    const first = this.at;
+    while (this.at < batch.rowCount && !isOutside(times[this.at])) {
+      const time = times[this.at];
+      this.buckets ??= new TimeBuckets(this.node.sampling, this.node.time.type, time);
+      const bucket = this.buckets.of(time);
+      if (this.last && bucket.start < this.last.start) this.ascending = false;
+      this.last = bucket;
+      const end = to !== undefined && to < bucket.end ? to : bucket.end;
+      const next = this.endOfRun(times, this.at, end, time);
+      starts.fill(bucket.start, this.at, next);
+      this.at = next;
+    }
+    this.context.poll();
+    return { rowCount: this.at - first, columns: [...batch.columns.map((column) => shifted(column, first)), { type: this.node.time.type, address: this.starts + first * 8 }] };
+  }
+
+  /** The first row after `from` whose time is not in [low, high): by galloping where times ascend. */
+  private endOfRun(times: BigInt64Array, from: number, high: bigint, low: bigint): number {
+    if (this.node.input.order !== "asc") {
+      let row = from + 1;
+      while (row < times.length && times[row] < high && times[row] >= low) row++;
+      return row;
+    }
+    let inside = from, step = 64;
+    while (inside + step < times.length && times[inside + step] < high) {
+      inside += step;
+      step *= 2;
+    }
+    let outside = Math.min(times.length, inside + step);
+    while (outside - inside > 1) {
+      const middle = (inside + outside) >>> 1;
+      if (times[middle] < high) inside = middle;
+      else outside = middle;
+    }
+    return outside;
+  }
+
+  close(): void {
+    this.times.close();
+    this.space.release();
+    this.input.close();
+  }
+}
+
+
+
+function shifted(column: Vector, rows: number): Vector {
+  return rows === 0 ? column : { ...column, address: column.address + rows * LAYOUT_WIDTH[layoutOf(column.type)] };
+}
+
+/** Groups in order of their buckets, with the rows that FILL adds. */
+class SampleOutput implements Operator {
+  readonly columns: readonly Column[];
+  private kept: KeptRows | undefined;
+  private filler: Filler | undefined;
+  private readonly space: Workspace;
+  private rowsSent = 0;
+  private ordered: Int32Array | undefined;
+
+  constructor(private readonly node: SampleNode, private readonly groups: Operator, private readonly input: BucketInput, private readonly context: QueryContext) {
+    this.columns = node.columns;
+    this.space = Workspace.of(context, "SAMPLE BY");
+  }
+
+  next(): Batch | undefined {
+    if (!this.kept) {
+      this.kept = keepAll(this.groups, [], this.space, this.context);
+      this.ordered = orderByBucket(this.kept, this.context);
+      if (this.node.fills.length > 0) this.filler = Filler.of(this.node, this.kept, this.ordered, this.input.buckets, this.space, this.context);
+    }
+    if (this.node.fills.length > 0) return this.filler?.next();
+    const from = this.rowsSent, rowCount = Math.min(MORSEL_ROWS, this.kept.rowCount - from);
+    if (rowCount <= 0) return undefined;
+    this.rowsSent += rowCount;
+    if (!this.ordered) return this.kept.store.slice(from, rowCount);
+    this.output ??= new OutputColumns(typesOf(this.columns), this.space);
+    const rows = this.ordered.subarray(from, from + rowCount);
+    this.kept.columns.forEach((column, c) => this.output!.gather(c, column, rows, rowCount, false));
+    return { rowCount, columns: this.output.vectors };
+  }
+
+  private output: OutputColumns | undefined;
+
+  close(): void {
+    this.space.release();
+    this.groups.close();
+  }
+}
+
+/** The groups' rows by bucket, or undefined when they are in order already. Stable. */
+function orderByBucket(kept: KeptRows, context: QueryContext): Int32Array | undefined {
+  const first = kept.columns[0].address >>> 3;
+  const starts = context.heap.i64.subarray(first, first + kept.rowCount);
+  for (let row = 1; row < kept.rowCount; row++) {
+    if (starts[row] < starts[row - 1]) {
+      return Int32Array.from({ length: kept.rowCount }, (_, i) => i).sort((a, b) => starts[a] < starts[b] ? -1 : starts[a] > starts[b] ? 1 : a - b);
+    }
+  }
+  return undefined;
+}
+
+/**
+ * A row for each bucket of the whole range and each key. For an aggregate without a row there: null, a constant, the key's last
+ * row before (PREV), or the line between the rows around (LINEAR; integers are cut towards zero).
+ */
+class Filler {
+  private readonly output: OutputColumns;
+  private readonly arena: TextArena;
+  /** Groups' rows, by bucket. */
+  private readonly rowAt: (i: number) => number;
+  private readonly starts: BigInt64Array;
+  /** By key: its latest row so far, and the next one that is still to come. */
+  private readonly previous: Int32Array;
+  /** By row: the same key's next row, or -1. */
+  private readonly following: Int32Array;
+  private readonly coming: Int32Array;
+  private nextRow = 0;
+  private key = 0;
+  /** Row of each key in the bucket at hand, or -1. */
+  private readonly current: Int32Array;
+
+  static of(node: SampleNode, kept: KeptRows, ordered: Int32Array | undefined, buckets: TimeBuckets | undefined, space: Workspace, context: QueryContext): Filler | undefined {
+    const { from, to } = node.sampling;
+    const padded = node.fills.every((fill) => fill.kind === "null" || fill.kind === "value");
+    const known = buckets ?? (padded && from !== undefined ? new TimeBuckets(node.sampling, node.time.type, from) : undefined);
+    if (!known) return undefined;
+    const start = context.heap.i64, first = kept.columns[0].address >>> 3;
+    const bucketOf = (i: number) => start[first + (ordered ? ordered[i] : i)];
+    if (kept.rowCount === 0 && !(padded && from !== undefined && to !== undefined)) return undefined;
+    const low = padded && from !== undefined ? known.of(from).start : bucketOf(0);
+    let high = kept.rowCount > 0 ? bucketOf(kept.rowCount - 1) : low;
+    if (padded && to !== undefined) {
+      if (from !== undefined && from >= to) return undefined;
+      const last = known.of(to - 1n).start;
+      if (last > high) high = last;
+    }
+    return new Filler(node, kept, ordered, known, low, high, space, context);
+  }
+
+  private constructor(
+    private readonly node: SampleNode,
+    private readonly kept: KeptRows,
+    ordered: Int32Array | undefined,
+    private readonly buckets: TimeBuckets,
+    private bucket: bigint,
+    private readonly lastBucket: bigint,
+    private readonly space: Workspace,
+    private readonly context: QueryContext,
+  ) {
+    this.output = new OutputColumns(typesOf(node.columns), space);
+    this.arena = new TextArena(space);
+    this.rowAt = ordered ? (i) => ordered[i] : (i) => i;
+    const first = kept.columns[0].address >>> 3;
+    this.starts = context.heap.i64.subarray(first, first + kept.rowCount);
+    const keyColumns = kept.columns.slice(1, 1 + node.keys.length);
+    const keyOf = this.numberKeys(keyColumns);
+    const keyCount = keyColumns.length === 0 ? 1 : keyOf.reduce((most, key) => Math.max(most, key + 1), 0);
+    this.keyOf = keyOf;
+    this.previous = space.words(keyCount).fill(-1);
+    this.coming = space.words(keyCount).fill(-1);
+    this.current = space.words(keyCount).fill(-1);
+    this.following = space.words(kept.rowCount);
+    this.keyRow = space.words(keyCount);
+    for (let i = kept.rowCount - 1; i >= 0; i--) {
+      const row = this.rowAt(i), key = keyOf[row];
+      this.following[row] = this.coming[key];
+      this.coming[key] = row;
+      this.keyRow[key] = row;
+    }
+    this.keyCount = keyCount;
+    this.enterBucket();
+  }
+
+  private readonly keyOf: Int32Array;
+  private readonly keyCount: number;
+  /** A row that has the key's values. */
+  private readonly keyRow: Int32Array;
+
+  /** By row: the number of its key, in order of first appearance. */
+  private numberKeys(columns: Vector[]): Int32Array {
+    const numbers = this.space.words(this.kept.rowCount).fill(0);
+    if (columns.length === 0) return numbers;
+    const table = new KeyTable(columns.map((column) => column.type), this.space, () => this.context.poll());
+    for (let from = 0; from < this.kept.rowCount; from += MORSEL_ROWS) {
+      const rowCount = Math.min(MORSEL_ROWS, this.kept.rowCount - from);
+      numbers.set(table.groups(columns.map((column) => shifted(column, from)), rowCount, true).subarray(0, rowCount), from);
+    }
+    return numbers;
+  }
+
+  /** Finds the rows of the bucket at hand. */
+  private enterBucket(): void {
+    this.current.fill(-1);
+    for (; this.nextRow < this.kept.rowCount; this.nextRow++) {
+      const row = this.rowAt(this.nextRow);
+      if (this.starts[row] !== this.bucket) break;
+      const key = this.keyOf[row];
+      this.current[key] = row;
+      this.coming[key] = this.following[row];
+    }
+  }
+
+  next(): Batch | undefined {
+    const { heap } = this.context;
+    const fills = this.node.fills, firstFill = 1 + this.node.keys.length;
+    const target = this.output.vectors[0].address >>> 3;
+    const rows = new Int32Array(MORSEL_ROWS), keys = new Int32Array(MORSEL_ROWS), before = new Int32Array(MORSEL_ROWS), after = new Int32Array(MORSEL_ROWS);
+    let count = 0;
+    this.arena.release();
+    while (count < MORSEL_ROWS && this.bucket <= this.lastBucket) {
+      const { key } = this;
+      const row = this.current[key];
+      heap.i64[target + count] = this.bucket;
+      rows[count] = row;
+      keys[count] = this.keyRow[key];
+      before[count] = this.previous[key];
+      after[count] = this.coming[key];
+      if (row >= 0) this.previous[key] = row;
+      count++;
+      if (++this.key < this.keyCount) continue;
+      this.key = 0;
+      this.bucket = this.buckets.after(this.bucket);
+      this.enterBucket();
+      if ((count & 4095) === 0) this.context.poll();
+    }
+    this.context.poll();
+    if (count === 0) return undefined;
+    this.node.keys.forEach((_, k) => this.output.gather(1 + k, this.kept.columns[1 + k], keys, count, false));
+    fills.forEach((fill, k) => this.fillColumn(firstFill + k, fill, rows, before, after, count));
+    return { rowCount: count, columns: this.output.vectors };
+  }
+
+  private fillColumn(c: number, fill: Fill, rows: Int32Array, before: Int32Array, after: Int32Array, count: number): void {
+    const source = this.kept.columns[c], target = this.output.vectors[c];
+    if (fill.kind === "prev") return this.output.gather(c, source, rows.map((row, i) => row >= 0 ? row : before[i]), count, true);
+    this.output.gather(c, source, rows, count, true);
+    if (fill.kind === "value") {
+      for (let i = 0; i < count; i++) if (rows[i] < 0) setValue(this.context.heap, target.type, target.address, i, fill.value, this.arena);
+    } else if (fill.kind === "linear") {
+      for (let i = 0; i < count; i++) if (rows[i] < 0) this.interpolate(source, target, i, before[i], after[i]);
+    }
+  }
+
+  private interpolate(source: Vector, target: Vector, i: number, before: number, after: number): void {
+    const { heap } = this.context;
+    const value = before < 0 || after < 0 ? null : this.between(source, before, after, heap.i64[(this.output.vectors[0].address >>> 3) + i]);
+    if (value === null) fillNull(heap, target.type, target.address, i, 1);
+    else setValue(heap, target.type, target.address, i, value, this.arena);
+  }
+
+  private between(source: Vector, before: number, after: number, time: bigint): Value {
+    const { heap } = this.context;
+    const share = Number(time - this.starts[before]) / Number(this.starts[after] - this.starts[before]);
+    const layout = layoutOf(source.type);
+    const read = (row: number): number => {
+      switch (layout) {
+        case "f64":
+          return heap.f64[(source.address >>> 3) + row];
+        case "f32":
+          return heap.f32[(source.address >>> 2) + row];
+        case "i64":
+          return Number(heap.i64[(source.address >>> 3) + row]);
+        case "i32":
+          return heap.i32[(source.address >>> 2) + row];
+        case "i16":
+          return heap.i16[(source.address >>> 1) + row];
+        default:
+          return heap.i8[source.address + row];
+      }
+    };
+    const a = read(before), b = read(after), value = a + (b - a) * share;
+    if (layout === "f64" || layout === "f32") return value;
+    return layout === "i64" ? BigInt(Math.trunc(value)) : Math.trunc(value);
+  }
+}
