@@ -181,7 +181,8 @@ export const sections = {
     }),
     "query.direct.rows.max": int(
       100_000,
-      "Queries that read at most so many rows run on the thread that received them, without a worker.",
+      "Queries that read at most so many rows run on the thread that received them, without a worker; -1: always in workers.",
+      { min: -1 },
     ),
     "query.tracing.enabled": bool(false, "Keeps the times of queries in _query_trace.", { reloadable: true }),
     "cairo.query.memory.limit": size(

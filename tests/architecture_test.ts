@@ -1,0 +1,101 @@
+/** The house as `docs/architecture.md` draws it, held against every import of the tree. */
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { fromFileUrl } from "./paths.ts";
+
+const SRC = fromFileUrl("../src/");
+
+/** From the door to the ground: a room imports rooms below it. `wire` is above all of them. */
+const STOREYS = ["wire", "database", "sql", "engine", "storage", "types"];
+/** They stand beside the house: any room may use them, and they use none of it, but may use those before them in this list. */
+const BESIDE = ["config", "log", "metrics"];
+
+/**
+ * Contracts: plain declarations that both sides of a wall must see, and the only files that may be imported past a `mod.ts`
+ * or against the arrows. Each says what it is in its first lines.
+ */
+const CONTRACTS = new Set([
+  "door.ts",
+  "errors.ts",
+  "sql/ast.ts",
+  "sql/plan.ts",
+  "sql/functions/entry.ts",
+  "storage/contract.ts",
+  "storage/heap.ts",
+  "engine/contract.ts",
+  "engine/compiler/ir.ts",
+]);
+/** At the bottom: a library of small files, imported one by one, as a door would load all of it in every worker. */
+const OPEN_ROOMS = new Set(["types"]);
+/** Bytes ↔ rows, run in the threads that have the rows: the one part of `wire` that rooms below it use. */
+const CODECS = new Set(["wire/encode/mod.ts", "wire/line/mod.ts"]);
+/** Rooms within rooms that have a door of their own. */
+const DOORS = /(^|\/)mod\.ts$/;
+/** Threads are put together from several rooms, as main.ts puts the process together. */
+const ASSEMBLERS = new Set(["workers"]);
+
+interface Import {
+  from: string;
+  to: string;
+}
+
+function* sourceFiles(directory = ""): Generator<string> {
+  for (const entry of Deno.readDirSync(join(SRC, directory))) {
+    const path = directory === "" ? entry.name : `${directory}/${entry.name}`;
+    if (entry.isDirectory) yield* sourceFiles(path);
+    else if (/\.ts$/.test(entry.name) && !isTest(path)) yield path;
+  }
+}
+
+const isTest = (path: string) => /_test\.ts$|(^|\/)(testing|fake_|test_)/.test(path);
+
+function imports(): Import[] {
+  const found: Import[] = [];
+  for (const from of sourceFiles()) {
+    const text = Deno.readTextFileSync(join(SRC, from));
+    for (const [, specifier] of text.matchAll(/^(?:import|export)\b[^;]*?\bfrom\s+"(\.[^"]+)"/gm)) {
+      const to = join(from, "..", specifier).replaceAll("\\", "/");
+      found.push({ from, to });
+    }
+  }
+  return found;
+}
+
+const room = (path: string) => path.includes("/") ? path.slice(0, path.indexOf("/")) : "";
+const say = ({ from, to }: Import) => `src/${from} imports src/${to}`;
+
+Deno.test("imports go down the house", () => {
+  const against = imports().filter(({ from, to }) => {
+    const [fromRoom, toRoom] = [room(from), room(to)];
+    if (fromRoom === toRoom || CONTRACTS.has(to) || CODECS.has(to) || ASSEMBLERS.has(fromRoom)) return false;
+    if (BESIDE.includes(fromRoom)) {
+      return BESIDE.indexOf(toRoom) < 0 || BESIDE.indexOf(toRoom) >= BESIDE.indexOf(fromRoom);
+    }
+    if (BESIDE.includes(toRoom)) return false;
+    const [fromStorey, toStorey] = [STOREYS.indexOf(fromRoom), STOREYS.indexOf(toRoom)];
+    return fromStorey >= 0 && (toStorey < 0 || toStorey < fromStorey);
+  });
+  assert.deepEqual(against.map(say), []);
+});
+
+Deno.test("a room is entered through its mod.ts", () => {
+  const past = imports().filter(({ from, to }) =>
+    room(from) !== room(to) && room(to) !== "" && !OPEN_ROOMS.has(room(to)) && !DOORS.test(to) && !CONTRACTS.has(to) &&
+    !ASSEMBLERS.has(room(from))
+  );
+  assert.deepEqual(past.map(say), []);
+});
+
+Deno.test("contracts exist, and import contracts and doors only", () => {
+  for (const path of CONTRACTS) assert.ok(Deno.statSync(join(SRC, path)).isFile, path);
+  const past = imports().filter(({ from, to }) =>
+    CONTRACTS.has(from) && !CONTRACTS.has(to) && !DOORS.test(to) && !OPEN_ROOMS.has(room(to)) && room(from) !== room(to)
+  );
+  assert.deepEqual(past.map(say), []);
+});
+
+Deno.test("the start's lock file lists no tool of development", () => {
+  const lock = JSON.parse(Deno.readTextFileSync(fromFileUrl("../deno.lock"))) as { npm?: Record<string, unknown> };
+  const tools = /^(@duckdb|pg@|postgres@|@questdb|fast-check|playwright)/;
+  assert.deepEqual(Object.keys(lock.npm ?? {}).filter((name) => tools.test(name)), []);
+});
