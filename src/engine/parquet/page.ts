@@ -137,7 +137,7 @@ export function checkPageHeader(header: PageHeader, bytesLeft: number): void {
   const { sizeBytes, compressedSizeBytes, valueCount } = header;
   const sizes = sizeBytes >= 0 && compressedSizeBytes >= 0 && sizeBytes <= PAGE_SIZE_BYTES_MAX && compressedSizeBytes <= bytesLeft;
   if (!sizes) throw new ParquetError("a page has an impossible size");
-  if (header.type !== PAGE.index && !(valueCount >= 0 && valueCount <= 0x7fffffff)) throw new ParquetError("a page has an impossible number of values");
+  if (header.type !== PAGE.index && !(valueCount >= 0 && valueCount <= 1 << 28)) throw new ParquetError("a page has an impossible number of values");
   if (header.repetitionBytes < 0 || header.definitionBytes < 0 || header.repetitionBytes + header.definitionBytes > compressedSizeBytes) {
     throw new ParquetError("a page's levels are longer than the page");
   }

@@ -1,0 +1,154 @@
+import assert from "node:assert/strict";
+import { parquetWriteBuffer } from "hyparquet-writer";
+import { SqlError } from "../../errors.ts";
+import type { ParquetNode } from "../../sql/plan.ts";
+import { createParquet } from "../operators/parquet.ts";
+import { randomFrom, type Row, rowsOf, testContext } from "../testing.ts";
+import { parquetSchema } from "./file.ts";
+import { decodeDelta, decodeRuns, joinStreams } from "./page.ts";
+
+const ROWS = 3_000;
+const symbols = ["alpha", "größe", "", "日本"];
+
+function write(path: string, codec: "SNAPPY" | "UNCOMPRESSED"): Row[] {
+  const rows = Array.from({ length: ROWS }, (_, i): Row => [
+    i % 7 === 0 ? null : i * 37 - 5_000,
+    BigInt(i) * 1_000_000_007n,
+    i % 5 === 0 ? null : i / 8,
+    i % 11 === 0 ? null : symbols[i % 4],
+    `unique ${i}`,
+    i % 3 === 0,
+    1_704_067_200_000_000n + BigInt(i),
+  ]);
+  const data = (c: number) => rows.map((row) => row[c]);
+  const buffer = parquetWriteBuffer({
+    codec,
+    rowGroupSize: 1_000,
+    pageSize: 2_000,
+    columnData: [
+      { name: "i", data: data(0), type: "INT32", nullable: true },
+      { name: "l", data: data(1), type: "INT64", nullable: false },
+      { name: "d", data: data(2), type: "DOUBLE", nullable: true },
+      { name: "s", data: data(3), type: "STRING", nullable: true },
+      { name: "u", data: data(4), type: "STRING", nullable: false },
+      { name: "b", data: data(5), type: "BOOLEAN", nullable: false },
+      { name: "ts", data: data(6), type: "INT64", nullable: false },
+    ],
+  });
+  Deno.writeFileSync(path, new Uint8Array(buffer));
+  return rows;
+}
+
+function read(path: string): Row[] {
+  const context = testContext(1 << 26);
+  const { columns } = parquetSchema(path, 27);
+  const plan: ParquetNode = { node: "parquet", columns, fileColumns: columns.map((column) => column.name), path, at: 27, timestamp: -1, order: "none" };
+  try {
+    return rowsOf(createParquet(plan, context), context);
+  } finally {
+    assert.equal(context.memory.usedBytes, 0);
+  }
+}
+
+function withFile(work: (path: string) => void): void {
+  const directory = Deno.makeTempDirSync();
+  try {
+    work(`${directory}/x.parquet`);
+  } finally {
+    Deno.removeSync(directory, { recursive: true });
+  }
+}
+
+for (const codec of ["UNCOMPRESSED", "SNAPPY"] as const) {
+  Deno.test(`a written file is read back: ${codec}`, () =>
+    withFile((path) => {
+      const rows = write(path, codec);
+      const schema = parquetSchema(path);
+      assert.equal(schema.rowCount, ROWS);
+      assert.deepEqual(schema.columns.map((column) => column.type), ["INT", "LONG", "DOUBLE", "VARCHAR", "VARCHAR", "BOOLEAN", "LONG"]);
+      assert.deepEqual(read(path), rows);
+    }));
+}
+
+Deno.test("columns are read by name, in any order, and none at all gives row counts", () =>
+  withFile((path) => {
+    const rows = write(path, "SNAPPY");
+    const context = testContext(1 << 26);
+    const plan: ParquetNode = { node: "parquet", columns: [{ name: "s", type: "VARCHAR" }, { name: "i", type: "INT" }], fileColumns: ["s", "i"], path, at: 0, timestamp: -1, order: "none" };
+    assert.deepEqual(rowsOf(createParquet(plan, context), context), rows.map((row) => [row[3], row[0]]));
+    assert.equal(rowsOf(createParquet({ ...plan, columns: [], fileColumns: [] }, context), context).length, ROWS);
+  }));
+
+Deno.test("cut and damaged files are refused at the path, or the damage lies in values", () =>
+  withFile((path) => {
+    write(path, "SNAPPY");
+    const whole = Deno.readFileSync(path);
+    const random = randomFrom(21);
+    const refused = (bytes: Uint8Array, mustFail: boolean) => {
+      Deno.removeSync(path);
+      Deno.writeFileSync(path, bytes);
+      try {
+        assert.equal(read(path).length >= 0 && mustFail, false);
+      } catch (error) {
+        assert.ok(error instanceof SqlError, String(error));
+        assert.equal(error.position, 27);
+      }
+    };
+    for (let k = 0; k < 40; k++) refused(whole.slice(0, random() % whole.length), true);
+    for (let k = 0; k < 150; k++) {
+      const bytes = whole.slice();
+      bytes[random() % bytes.length] ^= 1 << (random() % 8);
+      refused(bytes, false);
+    }
+    Deno.removeSync(path);
+    assert.throws(() => parquetSchema(path, 5), { name: "SqlError", position: 5 });
+  }));
+
+/** As the format's description has it. */
+function encodeDelta(values: bigint[]): Uint8Array {
+  const out: number[] = [];
+  const varint = (value: bigint) => {
+    for (value = BigInt.asUintN(64, value); value >= 0x80n; value >>= 7n) out.push(Number(value & 0x7fn) | 0x80);
+    out.push(Number(value));
+  };
+  const zigzag = (value: bigint) => varint((value << 1n) ^ (value >> 63n));
+  varint(128n);
+  varint(4n);
+  varint(BigInt(values.length));
+  zigzag(values[0] ?? 0n);
+  for (let from = 1; from < values.length; from += 128) {
+    const deltas = values.slice(from, from + 128).map((value, k) => BigInt.asIntN(64, value - values[from + k - 1]));
+    const min = deltas.reduce((a, b) => a < b ? a : b);
+    zigzag(min);
+    const minis = [0, 1, 2, 3].map((m) => deltas.slice(m * 32, m * 32 + 32).map((delta) => BigInt.asUintN(64, delta - min)));
+    const widths = minis.map((mini) => Math.max(0, ...mini.map((value) => value.toString(2).length * (value > 0n ? 1 : 0))));
+    out.push(...widths);
+    minis.forEach((mini, m) => {
+      if (mini.length === 0) return;
+      let bits = 0n;
+      mini.forEach((value, k) => bits |= value << BigInt(k * widths[m]));
+      for (let k = 0; k < 4 * widths[m]; k++) out.push(Number((bits >> BigInt(8 * k)) & 0xffn));
+    });
+  }
+  return Uint8Array.from(out);
+}
+
+Deno.test("delta-coded numbers of all widths come back", () => {
+  const random = randomFrom(22);
+  for (let width = 0; width <= 64; width++) {
+    const values = Array.from({ length: 1 + width * 5 }, () => BigInt.asIntN(64, ((BigInt(random()) << 32n) | BigInt(random())) & ((1n << BigInt(width)) - 1n)));
+    const bytes = encodeDelta(values);
+    const { words, end } = decodeDelta(bytes, 0, values.length);
+    assert.deepEqual([...new BigInt64Array(words.buffer)], values, `width ${width}`);
+    assert.equal(end, bytes.length);
+  }
+  assert.throws(() => decodeDelta(encodeDelta([1n, 2n, 300n]).slice(0, 7), 0, 3), { name: "ParquetError" });
+});
+
+Deno.test("runs and bit-packed groups", () => {
+  // A run of ten 5s, then eight values of 3 bits: 0 … 7 (the format's own example).
+  assert.deepEqual([...decodeRuns(Uint8Array.of(20, 5, 3, 0x88, 0xc6, 0xfa), 3, 18)], [...Array(10).fill(5), 0, 1, 2, 3, 4, 5, 6, 7]);
+  assert.deepEqual([...decodeRuns(Uint8Array.of(20), 0, 10)], Array(10).fill(0));
+  assert.throws(() => decodeRuns(Uint8Array.of(20, 5), 3, 11), { name: "ParquetError" });
+  assert.deepEqual([...joinStreams(Uint8Array.of(1, 2, 3, 4, 5, 6), 2, 3)], [1, 4, 2, 5, 3, 6]);
+});
