@@ -2,4 +2,5 @@
 export { bind, type BindContext, type Bound } from "./binder/mod.ts";
 export { parse, parseScript } from "./parser.ts";
 export { substituteParameters } from "./parameters.ts";
-export { optimize } from "./planner/mod.ts";
+export { optimize, optimizeStatement } from "./planner/mod.ts";
+export { splitScript } from "./script.ts";

@@ -1,0 +1,128 @@
+/** Rows of the sources that describe the database itself: one entry a source, by the name the binder gives it. */
+import type { Identity } from "../door.ts";
+import { SqlError, SQLSTATE } from "../errors.ts";
+import { FUNCTIONS } from "../sql/functions/mod.ts";
+import type { MetadataNode, Plan } from "../sql/plan.ts";
+import type { TableSnapshot } from "../storage/mod.ts";
+import { typeOf, type Value } from "../types/mod.ts";
+import type { Core } from "./mod.ts";
+
+/** The plan with its metadata as rows of this moment. */
+export function resolveMetadata(plan: Plan, core: Core, identity: Identity): Plan {
+  if (plan.node === "metadata") return { ...plan, node: "values", rows: rowsOf(plan, core, identity) };
+  if ("left" in plan) return { ...plan, left: resolveMetadata(plan.left, core, identity), right: resolveMetadata(plan.right, core, identity) };
+  return "input" in plan ? { ...plan, input: resolveMetadata(plan.input, core, identity) } : plan;
+}
+
+type Source = (core: Core, table: () => TableSnapshot) => Value[][];
+
+function rowsOf(node: MetadataNode, core: Core, _identity: Identity): Value[][] {
+  const source = SOURCES[node.source];
+  if (!source) throw new SqlError(`${node.source} is not supported`, node.at, SQLSTATE.featureNotSupported);
+  return source(core, () => {
+    const name = String(node.args[0] ?? "");
+    const table = core.catalogue.table(name);
+    if (!table) throw new SqlError(`table ${name} does not exist`, node.at, SQLSTATE.undefinedTable);
+    return table;
+  });
+}
+
+const byName = (a: TableSnapshot, b: TableSnapshot) => a.schema.name < b.schema.name ? -1 : 1;
+
+const SOURCES: Record<string, Source> = {
+  tables: ({ catalogue }) =>
+    catalogue.tables().toSorted((a, b) => a.schema.id - b.schema.id).map(({ schema }) => [
+      schema.id,
+      schema.name,
+      schema.columns.find((column) => column.id === schema.timestampId)?.name ?? null,
+      schema.partitionBy,
+      500_000,
+      600_000_000n,
+      schema.wal,
+      `t${schema.id}`,
+      schema.dedupKeys.length > 0,
+      schema.ttl?.count ?? 0,
+      schema.ttl?.unit ?? "HOUR",
+      false,
+      false,
+      "T",
+    ]),
+  show_tables: ({ catalogue }) => catalogue.tables().toSorted(byName).map(({ schema }) => [schema.name]),
+  table_columns: (_, table) => columnRows(table()),
+  show_columns: (_, table) => columnRows(table()),
+  table_partitions: (_, table) => partitionRows(table()),
+  show_partitions: (_, table) => partitionRows(table()),
+  show_create_table: (_, table) => [[createTableText(table())]],
+  show_parameters: ({ options }) => options.parameters(),
+  functions: () =>
+    FUNCTIONS.map(({ name, args, volatility, aggregate, window, table }) => {
+      const signature = `${name}(${args.map((arg) => `${arg.name} ${arg.type}${arg.variadic ? "..." : ""}`).join(", ")})`;
+      return [name, `${name}(${args.map((arg) => arg.type).join(",")})`, signature, volatility !== "volatile", aggregate ? "GROUP_BY" : window ? "WINDOW" : table ? "CURSOR" : "STANDARD"];
+    }),
+  /** Rows are visible when they are acknowledged: nothing waits to be applied. */
+  wal_tables: ({ catalogue }) => catalogue.tables().filter(({ schema }) => schema.wal).map(({ schema, lsn }) => [schema.name, false, lsn, 0n, lsn, null, null, 0]),
+};
+
+function columnRows(table: TableSnapshot): Value[][] {
+  const { schema } = table;
+  return schema.columns.map((column) => {
+    const isSymbol = column.type === "SYMBOL";
+    return [
+      column.name,
+      typeOf(column.type).name,
+      column.indexed,
+      column.indexed ? 256 : 0,
+      isSymbol && column.symbolCached,
+      isSymbol ? column.symbolCapacity : 0,
+      isSymbol ? table.source([column.id]).dictionaries[0]?.count ?? 0 : 0,
+      column.id === schema.timestampId,
+      schema.dedupKeys.includes(column.id),
+    ];
+  });
+}
+
+const UNITS = ["B", "KiB", "MiB", "GiB", "TiB"];
+
+function readableSize(bytes: number): string {
+  let size = bytes, unit = 0;
+  for (; size >= 1024 && unit < UNITS.length - 1; unit++) size /= 1024;
+  return `${size.toFixed(1)} ${UNITS[unit]}`;
+}
+
+function partitionRows(table: TableSnapshot): Value[][] {
+  const partitions = table.partitions();
+  return partitions.map((partition, i) => [
+    partition.index,
+    table.schema.partitionBy,
+    partition.name,
+    table.schema.timestampId < 0 ? null : partition.timestampMin,
+    table.schema.timestampId < 0 ? null : partition.timestampMax,
+    BigInt(partition.rowCount),
+    BigInt(partition.diskSizeBytes),
+    readableSize(partition.diskSizeBytes),
+    false,
+    i === partitions.length - 1,
+    true,
+    false,
+    false,
+    false,
+    -1n,
+  ]);
+}
+
+/** The statement that makes such a table. */
+function createTableText({ schema }: TableSnapshot): string {
+  const columns = schema.columns.map((column) => {
+    const symbol = column.type === "SYMBOL" && !column.symbolCached ? " NOCACHE" : "";
+    return `\t${column.name} ${typeOf(column.type).name}${symbol}${column.indexed ? " INDEX" : ""}`;
+  });
+  const timestamp = schema.columns.find((column) => column.id === schema.timestampId);
+  const keys = schema.dedupKeys.map((id) => schema.columns.find((column) => column.id === id)!.name);
+  const tail = [
+    timestamp && ` timestamp(${timestamp.name}) PARTITION BY ${schema.partitionBy}`,
+    schema.ttl && ` TTL ${schema.ttl.count} ${schema.ttl.unit}${schema.ttl.count === 1 ? "" : "S"}`,
+    !schema.wal && timestamp && " BYPASS WAL",
+    keys.length > 0 && `\nDEDUP UPSERT KEYS(${keys.join(",")})`,
+  ];
+  return `CREATE TABLE '${schema.name}' ( \n${columns.join(",\n")}\n)${tail.filter(Boolean).join("")};`;
+}
