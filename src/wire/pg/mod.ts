@@ -1,1 +1,181 @@
-/** The PG wire's one door: `startPg`. */
+/**
+ * The PostgreSQL wire: accepts connections, knows who they are, and keeps them in bounds. What is said on a connection is in
+ * `connection.ts`; `messages.ts` and `output.ts` are the protocol's two directions.
+ */
+import { ProtocolError } from "../../errors.ts";
+import { Connection } from "./connection.ts";
+import { DEFAULT_LIMITS, type PgOptions } from "./contract.ts";
+import { ConnectionLost, errorFields, FatalError, PG_SQLSTATE } from "./failure.ts";
+import { Input } from "./input.ts";
+import { Output } from "./output.ts";
+import { parameterStatuses, START_UP_SIZE_MAX, startUp } from "./start_up.ts";
+
+export type { PgLog, PgMetrics, PgOptions } from "./contract.ts";
+
+const START_UP_TIMEOUT_MS = 60_000;
+/** Connections that have not logged in yet, beyond the limit of those that have: cancel requests come this way too. */
+const NEWCOMERS_MAX = 100;
+const LOOK_AROUND_MS = 1_000;
+
+/** Answers until `close`, which lets running statements end within a grace time and then cancels them. */
+export async function startPg(options: PgOptions): Promise<{ port: number; close(): Promise<void> }> {
+  const listener = Deno.listen({ hostname: options.hostname, port: options.port });
+  const server = new PgServer(listener, options);
+  return { port: (listener.addr as Deno.NetAddr).port, close: () => server.close() };
+}
+
+/** One client, from accept to close. */
+interface Client {
+  conn: Deno.TcpConn;
+  since: number;
+  key: number;
+  /** Once it has logged in. */
+  connection?: Connection;
+  done: Promise<void>;
+}
+
+class PgServer {
+  private readonly clients = new Map<number, Client>();
+  private readonly accepting: Promise<void>;
+  private readonly timer: ReturnType<typeof setInterval>;
+  private nextPid = 1;
+  private loggedInCount = 0;
+  private isClosing = false;
+
+  constructor(private readonly listener: Deno.TcpListener, private readonly options: PgOptions) {
+    this.accepting = this.accept();
+    this.timer = setInterval(() => this.lookAround(), LOOK_AROUND_MS);
+  }
+
+  async close(): Promise<void> {
+    this.isClosing = true;
+    this.listener.close();
+    clearInterval(this.timer);
+    const reason = new FatalError("the server is shutting down", PG_SQLSTATE.adminShutdown);
+    for (const client of this.clients.values()) this.dismiss(client, reason);
+    const grace = setTimeout(() => {
+      for (const { connection } of this.clients.values()) connection?.cancel();
+    }, this.options.closeGraceMs ?? DEFAULT_LIMITS.closeGraceMs);
+    // Whoever does not even read the error is cut off.
+    const end = setTimeout(() => {
+      for (const { conn } of this.clients.values()) closeQuietly(conn);
+    }, (this.options.closeGraceMs ?? DEFAULT_LIMITS.closeGraceMs) + 500);
+    await Promise.all([this.accepting, ...[...this.clients.values()].map((client) => client.done)]);
+    clearTimeout(grace);
+    clearTimeout(end);
+  }
+
+  private async accept(): Promise<void> {
+    while (!this.isClosing) {
+      let conn: Deno.TcpConn;
+      try {
+        conn = await this.listener.accept();
+      } catch (error) {
+        if (this.isClosing) return;
+        this.options.log.error(`accepting a PG client failed: ${error}`);
+        // Out of descriptors, for instance: trying again at once would only burn time.
+        await new Promise((resolve) => setTimeout(resolve, 100));
+        continue;
+      }
+      const limit = this.options.connectionLimit ?? DEFAULT_LIMITS.connectionLimit;
+      if (this.clients.size >= limit + NEWCOMERS_MAX) {
+        closeQuietly(conn);
+        continue;
+      }
+      this.welcome(conn);
+    }
+  }
+
+  private welcome(conn: Deno.TcpConn): void {
+    const pid = this.nextPid;
+    this.nextPid = this.nextPid === 0x7fffffff ? 1 : this.nextPid + 1;
+    const key = crypto.getRandomValues(new Int32Array(1))[0];
+    const client: Client = { conn, since: performance.now(), key, done: Promise.resolve() };
+    this.clients.set(pid, client);
+    client.done = this.serve(pid, client).catch((error) => {
+      this.options.metrics?.unhandledErrors?.inc();
+      this.options.log.error(`a PG connection failed: ${error instanceof Error ? error.stack : error}`);
+    }).finally(() => {
+      closeQuietly(conn);
+      this.clients.delete(pid);
+    });
+  }
+
+  private async serve(pid: number, client: Client): Promise<void> {
+    const { conn } = client;
+    // A small answer must not wait for the acknowledgement of the one before.
+    conn.setNoDelay(true);
+    const output = new Output(conn);
+    const input = new Input(conn, START_UP_SIZE_MAX, () => client.connection?.gone());
+    try {
+      const who = await startUp(input, output, this.options);
+      if (who === undefined) return;
+      if ("tag" in who) return this.cancel(who.pid, who.key);
+      await this.converse(pid, client, input, output, who);
+    } catch (error) {
+      if (error instanceof ConnectionLost) return;
+      if (!(error instanceof ProtocolError)) throw error;
+      output.errorResponse({ ...errorFields(error), severity: "FATAL" });
+      await output.flush().catch(() => {});
+    }
+  }
+
+  private async converse(pid: number, client: Client, input: Input, output: Output, who: LoggedIn): Promise<void> {
+    const limit = this.options.connectionLimit ?? DEFAULT_LIMITS.connectionLimit;
+    if (this.loggedInCount >= limit) {
+      throw new FatalError(`there are ${limit} connections already, the most that pg.net.connection.limit allows`, PG_SQLSTATE.tooManyConnections);
+    }
+    if (this.isClosing) throw new FatalError("the server is shutting down", PG_SQLSTATE.adminShutdown);
+    this.loggedInCount++;
+    this.options.metrics?.connections?.inc();
+    try {
+      for (const [name, value] of parameterStatuses(who.applicationName)) output.parameterStatus(name, value);
+      output.backendKeyData(pid, client.key);
+      input.endStartUp(this.options.messageSizeMax ?? DEFAULT_LIMITS.messageSizeMax);
+      const namedStatementLimit = this.options.namedStatementLimit ?? DEFAULT_LIMITS.namedStatementLimit;
+      const session = this.options.database.session(who.identity);
+      client.connection = new Connection(input, output, session, who.canWrite, { ...this.options, namedStatementLimit });
+      client.connection.statementTimeoutMs = who.statementTimeoutMs;
+      await client.connection.run();
+    } finally {
+      this.loggedInCount--;
+      this.options.metrics?.connections?.dec();
+    }
+  }
+
+  /** Nobody is told whether there was such a connection. */
+  private cancel(pid: number, key: number): void {
+    const client = this.clients.get(pid);
+    if (client?.key === key) client.connection?.cancel();
+  }
+
+  private lookAround(): void {
+    const now = performance.now();
+    const idleTimeoutMs = this.options.idleTimeoutMs ?? DEFAULT_LIMITS.idleTimeoutMs;
+    for (const client of this.clients.values()) {
+      const { connection } = client;
+      if (connection === undefined) {
+        if (now - client.since > START_UP_TIMEOUT_MS) closeQuietly(client.conn);
+      } else if (idleTimeoutMs > 0 && connection.idleSince !== undefined && now - connection.idleSince > idleTimeoutMs) {
+        this.dismiss(client, new FatalError(`nothing was asked for ${idleTimeoutMs} ms`, PG_SQLSTATE.idleSessionTimeout));
+      }
+    }
+  }
+
+  /** At once, or after the answer under way. */
+  private dismiss({ conn, connection }: Client, reason: FatalError): void {
+    if (connection === undefined) closeQuietly(conn);
+    else if (connection.idleSince === undefined) connection.end(reason);
+    else connection.dismiss(reason).catch(() => {}).finally(() => closeQuietly(conn));
+  }
+}
+
+type LoggedIn = Exclude<Awaited<ReturnType<typeof startUp>>, undefined | { tag: "cancel" }>;
+
+function closeQuietly(conn: Deno.Conn): void {
+  try {
+    conn.close();
+  } catch {
+    // It is closed already.
+  }
+}

@@ -1,0 +1,373 @@
+/** The conversation with one logged-in client: messages in, answers out, in order. */
+import type { Prepared, Session } from "../../door.ts";
+import { notSupported, ProtocolError, SqlError, SQLSTATE } from "../../errors.ts";
+import type { PgOptions } from "./contract.ts";
+import { ConnectionLost, errorFields, FatalError, isUnhandled, PG_SQLSTATE } from "./failure.ts";
+import type { Input, RawMessage } from "./input.ts";
+import { type Bind, type Close, decoderOf, type Describe, type Execute, type Format, type Parse } from "./messages.ts";
+import type { Output } from "./output.ts";
+import { announcedOid, decodeParameter, tagOfOid } from "./parameters.ts";
+import { isExplain, Portal, resultFormats, type Statement, type Step } from "./portal.ts";
+import { type Conversation, failedTransaction, Savepoints, sessionStatement } from "./session_statements.ts";
+
+/** A client that sends many small statements at once lets others have their turn after this long. */
+const TURN_MS = 5;
+/** So often is the clock looked at: the few messages of one query never wait. */
+const MESSAGES_A_TURN = 32;
+const NO_FORMATS: Format[] = [];
+
+export interface ConnectionOptions extends PgOptions {
+  namedStatementLimit: number;
+}
+
+export class Connection implements Conversation {
+  readonly savepoints = new Savepoints();
+  statementTimeoutMs = 0;
+  /** performance.now() when the last answer was given; undefined while one is being made. */
+  idleSince: number | undefined = performance.now();
+  private readonly statements = new Map<string, Statement>();
+  private readonly portals = new Map<string, Portal>();
+  private abort = new AbortController();
+  private isRunning = false;
+  /** An error of the extended protocol: everything up to Sync is passed over. */
+  private isSkipping = false;
+  /** The server closes: what the client is told before the connection ends. */
+  private ending: FatalError | undefined;
+  private isTerminated = false;
+
+  constructor(
+    private readonly input: Input,
+    private readonly output: Output,
+    private readonly session: Session,
+    private readonly canWrite: boolean,
+    private readonly options: ConnectionOptions,
+  ) {}
+
+  get transaction(): Session["transaction"] {
+    return this.session.transaction;
+  }
+
+  /** Of a CancelRequest. Without a statement under way nothing happens. */
+  cancel(): void {
+    if (this.isRunning) this.abort.abort();
+  }
+
+  /** The client sends no more. What it sent before is still answered, but nobody waits for a long query. */
+  gone(): void {
+    this.cancel();
+  }
+
+  /** Tells a client that waits for nothing why the connection ends. */
+  async dismiss(reason: FatalError): Promise<void> {
+    this.output.errorResponse(errorFields(reason));
+    await this.output.flush();
+  }
+
+  /** Asks the conversation to end after the answer under way. */
+  end(reason: FatalError): void {
+    this.ending = reason;
+  }
+
+  /** Answers until the client leaves. The output is ready for the first ReadyForQuery. */
+  async run(): Promise<void> {
+    try {
+      this.readyForQuery();
+      await this.output.flush();
+      let turn = performance.now(), handled = 0;
+      while (!this.isTerminated && await this.input.fill()) {
+        this.idleSince = undefined;
+        for (let raw = this.input.next(); raw !== undefined && !this.isTerminated; raw = this.input.next()) {
+          const waiting = this.handle(raw);
+          if (waiting !== undefined) await waiting;
+          if (this.ending !== undefined) throw this.ending;
+          if (this.output.isFull) await this.output.flush();
+          if (++handled % MESSAGES_A_TURN === 0 && performance.now() - turn > TURN_MS) {
+            await new Promise((resolve) => setTimeout(resolve, 0));
+            turn = performance.now();
+          }
+        }
+        await this.output.flush();
+        this.idleSince = turn = performance.now();
+      }
+    } catch (error) {
+      if (error instanceof ConnectionLost) return;
+      if (!(error instanceof ProtocolError)) throw error;
+      // Only what ends the connection comes up to here.
+      this.output.errorResponse({ ...errorFields(error), severity: "FATAL" });
+      await this.output.flush();
+    } finally {
+      this.closePortals(undefined);
+      this.session.close();
+    }
+  }
+
+  private handle(raw: RawMessage): void | Promise<void> {
+    const decode = decoderOf(raw.type);
+    if (decode === undefined) {
+      // Where the next message begins can no longer be trusted.
+      throw new FatalError(`there is no message of type ${raw.type}`);
+    }
+    if (this.isSkipping && raw.type !== SYNC && raw.type !== TERMINATE) return;
+    let text: string | undefined;
+    try {
+      const message = decode(raw.body);
+      switch (message.tag) {
+        case "query":
+          return this.query(message.text);
+        case "parse":
+          text = message.text;
+          return this.parse(message);
+        case "bind":
+          text = this.statements.get(message.statement)?.text;
+          return this.bind(message);
+        case "describe":
+          return this.describe(message);
+        case "execute":
+          return this.execute(message);
+        case "close":
+          return this.close(message);
+        case "sync":
+          this.isSkipping = false;
+          return this.readyForQuery();
+        case "flush":
+          return this.output.flush();
+        case "terminate":
+          this.isTerminated = true;
+          return;
+        case "functionCall":
+          this.fail(notSupported("a function call message", 0));
+          return this.readyForQuery();
+        case "copy":
+          return;
+        case "password":
+          throw new FatalError("a password was not asked for");
+      }
+    } catch (error) {
+      if (error instanceof FatalError || error instanceof ConnectionLost) throw error;
+      this.fail(error, text);
+      // Outside of the extended protocol nobody sends a Sync.
+      if (raw.type === QUERY) this.readyForQuery();
+      else this.isSkipping = true;
+    }
+  }
+
+  // The simple protocol
+
+  private async query(text: string): Promise<void> {
+    this.options.metrics?.queries?.inc();
+    this.statements.delete("");
+    let current = text, at = 0;
+    try {
+      if (this.portals.has("")) await this.closePortal("");
+      const parts = text.includes(";") ? this.session.split(text) : [{ text, at: 0 }];
+      if (parts.length === 0) this.output.emptyQueryResponse();
+      for (const part of parts) {
+        ({ text: current, at } = part);
+        const statement = this.statement(current, at, []);
+        const columns = statement.prepared.columns;
+        if (statement.prepared.parameters.length > 0) throw noValueFor(1);
+        if (columns !== undefined) this.output.rowDescription(columns, NO_FORMATS);
+        const portal = new Portal(statement, [], resultFormats(NO_FORMATS, columns?.length ?? 0));
+        try {
+          this.complete(await this.step(portal, 0));
+        } finally {
+          await this.closed(portal);
+        }
+      }
+      this.options.metrics?.queriesCompleted?.inc();
+    } catch (error) {
+      this.fail(error, current, at);
+    }
+    this.readyForQuery();
+  }
+
+  // The extended protocol
+
+  private parse({ statement: name, text, oids }: Parse): void {
+    if (name !== "") {
+      if (this.statements.has(name)) {
+        throw new SqlError(`there is a prepared statement "${name}" already`, 0, PG_SQLSTATE.duplicateStatement);
+      }
+      if (this.statements.size >= this.options.namedStatementLimit) {
+        throw new SqlError(`a connection has at most ${this.options.namedStatementLimit} prepared statements`, 0, PG_SQLSTATE.configurationLimit);
+      }
+    }
+    this.statements.delete(name);
+    if (text.includes(";")) {
+      const parts = this.session.split(text);
+      if (parts.length > 1) throw new SqlError("a prepared statement is one statement: found more behind ';'", parts[1].at);
+    }
+    this.statements.set(name, this.statement(text, 0, oids));
+    this.output.parseComplete();
+  }
+
+  private bind(message: Bind): void | Promise<void> {
+    const { portal: name, args, argFormats } = message;
+    const statement = this.statementOf(message.statement);
+    const { parameters, columns } = statement.prepared;
+    if (args.length !== parameters.length) {
+      throw new ProtocolError(`Bind has ${args.length} arguments: the statement has ${parameters.length} parameters`);
+    }
+    if (argFormats.length > 1 && argFormats.length !== args.length) {
+      throw new ProtocolError(`Bind has ${argFormats.length} formats for ${args.length} arguments`);
+    }
+    const values = args.map((bytes, index) => {
+      const format = argFormats.length === 1 ? argFormats[0] : argFormats[index] ?? 0;
+      return decodeParameter(bytes, format, statement.oids[index], parameters[index], index + 1);
+    });
+    const before = this.portals.get(name);
+    if (before !== undefined && name !== "") throw new SqlError(`there is a portal "${name}" already`, 0, PG_SQLSTATE.duplicateCursor);
+    this.portals.set(name, new Portal(statement, values, columns === undefined ? NO_FORMATS : resultFormats(message.resultFormats, columns.length)));
+    this.output.bindComplete();
+    if (before?.isSuspended) return this.closed(before);
+  }
+
+  private describe({ what, name }: Describe): void {
+    if (what === "statement") {
+      const { oids, prepared } = this.statementOf(name);
+      this.output.parameterDescription(oids);
+      this.describeColumns(prepared, NO_FORMATS);
+    } else {
+      const { statement, formats } = this.portalOf(name);
+      this.describeColumns(statement.prepared, formats);
+    }
+  }
+
+  private describeColumns({ columns }: Prepared, formats: Format[]): void {
+    if (columns === undefined) this.output.noData();
+    else this.output.rowDescription(columns, formats);
+  }
+
+  private async execute({ portal: name, rowCountMax }: Execute): Promise<void> {
+    this.options.metrics?.queries?.inc();
+    let statement: Statement | undefined;
+    try {
+      const portal = this.portalOf(name);
+      statement = portal.statement;
+      this.complete(await this.step(portal, rowCountMax));
+      this.options.metrics?.queriesCompleted?.inc();
+    } catch (error) {
+      this.fail(error, statement?.text, statement?.at);
+      this.isSkipping = true;
+      await this.closePortal(name);
+    }
+  }
+
+  private close({ what, name }: Close): void | Promise<void> {
+    this.output.closeComplete();
+    if (what === "portal") return this.closePortal(name);
+    this.statements.delete(name);
+  }
+
+  // Both
+
+  private statement(text: string, at: number, oids: number[]): Statement {
+    const own = sessionStatement(text, this);
+    const prepared = own ?? this.session.prepare(text, oids.length === 0 ? undefined : oids.map(tagOfOid));
+    if (!this.canWrite && (prepared.category === "dml" || prepared.category === "ddl")) {
+      throw new SqlError("this connection may only read", 0, SQLSTATE.readOnly);
+    }
+    return {
+      prepared,
+      isOfSession: own !== undefined,
+      text,
+      at,
+      oids: prepared.parameters.map((tag, index) => announcedOid(oids[index], tag)),
+      isExplain: prepared.columns !== undefined && isExplain(text),
+    };
+  }
+
+  private async step(portal: Portal, rowCountMax: number): Promise<Step> {
+    const { prepared: { category }, isOfSession } = portal.statement;
+    const { savepoints, session } = this;
+    const isChange = category === "dml" || category === "ddl";
+    const hasFailed = session.transaction === "failed" || savepoints.failed;
+    if (hasFailed && isChange) throw failedTransaction();
+    // The transaction ends, and with it the chance to go back: now the database has to know.
+    if (savepoints.failed && category === "transaction" && !isOfSession) session.fail();
+    this.isRunning = true;
+    try {
+      const step = await portal.step(this.output, rowCountMax, this.abort.signal, this.statementTimeoutMs);
+      if (isChange) savepoints.changed();
+      if (category === "transaction" && session.transaction === "idle") {
+        savepoints.clear();
+        for (const [name, other] of this.portals) if (other !== portal && other.isSuspended) await this.closePortal(name);
+        // Nothing of the transaction was kept: drivers learn that from the tag.
+        if (hasFailed && step.kind === "complete" && step.tag === "COMMIT") return { kind: "complete", tag: "ROLLBACK" };
+      }
+      return step;
+    } finally {
+      this.isRunning = false;
+      if (this.abort.signal.aborted) this.abort = new AbortController();
+    }
+  }
+
+  private complete(step: Step): void {
+    if (step.kind === "complete") this.output.commandComplete(step.tag);
+    else if (step.kind === "suspended") this.output.portalSuspended();
+    else this.output.emptyQueryResponse();
+  }
+
+  /** Tells the client, and the transaction. */
+  private fail(error: unknown, text?: string, at?: number): void {
+    if (error instanceof ConnectionLost) throw error;
+    const { metrics, log } = this.options;
+    if (isUnhandled(error)) {
+      metrics?.unhandledErrors?.inc();
+      log.error(`failed: ${text ?? ""}: ${error instanceof Error ? error.stack ?? error.message : String(error)}`);
+    } else {
+      metrics?.queryErrors?.inc();
+    }
+    this.output.errorResponse(errorFields(error, text, at));
+    if (this.session.transaction !== "open") return;
+    if (this.savepoints.isEmpty) this.session.fail();
+    else this.savepoints.failed = true;
+  }
+
+  private readyForQuery(): void {
+    const { transaction } = this.session;
+    this.output.readyForQuery(transaction === "idle" ? "I" : transaction === "failed" || this.savepoints.failed ? "E" : "T");
+  }
+
+  private statementOf(name: string): Statement {
+    const statement = this.statements.get(name);
+    if (statement === undefined) throw new SqlError(`there is no prepared statement "${name}"`, 0, PG_SQLSTATE.invalidStatementName);
+    return statement;
+  }
+
+  private portalOf(name: string): Portal {
+    const portal = this.portals.get(name);
+    if (portal === undefined) throw new SqlError(`there is no portal "${name}"`, 0, PG_SQLSTATE.invalidCursorName);
+    return portal;
+  }
+
+  private closePortal(name: string): Promise<void> {
+    const portal = this.portals.get(name);
+    this.portals.delete(name);
+    return portal === undefined ? Promise.resolve() : this.closed(portal);
+  }
+
+  /** Its client has no use for an error of a result that is not wanted any more. */
+  private closed(portal: Portal): Promise<void> {
+    return portal.close().catch((error) => this.options.log.error(`closing a result failed: ${error}`));
+  }
+
+  deallocate(name: string | undefined): void {
+    if (name === undefined) this.statements.clear();
+    else {
+      this.statementOf(name);
+      this.statements.delete(name);
+    }
+  }
+
+  closePortals(name: string | undefined): void {
+    if (name !== undefined) this.portalOf(name);
+    for (const each of name === undefined ? [...this.portals.keys()] : [name]) this.closePortal(each);
+  }
+}
+
+const QUERY = 0x51, SYNC = 0x53, TERMINATE = 0x58;
+
+function noValueFor(number: number): SqlError {
+  return new SqlError(`there is no value for parameter $${number}`, 0, "42P02");
+}

@@ -1,0 +1,63 @@
+/** Failures as the fields of an ErrorResponse. */
+import { CorruptFileError, DiskFullError, ProtocolError, SqlError, SQLSTATE } from "../../errors.ts";
+import type { ErrorFields } from "./output.ts";
+
+/** Beyond those of `SQLSTATE`, what only this wire says. */
+export const PG_SQLSTATE = {
+  tooManyConnections: "53300",
+  configurationLimit: "53400",
+  adminShutdown: "57P01",
+  idleSessionTimeout: "57P05",
+  invalidAuthorization: "28000",
+  failedTransaction: "25P02",
+  noActiveTransaction: "25P01",
+  invalidStatementName: "26000",
+  invalidCursorName: "34000",
+  invalidSavepoint: "3B001",
+  duplicateStatement: "42P05",
+  duplicateCursor: "42P03",
+  indeterminateType: "42P18",
+  invalidBinary: "22P03",
+} as const;
+
+/** Ends the connection once its client was told. */
+export class FatalError extends ProtocolError {}
+
+/** Nobody is there any more to be told. */
+export class ConnectionLost extends Error {
+  override readonly name = "ConnectionLost";
+}
+
+/** These have a position in no text: they come from the machine, the clock, another client or the protocol. */
+const WITHOUT_PLACE = /^(?:08|25|26|34|3B|53|57|58|XX)/;
+
+/** `text` is what the statement was, and `at` its place in what the client sent. */
+export function errorFields(error: unknown, text = "", at = 0): ErrorFields {
+  if (error instanceof SqlError) {
+    const { message, sqlState: code, position } = error;
+    return { severity: "ERROR", code, message, position: WITHOUT_PLACE.test(code) ? undefined : characters(text, position) + at + 1 };
+  }
+  if (error instanceof ProtocolError) {
+    return { severity: error instanceof FatalError ? "FATAL" : "ERROR", code: error.sqlState, message: error.message };
+  }
+  if (error instanceof DiskFullError) return { severity: "ERROR", code: SQLSTATE.diskFull, message: error.message };
+  if (error instanceof CorruptFileError) return { severity: "ERROR", code: SQLSTATE.corrupted, message: error.message };
+  if (isAbort(error)) return { severity: "ERROR", code: SQLSTATE.queryCanceled, message: "query cancelled by the user" };
+  return { severity: "ERROR", code: SQLSTATE.internal, message: `internal error: ${error instanceof Error ? error.message : String(error)}` };
+}
+
+/** Is it a failure that is not the client's? Those are logged and counted. */
+export function isUnhandled(error: unknown): boolean {
+  return !(error instanceof SqlError || error instanceof ProtocolError || isAbort(error));
+}
+
+function isAbort(error: unknown): boolean {
+  return error instanceof DOMException && error.name === "AbortError";
+}
+
+/** PostgreSQL counts characters, not UTF-16 units. */
+export function characters(text: string, units: number): number {
+  let count = 0;
+  for (let at = 0; at < units && at < text.length; count++) at += text.codePointAt(at)! > 0xffff ? 2 : 1;
+  return Math.max(count, units - text.length + count);
+}

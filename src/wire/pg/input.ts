@@ -1,0 +1,108 @@
+/**
+ * Bytes of a client as messages. The next read is always under way while messages are worked on, so a client that has gone is
+ * noticed in the middle of its query; at most one buffer is read ahead.
+ */
+import { ProtocolError } from "../../errors.ts";
+
+const CAPACITY = 65_536;
+/** With less room than this behind what was read, the next read goes to a new buffer. */
+const FREE_MIN = 4_096;
+
+export interface RawMessage {
+  /** 0 for the messages of the start-up, which have none. */
+  type: number;
+  /** A view, valid until the next `fill`. */
+  body: Uint8Array;
+}
+
+/** The part of a connection that is read from. */
+export interface ByteReader {
+  read(into: Uint8Array): Promise<number | null>;
+}
+
+export class Input {
+  private buffer = new Uint8Array(CAPACITY);
+  /** The next message, the end of the last complete one, the end of what was read. */
+  private start = 0;
+  private complete = 0;
+  private end = 0;
+  /** The read under way, to `at` of its buffer. A new buffer begins with what stood behind `from` in the old one. */
+  private ahead: { buffer: Uint8Array<ArrayBuffer>; at: number; from: number; count: Promise<number | null> } | undefined;
+  private typed = false;
+
+  /** `onGone` is called when the client has closed or broken the connection. */
+  constructor(private readonly reader: ByteReader, private sizeMax: number, private readonly onGone: () => void) {}
+
+  /** From now on messages have a type, and may be so long. */
+  endStartUp(sizeMax: number): void {
+    this.typed = true;
+    this.sizeMax = sizeMax;
+    this.scan();
+  }
+
+  /** Waits for at least one whole message; false when the connection has ended. */
+  async fill(): Promise<boolean> {
+    if (this.start < this.complete) return true;
+    do {
+      this.readAhead();
+      const { buffer, at, from, count } = this.ahead!;
+      const read = await count.catch(() => null);
+      this.ahead = undefined;
+      if (read === null) return false;
+      if (buffer !== this.buffer) {
+        this.buffer = buffer;
+        this.start -= from;
+      }
+      this.end = at + read;
+      this.scan();
+    } while (this.start === this.complete);
+    this.readAhead();
+    return true;
+  }
+
+  /** The next whole message that is here. */
+  next(): RawMessage | undefined {
+    if (this.start === this.complete) return undefined;
+    const size = this.sizeAt(this.start);
+    const from = this.start + (this.typed ? 5 : 4);
+    const type = this.typed ? this.buffer[this.start] : 0;
+    this.start += size;
+    return { type, body: this.buffer.subarray(from, this.start) };
+  }
+
+  /** Finds the end of the last message that is here as a whole. */
+  private scan(): void {
+    this.complete = this.start;
+    while (this.complete < this.end) {
+      const size = this.sizeAt(this.complete);
+      if (size === 0 || this.complete + size > this.end) break;
+      this.complete += size;
+    }
+  }
+
+  /** Bytes of the message at `at`, its head included; 0 while the head is not here. */
+  private sizeAt(at: number): number {
+    const sizeAt = at + (this.typed ? 1 : 0);
+    if (sizeAt + 4 > this.end) return 0;
+    const { buffer } = this;
+    const size = ((buffer[sizeAt] << 24) | (buffer[sizeAt + 1] << 16) | (buffer[sizeAt + 2] << 8) | buffer[sizeAt + 3]) >>> 0;
+    if (size < 4) throw new ProtocolError(`a message says that its size is ${size}`);
+    if (size > this.sizeMax) throw new ProtocolError(`a message of ${size} bytes is longer than the limit of ${this.sizeMax}`, "54000");
+    return size + (this.typed ? 1 : 0);
+  }
+
+  private readAhead(): void {
+    if (this.ahead !== undefined) return;
+    const partial = this.end - this.complete;
+    const wanted = Math.max(this.sizeAt(this.complete), 5);
+    let { buffer, end: at } = this;
+    if (buffer.length - at < FREE_MIN || this.complete + wanted > buffer.length) {
+      buffer = new Uint8Array(Math.max(CAPACITY, wanted + FREE_MIN));
+      buffer.set(this.buffer.subarray(this.complete, this.end));
+      at = partial;
+    }
+    const count = this.reader.read(buffer.subarray(at));
+    count.then((read) => read === null && this.onGone(), this.onGone);
+    this.ahead = { buffer, at, from: this.complete, count };
+  }
+}

@@ -1,0 +1,244 @@
+/**
+ * What clients send: the bodies of their messages as objects.
+ *
+ *     message   byte type, int32 size (of itself and the body), body
+ *     start-up  int32 size, body                            has no type
+ *
+ * @see https://www.postgresql.org/docs/current/protocol-message-formats.html
+ */
+import { ProtocolError } from "../../errors.ts";
+import { Reader } from "./reader.ts";
+
+/** 0 text, 1 binary. */
+export type Format = 0 | 1;
+
+export interface Query {
+  tag: "query";
+  text: string;
+}
+export interface Parse {
+  tag: "parse";
+  statement: string;
+  text: string;
+  /** Of the parameters, from the first on; 0 is left to the server. */
+  oids: number[];
+}
+export interface Bind {
+  tag: "bind";
+  portal: string;
+  statement: string;
+  argFormats: Format[];
+  args: (Uint8Array | null)[];
+  resultFormats: Format[];
+}
+export interface Describe {
+  tag: "describe";
+  what: "statement" | "portal";
+  name: string;
+}
+export interface Execute {
+  tag: "execute";
+  portal: string;
+  /** 0: all. */
+  rowCountMax: number;
+}
+export interface Close {
+  tag: "close";
+  what: "statement" | "portal";
+  name: string;
+}
+export interface Password {
+  tag: "password";
+  password: string;
+}
+export type Message =
+  | Query
+  | Parse
+  | Bind
+  | Describe
+  | Execute
+  | Close
+  | Password
+  | { tag: "sync" }
+  | { tag: "flush" }
+  | { tag: "terminate" }
+  | { tag: "functionCall" }
+  /** Left over from a COPY that was refused. */
+  | { tag: "copy" };
+
+export type StartUp =
+  | { tag: "sslRequest" }
+  | { tag: "gssRequest" }
+  | { tag: "cancel"; pid: number; key: number }
+  | { tag: "startUp"; major: number; minor: number; parameters: Map<string, string> };
+
+const CANCEL_CODE = 80877102, SSL_CODE = 80877103, GSS_CODE = 80877104;
+
+/**
+ *     code        int32                                     a request's code, or major << 16 | minor
+ *     CancelRequest   pid int32, key int32
+ *     StartupMessage  pairs of cstrings until an empty name
+ */
+export function decodeStartUp(body: Uint8Array): StartUp {
+  const reader = new Reader(body);
+  const code = reader.int32();
+  if (code === SSL_CODE || code === GSS_CODE) {
+    reader.end();
+    return { tag: code === SSL_CODE ? "sslRequest" : "gssRequest" };
+  }
+  if (code === CANCEL_CODE) {
+    const pid = reader.int32();
+    const key = reader.int32();
+    reader.end();
+    return { tag: "cancel", pid, key };
+  }
+  const major = code >>> 16, minor = code & 0xffff;
+  const parameters = new Map<string, string>();
+  // What other major versions write behind the code is not known here.
+  if (major !== 3) return { tag: "startUp", major, minor, parameters };
+  for (let name = reader.cstring(); name !== ""; name = reader.cstring()) parameters.set(name, reader.cstring());
+  reader.end();
+  return { tag: "startUp", major, minor, parameters };
+}
+
+/**
+ * Query: one or more statements.
+ *
+ *     text       cstring
+ */
+export function decodeQuery(body: Uint8Array): Query {
+  const reader = new Reader(body);
+  const text = reader.cstring();
+  reader.end();
+  return { tag: "query", text };
+}
+
+/**
+ * Parse: makes a prepared statement.
+ *
+ *     statement  cstring                                  "" is the unnamed one
+ *     text       cstring
+ *     oids       int16 n, n × int32                       types of the first n parameters
+ */
+export function decodeParse(body: Uint8Array): Parse {
+  const reader = new Reader(body);
+  const statement = reader.cstring();
+  const text = reader.cstring();
+  const oids = reader.list16(() => reader.int32());
+  reader.end();
+  return { tag: "parse", statement, text, oids };
+}
+
+/**
+ * Bind: makes a portal out of a prepared statement and its arguments.
+ *
+ *     portal     cstring                                  "" is the unnamed one
+ *     statement  cstring                                  "" is the unnamed one
+ *     formats    int16 n, n × int16                       of the arguments: 0 text, 1 binary
+ *     arguments  int16 n, n × (int32 size, size bytes)    size -1 is null, and no bytes follow
+ *     formats    int16 n, n × int16                       of the result's columns
+ *
+ * The arguments are views of `body`: copy what has to outlive the message.
+ * @throws {ProtocolError} 08P01, when the fields do not fill `body` exactly.
+ */
+export function decodeBind(body: Uint8Array): Bind {
+  const reader = new Reader(body);
+  const portal = reader.cstring();
+  const statement = reader.cstring();
+  const argFormats = reader.list16(() => format(reader.int16()));
+  const args = reader.list16(() => reader.nullableBytes());
+  const resultFormats = reader.list16(() => format(reader.int16()));
+  reader.end();
+  return { tag: "bind", portal, statement, argFormats, args, resultFormats };
+}
+
+/**
+ * Describe and Close:
+ *
+ *     what       byte                                     S statement, P portal
+ *     name       cstring
+ */
+function decodeNamed<Tag extends "describe" | "close">(tag: Tag, body: Uint8Array) {
+  const reader = new Reader(body);
+  const what = target(reader.byte());
+  const name = reader.cstring();
+  reader.end();
+  return { tag, what, name };
+}
+
+export function decodeDescribe(body: Uint8Array): Describe {
+  return decodeNamed("describe", body);
+}
+
+export function decodeClose(body: Uint8Array): Close {
+  return decodeNamed("close", body);
+}
+
+/**
+ * Execute: runs a portal, or goes on with it.
+ *
+ *     portal     cstring
+ *     rows       int32                                    most rows of this answer; 0 is all of them
+ */
+export function decodeExecute(body: Uint8Array): Execute {
+  const reader = new Reader(body);
+  const portal = reader.cstring();
+  const rowCountMax = Math.max(0, reader.int32());
+  reader.end();
+  return { tag: "execute", portal, rowCountMax };
+}
+
+/**
+ * PasswordMessage:
+ *
+ *     password   cstring
+ */
+export function decodePassword(body: Uint8Array): Password {
+  const reader = new Reader(body);
+  const password = reader.cstring();
+  reader.end();
+  return { tag: "password", password };
+}
+
+function bare<Tag extends "sync" | "flush" | "terminate">(tag: Tag): (body: Uint8Array) => { tag: Tag } {
+  const message = { tag };
+  return (body) => {
+    new Reader(body).end();
+    return message;
+  };
+}
+
+const COPY = { tag: "copy" } as const;
+const DECODERS = new Map<string, (body: Uint8Array) => Message>([
+  ["Q", decodeQuery],
+  ["P", decodeParse],
+  ["B", decodeBind],
+  ["D", decodeDescribe],
+  ["E", decodeExecute],
+  ["C", decodeClose],
+  ["p", decodePassword],
+  ["S", bare("sync")],
+  ["H", bare("flush")],
+  ["X", bare("terminate")],
+  ["F", () => ({ tag: "functionCall" })],
+  ["d", () => COPY],
+  ["c", () => COPY],
+  ["f", () => COPY],
+]);
+const BY_TYPE = Array.from({ length: 256 }, (_, type) => DECODERS.get(String.fromCharCode(type)));
+
+/** The decoder of a message type; undefined when there is no such type. */
+export function decoderOf(type: number): ((body: Uint8Array) => Message) | undefined {
+  return BY_TYPE[type];
+}
+
+function format(code: number): Format {
+  if (code !== 0 && code !== 1) throw new ProtocolError(`a format is 0 or 1: found ${code}`);
+  return code;
+}
+
+function target(code: number): "statement" | "portal" {
+  if (code === 0x53) return "statement";
+  if (code === 0x50) return "portal";
+  throw new ProtocolError(`S or P is expected: found byte ${code}`);
+}

@@ -1,0 +1,244 @@
+/**
+ * What the server sends. Messages gather in one buffer and leave in one write; big chunks of rows leave as they are.
+ * @see https://www.postgresql.org/docs/current/protocol-message-formats.html
+ */
+import type { ResultColumn } from "../../door.ts";
+import { typeOf } from "../../types/mod.ts";
+import { ConnectionLost } from "./failure.ts";
+import type { Format } from "./messages.ts";
+
+const utf8 = new TextEncoder();
+const CAPACITY = 16_384;
+/** Above it the buffer is sent before more is added. */
+const FULL = 65_536;
+/** Rows of at most so many bytes are copied behind what waits; more are not worth a copy. */
+const COPIED_MAX = 16_384;
+
+/** Of a CHAR, as PostgreSQL writes character(1): 4 bytes of header and one character. */
+const CHAR_TYPE_MODIFIER = 5;
+
+export interface ErrorFields {
+  severity: "ERROR" | "FATAL";
+  code: string;
+  message: string;
+  /** From 1. */
+  position?: number;
+}
+
+/** The part of a connection that is written to. */
+export interface ByteWriter {
+  write(bytes: Uint8Array): Promise<number>;
+}
+
+export class Output {
+  private bytes = new Uint8Array(CAPACITY);
+  private view = new DataView(this.bytes.buffer);
+  private at = 0;
+  private start = 0;
+
+  constructor(private readonly writer: ByteWriter) {}
+
+  /** Is there so much that it should be sent before more is added? */
+  get isFull(): boolean {
+    return this.at >= FULL;
+  }
+
+  /** Sends what has gathered, at the reader's pace. */
+  async flush(): Promise<void> {
+    if (this.at === 0) return;
+    const { bytes, at } = this;
+    this.at = 0;
+    // What is added while this is being sent must not overwrite it; a buffer that grew is not kept.
+    this.bytes = SPARE.pop() ?? new Uint8Array(CAPACITY);
+    this.view = new DataView(this.bytes.buffer);
+    await writeAll(this.writer, bytes.subarray(0, at));
+    if (bytes.length === CAPACITY && SPARE.length < SPARE_COUNT_MAX) SPARE.push(bytes);
+  }
+
+  /** DataRow messages, ready to send. Returns a promise when there is something to wait for. */
+  rows(bytes: Uint8Array): Promise<void> | undefined {
+    if (bytes.length <= COPIED_MAX) {
+      this.room(bytes.length);
+      this.bytes.set(bytes, this.at);
+      this.at += bytes.length;
+      return this.isFull ? this.flush() : undefined;
+    }
+    return this.flush().then(() => writeAll(this.writer, bytes));
+  }
+
+  /** The answer to a request for encryption: no. It is not a message. */
+  refuseEncryption(): void {
+    this.byte(0x4e);
+  }
+
+  authenticationCleartextPassword(): void {
+    this.begin("R");
+    this.int32(3);
+    this.end();
+  }
+
+  authenticationOk(): void {
+    this.begin("R");
+    this.int32(0);
+    this.end();
+  }
+
+  /** `version`: the newest that is spoken here, major << 16 | minor. */
+  negotiateProtocolVersion(version: number, unknownOptions: string[]): void {
+    this.begin("v");
+    this.int32(version);
+    this.int32(unknownOptions.length);
+    for (const name of unknownOptions) this.cstring(name);
+    this.end();
+  }
+
+  parameterStatus(name: string, value: string): void {
+    this.begin("S");
+    this.cstring(name);
+    this.cstring(value);
+    this.end();
+  }
+
+  backendKeyData(pid: number, key: number): void {
+    this.begin("K");
+    this.int32(pid);
+    this.int32(key);
+    this.end();
+  }
+
+  /** I idle, T in a transaction, E in one that failed. */
+  readyForQuery(status: "I" | "T" | "E"): void {
+    this.begin("Z");
+    this.byte(status.charCodeAt(0));
+    this.end();
+  }
+
+  parseComplete(): void {
+    this.bare("1");
+  }
+
+  bindComplete(): void {
+    this.bare("2");
+  }
+
+  closeComplete(): void {
+    this.bare("3");
+  }
+
+  noData(): void {
+    this.bare("n");
+  }
+
+  portalSuspended(): void {
+    this.bare("s");
+  }
+
+  emptyQueryResponse(): void {
+    this.bare("I");
+  }
+
+  commandComplete(tag: string): void {
+    this.begin("C");
+    this.cstring(tag);
+    this.end();
+  }
+
+  parameterDescription(oids: readonly number[]): void {
+    this.begin("t");
+    this.int16(oids.length);
+    for (const oid of oids) this.int32(oid);
+    this.end();
+  }
+
+  rowDescription(columns: readonly ResultColumn[], formats: readonly Format[]): void {
+    this.begin("T");
+    this.int16(columns.length);
+    for (let index = 0; index < columns.length; index++) {
+      const type = typeOf(columns[index].type);
+      this.cstring(columns[index].name);
+      this.int32(0); // no table
+      this.int16(index + 1);
+      this.int32(type.pgOid);
+      this.int16(type.pgSize);
+      this.int32(type.tag === "CHAR" ? CHAR_TYPE_MODIFIER : -1);
+      this.int16(formats[index] ?? 0);
+    }
+    this.end();
+  }
+
+  errorResponse({ severity, code, message, position }: ErrorFields): void {
+    this.begin("E");
+    this.field("S", severity);
+    this.field("V", severity);
+    this.field("C", code);
+    this.field("M", message);
+    if (position !== undefined) this.field("P", String(position));
+    this.byte(0);
+    this.end();
+  }
+
+  private field(name: string, value: string): void {
+    this.byte(name.charCodeAt(0));
+    this.cstring(value);
+  }
+
+  private bare(type: string): void {
+    this.begin(type);
+    this.end();
+  }
+
+  private begin(type: string): void {
+    this.byte(type.charCodeAt(0));
+    this.start = this.at;
+    this.int32(0);
+  }
+
+  private end(): void {
+    this.view.setInt32(this.start, this.at - this.start);
+  }
+
+  private byte(value: number): void {
+    this.room(1);
+    this.bytes[this.at++] = value;
+  }
+
+  private int16(value: number): void {
+    this.room(2);
+    this.view.setUint16(this.at, value);
+    this.at += 2;
+  }
+
+  private int32(value: number): void {
+    this.room(4);
+    this.view.setInt32(this.at, value);
+    this.at += 4;
+  }
+
+  /** A zero inside of the text would end it: those are left out. */
+  private cstring(text: string): void {
+    const clean = text.includes("\0") ? text.replaceAll("\0", "") : text;
+    this.room(clean.length * 3 + 1);
+    this.at += utf8.encodeInto(clean, this.bytes.subarray(this.at)).written;
+    this.bytes[this.at++] = 0;
+  }
+
+  private room(size: number): void {
+    if (this.at + size <= this.bytes.length) return;
+    const larger = new Uint8Array(Math.max(this.at + size, this.bytes.length * 2));
+    larger.set(this.bytes);
+    this.bytes = larger;
+    this.view = new DataView(larger.buffer);
+  }
+}
+
+/** Buffers between two uses, of all connections. */
+const SPARE: Uint8Array<ArrayBuffer>[] = [];
+const SPARE_COUNT_MAX = 16;
+
+async function writeAll(writer: ByteWriter, bytes: Uint8Array): Promise<void> {
+  try {
+    for (let from = 0; from < bytes.length;) from += await writer.write(from === 0 ? bytes : bytes.subarray(from));
+  } catch (cause) {
+    throw new ConnectionLost("the client has closed the connection", { cause });
+  }
+}

@@ -1,0 +1,144 @@
+/**
+ * Parameters: PostgreSQL's type OIDs as our tags, and the bytes of an argument as a value.
+ *
+ * A parameter has two types. The one on the wire (its OID, as the client gave it or as we announced it) says how the bytes are
+ * read; the one in SQL (its tag) says what value they must become. Texts are the looser of the two: an OID of text leaves the
+ * tag to the statement, so that `ts > $1` takes '2024-01-01' also from drivers that declare every string as varchar.
+ */
+import { notSupported, ProtocolError, SqlError, SQLSTATE } from "../../errors.ts";
+import { typeOf, type Value } from "../../types/mod.ts";
+import { formatValue } from "../../types/format/mod.ts";
+import { readValue } from "../../types/parse/mod.ts";
+import { PG_SQLSTATE } from "./failure.ts";
+import type { Format } from "./messages.ts";
+import { decodeText } from "./reader.ts";
+
+interface WireType {
+  /** What its binary form holds; undefined is text. */
+  tag: string | undefined;
+  /** Bytes of the binary form. */
+  size: number;
+  binary?: (view: DataView) => Value;
+}
+
+const EPOCH_2000_MICROS = 946_684_800_000_000n;
+const DAY_MICROS = 86_400_000_000n;
+
+const finite = (value: number): Value => value - value === 0 ? value : null;
+const long = (value: bigint): Value => value === -9223372036854775808n ? null : value;
+const micros = (view: DataView): Value => view.getBigInt64(0) + EPOCH_2000_MICROS;
+
+const TEXT: WireType = { tag: undefined, size: -1 };
+const BPCHAR = 1042, VARCHAR = 1043;
+
+const WIRE_TYPES = new Map<number, WireType>([
+  [16, { tag: "BOOLEAN", size: 1, binary: (view) => view.getUint8(0) !== 0 }],
+  [21, { tag: "SHORT", size: 2, binary: (view) => view.getInt16(0) }],
+  [23, { tag: "INT", size: 4, binary: (view) => view.getInt32(0) === -2147483648 ? null : view.getInt32(0) }],
+  [20, { tag: "LONG", size: 8, binary: (view) => long(view.getBigInt64(0)) }],
+  [26, { tag: "LONG", size: 4, binary: (view) => BigInt(view.getUint32(0)) }],
+  [700, { tag: "FLOAT", size: 4, binary: (view) => finite(view.getFloat32(0)) }],
+  [701, { tag: "DOUBLE", size: 8, binary: (view) => finite(view.getFloat64(0)) }],
+  [1114, { tag: "TIMESTAMP", size: 8, binary: micros }],
+  [1184, { tag: "TIMESTAMP", size: 8, binary: micros }],
+  [1082, { tag: "TIMESTAMP", size: 4, binary: (view) => BigInt(view.getInt32(0)) * DAY_MICROS + EPOCH_2000_MICROS }],
+  [2950, { tag: "UUID", size: 16, binary: (view) => (view.getBigUint64(0) << 64n) | view.getBigUint64(8) }],
+  // numeric; the texts of it are read as doubles.
+  [1700, { tag: "DOUBLE", size: -1 }],
+  // char, name, text, unknown, bpchar, varchar
+  ...[18, 19, 25, 705, BPCHAR, VARCHAR].map((oid) => [oid, TEXT] as const),
+]);
+
+const REFUSED = new Map([
+  [17, "bytea"],
+  [1083, "time"],
+  [1186, "interval"],
+  [1266, "timetz"],
+  [3802, "jsonb"],
+  ...[1000, 1001, 1002, 1003, 1005, 1007, 1009, 1014, 1015, 1016, 1021, 1022, 1028, 1115, 1182, 1185, 1231, 2951]
+    .map((oid) => [oid, "an array"] as const),
+]);
+
+/**
+ * The tag that an OID of Parse settles; undefined leaves it to the statement.
+ * @throws {SqlError} 0A000, for types that have no counterpart.
+ */
+export function tagOfOid(oid: number): string | undefined {
+  const refused = REFUSED.get(oid);
+  if (refused !== undefined) throw notSupported(`a parameter of type ${refused} (OID ${oid})`, 0);
+  return WIRE_TYPES.get(oid)?.tag;
+}
+
+/** What ParameterDescription says of a parameter: the client's own OID, or that of the type found. */
+export function announcedOid(given: number | undefined, tag: string): number {
+  return given || typeOf(tag).pgOid;
+}
+
+/**
+ * The value of parameter `number` (from 1).
+ * @throws {SqlError} 22P02 and 22003, when the bytes are no value of the type; ProtocolError 22P03, when their size is wrong.
+ */
+export function decodeParameter(bytes: Uint8Array | null, format: Format, oid: number, tag: string, number: number): Value {
+  if (bytes === null) return null;
+  const type = WIRE_TYPES.get(oid);
+  if (format === 0 || type === TEXT) return readText(decodeText(bytes), tag, number);
+  if (type?.binary === undefined) throw notSupported(`the binary form of parameter $${number} (type OID ${oid})`, 0);
+  if (bytes.length !== type.size) {
+    throw new ProtocolError(`parameter $${number} is of ${bytes.length} bytes: its type (OID ${oid}) has ${type.size}`, PG_SQLSTATE.invalidBinary);
+  }
+  return convert(type.binary(new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)), type.tag!, tag, number);
+}
+
+const TRUE = /^(?:t|tr|tru|true|y|ye|yes|on|1)$/i;
+const FALSE = /^(?:f|fa|fal|fals|false|n|no|of|off|0)$/i;
+
+function readText(text: string, tag: string, number: number): Value {
+  switch (tag) {
+    case "BOOLEAN":
+      if (TRUE.test(text)) return true;
+      if (FALSE.test(text)) return false;
+      throw noValue(`'${text}' is not a BOOLEAN`, number);
+    case "DATE":
+    case "TIMESTAMP":
+    case "TIMESTAMP_NS":
+      // A plain integer counts the type's own unit since 1970, and is no year.
+      if (/^-?\d{1,19}$/.test(text)) return BigInt(text);
+  }
+  const value = readValue(text, tag);
+  if (value !== null && typeof value === "object") throw noValue(value.problem, number);
+  return value;
+}
+
+function noValue(problem: string, number: number): SqlError {
+  return new SqlError(`parameter $${number}: ${problem}`, 0, SQLSTATE.invalidText);
+}
+
+const INTEGER_MAX: Record<string, number> = { BYTE: 127, SHORT: 32767, INT: 2147483647 };
+/** Nanoseconds of one step. */
+const STEP_NANOS: Record<string, bigint> = { DATE: 1_000_000n, TIMESTAMP: 1_000n, TIMESTAMP_NS: 1n };
+
+/** A value of type `from` as one of type `to`. */
+function convert(value: Value, from: string, to: string, number: number): Value {
+  if (value === null || from === to) return value;
+  if (typeof value === "string") return readText(value, to, number);
+  const { layout } = typeOf(to);
+  if (layout === "text" || layout === "symbol") return formatValue(value, from);
+  if (from in STEP_NANOS && to in STEP_NANOS) return rescale(value as bigint, STEP_NANOS[from], STEP_NANOS[to]);
+  if (typeof value !== "boolean" && from !== "UUID") {
+    if (to in INTEGER_MAX) {
+      const whole = Math.round(Number(value));
+      if (Math.abs(whole) <= INTEGER_MAX[to] || whole === -INTEGER_MAX[to] - 1) return whole;
+      throw new SqlError(`parameter $${number}: ${value} is beyond the range of ${typeOf(to).name}`, 0, SQLSTATE.outOfRange);
+    }
+    if (to === "FLOAT" || to === "DOUBLE") return finite(to === "FLOAT" ? Math.fround(Number(value)) : Number(value));
+    if (to === "LONG" || to in STEP_NANOS) return typeof value === "bigint" ? value : BigInt(Math.round(value));
+  }
+  throw new SqlError(`parameter $${number} is of type ${from}: the statement needs ${typeOf(to).name}`, 0, SQLSTATE.datatypeMismatch);
+}
+
+function rescale(value: bigint, from: bigint, to: bigint): bigint {
+  if (from >= to) return value * (from / to);
+  const divisor = to / from;
+  const quotient = value / divisor;
+  return value < 0n && quotient * divisor !== value ? quotient - 1n : quotient;
+}

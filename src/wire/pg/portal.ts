@@ -1,0 +1,127 @@
+/** A prepared statement, and one with its arguments: a portal, which gives its rows in as many steps as the client likes. */
+import type { Answer, Chunk, Prepared, ResultColumn } from "../../door.ts";
+import { assert, SqlError, SQLSTATE } from "../../errors.ts";
+import type { Value } from "../../types/mod.ts";
+import type { Format } from "./messages.ts";
+import type { Output } from "./output.ts";
+
+export interface Statement {
+  readonly prepared: Prepared;
+  readonly text: string;
+  /** Where `text` begins in what the client sent; characters. */
+  readonly at: number;
+  /** As announced to the client. */
+  readonly oids: readonly number[];
+  readonly isExplain: boolean;
+  /** Answered by this wire, not by the database. */
+  readonly isOfSession: boolean;
+}
+
+export type Step =
+  /** The row limit was reached; there may be more. */
+  | { kind: "suspended" }
+  | { kind: "complete"; tag: string }
+  | { kind: "empty" };
+
+const EXPLAIN = /^(?:\s+|--[^\n]*\n|\/\*[\s\S]*?\*\/)*EXPLAIN\b/i;
+
+export function isExplain(text: string): boolean {
+  return EXPLAIN.test(text);
+}
+
+export class Portal {
+  private answer: Answer | undefined;
+  private chunks: AsyncIterator<Chunk> | undefined;
+  /** Of a chunk that did not fit below the row limit. */
+  private rest: Chunk | undefined;
+  private isOver = false;
+
+  constructor(readonly statement: Statement, private readonly values: Value[], readonly formats: Format[]) {}
+
+  get isSuspended(): boolean {
+    return this.chunks !== undefined && !this.isOver;
+  }
+
+  /** Sends up to `rowCountMax` rows, 0: all that are left. */
+  async step(output: Output, rowCountMax: number, signal: AbortSignal, timeoutMs: number): Promise<Step> {
+    const { prepared } = this.statement;
+    if (this.answer === undefined) {
+      this.answer = await prepared.execute(this.values, { encoding: { name: "pg", formats: this.formats }, signal, timeoutMs });
+      if (this.answer.kind === "rows") {
+        this.chunks = this.answer.chunks[Symbol.asyncIterator]();
+        if (this.answer.columns !== prepared.columns) await this.expectColumns(this.answer.columns);
+      }
+    }
+    if (this.answer.kind === "done") {
+      if (this.answer.category === "empty") return { kind: "empty" };
+      if (this.isOver) return { kind: "complete", tag: commandTag(this.answer).replace(/\d+$/, "0") };
+      this.isOver = true;
+      return { kind: "complete", tag: commandTag(this.answer) };
+    }
+    const rowCount = await this.send(output, rowCountMax || Infinity);
+    if (rowCount === rowCountMax) return { kind: "suspended" };
+    return { kind: "complete", tag: `${this.statement.isExplain ? "EXPLAIN" : "SELECT"} ${rowCount}` };
+  }
+
+  async close(): Promise<void> {
+    const { chunks, isOver } = this;
+    this.isOver = true;
+    this.rest = undefined;
+    if (!isOver) await chunks?.return?.();
+  }
+
+  private async send(output: Output, rowCountMax: number): Promise<number> {
+    let left = rowCountMax, rowCount = 0;
+    while (left > 0 && !this.isOver) {
+      let chunk = this.rest;
+      this.rest = undefined;
+      if (chunk === undefined) {
+        const next = await this.chunks!.next();
+        if (next.done) {
+          this.isOver = true;
+          break;
+        }
+        chunk = next.value;
+      }
+      if (chunk.rows > left) [chunk, this.rest] = split(chunk, left);
+      left -= chunk.rows;
+      rowCount += chunk.rows;
+      const sent = output.rows(chunk.bytes);
+      if (sent !== undefined) await sent;
+    }
+    return rowCount;
+  }
+
+  /** A table may have changed since the client was told of the columns. Drivers look for this very message and prepare again. */
+  private async expectColumns(columns: ResultColumn[]): Promise<void> {
+    const known = this.statement.prepared.columns ?? [];
+    if (columns.length === known.length && columns.every(({ name, type }, i) => name === known[i].name && type === known[i].type)) return;
+    await this.close();
+    throw new SqlError("cached plan must not change result type", 0, SQLSTATE.featureNotSupported);
+  }
+}
+
+/** The first `rowCount` rows of a chunk, and the others. */
+function split(chunk: Chunk, rowCount: number): [Chunk, Chunk] {
+  const { bytes } = chunk;
+  let at = 0;
+  for (let row = 0; row < rowCount; row++) {
+    assert(bytes[at] === 0x44, "a chunk holds DataRow messages");
+    at += 1 + ((bytes[at + 1] << 24) | (bytes[at + 2] << 16) | (bytes[at + 3] << 8) | bytes[at + 4]);
+  }
+  return [{ bytes: bytes.subarray(0, at), rows: rowCount }, { bytes: bytes.subarray(at), rows: chunk.rows - rowCount }];
+}
+
+/** As users of this dialect know them: "OK" for all DDL. */
+function commandTag({ category, tag }: Answer & { kind: "done" }): string {
+  if (category !== "ddl" || tag === "SET") return tag;
+  return tag.startsWith("SELECT ") ? `OK ${tag.slice("SELECT ".length)}` : "OK";
+}
+
+/** Formats by column, out of those in Bind: none is all text, one holds for all, and more than there are columns do no harm. */
+export function resultFormats(given: Format[], columnCount: number): Format[] {
+  if (given.length === columnCount) return given;
+  if (given.length <= 1) return new Array(columnCount).fill(given[0] ?? 0);
+  if (given.length > columnCount) return given.slice(0, columnCount);
+  throw new SqlError(`Bind has ${given.length} result formats: the result has ${columnCount} columns`, 0, SQLSTATE.protocolViolation);
+}

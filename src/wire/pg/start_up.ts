@@ -1,0 +1,125 @@
+/** What comes before the conversation: encryption refused, the version agreed on, the user known. */
+import { timingSafeEqual } from "node:crypto";
+import type { Identity } from "../../door.ts";
+import { SQLSTATE } from "../../errors.ts";
+import type { PgOptions } from "./contract.ts";
+import { FatalError, PG_SQLSTATE } from "./failure.ts";
+import type { Input } from "./input.ts";
+import { decoderOf, decodeStartUp, type StartUp } from "./messages.ts";
+import type { Output } from "./output.ts";
+import { parseTimeoutMs } from "./session_statements.ts";
+
+/** Of all messages before the password was right. */
+export const START_UP_SIZE_MAX = 10_000;
+const VERSION_3_0 = 3 << 16;
+
+export interface LogIn {
+  identity: Identity;
+  canWrite: boolean;
+  statementTimeoutMs: number;
+  applicationName: string | undefined;
+}
+
+type Cancel = Extract<StartUp, { tag: "cancel" }>;
+
+/**
+ * Answers until the password is known to be right; then ParameterStatus and so on are up to the caller.
+ * Undefined when the client went away.
+ * @throws {FatalError} for the client to read.
+ */
+export async function startUp(input: Input, output: Output, options: PgOptions): Promise<LogIn | Cancel | undefined> {
+  for (;;) {
+    if (!await input.fill()) return undefined;
+    const message = decodeStartUp(input.next()!.body);
+    switch (message.tag) {
+      case "sslRequest":
+      case "gssRequest":
+        output.refuseEncryption();
+        await output.flush();
+        continue;
+      case "cancel":
+        return message;
+      case "startUp":
+        return await logIn(message, input, output, options);
+    }
+  }
+}
+
+async function logIn(
+  { major, minor, parameters }: Extract<StartUp, { tag: "startUp" }>,
+  input: Input,
+  output: Output,
+  options: PgOptions,
+): Promise<LogIn | undefined> {
+  if (major !== 3) {
+    throw new FatalError(`protocol ${major}.${minor} is not spoken here: known is 3.0`, SQLSTATE.featureNotSupported);
+  }
+  input.endStartUp(START_UP_SIZE_MAX);
+  const unknownOptions = [...parameters.keys()].filter((name) => name.startsWith("_pq_."));
+  if (minor > 0 || unknownOptions.length > 0) output.negotiateProtocolVersion(VERSION_3_0, unknownOptions);
+  const user = parameters.get("user") ?? "";
+  if (user === "") throw new FatalError("the start-up message names no user", PG_SQLSTATE.invalidAuthorization);
+  output.authenticationCleartextPassword();
+  await output.flush();
+  if (!await input.fill()) return undefined;
+  const raw = input.next()!;
+  const message = decoderOf(raw.type)?.(raw.body);
+  if (message?.tag === "terminate") return undefined;
+  if (message?.tag !== "password") throw new FatalError("a password is expected");
+  const known = authenticate(user, message.password, options);
+  if (known === undefined) throw new FatalError(`password authentication failed for user "${user}"`, SQLSTATE.invalidPassword);
+  const statementTimeoutMs = timeoutOf(parameters);
+  output.authenticationOk();
+  return { ...known, statementTimeoutMs, applicationName: parameters.get("application_name") };
+}
+
+function authenticate(user: string, password: string, options: PgOptions): { identity: Identity; canWrite: boolean } | undefined {
+  const identity = { name: user, groups: [] };
+  if (user === options.user) {
+    return isEqual(password, options.password) ? { identity, canWrite: !options.readOnly } : undefined;
+  }
+  const { readonlyEnabled, readonlyUser, readonlyPassword } = options;
+  if (readonlyEnabled && readonlyUser !== undefined && readonlyPassword !== undefined && user === readonlyUser) {
+    return isEqual(password, readonlyPassword) ? { identity, canWrite: false } : undefined;
+  }
+  // An unknown user takes as long as a wrong password.
+  isEqual(password, options.password);
+  return undefined;
+}
+
+/** The time it takes tells nothing of where the texts differ. */
+function isEqual(given: string, wanted: string): boolean {
+  const encoder = new TextEncoder();
+  const expected = encoder.encode(wanted);
+  const found = new Uint8Array(expected.length);
+  const bytes = encoder.encode(given);
+  found.set(bytes.subarray(0, expected.length));
+  return timingSafeEqual(found, expected) && bytes.length === expected.length;
+}
+
+/** As a parameter of its own, or as `-c statement_timeout=250` or `--statement_timeout=250` in `options`. */
+function timeoutOf(parameters: Map<string, string>): number {
+  const given = parameters.get("statement_timeout") ??
+    /(?:-c\s*|--)statement[_-]timeout=((?:\\.|\S)+)/.exec(parameters.get("options") ?? "")?.[1].replaceAll("\\", "");
+  if (given === undefined) return 0;
+  try {
+    return parseTimeoutMs(given);
+  } catch (cause) {
+    throw new FatalError((cause as Error).message, SQLSTATE.invalidParameter);
+  }
+}
+
+/** What every client is told, in this order. Drivers read versions, encodings and date styles out of it. */
+export function parameterStatuses(applicationName = ""): [name: string, value: string][] {
+  return [
+    ["TimeZone", "GMT"],
+    ["application_name", applicationName],
+    ["server_version", "11.3"],
+    ["integer_datetimes", "on"],
+    ["client_encoding", "UTF8"],
+    ["standard_conforming_strings", "on"],
+    ["DateStyle", "ISO, YMD"],
+    ["questdb_version", "9.3.4"],
+  ];
+}
+
