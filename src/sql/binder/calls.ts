@@ -17,8 +17,10 @@ export function aggregateKind(name: string): "aggregate" | "window" | "scalar" |
   return entries.some((entry) => entry.window) ? "window" : "scalar";
 }
 
-export function castEntry(target: string, from: string): { id: string } | undefined {
-  const found = findOverload(`cast_${target}`, [from]);
+/** `value` is a constant operand's: some targets refuse what does not read as one. */
+export function castEntry(target: string, from: string, value?: Value): { id: string } | { problem: string } | undefined {
+  const found = findOverload(`cast_${target}`, [from], [value]);
+  if ("failure" in found && found.failure === "value") return { problem: found.message };
   return "entry" in found && found.types[0] === from ? { id: found.id } : undefined;
 }
 
@@ -65,7 +67,7 @@ function overloadError(expressions: Expressions, failure: OverloadFailure, args:
   const state = failure.failure === "value" ? SQLSTATE.invalidText : SQLSTATE.undefinedFunction;
   if (failure.atStart) return new SqlError(failure.message, 0, state);
   const blamed = failure.argument === undefined ? undefined : args[failure.argument];
-  if (blamed === undefined || (style === "operator" && failure.failure === "types" && args.length < 3 && !isTimeFirst(args))) {
+  if (blamed === undefined || (style === "operator" && failure.failure === "types" && args.length === 2 && !isTimeFirst(args))) {
     return new SqlError(failure.message, at, state);
   }
   return new SqlError(failure.message, expressions.binding.positionOf(blamed) + (failure.offset ?? 0), state);

@@ -275,7 +275,8 @@ export class Expressions {
     const settled = this.settle(expr, tag);
     if (settled.type === tag || (settled.type === "SYMBOL" && target === "SYMBOL")) return settled;
     if (settled.type === "NULL" || (settled.kind === "constant" && settled.value === null && typeOf(tag).nullable)) return this.binding.at(this.nullOf(tag), at);
-    const entry = castEntry(tag, settled.type);
+    const entry = castEntry(tag, settled.type, settled.kind === "constant" ? settled.value : undefined);
+    if (entry !== undefined && "problem" in entry) throw new SqlError(entry.problem, this.binding.positionOf(settled), SQLSTATE.invalidText);
     if (entry === undefined) throw typeMismatch(`${displayName(settled.type)} cannot be cast to ${displayName(target)}`, at);
     const call: Expr = { kind: "call", function: entry.id, args: [settled], type: tag, at };
     return this.binding.at(fold(call, this.binding) ?? call, at);

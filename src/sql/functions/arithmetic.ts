@@ -103,9 +103,9 @@ for (const { name, op, summary, example, gives } of BITS) {
   );
 }
 entries.push(
-  operator("bitnot", ["INT"], "INT", "propagate", "All bits turned over.", { emit: ([a]) => i32.xor(a, i32.const(-1)), examples: [{ sql: "~5", gives: -6 }] }),
-  operator("bitnot", ["LONG"], "LONG", "propagate", "All bits turned over.", { emit: ([a]) => i64.xor(a, i64.const(-1n)) }),
-  operator("bitnot", ["IPv4"], "IPv4", "propagate", "All bits turned over.", { emit: ([a]) => i32.xor(a, i32.const(-1)) }),
+  operator("~", ["INT"], "INT", "propagate", "All bits turned over.", { emit: ([a]) => i32.xor(a, i32.const(-1)), examples: [{ sql: "~5", gives: -6 }] }),
+  operator("~", ["LONG"], "LONG", "propagate", "All bits turned over.", { emit: ([a]) => i64.xor(a, i64.const(-1n)) }),
+  operator("~", ["IPv4"], "IPv4", "propagate", "All bits turned over.", { emit: ([a]) => i32.xor(a, i32.const(-1)) }),
 );
 
 // The nulls of INT and LONG are their own negatives.

@@ -201,10 +201,13 @@ export function createFindOverload(byName: ReadonlyMap<string, FunctionEntry[]>)
     }
     let best: Candidate | undefined;
     let why: OverloadFailure | undefined;
+    /** Arguments that do not go with each other are to blame, whatever other overloads there are. */
+    let unlike: OverloadFailure | undefined;
     for (const entry of fitting) {
       const found = candidate(entry, types, constants);
       if ("failure" in found) {
         why ??= found;
+        if (entry.args[0]?.type === "same") unlike = found;
         continue;
       }
       if (best === undefined || badness(found) < badness(best)) best = found;
@@ -223,6 +226,7 @@ export function createFindOverload(byName: ReadonlyMap<string, FunctionEntry[]>)
       const returns = typeof best.entry.returns === "string" ? best.entry.returns : best.entry.returns(best.types);
       return { entry: best.entry, types: best.types, returns, id: functionId(best.entry.name, best.types) };
     }
+    if (unlike !== undefined) return unlike;
     if (fitting.length === 1 && !BLAME_CALL.has(name)) return why!;
     const wanted = types.map(nameOf).join(", ");
     const failure: OverloadFailure = { failure: "types", message: `${name}(${wanted}) is not known: known is ${fitting.map(signature).slice(0, 8).join(", ")}` };
