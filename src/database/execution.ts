@@ -94,7 +94,7 @@ export class Execution {
       memoryLimitBytes: this.settings.queryMemoryLimitBytes,
       user: options.user,
       useStatistics: this.settings.useStatistics,
-    }, options.columns, options.output);
+    }, options.output);
     const cancel = () => run.cancel();
     options.signal?.addEventListener("abort", cancel, { once: true });
     const finish = () => {

@@ -1,8 +1,8 @@
 /** The one door between the wires and everything behind it: see `../door.ts` for its contract. */
 import type { Answer, Database, Identity, Session } from "../door.ts";
 import { SqlError, SQLSTATE } from "../errors.ts";
-import { createScheduler, type Scheduler } from "../engine/mod.ts";
-import { parquetSchema } from "../engine/parquet/mod.ts";
+import { createScheduler, parquetSchema, type Scheduler } from "../engine/mod.ts";
+
 import { createRegistry } from "../sql/functions/mod.ts";
 import { type AppendBatch, type Catalogue, createPool, openStorage, SHARED_WORD, type StorageWriter, type TableSnapshot } from "../storage/mod.ts";
 import { Execution } from "./execution.ts";
@@ -83,7 +83,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
       importRoot: options.importRoot,
       nowMicros: nowMicros(),
       user: identity.name,
-      parquetSchema,
+      parquetSchema: (path) => parquetSchema(path).columns,
     })),
     () => schemaVersion,
   );

@@ -4,3 +4,4 @@ export { MORSEL_ROWS } from "./contract.ts";
 export { CountedMemory, createQueryMemory } from "./memory.ts";
 export { createOperator } from "./operators/mod.ts";
 export { createScheduler, type QueryOrder, type RunningQuery, type Scheduler } from "./scheduler.ts";
+export { parquetSchema } from "./parquet/file.ts";

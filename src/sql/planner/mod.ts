@@ -1,8 +1,36 @@
 /**
  * The planner: rules from plan to plan, each in its file, in the order that lets one feed the next.
  */
-import type { Plan } from "../plan.ts";
+import type { BoundStatement, Plan } from "../plan.ts";
+import type { EvaluationContext } from "./evaluate.ts";
+import { foldConstants } from "./fold_constants.ts";
+import { extractIntervals } from "./intervals.ts";
+import { mergeProjections } from "./merge_projections.ts";
+import { mapStatement } from "./nodes.ts";
+import { mapStatement } from "./nodes.ts";
+import { pruneColumns } from "./prune_columns.ts";
+import { pushFilters } from "./push_filters.ts";
+import { dropSorts, limitSorts } from "./sorts.ts";
 
-export function optimize(plan: Plan): Plan {
-  return plan;
+export type { EvaluationContext } from "./evaluate.ts";
+
+/** `context.nowMicros`: the plan is for one run only, so now() is a constant. */
+export function optimize(plan: Plan, context: EvaluationContext = {}): Plan {
+  const { columns } = plan;
+  const folded = foldConstants(plan, context);
+  const filtered = extractIntervals(pushFilters(mergeProjections(folded)));
+  const sorted = limitSorts(dropSorts(filtered));
+  const pruned = mergeProjections(pruneColumns(sorted));
+  // The answer's names are the statement's, whatever node gives them now.
+  return pruned.columns === columns ? pruned : { ...pruned, columns };
+}
+
+/** The same for every plan of a statement. */
+export function optimizeStatement(statement: BoundStatement, context: EvaluationContext = {}): BoundStatement {
+  return mapStatement(statement, (plan) => optimize(plan, context));
+}
+
+/** The same for whatever plan a statement has. */
+export function optimizeStatement(statement: BoundStatement, context: EvaluationContext = {}): BoundStatement {
+  return mapStatement(statement, (plan) => optimize(plan, context));
 }
