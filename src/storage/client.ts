@@ -161,6 +161,7 @@ export interface WriterStart {
   commitMode: "sync" | "nosync";
   checkpointLogBytes: number;
   memoryBytes: number;
+  reserveBytes: number;
 }
 
 export type FromWriter =

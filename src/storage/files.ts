@@ -79,6 +79,12 @@ export function join(...parts: string[]): string {
   return parts.join("/");
 }
 
+/** The directory that holds a path's name. */
+export function parentOf(path: string): string {
+  const at = Math.max(path.lastIndexOf("/"), path.lastIndexOf("\\"));
+  return at < 0 ? "." : at === 0 ? "/" : path.slice(0, at);
+}
+
 function asDiskFull(path: string, error: unknown): unknown {
   const code = (error as { code?: string }).code;
   return code === "ENOSPC" || code === "EDQUOT" ? new DiskFullError(path, { cause: error }) : error;

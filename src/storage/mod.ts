@@ -33,6 +33,8 @@ export interface StorageOptions {
   commitMode?: "sync" | "nosync";
   /** A checkpoint is made when the log is larger. Default: 256 MiB. */
   checkpointLogBytes?: number;
+  /** Kept free on the disk for when it is full. Default: 16 MiB. */
+  reserveBytes?: number;
   log?: (level: LogLevel, message: string) => void;
   /** The writer runs in this thread: for tests. */
   inProcess?: boolean;
@@ -61,11 +63,12 @@ export function createPool(heap: SharedHeap, files: Files = realFiles): SharedPo
   return new SharedPool(heap, files);
 }
 
-function settings({ root, heapSizeBytes, unstoredSizeBytes, commitMode, checkpointLogBytes }: StorageOptions) {
+function settings({ root, heapSizeBytes, unstoredSizeBytes, commitMode, checkpointLogBytes, reserveBytes }: StorageOptions) {
   return {
     root,
     commitMode: commitMode ?? "sync",
     checkpointLogBytes: checkpointLogBytes ?? 256 << 20,
+    reserveBytes: reserveBytes ?? 16 << 20,
     memoryBytes: unstoredSizeBytes ?? heapSizeBytes / 8,
   } as const;
 }

@@ -8,9 +8,9 @@ import { decodeBatch, decodePlaces, type Definition } from "./blocks.ts";
 import { fromJson } from "./bytes.ts";
 import type { AppendBatch } from "./contract.ts";
 import { dataFilePath } from "./datafile.ts";
-import { join } from "./files.ts";
+import { join, parentOf } from "./files.ts";
 import { type CatalogRecord, decodeCatalog, decodeManifest, type Manifest } from "./manifest.ts";
-import { readSlots } from "./slots.ts";
+import { readSlots, syncSlot } from "./slots.ts";
 import type { Table } from "./table.ts";
 import { dictionaryPath, type TableStore } from "./writer.ts";
 
@@ -62,6 +62,7 @@ function readCatalog(store: TableStore): CatalogRecord | undefined {
     if (!logs.some((log) => log.firstLsn === catalog.logStart)) throw damage[0];
     store.report.push(`${damage[0].message}; ${newest.path} was used, and the log is complete from there`);
   }
+  syncSlot(files, newest.path);
   return catalog;
 }
 
@@ -79,6 +80,7 @@ function createDatabase(store: TableStore): Log {
   files.makeDirectory(store.logDirectory);
   const log = Log.create(files, store.logDirectory, 1, random);
   files.syncDirectory(root);
+  files.syncDirectory(parentOf(root));
   store.writeCatalog(1);
   return log;
 }
@@ -109,6 +111,8 @@ function loadTable(store: TableStore, table: Table, generation: number): void {
   const slot = slots.find((s) => s.generation >= generation);
   if (slot === undefined) throw damage[0] ?? new CorruptFileError(base, `generation ${generation} is missing`);
   const manifest = decodeManifest(slot.payload);
+  // The next checkpoint overwrites the other slot, which may be the only one that would survive a power cut now.
+  if (slot.generation > generation) syncSlot(files, slot.path);
   table.generation = slot.generation;
   table.schema = manifest.schema;
   table.nextColumnId = manifest.nextColumnId;

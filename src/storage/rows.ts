@@ -162,10 +162,10 @@ function concatenate(schema: TableSchema, parts: Rows[]): Rows {
       const from = part.columns[column.id];
       if (from === undefined) fillNulls(values.subarray(row * width, (row + part.rowCount) * width), column.type);
       else values.set(from.values.subarray(0, part.rowCount * width), row * width);
-      if (from?.heap !== undefined) {
+      if (heap !== undefined && from?.heap !== undefined) {
         const pairs = new Int32Array(values.buffer, row * width, part.rowCount * 2);
         for (let k = 0; k < pairs.length; k += 2) pairs[k] += heapAt;
-        heap!.set(from.heap, heapAt);
+        heap.set(from.heap, heapAt);
         heapAt += from.heap.length;
       }
       row += part.rowCount;

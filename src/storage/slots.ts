@@ -6,7 +6,7 @@
  */
 import { CorruptFileError } from "../errors.ts";
 import { crc32 } from "./bytes.ts";
-import { type Files, readAll, writeFully } from "./files.ts";
+import { type Files, parentOf, readAll, writeFully } from "./files.ts";
 
 const MAGIC = 0x544f4c53;
 const HEADER_BYTES = 20;
@@ -37,6 +37,17 @@ export function writeSlot(files: Files, base: string, generation: number, payloa
   } finally {
     file.close();
   }
+}
+
+/** Makes durable what was read: the process that wrote it may have died before its sync. */
+export function syncSlot(files: Files, path: string): void {
+  const file = files.open(path, "write");
+  try {
+    file.sync();
+  } finally {
+    file.close();
+  }
+  files.syncDirectory(parentOf(path));
 }
 
 /** The valid slots, newest first, and what is wrong with the others that exist. */

@@ -3,7 +3,7 @@ import type { AppendBatch, AppendColumn, TableSnapshot } from "./contract.ts";
 import type { SharedHeap } from "./heap.ts";
 import type { NewTable } from "../sql/plan.ts";
 import type { Pool } from "../engine/contract.ts";
-import { ARRAY_CONSTRUCTOR, LAYOUT_WIDTH, layoutOf, type Value } from "../types/mod.ts";
+import { ARRAY_CONSTRUCTOR, LAYOUT_WIDTH, layoutOf, typeOf, type Value } from "../types/mod.ts";
 
 const utf8 = new TextEncoder();
 const decoder = new TextDecoder();
@@ -33,7 +33,7 @@ export function batchOf(types: Record<number, string>, rows: readonly Record<num
       return { columnId: Number(id), values: new Uint8Array(codes.buffer), heap, symbols: new Int32Array(pairs.buffer as ArrayBuffer) };
     }
     // deno-lint-ignore no-explicit-any
-    const array = new ARRAY_CONSTRUCTOR[layout](values as any);
+    const array = new ARRAY_CONSTRUCTOR[layout](values.map((value) => value ?? typeOf(type).nullValue) as any);
     return { columnId: Number(id), values: new Uint8Array(array.buffer) };
   });
   return { rowCount: rows.length, columns };

@@ -167,10 +167,10 @@ export class Log {
   /** Opens where `scan` ended, and cuts the torn tail. */
   static open(files: Files, directory: string, scan: Scan, random: () => number): Log {
     const log = new Log(files, directory, scan.end, random);
-    if (log.file.size() > log.position) {
-      log.file.truncate(log.position);
-      log.file.sync();
-    }
+    if (log.file.size() > log.position) log.file.truncate(log.position);
+    // What a killed process had written counts from now on, so it must not be lost later.
+    log.file.sync();
+    files.syncDirectory(directory);
     return log;
   }
 

@@ -7,7 +7,7 @@
  * so what is answered is durable and visible. Nothing that was checked can fail later but for want of memory: then the group is
  * taken back, and an abort block keeps recovery from doing it.
  */
-import { assert, ConfigError, CorruptFileError, SQLSTATE, SqlError } from "../errors.ts";
+import { assert, ConfigError, DiskFullError, SQLSTATE, SqlError } from "../errors.ts";
 import type { NewColumn, NewTable } from "../sql/plan.ts";
 import { BLOCK_KIND, FLAG_LAST, Log } from "./wal.ts";
 import { type Definition, encodeBatch, encodePlaces } from "./blocks.ts";
@@ -17,7 +17,7 @@ import type { Command, Outcome } from "./commands.ts";
 import type { AppendBatch, TableColumn, TableSchema, UpdateBatch } from "./contract.ts";
 import { DataFiles } from "./datafile.ts";
 import { SymbolTable } from "./dictionary.ts";
-import { type Files, join } from "./files.ts";
+import { type Files, join, writeFully } from "./files.ts";
 import { type SharedHeap, SHARED_WORD } from "./heap.ts";
 import { encodeCatalog, encodeManifest } from "./manifest.ts";
 import { type MemoryBlock, WriterMemory } from "./memory.ts";
@@ -43,6 +43,8 @@ export interface WriterOptions {
   /** Store segments when those in memory take more. */
   memoryBytes: number;
   random: () => number;
+  /** Kept free on the disk for checkpoints and deletes when it is full. */
+  reserveBytes: number;
   /** Asks the pool to give back shared memory. */
   evict: (sizeBytes: number) => boolean;
 }
@@ -80,6 +82,7 @@ export class TableStore {
     try {
       this.log = recover(this);
       this.publishChanges();
+      this.keepReserve();
       this.storeWhenOverBudget();
     } catch (error) {
       lock.release();
@@ -127,6 +130,7 @@ export class TableStore {
     if (this.log.sizeBytes > this.options.checkpointLogBytes && this.sealedBy === undefined) {
       try {
         this.checkpoint();
+        this.keepReserve();
       } catch (error) {
         this.options.log("ERROR", `the checkpoint failed: ${(error as Error).message}`);
       }
@@ -279,7 +283,8 @@ export class TableStore {
 
   private changeRows(table: Table, kind: number, payload: Uint8Array[], apply: () => void): void {
     const info = { kind, flags: FLAG_LAST, tableId: table.schema.id, schemaVersion: table.schema.schemaVersion };
-    const lsns = this.commit((log) => [log.add(info, payload)]);
+    const write = () => this.commit((log) => [log.add(info, payload)]);
+    const lsns = kind === BLOCK_KIND.delete ? this.withReserve(write) : write();
     this.applyGroup(lsns, [table], () => {
       apply();
       table.lsn = lsns[0];
@@ -311,7 +316,8 @@ export class TableStore {
   private define(table: Table, definition: Definition): undefined {
     this.checkWritable();
     const info = { kind: BLOCK_KIND.definition, flags: FLAG_LAST, tableId: table.schema.id, schemaVersion: table.schema.schemaVersion };
-    const lsns = this.commit((log) => [log.add(info, [toJson(definition)])]);
+    const write = () => this.commit((log) => [log.add(info, [toJson(definition)])]);
+    const lsns = definition.op === "schema" ? write() : this.withReserve(write);
     this.applyGroup(lsns, [table], () => this.applyDefinition(table, definition, lsns[0]));
   }
 
@@ -421,12 +427,13 @@ export class TableStore {
       this.memory.settle();
       const bytes = new Uint8Array(Float64Array.from(lsns).buffer);
       try {
-        this.commit((log) => [log.add({ kind: BLOCK_KIND.abort, flags: FLAG_LAST, tableId: 0, schemaVersion: 0 }, [bytes])]);
+        this.withReserve(() => this.commit((log) => [log.add({ kind: BLOCK_KIND.abort, flags: FLAG_LAST, tableId: 0, schemaVersion: 0 }, [bytes])]));
       } catch {
         this.seal("a change that could not be applied could not be taken back in the log");
       }
       throw error;
     }
+    for (const table of tables) this.touched.add(table);
     this.publishChanges();
   }
 
@@ -517,7 +524,13 @@ export class TableStore {
 
   private storeDuringLoad(table: Table): void {
     if (this.memory.usedBytes <= this.options.memoryBytes) return;
-    table.store(false);
+    try {
+      table.store(false);
+    } catch (error) {
+      // The rows are in the log already. They stay in memory until the disk takes them.
+      if (!(error instanceof DiskFullError)) throw error;
+      return;
+    }
     const inUse = new Set<MemoryBlock>();
     for (const touched of new Set([table, ...this.touched])) {
       for (const { chunks } of touched.segments) {
@@ -546,37 +559,67 @@ export class TableStore {
   }
 
   checkpoint(): undefined {
-    const { files, root } = this.options;
     const changed = [...this.tables.values()].filter((table) => table.changed && table.damage === undefined);
     if (changed.length === 0 && this.log.sizeBytes === 0 && this.doomedDirectories.length === 0) return;
-    let logStart: number;
-    const synced = <T>(what: string, action: () => T): T => {
-      try {
-        return action();
-      } catch (error) {
-        this.seal(`${what} could not be written: ${(error as Error).message}`);
-        throw error;
-      }
-    };
     try {
-      logStart = this.log.roll();
+      this.withReserve(() => this.writeCheckpoint(changed));
     } catch (error) {
-      this.seal(`the log could not be synced: ${(error as Error).message}`);
+      // A full disk leaves everything as it was, the log carries on. After other failures nothing on disk can be relied on.
+      if (!(error instanceof DiskFullError)) this.seal(`the checkpoint failed: ${(error as Error).message}`);
       throw error;
     }
+    this.publishChanges();
+    this.removeDead(changed);
+    for (const table of changed) table.changed = false;
+  }
+
+  /** May be done again from the start after it has failed for want of room. */
+  private writeCheckpoint(changed: readonly Table[]): void {
+    const { files, root } = this.options;
+    const logStart = this.log.roll();
     for (const table of changed) {
       table.store(true);
       this.touched.add(table);
-      storeDictionaries(files, table);
+      for (const [columnId, dictionary] of table.dictionaries) dictionary.store(files, dictionaryPath(table.directory, columnId));
     }
-    for (const table of changed) synced(`data of table ${table.schema.name}`, () => table.data.sync());
+    for (const table of changed) table.data.sync();
     for (const table of changed) this.writeManifest(table);
     files.syncDirectory(root);
     this.writeCatalog(logStart);
     this.log.dropBefore(logStart);
-    this.publishChanges();
-    this.removeDead(changed);
-    for (const table of changed) table.changed = false;
+  }
+
+  /** Does what makes room, or must not fail, with the room that is kept for it. */
+  private withReserve<T>(action: () => T): T {
+    try {
+      return action();
+    } catch (error) {
+      if (!(error instanceof DiskFullError) || !this.options.files.exists(this.reservePath)) throw error;
+      this.options.files.remove(this.reservePath);
+      this.options.log("ERROR", `${error.message}: the reserve is used`);
+      return action();
+    }
+  }
+
+  private get reservePath(): string {
+    return join(this.options.root, "reserve");
+  }
+
+  /** Takes the reserve back as soon as there is room for it. */
+  private keepReserve(): void {
+    const { files, reserveBytes } = this.options;
+    if (reserveBytes === 0 || files.exists(this.reservePath)) return;
+    try {
+      const file = files.open(this.reservePath, "create");
+      try {
+        writeFully(file, [new Uint8Array(reserveBytes)], 0);
+      } finally {
+        file.close();
+      }
+    } catch (error) {
+      if (!(error instanceof DiskFullError)) throw error;
+      files.remove(this.reservePath);
+    }
   }
 
   private writeManifest(table: Table): void {
@@ -706,11 +749,6 @@ function newColumn({ name, type, indexed, symbolCapacity, symbolCached }: NewCol
 
 function recordOf({ partition, rowCount, timestampMin, timestampMax, chunks }: Segment): SegmentRecord {
   return { partition, rowCount, timestampMin, timestampMax, chunks: chunks.map((chunk) => chunk?.plain) };
-}
-
-/** Entries behind those on disk: length u32 and bytes each. */
-function storeDictionaries(files: Files, table: Table): void {
-  for (const [columnId, dictionary] of table.dictionaries) dictionary.store(files, dictionaryPath(table.directory, columnId));
 }
 
 export function dictionaryPath(directory: string, columnId: number): string {

@@ -1,0 +1,71 @@
+import assert from "node:assert/strict";
+import { Died, FaultyFiles } from "../../src/storage/faulty_files.ts";
+import { History, Opened, randomOf, script, testHeap } from "./harness.ts";
+
+/** Opens; undefined when the process dies in it. */
+function open(files: FaultyFiles, seed: number): Opened | undefined {
+  try {
+    const db = new Opened(files, testHeap(), randomOf(seed));
+    return files.died ? undefined : db;
+  } catch (error) {
+    if (error instanceof Died) return undefined;
+    throw error;
+  }
+}
+
+/** Lives until the process dies. Gives how many steps were acknowledged. */
+function live(files: FaultyFiles, history: History, seed: number): number {
+  const db = open(files, seed);
+  return db === undefined ? 0 : history.play(db);
+}
+
+Deno.test("a script without faults gives what the model says, also after opening again", () => {
+  const history = new History(script(1));
+  const files = new FaultyFiles({}, randomOf(1));
+  const db = open(files, 1)!;
+  for (let k = 0; k < history.steps.length; k++) {
+    const { error } = db.store.execute([history.steps[k].command(db)])[0];
+    assert.equal(error, undefined, history.steps[k].title);
+    assert.equal(history.check(db, k + 1), k + 1);
+  }
+  assert.equal(history.check(open(files.afterKill(), 1)!, history.steps.length), history.steps.length);
+});
+
+Deno.test("killed at every I/O point in turn, nothing that was acknowledged is lost", () => {
+  const history = new History(script(2));
+  const whole = new FaultyFiles({}, randomOf(2));
+  live(whole, history, 2);
+  for (let point = 1; point <= whole.points; point++) {
+    const files = new FaultyFiles({ dieAt: point }, randomOf(point));
+    const done = live(files, history, point);
+    const reopened = open(files.afterKill(), point);
+    try {
+      const count = history.check(reopened!, done);
+      if (point % 10 === 0) assert.equal(history.play(reopened!, count), history.steps.length);
+    } catch (error) {
+      throw new Error(`killed at I/O point ${point} after ${done} steps`, { cause: error });
+    }
+  }
+});
+
+Deno.test("after power cuts at random, also during recovery, nothing that was acknowledged is lost", () => {
+  for (let seed = 1; seed <= 1000; seed++) {
+    const history = new History(script(1 + seed % 4));
+    const random = randomOf(seed);
+    let files = new FaultyFiles({ dieAt: 1 + Math.floor(random() * 320), shortWrites: seed % 3 === 0 }, random);
+    try {
+      let done = live(files, history, seed);
+      for (let round = 0; round < 3; round++) {
+        const faults = { dieAt: 1 + Math.floor(random() * 40) };
+        files = random() < 0.3 ? files.afterKill(faults) : files.afterPowerCut(faults);
+        const db = open(files, seed);
+        if (db === undefined) continue;
+        files.faults.dieAt = files.points + 1 + Math.floor(random() * 100);
+        done = history.play(db, history.check(db, done));
+      }
+      history.check(open(files.afterPowerCut(), seed)!, done);
+    } catch (error) {
+      throw new Error(`seed ${seed}`, { cause: error });
+    }
+  }
+});

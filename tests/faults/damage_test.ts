@@ -1,0 +1,106 @@
+import assert from "node:assert/strict";
+import { CorruptFileError, DiskFullError, SqlError } from "../../src/errors.ts";
+import { FaultyFiles } from "../../src/storage/faulty_files.ts";
+import { checkpoint, create, append, History, Opened, randomOf, run, script, someRows, testHeap } from "./harness.ts";
+
+const open = (files: FaultyFiles, seed = 1) => new Opened(files, testHeap(), randomOf(seed));
+
+Deno.test("a sync that fails makes the database read-only, and loses nothing that was acknowledged", () => {
+  const history = new History(script(3));
+  const whole = new FaultyFiles({}, randomOf(1));
+  history.play(open(whole));
+  for (let failSyncAt = 1; failSyncAt <= whole.syncs; failSyncAt++) {
+    const files = new FaultyFiles({ failSyncAt }, randomOf(failSyncAt));
+    let done = 0;
+    try {
+      const db = open(files);
+      for (; done < history.steps.length; done++) {
+        const { error } = run(db, history.steps[done]);
+        if (error === undefined) continue;
+        assert.ok(db.store.sealed !== undefined, `sync ${failSyncAt}: ${error}`);
+        assert.ok(db.logged.some((line) => line.startsWith("CRITICAL")));
+        assert.ok(run(db, create("more", { n: "LONG" })).error instanceof SqlError, "nothing can be written after it");
+        break;
+      }
+      assert.ok(history.check(db, done) >= done, "reads go on");
+    } catch (error) {
+      if ((error as Error).message !== "EIO: the sync failed") throw new Error(`sync ${failSyncAt}`, { cause: error });
+    }
+    try {
+      history.check(open(files.afterPowerCut()), done);
+    } catch (error) {
+      throw new Error(`sync ${failSyncAt}, after ${done} steps`, { cause: error });
+    }
+  }
+});
+
+Deno.test("a full disk refuses writes, reads go on, and with room again so do writes", () => {
+  const history = new History(script(4));
+  const whole = new FaultyFiles({}, randomOf(1));
+  history.play(open(whole));
+  for (let k = 1; k <= 60; k++) {
+    const files = new FaultyFiles({ capacityBytes: Math.floor((whole.usedBytes() * k) / 50) }, randomOf(k));
+    let done = 0;
+    let db: Opened;
+    try {
+      db = open(files);
+    } catch (error) {
+      assert.ok(error instanceof DiskFullError);
+      db = open(Object.assign(files.afterKill(), {}));
+    }
+    for (; done < history.steps.length; done++) {
+      const { error } = run(db, history.steps[done]);
+      if (error === undefined) continue;
+      assert.ok(error instanceof DiskFullError, `${error}`);
+      assert.equal(history.check(db, done), done, "what was refused is not there");
+      db.files.faults.capacityBytes! += 20_000;
+      assert.equal(run(db, history.steps[done]).error, undefined, `capacity ${k}, step ${done}`);
+    }
+    history.check(db, done);
+    history.check(open(db.files.afterPowerCut()), done);
+  }
+});
+
+Deno.test("a flipped bit in any file is named, or changes nothing; other tables go on", () => {
+  const steps = [...script(2).slice(0, 19), checkpoint, append({ a: someRows(randomOf(9), 20, 2).map(({ 2: _, ...row }) => row), d: someRows(randomOf(8), 5, 2) })];
+  const history = new History(steps);
+  const life = () => {
+    const files = new FaultyFiles({}, randomOf(1));
+    history.play(open(files));
+    return files;
+  };
+  const random = randomOf(5);
+  const named = new Set<string>();
+  for (const { path, sizeBytes } of life().all()) {
+    for (let k = 0; k < 60 && sizeBytes > 0; k++) {
+      const files = life().afterKill();
+      const bit = Math.floor(random() * sizeBytes * 8);
+      files.flipBit(path, bit);
+      const where = `bit ${bit} of ${path}`;
+      let db: Opened;
+      try {
+        db = open(files);
+      } catch (error) {
+        assert.ok(error instanceof CorruptFileError && error.path === path, `${where}: ${error}`);
+        named.add(path);
+        continue;
+      }
+      let bad = 0;
+      for (const snapshot of db.catalogue.tables()) {
+        const { name } = snapshot.schema;
+        try {
+          const { columns, rows } = history.models.at(-1)!.get(name)!;
+          assert.deepEqual(db.rows(snapshot), rows.map((row) => columns.map(({ id }) => row[id])), where);
+        } catch (error) {
+          assert.ok(error instanceof CorruptFileError, `${where}, table ${name}: ${error}`);
+          assert.equal(error.path, path, where);
+          named.add(path);
+          bad++;
+        }
+      }
+      assert.equal(db.catalogue.tables().length, history.models.at(-1)!.size, where);
+      assert.ok(bad <= 1, `${where}: other tables go on`);
+    }
+  }
+  assert.ok(named.size >= 4, [...named].join());
+});

@@ -1,0 +1,333 @@
+/** A scripted life of a database over the faulty twin, with a plain model beside it. */
+import assert from "node:assert/strict";
+import { CatalogueMirror } from "../../src/storage/catalogue.ts";
+import type { Command, Outcome } from "../../src/storage/commands.ts";
+import type { TableSnapshot } from "../../src/storage/contract.ts";
+import { Died, type FaultyFiles } from "../../src/storage/faulty_files.ts";
+import { createHeap, HEAP_PAGE_BYTES, type SharedHeap } from "../../src/storage/heap.ts";
+import { formatPool, SharedPool } from "../../src/storage/pool.ts";
+import { batchOf, newTable, readRows } from "../../src/storage/test_rows.ts";
+import { TableStore } from "../../src/storage/writer.ts";
+import type { Value } from "../../src/types/mod.ts";
+
+export type Random = () => number;
+
+/** A small linear generator: failures print the seed. */
+export function randomOf(seed: number): Random {
+  let state = (seed * 2654435761) >>> 0 || 1;
+  return () => {
+    state ^= state << 13;
+    state ^= state >>> 17;
+    state ^= state << 5;
+    return (state >>> 0) / 2 ** 32;
+  };
+}
+
+interface ModelTable {
+  /** In order. */
+  columns: { name: string; type: string; id: number }[];
+  nextColumnId: number;
+  timestamp: string | undefined;
+  rows: Record<number, Value>[];
+}
+
+export type Model = Map<string, ModelTable>;
+
+const cloneModel = (model: Model): Model =>
+  new Map([...model].map(([name, table]) => [name, { ...table, columns: [...table.columns], rows: table.rows.map((row) => ({ ...row })) }]));
+
+/** A database that is open, with its readers' side. */
+export class Opened {
+  readonly store: TableStore;
+  readonly catalogue: CatalogueMirror;
+  readonly pool: SharedPool;
+  readonly logged: string[] = [];
+
+  constructor(readonly files: FaultyFiles, readonly heap: SharedHeap, random: Random, more: { checkpointLogBytes?: number; memoryBytes?: number } = {}) {
+    resetHeap(heap);
+    formatPool(heap, 1 << 20);
+    this.catalogue = new CatalogueMirror(heap);
+    this.pool = new SharedPool(heap, files);
+    this.store = new TableStore({
+      files,
+      root: "/db",
+      heap,
+      commitMode: "sync",
+      log: (level, message) => this.logged.push(`${level} ${message}`),
+      publish: (publication) => this.catalogue.apply(publication),
+      checkpointLogBytes: more.checkpointLogBytes ?? 1 << 30,
+      memoryBytes: more.memoryBytes ?? 100_000,
+      random,
+      reserveBytes: 10_000,
+      evict: (sizeBytes) => this.pool.evict(sizeBytes),
+    });
+  }
+
+  rows(snapshot: TableSnapshot): Value[][] {
+    return readRows(this.heap, this.pool, snapshot);
+  }
+}
+
+let sharedHeap: SharedHeap | undefined;
+
+/** One heap for all openings: making a new one each time would run out of address space before the old ones are collected. */
+export function testHeap(): SharedHeap {
+  return sharedHeap ??= createHeap(48 << 20);
+}
+
+function resetHeap(heap: SharedHeap): void {
+  heap.u8.fill(0, 0, HEAP_PAGE_BYTES);
+  heap.format();
+}
+
+export interface Step {
+  title: string;
+  command(db: Opened): Command;
+  apply(model: Model): void;
+}
+
+export function sortStable(table: ModelTable): void {
+  if (table.timestamp === undefined) return;
+  const id = table.columns.find((column) => column.name === table.timestamp)!.id;
+  table.rows = table.rows.map((row, k) => ({ row, k })).sort((a, b) => {
+    const x = a.row[id] as bigint, y = b.row[id] as bigint;
+    return x < y ? -1 : x > y ? 1 : a.k - b.k;
+  }).map(({ row }) => row);
+}
+
+function idOf(db: Opened, name: string): number {
+  return db.catalogue.table(name)!.schema.id;
+}
+
+export function create(name: string, columns: Record<string, string>, timestamp?: string, rows: Record<number, Value>[] = []): Step {
+  const types = Object.fromEntries(Object.values(columns).map((type, id) => [id, type]));
+  return {
+    title: `create ${name}`,
+    command: () => ({ kind: "createTable", table: newTable(name, columns, timestamp), rows: rows.length ? [batchOf(types, rows)] : [] }),
+    apply(model) {
+      const table: ModelTable = {
+        columns: Object.entries(columns).map(([column, type], id) => ({ name: column, type, id })),
+        nextColumnId: Object.keys(columns).length,
+        timestamp,
+        rows: rows.map((row) => ({ ...row })),
+      };
+      sortStable(table);
+      model.set(name, table);
+    },
+  };
+}
+
+/** `make` gives the values of a row; columns that the table does not have at that time are left out. */
+export function append(changes: Record<string, Record<number, Value>[]>): Step {
+  return {
+    title: `append to ${Object.keys(changes).join(", ")}`,
+    command: (db) => ({
+      kind: "append",
+      changes: Object.entries(changes).map(([name, rows]) => {
+        const { schema } = db.catalogue.table(name)!;
+        const types = Object.fromEntries(schema.columns.filter(({ id }) => id in rows[0]).map(({ id, type }) => [id, type]));
+        return { tableId: schema.id, batches: [batchOf(types, rows)] };
+      }),
+    }),
+    apply(model) {
+      for (const [name, rows] of Object.entries(changes)) {
+        const table = model.get(name)!;
+        table.rows.push(...rows.map((row) => Object.fromEntries(table.columns.map(({ id }) => [id, row[id] ?? null]))));
+        sortStable(table);
+      }
+    },
+  };
+}
+
+/** Rows picked by their place. */
+export function change(name: string, picks: (place: number) => boolean, columnId: number | undefined, value: (place: number) => Value): Step {
+  const placesOf = (count: number) => Array.from({ length: count }, (_, k) => k).filter(picks);
+  return {
+    title: columnId === undefined ? `delete from ${name}` : `update ${name}`,
+    command(db) {
+      const snapshot = db.catalogue.table(name)!;
+      const places = placesOf(snapshot.rowCount);
+      const { segments } = snapshot.source([]);
+      const rowIds = BigInt64Array.from(places, (place) => {
+        const segment = segments.find((s) => place < s.firstRow + s.rowCount)!;
+        return (BigInt(segment.ordinal) << 32n) | BigInt(place - segment.firstRow);
+      });
+      const base = { tableId: snapshot.schema.id, version: snapshot.version };
+      if (columnId === undefined) return { kind: "delete", ...base, rowIds };
+      const type = snapshot.schema.columns.find((column) => column.id === columnId)!.type;
+      const { columns } = batchOf({ [columnId]: type }, places.map((place) => ({ [columnId]: value(place) })));
+      return { kind: "update", ...base, batch: { rowIds, columns } };
+    },
+    apply(model) {
+      const table = model.get(name)!;
+      const places = new Set(placesOf(table.rows.length));
+      if (columnId === undefined) table.rows = table.rows.filter((_, k) => !places.has(k));
+      else for (const place of places) table.rows[place] = { ...table.rows[place], [columnId]: value(place) };
+    },
+  };
+}
+
+const newColumn = (name: string, type: string) => ({ name, type, indexed: false, symbolCapacity: 16, symbolCached: true });
+
+export function addColumn(name: string, column: string, type: string): Step {
+  return {
+    title: `add a column to ${name}`,
+    command: (db) => ({ kind: "addColumns", tableId: idOf(db, name), columns: [newColumn(column, type)] }),
+    apply(model) {
+      const table = model.get(name)!;
+      const id = table.nextColumnId++;
+      table.columns.push({ name: column, type, id });
+      for (const row of table.rows) row[id] = null;
+    },
+  };
+}
+
+export function dropColumn(name: string, columnId: number): Step {
+  return {
+    title: `drop a column of ${name}`,
+    command: (db) => ({ kind: "dropColumns", tableId: idOf(db, name), columnIds: [columnId] }),
+    apply(model) {
+      const table = model.get(name)!;
+      table.columns = table.columns.filter((column) => column.id !== columnId);
+    },
+  };
+}
+
+export function rename(name: string, to: string): Step {
+  return {
+    title: `rename ${name}`,
+    command: (db) => ({ kind: "rename", tableId: idOf(db, name), to }),
+    apply(model) {
+      model.set(to, model.get(name)!);
+      model.delete(name);
+    },
+  };
+}
+
+export function truncate(name: string): Step {
+  return { title: `truncate ${name}`, command: (db) => ({ kind: "truncate", tableId: idOf(db, name) }), apply: (model) => void (model.get(name)!.rows = []) };
+}
+
+export function drop(name: string): Step {
+  return { title: `drop ${name}`, command: (db) => ({ kind: "dropTable", tableId: idOf(db, name) }), apply: (model) => void model.delete(name) };
+}
+
+export const checkpoint: Step = { title: "checkpoint", command: () => ({ kind: "checkpoint" }), apply() {} };
+
+export function run(db: Opened, step: Step): Outcome {
+  return db.store.execute([step.command(db)])[0];
+}
+
+/** Models that may be found after `steps` with the number `done` acknowledged: that many, or one more. */
+export class History {
+  readonly models: Model[] = [new Map()];
+
+  constructor(readonly steps: readonly Step[]) {
+    for (const step of steps) {
+      const model = cloneModel(this.models.at(-1)!);
+      step.apply(model);
+      this.models.push(model);
+    }
+  }
+
+  /** Runs steps from `from` on until all are done or the process dies. Gives how many are acknowledged in all. */
+  play(db: Opened, from = 0): number {
+    for (let k = from; k < this.steps.length; k++) {
+      const { error } = run(db, this.steps[k]);
+      if (error instanceof Died) return k;
+      assert.equal(error, undefined, `step ${k}, ${this.steps[k].title}: ${error}`);
+      try {
+        db.store.maintain();
+      } catch (error) {
+        if (error instanceof Died) return k + 1;
+        throw error;
+      }
+    }
+    return this.steps.length;
+  }
+
+  /** The number of steps whose result is there: `done`, or one more. */
+  check(db: Opened, done: number): number {
+    const found = contentOf(db);
+    for (const count of [done, done + 1]) {
+      if (count < this.models.length && isEqual(found, expectedOf(this.models[count]))) return count;
+    }
+    assert.deepEqual(found, expectedOf(this.models[done]), `after ${done} steps, of which the last is ${this.steps[done - 1]?.title}`);
+    throw new Error("not reached");
+  }
+}
+
+function isEqual(a: unknown, b: unknown): boolean {
+  try {
+    assert.deepEqual(a, b);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+type Content = Record<string, { columns: string[]; rows: Value[][] }>;
+
+function contentOf(db: Opened): Content {
+  return Object.fromEntries(
+    db.catalogue.tables().map((snapshot) => [
+      snapshot.schema.name,
+      { columns: snapshot.schema.columns.map((column) => `${column.name} ${column.type}`), rows: db.rows(snapshot) },
+    ]).sort(([a], [b]) => (a < b ? -1 : 1)),
+  );
+}
+
+function expectedOf(model: Model): Content {
+  return Object.fromEntries(
+    [...model].map(([name, { columns, rows }]) => [name, {
+      columns: columns.map((column) => `${column.name} ${column.type}`),
+      rows: rows.map((row) => columns.map(({ id }) => row[id])),
+    }] as [string, Content[string]]).sort(([a], [b]) => (a < b ? -1 : 1)),
+  );
+}
+
+const COLUMNS = { sym: "SYMBOL", note: "VARCHAR", price: "DOUBLE", n: "LONG", ts: "TIMESTAMP" };
+const DAY = 86_400_000_000;
+
+export function someRows(random: Random, count: number, days: number): Record<number, Value>[] {
+  return Array.from({ length: count }, () => ({
+    0: random() < 0.1 ? null : `S${Math.floor(random() * 9)}`,
+    1: random() < 0.1 ? null : "x".repeat(Math.floor(random() * 12)) + Math.floor(random() * 100),
+    2: random() < 0.1 ? null : random(),
+    3: BigInt(Math.floor(random() * 1000)),
+    4: BigInt(Math.floor(random() * days * DAY)),
+  }));
+}
+
+/** All kinds of commands, with checkpoints among them. */
+export function script(seed: number): Step[] {
+  const random = randomOf(seed);
+  const rows = (count: number, days = 3) => someRows(random, count, days);
+  const plain = (count: number) => rows(count).map(({ 0: sym, 1: note, 3: n }) => ({ 0: note, 1: n, 2: sym }));
+  return [
+    create("a", COLUMNS, "ts"),
+    append({ a: rows(20) }),
+    create("b", { text: "STRING", n: "LONG", sym: "SYMBOL" }),
+    append({ a: rows(5), b: plain(7) }),
+    append({ a: rows(10) }),
+    checkpoint,
+    append({ a: rows(30), b: plain(3) }),
+    change("a", (k) => k % 5 === 1, 1, (k) => `changed ${k}`),
+    change("a", (k) => k % 7 === 2, undefined, () => null),
+    addColumn("a", "extra", "INT"),
+    append({ a: rows(4).map((row, k) => ({ ...row, 5: k })) }),
+    checkpoint,
+    change("a", (k) => k % 11 === 0, 5, (k) => k),
+    change("b", (k) => k % 2 === 0, 2, (k) => `sym ${k % 3}`),
+    dropColumn("a", 2),
+    append({ a: rows(9).map(({ 2: _, ...row }) => row), b: plain(2) }),
+    rename("b", "c"),
+    create("d", COLUMNS, "ts", rows(40, 1)),
+    drop("c"),
+    checkpoint,
+    truncate("a"),
+    append({ a: rows(6).map(({ 2: _, ...row }) => row), d: rows(6) }),
+    create("c", { n: "LONG" }),
+    append({ c: [{ 0: 1n }, { 0: null }] }),
+  ];
+}
