@@ -9,7 +9,7 @@
 import { SQLSTATE, SqlError } from "../../errors.ts";
 import type { Expr, LimitNode } from "../../sql/plan.ts";
 import { typeOf } from "../../types/mod.ts";
-import { ColumnStore, Workspace } from "../columns.ts";
+import { ColumnStore, OutputColumns, Workspace } from "../columns.ts";
 import { type Batch, MORSEL_ROWS, type Operator, type QueryContext } from "../contract.ts";
 import { typesOf } from "./input.ts";
 
@@ -99,6 +99,57 @@ class Last implements Operator {
     this.space.release();
     this.input.close();
   }
+}
+
+/** The last `count` rows of an input that is given with its last row first, so that no more of it is read. */
+export class LastOfReversed implements Operator {
+  readonly columns;
+  private readonly space: Workspace;
+  private kept?: { rows: ColumnStore; order: Int32Array };
+  private output?: OutputColumns;
+  private position = 0;
+
+  constructor(private readonly input: Operator, private readonly count: number, private readonly context: QueryContext) {
+    this.columns = input.columns;
+    this.space = Workspace.of(context, "limit");
+  }
+
+  next(): Batch | undefined {
+    const { rows, order } = this.kept ??= this.keep();
+    const rowCount = Math.min(MORSEL_ROWS, rows.rowCount - this.position);
+    if (rowCount <= 0) return undefined;
+    this.context.poll();
+    this.output ??= new OutputColumns(typesOf(this.columns), this.space, rowCount);
+    const indices = order.subarray(this.position, this.position + rowCount);
+    for (let c = 0; c < this.columns.length; c++) this.output.gather(c, rows.vectors[c], indices, rowCount, false);
+    this.position += rowCount;
+    return { rowCount, columns: this.output.vectors };
+  }
+
+  private keep() {
+    const rows = new ColumnStore(typesOf(this.columns), this.space);
+    while (rows.rowCount < this.count) {
+      const batch = this.input.next();
+      if (batch === undefined) break;
+      this.context.poll();
+      rows.append(batch.columns, Math.min(batch.rowCount, this.count - rows.rowCount));
+    }
+    const order = this.space.words(rows.rowCount + 1);
+    for (let i = 0; i < rows.rowCount; i++) order[i] = rows.rowCount - 1 - i;
+    return { rows, order };
+  }
+
+  close(): void {
+    this.space.release();
+    this.input.close();
+  }
+}
+
+/** How many rows from the end a plan asks for, when that is all it asks for. */
+export function lastRowsWanted(plan: LimitNode): number | undefined {
+  const low = plan.low === undefined ? 0 : bound(plan.low), high = bound(plan.high);
+  if (plan.low === undefined && high < 0) return -high;
+  return low < 0 && high === 0 ? -low : undefined;
 }
 
 /** Without the first `skip` and the last `without` rows: a row goes out when `without` more have come. */

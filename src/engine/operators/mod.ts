@@ -3,7 +3,7 @@
  * `context.sources[k]`.
  */
 import { assert, notSupported } from "../../errors.ts";
-import type { Plan, ScanNode } from "../../sql/plan.ts";
+import type { Expr, Plan, ScanNode } from "../../sql/plan.ts";
 import type { ScanSource } from "../../storage/contract.ts";
 import type { Operator, QueryContext } from "../contract.ts";
 import { createAggregate } from "./aggregate.ts";
@@ -11,7 +11,7 @@ import { createDistinct } from "./distinct.ts";
 import { createFilter, createProject } from "./filter-project.ts";
 import { createJoin } from "./join.ts";
 import { createLatest } from "./latest.ts";
-import { createLimit } from "./limit.ts";
+import { createLimit, lastRowsWanted, LastOfReversed } from "./limit.ts";
 import { createParquet } from "./parquet.ts";
 import { createSample } from "./sample.ts";
 import { createScan } from "./scan.ts";
@@ -64,8 +64,11 @@ function create(plan: Plan, firstScan: number, context: QueryContext): Operator 
         return createSample(plan, open(plan.input, firstScan), context);
       case "sort":
         return createSort(plan, open(plan.input, firstScan), context);
-      case "limit":
+      case "limit": {
+        const last = lastRowsWanted(plan), backwards = last === undefined ? undefined : reversed(plan.input, context);
+        if (last !== undefined && backwards !== undefined) return new LastOfReversed(open(backwards, firstScan), last, context);
         return createLimit(plan, open(plan.input, firstScan), context);
+      }
       case "distinct":
         return createDistinct(plan, open(plan.input, firstScan), context);
       case "window":
@@ -82,6 +85,28 @@ function create(plan: Plan, firstScan: number, context: QueryContext): Operator 
     for (const operator of opened) operator.close();
     throw error;
   }
+}
+
+/** The same rows with the last one first, where that costs nothing: a scan below filters and projections. */
+function reversed(plan: Plan, context: QueryContext): Plan | undefined {
+  if (plan.node === "scan") return { ...plan, reverse: !plan.reverse };
+  const expressions = plan.node === "filter" ? [plan.predicate] : plan.node === "project" ? plan.expressions : undefined;
+  if (expressions === undefined || (plan.node !== "filter" && plan.node !== "project")) return undefined;
+  // What depends on the rows that came before would be something else.
+  if (expressions.some((expression) => isVolatile(expression, context))) return undefined;
+  const input = reversed(plan.input, context);
+  return input && { ...plan, input };
+}
+
+function isVolatile(expression: Expr, context: QueryContext): boolean {
+  if (expression.kind === "call") {
+    const { volatility } = context.functions.resolve(expression.function).entry;
+    return volatility === "volatile" || expression.args.some((arg) => isVolatile(arg, context));
+  }
+  if (expression.kind === "case") {
+    return [expression.otherwise, ...expression.branches.flatMap(({ when, then }) => [when, then])].some((part) => isVolatile(part, context));
+  }
+  return expression.kind === "in" && isVolatile(expression.operand, context);
 }
 
 function latest(plan: Plan & { node: "latest" }, firstScan: number, context: QueryContext): Operator {

@@ -1,5 +1,5 @@
 /**
- * Window functions: the input is kept, its rows are ordered once for each different PARTITION BY and ORDER BY, and each call writes one
+ * Window functions, in general (see window-streaming.ts for those that need no rows but the ones before): the input is kept, its rows are ordered once for each different PARTITION BY and ORDER BY, and each call writes one
  * column. The kept rows go out in the order they came in, so the input's columns are never moved.
  */
 import type { Expr, WindowCall, WindowNode } from "../../sql/plan.ts";
@@ -11,9 +11,10 @@ import { type OrderWords, orderWords, radixSort } from "../order.ts";
 import { keepAll, type KeptRows } from "./input.ts";
 import { evaluateCall } from "./window-calls.ts";
 import { frameBounds } from "./window-frames.ts";
+import { createStreamingWindow, inInputOrder } from "./window-streaming.ts";
 
 export function createWindow(plan: WindowNode, input: Operator, context: QueryContext): Operator {
-  return new Window(plan, input, context);
+  return createStreamingWindow(plan, input, context) ?? new Window(plan, input, context);
 }
 
 /** The rows of a window: those of partition p are rows[starts[p]] … rows[starts[p+1] - 1], in the window's order. */
@@ -79,10 +80,12 @@ class Window implements Operator {
 
   private order(kept: KeptRows, call: WindowCall, partitionBy: Vector[], orderBy: Vector[]): OrderedRows {
     const { space, context } = this, { rowCount } = kept, poll = () => context.poll();
-    const words = orderWords(orderBy, call.orderBy, rowCount, space, poll);
+    // Words are also what makes peers, for ranks.
+    const ranks = this.plan.calls.some((other) => /rank/.test(other.function)), sorted = inInputOrder(call.orderBy, this.plan);
+    const words = sorted && !ranks ? [] : orderWords(orderBy, call.orderBy, rowCount, space, poll);
     const order = space.words(rowCount + 1);
     for (let row = 0; row < rowCount; row++) order[row] = row;
-    if (words.length > 0) radixSort(order, words, rowCount, space, poll);
+    if (!sorted) radixSort(order, words, rowCount, space, poll);
     if (partitionBy.length === 0) {
       const starts = space.words(2);
       starts[0] = 0;

@@ -21,8 +21,16 @@ function call(name: string, args: Expr[], type: string, more: Partial<WindowCall
 }
 
 function run(rows: Row[], calls: WindowCall[], batchRows = 100): Row[] {
+  const made = runAs(rows, calls, batchRows, "none");
+  // Rows that are known to come in order may take another way.
+  assert.deepEqual(runAs(rows, calls, batchRows, "asc"), made);
+  for (const call of calls) assert.deepEqual(runAs(rows, [call], batchRows, "asc").map((row) => row[0]), made.map((row) => row[calls.indexOf(call)]), call.function);
+  return made;
+}
+
+function runAs(rows: Row[], calls: WindowCall[], batchRows: number, order: string): Row[] {
   const context = testContext(1 << 28);
-  const plan = { node: "window", calls, columns: [...COLUMNS, ...calls.map(({ type }, k) => ({ name: `w${k}`, type }))], timestamp: 0, order: "asc" } as unknown as WindowNode;
+  const plan = { input: { timestamp: 0, order }, node: "window", calls, columns: [...COLUMNS, ...calls.map(({ type }, k) => ({ name: `w${k}`, type }))], timestamp: 0, order: "asc" } as unknown as WindowNode;
   const made = rowsOf(createWindow(plan, new RowsInput(COLUMNS, rows, context, batchRows), context), context);
   assert.equal(context.memory.usedBytes, 0);
   assert.deepEqual(made.map((row) => row.slice(0, COLUMNS.length)), rows);

@@ -1,0 +1,270 @@
+/**
+ * Windows that need no look ahead: calls whose answer depends on the rows before only, over rows that come in the window's order. A batch goes
+ * out as it comes in; what is kept is one small state a partition.
+ */
+import type { SortKey, WindowCall, WindowNode } from "../../sql/plan.ts";
+import { layoutOf, typeOf } from "../../types/mod.ts";
+import { isNullAt, markNotNull, nullWords, OutputColumns, Workspace } from "../columns.ts";
+import { type Batch, MORSEL_ROWS, type Operator, type QueryContext, type Vector } from "../contract.ts";
+import { KeyTable } from "../keys.ts";
+import { Expressions, typesOf } from "./input.ts";
+
+/** undefined when a call needs more than the rows before. */
+export function createStreamingWindow(plan: WindowNode, input: Operator, context: QueryContext): Operator | undefined {
+  const steps = plan.calls.map((call) => inInputOrder(call.orderBy, plan) ? STEPS[nameOf(call)]?.(call) : undefined);
+  if (steps.some((step) => step === undefined)) return undefined;
+  return new StreamingWindow(plan, steps as MakeStep[], input, context);
+}
+
+function nameOf(call: WindowCall): string {
+  return call.function.slice(0, call.function.indexOf("("));
+}
+
+/** Are the rows in this order when they come? */
+export function inInputOrder(orderBy: readonly SortKey[], plan: WindowNode): boolean {
+  if (orderBy.length === 0) return true;
+  const { timestamp, order } = plan.input ?? { timestamp: -1, order: "none" };
+  if (orderBy.length > 1 || timestamp < 0 || order === "none") return false;
+  const [{ expression, descending, nulls }] = orderBy;
+  return expression.kind === "column" && expression.index === timestamp && descending === (order === "desc") && nulls === undefined;
+}
+
+/** Writes the results of a batch. `groups[row]` is the row's partition. */
+type Step = (args: readonly Vector[], groups: Int32Array, rowCount: number, out: Vector) => void;
+type MakeStep = (states: States) => Step;
+
+/** Arrays with some words for each partition, which grow with their number. */
+class States {
+  private readonly all: { view: Int32Array; words: number; fill: readonly number[] }[] = [];
+  private capacity = 256;
+
+  constructor(readonly space: Workspace) {}
+
+  /** A getter, because growing replaces the array. */
+  make(fill: readonly number[], count = 1): () => Int32Array {
+    const words = fill.length * count;
+    const state = { view: this.space.words(this.capacity * words), words, fill };
+    fillWith(state.view, fill, 0);
+    this.all.push(state);
+    return () => state.view;
+  }
+
+  reserve(groupCount: number): void {
+    if (groupCount <= this.capacity) return;
+    while (this.capacity < groupCount) this.capacity *= 2;
+    for (const state of this.all) {
+      const from = state.view.length;
+      state.view = this.space.grow(state.view, this.capacity * state.words);
+      fillWith(state.view, state.fill, from);
+    }
+  }
+}
+
+function fillWith(view: Int32Array, words: readonly number[], from: number): void {
+  for (let at = from; at < view.length; at++) view[at] = words[(at - from) % words.length];
+}
+
+class StreamingWindow implements Operator {
+  readonly columns;
+  private readonly space: Workspace;
+  private readonly calls: { step: Step; args: Expressions; states: States; partition: number }[];
+  private readonly partitions: { keys: Expressions; table: KeyTable; groups?: Int32Array }[] = [];
+  private readonly output: OutputColumns;
+
+  constructor(plan: WindowNode, makers: readonly MakeStep[], private readonly input: Operator, private readonly context: QueryContext) {
+    this.columns = plan.columns;
+    this.space = Workspace.of(context, "window");
+    const types = typesOf(input.columns), known = new Map<string, number>();
+    this.calls = plan.calls.map((call, k) => {
+      const name = JSON.stringify(call.partitionBy, (_, value) => typeof value === "bigint" ? `${value}n` : value);
+      let partition = known.get(name);
+      if (partition === undefined) {
+        const keys = new Expressions(call.partitionBy, types, context);
+        partition = this.partitions.push({ keys, table: new KeyTable(keys.types, this.space, () => context.poll()) }) - 1;
+        known.set(name, partition);
+      }
+      const states = new States(this.space);
+      return { step: makers[k](states), args: new Expressions(call.args.filter((arg) => arg.kind !== "constant"), types, context), states, partition };
+    });
+    this.output = new OutputColumns(plan.calls.map((call) => call.type), this.space);
+  }
+
+  next(): Batch | undefined {
+    const batch = this.input.next();
+    if (batch === undefined) return undefined;
+    this.context.poll();
+    const { rowCount } = batch;
+    for (const partition of this.partitions) partition.groups = partition.table.groups(partition.keys.run(batch), rowCount, true);
+    this.calls.forEach(({ step, args, states, partition }, k) => {
+      this.context.poll();
+      states.reserve(this.partitions[partition].table.count);
+      step(args.run(batch), this.partitions[partition].groups!, rowCount, this.output.vectors[k]);
+    });
+    return { rowCount, columns: [...batch.columns, ...this.output.vectors] };
+  }
+
+  close(): void {
+    for (const { args } of this.calls) args.close();
+    for (const { keys } of this.partitions) keys.close();
+    this.space.release();
+    this.input.close();
+  }
+}
+
+/** By function: how to make its step, or undefined when this call cannot stream. */
+const STEPS: Record<string, (call: WindowCall) => MakeStep | undefined> = {
+  row_number: (call) => layoutOf(call.type) === "i64" ? rowNumbers : undefined,
+  lag,
+  first_value: (call) => ends(call, true),
+  last_value: (call) => ends(call, false),
+  count,
+  sum: (call) => sums(call, false),
+  ksum: (call) => sums(call, false),
+  avg: (call) => sums(call, true),
+};
+
+function isRunning(call: WindowCall): boolean {
+  const { start, end, excludeCurrentRow } = call.frame;
+  return start === undefined && end === 0n && !excludeCurrentRow;
+}
+
+/** 64-bit values (or 32-bit ones) that need no conversion. */
+function isPlain(call: WindowCall): boolean {
+  const [arg] = call.args;
+  if (arg === undefined || arg.kind === "constant") return false;
+  const layout = layoutOf(arg.type);
+  return layout === layoutOf(call.type) && ["i32", "i64", "f32", "f64"].includes(layout);
+}
+
+const rowNumbers: MakeStep = (states) => {
+  const counts = states.make([0, 0]), { i32 } = states.space.heap;
+  return (_, groups, rowCount, out) => {
+    const numbers = counts();
+    for (let row = 0, at = out.address >>> 2; row < rowCount; row++, at += 2) {
+      const g = groups[row] * 2;
+      const low = numbers[g] + 1 | 0;
+      numbers[g] = low;
+      if (low === 0) numbers[g + 1]++;
+      i32[at] = low;
+      i32[at + 1] = numbers[g + 1];
+    }
+  };
+};
+
+/** The last `offset` values of each partition in a ring. */
+const OFFSET_MAX = 256;
+
+function lag(call: WindowCall): MakeStep | undefined {
+  const [, offsetArg, otherwise] = call.args;
+  if (call.ignoreNulls || !isPlain(call) || (otherwise !== undefined && !(otherwise.kind === "constant" && otherwise.value === null))) return undefined;
+  if (offsetArg !== undefined && (offsetArg.kind !== "constant" || offsetArg.value === null)) return undefined;
+  const offset = offsetArg === undefined ? 1 : Number((offsetArg as { value: unknown }).value);
+  if (!(offset >= 1 && offset <= OFFSET_MAX)) return undefined;
+  const none = nullWords(call.type), words = none.length;
+  return (states) => {
+    // A ring is full of nulls at first, so that what lies before the partition's first row is null.
+    const ring = states.make(none, offset), places = states.make([0]), { i32 } = states.space.heap;
+    return ([source], groups, rowCount, out) => {
+      const values = ring(), next = places();
+      const from = source.address >>> 2, to = out.address >>> 2;
+      if (words === 2) {
+        for (let row = 0; row < rowCount; row++) {
+          const group = groups[row], place = next[group], at = (group * offset + place) * 2;
+          const low = i32[from + row * 2], high = i32[from + row * 2 + 1];
+          i32[to + row * 2] = values[at];
+          i32[to + row * 2 + 1] = values[at + 1];
+          values[at] = low;
+          values[at + 1] = high;
+          next[group] = place + 1 === offset ? 0 : place + 1;
+        }
+      } else {
+        for (let row = 0; row < rowCount; row++) {
+          const group = groups[row], place = next[group], at = group * offset + place;
+          const value = i32[from + row];
+          i32[to + row] = values[at];
+          values[at] = value;
+          next[group] = place + 1 === offset ? 0 : place + 1;
+        }
+      }
+    };
+  };
+}
+
+/** first_value and last_value of all rows up to the current one. */
+function ends(call: WindowCall, first: boolean): MakeStep | undefined {
+  if (!isRunning(call) || !isPlain(call)) return undefined;
+  const none = nullWords(call.type), words = none.length;
+  return (states) => {
+    const kept = states.make(none), known = states.make([0]), { heap } = states.space, { i32 } = heap;
+    return ([source], groups, rowCount, out) => {
+      const values = kept(), has = known();
+      for (let row = 0; row < rowCount; row++) {
+        const group = groups[row], from = (source.address >>> 2) + row * words;
+        const takes = first ? has[group] === 0 : true;
+        if (takes && !(call.ignoreNulls && isNullAt(heap, source.type, source.address, row))) {
+          has[group] = 1;
+          for (let k = 0; k < words; k++) values[group * words + k] = i32[from + k];
+        }
+        for (let k = 0, to = (out.address >>> 2) + row * words; k < words; k++) i32[to + k] = values[group * words + k];
+      }
+    };
+  };
+}
+
+function count(call: WindowCall): MakeStep | undefined {
+  if (!isRunning(call) || layoutOf(call.type) !== "i64" || call.args[0]?.kind === "constant") return undefined;
+  if (call.args.length === 0) return rowNumbers;
+  return (states) => {
+    const counts = states.make([0, 0]), { i32 } = states.space.heap, marks = states.space.bytes(MORSEL_ROWS);
+    return ([source], groups, rowCount, out) => {
+      markNotNull(states.space.heap, source, rowCount, marks);
+      const numbers = counts();
+      for (let row = 0, at = out.address >>> 2; row < rowCount; row++, at += 2) {
+        const g = groups[row] * 2;
+        if (marks[row] !== 0 && (numbers[g] = numbers[g] + 1 | 0) === 0) numbers[g + 1]++;
+        i32[at] = numbers[g];
+        i32[at + 1] = numbers[g + 1];
+      }
+    };
+  };
+}
+
+/** In double-double arithmetic, as sums over frames are. */
+function sums(call: WindowCall, mean: boolean): MakeStep | undefined {
+  const [arg] = call.args;
+  if (!isRunning(call) || call.args.length !== 1 || layoutOf(call.type) !== "f64" || arg.kind === "constant") return undefined;
+  if (!["i8", "i16", "i32", "i64", "f32", "f64"].includes(layoutOf(arg.type))) return undefined;
+  return (states) => {
+    // Sum, rest, count: three doubles.
+    const state = states.make([0, 0, 0, 0, 0, 0]), { heap } = states.space;
+    const scratch = layoutOf(arg.type) === "f64" ? 0 : states.space.allocate(MORSEL_ROWS * 8);
+    return ([source], groups, rowCount, out) => {
+      let from = source.address >>> 3;
+      if (scratch !== 0) {
+        toDoubles(heap, source, rowCount, scratch);
+        from = scratch >>> 3;
+      }
+      const words = state(), totals = heap.f64.subarray(words.byteOffset >>> 3, (words.byteOffset + words.byteLength) >>> 3);
+      const { f64 } = heap, to = out.address >>> 3;
+      for (let row = 0; row < rowCount; row++) {
+        const at = groups[row] * 3, value = f64[from + row];
+        if (value === value) {
+          const before = totals[at], s = before + value, t = s - before;
+          totals[at + 1] += (before - (s - t)) + (value - t);
+          totals[at] = s;
+          totals[at + 2]++;
+        }
+        const n = totals[at + 2];
+        f64[to + row] = n === 0 ? NaN : mean ? (totals[at] + totals[at + 1]) / n : totals[at] + totals[at + 1];
+      }
+    };
+  };
+}
+
+function toDoubles(heap: Workspace["heap"], source: Vector, rowCount: number, target: number): void {
+  const { type, address } = source, { nullable, width } = typeOf(type), { f64 } = heap, to = target >>> 3;
+  const view: ArrayLike<number | bigint> = { i8: heap.i8, i16: heap.i16, i32: heap.i32, i64: heap.i64, f32: heap.f32 }[layoutOf(type) as "i8"];
+  const from = address / width;
+  for (let row = 0; row < rowCount; row++) f64[to + row] = Number(view[from + row]);
+  if (nullable) for (let row = 0; row < rowCount; row++) if (isNullAt(heap, type, address, row)) f64[to + row] = NaN;
+}
