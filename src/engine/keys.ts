@@ -167,7 +167,7 @@ export class KeyTable {
       return layout === "text" || layout === "symbol" ? new TextKeys(space) : undefined;
     });
     this.wordCount = types.reduce((sum, type) => sum + wordsOf(layoutOf(type), typeOf(type).width), 0);
-    this.words = space.words(1);
+    this.words = space.words(Math.max(1, this.wordCount)); // a first batch of one row must fit: stores past the end are lost silently
     this.result = space.words(1);
     this.keys = space.words(256 * Math.max(1, this.wordCount));
     this.hashes = space.words(256);
