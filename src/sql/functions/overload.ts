@@ -184,7 +184,7 @@ function nameOf(tag: string): string {
 }
 
 /** Where a call of several overloads of the same number of arguments fails, the dialect blames the call, not an argument. */
-const BLAME_CALL = new Set(["length", "avg", "sum", "bit_and", "bit_or", "bit_xor"]);
+const BLAME_CALL = new Set(["length", "to_str", "avg", "sum", "bit_and", "bit_or", "bit_xor"]);
 const COMPARISONS = new Set(["=", "!=", "<", "<=", ">", ">="]);
 
 function signature(entry: FunctionEntry): string {

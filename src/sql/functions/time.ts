@@ -144,7 +144,7 @@ entries.push(
 );
 for (const type of ["TIMESTAMP", "TIMESTAMP_NS"]) {
   const scale = type === "TIMESTAMP" ? 1n : 1000n;
-  entries.push(entry("in_interval", [{ name: "time", type }, { name: "interval", type: "INTERVAL" }], "BOOLEAN", "Does the time lie in the interval, both ends included?", ([times, intervals], out, rowCount) => {
+  entries.push(entry("in", [{ name: "time", type }, { name: "interval", type: "INTERVAL" }], "BOOLEAN", "Does the time lie in the interval, both ends included?", ([times, intervals], out, rowCount) => {
     for (let row = 0; row < rowCount; row++) {
       const time = times.values[row], low = intervals.values[2 * row], high = intervals.values[2 * row + 1];
       out.values[row] = time !== NULL_LONG && low !== NULL_LONG && time >= low * scale && time < (high + 1n) * scale ? 1 : 0;
