@@ -1,4 +1,5 @@
 /** What the HTTP server is given, and what a route gets and gives. */
+import type { Config } from "../../config/mod.ts";
 import type { Database, Identity } from "../../door.ts";
 import type { Parameters } from "./parameters.ts";
 
@@ -22,6 +23,15 @@ export interface HttpConfig {
   maxNameLength: number;
   /** Where writes are taken, for clients: "http", "tcp", "pgwire". */
   acceptingWrites: string[];
+  /** Is /write served? */
+  lineEnabled: boolean;
+  logLineErrors: boolean;
+  /** The Keep-Alive header. */
+  keepAlive: string;
+  /** Without it every reply is the connection's last. */
+  keepsConnections: boolean;
+  /** Other paths for a route, by its name. */
+  paths: Partial<Record<string, readonly string[]>>;
 }
 
 export const DEFAULT_HTTP_CONFIG: HttpConfig = {
@@ -36,7 +46,44 @@ export const DEFAULT_HTTP_CONFIG: HttpConfig = {
   version: "0.1.0",
   maxNameLength: 127,
   acceptingWrites: ["http", "pgwire"],
+  lineEnabled: true,
+  logLineErrors: true,
+  keepAlive: "timeout=5, max=10000",
+  keepsConnections: true,
+  paths: {},
 };
+
+/** The settings as this room wants them. */
+export function httpConfigOf(config: Config, version: string): HttpConfig {
+  const get = config.get.bind(config);
+  const lineEnabled = get("line.http.enabled");
+  return {
+    user: get("http.user"),
+    password: get("http.password"),
+    maxRequestsInFlight: get("http.net.connection.limit"),
+    maxResponseRows: get("http.security.max.response.rows"),
+    readOnly: get("http.security.readonly") || get("readonly"),
+    gzip: get("http.allow.deflate.before.send"),
+    maxBodySizeBytes: get("line.http.max.recv.buffer.size"),
+    pingVersion: get("line.http.ping.version"),
+    version,
+    maxNameLength: get("cairo.max.file.name.length"),
+    acceptingWrites: [...lineEnabled ? ["http"] : [], ...get("pg.enabled") ? ["pgwire"] : []],
+    lineEnabled,
+    logLineErrors: get("line.log.message.on.error"),
+    keepAlive: `timeout=${get("http.keep-alive.timeout")}, max=${get("http.keep-alive.max")}`,
+    keepsConnections: get("http.server.keep.alive"),
+    paths: {
+      exec: get("http.context.execute"),
+      exp: get("http.context.export"),
+      write: get("http.context.ilp"),
+      ping: get("http.context.ilp.ping"),
+      settings: get("http.context.settings"),
+      warnings: get("http.context.warnings"),
+      chk: get("http.context.table.status"),
+    },
+  };
+}
 
 export interface HttpLog {
   info(message: string): void;
@@ -47,11 +94,19 @@ interface Counter {
   inc(count?: number): void;
 }
 
+/** A part of `Metrics`: what this room counts. */
 export interface HttpMetrics {
   jsonQueries: Counter;
   jsonQueriesCompleted: Counter;
+  jsonQueriesCancelled: Counter;
+  jsonQuerySeconds: Counter;
+  lineHttpRecvBytes: Counter;
+  authenticationsSucceeded: Counter;
+  authenticationsFailed: Counter;
   queryErrors: Counter;
   unhandledErrors: Counter;
+  bytesOut: Counter;
+  rowsOut: Counter;
 }
 
 export interface HttpOptions {
@@ -83,6 +138,8 @@ export interface Call {
 export type Handler = (call: Call) => Response | Promise<Response>;
 
 export interface Route {
+  name: string;
+  /** Where it is served unless the settings say otherwise. */
   paths: string[];
   methods: Record<string, Handler>;
   /** Served without credentials, also where others need them. */

@@ -133,12 +133,21 @@ Deno.test("/write passes lines on and tells the line at fault", () =>
     assert.deepEqual(database.lines.map((bytes) => new TextDecoder().decode(bytes)), ["t v=1i", "t v=2i"]);
     assert.equal((await post({ body: "x", headers: { "content-encoding": "gzip" } }))[0], 415);
     assert.equal((await post({ body: "t v=1i" }, "?precision=d"))[0], 400);
+    const chunked = new ReadableStream({
+      start(controller) {
+        for (const part of ["t v=", "3i"]) controller.enqueue(new TextEncoder().encode(part));
+        controller.close();
+      },
+    });
+    assert.deepEqual(await post({ body: chunked }), [204, ""]);
+    assert.equal(new TextDecoder().decode(database.lines.at(-1)), "t v=3i");
+    assert.equal((await post({ body: "t v=1i".repeat(100) }))[0], 413);
     database.writeFailure = new LineError(2, "odd");
     const [status, text] = await post({ body: "t v=1i" });
     const reply = JSON.parse(text);
     assert.deepEqual([status, Object.keys(reply), reply.code, reply.line], [400, ["code", "message", "line", "errorId"], "invalid", 2]);
     assert.deepEqual(await body(`${url}/write`), [405, "Method GET not supported\r\n"]);
-  }));
+  }, { maxBodySizeBytes: 100 }));
 
 Deno.test("other paths", () =>
   withServer(async (url) => {

@@ -2,7 +2,7 @@
  * The HTTP interface: finds the route of a request, knows who asks, and turns failures into status codes.
  * A route is one file in `routes/` and one line here.
  */
-import { authenticate, ANONYMOUS } from "./auth.ts";
+import { ANONYMOUS, authenticate } from "./auth.ts";
 import type { Call, HttpOptions, Route } from "./contract.ts";
 import { Parameters } from "./parameters.ts";
 import { methodNotSupported, notFound, textReply } from "./reply.ts";
@@ -15,14 +15,23 @@ import { settings } from "./routes/settings.ts";
 import { warnings } from "./routes/warnings.ts";
 import { write } from "./routes/write.ts";
 
-export { DEFAULT_HTTP_CONFIG, type HttpConfig, type HttpLog, type HttpMetrics, type HttpOptions } from "./contract.ts";
+export { DEFAULT_HTTP_CONFIG, httpConfigOf, type HttpConfig, type HttpLog, type HttpMetrics, type HttpOptions } from "./contract.ts";
 export { PLAIN_PAGE } from "./plain-page.ts";
 
 const ROUTES: Route[] = [exec, exp, write, ping, settings, warnings, chk, page];
-const BY_PATH = new Map(ROUTES.flatMap((route) => route.paths.map((path) => [path, route] as const)));
+
+export interface HttpServer {
+  port: number;
+  /** Requests that are being answered, to their last byte. */
+  inFlight(): number;
+  close(): Promise<void>;
+}
 
 /** Answers until `close`, which takes no more requests and waits for those that run. */
-export async function startHttp(options: HttpOptions): Promise<{ port: number; close(): Promise<void> }> {
+export async function startHttp(options: HttpOptions): Promise<HttpServer> {
+  const { config } = options;
+  const served = ROUTES.filter((route) => route !== write || config.lineEnabled);
+  const routes = new Map(served.flatMap((route) => (config.paths[route.name] ?? route.paths).map((path) => [path, route])));
   let inFlight = 0;
   const server = Deno.serve({
     hostname: options.hostname,
@@ -34,28 +43,36 @@ export async function startHttp(options: HttpOptions): Promise<{ port: number; c
       return textReply(500, "Internal server error");
     },
   }, async (request, info) => {
-    if (inFlight >= options.config.maxRequestsInFlight) return textReply(503, "too many requests are in flight");
+    if (inFlight >= config.maxRequestsInFlight) return textReply(503, "too many requests are in flight");
     inFlight++;
     // A streaming reply is in flight to its end.
     info.completed.catch(() => {}).finally(() => inFlight--);
-    return await answer(request, options);
+    const reply = await answer(request, options, routes);
+    if (!config.keepsConnections) reply.headers.set("connection", "close");
+    return reply;
   });
   return {
     port: (server.addr as Deno.NetAddr).port,
+    inFlight: () => inFlight,
     close: () => server.shutdown(),
   };
 }
 
-function answer(request: Request, options: HttpOptions): Response | Promise<Response> {
+function answer(request: Request, options: HttpOptions, routes: Map<string, Route>): Response | Promise<Response> {
   const startedMs = performance.now();
   const { path, query } = splitUrl(request.url);
-  const route = BY_PATH.get(path);
+  const route = routes.get(path);
   const method = request.method;
   let identity = ANONYMOUS;
   let authenticationNs = 0;
   if (route !== undefined && !(route.open && method === "GET")) {
     const who = authenticate(request, options.config);
-    if (who === undefined) return textReply(401, "Unauthorized");
+    const { metrics } = options;
+    if (who === undefined) {
+      metrics?.authenticationsFailed?.inc();
+      return textReply(401, "Unauthorized");
+    }
+    if (who !== ANONYMOUS) metrics?.authenticationsSucceeded?.inc();
     identity = who;
     authenticationNs = Math.round((performance.now() - startedMs) * 1e6);
   }

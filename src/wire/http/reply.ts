@@ -8,7 +8,7 @@ const encoder = new TextEncoder();
 export type HeaderList = [name: string, value: string][];
 
 /** Chunked, as clients of this interface expect, although the size of a small body is known. */
-const CHUNKED: HeaderList = [["transfer-encoding", "chunked"], ["keep-alive", "timeout=5, max=10000"]];
+const CHUNKED: HeaderList[number] = ["transfer-encoding", "chunked"];
 
 /** Bytes that a response may keep. A view of shared memory is not copied by the server, and would change under its hands. */
 export function ownBytes(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
@@ -18,12 +18,12 @@ export function ownBytes(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
 export function textReply(status: number, text: string): Response {
   return new Response(encoder.encode(`${text}\r\n`), {
     status,
-    headers: [["content-type", "text/plain; charset=utf-8"], ["transfer-encoding", "chunked"]],
+    headers: [["content-type", "text/plain; charset=utf-8"], CHUNKED],
   });
 }
 
-export function jsonReply(body: string, status = 200): Response {
-  return new Response(encoder.encode(body), { status, headers: [["content-type", JSON_TYPE], ...CHUNKED] });
+export function jsonReply(body: string, status = 200, keepAlive = "timeout=5, max=10000"): Response {
+  return new Response(encoder.encode(body), { status, headers: [["content-type", JSON_TYPE], CHUNKED, ["keep-alive", keepAlive]] });
 }
 
 /** With a length, for the small documents that clients read with simple means. */
@@ -72,6 +72,9 @@ export interface Body {
   /** The end of a document that broke off; undefined lets the connection break. */
   errorTail(error: unknown, rowCount: number): string | undefined;
   gzip: boolean;
+  keepAlive: string;
+  /** Told of each chunk that goes out. */
+  onChunk(chunk: Chunk): void;
 }
 
 /**
@@ -82,7 +85,8 @@ export async function rowsReply(body: Body): Promise<Response> {
   const chunks = body.chunks[Symbol.asyncIterator]();
   const first = await chunks.next();
   const second = first.done ? first : await chunks.next();
-  const headers: HeaderList = [["content-type", body.contentType], ...body.headers, ...CHUNKED];
+  if (!first.done) body.onChunk(first.value);
+  const headers: HeaderList = [["content-type", body.contentType], ...body.headers, CHUNKED, ["keep-alive", body.keepAlive]];
   if (body.gzip) headers.push(["content-encoding", "gzip"]);
   let rowCount = first.done ? 0 : first.value.rows;
   if (second.done) {
@@ -94,6 +98,7 @@ export async function rowsReply(body: Body): Promise<Response> {
     ownBytes(second.value.bytes),
   ];
   rowCount += second.value.rows;
+  body.onChunk(second.value);
   const stream = new ReadableStream<Uint8Array<ArrayBuffer>>({
     async pull(controller) {
       const ready = waiting.shift();
@@ -102,6 +107,7 @@ export async function rowsReply(body: Body): Promise<Response> {
         const next = await chunks.next();
         if (!next.done) {
           rowCount += next.value.rows;
+          body.onChunk(next.value);
           return controller.enqueue(ownBytes(next.value.bytes));
         }
         const tail = body.tail(rowCount);

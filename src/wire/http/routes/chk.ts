@@ -2,7 +2,7 @@
 import type { Call, Route } from "../contract.ts";
 import { documentReply, textReply } from "../reply.ts";
 
-export const chk: Route = { paths: ["/chk"], methods: { GET: check }, open: false };
+export const chk: Route = { name: "chk", paths: ["/chk"], methods: { GET: check }, open: false };
 
 function check(call: Call): Response {
   const name = call.parameters.get("j");

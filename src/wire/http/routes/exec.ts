@@ -1,13 +1,13 @@
 /** GET /exec: a statement's answer as JSON. */
 import type { Answer, Prepared, ResultColumn } from "../../../door.ts";
-import { SqlError } from "../../../errors.ts";
+import { SqlError, SQLSTATE } from "../../../errors.ts";
 import { typeOf } from "../../../types/mod.ts";
 import type { Call, Route } from "../contract.ts";
 import { capWindow, execWindow } from "../parameters.ts";
-import { acceptsGzip, failed, statementTimeoutMs } from "../query.ts";
+import { failed, refuseChange, rowsOptions, statementTimeoutMs } from "../query.ts";
 import { jsonReply, queryError, rowsReply } from "../reply.ts";
 
-export const exec: Route = { paths: ["/exec", "/api/v1/sql/execute"], methods: { GET: execute }, open: false };
+export const exec: Route = { name: "exec", paths: ["/exec", "/api/v1/sql/execute"], methods: { GET: execute }, open: false };
 
 async function execute(call: Call): Promise<Response> {
   const { parameters } = call;
@@ -15,6 +15,10 @@ async function execute(call: Call): Promise<Response> {
   metrics?.jsonQueries?.inc();
   if (parameters.isBroken("query")) return queryError("", "the query is not percent-encoded UTF-8", 0);
   const query = parameters.get("query") ?? "";
+  const completed = () => {
+    metrics?.jsonQueriesCompleted?.inc();
+    metrics?.jsonQuerySeconds?.inc((performance.now() - call.startedMs) / 1000);
+  };
   const session = call.database.session(call.identity);
   try {
     const prepared = session.prepare(query);
@@ -22,6 +26,7 @@ async function execute(call: Call): Promise<Response> {
       if (query.trim().startsWith(";")) throw new SqlError("a statement is expected before ';'", 0);
       return emptyQuery(query);
     }
+    refuseChange(call, prepared.category);
     const columns = chooseColumns(prepared, parameters.get("cols"));
     if (typeof columns === "string") return jsonReply(JSON.stringify({ query, error: `column '${columns}' is not in the result` }), 400);
     const window = capWindow(execWindow(parameters.get("limit")), call.options.config.maxResponseRows);
@@ -38,18 +43,18 @@ async function execute(call: Call): Promise<Response> {
       timeoutMs: statementTimeoutMs(call),
     });
     if (answer.kind === "done") {
-      metrics?.jsonQueriesCompleted?.inc();
+      completed();
       return doneReply(answer, query);
     }
     const compiledMs = performance.now();
     return await rowsReply({
       contentType: "application/json; charset=utf-8",
       headers: [],
-      gzip: acceptsGzip(call),
+      ...rowsOptions(call),
       head: documentHead(call, query, answer, columns),
       chunks: answer.chunks,
       tail(rowCount) {
-        metrics?.jsonQueriesCompleted?.inc();
+        completed();
         const lastRow = rowCount === 0 ? 0 : (window?.first ?? 0) + rowCount;
         const count = countAll ? answer.totalRows() : lastRow;
         return `],"count":${count}${timings(call, prepared, compiledMs)}${explain(call, answer)}}`;
@@ -60,6 +65,7 @@ async function execute(call: Call): Promise<Response> {
       },
     });
   } catch (error) {
+    if (error instanceof SqlError && error.sqlState === SQLSTATE.queryCanceled) metrics?.jsonQueriesCancelled?.inc();
     const { status, message, position } = failed(call, error, query);
     return queryError(query, message, position, status);
   } finally {

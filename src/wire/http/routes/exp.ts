@@ -3,10 +3,10 @@ import type { ResultColumn } from "../../../door.ts";
 import { notSupported, SqlError } from "../../../errors.ts";
 import type { Call, Route } from "../contract.ts";
 import { capWindow, expWindow } from "../parameters.ts";
-import { acceptsGzip, failed, statementTimeoutMs } from "../query.ts";
+import { failed, rowsOptions, statementTimeoutMs } from "../query.ts";
 import { queryError, rowsReply } from "../reply.ts";
 
-export const exp: Route = { paths: ["/exp"], methods: { GET: exportRows }, open: false };
+export const exp: Route = { name: "exp", paths: ["/exp"], methods: { GET: exportRows }, open: false };
 
 async function exportRows(call: Call): Promise<Response> {
   const { parameters } = call;
@@ -32,7 +32,7 @@ async function exportRows(call: Call): Promise<Response> {
     return await rowsReply({
       contentType: "text/csv; charset=utf-8",
       headers: [["content-disposition", `attachment; filename="${fileName(parameters.get("filename"))}.csv"`]],
-      gzip: acceptsGzip(call),
+      ...rowsOptions(call),
       head: parameters.isTrue("nm") ? "" : headerLine(answer.columns, delimiter),
       chunks: answer.chunks,
       tail: () => "",

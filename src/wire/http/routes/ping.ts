@@ -2,6 +2,7 @@
 import type { Route } from "../contract.ts";
 
 export const ping: Route = {
+  name: "ping",
   paths: ["/ping"],
   methods: {
     GET: (call) =>

@@ -2,7 +2,7 @@
 import type { Call, Route } from "../contract.ts";
 import { documentReply } from "../reply.ts";
 
-export const settings: Route = { paths: ["/settings"], methods: { GET: readSettings }, open: true };
+export const settings: Route = { name: "settings", paths: ["/settings"], methods: { GET: readSettings }, open: true };
 
 /** Versions of the line protocol that `src/wire/line` reads: text, and binary doubles. */
 const LINE_PROTOCOL_VERSIONS = [1, 2];

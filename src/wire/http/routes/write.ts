@@ -4,7 +4,7 @@ import { LineError } from "../../../errors.ts";
 import type { Call, Route } from "../contract.ts";
 import { textReply } from "../reply.ts";
 
-export const write: Route = { paths: ["/write", "/api/v2/write"], methods: { POST: writeLines }, open: false };
+export const write: Route = { name: "write", paths: ["/write", "/api/v2/write"], methods: { POST: writeLines }, open: false };
 
 const PRECISIONS = { n: "n", ns: "n", u: "u", us: "u", ms: "ms", s: "s", m: "m", h: "h" } as const;
 
@@ -17,8 +17,10 @@ async function writeLines(call: Call): Promise<Response> {
   if (!Object.hasOwn(PRECISIONS, precision)) {
     return lineFailure(400, new LineError(0, `unknown precision '${precision}'`, "not supported"));
   }
-  if (Number(call.request.headers.get("content-length") ?? 0) > config.maxBodySizeBytes) return tooLarge(call);
-  let body: Uint8Array = new Uint8Array(await call.request.arrayBuffer());
+  const received = await readBody(call.request, config.maxBodySizeBytes);
+  if (received === undefined) return tooLarge(call);
+  let body = received;
+  call.options.metrics?.lineHttpRecvBytes?.inc(body.length);
   if (call.request.headers.get("content-encoding")?.toLowerCase() === "gzip") {
     try {
       body = gunzipSync(body, { maxOutputLength: config.maxBodySizeBytes });
@@ -27,17 +29,39 @@ async function writeLines(call: Call): Promise<Response> {
       return lineFailure(415, new LineError(0, "the body is not gzip", "not supported"));
     }
   }
-  if (body.length > config.maxBodySizeBytes) return tooLarge(call);
   try {
     await call.database.writeLines(body, PRECISIONS[precision as keyof typeof PRECISIONS], call.identity);
     return new Response(null, { status: 204 });
   } catch (error) {
-    if (error instanceof LineError) return lineFailure(error.code === "internal error" ? 500 : 400, error);
+    if (error instanceof LineError) {
+      if (config.logLineErrors) call.options.log.error(`line protocol: line ${error.line}: ${error.message}`);
+      return lineFailure(error.code === "internal error" ? 500 : 400, error);
+    }
     call.options.metrics?.unhandledErrors?.inc();
     call.options.log.error(`line protocol failed: ${error instanceof Error ? error.stack ?? error.message : String(error)}`);
     const message = error instanceof Error ? error.message : String(error);
     return lineFailure(500, new LineError(0, message, "internal error"));
   }
+}
+
+/** The whole body; undefined when it is longer than `maxBytes`, of which no more is kept than that. */
+async function readBody(request: Request, maxBytes: number): Promise<Uint8Array | undefined> {
+  const told = request.headers.get("content-length");
+  if (told !== null) return Number(told) > maxBytes ? undefined : new Uint8Array(await request.arrayBuffer());
+  const parts: Uint8Array[] = [];
+  let size = 0;
+  for await (const part of request.body ?? []) {
+    size += part.length;
+    if (size > maxBytes) return undefined;
+    parts.push(part);
+  }
+  const body = new Uint8Array(size);
+  let at = 0;
+  for (const part of parts) {
+    body.set(part, at);
+    at += part.length;
+  }
+  return body;
 }
 
 function lineFailure(status: number, error: LineError): Response {
