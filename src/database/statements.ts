@@ -103,5 +103,5 @@ function hasMetadata(plan: Plan): boolean {
 
 /** One text as a bound statement. */
 export function binder(context: (parameterTypes: (string | undefined)[], identity: Identity) => Parameters<typeof bind>[1]): StatementBinder {
-  return (text, parameterTypes, identity) => bind(parse(text), context(parameterTypes, identity));
+  return (text, parameterTypes, identity) => bind(parse(text), { ...context(parameterTypes, identity), text });
 }

@@ -1,6 +1,7 @@
 /** SQL: text to typed plans. */
 export { bind, type BindContext, type Bound } from "./binder/mod.ts";
-export { explain, type ExplainDetails, explainStatement } from "./explain.ts";
+export { explain, type ExplainDetails } from "./explain.ts";
 export { parse, parseScript } from "./parser.ts";
 export { substituteParameters } from "./parameters.ts";
 export { optimize, optimizeStatement } from "./planner/mod.ts";
+export { splitScript } from "./script.ts";

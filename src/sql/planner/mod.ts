@@ -7,7 +7,6 @@ import { foldConstants } from "./fold_constants.ts";
 import { extractIntervals } from "./intervals.ts";
 import { mergeProjections } from "./merge_projections.ts";
 import { mapStatement } from "./nodes.ts";
-import { mapStatement } from "./nodes.ts";
 import { pruneColumns } from "./prune_columns.ts";
 import { pushFilters } from "./push_filters.ts";
 import { dropSorts, limitSorts } from "./sorts.ts";
@@ -26,11 +25,6 @@ export function optimize(plan: Plan, context: EvaluationContext = {}): Plan {
 }
 
 /** The same for every plan of a statement. */
-export function optimizeStatement(statement: BoundStatement, context: EvaluationContext = {}): BoundStatement {
-  return mapStatement(statement, (plan) => optimize(plan, context));
-}
-
-/** The same for whatever plan a statement has. */
 export function optimizeStatement(statement: BoundStatement, context: EvaluationContext = {}): BoundStatement {
   return mapStatement(statement, (plan) => optimize(plan, context));
 }

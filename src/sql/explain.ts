@@ -1,0 +1,218 @@
+/**
+ * EXPLAIN: a plan as indented lines. Scans say how many partitions and segments are left of the table, and which pipelines
+ * run as one fused kernel.
+ */
+import type { ScanSource } from "../storage/contract.ts";
+import { formatValue } from "../types/format/mod.ts";
+import { typeOf, type Value } from "../types/mod.ts";
+import type { AggregateCall, BoundStatement, Expr, Interval, Plan, SortKey, WindowFrame } from "./plan.ts";
+import { inputsOf } from "./planner/nodes.ts";
+
+export interface ExplainDetails {
+  /** In the order of scans, depth first, left before right. */
+  sources?: readonly ScanSource[];
+  /** Segments and partitions of the whole table, by the same order. */
+  totals?: readonly { segments: number; partitions: number; keptPartitions: number }[];
+  /** Does this node run fused with the nodes below it? Told by the engine. */
+  isFused?: (plan: Plan) => boolean;
+}
+
+/** `scanned`: what is known of the scans, or their sources alone. */
+export function explain(subject: Plan | BoundStatement, scanned: ExplainDetails | readonly ScanSource[] = {}): string[] {
+  const details: ExplainDetails = Array.isArray(scanned) ? { sources: scanned } : scanned as ExplainDetails;
+  return "node" in subject ? explainPlan(subject, details) : explainStatement(subject, details);
+}
+
+function explainPlan(plan: Plan, details: ExplainDetails): string[] {
+  const lines: string[] = [];
+  let scans = 0;
+  const visit = (node: Plan, depth: number): void => {
+    const indent = "  ".repeat(depth);
+    const head = describe(node);
+    const marks: string[] = [];
+    if (node.node === "scan") {
+      const source = details.sources?.[scans];
+      const total = details.totals?.[scans];
+      scans++;
+      if (source !== undefined) {
+        marks.push(total === undefined ? `segments: ${source.segments.length}` : `segments: ${source.segments.length} of ${total.segments}`);
+        if (total !== undefined) marks.push(`partitions: ${total.keptPartitions} of ${total.partitions}`);
+        marks.push(`rows: ${source.segments.reduce((sum, segment) => sum + segment.rowCount, 0)}`);
+      }
+    }
+    if (details.isFused?.(node)) marks.push("fused");
+    lines.push(`${indent}${head[0]}${marks.length === 0 ? "" : ` [${marks.join(", ")}]`}`);
+    for (const line of head.slice(1)) lines.push(`${indent}    ${line}`);
+    for (const input of inputsOf(node)) visit(input, depth + 1);
+  };
+  visit(plan, 0);
+  return lines;
+}
+
+/** Statements that change tables begin with what they do. */
+function explainStatement(statement: BoundStatement, details: ExplainDetails): string[] {
+  const over = (head: string, plan: Plan): string[] => [head, ...explainPlan(plan, details).map((line) => `  ${line}`)];
+  switch (statement.kind) {
+    case "query":
+      return explainPlan(statement.plan, details);
+    case "explain":
+      return explainStatement(statement.statement, details);
+    case "insert":
+      return over("Insert", statement.plan);
+    case "update":
+      return over("Update", statement.plan);
+    case "delete":
+      return over("Delete", statement.plan);
+    case "createTable":
+      return statement.query === undefined ? [`Create table ${statement.table.name}`] : over(`Create table ${statement.table.name}`, statement.query);
+    default:
+      return [statement.kind];
+  }
+}
+
+function describe(plan: Plan): string[] {
+  const names = plan.columns.map((column) => column.name);
+  const text = (e: Expr): string => exprText(e, inputNames(plan));
+  switch (plan.node) {
+    case "scan": {
+      const lines = [`Scan ${plan.tableName}${plan.reverse ? ", newest first" : ""}: ${names.join(", ") || "no columns"}`];
+      if (plan.intervals !== undefined) lines.push(`time: ${intervalsText(plan.intervals, timeType(plan))}`);
+      if (plan.predicate !== undefined) lines.push(`where ${exprText(plan.predicate, names)}`);
+      return lines;
+    }
+    case "parquet":
+      return [`Parquet ${plan.path.split(/[\\/]/).at(-1)}: ${names.join(", ")}`];
+    case "values":
+      return [`Rows: ${plan.rows.length}`];
+    case "metadata":
+      return [`Metadata ${plan.source}(${plan.args.map(String).join(", ")})`];
+    case "sequence":
+      return [`Sequence of ${plan.count} from ${plan.start} by ${plan.step}`];
+    case "filter":
+      return [`Filter ${text(plan.predicate)}`];
+    case "project":
+      return [`Project ${plan.expressions.map((e, i) => named(text(e), names[i])).join(", ")}`];
+    case "aggregate":
+      return [`Aggregate ${aggregatesText(plan.aggregates, text)}`, ...keysLine("by", plan.keys, text)];
+    case "sample": {
+      const { count, unit, align, timeZone } = plan.sampling;
+      const fills = plan.fills.length === 0 ? "" : `, fill(${plan.fills.map((fill) => fill.kind).join(", ")})`;
+      return [
+        `Sample by ${count}${unit}, align to ${align}${timeZone === "" ? "" : ` in ${timeZone}`}${fills}: ${aggregatesText(plan.aggregates, text)}`,
+        ...keysLine("by", plan.keys, text),
+      ];
+    }
+    case "latest":
+      return [`Latest on ${text(plan.time)}`, ...keysLine("by", plan.keys, text)];
+    case "sort":
+      return [`Sort ${sortText(plan.keys, text)}${plan.limit === undefined ? "" : `, first ${plan.limit}`}`];
+    case "limit":
+      return [`Limit ${plan.low === undefined ? "" : `${text(plan.low)}, `}${text(plan.high)}`];
+    case "distinct":
+      return ["Distinct"];
+    case "join":
+    case "timeJoin": {
+      const leftNames = plan.left.columns.map((column) => column.name);
+      const rightNames = plan.right.columns.map((column) => column.name);
+      const keys = plan.leftKeys.map((key, i) => `${exprText(key, leftNames)} = ${exprText(plan.rightKeys[i], rightNames)}`);
+      const lines = [`${plan.type === "asof" || plan.type === "lt" || plan.type === "splice" ? plan.type.toUpperCase() : capital(plan.type)} join${keys.length === 0 ? "" : ` on ${keys.join(" and ")}`}`];
+      if (plan.node === "join" && plan.residual !== undefined) lines.push(`where ${exprText(plan.residual, [...leftNames, ...rightNames])}`);
+      if (plan.node === "timeJoin" && plan.tolerance !== undefined) lines.push(`tolerance ${plan.tolerance}`);
+      return lines;
+    }
+    case "window":
+      return ["Window", ...plan.calls.map((call) => {
+        const parts = [
+          ...(call.partitionBy.length === 0 ? [] : [`partition by ${call.partitionBy.map(text).join(", ")}`]),
+          ...(call.orderBy.length === 0 ? [] : [`order by ${sortText(call.orderBy, text)}`]),
+          frameText(call.frame),
+        ];
+        return `${callText(call.function, call.args.map(text))} over (${parts.join(" ")})`;
+      })];
+    case "set":
+      return [capital(plan.operator)];
+  }
+}
+
+function inputNames(plan: Plan): string[] {
+  return inputsOf(plan).flatMap((input) => input.columns.map((column) => column.name));
+}
+
+function capital(text: string): string {
+  return text[0].toUpperCase() + text.slice(1);
+}
+
+function named(text: string, name: string): string {
+  return text === name ? text : `${text} as ${name}`;
+}
+
+function keysLine(word: string, keys: Expr[], text: (e: Expr) => string): string[] {
+  return keys.length === 0 ? [] : [`${word} ${keys.map(text).join(", ")}`];
+}
+
+function aggregatesText(calls: AggregateCall[], text: (e: Expr) => string): string {
+  return calls.map((call) => callText(call.function, call.args.map(text))).join(", ") || "keys only";
+}
+
+function callText(id: string, args: string[]): string {
+  return `${id.slice(0, id.indexOf("("))}(${args.join(", ")})`;
+}
+
+function sortText(keys: SortKey[], text: (e: Expr) => string): string {
+  return keys.map((key) => `${text(key.expression)}${key.descending ? " desc" : ""}`).join(", ");
+}
+
+function frameText(frame: WindowFrame): string {
+  const bound = (offset: bigint | undefined, open: string): string =>
+    offset === undefined ? open : offset === 0n ? "current row" : offset < 0n ? `${-offset} preceding` : `${offset} following`;
+  return `${frame.unit} between ${bound(frame.start, "unbounded preceding")} and ${bound(frame.end, "unbounded following")}`;
+}
+
+function timeType(plan: Plan): string {
+  return plan.timestamp < 0 ? "TIMESTAMP" : plan.columns[plan.timestamp].type;
+}
+
+/** So many intervals are shown; the rest are counted. */
+const INTERVALS_SHOWN = 4;
+
+function intervalsText(intervals: readonly Interval[], type: string): string {
+  const edge = 9223372036854775000n;
+  const shown = intervals.slice(0, INTERVALS_SHOWN).map(([low, high]) =>
+    `${low < -edge ? "" : valueText(low, type)} … ${high > edge ? "" : valueText(high, type)}`.trim()
+  );
+  if (intervals.length > INTERVALS_SHOWN) shown.push(`and ${intervals.length - INTERVALS_SHOWN} more`);
+  return shown.join("; ") || "none";
+}
+
+function valueText(value: Value, type: string): string {
+  if (value === null) return "null";
+  if (typeOf(type).layout === "text" || type === "CHAR" || type === "SYMBOL") return `'${value}'`;
+  return formatValue(value, type) ?? "null";
+}
+
+const INFIX = new Set(["+", "-", "*", "/", "%", "=", "!=", "<", "<=", ">", ">=", "and", "or", "&", "|", "^", "like", "ilike", "~"]);
+
+export function exprText(e: Expr, names: readonly string[]): string {
+  const text = (inner: Expr): string => exprText(inner, names);
+  switch (e.kind) {
+    case "column":
+      return names[e.index] ?? `#${e.index}`;
+    case "constant":
+      return valueText(e.value, e.type);
+    case "parameter":
+      return `$${e.index + 1}`;
+    case "in":
+      return `${text(e.operand)} in (${e.values.map((value) => valueText(value, e.operand.type)).join(", ")})`;
+    case "case":
+      return `case ${e.branches.map((b) => `when ${text(b.when)} then ${text(b.then)} `).join("")}else ${text(e.otherwise)} end`;
+    case "call": {
+      const name = e.function.slice(0, e.function.indexOf("("));
+      const args = e.args.map(text);
+      if (INFIX.has(name) && args.length === 2) return `(${args[0]} ${name} ${args[1]})`;
+      if (name.startsWith("cast_")) return `${args[0]}::${typeOf(e.type).name}`;
+      if (name === "between") return `(${args[0]} between ${args[1]} and ${args[2]})`;
+      if (name === "is_null") return `(${args[0]} is null)`;
+      return `${name}(${args.join(", ")})`;
+    }
+  }
+}

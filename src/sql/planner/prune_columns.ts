@@ -1,0 +1,218 @@
+/**
+ * Rule: nodes give only columns that somebody above reads; scans read only those.
+ */
+import { columnsRead, remap } from "../binder/plans.ts";
+import type { Expr, Plan } from "../plan.ts";
+import { mapNodeExpressions } from "./nodes.ts";
+
+/** Where the columns of a node went; those that nobody needed are missing. */
+type Moves = Map<number, number>;
+
+export function pruneColumns(plan: Plan): Plan {
+  return prune(plan, new Set(plan.columns.keys())).plan;
+}
+
+function prune(plan: Plan, wanted: Set<number>): { plan: Plan; moves: Moves } {
+  switch (plan.node) {
+    case "scan": {
+      const needed = new Set(wanted);
+      if (plan.predicate !== undefined) columnsRead(plan.predicate, needed);
+      // Rows outside of the intervals are told by their time.
+      if (plan.intervals !== undefined && plan.timestamp >= 0) needed.add(plan.timestamp);
+      // The row id comes last and has no column id.
+      const last = plan.columns.length - 1;
+      if (plan.rowId) needed.add(last);
+      const kept = order(needed);
+      const moves = movesOf(kept);
+      return {
+        moves,
+        plan: {
+          ...plan,
+          columns: kept.map((index) => plan.columns[index]),
+          columnIds: kept.filter((index) => !plan.rowId || index !== last).map((index) => plan.columnIds[index]),
+          predicate: plan.predicate === undefined ? undefined : moved(plan.predicate, moves),
+          ...placeOf(plan, moves),
+        },
+      };
+    }
+    case "parquet": {
+      const kept = order(wanted);
+      const moves = movesOf(kept);
+      return {
+        moves,
+        plan: {
+          ...plan,
+          columns: kept.map((index) => plan.columns[index]),
+          fileColumns: kept.map((index) => plan.fileColumns[index]),
+          ...placeOf(plan, moves),
+        },
+      };
+    }
+    case "values":
+    case "metadata":
+    case "sequence":
+      return unchanged(plan);
+    case "project": {
+      const kept = order(wanted);
+      const moves = movesOf(kept);
+      const expressions = kept.map((index) => plan.expressions[index]);
+      const input = prune(plan.input, reads(expressions));
+      return {
+        moves,
+        plan: {
+          ...plan,
+          input: input.plan,
+          expressions: expressions.map((e) => moved(e, input.moves)),
+          columns: kept.map((index) => plan.columns[index]),
+          ...placeOf(plan, moves),
+        },
+      };
+    }
+    case "filter":
+    case "sort":
+    case "limit":
+    case "latest": {
+      const own: Expr[] = plan.node === "filter"
+        ? [plan.predicate]
+        : plan.node === "sort"
+        ? plan.keys.map((key) => key.expression)
+        : plan.node === "latest"
+        ? [plan.time, ...plan.keys]
+        : [];
+      const input = prune(plan.input, reads(own, wanted));
+      return through(plan, input);
+    }
+    case "distinct": {
+      const input = prune(plan.input, new Set(plan.columns.keys()));
+      return through(plan, input);
+    }
+    case "aggregate":
+    case "sample": {
+      const first = plan.node === "sample" ? 1 + plan.keys.length : plan.keys.length;
+      // Keys decide on the rows; aggregates that nobody reads need not be worked out.
+      const kept = plan.aggregates.map((_, i) => i).filter((i) => wanted.has(first + i));
+      const aggregates = kept.map((i) => plan.aggregates[i]);
+      const own = [...plan.keys, ...aggregates.flatMap((call) => call.args), ...(plan.node === "sample" ? [plan.time] : [])];
+      const input = prune(plan.input, reads(own));
+      const moves: Moves = new Map();
+      for (let i = 0; i < first; i++) moves.set(i, i);
+      kept.forEach((i, place) => moves.set(first + i, first + place));
+      const columns = [...plan.columns.slice(0, first), ...kept.map((i) => plan.columns[first + i])];
+      const narrowed = plan.node === "sample"
+        ? { ...plan, aggregates, columns, fills: plan.fills.length === 0 ? [] : kept.map((i) => plan.fills[i]), input: input.plan }
+        : { ...plan, aggregates, columns, input: input.plan };
+      return { moves, plan: mapNodeExpressions(narrowed, (e) => moved(e, input.moves)) };
+    }
+    case "join":
+    case "timeJoin":
+      return pruneJoin(plan, wanted);
+    case "window": {
+      const width = plan.input.columns.length;
+      const kept = plan.calls.map((_, i) => i).filter((i) => wanted.has(width + i));
+      const calls = kept.map((i) => plan.calls[i]);
+      const own = calls.flatMap((call) => [...call.args, ...call.partitionBy, ...call.orderBy.map((key) => key.expression)]);
+      const ofInput = [...wanted].filter((index) => index < width);
+      // A RANGE frame goes by the timestamp.
+      if (plan.timestamp >= 0 && plan.timestamp < width) ofInput.push(plan.timestamp);
+      const input = prune(plan.input, reads(own, ofInput));
+      const moves: Moves = new Map(input.moves);
+      const newWidth = input.plan.columns.length;
+      kept.forEach((i, place) => moves.set(width + i, newWidth + place));
+      if (calls.length === 0) return { plan: input.plan, moves };
+      const columns = [...input.plan.columns, ...kept.map((i) => plan.columns[width + i])];
+      const narrowed: Plan = { ...plan, input: input.plan, calls, columns, ...placeOf(plan, moves) };
+      return { moves, plan: mapNodeExpressions(narrowed, (e) => moved(e, input.moves)) };
+    }
+    case "set": {
+      const all = new Set(plan.columns.keys());
+      if (plan.operator !== "union all") {
+        return unchanged({ ...plan, left: whole(plan.left, all), right: whole(plan.right, all) });
+      }
+      const kept = order(wanted);
+      return {
+        moves: movesOf(kept),
+        plan: { ...plan, left: exactly(plan.left, kept), right: exactly(plan.right, kept), columns: kept.map((index) => plan.columns[index]), timestamp: -1 },
+      };
+    }
+  }
+}
+
+function pruneJoin(plan: Extract<Plan, { node: "join" | "timeJoin" }>, wanted: Set<number>): { plan: Plan; moves: Moves } {
+  const width = plan.left.columns.length;
+  const residual = plan.node === "join" && plan.residual !== undefined ? columnsRead(plan.residual) : new Set<number>();
+  const all = [...wanted, ...residual];
+  const times = plan.node === "timeJoin" ? [[plan.leftTime], [plan.rightTime]] : [[], []];
+  const left = prune(plan.left, reads([...plan.leftKeys, ...times[0]], all.filter((index) => index < width)));
+  const right = prune(plan.right, reads([...plan.rightKeys, ...times[1]], all.filter((index) => index >= width).map((index) => index - width)));
+  const newWidth = left.plan.columns.length;
+  const moves: Moves = new Map(left.moves);
+  for (const [from, to] of right.moves) moves.set(from + width, to + newWidth);
+  const columns = [...left.plan.columns, ...right.plan.columns];
+  const keys = {
+    left: left.plan,
+    right: right.plan,
+    leftKeys: plan.leftKeys.map((e) => moved(e, left.moves)),
+    rightKeys: plan.rightKeys.map((e) => moved(e, right.moves)),
+    columns,
+    ...placeOf(plan, moves),
+  };
+  if (plan.node === "join") {
+    return { moves, plan: { ...plan, ...keys, residual: plan.residual === undefined ? undefined : moved(plan.residual, moves) } };
+  }
+  return { moves, plan: { ...plan, ...keys, leftTime: moved(plan.leftTime, left.moves), rightTime: moved(plan.rightTime, right.moves) } };
+}
+
+/** Nodes that hand their input's columns on. */
+function through(plan: Extract<Plan, { node: "filter" | "sort" | "limit" | "latest" | "distinct" }>, input: { plan: Plan; moves: Moves }): { plan: Plan; moves: Moves } {
+  const changed = { ...plan, input: input.plan, columns: input.plan.columns, ...placeOf(plan, input.moves) };
+  return { moves: input.moves, plan: mapNodeExpressions(changed, (e) => moved(e, input.moves)) };
+}
+
+/** All columns, each in its place. */
+function whole(plan: Plan, all: Set<number>): Plan {
+  return exactly(plan, [...all]);
+}
+
+/** Exactly these columns in this order: inputs of a set must agree by place. */
+function exactly(plan: Plan, kept: number[]): Plan {
+  const pruned = prune(plan, new Set(kept));
+  const places = kept.map((index) => pruned.moves.get(index)!);
+  const { columns } = pruned.plan;
+  if (places.length === columns.length && places.every((place, i) => place === i)) return pruned.plan;
+  return {
+    node: "project",
+    input: pruned.plan,
+    expressions: places.map((index) => ({ kind: "column", index, type: columns[index].type })),
+    columns: places.map((index) => columns[index]),
+    timestamp: -1,
+    order: "none",
+  };
+}
+
+function unchanged(plan: Plan): { plan: Plan; moves: Moves } {
+  return { plan, moves: new Map(plan.columns.map((_, index) => [index, index])) };
+}
+
+function reads(expressions: Expr[], also: Iterable<number> = []): Set<number> {
+  const set = new Set(also);
+  for (const e of expressions) columnsRead(e, set);
+  return set;
+}
+
+function order(wanted: Set<number>): number[] {
+  return [...wanted].sort((a, b) => a - b);
+}
+
+function movesOf(kept: number[]): Moves {
+  return new Map(kept.map((index, place) => [index, place]));
+}
+
+/** A timestamp that nobody reads is gone, and the order by it means nothing more. */
+function placeOf(plan: Plan, moves: Moves): { timestamp: number; order: Plan["order"] } {
+  const timestamp = moves.get(plan.timestamp) ?? -1;
+  return { timestamp, order: timestamp < 0 ? "none" : plan.order };
+}
+
+function moved(e: Expr, moves: Moves): Expr {
+  return remap(e, (index) => moves.get(index)!);
+}

@@ -1,0 +1,54 @@
+/**
+ * Rules on ORDER BY: a sort into the order that rows have already is dropped; newest first is a scan from the end; only the
+ * rows that a LIMIT above wants are kept.
+ */
+import type { Expr, Plan, SortNode } from "../plan.ts";
+import { mapPlan, withInputs } from "./nodes.ts";
+
+export function dropSorts(plan: Plan): Plan {
+  return mapPlan(plan, (node) => {
+    if (node.node !== "sort" || node.keys.length !== 1) return node;
+    const [key] = node.keys;
+    const { input } = node;
+    if (key.expression.kind !== "column" || input.timestamp < 0 || key.expression.index !== input.timestamp) return node;
+    const wanted = key.descending ? "desc" : "asc";
+    if (input.order === wanted) return input;
+    return (key.descending ? reversed(input) : undefined) ?? node;
+  });
+}
+
+/** The same rows from the newest: only where nothing between here and the scan minds. Rows of one time turn round too. */
+function reversed(plan: Plan): Plan | undefined {
+  switch (plan.node) {
+    case "scan":
+      return plan.order === "asc" && !plan.reverse ? { ...plan, reverse: true, order: "desc" } : undefined;
+    case "filter":
+    case "project": {
+      const input = reversed(plan.input);
+      return input === undefined ? undefined : { ...withInputs(plan, [input]), order: "desc" };
+    }
+    default:
+      return undefined;
+  }
+}
+
+/** LIMIT over ORDER BY: the sort keeps as many rows as the limit can reach. */
+export function limitSorts(plan: Plan): Plan {
+  return mapPlan(plan, (node) => {
+    if (node.node !== "limit") return node;
+    const high = positive(node.high);
+    if (high === undefined || (node.low !== undefined && positive(node.low) === undefined)) return node;
+    return withInputs(node, [limitSort(node.input, high)]);
+  });
+}
+
+function limitSort(plan: Plan, limit: number): Plan {
+  if (plan.node === "project") return withInputs(plan, [limitSort(plan.input, limit)]);
+  if (plan.node !== "sort") return plan;
+  return { ...plan, limit: Math.min(limit, plan.limit ?? limit) } satisfies SortNode;
+}
+
+function positive(e: Expr): number | undefined {
+  if (e.kind !== "constant" || typeof e.value !== "bigint" || e.value < 0n || e.value > 4294967295n) return undefined;
+  return Number(e.value);
+}

@@ -1,0 +1,86 @@
+/**
+ * What must hold of every plan: tests check it after binding and after each rule.
+ */
+import { assert } from "../../errors.ts";
+import { walk } from "../binder/plans.ts";
+import type { Column, Expr, Plan } from "../plan.ts";
+import { inputsOf } from "./nodes.ts";
+
+/** @throws where a column index points at nothing, or a type is not the input's. */
+export function verifyPlan(plan: Plan): void {
+  for (const input of inputsOf(plan)) verifyPlan(input);
+  assert(plan.timestamp >= -1 && plan.timestamp < plan.columns.length, `${plan.node}: timestamp ${plan.timestamp}`);
+  const types = (columns: readonly Column[]): string => columns.map((column) => column.type).join(",");
+  switch (plan.node) {
+    case "scan": {
+      const width = plan.columnIds.length + (plan.rowId ? 1 : 0);
+      assert(plan.columns.length === width, `scan: ${plan.columns.length} columns of ${width}`);
+      if (plan.predicate !== undefined) verifyExpr(plan.predicate, plan.columns, "scan");
+      return;
+    }
+    case "values":
+      for (const row of plan.rows) assert(row.length === plan.columns.length, "values: a row of another width");
+      return;
+    case "filter":
+      verifyExpr(plan.predicate, plan.input.columns, "filter");
+      assert(plan.predicate.type === "BOOLEAN", "filter: not BOOLEAN");
+      assert(types(plan.columns) === types(plan.input.columns), "filter: other columns than its input");
+      return;
+    case "sort":
+    case "limit":
+    case "distinct":
+    case "latest":
+      assert(types(plan.columns) === types(plan.input.columns), `${plan.node}: other columns than its input`);
+      if (plan.node === "sort") for (const key of plan.keys) verifyExpr(key.expression, plan.input.columns, "sort");
+      if (plan.node === "latest") for (const key of [plan.time, ...plan.keys]) verifyExpr(key, plan.input.columns, "latest");
+      return;
+    case "project":
+      verifyAll(plan.expressions, plan.input.columns, "project");
+      assert(types(plan.columns) === plan.expressions.map((e) => e.type).join(","), "project: columns are not its expressions'");
+      return;
+    case "aggregate":
+    case "sample": {
+      verifyAll([...plan.keys, ...plan.aggregates.flatMap((call) => call.args)], plan.input.columns, plan.node);
+      if (plan.node === "sample") verifyExpr(plan.time, plan.input.columns, "sample");
+      const output = [...(plan.node === "sample" ? [plan.time.type] : []), ...plan.keys.map((key) => key.type), ...plan.aggregates.map((call) => call.type)];
+      assert(types(plan.columns) === output.join(","), `${plan.node}: columns are not its keys' and aggregates'`);
+      if (plan.node === "sample") assert(plan.fills.length === 0 || plan.fills.length === plan.aggregates.length, "sample: fills");
+      return;
+    }
+    case "join":
+    case "timeJoin": {
+      verifyAll(plan.leftKeys, plan.left.columns, "join");
+      verifyAll(plan.rightKeys, plan.right.columns, "join");
+      assert(plan.leftKeys.length === plan.rightKeys.length, "join: keys");
+      const both = [...plan.left.columns, ...plan.right.columns];
+      assert(types(plan.columns) === types(both), "join: columns are not both sides'");
+      if (plan.node === "join" && plan.residual !== undefined) verifyExpr(plan.residual, both, "join");
+      if (plan.node === "timeJoin") {
+        verifyExpr(plan.leftTime, plan.left.columns, "timeJoin");
+        verifyExpr(plan.rightTime, plan.right.columns, "timeJoin");
+      }
+      return;
+    }
+    case "window":
+      for (const call of plan.calls) {
+        verifyAll([...call.args, ...call.partitionBy, ...call.orderBy.map((key) => key.expression)], plan.input.columns, "window");
+      }
+      assert(types(plan.columns) === [types(plan.input.columns), ...plan.calls.map((call) => call.type)].filter((part) => part !== "").join(","), "window: columns");
+      return;
+    case "set":
+      assert(types(plan.left.columns) === types(plan.columns) && types(plan.right.columns) === types(plan.columns), "set: sides differ");
+      return;
+  }
+}
+
+function verifyAll(expressions: readonly Expr[], columns: readonly Column[], node: string): void {
+  for (const e of expressions) verifyExpr(e, columns, node);
+}
+
+function verifyExpr(expr: Expr, columns: readonly Column[], node: string): void {
+  walk(expr, (e) => {
+    if (e.kind !== "column") return;
+    assert(e.index >= 0 && e.index < columns.length, `${node}: no column ${e.index} of ${columns.length}`);
+    assert(e.type === columns[e.index].type, `${node}: column ${e.index} is ${columns[e.index].type}, not ${e.type}`);
+  });
+}
