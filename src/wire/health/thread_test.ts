@@ -1,0 +1,88 @@
+import assert from "node:assert/strict";
+import { configOf } from "../../config/mod.ts";
+import { logger } from "../../log/mod.ts";
+import { createMetrics } from "../../metrics/mod.ts";
+import { startHealth } from "./mod.ts";
+
+/** A client on a thread of its own: `count` requests on one connection, each answer's time in ms, and the last status line. */
+function clientThread(port: number, count: number): { done: Promise<{ timesMs: number[]; status: string }> } {
+  const code = `
+    const connection = await Deno.connect({ hostname: "127.0.0.1", port: ${port} });
+    const buffer = new Uint8Array(4096), timesMs = [];
+    let status = "";
+    for (let n = 0; n < ${count}; n++) {
+      const before = performance.now();
+      await connection.write(new TextEncoder().encode("GET / HTTP/1.1\\r\\n\\r\\n"));
+      let text = "";
+      while (!text.endsWith("0\\r\\n\\r\\n")) text += new TextDecoder().decode(buffer.subarray(0, await connection.read(buffer)));
+      timesMs.push(performance.now() - before);
+      status = text.slice(0, text.indexOf("\\r\\n"));
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+    connection.close();
+    postMessage({ timesMs, status });`;
+  const worker = new Worker(`data:application/javascript,${encodeURIComponent(code)}`, { type: "module" });
+  return {
+    done: new Promise((resolve, reject) => {
+      worker.onmessage = ({ data }) => {
+        worker.terminate();
+        resolve(data);
+      };
+      worker.onerror = reject;
+    }),
+  };
+}
+
+const start = (settings: Record<string, string>, metrics = createMetrics()) =>
+  startHealth({ hostname: "127.0.0.1", port: 0, config: configOf(settings), metrics, log: logger("http-min-server") });
+
+Deno.test("health thread: answers while main is blocked, and knows of unhandled errors", async () => {
+  const metrics = createMetrics();
+  const server = await start({
+    "http.min.worker.count": "1",
+    "metrics.enabled": "true",
+    "http.pessimistic.health.check.enabled": "true",
+  }, metrics);
+  try {
+    const warm = clientThread(server.port, 3);
+    assert.equal((await warm.done).status, "HTTP/1.1 200 OK");
+    const client = clientThread(server.port, 40);
+    await new Promise((resolve) => setTimeout(resolve, 60));
+    const until = performance.now() + 600;
+    while (performance.now() < until) { /* main does not come back */ }
+    const { timesMs } = await client.done;
+    timesMs.sort((a, b) => a - b);
+    // Far below the 600 ms for which main was away, also on a busy machine.
+    assert.ok(timesMs.at(-2)! < 100, `${timesMs.at(-2)} ms`);
+    const text = await (await fetch(`http://127.0.0.1:${server.port}/metrics`)).text();
+    assert.match(text, /service_unhandled_errors_total 0\n/);
+    metrics.unhandledErrors.inc();
+    assert.equal((await clientThread(server.port, 1).done).status, "HTTP/1.1 500 Internal Server Error");
+  } finally {
+    await server.close();
+  }
+});
+
+Deno.test("health thread: a port in use is an error of the start", async () => {
+  const first = await start({});
+  try {
+    const again = startHealth({
+      hostname: "127.0.0.1",
+      port: first.port,
+      config: configOf({ "http.min.worker.count": "1" }),
+      metrics: createMetrics(),
+      log: logger("x"),
+    });
+    await assert.rejects(again, { code: "EADDRINUSE" });
+  } finally {
+    await first.close();
+  }
+});
+
+Deno.test("health: with metrics off it is always 200", async () => {
+  const metrics = createMetrics();
+  metrics.unhandledErrors.inc();
+  const server = await start({ "http.pessimistic.health.check.enabled": "true" }, metrics);
+  assert.equal((await clientThread(server.port, 1).done).status, "HTTP/1.1 200 OK");
+  await server.close();
+});
