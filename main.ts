@@ -15,10 +15,14 @@ import {
   sections,
   shippedFile,
 } from "./src/config/mod.ts";
+import { openDatabase } from "./src/database/mod.ts";
+import type { Database } from "./src/door.ts";
 import { ConfigError } from "./src/errors.ts";
 import { type Log, Log as LogWriters, type Logger, logger, openLog } from "./src/log/mod.ts";
 import { createMetrics, type Metrics } from "./src/metrics/mod.ts";
 import { startHealth } from "./src/wire/health/mod.ts";
+import { httpConfigOf, PLAIN_PAGE, startHttp } from "./src/wire/http/mod.ts";
+import { startPg } from "./src/wire/pg/mod.ts";
 
 const HELP = `Sundial ${about.version}: a SQL time-series database
 
@@ -170,6 +174,9 @@ async function startParts(line: CommandLine, config: Config, root: Root, log: Lo
   for (const warning of config.warnings) main.advisory(`configuration: ${warning}`);
   metrics.read("logMessagesDropped", () => log.dropped);
 
+  const database = await openStored(config, root, metrics);
+  parts.push({ name: "database", close: () => database.close() });
+
   if (config.get("http.min.enabled")) {
     const health = logger("http-min-server");
     parts.push(
@@ -181,7 +188,64 @@ async function startParts(line: CommandLine, config: Config, root: Root, log: Lo
       ),
     );
   }
+  if (config.get("pg.enabled")) {
+    const log = logger("pg-server");
+    const begin = ({ hostname, port }: Address) =>
+      startPg({
+        hostname,
+        port,
+        database,
+        user: config.get("pg.user"),
+        password: config.get("pg.password"),
+        readonlyUser: config.get("pg.readonly.user"),
+        readonlyPassword: config.get("pg.readonly.password"),
+        readonlyEnabled: config.get("pg.readonly.user.enabled"),
+        readOnly: config.get("pg.security.readonly"),
+        connectionLimit: config.get("pg.net.connection.limit"),
+        idleTimeoutMs: config.get("pg.net.connection.timeout"),
+        messageSizeMax: config.get("pg.message.size.max"),
+        namedStatementLimit: config.get("pg.named.statement.limit"),
+        log,
+      });
+    parts.push(await listen("pg.net.bind.to", config.get("pg.net.bind.to"), log, begin));
+  }
+  if (config.get("http.enabled")) {
+    const log = logger("http-server");
+    const httpConfig = httpConfigOf(config, about.version);
+    const begin = ({ hostname, port }: Address) => startHttp({ hostname, port, database, config: httpConfig, log, consolePage: PLAIN_PAGE });
+    parts.push(await listen("http.net.bind.to", config.get("http.net.bind.to"), log, begin));
+  }
 }
+
+/** Opens the tables of a root, replaying what the log holds beyond the last checkpoint. */
+async function openStored(config: Config, root: Root, metrics: Metrics): Promise<Database> {
+  const storage = logger("storage");
+  const inRoot = (path: string) => isAbsolute(path) ? path : join(root.path, path);
+  return await openDatabase({
+    root: inRoot(config.get("cairo.root")),
+    importRoot: inRoot(config.get("cairo.sql.copy.root")),
+    heapSizeBytes: config.get("cairo.memory.size"),
+    poolSizeBytes: config.get("cairo.pool.size"),
+    commitMode: config.get("cairo.commit.mode") === "sync" ? "sync" : "nosync",
+    execWorkerCount: Math.max(EXEC_WORKERS_MIN, config.get("shared.worker.count")),
+    directRowsMax: config.get("query.direct.rows.max"),
+    queryMemoryLimitBytes: config.get("cairo.query.memory.limit"),
+    queryTimeoutMs: config.get("query.timeout"),
+    useStatistics: config.get("query.statistics.enabled"),
+    linePartitionBy: config.get("line.default.partition.by"),
+    lineCreatesTables: config.get("line.auto.create.new.tables"),
+    lineCreatesColumns: config.get("line.auto.create.new.columns"),
+    version: about.version,
+    log: (level, message) => storage[LOG_METHOD[level]](message),
+    onUnhandledError: () => metrics.unhandledErrors.inc(),
+    parameters: () =>
+      config.parameters().map(({ path, envName, value, source, sensitive, reloadable }) => [path, envName, value, source, sensitive, reloadable]),
+  });
+}
+
+/** A query leads on one worker: with fewer of them, a few long queries would hold up the others. */
+const EXEC_WORKERS_MIN = 4;
+const LOG_METHOD = { DEBUG: "debug", INFO: "info", ERROR: "error", CRITICAL: "critical" } as const;
 
 /** Starts a listener, and says in the log where it listens, or in one line why it cannot. */
 async function listen(

@@ -180,7 +180,7 @@ export const sections = {
       aliases: ["query.timeout.sec"],
     }),
     "query.direct.rows.max": int(
-      100_000,
+      10_000,
       "Queries that read at most so many rows run on the thread that received them, without a worker; -1: always in workers.",
       { min: -1 },
     ),
