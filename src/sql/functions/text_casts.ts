@@ -185,6 +185,37 @@ entries.push(entry("cast_INTERVAL", "NULL", "INTERVAL", (_, out, rowCount) => {
   for (let row = 0; row < rowCount; row++) out.setNull(row);
 }));
 
+// Numbers on their way into narrower columns: fractions are cut, but what is out of range is an error.
+const WHOLE_LIMITS: [to: string, low: number, high: number][] = [["BYTE", -128, 127], ["SHORT", -32768, 32767], ["INT", -2147483647, 2147483647]];
+for (const [to, low, high] of WHOLE_LIMITS) {
+  for (const from of ["SHORT", "INT", "LONG", "FLOAT", "DOUBLE"]) {
+    if (typeOf(from).width <= typeOf(to).width && from !== "FLOAT") continue;
+    entries.push(entry(`assign_${to}`, from, to, ([column], out, rowCount) => {
+      const none = typeOf(from).nullValue;
+      for (let row = 0; row < rowCount; row++) {
+        const value = column.values[row];
+        if (value === none || value !== value) {
+          out.setNull(row);
+          continue;
+        }
+        const whole = Math.trunc(Number(value));
+        if (whole < low || whole > high) throw new SqlError(`${value} is out of the range of ${to}`, 0, SQLSTATE.outOfRange);
+        out.values[row] = whole;
+      }
+    }, { summary: `The value for a column of type ${to}; an error when it does not fit.` }));
+  }
+}
+for (const from of ["FLOAT", "DOUBLE"]) {
+  entries.push(entry("assign_LONG", from, "LONG", ([column], out, rowCount) => {
+    for (let row = 0; row < rowCount; row++) {
+      const value = column.values[row];
+      if (!Number.isFinite(value)) out.setNull(row);
+      else if (Math.abs(value) >= 9223372036854775808) throw new SqlError(`${value} is out of the range of LONG`, 0, SQLSTATE.outOfRange);
+      else out.values[row] = BigInt(Math.trunc(value));
+    }
+  }, { summary: "The value for a column of type LONG; an error when it does not fit." }));
+}
+
 /** Writes row `row` as ASCII at 0 and gives the length; -1 for null. */
 type Writer = (column: BatchColumn, row: number, bytes: Uint8Array, context: FunctionContext) => number;
 
