@@ -46,3 +46,132 @@ for (const inProcess of [true, false]) {
     Deno.removeSync(root, { recursive: true });
   });
 }
+
+Deno.test("large segments: late rows, updates and deletes keep order, values and statistics right", async () => {
+  const root = Deno.makeTempDirSync();
+  const options = { root, heapSizeBytes: 256 << 20, poolSizeBytes: 4 << 20, unstoredSizeBytes: 6 << 20, inProcess: true };
+  let storage = await openStorage(options);
+  let seed = 5;
+  const random = () => (seed = (seed * 1103515245 + 12345) & 0x7fffffff) / 0x7fffffff;
+  const columns = { n: "LONG", text: "VARCHAR", price: "DOUBLE", sym: "SYMBOL", ts: "TIMESTAMP" };
+  const types = { 0: "LONG", 1: "VARCHAR", 2: "DOUBLE", 3: "SYMBOL", 4: "TIMESTAMP" };
+  let next = 0n;
+  const make = (times: bigint[]) =>
+    times.map((ts): Record<number, Value> => ({ 0: next++, 1: random() < 0.1 ? null : `text ${ts}`, 2: random() < 0.1 ? null : random(), 3: `S${next % 7n}`, 4: ts }));
+  const SPAN = 40 * 3600 * 1e6;
+  let model: Record<number, Value>[] = [];
+  const add = async (...batches: Record<number, Value>[][]) => {
+    await storage.writer.append([{ tableId, batches: batches.map((rows) => batchOf(types, rows)) }]);
+    model = model.concat(...batches);
+    model = model.map((row, k) => ({ row, k })).sort((a, b) => Number((a.row[4] as bigint) - (b.row[4] as bigint)) || a.k - b.k).map(({ row }) => row);
+  };
+  const check = () => {
+    const pool = createPool(storage.heap);
+    const snapshot = storage.catalogue.table("t")!;
+    assert.deepEqual(readRows(storage.heap, pool, snapshot), model.map((row) => [row[0], row[1], row[2], row[3], row[4]]));
+    const source = snapshot.source([0, 2, 4]);
+    for (const { rowCount, firstRow, chunks, timestampMin, timestampMax } of source.segments) {
+      assert.ok(rowCount > 0 && rowCount <= 65_536);
+      const rows = model.slice(firstRow, firstRow + rowCount);
+      const longs = rows.map((row) => row[0] as bigint), times = rows.map((row) => row[4] as bigint);
+      const prices = rows.map((row) => row[2] as number | null).filter((price) => price !== null);
+      assert.deepEqual(chunks[0]!.stats, {
+        nullCount: 0,
+        min: longs.reduce((a, b) => (b < a ? b : a)),
+        max: longs.reduce((a, b) => (b > a ? b : a)),
+        sum: longs.reduce((a, b) => a + b),
+      });
+      assert.deepEqual(chunks[1]!.stats, {
+        nullCount: rowCount - prices.length,
+        min: prices.reduce((a, b) => Math.min(a, b)),
+        max: prices.reduce((a, b) => Math.max(a, b)),
+        sum: prices.reduce((a, b) => a + b, 0),
+      });
+      assert.deepEqual([timestampMin, timestampMax], [times[0], times.at(-1)]);
+    }
+    pool.close();
+  };
+  const { schema: { id: tableId } } = await storage.writer.createTable(newTable("t", columns, "ts"));
+  await add(make(Array.from({ length: 150_000 }, (_, k) => BigInt(Math.floor((k * SPAN) / 150_000)))));
+  check();
+  for (let round = 0; round < 3; round++) {
+    await add(make(Array.from({ length: 3000 }, () => BigInt(Math.floor(random() * SPAN)))), make([1n, 1n, 0n]));
+    check();
+    const snapshot = storage.catalogue.table("t")!;
+    const unpin = storage.catalogue.pin();
+    const places = model.map((_, k) => k).filter((k) => k % 1000 === round);
+    const { segments } = snapshot.source([]);
+    const rowIds = BigInt64Array.from(places, (place) => {
+      const segment = segments.find((s) => place < s.firstRow + s.rowCount)!;
+      return (BigInt(segment.ordinal) << 32n) | BigInt(place - segment.firstRow);
+    });
+    // An append in between does not matter, as long as the touched segments stay.
+    await storage.writer.append([{ tableId, batches: [batchOf(types, make([BigInt(SPAN) + BigInt(round)]))] }]);
+    model.push({ 0: next - 1n, 1: null, 2: null, 3: null, 4: BigInt(SPAN) + BigInt(round) });
+    const last = readRows(storage.heap, createPool(storage.heap), storage.catalogue.table("t")!).at(-1)!;
+    Object.assign(model.at(-1)!, last);
+    if (round < 2) {
+      const { columns: changed } = batchOf({ 1: "VARCHAR", 3: "SYMBOL" }, places.map((place) => ({ 1: `new ${place}`, 3: null })));
+      await storage.writer.update(tableId, snapshot.version, { rowIds, columns: changed });
+      for (const place of places) model[place] = { ...model[place], 1: `new ${place}`, 3: null };
+      await assert.rejects(storage.writer.delete(tableId, snapshot.version, rowIds), { sqlState: "40001" });
+    } else {
+      await storage.writer.delete(tableId, snapshot.version, rowIds);
+      const gone = new Set(places);
+      model = model.filter((_, k) => !gone.has(k));
+    }
+    unpin();
+    check();
+    if (round === 1) await storage.writer.checkpoint();
+  }
+  await storage.writer.close();
+  storage = await openStorage(options);
+  check();
+  await storage.writer.close();
+  Deno.removeSync(root, { recursive: true });
+});
+
+Deno.test("what a row's values do wrong is refused, and nothing of it is there", async () => {
+  const root = Deno.makeTempDirSync();
+  const storage = await open(root);
+  const { schema: { id: tableId } } = await storage.writer.createTable(newTable("t", { ts: "TIMESTAMP", n: "INT" }, "ts"));
+  const appendRows = (types: Record<number, string>, rows: Record<number, Value>[]) => storage.writer.append([{ tableId, batches: [batchOf(types, rows)] }]);
+  await assert.rejects(appendRows({ 0: "TIMESTAMP", 1: "INT" }, [{ 0: 1n, 1: 1 }, { 0: null, 1: 1 }]), { name: "SqlError", position: 0 });
+  await assert.rejects(appendRows({ 0: "TIMESTAMP", 1: "INT" }, [{ 0: -1n, 1: 1 }]), { name: "SqlError", position: 0 });
+  await assert.rejects(appendRows({ 1: "INT" }, [{ 1: 1 }]), { name: "SqlError", position: 0 });
+  await assert.rejects(storage.writer.createTable(newTable("T", { n: "INT" })), { name: "SqlError", sqlState: "42P07" });
+  await assert.rejects(storage.writer.dropTable(77), { name: "SqlError", sqlState: "42P01" });
+  assert.equal(storage.catalogue.table("t")!.rowCount, 0);
+  await appendRows({ 0: "TIMESTAMP" }, [{ 0: 1n }]);
+  assert.deepEqual(readRows(storage.heap, createPool(storage.heap), storage.catalogue.table("t")!), [[1n, null]]);
+  await storage.writer.close();
+  Deno.removeSync(root, { recursive: true });
+});
+
+Deno.test("memory that readers are pinned to stays, and goes when they are done", async () => {
+  const root = Deno.makeTempDirSync();
+  const storage = await open(root);
+  const types = { 0: "LONG", 1: "TIMESTAMP" };
+  const { schema: { id: tableId } } = await storage.writer.createTable(newTable("t", { n: "LONG", ts: "TIMESTAMP" }, "ts"));
+  const rows = Array.from({ length: 2000 }, (_, k) => ({ 0: BigInt(k), 1: BigInt(k) }));
+  await storage.writer.append([{ tableId, batches: [batchOf(types, rows)] }]);
+  const pool = createPool(storage.heap);
+  const snapshot = storage.catalogue.table("t")!;
+  const unpin = storage.catalogue.pin();
+  const before = readRows(storage.heap, pool, snapshot);
+  const pinned = storage.heap.usedBytes("tail");
+  for (let k = 0; k < 20; k++) await storage.writer.append([{ tableId, batches: [batchOf(types, [{ 0: -1n, 1: BigInt(k) }])] }]);
+  await storage.writer.truncate(tableId);
+  assert.deepEqual(readRows(storage.heap, pool, snapshot), before);
+  assert.ok(storage.heap.usedBytes("tail") >= pinned);
+  unpin();
+  await storage.writer.append([{ tableId, batches: [batchOf(types, rows.slice(0, 1))] }]);
+  await storage.writer.checkpoint();
+  assert.ok(storage.heap.usedBytes("tail") <= 4 * 4096);
+  await storage.writer.dropTable(tableId);
+  await storage.writer.checkpoint();
+  assert.equal(storage.heap.usedBytes("tail"), 0);
+  assert.equal(storage.heap.usedBytes("dictionary"), 0);
+  await storage.writer.close();
+  Deno.removeSync(root, { recursive: true });
+});

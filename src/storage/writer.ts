@@ -723,7 +723,6 @@ export class TableStore {
   /** Places in the table's current order of rows that were known by `segment << 32 | row` in version `version`. */
   private placesOf(table: Table, version: number, rowIds: BigInt64Array): Float64Array {
     const entry = table.history.findLast((e) => e.version <= version);
-    assert(entry !== undefined, "the version is pinned");
     const firstRows = new Map<number, number>();
     let first = 0;
     for (const segment of table.segments) {
@@ -733,7 +732,7 @@ export class TableStore {
     const halves = new Int32Array(rowIds.buffer, rowIds.byteOffset, 2 * rowIds.length);
     const places = new Float64Array(rowIds.length);
     for (let k = 0; k < places.length; k++) {
-      const firstRow = firstRows.get(entry.segments[halves[2 * k + 1]].uid);
+      const firstRow = entry && firstRows.get(entry.segments[halves[2 * k + 1]].uid);
       if (firstRow === undefined) {
         throw new SqlError("Cannot change the rows: another statement has changed them meanwhile", 0, "40001");
       }

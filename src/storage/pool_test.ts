@@ -1,0 +1,72 @@
+import assert from "node:assert/strict";
+import { CorruptFileError } from "../errors.ts";
+import { crc32 } from "./bytes.ts";
+import type { ScanSource } from "./contract.ts";
+import { writeFully } from "./files.ts";
+import { FaultyFiles } from "./faulty_files.ts";
+import { createHeap } from "./heap.ts";
+import { formatPool, SharedPool } from "./pool.ts";
+
+const FRAME = 4096;
+
+/** A file of `count` extents; extent k holds k in every word. */
+function sourceOf(files: FaultyFiles, count: number): ScanSource {
+  files.makeDirectory("/t1");
+  const file = files.open("/t1/d1.seg", "create");
+  const segments = Array.from({ length: count }, (_, k) => {
+    const bytes = new Uint8Array(new Int32Array(FRAME / 4).fill(k).buffer);
+    writeFully(file, [bytes], k * FRAME);
+    const chunk = { address: 0, file: 0, offset: k * FRAME, sizeBytes: FRAME, crc: crc32(bytes), valueBytes: FRAME, stats: { nullCount: 0 } };
+    return { rowCount: FRAME / 4, timestampMin: 0n, timestampMax: 0n, firstRow: 0, ordinal: k, chunks: [chunk] };
+  });
+  return { tableId: 1, version: 1, rowCount: 0, sorted: false, files: ["/t1/d1.seg"], segments, dictionaries: [undefined] };
+}
+
+function touch(pool: SharedPool, heap: ReturnType<typeof createHeap>, source: ScanSource, k: number): void {
+  const address = pool.pin(source, k, 0);
+  assert.equal(heap.i32[address / 4 + 7], k);
+  pool.unpin(source, k, 0);
+}
+
+Deno.test("SharedPool keeps to its limit, and a long scan leaves the frames that are used again", () => {
+  const heap = createHeap(16 << 20);
+  formatPool(heap, 64 * FRAME);
+  const files = new FaultyFiles();
+  const source = sourceOf(files, 1000);
+  const pool = new SharedPool(heap, files);
+  for (let round = 0; round < 3; round++) for (let k = 0; k < 20; k++) touch(pool, heap, source, k);
+  for (let k = 100; k < 1000; k++) touch(pool, heap, source, k);
+  assert.ok(pool.stats().usedBytes <= 64 * FRAME);
+  const { misses } = pool.stats();
+  for (let k = 0; k < 20; k++) touch(pool, heap, source, k);
+  assert.equal(pool.stats().misses, misses, "the hot frames are all there");
+  pool.setLimit(0);
+  assert.equal(pool.stats().frames, 0);
+});
+
+Deno.test("SharedPool never takes a pinned frame, and gives a query's pins back at once", () => {
+  const heap = createHeap(16 << 20);
+  formatPool(heap, 8 * FRAME);
+  const files = new FaultyFiles();
+  const source = sourceOf(files, 200);
+  const pool = new SharedPool(heap, files), other = new SharedPool(heap, files);
+  const addresses = [0, 1, 2, 3].map((k) => pool.pin(source, k, 0));
+  for (let k = 10; k < 200; k++) touch(other, heap, source, k);
+  addresses.forEach((address, k) => assert.equal(heap.i32[address / 4], k));
+  pool.unpinAll();
+  other.setLimit(0);
+  assert.equal(pool.stats().frames, 0);
+});
+
+Deno.test("SharedPool names the file of a damaged extent, each time it is asked for", () => {
+  const heap = createHeap(16 << 20);
+  formatPool(heap, 8 * FRAME);
+  const files = new FaultyFiles();
+  const source = sourceOf(files, 3);
+  files.flipBit("/t1/d1.seg", 8 * FRAME + 5);
+  const pool = new SharedPool(heap, files);
+  for (let k = 0; k < 3; k++) assert.throws(() => pool.pin(source, 1, 0), (e) => e instanceof CorruptFileError && e.path === "/t1/d1.seg");
+  touch(pool, heap, source, 2);
+  pool.setLimit(0);
+  assert.equal(pool.stats().usedBytes, 0);
+});
