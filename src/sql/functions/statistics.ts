@@ -185,6 +185,7 @@ entries.push(
  * of rows can be joined.
  */
 const twap: Fused = {
+  ordered: true,
   state: () => [F64, F64, F64, I64, I64, F64, I64],
   update: (state, [price, time]) => {
     const [area, span, sum, n, first, lastPrice, lastTime] = state;
@@ -225,6 +226,7 @@ for (const [name, greatest] of [["arg_min", false], ["arg_max", true]] as const)
         ? (greatest ? f64.gt(key, best) : f64.lt(key, best))
         : (greatest ? i64.gtS(key, best) : i64.ltS(key, best));
       entries.push(aggregate(name, [["value", valueType], ["key", keyType]], returns, `The value of the first row with the ${greatest ? "greatest" : "smallest"} key.`, {
+        ordered: true, // of equal keys the first counts
         state: () => [keyType === "DOUBLE" ? F64 : I64, float ? { type: "f64", initial: NaN } : { type: "i64", initial: -9223372036854775808n }, I64],
         update: (state, [value, key]) => {
           const keep = i32.and(notNull(key, keyType)!, i32.or(i64.eqz(state[2]), beats(key, state[0])));
@@ -240,6 +242,7 @@ for (const [name, greatest] of [["arg_min", false], ["arg_max", true]] as const)
 /** First and last value, whether there was one, whether a fall was seen. */
 for (const type of ["BYTE", "SHORT", "INT", "LONG", ...TIMES]) {
   entries.push(aggregate("isordered", [["value", type]], "BOOLEAN", "Does the value never fall from row to row?", {
+    ordered: true,
     state: () => [I64, I64, I64, I64],
     update: ([first, last, seen, fell], [x]) => {
       const value = toI64(x);
