@@ -15,14 +15,13 @@ import {
   sections,
   shippedFile,
 } from "./src/config/mod.ts";
-import { openDatabase } from "./src/database/mod.ts";
-import type { Database } from "./src/door.ts";
 import { ConfigError } from "./src/errors.ts";
 import { type Log, Log as LogWriters, type Logger, logger, openLog } from "./src/log/mod.ts";
+import { type DatabaseOptions, openDatabase } from "./src/database/mod.ts";
 import { createMetrics, type Metrics } from "./src/metrics/mod.ts";
 import { startHealth } from "./src/wire/health/mod.ts";
 import { httpConfigOf, PLAIN_PAGE, startHttp } from "./src/wire/http/mod.ts";
-import { startPg } from "./src/wire/pg/mod.ts";
+import { type PgOptions, startPg } from "./src/wire/pg/mod.ts";
 
 const HELP = `Sundial ${about.version}: a SQL time-series database
 
@@ -126,6 +125,8 @@ function logOptions(line: CommandLine, config: Config) {
   };
 }
 
+const DATABASE = "database";
+
 /** What runs, in the order in which it was started; ended the other way round. */
 interface Part {
   name: string;
@@ -173,61 +174,53 @@ async function startParts(line: CommandLine, config: Config, root: Root, log: Lo
   main.advisory(`root: ${root.path}${root.isNew ? " (new)" : ""}`);
   for (const warning of config.warnings) main.advisory(`configuration: ${warning}`);
   metrics.read("logMessagesDropped", () => log.dropped);
+  metrics.read("uptimeSeconds", () => performance.now() / 1000);
+  metrics.read("cpuSeconds", () => (process.cpuUsage().user + process.cpuUsage().system) / 1e6);
+  metrics.read("memoryRss", () => Deno.memoryUsage().rss);
+  metrics.read("memoryJsHeap", () => Deno.memoryUsage().heapUsed);
 
-  const database = await openStored(config, root, metrics);
-  parts.push({ name: "database", close: () => database.close() });
-
+  // Health first: who watches sees that the process lives while a long log is replayed.
   if (config.get("http.min.enabled")) {
     const health = logger("http-min-server");
-    parts.push(
-      await listen(
-        "http.min.bind.to",
-        config.get("http.min.bind.to"),
-        health,
-        ({ hostname, port }) => startHealth({ hostname, port, config, metrics, log: health }),
-      ),
-    );
+    const begin = (at: Address) => startHealth({ ...at, config, metrics, log: health });
+    parts.push(await listen("http.min.bind.to", config.get("http.min.bind.to"), health, begin));
+  }
+  const database = await openDatabase(databaseOptions(config));
+  parts.push({ name: DATABASE, close: () => database.close() });
+  if (config.get("http.enabled")) {
+    const log = logger("http-server");
+    const begin = (at: Address) =>
+      startHttp({
+        ...at,
+        database,
+        config: httpConfigOf(config, about.version),
+        log,
+        metrics,
+        consolePage: PLAIN_PAGE,
+      });
+    parts.push(await listen("http.net.bind.to", config.get("http.net.bind.to"), log, begin));
   }
   if (config.get("pg.enabled")) {
     const log = logger("pg-server");
-    const begin = ({ hostname, port }: Address) =>
-      startPg({
-        hostname,
-        port,
-        database,
-        user: config.get("pg.user"),
-        password: config.get("pg.password"),
-        readonlyUser: config.get("pg.readonly.user"),
-        readonlyPassword: config.get("pg.readonly.password"),
-        readonlyEnabled: config.get("pg.readonly.user.enabled"),
-        readOnly: config.get("pg.security.readonly"),
-        connectionLimit: config.get("pg.net.connection.limit"),
-        idleTimeoutMs: config.get("pg.net.connection.timeout"),
-        messageSizeMax: config.get("pg.message.size.max"),
-        namedStatementLimit: config.get("pg.named.statement.limit"),
-        log,
-      });
+    const begin = async (at: Address) => {
+      const pg = await startPg({ ...at, ...pgOptions(config), database, log, metrics });
+      metrics.read("pgConnections", () => pg.connectionCount());
+      return pg;
+    };
     parts.push(await listen("pg.net.bind.to", config.get("pg.net.bind.to"), log, begin));
   }
-  if (config.get("http.enabled")) {
-    const log = logger("http-server");
-    const httpConfig = httpConfigOf(config, about.version);
-    const begin = ({ hostname, port }: Address) => startHttp({ hostname, port, database, config: httpConfig, log, consolePage: PLAIN_PAGE });
-    parts.push(await listen("http.net.bind.to", config.get("http.net.bind.to"), log, begin));
-  }
+  main.advisory(`ready after ${Math.round(performance.now())} ms`);
 }
 
-/** Opens the tables of a root, replaying what the log holds beyond the last checkpoint. */
-async function openStored(config: Config, root: Root, metrics: Metrics): Promise<Database> {
-  const storage = logger("storage");
-  const inRoot = (path: string) => isAbsolute(path) ? path : join(root.path, path);
-  return await openDatabase({
-    root: inRoot(config.get("cairo.root")),
-    importRoot: inRoot(config.get("cairo.sql.copy.root")),
+function databaseOptions(config: Config): DatabaseOptions {
+  const log = logger("database");
+  return {
+    root: config.root,
+    importRoot: config.path("cairo.sql.copy.root"),
     heapSizeBytes: config.get("cairo.memory.size"),
     poolSizeBytes: config.get("cairo.pool.size"),
     commitMode: config.get("cairo.commit.mode") === "sync" ? "sync" : "nosync",
-    execWorkerCount: Math.max(EXEC_WORKERS_MIN, config.get("shared.worker.count")),
+    execWorkerCount: config.get("shared.worker.count"),
     directRowsMax: config.get("query.direct.rows.max"),
     queryMemoryLimitBytes: config.get("cairo.query.memory.limit"),
     queryTimeoutMs: config.get("query.timeout"),
@@ -236,16 +229,28 @@ async function openStored(config: Config, root: Root, metrics: Metrics): Promise
     lineCreatesTables: config.get("line.auto.create.new.tables"),
     lineCreatesColumns: config.get("line.auto.create.new.columns"),
     version: about.version,
-    log: (level, message) => storage[LOG_METHOD[level]](message),
-    onUnhandledError: () => metrics.unhandledErrors.inc(),
+    log: log.log,
     parameters: () =>
-      config.parameters().map(({ path, envName, value, source, sensitive, reloadable }) => [path, envName, value, source, sensitive, reloadable]),
-  });
+      config.parameters().map((
+        { path, envName, value, source, sensitive, reloadable },
+      ) => [path, envName, value, source, sensitive, reloadable]),
+  };
 }
 
-/** A query leads on one worker: with fewer of them, a few long queries would hold up the others. */
-const EXEC_WORKERS_MIN = 4;
-const LOG_METHOD = { DEBUG: "debug", INFO: "info", ERROR: "error", CRITICAL: "critical" } as const;
+function pgOptions(config: Config): Omit<PgOptions, "hostname" | "port" | "database" | "log" | "metrics"> {
+  return {
+    user: config.get("pg.user"),
+    password: config.get("pg.password"),
+    readonlyUser: config.get("pg.readonly.user"),
+    readonlyPassword: config.get("pg.readonly.password"),
+    readonlyEnabled: config.get("pg.readonly.user.enabled"),
+    readOnly: config.get("pg.security.readonly") || config.get("readonly"),
+    connectionLimit: config.get("pg.net.connection.limit"),
+    idleTimeoutMs: config.get("pg.net.connection.timeout"),
+    messageSizeMax: config.get("pg.message.size.max"),
+    namedStatementLimit: config.get("pg.named.statement.limit"),
+  };
+}
 
 /** Starts a listener, and says in the log where it listens, or in one line why it cannot. */
 async function listen(
@@ -301,7 +306,7 @@ async function closeParts(parts: Part[]): Promise<boolean> {
     }
     return true as const;
   };
-  const database = parts.find((part) => part.name === "database");
+  const database = parts.find((part) => part.name === DATABASE);
   const wires = parts.splice(0).filter((part) => part !== database);
   await Promise.race([Promise.all(wires.map(close)), late(Date.now() + DRAIN_MS)]);
   return database === undefined || await Promise.race([close(database), late(deadline)]);
