@@ -14,7 +14,7 @@ import { type Batch, MORSEL_ROWS, type QueryContext, type Vector } from "./contr
 import { BoundKernel, flushKernelRows } from "./compiler/binding.ts";
 import { childrenOf, columnsOf, ExpressionCompiler, exprKey, formOf, isEmittable, isText, mapColumns, perEntryColumn } from "./compiler/expression.ts";
 import { type ProjectOutput, projectKernel } from "./compiler/project.ts";
-import { i32 } from "./compiler/ir.ts";
+import { i32, type IrNode } from "./compiler/ir.ts";
 
 export interface CompiledExpressions {
   /** Valid until the next call, and as long as the batch. Columns that are taken as they are are not copied (without a filter). */
@@ -190,9 +190,7 @@ class Stages {
   }
 
   private isPerEntry(expr: Expr): boolean {
-    if (this.options.rowByRow) return false;
-    const column = perEntryColumn(expr, this.types, this.dictionaries, this.context);
-    return column !== undefined && this.dictionaries[column]!.count <= Math.max(256, 2 * (this.options.expectedRows ?? 0));
+    return isPerEntry(expr, this.types, this.dictionaries, this.context, this.options);
   }
 
   private slot(type: string, dictionary?: Dictionary): Slot {
@@ -272,14 +270,7 @@ class Stages {
   /** One kernel: a filter over all rows and the outputs of those that pass. An output slot may be the slot that it is made of. */
   private kernelStep(predicates: Expr[], outputs: { slot: Slot; expr: Expr; asText?: boolean }[]): void {
     const { context, space } = this;
-    const compiler = new ExpressionCompiler(
-      [...this.types],
-      [...this.dictionaries],
-      context,
-      space,
-      (expr, column, dictionary) => this.isPerEntry(expr) ? this.entryTable(expr, column, dictionary) : undefined,
-      this.options.rowIdColumn,
-    );
+    const compiler = compilerFor([...this.types], [...this.dictionaries], context, space, this.options);
     const predicate = predicates.length === 0
       ? undefined
       : predicates.map((p) => compiler.lower(p)).reduce((a, b) => i32.and(a, b));
@@ -325,31 +316,6 @@ class Stages {
         for (const { slot } of outputs) state.vectors[slot] = this.vectorOf(slot, buffers.get(slot)!.address);
       },
     });
-  }
-
-  /** Values of an expression for all entries of a dictionary, that of code -1 first. */
-  private entryTable(expr: Expr, column: number, dictionary: Dictionary): number {
-    const { context, space } = this;
-    const { heap } = context;
-    const width = typeOf(expr.type).width, count = dictionary.count + 1;
-    const table = space.allocate(count * width);
-    const codes = space.allocate(Math.min(count, MORSEL_ROWS) * 4);
-    const alone = mapColumns(expr, (_, type) => ({ kind: "column", index: 0, type }));
-    const compiled = compileExpressions([alone], undefined, [this.types[column]], context, { rowByRow: true, operator: this.options.operator });
-    const arena = new TextArena(space);
-    try {
-      for (let from = 0; from < count; from += MORSEL_ROWS) {
-        const rowCount = Math.min(MORSEL_ROWS, count - from);
-        for (let k = 0; k < rowCount; k++) heap.i32[(codes >>> 2) + k] = from + k - 1;
-        const out = compiled.run({ rowCount, columns: [{ type: this.types[column], address: codes, dictionary }] });
-        const target = table + from * width;
-        heap.u8.copyWithin(target, out.columns[0].address, out.columns[0].address + rowCount * width);
-        if (isText(expr.type)) arena.adopt(target, rowCount);
-      }
-    } finally {
-      compiled.close();
-    }
-    return table;
   }
 
   /** The column of an argument: a slot, or a constant. Symbols become text. */
@@ -461,6 +427,62 @@ class Stages {
     });
     return out;
   }
+}
+
+function isPerEntry(expr: Expr, types: readonly string[], dictionaries: readonly (Dictionary | undefined)[], context: QueryContext, options: CompileOptions): boolean {
+  if (options.rowByRow) return false;
+  const column = perEntryColumn(expr, types, dictionaries, context);
+  return column !== undefined && dictionaries[column]!.count <= Math.max(256, 2 * (options.expectedRows ?? 0));
+}
+
+function compilerFor(types: readonly string[], dictionaries: readonly (Dictionary | undefined)[], context: QueryContext, space: Workspace, options: CompileOptions): ExpressionCompiler {
+  const perEntry = (expr: Expr, column: number, dictionary: Dictionary) =>
+    isPerEntry(expr, types, dictionaries, context, options) ? entryTable(expr, types[column], dictionary, context, space, options) : undefined;
+  return new ExpressionCompiler(types, dictionaries, context, space, perEntry, options.rowIdColumn);
+}
+
+/** Values of an expression for all entries of a dictionary, that of code -1 first. */
+function entryTable(expr: Expr, symbolType: string, dictionary: Dictionary, context: QueryContext, space: Workspace, options: CompileOptions): number {
+  const { heap } = context;
+  const width = typeOf(expr.type).width, count = dictionary.count + 1;
+  const table = space.allocate(count * width);
+  const codes = space.allocate(Math.min(count, MORSEL_ROWS) * 4);
+  const alone = mapColumns(expr, (_, type) => ({ kind: "column", index: 0, type }));
+  const compiled = compileExpressions([alone], undefined, [symbolType], context, { rowByRow: true, operator: options.operator });
+  const arena = new TextArena(space);
+  try {
+    for (let from = 0; from < count; from += MORSEL_ROWS) {
+      const rowCount = Math.min(MORSEL_ROWS, count - from);
+      for (let k = 0; k < rowCount; k++) heap.i32[(codes >>> 2) + k] = from + k - 1;
+      const out = compiled.run({ rowCount, columns: [{ type: symbolType, address: codes, dictionary }] });
+      const target = table + from * width;
+      heap.u8.copyWithin(target, out.columns[0].address, out.columns[0].address + rowCount * width);
+      if (isText(expr.type)) arena.adopt(target, rowCount);
+    }
+  } finally {
+    compiled.close();
+  }
+  return table;
+}
+
+/**
+ * A compiler and the predicates' IR for a kernel of the caller's own, when a kernel can work out all the predicates and
+ * expressions (or takes them as they are: columns of 128 bits); undefined when they must be columns first.
+ */
+export function fuse(
+  exprs: readonly Expr[],
+  predicates: readonly Expr[],
+  types: readonly string[],
+  dictionaries: readonly (Dictionary | undefined)[],
+  context: QueryContext,
+  space: Workspace,
+  options: CompileOptions,
+): { compiler: ExpressionCompiler; predicate: IrNode | undefined } | undefined {
+  const emittable = (expr: Expr) => isEmittable(expr, types, context, (e) => isPerEntry(e, types, dictionaries, context, options));
+  if (!predicates.every(emittable) || !exprs.every((expr) => expr.kind === "column" || emittable(expr))) return undefined;
+  const compiler = compilerFor(types, dictionaries, context, space, options);
+  const nodes = predicates.flatMap((p) => conjuncts(p, context)).map((p) => compiler.lower(p));
+  return { compiler, predicate: nodes.length === 0 ? undefined : nodes.reduce((a, b) => i32.and(a, b)) };
 }
 
 /** The memory of one output column: grows with the batches. */

@@ -3,7 +3,7 @@ import { assert } from "../../errors.ts";
 import type { FunctionEntry } from "../../sql/functions/entry.ts";
 import type { Expr } from "../../sql/plan.ts";
 import type { Dictionary } from "../../storage/contract.ts";
-import { layoutOf, type Value } from "../../types/mod.ts";
+import { layoutOf, typeOf, type Value } from "../../types/mod.ts";
 import { TextArena, Workspace } from "../columns.ts";
 import type { QueryContext } from "../contract.ts";
 import { f32, f64, i32, i64, ifElse, input, type IrNode, load, loop, select, text, type WasmType } from "./ir.ts";
@@ -14,6 +14,8 @@ import { bind } from "./ir.ts";
 export type Input =
   /** A column of the batch. CHAR is zero-extended: "u16". */
   | { kind: "column"; column: number; form: ColumnForm }
+  /** The k-th 8 bytes of a value of `width` (16 or 32) bytes. */
+  | { kind: "word"; column: number; width: number; k: number }
   /** The text of a symbol: column of codes, and the dictionary's entries. */
   | { kind: "symbolText"; column: number; entries: number }
   /** One value a dictionary entry, worked out before: at `address`, that of code -1 first. */
@@ -145,6 +147,12 @@ export class ExpressionCompiler {
     const bits = this.constantBits(value, tag);
     const type = FORM_TYPE[formOf(tag)!];
     return input(this.add(`k${tag}:${typeof value}:${Object.is(value, -0) ? "-0" : value}`, () => ({ kind: "constant", type, value: bits })), type);
+  }
+
+  /** The 8-byte words of a column of 128 or 256 bits. */
+  words(index: number): IrNode[] {
+    const { width } = typeOf(this.inputTypes[index]);
+    return Array.from({ length: width / 8 }, (_, k) => input(this.add(`w${index}.${k}`, () => ({ kind: "word", column: index, width, k })), "i64"));
   }
 
   /** A number that the kernel is given: an address or a count. */

@@ -40,7 +40,7 @@ export function storeOf(form: string): string {
 }
 
 export function inputShape(inputs: readonly Input[]): string {
-  return inputs.map((i) => (i.kind === "constant" ? `k${i.type}` : i.kind === "column" ? `c${i.column}${i.form}` : i.kind === "lookup" ? `l${i.column}${i.form}` : i.kind === "row" ? "row" : `t${i.column}`)).join(";");
+  return inputs.map((i) => (i.kind === "constant" ? `k${i.type}` : i.kind === "column" ? `c${i.column}${i.form}` : i.kind === "lookup" ? `l${i.column}${i.form}` : i.kind === "row" ? "row" : i.kind === "word" ? `w${i.column}.${i.width}.${i.k}` : `t${i.column}`)).join(";");
 }
 
 export class KernelWriter {
@@ -77,7 +77,7 @@ export class KernelWriter {
       const type: ValueType = spec.kind === "constant" ? spec.type : spec.kind === "row" ? "i64" : "i32";
       this.primary[k] = this.loadCell(type, cell);
       if (spec.kind === "constant" || spec.kind === "row") this.scalars[k] = spec.kind === "constant" ? this.primary[k] : undefined;
-      else if (spec.kind !== "column") this.secondary[k] = this.loadCell("i32", cell + 1);
+      else if (spec.kind !== "column" && spec.kind !== "word") this.secondary[k] = this.loadCell("i32", cell + 1);
     });
     this.scope = {
       code,
@@ -184,11 +184,14 @@ export class KernelWriter {
   private loadScalar(k: number, row: number): void {
     const spec = this.inputs[k], { code } = this;
     if (spec.kind === "constant") return;
-    const type: WasmType = spec.kind === "symbolText" || spec.kind === "row" ? "i64" : FORM_TYPE[spec.form];
+    const type: WasmType = spec.kind === "symbolText" || spec.kind === "row" || spec.kind === "word" ? "i64" : FORM_TYPE[spec.form];
     this.scalars[k] ??= code.local(type);
     switch (spec.kind) {
       case "column":
         this.address(this.primary[k]!, row, FORM_WIDTH[spec.form]).memory(LOAD[spec.form]);
+        break;
+      case "word":
+        this.address(this.primary[k]!, row, spec.width).memory("i64.load", spec.k * 8);
         break;
       case "row":
         code.get(this.primary[k]!).get(row).op("i64.extend_i32_u").op("i64.add");

@@ -55,6 +55,16 @@ export class Pipeline implements Operator {
     return new Pipeline(this.base, predicates, results, columns, this.context);
   }
 
+  /** An expression over the output as one over the base. */
+  over(expr: Expr): Expr {
+    return mapColumns(expr, (index) => this.exprs[index]);
+  }
+
+  /** May expressions over the output be worked out from the base? Not when each evaluation gives something else. */
+  canBeRead(): boolean {
+    return !this.exprs.some((expr) => isVolatile(expr, this.context));
+  }
+
   next(): Batch | undefined {
     for (;;) {
       this.context.poll();

@@ -1,0 +1,764 @@
+/**
+ * Kernels of grouping. A group is a record of 8-byte words:
+ *
+ *     header    dense: group number + 1 in the low half, ordinal of first appearance in the high one; hash: no header
+ *     keys      hash: the words that tell groups apart (texts as address | length << 32)
+ *     states    of the aggregates, one word each
+ *
+ * single   no keys: one record, states in locals (and in lanes) over the rows
+ * dense    keys with few possible values: records lie by group number, `list` has the numbers in order of first appearance
+ * hash     records lie in order of first appearance; buckets of (hash, record + 1) find them
+ */
+import type { FusedAggregate } from "../../sql/functions/entry.ts";
+import { type ColumnForm, FORM_WIDTH, type Input } from "./expression.ts";
+import { f32, f64, i32, i64, type IrNode, select, text, type WasmType } from "./ir.ts";
+import { inputShape, type Kernel, kernelCache, KernelWriter, shapeOf, storeOf } from "./kernel.ts";
+import { lowerLanes, lowerMask } from "./lower.ts";
+
+export interface AggregateShape {
+  aggregate: FusedAggregate;
+  /** Tells the entry apart in cache keys: the function's id. */
+  id: string;
+  types: string[];
+  args: IrNode[];
+}
+
+/** How a key column becomes words, and back. */
+export interface KeyShape {
+  words: IrNode[];
+  isText: boolean;
+  /** Output: form of a one-word key, or 16- and 32-byte copies. */
+  form: ColumnForm | undefined;
+}
+
+/** A dense key: value + bias lies in 0 … size-1. */
+export interface DenseKey {
+  node: IrNode;
+  bias: number;
+  size: IrNode;
+  form: ColumnForm;
+}
+
+export interface CompiledKernel {
+  run: Kernel;
+  cells: Record<string, number>;
+}
+
+interface StateSlot {
+  type: WasmType;
+  initial: number | bigint;
+}
+
+export function statesOf(aggregates: readonly AggregateShape[]): StateSlot[][] {
+  return aggregates.map(({ aggregate, types }) => aggregate.state(types));
+}
+
+/** Bytes of a record. */
+export function strideOf(headerWords: number, aggregates: readonly AggregateShape[]): number {
+  return 8 * (headerWords + statesOf(aggregates).flat().length);
+}
+
+function aggregateKey(aggregates: readonly AggregateShape[]): string {
+  return aggregates.map(({ id, args }) => `${id}[${args.map(shapeOf)}]`).join(";");
+}
+
+function constant({ type, initial }: StateSlot): IrNode {
+  switch (type) {
+    case "i32":
+      return i32.const(Number(initial));
+    case "i64":
+      return i64.const(BigInt(initial));
+    case "f32":
+      return f32.const(Number(initial));
+    case "f64":
+      return f64.const(Number(initial));
+  }
+}
+
+/** What a row does to records in memory. */
+class Records {
+  private readonly slots: StateSlot[][];
+  private readonly args: IrNode[][];
+  private readonly states: { node: IrNode; local: number }[][];
+  private readonly updates: IrNode[][];
+
+  constructor(private readonly writer: KernelWriter, private readonly aggregates: readonly AggregateShape[], private readonly headerWords: number) {
+    this.slots = statesOf(aggregates);
+    this.args = aggregates.map(({ args }) => args.map((arg) => writer.derive(arg)));
+    this.states = this.slots.map((list) => list.map(({ type }) => writer.local(type)));
+    this.updates = aggregates.map(({ aggregate, types }, k) => aggregate.update(this.states[k].map((s) => s.node), this.args[k], types));
+  }
+
+  /** Inputs that an update reads, states left out. */
+  get nodes(): IrNode[] {
+    return this.args.flat();
+  }
+
+  private offset(aggregate: number, state: number): number {
+    let index = state;
+    for (let k = 0; k < aggregate; k++) index += this.slots[k].length;
+    return 8 * (this.headerWords + index);
+  }
+
+  initialise(record: number): void {
+    const { code } = this.writer;
+    this.slots.forEach((list, k) =>
+      list.forEach((slot, s) => {
+        code.get(record);
+        this.writer.lower(constant(slot));
+        code.memory(`${slot.type}.store`, this.offset(k, s));
+      })
+    );
+  }
+
+  update(record: number): void {
+    const { code } = this.writer;
+    this.aggregates.forEach((_, k) => {
+      const states = this.states[k], updates = this.updates[k];
+      states.forEach(({ local }, s) => code.get(record).memory(`${this.slots[k][s].type}.load`, this.offset(k, s)).set(local));
+      this.storeAll(updates, states, (s) => this.offset(k, s), k, record);
+    });
+  }
+
+  /** States of `later` are merged into those of `record`. */
+  merge(record: number, later: number): void {
+    const { code } = this.writer;
+    this.aggregates.forEach(({ aggregate, types }, k) => {
+      const states = this.states[k];
+      const others = this.slots[k].map(({ type }) => this.writer.local(type));
+      states.forEach(({ local }, s) => code.get(record).memory(`${this.slots[k][s].type}.load`, this.offset(k, s)).set(local));
+      others.forEach(({ local }, s) => code.get(later).memory(`${this.slots[k][s].type}.load`, this.offset(k, s)).set(local));
+      const merged = aggregate.merge(states.map((s) => s.node), others.map((s) => s.node), types);
+      this.storeAll(merged, states, (s) => this.offset(k, s), k, record);
+    });
+  }
+
+  private storeAll(nodes: IrNode[], states: { node: IrNode; local: number }[], offset: (s: number) => number, k: number, record: number): void {
+    const { code } = this.writer;
+    // All are worked out from the old states before one is stored: they stay in locals until then, so plain stores will do.
+    nodes.forEach((node, s) => {
+      if (node === states[s].node) return;
+      code.get(record);
+      this.writer.lower(node);
+      code.memory(`${this.slots[k][s].type}.store`, offset(s));
+    });
+  }
+
+  finish(k: number, record: number): IrNode {
+    const { code } = this.writer;
+    const states = this.states[k];
+    states.forEach(({ local }, s) => code.get(record).memory(`${this.slots[k][s].type}.load`, this.offset(k, s)).set(local));
+    const { aggregate, types } = this.aggregates[k];
+    return aggregate.finish(states.map((s) => s.node), types);
+  }
+}
+
+// ---- no keys
+
+/** Cell `record`: address of the one record, set up by the caller. */
+export function singleKernel(memory: WebAssembly.Memory, inputs: readonly Input[], predicate: IrNode | undefined, aggregates: readonly AggregateShape[]): CompiledKernel {
+  const key = `single|${inputShape(inputs)}|${predicate ? shapeOf(predicate) : ""}|${aggregateKey(aggregates)}`;
+  return kernelCache(memory).get(key, () => buildSingle(inputs, predicate, aggregates));
+}
+
+const LANE_STATES_MAX = 12;
+
+function buildSingle(inputs: readonly Input[], predicate: IrNode | undefined, aggregates: readonly AggregateShape[]) {
+  const writer = new KernelWriter(inputs);
+  const { code } = writer;
+  const cells: Record<string, number> = { record: writer.cell() };
+  cells.count = writer.cellCount;
+  const record = writer.loadCell("i32", cells.record);
+  const slots = statesOf(aggregates);
+  const flat = slots.flat();
+  const args = aggregates.map((a) => a.args.map((arg) => writer.derive(arg)));
+  const nodes = args.flat();
+
+  const scalars = slots.map((list) => list.map(({ type }) => writer.local(type)));
+  const updatesOf = (states: { node: IrNode }[][]) => aggregates.map(({ aggregate, types }, k) => aggregate.update(states[k].map((s) => s.node), args[k], types));
+  const scalarUpdates = updatesOf(scalars);
+  let word = 0;
+  const offsets = slots.map((list) => list.map(() => 8 * word++));
+  scalars.forEach((list, k) => list.forEach(({ local }, s) => code.get(record).memory(`${slots[k][s].type}.load`, offsets[k][s]).set(local)));
+
+  const assign = (updates: IrNode[][], states: { node: IrNode; local: number }[][]) => {
+    updates.forEach((list, k) => {
+      const changed = list.map((node, s) => ({ node, s })).filter(({ node, s }) => node !== states[k][s].node);
+      for (const { node } of changed) writer.lower(node);
+      for (const { s } of changed.reverse()) code.set(states[k][s].local);
+    });
+  };
+
+  const sets = predicate === undefined ? Math.max(1, Math.min(4, Math.floor(LANE_STATES_MAX / Math.max(1, flat.length)))) : 4;
+  const accumulators = predicate === undefined ? sets : Math.max(1, Math.min(4, Math.floor(LANE_STATES_MAX / Math.max(1, flat.length))));
+  const laneSets = Array.from({ length: accumulators }, () => slots.map((list) => list.map(({ type }) => writer.laneLocal(type))));
+  const laneUpdates = laneSets.map(updatesOf);
+  const laneable = flat.length > 0 && !aggregates.some((a) => a.aggregate.ordered) &&
+    writer.hasLanes([...laneUpdates[0].flat(), ...(predicate === undefined ? [] : [predicate])]);
+
+  if (!laneable) {
+    writer.scalarRows(predicate, nodes, () => assign(scalarUpdates, scalars));
+  } else {
+    writer.splatConstants();
+    for (const set of laneSets) {
+      set.forEach((list, k) =>
+        list.forEach(({ local }, s) => {
+          const { type, initial } = slots[k][s];
+          if (type === "f64" || type === "f32") code.splatF64(Number(initial));
+          else code.splat64(BigInt(initial));
+          code.set(local);
+        })
+      );
+    }
+    const masks = Array.from({ length: sets }, () => code.local("v128"));
+    const updatePair = (row: number, pair: number, masked: boolean) => {
+      const scope = writer.laneScope();
+      writer.loadLanes(nodes, row, pair, scope);
+      const states = laneSets[pair % accumulators], updates = laneUpdates[pair % accumulators];
+      updates.forEach((list, k) => {
+        const changed = list.map((node, s) => ({ node, s })).filter(({ node, s }) => node !== states[k][s].node);
+        for (const { node, s } of changed) {
+          lowerLanes(node, scope);
+          if (masked) code.get(states[k][s].local).get(masks[pair]).op("v128.bitselect");
+        }
+        for (const { s } of changed.reverse()) code.set(states[k][s].local);
+      });
+    };
+    const maskOf = (row: number, pair: number) => {
+      const scope = writer.laneScope();
+      writer.loadLanes([predicate!], row, pair, scope);
+      lowerMask(predicate!, scope);
+      code.tee(masks[pair]);
+    };
+    writer.strips((row, stripEnd) => {
+      code.block((done) =>
+        code.loop((again) => {
+          code.get(row).i32(2 * sets).op("i32.add").get(stripEnd).op("i32.gt_s").brIf(done);
+          if (predicate === undefined) { for (let pair = 0; pair < sets; pair++) updatePair(row, pair, false); }
+          else {
+            for (let pair = 0; pair < sets; pair++) {
+              maskOf(row, pair);
+              if (pair > 0) code.op("v128.or");
+            }
+            code.op("v128.any_true").if(() => {
+              for (let pair = 0; pair < sets; pair++) updatePair(row, pair, true);
+            });
+          }
+          code.get(row).i32(2 * sets).op("i32.add").set(row).br(again);
+        })
+      );
+      // What is left of the last strip.
+      code.block((done) =>
+        code.loop((again) => {
+          code.get(row).get(stripEnd).op("i32.ge_s").brIf(done);
+          code.block((skip) => {
+            let loaded: Set<number> | undefined;
+            if (predicate !== undefined) {
+              loaded = writer.loadRow([predicate], row);
+              writer.lower(predicate);
+              code.op("i32.eqz").brIf(skip);
+            }
+            writer.loadRow(nodes, row, loaded);
+            assign(scalarUpdates, scalars);
+          });
+          code.get(row).i32(1).op("i32.add").set(row).br(again);
+        })
+      );
+    });
+    // Lanes are merged in a fixed order, so that sums of floats do not change from run to run.
+    const others = slots.map((list) => list.map(({ type }) => writer.local(type)));
+    const merges = aggregates.map(({ aggregate, types }, k) => aggregate.merge(scalars[k].map((s) => s.node), others[k].map((s) => s.node), types));
+    for (const set of laneSets) {
+      for (const lane of [0, 1]) {
+        set.forEach((list, k) =>
+          list.forEach(({ local }, s) => {
+            const { type } = slots[k][s];
+            code.get(local).lane(type === "f64" || type === "f32" ? "f64x2.extract_lane" : "i64x2.extract_lane", lane);
+            if (type === "i32") code.op("i32.wrap_i64");
+            if (type === "f32") code.op("f32.demote_f64");
+            code.set(others[k][s].local);
+          })
+        );
+        assign(merges, scalars);
+      }
+    }
+  }
+  scalars.forEach((list, k) => list.forEach(({ local }, s) => code.get(record).get(local).memory(`${slots[k][s].type}.store`, offsets[k][s])));
+  code.get(writer.end);
+  return { bytes: writer.finish(), cells };
+}
+
+// ---- dense keys
+
+/**
+ * Cells: `table` (zeroed before the first run), `list` (i32 group numbers), `groups` (how many; kept between runs), and with
+ * `numbers` the address of an i32 column that is given each row's ordinal.
+ */
+export function denseKernel(
+  memory: WebAssembly.Memory,
+  inputs: readonly Input[],
+  predicate: IrNode | undefined,
+  keys: readonly DenseKey[],
+  aggregates: readonly AggregateShape[],
+  numbers: boolean,
+): CompiledKernel {
+  const keyText = keys.map((k) => `${shapeOf(k.node)}+${k.bias}*${shapeOf(k.size)}`).join(",");
+  const key = `dense${numbers}|${inputShape(inputs)}|${predicate ? shapeOf(predicate) : ""}|${keyText}|${aggregateKey(aggregates)}`;
+  return kernelCache(memory).get(key, () => {
+    const writer = new KernelWriter(inputs);
+    const { code } = writer;
+    const cells: Record<string, number> = { table: writer.cell(), list: writer.cell(), groups: writer.cell(), numbers: writer.cell() };
+    cells.count = writer.cellCount;
+    const table = writer.loadCell("i32", cells.table), list = writer.loadCell("i32", cells.list), groups = writer.loadCell("i32", cells.groups);
+    const numberColumn = numbers ? writer.loadCell("i32", cells.numbers) : -1;
+    const records = new Records(writer, aggregates, 1);
+    const stride = strideOf(1, aggregates);
+    const number = writer.derive(groupNumber(keys));
+    const slot = code.local("i32"), header = code.local("i64");
+    writer.scalarRows(predicate, [number, ...records.nodes], (row) => {
+      code.get(table);
+      writer.lower(number);
+      code.i32(stride).op("i32.mul").op("i32.add").tee(slot).memory("i64.load").tee(header).op("i64.eqz").if(() => {
+        code.get(slot);
+        writer.lower(i64.extendU(i32.add(number, i32.const(1))));
+        code.get(groups).op("i64.extend_i32_u").i64(32n).op("i64.shl").op("i64.or").tee(header).memory("i64.store");
+        code.get(list).get(groups).i32(2).op("i32.shl").op("i32.add");
+        writer.lower(number);
+        code.memory("i32.store");
+        code.get(groups).i32(1).op("i32.add").set(groups);
+        records.initialise(slot);
+      });
+      records.update(slot);
+      if (numbers) {
+        code.get(numberColumn).get(row).i32(2).op("i32.shl").op("i32.add");
+        code.get(header).i64(32n).op("i64.shr_u").op("i32.wrap_i64").memory("i32.store");
+      }
+    });
+    writer.storeCell("i32", cells.groups, groups);
+    code.get(writer.end);
+    return { bytes: writer.finish(), cells };
+  });
+}
+
+function groupNumber(keys: readonly DenseKey[]): IrNode {
+  return keys.map(({ node, bias }) => (bias === 0 ? node : i32.add(node, i32.const(bias)))).reduce((number, part, k) => i32.add(i32.mul(number, keys[k].size), part));
+}
+
+/** Adds the groups of a later dense table. Rows are places in the later table's list. Cells: table, list, groups, laterTable, laterList. */
+export function denseMergeKernel(memory: WebAssembly.Memory, aggregates: readonly AggregateShape[]): CompiledKernel {
+  return kernelCache(memory).get(`denseMerge|${aggregateKey(withoutArgs(aggregates))}`, () => {
+    const writer = new KernelWriter([]);
+    const { code } = writer;
+    const cells: Record<string, number> = { table: writer.cell(), list: writer.cell(), groups: writer.cell(), laterTable: writer.cell(), laterList: writer.cell() };
+    cells.count = writer.cellCount;
+    const [table, list, groups, laterTable, laterList] = ["table", "list", "groups", "laterTable", "laterList"].map((name) => writer.loadCell("i32", cells[name]));
+    const records = new Records(writer, withoutArgs(aggregates), 1);
+    const stride = strideOf(1, aggregates);
+    const number = code.local("i32"), slot = code.local("i32"), later = code.local("i32");
+    writer.scalarRows(undefined, [], (row) => {
+      code.get(laterList).get(row).i32(2).op("i32.shl").op("i32.add").memory("i32.load").tee(number);
+      code.i32(stride).op("i32.mul").get(laterTable).op("i32.add").set(later);
+      code.get(number).i32(stride).op("i32.mul").get(table).op("i32.add").tee(slot).memory("i64.load").op("i64.eqz").if(() => {
+        code.get(slot).get(later).i32(stride).memoryCopy();
+        // The ordinal is this table's.
+        code.get(slot).get(groups).memory("i32.store", 4);
+        code.get(list).get(groups).i32(2).op("i32.shl").op("i32.add").get(number).memory("i32.store");
+        code.get(groups).i32(1).op("i32.add").set(groups);
+      }, () => records.merge(slot, later));
+    });
+    writer.storeCell("i32", cells.groups, groups);
+    code.get(writer.end);
+    return { bytes: writer.finish(), cells };
+  });
+}
+
+/** For kernels that see states but no rows. */
+function withoutArgs(aggregates: readonly AggregateShape[]): AggregateShape[] {
+  return aggregates.map((a) => ({ ...a, args: [], aggregate: { ...a.aggregate, update: (states: IrNode[]) => states } }));
+}
+
+/** Adds later single records to the first. Rows are records; cells: record, laters (the records side by side). */
+export function singleMergeKernel(memory: WebAssembly.Memory, aggregates: readonly AggregateShape[]): CompiledKernel {
+  return kernelCache(memory).get(`singleMerge|${aggregateKey(withoutArgs(aggregates))}`, () => {
+    const writer = new KernelWriter([]);
+    const { code } = writer;
+    const cells: Record<string, number> = { record: writer.cell(), laters: writer.cell() };
+    cells.count = writer.cellCount;
+    const record = writer.loadCell("i32", cells.record), laters = writer.loadCell("i32", cells.laters);
+    const records = new Records(writer, withoutArgs(aggregates), 0);
+    const later = code.local("i32"), stride = strideOf(0, aggregates);
+    writer.scalarRows(undefined, [], (row) => {
+      code.get(row).i32(stride).op("i32.mul").get(laters).op("i32.add").set(later);
+      records.merge(record, later);
+    });
+    code.get(writer.end);
+    return { bytes: writer.finish(), cells };
+  });
+}
+
+// ---- hashed keys
+
+const BUCKET_BYTES = 8;
+
+interface HashCells {
+  buckets: number;
+  mask: number;
+  records: number;
+  groups: number;
+  capacity: number;
+  arenaNext: number;
+  arenaEnd: number;
+  /** Out: what ran out when the kernel stopped before the end: 1 records, 2 room for texts. */
+  wants: number;
+  numbers: number;
+}
+
+function hashCells(writer: KernelWriter): HashCells & { count: number } {
+  const cells = {
+    buckets: writer.cell(),
+    mask: writer.cell(),
+    records: writer.cell(),
+    groups: writer.cell(),
+    capacity: writer.cell(),
+    arenaNext: writer.cell(),
+    arenaEnd: writer.cell(),
+    wants: writer.cell(),
+    numbers: writer.cell(),
+  };
+  return { ...cells, count: writer.cellCount };
+}
+
+export const WANTS = { records: 1, texts: 2 } as const;
+
+class HashTable {
+  readonly records: number;
+  readonly groups: number;
+  private readonly buckets: number;
+  private readonly mask: number;
+  private readonly capacity: number;
+  private readonly arenaNext: number;
+  private readonly arenaEnd: number;
+  private readonly place: number;
+  private readonly bucket: number;
+  private readonly hash: number;
+  readonly record: number;
+
+  constructor(private readonly writer: KernelWriter, private readonly cells: HashCells, private readonly stride: number, private readonly texts: readonly boolean[]) {
+    const { code } = writer;
+    this.buckets = writer.loadCell("i32", cells.buckets);
+    this.mask = writer.loadCell("i32", cells.mask);
+    this.records = writer.loadCell("i32", cells.records);
+    this.groups = writer.loadCell("i32", cells.groups);
+    this.capacity = writer.loadCell("i32", cells.capacity);
+    this.arenaNext = writer.loadCell("i32", cells.arenaNext);
+    this.arenaEnd = writer.loadCell("i32", cells.arenaEnd);
+    this.place = code.local("i32");
+    this.bucket = code.local("i64");
+    this.hash = code.local("i32");
+    this.record = code.local("i32");
+  }
+
+  /** Leaves the record of the key `words` in `record`. `whenNew` fills it in behind the key; `copyTexts`: the texts' bytes are kept. */
+  find(words: readonly IrNode[], row: number, copyTexts: boolean, whenNew: () => void): void {
+    const { writer } = this;
+    const { code } = writer;
+    writer.lower(i32.wrap(i64.shrU(hashOf(words, this.texts), i64.const(32n))));
+    code.tee(this.hash).get(this.mask).op("i32.and").set(this.place);
+    code.block((found) =>
+      code.loop((again) => {
+        code.get(this.buckets).get(this.place).i32(3).op("i32.shl").op("i32.add").memory("i64.load").tee(this.bucket).op("i64.eqz").if(() => {
+          this.insert(words, row, copyTexts, whenNew);
+          code.br(found);
+        });
+        code.get(this.bucket).op("i32.wrap_i64").get(this.hash).op("i32.eq").if(() => {
+          code.get(this.bucket).i64(32n).op("i64.shr_u").op("i32.wrap_i64").i32(1).op("i32.sub").i32(this.stride).op("i32.mul").get(this.records).op("i32.add").set(this.record);
+          words.forEach((word, k) => {
+            code.get(this.record).memory("i64.load", 8 * k);
+            writer.lower(word);
+            if (this.texts[k]) code.call(writer.library.index("text.eq"));
+            else code.op("i64.eq");
+            if (k > 0) code.op("i32.and");
+          });
+          code.brIf(found);
+        });
+        code.get(this.place).i32(1).op("i32.add").get(this.mask).op("i32.and").set(this.place).br(again);
+      })
+    );
+  }
+
+  private insert(words: readonly IrNode[], row: number, copyTexts: boolean, whenNew: () => void): void {
+    const { writer } = this;
+    const { code } = writer;
+    code.get(this.groups).get(this.capacity).op("i32.ge_u").if(() => this.stop(row, WANTS.records));
+    const copied = copyTexts ? words.filter((_, k) => this.texts[k]) : [];
+    const lengthOf = (word: IrNode) => select(text.isNull(word), i32.const(0), text.length(word));
+    if (copied.length > 0) {
+      code.get(this.arenaEnd).get(this.arenaNext).op("i32.sub");
+      writer.lower(copied.map(lengthOf).reduce((a, b) => i32.add(a, b)));
+      code.op("i32.lt_u").if(() => this.stop(row, WANTS.texts));
+    }
+    code.get(this.groups).i32(this.stride).op("i32.mul").get(this.records).op("i32.add").set(this.record);
+    words.forEach((word, k) => {
+      code.get(this.record);
+      if (copyTexts && this.texts[k]) {
+        // A null has no bytes; its word is made canonical by `keyWord`.
+        code.get(this.arenaNext);
+        writer.lower(text.address(word));
+        writer.lower(lengthOf(word));
+        code.memoryCopy();
+        code.get(this.arenaNext).op("i64.extend_i32_u");
+        writer.lower(i64.and(word, i64.const(-4294967296n)));
+        code.op("i64.or");
+        writer.lower(word);
+        writer.lower(text.isNull(word));
+        code.op("i32.eqz").op("select").memory("i64.store", 8 * k);
+        code.get(this.arenaNext);
+        writer.lower(lengthOf(word));
+        code.op("i32.add").set(this.arenaNext);
+      } else {
+        writer.lower(word);
+        code.memory("i64.store", 8 * k);
+      }
+    });
+    whenNew();
+    code.get(this.groups).i32(1).op("i32.add").set(this.groups);
+    code.get(this.buckets).get(this.place).i32(3).op("i32.shl").op("i32.add");
+    code.get(this.hash).op("i64.extend_i32_u").get(this.groups).op("i64.extend_i32_u").i64(32n).op("i64.shl").op("i64.or").memory("i64.store");
+  }
+
+  private stop(row: number, wants: number): void {
+    const { code } = this.writer;
+    const reason = code.local("i32");
+    code.i32(wants).set(reason);
+    this.writer.storeCell("i32", this.cells.wants, reason);
+    this.save();
+    code.get(row).return();
+  }
+
+  save(): void {
+    this.writer.storeCell("i32", this.cells.groups, this.groups);
+    this.writer.storeCell("i32", this.cells.arenaNext, this.arenaNext);
+  }
+}
+
+/** Multiplication spreads upwards, so the upper half is the hash. */
+export function hashOf(words: readonly IrNode[], texts: readonly boolean[]): IrNode {
+  const odd = i64.const(-0x61C8864680B583EBn);
+  const parts = words.map((word, k): IrNode => (texts[k] ? { op: "text.hash", type: "i64", args: [word] } : word));
+  let hash = i64.mul(parts[0], odd);
+  for (const part of parts.slice(1)) hash = i64.mul(i64.xor(i64.xor(hash, i64.shrU(hash, i64.const(29n))), part), odd);
+  return i64.mul(i64.xor(hash, i64.shrU(hash, i64.const(32n))), odd);
+}
+
+/** Rows into a hash table. Result: the row to go on from after what `wants` says was given, or the end. */
+export function hashKernel(
+  memory: WebAssembly.Memory,
+  inputs: readonly Input[],
+  predicate: IrNode | undefined,
+  keys: readonly KeyShape[],
+  aggregates: readonly AggregateShape[],
+  numbers: boolean,
+): CompiledKernel {
+  const keyText = keys.map((k) => `${k.words.map(shapeOf)}${k.isText}`).join(",");
+  const key = `hash${numbers}|${inputShape(inputs)}|${predicate ? shapeOf(predicate) : ""}|${keyText}|${aggregateKey(aggregates)}`;
+  return kernelCache(memory).get(key, () => {
+    const writer = new KernelWriter(inputs);
+    const { code } = writer;
+    const cells = hashCells(writer);
+    const words = keys.flatMap((k) => k.words.map((word) => writer.derive(word)));
+    const texts = keys.flatMap((k) => k.words.map(() => k.isText));
+    const stride = strideOf(words.length, aggregates);
+    const table = new HashTable(writer, cells, stride, texts);
+    const records = new Records(writer, aggregates, words.length);
+    const numberColumn = numbers ? writer.loadCell("i32", cells.numbers) : -1;
+    writer.scalarRows(predicate, [...words, ...records.nodes], (row) => {
+      table.find(words, row, true, () => records.initialise(table.record));
+      records.update(table.record);
+      if (numbers) {
+        code.get(numberColumn).get(row).i32(2).op("i32.shl").op("i32.add");
+        code.get(table.record).get(table.records).op("i32.sub").i32(stride).op("i32.div_u").memory("i32.store");
+      }
+    });
+    table.save();
+    code.get(writer.end);
+    return { bytes: writer.finish(), cells: cells as unknown as Record<string, number> };
+  });
+}
+
+/** Adds the groups of a later hash table, whose texts stay where they are. Rows are its records; extra cell: later. */
+export function hashMergeKernel(memory: WebAssembly.Memory, texts: readonly boolean[], aggregates: readonly AggregateShape[]): CompiledKernel {
+  return kernelCache(memory).get(`hashMerge|${texts}|${aggregateKey(withoutArgs(aggregates))}`, () => {
+    const writer = new KernelWriter([]);
+    const { code } = writer;
+    const cells = { ...hashCells(writer), later: writer.cell() };
+    cells.count = writer.cellCount;
+    const later = writer.loadCell("i32", cells.later);
+    const stride = strideOf(texts.length, aggregates);
+    const table = new HashTable(writer, cells, stride, texts);
+    const records = new Records(writer, withoutArgs(aggregates), texts.length);
+    const words = texts.map(() => writer.local("i64"));
+    const from = code.local("i32"), isNew = code.local("i32");
+    writer.scalarRows(undefined, [], (row) => {
+      code.get(row).i32(stride).op("i32.mul").get(later).op("i32.add").set(from);
+      words.forEach(({ local }, k) => code.get(from).memory("i64.load", 8 * k).set(local));
+      code.i32(0).set(isNew);
+      table.find(words.map((w) => w.node), row, false, () => {
+        code.get(table.record).get(from).i32(stride).memoryCopy();
+        code.i32(1).set(isNew);
+      });
+      code.get(isNew).op("i32.eqz").if(() => records.merge(table.record, from));
+    });
+    table.save();
+    code.get(writer.end);
+    return { bytes: writer.finish(), cells: cells as unknown as Record<string, number> };
+  });
+}
+
+/** Moves buckets to a larger array. Rows are the old buckets; cells: old, buckets, mask. */
+export function rehashKernel(memory: WebAssembly.Memory): CompiledKernel {
+  return kernelCache(memory).get("rehash", () => {
+    const writer = new KernelWriter([]);
+    const { code } = writer;
+    const cells: Record<string, number> = { old: writer.cell(), buckets: writer.cell(), mask: writer.cell() };
+    cells.count = writer.cellCount;
+    const old = writer.loadCell("i32", cells.old), buckets = writer.loadCell("i32", cells.buckets), mask = writer.loadCell("i32", cells.mask);
+    const bucket = code.local("i64"), place = code.local("i32");
+    writer.scalarRows(undefined, [], (row) => {
+      code.get(old).get(row).i32(3).op("i32.shl").op("i32.add").memory("i64.load").tee(bucket).op("i64.eqz").op("i32.eqz").if(() => {
+        code.get(bucket).op("i32.wrap_i64").get(mask).op("i32.and").set(place);
+        code.block((free) =>
+          code.loop((again) => {
+            code.get(buckets).get(place).i32(3).op("i32.shl").op("i32.add").memory("i64.load").op("i64.eqz").brIf(free);
+            code.get(place).i32(1).op("i32.add").get(mask).op("i32.and").set(place).br(again);
+          })
+        );
+        code.get(buckets).get(place).i32(3).op("i32.shl").op("i32.add").get(bucket).memory("i64.store");
+      });
+    });
+    code.get(writer.end);
+    return { bytes: writer.finish(), cells };
+  });
+}
+
+// ---- updates by group number
+
+/** Rows into states that lie by the group number in column `group`. Cell: states. */
+export function byGroupKernel(memory: WebAssembly.Memory, inputs: readonly Input[], group: IrNode, aggregates: readonly AggregateShape[]): CompiledKernel {
+  const key = `byGroup|${inputShape(inputs)}|${shapeOf(group)}|${aggregateKey(aggregates)}`;
+  return kernelCache(memory).get(key, () => {
+    const writer = new KernelWriter(inputs);
+    const { code } = writer;
+    const cells: Record<string, number> = { states: writer.cell() };
+    cells.count = writer.cellCount;
+    const states = writer.loadCell("i32", cells.states);
+    const records = new Records(writer, aggregates, 0);
+    const record = code.local("i32");
+    writer.scalarRows(undefined, [group, ...records.nodes], () => {
+      writer.lower(group);
+      code.i32(strideOf(0, aggregates)).op("i32.mul").get(states).op("i32.add").set(record);
+      records.update(record);
+    });
+    code.get(writer.end);
+    return { bytes: writer.finish(), cells };
+  });
+}
+
+/** Sets states of groups start … end-1 to their start values. Cell: states. */
+export function initialiseKernel(memory: WebAssembly.Memory, headerWords: number, aggregates: readonly AggregateShape[]): CompiledKernel {
+  return kernelCache(memory).get(`initialise${headerWords}|${aggregateKey(withoutArgs(aggregates))}`, () => {
+    const writer = new KernelWriter([]);
+    const { code } = writer;
+    const cells: Record<string, number> = { states: writer.cell() };
+    cells.count = writer.cellCount;
+    const states = writer.loadCell("i32", cells.states);
+    const records = new Records(writer, withoutArgs(aggregates), headerWords);
+    const record = code.local("i32");
+    writer.scalarRows(undefined, [], (row) => {
+      code.get(row).i32(strideOf(headerWords, aggregates)).op("i32.mul").get(states).op("i32.add").set(record);
+      records.initialise(record);
+    });
+    code.get(writer.end);
+    return { bytes: writer.finish(), cells };
+  });
+}
+
+// ---- results
+
+export type KeyOutput =
+  /** A key of a hash record: `words` words from `word` on. */
+  | { kind: "words"; word: number; words: number; form: ColumnForm | undefined }
+  /** A part of a dense group number. */
+  | { kind: "dense"; divisor: number; size: number; bias: number; form: ColumnForm };
+
+/**
+ * Records into columns. Rows are groups in order. Where the record is: `list` "none": side by side from `records`; "numbers": by the
+ * group numbers in `list`; "addresses": `list` has addresses. Cells: records, list, key0 …, out0 …
+ */
+export function finishKernel(
+  memory: WebAssembly.Memory,
+  list: "none" | "numbers" | "addresses",
+  headerWords: number,
+  keys: readonly KeyOutput[],
+  aggregates: readonly AggregateShape[],
+  forms: readonly ColumnForm[],
+): CompiledKernel {
+  const key = `finish${list}${headerWords}|${JSON.stringify(keys)}|${forms}|${aggregateKey(withoutArgs(aggregates))}`;
+  return kernelCache(memory).get(key, () => {
+    const writer = new KernelWriter([]);
+    const { code } = writer;
+    const cells: Record<string, number> = { records: writer.cell(), list: writer.cell() };
+    const base = writer.loadCell("i32", cells.records), places = writer.loadCell("i32", cells.list);
+    const keyColumns = keys.map((_, k) => writer.loadCell("i32", cells[`key${k}`] = writer.cell()));
+    const outColumns = aggregates.map((_, k) => writer.loadCell("i32", cells[`out${k}`] = writer.cell()));
+    cells.count = writer.cellCount;
+    const stride = strideOf(headerWords, aggregates);
+    const records = new Records(writer, withoutArgs(aggregates), headerWords);
+    const record = code.local("i32"), number = code.local("i32"), out = code.local("i32");
+    const target = (column: number, width: number) => code.get(column).get(out).i32(width).op("i32.mul").op("i32.add");
+    writer.scalarRows(undefined, [], (row) => {
+      code.get(row).get(writer.start).op("i32.sub").set(out);
+      if (list === "none") code.get(row);
+      else code.get(places).get(row).i32(2).op("i32.shl").op("i32.add").memory("i32.load");
+      code.tee(number);
+      if (list !== "addresses") code.i32(stride).op("i32.mul").get(base).op("i32.add");
+      code.set(record);
+      keys.forEach((spec, k) => {
+        if (spec.kind === "dense") {
+          target(keyColumns[k], FORM_WIDTH[spec.form]);
+          code.get(number).i32(spec.divisor).op("i32.div_u").i32(spec.size).op("i32.rem_u").i32(spec.bias).op("i32.sub").memory(storeOf(spec.form));
+          return;
+        }
+        for (let w = 0; w < spec.words; w++) {
+          target(keyColumns[k], spec.form === undefined ? 8 * spec.words : FORM_WIDTH[spec.form]);
+          code.get(record).memory("i64.load", 8 * (spec.word + w));
+          if (spec.form === undefined || FORM_WIDTH[spec.form] === 8) code.memory("i64.store", 8 * w);
+          else code.op("i32.wrap_i64").memory(FORM_WIDTH[spec.form] === 4 ? "i32.store" : storeOf(spec.form));
+        }
+      });
+      aggregates.forEach((_, k) => {
+        const result = records.finish(k, record);
+        target(outColumns[k], FORM_WIDTH[forms[k]]);
+        writer.lower(result);
+        code.memory(storeOf(forms[k]));
+      });
+    });
+    code.get(writer.end);
+    return { bytes: writer.finish(), cells };
+  });
+}
+
+/** The word that tells a one-word key's values apart: -0 is 0, there is one NaN and one null text. */
+export function keyWord(value: IrNode, form: ColumnForm, isText: boolean): IrNode {
+  switch (form) {
+    case "f64":
+      return select(f64.ne(value, value), i64.const(0x7FF8000000000000n), i64.reinterpret(f64.add(value, f64.const(0))));
+    case "f32":
+      return i64.extendU(select(f32.ne(value, value), i32.const(0x7FC00000), i32.reinterpret(f32.add(value, f32.const(0)))));
+    case "i64":
+      return isText ? select(text.isNull(value), text.null(), value) : value;
+    default:
+      return i64.extendS(value);
+  }
+}
+
+export { BUCKET_BYTES };

@@ -1,0 +1,189 @@
+/**
+ * GROUP BY, and aggregates without keys. Rows of a scan are cut into ranges of morsels, the same ranges however many workers there
+ * are; each range has a table of its own, and the tables are merged in order. So sums of floats come out the same in every run, and
+ * groups in the order of their first rows.
+ */
+import { assert } from "../../errors.ts";
+import type { AggregateNode, Column, Expr, ScanNode } from "../../sql/plan.ts";
+import type { ScanSource } from "../../storage/contract.ts";
+import { typeOf } from "../../types/mod.ts";
+import { NO_DICTIONARY, Workspace } from "../columns.ts";
+import { columnsOf } from "../compiler/expression.ts";
+import { flushKernelRows } from "../compiler/binding.ts";
+import { type Batch, MORSEL_ROWS, type Operator, type QueryContext, type Vector } from "../contract.ts";
+import { registerTask } from "../parallel.ts";
+import { asPipeline } from "./filter-project.ts";
+import { GroupedBatches } from "./group-batches.ts";
+import { Grouper, type GroupSpec, type GroupTable } from "./group-table.ts";
+import type { Pipeline } from "./pipeline.ts";
+import { type Morsel, morselsOf, ScanReader } from "./scan.ts";
+
+/** Ranges of a scan: more than workers, so that they end together; few, because each has a table. */
+const RANGES_MAX = 32;
+
+export function createAggregate(node: AggregateNode, input: Operator, context: QueryContext): Operator {
+  const pipeline = asPipeline(input, context);
+  const fusedCalls = node.aggregates.every((call) => !call.distinct && context.functions.resolve(call.function).entry.aggregate?.kind === "fused");
+  return fusedCalls ? new Aggregate(node, pipeline, context) : new GroupedBatches(node, pipeline, context);
+}
+
+/** The node's keys and calls over the columns of the pipeline's base. */
+function specOf(node: AggregateNode, pipeline: Pipeline): GroupSpec {
+  const over = (exprs: readonly Expr[]) => exprs.map((expr) => pipeline.over(expr));
+  return {
+    predicates: pipeline.predicates,
+    keys: over(node.keys),
+    calls: node.aggregates.map((call) => ({ function: call.function, args: over(call.args), type: call.type })),
+    rowIdColumn: pipeline.rowIdColumn,
+    expectedRows: pipeline.base.kind === "scan" ? pipeline.base.source.rowCount : 0,
+  };
+}
+
+class Aggregate implements Operator {
+  readonly columns: readonly Column[];
+  private readonly pipeline: Pipeline;
+  private readonly grouper: Grouper;
+  private readonly spec: GroupSpec;
+  private readonly space: Workspace;
+  private table?: GroupTable;
+  private out?: Vector[];
+  private position = 0;
+
+  constructor(node: AggregateNode, pipeline: Pipeline, private readonly context: QueryContext) {
+    this.columns = node.columns;
+    this.pipeline = pipeline.canBeRead() ? pipeline : asPipeline(pipeline, context, true);
+    this.spec = specOf(node, this.pipeline);
+    this.grouper = new Grouper(this.spec, this.pipeline.baseTypes, context);
+    this.space = Workspace.of(context, "GROUP BY");
+  }
+
+  next(): Batch | undefined {
+    this.table ??= this.fill();
+    const { table, grouper, columns } = this;
+    const rowCount = Math.min(MORSEL_ROWS, grouper.groupCount(table) - this.position);
+    if (rowCount <= 0) return undefined;
+    this.context.poll();
+    if (this.out === undefined) {
+      const dictionaries = grouper.outputDictionaries(columns);
+      this.out = columns.map(({ type }, k) => ({ type, address: this.space.allocate(rowCount * typeOf(type).width), dictionary: dictionaries[k] }));
+    }
+    const addresses = this.out.map((vector) => vector.address);
+    const keyCount = this.spec.keys.length;
+    grouper.finish(table, this.position, this.position + rowCount, addresses.slice(0, keyCount), addresses.slice(keyCount));
+    this.position += rowCount;
+    return { rowCount, columns: this.out };
+  }
+
+  private fill(): GroupTable {
+    const { base } = this.pipeline;
+    if (base.kind === "scan") return this.fillFromScan(base.node, base.source);
+    let table: GroupTable | undefined;
+    for (let batch = base.input.next(); batch !== undefined; batch = base.input.next()) {
+      this.context.poll();
+      this.grouper.prepare(batch.columns.map((column) => column.dictionary));
+      table ??= this.grouper.create();
+      this.grouper.consume(table, batch.columns, 0, batch.rowCount, 0n);
+    }
+    if (table === undefined) {
+      this.grouper.prepare(base.input.columns.map(({ type }) => (type === "SYMBOL" ? NO_DICTIONARY : undefined)));
+      table = this.grouper.create();
+    }
+    return table;
+  }
+
+  private fillFromScan(node: ScanNode, source: ScanSource): GroupTable {
+    const { context, grouper, spec } = this;
+    const data: ScanTask = { node, source: context.sources.indexOf(source), spec };
+    const ranges = rangesOf(morselsOf(node, source, context));
+    grouper.prepare(node.columns.map(({ type }, k) => (type === "SYMBOL" ? source.dictionaries[k] ?? NO_DICTIONARY : undefined)));
+    const tables: GroupTable[] = [];
+    if (context.parallel !== undefined && ranges.length > 1 && data.source >= 0) {
+      for (const result of context.parallel.run(TASK, data, ranges.length) as RangeTables[]) for (const [range, table] of result) tables[range] = table;
+    } else {
+      const participant = new RangeFiller(node, source, spec, context, grouper);
+      try {
+        ranges.forEach((_, range) => participant.run(range));
+      } finally {
+        participant.close();
+      }
+      for (const [range, table] of participant.finish()) tables[range] = table;
+    }
+    if (tables.length === 0) return grouper.create();
+    for (const later of tables.slice(1)) grouper.merge(tables[0], later);
+    return tables[0];
+  }
+
+  close(): void {
+    if (this.table !== undefined) this.grouper.drop(this.table);
+    this.grouper.close();
+    this.space.release();
+    this.pipeline.close();
+    flushKernelRows(this.context.heap.i64);
+  }
+}
+
+const TASK = "GROUP BY";
+
+interface ScanTask {
+  node: ScanNode;
+  source: number;
+  spec: GroupSpec;
+}
+
+type RangeTables = [range: number, table: GroupTable][];
+
+/** Neighbouring morsels, about the same number in each range. */
+function rangesOf(morsels: readonly Morsel[]): Morsel[][] {
+  const count = Math.min(RANGES_MAX, morsels.length);
+  return Array.from({ length: count }, (_, k) => morsels.slice(Math.floor(k * morsels.length / count), Math.floor((k + 1) * morsels.length / count)));
+}
+
+/** Fills the tables of ranges, on any thread. */
+class RangeFiller {
+  private readonly reader: ScanReader;
+  private readonly ranges: Morsel[][];
+  private readonly tables: RangeTables = [];
+
+  constructor(node: ScanNode, source: ScanSource, private readonly spec: GroupSpec, private readonly context: QueryContext, private readonly grouper: Grouper) {
+    const needed = new Set<number>();
+    for (const expr of [...spec.predicates, ...spec.keys, ...spec.calls.flatMap((call) => call.args)]) columnsOf(expr, needed);
+    this.reader = new ScanReader(node, source, needed, context);
+    this.ranges = rangesOf(morselsOf(node, source, context));
+    grouper.prepare(node.columns.map(({ type }, k) => (type === "SYMBOL" ? source.dictionaries[k] ?? NO_DICTIONARY : undefined)));
+  }
+
+  run(range: number): void {
+    const table = this.grouper.create();
+    this.tables.push([range, table]);
+    for (const { segment, start, end } of this.ranges[range]) {
+      this.context.poll();
+      const rowBase = this.spec.rowIdColumn === undefined ? 0n : this.reader.rowBase(segment);
+      this.grouper.consume(table, this.reader.open(segment), start, end, rowBase);
+    }
+  }
+
+  finish(): RangeTables {
+    return this.tables;
+  }
+
+  close(): void {
+    this.reader.close();
+  }
+}
+
+registerTask(TASK, (data, context) => {
+  const { node, source, spec } = data as ScanTask;
+  const scanSource = context.sources[source];
+  assert(scanSource !== undefined, "a helper has the leader's sources");
+  const grouper = new Grouper(spec, node.columns.map((column) => column.type), context);
+  const filler = new RangeFiller(node, scanSource, spec, context, grouper);
+  return {
+    run: (range) => filler.run(range),
+    finish: () => filler.finish(),
+    close: () => {
+      filler.close();
+      grouper.close();
+      flushKernelRows(context.heap.i64);
+    },
+  };
+});

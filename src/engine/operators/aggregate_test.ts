@@ -1,0 +1,199 @@
+import assert from "node:assert/strict";
+import { createRegistry, functionId } from "../../sql/functions/mod.ts";
+import type { AggregateCall, AggregateNode, Column, Expr, ScanNode } from "../../sql/plan.ts";
+import type { ScanSource } from "../../storage/contract.ts";
+import { typeOf, type Value } from "../../types/mod.ts";
+import { setValue, TextArena, Workspace } from "../columns.ts";
+import type { Operator, QueryContext } from "../contract.ts";
+import { randomFrom, type Row, rowsOf, RowsInput, testContext } from "../testing.ts";
+import { createAggregate } from "./aggregate.ts";
+import { createFilter, createProject } from "./filter-project.ts";
+import { createScan } from "./scan.ts";
+
+const functions = createRegistry();
+const col = (index: number, type: string): Expr => ({ kind: "column", index, type });
+const lit = (value: Value, type: string): Expr => ({ kind: "constant", value, type });
+const fn = (name: string, type: string, ...args: Expr[]): Expr => ({ kind: "call", function: functionId(name, args.map((a) => a.type)), args, type, at: 0 });
+const agg = (name: string, type: string, ...args: Expr[]): AggregateCall => ({ function: functionId(name, args.map((a) => a.type)), args, distinct: false, type, at: 0 });
+
+const COLUMNS: Column[] = ["SYMBOL", "BOOLEAN", "INT", "LONG", "DOUBLE", "VARCHAR", "UUID", "FLOAT"].map((type, k) => ({ name: `c${k}`, type }));
+const at = (type: string) => COLUMNS.findIndex((column) => column.type === type);
+const c = (type: string) => col(at(type), type);
+
+function makeRows(rowCount: number, seed: number, distinct = 50): Row[] {
+  const random = randomFrom(seed);
+  return Array.from({ length: rowCount }, (): Row => {
+    const n = random() % distinct;
+    const maybe = (value: Value): Value => (random() % 9 === 0 ? null : value);
+    return [
+      maybe(`s${n % 13}`),
+      random() % 2 === 0,
+      maybe(n - 20),
+      maybe(BigInt(n) * 1_000_003n),
+      maybe((random() % 1000) / 8 - 30),
+      maybe(`text ${"x".repeat(n % 11)}${n}`),
+      maybe(BigInt(n) << 64n | 5n),
+      maybe(Math.fround(n / 4)),
+    ];
+  });
+}
+
+/** A stored table of these rows: segments of `segmentRows`, columns in shared memory. */
+function storedTable(rows: Row[], context: QueryContext, segmentRows: number): { node: ScanNode; source: ScanSource } {
+  const { heap } = context;
+  const space = new Workspace(heap, { allocate: (n) => heap.allocate(n, "other"), free() {}, account() {}, usedBytes: 0, release() {} }, "test");
+  const arena = new TextArena(space);
+  const codes = COLUMNS.map((column, k) => {
+    const map = new Map<string, number>();
+    if (column.type === "SYMBOL") for (const row of rows) if (row[k] !== null && !map.has(String(row[k]))) map.set(String(row[k]), map.size);
+    return map;
+  });
+  const dictionaries = COLUMNS.map((column, k) => {
+    if (column.type !== "SYMBOL") return undefined;
+    const entries = space.allocate(Math.max(8, codes[k].size * 8));
+    for (const [text, code] of codes[k]) setValue(heap, "STRING", entries, code, text, arena);
+    return { tableId: 1, columnId: k, entries, count: codes[k].size };
+  });
+  const segments = [];
+  for (let first = 0, ordinal = 0; first < rows.length; first += segmentRows, ordinal++) {
+    const part = rows.slice(first, first + segmentRows);
+    const chunks = COLUMNS.map((column, k) => {
+      const address = space.allocate(part.length * typeOf(column.type).width);
+      part.forEach((row, r) => {
+        if (column.type === "SYMBOL") heap.i32[(address >>> 2) + r] = row[k] === null ? -1 : codes[k].get(String(row[k]))!;
+        else setValue(heap, column.type, address, r, row[k], arena);
+      });
+      return { address, file: 0, offset: 0, sizeBytes: 0, crc: 0, valueBytes: 0, stats: { nullCount: -1 } };
+    });
+    segments.push({ rowCount: part.length, timestampMin: 0n, timestampMax: 0n, firstRow: first, ordinal, chunks });
+  }
+  const source: ScanSource = { tableId: 1, version: 1, rowCount: rows.length, sorted: true, files: [], segments, dictionaries };
+  const node: ScanNode = { node: "scan", tableId: 1, tableName: "t", columnIds: COLUMNS.map((_, k) => k), columns: COLUMNS, timestamp: -1, order: "none", reverse: false, rowId: false };
+  return { node, source };
+}
+
+/** Groups in order of first appearance, worked out plainly. */
+function reference(rows: Row[], keys: number[], compute: (group: Row[]) => Value[]): Row[] {
+  const groups = new Map<string, { key: Row; rows: Row[] }>();
+  if (keys.length === 0) groups.set("", { key: [], rows: [] });
+  for (const row of rows) {
+    const key = keys.map((k) => row[k]);
+    const text = key.map((v) => `${typeof v}:${v}`).join("|");
+    if (!groups.has(text)) groups.set(text, { key, rows: [] });
+    groups.get(text)!.rows.push(row);
+  }
+  return [...groups.values()].map((group) => [...group.key, ...compute(group.rows)]);
+}
+
+const AGGREGATES: AggregateCall[] = [
+  agg("count", "LONG"),
+  agg("count", "LONG", c("DOUBLE")),
+  agg("sum", "DOUBLE", c("DOUBLE")),
+  agg("sum", "LONG", c("LONG")),
+  agg("min", "INT", c("INT")),
+  agg("max", "LONG", c("LONG")),
+  agg("first", "LONG", c("LONG")),
+  agg("last", "SYMBOL", c("SYMBOL")),
+  agg("avg", "DOUBLE", fn("+", "DOUBLE", c("DOUBLE"), lit(1, "DOUBLE"))),
+];
+const present = <T extends Value>(rows: Row[], type: string) => rows.map((row) => row[at(type)]).filter((v) => v !== null) as T[];
+function computed(rows: Row[]): Value[] {
+  const doubles = present<number>(rows, "DOUBLE"), longs = present<bigint>(rows, "LONG"), ints = present<number>(rows, "INT");
+  const sum = doubles.reduce((a, b) => a + b, 0);
+  return [
+    BigInt(rows.length),
+    BigInt(doubles.length),
+    doubles.length ? sum : null,
+    longs.length ? longs.reduce((a, b) => a + b) : null,
+    ints.length ? Math.min(...ints) : null,
+    longs.length ? longs.reduce((a, b) => (a > b ? a : b)) : null,
+    rows.length ? rows[0][at("LONG")] : null,
+    rows.length ? rows.at(-1)![at("SYMBOL")] : null,
+    doubles.length ? (sum + doubles.length) / doubles.length : null,
+  ];
+}
+
+function aggregateOf(input: Operator, keys: Expr[], aggregates: AggregateCall[], context: QueryContext): Row[] {
+  const columns = [...keys, ...aggregates].map((part, k) => ({ name: `o${k}`, type: part.type }));
+  const node: AggregateNode = { node: "aggregate", input: { node: "values", rows: [], columns: [], timestamp: -1, order: "none" }, keys, aggregates, columns, timestamp: -1, order: "none" };
+  return rowsOf(createAggregate(node, input, context), context);
+}
+
+const KEY_SETS: string[][] = [[], ["SYMBOL"], ["SYMBOL", "BOOLEAN"], ["INT"], ["DOUBLE"], ["VARCHAR"], ["UUID"], ["FLOAT", "SYMBOL", "VARCHAR"]];
+
+// Sums in eighths are exact, so that their order does not matter to the reference.
+Deno.test("every kind of key over a stored table, with and without a filter", () => {
+  const rows = makeRows(7_013, 1);
+  for (const keys of KEY_SETS) {
+    const context = testContext(1 << 27, { functions });
+    const { node, source } = storedTable(rows, context, 300); // 24 segments
+    const exprs = keys.map(c);
+    const indices = keys.map(at);
+    assert.deepEqual(aggregateOf(createScan(node, source, context), exprs, AGGREGATES, context), reference(rows, indices, computed), `by ${keys}`);
+    const predicate = fn(">", "BOOLEAN", c("DOUBLE"), lit(10, "DOUBLE"));
+    const filtered = { ...node, predicate };
+    const kept = rows.filter((row) => row[at("DOUBLE")] !== null && (row[at("DOUBLE")] as number) > 10 + 1e-10);
+    assert.deepEqual(aggregateOf(createScan(filtered, source, context), exprs, AGGREGATES, context), reference(kept, indices, computed), `by ${keys}, filtered`);
+    assert.equal((context.memory as { usedBytes: number }).usedBytes, 0);
+  }
+});
+
+Deno.test("over another operator, through filters and projections", () => {
+  const rows = makeRows(3_000, 2);
+  for (const keys of KEY_SETS) {
+    const context = testContext(1 << 27, { functions });
+    const input = new RowsInput([...COLUMNS], rows, context, 700);
+    const predicate = fn("=", "BOOLEAN", c("SYMBOL"), lit("s3", "STRING"));
+    const kept = rows.filter((row) => row[at("SYMBOL")] !== "s3");
+    const filter = createFilter({ node: "filter", predicate: fn("not", "BOOLEAN", predicate), columns: [...COLUMNS] } as never, input, context);
+    const project = createProject({ node: "project", expressions: COLUMNS.map((_, k) => col(k, COLUMNS[k].type)), columns: [...COLUMNS] } as never, filter, context);
+    assert.deepEqual(aggregateOf(project, keys.map(c), AGGREGATES, context), reference(kept, keys.map(at), computed), `by ${keys}`);
+    assert.equal((context.memory as { usedBytes: number }).usedBytes, 0);
+  }
+});
+
+Deno.test("many groups: tables and text arenas grow", () => {
+  const rows = makeRows(30_000, 3, 20_000);
+  for (const keys of [["INT"], ["VARCHAR"], ["LONG", "VARCHAR"]]) {
+    const context = testContext(1 << 27, { functions });
+    const { node, source } = storedTable(rows, context, 1_000);
+    assert.deepEqual(aggregateOf(createScan(node, source, context), keys.map(c), AGGREGATES, context), reference(rows, keys.map(at), computed), `by ${keys}`);
+    assert.equal((context.memory as { usedBytes: number }).usedBytes, 0);
+  }
+});
+
+Deno.test("DISTINCT aggregates and aggregates over batches, grouped and not", () => {
+  const rows = makeRows(4_000, 4);
+  const calls = [
+    { ...agg("count", "LONG", c("INT")), distinct: true },
+    { ...agg("sum", "LONG", c("LONG")), distinct: true },
+    { ...agg("count", "LONG", c("VARCHAR")), distinct: true },
+    { ...agg("count", "LONG", c("SYMBOL")), distinct: true },
+    agg("sum", "DOUBLE", c("DOUBLE")),
+  ];
+  const compute = (group: Row[]): Value[] => {
+    const doubles = present<number>(group, "DOUBLE");
+    const longs = [...new Set(present<bigint>(group, "LONG"))];
+    return [
+      BigInt(new Set(present(group, "INT")).size),
+      longs.length ? longs.reduce((a, b) => a + b) : null,
+      BigInt(new Set(present(group, "VARCHAR")).size),
+      BigInt(new Set(present(group, "SYMBOL")).size),
+      doubles.length ? doubles.reduce((a, b) => a + b) : null,
+    ];
+  };
+  for (const keys of [[], ["SYMBOL"], ["INT"], ["VARCHAR"]]) {
+    const context = testContext(1 << 27, { functions });
+    const { node, source } = storedTable(rows, context, 500);
+    assert.deepEqual(aggregateOf(createScan(node, source, context), keys.map(c), calls, context), reference(rows, keys.map(at), compute), `by ${keys}`);
+    assert.equal((context.memory as { usedBytes: number }).usedBytes, 0);
+  }
+});
+
+Deno.test("without rows: one row without keys, none with", () => {
+  const context = testContext(1 << 26, { functions });
+  const { node, source } = storedTable([], context, 10);
+  assert.deepEqual(aggregateOf(createScan(node, source, context), [], AGGREGATES, context), [computed([])]);
+  assert.deepEqual(aggregateOf(createScan(node, source, context), [c("INT")], AGGREGATES, context), []);
+  assert.deepEqual(aggregateOf(new RowsInput([...COLUMNS], [], context), [], AGGREGATES, context), [computed([])]);
+});

@@ -1,0 +1,293 @@
+/**
+ * GROUP BY with aggregates that no kernel knows (string_agg and the like) or that want each value once (count(DISTINCT x)). Keys
+ * and arguments become columns; a kernel gives every row its group's number; then each aggregate takes its columns and the numbers.
+ */
+import { assert } from "../../errors.ts";
+import type { BatchAggregateState, BatchColumn } from "../../sql/functions/entry.ts";
+import type { AggregateCall, AggregateNode, Column, Expr } from "../../sql/plan.ts";
+import { layoutOf, typeOf } from "../../types/mod.ts";
+import { gather, TextArena, Workspace } from "../columns.ts";
+import { byGroupKernel, finishKernel, initialiseKernel, strideOf, type AggregateShape } from "../compiler/aggregate.ts";
+import { BoundKernel, flushKernelRows } from "../compiler/binding.ts";
+import { argumentClass, ExpressionCompiler, formOf } from "../compiler/expression.ts";
+import { type Batch, MORSEL_ROWS, type Operator, type QueryContext, type Vector } from "../contract.ts";
+import { batchColumn, batchOut, compileExpressions, type CompiledExpressions } from "../expressions.ts";
+import { Grouper, type GroupTable } from "./group-table.ts";
+import type { Pipeline } from "./pipeline.ts";
+
+const OPERATOR = "GROUP BY";
+
+export class GroupedBatches implements Operator {
+  readonly columns: readonly Column[];
+  private readonly space: Workspace;
+  private readonly stage: CompiledExpressions;
+  private readonly keyCount: number;
+  private groups?: { grouper: Grouper; table: GroupTable };
+  private readonly numbers: number;
+  private readonly calls: CallState[];
+  private rowCount?: number;
+  private out?: Vector[];
+  private position = 0;
+
+  constructor(node: AggregateNode, private readonly pipeline: Pipeline, private readonly context: QueryContext) {
+    this.columns = node.columns;
+    this.space = Workspace.of(context, OPERATOR);
+    this.keyCount = node.keys.length;
+    const exprs = [...node.keys, ...node.aggregates.flatMap((call) => call.args)];
+    this.stage = compileExpressions(exprs, undefined, pipeline.columns.map((column) => column.type), context, { operator: OPERATOR });
+    this.numbers = this.space.allocate(MORSEL_ROWS * 4);
+    let next = this.keyCount;
+    this.calls = node.aggregates.map((call) => {
+      const first = next;
+      next += call.args.length;
+      return new CallState(call, first, context, this.space);
+    });
+  }
+
+  next(): Batch | undefined {
+    this.rowCount ??= this.consumeAll();
+    const rowCount = Math.min(MORSEL_ROWS, this.rowCount - this.position);
+    if (rowCount <= 0) return undefined;
+    this.context.poll();
+    this.out ??= this.columns.map(({ type }) => ({ type, address: this.space.allocate(rowCount * typeOf(type).width) }));
+    const { position, out } = this;
+    if (this.groups !== undefined) {
+      const { grouper, table } = this.groups;
+      const dictionaries = grouper.outputDictionaries(this.columns.slice(0, this.keyCount));
+      dictionaries.forEach((dictionary, k) => out[k].dictionary = dictionary);
+      grouper.finish(table, position, position + rowCount, out.slice(0, this.keyCount).map((v) => v.address), []);
+    }
+    const columns = out.map((vector, k) => (k < this.keyCount ? vector : this.calls[k - this.keyCount].finish(vector, position, rowCount, this.rowCount!)));
+    this.position += rowCount;
+    return { rowCount, columns };
+  }
+
+  private consumeAll(): number {
+    const { context, keyCount } = this;
+    for (let batch = this.pipeline.next(); batch !== undefined; batch = this.pipeline.next()) {
+      context.poll();
+      const staged = this.stage.run(batch);
+      let groupCount = 1;
+      if (keyCount > 0) {
+        const keys = staged.columns.slice(0, keyCount);
+        this.groups ??= this.open(keys);
+        const { grouper, table } = this.groups;
+        grouper.consume(table, keys, 0, staged.rowCount, 0n, this.numbers);
+        groupCount = grouper.groupCount(table);
+      }
+      for (const call of this.calls) call.update(staged.columns, staged.rowCount, keyCount > 0 ? this.numbers : undefined, groupCount);
+    }
+    if (keyCount > 0) return this.groups === undefined ? 0 : this.groups.grouper.groupCount(this.groups.table);
+    for (const call of this.calls) call.update([], 0, undefined, 1);
+    return 1;
+  }
+
+  private open(keys: readonly Vector[]): { grouper: Grouper; table: GroupTable } {
+    const grouper = numberer(keys, this.context);
+    return { grouper, table: grouper.create() };
+  }
+
+  close(): void {
+    for (const call of this.calls) call.close();
+    if (this.groups !== undefined) {
+      this.groups.grouper.drop(this.groups.table);
+      this.groups.grouper.close();
+    }
+    this.stage.close();
+    this.space.release();
+    this.pipeline.close();
+    flushKernelRows(this.context.heap.i64);
+  }
+}
+
+/** Groups by whole columns, writing numbers. */
+function numberer(keys: readonly Vector[], context: QueryContext): Grouper {
+  const exprs = keys.map(({ type }, index): Expr => ({ kind: "column", index, type }));
+  const grouper = new Grouper({ predicates: [], keys: exprs, calls: [], expectedRows: 0 }, keys.map((key) => key.type), context, true);
+  grouper.prepare(keys.map((key) => key.dictionary));
+  return grouper;
+}
+
+/** One aggregate over all groups. */
+class CallState {
+  private fused?: { kernel: BoundKernel; initialise: BoundKernel; shape: AggregateShape; records: number; capacity: number; finisher?: BoundKernel };
+  private batch?: { state: BatchAggregateState; accounted: number; result?: Vector };
+  private seen?: { grouper: Grouper; table: GroupTable };
+  private readonly picked: { rows: Int32Array; numbers: number; columns: Vector[]; seenNumbers: number } | undefined;
+  private dictionary: Vector["dictionary"];
+  private readonly space: Workspace;
+  private readonly arena: TextArena;
+  private readonly texts: CompiledExpressions[] = [];
+
+  constructor(private readonly call: AggregateCall, private readonly first: number, private readonly context: QueryContext, space: Workspace) {
+    this.space = space;
+    this.arena = new TextArena(space);
+    if (call.distinct) {
+      this.picked = {
+        rows: space.words(MORSEL_ROWS),
+        numbers: space.allocate(MORSEL_ROWS * 4),
+        seenNumbers: space.allocate(MORSEL_ROWS * 4),
+        columns: call.args.map(({ type }) => ({ type, address: space.allocate(MORSEL_ROWS * typeOf(type).width) })),
+      };
+    }
+  }
+
+  update(columns: readonly Vector[], rowCount: number, numbers: number | undefined, groupCount: number): void {
+    const { call, context } = this;
+    let args = columns.slice(this.first, this.first + call.args.length);
+    let count = rowCount, groups = numbers;
+    if (this.picked !== undefined && rowCount > 0) {
+      count = this.pickNew(args, rowCount, numbers);
+      args = this.picked.columns;
+      if (numbers !== undefined) groups = this.picked.numbers;
+    }
+    this.dictionary ??= args.find((arg) => arg.dictionary !== undefined)?.dictionary;
+    const { entry, types } = context.functions.resolve(call.function);
+    if (entry.aggregate?.kind === "fused") this.updateFused(args, count, groups, groupCount);
+    else {
+      assert(entry.aggregate?.kind === "batch", `${call.function} is an aggregate`);
+      const constants = call.args.map((arg) => (arg.kind === "constant" ? arg.value : undefined));
+      this.batch ??= {
+        state: entry.aggregate.create(types, constants, {
+          heap: context.heap,
+          nowMicros: context.nowMicros,
+          random: context.random,
+          at: call.at,
+          poll: () => context.poll(),
+          user: context.user,
+          rowOffset: 0,
+          state: new Map(),
+        }),
+        accounted: 0,
+      };
+      if (count === 0) return;
+      const view = groups === undefined ? undefined : context.heap.i32.subarray(groups >>> 2, (groups >>> 2) + count);
+      this.batch.state.update(view, this.batchColumns(args, types, count), count);
+      const size = this.batch.state.sizeBytes();
+      context.memory.account(size - this.batch.accounted, OPERATOR);
+      this.batch.accounted = size;
+    }
+  }
+
+  /** Symbols come as text. */
+  private batchColumns(args: readonly Vector[], types: readonly string[], rowCount: number): BatchColumn[] {
+    const { context } = this;
+    return args.map((arg, k) => {
+      const constant = this.call.args[k];
+      let { type, address } = arg;
+      if (layoutOf(type) === "symbol") {
+        // A CASE without branches is its ELSE, as text.
+        const text: Expr = { kind: "case", branches: [], otherwise: { kind: "column", index: 0, type }, type: "STRING" };
+        this.texts[k] ??= compileExpressions([text], undefined, [type], context, { operator: OPERATOR, rowByRow: true });
+        address = this.texts[k].run({ rowCount, columns: [arg] }).columns[0].address;
+        type = "STRING";
+      }
+      return batchColumn(context, types[k], type, address, rowCount, constant.kind === "constant" ? constant.value : undefined, constant.kind === "constant", arg.dictionary);
+    });
+  }
+
+  /** Rows whose arguments were not seen in their group before: moved together into `picked`. */
+  private pickNew(args: readonly Vector[], rowCount: number, numbers: number | undefined): number {
+    const { context } = this, { heap } = context, picked = this.picked!;
+    const keys: Vector[] = numbers === undefined ? [...args] : [{ type: "INT", address: numbers }, ...args];
+    if (this.seen === undefined) {
+      const grouper = numberer(keys, context);
+      this.seen = { grouper, table: grouper.create() };
+    }
+    const { grouper, table } = this.seen;
+    let next = grouper.groupCount(table);
+    grouper.consume(table, keys, 0, rowCount, 0n, picked.seenNumbers);
+    const seen = heap.i32.subarray(picked.seenNumbers >>> 2, (picked.seenNumbers >>> 2) + rowCount);
+    let count = 0;
+    for (let row = 0; row < rowCount; row++) {
+      if (seen[row] !== next) continue;
+      next++;
+      picked.rows[count++] = row;
+    }
+    args.forEach((arg, k) => {
+      gather(heap, arg.type, arg.address, picked.rows, count, picked.columns[k].address, false);
+      picked.columns[k].dictionary = arg.dictionary;
+    });
+    if (numbers !== undefined) gather(heap, "INT", numbers, picked.rows, count, picked.numbers, false);
+    return count;
+  }
+
+  private updateFused(args: readonly Vector[], rowCount: number, numbers: number | undefined, groupCount: number): void {
+    const { context, call, space } = this;
+    const { heap } = context;
+    if (this.fused === undefined) {
+      const { entry, types } = context.functions.resolve(call.function);
+      assert(entry.aggregate?.kind === "fused");
+      // Column 0 has the group numbers; without keys a column of zeros stands for it.
+      const inputTypes = ["INT", ...call.args.map((arg) => arg.type)];
+      const compiler = new ExpressionCompiler(inputTypes, [undefined, ...args.map((arg) => arg.dictionary)], context, space);
+      const nodes = call.args.map((arg, k) => {
+        const column: Expr = { kind: "column", index: k + 1, type: arg.type };
+        return argumentClass(entry, k) === "text" ? compiler.textOf(column) : compiler.lower(column);
+      });
+      const shape: AggregateShape = { aggregate: entry.aggregate, id: call.function, types, args: nodes };
+      const compiled = byGroupKernel(heap.memory, compiler.inputs, compiler.column(0), [shape]);
+      const initialise = initialiseKernel(heap.memory, 0, [shape]);
+      this.fused = {
+        shape,
+        kernel: new BoundKernel(compiled.run, compiled.cells, compiler.inputs, context, space, compiled.cells.count),
+        initialise: new BoundKernel(initialise.run, initialise.cells, [], context, space, initialise.cells.count),
+        records: 0,
+        capacity: 0,
+      };
+      this.zeros = space.allocate(MORSEL_ROWS * 4);
+      heap.i32.fill(0, this.zeros >>> 2, (this.zeros >>> 2) + MORSEL_ROWS);
+    }
+    const { fused } = this;
+    if (fused.capacity < groupCount) {
+      const stride = strideOf(0, [fused.shape]), capacity = Math.max(64, fused.capacity * 2, groupCount);
+      const records = space.allocate(capacity * stride);
+      if (fused.records !== 0) {
+        heap.u8.copyWithin(records, fused.records, fused.records + fused.capacity * stride);
+        space.free(fused.records);
+      }
+      fused.initialise.setI32(fused.initialise.cells.states, records);
+      fused.initialise.run(fused.capacity, capacity);
+      Object.assign(fused, { records, capacity });
+    }
+    if (rowCount === 0) return;
+    fused.kernel.setI32(fused.kernel.cells.states, fused.records);
+    fused.kernel.setColumns([{ address: numbers ?? this.zeros }, ...args]);
+    fused.kernel.run(0, rowCount);
+  }
+  private zeros = 0;
+
+  finish(out: Vector, from: number, rowCount: number, groupCount: number): Vector {
+    const { call, context, space } = this;
+    out.dictionary = layoutOf(call.type) === "symbol" ? this.dictionary : undefined;
+    if (this.fused !== undefined) {
+      const { fused } = this;
+      if (fused.finisher === undefined) {
+        const compiled = finishKernel(context.heap.memory, "none", 0, [], [fused.shape], [formOf(call.type)!]);
+        fused.finisher = new BoundKernel(compiled.run, compiled.cells, [], context, space, compiled.cells.count);
+      }
+      fused.finisher.setI32(fused.finisher.cells.records, fused.records);
+      fused.finisher.setI32(fused.finisher.cells.out0, out.address);
+      fused.finisher.run(from, from + rowCount);
+      return out;
+    }
+    const { batch } = this;
+    assert(batch !== undefined, "every aggregate has a state when groups come out");
+    const { width } = typeOf(call.type);
+    if (batch.result === undefined) {
+      const address = space.allocate(groupCount * width);
+      batch.state.finish(batchOut(context, call.type, address, groupCount, this.arena), groupCount);
+      batch.result = { type: call.type, address };
+    }
+    return { type: call.type, address: batch.result.address + from * width };
+  }
+
+  close(): void {
+    for (const text of this.texts) text?.close();
+    if (this.seen !== undefined) {
+      this.seen.grouper.drop(this.seen.table);
+      this.seen.grouper.close();
+    }
+    if (this.batch !== undefined) this.context.memory.account(-this.batch.accounted, OPERATOR);
+  }
+}

@@ -1,0 +1,383 @@
+/**
+ * Groups with aggregates whose states fit into records: rows go in by one kernel, straight from a scan's columns where kernels can
+ * work out all keys and arguments. A table is plain numbers, so that one thread can fill it and another take it over.
+ */
+import { assert } from "../../errors.ts";
+import type { Column, Expr } from "../../sql/plan.ts";
+import type { Dictionary } from "../../storage/contract.ts";
+import { layoutOf, typeOf } from "../../types/mod.ts";
+import { Workspace } from "../columns.ts";
+import {
+  type AggregateShape,
+  BUCKET_BYTES,
+  type CompiledKernel,
+  denseKernel,
+  type DenseKey,
+  denseMergeKernel,
+  finishKernel,
+  hashKernel,
+  hashMergeKernel,
+  initialiseKernel,
+  type KeyOutput,
+  type KeyShape,
+  keyWord,
+  rehashKernel,
+  singleKernel,
+  singleMergeKernel,
+  strideOf,
+  WANTS,
+} from "../compiler/aggregate.ts";
+import { BoundKernel } from "../compiler/binding.ts";
+import { argumentClass, type ExpressionCompiler, formOf, type Input, isText } from "../compiler/expression.ts";
+import type { IrNode } from "../compiler/ir.ts";
+import type { Batch, QueryContext, Vector } from "../contract.ts";
+import { compileExpressions, type CompiledExpressions, dictionaryOf, fuse, type ScanBatch } from "../expressions.ts";
+
+/** One aggregate of the fused kind, over the columns of the input. */
+export interface GroupCall {
+  function: string;
+  args: Expr[];
+  type: string;
+}
+
+/** What to group, over the columns of a base; plain data. */
+export interface GroupSpec {
+  predicates: readonly Expr[];
+  keys: readonly Expr[];
+  calls: readonly GroupCall[];
+  rowIdColumn?: number;
+  expectedRows: number;
+}
+
+/** Blocks in shared memory, by kind. */
+export type GroupTable =
+  | { kind: "single"; records: number; sizeBytes: number }
+  | { kind: "dense"; records: number; sizeBytes: number; list: number; listBytes: number; groups: number }
+  | { kind: "hash"; records: number; sizeBytes: number; capacity: number; buckets: number; bucketCount: number; groups: number; arenas: [address: number, sizeBytes: number][]; arenaNext: number; arenaEnd: number };
+
+/** Tables of dense keys are zeroed and kept several times over. */
+const DENSE_GROUPS_MAX = 65_536;
+const DENSE_BYTES_MAX = 8 << 20;
+const FIRST_CAPACITY = 2_048;
+const ARENA_BYTES = 1 << 16;
+const OPERATOR = "GROUP BY";
+
+interface Shape {
+  kind: GroupTable["kind"];
+  keys: KeyShape[];
+  dense: { spec: DenseKey; count: number }[];
+  aggregates: AggregateShape[];
+  inputs: readonly Input[];
+  predicate: IrNode | undefined;
+  headerWords: number;
+  keyOutputs: KeyOutput[];
+}
+
+export class Grouper {
+  private shape?: Shape;
+  private kernel?: BoundKernel;
+  private pre?: CompiledExpressions;
+  private readonly space: Workspace;
+  private shapeSpace?: Workspace;
+  private dictionaries: (Dictionary | undefined)[] = [];
+  private rehash?: BoundKernel;
+  private mergeInto?: BoundKernel;
+  private finisher?: { kernel: BoundKernel; addresses: number[] };
+  private initialiser?: BoundKernel;
+
+  constructor(private readonly spec: GroupSpec, private readonly inputTypes: readonly string[], private readonly context: QueryContext, private readonly numbers = false) {
+    this.space = Workspace.of(context, OPERATOR);
+  }
+
+  /** Fixes kernels for the input's dictionaries, which are the same for all batches. */
+  prepare(dictionaries: readonly (Dictionary | undefined)[]): void {
+    if (this.shape !== undefined) return;
+    this.dictionaries = [...dictionaries];
+    const { spec, context, inputTypes } = this;
+    const options = { operator: OPERATOR, expectedRows: spec.expectedRows, rowIdColumn: spec.rowIdColumn };
+    const all = [...spec.keys, ...spec.calls.flatMap((call) => call.args)];
+    const space = this.shapeSpace = Workspace.of(context, OPERATOR);
+    const wideArgument = spec.calls.some((call) => call.args.some((arg) => formOf(arg.type) === undefined));
+    const fused = wideArgument || this.numbers ? undefined : fuse(all, spec.predicates, inputTypes, dictionaries, context, space, options);
+    if (fused !== undefined) {
+      this.shape = this.shapeOf(fused.compiler, fused.predicate, spec.keys, spec.calls, dictionaries);
+    } else {
+      // Keys and arguments become columns first.
+      this.pre = compileExpressions(all, spec.predicates, inputTypes, context, options);
+      const types = all.map((expr) => expr.type), columns = all.map((expr, index): Expr => ({ kind: "column", index, type: expr.type }));
+      const preDictionaries = all.map((expr) => dictionaryOf(expr, dictionaries));
+      let next = spec.keys.length;
+      const calls = spec.calls.map((call) => ({ ...call, args: call.args.map(() => columns[next++]) }));
+      const plain = fuse(columns, [], types, preDictionaries, context, space, { operator: OPERATOR, rowByRow: true })!;
+      this.shape = this.shapeOf(plain.compiler, undefined, columns.slice(0, spec.keys.length), calls, preDictionaries);
+    }
+    const { shape } = this;
+    const { memory } = context.heap;
+    const kernel = shape.kind === "single"
+      ? singleKernel(memory, shape.inputs, shape.predicate, shape.aggregates)
+      : shape.kind === "dense"
+      ? denseKernel(memory, shape.inputs, shape.predicate, shape.dense.map((d) => d.spec), shape.aggregates, this.numbers)
+      : hashKernel(memory, shape.inputs, shape.predicate, shape.keys, shape.aggregates, this.numbers);
+    this.kernel = this.bind(kernel, shape.inputs);
+  }
+
+  private bind(kernel: CompiledKernel, inputs: readonly Input[] = []): BoundKernel {
+    return new BoundKernel(kernel.run, kernel.cells, inputs, this.context, this.space, kernel.cells.count);
+  }
+
+  private shapeOf(compiler: ExpressionCompiler, predicate: IrNode | undefined, keys: readonly Expr[], calls: readonly GroupCall[], dictionaries: readonly (Dictionary | undefined)[]): Shape {
+    const { context } = this;
+    const aggregates = calls.map((call): AggregateShape => {
+      const { entry, types } = context.functions.resolve(call.function);
+      assert(entry.aggregate?.kind === "fused", `${call.function} keeps its state in a record`);
+      const args = call.args.map((arg, k) => (argumentClass(entry, k) === "text" ? compiler.textOf(arg) : compiler.lower(arg)));
+      return { aggregate: entry.aggregate, id: call.function, types, args };
+    });
+    if (keys.length === 0) return { kind: "single", keys: [], dense: [], aggregates, inputs: compiler.inputs, predicate, headerWords: 0, keyOutputs: [] };
+    const dense = this.denseKeys(compiler, keys, dictionaries, strideOf(1, aggregates));
+    if (dense !== undefined) {
+      let divisor = 1;
+      const keyOutputs = [...dense].reverse().map(({ spec, count }): KeyOutput => {
+        const output: KeyOutput = { kind: "dense", divisor, size: count, bias: spec.bias, form: spec.form };
+        divisor *= count;
+        return output;
+      }).reverse();
+      return { kind: "dense", keys: [], dense, aggregates, inputs: compiler.inputs, predicate, headerWords: 1, keyOutputs };
+    }
+    const shapes = keys.map((key): KeyShape => {
+      const form = formOf(key.type);
+      if (form === undefined) {
+        assert(key.kind === "column", "wide keys are columns");
+        return { words: compiler.words(key.index), isText: false, form };
+      }
+      return { words: [keyWord(compiler.lower(key), form, isText(key.type))], isText: isText(key.type), form };
+    });
+    let word = 0;
+    const keyOutputs = shapes.map((shape): KeyOutput => {
+      const output: KeyOutput = { kind: "words", word, words: shape.words.length, form: shape.form };
+      word += shape.words.length;
+      return output;
+    });
+    return { kind: "hash", keys: shapes, dense: [], aggregates, inputs: compiler.inputs, predicate, headerWords: word, keyOutputs };
+  }
+
+  private denseKeys(compiler: ExpressionCompiler, keys: readonly Expr[], dictionaries: readonly (Dictionary | undefined)[], stride: number): { spec: DenseKey; count: number }[] | undefined {
+    const ranges = keys.map((key): [bias: number, count: number] | undefined => {
+      if (layoutOf(key.type) === "symbol") return [1, (dictionaryOf(key, dictionaries)?.count ?? 0) + 1];
+      return key.type === "BOOLEAN" ? [0, 2] : key.type === "BYTE" ? [128, 256] : undefined;
+    });
+    const groups = ranges.reduce((product, range) => product * (range?.[1] ?? Infinity), 1);
+    if (groups > DENSE_GROUPS_MAX || groups * stride > DENSE_BYTES_MAX) return undefined;
+    return keys.map((key, k) => {
+      const [bias, count] = ranges[k]!;
+      return { spec: { node: compiler.lower(key), bias, size: compiler.parameter(count), form: formOf(key.type)! }, count };
+    });
+  }
+
+  /** Groups that a dense table has room for. */
+  private get denseGroups(): number {
+    return this.shape!.dense.reduce((product, key) => product * key.count, 1);
+  }
+
+  /** An empty table. Its blocks are the caller's. */
+  create(): GroupTable {
+    const { shape, context } = this;
+    assert(shape !== undefined);
+    const { memory, heap } = context;
+    const stride = strideOf(shape.headerWords, shape.aggregates);
+    if (shape.kind === "single") {
+      const sizeBytes = Math.max(8, stride);
+      const records = memory.allocate(sizeBytes, OPERATOR);
+      this.initialise(records, 0, 1);
+      return { kind: "single", records, sizeBytes };
+    }
+    if (shape.kind === "dense") {
+      const sizeBytes = this.denseGroups * stride, listBytes = this.denseGroups * 4;
+      const records = memory.allocate(sizeBytes, OPERATOR);
+      const list = memory.allocate(listBytes, OPERATOR);
+      heap.u8.fill(0, records, records + sizeBytes);
+      return { kind: "dense", records, sizeBytes, list, listBytes, groups: 0 };
+    }
+    const sizeBytes = FIRST_CAPACITY * stride, bucketCount = FIRST_CAPACITY * 2;
+    const records = memory.allocate(sizeBytes, OPERATOR);
+    const buckets = memory.allocate(bucketCount * BUCKET_BYTES, OPERATOR);
+    heap.u8.fill(0, buckets, buckets + bucketCount * BUCKET_BYTES);
+    return { kind: "hash", records, sizeBytes, capacity: FIRST_CAPACITY, buckets, bucketCount, groups: 0, arenas: [], arenaNext: 0, arenaEnd: 0 };
+  }
+
+  /** Start values for records from … to-1. */
+  initialise(records: number, from: number, to: number): void {
+    const { shape, context } = this;
+    if (shape!.aggregates.length === 0) return;
+    this.initialiser ??= this.bind(initialiseKernel(context.heap.memory, shape!.headerWords, shape!.aggregates));
+    this.initialiser.setI32(this.initialiser.cells.states, records);
+    this.initialiser.run(from, to);
+  }
+
+  /** The keys and arguments of a batch as columns; only when kernels cannot read the batch itself. */
+  stage(batch: ScanBatch): Batch {
+    return this.pre!.run(batch);
+  }
+
+  /** Rows start … end-1 of a batch go into the table. `numbers`: where each row's group number is written. */
+  consume(table: GroupTable, columns: Vector[], start: number, end: number, rowBase: bigint, numbers = 0): void {
+    this.prepare(columns.map((column) => column.dictionary));
+    let from = start, to = end, base = rowBase;
+    let vectors = columns;
+    if (this.pre !== undefined && !this.numbers) {
+      const moved = start === 0 ? columns : columns.map((c) => (c.address === 0 ? c : { ...c, address: c.address + start * typeOf(c.type).width }));
+      const staged = this.pre.run({ rowCount: end - start, columns: moved, rowBase: rowBase + BigInt(start) } as ScanBatch);
+      if (staged.rowCount === 0) return;
+      vectors = staged.columns;
+      from = 0;
+      to = staged.rowCount;
+      base = 0n;
+    }
+    const kernel = this.kernel!;
+    kernel.setColumns(vectors, base);
+    if (this.numbers) kernel.setI32(kernel.cells.numbers, numbers);
+    if (table.kind === "single") {
+      kernel.setI32(kernel.cells.record, table.records);
+      kernel.run(from, to);
+    } else if (table.kind === "dense") {
+      kernel.setI32(kernel.cells.table, table.records);
+      kernel.setI32(kernel.cells.list, table.list);
+      kernel.setI32(kernel.cells.groups, table.groups);
+      kernel.run(from, to);
+      table.groups = kernel.getI32(kernel.cells.groups);
+    } else this.runHash(kernel, table, from, to);
+  }
+
+  private runHash(kernel: BoundKernel, table: GroupTable & { kind: "hash" }, start: number, end: number): void {
+    for (let at = start; at < end;) {
+      const { cells } = kernel;
+      kernel.setI32(cells.buckets, table.buckets);
+      kernel.setI32(cells.mask, table.bucketCount - 1);
+      kernel.setI32(cells.records, table.records);
+      kernel.setI32(cells.groups, table.groups);
+      kernel.setI32(cells.capacity, table.capacity);
+      kernel.setI32(cells.arenaNext, table.arenaNext);
+      kernel.setI32(cells.arenaEnd, table.arenaEnd);
+      kernel.setI32(cells.wants, 0);
+      at = kernel.run(at, end);
+      table.groups = kernel.getI32(cells.groups);
+      table.arenaNext = kernel.getI32(cells.arenaNext) >>> 0;
+      const wants = kernel.getI32(cells.wants);
+      if (wants === WANTS.records) this.grow(table);
+      else if (wants === WANTS.texts) this.growArena(table);
+      else return;
+    }
+  }
+
+  private grow(table: GroupTable & { kind: "hash" }): void {
+    const { memory, heap } = this.context;
+    const capacity = table.capacity * 2, sizeBytes = table.sizeBytes * 2, bucketCount = table.bucketCount * 2;
+    const records = memory.allocate(sizeBytes, OPERATOR);
+    heap.u8.copyWithin(records, table.records, table.records + table.sizeBytes);
+    memory.free(table.records, table.sizeBytes);
+    Object.assign(table, { records, sizeBytes, capacity });
+    const buckets = memory.allocate(bucketCount * BUCKET_BYTES, OPERATOR);
+    heap.u8.fill(0, buckets, buckets + bucketCount * BUCKET_BYTES);
+    const rehash = this.rehash ??= this.bind(rehashKernel(heap.memory));
+    rehash.setI32(rehash.cells.old, table.buckets);
+    rehash.setI32(rehash.cells.buckets, buckets);
+    rehash.setI32(rehash.cells.mask, bucketCount - 1);
+    rehash.run(0, table.bucketCount);
+    memory.free(table.buckets, table.bucketCount * BUCKET_BYTES);
+    Object.assign(table, { buckets, bucketCount });
+  }
+
+  private growArena(table: GroupTable & { kind: "hash" }): void {
+    // A key's texts must fit whole: blocks double until they do.
+    const last = table.arenas.at(-1)?.[1] ?? ARENA_BYTES / 2;
+    const sizeBytes = last * 2;
+    const address = this.context.memory.allocate(sizeBytes, OPERATOR);
+    table.arenas.push([address, sizeBytes]);
+    table.arenaNext = address;
+    table.arenaEnd = address + sizeBytes;
+  }
+
+  /** Adds the groups of rows that come later than the table's; `later` is used up. */
+  merge(table: GroupTable, later: GroupTable): void {
+    const { shape, context } = this;
+    const { memory } = context.heap;
+    if (table.kind === "single") {
+      const kernel = this.mergeInto ??= this.bind(singleMergeKernel(memory, shape!.aggregates));
+      kernel.setI32(kernel.cells.record, table.records);
+      kernel.setI32(kernel.cells.laters, later.records);
+      kernel.run(0, 1);
+    } else if (table.kind === "dense" && later.kind === "dense") {
+      const kernel = this.mergeInto ??= this.bind(denseMergeKernel(memory, shape!.aggregates));
+      const { cells } = kernel;
+      kernel.setI32(cells.table, table.records);
+      kernel.setI32(cells.list, table.list);
+      kernel.setI32(cells.groups, table.groups);
+      kernel.setI32(cells.laterTable, later.records);
+      kernel.setI32(cells.laterList, later.list);
+      kernel.run(0, later.groups);
+      table.groups = kernel.getI32(cells.groups);
+    } else if (table.kind === "hash" && later.kind === "hash") {
+      const texts = shape!.keys.flatMap((key) => key.words.map(() => key.isText));
+      const kernel = this.mergeInto ??= this.bind(hashMergeKernel(memory, texts, shape!.aggregates));
+      kernel.setI32(kernel.cells.later, later.records);
+      this.runHash(kernel, table, 0, later.groups);
+      // The texts of groups that came over lie in the later table's arenas.
+      table.arenas.unshift(...later.arenas);
+      later.arenas = [];
+    } else throw new Error("tables of one query are of one kind");
+    this.drop(later);
+  }
+
+  drop(table: GroupTable): void {
+    const { memory } = this.context;
+    memory.free(table.records, table.sizeBytes);
+    if (table.kind === "dense") memory.free(table.list, table.listBytes);
+    if (table.kind === "hash") {
+      memory.free(table.buckets, table.bucketCount * BUCKET_BYTES);
+      for (const [address, sizeBytes] of table.arenas) memory.free(address, sizeBytes);
+    }
+  }
+
+  groupCount(table: GroupTable): number {
+    return table.kind === "single" ? 1 : table.groups;
+  }
+
+  /** Groups from … to-1 as columns at `keyAddresses` and `outAddresses`. */
+  finish(table: GroupTable, from: number, to: number, keyAddresses: readonly number[], outAddresses: readonly number[]): void {
+    const { shape, spec } = this;
+    const kernel = (this.finisher ??= {
+      kernel: this.bind(
+        finishKernel(
+          this.context.heap.memory,
+          table.kind === "dense" ? "numbers" : "none",
+          shape!.headerWords,
+          shape!.keyOutputs,
+          shape!.aggregates,
+          spec.calls.map((call) => formOf(call.type)!),
+        ),
+      ),
+      addresses: [],
+    }).kernel;
+    kernel.setI32(kernel.cells.records, table.records);
+    if (table.kind === "dense") kernel.setI32(kernel.cells.list, table.list);
+    keyAddresses.forEach((address, k) => kernel.setI32(kernel.cells[`key${k}`], address));
+    outAddresses.forEach((address, k) => kernel.setI32(kernel.cells[`out${k}`], address));
+    kernel.run(from, to);
+  }
+
+  /** The dictionaries of the output columns: keys, then aggregates. */
+  outputDictionaries(columns: readonly Column[]): (Dictionary | undefined)[] {
+    return columns.map(({ type }, k) => {
+      if (layoutOf(type) !== "symbol") return undefined;
+      const exprs = k < this.spec.keys.length ? [this.spec.keys[k]] : this.spec.calls[k - this.spec.keys.length].args;
+      const symbol = exprs.find((expr) => layoutOf(expr.type) === "symbol");
+      return symbol && dictionaryOf(symbol, this.dictionaries);
+    });
+  }
+
+  close(): void {
+    this.pre?.close();
+    this.shapeSpace?.release();
+    this.space.release();
+  }
+}
