@@ -2,11 +2,11 @@
  * INSERT, UPDATE, DELETE.
  */
 import { notSupported, SqlError, SQLSTATE } from "../../errors.ts";
-import type { TableSchema } from "../../storage/contract.ts";
+import type { TableSchema, TableSnapshot } from "../../storage/contract.ts";
 import { typeOf, type Value } from "../../types/mod.ts";
 import { readValue } from "../../types/parse/mod.ts";
 import type { Expression, Name, Statement } from "../ast.ts";
-import { functionsNamed } from "../functions/mod.ts";
+import { findOverload } from "../functions/mod.ts";
 import { tokenize } from "../lexer.ts";
 import type { BoundStatement, Column, Expr, Plan } from "../plan.ts";
 import { NO_NAMES, type Names, typeMismatch, unknownColumn, UNTYPED } from "./context.ts";
@@ -24,12 +24,13 @@ type TableColumn = TableSchema["columns"][number];
 
 export function bindInsert(queries: Queries, insert: Insert): BoundStatement {
   const { binding } = queries;
-  const { schema } = binding.table(insert.table);
+  const snapshot = binding.table(insert.table);
+  const { schema } = snapshot;
   binding.requires.add(`INSERT ${schema.name}`);
   const columns = insert.columns === undefined ? [...schema.columns] : listedColumns(schema, insert.columns);
   const noTimestamp = schema.timestampId >= 0 && !columns.some((column) => column.id === schema.timestampId);
   if (noTimestamp) throw new SqlError("the designated timestamp is not among the columns", insert.query === undefined ? 0 : insert.table.at, SQLSTATE.invalidParameter);
-  const plan = insert.query === undefined ? valuesPlan(queries, insert, columns, schema) : insertSelect(queries, insert, columns, schema);
+  const plan = insert.query === undefined ? valuesPlan(queries, insert, columns, snapshot) : insertSelect(queries, insert, columns, schema);
   return { kind: "insert", tableId: schema.id, columnIds: columns.map((column) => column.id), plan, values: insert.query === undefined, at: insert.table.at };
 }
 
@@ -48,7 +49,8 @@ function listedColumns(schema: TableSchema, names: Name[]): TableColumn[] {
  * VALUES. Literals are converted right away, without a plan for each cell: a text may have many thousand rows. Rows with
  * parameters or with calls that only run time can answer become projections of one row.
  */
-function valuesPlan(queries: Queries, insert: Insert, columns: TableColumn[], schema: TableSchema): Plan {
+function valuesPlan(queries: Queries, insert: Insert, columns: TableColumn[], snapshot: TableSnapshot): Plan {
+  const checkTime = timestampCheck(snapshot);
   const output: Column[] = columns.map((column) => ({ name: column.name, type: storedTag(column.type) }));
   const parts: Plan[] = [];
   let known: Value[][] = [];
@@ -66,7 +68,7 @@ function valuesPlan(queries: Queries, insert: Insert, columns: TableColumn[], sc
     for (let i = 0; i < row.length; i++) {
       const cell = bindCell(queries, row[i], columns[i]);
       if (cell.kind === "constant") {
-        checkDesignated(cell.value, columns[i], schema, row[i].at);
+        if (columns[i].id === snapshot.schema.timestampId) checkTime(cell.value, row[i].at);
         values[i] = cell.value;
       } else {
         expressions ??= [];
@@ -117,10 +119,19 @@ function storedTag(type: string): string {
   return type === "SYMBOL" ? "SYMBOL_TEXT" : type;
 }
 
-function checkDesignated(value: Value, column: TableColumn, schema: TableSchema, at: number): void {
-  if (column.id !== schema.timestampId) return;
-  if (value === null) throw new SqlError("the designated timestamp must not be null", at, SQLSTATE.invalidParameter);
-  if ((value as bigint) < 0n) throw new SqlError("the designated timestamp must not be before 1970", at, SQLSTATE.invalidParameter);
+/** Checks designated timestamps in the order of rows: a table without partitions takes them in ascending order only. */
+function timestampCheck({ schema, timestampMax }: TableSnapshot): (value: Value, at: number) => void {
+  let latest = schema.partitionBy === "NONE" ? timestampMax : null;
+  return (value, at) => {
+    if (value === null) throw new SqlError("the designated timestamp must not be null", at, SQLSTATE.invalidParameter);
+    const time = value as bigint;
+    if (time < 0n) throw new SqlError("the designated timestamp must not be before 1970", at, SQLSTATE.invalidParameter);
+    if (schema.partitionBy !== "NONE") return;
+    if (latest !== null && time < latest) {
+      throw new SqlError("the row is older than the table's last: a table without partitions takes rows in the order of time", at, SQLSTATE.invalidParameter);
+    }
+    latest = time;
+  };
 }
 
 function bindCell(queries: Queries, e: Expression, column: TableColumn): Expr {
@@ -158,10 +169,9 @@ export function assign(queries: Queries, bound: Expr, target: string, at: number
 
 /** By "assign_<TYPE>" where there is one: what does not fit is an error then, and not null as in casts. */
 function assignCall(queries: Queries, expr: Expr, target: string, at: number): Expr {
-  if (functionsNamed(`assign_${target}`).length > 0 && functionsNamed(`assign_${target}`).some((entry) => entry.args[0].type === expr.type)) {
-    return queries.expressions.operator(`assign_${target}`, [expr], at);
-  }
-  return queries.expressions.cast(expr, target, at);
+  const strict = findOverload(`assign_${target}`, [expr.type]);
+  const fits = "entry" in strict && strict.types[0] === expr.type;
+  return fits ? queries.expressions.operator(`assign_${target}`, [expr], at) : queries.expressions.cast(expr, target, at);
 }
 
 function notAssignable(from: string, to: string, at: number): SqlError {

@@ -140,7 +140,7 @@ export class Expressions {
     const operand = this.bind(e.operand, scope);
     if (e.operator === "not") {
       const settled = this.settle(operand, "BOOLEAN");
-      if (settled.type !== "BOOLEAN") throw typeMismatch(`NOT wants a BOOLEAN: found ${displayName(settled.type)}`, e.at);
+      if (settled.type !== "BOOLEAN") throw typeMismatch(`NOT wants a BOOLEAN: found ${displayName(settled.type)}`, e.operand.at);
       return this.negate(settled, e.at);
     }
     const settled = this.settle(operand, "DOUBLE");

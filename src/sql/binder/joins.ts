@@ -2,12 +2,13 @@
  * Joins: equal keys and what ON says besides; joins by time.
  */
 import { notSupported, SqlError, SQLSTATE } from "../../errors.ts";
-import type { Expression, Join } from "../ast.ts";
+import type { Expression, Join, Source } from "../ast.ts";
 import type { Expr, JoinNode, Plan, TimeJoinNode } from "../plan.ts";
 import { bindComparison } from "./comparison.ts";
 import { type Names, typeMismatch, unknownColumn } from "./context.ts";
 import { fixedDuration } from "./durations.ts";
 import type { Expressions, Scope } from "./expressions.ts";
+import { nextToken, placeBefore } from "./places.ts";
 import { and, columnOf, columnsRead, remap, sort } from "./plans.ts";
 import { candidates, type Relation, type ScopeColumn } from "./scope.ts";
 import type { Queries } from "./select.ts";
@@ -41,9 +42,16 @@ function checkAliases(join: Join, left: Relation, right: Relation): void {
   const taken = new Set(left.columns.map((column) => column.qualifier));
   const qualifier = right.columns[0]?.qualifier;
   if (qualifier === undefined || !taken.has(qualifier)) return;
-  const { right: source } = join;
-  const at = source.kind !== "join" && source.kind !== "show" && source.alias !== undefined ? source.alias.at : source.at;
-  throw new SqlError(`two tables are called ${qualifier}: give one an alias`, at, SQLSTATE.duplicateTable);
+  throw new SqlError(`two tables are called ${qualifier}: give one an alias`, aliasPlace(join.right), SQLSTATE.duplicateTable);
+}
+
+/** Where a source is named. */
+function aliasPlace(source: Source): number {
+  return source.kind !== "join" && source.alias !== undefined ? source.alias.at : source.at;
+}
+
+function misplacedTolerance(queries: Queries, at: number): SqlError {
+  return new SqlError("TOLERANCE goes with ASOF and LT joins only", placeBefore(queries.binding.context.text, "tolerance", at));
 }
 
 /** Left columns, then right columns; the hidden ones too. */
@@ -58,8 +66,10 @@ function combined(left: Relation, right: Relation): { columns: ScopeColumn[]; pl
 function plainJoin(queries: Queries, join: Join, left: Relation, right: Relation, names: Names): Relation {
   const { columns, planColumns } = combined(left, right);
   const type = join.type as JoinNode["type"];
-  if (type !== "cross" && join.on === undefined) throw new SqlError("the join wants ON", nextToken(queries.binding.context.text, join.end));
-  if (join.tolerance !== undefined) throw new SqlError("TOLERANCE goes with ASOF and LT joins only", join.tolerance.at);
+  if (type !== "cross" && join.on === undefined) {
+    throw new SqlError("the join wants ON", nextToken(queries.binding.context.text, join.end, aliasPlace(join.right)));
+  }
+  if (join.tolerance !== undefined) throw misplacedTolerance(queries, join.tolerance.at);
   const keys = joinKeys(queries.expressions, join.on, left, right, { columns, names }, false);
   // The left side's rows come in their order; the right side of RIGHT and FULL has rows in none.
   const keepsOrder = type !== "right" && type !== "full";
@@ -78,18 +88,12 @@ function plainJoin(queries: Queries, join: Join, left: Relation, right: Relation
   return { plan, columns, isTable: false, timestamp: keepsOrder ? left.timestamp : -1 };
 }
 
-/** What stands there in place of the ON that is missing. */
-function nextToken(text: string | undefined, from: number): number {
-  const blank = text?.slice(from).search(/\S/) ?? 0;
-  return blank < 0 ? from : from + blank;
-}
-
 function timeJoin(queries: Queries, join: Join, left: Relation, right: Relation, names: Names): Relation {
   const { columns, planColumns } = combined(left, right);
   if (left.timestamp < 0) throw new SqlError("the left side has no designated timestamp", join.at, SQLSTATE.grouping);
   if (right.timestamp < 0) throw new SqlError("the right side has no designated timestamp", join.at, SQLSTATE.grouping);
   const type = join.type as TimeJoinNode["type"];
-  if (join.tolerance !== undefined && type === "splice") throw new SqlError("TOLERANCE goes with ASOF and LT joins only", join.tolerance.at);
+  if (join.tolerance !== undefined && type === "splice") throw misplacedTolerance(queries, join.tolerance.at);
   const keys = joinKeys(queries.expressions, join.on, left, right, { columns, names }, true);
   const leftPlan = inTimeOrder(left);
   const rightPlan = inTimeOrder(right);

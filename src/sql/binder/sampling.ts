@@ -4,7 +4,7 @@
 import { SqlError, SQLSTATE } from "../../errors.ts";
 import type { Expression, SampleBy } from "../ast.ts";
 import type { AggregateCall, Expr, Fill, Plan, Sampling } from "../plan.ts";
-import { type Names, typeMismatch } from "./context.ts";
+import { findVariable, type Names, typeMismatch } from "./context.ts";
 import { convertConstant, fold } from "./convert.ts";
 import { parseOffset, parseSampling } from "./durations.ts";
 import { AGGREGATE_BASE, type Expressions } from "./expressions.ts";
@@ -69,7 +69,7 @@ const BUCKET = 5_000_000;
 
 function bindSampling(expressions: Expressions, sample: SampleBy, timeType: string, names: Names): Sampling {
   const { interval, align } = sample;
-  const text = "text" in interval && !("kind" in interval) ? interval.text : constantText(expressions, interval as Expression, names, "SAMPLE BY");
+  const text = intervalText(expressions, interval, names);
   const parsed = parseSampling(text ?? "");
   if (parsed === undefined) throw new SqlError(`'${text}' is no bucket size: a number and one of n U T s m h d w M y is wanted`, interval.at, SQLSTATE.invalidParameter);
   const sampling: Sampling = { ...parsed, align: align?.to ?? "calendar", timeZone: "", offset: 0n };
@@ -92,6 +92,13 @@ function bindSampling(expressions: Expressions, sample: SampleBy, timeType: stri
     sampling.offset = offset;
   }
   return sampling;
+}
+
+/** `15m`, or a DECLARE variable that stands for it. */
+function intervalText(expressions: Expressions, interval: SampleBy["interval"], names: Names): string | undefined {
+  if (!("kind" in interval)) return interval.text;
+  const value = interval.kind === "variable" ? findVariable(names, interval.name)?.value ?? interval : interval;
+  return value.kind === "number" ? value.text : constantText(expressions, value, names, "SAMPLE BY");
 }
 
 /** undefined is null. */

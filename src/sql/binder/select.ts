@@ -6,13 +6,14 @@
 import { notSupported, SqlError, SQLSTATE } from "../../errors.ts";
 import type { Expression, Limit, OrderItem, Query, Select, SelectItem } from "../ast.ts";
 import type { AggregateCall, Expr, Plan, SortKey } from "../plan.ts";
+import { isVolatile } from "../planner/push_filters.ts";
 import { type Binding, findVariable, type Names, typeMismatch } from "./context.ts";
 import { fold } from "./convert.ts";
 import { AGGREGATE_BASE, Expressions, type Scope, WINDOW_BASE } from "./expressions.ts";
 import { groupPlan } from "./grouping.ts";
 import { latestPlan } from "./latest.ts";
 import { constant } from "./literals.ts";
-import { columnOf, columnsRead, filter, project, sameExpr, sort, walk } from "./plans.ts";
+import { columnOf, columnsOf, columnsRead, filter, project, rewrite, sameExpr, sort, walk } from "./plans.ts";
 import { samplePlan } from "./sampling.ts";
 import { nothing, OutputNames, type Relation, sameName, type ScopeColumn } from "./scope.ts";
 import { bindSet } from "./sets.ts";
@@ -240,8 +241,22 @@ class SelectBinder {
     for (const order of orders) if (order.expr !== undefined) order.expr = place(order.expr);
   }
 
+  /** An alias of what gives another value each time stands for one value: it becomes a column below the others. */
+  private computeOnce(items: OutputItem[], orders: OrderKey[]): void {
+    const others = (expr: Expr): Expr[] => [...items.filter((item) => item.expr !== expr).map((item) => item.expr), ...orders.flatMap((order) => order.expr ?? [])];
+    const shared = items.filter(({ expr, aliased }) => aliased && expr.kind === "call" && isVolatile(expr) && others(expr).some((other) => contains(other, expr)));
+    for (const { expr } of shared) {
+      const index = this.plan.columns.length;
+      this.plan = project(this.plan, [...columnsOf(this.plan), expr], [...this.plan.columns.map((column) => column.name), `value ${index}`]);
+      const place = (other: Expr): Expr => rewrite(other, (e) => e === expr ? { kind: "column", index, type: expr.type } : undefined);
+      for (const item of items) item.expr = place(item.expr);
+      for (const order of orders) if (order.expr !== undefined) order.expr = place(order.expr);
+    }
+  }
+
   private finish(items: OutputItem[], orders: OrderKey[], grouped: boolean): BoundQuery {
     const { select } = this;
+    this.computeOnce(items, orders);
     const expressions = items.map((item) => item.expr);
     const names = items.map((item) => item.name);
     const visible = items.length;
@@ -294,6 +309,14 @@ export interface OrderKey {
   output?: number;
   /** … or the expression over the sources. */
   expr?: Expr;
+}
+
+function contains(expr: Expr, part: Expr): boolean {
+  let found = false;
+  walk(expr, (e) => {
+    if (e === part) found = true;
+  });
+  return found;
 }
 
 /** Is the projection the input as it is? */

@@ -20,7 +20,7 @@ export function bindSet(queries: Queries, query: SetOperation, names: Names): Bo
   const types = left.plan.columns.map((column, i) => {
     const other = right.plan.columns[i].type;
     const common = setType(column.type, other);
-    if (common === undefined) throw typeMismatch(`${displayName(column.type)} and ${displayName(other)} do not go together`, columnAt(query, i));
+    if (common === undefined) throw typeMismatch(`${displayName(column.type)} and ${displayName(other)} do not go together`, query.right.at);
     // EXCEPT and INTERSECT give rows of the left query: its symbols stay symbols, though without a shared dictionary.
     return keepsLeft && computedTag(column.type) === "SYMBOL_TEXT" ? "SYMBOL_TEXT" : common;
   });
@@ -37,11 +37,6 @@ export function bindSet(queries: Queries, query: SetOperation, names: Names): Bo
   if (query.orderBy.length > 0) plan = orderSet(queries, plan, query.orderBy, names);
   if (query.limit !== undefined) plan = bindLimit(queries.expressions, plan, query.limit, names, false);
   return { plan, visible: plan.columns.length, timestamp: -1 };
-}
-
-function columnAt(query: SetOperation, index: number): number {
-  const { right } = query;
-  return right.kind === "select" ? right.items[index]?.expression.at ?? right.at : right.at;
 }
 
 /** The plan with its columns cast to `types`. */

@@ -9,6 +9,7 @@ import { typeMismatch } from "./context.ts";
 import { fold } from "./convert.ts";
 import { wordDuration } from "./durations.ts";
 import { type Expressions, type Scope, WINDOW_BASE, type WindowSink } from "./expressions.ts";
+import { placeOf } from "./places.ts";
 import { rewrite } from "./plans.ts";
 import { sameName } from "./scope.ts";
 import { isInteger } from "./types.ts";
@@ -19,6 +20,7 @@ interface ResolvedWindow {
   frame?: Frame;
 }
 
+const NULL_SKIPPING = new Set(["lag", "lead", "first_value", "last_value"]);
 /** Functions whose frame says nothing. */
 const UNFRAMED = new Set(["row_number", "rank", "dense_rank", "percent_rank", "lag", "lead"]);
 /** Their result keeps the argument's type, but for small numbers: INT and SHORT become LONG, FLOAT becomes DOUBLE. */
@@ -53,6 +55,9 @@ export class WindowCollector implements WindowSink {
     }
     const resolved = resolveOverload(this.expressions, name, this.widened(name, args, call), call.at, "function");
     if (name === "lag" || name === "lead") this.checkOffset(resolved.args[1], call);
+    if (call.ignoreNulls && !NULL_SKIPPING.has(name)) {
+      throw new SqlError(`${call.name} does not take IGNORE NULLS`, placeOf(this.expressions.binding.context.text, /\bignore\s+nulls\b/i, call.at));
+    }
     const frame = UNFRAMED.has(name) ? wholeFrame(orderBy.length > 0) : this.frame(window.frame, orderBy, scope);
     const index = this.calls.push({
       function: resolved.id,
@@ -100,7 +105,7 @@ export class WindowCollector implements WindowSink {
   private resolve(window: Window, before: number): ResolvedWindow {
     if (window.base === undefined) return window;
     const base = this.named_(window.base, before);
-    if (window.partitionBy.length > 0) throw new SqlError("a window that builds on another keeps its PARTITION BY", window.partitionBy[0].at);
+    if (window.partitionBy.length > 0) throw new SqlError("a window that builds on another keeps its PARTITION BY", window.base.at);
     return {
       partitionBy: base.partitionBy,
       orderBy: window.orderBy.length > 0 ? window.orderBy : base.orderBy,
@@ -128,7 +133,9 @@ export class WindowCollector implements WindowSink {
     }
     const start = this.bound(frame.start, timeType, scope);
     const end = this.bound(frame.end, timeType, scope);
-    if (frame.start.kind === "unbounded following") throw new SqlError("a frame does not start at its end", frame.start.at);
+    if (frame.start.kind === "unbounded following") {
+      throw new SqlError("a frame does not start at its end", placeOf(this.expressions.binding.context.text, /following/i, frame.start.at));
+    }
     if (frame.end.kind === "unbounded preceding") throw new SqlError("a frame does not end at its start", frame.end.at);
     if (frame.start.kind === "following") throw notSupported("a frame that starts FOLLOWING", frame.start.at);
     if (frame.end.kind === "following") throw notSupported("a frame that ends FOLLOWING", frame.end.at);

@@ -19,7 +19,7 @@ export function optimize(plan: Plan, context: EvaluationContext = {}): Plan {
   const folded = foldConstants(plan, context);
   const filtered = extractIntervals(pushFilters(mergeProjections(folded)));
   const sorted = limitSorts(dropSorts(filtered));
-  const pruned = mergeProjections(pruneColumns(sorted));
+  const pruned = foldConstants(mergeProjections(pruneColumns(sorted)), context);
   // The answer's names are the statement's, whatever node gives them now.
   return pruned.columns === columns ? pruned : { ...pruned, columns };
 }

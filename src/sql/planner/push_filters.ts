@@ -95,15 +95,18 @@ function pushJoin(plan: JoinNode, predicates: Expr[]): Plan {
     if (read.length > 0 && read.every((index) => index < width)) return "left";
     return read.length > 0 && read.every((index) => index >= width) ? "right" : "both";
   };
-  const inner = plan.type === "inner" || plan.type === "cross";
+  // A mark of the right side that must be true leaves out the rows without a match: the same as an inner join.
+  const isMark = (e: Expr): boolean => e.kind === "column" && e.index >= width;
+  const joinType = plan.type === "left" && predicates.some(isMark) ? "inner" : plan.type;
+  const inner = joinType === "inner" || joinType === "cross";
   const intoLeft: Expr[] = [], intoRight: Expr[] = [], here: Expr[] = [];
   const leftKeys = [...plan.leftKeys], rightKeys = [...plan.rightKeys];
   const residual: Expr[] = [];
   const place = (e: Expr, ofOn: boolean): void => {
     const where = isVolatile(e) ? "both" : side(e);
     // A condition of ON leaves out rows of the side that need not be kept; one behind the join those of the side that is kept.
-    if (where === "left" && (inner || (ofOn ? plan.type === "right" : plan.type === "left"))) intoLeft.push(e);
-    else if (where === "right" && (inner || (ofOn ? plan.type === "left" : plan.type === "right"))) intoRight.push(remap(e, (index) => index - width));
+    if (where === "left" && (inner || (ofOn ? joinType === "right" : joinType === "left"))) intoLeft.push(e);
+    else if (where === "right" && (inner || (ofOn ? joinType === "left" : joinType === "right"))) intoRight.push(remap(e, (index) => index - width));
     else if (inner) {
       const key = equation(e, width);
       if (key === undefined) residual.push(e);
@@ -115,7 +118,7 @@ function pushJoin(plan: JoinNode, predicates: Expr[]): Plan {
   };
   for (const e of plan.residual === undefined ? [] : conjuncts(plan.residual)) place(e, true);
   for (const e of predicates) place(e, false);
-  const type = plan.type === "cross" && (leftKeys.length > 0 || residual.length > 0) ? "inner" : plan.type;
+  const type = joinType === "cross" && (leftKeys.length > 0 || residual.length > 0) ? "inner" : joinType;
   const join: JoinNode = {
     ...plan,
     type,
