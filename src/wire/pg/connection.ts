@@ -154,7 +154,7 @@ export class Connection implements Conversation {
   // The simple protocol
 
   private async query(text: string): Promise<void> {
-    this.options.metrics?.queries?.inc();
+    this.options.metrics?.pgQueries?.inc();
     this.statements.delete("");
     let current = text, at = 0;
     try {
@@ -174,7 +174,7 @@ export class Connection implements Conversation {
           await this.closed(portal);
         }
       }
-      this.options.metrics?.queriesCompleted?.inc();
+      this.options.metrics?.pgQueriesCompleted?.inc();
     } catch (error) {
       this.fail(error, current, at);
     }
@@ -189,13 +189,19 @@ export class Connection implements Conversation {
         throw new SqlError(`there is a prepared statement "${name}" already`, 0, PG_SQLSTATE.duplicateStatement);
       }
       if (this.statements.size >= this.options.namedStatementLimit) {
-        throw new SqlError(`a connection has at most ${this.options.namedStatementLimit} prepared statements`, 0, PG_SQLSTATE.configurationLimit);
+        throw new SqlError(
+          `a connection has at most ${this.options.namedStatementLimit} prepared statements`,
+          0,
+          PG_SQLSTATE.configurationLimit,
+        );
       }
     }
     this.statements.delete(name);
     if (text.includes(";")) {
       const parts = this.session.split(text);
-      if (parts.length > 1) throw new SqlError("a prepared statement is one statement: found more behind ';'", parts[1].at);
+      if (parts.length > 1) {
+        throw new SqlError("a prepared statement is one statement: found more behind ';'", parts[1].at);
+      }
     }
     this.statements.set(name, this.statement(text, 0, oids));
     this.output.parseComplete();
@@ -216,8 +222,17 @@ export class Connection implements Conversation {
       return decodeParameter(bytes, format, statement.oids[index], parameters[index], index + 1);
     });
     const before = this.portals.get(name);
-    if (before !== undefined && name !== "") throw new SqlError(`there is a portal "${name}" already`, 0, PG_SQLSTATE.duplicateCursor);
-    this.portals.set(name, new Portal(statement, values, columns === undefined ? NO_FORMATS : resultFormats(message.resultFormats, columns.length)));
+    if (before !== undefined && name !== "") {
+      throw new SqlError(`there is a portal "${name}" already`, 0, PG_SQLSTATE.duplicateCursor);
+    }
+    this.portals.set(
+      name,
+      new Portal(
+        statement,
+        values,
+        columns === undefined ? NO_FORMATS : resultFormats(message.resultFormats, columns.length),
+      ),
+    );
     this.output.bindComplete();
     if (before?.isSuspended) return this.closed(before);
   }
@@ -239,13 +254,13 @@ export class Connection implements Conversation {
   }
 
   private async execute({ portal: name, rowCountMax }: Execute): Promise<void> {
-    this.options.metrics?.queries?.inc();
+    this.options.metrics?.pgQueries?.inc();
     let statement: Statement | undefined;
     try {
       const portal = this.portalOf(name);
       statement = portal.statement;
       this.complete(await this.step(portal, rowCountMax));
-      this.options.metrics?.queriesCompleted?.inc();
+      this.options.metrics?.pgQueriesCompleted?.inc();
     } catch (error) {
       this.fail(error, statement?.text, statement?.at);
       this.isSkipping = true;
@@ -285,19 +300,26 @@ export class Connection implements Conversation {
     if (hasFailed && isChange) throw failedTransaction();
     // The transaction ends, and with it the chance to go back: now the database has to know.
     if (savepoints.failed && category === "transaction" && !isOfSession) session.fail();
+    const { metrics } = this.options;
+    const start = metrics === undefined ? 0 : performance.now();
     this.isRunning = true;
     try {
       const step = await portal.step(this.output, rowCountMax, this.abort.signal, this.statementTimeoutMs);
       if (isChange) savepoints.changed();
       if (category === "transaction" && session.transaction === "idle") {
         savepoints.clear();
-        for (const [name, other] of this.portals) if (other !== portal && other.isSuspended) await this.closePortal(name);
+        for (const [name, other] of this.portals) {
+          if (other !== portal && other.isSuspended) await this.closePortal(name);
+        }
         // Nothing of the transaction was kept: drivers learn that from the tag.
-        if (hasFailed && step.kind === "complete" && step.tag === "COMMIT") return { kind: "complete", tag: "ROLLBACK" };
+        if (hasFailed && step.kind === "complete" && step.tag === "COMMIT") {
+          return { kind: "complete", tag: "ROLLBACK" };
+        }
       }
       return step;
     } finally {
       this.isRunning = false;
+      metrics?.pgQuerySeconds?.inc((performance.now() - start) / 1000);
       if (this.abort.signal.aborted) this.abort = new AbortController();
     }
   }
@@ -317,7 +339,9 @@ export class Connection implements Conversation {
       log.error(`failed: ${text ?? ""}: ${error instanceof Error ? error.stack ?? error.message : String(error)}`);
     } else {
       metrics?.queryErrors?.inc();
+      if (error instanceof SqlError && error.sqlState === SQLSTATE.queryCanceled) metrics?.pgQueriesCancelled?.inc();
     }
+    metrics?.pgErrors?.inc();
     this.output.errorResponse(errorFields(error, text, at));
     if (this.session.transaction !== "open") return;
     if (this.savepoints.isEmpty) this.session.fail();
@@ -326,12 +350,16 @@ export class Connection implements Conversation {
 
   private readyForQuery(): void {
     const { transaction } = this.session;
-    this.output.readyForQuery(transaction === "idle" ? "I" : transaction === "failed" || this.savepoints.failed ? "E" : "T");
+    this.output.readyForQuery(
+      transaction === "idle" ? "I" : transaction === "failed" || this.savepoints.failed ? "E" : "T",
+    );
   }
 
   private statementOf(name: string): Statement {
     const statement = this.statements.get(name);
-    if (statement === undefined) throw new SqlError(`there is no prepared statement "${name}"`, 0, PG_SQLSTATE.invalidStatementName);
+    if (statement === undefined) {
+      throw new SqlError(`there is no prepared statement "${name}"`, 0, PG_SQLSTATE.invalidStatementName);
+    }
     return statement;
   }
 

@@ -10,10 +10,15 @@ interface Counter {
   inc(count?: number): void;
 }
 
+/** Named as in `src/metrics/catalogue.ts`. */
 export interface PgMetrics {
-  connections: { inc(): void; dec(): void };
-  queries: Counter;
-  queriesCompleted: Counter;
+  pgQueries: Counter;
+  pgQueriesCompleted: Counter;
+  pgQueriesCancelled: Counter;
+  pgQuerySeconds: Counter;
+  pgErrors: Counter;
+  authenticationsSucceeded: Counter;
+  authenticationsFailed: Counter;
   queryErrors: Counter;
   unhandledErrors: Counter;
 }
@@ -48,5 +53,5 @@ export const DEFAULT_LIMITS = {
   idleTimeoutMs: 300_000,
   messageSizeMax: 64 << 20,
   namedStatementLimit: 10_000,
-  closeGraceMs: 4_000,
+  closeGraceMs: 2_500,
 };

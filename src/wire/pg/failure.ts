@@ -29,21 +29,32 @@ export class ConnectionLost extends Error {
 }
 
 /** These have a position in no text: they come from the machine, the clock, another client or the protocol. */
-const WITHOUT_PLACE = /^(?:08|25|26|34|3B|53|57|58|XX)/;
+const WITHOUT_PLACE = /^(?:08|25|26|34|3B|42P0[35]|53|57|58|XX)/;
 
 /** `text` is what the statement was, and `at` its place in what the client sent. */
 export function errorFields(error: unknown, text = "", at = 0): ErrorFields {
   if (error instanceof SqlError) {
     const { message, sqlState: code, position } = error;
-    return { severity: "ERROR", code, message, position: WITHOUT_PLACE.test(code) ? undefined : characters(text, position) + at + 1 };
+    return {
+      severity: "ERROR",
+      code,
+      message,
+      position: WITHOUT_PLACE.test(code) ? undefined : characters(text, position) + at + 1,
+    };
   }
   if (error instanceof ProtocolError) {
     return { severity: error instanceof FatalError ? "FATAL" : "ERROR", code: error.sqlState, message: error.message };
   }
   if (error instanceof DiskFullError) return { severity: "ERROR", code: SQLSTATE.diskFull, message: error.message };
   if (error instanceof CorruptFileError) return { severity: "ERROR", code: SQLSTATE.corrupted, message: error.message };
-  if (isAbort(error)) return { severity: "ERROR", code: SQLSTATE.queryCanceled, message: "query cancelled by the user" };
-  return { severity: "ERROR", code: SQLSTATE.internal, message: `internal error: ${error instanceof Error ? error.message : String(error)}` };
+  if (isAbort(error)) {
+    return { severity: "ERROR", code: SQLSTATE.queryCanceled, message: "query cancelled by the user" };
+  }
+  return {
+    severity: "ERROR",
+    code: SQLSTATE.internal,
+    message: `internal error: ${error instanceof Error ? error.message : String(error)}`,
+  };
 }
 
 /** Is it a failure that is not the client's? Those are logged and counted. */

@@ -27,7 +27,9 @@ export class Input {
   private complete = 0;
   private end = 0;
   /** The read under way, to `at` of its buffer. A new buffer begins with what stood behind `from` in the old one. */
-  private ahead: { buffer: Uint8Array<ArrayBuffer>; at: number; from: number; count: Promise<number | null> } | undefined;
+  private ahead:
+    | { buffer: Uint8Array<ArrayBuffer>; at: number; from: number; count: Promise<number | null> }
+    | undefined;
   private typed = false;
 
   /** `onGone` is called when the client has closed or broken the connection. */
@@ -42,8 +44,8 @@ export class Input {
 
   /** Waits for at least one whole message; false when the connection has ended. */
   async fill(): Promise<boolean> {
-    if (this.start < this.complete) return true;
-    do {
+    if (this.start === this.complete) this.scan();
+    while (this.start === this.complete) {
       this.readAhead();
       const { buffer, at, from, count } = this.ahead!;
       const read = await count.catch(() => null);
@@ -55,7 +57,7 @@ export class Input {
       }
       this.end = at + read;
       this.scan();
-    } while (this.start === this.complete);
+    }
     this.readAhead();
     return true;
   }
@@ -77,6 +79,8 @@ export class Input {
       const size = this.sizeAt(this.complete);
       if (size === 0 || this.complete + size > this.end) break;
       this.complete += size;
+      // What follows a start-up message may be of the other form already.
+      if (!this.typed) break;
     }
   }
 
@@ -85,16 +89,19 @@ export class Input {
     const sizeAt = at + (this.typed ? 1 : 0);
     if (sizeAt + 4 > this.end) return 0;
     const { buffer } = this;
-    const size = ((buffer[sizeAt] << 24) | (buffer[sizeAt + 1] << 16) | (buffer[sizeAt + 2] << 8) | buffer[sizeAt + 3]) >>> 0;
+    const size =
+      ((buffer[sizeAt] << 24) | (buffer[sizeAt + 1] << 16) | (buffer[sizeAt + 2] << 8) | buffer[sizeAt + 3]) >>> 0;
     if (size < 4) throw new ProtocolError(`a message says that its size is ${size}`);
-    if (size > this.sizeMax) throw new ProtocolError(`a message of ${size} bytes is longer than the limit of ${this.sizeMax}`, "54000");
+    if (size > this.sizeMax) {
+      throw new ProtocolError(`a message of ${size} bytes is longer than the limit of ${this.sizeMax}`, "54000");
+    }
     return size + (this.typed ? 1 : 0);
   }
 
   private readAhead(): void {
     if (this.ahead !== undefined) return;
     const partial = this.end - this.complete;
-    const wanted = Math.max(this.sizeAt(this.complete), 5);
+    const wanted = this.typed ? Math.max(this.sizeAt(this.complete), 5) : FREE_MIN;
     let { buffer, end: at } = this;
     if (buffer.length - at < FREE_MIN || this.complete + wanted > buffer.length) {
       buffer = new Uint8Array(Math.max(CAPACITY, wanted + FREE_MIN));

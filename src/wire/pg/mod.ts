@@ -17,11 +17,22 @@ const START_UP_TIMEOUT_MS = 60_000;
 const NEWCOMERS_MAX = 100;
 const LOOK_AROUND_MS = 1_000;
 
+export interface RunningPg {
+  port: number;
+  close(): Promise<void>;
+  /** Clients that have logged in and not left. */
+  connectionCount(): number;
+}
+
 /** Answers until `close`, which lets running statements end within a grace time and then cancels them. */
-export async function startPg(options: PgOptions): Promise<{ port: number; close(): Promise<void> }> {
+export async function startPg(options: PgOptions): Promise<RunningPg> {
   const listener = Deno.listen({ hostname: options.hostname, port: options.port });
   const server = new PgServer(listener, options);
-  return { port: (listener.addr as Deno.NetAddr).port, close: () => server.close() };
+  return {
+    port: (listener.addr as Deno.NetAddr).port,
+    close: () => server.close(),
+    connectionCount: () => server.connectionCount,
+  };
 }
 
 /** One client, from accept to close. */
@@ -39,7 +50,8 @@ class PgServer {
   private readonly accepting: Promise<void>;
   private readonly timer: ReturnType<typeof setInterval>;
   private nextPid = 1;
-  private loggedInCount = 0;
+  /** Clients that have logged in. */
+  connectionCount = 0;
   private isClosing = false;
 
   constructor(private readonly listener: Deno.TcpListener, private readonly options: PgOptions) {
@@ -122,24 +134,28 @@ class PgServer {
 
   private async converse(pid: number, client: Client, input: Input, output: Output, who: LoggedIn): Promise<void> {
     const limit = this.options.connectionLimit ?? DEFAULT_LIMITS.connectionLimit;
-    if (this.loggedInCount >= limit) {
-      throw new FatalError(`there are ${limit} connections already, the most that pg.net.connection.limit allows`, PG_SQLSTATE.tooManyConnections);
+    if (this.connectionCount >= limit) {
+      throw new FatalError(
+        `there are ${limit} connections already, the most that pg.net.connection.limit allows`,
+        PG_SQLSTATE.tooManyConnections,
+      );
     }
     if (this.isClosing) throw new FatalError("the server is shutting down", PG_SQLSTATE.adminShutdown);
-    this.loggedInCount++;
-    this.options.metrics?.connections?.inc();
+    this.connectionCount++;
     try {
       for (const [name, value] of parameterStatuses(who.applicationName)) output.parameterStatus(name, value);
       output.backendKeyData(pid, client.key);
       input.endStartUp(this.options.messageSizeMax ?? DEFAULT_LIMITS.messageSizeMax);
       const namedStatementLimit = this.options.namedStatementLimit ?? DEFAULT_LIMITS.namedStatementLimit;
       const session = this.options.database.session(who.identity);
-      client.connection = new Connection(input, output, session, who.canWrite, { ...this.options, namedStatementLimit });
+      client.connection = new Connection(input, output, session, who.canWrite, {
+        ...this.options,
+        namedStatementLimit,
+      });
       client.connection.statementTimeoutMs = who.statementTimeoutMs;
       await client.connection.run();
     } finally {
-      this.loggedInCount--;
-      this.options.metrics?.connections?.dec();
+      this.connectionCount--;
     }
   }
 
@@ -156,8 +172,13 @@ class PgServer {
       const { connection } = client;
       if (connection === undefined) {
         if (now - client.since > START_UP_TIMEOUT_MS) closeQuietly(client.conn);
-      } else if (idleTimeoutMs > 0 && connection.idleSince !== undefined && now - connection.idleSince > idleTimeoutMs) {
-        this.dismiss(client, new FatalError(`nothing was asked for ${idleTimeoutMs} ms`, PG_SQLSTATE.idleSessionTimeout));
+      } else if (
+        idleTimeoutMs > 0 && connection.idleSince !== undefined && now - connection.idleSince > idleTimeoutMs
+      ) {
+        this.dismiss(
+          client,
+          new FatalError(`nothing was asked for ${idleTimeoutMs} ms`, PG_SQLSTATE.idleSessionTimeout),
+        );
       }
     }
   }

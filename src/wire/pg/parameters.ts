@@ -78,13 +78,22 @@ export function announcedOid(given: number | undefined, tag: string): number {
  * The value of parameter `number` (from 1).
  * @throws {SqlError} 22P02 and 22003, when the bytes are no value of the type; ProtocolError 22P03, when their size is wrong.
  */
-export function decodeParameter(bytes: Uint8Array | null, format: Format, oid: number, tag: string, number: number): Value {
+export function decodeParameter(
+  bytes: Uint8Array | null,
+  format: Format,
+  oid: number,
+  tag: string,
+  number: number,
+): Value {
   if (bytes === null) return null;
   const type = WIRE_TYPES.get(oid);
   if (format === 0 || type === TEXT) return readText(decodeText(bytes), tag, number);
   if (type?.binary === undefined) throw notSupported(`the binary form of parameter $${number} (type OID ${oid})`, 0);
   if (bytes.length !== type.size) {
-    throw new ProtocolError(`parameter $${number} is of ${bytes.length} bytes: its type (OID ${oid}) has ${type.size}`, PG_SQLSTATE.invalidBinary);
+    throw new ProtocolError(
+      `parameter $${number} is of ${bytes.length} bytes: its type (OID ${oid}) has ${type.size}`,
+      PG_SQLSTATE.invalidBinary,
+    );
   }
   return convert(type.binary(new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)), type.tag!, tag, number);
 }
@@ -128,12 +137,20 @@ function convert(value: Value, from: string, to: string, number: number): Value 
     if (to in INTEGER_MAX) {
       const whole = Math.round(Number(value));
       if (Math.abs(whole) <= INTEGER_MAX[to] || whole === -INTEGER_MAX[to] - 1) return whole;
-      throw new SqlError(`parameter $${number}: ${value} is beyond the range of ${typeOf(to).name}`, 0, SQLSTATE.outOfRange);
+      throw new SqlError(
+        `parameter $${number}: ${value} is beyond the range of ${typeOf(to).name}`,
+        0,
+        SQLSTATE.outOfRange,
+      );
     }
     if (to === "FLOAT" || to === "DOUBLE") return finite(to === "FLOAT" ? Math.fround(Number(value)) : Number(value));
     if (to === "LONG" || to in STEP_NANOS) return typeof value === "bigint" ? value : BigInt(Math.round(value));
   }
-  throw new SqlError(`parameter $${number} is of type ${from}: the statement needs ${typeOf(to).name}`, 0, SQLSTATE.datatypeMismatch);
+  throw new SqlError(
+    `parameter $${number} is of type ${from}: the statement needs ${typeOf(to).name}`,
+    0,
+    SQLSTATE.datatypeMismatch,
+  );
 }
 
 function rescale(value: bigint, from: bigint, to: bigint): bigint {

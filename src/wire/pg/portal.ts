@@ -46,7 +46,11 @@ export class Portal {
   async step(output: Output, rowCountMax: number, signal: AbortSignal, timeoutMs: number): Promise<Step> {
     const { prepared } = this.statement;
     if (this.answer === undefined) {
-      this.answer = await prepared.execute(this.values, { encoding: { name: "pg", formats: this.formats }, signal, timeoutMs });
+      this.answer = await prepared.execute(this.values, {
+        encoding: { name: "pg", formats: this.formats },
+        signal,
+        timeoutMs,
+      });
       if (this.answer.kind === "rows") {
         this.chunks = this.answer.chunks[Symbol.asyncIterator]();
         if (this.answer.columns !== prepared.columns) await this.expectColumns(this.answer.columns);
@@ -95,7 +99,10 @@ export class Portal {
   /** A table may have changed since the client was told of the columns. Drivers look for this very message and prepare again. */
   private async expectColumns(columns: ResultColumn[]): Promise<void> {
     const known = this.statement.prepared.columns ?? [];
-    if (columns.length === known.length && columns.every(({ name, type }, i) => name === known[i].name && type === known[i].type)) return;
+    if (
+      columns.length === known.length &&
+      columns.every(({ name, type }, i) => name === known[i].name && type === known[i].type)
+    ) return;
     await this.close();
     throw new SqlError("cached plan must not change result type", 0, SQLSTATE.featureNotSupported);
   }
@@ -123,5 +130,9 @@ export function resultFormats(given: Format[], columnCount: number): Format[] {
   if (given.length === columnCount) return given;
   if (given.length <= 1) return new Array(columnCount).fill(given[0] ?? 0);
   if (given.length > columnCount) return given.slice(0, columnCount);
-  throw new SqlError(`Bind has ${given.length} result formats: the result has ${columnCount} columns`, 0, SQLSTATE.protocolViolation);
+  throw new SqlError(
+    `Bind has ${given.length} result formats: the result has ${columnCount} columns`,
+    0,
+    SQLSTATE.protocolViolation,
+  );
 }

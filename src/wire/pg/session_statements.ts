@@ -162,7 +162,8 @@ function pattern(text: string): RegExp {
 
 const BLANKS = /^(?:\s+|--[^\n]*(?:\n|$)|\/\*[\s\S]*?\*\/)+/;
 /** Looked at first, because nearly all statements begin with another word. */
-const FIRST_WORD = /^(?:SET|RESET|DISCARD|CLOSE|UNLISTEN|DEALLOCATE|SAVEPOINT|RELEASE|ROLLBACK|COPY|LISTEN|NOTIFY|PREPARE|EXECUTE|DECLARE|FETCH|MOVE)\b/i;
+const FIRST_WORD =
+  /^(?:SET|RESET|DISCARD|CLOSE|UNLISTEN|DEALLOCATE|SAVEPOINT|RELEASE|ROLLBACK|COPY|LISTEN|NOTIFY|PREPARE|EXECUTE|DECLARE|FETCH|MOVE)\b/i;
 
 /** The statement, if it is one of those; undefined if it is the database's. */
 export function sessionStatement(text: string, conversation: Conversation): Prepared | undefined {
@@ -198,7 +199,11 @@ function noTransaction(what: string): SqlError {
 
 /** SQLSTATE 25P02. */
 export function failedTransaction(): SqlError {
-  return new SqlError("the transaction has failed: nothing is changed before ROLLBACK", 0, PG_SQLSTATE.failedTransaction);
+  return new SqlError(
+    "the transaction has failed: nothing is changed before ROLLBACK",
+    0,
+    PG_SQLSTATE.failedTransaction,
+  );
 }
 
 function identifier(name: string): string {
@@ -211,6 +216,12 @@ const UNIT_MS: Record<string, number> = { us: 0.001, ms: 1, s: 1000, min: 60_000
 export function parseTimeoutMs(text: string): number {
   if (/^default$/i.test(text)) return 0;
   const match = /^'?\s*(\d{1,12})\s*(us|ms|s|min|h|d)?\s*'?$/.exec(text);
-  if (match === null) throw new SqlError(`${text} is no value for statement_timeout: milliseconds are expected`, 0, SQLSTATE.invalidParameter);
+  if (match === null) {
+    throw new SqlError(
+      `${text} is no value for statement_timeout: milliseconds are expected`,
+      0,
+      SQLSTATE.invalidParameter,
+    );
+  }
   return Math.ceil(Number(match[1]) * UNIT_MS[match[2] ?? "ms"]);
 }

@@ -67,13 +67,19 @@ async function logIn(
   if (message?.tag === "terminate") return undefined;
   if (message?.tag !== "password") throw new FatalError("a password is expected");
   const known = authenticate(user, message.password, options);
-  if (known === undefined) throw new FatalError(`password authentication failed for user "${user}"`, SQLSTATE.invalidPassword);
+  if (known === undefined) {
+    throw new FatalError(`password authentication failed for user "${user}"`, SQLSTATE.invalidPassword);
+  }
   const statementTimeoutMs = timeoutOf(parameters);
   output.authenticationOk();
   return { ...known, statementTimeoutMs, applicationName: parameters.get("application_name") };
 }
 
-function authenticate(user: string, password: string, options: PgOptions): { identity: Identity; canWrite: boolean } | undefined {
+function authenticate(
+  user: string,
+  password: string,
+  options: PgOptions,
+): { identity: Identity; canWrite: boolean } | undefined {
   const identity = { name: user, groups: [] };
   if (user === options.user) {
     return isEqual(password, options.password) ? { identity, canWrite: !options.readOnly } : undefined;
@@ -122,4 +128,3 @@ export function parameterStatuses(applicationName = ""): [name: string, value: s
     ["questdb_version", "9.3.4"],
   ];
 }
-

@@ -1,0 +1,100 @@
+import assert from "node:assert/strict";
+import { announcedOid, decodeParameter, tagOfOid } from "./parameters.ts";
+
+const text = (value: string) => new TextEncoder().encode(value);
+const hex = (value: string) => Uint8Array.from(value.match(/../g)!, (pair) => parseInt(pair, 16));
+/** 2024-01-01, in microseconds since 1970 and, as eight bytes, since 2000. */
+const MICROS = 1_704_067_200_000_000n, SINCE_2000 = hex("0002b0d5d4e94000");
+
+const binary: [oid: number, bytes: Uint8Array, tag: string, value: unknown][] = [
+  [16, hex("01"), "BOOLEAN", true],
+  [21, hex("ff85"), "SHORT", -123],
+  [21, hex("007f"), "BYTE", 127],
+  [23, hex("fffffffe"), "INT", -2],
+  [23, hex("80000000"), "INT", null],
+  [23, hex("00000007"), "LONG", 7n],
+  [20, hex("0000000100000000"), "LONG", 4294967296n],
+  [20, hex("8000000000000000"), "LONG", null],
+  [20, hex("0000000000000005"), "DOUBLE", 5],
+  [26, hex("ffffffff"), "LONG", 4294967295n],
+  [700, hex("3fc00000"), "FLOAT", 1.5],
+  [701, hex("3ff8000000000000"), "DOUBLE", 1.5],
+  [701, hex("7ff8000000000000"), "DOUBLE", null],
+  [1114, SINCE_2000, "TIMESTAMP", MICROS],
+  [1184, SINCE_2000, "TIMESTAMP_NS", MICROS * 1000n],
+  [1114, SINCE_2000, "DATE", MICROS / 1000n],
+  [1082, hex("0000223e"), "TIMESTAMP", MICROS],
+  [2950, hex("11111111222233334444555555555555"), "UUID", 0x11111111222233334444555555555555n],
+  [1043, text("äö"), "VARCHAR", "äö"],
+  [1043, text("10.1.2.3"), "IPv4", 0x0a010203],
+  [25, text("12"), "INT", 12],
+  [23, hex("0000000c"), "VARCHAR", "12"],
+];
+Deno.test("decodeParameter() reads binary arguments by the OID and gives what the statement needs", () => {
+  for (const [oid, bytes, tag, value] of binary) {
+    assert.deepEqual(decodeParameter(bytes, 1, oid, tag, 1), value, `${oid} → ${tag}`);
+  }
+});
+
+const texts: [oid: number, text: string, tag: string, value: unknown][] = [
+  [16, "t", "BOOLEAN", true],
+  [16, "on", "BOOLEAN", true],
+  [16, "FALSE", "BOOLEAN", false],
+  [20, "-5", "LONG", -5n],
+  [701, "NaN", "DOUBLE", null],
+  [1700, "1.25", "DOUBLE", 1.25],
+  [1114, "2024-01-01 00:00:00", "TIMESTAMP", MICROS],
+  [1114, "2024-01-01T02:00:00+02:00", "TIMESTAMP", MICROS],
+  [1114, "2024-01-01", "TIMESTAMP", MICROS],
+  [1114, "2024", "TIMESTAMP", 2024n],
+  [1043, "2024-01-01T00:00:00.000000001Z", "TIMESTAMP_NS", MICROS * 1000n + 1n],
+  [1042, "x", "CHAR", "x"],
+  [1043, "", "VARCHAR", ""],
+  [2950, "11111111-2222-3333-4444-555555555555", "UUID", 0x11111111222233334444555555555555n],
+];
+Deno.test("decodeParameter() reads arguments of text", () => {
+  for (const [oid, value, tag, expected] of texts) {
+    assert.deepEqual(decodeParameter(text(value), 0, oid, tag, 1), expected, `'${value}' → ${tag}`);
+  }
+  assert.equal(decodeParameter(null, 1, 20, "LONG", 1), null);
+});
+
+const refused = [
+  { title: "letters for an INT", oid: 23, format: 0, bytes: text("abc"), tag: "INT", sqlState: "22P02" },
+  { title: "'maybe' for a BOOLEAN", oid: 16, format: 0, bytes: text("maybe"), tag: "BOOLEAN", sqlState: "22P02" },
+  { title: "a day 32", oid: 1114, format: 0, bytes: text("2024-01-32"), tag: "TIMESTAMP", sqlState: "22P02" },
+  {
+    title: "eight bytes for an int4",
+    oid: 23,
+    format: 1,
+    bytes: hex("0000000000000001"),
+    tag: "INT",
+    sqlState: "22P03",
+  },
+  { title: "a SHORT beyond BYTE", oid: 21, format: 1, bytes: hex("0100"), tag: "BYTE", sqlState: "22003" },
+  { title: "a UUID for a LONG", oid: 2950, format: 1, bytes: new Uint8Array(16), tag: "LONG", sqlState: "42804" },
+  { title: "a binary numeric", oid: 1700, format: 1, bytes: new Uint8Array(8), tag: "DOUBLE", sqlState: "0A000" },
+  {
+    title: "the binary form of an unknown type",
+    oid: 869,
+    format: 1,
+    bytes: hex("02200004"),
+    tag: "IPv4",
+    sqlState: "0A000",
+  },
+] as const;
+for (const { title, oid, format, bytes, tag, sqlState } of refused) {
+  Deno.test(`decodeParameter() refuses ${title}`, () => {
+    assert.throws(() => decodeParameter(bytes, format, oid, tag, 1), { sqlState });
+  });
+}
+
+Deno.test("tagOfOid() leaves texts and unknown types to the statement, and refuses what has no counterpart", () => {
+  assert.deepEqual([23, 1114, 1043, 25, 0, 99999].map(tagOfOid), ["INT", "TIMESTAMP", ...new Array(4).fill(undefined)]);
+  assert.throws(() => tagOfOid(1015), { sqlState: "0A000" });
+  assert.deepEqual([announcedOid(undefined, "LONG"), announcedOid(0, "DATE"), announcedOid(25, "LONG")], [
+    20,
+    1114,
+    25,
+  ]);
+});
