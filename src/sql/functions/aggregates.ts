@@ -1,7 +1,7 @@
 /** Aggregates whose state is a few numbers: they run inside kernels. */
 import { f32, f64, i32, i64, type IrNode, select, type WasmType } from "../../engine/compiler/ir.ts";
 import type { FunctionEntry, FusedAggregate } from "./entry.ts";
-import { MIN32, MIN64, NAN64, notNull, nullOf, ONE64, TIMES, toF64, toI64, wasmTypeOf, whenNotNull, ZERO32, ZERO64 } from "./nodes.ts";
+import { MIN32, MIN64, NAN64, notNull, nullOf, ONE64, TIMES, toF64, toI64, wasmTypeOf, whenNotNull, ZERO32, ZERO64, withExamples } from "./nodes.ts";
 
 type Slot = { type: WasmType; initial: number | bigint };
 const I64_ZERO: Slot = { type: "i64", initial: 0n };
@@ -172,4 +172,14 @@ for (const [name, op, initial] of [["bit_and", "and", -1n], ["bit_or", "or", 0n]
   }
 }
 
-export const aggregateFunctions = entries;
+export const aggregateFunctions = withExamples(entries, {
+  first: [["SELECT first(x) FROM long_sequence(3)", 1]],
+  last: [["SELECT last(x) FROM long_sequence(3)", 3]],
+  first_not_null: [["SELECT first_not_null(nullif(x, 1)) FROM long_sequence(3)", 2]],
+  last_not_null: [["SELECT last_not_null(nullif(x, 3)) FROM long_sequence(3)", 2]],
+  bool_and: [["SELECT bool_and(x > 1) FROM long_sequence(3)", false]],
+  bool_or: [["SELECT bool_or(x > 2) FROM long_sequence(3)", true]],
+  bit_and: [["SELECT bit_and(x | 4) FROM long_sequence(3)", 4]],
+  bit_or: [["SELECT bit_or(x) FROM long_sequence(2)", 3]],
+  bit_xor: [["SELECT bit_xor(x) FROM long_sequence(3)", 0]],
+});

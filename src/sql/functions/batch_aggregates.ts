@@ -1,6 +1,6 @@
 /** Aggregates whose state is not a few numbers: texts, distinct values, lists. */
 import type { BatchAggregate, BatchAggregateState, BatchColumn, BatchOut, FunctionContext, FunctionEntry } from "./entry.ts";
-import { TEXTS, TIMES } from "./nodes.ts";
+import { TEXTS, TIMES, withExamples } from "./nodes.ts";
 import { ValueTable } from "./value_table.ts";
 
 function aggregate(name: string, args: FunctionEntry["args"], returns: FunctionEntry["returns"], summary: string, create: BatchAggregate["create"], more: Partial<FunctionEntry> = {}): FunctionEntry {
@@ -259,4 +259,10 @@ class GeometricState implements BatchAggregateState {
 }
 entries.push(aggregate("geomean", [{ name: "value", type: "DOUBLE" }], "DOUBLE", "The geometric mean; null when a value is not above zero.", () => new GeometricState()));
 
-export const batchAggregateFunctions = entries;
+export const batchAggregateFunctions = withExamples(entries, {
+  approx_count_distinct: [["SELECT approx_count_distinct(x % 3) FROM long_sequence(10)", 3]],
+  mode: [["SELECT mode(x % 2) FROM long_sequence(3)", 1]],
+  string_agg: [["SELECT string_agg(x::string, ',') FROM long_sequence(3)", "1,2,3"]],
+  string_distinct_agg: [["SELECT string_distinct_agg((x % 2)::string, ',') FROM long_sequence(3)", "1,0"]],
+  geomean: [["SELECT geomean(x) FROM long_sequence(2)", 1.4142135623730951]],
+});

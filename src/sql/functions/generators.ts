@@ -165,9 +165,10 @@ entries.push(
   source("read_parquet", [required("file", "text")], "The rows of a Parquet file in the import directory.", "SELECT * FROM read_parquet('trades.parquet')"),
   source("parquet_scan", [required("file", "text")], "The rows of a Parquet file in the import directory.", "SELECT * FROM parquet_scan('trades.parquet')"),
   source("tables", [], "A row for each table.", "SELECT table_name FROM tables()"),
-  source("all_tables", [], "The names of all tables.", "SELECT table_name FROM all_tables()"),
   source("table_columns", [required("table", "text")], "A row for each column of a table.", "SELECT * FROM table_columns('trades')"),
   source("table_partitions", [required("table", "text")], "A row for each partition of a table.", "SELECT * FROM table_partitions('trades')"),
+  source("wal_tables", [], "A row for each table with a write-ahead log.", "SELECT name FROM wal_tables()"),
+  source("keywords", [], "A row for each keyword.", "SELECT keyword FROM keywords()"),
   source("functions", [], "A row for each function.", "SELECT name FROM functions()"),
 );
 

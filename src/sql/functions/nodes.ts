@@ -1,6 +1,7 @@
 /** Small trees that many entries need: a type's null, the test for it, and what a value is to a kernel. */
 import { f32, f64, i32, i64, type IrNode, select, text, type WasmType } from "../../engine/compiler/ir.ts";
 import { layoutOf, NULL_I32, NULL_I64 } from "../../types/mod.ts";
+import type { FunctionEntry } from "./entry.ts";
 
 export const NUMBERS = ["BYTE", "SHORT", "INT", "LONG", "FLOAT", "DOUBLE"] as const;
 export const TIMES = ["DATE", "TIMESTAMP", "TIMESTAMP_NS"] as const;
@@ -115,4 +116,13 @@ export function toI64(x: IrNode): IrNode {
 export function whenNotNull(x: IrNode, tag: string, then: IrNode, otherwise: IrNode): IrNode {
   const test = notNull(x, tag);
   return test === undefined ? then : select(test, then, otherwise);
+}
+
+/** Puts examples at the first overload of each name. */
+export function withExamples(entries: FunctionEntry[], examples: Record<string, [sql: string, gives: unknown][]>): FunctionEntry[] {
+  for (const [name, list] of Object.entries(examples)) {
+    const entry = entries.find((candidate) => candidate.name === name);
+    if (entry !== undefined) entry.examples = [...entry.examples, ...list.map(([sql, gives]) => ({ sql, gives }))];
+  }
+  return entries;
 }

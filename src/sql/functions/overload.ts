@@ -172,6 +172,10 @@ function candidate(entry: FunctionEntry, types: readonly string[], constants: re
     if (found === undefined) {
       return { failure: "types", message: `${entry.name}: ${spec.name} cannot be ${nameOf(types[i])}, ${spec.type} is expected`, argument: i };
     }
+    // Texts are numbers where the dialect reads them so, in arithmetic, but are not added up.
+    if (entry.aggregate !== undefined && isText(types[i]) && !isText(found.type)) {
+      return { failure: "types", message: `${entry.name}: ${spec.name} cannot be ${nameOf(types[i])}, ${spec.type} is expected`, argument: i };
+    }
     targets.push(found.type);
     cost += found.cost;
     bad ??= badConstant(constants[i], types[i], found.type, i);

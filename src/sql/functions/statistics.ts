@@ -1,7 +1,7 @@
 /** Aggregates over moments and weights: variance, covariance, regression, weighted means, prices. All fused. */
 import { f64, i32, i64, type IrNode, select } from "../../engine/compiler/ir.ts";
 import type { FunctionEntry, FusedAggregate } from "./entry.ts";
-import { finite, MIN64, NAN64, notNull, ONE64, TIMES, toF64, toI64, whenNotNull, ZERO64 } from "./nodes.ts";
+import { finite, MIN64, NAN64, notNull, ONE64, TIMES, toF64, toI64, whenNotNull, ZERO64, withExamples } from "./nodes.ts";
 
 type Fused = Omit<FusedAggregate, "kind">;
 const F64 = { type: "f64", initial: 0 } as const;
@@ -261,4 +261,27 @@ for (const type of ["BYTE", "SHORT", "INT", "LONG", ...TIMES]) {
   }));
 }
 
-export const statisticsFunctions = entries;
+export const statisticsFunctions = withExamples(entries, {
+  variance: [["SELECT variance(x) FROM long_sequence(3)", 1]],
+  var_samp: [["SELECT var_samp(x) FROM long_sequence(3)", 1]],
+  var_pop: [["SELECT var_pop(x) FROM long_sequence(2)", 0.25]],
+  stddev: [["SELECT stddev(x) FROM long_sequence(3)", 1]],
+  stddev_samp: [["SELECT stddev_samp(x) FROM long_sequence(3)", 1]],
+  stddev_pop: [["SELECT stddev_pop(x) FROM long_sequence(2)", 0.5]],
+  covar_samp: [["SELECT covar_samp(x, x) FROM long_sequence(3)", 1]],
+  covar_pop: [["SELECT covar_pop(x, x) FROM long_sequence(2)", 0.25]],
+  corr: [["SELECT corr(x, -x) FROM long_sequence(3)", -1]],
+  regr_slope: [["SELECT regr_slope(2 * x + 1, x) FROM long_sequence(3)", 2]],
+  regr_intercept: [["SELECT regr_intercept(2 * x + 1, x) FROM long_sequence(3)", 1]],
+  vwap: [["SELECT vwap(x, x) FROM long_sequence(2)", 1.6666666666666667]],
+  weighted_avg: [["SELECT weighted_avg(x, x) FROM long_sequence(2)", 1.6666666666666667]],
+  weighted_stddev: [["SELECT weighted_stddev(x, 1) FROM long_sequence(3)", 1]],
+  weighted_stddev_rel: [["SELECT weighted_stddev_rel(x, 1) FROM long_sequence(3)", 1]],
+  weighted_stddev_freq: [["SELECT weighted_stddev_freq(x, 1) FROM long_sequence(3)", 1]],
+  ksum: [["SELECT ksum(0.1) FROM long_sequence(10)", 1]],
+  nsum: [["SELECT nsum(0.1) FROM long_sequence(10)", 1]],
+  twap: [["SELECT twap(x, (x * x)::timestamp) FROM long_sequence(3)", 1.625]],
+  arg_min: [["SELECT arg_min(x, -x) FROM long_sequence(3)", 3]],
+  arg_max: [["SELECT arg_max(x, -x) FROM long_sequence(3)", 1]],
+  isordered: [["SELECT isOrdered(x) FROM long_sequence(3)", true]],
+});
