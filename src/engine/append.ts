@@ -10,6 +10,7 @@
 import type { AppendBatch, AppendColumn } from "../storage/contract.ts";
 import type { SharedHeap } from "../storage/heap.ts";
 import { LAYOUT_WIDTH, layoutOf, NULL_I64, typeOf, type Value } from "../types/mod.ts";
+import { textBytes } from "../types/wide.ts";
 import type { Batch, Vector } from "./contract.ts";
 
 interface Parts {
@@ -17,8 +18,6 @@ interface Parts {
   heap?: Uint8Array;
   symbols?: Int32Array;
 }
-
-const utf8 = new TextEncoder();
 
 /** Copies a batch out of shared memory. `targets` are the table columns' type tags: text given to a SYMBOL column is interned. */
 export function toAppendBatch(batch: Batch, columnIds: readonly number[], targets: readonly string[], heap: SharedHeap): AppendBatch {
@@ -259,7 +258,7 @@ function valueParts(rows: readonly (readonly Value[])[], index: number, tag: str
     let heapSize = 0;
     rows.forEach((row, r) => {
       const value = row[index];
-      const bytes = value === null ? undefined : utf8.encode(String(value));
+      const bytes = value === null ? undefined : textBytes(String(value), tag);
       if (interner) view.setInt32(4 * r, bytes ? interner.code(bytes, 0, bytes.length) : -1, true);
       else {
         view.setInt32(8 * r, heapSize, true);
@@ -306,8 +305,10 @@ export function writeValue(view: DataView, at: number, tag: string, value: Value
       view.setFloat64(at, finite(value), true);
       return;
     case "i128":
-      view.setBigInt64(at, value === null ? NULL_I64 : BigInt.asIntN(64, value as bigint), true);
-      view.setBigInt64(at + 8, value === null ? NULL_I64 : BigInt.asIntN(64, (value as bigint) >> 64n), true);
+    case "i256":
+      for (let word = 0; word < type.width / 8; word++) {
+        view.setBigInt64(at + 8 * word, value === null ? NULL_I64 : BigInt.asIntN(64, (value as bigint) >> BigInt(64 * word)), true);
+      }
       return;
     default:
       throw new Error(`no fixed-width value of ${tag}`);

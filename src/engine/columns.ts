@@ -8,6 +8,7 @@ import { assert } from "../errors.ts";
 import type { Dictionary } from "../storage/contract.ts";
 import type { SharedHeap } from "../storage/heap.ts";
 import { type Layout, layoutOf, typeOf, type Value } from "../types/mod.ts";
+import { textBytes, textOfBytes } from "../types/wide.ts";
 import { type Batch, MORSEL_ROWS, type QueryContext, type QueryMemory, type Vector } from "./contract.ts";
 
 /** Rows between two polls of the cancel word. */
@@ -176,7 +177,7 @@ export function valueAt(heap: SharedHeap, vector: Vector, row: number): Value {
   const { type, address } = vector, layout = layoutOf(type);
   if (layout === "text" || layout === "symbol") {
     const [at, length] = textPair(heap, vector, row);
-    return length < 0 ? null : new TextDecoder().decode(heap.u8.slice(at, at + length));
+    return length < 0 ? null : textOfBytes(heap.u8.slice(at, at + length), type);
   }
   if (isNullAt(heap, type, address, row)) return null;
   switch (layout) {
@@ -193,7 +194,12 @@ export function valueAt(heap: SharedHeap, vector: Vector, row: number): Value {
     case "f64":
       return heap.f64[(address >>> 3) + row];
     case "i128":
-      return heap.u64[(address >>> 3) + row * 2 + 1] << 64n | heap.u64[(address >>> 3) + row * 2];
+    case "i256": {
+      const words = typeOf(type).width >>> 3, at = (address >>> 3) + row * words;
+      let value = 0n;
+      for (let word = words - 1; word >= 0; word--) value = value << 64n | heap.u64[at + word];
+      return typeOf(type).order === "signed" ? BigInt.asIntN(64 * words, value) : value;
+    }
     default:
       return null;
   }
@@ -285,8 +291,8 @@ export class TextArena {
     return to;
   }
 
-  encode(text: string): [address: number, length: number] {
-    const bytes = new TextEncoder().encode(text);
+  encode(text: string | Uint8Array): [address: number, length: number] {
+    const bytes = typeof text === "string" ? new TextEncoder().encode(text) : text;
     const address = this.reserve(bytes.length);
     this.space.heap.u8.set(bytes, address);
     return [address, bytes.length];
@@ -456,7 +462,8 @@ export class OutputColumns {
     const target = this.vectors[c];
     if (source.address === 0) fillNull(this.space.heap, target.type, target.address, 0, n);
     else gather(this.space.heap, target.type, source.address, indices, n, target.address, nulls);
-    if (target.dictionary !== undefined && source.dictionary !== undefined) target.dictionary = source.dictionary;
+    // Rows without symbols do not make the known dictionary forgotten.
+    if (target.dictionary !== undefined && source.dictionary !== undefined && source.dictionary !== NO_DICTIONARY) target.dictionary = source.dictionary;
   }
 }
 
@@ -483,14 +490,14 @@ export function setValue(heap: SharedHeap, type: string, address: number, row: n
     case "f64":
       heap.f64[(address >>> 3) + row] = Number(value);
       break;
-    case "i128": {
-      const bits = BigInt.asUintN(128, BigInt(value)), at = (address >>> 3) + row * 2;
-      heap.u64[at] = BigInt.asUintN(64, bits);
-      heap.u64[at + 1] = bits >> 64n;
+    case "i128":
+    case "i256": {
+      const words = typeOf(type).width >>> 3, at = (address >>> 3) + row * words;
+      for (let word = 0; word < words; word++) heap.u64[at + word] = BigInt.asUintN(64, BigInt(value) >> BigInt(64 * word));
       break;
     }
     case "text": {
-      const [at, length] = arena.encode(String(value));
+      const [at, length] = arena.encode(textBytes(String(value), type));
       heap.u32[(address >>> 2) + row * 2] = at;
       heap.i32[(address >>> 2) + row * 2 + 1] = length;
       break;

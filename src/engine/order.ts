@@ -42,7 +42,7 @@ function wordsOf(vector: Vector, ordering: Ordering, rowCount: number, space: Wo
   };
   // The dialect's own place for nulls is where their words fall; any other place takes a flag before them.
   const natural: "first" | "last" = (order === "float") === ordering.descending ? "first" : "last";
-  if (typeOf(type).nullable && ((ordering.nulls !== undefined && ordering.nulls !== natural) || layout === "i128")) {
+  if (typeOf(type).nullable && ((ordering.nulls !== undefined && ordering.nulls !== natural) || layout === "i128" || layout === "i256")) {
     const flag = word(), nullFlag = (ordering.nulls ?? natural) === "first" ? 0 : 1;
     for (let row = 0; row < rowCount; row++) flag[row] = isNullAt(space.heap, type, address, row) ? nullFlag : 1 - nullFlag;
   }
@@ -100,8 +100,8 @@ function wordsOf(vector: Vector, ordering: Ordering, rowCount: number, space: Wo
     case "i256": {
       const n = typeOf(type).width >>> 2, parts = Array.from({ length: n }, word);
       for (let k = 0; k < n; k++) {
-        const out = parts[n - 1 - k];
-        for (let row = 0, from = (address >>> 2) + k; row < rowCount; row++, from += n) out[row] = i32[from] ^ flip;
+        const out = parts[n - 1 - k], sign = order === "signed" && k === n - 1 ? -0x80000000 : 0;
+        for (let row = 0, from = (address >>> 2) + k; row < rowCount; row++, from += n) out[row] = i32[from] ^ sign ^ flip;
       }
       break;
     }

@@ -1,5 +1,6 @@
 import { assert } from "../errors.ts";
 import { type Layout, LAYOUT_WIDTH, NULL_I32, NULL_I64 } from "./layout.ts";
+import { arrayDimensions, decimalOf, geohashBits } from "./wide.ts";
 
 /** All there is to know of a column type. Reading from and writing to text are in `./parse/` and `./encode/`, by the same tag. */
 export interface ColumnType {
@@ -79,6 +80,8 @@ const ENTRIES: ColumnType[] = [
   entry("VARCHAR", "text", [1043, -1], "text"),
   entry("UUID", "i128", [2950, 16], "unsigned"),
   entry("IPv4", "i32", [1043, -1], "unsigned", { nullValue: 0, aliases: ["IPV4"] }),
+  entry("LONG256", "i256", [1043, -1], "unsigned"),
+  entry("BINARY", "text", [17, -1], "none"),
   entry("NULL", "text", [1043, -1], "text", { name: "STRING", storable: false }), // the type of a bare NULL
   entry("INTERVAL", "i128", [1043, -1], "none", { storable: false }), // low half: first instant (us), high half: last
 ];
@@ -89,10 +92,23 @@ for (const type of ENTRIES) {
   for (const name of [type.name.toUpperCase(), ...type.aliases]) if (!BY_NAME.has(name)) BY_NAME.set(name, type);
 }
 
+/** The entry of a type with parameters, made when it is first asked for. */
+function parametrised(tag: string): ColumnType | undefined {
+  const decimal = decimalOf(tag);
+  // Up to 18 digits fit an i64; more take an i128, which holds 38, or an i256.
+  if (decimal) return entry(tag, decimal.precision <= 18 ? "i64" : decimal.precision <= 38 ? "i128" : "i256", [1700, -1], "signed");
+  if (geohashBits(tag) !== undefined) return entry(tag, "i64", [1043, -1], "signed");
+  if (arrayDimensions(tag) > 0) return entry(tag, "text", [1022, -1], "none", { name: "ARRAY" });
+  return undefined;
+}
+
 /** The entry of a tag. Tags come from this room only, so an unknown one is our fault. */
 export function typeOf(tag: string): ColumnType {
-  const type = BY_TAG.get(tag);
+  const known = BY_TAG.get(tag);
+  if (known) return known;
+  const type = parametrised(tag);
   assert(type !== undefined, `no column type ${tag}`);
+  BY_TAG.set(tag, type);
   return type;
 }
 

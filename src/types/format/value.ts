@@ -2,6 +2,7 @@
 import { assert } from "../../errors.ts";
 import type { Value } from "../layout.ts";
 import { formatDouble, formatFloat, formatIPv4, formatUuid } from "./numbers.ts";
+import { decimalOf, formatDecimal, formatGeohash, formatLong256, geohashBits } from "../wide.ts";
 import { formatDate, formatNanos, formatTimestampMicros } from "./time.ts";
 
 const scratch = new Uint8Array(64);
@@ -33,6 +34,10 @@ export function formatValue(value: Value, tag: string): string | null {
       break;
   }
   assert(typeof value === "bigint");
+  const decimal = decimalOf(tag), bits = geohashBits(tag);
+  if (decimal) return formatDecimal(value, decimal.scale);
+  if (bits !== undefined) return formatGeohash(value, bits);
+  if (tag === "LONG256") return formatLong256(value);
   wordsOf(value);
   if (tag === "DATE") return ascii(formatDate(words[0], words[1], scratch, 0));
   if (tag === "TIMESTAMP") return ascii(formatTimestampMicros(words[0], words[1], scratch, 0));

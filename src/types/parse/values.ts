@@ -1,6 +1,7 @@
 /** One text as a value of a type: for literals, parameters and settings. Columns are read by the functions on bytes. */
 import type { Value } from "../layout.ts";
 import { typeOf } from "../registry.ts";
+import { arrayDimensions, decimalOf, geohashBits, parseArray, parseDecimal, parseGeohash, parseLong256 } from "../wide.ts";
 import { encodeAscii } from "./ascii.ts";
 import { parseDouble, parseInteger, parseIPv4, parseLong, parseUuid } from "./numbers.ts";
 import { instantAs, parseInstant } from "./time.ts";
@@ -13,7 +14,7 @@ const EMPTY = new Uint8Array(0);
 
 /** The value that `text` means as a `tag`; what is wrong when it means none. Text types take it as it is. */
 export function readValue(text: string, tag: string): Value | ReadFailure {
-  if (typeOf(tag).layout === "text") return text;
+  if (typeOf(tag).layout === "text" && arrayDimensions(tag) === 0) return text;
   const bytes = encodeAscii(text) ?? EMPTY;
   const length = bytes === EMPTY ? 0 : text.length;
   const failure = (): ReadFailure => ({ problem: `'${text}' is not ${/^[AEIOU]/.test(tag) ? "an" : "a"} ${typeOf(tag).name}` });
@@ -58,7 +59,14 @@ export function readValue(text: string, tag: string): Value | ReadFailure {
       if (value === undefined) return failure();
       return value === 0 ? null : value >>> 0;
     }
-    default:
+    case "LONG256":
+      return text === "" ? null : parseLong256(text) ?? failure();
+    default: {
+      const decimal = decimalOf(tag), bits = geohashBits(tag), dimensions = arrayDimensions(tag);
+      if (decimal) return parseDecimal(text, decimal) ?? failure();
+      if (bits !== undefined) return text === "" ? null : parseGeohash(text, bits) ?? failure();
+      if (dimensions > 0) return parseArray(text, dimensions) ? text : failure();
       return failure();
+    }
   }
 }

@@ -22,6 +22,7 @@ import {
   formatUuid,
 } from "../../types/format/mod.ts";
 import type { ByteSink } from "./sink.ts";
+import { BINARY_FORMS, LONG256_FORMS, parametrisedForms } from "./wide.ts";
 
 export interface ValueWriter {
   bind(vector: Vector): void;
@@ -303,10 +304,12 @@ const FORMS: Record<string, TypeForms> = {
   UUID: { ...bare, jsonQuoted: true, text: uuidText, pgBinary: uuidBinary, maxBytes: 36 },
   IPv4: { ...bare, jsonQuoted: true, text: ipv4Text, pgBinary: ipv4Text, maxBytes: 15 },
   INTERVAL: { ...quoted, text: intervalText, pgBinary: intervalText, maxBytes: 80 },
+  LONG256: LONG256_FORMS,
+  BINARY: BINARY_FORMS,
 };
 
 export function formsOf(type: string): TypeForms {
-  const forms = FORMS[type];
+  const forms = FORMS[type] ?? parametrisedForms(type);
   if (forms === undefined) throw notSupported(`a result column of type ${type}`, 0);
   return forms;
 }

@@ -1,0 +1,162 @@
+/**
+ * Types with parameters and wide values: LONG256, GEOHASH, DECIMAL, arrays of DOUBLE, BINARY. Values at the edges are bigints
+ * (LONG256 unsigned; GEOHASH its bits; DECIMAL scaled by 10^scale) and texts (arrays: `[[1.0,null]]`; BINARY: not written by SQL).
+ */
+import { formatDouble } from "./format/numbers.ts";
+
+export interface DecimalType {
+  precision: number;
+  scale: number;
+}
+
+export const DECIMAL_PRECISION_MAX = 76;
+
+/** The tag of DECIMAL(precision, scale). */
+export function decimalTag(precision: number, scale: number): string {
+  return `DECIMAL(${precision},${scale})`;
+}
+
+/** Of a tag; undefined for other types. */
+export function decimalOf(tag: string): DecimalType | undefined {
+  const match = /^DECIMAL\((\d+),(\d+)\)$/.exec(tag);
+  return match ? { precision: Number(match[1]), scale: Number(match[2]) } : undefined;
+}
+
+/** The tag of a GEOHASH of so many bits, 1 to 60: in characters where the bits divide by five. */
+export function geohashTag(bits: number): string {
+  return bits % 5 === 0 ? `GEOHASH(${bits / 5}c)` : `GEOHASH(${bits}b)`;
+}
+
+export const GEOHASH_BITS_MAX = 60;
+
+/** Bits of a GEOHASH tag; undefined for other types. */
+export function geohashBits(tag: string): number | undefined {
+  const match = /^GEOHASH\((\d+)([cb])\)$/.exec(tag);
+  return match ? Number(match[1]) * (match[2] === "c" ? 5 : 1) : undefined;
+}
+
+/** Number of dimensions of an array's tag: 2 for DOUBLE[][]; 0 for other types. */
+export function arrayDimensions(tag: string): number {
+  const match = /^DOUBLE((?:\[\])+)$/.exec(tag);
+  return match ? match[1].length / 2 : 0;
+}
+
+/** `0x` and up to 64 hexadecimal digits; undefined for other texts. */
+export function parseLong256(text: string): bigint | undefined {
+  return /^0x[0-9a-f]{1,64}$/i.test(text) ? BigInt(text) : undefined;
+}
+
+/** Whole bytes in lower case, without leading zero bytes. */
+export function formatLong256(value: bigint): string {
+  const digits = value.toString(16);
+  return `0x${digits.length % 2 ? "0" : ""}${digits}`;
+}
+
+/** Source: Niemeyer's geohash, base 32 without a, i, l and o. */
+const BASE32 = "0123456789bcdefghjkmnpqrstuvwxyz";
+
+/** The first `bits` bits of a geohash in characters; undefined when it has fewer or other characters. */
+export function parseGeohash(text: string, bits: number): bigint | undefined {
+  const characters = Math.ceil(bits / 5);
+  if (text.length < characters) return undefined;
+  let value = 0n;
+  for (let i = 0; i < text.length; i++) {
+    const digit = BASE32.indexOf(text[i].toLowerCase());
+    if (digit < 0) return undefined;
+    if (i < characters) value = (value << 5n) | BigInt(digit);
+  }
+  return value >> BigInt(characters * 5 - bits);
+}
+
+/** In characters where the bits divide by five, else in bits. */
+export function formatGeohash(value: bigint, bits: number): string {
+  if (bits % 5 !== 0) return value.toString(2).padStart(bits, "0");
+  let text = "";
+  for (let shift = bits - 5; shift >= 0; shift -= 5) text += BASE32[Number((value >> BigInt(shift)) & 31n)];
+  return text;
+}
+
+/** The scaled value of a decimal text; undefined when it is none, or has digits that the type has no room for. */
+export function parseDecimal(text: string, { precision, scale }: DecimalType): bigint | undefined {
+  const match = /^([+-]?)(\d*)\.?(\d*)m?$/i.exec(text.replaceAll("_", ""));
+  if (!match || (match[2] === "" && match[3] === "")) return undefined;
+  const fraction = match[3].replace(/0+$/, "");
+  if (fraction.length > scale) return undefined;
+  const value = BigInt(match[2] + fraction.padEnd(scale, "0") || "0");
+  if (value >= 10n ** BigInt(precision)) return undefined;
+  return match[1] === "-" ? -value : value;
+}
+
+/** All digits of the scale. */
+export function formatDecimal(value: bigint, scale: number): string {
+  const digits = (value < 0n ? -value : value).toString().padStart(scale + 1, "0");
+  const sign = value < 0n ? "-" : "";
+  return scale === 0 ? sign + digits : `${sign}${digits.slice(0, -scale)}.${digits.slice(-scale)}`;
+}
+
+/**
+ * An array's bytes in a column of layout text: dimensions u32, then the length of each (u32), then the values, f64, in rows.
+ * `nested` is JSON-like lists; null stands for NaN. Undefined when the lists are ragged or hold anything else.
+ */
+export function encodeArray(nested: unknown, dimensions: number): Uint8Array | undefined {
+  const lengths: number[] = [];
+  const values: number[] = [];
+  const walk = (item: unknown, depth: number): boolean => {
+    if (depth === dimensions) {
+      if (item !== null && typeof item !== "number") return false;
+      values.push(item === null || !Number.isFinite(item) ? NaN : item);
+      return true;
+    }
+    if (!Array.isArray(item)) return false;
+    lengths[depth] ??= item.length;
+    return item.length === lengths[depth] && item.every((inner) => walk(inner, depth + 1));
+  };
+  if (!walk(nested, 0)) return undefined;
+  const bytes = new Uint8Array(4 + 4 * dimensions + 8 * values.length);
+  const view = new DataView(bytes.buffer);
+  view.setUint32(0, dimensions, true);
+  for (let i = 0; i < dimensions; i++) view.setUint32(4 + 4 * i, lengths[i] ?? 0, true);
+  values.forEach((value, i) => view.setFloat64(4 + 4 * dimensions + 8 * i, value, true));
+  return bytes;
+}
+
+const ascii = new TextDecoder();
+
+/** `[[1.0,null]]`, as replies print it. */
+export function formatArray(bytes: Uint8Array): string {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const dimensions = view.getUint32(0, true);
+  const scratch = new Uint8Array(32);
+  let at = 4 + 4 * dimensions;
+  const print = (depth: number): string => {
+    if (depth === dimensions) {
+      const value = view.getFloat64(at, true);
+      at += 8;
+      return Number.isNaN(value) ? "null" : ascii.decode(scratch.subarray(0, formatDouble(value, scratch, 0)));
+    }
+    return `[${Array.from({ length: view.getUint32(4 + 4 * depth, true) }, () => print(depth + 1)).join(",")}]`;
+  };
+  return print(0);
+}
+
+/** The array of a text as it is printed; undefined when it is none. */
+export function parseArray(text: string, dimensions: number): Uint8Array | undefined {
+  try {
+    return encodeArray(JSON.parse(text), dimensions);
+  } catch {
+    return undefined;
+  }
+}
+
+const utf8 = new TextEncoder();
+
+/** The bytes of a value of a type of layout text: arrays have a form of their own, everything else is UTF-8. */
+export function textBytes(value: string, tag: string): Uint8Array {
+  const dimensions = arrayDimensions(tag);
+  return dimensions > 0 ? parseArray(value, dimensions)! : utf8.encode(value);
+}
+
+/** The opposite of `textBytes`. */
+export function textOfBytes(bytes: Uint8Array, tag: string): string {
+  return arrayDimensions(tag) > 0 ? formatArray(bytes) : new TextDecoder().decode(bytes);
+}

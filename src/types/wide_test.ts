@@ -1,0 +1,31 @@
+import assert from "node:assert/strict";
+import { formatArray, formatDecimal, formatGeohash, formatLong256, geohashTag, parseArray, parseDecimal, parseGeohash, parseLong256 } from "./wide.ts";
+
+Deno.test("LONG256 prints whole bytes", () => {
+  assert.equal(formatLong256(parseLong256("0x0100")!), "0x0100");
+  assert.equal(formatLong256(parseLong256("0xF")!), "0x0f");
+  assert.equal(parseLong256("0x" + "f".repeat(65)), undefined);
+});
+
+Deno.test("a geohash may be cut, never lengthened", () => {
+  assert.equal(formatGeohash(parseGeohash("u33d9", 20)!, 20), "u33d");
+  assert.equal(formatGeohash(parseGeohash("u33", 7)!, 7), "1101000");
+  assert.equal(parseGeohash("u3", 20), undefined);
+  assert.equal(parseGeohash("ai", 10), undefined);
+  assert.deepEqual([geohashTag(20), geohashTag(7)], ["GEOHASH(4c)", "GEOHASH(7b)"]);
+});
+
+Deno.test("decimals keep their scale and refuse digits they have no room for", () => {
+  const type = { precision: 8, scale: 2 };
+  assert.equal(formatDecimal(parseDecimal("-5.5", type)!, 2), "-5.50");
+  assert.equal(formatDecimal(parseDecimal(".05m", type)!, 2), "0.05");
+  assert.equal(parseDecimal("1.005", type), undefined);
+  assert.equal(formatDecimal(parseDecimal("1.500", type)!, 2), "1.50");
+  assert.equal(parseDecimal("1000000", type), undefined);
+});
+
+Deno.test("arrays of any depth print as they were written; ragged ones are refused", () => {
+  assert.equal(formatArray(parseArray("[[1.0,null],[3,4.5]]", 2)!), "[[1.0,null],[3.0,4.5]]");
+  assert.equal(formatArray(parseArray("[]", 1)!), "[]");
+  assert.equal(parseArray("[[1],[2,3]]", 2), undefined);
+});

@@ -1,0 +1,158 @@
+/** How the types with parameters and wide values are written; see `types.ts` for the contract. */
+import type { SharedHeap } from "../../storage/heap.ts";
+import { copyAscii } from "../../types/format/mod.ts";
+import { arrayDimensions, decimalOf, formatArray, formatDecimal, formatGeohash, formatLong256, geohashBits } from "../../types/wide.ts";
+import type { ByteSink } from "./sink.ts";
+import type { TypeForms, ValueWriter } from "./types.ts";
+
+const NULL = -1;
+
+type Read = (heap: SharedHeap, index: number) => bigint | undefined;
+
+/** A signed integer of `words` i64 words at row `index`, lowest first; undefined for null (every word the smallest). */
+const wide = (words: number, signed: boolean): Read => (heap, index) => {
+  let value = 0n, isNull = true;
+  for (let k = words - 1; k >= 0; k--) {
+    const word = heap.i64[index * words + k];
+    if (word !== -9223372036854775808n) isNull = false;
+    value = (value << 64n) | BigInt.asUintN(64, word);
+  }
+  if (isNull) return undefined;
+  return signed ? BigInt.asIntN(64 * words, value) : value;
+};
+
+/** A value as ASCII. */
+const printed = (widthBytes: number, read: Read, print: (value: bigint) => string) => (heap: SharedHeap, sink: ByteSink): ValueWriter => {
+  let base = 0;
+  return {
+    bind: (vector) => base = vector.address / widthBytes,
+    write: (row, at) => {
+      const value = read(heap, base + row);
+      return value === undefined ? NULL : copyAscii(print(value), sink.bytes, at);
+    },
+  };
+};
+
+/** Bytes of a row of layout text, through `print`. */
+const bytesPrinted = (print: (bytes: Uint8Array) => Uint8Array) => (heap: SharedHeap, sink: ByteSink): ValueWriter => {
+  let base = 0;
+  return {
+    bind: (vector) => base = vector.address >>> 2,
+    write: (row, at) => {
+      const length = heap.i32[base + 2 * row + 1];
+      if (length < 0) return NULL;
+      const address = heap.u32[base + 2 * row];
+      const out = print(heap.u8.slice(address, address + length));
+      sink.ensure(at + out.length).set(out, at);
+      return at + out.length;
+    },
+  };
+};
+
+const ascii = new TextEncoder();
+
+/** `{1.0,NULL}` */
+function pgArrayText(bytes: Uint8Array): Uint8Array {
+  return ascii.encode(formatArray(bytes).replaceAll("[", "{").replaceAll("]", "}").replaceAll("null", "NULL"));
+}
+
+const FLOAT8_OID = 701;
+
+/** Dimensions, a flag for nulls, the elements' type, each dimension's length and lower bound, the elements with their sizes. */
+function pgArrayBinary(bytes: Uint8Array): Uint8Array {
+  const view = new DataView(bytes.buffer);
+  const dimensions = view.getUint32(0, true);
+  const lengths = Array.from({ length: dimensions }, (_, k) => view.getUint32(4 + 4 * k, true));
+  const count = lengths.reduce((product, length) => product * length, 1), first = 4 + 4 * dimensions;
+  const values = Array.from({ length: count }, (_, k) => view.getFloat64(first + 8 * k, true));
+  const nulls = values.filter(Number.isNaN).length;
+  const out = new DataView(new ArrayBuffer(12 + 8 * dimensions + 12 * count - 8 * nulls));
+  out.setInt32(0, dimensions);
+  out.setInt32(4, nulls > 0 ? 1 : 0);
+  out.setInt32(8, FLOAT8_OID);
+  lengths.forEach((length, k) => {
+    out.setInt32(12 + 8 * k, length);
+    out.setInt32(16 + 8 * k, 1);
+  });
+  let at = 12 + 8 * dimensions;
+  for (const value of values) {
+    out.setInt32(at, Number.isNaN(value) ? -1 : 8);
+    at += 4;
+    if (Number.isNaN(value)) continue;
+    out.setFloat64(at, value);
+    at += 8;
+  }
+  return new Uint8Array(out.buffer);
+}
+
+/** Digits in base 10,000: count, weight of the first, sign, scale, digits; all i16. */
+function pgNumeric(scaled: bigint, scale: number): Uint8Array {
+  const aligned = (scaled < 0n ? -scaled : scaled) * 10n ** BigInt((4 - scale % 4) % 4);
+  const fractionDigits = Math.ceil(scale / 4);
+  const digits: number[] = [];
+  for (let rest = aligned; rest > 0n; rest /= 10_000n) digits.unshift(Number(rest % 10_000n));
+  const weight = digits.length - fractionDigits - 1;
+  while (digits.length > 0 && digits[digits.length - 1] === 0) digits.pop();
+  const out = new DataView(new ArrayBuffer(8 + 2 * digits.length));
+  out.setInt16(0, digits.length);
+  out.setInt16(2, digits.length === 0 ? 0 : weight);
+  out.setUint16(4, scaled < 0n ? 0x4000 : 0);
+  out.setInt16(6, scale);
+  digits.forEach((digit, k) => out.setInt16(8 + 2 * k, digit));
+  return new Uint8Array(out.buffer);
+}
+
+const numericBinary = (widthBytes: number, read: Read, scale: number) => (heap: SharedHeap, sink: ByteSink): ValueWriter => {
+  let base = 0;
+  return {
+    bind: (vector) => base = vector.address / widthBytes,
+    write: (row, at) => {
+      const value = read(heap, base + row);
+      if (value === undefined) return NULL;
+      const out = pgNumeric(value, scale);
+      sink.bytes.set(out, at);
+      return at + out.length;
+    },
+  };
+};
+
+const bare = { jsonQuoted: false, jsonNull: "null", csvQuoted: false, csvNull: "" };
+const long256 = printed(32, wide(4, false), formatLong256);
+const keepBytes = bytesPrinted((bytes) => bytes);
+
+export const LONG256_FORMS: TypeForms = { ...bare, jsonQuoted: true, jsonNull: '""', text: long256, pgBinary: long256, maxBytes: 66 };
+
+/** Text replies show no bytes. */
+export const BINARY_FORMS: TypeForms = {
+  ...bare,
+  jsonNull: "[]",
+  text: (heap, sink) => {
+    const nothing = bytesPrinted(() => new Uint8Array(0))(heap, sink);
+    return { bind: nothing.bind, write: () => NULL };
+  },
+  pgText: keepBytes,
+  pgBinary: keepBytes,
+  maxBytes: 8,
+};
+
+/** Of types with parameters; undefined for all others. */
+export function parametrisedForms(tag: string): TypeForms | undefined {
+  const decimal = decimalOf(tag);
+  if (decimal) {
+    const words = decimal.precision <= 18 ? 1 : decimal.precision <= 38 ? 2 : 4;
+    const read = wide(words, true);
+    const text = printed(8 * words, read, (value) => formatDecimal(value, decimal.scale));
+    return { ...bare, jsonQuoted: true, csvQuoted: true, csvNull: "null", text, pgBinary: numericBinary(8 * words, read, decimal.scale), maxBytes: 96 };
+  }
+  const bits = geohashBits(tag);
+  if (bits !== undefined) {
+    const text = printed(8, wide(1, true), (value) => formatGeohash(value, bits));
+    return { ...bare, jsonQuoted: true, csvQuoted: true, csvNull: "null", text, pgBinary: text, maxBytes: 64 };
+  }
+  if (arrayDimensions(tag) > 0) {
+    const text = bytesPrinted((bytes) => ascii.encode(formatArray(bytes)));
+    return { ...bare, csvQuoted: true, csvNull: '"null"', text, pgText: bytesPrinted(pgArrayText), pgBinary: bytesPrinted(pgArrayBinary), maxBytes: 8 };
+  }
+  return undefined;
+}
+
