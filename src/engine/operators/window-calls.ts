@@ -199,11 +199,18 @@ function bigints(e: Evaluation, out: Vector, value: bigint): Vector {
   return { type: layoutOf(out.type) === "i64" ? out.type : e.call.type, address: out.address };
 }
 
+/** The dialect's first_value IGNORE NULLS from the start, unpartitioned, gives rows before the first value that value too. */
+export function seesAhead(call: WindowCall): boolean {
+  const { start, end, excludeCurrentRow } = call.frame;
+  return call.ignoreNulls && call.partitionBy.length === 0 && start === undefined && end === 0n && !excludeCurrentRow;
+}
+
 function endOfFrame(e: Evaluation, first: boolean): Vector {
   const { call, ordered, space } = e, { rows, rowCount } = ordered, { low, high } = e.frame!;
   const source = e.args[0] ?? constantColumn(e, 0);
   const picks = space.words(rowCount + 1);
   const marks = call.ignoreNulls ? valued(e, source) : undefined;
+  const whole = first && seesAhead(call);
   // Without the nulls: the next (or last) place with a value, from each place.
   const nearest = marks === undefined ? undefined : space.words(rowCount + 1);
   eachPartition(e, (from, end) => {
@@ -213,7 +220,9 @@ function endOfFrame(e: Evaluation, first: boolean): Vector {
     }
     for (let i = from; i < end; i++) {
       let place = -1;
-      if (high[i] >= low[i]) {
+      if (whole) {
+        if (from < end && nearest![from] < end) place = nearest![from];
+      } else if (high[i] >= low[i]) {
         place = first ? low[i] : high[i];
         if (nearest !== undefined) place = nearest[place];
         if (place < low[i] || place > high[i]) place = -1;
@@ -298,33 +307,33 @@ function doubleValues(e: Evaluation, index: number): Float64Array {
 function sums(e: Evaluation, mean: boolean): Vector {
   const { rows } = e.ordered, { low, high } = e.frame!;
   const values = doubleValues(e, 0);
-  return doubles(e, (first, end, put) => {
+  if (layoutOf(e.call.type) !== "f64") throw notSupported(`A window result of type ${e.call.type}`, e.call.at);
+  const out = result(e, e.call.type), { f64 } = e.space.heap, base = out.address >>> 3;
+  eachPartition(e, (first, end) => {
     let sum = 0, rest = 0, n = 0, from = first, next = first;
-    const add = (value: number) => {
-      const s = sum + value, t = s - sum;
-      rest += (sum - (s - t)) + (value - t);
-      sum = s;
-    };
     for (let i = first; i < end; i++) {
       if (i % POLL_ROWS === 0) e.poll();
-      for (; next <= high[i]; next++) {
+      for (const last = high[i]; next <= last; next++) {
         const value = values[rows[next]];
-        if (value === value) {
-          add(value);
-          n++;
-        }
+        if (value !== value) continue;
+        const s = sum + value, t = s - sum;
+        rest += (sum - (s - t)) + (value - t);
+        sum = s;
+        n++;
       }
-      for (; from < low[i] && from < next; from++) {
-        const value = values[rows[from]];
-        if (value === value) {
-          add(-value);
-          n--;
-        }
+      for (const start = low[i]; from < start && from < next; from++) {
+        const value = -values[rows[from]];
+        if (value !== value) continue;
+        const s = sum + value, t = s - sum;
+        rest += (sum - (s - t)) + (value - t);
+        sum = s;
+        n--;
       }
       if (n === 0) sum = rest = 0;
-      put(i, n === 0 || high[i] < low[i] ? NaN : mean ? (sum + rest) / n : sum + rest);
+      f64[base + rows[i]] = n === 0 || high[i] < low[i] ? NaN : mean ? (sum + rest) / n : sum + rest;
     }
   });
+  return out;
 }
 
 /** Ticks of a unit in microseconds. */

@@ -8,6 +8,7 @@ import { isNullAt, markNotNull, nullWords, OutputColumns, Workspace } from "../c
 import { type Batch, MORSEL_ROWS, type Operator, type QueryContext, type Vector } from "../contract.ts";
 import { KeyTable } from "../keys.ts";
 import { Expressions, typesOf } from "./input.ts";
+import { seesAhead } from "./window-calls.ts";
 
 /** undefined when a call needs more than the rows before. */
 export function createStreamingWindow(plan: WindowNode, input: Operator, context: QueryContext): Operator | undefined {
@@ -192,7 +193,7 @@ function lag(call: WindowCall): MakeStep | undefined {
 
 /** first_value and last_value of all rows up to the current one. */
 function ends(call: WindowCall, first: boolean): MakeStep | undefined {
-  if (!isRunning(call) || !isPlain(call)) return undefined;
+  if (!isRunning(call) || !isPlain(call) || (first && seesAhead(call))) return undefined;
   const none = nullWords(call.type), words = none.length;
   return (states) => {
     const kept = states.make(none), known = states.make([0]), { heap } = states.space, { i32 } = heap;
