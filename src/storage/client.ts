@@ -162,6 +162,7 @@ export interface WriterStart {
   checkpointLogBytes: number;
   memoryBytes: number;
   reserveBytes: number;
+  compactBytes: number;
 }
 
 export type FromWriter =

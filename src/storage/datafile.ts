@@ -20,6 +20,8 @@ export interface DataFile {
   /** Bytes of extents that the current state lists. */
   liveBytes: number;
   removed: boolean;
+  /** Nothing is added to it any more. */
+  full?: true;
 }
 
 export function dataFilePath(directory: string, id: number): string {
@@ -86,7 +88,7 @@ export class DataFiles {
 
   private current(sizeBytes: number): number {
     const last = this.list.at(-1);
-    if (last !== undefined && !last.removed && last.sizeBytes + sizeBytes <= FILE_BYTES_MAX) return this.list.length - 1;
+    if (last !== undefined && !last.removed && !last.full && last.sizeBytes + sizeBytes <= FILE_BYTES_MAX) return this.list.length - 1;
     const id = this.nextFileId();
     const path = dataFilePath(this.directory, id);
     this.files.open(path, "create").close();

@@ -21,7 +21,8 @@ export class WriterMemory {
   private retired: { version: number; block: MemoryBlock }[] = [];
   /** Asked for room when the heap is full; true when it made some. */
   onPressure: (sizeBytes: number) => boolean = () => false;
-  usedBytes = 0;
+  /** Of tails and segments that are not stored, retired ones included. */
+  tailBytes = 0;
 
   constructor(readonly heap: SharedHeap) {}
 
@@ -29,7 +30,7 @@ export class WriterMemory {
     const size = SharedHeap.blockBytes(Math.max(1, sizeBytes));
     const block = new MemoryBlock(this.take(size, tag), size, tag);
     this.fresh.push(block);
-    this.usedBytes += size;
+    if (tag === "tail") this.tailBytes += size;
     return block;
   }
 
@@ -88,6 +89,6 @@ export class WriterMemory {
 
   private free(block: MemoryBlock): void {
     this.heap.free(block.address, block.sizeBytes, block.tag);
-    this.usedBytes -= block.sizeBytes;
+    if (block.tag === "tail") this.tailBytes -= block.sizeBytes;
   }
 }

@@ -69,6 +69,7 @@ function settings({ root, heapSizeBytes, unstoredSizeBytes, commitMode, checkpoi
     commitMode: commitMode ?? "sync",
     checkpointLogBytes: checkpointLogBytes ?? 256 << 20,
     reserveBytes: reserveBytes ?? 16 << 20,
+    compactBytes: 4 << 20,
     memoryBytes: unstoredSizeBytes ?? heapSizeBytes / 8,
   } as const;
 }

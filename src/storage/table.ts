@@ -15,6 +15,9 @@ import { firstNotBelow, inOrder, type Rows, timeAt, toCodes } from "./rows.ts";
 /** A segment is not made longer once a column of it has so many bytes of text. */
 const SEGMENT_TEXT_BYTES_MAX = 16 << 20;
 
+/** A checkpoint moves about so much at most, a table. */
+const COMPACT_BYTES_MAX = 256 << 20;
+
 export interface Segment {
   /** The same as long as its rows are only added to at the end: then row numbers in it stay right. */
   readonly uid: number;
@@ -165,13 +168,31 @@ export class Table {
     if (copied) this.changed = true;
   }
 
-  /** Bytes of memory of chunks that `store(false)` could give back. */
-  memoryBytes(): number {
-    let bytes = 0;
-    for (const segment of this.segments) {
-      for (const chunk of segment.chunks) if (chunk?.values !== undefined) bytes += chunk.values.sizeBytes + chunk.textBytes;
+  /** Moves what is alive out of data files of at least `sizeBytes` of which more than half is dead, so that they can go. */
+  compact(sizeBytes: number): void {
+    const live = new Float64Array(this.data.list.length);
+    for (const { chunks } of this.segments) {
+      for (const chunk of chunks) if (chunk !== undefined && chunk.plain.file >= 0) live[chunk.plain.file] += chunk.plain.sizeBytes;
     }
-    return bytes;
+    const sparse = new Set<number>();
+    let moved = 0;
+    this.data.list.forEach((file, place) => {
+      if (file.removed || file.sizeBytes < sizeBytes || 2 * live[place] > file.sizeBytes || moved > COMPACT_BYTES_MAX) return;
+      sparse.add(place);
+      file.full = true;
+      moved += live[place];
+    });
+    if (moved === 0) return;
+    this.segments = this.segments.map((segment) => {
+      if (!segment.chunks.some((chunk) => chunk !== undefined && sparse.has(chunk.plain.file))) return segment;
+      const chunks = segment.chunks.map((chunk) => {
+        if (chunk === undefined || !sparse.has(chunk.plain.file)) return chunk;
+        const bytes = new Uint8Array(chunk.plain.sizeBytes);
+        this.data.read(chunk.plain.file, chunk.plain.offset, chunk.plain.crc, bytes);
+        return { ...chunk, plain: { ...chunk.plain, ...this.data.append([bytes]) } };
+      });
+      return { ...segment, chunks, record: undefined };
+    });
   }
 
   private readonly noTime: PartitionRange = { start: 0n, end: 0n };

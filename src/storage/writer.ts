@@ -45,6 +45,8 @@ export interface WriterOptions {
   random: () => number;
   /** Kept free on the disk for checkpoints and deletes when it is full. */
   reserveBytes: number;
+  /** Data files from this size on are rewritten when more than half of them is dead. */
+  compactBytes: number;
   /** Asks the pool to give back shared memory. */
   evict: (sizeBytes: number) => boolean;
 }
@@ -65,6 +67,8 @@ export class TableStore {
   private doomedDirectories: string[] = [];
   /** Files that nothing durable lists any more, and the version from which on no reader does. */
   private doomed: { version: number; remove: () => void }[] = [];
+  /** What was left when segments were last stored: tails, and what readers are pinned to. Looking again needs more than that. */
+  private unstorableBytes = 0;
   private sealedBy: string | undefined;
   private closed = false;
   private lock: { release(): void };
@@ -138,7 +142,7 @@ export class TableStore {
   }
 
   get memoryReport(): { usedBytes: number; logBytes: number } {
-    return { usedBytes: this.memory.usedBytes, logBytes: this.log.sizeBytes };
+    return { usedBytes: this.memory.tailBytes, logBytes: this.log.sizeBytes };
   }
 
   // ---- commands
@@ -523,7 +527,7 @@ export class TableStore {
   // ---- storing
 
   private storeDuringLoad(table: Table): void {
-    if (this.memory.usedBytes <= this.options.memoryBytes) return;
+    if (this.memory.tailBytes <= this.options.memoryBytes) return;
     try {
       table.store(false);
     } catch (error) {
@@ -544,7 +548,7 @@ export class TableStore {
   }
 
   private storeWhenOverBudget(): void {
-    if (this.memory.usedBytes <= this.options.memoryBytes) return;
+    if (this.memory.tailBytes <= Math.max(this.options.memoryBytes, this.unstorableBytes * 1.125)) return;
     try {
       for (const table of this.tables.values()) {
         if (table.damage !== undefined) continue;
@@ -553,6 +557,7 @@ export class TableStore {
         if (table.segments !== before) this.touched.add(table);
       }
       this.publishChanges();
+      this.unstorableBytes = this.memory.tailBytes;
     } catch (error) {
       this.options.log("ERROR", `segments could not be stored: ${(error as Error).message}`);
     }
@@ -579,6 +584,7 @@ export class TableStore {
     const logStart = this.log.roll();
     for (const table of changed) {
       table.store(true);
+      table.compact(this.options.compactBytes);
       this.touched.add(table);
       for (const [columnId, dictionary] of table.dictionaries) dictionary.store(files, dictionaryPath(table.directory, columnId));
     }

@@ -59,6 +59,7 @@ export class Opened {
       memoryBytes: more.memoryBytes ?? 100_000,
       random,
       reserveBytes: 10_000,
+      compactBytes: 1000,
       evict: (sizeBytes) => this.pool.evict(sizeBytes),
     });
   }
