@@ -1,13 +1,35 @@
 /** Aggregates whose state is a few numbers: they run inside kernels. */
 import { f32, f64, i32, i64, type IrNode, select, type WasmType } from "../../engine/compiler/ir.ts";
 import type { FunctionEntry, FusedAggregate } from "./entry.ts";
-import { MIN32, MIN64, NAN64, notNull, nullOf, ONE64, TIMES, toF64, toI64, wasmTypeOf, whenNotNull, ZERO32, ZERO64, withExamples } from "./nodes.ts";
+import {
+  MIN32,
+  MIN64,
+  NAN64,
+  notNull,
+  nullOf,
+  ONE64,
+  TIMES,
+  toF64,
+  toI64,
+  wasmTypeOf,
+  whenNotNull,
+  withExamples,
+  ZERO32,
+  ZERO64,
+} from "./nodes.ts";
 
 type Slot = { type: WasmType; initial: number | bigint };
 const I64_ZERO: Slot = { type: "i64", initial: 0n };
 const F64_ZERO: Slot = { type: "f64", initial: 0 };
 
-function aggregate(name: string, type: string | undefined, returns: string, summary: string, fused: Omit<FusedAggregate, "kind">, example: [sql: string, gives: unknown] | false = false): FunctionEntry {
+function aggregate(
+  name: string,
+  type: string | undefined,
+  returns: string,
+  summary: string,
+  fused: Omit<FusedAggregate, "kind">,
+  example: [sql: string, gives: unknown] | false = false,
+): FunctionEntry {
   return {
     name,
     args: type === undefined ? [] : [{ name: "value", type }],
@@ -28,10 +50,27 @@ const count: Omit<FusedAggregate, "kind"> = {
   merge: ([a], [b]) => [i64.add(a, b)],
   finish: ([n]) => n,
 };
-entries.push(aggregate("count", undefined, "LONG", "The number of rows.", count, ["SELECT count() FROM long_sequence(3)", 3]));
+entries.push(
+  aggregate("count", undefined, "LONG", "The number of rows.", count, ["SELECT count() FROM long_sequence(3)", 3]),
+);
 
 /** BOOLEAN is left out: the dialect refuses to count truth values. */
-const COUNTED = ["BYTE", "SHORT", "CHAR", "INT", "LONG", "FLOAT", "DOUBLE", ...TIMES, "SYMBOL", "SYMBOL_TEXT", "STRING", "VARCHAR", "NULL", "IPv4"];
+const COUNTED = [
+  "BYTE",
+  "SHORT",
+  "CHAR",
+  "INT",
+  "LONG",
+  "FLOAT",
+  "DOUBLE",
+  ...TIMES,
+  "SYMBOL",
+  "SYMBOL_TEXT",
+  "STRING",
+  "VARCHAR",
+  "NULL",
+  "IPv4",
+];
 for (const type of COUNTED) {
   entries.push(aggregate("count", type, "LONG", "The number of rows in which the value is not null.", {
     ...count,
@@ -43,7 +82,10 @@ for (const type of COUNTED) {
 for (const type of ["BYTE", "SHORT", "INT", "LONG"]) {
   entries.push(aggregate("sum", type, "LONG", "The sum of the values that are not null; it wraps round.", {
     state: () => [I64_ZERO, I64_ZERO],
-    update: ([sum, n], [x]) => [whenNotNull(x, type, i64.add(sum, toI64(x)), sum), whenNotNull(x, type, i64.add(n, ONE64), n)],
+    update: (
+      [sum, n],
+      [x],
+    ) => [whenNotNull(x, type, i64.add(sum, toI64(x)), sum), whenNotNull(x, type, i64.add(n, ONE64), n)],
     merge: ([sum, n], [sum2, n2]) => [i64.add(sum, sum2), i64.add(n, n2)],
     finish: ([sum, n]) => select(i64.eqz(n), MIN64, sum),
   }, type === "LONG" && ["SELECT sum(x) FROM long_sequence(3)", 6]));
@@ -51,7 +93,10 @@ for (const type of ["BYTE", "SHORT", "INT", "LONG"]) {
 for (const type of ["FLOAT", "DOUBLE"]) {
   entries.push(aggregate("sum", type, type, "The sum of the values that are not null.", {
     state: () => [F64_ZERO, I64_ZERO],
-    update: ([sum, n], [x]) => [select(notNull(x, type)!, f64.add(sum, toF64(x)), sum), select(notNull(x, type)!, i64.add(n, ONE64), n)],
+    update: (
+      [sum, n],
+      [x],
+    ) => [select(notNull(x, type)!, f64.add(sum, toF64(x)), sum), select(notNull(x, type)!, i64.add(n, ONE64), n)],
     merge: ([sum, n], [sum2, n2]) => [f64.add(sum, sum2), i64.add(n, n2)],
     finish: ([sum, n]) => {
       const result = select(i64.eqz(n), NAN64, sum);
@@ -61,12 +106,24 @@ for (const type of ["FLOAT", "DOUBLE"]) {
 }
 
 for (const type of ["BOOLEAN", "BYTE", "SHORT", "INT", "LONG", "FLOAT", "DOUBLE"]) {
-  entries.push(aggregate("avg", type, "DOUBLE", type === "BOOLEAN" ? "The share of the rows in which it is true." : "The mean of the values that are not null.", {
-    state: () => [F64_ZERO, I64_ZERO],
-    update: ([sum, n], [x]) => [whenNotNull(x, type, f64.add(sum, toF64(x)), sum), whenNotNull(x, type, i64.add(n, ONE64), n)],
-    merge: ([sum, n], [sum2, n2]) => [f64.add(sum, sum2), i64.add(n, n2)],
-    finish: ([sum, n]) => select(i64.eqz(n), NAN64, f64.div(sum, f64.convertI64(n))),
-  }, type === "LONG" && ["SELECT avg(x) FROM long_sequence(4)", 2.5]));
+  entries.push(
+    aggregate(
+      "avg",
+      type,
+      "DOUBLE",
+      type === "BOOLEAN" ? "The share of the rows in which it is true." : "The mean of the values that are not null.",
+      {
+        state: () => [F64_ZERO, I64_ZERO],
+        update: (
+          [sum, n],
+          [x],
+        ) => [whenNotNull(x, type, f64.add(sum, toF64(x)), sum), whenNotNull(x, type, i64.add(n, ONE64), n)],
+        merge: ([sum, n], [sum2, n2]) => [f64.add(sum, sum2), i64.add(n, n2)],
+        finish: ([sum, n]) => select(i64.eqz(n), NAN64, f64.div(sum, f64.convertI64(n))),
+      },
+      type === "LONG" && ["SELECT avg(x) FROM long_sequence(4)", 2.5],
+    ),
+  );
 }
 
 /** MIN64 is the null, so it says "none yet"; as the smallest value it needs no test in a maximum. */
@@ -76,7 +133,8 @@ const longMax: Omit<FusedAggregate, "kind"> = {
   merge: ([a], [b]) => [select(i64.gtS(b, a), b, a)],
   finish: ([s]) => s,
 };
-const smaller = (x: IrNode, s: IrNode) => select(i32.and(i64.ne(x, MIN64), i32.or(i64.ltS(x, s), i64.eq(s, MIN64))), x, s);
+const smaller = (x: IrNode, s: IrNode) =>
+  select(i32.and(i64.ne(x, MIN64), i32.or(i64.ltS(x, s), i64.eq(s, MIN64))), x, s);
 const longMin: Omit<FusedAggregate, "kind"> = {
   state: () => [{ type: "i64", initial: -9223372036854775808n }],
   update: ([s], [x]) => [smaller(x, s)],
@@ -96,7 +154,14 @@ for (const type of ["BYTE", "SHORT", "INT", "CHAR", "IPv4"]) {
   const unsigned = type === "CHAR" || type === "IPv4";
   const widen = (x: IrNode) => (unsigned ? i64.extendU(x) : i64.extendS(x));
   const returns = unsigned ? type : "INT";
-  for (const [name, limit, better, summary] of [["min", 1n << 40n, i64.ltS, MIN], ["max", -(1n << 40n), i64.gtS, MAX]] as const) {
+  for (
+    const [name, limit, better, summary] of [["min", 1n << 40n, i64.ltS, MIN], [
+      "max",
+      -(1n << 40n),
+      i64.gtS,
+      MAX,
+    ]] as const
+  ) {
     entries.push(aggregate(name, type, returns, summary, {
       state: () => [{ type: "i64", initial: limit }],
       update: ([s], [x]) => [whenNotNull(x, type, select(better(widen(x), s), widen(x), s), s)],
@@ -106,7 +171,9 @@ for (const type of ["BYTE", "SHORT", "INT", "CHAR", "IPv4"]) {
   }
 }
 for (const type of ["BOOLEAN", "FLOAT", "DOUBLE"]) {
-  for (const [name, limit, better, summary] of [["min", Infinity, f64.min, MIN], ["max", -Infinity, f64.max, MAX]] as const) {
+  for (
+    const [name, limit, better, summary] of [["min", Infinity, f64.min, MIN], ["max", -Infinity, f64.max, MAX]] as const
+  ) {
     entries.push(aggregate(name, type, type === "FLOAT" ? "FLOAT" : "DOUBLE", summary, {
       state: () => [{ type: "f64", initial: limit }],
       update: ([s], [x]) => [whenNotNull(x, type, better(s, toF64(x)), s)],
@@ -127,11 +194,27 @@ for (const type of KEPT) {
   const state = (): Slot[] => [{ type: wasm, initial: none.value as number | bigint }, I64_ZERO];
   const finish = ([value]: IrNode[]) => value;
   const either = (seen: IrNode, whenSeen: IrNode, otherwise: IrNode) => select(i64.eqz(seen), otherwise, whenSeen);
-  const first = { ordered: true, state, finish, merge: ([a, seen]: IrNode[], [b, seen2]: IrNode[]) => [either(seen, a, b), i64.or(seen, seen2)] };
-  const last = { ordered: true, state, finish, merge: ([a, seen]: IrNode[], [b, seen2]: IrNode[]) => [either(seen2, b, a), i64.or(seen, seen2)] };
+  const first = {
+    ordered: true,
+    state,
+    finish,
+    merge: ([a, seen]: IrNode[], [b, seen2]: IrNode[]) => [either(seen, a, b), i64.or(seen, seen2)],
+  };
+  const last = {
+    ordered: true,
+    state,
+    finish,
+    merge: ([a, seen]: IrNode[], [b, seen2]: IrNode[]) => [either(seen2, b, a), i64.or(seen, seen2)],
+  };
   entries.push(
-    aggregate("first", type, type, "The first row's value, also when it is null.", { ...first, update: ([s, seen], [x]) => [either(seen, s, x), ONE64] }),
-    aggregate("last", type, type, "The last row's value, also when it is null.", { ...last, update: (_, [x]) => [x, ONE64] }),
+    aggregate("first", type, type, "The first row's value, also when it is null.", {
+      ...first,
+      update: ([s, seen], [x]) => [either(seen, s, x), ONE64],
+    }),
+    aggregate("last", type, type, "The last row's value, also when it is null.", {
+      ...last,
+      update: (_, [x]) => [x, ONE64],
+    }),
     aggregate("first_not_null", type, type, "The first value that is not null.", {
       ...first,
       update: ([s, seen], [x]) => [
@@ -165,9 +248,14 @@ for (const [name, op, initial] of [["bit_and", "and", -1n], ["bit_or", "or", 0n]
   for (const type of ["BYTE", "SHORT", "INT", "LONG"]) {
     entries.push(aggregate(name, type, type, `Bitwise ${op} of the values that are not null.`, {
       state: () => [{ type: "i64", initial }, I64_ZERO],
-      update: ([s, n], [x]) => [whenNotNull(x, type, i64[op](s, toI64(x)), s), whenNotNull(x, type, i64.add(n, ONE64), n)],
+      update: (
+        [s, n],
+        [x],
+      ) => [whenNotNull(x, type, i64[op](s, toI64(x)), s), whenNotNull(x, type, i64.add(n, ONE64), n)],
       merge: ([a, n], [b, m]) => [i64[op](a, b), i64.add(n, m)],
-      finish: ([s, n]) => (type === "LONG" ? select(i64.eqz(n), MIN64, s) : select(i64.eqz(n), nullOf(type), i32.wrap(s))),
+      finish: (
+        [s, n],
+      ) => (type === "LONG" ? select(i64.eqz(n), MIN64, s) : select(i64.eqz(n), nullOf(type), i32.wrap(s))),
     }));
   }
 }

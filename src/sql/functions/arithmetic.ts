@@ -42,11 +42,23 @@ const remainderBatch: BatchFunction = ([a, b], out, rowCount) => {
   for (let row = 0; row < rowCount; row++) values[row] = x[row] % y[row];
 };
 
-const ARITHMETIC: { name: string; summary: string; integer: "add" | "sub" | "mul" | undefined; example: string; gives: number }[] = [
+const ARITHMETIC: {
+  name: string;
+  summary: string;
+  integer: "add" | "sub" | "mul" | undefined;
+  example: string;
+  gives: number;
+}[] = [
   { name: "+", summary: "Sum.", integer: "add", example: "7 + 3", gives: 10 },
   { name: "-", summary: "Difference.", integer: "sub", example: "7 - 3", gives: 4 },
   { name: "*", summary: "Product.", integer: "mul", example: "7 * 3", gives: 21 },
-  { name: "/", summary: "Quotient; integers are cut towards zero, and a division by zero is null.", integer: undefined, example: "-7 / 2", gives: -3 },
+  {
+    name: "/",
+    summary: "Quotient; integers are cut towards zero, and a division by zero is null.",
+    integer: undefined,
+    example: "-7 / 2",
+    gives: -3,
+  },
 ];
 
 const entries: FunctionEntry[] = [];
@@ -54,28 +66,47 @@ const entries: FunctionEntry[] = [];
 for (const { name, summary, integer, example, gives } of ARITHMETIC) {
   const examples = [{ sql: example, gives }];
   entries.push(
-    operator(name, ["INT", "INT"], "INT", "propagate", summary, { examples, emit: ([a, b]) => (integer ? i32[integer](a, b) : divide(a, b)) }),
-    operator(name, ["LONG", "LONG"], "LONG", "propagate", summary, { emit: ([a, b]) => (integer ? i64[integer](a, b) : divide(a, b)) }),
-    operator(name, ["FLOAT", "FLOAT"], "FLOAT", "custom", summary, { emit: ([a, b]) => (integer ? f32[integer](a, b) : finiteOrNull(f32.div(a, b))) }),
-    operator(name, ["DOUBLE", "DOUBLE"], "DOUBLE", "custom", summary, { emit: ([a, b]) => (integer ? f64[integer](a, b) : finiteOrNull(f64.div(a, b))) }),
+    operator(name, ["INT", "INT"], "INT", "propagate", summary, {
+      examples,
+      emit: ([a, b]) => (integer ? i32[integer](a, b) : divide(a, b)),
+    }),
+    operator(name, ["LONG", "LONG"], "LONG", "propagate", summary, {
+      emit: ([a, b]) => (integer ? i64[integer](a, b) : divide(a, b)),
+    }),
+    operator(name, ["FLOAT", "FLOAT"], "FLOAT", "custom", summary, {
+      emit: ([a, b]) => (integer ? f32[integer](a, b) : finiteOrNull(f32.div(a, b))),
+    }),
+    operator(name, ["DOUBLE", "DOUBLE"], "DOUBLE", "custom", summary, {
+      emit: ([a, b]) => (integer ? f64[integer](a, b) : finiteOrNull(f64.div(a, b))),
+    }),
   );
 }
 
 const REMAINDER = "Remainder with the sign of the dividend; of a division by zero null.";
 entries.push(
-  operator("%", ["INT", "INT"], "INT", "propagate", REMAINDER, { emit: ([a, b]) => remainder(a, b), examples: [{ sql: "-7 % 3", gives: -1 }] }),
+  operator("%", ["INT", "INT"], "INT", "propagate", REMAINDER, {
+    emit: ([a, b]) => remainder(a, b),
+    examples: [{ sql: "-7 % 3", gives: -1 }],
+  }),
   operator("%", ["LONG", "LONG"], "LONG", "propagate", REMAINDER, { emit: ([a, b]) => remainder(a, b) }),
   operator("%", ["FLOAT", "FLOAT"], "FLOAT", "custom", REMAINDER, { batch: remainderBatch }),
-  operator("%", ["DOUBLE", "DOUBLE"], "DOUBLE", "custom", REMAINDER, { batch: remainderBatch, examples: [{ sql: "7.5 % 2", gives: 1.5 }] }),
+  operator("%", ["DOUBLE", "DOUBLE"], "DOUBLE", "custom", REMAINDER, {
+    batch: remainderBatch,
+    examples: [{ sql: "7.5 % 2", gives: 1.5 }],
+  }),
 );
 
 for (const time of ["TIMESTAMP", "TIMESTAMP_NS"]) {
   const unit = time === "TIMESTAMP" ? "microseconds" : "nanoseconds";
   entries.push(
     operator("+", [time, "LONG"], time, "propagate", `A time ${unit} later.`, { emit: ([a, b]) => i64.add(a, b) }),
-    operator("+", ["LONG", time], "LONG", "propagate", `The sum as a number of ${unit}.`, { emit: ([a, b]) => i64.add(a, b) }),
+    operator("+", ["LONG", time], "LONG", "propagate", `The sum as a number of ${unit}.`, {
+      emit: ([a, b]) => i64.add(a, b),
+    }),
     operator("-", [time, "LONG"], time, "propagate", `A time ${unit} earlier.`, { emit: ([a, b]) => i64.sub(a, b) }),
-    operator("-", [time, time], "LONG", "propagate", `What lies between two times, in ${unit}.`, { emit: ([a, b]) => i64.sub(a, b) }),
+    operator("-", [time, time], "LONG", "propagate", `What lies between two times, in ${unit}.`, {
+      emit: ([a, b]) => i64.sub(a, b),
+    }),
   );
 }
 
@@ -84,10 +115,18 @@ function address(sum: IrNode): IrNode {
   return select(i64.eqz(i64.shrU(sum, i64.const(32n))), i32.wrap(sum), ZERO32);
 }
 entries.push(
-  operator("+", ["IPv4", "LONG"], "IPv4", "propagate", "The address so many places on.", { emit: ([a, b]) => address(i64.add(i64.extendU(a), b)) }),
-  operator("+", ["LONG", "IPv4"], "IPv4", "propagate", "The address so many places on.", { emit: ([a, b]) => address(i64.add(a, i64.extendU(b))) }),
-  operator("-", ["IPv4", "LONG"], "IPv4", "propagate", "The address so many places back.", { emit: ([a, b]) => address(i64.sub(i64.extendU(a), b)) }),
-  operator("-", ["IPv4", "IPv4"], "LONG", "propagate", "How many addresses lie between.", { emit: ([a, b]) => i64.sub(i64.extendU(a), i64.extendU(b)) }),
+  operator("+", ["IPv4", "LONG"], "IPv4", "propagate", "The address so many places on.", {
+    emit: ([a, b]) => address(i64.add(i64.extendU(a), b)),
+  }),
+  operator("+", ["LONG", "IPv4"], "IPv4", "propagate", "The address so many places on.", {
+    emit: ([a, b]) => address(i64.add(a, i64.extendU(b))),
+  }),
+  operator("-", ["IPv4", "LONG"], "IPv4", "propagate", "The address so many places back.", {
+    emit: ([a, b]) => address(i64.sub(i64.extendU(a), b)),
+  }),
+  operator("-", ["IPv4", "IPv4"], "LONG", "propagate", "How many addresses lie between.", {
+    emit: ([a, b]) => i64.sub(i64.extendU(a), i64.extendU(b)),
+  }),
 );
 
 const BITS: { name: string; op: "and" | "or" | "xor"; summary: string; example: string; gives: number }[] = [
@@ -97,13 +136,19 @@ const BITS: { name: string; op: "and" | "or" | "xor"; summary: string; example: 
 ];
 for (const { name, op, summary, example, gives } of BITS) {
   entries.push(
-    operator(name, ["INT", "INT"], "INT", "propagate", summary, { emit: ([a, b]) => i32[op](a, b), examples: [{ sql: example, gives }] }),
+    operator(name, ["INT", "INT"], "INT", "propagate", summary, {
+      emit: ([a, b]) => i32[op](a, b),
+      examples: [{ sql: example, gives }],
+    }),
     operator(name, ["LONG", "LONG"], "LONG", "propagate", summary, { emit: ([a, b]) => i64[op](a, b) }),
     operator(name, ["IPv4", "IPv4"], "IPv4", "propagate", summary, { emit: ([a, b]) => i32[op](a, b) }),
   );
 }
 entries.push(
-  operator("~", ["INT"], "INT", "propagate", "All bits turned over.", { emit: ([a]) => i32.xor(a, i32.const(-1)), examples: [{ sql: "~5", gives: -6 }] }),
+  operator("~", ["INT"], "INT", "propagate", "All bits turned over.", {
+    emit: ([a]) => i32.xor(a, i32.const(-1)),
+    examples: [{ sql: "~5", gives: -6 }],
+  }),
   operator("~", ["LONG"], "LONG", "propagate", "All bits turned over.", { emit: ([a]) => i64.xor(a, i64.const(-1n)) }),
   operator("~", ["IPv4"], "IPv4", "propagate", "All bits turned over.", { emit: ([a]) => i32.xor(a, i32.const(-1)) }),
 );
@@ -113,7 +158,10 @@ const NEGATIVE = "The negative; the type stays.";
 entries.push(
   operator("neg", ["BYTE"], "BYTE", "custom", NEGATIVE, { emit: ([a]) => i32.extend8(i32.sub(ZERO32, a)) }),
   operator("neg", ["SHORT"], "SHORT", "custom", NEGATIVE, { emit: ([a]) => i32.extend16(i32.sub(ZERO32, a)) }),
-  operator("neg", ["INT"], "INT", "custom", NEGATIVE, { emit: ([a]) => i32.sub(ZERO32, a), examples: [{ sql: "-(2 + 3)", gives: -5 }] }),
+  operator("neg", ["INT"], "INT", "custom", NEGATIVE, {
+    emit: ([a]) => i32.sub(ZERO32, a),
+    examples: [{ sql: "-(2 + 3)", gives: -5 }],
+  }),
   operator("neg", ["LONG"], "LONG", "custom", NEGATIVE, { emit: ([a]) => i64.sub(ZERO64, a) }),
   operator("neg", ["FLOAT"], "FLOAT", "custom", NEGATIVE, { emit: ([a]) => f32.neg(a) }),
   operator("neg", ["DOUBLE"], "DOUBLE", "custom", NEGATIVE, { emit: ([a]) => f64.neg(a) }),

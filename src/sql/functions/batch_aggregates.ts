@@ -1,10 +1,34 @@
 /** Aggregates whose state is not a few numbers: texts, distinct values, lists. */
-import type { BatchAggregate, BatchAggregateState, BatchColumn, BatchOut, FunctionContext, FunctionEntry } from "./entry.ts";
+import type {
+  BatchAggregate,
+  BatchAggregateState,
+  BatchColumn,
+  BatchOut,
+  FunctionContext,
+  FunctionEntry,
+} from "./entry.ts";
 import { TEXTS, TIMES, withExamples } from "./nodes.ts";
 import { ValueTable } from "./value_table.ts";
 
-function aggregate(name: string, args: FunctionEntry["args"], returns: FunctionEntry["returns"], summary: string, create: BatchAggregate["create"], more: Partial<FunctionEntry> = {}): FunctionEntry {
-  return { name, args, returns, nulls: "custom", volatility: "immutable", summary, examples: [], aggregate: { kind: "batch", create }, ...more };
+function aggregate(
+  name: string,
+  args: FunctionEntry["args"],
+  returns: FunctionEntry["returns"],
+  summary: string,
+  create: BatchAggregate["create"],
+  more: Partial<FunctionEntry> = {},
+): FunctionEntry {
+  return {
+    name,
+    args,
+    returns,
+    nulls: "custom",
+    volatility: "immutable",
+    summary,
+    examples: [],
+    aggregate: { kind: "batch", create },
+    ...more,
+  };
 }
 
 const groupOf = (groups: Int32Array | undefined, row: number): number => (groups === undefined ? 0 : groups[row]);
@@ -18,7 +42,11 @@ class KeptState implements BatchAggregateState {
   private bytesKept = 0;
 
   /** `prefers(now, next)`: does the next row's value take the place? */
-  constructor(private readonly wide: boolean, private readonly mode: "first" | "last" | "min" | "max", private readonly skipNulls: boolean) {}
+  constructor(
+    private readonly wide: boolean,
+    private readonly mode: "first" | "last" | "min" | "max",
+    private readonly skipNulls: boolean,
+  ) {}
 
   private valueOf(column: BatchColumn, row: number): Uint8Array | null {
     if (!this.wide) return column.bytes(row) ?? null;
@@ -94,22 +122,31 @@ for (const [name, mode, skipNulls, summary] of WORDS) {
   for (const type of TEXTS) {
     if (type === "SYMBOL" && !extreme) continue; // its codes are kept by the fused ones
     const returns = extreme && type !== "VARCHAR" ? "STRING" : type;
-    entries.push(aggregate(name, [{ name: "value", type }], returns, summary, () => new KeptState(false, mode, skipNulls)));
+    entries.push(
+      aggregate(name, [{ name: "value", type }], returns, summary, () => new KeptState(false, mode, skipNulls)),
+    );
   }
-  if (!extreme) entries.push(aggregate(name, [{ name: "value", type: "UUID" }], "UUID", summary, () => new KeptState(true, mode, skipNulls)));
+  if (!extreme) {
+    entries.push(
+      aggregate(name, [{ name: "value", type: "UUID" }], "UUID", summary, () => new KeptState(true, mode, skipNulls)),
+    );
+  }
 }
 
 class CountWide implements BatchAggregateState {
   counts: number[] = [];
   update(groups: Int32Array | undefined, [column]: BatchColumn[], rowCount: number): void {
     for (let row = 0; row < rowCount; row++) {
-      const isNull = column.values[2 * row] === -9223372036854775808n && column.values[2 * row + 1] === -9223372036854775808n;
+      const isNull = column.values[2 * row] === -9223372036854775808n &&
+        column.values[2 * row + 1] === -9223372036854775808n;
       const group = groupOf(groups, row);
       this.counts[group] = (this.counts[group] ?? 0) + (isNull ? 0 : 1);
     }
   }
   merge(later: BatchAggregateState, mapping: Int32Array): void {
-    (later as CountWide).counts.forEach((count, group) => this.counts[mapping[group]] = (this.counts[mapping[group]] ?? 0) + count);
+    (later as CountWide).counts.forEach((count, group) =>
+      this.counts[mapping[group]] = (this.counts[mapping[group]] ?? 0) + count
+    );
   }
   finish(out: BatchOut, groupCount: number): void {
     for (let group = 0; group < groupCount; group++) out.values[group] = BigInt(this.counts[group] ?? 0);
@@ -118,12 +155,24 @@ class CountWide implements BatchAggregateState {
     return this.counts.length * 8;
   }
 }
-entries.push(aggregate("count", [{ name: "value", type: "UUID" }], "LONG", "The number of rows in which the value is not null.", () => new CountWide()));
+entries.push(
+  aggregate(
+    "count",
+    [{ name: "value", type: "UUID" }],
+    "LONG",
+    "The number of rows in which the value is not null.",
+    () => new CountWide(),
+  ),
+);
 
 /** Distinct values of each group. */
 class DistinctState implements BatchAggregateState {
   readonly table: ValueTable;
-  constructor(type: string, readonly context: FunctionContext, private readonly write: (table: ValueTable, out: BatchOut, groupCount: number) => void) {
+  constructor(
+    type: string,
+    readonly context: FunctionContext,
+    private readonly write: (table: ValueTable, out: BatchOut, groupCount: number) => void,
+  ) {
     this.table = new ValueTable(type, context);
   }
   update(groups: Int32Array | undefined, [column]: BatchColumn[], rowCount: number): void {
@@ -165,15 +214,35 @@ function writeModes(table: ValueTable, out: BatchOut, groupCount: number): void 
 const DISTINCT = ["BYTE", "SHORT", "CHAR", "INT", "LONG", "FLOAT", "DOUBLE", ...TIMES, ...TEXTS, "UUID", "IPv4"];
 for (const type of DISTINCT) {
   entries.push(
-    aggregate("count_distinct", [{ name: "value", type }], "LONG", "The number of distinct values that are not null.", ([type], _, context) => new DistinctState(type, context, writeCounts), {
-      examples: type === "LONG" ? [{ sql: "SELECT count_distinct(x % 3) FROM long_sequence(10)", gives: 3 }] : [],
-    }),
-    aggregate("approx_count_distinct", [{ name: "value", type }, { name: "precision", type: "INT", constant: true, optional: true }], "LONG", "The number of distinct values that are not null; this server counts them exactly.", ([type], _, context) =>
-      new DistinctState(type, context, writeCounts)),
+    aggregate(
+      "count_distinct",
+      [{ name: "value", type }],
+      "LONG",
+      "The number of distinct values that are not null.",
+      ([type], _, context) => new DistinctState(type, context, writeCounts),
+      {
+        examples: type === "LONG" ? [{ sql: "SELECT count_distinct(x % 3) FROM long_sequence(10)", gives: 3 }] : [],
+      },
+    ),
+    aggregate(
+      "approx_count_distinct",
+      [{ name: "value", type }, { name: "precision", type: "INT", constant: true, optional: true }],
+      "LONG",
+      "The number of distinct values that are not null; this server counts them exactly.",
+      ([type], _, context) => new DistinctState(type, context, writeCounts),
+    ),
   );
 }
 for (const type of [...DISTINCT, "BOOLEAN"]) {
-  entries.push(aggregate("mode", [{ name: "value", type }], type === "SYMBOL" ? "SYMBOL_TEXT" : type, "The value that most rows have.", ([type], _, context) => new DistinctState(type, context, writeModes)));
+  entries.push(
+    aggregate(
+      "mode",
+      [{ name: "value", type }],
+      type === "SYMBOL" ? "SYMBOL_TEXT" : type,
+      "The value that most rows have.",
+      ([type], _, context) => new DistinctState(type, context, writeModes),
+    ),
+  );
 }
 
 /** Texts of each group with a delimiter between, as one growing byte string by group. */
@@ -210,7 +279,9 @@ class JoinState implements BatchAggregateState {
     });
   }
   finish(out: BatchOut, groupCount: number): void {
-    for (let group = 0; group < groupCount; group++) out.setText(group, this.parts[group]?.subarray(0, this.used[group]));
+    for (let group = 0; group < groupCount; group++) {
+      out.setText(group, this.parts[group]?.subarray(0, this.used[group]));
+    }
   }
   sizeBytes(): number {
     return this.total + this.parts.length * 32;
@@ -219,17 +290,33 @@ class JoinState implements BatchAggregateState {
 
 const delimiterArg = { name: "delimiter", type: "text", constant: true };
 const checkDelimiter: FunctionEntry["check"] = ([, delimiter]) =>
-  typeof delimiter === "string" && [...delimiter].length === 1 ? undefined : { argument: 1, message: "the delimiter must be one character" };
+  typeof delimiter === "string" && [...delimiter].length === 1
+    ? undefined
+    : { argument: 1, message: "the delimiter must be one character" };
 const bytesOf = (constant: unknown) => new TextEncoder().encode(String(constant ?? ""));
 const joined = (types: string[]) => (types[0] === "VARCHAR" ? "VARCHAR" : "STRING");
 entries.push(
-  aggregate("string_agg", [...textArgs, delimiterArg], joined, "The texts that are not null, with a delimiter between.", (_, constants) => new JoinState(bytesOf(constants[1])), { check: checkDelimiter }),
-  aggregate("string_distinct_agg", [...textArgs, delimiterArg], joined, "The distinct texts that are not null in order of first appearance, with a delimiter between.", ([type], constants, context) =>
-    new DistinctState(type, context, (table, out, groupCount) => {
-      const join = new JoinState(bytesOf(constants[1]));
-      for (let entry = 0; entry < table.count; entry++) join.append(table.group(entry), table.bytes(entry));
-      join.finish(out, groupCount);
-    }), { check: checkDelimiter }),
+  aggregate(
+    "string_agg",
+    [...textArgs, delimiterArg],
+    joined,
+    "The texts that are not null, with a delimiter between.",
+    (_, constants) => new JoinState(bytesOf(constants[1])),
+    { check: checkDelimiter },
+  ),
+  aggregate(
+    "string_distinct_agg",
+    [...textArgs, delimiterArg],
+    joined,
+    "The distinct texts that are not null in order of first appearance, with a delimiter between.",
+    ([type], constants, context) =>
+      new DistinctState(type, context, (table, out, groupCount) => {
+        const join = new JoinState(bytesOf(constants[1]));
+        for (let entry = 0; entry < table.count; entry++) join.append(table.group(entry), table.bytes(entry));
+        join.finish(out, groupCount);
+      }),
+    { check: checkDelimiter },
+  ),
 );
 
 /** Σ ln x, count, and whether a value was not above zero. */
@@ -251,13 +338,80 @@ class GeometricState implements BatchAggregateState {
     logs.forEach((log, group) => this.add(mapping[group], log, counts[group]));
   }
   finish(out: BatchOut, groupCount: number): void {
-    for (let group = 0; group < groupCount; group++) out.values[group] = this.counts[group] ? Math.exp(this.logs[group] / this.counts[group]) : NaN;
+    for (let group = 0; group < groupCount; group++) {
+      out.values[group] = this.counts[group] ? Math.exp(this.logs[group] / this.counts[group]) : NaN;
+    }
   }
   sizeBytes(): number {
     return this.logs.length * 16;
   }
 }
-entries.push(aggregate("geomean", [{ name: "value", type: "DOUBLE" }], "DOUBLE", "The geometric mean; null when a value is not above zero.", () => new GeometricState()));
+entries.push(
+  aggregate(
+    "geomean",
+    [{ name: "value", type: "DOUBLE" }],
+    "DOUBLE",
+    "The geometric mean; null when a value is not above zero.",
+    () => new GeometricState(),
+  ),
+);
+
+/** The way along points in the order of rows: how far by group, the first and the last point. */
+class DistanceState implements BatchAggregateState {
+  lengths: number[] = [];
+  first: ([number, number] | undefined)[] = [];
+  last: ([number, number] | undefined)[] = [];
+  private go(group: number, latitude: number, longitude: number): void {
+    const from = this.last[group];
+    if (from === undefined) {
+      this.first[group] = [latitude, longitude];
+      this.lengths[group] = 0;
+    } else this.lengths[group] += haversineKilometres(from[0], from[1], latitude, longitude);
+    this.last[group] = [latitude, longitude];
+  }
+  update(groups: Int32Array | undefined, [latitudes, longitudes, times]: BatchColumn[], rowCount: number): void {
+    for (let row = 0; row < rowCount; row++) {
+      const latitude = latitudes.values[row], longitude = longitudes.values[row];
+      if (latitude !== latitude || longitude !== longitude || times.values[row] === -9223372036854775808n) continue;
+      this.go(groupOf(groups, row), latitude, longitude);
+    }
+  }
+  merge(later: BatchAggregateState, mapping: Int32Array): void {
+    const { lengths, first, last } = later as DistanceState;
+    first.forEach((point, group) => {
+      if (point === undefined) return;
+      this.go(mapping[group], ...point);
+      this.lengths[mapping[group]] += lengths[group];
+      this.last[mapping[group]] = last[group];
+    });
+  }
+  finish(out: BatchOut, groupCount: number): void {
+    for (let group = 0; group < groupCount; group++) out.values[group] = this.lengths[group] ?? NaN;
+  }
+  sizeBytes(): number {
+    return this.lengths.length * 128;
+  }
+}
+
+const EARTH_RADIUS_KM = 6371.0;
+
+/** Between two points in degrees. Source: Sinnott, "Virtues of the Haversine", 1984. */
+function haversineKilometres(latitude: number, longitude: number, latitude2: number, longitude2: number): number {
+  const radians = Math.PI / 180;
+  const dLatitude = (latitude2 - latitude) * radians / 2, dLongitude = (longitude2 - longitude) * radians / 2;
+  const h = Math.sin(dLatitude) ** 2 +
+    Math.cos(latitude * radians) * Math.cos(latitude2 * radians) * Math.sin(dLongitude) ** 2;
+  return 2 * EARTH_RADIUS_KM * Math.asin(Math.sqrt(h));
+}
+entries.push(
+  aggregate(
+    "haversine_dist_deg",
+    [{ name: "latitude", type: "DOUBLE" }, { name: "longitude", type: "DOUBLE" }, { name: "time", type: "TIMESTAMP" }],
+    "DOUBLE",
+    "The kilometres travelled along points in the order of rows.",
+    () => new DistanceState(),
+  ),
+);
 
 export const batchAggregateFunctions = withExamples(entries, {
   approx_count_distinct: [["SELECT approx_count_distinct(x % 3) FROM long_sequence(10)", 3]],

@@ -27,30 +27,69 @@ const DAYS_AN_ERA = 146097;
 
 /** Gives `body` the civil date of a day. Source: Hinnant, "chrono-Compatible Low-Level Date Algorithms". */
 export function civil(day: IrNode, body: (date: { year: IrNode; month: IrNode; day: IrNode }) => IrNode): IrNode {
-  return bind(plus(day, 719468 + ERAS * DAYS_AN_ERA), (shifted) =>
-    bind(divU(shifted, DAYS_AN_ERA), (era) =>
-      bind(i32.sub(shifted, i32.mul(era, c32(DAYS_AN_ERA))), (dayOfEra) =>
-        bind(divU(i32.sub(i32.add(i32.sub(dayOfEra, divU(dayOfEra, 1460)), divU(dayOfEra, 36524)), divU(dayOfEra, 146096)), 365), (yearOfEra) =>
-          bind(i32.sub(dayOfEra, i32.sub(i32.add(i32.mul(yearOfEra, c32(365)), divU(yearOfEra, 4)), divU(yearOfEra, 100))), (dayOfYear) =>
-            bind(divU(plus(i32.mul(dayOfYear, c32(5)), 2), 153), (shiftedMonth) =>
-              bind(select(i32.ltU(shiftedMonth, c32(10)), plus(shiftedMonth, 3), plus(shiftedMonth, -9)), (month) =>
-                body({
-                  year: i32.add(plus(i32.add(yearOfEra, i32.mul(era, c32(400))), -400 * ERAS), i32.leS(month, c32(2))),
-                  month,
-                  day: plus(i32.sub(dayOfYear, divU(plus(i32.mul(shiftedMonth, c32(153)), 2), 5)), 1),
-                }))))))));
+  return bind(
+    plus(day, 719468 + ERAS * DAYS_AN_ERA),
+    (shifted) =>
+      bind(
+        divU(shifted, DAYS_AN_ERA),
+        (era) =>
+          bind(i32.sub(shifted, i32.mul(era, c32(DAYS_AN_ERA))), (dayOfEra) =>
+            bind(
+              divU(
+                i32.sub(
+                  i32.add(i32.sub(dayOfEra, divU(dayOfEra, 1460)), divU(dayOfEra, 36524)),
+                  divU(dayOfEra, 146096),
+                ),
+                365,
+              ),
+              (yearOfEra) =>
+                bind(
+                  i32.sub(
+                    dayOfEra,
+                    i32.sub(i32.add(i32.mul(yearOfEra, c32(365)), divU(yearOfEra, 4)), divU(yearOfEra, 100)),
+                  ),
+                  (dayOfYear) =>
+                    bind(divU(plus(i32.mul(dayOfYear, c32(5)), 2), 153), (shiftedMonth) =>
+                      bind(
+                        select(i32.ltU(shiftedMonth, c32(10)), plus(shiftedMonth, 3), plus(shiftedMonth, -9)),
+                        (month) =>
+                          body({
+                            year: i32.add(
+                              plus(i32.add(yearOfEra, i32.mul(era, c32(400))), -400 * ERAS),
+                              i32.leS(month, c32(2)),
+                            ),
+                            month,
+                            day: plus(i32.sub(dayOfYear, divU(plus(i32.mul(shiftedMonth, c32(153)), 2), 5)), 1),
+                          }),
+                      )),
+                ),
+            )),
+      ),
+  );
 }
 
 /** The day of the first of a month (1 … 12). */
 export function dayOfMonthStart(year: IrNode, month: IrNode): IrNode {
-  return bind(month, (m) =>
-    bind(plus(i32.sub(year, i32.leS(m, c32(2))), 400 * ERAS), (y) =>
-      bind(divU(y, 400), (era) =>
-        bind(i32.sub(y, i32.mul(era, c32(400))), (yearOfEra) => {
-          const dayOfYear = divU(plus(i32.mul(select(i32.gtS(m, c32(2)), plus(m, -3), plus(m, 9)), c32(153)), 2), 5);
-          const dayOfEra = i32.add(i32.sub(i32.add(i32.mul(yearOfEra, c32(365)), divU(yearOfEra, 4)), divU(yearOfEra, 100)), dayOfYear);
-          return plus(i32.add(i32.mul(era, c32(DAYS_AN_ERA)), dayOfEra), -(719468 + ERAS * DAYS_AN_ERA));
-        }))));
+  return bind(
+    month,
+    (m) =>
+      bind(
+        plus(i32.sub(year, i32.leS(m, c32(2))), 400 * ERAS),
+        (y) =>
+          bind(divU(y, 400), (era) =>
+            bind(i32.sub(y, i32.mul(era, c32(400))), (yearOfEra) => {
+              const dayOfYear = divU(
+                plus(i32.mul(select(i32.gtS(m, c32(2)), plus(m, -3), plus(m, 9)), c32(153)), 2),
+                5,
+              );
+              const dayOfEra = i32.add(
+                i32.sub(i32.add(i32.mul(yearOfEra, c32(365)), divU(yearOfEra, 4)), divU(yearOfEra, 100)),
+                dayOfYear,
+              );
+              return plus(i32.add(i32.mul(era, c32(DAYS_AN_ERA)), dayOfEra), -(719468 + ERAS * DAYS_AN_ERA));
+            })),
+      ),
+  );
 }
 
 export function isLeap(year: IrNode): IrNode {

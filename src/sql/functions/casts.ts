@@ -7,7 +7,12 @@ import type { FunctionEntry } from "./entry.ts";
 import { finite, finiteOrNull, MIN32, MIN64, NAN32, NAN64, ZERO32 } from "./nodes.ts";
 import { textCasts } from "./text_casts.ts";
 
-function cast(to: string, from: string, emit: (a: IrNode) => IrNode, examples: FunctionEntry["examples"] = []): FunctionEntry {
+function cast(
+  to: string,
+  from: string,
+  emit: (a: IrNode) => IrNode,
+  examples: FunctionEntry["examples"] = [],
+): FunctionEntry {
   return {
     name: `cast_${to}`,
     args: [{ name: "value", type: from }],
@@ -29,7 +34,11 @@ const long = (a: IrNode) => select(isMin32(a), MIN64, i64.extendS(a));
 const doubleToInt = (a: IrNode) =>
   select(i32.and(f64.gt(a, f64.const(-2147483649)), f64.lt(a, f64.const(2147483648))), i32.truncSatF64(a), MIN32);
 const doubleToLong = (a: IrNode) =>
-  select(i32.and(f64.ge(a, f64.const(-9223372036854775808)), f64.lt(a, f64.const(9223372036854775808))), i64.truncSatF64(a), MIN64);
+  select(
+    i32.and(f64.ge(a, f64.const(-9223372036854775808)), f64.lt(a, f64.const(9223372036854775808))),
+    i64.truncSatF64(a),
+    MIN64,
+  );
 
 const entries: FunctionEntry[] = [];
 
@@ -41,7 +50,12 @@ for (const from of ["BOOLEAN", "BYTE", "SHORT"]) {
   }
   for (const to of ["LONG", "DATE", "TIMESTAMP", "TIMESTAMP_NS"]) entries.push(cast(to, from, (a) => i64.extendS(a)));
   entries.push(cast("FLOAT", from, (a) => f32.convertI32(a)), cast("DOUBLE", from, (a) => f64.convertI32(a)));
-  if (from !== "BOOLEAN") entries.push(cast("BOOLEAN", from, truth), cast("CHAR", from, (a) => i32.and(a, i32.const(0xffff))));
+  if (from !== "BOOLEAN") {
+    entries.push(
+      cast("BOOLEAN", from, truth),
+      cast("CHAR", from, (a) => i32.and(a, i32.const(0xffff))),
+    );
+  }
 }
 
 // The low bits of INT's and LONG's nulls are 0, which is what the types without null want.
@@ -77,7 +91,13 @@ for (const from in SCALE) {
     if (from === to) continue;
     const up = SCALE[from] > SCALE[to];
     const factor = i64.const(up ? SCALE[from] / SCALE[to] : SCALE[to] / SCALE[from]);
-    entries.push(cast(to, from, (a) => (up ? select(isMin64(a), MIN64, i64.mul(a, factor)) : ifElse(isMin64(a), MIN64, i64.divS(a, factor)))));
+    entries.push(
+      cast(
+        to,
+        from,
+        (a) => (up ? select(isMin64(a), MIN64, i64.mul(a, factor)) : ifElse(isMin64(a), MIN64, i64.divS(a, factor))),
+      ),
+    );
   }
 }
 
@@ -87,9 +107,18 @@ for (const from of ["FLOAT", "DOUBLE"]) {
     cast("BYTE", from, (a) => i32.extend8(i32.truncSatF64(wide(a)))),
     cast("SHORT", from, (a) => i32.extend16(i32.truncSatF64(wide(a)))),
     cast("CHAR", from, (a) => i32.and(i32.truncSatF64(wide(a)), i32.const(0xffff))),
-    cast("INT", from, (a) => doubleToInt(wide(a)), from === "DOUBLE" ? [{ sql: "cast(-2.9 as int)", gives: -2 }, { sql: "cast(1e30 as int)", gives: null }] : []),
+    cast(
+      "INT",
+      from,
+      (a) => doubleToInt(wide(a)),
+      from === "DOUBLE" ? [{ sql: "cast(-2.9 as int)", gives: -2 }, { sql: "cast(1e30 as int)", gives: null }] : [],
+    ),
     cast("LONG", from, (a) => doubleToLong(wide(a))),
-    cast("BOOLEAN", from, (a) => i32.and(finite(a), from === "FLOAT" ? f32.ne(a, f32.const(0)) : f64.ne(a, f64.const(0)))),
+    cast(
+      "BOOLEAN",
+      from,
+      (a) => i32.and(finite(a), from === "FLOAT" ? f32.ne(a, f32.const(0)) : f64.ne(a, f64.const(0))),
+    ),
     cast("DATE", from, (a) => doubleToLong(wide(a))),
     cast("TIMESTAMP", from, (a) => doubleToLong(wide(a))),
     cast("TIMESTAMP_NS", from, (a) => doubleToLong(wide(a))),

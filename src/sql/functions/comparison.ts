@@ -2,7 +2,7 @@
  * Comparison and logic. There is no third truth value: null equals null, `<` and `>` with a null are false, `<=` and `>=` hold
  * between two nulls. DOUBLEs that differ by no more than 1e-10 are equal.
  */
-import { f64, i32, i64, type IrNode, text } from "../../engine/compiler/ir.ts";
+import { f64, i32, i64, type IrNode, select, text } from "../../engine/compiler/ir.ts";
 import type { BatchColumn, BatchFunction, FunctionEntry } from "./entry.ts";
 import { MIN32, MIN64, notNull, ONE32, ZERO32, ZERO64 } from "./nodes.ts";
 
@@ -11,6 +11,9 @@ interface Order {
   eq: Compare;
   lt: Compare;
   le: Compare;
+  /** The smaller and the greater of two, null being the smallest (for DOUBLE: null when either is). */
+  min?: Compare;
+  max?: Compare;
 }
 
 const not = (a: IrNode): IrNode => i32.eqz(a);
@@ -20,17 +23,23 @@ const signed32: Order = {
   eq: i32.eq,
   lt: (a, b) => i32.and(i32.ltS(a, b), i32.ne(a, MIN32)),
   le: (a, b) => i32.and(i32.leS(a, b), i32.or(i32.ne(a, MIN32), i32.eq(b, MIN32))),
+  min: (a, b) => select(i32.ltS(a, b), a, b),
+  max: (a, b) => select(i32.ltS(a, b), b, a),
 };
 const signed64: Order = {
   eq: i64.eq,
   lt: (a, b) => i32.and(i64.ltS(a, b), i64.ne(a, MIN64)),
   le: (a, b) => i32.and(i64.leS(a, b), i32.or(i64.ne(a, MIN64), i64.eq(b, MIN64))),
+  min: (a, b) => select(i64.ltS(a, b), a, b),
+  max: (a, b) => select(i64.ltS(a, b), b, a),
 };
 /** IPv4 and CHAR, whose null is 0. */
 const unsigned32: Order = {
   eq: i32.eq,
   lt: (a, b) => i32.and(i32.ltU(a, b), i32.ne(a, ZERO32)),
   le: (a, b) => i32.and(i32.leU(a, b), i32.or(i32.ne(a, ZERO32), i32.eq(b, ZERO32))),
+  min: (a, b) => select(i32.ltU(a, b), a, b),
+  max: (a, b) => select(i32.ltU(a, b), b, a),
 };
 const TOLERANCE = f64.const(1e-10);
 const bothNull: Compare = (a, b) => i32.and(f64.ne(a, a), f64.ne(b, b));
@@ -38,6 +47,8 @@ const doubles: Order = {
   eq: (a, b) => i32.or(f64.le(f64.abs(f64.sub(a, b)), TOLERANCE), bothNull(a, b)),
   lt: (a, b) => f64.gt(f64.sub(b, a), TOLERANCE),
   le: (a, b) => i32.or(f64.le(f64.sub(a, b), TOLERANCE), bothNull(a, b)),
+  min: f64.min,
+  max: f64.max,
 };
 const texts: Order = {
   eq: text.eq,
@@ -57,13 +68,55 @@ const ORDERS: [type: string, order: Order][] = [
   ["IPv4", unsigned32],
 ];
 
-const OPERATORS: { name: string; summary: string; example: string; of: (order: Order) => Compare; wide: (sign: number, nulls: number) => boolean }[] = [
-  { name: "=", summary: "Are they equal? Null equals null.", example: "1 = 1", of: (o) => o.eq, wide: (sign) => sign === 0 },
-  { name: "!=", summary: "Do they differ? Null differs from every value but null.", example: "1 != 2", of: (o) => (a, b) => not(o.eq(a, b)), wide: (sign) => sign !== 0 },
-  { name: "<", summary: "Is the first smaller?", example: "1 < 2", of: (o) => o.lt, wide: (sign, nulls) => sign < 0 && nulls === 0 },
-  { name: "<=", summary: "Is the first not greater?", example: "2 <= 2", of: (o) => o.le, wide: (sign, nulls) => sign <= 0 && nulls !== 1 },
-  { name: ">", summary: "Is the first greater?", example: "3 > 2", of: (o) => (a, b) => o.lt(b, a), wide: (sign, nulls) => sign > 0 && nulls === 0 },
-  { name: ">=", summary: "Is the first not smaller?", example: "2 >= 2", of: (o) => (a, b) => o.le(b, a), wide: (sign, nulls) => sign >= 0 && nulls !== 1 },
+const OPERATORS: {
+  name: string;
+  summary: string;
+  example: string;
+  of: (order: Order) => Compare;
+  wide: (sign: number, nulls: number) => boolean;
+}[] = [
+  {
+    name: "=",
+    summary: "Are they equal? Null equals null.",
+    example: "1 = 1",
+    of: (o) => o.eq,
+    wide: (sign) => sign === 0,
+  },
+  {
+    name: "!=",
+    summary: "Do they differ? Null differs from every value but null.",
+    example: "1 != 2",
+    of: (o) => (a, b) => not(o.eq(a, b)),
+    wide: (sign) => sign !== 0,
+  },
+  {
+    name: "<",
+    summary: "Is the first smaller?",
+    example: "1 < 2",
+    of: (o) => o.lt,
+    wide: (sign, nulls) => sign < 0 && nulls === 0,
+  },
+  {
+    name: "<=",
+    summary: "Is the first not greater?",
+    example: "2 <= 2",
+    of: (o) => o.le,
+    wide: (sign, nulls) => sign <= 0 && nulls !== 1,
+  },
+  {
+    name: ">",
+    summary: "Is the first greater?",
+    example: "3 > 2",
+    of: (o) => (a, b) => o.lt(b, a),
+    wide: (sign, nulls) => sign > 0 && nulls === 0,
+  },
+  {
+    name: ">=",
+    summary: "Is the first not smaller?",
+    example: "2 >= 2",
+    of: (o) => (a, b) => o.le(b, a),
+    wide: (sign, nulls) => sign >= 0 && nulls !== 1,
+  },
 ];
 
 const NULL_HALF = -9223372036854775808n;
@@ -75,7 +128,9 @@ function isNullWide(column: BatchColumn, row: number): boolean {
 /** 128 bits, unsigned; only the order of two that are not null means something. */
 function compareWide(a: BatchColumn, b: BatchColumn, row: number): number {
   const x = a.values, y = b.values;
-  if (x[2 * row + 1] !== y[2 * row + 1]) return BigInt.asUintN(64, x[2 * row + 1]) < BigInt.asUintN(64, y[2 * row + 1]) ? -1 : 1;
+  if (x[2 * row + 1] !== y[2 * row + 1]) {
+    return BigInt.asUintN(64, x[2 * row + 1]) < BigInt.asUintN(64, y[2 * row + 1]) ? -1 : 1;
+  }
   if (x[2 * row] === y[2 * row]) return 0;
   return BigInt.asUintN(64, x[2 * row]) < BigInt.asUintN(64, y[2 * row]) ? -1 : 1;
 }
@@ -112,31 +167,64 @@ for (const { name, summary, example, of, wide } of OPERATORS) {
   entries.push(entry(name, ["UUID", "UUID"], summary, { batch: wideBatch(wide) }));
 }
 for (const [name, op] of [["=", i32.eq], ["!=", i32.ne]] as const) {
-  entries.push(entry(name, ["BOOLEAN", "BOOLEAN"], name === "=" ? "Are they equal?" : "Do they differ?", { emit: ([a, b]) => op(a, b) }));
+  entries.push(
+    entry(name, ["BOOLEAN", "BOOLEAN"], name === "=" ? "Are they equal?" : "Do they differ?", {
+      emit: ([a, b]) => op(a, b),
+    }),
+  );
   const holds = OPERATORS.find((operator) => operator.name === name)!.wide;
   entries.push(entry(name, ["INTERVAL", "INTERVAL"], "Are they one interval?", { batch: wideBatch(holds) }));
 }
 
 // Turned bounds are swapped; a null bound holds for no value but null, as the two comparisons say.
 for (const [type, order] of ORDERS) {
-  if (type === "text" || type === "CHAR") continue;
+  const { le, min, max } = order;
+  if (type === "CHAR" || min === undefined || max === undefined) continue;
   entries.push(
     entry("between", [type, type, type], "Does a lie between b and c, ends included, in either order of the ends?", {
       args: [{ name: "a", type }, { name: "low", type }, { name: "high", type }],
-      emit: ([a, low, high]) =>
-        i32.or(i32.and(order.le(low, a), order.le(a, high)), i32.and(order.le(high, a), order.le(a, low))),
+      emit: ([a, low, high]) => i32.and(le(min(low, high), a), le(a, max(low, high))),
       examples: type === "INT" ? [{ sql: "5 BETWEEN 10 AND 1", gives: true }] : [],
     }),
   );
 }
 
 entries.push(
-  entry("and", ["BOOLEAN", "BOOLEAN"], "Do both hold?", { emit: ([a, b]) => i32.and(a, b), examples: [{ sql: "true AND false", gives: false }] }),
-  entry("or", ["BOOLEAN", "BOOLEAN"], "Does either hold?", { emit: ([a, b]) => i32.or(a, b), examples: [{ sql: "true OR false", gives: true }] }),
-  entry("not", ["BOOLEAN"], "Does it not hold?", { emit: ([a]) => i32.xor(a, ONE32), examples: [{ sql: "NOT true", gives: false }] }),
+  entry("and", ["BOOLEAN", "BOOLEAN"], "Do both hold?", {
+    emit: ([a, b]) => i32.and(a, b),
+    examples: [{ sql: "true AND false", gives: false }],
+  }),
+  entry("or", ["BOOLEAN", "BOOLEAN"], "Does either hold?", {
+    emit: ([a, b]) => i32.or(a, b),
+    examples: [{ sql: "true OR false", gives: true }],
+  }),
+  entry("not", ["BOOLEAN"], "Does it not hold?", {
+    emit: ([a]) => i32.xor(a, ONE32),
+    examples: [{ sql: "NOT true", gives: false }],
+  }),
 );
 
-for (const type of ["BOOLEAN", "BYTE", "SHORT", "CHAR", "INT", "LONG", "FLOAT", "DOUBLE", "DATE", "TIMESTAMP", "TIMESTAMP_NS", "SYMBOL", "SYMBOL_TEXT", "STRING", "VARCHAR", "NULL", "IPv4"]) {
+for (
+  const type of [
+    "BOOLEAN",
+    "BYTE",
+    "SHORT",
+    "CHAR",
+    "INT",
+    "LONG",
+    "FLOAT",
+    "DOUBLE",
+    "DATE",
+    "TIMESTAMP",
+    "TIMESTAMP_NS",
+    "SYMBOL",
+    "SYMBOL_TEXT",
+    "STRING",
+    "VARCHAR",
+    "NULL",
+    "IPv4",
+  ]
+) {
   entries.push(
     entry("is_null", [type], "Is it null? BOOLEAN, BYTE and SHORT never are.", {
       emit: ([a]) => {

@@ -14,7 +14,8 @@ function coalesce(args: IrNode[], type: string): IrNode {
 
 const coalesceWide: BatchFunction = (args, out, rowCount) => {
   for (let row = 0; row < rowCount; row++) {
-    const found = args.find(({ values }) => values[2 * row] !== NULL_I64 || values[2 * row + 1] !== NULL_I64) ?? args[0];
+    const found = args.find(({ values }) => values[2 * row] !== NULL_I64 || values[2 * row + 1] !== NULL_I64) ??
+      args[0];
     out.values[2 * row] = found.values[2 * row];
     out.values[2 * row + 1] = found.values[2 * row + 1];
   }
@@ -43,7 +44,9 @@ const base = { nulls: "custom", volatility: "immutable" } as const;
 
 for (const name of ["coalesce", "nvl"]) {
   const summary = "The first argument that is not null.";
-  const args = (type: string) => [{ name: "first", type }, { name: "next", type, ...(name === "coalesce" ? { variadic: true } : {}) }];
+  const args = (
+    type: string,
+  ) => [{ name: "first", type }, { name: "next", type, ...(name === "coalesce" ? { variadic: true } : {}) }];
   entries.push(
     { ...base, name, args: args("UUID"), returns: "UUID", summary, examples: [], batch: coalesceWide },
     {
@@ -91,7 +94,12 @@ for (const name of ["greatest", "least"]) {
     returns: (types) => types[0],
     summary: `The ${name === "greatest" ? "greatest" : "smallest"} argument that is not null.`,
     examples: [{ sql: `${name}(1, 5, 3)`, gives: name === "greatest" ? 5 : 1 }],
-    check: (_, types) => (ORDERED.includes(types[0]) ? undefined : { argument: 0, message: `${name} takes numbers or times, not ${types[0]}` }),
+    check: (
+      _,
+      types,
+    ) => (ORDERED.includes(types[0])
+      ? undefined
+      : { argument: 0, message: `${name} takes numbers or times, not ${types[0]}` }),
     emit: (values, types) => values.reduce(better(types[0], name === "greatest")),
   });
 }

@@ -1,10 +1,13 @@
 import assert from "node:assert/strict";
-import { commonType, createRegistry, findOverload, FUNCTIONS, functionId } from "./mod.ts";
+import { commonType, createRegistry, findOverload, functionId, FUNCTIONS } from "./mod.ts";
 
 Deno.test("FUNCTIONS: no name and signature occurs twice", () => {
   const seen = new Set<string>();
   for (const entry of FUNCTIONS) {
-    const signature = functionId(entry.name, entry.args.map((arg) => `${arg.type}${arg.variadic ? "…" : ""}${arg.optional ? "?" : ""}`));
+    const signature = functionId(
+      entry.name,
+      entry.args.map((arg) => `${arg.type}${arg.variadic ? "…" : ""}${arg.optional ? "?" : ""}`),
+    );
     assert.ok(!seen.has(signature), signature);
     seen.add(signature);
   }
@@ -12,8 +15,12 @@ Deno.test("FUNCTIONS: no name and signature occurs twice", () => {
 
 Deno.test("FUNCTIONS: each entry has one way to be worked out, and says what it does", () => {
   for (const entry of FUNCTIONS) {
-    const ways = [entry.emit, entry.batch, entry.aggregate, entry.window, entry.table, entry.rewrite].filter(Boolean).length;
-    assert.ok(ways === 1 || (ways === 2 && entry.rewrite !== undefined && entry.batch !== undefined), `${entry.name} has ${ways} ways`);
+    const ways =
+      [entry.emit, entry.batch, entry.aggregate, entry.window, entry.table, entry.rewrite].filter(Boolean).length;
+    assert.ok(
+      ways === 1 || (ways === 2 && entry.rewrite !== undefined && entry.batch !== undefined),
+      `${entry.name} has ${ways} ways`,
+    );
     assert.match(entry.summary, /[.?]$/, entry.name);
     assert.ok(entry.args.slice(0, -1).every((arg) => !arg.variadic), `${entry.name}: only the last argument repeats`);
   }
@@ -60,7 +67,12 @@ Deno.test("findOverload() turns a call with a constant unit into the entry of th
   assert.deepEqual(floor.arguments, [1, { value: 900000000000n, type: "LONG" }, { value: 0n, type: "TIMESTAMP_NS" }]);
 });
 
-const refused: [name: string, types: string[], constants: (string | number | undefined)[], failure: Record<string, unknown>][] = [
+const refused: [
+  name: string,
+  types: string[],
+  constants: (string | number | undefined)[],
+  failure: Record<string, unknown>,
+][] = [
   ["+", ["STRING", "INT"], ["abc"], { failure: "value", atStart: true }],
   [">", ["TIMESTAMP", "STRING"], [undefined, "lunch"], { failure: "value", argument: 1 }],
   [">", ["TIMESTAMP", "BOOLEAN"], [], { failure: "types", argument: 1 }],
@@ -80,7 +92,9 @@ const refused: [name: string, types: string[], constants: (string | number | und
 Deno.test("findOverload() says why none fits, and which argument is to blame", () => {
   for (const [name, types, constants, expected] of refused) {
     const failure = findOverload(name, types, constants) as unknown as Record<string, unknown>;
-    for (const [key, value] of Object.entries(expected)) assert.equal(failure[key], value, `${name}(${types}): ${key} of ${JSON.stringify(failure)}`);
+    for (const [key, value] of Object.entries(expected)) {
+      assert.equal(failure[key], value, `${name}(${types}): ${key} of ${JSON.stringify(failure)}`);
+    }
   }
 });
 

@@ -4,7 +4,10 @@
  * @see https://docs.oracle.com/en/java/javase/17/docs/api/java.base/java/util/regex/Pattern.html
  */
 
-export type Translated = { source: string; flags: string } | { problem: string; /** Into the pattern. */ offset: number };
+export type Translated = { source: string; flags: string } | {
+  problem: string; /** Into the pattern. */
+  offset: number;
+};
 
 /** POSIX and java.lang.Character classes, as the inside of a class. */
 const CLASSES: Record<string, string> = {
@@ -110,7 +113,10 @@ function escape(pattern: string, at: number, inClass: boolean): [source: string,
   if (character === "Q") {
     const end = pattern.indexOf("\\E", at + 2);
     const text = pattern.slice(at + 2, end < 0 ? pattern.length : end);
-    return [text.replace(/[\\^$.|?*+()[\]{}/\-]/g, (found) => (found === "-" && !inClass ? "-" : `\\${found}`)), end < 0 ? pattern.length : end + 2];
+    return [
+      text.replace(/[\\^$.|?*+()[\]{}/\-]/g, (found) => (found === "-" && !inClass ? "-" : `\\${found}`)),
+      end < 0 ? pattern.length : end + 2,
+    ];
   }
   if ("dDwWsStnrfvbB".includes(character)) return [`\\${character === "v" ? "x0B" : character}`, at + 2];
   if (/[1-9]/.test(character) && !inClass) {
@@ -162,13 +168,22 @@ function escape(pattern: string, at: number, inClass: boolean): [source: string,
         if (inClass && character === "P") throw new Refusal(`\\P{${name}} inside of a class is not supported`, at);
         return [inClass ? inside : `[${character === "P" ? "^" : ""}${inside}]`, next];
       }
-      const property = named[3] !== undefined ? `${name}=${named[3]}` : name.startsWith("Is") ? name.slice(2) : name.startsWith("java") || name.startsWith("In") ? undefined : name;
+      const property = named[3] !== undefined
+        ? `${name}=${named[3]}`
+        : name.startsWith("Is")
+        ? name.slice(2)
+        : name.startsWith("java") || name.startsWith("In")
+        ? undefined
+        : name;
       if (property === undefined) throw new Refusal(`the class ${name} is not supported`, at);
       return [`\\${character}{${property}}`, next];
     }
   }
   if (/[A-Za-z]/.test(character)) throw new Refusal(`\\${character} is not supported`, at);
-  return [/[\\^$.|?*+()[\]{}/\-]/.test(character) && (inClass || character !== "-") ? `\\${character}` : character, at + 2];
+  return [
+    /[\\^$.|?*+()[\]{}/\-]/.test(character) && (inClass || character !== "-") ? `\\${character}` : character,
+    at + 2,
+  ];
 }
 
 /** A class from its "[": unions of nested classes are flattened, intersections refused. */
@@ -224,6 +239,9 @@ export function translateReplacement(replacement: string): (...found: unknown[])
   }
   return (...found) => {
     const names = found.at(-1) as Record<string, string> | undefined;
-    return parts.map((part) => (typeof part === "string" ? part : typeof part === "number" ? found[part] ?? "" : names?.[part.name] ?? "")).join("");
+    return parts.map((
+      part,
+    ) => (typeof part === "string" ? part : typeof part === "number" ? found[part] ?? "" : names?.[part.name] ?? ""))
+      .join("");
   };
 }

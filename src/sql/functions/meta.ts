@@ -7,50 +7,106 @@ import { readNetwork } from "./networks.ts";
 /** What this server says it is to clients that look for PostgreSQL's version. */
 const POSTGRES_VERSION = "12.3";
 
-function entry(name: string, args: FunctionEntry["args"], returns: string, summary: string, batch: BatchFunction, examples: [sql: string, gives: unknown][] = [], more: Partial<FunctionEntry> = {}): FunctionEntry {
-  return { name, args, returns, nulls: "custom", volatility: "immutable", summary, examples: examples.map(([sql, gives]) => ({ sql, gives })), batch, ...more };
+function entry(
+  name: string,
+  args: FunctionEntry["args"],
+  returns: string,
+  summary: string,
+  batch: BatchFunction,
+  examples: [sql: string, gives: unknown][] = [],
+  more: Partial<FunctionEntry> = {},
+): FunctionEntry {
+  return {
+    name,
+    args,
+    returns,
+    nulls: "custom",
+    volatility: "immutable",
+    summary,
+    examples: examples.map(([sql, gives]) => ({ sql, gives })),
+    batch,
+    ...more,
+  };
 }
 
 /** The same text in every row. */
-function said(name: string, summary: string, text: (context: FunctionContext) => string, args: FunctionEntry["args"] = []): FunctionEntry {
-  return entry(name, args, "STRING", summary, (_, out, rowCount, context) => {
-    for (let row = 0; row < rowCount; row++) out.setText(row, text(context));
-  }, [], { volatility: "stable" });
+function said(
+  name: string,
+  summary: string,
+  text: (context: FunctionContext) => string,
+  args: FunctionEntry["args"] = [],
+): FunctionEntry {
+  return entry(
+    name,
+    args,
+    "STRING",
+    summary,
+    (_, out, rowCount, context) => {
+      for (let row = 0; row < rowCount; row++) out.setText(row, text(context));
+    },
+    [],
+    { volatility: "stable" },
+  );
 }
 
 const any = (name: string, optional = false) => ({ name, type: "any", optional });
 
 const hashes = ["md5", "sha1", "sha256"].map((name) =>
-  entry(name, [{ name: "text", type: "text" }], "VARCHAR", `The ${name} hash of the text's UTF-8 in hexadecimal digits.`, ([column], out, rowCount, context) => {
-    for (let row = 0; row < rowCount; row++) {
-      const bytes = column.bytes(row);
-      out.setText(row, bytes === undefined ? undefined : createHash(name).update(bytes.slice()).digest("hex"));
-      if ((row & 1023) === 1023) context.poll();
-    }
-  }, name === "md5" ? [["md5('abc')", "900150983cd24fb0d6963f7d28e17f72"]] : [])
+  entry(
+    name,
+    [{ name: "text", type: "text" }],
+    "VARCHAR",
+    `The ${name} hash of the text's UTF-8 in hexadecimal digits.`,
+    ([column], out, rowCount, context) => {
+      for (let row = 0; row < rowCount; row++) {
+        const bytes = column.bytes(row);
+        out.setText(row, bytes === undefined ? undefined : createHash(name).update(bytes.slice()).digest("hex"));
+        if ((row & 1023) === 1023) context.poll();
+      }
+    },
+    name === "md5" ? [["md5('abc')", "900150983cd24fb0d6963f7d28e17f72"]] : [],
+  )
 );
 
 /** Is the address in the network? `strictly`: and not the network itself. The network stands first or second. */
 function subnet(name: string, networkFirst: boolean, strictly: boolean, summary: string): FunctionEntry {
   const address = { name: "address", type: "IPv4" }, network = { name: "network", type: "text" };
-  return entry(name, networkFirst ? [network, address] : [address, network], "BOOLEAN", summary, (columns, out, rowCount) => {
-    const addresses = columns[networkFirst ? 1 : 0], networks = columns[networkFirst ? 0 : 1];
-    let known: { text: string | undefined; network: ReturnType<typeof readNetwork> } | undefined;
-    for (let row = 0; row < rowCount; row++) {
-      if (known === undefined || !networks.isConstant) {
-        const text = networks.text(row);
-        if (known === undefined || known.text !== text) known = { text, network: text === undefined ? undefined : readNetwork(text) };
+  return entry(
+    name,
+    networkFirst ? [network, address] : [address, network],
+    "BOOLEAN",
+    summary,
+    (columns, out, rowCount) => {
+      const addresses = columns[networkFirst ? 1 : 0], networks = columns[networkFirst ? 0 : 1];
+      let known: { text: string | undefined; network: ReturnType<typeof readNetwork> } | undefined;
+      for (let row = 0; row < rowCount; row++) {
+        if (known === undefined || !networks.isConstant) {
+          const text = networks.text(row);
+          if (known === undefined || known.text !== text) {
+            known = {
+              text,
+              network: text === undefined ? undefined : readNetwork(text),
+            };
+          }
+        }
+        const value = addresses.values[row], found = known.network;
+        out.values[row] = found !== undefined && value !== 0 && ((value ^ found.address) & found.mask) === 0 &&
+            !(strictly && found.bits === 32)
+          ? 1
+          : 0;
       }
-      const value = addresses.values[row], found = known.network;
-      out.values[row] = found !== undefined && value !== 0 && ((value ^ found.address) & found.mask) === 0 && !(strictly && found.bits === 32) ? 1 : 0;
-    }
-  }, [], {
-    check: (constants) => {
-      const at = networkFirst ? 0 : 1;
-      const text = constants[at];
-      return typeof text === "string" && readNetwork(text) === undefined ? { argument: at, message: `'${text}' is no network: expected is an address with /0 to /32` } : undefined;
     },
-  });
+    [],
+    {
+      check: (constants) => {
+        const at = networkFirst ? 0 : 1;
+        const text = constants[at];
+        return typeof text === "string" && readNetwork(text) === undefined
+          ? { argument: at, message: `'${text}' is no network: expected is an address with /0 to /32` }
+          : undefined;
+      },
+    },
+  );
 }
 
 export const metaFunctions: FunctionEntry[] = [
@@ -58,7 +114,11 @@ export const metaFunctions: FunctionEntry[] = [
     const name = column.type === "NULL" ? "NULL" : typeOf(column.type).name;
     for (let row = 0; row < rowCount; row++) out.setText(row, name);
   }, [["typeOf(1L)", "LONG"], ["typeOf(null)", "NULL"]]),
-  said("version", "The version of PostgreSQL that clients may expect.", () => `PostgreSQL ${POSTGRES_VERSION}, Sundial`),
+  said(
+    "version",
+    "The version of PostgreSQL that clients may expect.",
+    () => `PostgreSQL ${POSTGRES_VERSION}, Sundial`,
+  ),
   said("build", "The name of this server.", () => "Sundial"),
   said("current_database", "The name of the only database.", () => "qdb"),
   said("current_catalog", "The name of the only database.", () => "qdb"),
@@ -67,7 +127,13 @@ export const metaFunctions: FunctionEntry[] = [
   said("session_user", "Who is asking.", (context) => context.user),
   said("user", "Who is asking.", (context) => context.user),
   said("pg_get_userbyid", "The name of the only role.", (context) => context.user, [any("id")]),
-  entry("pg_table_is_visible", [any("table")], "BOOLEAN", "Every table is.", (_, out, rowCount) => out.values.fill(1, 0, rowCount)),
+  entry(
+    "pg_table_is_visible",
+    [any("table")],
+    "BOOLEAN",
+    "Every table is.",
+    (_, out, rowCount) => out.values.fill(1, 0, rowCount),
+  ),
   ...hashes,
   subnet("<<", false, true, "Is the address inside of a network, and the network larger than it?"),
   subnet("<<=", false, false, "Is the address inside of a network, or equal?"),

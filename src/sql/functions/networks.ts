@@ -12,7 +12,9 @@ export function readNetwork(text: string): Network | undefined {
   if (match === null) return undefined;
   const octets = match[1].split(".").map(Number);
   const bits = match[2] === undefined ? 32 : Number(match[2]);
-  if (octets.some((octet) => octet > 255) || bits > 32 || (match[2] === undefined && octets.length < 4)) return undefined;
+  if (octets.some((octet) => octet > 255) || bits > 32 || (match[2] === undefined && octets.length < 4)) {
+    return undefined;
+  }
   const address = octets.reduce((sum, octet, i) => sum | (octet << (24 - 8 * i)), 0);
   const mask = bits === 0 ? 0 : -1 << (32 - bits);
   return { address, mask, bits };

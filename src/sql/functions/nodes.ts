@@ -119,7 +119,10 @@ export function whenNotNull(x: IrNode, tag: string, then: IrNode, otherwise: IrN
 }
 
 /** Puts examples at the first overload of each name. */
-export function withExamples(entries: FunctionEntry[], examples: Record<string, [sql: string, gives: unknown][]>): FunctionEntry[] {
+export function withExamples(
+  entries: FunctionEntry[],
+  examples: Record<string, [sql: string, gives: unknown][]>,
+): FunctionEntry[] {
   for (const [name, list] of Object.entries(examples)) {
     const entry = entries.find((candidate) => candidate.name === name);
     if (entry !== undefined) entry.examples = [...entry.examples, ...list.map(([sql, gives]) => ({ sql, gives }))];

@@ -5,7 +5,14 @@ import { finiteOrNull, ZERO32, ZERO64 } from "./nodes.ts";
 
 type Example = [sql: string, gives: unknown];
 
-function entry(name: string, types: string[], returns: string, summary: string, how: Partial<FunctionEntry>, examples: Example[] = []): FunctionEntry {
+function entry(
+  name: string,
+  types: string[],
+  returns: string,
+  summary: string,
+  how: Partial<FunctionEntry>,
+  examples: Example[] = [],
+): FunctionEntry {
   return {
     name,
     args: types.map((type, i) => ({ name: i === 0 ? "value" : "other", type })),
@@ -65,11 +72,16 @@ const halfEven = (x: number) => {
 };
 const outwards = (x: number) => (x < 0 ? Math.floor(x) : Math.ceil(x));
 
-const absolute = (x: IrNode) => (x.type === "i32" ? bind(x, (a) => select(i32.ltS(a, ZERO32), i32.sub(ZERO32, a), a)) : bind(x, (a) => select(i64.ltS(a, ZERO64), i64.sub(ZERO64, a), a)));
+const absolute = (
+  x: IrNode,
+) => (x.type === "i32"
+  ? bind(x, (a) => select(i32.ltS(a, ZERO32), i32.sub(ZERO32, a), a))
+  : bind(x, (a) => select(i64.ltS(a, ZERO64), i64.sub(ZERO64, a), a)));
 const sign32 = (x: IrNode) => bind(x, (a) => i32.sub(i32.gtS(a, ZERO32), i32.ltS(a, ZERO32)));
 
 /** Halves go up, but not past a value that is a whole number already or too large to have a fraction. */
-const rounded = (x: IrNode) => bind(x, (a) => select(f64.lt(f64.abs(a), f64.const(4503599627370496)), f64.floor(f64.add(a, f64.const(0.5))), a));
+const rounded = (x: IrNode) =>
+  bind(x, (a) => select(f64.lt(f64.abs(a), f64.const(4503599627370496)), f64.floor(f64.add(a, f64.const(0.5))), a));
 
 const UNARY: [name: string, f: (x: number) => number, summary: string, examples: Example[]][] = [
   ["exp", Math.exp, "e to the power of the value.", [["exp(0)", 1]]],
@@ -91,15 +103,27 @@ const UNARY: [name: string, f: (x: number) => number, summary: string, examples:
   ["radians", (x) => x / 180 * Math.PI, "Degrees as radians.", []],
 ];
 
-const entries: FunctionEntry[] = UNARY.map(([name, f, summary, examples]) => entry(name, ["DOUBLE"], "DOUBLE", summary, { batch: mapped(f) }, examples));
+const entries: FunctionEntry[] = UNARY.map(([name, f, summary, examples]) =>
+  entry(name, ["DOUBLE"], "DOUBLE", summary, { batch: mapped(f) }, examples)
+);
 
 const SIZES = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
 
 entries.push(
   entry("pi", [], "DOUBLE", "The number π.", { emit: () => f64.const(Math.PI) }, [["pi()", 3.141592653589793]]),
-  entry("atan2", ["DOUBLE", "DOUBLE"], "DOUBLE", "The angle of the point (x, y); y comes first.", { batch: mappedPair(Math.atan2) }, [["atan2(0, 1)", 0]]),
-  ...["power", "pow"].map((name) => entry(name, ["DOUBLE", "DOUBLE"], "DOUBLE", "The value to a power.", { batch: mappedPair(Math.pow) }, [[`${name}(2, 10)`, 1024]])),
-  entry("sqrt", ["DOUBLE"], "DOUBLE", "The square root; null of a negative value.", { emit: ([a]) => f64.sqrt(a) }, [["sqrt(16)", 4], ["sqrt(-1)", null]]),
+  entry("atan2", ["DOUBLE", "DOUBLE"], "DOUBLE", "The angle of the point (x, y); y comes first.", {
+    batch: mappedPair(Math.atan2),
+  }, [["atan2(0, 1)", 0]]),
+  ...["power", "pow"].map((name) =>
+    entry(name, ["DOUBLE", "DOUBLE"], "DOUBLE", "The value to a power.", { batch: mappedPair(Math.pow) }, [[
+      `${name}(2, 10)`,
+      1024,
+    ]])
+  ),
+  entry("sqrt", ["DOUBLE"], "DOUBLE", "The square root; null of a negative value.", { emit: ([a]) => f64.sqrt(a) }, [[
+    "sqrt(16)",
+    4,
+  ], ["sqrt(-1)", null]]),
   // The nulls of INT and LONG are their own negatives.
   entry("abs", ["SHORT"], "SHORT", "Without its sign.", { emit: ([a]) => i32.extend16(absolute(a)) }),
   entry("abs", ["INT"], "INT", "Without its sign.", { emit: ([a]) => absolute(a) }, [["abs(-5)", 5]]),
@@ -113,22 +137,47 @@ entries.push(
     emit: ([x]) => bind(x, (a) => i64.sub(i64.extendS(i64.gtS(a, ZERO64)), i64.extendS(i64.ltS(a, ZERO64)))),
   }),
   entry("sign", ["FLOAT"], "FLOAT", "-1, 0 or 1.", {
-    emit: ([x]) => bind(x, (a) => select(f32.ne(a, a), a, f32.convertI32(i32.sub(f32.gt(a, f32.const(0)), f32.lt(a, f32.const(0)))))),
+    emit: ([x]) =>
+      bind(
+        x,
+        (a) => select(f32.ne(a, a), a, f32.convertI32(i32.sub(f32.gt(a, f32.const(0)), f32.lt(a, f32.const(0))))),
+      ),
   }),
   entry("sign", ["DOUBLE"], "DOUBLE", "-1, 0 or 1.", {
-    emit: ([x]) => bind(x, (a) => select(f64.ne(a, a), a, f64.convertI32(i32.sub(f64.gt(a, f64.const(0)), f64.lt(a, f64.const(0)))))),
+    emit: ([x]) =>
+      bind(
+        x,
+        (a) => select(f64.ne(a, a), a, f64.convertI32(i32.sub(f64.gt(a, f64.const(0)), f64.lt(a, f64.const(0))))),
+      ),
   }),
   ...["ceil", "ceiling"].flatMap((name) => [
     entry(name, ["FLOAT"], "FLOAT", "The next whole number up.", { emit: ([a]) => f32.ceil(a) }),
-    entry(name, ["DOUBLE"], "DOUBLE", "The next whole number up.", { emit: ([a]) => f64.ceil(a) }, [[`${name}(2.0000001)`, 3]]),
+    entry(name, ["DOUBLE"], "DOUBLE", "The next whole number up.", { emit: ([a]) => f64.ceil(a) }, [[
+      `${name}(2.0000001)`,
+      3,
+    ]]),
   ]),
   entry("floor", ["FLOAT"], "FLOAT", "The next whole number down.", { emit: ([a]) => f32.floor(a) }),
-  entry("floor", ["DOUBLE"], "DOUBLE", "The next whole number down.", { emit: ([a]) => f64.floor(a) }, [["floor(-2.5)", -3]]),
-  entry("round", ["DOUBLE"], "DOUBLE", "The nearest whole number; halves go up.", { emit: ([a]) => rounded(a) }, [["round(2.5)", 3], ["round(-2.5)", -2]]),
-  entry("round", ["DOUBLE", "INT"], "DOUBLE", "Rounded to so many decimals; halves go away from zero.", { batch: digitsRounded(awayFromZero) }, [["round(-2.567, 2)", -2.57], ["round(1234.5678, -2)", 1200]]),
-  entry("round_half_even", ["DOUBLE", "INT"], "DOUBLE", "Rounded to so many decimals; halves go to the even digit.", { batch: digitsRounded(halfEven) }, [["round_half_even(2.5, 0)", 2]]),
-  entry("round_up", ["DOUBLE", "INT"], "DOUBLE", "Rounded away from zero to so many decimals.", { batch: digitsRounded(outwards) }, [["round_up(1.21, 1)", 1.3]]),
-  entry("round_down", ["DOUBLE", "INT"], "DOUBLE", "Rounded towards zero to so many decimals.", { batch: digitsRounded(Math.trunc) }, [["round_down(1299, -2)", 1200]]),
+  entry("floor", ["DOUBLE"], "DOUBLE", "The next whole number down.", { emit: ([a]) => f64.floor(a) }, [[
+    "floor(-2.5)",
+    -3,
+  ]]),
+  entry("round", ["DOUBLE"], "DOUBLE", "The nearest whole number; halves go up.", { emit: ([a]) => rounded(a) }, [[
+    "round(2.5)",
+    3,
+  ], ["round(-2.5)", -2]]),
+  entry("round", ["DOUBLE", "INT"], "DOUBLE", "Rounded to so many decimals; halves go away from zero.", {
+    batch: digitsRounded(awayFromZero),
+  }, [["round(-2.567, 2)", -2.57], ["round(1234.5678, -2)", 1200]]),
+  entry("round_half_even", ["DOUBLE", "INT"], "DOUBLE", "Rounded to so many decimals; halves go to the even digit.", {
+    batch: digitsRounded(halfEven),
+  }, [["round_half_even(2.5, 0)", 2]]),
+  entry("round_up", ["DOUBLE", "INT"], "DOUBLE", "Rounded away from zero to so many decimals.", {
+    batch: digitsRounded(outwards),
+  }, [["round_up(1.21, 1)", 1.3]]),
+  entry("round_down", ["DOUBLE", "INT"], "DOUBLE", "Rounded towards zero to so many decimals.", {
+    batch: digitsRounded(Math.trunc),
+  }, [["round_down(1299, -2)", 1200]]),
   entry("mod", ["INT", "INT"], "INT", "The remainder of a division; null by zero.", {
     batch: ([a, b], out, rowCount) => {
       for (let row = 0; row < rowCount; row++) {
@@ -146,7 +195,9 @@ entries.push(
       }
     },
   }),
-  entry("mod", ["DOUBLE", "DOUBLE"], "DOUBLE", "The remainder of a division; null by zero.", { batch: mappedPair((x, y) => x % y) }),
+  entry("mod", ["DOUBLE", "DOUBLE"], "DOUBLE", "The remainder of a division; null by zero.", {
+    batch: mappedPair((x, y) => x % y),
+  }),
   entry("size_pretty", ["LONG"], "STRING", "A count of bytes as people read it.", {
     batch: ([column], out, rowCount) => {
       for (let row = 0; row < rowCount; row++) {
@@ -164,36 +215,66 @@ entries.push(
       }
     },
   }, [["size_pretty(1536)", "1.5 KiB"]]),
-  entry("mid", ["DOUBLE", "DOUBLE"], "DOUBLE", "The mean of a bid and an ask.", { emit: ([bid, ask]) => f64.div(f64.add(bid, ask), f64.const(2)) }, [["mid(1, 2)", 1.5]]),
+  entry("mid", ["DOUBLE", "DOUBLE"], "DOUBLE", "The mean of a bid and an ask.", {
+    emit: ([bid, ask]) => f64.div(f64.add(bid, ask), f64.const(2)),
+  }, [["mid(1, 2)", 1.5]]),
   entry("spread_bps", ["DOUBLE", "DOUBLE"], "DOUBLE", "The spread of a bid and an ask in basis points of the mid.", {
-    emit: ([bid, ask]) => finiteOrNull(f64.mul(f64.div(f64.sub(ask, bid), f64.div(f64.add(bid, ask), f64.const(2))), f64.const(10000))),
+    emit: ([bid, ask]) =>
+      finiteOrNull(f64.mul(f64.div(f64.sub(ask, bid), f64.div(f64.add(bid, ask), f64.const(2))), f64.const(10000))),
   }, [["spread_bps(1.0, 1.0)", 0]]),
   {
-    ...entry("wmid", ["DOUBLE", "DOUBLE", "DOUBLE", "DOUBLE"], "DOUBLE", "The mid weighted by the sizes of the other side.", {
-      emit: ([bidSize, bid, ask, askSize]) => finiteOrNull(f64.div(f64.add(f64.mul(bid, askSize), f64.mul(ask, bidSize)), f64.add(bidSize, askSize))),
-    }, [["wmid(100, 5, 6, 100)", 5.5]]),
-    args: [{ name: "bidSize", type: "DOUBLE" }, { name: "bid", type: "DOUBLE" }, { name: "ask", type: "DOUBLE" }, { name: "askSize", type: "DOUBLE" }],
+    ...entry(
+      "wmid",
+      ["DOUBLE", "DOUBLE", "DOUBLE", "DOUBLE"],
+      "DOUBLE",
+      "The mid weighted by the sizes of the other side.",
+      {
+        emit: ([bidSize, bid, ask, askSize]) =>
+          finiteOrNull(f64.div(f64.add(f64.mul(bid, askSize), f64.mul(ask, bidSize)), f64.add(bidSize, askSize))),
+      },
+      [["wmid(100, 5, 6, 100)", 5.5]],
+    ),
+    args: [{ name: "bidSize", type: "DOUBLE" }, { name: "bid", type: "DOUBLE" }, { name: "ask", type: "DOUBLE" }, {
+      name: "askSize",
+      type: "DOUBLE",
+    }],
   },
   {
-    ...entry("l2price", [], "DOUBLE", "The mean price of a target size taken from a book of sizes and prices; null when the book is too small.", {
-      batch: (args, out, rowCount) => {
-        for (let row = 0; row < rowCount; row++) {
-          const target = args[0].values[row];
-          let left = target, cost = 0, known = target === target;
-          for (let i = 1; i < args.length; i += 2) {
-            const size = args[i].values[row], price = args[i + 1].values[row];
-            if (size !== size || price !== price) known = false;
-            const taken = Math.min(left, size);
-            cost += taken * price;
-            left -= taken;
-            if (left <= 0) break;
+    ...entry(
+      "l2price",
+      [],
+      "DOUBLE",
+      "The mean price of a target size taken from a book of sizes and prices; null when the book is too small.",
+      {
+        batch: (args, out, rowCount) => {
+          for (let row = 0; row < rowCount; row++) {
+            const target = args[0].values[row];
+            let left = target, cost = 0, known = target === target;
+            for (let i = 1; i < args.length; i += 2) {
+              const size = args[i].values[row], price = args[i + 1].values[row];
+              if (size !== size || price !== price) known = false;
+              const taken = Math.min(left, size);
+              cost += taken * price;
+              left -= taken;
+              if (left <= 0) break;
+            }
+            out.values[row] = known && left <= 0 ? cost / target : NaN;
           }
-          out.values[row] = known && left <= 0 ? cost / target : NaN;
-        }
+        },
+        check: (
+          _,
+          types,
+        ) => (types.length % 2 === 0
+          ? { argument: types.length - 1, message: "l2price: sizes and prices come in pairs" }
+          : undefined),
       },
-      check: (_, types) => (types.length % 2 === 0 ? { argument: types.length - 1, message: "l2price: sizes and prices come in pairs" } : undefined),
-    }, [["l2price(5, 10, 3)", 3]]),
-    args: [{ name: "target", type: "DOUBLE" }, { name: "size", type: "DOUBLE" }, { name: "price", type: "DOUBLE", variadic: true }],
+      [["l2price(5, 10, 3)", 3]],
+    ),
+    args: [{ name: "target", type: "DOUBLE" }, { name: "size", type: "DOUBLE" }, {
+      name: "price",
+      type: "DOUBLE",
+      variadic: true,
+    }],
   },
 );
 

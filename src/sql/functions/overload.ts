@@ -38,7 +38,17 @@ const NUMBER_COST: Record<string, Record<string, number>> = {
   DATE: { TIMESTAMP: 1, TIMESTAMP_NS: 2, LONG: 42, DOUBLE: 43 },
   TIMESTAMP: { TIMESTAMP_NS: 1, LONG: 40, DOUBLE: 41 },
   TIMESTAMP_NS: { LONG: 40, DOUBLE: 41 },
-  CHAR: { STRING: 2, VARCHAR: 3, SYMBOL_TEXT: 4, INT: 25, LONG: 26, DOUBLE: 27, TIMESTAMP: 35, TIMESTAMP_NS: 36, DATE: 37 },
+  CHAR: {
+    STRING: 2,
+    VARCHAR: 3,
+    SYMBOL_TEXT: 4,
+    INT: 25,
+    LONG: 26,
+    DOUBLE: 27,
+    TIMESTAMP: 35,
+    TIMESTAMP_NS: 36,
+    DATE: 37,
+  },
 };
 const TEXT_COST: Record<string, number> = {
   STRING: 1,
@@ -64,8 +74,17 @@ export function implicitCost(from: string, to: string): number | undefined {
 }
 
 /** The members of a class in the order in which a cast into it looks for the cheapest. */
-const CLASS_MEMBERS: Record<string, readonly string[]> = { number: NUMBERS, integer: ["BYTE", "SHORT", "INT", "LONG"], time: TIMES };
-const CLASS_DEFAULTS: Record<string, readonly string[]> = { number: ["DOUBLE"], integer: ["LONG"], time: ["TIMESTAMP"], text: ["STRING"] };
+const CLASS_MEMBERS: Record<string, readonly string[]> = {
+  number: NUMBERS,
+  integer: ["BYTE", "SHORT", "INT", "LONG"],
+  time: TIMES,
+};
+const CLASS_DEFAULTS: Record<string, readonly string[]> = {
+  number: ["DOUBLE"],
+  integer: ["LONG"],
+  time: ["TIMESTAMP"],
+  text: ["STRING"],
+};
 
 function isMember(type: string, spec: string): boolean {
   if (spec === "any" || spec === "same") return true;
@@ -140,7 +159,12 @@ function takesCount(entry: FunctionEntry, count: number): boolean {
 }
 
 /** A text constant that is to become a number or a time must read as one; the values of casts written out are their own affair. */
-function badConstant(value: Value | undefined, from: string, to: string, argument: number): OverloadFailure | undefined {
+function badConstant(
+  value: Value | undefined,
+  from: string,
+  to: string,
+  argument: number,
+): OverloadFailure | undefined {
   if (typeof value !== "string" || from === to || isText(to)) return undefined;
   const read = readValue(value, to);
   if (!(read instanceof Object && "problem" in read)) return undefined;
@@ -148,7 +172,11 @@ function badConstant(value: Value | undefined, from: string, to: string, argumen
   return { failure: "value", message: (read as ReadFailure).problem, argument, atStart: isNumber };
 }
 
-function candidate(entry: FunctionEntry, types: readonly string[], constants: readonly (Value | undefined)[]): Candidate | OverloadFailure {
+function candidate(
+  entry: FunctionEntry,
+  types: readonly string[],
+  constants: readonly (Value | undefined)[],
+): Candidate | OverloadFailure {
   const targets: string[] = [];
   let cost = 0;
   let bad: OverloadFailure | undefined;
@@ -161,8 +189,15 @@ function candidate(entry: FunctionEntry, types: readonly string[], constants: re
     }
     if (spec.type === "same") {
       if (common === undefined) {
-        const at = types.findIndex((type, k) => commonType(types.slice(0, k + 1).filter((_, j) => specOf(entry, j).type === "same"), "case") === undefined && type !== "");
-        return { failure: "types", message: `${entry.name}: ${types[Math.max(at, 1)]} does not go with ${types[0]}`, argument: Math.max(at, 1) };
+        const at = types.findIndex((type, k) =>
+          commonType(types.slice(0, k + 1).filter((_, j) => specOf(entry, j).type === "same"), "case") === undefined &&
+          type !== ""
+        );
+        return {
+          failure: "types",
+          message: `${entry.name}: ${types[Math.max(at, 1)]} does not go with ${types[0]}`,
+          argument: Math.max(at, 1),
+        };
       }
       targets.push(common);
       if (types[i] !== common) cost += implicitCost(types[i], common) ?? 1;
@@ -170,11 +205,19 @@ function candidate(entry: FunctionEntry, types: readonly string[], constants: re
     }
     const found = target(types[i], spec.type);
     if (found === undefined) {
-      return { failure: "types", message: `${entry.name}: ${spec.name} cannot be ${nameOf(types[i])}, ${spec.type} is expected`, argument: i };
+      return {
+        failure: "types",
+        message: `${entry.name}: ${spec.name} cannot be ${nameOf(types[i])}, ${spec.type} is expected`,
+        argument: i,
+      };
     }
     // Texts are numbers where the dialect reads them so, in arithmetic, but are not added up.
     if (entry.aggregate !== undefined && isText(types[i]) && !isText(found.type)) {
-      return { failure: "types", message: `${entry.name}: ${spec.name} cannot be ${nameOf(types[i])}, ${spec.type} is expected`, argument: i };
+      return {
+        failure: "types",
+        message: `${entry.name}: ${spec.name} cannot be ${nameOf(types[i])}, ${spec.type} is expected`,
+        argument: i,
+      };
     }
     targets.push(found.type);
     cost += found.cost;
@@ -196,12 +239,21 @@ function signature(entry: FunctionEntry): string {
 }
 
 export function createFindOverload(byName: ReadonlyMap<string, FunctionEntry[]>) {
-  return function findOverload(name: string, types: readonly string[], constants: readonly (Value | undefined)[] = []): Overload | OverloadFailure {
+  return function findOverload(
+    name: string,
+    types: readonly string[],
+    constants: readonly (Value | undefined)[] = [],
+  ): Overload | OverloadFailure {
     const overloads = byName.get(name) ?? byName.get(name.toLowerCase());
     if (overloads === undefined) return { failure: "unknown", message: `there is no function ${name}` };
     const fitting = overloads.filter((entry) => takesCount(entry, types.length));
     if (fitting.length === 0) {
-      return { failure: "count", message: `${name} does not take ${types.length} arguments: known is ${overloads.map(signature).slice(0, 5).join(", ")}` };
+      return {
+        failure: "count",
+        message: `${name} does not take ${types.length} arguments: known is ${
+          overloads.map(signature).slice(0, 5).join(", ")
+        }`,
+      };
     }
     let best: Candidate | undefined;
     let why: OverloadFailure | undefined;
@@ -222,7 +274,8 @@ export function createFindOverload(byName: ReadonlyMap<string, FunctionEntry[]>)
       if (wrong !== undefined) return { failure: "value", ...wrong };
       const rewritten = best.entry.rewrite?.(constants, best.types);
       if (rewritten !== undefined) {
-        const argument = (place: Rewritten["args"][number]) => typeof place === "number" ? { type: types[place], value: constants[place] } : place;
+        const argument = (place: Rewritten["args"][number]) =>
+          typeof place === "number" ? { type: types[place], value: constants[place] } : place;
         const made = rewritten.args.map(argument);
         const found = findOverload(rewritten.name, made.map(({ type }) => type), made.map(({ value }) => value));
         return "failure" in found ? found : { ...found, arguments: rewritten.args };
@@ -233,9 +286,14 @@ export function createFindOverload(byName: ReadonlyMap<string, FunctionEntry[]>)
     if (unlike !== undefined) return unlike;
     if (fitting.length === 1 && !BLAME_CALL.has(name)) return why!;
     const wanted = types.map(nameOf).join(", ");
-    const failure: OverloadFailure = { failure: "types", message: `${name}(${wanted}) is not known: known is ${fitting.map(signature).slice(0, 8).join(", ")}` };
+    const failure: OverloadFailure = {
+      failure: "types",
+      message: `${name}(${wanted}) is not known: known is ${fitting.map(signature).slice(0, 8).join(", ")}`,
+    };
     // A time against a truth value is blamed on the value.
-    if (COMPARISONS.has(name) && types.length === 2 && (TIMES as readonly string[]).includes(types[0])) failure.argument = 1;
+    if (COMPARISONS.has(name) && types.length === 2 && (TIMES as readonly string[]).includes(types[0])) {
+      failure.argument = 1;
+    }
     return failure;
   };
 }

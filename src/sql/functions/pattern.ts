@@ -34,7 +34,10 @@ function matchAt(memory: Uint8Array, at: number, bytes: number[]): boolean {
 export function likeMatcher(pattern: string): Matcher {
   const tokens = compileLike(pattern);
   const startsAny = tokens[0] === ANY_MANY, endsAny = tokens.length > 0 && tokens.at(-1) === ANY_MANY;
-  const inner = tokens.slice(startsAny ? 1 : 0, tokens.length - (endsAny && tokens.length > (startsAny ? 1 : 0) ? 1 : 0));
+  const inner = tokens.slice(
+    startsAny ? 1 : 0,
+    tokens.length - (endsAny && tokens.length > (startsAny ? 1 : 0) ? 1 : 0),
+  );
   if (inner.every((token) => token >= 0)) {
     const length = inner.length;
     if (startsAny && length === 0) return () => true;
@@ -130,7 +133,8 @@ function regexMatching(whenMatches: boolean): BatchFunction {
   return ([column, patterns], out, rowCount, context) => {
     for (let row = 0; row < rowCount; row++) {
       const text = column.text(row), pattern = patterns.text(row);
-      const holds = text !== undefined && pattern !== undefined && compiled("regex", pattern, context, () => javaRegex(pattern, "")).test(text);
+      const holds = text !== undefined && pattern !== undefined &&
+        compiled("regex", pattern, context, () => javaRegex(pattern, "")).test(text);
       out.values[row] = holds === whenMatches ? 1 : 0;
       if ((row & 255) === 255) context.poll();
     }
@@ -147,7 +151,9 @@ function javaRegex(pattern: string, flags: string): RegExp {
 const checkRegex: FunctionEntry["check"] = ([, pattern]) => {
   if (typeof pattern !== "string") return undefined;
   const translated = translateRegex(pattern);
-  return "problem" in translated ? { argument: 1, offset: translated.offset + 1, message: `the pattern does not parse: ${translated.problem}` } : undefined;
+  return "problem" in translated
+    ? { argument: 1, offset: translated.offset + 1, message: `the pattern does not parse: ${translated.problem}` }
+    : undefined;
 };
 
 const regexpReplace: BatchFunction = ([column, patterns, replacements], out, rowCount, context) => {
@@ -187,11 +193,20 @@ function globRegex(pattern: string): RegExp {
 const globMatching: BatchFunction = ([column, patterns]: BatchColumn[], out, rowCount, context) => {
   for (let row = 0; row < rowCount; row++) {
     const text = column.text(row), pattern = patterns.text(row);
-    out.values[row] = text !== undefined && pattern !== undefined && compiled("glob", pattern, context, () => globRegex(pattern)).test(text) ? 1 : 0;
+    out.values[row] = text !== undefined && pattern !== undefined && compiled("glob", pattern, context, () =>
+        globRegex(pattern)).test(text)
+      ? 1
+      : 0;
   }
 };
 
-function entry(name: string, summary: string, batch: BatchFunction, examples: [string, unknown][], more: Partial<FunctionEntry> = {}): FunctionEntry {
+function entry(
+  name: string,
+  summary: string,
+  batch: BatchFunction,
+  examples: [string, unknown][],
+  more: Partial<FunctionEntry> = {},
+): FunctionEntry {
   return {
     name,
     args: [TEXT, PATTERN],
@@ -206,14 +221,37 @@ function entry(name: string, summary: string, batch: BatchFunction, examples: [s
 }
 
 export const patternFunctions: FunctionEntry[] = [
-  entry("like", "Does it match, % standing for any text and _ for one character?", matching("like", likeMatcher, true), [["'abc' LIKE 'a_c'", true], ["'100%' LIKE '%\\%'", true]]),
-  entry("ilike", "As LIKE, without regard to case.", matching("ilike", ilikeMatcher, true), [["'ABC' ILIKE 'ab%'", true]]),
-  entry("~", "Is the pattern (of Java's syntax) found anywhere?", regexMatching(true), [["'cat' ~ 'dog|cat'", true]], { check: checkRegex }),
-  entry("!~", "Is the pattern (of Java's syntax) nowhere?", regexMatching(false), [["'x1' !~ '\\d'", false]], { check: checkRegex }),
-  entry("glob", "Does it match, * standing for any text, ? for one character and [..] for one of a set?", globMatching, [["glob('abcd', 'a*d')", true]]),
-  entry("regexp_replace", "With every match of the pattern (of Java's syntax) replaced; $1 is the first group.", regexpReplace, [["regexp_replace('john smith', '(\\w+) (\\w+)', '$2, $1')", "smith, john"]], {
-    args: [TEXT, PATTERN, { name: "by", type: "text" }],
-    returns: "STRING",
+  entry(
+    "like",
+    "Does it match, % standing for any text and _ for one character?",
+    matching("like", likeMatcher, true),
+    [["'abc' LIKE 'a_c'", true], ["'100%' LIKE '%\\%'", true]],
+  ),
+  entry("ilike", "As LIKE, without regard to case.", matching("ilike", ilikeMatcher, true), [[
+    "'ABC' ILIKE 'ab%'",
+    true,
+  ]]),
+  entry("~", "Is the pattern (of Java's syntax) found anywhere?", regexMatching(true), [["'cat' ~ 'dog|cat'", true]], {
     check: checkRegex,
   }),
+  entry("!~", "Is the pattern (of Java's syntax) nowhere?", regexMatching(false), [["'x1' !~ '\\d'", false]], {
+    check: checkRegex,
+  }),
+  entry(
+    "glob",
+    "Does it match, * standing for any text, ? for one character and [..] for one of a set?",
+    globMatching,
+    [["glob('abcd', 'a*d')", true]],
+  ),
+  entry(
+    "regexp_replace",
+    "With every match of the pattern (of Java's syntax) replaced; $1 is the first group.",
+    regexpReplace,
+    [["regexp_replace('john smith', '(\\w+) (\\w+)', '$2, $1')", "smith, john"]],
+    {
+      args: [TEXT, PATTERN, { name: "by", type: "text" }],
+      returns: "STRING",
+      check: checkRegex,
+    },
+  ),
 ];

@@ -1,14 +1,32 @@
 /** Aggregates over moments and weights: variance, covariance, regression, weighted means, prices. All fused. */
 import { f64, i32, i64, type IrNode, select } from "../../engine/compiler/ir.ts";
 import type { FunctionEntry, FusedAggregate } from "./entry.ts";
-import { finite, MIN64, NAN64, notNull, ONE64, TIMES, toF64, toI64, whenNotNull, ZERO64, withExamples } from "./nodes.ts";
+import {
+  finite,
+  MIN64,
+  NAN64,
+  notNull,
+  ONE64,
+  TIMES,
+  toF64,
+  toI64,
+  whenNotNull,
+  withExamples,
+  ZERO64,
+} from "./nodes.ts";
 
 type Fused = Omit<FusedAggregate, "kind">;
 const F64 = { type: "f64", initial: 0 } as const;
 const I64 = { type: "i64", initial: 0n } as const;
 const ZERO = f64.const(0), ONE = f64.const(1);
 
-function aggregate(name: string, args: [name: string, type: string][], returns: string, summary: string, fused: Fused): FunctionEntry {
+function aggregate(
+  name: string,
+  args: [name: string, type: string][],
+  returns: string,
+  summary: string,
+  fused: Fused,
+): FunctionEntry {
   return {
     name,
     args: args.map(([name, type]) => ({ name, type })),
@@ -57,17 +75,35 @@ const moments = (finish: (n: IrNode, m2: IrNode) => IrNode): Fused => ({
 const sample = (n: IrNode, m2: IrNode) => select(f64.gt(n, ONE), f64.div(m2, f64.sub(n, ONE)), NAN64);
 const population = (n: IrNode, m2: IrNode) => select(f64.gt(n, ZERO), f64.div(m2, n), NAN64);
 const NUMBER: [string, string][] = [["value", "DOUBLE"]];
-for (const name of ["variance", "var_samp"]) entries.push(aggregate(name, NUMBER, "DOUBLE", "The variance of a sample; null below two values.", moments(sample)));
+for (const name of ["variance", "var_samp"]) {
+  entries.push(aggregate(name, NUMBER, "DOUBLE", "The variance of a sample; null below two values.", moments(sample)));
+}
 for (const name of ["stddev", "stddev_samp"]) {
-  entries.push(aggregate(name, NUMBER, "DOUBLE", "The standard deviation of a sample; null below two values.", moments((n, m2) => f64.sqrt(sample(n, m2)))));
+  entries.push(
+    aggregate(
+      name,
+      NUMBER,
+      "DOUBLE",
+      "The standard deviation of a sample; null below two values.",
+      moments((n, m2) => f64.sqrt(sample(n, m2))),
+    ),
+  );
 }
 entries.push(
   aggregate("var_pop", NUMBER, "DOUBLE", "The variance of all values.", moments(population)),
-  aggregate("stddev_pop", NUMBER, "DOUBLE", "The standard deviation of all values.", moments((n, m2) => f64.sqrt(population(n, m2)))),
+  aggregate(
+    "stddev_pop",
+    NUMBER,
+    "DOUBLE",
+    "The standard deviation of all values.",
+    moments((n, m2) => f64.sqrt(population(n, m2))),
+  ),
 );
 
 /** Count, means of y and x, sums of products of distances: xy, xx, yy. Rows with a null in either are left out. */
-const pairs = (finish: (s: { n: IrNode; meanY: IrNode; meanX: IrNode; xy: IrNode; xx: IrNode; yy: IrNode }) => IrNode): Fused => ({
+const pairs = (
+  finish: (s: { n: IrNode; meanY: IrNode; meanX: IrNode; xy: IrNode; xx: IrNode; yy: IrNode }) => IrNode,
+): Fused => ({
   state: () => [F64, F64, F64, F64, F64, F64],
   update: (state, [y, x]) => {
     const [n, meanY, meanX, xy, xx, yy] = state;
@@ -104,12 +140,43 @@ const pairs = (finish: (s: { n: IrNode; meanY: IrNode; meanX: IrNode; xy: IrNode
 const PAIR: [string, string][] = [["y", "DOUBLE"], ["x", "DOUBLE"]];
 const positive = (test: IrNode, value: IrNode) => select(f64.gt(test, ZERO), value, NAN64);
 entries.push(
-  aggregate("covar_samp", PAIR, "DOUBLE", "The covariance of a sample; null below two pairs.", pairs(({ n, xy }) => select(f64.gt(n, ONE), f64.div(xy, f64.sub(n, ONE)), NAN64))),
-  aggregate("covar_pop", PAIR, "DOUBLE", "The covariance of all pairs.", pairs(({ n, xy }) => positive(n, f64.div(xy, n)))),
-  aggregate("corr", PAIR, "DOUBLE", "Pearson's correlation; null where a side is constant.", pairs(({ xy, xx, yy }) => positive(f64.mul(xx, yy), f64.div(xy, f64.mul(f64.sqrt(xx), f64.sqrt(yy)))))),
-  aggregate("regr_slope", PAIR, "DOUBLE", "The slope of y over x by least squares.", pairs(({ n, xy, xx }) => select(f64.gt(n, ONE), positive(xx, f64.div(xy, xx)), NAN64))),
-  aggregate("regr_intercept", PAIR, "DOUBLE", "Where the line of y over x by least squares meets x = 0.", pairs(({ n, meanX, meanY, xy, xx }) =>
-    select(f64.gt(n, ONE), positive(xx, f64.sub(meanY, f64.mul(f64.div(xy, xx), meanX))), NAN64))),
+  aggregate(
+    "covar_samp",
+    PAIR,
+    "DOUBLE",
+    "The covariance of a sample; null below two pairs.",
+    pairs(({ n, xy }) => select(f64.gt(n, ONE), f64.div(xy, f64.sub(n, ONE)), NAN64)),
+  ),
+  aggregate(
+    "covar_pop",
+    PAIR,
+    "DOUBLE",
+    "The covariance of all pairs.",
+    pairs(({ n, xy }) => positive(n, f64.div(xy, n))),
+  ),
+  aggregate(
+    "corr",
+    PAIR,
+    "DOUBLE",
+    "Pearson's correlation; null where a side is constant.",
+    pairs(({ xy, xx, yy }) => positive(f64.mul(xx, yy), f64.div(xy, f64.mul(f64.sqrt(xx), f64.sqrt(yy))))),
+  ),
+  aggregate(
+    "regr_slope",
+    PAIR,
+    "DOUBLE",
+    "The slope of y over x by least squares.",
+    pairs(({ n, xy, xx }) => select(f64.gt(n, ONE), positive(xx, f64.div(xy, xx)), NAN64)),
+  ),
+  aggregate(
+    "regr_intercept",
+    PAIR,
+    "DOUBLE",
+    "Where the line of y over x by least squares meets x = 0.",
+    pairs(({ n, meanX, meanY, xy, xx }) =>
+      select(f64.gt(n, ONE), positive(xx, f64.sub(meanY, f64.mul(f64.div(xy, xx), meanX))), NAN64)
+    ),
+  ),
 );
 
 /** Σ value·weight and Σ weight over the rows where neither is null and the weight is not 0. */
@@ -124,7 +191,13 @@ const weighted: Fused = {
 };
 entries.push(
   aggregate("vwap", [["price", "DOUBLE"], ["volume", "DOUBLE"]], "DOUBLE", "The price weighted by volume.", weighted),
-  aggregate("weighted_avg", [["value", "DOUBLE"], ["weight", "DOUBLE"]], "DOUBLE", "The weighted mean; null where the weights sum to 0.", weighted),
+  aggregate(
+    "weighted_avg",
+    [["value", "DOUBLE"], ["weight", "DOUBLE"]],
+    "DOUBLE",
+    "The weighted mean; null where the weights sum to 0.",
+    weighted,
+  ),
 );
 
 /** Σw, Σw², mean, sum of weighted squared distances (West 1979). */
@@ -136,13 +209,23 @@ const weightedSpread = (finish: (w: IrNode, w2: IrNode, s: IrNode) => IrNode): F
     const delta = f64.sub(x, mean);
     const nextMean = f64.add(mean, f64.div(f64.mul(w, delta), next));
     const keep = i32.and(i32.and(finite(x), finite(w)), f64.ne(w, ZERO));
-    return when(keep, [next, f64.add(squares, f64.mul(w, w)), nextMean, f64.add(spread, f64.mul(f64.mul(w, delta), f64.sub(x, nextMean)))], state);
+    return when(keep, [
+      next,
+      f64.add(squares, f64.mul(w, w)),
+      nextMean,
+      f64.add(spread, f64.mul(f64.mul(w, delta), f64.sub(x, nextMean))),
+    ], state);
   },
   merge: ([w, w2, mean, s], [v, v2, mean2, s2]) => {
     const sum = f64.add(w, v);
     const divisor = select(f64.eq(sum, ZERO), ONE, sum);
     const delta = f64.sub(mean2, mean);
-    return [sum, f64.add(w2, v2), f64.add(mean, f64.div(f64.mul(delta, v), divisor)), f64.add(f64.add(s, s2), f64.div(f64.mul(f64.mul(f64.mul(delta, delta), w), v), divisor))];
+    return [
+      sum,
+      f64.add(w2, v2),
+      f64.add(mean, f64.div(f64.mul(delta, v), divisor)),
+      f64.add(f64.add(s, s2), f64.div(f64.mul(f64.mul(f64.mul(delta, delta), w), v), divisor)),
+    ];
   },
   finish: ([w, w2, , s]) => finish(w, w2, s),
 });
@@ -152,12 +235,28 @@ const reliability = weightedSpread((w, w2, s) => {
 });
 const WEIGHTED: [string, string][] = [["value", "DOUBLE"], ["weight", "DOUBLE"]];
 for (const name of ["weighted_stddev", "weighted_stddev_rel"]) {
-  entries.push(aggregate(name, WEIGHTED, "DOUBLE", "The weighted standard deviation, the weights being reliabilities.", reliability));
+  entries.push(
+    aggregate(
+      name,
+      WEIGHTED,
+      "DOUBLE",
+      "The weighted standard deviation, the weights being reliabilities.",
+      reliability,
+    ),
+  );
 }
-entries.push(aggregate("weighted_stddev_freq", WEIGHTED, "DOUBLE", "The weighted standard deviation, the weights being frequencies.", weightedSpread((w, _, s) => {
-  const freedom = f64.sub(w, ONE);
-  return positive(freedom, f64.sqrt(f64.div(s, freedom)));
-})));
+entries.push(
+  aggregate(
+    "weighted_stddev_freq",
+    WEIGHTED,
+    "DOUBLE",
+    "The weighted standard deviation, the weights being frequencies.",
+    weightedSpread((w, _, s) => {
+      const freedom = f64.sub(w, ONE);
+      return positive(freedom, f64.sqrt(f64.div(s, freedom)));
+    }),
+  ),
+);
 
 /** Sum, compensation, count. Source: Neumaier 1974. */
 const compensated: Fused = {
@@ -165,12 +264,20 @@ const compensated: Fused = {
   update: (state, [x]) => {
     const [sum, rest, n] = state;
     const total = f64.add(sum, x);
-    const lost = select(f64.ge(f64.abs(sum), f64.abs(x)), f64.add(f64.sub(sum, total), x), f64.add(f64.sub(x, total), sum));
+    const lost = select(
+      f64.ge(f64.abs(sum), f64.abs(x)),
+      f64.add(f64.sub(sum, total), x),
+      f64.add(f64.sub(x, total), sum),
+    );
     return when(finite(x), [total, f64.add(rest, lost), i64.add(n, ONE64)], state);
   },
   merge: ([sum, rest, n], [x, rest2, m]) => {
     const total = f64.add(sum, x);
-    const lost = select(f64.ge(f64.abs(sum), f64.abs(x)), f64.add(f64.sub(sum, total), x), f64.add(f64.sub(x, total), sum));
+    const lost = select(
+      f64.ge(f64.abs(sum), f64.abs(x)),
+      f64.add(f64.sub(sum, total), x),
+      f64.add(f64.sub(x, total), sum),
+    );
     return [total, f64.add(f64.add(rest, rest2), lost), i64.add(n, m)];
   },
   finish: ([sum, rest, n]) => select(i64.eqz(n), NAN64, f64.add(sum, rest)),
@@ -191,7 +298,15 @@ const twap: Fused = {
     const [area, span, sum, n, first, lastPrice, lastTime] = state;
     const isFirst = i64.eqz(n);
     const gap = select(isFirst, ZERO, f64.convertI64(i64.sub(time, lastTime)));
-    const next = [f64.add(area, f64.mul(lastPrice, gap)), f64.add(span, gap), f64.add(sum, price), i64.add(n, ONE64), select(isFirst, time, first), price, time];
+    const next = [
+      f64.add(area, f64.mul(lastPrice, gap)),
+      f64.add(span, gap),
+      f64.add(sum, price),
+      i64.add(n, ONE64),
+      select(isFirst, time, first),
+      price,
+      time,
+    ];
     return when(i32.and(finite(price), i64.ne(time, MIN64)), next, state);
   },
   merge: (a, b) => {
@@ -212,7 +327,9 @@ const twap: Fused = {
     select(i64.eqz(n), NAN64, select(f64.gt(span, ZERO), f64.div(area, span), f64.div(sum, f64.convertI64(n)))),
 };
 for (const time of ["TIMESTAMP", "TIMESTAMP_NS"]) {
-  entries.push(aggregate("twap", [["price", "DOUBLE"], ["time", time]], "DOUBLE", "The price weighted by how long it held.", twap));
+  entries.push(
+    aggregate("twap", [["price", "DOUBLE"], ["time", time]], "DOUBLE", "The price weighted by how long it held.", twap),
+  );
 }
 
 /** The key of the best row so far, its value, and whether there was one. Of equal keys the first counts. */
@@ -222,19 +339,32 @@ for (const [name, greatest] of [["arg_min", false], ["arg_max", true]] as const)
       const returns = valueType === "INT" ? "DOUBLE" : valueType;
       const float = returns === "DOUBLE";
       const kept = (x: IrNode) => (valueType === "INT" ? whenNotNull(x, "INT", toF64(x), NAN64) : x);
-      const beats = (key: IrNode, best: IrNode) => keyType === "DOUBLE"
-        ? (greatest ? f64.gt(key, best) : f64.lt(key, best))
-        : (greatest ? i64.gtS(key, best) : i64.ltS(key, best));
-      entries.push(aggregate(name, [["value", valueType], ["key", keyType]], returns, `The value of the first row with the ${greatest ? "greatest" : "smallest"} key.`, {
-        ordered: true, // of equal keys the first counts
-        state: () => [keyType === "DOUBLE" ? F64 : I64, float ? { type: "f64", initial: NaN } : { type: "i64", initial: -9223372036854775808n }, I64],
-        update: (state, [value, key]) => {
-          const keep = i32.and(notNull(key, keyType)!, i32.or(i64.eqz(state[2]), beats(key, state[0])));
-          return when(keep, [key, kept(value), ONE64], state);
-        },
-        merge: (a, b) => when(i32.and(i64.ne(b[2], ZERO64), i32.or(i64.eqz(a[2]), beats(b[0], a[0]))), b, a),
-        finish: ([, value]) => value,
-      }));
+      const beats = (key: IrNode, best: IrNode) =>
+        keyType === "DOUBLE"
+          ? (greatest ? f64.gt(key, best) : f64.lt(key, best))
+          : (greatest ? i64.gtS(key, best) : i64.ltS(key, best));
+      entries.push(
+        aggregate(
+          name,
+          [["value", valueType], ["key", keyType]],
+          returns,
+          `The value of the first row with the ${greatest ? "greatest" : "smallest"} key.`,
+          {
+            ordered: true, // of equal keys the first counts
+            state: () => [
+              keyType === "DOUBLE" ? F64 : I64,
+              float ? { type: "f64", initial: NaN } : { type: "i64", initial: -9223372036854775808n },
+              I64,
+            ],
+            update: (state, [value, key]) => {
+              const keep = i32.and(notNull(key, keyType)!, i32.or(i64.eqz(state[2]), beats(key, state[0])));
+              return when(keep, [key, kept(value), ONE64], state);
+            },
+            merge: (a, b) => when(i32.and(i64.ne(b[2], ZERO64), i32.or(i64.eqz(a[2]), beats(b[0], a[0]))), b, a),
+            finish: ([, value]) => value,
+          },
+        ),
+      );
     }
   }
 }
@@ -246,7 +376,12 @@ for (const type of ["BYTE", "SHORT", "INT", "LONG", ...TIMES]) {
     state: () => [I64, I64, I64, I64],
     update: ([first, last, seen, fell], [x]) => {
       const value = toI64(x);
-      return [select(i64.eqz(seen), value, first), value, ONE64, i64.or(fell, i64.extendU(i32.and(i64.ne(seen, ZERO64), i64.ltS(value, last))))];
+      return [
+        select(i64.eqz(seen), value, first),
+        value,
+        ONE64,
+        i64.or(fell, i64.extendU(i32.and(i64.ne(seen, ZERO64), i64.ltS(value, last)))),
+      ];
     },
     merge: ([first, last, seen, fell], [first2, last2, seen2, fell2]) => {
       const both = i32.and(i64.ne(seen, ZERO64), i64.ne(seen2, ZERO64));

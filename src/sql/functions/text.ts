@@ -3,14 +3,22 @@
  * usual case, is worked on by bytes, and pieces of an argument are views of it.
  */
 import { text as ir } from "../../engine/compiler/ir.ts";
-import { SQLSTATE, SqlError } from "../../errors.ts";
+import { SqlError, SQLSTATE } from "../../errors.ts";
 import type { BatchColumn, BatchFunction, BatchOut, FunctionContext, FunctionEntry } from "./entry.ts";
 import { textOfRow } from "./text_casts.ts";
 
 type Args = FunctionEntry["args"];
 const TEXT: Args[number] = { name: "text", type: "text" };
 
-function entry(name: string, args: Args, returns: FunctionEntry["returns"], summary: string, batch: BatchFunction | undefined, examples: [sql: string, gives: unknown][] = [], more: Partial<FunctionEntry> = {}): FunctionEntry {
+function entry(
+  name: string,
+  args: Args,
+  returns: FunctionEntry["returns"],
+  summary: string,
+  batch: BatchFunction | undefined,
+  examples: [sql: string, gives: unknown][] = [],
+  more: Partial<FunctionEntry> = {},
+): FunctionEntry {
   return {
     name,
     args,
@@ -57,7 +65,9 @@ function skipUnits(memory: Uint8Array, from: number, to: number, count: number):
 }
 
 /** Runs `one` for the rows in which no argument that is text is null. */
-function rows(one: (row: number, args: BatchColumn[], out: BatchOut, memory: Uint8Array, context: FunctionContext) => void): BatchFunction {
+function rows(
+  one: (row: number, args: BatchColumn[], out: BatchOut, memory: Uint8Array, context: FunctionContext) => void,
+): BatchFunction {
   return (args, out, rowCount, context) => {
     const texts = args.filter(isTextual);
     const memory = context.heap.u8;
@@ -72,7 +82,8 @@ function rows(one: (row: number, args: BatchColumn[], out: BatchOut, memory: Uin
 }
 
 function isTextual(column: BatchColumn): boolean {
-  return column.type === "STRING" || column.type === "VARCHAR" || column.type === "SYMBOL" || column.type === "SYMBOL_TEXT" || column.type === "NULL";
+  return column.type === "STRING" || column.type === "VARCHAR" || column.type === "SYMBOL" ||
+    column.type === "SYMBOL_TEXT" || column.type === "NULL";
 }
 
 const INT_NULL = -2147483648;
@@ -188,14 +199,41 @@ export const textFunctions: FunctionEntry[] = [
       out.values[row] = length < 0 ? -1 : unitsIn(memory, from, from + length);
     }
   }, [["length('žluťoučký')", 9], ["length(cast(null as string))", -1]]),
-  entry("length_bytes", [TEXT], "INT", "The number of bytes in UTF-8; -1 for null.", undefined, [["length_bytes('ďábel')", 7]], { emit: ([a]) => ir.length(a) }),
-  ...["upper", "to_uppercase"].map((name) => entry(name, [TEXT], "STRING", "In capital letters.", changeCase(97, 122, (text) => text.toUpperCase()), [[`${name}('ďábel')`, "ĎÁBEL"]])),
-  ...["lower", "to_lowercase"].map((name) => entry(name, [TEXT], "STRING", "In small letters.", changeCase(65, 90, (text) => text.toLowerCase()), [[`${name}('Hello')`, "hello"]])),
+  entry("length_bytes", [TEXT], "INT", "The number of bytes in UTF-8; -1 for null.", undefined, [[
+    "length_bytes('ďábel')",
+    7,
+  ]], { emit: ([a]) => ir.length(a) }),
+  ...["upper", "to_uppercase"].map((name) =>
+    entry(name, [TEXT], "STRING", "In capital letters.", changeCase(97, 122, (text) => text.toUpperCase()), [[
+      `${name}('ďábel')`,
+      "ĎÁBEL",
+    ]])
+  ),
+  ...["lower", "to_lowercase"].map((name) =>
+    entry(name, [TEXT], "STRING", "In small letters.", changeCase(65, 90, (text) => text.toLowerCase()), [[
+      `${name}('Hello')`,
+      "hello",
+    ]])
+  ),
   entry("trim", [TEXT], pieceType, "Without blanks at both ends.", trimmed(true, true), [["trim('  a b ')", "a b"]]),
   entry("ltrim", [TEXT], pieceType, "Without blanks at the start.", trimmed(true, false), [["ltrim('  a ')", "a "]]),
   entry("rtrim", [TEXT], pieceType, "Without blanks at the end.", trimmed(false, true), [["rtrim('  a ')", "  a"]]),
-  entry("left", [TEXT, COUNT], pieceType, "The first characters; a negative count leaves out so many at the end.", leftOrRight(true), [["left('abcdef', -2)", "abcd"]]),
-  entry("right", [TEXT, COUNT], pieceType, "The last characters; a negative count leaves out so many at the start.", leftOrRight(false), [["right('abcdef', 2)", "ef"]]),
+  entry(
+    "left",
+    [TEXT, COUNT],
+    pieceType,
+    "The first characters; a negative count leaves out so many at the end.",
+    leftOrRight(true),
+    [["left('abcdef', -2)", "abcd"]],
+  ),
+  entry(
+    "right",
+    [TEXT, COUNT],
+    pieceType,
+    "The last characters; a negative count leaves out so many at the start.",
+    leftOrRight(false),
+    [["right('abcdef', 2)", "ef"]],
+  ),
   entry(
     "substring",
     [TEXT, { name: "start", type: "INT" }, { name: "length", type: "INT" }],
@@ -212,9 +250,24 @@ export const textFunctions: FunctionEntry[] = [
       out.setView(row, first, Math.max(0, end - first));
     }),
     [["substring('abcdef', 0, 3)", "ab"]],
-    { check: ([, , length]) => (typeof length === "number" && length < 0 && length !== INT_NULL ? { message: "substring: the length is negative" } : undefined) },
+    {
+      check: (
+        [, , length],
+      ) => (typeof length === "number" && length < 0 && length !== INT_NULL
+        ? { message: "substring: the length is negative" }
+        : undefined),
+    },
   ),
-  ...["strpos", "position"].map((name) => entry(name, [TEXT, { name: "part", type: "text" }], "INT", "Where the part begins, counted from 1; 0 when it is nowhere.", strpos, [[`${name}('Hello World', 'World')`, 7]])),
+  ...["strpos", "position"].map((name) =>
+    entry(
+      name,
+      [TEXT, { name: "part", type: "text" }],
+      "INT",
+      "Where the part begins, counted from 1; 0 when it is nowhere.",
+      strpos,
+      [[`${name}('Hello World', 'World')`, 7]],
+    )
+  ),
   entry(
     "replace",
     [TEXT, { name: "part", type: "text" }, { name: "by", type: "text" }],
@@ -240,20 +293,45 @@ export const textFunctions: FunctionEntry[] = [
       out.setText(row, pieces.at(index < 0 ? index : index - 1) ?? "");
     }),
     [["split_part('x/y/z', '/', -1)", "z"]],
-    { check: ([, , index]) => (index === 0 ? { argument: 2, message: "split_part: the index must not be 0" } : undefined) },
+    {
+      check: (
+        [, , index],
+      ) => (index === 0 ? { argument: 2, message: "split_part: the index must not be 0" } : undefined),
+    },
   ),
-  entry("lpad", [TEXT, COUNT, { name: "fill", type: "text", optional: true }], pieceType, "Filled up at the start, or cut, to so many characters.", pad(true), [["lpad('ab', 5, '*-')", "*-*ab"]]),
-  entry("rpad", [TEXT, COUNT, { name: "fill", type: "text", optional: true }], pieceType, "Filled up at the end, or cut, to so many characters.", pad(false), [["rpad('ab', 4)", "ab  "]]),
-  entry("starts_with", [TEXT, { name: "start", type: "text" }], "BOOLEAN", "Does it begin so?", ([column, starts], out, rowCount, context) => {
-    const memory = context.heap.u8;
-    for (let row = 0; row < rowCount; row++) {
-      const length = bytesIn(starts, row);
-      let holds = bytesIn(column, row) >= length && length >= 0;
-      const from = addressOf(column, row), other = addressOf(starts, row);
-      for (let i = 0; holds && i < length; i++) holds = memory[from + i] === memory[other + i];
-      out.values[row] = holds ? 1 : 0;
-    }
-  }, [["starts_with('abc', 'ab')", true]]),
+  entry(
+    "lpad",
+    [TEXT, COUNT, { name: "fill", type: "text", optional: true }],
+    pieceType,
+    "Filled up at the start, or cut, to so many characters.",
+    pad(true),
+    [["lpad('ab', 5, '*-')", "*-*ab"]],
+  ),
+  entry(
+    "rpad",
+    [TEXT, COUNT, { name: "fill", type: "text", optional: true }],
+    pieceType,
+    "Filled up at the end, or cut, to so many characters.",
+    pad(false),
+    [["rpad('ab', 4)", "ab  "]],
+  ),
+  entry(
+    "starts_with",
+    [TEXT, { name: "start", type: "text" }],
+    "BOOLEAN",
+    "Does it begin so?",
+    ([column, starts], out, rowCount, context) => {
+      const memory = context.heap.u8;
+      for (let row = 0; row < rowCount; row++) {
+        const length = bytesIn(starts, row);
+        let holds = bytesIn(column, row) >= length && length >= 0;
+        const from = addressOf(column, row), other = addressOf(starts, row);
+        for (let i = 0; holds && i < length; i++) holds = memory[from + i] === memory[other + i];
+        out.values[row] = holds ? 1 : 0;
+      }
+    },
+    [["starts_with('abc', 'ab')", true]],
+  ),
   entry(
     "reverse",
     [TEXT],
@@ -270,7 +348,9 @@ export const textFunctions: FunctionEntry[] = [
     rows((row, [column, counts], out, _, context) => {
       const count = counts.values[row];
       if (count === INT_NULL) return out.setNull(row);
-      if (Math.max(0, count) * bytesIn(column, row) > RESULT_BYTES_MAX) fail("repeat: the text becomes too long", context);
+      if (Math.max(0, count) * bytesIn(column, row) > RESULT_BYTES_MAX) {
+        fail("repeat: the text becomes too long", context);
+      }
       out.setText(row, column.text(row)!.repeat(Math.max(0, count)));
     }),
     [["repeat('ab', 3)", "ababab"]],

@@ -1,5 +1,5 @@
 /** Casts from and to text, over whole columns. */
-import { SQLSTATE, SqlError } from "../../errors.ts";
+import { SqlError, SQLSTATE } from "../../errors.ts";
 import {
   formatDate,
   formatDouble,
@@ -13,13 +13,28 @@ import {
   intervalText,
 } from "../../types/format/mod.ts";
 import { NULL_I32, NULL_I64, typeOf } from "../../types/mod.ts";
-import { instantAs, parseDouble, parseInstant, parseInteger, parseIPv4, parseLong, parseUuid, readValue } from "../../types/parse/mod.ts";
+import {
+  instantAs,
+  parseDouble,
+  parseInstant,
+  parseInteger,
+  parseIPv4,
+  parseLong,
+  parseUuid,
+  readValue,
+} from "../../types/parse/mod.ts";
 import type { BatchColumn, BatchFunction, BatchOut, FunctionContext, FunctionEntry } from "./entry.ts";
 import { TEXTS } from "./nodes.ts";
 
 const FROM_TEXT = [...TEXTS, "NULL"];
 
-function entry(name: string, from: string, to: string, batch: BatchFunction, more: Partial<FunctionEntry> = {}): FunctionEntry {
+function entry(
+  name: string,
+  from: string,
+  to: string,
+  batch: BatchFunction,
+  more: Partial<FunctionEntry> = {},
+): FunctionEntry {
   return {
     name,
     args: [{ name: "value", type: from }],
@@ -64,7 +79,8 @@ function timeReader(tag: string): Reader {
 
 function isTrue(bytes: Uint8Array, from: number, to: number): boolean {
   if (to - from === 1) return bytes[from] === 49 || (bytes[from] | 32) === 116;
-  return to - from === 4 && (bytes[from] | 32) === 116 && (bytes[from + 1] | 32) === 114 && (bytes[from + 2] | 32) === 117 && (bytes[from + 3] | 32) === 101;
+  return to - from === 4 && (bytes[from] | 32) === 116 && (bytes[from + 1] | 32) === 114 &&
+    (bytes[from + 2] | 32) === 117 && (bytes[from + 3] | 32) === 101;
 }
 
 const READERS: Record<string, Reader> = {
@@ -123,7 +139,11 @@ function readTexts(reader: Reader, strictAs: string | undefined): BatchFunction 
 
 /** A value that does not fit where it is written. Position 0: which row it stands in is known only here. */
 function notA(text: string, tag: string): SqlError {
-  return new SqlError(`'${text}' is not ${/^[AEIOU]/.test(tag) ? "an" : "a"} ${typeOf(tag).name}`, 0, SQLSTATE.invalidText);
+  return new SqlError(
+    `'${text}' is not ${/^[AEIOU]/.test(tag) ? "an" : "a"} ${typeOf(tag).name}`,
+    0,
+    SQLSTATE.invalidText,
+  );
 }
 
 const entries: FunctionEntry[] = [];
@@ -131,7 +151,10 @@ const EXAMPLES: Record<string, FunctionEntry["examples"]> = {
   INT: [{ sql: "'12'::int", gives: 12 }, { sql: "'1.5'::int", gives: null }],
   DOUBLE: [{ sql: "'-2e3'::double", gives: -2000 }],
   BOOLEAN: [{ sql: "'t'::boolean", gives: true }],
-  TIMESTAMP: [{ sql: "'2020-01-02T03:04'::timestamp", gives: "2020-01-02T03:04:00.000000Z" }, { sql: "'2020-13-01'::timestamp", gives: null }],
+  TIMESTAMP: [{ sql: "'2020-01-02T03:04'::timestamp", gives: "2020-01-02T03:04:00.000000Z" }, {
+    sql: "'2020-13-01'::timestamp",
+    gives: null,
+  }],
   UUID: [{ sql: "'AABBCCDD-0011-2233-4455-66778899aabb'::uuid", gives: "aabbccdd-0011-2233-4455-66778899aabb" }],
   IPv4: [{ sql: "'1.2.3.4'::ipv4", gives: "1.2.3.4" }],
 };
@@ -171,22 +194,48 @@ for (const to of ["DATE", "TIMESTAMP", "TIMESTAMP_NS"]) {
   }));
 }
 entries.push(entry("cast_BOOLEAN", "CHAR", "BOOLEAN", ([column], out, rowCount) => {
-  for (let row = 0; row < rowCount; row++) out.values[row] = column.values[row] === 49 || (column.values[row] | 32) === 116 ? 1 : 0;
+  for (let row = 0; row < rowCount; row++) {
+    out.values[row] = column.values[row] === 49 || (column.values[row] | 32) === 116 ? 1 : 0;
+  }
 }));
 for (const from of FROM_TEXT) {
   entries.push(entry("cast_CHAR", from, "CHAR", ([column], out, rowCount) => {
     for (let row = 0; row < rowCount; row++) out.values[row] = column.text(row)?.charCodeAt(0) || 0;
   }));
 }
-for (const from of ["CHAR", "BOOLEAN", "BYTE", "SHORT", "INT", "LONG", "FLOAT", "DOUBLE", "DATE", "TIMESTAMP", "TIMESTAMP_NS", "IPv4", "UUID"]) {
-  entries.push(entry(`cast_${from}`, from, from, ([column], out) => out.values.set(column.values.subarray(0, out.values.length)), { summary: "The value itself." }));
+for (
+  const from of [
+    "CHAR",
+    "BOOLEAN",
+    "BYTE",
+    "SHORT",
+    "INT",
+    "LONG",
+    "FLOAT",
+    "DOUBLE",
+    "DATE",
+    "TIMESTAMP",
+    "TIMESTAMP_NS",
+    "IPv4",
+    "UUID",
+  ]
+) {
+  entries.push(
+    entry(`cast_${from}`, from, from, ([column], out) => out.values.set(column.values.subarray(0, out.values.length)), {
+      summary: "The value itself.",
+    }),
+  );
 }
 entries.push(entry("cast_INTERVAL", "NULL", "INTERVAL", (_, out, rowCount) => {
   for (let row = 0; row < rowCount; row++) out.setNull(row);
 }));
 
 // Numbers on their way into narrower columns: fractions are cut, but what is out of range is an error.
-const WHOLE_LIMITS: [to: string, low: number, high: number][] = [["BYTE", -128, 127], ["SHORT", -32768, 32767], ["INT", -2147483647, 2147483647]];
+const WHOLE_LIMITS: [to: string, low: number, high: number][] = [["BYTE", -128, 127], ["SHORT", -32768, 32767], [
+  "INT",
+  -2147483647,
+  2147483647,
+]];
 for (const [to, low, high] of WHOLE_LIMITS) {
   for (const from of ["SHORT", "INT", "LONG", "FLOAT", "DOUBLE"]) {
     if (typeOf(from).width <= typeOf(to).width && from !== "FLOAT") continue;
@@ -199,7 +248,9 @@ for (const [to, low, high] of WHOLE_LIMITS) {
           continue;
         }
         const whole = Math.trunc(Number(value));
-        if (whole < low || whole > high) throw new SqlError(`${value} is out of the range of ${to}`, 0, SQLSTATE.outOfRange);
+        if (whole < low || whole > high) {
+          throw new SqlError(`${value} is out of the range of ${to}`, 0, SQLSTATE.outOfRange);
+        }
         out.values[row] = whole;
       }
     }, { summary: `The value for a column of type ${to}; an error when it does not fit.` }));
@@ -210,8 +261,9 @@ for (const from of ["FLOAT", "DOUBLE"]) {
     for (let row = 0; row < rowCount; row++) {
       const value = column.values[row];
       if (!Number.isFinite(value)) out.setNull(row);
-      else if (Math.abs(value) >= 9223372036854775808) throw new SqlError(`${value} is out of the range of LONG`, 0, SQLSTATE.outOfRange);
-      else out.values[row] = BigInt(Math.trunc(value));
+      else if (Math.abs(value) >= 9223372036854775808) {
+        throw new SqlError(`${value} is out of the range of LONG`, 0, SQLSTATE.outOfRange);
+      } else out.values[row] = BigInt(Math.trunc(value));
     }
   }, { summary: "The value for a column of type LONG; an error when it does not fit." }));
 }
@@ -240,13 +292,19 @@ const WRITERS: Record<string, Writer> = {
   INT: (column, row, bytes) => (column.values[row] === NULL_I32 ? -1 : formatInt(column.values[row], bytes, 0)),
   LONG: longWriter(formatLong),
   FLOAT: (column, row, bytes) => (Number.isFinite(column.values[row]) ? formatFloat(column.values[row], bytes, 0) : -1),
-  DOUBLE: (column, row, bytes) => (Number.isFinite(column.values[row]) ? formatDouble(column.values[row], bytes, 0) : -1),
+  DOUBLE: (
+    column,
+    row,
+    bytes,
+  ) => (Number.isFinite(column.values[row]) ? formatDouble(column.values[row], bytes, 0) : -1),
   DATE: longWriter(formatDate),
   TIMESTAMP: longWriter(formatTimestampMicros),
   TIMESTAMP_NS: longWriter(formatNanos),
   IPv4: (column, row, bytes) => (column.values[row] === 0 ? -1 : formatIPv4(column.values[row], bytes, 0)),
   UUID: (column, row, bytes, context) =>
-    column.values[2 * row] === NULL_I64 && column.values[2 * row + 1] === NULL_I64 ? -1 : formatUuid(context.heap.i32, (column.address >>> 2) + 4 * row, bytes, 0),
+    column.values[2 * row] === NULL_I64 && column.values[2 * row + 1] === NULL_I64
+      ? -1
+      : formatUuid(context.heap.i32, (column.address >>> 2) + 4 * row, bytes, 0),
   CHAR: (column, row, bytes) => {
     const unit = column.values[row] & 0xffff;
     if (unit === 0) return -1;
@@ -269,7 +327,10 @@ export function textOfRow(column: BatchColumn, row: number, context: FunctionCon
   return length < 0 ? undefined : scratch.slice(0, length);
 }
 
-const TEXT_TARGETS: [name: string, returns: string][] = [["STRING", "STRING"], ["VARCHAR", "VARCHAR"], ["SYMBOL", "SYMBOL_TEXT"], ["SYMBOL_TEXT", "SYMBOL_TEXT"]];
+const TEXT_TARGETS: [name: string, returns: string][] = [["STRING", "STRING"], ["VARCHAR", "VARCHAR"], [
+  "SYMBOL",
+  "SYMBOL_TEXT",
+], ["SYMBOL_TEXT", "SYMBOL_TEXT"]];
 for (const [to, returns] of TEXT_TARGETS) {
   for (const [from, writer] of Object.entries(WRITERS)) {
     entries.push(entry(`cast_${to}`, from, returns, ([column], out, rowCount, context) => {
@@ -282,7 +343,13 @@ for (const [to, returns] of TEXT_TARGETS) {
     }, { examples: from === "DOUBLE" && to === "STRING" ? [{ sql: "1e10::string", gives: "1.0E10" }] : [] }));
   }
   // A pair stays a pair.
-  for (const from of ["text", "NULL"]) entries.push({ ...entry(`cast_${to}`, from, returns, () => {}), batch: undefined, emit: ([a]) => a });
+  for (const from of ["text", "NULL"]) {
+    entries.push({
+      ...entry(`cast_${to}`, from, returns, () => {}),
+      batch: undefined,
+      emit: ([a]) => a,
+    });
+  }
 }
 
 export const textCasts = entries;

@@ -1,5 +1,5 @@
 /** Now, time zones, patterns, intervals. */
-import { SQLSTATE, SqlError } from "../../errors.ts";
+import { SqlError, SQLSTATE } from "../../errors.ts";
 import { floorDivide, nanosOf } from "../../types/calendar.ts";
 import { formatPattern, parsedPattern, parsePattern } from "../../types/format/pattern.ts";
 import { instant, instantAs, parseInstant } from "../../types/parse/mod.ts";
@@ -10,18 +10,44 @@ const NULL_LONG = -9223372036854775808n;
 const TIME = { name: "time", type: "time" };
 const STAMP = (types: string[]) => (types.includes("TIMESTAMP_NS") ? "TIMESTAMP_NS" : "TIMESTAMP");
 
-function entry(name: string, args: FunctionEntry["args"], returns: FunctionEntry["returns"], summary: string, batch: BatchFunction, examples: [sql: string, gives: unknown][] = [], more: Partial<FunctionEntry> = {}): FunctionEntry {
-  return { name, args, returns, nulls: "custom", volatility: "immutable", summary, examples: examples.map(([sql, gives]) => ({ sql, gives })), batch, ...more };
+function entry(
+  name: string,
+  args: FunctionEntry["args"],
+  returns: FunctionEntry["returns"],
+  summary: string,
+  batch: BatchFunction,
+  examples: [sql: string, gives: unknown][] = [],
+  more: Partial<FunctionEntry> = {},
+): FunctionEntry {
+  return {
+    name,
+    args,
+    returns,
+    nulls: "custom",
+    volatility: "immutable",
+    summary,
+    examples: examples.map(([sql, gives]) => ({ sql, gives })),
+    batch,
+    ...more,
+  };
 }
 
 const entries: FunctionEntry[] = [];
 
 /** The start of the statement: the same in every row, and in every place. */
 function clock(name: string, returns: string, of: (nowMicros: bigint) => bigint): FunctionEntry {
-  return entry(name, [], returns, "The time at which the statement started.", (_, out, rowCount, context) => {
-    const value = of(context.nowMicros);
-    for (let row = 0; row < rowCount; row++) out.values[row] = value;
-  }, [], { volatility: "stable" });
+  return entry(
+    name,
+    [],
+    returns,
+    "The time at which the statement started.",
+    (_, out, rowCount, context) => {
+      const value = of(context.nowMicros);
+      for (let row = 0; row < rowCount; row++) out.values[row] = value;
+    },
+    [],
+    { volatility: "stable" },
+  );
 }
 entries.push(
   clock("now", "TIMESTAMP", (now) => now),
@@ -34,13 +60,21 @@ entries.push(
 
 const DAY_MICROS = 86400000000n;
 for (const [name, shift] of [["today", 0n], ["yesterday", -1n], ["tomorrow", 1n]] as const) {
-  entries.push(entry(name, [], "INTERVAL", `The whole of ${name}, in UTC.`, (_, out, rowCount, context) => {
-    const start = (floorDivide(context.nowMicros, DAY_MICROS) + shift) * DAY_MICROS;
-    for (let row = 0; row < rowCount; row++) {
-      out.values[2 * row] = start;
-      out.values[2 * row + 1] = start + DAY_MICROS - 1n;
-    }
-  }, [], { volatility: "stable" }));
+  entries.push(entry(
+    name,
+    [],
+    "INTERVAL",
+    `The whole of ${name}, in UTC.`,
+    (_, out, rowCount, context) => {
+      const start = (floorDivide(context.nowMicros, DAY_MICROS) + shift) * DAY_MICROS;
+      for (let row = 0; row < rowCount; row++) {
+        out.values[2 * row] = start;
+        out.values[2 * row + 1] = start + DAY_MICROS - 1n;
+      }
+    },
+    [],
+    { volatility: "stable" },
+  ));
 }
 
 /** Splits a value of a time type into `second` and the rest, in its own unit. */
@@ -51,13 +85,17 @@ function splitSecond(value: bigint, unitsASecond: bigint): [second: number, rest
 
 function zoneFor(name: string | undefined, context: FunctionContext): Zone {
   const zone = name === undefined ? undefined : zoneOf(name);
-  if (zone === undefined) throw new SqlError(`there is no time zone '${name ?? "null"}'`, context.at, SQLSTATE.invalidParameter);
+  if (zone === undefined) {
+    throw new SqlError(`there is no time zone '${name ?? "null"}'`, context.at, SQLSTATE.invalidParameter);
+  }
   return zone;
 }
 
 /** A constant null or unknown zone is blamed on the argument. */
 const checkZone: FunctionEntry["check"] = ([, zone]) =>
-  zone === undefined || (typeof zone === "string" && zoneOf(zone) !== undefined) ? undefined : { argument: 1, message: `there is no time zone '${zone ?? "null"}'` };
+  zone === undefined || (typeof zone === "string" && zoneOf(zone) !== undefined)
+    ? undefined
+    : { argument: 1, message: `there is no time zone '${zone ?? "null"}'` };
 
 function moved(move: (zone: Zone, second: number) => number): BatchFunction {
   return ([times, zones], out, rowCount, context) => {
@@ -78,78 +116,144 @@ function moved(move: (zone: Zone, second: number) => number): BatchFunction {
 }
 const ZONE = { name: "zone", type: "text" };
 entries.push(
-  entry("to_timezone", [TIME, ZONE], STAMP, "What clocks in a time zone show at a time in UTC.", moved((zone, second) => second + zone.offsetAt(second)), [["to_timezone('2023-07-01T10:00:00Z', 'Asia/Tokyo')", "2023-07-01T19:00:00.000000Z"]], { check: checkZone }),
-  entry("to_utc", [TIME, ZONE], STAMP, "The time in UTC at which clocks in a time zone show a time.", moved((zone, second) => zone.toUtc(second)), [["to_utc('2023-07-01T10:00:00Z', 'Asia/Tokyo')", "2023-07-01T01:00:00.000000Z"]], { check: checkZone }),
+  entry(
+    "to_timezone",
+    [TIME, ZONE],
+    STAMP,
+    "What clocks in a time zone show at a time in UTC.",
+    moved((zone, second) => second + zone.offsetAt(second)),
+    [["to_timezone('2023-07-01T10:00:00Z', 'Asia/Tokyo')", "2023-07-01T19:00:00.000000Z"]],
+    { check: checkZone },
+  ),
+  entry(
+    "to_utc",
+    [TIME, ZONE],
+    STAMP,
+    "The time in UTC at which clocks in a time zone show a time.",
+    moved((zone, second) => zone.toUtc(second)),
+    [["to_utc('2023-07-01T10:00:00Z', 'Asia/Tokyo')", "2023-07-01T01:00:00.000000Z"]],
+    { check: checkZone },
+  ),
 );
 
 const PATTERN = { name: "pattern", type: "text", constant: true };
 entries.push({
-  ...entry("to_str", [TIME, PATTERN], "STRING", "The time by a pattern such as yyyy-MM-dd HH:mm:ss.SSSUUU.", ([times, patterns], out, rowCount, context) => {
-    const pattern = patterns.text(0);
-    const nanos = nanosOf(times.type);
-    for (let row = 0; row < rowCount; row++) {
-      if (times.values[row] === NULL_LONG || pattern === undefined) {
-        out.setNull(row);
-        continue;
-      }
-      const [second, rest] = splitSecond(times.values[row], 1000000000n / nanos);
-      out.setText(row, formatPattern(pattern, second, Number(rest * nanos), times.type === "DATE"));
-      if ((row & 4095) === 4095) context.poll();
-    }
-  }, [["to_str('2024-03-04T05:06:07Z'::timestamp, 'dd/MM/yyyy')", "04/03/2024"]]),
-});
-
-for (const [name, returns] of [["to_timestamp", "TIMESTAMP"], ["to_timestamp_ns", "TIMESTAMP_NS"], ["to_date", "DATE"]]) {
-  entries.push(
-    entry(name, [{ name: "text", type: "text" }, PATTERN], returns, "The time that a text names by a pattern; null when it does not match as a whole.", ([texts, patterns], out, rowCount, context) => {
+  ...entry(
+    "to_str",
+    [TIME, PATTERN],
+    "STRING",
+    "The time by a pattern such as yyyy-MM-dd HH:mm:ss.SSSUUU.",
+    ([times, patterns], out, rowCount, context) => {
       const pattern = patterns.text(0);
+      const nanos = nanosOf(times.type);
       for (let row = 0; row < rowCount; row++) {
-        const text = texts.text(row);
-        out.values[row] = NULL_LONG;
-        if (text !== undefined && pattern !== undefined && parsePattern(pattern, text)) {
-          instant.second = parsedPattern.second;
-          instant.nano = parsedPattern.nano;
-          out.values[row] = instantAs(returns) ?? NULL_LONG;
+        if (times.values[row] === NULL_LONG || pattern === undefined) {
+          out.setNull(row);
+          continue;
         }
+        const [second, rest] = splitSecond(times.values[row], 1000000000n / nanos);
+        out.setText(row, formatPattern(pattern, second, Number(rest * nanos), times.type === "DATE"));
         if ((row & 4095) === 4095) context.poll();
       }
-    }, returns === "TIMESTAMP" ? [["to_timestamp('22/11/2019 00:30', 'dd/MM/yyyy HH:mm')", "2019-11-22T00:30:00.000000Z"]] : []),
-    entry(name, [{ name: "text", type: "text" }], returns, "The time that a text names; null when it names none.", ([texts], out, rowCount, context) => {
-      for (let row = 0; row < rowCount; row++) {
-        const length = texts.values[2 * row + 1], from = texts.values[2 * row] >>> 0;
-        out.values[row] = length >= 0 && parseInstant(context.heap.u8, from, from + length) ? instantAs(returns) ?? NULL_LONG : NULL_LONG;
-      }
-    }, []),
+    },
+    [["to_str('2024-03-04T05:06:07Z'::timestamp, 'dd/MM/yyyy')", "04/03/2024"]],
+  ),
+});
+
+for (
+  const [name, returns] of [["to_timestamp", "TIMESTAMP"], ["to_timestamp_ns", "TIMESTAMP_NS"], ["to_date", "DATE"]]
+) {
+  entries.push(
+    entry(
+      name,
+      [{ name: "text", type: "text" }, PATTERN],
+      returns,
+      "The time that a text names by a pattern; null when it does not match as a whole.",
+      ([texts, patterns], out, rowCount, context) => {
+        const pattern = patterns.text(0);
+        for (let row = 0; row < rowCount; row++) {
+          const text = texts.text(row);
+          out.values[row] = NULL_LONG;
+          if (text !== undefined && pattern !== undefined && parsePattern(pattern, text)) {
+            instant.second = parsedPattern.second;
+            instant.nano = parsedPattern.nano;
+            out.values[row] = instantAs(returns) ?? NULL_LONG;
+          }
+          if ((row & 4095) === 4095) context.poll();
+        }
+      },
+      returns === "TIMESTAMP"
+        ? [["to_timestamp('22/11/2019 00:30', 'dd/MM/yyyy HH:mm')", "2019-11-22T00:30:00.000000Z"]]
+        : [],
+    ),
+    entry(
+      name,
+      [{ name: "text", type: "text" }],
+      returns,
+      "The time that a text names; null when it names none.",
+      ([texts], out, rowCount, context) => {
+        for (let row = 0; row < rowCount; row++) {
+          const length = texts.values[2 * row + 1], from = texts.values[2 * row] >>> 0;
+          out.values[row] = length >= 0 && parseInstant(context.heap.u8, from, from + length)
+            ? instantAs(returns) ?? NULL_LONG
+            : NULL_LONG;
+        }
+      },
+      [],
+    ),
   );
 }
 
 entries.push(
-  entry("interval", [{ name: "low", type: "TIMESTAMP" }, { name: "high", type: "TIMESTAMP" }], "INTERVAL", "The times from low to high, both included.", ([lows, highs], out, rowCount, context) => {
-    for (let row = 0; row < rowCount; row++) {
-      const low = lows.values[row], high = highs.values[row];
-      if (low === NULL_LONG || high === NULL_LONG) {
-        out.values[2 * row] = out.values[2 * row + 1] = NULL_LONG;
-        continue;
+  entry(
+    "interval",
+    [{ name: "low", type: "TIMESTAMP" }, { name: "high", type: "TIMESTAMP" }],
+    "INTERVAL",
+    "The times from low to high, both included.",
+    ([lows, highs], out, rowCount, context) => {
+      for (let row = 0; row < rowCount; row++) {
+        const low = lows.values[row], high = highs.values[row];
+        if (low === NULL_LONG || high === NULL_LONG) {
+          out.values[2 * row] = out.values[2 * row + 1] = NULL_LONG;
+          continue;
+        }
+        if (low > high) throw new SqlError("interval: it ends before it starts", context.at, SQLSTATE.invalidParameter);
+        out.values[2 * row] = low;
+        out.values[2 * row + 1] = high;
       }
-      if (low > high) throw new SqlError("interval: it ends before it starts", context.at, SQLSTATE.invalidParameter);
-      out.values[2 * row] = low;
-      out.values[2 * row + 1] = high;
-    }
-  }, [["interval('2024-01-01', '2024-01-02')", "('2024-01-01T00:00:00.000Z', '2024-01-02T00:00:00.000Z')"]]),
+    },
+    [["interval('2024-01-01', '2024-01-02')", "('2024-01-01T00:00:00.000Z', '2024-01-02T00:00:00.000Z')"]],
+  ),
   ...[0, 1].map((half) =>
-    entry(half === 0 ? "interval_start" : "interval_end", [{ name: "interval", type: "INTERVAL" }], "TIMESTAMP", `The ${half === 0 ? "first" : "last"} time of an interval.`, ([intervals], out, rowCount) => {
-      for (let row = 0; row < rowCount; row++) out.values[row] = intervals.values[2 * row + half];
-    })
+    entry(
+      half === 0 ? "interval_start" : "interval_end",
+      [{ name: "interval", type: "INTERVAL" }],
+      "TIMESTAMP",
+      `The ${half === 0 ? "first" : "last"} time of an interval.`,
+      ([intervals], out, rowCount) => {
+        for (let row = 0; row < rowCount; row++) out.values[row] = intervals.values[2 * row + half];
+      },
+    )
   ),
 );
 for (const type of ["TIMESTAMP", "TIMESTAMP_NS"]) {
   const scale = type === "TIMESTAMP" ? 1n : 1000n;
-  entries.push(entry("in", [{ name: "time", type }, { name: "interval", type: "INTERVAL" }], "BOOLEAN", "Does the time lie in the interval, both ends included?", ([times, intervals], out, rowCount) => {
-    for (let row = 0; row < rowCount; row++) {
-      const time = times.values[row], low = intervals.values[2 * row], high = intervals.values[2 * row + 1];
-      out.values[row] = time !== NULL_LONG && low !== NULL_LONG && time >= low * scale && time < (high + 1n) * scale ? 1 : 0;
-    }
-  }));
+  entries.push(
+    entry(
+      "in",
+      [{ name: "time", type }, { name: "interval", type: "INTERVAL" }],
+      "BOOLEAN",
+      "Does the time lie in the interval, both ends included?",
+      ([times, intervals], out, rowCount) => {
+        for (let row = 0; row < rowCount; row++) {
+          const time = times.values[row], low = intervals.values[2 * row], high = intervals.values[2 * row + 1];
+          out.values[row] = time !== NULL_LONG && low !== NULL_LONG && time >= low * scale && time < (high + 1n) * scale
+            ? 1
+            : 0;
+        }
+      },
+    ),
+  );
 }
 
 export const timeFunctions = entries;

@@ -12,7 +12,14 @@ import { ZERO32, ZERO64 } from "./nodes.ts";
 const STAMPS = ["TIMESTAMP", "TIMESTAMP_NS"];
 const NULL_LONG = -9223372036854775808n;
 
-function entry(name: string, args: FunctionEntry["args"], returns: string | ((types: string[]) => string), summary: string, how: Partial<FunctionEntry>, examples: [sql: string, gives: unknown][] = []): FunctionEntry {
+function entry(
+  name: string,
+  args: FunctionEntry["args"],
+  returns: string | ((types: string[]) => string),
+  summary: string,
+  how: Partial<FunctionEntry>,
+  examples: [sql: string, gives: unknown][] = [],
+): FunctionEntry {
   return {
     name,
     args,
@@ -34,12 +41,20 @@ const int = (value: number) => ({ value, type: "INT" });
 /** Month of the time, from 1970-01, floored to `step` months from `origin` and moved on by `more` steps; as a time. */
 function floorMonths(time: IrNode, step: IrNode, origin: IrNode, more: number, dayUnits: bigint): IrNode {
   return civil(i32.wrap(floorDiv64(time, dayUnits)), (date) => {
-    const index = i32.add(i32.mul(i32.sub(date.year, i32.const(1970)), i32.const(12)), i32.sub(date.month, i32.const(1)));
+    const index = i32.add(
+      i32.mul(i32.sub(date.year, i32.const(1970)), i32.const(12)),
+      i32.sub(date.month, i32.const(1)),
+    );
     const floored = i32.add(i32.mul(i32.add(floorDiv32(i32.sub(index, origin), step), i32.const(more)), step), origin);
     return bind(floored, (months) =>
       bind(floorDiv32(months, i32.const(12)), (years) =>
         i64.mul(
-          i64.extendS(dayOfMonthStart(i32.add(years, i32.const(1970)), i32.add(i32.sub(months, i32.mul(years, i32.const(12))), i32.const(1)))),
+          i64.extendS(
+            dayOfMonthStart(
+              i32.add(years, i32.const(1970)),
+              i32.add(i32.sub(months, i32.mul(years, i32.const(12))), i32.const(1)),
+            ),
+          ),
           i64.const(dayUnits),
         )));
   });
@@ -53,38 +68,86 @@ for (const type of STAMPS) {
   entries.push(
     // A step of 0 cannot come: the unit was checked.
     entry("timestamp_floor_step", [time, step, origin], type, "The time floored to steps from an origin.", {
-      emit: ([t, by, from]) => bind(t, (value) => ifElse(i64.eqz(by), value, i64.sub(value, floorMod64(i64.sub(value, from), by)))),
+      emit: ([t, by, from]) =>
+        bind(t, (value) => ifElse(i64.eqz(by), value, i64.sub(value, floorMod64(i64.sub(value, from), by)))),
     }),
     entry("timestamp_ceil_step", [time, step, origin], type, "The next step from an origin behind the time.", {
-      emit: ([t, by, from]) => bind(t, (value) => ifElse(i64.eqz(by), value, i64.add(i64.sub(value, floorMod64(i64.sub(value, from), by)), by))),
+      emit: ([t, by, from]) =>
+        bind(
+          t,
+          (value) => ifElse(i64.eqz(by), value, i64.add(i64.sub(value, floorMod64(i64.sub(value, from), by)), by)),
+        ),
     }),
   );
   for (const [name, more] of [["timestamp_floor_months", 0], ["timestamp_ceil_months", 1]] as const) {
-    entries.push(entry(name, [time, { name: "months", type: "INT", constant: true }, { name: "origin", type: "INT", constant: true }], type, "The time floored (or moved up) to months, counted from 1970-01.", {
-      emit: ([t, months, from]) => ifElse(i32.leS(months, ZERO32), t, floorMonths(t, months, from, more, unitsADay(type))),
-    }));
+    entries.push(
+      entry(
+        name,
+        [time, { name: "months", type: "INT", constant: true }, { name: "origin", type: "INT", constant: true }],
+        type,
+        "The time floored (or moved up) to months, counted from 1970-01.",
+        {
+          emit: ([t, months, from]) =>
+            ifElse(i32.leS(months, ZERO32), t, floorMonths(t, months, from, more, unitsADay(type))),
+        },
+      ),
+    );
   }
   entries.push(
-    entry("dateadd_step", [time, { name: "count", type: "LONG" }, step], type, "So many steps later.", { emit: ([t, count, by]) => i64.add(t, i64.mul(count, by)) }),
-    entry("dateadd_part", [time, { name: "count", type: "LONG" }, step], type, "So many parts of the time's unit later.", { emit: ([t, count, parts]) => ifElse(i64.leS(parts, ZERO64), t, i64.add(t, i64.divS(count, parts))) }),
-    entry("dateadd_months", [time, { name: "count", type: "INT" }], type, "So many months later.", { batch: adding((value, count) => addMonths(value, count, unitsADay(type))) }),
-    entry("dateadd_years", [time, { name: "count", type: "INT" }], type, "So many years later.", { batch: adding((value, count) => addYears(value, count, unitsADay(type))) }),
+    entry("dateadd_step", [time, { name: "count", type: "LONG" }, step], type, "So many steps later.", {
+      emit: ([t, count, by]) => i64.add(t, i64.mul(count, by)),
+    }),
+    entry(
+      "dateadd_part",
+      [time, { name: "count", type: "LONG" }, step],
+      type,
+      "So many parts of the time's unit later.",
+      { emit: ([t, count, parts]) => ifElse(i64.leS(parts, ZERO64), t, i64.add(t, i64.divS(count, parts))) },
+    ),
+    entry("dateadd_months", [time, { name: "count", type: "INT" }], type, "So many months later.", {
+      batch: adding((value, count) => addMonths(value, count, unitsADay(type))),
+    }),
+    entry("dateadd_years", [time, { name: "count", type: "INT" }], type, "So many years later.", {
+      batch: adding((value, count) => addYears(value, count, unitsADay(type))),
+    }),
     entry("datediff_step", [time, { name: "other", type }, step], "LONG", "The whole steps between.", {
-      emit: ([a, b, by]) => bind(i64.sub(a, b), (difference) => ifElse(i64.leS(by, ZERO64), difference, i64.divS(select(i64.ltS(difference, ZERO64), i64.sub(ZERO64, difference), difference), by))),
+      emit: ([a, b, by]) =>
+        bind(
+          i64.sub(a, b),
+          (difference) =>
+            ifElse(
+              i64.leS(by, ZERO64),
+              difference,
+              i64.divS(select(i64.ltS(difference, ZERO64), i64.sub(ZERO64, difference), difference), by),
+            ),
+        ),
     }),
     entry("datediff_part", [time, { name: "other", type }, step], "LONG", "The parts of the time's unit between.", {
-      emit: ([a, b, parts]) => i64.mul(bind(i64.sub(a, b), (difference) => select(i64.ltS(difference, ZERO64), i64.sub(ZERO64, difference), difference)), parts),
+      emit: ([a, b, parts]) =>
+        i64.mul(
+          bind(i64.sub(a, b), (difference) =>
+            select(i64.ltS(difference, ZERO64), i64.sub(ZERO64, difference), difference)),
+          parts,
+        ),
     }),
-    entry("datediff_months", [time, { name: "other", type }, { name: "months", type: "INT", constant: true }], "LONG", "The whole spans of so many months between.", {
-      batch: ([a, b, months], out, rowCount) => {
-        const dayUnits = unitsADay(type);
-        for (let row = 0; row < rowCount; row++) {
-          const x = a.values[row], y = b.values[row];
-          if (x === NULL_LONG || y === NULL_LONG) out.values[row] = NULL_LONG;
-          else out.values[row] = BigInt(Math.floor(monthsBetween(x < y ? x : y, x < y ? y : x, dayUnits) / months.values[row]));
-        }
+    entry(
+      "datediff_months",
+      [time, { name: "other", type }, { name: "months", type: "INT", constant: true }],
+      "LONG",
+      "The whole spans of so many months between.",
+      {
+        batch: ([a, b, months], out, rowCount) => {
+          const dayUnits = unitsADay(type);
+          for (let row = 0; row < rowCount; row++) {
+            const x = a.values[row], y = b.values[row];
+            if (x === NULL_LONG || y === NULL_LONG) out.values[row] = NULL_LONG;
+            else {out.values[row] = BigInt(
+                Math.floor(monthsBetween(x < y ? x : y, x < y ? y : x, dayUnits) / months.values[row]),
+              );}
+          }
+        },
       },
-    }),
+    ),
   );
 }
 
@@ -111,14 +174,25 @@ function monthsBetween(low: bigint, high: bigint, dayUnits: bigint): number {
 function splitUnit(text: unknown): { count: number; unit: string } | undefined {
   const match = /^(\d*)([a-zA-Z])$/.exec(String(text));
   if (match === null || (match[1] !== "" && Number(match[1]) < 1) || match[1].length > 9) return undefined;
-  return match[2] in UNIT_NANOS || match[2] === "M" || match[2] === "y" ? { count: Number(match[1] || 1), unit: match[2] } : undefined;
+  return match[2] in UNIT_NANOS || match[2] === "M" || match[2] === "y"
+    ? { count: Number(match[1] || 1), unit: match[2] }
+    : undefined;
 }
 
 /** Weeks begin on Monday: 1969-12-29. */
-function floorTo(kind: "floor" | "ceil", unit: { count: number; unit: string }, type: string, timeArgument: number, origin: number | undefined): Rewritten {
+function floorTo(
+  kind: "floor" | "ceil",
+  unit: { count: number; unit: string },
+  type: string,
+  timeArgument: number,
+  origin: number | undefined,
+): Rewritten {
   const stamp = stampOf(type);
   if (unit.unit === "M" || unit.unit === "y") {
-    return { name: `timestamp_${kind}_months`, args: [timeArgument, int(unit.count * (unit.unit === "y" ? 12 : 1)), int(0)] };
+    return {
+      name: `timestamp_${kind}_months`,
+      args: [timeArgument, int(unit.count * (unit.unit === "y" ? 12 : 1)), int(0)],
+    };
   }
   const step = BigInt(unit.count) * UNIT_NANOS[unit.unit] / nanosOf(stamp);
   const monday = { value: unit.unit === "w" ? -3n * unitsADay(stamp) : 0n, type: stamp };
@@ -128,19 +202,34 @@ function floorTo(kind: "floor" | "ceil", unit: { count: number; unit: string }, 
 const UNIT = { name: "unit", type: "text", constant: true };
 const TIME = { name: "time", type: "time" };
 const badUnit = (name: string, unit: unknown) => ({ argument: 0, message: `${name}: '${unit}' is no unit of time` });
-const stampType = (types: string[]) => stampOf(types.find((type) => type.startsWith("TIMESTAMP") || type === "DATE") ?? "TIMESTAMP");
+const stampType = (types: string[]) =>
+  stampOf(types.find((type) => type.startsWith("TIMESTAMP") || type === "DATE") ?? "TIMESTAMP");
 
 entries.push(
-  entry("timestamp_floor", [UNIT, TIME, { name: "origin", type: "time", optional: true }], stampType, "The start of the unit (as 15m, h, d, w, M, y) that holds the time, in UTC.", {
-    check: ([unit], types) => {
-      const split = splitUnit(unit);
-      if (split === undefined) return badUnit("timestamp_floor", unit);
-      return types.length > 2 && (split.unit === "M" || split.unit === "y") ? { argument: 2, message: "timestamp_floor: months and years from an origin are not supported" } : undefined;
+  entry(
+    "timestamp_floor",
+    [UNIT, TIME, { name: "origin", type: "time", optional: true }],
+    stampType,
+    "The start of the unit (as 15m, h, d, w, M, y) that holds the time, in UTC.",
+    {
+      check: ([unit], types) => {
+        const split = splitUnit(unit);
+        if (split === undefined) return badUnit("timestamp_floor", unit);
+        return types.length > 2 && (split.unit === "M" || split.unit === "y")
+          ? { argument: 2, message: "timestamp_floor: months and years from an origin are not supported" }
+          : undefined;
+      },
+      rewrite: ([unit], types) => floorTo("floor", splitUnit(unit)!, types[1], 1, types.length > 2 ? 2 : undefined),
     },
-    rewrite: ([unit], types) => floorTo("floor", splitUnit(unit)!, types[1], 1, types.length > 2 ? 2 : undefined),
-  }, [["timestamp_floor('h', '2024-03-01T10:47:12Z')", "2024-03-01T10:00:00.000000Z"], ["timestamp_floor('h', '1969-12-31T23:59:59Z')", "1969-12-31T23:00:00.000000Z"]]),
+    [["timestamp_floor('h', '2024-03-01T10:47:12Z')", "2024-03-01T10:00:00.000000Z"], [
+      "timestamp_floor('h', '1969-12-31T23:59:59Z')",
+      "1969-12-31T23:00:00.000000Z",
+    ]],
+  ),
   entry("timestamp_ceil", [UNIT, TIME], stampType, "The start of the next unit behind the time, in UTC.", {
-    check: ([unit]) => (splitUnit(unit) === undefined || /\d/.test(String(unit)) ? badUnit("timestamp_ceil", unit) : undefined),
+    check: (
+      [unit],
+    ) => (splitUnit(unit) === undefined || /\d/.test(String(unit)) ? badUnit("timestamp_ceil", unit) : undefined),
     rewrite: ([unit], types) => floorTo("ceil", splitUnit(unit)!, types[1], 1, undefined),
   }, [["timestamp_ceil('h', '2024-03-01T10:47:12Z')", "2024-03-01T11:00:00.000000Z"]]),
 );
@@ -163,16 +252,29 @@ const TRUNCATIONS: Record<string, string | { months: number; origin: number }> =
 };
 function truncation(unit: unknown): string | { months: number; origin: number } | undefined {
   const name = String(unit).toLowerCase();
-  return Object.hasOwn(TRUNCATIONS, name) ? TRUNCATIONS[name] : Object.hasOwn(TRUNCATIONS, name.replace(/s$/, "")) ? TRUNCATIONS[name.replace(/s$/, "")] : undefined;
+  return Object.hasOwn(TRUNCATIONS, name)
+    ? TRUNCATIONS[name]
+    : Object.hasOwn(TRUNCATIONS, name.replace(/s$/, ""))
+    ? TRUNCATIONS[name.replace(/s$/, "")]
+    : undefined;
 }
-entries.push(entry("date_trunc", [UNIT, TIME], stampType, `The start of the ${Object.keys(TRUNCATIONS).join(", ")} that holds the time.`, {
-  check: ([unit]) => (truncation(unit) === undefined ? badUnit("date_trunc", unit) : undefined),
-  rewrite: ([unit], types) => {
-    const found = truncation(unit)!;
-    if (typeof found === "string") return floorTo("floor", { count: 1, unit: found }, types[1], 1, undefined);
-    return { name: "timestamp_floor_months", args: [1, int(found.months), int(found.origin)] };
-  },
-}, [["date_trunc('quarter', '2024-05-15T13:14:15Z')", "2024-04-01T00:00:00.000000Z"]]));
+entries.push(
+  entry(
+    "date_trunc",
+    [UNIT, TIME],
+    stampType,
+    `The start of the ${Object.keys(TRUNCATIONS).join(", ")} that holds the time.`,
+    {
+      check: ([unit]) => (truncation(unit) === undefined ? badUnit("date_trunc", unit) : undefined),
+      rewrite: ([unit], types) => {
+        const found = truncation(unit)!;
+        if (typeof found === "string") return floorTo("floor", { count: 1, unit: found }, types[1], 1, undefined);
+        return { name: "timestamp_floor_months", args: [1, int(found.months), int(found.origin)] };
+      },
+    },
+    [["date_trunc('quarter', '2024-05-15T13:14:15Z')", "2024-04-01T00:00:00.000000Z"]],
+  ),
+);
 
 /** One letter; a longer text is the call's fault, as the dialect has it. */
 function checkUnit(name: string): FunctionEntry["check"] {
@@ -193,44 +295,74 @@ function rewriteAdd(unit: string, type: string): Rewritten {
 }
 
 entries.push(
-  entry("dateadd", [UNIT, { name: "count", type: "INT" }, TIME], stampType, "So many units (n u T s m h d w M y) later; months are cut to their length.", {
-    check: checkUnit("dateadd"),
-    rewrite: ([unit], types) => rewriteAdd(String(unit), types[2]),
-  }, [["dateadd('M', 1, '2024-01-31T08:00:00Z')", "2024-02-29T08:00:00.000000Z"]]),
-  entry("dateadd", [UNIT, { name: "count", type: "INT" }, TIME, { name: "zone", type: "text", constant: true }], stampType, "So many units later by the clocks of a time zone.", {
-    check: (constants, types) =>
-      checkUnit("dateadd")!(constants, types) ?? (zoneOf(String(constants[3] ?? "")) === undefined ? { argument: 3, message: `there is no time zone '${constants[3]}'` } : undefined),
-    nulls: "custom",
-    batch: ([units, counts, times, zones], out, rowCount) => {
-      const unit = String(units.constant), zone = zoneOf(String(zones.constant))!;
-      const nanos = nanosOf(stampOf(times.type));
-      const scale = times.type === "DATE" ? 1000n : 1n;
-      const perSecond = 1000000000n / nanos;
-      for (let row = 0; row < rowCount; row++) {
-        const given = times.values[row], count = counts.values[row];
-        if (given === NULL_LONG || count === -2147483648) {
-          out.values[row] = NULL_LONG;
-          continue;
+  entry(
+    "dateadd",
+    [UNIT, { name: "count", type: "INT" }, TIME],
+    stampType,
+    "So many units (n u T s m h d w M y) later; months are cut to their length.",
+    {
+      check: checkUnit("dateadd"),
+      rewrite: ([unit], types) => rewriteAdd(String(unit), types[2]),
+    },
+    [["dateadd('M', 1, '2024-01-31T08:00:00Z')", "2024-02-29T08:00:00.000000Z"]],
+  ),
+  entry(
+    "dateadd",
+    [UNIT, { name: "count", type: "INT" }, TIME, { name: "zone", type: "text", constant: true }],
+    stampType,
+    "So many units later by the clocks of a time zone.",
+    {
+      check: (constants, types) =>
+        checkUnit("dateadd")!(constants, types) ??
+          (zoneOf(String(constants[3] ?? "")) === undefined
+            ? { argument: 3, message: `there is no time zone '${constants[3]}'` }
+            : undefined),
+      nulls: "custom",
+      batch: ([units, counts, times, zones], out, rowCount) => {
+        const unit = String(units.constant), zone = zoneOf(String(zones.constant))!;
+        const nanos = nanosOf(stampOf(times.type));
+        const scale = times.type === "DATE" ? 1000n : 1n;
+        const perSecond = 1000000000n / nanos;
+        for (let row = 0; row < rowCount; row++) {
+          const given = times.values[row], count = counts.values[row];
+          if (given === NULL_LONG || count === -2147483648) {
+            out.values[row] = NULL_LONG;
+            continue;
+          }
+          const value = given * scale;
+          const second = Number(value / perSecond) - (value % perSecond < 0n ? 1 : 0);
+          const local = value + BigInt(zone.offsetAt(second)) * perSecond;
+          const dayUnits = unitsADay(times.type);
+          const moved = unit === "M"
+            ? addMonths(local, count, dayUnits)
+            : unit === "y"
+            ? addYears(local, count, dayUnits)
+            : local + BigInt(count) * UNIT_NANOS[unit] / nanos;
+          const movedSecond = Number(moved / perSecond) - (moved % perSecond < 0n ? 1 : 0);
+          out.values[row] = moved + BigInt(zone.toUtc(movedSecond) - movedSecond) * perSecond;
         }
-        const value = given * scale;
-        const second = Number(value / perSecond) - (value % perSecond < 0n ? 1 : 0);
-        const local = value + BigInt(zone.offsetAt(second)) * perSecond;
-        const dayUnits = unitsADay(times.type);
-        const moved = unit === "M" ? addMonths(local, count, dayUnits) : unit === "y" ? addYears(local, count, dayUnits) : local + BigInt(count) * UNIT_NANOS[unit] / nanos;
-        const movedSecond = Number(moved / perSecond) - (moved % perSecond < 0n ? 1 : 0);
-        out.values[row] = moved + BigInt(zone.toUtc(movedSecond) - movedSecond) * perSecond;
-      }
+      },
     },
-  }, [["dateadd('d', 1, '2024-03-30T12:00:00Z'::timestamp, 'Europe/Berlin')", "2024-03-31T11:00:00.000000Z"]]),
-  entry("datediff", [UNIT, TIME, { name: "other", type: "time" }], "LONG", "The whole units (n u T s m h d w M y) between two times, never negative.", {
-    check: checkUnit("datediff"),
-    rewrite: ([unit], types) => {
-      if (unit === "M" || unit === "y") return { name: "datediff_months", args: [1, 2, int(unit === "M" ? 1 : 12)] };
-      const nanos = types.includes("TIMESTAMP_NS") ? 1n : 1000n;
-      const length = UNIT_NANOS[String(unit)];
-      return length >= nanos ? { name: "datediff_step", args: [1, 2, long(length / nanos)] } : { name: "datediff_part", args: [1, 2, long(nanos / length)] };
+    [["dateadd('d', 1, '2024-03-30T12:00:00Z'::timestamp, 'Europe/Berlin')", "2024-03-31T11:00:00.000000Z"]],
+  ),
+  entry(
+    "datediff",
+    [UNIT, TIME, { name: "other", type: "time" }],
+    "LONG",
+    "The whole units (n u T s m h d w M y) between two times, never negative.",
+    {
+      check: checkUnit("datediff"),
+      rewrite: ([unit], types) => {
+        if (unit === "M" || unit === "y") return { name: "datediff_months", args: [1, 2, int(unit === "M" ? 1 : 12)] };
+        const nanos = types.includes("TIMESTAMP_NS") ? 1n : 1000n;
+        const length = UNIT_NANOS[String(unit)];
+        return length >= nanos
+          ? { name: "datediff_step", args: [1, 2, long(length / nanos)] }
+          : { name: "datediff_part", args: [1, 2, long(nanos / length)] };
+      },
     },
-  }, [["datediff('w', '2024-01-01', '2024-01-15')", 2]]),
+    [["datediff('w', '2024-01-01', '2024-01-15')", 2]],
+  ),
 );
 
 export const timeStepFunctions = entries;

@@ -63,12 +63,17 @@ export class ValueTable {
       case "i128": {
         const word = (column.address >>> 2) + 4 * row;
         const words = memory.i32;
-        if (words[word] === 0 && words[word + 1] === -2147483648 && words[word + 2] === 0 && words[word + 3] === -2147483648) return -1;
+        if (
+          words[word] === 0 && words[word + 1] === -2147483648 && words[word + 2] === 0 &&
+          words[word + 3] === -2147483648
+        ) return -1;
         return this.insertBytes(group, memory.u8, column.address + 16 * row, 16);
       }
       default: {
         const value = column.values[row];
-        if (this.type === "INT" ? value === -2147483648 : (this.type === "CHAR" || this.type === "IPv4") && value === 0) return -1;
+        if (
+          this.type === "INT" ? value === -2147483648 : (this.type === "CHAR" || this.type === "IPv4") && value === 0
+        ) return -1;
         return this.insertWords(group, value, 0);
       }
     }
@@ -103,7 +108,10 @@ export class ValueTable {
         const at = this.keep(bytes, from, length);
         return this.append(group, at, length, hash, slot);
       }
-      if (this.hashes[entry] === hash && this.high[entry] === length && this.groups[entry] === group && this.equals(this.low[entry], bytes, from, length)) {
+      if (
+        this.hashes[entry] === hash && this.high[entry] === length && this.groups[entry] === group &&
+        this.equals(this.low[entry], bytes, from, length)
+      ) {
         this.counts[entry]++;
         return entry;
       }

@@ -9,7 +9,10 @@ function ranking(name: string, returns: string, summary: string): FunctionEntry 
     nulls: "custom",
     volatility: "immutable",
     summary,
-    examples: [{ sql: `SELECT ${name}() OVER (ORDER BY x) FROM long_sequence(1)`, gives: name === "percent_rank" ? 0 : 1 }],
+    examples: [{
+      sql: `SELECT ${name}() OVER (ORDER BY x) FROM long_sequence(1)`,
+      gives: name === "percent_rank" ? 0 : 1,
+    }],
     window: true,
   };
 }
@@ -22,23 +25,55 @@ const entries: FunctionEntry[] = [
 ];
 
 /** INT and less become LONG, FLOAT becomes DOUBLE by the implicit casts. */
-const VALUES = ["LONG", "DOUBLE", "DATE", "TIMESTAMP", "TIMESTAMP_NS", "SYMBOL", "STRING", "VARCHAR", "SYMBOL_TEXT", "BOOLEAN", "CHAR", "UUID", "IPv4"];
+const VALUES = [
+  "LONG",
+  "DOUBLE",
+  "DATE",
+  "TIMESTAMP",
+  "TIMESTAMP_NS",
+  "SYMBOL",
+  "STRING",
+  "VARCHAR",
+  "SYMBOL_TEXT",
+  "BOOLEAN",
+  "CHAR",
+  "UUID",
+  "IPv4",
+];
 for (const type of VALUES) {
-  for (const [name, summary] of [["lag", "The value so many rows before (1 when left out)."], ["lead", "The value so many rows behind (1 when left out)."]]) {
+  for (
+    const [name, summary] of [["lag", "The value so many rows before (1 when left out)."], [
+      "lead",
+      "The value so many rows behind (1 when left out).",
+    ]]
+  ) {
     entries.push({
       name,
-      args: [{ name: "value", type }, { name: "offset", type: "LONG", constant: true, optional: true }, { name: "default", type: type === "SYMBOL" ? "SYMBOL" : type, optional: true }],
+      args: [{ name: "value", type }, { name: "offset", type: "LONG", constant: true, optional: true }, {
+        name: "default",
+        type: type === "SYMBOL" ? "SYMBOL" : type,
+        optional: true,
+      }],
       returns: type,
       nulls: "custom",
       volatility: "immutable",
       summary,
-      examples: type === "LONG" ? [{ sql: `SELECT ${name}(x) OVER (ORDER BY x) FROM long_sequence(1)`, gives: null }] : [],
+      examples: type === "LONG"
+        ? [{ sql: `SELECT ${name}(x) OVER (ORDER BY x) FROM long_sequence(1)`, gives: null }]
+        : [],
       window: true,
       check: ([, offset]) =>
-        (typeof offset === "number" || typeof offset === "bigint") && offset < 0 ? { argument: 1, message: `${name}: the offset ${offset} is negative` } : undefined,
+        (typeof offset === "number" || typeof offset === "bigint") && offset < 0
+          ? { argument: 1, message: `${name}: the offset ${offset} is negative` }
+          : undefined,
     });
   }
-  for (const [name, summary] of [["first_value", "The value of the frame's first row."], ["last_value", "The value of the frame's last row."]]) {
+  for (
+    const [name, summary] of [["first_value", "The value of the frame's first row."], [
+      "last_value",
+      "The value of the frame's last row.",
+    ]]
+  ) {
     entries.push({
       name,
       args: [{ name: "value", type }],
@@ -56,7 +91,9 @@ for (const type of VALUES) {
 export function windowArgumentType(name: string, type: string): string {
   const lower = name.toLowerCase();
   const whole = type === "BYTE" || type === "SHORT" || type === "INT";
-  if (lower === "sum" || lower === "avg" || lower === "ksum") return whole || type === "LONG" || type === "FLOAT" ? "DOUBLE" : type;
+  if (lower === "sum" || lower === "avg" || lower === "ksum") {
+    return whole || type === "LONG" || type === "FLOAT" ? "DOUBLE" : type;
+  }
   if (lower === "min" || lower === "max") return whole ? "LONG" : type === "FLOAT" ? "DOUBLE" : type;
   return type;
 }

@@ -6,10 +6,31 @@ const bytes = new Uint8Array(64);
 const text = (end: number) => String.fromCharCode(...bytes.subarray(0, end));
 
 const doubles: [number, string][] = [
-  [0, "0.0"], [-0, "-0.0"], [1, "1.0"], [100, "100.0"], [1.5, "1.5"], [-2.25, "-2.25"], [0.1, "0.1"], [0.001, "0.001"],
-  [0.00099, "9.9E-4"], [1e7, "1.0E7"], [9999999, "9999999.0"], [9999999.5, "9999999.5"], [123456789.125, "1.23456789125E8"], [1e20, "1.0E20"], [1e-7, "1.0E-7"],
-  [1e10, "1.0E10"], [0.1 + 0.2, "0.30000000000000004"], [1 / 3, "0.3333333333333333"], [1.7976931348623157e308, "1.7976931348623157E308"],
-  [5e-324, "4.9E-324"], [1e21, "1.0E21"], [9007199254740993, "9.007199254740992E15"], [2e-3, "0.002"], [39269.98, "39269.98"], [0.012345, "0.012345"],
+  [0, "0.0"],
+  [-0, "-0.0"],
+  [1, "1.0"],
+  [100, "100.0"],
+  [1.5, "1.5"],
+  [-2.25, "-2.25"],
+  [0.1, "0.1"],
+  [0.001, "0.001"],
+  [0.00099, "9.9E-4"],
+  [1e7, "1.0E7"],
+  [9999999, "9999999.0"],
+  [9999999.5, "9999999.5"],
+  [123456789.125, "1.23456789125E8"],
+  [1e20, "1.0E20"],
+  [1e-7, "1.0E-7"],
+  [1e10, "1.0E10"],
+  [0.1 + 0.2, "0.30000000000000004"],
+  [1 / 3, "0.3333333333333333"],
+  [1.7976931348623157e308, "1.7976931348623157E308"],
+  [5e-324, "4.9E-324"],
+  [1e21, "1.0E21"],
+  [9007199254740993, "9.007199254740992E15"],
+  [2e-3, "0.002"],
+  [39269.98, "39269.98"],
+  [0.012345, "0.012345"],
 ];
 Deno.test("formatDouble() writes as Java", () => {
   for (const [value, expected] of doubles) {
@@ -28,7 +49,10 @@ Deno.test("formatDouble() gives a text that reads back", () => {
 });
 
 Deno.test("formatFloat() writes the digits that tell floats apart", () => {
-  const cases: [number, string][] = [[1.1, "1.1"], [0.1, "0.1"], [16777216, "1.6777216E7"], [123456.79, "123456.79"], [1e-5, "1.0E-5"], [3.4028235e38, "3.4028235E38"]];
+  const cases: [number, string][] = [[1.1, "1.1"], [0.1, "0.1"], [16777216, "1.6777216E7"], [123456.79, "123456.79"], [
+    1e-5,
+    "1.0E-5",
+  ], [3.4028235e38, "3.4028235E38"]];
   for (const [value, expected] of cases) assert.equal(text(formatFloat(Math.fround(value), bytes, 0)), expected);
   for (let i = 0; i < 5000; i++) {
     const value = Math.fround((Math.random() - 0.5) * 10 ** Math.floor(Math.random() * 40 - 20));
@@ -37,9 +61,26 @@ Deno.test("formatFloat() writes the digits that tell floats apart", () => {
 });
 
 Deno.test("formatInt() and formatBigInt() equal String()", () => {
-  for (const value of [0, 9, 10, 99, 100, 12345, -1, -2147483648, 2147483647, 1000000000]) assert.equal(text(formatInt(value, bytes, 0)), String(value));
-  const longs = [0n, -1n, 2n ** 63n - 1n, -(2n ** 63n), 2n ** 53n, 10n ** 18n, -(10n ** 18n), 999999999999999999n, 4294967296n, -4294967296n];
-  for (let i = 0; i < 5000; i++) longs.push(BigInt.asIntN(64, BigInt(Math.floor(Math.random() * 2 ** 53)) * BigInt(Math.floor(Math.random() * 2 ** 40))));
+  for (const value of [0, 9, 10, 99, 100, 12345, -1, -2147483648, 2147483647, 1000000000]) {
+    assert.equal(text(formatInt(value, bytes, 0)), String(value));
+  }
+  const longs = [
+    0n,
+    -1n,
+    2n ** 63n - 1n,
+    -(2n ** 63n),
+    2n ** 53n,
+    10n ** 18n,
+    -(10n ** 18n),
+    999999999999999999n,
+    4294967296n,
+    -4294967296n,
+  ];
+  for (let i = 0; i < 5000; i++) {
+    longs.push(
+      BigInt.asIntN(64, BigInt(Math.floor(Math.random() * 2 ** 53)) * BigInt(Math.floor(Math.random() * 2 ** 40))),
+    );
+  }
   for (const value of longs) assert.equal(text(formatBigInt(value, bytes, 0)), String(value));
 });
 
@@ -58,5 +99,8 @@ Deno.test("times are written with 3, 6 and 9 digits", () => {
 Deno.test("UUIDs, addresses and intervals", () => {
   assert.equal(formatValue(0xaabbccdd00112233445566778899aabbn, "UUID"), "aabbccdd-0011-2233-4455-66778899aabb");
   assert.equal(formatValue(0xc0a801fa, "IPv4"), "192.168.1.250");
-  assert.equal(formatValue((1704164645678000n << 64n) | 1704067200000000n, "INTERVAL"), "('2024-01-01T00:00:00.000Z', '2024-01-02T03:04:05.678Z')");
+  assert.equal(
+    formatValue((1704164645678000n << 64n) | 1704067200000000n, "INTERVAL"),
+    "('2024-01-01T00:00:00.000Z', '2024-01-02T03:04:05.678Z')",
+  );
 });

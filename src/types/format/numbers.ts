@@ -43,8 +43,25 @@ export function formatPadded(value: number, width: number, bytes: Uint8Array, at
 
 /** 0 … 2^31 - 1. */
 function formatSmall(value: number, bytes: Uint8Array, at: number): number {
-  const width = value < 10 ? 1 : value < 100 ? 2 : value < 1000 ? 3 : value < 10000 ? 4 : value < 100000 ? 5 : value < 1000000 ? 6
-    : value < 10000000 ? 7 : value < 100000000 ? 8 : value < 1000000000 ? 9 : 10;
+  const width = value < 10
+    ? 1
+    : value < 100
+    ? 2
+    : value < 1000
+    ? 3
+    : value < 10000
+    ? 4
+    : value < 100000
+    ? 5
+    : value < 1000000
+    ? 6
+    : value < 10000000
+    ? 7
+    : value < 100000000
+    ? 8
+    : value < 1000000000
+    ? 9
+    : 10;
   let i = at + width;
   while (value >= 100) {
     const hundredth = (value / 100) | 0;

@@ -11,7 +11,20 @@ import { dayOfCivil, daysInMonth } from "../parse/time.ts";
 import { zoneOf } from "../zone.ts";
 import { civilOfDay } from "./time.ts";
 
-export const MONTH_NAMES = ["January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December"];
+export const MONTH_NAMES = [
+  "January",
+  "February",
+  "March",
+  "April",
+  "May",
+  "June",
+  "July",
+  "August",
+  "September",
+  "October",
+  "November",
+  "December",
+];
 const DAY_NAMES = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
 
 interface Token {
@@ -157,7 +170,10 @@ export function parsePattern(pattern: string, text: string): boolean {
   /** `width` digits, or as many as there are. */
   const number = (width: number | undefined): number => {
     let end = at;
-    while (end < text.length && (width === undefined || end < at + width) && text.charCodeAt(end) >= 48 && text.charCodeAt(end) <= 57) end++;
+    while (
+      end < text.length && (width === undefined || end < at + width) && text.charCodeAt(end) >= 48 &&
+      text.charCodeAt(end) <= 57
+    ) end++;
     if (end === at || (width !== undefined && end < at + width) || end - at > 9) return NaN;
     const value = Number(text.slice(at, end));
     at = end;
@@ -186,7 +202,9 @@ export function parsePattern(pattern: string, text: string): boolean {
         if (count >= 3) {
           const rest = text.slice(at).toLowerCase();
           const found = MONTH_NAMES.findIndex((name) => rest.startsWith(name.toLowerCase()));
-          const short = found >= 0 ? found : MONTH_NAMES.findIndex((name) => rest.startsWith(name.slice(0, 3).toLowerCase()));
+          const short = found >= 0
+            ? found
+            : MONTH_NAMES.findIndex((name) => rest.startsWith(name.slice(0, 3).toLowerCase()));
           if (short < 0) return false;
           at += found >= 0 ? MONTH_NAMES[found].length : 3;
           value = month = short + 1;
@@ -200,7 +218,8 @@ export function parsePattern(pattern: string, text: string): boolean {
         break;
       case "E": {
         const rest = text.slice(at).toLowerCase();
-        const found = DAY_NAMES.find((name) => rest.startsWith(name.toLowerCase())) ?? DAY_NAMES.map((name) => name.slice(0, 3)).find((name) => rest.startsWith(name.toLowerCase()));
+        const found = DAY_NAMES.find((name) => rest.startsWith(name.toLowerCase())) ??
+          DAY_NAMES.map((name) => name.slice(0, 3)).find((name) => rest.startsWith(name.toLowerCase()));
         if (found === undefined) return false;
         at += found.length;
         break;

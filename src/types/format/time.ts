@@ -21,11 +21,17 @@ export function civilOfDay(day: number): { year: number; month: number; day: num
   const shifted = day + 719468;
   const era = Math.floor(shifted / 146097);
   const dayOfEra = shifted - era * 146097;
-  const yearOfEra = Math.floor((dayOfEra - Math.floor(dayOfEra / 1460) + Math.floor(dayOfEra / 36524) - Math.floor(dayOfEra / 146096)) / 365);
+  const yearOfEra = Math.floor(
+    (dayOfEra - Math.floor(dayOfEra / 1460) + Math.floor(dayOfEra / 36524) - Math.floor(dayOfEra / 146096)) / 365,
+  );
   const dayOfYear = dayOfEra - (365 * yearOfEra + Math.floor(yearOfEra / 4) - Math.floor(yearOfEra / 100));
   const shiftedMonth = Math.floor((5 * dayOfYear + 2) / 153);
   const month = shiftedMonth < 10 ? shiftedMonth + 3 : shiftedMonth - 9;
-  return { year: yearOfEra + era * 400 + (month <= 2 ? 1 : 0), month, day: dayOfYear - Math.floor((153 * shiftedMonth + 2) / 5) + 1 };
+  return {
+    year: yearOfEra + era * 400 + (month <= 2 ? 1 : 0),
+    month,
+    day: dayOfYear - Math.floor((153 * shiftedMonth + 2) / 5) + 1,
+  };
 }
 
 function keepDay(day: number): void {
@@ -62,7 +68,14 @@ function formatSecond(second: number, bytes: Uint8Array, at: number): number {
 }
 
 /** Splits an instant into whole seconds and `unitsASecond`ths; the double of it may be off, its remainder modulo 2^32 is not. */
-function formatInstant(low: number, high: number, unitsASecond: number, digits: number, bytes: Uint8Array, at: number): number {
+function formatInstant(
+  low: number,
+  high: number,
+  unitsASecond: number,
+  digits: number,
+  bytes: Uint8Array,
+  at: number,
+): number {
   let second = Math.floor((high * 4294967296 + (low >>> 0)) / unitsASecond);
   let rest = (low - Math.imul(second, unitsASecond)) | 0;
   if (rest < 0) {

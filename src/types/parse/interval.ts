@@ -30,10 +30,17 @@ interface Span {
 class Refusal extends Error {}
 
 /** Sorted disjoint ranges in the unit of type `tag`, both ends included. */
-export function parseIntervals(text: string, tag: string, nowMicros: bigint): [low: bigint, high: bigint][] | ReadFailure {
+export function parseIntervals(
+  text: string,
+  tag: string,
+  nowMicros: bigint,
+): [low: bigint, high: bigint][] | ReadFailure {
   try {
     const unit = nanosOf(tag);
-    const spans = read(text.trim(), nowMicros * 1000n).toSorted((a, b) => (a.start < b.start ? -1 : a.start > b.start ? 1 : 0));
+    const spans = read(text.trim(), nowMicros * 1000n).toSorted((
+      a,
+      b,
+    ) => (a.start < b.start ? -1 : a.start > b.start ? 1 : 0));
     const ranges: [bigint, bigint][] = [];
     for (const { start, end } of spans) {
       const low = floorDivide(start, unit), high = floorDivide(end - 1n, unit);
@@ -134,10 +141,22 @@ function itemsOf(item: string): string[] {
 
 function dayText(day: number): string {
   const civil = civilOfDay(day);
-  return `${String(civil.year).padStart(4, "0")}-${String(civil.month).padStart(2, "0")}-${String(civil.day).padStart(2, "0")}`;
+  return `${String(civil.year).padStart(4, "0")}-${String(civil.month).padStart(2, "0")}-${
+    String(civil.day).padStart(2, "0")
+  }`;
 }
 
-const PRECISION_UNIT: Record<Precision, string> = { year: "y", month: "M", day: "d", hour: "h", minute: "m", second: "s", milli: "T", micro: "u", nano: "n" };
+const PRECISION_UNIT: Record<Precision, string> = {
+  year: "y",
+  month: "M",
+  day: "d",
+  hour: "h",
+  minute: "m",
+  second: "s",
+  milli: "T",
+  micro: "u",
+  nano: "n",
+};
 
 function dateSpan(date: string): Span {
   const week = /^(\d{4})-W(\d{2})(?:-([1-7]))?(.*)$/.exec(date);
@@ -147,7 +166,9 @@ function dateSpan(date: string): Span {
     const number = Number(week[2]);
     const start = monday + (number - 1) * 7;
     // The last week is the one whose Thursday lies in the year.
-    if (number < 1 || civilOfDay(start + 3).year !== Number(week[1])) throw new Refusal(`${week[1]} has no week ${week[2]}`);
+    if (number < 1 || civilOfDay(start + 3).year !== Number(week[1])) {
+      throw new Refusal(`${week[1]} has no week ${week[2]}`);
+    }
     if (week[3] === undefined) {
       if (week[4] !== "") throw new Refusal("a time needs a day");
       return { start: BigInt(start) * DAY, end: BigInt(start + 7) * DAY, coarse: true };
@@ -205,7 +226,10 @@ function onDays(spans: Span[], names: string): Span[] {
     if (!span.coarse) return [span];
     const count = Number((span.end - span.start + DAY - 1n) / DAY);
     if (count > INTERVAL_COUNT_MAX) throw new Refusal("it makes too many intervals");
-    return Array.from({ length: count }, (_, i) => ({ start: span.start + BigInt(i) * DAY, end: span.start + BigInt(i + 1) * DAY, coarse: false }));
+    return Array.from(
+      { length: count },
+      (_, i) => ({ start: span.start + BigInt(i) * DAY, end: span.start + BigInt(i + 1) * DAY, coarse: false }),
+    );
   });
   return cut.filter(({ start }) => wanted.has(Number((((floorDivide(start, DAY) + 3n) % 7n) + 7n) % 7n)));
 }
@@ -224,7 +248,9 @@ function addDuration(start: bigint, duration: string): bigint {
 function repeat(span: Span, period: string, count: string): Span[] {
   const match = /^(-?\d+)([smhdMy])$/.exec(period);
   if (match === null) throw new Refusal(`'${period}' is no period`);
-  if (!/^\d+$/.test(count) || Number(count) > INTERVAL_COUNT_MAX || Number(count) < 1) throw new Refusal(`'${count}' is no count`);
+  if (!/^\d+$/.test(count) || Number(count) > INTERVAL_COUNT_MAX || Number(count) < 1) {
+    throw new Refusal(`'${count}' is no count`);
+  }
   const length = span.end - span.start;
   return Array.from({ length: Number(count) }, (_, i) => {
     const start = addUnits(span.start, Number(match[1]) * i, match[2], 1n)!;

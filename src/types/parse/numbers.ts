@@ -92,5 +92,7 @@ export function parseIPv4(bytes: Uint8Array, from: number, to: number): number |
 export function parseUuid(bytes: Uint8Array, from: number, to: number): bigint | undefined {
   if (to - from !== 36) return undefined;
   const text = decodeAscii(bytes, from, to);
-  return /^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$/.test(text) ? BigInt("0x" + text.replaceAll("-", "")) : undefined;
+  return /^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$/.test(text)
+    ? BigInt("0x" + text.replaceAll("-", ""))
+    : undefined;
 }

@@ -36,7 +36,8 @@ export function daysInMonth(year: number, month: number): number {
 export function dayOfCivil(year: number, month: number, day: number): number {
   const before = year - 1;
   const leapDays = Math.floor(before / 4) - Math.floor(before / 100) + Math.floor(before / 400) - 477;
-  return (year - 1970) * 365 + leapDays + DAYS_BEFORE_MONTH[month - 1] + (month > 2 && isLeapYear(year) ? 1 : 0) + day - 1;
+  return (year - 1970) * 365 + leapDays + DAYS_BEFORE_MONTH[month - 1] + (month > 2 && isLeapYear(year) ? 1 : 0) + day -
+    1;
 }
 
 /** Two digits at `at`, or -1. */
@@ -134,7 +135,9 @@ export function instantAs(tag: string): bigint | undefined {
       return BigInt(instant.second * 1000 + Math.floor(instant.nano / 1e6));
     case "TIMESTAMP": {
       const micros = instant.second * 1e6 + Math.floor(instant.nano / 1e3);
-      return Number.isSafeInteger(micros) ? BigInt(micros) : BigInt(instant.second) * 1000000n + BigInt(Math.floor(instant.nano / 1e3));
+      return Number.isSafeInteger(micros)
+        ? BigInt(micros)
+        : BigInt(instant.second) * 1000000n + BigInt(Math.floor(instant.nano / 1e3));
     }
     default: {
       const nanos = BigInt(instant.second) * 1000000000n + BigInt(instant.nano);
