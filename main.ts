@@ -115,7 +115,9 @@ function logOptions(line: CommandLine, config: Config) {
     env: Deno.env.toObject(),
     out: line.logConf,
     debug: line.debug,
-    defaults: new TextDecoder().decode(shippedFile("conf/log.conf")),
+    defaults: shippedText("conf/log.conf"),
+    alertTemplate: shippedText("conf/alert-manager-tpl.json"),
+    version: about.version,
     verbose: config.get("log.level.verbose"),
     timestamp: {
       format: config.get("log.timestamp.format"),
@@ -126,6 +128,8 @@ function logOptions(line: CommandLine, config: Config) {
 }
 
 const DATABASE = "database";
+
+const shippedText = (path: string) => new TextDecoder().decode(shippedFile(path));
 
 /** What runs, in the order in which it was started; ended the other way round. */
 interface Part {

@@ -3,6 +3,7 @@
  * reaches, and files read at run time. A test holds this list against the tree.
  */
 export const EMBEDDED: readonly string[] = [
+  "conf/alert-manager-tpl.json",
   "conf/log.conf",
   "conf/server.conf",
   "import/trades.parquet",

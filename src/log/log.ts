@@ -17,6 +17,11 @@ export interface LogOptions {
   debug?: boolean;
   /** The shipped log.conf: what holds when there is no file. */
   defaults: string;
+  /** The shipped template of alerts; `[]` where nobody sends any. */
+  alertTemplate?: string;
+  /** The product's, for alerts. */
+  version?: string;
+  random?: () => number;
   /** log.level.verbose */
   verbose?: boolean;
   /** log.timestamp.* */
@@ -70,6 +75,9 @@ export class Log {
       env: options.env,
       nowMicros: options.nowMicros ?? (() => Date.now() * 1000),
       stdout: options.stdout ?? Deno.stdout,
+      alertTemplate: options.alertTemplate ?? "[]",
+      version: options.version ?? "",
+      random: options.random ?? Math.random,
     };
     const keys = readKeys(text, options.env);
     const names = (keys.get("writers") ?? "").split(",").map((part) => part.trim()).filter((part) => part !== "");
@@ -113,6 +121,7 @@ export class Log {
     if (levels === undefined) {
       throw fault(properties, "level", "DEBUG, INFO, ERROR, CRITICAL, ADVISORY or a list of them");
     }
+    const wanted = writer.faultsOnly ? levels & ~levelBit("ADVISORY") : levels;
     const limitBytes = sizeOf(properties, "bufferSize", DEFAULT_BUFFER_BYTES);
     const open = writer.prepare(properties, surroundings);
     const queueOf = (output: Output) =>
@@ -128,7 +137,11 @@ export class Log {
           }),
         (lines, error) => rescue(prefix, lines, error),
       );
-    return () => ({ scope: get("scope") ?? "", levels: debug ? levels | DEBUG_BIT : levels, queue: queueOf(open()) });
+    return () => ({
+      scope: get("scope") ?? "",
+      levels: debug && !writer.faultsOnly ? wanted | DEBUG_BIT : wanted,
+      queue: queueOf(open()),
+    });
   }
 
   /** Does any writer want DEBUG? */

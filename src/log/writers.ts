@@ -1,6 +1,9 @@
 /** The writer classes that log.conf can name: their properties, and how each is opened. A new class is one entry here. */
+import { isAbsolute, join } from "node:path";
 import { ConfigError } from "../errors.ts";
 import { parseDuration, parseSize } from "../config/mod.ts";
+import { AlertOutput, type AlertSettings, type AlertTarget } from "./alerts.ts";
+import { type AlertTemplate, parseAlertTemplate } from "./alert-template.ts";
 import { consoleOutput, fileOutput, type Location, parseLocation, ROLL_EVERY, RollingOutput } from "./files.ts";
 import type { Output } from "./queue.ts";
 
@@ -18,16 +21,25 @@ export interface WriterSurroundings {
   env: Record<string, string>;
   nowMicros(): number;
   stdout: { write(bytes: Uint8Array): Promise<number> };
+  /** The shipped template of alerts. */
+  alertTemplate: string;
+  /** The product's. */
+  version: string;
+  /** From 0 up to 1. */
+  random(): number;
 }
 
 export interface WriterClass {
   /** Besides class, level, scope and bufferSize. */
   readonly properties: readonly string[];
   readonly required: readonly string[];
+  /** Takes the levels it names without ADVISORY, which tells of no fault. */
+  readonly faultsOnly?: boolean;
   /** Reads and checks the properties; what it returns opens the files. */
   prepare(properties: WriterProperties, surroundings: WriterSurroundings): () => Output;
 }
 
+const MIB = 2 ** 20;
 const CLASS_PREFIXES = ["io.service.log.", "io.questdb.log.", ""];
 
 const classes: Record<string, WriterClass> = {
@@ -60,6 +72,36 @@ const classes: Record<string, WriterClass> = {
       return opening(properties, () => new RollingOutput(rolling, surroundings.nowMicros()));
     },
   },
+  LogAlertSocketWriter: {
+    properties: [
+      "alertTargets",
+      "defaultAlertHost",
+      "defaultAlertPort",
+      "inBufferSize",
+      "outBufferSize",
+      "reconnectDelay",
+      "location",
+    ],
+    required: ["level"],
+    faultsOnly: true,
+    prepare: (properties, surroundings) => {
+      const targets = alertTargetsOf(properties);
+      const reconnectDelayMs = parseDuration(properties.get("reconnectDelay") || "250", "ms");
+      if (reconnectDelayMs === undefined) {
+        throw fault(properties, "reconnectDelay", "a duration (milliseconds, or with us, ms, s, m, h, d)");
+      }
+      const settings: AlertSettings = {
+        targets,
+        template: alertTemplateOf(properties, surroundings),
+        messageBytesMax: sizeOf(properties, "inBufferSize", 2 * MIB),
+        queuePath: join(surroundings.logDirectory, `${properties.prefix.slice("w.".length)}-alerts.queue`),
+        queueBytesMax: sizeOf(properties, "outBufferSize", 4 * MIB),
+        reconnectDelayMs,
+        firstTarget: Math.floor(surroundings.random() * targets.length),
+      };
+      return opening(properties, () => new AlertOutput(settings));
+    },
+  },
 };
 
 /** @throws {ConfigError} at the writer's `class`. */
@@ -85,6 +127,46 @@ export function sizeOf(properties: WriterProperties, property: string, byDefault
   const bytes = parseSize(text);
   if (bytes === undefined) throw fault(properties, property, "a size (bytes, or with k, m, g)");
   return bytes;
+}
+
+const ALERT_TARGETS_MAX = 12;
+
+/** Host and port are each optional: `a:1`, `a`, `:1`. None at all: the default ones. */
+function alertTargetsOf(properties: WriterProperties): AlertTarget[] {
+  const host = properties.get("defaultAlertHost") || "127.0.0.1";
+  const port = Number(properties.get("defaultAlertPort") || "9093");
+  if (!isPort(port)) throw fault(properties, "defaultAlertPort", "a port");
+  const texts = (properties.get("alertTargets") ?? "").replace(/^"(.*)"$/, "$1").split(",").map((text) => text.trim())
+    .filter((text) => text !== "");
+  if (texts.length > ALERT_TARGETS_MAX) {
+    throw fault(properties, "alertTargets", `at most ${ALERT_TARGETS_MAX} targets, not ${texts.length}`);
+  }
+  if (texts.length === 0) return [{ hostname: host, port }];
+  return texts.map((text) => {
+    const match = /^(?:\[([^\]]+)\]|([^:\s]*))(?::(\d+))?$/.exec(text);
+    const target = match &&
+      { hostname: match[1] || match[2] || host, port: match[3] === undefined ? port : Number(match[3]) };
+    if (!target || !isPort(target.port)) {
+      throw fault(properties, "alertTargets", `host:port, divided by commas, not ${text}`);
+    }
+    return target;
+  });
+}
+
+const isPort = (port: number) => Number.isInteger(port) && port > 0 && port < 65_536;
+
+/** An absolute path, or one relative to the root. */
+function alertTemplateOf(
+  properties: WriterProperties,
+  { root, alertTemplate, env, version }: WriterSurroundings,
+): AlertTemplate {
+  const location = properties.get("location") ?? "";
+  const path = isAbsolute(location) ? location : join(root, location);
+  try {
+    return parseAlertTemplate(location === "" ? alertTemplate : Deno.readTextFileSync(path), env, version);
+  } catch (error) {
+    throw fault(properties, "location", `a template of JSON that can be read (${(error as Error).message})`);
+  }
 }
 
 const DAY_MS = 86_400_000;

@@ -1,0 +1,141 @@
+/** The writer that hands CRITICAL messages to Alertmanagers. */
+import { formatAddress } from "../config/mod.ts";
+import { AlertQueue } from "./alert-queue.ts";
+import type { AlertTemplate } from "./alert-template.ts";
+import { logger } from "./logger.ts";
+import type { Output, QueuedLine } from "./queue.ts";
+
+export interface AlertTarget {
+  hostname: string;
+  port: number;
+}
+
+export interface AlertSettings {
+  targets: AlertTarget[];
+  template: AlertTemplate;
+  /** Longest message that is put into an alert; the rest is cut. */
+  messageBytesMax: number;
+  queuePath: string;
+  queueBytesMax: number;
+  /** Between two attempts with the same target. */
+  reconnectDelayMs: number;
+  /** Index of the target that is tried first. */
+  firstTarget: number;
+  post?: (url: string, body: string) => Promise<number>;
+}
+
+const MAX_DELAY_MS = 30_000;
+const POST_TIMEOUT_MS = 10_000;
+/** At the end of the process, for what is still in the queue. */
+const LAST_WORDS_MS = 1_000;
+/** Every version from 0.16 on has it; the first API has left in 0.27. */
+const PATH = "/api/v2/alerts";
+
+export class AlertOutput implements Output {
+  readonly #queue: AlertQueue;
+  readonly #log = logger("alert-writer");
+  #target: number;
+  #sending: Promise<void> | undefined;
+  #wake: (() => void) | undefined;
+  #closed = false;
+
+  constructor(readonly settings: AlertSettings) {
+    this.#queue = new AlertQueue(settings.queuePath, settings.queueBytesMax);
+    this.#target = settings.firstTarget;
+    if (this.#queue.length > 0) this.#start();
+  }
+
+  write(lines: QueuedLine[]): Promise<void> {
+    for (const { text, timeMicros } of lines) {
+      const message = text.trimEnd().slice(0, this.settings.messageBytesMax);
+      const lost = this.#queue.push(this.settings.template.fill(message, timeMicros));
+      if (lost > 0) this.#log.error(`${lost} of the oldest alerts were given up: ${this.settings.queuePath} is full`);
+    }
+    this.#start();
+    return Promise.resolve();
+  }
+
+  #start(): void {
+    this.#sending ??= this.#send();
+  }
+
+  /** Sends until the queue is empty. An alert leaves it when a target has answered 2xx. */
+  async #send(): Promise<void> {
+    // Not before `#sending` is set: it is emptied in the same turn in which the queue is found empty.
+    await Promise.resolve();
+    let failedRounds = 0;
+    while (!this.#closed && this.#queue.head !== undefined) {
+      const outcome = await this.#offerToAll(this.#queue.head);
+      if (outcome === "taken") {
+        if (failedRounds > 0) this.#log.info(`alerts are taken again, ${this.#queue.length - 1} more are waiting`);
+        failedRounds = 0;
+        this.#queue.shift();
+        continue;
+      }
+      // Refused for what it says: the others need not wait for it.
+      if (outcome === "refused") this.#queue.rotate();
+      failedRounds++;
+      const delayMs = Math.min(MAX_DELAY_MS, this.settings.reconnectDelayMs * 2 ** Math.min(failedRounds, 16));
+      if (failedRounds === 1) {
+        this.#log.error(`no target takes alerts: ${this.#queue.length} are waiting in ${this.settings.queuePath}`);
+      }
+      await this.#pause(delayMs);
+    }
+    this.#sending = undefined;
+  }
+
+  async #offerToAll(body: string): Promise<"taken" | "refused" | "unreachable"> {
+    const { targets } = this.settings;
+    let refused = false;
+    for (let attempt = 0; attempt < targets.length; attempt++) {
+      const target = targets[this.#target];
+      let fault: string;
+      try {
+        const status = await (this.settings.post ?? post)(`http://${formatAddress(target)}${PATH}`, body);
+        if (status >= 200 && status < 300) return "taken";
+        fault = `status ${status}`;
+        refused ||= status >= 400 && status < 500;
+      } catch (error) {
+        fault = (error as Error).message;
+      }
+      const next = (this.#target + 1) % targets.length;
+      if (targets.length > 1) {
+        this.#log.info(`failing over from ${formatAddress(target)} to ${formatAddress(targets[next])}: ${fault}`);
+      } else this.#log.info(`${formatAddress(target)} did not take an alert: ${fault}`);
+      this.#target = next;
+    }
+    return refused ? "refused" : "unreachable";
+  }
+
+  #pause(delayMs: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, delayMs);
+      this.#wake = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+
+  /** What is not taken within a second stays on disk for the next start. */
+  async close(): Promise<void> {
+    if (this.#sending) {
+      const lastWords = new Promise<void>((resolve) => setTimeout(resolve, LAST_WORDS_MS));
+      this.#wake?.();
+      await Promise.race([this.#sending, lastWords]);
+    }
+    this.#closed = true;
+    this.#wake?.();
+  }
+}
+
+async function post(url: string, body: string): Promise<number> {
+  const reply = await fetch(url, {
+    method: "POST",
+    headers: { "content-type": "application/json", "user-agent": "Sundial/LogAlert" },
+    body,
+    signal: AbortSignal.timeout(POST_TIMEOUT_MS),
+  });
+  await reply.body?.cancel();
+  return reply.status;
+}
