@@ -49,6 +49,12 @@ export interface WindowSink {
   add(call: FunctionCall, scope: Scope): Expr;
 }
 
+type Binary = Extract<Expression, { kind: "binary" }>;
+
+function isLogic(e: Binary): boolean {
+  return e.operator === "and" || e.operator === "or";
+}
+
 export class Expressions {
   constructor(readonly binding: Binding) {}
 
@@ -153,31 +159,41 @@ export class Expressions {
     return this.operator(e.operator, [settled], e.at);
   }
 
-  private binary(e: Extract<Expression, { kind: "binary" }>, scope: Scope): Expr {
+  /** Long chains lean to the left: they are gone along without recursion. */
+  private binary(e: Binary, scope: Scope): Expr {
+    if (isLogic(e)) return this.logic(e, scope);
+    const chain: Binary[] = [];
+    let first: Expression = e;
+    while (first.kind === "binary" && !isLogic(first)) {
+      chain.push(first);
+      first = first.left;
+    }
+    let left = this.bind(first, scope);
+    for (const link of chain.reverse()) left = this.binding.at(this.binaryOf(link, left, this.bind(link.right, scope)), link.at);
+    return left;
+  }
+
+  private binaryOf(e: Binary, left: Expr, right: Expr): Expr {
     switch (e.operator) {
-      case "and":
-      case "or":
-        return this.logic(e, scope);
       case "=":
       case "!=":
       case "<":
       case "<=":
       case ">":
       case ">=":
-        return bindComparison(this, e.operator, this.bind(e.left, scope), this.bind(e.right, scope), e.at);
+        return bindComparison(this, e.operator, left, right, e.at);
       case "not like":
       case "not ilike":
       case "!~": {
         const name = e.operator === "!~" ? "~" : e.operator.slice(4);
-        return not(this.operator(name, [this.bind(e.left, scope), this.bind(e.right, scope)], e.at), e.at);
+        return not(this.operator(name, [left, right], e.at), e.at);
       }
       default:
-        return this.operator(e.operator, [this.bind(e.left, scope), this.bind(e.right, scope)], e.at);
+        return this.operator(e.operator, [left, right], e.at);
     }
   }
 
-  /** Long chains lean to one side: they are gone along without recursion. */
-  private logic(e: Extract<Expression, { kind: "binary" }>, scope: Scope): Expr {
+  private logic(e: Binary, scope: Scope): Expr {
     const operands: { side: Expression; at: number }[] = [];
     let left: Expression = e;
     while (left.kind === "binary" && left.operator === e.operator) {

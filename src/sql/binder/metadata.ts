@@ -47,6 +47,13 @@ const SOURCES = new Map<string, { columns: Column[]; args: number; isFunction: b
     args: 0,
     isFunction: false,
   }],
+  ["pg_catalog.pg_type", {
+    columns: columns(
+      "oid:INT typname:STRING typnamespace:INT typowner:INT typlen:SHORT typtype:CHAR typcategory:CHAR typnotnull:BOOLEAN typdelim:CHAR typrelid:INT typelem:INT typarray:INT typbasetype:INT typtypmod:INT",
+    ),
+    args: 0,
+    isFunction: false,
+  }],
 ]);
 
 /** Tables that can be read by name without parentheses: none yet but those functions that take no argument need them. */

@@ -105,7 +105,9 @@ export class WindowCollector implements WindowSink {
   private resolve(window: Window, before: number): ResolvedWindow {
     if (window.base === undefined) return window;
     const base = this.named_(window.base, before);
-    if (window.partitionBy.length > 0) throw new SqlError("a window that builds on another keeps its PARTITION BY", window.base.at);
+    if (window.partitionBy.length > 0) {
+      throw new SqlError("a window that builds on another keeps its PARTITION BY", placeOf(this.expressions.binding.context.text, /\bpartition\b/i, window.base.at));
+    }
     return {
       partitionBy: base.partitionBy,
       orderBy: window.orderBy.length > 0 ? window.orderBy : base.orderBy,

@@ -14,7 +14,9 @@ export function pushFilters(plan: Plan): Plan {
 }
 
 /** The plan with `predicates` (over its columns) applied. */
-function push(plan: Plan, predicates: Expr[]): Plan {
+function push(plan: Plan, given: Expr[]): Plan {
+  const predicates = given.filter((e) => !isConstant(e, true));
+  if (predicates.some((e) => isConstant(e, false))) return noRows(plan);
   switch (plan.node) {
     case "filter":
       return push(plan.input, [...conjuncts(plan.predicate), ...predicates]);
@@ -62,12 +64,16 @@ function push(plan: Plan, predicates: Expr[]): Plan {
   }
 }
 
+function isConstant(e: Expr, value: boolean): boolean {
+  return e.kind === "constant" && e.value === value;
+}
+
+function noRows(plan: Plan): Plan {
+  return { node: "values", columns: plan.columns, rows: [], timestamp: plan.timestamp, order: plan.order };
+}
+
 function above(plan: Plan, predicates: Expr[]): Plan {
-  const kept = predicates.filter((e) => !(e.kind === "constant" && e.value === true));
-  if (kept.some((e) => e.kind === "constant" && e.value === false)) {
-    return { node: "values", columns: plan.columns, rows: [], timestamp: plan.timestamp, order: plan.order };
-  }
-  const predicate = and(kept);
+  const predicate = and(predicates);
   if (predicate === undefined) return plan;
   return { node: "filter", input: plan, predicate, columns: plan.columns, timestamp: plan.timestamp, order: plan.order };
 }

@@ -1,0 +1,149 @@
+import assert from "node:assert/strict";
+import { SqlError } from "../../errors.ts";
+import { typeOf } from "../../types/mod.ts";
+import { parse } from "../parser.ts";
+import { optimize } from "../planner/mod.ts";
+import { mapStatement } from "../planner/nodes.ts";
+import { verifyPlan } from "../planner/verify.ts";
+import type { BindContext } from "./context.ts";
+import { FakeCatalogue } from "./fake_catalogue.ts";
+import { bind, type Bound } from "./statements.ts";
+
+const catalogue = new FakeCatalogue();
+
+function run(text: string, more: Partial<BindContext> = {}): Bound {
+  const bound = bind(parse(text), {
+    catalogue,
+    parameterTypes: [],
+    importRoot: "/srv/import",
+    nowMicros: 1_700_000_000_000_000n,
+    user: "admin",
+    parquetSchema: (path) => {
+      if (path !== "/srv/import/f.parquet") throw new Error("no such file");
+      return [{ name: "s", type: "VARCHAR" }, { name: "t", type: "TIMESTAMP" }];
+    },
+    text,
+    ...more,
+  });
+  mapStatement(bound.statement, (plan) => {
+    verifyPlan(plan);
+    const optimized = optimize(plan);
+    verifyPlan(optimized);
+    return optimized;
+  });
+  return bound;
+}
+
+for (
+  const text of [
+    "create table trades (ts timestamp, sym symbol, side char, px double, qty int, note varchar, ok boolean) timestamp(ts) partition by day",
+    "create table quotes (at timestamp, sym symbol, bid double, ask double) timestamp(at) partition by day",
+    "create table plain (a int, b long, name string, at timestamp, id uuid)",
+  ]
+) catalogue.apply(run(text).statement);
+
+const headers: [sql: string, columns: string][] = [
+  ["trades", "ts TIMESTAMP, sym SYMBOL, side CHAR, px DOUBLE, qty INT, note VARCHAR, ok BOOLEAN"],
+  ["select SYM, Px from trades", "SYM SYMBOL, Px DOUBLE"],
+  ["select px*2, -qty, not ok, note||'x', qty::long, px is null from trades", "px * 2 DOUBLE, -(qty) INT, not(ok) BOOLEAN, concat(note, 'x') STRING, qty::long LONG, px = null BOOLEAN"],
+  ["select 1.5, 'x', 'xy', 3000000000, null", '"1.5" DOUBLE, \'x\' CHAR, \'xy\' STRING, 3000000000 LONG, null STRING'],
+  ["select qty <> 1, qty != 1 from trades", "qty <> 1 BOOLEAN, qty != 1 BOOLEAN"],
+  ["select qty, qty, qty from trades", "qty INT, qty_2 INT, qty_3 INT"],
+  ["select a, * from plain", "a INT, a1 INT, b LONG, name STRING, at TIMESTAMP, id UUID"],
+  ["select * from trades t join quotes q on (sym)", "ts TIMESTAMP, sym SYMBOL, side CHAR, px DOUBLE, qty INT, note VARCHAR, ok BOOLEAN, at TIMESTAMP, sym1 SYMBOL, bid DOUBLE, ask DOUBLE"],
+  ["select qty + 100 as b, b + 1 c from trades", "b INT, c INT"],
+  ["select sym, sum(qty) s, sum(px) / count() m from trades", "sym SYMBOL, s LONG, m DOUBLE"],
+  ["select count(*), count(distinct sym) from trades", "count() LONG, count_distinct(sym) LONG"],
+  ["select ts, sum(qty) from trades sample by 1h fill(prev)", "ts TIMESTAMP, sum(qty) LONG"],
+  ["select sum(qty) over (order by ts), lag(qty) over () from trades", "sum(qty) DOUBLE, lag(qty) LONG"],
+  ["select a x from plain union all select b from plain", "x LONG"],
+  ["with w as (select a n from plain) select n + 1 from w", "n + 1 INT"],
+  ["declare @x := 2 select @x + a from plain", "2 + a INT"],
+  ["select * from read_parquet('f.parquet')", "s VARCHAR, t TIMESTAMP"],
+  ["select case when qty > 1 then 1 else 2.5 end v from trades", "v DOUBLE"],
+  ["select t.qty, m.bid from trades t asof join quotes m on t.sym = m.sym tolerance 1s", "qty INT, bid DOUBLE"],
+];
+for (const [sql, columns] of headers) {
+  Deno.test(`bind() names and types: ${sql}`, () => {
+    assert.equal(run(sql).columns.map(({ name, type }) => `${name} ${typeOf(type).name}`).join(", "), columns);
+  });
+}
+
+const refused: [sql: string, position: number][] = [
+  ["select nope from trades", 7],
+  ["select * from nowhere", 14],
+  ["select t.px from trades", 7],
+  ["select px a, qty a from trades", 17],
+  ["select sym, note, count() from trades group by sym", 12],
+  ["select sum(max(qty)) from trades", 11],
+  ["select sym from trades where count() > 1", 29],
+  ["select sym from trades where qty", 29],
+  ["select sym from trades where ok = 1", 32],
+  ["select sym from trades where ts > 'noon'", 34],
+  ["select sym from trades where ts in '2023-13'", 35],
+  ["select sym from trades order by 2", 32],
+  ["select sym from trades limit -3, 2", 29],
+  ["select sym from trades t join quotes q on t.sym = q.sym", 7],
+  ["select t.px from trades t join quotes q on t.sym = q.bid", 51],
+  ["select t.px from trades t asof join plain q on (sym)", 26],
+  ["select a, sum(b) from plain sample by 1h", 0],
+  ["select ts, count() from trades sample by 1q", 41],
+  ["select * from trades latest on at partition by sym", 31],
+  ["select row_number() from trades", 7],
+  ["select sym, row_number() over (), count() from trades", 0],
+  ["select * from read_parquet('../f.parquet')", 27],
+  ["select * from read_parquet('/etc/passwd')", 27],
+  ["insert into plain values (1, 2)", 30],
+  ["insert into plain (a, a) values (1, 2)", 22],
+  ["insert into plain (a) values ('many')", 0],
+  ["insert into plain (a) values (true)", 30],
+  ["insert into plain (a) values (b)", 30],
+  ["insert into plain (name) values (5)", 33],
+  ["insert into trades (sym) values ('x')", 0],
+  ["insert into trades (ts) values (null)", 32],
+  ["insert into trades (ts) values ('1969-01-01')", 32],
+  ["insert into trades (ts, px) select at, true from plain", 24],
+  ["update plain set a = true", 21],
+  ["update trades set ts = 0", 18],
+  ["create table plain (a int)", 13],
+  ["create table x (a int, A long)", 23],
+  ["create table x (a int) timestamp(a)", 33],
+  ["create table x (t timestamp) partition by day", 42],
+  ["explain explain select 1", 8],
+];
+for (const [sql, position] of refused) {
+  Deno.test(`bind() refuses at its place: ${sql}`, () => {
+    assert.throws(() => run(sql), (error) => error instanceof SqlError && error.position === position);
+  });
+}
+
+Deno.test("bind() converts the literals of INSERT to the columns' values", () => {
+  const { statement } = run("insert into plain values (1.9, '12', 'n', '2024-01-01', '11111111-0000-0000-0000-000000000001'), (null, null, null, null, null)");
+  assert.equal(statement.kind, "insert");
+  const { plan } = statement as Extract<typeof statement, { kind: "insert" }>;
+  assert.equal(plan.node, "values");
+  assert.deepEqual(plan.node === "values" && plan.rows, [
+    [1, 12n, "n", 1_704_067_200_000_000n, 0x11111111_0000_0000_0000_000000000001n],
+    [null, null, null, null, null],
+  ]);
+});
+
+Deno.test("bind() infers a parameter's type from what it stands against", () => {
+  assert.deepEqual(run("select * from plain where b = $1 and name = $2 limit $3").parameterTypes, ["LONG", "STRING", "LONG"]);
+  assert.deepEqual(run("insert into plain (a, at) values ($1, $2)").parameterTypes, ["INT", "TIMESTAMP"]);
+  assert.deepEqual(run("select $1").parameterTypes, ["STRING"]);
+  assert.deepEqual(run("select $1 + 1", { parameterTypes: ["DOUBLE"] }).parameterTypes, ["DOUBLE"]);
+});
+
+Deno.test("bind() says which column is the designated timestamp", () => {
+  const timestampOf = (sql: string): number => {
+    const { statement } = run(sql);
+    return statement.kind === "query" ? statement.plan.timestamp : -2;
+  };
+  assert.equal(timestampOf("select px, ts from trades where qty > 1 limit 3"), 1);
+  assert.equal(timestampOf("select px, ts from trades order by ts desc"), 1);
+  assert.equal(timestampOf("select px, ts from trades order by px"), -1);
+  assert.equal(timestampOf("select px from trades"), -1);
+  assert.equal(timestampOf("select ts, count() from trades sample by 1h"), 0);
+  assert.equal(timestampOf("select ts, count() from trades"), -1);
+});

@@ -1,0 +1,141 @@
+import assert from "node:assert/strict";
+import { FakeCatalogue } from "../binder/fake_catalogue.ts";
+import { bind } from "../binder/mod.ts";
+import { explain } from "../explain.ts";
+import { substituteParameters } from "../parameters.ts";
+import { parse } from "../parser.ts";
+import type { Plan } from "../plan.ts";
+import type { Value } from "../../types/mod.ts";
+import { evaluate } from "./evaluate.ts";
+import { complement, intersect, normalize } from "./intervals.ts";
+import { optimize } from "./mod.ts";
+import { verifyPlan } from "./verify.ts";
+
+const catalogue = new FakeCatalogue();
+for (
+  const [name, columns] of [
+    ["trades", "ts TIMESTAMP, sym SYMBOL, px DOUBLE, qty INT"],
+    ["quotes", "ts TIMESTAMP, sym SYMBOL, bid DOUBLE"],
+  ]
+) {
+  catalogue.add({
+    name,
+    columns: columns.split(", ").map((pair) => ({ name: pair.split(" ")[0], type: pair.split(" ")[1], indexed: false, symbolCapacity: 256, symbolCached: true })),
+    timestamp: 0,
+    partitionBy: "DAY",
+    wal: true,
+    dedupKeys: [],
+  });
+}
+
+function bound(text: string): Plan {
+  const { statement } = bind(parse(text), { catalogue, parameterTypes: [], importRoot: "/", nowMicros: 0n, user: "", parquetSchema: () => [], text });
+  assert(statement.kind === "query");
+  return statement.plan;
+}
+
+function planned(text: string, values: Value[] = [], nowMicros?: bigint): string[] {
+  const plan = optimize(substituteParameters(bound(text), values), { nowMicros });
+  verifyPlan(plan);
+  return explain(plan);
+}
+
+const cases: [title: string, sql: string, plan: string[]][] = [
+  ["time becomes intervals and the rest a predicate of the scan", "select px from trades where ts in '2024-01-02' and qty > 1", [
+    "Project px",
+    "  Scan trades: ts, px, qty",
+    "      time: 2024-01-02T00:00:00.000000Z … 2024-01-02T23:59:59.999999Z",
+    "      where (qty > 1)",
+  ]],
+  ["filters go through sub-queries", "select p from (select px * 2 p, sym from trades) where sym = 'a'", [
+    "Project (px * 2.0) as p",
+    "  Scan trades: sym, px",
+    "      where (sym = 'a')",
+  ]],
+  ["a filter of a group's key leaves out rows", "select * from (select sym, sum(px) s from trades) where sym = 'a' and s > 1", [
+    "Project key 1 as sym, sum(DOUBLE) as s",
+    "  Filter (sum(DOUBLE) > 1.0)",
+    "    Aggregate sum(px)",
+    "        by sym",
+    "      Scan trades: sym, px",
+    "          where (sym = 'a')",
+  ]],
+  ["an equation over a cross join is its key", "select t.px from trades t, quotes q where t.sym = q.sym and q.bid > 1", [
+    "Project px",
+    "  Inner join on sym = sym",
+    "    Scan trades: sym, px",
+    "    Scan quotes: sym, bid",
+    "        where (bid > 1.0)",
+  ]],
+  ["conditions on the right of a left join stay above it", "select t.px from trades t left join quotes q on t.sym = q.sym where q.bid > 1 and t.qty = 2", [
+    "Project px",
+    "  Filter (bid > 1.0)",
+    "    Left join on sym = sym",
+    "      Scan trades: sym, px, qty",
+    "          where (qty = 2)",
+    "      Scan quotes: sym, bid",
+  ]],
+  ["newest first is a scan from the end", "select px from trades order by ts desc limit 5", [
+    "Limit 5",
+    "  Scan trades, newest first: px",
+  ]],
+  ["an order that is there already is not made again", "select * from trades order by ts", ["Scan trades: ts, sym, px, qty"]],
+  ["a limit tells the sort how many rows it needs", "select * from trades order by px desc limit 2, 5", [
+    "Limit 2, 5",
+    "  Sort px desc, first 5",
+    "    Scan trades: ts, sym, px, qty",
+  ]],
+  ["what nobody reads is not worked out", "select s from (select sym s, sum(px), max(qty) from trades)", [
+    "Project key 1 as s",
+    "  Aggregate keys only",
+    "      by sym",
+    "    Scan trades: sym",
+  ]],
+  ["a sub-query as a list is a join", "select px from trades where sym in (select sym from quotes)", [
+    "Project px",
+    "  Inner join on sym = value",
+    "    Scan trades: sym, px",
+    "    Distinct",
+    "      Project sym as value",
+    "        Scan quotes: sym",
+  ]],
+];
+for (const [title, sql, plan] of cases) {
+  Deno.test(`optimize(): ${title}`, () => {
+    assert.deepEqual(planned(sql), plan);
+  });
+}
+
+Deno.test("optimize() prunes by parameters, and by the clock when it is given", () => {
+  assert.match(planned("select px from trades where ts >= $1", [0n]).join(), /time: 1970-01-01T00:00:00.000000Z …/);
+  const text = "select px from trades where ts > dateadd('h', -1, now())";
+  assert.match(planned(text, [], 7_200_000_000n).join(), /time: 1970-01-01T01:00:00.000001Z …/);
+  assert.doesNotMatch(planned(text).join(), /time:/);
+});
+
+Deno.test("optimize() leaves generators where their rows are made", () => {
+  const lines = planned("select r from (select rnd_int() r, x from long_sequence(9)) where r > 5").join("\n");
+  assert.match(lines, /Filter \(r > 5\)[^]*rnd_int/);
+});
+
+Deno.test("intervals are sorted, disjoint, and turn into each other", () => {
+  assert.deepEqual(normalize([[5n, 9n], [1n, 2n], [3n, 4n], [20n, 30n]]), [[1n, 9n], [20n, 30n]]);
+  assert.deepEqual(intersect([[1n, 10n], [20n, 30n]], [[5n, 25n]]), [[5n, 10n], [20n, 25n]]);
+  assert.deepEqual(complement(complement([[5n, 9n], [20n, 30n]])), [[5n, 9n], [20n, 30n]]);
+});
+
+Deno.test("evaluate() works constants out as kernels would", () => {
+  const value = (sql: string): unknown => {
+    const plan = bound(`select ${sql} v`);
+    assert(plan.node === "project");
+    return evaluate(plan.expressions[0])?.value;
+  };
+  assert.equal(value("1 + 2 * 3"), 7);
+  assert.equal(value("2147483647 + 1"), null);
+  assert.equal(value("7 / 2"), 3);
+  assert.equal(value("1.0 / 0"), null);
+  assert.equal(value("'a' || 'bc'"), "abc");
+  assert.equal(value("cast('12' as long)"), 12n);
+  assert.equal(value("'2024-01-01'::timestamp"), 1_704_067_200_000_000n);
+  assert.equal(value("case when 1 > 2 then 'x' else 'yy' end"), "yy");
+});
