@@ -70,7 +70,7 @@ Deno.test("clients of the PG wire", options, async (test) => {
         "select * from ps",
       );
       assert.equal(made.error, "");
-      assert.equal(made.out, "CREATE TABLE\nINSERT 0 2\n2024-01-01 00:00:00.000000|1.5\n2024-01-02 00:00:00.000000|\n");
+      assert.equal(made.out, "OK\nINSERT 0 2\n2024-01-01 00:00:00.000000|1.5\n2024-01-02 00:00:00.000000|\n");
       const wrong = await psql("select nope from ps");
       assert.equal(wrong.code, 1);
       assert.match(wrong.error, /ERROR:.*\nLINE 1: select nope from ps\n {15}\^/);
