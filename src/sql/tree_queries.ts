@@ -403,7 +403,7 @@ export const queryActions: ohm.ActionDict<unknown> = {
     throw notSupported("A variable in the place of a table", at(variable));
   },
   tableName(first, _dot, second): Path {
-    return given(second) ? { schema: name(first), name: name(second) } : { name: name(first) };
+    return given(second) ? { schema: name(first), name: name(second.child(0)) } : { name: name(first) };
   },
 };
 
