@@ -26,6 +26,7 @@ export interface WriterPort {
 
 export class WriterClient implements StorageWriter {
   private nextId = 1;
+  private failure: unknown;
   private readonly waiting = new Map<number, { resolve: (value: number | undefined) => void; reject: (error: unknown) => void }>();
 
   constructor(private readonly port: WriterPort, private readonly catalogue: CatalogueMirror) {}
@@ -40,8 +41,9 @@ export class WriterClient implements StorageWriter {
     }
   }
 
-  /** The writer is gone: nobody will answer. */
+  /** The writer is gone: nobody will answer any more. */
   fail(error: unknown): void {
+    this.failure = error;
     for (const { reject } of this.waiting.values()) reject(error);
     this.waiting.clear();
   }
@@ -97,6 +99,7 @@ export class WriterClient implements StorageWriter {
 
   private send(command: Command): Promise<number | undefined> {
     return new Promise((resolve, reject) => {
+      if (this.failure !== undefined) return reject(this.failure);
       const id = this.nextId++;
       this.waiting.set(id, { resolve, reject });
       try {

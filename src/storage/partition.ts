@@ -78,3 +78,18 @@ export function partitionName(start: bigint, unit: PartitionUnit, ticksPerMicro:
     }
   }
 }
+
+/** `timestamp` less a time to live. */
+export function timeBefore(timestamp: bigint, { count, unit }: { count: number; unit: string }, ticksPerMicro: bigint): bigint {
+  const fixed: Record<string, bigint> = { HOUR: HOUR_US, DAY: DAY_US, WEEK: 7n * DAY_US };
+  if (unit in fixed) return timestamp - BigInt(count) * fixed[unit] * ticksPerMicro;
+  const us = floorDiv(timestamp, ticksPerMicro);
+  const date = new Date(Number(floorDiv(us, 1000n)));
+  const months = unit === "YEAR" ? 12 * count : count;
+  const monthStart = utcMicros(date.getUTCFullYear(), date.getUTCMonth());
+  // A day that the earlier month does not have becomes its last one.
+  const earlier = utcMicros(date.getUTCFullYear(), date.getUTCMonth() - months);
+  const next = utcMicros(date.getUTCFullYear(), date.getUTCMonth() - months + 1);
+  const back = earlier + (us - monthStart);
+  return (back < next ? back : next - 1n) * ticksPerMicro;
+}

@@ -205,13 +205,17 @@ export function fillNulls(bytes: Uint8Array, tag: string): void {
 }
 
 function sortRows(schema: TableSchema, rows: Rows): Rows {
-  const order = sortedOrder(rows.times!);
+  return takeRows(schema, rows, sortedOrder(rows.times!));
+}
+
+/** The rows of the given numbers, in that order. */
+export function takeRows(schema: TableSchema, rows: Rows, order: Uint32Array): Rows {
   const columns = rows.columns.slice();
   for (const { id, type } of schema.columns) {
     const column = columns[id];
     if (column !== undefined) columns[id] = { values: gather(column.values, LAYOUT_WIDTH[layoutOf(type)], order), heap: column.heap };
   }
-  return { rowCount: rows.rowCount, columns, times: halvesOf(columns[schema.timestampId]!.values, rows.rowCount) };
+  return { rowCount: order.length, columns, times: halvesOf(columns[schema.timestampId]!.values, order.length) };
 }
 
 const DIGIT_BITS = 11, DIGITS = 1 << DIGIT_BITS;

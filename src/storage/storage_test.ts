@@ -58,7 +58,7 @@ Deno.test("large segments: late rows, updates and deletes keep order, values and
   let next = 0n;
   const make = (times: bigint[]) =>
     times.map((ts): Record<number, Value> => ({ 0: next++, 1: random() < 0.1 ? null : `text ${ts}`, 2: random() < 0.1 ? null : random(), 3: `S${next % 7n}`, 4: ts }));
-  const SPAN = 40 * 3600 * 1e6;
+  const SPAN = 30 * 3600 * 1e6;
   let model: Record<number, Value>[] = [];
   const add = async (...batches: Record<number, Value>[][]) => {
     await storage.writer.append([{ tableId, batches: batches.map((rows) => batchOf(types, rows)) }]);
@@ -92,7 +92,7 @@ Deno.test("large segments: late rows, updates and deletes keep order, values and
     pool.close();
   };
   const { schema: { id: tableId } } = await storage.writer.createTable(newTable("t", columns, "ts"));
-  await add(make(Array.from({ length: 150_000 }, (_, k) => BigInt(Math.floor((k * SPAN) / 150_000)))));
+  await add(make(Array.from({ length: 90_000 }, (_, k) => BigInt(Math.floor((k * SPAN) / 90_000)))));
   check();
   for (let round = 0; round < 3; round++) {
     await add(make(Array.from({ length: 3000 }, () => BigInt(Math.floor(random() * SPAN)))), make([1n, 1n, 0n]));
@@ -172,6 +172,45 @@ Deno.test("memory that readers are pinned to stays, and goes when they are done"
   await storage.writer.checkpoint();
   assert.equal(storage.heap.usedBytes("tail"), 0);
   assert.equal(storage.heap.usedBytes("dictionary"), 0);
+  await storage.writer.close();
+  Deno.removeSync(root, { recursive: true });
+});
+
+Deno.test("tables with keys keep the last row of each, and a time to live drops old partitions", async () => {
+  const root = Deno.makeTempDirSync();
+  let storage = await open(root);
+  const types = { 0: "TIMESTAMP", 1: "SYMBOL", 2: "VARCHAR", 3: "LONG" };
+  const table = { ...newTable("t", { ts: "TIMESTAMP", host: "SYMBOL", key: "VARCHAR", v: "LONG" }, "ts"), dedupKeys: [0, 1, 2], ttl: { count: 2, unit: "DAY" } };
+  const { schema: { id: tableId } } = await storage.writer.createTable(table);
+  let model: Value[][] = [];
+  let seed = 3;
+  const random = (n: number) => (seed = (seed * 1103515245 + 12345) & 0x7fffffff) % n;
+  const compare = (a: Value[], b: Value[]) => (String(a.slice(0, 3)) < String(b.slice(0, 3)) ? -1 : 1);
+  const check = () => {
+    const rows = readRows(storage.heap, createPool(storage.heap), storage.catalogue.table("t")!);
+    assert.deepEqual(rows.toSorted(compare), model.toSorted(compare));
+  };
+  for (let round = 0; round < 30; round++) {
+    const rows = Array.from({ length: 40 }, (): Record<number, Value> => ({
+      0: BigInt(random(30)) * HOUR * 4n / 3n,
+      1: random(3) === 0 ? null : `h${random(2)}`,
+      2: random(3) === 0 ? null : ["", "k"][random(2)],
+      3: BigInt(random(1000)),
+    }));
+    await storage.writer.append([{ tableId, batches: [batchOf(types, rows.slice(0, 20)), batchOf(types, rows.slice(20))] }]);
+    for (const row of rows.map((row) => Object.values(row))) {
+      model = model.filter((other) => row.slice(0, 3).some((value, k) => value !== other[k]));
+      model.push(row);
+    }
+    check();
+    if (round === 20) await storage.writer.checkpoint();
+  }
+  await storage.writer.append([{ tableId, batches: [batchOf(types, [{ 0: 73n * HOUR, 1: null, 2: null, 3: 1n }])] }]);
+  model = [...model.filter((row) => row[0] as bigint >= 24n * HOUR), [73n * HOUR, null, null, 1n]];
+  check();
+  await storage.writer.close();
+  storage = await open(root);
+  check();
   await storage.writer.close();
   Deno.removeSync(root, { recursive: true });
 });

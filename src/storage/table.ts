@@ -2,13 +2,14 @@
  * A table in the writer: its schema, its segments in order, and how rows get into them and out of them. Segment objects never
  * change; each change makes a new list, so going back to the published state is to take the old list again.
  */
-import { assert, type CorruptFileError } from "../errors.ts";
+import { assert, CorruptFileError } from "../errors.ts";
 import { type Chunk, type ChunkMaker, type Run, SEGMENT_ROWS_MAX } from "./chunks.ts";
-import type { AppendColumn, TableSchema } from "./contract.ts";
+import type { AppendColumn, TableColumn, TableSchema } from "./contract.ts";
 import type { DataFiles } from "./datafile.ts";
 import type { SymbolTable } from "./dictionary.ts";
 import type { SharedHeap } from "./heap.ts";
-import { type PartitionRange, partitionOf } from "./partition.ts";
+import { addedKey, keyReader, lastOfSameKeys, missingKey } from "./keys.ts";
+import { type PartitionRange, partitionOf, timeBefore } from "./partition.ts";
 import type { SegmentRecord } from "./publication.ts";
 import { firstNotBelow, inOrder, type Rows, timeAt, toCodes } from "./rows.ts";
 
@@ -84,7 +85,8 @@ export class Table {
   append(parts: Rows[]): void {
     this.segments = this.segments.slice();
     this.changed = true;
-    for (const rows of inOrder(this.schema, parts)) {
+    for (const sorted of inOrder(this.schema, parts)) {
+      const rows = this.schema.dedupKeys.length > 0 ? this.replaceSameKeys(sorted) : sorted;
       for (let row = 0; row < rows.rowCount;) {
         const range = rows.times === undefined ? this.noTime : this.rangeOf(timeAt(rows.times, row));
         const end = this.endOfRange(rows, row, range);
@@ -92,6 +94,61 @@ export class Table {
         row = end;
       }
     }
+    this.dropExpired();
+  }
+
+  /** The rows without those that a later one of the same keys replaces; stored ones that are replaced are deleted. */
+  private replaceSameKeys(rows: Rows): Rows {
+    const { schema } = this;
+    const keys = schema.columns.filter((column) => schema.dedupKeys.includes(column.id) && column.id !== schema.timestampId);
+    const kept = lastOfSameKeys(schema, keys, rows);
+    const last = this.segments.at(-1);
+    if (last === undefined || timeAt(kept.times!, 0) > last.timestampMax) return kept;
+    const places: number[] = [];
+    let firstRow = 0;
+    for (const segment of this.segments) {
+      const { timestampMin: min, timestampMax: max } = segment;
+      const from = firstNotBelow(kept.times!, 0, 0, kept.rowCount, ...halves(min), false);
+      const to = firstNotBelow(kept.times!, 0, from, kept.rowCount, ...halves(max), true);
+      if (from < to) for (const row of this.sameKeysIn(segment, keys, kept, from, to)) places.push(firstRow + row);
+      firstRow += segment.rowCount;
+    }
+    if (places.length > 0) this.delete(Float64Array.from(places));
+    return kept;
+  }
+
+  private sameKeysIn(segment: Segment, keys: readonly TableColumn[], rows: Rows, from: number, to: number): number[] {
+    const resident = (id: number) => segment.chunks[id] && this.make.resident(this.typeOf(id), segment.chunks[id], segment.rowCount, this.data);
+    const times = resident(this.schema.timestampId)!;
+    const columns = keys.map((column) => resident(column.id));
+    const { heap } = this;
+    const stored = keys.map(({ type }, k) => columns[k] === undefined ? missingKey(type) : keyReader(type, heap.u8, columns[k]!.address, heap.u8, 0));
+    const added = keys.map(({ id, type }) => addedKey(type, rows.columns[id]));
+    const found: number[] = [];
+    for (let row = from; row < to;) {
+      const high = rows.times![2 * row + 1], low = rows.times![2 * row];
+      const end = firstNotBelow(rows.times!, 0, row, to, high, low, true);
+      const first = firstNotBelow(heap.i32, times.address / 4, 0, segment.rowCount, high, low, false);
+      const last = firstNotBelow(heap.i32, times.address / 4, first, segment.rowCount, high, low, true);
+      if (first < last) {
+        const wanted = new Set<string>();
+        for (; row < end; row++) wanted.add(added.map((key) => key(row)).join("|"));
+        for (let k = first; k < last; k++) if (wanted.has(stored.map((key) => key(k)).join("|"))) found.push(k);
+      }
+      row = end;
+    }
+    times.release();
+    for (const column of columns) column?.release();
+    return found;
+  }
+
+  /** Drops the partitions that have become older than the table's time to live, counted from its newest row. */
+  private dropExpired(): void {
+    const { ttl, partitionBy } = this.schema;
+    if (ttl === undefined || this.segments.length === 0) return;
+    const cutoff = timeBefore(this.segments.at(-1)!.timestampMax, ttl, this.ticks);
+    const kept = this.segments.findIndex(({ partition }) => partitionOf(partition, partitionBy, this.ticks).end > cutoff);
+    if (kept > 0) this.segments.splice(0, kept);
   }
 
   /** New values of `columns` for rows by their place in the table, ascending. */
@@ -188,7 +245,12 @@ export class Table {
       const chunks = segment.chunks.map((chunk) => {
         if (chunk === undefined || !sparse.has(chunk.plain.file)) return chunk;
         const bytes = new Uint8Array(chunk.plain.sizeBytes);
-        this.data.read(chunk.plain.file, chunk.plain.offset, chunk.plain.crc, bytes);
+        try {
+          this.data.read(chunk.plain.file, chunk.plain.offset, chunk.plain.crc, bytes);
+        } catch (error) {
+          if (error instanceof CorruptFileError) return chunk; // it stays where it is: whoever reads it is told
+          throw error;
+        }
         return { ...chunk, plain: { ...chunk.plain, ...this.data.append([bytes]) } };
       });
       return { ...segment, chunks, record: undefined };
@@ -201,10 +263,14 @@ export class Table {
     return this.schema.columns.find((column) => column.id === columnId)!.type;
   }
 
+  /** Units of the designated timestamp in a microsecond. */
+  private get ticks(): bigint {
+    return this.typeOf(this.schema.timestampId) === "TIMESTAMP_NS" ? 1000n : 1n;
+  }
+
   private rangeOf(timestamp: bigint): PartitionRange {
     if (timestamp < this.range.start || timestamp >= this.range.end) {
-      const ticks = this.typeOf(this.schema.timestampId) === "TIMESTAMP_NS" ? 1000n : 1n;
-      this.range = partitionOf(timestamp, this.schema.partitionBy, ticks);
+      this.range = partitionOf(timestamp, this.schema.partitionBy, this.ticks);
     }
     return this.range;
   }

@@ -18,7 +18,7 @@ import type { AppendBatch, TableColumn, TableSchema, UpdateBatch } from "./contr
 import { DataFiles } from "./datafile.ts";
 import { SymbolTable } from "./dictionary.ts";
 import { type Files, join, writeFully } from "./files.ts";
-import { type SharedHeap, SHARED_WORD } from "./heap.ts";
+import { HeapFullError, type SharedHeap, SHARED_WORD } from "./heap.ts";
 import { encodeCatalog, encodeManifest } from "./manifest.ts";
 import { type MemoryBlock, WriterMemory } from "./memory.ts";
 import type { Publication, SegmentRecord, TableChange } from "./publication.ts";
@@ -260,8 +260,9 @@ export class TableStore {
         }
       });
     } catch (error) {
+      // One command's table may be at fault (a damaged segment): the others are done by themselves.
       commands.forEach((command, k) => {
-        if (accepted.includes(command)) outcomes[k] = { error };
+        if (accepted.includes(command)) outcomes[k] = accepted.length === 1 ? { error } : this.appendGroup([command])[0];
       });
     }
     return outcomes;
@@ -435,6 +436,7 @@ export class TableStore {
       } catch {
         this.seal("a change that could not be applied could not be taken back in the log");
       }
+      if (error instanceof HeapFullError) throw new SqlError(`Cannot take the rows: ${error.message}`, 0, SQLSTATE.outOfMemory, { cause: error });
       throw error;
     }
     for (const table of tables) this.touched.add(table);
