@@ -170,16 +170,14 @@ class DistinctState implements BatchAggregateState {
   readonly table: ValueTable;
   constructor(
     type: string,
-    readonly context: FunctionContext,
+    context: FunctionContext,
     private readonly write: (table: ValueTable, out: BatchOut, groupCount: number) => void,
+    counting = false,
   ) {
-    this.table = new ValueTable(type, context);
+    this.table = new ValueTable(type, context, counting);
   }
   update(groups: Int32Array | undefined, [column]: BatchColumn[], rowCount: number): void {
-    for (let row = 0; row < rowCount; row++) {
-      this.table.insert(groupOf(groups, row), column, row);
-      if ((row & 4095) === 4095) this.context.poll();
-    }
+    this.table.add(groups, column, rowCount);
   }
   merge(later: BatchAggregateState, mapping: Int32Array): void {
     this.table.merge((later as DistinctState).table, mapping);
@@ -240,7 +238,7 @@ for (const type of [...DISTINCT, "BOOLEAN"]) {
       [{ name: "value", type }],
       type === "SYMBOL" ? "SYMBOL_TEXT" : type,
       "The value that most rows have.",
-      ([type], _, context) => new DistinctState(type, context, writeModes),
+      ([type], _, context) => new DistinctState(type, context, writeModes, true),
     ),
   );
 }

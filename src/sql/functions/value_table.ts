@@ -1,118 +1,127 @@
 /**
  * The distinct values of each group, in typed arrays: no object is kept for a row. Values of up to 64 bits are two words; texts and
  * 128-bit values are bytes in an arena. Values of a SYMBOL column are told apart by the address of their dictionary entry.
+ *
+ *     slots      entry + 1 (0: free), low word, high word, group: a probe that hits touches one cache line
+ *     entries    group, low, high in order of first appearance; rows of each where they are counted
+ *
+ * For values kept as bytes, an entry's low is the place in the arena and high the length; a slot has the hash in place of low.
  */
-import { layoutOf } from "../../types/mod.ts";
+import { type Layout, layoutOf } from "../../types/mod.ts";
 import type { BatchColumn, BatchOut, FunctionContext } from "./entry.ts";
 
-const EMPTY = -1;
+const SLOT_WORDS = 4;
+const POLL_ROWS = 4096;
 
 export class ValueTable {
-  /** Entries in order of first appearance. */
+  /** Entries so far. */
   count = 0;
   private groups = new Int32Array(64);
   private low = new Int32Array(64);
   private high = new Int32Array(64);
-  private hashes = new Int32Array(64);
-  /** Rows by entry. */
-  counts = new Float64Array(64);
-  private slots = new Int32Array(128).fill(EMPTY);
+  /** Rows by entry, with `counting`. */
+  counts: Float64Array;
+  private slots = new Int32Array(128 * SLOT_WORDS);
+  private slotMask = 127;
   private arena = new Uint8Array(256);
   private arenaUsed = 0;
+  private readonly layout: Layout;
   private readonly asBytes: boolean;
 
-  constructor(readonly type: string, private readonly context: FunctionContext) {
-    const layout = layoutOf(type);
-    this.asBytes = layout === "i128" || (layout === "text" && type !== "SYMBOL");
+  constructor(readonly type: string, private readonly context: FunctionContext, private readonly counting = false) {
+    this.layout = layoutOf(type);
+    this.asBytes = this.layout === "i128" || (this.layout === "text" && type !== "SYMBOL");
+    this.counts = new Float64Array(counting ? 64 : 0);
   }
 
   sizeBytes(): number {
-    return this.groups.length * 24 + this.slots.length * 4 + this.arena.length;
+    return this.groups.length * 12 + this.counts.length * 8 + this.slots.length * 4 + this.arena.length;
   }
 
   group(entry: number): number {
     return this.groups[entry];
   }
 
-  /** The entry of a row's value in `group`; -1 when it is null. */
-  insert(group: number, column: BatchColumn, row: number): number {
-    const memory = this.context.heap;
-    switch (layoutOf(this.type)) {
-      case "i64": {
-        const word = (column.address >>> 2) + 2 * row;
-        const low = memory.i32[word], high = memory.i32[word + 1];
-        return low === 0 && high === -2147483648 ? -1 : this.insertWords(group, low, high);
-      }
-      case "f64": {
-        if (!Number.isFinite(column.values[row])) return -1;
-        if (column.values[row] === 0) return this.insertWords(group, 0, 0);
-        const word = (column.address >>> 2) + 2 * row;
-        return this.insertWords(group, memory.i32[word], memory.i32[word + 1]);
-      }
-      case "f32":
-        if (!Number.isFinite(column.values[row])) return -1;
-        return this.insertWords(group, column.values[row] === 0 ? 0 : memory.i32[(column.address >>> 2) + row], 0);
-      case "text":
-      case "symbol": {
-        const length = column.values[2 * row + 1];
-        if (length < 0) return -1;
-        const address = column.values[2 * row] >>> 0;
-        if (!this.asBytes) return this.insertWords(group, address | 0, length);
-        return this.insertBytes(group, memory.u8, address, length);
-      }
-      case "i128": {
-        const word = (column.address >>> 2) + 4 * row;
-        const words = memory.i32;
-        if (
-          words[word] === 0 && words[word + 1] === -2147483648 && words[word + 2] === 0 &&
-          words[word + 3] === -2147483648
-        ) return -1;
-        return this.insertBytes(group, memory.u8, column.address + 16 * row, 16);
-      }
-      default: {
-        const value = column.values[row];
-        if (
-          this.type === "INT" ? value === -2147483648 : (this.type === "CHAR" || this.type === "IPv4") && value === 0
-        ) return -1;
-        return this.insertWords(group, value, 0);
+  /** Adds a column's values that are not null. */
+  add(groups: Int32Array | undefined, column: BatchColumn, rowCount: number): void {
+    const { i32, u8 } = this.context.heap;
+    const { values, address } = column;
+    for (let from = 0; from < rowCount; from += POLL_ROWS) {
+      this.context.poll();
+      const to = Math.min(rowCount, from + POLL_ROWS);
+      switch (this.layout) {
+        case "i64":
+          for (let row = from, word = (address >>> 2) + 2 * from; row < to; row++, word += 2) {
+            const low = i32[word], high = i32[word + 1];
+            if (low !== 0 || high !== -0x80000000) this.addWords(groups === undefined ? 0 : groups[row], low, high);
+          }
+          break;
+        case "f64":
+          for (let row = from, word = (address >>> 2) + 2 * from; row < to; row++, word += 2) {
+            const value = values[row];
+            if (value - value !== 0) continue; // NaN and infinities are null
+            this.addWords(groups === undefined ? 0 : groups[row], i32[word], value === 0 ? 0 : i32[word + 1]);
+          }
+          break;
+        case "f32":
+          for (let row = from, word = (address >>> 2) + from; row < to; row++, word++) {
+            const value = values[row];
+            if (value - value === 0) this.addWords(groups === undefined ? 0 : groups[row], value === 0 ? 0 : i32[word], 0);
+          }
+          break;
+        case "text":
+        case "symbol":
+          for (let row = from, pair = 2 * from; row < to; row++, pair += 2) {
+            const length = values[pair + 1];
+            if (length < 0) continue;
+            const group = groups === undefined ? 0 : groups[row];
+            if (this.asBytes) this.addBytes(group, u8, values[pair] >>> 0, length);
+            else this.addWords(group, values[pair], length);
+          }
+          break;
+        case "i128":
+          for (let row = from, word = (address >>> 2) + 4 * from; row < to; row++, word += 4) {
+            const isNull = i32[word] === 0 && i32[word + 1] === -0x80000000 && i32[word + 2] === 0 && i32[word + 3] === -0x80000000;
+            if (!isNull) this.addBytes(groups === undefined ? 0 : groups[row], u8, word * 4, 16);
+          }
+          break;
+        default: {
+          const none = this.type === "INT" ? -0x80000000 : this.type === "CHAR" || this.type === "IPv4" ? 0 : undefined;
+          for (let row = from; row < to; row++) {
+            const value = values[row];
+            if (value !== none) this.addWords(groups === undefined ? 0 : groups[row], value, 0);
+          }
+        }
       }
     }
   }
 
-  private insertWords(group: number, low: number, high: number): number {
-    let hash = Math.imul(low ^ Math.imul(high, 0x85ebca6b) ^ Math.imul(group, 0x27d4eb2f), 0x9e3779b1);
-    hash ^= hash >>> 15;
-    hash = Math.imul(hash, 0x2c1b3c6d);
-    hash ^= hash >>> 13;
-    const mask = this.slots.length - 1;
-    for (let slot = hash & mask;; slot = (slot + 1) & mask) {
-      const entry = this.slots[slot];
-      if (entry === EMPTY) return this.append(group, low, high, hash, slot);
-      if (this.low[entry] === low && this.high[entry] === high && this.groups[entry] === group) {
-        this.counts[entry]++;
+  /** The entry of a value, which is made when it is new. */
+  private addWords(group: number, low: number, high: number): number {
+    const { slots, slotMask } = this;
+    let slot = hashOf(group, low, high) & slotMask;
+    for (;; slot = (slot + 1) & slotMask) {
+      const at = slot * SLOT_WORDS;
+      const entry = slots[at] - 1;
+      if (entry < 0) return this.append(at, group, low, high, low, high);
+      if (slots[at + 1] === low && slots[at + 2] === high && slots[at + 3] === group) {
+        if (this.counting) this.counts[entry]++;
         return entry;
       }
     }
   }
 
-  private insertBytes(group: number, bytes: Uint8Array, from: number, length: number): number {
-    let hash = Math.imul(group, 0x27d4eb2f) ^ length;
+  private addBytes(group: number, bytes: Uint8Array, from: number, length: number): number {
+    let hash = length;
     for (let i = from; i < from + length; i++) hash = Math.imul(hash ^ bytes[i], 0x01000193);
-    hash ^= hash >>> 15;
-    hash = Math.imul(hash, 0x2c1b3c6d);
-    hash ^= hash >>> 13;
-    const mask = this.slots.length - 1;
-    for (let slot = hash & mask;; slot = (slot + 1) & mask) {
-      const entry = this.slots[slot];
-      if (entry === EMPTY) {
-        const at = this.keep(bytes, from, length);
-        return this.append(group, at, length, hash, slot);
-      }
-      if (
-        this.hashes[entry] === hash && this.high[entry] === length && this.groups[entry] === group &&
-        this.equals(this.low[entry], bytes, from, length)
-      ) {
-        this.counts[entry]++;
+    const { slots, slotMask } = this;
+    let slot = hashOf(group, hash, length) & slotMask;
+    for (;; slot = (slot + 1) & slotMask) {
+      const at = slot * SLOT_WORDS;
+      const entry = slots[at] - 1;
+      if (entry < 0) return this.append(at, group, hash, length, this.keep(bytes, from, length), length);
+      if (slots[at + 1] === hash && slots[at + 2] === length && slots[at + 3] === group && this.equals(this.low[entry], bytes, from, length)) {
+        if (this.counting) this.counts[entry]++;
         return entry;
       }
     }
@@ -135,16 +144,20 @@ export class ValueTable {
     return at;
   }
 
-  private append(group: number, low: number, high: number, hash: number, slot: number): number {
+  /** `word1` and `word2` go to the slot at `at`, low and high to the entry. */
+  private append(at: number, group: number, word1: number, word2: number, low: number, high: number): number {
     const entry = this.count++;
     if (entry === this.groups.length) this.grow();
     this.groups[entry] = group;
     this.low[entry] = low;
     this.high[entry] = high;
-    this.hashes[entry] = hash;
-    this.counts[entry] = 1;
-    this.slots[slot] = entry;
-    if (this.count * 2 > this.slots.length) this.rehash();
+    if (this.counting) this.counts[entry] = 1;
+    const { slots } = this;
+    slots[at] = entry + 1;
+    slots[at + 1] = word1;
+    slots[at + 2] = word2;
+    slots[at + 3] = group;
+    if (this.count * 2 > this.slotMask) this.rehash();
     return entry;
   }
 
@@ -158,20 +171,29 @@ export class ValueTable {
     this.groups = words(this.groups);
     this.low = words(this.low);
     this.high = words(this.high);
-    this.hashes = words(this.hashes);
-    const counts = new Float64Array(size);
-    counts.set(this.counts);
-    this.counts = counts;
+    if (this.counting) {
+      const counts = new Float64Array(size);
+      counts.set(this.counts);
+      this.counts = counts;
+    }
   }
 
   private rehash(): void {
-    this.slots = new Int32Array(this.slots.length * 2).fill(EMPTY);
-    const mask = this.slots.length - 1;
-    for (let entry = 0; entry < this.count; entry++) {
-      let slot = this.hashes[entry] & mask;
-      while (this.slots[slot] !== EMPTY) slot = (slot + 1) & mask;
-      this.slots[slot] = entry;
+    const old = this.slots;
+    const mask = this.slotMask * 2 + 1;
+    const slots = new Int32Array((mask + 1) * SLOT_WORDS);
+    for (let from = 0; from < old.length; from += SLOT_WORDS) {
+      if (old[from] === 0) continue;
+      let slot = hashOf(old[from + 3], old[from + 1], old[from + 2]) & mask;
+      while (slots[slot * SLOT_WORDS] !== 0) slot = (slot + 1) & mask;
+      const at = slot * SLOT_WORDS;
+      slots[at] = old[from];
+      slots[at + 1] = old[from + 1];
+      slots[at + 2] = old[from + 2];
+      slots[at + 3] = old[from + 3];
     }
+    this.slots = slots;
+    this.slotMask = mask;
   }
 
   /** Adds another table's entries, with their counts, in their order. */
@@ -179,16 +201,16 @@ export class ValueTable {
     for (let entry = 0; entry < later.count; entry++) {
       const group = mapping[later.groups[entry]];
       const here = this.asBytes
-        ? this.insertBytes(group, later.arena, later.low[entry], later.high[entry])
-        : this.insertWords(group, later.low[entry], later.high[entry]);
-      this.counts[here] += later.counts[entry] - 1; // inserting has counted one
+        ? this.addBytes(group, later.arena, later.low[entry], later.high[entry])
+        : this.addWords(group, later.low[entry], later.high[entry]);
+      if (this.counting) this.counts[here] += later.counts[entry] - 1; // adding has counted one
     }
   }
 
   /** Copies an entry's value to row `row` of a column of the same type (SYMBOL: as text). */
   write(entry: number, out: BatchOut, row: number): void {
     const words = this.context.heap.i32;
-    switch (layoutOf(this.type)) {
+    switch (this.layout) {
       case "i64":
       case "f64":
         words[(out.address >>> 2) + 2 * row] = this.low[entry];
@@ -215,4 +237,10 @@ export class ValueTable {
     const address = this.low[entry] >>> 0;
     return this.context.heap.u8.subarray(address, address + this.high[entry]);
   }
+}
+
+function hashOf(group: number, low: number, high: number): number {
+  let hash = Math.imul(low ^ Math.imul(high, 0x85ebca6b) ^ Math.imul(group, 0x27d4eb2f), 0x9e3779b1);
+  hash = Math.imul(hash ^ (hash >>> 15), 0x2c1b3c6d);
+  return hash ^ (hash >>> 13);
 }
