@@ -203,38 +203,50 @@ function mergeSort(order: Int32Array, from: number, to: number, compare: (a: num
 /** Sorts the row numbers in `order[0 … n-1]` by `words`, stable. */
 export function radixSort(order: Int32Array, words: OrderWords, n: number, space: Workspace, poll: () => void): void {
   if (n < 2 || isSorted(order, words, n, poll)) return;
-  const bits = n < 2_048 ? 8 : 11, mask = (1 << bits) - 1;
-  const counts = new Int32Array(1 << bits);
-  const scratch = space.words(n);
-  let from = order, to = scratch;
+  const bits = n < 2_048 ? 8 : 11, mask = (1 << bits) - 1, digitCount = Math.ceil(32 / bits);
+  // By digit, then by its value; with 11 bits the last of the four stays unused.
+  const counts = new Int32Array(4 << bits), size = 1 << bits;
+  // The word travels with the row number, so that only its first reading jumps about in memory.
+  const rows = space.words(n), otherRows = space.words(n), keys = space.words(n), otherKeys = space.words(n);
+  let from = rows, to = otherRows, fromKeys = keys, toKeys = otherKeys;
+  from.set(order.subarray(0, n));
   for (let w = words.length - 1; w >= 0; w--) {
-    const word = words[w];
+    const word = words[w], first = word[from[0]];
     let differing = 0;
-    const first = word[from[0]];
-    for (let i = 0; i < n; i++) differing |= word[from[i]] ^ first;
-    for (let shift = 0; shift < 32; shift += bits) {
+    counts.fill(0);
+    for (let start = 0; start < n; start += POLL_ROWS) {
+      poll();
+      for (let i = start, end = Math.min(n, start + POLL_ROWS); i < end; i++) {
+        const key = word[from[i]];
+        fromKeys[i] = key;
+        differing |= key ^ first;
+        counts[key & mask]++;
+        counts[size + ((key >>> bits) & mask)]++;
+        counts[2 * size + ((key >>> (2 * bits)) & mask)]++;
+        if (bits === 8) counts[3 * size + (key >>> 24)]++;
+      }
+    }
+    for (let digit = 0; digit < digitCount; digit++) {
+      const shift = digit * bits, places = counts.subarray(digit * size, (digit + 1) * size);
       if (((differing >>> shift) & mask) === 0) continue;
-      counts.fill(0);
-      for (let i = 0; i < n; i++) counts[(word[from[i]] >>> shift) & mask]++;
-      for (let digit = 0, sum = 0; digit <= mask; digit++) {
-        const count = counts[digit];
-        counts[digit] = sum;
+      for (let value = 0, sum = 0; value <= mask; value++) {
+        const count = places[value];
+        places[value] = sum;
         sum += count;
       }
       for (let start = 0; start < n; start += POLL_ROWS) {
         poll();
         for (let i = start, end = Math.min(n, start + POLL_ROWS); i < end; i++) {
-          const row = from[i];
-          to[counts[(word[row] >>> shift) & mask]++] = row;
+          const key = fromKeys[i], place = places[(key >>> shift) & mask]++;
+          to[place] = from[i];
+          toKeys[place] = key;
         }
       }
-      const swap = from;
-      from = to;
-      to = swap;
+      [from, to, fromKeys, toKeys] = [to, from, toKeys, fromKeys];
     }
   }
-  if (from !== order) order.set(from.subarray(0, n));
-  space.freeWords(scratch);
+  order.set(from);
+  for (const scratch of [rows, otherRows, keys, otherKeys]) space.freeWords(scratch);
 }
 
 function isSorted(order: Int32Array, words: OrderWords, n: number, poll: () => void): boolean {

@@ -56,7 +56,11 @@ class Join implements Operator {
   }
 
   next(): Batch | undefined {
-    this.built ??= this.build();
+    if (this.built === undefined) {
+      this.built = this.build();
+      // Nothing can match: the left side need not be read at all.
+      if (this.built.rowCount === 0 && !this.keepsLeft) this.leftAtEnd = true;
+    }
     for (;;) {
       this.context.poll();
       if (this.leftBatch === undefined && !this.leftAtEnd) {
