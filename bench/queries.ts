@@ -45,7 +45,7 @@ export const QUERIES: BenchQuery[] = [
   {
     name: "sample by 1h",
     sundial: "select timestamp, avg(price) p, sum(amount) a from trades sample by 1h",
-    duckdb: "select time_bucket(INTERVAL 1 hour, timestamp) timestamp, avg(price) p, sum(amount) a from trades group by 1 order by 1",
+    duckdb: "select time_bucket(INTERVAL 1 hour, timestamp) ts, avg(price) p, sum(amount) a from trades group by 1 order by 1",
   },
   {
     name: "one symbol's OHLC by 1m",
