@@ -1,0 +1,61 @@
+/** psql against the real server, where it is installed. */
+import assert from "node:assert/strict";
+import { startServer } from "../server.ts";
+
+const isInstalled = await new Deno.Command("psql", { args: ["--version"] }).output().then(
+  ({ success }) => success,
+  () => false,
+);
+
+Deno.test({ name: "psql", ignore: !isInstalled }, async (t) => {
+  await using server = await startServer();
+  const psql = async (input: string, ...args: string[]) => {
+    const command = new Deno.Command("psql", {
+      args: ["-h", "127.0.0.1", "-p", String(server.pgPort), "-U", "admin", "-d", "qdb", "-X", "-A", "-t", ...args],
+      env: { PGPASSWORD: "quest", LC_ALL: "C.UTF-8" },
+      stdin: "piped",
+      stdout: "piped",
+      stderr: "piped",
+    }).spawn();
+    const writer = command.stdin.getWriter();
+    await writer.write(new TextEncoder().encode(input));
+    await writer.close();
+    const { stdout, stderr } = await command.output();
+    return new TextDecoder().decode(stdout) + new TextDecoder().decode(stderr);
+  };
+
+  await t.step("creates, inserts and selects", async () => {
+    const output = await psql(
+      "create table t (x int, v varchar, ts timestamp) timestamp(ts) partition by day;\ninsert into t values (1, 'ä', '2024-01-01'), (2, null, '2024-01-02');\nselect * from t;\nupdate t set x = 5 where x = 2;\nselect sum(x) from t;",
+    );
+    assert.equal(
+      output,
+      "OK\nINSERT 0 2\n1|ä|2024-01-01 00:00:00.000000\n2||2024-01-02 00:00:00.000000\nUPDATE 1\n6\n",
+    );
+  });
+
+  await t.step("points at what is wrong", async () => {
+    assert.equal(
+      await psql("select x,\n  nothing from t;\nselect 1;"),
+      "1\nERROR:  there is no column nothing\nLINE 2:   nothing from t;\n          ^\n",
+    );
+  });
+
+  await t.step("shows the state of a transaction", async () => {
+    const output = await psql(
+      "begin;\nselect 1;\nselect * from nobody;\nrollback;\nselect 2;",
+      "-v",
+      "VERBOSITY=sqlstate",
+      "-q",
+    );
+    assert.equal(output, "1\n2\nERROR:  42P01\n");
+  });
+
+  await t.step("fills variables, tells the connection, and reads values into statements", async () => {
+    const output = await psql(
+      "select 7 as seven \\gset\nselect :seven + 1;\nselect $1::int * 2 \\bind 21 \\g\n\\encoding\n\\echo :DBNAME",
+    );
+    assert.match(output, /^8\n/);
+    assert.match(output, /UTF8\nqdb\n/);
+  });
+});
