@@ -162,20 +162,20 @@ class CallState {
       };
       if (count === 0) return;
       const view = groups === undefined ? undefined : context.heap.i32.subarray(groups >>> 2, (groups >>> 2) + count);
-      this.batch.state.update(view, this.batchColumns(args, types, count), count);
+      this.batch.state.update(view, this.batchColumns(args, types, count, entry.aggregate.codes === true), count);
       const size = this.batch.state.sizeBytes();
       context.memory.account(size - this.batch.accounted, OPERATOR);
       this.batch.accounted = size;
     }
   }
 
-  /** Symbols come as text. */
-  private batchColumns(args: readonly Vector[], types: readonly string[], rowCount: number): BatchColumn[] {
+  /** Symbols come as text, unless codes will do. */
+  private batchColumns(args: readonly Vector[], types: readonly string[], rowCount: number, codes: boolean): BatchColumn[] {
     const { context } = this;
     return args.map((arg, k) => {
       const constant = this.call.args[k];
       let { type, address } = arg;
-      if (layoutOf(type) === "symbol") {
+      if (layoutOf(type) === "symbol" && !codes) {
         // A CASE without branches is its ELSE, as text.
         const text: Expr = { kind: "case", branches: [], otherwise: { kind: "column", index: 0, type }, type: "STRING" };
         this.texts[k] ??= compileExpressions([text], undefined, [type], context, { operator: OPERATOR, rowByRow: true });

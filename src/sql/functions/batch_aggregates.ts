@@ -31,6 +31,12 @@ function aggregate(
   };
 }
 
+/** As `aggregate`, with symbols as codes. */
+function distinctAggregate(...parts: Parameters<typeof aggregate>): FunctionEntry {
+  const made = aggregate(...parts);
+  return { ...made, aggregate: { ...made.aggregate as BatchAggregate, codes: true } };
+}
+
 const groupOf = (groups: Int32Array | undefined, row: number): number => (groups === undefined ? 0 : groups[row]);
 
 /** One kept value of a group: the bytes of a text, or of a 128-bit value. null is a value that is null; undefined: none yet. */
@@ -212,7 +218,7 @@ function writeModes(table: ValueTable, out: BatchOut, groupCount: number): void 
 const DISTINCT = ["BYTE", "SHORT", "CHAR", "INT", "LONG", "FLOAT", "DOUBLE", ...TIMES, ...TEXTS, "UUID", "IPv4"];
 for (const type of DISTINCT) {
   entries.push(
-    aggregate(
+    distinctAggregate(
       "count_distinct",
       [{ name: "value", type }],
       "LONG",
@@ -222,7 +228,7 @@ for (const type of DISTINCT) {
         examples: type === "LONG" ? [{ sql: "SELECT count_distinct(x % 3) FROM long_sequence(10)", gives: 3 }] : [],
       },
     ),
-    aggregate(
+    distinctAggregate(
       "approx_count_distinct",
       [{ name: "value", type }, { name: "precision", type: "INT", constant: true, optional: true }],
       "LONG",
@@ -233,7 +239,7 @@ for (const type of DISTINCT) {
 }
 for (const type of [...DISTINCT, "BOOLEAN"]) {
   entries.push(
-    aggregate(
+    distinctAggregate(
       "mode",
       [{ name: "value", type }],
       type === "SYMBOL" ? "SYMBOL_TEXT" : type,
@@ -302,7 +308,7 @@ entries.push(
     (_, constants) => new JoinState(bytesOf(constants[1])),
     { check: checkDelimiter },
   ),
-  aggregate(
+  distinctAggregate(
     "string_distinct_agg",
     [...textArgs, delimiterArg],
     joined,

@@ -138,6 +138,8 @@ export interface FusedAggregate {
 
 export interface BatchAggregate {
   kind: "batch";
+  /** SYMBOL arguments come as codes in `values`, with their dictionary, not as texts. */
+  codes?: boolean;
   /** Makes the state for one run of rows. */
   create: (types: string[], constants: (Value | undefined)[], context: FunctionContext) => BatchAggregateState;
 }

@@ -1,6 +1,6 @@
 /**
  * The distinct values of each group, in typed arrays: no object is kept for a row. Values of up to 64 bits are two words; texts and
- * 128-bit values are bytes in an arena. Values of a SYMBOL column are told apart by the address of their dictionary entry.
+ * 128-bit values are bytes in an arena. SYMBOL columns come as codes of one dictionary; without groups a bit for each code is enough.
  *
  *     slots      entry + 1 (0: free), low word, high word, group: a probe that hits touches one cache line
  *     entries    group, low, high in order of first appearance; rows of each where they are counted
@@ -8,6 +8,7 @@
  * For values kept as bytes, an entry's low is the place in the arena and high the length; a slot has the hash in place of low.
  */
 import { type Layout, layoutOf } from "../../types/mod.ts";
+import type { Dictionary } from "../../storage/contract.ts";
 import type { BatchColumn, BatchOut, FunctionContext } from "./entry.ts";
 
 const SLOT_WORDS = 4;
@@ -25,17 +26,20 @@ export class ValueTable {
   private slotMask = 127;
   private arena = new Uint8Array(256);
   private arenaUsed = 0;
+  /** By code, where there are no groups: was it seen? */
+  private seen = new Uint8Array(0);
+  private dictionary: Dictionary | undefined;
   private readonly layout: Layout;
   private readonly asBytes: boolean;
 
   constructor(readonly type: string, private readonly context: FunctionContext, private readonly counting = false) {
     this.layout = layoutOf(type);
-    this.asBytes = this.layout === "i128" || (this.layout === "text" && type !== "SYMBOL");
+    this.asBytes = this.layout === "i128" || this.layout === "text";
     this.counts = new Float64Array(counting ? 64 : 0);
   }
 
   sizeBytes(): number {
-    return this.groups.length * 12 + this.counts.length * 8 + this.slots.length * 4 + this.arena.length;
+    return this.groups.length * 12 + this.counts.length * 8 + this.slots.length * 4 + this.arena.length + this.seen.length;
   }
 
   group(entry: number): number {
@@ -70,14 +74,15 @@ export class ValueTable {
           }
           break;
         case "text":
-        case "symbol":
           for (let row = from, pair = 2 * from; row < to; row++, pair += 2) {
             const length = values[pair + 1];
-            if (length < 0) continue;
-            const group = groups === undefined ? 0 : groups[row];
-            if (this.asBytes) this.addBytes(group, u8, values[pair] >>> 0, length);
-            else this.addWords(group, values[pair], length);
+            if (length >= 0) this.addBytes(groups === undefined ? 0 : groups[row], u8, values[pair] >>> 0, length);
           }
+          break;
+        case "symbol":
+          this.dictionary = column.dictionary;
+          if (groups === undefined && !this.counting) this.addCodes(values, from, to);
+          else for (let row = from; row < to; row++) if (values[row] >= 0) this.addWords(groups === undefined ? 0 : groups[row], values[row], 0);
           break;
         case "i128":
           for (let row = from, word = (address >>> 2) + 4 * from; row < to; row++, word += 4) {
@@ -92,6 +97,23 @@ export class ValueTable {
             if (value !== none) this.addWords(groups === undefined ? 0 : groups[row], value, 0);
           }
         }
+      }
+    }
+  }
+
+  private addCodes(codes: Int32Array, from: number, to: number): void {
+    const needed = this.dictionary?.count ?? 0;
+    if (this.seen.length < needed) {
+      const grown = new Uint8Array(needed);
+      grown.set(this.seen);
+      this.seen = grown;
+    }
+    const { seen } = this;
+    for (let row = from; row < to; row++) {
+      const code = codes[row];
+      if (code >= 0 && seen[code] === 0) {
+        seen[code] = 1;
+        this.addWords(0, code, 0);
       }
     }
   }
@@ -198,6 +220,7 @@ export class ValueTable {
 
   /** Adds another table's entries, with their counts, in their order. */
   merge(later: ValueTable, mapping: Int32Array): void {
+    this.dictionary ??= later.dictionary;
     for (let entry = 0; entry < later.count; entry++) {
       const group = mapping[later.groups[entry]];
       const here = this.asBytes
@@ -234,8 +257,9 @@ export class ValueTable {
   /** The bytes of a text entry: a view. */
   bytes(entry: number): Uint8Array {
     if (this.asBytes) return this.arena.subarray(this.low[entry], this.low[entry] + this.high[entry]);
-    const address = this.low[entry] >>> 0;
-    return this.context.heap.u8.subarray(address, address + this.high[entry]);
+    const { u32, i32, u8 } = this.context.heap;
+    const pair = ((this.dictionary?.entries ?? 0) >>> 2) + 2 * this.low[entry];
+    return u8.subarray(u32[pair], u32[pair] + i32[pair + 1]);
   }
 }
 
