@@ -1,22 +1,23 @@
 /**
  * INSERT, UPDATE, DELETE.
  */
-import { notSupported, SqlError, SQLSTATE } from "../../errors.ts";
+import { SqlError, SQLSTATE } from "../../errors.ts";
 import type { TableSchema, TableSnapshot } from "../../storage/contract.ts";
 import { typeOf, type Value } from "../../types/mod.ts";
 import { readValue } from "../../types/parse/mod.ts";
-import type { Expression, Name, Statement } from "../ast.ts";
+import type { Expression, Name, Query, Statement } from "../ast.ts";
 import { findOverload } from "../functions/mod.ts";
 import { tokenize } from "../lexer.ts";
-import type { BoundStatement, Column, Expr, Plan } from "../plan.ts";
+import type { AggregateCall, BoundStatement, Column, Expr, Plan } from "../plan.ts";
+import { resolveOverload } from "./calls.ts";
 import { NO_NAMES, type Names, typeMismatch, unknownColumn, UNTYPED } from "./context.ts";
 import { fold } from "./convert.ts";
 import { nullValue } from "./expressions.ts";
 import { type Constant, constant, numberLiteral } from "./literals.ts";
-import { columnOf, filter, project } from "./plans.ts";
+import { columnOf, filter, project, sort } from "./plans.ts";
 import { nothing, type Relation, sameName, type ScopeColumn } from "./scope.ts";
 import type { Queries } from "./select.ts";
-import { scanOf } from "./sources.ts";
+import { bindSource, scanOf } from "./sources.ts";
 import { displayName, isInteger, isNumber, isText, isTextOrChar, isTime } from "./types.ts";
 
 type Insert = Extract<Statement, { kind: "insert" }>;
@@ -254,11 +255,7 @@ function ipText(value: number): string {
 }
 
 function insertSelect(queries: Queries, insert: Insert, columns: TableColumn[], schema: TableSchema): Plan {
-  let names: Names = NO_NAMES;
-  for (const { name, query } of insert.with) {
-    names = { parent: names, queries: new Map([[name.text.toLowerCase(), { query, names }]]), variables: new Map() };
-  }
-  const { plan, visible } = queries.bind(insert.query!, names);
+  const { plan, visible } = queries.bind(insert.query!, withNames(insert.with));
   if (visible !== columns.length) {
     throw new SqlError(`${columns.length} columns are wanted: the query gives ${visible}`, insert.columns === undefined ? insert.query!.at : insert.table.at, SQLSTATE.syntax);
   }
@@ -285,9 +282,10 @@ export function bindUpdate(queries: Queries, update: Extract<Statement, { kind: 
   if (table === undefined) throw new SqlError(`there is no table ${update.table.text}`, 0, SQLSTATE.undefinedTable);
   const { schema } = table;
   binding.requires.add(`UPDATE ${schema.name}`);
-  if (update.from !== undefined) throw notSupported("UPDATE … FROM", update.from.at);
   const scan = scanOf(table, true);
-  const relation = changeRelation(scan, schema, update.alias ?? update.table);
+  const target = changeRelation(scan, schema, update.alias ?? update.table);
+  const names = withNames(update.with);
+  const relation = update.from === undefined ? target : crossed(target, bindSource(queries, update.from, names));
   const seen = new Set<number>();
   const columnIds: number[] = [];
   const values: Expr[] = [];
@@ -297,15 +295,63 @@ export function bindUpdate(queries: Queries, update: Extract<Statement, { kind: 
     if (seen.has(column.id)) throw new SqlError(`${name.text} is set twice`, name.at, SQLSTATE.duplicateColumn);
     seen.add(column.id);
     if (column.id === schema.timestampId) throw new SqlError("the designated timestamp cannot be updated", name.at, SQLSTATE.invalidParameter);
-    const bound = expressions.bind(value, { columns: relation.columns, names: NO_NAMES });
+    const bound = expressions.bind(value, { columns: relation.columns, names });
     columnIds.push(column.id);
     values.push(assign(queries, bound, storedTag(column.type), value.at));
   }
-  let plan: Plan = scan;
-  if (update.where !== undefined) plan = filter(plan, expressions.condition(update.where, { columns: relation.columns, names: NO_NAMES }));
+  let { plan } = relation;
+  if (update.where !== undefined) plan = filter(plan, expressions.condition(update.where, { columns: relation.columns, names }));
   const rowId = columnOf(scan, scan.columns.length - 1);
   plan = project(plan, [...values, rowId], [...update.sets.map((set) => set.column.text), "row id"]);
+  if (update.from !== undefined) plan = firstMatches(queries, plan, update.table.at);
   return { kind: "update", tableId: schema.id, columnIds, plan, at: update.table.at };
+}
+
+function withNames(clauses: { name: Name; query: Query }[]): Names {
+  let names: Names = NO_NAMES;
+  for (const { name, query } of clauses) {
+    names = { parent: names, queries: new Map([[name.text.toLowerCase(), { query, names }]]), variables: new Map() };
+  }
+  return names;
+}
+
+/** Every row of the table beside every row of FROM; WHERE makes a join of it. */
+function crossed(target: Relation, from: Relation): Relation {
+  const offset = target.plan.columns.length;
+  const plan: Plan = {
+    node: "join",
+    type: "cross",
+    left: target.plan,
+    right: from.plan,
+    leftKeys: [],
+    rightKeys: [],
+    columns: [...target.plan.columns, ...from.plan.columns],
+    timestamp: -1,
+    order: "none",
+  };
+  return { ...target, plan, columns: [...target.columns, ...from.columns.map((column) => ({ ...column, index: column.index + offset }))] };
+}
+
+/** A row that FROM matches more than once takes the values of the first match; rows come in the order of their ids. */
+function firstMatches(queries: Queries, plan: Plan, at: number): Plan {
+  const last = plan.columns.length - 1;
+  const rowId = columnOf(plan, last);
+  const aggregates = plan.columns.slice(0, last).map((_, i): AggregateCall => {
+    const { id, args, type } = resolveOverload(queries.expressions, "first", [columnOf(plan, i)], at, "function");
+    return { function: id, args, distinct: false, type, at };
+  });
+  const grouped: Plan = {
+    node: "aggregate",
+    input: plan,
+    keys: [rowId],
+    aggregates,
+    columns: [{ name: "row id", type: "LONG" }, ...aggregates.map((call, i) => ({ name: plan.columns[i].name, type: call.type }))],
+    timestamp: -1,
+    order: "none",
+  };
+  const sorted = sort(grouped, [{ expression: columnOf(grouped, 0), descending: false }]);
+  const values = aggregates.map((_, i) => queries.expressions.cast(columnOf(sorted, i + 1), plan.columns[i].type, at));
+  return project(sorted, [...values, columnOf(sorted, 0)], plan.columns.map((column) => column.name));
 }
 
 export function bindDelete(queries: Queries, statement: Extract<Statement, { kind: "delete" }>): BoundStatement {

@@ -81,7 +81,7 @@ export class Expressions {
       case "string":
         return textLiteral(e.value);
       case "geohash":
-        throw notSupported("a GEOHASH literal", e.at);
+        return geohashLiteral(e.text, e.at);
       case "parameter":
         return { kind: "parameter", index: e.index, type: this.binding.parameterTypes[e.index] ?? UNTYPED, at: e.at };
       case "variable": {
@@ -238,8 +238,19 @@ export class Expressions {
     return this.operator("is_null", [operand], at);
   }
 
+  /** NOT goes inside: of `<` and the like it is the opposite comparison, which a null satisfies as little as the first one. */
   negate(condition: Expr, at: number): Expr {
     if (condition.kind === "constant") return condition.value === true ? FALSE : TRUE;
+    if (condition.kind !== "call") return not(condition, at);
+    const open = condition.function.indexOf("(");
+    const name = condition.function.slice(0, open);
+    const opposite = OPPOSITE[name];
+    if (opposite !== undefined) return this.binding.at({ ...condition, function: opposite + condition.function.slice(open) }, at);
+    if (name === "not") return condition.args[0];
+    if (name === "and" || name === "or") {
+      const args = condition.args.map((arg) => this.negate(arg, at));
+      return this.binding.at({ ...condition, function: (name === "and" ? "or" : "and") + condition.function.slice(open), args }, at);
+    }
     return not(condition, at);
   }
 
@@ -364,6 +375,8 @@ export function sameAggregate(a: AggregateCall, b: AggregateCall): boolean {
 function strip(args: Expr[]): unknown {
   return JSON.parse(JSON.stringify(args, (key, value) => key === "at" ? undefined : typeof value === "bigint" ? `${value}n` : value));
 }
+
+const OPPOSITE: Record<string, string> = { "<": ">=", "<=": ">", ">": "<=", ">=": "<" };
 
 /** The value that a row of this type has when it has none. */
 export function nullValue(type: string): Value {

@@ -1,8 +1,9 @@
 /**
  * Literals as typed constants.
  */
-import { notSupported, SqlError } from "../../errors.ts";
+import { SqlError } from "../../errors.ts";
 import type { Value } from "../../types/mod.ts";
+import { DECIMAL_PRECISION_MAX, decimalTag, GEOHASH_BITS_MAX, geohashTag, parseGeohash, parseLong256 } from "../../types/wide.ts";
 import type { Expr } from "../plan.ts";
 
 export type Constant = Extract<Expr, { kind: "constant" }>;
@@ -21,10 +22,14 @@ const LONG_MAX = 9223372036854775807n;
 /** `1` INT, `3000000000` and `7L` LONG, `1.5`, `1d` and what LONG cannot hold DOUBLE, `1.5f` FLOAT. */
 export function numberLiteral(text: string, at: number): Constant {
   const plain = text.replaceAll("_", "");
-  if (/^0x/i.test(plain)) throw notSupported("a LONG256 literal", at);
+  if (/^0x/i.test(plain)) {
+    const value = plain.length % 2 === 0 ? parseLong256(plain) : undefined;
+    if (value === undefined) throw new SqlError(`${text} is no LONG256: an even number of up to 64 hexadecimal digits is wanted`, at);
+    return constant(value, "LONG256");
+  }
   const suffix = plain.at(-1)!.toLowerCase();
   const digits = plain.slice(0, -1);
-  if (suffix === "m") throw notSupported("a DECIMAL literal", at);
+  if (suffix === "m") return decimalLiteral(digits, text, at);
   if (suffix === "f") return constant(Math.fround(finite(Number(digits), text, at)), "FLOAT");
   if (suffix === "d") return constant(finite(Number(digits), text, at), "DOUBLE");
   if (suffix === "l") {
@@ -38,6 +43,26 @@ export function numberLiteral(text: string, at: number): Constant {
     return constant(Number(plain), "DOUBLE");
   }
   return constant(finite(Number(plain), text, at), "DOUBLE");
+}
+
+/** `1.50m` is DECIMAL(3,2), `0.05m` DECIMAL(3,2), `100m` DECIMAL(3,0): its digits are its type. */
+function decimalLiteral(digits: string, text: string, at: number): Constant {
+  const match = /^(\d*)\.?(\d*)$/.exec(digits);
+  if (!match || (match[1] === "" && match[2] === "")) throw new SqlError(`${text} is no number`, at);
+  const whole = match[1].replace(/^0+(?=\d)/, "") || "0", scale = match[2].length;
+  const precision = whole.length + scale;
+  if (precision > DECIMAL_PRECISION_MAX) throw new SqlError(`${text} has more than ${DECIMAL_PRECISION_MAX} digits`, at);
+  return constant(BigInt(whole + match[2]), decimalTag(precision, scale));
+}
+
+/** `#u33d` has five bits a character; `##0101` is bits; `#u33d/12` is cut to so many bits. */
+export function geohashLiteral(text: string, at: number): Constant {
+  const match = /^(##?)([0-9a-zA-Z]*)(?:\/(\d+))?$/.exec(text);
+  const bits = match === null ? 0 : match[3] !== undefined ? Number(match[3]) : match[2].length * (match[1] === "#" ? 5 : 1);
+  const isBits = match !== null && match[1] === "##";
+  const value = bits < 1 || bits > GEOHASH_BITS_MAX ? undefined : isBits ? (/^[01]+$/.test(match![2]) ? BigInt(`0b${match![2]}`) : undefined) : parseGeohash(match![2], bits);
+  if (value === undefined) throw new SqlError(`${text} is no geohash`, at);
+  return constant(value, geohashTag(bits));
 }
 
 function finite(value: number, text: string, at: number): number {

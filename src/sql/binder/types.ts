@@ -3,7 +3,10 @@
  */
 import { notSupported, SqlError, SQLSTATE } from "../../errors.ts";
 import { tagOfName, typeOf } from "../../types/mod.ts";
+import { DECIMAL_PRECISION_MAX, decimalTag, GEOHASH_BITS_MAX, geohashTag } from "../../types/wide.ts";
 import type { TypeName } from "../ast.ts";
+
+const ARRAY_DIMENSIONS_MAX = 32;
 
 const NUMBERS = ["BYTE", "SHORT", "INT", "LONG", "FLOAT", "DOUBLE"];
 const TIMES = ["DATE", "TIMESTAMP", "TIMESTAMP_NS"];
@@ -44,12 +47,38 @@ export function setType(a: string, b: string): string | undefined {
 }
 
 /** What is known to the dialect, but not built yet. */
-const LATER = new Set(["binary", "long256", "decimal", "geohash", "long128"]);
+const LATER = new Set(["long128"]);
+
+/** DECIMAL without parameters. */
+const DECIMAL_DEFAULT = { precision: 18, scale: 3 };
+
+/** `decimal`, `decimal(p)`, `decimal(p, s)`: precision 1 to 76, scale not above it. */
+function decimalType({ parameters, at, name }: TypeName): string {
+  const [precision, scale] = parameters.map(Number);
+  if (precision === undefined) return decimalTag(DECIMAL_DEFAULT.precision, DECIMAL_DEFAULT.scale);
+  const isValid = parameters.length <= 2 && Number.isInteger(precision) && precision >= 1 && precision <= DECIMAL_PRECISION_MAX &&
+    (scale === undefined || (Number.isInteger(scale) && scale >= 0 && scale <= precision));
+  if (!isValid) throw new SqlError(`DECIMAL(${parameters.join(", ")}) is none: a precision of 1 to ${DECIMAL_PRECISION_MAX} and a scale up to it are wanted`, at + name.length, SQLSTATE.invalidParameter);
+  return decimalTag(precision, scale ?? 0);
+}
+
+/** `geohash(4c)`, `geohash(20b)`: 1 to 60 bits. */
+function geohashType({ parameters, at, name }: TypeName): string {
+  const size = /^(\d+)([cb])$/i.exec(parameters[0] ?? "");
+  const bits = size === null ? 0 : Number(size[1]) * (size[2].toLowerCase() === "c" ? 5 : 1);
+  if (parameters.length !== 1 || bits < 1 || bits > GEOHASH_BITS_MAX) {
+    throw new SqlError("GEOHASH wants its size: 1c to 12c, or 1b to 60b", at + name.length, SQLSTATE.invalidParameter);
+  }
+  return geohashTag(bits);
+}
 
 /** The tag of a type as written. @throws at its place when there is no such type. */
 export function tagOfType(type: TypeName): string {
   const tag = tagOfName(type.name);
-  if (LATER.has(type.name) || (type.dimensions > 0 && type.name === "double")) throw notSupported(`the type ${type.name}${"[]".repeat(type.dimensions)}`, type.at);
+  if (type.name === "decimal" && type.dimensions === 0) return decimalType(type);
+  if (type.name === "geohash" && type.dimensions === 0) return geohashType(type);
+  if (type.name === "double" && type.dimensions > 0 && type.dimensions <= ARRAY_DIMENSIONS_MAX) return `DOUBLE${"[]".repeat(type.dimensions)}`;
+  if (LATER.has(type.name)) throw notSupported(`the type ${type.name}${"[]".repeat(type.dimensions)}`, type.at);
   if (tag === undefined || type.dimensions > 0) {
     throw new SqlError(`there is no type ${type.name}${"[]".repeat(type.dimensions)}`, type.at, SQLSTATE.undefinedFunction);
   }
