@@ -122,5 +122,8 @@ export function toJson(value: unknown): Uint8Array {
 }
 
 export function fromJson<T>(bytes: Uint8Array): T {
-  return JSON.parse(utf8Decoder.decode(bytes), (_, v) => (v !== null && typeof v === "object" && typeof v.$n === "string" ? BigInt(v.$n) : v));
+  return JSON.parse(
+    utf8Decoder.decode(bytes),
+    (_, v) => (v !== null && typeof v === "object" && typeof v.$n === "string" ? BigInt(v.$n) : v),
+  );
 }

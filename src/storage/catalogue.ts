@@ -1,8 +1,16 @@
 /** The mirror of the writer's state on the main thread: immutable snapshots of tables, made from publications. */
 import { CorruptFileError } from "../errors.ts";
 import type { Interval } from "../sql/plan.ts";
-import type { Catalogue, Dictionary, PartitionInfo, ScanSource, SegmentSource, TableSchema, TableSnapshot } from "./contract.ts";
-import { type SharedHeap, SHARED_WORD } from "./heap.ts";
+import type {
+  Catalogue,
+  Dictionary,
+  PartitionInfo,
+  ScanSource,
+  SegmentSource,
+  TableSchema,
+  TableSnapshot,
+} from "./contract.ts";
+import { SHARED_WORD, type SharedHeap } from "./heap.ts";
 import { partitionName } from "./partition.ts";
 import type { Publication, SegmentRecord, TableChange } from "./publication.ts";
 
@@ -59,7 +67,9 @@ class Snapshot implements TableSnapshot {
       const info = found[found.length - 1];
       info.rowCount += segment.rowCount;
       info.timestampMax = segment.timestampMax;
-      for (const chunk of segment.chunks) if (chunk !== undefined) info.diskSizeBytes += chunk.sizeBytes || chunk.valueBytes;
+      for (const chunk of segment.chunks) {
+        if (chunk !== undefined) info.diskSizeBytes += chunk.sizeBytes || chunk.valueBytes;
+      }
     }
     return found;
   }
@@ -92,9 +102,18 @@ class Snapshot implements TableSnapshot {
     const { before, segments } = this;
     const old = before?.sources.get(key) ?? [];
     sources = segments.map((segment, k) => {
-      if (old.length > k && before!.segments[k] === segment && before!.firstRows[k] === this.firstRows[k]) return old[k];
+      if (old.length > k && before!.segments[k] === segment && before!.firstRows[k] === this.firstRows[k]) {
+        return old[k];
+      }
       const { rowCount, timestampMin, timestampMax, chunks } = segment;
-      return { rowCount, timestampMin, timestampMax, firstRow: this.firstRows[k], ordinal: k, chunks: columnIds.map((id) => chunks[id]) };
+      return {
+        rowCount,
+        timestampMin,
+        timestampMax,
+        firstRow: this.firstRows[k],
+        ordinal: k,
+        chunks: columnIds.map((id) => chunks[id]),
+      };
     });
     this.sources.set(key, sources);
     return sources;
@@ -192,13 +211,15 @@ export class CatalogueMirror implements Catalogue {
       const { start, count, segments: added } = change.splice;
       segments = [...segments.slice(0, start), ...added, ...segments.slice(start + count)];
     }
-    const dictionaries = change.dictionaries === undefined
-      ? before?.dictionaries ?? NO_DICTIONARIES
-      : new Map(change.dictionaries.map((dictionary) => [dictionary.columnId, { tableId: change.tableId, ...dictionary }]));
+    const dictionaries = change.dictionaries === undefined ? before?.dictionaries ?? NO_DICTIONARIES : new Map(
+      change.dictionaries.map((dictionary) => [dictionary.columnId, { tableId: change.tableId, ...dictionary }]),
+    );
     const files = change.files ?? before?.files ?? [];
     const snapshot = new Snapshot(schema, version, change.lsn, segments, files, dictionaries, change.damage, before);
     this.byId.set(change.tableId, snapshot);
-    if (before !== undefined && before.schema.name !== schema.name) this.byName.delete(before.schema.name.toLowerCase());
+    if (before !== undefined && before.schema.name !== schema.name) {
+      this.byName.delete(before.schema.name.toLowerCase());
+    }
     this.byName.set(schema.name.toLowerCase(), snapshot);
   }
 

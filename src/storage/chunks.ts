@@ -44,7 +44,15 @@ export class ChunkMaker {
   }
 
   /** `rowsBefore` rows of `chunk`, then rows [from, to) of `added`. Both undefined: nothing to store, all null. */
-  append(tag: string, chunk: Chunk | undefined, rowsBefore: number, added: RowColumn | undefined, from: number, to: number, data: DataFiles): Chunk | undefined {
+  append(
+    tag: string,
+    chunk: Chunk | undefined,
+    rowsBefore: number,
+    added: RowColumn | undefined,
+    from: number,
+    to: number,
+    data: DataFiles,
+  ): Chunk | undefined {
     if (chunk === undefined && added === undefined) return undefined;
     const layout = layoutOf(tag), width = LAYOUT_WIDTH[layout];
     const rowCount = rowsBefore + to - from;
@@ -75,7 +83,14 @@ export class ChunkMaker {
   }
 
   /** A chunk made of runs. */
-  assemble(tag: string, chunk: Chunk | undefined, oldRows: number, added: RowColumn | undefined, runs: readonly Run[], data: DataFiles): Chunk | undefined {
+  assemble(
+    tag: string,
+    chunk: Chunk | undefined,
+    oldRows: number,
+    added: RowColumn | undefined,
+    runs: readonly Run[],
+    data: DataFiles,
+  ): Chunk | undefined {
     if (chunk === undefined && added === undefined) return undefined;
     const layout = layoutOf(tag), width = LAYOUT_WIDTH[layout];
     const rowCount = runs.reduce((sum, run) => sum + run.count, 0);
@@ -86,8 +101,9 @@ export class ChunkMaker {
     for (const { source, start, count } of runs) {
       const from = source === 0 ? old : added;
       if (from === undefined) this.fillNulls(tag, at, count);
-      else if (source === 0) this.heap.u8.copyWithin(at, old!.address + start * width, old!.address + (start + count) * width);
-      else if (layout === "text") {
+      else if (source === 0) {
+        this.heap.u8.copyWithin(at, old!.address + start * width, old!.address + (start + count) * width);
+      } else if (layout === "text") {
         const written = this.writeTexts(at, added!, start, start + count, texts);
         texts = written.texts;
         textBytes += written.bytes;
@@ -101,7 +117,15 @@ export class ChunkMaker {
   }
 
   /** The chunk with row `rows[k]` replaced by row `from + k` of `added`. */
-  update(tag: string, chunk: Chunk | undefined, rowCount: number, added: RowColumn, rows: Uint32Array, from: number, data: DataFiles): Chunk {
+  update(
+    tag: string,
+    chunk: Chunk | undefined,
+    rowCount: number,
+    added: RowColumn,
+    rows: Uint32Array,
+    from: number,
+    data: DataFiles,
+  ): Chunk {
     const layout = layoutOf(tag), width = LAYOUT_WIDTH[layout];
     const old = chunk === undefined ? undefined : this.resident(tag, chunk, rowCount, data);
     const values = this.memory.allocate(rowCount * width, "tail");
@@ -134,12 +158,24 @@ export class ChunkMaker {
   }
 
   /** The chunk's values in memory; read from the file when they are not there. `release` gives back what was only read for this. */
-  resident(tag: string, chunk: Chunk, rowCount: number, data: DataFiles): { address: number; texts: readonly MemoryBlock[]; textBytes: number; release(): void } {
+  resident(
+    tag: string,
+    chunk: Chunk,
+    rowCount: number,
+    data: DataFiles,
+  ): { address: number; texts: readonly MemoryBlock[]; textBytes: number; release(): void } {
     const { address, valueBytes, sizeBytes, file, offset, crc } = chunk.plain;
     if (address !== 0) return { address, texts: chunk.texts, textBytes: chunk.textBytes, release() {} };
     const block = this.memory.allocate(sizeBytes, "tail");
     data.read(file, offset, crc, this.heap.u8.subarray(block.address, block.address + sizeBytes));
-    if (layoutOf(tag) !== "text") return { address: block.address, texts: [], textBytes: 0, release: () => this.memory.discard(block) };
+    if (layoutOf(tag) !== "text") {
+      return {
+        address: block.address,
+        texts: [],
+        textBytes: 0,
+        release: () => this.memory.discard(block),
+      };
+    }
     relocateTexts(this.heap, block.address, rowCount, block.address + valueBytes);
     block.used = block.sizeBytes;
     // The texts stay where they are, so the block does.
@@ -151,13 +187,22 @@ export class ChunkMaker {
   }
 
   /** Copies texts into the last block of `texts` that has room, or a new one, and writes their pairs at `address`. */
-  private writeTexts(address: number, { values, heap }: RowColumn, from: number, to: number, texts: readonly MemoryBlock[]): { texts: readonly MemoryBlock[]; bytes: number } {
+  private writeTexts(
+    address: number,
+    { values, heap }: RowColumn,
+    from: number,
+    to: number,
+    texts: readonly MemoryBlock[],
+  ): { texts: readonly MemoryBlock[]; bytes: number } {
     const pairs = new Int32Array(values.buffer, values.byteOffset, values.length >> 2);
     let bytes = 0;
     for (let k = 2 * from + 1; k < 2 * to; k += 2) if (pairs[k] > 0) bytes += pairs[k];
     let block = texts.at(-1);
     if (bytes > 0 && (block === undefined || block.used + bytes > block.sizeBytes)) {
-      block = this.memory.allocate(Math.max(bytes, Math.min(TEXT_BLOCK_MAX, Math.max(TEXT_BLOCK_MIN, 2 * (block?.sizeBytes ?? 0)))), "tail");
+      block = this.memory.allocate(
+        Math.max(bytes, Math.min(TEXT_BLOCK_MAX, Math.max(TEXT_BLOCK_MIN, 2 * (block?.sizeBytes ?? 0)))),
+        "tail",
+      );
       texts = [...texts, block];
     }
     const { i32, u8 } = this.heap;

@@ -27,7 +27,10 @@ export interface WriterPort {
 export class WriterClient implements StorageWriter {
   private nextId = 1;
   private failure: unknown;
-  private readonly waiting = new Map<number, { resolve: (value: number | undefined) => void; reject: (error: unknown) => void }>();
+  private readonly waiting = new Map<
+    number,
+    { resolve: (value: number | undefined) => void; reject: (error: unknown) => void }
+  >();
 
   constructor(private readonly port: WriterPort, private readonly catalogue: CatalogueMirror) {}
 
@@ -126,8 +129,11 @@ interface PackedView {
 export function pack(value: unknown, transfer: Set<ArrayBuffer>): unknown {
   if (ArrayBuffer.isView(value)) {
     const view = value instanceof Int32Array ? "i32" : value instanceof BigInt64Array ? "i64" : "u8";
-    const isWhole = value.buffer instanceof ArrayBuffer && value.byteLength === value.buffer.byteLength && !transfer.has(value.buffer);
-    const buffer = isWhole ? value.buffer as ArrayBuffer : new Uint8Array(value.buffer, value.byteOffset, value.byteLength).slice().buffer;
+    const isWhole = value.buffer instanceof ArrayBuffer && value.byteLength === value.buffer.byteLength &&
+      !transfer.has(value.buffer);
+    const buffer = isWhole
+      ? value.buffer as ArrayBuffer
+      : new Uint8Array(value.buffer, value.byteOffset, value.byteLength).slice().buffer;
     transfer.add(buffer);
     return { view, buffer } satisfies PackedView;
   }
@@ -152,7 +158,9 @@ export function unpack(value: unknown): unknown {
 export function answer(store: TableStore, envelopes: readonly Envelope[]): Answer[] {
   const outcomes: Outcome[] = store.execute(envelopes.map(({ command }) => command));
   return outcomes.map((outcome, k) =>
-    outcome.error === undefined ? { id: envelopes[k].id, value: outcome.value } : { id: envelopes[k].id, error: toPlainError(outcome.error) }
+    outcome.error === undefined
+      ? { id: envelopes[k].id, value: outcome.value }
+      : { id: envelopes[k].id, error: toPlainError(outcome.error) }
   );
 }
 

@@ -35,7 +35,11 @@ export class DataFiles {
   private readonly unsynced = new Set<number>();
   private madeFile = false;
 
-  constructor(private readonly files: Files, private readonly directory: string, private readonly nextFileId: () => number) {}
+  constructor(
+    private readonly files: Files,
+    private readonly directory: string,
+    private readonly nextFileId: () => number,
+  ) {}
 
   /** Writes an extent. Durable after `sync`. */
   append(parts: readonly Uint8Array[]): { file: number; offset: number; sizeBytes: number; crc: number } {
@@ -88,7 +92,9 @@ export class DataFiles {
 
   private current(sizeBytes: number): number {
     const last = this.list.at(-1);
-    if (last !== undefined && !last.removed && !last.full && last.sizeBytes + sizeBytes <= FILE_BYTES_MAX) return this.list.length - 1;
+    if (last !== undefined && !last.removed && !last.full && last.sizeBytes + sizeBytes <= FILE_BYTES_MAX) {
+      return this.list.length - 1;
+    }
     const id = this.nextFileId();
     const path = dataFilePath(this.directory, id);
     this.files.open(path, "create").close();

@@ -64,7 +64,11 @@ export class SymbolTable {
     } finally {
       file.close();
     }
-    this.stored = { count: this.count, sizeBytes: this.stored.sizeBytes + sizeBytes, crc: crc32(bytes, this.stored.crc) };
+    this.stored = {
+      count: this.count,
+      sizeBytes: this.stored.sizeBytes + sizeBytes,
+      crc: crc32(bytes, this.stored.crc),
+    };
   }
 
   load(files: Files, path: string, stored: SymbolTable["stored"]): void {
@@ -73,7 +77,9 @@ export class SymbolTable {
     const bytes = new Uint8Array(stored.sizeBytes);
     const file = files.open(path, "read");
     try {
-      if (readFully(file, bytes, 0) < bytes.length) throw new CorruptFileError(path, `it is shorter than ${bytes.length} bytes`);
+      if (readFully(file, bytes, 0) < bytes.length) {
+        throw new CorruptFileError(path, `it is shorter than ${bytes.length} bytes`);
+      }
     } finally {
       file.close();
     }

@@ -113,7 +113,9 @@ export class FaultyFiles implements Files {
         }
         for (let at = 0; at < change.bytes.length;) {
           const end = Math.min(change.bytes.length, at + SECTOR_BYTES - (change.position + at) % SECTOR_BYTES);
-          if (survives()) content.apply({ kind: "write", position: change.position + at, bytes: change.bytes.subarray(at, end) });
+          if (survives()) {
+            content.apply({ kind: "write", position: change.position + at, bytes: change.bytes.subarray(at, end) });
+          }
           at = end;
         }
       }
@@ -129,7 +131,9 @@ export class FaultyFiles implements Files {
 
   /** All files, with their sizes. */
   all(): { path: string; sizeBytes: number }[] {
-    return [...this.names].flatMap(([path, inode]) => (inode === "directory" ? [] : [{ path, sizeBytes: inode.current.size }]));
+    return [...this.names].flatMap((
+      [path, inode],
+    ) => (inode === "directory" ? [] : [{ path, sizeBytes: inode.current.size }]));
   }
 
   usedBytes(): number {
@@ -205,7 +209,8 @@ export class FaultyFiles implements Files {
 
   list(path: string): string[] {
     this.checkAlive();
-    return [...this.names.keys()].filter((name) => parentOf(name) === path).map((name) => name.slice(path.length + 1)).sort();
+    return [...this.names.keys()].filter((name) => parentOf(name) === path).map((name) => name.slice(path.length + 1))
+      .sort();
   }
 
   syncDirectory(path: string): void {
@@ -228,7 +233,11 @@ export class FaultyFiles implements Files {
 
   // ----
 
-  private successor(faults: Faults, names: Map<string, Inode | "directory">, contentOf: (inode: Inode) => Content): FaultyFiles {
+  private successor(
+    faults: Faults,
+    names: Map<string, Inode | "directory">,
+    contentOf: (inode: Inode) => Content,
+  ): FaultyFiles {
     const next = new FaultyFiles(faults, this.random);
     const copies = new Map<Inode, Inode>();
     for (const [path, inode] of names) {

@@ -96,7 +96,9 @@ export class SharedHeap {
       let have = order;
       while (have < ORDER_COUNT && this.i32[FREE_HEAD + have] < 0) have++;
       if (have >= ORDER_COUNT) {
-        throw new HeapFullError(`no block of ${sizeBytes} bytes is left: ${this.usedBytes()} of ${this.sizeBytes()} bytes are in use`);
+        throw new HeapFullError(
+          `no block of ${sizeBytes} bytes is left: ${this.usedBytes()} of ${this.sizeBytes()} bytes are in use`,
+        );
       }
       const unit = this.i32[FREE_HEAD + have];
       this.unlink(unit, have);
@@ -115,7 +117,10 @@ export class SharedHeap {
     let unit = ((address >>> UNIT_SHIFT) - this.i32[BASE_UNIT]) | 0;
     this.lock();
     try {
-      assert(this.i8[this.stateAddress(unit)] === order + 1, "a block is freed once, with the size it was allocated with");
+      assert(
+        this.i8[this.stateAddress(unit)] === order + 1,
+        "a block is freed once, with the size it was allocated with",
+      );
       this.i32[USED_UNITS] -= 1 << order;
       this.i32[TAG_USED + HEAP_TAGS.indexOf(tag)] -= 1 << order;
       for (; order < ORDER_COUNT - 1; order++) {
@@ -128,6 +133,38 @@ export class SharedHeap {
       this.link(unit, order);
     } finally {
       this.unlock();
+    }
+  }
+
+  /** Like `allocate`, but takes no more than `sizeBytes` rounded up to 4 KiB: the rest of the block goes back. Free it with `freeExact`. */
+  allocateExact(sizeBytes: number, tag: HeapTag): number {
+    const address = this.allocate(sizeBytes, tag);
+    let order = orderOf(sizeBytes);
+    let left = exactUnits(sizeBytes), unit = ((address >>> UNIT_SHIFT) - this.i32[BASE_UNIT]) | 0;
+    this.lock();
+    const spare = (1 << order) - left;
+    this.i32[USED_UNITS] -= spare;
+    this.i32[TAG_USED + HEAP_TAGS.indexOf(tag)] -= spare;
+    // Halves from the left are kept whole, one is halved on, those right of it are free.
+    while (left < 1 << order) {
+      const half = 1 << --order;
+      if (left > half) {
+        this.stateOf(unit, order, false);
+        unit += half;
+        left -= half;
+      } else this.link(unit + half, order);
+    }
+    this.stateOf(unit, order, false);
+    this.unlock();
+    return address;
+  }
+
+  freeExact(address: number, sizeBytes: number, tag: HeapTag): void {
+    for (let left = exactUnits(sizeBytes); left > 0;) {
+      const piece = 1 << (31 - Math.clz32(left));
+      this.free(address, piece * UNIT_BYTES, tag);
+      address += piece * UNIT_BYTES;
+      left -= piece;
     }
   }
 
@@ -200,6 +237,10 @@ export class SharedHeap {
   private unlock(): void {
     Atomics.store(this.i32, LOCK, 0);
   }
+}
+
+function exactUnits(sizeBytes: number): number {
+  return Math.max(1, Math.ceil(sizeBytes / UNIT_BYTES));
 }
 
 function orderOf(sizeBytes: number): number {

@@ -6,26 +6,31 @@ Deno.test("SharedHeap gives blocks that do not overlap and takes all of them bac
   const whole = heap.sizeBytes();
   let seed = 7;
   const random = (n: number) => (seed = (seed * 1103515245 + 12345) & 0x7fffffff) % n;
-  const blocks: { address: number; size: number; mark: number }[] = [];
+  const blocks: { address: number; size: number; mark: number; exact: boolean }[] = [];
   for (let step = 0; step < 20_000; step++) {
     if (blocks.length && random(2)) {
       const [block] = blocks.splice(random(blocks.length), 1);
       assert.equal(heap.i32[block.address / 4], block.mark);
       assert.equal(heap.i32[(block.address + block.size) / 4 - 1], block.mark);
-      heap.free(block.address, block.size, "query");
+      if (block.exact) heap.freeExact(block.address, block.size, "query");
+      else heap.free(block.address, block.size, "query");
     } else {
+      const exact = random(2) === 0;
       const size = 4 * (1 + random(60_000));
       try {
-        const address = heap.allocate(size, "query");
+        const address = exact ? heap.allocateExact(size, "query") : heap.allocate(size, "query");
         heap.i32[address / 4] = step;
         heap.i32[(address + size) / 4 - 1] = step;
-        blocks.push({ address, size, mark: step });
+        blocks.push({ address, size, mark: step, exact });
       } catch (error) {
         assert.ok(error instanceof HeapFullError);
       }
     }
   }
-  for (const block of blocks) heap.free(block.address, block.size, "query");
+  for (const block of blocks) {
+    if (block.exact) heap.freeExact(block.address, block.size, "query");
+    else heap.free(block.address, block.size, "query");
+  }
   assert.equal(heap.usedBytes(), 0);
   const half = 2 ** Math.floor(Math.log2(whole));
   heap.free(heap.allocate(half, "query"), half, "query");

@@ -24,7 +24,8 @@ export function keyReader(tag: string, bytes: Uint8Array, address: number, texts
     case "f64":
       return (row) => {
         // -0 becomes 0, and all NaNs are one.
-        const value = (layout === "f32" ? view.getFloat32(address + 4 * row, true) : view.getFloat64(address + 8 * row, true)) + 0;
+        const value =
+          (layout === "f32" ? view.getFloat32(address + 4 * row, true) : view.getFloat64(address + 8 * row, true)) + 0;
         return value !== value ? "null" : `${value}`;
       };
     case "i128":

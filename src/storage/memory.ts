@@ -2,7 +2,7 @@
  * Blocks of shared memory that the writer owns. A block lives as long as a chunk of the current state lists it (`refs`), and
  * then until no reader is pinned to a version that listed it.
  */
-import { SHARED_WORD, type HeapTag, HeapFullError, SharedHeap } from "./heap.ts";
+import { HeapFullError, type HeapTag, SHARED_WORD, SharedHeap } from "./heap.ts";
 
 export class MemoryBlock {
   /** Chunks and dictionaries of the published state that use it. */

@@ -6,7 +6,15 @@
  */
 import { ConfigError } from "../errors.ts";
 import { CatalogueMirror } from "./catalogue.ts";
-import { answer, type Envelope, type FromWriter, pack, WriterClient, type WriterPort, type WriterStart } from "./client.ts";
+import {
+  answer,
+  type Envelope,
+  type FromWriter,
+  pack,
+  WriterClient,
+  type WriterPort,
+  type WriterStart,
+} from "./client.ts";
 import { fromPlainError } from "./commands.ts";
 import type { StorageWriter } from "./contract.ts";
 import { type Files, realFiles } from "./files.ts";
@@ -63,7 +71,9 @@ export function createPool(heap: SharedHeap, files: Files = realFiles): SharedPo
   return new SharedPool(heap, files);
 }
 
-function settings({ root, heapSizeBytes, unstoredSizeBytes, commitMode, checkpointLogBytes, reserveBytes }: StorageOptions) {
+function settings(
+  { root, heapSizeBytes, unstoredSizeBytes, commitMode, checkpointLogBytes, reserveBytes }: StorageOptions,
+) {
   return {
     root,
     commitMode: commitMode ?? "sync",
@@ -135,7 +145,9 @@ function openWorker(options: StorageOptions, heap: SharedHeap): Promise<Storage>
         case "failed":
           worker.terminate();
           port1.close();
-          return reject(data.key === undefined ? fromPlainError(data.error) : new ConfigError(data.key, data.error.message));
+          return reject(
+            data.key === undefined ? fromPlainError(data.error) : new ConfigError(data.key, data.error.message),
+          );
       }
     };
     worker.onerror = (event) => {
@@ -149,4 +161,3 @@ function openWorker(options: StorageOptions, heap: SharedHeap): Promise<Storage>
     worker.postMessage(start, [port2]);
   });
 }
-

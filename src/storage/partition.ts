@@ -80,7 +80,11 @@ export function partitionName(start: bigint, unit: PartitionUnit, ticksPerMicro:
 }
 
 /** `timestamp` less a time to live. */
-export function timeBefore(timestamp: bigint, { count, unit }: { count: number; unit: string }, ticksPerMicro: bigint): bigint {
+export function timeBefore(
+  timestamp: bigint,
+  { count, unit }: { count: number; unit: string },
+  ticksPerMicro: bigint,
+): bigint {
   const fixed: Record<string, bigint> = { HOUR: HOUR_US, DAY: DAY_US, WEEK: 7n * DAY_US };
   if (unit in fixed) return timestamp - BigInt(count) * fixed[unit] * ticksPerMicro;
   const us = floorDiv(timestamp, ticksPerMicro);

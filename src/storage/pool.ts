@@ -8,12 +8,12 @@
  */
 import { assert, CorruptFileError } from "../errors.ts";
 import type { Pool } from "../engine/contract.ts";
-import { crc32 } from "./bytes.ts";
+import { align, crc32 } from "./bytes.ts";
 import { relocateTexts } from "./chunks.ts";
 import type { ScanSource } from "./contract.ts";
 import { EXTENT_ALIGN } from "./datafile.ts";
 import { type File, type Files, readFully, realFiles } from "./files.ts";
-import { HeapFullError, SHARED_WORD, SharedHeap } from "./heap.ts";
+import { HeapFullError, SHARED_WORD, type SharedHeap } from "./heap.ts";
 
 // Words of a directory slot.
 const FILE = 0; // id + 1, or 0 empty, or -1 removed
@@ -27,7 +27,8 @@ const SLOT_WORDS = 8;
 
 const LOADING = 1, READY = 2, FAILED = 3;
 const USES_MAX = 3;
-const FILES_OPEN_MAX = 256;
+/** A file that was removed keeps its room on the disk as long as it is open. */
+const FILES_OPEN_MAX = 64;
 
 // Words of the pool's state, from `SHARED_WORD.poolState` on.
 const CAPACITY = 0; // slots
@@ -211,7 +212,9 @@ export class SharedPool implements Pool {
       const state = Atomics.load(this.i32, slot + STATE);
       if (state !== LOADING) return state === READY;
       // The main thread must not sleep; a read takes some ten microseconds.
-      if (typeof WorkerGlobalScope !== "undefined" && globalThis instanceof WorkerGlobalScope) Atomics.wait(this.i32, slot + STATE, LOADING, 50);
+      if (typeof WorkerGlobalScope !== "undefined" && globalThis instanceof WorkerGlobalScope) {
+        Atomics.wait(this.i32, slot + STATE, LOADING, 50);
+      }
     }
   }
 
@@ -243,7 +246,7 @@ export class SharedPool implements Pool {
 
   /** A slot with a frame, pinned once and being loaded. */
   private insert(id: number, extent: number, sizeBytes: number): number {
-    const blockBytes = SharedHeap.blockBytes(sizeBytes);
+    const blockBytes = align(sizeBytes, 4096);
     try {
       while (this.state(USED_KIB) + blockBytes / 1024 > this.state(LIMIT_KIB) && this.takeOne() > 0);
       while (this.state(ENTRIES) > this.mask * 0.7 && this.takeOne() > 0);
@@ -273,7 +276,7 @@ export class SharedPool implements Pool {
   private allocate(sizeBytes: number): number {
     for (;;) {
       try {
-        return this.heap.allocate(sizeBytes, "pool");
+        return this.heap.allocateExact(sizeBytes, "pool");
       } catch (error) {
         if (!(error instanceof HeapFullError) || this.takeOne() === 0) throw error;
       }
@@ -308,7 +311,7 @@ export class SharedPool implements Pool {
 
   private remove(slot: number): void {
     const bytes = this.i32[slot + SIZE];
-    this.heap.free(this.i32[slot + ADDRESS] >>> 0, bytes, "pool");
+    this.heap.freeExact(this.i32[slot + ADDRESS] >>> 0, bytes, "pool");
     if (this.i32[slot + USES] === 0) this.addState(PROBATION_KIB, -bytes / 1024);
     this.addState(USED_KIB, -bytes / 1024);
     this.addState(ENTRIES, -1);
@@ -346,7 +349,9 @@ export class SharedPool implements Pool {
   }
 
   private lock(): void {
-    while (Atomics.compareExchange(this.i32, SHARED_WORD.poolLock, 0, 1) !== 0) { /* held for less than a microsecond */ }
+    while (Atomics.compareExchange(this.i32, SHARED_WORD.poolLock, 0, 1) !== 0) {
+      /* held for less than a microsecond */
+    }
   }
 
   private unlock(): void {

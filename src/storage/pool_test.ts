@@ -16,10 +16,26 @@ function sourceOf(files: FaultyFiles, count: number): ScanSource {
   const segments = Array.from({ length: count }, (_, k) => {
     const bytes = new Uint8Array(new Int32Array(FRAME / 4).fill(k).buffer);
     writeFully(file, [bytes], k * FRAME);
-    const chunk = { address: 0, file: 0, offset: k * FRAME, sizeBytes: FRAME, crc: crc32(bytes), valueBytes: FRAME, stats: { nullCount: 0 } };
+    const chunk = {
+      address: 0,
+      file: 0,
+      offset: k * FRAME,
+      sizeBytes: FRAME,
+      crc: crc32(bytes),
+      valueBytes: FRAME,
+      stats: { nullCount: 0 },
+    };
     return { rowCount: FRAME / 4, timestampMin: 0n, timestampMax: 0n, firstRow: 0, ordinal: k, chunks: [chunk] };
   });
-  return { tableId: 1, version: 1, rowCount: 0, sorted: false, files: ["/t1/d1.seg"], segments, dictionaries: [undefined] };
+  return {
+    tableId: 1,
+    version: 1,
+    rowCount: 0,
+    sorted: false,
+    files: ["/t1/d1.seg"],
+    segments,
+    dictionaries: [undefined],
+  };
 }
 
 function touch(pool: SharedPool, heap: ReturnType<typeof createHeap>, source: ScanSource, k: number): void {
@@ -65,7 +81,9 @@ Deno.test("SharedPool names the file of a damaged extent, each time it is asked 
   const source = sourceOf(files, 3);
   files.flipBit("/t1/d1.seg", 8 * FRAME + 5);
   const pool = new SharedPool(heap, files);
-  for (let k = 0; k < 3; k++) assert.throws(() => pool.pin(source, 1, 0), (e) => e instanceof CorruptFileError && e.path === "/t1/d1.seg");
+  for (let k = 0; k < 3; k++) {
+    assert.throws(() => pool.pin(source, 1, 0), (e) => e instanceof CorruptFileError && e.path === "/t1/d1.seg");
+  }
   touch(pool, heap, source, 2);
   pool.setLimit(0);
   assert.equal(pool.stats().usedBytes, 0);

@@ -3,7 +3,7 @@
  * make a second try come out differently, so it may be interrupted at any point.
  */
 import { CorruptFileError } from "../errors.ts";
-import { BLOCK_KIND, BLOCK_HEADER_BYTES, type Block, FLAG_LAST, Log, logFiles, Scan } from "./wal.ts";
+import { type Block, BLOCK_HEADER_BYTES, BLOCK_KIND, FLAG_LAST, Log, logFiles, Scan } from "./wal.ts";
 import { decodeBatch, decodePlaces, type Definition } from "./blocks.ts";
 import { fromJson } from "./bytes.ts";
 import type { AppendBatch } from "./contract.ts";
@@ -36,7 +36,11 @@ export function recover(store: TableStore): Log {
   const before = performance.now();
   const counts = new Replay(store).run(scan);
   if (counts.blocks > 0) {
-    report.push(`replayed ${counts.blocks} blocks with ${counts.rows} rows from the log in ${Math.round(performance.now() - before)} ms`);
+    report.push(
+      `replayed ${counts.blocks} blocks with ${counts.rows} rows from the log in ${
+        Math.round(performance.now() - before)
+      } ms`,
+    );
   }
   report.push(...scan.report);
   const log = Log.open(files, store.logDirectory, scan, options.random);
@@ -133,7 +137,9 @@ function checkFiles(store: TableStore, table: Table, { segments }: Manifest): vo
   const ends = table.data.list.map(() => 0);
   for (const { chunks } of segments) {
     for (const chunk of chunks) {
-      if (chunk !== undefined) ends[chunk.plain.file] = Math.max(ends[chunk.plain.file], chunk.plain.offset + chunk.plain.sizeBytes);
+      if (chunk !== undefined) {
+        ends[chunk.plain.file] = Math.max(ends[chunk.plain.file], chunk.plain.offset + chunk.plain.sizeBytes);
+      }
     }
   }
   table.data.list.forEach(({ path }, place) => {
@@ -230,10 +236,14 @@ class Replay {
 /** What an interrupted checkpoint or a drop has left. */
 function removeGarbage(store: TableStore, catalog: CatalogRecord): void {
   const { files, root } = store.options;
-  for (const { path, firstLsn } of logFiles(files, store.logDirectory)) if (firstLsn < catalog.logStart) files.remove(path);
+  for (const { path, firstLsn } of logFiles(files, store.logDirectory)) {
+    if (firstLsn < catalog.logStart) files.remove(path);
+  }
   const listed = new Set(catalog.tables.map(({ schema }) => `t${schema.id}`));
   for (const table of store.tables.values()) listed.add(`t${table.schema.id}`);
-  for (const name of files.list(root)) if (/^t\d+$/.test(name) && !listed.has(name)) files.removeDirectory(join(root, name));
+  for (const name of files.list(root)) {
+    if (/^t\d+$/.test(name) && !listed.has(name)) files.removeDirectory(join(root, name));
+  }
   for (const table of store.tables.values()) {
     if (table.damage !== undefined) continue;
     const known = new Set(table.data.list.map((file) => file.path));

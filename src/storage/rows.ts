@@ -1,5 +1,5 @@
 /** Batches on their way into a table: checked, their symbols interned, sorted by the designated timestamp. */
-import { assert, SQLSTATE, SqlError } from "../errors.ts";
+import { assert, SqlError, SQLSTATE } from "../errors.ts";
 import { LAYOUT_WIDTH, layoutOf } from "../types/mod.ts";
 import type { AppendBatch, AppendColumn, TableSchema } from "./contract.ts";
 import type { SymbolTable } from "./dictionary.ts";
@@ -33,7 +33,15 @@ function isLess(aHigh: number, aLow: number, bHigh: number, bLow: number): boole
 }
 
 /** First index in [from, to) whose time is not below (`orEqual`: is above) the given one; `to` when there is none. */
-export function firstNotBelow(times: Int32Array, start: number, from: number, to: number, high: number, low: number, orEqual: boolean): number {
+export function firstNotBelow(
+  times: Int32Array,
+  start: number,
+  from: number,
+  to: number,
+  high: number,
+  low: number,
+  orEqual: boolean,
+): number {
   while (from < to) {
     const middle = (from + to) >>> 1;
     const at = start + 2 * middle;
@@ -56,13 +64,19 @@ export function checkBatch(schema: TableSchema, batch: AppendBatch): void {
   const { rowCount } = batch;
   for (const { columnId, values, heap, symbols } of batch.columns) {
     const column = schema.columns.find((c) => c.id === columnId);
-    if (column === undefined) throw new SqlError(`Cannot write to a column of ${schema.name}: it was dropped`, 0, SQLSTATE.undefinedColumn);
+    if (column === undefined) {
+      throw new SqlError(`Cannot write to a column of ${schema.name}: it was dropped`, 0, SQLSTATE.undefinedColumn);
+    }
     const layout = layoutOf(column.type);
     assert(values.length >= rowCount * LAYOUT_WIDTH[layout], `column ${column.name} has a value for every row`);
     if (layout === "text") checkTexts(aligned(values), rowCount, heap?.length ?? 0);
     if (layout === "symbol") checkCodes(aligned(values), rowCount, (symbols?.length ?? 0) / 2);
     if (layout === "symbol" && symbols !== undefined) {
-      checkTexts(new Uint8Array(symbols.buffer, symbols.byteOffset, symbols.byteLength), symbols.length / 2, heap?.length ?? 0);
+      checkTexts(
+        new Uint8Array(symbols.buffer, symbols.byteOffset, symbols.byteLength),
+        symbols.length / 2,
+        heap?.length ?? 0,
+      );
     }
   }
   if (schema.timestampId >= 0 && rowCount > 0) checkTimes(schema, batch);
@@ -85,7 +99,9 @@ function checkCodes(values: Uint8Array, count: number, symbolCount: number): voi
 
 function checkTimes(schema: TableSchema, batch: AppendBatch): void {
   const given = batch.columns.find((column) => column.columnId === schema.timestampId);
-  if (given === undefined) throw new SqlError("Cannot insert a row without its designated timestamp", 0, SQLSTATE.invalidParameter);
+  if (given === undefined) {
+    throw new SqlError("Cannot insert a row without its designated timestamp", 0, SQLSTATE.invalidParameter);
+  }
   const times = halvesOf(aligned(given.values), batch.rowCount);
   for (let k = 1; k < times.length; k += 2) {
     if (times[k] >= 0) continue;
@@ -108,7 +124,11 @@ export function toRows(schema: TableSchema, batch: AppendBatch, dictionaryOf: (c
   return { rowCount: batch.rowCount, columns, times };
 }
 
-export function toCodes({ values, heap, symbols }: AppendColumn, rowCount: number, dictionary: SymbolTable): Uint8Array {
+export function toCodes(
+  { values, heap, symbols }: AppendColumn,
+  rowCount: number,
+  dictionary: SymbolTable,
+): Uint8Array {
   const count = (symbols?.length ?? 0) / 2;
   const global = new Int32Array(count).fill(-1);
   const bytes = aligned(values);
@@ -120,7 +140,13 @@ export function toCodes({ values, heap, symbols }: AppendColumn, rowCount: numbe
     else {
       // Only symbols that rows use get into the dictionary, in the order of the rows.
       let found = global[code];
-      if (found < 0) found = global[code] = dictionary.intern(heap ?? new Uint8Array(0), symbols![2 * code] >>> 0, symbols![2 * code + 1]);
+      if (found < 0) {
+        found = global[code] = dictionary.intern(
+          heap ?? new Uint8Array(0),
+          symbols![2 * code] >>> 0,
+          symbols![2 * code + 1],
+        );
+      }
       out[row] = found;
     }
   }
@@ -128,7 +154,9 @@ export function toCodes({ values, heap, symbols }: AppendColumn, rowCount: numbe
 }
 
 export function isSorted(times: Int32Array): boolean {
-  for (let k = 2; k < times.length; k += 2) if (isLess(times[k + 1], times[k], times[k - 1], times[k - 2])) return false;
+  for (let k = 2; k < times.length; k += 2) {
+    if (isLess(times[k + 1], times[k], times[k - 1], times[k - 2])) return false;
+  }
   return true;
 }
 
@@ -156,7 +184,9 @@ function concatenate(schema: TableSchema, parts: Rows[]): Rows {
     if (parts.every((part) => part.columns[column.id] === undefined)) continue;
     const width = LAYOUT_WIDTH[layout];
     const values = new Uint8Array(rowCount * width);
-    const heap = layout === "text" ? new Uint8Array(parts.reduce((sum, part) => sum + (part.columns[column.id]?.heap?.length ?? 0), 0)) : undefined;
+    const heap = layout === "text"
+      ? new Uint8Array(parts.reduce((sum, part) => sum + (part.columns[column.id]?.heap?.length ?? 0), 0))
+      : undefined;
     let row = 0, heapAt = 0;
     for (const part of parts) {
       const from = part.columns[column.id];
@@ -213,7 +243,9 @@ export function takeRows(schema: TableSchema, rows: Rows, order: Uint32Array): R
   const columns = rows.columns.slice();
   for (const { id, type } of schema.columns) {
     const column = columns[id];
-    if (column !== undefined) columns[id] = { values: gather(column.values, LAYOUT_WIDTH[layoutOf(type)], order), heap: column.heap };
+    if (column !== undefined) {
+      columns[id] = { values: gather(column.values, LAYOUT_WIDTH[layoutOf(type)], order), heap: column.heap };
+    }
   }
   return { rowCount: order.length, columns, times: halvesOf(columns[schema.timestampId]!.values, order.length) };
 }
@@ -272,7 +304,7 @@ function gather(values: Uint8Array, width: number, order: Uint32Array): Uint8Arr
       : new Int32Array(bytes.buffer, bytes.byteOffset, bytes.length >> 2);
   const from = view(values), to = view(out);
   const words = width <= 4 ? 1 : width / 4;
-  if (words === 1) for (let k = 0; k < order.length; k++) to[k] = from[order[k]];
+  if (words === 1) { for (let k = 0; k < order.length; k++) to[k] = from[order[k]]; }
   else if (words === 2) {
     for (let k = 0; k < order.length; k++) {
       const source = 2 * order[k];

@@ -7,7 +7,14 @@ import type { ColumnStats } from "./contract.ts";
 import type { SharedHeap } from "./heap.ts";
 
 /** Statistics of `values[from … to)`, on top of those of the rows before. */
-export function extendStats(heap: SharedHeap, tag: string, address: number, from: number, to: number, before: ColumnStats | undefined): ColumnStats {
+export function extendStats(
+  heap: SharedHeap,
+  tag: string,
+  address: number,
+  from: number,
+  to: number,
+  before: ColumnStats | undefined,
+): ColumnStats {
   const type = typeOf(tag);
   const base = before ?? { nullCount: 0 };
   if (from >= to) return base;
@@ -104,10 +111,21 @@ function longs(heap: SharedHeap, start: number, from: number, to: number, base: 
   const nullCount = base.nullCount + nulls;
   if (!any) return { nullCount };
   const sum = ((base.sum as bigint) ?? 0n) + (BigInt(highSum) << 32n) + BigInt(lowSum);
-  return { nullCount, min: (BigInt(minHigh) << 32n) + BigInt(minLow), max: (BigInt(maxHigh) << 32n) + BigInt(maxLow), sum };
+  return {
+    nullCount,
+    min: (BigInt(minHigh) << 32n) + BigInt(minLow),
+    max: (BigInt(maxHigh) << 32n) + BigInt(maxLow),
+    sum,
+  };
 }
 
-function floats(values: Float32Array | Float64Array, start: number, from: number, to: number, base: ColumnStats): ColumnStats {
+function floats(
+  values: Float32Array | Float64Array,
+  start: number,
+  from: number,
+  to: number,
+  base: ColumnStats,
+): ColumnStats {
   let nulls = 0;
   let sum = (base.sum as number | undefined) ?? 0;
   let min = (base.min as number | undefined) ?? Infinity;

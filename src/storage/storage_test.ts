@@ -8,11 +8,22 @@ const TYPES = { 0: "SYMBOL", 1: "VARCHAR", 2: "DOUBLE", 3: "LONG", 4: "TIMESTAMP
 const HOUR = 3_600_000_000n;
 
 function open(root: string, inProcess = true): Promise<Storage> {
-  return openStorage({ root, heapSizeBytes: 64 << 20, inProcess, log: (level, message) => console.log(level, message) });
+  return openStorage({
+    root,
+    heapSizeBytes: 64 << 20,
+    inProcess,
+    log: (level, message) => console.log(level, message),
+  });
 }
 
 function rowsAt(times: bigint[]): Record<number, Value>[] {
-  return times.map((ts, k) => ({ 0: k % 3 === 0 ? null : `S${k % 5}`, 1: k % 4 === 0 ? null : `note ${ts}`, 2: k / 2, 3: BigInt(k), 4: ts }));
+  return times.map((ts, k) => ({
+    0: k % 3 === 0 ? null : `S${k % 5}`,
+    1: k % 4 === 0 ? null : `note ${ts}`,
+    2: k / 2,
+    3: BigInt(k),
+    4: ts,
+  }));
 }
 
 for (const inProcess of [true, false]) {
@@ -29,7 +40,10 @@ for (const inProcess of [true, false]) {
       const pool = createPool(storage.heap);
       const snapshot = storage.catalogue.table("TRADES")!;
       assert.deepEqual(readRows(storage.heap, pool, snapshot), expected);
-      assert.deepEqual(snapshot.partitions().map(({ name, rowCount }) => [name, rowCount]), [["1970-01-01", 4], ["1970-01-02", 3]]);
+      assert.deepEqual(snapshot.partitions().map(({ name, rowCount }) => [name, rowCount]), [["1970-01-01", 4], [
+        "1970-01-02",
+        3,
+      ]]);
       assert.equal(snapshot.source([2], [[5n, 6n]]).rowCount, 4);
       pool.close();
     };
@@ -49,7 +63,13 @@ for (const inProcess of [true, false]) {
 
 Deno.test("large segments: late rows, updates and deletes keep order, values and statistics right", async () => {
   const root = Deno.makeTempDirSync();
-  const options = { root, heapSizeBytes: 256 << 20, poolSizeBytes: 4 << 20, unstoredSizeBytes: 6 << 20, inProcess: true };
+  const options = {
+    root,
+    heapSizeBytes: 256 << 20,
+    poolSizeBytes: 4 << 20,
+    unstoredSizeBytes: 6 << 20,
+    inProcess: true,
+  };
   let storage = await openStorage(options);
   let seed = 5;
   const random = () => (seed = (seed * 1103515245 + 12345) & 0x7fffffff) / 0x7fffffff;
@@ -57,18 +77,29 @@ Deno.test("large segments: late rows, updates and deletes keep order, values and
   const types = { 0: "LONG", 1: "VARCHAR", 2: "DOUBLE", 3: "SYMBOL", 4: "TIMESTAMP" };
   let next = 0n;
   const make = (times: bigint[]) =>
-    times.map((ts): Record<number, Value> => ({ 0: next++, 1: random() < 0.1 ? null : `text ${ts}`, 2: random() < 0.1 ? null : random(), 3: `S${next % 7n}`, 4: ts }));
+    times.map((ts): Record<number, Value> => ({
+      0: next++,
+      1: random() < 0.1 ? null : `text ${ts}`,
+      2: random() < 0.1 ? null : random(),
+      3: `S${next % 7n}`,
+      4: ts,
+    }));
   const SPAN = 30 * 3600 * 1e6;
   let model: Record<number, Value>[] = [];
   const add = async (...batches: Record<number, Value>[][]) => {
     await storage.writer.append([{ tableId, batches: batches.map((rows) => batchOf(types, rows)) }]);
     model = model.concat(...batches);
-    model = model.map((row, k) => ({ row, k })).sort((a, b) => Number((a.row[4] as bigint) - (b.row[4] as bigint)) || a.k - b.k).map(({ row }) => row);
+    model = model.map((row, k) => ({ row, k })).sort((a, b) =>
+      Number((a.row[4] as bigint) - (b.row[4] as bigint)) || a.k - b.k
+    ).map(({ row }) => row);
   };
   const check = () => {
     const pool = createPool(storage.heap);
     const snapshot = storage.catalogue.table("t")!;
-    assert.deepEqual(readRows(storage.heap, pool, snapshot), model.map((row) => [row[0], row[1], row[2], row[3], row[4]]));
+    assert.deepEqual(
+      readRows(storage.heap, pool, snapshot),
+      model.map((row) => [row[0], row[1], row[2], row[3], row[4]]),
+    );
     const source = snapshot.source([0, 2, 4]);
     for (const { rowCount, firstRow, chunks, timestampMin, timestampMax } of source.segments) {
       assert.ok(rowCount > 0 && rowCount <= 65_536);
@@ -111,7 +142,10 @@ Deno.test("large segments: late rows, updates and deletes keep order, values and
     const last = readRows(storage.heap, createPool(storage.heap), storage.catalogue.table("t")!).at(-1)!;
     Object.assign(model.at(-1)!, last);
     if (round < 2) {
-      const { columns: changed } = batchOf({ 1: "VARCHAR", 3: "SYMBOL" }, places.map((place) => ({ 1: `new ${place}`, 3: null })));
+      const { columns: changed } = batchOf(
+        { 1: "VARCHAR", 3: "SYMBOL" },
+        places.map((place) => ({ 1: `new ${place}`, 3: null })),
+      );
       await storage.writer.update(tableId, snapshot.version, { rowIds, columns: changed });
       for (const place of places) model[place] = { ...model[place], 1: `new ${place}`, 3: null };
       await assert.rejects(storage.writer.delete(tableId, snapshot.version, rowIds), { sqlState: "40001" });
@@ -134,12 +168,21 @@ Deno.test("large segments: late rows, updates and deletes keep order, values and
 Deno.test("what a row's values do wrong is refused, and nothing of it is there", async () => {
   const root = Deno.makeTempDirSync();
   const storage = await open(root);
-  const { schema: { id: tableId } } = await storage.writer.createTable(newTable("t", { ts: "TIMESTAMP", n: "INT" }, "ts"));
-  const appendRows = (types: Record<number, string>, rows: Record<number, Value>[]) => storage.writer.append([{ tableId, batches: [batchOf(types, rows)] }]);
-  await assert.rejects(appendRows({ 0: "TIMESTAMP", 1: "INT" }, [{ 0: 1n, 1: 1 }, { 0: null, 1: 1 }]), { name: "SqlError", position: 0 });
+  const { schema: { id: tableId } } = await storage.writer.createTable(
+    newTable("t", { ts: "TIMESTAMP", n: "INT" }, "ts"),
+  );
+  const appendRows = (types: Record<number, string>, rows: Record<number, Value>[]) =>
+    storage.writer.append([{ tableId, batches: [batchOf(types, rows)] }]);
+  await assert.rejects(appendRows({ 0: "TIMESTAMP", 1: "INT" }, [{ 0: 1n, 1: 1 }, { 0: null, 1: 1 }]), {
+    name: "SqlError",
+    position: 0,
+  });
   await assert.rejects(appendRows({ 0: "TIMESTAMP", 1: "INT" }, [{ 0: -1n, 1: 1 }]), { name: "SqlError", position: 0 });
   await assert.rejects(appendRows({ 1: "INT" }, [{ 1: 1 }]), { name: "SqlError", position: 0 });
-  await assert.rejects(storage.writer.createTable(newTable("T", { n: "INT" })), { name: "SqlError", sqlState: "42P07" });
+  await assert.rejects(storage.writer.createTable(newTable("T", { n: "INT" })), {
+    name: "SqlError",
+    sqlState: "42P07",
+  });
   await assert.rejects(storage.writer.dropTable(77), { name: "SqlError", sqlState: "42P01" });
   assert.equal(storage.catalogue.table("t")!.rowCount, 0);
   await appendRows({ 0: "TIMESTAMP" }, [{ 0: 1n }]);
@@ -152,7 +195,9 @@ Deno.test("memory that readers are pinned to stays, and goes when they are done"
   const root = Deno.makeTempDirSync();
   const storage = await open(root);
   const types = { 0: "LONG", 1: "TIMESTAMP" };
-  const { schema: { id: tableId } } = await storage.writer.createTable(newTable("t", { n: "LONG", ts: "TIMESTAMP" }, "ts"));
+  const { schema: { id: tableId } } = await storage.writer.createTable(
+    newTable("t", { n: "LONG", ts: "TIMESTAMP" }, "ts"),
+  );
   const rows = Array.from({ length: 2000 }, (_, k) => ({ 0: BigInt(k), 1: BigInt(k) }));
   await storage.writer.append([{ tableId, batches: [batchOf(types, rows)] }]);
   const pool = createPool(storage.heap);
@@ -160,7 +205,9 @@ Deno.test("memory that readers are pinned to stays, and goes when they are done"
   const unpin = storage.catalogue.pin();
   const before = readRows(storage.heap, pool, snapshot);
   const pinned = storage.heap.usedBytes("tail");
-  for (let k = 0; k < 20; k++) await storage.writer.append([{ tableId, batches: [batchOf(types, [{ 0: -1n, 1: BigInt(k) }])] }]);
+  for (let k = 0; k < 20; k++) {
+    await storage.writer.append([{ tableId, batches: [batchOf(types, [{ 0: -1n, 1: BigInt(k) }])] }]);
+  }
   await storage.writer.truncate(tableId);
   assert.deepEqual(readRows(storage.heap, pool, snapshot), before);
   assert.ok(storage.heap.usedBytes("tail") >= pinned);
@@ -180,7 +227,11 @@ Deno.test("tables with keys keep the last row of each, and a time to live drops 
   const root = Deno.makeTempDirSync();
   let storage = await open(root);
   const types = { 0: "TIMESTAMP", 1: "SYMBOL", 2: "VARCHAR", 3: "LONG" };
-  const table = { ...newTable("t", { ts: "TIMESTAMP", host: "SYMBOL", key: "VARCHAR", v: "LONG" }, "ts"), dedupKeys: [0, 1, 2], ttl: { count: 2, unit: "DAY" } };
+  const table = {
+    ...newTable("t", { ts: "TIMESTAMP", host: "SYMBOL", key: "VARCHAR", v: "LONG" }, "ts"),
+    dedupKeys: [0, 1, 2],
+    ttl: { count: 2, unit: "DAY" },
+  };
   const { schema: { id: tableId } } = await storage.writer.createTable(table);
   let model: Value[][] = [];
   let seed = 3;
@@ -197,7 +248,10 @@ Deno.test("tables with keys keep the last row of each, and a time to live drops 
       2: random(3) === 0 ? null : ["", "k"][random(2)],
       3: BigInt(random(1000)),
     }));
-    await storage.writer.append([{ tableId, batches: [batchOf(types, rows.slice(0, 20)), batchOf(types, rows.slice(20))] }]);
+    await storage.writer.append([{
+      tableId,
+      batches: [batchOf(types, rows.slice(0, 20)), batchOf(types, rows.slice(20))],
+    }]);
     for (const row of rows.map((row) => Object.values(row))) {
       model = model.filter((other) => row.slice(0, 3).some((value, k) => value !== other[k]));
       model.push(row);

@@ -9,7 +9,7 @@ import type { DataFiles } from "./datafile.ts";
 import type { SymbolTable } from "./dictionary.ts";
 import type { SharedHeap } from "./heap.ts";
 import { addedKey, keyReader, lastOfSameKeys, missingKey } from "./keys.ts";
-import { type PartitionRange, partitionOf, timeBefore } from "./partition.ts";
+import { partitionOf, type PartitionRange, timeBefore } from "./partition.ts";
 import type { SegmentRecord } from "./publication.ts";
 import { firstNotBelow, inOrder, type Rows, timeAt, toCodes } from "./rows.ts";
 
@@ -100,7 +100,9 @@ export class Table {
   /** The rows without those that a later one of the same keys replaces; stored ones that are replaced are deleted. */
   private replaceSameKeys(rows: Rows): Rows {
     const { schema } = this;
-    const keys = schema.columns.filter((column) => schema.dedupKeys.includes(column.id) && column.id !== schema.timestampId);
+    const keys = schema.columns.filter((column) =>
+      schema.dedupKeys.includes(column.id) && column.id !== schema.timestampId
+    );
     const kept = lastOfSameKeys(schema, keys, rows);
     const last = this.segments.at(-1);
     if (last === undefined || timeAt(kept.times!, 0) > last.timestampMax) return kept;
@@ -110,7 +112,7 @@ export class Table {
       const { timestampMin: min, timestampMax: max } = segment;
       const from = firstNotBelow(kept.times!, 0, 0, kept.rowCount, ...halves(min), false);
       const to = firstNotBelow(kept.times!, 0, from, kept.rowCount, ...halves(max), true);
-      if (from < to) for (const row of this.sameKeysIn(segment, keys, kept, from, to)) places.push(firstRow + row);
+      if (from < to) { for (const row of this.sameKeysIn(segment, keys, kept, from, to)) places.push(firstRow + row); }
       firstRow += segment.rowCount;
     }
     if (places.length > 0) this.delete(Float64Array.from(places));
@@ -118,11 +120,14 @@ export class Table {
   }
 
   private sameKeysIn(segment: Segment, keys: readonly TableColumn[], rows: Rows, from: number, to: number): number[] {
-    const resident = (id: number) => segment.chunks[id] && this.make.resident(this.typeOf(id), segment.chunks[id], segment.rowCount, this.data);
+    const resident = (id: number) =>
+      segment.chunks[id] && this.make.resident(this.typeOf(id), segment.chunks[id], segment.rowCount, this.data);
     const times = resident(this.schema.timestampId)!;
     const columns = keys.map((column) => resident(column.id));
     const { heap } = this;
-    const stored = keys.map(({ type }, k) => columns[k] === undefined ? missingKey(type) : keyReader(type, heap.u8, columns[k]!.address, heap.u8, 0));
+    const stored = keys.map(({ type }, k) =>
+      columns[k] === undefined ? missingKey(type) : keyReader(type, heap.u8, columns[k]!.address, heap.u8, 0)
+    );
     const added = keys.map(({ id, type }) => addedKey(type, rows.columns[id]));
     const found: number[] = [];
     for (let row = from; row < to;) {
@@ -147,7 +152,9 @@ export class Table {
     const { ttl, partitionBy } = this.schema;
     if (ttl === undefined || this.segments.length === 0) return;
     const cutoff = timeBefore(this.segments.at(-1)!.timestampMax, ttl, this.ticks);
-    const kept = this.segments.findIndex(({ partition }) => partitionOf(partition, partitionBy, this.ticks).end > cutoff);
+    const kept = this.segments.findIndex(({ partition }) =>
+      partitionOf(partition, partitionBy, this.ticks).end > cutoff
+    );
     if (kept > 0) this.segments.splice(0, kept);
   }
 
@@ -157,13 +164,23 @@ export class Table {
     this.changed = true;
     const added = columns.map((given) => {
       const column = this.schema.columns.find((c) => c.id === given.columnId)!;
-      const values = column.type === "SYMBOL" ? toCodes(given, places.length, this.dictionary(column.id)) : given.values.slice();
+      const values = column.type === "SYMBOL"
+        ? toCodes(given, places.length, this.dictionary(column.id))
+        : given.values.slice();
       return { column, rows: { values, heap: given.heap } };
     });
     this.eachTouched(places, (segment, rows, from) => {
       const chunks = segment.chunks.slice();
       for (const { column, rows: values } of added) {
-        chunks[column.id] = this.make.update(column.type, chunks[column.id], segment.rowCount, values, rows, from, this.data);
+        chunks[column.id] = this.make.update(
+          column.type,
+          chunks[column.id],
+          segment.rowCount,
+          values,
+          rows,
+          from,
+          this.data,
+        );
       }
       return { ...segment, uid: this.nextUid++, chunks, record: undefined };
     });
@@ -212,7 +229,8 @@ export class Table {
       const isLast = k === this.segments.length - 1;
       if (isLast && !all) continue;
       // A tail that nothing was added to since the last time leaves the memory.
-      const keep = isLast && segment.rowCount < SEGMENT_ROWS_MAX && segment.chunks.some((chunk) => chunk !== undefined && chunk.plain.file < 0);
+      const keep = isLast && segment.rowCount < SEGMENT_ROWS_MAX &&
+        segment.chunks.some((chunk) => chunk !== undefined && chunk.plain.file < 0);
       const chunks = segment.chunks.map((chunk, id) => {
         if (chunk === undefined || chunk.plain.address === 0) return chunk;
         if (chunk.plain.file < 0) return this.make.store(this.typeOf(id), chunk, segment.rowCount, keep, this.data);
@@ -229,12 +247,16 @@ export class Table {
   compact(sizeBytes: number): void {
     const live = new Float64Array(this.data.list.length);
     for (const { chunks } of this.segments) {
-      for (const chunk of chunks) if (chunk !== undefined && chunk.plain.file >= 0) live[chunk.plain.file] += chunk.plain.sizeBytes;
+      for (const chunk of chunks) {
+        if (chunk !== undefined && chunk.plain.file >= 0) live[chunk.plain.file] += chunk.plain.sizeBytes;
+      }
     }
     const sparse = new Set<number>();
     let moved = 0;
     this.data.list.forEach((file, place) => {
-      if (file.removed || file.sizeBytes < sizeBytes || 2 * live[place] > file.sizeBytes || moved > COMPACT_BYTES_MAX) return;
+      if (file.removed || file.sizeBytes < sizeBytes || 2 * live[place] > file.sizeBytes || moved > COMPACT_BYTES_MAX) {
+        return;
+      }
       sparse.add(place);
       file.full = true;
       moved += live[place];
@@ -309,7 +331,14 @@ export class Table {
   }
 
   /** Puts rows into the segment before `end` or into a new one there. Gives the first row that is left. */
-  private appendToTail(partition: bigint, end: number, rows: Rows, from: number, to: number, inserted: (count: number) => void): number {
+  private appendToTail(
+    partition: bigint,
+    end: number,
+    rows: Rows,
+    from: number,
+    to: number,
+    inserted: (count: number) => void,
+  ): number {
     const before = end > 0 && this.segments[end - 1].partition === partition ? this.segments[end - 1] : undefined;
     const isFull = before === undefined || before.rowCount >= SEGMENT_ROWS_MAX ||
       before.chunks.some((chunk) => chunk !== undefined && chunk.textBytes >= SEGMENT_TEXT_BYTES_MAX);
@@ -369,7 +398,15 @@ export class Table {
     let at = 0;
     while (from < to) {
       // Rows with the time of a stored row come behind it.
-      const next = firstNotBelow(this.heap.i32, loaded.address / 4, at, segment.rowCount, times[2 * from + 1], times[2 * from], true);
+      const next = firstNotBelow(
+        this.heap.i32,
+        loaded.address / 4,
+        at,
+        segment.rowCount,
+        times[2 * from + 1],
+        times[2 * from],
+        true,
+      );
       if (next > at) runs.push({ source: 0, start: at, count: next - at });
       at = next;
       let until = to;
@@ -392,11 +429,21 @@ export class Table {
     }
     const stats = this.schema.timestampId < 0 ? undefined : chunks[this.schema.timestampId]!.plain.stats;
     const rowCount = runs.reduce((sum, run) => sum + run.count, 0);
-    return { uid: this.nextUid++, partition, rowCount, timestampMin: (stats?.min as bigint) ?? 0n, timestampMax: (stats?.max as bigint) ?? 0n, chunks };
+    return {
+      uid: this.nextUid++,
+      partition,
+      rowCount,
+      timestampMin: (stats?.min as bigint) ?? 0n,
+      timestampMax: (stats?.max as bigint) ?? 0n,
+      chunks,
+    };
   }
 
   /** Calls `change` for each segment that holds some of `places`, with their rows in it; undefined from it removes the segment. */
-  private eachTouched(places: Float64Array, change: (segment: Segment, rows: Uint32Array, from: number) => Segment | undefined): void {
+  private eachTouched(
+    places: Float64Array,
+    change: (segment: Segment, rows: Uint32Array, from: number) => Segment | undefined,
+  ): void {
     let firstRow = 0, at = 0;
     for (let k = 0; k < this.segments.length && at < places.length; k++) {
       const segment = this.segments[k];

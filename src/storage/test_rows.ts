@@ -8,11 +8,22 @@ import { ARRAY_CONSTRUCTOR, LAYOUT_WIDTH, layoutOf, typeOf, type Value } from ".
 const utf8 = new TextEncoder();
 const decoder = new TextDecoder();
 
-export function newTable(name: string, columns: Record<string, string>, timestamp?: string, partitionBy: NewTable["partitionBy"] = "DAY"): NewTable {
+export function newTable(
+  name: string,
+  columns: Record<string, string>,
+  timestamp?: string,
+  partitionBy: NewTable["partitionBy"] = "DAY",
+): NewTable {
   const names = Object.keys(columns);
   return {
     name,
-    columns: names.map((column) => ({ name: column, type: columns[column], indexed: false, symbolCapacity: 256, symbolCached: true })),
+    columns: names.map((column) => ({
+      name: column,
+      type: columns[column],
+      indexed: false,
+      symbolCapacity: 256,
+      symbolCached: true,
+    })),
     timestamp: timestamp === undefined ? -1 : names.indexOf(timestamp),
     partitionBy: timestamp === undefined ? "NONE" : partitionBy,
     wal: true,
@@ -30,7 +41,12 @@ export function batchOf(types: Record<number, string>, rows: readonly Record<num
       const distinct = [...new Set(values.filter((value) => value !== null))] as string[];
       const { values: pairs, heap } = texts(distinct);
       const codes = Int32Array.from(values, (value) => (value === null ? -1 : distinct.indexOf(value as string)));
-      return { columnId: Number(id), values: new Uint8Array(codes.buffer), heap, symbols: new Int32Array(pairs.buffer as ArrayBuffer) };
+      return {
+        columnId: Number(id),
+        values: new Uint8Array(codes.buffer),
+        heap,
+        symbols: new Int32Array(pairs.buffer as ArrayBuffer),
+      };
     }
     // deno-lint-ignore no-explicit-any
     const array = new ARRAY_CONSTRUCTOR[layout](values.map((value) => value ?? typeOf(type).nullValue) as any);
@@ -52,7 +68,12 @@ function texts(values: (string | null)[]): { values: Uint8Array; heap: Uint8Arra
 }
 
 /** All rows of a snapshot, each an array of the columns' values. */
-export function readRows(heap: SharedHeap, pool: Pool, snapshot: TableSnapshot, columnIds = snapshot.schema.columns.map((c) => c.id)): Value[][] {
+export function readRows(
+  heap: SharedHeap,
+  pool: Pool,
+  snapshot: TableSnapshot,
+  columnIds = snapshot.schema.columns.map((c) => c.id),
+): Value[][] {
   const types = columnIds.map((id) => snapshot.schema.columns.find((column) => column.id === id)!.type);
   const source = snapshot.source(columnIds);
   const rows: Value[][] = [];
@@ -64,7 +85,11 @@ export function readRows(heap: SharedHeap, pool: Pool, snapshot: TableSnapshot, 
       const address = chunk === undefined ? 0 : pool.pin(source, s, c);
       const layout = layoutOf(types[c]);
       for (let row = 0; row < segment.rowCount; row++) {
-        rows[first + row].push(chunk === undefined ? null : valueAt(heap, layout, address + row * LAYOUT_WIDTH[layout], source.dictionaries[c]?.entries ?? 0));
+        rows[first + row].push(
+          chunk === undefined
+            ? null
+            : valueAt(heap, layout, address + row * LAYOUT_WIDTH[layout], source.dictionaries[c]?.entries ?? 0),
+        );
       }
       if (chunk !== undefined) pool.unpin(source, s, c);
     });

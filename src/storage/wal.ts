@@ -149,7 +149,12 @@ export class Log {
   /** Bytes of all files since the last `drop`. */
   private olderBytes = 0;
 
-  private constructor(private readonly files: Files, private readonly directory: string, end: End, private readonly random: () => number) {
+  private constructor(
+    private readonly files: Files,
+    private readonly directory: string,
+    end: End,
+    private readonly random: () => number,
+  ) {
     this.file = files.open(end.path, "write");
     this.firstLsn = end.firstLsn;
     this.salt = end.salt;
@@ -214,8 +219,19 @@ export class Log {
 
   /** Says on disk how far the log is durable. Not synced itself: it is of use against damage, not for durability. */
   mark(): void {
-    const header = { magic: MARK_MAGIC, lsn: this.lastLsn, kind: 0, flags: 0, tableId: 0, schemaVersion: 0, payloadSize: 0, payloadCrc: 0 };
-    writeFully(this.file, [encodeHeader({ ...header, durableCrc: this.durableCrc, durableLsn: this.durableLsn }, this.salt)], this.position);
+    const header = {
+      magic: MARK_MAGIC,
+      lsn: this.lastLsn,
+      kind: 0,
+      flags: 0,
+      tableId: 0,
+      schemaVersion: 0,
+      payloadSize: 0,
+      payloadCrc: 0,
+    };
+    writeFully(this.file, [
+      encodeHeader({ ...header, durableCrc: this.durableCrc, durableLsn: this.durableLsn }, this.salt),
+    ], this.position);
     this.position += BLOCK_HEADER_BYTES;
   }
 
@@ -298,7 +314,10 @@ export class Scan {
     this.end = { path: found[0].path, firstLsn, salt: 0, position: 0, lastLsn: firstLsn - 1, lastCrc: 0 };
     for (const [k, { path, firstLsn: first }] of found.entries()) {
       if (first !== this.end.lastLsn + 1) {
-        throw new CorruptFileError(this.end.path, `it ends with block ${this.end.lastLsn}, but the next file begins with ${first}`);
+        throw new CorruptFileError(
+          this.end.path,
+          `it ends with block ${this.end.lastLsn}, but the next file begins with ${first}`,
+        );
       }
       if (!this.scanFile(path, first, k + 1 < found.length, k === 0)) break;
     }
@@ -319,7 +338,10 @@ export class Scan {
         const payload = new Uint8Array(place.header.payloadSize);
         readFully(file, payload, place.payloadAt);
         if (crc32(payload) === place.header.payloadCrc) yield { ...info, payload };
-        else yield { ...info, damage: new CorruptFileError(place.path, `block ${lsn} at byte ${place.payloadAt} is damaged`) };
+        else {yield {
+            ...info,
+            damage: new CorruptFileError(place.path, `block ${lsn} at byte ${place.payloadAt} is damaged`),
+          };}
       }
     } finally {
       file?.close();
@@ -333,14 +355,18 @@ export class Scan {
       const size = file.size();
       const fileHeader = decodeFileHeader(file);
       if (fileHeader === undefined || fileHeader.firstLsn !== firstLsn) {
-        if (size > BLOCK_HEADER_BYTES || isFollowed || isFirst) throw new CorruptFileError(path, "the header is damaged");
+        if (size > BLOCK_HEADER_BYTES || isFollowed || isFirst) {
+          throw new CorruptFileError(path, "the header is damaged");
+        }
         this.report.push(`removed ${path}: it was being made when the database stopped`);
         this.files.remove(path);
         return false;
       }
       this.end = { ...this.end, path, firstLsn, salt: fileHeader.salt, position: BLOCK_HEADER_BYTES };
       if (isFirst) this.end.lastCrc = fileHeader.previousCrc;
-      for (let position = BLOCK_HEADER_BYTES; position < size;) position = this.scanBlock(file, position, size, isFollowed);
+      for (let position = BLOCK_HEADER_BYTES; position < size;) {
+        position = this.scanBlock(file, position, size, isFollowed);
+      }
       return true;
     } finally {
       file.close();
@@ -354,7 +380,9 @@ export class Scan {
     if (header?.magic === MARK_MAGIC) {
       return this.end.position = position + BLOCK_HEADER_BYTES;
     }
-    if (header !== undefined && (header.magic !== HEAD_MAGIC || header.lsn !== this.end.lastLsn + 1)) header = undefined;
+    if (header !== undefined && (header.magic !== HEAD_MAGIC || header.lsn !== this.end.lastLsn + 1)) {
+      header = undefined;
+    }
     const evidence = () => isFollowed || isDurableByWhatFollows(file, position, size, salt, this.end.lastLsn + 1);
     if (header === undefined && this.onlyMarkIsLost(file, position, size)) {
       this.report.push(`${file.path}: a mark at byte ${position} is damaged and was skipped`);
@@ -362,7 +390,13 @@ export class Scan {
     }
     if (header === undefined) {
       // The copy behind the payload tells how long the block was.
-      const tail = findHeader(file, position + BLOCK_HEADER_BYTES, size, salt, (h) => h.magic === TAIL_MAGIC && h.lsn === this.end.lastLsn + 1);
+      const tail = findHeader(
+        file,
+        position + BLOCK_HEADER_BYTES,
+        size,
+        salt,
+        (h) => h.magic === TAIL_MAGIC && h.lsn === this.end.lastLsn + 1,
+      );
       const start = tail && tail.position - align(tail.header.payloadSize, BLOCK_HEADER_BYTES) - BLOCK_HEADER_BYTES;
       if (tail !== undefined && start === position && evidence()) {
         this.report.push(`${file.path}: the header of block ${tail.header.lsn} is damaged; its copy was used`);
@@ -373,7 +407,8 @@ export class Scan {
     }
     const payloadAt = position + BLOCK_HEADER_BYTES;
     const tailAt = payloadAt + align(header.payloadSize, BLOCK_HEADER_BYTES);
-    const ok = tailAt + BLOCK_HEADER_BYTES <= size && payloadCrcOf(file, payloadAt, header.payloadSize) === header.payloadCrc;
+    const ok = tailAt + BLOCK_HEADER_BYTES <= size &&
+      payloadCrcOf(file, payloadAt, header.payloadSize) === header.payloadCrc;
     if (!ok && !evidence()) return this.torn(file.path, position, size);
     if (tailAt + BLOCK_HEADER_BYTES > size) throw new CorruptFileError(file.path, `it ends within block ${header.lsn}`);
     this.places.push({ path: file.path, header, payloadAt });
@@ -386,7 +421,8 @@ export class Scan {
   /** A mark may be flipped too: then the expected block, or the end, follows at once. */
   private onlyMarkIsLost(file: File, position: number, size: number): boolean {
     const next = readHeader(file, position + BLOCK_HEADER_BYTES, this.end.salt);
-    return next !== undefined && next.magic === HEAD_MAGIC && next.lsn === this.end.lastLsn + 1 && position + BLOCK_HEADER_BYTES < size;
+    return next !== undefined && next.magic === HEAD_MAGIC && next.lsn === this.end.lastLsn + 1 &&
+      position + BLOCK_HEADER_BYTES < size;
   }
 
   private torn(path: string, position: number, size: number): number {
@@ -417,7 +453,9 @@ export class Scan {
       };
       this.places.length = count;
     }
-    for (let k = this.places.length - 1; k >= 0; k--) if (this.aborted.has(this.places[k].header.lsn)) this.places.splice(k, 1);
+    for (let k = this.places.length - 1; k >= 0; k--) {
+      if (this.aborted.has(this.places[k].header.lsn)) this.places.splice(k, 1);
+    }
   }
 }
 

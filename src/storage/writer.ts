@@ -7,18 +7,18 @@
  * so what is answered is durable and visible. Nothing that was checked can fail later but for want of memory: then the group is
  * taken back, and an abort block keeps recovery from doing it.
  */
-import { assert, ConfigError, DiskFullError, SQLSTATE, SqlError } from "../errors.ts";
+import { assert, ConfigError, DiskFullError, SqlError, SQLSTATE } from "../errors.ts";
 import type { NewColumn, NewTable } from "../sql/plan.ts";
 import { BLOCK_KIND, FLAG_LAST, Log } from "./wal.ts";
 import { type Definition, encodeBatch, encodePlaces } from "./blocks.ts";
 import { toJson } from "./bytes.ts";
-import { ChunkMaker, type Chunk } from "./chunks.ts";
+import { type Chunk, ChunkMaker } from "./chunks.ts";
 import type { Command, Outcome } from "./commands.ts";
 import type { AppendBatch, TableColumn, TableSchema, UpdateBatch } from "./contract.ts";
 import { DataFiles } from "./datafile.ts";
 import { SymbolTable } from "./dictionary.ts";
 import { type Files, join, writeFully } from "./files.ts";
-import { HeapFullError, type SharedHeap, SHARED_WORD } from "./heap.ts";
+import { HeapFullError, SHARED_WORD, type SharedHeap } from "./heap.ts";
 import { encodeCatalog, encodeManifest } from "./manifest.ts";
 import { type MemoryBlock, WriterMemory } from "./memory.ts";
 import type { Publication, SegmentRecord, TableChange } from "./publication.ts";
@@ -112,7 +112,7 @@ export class TableStore {
     const outcomes: Outcome[] = [];
     for (let k = 0; k < commands.length;) {
       let end = k + 1;
-      if (commands[k].kind === "append") while (end < commands.length && commands[end].kind === "append") end++;
+      if (commands[k].kind === "append") { while (end < commands.length && commands[end].kind === "append") end++; }
       const group = commands.slice(k, end);
       try {
         if (this.closed) throw new Error("the database is closed");
@@ -168,7 +168,9 @@ export class TableStore {
         const table = this.table(command.tableId);
         const column = this.column(table, command.columnId);
         this.checkColumnIsNew(table.schema.columns.filter((other) => other !== column), command.to);
-        return this.defineSchema(table, { columns: table.schema.columns.map((c) => (c === column ? { ...c, name: command.to } : c)) });
+        return this.defineSchema(table, {
+          columns: table.schema.columns.map((c) => (c === column ? { ...c, name: command.to } : c)),
+        });
       }
       case "update":
         return this.update(this.table(command.tableId), command.version, command.batch);
@@ -182,7 +184,10 @@ export class TableStore {
     }
   }
 
-  private createTable({ name, columns, timestamp, partitionBy, wal, dedupKeys, ttl }: NewTable, rows: readonly AppendBatch[]): number {
+  private createTable(
+    { name, columns, timestamp, partitionBy, wal, dedupKeys, ttl }: NewTable,
+    rows: readonly AppendBatch[],
+  ): number {
     this.checkWritable();
     this.checkNameIsFree(name);
     const schema: TableSchema = {
@@ -200,8 +205,12 @@ export class TableStore {
     const last = (k: number) => (k === rows.length ? FLAG_LAST : 0);
     const lsns = this.commit((log) => {
       const info = { tableId: schema.id, schemaVersion: 0 };
-      const lsns = [log.add({ ...info, kind: BLOCK_KIND.definition, flags: last(0) }, [toJson({ op: "create", schema })])];
-      rows.forEach((batch, k) => lsns.push(log.add({ ...info, kind: BLOCK_KIND.append, flags: last(k + 1) }, encodeBatch(schema, batch))));
+      const lsns = [
+        log.add({ ...info, kind: BLOCK_KIND.definition, flags: last(0) }, [toJson({ op: "create", schema })]),
+      ];
+      rows.forEach((batch, k) =>
+        lsns.push(log.add({ ...info, kind: BLOCK_KIND.append, flags: last(k + 1) }, encodeBatch(schema, batch)))
+      );
       return lsns;
     });
     this.nextTableId++;
@@ -262,7 +271,9 @@ export class TableStore {
     } catch (error) {
       // One command's table may be at fault (a damaged segment): the others are done by themselves.
       commands.forEach((command, k) => {
-        if (accepted.includes(command)) outcomes[k] = accepted.length === 1 ? { error } : this.appendGroup([command])[0];
+        if (accepted.includes(command)) {
+          outcomes[k] = accepted.length === 1 ? { error } : this.appendGroup([command])[0];
+        }
       });
     }
     return outcomes;
@@ -277,13 +288,20 @@ export class TableStore {
     if (places.length === 0) return;
     const change: AppendBatch = { rowCount: places.length, columns: batch.columns };
     checkBatch({ ...table.schema, timestampId: -1 }, change);
-    this.changeRows(table, BLOCK_KIND.update, encodeBatch(table.schema, change, places), () => table.update(places, batch.columns));
+    this.changeRows(
+      table,
+      BLOCK_KIND.update,
+      encodeBatch(table.schema, change, places),
+      () => table.update(places, batch.columns),
+    );
   }
 
   private delete(table: Table, version: number, rowIds: BigInt64Array): undefined {
     this.checkWritable();
     const places = this.placesOf(table, version, rowIds);
-    if (places.length > 0) this.changeRows(table, BLOCK_KIND.delete, [encodePlaces(places)], () => table.delete(places));
+    if (places.length > 0) {
+      this.changeRows(table, BLOCK_KIND.delete, [encodePlaces(places)], () => table.delete(places));
+    }
   }
 
   private changeRows(table: Table, kind: number, payload: Uint8Array[], apply: () => void): void {
@@ -308,9 +326,15 @@ export class TableStore {
   private dropColumns(table: Table, columnIds: readonly number[]): undefined {
     for (const id of columnIds) {
       this.column(table, id);
-      if (id === table.schema.timestampId) throw new SqlError("Cannot drop the designated timestamp", 0, SQLSTATE.invalidParameter);
+      if (id === table.schema.timestampId) {
+        throw new SqlError("Cannot drop the designated timestamp", 0, SQLSTATE.invalidParameter);
+      }
     }
-    this.defineSchema(table, { columns: table.schema.columns.filter((column) => !columnIds.includes(column.id)) }, columnIds);
+    this.defineSchema(
+      table,
+      { columns: table.schema.columns.filter((column) => !columnIds.includes(column.id)) },
+      columnIds,
+    );
   }
 
   private defineSchema(table: Table, change: Partial<TableSchema>, dropped: readonly number[] = []): undefined {
@@ -320,7 +344,12 @@ export class TableStore {
 
   private define(table: Table, definition: Definition): undefined {
     this.checkWritable();
-    const info = { kind: BLOCK_KIND.definition, flags: FLAG_LAST, tableId: table.schema.id, schemaVersion: table.schema.schemaVersion };
+    const info = {
+      kind: BLOCK_KIND.definition,
+      flags: FLAG_LAST,
+      tableId: table.schema.id,
+      schemaVersion: table.schema.schemaVersion,
+    };
     const write = () => this.commit((log) => [log.add(info, [toJson(definition)])]);
     const lsns = definition.op === "schema" ? write() : this.withReserve(write);
     this.applyGroup(lsns, [table], () => this.applyDefinition(table, definition, lsns[0]));
@@ -353,7 +382,10 @@ export class TableStore {
     switch (definition.op) {
       case "schema":
         table.schema = definition.schema;
-        table.nextColumnId = Math.max(table.nextColumnId, 1 + Math.max(-1, ...definition.schema.columns.map((c) => c.id)));
+        table.nextColumnId = Math.max(
+          table.nextColumnId,
+          1 + Math.max(-1, ...definition.schema.columns.map((c) => c.id)),
+        );
         for (const id of definition.dropped) table.dropColumn(id);
         break;
       case "truncate":
@@ -372,7 +404,9 @@ export class TableStore {
   applyRows(table: Table, batches: readonly AppendBatch[]): void {
     this.touched.add(table);
     const parts: Rows[] = [];
-    for (const batch of batches) if (batch.rowCount > 0) parts.push(toRows(table.schema, batch, (id) => table.dictionary(id)));
+    for (const batch of batches) {
+      if (batch.rowCount > 0) parts.push(toRows(table.schema, batch, (id) => table.dictionary(id)));
+    }
     if (parts.length > 0) table.append(parts);
   }
 
@@ -422,7 +456,12 @@ export class TableStore {
   }
 
   /** Applies what is in the log, all or nothing, and publishes it. */
-  private applyGroup(lsns: readonly number[], tables: readonly Table[], apply: () => void, undo: () => void = () => {}): void {
+  private applyGroup(
+    lsns: readonly number[],
+    tables: readonly Table[],
+    apply: () => void,
+    undo: () => void = () => {},
+  ): void {
     const before = tables.map((table) => ({ table, segments: table.segments, schema: table.schema, lsn: table.lsn }));
     try {
       apply();
@@ -432,11 +471,17 @@ export class TableStore {
       this.memory.settle();
       const bytes = new Uint8Array(Float64Array.from(lsns).buffer);
       try {
-        this.withReserve(() => this.commit((log) => [log.add({ kind: BLOCK_KIND.abort, flags: FLAG_LAST, tableId: 0, schemaVersion: 0 }, [bytes])]));
+        this.withReserve(() =>
+          this.commit((
+            log,
+          ) => [log.add({ kind: BLOCK_KIND.abort, flags: FLAG_LAST, tableId: 0, schemaVersion: 0 }, [bytes])])
+        );
       } catch {
         this.seal("a change that could not be applied could not be taken back in the log");
       }
-      if (error instanceof HeapFullError) throw new SqlError(`Cannot take the rows: ${error.message}`, 0, SQLSTATE.outOfMemory, { cause: error });
+      if (error instanceof HeapFullError) {
+        throw new SqlError(`Cannot take the rows: ${error.message}`, 0, SQLSTATE.outOfMemory, { cause: error });
+      }
       throw error;
     }
     for (const table of tables) this.touched.add(table);
@@ -467,24 +512,36 @@ export class TableStore {
     const { segments, published } = table;
     const change: TableChange = { tableId: table.schema.id, lsn: BigInt(table.lsn) };
     if (!this.tables.has(table.schema.id)) change.dropped = true;
-    if (table.damage !== undefined) change.damage = { path: table.damage.path, message: table.damage.message.slice(table.damage.path.length + 2) };
+    if (table.damage !== undefined) {
+      change.damage = { path: table.damage.path, message: table.damage.message.slice(table.damage.path.length + 2) };
+    }
     if (table.schema !== table.publishedSchema) change.schema = table.publishedSchema = table.schema;
     if (segments !== published) {
       let start = 0;
       const least = Math.min(segments.length, published.length);
       while (start < least && segments[start] === published[start]) start++;
       let tail = 0;
-      while (tail < least - start && segments[segments.length - 1 - tail] === published[published.length - 1 - tail]) tail++;
+      while (tail < least - start && segments[segments.length - 1 - tail] === published[published.length - 1 - tail]) {
+        tail++;
+      }
       const added = segments.slice(start, segments.length - tail);
       const removed = published.slice(start, published.length - tail);
       for (const segment of added) this.countUse(table, segment, 1, version);
       for (const segment of removed) this.countUse(table, segment, -1, version);
-      change.splice = { start, count: removed.length, segments: added.map((segment) => segment.record ??= recordOf(segment)) };
+      change.splice = {
+        start,
+        count: removed.length,
+        segments: added.map((segment) => segment.record ??= recordOf(segment)),
+      };
       change.files = table.data.list.map((file) => file.path);
       table.published = segments;
     }
     if (table.dictionaries.size > 0) {
-      change.dictionaries = [...table.dictionaries].map(([columnId, { entries, count }]) => ({ columnId, entries: entries.address, count }));
+      change.dictionaries = [...table.dictionaries].map(([columnId, { entries, count }]) => ({
+        columnId,
+        entries: entries.address,
+        count,
+      }));
       for (const dictionary of table.dictionaries.values()) {
         for (const block of dictionary.outgrown) this.memory.retire(block, version);
         dictionary.outgrown = [];
@@ -521,7 +578,10 @@ export class TableStore {
       try {
         remove();
       } catch (error) {
-        this.options.log("ERROR", `a file that is not needed any more could not be removed: ${(error as Error).message}`);
+        this.options.log(
+          "ERROR",
+          `a file that is not needed any more could not be removed: ${(error as Error).message}`,
+        );
       }
     }
   }
@@ -588,7 +648,9 @@ export class TableStore {
       table.store(true);
       table.compact(this.options.compactBytes);
       this.touched.add(table);
-      for (const [columnId, dictionary] of table.dictionaries) dictionary.store(files, dictionaryPath(table.directory, columnId));
+      for (const [columnId, dictionary] of table.dictionaries) {
+        dictionary.store(files, dictionaryPath(table.directory, columnId));
+      }
     }
     for (const table of changed) table.data.sync();
     for (const table of changed) this.writeManifest(table);
@@ -663,7 +725,12 @@ export class TableStore {
       damage: damage && { path: damage.path, message: damage.message.slice(damage.path.length + 2) },
     }));
     const { nextTableId, nextFileId } = this;
-    writeSlot(this.options.files, this.catalogBase, this.catalogGeneration + 1, encodeCatalog({ logStart, nextTableId, nextFileId, tables }));
+    writeSlot(
+      this.options.files,
+      this.catalogBase,
+      this.catalogGeneration + 1,
+      encodeCatalog({ logStart, nextTableId, nextFileId, tables }),
+    );
     this.options.files.syncDirectory(this.options.root);
     this.catalogGeneration++;
   }
@@ -699,7 +766,9 @@ export class TableStore {
   // ---- looking things up
 
   private checkWritable(): void {
-    if (this.sealedBy !== undefined) throw new SqlError(`Cannot write, the database is read-only: ${this.sealedBy}`, 0, SQLSTATE.readOnly);
+    if (this.sealedBy !== undefined) {
+      throw new SqlError(`Cannot write, the database is read-only: ${this.sealedBy}`, 0, SQLSTATE.readOnly);
+    }
   }
 
   private table(id: number, damagedToo = false): Table {
@@ -718,7 +787,9 @@ export class TableStore {
   private checkNameIsFree(name: string): void {
     const lower = name.toLowerCase();
     for (const { schema } of this.tables.values()) {
-      if (schema.name.toLowerCase() === lower) throw new SqlError(`Cannot use the name ${name}: there is such a table`, 0, SQLSTATE.duplicateTable);
+      if (schema.name.toLowerCase() === lower) {
+        throw new SqlError(`Cannot use the name ${name}: there is such a table`, 0, SQLSTATE.duplicateTable);
+      }
     }
   }
 
@@ -761,4 +832,3 @@ function recordOf({ partition, rowCount, timestampMin, timestampMax, chunks }: S
 export function dictionaryPath(directory: string, columnId: number): string {
   return join(directory, `s${columnId}.dict`);
 }
-

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { CorruptFileError, DiskFullError, SqlError } from "../../src/errors.ts";
 import { FaultyFiles } from "../../src/storage/faulty_files.ts";
-import { checkpoint, create, append, History, Opened, randomOf, run, script, someRows, testHeap } from "./harness.ts";
+import { append, checkpoint, create, History, Opened, randomOf, run, script, someRows, testHeap } from "./harness.ts";
 
 const open = (files: FaultyFiles, seed = 1) => new Opened(files, testHeap(), randomOf(seed));
 
@@ -62,7 +62,11 @@ Deno.test("a full disk refuses writes, reads go on, and with room again so do wr
 });
 
 Deno.test("a flipped bit in any file is named, or changes nothing; other tables go on", () => {
-  const steps = [...script(2).slice(0, 19), checkpoint, append({ a: someRows(randomOf(9), 20, 2).map(({ 2: _, ...row }) => row), d: someRows(randomOf(8), 5, 2) })];
+  const steps = [
+    ...script(2).slice(0, 19),
+    checkpoint,
+    append({ a: someRows(randomOf(9), 20, 2).map(({ 2: _, ...row }) => row), d: someRows(randomOf(8), 5, 2) }),
+  ];
   const history = new History(steps);
   const life = () => {
     const files = new FaultyFiles({}, randomOf(1));

@@ -34,7 +34,11 @@ interface ModelTable {
 export type Model = Map<string, ModelTable>;
 
 const cloneModel = (model: Model): Model =>
-  new Map([...model].map(([name, table]) => [name, { ...table, columns: [...table.columns], rows: table.rows.map((row) => ({ ...row })) }]));
+  new Map(
+    [...model].map((
+      [name, table],
+    ) => [name, { ...table, columns: [...table.columns], rows: table.rows.map((row) => ({ ...row })) }]),
+  );
 
 /** A database that is open, with its readers' side. */
 export class Opened {
@@ -43,7 +47,12 @@ export class Opened {
   readonly pool: SharedPool;
   readonly logged: string[] = [];
 
-  constructor(readonly files: FaultyFiles, readonly heap: SharedHeap, random: Random, more: { checkpointLogBytes?: number; memoryBytes?: number } = {}) {
+  constructor(
+    readonly files: FaultyFiles,
+    readonly heap: SharedHeap,
+    random: Random,
+    more: { checkpointLogBytes?: number; memoryBytes?: number } = {},
+  ) {
     resetHeap(heap);
     formatPool(heap, 1 << 20);
     this.catalogue = new CatalogueMirror(heap);
@@ -100,11 +109,20 @@ function idOf(db: Opened, name: string): number {
   return db.catalogue.table(name)!.schema.id;
 }
 
-export function create(name: string, columns: Record<string, string>, timestamp?: string, rows: Record<number, Value>[] = []): Step {
+export function create(
+  name: string,
+  columns: Record<string, string>,
+  timestamp?: string,
+  rows: Record<number, Value>[] = [],
+): Step {
   const types = Object.fromEntries(Object.values(columns).map((type, id) => [id, type]));
   return {
     title: `create ${name}`,
-    command: () => ({ kind: "createTable", table: newTable(name, columns, timestamp), rows: rows.length ? [batchOf(types, rows)] : [] }),
+    command: () => ({
+      kind: "createTable",
+      table: newTable(name, columns, timestamp),
+      rows: rows.length ? [batchOf(types, rows)] : [],
+    }),
     apply(model) {
       const table: ModelTable = {
         columns: Object.entries(columns).map(([column, type], id) => ({ name: column, type, id })),
@@ -126,7 +144,9 @@ export function append(changes: Record<string, Record<number, Value>[]>): Step {
       kind: "append",
       changes: Object.entries(changes).map(([name, rows]) => {
         const { schema } = db.catalogue.table(name)!;
-        const types = Object.fromEntries(schema.columns.filter(({ id }) => id in rows[0]).map(({ id, type }) => [id, type]));
+        const types = Object.fromEntries(
+          schema.columns.filter(({ id }) => id in rows[0]).map(({ id, type }) => [id, type]),
+        );
         return { tableId: schema.id, batches: [batchOf(types, rows)] };
       }),
     }),
@@ -141,7 +161,12 @@ export function append(changes: Record<string, Record<number, Value>[]>): Step {
 }
 
 /** Rows picked by their place. */
-export function change(name: string, picks: (place: number) => boolean, columnId: number | undefined, value: (place: number) => Value): Step {
+export function change(
+  name: string,
+  picks: (place: number) => boolean,
+  columnId: number | undefined,
+  value: (place: number) => Value,
+): Step {
   const placesOf = (count: number) => Array.from({ length: count }, (_, k) => k).filter(picks);
   return {
     title: columnId === undefined ? `delete from ${name}` : `update ${name}`,
@@ -168,7 +193,13 @@ export function change(name: string, picks: (place: number) => boolean, columnId
   };
 }
 
-const newColumn = (name: string, type: string) => ({ name, type, indexed: false, symbolCapacity: 16, symbolCached: true });
+const newColumn = (name: string, type: string) => ({
+  name,
+  type,
+  indexed: false,
+  symbolCapacity: 16,
+  symbolCached: true,
+});
 
 export function addColumn(name: string, column: string, type: string): Step {
   return {
@@ -206,11 +237,19 @@ export function rename(name: string, to: string): Step {
 }
 
 export function truncate(name: string): Step {
-  return { title: `truncate ${name}`, command: (db) => ({ kind: "truncate", tableId: idOf(db, name) }), apply: (model) => void (model.get(name)!.rows = []) };
+  return {
+    title: `truncate ${name}`,
+    command: (db) => ({ kind: "truncate", tableId: idOf(db, name) }),
+    apply: (model) => void (model.get(name)!.rows = []),
+  };
 }
 
 export function drop(name: string): Step {
-  return { title: `drop ${name}`, command: (db) => ({ kind: "dropTable", tableId: idOf(db, name) }), apply: (model) => void model.delete(name) };
+  return {
+    title: `drop ${name}`,
+    command: (db) => ({ kind: "dropTable", tableId: idOf(db, name) }),
+    apply: (model) => void model.delete(name),
+  };
 }
 
 export const checkpoint: Step = { title: "checkpoint", command: () => ({ kind: "checkpoint" }), apply() {} };
@@ -253,7 +292,11 @@ export class History {
     for (const count of [done, done + 1]) {
       if (count < this.models.length && isEqual(found, expectedOf(this.models[count]))) return count;
     }
-    assert.deepEqual(found, expectedOf(this.models[done]), `after ${done} steps, of which the last is ${this.steps[done - 1]?.title}`);
+    assert.deepEqual(
+      found,
+      expectedOf(this.models[done]),
+      `after ${done} steps, of which the last is ${this.steps[done - 1]?.title}`,
+    );
     throw new Error("not reached");
   }
 }
@@ -280,10 +323,12 @@ function contentOf(db: Opened): Content {
 
 function expectedOf(model: Model): Content {
   return Object.fromEntries(
-    [...model].map(([name, { columns, rows }]) => [name, {
-      columns: columns.map((column) => `${column.name} ${column.type}`),
-      rows: rows.map((row) => columns.map(({ id }) => row[id])),
-    }] as [string, Content[string]]).sort(([a], [b]) => (a < b ? -1 : 1)),
+    [...model].map(([name, { columns, rows }]) =>
+      [name, {
+        columns: columns.map((column) => `${column.name} ${column.type}`),
+        rows: rows.map((row) => columns.map(({ id }) => row[id])),
+      }] as [string, Content[string]]
+    ).sort(([a], [b]) => (a < b ? -1 : 1)),
   );
 }
 

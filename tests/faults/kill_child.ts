@@ -4,10 +4,18 @@ import { batchOf, newTable } from "../../src/storage/test_rows.ts";
 
 const [root] = Deno.args;
 const CLIENTS = 4, ROWS = 50;
-const storage = await openStorage({ root, heapSizeBytes: 64 << 20, unstoredSizeBytes: 1 << 20, checkpointLogBytes: 1 << 18, reserveBytes: 0 });
+const storage = await openStorage({
+  root,
+  heapSizeBytes: 64 << 20,
+  unstoredSizeBytes: 1 << 20,
+  checkpointLogBytes: 1 << 18,
+  reserveBytes: 0,
+});
 for (const name of ["a", "b"]) {
   if (!storage.catalogue.table(name)) {
-    await storage.writer.createTable(newTable(name, { client: "SYMBOL", number: "LONG", text: "VARCHAR", ts: "TIMESTAMP" }, "ts", "HOUR"));
+    await storage.writer.createTable(
+      newTable(name, { client: "SYMBOL", number: "LONG", text: "VARCHAR", ts: "TIMESTAMP" }, "ts", "HOUR"),
+    );
   }
 }
 const tableIds = ["a", "b"].map((name) => storage.catalogue.table(name)!.schema.id);
@@ -19,7 +27,18 @@ await Promise.all(Array.from({ length: CLIENTS }, async (_, client) => {
   for (let number = start;; number++) {
     // Commits go to both tables, some rows of them late.
     const batch = () =>
-      batchOf(types, Array.from({ length: ROWS }, (_, k) => ({ 0: `c${client}`, 1: BigInt(number), 2: `text ${number}`, 3: BigInt(number * 10_000_000 - (k % 7) * 600_000_000 + 10 ** 15) })));
+      batchOf(
+        types,
+        Array.from(
+          { length: ROWS },
+          (_, k) => ({
+            0: `c${client}`,
+            1: BigInt(number),
+            2: `text ${number}`,
+            3: BigInt(number * 10_000_000 - (k % 7) * 600_000_000 + 10 ** 15),
+          }),
+        ),
+      );
     await storage.writer.append(tableIds.map((tableId) => ({ tableId, batches: [batch()] })));
     Deno.stdout.writeSync(utf8.encode(`${client} ${number}\n`));
   }

@@ -16,7 +16,14 @@ Deno.test("a process that is killed under load loses no acknowledged commit, and
   for (let kill = 0; kill < KILLS; kill++) {
     const start = 1 + kill * 100_000;
     const child = new Deno.Command(Deno.execPath(), {
-      args: ["run", "-A", "--no-check", fileURLToPath(new URL("./kill_child.ts", import.meta.url)), `${root}/db`, String(start)],
+      args: [
+        "run",
+        "-A",
+        "--no-check",
+        fileURLToPath(new URL("./kill_child.ts", import.meta.url)),
+        `${root}/db`,
+        String(start),
+      ],
       stdout: "piped",
       stderr: "inherit",
     }).spawn();
@@ -42,8 +49,14 @@ Deno.test("a process that is killed under load loses no acknowledged commit, and
       }
       return found;
     });
-    for (const key of acknowledged) assert.equal(counts[0].get(key), ROWS, `kill ${kill}: commit ${key} was acknowledged`);
-    assert.deepEqual(new Map([...counts[0]].sort()), new Map([...counts[1]].sort()), "commits are whole in both tables");
+    for (const key of acknowledged) {
+      assert.equal(counts[0].get(key), ROWS, `kill ${kill}: commit ${key} was acknowledged`);
+    }
+    assert.deepEqual(
+      new Map([...counts[0]].sort()),
+      new Map([...counts[1]].sort()),
+      "commits are whole in both tables",
+    );
     for (const count of counts[0].values()) assert.equal(count, ROWS);
     pool.close();
     await storage.writer.close();
