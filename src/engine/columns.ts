@@ -259,6 +259,32 @@ export class Workspace {
   }
 }
 
+/** What was last found for a text pair: a table that forgets, so it costs no more for texts that never come again. */
+export class PairCache {
+  private readonly addresses = new Uint32Array(1024);
+  private readonly lengths = new Int32Array(1024);
+  readonly values = new Int32Array(1024);
+
+  /** Where the pair would be. */
+  slot(address: number, length: number): number {
+    return (Math.imul(address ^ length, 0x9e3779b1) >>> 22) & 1023;
+  }
+
+  holds(slot: number, address: number, length: number): boolean {
+    return this.addresses[slot] === address && this.lengths[slot] === length;
+  }
+
+  put(slot: number, address: number, length: number, value: number): void {
+    this.addresses[slot] = address;
+    this.lengths[slot] = length;
+    this.values[slot] = value;
+  }
+
+  clear(): void {
+    this.lengths.fill(-2);
+  }
+}
+
 /** Bytes of text that outlive the batch they came in. */
 export class TextArena {
   private blocks: number[] = [];
@@ -266,8 +292,13 @@ export class TextArena {
   private end = 0;
   private blockSizeBytes = 16_384;
   usedBytes = 0;
+  private cache?: PairCache;
 
   constructor(private readonly space: Workspace) {}
+
+  private get copies(): PairCache {
+    return this.cache ??= new PairCache();
+  }
 
   /** Room for `length` bytes; gives the address. */
   reserve(length: number): number {
@@ -318,16 +349,15 @@ export class TextArena {
       const shift = this.copy(low, high - low) - low;
       for (let at = from; at < to; at += 2) if (i32[at + 1] > 0) u32[at] += shift;
     } else {
-      let lastFrom = 0, lastTo = 0, lastLength = -1;
+      // Texts of a dictionary are copied once a batch.
+      const copies = this.copies;
+      copies.clear();
       for (let at = from; at < to; at += 2) {
         const length = i32[at + 1], address = u32[at];
         if (length <= 0) continue;
-        if (address !== lastFrom || length !== lastLength) {
-          lastTo = this.copy(address, length);
-          lastFrom = address;
-          lastLength = length;
-        }
-        u32[at] = lastTo;
+        const slot = copies.slot(address, length);
+        if (!copies.holds(slot, address, length)) copies.put(slot, address, length, this.copy(address, length));
+        u32[at] = copies.values[slot];
       }
     }
   }

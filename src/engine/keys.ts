@@ -7,7 +7,7 @@
 import type { Dictionary } from "../storage/contract.ts";
 import type { SharedHeap } from "../storage/heap.ts";
 import { type Layout, layoutOf, typeOf } from "../types/mod.ts";
-import { POLL_ROWS, TextArena, type Workspace } from "./columns.ts";
+import { PairCache, POLL_ROWS, TextArena, type Workspace } from "./columns.ts";
 import type { Vector } from "./contract.ts";
 
 /** Texts by number, in order of first appearance. */
@@ -92,6 +92,7 @@ interface CodeNumbers {
 /** Numbers for the texts of one key column, of either layout. */
 class TextKeys {
   readonly interner: TextInterner;
+  private readonly known = new PairCache();
   private readonly caches: CodeNumbers[] = [];
 
   constructor(private readonly space: Workspace) {
@@ -100,16 +101,14 @@ class TextKeys {
 
   writeText(address: number, rowCount: number, out: Int32Array, at: number, stride: number, insert: boolean): void {
     const { u32, i32 } = this.space.heap;
-    // Runs of one value, and values that segments store once, come with the same pair.
-    let lastAddress = 0, lastLength = -2, last = -1;
+    // Texts from a dictionary come with the same pairs again and again. Memory may be written anew between batches, so it is for this one only.
+    const known = this.known;
+    known.clear();
     for (let row = 0, pair = address >>> 2; row < rowCount; row++, pair += 2, at += stride) {
       const textAddress = u32[pair], length = i32[pair + 1];
-      if (textAddress !== lastAddress || length !== lastLength) {
-        last = this.interner.number(textAddress, length, insert);
-        lastAddress = textAddress;
-        lastLength = length;
-      }
-      out[at] = last;
+      const slot = known.slot(textAddress, length);
+      if (!known.holds(slot, textAddress, length)) known.put(slot, textAddress, length, this.interner.number(textAddress, length, insert));
+      out[at] = known.values[slot];
     }
   }
 
