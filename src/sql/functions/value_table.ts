@@ -39,7 +39,8 @@ export class ValueTable {
   }
 
   sizeBytes(): number {
-    return this.groups.length * 12 + this.counts.length * 8 + this.slots.length * 4 + this.arena.length + this.seen.length;
+    return this.groups.length * 12 + this.counts.length * 8 + this.slots.length * 4 + this.arena.length +
+      this.seen.length;
   }
 
   group(entry: number): number {
@@ -70,7 +71,9 @@ export class ValueTable {
         case "f32":
           for (let row = from, word = (address >>> 2) + from; row < to; row++, word++) {
             const value = values[row];
-            if (value - value === 0) this.addWords(groups === undefined ? 0 : groups[row], value === 0 ? 0 : i32[word], 0);
+            if (value - value === 0) {
+              this.addWords(groups === undefined ? 0 : groups[row], value === 0 ? 0 : i32[word], 0);
+            }
           }
           break;
         case "text":
@@ -82,11 +85,14 @@ export class ValueTable {
         case "symbol":
           this.dictionary = column.dictionary;
           if (groups === undefined && !this.counting) this.addCodes(values, from, to);
-          else for (let row = from; row < to; row++) if (values[row] >= 0) this.addWords(groups === undefined ? 0 : groups[row], values[row], 0);
+          else {for (let row = from; row < to; row++) {
+              if (values[row] >= 0) this.addWords(groups === undefined ? 0 : groups[row], values[row], 0);
+            }}
           break;
         case "i128":
           for (let row = from, word = (address >>> 2) + 4 * from; row < to; row++, word += 4) {
-            const isNull = i32[word] === 0 && i32[word + 1] === -0x80000000 && i32[word + 2] === 0 && i32[word + 3] === -0x80000000;
+            const isNull = i32[word] === 0 && i32[word + 1] === -0x80000000 && i32[word + 2] === 0 &&
+              i32[word + 3] === -0x80000000;
             if (!isNull) this.addBytes(groups === undefined ? 0 : groups[row], u8, word * 4, 16);
           }
           break;
@@ -142,7 +148,10 @@ export class ValueTable {
       const at = slot * SLOT_WORDS;
       const entry = slots[at] - 1;
       if (entry < 0) return this.append(at, group, hash, length, this.keep(bytes, from, length), length);
-      if (slots[at + 1] === hash && slots[at + 2] === length && slots[at + 3] === group && this.equals(this.low[entry], bytes, from, length)) {
+      if (
+        slots[at + 1] === hash && slots[at + 2] === length && slots[at + 3] === group &&
+        this.equals(this.low[entry], bytes, from, length)
+      ) {
         if (this.counting) this.counts[entry]++;
         return entry;
       }
