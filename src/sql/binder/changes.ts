@@ -1,6 +1,7 @@
 /**
  * INSERT, UPDATE, DELETE.
  */
+import { decimalOf, formatDecimal, geohashBits, parseDecimal } from "../../types/wide.ts";
 import { SqlError, SQLSTATE } from "../../errors.ts";
 import type { TableSchema, TableSnapshot } from "../../storage/contract.ts";
 import { typeOf, type Value } from "../../types/mod.ts";
@@ -189,6 +190,9 @@ export function isAssignable(from: string, to: string): boolean {
   }
   if (isTextOrChar(from)) return to !== "BOOLEAN" && (from !== "CHAR" || to !== "UUID" && to !== "IPv4");
   if (to === "BOOLEAN" || from === "BOOLEAN") return false;
+  if (decimalOf(to)) return decimalOf(from) !== undefined || isInteger(from);
+  const fromBits = geohashBits(from), toBits = geohashBits(to);
+  if (fromBits !== undefined && toBits !== undefined) return fromBits >= toBits;
   if (isNumber(from)) return isNumber(to) || (isTime(to) && isInteger(from));
   if (isTime(from)) return isTime(to) || to === "LONG";
   return false;
@@ -201,6 +205,14 @@ function assigned(value: Value, from: string, to: string, at: number): Constant 
   if (value === null) return constant(nullValue(to), to);
   if (from === to) return constant(value, to);
   if (!isAssignable(from, to)) throw notAssignable(from, to, at);
+  const decimal = decimalOf(to);
+  if (decimal && !isTextOrChar(from)) {
+    const read = parseDecimal(formatDecimal(BigInt(value as number | bigint), decimalOf(from)?.scale ?? 0), decimal);
+    if (read === undefined) throw new SqlError(`${formatDecimal(BigInt(value as number | bigint), decimalOf(from)?.scale ?? 0)} does not fit ${to}`, 0, SQLSTATE.outOfRange);
+    return constant(read, to);
+  }
+  const fromBits = geohashBits(from), toBits = geohashBits(to);
+  if (fromBits !== undefined && toBits !== undefined) return constant((value as bigint) >> BigInt(fromBits - toBits), to);
   if (isTextOrChar(from)) return fromText(value as string, to);
   const bits = INTEGER_BITS[to];
   if (isNumber(from) && bits !== undefined) return constant(wholeValue(value as number | bigint, to, bits), to);
@@ -300,7 +312,7 @@ export function bindUpdate(queries: Queries, update: Extract<Statement, { kind: 
     values.push(assign(queries, bound, storedTag(column.type), value.at));
   }
   let { plan } = relation;
-  if (update.where !== undefined) plan = filter(plan, expressions.condition(update.where, { columns: relation.columns, names }));
+  if (update.where !== undefined) plan = filter(plan, expressions.condition(update.where, { columns: relation.columns, names, isFilter: true }));
   const rowId = columnOf(scan, scan.columns.length - 1);
   plan = project(plan, [...values, rowId], [...update.sets.map((set) => set.column.text), "row id"]);
   if (update.from !== undefined) plan = firstMatches(queries, plan, update.table.at);
@@ -361,7 +373,7 @@ export function bindDelete(queries: Queries, statement: Extract<Statement, { kin
   const scan = scanOf(table, true);
   const relation = changeRelation(scan, table.schema, statement.table);
   let plan: Plan = scan;
-  if (statement.where !== undefined) plan = filter(plan, expressions.condition(statement.where, { columns: relation.columns, names: NO_NAMES }));
+  if (statement.where !== undefined) plan = filter(plan, expressions.condition(statement.where, { columns: relation.columns, names: NO_NAMES, isFilter: true }));
   plan = project(plan, [columnOf(scan, scan.columns.length - 1)], ["row id"]);
   return { kind: "delete", tableId: table.schema.id, plan, at: statement.table.at };
 }

@@ -10,7 +10,7 @@ import { bindComparison } from "./comparison.ts";
 import { type Binding, findVariable, type Names, typeMismatch, UNTYPED } from "./context.ts";
 import { convertConstant, fold } from "./convert.ts";
 import { bindIn } from "./membership.ts";
-import { type Constant, constant, FALSE, negated, NULL_CONSTANT, numberLiteral, textLiteral, TRUE } from "./literals.ts";
+import { type Constant, constant, FALSE, negated, NULL_CONSTANT, numberLiteral, textLiteral, TRUE, arrayLiteral, geohashLiteral } from "./literals.ts";
 import { not } from "./plans.ts";
 import { candidates, lookUp, type ScopeColumn } from "./scope.ts";
 import { branchType, computedTag, displayName, isTime, tagOfType } from "./types.ts";
@@ -43,6 +43,8 @@ export interface Scope {
   /** Where window calls are gathered. */
   windows?: WindowSink;
   subqueries?: SubqueryHost;
+  /** Is it the condition of WHERE? */
+  isFilter?: boolean;
 }
 
 export interface WindowSink {
@@ -126,7 +128,7 @@ export class Expressions {
       case "exists":
         throw notSupported("EXISTS", e.at);
       case "array":
-        throw notSupported("an array", e.at);
+        return arrayLiteral(e.items.map((item) => this.bind(item, scope)), e.at);
       case "index":
         throw notSupported("an array index", e.at);
       case "list":
@@ -147,7 +149,7 @@ export class Expressions {
     if (e.operator === "not") {
       const settled = this.settle(operand, "BOOLEAN");
       if (settled.type !== "BOOLEAN") throw typeMismatch(`NOT wants a BOOLEAN: found ${displayName(settled.type)}`, e.operand.at);
-      return this.negate(settled, e.at);
+      return scope.isFilter ? this.negateFilter(settled, e.at) : this.negate(settled, e.at);
     }
     const settled = this.settle(operand, "DOUBLE");
     if (e.operator === "+") return settled;
@@ -238,17 +240,24 @@ export class Expressions {
     return this.operator("is_null", [operand], at);
   }
 
-  /** NOT goes inside: of `<` and the like it is the opposite comparison, which a null satisfies as little as the first one. */
   negate(condition: Expr, at: number): Expr {
     if (condition.kind === "constant") return condition.value === true ? FALSE : TRUE;
-    if (condition.kind !== "call") return not(condition, at);
+    return not(condition, at);
+  }
+
+  /**
+   * In a filter NOT goes inside: of `<` and the like it is the opposite comparison, which a null satisfies as little as the
+   * first one. (In the select list NOT of a comparison with null is true.)
+   */
+  private negateFilter(condition: Expr, at: number): Expr {
+    if (condition.kind !== "call") return this.negate(condition, at);
     const open = condition.function.indexOf("(");
     const name = condition.function.slice(0, open);
     const opposite = OPPOSITE[name];
     if (opposite !== undefined) return this.binding.at({ ...condition, function: opposite + condition.function.slice(open) }, at);
     if (name === "not") return condition.args[0];
     if (name === "and" || name === "or") {
-      const args = condition.args.map((arg) => this.negate(arg, at));
+      const args = condition.args.map((arg) => this.negateFilter(arg, at));
       return this.binding.at({ ...condition, function: (name === "and" ? "or" : "and") + condition.function.slice(open), args }, at);
     }
     return not(condition, at);

@@ -1,9 +1,9 @@
 /**
  * Literals as typed constants.
  */
-import { SqlError } from "../../errors.ts";
+import { notSupported, SqlError, SQLSTATE } from "../../errors.ts";
 import type { Value } from "../../types/mod.ts";
-import { DECIMAL_PRECISION_MAX, decimalTag, GEOHASH_BITS_MAX, geohashTag, parseGeohash, parseLong256 } from "../../types/wide.ts";
+import { arrayDimensions, DECIMAL_PRECISION_MAX, decimalOf, decimalTag, formatArray, GEOHASH_BITS_MAX, geohashTag, parseArray, parseGeohash, parseLong256 } from "../../types/wide.ts";
 import type { Expr } from "../plan.ts";
 
 export type Constant = Extract<Expr, { kind: "constant" }>;
@@ -55,6 +55,24 @@ function decimalLiteral(digits: string, text: string, at: number): Constant {
   return constant(BigInt(whole + match[2]), decimalTag(precision, scale));
 }
 
+/** An array of constants: `ARRAY[1.0, null]`, `ARRAY[[1, 2], [3, 4]]`. Its value is the text that replies print. */
+export function arrayLiteral(items: readonly Expr[], at: number): Constant {
+  const parts: string[] = [];
+  let inner: string | undefined;
+  for (const item of items) {
+    if (item.kind !== "constant") throw notSupported("an array of anything but constants", at);
+    const type = item.value === null || ["INT", "LONG", "FLOAT", "DOUBLE", "NULL"].includes(item.type) ? "DOUBLE" : item.type;
+    if (arrayDimensions(type) === 0 && type !== "DOUBLE") throw new SqlError("an array holds numbers or arrays of them", at, SQLSTATE.datatypeMismatch);
+    if (inner !== undefined && inner !== type) throw new SqlError("the items of an array have one type", at, SQLSTATE.datatypeMismatch);
+    inner = type;
+    parts.push(item.value === null ? "null" : String(item.value));
+  }
+  const type = `${inner ?? "DOUBLE"}[]`;
+  const encoded = parseArray(`[${parts.join()}]`, arrayDimensions(type));
+  if (encoded === undefined) throw new SqlError("the rows of an array have one length", at, SQLSTATE.datatypeMismatch);
+  return constant(formatArray(encoded), type);
+}
+
 /** `#u33d` has five bits a character; `##0101` is bits; `#u33d/12` is cut to so many bits. */
 export function geohashLiteral(text: string, at: number): Constant {
   const match = /^(##?)([0-9a-zA-Z]*)(?:\/(\d+))?$/.exec(text);
@@ -86,6 +104,6 @@ export function negated(literal: Constant): Constant | undefined {
     case "DOUBLE":
       return constant(literal.value === null ? null : -(literal.value as number), literal.type);
     default:
-      return undefined;
+      return decimalOf(literal.type) ? constant(literal.value === null ? null : -(literal.value as bigint), literal.type) : undefined;
   }
 }

@@ -104,7 +104,7 @@ class SelectBinder {
     this.plan = this.relation.plan;
     this.subqueries = new Subqueries(this.queries, () => this.plan, (plan) => this.plan = plan);
     if (select.where !== undefined) {
-      const predicate = this.expressions.condition(select.where, { columns: this.relation.columns, names: this.names, subqueries: this.subqueries });
+      const predicate = this.expressions.condition(select.where, { columns: this.relation.columns, names: this.names, subqueries: this.subqueries, isFilter: true });
       this.plan = filter(this.plan, predicate);
     }
     if (select.latestOn !== undefined) this.plan = latestPlan(this.expressions, this.relation, this.plan, select.latestOn, this.names);
