@@ -79,3 +79,26 @@ Deno.test("decodeText() refuses what is not UTF-8, and keeps a byte order mark",
   assert.throws(() => decodeText(Uint8Array.of(0xc3, 0x28)), { sqlState: "22021" });
   assert.equal(decodeText(bytes("\ufeffa")), "\ufeffa");
 });
+
+Deno.test("decoderOf() answers bytes of any kind with a message or a ProtocolError", () => {
+  let state = 0x9e3779b9;
+  const random = (below: number) => {
+    state ^= state << 13;
+    state ^= state >>> 17;
+    state ^= state << 5;
+    return (state >>> 0) % below;
+  };
+  for (let round = 0; round < 20_000; round++) {
+    const { type, body } = good[random(good.length)];
+    const damaged = Uint8Array.from([...body, ...new Array(random(4)).fill(0)]);
+    for (let count = random(4); count > 0 && damaged.length > 0; count--) damaged[random(damaged.length)] = random(256);
+    const start = Math.min(random(8), damaged.length);
+    for (const decode of [decoderOf(type.charCodeAt(0))!, decodeStartUp]) {
+      try {
+        decode(damaged.subarray(random(2) * start));
+      } catch (error) {
+        assert.ok(error instanceof ProtocolError, `round ${round}: ${error}`);
+      }
+    }
+  }
+});
