@@ -5,6 +5,7 @@ import { FUNCTIONS } from "../sql/functions/mod.ts";
 import type { MetadataNode, Plan } from "../sql/plan.ts";
 import type { TableSnapshot } from "../storage/mod.ts";
 import { typeOf, type Value } from "../types/mod.ts";
+import { arrayDimensions } from "../types/wide.ts";
 import type { Core } from "./mod.ts";
 
 /** The plan with its metadata as rows of this moment. */
@@ -84,13 +85,18 @@ const SOURCES: Record<string, Source> = {
   "pg_catalog.pg_type": () => PG_TYPES.map(([oid, name, length, array, element, category]) => [oid, name, 11, 1, length, "b", category, false, ",", 0, element, array, 0, -1]),
 };
 
+/** Arrays are called ARRAY in replies, but by their full type in metadata. */
+function typeName(tag: string): string {
+  return arrayDimensions(tag) > 0 ? tag : typeOf(tag).name;
+}
+
 function columnRows(table: TableSnapshot): Value[][] {
   const { schema } = table;
   return schema.columns.map((column) => {
     const isSymbol = column.type === "SYMBOL";
     return [
       column.name,
-      typeOf(column.type).name,
+      typeName(column.type),
       column.indexed,
       column.indexed ? 256 : 0,
       isSymbol && column.symbolCached,
@@ -135,7 +141,7 @@ function partitionRows(table: TableSnapshot): Value[][] {
 function createTableText({ schema }: TableSnapshot): string {
   const columns = schema.columns.map((column) => {
     const symbol = column.type === "SYMBOL" && !column.symbolCached ? " NOCACHE" : "";
-    return `\t${column.name} ${typeOf(column.type).name}${symbol}${column.indexed ? " INDEX" : ""}`;
+    return `\t${column.name} ${typeName(column.type)}${symbol}${column.indexed ? " INDEX" : ""}`;
   });
   const timestamp = schema.columns.find((column) => column.id === schema.timestampId);
   const keys = schema.dedupKeys.map((id) => schema.columns.find((column) => column.id === id)!.name);

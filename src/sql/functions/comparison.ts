@@ -2,6 +2,7 @@
  * Comparison and logic. There is no third truth value: null equals null, `<` and `>` with a null are false, `<=` and `>=` hold
  * between two nulls. DOUBLEs that differ by no more than 1e-10 are equal.
  */
+import { layoutOf } from "../../types/mod.ts";
 import { f64, i32, i64, type IrNode, select, text } from "../../engine/compiler/ir.ts";
 import type { BatchColumn, BatchFunction, FunctionEntry } from "./entry.ts";
 import { MIN32, MIN64, notNull, ONE32, ZERO32, ZERO64 } from "./nodes.ts";
@@ -243,5 +244,20 @@ for (const type of ["UUID", "INTERVAL"]) {
     }),
   );
 }
+
+/** Types with parameters and wide ones: null is -1 as a text's length, else the smallest number in every 64-bit word. */
+entries.push(
+  entry("is_null", ["any"], "Is it null?", {
+    batch: ([a], out, rowCount) => {
+      const isText = layoutOf(a.type) === "text", words = a.values.length / rowCount;
+      for (let row = 0; row < rowCount; row++) {
+        let isNull = true;
+        if (isText) isNull = a.values[2 * row + 1] < 0;
+        else for (let word = 0; word < words; word++) isNull &&= a.values[words * row + word] === NULL_HALF;
+        out.values[row] = isNull ? 1 : 0;
+      }
+    },
+  }),
+);
 
 export const comparisonFunctions = entries;
