@@ -189,7 +189,7 @@ async function startParts(line: CommandLine, config: Config, root: Root, log: Lo
     const begin = (at: Address) => startHealth({ ...at, config, metrics, log: health });
     parts.push(await listen("http.min.bind.to", config.get("http.min.bind.to"), health, begin));
   }
-  const database = await openDatabase(databaseOptions(config));
+  const database = await openDatabase(databaseOptions(config, metrics));
   parts.push({ name: DATABASE, close: () => database.close() });
   if (config.get("http.enabled")) {
     const log = logger("http-server");
@@ -216,10 +216,10 @@ async function startParts(line: CommandLine, config: Config, root: Root, log: Lo
   main.advisory(`ready after ${Math.round(performance.now())} ms`);
 }
 
-function databaseOptions(config: Config): DatabaseOptions {
+function databaseOptions(config: Config, metrics: Metrics): DatabaseOptions {
   const log = logger("database");
   return {
-    root: config.root,
+    root: config.path("cairo.root"),
     importRoot: config.path("cairo.sql.copy.root"),
     heapSizeBytes: config.get("cairo.memory.size"),
     poolSizeBytes: config.get("cairo.pool.size"),
@@ -234,6 +234,7 @@ function databaseOptions(config: Config): DatabaseOptions {
     lineCreatesColumns: config.get("line.auto.create.new.columns"),
     version: about.version,
     log: log.log,
+    onUnhandledError: () => metrics.unhandledErrors.inc(),
     parameters: () =>
       config.parameters().map((
         { path, envName, value, source, sensitive, reloadable },

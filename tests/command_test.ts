@@ -1,0 +1,151 @@
+/** The command line as a user meets it: each case is a process. */
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { DEVELOPMENT_FLAGS } from "../scripts/flags.ts";
+import { fromFileUrl } from "./paths.ts";
+import { freePort, startServer } from "./server.ts";
+
+interface Ended {
+  code: number;
+  stdout: string;
+  stderr: string;
+}
+
+async function sundial(args: string[], env: Record<string, string> = {}): Promise<Ended> {
+  const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
+    args: ["run", ...DEVELOPMENT_FLAGS, fromFileUrl("../main.ts"), ...args],
+    env: { NO_COLOR: "1", ...env },
+  }).output();
+  const decoder = new TextDecoder();
+  return { code, stdout: decoder.decode(stdout), stderr: decoder.decode(stderr) };
+}
+
+const newRoot = () => join(Deno.makeTempDirSync({ prefix: "sundial-" }), "root");
+const names = (directory: string) => [...Deno.readDirSync(directory)].map((entry) => entry.name).sort();
+
+Deno.test("start makes the root, says where it listens, and ends with 0 on SIGTERM; status and stop know it", async () => {
+  const root = newRoot();
+  const server = await startServer({ root });
+  assert.deepEqual(names(root), ["conf", "db", "import", "log", "sundial.pid"]);
+  assert.ok(names(join(root, "conf")).includes("server.conf") && names(join(root, "conf")).includes("log.conf"));
+  assert.deepEqual(names(join(root, "import")), ["trades.parquet"]);
+  const status = await sundial(["status", "-d", root]);
+  assert.deepEqual([status.code, status.stdout], [0, `process ${server.process.pid} runs on ${root}\n`]);
+  const again = await sundial(["start", "-d", root]);
+  assert.deepEqual([again.code, again.stdout, again.stderr], [
+    1,
+    "",
+    `sundial: the root ${root} is in use by another process (${server.process.pid})\n`,
+  ]);
+  const stopped = await sundial(["stop", "-d", root]);
+  assert.deepEqual([stopped.code, stopped.stdout], [0, `process ${server.process.pid} has ended\n`]);
+  assert.equal(await server.stop(), 0);
+  const output = server.output();
+  for (
+    const [logger, port] of [["http-server", server.httpPort], ["pg-server", server.pgPort], [
+      "http-min-server",
+      server.minPort,
+    ]]
+  ) {
+    assert.ok(output.includes(` A ${logger} listening on 127.0.0.1:${port}\r\n`), output);
+  }
+  assert.match(output, / A server-main Sundial \d+\.\d+\.\d+, /);
+  assert.ok(output.includes(` A server-main root: ${root} (new)\r\n`));
+  assert.equal((await sundial(["status", "-d", root])).code, 1);
+});
+
+Deno.test("SIGINT ends a server with a query under way within 5 s, with 0", async () => {
+  await using server = await startServer();
+  const query = server.exec(
+    "select count(), sum(a.x * b.x) from long_sequence(10000000) a cross join long_sequence(1000) b",
+  ).catch(() => "ended with the server");
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  const before = Date.now();
+  server.process.kill("SIGINT");
+  assert.equal((await server.process.status).code, 0);
+  assert.ok(Date.now() - before < 6000, `${Date.now() - before} ms`);
+  await query;
+});
+
+Deno.test("a port in use is one clear line, and 1", async () => {
+  await using server = await startServer();
+  for (
+    const [variable, key] of [["SVC_HTTP_MIN_BIND_TO", "http.min.bind.to"], ["SVC_HTTP_BIND_TO", "http.net.bind.to"], [
+      "SVC_PG_NET_BIND_TO",
+      "pg.net.bind.to",
+    ]]
+  ) {
+    const free = () => `127.0.0.1:${freePort()}`;
+    const env = { SVC_HTTP_MIN_BIND_TO: free(), SVC_HTTP_BIND_TO: free(), SVC_PG_NET_BIND_TO: free() };
+    const { code, stderr } = await sundial(["start", "-d", newRoot()], {
+      ...env,
+      [variable]: `127.0.0.1:${server.httpPort}`,
+    });
+    assert.deepEqual([code, stderr], [
+      1,
+      `sundial: ${key}: 127.0.0.1:${server.httpPort} is in use by another process\n`,
+    ]);
+  }
+});
+
+const refused: [string, string[], Record<string, string>, RegExp][] = [
+  [
+    "a bad value",
+    ["start"],
+    { SVC_QUERY_TIMEOUT: "soon" },
+    /^sundial: SVC_QUERY_TIMEOUT: query\.timeout: found "soon", expected a duration .*\n$/,
+  ],
+  [
+    "an address without a port",
+    ["start"],
+    { SVC_HTTP_BIND_TO: "localhost" },
+    /^sundial: SVC_HTTP_BIND_TO: .*expected an address .*\n$/,
+  ],
+  ["an unknown option", ["start", "--fast"], {}, /^sundial: unknown option --fast; see --help\n$/],
+  ["an unknown command", ["begin"], {}, /^sundial: unknown command begin; see --help\n$/],
+  [
+    "a bad value in check-config",
+    ["check-config"],
+    { SVC_HTTP_ENABLED: "maybe" },
+    /^sundial: .*found "maybe", expected true or false\n$/,
+  ],
+  [
+    "a bad log writer in check-config",
+    ["check-config"],
+    { SVC_LOG_W_STDOUT_LEVEL: "LOUD" },
+    /^sundial: w\.stdout\.level: found "LOUD", .*\n$/,
+  ],
+];
+for (const [title, args, env, message] of refused) {
+  Deno.test(`${title} is one clear line, 1, and no root`, async () => {
+    const root = newRoot();
+    const { code, stderr } = await sundial([...args, "-d", root], env);
+    assert.equal(code, 1);
+    assert.match(stderr, message);
+    assert.throws(() => Deno.statSync(root), Deno.errors.NotFound);
+  });
+}
+
+Deno.test("a bad log.conf stops the start with its key", async () => {
+  const { code, stderr } = await sundial(["start", "-d", newRoot()], {
+    SVC_LOG_W_STDOUT_CLASS: "io.service.log.NoSuchWriter",
+  });
+  assert.equal(code, 1);
+  assert.match(
+    stderr,
+    /^sundial: w\.stdout\.class: found "io\.service\.log\.NoSuchWriter", expected one of io\.service\.log\.LogConsoleWriter, .*\n$/,
+  );
+});
+
+Deno.test("version, help and check-config", async () => {
+  const about = JSON.parse(Deno.readTextFileSync(fromFileUrl("../deno.json")));
+  assert.equal((await sundial(["version"])).stdout, `${about.version}\n`);
+  assert.match((await sundial(["--help"])).stdout, /check-config/);
+  assert.match((await sundial(["--help", "keys"])).stdout, /http\.min\.bind\.to \(0\.0\.0\.0:9003\)\n/);
+  const checked = await sundial(["check-config", "-d", newRoot()], { SVC_PG_PASSWORD: "s3cret", SVC_PG_USR: "x" });
+  assert.equal(checked.code, 0);
+  assert.match(
+    checked.stdout,
+    /^warning: the environment: unknown key SVC_PG_USR: did you mean SVC_PG_USER\?\npg\.password=\*\*\*\* \(env\)\n/,
+  );
+});
