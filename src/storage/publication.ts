@@ -1,5 +1,6 @@
 /** What the writer tells the readers: changes of tables, as plain data. */
 import type { ColumnChunk, TableSchema } from "./contract.ts";
+import type { Segment, Table } from "./table.ts";
 
 export interface SegmentRecord {
   partition: bigint;
@@ -28,4 +29,42 @@ export interface TableChange {
 export interface Publication {
   version: number;
   tables: TableChange[];
+}
+
+/** What has changed since the table's last publication. */
+export function changeOf(table: Table): TableChange {
+  const { segments, published, damage } = table;
+  const change: TableChange = { tableId: table.schema.id, lsn: BigInt(table.lsn) };
+  if (damage !== undefined) {
+    change.damage = { path: damage.path, message: damage.message.slice(damage.path.length + 2) };
+  }
+  if (table.schema !== table.publishedSchema) change.schema = table.schema;
+  if (segments !== published) {
+    let start = 0;
+    const least = Math.min(segments.length, published.length);
+    while (start < least && segments[start] === published[start]) start++;
+    let tail = 0;
+    while (tail < least - start && segments[segments.length - 1 - tail] === published[published.length - 1 - tail]) {
+      tail++;
+    }
+    const added = segments.slice(start, segments.length - tail);
+    change.splice = {
+      start,
+      count: published.length - tail - start,
+      segments: added.map((segment) => segment.record ??= recordOf(segment)),
+    };
+    change.files = table.data.list.map((file) => file.path);
+  }
+  if (table.dictionaries.size > 0) {
+    change.dictionaries = [...table.dictionaries].map(([columnId, { entries, count }]) => ({
+      columnId,
+      entries: entries.address,
+      count,
+    }));
+  }
+  return change;
+}
+
+function recordOf({ partition, rowCount, timestampMin, timestampMax, chunks }: Segment): SegmentRecord {
+  return { partition, rowCount, timestampMin, timestampMax, chunks: chunks.map((chunk) => chunk?.plain) };
 }

@@ -12,7 +12,8 @@ import { join, parentOf } from "./files.ts";
 import { type CatalogRecord, decodeCatalog, decodeManifest, type Manifest } from "./manifest.ts";
 import { readSlots, syncSlot } from "./slots.ts";
 import type { Table } from "./table.ts";
-import { dictionaryPath, type TableStore } from "./writer.ts";
+import type { TableStore } from "./writer.ts";
+import { dictionaryPath, writeCatalog } from "./checkpoint.ts";
 
 /** Rows are applied when so many have come together: late rows cost less in large groups. */
 const PENDING_ROWS_MAX = 1_000_000;
@@ -85,7 +86,7 @@ function createDatabase(store: TableStore): Log {
   const log = Log.create(files, store.logDirectory, 1, random);
   files.syncDirectory(root);
   files.syncDirectory(parentOf(root));
-  store.writeCatalog(1);
+  writeCatalog(store, 1);
   return log;
 }
 

@@ -12,19 +12,19 @@ import type { NewColumn, NewTable } from "../sql/plan.ts";
 import { BLOCK_KIND, FLAG_LAST, Log } from "./wal.ts";
 import { type Definition, encodeBatch, encodePlaces } from "./blocks.ts";
 import { toJson } from "./bytes.ts";
-import { type Chunk, ChunkMaker } from "./chunks.ts";
+import { ChunkMaker } from "./chunks.ts";
 import type { Command, Outcome } from "./commands.ts";
 import type { AppendBatch, TableColumn, TableSchema, UpdateBatch } from "./contract.ts";
 import { DataFiles } from "./datafile.ts";
 import { SymbolTable } from "./dictionary.ts";
-import { type Files, join, writeFully } from "./files.ts";
+import { writeCheckpoint } from "./checkpoint.ts";
+import { type Files, join } from "./files.ts";
 import { HeapFullError, SHARED_WORD, type SharedHeap } from "./heap.ts";
-import { encodeCatalog, encodeManifest } from "./manifest.ts";
 import { type MemoryBlock, WriterMemory } from "./memory.ts";
-import type { Publication, SegmentRecord, TableChange } from "./publication.ts";
+import { changeOf, type Publication, type TableChange } from "./publication.ts";
 import { recover } from "./recovery.ts";
 import { checkBatch, type Rows, toRows } from "./rows.ts";
-import { writeSlot } from "./slots.ts";
+import { DiskReserve } from "./reserve.ts";
 import { type Segment, Table } from "./table.ts";
 
 export type LogLevel = "CRITICAL" | "ERROR" | "INFO";
@@ -70,6 +70,7 @@ export class TableStore {
   /** What was left when segments were last stored: tails, and what readers are pinned to. Looking again needs more than that. */
   private unstorableBytes = 0;
   private sealedBy: string | undefined;
+  private readonly reserve: DiskReserve;
   private closed = false;
   private lock: { release(): void };
 
@@ -80,13 +81,14 @@ export class TableStore {
     this.memory.onPressure = (sizeBytes) => options.evict(sizeBytes);
     this.make = new ChunkMaker(this.memory);
     files.makeDirectory(root);
+    this.reserve = new DiskReserve(files, join(root, "reserve"), options.reserveBytes, options.log);
     const lock = files.lock(join(root, "lock"));
     if (lock === undefined) throw new ConfigError("cairo.root", `${root} is in use by another process`);
     this.lock = lock;
     try {
       this.log = recover(this);
       this.publishChanges();
-      this.keepReserve();
+      this.reserve.keep();
       this.storeWhenOverBudget();
     } catch (error) {
       lock.release();
@@ -134,7 +136,7 @@ export class TableStore {
     if (this.log.sizeBytes > this.options.checkpointLogBytes && this.sealedBy === undefined) {
       try {
         this.checkpoint();
-        this.keepReserve();
+        this.reserve.keep();
       } catch (error) {
         this.options.log("ERROR", `the checkpoint failed: ${(error as Error).message}`);
       }
@@ -307,7 +309,7 @@ export class TableStore {
   private changeRows(table: Table, kind: number, payload: Uint8Array[], apply: () => void): void {
     const info = { kind, flags: FLAG_LAST, tableId: table.schema.id, schemaVersion: table.schema.schemaVersion };
     const write = () => this.commit((log) => [log.add(info, payload)]);
-    const lsns = kind === BLOCK_KIND.delete ? this.withReserve(write) : write();
+    const lsns = kind === BLOCK_KIND.delete ? this.reserve.use(write) : write();
     this.applyGroup(lsns, [table], () => {
       apply();
       table.lsn = lsns[0];
@@ -351,7 +353,7 @@ export class TableStore {
       schemaVersion: table.schema.schemaVersion,
     };
     const write = () => this.commit((log) => [log.add(info, [toJson(definition)])]);
-    const lsns = definition.op === "schema" ? write() : this.withReserve(write);
+    const lsns = definition.op === "schema" ? write() : this.reserve.use(write);
     this.applyGroup(lsns, [table], () => this.applyDefinition(table, definition, lsns[0]));
   }
 
@@ -471,7 +473,7 @@ export class TableStore {
       this.memory.settle();
       const bytes = new Uint8Array(Float64Array.from(lsns).buffer);
       try {
-        this.withReserve(() =>
+        this.reserve.use(() =>
           this.commit((
             log,
           ) => [log.add({ kind: BLOCK_KIND.abort, flags: FLAG_LAST, tableId: 0, schemaVersion: 0 }, [bytes])])
@@ -495,7 +497,7 @@ export class TableStore {
     const oldest = Number(Atomics.load(this.options.heap.i64, SHARED_WORD.oldestVersion / 2));
     const tables: TableChange[] = [];
     for (const table of this.touched) {
-      tables.push(this.changeOf(table, version));
+      tables.push(this.publish(table, version));
       table.history.push({ version, segments: table.published });
       while (table.history.length > 1 && table.history[1].version <= oldest) table.history.shift();
     }
@@ -508,44 +510,22 @@ export class TableStore {
     this.reclaim();
   }
 
-  private changeOf(table: Table, version: number): TableChange {
-    const { segments, published } = table;
-    const change: TableChange = { tableId: table.schema.id, lsn: BigInt(table.lsn) };
+  /** Makes the table's current state the published one: gives what has changed. */
+  private publish(table: Table, version: number): TableChange {
+    const change = changeOf(table);
     if (!this.tables.has(table.schema.id)) change.dropped = true;
-    if (table.damage !== undefined) {
-      change.damage = { path: table.damage.path, message: table.damage.message.slice(table.damage.path.length + 2) };
-    }
-    if (table.schema !== table.publishedSchema) change.schema = table.publishedSchema = table.schema;
-    if (segments !== published) {
-      let start = 0;
-      const least = Math.min(segments.length, published.length);
-      while (start < least && segments[start] === published[start]) start++;
-      let tail = 0;
-      while (tail < least - start && segments[segments.length - 1 - tail] === published[published.length - 1 - tail]) {
-        tail++;
+    if (change.splice !== undefined) {
+      const { start, count, segments } = change.splice;
+      for (const segment of table.segments.slice(start, start + segments.length)) {
+        this.countUse(table, segment, 1, version);
       }
-      const added = segments.slice(start, segments.length - tail);
-      const removed = published.slice(start, published.length - tail);
-      for (const segment of added) this.countUse(table, segment, 1, version);
-      for (const segment of removed) this.countUse(table, segment, -1, version);
-      change.splice = {
-        start,
-        count: removed.length,
-        segments: added.map((segment) => segment.record ??= recordOf(segment)),
-      };
-      change.files = table.data.list.map((file) => file.path);
-      table.published = segments;
+      for (const segment of table.published.slice(start, start + count)) this.countUse(table, segment, -1, version);
+      table.published = table.segments;
     }
-    if (table.dictionaries.size > 0) {
-      change.dictionaries = [...table.dictionaries].map(([columnId, { entries, count }]) => ({
-        columnId,
-        entries: entries.address,
-        count,
-      }));
-      for (const dictionary of table.dictionaries.values()) {
-        for (const block of dictionary.outgrown) this.memory.retire(block, version);
-        dictionary.outgrown = [];
-      }
+    table.publishedSchema = table.schema;
+    for (const dictionary of table.dictionaries.values()) {
+      for (const block of dictionary.outgrown) this.memory.retire(block, version);
+      dictionary.outgrown = [];
     }
     return change;
   }
@@ -629,7 +609,7 @@ export class TableStore {
     const changed = [...this.tables.values()].filter((table) => table.changed && table.damage === undefined);
     if (changed.length === 0 && this.log.sizeBytes === 0 && this.doomedDirectories.length === 0) return;
     try {
-      this.withReserve(() => this.writeCheckpoint(changed));
+      this.reserve.use(() => writeCheckpoint(this, this.log, changed));
     } catch (error) {
       // A full disk leaves everything as it was, the log carries on. After other failures nothing on disk can be relied on.
       if (!(error instanceof DiskFullError)) this.seal(`the checkpoint failed: ${(error as Error).message}`);
@@ -638,101 +618,6 @@ export class TableStore {
     this.publishChanges();
     this.removeDead(changed);
     for (const table of changed) table.changed = false;
-  }
-
-  /** May be done again from the start after it has failed for want of room. */
-  private writeCheckpoint(changed: readonly Table[]): void {
-    const { files, root } = this.options;
-    const logStart = this.log.roll();
-    for (const table of changed) {
-      table.store(true);
-      table.compact(this.options.compactBytes);
-      this.touched.add(table);
-      for (const [columnId, dictionary] of table.dictionaries) {
-        dictionary.store(files, dictionaryPath(table.directory, columnId));
-      }
-    }
-    for (const table of changed) table.data.sync();
-    for (const table of changed) this.writeManifest(table);
-    files.syncDirectory(root);
-    this.writeCatalog(logStart);
-    this.log.dropBefore(logStart);
-  }
-
-  /** Does what makes room, or must not fail, with the room that is kept for it. */
-  private withReserve<T>(action: () => T): T {
-    try {
-      return action();
-    } catch (error) {
-      if (!(error instanceof DiskFullError) || !this.options.files.exists(this.reservePath)) throw error;
-      this.options.files.remove(this.reservePath);
-      this.options.log("ERROR", `${error.message}: the reserve is used`);
-      return action();
-    }
-  }
-
-  private get reservePath(): string {
-    return join(this.options.root, "reserve");
-  }
-
-  /** Takes the reserve back as soon as there is room for it. */
-  private keepReserve(): void {
-    const { files, reserveBytes } = this.options;
-    if (reserveBytes === 0 || files.exists(this.reservePath)) return;
-    try {
-      const file = files.open(this.reservePath, "create");
-      try {
-        writeFully(file, [new Uint8Array(reserveBytes)], 0);
-      } finally {
-        file.close();
-      }
-    } catch (error) {
-      if (!(error instanceof DiskFullError)) throw error;
-      files.remove(this.reservePath);
-    }
-  }
-
-  private writeManifest(table: Table): void {
-    const places = new Map<number, number>();
-    const kept = table.data.list.filter((file, place) => {
-      const isKept = !file.removed;
-      if (isKept) places.set(place, places.size);
-      return isKept;
-    });
-    const segments = table.segments.map((segment) => ({
-      ...segment,
-      chunks: segment.chunks.map((chunk): Chunk | undefined =>
-        chunk && { ...chunk, plain: { ...chunk.plain, file: places.get(chunk.plain.file)! } }
-      ),
-    }));
-    const payload = encodeManifest({
-      lsn: table.lsn,
-      schema: table.schema,
-      nextColumnId: table.nextColumnId,
-      files: kept.map(({ id, sizeBytes }) => ({ id, sizeBytes })),
-      dictionaries: [...table.dictionaries].map(([columnId, { stored }]) => ({ columnId, ...stored })),
-      segments,
-    });
-    writeSlot(this.options.files, join(table.directory, "manifest"), table.generation + 1, payload);
-    this.options.files.syncDirectory(table.directory);
-    table.generation++;
-  }
-
-  writeCatalog(logStart: number): void {
-    const tables = [...this.tables.values()].map(({ schema, generation, damage }) => ({
-      schema,
-      generation,
-      damage: damage && { path: damage.path, message: damage.message.slice(damage.path.length + 2) },
-    }));
-    const { nextTableId, nextFileId } = this;
-    writeSlot(
-      this.options.files,
-      this.catalogBase,
-      this.catalogGeneration + 1,
-      encodeCatalog({ logStart, nextTableId, nextFileId, tables }),
-    );
-    this.options.files.syncDirectory(this.options.root);
-    this.catalogGeneration++;
   }
 
   /** After a checkpoint: files that no manifest lists go as soon as no reader does. */
@@ -823,12 +708,4 @@ export class TableStore {
 
 function newColumn({ name, type, indexed, symbolCapacity, symbolCached }: NewColumn, id: number): TableColumn {
   return { id, name, type, indexed, symbolCapacity, symbolCached };
-}
-
-function recordOf({ partition, rowCount, timestampMin, timestampMax, chunks }: Segment): SegmentRecord {
-  return { partition, rowCount, timestampMin, timestampMax, chunks: chunks.map((chunk) => chunk?.plain) };
-}
-
-export function dictionaryPath(directory: string, columnId: number): string {
-  return join(directory, `s${columnId}.dict`);
 }

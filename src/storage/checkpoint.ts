@@ -1,0 +1,77 @@
+/**
+ * A checkpoint: data and dictionaries, then the tables' manifests, then the catalogue, each synced before the next, and only
+ * then the log is dropped. The log alone carries durability in between.
+ */
+import type { Chunk } from "./chunks.ts";
+import { type Files, join } from "./files.ts";
+import { encodeCatalog, encodeManifest } from "./manifest.ts";
+import { writeSlot } from "./slots.ts";
+import type { Table } from "./table.ts";
+import type { Log } from "./wal.ts";
+import type { TableStore } from "./writer.ts";
+
+/** May be done again from the start after it has failed for want of room. */
+export function writeCheckpoint(store: TableStore, log: Log, changed: readonly Table[]): void {
+  const { files, root, compactBytes } = store.options;
+  const logStart = log.roll();
+  for (const table of changed) {
+    table.store(true);
+    table.compact(compactBytes);
+    store.touch(table);
+    for (const [columnId, dictionary] of table.dictionaries) {
+      dictionary.store(files, dictionaryPath(table.directory, columnId));
+    }
+  }
+  for (const table of changed) table.data.sync();
+  for (const table of changed) writeManifest(files, table);
+  files.syncDirectory(root);
+  writeCatalog(store, logStart);
+  log.dropBefore(logStart);
+}
+
+function writeManifest(files: Files, table: Table): void {
+  const places = new Map<number, number>();
+  const kept = table.data.list.filter((file, place) => {
+    const isKept = !file.removed;
+    if (isKept) places.set(place, places.size);
+    return isKept;
+  });
+  const segments = table.segments.map((segment) => ({
+    ...segment,
+    chunks: segment.chunks.map((chunk): Chunk | undefined =>
+      chunk && { ...chunk, plain: { ...chunk.plain, file: places.get(chunk.plain.file)! } }
+    ),
+  }));
+  const payload = encodeManifest({
+    lsn: table.lsn,
+    schema: table.schema,
+    nextColumnId: table.nextColumnId,
+    files: kept.map(({ id, sizeBytes }) => ({ id, sizeBytes })),
+    dictionaries: [...table.dictionaries].map(([columnId, { stored }]) => ({ columnId, ...stored })),
+    segments,
+  });
+  writeSlot(files, join(table.directory, "manifest"), table.generation + 1, payload);
+  files.syncDirectory(table.directory);
+  table.generation++;
+}
+
+export function writeCatalog(store: TableStore, logStart: number): void {
+  const tables = [...store.tables.values()].map(({ schema, generation, damage }) => ({
+    schema,
+    generation,
+    damage: damage && { path: damage.path, message: damage.message.slice(damage.path.length + 2) },
+  }));
+  const { nextTableId, nextFileId } = store;
+  writeSlot(
+    store.options.files,
+    store.catalogBase,
+    store.catalogGeneration + 1,
+    encodeCatalog({ logStart, nextTableId, nextFileId, tables }),
+  );
+  store.options.files.syncDirectory(store.options.root);
+  store.catalogGeneration++;
+}
+
+export function dictionaryPath(directory: string, columnId: number): string {
+  return join(directory, `s${columnId}.dict`);
+}
