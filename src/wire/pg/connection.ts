@@ -14,6 +14,7 @@ import { type Conversation, failedTransaction, Savepoints, sessionStatement } fr
 const TURN_MS = 5;
 /** So often is the clock looked at: the few messages of one query never wait. */
 const MESSAGES_A_TURN = 32;
+const LOGGED_TEXT_LENGTH = 1_000;
 const NO_FORMATS: Format[] = [];
 
 export interface ConnectionOptions extends PgOptions {
@@ -87,6 +88,7 @@ export class Connection implements Conversation {
           }
         }
         await this.output.flush();
+        if (this.ending !== undefined) throw this.ending;
         this.idleSince = turn = performance.now();
       }
     } catch (error) {
@@ -128,6 +130,7 @@ export class Connection implements Conversation {
           return this.close(message);
         case "sync":
           this.isSkipping = false;
+          this.forgetFinished();
           return this.readyForQuery();
         case "flush":
           return this.output.flush();
@@ -306,7 +309,7 @@ export class Connection implements Conversation {
     try {
       const step = await portal.step(this.output, rowCountMax, this.abort.signal, this.statementTimeoutMs);
       if (isChange) savepoints.changed();
-      if (category === "transaction" && session.transaction === "idle") {
+      if (category === "transaction" && !isOfSession && session.transaction === "idle") {
         savepoints.clear();
         for (const [name, other] of this.portals) {
           if (other !== portal && other.isSuspended) await this.closePortal(name);
@@ -336,7 +339,11 @@ export class Connection implements Conversation {
     const { metrics, log } = this.options;
     if (isUnhandled(error)) {
       metrics?.unhandledErrors?.inc();
-      log.error(`failed: ${text ?? ""}: ${error instanceof Error ? error.stack ?? error.message : String(error)}`);
+      log.error(
+        `failed: ${text?.slice(0, LOGGED_TEXT_LENGTH) ?? ""}: ${
+          error instanceof Error ? error.stack ?? error.message : String(error)
+        }`,
+      );
     } else {
       metrics?.queryErrors?.inc();
       if (error instanceof SqlError && error.sqlState === SQLSTATE.queryCanceled) metrics?.pgQueriesCancelled?.inc();
@@ -367,6 +374,12 @@ export class Connection implements Conversation {
     const portal = this.portals.get(name);
     if (portal === undefined) throw new SqlError(`there is no portal "${name}"`, 0, PG_SQLSTATE.invalidCursorName);
     return portal;
+  }
+
+  /** Outside of a transaction a portal lives on behind Sync while it has rows to give; its name is free then. */
+  private forgetFinished(): void {
+    if (this.session.transaction !== "idle") return;
+    for (const [name, portal] of this.portals) if (portal.isOver) this.portals.delete(name);
   }
 
   private closePortal(name: string): Promise<void> {

@@ -337,6 +337,25 @@ test("gives a portal's rows in steps, also after Sync, and none twice", async (o
   assert.equal(database.chunksReturned, 2);
 });
 
+test("frees the names of portals at Sync, but for those that have rows to give", async (open) => {
+  const client = await open();
+  await client.send(
+    parse("s", "rows 4"),
+    bind("whole", "s"),
+    bind("part", "s"),
+    execute("whole"),
+    execute("part", 3),
+    SYNC,
+  );
+  await client.until("Z");
+  await client.send(query("set x = 1"), bind("whole", "s"), execute("part"), bind("part", "s"), SYNC);
+  assert.deepEqual(await client.until("Z"), ["C:SET", "Z:I"]);
+  assert.deepEqual(await client.until("Z"), ["2", "D", "C:SELECT 1", "E:42P03", "Z:I"]);
+  await client.send(bind("part", "s"), execute("part", 1), query("begin; commit"), execute("part"), SYNC);
+  assert.deepEqual(await client.until("Z"), ["2", "D", "s", "C:BEGIN", "C:COMMIT", "Z:I"]);
+  assert.deepEqual(await client.until("Z"), ["E:34000", "Z:I"]);
+});
+
 test("passes over everything between an error and Sync", async (open) => {
   const client = await open();
   await client.send(parse("", "bad"), bind("", ""), execute(), FLUSH, SYNC, query("select"));

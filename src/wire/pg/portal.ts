@@ -34,7 +34,8 @@ export class Portal {
   private chunks: AsyncIterator<Chunk> | undefined;
   /** Of a chunk that did not fit below the row limit. */
   private rest: Chunk | undefined;
-  private isOver = false;
+  /** Nothing comes of it any more. */
+  isOver = false;
 
   constructor(readonly statement: Statement, private readonly values: Value[], readonly formats: Format[]) {}
 
@@ -57,9 +58,10 @@ export class Portal {
       }
     }
     if (this.answer.kind === "done") {
-      if (this.answer.category === "empty") return { kind: "empty" };
-      if (this.isOver) return { kind: "complete", tag: commandTag(this.answer).replace(/\d+$/, "0") };
+      const isAgain = this.isOver;
       this.isOver = true;
+      if (this.answer.category === "empty") return { kind: "empty" };
+      if (isAgain) return { kind: "complete", tag: commandTag(this.answer).replace(/\d+$/, "0") };
       return { kind: "complete", tag: commandTag(this.answer) };
     }
     const rowCount = await this.send(output, rowCountMax || Infinity);
