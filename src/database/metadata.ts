@@ -85,6 +85,9 @@ const SOURCES: Record<string, Source> = {
   "pg_catalog.pg_type": () => PG_TYPES.map(([oid, name, length, array, element, category]) => [oid, name, 11, 1, length, "b", category, false, ",", 0, element, array, 0, -1]),
 };
 
+/** Told of every SYMBOL column, with and without an index. */
+const INDEX_BLOCK_CAPACITY = 256;
+
 /** Arrays are called ARRAY in replies, but by their full type in metadata. */
 function typeName(tag: string): string {
   return arrayDimensions(tag) > 0 ? tag : typeOf(tag).name;
@@ -98,7 +101,7 @@ function columnRows(table: TableSnapshot): Value[][] {
       column.name,
       typeName(column.type),
       column.indexed,
-      column.indexed ? 256 : 0,
+      isSymbol ? INDEX_BLOCK_CAPACITY : 0,
       isSymbol && column.symbolCached,
       isSymbol ? column.symbolCapacity : 0,
       isSymbol ? table.source([column.id]).dictionaries[0]?.count ?? 0 : 0,

@@ -136,7 +136,8 @@ class Run {
 
   private explain(statement: BoundStatement): Answer {
     const plan = "plan" in statement ? this.planOf(statement.plan) : "query" in statement ? statement.query : undefined;
-    const lines = explain(statement, plan && resolveSources(plan, this.core.catalogue));
+    const { catalogue } = this.core;
+    const lines = explain(statement, { sources: plan && resolveSources(plan, catalogue), catalogue });
     const columns = [{ name: "QUERY PLAN", type: "STRING" }];
     return this.query({ node: "values", columns, timestamp: -1, order: "none", rows: lines.map((line) => [line]) });
   }

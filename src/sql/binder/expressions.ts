@@ -128,7 +128,7 @@ export class Expressions {
       case "exists":
         throw notSupported("EXISTS", e.at);
       case "array":
-        return arrayLiteral(e.items.map((item) => this.bind(item, scope)), e.at);
+        return arrayLiteral(e.items.map((item) => this.bind(item, scope)), e.items.map((item) => item.at), e.at);
       case "index":
         throw notSupported("an array index", e.at);
       case "list":

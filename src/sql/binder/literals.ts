@@ -56,7 +56,7 @@ function decimalLiteral(digits: string, text: string, at: number): Constant {
 }
 
 /** An array of constants: `ARRAY[1.0, null]`, `ARRAY[[1, 2], [3, 4]]`. Its value is the text that replies print. */
-export function arrayLiteral(items: readonly Expr[], at: number): Constant {
+export function arrayLiteral(items: readonly Expr[], places: readonly number[], at: number): Constant {
   const parts: string[] = [];
   let inner: string | undefined;
   for (const item of items) {
@@ -69,7 +69,11 @@ export function arrayLiteral(items: readonly Expr[], at: number): Constant {
   }
   const type = `${inner ?? "DOUBLE"}[]`;
   const encoded = parseArray(`[${parts.join()}]`, arrayDimensions(type));
-  if (encoded === undefined) throw new SqlError("the rows of an array have one length", at, SQLSTATE.datatypeMismatch);
+  if (encoded === undefined) {
+    const lengths = parts.map((part) => JSON.stringify(JSON.parse(part), (_, item) => Array.isArray(item) ? item : 0));
+    const ragged = lengths.findIndex((length) => length !== lengths[0]);
+    throw new SqlError("the rows of an array have one length", places[ragged] ?? at, SQLSTATE.datatypeMismatch);
+  }
   return constant(formatArray(encoded), type);
 }
 
