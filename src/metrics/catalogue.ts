@@ -39,7 +39,7 @@ export const metricCatalogue = {
   lineHttpRecvBytes: counter("line_http_recv_bytes", "Line-protocol bytes received over HTTP."),
   authenticationsSucceeded: counter("authentications_succeeded", "Log-ins that were let in."),
   authenticationsFailed: counter("authentications_failed", "Log-ins that were refused."),
-  queryErrors: counter("query_error_counter", "Queries refused or failed by the client's fault."),
+  queryErrors: counter("query_errors", "Queries refused or failed by the client's fault."),
   unhandledErrors: counter(
     "unhandled_errors",
     "Errors that reached the top of a thread, failed handlers, and commits that could not be applied.",

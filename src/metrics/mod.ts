@@ -68,6 +68,8 @@ async function expose(readers: ReadonlyMap<MetricKey, Reader>): Promise<() => Pr
   const { default: prometheus } = await import("prom-client");
   const registry = new prometheus.Registry();
   for (const [key, entry] of Object.entries(metricCatalogue) as [MetricKey, MetricEntry][]) {
+    // A gauge that nobody has told how to read says nothing, rather than 0.
+    if (!readers.has(key)) continue;
     const options = {
       name: METRIC_PREFIX + entry.name,
       help: entry.help,
@@ -75,7 +77,7 @@ async function expose(readers: ReadonlyMap<MetricKey, Reader>): Promise<() => Pr
       labelNames: entry.label === undefined ? [] : [entry.label],
     };
     const fill = (add: (labels: Record<string, string>, value: number) => void) => {
-      const reading = readers.get(key)?.() ?? (entry.label === undefined ? 0 : {});
+      const reading = readers.get(key)!();
       if (typeof reading === "number") return add({}, reading);
       for (const [value, count] of Object.entries(reading)) add({ [entry.label ?? "of"]: value }, count);
     };
