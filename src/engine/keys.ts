@@ -107,7 +107,9 @@ class TextKeys {
     for (let row = 0, pair = address >>> 2; row < rowCount; row++, pair += 2, at += stride) {
       const textAddress = u32[pair], length = i32[pair + 1];
       const slot = known.slot(textAddress, length);
-      if (!known.holds(slot, textAddress, length)) known.put(slot, textAddress, length, this.interner.number(textAddress, length, insert));
+      if (!known.holds(slot, textAddress, length)) {
+        known.put(slot, textAddress, length, this.interner.number(textAddress, length, insert));
+      }
       out[at] = known.values[slot];
     }
   }
@@ -115,7 +117,9 @@ class TextKeys {
   writeSymbols(vector: Vector, rowCount: number, out: Int32Array, at: number, stride: number, insert: boolean): void {
     const cache = this.cacheOf(vector.dictionary!);
     if (cache.internerCount !== this.interner.count) {
-      for (let code = 0; code < cache.numbers.length; code++) if (cache.numbers[code] === -2) cache.numbers[code] = UNKNOWN;
+      for (let code = 0; code < cache.numbers.length; code++) {
+        if (cache.numbers[code] === -2) cache.numbers[code] = UNKNOWN;
+      }
       cache.internerCount = this.interner.count;
     }
     const { u32, i32 } = this.space.heap, { numbers } = cache, entries = cache.dictionary.entries >>> 2;
@@ -236,7 +240,9 @@ export class KeyTable {
           break;
         default: {
           const n = typeOf(vector.type).width >>> 2;
-          for (let row = 0, from = address >>> 2; row < rowCount; row++, at += stride) for (let k = 0; k < n; k++) out[at + k] = i32[from++];
+          for (let row = 0, from = address >>> 2; row < rowCount; row++, at += stride) {
+            for (let k = 0; k < n; k++) out[at + k] = i32[from++];
+          }
         }
       }
       first += wordsOf(layout, typeOf(vector.type).width);
@@ -256,7 +262,8 @@ export class KeyTable {
       for (let found = slots[slot]; found !== 0; found = slots[slot = (slot + 1) & mask]) {
         if (hashes[found - 1] !== hash) continue;
         let k = 0;
-        for (let key = (found - 1) * n; k < n && keys[key + k] === words[at + k];) k++;
+        const key = (found - 1) * n;
+        while (k < n && keys[key + k] === words[at + k]) k++;
         if (k === n) {
           group = found - 1;
           break;

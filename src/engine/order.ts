@@ -25,7 +25,13 @@ export function freeOrderWords(words: OrderWords, space: Workspace): void {
 }
 
 /** Words whose unsigned lexicographic order is the order of the rows by these columns. */
-export function orderWords(columns: readonly Vector[], orderings: readonly Ordering[], rowCount: number, space: Workspace, poll: () => void): OrderWords {
+export function orderWords(
+  columns: readonly Vector[],
+  orderings: readonly Ordering[],
+  rowCount: number,
+  space: Workspace,
+  poll: () => void,
+): OrderWords {
   return columns.flatMap((vector, k) => wordsOf(vector, orderings[k], rowCount, space, poll));
 }
 
@@ -42,9 +48,14 @@ function wordsOf(vector: Vector, ordering: Ordering, rowCount: number, space: Wo
   };
   // The dialect's own place for nulls is where their words fall; any other place takes a flag before them.
   const natural: "first" | "last" = (order === "float") === ordering.descending ? "first" : "last";
-  if (typeOf(type).nullable && ((ordering.nulls !== undefined && ordering.nulls !== natural) || layout === "i128" || layout === "i256")) {
+  if (
+    typeOf(type).nullable &&
+    ((ordering.nulls !== undefined && ordering.nulls !== natural) || layout === "i128" || layout === "i256")
+  ) {
     const flag = word(), nullFlag = (ordering.nulls ?? natural) === "first" ? 0 : 1;
-    for (let row = 0; row < rowCount; row++) flag[row] = isNullAt(space.heap, type, address, row) ? nullFlag : 1 - nullFlag;
+    for (let row = 0; row < rowCount; row++) {
+      flag[row] = isNullAt(space.heap, type, address, row) ? nullFlag : 1 - nullFlag;
+    }
   }
   switch (layout) {
     case "i8": {
@@ -54,7 +65,7 @@ function wordsOf(vector: Vector, ordering: Ordering, rowCount: number, space: Wo
     }
     case "i16": {
       const out = word(), from = address >>> 1;
-      if (order === "unsigned") for (let row = 0; row < rowCount; row++) out[row] = u16[from + row] ^ flip;
+      if (order === "unsigned") { for (let row = 0; row < rowCount; row++) out[row] = u16[from + row] ^ flip; }
       else for (let row = 0; row < rowCount; row++) out[row] = (i16[from + row] + 32_768) ^ flip;
       break;
     }
@@ -101,7 +112,9 @@ function wordsOf(vector: Vector, ordering: Ordering, rowCount: number, space: Wo
       const n = typeOf(type).width >>> 2, parts = Array.from({ length: n }, word);
       for (let k = 0; k < n; k++) {
         const out = parts[n - 1 - k], sign = order === "signed" && k === n - 1 ? -0x80000000 : 0;
-        for (let row = 0, from = (address >>> 2) + k; row < rowCount; row++, from += n) out[row] = i32[from] ^ sign ^ flip;
+        for (let row = 0, from = (address >>> 2) + k; row < rowCount; row++, from += n) {
+          out[row] = i32[from] ^ sign ^ flip;
+        }
       }
       break;
     }
@@ -118,7 +131,13 @@ function wordsOf(vector: Vector, ordering: Ordering, rowCount: number, space: Wo
 }
 
 /** Writes a number of each row's text to `numbers` (-1 null) and gives the rank, from 1, by number. */
-function textRanks(vector: Vector, rowCount: number, numbers: Int32Array, space: Workspace, poll: () => void): Int32Array {
+function textRanks(
+  vector: Vector,
+  rowCount: number,
+  numbers: Int32Array,
+  space: Workspace,
+  poll: () => void,
+): Int32Array {
   const { i32, u32 } = space.heap;
   if (layoutOf(vector.type) === "symbol") {
     const { count, entries } = vector.dictionary!;
@@ -171,7 +190,14 @@ function ranksOf(pairs: Int32Array, count: number, space: Workspace, poll: () =>
 }
 
 /** Stable; sorts `order[from … to-1]`. */
-function mergeSort(order: Int32Array, from: number, to: number, compare: (a: number, b: number) => number, space: Workspace, poll: () => void): void {
+function mergeSort(
+  order: Int32Array,
+  from: number,
+  to: number,
+  compare: (a: number, b: number) => number,
+  space: Workspace,
+  poll: () => void,
+): void {
   const RUN = 12;
   for (let start = from; start < to; start += RUN) {
     const end = Math.min(to, start + RUN);
@@ -277,7 +303,13 @@ export function compareRows(heap: SharedHeap, a: Vector, rowA: number, b: Vector
       return code < 0 ? -1 : (vector.dictionary!.entries >>> 2) + code * 2;
     };
     const p = pairOf(a, rowA), q = pairOf(b, rowB);
-    return compareText(heap.u8, p < 0 ? 0 : u32[p], p < 0 ? -1 : i32[p + 1], q < 0 ? 0 : u32[q], q < 0 ? -1 : i32[q + 1]);
+    return compareText(
+      heap.u8,
+      p < 0 ? 0 : u32[p],
+      p < 0 ? -1 : i32[p + 1],
+      q < 0 ? 0 : u32[q],
+      q < 0 ? -1 : i32[q + 1],
+    );
   }
   if (order === "float") {
     const view = layout === "f64" ? heap.f64 : heap.f32, shift = layout === "f64" ? 3 : 2;
@@ -285,7 +317,13 @@ export function compareRows(heap: SharedHeap, a: Vector, rowA: number, b: Vector
     return x < y ? -1 : x > y ? 1 : x === y ? 0 : Number(x !== x) - Number(y !== y);
   }
   if (width <= 4) {
-    const view = width === 1 ? heap.i8 : width === 2 ? (order === "unsigned" ? heap.u16 : heap.i16) : order === "unsigned" ? heap.u32 : heap.i32;
+    const view = width === 1
+      ? heap.i8
+      : width === 2
+      ? (order === "unsigned" ? heap.u16 : heap.i16)
+      : order === "unsigned"
+      ? heap.u32
+      : heap.i32;
     const shift = width === 1 ? 0 : width === 2 ? 1 : 2;
     return view[(a.address >>> shift) + rowA] - view[(b.address >>> shift) + rowB];
   }

@@ -25,7 +25,10 @@ export class TestMemory implements QueryMemory {
   release(): void {}
 }
 
-export function testContext(heapBytes = 1 << 28, more: Partial<QueryContext> = {}): QueryContext & { memory: TestMemory } {
+export function testContext(
+  heapBytes = 1 << 28,
+  more: Partial<QueryContext> = {},
+): QueryContext & { memory: TestMemory } {
   const heap = createHeap(heapBytes);
   const cancelWord = heap.allocate(4096, "other");
   heap.i32[cancelWord >>> 2] = 0; // blocks come with whatever they held
@@ -67,8 +70,19 @@ export class RowsInput implements Operator {
   private readonly dictionaries: { codes: Map<string, number>; entries: number }[] = [];
   private readonly addresses: number[];
   private arena: TextArena;
-  constructor(readonly columns: Column[], private readonly rows: readonly Row[], private readonly context: QueryContext, private readonly batchRows = 1_000) {
-    this.space = new Workspace(context.heap, { allocate: (n) => context.heap.allocate(n, "other"), free: (a, n) => context.heap.free(a, n, "other"), account() {}, usedBytes: 0, release() {} }, "test");
+  constructor(
+    readonly columns: Column[],
+    private readonly rows: readonly Row[],
+    private readonly context: QueryContext,
+    private readonly batchRows = 1_000,
+  ) {
+    this.space = new Workspace(context.heap, {
+      allocate: (n) => context.heap.allocate(n, "other"),
+      free: (a, n) => context.heap.free(a, n, "other"),
+      account() {},
+      usedBytes: 0,
+      release() {},
+    }, "test");
     this.arena = new TextArena(this.space);
     this.addresses = columns.map((column) => this.space.allocate(batchRows * typeOf(column.type).width));
     columns.forEach((column, c) => {
@@ -90,12 +104,22 @@ export class RowsInput implements Operator {
       const address = this.addresses[c], dictionary = this.dictionaries[c];
       for (let i = 0; i < rowCount; i++) {
         const value = this.rows[this.position + i][c];
-        if (dictionary !== undefined) heap.i32[(address >>> 2) + i] = value === null ? -1 : dictionary.codes.get(String(value))!;
-        else if (value === null) fillNull(heap, type, address, i, 1);
+        if (dictionary !== undefined) {
+          heap.i32[(address >>> 2) + i] = value === null ? -1 : dictionary.codes.get(String(value))!;
+        } else if (value === null) fillNull(heap, type, address, i, 1);
         else setValue(heap, type, address, i, value, this.arena);
       }
       if (dictionary === undefined) return { type, address };
-      return { type, address, dictionary: { tableId: 1_000 + c, columnId: dictionary.entries, entries: dictionary.entries, count: dictionary.codes.size } };
+      return {
+        type,
+        address,
+        dictionary: {
+          tableId: 1_000 + c,
+          columnId: dictionary.entries,
+          entries: dictionary.entries,
+          count: dictionary.codes.size,
+        },
+      };
     });
     this.position += rowCount;
     return { rowCount, columns };
@@ -111,7 +135,9 @@ export function rowsOf(operator: Operator, context: QueryContext): Row[] {
   const rows: Row[] = [];
   try {
     for (let batch = operator.next(); batch !== undefined; batch = operator.next()) {
-      for (let row = 0; row < batch.rowCount; row++) rows.push(batch.columns.map((vector) => valueAt(context.heap, vector, row)));
+      for (let row = 0; row < batch.rowCount; row++) {
+        rows.push(batch.columns.map((vector) => valueAt(context.heap, vector, row)));
+      }
     }
   } finally {
     operator.close();

@@ -45,7 +45,12 @@ export interface KeptRows {
 }
 
 /** Reads `input` to its end. */
-export function keepAll(input: Operator, expressions: readonly Expr[], space: Workspace, context: QueryContext): KeptRows {
+export function keepAll(
+  input: Operator,
+  expressions: readonly Expr[],
+  space: Workspace,
+  context: QueryContext,
+): KeptRows {
   const types = typesOf(input.columns);
   const extra = expressions.filter((expression) => expression.kind !== "column");
   const store = new ColumnStore([...types, ...extra.map((expression) => expression.type)], space);

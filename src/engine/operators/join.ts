@@ -41,7 +41,12 @@ class Join implements Operator {
   private leftAtEnd = false;
   private unmatchedRow = 0;
 
-  constructor(private readonly plan: JoinNode, private readonly left: Operator, private readonly right: Operator, private readonly context: QueryContext) {
+  constructor(
+    private readonly plan: JoinNode,
+    private readonly left: Operator,
+    private readonly right: Operator,
+    private readonly context: QueryContext,
+  ) {
     this.columns = plan.columns;
     this.space = Workspace.of(context, plan.type === "cross" ? "cross join" : "join");
     this.table = new KeyTable(plan.rightKeys.map((key) => key.type), this.space, () => context.poll());
@@ -182,7 +187,9 @@ class Join implements Operator {
   private gather(left: readonly Vector[], n: number, rightNulls: boolean): void {
     const { output, built } = this;
     for (let c = 0; c < left.length; c++) output.gather(c, left[c], this.leftRows, n, false);
-    for (let c = 0; c < built!.columns.length; c++) output.gather(left.length + c, built!.columns[c], this.rightRows, n, rightNulls);
+    for (let c = 0; c < built!.columns.length; c++) {
+      output.gather(left.length + c, built!.columns[c], this.rightRows, n, rightNulls);
+    }
   }
 
   private unmatchedRight(): Batch | undefined {
@@ -197,9 +204,17 @@ class Join implements Operator {
     const leftCount = this.left.columns.length;
     for (let c = 0; c < leftCount; c++) {
       const { type } = output.vectors[c];
-      output.gather(c, { type, address: 0, dictionary: type === "SYMBOL" ? NO_DICTIONARY : undefined }, leftRows, n, true);
+      output.gather(
+        c,
+        { type, address: 0, dictionary: type === "SYMBOL" ? NO_DICTIONARY : undefined },
+        leftRows,
+        n,
+        true,
+      );
     }
-    for (let c = 0; c < built!.columns.length; c++) output.gather(leftCount + c, built!.columns[c], rightRows, n, false);
+    for (let c = 0; c < built!.columns.length; c++) {
+      output.gather(leftCount + c, built!.columns[c], rightRows, n, false);
+    }
     return { rowCount: n, columns: output.vectors };
   }
 

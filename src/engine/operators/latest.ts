@@ -23,10 +23,14 @@ export function createLatest(
   open: (reverse: boolean) => Operator,
   context: QueryContext,
 ): Operator {
-  if (scan !== undefined && scan.source.sorted && plan.time.kind === "column" && plan.time.index === scan.node.timestamp) {
+  if (
+    scan !== undefined && scan.source.sorted && plan.time.kind === "column" && plan.time.index === scan.node.timestamp
+  ) {
     const { node } = scan, key = plan.keys.length === 1 ? plan.keys[0] : undefined;
     const plain = node.predicate === undefined && node.intervals === undefined && !node.rowId;
-    if (plain && key?.kind === "column" && layoutOf(key.type) === "symbol") return new LatestBySymbol(plan, scan.source, key.index, context);
+    if (plain && key?.kind === "column" && layoutOf(key.type) === "symbol") {
+      return new LatestBySymbol(plan, scan.source, key.index, context);
+    }
     return new LatestOfReversed(plan, open(true), scan.source, context);
   }
   return new LatestOfAll(plan, open(false), context);
@@ -64,7 +68,12 @@ abstract class Latest implements Operator {
 }
 
 class LatestBySymbol extends Latest {
-  constructor(plan: LatestNode, private readonly source: ScanSource, private readonly key: number, context: QueryContext) {
+  constructor(
+    plan: LatestNode,
+    private readonly source: ScanSource,
+    private readonly key: number,
+    context: QueryContext,
+  ) {
     super(plan, context);
   }
 
@@ -152,7 +161,12 @@ function mayHoldUnseen(segment: SegmentSource, key: number, seen: Uint8Array): b
 }
 
 class LatestOfReversed extends Latest {
-  constructor(plan: LatestNode, private readonly input: Operator, private readonly source: ScanSource, context: QueryContext) {
+  constructor(
+    plan: LatestNode,
+    private readonly input: Operator,
+    private readonly source: ScanSource,
+    context: QueryContext,
+  ) {
     super(plan, context);
   }
 
@@ -212,7 +226,11 @@ class LatestOfAll extends Latest {
     const table = new KeyTable(plan.keys.map((key) => key.type), space, () => context.poll());
     const store = new ColumnStore([...types, plan.time.type], space);
     // By group: the row of the store, and in the batch at hand the row that beats it.
-    let storeRow = space.words(256), candidate = space.words(256), candidateBatch = space.words(256), low = space.words(256), high = space.words(256);
+    let storeRow = space.words(256),
+      candidate = space.words(256),
+      candidateBatch = space.words(256),
+      low = space.words(256),
+      high = space.words(256);
     let groupOf = space.words(MORSEL_ROWS), groupCount = 0;
     const winners = space.words(MORSEL_ROWS);
     const live = () => {
@@ -246,7 +264,9 @@ class LatestOfAll extends Latest {
         }
         let n = 0;
         const first = store.rowCount;
-        if (first + batch.rowCount > groupOf.length) groupOf = space.grow(groupOf, Math.max(first + batch.rowCount, 2 * groupOf.length));
+        if (first + batch.rowCount > groupOf.length) {
+          groupOf = space.grow(groupOf, Math.max(first + batch.rowCount, 2 * groupOf.length));
+        }
         for (let row = 0; row < batch.rowCount; row++) {
           const group = groups[row];
           if (candidate[group] !== row || candidateBatch[group] !== number) continue;

@@ -7,11 +7,25 @@ import { randomFrom, type Row, rowsOf, testContext } from "../testing.ts";
 import { createLatest } from "./latest.ts";
 import { createScan } from "./scan.ts";
 
-const COLUMNS: Column[] = [{ name: "t", type: "TIMESTAMP" }, { name: "y", type: "SYMBOL" }, { name: "n", type: "LONG" }, { name: "s", type: "VARCHAR" }];
+const COLUMNS: Column[] = [
+  { name: "t", type: "TIMESTAMP" },
+  { name: "y", type: "SYMBOL" },
+  { name: "n", type: "LONG" },
+  { name: "s", type: "VARCHAR" },
+];
 const STATS = { nullCount: 0 };
 
 /** A stored table of segments; `pins` tells which chunks were read. */
-function stored(rows: Row[], segmentRows: number, symbols: string[]): { context: QueryContext & { memory: { usedBytes: number } }; source: ScanSource; pins: string[]; open: Set<string> } {
+function stored(
+  rows: Row[],
+  segmentRows: number,
+  symbols: string[],
+): {
+  context: QueryContext & { memory: { usedBytes: number } };
+  source: ScanSource;
+  pins: string[];
+  open: Set<string>;
+} {
   const pins: string[] = [], open = new Set<string>(), addresses = new Map<string, number>();
   const pool: Pool = {
     pin: (_, segment, column) => {
@@ -25,7 +39,13 @@ function stored(rows: Row[], segmentRows: number, symbols: string[]): { context:
   };
   const context = testContext(1 << 28, { pool });
   const { heap } = context;
-  const space = new Workspace(heap, { allocate: (n) => heap.allocate(n, "other"), free: () => {}, account() {}, usedBytes: 0, release() {} }, "test");
+  const space = new Workspace(heap, {
+    allocate: (n) => heap.allocate(n, "other"),
+    free: () => {},
+    account() {},
+    usedBytes: 0,
+    release() {},
+  }, "test");
   const arena = new TextArena(space), entries = space.allocate(8 * symbols.length);
   symbols.forEach((symbol, code) => setValue(heap, "STRING", entries, code, symbol, arena));
   const segments = [];
@@ -41,14 +61,30 @@ function stored(rows: Row[], segmentRows: number, symbols: string[]): { context:
         const codes = part.map((row) => row[c] === null ? -1 : symbols.indexOf(row[c] as string));
         codes.forEach((code, i) => heap.i32[address / 4 + i] = code);
         const present = codes.filter((code) => code >= 0);
-        stats = { nullCount: codes.length - present.length, min: present.length > 0 ? Math.min(...present) : undefined, max: present.length > 0 ? Math.max(...present) : undefined };
+        stats = {
+          nullCount: codes.length - present.length,
+          min: present.length > 0 ? Math.min(...present) : undefined,
+          max: present.length > 0 ? Math.max(...present) : undefined,
+        };
       } else part.forEach((row, i) => setValue(heap, type, address, i, row[c], arena));
       return { address: 0, file: 0, offset: 0, sizeBytes: 0, crc: 0, valueBytes: 0, stats };
     });
-    segments.push({ rowCount: part.length, timestampMin: part[0][0] as bigint, timestampMax: part.at(-1)![0] as bigint, firstRow: from, ordinal, chunks });
+    segments.push({
+      rowCount: part.length,
+      timestampMin: part[0][0] as bigint,
+      timestampMax: part.at(-1)![0] as bigint,
+      firstRow: from,
+      ordinal,
+      chunks,
+    });
   }
   const dictionaries = [undefined, { tableId: 1, columnId: 1, entries, count: symbols.length }, undefined, undefined];
-  return { context, source: { tableId: 1, version: 1, rowCount: rows.length, sorted: true, files: ["f"], segments, dictionaries }, pins, open };
+  return {
+    context,
+    source: { tableId: 1, version: 1, rowCount: rows.length, sorted: true, files: ["f"], segments, dictionaries },
+    pins,
+    open,
+  };
 }
 
 function latestOf(rows: Row[], key: number): Row[] {
@@ -57,10 +93,26 @@ function latestOf(rows: Row[], key: number): Row[] {
 }
 
 const base = { timestamp: 0, order: "asc" as const };
-const scan = { node: "scan", columns: COLUMNS, columnIds: [0, 1, 2, 3], tableId: 1, tableName: "t", reverse: false, rowId: false, ...base } as ScanNode;
+const scan = {
+  node: "scan",
+  columns: COLUMNS,
+  columnIds: [0, 1, 2, 3],
+  tableId: 1,
+  tableName: "t",
+  reverse: false,
+  rowId: false,
+  ...base,
+} as ScanNode;
 
 function run(table: ReturnType<typeof stored>, key: number): Row[] {
-  const plan: LatestNode = { node: "latest", input: scan, columns: COLUMNS, time: { kind: "column", index: 0, type: "TIMESTAMP" }, keys: [{ kind: "column", index: key, type: COLUMNS[key].type }], ...base };
+  const plan: LatestNode = {
+    node: "latest",
+    input: scan,
+    columns: COLUMNS,
+    time: { kind: "column", index: 0, type: "TIMESTAMP" },
+    keys: [{ kind: "column", index: key, type: COLUMNS[key].type }],
+    ...base,
+  };
   const open = (reverse: boolean) => createScan({ ...scan, reverse }, table.source, table.context);
   const rows = rowsOf(createLatest(plan, { node: scan, source: table.source }, open, table.context), table.context);
   assert.equal(table.open.size, 0);
@@ -70,7 +122,18 @@ function run(table: ReturnType<typeof stored>, key: number): Row[] {
 
 function randomTable(symbols: string[], count: number): Row[] {
   const random = randomFrom(11);
-  return Array.from({ length: count }, (_, n): Row => [BigInt(Math.floor(n / 3)), random() % 9 === 0 ? null : symbols[random() % symbols.length], BigInt(n % 40), n < 500 ? null : `row ${n % 700}`]);
+  return Array.from(
+    { length: count },
+    (
+      _,
+      n,
+    ): Row => [
+      BigInt(Math.floor(n / 3)),
+      random() % 9 === 0 ? null : symbols[random() % symbols.length],
+      BigInt(n % 40),
+      n < 500 ? null : `row ${n % 700}`,
+    ],
+  );
 }
 
 Deno.test("latest by symbol equals the last rows, and reads no more segments than it must", () => {

@@ -6,7 +6,7 @@
  *
  * Bounds of one sign are swapped when they are the wrong way round. What counts from the end needs a buffer of that many rows, no more.
  */
-import { SQLSTATE, SqlError } from "../../errors.ts";
+import { SqlError, SQLSTATE } from "../../errors.ts";
 import type { Expr, LimitNode } from "../../sql/plan.ts";
 import { typeOf } from "../../types/mod.ts";
 import { ColumnStore, OutputColumns, Workspace } from "../columns.ts";
@@ -23,13 +23,26 @@ export function createLimit(plan: LimitNode, input: Operator, context: QueryCont
   }
   if (low >= 0 && high >= 0) return new First(input, Math.min(low, high), Math.max(low, high));
   if (low >= 0) return new WithoutEnds(input, low, -high, context);
-  if (high > 0) throw new SqlError("A limit from the end to a row counted from the start is not possible", 0, SQLSTATE.invalidParameter);
+  if (high > 0) {
+    throw new SqlError(
+      "A limit from the end to a row counted from the start is not possible",
+      0,
+      SQLSTATE.invalidParameter,
+    );
+  }
   return new Last(input, Math.max(-low, -high), Math.min(-low, -high), context);
 }
 
 function bound(expression: Expr): number {
-  if (expression.kind !== "constant" || expression.value === null || typeof expression.value === "string" || typeof expression.value === "boolean") {
-    throw new SqlError("A limit must be a number", expression.kind === "parameter" || expression.kind === "call" ? expression.at : 0, SQLSTATE.invalidParameter);
+  if (
+    expression.kind !== "constant" || expression.value === null || typeof expression.value === "string" ||
+    typeof expression.value === "boolean"
+  ) {
+    throw new SqlError(
+      "A limit must be a number",
+      expression.kind === "parameter" || expression.kind === "call" ? expression.at : 0,
+      SQLSTATE.invalidParameter,
+    );
   }
   return Number(expression.value);
 }
@@ -62,7 +75,10 @@ class First implements Operator {
 /** Rows of a batch as a batch, without a copy. */
 export function sliceBatch(batch: Batch, from: number, rowCount: number): Batch {
   if (from === 0) return { rowCount, columns: batch.columns };
-  return { rowCount, columns: batch.columns.map((vector) => ({ ...vector, address: vector.address + from * typeOf(vector.type).width })) };
+  return {
+    rowCount,
+    columns: batch.columns.map((vector) => ({ ...vector, address: vector.address + from * typeOf(vector.type).width })),
+  };
 }
 
 /** The last `count` rows but for the last `without` of them. */
@@ -72,7 +88,12 @@ class Last implements Operator {
   private rows?: ColumnStore;
   private position = 0;
 
-  constructor(private readonly input: Operator, private readonly count: number, private readonly without: number, private readonly context: QueryContext) {
+  constructor(
+    private readonly input: Operator,
+    private readonly count: number,
+    private readonly without: number,
+    private readonly context: QueryContext,
+  ) {
     this.columns = input.columns;
     this.space = Workspace.of(context, "limit");
   }
@@ -109,7 +130,11 @@ export class LastOfReversed implements Operator {
   private output?: OutputColumns;
   private position = 0;
 
-  constructor(private readonly input: Operator, private readonly count: number, private readonly context: QueryContext) {
+  constructor(
+    private readonly input: Operator,
+    private readonly count: number,
+    private readonly context: QueryContext,
+  ) {
     this.columns = input.columns;
     this.space = Workspace.of(context, "limit");
   }
@@ -161,7 +186,12 @@ class WithoutEnds implements Operator {
   private skipped = 0;
   private atEnd = false;
 
-  constructor(private readonly input: Operator, private readonly skip: number, private readonly without: number, private readonly context: QueryContext) {
+  constructor(
+    private readonly input: Operator,
+    private readonly skip: number,
+    private readonly without: number,
+    private readonly context: QueryContext,
+  ) {
     this.columns = input.columns;
     this.space = Workspace.of(context, "limit");
     this.rows = new ColumnStore(typesOf(this.columns), this.space);

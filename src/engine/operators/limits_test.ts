@@ -14,30 +14,104 @@ import { createSort } from "./sort.ts";
 import { createTimeJoin } from "./time-join.ts";
 import { createWindow } from "./window.ts";
 
-const COLUMNS: Column[] = [{ name: "t", type: "TIMESTAMP" }, { name: "s", type: "VARCHAR" }, { name: "d", type: "DOUBLE" }];
+const COLUMNS: Column[] = [{ name: "t", type: "TIMESTAMP" }, { name: "s", type: "VARCHAR" }, {
+  name: "d",
+  type: "DOUBLE",
+}];
 const column = (index: number): Expr => ({ kind: "column", index, type: COLUMNS[index].type });
 const long = (value: bigint): Expr => ({ kind: "constant", value, type: "LONG" });
 const random = randomFrom(31);
 const ROWS = Array.from({ length: 150_000 }, (_, n): Row => [BigInt(n), `text ${random()}`, random() / 7]);
 const base = { timestamp: 0, order: "asc" };
-const over = { partitionBy: [column(1)], orderBy: [{ expression: column(2), descending: false }], ignoreNulls: false, frame: { unit: "rows", end: 0n, excludeCurrentRow: false }, at: 0 };
+const over = {
+  partitionBy: [column(1)],
+  orderBy: [{ expression: column(2), descending: false }],
+  ignoreNulls: false,
+  frame: { unit: "rows", end: 0n, excludeCurrentRow: false },
+  at: 0,
+};
 
 /** By the name that errors call it. `plan` is as much of it as the operator looks at. */
-// deno-lint-ignore no-explicit-any
-const OPERATORS: [name: string, make: (plan: (node: object) => any, input: () => Operator, context: QueryContext) => Operator][] = [
-  ["sort", (plan, input, context) => createSort(plan({ keys: [{ expression: column(1), descending: false }] }), input(), context)],
-  ["sort", (plan, input, context) => createSort(plan({ keys: [{ expression: column(2), descending: true }], limit: 100_000 }), input(), context)],
+const OPERATORS: [
+  name: string,
+  // deno-lint-ignore no-explicit-any
+  make: (plan: (node: object) => any, input: () => Operator, context: QueryContext) => Operator,
+][] = [
+  [
+    "sort",
+    (plan, input, context) =>
+      createSort(plan({ keys: [{ expression: column(1), descending: false }] }), input(), context),
+  ],
+  [
+    "sort",
+    (plan, input, context) =>
+      createSort(plan({ keys: [{ expression: column(2), descending: true }], limit: 100_000 }), input(), context),
+  ],
   ["limit", (plan, input, context) => createLimit(plan({ high: long(-100_000n) }), input(), context)],
   ["limit", (plan, input, context) => createLimit(plan({ low: long(2n), high: long(-100_000n) }), input(), context)],
   ["union", (plan, input, context) => createSet(plan({ operator: "union" }), input(), input(), context)],
   ["except", (plan, input, context) => createSet(plan({ operator: "except all" }), input(), input(), context)],
-  ["join", (plan, input, context) => createJoin(plan({ type: "full", leftKeys: [column(1)], rightKeys: [column(1)] }), input(), input(), context)],
-  ["cross join", (plan, input, context) => createJoin(plan({ type: "cross", leftKeys: [], rightKeys: [] }), input(), input(), context)],
-  ["asof join", (plan, input, context) => createTimeJoin(plan({ type: "asof", leftTime: column(0), rightTime: column(0), leftKeys: [column(1)], rightKeys: [column(1)] }), input(), input(), context)],
-  ["splice join", (plan, input, context) => createTimeJoin(plan({ type: "splice", leftTime: column(0), rightTime: column(0), leftKeys: [], rightKeys: [] }), input(), input(), context)],
-  ["latest on", (plan, input, context) => createLatest(plan({ time: column(0), keys: [column(1)] }), undefined, input, context)],
-  ["window", (plan, input, context) => createWindow(plan({ input: base, calls: [{ function: "sum(DOUBLE)", args: [column(2)], type: "DOUBLE", ...over }] }), input(), context)],
-  ["window", (plan, input, context) => createWindow(plan({ input: base, calls: [{ function: "sum(DOUBLE)", args: [column(2)], type: "DOUBLE", ...over, orderBy: [] }] }), input(), context)],
+  [
+    "join",
+    (plan, input, context) =>
+      createJoin(plan({ type: "full", leftKeys: [column(1)], rightKeys: [column(1)] }), input(), input(), context),
+  ],
+  [
+    "cross join",
+    (plan, input, context) =>
+      createJoin(plan({ type: "cross", leftKeys: [], rightKeys: [] }), input(), input(), context),
+  ],
+  [
+    "asof join",
+    (plan, input, context) =>
+      createTimeJoin(
+        plan({
+          type: "asof",
+          leftTime: column(0),
+          rightTime: column(0),
+          leftKeys: [column(1)],
+          rightKeys: [column(1)],
+        }),
+        input(),
+        input(),
+        context,
+      ),
+  ],
+  [
+    "splice join",
+    (plan, input, context) =>
+      createTimeJoin(
+        plan({ type: "splice", leftTime: column(0), rightTime: column(0), leftKeys: [], rightKeys: [] }),
+        input(),
+        input(),
+        context,
+      ),
+  ],
+  [
+    "latest on",
+    (plan, input, context) => createLatest(plan({ time: column(0), keys: [column(1)] }), undefined, input, context),
+  ],
+  [
+    "window",
+    (plan, input, context) =>
+      createWindow(
+        plan({ input: base, calls: [{ function: "sum(DOUBLE)", args: [column(2)], type: "DOUBLE", ...over }] }),
+        input(),
+        context,
+      ),
+  ],
+  [
+    "window",
+    (plan, input, context) =>
+      createWindow(
+        plan({
+          input: base,
+          calls: [{ function: "sum(DOUBLE)", args: [column(2)], type: "DOUBLE", ...over, orderBy: [] }],
+        }),
+        input(),
+        context,
+      ),
+  ],
 ];
 
 const planOf = (node: object) => ({ columns: COLUMNS, ...base, ...node });
@@ -56,7 +130,11 @@ Deno.test("operators that run out of memory name themselves, and give everything
     const memory = createQueryMemory(context.heap, 5_000_000);
     context.memory = memory;
     const run = () => drain(make(planOf, () => new RowsInput(COLUMNS, ROWS, context, 20_000), context));
-    assert.throws(run, (error: unknown) => error instanceof SqlError && error.sqlState === "53200" && error.message.startsWith(name), name);
+    assert.throws(
+      run,
+      (error: unknown) => error instanceof SqlError && error.sqlState === "53200" && error.message.startsWith(name),
+      name,
+    );
     memory.release();
     assert.equal(memory.usedBytes, 0);
   }
@@ -86,6 +164,16 @@ Deno.test("a cancelled query stops at any poll, its inputs are closed once and i
 Deno.test("a long sequence is polled at every batch", () => {
   let polls = 0;
   const context = testContext(1 << 26, { poll: () => polls++ });
-  drain(createSequence({ node: "sequence", columns: [{ name: "x", type: "LONG" }], start: 1n, step: 1n, count: 20 * MORSEL_ROWS, timestamp: -1, order: "none" }, context));
+  drain(
+    createSequence({
+      node: "sequence",
+      columns: [{ name: "x", type: "LONG" }],
+      start: 1n,
+      step: 1n,
+      count: 20 * MORSEL_ROWS,
+      timestamp: -1,
+      order: "none",
+    }, context),
+  );
   assert.ok(polls >= 20);
 });

@@ -11,7 +11,7 @@ import { createDistinct } from "./distinct.ts";
 import { createFilter, createProject } from "./filter-project.ts";
 import { createJoin } from "./join.ts";
 import { createLatest } from "./latest.ts";
-import { createLimit, lastRowsWanted, LastOfReversed } from "./limit.ts";
+import { createLimit, LastOfReversed, lastRowsWanted } from "./limit.ts";
 import { createParquet } from "./parquet.ts";
 import { createSample } from "./sample.ts";
 import { createScan } from "./scan.ts";
@@ -66,7 +66,9 @@ function create(plan: Plan, firstScan: number, context: QueryContext): Operator 
         return createSort(plan, open(plan.input, firstScan), context);
       case "limit": {
         const last = lastRowsWanted(plan), backwards = last === undefined ? undefined : reversed(plan.input, context);
-        if (last !== undefined && backwards !== undefined) return new LastOfReversed(open(backwards, firstScan), last, context);
+        if (last !== undefined && backwards !== undefined) {
+          return new LastOfReversed(open(backwards, firstScan), last, context);
+        }
         return createLimit(plan, open(plan.input, firstScan), context);
       }
       case "distinct":
@@ -90,7 +92,11 @@ function create(plan: Plan, firstScan: number, context: QueryContext): Operator 
 /** The same rows with the last one first, where that costs nothing: a scan below filters and projections. */
 function reversed(plan: Plan, context: QueryContext): Plan | undefined {
   if (plan.node === "scan") return { ...plan, reverse: !plan.reverse };
-  const expressions = plan.node === "filter" ? [plan.predicate] : plan.node === "project" ? plan.expressions : undefined;
+  const expressions = plan.node === "filter"
+    ? [plan.predicate]
+    : plan.node === "project"
+    ? plan.expressions
+    : undefined;
   if (expressions === undefined || (plan.node !== "filter" && plan.node !== "project")) return undefined;
   // What depends on the rows that came before would be something else.
   if (expressions.some((expression) => isVolatile(expression, context))) return undefined;
@@ -104,7 +110,9 @@ function isVolatile(expression: Expr, context: QueryContext): boolean {
     return volatility === "volatile" || expression.args.some((arg) => isVolatile(arg, context));
   }
   if (expression.kind === "case") {
-    return [expression.otherwise, ...expression.branches.flatMap(({ when, then }) => [when, then])].some((part) => isVolatile(part, context));
+    return [expression.otherwise, ...expression.branches.flatMap(({ when, then }) => [when, then])].some((part) =>
+      isVolatile(part, context)
+    );
   }
   return expression.kind === "in" && isVolatile(expression.operand, context);
 }

@@ -1,5 +1,15 @@
 import assert from "node:assert/strict";
-import type { Column, Expr, JoinNode, LatestNode, LimitNode, SetNode, SortNode, TimeJoinNode, ValuesNode } from "../../sql/plan.ts";
+import type {
+  Column,
+  Expr,
+  JoinNode,
+  LatestNode,
+  LimitNode,
+  SetNode,
+  SortNode,
+  TimeJoinNode,
+  ValuesNode,
+} from "../../sql/plan.ts";
 import type { Value } from "../../types/mod.ts";
 import { randomFrom, type Row, RowsInput, rowsOf, testContext } from "../testing.ts";
 import { createJoin } from "./join.ts";
@@ -36,7 +46,8 @@ function randomRows(random: () => number, count: number, keys = 50): Row[] {
 
 /** Says the first row that differs: a diff of thousands of rows takes minutes. */
 function sameRows(made: Row[], expected: Row[], what = ""): void {
-  const text = (row: Row | undefined) => row?.map((value) => typeof value === "bigint" ? `${value}n` : JSON.stringify(value)).join(" ");
+  const text = (row: Row | undefined) =>
+    row?.map((value) => typeof value === "bigint" ? `${value}n` : JSON.stringify(value)).join(" ");
   for (let i = 0; i < Math.max(made.length, expected.length); i++) {
     const a = text(made[i]), b = text(expected[i]);
     if (a !== b) assert.equal(a, b, `${what} row ${i} of ${made.length}, expected ${expected.length}`);
@@ -44,13 +55,21 @@ function sameRows(made: Row[], expected: Row[], what = ""): void {
 }
 
 function compareValues(a: Value, b: Value, floats: boolean): number {
-  if (a === null || b === null) return floats ? Number(a === null) - Number(b === null) : Number(b === null) - Number(a === null);
+  if (a === null || b === null) {
+    return floats ? Number(a === null) - Number(b === null) : Number(b === null) - Number(a === null);
+  }
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
 Deno.test("values give back what they are made of", () => {
   const context = testContext();
-  const columns = [...COLUMNS, { name: "b", type: "BOOLEAN" }, { name: "c", type: "CHAR" }, { name: "u", type: "UUID" }, { name: "i", type: "IPv4" }];
+  const columns = [
+    ...COLUMNS,
+    { name: "b", type: "BOOLEAN" },
+    { name: "c", type: "CHAR" },
+    { name: "u", type: "UUID" },
+    { name: "i", type: "IPv4" },
+  ];
   const rows: Row[] = [
     [1, "größe", "a", 1.5, 7n, true, "x", 0x11111111000000000000000000000001n, 0xffffffff],
     [null, null, null, null, null, false, null, null, null],
@@ -63,9 +82,25 @@ Deno.test("values give back what they are made of", () => {
 
 Deno.test("a sequence crosses 32 bits and batches", () => {
   const context = testContext();
-  for (const [start, step, count] of [[1n, 1n, 70_000], [4294967290n, 3n, 10], [5n, -4294967297n, 5], [-3n, 1n, 6]] as const) {
-    const sequence = createSequence({ node: "sequence", columns: [{ name: "x", type: "LONG" }], start, step, count, ...base }, context);
-    assert.deepEqual(rowsOf(sequence, context).map((row) => row[0]), Array.from({ length: count }, (_, i) => start + BigInt(i) * step));
+  for (
+    const [start, step, count] of [[1n, 1n, 70_000], [4294967290n, 3n, 10], [5n, -4294967297n, 5], [
+      -3n,
+      1n,
+      6,
+    ]] as const
+  ) {
+    const sequence = createSequence({
+      node: "sequence",
+      columns: [{ name: "x", type: "LONG" }],
+      start,
+      step,
+      count,
+      ...base,
+    }, context);
+    assert.deepEqual(
+      rowsOf(sequence, context).map((row) => row[0]),
+      Array.from({ length: count }, (_, i) => start + BigInt(i) * step),
+    );
   }
 });
 
@@ -90,8 +125,18 @@ Deno.test("limit takes what slices of the whole take", () => {
     [3_000, 4_000, []],
   ];
   for (const [low, high, expected] of cases) {
-    const plan = { node: "limit", columns: COLUMNS, low: low === undefined ? undefined : long(low), high: long(high), ...base } as unknown as LimitNode;
-    sameRows(rowsOf(createLimit(plan, new RowsInput(COLUMNS, rows, context, 300), context), context), expected, `limit ${low}, ${high}`);
+    const plan = {
+      node: "limit",
+      columns: COLUMNS,
+      low: low === undefined ? undefined : long(low),
+      high: long(high),
+      ...base,
+    } as unknown as LimitNode;
+    sameRows(
+      rowsOf(createLimit(plan, new RowsInput(COLUMNS, rows, context, 300), context), context),
+      expected,
+      `limit ${low}, ${high}`,
+    );
   }
   assert.equal(context.memory.usedBytes, 0);
 });
@@ -120,7 +165,10 @@ Deno.test("sort is stable and puts nulls where the dialect has them, with and wi
     });
     for (const limit of [undefined, 13, 0]) {
       const plan = { node: "sort", columns: COLUMNS, keys, limit, ...base } as unknown as SortNode;
-      const sorted = rowsOf(createSort(plan, new RowsInput(COLUMNS, rows, context, round < 9 ? 200 : 8_000), context), context);
+      const sorted = rowsOf(
+        createSort(plan, new RowsInput(COLUMNS, rows, context, round < 9 ? 200 : 8_000), context),
+        context,
+      );
       sameRows(sorted, limit === undefined ? expected : expected.slice(0, limit));
     }
   }
@@ -133,10 +181,17 @@ Deno.test("explicit places of nulls", () => {
   for (const c of [0, 1, 2, 3]) {
     for (const descending of [false, true]) {
       for (const nulls of ["first", "last"] as const) {
-        const plan = { node: "sort", columns: COLUMNS, keys: [{ expression: column(c, COLUMNS[c].type), descending, nulls }], ...base } as unknown as SortNode;
+        const plan = {
+          node: "sort",
+          columns: COLUMNS,
+          keys: [{ expression: column(c, COLUMNS[c].type), descending, nulls }],
+          ...base,
+        } as unknown as SortNode;
         const sorted = rowsOf(createSort(plan, new RowsInput(COLUMNS, rows, context), context), context);
         const expected = rows.toSorted((a, b) => {
-          if (a[c] === null || b[c] === null) return (Number(b[c] === null) - Number(a[c] === null)) * (nulls === "first" ? 1 : -1);
+          if (a[c] === null || b[c] === null) {
+            return (Number(b[c] === null) - Number(a[c] === null)) * (nulls === "first" ? 1 : -1);
+          }
           return compareValues(a[c], b[c], false) * (descending ? -1 : 1);
         });
         sameRows(sorted, expected);
@@ -149,7 +204,16 @@ Deno.test("set operations equal those of lists", () => {
   const context = testContext();
   const random = randomFrom(5);
   const columns = COLUMNS.slice(0, 4);
-  const few = (count: number) => Array.from({ length: count }, (): Row => [random() % 3, random() % 4 === 0 ? null : `t${random() % 3}`, random() % 3 === 0 ? null : `s${random() % 9}`, [null, 0, -0, 1.5][random() % 4]]);
+  const few = (count: number) =>
+    Array.from(
+      { length: count },
+      (): Row => [
+        random() % 3,
+        random() % 4 === 0 ? null : `t${random() % 3}`,
+        random() % 3 === 0 ? null : `s${random() % 9}`,
+        [null, 0, -0, 1.5][random() % 4],
+      ],
+    );
   const left = few(900), right = few(40);
   const key = (row: Row) => JSON.stringify(row.map((value) => value === 0 ? 0 : value));
   const distinct = (rows: Row[]) => rows.filter((row, i) => rows.findIndex((other) => key(other) === key(row)) === i);
@@ -164,14 +228,24 @@ Deno.test("set operations equal those of lists", () => {
   };
   for (const operator of Object.keys(expected) as SetNode["operator"][]) {
     const plan = { node: "set", columns, operator, ...base } as unknown as SetNode;
-    const made = rowsOf(createSet(plan, new RowsInput(columns, left, context, 130), new RowsInput(columns, right, context, 7), context), context);
+    const made = rowsOf(
+      createSet(plan, new RowsInput(columns, left, context, 130), new RowsInput(columns, right, context, 7), context),
+      context,
+    );
     assert.deepEqual(made.map(key), expected[operator].map(key), operator);
   }
   assert.equal(context.memory.usedBytes, 0);
 });
 
 /** Pairs of all rows, filtered. */
-function joined(type: JoinNode["type"], left: Row[], right: Row[], on: (l: Row, r: Row) => boolean, rightNulls: Row, leftNulls: Row): Row[] {
+function joined(
+  type: JoinNode["type"],
+  left: Row[],
+  right: Row[],
+  on: (l: Row, r: Row) => boolean,
+  rightNulls: Row,
+  leftNulls: Row,
+): Row[] {
   const rows: Row[] = [], matched = new Set<Row>();
   for (const l of left) {
     const partners = right.filter((r) => on(l, r));
@@ -181,7 +255,11 @@ function joined(type: JoinNode["type"], left: Row[], right: Row[], on: (l: Row, 
     }
     if (partners.length === 0 && (type === "left" || type === "full")) rows.push([...l, ...rightNulls]);
   }
-  if (type === "right" || type === "full") for (const r of right) if (!matched.has(r)) rows.push([...leftNulls, ...r]);
+  if (type === "right" || type === "full") {
+    for (const r of right) {
+      if (!matched.has(r)) rows.push([...leftNulls, ...r]);
+    }
+  }
   return rows;
 }
 
@@ -193,8 +271,23 @@ Deno.test("joins equal nested loops, by one key of each type and by two", () => 
     for (const keys of [[0], [1], [2], [3], [0, 2], [4]]) {
       const left = randomRows(random, 400, 20), right = randomRows(random, 150, 26);
       const expressions = keys.map((c) => column(c, COLUMNS[c].type));
-      const plan = { node: "join", type, columns: [...COLUMNS, ...COLUMNS], leftKeys: expressions, rightKeys: expressions, ...base } as unknown as JoinNode;
-      const made = rowsOf(createJoin(plan, new RowsInput(COLUMNS, left, context, 90), new RowsInput(COLUMNS, right, context, 40), context), context);
+      const plan = {
+        node: "join",
+        type,
+        columns: [...COLUMNS, ...COLUMNS],
+        leftKeys: expressions,
+        rightKeys: expressions,
+        ...base,
+      } as unknown as JoinNode;
+      const made = rowsOf(
+        createJoin(
+          plan,
+          new RowsInput(COLUMNS, left, context, 90),
+          new RowsInput(COLUMNS, right, context, 40),
+          context,
+        ),
+        context,
+      );
       sameRows(made, joined(type, left, right, (l, r) => keys.every((c) => l[c] === r[c]), nulls, nulls));
     }
   }
@@ -205,19 +298,42 @@ Deno.test("a symbol joins with a text, and a cross join is all pairs over many b
   const context = testContext();
   const a: Column[] = [{ name: "y", type: "SYMBOL" }], b: Column[] = [{ name: "s", type: "STRING" }];
   const left: Row[] = [["p"], [null], ["q"]], right: Row[] = [["q"], ["p"], [null], ["z"]];
-  const plan = { node: "join", type: "full", columns: [...a, ...b], leftKeys: [column(0, "SYMBOL")], rightKeys: [column(0, "STRING")], ...base } as unknown as JoinNode;
-  const made = rowsOf(createJoin(plan, new RowsInput(a, left, context), new RowsInput(b, right, context), context), context);
+  const plan = {
+    node: "join",
+    type: "full",
+    columns: [...a, ...b],
+    leftKeys: [column(0, "SYMBOL")],
+    rightKeys: [column(0, "STRING")],
+    ...base,
+  } as unknown as JoinNode;
+  const made = rowsOf(
+    createJoin(plan, new RowsInput(a, left, context), new RowsInput(b, right, context), context),
+    context,
+  );
   sameRows(made, [["p", "p"], [null, null], ["q", "q"], [null, "z"]]);
   const n: Column[] = [{ name: "n", type: "LONG" }];
   const numbers = Array.from({ length: 600 }, (_, i): Row => [BigInt(i)]);
-  const cross = { node: "join", type: "cross", columns: [...n, ...n], leftKeys: [], rightKeys: [], ...base } as unknown as JoinNode;
-  const pairs = rowsOf(createJoin(cross, new RowsInput(n, numbers, context, 100), new RowsInput(n, numbers, context, 100), context), context);
+  const cross = {
+    node: "join",
+    type: "cross",
+    columns: [...n, ...n],
+    leftKeys: [],
+    rightKeys: [],
+    ...base,
+  } as unknown as JoinNode;
+  const pairs = rowsOf(
+    createJoin(cross, new RowsInput(n, numbers, context, 100), new RowsInput(n, numbers, context, 100), context),
+    context,
+  );
   assert.equal(pairs.length, 360_000);
   assert.deepEqual(pairs[359_999 - 601], [598n, 598n]);
   assert.equal(context.memory.usedBytes, 0);
 });
 
-const TIMED: Column[] = [{ name: "t", type: "TIMESTAMP" }, { name: "y", type: "SYMBOL" }, { name: "n", type: "LONG" }, { name: "s", type: "STRING" }];
+const TIMED: Column[] = [{ name: "t", type: "TIMESTAMP" }, { name: "y", type: "SYMBOL" }, { name: "n", type: "LONG" }, {
+  name: "s",
+  type: "STRING",
+}];
 
 function timedRows(random: () => number, count: number, span: number, keys = 5): Row[] {
   const times = Array.from({ length: count }, () => BigInt(random() % span) + 1_700_000_000_000_000n).sort();
@@ -226,7 +342,17 @@ function timedRows(random: () => number, count: number, span: number, keys = 5):
 
 function timeJoinPlan(type: TimeJoinNode["type"], keyed: boolean, tolerance?: bigint): TimeJoinNode {
   const keys = keyed ? [column(1, "SYMBOL")] : [];
-  return { node: "timeJoin", type, columns: [...TIMED, ...TIMED], leftTime: column(0, "TIMESTAMP"), rightTime: column(0, "TIMESTAMP"), leftKeys: keys, rightKeys: keys, tolerance, ...base } as unknown as TimeJoinNode;
+  return {
+    node: "timeJoin",
+    type,
+    columns: [...TIMED, ...TIMED],
+    leftTime: column(0, "TIMESTAMP"),
+    rightTime: column(0, "TIMESTAMP"),
+    leftKeys: keys,
+    rightKeys: keys,
+    tolerance,
+    ...base,
+  } as unknown as TimeJoinNode;
 }
 
 Deno.test("asof and lt joins find the last row before, by key and within a tolerance", () => {
@@ -237,10 +363,21 @@ Deno.test("asof and lt joins find the last row before, by key and within a toler
       for (const tolerance of [undefined, 3n]) {
         for (const [leftCount, rightCount] of [[300, 500], [0, 5], [5, 0], [700, 20]]) {
           const left = timedRows(random, leftCount, 400), right = timedRows(random, rightCount, 400);
-          const made = rowsOf(createTimeJoin(timeJoinPlan(type, keyed, tolerance), new RowsInput(TIMED, left, context, 64), new RowsInput(TIMED, right, context, 50), context), context);
+          const made = rowsOf(
+            createTimeJoin(
+              timeJoinPlan(type, keyed, tolerance),
+              new RowsInput(TIMED, left, context, 64),
+              new RowsInput(TIMED, right, context, 50),
+              context,
+            ),
+            context,
+          );
           const expected = left.map((l) => {
-            const found = right.findLast((r) => (type === "asof" ? r[0]! <= l[0]! : r[0]! < l[0]!) && (!keyed || r[1] === l[1]));
-            const near = found !== undefined && (tolerance === undefined || (l[0] as bigint) - (found[0] as bigint) <= tolerance);
+            const found = right.findLast((r) =>
+              (type === "asof" ? r[0]! <= l[0]! : r[0]! < l[0]!) && (!keyed || r[1] === l[1])
+            );
+            const near = found !== undefined &&
+              (tolerance === undefined || (l[0] as bigint) - (found[0] as bigint) <= tolerance);
             return [...l, ...(near ? found : [null, null, null, null])];
           });
           sameRows(made, expected);
@@ -254,7 +391,15 @@ Deno.test("asof and lt joins find the last row before, by key and within a toler
 Deno.test("an asof join of a long right side forgets rows that cannot match any more", () => {
   const context = testContext(1 << 29);
   const right = timedRows(randomFrom(8), 500_000, 1_000_000), left = timedRows(randomFrom(9), 60, 1_000_000);
-  const made = rowsOf(createTimeJoin(timeJoinPlan("asof", true), new RowsInput(TIMED, left, context, 20), new RowsInput(TIMED, right, context, 30_000), context), context);
+  const made = rowsOf(
+    createTimeJoin(
+      timeJoinPlan("asof", true),
+      new RowsInput(TIMED, left, context, 20),
+      new RowsInput(TIMED, right, context, 30_000),
+      context,
+    ),
+    context,
+  );
   sameRows(made, left.map((l) => [...l, ...right.findLast((r) => r[0]! <= l[0]! && r[1] === l[1])!]));
   assert.ok(context.memory.peakBytes < 50_000_000, `${context.memory.peakBytes}`);
 });
@@ -262,10 +407,28 @@ Deno.test("an asof join of a long right side forgets rows that cannot match any 
 Deno.test("splice join pairs equal times one by one", () => {
   const context = testContext();
   const t = (n: number) => BigInt(n);
-  const left: Row[] = [[t(1), "p", 1n, ""], [t(2), "q", 2n, ""], [t(2), "p", 3n, ""], [t(5), null, 4n, ""], [t(9), "r", 5n, ""]];
-  const right: Row[] = [[t(0), null, 100n, ""], [t(1), "p", 101n, ""], [t(2), "q", 102n, ""], [t(2), "p", 103n, ""], [t(6), "q", 104n, ""]];
+  const left: Row[] = [[t(1), "p", 1n, ""], [t(2), "q", 2n, ""], [t(2), "p", 3n, ""], [t(5), null, 4n, ""], [
+    t(9),
+    "r",
+    5n,
+    "",
+  ]];
+  const right: Row[] = [[t(0), null, 100n, ""], [t(1), "p", 101n, ""], [t(2), "q", 102n, ""], [t(2), "p", 103n, ""], [
+    t(6),
+    "q",
+    104n,
+    "",
+  ]];
   const run = (keyed: boolean) =>
-    rowsOf(createTimeJoin(timeJoinPlan("splice", keyed), new RowsInput(TIMED, left, context), new RowsInput(TIMED, right, context), context), context).map((row) => [row[2], row[6]]);
+    rowsOf(
+      createTimeJoin(
+        timeJoinPlan("splice", keyed),
+        new RowsInput(TIMED, left, context),
+        new RowsInput(TIMED, right, context),
+        context,
+      ),
+      context,
+    ).map((row) => [row[2], row[6]]);
   assert.deepEqual(run(false), [[null, 100n], [1n, 101n], [2n, 102n], [3n, 103n], [4n, 103n], [4n, 104n], [5n, 104n]]);
   assert.deepEqual(run(true), [[null, 100n], [1n, 101n], [2n, 102n], [3n, 103n], [4n, 100n], [2n, 104n], [5n, null]]);
 });
@@ -274,12 +437,26 @@ Deno.test("latest over unsorted rows keeps the last of equal times and comes out
   const context = testContext(1 << 29);
   const random = randomFrom(10);
   for (const [count, batch] of [[3_000, 128], [700_000, 30_000]]) {
-    const rows = Array.from({ length: count }, (_, n): Row => [BigInt(random() % 500), random() % 9 === 0 ? null : `k${random() % 300}`, BigInt(n), `x${n}`]);
-    const plan = { node: "latest", columns: TIMED, time: column(0, "TIMESTAMP"), keys: [column(1, "SYMBOL")], ...base } as unknown as LatestNode;
-    const made = rowsOf(createLatest(plan, undefined, () => new RowsInput(TIMED, rows, context, batch), context), context);
+    const rows = Array.from(
+      { length: count },
+      (_, n): Row => [BigInt(random() % 500), random() % 9 === 0 ? null : `k${random() % 300}`, BigInt(n), `x${n}`],
+    );
+    const plan = {
+      node: "latest",
+      columns: TIMED,
+      time: column(0, "TIMESTAMP"),
+      keys: [column(1, "SYMBOL")],
+      ...base,
+    } as unknown as LatestNode;
+    const made = rowsOf(
+      createLatest(plan, undefined, () => new RowsInput(TIMED, rows, context, batch), context),
+      context,
+    );
     const best = new Map<Value, Row>();
     for (const row of rows) if (!best.has(row[1]) || row[0]! >= best.get(row[1])![0]!) best.set(row[1], row);
-    const expected = [...best.values()].toSorted((a, b) => compareValues(a[0], b[0], false) || compareValues(a[2], b[2], false));
+    const expected = [...best.values()].toSorted((a, b) =>
+      compareValues(a[0], b[0], false) || compareValues(a[2], b[2], false)
+    );
     sameRows(made, expected);
   }
   assert.equal(context.memory.usedBytes, 0);

@@ -34,7 +34,9 @@ class Parquet implements Operator {
     this.fileColumns = atPosition(plan.at, () =>
       plan.fileColumns.map((name, c) => {
         const found = this.file.columns.find((column) => column.name === name);
-        if (found?.type !== plan.columns[c].type) throw new ParquetError(`it has changed: column ${name} is not there, or of another type`);
+        if (found?.type !== plan.columns[c].type) {
+          throw new ParquetError(`it has changed: column ${name} is not there, or of another type`);
+        }
         return found;
       }));
   }
@@ -49,7 +51,9 @@ class Parquet implements Operator {
         this.rowsLeft = group.rowCount;
         this.readers = this.fileColumns.map((column) => {
           const extent = group.extents[column.leaf];
-          if (extent.valueCount !== group.rowCount) throw new ParquetError(`column ${column.name} has ${extent.valueCount} values in ${group.rowCount} rows`);
+          if (extent.valueCount !== group.rowCount) {
+            throw new ParquetError(`column ${column.name} has ${extent.valueCount} values in ${group.rowCount} rows`);
+          }
           return new ColumnReader(column, extent, this.handle, this.space);
         });
       }

@@ -19,7 +19,10 @@ class Sequence implements Operator {
   private high: number;
 
   constructor(private readonly plan: SequenceNode, private readonly context: QueryContext) {
-    assert(plan.columns.length === 1 && layoutOf(plan.columns[0].type) === "i64", "a sequence is one column of 64-bit integers");
+    assert(
+      plan.columns.length === 1 && layoutOf(plan.columns[0].type) === "i64",
+      "a sequence is one column of 64-bit integers",
+    );
     this.columns = plan.columns;
     this.space = Workspace.of(context, "sequence");
     this.low = Number(BigInt.asUintN(32, plan.start));

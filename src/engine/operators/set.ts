@@ -11,7 +11,10 @@ import { typesOf } from "./input.ts";
 
 export function createSet(plan: SetNode, left: Operator, right: Operator, context: QueryContext): Operator {
   const rightTypes = typesOf(right.columns);
-  assert(typesOf(left.columns).every((type, c) => type === rightTypes[c]), "the sides of a set operation have the same types");
+  assert(
+    typesOf(left.columns).every((type, c) => type === rightTypes[c]),
+    "the sides of a set operation have the same types",
+  );
   if (plan.operator === "union all") return new Chain(plan, [left, right]);
   if (plan.operator === "union") return new Union(plan, new Chain(plan, [left, right]), context);
   return new AgainstRight(plan, left, right, context);
@@ -63,7 +66,9 @@ abstract class Hashed implements Operator {
   next(): Batch | undefined {
     for (let batch = this.left.next(); batch !== undefined; batch = this.left.next()) {
       this.context.poll();
-      if (this.picked === undefined || this.picked.length < batch.rowCount) this.picked = this.space.words(Math.max(65_536, batch.rowCount));
+      if (this.picked === undefined || this.picked.length < batch.rowCount) {
+        this.picked = this.space.words(Math.max(65_536, batch.rowCount));
+      }
       const n = this.pick(batch, this.picked);
       if (n === 0) continue;
       if (n === batch.rowCount) return batch;
@@ -115,7 +120,9 @@ class AgainstRight extends Hashed {
     if (this.onRight === undefined) {
       // `batch` stays valid: the right side has batches of its own.
       this.onRight = this.table();
-      for (let right = this.right.next(); right !== undefined; right = this.right.next()) this.onRight.groups(right.columns, right.rowCount, true);
+      for (let right = this.right.next(); right !== undefined; right = this.right.next()) {
+        this.onRight.groups(right.columns, right.rowCount, true);
+      }
     }
     const found = this.onRight.groups(batch.columns, batch.rowCount, false);
     if (this.seen !== undefined) return pickNew(this.seen, batch, out, (row) => (found[row] >= 0) === this.wanted);

@@ -19,7 +19,11 @@ class Sort implements Operator {
   private output?: OutputColumns;
   private position = 0;
 
-  constructor(private readonly plan: SortNode, private readonly input: Operator, private readonly context: QueryContext) {
+  constructor(
+    private readonly plan: SortNode,
+    private readonly input: Operator,
+    private readonly context: QueryContext,
+  ) {
     this.columns = input.columns;
     this.space = Workspace.of(context, "sort");
   }
@@ -58,7 +62,14 @@ class Sort implements Operator {
         if (!full) store.append(columns, batch.rowCount);
         else {
           // After a cut the best rows lie in order, so the last of them is row limit-1.
-          const n = this.before(computed[0], batch.rowCount, store.vectors[types.length], limit - 1, keyCount === 1, kept);
+          const n = this.before(
+            computed[0],
+            batch.rowCount,
+            store.vectors[types.length],
+            limit - 1,
+            keyCount === 1,
+            kept,
+          );
           store.appendRows(columns, kept, n);
         }
         if (store.rowCount >= enough) {
@@ -79,7 +90,7 @@ class Sort implements Operator {
   private before(key: Vector, rowCount: number, store: Vector, last: number, strict: boolean, out: Int32Array): number {
     const { heap } = this.context, { descending, nulls } = this.plan.keys[0];
     let n = 0;
-    if (nulls !== undefined) for (; n < rowCount; n++) out[n] = n;
+    if (nulls !== undefined) { for (; n < rowCount; n++) out[n] = n; }
     else {
       for (let row = 0; row < rowCount; row++) {
         const order = compareRows(heap, key, row, store, last);

@@ -44,7 +44,12 @@ class AsofJoin implements Operator {
   private leftTime = 0;
   private leftRow = 0;
 
-  constructor(private readonly plan: TimeJoinNode, private readonly left: Operator, private readonly right: Operator, private readonly context: QueryContext) {
+  constructor(
+    private readonly plan: TimeJoinNode,
+    private readonly left: Operator,
+    private readonly right: Operator,
+    private readonly context: QueryContext,
+  ) {
     this.columns = plan.columns;
     this.space = Workspace.of(context, `${plan.type} join`);
     this.table = new KeyTable(plan.rightKeys.map((key) => key.type), this.space, () => context.poll());
@@ -89,7 +94,9 @@ class AsofJoin implements Operator {
       if (n > 0) {
         const leftCount = batch.columns.length;
         for (let c = 0; c < leftCount; c++) this.output.gather(c, batch.columns[c], leftRows, n, false);
-        for (let c = leftCount; c < this.output.vectors.length; c++) this.output.gather(c, this.rightStore.vectors[c - leftCount], rightRows, n, true);
+        for (let c = leftCount; c < this.output.vectors.length; c++) {
+          this.output.gather(c, this.rightStore.vectors[c - leftCount], rightRows, n, true);
+        }
       }
       if (!mustCut) this.leftBatch = undefined;
       if (n > 0) return { rowCount: n, columns: this.output.vectors };
@@ -131,7 +138,9 @@ class AsofJoin implements Operator {
     }
     const [time, ...keys] = this.rightExpressions.run(batch);
     const from = this.rightStore.rowCount, to = from + batch.rowCount;
-    if (to > this.rightGroups.length) this.rightGroups = this.space.grow(this.rightGroups, Math.max(to, 2 * this.rightGroups.length));
+    if (to > this.rightGroups.length) {
+      this.rightGroups = this.space.grow(this.rightGroups, Math.max(to, 2 * this.rightGroups.length));
+    }
     this.rightGroups.set(this.table.groups(keys, batch.rowCount, true).subarray(0, batch.rowCount), from);
     this.rightStore.append([...batch.columns, time], batch.rowCount);
     this.growLast();
@@ -153,14 +162,17 @@ class AsofJoin implements Operator {
   }
 
   private growLast(): void {
-    if (this.table.count > this.last.length) this.last = this.space.grow(this.last, Math.max(this.table.count, 2 * this.last.length), -1);
+    if (this.table.count > this.last.length) {
+      this.last = this.space.grow(this.last, Math.max(this.table.count, 2 * this.last.length), -1);
+    }
   }
 
   /** `row`, or -1 when it is older than the tolerance. */
   private partner(row: number, low: number, high: number): number {
     const { tolerance } = this.plan;
     if (row < 0 || tolerance === undefined) return row;
-    const { i32 } = this.context.heap, at = (this.rightStore.vectors[this.rightStore.vectors.length - 1].address >>> 2) + row * 2;
+    const { i32 } = this.context.heap,
+      at = (this.rightStore.vectors[this.rightStore.vectors.length - 1].address >>> 2) + row * 2;
     // Exact up to 2^53, and far above any tolerance beyond.
     const age = (high - i32[at + 1]) * 4294967296 + (low - (i32[at] >>> 0));
     return age <= Number(tolerance) ? row : -1;
@@ -186,7 +198,12 @@ class SpliceJoin implements Operator {
   private merged?: { left: KeptRows; right: KeptRows; leftRows: Int32Array; rightRows: Int32Array; rowCount: number };
   private position = 0;
 
-  constructor(private readonly plan: TimeJoinNode, private readonly left: Operator, private readonly right: Operator, private readonly context: QueryContext) {
+  constructor(
+    private readonly plan: TimeJoinNode,
+    private readonly left: Operator,
+    private readonly right: Operator,
+    private readonly context: QueryContext,
+  ) {
     this.columns = plan.columns;
     this.space = Workspace.of(context, "splice join");
     this.output = new OutputColumns([...typesOf(left.columns), ...typesOf(right.columns)], this.space);
@@ -212,10 +229,13 @@ class SpliceJoin implements Operator {
     const table = new KeyTable(plan.leftKeys.map((key) => key.type), space, () => context.poll());
     const leftGroups = groupsOf(left, table, space), rightGroups = groupsOf(right, table, space);
     const leftTime = left.computed[0], rightTime = right.computed[0];
-    const leftRows = space.words(left.rowCount + right.rowCount + 1), rightRows = space.words(left.rowCount + right.rowCount + 1);
+    const leftRows = space.words(left.rowCount + right.rowCount + 1),
+      rightRows = space.words(left.rowCount + right.rowCount + 1);
     const lastLeft = space.words(table.count + 1).fill(-1), lastRight = space.words(table.count + 1).fill(-1);
     // Right rows of the present time that have no partner yet, in a chain by group.
-    const waiting = space.words(table.count + 1).fill(-1), waitingEnd = space.words(table.count + 1), next = space.words(right.rowCount + 1);
+    const waiting = space.words(table.count + 1).fill(-1),
+      waitingEnd = space.words(table.count + 1),
+      next = space.words(right.rowCount + 1);
     const paired = space.bytes(right.rowCount + 1).fill(0);
     let rowCount = 0;
     const emit = (l: number, r: number) => {

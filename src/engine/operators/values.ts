@@ -38,8 +38,9 @@ class Values implements Operator {
       if (dictionary !== undefined) this.output.vectors[c].dictionary = dictionary.dictionary;
       for (let row = 0; row < rowCount; row++) {
         const value = rows[this.position + row][c];
-        if (dictionary !== undefined) heap.i32[(address >>> 2) + row] = value === null ? -1 : dictionary.codes.get(String(value))!;
-        else setValue(heap, type, address, row, value, this.arena);
+        if (dictionary !== undefined) {
+          heap.i32[(address >>> 2) + row] = value === null ? -1 : dictionary.codes.get(String(value))!;
+        } else setValue(heap, type, address, row, value, this.arena);
       }
     }
     this.position += rowCount;

@@ -1,5 +1,5 @@
 /** What each window function gives, over rows that are partitioned and ordered, and the frames where it has one. */
-import { assert, notSupported, SQLSTATE, SqlError } from "../../errors.ts";
+import { assert, notSupported, SqlError, SQLSTATE } from "../../errors.ts";
 import type { Expr, WindowCall } from "../../sql/plan.ts";
 import { layoutOf, typeOf } from "../../types/mod.ts";
 import { fillNull, gather, isNullAt, markNotNull, POLL_ROWS, type Workspace } from "../columns.ts";
@@ -35,14 +35,16 @@ export function evaluateCall(
 }
 
 const FUNCTIONS: Record<string, (evaluation: Evaluation) => Vector> = {
-  row_number: (e) => longs(e, (first, end, put) => {
-    for (let i = first; i < end; i++) put(i, i - first + 1);
-  }),
+  row_number: (e) =>
+    longs(e, (first, end, put) => {
+      for (let i = first; i < end; i++) put(i, i - first + 1);
+    }),
   rank: (e) => longs(e, (first, end, put) => eachRank(e, first, end, (i, rank) => put(i, rank))),
   dense_rank: (e) => longs(e, (first, end, put) => eachRank(e, first, end, (i, _, dense) => put(i, dense))),
-  percent_rank: (e) => doubles(e, (first, end, put) => {
-    eachRank(e, first, end, (i, rank) => put(i, end - first > 1 ? (rank - 1) / (end - first - 1) : 0));
-  }),
+  percent_rank: (e) =>
+    doubles(e, (first, end, put) => {
+      eachRank(e, first, end, (i, rank) => put(i, end - first > 1 ? (rank - 1) / (end - first - 1) : 0));
+    }),
   lag: (e) => shifted(e, -1),
   lead: (e) => shifted(e, 1),
   first_value: (e) => endOfFrame(e, true),
@@ -100,7 +102,12 @@ function doubles(e: Evaluation, work: (first: number, end: number, put: Put) => 
 }
 
 /** Without ORDER BY all rows are peers. */
-function eachRank(e: Evaluation, first: number, end: number, each: (place: number, rank: number, dense: number) => void): void {
+function eachRank(
+  e: Evaluation,
+  first: number,
+  end: number,
+  each: (place: number, rank: number, dense: number) => void,
+): void {
   const { rows, words } = e.ordered;
   let rank = 1, dense = 1;
   for (let i = first; i < end; i++) {
@@ -163,11 +170,15 @@ function shifted(e: Evaluation, direction: -1 | 1): Vector {
   const out = picked(e, source, picks);
   const hasDefault = call.args[2] !== undefined && !(call.args[2].kind === "constant" && call.args[2].value === null);
   if (hasDefault) {
-    const otherwise = converted(e, e.args[2] ?? constantColumn(e, 2)), words = typeOf(call.type).width >>> 2, { i32 } = space.heap;
+    const otherwise = converted(e, e.args[2] ?? constantColumn(e, 2)),
+      words = typeOf(call.type).width >>> 2,
+      { i32 } = space.heap;
     if (words === 0 || out.dictionary !== undefined) throw notSupported(`A default of type ${call.type}`, call.at);
     for (let row = 0; row < rowCount; row++) {
       if (picks[row] !== OUT_OF_PARTITION) continue;
-      for (let k = 0; k < words; k++) i32[(out.address >>> 2) + row * words + k] = i32[(otherwise.address >>> 2) + row * words + k];
+      for (let k = 0; k < words; k++) {
+        i32[(out.address >>> 2) + row * words + k] = i32[(otherwise.address >>> 2) + row * words + k];
+      }
     }
   }
   space.freeWords(picks);
@@ -189,7 +200,9 @@ function constantColumn(e: Evaluation, index: number): Vector {
     heap.f64.fill(value, out.address >>> 3, (out.address >>> 3) + rowCount);
     return layoutOf(e.call.type) === "i64" ? bigints(e, out, BigInt(Math.trunc(value))) : out;
   }
-  if (typeof value === "bigint") return bigints(e, result(e, layoutOf(expression.type) === "i64" ? expression.type : "LONG"), value);
+  if (typeof value === "bigint") {
+    return bigints(e, result(e, layoutOf(expression.type) === "i64" ? expression.type : "LONG"), value);
+  }
   throw notSupported(`A constant of type ${expression.type} as argument of a window function`, e.call.at);
 }
 
@@ -215,8 +228,11 @@ function endOfFrame(e: Evaluation, first: boolean): Vector {
   const nearest = marks === undefined ? undefined : space.words(rowCount + 1);
   eachPartition(e, (from, end) => {
     if (marks !== undefined && nearest !== undefined) {
-      if (first) for (let i = end - 1, place = end; i >= from; i--) nearest[i] = place = marks[rows[i]] !== 0 ? i : place;
-      else for (let i = from, place = from - 1; i < end; i++) nearest[i] = place = marks[rows[i]] !== 0 ? i : place;
+      if (first) {
+        for (let i = end - 1, place = end; i >= from; i--) {
+          nearest[i] = place = marks[rows[i]] !== 0 ? i : place;
+        }
+      } else for (let i = from, place = from - 1; i < end; i++) nearest[i] = place = marks[rows[i]] !== 0 ? i : place;
     }
     for (let i = from; i < end; i++) {
       let place = -1;
@@ -364,9 +380,14 @@ function exponentialAverage(e: Evaluation): Vector {
   if (kind === "alpha") weight = n;
   else if (kind === "period") weight = 2 / (n + 1);
   else {
-    const unit = UNIT_MICROS[kind] ?? UNIT_MICROS[kind.replace(/s$/, "")], ticks = orderKey && TICKS_PER_MICRO[orderKey.type];
-    if (unit === undefined) throw new SqlError(`There is no exponential average by '${kind}'`, call.at, SQLSTATE.invalidParameter);
-    if (ticks === undefined) throw new SqlError("An exponential average by time needs an order by time", call.at, SQLSTATE.invalidParameter);
+    const unit = UNIT_MICROS[kind] ?? UNIT_MICROS[kind.replace(/s$/, "")],
+      ticks = orderKey && TICKS_PER_MICRO[orderKey.type];
+    if (unit === undefined) {
+      throw new SqlError(`There is no exponential average by '${kind}'`, call.at, SQLSTATE.invalidParameter);
+    }
+    if (ticks === undefined) {
+      throw new SqlError("An exponential average by time needs an order by time", call.at, SQLSTATE.invalidParameter);
+    }
     tau = n * unit * ticks;
   }
   const values = doubleValues(e, 0), volumes = call.args.length > 3 ? doubleValues(e, 3) : undefined;
@@ -426,13 +447,17 @@ function convert(e: Evaluation, vector: Vector, type: string): Vector {
     return out;
   }
   const view = { i8: heap.i8, i16: heap.i16, i32: heap.i32, f32: heap.f32, f64: heap.f64, i64: heap.i64 }[from as "i8"];
-  if (view === undefined || (to !== "i64" && to !== "f64")) throw notSupported(`${e.call.function} as ${type} of ${vector.type}`, e.call.at);
+  if (view === undefined || (to !== "i64" && to !== "f64")) {
+    throw notSupported(`${e.call.function} as ${type} of ${vector.type}`, e.call.at);
+  }
   const values: Int8Array | BigInt64Array = view, base = vector.address / view.BYTES_PER_ELEMENT;
   for (let row = 0; row < rowCount; row++) {
     if (row % POLL_ROWS === 0) e.poll();
     const isNull = isNullAt(heap, vector.type, vector.address, row), value = values[base + row];
     if (to === "f64") heap.f64[(out.address >>> 3) + row] = isNull ? NaN : Number(value);
-    else heap.i64[(out.address >>> 3) + row] = isNull ? -0x8000000000000000n : BigInt(typeof value === "number" ? Math.trunc(value) : value);
+    else {heap.i64[(out.address >>> 3) + row] = isNull
+        ? -0x8000000000000000n
+        : BigInt(typeof value === "number" ? Math.trunc(value) : value);}
   }
   return out;
 }

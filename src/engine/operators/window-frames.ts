@@ -17,7 +17,12 @@ export interface Frame {
 const WITHOUT_FRAME = new Set(["row_number", "rank", "dense_rank", "percent_rank", "lag", "lead"]);
 
 /** undefined for functions that have no use for a frame. */
-export function frameBounds(call: WindowCall, ordered: OrderedRows, space: Workspace, context: QueryContext): Frame | undefined {
+export function frameBounds(
+  call: WindowCall,
+  ordered: OrderedRows,
+  space: Workspace,
+  context: QueryContext,
+): Frame | undefined {
   if (WITHOUT_FRAME.has(call.function.slice(0, call.function.indexOf("(")))) return undefined;
   const { frame } = call, { starts, partitionCount, rowCount } = ordered;
   const low = space.words(rowCount + 1), high = space.words(rowCount + 1);
@@ -30,7 +35,7 @@ export function frameBounds(call: WindowCall, ordered: OrderedRows, space: Works
     const first = starts[p], end = starts[p + 1];
     if (frame.unit === "rows") rowBounds(frame.start, frame.end, first, end, low, high);
     else rangeBounds(call, ordered, first, end, low, high, context);
-    if (exclude) for (let i = first; i < end; i++) high[i] = Math.min(high[i], i - 1);
+    if (exclude) { for (let i = first; i < end; i++) high[i] = Math.min(high[i], i - 1); }
     if (p % POLL_ROWS === 0) context.poll();
   }
   return {
@@ -43,9 +48,17 @@ export function frameBounds(call: WindowCall, ordered: OrderedRows, space: Works
   };
 }
 
-function rowBounds(startOffset: bigint | undefined, endOffset: bigint | undefined, first: number, end: number, low: Int32Array, high: Int32Array): void {
+function rowBounds(
+  startOffset: bigint | undefined,
+  endOffset: bigint | undefined,
+  first: number,
+  end: number,
+  low: Int32Array,
+  high: Int32Array,
+): void {
   // Offsets beyond any row count are the same as unbounded ones.
-  const from = startOffset === undefined ? -Infinity : Number(startOffset), to = endOffset === undefined ? Infinity : Number(endOffset);
+  const from = startOffset === undefined ? -Infinity : Number(startOffset),
+    to = endOffset === undefined ? Infinity : Number(endOffset);
   for (let i = first; i < end; i++) {
     low[i] = Math.min(end, Math.max(first, i + from));
     high[i] = Math.max(first - 1, Math.min(end - 1, i + to));
@@ -53,10 +66,23 @@ function rowBounds(startOffset: bigint | undefined, endOffset: bigint | undefine
 }
 
 /** By distance in the order key. CURRENT ROW as the start takes earlier peers in, but as the end it is the row itself. */
-function rangeBounds(call: WindowCall, ordered: OrderedRows, first: number, end: number, low: Int32Array, high: Int32Array, context: QueryContext): void {
+function rangeBounds(
+  call: WindowCall,
+  ordered: OrderedRows,
+  first: number,
+  end: number,
+  low: Int32Array,
+  high: Int32Array,
+  context: QueryContext,
+): void {
   const { orderKey, rows } = ordered, { start: startOffset, end: endOffset } = call.frame;
-  if (startOffset === undefined && (endOffset === undefined || endOffset === 0n)) return rowBounds(undefined, endOffset, first, end, low, high);
-  if (orderKey === undefined || layoutOf(orderKey.type) !== "i64" || call.orderBy.length !== 1 || call.orderBy[0].descending) {
+  if (startOffset === undefined && (endOffset === undefined || endOffset === 0n)) {
+    return rowBounds(undefined, endOffset, first, end, low, high);
+  }
+  if (
+    orderKey === undefined || layoutOf(orderKey.type) !== "i64" || call.orderBy.length !== 1 ||
+    call.orderBy[0].descending
+  ) {
     throw notSupported("RANGE over anything but one ascending 64-bit key", call.at);
   }
   const { i32 } = context.heap, keys = orderKey.address >>> 2;
@@ -65,7 +91,8 @@ function rangeBounds(call: WindowCall, ordered: OrderedRows, first: number, end:
     const p = keys + rows[a] * 2, q = keys + rows[b] * 2;
     return (i32[q + 1] - i32[p + 1]) * 4294967296 + ((i32[q] >>> 0) - (i32[p] >>> 0));
   };
-  const from = startOffset === undefined ? -Infinity : Number(startOffset), to = endOffset === undefined ? Infinity : Number(endOffset);
+  const from = startOffset === undefined ? -Infinity : Number(startOffset),
+    to = endOffset === undefined ? Infinity : Number(endOffset);
   let l = first, h = first;
   for (let i = first; i < end; i++) {
     if (i % POLL_ROWS === 0) context.poll();

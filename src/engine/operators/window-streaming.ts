@@ -27,7 +27,8 @@ export function inInputOrder(orderBy: readonly SortKey[], plan: WindowNode): boo
   const { timestamp, order } = plan.input ?? { timestamp: -1, order: "none" };
   if (orderBy.length > 1 || timestamp < 0 || order === "none") return false;
   const [{ expression, descending, nulls }] = orderBy;
-  return expression.kind === "column" && expression.index === timestamp && descending === (order === "desc") && nulls === undefined;
+  return expression.kind === "column" && expression.index === timestamp && descending === (order === "desc") &&
+    nulls === undefined;
 }
 
 /** Writes the results of a batch. `groups[row]` is the row's partition. */
@@ -72,7 +73,12 @@ class StreamingWindow implements Operator {
   private readonly partitions: { keys: Expressions; table: KeyTable; groups?: Int32Array }[] = [];
   private readonly output: OutputColumns;
 
-  constructor(plan: WindowNode, makers: readonly MakeStep[], private readonly input: Operator, private readonly context: QueryContext) {
+  constructor(
+    plan: WindowNode,
+    makers: readonly MakeStep[],
+    private readonly input: Operator,
+    private readonly context: QueryContext,
+  ) {
     this.columns = plan.columns;
     this.space = Workspace.of(context, "window");
     const types = typesOf(input.columns), known = new Map<string, number>();
@@ -81,11 +87,17 @@ class StreamingWindow implements Operator {
       let partition = known.get(name);
       if (partition === undefined) {
         const keys = new Expressions(call.partitionBy, types, context);
-        partition = this.partitions.push({ keys, table: new KeyTable(keys.types, this.space, () => context.poll()) }) - 1;
+        partition = this.partitions.push({ keys, table: new KeyTable(keys.types, this.space, () => context.poll()) }) -
+          1;
         known.set(name, partition);
       }
       const states = new States(this.space);
-      return { step: makers[k](states), args: new Expressions(call.args.filter((arg) => arg.kind !== "constant"), types, context), states, partition };
+      return {
+        step: makers[k](states),
+        args: new Expressions(call.args.filter((arg) => arg.kind !== "constant"), types, context),
+        states,
+        partition,
+      };
     });
     this.output = new OutputColumns(plan.calls.map((call) => call.type), this.space);
   }
@@ -95,7 +107,9 @@ class StreamingWindow implements Operator {
     if (batch === undefined) return undefined;
     this.context.poll();
     const { rowCount } = batch;
-    for (const partition of this.partitions) partition.groups = partition.table.groups(partition.keys.run(batch), rowCount, true);
+    for (const partition of this.partitions) {
+      partition.groups = partition.table.groups(partition.keys.run(batch), rowCount, true);
+    }
     this.calls.forEach(({ step, args, states, partition }, k) => {
       this.context.poll();
       states.reserve(this.partitions[partition].table.count);
@@ -157,7 +171,10 @@ const OFFSET_MAX = 256;
 
 function lag(call: WindowCall): MakeStep | undefined {
   const [, offsetArg, otherwise] = call.args;
-  if (call.ignoreNulls || !isPlain(call) || (otherwise !== undefined && !(otherwise.kind === "constant" && otherwise.value === null))) return undefined;
+  if (
+    call.ignoreNulls || !isPlain(call) ||
+    (otherwise !== undefined && !(otherwise.kind === "constant" && otherwise.value === null))
+  ) return undefined;
   if (offsetArg !== undefined && (offsetArg.kind !== "constant" || offsetArg.value === null)) return undefined;
   const offset = offsetArg === undefined ? 1 : Number((offsetArg as { value: unknown }).value);
   if (!(offset >= 1 && offset <= OFFSET_MAX)) return undefined;
@@ -233,7 +250,9 @@ function count(call: WindowCall): MakeStep | undefined {
 /** In double-double arithmetic, as sums over frames are. */
 function sums(call: WindowCall, mean: boolean): MakeStep | undefined {
   const [arg] = call.args;
-  if (!isRunning(call) || call.args.length !== 1 || layoutOf(call.type) !== "f64" || arg.kind === "constant") return undefined;
+  if (!isRunning(call) || call.args.length !== 1 || layoutOf(call.type) !== "f64" || arg.kind === "constant") {
+    return undefined;
+  }
   if (!["i8", "i16", "i32", "i64", "f32", "f64"].includes(layoutOf(arg.type))) return undefined;
   return (states) => {
     // Sum, rest, count: three doubles.
@@ -245,7 +264,8 @@ function sums(call: WindowCall, mean: boolean): MakeStep | undefined {
         toDoubles(heap, source, rowCount, scratch);
         from = scratch >>> 3;
       }
-      const words = state(), totals = heap.f64.subarray(words.byteOffset >>> 3, (words.byteOffset + words.byteLength) >>> 3);
+      const words = state(),
+        totals = heap.f64.subarray(words.byteOffset >>> 3, (words.byteOffset + words.byteLength) >>> 3);
       const { f64 } = heap, to = out.address >>> 3;
       for (let row = 0; row < rowCount; row++) {
         const at = groups[row] * 3, value = f64[from + row];
@@ -264,8 +284,13 @@ function sums(call: WindowCall, mean: boolean): MakeStep | undefined {
 
 function toDoubles(heap: Workspace["heap"], source: Vector, rowCount: number, target: number): void {
   const { type, address } = source, { nullable, width } = typeOf(type), { f64 } = heap, to = target >>> 3;
-  const view: ArrayLike<number | bigint> = { i8: heap.i8, i16: heap.i16, i32: heap.i32, i64: heap.i64, f32: heap.f32 }[layoutOf(type) as "i8"];
+  const view: ArrayLike<number | bigint> =
+    { i8: heap.i8, i16: heap.i16, i32: heap.i32, i64: heap.i64, f32: heap.f32 }[layoutOf(type) as "i8"];
   const from = address / width;
   for (let row = 0; row < rowCount; row++) f64[to + row] = Number(view[from + row]);
-  if (nullable) for (let row = 0; row < rowCount; row++) if (isNullAt(heap, type, address, row)) f64[to + row] = NaN;
+  if (nullable) {
+    for (let row = 0; row < rowCount; row++) {
+      if (isNullAt(heap, type, address, row)) f64[to + row] = NaN;
+    }
+  }
 }

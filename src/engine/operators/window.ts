@@ -36,7 +36,11 @@ class Window implements Operator {
   private results: Vector[] = [];
   private position = 0;
 
-  constructor(private readonly plan: WindowNode, private readonly input: Operator, private readonly context: QueryContext) {
+  constructor(
+    private readonly plan: WindowNode,
+    private readonly input: Operator,
+    private readonly context: QueryContext,
+  ) {
     this.columns = plan.columns;
     this.space = Workspace.of(context, "window");
   }
@@ -46,7 +50,10 @@ class Window implements Operator {
     const rowCount = Math.min(MORSEL_ROWS, kept.rowCount - this.position);
     if (rowCount <= 0) return undefined;
     this.context.poll();
-    const columns = [...kept.columns, ...this.results].map((vector) => ({ ...vector, address: vector.address + this.position * typeOf(vector.type).width }));
+    const columns = [...kept.columns, ...this.results].map((vector) => ({
+      ...vector,
+      address: vector.address + this.position * typeOf(vector.type).width,
+    }));
     this.position += rowCount;
     return { rowCount, columns };
   }
@@ -67,11 +74,21 @@ class Window implements Operator {
     this.results = plan.calls.map((call, k) => {
       const { args, partitionBy, orderBy } = uses[k];
       const pick = (indices: number[]) => indices.map((index) => kept.computed[index]);
-      const name = JSON.stringify([call.partitionBy, call.orderBy], (_, value) => typeof value === "bigint" ? `${value}n` : value);
+      const name = JSON.stringify(
+        [call.partitionBy, call.orderBy],
+        (_, value) => typeof value === "bigint" ? `${value}n` : value,
+      );
       let ordered = orders.get(name);
       if (ordered === undefined) orders.set(name, ordered = this.order(kept, call, pick(partitionBy), pick(orderBy)));
       const frame = frameBounds(call, ordered, space, context);
-      const result = evaluateCall(call, args.map((index) => index === undefined ? undefined : kept.computed[index]), ordered, frame, space, poll);
+      const result = evaluateCall(
+        call,
+        args.map((index) => index === undefined ? undefined : kept.computed[index]),
+        ordered,
+        frame,
+        space,
+        poll,
+      );
       frame?.free();
       return result;
     });
@@ -81,7 +98,8 @@ class Window implements Operator {
   private order(kept: KeptRows, call: WindowCall, partitionBy: Vector[], orderBy: Vector[]): OrderedRows {
     const { space, context } = this, { rowCount } = kept, poll = () => context.poll();
     // Words are also what makes peers, for ranks.
-    const ranks = this.plan.calls.some((other) => /rank/.test(other.function)), sorted = inInputOrder(call.orderBy, this.plan);
+    const ranks = this.plan.calls.some((other) => /rank/.test(other.function)),
+      sorted = inInputOrder(call.orderBy, this.plan);
     const words = sorted && !ranks ? [] : orderWords(orderBy, call.orderBy, rowCount, space, poll);
     const order = space.words(rowCount + 1);
     for (let row = 0; row < rowCount; row++) order[row] = row;
@@ -96,7 +114,10 @@ class Window implements Operator {
     const groupOf = space.words(rowCount + 1);
     for (let from = 0; from < rowCount; from += MORSEL_ROWS) {
       const n = Math.min(MORSEL_ROWS, rowCount - from);
-      const keys = partitionBy.map((vector) => ({ ...vector, address: vector.address + from * typeOf(vector.type).width }));
+      const keys = partitionBy.map((vector) => ({
+        ...vector,
+        address: vector.address + from * typeOf(vector.type).width,
+      }));
       groupOf.set(table.groups(keys, n, true).subarray(0, n), from);
     }
     const starts = space.words(table.count + 1).fill(0), rows = space.words(rowCount + 1);
@@ -115,4 +136,3 @@ class Window implements Operator {
     this.input.close();
   }
 }
-

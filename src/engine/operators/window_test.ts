@@ -17,20 +17,43 @@ const WHOLE: WindowFrame = { unit: "rows", excludeCurrentRow: false };
 const RUNNING: WindowFrame = { unit: "rows", end: 0n, excludeCurrentRow: false };
 
 function call(name: string, args: Expr[], type: string, more: Partial<WindowCall> = {}): WindowCall {
-  return { function: `${name}()`, args, ignoreNulls: false, partitionBy: [], orderBy: [], frame: WHOLE, type, at: 7, ...more };
+  return {
+    function: `${name}()`,
+    args,
+    ignoreNulls: false,
+    partitionBy: [],
+    orderBy: [],
+    frame: WHOLE,
+    type,
+    at: 7,
+    ...more,
+  };
 }
 
 function run(rows: Row[], calls: WindowCall[], batchRows = 100): Row[] {
   const made = runAs(rows, calls, batchRows, "none");
   // Rows that are known to come in order may take another way.
   assert.deepEqual(runAs(rows, calls, batchRows, "asc"), made);
-  for (const call of calls) assert.deepEqual(runAs(rows, [call], batchRows, "asc").map((row) => row[0]), made.map((row) => row[calls.indexOf(call)]), call.function);
+  for (const call of calls) {
+    assert.deepEqual(
+      runAs(rows, [call], batchRows, "asc").map((row) => row[0]),
+      made.map((row) => row[calls.indexOf(call)]),
+      call.function,
+    );
+  }
   return made;
 }
 
 function runAs(rows: Row[], calls: WindowCall[], batchRows: number, order: string): Row[] {
   const context = testContext(1 << 28);
-  const plan = { input: { timestamp: 0, order }, node: "window", calls, columns: [...COLUMNS, ...calls.map(({ type }, k) => ({ name: `w${k}`, type }))], timestamp: 0, order: "asc" } as unknown as WindowNode;
+  const plan = {
+    input: { timestamp: 0, order },
+    node: "window",
+    calls,
+    columns: [...COLUMNS, ...calls.map(({ type }, k) => ({ name: `w${k}`, type }))],
+    timestamp: 0,
+    order: "asc",
+  } as unknown as WindowNode;
   const made = rowsOf(createWindow(plan, new RowsInput(COLUMNS, rows, context, batchRows), context), context);
   assert.equal(context.memory.usedBytes, 0);
   assert.deepEqual(made.map((row) => row.slice(0, COLUMNS.length)), rows);
@@ -51,11 +74,16 @@ function randomRows(count: number, seed: number, ties = 3): Row[] {
 /** Each row's frame by the definition, over rows that are partitioned and (stably) sorted by time. */
 function framesOf(rows: Row[], partitioned: boolean, frame: WindowFrame): Row[][] {
   return rows.map((row, at) => {
-    const partition = rows.map((other, index) => ({ other, index })).filter(({ other }) => !partitioned || other[1] === row[1]);
+    const partition = rows.map((other, index) => ({ other, index })).filter(({ other }) =>
+      !partitioned || other[1] === row[1]
+    );
     const i = partition.findIndex(({ index }) => index === at);
     return partition.filter(({ other }, j) => {
       if (frame.excludeCurrentRow && j >= i) return false;
-      if (frame.unit === "rows") return (frame.start === undefined || j >= i + Number(frame.start)) && (frame.end === undefined || j <= i + Number(frame.end));
+      if (frame.unit === "rows") {
+        return (frame.start === undefined || j >= i + Number(frame.start)) &&
+          (frame.end === undefined || j <= i + Number(frame.end));
+      }
       const distance = (other[0] as bigint) - (row[0] as bigint);
       const inStart = frame.start === undefined || distance >= frame.start;
       return inStart && (frame.end === undefined || (frame.end === 0n ? j <= i : distance <= frame.end));
@@ -98,13 +126,15 @@ Deno.test("aggregates and ends of frames equal those over the frames' rows", () 
         call("first_value", [column(2)], "DOUBLE", { ...over, ignoreNulls: true }),
         call("last_value", [column(4)], "VARCHAR", { ...over, ignoreNulls: true }),
       ]);
-      const seesAhead = partitionBy.length === 0 && frame.start === undefined && frame.end === 0n && !frame.excludeCurrentRow;
+      const seesAhead = partitionBy.length === 0 && frame.start === undefined && frame.end === 0n &&
+        !frame.excludeCurrentRow;
       const frames = framesOf(rows, partitionBy.length > 0, frame);
       made.forEach((row, i) => {
         const values = (c: number) => frames[i].map((other) => other[c]).filter((value) => value !== null);
         const numbers = values(2) as number[], ints = values(3) as number[], texts = values(4) as string[];
         const sum = (list: number[]) => list.reduce((a, b) => a + b, 0);
-        const long = (value: Value | undefined) => value === null || value === undefined ? null : BigInt(value as number);
+        const long = (value: Value | undefined) =>
+          value === null || value === undefined ? null : BigInt(value as number);
         const expected = [
           numbers.length === 0 ? null : sum(numbers),
           ints.length === 0 ? null : sum(ints) / ints.length,
@@ -128,7 +158,13 @@ Deno.test("ranks and row numbers follow any order, by partition", () => {
   const rows = randomRows(400, 2);
   const orderBy: SortKey[] = [{ expression: column(3), descending: true }];
   const over = { partitionBy: [column(1)], orderBy };
-  const made = run(rows, [call("row_number", [], "LONG", over), call("rank", [], "LONG", over), call("dense_rank", [], "LONG", over), call("percent_rank", [], "DOUBLE", over), call("rank", [], "LONG")]);
+  const made = run(rows, [
+    call("row_number", [], "LONG", over),
+    call("rank", [], "LONG", over),
+    call("dense_rank", [], "LONG", over),
+    call("percent_rank", [], "DOUBLE", over),
+    call("rank", [], "LONG"),
+  ]);
   rows.forEach((row, i) => {
     const key = (other: Row) => other[3] === null ? -Infinity : other[3] as number;
     const partition = rows.map((other, index) => ({ other, index })).filter(({ other }) => other[1] === row[1]);
@@ -162,7 +198,8 @@ Deno.test("lag and lead, with defaults and without nulls", () => {
     const partition = rows.map((other, index) => ({ other, index })).filter(({ other }) => other[1] === row[1]);
     const at = partition.findIndex(({ index }) => index === i);
     const lead3 = partition[at + 2]?.other[3];
-    const before = partition.slice(0, at).filter(({ other }) => other[2] !== null), after = partition.slice(at + 1).filter(({ other }) => other[2] !== null);
+    const before = partition.slice(0, at).filter(({ other }) => other[2] !== null),
+      after = partition.slice(at + 1).filter(({ other }) => other[2] !== null);
     assert.deepEqual(made[i], [
       partition[at - 1]?.other[2] ?? null,
       lead3 === undefined || lead3 === null ? null : BigInt(lead3 as number),
@@ -187,23 +224,55 @@ Deno.test("exponential averages as recorded", () => {
     [86400n * second, "a", 8, 5, null],
   ];
   const orderBy: SortKey[] = [{ expression: column(0), descending: false }];
-  const average = (kind: string, n: number, more: Expr[] = []) => call("avg", [column(2), constant(kind, "STRING"), constant(n, "DOUBLE"), ...more], "DOUBLE", { orderBy, frame: RUNNING });
-  const made = run(rows, [average("alpha", 0.5), average("period", 3), average("minute", 5), average("alpha", 0.5, [column(3)])]);
+  const average = (kind: string, n: number, more: Expr[] = []) =>
+    call("avg", [column(2), constant(kind, "STRING"), constant(n, "DOUBLE"), ...more], "DOUBLE", {
+      orderBy,
+      frame: RUNNING,
+    });
+  const made = run(rows, [
+    average("alpha", 0.5),
+    average("period", 3),
+    average("minute", 5),
+    average("alpha", 0.5, [column(3)]),
+  ]);
   const expected = [
     [1.5, 2, 2, 3.5, 3.75, 4.875, 6.4375],
     [1.5, 2, 2, 3.5, 3.75, 4.875, 6.4375],
     [1.5, 1.6812692469220183, 1.6812692469220183, 5, 4.740818220681717, 5.999999999904275, 8],
     [1.5, 2.1666666666666665, 2.1666666666666665, 2.1666666666666665, 3.5, 3.5, 4.1923076923076925],
   ];
-  made.forEach((row, i) => row.forEach((value, k) => assert.ok(Math.abs((value as number) - expected[k][i]) < 1e-9, `${value} ${expected[k][i]}`)));
+  made.forEach((row, i) =>
+    row.forEach((value, k) =>
+      assert.ok(Math.abs((value as number) - expected[k][i]) < 1e-9, `${value} ${expected[k][i]}`)
+    )
+  );
 });
 
 Deno.test("what has gone out of a frame leaves no rest in its sum", () => {
-  const rows: Row[] = [[0n, "a", 1e17, 0, null], [1n, "a", 0.1, 0, null], [2n, "a", 0.2, 0, null], [3n, "a", -1e17, 0, null], [4n, "a", 0.3, 0, null]];
+  const rows: Row[] = [[0n, "a", 1e17, 0, null], [1n, "a", 0.1, 0, null], [2n, "a", 0.2, 0, null], [
+    3n,
+    "a",
+    -1e17,
+    0,
+    null,
+  ], [4n, "a", 0.3, 0, null]];
   const orderBy: SortKey[] = [{ expression: column(0), descending: false }];
-  const made = run(rows, [call("sum", [column(2)], "DOUBLE", { orderBy, frame: { unit: "rows", start: -1n, end: 0n, excludeCurrentRow: false } })]);
+  const made = run(rows, [
+    call("sum", [column(2)], "DOUBLE", {
+      orderBy,
+      frame: { unit: "rows", start: -1n, end: 0n, excludeCurrentRow: false },
+    }),
+  ]);
   assert.deepEqual(made.map((row) => row[0]), [1e17, 1e17, 0.1 + 0.2, -1e17, -1e17]);
-  assert.deepEqual(run(rows.slice(0, 3), [call("sum", [column(2)], "DOUBLE", { orderBy, frame: { unit: "rows", start: 0n, end: 0n, excludeCurrentRow: false } })]).map((row) => row[0]), [1e17, 0.1, 0.2]);
+  assert.deepEqual(
+    run(rows.slice(0, 3), [
+      call("sum", [column(2)], "DOUBLE", {
+        orderBy,
+        frame: { unit: "rows", start: 0n, end: 0n, excludeCurrentRow: false },
+      }),
+    ]).map((row) => row[0]),
+    [1e17, 0.1, 0.2],
+  );
 });
 
 Deno.test("lag by symbol over more than two morsels", () => {

@@ -2,7 +2,18 @@
 import { type Layout, layoutOf } from "../../types/mod.ts";
 import { nullWords, type Workspace } from "../columns.ts";
 import { type ColumnExtent, type Conversion, type ParquetColumn, ParquetError, readAt } from "./file.ts";
-import { checkCrc, checkPageHeader, decodeDelta, decodeRuns, decompress, ENCODING, joinStreams, PAGE, type PageHeader, readPageHeader } from "./page.ts";
+import {
+  checkCrc,
+  checkPageHeader,
+  decodeDelta,
+  decodeRuns,
+  decompress,
+  ENCODING,
+  joinStreams,
+  PAGE,
+  type PageHeader,
+  readPageHeader,
+} from "./page.ts";
 
 /** Values without nulls: numbers of 1, 2 or 4 bytes, or words of wider ones. */
 type Values = Int8Array | Int16Array | Int32Array;
@@ -79,7 +90,9 @@ export class ColumnReader {
   }
 
   private nextPage(): void {
-    if (this.valuesLeft <= 0 || this.offset >= this.end) throw new ParquetError("a column has fewer values than its row group has rows");
+    if (this.valuesLeft <= 0 || this.offset >= this.end) {
+      throw new ParquetError("a column has fewer values than its row group has rows");
+    }
     const header = this.header();
     checkPageHeader(header, this.end - this.offset - header.headerBytes);
     const page = this.bytes(this.offset + header.headerBytes, header.compressedSizeBytes);
@@ -115,7 +128,9 @@ export class ColumnReader {
     if (header.type === PAGE.data) {
       body = decompress(this.extent.codec, page, header.sizeBytes);
       if (optional) {
-        if (header.levelEncoding !== ENCODING.rle) throw new ParquetError("its levels are in an encoding that nobody writes any more");
+        if (header.levelEncoding !== ENCODING.rle) {
+          throw new ParquetError("its levels are in an encoding that nobody writes any more");
+        }
         if (body.length < 4) throw new ParquetError("a page ends before its levels");
         const size = (body[0] | (body[1] << 8) | (body[2] << 16) | (body[3] << 24)) >>> 0;
         if (size + 4 > body.length) throw new ParquetError("a page ends within its levels");
@@ -170,20 +185,28 @@ export class ColumnReader {
   private lookUp(bytes: Uint8Array, count: number): Values {
     if (count === 0) return new Int32Array(0);
     const { dictionary, layout } = this;
-    if (dictionary === undefined || bytes.length === 0) throw new ParquetError("a page refers to a dictionary that is not there");
+    if (dictionary === undefined || bytes.length === 0) {
+      throw new ParquetError("a page refers to a dictionary that is not there");
+    }
     const indices = decodeRuns(bytes.subarray(1), bytes[0], count);
     const words = wordCount(layout), entries = dictionary.length / words;
-    for (let i = 0; i < count; i++) if (indices[i] >>> 0 >= entries) throw new ParquetError("a page refers to an entry that its dictionary has not");
+    for (let i = 0; i < count; i++) {
+      if (indices[i] >>> 0 >= entries) {
+        throw new ParquetError("a page refers to an entry that its dictionary has not");
+      }
+    }
     if (dictionary instanceof Int32Array) {
       const out = new Int32Array(count * words);
-      if (words === 1) for (let i = 0; i < count; i++) out[i] = dictionary[indices[i]];
+      if (words === 1) { for (let i = 0; i < count; i++) out[i] = dictionary[indices[i]]; }
       else if (words === 2) {
         for (let i = 0, at = 0; i < count; i++) {
           const from = indices[i] * 2;
           out[at++] = dictionary[from];
           out[at++] = dictionary[from + 1];
         }
-      } else for (let i = 0, at = 0; i < count; i++) for (let k = 0; k < words; k++) out[at++] = dictionary[indices[i] * words + k];
+      } else {for (let i = 0, at = 0; i < count; i++) {
+          for (let k = 0; k < words; k++) out[at++] = dictionary[indices[i] * words + k];
+        }}
       return out;
     }
     const out = dictionary instanceof Int8Array ? new Int8Array(count) : new Int16Array(count);

@@ -3,7 +3,7 @@
  * @see https://parquet.apache.org/docs/file-format/
  */
 import { parquetMetadata, type SchemaElement } from "hyparquet";
-import { SQLSTATE, SqlError } from "../../errors.ts";
+import { SqlError, SQLSTATE } from "../../errors.ts";
 
 /** The file is not what the format says, or says what is not read here. */
 export class ParquetError extends Error {
@@ -76,10 +76,14 @@ export function atPosition<T>(at: number, work: () => T): T {
     return work();
   } catch (error) {
     // Decoders run over damaged bytes: a length out of range is the file's fault.
-    const expected = error instanceof ParquetError || error instanceof RangeError || error instanceof TypeError || error instanceof Deno.errors.NotFound ||
-      error instanceof Deno.errors.PermissionDenied || error instanceof Deno.errors.IsADirectory || error instanceof Deno.errors.NotADirectory;
+    const expected = error instanceof ParquetError || error instanceof RangeError || error instanceof TypeError ||
+      error instanceof Deno.errors.NotFound ||
+      error instanceof Deno.errors.PermissionDenied || error instanceof Deno.errors.IsADirectory ||
+      error instanceof Deno.errors.NotADirectory;
     if (!expected) throw error;
-    throw new SqlError(`The Parquet file cannot be read: ${error.message}`, at, SQLSTATE.invalidParameter, { cause: error });
+    throw new SqlError(`The Parquet file cannot be read: ${error.message}`, at, SQLSTATE.invalidParameter, {
+      cause: error,
+    });
   }
 }
 
@@ -115,7 +119,9 @@ function readFooter(path: string, handle: Deno.FsFile, sizeBytes: number): Parqu
   if (sizeBytes < 12) throw new ParquetError("it is too short");
   const tail = new Uint8Array(8);
   readAt(handle, sizeBytes - 8, tail);
-  if (new TextDecoder().decode(tail.subarray(4)) !== "PAR1") throw new ParquetError("it does not end as a Parquet file does");
+  if (new TextDecoder().decode(tail.subarray(4)) !== "PAR1") {
+    throw new ParquetError("it does not end as a Parquet file does");
+  }
   const footerSize = new DataView(tail.buffer).getUint32(0, true);
   if (footerSize + 12 > sizeBytes) throw new ParquetError("its footer is longer than the file");
   const footer = new Uint8Array(footerSize + 8);
@@ -124,7 +130,9 @@ function readFooter(path: string, handle: Deno.FsFile, sizeBytes: number): Parqu
   try {
     metadata = parquetMetadata(footer.buffer, { geoparquet: false });
   } catch (error) {
-    throw new ParquetError(`its footer cannot be read: ${error instanceof Error ? error.message : error}`, { cause: error });
+    throw new ParquetError(`its footer cannot be read: ${error instanceof Error ? error.message : error}`, {
+      cause: error,
+    });
   }
   const columns: ParquetColumn[] = [];
   let leaf = 0;
@@ -147,16 +155,22 @@ function readFooter(path: string, handle: Deno.FsFile, sizeBytes: number): Parqu
     const extents = group.columns.map((column): ColumnExtent => {
       const data = column.meta_data;
       if (data === undefined) throw new ParquetError("a column has no metadata");
-      const starts = [data.data_page_offset, data.dictionary_page_offset].filter((offset) => offset !== undefined && offset > 0n).map(Number);
+      const starts = [data.data_page_offset, data.dictionary_page_offset].filter((offset) =>
+        offset !== undefined && offset > 0n
+      ).map(Number);
       const offset = Math.min(...starts), size = Number(data.total_compressed_size);
-      if (!(offset >= 4 && size >= 0 && offset + size <= sizeBytes)) throw new ParquetError("a column lies outside of the file");
+      if (!(offset >= 4 && size >= 0 && offset + size <= sizeBytes)) {
+        throw new ParquetError("a column lies outside of the file");
+      }
       return { codec: data.codec, offset, sizeBytes: size, valueCount: Number(data.num_values) };
     });
     if (extents.length !== leaf) throw new ParquetError("a row group has another number of columns than the schema");
     return { rowCount: Number(group.num_rows), extents };
   });
   const rowCount = rowGroups.reduce((sum, group) => sum + group.rowCount, 0);
-  if (rowCount !== Number(metadata.num_rows) || rowGroups.some((group) => !(group.rowCount >= 0))) throw new ParquetError("its row counts do not add up");
+  if (rowCount !== Number(metadata.num_rows) || rowGroups.some((group) => !(group.rowCount >= 0))) {
+    throw new ParquetError("its row counts do not add up");
+  }
   return { path, columns, rowCount, rowGroups };
 }
 
@@ -164,7 +178,14 @@ function columnOf(element: SchemaElement, leaf: number): ParquetColumn | undefin
   if (element.repetition_type === "REPEATED") return undefined;
   const found = typeOfElement(element);
   if (found === undefined) return undefined;
-  return { name: element.name, type: found[0], conversion: found[1], byteLength: element.type_length ?? 0, optional: element.repetition_type === "OPTIONAL", leaf };
+  return {
+    name: element.name,
+    type: found[0],
+    conversion: found[1],
+    byteLength: element.type_length ?? 0,
+    optional: element.repetition_type === "OPTIONAL",
+    leaf,
+  };
 }
 
 function typeOfElement(element: SchemaElement): [type: string, conversion: Conversion] | undefined {
@@ -182,7 +203,13 @@ function typeOfElement(element: SchemaElement): [type: string, conversion: Conve
       return ["INT", "i32"];
     }
     case "INT64": {
-      const unit = logical?.type === "TIMESTAMP" ? logical.unit : converted === "TIMESTAMP_MICROS" ? "MICROS" : converted === "TIMESTAMP_MILLIS" ? "MILLIS" : undefined;
+      const unit = logical?.type === "TIMESTAMP"
+        ? logical.unit
+        : converted === "TIMESTAMP_MICROS"
+        ? "MICROS"
+        : converted === "TIMESTAMP_MILLIS"
+        ? "MILLIS"
+        : undefined;
       if (unit === "MILLIS") return ["DATE", "i64"];
       if (unit === "MICROS") return ["TIMESTAMP", "i64"];
       if (unit === "NANOS") return ["TIMESTAMP_NS", "i64"];
@@ -195,10 +222,14 @@ function typeOfElement(element: SchemaElement): [type: string, conversion: Conve
     case "DOUBLE":
       return ["DOUBLE", "f64"];
     case "BYTE_ARRAY":
-      if (logical?.type === "STRING" || logical?.type === "ENUM" || logical?.type === "JSON") return ["VARCHAR", "text"];
+      if (logical?.type === "STRING" || logical?.type === "ENUM" || logical?.type === "JSON") {
+        return ["VARCHAR", "text"];
+      }
       return converted === "UTF8" || converted === "ENUM" || converted === "JSON" ? ["VARCHAR", "text"] : undefined;
     case "FIXED_LEN_BYTE_ARRAY":
-      return element.type_length === 16 && (logical === undefined || logical.type === "UUID") && converted === undefined ? ["UUID", "uuid"] : undefined;
+      return element.type_length === 16 && (logical === undefined || logical.type === "UUID") && converted === undefined
+        ? ["UUID", "uuid"]
+        : undefined;
     default:
       return undefined;
   }

@@ -9,7 +9,16 @@ import { compressors } from "hyparquet-compressors";
 import { ParquetError } from "./file.ts";
 
 export const PAGE = { data: 0, index: 1, dictionary: 2, dataV2: 3 } as const;
-export const ENCODING = { plain: 0, plainDictionary: 2, rle: 3, delta: 5, deltaLength: 6, deltaText: 7, dictionary: 8, split: 9 } as const;
+export const ENCODING = {
+  plain: 0,
+  plainDictionary: 2,
+  rle: 3,
+  delta: 5,
+  deltaLength: 6,
+  deltaText: 7,
+  dictionary: 8,
+  split: 9,
+} as const;
 
 export interface PageHeader {
   type: number;
@@ -135,10 +144,16 @@ const PAGE_SIZE_BYTES_MAX = 1 << 30;
 
 export function checkPageHeader(header: PageHeader, bytesLeft: number): void {
   const { sizeBytes, compressedSizeBytes, valueCount } = header;
-  const sizes = sizeBytes >= 0 && compressedSizeBytes >= 0 && sizeBytes <= PAGE_SIZE_BYTES_MAX && compressedSizeBytes <= bytesLeft;
+  const sizes = sizeBytes >= 0 && compressedSizeBytes >= 0 && sizeBytes <= PAGE_SIZE_BYTES_MAX &&
+    compressedSizeBytes <= bytesLeft;
   if (!sizes) throw new ParquetError("a page has an impossible size");
-  if (header.type !== PAGE.index && !(valueCount >= 0 && valueCount <= 1 << 28)) throw new ParquetError("a page has an impossible number of values");
-  if (header.repetitionBytes < 0 || header.definitionBytes < 0 || header.repetitionBytes + header.definitionBytes > compressedSizeBytes) {
+  if (header.type !== PAGE.index && !(valueCount >= 0 && valueCount <= 1 << 28)) {
+    throw new ParquetError("a page has an impossible number of values");
+  }
+  if (
+    header.repetitionBytes < 0 || header.definitionBytes < 0 ||
+    header.repetitionBytes + header.definitionBytes > compressedSizeBytes
+  ) {
     throw new ParquetError("a page's levels are longer than the page");
   }
 }
@@ -163,7 +178,9 @@ export function decompress(codec: string, bytes: Uint8Array, sizeBytes: number):
     }
   } catch (error) {
     if (error instanceof ParquetError) throw error;
-    throw new ParquetError(`a page cannot be decompressed: ${error instanceof Error ? error.message : error}`, { cause: error });
+    throw new ParquetError(`a page cannot be decompressed: ${error instanceof Error ? error.message : error}`, {
+      cause: error,
+    });
   }
   if (out.length !== sizeBytes) throw new ParquetError("a page has another size than its header says");
   return out instanceof Buffer ? new Uint8Array(out.buffer, out.byteOffset, out.length) : out;
@@ -258,7 +275,9 @@ export function decodeDelta(bytes: Uint8Array, from: number, count: number): { w
     return [((low >>> 1) | (high << 31)) ^ sign, (high >>> 1) ^ sign];
   };
   const blockSize = varint()[0], miniBlocks = varint()[0], total = varint()[0];
-  if (total < count || blockSize <= 0 || miniBlocks <= 0 || blockSize % miniBlocks !== 0) throw new ParquetError("delta-coded values have an impossible header");
+  if (total < count || blockSize <= 0 || miniBlocks <= 0 || blockSize % miniBlocks !== 0) {
+    throw new ParquetError("delta-coded values have an impossible header");
+  }
   const miniSize = blockSize / miniBlocks;
   if (miniSize % 8 !== 0) throw new ParquetError("delta-coded values have an impossible header");
   const words = new Int32Array(count * 2);
@@ -279,7 +298,8 @@ export function decodeDelta(bytes: Uint8Array, from: number, count: number): { w
       const length = Math.min(miniSize, total - n);
       if (at + Math.ceil(length * width / 8) > bytes.length) throw new ParquetError("delta-coded values end too early");
       for (let k = 0, bit = at * 8; k < length; k++, n++, bit += width) {
-        const addLow = bitsAt(bytes, bit, Math.min(32, width)) >>> 0, addHigh = width > 32 ? bitsAt(bytes, bit + 32, width - 32) : 0;
+        const addLow = bitsAt(bytes, bit, Math.min(32, width)) >>> 0,
+          addHigh = width > 32 ? bitsAt(bytes, bit + 32, width - 32) : 0;
         const sum = (low >>> 0) + (minLow >>> 0) + addLow;
         high = (high + minHigh + addHigh + (sum >= 8589934592 ? 2 : sum >= 4294967296 ? 1 : 0)) | 0;
         low = sum | 0;
@@ -298,6 +318,8 @@ export function decodeDelta(bytes: Uint8Array, from: number, count: number): { w
 export function joinStreams(bytes: Uint8Array, width: number, count: number): Uint8Array {
   if (count * width > bytes.length) throw new ParquetError("split values end too early");
   const out = new Uint8Array(count * width);
-  for (let k = 0; k < width; k++) for (let i = 0, from = k * count; i < count; i++) out[i * width + k] = bytes[from + i];
+  for (let k = 0; k < width; k++) {
+    for (let i = 0, from = k * count; i < count; i++) out[i * width + k] = bytes[from + i];
+  }
   return out;
 }

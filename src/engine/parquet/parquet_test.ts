@@ -42,7 +42,15 @@ function write(path: string, codec: "SNAPPY" | "UNCOMPRESSED"): Row[] {
 function read(path: string): Row[] {
   const context = testContext(1 << 26);
   const { columns } = parquetSchema(path, 27);
-  const plan: ParquetNode = { node: "parquet", columns, fileColumns: columns.map((column) => column.name), path, at: 27, timestamp: -1, order: "none" };
+  const plan: ParquetNode = {
+    node: "parquet",
+    columns,
+    fileColumns: columns.map((column) => column.name),
+    path,
+    at: 27,
+    timestamp: -1,
+    order: "none",
+  };
   try {
     return rowsOf(createParquet(plan, context), context);
   } finally {
@@ -65,7 +73,15 @@ for (const codec of ["UNCOMPRESSED", "SNAPPY"] as const) {
       const rows = write(path, codec);
       const schema = parquetSchema(path);
       assert.equal(schema.rowCount, ROWS);
-      assert.deepEqual(schema.columns.map((column) => column.type), ["INT", "LONG", "DOUBLE", "VARCHAR", "VARCHAR", "BOOLEAN", "LONG"]);
+      assert.deepEqual(schema.columns.map((column) => column.type), [
+        "INT",
+        "LONG",
+        "DOUBLE",
+        "VARCHAR",
+        "VARCHAR",
+        "BOOLEAN",
+        "LONG",
+      ]);
       assert.deepEqual(read(path), rows);
     }));
 }
@@ -74,7 +90,15 @@ Deno.test("columns are read by name, in any order, and none at all gives row cou
   withFile((path) => {
     const rows = write(path, "SNAPPY");
     const context = testContext(1 << 26);
-    const plan: ParquetNode = { node: "parquet", columns: [{ name: "s", type: "VARCHAR" }, { name: "i", type: "INT" }], fileColumns: ["s", "i"], path, at: 0, timestamp: -1, order: "none" };
+    const plan: ParquetNode = {
+      node: "parquet",
+      columns: [{ name: "s", type: "VARCHAR" }, { name: "i", type: "INT" }],
+      fileColumns: ["s", "i"],
+      path,
+      at: 0,
+      timestamp: -1,
+      order: "none",
+    };
     assert.deepEqual(rowsOf(createParquet(plan, context), context), rows.map((row) => [row[3], row[0]]));
     assert.equal(rowsOf(createParquet({ ...plan, columns: [], fileColumns: [] }, context), context).length, ROWS);
   }));
@@ -120,8 +144,12 @@ function encodeDelta(values: bigint[]): Uint8Array {
     const deltas = values.slice(from, from + 128).map((value, k) => BigInt.asIntN(64, value - values[from + k - 1]));
     const min = deltas.reduce((a, b) => a < b ? a : b);
     zigzag(min);
-    const minis = [0, 1, 2, 3].map((m) => deltas.slice(m * 32, m * 32 + 32).map((delta) => BigInt.asUintN(64, delta - min)));
-    const widths = minis.map((mini) => Math.max(0, ...mini.map((value) => value.toString(2).length * (value > 0n ? 1 : 0))));
+    const minis = [0, 1, 2, 3].map((m) =>
+      deltas.slice(m * 32, m * 32 + 32).map((delta) => BigInt.asUintN(64, delta - min))
+    );
+    const widths = minis.map((mini) =>
+      Math.max(0, ...mini.map((value) => value.toString(2).length * (value > 0n ? 1 : 0)))
+    );
     out.push(...widths);
     minis.forEach((mini, m) => {
       if (mini.length === 0) return;
@@ -136,7 +164,10 @@ function encodeDelta(values: bigint[]): Uint8Array {
 Deno.test("delta-coded numbers of all widths come back", () => {
   const random = randomFrom(22);
   for (let width = 0; width <= 64; width++) {
-    const values = Array.from({ length: 1 + width * 5 }, () => BigInt.asIntN(64, ((BigInt(random()) << 32n) | BigInt(random())) & ((1n << BigInt(width)) - 1n)));
+    const values = Array.from(
+      { length: 1 + width * 5 },
+      () => BigInt.asIntN(64, ((BigInt(random()) << 32n) | BigInt(random())) & ((1n << BigInt(width)) - 1n)),
+    );
     const bytes = encodeDelta(values);
     const { words, end } = decodeDelta(bytes, 0, values.length);
     assert.deepEqual([...new BigInt64Array(words.buffer)], values, `width ${width}`);
@@ -147,7 +178,17 @@ Deno.test("delta-coded numbers of all widths come back", () => {
 
 Deno.test("runs and bit-packed groups", () => {
   // A run of ten 5s, then eight values of 3 bits: 0 … 7 (the format's own example).
-  assert.deepEqual([...decodeRuns(Uint8Array.of(20, 5, 3, 0x88, 0xc6, 0xfa), 3, 18)], [...Array(10).fill(5), 0, 1, 2, 3, 4, 5, 6, 7]);
+  assert.deepEqual([...decodeRuns(Uint8Array.of(20, 5, 3, 0x88, 0xc6, 0xfa), 3, 18)], [
+    ...Array(10).fill(5),
+    0,
+    1,
+    2,
+    3,
+    4,
+    5,
+    6,
+    7,
+  ]);
   assert.deepEqual([...decodeRuns(Uint8Array.of(20), 0, 10)], Array(10).fill(0));
   assert.throws(() => decodeRuns(Uint8Array.of(20, 5), 3, 11), { name: "ParquetError" });
   assert.deepEqual([...joinStreams(Uint8Array.of(1, 2, 3, 4, 5, 6), 2, 3)], [1, 4, 2, 5, 3, 6]);
