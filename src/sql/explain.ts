@@ -2,19 +2,19 @@
  * EXPLAIN: a plan as indented lines. Scans say how many partitions and segments are left of the table, and which pipelines
  * run as one fused kernel.
  */
-import type { ScanSource } from "../storage/contract.ts";
+import type { Catalogue, ScanSource } from "../storage/contract.ts";
 import { formatValue } from "../types/format/mod.ts";
 import { typeOf, type Value } from "../types/mod.ts";
-import type { AggregateCall, BoundStatement, Expr, Interval, Plan, SortKey, WindowFrame } from "./plan.ts";
-import { inputsOf } from "./planner/nodes.ts";
+import { walk } from "./binder/plans.ts";
+import { createRegistry } from "./functions/mod.ts";
+import type { AggregateCall, BoundStatement, Expr, Interval, Plan, ScanNode, SortKey, WindowFrame } from "./plan.ts";
+import { inputsOf, mapNodeExpressions } from "./planner/nodes.ts";
 
 export interface ExplainDetails {
   /** In the order of scans, depth first, left before right. */
   sources?: readonly ScanSource[];
-  /** Segments and partitions of the whole table, by the same order. */
-  totals?: readonly { segments: number; partitions: number; keptPartitions: number }[];
-  /** Does this node run fused with the nodes below it? Told by the engine. */
-  isFused?: (plan: Plan) => boolean;
+  /** Tells how much of a table there would be without pruning. */
+  catalogue?: Catalogue;
 }
 
 /** `scanned`: what is known of the scans, or their sources alone. */
@@ -25,28 +25,71 @@ export function explain(subject: Plan | BoundStatement, scanned: ExplainDetails 
 
 function explainPlan(plan: Plan, details: ExplainDetails): string[] {
   const lines: string[] = [];
-  let scans = 0;
-  const visit = (node: Plan, depth: number): void => {
+  let scans = 0, pipelines = 0;
+  const visit = (node: Plan, depth: number, above: number | undefined): void => {
     const indent = "  ".repeat(depth);
-    const head = describe(node);
-    const marks: string[] = [];
-    if (node.node === "scan") {
-      const source = details.sources?.[scans];
-      const total = details.totals?.[scans];
-      scans++;
-      if (source !== undefined) {
-        marks.push(total === undefined ? `segments: ${source.segments.length}` : `segments: ${source.segments.length} of ${total.segments}`);
-        if (total !== undefined) marks.push(`partitions: ${total.keptPartitions} of ${total.partitions}`);
-        marks.push(`rows: ${source.segments.reduce((sum, segment) => sum + segment.rowCount, 0)}`);
-      }
+    const [head, ...more] = describe(node);
+    const marks: string[] = node.node === "scan" ? scanMarks(node, details, scans++) : [];
+    const pipeline = isStage(node) ? above ?? ++pipelines : undefined;
+    if (pipeline !== undefined) {
+      const batch = batchCalls(node);
+      marks.push(`pipeline ${pipeline}: ${batch.length === 0 ? "fused" : `between kernels ${batch.join(", ")}`}`);
     }
-    if (details.isFused?.(node)) marks.push("fused");
-    lines.push(`${indent}${head[0]}${marks.length === 0 ? "" : ` [${marks.join(", ")}]`}`);
-    for (const line of head.slice(1)) lines.push(`${indent}    ${line}`);
-    for (const input of inputsOf(node)) visit(input, depth + 1);
+    lines.push(`${indent}${head}${marks.length === 0 ? "" : ` [${marks.join("; ")}]`}`);
+    for (const line of more) lines.push(`${indent}    ${line}`);
+    for (const input of inputsOf(node)) visit(input, depth + 1, pipeline !== undefined && continues(input) ? pipeline : undefined);
   };
-  visit(plan, 0);
+  visit(plan, 0, undefined);
   return lines;
+}
+
+function scanMarks(scan: ScanNode, { sources, catalogue }: ExplainDetails, index: number): string[] {
+  const source = sources?.[index];
+  if (source === undefined) return [];
+  const marks: string[] = [];
+  const snapshot = catalogue?.tableById(scan.tableId);
+  let segments = `${source.segments.length}`;
+  if (snapshot !== undefined) {
+    const all = snapshot.partitions();
+    const { intervals } = scan;
+    const kept = intervals === undefined ? all : all.filter((part) => intervals.some(([low, high]) => part.timestampMin <= high && part.timestampMax >= low));
+    marks.push(`partitions ${kept.length} of ${all.length}`);
+    segments += ` of ${snapshot.source([]).segments.length}`;
+  }
+  marks.push(`segments ${segments}`, `rows ${source.segments.reduce((sum, segment) => sum + segment.rowCount, 0)}`);
+  return marks;
+}
+
+/** Nodes that share a kernel with what lies below them. */
+function isStage(plan: Plan): boolean {
+  return plan.node === "aggregate" || continues(plan);
+}
+
+function continues(plan: Plan): boolean {
+  return plan.node === "scan" || plan.node === "filter" || plan.node === "project";
+}
+
+const registry = createRegistry();
+
+/** Functions of the node without a kernel form: they run over whole batches, between two kernels. */
+function batchCalls(plan: Plan): string[] {
+  const names = new Set<string>();
+  const look = (e: Expr): Expr => {
+    walk(e, (inner) => {
+      if (inner.kind !== "call") return;
+      const { entry } = registry.resolve(inner.function);
+      if (entry.emit === undefined) names.add(entry.name);
+    });
+    return e;
+  };
+  mapNodeExpressions(plan, look);
+  if (plan.node === "aggregate") {
+    for (const call of plan.aggregates) {
+      const { entry } = registry.resolve(call.function);
+      if (entry.aggregate?.kind !== "fused") names.add(entry.name);
+    }
+  }
+  return [...names];
 }
 
 /** Statements that change tables begin with what they do. */

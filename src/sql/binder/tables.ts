@@ -209,12 +209,12 @@ function queryColumns(queries: Queries, create: CreateTable): { columns: NewColu
     throw new SqlError("the query of CREATE TABLE AS stands in parentheses", create.query!.at);
   }
   const { plan, visible } = queries.bind(create.query!, NO_NAMES);
-  const casts = new Map<number, { type: string; at: number }>();
-  for (const { column, type } of create.casts) {
+  const casts = new Map<number, { type: string; at: number; symbolCapacity?: number; symbolCached?: boolean }>();
+  for (const { column, type, symbolCapacity, symbolCached } of create.casts) {
     const index = plan.columns.findIndex((candidate) => sameName(candidate.name, column.text));
     if (index < 0) throw unknownColumn(column.text, column.at);
     if (casts.has(index)) throw new SqlError(`${column.text} is cast twice`, column.at, SQLSTATE.duplicateColumn);
-    casts.set(index, { type: tagOfType(type), at: column.at });
+    casts.set(index, { type: tagOfType(type), at: column.at, symbolCapacity, symbolCached });
   }
   const columns: NewColumn[] = [];
   const expressions: Expr[] = [];
@@ -233,7 +233,14 @@ function queryColumns(queries: Queries, create: CreateTable): { columns: NewColu
     if (type === "NULL") throw typeMismatch(`${name} has no type: cast the null`, 0);
     if (type === "INTERVAL") throw typeMismatch(`${name} is an INTERVAL, which cannot be stored`, 0);
     if (type === "SYMBOL_TEXT") type = "SYMBOL";
-    columns.push({ name, type, indexed: false, symbolCapacity: type === "SYMBOL" ? SYMBOL_CAPACITY_DEFAULT : 0, symbolCached: type === "SYMBOL" });
+    const isSymbol = type === "SYMBOL";
+    columns.push({
+      name,
+      type,
+      indexed: false,
+      symbolCapacity: isSymbol ? capacityOf(wanted?.symbolCapacity) : 0,
+      symbolCached: isSymbol && wanted?.symbolCached !== false,
+    });
     expressions.push(expr);
   }
   const changed = expressions.some((e, i) => e.kind !== "column" || e.index !== i) || visible < plan.columns.length;
@@ -271,7 +278,7 @@ export function bindTruncate(binding: Binding, truncate: Extract<Statement, { ki
 }
 
 export function bindRename(binding: Binding, rename: Extract<Statement, { kind: "rename" }>): BoundStatement {
-  const { schema } = binding.table(rename.from);
+  const { schema } = binding.table({ ...rename.from, at: 0 });
   // The dialect finds both faults when it renames: at 0.
   checkTableName({ ...rename.to, at: 0 });
   const other = binding.context.catalogue.table(rename.to.text);
