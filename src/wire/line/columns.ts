@@ -20,9 +20,11 @@ export const KIND = {
   long256: 9,
   /** `1.5d`, as text. */
   decimal: 10,
+  /** Bytes as a column holds them: u32 number of dimensions, their u32 lengths, then f64s. */
+  array: 11,
 } as const;
 
-export const KIND_NAMES = ["nothing", "a tag", "a float", "an integer", "a boolean", "a string", "a timestamp", "a timestamp", "a timestamp", "a long256", "a decimal"];
+export const KIND_NAMES = ["nothing", "a tag", "a float", "an integer", "a boolean", "a string", "a timestamp", "a timestamp", "a timestamp", "a long256", "a decimal", "an array"];
 
 export interface LineColumn {
   name: string;
@@ -32,6 +34,8 @@ export interface LineColumn {
   mixed: boolean;
   /** First line that names the column, from 1. */
   line: number;
+  /** Of the first array. */
+  dimensions: number;
   /** A byte a row. */
   kinds: Uint8Array;
   /**
@@ -79,6 +83,7 @@ export class ColumnBuilder {
   codes = new Int32Array(0);
   heap = new Uint8Array(0);
   heapSize = 0;
+  dimensions = 0;
   symbols: SymbolSet | undefined;
 
   constructor(readonly name: string, readonly line: number, private capacity: number) {
@@ -122,12 +127,13 @@ export class ColumnBuilder {
   }
 
   finish(rowCount: number): LineColumn {
-    const { name, kind, mixed, line, symbols } = this;
+    const { name, kind, mixed, line, dimensions, symbols } = this;
     return {
       name,
       kind,
       mixed,
       line,
+      dimensions,
       kinds: this.kinds.slice(0, rowCount),
       slots: this.slots.slice(0, rowCount * 2),
       codes: this.codes.slice(0, rowCount),
@@ -141,7 +147,7 @@ export class ColumnBuilder {
     const from = this.slots.length / 2;
     const slots = new Int32Array(this.capacity * 2);
     slots.set(this.slots);
-    const isText = this.kind === KIND.text || this.kind === KIND.long256 || this.kind === KIND.decimal;
+    const isText = [KIND.text, KIND.long256, KIND.decimal, KIND.array].some((kind) => kind === this.kind);
     const low = 0;
     const high = isText ? -1 : this.kind === KIND.double ? NAN_HIGH : this.kind === KIND.boolean ? 0 : NULL_HIGH;
     for (let row = from; row < this.capacity; row++) {

@@ -5,7 +5,9 @@
 import { LineError } from "../../errors.ts";
 import type { NewColumn, NewTable, PartitionUnit } from "../../sql/plan.ts";
 import type { AppendBatch, AppendColumn, TableColumn, TableSchema } from "../../storage/contract.ts";
+import { typeOf } from "../../types/mod.ts";
 import { parseIPv4, parseUuid } from "../../types/parse/mod.ts";
+import { arrayDimensions, decimalOf, type DecimalType, geohashBits, parseDecimal, parseGeohash, parseLong256 } from "../../types/wide.ts";
 import { KIND, KIND_NAMES, type LineColumn, type LineTable } from "./columns.ts";
 
 /** What a new table calls its designated timestamp. */
@@ -22,13 +24,13 @@ const NEW_TYPES: Record<number, string | { refused: string }> = {
   [KIND.micros]: "TIMESTAMP",
   [KIND.nanos]: "TIMESTAMP_NS",
   [KIND.millis]: "TIMESTAMP",
-  [KIND.long256]: { refused: "would be of type LONG256, which is not supported" },
+  [KIND.long256]: "LONG256",
   [KIND.decimal]: { refused: "would be of type DECIMAL: make it with ALTER TABLE first" },
 };
 
 /** @throws {LineError} for a column that lines cannot make. */
 function newColumn(column: LineColumn): NewColumn {
-  const type = NEW_TYPES[column.kind];
+  const type = column.kind === KIND.array ? `DOUBLE${"[]".repeat(column.dimensions)}` : NEW_TYPES[column.kind];
   if (typeof type !== "string") throw new LineError(column.line, `column ${column.name} is new and ${type.refused}`);
   return { name: column.name, type, indexed: false, symbolCapacity: 256, symbolCached: true };
 }
@@ -129,7 +131,7 @@ const words = (values: Int32Array): Uint8Array => new Uint8Array(values.buffer, 
 
 function fitColumn(column: LineColumn, lines: LineTable, target: TableColumn): Fitted {
   const source = new Source(column, lines, target);
-  const fit = FITS[target.type];
+  const fit = FITS[target.type] ?? parametrisedFit(target.type);
   if (fit === undefined) throw source.refuse(firstRow(column), `column ${target.name} has type ${target.type}, which lines cannot fill`);
   return fit(source);
 }
@@ -285,16 +287,16 @@ function symbolText(source: Source, row: number, kind: number): string | undefin
 }
 
 /** Types that are read from text. */
-function readTexts(width: number, nullValue: bigint, read: (bytes: Uint8Array) => bigint | undefined) {
+function readTexts(width: number, nullValue: bigint, read: (bytes: Uint8Array) => bigint | null | undefined, literal: number = KIND.text) {
   return (source: Source): Fitted => {
     const values = new Uint8Array(source.rowCount * width);
     const view = new DataView(values.buffer);
     for (let at = 0; at < values.length; at += width) writeValue(view, at, width, nullValue);
     source.forEach((row, kind) => {
-      if (kind !== KIND.text && kind !== KIND.tag) throw source.refuse(row);
+      if (kind !== KIND.text && kind !== KIND.tag && kind !== literal) throw source.refuse(row);
       const value = read(source.bytes(row));
       if (value === undefined) throw source.refuse(row, `'${source.text(row)}' does not fit its column`);
-      writeValue(view, row * width, width, value);
+      if (value !== null) writeValue(view, row * width, width, value);
     });
     return { values };
   };
@@ -304,12 +306,60 @@ function writeValue(view: DataView, at: number, width: number, value: bigint): v
   if (width === 2) view.setUint16(at, Number(value), true);
   else if (width === 4) view.setUint32(at, Number(value), true);
   else {
-    view.setBigUint64(at, BigInt.asUintN(64, value), true);
-    view.setBigUint64(at + 8, BigInt.asUintN(64, value >> 64n), true);
+    for (let word = 0; word < width / 8; word++) {
+      view.setBigUint64(at + 8 * word, BigInt.asUintN(64, value >> BigInt(64 * word)), true);
+    }
   }
 }
 
-const NULL_UUID = (NULL_LONG << 64n) | BigInt.asUintN(64, NULL_LONG);
+/** The null of types of several words: each word is the smallest. */
+function wideNull(width: number): bigint {
+  let value = 0n;
+  for (let word = 0; word < width / 8; word++) value = (value << 64n) | BigInt.asUintN(64, NULL_LONG);
+  return value;
+}
+
+/** LONG256: `0xffi`, and texts. */
+const long256 = (source: Source): Fitted =>
+  readTexts(32, wideNull(32), (bytes) => parseLong256(new TextDecoder().decode(bytes)), KIND.long256)(source);
+
+/** Types that have parameters; undefined for a type that lines cannot fill. */
+function parametrisedFit(tag: string): ((source: Source) => Fitted) | undefined {
+  const bits = geohashBits(tag);
+  // What is no geohash of enough characters becomes null.
+  if (bits !== undefined) return readTexts(8, wideNull(8), (bytes) => parseGeohash(new TextDecoder().decode(bytes), bits) ?? null);
+  const type = decimalOf(tag);
+  if (type !== undefined) return (source) => decimal(source, typeOf(tag).width, type);
+  const dimensions = arrayDimensions(tag);
+  return dimensions > 0 ? (source) => array(source, dimensions) : undefined;
+}
+
+/** `1.25d`, texts, floats and integers that fit precision and scale. */
+function decimal(source: Source, width: number, type: DecimalType): Fitted {
+  const values = new Uint8Array(source.rowCount * width);
+  const view = new DataView(values.buffer);
+  for (let at = 0; at < values.length; at += width) writeValue(view, at, width, wideNull(width));
+  source.forEach((row, kind) => {
+    if (kind !== KIND.decimal && kind !== KIND.text && kind !== KIND.double && kind !== KIND.long) throw source.refuse(row);
+    const text = kind === KIND.decimal ? source.text(row) : symbolText(source, row, kind);
+    if (text === undefined) return;
+    const value = parseDecimal(text, type);
+    if (value === undefined) throw source.refuse(row, `${text} does not fit DECIMAL(${type.precision},${type.scale})`);
+    writeValue(view, row * width, width, value);
+  });
+  return { values };
+}
+
+function array(source: Source, dimensions: number): Fitted {
+  const { column } = source;
+  source.forEach((row, kind) => {
+    const found = kind === KIND.array ? column.heap[column.slots[2 * row]] : 0; // fewer than 256, so one byte tells
+    if (found !== dimensions) throw source.refuse(row, found === 0 ? undefined : `an array of ${found} dimensions does not fit one of ${dimensions}`);
+  });
+  return { values: words(column.slots), heap: column.heap };
+}
+
+const NULL_UUID = wideNull(16);
 
 const FITS: Record<string, (source: Source) => Fitted> = {
   BOOLEAN: boolean,
@@ -329,6 +379,7 @@ const FITS: Record<string, (source: Source) => Fitted> = {
     const characters = new TextDecoder().decode(bytes);
     return characters.length === 1 ? BigInt(characters.charCodeAt(0)) : undefined;
   }),
+  LONG256: long256,
   UUID: readTexts(16, NULL_UUID, (bytes) => parseUuid(bytes, 0, bytes.length)),
   IPv4: readTexts(4, 0n, (bytes) => {
     const address = parseIPv4(bytes, 0, bytes.length);

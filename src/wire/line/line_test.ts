@@ -132,6 +132,28 @@ Deno.test("parseLines() takes binary doubles", () => {
   assert.equal(parseLines(new Uint8Array(message.slice(0, -3)), "n", NOW).fault?.line, 2);
 });
 
+Deno.test("parseLines() takes arrays and decimals in binary, and the wide types as text", () => {
+  const doubles = (...values: number[]) => [...new Uint8Array(new Float64Array(values).buffer)];
+  const message = [...bytes("t a=="), 0x0e, 0x0a, 2, 1, 0, 0, 0, 2, 0, 0, 0, ...doubles(1.5, Infinity), ...bytes(",m=="), 0x17, 2, 2, 0xff, 0x01];
+  message.push(...bytes(',h=0xffi,g="u33d8",n=-2.5d 1000\nt h="0x1",g="x",m="1.5",n=3i 2000\nt m=1.25 3000\n'));
+  const { tables, fault } = parseLines(new Uint8Array(message), "n", NOW);
+  assert.equal(fault, undefined);
+  assert.throws(() => newTable(tables[0], "DAY"), LineError);
+  const schema = schemaOf([["a", "DOUBLE[][]"], ["m", "DECIMAL(6,2)"], ["h", "LONG256"], ["g", "GEOHASH(3c)"], ["n", "DECIMAL(20,1)"], ["timestamp", "TIMESTAMP"]]);
+  const [a, m, h, g, n] = fitToTable(tables[0], schema).columns;
+  const array = new DataView(a.heap!.slice(0, 28).buffer);
+  assert.deepEqual([array.getUint32(0, true), array.getUint32(4, true), array.getUint32(8, true)], [2, 1, 2]);
+  assert.deepEqual([array.getFloat64(12, true), array.getFloat64(20, true)], [1.5, NaN]);
+  assert.deepEqual([...new Int32Array(a.values.slice().buffer)], [0, 28, 0, -1, 0, -1]);
+  const longs = (values: Uint8Array) => [...new BigInt64Array(values.slice().buffer)];
+  assert.deepEqual(longs(m.values), [-255n, 150n, 125n]);
+  assert.deepEqual(longs(h.values).slice(0, 9), [0xffn, 0n, 0n, 0n, 1n, 0n, 0n, 0n, NULL_LONG]);
+  assert.deepEqual(longs(g.values), [26723n, NULL_LONG, NULL_LONG]);
+  assert.deepEqual(longs(n.values), [-25n, -1n, 30n, 0n, NULL_LONG, NULL_LONG]);
+  assert.throws(() => fitToTable(tables[0], schemaOf([["a", "DOUBLE[]"], ["m", "DECIMAL(6,2)"], ["h", "LONG256"], ["g", "GEOHASH(3c)"], ["n", "DECIMAL(6,1)"], ["timestamp", "TIMESTAMP"]])), LineError);
+  for (let size = 0; size < message.length; size++) parseLines(new Uint8Array(message.slice(0, size)), "n", NOW);
+});
+
 const FAULTS: [title: string, text: string, line: number][] = [
   ["a word as value", "t v=1i 1\nt v=abc 2\n", 2],
   ["a name alone", "t\n", 1],

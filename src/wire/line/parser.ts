@@ -8,6 +8,7 @@
  * @see https://docs.influxdata.com/influxdb/v2/reference/syntax/line-protocol/ (here without comments)
  */
 import { LineError } from "../../errors.ts";
+import { DECIMAL_PRECISION_MAX, formatDecimal } from "../../types/wide.ts";
 import { ColumnBuilder, KIND, type LineTable, SymbolSet, TableBuilder } from "./columns.ts";
 import { columnNameFault, tableNameFault } from "./names.ts";
 
@@ -29,6 +30,8 @@ for (const byte of [LF, CR, BLANK, COMMA, EQUALS, BACKSLASH]) SPECIAL[byte] = 1;
 const ENDS_VALUE = new Uint8Array(256);
 for (const byte of [LF, CR, BLANK, COMMA]) ENDS_VALUE[byte] = 1;
 
+const ELEMENT_DOUBLE = 0x0a;
+const DIMENSIONS_MAX = 32;
 /** Binary values of protocol version 2 and later, after `==`. */
 const BINARY_DOUBLE = 0x10, BINARY_ARRAY = 0x0e, BINARY_DECIMAL = 0x17;
 
@@ -408,9 +411,61 @@ class Scanner {
       this.at += 10;
       return;
     }
-    if (type === BINARY_ARRAY) throw this.fault("arrays are not supported");
-    if (type === BINARY_DECIMAL) throw this.fault("binary decimals are not supported");
+    if (type === BINARY_ARRAY) return this.array(column, row);
+    if (type === BINARY_DECIMAL) return this.binaryDecimal(column, row);
     throw this.fault(`unknown binary type ${type}`);
+  }
+
+  /**
+   *     0e 0a        array of doubles
+   *     dimensions   u8
+   *     lengths      u32 each
+   *     values       f64 each, row by row
+   */
+  private array(column: ColumnBuilder, row: number): void {
+    const from = this.at + 2;
+    const dimensions = this.bytes[from + 1];
+    if (this.bytes[from] !== ELEMENT_DOUBLE) throw this.fault(`an array's elements are of the unknown type ${this.bytes[from]}`);
+    if (dimensions < 1 || dimensions > DIMENSIONS_MAX) throw this.fault(`an array has ${dimensions} dimensions`);
+    const lengths = from + 2;
+    let valueCount = lengths + 4 * dimensions <= this.end ? 1 : Infinity;
+    for (let index = 0; index < dimensions && valueCount < Infinity; index++) {
+      valueCount *= this.view.getUint32(lengths + 4 * index, true);
+    }
+    const values = lengths + 4 * dimensions;
+    const end = values + 8 * valueCount;
+    if (!(end <= this.end)) throw this.fault("an array is cut off");
+    column.note(row, KIND.array);
+    if (column.dimensions === 0) column.dimensions = dimensions;
+    const size = 4 + end - lengths;
+    const heap = column.ensureHeap(size);
+    const to = new DataView(heap.buffer, heap.byteOffset + column.heapSize, size);
+    to.setUint32(0, dimensions, true);
+    for (let index = 0; index < dimensions; index++) to.setUint32(4 + 4 * index, this.view.getUint32(lengths + 4 * index, true), true);
+    for (let index = 0; index < valueCount; index++) {
+      const value = this.view.getFloat64(values + 8 * index, true);
+      to.setFloat64(4 + 4 * dimensions + 8 * index, Number.isFinite(value) ? value : NaN, true);
+    }
+    column.setWords(row, column.heapSize, size);
+    column.heapSize += size;
+    this.at = end;
+  }
+
+  /** 17, scale u8, size u8, the unscaled value with its highest byte first. */
+  private binaryDecimal(column: ColumnBuilder, row: number): void {
+    const scale = this.bytes[this.at + 2], size = this.bytes[this.at + 3];
+    const from = this.at + 4;
+    if (from + size > this.end) throw this.fault("a binary decimal is cut off");
+    if (size > 32 || scale > DECIMAL_PRECISION_MAX) throw this.fault("a binary decimal is too large");
+    this.at = from + size;
+    if (size === 0) return; // null
+    let value = 0n;
+    for (let index = from; index < this.at; index++) value = (value << 8n) | BigInt(this.bytes[index]);
+    const text = formatDecimal(BigInt.asIntN(8 * size, value), scale);
+    column.note(row, KIND.decimal);
+    const { written } = new TextEncoder().encodeInto(text, column.ensureHeap(text.length).subarray(column.heapSize));
+    column.setWords(row, column.heapSize, written);
+    column.heapSize += written;
   }
 
   /** Microseconds into `mantissa`; gives the nanoseconds below them. */

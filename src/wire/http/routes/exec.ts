@@ -2,6 +2,7 @@
 import type { Answer, Prepared, ResultColumn } from "../../../door.ts";
 import { SqlError, SQLSTATE } from "../../../errors.ts";
 import { typeOf } from "../../../types/mod.ts";
+import { arrayDimensions } from "../../../types/wide.ts";
 import type { Call, Route } from "../contract.ts";
 import { capWindow, execWindow } from "../parameters.ts";
 import { failed, refuseChange, rowsOptions, statementTimeoutMs } from "../query.ts";
@@ -104,7 +105,9 @@ function documentHead(call: Call, query: string, answer: Answer & { kind: "rows"
 }
 
 function describe(column: ResultColumn): string {
-  return `{"name":${JSON.stringify(column.name)},"type":${JSON.stringify(typeOf(column.type).name)}}`;
+  const dimensions = arrayDimensions(column.type);
+  const array = dimensions > 0 ? `,"dim":${dimensions},"elemType":"DOUBLE"` : "";
+  return `{"name":${JSON.stringify(column.name)},"type":${JSON.stringify(typeOf(column.type).name)}${array}}`;
 }
 
 function timings(call: Call, prepared: Prepared, compiledMs: number): string {

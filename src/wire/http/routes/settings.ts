@@ -4,8 +4,8 @@ import { documentReply } from "../reply.ts";
 
 export const settings: Route = { name: "settings", paths: ["/settings"], methods: { GET: readSettings }, open: true };
 
-/** Versions of the line protocol that `src/wire/line` reads: text, and binary doubles. */
-const LINE_PROTOCOL_VERSIONS = [1, 2];
+/** Versions of the line protocol that `src/wire/line` reads: text; binary doubles and arrays; binary decimals. */
+const LINE_PROTOCOL_VERSIONS = [1, 2, 3];
 
 function readSettings(call: Call): Response {
   const { config } = call.options;
