@@ -8,6 +8,8 @@ import type {
   FunctionEntry,
 } from "./entry.ts";
 import { TEXTS, TIMES, withExamples } from "./nodes.ts";
+import { LAYOUT_WIDTH, layoutOf } from "../../types/mod.ts";
+import { isNullWide } from "./wide.ts";
 import { ValueTable } from "./value_table.ts";
 
 function aggregate(
@@ -48,17 +50,18 @@ class KeptState implements BatchAggregateState {
   private bytesKept = 0;
 
   /** `prefers(now, next)`: does the next row's value take the place? */
+  /** `width`: bytes of a value; 0 for texts. */
   constructor(
-    private readonly wide: boolean,
+    private readonly width: number,
     private readonly mode: "first" | "last" | "min" | "max",
     private readonly skipNulls: boolean,
   ) {}
 
   private valueOf(column: BatchColumn, row: number): Uint8Array | null {
-    if (!this.wide) return column.bytes(row) ?? null;
-    const { values } = column;
-    if (values[2 * row] === -9223372036854775808n && values[2 * row + 1] === -9223372036854775808n) return null;
-    return new Uint8Array(values.buffer, column.address + 16 * row, 16);
+    if (this.width === 0) return column.bytes(row) ?? null;
+    return isNullWide(column, row)
+      ? null
+      : new Uint8Array(column.values.buffer, column.address + this.width * row, this.width);
   }
 
   private offer(group: number, next: Uint8Array | null, copy: boolean): void {
@@ -96,8 +99,9 @@ class KeptState implements BatchAggregateState {
     for (let group = 0; group < groupCount; group++) {
       const value = this.kept[group];
       if (value === undefined || value === null) out.setNull(group);
-      else if (this.wide) new Uint8Array(out.values.buffer, out.address + 16 * group, 16).set(value);
-      else out.setText(group, value);
+      else if (this.width > 0) {
+        new Uint8Array(out.values.buffer, out.address + this.width * group, this.width).set(value);
+      } else out.setText(group, value);
     }
   }
 
@@ -129,22 +133,35 @@ for (const [name, mode, skipNulls, summary] of WORDS) {
     if (type === "SYMBOL" && !extreme) continue; // its codes are kept by the fused ones
     const returns = extreme && type !== "VARCHAR" ? "STRING" : type;
     entries.push(
-      aggregate(name, [{ name: "value", type }], returns, summary, () => new KeptState(false, mode, skipNulls)),
+      aggregate(name, [{ name: "value", type }], returns, summary, () => new KeptState(0, mode, skipNulls)),
     );
   }
   if (!extreme) {
     entries.push(
-      aggregate(name, [{ name: "value", type: "UUID" }], "UUID", summary, () => new KeptState(true, mode, skipNulls)),
+      aggregate(name, [{ name: "value", type: "UUID" }], "UUID", summary, () => new KeptState(16, mode, skipNulls)),
     );
   }
+}
+
+for (const [name, mode, skipNulls, summary] of WORDS) {
+  if (mode === "min" || mode === "max") continue;
+  entries.push(
+    aggregate(
+      name,
+      [{ name: "value", type: "wide" }],
+      (types) => types[0],
+      summary,
+      ([type]) => new KeptState(layoutOf(type) === "text" ? 0 : LAYOUT_WIDTH[layoutOf(type)], mode, skipNulls),
+    ),
+  );
 }
 
 class CountWide implements BatchAggregateState {
   counts: number[] = [];
   update(groups: Int32Array | undefined, [column]: BatchColumn[], rowCount: number): void {
     for (let row = 0; row < rowCount; row++) {
-      const isNull = column.values[2 * row] === -9223372036854775808n &&
-        column.values[2 * row + 1] === -9223372036854775808n;
+      const isNull = isNullWide(column, row);
+      column.values[2 * row + 1] === -9223372036854775808n;
       const group = groupOf(groups, row);
       this.counts[group] = (this.counts[group] ?? 0) + (isNull ? 0 : 1);
     }
@@ -165,6 +182,16 @@ entries.push(
   aggregate(
     "count",
     [{ name: "value", type: "UUID" }],
+    "LONG",
+    "The number of rows in which the value is not null.",
+    () => new CountWide(),
+  ),
+);
+
+entries.push(
+  aggregate(
+    "count",
+    [{ name: "value", type: "wide" }],
     "LONG",
     "The number of rows in which the value is not null.",
     () => new CountWide(),
@@ -237,6 +264,15 @@ for (const type of DISTINCT) {
     ),
   );
 }
+entries.push(
+  distinctAggregate(
+    "count_distinct",
+    [{ name: "value", type: "wide" }],
+    "LONG",
+    "The number of distinct values that are not null.",
+    ([type], _, context) => new DistinctState(type, context, writeCounts),
+  ),
+);
 for (const type of [...DISTINCT, "BOOLEAN"]) {
   entries.push(
     distinctAggregate(

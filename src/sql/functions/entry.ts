@@ -14,6 +14,7 @@ import type { Value } from "../../types/mod.ts";
  *     text       STRING VARCHAR SYMBOL SYMBOL_TEXT (given to kernels as text pairs), and CHAR by an implicit cast
  *     number     BYTE SHORT INT LONG FLOAT DOUBLE          integer   BYTE SHORT INT LONG
  *     time       DATE TIMESTAMP TIMESTAMP_NS
+ *     wide       LONG256 BINARY GEOHASH(..) DECIMAL(..) DOUBLE[].. (batch and aggregates only)
  *
  * A SYMBOL argument under "text" comes to `emit` as a pair; under "SYMBOL", "any" and "same" as its code, and then a result of
  * type SYMBOL has the dictionary of the first such argument. (`batch` gets pairs always.)

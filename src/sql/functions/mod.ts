@@ -18,6 +18,7 @@ import { textFunctions } from "./text.ts";
 import { timeFunctions } from "./time.ts";
 import { timePartFunctions } from "./time_parts.ts";
 import { timeStepFunctions } from "./time_steps.ts";
+import { wideFunctions } from "./wide.ts";
 import { windowFunctions } from "./window.ts";
 
 export { commonType, implicitCost, type Overload, type OverloadFailure } from "./overload.ts";
@@ -29,6 +30,7 @@ export const FUNCTIONS: FunctionEntry[] = [
   ...arithmeticFunctions,
   ...comparisonFunctions,
   ...castFunctions,
+  ...wideFunctions,
   ...conditionalFunctions,
   ...numericFunctions,
   ...timePartFunctions,

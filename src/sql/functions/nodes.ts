@@ -1,6 +1,7 @@
 /** Small trees that many entries need: a type's null, the test for it, and what a value is to a kernel. */
 import { f32, f64, i32, i64, type IrNode, select, text, type WasmType } from "../../engine/compiler/ir.ts";
 import { layoutOf, NULL_I32, NULL_I64 } from "../../types/mod.ts";
+import { arrayDimensions, decimalOf, geohashBits } from "../../types/wide.ts";
 import type { FunctionEntry } from "./entry.ts";
 
 export const NUMBERS = ["BYTE", "SHORT", "INT", "LONG", "FLOAT", "DOUBLE"] as const;
@@ -9,6 +10,12 @@ export const TEXTS = ["STRING", "VARCHAR", "SYMBOL", "SYMBOL_TEXT"] as const;
 
 export function isText(tag: string): boolean {
   return (TEXTS as readonly string[]).includes(tag);
+}
+
+/** LONG256, BINARY, and the types with parameters: GEOHASH, DECIMAL, arrays. */
+export function isWide(tag: string): boolean {
+  return tag === "LONG256" || tag === "BINARY" || decimalOf(tag) !== undefined || geohashBits(tag) !== undefined ||
+    arrayDimensions(tag) > 0;
 }
 
 /** The wasm type of a value; undefined for 128-bit ones. SYMBOL: its code, as an argument of class "text" never is. */

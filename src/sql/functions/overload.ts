@@ -3,7 +3,7 @@ import { typeOf, type Value } from "../../types/mod.ts";
 import { type ReadFailure, readValue } from "../../types/parse/mod.ts";
 import type { Arg, FunctionEntry, Rewritten } from "./entry.ts";
 import { functionId } from "./entry.ts";
-import { isText, NUMBERS, TIMES } from "./nodes.ts";
+import { isText, isWide, NUMBERS, TIMES } from "./nodes.ts";
 
 /** An overload that fits: each argument is to be cast to `types[i]` (by `cast_<TYPE>`) where it is not of it already. */
 export interface Overload {
@@ -89,6 +89,7 @@ const CLASS_DEFAULTS: Record<string, readonly string[]> = {
 function isMember(type: string, spec: string): boolean {
   if (spec === "any" || spec === "same") return true;
   if (spec === "text") return isText(type);
+  if (spec === "wide") return isWide(type);
   return CLASS_MEMBERS[spec]?.includes(type) ?? type === spec;
 }
 

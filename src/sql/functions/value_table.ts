@@ -7,9 +7,10 @@
  *
  * For values kept as bytes, an entry's low is the place in the arena and high the length; a slot has the hash in place of low.
  */
-import { type Layout, layoutOf } from "../../types/mod.ts";
+import { type Layout, LAYOUT_WIDTH, layoutOf } from "../../types/mod.ts";
 import type { Dictionary } from "../../storage/contract.ts";
 import type { BatchColumn, BatchOut, FunctionContext } from "./entry.ts";
+import { isNullWide } from "./wide.ts";
 
 const SLOT_WORDS = 4;
 const POLL_ROWS = 4096;
@@ -34,7 +35,7 @@ export class ValueTable {
 
   constructor(readonly type: string, private readonly context: FunctionContext, private readonly counting = false) {
     this.layout = layoutOf(type);
-    this.asBytes = this.layout === "i128" || this.layout === "text";
+    this.asBytes = this.layout === "i128" || this.layout === "i256" || this.layout === "text";
     this.counts = new Float64Array(counting ? 64 : 0);
   }
 
@@ -90,12 +91,15 @@ export class ValueTable {
             }}
           break;
         case "i128":
-          for (let row = from, word = (address >>> 2) + 4 * from; row < to; row++, word += 4) {
-            const isNull = i32[word] === 0 && i32[word + 1] === -0x80000000 && i32[word + 2] === 0 &&
-              i32[word + 3] === -0x80000000;
-            if (!isNull) this.addBytes(groups === undefined ? 0 : groups[row], u8, word * 4, 16);
+        case "i256": {
+          const width = LAYOUT_WIDTH[this.layout];
+          for (let row = from; row < to; row++) {
+            if (!isNullWide(column, row)) {
+              this.addBytes(groups === undefined ? 0 : groups[row], u8, address + width * row, width);
+            }
           }
           break;
+        }
         default: {
           const none = this.type === "INT" ? -0x80000000 : this.type === "CHAR" || this.type === "IPv4" ? 0 : undefined;
           for (let row = from; row < to; row++) {
@@ -256,7 +260,8 @@ export class ValueTable {
         out.setText(row, this.bytes(entry));
         break;
       case "i128":
-        this.context.heap.u8.set(this.bytes(entry), out.address + 16 * row);
+      case "i256":
+        this.context.heap.u8.set(this.bytes(entry), out.address + LAYOUT_WIDTH[this.layout] * row);
         break;
       default:
         out.values[row] = this.low[entry];
