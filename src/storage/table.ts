@@ -16,6 +16,9 @@ import { firstNotBelow, inOrder, type Rows, timeAt, toCodes } from "./rows.ts";
 /** A segment is not made longer once a column of it has so many bytes of text. */
 const SEGMENT_TEXT_BYTES_MAX = 16 << 20;
 
+/** Tails of tables that get late rows are left with room for them: one that is full would be cut into halves by the first. */
+const ROWS_WITH_ROOM = 57_344;
+
 /** A checkpoint moves about so much at most, a table. */
 const COMPACT_BYTES_MAX = 256 << 20;
 
@@ -54,6 +57,8 @@ export class Table {
   /** Called between steps of a large load: may store segments and give memory back. */
   onStep: () => void = () => {};
   private nextUid = 1;
+  /** How many tails are still to be left with room, since the last late row. */
+  private tailsWithRoom = 0;
   private range: PartitionRange = { start: 0n, end: 0n };
 
   constructor(
@@ -321,6 +326,7 @@ export class Table {
     if (tail !== undefined && rows.times !== undefined && timeAt(rows.times, from) < tail.timestampMax) {
       const [high, low] = halves(tail.timestampMax);
       const onTime = firstNotBelow(rows.times, 0, from, to, high, low, false);
+      this.tailsWithRoom = 2;
       end += this.mergeLate(this.placeOf(partition), end, rows, from, onTime);
       from = onTime;
     }
@@ -340,11 +346,12 @@ export class Table {
     inserted: (count: number) => void,
   ): number {
     const before = end > 0 && this.segments[end - 1].partition === partition ? this.segments[end - 1] : undefined;
-    const isFull = before === undefined || before.rowCount >= SEGMENT_ROWS_MAX ||
+    const rowsMax = this.tailsWithRoom > 0 ? ROWS_WITH_ROOM : SEGMENT_ROWS_MAX;
+    const isFull = before === undefined || before.rowCount >= rowsMax ||
       before.chunks.some((chunk) => chunk !== undefined && chunk.textBytes >= SEGMENT_TEXT_BYTES_MAX);
     const tail = isFull ? undefined : before;
     const rowsBefore = tail?.rowCount ?? 0;
-    const until = Math.min(to, from + SEGMENT_ROWS_MAX - rowsBefore);
+    const until = Math.min(to, from + rowsMax - rowsBefore);
     const chunks: (Chunk | undefined)[] = [];
     for (const { id, type } of this.schema.columns) {
       chunks[id] = this.make.append(type, tail?.chunks[id], rowsBefore, rows.columns[id], from, until, this.data);
@@ -361,6 +368,7 @@ export class Table {
     if (tail !== undefined) this.segments[end - 1] = segment;
     else {
       this.segments.splice(end, 0, segment);
+      if (this.tailsWithRoom > 0) this.tailsWithRoom--;
       inserted(1);
     }
     return until;
