@@ -75,6 +75,8 @@ const refused: [sql: string, position: number][] = [
   ["select t.px from trades", 7],
   ["select px a, qty a from trades", 17],
   ["select sym, note, count() from trades group by sym", 12],
+  ["select count() from trades order by qty", 36],
+  ["select ts, count() from trades sample by 1h order by qty", 53],
   ["select sum(max(qty)) from trades", 11],
   ["select sym from trades where count() > 1", 29],
   ["select sym from trades where qty", 29],

@@ -22,7 +22,12 @@ export class Grouping {
   readonly keys: Expr[] = [];
 
   /** `growing`: a column that is no key becomes one; otherwise it is an error. */
-  constructor(private readonly binding: Binding, private readonly growing: boolean, private readonly keyOffset: number) {}
+  constructor(private readonly binding: Binding, private growing: boolean, private readonly keyOffset: number) {}
+
+  /** From here on the keys are known: ORDER BY and HAVING add none. */
+  close(): void {
+    this.growing = false;
+  }
 
   add(key: Expr): number {
     const known = this.keys.findIndex((other) => sameExpr(other, key));
@@ -37,7 +42,7 @@ export class Grouping {
       if (key >= 0) return { kind: "column", index: this.keyOffset + key, type: e.type };
       if (e.kind !== "column") return undefined;
       if (!this.growing) {
-        throw new SqlError("a selected column is neither a key of GROUP BY nor inside an aggregate", this.binding.positionOf(expr), SQLSTATE.grouping);
+        throw new SqlError("a column is neither a key of the grouping nor inside an aggregate", this.binding.positionOf(expr), SQLSTATE.grouping);
       }
       return { kind: "column", index: this.keyOffset + this.add(e), type: e.type };
     });
@@ -70,6 +75,7 @@ export function groupPlan(
     }
   }
   for (const item of items) item.expr = binding.at(grouping.over(item.expr), binding.positionOf(item.expr));
+  grouping.close();
   for (const order of orders) if (order.expr !== undefined) order.expr = grouping.over(order.expr);
   const condition = having === undefined ? undefined : grouping.over(having);
   const first = grouping.keys.length;

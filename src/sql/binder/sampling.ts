@@ -43,10 +43,12 @@ export function samplePlan(
   // Inside an expression the timestamp means the bucket too: it is kept from the rewriting by a number no column has.
   const overBuckets = (expr: Expr): Expr => {
     const marked = rewrite(expr, (e) => sameExpr(e, time) ? { kind: "column", index: BUCKET, type: time.type } : undefined);
+    if (marked !== expr) expressions.binding.at(marked, expressions.binding.positionOf(expr));
     const over = grouping.over(marked);
     return rewrite(over, (e) => e.kind === "column" && e.index === BUCKET ? bucket : undefined);
   };
   for (const item of items) item.expr = keyOf.get(item) ?? overBuckets(item.expr);
+  grouping.close();
   for (const order of orders) if (order.expr !== undefined) order.expr = overBuckets(order.expr);
   const first = 1 + grouping.keys.length;
   for (const item of items) item.expr = placeAggregates(item.expr, first);
