@@ -33,6 +33,7 @@ Deno.test("postgres.js", async (t) => {
       note: "ä😀",
       ts: undefined,
     });
+    assert.equal((await sql`select * from trades where price < ${0}`).count, 0);
     const [{ price, note }] = await sql`select price, note from trades where ts >= ${"2024-03-02"}`;
     assert.deepEqual([price, note], [null, null]);
   });

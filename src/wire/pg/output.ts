@@ -63,7 +63,14 @@ export class Output {
       this.at += bytes.length;
       return this.isFull ? this.flush() : undefined;
     }
-    return this.flush().then(() => writeAll(this.writer, bytes));
+    return this.sendOn(bytes);
+  }
+
+  /** Whole buffers are given back at once: at hundreds of megabytes a second they would pile up until some later collection. */
+  private async sendOn(bytes: Uint8Array): Promise<void> {
+    await this.flush();
+    await writeAll(this.writer, bytes);
+    if (bytes.buffer instanceof ArrayBuffer && bytes.byteLength === bytes.buffer.byteLength) bytes.buffer.transfer(0);
   }
 
   /** The answer to a request for encryption: no. It is not a message. */

@@ -267,6 +267,7 @@ test("lets the second user only read", async (open) => {
 
 const simple: { text: string; told: string[] }[] = [
   { text: "select", told: ["T", "D", "C:SELECT 1", "Z:I"] },
+  { text: "rows 0", told: ["T", "C:SELECT 0", "Z:I"] },
   { text: "", told: ["I", "Z:I"] },
   { text: ";;", told: ["I", "Z:I"] },
   { text: "insert; create; ctas", told: ["C:INSERT 0 3", "C:OK", "C:OK 5", "Z:I"] },
@@ -313,6 +314,8 @@ test("runs a statement by Parse, Bind, Describe, Execute", async (open, database
   assert.deepEqual(database.executed.map(({ values }) => values), [[42n], [-7n]]);
   await client.send(parse("", "insert"), describe("S", ""), bind("", ""), execute(), SYNC);
   assert.deepEqual(await client.until("Z"), ["1", "t:", "n", "2", "C:INSERT 0 3", "Z:I"]);
+  await client.send(parse("", "rows 0"), bind("", ""), execute(), SYNC, bind("", ""), execute("", 5), SYNC);
+  for (const hello of [["1", "2"], ["2"]]) assert.deepEqual(await client.until("Z"), [...hello, "C:SELECT 0", "Z:I"]);
   await client.send(parse("", ""), bind("", ""), execute(), SYNC);
   assert.deepEqual(await client.until("Z"), ["1", "2", "I", "Z:I"]);
 });

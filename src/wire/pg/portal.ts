@@ -65,7 +65,7 @@ export class Portal {
       return { kind: "complete", tag: commandTag(this.answer) };
     }
     const rowCount = await this.send(output, rowCountMax || Infinity);
-    if (rowCount === rowCountMax) return { kind: "suspended" };
+    if (rowCountMax > 0 && rowCount === rowCountMax) return { kind: "suspended" };
     return { kind: "complete", tag: `${this.statement.isExplain ? "EXPLAIN" : "SELECT"} ${rowCount}` };
   }
 
