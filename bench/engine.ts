@@ -3,6 +3,7 @@
  *
  *     deno run -A bench/engine.ts [rows] [workers]
  */
+import process from "node:process";
 import { createOperator, createQueryMemory, createScheduler, type Scheduler } from "../src/engine/mod.ts";
 import { valueAt } from "../src/engine/columns.ts";
 import { createRegistry } from "../src/sql/functions/mod.ts";
@@ -211,14 +212,16 @@ const scheduler = workerCount === 0
 for (const question of QUESTIONS) {
   if (only && !question.name.includes(only)) continue;
   const { plan, source } = planOf(question);
-  const times: number[] = [];
+  const times: number[] = [], cpu: number[] = [];
   let text = "";
   for (let round = 0; round < 8; round++) {
-    const start = performance.now();
+    const start = performance.now(), before = process.cpuUsage();
     text = scheduler === undefined ? runHere(plan, source) : await runOnWorkers(scheduler, plan, source);
     times.push(performance.now() - start);
+    const used = process.cpuUsage(before);
+    cpu.push((used.user + used.system) / 1000);
   }
   const warm = times.slice(1).sort((a, b) => a - b);
-  console.log(`${question.name.padEnd(32)} cold ${times[0].toFixed(1).padStart(7)}   median ${warm[3].toFixed(1).padStart(7)}   best ${warm[0].toFixed(1).padStart(7)} ms   ${text.slice(0, 60).replaceAll(/\r?\n/g, " | ")}`);
+  console.log(`${question.name.padEnd(32)} cold ${times[0].toFixed(1).padStart(7)}   median ${warm[3].toFixed(1).padStart(7)}   best ${warm[0].toFixed(1).padStart(7)} ms   least CPU ${Math.min(...cpu).toFixed(1).padStart(7)} ms   ${text.slice(0, 60).replaceAll(/\r?\n/g, " | ")}`);
 }
 await scheduler?.close();

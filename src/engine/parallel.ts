@@ -26,7 +26,7 @@ export function registerTask(name: string, task: Task): void {
   tasks.set(name, task);
 }
 
-function openTask(name: string, data: unknown, context: QueryContext): Participant {
+export function openTask(name: string, data: unknown, context: QueryContext): Participant {
   const task = tasks.get(name);
   if (!task) throw new Error(`no parallel task ${name}`);
   return task(data, context);

@@ -21,6 +21,8 @@ export interface AggregateShape {
   id: string;
   types: string[];
   args: IrNode[];
+  /** States of a group at its first row, where they are not the aggregate's start values. */
+  initial?: IrNode[];
 }
 
 /** How a key column becomes words, and back. */
@@ -59,7 +61,7 @@ export function strideOf(headerWords: number, aggregates: readonly AggregateShap
 }
 
 function aggregateKey(aggregates: readonly AggregateShape[]): string {
-  return aggregates.map(({ id, args }) => `${id}[${args.map(shapeOf)}]`).join(";");
+  return aggregates.map(({ id, args, initial }) => `${id}[${args.map(shapeOf)}]${initial?.map(shapeOf) ?? ""}`).join(";");
 }
 
 function constant({ type, initial }: StateSlot): IrNode {
@@ -91,7 +93,7 @@ class Records {
 
   /** Inputs that an update reads, states left out. */
   get nodes(): IrNode[] {
-    return this.args.flat();
+    return [...this.args.flat(), ...this.aggregates.flatMap((aggregate) => aggregate.initial ?? [])];
   }
 
   private offset(aggregate: number, state: number): number {
@@ -105,7 +107,7 @@ class Records {
     this.slots.forEach((list, k) =>
       list.forEach((slot, s) => {
         code.get(record);
-        this.writer.lower(constant(slot));
+        this.writer.lower(this.aggregates[k].initial?.[s] ?? constant(slot));
         code.memory(`${slot.type}.store`, this.offset(k, s));
       })
     );
@@ -374,7 +376,7 @@ export function denseMergeKernel(memory: WebAssembly.Memory, aggregates: readonl
 
 /** For kernels that see states but no rows. */
 function withoutArgs(aggregates: readonly AggregateShape[]): AggregateShape[] {
-  return aggregates.map((a) => ({ ...a, args: [], aggregate: { ...a.aggregate, update: (states: IrNode[]) => states } }));
+  return aggregates.map((a) => ({ ...a, args: [], initial: undefined, aggregate: { ...a.aggregate, update: (states: IrNode[]) => states } }));
 }
 
 /** Adds later single records to the first. Rows are records; cells: record, laters (the records side by side). */
@@ -692,7 +694,8 @@ export type KeyOutput =
 
 /**
  * Records into columns. Rows are groups in order. Where the record is: `list` "none": side by side from `records`; "numbers": by the
- * group numbers in `list`; "addresses": `list` has addresses. Cells: records, list, key0 …, out0 …
+ * group numbers in `list`; "addresses": `list` has addresses. Cells: records, list, key0 …, out0 … Aggregates beyond `forms` give
+ * no column.
  */
 export function finishKernel(
   memory: WebAssembly.Memory,
@@ -709,7 +712,7 @@ export function finishKernel(
     const cells: Record<string, number> = { records: writer.cell(), list: writer.cell() };
     const base = writer.loadCell("i32", cells.records), places = writer.loadCell("i32", cells.list);
     const keyColumns = keys.map((_, k) => writer.loadCell("i32", cells[`key${k}`] = writer.cell()));
-    const outColumns = aggregates.map((_, k) => writer.loadCell("i32", cells[`out${k}`] = writer.cell()));
+    const outColumns = forms.map((_, k) => writer.loadCell("i32", cells[`out${k}`] = writer.cell()));
     cells.count = writer.cellCount;
     const stride = strideOf(headerWords, aggregates);
     const records = new Records(writer, withoutArgs(aggregates), headerWords);
@@ -735,7 +738,7 @@ export function finishKernel(
           else code.op("i32.wrap_i64").memory(FORM_WIDTH[spec.form] === 4 ? "i32.store" : storeOf(spec.form));
         }
       });
-      aggregates.forEach((_, k) => {
+      forms.forEach((_, k) => {
         const result = records.finish(k, record);
         target(outColumns[k], FORM_WIDTH[forms[k]]);
         writer.lower(result);

@@ -14,7 +14,7 @@ import { bind } from "./ir.ts";
 export type Input =
   /** A column of the batch. CHAR is zero-extended: "u16". */
   | { kind: "column"; column: number; form: ColumnForm }
-  /** The k-th 8 bytes of a value of `width` (16 or 32) bytes. */
+  /** The k-th 8 bytes of a value (or row) of `width` bytes. */
   | { kind: "word"; column: number; width: number; k: number }
   /** The text of a symbol: column of codes, and the dictionary's entries. */
   | { kind: "symbolText"; column: number; entries: number }

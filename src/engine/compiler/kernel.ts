@@ -177,7 +177,8 @@ export class KernelWriter {
   private address(base: number, row: number, width: number): Code {
     const { code } = this;
     code.get(base).get(row);
-    if (width > 1) code.i32(Math.log2(width)).op("i32.shl");
+    if (!Number.isInteger(Math.log2(width))) code.i32(width).op("i32.mul");
+    else if (width > 1) code.i32(Math.log2(width)).op("i32.shl");
     return code.op("i32.add");
   }
 

@@ -13,6 +13,8 @@ import { flushKernelRows } from "../compiler/binding.ts";
 import { type Batch, MORSEL_ROWS, type Operator, type QueryContext, type Vector } from "../contract.ts";
 import { registerTask } from "../parallel.ts";
 import { asPipeline } from "./filter-project.ts";
+import { DistinctCount } from "./distinct-count.ts";
+import { canPartition, groupInParts, registerPartTasks } from "./group-partitions.ts";
 import { GroupedBatches } from "./group-batches.ts";
 import { Grouper, type GroupSpec, type GroupTable } from "./group-table.ts";
 import type { Pipeline } from "./pipeline.ts";
@@ -20,11 +22,26 @@ import { type Morsel, morselsOf, ScanReader } from "./scan.ts";
 
 /** Ranges of a scan: more than workers, so that they end together; few, because each has a table. */
 const RANGES_MAX = 32;
+/** From so many rows on, and so many groups in the first morsel, rows are written out in parts first. */
+const PARTITION_ROWS_MIN = 500_000;
+const MANY_GROUPS = 8_192;
 
 export function createAggregate(node: AggregateNode, input: Operator, context: QueryContext): Operator {
   const pipeline = asPipeline(input, context);
+  if (isDistinctCount(node, context) && pipeline.canBeRead()) {
+    const [{ args: [value] }] = node.aggregates;
+    const groups: AggregateNode = { ...node, keys: [value], aggregates: [], columns: [{ name: "value", type: value.type }] };
+    return new DistinctCount(node, pipeline, context, () => new Aggregate(groups, pipeline, context));
+  }
   const fusedCalls = node.aggregates.every((call) => !call.distinct && context.functions.resolve(call.function).entry.aggregate?.kind === "fused");
   return fusedCalls ? new Aggregate(node, pipeline, context) : new GroupedBatches(node, pipeline, context);
+}
+
+/** One count of the distinct values of one expression, without keys. */
+function isDistinctCount({ keys, aggregates }: AggregateNode, context: QueryContext): boolean {
+  if (keys.length > 0 || aggregates.length !== 1 || aggregates[0].args.length !== 1) return false;
+  const { name } = context.functions.resolve(aggregates[0].function).entry;
+  return name === "count_distinct" || (name === "count" && aggregates[0].distinct);
 }
 
 /** The node's keys and calls over the columns of the pipeline's base. */
@@ -48,6 +65,8 @@ class Aggregate implements Operator {
   private table?: GroupTable;
   private out?: Vector[];
   private position = 0;
+  /** Reads the table, where that is another than filled it. */
+  private finisher?: Grouper;
 
   constructor(node: AggregateNode, pipeline: Pipeline, private readonly context: QueryContext) {
     this.columns = node.columns;
@@ -59,7 +78,7 @@ class Aggregate implements Operator {
 
   next(): Batch | undefined {
     this.table ??= this.fill();
-    const { table, grouper, columns } = this;
+    const { table, columns } = this, grouper = this.finisher ?? this.grouper;
     const rowCount = Math.min(MORSEL_ROWS, grouper.groupCount(table) - this.position);
     if (rowCount <= 0) return undefined;
     this.context.poll();
@@ -96,6 +115,16 @@ class Aggregate implements Operator {
     const data: ScanTask = { node, source: context.sources.indexOf(source), spec };
     const ranges = rangesOf(morselsOf(node, source, context));
     grouper.prepare(node.columns.map(({ type }, k) => (type === "SYMBOL" ? source.dictionaries[k] ?? NO_DICTIONARY : undefined)));
+    if (source.rowCount >= PARTITION_ROWS_MIN && canPartition(grouper) && this.hasManyGroups(node, source, ranges)) {
+      const { reader } = new RangeFiller(node, source, spec, context, grouper);
+      try {
+        const parts = groupInParts(data, { node, source, ranges, reader, grouper }, context, this.space);
+        this.finisher = parts.grouper;
+        return parts.table;
+      } finally {
+        reader.close();
+      }
+    }
     const tables: GroupTable[] = [];
     if (context.parallel !== undefined && ranges.length > 1 && data.source >= 0) {
       for (const result of context.parallel.run(TASK, data, ranges.length) as RangeTables[]) for (const [range, table] of result) tables[range] = table;
@@ -113,8 +142,19 @@ class Aggregate implements Operator {
     return tables[0];
   }
 
+  /** Has the first morsel so many groups that a table a range would not pay? */
+  private hasManyGroups(node: ScanNode, source: ScanSource, ranges: Morsel[][]): boolean {
+    const first = new RangeFiller(node, source, this.spec, this.context, this.grouper);
+    try {
+      return first.groupsOf(ranges[0][0]) >= MANY_GROUPS;
+    } finally {
+      first.close();
+    }
+  }
+
   close(): void {
     if (this.table !== undefined) this.grouper.drop(this.table);
+    this.finisher?.close();
     this.grouper.close();
     this.space.release();
     this.pipeline.close();
@@ -133,14 +173,14 @@ interface ScanTask {
 type RangeTables = [range: number, table: GroupTable][];
 
 /** Neighbouring morsels, about the same number in each range. */
-function rangesOf(morsels: readonly Morsel[]): Morsel[][] {
+export function rangesOf(morsels: readonly Morsel[]): Morsel[][] {
   const count = Math.min(RANGES_MAX, morsels.length);
   return Array.from({ length: count }, (_, k) => morsels.slice(Math.floor(k * morsels.length / count), Math.floor((k + 1) * morsels.length / count)));
 }
 
 /** Fills the tables of ranges, on any thread. */
 class RangeFiller {
-  private readonly reader: ScanReader;
+  readonly reader: ScanReader;
   private readonly ranges: Morsel[][];
   private readonly tables: RangeTables = [];
 
@@ -162,6 +202,14 @@ class RangeFiller {
     }
   }
 
+  groupsOf(morsel: Morsel): number {
+    const table = this.grouper.create();
+    this.grouper.consume(table, this.reader.open(morsel.segment), morsel.start, morsel.end, 0n);
+    const groups = this.grouper.groupCount(table);
+    this.grouper.drop(table);
+    return groups;
+  }
+
   finish(): RangeTables {
     return this.tables;
   }
@@ -170,6 +218,13 @@ class RangeFiller {
     this.reader.close();
   }
 }
+
+registerPartTasks((data, context) => {
+  const { node, source, spec } = data as ScanTask;
+  const grouper = new Grouper(spec, node.columns.map((column) => column.type), context);
+  const { reader } = new RangeFiller(node, context.sources[source], spec, context, grouper);
+  return { node, source: context.sources[source], ranges: rangesOf(morselsOf(node, context.sources[source], context)), reader, grouper };
+});
 
 registerTask(TASK, (data, context) => {
   const { node, source, spec } = data as ScanTask;

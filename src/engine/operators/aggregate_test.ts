@@ -6,6 +6,7 @@ import { typeOf, type Value } from "../../types/mod.ts";
 import { setValue, TextArena, Workspace } from "../columns.ts";
 import type { Operator, QueryContext } from "../contract.ts";
 import { randomFrom, type Row, rowsOf, RowsInput, testContext } from "../testing.ts";
+import { openTask } from "../parallel.ts";
 import { createAggregate } from "./aggregate.ts";
 import { createFilter, createProject } from "./filter-project.ts";
 import { createScan } from "./scan.ts";
@@ -196,4 +197,70 @@ Deno.test("without rows: one row without keys, none with", () => {
   assert.deepEqual(aggregateOf(createScan(node, source, context), [], AGGREGATES, context), [computed([])]);
   assert.deepEqual(aggregateOf(createScan(node, source, context), [c("INT")], AGGREGATES, context), []);
   assert.deepEqual(aggregateOf(new RowsInput([...COLUMNS], [], context), [], AGGREGATES, context), [computed([])]);
+});
+
+/** Morsels are taken by three participants in turn, from the last one on: an answer must not depend on who had which. */
+function threeParticipants(context: QueryContext): QueryContext["parallel"] {
+  return {
+    workerCount: 3,
+    run(task, data, count) {
+      const participants = [0, 1, 2].map(() => openTask(task, structuredClone(data), context));
+      for (let morsel = count - 1; morsel >= 0; morsel--) participants[(morsel * 7) % 3].run(morsel);
+      return participants.map((participant) => {
+        const result = participant.finish();
+        participant.close?.();
+        return JSON.parse(JSON.stringify(result));
+      });
+    },
+  };
+}
+
+Deno.test("any number of workers gives the same answer, also in parts and for counts of distinct values", () => {
+  const rows = makeRows(6_000, 7, 400);
+  for (const keys of KEY_SETS) {
+    const alone = testContext(1 << 27, { functions });
+    const table = storedTable(rows, alone, 100);
+    const shared = { ...alone, sources: [table.source], parallel: threeParticipants({ ...alone, sources: [table.source] }) };
+    assert.deepEqual(aggregateOf(createScan(table.node, table.source, shared), keys.map(c), AGGREGATES, shared), reference(rows, keys.map(at), computed), `by ${keys}`);
+    assert.equal((alone.memory as { usedBytes: number }).usedBytes, 0);
+  }
+});
+
+Deno.test("many rows of many groups are written out in parts: groups in the order of first rows", () => {
+  const rowCount = 700_000, segmentRows = 30_000;
+  const columns: Column[] = [{ name: "k", type: "LONG" }, { name: "v", type: "DOUBLE" }, { name: "i", type: "INT" }];
+  for (const parallel of [false, true]) {
+    const alone = testContext(1 << 29, { functions });
+    const { heap } = alone, random = randomFrom(9);
+    const widths = [8, 8, 4];
+    const addresses = widths.map((width) => heap.allocate(rowCount * width, "other"));
+    const expected = new Map<bigint | null, [sum: number, count: number, last: number]>();
+    const distinct = new Set<number>();
+    for (let row = 0; row < rowCount; row++) {
+      const key = random() % 50 === 0 ? null : BigInt(random() % 200_000) - 100_000n, value = (random() % 1000) / 8, small = (random() % 3_000) - 1_500;
+      heap.i64[addresses[0] / 8 + row] = key ?? -9223372036854775808n;
+      heap.f64[addresses[1] / 8 + row] = value;
+      heap.i32[addresses[2] / 4 + row] = small === 7 ? -2147483648 : small;
+      if (small !== 7) distinct.add(small);
+      const group = expected.get(key) ?? [0, 0, 0];
+      expected.set(key, [group[0] + value, group[1] + 1, value]);
+    }
+    const segments = Array.from({ length: Math.ceil(rowCount / segmentRows) }, (_, ordinal) => {
+      const firstRow = ordinal * segmentRows;
+      const stats = [{ nullCount: 0, min: -100_000n, max: 100_000n }, { nullCount: 0 }, { nullCount: 0, min: -1_500, max: 1_500 }];
+      const chunks = addresses.map((address, k) => ({ address: address + firstRow * widths[k], file: 0, offset: 0, sizeBytes: 0, crc: 0, valueBytes: 0, stats: stats[k] }));
+      return { rowCount: Math.min(segmentRows, rowCount - firstRow), timestampMin: 0n, timestampMax: 0n, firstRow, ordinal, chunks };
+    });
+    const source: ScanSource = { tableId: 1, version: 1, rowCount, sorted: true, files: [], segments, dictionaries: [undefined, undefined, undefined] };
+    const node: ScanNode = { node: "scan", tableId: 1, tableName: "t", columnIds: [0, 1, 2], columns, timestamp: -1, order: "none", reverse: false, rowId: false };
+    const context = parallel ? { ...alone, sources: [source], parallel: threeParticipants({ ...alone, sources: [source] }) } : alone;
+    const calls = [agg("sum", "DOUBLE", col(1, "DOUBLE")), agg("count", "LONG"), agg("last", "DOUBLE", col(1, "DOUBLE"))];
+    const found = aggregateOf(createScan(node, source, context), [col(0, "LONG")], calls, context);
+    assert.equal(found.length, expected.size);
+    let k = 0;
+    for (const [key, [sum, count, last]] of expected) assert.deepEqual(found[k++], [key, sum, BigInt(count), last]);
+    assert.deepEqual(aggregateOf(createScan(node, source, context), [], [agg("count_distinct", "LONG", col(2, "INT"))], context), [[BigInt(distinct.size)]]);
+    assert.deepEqual(aggregateOf(createScan(node, source, context), [], [agg("count_distinct", "LONG", col(1, "DOUBLE"))], context), [[1_000n]]);
+    assert.equal((alone.memory as { usedBytes: number }).usedBytes, 0);
+  }
 });

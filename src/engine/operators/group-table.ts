@@ -53,17 +53,20 @@ export interface GroupSpec {
 export type GroupTable =
   | { kind: "single"; records: number; sizeBytes: number }
   | { kind: "dense"; records: number; sizeBytes: number; list: number; listBytes: number; groups: number }
-  | { kind: "hash"; records: number; sizeBytes: number; capacity: number; buckets: number; bucketCount: number; groups: number; arenas: [address: number, sizeBytes: number][]; arenaNext: number; arenaEnd: number };
+  | { kind: "hash"; records: number; sizeBytes: number; capacity: number; buckets: number; bucketCount: number; groups: number; arenas: [address: number, sizeBytes: number][]; arenaNext: number; arenaEnd: number }
+  /** Records of several tables, by a list of addresses. */
+  | { kind: "parts"; records: number; sizeBytes: number; list: number; listBytes: number; groups: number; tables: GroupTable[] };
 
 /** Tables of dense keys are zeroed and kept several times over. */
 const DENSE_GROUPS_MAX = 65_536;
 const DENSE_BYTES_MAX = 8 << 20;
-const FIRST_CAPACITY = 2_048;
+const FIRST_CAPACITY = 4_096;
 const ARENA_BYTES = 1 << 16;
 const OPERATOR = "GROUP BY";
 
-interface Shape {
-  kind: GroupTable["kind"];
+/** Keys and aggregates over a kernel's inputs. */
+export interface FusedShape {
+  kind: "single" | "dense" | "hash";
   keys: KeyShape[];
   dense: { spec: DenseKey; count: number }[];
   aggregates: AggregateShape[];
@@ -74,7 +77,7 @@ interface Shape {
 }
 
 export class Grouper {
-  private shape?: Shape;
+  private shape?: FusedShape;
   private kernel?: BoundKernel;
   private pre?: CompiledExpressions;
   private readonly space: Workspace;
@@ -111,8 +114,31 @@ export class Grouper {
       const plain = fuse(columns, [], types, preDictionaries, context, space, { operator: OPERATOR, rowByRow: true })!;
       this.shape = this.shapeOf(plain.compiler, undefined, columns.slice(0, spec.keys.length), calls, preDictionaries);
     }
-    const { shape } = this;
-    const { memory } = context.heap;
+    this.compile();
+  }
+
+  /** Keys and aggregates, when they are worked out straight from the input's columns. */
+  get fusedShape(): FusedShape | undefined {
+    return this.pre === undefined ? this.shape : undefined;
+  }
+
+  /** Bytes of a record. */
+  get stride(): number {
+    return strideOf(this.shape!.headerWords, this.shape!.aggregates);
+  }
+
+  /** The same groups from other inputs. */
+  withShape(shape: FusedShape, context: QueryContext): Grouper {
+    const other = new Grouper(this.spec, this.inputTypes, context);
+    other.shape = shape;
+    other.dictionaries = this.dictionaries;
+    other.compile();
+    return other;
+  }
+
+  private compile(): void {
+    const shape = this.shape!;
+    const { memory } = this.context.heap;
     const kernel = shape.kind === "single"
       ? singleKernel(memory, shape.inputs, shape.predicate, shape.aggregates)
       : shape.kind === "dense"
@@ -125,7 +151,7 @@ export class Grouper {
     return new BoundKernel(kernel.run, kernel.cells, inputs, this.context, this.space, kernel.cells.count);
   }
 
-  private shapeOf(compiler: ExpressionCompiler, predicate: IrNode | undefined, keys: readonly Expr[], calls: readonly GroupCall[], dictionaries: readonly (Dictionary | undefined)[]): Shape {
+  private shapeOf(compiler: ExpressionCompiler, predicate: IrNode | undefined, keys: readonly Expr[], calls: readonly GroupCall[], dictionaries: readonly (Dictionary | undefined)[]): FusedShape {
     const { context } = this;
     const aggregates = calls.map((call): AggregateShape => {
       const { entry, types } = context.functions.resolve(call.function);
@@ -245,7 +271,8 @@ export class Grouper {
       kernel.setI32(kernel.cells.groups, table.groups);
       kernel.run(from, to);
       table.groups = kernel.getI32(kernel.cells.groups);
-    } else this.runHash(kernel, table, from, to);
+    } else if (table.kind === "hash") this.runHash(kernel, table, from, to);
+    else throw new Error("the groups of parts are complete");
   }
 
   private runHash(kernel: BoundKernel, table: GroupTable & { kind: "hash" }, start: number, end: number): void {
@@ -330,6 +357,11 @@ export class Grouper {
 
   drop(table: GroupTable): void {
     const { memory } = this.context;
+    if (table.kind === "parts") {
+      memory.free(table.list, table.listBytes);
+      for (const part of table.tables) this.drop(part);
+      return;
+    }
     memory.free(table.records, table.sizeBytes);
     if (table.kind === "dense") memory.free(table.list, table.listBytes);
     if (table.kind === "hash") {
@@ -349,7 +381,7 @@ export class Grouper {
       kernel: this.bind(
         finishKernel(
           this.context.heap.memory,
-          table.kind === "dense" ? "numbers" : "none",
+          table.kind === "dense" ? "numbers" : table.kind === "parts" ? "addresses" : "none",
           shape!.headerWords,
           shape!.keyOutputs,
           shape!.aggregates,
@@ -359,7 +391,7 @@ export class Grouper {
       addresses: [],
     }).kernel;
     kernel.setI32(kernel.cells.records, table.records);
-    if (table.kind === "dense") kernel.setI32(kernel.cells.list, table.list);
+    if (table.kind === "dense" || table.kind === "parts") kernel.setI32(kernel.cells.list, table.list);
     keyAddresses.forEach((address, k) => kernel.setI32(kernel.cells[`key${k}`], address));
     outAddresses.forEach((address, k) => kernel.setI32(kernel.cells[`out${k}`], address));
     kernel.run(from, to);

@@ -1,0 +1,179 @@
+/**
+ * Kernels for grouping by many keys: rows are first written out by the upper bits of their key's hash, so that each part's groups fit
+ * into a cache, and the parts are grouped one by one. A row that was written out has its key's words, the arguments' words, and its
+ * number in the table, by which the groups of all parts are put into the order of their first rows.
+ */
+import type { FusedAggregate } from "../../sql/functions/entry.ts";
+import { type AggregateShape, type CompiledKernel, hashOf, type KeyShape } from "./aggregate.ts";
+import type { Input } from "./expression.ts";
+import { f32, f64, i32, i64, input, type IrNode, type WasmType } from "./ir.ts";
+import { inputShape, kernelCache, KernelWriter, shapeOf } from "./kernel.ts";
+
+/** The words of a row, in order, without the row number. */
+export interface RowShape {
+  keys: readonly KeyShape[];
+  /** Distinct arguments. */
+  args: readonly IrNode[];
+}
+
+export function rowBytes(shape: RowShape): number {
+  return 8 * (wordsOf(shape).length + shape.args.length) + 4;
+}
+
+function wordsOf(shape: RowShape): IrNode[] {
+  return shape.keys.flatMap((key) => key.words);
+}
+
+function asWord(node: IrNode): IrNode {
+  switch (node.type) {
+    case "i32":
+      return i64.extendS(node);
+    case "i64":
+      return node;
+    case "f32":
+      return i64.extendU(i32.reinterpret(node));
+    case "f64":
+      return i64.reinterpret(node);
+  }
+}
+
+function fromWord(word: IrNode, type: WasmType): IrNode {
+  switch (type) {
+    case "i32":
+      return i32.wrap(word);
+    case "i64":
+      return word;
+    case "f32":
+      return f32.reinterpret(i32.wrap(word));
+    case "f64":
+      return f64.reinterpret(word);
+  }
+}
+
+/** `2 ** bits` parts, by the upper bits of the hash whose lower bits find the bucket. */
+function partOf(words: readonly IrNode[], bits: number): IrNode {
+  return i32.wrap(i64.shrU(hashOf(words, words.map(() => false)), i64.const(BigInt(64 - bits))));
+}
+
+/**
+ * With `write`: rows are written where `cursors` (an address a part) points, which moves on; else `cursors` counts rows. Cells:
+ * cursors, firstRow (the number of row 0 in the table).
+ */
+export function scatterKernel(memory: WebAssembly.Memory, inputs: readonly Input[], predicate: IrNode | undefined, shape: RowShape, bits: number, write: boolean): CompiledKernel {
+  const words = wordsOf(shape);
+  const key = `scatter${bits}${write}|${inputShape(inputs)}|${predicate ? shapeOf(predicate) : ""}|${words.map(shapeOf)}|${shape.args.map(shapeOf)}`;
+  return kernelCache(memory).get(key, () => {
+    const writer = new KernelWriter(inputs);
+    const { code } = writer;
+    const cells: Record<string, number> = { cursors: writer.cell(), firstRow: writer.cell() };
+    cells.count = writer.cellCount;
+    const cursors = writer.loadCell("i32", cells.cursors), firstRow = writer.loadCell("i32", cells.firstRow);
+    const derived = words.map((word) => writer.derive(word));
+    const cursor = code.local("i32"), at = code.local("i32");
+    const values = write ? [...derived, ...shape.args.map(asWord)] : derived;
+    writer.scalarRows(predicate, values, (row) => {
+      code.get(cursors);
+      writer.lower(partOf(derived, bits));
+      code.i32(2).op("i32.shl").op("i32.add").tee(cursor).memory("i32.load").set(at);
+      if (write) {
+        values.forEach((value, k) => {
+          code.get(at);
+          writer.lower(value);
+          code.memory("i64.store", 8 * k);
+        });
+        code.get(at).get(firstRow).get(row).op("i32.add").memory("i32.store", 8 * values.length);
+      }
+      code.get(cursor).get(at).i32(write ? rowBytes(shape) : 1).op("i32.add").memory("i32.store");
+    });
+    code.get(writer.end);
+    return { bytes: writer.finish(), cells };
+  });
+}
+
+/** Not a function of SQL: the number of a group's first row, set when the group is made. */
+const FIRST_ROW: FusedAggregate = {
+  kind: "fused",
+  ordered: true,
+  state: () => [{ type: "i64", initial: -1n }],
+  update: (state) => state,
+  merge: ([first]) => [first],
+  finish: ([first]) => first,
+};
+
+/** Keys and aggregates over rows that were written out, with the first row's number as the last aggregate. */
+export function overWrittenRows(shape: RowShape, aggregates: readonly AggregateShape[]): { inputs: Input[]; keys: KeyShape[]; aggregates: AggregateShape[] } {
+  const width = rowBytes(shape), words = wordsOf(shape);
+  const count = words.length + shape.args.length + 1;
+  const inputs = Array.from({ length: count }, (_, k): Input => ({ kind: "word", column: 0, width, k }));
+  const word = (k: number) => input(k, "i64");
+  let next = 0;
+  const keys = shape.keys.map((key) => ({ ...key, words: key.words.map(() => word(next++)) }));
+  const argument = new Map(shape.args.map((arg, k) => [shapeOf(arg), fromWord(word(words.length + k), arg.type)]));
+  return {
+    inputs,
+    keys,
+    aggregates: [
+      ...aggregates.map((aggregate) => ({ ...aggregate, args: aggregate.args.map((arg) => argument.get(shapeOf(arg))!) })),
+      { aggregate: FIRST_ROW, id: "first row", types: [], args: [], initial: [i64.and(word(count - 1), i64.const(0xFFFFFFFFn))] },
+    ],
+  };
+}
+
+/** Sets the bit of each record's first row; other threads may set theirs in the same words. Rows are records; cells: records, bitmap. */
+export function markKernel(memory: WebAssembly.Memory, stride: number): CompiledKernel {
+  return kernelCache(memory).get(`mark${stride}`, () => {
+    const writer = new KernelWriter([]);
+    const { code } = writer;
+    const cells: Record<string, number> = { records: writer.cell(), bitmap: writer.cell() };
+    cells.count = writer.cellCount;
+    const records = writer.loadCell("i32", cells.records), bitmap = writer.loadCell("i32", cells.bitmap);
+    const first = code.local("i32");
+    writer.scalarRows(undefined, [], (row) => {
+      code.get(row).i32(stride).op("i32.mul").get(records).op("i32.add").memory("i32.load", stride - 8).set(first);
+      code.get(first).i32(6).op("i32.shr_u").i32(3).op("i32.shl").get(bitmap).op("i32.add");
+      code.i64(1n).get(first).op("i64.extend_i32_u").op("i64.shl").memory("i64.atomic.rmw.or").drop();
+    });
+    code.get(writer.end);
+    return { bytes: writer.finish(), cells };
+  });
+}
+
+/** How many bits are set before each word of the bitmap. Rows are words; cells: bitmap, before; result: all bits. */
+export function prefixKernel(memory: WebAssembly.Memory): CompiledKernel {
+  return kernelCache(memory).get("prefix", () => {
+    const writer = new KernelWriter([]);
+    const { code } = writer;
+    const cells: Record<string, number> = { bitmap: writer.cell(), before: writer.cell() };
+    cells.count = writer.cellCount;
+    const bitmap = writer.loadCell("i32", cells.bitmap), before = writer.loadCell("i32", cells.before);
+    const sum = code.local("i32");
+    writer.scalarRows(undefined, [], (row) => {
+      code.get(before).get(row).i32(2).op("i32.shl").op("i32.add").get(sum).memory("i32.store");
+      code.get(bitmap).get(row).i32(3).op("i32.shl").op("i32.add").memory("i64.load").op("i64.popcnt").op("i32.wrap_i64").get(sum).op("i32.add").set(sum);
+    });
+    code.get(sum);
+    return { bytes: writer.finish(), cells };
+  });
+}
+
+/** Writes each record's address to its place in the order of first rows. Rows are records; cells: records, bitmap, before, list. */
+export function placeKernel(memory: WebAssembly.Memory, stride: number): CompiledKernel {
+  return kernelCache(memory).get(`place${stride}`, () => {
+    const writer = new KernelWriter([]);
+    const { code } = writer;
+    const cells: Record<string, number> = { records: writer.cell(), bitmap: writer.cell(), before: writer.cell(), list: writer.cell() };
+    cells.count = writer.cellCount;
+    const [records, bitmap, before, list] = ["records", "bitmap", "before", "list"].map((name) => writer.loadCell("i32", cells[name]));
+    const first = code.local("i32"), record = code.local("i32"), word = code.local("i32");
+    writer.scalarRows(undefined, [], (row) => {
+      code.get(row).i32(stride).op("i32.mul").get(records).op("i32.add").tee(record).memory("i32.load", stride - 8).tee(first).i32(6).op("i32.shr_u").set(word);
+      code.get(list);
+      code.get(before).get(word).i32(2).op("i32.shl").op("i32.add").memory("i32.load");
+      code.get(bitmap).get(word).i32(3).op("i32.shl").op("i32.add").memory("i64.load");
+      code.i64(1n).get(first).op("i64.extend_i32_u").op("i64.shl").i64(1n).op("i64.sub").op("i64.and").op("i64.popcnt").op("i32.wrap_i64").op("i32.add");
+      code.i32(2).op("i32.shl").op("i32.add").get(record).memory("i32.store");
+    });
+    code.get(writer.end);
+    return { bytes: writer.finish(), cells };
+  });
+}
