@@ -39,7 +39,7 @@ export class Execution {
     private readonly catalogue: Catalogue,
     private readonly scheduler: Scheduler,
     private readonly settings: ExecutionSettings,
-    private readonly nowMicros: () => bigint,
+    readonly nowMicros: () => bigint,
     /** A word in shared memory that stays 0: nothing cancels a query that main runs to its end at once. */
     private readonly neverCancelled: number,
   ) {}

@@ -2,7 +2,7 @@
 import type { Answer, ExecuteOptions, Identity, Prepared, ResultColumn, Session } from "../door.ts";
 import { SqlError, SQLSTATE } from "../errors.ts";
 import { concatAppendBatches, unpackAppendBatch, valuesToAppendBatch } from "../engine/append.ts";
-import { explain, optimize, splitScript, substituteParameters } from "../sql/mod.ts";
+import { explain, optimize, splitScript, substituteParameters, usesClock } from "../sql/mod.ts";
 import type { BoundStatement, NewTable, Plan } from "../sql/plan.ts";
 import type { AppendBatch, TableSnapshot } from "../storage/contract.ts";
 import type { Value } from "../types/mod.ts";
@@ -121,7 +121,11 @@ class Run {
 
   /** The plan with its parameters' values and metadata rows. */
   private planOf(plan: Plan): Plan {
-    const known = this.values.length > 0 || this.statement.parameters.length > 0 ? optimize(substituteParameters(plan, this.values)) : plan;
+    const hasParameters = this.values.length > 0 || this.statement.parameters.length > 0;
+    let known = hasParameters ? substituteParameters(plan, this.values) : plan;
+    // now() stands still while the statement runs: planned with it, scans are pruned by it.
+    if (usesClock(known)) known = optimize(known, { nowMicros: this.execution.nowMicros(), user: this.session.identity.name });
+    else if (hasParameters) known = optimize(known);
     return this.statement.hasMetadata ? resolveMetadata(known, this.core, this.session.identity) : known;
   }
 

@@ -3,5 +3,5 @@ export { bind, type BindContext, type Bound } from "./binder/mod.ts";
 export { explain, type ExplainDetails } from "./explain.ts";
 export { parse, parseScript } from "./parser.ts";
 export { substituteParameters } from "./parameters.ts";
-export { optimize, optimizeStatement } from "./planner/mod.ts";
+export { optimize, optimizeStatement, usesClock } from "./planner/mod.ts";
 export { splitScript } from "./script.ts";

@@ -365,6 +365,7 @@ export class Expressions {
     }
     const inner: Scope = { ...scope, aggregates: undefined, windows: undefined, aliases: undefined };
     const star = e.args.length === 1 && e.args[0].kind === "star";
+    if (star && name !== "count") throw new SqlError(`${e.name} takes no star`, e.args[0].at, SQLSTATE.undefinedFunction);
     const args = star ? [] : this.args(e, inner);
     const resolved = resolveOverload(this, actual, args, e.at, "function");
     return { function: resolved.id, args: resolved.args, distinct: false, type: resolved.type, at: e.at };

@@ -46,6 +46,14 @@ export function intervalsOf(e: Expr, timestamp: number): Interval[] | undefined 
       const inner = intervalsOf(e.args[0], timestamp);
       return inner === undefined ? undefined : complement(inner);
     }
+    case "in": {
+      // `t in today()`: the low half of an INTERVAL is its first instant, the high half its last one, in microseconds.
+      const [operand, interval] = e.args;
+      const value = valueOf(interval);
+      if (!isTimestamp(operand, timestamp) || value === undefined || interval.type !== "INTERVAL" || operand.type !== "TIMESTAMP") return undefined;
+      const low = BigInt.asIntN(64, value), high = BigInt.asIntN(64, value >> 64n);
+      return low <= high ? [[low, high]] : [];
+    }
     case "between": {
       const [low, high] = [valueOf(e.args[1]), valueOf(e.args[2])];
       if (!isTimestamp(e.args[0], timestamp) || low === undefined || high === undefined) return undefined;

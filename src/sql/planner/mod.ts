@@ -11,6 +11,7 @@ import { pruneColumns } from "./prune_columns.ts";
 import { pushFilters } from "./push_filters.ts";
 import { dropSorts, limitSorts } from "./sorts.ts";
 
+export { usesClock } from "./clock.ts";
 export type { EvaluationContext } from "./evaluate.ts";
 
 /** `context.nowMicros`: the plan is for one run only, so now() is a constant. */
