@@ -4,8 +4,10 @@ const config = JSON.parse(Deno.readTextFileSync(new URL("../deno.json", import.m
 /** All between `deno run` and `main.ts`. */
 export const START_FLAGS: readonly string[] = /deno run (.*?) main\.ts/.exec(config.tasks.start)![1].split(" ");
 
-/** The same without the lock file: that of the start lists no tool of development. */
-export const DEVELOPMENT_FLAGS: readonly string[] = START_FLAGS.filter((flag) => !flag.startsWith("--lock="));
+/** The same for tests: the lock file of the start lists no tool of development. */
+export const DEVELOPMENT_FLAGS: readonly string[] = START_FLAGS.map((flag) =>
+  flag.startsWith("--lock=") ? "--lock=dev.lock" : flag
+);
 
 /** Runs a command of this Deno in the repository, and says how it ended. */
 export async function deno(...args: string[]): Promise<number> {

@@ -1,41 +1,47 @@
 /**
- * Writes deno.lock, the lock file of `deno task start`: only what the program itself imports, for whoever starts it downloads
- * what is listed there, and DuckDB for the benchmark alone is 170 MB. Everything else is locked in dev.lock.
+ * Writes the lock files. deno.lock, of the task `start`, has only what the program itself imports: whoever starts it downloads
+ * what is listed there, and DuckDB for the benchmark alone is 170 MB. dev.lock, of tests and benchmark, has everything.
+ * deno.json names none, as `deno task` itself would download it; for the same reason tools are in its `scopes`.
  *
  *     deno task lock [--check]
  */
 import { deno } from "./flags.ts";
 
-const lockUrl = new URL("../deno.lock", import.meta.url);
-const before = read();
-const fresh = Deno.makeTempFileSync({ suffix: ".lock" });
-Deno.removeSync(fresh);
+const ROOT = new URL("../", import.meta.url);
 // Workers are entry points of their own: nothing imports them.
-const entries = ["main.ts", ...workers(new URL("../src/", import.meta.url))];
-if (await deno("cache", "--quiet", `--lock=${fresh}`, ...entries) !== 0) Deno.exit(1);
-const after = Deno.readTextFileSync(fresh);
-Deno.removeSync(fresh);
-if (Deno.args.includes("--check")) {
-  if (before !== after) console.error("deno.lock is not up to date: run deno task lock");
-  Deno.exit(before === after ? 0 : 1);
-}
-if (before !== after) Deno.writeTextFileSync(lockUrl, after);
+const program = ["main.ts", ...sources("src/").filter((path) => /^src\/workers\/|\/worker\.ts$/.test(path))];
+const LOCKS: [string, string[]][] = [
+  ["deno.lock", program],
+  ["dev.lock", [...program, ...["src/", "tests/", "bench/", "scripts/"].flatMap(sources)]],
+];
 
-function read(): string {
+const check = Deno.args.includes("--check");
+let status = 0;
+for (const [name, entries] of LOCKS) {
+  const fresh = Deno.makeTempFileSync({ suffix: ".lock" });
+  Deno.removeSync(fresh);
+  if (await deno("cache", "--quiet", `--lock=${fresh}`, ...entries) !== 0) Deno.exit(1);
+  const [before, after] = [read(new URL(name, ROOT)), Deno.readTextFileSync(fresh)];
+  Deno.removeSync(fresh);
+  if (before === after) continue;
+  if (check) {
+    console.error(`${name} is not up to date: run deno task lock`);
+    status = 1;
+  } else Deno.writeTextFileSync(new URL(name, ROOT), after);
+}
+Deno.exit(status);
+
+function read(url: URL): string {
   try {
-    return Deno.readTextFileSync(lockUrl);
+    return Deno.readTextFileSync(url);
   } catch {
     return "";
   }
 }
 
-function workers(directory: URL): string[] {
-  const found: string[] = [];
-  for (const entry of Deno.readDirSync(directory)) {
-    if (entry.isDirectory) found.push(...workers(new URL(`${entry.name}/`, directory)));
-    else if (entry.name === "worker.ts" || directory.pathname.endsWith("/workers/")) {
-      found.push(new URL(entry.name, directory).href);
-    }
-  }
-  return found;
+function sources(directory: string): string[] {
+  return [...Deno.readDirSync(new URL(directory, ROOT))].flatMap((entry) => {
+    if (entry.isDirectory) return sources(`${directory}${entry.name}/`);
+    return /\.ts$/.test(entry.name) ? [directory + entry.name] : [];
+  });
 }
