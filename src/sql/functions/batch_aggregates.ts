@@ -433,7 +433,8 @@ class DistanceState implements BatchAggregateState {
   }
 }
 
-const EARTH_RADIUS_KM = 6371.0;
+/** The dialect's. */
+const EARTH_RADIUS_KM = 6371.088;
 
 /** Between two points in degrees. Source: Sinnott, "Virtues of the Haversine", 1984. */
 function haversineKilometres(latitude: number, longitude: number, latitude2: number, longitude2: number): number {

@@ -51,20 +51,22 @@ function said(
 
 const any = (name: string, optional = false) => ({ name, type: "any", optional });
 
-const hashes = ["md5", "sha1", "sha256"].map((name) =>
-  entry(
-    name,
-    [{ name: "text", type: "text" }],
-    "VARCHAR",
-    `The ${name} hash of the text's UTF-8 in hexadecimal digits.`,
-    ([column], out, rowCount, context) => {
-      for (let row = 0; row < rowCount; row++) {
-        const bytes = column.bytes(row);
-        out.setText(row, bytes === undefined ? undefined : createHash(name).update(bytes.slice()).digest("hex"));
-        if ((row & 1023) === 1023) context.poll();
-      }
-    },
-    name === "md5" ? [["md5('abc')", "900150983cd24fb0d6963f7d28e17f72"]] : [],
+const hashes = ["md5", "sha1", "sha256"].flatMap((name) =>
+  ["text", "BINARY"].map((type) =>
+    entry(
+      name,
+      [{ name: type === "text" ? "text" : "bytes", type }],
+      "VARCHAR",
+      `The ${name} hash of the ${type === "text" ? "text's UTF-8" : "bytes"} in hexadecimal digits.`,
+      ([column], out, rowCount, context) => {
+        for (let row = 0; row < rowCount; row++) {
+          const bytes = column.bytes(row);
+          out.setText(row, bytes === undefined ? undefined : createHash(name).update(bytes.slice()).digest("hex"));
+          if ((row & 1023) === 1023) context.poll();
+        }
+      },
+      name === "md5" && type === "text" ? [["md5('abc')", "900150983cd24fb0d6963f7d28e17f72"]] : [],
+    )
   )
 );
 

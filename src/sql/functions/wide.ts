@@ -1,9 +1,9 @@
 /** Values of more than 64 bits and of types with parameters: nulls, equality, and their texts. */
-import { layoutOf, NULL_I64, type Value } from "../../types/mod.ts";
+import { Buffer } from "node:buffer";
+import { layoutOf, NULL_I64, typeOf, type Value } from "../../types/mod.ts";
 import { formatValue } from "../../types/format/mod.ts";
-import { formatArray } from "../../types/wide.ts";
-import { arrayDimensions } from "../../types/wide.ts";
-import type { BatchColumn, BatchFunction, FunctionEntry } from "./entry.ts";
+import { arrayDimensions, formatArray, parseLong256 } from "../../types/wide.ts";
+import type { BatchColumn, BatchFunction, BatchOut, FunctionEntry } from "./entry.ts";
 
 /** Is a row of a column of layout i64, i128, i256 or text null? */
 export function isNullWide(column: BatchColumn, row: number): boolean {
@@ -56,10 +56,150 @@ function equality(whenEqual: boolean): BatchFunction {
   };
 }
 
+/** Four words a row, lowest first. */
+function setLong256(out: BatchOut, row: number, value: bigint): void {
+  for (let word = 0; word < 4; word++) out.values[4 * row + word] = BigInt.asIntN(64, value >> BigInt(64 * word));
+}
+
+function setNullLong256(out: BatchOut, row: number): void {
+  for (let word = 0; word < 4; word++) out.values[4 * row + word] = NULL_I64;
+}
+
+const LONG = (name: string) => ({ name, type: "LONG" });
+
+const long256Functions: FunctionEntry[] = [
+  {
+    ...base,
+    name: "to_uuid",
+    args: [LONG("low"), LONG("high")],
+    returns: "UUID",
+    summary: "A UUID of its halves, the low one first.",
+    examples: [{ sql: "to_uuid(1, 0)", gives: "00000000-0000-0000-0000-000000000001" }],
+    batch: ([low, high], out, rowCount) => {
+      for (let row = 0; row < rowCount; row++) {
+        out.values[2 * row] = low.values[row];
+        out.values[2 * row + 1] = high.values[row];
+      }
+    },
+  },
+  {
+    ...base,
+    name: "to_long256",
+    args: [LONG("l0"), LONG("l1"), LONG("l2"), LONG("l3")],
+    returns: "LONG256",
+    summary: "A LONG256 of four words, the lowest first.",
+    examples: [],
+    batch: (words, out, rowCount) => {
+      for (let row = 0; row < rowCount; row++) {
+        for (let word = 0; word < 4; word++) out.values[4 * row + word] = words[word].values[row];
+      }
+    },
+  },
+  ...["text", "NULL"].map((type): FunctionEntry => ({
+    ...base,
+    name: "cast_LONG256",
+    args: [{ name: "value", type }],
+    returns: "LONG256",
+    summary: "The number that a text of 0x and hexadecimal digits names; null when it names none.",
+    examples: [],
+    batch: ([column], out, rowCount) => {
+      for (let row = 0; row < rowCount; row++) {
+        const text = column.text(row);
+        const value = text === undefined ? undefined : parseLong256(text);
+        if (value === undefined) setNullLong256(out, row);
+        else setLong256(out, row, value);
+      }
+    },
+  })),
+  ...["BYTE", "SHORT", "INT", "LONG"].flatMap((type): FunctionEntry[] => [
+    {
+      ...base,
+      name: "cast_LONG256",
+      args: [{ name: "value", type }],
+      returns: "LONG256",
+      summary: "The value as LONG256.",
+      examples: [],
+      batch: ([column], out, rowCount) => {
+        const none = typeOf(type).nullable ? typeOf(type).nullValue : undefined;
+        for (let row = 0; row < rowCount; row++) {
+          const value = column.values[row];
+          if (value === none) setNullLong256(out, row);
+          else setLong256(out, row, BigInt(value));
+        }
+      },
+    },
+    {
+      ...base,
+      name: `cast_${type}`,
+      args: [{ name: "value", type: "LONG256" }],
+      returns: type,
+      summary: `The low bits as ${type}.`,
+      examples: [],
+      batch: ([column], out, rowCount) => {
+        for (let row = 0; row < rowCount; row++) {
+          if (isNullWide(column, row)) out.setNull(row);
+          else {out.values[row] = type === "LONG"
+              ? column.values[4 * row]
+              : Number(BigInt.asIntN(8 * typeOf(type).width, column.values[4 * row]));}
+        }
+      },
+    },
+  ]),
+];
+
+const binaryFunctions: FunctionEntry[] = [
+  {
+    ...base,
+    name: "length",
+    args: [{ name: "bytes", type: "BINARY" }],
+    returns: "LONG",
+    summary: "The number of bytes; -1 for null.",
+    examples: [],
+    batch: ([column], out, rowCount) => {
+      for (let row = 0; row < rowCount; row++) out.values[row] = BigInt(column.values[2 * row + 1]);
+    },
+  },
+  {
+    ...base,
+    name: "from_base64",
+    args: [{ name: "text", type: "text" }],
+    returns: "BINARY",
+    summary: "The bytes that a text in base 64 stands for.",
+    examples: [],
+    batch: ([column], out, rowCount) => {
+      for (let row = 0; row < rowCount; row++) {
+        const text = column.text(row);
+        out.setText(row, text === undefined ? undefined : new Uint8Array(Buffer.from(text, "base64")));
+      }
+    },
+  },
+  {
+    ...base,
+    name: "base64",
+    args: [{ name: "bytes", type: "BINARY" }, { name: "maximum", type: "INT" }],
+    returns: "STRING",
+    summary: "The first bytes, so many at most, in base 64.",
+    examples: [],
+    batch: ([column, maxima], out, rowCount) => {
+      for (let row = 0; row < rowCount; row++) {
+        const bytes = column.bytes(row);
+        out.setText(
+          row,
+          bytes === undefined
+            ? undefined
+            : Buffer.from(bytes.slice(0, Math.max(0, maxima.values[row]))).toString("base64"),
+        );
+      }
+    },
+  },
+];
+
 const sameTypes: FunctionEntry["check"] = (_, types) =>
   types[0] === types[1] ? undefined : { message: `${types[0]} and ${types[1]} cannot be compared` };
 
 export const wideFunctions: FunctionEntry[] = [
+  ...long256Functions,
+  ...binaryFunctions,
   {
     ...base,
     name: "is_null",
