@@ -305,6 +305,7 @@ export class Connection implements Conversation {
     if (savepoints.failed && category === "transaction" && !isOfSession) session.fail();
     const { metrics } = this.options;
     const start = metrics === undefined ? 0 : performance.now();
+    const rowBytes = this.output.rowBytes;
     this.isRunning = true;
     try {
       const step = await portal.step(this.output, rowCountMax, this.abort.signal, this.statementTimeoutMs);
@@ -323,11 +324,13 @@ export class Connection implements Conversation {
     } finally {
       this.isRunning = false;
       metrics?.pgQuerySeconds?.inc((performance.now() - start) / 1000);
+      metrics?.bytesOut?.inc(this.output.rowBytes - rowBytes);
       if (this.abort.signal.aborted) this.abort = new AbortController();
     }
   }
 
   private complete(step: Step): void {
+    if ("rowCount" in step) this.options.metrics?.rowsOut?.inc(step.rowCount);
     if (step.kind === "complete") this.output.commandComplete(step.tag);
     else if (step.kind === "suspended") this.output.portalSuspended();
     else this.output.emptyQueryResponse();

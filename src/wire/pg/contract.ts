@@ -21,6 +21,8 @@ export interface PgMetrics {
   authenticationsFailed: Counter;
   queryErrors: Counter;
   unhandledErrors: Counter;
+  bytesOut: Counter;
+  rowsOut: Counter;
 }
 
 export interface PgOptions {

@@ -35,6 +35,8 @@ export class Output {
   private view = new DataView(this.bytes.buffer);
   private at = 0;
   private start = 0;
+  /** Sent by `rows` so far. */
+  rowBytes = 0;
 
   constructor(private readonly writer: ByteWriter) {}
 
@@ -55,8 +57,9 @@ export class Output {
     if (bytes.length === CAPACITY && SPARE.length < SPARE_COUNT_MAX) SPARE.push(bytes);
   }
 
-  /** DataRow messages, ready to send. Returns a promise when there is something to wait for. */
+  /** DataRow messages, ready to send, which are not used any more by the caller. Returns a promise when there is something to wait for. */
   rows(bytes: Uint8Array): Promise<void> | undefined {
+    this.rowBytes += bytes.length;
     if (bytes.length <= COPIED_MAX) {
       this.room(bytes.length);
       this.bytes.set(bytes, this.at);
@@ -71,6 +74,14 @@ export class Output {
     await this.flush();
     await writeAll(this.writer, bytes);
     if (bytes.buffer instanceof ArrayBuffer && bytes.byteLength === bytes.buffer.byteLength) bytes.buffer.transfer(0);
+  }
+
+  private async large(bytes: Uint8Array): Promise<void> {
+    await this.flush();
+    await writeAll(this.writer, bytes);
+    // Given back at once: waiting for a collection, a fast reader fills hundreds of megabytes.
+    const { buffer } = bytes;
+    if (buffer instanceof ArrayBuffer && bytes.byteLength === buffer.byteLength) buffer.transfer(0);
   }
 
   /** The answer to a request for encryption: no. It is not a message. */

@@ -19,8 +19,8 @@ export interface Statement {
 
 export type Step =
   /** The row limit was reached; there may be more. */
-  | { kind: "suspended" }
-  | { kind: "complete"; tag: string }
+  | { kind: "suspended"; rowCount: number }
+  | { kind: "complete"; tag: string; rowCount?: number }
   | { kind: "empty" };
 
 const EXPLAIN = /^(?:\s+|--[^\n]*\n|\/\*[\s\S]*?\*\/)*EXPLAIN\b/i;
@@ -65,8 +65,8 @@ export class Portal {
       return { kind: "complete", tag: commandTag(this.answer) };
     }
     const rowCount = await this.send(output, rowCountMax || Infinity);
-    if (rowCountMax > 0 && rowCount === rowCountMax) return { kind: "suspended" };
-    return { kind: "complete", tag: `${this.statement.isExplain ? "EXPLAIN" : "SELECT"} ${rowCount}` };
+    if (rowCountMax > 0 && rowCount === rowCountMax) return { kind: "suspended", rowCount };
+    return { kind: "complete", tag: `${this.statement.isExplain ? "EXPLAIN" : "SELECT"} ${rowCount}`, rowCount };
   }
 
   async close(): Promise<void> {

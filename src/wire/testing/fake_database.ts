@@ -46,6 +46,10 @@ export class FakeDatabase implements Database {
     return undefined;
   }
 
+  figures(): Record<string, number> {
+    return {};
+  }
+
   async close(): Promise<void> {}
 }
 
