@@ -18,7 +18,7 @@ import {
 import { ConfigError } from "./src/errors.ts";
 import { type Log, Log as LogWriters, type Logger, logger, openLog } from "./src/log/mod.ts";
 import { type DatabaseOptions, openDatabase } from "./src/database/mod.ts";
-import { createMetrics, type Metrics } from "./src/metrics/mod.ts";
+import { type CounterKey, createMetrics, type GaugeKey, type Metrics } from "./src/metrics/mod.ts";
 import { startHealth } from "./src/wire/health/mod.ts";
 import { httpConfigOf, PLAIN_PAGE, startHttp } from "./src/wire/http/mod.ts";
 import { type PgOptions, startPg } from "./src/wire/pg/mod.ts";
@@ -190,6 +190,10 @@ async function startParts(line: CommandLine, config: Config, root: Root, log: Lo
     parts.push(await listen("http.min.bind.to", config.get("http.min.bind.to"), health, begin));
   }
   const database = await openDatabase(databaseOptions(config, metrics));
+  for (const key of Object.keys(database.figures())) {
+    metrics.read(key as GaugeKey | CounterKey, () => database.figures()[key]);
+  }
+  metrics.readAll(() => database.figures());
   parts.push({ name: DATABASE, close: () => database.close() });
   if (config.get("http.enabled")) {
     const log = logger("http-server");

@@ -6,20 +6,22 @@ Deno.test("metrics: every name in blocks of TYPE, sample, HELP", async () => {
   metrics.jsonQueries.inc();
   metrics.jsonQueries.inc(2);
   metrics.unhandledErrors.inc();
-  metrics.read("memoryTag", () => ({ pool: 5, query: 7 }));
+  let asked = 0;
+  metrics.readAll(() => ({ memoryTag: { pool: 5, query: ++asked }, noSuchMetric: 1 }));
   metrics.read("pgConnections", () => 3);
-  for (const _ of [1, 2]) {
+  for (const time of [1, 2]) {
     const blocks = (await metrics.text()).trimEnd().split("\n\n");
     assert.equal(blocks.length, Object.values(metricCatalogue).filter((entry) => entry.kind === "counter").length + 2);
     for (const block of blocks) {
       assert.match(block, /^# TYPE (service_\S+) (counter|gauge)\n(\1(\{tag="\w+"\})? \S+\n)+# HELP \1 .+$/);
     }
+    assert.equal(asked, 1 + time);
     const text = blocks.join("\n");
     for (
       const sample of [
         "service_json_queries_total 3",
         "service_unhandled_errors_total 1",
-        'service_memory_tag_bytes{tag="query"} 7',
+        `service_memory_tag_bytes{tag="query"} ${asked}`,
         "service_pg_wire_connections 3",
       ]
     ) {

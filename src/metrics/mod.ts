@@ -21,6 +21,8 @@ export type Reader = () => number | Record<string, number>;
 export interface Metrics extends Counters {
   /** Says where a gauge, or a counter kept elsewhere, is read; the last one told counts. */
   read(key: GaugeKey | CounterKey, reader: Reader): void;
+  /** The same for all that one function tells, by key; it is called once whenever somebody asks. */
+  readAll(source: () => Record<string, ReturnType<Reader>>): void;
   /** One i32: unhandled errors, for threads that must know while main is busy. */
   readonly unhandledWord: Int32Array;
   /** Prometheus text format 0.0.4. */
@@ -30,6 +32,7 @@ export interface Metrics extends Counters {
 export function createMetrics(): Metrics {
   const unhandledWord = new Int32Array(new SharedArrayBuffer(4));
   const readers = new Map<MetricKey, Reader>();
+  const refreshers: (() => void)[] = [];
   const counters: Record<string, Counter> = {};
   for (const [key, entry] of Object.entries(metricCatalogue) as [MetricKey, MetricEntry][]) {
     if (entry.kind !== "counter") continue;
@@ -40,8 +43,20 @@ export function createMetrics(): Metrics {
   let exposition: Promise<() => Promise<string>> | undefined;
   return Object.assign(counters as Counters, {
     read: (key: MetricKey, reader: Reader) => void readers.set(key, reader),
+    readAll: (source: () => Record<string, ReturnType<Reader>>) => {
+      let figures = source();
+      refreshers.push(() => figures = source());
+      for (const key of Object.keys(figures)) {
+        if (Object.hasOwn(metricCatalogue, key)) {
+          readers.set(key as MetricKey, () => figures[key]);
+        }
+      }
+    },
     unhandledWord,
-    text: async () => await (await (exposition ??= expose(readers)))(),
+    text: async () => {
+      for (const refresh of refreshers) refresh();
+      return await (await (exposition ??= expose(readers)))();
+    },
   });
 }
 
