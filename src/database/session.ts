@@ -141,7 +141,7 @@ class Run {
   private explain(statement: BoundStatement): Answer {
     const plan = "plan" in statement ? this.planOf(statement.plan) : "query" in statement ? statement.query : undefined;
     const { catalogue } = this.core;
-    const lines = explain(statement, { sources: plan && resolveSources(plan, catalogue), catalogue });
+    const lines = explain(plan && "plan" in statement ? { ...statement, plan } : statement, { sources: plan && resolveSources(plan, catalogue), catalogue });
     const columns = [{ name: "QUERY PLAN", type: "STRING" }];
     return this.query({ node: "values", columns, timestamp: -1, order: "none", rows: lines.map((line) => [line]) });
   }

@@ -18,7 +18,10 @@ export interface ExplainDetails {
 }
 
 /** `scanned`: what is known of the scans, or their sources alone. */
-export function explain(subject: Plan | BoundStatement, scanned: ExplainDetails | readonly ScanSource[] = {}): string[] {
+export function explain(
+  subject: Plan | BoundStatement,
+  scanned: ExplainDetails | readonly ScanSource[] = {},
+): string[] {
   const details: ExplainDetails = Array.isArray(scanned) ? { sources: scanned } : scanned as ExplainDetails;
   return "node" in subject ? explainPlan(subject, details) : explainStatement(subject, details);
 }
@@ -37,7 +40,9 @@ function explainPlan(plan: Plan, details: ExplainDetails): string[] {
     }
     lines.push(`${indent}${head}${marks.length === 0 ? "" : ` [${marks.join("; ")}]`}`);
     for (const line of more) lines.push(`${indent}    ${line}`);
-    for (const input of inputsOf(node)) visit(input, depth + 1, pipeline !== undefined && continues(input) ? pipeline : undefined);
+    for (const input of inputsOf(node)) {
+      visit(input, depth + 1, pipeline !== undefined && continues(input) ? pipeline : undefined);
+    }
   };
   visit(plan, 0, undefined);
   return lines;
@@ -52,7 +57,9 @@ function scanMarks(scan: ScanNode, { sources, catalogue }: ExplainDetails, index
   if (snapshot !== undefined) {
     const all = snapshot.partitions();
     const { intervals } = scan;
-    const kept = intervals === undefined ? all : all.filter((part) => intervals.some(([low, high]) => part.timestampMin <= high && part.timestampMax >= low));
+    const kept = intervals === undefined
+      ? all
+      : all.filter((part) => intervals.some(([low, high]) => part.timestampMin <= high && part.timestampMax >= low));
     marks.push(`partitions ${kept.length} of ${all.length}`);
     segments += ` of ${snapshot.source([]).segments.length}`;
   }
@@ -107,7 +114,9 @@ function explainStatement(statement: BoundStatement, details: ExplainDetails): s
     case "delete":
       return over("Delete", statement.plan);
     case "createTable":
-      return statement.query === undefined ? [`Create table ${statement.table.name}`] : over(`Create table ${statement.table.name}`, statement.query);
+      return statement.query === undefined
+        ? [`Create table ${statement.table.name}`]
+        : over(`Create table ${statement.table.name}`, statement.query);
     default:
       return [statement.kind];
   }
@@ -118,7 +127,9 @@ function describe(plan: Plan): string[] {
   const text = (e: Expr): string => exprText(e, inputNames(plan));
   switch (plan.node) {
     case "scan": {
-      const lines = [`Scan ${plan.tableName}${plan.reverse ? ", newest first" : ""}: ${names.join(", ") || "no columns"}`];
+      const lines = [
+        `Scan ${plan.tableName}${plan.reverse ? ", newest first" : ""}: ${names.join(", ") || "no columns"}`,
+      ];
       if (plan.intervals !== undefined) lines.push(`time: ${intervalsText(plan.intervals, timeType(plan))}`);
       if (plan.predicate !== undefined) lines.push(`where ${exprText(plan.predicate, names)}`);
       return lines;
@@ -141,7 +152,9 @@ function describe(plan: Plan): string[] {
       const { count, unit, align, timeZone } = plan.sampling;
       const fills = plan.fills.length === 0 ? "" : `, fill(${plan.fills.map((fill) => fill.kind).join(", ")})`;
       return [
-        `Sample by ${count}${unit}, align to ${align}${timeZone === "" ? "" : ` in ${timeZone}`}${fills}: ${aggregatesText(plan.aggregates, text)}`,
+        `Sample by ${count}${unit}, align to ${align}${timeZone === "" ? "" : ` in ${timeZone}`}${fills}: ${
+          aggregatesText(plan.aggregates, text)
+        }`,
         ...keysLine("by", plan.keys, text),
       ];
     }
@@ -157,21 +170,34 @@ function describe(plan: Plan): string[] {
     case "timeJoin": {
       const leftNames = plan.left.columns.map((column) => column.name);
       const rightNames = plan.right.columns.map((column) => column.name);
-      const keys = plan.leftKeys.map((key, i) => `${exprText(key, leftNames)} = ${exprText(plan.rightKeys[i], rightNames)}`);
-      const lines = [`${plan.type === "asof" || plan.type === "lt" || plan.type === "splice" ? plan.type.toUpperCase() : capital(plan.type)} join${keys.length === 0 ? "" : ` on ${keys.join(" and ")}`}`];
-      if (plan.node === "join" && plan.residual !== undefined) lines.push(`where ${exprText(plan.residual, [...leftNames, ...rightNames])}`);
+      const keys = plan.leftKeys.map((key, i) =>
+        `${exprText(key, leftNames)} = ${exprText(plan.rightKeys[i], rightNames)}`
+      );
+      const lines = [
+        `${
+          plan.type === "asof" || plan.type === "lt" || plan.type === "splice"
+            ? plan.type.toUpperCase()
+            : capital(plan.type)
+        } join${keys.length === 0 ? "" : ` on ${keys.join(" and ")}`}`,
+      ];
+      if (plan.node === "join" && plan.residual !== undefined) {
+        lines.push(`where ${exprText(plan.residual, [...leftNames, ...rightNames])}`);
+      }
       if (plan.node === "timeJoin" && plan.tolerance !== undefined) lines.push(`tolerance ${plan.tolerance}`);
       return lines;
     }
     case "window":
-      return ["Window", ...plan.calls.map((call) => {
-        const parts = [
-          ...(call.partitionBy.length === 0 ? [] : [`partition by ${call.partitionBy.map(text).join(", ")}`]),
-          ...(call.orderBy.length === 0 ? [] : [`order by ${sortText(call.orderBy, text)}`]),
-          frameText(call.frame),
-        ];
-        return `${callText(call.function, call.args.map(text))} over (${parts.join(" ")})`;
-      })];
+      return [
+        "Window",
+        ...plan.calls.map((call) => {
+          const parts = [
+            ...(call.partitionBy.length === 0 ? [] : [`partition by ${call.partitionBy.map(text).join(", ")}`]),
+            ...(call.orderBy.length === 0 ? [] : [`order by ${sortText(call.orderBy, text)}`]),
+            frameText(call.frame),
+          ];
+          return `${callText(call.function, call.args.map(text))} over (${parts.join(" ")})`;
+        }),
+      ];
     case "set":
       return [capital(plan.operator)];
   }
@@ -207,8 +233,16 @@ function sortText(keys: SortKey[], text: (e: Expr) => string): string {
 
 function frameText(frame: WindowFrame): string {
   const bound = (offset: bigint | undefined, open: string): string =>
-    offset === undefined ? open : offset === 0n ? "current row" : offset < 0n ? `${-offset} preceding` : `${offset} following`;
-  return `${frame.unit} between ${bound(frame.start, "unbounded preceding")} and ${bound(frame.end, "unbounded following")}`;
+    offset === undefined
+      ? open
+      : offset === 0n
+      ? "current row"
+      : offset < 0n
+      ? `${-offset} preceding`
+      : `${offset} following`;
+  return `${frame.unit} between ${bound(frame.start, "unbounded preceding")} and ${
+    bound(frame.end, "unbounded following")
+  }`;
 }
 
 function timeType(plan: Plan): string {
@@ -233,7 +267,27 @@ function valueText(value: Value, type: string): string {
   return formatValue(value, type) ?? "null";
 }
 
-const INFIX = new Set(["+", "-", "*", "/", "%", "=", "!=", "<", "<=", ">", ">=", "and", "or", "&", "|", "^", "like", "ilike", "~"]);
+const INFIX = new Set([
+  "+",
+  "-",
+  "*",
+  "/",
+  "%",
+  "=",
+  "!=",
+  "<",
+  "<=",
+  ">",
+  ">=",
+  "and",
+  "or",
+  "&",
+  "|",
+  "^",
+  "like",
+  "ilike",
+  "~",
+]);
 
 export function exprText(e: Expr, names: readonly string[]): string {
   const text = (inner: Expr): string => exprText(inner, names);
@@ -247,7 +301,9 @@ export function exprText(e: Expr, names: readonly string[]): string {
     case "in":
       return `${text(e.operand)} in (${e.values.map((value) => valueText(value, e.operand.type)).join(", ")})`;
     case "case":
-      return `case ${e.branches.map((b) => `when ${text(b.when)} then ${text(b.then)} `).join("")}else ${text(e.otherwise)} end`;
+      return `case ${e.branches.map((b) => `when ${text(b.when)} then ${text(b.then)} `).join("")}else ${
+        text(e.otherwise)
+      } end`;
     case "call": {
       const name = e.function.slice(0, e.function.indexOf("("));
       const args = e.args.map(text);

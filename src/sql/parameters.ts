@@ -17,7 +17,9 @@ export function substituteParameters(subject: Plan | BoundStatement, values: rea
   const replace = (expr: Expr): Expr =>
     rewrite(expr, (e) => {
       if (e.kind !== "parameter") return undefined;
-      if (e.index >= values.length) throw new SqlError(`there is no value for $${e.index + 1}`, e.at, SQLSTATE.invalidParameter);
+      if (e.index >= values.length) {
+        throw new SqlError(`there is no value for $${e.index + 1}`, e.at, SQLSTATE.invalidParameter);
+      }
       return { kind: "constant", value: valueAs(values[e.index], e.type), type: e.type };
     });
   const plan = (given: Plan): Plan => mapExpressions(given, replace);
@@ -28,6 +30,8 @@ export function substituteParameters(subject: Plan | BoundStatement, values: rea
 
 function valueAs(value: Value, type: string): Value {
   if (value === null) return nullValue(type);
-  if (typeof value === "number" && ["LONG", "TIMESTAMP", "TIMESTAMP_NS", "DATE"].includes(type)) return convertConstant(value, "INT", type) ?? value;
+  if (typeof value === "number" && ["LONG", "TIMESTAMP", "TIMESTAMP_NS", "DATE"].includes(type)) {
+    return convertConstant(value, "INT", type) ?? value;
+  }
   return value;
 }

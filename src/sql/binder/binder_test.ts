@@ -45,12 +45,18 @@ for (
 const headers: [sql: string, columns: string][] = [
   ["trades", "ts TIMESTAMP, sym SYMBOL, side CHAR, px DOUBLE, qty INT, note VARCHAR, ok BOOLEAN"],
   ["select SYM, Px from trades", "SYM SYMBOL, Px DOUBLE"],
-  ["select px*2, -qty, not ok, note||'x', qty::long, px is null from trades", "px * 2 DOUBLE, -(qty) INT, not(ok) BOOLEAN, concat(note, 'x') STRING, qty::long LONG, px = null BOOLEAN"],
-  ["select 1.5, 'x', 'xy', 3000000000, null", '"1.5" DOUBLE, \'x\' CHAR, \'xy\' STRING, 3000000000 LONG, null STRING'],
+  [
+    "select px*2, -qty, not ok, note||'x', qty::long, px is null from trades",
+    "px * 2 DOUBLE, -(qty) INT, not(ok) BOOLEAN, concat(note, 'x') STRING, qty::long LONG, px = null BOOLEAN",
+  ],
+  ["select 1.5, 'x', 'xy', 3000000000, null", "\"1.5\" DOUBLE, 'x' CHAR, 'xy' STRING, 3000000000 LONG, null STRING"],
   ["select qty <> 1, qty != 1 from trades", "qty <> 1 BOOLEAN, qty != 1 BOOLEAN"],
   ["select qty, qty, qty from trades", "qty INT, qty_2 INT, qty_3 INT"],
   ["select a, * from plain", "a INT, a1 INT, b LONG, name STRING, at TIMESTAMP, id UUID"],
-  ["select * from trades t join quotes q on (sym)", "ts TIMESTAMP, sym SYMBOL, side CHAR, px DOUBLE, qty INT, note VARCHAR, ok BOOLEAN, at TIMESTAMP, sym1 SYMBOL, bid DOUBLE, ask DOUBLE"],
+  [
+    "select * from trades t join quotes q on (sym)",
+    "ts TIMESTAMP, sym SYMBOL, side CHAR, px DOUBLE, qty INT, note VARCHAR, ok BOOLEAN, at TIMESTAMP, sym1 SYMBOL, bid DOUBLE, ask DOUBLE",
+  ],
   ["select qty + 100 as b, b + 1 c from trades", "b INT, c INT"],
   ["select sym, sum(qty) s, sum(px) / count() m from trades", "sym SYMBOL, s LONG, m DOUBLE"],
   ["select count(*), count(distinct sym) from trades", "count() LONG, count_distinct(sym) LONG"],
@@ -120,7 +126,9 @@ for (const [sql, position] of refused) {
 }
 
 Deno.test("bind() converts the literals of INSERT to the columns' values", () => {
-  const { statement } = run("insert into plain values (1.9, '12', 'n', '2024-01-01', '11111111-0000-0000-0000-000000000001'), (null, null, null, null, null)");
+  const { statement } = run(
+    "insert into plain values (1.9, '12', 'n', '2024-01-01', '11111111-0000-0000-0000-000000000001'), (null, null, null, null, null)",
+  );
   assert.equal(statement.kind, "insert");
   const { plan } = statement as Extract<typeof statement, { kind: "insert" }>;
   assert.equal(plan.node, "values");
@@ -131,7 +139,11 @@ Deno.test("bind() converts the literals of INSERT to the columns' values", () =>
 });
 
 Deno.test("bind() infers a parameter's type from what it stands against", () => {
-  assert.deepEqual(run("select * from plain where b = $1 and name = $2 limit $3").parameterTypes, ["LONG", "STRING", "LONG"]);
+  assert.deepEqual(run("select * from plain where b = $1 and name = $2 limit $3").parameterTypes, [
+    "LONG",
+    "STRING",
+    "LONG",
+  ]);
   assert.deepEqual(run("insert into plain (a, at) values ($1, $2)").parameterTypes, ["INT", "TIMESTAMP"]);
   assert.deepEqual(run("select $1").parameterTypes, ["STRING"]);
   assert.deepEqual(run("select $1 + 1", { parameterTypes: ["DOUBLE"] }).parameterTypes, ["DOUBLE"]);

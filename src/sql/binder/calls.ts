@@ -18,7 +18,11 @@ export function aggregateKind(name: string): "aggregate" | "window" | "scalar" |
 }
 
 /** `value` is a constant operand's: some targets refuse what does not read as one. */
-export function castEntry(target: string, from: string, value?: Value): { id: string } | { problem: string } | undefined {
+export function castEntry(
+  target: string,
+  from: string,
+  value?: Value,
+): { id: string } | { problem: string } | undefined {
   const found = findOverload(`cast_${target}`, [from], [value]);
   if ("failure" in found && found.failure === "value") return { problem: found.message };
   return "entry" in found && found.types[0] === from ? { id: found.id } : undefined;
@@ -45,8 +49,16 @@ function typeForParameter(name: string, index: number, count: number): string {
 }
 
 /** @throws at the call, at the argument that does not fit, or at 0 where the dialect finds the fault only when it runs. */
-export function resolveOverload(expressions: Expressions, name: string, given: Expr[], at: number, style: "operator" | "function"): ResolvedCall {
-  const args = given.map((arg, i) => arg.type === UNTYPED ? expressions.settle(arg, typeForParameter(name, i, given.length)) : arg);
+export function resolveOverload(
+  expressions: Expressions,
+  name: string,
+  given: Expr[],
+  at: number,
+  style: "operator" | "function",
+): ResolvedCall {
+  const args = given.map((arg, i) =>
+    arg.type === UNTYPED ? expressions.settle(arg, typeForParameter(name, i, given.length)) : arg
+  );
   const types = args.map((arg) => arg.type);
   const folded = args.map((arg) => arg.kind === "constant" ? arg : fold(arg, expressions.binding));
   const constants: (Value | undefined)[] = folded.map((arg) => arg?.value);
@@ -63,11 +75,20 @@ export function resolveOverload(expressions: Expressions, name: string, given: E
   return { id: found.id, args: cast, type: found.returns };
 }
 
-function overloadError(expressions: Expressions, failure: OverloadFailure, args: Expr[], at: number, style: "operator" | "function"): SqlError {
+function overloadError(
+  expressions: Expressions,
+  failure: OverloadFailure,
+  args: Expr[],
+  at: number,
+  style: "operator" | "function",
+): SqlError {
   const state = failure.failure === "value" ? SQLSTATE.invalidText : SQLSTATE.undefinedFunction;
   if (failure.atStart) return new SqlError(failure.message, 0, state);
   const blamed = failure.argument === undefined ? undefined : args[failure.argument];
-  if (blamed === undefined || (style === "operator" && failure.failure === "types" && args.length === 2 && !isTimeFirst(args))) {
+  if (
+    blamed === undefined ||
+    (style === "operator" && failure.failure === "types" && args.length === 2 && !isTimeFirst(args))
+  ) {
     return new SqlError(failure.message, at, state);
   }
   return new SqlError(failure.message, expressions.binding.positionOf(blamed) + (failure.offset ?? 0), state);
@@ -77,7 +98,13 @@ function isTimeFirst(args: Expr[]): boolean {
   return args[0].type.startsWith("TIMESTAMP") || args[0].type === "DATE";
 }
 
-export function bindFunction(expressions: Expressions, name: string, args: Expr[], at: number, style: "operator" | "function"): Expr {
+export function bindFunction(
+  expressions: Expressions,
+  name: string,
+  args: Expr[],
+  at: number,
+  style: "operator" | "function",
+): Expr {
   const resolved = resolveOverload(expressions, name, args, at, style);
   const call: Expr = { kind: "call", function: resolved.id, args: resolved.args, type: resolved.type, at };
   return fold(call, expressions.binding) ?? call;

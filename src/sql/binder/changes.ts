@@ -11,7 +11,7 @@ import { findOverload } from "../functions/mod.ts";
 import { tokenize } from "../lexer.ts";
 import type { AggregateCall, BoundStatement, Column, Expr, Plan } from "../plan.ts";
 import { resolveOverload } from "./calls.ts";
-import { NO_NAMES, type Names, typeMismatch, unknownColumn, UNTYPED } from "./context.ts";
+import { type Names, NO_NAMES, typeMismatch, unknownColumn, UNTYPED } from "./context.ts";
 import { fold } from "./convert.ts";
 import { nullValue } from "./expressions.ts";
 import { type Constant, constant, numberLiteral } from "./literals.ts";
@@ -31,9 +31,24 @@ export function bindInsert(queries: Queries, insert: Insert): BoundStatement {
   binding.requires.add(`INSERT ${schema.name}`);
   const columns = insert.columns === undefined ? [...schema.columns] : listedColumns(schema, insert.columns);
   const noTimestamp = schema.timestampId >= 0 && !columns.some((column) => column.id === schema.timestampId);
-  if (noTimestamp) throw new SqlError("the designated timestamp is not among the columns", insert.query === undefined ? 0 : insert.table.at, SQLSTATE.invalidParameter);
-  const plan = insert.query === undefined ? valuesPlan(queries, insert, columns, snapshot) : insertSelect(queries, insert, columns, schema);
-  return { kind: "insert", tableId: schema.id, columnIds: columns.map((column) => column.id), plan, values: insert.query === undefined, at: insert.table.at };
+  if (noTimestamp) {
+    throw new SqlError(
+      "the designated timestamp is not among the columns",
+      insert.query === undefined ? 0 : insert.table.at,
+      SQLSTATE.invalidParameter,
+    );
+  }
+  const plan = insert.query === undefined
+    ? valuesPlan(queries, insert, columns, snapshot)
+    : insertSelect(queries, insert, columns, schema);
+  return {
+    kind: "insert",
+    tableId: schema.id,
+    columnIds: columns.map((column) => column.id),
+    plan,
+    values: insert.query === undefined,
+    at: insert.table.at,
+  };
 }
 
 function listedColumns(schema: TableSchema, names: Name[]): TableColumn[] {
@@ -127,10 +142,16 @@ function timestampCheck({ schema, timestampMax }: TableSnapshot): (value: Value,
   return (value, at) => {
     if (value === null) throw new SqlError("the designated timestamp must not be null", at, SQLSTATE.invalidParameter);
     const time = value as bigint;
-    if (time < 0n) throw new SqlError("the designated timestamp must not be before 1970", at, SQLSTATE.invalidParameter);
+    if (time < 0n) {
+      throw new SqlError("the designated timestamp must not be before 1970", at, SQLSTATE.invalidParameter);
+    }
     if (schema.partitionBy !== "NONE") return;
     if (latest !== null && time < latest) {
-      throw new SqlError("the row is older than the table's last: a table without partitions takes rows in the order of time", at, SQLSTATE.invalidParameter);
+      throw new SqlError(
+        "the row is older than the table's last: a table without partitions takes rows in the order of time",
+        at,
+        SQLSTATE.invalidParameter,
+      );
     }
     latest = time;
   };
@@ -173,7 +194,9 @@ export function assign(queries: Queries, bound: Expr, target: string, at: number
 function assignCall(queries: Queries, expr: Expr, target: string, at: number): Expr {
   const strict = findOverload(`assign_${target}`, [expr.type]);
   const fits = "entry" in strict && strict.types[0] === expr.type;
-  return fits ? queries.expressions.operator(`assign_${target}`, [expr], at) : queries.expressions.cast(expr, target, at);
+  return fits
+    ? queries.expressions.operator(`assign_${target}`, [expr], at)
+    : queries.expressions.cast(expr, target, at);
 }
 
 function notAssignable(from: string, to: string, at: number): SqlError {
@@ -208,11 +231,19 @@ function assigned(value: Value, from: string, to: string, at: number): Constant 
   const decimal = decimalOf(to);
   if (decimal && !isTextOrChar(from)) {
     const read = parseDecimal(formatDecimal(BigInt(value as number | bigint), decimalOf(from)?.scale ?? 0), decimal);
-    if (read === undefined) throw new SqlError(`${formatDecimal(BigInt(value as number | bigint), decimalOf(from)?.scale ?? 0)} does not fit ${to}`, 0, SQLSTATE.outOfRange);
+    if (read === undefined) {
+      throw new SqlError(
+        `${formatDecimal(BigInt(value as number | bigint), decimalOf(from)?.scale ?? 0)} does not fit ${to}`,
+        0,
+        SQLSTATE.outOfRange,
+      );
+    }
     return constant(read, to);
   }
   const fromBits = geohashBits(from), toBits = geohashBits(to);
-  if (fromBits !== undefined && toBits !== undefined) return constant((value as bigint) >> BigInt(fromBits - toBits), to);
+  if (fromBits !== undefined && toBits !== undefined) {
+    return constant((value as bigint) >> BigInt(fromBits - toBits), to);
+  }
   if (isTextOrChar(from)) return fromText(value as string, to);
   const bits = INTEGER_BITS[to];
   if (isNumber(from) && bits !== undefined) return constant(wholeValue(value as number | bigint, to, bits), to);
@@ -245,7 +276,9 @@ function wholeValue(value: number | bigint, to: string, bits: number): Value {
   const whole = typeof value === "bigint" ? value : BigInt(Math.trunc(value));
   const lowest = -(1n << BigInt(bits - 1));
   if (whole === lowest && typeOf(to).nullable) return null;
-  if (BigInt.asIntN(bits, whole) !== whole) throw new SqlError(`${value} is out of the range of ${displayName(to)}`, 0, SQLSTATE.outOfRange);
+  if (BigInt.asIntN(bits, whole) !== whole) {
+    throw new SqlError(`${value} is out of the range of ${displayName(to)}`, 0, SQLSTATE.outOfRange);
+  }
   return to === "LONG" ? whole : Number(whole);
 }
 
@@ -269,7 +302,11 @@ function ipText(value: number): string {
 function insertSelect(queries: Queries, insert: Insert, columns: TableColumn[], schema: TableSchema): Plan {
   const { plan, visible } = queries.bind(insert.query!, withNames(insert.with));
   if (visible !== columns.length) {
-    throw new SqlError(`${columns.length} columns are wanted: the query gives ${visible}`, insert.columns === undefined ? insert.query!.at : insert.table.at, SQLSTATE.syntax);
+    throw new SqlError(
+      `${columns.length} columns are wanted: the query gives ${visible}`,
+      insert.columns === undefined ? insert.query!.at : insert.table.at,
+      SQLSTATE.syntax,
+    );
   }
   const expressions = columns.map((column, i): Expr => {
     const target = storedTag(column.type);
@@ -279,7 +316,9 @@ function insertSelect(queries: Queries, insert: Insert, columns: TableColumn[], 
     if (constantValue !== undefined && !isText(target)) {
       const value = assigned(constantValue.value, constantValue.type, target, at);
       // Found when the row is written, not at a value's place.
-      if (column.id === schema.timestampId && value.value === null) throw new SqlError("the designated timestamp must not be null", 0, SQLSTATE.invalidParameter);
+      if (column.id === schema.timestampId && value.value === null) {
+        throw new SqlError("the designated timestamp must not be null", 0, SQLSTATE.invalidParameter);
+      }
       return value;
     }
     return assign(queries, source, target, at);
@@ -306,13 +345,17 @@ export function bindUpdate(queries: Queries, update: Extract<Statement, { kind: 
     if (column === undefined) throw unknownColumn(name.text, name.at);
     if (seen.has(column.id)) throw new SqlError(`${name.text} is set twice`, name.at, SQLSTATE.duplicateColumn);
     seen.add(column.id);
-    if (column.id === schema.timestampId) throw new SqlError("the designated timestamp cannot be updated", name.at, SQLSTATE.invalidParameter);
+    if (column.id === schema.timestampId) {
+      throw new SqlError("the designated timestamp cannot be updated", name.at, SQLSTATE.invalidParameter);
+    }
     const bound = expressions.bind(value, { columns: relation.columns, names });
     columnIds.push(column.id);
     values.push(assign(queries, bound, storedTag(column.type), value.at));
   }
   let { plan } = relation;
-  if (update.where !== undefined) plan = filter(plan, expressions.condition(update.where, { columns: relation.columns, names, isFilter: true }));
+  if (update.where !== undefined) {
+    plan = filter(plan, expressions.condition(update.where, { columns: relation.columns, names, isFilter: true }));
+  }
   const rowId = columnOf(scan, scan.columns.length - 1);
   plan = project(plan, [...values, rowId], [...update.sets.map((set) => set.column.text), "row id"]);
   if (update.from !== undefined) plan = firstMatches(queries, plan, update.table.at);
@@ -341,7 +384,11 @@ function crossed(target: Relation, from: Relation): Relation {
     timestamp: -1,
     order: "none",
   };
-  return { ...target, plan, columns: [...target.columns, ...from.columns.map((column) => ({ ...column, index: column.index + offset }))] };
+  return {
+    ...target,
+    plan,
+    columns: [...target.columns, ...from.columns.map((column) => ({ ...column, index: column.index + offset }))],
+  };
 }
 
 /** A row that FROM matches more than once takes the values of the first match; rows come in the order of their ids. */
@@ -357,7 +404,10 @@ function firstMatches(queries: Queries, plan: Plan, at: number): Plan {
     input: plan,
     keys: [rowId],
     aggregates,
-    columns: [{ name: "row id", type: "LONG" }, ...aggregates.map((call, i) => ({ name: plan.columns[i].name, type: call.type }))],
+    columns: [
+      { name: "row id", type: "LONG" },
+      ...aggregates.map((call, i) => ({ name: plan.columns[i].name, type: call.type })),
+    ],
     timestamp: -1,
     order: "none",
   };
@@ -373,7 +423,12 @@ export function bindDelete(queries: Queries, statement: Extract<Statement, { kin
   const scan = scanOf(table, true);
   const relation = changeRelation(scan, table.schema, statement.table);
   let plan: Plan = scan;
-  if (statement.where !== undefined) plan = filter(plan, expressions.condition(statement.where, { columns: relation.columns, names: NO_NAMES, isFilter: true }));
+  if (statement.where !== undefined) {
+    plan = filter(
+      plan,
+      expressions.condition(statement.where, { columns: relation.columns, names: NO_NAMES, isFilter: true }),
+    );
+  }
   plan = project(plan, [columnOf(scan, scan.columns.length - 1)], ["row id"]);
   return { kind: "delete", tableId: table.schema.id, plan, at: statement.table.at };
 }

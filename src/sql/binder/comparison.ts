@@ -10,11 +10,18 @@ import { displayName, isNumber, isTextOrChar, isTime } from "./types.ts";
 
 const TURNED: Record<string, string> = { "=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<=" };
 
-export function bindComparison(expressions: Expressions, operator: string, first: Expr, second: Expr, at: number): Expr {
+export function bindComparison(
+  expressions: Expressions,
+  operator: string,
+  first: Expr,
+  second: Expr,
+  at: number,
+): Expr {
   const [left, right] = expressions.settleAlike([first, second]);
   const nullSide = left.type === "NULL" ? right : right.type === "NULL" ? left : undefined;
   if (nullSide !== undefined) return withNull(expressions, operator, nullSide, at);
-  const byText = textConstant(expressions, operator, left, right, at) ?? textConstant(expressions, TURNED[operator], right, left, at);
+  const byText = textConstant(expressions, operator, left, right, at) ??
+    textConstant(expressions, TURNED[operator], right, left, at);
   return byText ?? expressions.operator(operator, [left, right], at);
 }
 
@@ -27,11 +34,20 @@ function withNull(expressions: Expressions, operator: string, operand: Expr, at:
 }
 
 /** A constant text against another type is read as a value of that type. */
-function textConstant(expressions: Expressions, operator: string, side: Expr, other: Expr, at: number): Expr | undefined {
-  if (other.kind !== "constant" || !isTextOrChar(other.type) || isTextOrChar(side.type) || other.value === null) return charAgainstText(operator, side, other);
+function textConstant(
+  expressions: Expressions,
+  operator: string,
+  side: Expr,
+  other: Expr,
+  at: number,
+): Expr | undefined {
+  if (other.kind !== "constant" || !isTextOrChar(other.type) || isTextOrChar(side.type) || other.value === null) {
+    return charAgainstText(operator, side, other);
+  }
   const position = expressions.binding.positionOf(other);
   if (isNumber(side.type)) {
-    const exact = convertConstant(other.value, other.type, side.type) ?? convertConstant(other.value, other.type, "DOUBLE");
+    const exact = convertConstant(other.value, other.type, side.type) ??
+      convertConstant(other.value, other.type, "DOUBLE");
     // What is no number is equal to none of them, and neither smaller nor greater.
     if (exact === undefined) return operator === "!=" ? TRUE : FALSE;
     const type = convertConstant(other.value, other.type, side.type) === undefined ? "DOUBLE" : side.type;
@@ -39,7 +55,9 @@ function textConstant(expressions: Expressions, operator: string, side: Expr, ot
   }
   if (isTime(side.type) || side.type === "UUID" || side.type === "IPv4") {
     const value = convertConstant(other.value, other.type, side.type);
-    if (value === undefined) throw new SqlError(`'${other.value}' is no ${displayName(side.type)}`, position, SQLSTATE.invalidText);
+    if (value === undefined) {
+      throw new SqlError(`'${other.value}' is no ${displayName(side.type)}`, position, SQLSTATE.invalidText);
+    }
     return expressions.operator(operator, [side, expressions.binding.at(constant(value, side.type), position)], at);
   }
   return undefined;
@@ -47,7 +65,9 @@ function textConstant(expressions: Expressions, operator: string, side: Expr, ot
 
 /** A CHAR never equals a text of another length than one. */
 function charAgainstText(operator: string, side: Expr, other: Expr): Expr | undefined {
-  if (side.type !== "CHAR" || other.kind !== "constant" || other.type === "CHAR" || typeof other.value !== "string") return undefined;
+  if (side.type !== "CHAR" || other.kind !== "constant" || other.type === "CHAR" || typeof other.value !== "string") {
+    return undefined;
+  }
   if (operator === "=") return FALSE;
   if (operator === "!=") return TRUE;
   return undefined;

@@ -108,7 +108,11 @@ export function unknownColumn(name: string, at: number): SqlError {
 }
 
 export function ambiguousColumn(name: string, at: number): SqlError {
-  return new SqlError(`the column ${name} is in more than one table: put the table's name before it`, at, SQLSTATE.ambiguousColumn);
+  return new SqlError(
+    `the column ${name} is in more than one table: put the table's name before it`,
+    at,
+    SQLSTATE.ambiguousColumn,
+  );
 }
 
 export function typeMismatch(message: string, at: number): SqlError {

@@ -10,7 +10,18 @@ import { bindComparison } from "./comparison.ts";
 import { type Binding, findVariable, type Names, typeMismatch, UNTYPED } from "./context.ts";
 import { convertConstant, fold } from "./convert.ts";
 import { bindIn } from "./membership.ts";
-import { type Constant, constant, FALSE, negated, NULL_CONSTANT, numberLiteral, textLiteral, TRUE, arrayLiteral, geohashLiteral } from "./literals.ts";
+import {
+  arrayLiteral,
+  type Constant,
+  constant,
+  FALSE,
+  geohashLiteral,
+  negated,
+  NULL_CONSTANT,
+  numberLiteral,
+  textLiteral,
+  TRUE,
+} from "./literals.ts";
 import { not } from "./plans.ts";
 import { candidates, lookUp, type ScopeColumn } from "./scope.ts";
 import { branchType, computedTag, displayName, isTime, tagOfType } from "./types.ts";
@@ -88,7 +99,9 @@ export class Expressions {
         return { kind: "parameter", index: e.index, type: this.binding.parameterTypes[e.index] ?? UNTYPED, at: e.at };
       case "variable": {
         const found = findVariable(scope.names, e.name);
-        if (found === undefined) throw new SqlError(`the variable @${e.name} is not declared`, e.at, SQLSTATE.undefinedColumn);
+        if (found === undefined) {
+          throw new SqlError(`the variable @${e.name} is not declared`, e.at, SQLSTATE.undefinedColumn);
+        }
         return this.bind(found.value, { ...scope, names: found.names });
       }
       case "column":
@@ -148,7 +161,9 @@ export class Expressions {
     const operand = this.bind(e.operand, scope);
     if (e.operator === "not") {
       const settled = this.settle(operand, "BOOLEAN");
-      if (settled.type !== "BOOLEAN") throw typeMismatch(`NOT wants a BOOLEAN: found ${displayName(settled.type)}`, e.operand.at);
+      if (settled.type !== "BOOLEAN") {
+        throw typeMismatch(`NOT wants a BOOLEAN: found ${displayName(settled.type)}`, e.operand.at);
+      }
       return scope.isFilter ? this.negateFilter(settled, e.at) : this.negate(settled, e.at);
     }
     const settled = this.settle(operand, "DOUBLE");
@@ -171,7 +186,9 @@ export class Expressions {
       first = first.left;
     }
     let left = this.bind(first, scope);
-    for (const link of chain.reverse()) left = this.binding.at(this.binaryOf(link, left, this.bind(link.right, scope)), link.at);
+    for (const link of chain.reverse()) {
+      left = this.binding.at(this.binaryOf(link, left, this.bind(link.right, scope)), link.at);
+    }
     return left;
   }
 
@@ -254,11 +271,17 @@ export class Expressions {
     const open = condition.function.indexOf("(");
     const name = condition.function.slice(0, open);
     const opposite = OPPOSITE[name];
-    if (opposite !== undefined) return this.binding.at({ ...condition, function: opposite + condition.function.slice(open) }, at);
+    if (opposite !== undefined) {
+      return this.binding.at({ ...condition, function: opposite + condition.function.slice(open) }, at);
+    }
     if (name === "not") return condition.args[0];
     if (name === "and" || name === "or") {
       const args = condition.args.map((arg) => this.negateFilter(arg, at));
-      return this.binding.at({ ...condition, function: (name === "and" ? "or" : "and") + condition.function.slice(open), args }, at);
+      return this.binding.at({
+        ...condition,
+        function: (name === "and" ? "or" : "and") + condition.function.slice(open),
+        args,
+      }, at);
     }
     return not(condition, at);
   }
@@ -279,21 +302,30 @@ export class Expressions {
   instant(bound: Expr, type: string, at: number): Expr {
     if (bound.kind !== "constant" || bound.value === null || isTime(bound.type)) return bound;
     const converted = convertConstant(bound.value, bound.type, type);
-    if (converted === undefined || converted === null) throw new SqlError(`'${bound.value}' is no ${displayName(type)}`, at, SQLSTATE.invalidText);
+    if (converted === undefined || converted === null) {
+      throw new SqlError(`'${bound.value}' is no ${displayName(type)}`, at, SQLSTATE.invalidText);
+    }
     return constant(converted, type);
   }
 
   private caseOf(e: Extract<Expression, { kind: "case" }>, scope: Scope): Expr {
     const operand = e.operand === undefined ? undefined : this.bind(e.operand, scope);
     const whens = e.branches.map((branch) =>
-      operand === undefined ? this.condition(branch.when, scope) : bindComparison(this, "=", operand, this.bind(branch.when, scope), branch.when.at)
+      operand === undefined
+        ? this.condition(branch.when, scope)
+        : bindComparison(this, "=", operand, this.bind(branch.when, scope), branch.when.at)
     );
     const values = [...e.branches.map((branch) => branch.then), ...(e.otherwise === undefined ? [] : [e.otherwise])];
     const bound = this.settleAlike(values.map((value) => this.bind(value, scope)));
     let type = bound[0].type;
     bound.forEach((value) => {
       const common = branchType(type, value.type);
-      if (common === undefined) throw typeMismatch(`the branches of CASE differ: ${displayName(type)} and ${displayName(value.type)}`, values[0].at);
+      if (common === undefined) {
+        throw typeMismatch(
+          `the branches of CASE differ: ${displayName(type)} and ${displayName(value.type)}`,
+          values[0].at,
+        );
+      }
       type = common;
     });
     const branches = e.branches.map((_, i) => ({ when: whens[i], then: this.cast(bound[i], type, values[i].at) }));
@@ -310,10 +342,16 @@ export class Expressions {
     const tag = computedTag(target);
     const settled = this.settle(expr, tag);
     if (settled.type === tag || (settled.type === "SYMBOL" && target === "SYMBOL")) return settled;
-    if (settled.type === "NULL" || (settled.kind === "constant" && settled.value === null && typeOf(tag).nullable)) return this.binding.at(this.nullOf(tag), at);
+    if (settled.type === "NULL" || (settled.kind === "constant" && settled.value === null && typeOf(tag).nullable)) {
+      return this.binding.at(this.nullOf(tag), at);
+    }
     const entry = castEntry(tag, settled.type, settled.kind === "constant" ? settled.value : undefined);
-    if (entry !== undefined && "problem" in entry) throw new SqlError(entry.problem, this.binding.positionOf(settled), SQLSTATE.invalidText);
-    if (entry === undefined) throw typeMismatch(`${displayName(settled.type)} cannot be cast to ${displayName(target)}`, at);
+    if (entry !== undefined && "problem" in entry) {
+      throw new SqlError(entry.problem, this.binding.positionOf(settled), SQLSTATE.invalidText);
+    }
+    if (entry === undefined) {
+      throw typeMismatch(`${displayName(settled.type)} cannot be cast to ${displayName(target)}`, at);
+    }
     const call: Expr = { kind: "call", function: entry.id, args: [settled], type: tag, at };
     return this.binding.at(fold(call, this.binding) ?? call, at);
   }
@@ -334,8 +372,12 @@ export class Expressions {
     const name = e.name.toLowerCase();
     const kind = aggregateKind(name);
     if (e.over !== undefined) {
-      if (kind !== "window" && kind !== "aggregate") throw new SqlError(`${e.name} is no window function`, e.at, SQLSTATE.undefinedFunction);
-      if (scope.windows === undefined) throw new SqlError("a window function is not possible here: use a sub-query", e.at, SQLSTATE.grouping);
+      if (kind !== "window" && kind !== "aggregate") {
+        throw new SqlError(`${e.name} is no window function`, e.at, SQLSTATE.undefinedFunction);
+      }
+      if (scope.windows === undefined) {
+        throw new SqlError("a window function is not possible here: use a sub-query", e.at, SQLSTATE.grouping);
+      }
       return scope.windows.add(e, scope);
     }
     if (kind === "window") throw new SqlError(`${e.name} wants OVER`, e.at, SQLSTATE.grouping);
@@ -349,9 +391,13 @@ export class Expressions {
   }
 
   private aggregate(e: FunctionCall, name: string, scope: Scope): Expr {
-    if (scope.aggregates === undefined) throw new SqlError(`the aggregate ${e.name} is not possible here`, e.at, SQLSTATE.grouping);
+    if (scope.aggregates === undefined) {
+      throw new SqlError(`the aggregate ${e.name} is not possible here`, e.at, SQLSTATE.grouping);
+    }
     const call = this.aggregateCall(e, name, scope);
-    let index = scope.shareAggregates === false ? -1 : scope.aggregates.findIndex((other) => sameAggregate(other, call));
+    let index = scope.shareAggregates === false
+      ? -1
+      : scope.aggregates.findIndex((other) => sameAggregate(other, call));
     if (index < 0) index = scope.aggregates.push(call) - 1;
     return { kind: "column", index: AGGREGATE_BASE + index, type: call.type };
   }
@@ -365,7 +411,9 @@ export class Expressions {
     }
     const inner: Scope = { ...scope, aggregates: undefined, windows: undefined, aliases: undefined };
     const star = e.args.length === 1 && e.args[0].kind === "star";
-    if (star && name !== "count") throw new SqlError(`${e.name} takes no star`, e.args[0].at, SQLSTATE.undefinedFunction);
+    if (star && name !== "count") {
+      throw new SqlError(`${e.name} takes no star`, e.args[0].at, SQLSTATE.undefinedFunction);
+    }
     const args = star ? [] : this.args(e, inner);
     const resolved = resolveOverload(this, actual, args, e.at, "function");
     return { function: resolved.id, args: resolved.args, distinct: false, type: resolved.type, at: e.at };
@@ -378,12 +426,15 @@ export class Expressions {
 }
 
 export function sameAggregate(a: AggregateCall, b: AggregateCall): boolean {
-  return a.function === b.function && a.args.length === b.args.length && JSON.stringify(strip(a.args)) === JSON.stringify(strip(b.args));
+  return a.function === b.function && a.args.length === b.args.length &&
+    JSON.stringify(strip(a.args)) === JSON.stringify(strip(b.args));
 }
 
 /** Without what does not change the result, and in a form that JSON can take. */
 function strip(args: Expr[]): unknown {
-  return JSON.parse(JSON.stringify(args, (key, value) => key === "at" ? undefined : typeof value === "bigint" ? `${value}n` : value));
+  return JSON.parse(
+    JSON.stringify(args, (key, value) => key === "at" ? undefined : typeof value === "bigint" ? `${value}n` : value),
+  );
 }
 
 const OPPOSITE: Record<string, string> = { "<": ">=", "<=": ">", ">": "<=", ">=": "<" };

@@ -56,16 +56,27 @@ export class FakeCatalogue implements Catalogue {
       case "addColumns":
         this.change(statement.tableId, (schema) => {
           const first = Math.max(0, ...schema.columns.map((column) => column.id)) + 1;
-          return { ...schema, columns: [...schema.columns, ...statement.columns.map((column, i) => ({ id: first + i, ...column }))] };
+          return {
+            ...schema,
+            columns: [...schema.columns, ...statement.columns.map((column, i) => ({ id: first + i, ...column }))],
+          };
         });
         break;
       case "dropColumns":
-        this.change(statement.tableId, (schema) => ({ ...schema, columns: schema.columns.filter((column) => !statement.columnIds.includes(column.id)) }));
+        this.change(
+          statement.tableId,
+          (schema) => ({
+            ...schema,
+            columns: schema.columns.filter((column) => !statement.columnIds.includes(column.id)),
+          }),
+        );
         break;
       case "renameColumn":
         this.change(statement.tableId, (schema) => ({
           ...schema,
-          columns: schema.columns.map((column) => column.id === statement.columnId ? { ...column, name: statement.to } : column),
+          columns: schema.columns.map((column) =>
+            column.id === statement.columnId ? { ...column, name: statement.to } : column
+          ),
         }));
         break;
     }

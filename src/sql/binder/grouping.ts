@@ -42,7 +42,11 @@ export class Grouping {
       if (key >= 0) return { kind: "column", index: this.keyOffset + key, type: e.type };
       if (e.kind !== "column") return undefined;
       if (!this.growing) {
-        throw new SqlError("a column is neither a key of the grouping nor inside an aggregate", this.binding.positionOf(expr), SQLSTATE.grouping);
+        throw new SqlError(
+          "a column is neither a key of the grouping nor inside an aggregate",
+          this.binding.positionOf(expr),
+          SQLSTATE.grouping,
+        );
       }
       return { kind: "column", index: this.keyOffset + this.add(e), type: e.type };
     });

@@ -42,7 +42,11 @@ function checkAliases(join: Join, left: Relation, right: Relation): void {
   const taken = new Set(left.columns.map((column) => column.qualifier));
   const qualifier = right.columns[0]?.qualifier;
   if (qualifier === undefined || !taken.has(qualifier)) return;
-  throw new SqlError(`two tables are called ${qualifier}: give one an alias`, aliasPlace(join.right), SQLSTATE.duplicateTable);
+  throw new SqlError(
+    `two tables are called ${qualifier}: give one an alias`,
+    aliasPlace(join.right),
+    SQLSTATE.duplicateTable,
+  );
 }
 
 /** Where a source is named. */
@@ -51,7 +55,10 @@ function aliasPlace(source: Source): number {
 }
 
 function misplacedTolerance(queries: Queries, at: number): SqlError {
-  return new SqlError("TOLERANCE goes with ASOF and LT joins only", placeBefore(queries.binding.context.text, "tolerance", at));
+  return new SqlError(
+    "TOLERANCE goes with ASOF and LT joins only",
+    placeBefore(queries.binding.context.text, "tolerance", at),
+  );
 }
 
 /** Left columns, then right columns; the hidden ones too. */
@@ -106,7 +113,12 @@ function timeJoin(queries: Queries, join: Join, left: Relation, right: Relation,
   let tolerance: bigint | undefined;
   if (join.tolerance !== undefined) {
     tolerance = fixedDuration(join.tolerance.text, leftTime.type);
-    if (tolerance === undefined) throw new SqlError(`'${join.tolerance.text}' is no tolerance: a number and one of n U T s m h d w is wanted`, join.tolerance.at);
+    if (tolerance === undefined) {
+      throw new SqlError(
+        `'${join.tolerance.text}' is no tolerance: a number and one of n U T s m h d w is wanted`,
+        join.tolerance.at,
+      );
+    }
   }
   const splice = type === "splice";
   const plan: TimeJoinNode = {
@@ -134,7 +146,14 @@ function inTimeOrder(relation: Relation): Plan {
 }
 
 /** ON as pairs of equal keys and a rest. Joins by time take no rest. */
-function joinKeys(expressions: Expressions, on: Expression | undefined, left: Relation, right: Relation, scope: Scope, byTime: boolean): Keys {
+function joinKeys(
+  expressions: Expressions,
+  on: Expression | undefined,
+  left: Relation,
+  right: Relation,
+  scope: Scope,
+  byTime: boolean,
+): Keys {
   const keys: Keys = { left: [], right: [], residual: [] };
   if (on === undefined) return keys;
   const shared = on.kind === "list" ? on.items : on.kind === "column" && on.path.length === 1 ? [on] : undefined;
@@ -153,11 +172,15 @@ function joinKeys(expressions: Expressions, on: Expression | undefined, left: Re
         addKey(expressions, keys, l, remap(r, (index) => index - offset), part.right.at);
         continue;
       }
-      if (byTime) throw new SqlError("a join by time wants equations between columns of both sides", part.at, SQLSTATE.syntax);
+      if (byTime) {
+        throw new SqlError("a join by time wants equations between columns of both sides", part.at, SQLSTATE.syntax);
+      }
       keys.residual.push(bindComparison(expressions, "=", a, b, part.at));
       continue;
     }
-    if (byTime) throw new SqlError("a join by time wants equations between columns of both sides", part.at, SQLSTATE.syntax);
+    if (byTime) {
+      throw new SqlError("a join by time wants equations between columns of both sides", part.at, SQLSTATE.syntax);
+    }
     keys.residual.push(expressions.condition(part, scope));
   }
   return keys;
@@ -180,7 +203,11 @@ function addShared(expressions: Expressions, keys: Keys, item: Expression, left:
   const [l] = candidates(left.columns, item.path);
   const [r] = candidates(right.columns, item.path);
   if (l === undefined || r === undefined) throw unknownColumn(item.path.at(-1)!.text, item.at);
-  addKey(expressions, keys, { kind: "column", index: l.index, type: l.type }, { kind: "column", index: r.index, type: r.type }, item.at);
+  addKey(expressions, keys, { kind: "column", index: l.index, type: l.type }, {
+    kind: "column",
+    index: r.index,
+    type: r.type,
+  }, item.at);
 }
 
 /** Keys are of one type, or both text. */

@@ -10,27 +10,51 @@ import { columnOf } from "./plans.ts";
 import { candidates, lookUp, type Relation } from "./scope.ts";
 import { displayName, isTimestamp } from "./types.ts";
 
-export function latestPlan(expressions: Expressions, relation: Relation, input: Plan, latest: LatestOn, names: Names): Plan {
+export function latestPlan(
+  expressions: Expressions,
+  relation: Relation,
+  input: Plan,
+  latest: LatestOn,
+  names: Names,
+): Plan {
   const timestamp = timestampIndex(relation, latest);
   const keys = latest.partitionBy.map((key) => {
-    if (key.kind === "column" && candidates(relation.columns, key.path).length === 0) throw unknownColumn(key.path.at(-1)!.text, key.at);
+    if (key.kind === "column" && candidates(relation.columns, key.path).length === 0) {
+      throw unknownColumn(key.path.at(-1)!.text, key.at);
+    }
     return expressions.bind(key, { columns: relation.columns, names });
   });
   if (keys.length === 0) throw new SqlError("LATEST ON wants PARTITION BY", latest.at);
-  return { node: "latest", input, time: columnOf(input, timestamp), keys, columns: input.columns, timestamp, order: "asc" };
+  return {
+    node: "latest",
+    input,
+    time: columnOf(input, timestamp),
+    keys,
+    columns: input.columns,
+    timestamp,
+    order: "asc",
+  };
 }
 
 function timestampIndex(relation: Relation, latest: LatestOn): number {
   const e = latest.timestamp;
   if (e === undefined) {
-    if (relation.timestamp < 0) throw new SqlError("LATEST BY wants a designated timestamp", latest.at, SQLSTATE.grouping);
+    if (relation.timestamp < 0) {
+      throw new SqlError("LATEST BY wants a designated timestamp", latest.at, SQLSTATE.grouping);
+    }
     return relation.timestamp;
   }
   if (e.kind !== "column") throw new SqlError("LATEST ON wants a column", e.at);
   const column = lookUp(relation.columns, e.path, e.at);
-  if (!isTimestamp(column.type)) throw typeMismatch(`LATEST ON wants a TIMESTAMP: ${column.name} is ${displayName(column.type)}`, e.at);
+  if (!isTimestamp(column.type)) {
+    throw typeMismatch(`LATEST ON wants a TIMESTAMP: ${column.name} is ${displayName(column.type)}`, e.at);
+  }
   if (relation.isTable && column.index !== relation.timestamp) {
-    throw new SqlError(`LATEST ON wants the table's designated timestamp: ${column.name} is none`, e.at, SQLSTATE.grouping);
+    throw new SqlError(
+      `LATEST ON wants the table's designated timestamp: ${column.name} is none`,
+      e.at,
+      SQLSTATE.grouping,
+    );
   }
   return column.index;
 }

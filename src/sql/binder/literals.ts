@@ -3,7 +3,18 @@
  */
 import { notSupported, SqlError, SQLSTATE } from "../../errors.ts";
 import type { Value } from "../../types/mod.ts";
-import { arrayDimensions, DECIMAL_PRECISION_MAX, decimalOf, decimalTag, formatArray, GEOHASH_BITS_MAX, geohashTag, parseArray, parseGeohash, parseLong256 } from "../../types/wide.ts";
+import {
+  arrayDimensions,
+  DECIMAL_PRECISION_MAX,
+  decimalOf,
+  decimalTag,
+  formatArray,
+  GEOHASH_BITS_MAX,
+  geohashTag,
+  parseArray,
+  parseGeohash,
+  parseLong256,
+} from "../../types/wide.ts";
 import type { Expr } from "../plan.ts";
 
 export type Constant = Extract<Expr, { kind: "constant" }>;
@@ -24,7 +35,9 @@ export function numberLiteral(text: string, at: number): Constant {
   const plain = text.replaceAll("_", "");
   if (/^0x/i.test(plain)) {
     const value = plain.length % 2 === 0 ? parseLong256(plain) : undefined;
-    if (value === undefined) throw new SqlError(`${text} is no LONG256: an even number of up to 64 hexadecimal digits is wanted`, at);
+    if (value === undefined) {
+      throw new SqlError(`${text} is no LONG256: an even number of up to 64 hexadecimal digits is wanted`, at);
+    }
     return constant(value, "LONG256");
   }
   const suffix = plain.at(-1)!.toLowerCase();
@@ -51,7 +64,9 @@ function decimalLiteral(digits: string, text: string, at: number): Constant {
   if (!match || (match[1] === "" && match[2] === "")) throw new SqlError(`${text} is no number`, at);
   const whole = match[1].replace(/^0+(?=\d)/, "") || "0", scale = match[2].length;
   const precision = whole.length + scale;
-  if (precision > DECIMAL_PRECISION_MAX) throw new SqlError(`${text} has more than ${DECIMAL_PRECISION_MAX} digits`, at);
+  if (precision > DECIMAL_PRECISION_MAX) {
+    throw new SqlError(`${text} has more than ${DECIMAL_PRECISION_MAX} digits`, at);
+  }
   return constant(BigInt(whole + match[2]), decimalTag(precision, scale));
 }
 
@@ -61,9 +76,15 @@ export function arrayLiteral(items: readonly Expr[], places: readonly number[], 
   let inner: string | undefined;
   for (const item of items) {
     if (item.kind !== "constant") throw notSupported("an array of anything but constants", at);
-    const type = item.value === null || ["INT", "LONG", "FLOAT", "DOUBLE", "NULL"].includes(item.type) ? "DOUBLE" : item.type;
-    if (arrayDimensions(type) === 0 && type !== "DOUBLE") throw new SqlError("an array holds numbers or arrays of them", at, SQLSTATE.datatypeMismatch);
-    if (inner !== undefined && inner !== type) throw new SqlError("the items of an array have one type", at, SQLSTATE.datatypeMismatch);
+    const type = item.value === null || ["INT", "LONG", "FLOAT", "DOUBLE", "NULL"].includes(item.type)
+      ? "DOUBLE"
+      : item.type;
+    if (arrayDimensions(type) === 0 && type !== "DOUBLE") {
+      throw new SqlError("an array holds numbers or arrays of them", at, SQLSTATE.datatypeMismatch);
+    }
+    if (inner !== undefined && inner !== type) {
+      throw new SqlError("the items of an array have one type", at, SQLSTATE.datatypeMismatch);
+    }
     inner = type;
     parts.push(item.value === null ? "null" : String(item.value));
   }
@@ -80,9 +101,17 @@ export function arrayLiteral(items: readonly Expr[], places: readonly number[], 
 /** `#u33d` has five bits a character; `##0101` is bits; `#u33d/12` is cut to so many bits. */
 export function geohashLiteral(text: string, at: number): Constant {
   const match = /^(##?)([0-9a-zA-Z]*)(?:\/(\d+))?$/.exec(text);
-  const bits = match === null ? 0 : match[3] !== undefined ? Number(match[3]) : match[2].length * (match[1] === "#" ? 5 : 1);
+  const bits = match === null
+    ? 0
+    : match[3] !== undefined
+    ? Number(match[3])
+    : match[2].length * (match[1] === "#" ? 5 : 1);
   const isBits = match !== null && match[1] === "##";
-  const value = bits < 1 || bits > GEOHASH_BITS_MAX ? undefined : isBits ? (/^[01]+$/.test(match![2]) ? BigInt(`0b${match![2]}`) : undefined) : parseGeohash(match![2], bits);
+  const value = bits < 1 || bits > GEOHASH_BITS_MAX
+    ? undefined
+    : isBits
+    ? (/^[01]+$/.test(match![2]) ? BigInt(`0b${match![2]}`) : undefined)
+    : parseGeohash(match![2], bits);
   if (value === undefined) throw new SqlError(`${text} is no geohash`, at);
   return constant(value, geohashTag(bits));
 }
@@ -108,6 +137,8 @@ export function negated(literal: Constant): Constant | undefined {
     case "DOUBLE":
       return constant(literal.value === null ? null : -(literal.value as number), literal.type);
     default:
-      return decimalOf(literal.type) ? constant(literal.value === null ? null : -(literal.value as bigint), literal.type) : undefined;
+      return decimalOf(literal.type)
+        ? constant(literal.value === null ? null : -(literal.value as bigint), literal.type)
+        : undefined;
   }
 }

@@ -29,7 +29,11 @@ const SOURCES = new Map<string, { columns: Column[]; args: number; isFunction: b
   }],
   ["table_columns", { columns: SHOW_COLUMNS, args: 1, isFunction: true }],
   ["table_partitions", { columns: PARTITIONS, args: 1, isFunction: true }],
-  ["functions", { columns: columns("name:STRING signature:STRING signature_translated:STRING runtime_constant:BOOLEAN type:STRING"), args: 0, isFunction: true }],
+  ["functions", {
+    columns: columns("name:STRING signature:STRING signature_translated:STRING runtime_constant:BOOLEAN type:STRING"),
+    args: 0,
+    isFunction: true,
+  }],
   ["keywords", { columns: columns("keyword:STRING"), args: 0, isFunction: true }],
   ["wal_tables", {
     columns: columns(
@@ -43,7 +47,9 @@ const SOURCES = new Map<string, { columns: Column[]; args: number; isFunction: b
   ["show_partitions", { columns: PARTITIONS, args: 1, isFunction: false }],
   ["show_create_table", { columns: columns("ddl:VARCHAR"), args: 1, isFunction: false }],
   ["show_parameters", {
-    columns: columns("property_path:STRING env_var_name:STRING value:STRING value_source:STRING sensitive:BOOLEAN reloadable:BOOLEAN"),
+    columns: columns(
+      "property_path:STRING env_var_name:STRING value:STRING value_source:STRING sensitive:BOOLEAN reloadable:BOOLEAN",
+    ),
     args: 0,
     isFunction: false,
   }],

@@ -14,7 +14,9 @@ export function columnsOf(plan: Plan): Expr[] {
 /** The designated timestamp goes on when it is among the expressions. */
 export function project(input: Plan, expressions: Expr[], names: string[]): ProjectNode {
   const columns: Column[] = expressions.map((expression, i) => ({ name: names[i], type: expression.type }));
-  const timestamp = input.timestamp < 0 ? -1 : expressions.findIndex((e) => e.kind === "column" && e.index === input.timestamp);
+  const timestamp = input.timestamp < 0
+    ? -1
+    : expressions.findIndex((e) => e.kind === "column" && e.index === input.timestamp);
   return { node: "project", input, expressions, columns, timestamp, order: timestamp < 0 ? "none" : input.order };
 }
 
@@ -133,7 +135,9 @@ export function sameExpr(a: Expr, b: Expr): boolean {
     case "case": {
       const other = b as typeof a;
       return a.branches.length === other.branches.length && sameExpr(a.otherwise, other.otherwise) &&
-        a.branches.every((x, i) => sameExpr(x.when, other.branches[i].when) && sameExpr(x.then, other.branches[i].then));
+        a.branches.every((x, i) =>
+          sameExpr(x.when, other.branches[i].when) && sameExpr(x.then, other.branches[i].then)
+        );
     }
     case "in": {
       const other = b as typeof a;

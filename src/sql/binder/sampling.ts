@@ -24,7 +24,9 @@ export function samplePlan(
   names: Names,
 ): Plan {
   const { binding } = expressions;
-  if (relation.timestamp < 0) throw new SqlError("SAMPLE BY wants a designated timestamp: name one by timestamp(column)", 0, SQLSTATE.grouping);
+  if (relation.timestamp < 0) {
+    throw new SqlError("SAMPLE BY wants a designated timestamp: name one by timestamp(column)", 0, SQLSTATE.grouping);
+  }
   const input = relation.plan;
   const time = columnOf(input, relation.timestamp);
   const sampling = bindSampling(expressions, sample, time.type, names);
@@ -42,7 +44,10 @@ export function samplePlan(
   }
   // Inside an expression the timestamp means the bucket too: it is kept from the rewriting by a number no column has.
   const overBuckets = (expr: Expr): Expr => {
-    const marked = rewrite(expr, (e) => sameExpr(e, time) ? { kind: "column", index: BUCKET, type: time.type } : undefined);
+    const marked = rewrite(
+      expr,
+      (e) => sameExpr(e, time) ? { kind: "column", index: BUCKET, type: time.type } : undefined,
+    );
     if (marked !== expr) expressions.binding.at(marked, expressions.binding.positionOf(expr));
     const over = grouping.over(marked);
     return rewrite(over, (e) => e.kind === "column" && e.index === BUCKET ? bucket : undefined);
@@ -61,7 +66,10 @@ export function samplePlan(
     keys: grouping.keys,
     aggregates,
     fills: fillOf,
-    columns: [{ name: input.columns[relation.timestamp].name, type: time.type }, ...outputColumns(grouping.keys, aggregates)],
+    columns: [
+      { name: input.columns[relation.timestamp].name, type: time.type },
+      ...outputColumns(grouping.keys, aggregates),
+    ],
     timestamp: 0,
     order: "asc",
   };
@@ -73,24 +81,42 @@ function bindSampling(expressions: Expressions, sample: SampleBy, timeType: stri
   const { interval, align } = sample;
   const text = intervalText(expressions, interval, names);
   const parsed = parseSampling(text ?? "");
-  if (parsed === undefined) throw new SqlError(`'${text}' is no bucket size: a number and one of n U T s m h d w M y is wanted`, interval.at, SQLSTATE.invalidParameter);
+  if (parsed === undefined) {
+    throw new SqlError(
+      `'${text}' is no bucket size: a number and one of n U T s m h d w M y is wanted`,
+      interval.at,
+      SQLSTATE.invalidParameter,
+    );
+  }
   const sampling: Sampling = { ...parsed, align: align?.to ?? "calendar", timeZone: "", offset: 0n };
   if (sample.from !== undefined) sampling.from = instantOf(expressions, sample.from, timeType, names);
   if (sample.to !== undefined) sampling.to = instantOf(expressions, sample.to, timeType, names);
   if (align?.to === "first observation" && (sample.from !== undefined || sample.to !== undefined)) {
     const written = /^align\s+to\s+first\s+observation/i.exec(expressions.binding.context.text?.slice(align.at) ?? "");
-    throw new SqlError("FROM and TO do not go with ALIGN TO FIRST OBSERVATION", align.at + (written?.[0].length ?? 0), SQLSTATE.syntax);
+    throw new SqlError(
+      "FROM and TO do not go with ALIGN TO FIRST OBSERVATION",
+      align.at + (written?.[0].length ?? 0),
+      SQLSTATE.syntax,
+    );
   }
   if (align?.timeZone !== undefined) {
     const zone = constantText(expressions, align.timeZone, names, "TIME ZONE");
     const known = zone === undefined ? undefined : zoneName(zone);
-    if (known === undefined) throw new SqlError(`there is no time zone '${zone ?? "null"}'`, align.timeZone.at, SQLSTATE.invalidParameter);
+    if (known === undefined) {
+      throw new SqlError(`there is no time zone '${zone ?? "null"}'`, align.timeZone.at, SQLSTATE.invalidParameter);
+    }
     sampling.timeZone = known;
   }
   if (align?.offset !== undefined) {
     const written = constantText(expressions, align.offset, names, "WITH OFFSET");
     const offset = written === undefined ? undefined : parseOffset(written, timeType);
-    if (offset === undefined) throw new SqlError(`'${written ?? "null"}' is no offset: [+-]HH:mm is wanted`, align.offset.at, SQLSTATE.invalidParameter);
+    if (offset === undefined) {
+      throw new SqlError(
+        `'${written ?? "null"}' is no offset: [+-]HH:mm is wanted`,
+        align.offset.at,
+        SQLSTATE.invalidParameter,
+      );
+    }
     sampling.offset = offset;
   }
   return sampling;
@@ -106,7 +132,9 @@ function intervalText(expressions: Expressions, interval: SampleBy["interval"], 
 /** undefined is null. */
 function constantText(expressions: Expressions, e: Expression, names: Names, what: string): string | undefined {
   const value = fold(expressions.bind(e, { columns: [], names }), expressions.binding);
-  if (value === undefined || !(isTextOrChar(value.type) || value.value === null)) throw typeMismatch(`${what} wants a constant text`, e.at);
+  if (value === undefined || !(isTextOrChar(value.type) || value.value === null)) {
+    throw typeMismatch(`${what} wants a constant text`, e.at);
+  }
   return value.value === null ? undefined : value.value as string;
 }
 
@@ -149,15 +177,25 @@ export function zoneName(text: string): string | undefined {
 function instantOf(expressions: Expressions, e: Expression, timeType: string, names: Names): bigint {
   const bound = expressions.bind(e, { columns: [], names });
   const value = fold(bound, expressions.binding) ?? fold(expressions.cast(bound, timeType, e.at), expressions.binding);
-  const converted = value === undefined || value.value === null ? undefined : convertConstant(value.value, value.type, timeType);
+  const converted = value === undefined || value.value === null
+    ? undefined
+    : convertConstant(value.value, value.type, timeType);
   if (typeof converted === "bigint") return converted;
-  const cast = value === undefined || value.value === null ? undefined : fold(expressions.cast(value, timeType, e.at), expressions.binding);
+  const cast = value === undefined || value.value === null
+    ? undefined
+    : fold(expressions.cast(value, timeType, e.at), expressions.binding);
   if (typeof cast?.value !== "bigint") throw typeMismatch(`a constant ${displayName(timeType)} is wanted`, e.at);
   return cast.value;
 }
 
 /** One fill an aggregate. A single word is for all of them; a list goes by the select list. */
-function bindFill(expressions: Expressions, sample: SampleBy, items: OutputItem[], aggregates: AggregateCall[], names: Names): Fill[] {
+function bindFill(
+  expressions: Expressions,
+  sample: SampleBy,
+  items: OutputItem[],
+  aggregates: AggregateCall[],
+  names: Names,
+): Fill[] {
   const { fill } = sample;
   if (fill === undefined) return [];
   const [only] = fill.items;
@@ -166,12 +204,18 @@ function bindFill(expressions: Expressions, sample: SampleBy, items: OutputItem[
   }
   const wanted = items.filter((item) => isAggregated(item.expr));
   if (fill.items.length < wanted.length) {
-    throw new SqlError(`FILL has ${fill.items.length} values for ${wanted.length} aggregates`, fill.items.at(-1)!.at, SQLSTATE.grouping);
+    throw new SqlError(
+      `FILL has ${fill.items.length} values for ${wanted.length} aggregates`,
+      fill.items.at(-1)!.at,
+      SQLSTATE.grouping,
+    );
   }
   const fills: Fill[] = aggregates.map(() => ({ kind: "null" }));
   wanted.forEach(({ expr }, i) => {
     const item = fill.items[i];
-    if (item.kind === "none") throw new SqlError("FILL(NONE) does not go with other values", item.at, SQLSTATE.grouping);
+    if (item.kind === "none") {
+      throw new SqlError("FILL(NONE) does not go with other values", item.at, SQLSTATE.grouping);
+    }
     for (const index of columnsRead(expr)) {
       if (index < AGGREGATE_BASE) continue;
       const place = index - AGGREGATE_BASE;
@@ -179,7 +223,9 @@ function bindFill(expressions: Expressions, sample: SampleBy, items: OutputItem[
         fills[place] = { kind: item.kind };
         continue;
       }
-      if (expr.kind !== "column") throw new SqlError("FILL with a value wants a plain aggregate", item.at, SQLSTATE.featureNotSupported);
+      if (expr.kind !== "column") {
+        throw new SqlError("FILL with a value wants a plain aggregate", item.at, SQLSTATE.featureNotSupported);
+      }
       const { type } = aggregates[place];
       const bound = expressions.bind(item.value, { columns: [], names });
       const value = fold(expressions.cast(bound, type, item.at), expressions.binding);

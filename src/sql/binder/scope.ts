@@ -70,7 +70,9 @@ export class OutputNames {
 
   alias(alias: Name): string {
     const key = alias.text.toLowerCase();
-    if (this.taken.has(key)) throw new SqlError(`two columns are called ${alias.text}`, alias.at, SQLSTATE.duplicateColumn);
+    if (this.taken.has(key)) {
+      throw new SqlError(`two columns are called ${alias.text}`, alias.at, SQLSTATE.duplicateColumn);
+    }
     this.taken.add(key);
     return alias.text;
   }

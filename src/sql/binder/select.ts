@@ -55,7 +55,11 @@ function innerNames(query: Query, outer: Names): Names {
   let names = outer;
   for (const declared of query.declares) {
     // A later variable may use an earlier one, and a name declared again hides itself.
-    names = { parent: names, queries: new Map(), variables: new Map([[declared.name.toLowerCase(), { value: declared.value, names }]]) };
+    names = {
+      parent: names,
+      queries: new Map(),
+      variables: new Map([[declared.name.toLowerCase(), { value: declared.value, names }]]),
+    };
   }
   const seen = new Set<string>();
   for (const { name, query: body } of query.with) {
@@ -104,10 +108,17 @@ class SelectBinder {
     this.plan = this.relation.plan;
     this.subqueries = new Subqueries(this.queries, () => this.plan, (plan) => this.plan = plan);
     if (select.where !== undefined) {
-      const predicate = this.expressions.condition(select.where, { columns: this.relation.columns, names: this.names, subqueries: this.subqueries, isFilter: true });
+      const predicate = this.expressions.condition(select.where, {
+        columns: this.relation.columns,
+        names: this.names,
+        subqueries: this.subqueries,
+        isFilter: true,
+      });
       this.plan = filter(this.plan, predicate);
     }
-    if (select.latestOn !== undefined) this.plan = latestPlan(this.expressions, this.relation, this.plan, select.latestOn, this.names);
+    if (select.latestOn !== undefined) {
+      this.plan = latestPlan(this.expressions, this.relation, this.plan, select.latestOn, this.names);
+    }
     this.windows.timestamp = this.timestampNow();
     const items = this.outputItems();
     const orders = this.orderKeys(items);
@@ -137,7 +148,9 @@ class SelectBinder {
   private outputItems(): OutputItem[] {
     const { select } = this;
     const hasStar = select.items.some((item) => item.expression.kind === "star");
-    if (hasStar && select.groupBy !== undefined) throw new SqlError("SELECT * does not go with GROUP BY", 0, SQLSTATE.grouping);
+    if (hasStar && select.groupBy !== undefined) {
+      throw new SqlError("SELECT * does not go with GROUP BY", 0, SQLSTATE.grouping);
+    }
     const names = new OutputNames(hasStar);
     const output: OutputItem[] = [];
     const variable = (name: string): Expression | undefined => findVariable(this.names, name)?.value;
@@ -149,7 +162,10 @@ class SelectBinder {
         }
         continue;
       }
-      const expr = this.expressions.settle(this.expressions.bind(item.expression, this.listScope(this.aliases)), "STRING");
+      const expr = this.expressions.settle(
+        this.expressions.bind(item.expression, this.listScope(this.aliases)),
+        "STRING",
+      );
       const name = item.alias === undefined
         ? names.generated(columnName(item.expression, this.binding.context.text, variable))
         : names.alias(item.alias);
@@ -168,7 +184,9 @@ class SelectBinder {
     }
     const qualifier = star.table.text.toLowerCase();
     const own = columns.filter((column) => column.qualifier === qualifier);
-    if (own.length === 0) throw new SqlError(`there is no table ${star.table.text} in FROM`, star.at, SQLSTATE.undefinedTable);
+    if (own.length === 0) {
+      throw new SqlError(`there is no table ${star.table.text} in FROM`, star.at, SQLSTATE.undefinedTable);
+    }
     return own;
   }
 
@@ -188,7 +206,9 @@ class SelectBinder {
     const e = order.expression;
     if (e.kind === "number" && /^\d+$/.test(e.text)) {
       const position = Number(e.text);
-      if (position < 1 || position > items.length) throw new SqlError(`there is no column ${e.text} in the select list`, e.at, SQLSTATE.grouping);
+      if (position < 1 || position > items.length) {
+        throw new SqlError(`there is no column ${e.text} in the select list`, e.at, SQLSTATE.grouping);
+      }
       return position - 1;
     }
     if (e.kind !== "column" || e.path.length !== 1) return undefined;
@@ -201,15 +221,27 @@ class SelectBinder {
   private group(items: OutputItem[], orders: OrderKey[]): boolean {
     const { select } = this;
     if (select.sampleBy !== undefined) {
-      if (select.groupBy !== undefined) throw new SqlError("SAMPLE BY does not go with GROUP BY", select.groupBy.at, SQLSTATE.grouping);
-      if (this.windows.calls.length > 0) throw new SqlError("a window function does not go with SAMPLE BY: use a sub-query", 0, SQLSTATE.grouping);
-      if (this.aggregates.length === 0) throw new SqlError("SAMPLE BY wants an aggregate in the select list", select.sampleBy.interval.at, SQLSTATE.grouping);
+      if (select.groupBy !== undefined) {
+        throw new SqlError("SAMPLE BY does not go with GROUP BY", select.groupBy.at, SQLSTATE.grouping);
+      }
+      if (this.windows.calls.length > 0) {
+        throw new SqlError("a window function does not go with SAMPLE BY: use a sub-query", 0, SQLSTATE.grouping);
+      }
+      if (this.aggregates.length === 0) {
+        throw new SqlError(
+          "SAMPLE BY wants an aggregate in the select list",
+          select.sampleBy.interval.at,
+          SQLSTATE.grouping,
+        );
+      }
       const relation = { ...this.relation, plan: this.plan, timestamp: this.timestampNow() };
       this.plan = samplePlan(this.expressions, relation, select.sampleBy, items, orders, this.aggregates, this.names);
       return true;
     }
     if (select.groupBy === undefined && this.aggregates.length === 0 && select.having === undefined) return false;
-    if (this.windows.calls.length > 0) throw new SqlError("a window function does not go with an aggregate: use a sub-query", 0, SQLSTATE.grouping);
+    if (this.windows.calls.length > 0) {
+      throw new SqlError("a window function does not go with an aggregate: use a sub-query", 0, SQLSTATE.grouping);
+    }
     const having = select.having === undefined
       ? undefined
       : this.expressions.condition(select.having, { ...this.listScope(this.aliases), aliasesFirst: true });
@@ -221,12 +253,21 @@ class SelectBinder {
   private groupKey(e: Expression, items: OutputItem[]): { expr: Expr; at: number } {
     if (e.kind === "number" && /^\d+$/.test(e.text)) {
       const position = Number(e.text);
-      if (position < 1 || position > items.length) throw new SqlError(`there is no column ${e.text} in the select list`, e.at, SQLSTATE.grouping);
+      if (position < 1 || position > items.length) {
+        throw new SqlError(`there is no column ${e.text} in the select list`, e.at, SQLSTATE.grouping);
+      }
       const { expr } = items[position - 1];
-      if (hasPlaceholder(expr)) throw new SqlError(`column ${e.text} is an aggregate and no key`, e.at, SQLSTATE.grouping);
+      if (hasPlaceholder(expr)) {
+        throw new SqlError(`column ${e.text} is an aggregate and no key`, e.at, SQLSTATE.grouping);
+      }
       return { expr, at: e.at };
     }
-    const scope: Scope = { columns: this.relation.columns, names: this.names, aliases: this.aliases, aliasesFirst: true };
+    const scope: Scope = {
+      columns: this.relation.columns,
+      names: this.names,
+      aliases: this.aliases,
+      aliasesFirst: true,
+    };
     const expr = this.expressions.bind(e, scope);
     if (hasPlaceholder(expr)) throw new SqlError("an aggregate is no key", e.at, SQLSTATE.grouping);
     return { expr, at: e.at };
@@ -243,12 +284,23 @@ class SelectBinder {
 
   /** An alias of what gives another value each time stands for one value: it becomes a column below the others. */
   private computeOnce(items: OutputItem[], orders: OrderKey[]): void {
-    const others = (expr: Expr): Expr[] => [...items.filter((item) => item.expr !== expr).map((item) => item.expr), ...orders.flatMap((order) => order.expr ?? [])];
-    const shared = items.filter(({ expr, aliased }) => aliased && expr.kind === "call" && isVolatile(expr) && others(expr).some((other) => contains(other, expr)));
+    const others = (
+      expr: Expr,
+    ): Expr[] => [
+      ...items.filter((item) => item.expr !== expr).map((item) => item.expr),
+      ...orders.flatMap((order) => order.expr ?? []),
+    ];
+    const shared = items.filter(({ expr, aliased }) =>
+      aliased && expr.kind === "call" && isVolatile(expr) && others(expr).some((other) => contains(other, expr))
+    );
     for (const { expr } of shared) {
       const index = this.plan.columns.length;
-      this.plan = project(this.plan, [...columnsOf(this.plan), expr], [...this.plan.columns.map((column) => column.name), `value ${index}`]);
-      const place = (other: Expr): Expr => rewrite(other, (e) => e === expr ? { kind: "column", index, type: expr.type } : undefined);
+      this.plan = project(this.plan, [...columnsOf(this.plan), expr], [
+        ...this.plan.columns.map((column) => column.name),
+        `value ${index}`,
+      ]);
+      const place = (other: Expr): Expr =>
+        rewrite(other, (e) => e === expr ? { kind: "column", index, type: expr.type } : undefined);
       for (const item of items) item.expr = place(item.expr);
       for (const order of orders) if (order.expr !== undefined) order.expr = place(order.expr);
     }
@@ -264,7 +316,11 @@ class SelectBinder {
     const hidden = orders.filter((order) => order.expr !== undefined);
     const distinct = select.distinct && !(grouped && this.aggregates.length > 0);
     if (distinct && hidden.length > 0) {
-      throw new SqlError("ORDER BY of SELECT DISTINCT wants columns of the select list", hidden[0].order.at, SQLSTATE.grouping);
+      throw new SqlError(
+        "ORDER BY of SELECT DISTINCT wants columns of the select list",
+        hidden[0].order.at,
+        SQLSTATE.grouping,
+      );
     }
     const keys: SortKey[] = orders.map((order) => {
       let index = order.output;
@@ -272,7 +328,11 @@ class SelectBinder {
         index = expressions.push(order.expr!) - 1;
         names.push(`order key ${index}`);
       }
-      return { expression: { kind: "column", index, type: expressions[index].type }, descending: order.order.descending, nulls: order.order.nulls };
+      return {
+        expression: { kind: "column", index, type: expressions[index].type },
+        descending: order.order.descending,
+        nulls: order.order.nulls,
+      };
     });
     const timestamp = this.plan.timestamp;
     const hidesTime = timestamp >= 0 && !grouped && !distinct &&
@@ -288,7 +348,9 @@ class SelectBinder {
     if (keys.length > 0) {
       const first = keys[0].expression as Extract<Expr, { kind: "column" }>;
       // A query ordered by another timestamp is in the order of that one, for joins by time around it.
-      if (!keys[0].descending && (first.type === "TIMESTAMP" || first.type === "TIMESTAMP_NS") && first.index < visible) orderedBy = first.index;
+      if (
+        !keys[0].descending && (first.type === "TIMESTAMP" || first.type === "TIMESTAMP_NS") && first.index < visible
+      ) orderedBy = first.index;
       plan = sort(plan, keys);
     }
     const keptTime = this.options.keepTimestamp === true && keepsTime && plan.timestamp >= visible;
@@ -297,7 +359,9 @@ class SelectBinder {
       const kept = [...Array(visible).keys(), ...(keptTime ? [plan.timestamp] : [])];
       plan = project(plan, kept.map((index) => columnOf(plan, index)), kept.map((index) => names[index]));
     }
-    if (select.limit !== undefined) plan = bindLimit(this.expressions, plan, select.limit, this.names, select.from === undefined);
+    if (select.limit !== undefined) {
+      plan = bindLimit(this.expressions, plan, select.limit, this.names, select.from === undefined);
+    }
     const byTime = plan.timestamp >= 0 ? plan.timestamp : orderedBy;
     return { plan, visible, timestamp: byTime };
   }
@@ -334,7 +398,13 @@ export function hasPlaceholder(expr: Expr): boolean {
 }
 
 /** LIMIT n; n, ; , n; low, high. Negative bounds count from the end; bounds of one sign may be turned round. */
-export function bindLimit(expressions: Expressions, input: Plan, limit: Limit, names: Names, withoutFrom: boolean): Plan {
+export function bindLimit(
+  expressions: Expressions,
+  input: Plan,
+  limit: Limit,
+  names: Names,
+  withoutFrom: boolean,
+): Plan {
   if (limit.low === undefined && limit.high === undefined) return input;
   if (withoutFrom) throw new SqlError("LIMIT wants FROM", limit.at);
   let low: Expr | undefined;
@@ -346,7 +416,13 @@ export function bindLimit(expressions: Expressions, input: Plan, limit: Limit, n
     high = limitBound(expressions, limit.high, names);
     if (low.kind === "constant" && high.kind === "constant") {
       const a = low.value as bigint, b = high.value as bigint;
-      if (a < 0n && b > 0n) throw new SqlError("LIMIT from the end to a place from the start is not possible", limit.low.at, SQLSTATE.invalidParameter);
+      if (a < 0n && b > 0n) {
+        throw new SqlError(
+          "LIMIT from the end to a place from the start is not possible",
+          limit.low.at,
+          SQLSTATE.invalidParameter,
+        );
+      }
       if (a < 0n && b === 0n) [low, high] = [undefined, low];
       else if (a < 0n === b < 0n && a > b) [low, high] = [high, low];
     }
@@ -358,7 +434,10 @@ function limitBound(expressions: Expressions, e: Expression, names: Names): Expr
   const bound = expressions.settle(expressions.bind(e, { columns: [], names }), "LONG");
   if (bound.kind === "parameter") return bound.type === "LONG" ? bound : expressions.cast(bound, "LONG", e.at);
   const value = fold(bound, expressions.binding);
-  if (value === undefined && bound.kind === "call" && ["INT", "LONG", "SHORT", "BYTE"].includes(bound.type) && columnsRead(bound).size === 0) {
+  if (
+    value === undefined && bound.kind === "call" && ["INT", "LONG", "SHORT", "BYTE"].includes(bound.type) &&
+    columnsRead(bound).size === 0
+  ) {
     return expressions.cast(bound, "LONG", e.at);
   }
   if (value === undefined || value.value === null || !["BYTE", "SHORT", "INT", "LONG"].includes(value.type)) {

@@ -14,13 +14,19 @@ export function bindSet(queries: Queries, query: SetOperation, names: Names): Bo
   const left = queries.bind(query.left, names);
   const right = queries.bind(query.right, names);
   if (left.visible !== right.visible) {
-    throw new SqlError(`the queries give ${left.visible} and ${right.visible} columns`, query.right.at, SQLSTATE.datatypeMismatch);
+    throw new SqlError(
+      `the queries give ${left.visible} and ${right.visible} columns`,
+      query.right.at,
+      SQLSTATE.datatypeMismatch,
+    );
   }
   const keepsLeft = !query.operator.startsWith("union");
   const types = left.plan.columns.map((column, i) => {
     const other = right.plan.columns[i].type;
     const common = setType(column.type, other);
-    if (common === undefined) throw typeMismatch(`${displayName(column.type)} and ${displayName(other)} do not go together`, query.right.at);
+    if (common === undefined) {
+      throw typeMismatch(`${displayName(column.type)} and ${displayName(other)} do not go together`, query.right.at);
+    }
     // EXCEPT and INTERSECT give rows of the left query: its symbols stay symbols, though without a shared dictionary.
     return keepsLeft && computedTag(column.type) === "SYMBOL_TEXT" ? "SYMBOL_TEXT" : common;
   });
@@ -53,7 +59,9 @@ function orderSet(queries: Queries, plan: Plan, orderBy: OrderItem[], names: Nam
     let expression: Expr;
     if (e.kind === "number" && /^\d+$/.test(e.text)) {
       const position = Number(e.text);
-      if (position < 1 || position > columns.length) throw new SqlError(`there is no column ${e.text}`, e.at, SQLSTATE.grouping);
+      if (position < 1 || position > columns.length) {
+        throw new SqlError(`there is no column ${e.text}`, e.at, SQLSTATE.grouping);
+      }
       expression = columnOf(plan, position - 1);
     } else if (e.kind === "column" && e.path.length === 1) {
       const index = columns.findIndex((column) => sameName(column.name, e.path[0].text));

@@ -36,7 +36,9 @@ export function showPlan(binding: Binding, show: Show): Plan {
   const what = show.what.toLowerCase();
   const ofTable = OF_TABLE[what];
   if (ofTable !== undefined) {
-    if (show.table === undefined) throw new SqlError(`SHOW ${what.toUpperCase()} wants a table`, show.whatAt + show.what.length);
+    if (show.table === undefined) {
+      throw new SqlError(`SHOW ${what.toUpperCase()} wants a table`, show.whatAt + show.what.length);
+    }
     const { schema } = binding.table(show.table);
     return metadataPlan(ofTable, [schema.name], show.table.at);
   }

@@ -25,7 +25,7 @@ export function bindSource(queries: Queries, source: Source, names: Names): Rela
     case "function": {
       const { plan, name } = tableFunction(queries, source.call, names);
       const relation = relationOf({ plan, visible: plan.columns.length, timestamp: plan.timestamp }, source.alias);
-      if (source.alias === undefined) for (const column of relation.columns) column.qualifier = name;
+      if (source.alias === undefined) { for (const column of relation.columns) column.qualifier = name; }
       return withTimestamp(relation, source.timestamp);
     }
     case "show": {
@@ -40,7 +40,12 @@ export function bindSource(queries: Queries, source: Source, names: Names): Rela
 
 export function relationOf(bound: BoundQuery, alias: Name | undefined): Relation {
   const qualifier = alias?.text.toLowerCase();
-  const columns = bound.plan.columns.slice(0, bound.visible).map((column, index): ScopeColumn => ({ name: column.name, type: column.type, qualifier, index }));
+  const columns = bound.plan.columns.slice(0, bound.visible).map((column, index): ScopeColumn => ({
+    name: column.name,
+    type: column.type,
+    qualifier,
+    index,
+  }));
   return { plan: bound.plan, columns, isTable: false, timestamp: bound.timestamp };
 }
 
@@ -52,9 +57,13 @@ function bindTable(queries: Queries, source: Extract<Source, { kind: "table" }>,
     return withTimestamp(relationOf(bound, source.alias ?? name), source.timestamp);
   }
   const { binding } = queries;
-  const full = schema === undefined || schema.text.toLowerCase() === "public" ? name.text : `${schema.text}.${name.text}`;
+  const full = schema === undefined || schema.text.toLowerCase() === "public"
+    ? name.text
+    : `${schema.text}.${name.text}`;
   const snapshot = binding.context.catalogue.table(full);
-  if (snapshot !== undefined) return withTimestamp(tableRelation(queries, snapshot, source.alias ?? name), source.timestamp);
+  if (snapshot !== undefined) {
+    return withTimestamp(tableRelation(queries, snapshot, source.alias ?? name), source.timestamp);
+  }
   if (isMetadata(full)) {
     const plan = metadataPlan(full, [], name.at);
     return relationOf({ plan, visible: plan.columns.length, timestamp: -1 }, source.alias ?? name);
@@ -103,4 +112,3 @@ export function withTimestamp(relation: Relation, name: Name | undefined): Relat
   const order = plan.timestamp === column.index ? plan.order : "asc";
   return { ...relation, plan: { ...plan, timestamp: column.index, order }, timestamp: column.index, isTable: false };
 }
-

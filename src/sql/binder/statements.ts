@@ -39,7 +39,9 @@ function bindStatement(statement: Statement, queries: Queries): BoundStatement {
     case "query":
       return { kind: "query", plan: queries.bind(statement.query, NO_NAMES).plan };
     case "explain":
-      if (statement.statement.kind === "explain") throw new SqlError("EXPLAIN cannot be explained", statement.statement.at, SQLSTATE.syntax);
+      if (statement.statement.kind === "explain") {
+        throw new SqlError("EXPLAIN cannot be explained", statement.statement.at, SQLSTATE.syntax);
+      }
       return { kind: "explain", statement: bindStatement(statement.statement, queries) };
     case "createTable":
       return bindCreateTable(queries, statement);

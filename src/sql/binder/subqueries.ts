@@ -12,11 +12,17 @@ import type { BoundQuery, Queries } from "./select.ts";
 import { displayName, isText } from "./types.ts";
 
 export class Subqueries implements SubqueryHost {
-  constructor(private readonly queries: Queries, private readonly input: () => Plan, private readonly replaceInput: (plan: Plan) => void) {}
+  constructor(
+    private readonly queries: Queries,
+    private readonly input: () => Plan,
+    private readonly replaceInput: (plan: Plan) => void,
+  ) {}
 
   private bindOne(query: Query, names: Names, at: number): BoundQuery {
     const bound = this.queries.bind(query, names);
-    if (bound.visible !== 1) throw new SqlError(`a sub-query of one column is wanted: found ${bound.visible}`, at, SQLSTATE.syntax);
+    if (bound.visible !== 1) {
+      throw new SqlError(`a sub-query of one column is wanted: found ${bound.visible}`, at, SQLSTATE.syntax);
+    }
     return bound;
   }
 
@@ -32,8 +38,12 @@ export class Subqueries implements SubqueryHost {
         key = operand.type === "SYMBOL" && type !== "SYMBOL" ? expressions.cast(operand, "STRING", at) : operand;
         value = type === "SYMBOL" && operand.type !== "SYMBOL" ? expressions.cast(value, "STRING", at) : value;
       } else if (type !== "NULL") {
-        const fits = ["LONG", "DOUBLE", "TIMESTAMP"].find((wide) => implicit(type, wide) && implicit(operand.type, wide));
-        if (fits === undefined) throw typeMismatch(`${displayName(operand.type)} is compared with ${displayName(type)}`, at);
+        const fits = ["LONG", "DOUBLE", "TIMESTAMP"].find((wide) =>
+          implicit(type, wide) && implicit(operand.type, wide)
+        );
+        if (fits === undefined) {
+          throw typeMismatch(`${displayName(operand.type)} is compared with ${displayName(type)}`, at);
+        }
         key = expressions.cast(operand, fits, at);
         value = expressions.cast(value, fits, at);
       } else {

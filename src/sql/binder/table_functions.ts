@@ -26,7 +26,9 @@ export function tableFunction(queries: Queries, call: FunctionCall, names: Names
       return { plan: readParquet(queries, call, names), name };
   }
   const metadata = metadataFunction(name);
-  if (metadata === undefined) throw new SqlError(`there is no function ${call.name} that gives rows`, call.at, SQLSTATE.undefinedFunction);
+  if (metadata === undefined) {
+    throw new SqlError(`there is no function ${call.name} that gives rows`, call.at, SQLSTATE.undefinedFunction);
+  }
   checkCount(call, metadata.args, metadata.args);
   const args: Value[] = call.args.map((arg) => {
     const value = constantOf(queries, arg, names);
@@ -40,7 +42,11 @@ export function tableFunction(queries: Queries, call: FunctionCall, names: Names
 
 function checkCount(call: FunctionCall, least: number, most: number): void {
   if (call.args.length < least || call.args.length > most) {
-    throw new SqlError(`${call.name} takes ${least === most ? least : `${least} to ${most}`} arguments: found ${call.args.length}`, call.at, SQLSTATE.undefinedFunction);
+    throw new SqlError(
+      `${call.name} takes ${least === most ? least : `${least} to ${most}`} arguments: found ${call.args.length}`,
+      call.at,
+      SQLSTATE.undefinedFunction,
+    );
   }
 }
 
@@ -57,8 +63,18 @@ function wholeNumber(queries: Queries, e: Expression, names: Names): bigint {
 }
 
 function sequence(name: string, type: string, start: bigint, step: bigint, count: bigint, at: number): Plan {
-  if (count > BigInt(Number.MAX_SAFE_INTEGER)) throw new SqlError(`${count} rows are too many`, at, SQLSTATE.programLimitExceeded);
-  return { node: "sequence", columns: [{ name, type }], start, step, count: Number(count < 0n ? 0n : count), timestamp: -1, order: "none" };
+  if (count > BigInt(Number.MAX_SAFE_INTEGER)) {
+    throw new SqlError(`${count} rows are too many`, at, SQLSTATE.programLimitExceeded);
+  }
+  return {
+    node: "sequence",
+    columns: [{ name, type }],
+    start,
+    step,
+    count: Number(count < 0n ? 0n : count),
+    timestamp: -1,
+    order: "none",
+  };
 }
 
 function longSequence(queries: Queries, call: FunctionCall, names: Names): Plan {
@@ -67,7 +83,10 @@ function longSequence(queries: Queries, call: FunctionCall, names: Names): Plan 
   const count = wholeNumber(queries, call.args[0], names);
   const plan = sequence("x", "LONG", 1n, 1n, count, call.args[0].at);
   if (call.args.length < 3) return plan;
-  return { ...plan, seeds: [wholeNumber(queries, call.args[1], names), wholeNumber(queries, call.args[2], names)] } as Plan;
+  return {
+    ...plan,
+    seeds: [wholeNumber(queries, call.args[1], names), wholeNumber(queries, call.args[2], names)],
+  } as Plan;
 }
 
 /** Months have no fixed length: such series are worked out now, up to this many rows. */
@@ -86,7 +105,9 @@ function generateSeries(queries: Queries, call: FunctionCall, names: Names): Pla
     : undefined;
   if (timeType !== undefined) {
     const [a, b] = [from, to].map((bound, i) => instantBound(queries, bound, timeType, call.args[i].at));
-    if (step === undefined) throw new SqlError(`${call.name} of times wants a step`, call.at, SQLSTATE.undefinedFunction);
+    if (step === undefined) {
+      throw new SqlError(`${call.name} of times wants a step`, call.at, SQLSTATE.undefinedFunction);
+    }
     return timeSeries(name, a, b, step, timeType, stepAt);
   }
   const types = [from.type, to.type, step?.type ?? "INT"];
@@ -95,7 +116,9 @@ function generateSeries(queries: Queries, call: FunctionCall, names: Names): Pla
     const size = step === undefined ? 1n : BigInt(step.value as number | bigint);
     return longSeries(name, "LONG", a, b, size, stepAt);
   }
-  if (!types.every((type) => isInteger(type) || type === "FLOAT" || type === "DOUBLE")) throw typeMismatch(`${call.name} wants numbers or times`, call.at);
+  if (!types.every((type) => isInteger(type) || type === "FLOAT" || type === "DOUBLE")) {
+    throw typeMismatch(`${call.name} wants numbers or times`, call.at);
+  }
   const [a, b] = [from, to].map((bound) => Number(bound.value));
   const size = step === undefined ? 1 : Number(step.value);
   return doubleSeries(queries, name, a, b, size, stepAt);
@@ -118,25 +141,46 @@ function longSeries(name: string, type: string, a: bigint, b: bigint, step: bigi
 }
 
 function doubleSeries(queries: Queries, name: string, a: number, b: number, step: number, at: number): Plan {
-  if (!(Math.abs(step) > 0) || !Number.isFinite(a) || !Number.isFinite(b)) throw new SqlError("the step must not be 0", at, SQLSTATE.invalidParameter);
+  if (!(Math.abs(step) > 0) || !Number.isFinite(a) || !Number.isFinite(b)) {
+    throw new SqlError("the step must not be 0", at, SQLSTATE.invalidParameter);
+  }
   const [low, high] = a < b ? [a, b] : [b, a];
   const count = Math.floor((high - low) / Math.abs(step) + 1e-9) + 1;
   const steps = sequence(name, "LONG", 0n, 1n, BigInt(count), at);
   const { expressions } = queries;
-  const product = expressions.operator("*", [expressions.cast(columnOf(steps, 0), "DOUBLE", at), constant(step, "DOUBLE")], at);
+  const product = expressions.operator("*", [
+    expressions.cast(columnOf(steps, 0), "DOUBLE", at),
+    constant(step, "DOUBLE"),
+  ], at);
   const value: Expr = expressions.operator("+", [constant(step > 0 ? low : high, "DOUBLE"), product], at);
   return project(steps, [value], [name]);
 }
 
-const PERIOD_MICROS: Record<string, bigint> = { U: 1n, T: 1000n, s: 1_000_000n, m: 60_000_000n, h: 3_600_000_000n, d: 86_400_000_000n, w: 604_800_000_000n };
+const PERIOD_MICROS: Record<string, bigint> = {
+  U: 1n,
+  T: 1000n,
+  s: 1_000_000n,
+  m: 60_000_000n,
+  h: 3_600_000_000n,
+  d: 86_400_000_000n,
+  w: 604_800_000_000n,
+};
 
 function timeSeries(name: string, a: bigint, b: bigint, step: Constant, type: string, at: number): Plan {
   if (step.value === null) throw typeMismatch("a step is wanted", at);
   if (isInteger(step.type)) return longSeries(name, type, a, b, BigInt(step.value as number | bigint), at);
   const match = /^(-?\d+)([nUTsmhdwMy])$/.exec(String(step.value));
-  if (match === null) throw new SqlError(`'${step.value}' is no period: a number and one of n U T s m h d w M y is wanted`, at, SQLSTATE.invalidParameter);
+  if (match === null) {
+    throw new SqlError(
+      `'${step.value}' is no period: a number and one of n U T s m h d w M y is wanted`,
+      at,
+      SQLSTATE.invalidParameter,
+    );
+  }
   const count = BigInt(match[1]), unit = match[2];
-  if (unit === "M" || unit === "y") return calendarSeries(name, a, b, Number(count) * (unit === "y" ? 12 : 1), type, at);
+  if (unit === "M" || unit === "y") {
+    return calendarSeries(name, a, b, Number(count) * (unit === "y" ? 12 : 1), type, at);
+  }
   if (unit === "n") {
     if (type !== "TIMESTAMP_NS") throw notSupported("a step of nanoseconds over microseconds", at);
     return longSeries(name, type, a, b, count, at);
@@ -153,7 +197,9 @@ function calendarSeries(name: string, a: bigint, b: bigint, months: number, type
   const rows: Value[][] = [];
   let now = months > 0 ? low : high;
   while (now >= low && now <= high) {
-    if (rows.length === CALENDAR_ROWS_MAX) throw new SqlError(`more than ${CALENDAR_ROWS_MAX} months`, at, SQLSTATE.programLimitExceeded);
+    if (rows.length === CALENDAR_ROWS_MAX) {
+      throw new SqlError(`more than ${CALENDAR_ROWS_MAX} months`, at, SQLSTATE.programLimitExceeded);
+    }
     rows.push([now]);
     const date = new Date(Number(now / perMilli));
     const day = date.getUTCDate();
@@ -177,7 +223,12 @@ function readParquet(queries: Queries, call: FunctionCall, names: Names): Plan {
     schema = queries.binding.context.parquetSchema(path);
   } catch (error) {
     if (error instanceof SqlError) throw new SqlError(error.message, arg.at, error.sqlState, { cause: error });
-    throw new SqlError(`${value.value} cannot be read as Parquet: ${error instanceof Error ? error.message : error}`, arg.at, SQLSTATE.invalidParameter, { cause: error });
+    throw new SqlError(
+      `${value.value} cannot be read as Parquet: ${error instanceof Error ? error.message : error}`,
+      arg.at,
+      SQLSTATE.invalidParameter,
+      { cause: error },
+    );
   }
   return {
     node: "parquet",
@@ -192,7 +243,8 @@ function readParquet(queries: Queries, call: FunctionCall, names: Names): Plan {
 
 /** Files lie under the import directory: nothing with `..`, and an absolute path must begin with the directory. */
 function importPath(root: string, path: string, at: number): string {
-  const refused = (): SqlError => new SqlError(`${path} does not lie in the import directory`, at, SQLSTATE.insufficientPrivilege);
+  const refused = (): SqlError =>
+    new SqlError(`${path} does not lie in the import directory`, at, SQLSTATE.insufficientPrivilege);
   const parts = path.split(/[\\/]/);
   if (parts.includes("..") || path.includes("\0")) throw refused();
   const base = root.replace(/[\\/]+$/, "");

@@ -40,7 +40,10 @@ export function checkTableName(name: Name): void {
 
 export function checkColumnName(name: Name): void {
   // deno-lint-ignore no-control-regex
-  if (name.text === "" || name.text.length > TABLE_NAME_LENGTH_MAX || /[?.,'"\\/:()+\-*%~\u0000-\u001f\u007f\ufeff]/.test(name.text)) {
+  if (
+    name.text === "" || name.text.length > TABLE_NAME_LENGTH_MAX ||
+    /[?.,'"\\/:()+\-*%~\u0000-\u001f\u007f\ufeff]/.test(name.text)
+  ) {
     throw new SqlError(`'${name.text}' is no name for a column`, name.at, SQLSTATE.invalidName);
   }
 }
@@ -52,11 +55,19 @@ function newColumn(definition: ColumnDefinition, text: string | undefined): NewC
   const type = tagOfType(definition.type);
   const { symbolCapacity, symbolCached, indexed } = definition;
   if (type !== "SYMBOL" && (symbolCapacity !== undefined || symbolCached !== undefined || indexed === true)) {
-    throw new SqlError("only a SYMBOL has capacity, cache and index", nextToken(text, definition.type.at + definition.type.name.length), SQLSTATE.syntax);
+    throw new SqlError(
+      "only a SYMBOL has capacity, cache and index",
+      nextToken(text, definition.type.at + definition.type.name.length),
+      SQLSTATE.syntax,
+    );
   }
   if (symbolCapacity !== undefined && (symbolCapacity < 2 || symbolCapacity > CAPACITY_MAX)) {
     const word = placeOf(text, /\bcapacity\b/i, definition.type.at);
-    throw new SqlError(`the capacity lies between 2 and ${CAPACITY_MAX}`, nextToken(text, word + "capacity".length), SQLSTATE.invalidParameter);
+    throw new SqlError(
+      `the capacity lies between 2 and ${CAPACITY_MAX}`,
+      nextToken(text, word + "capacity".length),
+      SQLSTATE.invalidParameter,
+    );
   }
   if (type === "INTERVAL") throw typeMismatch("a column cannot have the type INTERVAL", definition.type.at);
   return {
@@ -93,12 +104,22 @@ export function bindCreateTable(queries: Queries, create: CreateTable): BoundSta
     const name = create.timestamp;
     timestamp = columns.findIndex((column) => sameName(column.name, name.text));
     if (timestamp < 0) throw unknownColumn(name.text, name.at);
-    if (!isTimestamp(columns[timestamp].type)) throw typeMismatch(`the designated timestamp is a TIMESTAMP: ${name.text} is ${displayName(columns[timestamp].type)}`, name.at);
+    if (!isTimestamp(columns[timestamp].type)) {
+      throw typeMismatch(
+        `the designated timestamp is a TIMESTAMP: ${name.text} is ${displayName(columns[timestamp].type)}`,
+        name.at,
+      );
+    }
   }
   for (const index of create.indexes) {
     const column = columns.find((candidate) => sameName(candidate.name, index.column.text));
     if (column === undefined) throw unknownColumn(index.column.text, index.column.at);
-    if (column.type !== "SYMBOL") throw typeMismatch(`only a SYMBOL has an index: ${column.name} is ${displayName(column.type)}`, create.query === undefined ? index.column.at : 0);
+    if (column.type !== "SYMBOL") {
+      throw typeMismatch(
+        `only a SYMBOL has an index: ${column.name} is ${displayName(column.type)}`,
+        create.query === undefined ? index.column.at : 0,
+      );
+    }
     column.indexed = true;
   }
   const partitionBy = partitionUnit(create);
@@ -115,21 +136,41 @@ export function bindCreateTable(queries: Queries, create: CreateTable): BoundSta
     ttl: create.ttl === undefined ? undefined : parseTtl(create.ttl, partitionBy),
   };
   if (create.wal === true && partitionBy === "NONE") {
-    throw new SqlError("a table without partitions has no WAL", placeBefore(binding.context.text, "wal", Infinity), SQLSTATE.syntax);
+    throw new SqlError(
+      "a table without partitions has no WAL",
+      placeBefore(binding.context.text, "wal", Infinity),
+      SQLSTATE.syntax,
+    );
   }
   for (const setting of create.settings) {
     if (SETTINGS.has(setting.name.toLowerCase())) continue;
     const written = /^\w+\s*=\s*\S+/.exec(binding.context.text?.slice(setting.at) ?? "");
-    throw new SqlError(`there is no setting ${setting.name}`, setting.at + (written?.[0].length ?? 0), SQLSTATE.invalidParameter);
+    throw new SqlError(
+      `there is no setting ${setting.name}`,
+      setting.at + (written?.[0].length ?? 0),
+      SQLSTATE.invalidParameter,
+    );
   }
-  return { kind: "createTable", table, ifNotExists: create.ifNotExists, at: create.name.at, query: existing === undefined ? plan : undefined };
+  return {
+    kind: "createTable",
+    table,
+    ifNotExists: create.ifNotExists,
+    at: create.name.at,
+    query: existing === undefined ? plan : undefined,
+  };
 }
 
 function definedColumns(definitions: ColumnDefinition[], text: string | undefined): NewColumn[] {
   const taken = new Set<string>();
   return definitions.map((definition) => {
     const key = definition.name.text.toLowerCase();
-    if (taken.has(key)) throw new SqlError(`two columns are called ${definition.name.text}`, definition.name.at, SQLSTATE.duplicateColumn);
+    if (taken.has(key)) {
+      throw new SqlError(
+        `two columns are called ${definition.name.text}`,
+        definition.name.at,
+        SQLSTATE.duplicateColumn,
+      );
+    }
     taken.add(key);
     return newColumn(definition, text);
   });
@@ -139,7 +180,11 @@ function partitionUnit(create: CreateTable): PartitionUnit {
   if (create.partitionBy === undefined) return "NONE";
   const unit = create.partitionBy.unit.toUpperCase() as PartitionUnit;
   if (!PARTITION_UNITS.includes(unit)) {
-    throw new SqlError(`${create.partitionBy.unit} is no partition: known are ${PARTITION_UNITS.join(", ")}`, create.partitionBy.at, SQLSTATE.syntax);
+    throw new SqlError(
+      `${create.partitionBy.unit} is no partition: known are ${PARTITION_UNITS.join(", ")}`,
+      create.partitionBy.at,
+      SQLSTATE.syntax,
+    );
   }
   return unit;
 }
@@ -154,19 +199,35 @@ function dedupKeys(create: CreateTable, columns: NewColumn[], timestamp: number,
     keys.push(index);
   }
   if (create.wal === false || create.partitionBy === undefined) {
-    throw new SqlError("DEDUP wants a table with WAL", placeBefore(text, "upsert", create.dedupKeys[0]?.at ?? Infinity));
+    throw new SqlError(
+      "DEDUP wants a table with WAL",
+      placeBefore(text, "upsert", create.dedupKeys[0]?.at ?? Infinity),
+    );
   }
-  if (!keys.includes(timestamp)) throw new SqlError("the keys of DEDUP must have the designated timestamp", create.dedupKeys[0]?.at ?? create.at);
+  if (!keys.includes(timestamp)) {
+    throw new SqlError("the keys of DEDUP must have the designated timestamp", create.dedupKeys[0]?.at ?? create.at);
+  }
   return keys.sort((a, b) => a - b);
 }
 
 /** In hours, or in months for units of no fixed length. */
 const TTL_UNITS: Record<string, [size: number, calendar: boolean]> = {
-  h: [1, false], hour: [1, false], d: [24, false], day: [24, false], w: [168, false], week: [168, false],
-  m: [1, true], month: [1, true], y: [12, true], year: [12, true],
+  h: [1, false],
+  hour: [1, false],
+  d: [24, false],
+  day: [24, false],
+  w: [168, false],
+  week: [168, false],
+  m: [1, true],
+  month: [1, true],
+  y: [12, true],
+  year: [12, true],
 };
 
-function parseTtl(ttl: { at: number; text: string }, partitionBy: PartitionUnit): { count: number; unit: string } | undefined {
+function parseTtl(
+  ttl: { at: number; text: string },
+  partitionBy: PartitionUnit,
+): { count: number; unit: string } | undefined {
   const match = /^(\d+)\s*([a-z]+)$/i.exec(ttl.text.trim());
   const singular = match?.[2].toLowerCase().replace(/s$/, "");
   const unit = singular === undefined ? undefined : TTL_UNITS[match![2] === "M" ? "m" : singular];
@@ -176,7 +237,13 @@ function parseTtl(ttl: { at: number; text: string }, partitionBy: PartitionUnit)
   if (partitionBy === "NONE") throw new SqlError("TTL wants partitions", ttl.at);
   const partition = TTL_UNITS[partitionBy.toLowerCase()];
   const fits = partition[1] ? unit[1] && count % partition[0] === 0 : unit[1] || count % partition[0] === 0;
-  if (!fits) throw new SqlError(`the time to live must be a multiple of a ${partitionBy.toLowerCase()}`, ttl.at, SQLSTATE.invalidParameter);
+  if (!fits) {
+    throw new SqlError(
+      `the time to live must be a multiple of a ${partitionBy.toLowerCase()}`,
+      ttl.at,
+      SQLSTATE.invalidParameter,
+    );
+  }
   if (unit[1]) return count % 12 === 0 ? { count: count / 12, unit: "YEAR" } : { count, unit: "MONTH" };
   if (count % 168 === 0) return { count: count / 168, unit: "WEEK" };
   return count % 24 === 0 ? { count: count / 24, unit: "DAY" } : { count, unit: "HOUR" };
@@ -186,7 +253,13 @@ function createLike(binding: Binding, create: CreateTable): BoundStatement {
   const { schema } = binding.table(create.like!);
   const table: NewTable = {
     name: create.name.text,
-    columns: schema.columns.map(({ name, type, indexed, symbolCapacity, symbolCached }) => ({ name, type, indexed, symbolCapacity, symbolCached })),
+    columns: schema.columns.map(({ name, type, indexed, symbolCapacity, symbolCached }) => ({
+      name,
+      type,
+      indexed,
+      symbolCapacity,
+      symbolCached,
+    })),
     timestamp: schema.columns.findIndex((column) => column.id === schema.timestampId),
     partitionBy: schema.partitionBy,
     wal: schema.wal,
@@ -221,12 +294,16 @@ function queryColumns(queries: Queries, create: CreateTable): { columns: NewColu
   for (let i = 0; i < visible; i++) {
     const { name } = plan.columns[i];
     checkColumnName({ text: name, at: 0, quoted: false });
-    if (columns.some((column) => sameName(column.name, name))) throw new SqlError(`two columns are called ${name}`, 0, SQLSTATE.duplicateColumn);
+    if (columns.some((column) => sameName(column.name, name))) {
+      throw new SqlError(`two columns are called ${name}`, 0, SQLSTATE.duplicateColumn);
+    }
     let type = plan.columns[i].type;
     let expr = columnOf(plan, i);
     const wanted = casts.get(i);
     if (wanted !== undefined && wanted.type !== type) {
-      if (!isStorableCast(type, wanted.type)) throw typeMismatch(`${displayName(type)} cannot become ${displayName(wanted.type)}`, wanted.at);
+      if (!isStorableCast(type, wanted.type)) {
+        throw typeMismatch(`${displayName(type)} cannot become ${displayName(wanted.type)}`, wanted.at);
+      }
       if (!(isText(type) && wanted.type === "SYMBOL")) expr = queries.expressions.cast(expr, wanted.type, wanted.at);
       type = wanted.type;
     }
@@ -244,8 +321,14 @@ function queryColumns(queries: Queries, create: CreateTable): { columns: NewColu
     expressions.push(expr);
   }
   const changed = expressions.some((e, i) => e.kind !== "column" || e.index !== i) || visible < plan.columns.length;
-  const inherited = plan.timestamp >= 0 && plan.timestamp < visible && isTimestamp(columns[plan.timestamp].type) ? plan.timestamp : -1;
-  return { columns, plan: changed ? project(plan, expressions, columns.map((column) => column.name)) : plan, inherited };
+  const inherited = plan.timestamp >= 0 && plan.timestamp < visible && isTimestamp(columns[plan.timestamp].type)
+    ? plan.timestamp
+    : -1;
+  return {
+    columns,
+    plan: changed ? project(plan, expressions, columns.map((column) => column.name)) : plan,
+    inherited,
+  };
 }
 
 /** Numbers do not become symbols, text no integers; addresses and identifiers come from text only. */
@@ -255,12 +338,22 @@ function isStorableCast(from: string, to: string): boolean {
 }
 
 export function bindDrop(binding: Binding, drop: Extract<Statement, { kind: "dropTable" }>): BoundStatement {
-  if (drop.all) return { kind: "dropTable", names: binding.context.catalogue.tables().map(({ schema }) => ({ name: schema.name, at: drop.at })), ifExists: true };
+  if (drop.all) {
+    return {
+      kind: "dropTable",
+      names: binding.context.catalogue.tables().map(({ schema }) => ({ name: schema.name, at: drop.at })),
+      ifExists: true,
+    };
+  }
   const name = drop.name!;
   const table = binding.context.catalogue.table(name.text);
   if (table === undefined && !drop.ifExists) throw binding.table(name);
   binding.requires.add(`DROP TABLE ${name.text}`);
-  return { kind: "dropTable", names: table === undefined ? [] : [{ name: table.schema.name, at: name.at }], ifExists: drop.ifExists };
+  return {
+    kind: "dropTable",
+    names: table === undefined ? [] : [{ name: table.schema.name, at: name.at }],
+    ifExists: drop.ifExists,
+  };
 }
 
 export function bindTruncate(binding: Binding, truncate: Extract<Statement, { kind: "truncate" }>): BoundStatement {
@@ -307,7 +400,9 @@ export function bindAlter(binding: Binding, alter: Extract<Statement, { kind: "a
 
 /** With WAL a statement changes one column. */
 function checkOne(schema: TableSchema, items: { at: number }[]): void {
-  if (schema.wal && items.length > 1) throw new SqlError("on a table with WAL a statement changes one column", items[1].at, SQLSTATE.featureNotSupported);
+  if (schema.wal && items.length > 1) {
+    throw new SqlError("on a table with WAL a statement changes one column", items[1].at, SQLSTATE.featureNotSupported);
+  }
 }
 
 function findColumn(schema: TableSchema, name: Name): TableSnapshot["schema"]["columns"][number] {
@@ -316,18 +411,28 @@ function findColumn(schema: TableSchema, name: Name): TableSnapshot["schema"]["c
   return column;
 }
 
-function addColumns(schema: TableSchema, action: Extract<AlterAction, { kind: "addColumn" }>, text: string | undefined): BoundStatement {
+function addColumns(
+  schema: TableSchema,
+  action: Extract<AlterAction, { kind: "addColumn" }>,
+  text: string | undefined,
+): BoundStatement {
   checkOne(schema, action.columns.map((column) => column.name));
   const columns: NewColumn[] = [];
   for (const definition of action.columns) {
     const column = newColumn(definition, text);
     const known = schema.columns.find((candidate) => sameName(candidate.name, column.name));
     if (known !== undefined) {
-      if (!action.ifNotExists) throw new SqlError(`the column ${column.name} exists already`, definition.name.at, SQLSTATE.duplicateColumn);
-      if (known.type !== column.type) throw typeMismatch(`the column ${column.name} exists as ${displayName(known.type)}`, definition.type.at);
+      if (!action.ifNotExists) {
+        throw new SqlError(`the column ${column.name} exists already`, definition.name.at, SQLSTATE.duplicateColumn);
+      }
+      if (known.type !== column.type) {
+        throw typeMismatch(`the column ${column.name} exists as ${displayName(known.type)}`, definition.type.at);
+      }
       continue;
     }
-    if (columns.some((other) => sameName(other.name, column.name))) throw new SqlError(`two columns are called ${column.name}`, definition.name.at, SQLSTATE.duplicateColumn);
+    if (columns.some((other) => sameName(other.name, column.name))) {
+      throw new SqlError(`two columns are called ${column.name}`, definition.name.at, SQLSTATE.duplicateColumn);
+    }
     columns.push(column);
   }
   return { kind: "addColumns", tableId: schema.id, columns, ifNotExists: action.ifNotExists, at: action.at };
@@ -337,7 +442,9 @@ function dropColumns(schema: TableSchema, action: Extract<AlterAction, { kind: "
   checkOne(schema, action.columns);
   const columnIds = action.columns.map((name) => {
     const column = findColumn(schema, name);
-    if (column.id === schema.timestampId) throw new SqlError("the designated timestamp cannot be dropped", 0, SQLSTATE.invalidParameter);
+    if (column.id === schema.timestampId) {
+      throw new SqlError("the designated timestamp cannot be dropped", 0, SQLSTATE.invalidParameter);
+    }
     return column.id;
   });
   return { kind: "dropColumns", tableId: schema.id, columnIds };
@@ -347,8 +454,12 @@ function renameColumn(schema: TableSchema, action: Extract<AlterAction, { kind: 
   if (action.renames.length > 1) throw notSupported("a list of columns to rename", action.renames[1].from.at);
   const [{ from, to }] = action.renames;
   const column = findColumn(schema, from);
-  if (column.id === schema.timestampId) throw new SqlError("the designated timestamp cannot be renamed", 0, SQLSTATE.invalidParameter);
+  if (column.id === schema.timestampId) {
+    throw new SqlError("the designated timestamp cannot be renamed", 0, SQLSTATE.invalidParameter);
+  }
   checkColumnName(to);
-  if (schema.columns.some((other) => sameName(other.name, to.text))) throw new SqlError(`the column ${to.text} exists already`, to.at, SQLSTATE.duplicateColumn);
+  if (schema.columns.some((other) => sameName(other.name, to.text))) {
+    throw new SqlError(`the column ${to.text} exists already`, to.at, SQLSTATE.duplicateColumn);
+  }
   return { kind: "renameColumn", tableId: schema.id, columnId: column.id, to: to.text };
 }

@@ -51,7 +51,11 @@ function precedenceOf(e: Expression): number {
 }
 
 /** `source` is the statement's text: it tells `<>` from `!=`, which the tree does not. */
-export function expressionText(e: Expression, source?: string, variable?: (name: string) => Expression | undefined): string {
+export function expressionText(
+  e: Expression,
+  source?: string,
+  variable?: (name: string) => Expression | undefined,
+): string {
   const text = (x: Expression): string => expressionText(x, source, variable);
   const list = (items: Expression[]): string => items.map(text).join(", ");
   const inside = (x: Expression, least: number): string => precedenceOf(x) < least ? `(${text(x)})` : text(x);
@@ -118,7 +122,9 @@ export function expressionText(e: Expression, source?: string, variable?: (name:
     case "index":
       return `${text(e.operand)}[${
         e.subscripts.map((s) =>
-          "index" in s ? text(s.index) : `${s.from === undefined ? "" : text(s.from)}:${s.to === undefined ? "" : text(s.to)}`
+          "index" in s
+            ? text(s.index)
+            : `${s.from === undefined ? "" : text(s.from)}:${s.to === undefined ? "" : text(s.to)}`
         ).join(", ")
       }]`;
     case "list":
@@ -143,7 +149,11 @@ function typeText(type: TypeName): string {
 }
 
 /** What a result column without alias is called. */
-export function columnName(e: Expression, source?: string, variable?: (name: string) => Expression | undefined): string {
+export function columnName(
+  e: Expression,
+  source?: string,
+  variable?: (name: string) => Expression | undefined,
+): string {
   const inner = e.kind === "variable" ? variable?.(e.name) ?? e : e;
   if (inner.kind === "column") return inner.path.at(-1)!.text;
   const text = expressionText(inner, source, variable);

@@ -27,7 +27,9 @@ export function branchType(a: string, b: string): string | undefined {
   if (a === b) return a === "SYMBOL" ? "STRING" : a;
   if (a === "NULL") return b === "SYMBOL" ? "STRING" : b;
   if (b === "NULL") return a === "SYMBOL" ? "STRING" : a;
-  if (isNumber(a) && isNumber(b)) return (a === "FLOAT" && b === "LONG") || (a === "LONG" && b === "FLOAT") ? "DOUBLE" : wider(NUMBERS, a, b);
+  if (isNumber(a) && isNumber(b)) {
+    return (a === "FLOAT" && b === "LONG") || (a === "LONG" && b === "FLOAT") ? "DOUBLE" : wider(NUMBERS, a, b);
+  }
   if (isTime(a) && isTime(b)) return wider(TIMES, a, b);
   if (isTextOrChar(a) && isTextOrChar(b)) return a === "VARCHAR" || b === "VARCHAR" ? "VARCHAR" : "STRING";
   return undefined;
@@ -56,9 +58,18 @@ const DECIMAL_DEFAULT = { precision: 18, scale: 3 };
 function decimalType({ parameters, at, name }: TypeName): string {
   const [precision, scale] = parameters.map(Number);
   if (precision === undefined) return decimalTag(DECIMAL_DEFAULT.precision, DECIMAL_DEFAULT.scale);
-  const isValid = parameters.length <= 2 && Number.isInteger(precision) && precision >= 1 && precision <= DECIMAL_PRECISION_MAX &&
+  const isValid = parameters.length <= 2 && Number.isInteger(precision) && precision >= 1 &&
+    precision <= DECIMAL_PRECISION_MAX &&
     (scale === undefined || (Number.isInteger(scale) && scale >= 0 && scale <= precision));
-  if (!isValid) throw new SqlError(`DECIMAL(${parameters.join(", ")}) is none: a precision of 1 to ${DECIMAL_PRECISION_MAX} and a scale up to it are wanted`, at + name.length, SQLSTATE.invalidParameter);
+  if (!isValid) {
+    throw new SqlError(
+      `DECIMAL(${
+        parameters.join(", ")
+      }) is none: a precision of 1 to ${DECIMAL_PRECISION_MAX} and a scale up to it are wanted`,
+      at + name.length,
+      SQLSTATE.invalidParameter,
+    );
+  }
   return decimalTag(precision, scale ?? 0);
 }
 
@@ -77,13 +88,23 @@ export function tagOfType(type: TypeName): string {
   const tag = tagOfName(type.name);
   if (type.name === "decimal" && type.dimensions === 0) return decimalType(type);
   if (type.name === "geohash" && type.dimensions === 0) return geohashType(type);
-  if (type.name === "double" && type.dimensions > 0 && type.dimensions <= ARRAY_DIMENSIONS_MAX) return `DOUBLE${"[]".repeat(type.dimensions)}`;
+  if (type.name === "double" && type.dimensions > 0 && type.dimensions <= ARRAY_DIMENSIONS_MAX) {
+    return `DOUBLE${"[]".repeat(type.dimensions)}`;
+  }
   if (LATER.has(type.name)) throw notSupported(`the type ${type.name}${"[]".repeat(type.dimensions)}`, type.at);
   if (tag === undefined || type.dimensions > 0) {
-    throw new SqlError(`there is no type ${type.name}${"[]".repeat(type.dimensions)}`, type.at, SQLSTATE.undefinedFunction);
+    throw new SqlError(
+      `there is no type ${type.name}${"[]".repeat(type.dimensions)}`,
+      type.at,
+      SQLSTATE.undefinedFunction,
+    );
   }
   if (type.parameters.length > 0) {
-    throw new SqlError(`the type ${type.name} takes no length or precision`, type.at + type.name.length, SQLSTATE.syntax);
+    throw new SqlError(
+      `the type ${type.name} takes no length or precision`,
+      type.at + type.name.length,
+      SQLSTATE.syntax,
+    );
   }
   return tag;
 }

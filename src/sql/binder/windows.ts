@@ -43,7 +43,9 @@ export class WindowCollector implements WindowSink {
   add(call: FunctionCall, scope: Scope): Expr {
     const name = call.name.toLowerCase();
     const over = call.over!;
-    const window = "reference" in over ? this.named_(over.reference, this.named.length) : this.resolve(over, this.named.length);
+    const window = "reference" in over
+      ? this.named_(over.reference, this.named.length)
+      : this.resolve(over, this.named.length);
     const inner: Scope = { ...scope, aggregates: undefined, windows: undefined };
     const partitionBy = window.partitionBy.map((e) => this.expressions.bind(e, inner));
     const orderBy = window.orderBy.map((item): SortKey => this.expressions.sortKey(item, inner));
@@ -56,7 +58,10 @@ export class WindowCollector implements WindowSink {
     const resolved = resolveOverload(this.expressions, name, this.widened(name, args, call), call.at, "function");
     if (name === "lag" || name === "lead") this.checkOffset(resolved.args[1], call);
     if (call.ignoreNulls && !NULL_SKIPPING.has(name)) {
-      throw new SqlError(`${call.name} does not take IGNORE NULLS`, placeOf(this.expressions.binding.context.text, /\bignore\s+nulls\b/i, call.at));
+      throw new SqlError(
+        `${call.name} does not take IGNORE NULLS`,
+        placeOf(this.expressions.binding.context.text, /\bignore\s+nulls\b/i, call.at),
+      );
     }
     const frame = UNFRAMED.has(name) ? wholeFrame(orderBy.length > 0) : this.frame(window.frame, orderBy, scope);
     const index = this.calls.push({
@@ -90,7 +95,9 @@ export class WindowCollector implements WindowSink {
     const value = fold(offset, this.expressions.binding);
     if (value === undefined && offset.kind === "parameter") return;
     if (value === undefined || value.value === null) throw typeMismatch("the offset must be a constant", at);
-    if (BigInt(value.value as number | bigint) < 0n) throw new SqlError("the offset must not be negative", at, SQLSTATE.invalidParameter);
+    if (BigInt(value.value as number | bigint) < 0n) {
+      throw new SqlError("the offset must not be negative", at, SQLSTATE.invalidParameter);
+    }
   }
 
   /** A named window; it may build on those before it only. */
@@ -106,7 +113,10 @@ export class WindowCollector implements WindowSink {
     if (window.base === undefined) return window;
     const base = this.named_(window.base, before);
     if (window.partitionBy.length > 0) {
-      throw new SqlError("a window that builds on another keeps its PARTITION BY", placeOf(this.expressions.binding.context.text, /\bpartition\b/i, window.base.at));
+      throw new SqlError(
+        "a window that builds on another keeps its PARTITION BY",
+        placeOf(this.expressions.binding.context.text, /\bpartition\b/i, window.base.at),
+      );
     }
     return {
       partitionBy: base.partitionBy,
@@ -122,13 +132,24 @@ export class WindowCollector implements WindowSink {
       if (orderBy.length === 0) throw new SqlError("CUMULATIVE wants ORDER BY", frame.at);
       return { unit: "rows", end: 0n, excludeCurrentRow: false };
     }
-    if (frame.exclude === "group" || frame.exclude === "ties") throw notSupported(`EXCLUDE ${frame.exclude.toUpperCase()}`, frame.at);
+    if (frame.exclude === "group" || frame.exclude === "ties") {
+      throw notSupported(`EXCLUDE ${frame.exclude.toUpperCase()}`, frame.at);
+    }
     const key = orderBy[0]?.expression;
     let timeType: string | undefined;
     if (frame.unit === "range") {
-      const byTime = orderBy.length === 1 && !orderBy[0].descending && key.kind === "column" && key.index === this.timestamp;
-      const bounded = [frame.start, frame.end].some((bound) => bound.kind === "preceding" || bound.kind === "following");
-      if (bounded && !byTime) throw new SqlError("a RANGE frame wants ORDER BY the designated timestamp, ascending", frame.at, SQLSTATE.grouping);
+      const byTime = orderBy.length === 1 && !orderBy[0].descending && key.kind === "column" &&
+        key.index === this.timestamp;
+      const bounded = [frame.start, frame.end].some((bound) =>
+        bound.kind === "preceding" || bound.kind === "following"
+      );
+      if (bounded && !byTime) {
+        throw new SqlError(
+          "a RANGE frame wants ORDER BY the designated timestamp, ascending",
+          frame.at,
+          SQLSTATE.grouping,
+        );
+      }
       timeType = key?.type;
       // Without offsets a range is told from rows by the peers of the current row only.
       if (!bounded && orderBy.length === 0) return { unit: "rows", excludeCurrentRow: frame.exclude === "current row" };
@@ -136,12 +157,17 @@ export class WindowCollector implements WindowSink {
     const start = this.bound(frame.start, timeType, scope);
     const end = this.bound(frame.end, timeType, scope);
     if (frame.start.kind === "unbounded following") {
-      throw new SqlError("a frame does not start at its end", placeOf(this.expressions.binding.context.text, /following/i, frame.start.at));
+      throw new SqlError(
+        "a frame does not start at its end",
+        placeOf(this.expressions.binding.context.text, /following/i, frame.start.at),
+      );
     }
     if (frame.end.kind === "unbounded preceding") throw new SqlError("a frame does not end at its start", frame.end.at);
     if (frame.start.kind === "following") throw notSupported("a frame that starts FOLLOWING", frame.start.at);
     if (frame.end.kind === "following") throw notSupported("a frame that ends FOLLOWING", frame.end.at);
-    if (start !== undefined && end !== undefined && start > end) throw new SqlError("the frame ends before it starts", frame.end.at, SQLSTATE.invalidParameter);
+    if (start !== undefined && end !== undefined && start > end) {
+      throw new SqlError("the frame ends before it starts", frame.end.at, SQLSTATE.invalidParameter);
+    }
     if (frame.end.kind === "unbounded following" && frame.start.kind !== "unbounded preceding") {
       throw notSupported("a frame that ends UNBOUNDED FOLLOWING but starts later", frame.end.at);
     }
@@ -152,7 +178,10 @@ export class WindowCollector implements WindowSink {
   private bound(bound: FrameBound, timeType: string | undefined, scope: Scope): bigint | undefined {
     if (bound.kind === "current row") return 0n;
     if (bound.kind !== "preceding" && bound.kind !== "following") return undefined;
-    const value = fold(this.expressions.bind(bound.offset, { columns: [], names: scope.names }), this.expressions.binding);
+    const value = fold(
+      this.expressions.bind(bound.offset, { columns: [], names: scope.names }),
+      this.expressions.binding,
+    );
     const text = value?.value;
     if (text === undefined || text === null || typeof text === "boolean" || !/^\d+$/.test(String(text))) {
       throw typeMismatch("the offset of a frame is a whole number, not negative", bound.offset.at);
@@ -179,7 +208,10 @@ export class WindowCollector implements WindowSink {
 
   /** Windows' placeholders to columns of the window node. */
   replace(expr: Expr, first: number): Expr {
-    return rewrite(expr, (e) => e.kind === "column" && e.index >= WINDOW_BASE ? { ...e, index: first + e.index - WINDOW_BASE } : undefined);
+    return rewrite(
+      expr,
+      (e) => e.kind === "column" && e.index >= WINDOW_BASE ? { ...e, index: first + e.index - WINDOW_BASE } : undefined,
+    );
   }
 }
 
@@ -187,4 +219,3 @@ export class WindowCollector implements WindowSink {
 function wholeFrame(ordered: boolean): WindowFrame {
   return ordered ? { unit: "rows", end: 0n, excludeCurrentRow: false } : { unit: "rows", excludeCurrentRow: false };
 }
-

@@ -5,9 +5,17 @@
 import type { IrNode } from "../../engine/compiler/ir.ts";
 import type { FunctionRegistry } from "../../engine/contract.ts";
 import type { SharedHeap } from "../../storage/heap.ts";
-import { ARRAY_CONSTRUCTOR, type Layout, layoutOf, LAYOUT_WIDTH, NULL_I64, typeOf, type Value } from "../../types/mod.ts";
+import {
+  ARRAY_CONSTRUCTOR,
+  type Layout,
+  LAYOUT_WIDTH,
+  layoutOf,
+  NULL_I64,
+  typeOf,
+  type Value,
+} from "../../types/mod.ts";
 import type { BatchColumn, BatchOut, FunctionContext } from "../functions/entry.ts";
-import { createRegistry } from "../functions/mod.ts";
+import { createRegistry, isWide } from "../functions/mod.ts";
 import type { Expr } from "../plan.ts";
 
 export type Constant = Extract<Expr, { kind: "constant" }>;
@@ -60,10 +68,18 @@ function evaluateExpr(expr: Expr, context: EvaluationContext): Constant | undefi
   }
 }
 
-function call(expr: Extract<Expr, { kind: "call" }>, args: Constant[], context: EvaluationContext): Constant | undefined {
+function call(
+  expr: Extract<Expr, { kind: "call" }>,
+  args: Constant[],
+  context: EvaluationContext,
+): Constant | undefined {
   const { entry, types } = registry.resolve(expr.function);
-  if (entry.volatility === "volatile" || (entry.volatility === "stable" && context.nowMicros === undefined)) return undefined;
+  if (entry.volatility === "volatile" || (entry.volatility === "stable" && context.nowMicros === undefined)) {
+    return undefined;
+  }
   if (entry.aggregate !== undefined || entry.window || entry.table) return undefined;
+  // 256 bits, bytes that are no text, signed 128 bits: only the engine holds them whole.
+  if (isWide(expr.type) || types.some(isWide)) return undefined;
   const result = (value: Value): Constant => ({ kind: "constant", value, type: expr.type });
   if (entry.nulls === "propagate" && args.some((arg) => arg.value === null)) {
     return result(typeOf(expr.type).nullable ? null : expr.type === "BOOLEAN" ? false : 0);
@@ -71,7 +87,12 @@ function call(expr: Extract<Expr, { kind: "call" }>, args: Constant[], context: 
   const textBytes = args.reduce((sum, arg) => sum + (typeof arg.value === "string" ? arg.value.length * 3 : 0), 0);
   const arena = new Arena(textBytes);
   if (entry.emit !== undefined) {
-    const inputs = args.map((arg, i): IrNode => ({ op: "literal", type: wasmType(types[i]), args: [], value: Object(toRaw(arg.value, types[i], arena)) }));
+    const inputs = args.map((arg, i): IrNode => ({
+      op: "literal",
+      type: wasmType(types[i]),
+      args: [],
+      value: Object(toRaw(arg.value, types[i], arena)),
+    }));
     const raw = run(entry.emit(inputs, types), arena, new Map());
     return result(fromRaw(raw, expr.type, arena));
   }
@@ -201,7 +222,10 @@ function fromRaw(raw: Raw, tag: string, arena: Arena): Value {
   return raw;
 }
 
-function oneRow(layout: Layout, arena: Arena): { address: number; values: InstanceType<(typeof ARRAY_CONSTRUCTOR)[Layout]> } {
+function oneRow(
+  layout: Layout,
+  arena: Arena,
+): { address: number; values: InstanceType<(typeof ARRAY_CONSTRUCTOR)[Layout]> } {
   const address = arena.reserve(LAYOUT_WIDTH[layout]);
   const view = ARRAY_CONSTRUCTOR[layout];
   return { address, values: new view(arena.buffer, address, LAYOUT_WIDTH[layout] / view.BYTES_PER_ELEMENT) };
@@ -257,7 +281,9 @@ function batchOut(type: string, arena: Arena): BatchOut & { read(): Value } {
       if (isNull) return typeOf(type).nullable ? null : type === "BOOLEAN" ? false : 0;
       if (layout === "i128") {
         const [low, high] = values as BigInt64Array;
-        return low === NULL_I64 && high === NULL_I64 ? null : (BigInt.asUintN(64, high) << 64n) | BigInt.asUintN(64, low);
+        return low === NULL_I64 && high === NULL_I64
+          ? null
+          : (BigInt.asUintN(64, high) << 64n) | BigInt.asUintN(64, low);
       }
       return fromRaw(values[0] as Raw, type, arena);
     },
@@ -303,72 +329,127 @@ function apply(node: IrNode, x: Raw[], arena: Arena): Raw {
     const round = type === "f32" ? Math.fround : (v: number) => v;
     const p = Number(a), q = Number(b);
     switch (name) {
-      case "add": return round(p + q);
-      case "sub": return round(p - q);
-      case "mul": return round(p * q);
-      case "div": return round(p / q);
-      case "min": return Math.min(p, q);
-      case "max": return Math.max(p, q);
-      case "eq": return bool(p === q);
-      case "ne": return bool(p !== q);
-      case "lt": return bool(p < q);
-      case "gt": return bool(p > q);
-      case "le": return bool(p <= q);
-      case "ge": return bool(p >= q);
-      case "abs": return Math.abs(p);
-      case "neg": return -p;
-      case "ceil": return Math.ceil(p);
-      case "floor": return Math.floor(p);
-      case "trunc": return Math.trunc(p);
+      case "add":
+        return round(p + q);
+      case "sub":
+        return round(p - q);
+      case "mul":
+        return round(p * q);
+      case "div":
+        return round(p / q);
+      case "min":
+        return Math.min(p, q);
+      case "max":
+        return Math.max(p, q);
+      case "eq":
+        return bool(p === q);
+      case "ne":
+        return bool(p !== q);
+      case "lt":
+        return bool(p < q);
+      case "gt":
+        return bool(p > q);
+      case "le":
+        return bool(p <= q);
+      case "ge":
+        return bool(p >= q);
+      case "abs":
+        return Math.abs(p);
+      case "neg":
+        return -p;
+      case "ceil":
+        return Math.ceil(p);
+      case "floor":
+        return Math.floor(p);
+      case "trunc":
+        return Math.trunc(p);
       case "nearest": {
         const nearest = Math.round(p);
         return Math.abs(p % 1) === 0.5 && nearest % 2 !== 0 ? nearest - 1 : nearest;
       }
-      case "sqrt": return round(Math.sqrt(p));
-      case "copysign": return Math.sign(q) < 0 || Object.is(q, -0) ? -Math.abs(p) : Math.abs(p);
-      case "demote_f64": return Math.fround(p);
-      case "promote_f32": return p;
-      case "convert_i32_s": case "convert_i64_s": return round(p);
-      case "convert_i32_u": return u32(a);
+      case "sqrt":
+        return round(Math.sqrt(p));
+      case "copysign":
+        return Math.sign(q) < 0 || Object.is(q, -0) ? -Math.abs(p) : Math.abs(p);
+      case "demote_f64":
+        return Math.fround(p);
+      case "promote_f32":
+        return p;
+      case "convert_i32_s":
+      case "convert_i64_s":
+        return round(p);
+      case "convert_i32_u":
+        return u32(a);
     }
   }
   if (type === "i32") {
     if (typeof a === "bigint" && name === "wrap_i64") return Number(BigInt.asIntN(32, a));
     const p = a as number, q = b as number;
     switch (name) {
-      case "add": return (p + q) | 0;
-      case "sub": return (p - q) | 0;
-      case "mul": return Math.imul(p, q);
-      case "div_s": return (p / q) | 0;
-      case "rem_s": return (p % q) | 0;
-      case "div_u": return (u32(p) / u32(q)) | 0;
-      case "rem_u": return (u32(p) % u32(q)) | 0;
-      case "and": return p & q;
-      case "or": return p | q;
-      case "xor": return p ^ q;
-      case "shl": return p << q;
-      case "shr_s": return p >> q;
-      case "shr_u": return (p >>> q) | 0;
-      case "eq": return bool(p === q);
-      case "ne": return bool(p !== q);
-      case "lt_s": return bool(p < q);
-      case "gt_s": return bool(p > q);
-      case "le_s": return bool(p <= q);
-      case "ge_s": return bool(p >= q);
-      case "lt_u": return bool(u32(p) < u32(q));
-      case "gt_u": return bool(u32(p) > u32(q));
-      case "le_u": return bool(u32(p) <= u32(q));
-      case "ge_u": return bool(u32(p) >= u32(q));
-      case "eqz": return bool(p === 0);
-      case "clz": return Math.clz32(p);
-      case "extend8_s": return (p << 24) >> 24;
-      case "extend16_s": return (p << 16) >> 16;
-      case "trunc_sat_f64_s": case "trunc_sat_f32_s": return saturate(p, -2147483648, 2147483647);
+      case "add":
+        return (p + q) | 0;
+      case "sub":
+        return (p - q) | 0;
+      case "mul":
+        return Math.imul(p, q);
+      case "div_s":
+        return (p / q) | 0;
+      case "rem_s":
+        return (p % q) | 0;
+      case "div_u":
+        return (u32(p) / u32(q)) | 0;
+      case "rem_u":
+        return (u32(p) % u32(q)) | 0;
+      case "and":
+        return p & q;
+      case "or":
+        return p | q;
+      case "xor":
+        return p ^ q;
+      case "shl":
+        return p << q;
+      case "shr_s":
+        return p >> q;
+      case "shr_u":
+        return (p >>> q) | 0;
+      case "eq":
+        return bool(p === q);
+      case "ne":
+        return bool(p !== q);
+      case "lt_s":
+        return bool(p < q);
+      case "gt_s":
+        return bool(p > q);
+      case "le_s":
+        return bool(p <= q);
+      case "ge_s":
+        return bool(p >= q);
+      case "lt_u":
+        return bool(u32(p) < u32(q));
+      case "gt_u":
+        return bool(u32(p) > u32(q));
+      case "le_u":
+        return bool(u32(p) <= u32(q));
+      case "ge_u":
+        return bool(u32(p) >= u32(q));
+      case "eqz":
+        return bool(p === 0);
+      case "clz":
+        return Math.clz32(p);
+      case "extend8_s":
+        return (p << 24) >> 24;
+      case "extend16_s":
+        return (p << 16) >> 16;
+      case "trunc_sat_f64_s":
+      case "trunc_sat_f32_s":
+        return saturate(p, -2147483648, 2147483647);
       case "reinterpret_f32":
         scratch.setFloat32(0, p);
         return scratch.getInt32(0);
-      case "load8_u": return arena.bytes[p];
-      case "load16_u": return arena.bytes[p] | (arena.bytes[p + 1] << 8);
+      case "load8_u":
+        return arena.bytes[p];
+      case "load16_u":
+        return arena.bytes[p] | (arena.bytes[p + 1] << 8);
     }
   }
   if (type === "i64") {
@@ -381,30 +462,54 @@ function apply(node: IrNode, x: Raw[], arena: Arena): Raw {
     }
     const p = a as bigint, q = b as bigint;
     switch (name) {
-      case "add": return s64(p + q);
-      case "sub": return s64(p - q);
-      case "mul": return s64(p * q);
-      case "div_s": return s64(p / q);
-      case "rem_s": return s64(p % q);
-      case "div_u": return s64(u64(p) / u64(q));
-      case "rem_u": return s64(u64(p) % u64(q));
-      case "and": return s64(p & q);
-      case "or": return s64(p | q);
-      case "xor": return s64(p ^ q);
-      case "shl": return s64(p << (q & 63n));
-      case "shr_s": return p >> (q & 63n);
-      case "shr_u": return s64(u64(p) >> (q & 63n));
-      case "eq": return bool(p === q);
-      case "ne": return bool(p !== q);
-      case "lt_s": return bool(p < q);
-      case "gt_s": return bool(p > q);
-      case "le_s": return bool(p <= q);
-      case "ge_s": return bool(p >= q);
-      case "lt_u": return bool(u64(p) < u64(q));
-      case "gt_u": return bool(u64(p) > u64(q));
-      case "le_u": return bool(u64(p) <= u64(q));
-      case "ge_u": return bool(u64(p) >= u64(q));
-      case "eqz": return bool(p === 0n);
+      case "add":
+        return s64(p + q);
+      case "sub":
+        return s64(p - q);
+      case "mul":
+        return s64(p * q);
+      case "div_s":
+        return s64(p / q);
+      case "rem_s":
+        return s64(p % q);
+      case "div_u":
+        return s64(u64(p) / u64(q));
+      case "rem_u":
+        return s64(u64(p) % u64(q));
+      case "and":
+        return s64(p & q);
+      case "or":
+        return s64(p | q);
+      case "xor":
+        return s64(p ^ q);
+      case "shl":
+        return s64(p << (q & 63n));
+      case "shr_s":
+        return p >> (q & 63n);
+      case "shr_u":
+        return s64(u64(p) >> (q & 63n));
+      case "eq":
+        return bool(p === q);
+      case "ne":
+        return bool(p !== q);
+      case "lt_s":
+        return bool(p < q);
+      case "gt_s":
+        return bool(p > q);
+      case "le_s":
+        return bool(p <= q);
+      case "ge_s":
+        return bool(p >= q);
+      case "lt_u":
+        return bool(u64(p) < u64(q));
+      case "gt_u":
+        return bool(u64(p) > u64(q));
+      case "le_u":
+        return bool(u64(p) <= u64(q));
+      case "ge_u":
+        return bool(u64(p) >= u64(q));
+      case "eqz":
+        return bool(p === 0n);
     }
   }
   throw new Error(`${node.op} is not worked out while planning`);

@@ -30,7 +30,9 @@ export function intervalsOf(e: Expr, timestamp: number): Interval[] | undefined 
   if (e.kind === "constant" && e.type === "BOOLEAN") return e.value === true ? [[LOWEST, HIGHEST]] : [];
   if (e.kind === "in") {
     if (!isTimestamp(e.operand, timestamp)) return undefined;
-    const points = e.values.filter((value) => value !== null).map((value): Interval => [value as bigint, value as bigint]);
+    const points = e.values.filter((value) => value !== null).map((
+      value,
+    ): Interval => [value as bigint, value as bigint]);
     return normalize(points);
   }
   if (e.kind !== "call") return undefined;
@@ -50,7 +52,10 @@ export function intervalsOf(e: Expr, timestamp: number): Interval[] | undefined 
       // `t in today()`: the low half of an INTERVAL is its first instant, the high half its last one, in microseconds.
       const [operand, interval] = e.args;
       const value = valueOf(interval);
-      if (!isTimestamp(operand, timestamp) || value === undefined || interval.type !== "INTERVAL" || operand.type !== "TIMESTAMP") return undefined;
+      if (
+        !isTimestamp(operand, timestamp) || value === undefined || interval.type !== "INTERVAL" ||
+        operand.type !== "TIMESTAMP"
+      ) return undefined;
       const low = BigInt.asIntN(64, value), high = BigInt.asIntN(64, value >> 64n);
       return low <= high ? [[low, high]] : [];
     }
@@ -73,7 +78,9 @@ export function intervalsOf(e: Expr, timestamp: number): Interval[] | undefined 
 const TURNED: Record<string, string> = { "=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<=" };
 
 function comparison(operator: string, [a, b]: Expr[], timestamp: number): Interval[] | undefined {
-  if (isTimestamp(b, timestamp)) return isTimestamp(a, timestamp) ? undefined : comparison(TURNED[operator], [b, a], timestamp);
+  if (isTimestamp(b, timestamp)) {
+    return isTimestamp(a, timestamp) ? undefined : comparison(TURNED[operator], [b, a], timestamp);
+  }
   const value = valueOf(b);
   if (!isTimestamp(a, timestamp) || value === undefined) return undefined;
   switch (operator) {

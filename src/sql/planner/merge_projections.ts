@@ -10,7 +10,9 @@ export function mergeProjections(plan: Plan): Plan {
   return mapPlan(plan, (node) => {
     if (node.node !== "project") return node;
     const merged = node.input.node === "project" ? merge(node, node.input) : node;
-    return isIdentity(merged) ? { ...merged.input, columns: merged.columns, timestamp: merged.timestamp, order: merged.order } as Plan : merged;
+    return isIdentity(merged)
+      ? { ...merged.input, columns: merged.columns, timestamp: merged.timestamp, order: merged.order } as Plan
+      : merged;
   });
 }
 
@@ -34,7 +36,8 @@ function merge(outer: ProjectNode, inner: ProjectNode): ProjectNode {
     if (isVolatile(e) || (times > 1 && e.kind !== "column" && e.kind !== "constant")) return outer;
   }
   // A volatile expression that nobody reads may still move a generator on; it is left out all the same.
-  const expressions = outer.expressions.map((e) => rewrite(e, (x) => x.kind === "column" ? inner.expressions[x.index] : undefined));
+  const expressions = outer.expressions.map((e) =>
+    rewrite(e, (x) => x.kind === "column" ? inner.expressions[x.index] : undefined)
+  );
   return { ...outer, input: inner.input, expressions };
 }
-

@@ -32,7 +32,9 @@ export function withInputs(plan: Plan, inputs: Plan[]): Plan {
     case "join":
     case "timeJoin":
     case "set":
-      return inputs[0] === plan.left && inputs[1] === plan.right ? plan : { ...plan, left: inputs[0], right: inputs[1] };
+      return inputs[0] === plan.left && inputs[1] === plan.right
+        ? plan
+        : { ...plan, left: inputs[0], right: inputs[1] };
     default:
       return inputs[0] === plan.input ? plan : { ...plan, input: inputs[0] };
   }
@@ -48,8 +50,10 @@ export function visitPlan(plan: Plan, visit: (plan: Plan) => void): void {
   for (const input of inputsOf(plan)) visitPlan(input, visit);
 }
 
-const mapSortKeys = (keys: SortKey[], change: (expr: Expr) => Expr): SortKey[] => keys.map((key) => ({ ...key, expression: change(key.expression) }));
-const mapAggregates = (calls: AggregateCall[], change: (expr: Expr) => Expr): AggregateCall[] => calls.map((call) => ({ ...call, args: call.args.map(change) }));
+const mapSortKeys = (keys: SortKey[], change: (expr: Expr) => Expr): SortKey[] =>
+  keys.map((key) => ({ ...key, expression: change(key.expression) }));
+const mapAggregates = (calls: AggregateCall[], change: (expr: Expr) => Expr): AggregateCall[] =>
+  calls.map((call) => ({ ...call, args: call.args.map(change) }));
 const mapWindows = (calls: WindowCall[], change: (expr: Expr) => Expr): WindowCall[] =>
   calls.map((call) => ({
     ...call,
@@ -70,7 +74,12 @@ export function mapNodeExpressions(plan: Plan, change: (expr: Expr) => Expr): Pl
     case "aggregate":
       return { ...plan, keys: plan.keys.map(change), aggregates: mapAggregates(plan.aggregates, change) };
     case "sample":
-      return { ...plan, time: change(plan.time), keys: plan.keys.map(change), aggregates: mapAggregates(plan.aggregates, change) };
+      return {
+        ...plan,
+        time: change(plan.time),
+        keys: plan.keys.map(change),
+        aggregates: mapAggregates(plan.aggregates, change),
+      };
     case "latest":
       return { ...plan, time: change(plan.time), keys: plan.keys.map(change) };
     case "sort":

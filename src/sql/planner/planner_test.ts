@@ -20,7 +20,13 @@ for (
 ) {
   catalogue.add({
     name,
-    columns: columns.split(", ").map((pair) => ({ name: pair.split(" ")[0], type: pair.split(" ")[1], indexed: false, symbolCapacity: 256, symbolCached: true })),
+    columns: columns.split(", ").map((pair) => ({
+      name: pair.split(" ")[0],
+      type: pair.split(" ")[1],
+      indexed: false,
+      symbolCapacity: 256,
+      symbolCached: true,
+    })),
     timestamp: 0,
     partitionBy: "DAY",
     wal: true,
@@ -29,7 +35,15 @@ for (
 }
 
 function bound(text: string): Plan {
-  const { statement } = bind(parse(text), { catalogue, parameterTypes: [], importRoot: "/", nowMicros: 0n, user: "", parquetSchema: () => [], text });
+  const { statement } = bind(parse(text), {
+    catalogue,
+    parameterTypes: [],
+    importRoot: "/",
+    nowMicros: 0n,
+    user: "",
+    parquetSchema: () => [],
+    text,
+  });
   assert(statement.kind === "query");
   return statement.plan;
 }
@@ -42,45 +56,63 @@ function planned(text: string, values: Value[] = [], nowMicros?: bigint): string
 }
 
 const cases: [title: string, sql: string, plan: string[]][] = [
-  ["time becomes intervals and the rest a predicate of the scan", "select px from trades where ts in '2024-01-02' and qty > 1", [
-    "Project px",
-    "  Scan trades: ts, px, qty",
-    "      time: 2024-01-02T00:00:00.000000Z … 2024-01-02T23:59:59.999999Z",
-    "      where (qty > 1)",
-  ]],
+  [
+    "time becomes intervals and the rest a predicate of the scan",
+    "select px from trades where ts in '2024-01-02' and qty > 1",
+    [
+      "Project px",
+      "  Scan trades: ts, px, qty",
+      "      time: 2024-01-02T00:00:00.000000Z … 2024-01-02T23:59:59.999999Z",
+      "      where (qty > 1)",
+    ],
+  ],
   ["filters go through sub-queries", "select p from (select px * 2 p, sym from trades) where sym = 'a'", [
     "Project (px * 2.0) as p",
     "  Scan trades: sym, px",
     "      where (sym = 'a')",
   ]],
-  ["a filter of a group's key leaves out rows", "select * from (select sym, sum(px) s from trades) where sym = 'a' and s > 1", [
-    "Project key 1 as sym, sum(DOUBLE) as s",
-    "  Filter (sum(DOUBLE) > 1.0)",
-    "    Aggregate sum(px)",
-    "        by sym",
-    "      Scan trades: sym, px",
-    "          where (sym = 'a')",
-  ]],
-  ["an equation over a cross join is its key", "select t.px from trades t, quotes q where t.sym = q.sym and q.bid > 1", [
-    "Project px",
-    "  Inner join on sym = sym",
-    "    Scan trades: sym, px",
-    "    Scan quotes: sym, bid",
-    "        where (bid > 1.0)",
-  ]],
-  ["conditions on the right of a left join stay above it", "select t.px from trades t left join quotes q on t.sym = q.sym where q.bid > 1 and t.qty = 2", [
-    "Project px",
-    "  Filter (bid > 1.0)",
-    "    Left join on sym = sym",
-    "      Scan trades: sym, px, qty",
-    "          where (qty = 2)",
-    "      Scan quotes: sym, bid",
-  ]],
+  [
+    "a filter of a group's key leaves out rows",
+    "select * from (select sym, sum(px) s from trades) where sym = 'a' and s > 1",
+    [
+      "Project key 1 as sym, sum(DOUBLE) as s",
+      "  Filter (sum(DOUBLE) > 1.0)",
+      "    Aggregate sum(px)",
+      "        by sym",
+      "      Scan trades: sym, px",
+      "          where (sym = 'a')",
+    ],
+  ],
+  [
+    "an equation over a cross join is its key",
+    "select t.px from trades t, quotes q where t.sym = q.sym and q.bid > 1",
+    [
+      "Project px",
+      "  Inner join on sym = sym",
+      "    Scan trades: sym, px",
+      "    Scan quotes: sym, bid",
+      "        where (bid > 1.0)",
+    ],
+  ],
+  [
+    "conditions on the right of a left join stay above it",
+    "select t.px from trades t left join quotes q on t.sym = q.sym where q.bid > 1 and t.qty = 2",
+    [
+      "Project px",
+      "  Filter (bid > 1.0)",
+      "    Left join on sym = sym",
+      "      Scan trades: sym, px, qty",
+      "          where (qty = 2)",
+      "      Scan quotes: sym, bid",
+    ],
+  ],
   ["newest first is a scan from the end", "select px from trades order by ts desc limit 5", [
     "Limit 5",
     "  Scan trades, newest first: px",
   ]],
-  ["an order that is there already is not made again", "select * from trades order by ts", ["Scan trades: ts, sym, px, qty"]],
+  ["an order that is there already is not made again", "select * from trades order by ts", [
+    "Scan trades: ts, sym, px, qty",
+  ]],
   ["a limit tells the sort how many rows it needs", "select * from trades order by px desc limit 2, 5", [
     "Limit 2, 5",
     "  Sort px desc, first 5",

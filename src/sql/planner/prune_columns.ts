@@ -92,14 +92,24 @@ function prune(plan: Plan, wanted: Set<number>): { plan: Plan; moves: Moves } {
       // Keys decide on the rows; aggregates that nobody reads need not be worked out.
       const kept = plan.aggregates.map((_, i) => i).filter((i) => wanted.has(first + i));
       const aggregates = kept.map((i) => plan.aggregates[i]);
-      const own = [...plan.keys, ...aggregates.flatMap((call) => call.args), ...(plan.node === "sample" ? [plan.time] : [])];
+      const own = [
+        ...plan.keys,
+        ...aggregates.flatMap((call) => call.args),
+        ...(plan.node === "sample" ? [plan.time] : []),
+      ];
       const input = prune(plan.input, reads(own));
       const moves: Moves = new Map();
       for (let i = 0; i < first; i++) moves.set(i, i);
       kept.forEach((i, place) => moves.set(first + i, first + place));
       const columns = [...plan.columns.slice(0, first), ...kept.map((i) => plan.columns[first + i])];
       const narrowed = plan.node === "sample"
-        ? { ...plan, aggregates, columns, fills: plan.fills.length === 0 ? [] : kept.map((i) => plan.fills[i]), input: input.plan }
+        ? {
+          ...plan,
+          aggregates,
+          columns,
+          fills: plan.fills.length === 0 ? [] : kept.map((i) => plan.fills[i]),
+          input: input.plan,
+        }
         : { ...plan, aggregates, columns, input: input.plan };
       return { moves, plan: mapNodeExpressions(narrowed, (e) => moved(e, input.moves)) };
     }
@@ -110,7 +120,9 @@ function prune(plan: Plan, wanted: Set<number>): { plan: Plan; moves: Moves } {
       const width = plan.input.columns.length;
       const kept = plan.calls.map((_, i) => i).filter((i) => wanted.has(width + i));
       const calls = kept.map((i) => plan.calls[i]);
-      const own = calls.flatMap((call) => [...call.args, ...call.partitionBy, ...call.orderBy.map((key) => key.expression)]);
+      const own = calls.flatMap((
+        call,
+      ) => [...call.args, ...call.partitionBy, ...call.orderBy.map((key) => key.expression)]);
       const ofInput = [...wanted].filter((index) => index < width);
       // A RANGE frame goes by the timestamp.
       if (plan.timestamp >= 0 && plan.timestamp < width) ofInput.push(plan.timestamp);
@@ -131,19 +143,31 @@ function prune(plan: Plan, wanted: Set<number>): { plan: Plan; moves: Moves } {
       const kept = order(wanted);
       return {
         moves: movesOf(kept),
-        plan: { ...plan, left: exactly(plan.left, kept), right: exactly(plan.right, kept), columns: kept.map((index) => plan.columns[index]), timestamp: -1 },
+        plan: {
+          ...plan,
+          left: exactly(plan.left, kept),
+          right: exactly(plan.right, kept),
+          columns: kept.map((index) => plan.columns[index]),
+          timestamp: -1,
+        },
       };
     }
   }
 }
 
-function pruneJoin(plan: Extract<Plan, { node: "join" | "timeJoin" }>, wanted: Set<number>): { plan: Plan; moves: Moves } {
+function pruneJoin(
+  plan: Extract<Plan, { node: "join" | "timeJoin" }>,
+  wanted: Set<number>,
+): { plan: Plan; moves: Moves } {
   const width = plan.left.columns.length;
   const residual = plan.node === "join" && plan.residual !== undefined ? columnsRead(plan.residual) : new Set<number>();
   const all = [...wanted, ...residual];
   const times = plan.node === "timeJoin" ? [[plan.leftTime], [plan.rightTime]] : [[], []];
   const left = prune(plan.left, reads([...plan.leftKeys, ...times[0]], all.filter((index) => index < width)));
-  const right = prune(plan.right, reads([...plan.rightKeys, ...times[1]], all.filter((index) => index >= width).map((index) => index - width)));
+  const right = prune(
+    plan.right,
+    reads([...plan.rightKeys, ...times[1]], all.filter((index) => index >= width).map((index) => index - width)),
+  );
   const newWidth = left.plan.columns.length;
   const moves: Moves = new Map(left.moves);
   for (const [from, to] of right.moves) moves.set(from + width, to + newWidth);
@@ -157,13 +181,27 @@ function pruneJoin(plan: Extract<Plan, { node: "join" | "timeJoin" }>, wanted: S
     ...placeOf(plan, moves),
   };
   if (plan.node === "join") {
-    return { moves, plan: { ...plan, ...keys, residual: plan.residual === undefined ? undefined : moved(plan.residual, moves) } };
+    return {
+      moves,
+      plan: { ...plan, ...keys, residual: plan.residual === undefined ? undefined : moved(plan.residual, moves) },
+    };
   }
-  return { moves, plan: { ...plan, ...keys, leftTime: moved(plan.leftTime, left.moves), rightTime: moved(plan.rightTime, right.moves) } };
+  return {
+    moves,
+    plan: {
+      ...plan,
+      ...keys,
+      leftTime: moved(plan.leftTime, left.moves),
+      rightTime: moved(plan.rightTime, right.moves),
+    },
+  };
 }
 
 /** Nodes that hand their input's columns on. */
-function through(plan: Extract<Plan, { node: "filter" | "sort" | "limit" | "latest" | "distinct" }>, input: { plan: Plan; moves: Moves }): { plan: Plan; moves: Moves } {
+function through(
+  plan: Extract<Plan, { node: "filter" | "sort" | "limit" | "latest" | "distinct" }>,
+  input: { plan: Plan; moves: Moves },
+): { plan: Plan; moves: Moves } {
   const changed = { ...plan, input: input.plan, columns: input.plan.columns, ...placeOf(plan, input.moves) };
   return { moves: input.moves, plan: mapNodeExpressions(changed, (e) => moved(e, input.moves)) };
 }

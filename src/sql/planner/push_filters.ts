@@ -23,11 +23,17 @@ function push(plan: Plan, given: Expr[]): Plan {
     case "scan": {
       const all = [...(plan.predicate === undefined ? [] : conjuncts(plan.predicate)), ...predicates];
       // The row id is no column of the table, and generators keep the order of rows that they were written over.
-      const [inside, outside] = split(all, (e) => !isVolatile(e) && !(plan.rowId && columnsRead(e).has(plan.columns.length - 1)));
+      const [inside, outside] = split(
+        all,
+        (e) => !isVolatile(e) && !(plan.rowId && columnsRead(e).has(plan.columns.length - 1)),
+      );
       return above({ ...plan, predicate: and(inside) }, outside);
     }
     case "project": {
-      const [below, here] = split(predicates, (e) => ![...columnsRead(e)].some((index) => isVolatile(plan.expressions[index])) && !isVolatile(e));
+      const [below, here] = split(
+        predicates,
+        (e) => ![...columnsRead(e)].some((index) => isVolatile(plan.expressions[index])) && !isVolatile(e),
+      );
       const input = push(plan.input, below.map((e) => substitute(e, plan.expressions)));
       return above(withInputs(plan, [input]), here);
     }
@@ -38,7 +44,9 @@ function push(plan: Plan, given: Expr[]): Plan {
       return withInputs(plan, [push(plan.input, predicates)]);
     case "aggregate": {
       // Groups are left out as well by leaving out their rows; without keys the one row always comes.
-      const [below, here] = plan.keys.length === 0 ? [[], predicates] : split(predicates, (e) => [...columnsRead(e)].every((index) => index < plan.keys.length));
+      const [below, here] = plan.keys.length === 0
+        ? [[], predicates]
+        : split(predicates, (e) => [...columnsRead(e)].every((index) => index < plan.keys.length));
       return above(withInputs(plan, [push(plan.input, below.map((e) => substitute(e, plan.keys)))]), here);
     }
     case "latest": {
@@ -51,7 +59,10 @@ function push(plan: Plan, given: Expr[]): Plan {
     case "timeJoin": {
       const width = plan.left.columns.length;
       const ofLeft = plan.type !== "splice";
-      const [left, here] = split(predicates, (e) => ofLeft && columnsRead(e).size > 0 && [...columnsRead(e)].every((index) => index < width));
+      const [left, here] = split(
+        predicates,
+        (e) => ofLeft && columnsRead(e).size > 0 && [...columnsRead(e)].every((index) => index < width),
+      );
       return above(withInputs(plan, [push(plan.left, left), push(plan.right, [])]), here);
     }
     case "set":
@@ -75,7 +86,14 @@ function noRows(plan: Plan): Plan {
 function above(plan: Plan, predicates: Expr[]): Plan {
   const predicate = and(predicates);
   if (predicate === undefined) return plan;
-  return { node: "filter", input: plan, predicate, columns: plan.columns, timestamp: plan.timestamp, order: plan.order };
+  return {
+    node: "filter",
+    input: plan,
+    predicate,
+    columns: plan.columns,
+    timestamp: plan.timestamp,
+    order: plan.order,
+  };
 }
 
 function split(predicates: Expr[], goes: (e: Expr) => boolean): [Expr[], Expr[]] {
@@ -112,8 +130,9 @@ function pushJoin(plan: JoinNode, predicates: Expr[]): Plan {
     const where = isVolatile(e) ? "both" : side(e);
     // A condition of ON leaves out rows of the side that need not be kept; one behind the join those of the side that is kept.
     if (where === "left" && (inner || (ofOn ? joinType === "right" : joinType === "left"))) intoLeft.push(e);
-    else if (where === "right" && (inner || (ofOn ? joinType === "left" : joinType === "right"))) intoRight.push(remap(e, (index) => index - width));
-    else if (inner) {
+    else if (where === "right" && (inner || (ofOn ? joinType === "left" : joinType === "right"))) {
+      intoRight.push(remap(e, (index) => index - width));
+    } else if (inner) {
       const key = equation(e, width);
       if (key === undefined) residual.push(e);
       else {
@@ -154,7 +173,10 @@ function equation(e: Expr, width: number): { left: Expr; right: Expr } | undefin
   else return undefined;
   right = remap(right, (index) => index - width);
   if (left.type !== right.type) {
-    const asText = (key: Expr): Expr => key.type === "SYMBOL" ? { kind: "call", function: "cast_STRING(SYMBOL)", args: [key], type: "STRING", at: e.at } : key;
+    const asText = (key: Expr): Expr =>
+      key.type === "SYMBOL"
+        ? { kind: "call", function: "cast_STRING(SYMBOL)", args: [key], type: "STRING", at: e.at }
+        : key;
     [left, right] = [asText(left), asText(right)];
     if (layoutOf(left.type) !== layoutOf(right.type)) return undefined;
   }

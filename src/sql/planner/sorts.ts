@@ -10,7 +10,9 @@ export function dropSorts(plan: Plan): Plan {
     if (node.node !== "sort" || node.keys.length !== 1) return node;
     const [key] = node.keys;
     const { input } = node;
-    if (key.expression.kind !== "column" || input.timestamp < 0 || key.expression.index !== input.timestamp) return node;
+    if (key.expression.kind !== "column" || input.timestamp < 0 || key.expression.index !== input.timestamp) {
+      return node;
+    }
     const wanted = key.descending ? "desc" : "asc";
     if (input.order === wanted) return input;
     return (key.descending ? reversed(input) : undefined) ?? node;

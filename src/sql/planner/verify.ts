@@ -31,20 +31,31 @@ export function verifyPlan(plan: Plan): void {
     case "distinct":
     case "latest":
       assert(types(plan.columns) === types(plan.input.columns), `${plan.node}: other columns than its input`);
-      if (plan.node === "sort") for (const key of plan.keys) verifyExpr(key.expression, plan.input.columns, "sort");
-      if (plan.node === "latest") for (const key of [plan.time, ...plan.keys]) verifyExpr(key, plan.input.columns, "latest");
+      if (plan.node === "sort") { for (const key of plan.keys) verifyExpr(key.expression, plan.input.columns, "sort"); }
+      if (plan.node === "latest") {
+        for (const key of [plan.time, ...plan.keys]) verifyExpr(key, plan.input.columns, "latest");
+      }
       return;
     case "project":
       verifyAll(plan.expressions, plan.input.columns, "project");
-      assert(types(plan.columns) === plan.expressions.map((e) => e.type).join(","), "project: columns are not its expressions'");
+      assert(
+        types(plan.columns) === plan.expressions.map((e) => e.type).join(","),
+        "project: columns are not its expressions'",
+      );
       return;
     case "aggregate":
     case "sample": {
       verifyAll([...plan.keys, ...plan.aggregates.flatMap((call) => call.args)], plan.input.columns, plan.node);
       if (plan.node === "sample") verifyExpr(plan.time, plan.input.columns, "sample");
-      const output = [...(plan.node === "sample" ? [plan.time.type] : []), ...plan.keys.map((key) => key.type), ...plan.aggregates.map((call) => call.type)];
+      const output = [
+        ...(plan.node === "sample" ? [plan.time.type] : []),
+        ...plan.keys.map((key) => key.type),
+        ...plan.aggregates.map((call) => call.type),
+      ];
       assert(types(plan.columns) === output.join(","), `${plan.node}: columns are not its keys' and aggregates'`);
-      if (plan.node === "sample") assert(plan.fills.length === 0 || plan.fills.length === plan.aggregates.length, "sample: fills");
+      if (plan.node === "sample") {
+        assert(plan.fills.length === 0 || plan.fills.length === plan.aggregates.length, "sample: fills");
+      }
       return;
     }
     case "join":
@@ -63,12 +74,25 @@ export function verifyPlan(plan: Plan): void {
     }
     case "window":
       for (const call of plan.calls) {
-        verifyAll([...call.args, ...call.partitionBy, ...call.orderBy.map((key) => key.expression)], plan.input.columns, "window");
+        verifyAll(
+          [...call.args, ...call.partitionBy, ...call.orderBy.map((key) => key.expression)],
+          plan.input.columns,
+          "window",
+        );
       }
-      assert(types(plan.columns) === [types(plan.input.columns), ...plan.calls.map((call) => call.type)].filter((part) => part !== "").join(","), "window: columns");
+      assert(
+        types(plan.columns) === [
+          types(plan.input.columns),
+          ...plan.calls.map((call) => call.type),
+        ].filter((part) => part !== "").join(","),
+        "window: columns",
+      );
       return;
     case "set":
-      assert(types(plan.left.columns) === types(plan.columns) && types(plan.right.columns) === types(plan.columns), "set: sides differ");
+      assert(
+        types(plan.left.columns) === types(plan.columns) && types(plan.right.columns) === types(plan.columns),
+        "set: sides differ",
+      );
       return;
   }
 }
