@@ -22,6 +22,7 @@ import { wideFunctions } from "./wide.ts";
 import { windowFunctions } from "./window.ts";
 
 export { commonType, implicitCost, type Overload, type OverloadFailure } from "./overload.ts";
+export { isWide } from "./nodes.ts";
 export { windowArgumentType } from "./window.ts";
 export type { FunctionEntry } from "./entry.ts";
 export { functionId } from "./entry.ts";
