@@ -21,6 +21,8 @@ export type Encoding =
   /** Rows of /exec's dataset: `[…],[…]` with a comma before each row but the first of the whole result. */
   | { name: "json"; quoteLargeNumbers: boolean; columns?: number[] }
   | { name: "csv"; delimiter: string }
+  /** Row groups of a Parquet file: see `src/wire/encode/parquet.ts`. */
+  | { name: "parquet"; codec: "UNCOMPRESSED" | "SNAPPY" | "GZIP" | "BROTLI" | "ZSTD"; level?: number; pageSizeBytes?: number }
   /** DataRow messages; formats by column: 0 text, 1 binary. */
   | { name: "pg"; formats: number[] };
 
@@ -80,5 +82,7 @@ export interface Database {
   /** Rows in columnar form: COPY, /imp and drivers' batches. */
   append(table: string, batch: AppendBatch, identity: Identity): Promise<void>;
   table(name: string): TableSnapshot | undefined;
+  /** What storage and engine count, by the metric's key; a record is by the metric's label. */
+  figures(): Record<string, number | Record<string, number>>;
   close(): Promise<void>;
 }

@@ -6,6 +6,7 @@ import { createScheduler, parquetSchema, type Scheduler } from "../engine/mod.ts
 import { createRegistry } from "../sql/functions/mod.ts";
 import { type AppendBatch, type Catalogue, createPool, openStorage, SHARED_WORD, type StorageWriter, type TableSnapshot } from "../storage/mod.ts";
 import { Execution } from "./execution.ts";
+import { figuresOf } from "./figures.ts";
 import { Ingest } from "./ingest.ts";
 import { TableLocks } from "./locks.ts";
 import { DatabaseSession } from "./session.ts";
@@ -113,6 +114,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
       await core.append([{ tableId: table.schema.id, batches: [batch] }]);
     },
     table: (name: string): TableSnapshot | undefined => catalogue.table(name),
+    figures: () => figuresOf(heap, pool, catalogue, statements),
     close: async () => {
       await scheduler.close();
       await writer.close();

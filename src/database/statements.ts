@@ -67,6 +67,10 @@ export class StatementCache {
     return statement.schemaVersion === this.schemaVersion() ? statement : this.get(statement.text, statement.parameterTypes, identity);
   }
 
+  get size(): number {
+    return this.byKey.size;
+  }
+
   private make(text: string, parameterTypes: (string | undefined)[], identity: Identity): Statement {
     const schemaVersion = this.schemaVersion();
     const { statement, columns, parameterTypes: parameters } = this.bindText(text, parameterTypes, identity);

@@ -167,6 +167,11 @@ export class CatalogueMirror implements Catalogue {
     return [...this.byId.values()].sort((a, b) => a.schema.id - b.schema.id);
   }
 
+  /** Snapshots that readers hold. */
+  get pinCount(): number {
+    return this.pins.size;
+  }
+
   pin(): () => void {
     const { version } = this;
     this.pins.set(version, (this.pins.get(version) ?? 0) + 1);

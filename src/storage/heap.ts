@@ -53,9 +53,15 @@ export const SHARED_WORD = {
   oldestVersion: 136,
   /** Counts commands sent to the writer, which sleeps on it. */
   writerWake: 138,
+  /** What the writer counts: doubles, written by its thread only; see `WRITER_FIGURES`. Even index. */
+  writerFigures: 192,
   /** Scheduler: 64 words a query slot from here. */
   querySlots: 256,
 } as const;
+
+/** The writer's counts since the start, in the order of their places behind `SHARED_WORD.writerFigures`. */
+export const WRITER_FIGURES = ["commits", "committedRows", "commitGroups", "fsyncs", "fsyncSeconds", "rewrittenSegments", "logBytes", "deadBytes"] as const;
+export type WriterFigure = (typeof WRITER_FIGURES)[number];
 
 export class SharedHeap {
   readonly i8: Int8Array;
@@ -82,6 +88,20 @@ export class SharedHeap {
     this.f64 = new Float64Array(buffer);
     this.i64 = new BigInt64Array(buffer);
     this.u64 = new BigUint64Array(buffer);
+  }
+
+  /** One of the writer's counts. */
+  figure(name: WriterFigure): number {
+    return this.f64[SHARED_WORD.writerFigures / 2 + WRITER_FIGURES.indexOf(name)];
+  }
+
+  /** For the writer's thread. */
+  setFigure(name: WriterFigure, value: number): void {
+    this.f64[SHARED_WORD.writerFigures / 2 + WRITER_FIGURES.indexOf(name)] = value;
+  }
+
+  addFigure(name: WriterFigure, count: number): void {
+    this.setFigure(name, this.figure(name) + count);
   }
 
   get buffer(): ArrayBufferLike {

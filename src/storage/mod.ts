@@ -23,7 +23,7 @@ import { formatPool, SharedPool } from "./pool.ts";
 import { type LogLevel, TableStore } from "./writer.ts";
 
 export type * from "./contract.ts";
-export { createHeap, HEAP_TAGS, HeapFullError, type HeapTag, SHARED_WORD, SharedHeap } from "./heap.ts";
+export { createHeap, HEAP_TAGS, HeapFullError, type HeapTag, SHARED_WORD, SharedHeap, WRITER_FIGURES, type WriterFigure } from "./heap.ts";
 export { SharedPool } from "./pool.ts";
 export { CatalogueMirror } from "./catalogue.ts";
 export { type Files, realFiles } from "./files.ts";

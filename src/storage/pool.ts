@@ -40,6 +40,8 @@ const FILLED = 5; // slots that are not empty, removed ones included
 const HITS = 6;
 const MISSES = 7;
 const ENTRIES = 8;
+const EVICTIONS = 9;
+const PINNED = 10;
 
 /** Lays out an empty pool. Once, by the thread that made the heap. */
 export function formatPool(heap: SharedHeap, poolSizeBytes: number): void {
@@ -50,7 +52,7 @@ export function formatPool(heap: SharedHeap, poolSizeBytes: number): void {
   heap.u8.fill(0, address, address + bytes);
   heap.i32[SHARED_WORD.poolDirectory] = address / 4;
   const state = SHARED_WORD.poolState;
-  heap.i32.fill(0, state, state + ENTRIES + 1);
+  heap.i32.fill(0, state, state + PINNED + 1);
   heap.i32[state + CAPACITY] = capacity;
   heap.i32[state + LIMIT_KIB] = Math.floor(poolSizeBytes / 1024);
 }
@@ -86,6 +88,7 @@ export class SharedPool implements Pool {
       let slot = this.find(id, extent);
       if (slot >= 0) {
         this.i32[slot + PINS]++;
+        this.addState(PINNED, 1);
         const state = this.i32[slot + STATE];
         if (state === READY) {
           this.noteUse(slot);
@@ -158,13 +161,15 @@ export class SharedPool implements Pool {
     this.unlock();
   }
 
-  stats(): { usedBytes: number; limitBytes: number; frames: number; hits: number; misses: number } {
+  stats(): { usedBytes: number; limitBytes: number; frames: number; hits: number; misses: number; evictions: number; pins: number } {
     return {
       usedBytes: this.state(USED_KIB) * 1024,
       limitBytes: this.state(LIMIT_KIB) * 1024,
       frames: this.state(ENTRIES),
       hits: this.state(HITS),
       misses: this.state(MISSES),
+      evictions: this.state(EVICTIONS),
+      pins: this.state(PINNED),
     };
   }
 
@@ -228,6 +233,7 @@ export class SharedPool implements Pool {
   private dropPin(slot: number): void {
     this.lock();
     const left = --this.i32[slot + PINS];
+    this.addState(PINNED, -1);
     assert(left >= 0, "a frame is unpinned as often as it was pinned");
     if (left === 0 && this.i32[slot + STATE] === FAILED) this.remove(slot);
     this.unlock();
@@ -261,6 +267,7 @@ export class SharedPool implements Pool {
       this.i32[slot + ADDRESS] = address;
       this.i32[slot + SIZE] = blockBytes;
       this.i32[slot + PINS] = 1;
+      this.addState(PINNED, 1);
       this.i32[slot + USES] = 0;
       Atomics.store(this.i32, slot + STATE, LOADING);
       this.addState(USED_KIB, blockBytes / 1024);
@@ -304,6 +311,7 @@ export class SharedPool implements Pool {
       this.i32[SHARED_WORD.poolState + HAND] = hand;
       const bytes = this.i32[slot + SIZE];
       this.remove(slot);
+      this.addState(EVICTIONS, 1);
       return bytes;
     }
     return 0;

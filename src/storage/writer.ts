@@ -270,6 +270,10 @@ export class TableStore {
           table.lsn = lsn;
         }
       });
+      this.options.heap.addFigure("commits", accepted.length);
+      for (const { batches } of byTable.values()) {
+        for (const { rowCount } of batches) this.options.heap.addFigure("committedRows", rowCount);
+      }
     } catch (error) {
       // One command's table may be at fault (a damaged segment): the others are done by themselves.
       commands.forEach((command, k) => {
@@ -434,12 +438,18 @@ export class TableStore {
       throw error;
     }
     if (this.options.commitMode === "sync") this.syncLog();
+    this.options.heap.addFigure("commitGroups", 1);
+    this.options.heap.setFigure("logBytes", this.log.sizeBytes);
     return lsns;
   }
 
   private syncLog(): void {
+    const { heap } = this.options;
+    const start = performance.now();
     try {
       this.log.sync();
+      heap.addFigure("fsyncs", 1);
+      heap.addFigure("fsyncSeconds", (performance.now() - start) / 1000);
     } catch (error) {
       // What the system did with the pages is unknown after a failed sync: a second one that succeeds would prove nothing.
       this.seal(`the log could not be synced: ${(error as Error).message}`);

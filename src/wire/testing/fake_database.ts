@@ -98,6 +98,10 @@ class FakeSession implements Session {
     if (this.transaction === "open") this.transaction = "failed";
   }
 
+  figures(): Record<string, number> {
+    return {};
+  }
+
   close(): void {}
 }
 
