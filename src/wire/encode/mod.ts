@@ -5,6 +5,7 @@
 import type { Encoding, ResultColumn } from "../../door.ts";
 import type { Batch } from "../../engine/contract.ts";
 import type { SharedHeap } from "../../storage/heap.ts";
+import { createParquetEncoder, type ParquetEncoding } from "./parquet.ts";
 import { asciiBytes, ByteSink } from "./sink.ts";
 import { formsOf, type TypeForms, type ValueWriter, writeInt32 } from "./types.ts";
 
@@ -37,6 +38,7 @@ export function createEncoder(
   heap: SharedHeap,
   poll: () => void = () => {},
 ): Encoder {
+  if (encoding.name === "parquet") return createParquetEncoder(encoding, columns, heap);
   const sink = new ByteSink(65_536);
   const forms = columns.map((column) => formsOf(column.type));
   let rowBytes = 32;
@@ -58,7 +60,10 @@ export function createEncoder(
   };
 }
 
-function fieldsOf(encoding: Encoding, forms: TypeForms[], heap: SharedHeap, sink: ByteSink): Field[] {
+/** Encodings that write rows one behind the other. */
+type RowEncoding = Exclude<Encoding, ParquetEncoding>;
+
+function fieldsOf(encoding: RowEncoding, forms: TypeForms[], heap: SharedHeap, sink: ByteSink): Field[] {
   const chosen = encoding.name === "json" && encoding.columns || forms.map((_, index) => index);
   return chosen.map((index) => {
     const form = forms[index];
@@ -97,8 +102,8 @@ function writeBytes(from: Uint8Array, bytes: Uint8Array, at: number): number {
   return at + from.length;
 }
 
-type RowWriterOf<Name extends Encoding["name"]> = (
-  encoding: Extract<Encoding, { name: Name }>,
+type RowWriterOf<Name extends RowEncoding["name"]> = (
+  encoding: Extract<RowEncoding, { name: Name }>,
   fields: Field[],
   sink: ByteSink,
 ) => RowWriter;

@@ -65,10 +65,10 @@ export function isUnhandled(error: unknown): boolean {
 export interface Body {
   contentType: string;
   headers: HeaderList;
-  head: string;
+  head: string | Uint8Array;
   chunks: AsyncIterable<Chunk>;
   /** The end of the document, after `rowCount` rows. */
-  tail(rowCount: number): string;
+  tail(rowCount: number): string | Uint8Array<ArrayBuffer>;
   /** The end of a document that broke off; undefined lets the connection break. */
   errorTail(error: unknown, rowCount: number): string | undefined;
   gzip: boolean;
@@ -115,8 +115,8 @@ export async function rowsReply(body: Body): Promise<Response> {
           body.onChunk(next.value);
           return give(ownBytes(next.value.bytes));
         }
-        const tail = body.tail(rowCount);
-        if (tail !== "") controller.enqueue(encoder.encode(tail));
+        const tail = bytesOf(body.tail(rowCount));
+        if (tail.length > 0) controller.enqueue(tail);
         controller.close();
       } catch (error) {
         const tail = body.errorTail(error, rowCount);
@@ -136,8 +136,12 @@ function compressed(body: ReadableStream<Uint8Array<ArrayBuffer>>): ReadableStre
   return body.pipeThrough(new CompressionStream("gzip"));
 }
 
-function join(head: string, bytes: Uint8Array | undefined, tail: string): Uint8Array<ArrayBuffer> {
-  const before = encoder.encode(head), after = encoder.encode(tail);
+function bytesOf(text: string | Uint8Array): Uint8Array<ArrayBuffer> {
+  return typeof text === "string" ? encoder.encode(text) : ownBytes(text);
+}
+
+function join(head: string | Uint8Array, bytes: Uint8Array | undefined, tail: string | Uint8Array): Uint8Array<ArrayBuffer> {
+  const before = bytesOf(head), after = bytesOf(tail);
   const size = bytes?.length ?? 0;
   const whole = new Uint8Array(before.length + size + after.length);
   whole.set(before);

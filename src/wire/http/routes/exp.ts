@@ -1,9 +1,10 @@
-/** GET /exp: the rows of a query as a CSV file. */
-import type { ResultColumn } from "../../../door.ts";
+/** GET /exp: the rows of a query as a CSV or Parquet file. */
+import type { Chunk, Prepared, ResultColumn } from "../../../door.ts";
 import { notSupported, SqlError } from "../../../errors.ts";
 import type { Call, Route } from "../contract.ts";
 import { capWindow, expWindow } from "../parameters.ts";
 import { failed, rowsOptions, statementTimeoutMs } from "../query.ts";
+import { ParquetAssembler, type ParquetEncoding } from "../../encode/parquet.ts";
 import { queryError, rowsReply } from "../reply.ts";
 
 export const exp: Route = { name: "exp", paths: ["/exp"], methods: { GET: exportRows }, open: false };
@@ -16,11 +17,11 @@ async function exportRows(call: Call): Promise<Response> {
   const session = call.database.session(call.identity);
   try {
     const format = (parameters.get("fmt") ?? "csv").toLowerCase();
-    if (format === "parquet") throw notSupported("export as Parquet", 0);
-    if (format !== "csv") throw new SqlError(`unknown export format '${format}': known are csv and parquet`, 0);
+    if (format !== "csv" && format !== "parquet") throw new SqlError(`unknown export format '${format}': known are csv and parquet`, 0);
     // Refused before it is prepared as well as after: nothing but a query may run here.
     const prepared = session.prepare(query);
     if (prepared.category !== "query") throw new SqlError("only rows can be exported: a query is expected", 0);
+    if (format === "parquet") return await parquetReply(call, query, prepared);
     const delimiter = oneByteDelimiter(parameters.get("delimiter"));
     const answer = await prepared.execute([], {
       encoding: { name: "csv", delimiter },
@@ -31,7 +32,7 @@ async function exportRows(call: Call): Promise<Response> {
     if (answer.kind === "done") throw new SqlError("only rows can be exported: a query is expected", 0);
     return await rowsReply({
       contentType: "text/csv; charset=utf-8",
-      headers: [["content-disposition", `attachment; filename="${fileName(parameters.get("filename"))}.csv"`]],
+      headers: [attachment(call, "csv")],
       ...rowsOptions(call),
       head: parameters.isTrue("nm") ? "" : headerLine(answer.columns, delimiter),
       chunks: answer.chunks,
@@ -48,6 +49,62 @@ async function exportRows(call: Call): Promise<Response> {
   } finally {
     session.close();
   }
+}
+
+/** `limit` does not count here: a file is whole. */
+async function parquetReply(call: Call, query: string, prepared: Prepared): Promise<Response> {
+  const answer = await prepared.execute([], {
+    encoding: parquetEncoding(call),
+    window: capWindow(undefined, call.options.config.maxResponseRows),
+    signal: call.request.signal,
+    timeoutMs: statementTimeoutMs(call),
+  });
+  if (answer.kind === "done") throw new SqlError("only rows can be exported: a query is expected", 0);
+  const file = new ParquetAssembler(answer.columns, `Sundial ${call.options.config.version}`);
+  return await rowsReply({
+    ...rowsOptions(call),
+    contentType: "application/vnd.apache.parquet",
+    headers: [attachment(call, "parquet")],
+    head: file.head,
+    chunks: groupsOf(answer.chunks, file),
+    tail: () => file.footer(),
+    errorTail(error) {
+      failed(call, error, query);
+      return undefined;
+    },
+  });
+}
+
+async function* groupsOf(chunks: AsyncIterable<Chunk>, file: ParquetAssembler): AsyncIterable<Chunk> {
+  for await (const { bytes, rows } of chunks) yield { bytes: file.group(bytes), rows };
+}
+
+/** The parameters of a Parquet file. Groups have the rows of one batch, so `row_group_size` is only checked. */
+function parquetEncoding({ parameters }: Call): ParquetEncoding {
+  if (parameters.get("partition_by")) throw notSupported("partition_by", 0);
+  const codec = (parameters.get("compression_codec") || "snappy").toUpperCase();
+  if (codec === "LZ4_RAW") throw notSupported("compression_codec lz4_raw", 0);
+  if (!CODECS.some((known) => known === codec)) {
+    throw new SqlError(`unknown compression_codec '${codec.toLowerCase()}': known are ${CODECS.join(", ").toLowerCase()}`, 0);
+  }
+  const version = parameters.get("parquet_version");
+  if (version !== undefined && version !== "1" && version !== "2") throw new SqlError("parquet_version is 1 or 2", 0);
+  for (const name of ["row_group_size", "data_page_size", "compression_level"]) {
+    if (!/^\d{0,9}$/.test(parameters.get(name) ?? "")) throw new SqlError(`${name} is not a number`, 0);
+  }
+  const level = parameters.get("compression_level"), pageSize = parameters.get("data_page_size");
+  return {
+    name: "parquet",
+    codec: codec as ParquetEncoding["codec"],
+    level: level ? Number(level) : undefined,
+    pageSizeBytes: pageSize ? Math.max(1024, Number(pageSize)) : undefined,
+  };
+}
+
+const CODECS: readonly ParquetEncoding["codec"][] = ["UNCOMPRESSED", "SNAPPY", "GZIP", "BROTLI", "ZSTD"];
+
+function attachment(call: Call, extension: string): [string, string] {
+  return ["content-disposition", `attachment; filename="${fileName(call.parameters.get("filename"))}.${extension}"`];
 }
 
 function headerLine(columns: ResultColumn[], delimiter: string): string {
