@@ -3,7 +3,7 @@
  * Runs where the batches are made: in the leading worker, or on main for small queries.
  */
 import type { Encoding, ResultColumn } from "../door.ts";
-import { packAppendBatch, toAppendBatch } from "../engine/append.ts";
+import { packAppendBatch, toAppendBatch } from "../engine/mod.ts";
 import type { Batch } from "../engine/contract.ts";
 import type { SharedHeap } from "../storage/heap.ts";
 import { createEncoder } from "../wire/encode/mod.ts";

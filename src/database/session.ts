@@ -1,7 +1,7 @@
 /** One client's conversation: statements, prepared once and executed often, and its transaction. */
 import type { Answer, ExecuteOptions, Identity, Prepared, ResultColumn, Session } from "../door.ts";
 import { SqlError, SQLSTATE } from "../errors.ts";
-import { concatAppendBatches, unpackAppendBatch, valuesToAppendBatch } from "../engine/append.ts";
+import { concatAppendBatches, unpackAppendBatch, valuesToAppendBatch } from "../engine/mod.ts";
 import { explain, optimize, splitScript, substituteParameters, usesClock } from "../sql/mod.ts";
 import type { BoundStatement, NewTable, Plan } from "../sql/plan.ts";
 import type { AppendBatch, TableSnapshot } from "../storage/contract.ts";

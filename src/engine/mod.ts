@@ -1,6 +1,7 @@
 /** The engine room: plans to answers. */
 export type * from "./contract.ts";
 export { MORSEL_ROWS } from "./contract.ts";
+export { concatAppendBatches, packAppendBatch, toAppendBatch, unpackAppendBatch, valuesToAppendBatch } from "./append.ts";
 export { CountedMemory, createQueryMemory } from "./memory.ts";
 export { createOperator } from "./operators/mod.ts";
 export { createScheduler, type QueryOrder, type RunningQuery, type Scheduler } from "./scheduler.ts";
