@@ -109,6 +109,7 @@ export function withTimestamp(relation: Relation, name: Name | undefined): Relat
   if (column === undefined) throw unknownColumn(name.text, name.at);
   if (!isTimestamp(column.type)) throw typeMismatch(`${name.text} is no TIMESTAMP`, name.at);
   const { plan } = relation;
-  const order = plan.timestamp === column.index ? plan.order : "asc";
+  // Nothing says that rows are in its order: what needs that sorts, or takes its slower way.
+  const order = plan.timestamp === column.index ? plan.order : "none";
   return { ...relation, plan: { ...plan, timestamp: column.index, order }, timestamp: column.index, isTable: false };
 }

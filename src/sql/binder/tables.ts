@@ -40,10 +40,8 @@ export function checkTableName(name: Name): void {
 
 export function checkColumnName(name: Name): void {
   // deno-lint-ignore no-control-regex
-  if (
-    name.text === "" || name.text.length > TABLE_NAME_LENGTH_MAX ||
-    /[?.,'"\\/:()+\-*%~\u0000-\u001f\u007f\ufeff]/.test(name.text)
-  ) {
+  const hasSign = /[?.,'"\\/:()+\-*%~\u0000-\u001f\u007f\ufeff]/.test(name.text);
+  if (name.text === "" || name.text.length > TABLE_NAME_LENGTH_MAX || hasSign) {
     throw new SqlError(`'${name.text}' is no name for a column`, name.at, SQLSTATE.invalidName);
   }
 }
