@@ -193,6 +193,7 @@ function dedupKeys(create: CreateTable, columns: NewColumn[], timestamp: number,
   for (const name of create.dedupKeys) {
     const index = columns.findIndex((column) => sameName(column.name, name.text));
     if (index < 0) throw unknownColumn(name.text, name.at);
+    if (columns[index].type.endsWith("[]")) throw typeMismatch(`${name.text} is an array and no key`, name.at);
     if (keys.includes(index)) throw new SqlError(`${name.text} is a key twice`, name.at, SQLSTATE.duplicateColumn);
     keys.push(index);
   }
