@@ -8,15 +8,27 @@ Deno.test("clients of the line protocol", { sanitizeOps: false, sanitizeResource
   for (const version of ["1", "2", "auto"]) {
     await test.step(`@questdb/nodejs-client, protocol version ${version}`, async () => {
       const table = `lines_${version}`;
-      const sender = await Sender.fromConfig(`http::addr=127.0.0.1:${server.httpPort};auto_flush=off;protocol_version=${version};`);
+      const sender = await Sender.fromConfig(
+        `http::addr=127.0.0.1:${server.httpPort};auto_flush=off;protocol_version=${version};`,
+      );
       await sender.table(table).symbol("side", "buy").floatColumn("price", 39269.98).intColumn("size", 5)
         .booleanColumn("hot", true).stringColumn("note", 'a "b"').timestampColumn("seen", 1_700_000_000_000_000n, "us")
         .at(1_700_000_000_000_001n, "us");
       await sender.table(table).symbol("side", "sell").floatColumn("price", 0.1).at(1_700_000_001_000_000n, "us");
       await sender.flush();
       await sender.close();
-      const { columns, dataset } = await server.exec(`select side, price, size, hot, note, seen, timestamp from ${table}`);
-      assert.deepEqual(columns?.map(({ type }) => type), ["SYMBOL", "DOUBLE", "LONG", "BOOLEAN", "VARCHAR", "TIMESTAMP", "TIMESTAMP"]);
+      const { columns, dataset } = await server.exec(
+        `select side, price, size, hot, note, seen, timestamp from ${table}`,
+      );
+      assert.deepEqual(columns?.map(({ type }) => type), [
+        "SYMBOL",
+        "DOUBLE",
+        "LONG",
+        "BOOLEAN",
+        "VARCHAR",
+        "TIMESTAMP",
+        "TIMESTAMP",
+      ]);
       assert.deepEqual(dataset, [
         ["buy", 39269.98, 5, true, 'a "b"', "2023-11-14T22:13:20.000000Z", "2023-11-14T22:13:20.000001Z"],
         ["sell", 0.1, null, false, null, null, "2023-11-14T22:13:21.000000Z"],

@@ -13,11 +13,22 @@ Deno.test("clients of the PG wire", options, async (test) => {
   await test.step("node-postgres", async () => {
     const client = new pg.Client(urlOf(server));
     await client.connect();
-    await client.query("create table np (ts timestamp, s symbol, d double, l long, i int, b boolean, v varchar, u uuid) timestamp(ts) partition by day");
+    await client.query(
+      "create table np (ts timestamp, s symbol, d double, l long, i int, b boolean, v varchar, u uuid) timestamp(ts) partition by day",
+    );
     const insert = "insert into np values ($1, $2, $3, $4, $5, $6, $7, $8)";
     const uuid = "11111111-2222-3333-4444-555555555555";
-    await client.query(insert, [new Date(Date.UTC(2024, 0, 1)), "a", 1.5, "9007199254740993", 7, true, "é \"x\"", uuid]);
-    const result = await client.query(insert, ["2024-01-02T00:00:00.000001Z", null, null, null, null, false, null, null]);
+    await client.query(insert, [new Date(Date.UTC(2024, 0, 1)), "a", 1.5, "9007199254740993", 7, true, 'é "x"', uuid]);
+    const result = await client.query(insert, [
+      "2024-01-02T00:00:00.000001Z",
+      null,
+      null,
+      null,
+      null,
+      false,
+      null,
+      null,
+    ]);
     assert.deepEqual([result.command, result.rowCount], ["INSERT", 1]);
     const { rows } = await client.query("select s, d, l, i, b, v, u from np where ts >= $1", ["2024-01-01"]);
     assert.deepEqual(rows, [
@@ -60,7 +71,15 @@ Deno.test("clients of the PG wire", options, async (test) => {
     async fn() {
       const psql = async (...statements: string[]) => {
         const { code, stdout, stderr } = await new Deno.Command("psql", {
-          args: [urlOf(server), "-X", "-A", "-t", "-v", "ON_ERROR_STOP=1", ...statements.flatMap((text) => ["-c", text])],
+          args: [
+            urlOf(server),
+            "-X",
+            "-A",
+            "-t",
+            "-v",
+            "ON_ERROR_STOP=1",
+            ...statements.flatMap((text) => ["-c", text]),
+          ],
         }).output();
         return { code, out: new TextDecoder().decode(stdout), error: new TextDecoder().decode(stderr) };
       };
@@ -74,7 +93,10 @@ Deno.test("clients of the PG wire", options, async (test) => {
       const wrong = await psql("select nope from ps");
       assert.equal(wrong.code, 1);
       assert.match(wrong.error, /ERROR:.*\nLINE 1: select nope from ps\n {15}\^/);
-      assert.equal((await psql("select 1; select 2; insert into ps values ('2024-01-03', 3)")).out, "1\n2\nINSERT 0 1\n");
+      assert.equal(
+        (await psql("select 1; select 2; insert into ps values ('2024-01-03', 3)")).out,
+        "1\n2\nINSERT 0 1\n",
+      );
     },
   });
 });

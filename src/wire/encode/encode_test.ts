@@ -85,7 +85,12 @@ const CASES: { vector: Vector; json: string; csv: string; pg: (string | null)[] 
   { vector: shorts("SHORT", -32768, 0), json: "[-32768],[0]", csv: "-32768\r\n0\r\n", pg: ["-32768", "0"] },
   { vector: shorts("CHAR", 0x22, 0), json: '["\\""],[""]', csv: '"\r\n\r\n', pg: ['"', null] },
   { vector: shorts("CHAR", 0x6f22, 0), json: '["漢"],[""]', csv: "漢\r\n\r\n", pg: ["漢", null] },
-  { vector: words("INT", -2147483647, -2147483648), json: "[-2147483647],[null]", csv: "-2147483647\r\n\r\n", pg: ["-2147483647", null] },
+  {
+    vector: words("INT", -2147483647, -2147483648),
+    json: "[-2147483647],[null]",
+    csv: "-2147483647\r\n\r\n",
+    pg: ["-2147483647", null],
+  },
   {
     vector: longs("LONG", 9223372036854775807n, nullLong),
     json: "[9223372036854775807],[null]",
@@ -132,7 +137,12 @@ const CASES: { vector: Vector; json: string; csv: string; pg: (string | null)[] 
     csv: "00000000-0000-0001-0938-0a1100000000\r\n\r\n",
     pg: ["00000000-0000-0001-0938-0a1100000000", null],
   },
-  { vector: words("IPv4", 0xff020304 | 0, 0), json: '["255.2.3.4"],[null]', csv: "255.2.3.4\r\n\r\n", pg: ["255.2.3.4", null] },
+  {
+    vector: words("IPv4", 0xff020304 | 0, 0),
+    json: '["255.2.3.4"],[null]',
+    csv: "255.2.3.4\r\n\r\n",
+    pg: ["255.2.3.4", null],
+  },
   {
     vector: longs("INTERVAL", 1704067200n * second, 1704153600n * second, nullLong, nullLong),
     json: "[\"('2024-01-01T00:00:00.000Z', '2024-01-02T00:00:00.000Z')\"],[null]",
@@ -196,7 +206,10 @@ Deno.test("createEncoder() grows for long texts that must all be escaped", () =>
   const long = "\u0001".repeat(100_000);
   assert.equal(text(encode(JSON_PLAIN, 1, texts("STRING", long))), `[${JSON.stringify(long)}]`);
   const wide = "x".repeat(70_000) + '"' + "y".repeat(70_000);
-  assert.equal(text(encode(JSON_PLAIN, 2, texts("STRING", wide, wide))), `[${JSON.stringify(wide)}],[${JSON.stringify(wide)}]`);
+  assert.equal(
+    text(encode(JSON_PLAIN, 2, texts("STRING", wide, wide))),
+    `[${JSON.stringify(wide)}],[${JSON.stringify(wide)}]`,
+  );
 });
 
 if (Deno.env.get("BENCH") === "1") {
@@ -214,7 +227,12 @@ function speed(heap: SharedHeap): void {
     doubles(...rows((row) => (row % 1000) / 1e4 + 0.01)),
     longs("LONG", ...rows((row) => BigInt(row * 17))),
   ];
-  for (const encoding of [CSV, JSON_PLAIN, { name: "pg", formats: [0, 0, 0, 0, 0, 0] }, { name: "pg", formats: [1, 1, 1, 1, 1, 1] }] as Encoding[]) {
+  for (
+    const encoding of [CSV, JSON_PLAIN, { name: "pg", formats: [0, 0, 0, 0, 0, 0] }, {
+      name: "pg",
+      formats: [1, 1, 1, 1, 1, 1],
+    }] as Encoding[]
+  ) {
     const encoder = createEncoder(encoding, columns.map((c, i) => ({ name: `c${i}`, type: c.type })), heap);
     let best = 0;
     for (let round = 0; round < 20; round++) {

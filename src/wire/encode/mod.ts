@@ -76,7 +76,12 @@ function fieldsOf(encoding: RowEncoding, forms: TypeForms[], heap: SharedHeap, s
           nullText: asciiBytes(form.jsonNull),
         };
       case "csv":
-        return { index, writer: form.text(heap, sink, "csv"), quoted: form.csvQuoted, nullText: asciiBytes(form.csvNull) };
+        return {
+          index,
+          writer: form.text(heap, sink, "csv"),
+          quoted: form.csvQuoted,
+          nullText: asciiBytes(form.csvNull),
+        };
       case "pg": {
         const factory = encoding.formats[index] === 1 ? form.pgBinary : form.pgText ?? form.text;
         return { index, writer: factory(heap, sink, "none"), quoted: false, nullText: new Uint8Array(0) };

@@ -22,12 +22,17 @@ export type ParquetEncoding = Extract<Encoding, { name: "parquet" }>;
 const MAGIC = new TextEncoder().encode("PAR1");
 
 /** By the codec's name: the level that is used when none is given is the library's. */
-const COMPRESSORS: Record<ParquetEncoding["codec"], ((level: number | undefined) => (input: Uint8Array) => Uint8Array) | undefined> = {
+const COMPRESSORS: Record<
+  ParquetEncoding["codec"],
+  ((level: number | undefined) => (input: Uint8Array) => Uint8Array) | undefined
+> = {
   UNCOMPRESSED: undefined,
   SNAPPY: undefined, // built into the writer
   GZIP: (level) => (input) => gzipSync(input, { level }),
-  BROTLI: (level) => (input) => brotliCompressSync(input, level === undefined ? {} : { params: { [constants.BROTLI_PARAM_QUALITY]: level } }),
-  ZSTD: (level) => (input) => zstdCompressSync(input, level === undefined ? {} : { params: { [constants.ZSTD_c_compressionLevel]: level } }),
+  BROTLI: (level) => (input) =>
+    brotliCompressSync(input, level === undefined ? {} : { params: { [constants.BROTLI_PARAM_QUALITY]: level } }),
+  ZSTD: (level) => (input) =>
+    zstdCompressSync(input, level === undefined ? {} : { params: { [constants.ZSTD_c_compressionLevel]: level } }),
 };
 
 type Reader = (row: number) => unknown;
@@ -72,15 +77,29 @@ const symbol: ParquetType = {
     const known: string[] = [];
     return (row) => {
       const code = heap.i32[vector.address / 4 + row];
-      return code < 0 ? null : known[code] ??= utf8(heap, heap.u32[entries + 2 * code], heap.i32[entries + 2 * code + 1]);
+      return code < 0
+        ? null
+        : known[code] ??= utf8(heap, heap.u32[entries + 2 * code], heap.i32[entries + 2 * code + 1]);
     };
   },
 };
 
 const TYPES: Record<string, ParquetType> = {
-  BOOLEAN: { element: { type: "BOOLEAN" }, optional: false, reader: (heap, { address }) => (row) => heap.i8[address + row] !== 0 },
-  BYTE: { element: { type: "INT32", converted_type: "INT_8" }, optional: false, reader: (heap, { address }) => (row) => heap.i8[address + row] },
-  SHORT: { element: { type: "INT32", converted_type: "INT_16" }, optional: false, reader: (heap, { address }) => (row) => heap.i16[address / 2 + row] },
+  BOOLEAN: {
+    element: { type: "BOOLEAN" },
+    optional: false,
+    reader: (heap, { address }) => (row) => heap.i8[address + row] !== 0,
+  },
+  BYTE: {
+    element: { type: "INT32", converted_type: "INT_8" },
+    optional: false,
+    reader: (heap, { address }) => (row) => heap.i8[address + row],
+  },
+  SHORT: {
+    element: { type: "INT32", converted_type: "INT_16" },
+    optional: false,
+    reader: (heap, { address }) => (row) => heap.i16[address / 2 + row],
+  },
   INT: {
     element: { type: "INT32" },
     optional: true,
@@ -90,8 +109,16 @@ const TYPES: Record<string, ParquetType> = {
     },
   },
   LONG: { element: { type: "INT64" }, optional: true, reader: long },
-  FLOAT: { element: { type: "FLOAT" }, optional: true, reader: (heap, { address }) => (row) => finite(heap.f32[address / 4 + row]) },
-  DOUBLE: { element: { type: "DOUBLE" }, optional: true, reader: (heap, { address }) => (row) => finite(heap.f64[address / 8 + row]) },
+  FLOAT: {
+    element: { type: "FLOAT" },
+    optional: true,
+    reader: (heap, { address }) => (row) => finite(heap.f32[address / 4 + row]),
+  },
+  DOUBLE: {
+    element: { type: "DOUBLE" },
+    optional: true,
+    reader: (heap, { address }) => (row) => finite(heap.f64[address / 8 + row]),
+  },
   DATE: { element: { type: "INT64", converted_type: "TIMESTAMP_MILLIS" }, optional: true, reader: long },
   TIMESTAMP: { element: { type: "INT64", converted_type: "TIMESTAMP_MICROS" }, optional: true, reader: long },
   TIMESTAMP_NS: {
@@ -134,7 +161,11 @@ function schemaOf(columns: readonly ResultColumn[]): SchemaElement[] {
   return [{ name: "schema", num_children: leaves.length }, ...leaves];
 }
 
-export function createParquetEncoder(encoding: ParquetEncoding, columns: readonly ResultColumn[], heap: SharedHeap): Encoder {
+export function createParquetEncoder(
+  encoding: ParquetEncoding,
+  columns: readonly ResultColumn[],
+  heap: SharedHeap,
+): Encoder {
   const schema = schemaOf(columns);
   const types = columns.map(({ type }) => typeFor(type));
   const compressor = COMPRESSORS[encoding.codec]?.(encoding.level);

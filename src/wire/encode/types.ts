@@ -78,11 +78,9 @@ const booleanBinary: WriterFactory = (heap, sink) =>
     return at + 1;
   });
 
-const byteText: WriterFactory = (heap, sink) =>
-  scalar(0, (index, at) => formatInt(heap.i8[index], sink.bytes, at));
+const byteText: WriterFactory = (heap, sink) => scalar(0, (index, at) => formatInt(heap.i8[index], sink.bytes, at));
 const byteBinary: WriterFactory = (heap, sink) => scalar(0, (index, at) => writeInt16(heap.i8[index], sink.bytes, at));
-const shortText: WriterFactory = (heap, sink) =>
-  scalar(1, (index, at) => formatInt(heap.i16[index], sink.bytes, at));
+const shortText: WriterFactory = (heap, sink) => scalar(1, (index, at) => formatInt(heap.i16[index], sink.bytes, at));
 const shortBinary: WriterFactory = (heap, sink) =>
   scalar(1, (index, at) => writeInt16(heap.i16[index], sink.bytes, at));
 
@@ -121,11 +119,15 @@ const intBinary: WriterFactory = (heap, sink) =>
     return value === -2147483648 ? NULL : writeInt32(value, sink.bytes, at);
   });
 
-const isNull64 = (heap: SharedHeap, index: number) => heap.i32[index * 2 + 1] === -2147483648 && heap.i32[index * 2] === 0;
+const isNull64 = (heap: SharedHeap, index: number) =>
+  heap.i32[index * 2 + 1] === -2147483648 && heap.i32[index * 2] === 0;
 
 const longText: WriterFactory = (heap, sink) =>
-  scalar(3, (index, at) =>
-    isNull64(heap, index) ? NULL : formatLong(heap.i32[index * 2], heap.i32[index * 2 + 1], sink.bytes, at));
+  scalar(
+    3,
+    (index, at) =>
+      isNull64(heap, index) ? NULL : formatLong(heap.i32[index * 2], heap.i32[index * 2 + 1], sink.bytes, at),
+  );
 const longBinary: WriterFactory = (heap, sink) =>
   scalar(3, (index, at) => {
     if (isNull64(heap, index)) return NULL;
@@ -158,8 +160,11 @@ type InstantFormat = (low: number, high: number, bytes: Uint8Array, at: number) 
 
 function instantText(format: InstantFormat): WriterFactory {
   return (heap, sink) =>
-    scalar(3, (index, at) =>
-      isNull64(heap, index) ? NULL : format(heap.i32[index * 2], heap.i32[index * 2 + 1], sink.bytes, at));
+    scalar(
+      3,
+      (index, at) =>
+        isNull64(heap, index) ? NULL : format(heap.i32[index * 2], heap.i32[index * 2 + 1], sink.bytes, at),
+    );
 }
 
 /** `…T10:20:30.123456Z` as PostgreSQL spells it, with a blank and without the zone; `digits` are those of the fraction. */

@@ -1,7 +1,15 @@
 /** How the types with parameters and wide values are written; see `types.ts` for the contract. */
 import type { SharedHeap } from "../../storage/heap.ts";
 import { copyAscii } from "../../types/format/mod.ts";
-import { arrayDimensions, decimalOf, formatArray, formatDecimal, formatGeohash, formatLong256, geohashBits } from "../../types/wide.ts";
+import {
+  arrayDimensions,
+  decimalOf,
+  formatArray,
+  formatDecimal,
+  formatGeohash,
+  formatLong256,
+  geohashBits,
+} from "../../types/wide.ts";
 import type { ByteSink } from "./sink.ts";
 import type { TypeForms, ValueWriter } from "./types.ts";
 
@@ -22,16 +30,18 @@ const wide = (words: number, signed: boolean): Read => (heap, index) => {
 };
 
 /** A value as ASCII. */
-const printed = (widthBytes: number, read: Read, print: (value: bigint) => string) => (heap: SharedHeap, sink: ByteSink): ValueWriter => {
-  let base = 0;
-  return {
-    bind: (vector) => base = vector.address / widthBytes,
-    write: (row, at) => {
-      const value = read(heap, base + row);
-      return value === undefined ? NULL : copyAscii(print(value), sink.bytes, at);
-    },
+const printed =
+  (widthBytes: number, read: Read, print: (value: bigint) => string) =>
+  (heap: SharedHeap, sink: ByteSink): ValueWriter => {
+    let base = 0;
+    return {
+      bind: (vector) => base = vector.address / widthBytes,
+      write: (row, at) => {
+        const value = read(heap, base + row);
+        return value === undefined ? NULL : copyAscii(print(value), sink.bytes, at);
+      },
+    };
   };
-};
 
 /** Bytes of a row of layout text, through `print`. */
 const bytesPrinted = (print: (bytes: Uint8Array) => Uint8Array) => (heap: SharedHeap, sink: ByteSink): ValueWriter => {
@@ -102,25 +112,33 @@ function pgNumeric(scaled: bigint, scale: number): Uint8Array {
   return new Uint8Array(out.buffer);
 }
 
-const numericBinary = (widthBytes: number, read: Read, scale: number) => (heap: SharedHeap, sink: ByteSink): ValueWriter => {
-  let base = 0;
-  return {
-    bind: (vector) => base = vector.address / widthBytes,
-    write: (row, at) => {
-      const value = read(heap, base + row);
-      if (value === undefined) return NULL;
-      const out = pgNumeric(value, scale);
-      sink.bytes.set(out, at);
-      return at + out.length;
-    },
+const numericBinary =
+  (widthBytes: number, read: Read, scale: number) => (heap: SharedHeap, sink: ByteSink): ValueWriter => {
+    let base = 0;
+    return {
+      bind: (vector) => base = vector.address / widthBytes,
+      write: (row, at) => {
+        const value = read(heap, base + row);
+        if (value === undefined) return NULL;
+        const out = pgNumeric(value, scale);
+        sink.bytes.set(out, at);
+        return at + out.length;
+      },
+    };
   };
-};
 
 const bare = { jsonQuoted: false, jsonNull: "null", csvQuoted: false, csvNull: "" };
 const long256 = printed(32, wide(4, false), formatLong256);
 const keepBytes = bytesPrinted((bytes) => bytes);
 
-export const LONG256_FORMS: TypeForms = { ...bare, jsonQuoted: true, jsonNull: '""', text: long256, pgBinary: long256, maxBytes: 66 };
+export const LONG256_FORMS: TypeForms = {
+  ...bare,
+  jsonQuoted: true,
+  jsonNull: '""',
+  text: long256,
+  pgBinary: long256,
+  maxBytes: 66,
+};
 
 /** Text replies show no bytes. */
 export const BINARY_FORMS: TypeForms = {
@@ -142,7 +160,15 @@ export function parametrisedForms(tag: string): TypeForms | undefined {
     const words = decimal.precision <= 18 ? 1 : decimal.precision <= 38 ? 2 : 4;
     const read = wide(words, true);
     const text = printed(8 * words, read, (value) => formatDecimal(value, decimal.scale));
-    return { ...bare, jsonQuoted: true, csvQuoted: true, csvNull: "null", text, pgBinary: numericBinary(8 * words, read, decimal.scale), maxBytes: 96 };
+    return {
+      ...bare,
+      jsonQuoted: true,
+      csvQuoted: true,
+      csvNull: "null",
+      text,
+      pgBinary: numericBinary(8 * words, read, decimal.scale),
+      maxBytes: 96,
+    };
   }
   const bits = geohashBits(tag);
   if (bits !== undefined) {
@@ -151,8 +177,15 @@ export function parametrisedForms(tag: string): TypeForms | undefined {
   }
   if (arrayDimensions(tag) > 0) {
     const text = bytesPrinted((bytes) => ascii.encode(formatArray(bytes)));
-    return { ...bare, csvQuoted: true, csvNull: '"null"', text, pgText: bytesPrinted(pgArrayText), pgBinary: bytesPrinted(pgArrayBinary), maxBytes: 8 };
+    return {
+      ...bare,
+      csvQuoted: true,
+      csvNull: '"null"',
+      text,
+      pgText: bytesPrinted(pgArrayText),
+      pgBinary: bytesPrinted(pgArrayBinary),
+      maxBytes: 8,
+    };
   }
   return undefined;
 }
-

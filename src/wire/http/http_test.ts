@@ -56,7 +56,9 @@ async function withServer(
   config: Partial<HttpConfig> = {},
   more: Record<string, FakeStatement> = {},
 ): Promise<void> {
-  const database = new FakeDatabase((text) => ({ ...STATEMENTS, ...more })[text] ?? { prepareError: new SqlError(`? ${text}`, 0) });
+  const database = new FakeDatabase((text) =>
+    ({ ...STATEMENTS, ...more })[text] ?? { prepareError: new SqlError(`? ${text}`, 0) }
+  );
   const server = await startHttp({
     hostname: "127.0.0.1",
     port: 0,
@@ -80,8 +82,16 @@ async function body(url: string, init?: RequestInit): Promise<[number, string]> 
 Deno.test("/exec answers rows, statements and errors", () =>
   withServer(async (url) => {
     const cases: [query: string, status: number, body: string][] = [
-      ["query=one", 200, '{"query":"one","columns":[{"name":"x","type":"LONG"}],"timestamp":-1,"dataset":[[1]],"count":1}'],
-      ["query=one%3B", 200, '{"query":"one;","columns":[{"name":"x","type":"LONG"}],"timestamp":-1,"dataset":[[1]],"count":1}'],
+      [
+        "query=one",
+        200,
+        '{"query":"one","columns":[{"name":"x","type":"LONG"}],"timestamp":-1,"dataset":[[1]],"count":1}',
+      ],
+      [
+        "query=one%3B",
+        200,
+        '{"query":"one;","columns":[{"name":"x","type":"LONG"}],"timestamp":-1,"dataset":[[1]],"count":1}',
+      ],
       ["query=six&nm=true&limit=2,4", 200, '{"dataset":[[2],[3],[4]],"count":4}'],
       ["query=six&nm=true&limit=10,20", 200, '{"dataset":[],"count":0}'],
       ["query=six&nm=true&limit=2&count=true&quoteLargeNum=true", 200, '{"dataset":[["1"],["2"]],"count":6}'],
@@ -94,7 +104,9 @@ Deno.test("/exec answers rows, statements and errors", () =>
       ["query=broken+at+once", 400, '{"query":"broken at once","error":"a row is broken","position":7}'],
       ["query=", 200, '{"error":"empty query","query":"","position":"0"}'],
     ];
-    for (const [query, status, text] of cases) assert.deepEqual(await body(`${url}/exec?${query}`), [status, text], query);
+    for (const [query, status, text] of cases) {
+      assert.deepEqual(await body(`${url}/exec?${query}`), [status, text], query);
+    }
     const [, timed] = await body(`${url}/exec?query=one&timings=true`);
     assert.deepEqual(Object.keys(JSON.parse(timed).timings), ["authentication", "compiler", "execute", "count"]);
   }));
@@ -145,7 +157,12 @@ Deno.test("/write passes lines on and tells the line at fault", () =>
     database.writeFailure = new LineError(2, "odd");
     const [status, text] = await post({ body: "t v=1i" });
     const reply = JSON.parse(text);
-    assert.deepEqual([status, Object.keys(reply), reply.code, reply.line], [400, ["code", "message", "line", "errorId"], "invalid", 2]);
+    assert.deepEqual([status, Object.keys(reply), reply.code, reply.line], [
+      400,
+      ["code", "message", "line", "errorId"],
+      "invalid",
+      2,
+    ]);
     assert.deepEqual(await body(`${url}/write`), [405, "Method GET not supported\r\n"]);
   }, { maxBodySizeBytes: 100 }));
 
@@ -162,37 +179,47 @@ Deno.test("other paths", () =>
 
 Deno.test("credentials, a read-only server and too many requests", async () => {
   const blocked = Promise.withResolvers<void>();
-  await withServer(async (url) => {
-    const basic = (text: string) => ({ headers: { authorization: `Basic ${btoa(text)}` } });
-    assert.deepEqual(await body(`${url}/exec?query=one`), [401, "Unauthorized\r\n"]);
-    assert.equal((await body(`${url}/exec?query=one`, basic("bob:wrong")))[0], 401);
-    assert.equal((await body(`${url}/exec?query=one`, basic("bob:secret")))[0], 200);
-    assert.equal((await body(`${url}/ping`))[0], 204);
-    assert.equal((await body(`${url}/write`, { method: "POST", body: "t v=1i", ...basic("bob:secret") }))[0], 421);
-    const waiting = body(`${url}/exec?query=slow`, basic("bob:secret"));
-    await new Promise((resolve) => setTimeout(resolve, 50));
-    assert.equal((await body(`${url}/ping`))[0], 503);
-    blocked.resolve();
-    assert.equal((await waiting)[0], 200);
-    assert.equal((await body(`${url}/ping`))[0], 204);
-  }, { user: "bob", password: "secret", readOnly: true, maxRequestsInFlight: 1 }, { slow: { onChunk: () => blocked.promise } });
+  await withServer(
+    async (url) => {
+      const basic = (text: string) => ({ headers: { authorization: `Basic ${btoa(text)}` } });
+      assert.deepEqual(await body(`${url}/exec?query=one`), [401, "Unauthorized\r\n"]);
+      assert.equal((await body(`${url}/exec?query=one`, basic("bob:wrong")))[0], 401);
+      assert.equal((await body(`${url}/exec?query=one`, basic("bob:secret")))[0], 200);
+      assert.equal((await body(`${url}/ping`))[0], 204);
+      assert.equal((await body(`${url}/write`, { method: "POST", body: "t v=1i", ...basic("bob:secret") }))[0], 421);
+      const waiting = body(`${url}/exec?query=slow`, basic("bob:secret"));
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      assert.equal((await body(`${url}/ping`))[0], 503);
+      blocked.resolve();
+      assert.equal((await waiting)[0], 200);
+      assert.equal((await body(`${url}/ping`))[0], 204);
+    },
+    { user: "bob", password: "secret", readOnly: true, maxRequestsInFlight: 1 },
+    { slow: { onChunk: () => blocked.promise } },
+  );
 });
 
 for (const path of ["exec", "exp"]) {
   Deno.test(`/${path} asks for chunks at the reader's pace and stops when the reader leaves`, async () => {
     let asked = 0;
-    await withServer(async (url, database) => {
-      const reply = await fetch(`${url}/${path}?query=endless`);
-      const reader = reply.body!.getReader();
-      await reader.read();
-      await new Promise((resolve) => setTimeout(resolve, 300));
-      const before = asked;
-      await new Promise((resolve) => setTimeout(resolve, 200));
-      assert.equal(asked, before, "a reader that waits holds the producer");
-      assert.ok(before < 2000, `${before} chunks were made ahead of the reader`);
-      await reader.cancel();
-      for (let wait = 0; wait < 50 && database.chunksReturned === 0; wait++) await new Promise((resolve) => setTimeout(resolve, 20));
-      assert.equal(database.chunksReturned, 1, "the query was given up");
-    }, {}, { endless: { rowCount: 1e12, onChunk: () => void asked++ } });
+    await withServer(
+      async (url, database) => {
+        const reply = await fetch(`${url}/${path}?query=endless`);
+        const reader = reply.body!.getReader();
+        await reader.read();
+        await new Promise((resolve) => setTimeout(resolve, 300));
+        const before = asked;
+        await new Promise((resolve) => setTimeout(resolve, 200));
+        assert.equal(asked, before, "a reader that waits holds the producer");
+        assert.ok(before < 2000, `${before} chunks were made ahead of the reader`);
+        await reader.cancel();
+        for (let wait = 0; wait < 50 && database.chunksReturned === 0; wait++) {
+          await new Promise((resolve) => setTimeout(resolve, 20));
+        }
+        assert.equal(database.chunksReturned, 1, "the query was given up");
+      },
+      {},
+      { endless: { rowCount: 1e12, onChunk: () => void asked++ } },
+    );
   });
 }

@@ -15,7 +15,14 @@ import { settings } from "./routes/settings.ts";
 import { warnings } from "./routes/warnings.ts";
 import { write } from "./routes/write.ts";
 
-export { DEFAULT_HTTP_CONFIG, httpConfigOf, type HttpConfig, type HttpLog, type HttpMetrics, type HttpOptions } from "./contract.ts";
+export {
+  DEFAULT_HTTP_CONFIG,
+  type HttpConfig,
+  httpConfigOf,
+  type HttpLog,
+  type HttpMetrics,
+  type HttpOptions,
+} from "./contract.ts";
 export { PLAIN_PAGE } from "./plain-page.ts";
 
 const ROUTES: Route[] = [exec, exp, write, ping, settings, warnings, chk, page];
@@ -31,7 +38,9 @@ export interface HttpServer {
 export async function startHttp(options: HttpOptions): Promise<HttpServer> {
   const { config } = options;
   const served = ROUTES.filter((route) => route !== write || config.lineEnabled);
-  const routes = new Map(served.flatMap((route) => (config.paths[route.name] ?? route.paths).map((path) => [path, route])));
+  const routes = new Map(
+    served.flatMap((route) => (config.paths[route.name] ?? route.paths).map((path) => [path, route])),
+  );
   let inFlight = 0;
   const server = Deno.serve({
     hostname: options.hostname,

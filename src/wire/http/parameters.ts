@@ -8,7 +8,9 @@ export class Parameters {
       if (end < 0) end = query.length;
       const pair = query.slice(at, end);
       const equals = pair.indexOf("=");
-      if (pair !== "") this.raw.set(equals < 0 ? pair : pair.slice(0, equals), equals < 0 ? "" : pair.slice(equals + 1));
+      if (pair !== "") {
+        this.raw.set(equals < 0 ? pair : pair.slice(0, equals), equals < 0 ? "" : pair.slice(equals + 1));
+      }
       at = end + 1;
     }
   }

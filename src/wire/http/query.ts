@@ -12,7 +12,9 @@ export function statementTimeoutMs(call: Call): number {
 
 function acceptsGzip(call: Call): boolean {
   if (!call.options.config.gzip) return false;
-  return (call.request.headers.get("accept-encoding") ?? "").split(",").some((name) => name.trim().split(";")[0] === "gzip");
+  return (call.request.headers.get("accept-encoding") ?? "").split(",").some((name) =>
+    name.trim().split(";")[0] === "gzip"
+  );
 }
 
 /** Statements that change something are refused where nothing may change. @throws {SqlError} 25006 */
@@ -35,7 +37,11 @@ export function rowsOptions(call: Call): { gzip: boolean; keepAlive: string; onC
 }
 
 /** Counts a failed statement, logs what is not the client's fault, and gives the reply's fields. */
-export function failed(call: Call, error: unknown, query: string): { status: number; message: string; position: number } {
+export function failed(
+  call: Call,
+  error: unknown,
+  query: string,
+): { status: number; message: string; position: number } {
   const { log, metrics } = call.options;
   if (isUnhandled(error)) {
     metrics?.unhandledErrors?.inc();

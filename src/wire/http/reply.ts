@@ -1,5 +1,5 @@
 /** Replies: heads, text and JSON errors, and bodies that stream at the reader's pace. */
-import { CorruptFileError, DiskFullError, SQLSTATE, SqlError } from "../../errors.ts";
+import { CorruptFileError, DiskFullError, SqlError, SQLSTATE } from "../../errors.ts";
 import type { Chunk } from "../../door.ts";
 
 const JSON_TYPE = "application/json; charset=utf-8";
@@ -23,7 +23,10 @@ export function textReply(status: number, text: string): Response {
 }
 
 export function jsonReply(body: string, status = 200, keepAlive = "timeout=5, max=10000"): Response {
-  return new Response(encoder.encode(body), { status, headers: [["content-type", JSON_TYPE], CHUNKED, ["keep-alive", keepAlive]] });
+  return new Response(encoder.encode(body), {
+    status,
+    headers: [["content-type", JSON_TYPE], CHUNKED, ["keep-alive", keepAlive]],
+  });
 }
 
 /** With a length, for the small documents that clients read with simple means. */
@@ -86,7 +89,10 @@ export async function rowsReply(body: Body): Promise<Response> {
   const first = await chunks.next();
   const second = first.done ? first : await chunks.next();
   if (!first.done) body.onChunk(first.value);
-  const headers: HeaderList = [["content-type", body.contentType], ...body.headers, CHUNKED, ["keep-alive", body.keepAlive]];
+  const headers: HeaderList = [["content-type", body.contentType], ...body.headers, CHUNKED, [
+    "keep-alive",
+    body.keepAlive,
+  ]];
   if (body.gzip) headers.push(["content-encoding", "gzip"]);
   let rowCount = first.done ? 0 : first.value.rows;
   if (second.done) {
@@ -140,7 +146,11 @@ function bytesOf(text: string | Uint8Array): Uint8Array<ArrayBuffer> {
   return typeof text === "string" ? encoder.encode(text) : ownBytes(text);
 }
 
-function join(head: string | Uint8Array, bytes: Uint8Array | undefined, tail: string | Uint8Array): Uint8Array<ArrayBuffer> {
+function join(
+  head: string | Uint8Array,
+  bytes: Uint8Array | undefined,
+  tail: string | Uint8Array,
+): Uint8Array<ArrayBuffer> {
   const before = bytesOf(head), after = bytesOf(tail);
   const size = bytes?.length ?? 0;
   const whole = new Uint8Array(before.length + size + after.length);

@@ -24,7 +24,20 @@ export const KIND = {
   array: 11,
 } as const;
 
-export const KIND_NAMES = ["nothing", "a tag", "a float", "an integer", "a boolean", "a string", "a timestamp", "a timestamp", "a timestamp", "a long256", "a decimal", "an array"];
+export const KIND_NAMES = [
+  "nothing",
+  "a tag",
+  "a float",
+  "an integer",
+  "a boolean",
+  "a string",
+  "a timestamp",
+  "a timestamp",
+  "a timestamp",
+  "a long256",
+  "a decimal",
+  "an array",
+];
 
 export interface LineColumn {
   name: string;

@@ -7,7 +7,15 @@ import type { NewColumn, NewTable, PartitionUnit } from "../../sql/plan.ts";
 import type { AppendBatch, AppendColumn, TableColumn, TableSchema } from "../../storage/contract.ts";
 import { typeOf } from "../../types/mod.ts";
 import { parseIPv4, parseUuid } from "../../types/parse/mod.ts";
-import { arrayDimensions, decimalOf, type DecimalType, geohashBits, parseDecimal, parseGeohash, parseLong256 } from "../../types/wide.ts";
+import {
+  arrayDimensions,
+  decimalOf,
+  type DecimalType,
+  geohashBits,
+  parseDecimal,
+  parseGeohash,
+  parseLong256,
+} from "../../types/wide.ts";
 import { KIND, KIND_NAMES, type LineColumn, type LineTable } from "./columns.ts";
 
 /** What a new table calls its designated timestamp. */
@@ -74,7 +82,10 @@ export function fitToTable(lines: LineTable, schema: TableSchema): AppendBatch {
   if (time !== undefined) columns.push({ columnId: time.id, values: fitTimes(lines, timeField, time) });
   else if (lines.timed === undefined || lines.timed.includes(1)) {
     const row = lines.timed === undefined ? 0 : lines.timed.indexOf(1);
-    throw new LineError(lines.lines[row], `table ${schema.name} has no designated timestamp, but the line gives a time`);
+    throw new LineError(
+      lines.lines[row],
+      `table ${schema.name} has no designated timestamp, but the line gives a time`,
+    );
   }
   return { rowCount: lines.rowCount, columns };
 }
@@ -132,7 +143,9 @@ const words = (values: Int32Array): Uint8Array => new Uint8Array(values.buffer, 
 function fitColumn(column: LineColumn, lines: LineTable, target: TableColumn): Fitted {
   const source = new Source(column, lines, target);
   const fit = FITS[target.type] ?? parametrisedFit(target.type);
-  if (fit === undefined) throw source.refuse(firstRow(column), `column ${target.name} has type ${target.type}, which lines cannot fill`);
+  if (fit === undefined) {
+    throw source.refuse(firstRow(column), `column ${target.name} has type ${target.type}, which lines cannot fill`);
+  }
   return fit(source);
 }
 
@@ -141,7 +154,12 @@ function firstRow(column: LineColumn): number {
 }
 
 /** BYTE, SHORT, INT: integers in range, and booleans as 1 and 0. */
-function integers(make: (rowCount: number) => Int8Array | Int16Array | Int32Array, low: number, high: number, nullValue: number) {
+function integers(
+  make: (rowCount: number) => Int8Array | Int16Array | Int32Array,
+  low: number,
+  high: number,
+  nullValue: number,
+) {
   return (source: Source): Fitted => {
     const values = make(source.rowCount).fill(nullValue);
     source.forEach((row, kind) => {
@@ -287,7 +305,12 @@ function symbolText(source: Source, row: number, kind: number): string | undefin
 }
 
 /** Types that are read from text. */
-function readTexts(width: number, nullValue: bigint, read: (bytes: Uint8Array) => bigint | null | undefined, literal: number = KIND.text) {
+function readTexts(
+  width: number,
+  nullValue: bigint,
+  read: (bytes: Uint8Array) => bigint | null | undefined,
+  literal: number = KIND.text,
+) {
   return (source: Source): Fitted => {
     const values = new Uint8Array(source.rowCount * width);
     const view = new DataView(values.buffer);
@@ -327,7 +350,9 @@ const long256 = (source: Source): Fitted =>
 function parametrisedFit(tag: string): ((source: Source) => Fitted) | undefined {
   const bits = geohashBits(tag);
   // What is no geohash of enough characters becomes null.
-  if (bits !== undefined) return readTexts(8, wideNull(8), (bytes) => parseGeohash(new TextDecoder().decode(bytes), bits) ?? null);
+  if (bits !== undefined) {
+    return readTexts(8, wideNull(8), (bytes) => parseGeohash(new TextDecoder().decode(bytes), bits) ?? null);
+  }
   const type = decimalOf(tag);
   if (type !== undefined) return (source) => decimal(source, typeOf(tag).width, type);
   const dimensions = arrayDimensions(tag);
@@ -340,7 +365,9 @@ function decimal(source: Source, width: number, type: DecimalType): Fitted {
   const view = new DataView(values.buffer);
   for (let at = 0; at < values.length; at += width) writeValue(view, at, width, wideNull(width));
   source.forEach((row, kind) => {
-    if (kind !== KIND.decimal && kind !== KIND.text && kind !== KIND.double && kind !== KIND.long) throw source.refuse(row);
+    if (kind !== KIND.decimal && kind !== KIND.text && kind !== KIND.double && kind !== KIND.long) {
+      throw source.refuse(row);
+    }
     const text = kind === KIND.decimal ? source.text(row) : symbolText(source, row, kind);
     if (text === undefined) return;
     const value = parseDecimal(text, type);
@@ -354,7 +381,12 @@ function array(source: Source, dimensions: number): Fitted {
   const { column } = source;
   source.forEach((row, kind) => {
     const found = kind === KIND.array ? column.heap[column.slots[2 * row]] : 0; // fewer than 256, so one byte tells
-    if (found !== dimensions) throw source.refuse(row, found === 0 ? undefined : `an array of ${found} dimensions does not fit one of ${dimensions}`);
+    if (found !== dimensions) {
+      throw source.refuse(
+        row,
+        found === 0 ? undefined : `an array of ${found} dimensions does not fit one of ${dimensions}`,
+      );
+    }
   });
   return { values: words(column.slots), heap: column.heap };
 }
@@ -396,7 +428,9 @@ function fitTimes(lines: LineTable, field: LineColumn | undefined, target: Table
     const nanos = new BigInt64Array(lines.rowCount);
     for (let row = 0; row < nanos.length; row++) {
       nanos[row] = micros[row] * 1_000n + BigInt(lines.timeNanos?.[row] ?? 0);
-      if (micros[row] > 9_223_372_036_854_775n) throw new LineError(lines.lines[row], `${micros[row]} us is out of range for TIMESTAMP_NS`);
+      if (micros[row] > 9_223_372_036_854_775n) {
+        throw new LineError(lines.lines[row], `${micros[row]} us is out of range for TIMESTAMP_NS`);
+      }
     }
     times = new Uint8Array(nanos.buffer);
   }

@@ -10,7 +10,14 @@ function schemaOf(columns: [name: string, type: string][], timestamp = "timestam
   return {
     id: 1,
     name: "t",
-    columns: columns.map(([name, type], id) => ({ id, name, type, indexed: false, symbolCapacity: 256, symbolCached: true })),
+    columns: columns.map(([name, type], id) => ({
+      id,
+      name,
+      type,
+      indexed: false,
+      symbolCapacity: 256,
+      symbolCached: true,
+    })),
     timestampId: columns.findIndex(([name]) => name === timestamp),
     partitionBy: "DAY",
     wal: true,
@@ -34,7 +41,9 @@ function readRows(lines: Parameters<typeof fitToTable>[0], schema: TableSchema):
     const { name, type } = schema.columns.find(({ id }) => id === column.columnId)!;
     const words = () => new Int32Array(column.values.slice().buffer);
     const text = (pair: number, pairs: Int32Array) =>
-      pairs[2 * pair + 1] < 0 ? null : new TextDecoder().decode(column.heap!.slice(pairs[2 * pair], pairs[2 * pair] + pairs[2 * pair + 1]));
+      pairs[2 * pair + 1] < 0
+        ? null
+        : new TextDecoder().decode(column.heap!.slice(pairs[2 * pair], pairs[2 * pair] + pairs[2 * pair + 1]));
     const values = type === "SYMBOL"
       ? [...words()].map((code) => code < 0 ? null : text(code, column.symbols!))
       : type === "VARCHAR" || type === "STRING"
@@ -55,7 +64,9 @@ const NULL_LONG = -(2n ** 63n);
 
 Deno.test("parseLines() finds the type of each literal, and rows without a value get null", () => {
   assert.deepEqual(
-    rowsOf('t,site=north i=5i,f=1.5,s="text",b=t,w=1700000000000000t 1700000000000000000\nt f=-2e3 1700000000000001999\n'),
+    rowsOf(
+      't,site=north i=5i,f=1.5,s="text",b=t,w=1700000000000000t 1700000000000000000\nt f=-2e3 1700000000000001999\n',
+    ),
     {
       site: ["north", null],
       i: [5n, NULL_LONG],
@@ -69,16 +80,32 @@ Deno.test("parseLines() finds the type of each literal, and rows without a value
 });
 
 Deno.test("parseLines() reads numbers exactly", () => {
-  const texts = ["0", "-0", "1.", ".5", "+5", "1e3", "0.1", "123456789012345678", "1.7976931348623157e308", "5e-324", "3.0000000000000001", "2.2250738585072011e-308"];
+  const texts = [
+    "0",
+    "-0",
+    "1.",
+    ".5",
+    "+5",
+    "1e3",
+    "0.1",
+    "123456789012345678",
+    "1.7976931348623157e308",
+    "5e-324",
+    "3.0000000000000001",
+    "2.2250738585072011e-308",
+  ];
   const rows = rowsOf(texts.map((text, row) => `t v=${text} ${row}\n`).join(""));
   assert.deepEqual(rows.v, texts.map(Number));
-  assert.deepEqual(rowsOf("t v=9223372036854775807i\nt v=-9223372036854775808i\nt v=-5i\nt v=1_000i\nt v=-1234567890123456i").v, [
-    9223372036854775807n,
-    NULL_LONG,
-    -5n,
-    1000n,
-    -1234567890123456n,
-  ]);
+  assert.deepEqual(
+    rowsOf("t v=9223372036854775807i\nt v=-9223372036854775808i\nt v=-5i\nt v=1_000i\nt v=-1234567890123456i").v,
+    [
+      9223372036854775807n,
+      NULL_LONG,
+      -5n,
+      1000n,
+      -1234567890123456n,
+    ],
+  );
   assert.deepEqual(rowsOf("t v=NaN\nt v=-Infinity\n").v, [NaN, NaN]);
 });
 
@@ -90,7 +117,13 @@ Deno.test("parseLines() takes escapes in names, tags and strings", () => {
     s: ['a"b\\c, d=e\nfn'],
     timestamp: [1n],
   });
-  assert.deepEqual(rowsOf('t,a=,b="q",c=é s="漢" 1000\n'), { a: [""], b: ['"q"'], c: ["é"], s: ["漢"], timestamp: [1n] });
+  assert.deepEqual(rowsOf('t,a=,b="q",c=é s="漢" 1000\n'), {
+    a: [""],
+    b: ['"q"'],
+    c: ["é"],
+    s: ["漢"],
+    timestamp: [1n],
+  });
 });
 
 Deno.test("parseLines() keeps tables, columns and repeated names apart", () => {
@@ -118,28 +151,64 @@ Deno.test("parseLines() counts time in the unit asked for", () => {
     ["n", "1700000003000001t", 1700000003000001n],
     ["n", "999", 0n],
   ];
-  for (const [precision, text, micros] of times) assert.deepEqual(rowsOf(`t v=1i ${text}`, precision).timestamp, [micros], text);
+  for (const [precision, text, micros] of times) {
+    assert.deepEqual(rowsOf(`t v=1i ${text}`, precision).timestamp, [micros], text);
+  }
   const { tables } = parse("t v=1i 1700000000000000123n");
   assert.equal(newTable(tables[0], "DAY").columns[1].type, "TIMESTAMP_NS");
-  assert.deepEqual(readRows(tables[0], schemaOf([["v", "LONG"], ["timestamp", "TIMESTAMP_NS"]])).timestamp, [1700000000000000123n]);
+  assert.deepEqual(readRows(tables[0], schemaOf([["v", "LONG"], ["timestamp", "TIMESTAMP_NS"]])).timestamp, [
+    1700000000000000123n,
+  ]);
 });
 
 Deno.test("parseLines() takes binary doubles", () => {
-  const message = [...bytes("t d=="), 0x10, ...new Uint8Array(new Float64Array([1.25]).buffer), ...bytes(",e=1i 5000\nt d=="), 0x10];
+  const message = [
+    ...bytes("t d=="),
+    0x10,
+    ...new Uint8Array(new Float64Array([1.25]).buffer),
+    ...bytes(",e=1i 5000\nt d=="),
+    0x10,
+  ];
   message.push(...new Uint8Array(new Float64Array([-2]).buffer));
   const { tables } = parseLines(new Uint8Array(message), "n", NOW);
-  assert.deepEqual(readRows(tables[0], schemaOf([["d", "DOUBLE"], ["e", "LONG"], ["timestamp", "TIMESTAMP"]])).d, [1.25, -2]);
+  assert.deepEqual(readRows(tables[0], schemaOf([["d", "DOUBLE"], ["e", "LONG"], ["timestamp", "TIMESTAMP"]])).d, [
+    1.25,
+    -2,
+  ]);
   assert.equal(parseLines(new Uint8Array(message.slice(0, -3)), "n", NOW).fault?.line, 2);
 });
 
 Deno.test("parseLines() takes arrays and decimals in binary, and the wide types as text", () => {
   const doubles = (...values: number[]) => [...new Uint8Array(new Float64Array(values).buffer)];
-  const message = [...bytes("t a=="), 0x0e, 0x0a, 2, 1, 0, 0, 0, 2, 0, 0, 0, ...doubles(1.5, Infinity), ...bytes(",m=="), 0x17, 2, 2, 0xff, 0x01];
+  const message = [
+    ...bytes("t a=="),
+    0x0e,
+    0x0a,
+    2,
+    1,
+    0,
+    0,
+    0,
+    2,
+    0,
+    0,
+    0,
+    ...doubles(1.5, Infinity),
+    ...bytes(",m=="),
+    0x17,
+    2,
+    2,
+    0xff,
+    0x01,
+  ];
   message.push(...bytes(',h=0xffi,g="u33d8",n=-2.5d 1000\nt h="0x1",g="x",m="1.5",n=3i 2000\nt m=1.25 3000\n'));
   const { tables, fault } = parseLines(new Uint8Array(message), "n", NOW);
   assert.equal(fault, undefined);
   assert.throws(() => newTable(tables[0], "DAY"), LineError);
-  const schema = schemaOf([["a", "DOUBLE[][]"], ["m", "DECIMAL(6,2)"], ["h", "LONG256"], ["g", "GEOHASH(3c)"], ["n", "DECIMAL(20,1)"], ["timestamp", "TIMESTAMP"]]);
+  const schema = schemaOf([["a", "DOUBLE[][]"], ["m", "DECIMAL(6,2)"], ["h", "LONG256"], ["g", "GEOHASH(3c)"], [
+    "n",
+    "DECIMAL(20,1)",
+  ], ["timestamp", "TIMESTAMP"]]);
   const [a, m, h, g, n] = fitToTable(tables[0], schema).columns;
   const array = new DataView(a.heap!.slice(0, 28).buffer);
   assert.deepEqual([array.getUint32(0, true), array.getUint32(4, true), array.getUint32(8, true)], [2, 1, 2]);
@@ -150,7 +219,17 @@ Deno.test("parseLines() takes arrays and decimals in binary, and the wide types 
   assert.deepEqual(longs(h.values).slice(0, 9), [0xffn, 0n, 0n, 0n, 1n, 0n, 0n, 0n, NULL_LONG]);
   assert.deepEqual(longs(g.values), [26723n, NULL_LONG, NULL_LONG]);
   assert.deepEqual(longs(n.values), [-25n, -1n, 30n, 0n, NULL_LONG, NULL_LONG]);
-  assert.throws(() => fitToTable(tables[0], schemaOf([["a", "DOUBLE[]"], ["m", "DECIMAL(6,2)"], ["h", "LONG256"], ["g", "GEOHASH(3c)"], ["n", "DECIMAL(6,1)"], ["timestamp", "TIMESTAMP"]])), LineError);
+  assert.throws(
+    () =>
+      fitToTable(
+        tables[0],
+        schemaOf([["a", "DOUBLE[]"], ["m", "DECIMAL(6,2)"], ["h", "LONG256"], ["g", "GEOHASH(3c)"], [
+          "n",
+          "DECIMAL(6,1)",
+        ], ["timestamp", "TIMESTAMP"]]),
+      ),
+    LineError,
+  );
   for (let size = 0; size < message.length; size++) parseLines(new Uint8Array(message.slice(0, size)), "n", NOW);
 });
 
@@ -188,7 +267,10 @@ Deno.test("parseLines() reads what is cut at any byte without a failure of ours"
 
 Deno.test("fitToTable() converts to the table's types", () => {
   const { tables } = parse('t,g=x i=1i,d=2i,s=5i,v="a",k=1.5\nt i=t,d=1.5,s="q",v="b"\nt,v=tag i=3i,d=f,s=t\n');
-  const schema = schemaOf([["g", "STRING"], ["i", "INT"], ["d", "DOUBLE"], ["s", "SYMBOL"], ["v", "VARCHAR"], ["k", "SYMBOL"]]);
+  const schema = schemaOf([["g", "STRING"], ["i", "INT"], ["d", "DOUBLE"], ["s", "SYMBOL"], ["v", "VARCHAR"], [
+    "k",
+    "SYMBOL",
+  ]]);
   assert.deepEqual(missingColumns(tables[0], schema), []);
   assert.deepEqual(readRows(tables[0], schema), {
     g: ["x", null, null],
@@ -218,7 +300,11 @@ if (Deno.env.get("BENCH") === "1") {
   Deno.test("speed", () => {
     const lines: string[] = [];
     for (let row = 0; row < 200_000; row++) {
-      lines.push(`trades,symbol=SYM${row % 100},side=${row % 2 ? "buy" : "sell"},trader=T${row * 7919 % 100000} price=${(20000 + row % 1000 / 7).toFixed(2)},amount=${(row % 977 / 1000).toFixed(4)} ${1700000000000000000 + row * 1000}`);
+      lines.push(
+        `trades,symbol=SYM${row % 100},side=${row % 2 ? "buy" : "sell"},trader=T${row * 7919 % 100000} price=${
+          (20000 + row % 1000 / 7).toFixed(2)
+        },amount=${(row % 977 / 1000).toFixed(4)} ${1700000000000000000 + row * 1000}`,
+      );
     }
     const body = bytes(lines.join("\n"));
     for (let round = 0; round < 6; round++) {
@@ -228,7 +314,14 @@ if (Deno.env.get("BENCH") === "1") {
       assert.equal(fault, undefined);
       const made = newTable(tables[0], "DAY");
       fitToTable(tables[0], schemaOf(made.columns.map(({ name, type }) => [name, type])));
-      console.log((lines.length / took / 1000).toFixed(2), "M lines/s", (body.length / took / 1000).toFixed(0), "MB/s", "fit", (performance.now() - start - took).toFixed(2));
+      console.log(
+        (lines.length / took / 1000).toFixed(2),
+        "M lines/s",
+        (body.length / took / 1000).toFixed(0),
+        "MB/s",
+        "fit",
+        (performance.now() - start - took).toFixed(2),
+      );
     }
   });
 }

@@ -8,7 +8,9 @@ export function columnNameFault(name: string): string | undefined {
   if (name.length > NAME_LENGTH_MAX) return `a column's name is longer than ${NAME_LENGTH_MAX} characters`;
   // deno-lint-ignore no-control-regex
   const forbidden = /[?.,'"\\/:)(+\-*%~\u0000-\u001f\u007f\ufeff]/.exec(name);
-  return forbidden === null ? undefined : `column name '${name}' has the character '${forbidden[0]}' at ${forbidden.index}`;
+  return forbidden === null
+    ? undefined
+    : `column name '${name}' has the character '${forbidden[0]}' at ${forbidden.index}`;
 }
 
 export function tableNameFault(name: string): string | undefined {
@@ -18,6 +20,8 @@ export function tableNameFault(name: string): string | undefined {
   const forbidden = /[?*:/\\%~(),+'"\u0000-\u001f\u007f\ufeff]/.exec(name);
   if (forbidden !== null) return `table name '${name}' has the character '${forbidden[0]}' at ${forbidden.index}`;
   if (name.trim() !== name) return `table name '${name}' has a blank at its end`;
-  if (name.startsWith(".") || name.endsWith(".") || name.includes("..")) return `table name '${name}' has a dot out of place`;
+  if (name.startsWith(".") || name.endsWith(".") || name.includes("..")) {
+    return `table name '${name}' has a dot out of place`;
+  }
   return undefined;
 }

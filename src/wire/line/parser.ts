@@ -56,7 +56,9 @@ export function parseLines(body: Uint8Array, precision: LinePrecision, nowMicros
   }
   const tables = scanner.tables.filter((table) => table.rowCount > 0).map((table) => table.finish());
   // What the line at fault named first is not made.
-  if (fault !== undefined) for (const table of tables) table.columns = table.columns.filter((column) => column.line !== fault.line);
+  if (fault !== undefined) {
+    for (const table of tables) table.columns = table.columns.filter((column) => column.line !== fault.line);
+  }
   return { tables, fault };
 }
 
@@ -248,7 +250,9 @@ class Scanner {
     else if (first === QUOTE) this.text(column, row);
     else if (first === EQUALS) this.binary(column, row);
     else if (ENDS_VALUE[first] === 0) this.word(column, row);
-    if (ENDS_VALUE[this.bytes[this.at]] === 0) throw this.unexpected("',', a blank or the end of the line after a value");
+    if (ENDS_VALUE[this.bytes[this.at]] === 0) {
+      throw this.unexpected("',', a blank or the end of the line after a value");
+    }
   }
 
   /**
@@ -313,7 +317,15 @@ class Scanner {
     }
     this.at = at + 1;
     if (byte === 0x64) return this.rawText(column, row, KIND.decimal, from, at);
-    const kind = byte === 0x69 ? KIND.long : byte === 0x74 ? KIND.micros : byte === 0x6e ? KIND.nanos : byte === 0x6d ? KIND.millis : 0;
+    const kind = byte === 0x69
+      ? KIND.long
+      : byte === 0x74
+      ? KIND.micros
+      : byte === 0x6e
+      ? KIND.nanos
+      : byte === 0x6d
+      ? KIND.millis
+      : 0;
     if (kind === 0 || !isInteger) {
       this.skipToken();
       throw this.fault(`'${this.ascii(from, this.at)}' is no value`);
@@ -425,7 +437,9 @@ class Scanner {
   private array(column: ColumnBuilder, row: number): void {
     const from = this.at + 2;
     const dimensions = this.bytes[from + 1];
-    if (this.bytes[from] !== ELEMENT_DOUBLE) throw this.fault(`an array's elements are of the unknown type ${this.bytes[from]}`);
+    if (this.bytes[from] !== ELEMENT_DOUBLE) {
+      throw this.fault(`an array's elements are of the unknown type ${this.bytes[from]}`);
+    }
     if (dimensions < 1 || dimensions > DIMENSIONS_MAX) throw this.fault(`an array has ${dimensions} dimensions`);
     const lengths = from + 2;
     let valueCount = lengths + 4 * dimensions <= this.end ? 1 : Infinity;
@@ -441,7 +455,9 @@ class Scanner {
     const heap = column.ensureHeap(size);
     const to = new DataView(heap.buffer, heap.byteOffset + column.heapSize, size);
     to.setUint32(0, dimensions, true);
-    for (let index = 0; index < dimensions; index++) to.setUint32(4 + 4 * index, this.view.getUint32(lengths + 4 * index, true), true);
+    for (let index = 0; index < dimensions; index++) {
+      to.setUint32(4 + 4 * index, this.view.getUint32(lengths + 4 * index, true), true);
+    }
     for (let index = 0; index < valueCount; index++) {
       const value = this.view.getFloat64(values + 8 * index, true);
       to.setFloat64(4 + 4 * dimensions + 8 * index, Number.isFinite(value) ? value : NaN, true);
@@ -506,8 +522,9 @@ class Scanner {
     let size = 0;
     for (let at = this.at;; at++) {
       let byte = bytes[at];
-      if (byte === BACKSLASH && SPECIAL[bytes[at + 1]] === 1 && bytes[at + 1] !== LF && bytes[at + 1] !== CR) byte = bytes[++at];
-      else if (SPECIAL[byte] === 1 && byte !== BACKSLASH && !(isTable && byte === EQUALS)) {
+      if (byte === BACKSLASH && SPECIAL[bytes[at + 1]] === 1 && bytes[at + 1] !== LF && bytes[at + 1] !== CR) {
+        byte = bytes[++at];
+      } else if (SPECIAL[byte] === 1 && byte !== BACKSLASH && !(isTable && byte === EQUALS)) {
         this.at = at;
         return size;
       }

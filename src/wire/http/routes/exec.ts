@@ -8,7 +8,12 @@ import { capWindow, execWindow } from "../parameters.ts";
 import { failed, refuseChange, rowsOptions, statementTimeoutMs } from "../query.ts";
 import { jsonReply, queryError, rowsReply } from "../reply.ts";
 
-export const exec: Route = { name: "exec", paths: ["/exec", "/api/v1/sql/execute"], methods: { GET: execute }, open: false };
+export const exec: Route = {
+  name: "exec",
+  paths: ["/exec", "/api/v1/sql/execute"],
+  methods: { GET: execute },
+  open: false,
+};
 
 async function execute(call: Call): Promise<Response> {
   const { parameters } = call;
@@ -29,7 +34,9 @@ async function execute(call: Call): Promise<Response> {
     }
     refuseChange(call, prepared.category);
     const columns = chooseColumns(prepared, parameters.get("cols"));
-    if (typeof columns === "string") return jsonReply(JSON.stringify({ query, error: `column '${columns}' is not in the result` }), 400);
+    if (typeof columns === "string") {
+      return jsonReply(JSON.stringify({ query, error: `column '${columns}' is not in the result` }), 400);
+    }
     const window = capWindow(execWindow(parameters.get("limit")), call.options.config.maxResponseRows);
     const countAll = parameters.isTrue("count");
     const answer = await prepared.execute([], {
@@ -96,7 +103,12 @@ function doneReply(answer: Answer & { kind: "done" }, query: string): Response {
   return jsonReply(answer.tag.startsWith("UPDATE") ? `{"dml":"OK","updated":${answer.rows}}` : '{"dml":"OK"}');
 }
 
-function documentHead(call: Call, query: string, answer: Answer & { kind: "rows" }, chosen: number[] | undefined): string {
+function documentHead(
+  call: Call,
+  query: string,
+  answer: Answer & { kind: "rows" },
+  chosen: number[] | undefined,
+): string {
   if (call.parameters.isTrue("nm")) return '{"dataset":[';
   const columns = chosen === undefined ? answer.columns : chosen.map((index) => answer.columns[index]);
   const timestamp = chosen === undefined ? answer.timestamp : chosen.indexOf(answer.timestamp);

@@ -17,7 +17,9 @@ async function exportRows(call: Call): Promise<Response> {
   const session = call.database.session(call.identity);
   try {
     const format = (parameters.get("fmt") ?? "csv").toLowerCase();
-    if (format !== "csv" && format !== "parquet") throw new SqlError(`unknown export format '${format}': known are csv and parquet`, 0);
+    if (format !== "csv" && format !== "parquet") {
+      throw new SqlError(`unknown export format '${format}': known are csv and parquet`, 0);
+    }
     // Refused before it is prepared as well as after: nothing but a query may run here.
     const prepared = session.prepare(query);
     if (prepared.category !== "query") throw new SqlError("only rows can be exported: a query is expected", 0);
@@ -82,10 +84,13 @@ async function* groupsOf(chunks: AsyncIterable<Chunk>, file: ParquetAssembler): 
 /** The parameters of a Parquet file. Groups have the rows of one batch, so `row_group_size` is only checked. */
 function parquetEncoding({ parameters }: Call): ParquetEncoding {
   if (parameters.get("partition_by")) throw notSupported("partition_by", 0);
-  const codec = (parameters.get("compression_codec") || "snappy").toUpperCase();
+  const codec = (parameters.get("compression_codec") || "zstd").toUpperCase();
   if (codec === "LZ4_RAW") throw notSupported("compression_codec lz4_raw", 0);
   if (!CODECS.some((known) => known === codec)) {
-    throw new SqlError(`unknown compression_codec '${codec.toLowerCase()}': known are ${CODECS.join(", ").toLowerCase()}`, 0);
+    throw new SqlError(
+      `unknown compression_codec '${codec.toLowerCase()}': known are ${CODECS.join(", ").toLowerCase()}`,
+      0,
+    );
   }
   const version = parameters.get("parquet_version");
   if (version !== undefined && version !== "1" && version !== "2") throw new SqlError("parquet_version is 1 or 2", 0);

@@ -2,4 +2,9 @@
 import type { Route } from "../contract.ts";
 import { jsonReply } from "../reply.ts";
 
-export const warnings: Route = { name: "warnings", paths: ["/warnings"], methods: { GET: () => jsonReply("[]") }, open: true };
+export const warnings: Route = {
+  name: "warnings",
+  paths: ["/warnings"],
+  methods: { GET: () => jsonReply("[]") },
+  open: true,
+};

@@ -4,7 +4,12 @@ import { LineError } from "../../../errors.ts";
 import type { Call, Route } from "../contract.ts";
 import { textReply } from "../reply.ts";
 
-export const write: Route = { name: "write", paths: ["/write", "/api/v2/write"], methods: { POST: writeLines }, open: false };
+export const write: Route = {
+  name: "write",
+  paths: ["/write", "/api/v2/write"],
+  methods: { POST: writeLines },
+  open: false,
+};
 
 const PRECISIONS = { n: "n", ns: "n", u: "u", us: "u", ms: "ms", s: "s", m: "m", h: "h" } as const;
 
@@ -38,7 +43,9 @@ async function writeLines(call: Call): Promise<Response> {
       return lineFailure(error.code === "internal error" ? 500 : 400, error);
     }
     call.options.metrics?.unhandledErrors?.inc();
-    call.options.log.error(`line protocol failed: ${error instanceof Error ? error.stack ?? error.message : String(error)}`);
+    call.options.log.error(
+      `line protocol failed: ${error instanceof Error ? error.stack ?? error.message : String(error)}`,
+    );
     const message = error instanceof Error ? error.message : String(error);
     return lineFailure(500, new LineError(0, message, "internal error"));
   }
@@ -65,7 +72,9 @@ async function readBody(request: Request, maxBytes: number): Promise<Uint8Array 
 }
 
 function lineFailure(status: number, error: LineError): Response {
-  const message = error.line > 0 ? `cannot take the lines: error in line ${error.line}: ${error.message}` : error.message;
+  const message = error.line > 0
+    ? `cannot take the lines: error in line ${error.line}: ${error.message}`
+    : error.message;
   return lineJson(status, { code: error.code, message, line: error.line, errorId: nextErrorId() });
 }
 
