@@ -46,6 +46,11 @@ export class TimeBuckets {
     else this.origin = (unit === "w" ? FIRST_MONDAY_DAY * this.unitsADay : 0n) + offset;
   }
 
+  /** Where all buckets have one length in UTC: bucket k begins at origin + k * stride. */
+  get fixed(): { origin: bigint; stride: bigint } | undefined {
+    return this.zone === undefined && this.stride > 0n ? { origin: this.origin, stride: this.stride } : undefined;
+  }
+
   /** The bucket of an instant. */
   of(time: bigint): Bucket {
     const local = this.toLocal(time);

@@ -60,7 +60,7 @@ export function strideOf(headerWords: number, aggregates: readonly AggregateShap
   return 8 * (headerWords + statesOf(aggregates).flat().length);
 }
 
-function aggregateKey(aggregates: readonly AggregateShape[]): string {
+export function aggregateKey(aggregates: readonly AggregateShape[]): string {
   return aggregates.map(({ id, args, initial }) => `${id}[${args.map(shapeOf)}]${initial?.map(shapeOf) ?? ""}`).join(";");
 }
 
@@ -78,7 +78,7 @@ function constant({ type, initial }: StateSlot): IrNode {
 }
 
 /** What a row does to records in memory. */
-class Records {
+export class Records {
   private readonly slots: StateSlot[][];
   private readonly args: IrNode[][];
   private readonly states: { node: IrNode; local: number }[][];
@@ -195,7 +195,8 @@ function buildSingle(inputs: readonly Input[], predicate: IrNode | undefined, ag
   const accumulators = predicate === undefined ? sets : Math.max(1, Math.min(4, Math.floor(LANE_STATES_MAX / Math.max(1, flat.length))));
   const laneSets = Array.from({ length: accumulators }, () => slots.map((list) => list.map(({ type }) => writer.laneLocal(type))));
   const laneUpdates = laneSets.map(updatesOf);
-  const laneable = flat.length > 0 && !aggregates.some((a) => a.aggregate.ordered) &&
+  // Few rows pass a condition on symbols: going to those alone beats masks over all.
+  const laneable = flat.length > 0 && !writer.isSelective(predicate) && !aggregates.some((a) => a.aggregate.ordered) &&
     writer.hasLanes([...laneUpdates[0].flat(), ...(predicate === undefined ? [] : [predicate])]);
 
   if (!laneable) {
@@ -689,8 +690,8 @@ export function initialiseKernel(memory: WebAssembly.Memory, headerWords: number
 export type KeyOutput =
   /** A key of a hash record: `words` words from `word` on. */
   | { kind: "words"; word: number; words: number; form: ColumnForm | undefined }
-  /** A part of a dense group number. */
-  | { kind: "dense"; divisor: number; size: number; bias: number; form: ColumnForm };
+  /** A part of a dense group number: of that in the list, or (plus 1) of that in the record's word. */
+  | { kind: "dense"; word?: number; divisor: number; size: number; bias: number; form: ColumnForm };
 
 /**
  * Records into columns. Rows are groups in order. Where the record is: `list` "none": side by side from `records`; "numbers": by the
@@ -728,7 +729,9 @@ export function finishKernel(
       keys.forEach((spec, k) => {
         if (spec.kind === "dense") {
           target(keyColumns[k], FORM_WIDTH[spec.form]);
-          code.get(number).i32(spec.divisor).op("i32.div_u").i32(spec.size).op("i32.rem_u").i32(spec.bias).op("i32.sub").memory(storeOf(spec.form));
+          if (spec.word === undefined) code.get(number);
+          else code.get(record).memory("i32.load", 8 * spec.word).i32(1).op("i32.sub");
+          code.i32(spec.divisor).op("i32.div_u").i32(spec.size).op("i32.rem_u").i32(spec.bias).op("i32.sub").memory(storeOf(spec.form));
           return;
         }
         for (let w = 0; w < spec.words; w++) {

@@ -9,7 +9,7 @@ export class BoundKernel {
   readonly block: number;
 
   constructor(
-    private readonly kernel: Kernel,
+    readonly kernel: Kernel,
     readonly cells: Record<string, number>,
     private readonly inputs: readonly Input[],
     private readonly context: QueryContext,

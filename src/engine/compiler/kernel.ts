@@ -5,19 +5,20 @@
  *     result  what the sink says, or CANCELLED
  *
  * Rows are taken in strips of 4,096; between strips the cancel word is read. A predicate whose nodes have lanes is worked out for
- * eight rows at once into bits, and the scalar body runs for the bits that are set.
+ * eight rows at once into bits (conditions on 32-bit columns for sixteen), and the scalar body runs for the bits that are set.
  */
 import { type Code, Module, type ValueType } from "../wasm/assembler.ts";
 import { FORM_TYPE, FORM_WIDTH, type Input } from "./expression.ts";
 import { input, type IrNode, type WasmType } from "./ir.ts";
 import { Library } from "./library.ts";
-import { inputsOf, isLaneable, type LaneScope, lowerLanes, lowerMask, lowerScalar, type ScalarScope, shapeOf } from "./lower.ts";
+import { inputsOf, isLaneable, isNarrow, type LaneScope, lowerLanes, lowerMask, lowerNarrow, lowerScalar, partsOf, type ScalarScope, shapeOf } from "./lower.ts";
 
 export const CANCELLED = -1;
 const STRIP_ROWS = 4_096;
 const CANCEL_CELL = 0;
 const FIRST_INPUT_CELL = 1;
 const GROUP_ROWS = 8;
+const NARROW_GROUP_ROWS = 16;
 
 /** Byte offset of a cell of the parameter block. */
 function offsetOf(cell: number): number {
@@ -317,13 +318,48 @@ export class KernelWriter {
     );
   }
 
+  /** The parts of a predicate that are conditions on 32-bit columns (a symbol's code, most often), and the others. */
+  private split(predicate: IrNode): { narrow: IrNode[]; rest: IrNode[] } {
+    const isValue = (k: number) => {
+      const spec = this.inputs[k];
+      return spec !== undefined && ((spec.kind === "column" && spec.form === "i32") || spec.kind === "constant");
+    };
+    const parts = partsOf(predicate);
+    const reads = (part: IrNode) => inputsOf([part]).some((k) => this.inputs[k].kind === "column");
+    const narrow = parts.filter((part) => isNarrow(part, isValue) && reads(part));
+    return { narrow, rest: parts.filter((part) => !narrow.includes(part)) };
+  }
+
+  /** Is there a condition that sixteen rows are tested for at once? Few rows are taken to pass it. */
+  isSelective(predicate: IrNode | undefined): boolean {
+    return predicate !== undefined && this.split(predicate).narrow.length > 0;
+  }
+
   /** Runs `body` for each row for which `predicate` holds. `nodes` are what the body reads; they are loaded. */
   scalarRows(predicate: IrNode | undefined, nodes: readonly IrNode[], body: (row: number) => void): void {
     const { code } = this;
+    if (predicate !== undefined && this.isSelective(predicate)) {
+      const { narrow, rest } = this.split(predicate);
+      const all = narrow.reduce((a, b) => ({ op: "i32.and", type: "i32", args: [a, b] }));
+      const rowBody = rest.length === 0 ? body : (row: number) => {
+        code.block((skip) => {
+          for (const part of rest) {
+            this.loadRow([part], row);
+            this.lower(part);
+            code.op("i32.eqz").brIf(skip);
+          }
+          this.loadRow(nodes, row);
+          body(row);
+        });
+      };
+      const bitsOf = this.narrowBits(all);
+      this.strips((row, stripEnd) => this.groups(all, rest.length === 0 ? nodes : [], row, stripEnd, rowBody, NARROW_GROUP_ROWS, bitsOf));
+      return;
+    }
     const lanes = predicate !== undefined && this.hasLanes([predicate]);
     if (lanes) this.splatConstants();
     this.strips((row, stripEnd) => {
-      if (lanes) return this.groups(predicate, nodes, row, stripEnd, body);
+      if (lanes) return this.groups(predicate, nodes, row, stripEnd, body, GROUP_ROWS, (at, bits) => this.wideBits(predicate, at, bits));
       code.block((done) =>
         code.loop((again) => {
           code.get(row).get(stripEnd).op("i32.ge_s").brIf(done);
@@ -343,21 +379,61 @@ export class KernelWriter {
     });
   }
 
-  private groups(predicate: IrNode, nodes: readonly IrNode[], row: number, stripEnd: number, body: (row: number) => void): void {
+  /** Sets `bits` for eight rows. */
+  private wideBits(predicate: IrNode, row: number, bits: number): void {
+    const { code } = this;
+    for (let pair = 0; pair < GROUP_ROWS / 2; pair++) {
+      const scope = this.laneScope();
+      this.loadLanes([predicate], row, pair, scope);
+      lowerMask(predicate, scope);
+      code.op("i64x2.bitmask");
+      if (pair > 0) code.i32(2 * pair).op("i32.shl").get(bits).op("i32.or");
+      code.set(bits);
+    }
+  }
+
+  /** For sixteen rows: constants are spread before the loops. */
+  private narrowBits(predicate: IrNode): (row: number, bits: number) => void {
+    const { code } = this;
+    const constants = new Map<number, number>();
+    for (const k of inputsOf([predicate])) {
+      if (this.inputs[k].kind !== "constant") continue;
+      const local = code.local("v128");
+      code.get(this.primary[k]!).op("i32x4.splat").set(local);
+      constants.set(k, local);
+    }
+    return (row, bits) => {
+      const quarter = (k: number) =>
+        lowerNarrow(predicate, code, (index) => {
+          const constant = constants.get(index);
+          if (constant !== undefined) code.get(constant);
+          else this.address(this.primary[index]!, row, 4).memory("v128.load", 16 * k);
+        });
+      for (const half of [0, 2]) {
+        quarter(half);
+        quarter(half + 1);
+        code.op("i16x8.narrow_i32x4_s");
+      }
+      code.op("i8x16.narrow_i16x8_s").op("i8x16.bitmask").set(bits);
+    };
+  }
+
+  private groups(
+    predicate: IrNode,
+    nodes: readonly IrNode[],
+    row: number,
+    stripEnd: number,
+    body: (row: number) => void,
+    groupRows: number,
+    bitsOf: (row: number, bits: number) => void,
+  ): void {
     const { code } = this;
     const bits = code.local("i32"), at = code.local("i32");
     code.block((done) =>
       code.loop((next) => {
         code.get(row).get(stripEnd).op("i32.ge_s").brIf(done);
-        code.get(row).i32(GROUP_ROWS).op("i32.add").get(stripEnd).op("i32.le_s").if(() => {
-          for (let pair = 0; pair < GROUP_ROWS / 2; pair++) {
-            const scope = this.laneScope();
-            this.loadLanes([predicate], row, pair, scope);
-            lowerMask(predicate, scope);
-            code.op("i64x2.bitmask");
-            if (pair > 0) code.i32(2 * pair).op("i32.shl").get(bits).op("i32.or");
-            code.set(bits);
-          }
+        code.get(row).i32(groupRows).op("i32.add").get(stripEnd).op("i32.le_s").if(() => {
+          bitsOf(row, bits);
         }, () => {
           code.i32(0).set(bits);
           code.get(row).set(at);
@@ -377,7 +453,7 @@ export class KernelWriter {
             code.get(bits).get(bits).i32(1).op("i32.sub").op("i32.and").set(bits).br(again);
           })
         );
-        code.get(row).i32(GROUP_ROWS).op("i32.add").set(row).br(next);
+        code.get(row).i32(groupRows).op("i32.add").set(row).br(next);
       })
     );
     // A group may end beyond the strip's end, which then is the end of the rows.

@@ -379,6 +379,34 @@ export function lowerMask(node: IrNode, scope: LaneScope): void {
   if (lower(node, scope) === "value") scope.code.splat64(0n).op("i64x2.ne");
 }
 
+const NARROW_COMPARISONS = new Set(["i32.eq", "i32.ne", "i32.lt_s", "i32.gt_s", "i32.le_s", "i32.ge_s"]);
+
+/** Is the tree a condition on 32-bit values alone, so that four rows fit into a vector? `isValue` says it of the inputs. */
+export function isNarrow(node: IrNode, isValue: (input: number) => boolean): boolean {
+  const { op, args } = node;
+  if (NARROW_COMPARISONS.has(op)) return args.every((arg) => arg.op === "i32.const" || (arg.op === "input" && arg.type === "i32" && isValue(arg.value as number)));
+  if (op === "i32.and" || op === "i32.or") return args.every((arg) => isNarrow(arg, isValue));
+  return op === "i32.eqz" && isNarrow(args[0], isValue);
+}
+
+/** Leaves the mask of four rows; `push` leaves an input's four values. */
+export function lowerNarrow(node: IrNode, code: Code, push: (input: number) => void): void {
+  if (node.op === "input") return push(node.value as number);
+  if (node.op === "i32.const") {
+    code.i32(node.value as number).op("i32x4.splat");
+    return;
+  }
+  for (const arg of node.args) lowerNarrow(arg, code, push);
+  const name = node.op.split(".")[1];
+  if (name === "eqz") code.op("v128.not");
+  else code.op(name === "and" || name === "or" ? `v128.${name}` : `i32x4.${name}`);
+}
+
+/** The parts of a condition that must all hold. */
+export function partsOf(condition: IrNode): IrNode[] {
+  return condition.op === "i32.and" ? condition.args.flatMap(partsOf) : [condition];
+}
+
 /** Distinct inputs that the trees read, ascending. */
 export function inputsOf(nodes: readonly IrNode[]): number[] {
   const seen = new Set<number>();

@@ -9,9 +9,12 @@ import { type Batch, MORSEL_ROWS, type Operator, type QueryContext, type Vector 
 import { KeyTable } from "../keys.ts";
 import { type Bucket, TimeBuckets } from "../time-buckets.ts";
 import { createAggregate } from "./aggregate.ts";
+import { createSampleRuns } from "./sample-runs.ts";
 import { Expressions, keepAll, type KeptRows, typesOf } from "./input.ts";
 
 export function createSample(node: SampleNode, input: Operator, context: QueryContext): Operator {
+  const runs = createSampleRuns(node, input, context);
+  if (runs !== undefined) return new SampleOutput(node, runs.groups, runs, context);
   const buckets = new BucketInput(node, input, context);
   const bucketColumn = input.columns.length;
   const aggregate = createAggregate({
@@ -127,7 +130,7 @@ class SampleOutput implements Operator {
   private rowsSent = 0;
   private ordered: Int32Array | undefined;
 
-  constructor(private readonly node: SampleNode, private readonly groups: Operator, private readonly input: BucketInput, private readonly context: QueryContext) {
+  constructor(private readonly node: SampleNode, private readonly groups: Operator, private readonly input: { readonly buckets: TimeBuckets | undefined }, private readonly context: QueryContext) {
     this.columns = node.columns;
     this.space = Workspace.of(context, "SAMPLE BY");
   }

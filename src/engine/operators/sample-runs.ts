@@ -1,0 +1,403 @@
+/**
+ * SAMPLE BY over a scan in the order of time: bucket edges are found by search, and the rows between two edges go through a kernel as
+ * one run, so that no row is asked for its bucket. Ranges of morsels are worked on by all workers; a bucket that two ranges share is
+ * merged afterwards.
+ */
+import { assert } from "../../errors.ts";
+import type { Column, Expr, Sampling, SampleNode, ScanNode } from "../../sql/plan.ts";
+import type { Dictionary, ScanSource } from "../../storage/contract.ts";
+import { layoutOf, typeOf } from "../../types/mod.ts";
+import { NO_DICTIONARY, Workspace } from "../columns.ts";
+import type { FusedAggregate } from "../../sql/functions/entry.ts";
+import { type AggregateShape, finishKernel, initialiseKernel, type KeyOutput, singleMergeKernel, strideOf } from "../compiler/aggregate.ts";
+import { BoundKernel, flushKernelRows } from "../compiler/binding.ts";
+import { columnsOf, formOf } from "../compiler/expression.ts";
+import { i64 } from "../compiler/ir.ts";
+import { edgesKernel, flushKernel, runsKernel } from "../compiler/sample.ts";
+import { type Batch, MORSEL_ROWS, type Operator, type QueryContext, type Vector } from "../contract.ts";
+import { registerTask } from "../parallel.ts";
+import { TimeBuckets } from "../time-buckets.ts";
+import { Grouper, type GroupSpec, type GroupTable } from "./group-table.ts";
+import { Pipeline } from "./pipeline.ts";
+import { rangesOf } from "./aggregate.ts";
+import { lowerBound, type Morsel, morselsOf, ScanReader } from "./scan.ts";
+
+const OPERATOR = "SAMPLE BY";
+const TASK = "SAMPLE BY";
+const RUNS_MAX = 4_096;
+/** Runs shorter than this on average go through one kernel call together. */
+const SHORT_RUN_ROWS = 2_048;
+
+interface RunsTask {
+  node: ScanNode;
+  source: number;
+  spec: GroupSpec;
+  sampling: Sampling;
+  timeType: string;
+}
+
+/** Records of one range: (bucket, header of the group if there are keys, states). */
+interface RangeRecords {
+  range: number;
+  address: number;
+  sizeBytes: number;
+  count: number;
+}
+
+/** Counts the rows of a bucket: one without rows that pass the filter does not come out. */
+const ROWS: FusedAggregate = {
+  kind: "fused",
+  state: () => [{ type: "i64", initial: 0n }],
+  update: ([n]) => [i64.add(n, i64.const(1n))],
+  merge: ([a], [b]) => [i64.add(a, b)],
+  finish: ([n]) => n,
+};
+const ROWS_SHAPE: AggregateShape = { aggregate: ROWS, id: "rows of the run", types: [], args: [] };
+
+/** The grouped rows (bucket, keys, aggregates), or undefined where rows must be asked one by one. */
+export function createSampleRuns(node: SampleNode, input: Operator, context: QueryContext): { groups: Operator; buckets: TimeBuckets } | undefined {
+  if (!(input instanceof Pipeline) || input.base.kind !== "scan" || !input.canBeRead()) return undefined;
+  const { node: scan, source } = input.base;
+  const time = input.over(node.time);
+  if (scan.order !== "asc" || scan.reverse || !source.sorted || time.kind !== "column" || time.index !== scan.timestamp) return undefined;
+  if (node.sampling.align !== "calendar") return undefined;
+  if (node.aggregates.some((call) => call.distinct || context.functions.resolve(call.function).entry.aggregate?.kind !== "fused")) return undefined;
+  const over = (exprs: readonly Expr[]) => exprs.map((expr) => input.over(expr));
+  const spec: GroupSpec = {
+    predicates: input.predicates,
+    keys: over(node.keys),
+    calls: node.aggregates.map((call) => ({ function: call.function, args: over(call.args), type: call.type })),
+    rowIdColumn: input.rowIdColumn,
+    expectedRows: source.rowCount,
+  };
+  const task: RunsTask = { node: scan, source: context.sources.indexOf(source), spec, sampling: node.sampling, timeType: node.time.type };
+  const runs = Runs.open(task, source, context);
+  if (runs === undefined) return undefined;
+  return { groups: new SampledRuns(node.columns, task, source, runs, input, context), buckets: runs.buckets };
+}
+
+class Runs {
+  readonly buckets: TimeBuckets;
+  readonly grouper: Grouper;
+  /** Words before the states. */
+  readonly headerWords: number;
+  readonly aggregates: readonly AggregateShape[];
+  readonly ranges: Morsel[][];
+  private readonly space: Workspace;
+  private readonly reader: ScanReader;
+  private readonly results: RangeRecords[] = [];
+  private readonly edges: BoundKernel;
+  private readonly initialiser: BoundKernel;
+  private readonly flusher?: BoundKernel;
+  private readonly shortRuns?: BoundKernel;
+  private readonly starts: number;
+  private readonly ends: number;
+  private table?: GroupTable;
+  /** Records of the range at hand. */
+  private records = { address: 0, sizeBytes: 0, count: 0 };
+  private bucket?: bigint;
+
+  /** Undefined when keys or arguments are not worked out by kernels from the scan's columns, or keys have too many values. */
+  static open(task: RunsTask, source: ScanSource, context: QueryContext): Runs | undefined {
+    const { node, spec } = task;
+    const grouper = new Grouper(spec, node.columns.map((column) => column.type), context);
+    grouper.prepare(node.columns.map(({ type }, k): Dictionary | undefined => (type === "SYMBOL" ? source.dictionaries[k] ?? NO_DICTIONARY : undefined)));
+    const shape = grouper.fusedShape;
+    if (shape === undefined || shape.kind === "hash") {
+      grouper.close();
+      return undefined;
+    }
+    return new Runs(task, source, context, grouper);
+  }
+
+  private constructor(private readonly task: RunsTask, private readonly source: ScanSource, private readonly context: QueryContext, grouper: Grouper) {
+    const { node, spec, sampling, timeType } = task;
+    const shape = grouper.fusedShape!;
+    this.base = grouper;
+    this.aggregates = shape.kind === "single" ? [...shape.aggregates, ROWS_SHAPE] : shape.aggregates;
+    this.grouper = shape.kind === "single" ? grouper.withShape({ ...shape, aggregates: [...this.aggregates] }, context) : grouper;
+    this.headerWords = shape.kind === "single" ? 1 : 2;
+    this.buckets = new TimeBuckets(sampling, timeType, 0n);
+    this.space = Workspace.of(context, OPERATOR);
+    const needed = new Set<number>([node.timestamp]);
+    for (const expr of [...spec.predicates, ...spec.keys, ...spec.calls.flatMap((call) => call.args)]) columnsOf(expr, needed);
+    this.reader = new ScanReader(node, source, needed, context);
+    this.ranges = rangesOf(morselsOf(node, source, context));
+    const { memory } = context.heap;
+    const bind = (kernel: { run: BoundKernel["kernel"]; cells: Record<string, number> }) => new BoundKernel(kernel.run, kernel.cells, [], context, this.space, kernel.cells.count);
+    this.edges = bind(edgesKernel(memory));
+    this.initialiser = bind(initialiseKernel(memory, 0, this.aggregates));
+    if (shape.kind === "dense") this.flusher = bind(flushKernel(memory, this.aggregates));
+    else {
+      const kernel = runsKernel(memory, shape.inputs, shape.predicate, this.aggregates);
+      this.shortRuns = new BoundKernel(kernel.run, kernel.cells, shape.inputs, context, this.space, kernel.cells.count);
+    }
+    this.starts = this.space.allocate(RUNS_MAX * 8);
+    this.ends = this.space.allocate(RUNS_MAX * 4);
+    const { edges, buckets } = this;
+    edges.setI32(edges.cells.starts, this.starts);
+    edges.setI32(edges.cells.ends, this.ends);
+    edges.setI32(edges.cells.capacity, RUNS_MAX);
+    if (buckets.fixed !== undefined) {
+      edges.setI64(edges.cells.origin, buckets.fixed.origin);
+      edges.setI64(edges.cells.stride, buckets.fixed.stride);
+    }
+  }
+  private readonly base: Grouper;
+
+  get stride(): number {
+    return strideOf(this.headerWords, this.aggregates);
+  }
+
+  run(range: number): void {
+    const { context, source, reader, task } = this;
+    const { from, to } = task.sampling;
+    this.records = { address: 0, sizeBytes: 0, count: 0 };
+    this.bucket = undefined;
+    if (this.flusher !== undefined) this.table ??= this.grouper.create();
+    for (const morsel of this.ranges[range]) {
+      context.poll();
+      const columns = reader.open(morsel.segment);
+      const times = columns[task.node.timestamp].address, { rowCount } = source.segments[morsel.segment];
+      const start = from === undefined ? morsel.start : Math.max(morsel.start, lowerBound(context, times, rowCount, from));
+      const end = to === undefined ? morsel.end : Math.min(morsel.end, lowerBound(context, times, rowCount, to));
+      const rowBase = task.spec.rowIdColumn === undefined ? 0n : reader.rowBase(morsel.segment);
+      for (let row = start; row < end;) row = this.someRuns(columns, times, row, end, rowBase);
+    }
+    this.endBucket();
+    this.results.push({ range, ...this.records });
+  }
+
+  /** Runs from `row` on, as many as the lists hold; gives where they end. */
+  private someRuns(columns: Vector[], times: number, row: number, end: number, rowBase: bigint): number {
+    const { heap } = this.context;
+    const count = this.cut(times, row, end);
+    if (this.shortRuns !== undefined && count > 1) {
+      const stop = heap.i32[this.ends / 4 + count - 1];
+      if ((stop - row) / count < SHORT_RUN_ROWS) return this.allAtOnce(this.shortRuns, columns, count, row, stop, rowBase);
+    }
+    let start = row;
+    for (let k = 0; k < count; k++) {
+      const bucket = heap.i64[this.starts / 8 + k], stop = heap.i32[this.ends / 4 + k];
+      if (bucket !== this.bucket) {
+        this.endBucket();
+        this.beginBucket(bucket);
+      }
+      this.grouper.consume(this.table!, columns, start, stop, rowBase);
+      start = stop;
+    }
+    return start;
+  }
+
+  private allAtOnce(kernel: BoundKernel, columns: Vector[], count: number, start: number, stop: number, rowBase: bigint): number {
+    const { heap } = this.context, { records, stride, starts, ends } = this;
+    this.endBucket();
+    const { cells } = kernel;
+    let free = this.reserve(count + 1);
+    const last = free - stride;
+    const continued = records.count > 0 && heap.i64[last / 8] === heap.i64[starts / 8];
+    if (continued) {
+      free = last;
+      records.count--;
+    }
+    kernel.setColumns(columns, rowBase);
+    kernel.setI32(cells.starts, starts);
+    kernel.setI32(cells.ends, ends);
+    kernel.setI32(cells.runs, count);
+    kernel.setI32(cells.records, free);
+    kernel.setI32(cells.continued, continued ? 1 : 0);
+    records.count += kernel.run(start, stop);
+    return stop;
+  }
+
+  private cut(times: number, row: number, end: number): number {
+    const { heap } = this.context, { edges, buckets } = this;
+    if (buckets.fixed !== undefined) {
+      edges.setI32(edges.cells.times, times);
+      return edges.run(row, end);
+    }
+    let count = 0;
+    for (let at = row; at < end && count < RUNS_MAX; count++) {
+      const bucket = buckets.of(heap.i64[times / 8 + at]);
+      at += lowerBound(this.context, times + at * 8, end - at, bucket.end);
+      heap.i64[this.starts / 8 + count] = bucket.start;
+      heap.i32[this.ends / 4 + count] = at;
+    }
+    return count;
+  }
+
+  /** Room for `count` more records; gives the first one's address. */
+  private reserve(count: number): number {
+    const { records, stride } = this, { memory, heap } = this.context;
+    const wanted = (records.count + count) * stride;
+    if (wanted > records.sizeBytes) {
+      const sizeBytes = Math.max(2 * records.sizeBytes, wanted, 4_096);
+      const address = memory.allocate(sizeBytes, OPERATOR);
+      if (records.sizeBytes > 0) {
+        heap.u8.copyWithin(address, records.address, records.address + records.count * stride);
+        memory.free(records.address, records.sizeBytes);
+      }
+      records.address = address;
+      records.sizeBytes = sizeBytes;
+    }
+    return records.address + records.count * stride;
+  }
+
+  private beginBucket(bucket: bigint): void {
+    this.bucket = bucket;
+    if (this.flusher !== undefined) return;
+    const record = this.reserve(1);
+    if (this.records.count > 0 && this.context.heap.i64[(record - this.stride) / 8] === bucket) {
+      // Short runs of the last segment have begun it.
+      this.records.count--;
+      this.table = { kind: "single", records: record - this.stride + 8, sizeBytes: 0 };
+      return;
+    }
+    this.context.heap.i64[record / 8] = bucket;
+    this.initialiser.setI32(this.initialiser.cells.states, record + 8);
+    this.initialiser.run(0, 1);
+    this.table = { kind: "single", records: record + 8, sizeBytes: 0 };
+  }
+
+  private endBucket(): void {
+    const { flusher, table, bucket } = this, { heap } = this.context;
+    if (bucket === undefined) return;
+    this.bucket = undefined;
+    if (flusher === undefined) {
+      // The count of rows is the last state.
+      if (heap.i64[(table!.records + this.stride) / 8 - 2] > 0n) this.records.count++;
+      return;
+    }
+    assert(table?.kind === "dense");
+    if (table.groups === 0) return;
+    flusher.setI32(flusher.cells.table, table.records);
+    flusher.setI32(flusher.cells.list, table.list);
+    flusher.setI32(flusher.cells.target, this.reserve(table.groups));
+    flusher.setI64(flusher.cells.bucket, bucket);
+    flusher.run(0, table.groups);
+    this.records.count += table.groups;
+    table.groups = 0;
+  }
+
+  finish(): RangeRecords[] {
+    return this.results;
+  }
+
+  close(): void {
+    if (this.table?.kind === "dense") this.grouper.drop(this.table);
+    if (this.grouper !== this.base) this.grouper.close();
+    this.base.close();
+    this.reader.close();
+    this.space.release();
+    flushKernelRows(this.context.heap.i64);
+  }
+
+  /** The bucket's start, then the parts of the group's number. */
+  keyOutputs(): KeyOutput[] {
+    const bucket: KeyOutput = { kind: "words", word: 0, words: 1, form: "i64" };
+    return [bucket, ...this.base.fusedShape!.keyOutputs.map((key): KeyOutput => (key.kind === "dense" ? { ...key, word: 1 } : key))];
+  }
+}
+
+registerTask(TASK, (data, context) => {
+  const task = data as RunsTask;
+  const runs = Runs.open(task, context.sources[task.source], context);
+  assert(runs !== undefined, "the leader has made the same kernels");
+  return runs;
+});
+
+/** The groups of all ranges, shared buckets merged. */
+class SampledRuns implements Operator {
+  private readonly space: Workspace;
+  private readonly blocks: RangeRecords[] = [];
+  private list?: { address: number; count: number };
+  private out?: Vector[];
+  private finisher?: BoundKernel;
+  private position = 0;
+
+  constructor(
+    readonly columns: readonly Column[],
+    private readonly task: RunsTask,
+    private readonly source: ScanSource,
+    private readonly runs: Runs,
+    private readonly input: Operator,
+    private readonly context: QueryContext,
+  ) {
+    this.space = Workspace.of(context, OPERATOR);
+  }
+
+  next(): Batch | undefined {
+    this.list ??= this.fill();
+    const { list, context, columns, runs, task } = this;
+    const rowCount = Math.min(MORSEL_ROWS, list.count - this.position);
+    if (rowCount <= 0) return undefined;
+    context.poll();
+    if (this.out === undefined) {
+      const dictionaries = runs.grouper.outputDictionaries(columns.slice(1));
+      this.out = columns.map(({ type }, k) => ({ type, address: this.space.allocate(rowCount * typeOf(type).width), dictionary: k === 0 || layoutOf(type) !== "symbol" ? undefined : dictionaries[k - 1] }));
+      const kernel = finishKernel(context.heap.memory, "addresses", runs.headerWords, runs.keyOutputs(), runs.aggregates, task.spec.calls.map((call) => formOf(call.type)!));
+      this.finisher = new BoundKernel(kernel.run, kernel.cells, [], context, this.space, kernel.cells.count);
+      this.finisher.setI32(kernel.cells.list, list.address);
+      const keyCount = 1 + task.spec.keys.length;
+      this.out.forEach(({ address }, k) => this.finisher!.setI32(kernel.cells[k < keyCount ? `key${k}` : `out${k - keyCount}`], address));
+    }
+    this.finisher!.run(this.position, this.position + rowCount);
+    this.position += rowCount;
+    return { rowCount, columns: this.out };
+  }
+
+  private fill(): { address: number; count: number } {
+    const { context, task, runs } = this, { heap } = context;
+    let results: RangeRecords[];
+    if (context.parallel !== undefined && runs.ranges.length > 1 && task.source >= 0) {
+      results = (context.parallel.run(TASK, task, runs.ranges.length) as RangeRecords[][]).flat();
+    } else {
+      runs.ranges.forEach((_, range) => runs.run(range));
+      results = runs.finish();
+    }
+    results.sort((a, b) => a.range - b.range);
+    this.blocks.push(...results.filter((result) => result.sizeBytes > 0));
+    const { stride, headerWords } = runs;
+    const address = this.space.allocate(Math.max(4, results.reduce((sum, result) => sum + result.count, 0) * 4));
+    const list = heap.u32.subarray(address / 4);
+    let count = 0;
+    for (const { address: block, count: records } of results) {
+      let next = 0;
+      if (count > 0 && records > 0 && heap.i64[list[count - 1] / 8] === heap.i64[block / 8]) {
+        // The bucket goes on: its groups so far, by number.
+        const bucket = heap.i64[block / 8];
+        const known = new Map<number, number>();
+        for (let k = count - 1; k >= 0 && heap.i64[list[k] / 8] === bucket; k--) known.set(this.groupOf(list[k]), list[k]);
+        for (; next < records && heap.i64[(block + next * stride) / 8] === bucket; next++) {
+          const record = block + next * stride, earlier = known.get(this.groupOf(record));
+          if (earlier === undefined) list[count++] = record;
+          else this.merge(earlier + 8 * headerWords, record + 8 * headerWords);
+        }
+      }
+      for (; next < records; next++) list[count++] = block + next * stride;
+    }
+    return { address, count };
+  }
+
+  private groupOf(record: number): number {
+    return this.runs.headerWords === 1 ? 0 : this.context.heap.i32[record / 4 + 2];
+  }
+
+  private merger?: BoundKernel;
+  private merge(record: number, later: number): void {
+    if (this.merger === undefined) {
+      const kernel = singleMergeKernel(this.context.heap.memory, this.runs.aggregates);
+      this.merger = new BoundKernel(kernel.run, kernel.cells, [], this.context, this.space, kernel.cells.count);
+    }
+    this.merger.setI32(this.merger.cells.record, record);
+    this.merger.setI32(this.merger.cells.laters, later);
+    this.merger.run(0, 1);
+  }
+
+  close(): void {
+    for (const { address, sizeBytes } of this.blocks) this.context.memory.free(address, sizeBytes);
+    this.runs.close();
+    this.space.release();
+    this.input.close();
+  }
+}
