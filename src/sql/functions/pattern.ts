@@ -1,5 +1,6 @@
 /** LIKE, ILIKE, regular expressions of Java's syntax, glob. */
 import type { BatchColumn, BatchFunction, FunctionContext, FunctionEntry } from "./entry.ts";
+import { offsetOf, windowOf, windowsOf } from "./windows.ts";
 import { translateRegex, translateReplacement } from "./java_regex.ts";
 
 const TEXT = { name: "text", type: "text" };
@@ -114,7 +115,7 @@ function compiled<T>(kind: string, pattern: string, context: FunctionContext, ma
 
 function matching(kind: string, make: (pattern: string) => Matcher, whenMatches: boolean): BatchFunction {
   return ([column, patterns], out, rowCount, context) => {
-    const memory = context.heap.u8;
+    const windows = windowsOf(context.heap.u8);
     let matcher: Matcher | undefined;
     for (let row = 0; row < rowCount; row++) {
       if (matcher === undefined || !patterns.isConstant) {
@@ -122,8 +123,10 @@ function matching(kind: string, make: (pattern: string) => Matcher, whenMatches:
         matcher = pattern === undefined ? () => false : compiled(kind, pattern, context, () => make(pattern));
       }
       const length = column.values[2 * row + 1];
-      const from = column.values[2 * row] >>> 0;
-      out.values[row] = (length >= 0 && matcher(memory, from, from + length)) === whenMatches ? 1 : 0;
+      const from = offsetOf(column, row);
+      out.values[row] = (length >= 0 && matcher(windowOf(windows, column, row), from, from + length)) === whenMatches
+        ? 1
+        : 0;
       if ((row & 4095) === 4095) context.poll();
     }
   };

@@ -6,6 +6,7 @@ import { text as ir } from "../../engine/compiler/ir.ts";
 import { SqlError, SQLSTATE } from "../../errors.ts";
 import type { BatchColumn, BatchFunction, BatchOut, FunctionContext, FunctionEntry } from "./entry.ts";
 import { textOfRow } from "./text_casts.ts";
+import { baseOf, offsetOf, windowOf, type Windows, windowsOf } from "./windows.ts";
 
 type Args = FunctionEntry["args"];
 const TEXT: Args[number] = { name: "text", type: "text" };
@@ -35,9 +36,6 @@ function entry(
 /** Pieces of a text keep its type; what is made anew is STRING. */
 const pieceType = (types: string[]) => (types[0] === "VARCHAR" ? "VARCHAR" : "STRING");
 
-function addressOf(column: BatchColumn, row: number): number {
-  return column.values[2 * row] >>> 0;
-}
 /** In bytes; negative for null. */
 function bytesIn(column: BatchColumn, row: number): number {
   return column.values[2 * row + 1];
@@ -66,16 +64,16 @@ function skipUnits(memory: Uint8Array, from: number, to: number, count: number):
 
 /** Runs `one` for the rows in which no argument that is text is null. */
 function rows(
-  one: (row: number, args: BatchColumn[], out: BatchOut, memory: Uint8Array, context: FunctionContext) => void,
+  one: (row: number, args: BatchColumn[], out: BatchOut, windows: Windows, context: FunctionContext) => void,
 ): BatchFunction {
   return (args, out, rowCount, context) => {
     const texts = args.filter(isTextual);
-    const memory = context.heap.u8;
+    const windows = windowsOf(context.heap.u8);
     for (let row = 0; row < rowCount; row++) {
       let isNull = false;
       for (const column of texts) if (bytesIn(column, row) < 0) isNull = true;
       if (isNull) out.setNull(row);
-      else one(row, args, out, memory, context);
+      else one(row, args, out, windows, context);
       if ((row & 4095) === 4095) context.poll();
     }
   };
@@ -96,8 +94,9 @@ function room(sizeBytes: number): Uint8Array {
 
 /** The letters a … z (or A … Z) changed in ASCII; other text by the language's rules. */
 function changeCase(low: number, high: number, change: (text: string) => string): BatchFunction {
-  return rows((row, [column], out, memory) => {
-    const from = addressOf(column, row), length = bytesIn(column, row);
+  return rows((row, [column], out, windows) => {
+    const memory = windowOf(windows, column, row);
+    const from = offsetOf(column, row), length = bytesIn(column, row);
     const bytes = room(length);
     for (let i = 0; i < length; i++) {
       const byte = memory[from + i];
@@ -112,24 +111,26 @@ function changeCase(low: number, high: number, change: (text: string) => string)
 }
 
 function trimmed(left: boolean, right: boolean): BatchFunction {
-  return rows((row, [column], out, memory) => {
-    let from = addressOf(column, row), to = from + bytesIn(column, row);
+  return rows((row, [column], out, windows) => {
+    const memory = windowOf(windows, column, row);
+    let from = offsetOf(column, row), to = from + bytesIn(column, row);
     while (left && from < to && memory[from] === 32) from++;
     while (right && to > from && memory[to - 1] === 32) to--;
-    out.setView(row, from, to - from);
+    out.setView(row, baseOf(column, row) + from, to - from);
   });
 }
 
 function leftOrRight(isLeft: boolean): BatchFunction {
-  return rows((row, [column, counts], out, memory) => {
+  return rows((row, [column, counts], out, windows) => {
+    const memory = windowOf(windows, column, row), base = baseOf(column, row);
     const count = counts.values[row];
     if (count === INT_NULL) return out.setNull(row);
-    const from = addressOf(column, row), to = from + bytesIn(column, row);
+    const from = offsetOf(column, row), to = from + bytesIn(column, row);
     const units = unitsIn(memory, from, to);
     const taken = Math.max(0, count < 0 ? units + count : Math.min(count, units));
     const cut = skipUnits(memory, from, to, isLeft ? taken : units - taken);
-    if (isLeft) out.setView(row, from, cut - from);
-    else out.setView(row, cut, to - cut);
+    if (isLeft) out.setView(row, base + from, cut - from);
+    else out.setView(row, base + cut, to - cut);
   });
 }
 
@@ -143,20 +144,21 @@ function needleOf(column: BatchColumn, row: number, context: FunctionContext): U
 }
 
 const strpos: BatchFunction = (args, out, rowCount, context) => {
-  const memory = context.heap.u8;
+  const windows = windowsOf(context.heap.u8);
   const [column, needles] = args;
   for (let row = 0; row < rowCount; row++) {
     if (bytesIn(column, row) < 0 || bytesIn(needles, row) < 0) {
       out.values[row] = INT_NULL;
       continue;
     }
-    const from = addressOf(column, row), to = from + bytesIn(column, row);
+    const memory = windowOf(windows, column, row);
+    const from = offsetOf(column, row), to = from + bytesIn(column, row);
     const at = find(memory, from, to, needleOf(needles, row, context));
     out.values[row] = at < 0 ? 0 : unitsIn(memory, from, at) + 1;
   }
 };
 
-/** Address of `needle` in memory[from … to), or -1. A plain loop: `indexOf` over all of memory would run far past the text. */
+/** Offset of `needle` in memory[from … to), or -1. A plain loop: `indexOf` over all of memory would run far past the text. */
 function find(memory: Uint8Array, from: number, to: number, needle: Uint8Array): number {
   const length = needle.length;
   if (length === 0) return from;
@@ -192,11 +194,11 @@ const COUNT: Args[number] = { name: "count", type: "INT" };
 
 export const textFunctions: FunctionEntry[] = [
   entry("length", [TEXT], "INT", "The number of characters; -1 for null.", ([column], out, rowCount, context) => {
-    const memory = context.heap.u8;
+    const windows = windowsOf(context.heap.u8);
     for (let row = 0; row < rowCount; row++) {
       const length = bytesIn(column, row);
-      const from = addressOf(column, row);
-      out.values[row] = length < 0 ? -1 : unitsIn(memory, from, from + length);
+      const from = offsetOf(column, row);
+      out.values[row] = length < 0 ? -1 : unitsIn(windowOf(windows, column, row), from, from + length);
     }
   }, [["length('žluťoučký')", 9], ["length(cast(null as string))", -1]]),
   entry("length_bytes", [TEXT], "INT", "The number of bytes in UTF-8; -1 for null.", undefined, [[
@@ -239,15 +241,16 @@ export const textFunctions: FunctionEntry[] = [
     [TEXT, { name: "start", type: "INT" }, { name: "length", type: "INT" }],
     "STRING",
     "So many characters from the start-th, counted from 1; what lies before the first is lost.",
-    rows((row, [column, starts, lengths], out, memory, context) => {
+    rows((row, [column, starts, lengths], out, windows, context) => {
       const start = starts.values[row], length = lengths.values[row];
       if (start === INT_NULL || length === INT_NULL) return out.setNull(row);
       if (length < 0) fail("substring: the length is negative", context);
-      const from = addressOf(column, row), to = from + bytesIn(column, row);
+      const memory = windowOf(windows, column, row);
+      const from = offsetOf(column, row), to = from + bytesIn(column, row);
       const last = start + length - 1;
       const first = skipUnits(memory, from, to, Math.max(0, start - 1));
       const end = skipUnits(memory, from, to, Math.max(0, last));
-      out.setView(row, first, Math.max(0, end - first));
+      out.setView(row, baseOf(column, row) + first, Math.max(0, end - first));
     }),
     [["substring('abcdef', 0, 3)", "ab"]],
     {
@@ -321,12 +324,13 @@ export const textFunctions: FunctionEntry[] = [
     "BOOLEAN",
     "Does it begin so?",
     ([column, starts], out, rowCount, context) => {
-      const memory = context.heap.u8;
+      const windows = windowsOf(context.heap.u8);
       for (let row = 0; row < rowCount; row++) {
         const length = bytesIn(starts, row);
         let holds = bytesIn(column, row) >= length && length >= 0;
-        const from = addressOf(column, row), other = addressOf(starts, row);
-        for (let i = 0; holds && i < length; i++) holds = memory[from + i] === memory[other + i];
+        const memory = windowOf(windows, column, row), others = windowOf(windows, starts, row);
+        const from = offsetOf(column, row), other = offsetOf(starts, row);
+        for (let i = 0; holds && i < length; i++) holds = memory[from + i] === others[other + i];
         out.values[row] = holds ? 1 : 0;
       }
     },
@@ -383,9 +387,9 @@ export const textFunctions: FunctionEntry[] = [
               bytes.set(piece, length);
               length += piece.length;
             } else if (isTextual(column) && bytesIn(column, row) > 0) {
-              const from = addressOf(column, row), size = bytesIn(column, row);
+              const from = offsetOf(column, row), size = bytesIn(column, row);
               if (length + size > bytes.length) bytes = grow(bytes, length, length + size);
-              const memory = context.heap.u8;
+              const memory = windowOf(windowsOf(context.heap.u8), column, row);
               for (let i = 0; i < size; i++) bytes[length + i] = memory[from + i];
               length += size;
             }

@@ -25,6 +25,7 @@ import {
 } from "../../types/parse/mod.ts";
 import type { BatchColumn, BatchFunction, BatchOut, FunctionContext, FunctionEntry } from "./entry.ts";
 import { TEXTS } from "./nodes.ts";
+import { offsetOf, windowOf, windowsOf } from "./windows.ts";
 
 const FROM_TEXT = [...TEXTS, "NULL"];
 
@@ -119,7 +120,7 @@ const READERS: Record<string, Reader> = {
 
 function readTexts(reader: Reader, strictAs: string | undefined): BatchFunction {
   return ([column], out, rowCount, context) => {
-    const memory = context.heap.u8;
+    const windows = windowsOf(context.heap.u8);
     const pairs = column.values;
     for (let row = 0; row < rowCount; row++) {
       const length = pairs[2 * row + 1];
@@ -127,8 +128,8 @@ function readTexts(reader: Reader, strictAs: string | undefined): BatchFunction 
         out.setNull(row);
         continue;
       }
-      const from = pairs[2 * row] >>> 0;
-      if (!reader(memory, from, from + length, out, row)) {
+      const from = offsetOf(column, row);
+      if (!reader(windowOf(windows, column, row), from, from + length, out, row)) {
         if (strictAs !== undefined) throw notA(column.text(row) ?? "", strictAs);
         out.setNull(row);
       }

@@ -11,6 +11,7 @@ import { type Layout, LAYOUT_WIDTH, layoutOf } from "../../types/mod.ts";
 import type { Dictionary } from "../../storage/contract.ts";
 import type { BatchColumn, BatchOut, FunctionContext } from "./entry.ts";
 import { isNullWide } from "./wide.ts";
+import { offsetOf, windowOf, windowsOf } from "./windows.ts";
 
 const SLOT_WORDS = 4;
 const POLL_ROWS = 4096;
@@ -50,7 +51,8 @@ export class ValueTable {
 
   /** Adds a column's values that are not null. */
   add(groups: Int32Array | undefined, column: BatchColumn, rowCount: number): void {
-    const { i32, u8 } = this.context.heap;
+    const { i32 } = this.context.heap;
+    const windows = windowsOf(this.context.heap.u8);
     const { values, address } = column;
     for (let from = 0; from < rowCount; from += POLL_ROWS) {
       this.context.poll();
@@ -80,7 +82,13 @@ export class ValueTable {
         case "text":
           for (let row = from, pair = 2 * from; row < to; row++, pair += 2) {
             const length = values[pair + 1];
-            if (length >= 0) this.addBytes(groups === undefined ? 0 : groups[row], u8, values[pair] >>> 0, length);
+            if (length < 0) continue;
+            this.addBytes(
+              groups === undefined ? 0 : groups[row],
+              windowOf(windows, column, row),
+              offsetOf(column, row),
+              length,
+            );
           }
           break;
         case "symbol":
@@ -93,9 +101,10 @@ export class ValueTable {
         case "i128":
         case "i256": {
           const width = LAYOUT_WIDTH[this.layout];
+          const bytes = address < 0x80000000 ? windows.low : windows.high, start = address & 0x7fffffff;
           for (let row = from; row < to; row++) {
             if (!isNullWide(column, row)) {
-              this.addBytes(groups === undefined ? 0 : groups[row], u8, address + width * row, width);
+              this.addBytes(groups === undefined ? 0 : groups[row], bytes, start + width * row, width);
             }
           }
           break;
