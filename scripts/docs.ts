@@ -1,13 +1,15 @@
 /**
- * Writes what is generated from the code's own lists: conf/server.conf and docs/configuration.md.
+ * Writes what is generated from the code: conf/server.conf, docs/configuration.md and the grammar's recipe.
  *
  *     deno task docs [--check]        --check: writes nothing, fails where something is not up to date
  */
 import { manualPage, serverConf } from "../src/config/mod.ts";
+import { grammarRecipe } from "../src/sql/grammar.ts";
 
 const GENERATED: [string, () => string][] = [
   ["conf/server.conf", serverConf],
   ["docs/configuration.md", manualPage],
+  ["src/sql/grammar.recipe.json", grammarRecipe],
 ];
 
 /** Paths of generated files that differ from what the code says now. */
