@@ -113,8 +113,13 @@ export class SharedHeap {
     const order = orderOf(sizeBytes);
     this.lock();
     try {
+      // Below 2^31 as long as there is room: V8 reads typed arrays by indexes beyond it some fifty times as slowly.
       let have = order;
-      while (have < ORDER_COUNT && this.i32[FREE_HEAD + have] < 0) have++;
+      while (have < ORDER_COUNT && !this.isLow(this.i32[FREE_HEAD + have])) have++;
+      if (have >= ORDER_COUNT) {
+        have = order;
+        while (have < ORDER_COUNT && this.i32[FREE_HEAD + have] < 0) have++;
+      }
       if (have >= ORDER_COUNT) {
         throw new HeapFullError(
           `no block of ${sizeBytes} bytes is left: ${this.usedBytes()} of ${this.sizeBytes()} bytes are in use`,
@@ -216,6 +221,11 @@ export class SharedHeap {
       unit += 1 << order;
       left -= 1 << order;
     }
+  }
+
+  /** Is it a block, and does it begin in the lower half? */
+  private isLow(unit: number): boolean {
+    return unit >= 0 && this.addressOf(unit) < 0x80000000;
   }
 
   private addressOf(unit: number): number {
