@@ -145,6 +145,12 @@ Deno.test("bind() infers a parameter's type from what it stands against", () => 
     "LONG",
   ]);
   assert.deepEqual(run("insert into plain (a, at) values ($1, $2)").parameterTypes, ["INT", "TIMESTAMP"]);
+  assert.deepEqual(run("select coalesce(a, $1), dateadd('d', $2, at), upper($3), at + $4 from plain").parameterTypes, [
+    "INT",
+    "INT",
+    "STRING",
+    "LONG",
+  ]);
   assert.deepEqual(run("select $1").parameterTypes, ["STRING"]);
   assert.deepEqual(run("select $1 + 1", { parameterTypes: ["DOUBLE"] }).parameterTypes, ["DOUBLE"]);
 });

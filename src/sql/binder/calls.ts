@@ -34,18 +34,29 @@ export interface ResolvedCall {
   type: string;
 }
 
-function typeForParameter(name: string, index: number, count: number): string {
+const CLASS_TYPES: Record<string, string> = { number: "DOUBLE", integer: "LONG", time: "TIMESTAMP" };
+
+/** The arguments with types for untyped parameters: those of the first overload that the other arguments fit. */
+function settleParameters(expressions: Expressions, name: string, given: Expr[]): Expr[] {
+  if (given.every((arg) => arg.type !== UNTYPED)) return given;
+  let chosen: string[] | undefined;
   for (const entry of functionsNamed(name)) {
-    const last = entry.args.at(-1);
-    if (entry.args.length < count && !last?.variadic) continue;
-    const spec = entry.args[Math.min(index, entry.args.length - 1)].type;
-    if (spec === "number") return "DOUBLE";
-    if (spec === "integer") return "LONG";
-    if (spec === "time") return "TIMESTAMP";
-    if (spec === "any" || spec === "same" || spec === "text") return "STRING";
-    return spec;
+    const specs = given.map((_, i) => entry.args[Math.min(i, entry.args.length - 1)]?.type ?? "any");
+    const alike = given.find((arg, i) => specs[i] === "same" && arg.type !== UNTYPED)?.type;
+    const types = given.map((arg, i) => {
+      if (arg.type !== UNTYPED) return arg.type;
+      if (specs[i] === "same" && alike !== undefined) return alike === "NULL" ? "STRING" : alike;
+      return CLASS_TYPES[specs[i]] ??
+        (specs[i] === "any" || specs[i] === "same" || specs[i] === "text" ? "STRING" : specs[i]);
+    });
+    const found = findOverload(name, types);
+    chosen ??= types;
+    if ("entry" in found && found.entry === entry) {
+      chosen = types;
+      break;
+    }
   }
-  return "STRING";
+  return given.map((arg, i) => expressions.settle(arg, chosen?.[i] ?? "STRING"));
 }
 
 /** @throws at the call, at the argument that does not fit, or at 0 where the dialect finds the fault only when it runs. */
@@ -56,9 +67,7 @@ export function resolveOverload(
   at: number,
   style: "operator" | "function",
 ): ResolvedCall {
-  const args = given.map((arg, i) =>
-    arg.type === UNTYPED ? expressions.settle(arg, typeForParameter(name, i, given.length)) : arg
-  );
+  const args = settleParameters(expressions, name, given);
   const types = args.map((arg) => arg.type);
   const folded = args.map((arg) => arg.kind === "constant" ? arg : fold(arg, expressions.binding));
   const constants: (Value | undefined)[] = folded.map((arg) => arg?.value);

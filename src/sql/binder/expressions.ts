@@ -229,7 +229,9 @@ export class Expressions {
 
   /** A call of an operator's entry; no overload is an error at the operator. */
   operator(name: string, operands: Expr[], at: number): Expr {
-    const args = this.settleAlike(operands);
+    // What is added to a time is a number.
+    const shifts = (name === "+" || name === "-") && operands.some((x) => isTime(x.type));
+    const args = shifts ? operands.map((x) => this.settle(x, "LONG")) : this.settleAlike(operands);
     const resolved = bindFunction(this, name, args, at, "operator");
     return this.binding.at(resolved, at);
   }
