@@ -2,7 +2,7 @@
 import type { Chunk, ExecuteOptions, ResultColumn } from "../door.ts";
 import { SqlError, SQLSTATE } from "../errors.ts";
 import type { FunctionRegistry, Pool, QueryContext } from "../engine/contract.ts";
-import { createOperator, createQueryMemory, type Scheduler } from "../engine/mod.ts";
+import { answerFromStatistics, createOperator, createQueryMemory, type Scheduler } from "../engine/mod.ts";
 import type { Plan } from "../sql/plan.ts";
 import type { Catalogue, ScanSource } from "../storage/contract.ts";
 import type { SharedHeap } from "../storage/heap.ts";
@@ -44,8 +44,9 @@ export class Execution {
     private readonly neverCancelled: number,
   ) {}
 
-  run(plan: Plan, options: RunOptions): Run {
-    const sources = resolveSources(plan, this.catalogue);
+  run(given: Plan, options: RunOptions): Run {
+    const read = resolveSources(given, this.catalogue);
+    const { plan, sources } = this.settings.useStatistics ? answerFromStatistics(given, read) : { plan: given, sources: read };
     return workOf(plan, sources) <= this.settings.directRowsMax ? this.runDirect(plan, sources, options) : this.runInWorker(plan, sources, options);
   }
 
@@ -62,7 +63,6 @@ export class Execution {
       user: options.user,
       poll: () => {},
       cancelWord: this.neverCancelled,
-      useStatistics: this.settings.useStatistics,
     };
     const chunks: Chunk[] = [];
     const output = createOutput(options.output, options.columns, this.heap);
@@ -93,7 +93,6 @@ export class Execution {
       timeoutMs,
       memoryLimitBytes: this.settings.queryMemoryLimitBytes,
       user: options.user,
-      useStatistics: this.settings.useStatistics,
     }, options.output);
     const cancel = () => run.cancel();
     options.signal?.addEventListener("abort", cancel, { once: true });

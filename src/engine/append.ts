@@ -1,17 +1,16 @@
 /**
- * Result batches as rows on their way into a table: what INSERT … SELECT, CREATE TABLE AS and UPDATE make of a query.
- * Works as an encoder, so that a worker's rows travel as one buffer:
- *
- *     rowCount u32, columnCount u32, then for each column: values, heap and symbols sizes in bytes (u32 each), then the
- *     columns' bytes in the same order, each part aligned to 8 bytes.
- *
- * Text pairs become (offset into the heap, length); symbols become codes of the batch's own dictionary.
+ * Result batches as rows on their way into a table: what INSERT … SELECT, CREATE TABLE AS and UPDATE make of a query. Works as
+ * an encoder, so that a worker's rows travel as one buffer (`packAppendBatch`). Text pairs become (offset into the heap, length);
+ * symbols become codes of the batch's own dictionary.
  */
 import type { AppendBatch, AppendColumn } from "../storage/contract.ts";
 import type { SharedHeap } from "../storage/heap.ts";
+import { packAppendBatch, unpackAppendBatch } from "../storage/mod.ts";
 import { LAYOUT_WIDTH, layoutOf, NULL_I64, typeOf, type Value } from "../types/mod.ts";
 import { textBytes } from "../types/wide.ts";
 import type { Batch, Vector } from "./contract.ts";
+
+export { packAppendBatch, unpackAppendBatch };
 
 interface Parts {
   values: Uint8Array;
@@ -19,7 +18,10 @@ interface Parts {
   symbols?: Int32Array;
 }
 
-/** Copies a batch out of shared memory. `targets` are the table columns' type tags: text given to a SYMBOL column is interned. */
+/**
+ * `targets` are the table columns' type tags: text given to a SYMBOL column is interned. Values that stay as they are stay where
+ * they are, too: pack the result before the batch's memory is used again.
+ */
 export function toAppendBatch(batch: Batch, columnIds: readonly number[], targets: readonly string[], heap: SharedHeap): AppendBatch {
   const columns = batch.columns.slice(0, targets.length).map((vector, i): AppendColumn => ({ columnId: columnIds[i], ...parts(vector, targets[i], batch.rowCount, heap) }));
   return { rowCount: batch.rowCount, columns };
@@ -30,7 +32,7 @@ function parts(vector: Vector, target: string, rowCount: number, heap: SharedHea
   if (layout === "symbol") return symbolParts(vector, rowCount, heap);
   if (layout !== "text") {
     const size = rowCount * LAYOUT_WIDTH[layout];
-    return { values: heap.u8.slice(vector.address, vector.address + size) };
+    return { values: heap.u8.subarray(vector.address, vector.address + size) };
   }
   return layoutOf(target) === "symbol" ? internParts(vector.address, rowCount, heap) : textParts(vector.address, rowCount, heap);
 }
@@ -85,15 +87,29 @@ function symbolParts(vector: Vector, rowCount: number, heap: SharedHeap): Parts 
   return { values: new Uint8Array(out.buffer), heap: bytes, symbols };
 }
 
-/** Gives each distinct text a code: an open-addressing table over the bytes. */
+/** Places remembered, so that texts which share their bytes (entries of a dictionary) are hashed once a batch. */
+const PLACES = 4096;
+
+/** Gives each distinct text a code. */
 function internParts(address: number, rowCount: number, heap: SharedHeap): Parts {
   const pairs = new Int32Array(heap.buffer, address, rowCount * 2);
   const source = heap.u8;
   const interner = new Interner();
   const out = new Int32Array(rowCount);
+  const starts = new Int32Array(PLACES), lengths = new Int32Array(PLACES).fill(-1), codes = new Int32Array(PLACES);
   for (let row = 0; row < rowCount; row++) {
-    const length = pairs[2 * row + 1];
-    out[row] = length < 0 ? -1 : interner.code(source, pairs[2 * row] >>> 0, length);
+    const start = pairs[2 * row], length = pairs[2 * row + 1];
+    if (length < 0) {
+      out[row] = -1;
+      continue;
+    }
+    const place = (start ^ (start >>> 12)) & (PLACES - 1);
+    if (starts[place] !== start || lengths[place] !== length) {
+      codes[place] = interner.code(source, start >>> 0, length);
+      starts[place] = start;
+      lengths[place] = length;
+    }
+    out[row] = codes[place];
   }
   return { values: new Uint8Array(out.buffer), ...interner.finish() };
 }
@@ -163,48 +179,6 @@ function grown<T extends Int32Array | Uint8Array>(old: T, make: new (length: num
   return next;
 }
 
-/** The batch as one buffer; see the head of this file. */
-export function packAppendBatch(batch: AppendBatch): Uint8Array {
-  const head = 8 + batch.columns.length * 12;
-  let size = align(head);
-  for (const column of batch.columns) size += align(column.values.byteLength) + align(column.heap?.byteLength ?? 0) + align(column.symbols?.byteLength ?? 0);
-  const bytes = new Uint8Array(size);
-  const view = new DataView(bytes.buffer);
-  view.setUint32(0, batch.rowCount, true);
-  view.setUint32(4, batch.columns.length, true);
-  let at = align(head);
-  batch.columns.forEach((column, i) => {
-    const symbols = column.symbols && new Uint8Array(column.symbols.buffer, column.symbols.byteOffset, column.symbols.byteLength);
-    [column.values, column.heap, symbols].forEach((part, k) => {
-      view.setUint32(8 + 12 * i + 4 * k, part?.byteLength ?? 0xffffffff, true);
-      if (!part) return;
-      bytes.set(part, at);
-      at += align(part.byteLength);
-    });
-  });
-  return bytes;
-}
-
-/** The opposite of `packAppendBatch`; the parts are views of `bytes`. */
-export function unpackAppendBatch(bytes: Uint8Array, columnIds: readonly number[]): AppendBatch {
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const rowCount = view.getUint32(0, true), columnCount = view.getUint32(4, true);
-  let at = align(8 + columnCount * 12);
-  const part = (i: number, k: number): Uint8Array | undefined => {
-    const size = view.getUint32(8 + 12 * i + 4 * k, true);
-    if (size === 0xffffffff) return undefined;
-    const found = bytes.subarray(at, at + size);
-    at += align(size);
-    return found;
-  };
-  const columns: AppendColumn[] = [];
-  for (let i = 0; i < columnCount; i++) {
-    const values = part(i, 0)!, heap = part(i, 1), symbols = part(i, 2);
-    columns.push({ columnId: columnIds[i], values, heap, symbols: symbols && new Int32Array(symbols.buffer, symbols.byteOffset, symbols.byteLength / 4) });
-  }
-  return { rowCount, columns };
-}
-
 /** Batches of the same columns as one: rows in order, heaps and dictionaries behind one another. */
 export function concatAppendBatches(batches: readonly AppendBatch[]): AppendBatch {
   if (batches.length === 1) return batches[0];
@@ -240,8 +214,6 @@ function shiftEach(words: Int32Array, stride: number, counts: number[], sizes: n
     base += sizes[k];
   });
 }
-
-const align = (size: number): number => (size + 7) & ~7;
 
 /** Rows of values (literals) as a batch. `types` are the table columns' tags; the values are already of these types. */
 export function valuesToAppendBatch(rows: readonly (readonly Value[])[], columnIds: readonly number[], types: readonly string[]): AppendBatch {

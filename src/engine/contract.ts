@@ -72,8 +72,6 @@ export interface QueryContext {
   readonly cancelWord: number;
   /** Runs morsels on other workers too; undefined on main and where there is one worker. */
   readonly parallel?: ParallelRunner;
-  /** Answer from statistics where exact (a test and the benchmark switch it off). */
-  readonly useStatistics: boolean;
 }
 
 /**
@@ -95,7 +93,6 @@ export interface QueryRequest {
   timeoutMs: number;
   memoryLimitBytes: number;
   user: string;
-  useStatistics: boolean;
   /** Query slot in shared memory: holds the cancel word and the flow-control credits. */
   slot: number;
 }

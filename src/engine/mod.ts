@@ -4,5 +4,6 @@ export { MORSEL_ROWS } from "./contract.ts";
 export { concatAppendBatches, packAppendBatch, toAppendBatch, unpackAppendBatch, valuesToAppendBatch } from "./append.ts";
 export { CountedMemory, createQueryMemory } from "./memory.ts";
 export { createOperator } from "./operators/mod.ts";
+export { answerFromStatistics } from "./statistics.ts";
 export { createScheduler, type QueryOrder, type RunningQuery, type Scheduler } from "./scheduler.ts";
 export { parquetSchema } from "./parquet/file.ts";

@@ -52,7 +52,6 @@ export function testContext(
     user: "test",
     poll: () => {},
     cancelWord,
-    useStatistics: true,
     ...more,
   } as QueryContext & { memory: TestMemory };
 }

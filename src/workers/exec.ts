@@ -71,7 +71,6 @@ function contextOf(request: QueryRequest): QueryContext & { memory: CountedMemor
     user: request.user,
     poll: pollOf(request),
     cancelWord: slotWord(request.slot, SLOT.cancel) * Int32Array.BYTES_PER_ELEMENT,
-    useStatistics: request.useStatistics,
   };
 }
 

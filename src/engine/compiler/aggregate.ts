@@ -13,7 +13,7 @@ import type { FusedAggregate } from "../../sql/functions/entry.ts";
 import { type ColumnForm, FORM_WIDTH, type Input } from "./expression.ts";
 import { f32, f64, i32, i64, type IrNode, select, text, type WasmType } from "./ir.ts";
 import { inputShape, type Kernel, kernelCache, KernelWriter, shapeOf, storeOf } from "./kernel.ts";
-import { lowerLanes, lowerMask } from "./lower.ts";
+import { type LaneScope, lowerLanes, lowerMask } from "./lower.ts";
 
 export interface AggregateShape {
   aggregate: FusedAggregate;
@@ -220,10 +220,7 @@ function buildSingle(inputs: readonly Input[], predicate: IrNode | undefined, ag
       const states = laneSets[pair % accumulators], updates = laneUpdates[pair % accumulators];
       updates.forEach((list, k) => {
         const changed = list.map((node, s) => ({ node, s })).filter(({ node, s }) => node !== states[k][s].node);
-        for (const { node, s } of changed) {
-          lowerLanes(node, scope);
-          if (masked) code.get(states[k][s].local).get(masks[pair]).op("v128.bitselect");
-        }
+        for (const { node, s } of changed) updateLanes(node, states[k][s], scope, masked ? masks[pair] : undefined);
         for (const { s } of changed.reverse()) code.set(states[k][s].local);
       });
     };
@@ -289,6 +286,51 @@ function buildSingle(inputs: readonly Input[], predicate: IrNode | undefined, ag
   scalars.forEach((list, k) => list.forEach(({ local }, s) => code.get(record).get(local).memory(`${slots[k][s].type}.store`, offsets[k][s])));
   code.get(writer.end);
   return { bytes: writer.finish(), cells };
+}
+
+/**
+ * Leaves a state's new lanes; rows outside `mask` leave it as it is. Sums and extremes that take only some rows are the common case:
+ * what is added is cleared by the mask, or made a NaN that no comparison takes, which is much less work than to choose between old
+ * and new.
+ */
+function updateLanes(node: IrNode, state: { node: IrNode; local: number }, scope: LaneScope, mask: number | undefined): void {
+  const { code } = scope;
+  const isState = (other: IrNode) => other.op === "input" && other.value === state.node.value;
+  const condition = node.op === "select" && isState(node.args[2]) ? node.args[0] : undefined;
+  const step = condition === undefined ? node : node.args[1];
+  const [type, name] = step.op.split(".");
+  const simple = step.args.length === 2 && isState(step.args[0]);
+  const pushMask = () => {
+    if (condition !== undefined) lowerMask(condition, scope);
+    if (mask !== undefined) code.get(mask);
+    if (condition !== undefined && mask !== undefined) code.op("v128.and");
+  };
+  const isMasked = condition !== undefined || mask !== undefined;
+  if (simple && name === "add" && (type === "f64" || type === "i64")) {
+    const [, value] = step.args;
+    code.get(state.local);
+    if (isMasked && value.op === "i64.const" && value.value === 1n) {
+      pushMask(); // all bits set are -1
+      code.op("i64x2.sub");
+      return;
+    }
+    lowerLanes(value, scope);
+    if (isMasked) {
+      pushMask();
+      code.op("v128.and");
+    }
+    code.op(`${type}x2.add`);
+    return;
+  }
+  if (simple && type === "f64" && (name === "min" || name === "max") && condition !== undefined) {
+    code.get(state.local);
+    lowerLanes(step.args[1], scope);
+    pushMask();
+    code.op("v128.not").op("v128.or").op(`f64x2.p${name}`); // keeps the first operand unless the second is beyond it
+    return;
+  }
+  lowerLanes(node, scope);
+  if (mask !== undefined) code.get(state.local).get(mask).op("v128.bitselect");
 }
 
 // ---- dense keys

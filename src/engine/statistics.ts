@@ -1,0 +1,88 @@
+/** Aggregates over whole segments are answered from what was written with the segments, where that is exact. */
+import type { AggregateCall, AggregateNode, Expr, Interval, Plan, ScanNode, ValuesNode } from "../sql/plan.ts";
+import type { ScanSource, SegmentSource } from "../storage/contract.ts";
+import type { Value } from "../types/mod.ts";
+
+const NUMBERS = new Set(["BYTE", "SHORT", "INT", "LONG", "FLOAT", "DOUBLE", "DATE", "TIMESTAMP", "TIMESTAMP_NS"]);
+/** Sums of floats depend on the order in which they are added; those of integers do not. */
+const INTEGERS = new Set(["BYTE", "SHORT", "INT", "LONG"]);
+
+/** The plan with such aggregates as rows, and the sources that it still reads. */
+export function answerFromStatistics(plan: Plan, sources: ScanSource[]): { plan: Plan; sources: ScanSource[] } {
+  let next = 0;
+  const left: ScanSource[] = [];
+  const visit = (node: Plan): Plan => {
+    if (node.node === "scan") {
+      left.push(sources[next++]);
+      return node;
+    }
+    if (node.node === "aggregate") {
+      const scan = scanUnder(node);
+      const answer = scan && rowOf(node, scan.scan, scan.columns, sources[next]);
+      if (answer) {
+        next++;
+        return answer;
+      }
+    }
+    if ("left" in node) {
+      const first = visit(node.left);
+      return { ...node, left: first, right: visit(node.right) };
+    }
+    return "input" in node ? { ...node, input: visit(node.input) } : node;
+  };
+  const answered = visit(plan);
+  return left.length === sources.length ? { plan, sources } : { plan: answered, sources: left };
+}
+
+/** The scan that an aggregate without keys reads, and its columns by the aggregate's input column. */
+function scanUnder({ keys, input }: AggregateNode): { scan: ScanNode; columns: number[] } | undefined {
+  if (keys.length > 0) return undefined;
+  if (input.node === "scan") return { scan: input, columns: input.columnIds.map((_, i) => i) };
+  if (input.node !== "project" || input.input.node !== "scan") return undefined;
+  const columns = input.expressions.map((expression: Expr) => expression.kind === "column" ? expression.index : -1);
+  return { scan: input.input, columns };
+}
+
+function rowOf(node: AggregateNode, scan: ScanNode, columns: number[], source: ScanSource): ValuesNode | undefined {
+  if (scan.predicate || scan.rowId) return undefined;
+  if (scan.intervals && !source.segments.every((segment) => isInside(segment, scan.intervals!))) return undefined;
+  const row: Value[] = [];
+  for (const call of node.aggregates) {
+    const value = valueOf(call, columns, source);
+    if (value === undefined) return undefined;
+    row.push(value);
+  }
+  return { node: "values", rows: [row], columns: node.columns, timestamp: -1, order: "none" };
+}
+
+function isInside({ timestampMin, timestampMax }: SegmentSource, intervals: Interval[]): boolean {
+  return intervals.some(([low, high]) => timestampMin >= low && timestampMax <= high);
+}
+
+/** undefined: not to be had from statistics. */
+function valueOf({ function: id, args, distinct, type }: AggregateCall, columns: number[], source: ScanSource): Value | undefined {
+  if (distinct) return undefined;
+  const [arg] = args;
+  const name = id.slice(0, id.indexOf("("));
+  if (name === "count" && args.length === 0) return BigInt(source.rowCount);
+  if (args.length !== 1 || arg.kind !== "column" || columns[arg.index] < 0) return undefined;
+  const column = columns[arg.index];
+  const chunks = source.segments.map((segment) => segment.chunks[column]);
+  if (name === "count" && (NUMBERS.has(arg.type) || arg.type === "SYMBOL")) {
+    return BigInt(source.segments.reduce((count, { rowCount }, i) => count + rowCount - (chunks[i]?.stats.nullCount ?? rowCount), 0));
+  }
+  if ((name === "min" || name === "max") && NUMBERS.has(arg.type)) {
+    let best: number | bigint | undefined;
+    for (const chunk of chunks) {
+      const value = name === "min" ? chunk?.stats.min : chunk?.stats.max;
+      if (value !== undefined && (best === undefined || (name === "min" ? value < best : value > best))) best = value;
+    }
+    return best === undefined ? null : typeof best === "bigint" && type === "INT" ? Number(best) : best;
+  }
+  if (name === "sum" && INTEGERS.has(arg.type) && type === "LONG") {
+    let sum: bigint | undefined;
+    for (const chunk of chunks) if (chunk?.stats.sum !== undefined) sum = (sum ?? 0n) + BigInt(chunk.stats.sum);
+    return sum === undefined ? null : BigInt.asIntN(64, sum);
+  }
+  return undefined;
+}
