@@ -46,7 +46,8 @@ function push(plan: Plan, given: Expr[]): Plan {
       // Groups are left out as well by leaving out their rows; without keys the one row always comes.
       const [below, here] = plan.keys.length === 0
         ? [[], predicates]
-        : split(predicates, (e) => [...columnsRead(e)].every((index) => index < plan.keys.length));
+        : split(predicates, (e) =>
+          [...columnsRead(e)].every((index) => index < plan.keys.length && !isVolatile(plan.keys[index])));
       return above(withInputs(plan, [push(plan.input, below.map((e) => substitute(e, plan.keys)))]), here);
     }
     case "latest": {
