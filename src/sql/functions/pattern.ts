@@ -1,6 +1,6 @@
 /** LIKE, ILIKE, regular expressions of Java's syntax, glob. */
 import type { BatchColumn, BatchFunction, FunctionContext, FunctionEntry } from "./entry.ts";
-import { offsetOf, windowOf, windowsOf } from "./windows.ts";
+import { offsetOf, windowOf, type Windows, windowsOf } from "./windows.ts";
 import { translateRegex, translateReplacement } from "./java_regex.ts";
 
 const TEXT = { name: "text", type: "text" };
@@ -134,14 +134,35 @@ function matching(kind: string, make: (pattern: string) => Matcher, whenMatches:
 
 function regexMatching(whenMatches: boolean): BatchFunction {
   return ([column, patterns], out, rowCount, context) => {
+    const windows = windowsOf(context.heap.u8);
+    let regex: RegExp | undefined;
     for (let row = 0; row < rowCount; row++) {
-      const text = column.text(row), pattern = patterns.text(row);
-      const holds = text !== undefined && pattern !== undefined &&
-        compiled("regex", pattern, context, () => javaRegex(pattern, "")).test(text);
-      out.values[row] = holds === whenMatches ? 1 : 0;
+      if (row === 0 || !patterns.isConstant) {
+        const pattern = patterns.text(row);
+        regex = pattern === undefined ? undefined : compiled("regex", pattern, context, () => javaRegex(pattern, ""));
+      }
+      const text = regex === undefined ? undefined : shortText(windows, column, row);
+      out.values[row] = (text !== undefined && regex!.test(text)) === whenMatches ? 1 : 0;
       if ((row & 255) === 255) context.poll();
     }
   };
+}
+
+const units: number[] = [];
+
+/** The text of a row; short ASCII ones without a decoder, whose calls cost more than they do. */
+function shortText(windows: Windows, column: BatchColumn, row: number): string | undefined {
+  const length = column.values[2 * row + 1];
+  if (length < 0) return undefined;
+  if (length > 64) return column.text(row);
+  const memory = windowOf(windows, column, row), from = offsetOf(column, row);
+  units.length = length;
+  for (let i = 0; i < length; i++) {
+    const byte = memory[from + i];
+    if (byte > 127) return column.text(row);
+    units[i] = byte;
+  }
+  return String.fromCharCode.apply(null, units);
 }
 
 function javaRegex(pattern: string, flags: string): RegExp {
@@ -160,14 +181,20 @@ const checkRegex: FunctionEntry["check"] = ([, pattern]) => {
 };
 
 const regexpReplace: BatchFunction = ([column, patterns, replacements], out, rowCount, context) => {
+  let regex: RegExp | undefined;
+  let by: ReturnType<typeof translateReplacement> | undefined;
   for (let row = 0; row < rowCount; row++) {
     const text = column.text(row), pattern = patterns.text(row), replacement = replacements.text(row);
     if (text === undefined || pattern === undefined || replacement === undefined) {
       out.setNull(row);
       continue;
     }
-    const regex = compiled("replace", pattern, context, () => javaRegex(pattern, "g"));
-    const by = compiled("by", replacement, context, () => translateReplacement(replacement));
+    if (regex === undefined || !patterns.isConstant) {
+      regex = compiled("replace", pattern, context, () => javaRegex(pattern, "g"));
+    }
+    if (by === undefined || !replacements.isConstant) {
+      by = compiled("by", replacement, context, () => translateReplacement(replacement));
+    }
     out.setText(row, text.replace(regex, by));
     if ((row & 255) === 255) context.poll();
   }
