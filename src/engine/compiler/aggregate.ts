@@ -217,10 +217,11 @@ function buildSingle(inputs: readonly Input[], predicate: IrNode | undefined, ag
     const updatePair = (row: number, pair: number, masked: boolean) => {
       const scope = writer.laneScope();
       writer.loadLanes(nodes, row, pair, scope);
+      const conditions = new Map<string, number>();
       const states = laneSets[pair % accumulators], updates = laneUpdates[pair % accumulators];
       updates.forEach((list, k) => {
         const changed = list.map((node, s) => ({ node, s })).filter(({ node, s }) => node !== states[k][s].node);
-        for (const { node, s } of changed) updateLanes(node, states[k][s], scope, masked ? masks[pair] : undefined);
+        for (const { node, s } of changed) updateLanes(node, states[k][s], scope, masked ? masks[pair] : undefined, conditions);
         for (const { s } of changed.reverse()) code.set(states[k][s].local);
       });
     };
@@ -293,7 +294,7 @@ function buildSingle(inputs: readonly Input[], predicate: IrNode | undefined, ag
  * what is added is cleared by the mask, or made a NaN that no comparison takes, which is much less work than to choose between old
  * and new.
  */
-function updateLanes(node: IrNode, state: { node: IrNode; local: number }, scope: LaneScope, mask: number | undefined): void {
+function updateLanes(node: IrNode, state: { node: IrNode; local: number }, scope: LaneScope, mask: number | undefined, conditions: Map<string, number>): void {
   const { code } = scope;
   const isState = (other: IrNode) => other.op === "input" && other.value === state.node.value;
   const condition = node.op === "select" && isState(node.args[2]) ? node.args[0] : undefined;
@@ -301,7 +302,17 @@ function updateLanes(node: IrNode, state: { node: IrNode; local: number }, scope
   const [type, name] = step.op.split(".");
   const simple = step.args.length === 2 && isState(step.args[0]);
   const pushMask = () => {
-    if (condition !== undefined) lowerMask(condition, scope);
+    if (condition !== undefined) {
+      // Most aggregates of one column ask the same of it.
+      const key = shapeOf(condition), known = conditions.get(key);
+      if (known !== undefined) code.get(known);
+      else {
+        const local = code.local("v128");
+        lowerMask(condition, scope);
+        code.tee(local);
+        conditions.set(key, local);
+      }
+    }
     if (mask !== undefined) code.get(mask);
     if (condition !== undefined && mask !== undefined) code.op("v128.and");
   };
