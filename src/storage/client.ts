@@ -5,7 +5,7 @@
 import type { NewColumn, NewTable } from "../sql/plan.ts";
 import type { CatalogueMirror } from "./catalogue.ts";
 import { type Command, fromPlainError, type Outcome, type PlainError, toPlainError } from "./commands.ts";
-import type { AppendBatch, StorageWriter, TableSnapshot, UpdateBatch } from "./contract.ts";
+import type { AppendBatch, BulkLoad, StorageWriter, TableSnapshot, UpdateBatch } from "./contract.ts";
 import type { Publication } from "./publication.ts";
 import type { TableStore } from "./writer.ts";
 
@@ -23,6 +23,9 @@ export interface Answer {
 export interface WriterPort {
   send(envelope: Envelope): void;
 }
+
+/** Batches of a bulk load that the writer may have before it. */
+const LOADS_UNDERWAY_MAX = 4;
 
 export class WriterClient implements StorageWriter {
   private nextId = 1;
@@ -54,6 +57,27 @@ export class WriterClient implements StorageWriter {
   async createTable(table: NewTable, rows?: AppendBatch[]): Promise<TableSnapshot> {
     const id = await this.send({ kind: "createTable", table, rows });
     return this.catalogue.tableById(id!)!;
+  }
+
+  async beginLoad(table: NewTable): Promise<BulkLoad> {
+    const loadId = (await this.send({ kind: "beginLoad", table }))!;
+    const underway: Promise<unknown>[] = [];
+    return {
+      add: async (packed) => {
+        const done = this.send({ kind: "load", loadId, packed });
+        done.catch(() => {}); // whoever waits for it gets the error
+        underway.push(done);
+        if (underway.length >= LOADS_UNDERWAY_MAX) await underway.shift();
+      },
+      commit: async () => {
+        await Promise.all(underway);
+        const id = await this.send({ kind: "endLoad", loadId });
+        return this.catalogue.tableById(id!)!;
+      },
+      abort: async () => {
+        await this.send({ kind: "abortLoad", loadId });
+      },
+    };
   }
 
   async dropTable(tableId: number): Promise<void> {
@@ -94,6 +118,14 @@ export class WriterClient implements StorageWriter {
 
   async checkpoint(): Promise<void> {
     await this.send({ kind: "checkpoint" });
+  }
+
+  async hold(): Promise<void> {
+    await this.send({ kind: "hold" });
+  }
+
+  async release(): Promise<void> {
+    await this.send({ kind: "release" });
   }
 
   async close(): Promise<void> {
@@ -171,6 +203,7 @@ export interface WriterStart {
   root: string;
   commitMode: "sync" | "nosync";
   checkpointLogBytes: number;
+  checkpointIntervalMs: number;
   memoryBytes: number;
   reserveBytes: number;
   compactBytes: number;

@@ -15,10 +15,17 @@ export type Command =
   | { kind: "append"; changes: { tableId: number; batches: AppendBatch[] }[] }
   | { kind: "update"; tableId: number; version: number; batch: UpdateBatch }
   | { kind: "delete"; tableId: number; version: number; rowIds: BigInt64Array }
+  | { kind: "beginLoad"; table: NewTable }
+  /** `packed`: see `packed.ts`; its columns are those of the new table, in order. */
+  | { kind: "load"; loadId: number; packed: Uint8Array }
+  | { kind: "endLoad"; loadId: number }
+  | { kind: "abortLoad"; loadId: number }
   | { kind: "checkpoint" }
+  | { kind: "hold" }
+  | { kind: "release" }
   | { kind: "close" };
 
-/** `value` is the new table's id for createTable. */
+/** `value` is the new table's id for createTable and endLoad, and the load's for beginLoad. */
 export interface Outcome {
   value?: number;
   error?: unknown;

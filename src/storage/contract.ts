@@ -138,6 +138,8 @@ export interface UpdateBatch {
  */
 export interface StorageWriter {
   createTable(table: NewTable, rows?: AppendBatch[]): Promise<TableSnapshot>;
+  /** A new table with more rows than should be held at once: nobody sees it before its `commit`. */
+  beginLoad(table: NewTable): Promise<BulkLoad>;
   dropTable(tableId: number): Promise<void>;
   truncate(tableId: number): Promise<void>;
   rename(tableId: number, to: string): Promise<void>;
@@ -149,8 +151,19 @@ export interface StorageWriter {
   update(tableId: number, version: number, batch: UpdateBatch): Promise<void>;
   delete(tableId: number, version: number, rowIds: BigInt64Array): Promise<void>;
   checkpoint(): Promise<void>;
+  /** Makes a checkpoint; from then on files that it lists stay as they are, so that they can be copied, until `release`. Holds are counted. */
+  hold(): Promise<void>;
+  release(): Promise<void>;
   /** Everything on disk, files closed, the lock released. */
   close(): Promise<void>;
+}
+
+/** Rows on their way into a table that is being made. Nothing of it is left when it fails, is aborted or the process ends. */
+export interface BulkLoad {
+  /** A packed batch of all columns in order, whose buffer is taken away. Waits while too many are on their way. */
+  add(packed: Uint8Array): Promise<void>;
+  commit(): Promise<TableSnapshot>;
+  abort(): Promise<void>;
 }
 
 /** The reading side, on the main thread. Names are found without case. */

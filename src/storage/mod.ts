@@ -24,9 +24,11 @@ import { type LogLevel, TableStore } from "./writer.ts";
 
 export type * from "./contract.ts";
 export { createHeap, HEAP_TAGS, HeapFullError, type HeapTag, SHARED_WORD, SharedHeap, WRITER_FIGURES, type WriterFigure } from "./heap.ts";
+export { packAppendBatch, unpackAppendBatch } from "./packed.ts";
 export { SharedPool } from "./pool.ts";
 export { CatalogueMirror } from "./catalogue.ts";
 export { type Files, realFiles } from "./files.ts";
+export { copyDatabase, syncDirectory } from "./copy.ts";
 
 export interface StorageOptions {
   /** The `db` directory. Made when there is none. */
@@ -41,6 +43,8 @@ export interface StorageOptions {
   commitMode?: "sync" | "nosync";
   /** A checkpoint is made when the log is larger. Default: 256 MiB. */
   checkpointLogBytes?: number;
+  /** A checkpoint is made when the last one is so long ago. Default: 60 s. */
+  checkpointIntervalMs?: number;
   /** Kept free on the disk for when it is full. Default: 16 MiB. */
   reserveBytes?: number;
   log?: (level: LogLevel, message: string) => void;
@@ -72,12 +76,13 @@ export function createPool(heap: SharedHeap, files: Files = realFiles): SharedPo
 }
 
 function settings(
-  { root, heapSizeBytes, unstoredSizeBytes, commitMode, checkpointLogBytes, reserveBytes }: StorageOptions,
+  { root, heapSizeBytes, unstoredSizeBytes, commitMode, checkpointLogBytes, checkpointIntervalMs, reserveBytes }: StorageOptions,
 ) {
   return {
     root,
     commitMode: commitMode ?? "sync",
     checkpointLogBytes: checkpointLogBytes ?? 256 << 20,
+    checkpointIntervalMs: checkpointIntervalMs ?? 60_000,
     reserveBytes: reserveBytes ?? 16 << 20,
     compactBytes: 4 << 20,
     memoryBytes: unstoredSizeBytes ?? heapSizeBytes / 8,

@@ -20,8 +20,9 @@ import { SymbolTable } from "./dictionary.ts";
 import { writeCheckpoint } from "./checkpoint.ts";
 import { type Files, join } from "./files.ts";
 import { HeapFullError, SHARED_WORD, type SharedHeap } from "./heap.ts";
+import { Load } from "./load.ts";
 import { type MemoryBlock, WriterMemory } from "./memory.ts";
-import { changeOf, type Publication, type TableChange } from "./publication.ts";
+import { changeOf, type Publication, type Splice, type TableChange } from "./publication.ts";
 import { recover } from "./recovery.ts";
 import { checkBatch, type Rows, toRows } from "./rows.ts";
 import { DiskReserve } from "./reserve.ts";
@@ -40,6 +41,8 @@ export interface WriterOptions {
   publish: (publication: Publication) => void;
   /** Checkpoint when the log is larger. */
   checkpointLogBytes: number;
+  /** Checkpoint when the last one is so long ago and there is something to write. Default: never. */
+  checkpointIntervalMs?: number;
   /** Store segments when those in memory take more. */
   memoryBytes: number;
   random: () => number;
@@ -62,6 +65,8 @@ export class TableStore {
   private log!: Log;
   private readonly make: ChunkMaker;
   private readonly touched = new Set<Table>();
+  /** Tables that are being made, by their id. */
+  private readonly loads = new Map<number, Load>();
   /** Dropped since the last publication, and the directories that go after the next checkpoint. */
   private dropped: Table[] = [];
   private doomedDirectories: string[] = [];
@@ -72,6 +77,9 @@ export class TableStore {
   private sealedBy: string | undefined;
   private readonly reserve: DiskReserve;
   private closed = false;
+  /** Copies of the files that are being made: as long as there are any, nothing is dropped, removed or overwritten. */
+  private holds = 0;
+  private checkpointedAtMs = performance.now();
   private lock: { release(): void };
 
   /** Opens or makes the database. @throws {ConfigError} when another process has it. */
@@ -133,7 +141,7 @@ export class TableStore {
     if (this.closed) return;
     this.reclaim();
     this.storeWhenOverBudget();
-    if (this.log.sizeBytes > this.options.checkpointLogBytes && this.sealedBy === undefined) {
+    if (this.isCheckpointDue() && this.sealedBy === undefined) {
       try {
         this.checkpoint();
         this.reserve.keep();
@@ -141,6 +149,12 @@ export class TableStore {
         this.options.log("ERROR", `the checkpoint failed: ${(error as Error).message}`);
       }
     }
+  }
+
+  private isCheckpointDue(): boolean {
+    const { checkpointLogBytes, checkpointIntervalMs = Infinity } = this.options;
+    if (this.holds > 0 || this.log.sizeBytes === 0) return false;
+    return this.log.sizeBytes > checkpointLogBytes || performance.now() - this.checkpointedAtMs > checkpointIntervalMs;
   }
 
   get memoryReport(): { usedBytes: number; logBytes: number } {
@@ -178,21 +192,34 @@ export class TableStore {
         return this.update(this.table(command.tableId), command.version, command.batch);
       case "delete":
         return this.delete(this.table(command.tableId), command.version, command.rowIds);
+      case "beginLoad":
+        return this.beginLoad(command.table);
+      case "load":
+        return this.load(command.loadId, (load) => load.add(command.packed));
+      case "endLoad":
+        return this.endLoad(command.loadId);
+      case "abortLoad":
+        return this.abortLoad(command.loadId);
       case "checkpoint":
         this.checkWritable();
         return this.checkpoint();
+      case "hold":
+        // One that is read-only changes no file any more.
+        if (this.sealedBy === undefined) this.checkpoint();
+        this.holds++;
+        return;
+      case "release":
+        this.holds = Math.max(0, this.holds - 1);
+        return;
       case "close":
         return this.close();
     }
   }
 
-  private createTable(
-    { name, columns, timestamp, partitionBy, wal, dedupKeys, ttl }: NewTable,
-    rows: readonly AppendBatch[],
-  ): number {
+  private newSchema({ name, columns, timestamp, partitionBy, wal, dedupKeys, ttl }: NewTable): TableSchema {
     this.checkWritable();
     this.checkNameIsFree(name);
-    const schema: TableSchema = {
+    return {
       id: this.nextTableId,
       name,
       columns: columns.map((column, id) => newColumn(column, id)),
@@ -203,6 +230,10 @@ export class TableStore {
       ttl,
       schemaVersion: 0,
     };
+  }
+
+  private createTable(newTable: NewTable, rows: readonly AppendBatch[]): number {
+    const schema = this.newSchema(newTable);
     for (const batch of rows) checkBatch(schema, batch);
     const last = (k: number) => (k === rows.length ? FLAG_LAST : 0);
     const lsns = this.commit((log) => {
@@ -226,6 +257,69 @@ export class TableStore {
       if (table !== undefined) this.forget(table);
     });
     return schema.id;
+  }
+
+  private beginLoad(newTable: NewTable): number {
+    const schema = this.newSchema(newTable);
+    const table = this.newTable(schema, this.makeTableDirectory(schema.id));
+    this.loads.set(schema.id, new Load(table, this.options.files));
+    return this.nextTableId++;
+  }
+
+  /** Runs a step of a load; a failed step ends it. */
+  private load(id: number, step: (load: Load) => void): undefined {
+    const load = this.loads.get(id);
+    if (load === undefined) throw new Error(`load ${id} has ended`);
+    try {
+      this.checkWritable();
+      step(load);
+      this.holdUnpublished(load.table);
+    } catch (error) {
+      this.abortLoad(id);
+      if (error instanceof HeapFullError) {
+        throw new SqlError(`Cannot take the rows: ${error.message}`, 0, SQLSTATE.outOfMemory, { cause: error });
+      }
+      throw error;
+    }
+  }
+
+  private endLoad(id: number): number {
+    this.load(id, (load) => {
+      this.checkNameIsFree(load.table.schema.name);
+      load.finish(this.log.lastLsn);
+      this.options.files.syncDirectory(this.options.root);
+    });
+    const { table } = this.loads.get(id)!;
+    const { schema, generation } = table;
+    const info = { kind: BLOCK_KIND.definition, flags: FLAG_LAST, tableId: id, schemaVersion: 0 };
+    try {
+      [table.lsn] = this.commit((log) => [log.add(info, [toJson({ op: "create", schema, generation })])]);
+    } catch (error) {
+      // After a failed sync the block may be durable all the same: then what it names has to be there.
+      if (this.sealedBy === undefined) this.abortLoad(id);
+      throw error;
+    }
+    this.loads.delete(id);
+    this.tables.set(id, table);
+    this.touched.add(table);
+    this.publishChanges();
+    return id;
+  }
+
+  private abortLoad(id: number): undefined {
+    const load = this.loads.get(id);
+    if (load === undefined) return;
+    this.loads.delete(id);
+    const { table } = load;
+    table.truncate();
+    this.holdUnpublished(table);
+    for (const dictionary of table.dictionaries.values()) dictionary.retire(this.version);
+    table.data.close();
+    try {
+      this.options.files.removeDirectory(table.directory);
+    } catch (error) {
+      this.options.log("ERROR", `what a failed load has left could not be removed: ${(error as Error).message}`);
+    }
   }
 
   private appendGroup(commands: readonly (Command & { kind: "append" })[]): Outcome[] {
@@ -364,14 +458,19 @@ export class TableStore {
   // ---- what recovery does too
 
   applyCreate(schema: TableSchema): Table {
-    const directory = join(this.options.root, `t${schema.id}`);
-    this.options.files.removeDirectory(directory);
-    this.options.files.makeDirectory(directory);
-    const table = this.newTable(schema, directory);
+    const table = this.newTable(schema, this.makeTableDirectory(schema.id));
     table.changed = true;
     this.tables.set(schema.id, table);
     this.touched.add(table);
     return table;
+  }
+
+  /** An empty one, whatever an interrupted load or table has left there. */
+  private makeTableDirectory(id: number): string {
+    const directory = join(this.options.root, `t${id}`);
+    this.options.files.removeDirectory(directory);
+    this.options.files.makeDirectory(directory);
+    return directory;
   }
 
   newTable(schema: TableSchema, directory: string): Table {
@@ -522,15 +621,10 @@ export class TableStore {
 
   /** Makes the table's current state the published one: gives what has changed. */
   private publish(table: Table, version: number): TableChange {
-    const change = changeOf(table);
+    const change = changeOf(table, table.publishedSchema === undefined ? [] : table.published);
     if (!this.tables.has(table.schema.id)) change.dropped = true;
-    if (change.splice !== undefined) {
-      const { start, count, segments } = change.splice;
-      for (const segment of table.segments.slice(start, start + segments.length)) {
-        this.countUse(table, segment, 1, version);
-      }
-      for (const segment of table.published.slice(start, start + count)) this.countUse(table, segment, -1, version);
-      table.published = table.segments;
+    if (change.splice !== undefined && table.published !== table.segments) {
+      this.countUses(table, change.splice, (block) => this.memory.retire(block, version));
     }
     table.publishedSchema = table.schema;
     for (const dictionary of table.dictionaries.values()) {
@@ -540,10 +634,28 @@ export class TableStore {
     return change;
   }
 
-  private countUse(table: Table, { chunks }: Segment, by: 1 | -1, version: number): void {
+  /** Keeps what a table that is being loaded uses from being freed by other tables' publications; what it no longer uses goes. */
+  private holdUnpublished(table: Table): void {
+    const { splice } = changeOf(table, table.published);
+    if (splice !== undefined) this.countUses(table, splice, (block) => this.memory.discard(block));
+    for (const dictionary of table.dictionaries.values()) {
+      for (const block of dictionary.outgrown) this.memory.discard(block);
+      dictionary.outgrown = [];
+    }
+    this.memory.settle();
+  }
+
+  /** The published list is to become the current one, which differs from it as `splice` says. */
+  private countUses(table: Table, { start, count, segments }: Splice, free: (block: MemoryBlock) => void): void {
+    for (const segment of table.segments.slice(start, start + segments.length)) this.countUse(table, segment, 1, free);
+    for (const segment of table.published.slice(start, start + count)) this.countUse(table, segment, -1, free);
+    table.published = table.segments;
+  }
+
+  private countUse(table: Table, { chunks }: Segment, by: 1 | -1, free: (block: MemoryBlock) => void): void {
     const block = (b: MemoryBlock) => {
       b.refs += by;
-      if (b.refs === 0) this.memory.retire(b, version);
+      if (b.refs === 0) free(b);
     };
     for (const chunk of chunks) {
       if (chunk === undefined) continue;
@@ -562,6 +674,7 @@ export class TableStore {
 
   private reclaim(): void {
     this.memory.reclaim();
+    if (this.holds > 0) return;
     const oldest = Number(Atomics.load(this.options.heap.i64, SHARED_WORD.oldestVersion / 2));
     while (this.doomed.length > 0 && this.doomed[0].version <= oldest) {
       const { remove } = this.doomed.shift()!;
@@ -616,6 +729,8 @@ export class TableStore {
   }
 
   checkpoint(): undefined {
+    if (this.holds > 0) return;
+    this.checkpointedAtMs = performance.now();
     const changed = [...this.tables.values()].filter((table) => table.changed && table.damage === undefined);
     if (changed.length === 0 && this.log.sizeBytes === 0 && this.doomedDirectories.length === 0) return;
     try {
@@ -649,6 +764,7 @@ export class TableStore {
 
   private close(): undefined {
     this.closed = true;
+    for (const id of [...this.loads.keys()]) this.abortLoad(id);
     try {
       if (this.sealedBy === undefined) this.checkpoint();
     } finally {

@@ -1,0 +1,59 @@
+/** Copies a database's files while its writer holds them (`StorageWriter.hold`) and goes on with its work. */
+import * as fs from "node:fs/promises";
+import { join } from "./files.ts";
+
+/** Made anew at each start. */
+const LEFT_OUT = new Set(["lock", "reserve"]);
+
+/**
+ * Everything that was acknowledged before the call is in the copy, and the copy is on stable storage in the end. What the
+ * writer adds meanwhile lies behind what the manifests list, or in the log, which is read to wherever it ends: a last block
+ * that is there in part is cut off like any torn tail when the copy is opened.
+ */
+export async function copyDatabase(
+  from: string,
+  to: string,
+  signal?: AbortSignal,
+): Promise<{ fileCount: number; sizeBytes: number }> {
+  const total = { fileCount: 0, sizeBytes: 0 };
+  await copyDirectory(from, to, total, signal, LEFT_OUT);
+  return total;
+}
+
+async function copyDirectory(
+  from: string,
+  to: string,
+  total: { fileCount: number; sizeBytes: number },
+  signal: AbortSignal | undefined,
+  leftOut: ReadonlySet<string> = new Set(),
+): Promise<void> {
+  await fs.mkdir(to, { recursive: true });
+  for (const entry of await fs.readdir(from, { withFileTypes: true })) {
+    signal?.throwIfAborted();
+    if (leftOut.has(entry.name)) continue;
+    const source = join(from, entry.name), target = join(to, entry.name);
+    if (entry.isDirectory()) {
+      await copyDirectory(source, target, total, signal);
+      continue;
+    }
+    await fs.copyFile(source, target);
+    total.sizeBytes += await syncFile(target, "r+");
+    total.fileCount++;
+  }
+  await syncDirectory(to);
+}
+
+async function syncFile(path: string, flags: "r" | "r+"): Promise<number> {
+  const file = await fs.open(path, flags);
+  try {
+    await file.sync();
+    return (await file.stat()).size;
+  } finally {
+    await file.close();
+  }
+}
+
+/** Windows cannot open a directory; its file system journals names. */
+export async function syncDirectory(path: string): Promise<void> {
+  if (Deno.build.os !== "windows") await syncFile(path, "r");
+}
