@@ -104,7 +104,7 @@ export class Execution {
   }
 }
 
-async function* listed(chunks: Chunk[]): AsyncIterable<Chunk> {
+export async function* listed(chunks: Chunk[]): AsyncIterable<Chunk> {
   yield* chunks;
 }
 

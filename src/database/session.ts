@@ -1,17 +1,20 @@
 /** One client's conversation: statements, prepared once and executed often, and its transaction. */
-import type { Answer, ExecuteOptions, Identity, Prepared, ResultColumn, Session } from "../door.ts";
+import type { Answer, Chunk, ExecuteOptions, Identity, Prepared, ResultColumn, Session } from "../door.ts";
 import { SqlError, SQLSTATE } from "../errors.ts";
-import { concatAppendBatches, unpackAppendBatch, valuesToAppendBatch } from "../engine/mod.ts";
+import { concatAppendBatches, packAppendBatch, unpackAppendBatch, valuesToAppendBatch } from "../engine/mod.ts";
 import { explain, optimize, splitScript, substituteParameters, usesClock } from "../sql/mod.ts";
 import type { BoundStatement, NewTable, Plan } from "../sql/plan.ts";
-import type { AppendBatch, TableSnapshot } from "../storage/contract.ts";
+import type { AppendBatch, BulkLoad, TableSnapshot } from "../storage/contract.ts";
 import type { Value } from "../types/mod.ts";
-import type { Execution } from "./execution.ts";
-import { rowsOutput } from "./execution.ts";
+import type { Execution, Run as ExecutionRun } from "./execution.ts";
+import { listed, rowsOutput } from "./execution.ts";
 import { resolveMetadata } from "./metadata.ts";
 import type { Core } from "./mod.ts";
 import { resolveSources } from "./sources.ts";
 import type { Statement } from "./statements.ts";
+
+/** A new table's rows of fewer bytes go through the log with the table; more are loaded. */
+const LOAD_BYTES_MIN = 16 << 20;
 
 /** Rows that an INSERT in an open transaction has put aside. */
 interface PendingChange {
@@ -189,8 +192,12 @@ class Run {
       case "delete":
         return await this.delete(bound);
       case "checkpoint":
-        await writer.checkpoint();
+        if (bound.action === "create") await core.backups.begin(bound.at);
+        else await core.backups.end();
         return { kind: "done", category: "ddl", tag: "CHECKPOINT", rows: 0 };
+      case "backup":
+        await core.backups.backup(bound.name, bound.at, this.options.signal);
+        return { kind: "done", category: "ddl", tag: "BACKUP", rows: 0 };
       default:
         throw new Error(`no way to run ${bound.kind}`);
     }
@@ -206,22 +213,56 @@ class Run {
       await this.core.writer.createTable(table);
       return this.core.schemaChanged("CREATE TABLE");
     }
-    const { batches, rows } = await this.collect(query, table.columns.map((column) => column.type), newColumnIds(table));
-    await this.core.writer.createTable(table, batches);
+    const rows = await this.createFilled(table, query);
     this.core.schemaChanged("CREATE TABLE");
     return { kind: "done", category: "ddl", tag: `SELECT ${rows}`, rows };
   }
 
-  /** The rows of a query, on their way into columns of these types. */
-  private async collect(plan: Plan, targets: string[], columnIds: number[]): Promise<{ batches: AppendBatch[]; rows: number }> {
-    const known = this.planOf(plan);
-    if (known.node === "values" && known.rows.length > 0 && known.columns.every((column, i) => column.type === targets[i] || column.type === "NULL")) {
-      return { batches: [valuesToAppendBatch(known.rows, columnIds, targets)], rows: known.rows.length };
+  /** A table of a query's rows; many of them go to the writer while the query runs. Gives their count. */
+  private async createFilled(table: NewTable, query: Plan): Promise<number> {
+    const { writer } = this.core;
+    const columnIds = newColumnIds(table);
+    const { chunks, totalRows } = this.rowsFor(this.planOf(query), table.columns.map((column) => column.type), columnIds);
+    const held: Chunk[] = [];
+    let heldBytes = 0;
+    let load: BulkLoad | undefined;
+    try {
+      for await (const chunk of chunks) {
+        if (load !== undefined) {
+          await load.add(chunk.bytes);
+          continue;
+        }
+        held.push(chunk);
+        heldBytes += chunk.bytes.length;
+        if (heldBytes < LOAD_BYTES_MIN) continue;
+        load = await writer.beginLoad(table);
+        for (const { bytes } of held.splice(0)) await load.add(bytes);
+      }
+      if (load === undefined) await writer.createTable(table, held.map(({ bytes }) => unpackAppendBatch(bytes, columnIds)));
+      else await load.commit();
+    } catch (error) {
+      await load?.abort();
+      throw error;
     }
-    const run = this.execution.run(known, { output: { kind: "append", targets }, columns: known.columns, ...this.runOptions() });
+    return totalRows();
+  }
+
+  /** The packed rows of a plan whose values are known, on their way into columns of these types. */
+  private rowsFor(plan: Plan, targets: string[], columnIds: number[]): ExecutionRun {
+    if (plan.node === "values" && plan.rows.length > 0 && plan.columns.every((column, i) => column.type === targets[i] || column.type === "NULL")) {
+      const { rows } = plan;
+      const bytes = packAppendBatch(valuesToAppendBatch(rows, columnIds, targets));
+      return { chunks: listed([{ bytes, rows: rows.length }]), totalRows: () => rows.length };
+    }
+    return this.execution.run(plan, { output: { kind: "append", targets }, columns: plan.columns, ...this.runOptions() });
+  }
+
+  /** All rows of a query, on their way into columns of these types. */
+  private async collect(plan: Plan, targets: string[], columnIds: number[]): Promise<{ batches: AppendBatch[]; rows: number }> {
+    const { chunks, totalRows } = this.rowsFor(this.planOf(plan), targets, columnIds);
     const batches: AppendBatch[] = [];
-    for await (const chunk of run.chunks) batches.push(unpackAppendBatch(chunk.bytes, columnIds));
-    return { batches, rows: run.totalRows() };
+    for await (const chunk of chunks) batches.push(unpackAppendBatch(chunk.bytes, columnIds));
+    return { batches, rows: totalRows() };
   }
 
   private tableOf(tableId: number, at: number): TableSnapshot {

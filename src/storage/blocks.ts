@@ -12,7 +12,8 @@ import { align } from "./bytes.ts";
 import { LAYOUT_WIDTH, layoutOf } from "../types/mod.ts";
 
 export type Definition =
-  | { op: "create"; schema: TableSchema }
+  /** `generation`: of the manifest that was durable before this block, of a table that was loaded with rows. */
+  | { op: "create"; schema: TableSchema; generation?: number }
   | { op: "schema"; schema: TableSchema; dropped: number[] }
   | { op: "drop" }
   | { op: "truncate" };

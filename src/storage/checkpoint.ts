@@ -18,9 +18,7 @@ export function writeCheckpoint(store: TableStore, log: Log, changed: readonly T
     table.store(true);
     table.compact(compactBytes);
     store.touch(table);
-    for (const [columnId, dictionary] of table.dictionaries) {
-      dictionary.store(files, dictionaryPath(table.directory, columnId));
-    }
+    storeDictionaries(files, table);
   }
   for (const table of changed) table.data.sync();
   for (const table of changed) writeManifest(files, table);
@@ -33,7 +31,13 @@ export function writeCheckpoint(store: TableStore, log: Log, changed: readonly T
   store.options.heap.setFigure("logBytes", log.sizeBytes);
 }
 
-function writeManifest(files: Files, table: Table): void {
+export function storeDictionaries(files: Files, table: Table): void {
+  for (const [columnId, dictionary] of table.dictionaries) {
+    dictionary.store(files, dictionaryPath(table.directory, columnId));
+  }
+}
+
+export function writeManifest(files: Files, table: Table): void {
   const places = new Map<number, number>();
   const kept = table.data.list.filter((file, place) => {
     const isKept = !file.removed;

@@ -11,6 +11,13 @@ export interface SegmentRecord {
   chunks: (ColumnChunk | undefined)[];
 }
 
+/** The list of segments is the old one with `count` of them from `start` on replaced. */
+export interface Splice {
+  start: number;
+  count: number;
+  segments: SegmentRecord[];
+}
+
 export interface TableChange {
   tableId: number;
   lsn: bigint;
@@ -18,8 +25,7 @@ export interface TableChange {
   schema?: TableSchema;
   /** Paths of data files, when there are more than before. */
   files?: string[];
-  /** The list of segments is the old one with `count` of them from `start` on replaced. */
-  splice?: { start: number; count: number; segments: SegmentRecord[] };
+  splice?: Splice;
   /** All of them, when one has changed. */
   dictionaries?: { columnId: number; entries: number; count: number }[];
   /** Set when the table cannot be read: where, and what is wrong. */
@@ -31,9 +37,9 @@ export interface Publication {
   tables: TableChange[];
 }
 
-/** What has changed since the table's last publication. */
-export function changeOf(table: Table): TableChange {
-  const { segments, published, damage } = table;
+/** What has changed since the table's segments were `published`. */
+export function changeOf(table: Table, published: readonly Segment[]): TableChange {
+  const { segments, damage } = table;
   const change: TableChange = { tableId: table.schema.id, lsn: BigInt(table.lsn) };
   if (damage !== undefined) {
     change.damage = { path: damage.path, message: damage.message.slice(damage.path.length + 2) };

@@ -6,7 +6,7 @@ import { CorruptFileError } from "../errors.ts";
 import { type Block, BLOCK_HEADER_BYTES, BLOCK_KIND, FLAG_LAST, Log, logFiles, Scan } from "./wal.ts";
 import { decodeBatch, decodePlaces, type Definition } from "./blocks.ts";
 import { fromJson } from "./bytes.ts";
-import type { AppendBatch } from "./contract.ts";
+import type { AppendBatch, TableSchema } from "./contract.ts";
 import { dataFilePath } from "./datafile.ts";
 import { join, parentOf } from "./files.ts";
 import { type CatalogRecord, decodeCatalog, decodeManifest, type Manifest } from "./manifest.ts";
@@ -109,6 +109,16 @@ function setDamage(store: TableStore, table: Table, error: CorruptFileError): vo
   store.report.push(`table ${table.schema.name} cannot be used: ${error.message}`);
 }
 
+/** A table that was made with its rows: its manifest was durable before its block. */
+function loadedTable(store: TableStore, schema: TableSchema, generation: number): Table {
+  const table = store.newTable(schema, join(store.options.root, `t${schema.id}`));
+  table.generation = generation;
+  store.tables.set(schema.id, table);
+  store.touch(table);
+  guard(store, table, () => loadTable(store, table, generation));
+  return table;
+}
+
 function loadTable(store: TableStore, table: Table, generation: number): void {
   const { files } = store.options;
   const base = join(table.directory, "manifest");
@@ -188,8 +198,9 @@ class Replay {
       const definition = fromJson<Definition>(payload);
       if (definition.op === "create") {
         if (table !== undefined) return; // the catalogue has it
-        table = store.applyCreate(definition.schema);
-        table.lsn = lsn;
+        const { schema, generation } = definition;
+        table = generation === undefined ? store.applyCreate(schema) : loadedTable(store, schema, generation);
+        table.lsn = Math.max(table.lsn, lsn);
         store.nextTableId = Math.max(store.nextTableId, tableId + 1);
       } else if (table !== undefined && (lsn > table.lsn || table.damage !== undefined)) {
         if (table.damage === undefined || definition.op === "drop") store.applyDefinition(table, definition, lsn);

@@ -1,0 +1,72 @@
+/**
+ * A bulk load: the rows of a new table come batch by batch and go into segments on disk at once, not through the log. The table
+ * is nobody's until its manifest is durable and a block of the log has named it.
+ */
+import { storeDictionaries, writeManifest } from "./checkpoint.ts";
+import type { Files } from "./files.ts";
+import { unpackAppendBatch } from "./packed.ts";
+import { checkBatch, isSorted, type Rows, timeAt, toRows } from "./rows.ts";
+import type { Table } from "./table.ts";
+
+/** Rows that are not in order of time wait until so many have come: each group of late rows may touch every segment. */
+const WAITING_ROWS_MAX = 4_000_000;
+const WAITING_BYTES_MAX = 256 << 20;
+/** Segments are written when so many rows have come since the last time. */
+const STORE_ROWS = 524_288;
+
+export class Load {
+  private waiting: Rows[] = [];
+  private waitingRows = 0;
+  private waitingBytes = 0;
+  private rowsInMemory = 0;
+  private readonly columnIds: number[];
+
+  constructor(readonly table: Table, private readonly files: Files) {
+    this.columnIds = table.schema.columns.map((column) => column.id);
+  }
+
+  /** @throws {SqlError} for values that the table cannot take. */
+  add(packed: Uint8Array): void {
+    const { table } = this;
+    const batch = unpackAppendBatch(packed, this.columnIds);
+    if (batch.rowCount === 0) return;
+    checkBatch(table.schema, batch);
+    const rows = toRows(table.schema, batch, (id) => table.dictionary(id));
+    if (this.waiting.length === 0 && this.isNext(rows)) return this.append([rows]);
+    this.waiting.push(rows);
+    this.waitingRows += rows.rowCount;
+    this.waitingBytes += packed.length;
+    if (this.waitingRows >= WAITING_ROWS_MAX || this.waitingBytes >= WAITING_BYTES_MAX) this.appendWaiting();
+  }
+
+  /** Makes all rows durable, with a manifest that says the table is as of block `lsn`. */
+  finish(lsn: number): void {
+    const { table, files } = this;
+    this.appendWaiting();
+    table.lsn = lsn;
+    table.store(true);
+    storeDictionaries(files, table);
+    table.data.sync();
+    writeManifest(files, table);
+    table.changed = false;
+  }
+
+  private isNext({ times }: Rows): boolean {
+    const last = this.table.segments.at(-1);
+    return times === undefined || (isSorted(times) && (last === undefined || timeAt(times, 0) >= last.timestampMax));
+  }
+
+  private appendWaiting(): void {
+    if (this.waiting.length > 0) this.append(this.waiting);
+    this.waiting = [];
+    this.waitingRows = this.waitingBytes = 0;
+  }
+
+  private append(parts: Rows[]): void {
+    this.table.append(parts);
+    for (const { rowCount } of parts) this.rowsInMemory += rowCount;
+    if (this.rowsInMemory < STORE_ROWS) return;
+    this.table.store(false);
+    this.rowsInMemory = 0;
+  }
+}
