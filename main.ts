@@ -225,9 +225,12 @@ function databaseOptions(config: Config, metrics: Metrics): DatabaseOptions {
   return {
     root: config.path("cairo.root"),
     importRoot: config.path("cairo.sql.copy.root"),
+    backupRoot: config.path("cairo.backup.root"),
     heapSizeBytes: config.get("cairo.memory.size"),
     poolSizeBytes: config.get("cairo.pool.size"),
     commitMode: config.get("cairo.commit.mode") === "sync" ? "sync" : "nosync",
+    checkpointLogBytes: config.get("cairo.checkpoint.log.size"),
+    checkpointIntervalMs: config.get("cairo.checkpoint.interval"),
     execWorkerCount: config.get("shared.worker.count"),
     directRowsMax: config.get("query.direct.rows.max"),
     queryMemoryLimitBytes: config.get("cairo.query.memory.limit"),

@@ -30,6 +30,8 @@ export const SQLSTATE = {
   protocolViolation: "08P01",
   internal: "XX000",
   corrupted: "XX001",
+  duplicateObject: "42710",
+  objectNotInState: "55000",
 } as const;
 
 /** The client's fault: what was found and expected, and where. `position` counts UTF-16 units from 0 in the text sent. */

@@ -238,6 +238,9 @@ export const sections = {
     "cairo.sql.copy.export.root": text("export", "Directory that COPY TO writes, relative to the root.", {
       reloadable: true,
     }),
+    "cairo.backup.root": text("backup", "Directory that BACKUP DATABASE writes to, relative to the root.", {
+      aliases: ["cairo.sql.backup.root"],
+    }),
     "cairo.snapshot.instance.id": text("", "Told in backups, so that a restored copy is known as one."),
     "readonly": bool(false, "Refuses every change on every interface.", { aliases: ["readonly.instance"] }),
   },

@@ -103,6 +103,7 @@ export type PathKey =
   | "cairo.root"
   | "cairo.sql.copy.root"
   | "cairo.sql.copy.export.root"
+  | "cairo.backup.root"
   | "http.static.public.directory";
 
 function isAbsolutePath(path: string): boolean {

@@ -82,6 +82,7 @@ const SOURCES: Record<string, Source> = {
     }),
   /** Rows are visible when they are acknowledged: nothing waits to be applied. */
   wal_tables: ({ catalogue }) => catalogue.tables().filter(({ schema }) => schema.wal).map(({ schema, lsn }) => [schema.name, false, lsn, 0n, lsn, null, null, 0]),
+  checkpoint_status: ({ backups }) => [[backups.startedAtMicros !== undefined, backups.startedAtMicros ?? null]],
   "pg_catalog.pg_type": () => PG_TYPES.map(([oid, name, length, array, element, category]) => [oid, name, 11, 1, length, "b", category, false, ",", 0, element, array, 0, -1]),
 };
 

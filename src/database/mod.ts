@@ -5,6 +5,7 @@ import { createScheduler, parquetSchema, type Scheduler } from "../engine/mod.ts
 
 import { createRegistry } from "../sql/functions/mod.ts";
 import { type AppendBatch, type Catalogue, createPool, openStorage, SHARED_WORD, type StorageWriter, type TableSnapshot } from "../storage/mod.ts";
+import { Backups } from "./backups.ts";
 import { Execution } from "./execution.ts";
 import { figuresOf } from "./figures.ts";
 import { Ingest } from "./ingest.ts";
@@ -17,9 +18,14 @@ export interface DatabaseOptions {
   root: string;
   /** Where read_parquet finds its files. */
   importRoot: string;
+  /** Where BACKUP writes: a directory for each. */
+  backupRoot: string;
   heapSizeBytes: number;
   poolSizeBytes: number;
   commitMode: "sync" | "nosync";
+  /** A checkpoint begins when the log has grown by so much, or the last one is so long ago. */
+  checkpointLogBytes?: number;
+  checkpointIntervalMs?: number;
   execWorkerCount: number;
   directRowsMax: number;
   queryMemoryLimitBytes: number;
@@ -47,6 +53,7 @@ export interface Core {
   readonly statements: StatementCache;
   readonly locks: TableLocks;
   readonly scheduler: Scheduler;
+  readonly backups: Backups;
   /** Adds rows to tables in one commit, after changes that hold a table back. */
   append(changes: { tableId: number; batches: AppendBatch[] }[]): Promise<void>;
   /** Runs `change` while no rows are added to the table. */
@@ -62,6 +69,8 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
     heapSizeBytes: options.heapSizeBytes,
     poolSizeBytes: options.poolSizeBytes,
     commitMode: options.commitMode,
+    checkpointLogBytes: options.checkpointLogBytes,
+    checkpointIntervalMs: options.checkpointIntervalMs,
     log: options.log,
   });
   const { heap, catalogue, writer } = storage;
@@ -97,6 +106,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
     statements,
     locks,
     scheduler,
+    backups: new Backups(writer, options, nowMicros),
     append: (changes) => locks.shared(changes.map((change) => change.tableId), () => writer.append(changes)),
     exclusively: (tableId, change) => locks.exclusive(tableId, change),
     schemaChanged: (tag) => {

@@ -37,6 +37,7 @@ const CATEGORY: Record<BoundStatement["kind"], Prepared["category"]> = {
   set: "ddl",
   transaction: "transaction",
   checkpoint: "ddl",
+  backup: "ddl",
   empty: "empty",
 };
 

@@ -248,4 +248,6 @@ export type Statement =
   | { kind: "set"; at: number; text: string }
   | { kind: "transaction"; at: number; action: "begin" | "commit" | "rollback" }
   | { kind: "checkpoint"; at: number; action: "create" | "release" }
+  /** BACKUP DATABASE [TO 'name'] */
+  | { kind: "backup"; at: number; name?: { text: string; at: number } }
   | { kind: "empty"; at: number };

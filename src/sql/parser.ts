@@ -84,6 +84,7 @@ function parseRange(source: Source, range: Range): Statement {
   const first = tokens[range.from];
   const keyword = first.kind === "word" ? first.text.toUpperCase() : "";
   refuseUnsupported(tokens, range);
+  if (keyword === "BACKUP" && isWord(tokens[range.from + 1], "DATABASE")) return parseBackup(tokens, range);
   if (keyword === "EXPLAIN") {
     const inner = { from: range.from + 1, to: range.to };
     if (inner.from === inner.to) throw unexpected(tokens[inner.to], ["a statement"]);
@@ -91,6 +92,17 @@ function parseRange(source: Source, range: Range): Statement {
     return { kind: "explain", at: first.at, statement: parseRange(source, inner) };
   }
   return source.match<Statement>(RULES[keyword] ?? "queryStatement", range);
+}
+
+/** BACKUP DATABASE [TO 'name']: so plain that the grammar need not know of it. */
+function parseBackup(tokens: Token[], { from, to }: Range): Statement {
+  const { at } = tokens[from];
+  if (from + 2 === to) return { kind: "backup", at };
+  if (!isWord(tokens[from + 2], "TO")) throw unexpected(tokens[from + 2], ["TO", "the end of the statement"]);
+  const name = tokens[from + 3];
+  if (from + 3 === to || name.kind !== "string") throw unexpected(name, ["the backup's name in quotes"]);
+  if (from + 4 < to) throw unexpected(tokens[from + 4], ["the end of the statement"]);
+  return { kind: "backup", at, name: { text: name.text, at: name.at } };
 }
 
 function isWord(token: Token | undefined, ...words: string[]): boolean {
@@ -123,7 +135,7 @@ const UNSUPPORTED: [string[], string][] = [
   [["GRANT"], "GRANT"],
   [["REVOKE"], "REVOKE"],
   [["SNAPSHOT"], "SNAPSHOT"],
-  [["BACKUP"], "BACKUP"],
+  [["BACKUP", "TABLE"], "BACKUP TABLE"],
   [["REINDEX"], "REINDEX"],
   [["CANCEL", "QUERY"], "CANCEL QUERY"],
   [["PREPARE"], "PREPARE"],

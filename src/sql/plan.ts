@@ -304,5 +304,6 @@ export type BoundStatement =
   | { kind: "delete"; tableId: number; plan: Plan; at: number }
   | { kind: "set"; text: string }
   | { kind: "transaction"; action: "begin" | "commit" | "rollback" }
-  | { kind: "checkpoint"; action: "create" | "release" }
+  | { kind: "checkpoint"; action: "create" | "release"; at: number }
+  | { kind: "backup"; name?: string; at: number }
   | { kind: "empty" };

@@ -28,7 +28,10 @@ async function copyDirectory(
   leftOut: ReadonlySet<string> = new Set(),
 ): Promise<void> {
   await fs.mkdir(to, { recursive: true });
-  for (const entry of await fs.readdir(from, { withFileTypes: true })) {
+  const entries = await fs.readdir(from, { withFileTypes: true });
+  // The log first: a block in it may tell of files that were made before it.
+  entries.sort((a, b) => Number(b.name === "log") - Number(a.name === "log"));
+  for (const entry of entries) {
     signal?.throwIfAborted();
     if (leftOut.has(entry.name)) continue;
     const source = join(from, entry.name), target = join(to, entry.name);

@@ -66,7 +66,9 @@ function bindStatement(statement: Statement, queries: Queries): BoundStatement {
     case "transaction":
       return { kind: "transaction", action: statement.action };
     case "checkpoint":
-      return { kind: "checkpoint", action: statement.action };
+      return { kind: "checkpoint", action: statement.action, at: statement.at };
+    case "backup":
+      return { kind: "backup", name: statement.name?.text, at: statement.name?.at ?? statement.at };
     case "empty":
       return { kind: "empty" };
   }

@@ -1,0 +1,113 @@
+/**
+ * Copies of the database while it is written to: `CHECKPOINT CREATE` holds the files for a copy by other means until
+ * `CHECKPOINT RELEASE`, `BACKUP DATABASE` makes the copy itself.
+ */
+import * as fs from "node:fs/promises";
+import { join } from "node:path";
+import { SqlError, SQLSTATE } from "../errors.ts";
+import { copyDatabase, type StorageWriter, syncDirectory } from "../storage/mod.ts";
+
+/** One that begins so is not finished: whoever looks for a backup must not take it. */
+const UNFINISHED = ".unfinished-";
+
+export interface BackupOptions {
+  /** The database's directory. */
+  root: string;
+  backupRoot: string;
+  log: (level: "INFO" | "ERROR", message: string) => void;
+}
+
+export class Backups {
+  /** When CHECKPOINT CREATE was said, as long as it holds. */
+  startedAtMicros: bigint | undefined;
+
+  constructor(
+    private readonly writer: StorageWriter,
+    private readonly options: BackupOptions,
+    private readonly nowMicros: () => bigint,
+  ) {}
+
+  /** @throws {SqlError} at `at` when a checkpoint is open. */
+  async begin(at: number): Promise<void> {
+    if (this.startedAtMicros !== undefined) {
+      throw new SqlError("Cannot create a checkpoint: one is open; CHECKPOINT RELEASE ends it", at, SQLSTATE.objectNotInState);
+    }
+    this.startedAtMicros = this.nowMicros();
+    try {
+      await this.writer.hold();
+    } catch (error) {
+      this.startedAtMicros = undefined;
+      throw error;
+    }
+    this.options.log("INFO", `checkpoint created: ${this.options.root} can be copied, and the log grows until CHECKPOINT RELEASE`);
+  }
+
+  /** Without an open one it does nothing. */
+  async end(): Promise<void> {
+    if (this.startedAtMicros === undefined) return;
+    this.startedAtMicros = undefined;
+    await this.writer.release();
+    this.options.log("INFO", "checkpoint released");
+  }
+
+  /**
+   * A copy in `<backup root>/<name>/db`, so that `<backup root>/<name>` is a root that can be started. It has its name only
+   * once it is whole and on stable storage. @returns its path.
+   */
+  async backup(name: string | undefined, at: number, signal?: AbortSignal): Promise<string> {
+    const { root, backupRoot, log } = this.options;
+    const called = name ?? new Date(Number(this.nowMicros() / 1000n)).toISOString().replace(/[:.]/g, "-");
+    if (!/^[A-Za-z0-9_][\w.-]{0,127}$/.test(called)) {
+      throw new SqlError(
+        "Cannot back up: a backup's name is letters, digits, _, - and ., without a directory",
+        at,
+        SQLSTATE.invalidParameter,
+      );
+    }
+    const target = join(backupRoot, called);
+    await fs.mkdir(backupRoot, { recursive: true });
+    if (await exists(target)) throw new SqlError(`Cannot back up: there is a backup called ${called}`, at, SQLSTATE.duplicateObject);
+    const unfinished = join(backupRoot, UNFINISHED + called);
+    try {
+      await fs.mkdir(unfinished);
+    } catch (error) {
+      if ((error as { code?: string }).code !== "EEXIST") throw error;
+      throw new SqlError(
+        `Cannot back up: ${unfinished} is there, of a backup that runs or that was interrupted; remove it if none runs`,
+        at,
+        SQLSTATE.objectNotInState,
+      );
+    }
+    const startedMs = performance.now();
+    await this.writer.hold();
+    try {
+      const { fileCount, sizeBytes } = await copyDatabase(root, join(unfinished, "db"), signal);
+      await syncDirectory(unfinished);
+      await fs.rename(unfinished, target);
+      await syncDirectory(backupRoot);
+      log(
+        "INFO",
+        `backup ${target}: ${fileCount} files with ${sizeBytes} bytes in ${Math.round(performance.now() - startedMs)} ms`,
+      );
+    } catch (error) {
+      await fs.rm(unfinished, { recursive: true, force: true });
+      log("ERROR", `backup ${target} failed: ${(error as Error).message}`);
+      if ((error as { code?: string }).code === "ENOSPC") {
+        throw new SqlError(`Cannot back up: the disk of ${backupRoot} is full`, at, SQLSTATE.diskFull, { cause: error });
+      }
+      throw error;
+    } finally {
+      await this.writer.release();
+    }
+    return target;
+  }
+}
+
+async function exists(path: string): Promise<boolean> {
+  try {
+    await fs.stat(path);
+    return true;
+  } catch {
+    return false;
+  }
+}
