@@ -20,6 +20,7 @@ export interface BackupOptions {
 export class Backups {
   /** When CHECKPOINT CREATE was said, as long as it holds. */
   startedAtMicros: bigint | undefined;
+  private readonly waiting: ((value: unknown) => void)[] = [];
 
   constructor(
     private readonly writer: StorageWriter,
@@ -42,11 +43,23 @@ export class Backups {
     this.options.log("INFO", `checkpoint created: ${this.options.root} can be copied, and the log grows until CHECKPOINT RELEASE`);
   }
 
+  /** Returns at once when no checkpoint is open, and else with its release. @throws the signal's reason. */
+  async released(signal?: AbortSignal): Promise<void> {
+    while (this.startedAtMicros !== undefined) {
+      signal?.throwIfAborted();
+      await new Promise((done) => {
+        this.waiting.push(done);
+        signal?.addEventListener("abort", done, { once: true });
+      });
+    }
+  }
+
   /** Without an open one it does nothing. */
   async end(): Promise<void> {
     if (this.startedAtMicros === undefined) return;
     this.startedAtMicros = undefined;
     await this.writer.release();
+    for (const done of this.waiting.splice(0)) done(undefined);
     this.options.log("INFO", "checkpoint released");
   }
 

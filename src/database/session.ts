@@ -239,7 +239,11 @@ class Run {
         for (const { bytes } of held.splice(0)) await load.add(bytes);
       }
       if (load === undefined) await writer.createTable(table, held.map(({ bytes }) => unpackAppendBatch(bytes, columnIds)));
-      else await load.commit();
+      else {
+        // A copy by other means may have passed the table's directory before it comes to the log that names it.
+        await this.core.backups.released(this.options.signal);
+        await load.commit();
+      }
     } catch (error) {
       await load?.abort();
       throw error;
