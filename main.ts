@@ -17,7 +17,7 @@ import {
 } from "./src/config/mod.ts";
 import { ConfigError } from "./src/errors.ts";
 import { type Log, Log as LogWriters, type Logger, logger, openLog } from "./src/log/mod.ts";
-import { type DatabaseOptions, openDatabase } from "./src/database/mod.ts";
+import { type DatabaseOptions, openDatabase, withDevelopmentStatements } from "./src/database/mod.ts";
 import { type CounterKey, createMetrics, type GaugeKey, type Metrics } from "./src/metrics/mod.ts";
 import { startHealth } from "./src/wire/health/mod.ts";
 import { httpConfigOf, PLAIN_PAGE, startHttp } from "./src/wire/http/mod.ts";
@@ -189,7 +189,8 @@ async function startParts(line: CommandLine, config: Config, root: Root, log: Lo
     const begin = (at: Address) => startHealth({ ...at, config, metrics, log: health });
     parts.push(await listen("http.min.bind.to", config.get("http.min.bind.to"), health, begin));
   }
-  const database = await openDatabase(databaseOptions(config, metrics));
+  const opened = await openDatabase(databaseOptions(config, metrics));
+  const database = config.get("dev.mode.enabled") ? withDevelopmentStatements(opened) : opened;
   for (const key of Object.keys(database.figures())) {
     metrics.read(key as GaugeKey | CounterKey, () => database.figures()[key]);
   }

@@ -13,6 +13,8 @@ import { TableLocks } from "./locks.ts";
 import { DatabaseSession } from "./session.ts";
 import { binder, StatementCache } from "./statements.ts";
 
+export { withDevelopmentStatements } from "./development.ts";
+
 export interface DatabaseOptions {
   /** The database's directory; `db/` in it holds the tables. */
   root: string;
@@ -64,6 +66,7 @@ export interface Core {
 
 export async function openDatabase(options: DatabaseOptions): Promise<Database> {
   const nowMicros = options.nowMicros ?? (() => BigInt(Math.round((performance.timeOrigin + performance.now()) * 1000)));
+  let isOpen = false;
   const storage = await openStorage({
     root: options.root,
     heapSizeBytes: options.heapSizeBytes,
@@ -71,8 +74,13 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
     commitMode: options.commitMode,
     checkpointLogBytes: options.checkpointLogBytes,
     checkpointIntervalMs: options.checkpointIntervalMs,
-    log: options.log,
+    log: (level, message) => {
+      options.log(level, message);
+      // A commit that could not be applied, or a writer that stopped. What a start finds damaged is no error of this process.
+      if (level === "CRITICAL" && isOpen) options.onUnhandledError?.();
+    },
   });
+  isOpen = true;
   const { heap, catalogue, writer } = storage;
   for (const line of storage.report) options.log("INFO", line);
   const pool = createPool(heap);
