@@ -12,14 +12,18 @@ const align = (size: number): number => (size + 7) & ~7;
 export function packAppendBatch(batch: AppendBatch): Uint8Array {
   const head = 8 + batch.columns.length * 12;
   let size = align(head);
-  for (const column of batch.columns) size += align(column.values.byteLength) + align(column.heap?.byteLength ?? 0) + align(column.symbols?.byteLength ?? 0);
+  for (const column of batch.columns) {
+    size += align(column.values.byteLength) + align(column.heap?.byteLength ?? 0) +
+      align(column.symbols?.byteLength ?? 0);
+  }
   const bytes = new Uint8Array(size);
   const view = new DataView(bytes.buffer);
   view.setUint32(0, batch.rowCount, true);
   view.setUint32(4, batch.columns.length, true);
   let at = align(head);
   batch.columns.forEach((column, i) => {
-    const symbols = column.symbols && new Uint8Array(column.symbols.buffer, column.symbols.byteOffset, column.symbols.byteLength);
+    const symbols = column.symbols &&
+      new Uint8Array(column.symbols.buffer, column.symbols.byteOffset, column.symbols.byteLength);
     [column.values, column.heap, symbols].forEach((part, k) => {
       view.setUint32(8 + 12 * i + 4 * k, part?.byteLength ?? 0xffffffff, true);
       if (!part) return;
@@ -45,7 +49,12 @@ export function unpackAppendBatch(bytes: Uint8Array, columnIds: readonly number[
   const columns: AppendColumn[] = [];
   for (let i = 0; i < columnCount; i++) {
     const values = part(i, 0)!, heap = part(i, 1), symbols = part(i, 2);
-    columns.push({ columnId: columnIds[i], values, heap, symbols: symbols && new Int32Array(symbols.buffer, symbols.byteOffset, symbols.byteLength / 4) });
+    columns.push({
+      columnId: columnIds[i],
+      values,
+      heap,
+      symbols: symbols && new Int32Array(symbols.buffer, symbols.byteOffset, symbols.byteLength / 4),
+    });
   }
   return { rowCount, columns };
 }

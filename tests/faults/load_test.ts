@@ -21,7 +21,9 @@ function rowsFrom(from: bigint, count: number): Record<number, Value>[] {
 }
 
 const LOADED = [rowsFrom(0n, 300), rowsFrom(90n * HOUR, 200), rowsFrom(30n * HOUR + 1n, 50)];
-const EXPECTED = LOADED.flat().sort((a, b) => Number((a[2] as bigint) - (b[2] as bigint))).map((row) => Object.values(row));
+const EXPECTED = LOADED.flat().sort((a, b) => Number((a[2] as bigint) - (b[2] as bigint))).map((row) =>
+  Object.values(row)
+);
 const ADDED = rowsFrom(200n * HOUR, 3);
 
 const pack = (rows: Record<number, Value>[]) => packAppendBatch(batchOf(TYPES, rows));
@@ -90,7 +92,9 @@ Deno.test("killed or cut from power at every I/O point of a bulk load, the table
       try {
         check(cut ? files.afterPowerCut() : files.afterKill(), done);
       } catch (error) {
-        throw new Error(`${cut ? "power cut" : "killed"} at I/O point ${point} after ${done} commands`, { cause: error });
+        throw new Error(`${cut ? "power cut" : "killed"} at I/O point ${point} after ${done} commands`, {
+          cause: error,
+        });
       }
     }
   }
@@ -103,7 +107,10 @@ Deno.test("a load that fails leaves nothing, and its memory is free again", () =
   const before = db.heap.usedBytes();
   const loadId = run({ kind: "beginLoad", table: newTable("t", COLUMNS, "ts") }).value!;
   assert.equal(run({ kind: "load", loadId, packed: pack(LOADED[0]) }).error, undefined);
-  assert.match(String(run({ kind: "load", loadId, packed: pack([{ 0: null, 1: null, 2: null }]) }).error), /it is null/);
+  assert.match(
+    String(run({ kind: "load", loadId, packed: pack([{ 0: null, 1: null, 2: null }]) }).error),
+    /it is null/,
+  );
   assert.match(String(run({ kind: "endLoad", loadId }).error), /has ended/);
   assert.equal(db.catalogue.tables().length, 0);
   assert.equal(files.exists(`/db/t${loadId}`), false);

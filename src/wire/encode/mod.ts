@@ -6,6 +6,7 @@ import type { Encoding, ResultColumn } from "../../door.ts";
 import type { Batch } from "../../engine/contract.ts";
 import type { SharedHeap } from "../../storage/heap.ts";
 import { createParquetEncoder, type ParquetEncoding } from "./parquet.ts";
+import { type RowLoop, rowLoop } from "./rows.ts";
 import { asciiBytes, ByteSink } from "./sink.ts";
 import { formsOf, type TypeForms, type ValueWriter, writeInt32 } from "./types.ts";
 
@@ -19,6 +20,8 @@ export interface Encoder {
 
 /** Rows between two looks at the cancel word. */
 const POLL_ROWS = 4_096;
+/** Batches of so many rows are worth a loop of their own. */
+const LOOP_ROWS_MIN = 1_024;
 const COMMA = 0x2c, QUOTE = 0x22, OPEN = 0x5b, CLOSE = 0x5d, LETTER_D = 0x44;
 
 /** One result column while it is written. */
@@ -45,11 +48,27 @@ export function createEncoder(
   for (const form of forms) rowBytes += form.maxBytes + 8;
   sink.rowSlack = rowBytes;
   const fields = fieldsOf(encoding, forms, heap, sink);
+  const loopColumns = fields.map((field) => ({ ...field, type: columns[field.index].type }));
+  let loop: RowLoop | undefined;
   const writeRow = ROW_WRITERS[encoding.name](encoding as never, fields, sink);
   return {
     encode(batch, firstRow, rowCount, isFirst) {
-      for (const field of fields) field.writer.bind(batch.columns[field.index]);
       let at = 0;
+      if (rowCount >= LOOP_ROWS_MIN && encoding.name !== "pg") {
+        loop ??= rowLoop(
+          loopColumns,
+          encoding.name === "csv" ? encoding.delimiter.charCodeAt(0) : undefined,
+          heap,
+          sink,
+          rowBytes,
+        );
+        for (let row = firstRow, end = firstRow + rowCount; row < end; row += POLL_ROWS) {
+          if (row > firstRow) poll();
+          at = loop(batch, row, Math.min(end, row + POLL_ROWS), at, isFirst && row === firstRow);
+        }
+        return sink.bytes.slice(0, at);
+      }
+      for (const field of fields) field.writer.bind(batch.columns[field.index]);
       for (let row = firstRow, end = firstRow + rowCount; row < end; row++) {
         if (((row - firstRow) & (POLL_ROWS - 1)) === POLL_ROWS - 1) poll();
         if (at + rowBytes > sink.bytes.length) sink.ensure(at);

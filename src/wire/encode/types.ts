@@ -327,7 +327,7 @@ MUST_ESCAPE[0x5c] = 1;
 /** Below this length a loop over the bytes is faster than making a view for `set`. */
 const BULK_LENGTH = 192;
 
-function writeText(
+export function writeText(
   memory: Uint8Array,
   address: number,
   length: number,

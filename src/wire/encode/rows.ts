@@ -1,0 +1,176 @@
+/**
+ * Rows as CSV or JSON in one generated loop. A loop over the columns' writers calls functions of unknown kind for every value,
+ * which costs more than the formatting; here every call is known to the compiler. For the common types; others keep their writers.
+ */
+import {
+  formatDate,
+  formatDouble,
+  formatFloat,
+  formatInt,
+  formatLong,
+  formatNanos,
+  formatTimestampMicros,
+} from "../../types/format/mod.ts";
+import type { Batch } from "../../engine/contract.ts";
+import type { SharedHeap } from "../../storage/heap.ts";
+import type { ByteSink } from "./sink.ts";
+import { type Escape, type ValueWriter, writeText } from "./types.ts";
+
+/** What the loop is told of a column. */
+export interface LoopColumn {
+  /** In the batch. */
+  index: number;
+  type: string;
+  quoted: boolean;
+  nullText: Uint8Array;
+  writer: ValueWriter;
+}
+
+/** Writes rows [from, to) of the batch at `at`; gives the end. */
+export type RowLoop = (batch: Batch, from: number, to: number, at: number, isFirst: boolean) => number;
+
+/** Over `base`, the vector's address in rows, and `row`: statements that set `missing`, or write at `at`. */
+interface Snippet {
+  width: number;
+  read: string;
+  missing?: string;
+  write: string;
+}
+
+const WORDS = "const p = 2 * (base + row), low = i32[p], high = i32[p + 1];";
+const NULL_WORDS = "high === -2147483648 && low === 0";
+
+function instant(format: string): Snippet {
+  return { width: 8, read: WORDS, missing: NULL_WORDS, write: `at = ${format}(low, high, bytes, at);` };
+}
+
+function text(pair: string, missing: string): Pick<Snippet, "read" | "missing" | "write"> {
+  return {
+    read: pair,
+    missing,
+    write: "at = writeText(u8, u32[p], i32[p + 1], sink, escape, at); bytes = sink.bytes;",
+  };
+}
+
+const TEXT: Snippet = { width: 4, ...text("const p = base + 2 * row;", "i32[p + 1] < 0") };
+
+const SNIPPETS: Record<string, Snippet> = {
+  BYTE: { width: 1, read: "", write: "at = formatInt(i8[base + row], bytes, at);" },
+  SHORT: { width: 2, read: "", write: "at = formatInt(i16[base + row], bytes, at);" },
+  INT: {
+    width: 4,
+    read: "const v = i32[base + row];",
+    missing: "v === -2147483648",
+    write: "at = formatInt(v, bytes, at);",
+  },
+  LONG: instant("formatLong"),
+  FLOAT: {
+    width: 4,
+    read: "const v = f32[base + row];",
+    missing: "v - v !== 0",
+    write: "at = formatFloat(v, bytes, at);",
+  },
+  DOUBLE: {
+    width: 8,
+    read: "const v = f64[base + row];",
+    missing: "v - v !== 0",
+    write: "at = formatDouble(v, bytes, at);",
+  },
+  DATE: instant("formatDate"),
+  TIMESTAMP: instant("formatTimestampMicros"),
+  TIMESTAMP_NS: instant("formatNanos"),
+  SYMBOL: { width: 4, ...text("const c = i32[base + row], p = entries + 2 * c;", "c < 0") },
+  SYMBOL_TEXT: TEXT,
+  STRING: TEXT,
+  VARCHAR: TEXT,
+};
+
+const QUOTE = 0x22, COMMA = 0x2c, OPEN = 0x5b, CLOSE = 0x5d, CR = 0x0d, LF = 0x0a;
+
+const FORMATS = {
+  formatDate,
+  formatDouble,
+  formatFloat,
+  formatInt,
+  formatLong,
+  formatNanos,
+  formatTimestampMicros,
+  writeText,
+};
+
+type LoopMaker = (
+  heap: SharedHeap,
+  sink: ByteSink,
+  writers: ValueWriter[],
+  indices: number[],
+  rowBytes: number,
+  escape: Escape,
+  formats: typeof FORMATS,
+) => RowLoop;
+
+/** By their text: queries of the same shape share the compiled loop. */
+const makers = new Map<string, LoopMaker>();
+const MAKERS_MAX = 200;
+
+/** `delimiter`: of CSV; undefined for JSON. */
+export function rowLoop(
+  columns: readonly LoopColumn[],
+  delimiter: number | undefined,
+  heap: SharedHeap,
+  sink: ByteSink,
+  rowBytes: number,
+): RowLoop {
+  const source = loopText(columns, delimiter);
+  let make = makers.get(source);
+  if (make === undefined) {
+    if (makers.size >= MAKERS_MAX) makers.delete(makers.keys().next().value!);
+    make = new Function("heap", "sink", "writers", "indices", "rowBytes", "escape", "formats", source) as LoopMaker;
+    makers.set(source, make);
+  }
+  const writers = columns.map((column) => column.writer), indices = columns.map((column) => column.index);
+  return make(heap, sink, writers, indices, rowBytes, delimiter === undefined ? "json" : "csv", FORMATS);
+}
+
+const put = (...codes: number[]) => codes.map((code) => `bytes[at++] = ${code};`).join(" ");
+
+/** Made of constants of this file, numbers and nothing that a client has written. */
+function loopText(columns: readonly LoopColumn[], delimiter: number | undefined): string {
+  const isJson = delimiter === undefined;
+  const binds = columns.map(({ type }, k) => {
+    const snippet = SNIPPETS[type];
+    if (snippet === undefined) return `writers[${k}].bind(batch.columns[indices[${k}]]);`;
+    const entries = type === "SYMBOL" ? `const entries${k} = (v${k}.dictionary?.entries ?? 0) / 4;` : "";
+    return `const v${k} = batch.columns[indices[${k}]], base${k} = v${k}.address / ${snippet.width}; ${entries}`;
+  });
+  const values = columns.map((column, k) => (k === 0 ? "" : put(isJson ? COMMA : delimiter)) + valueText(column, k));
+  return `
+    const { i8, i16, i32, u32, u8, f32, f64 } = heap;
+    const { ${Object.keys(FORMATS).join(", ")} } = formats;
+    return (batch, from, to, at, isFirst) => {
+      ${binds.join("\n")}
+      let bytes = sink.bytes;
+      for (let row = from; row < to; row++) {
+        if (at + rowBytes > bytes.length) bytes = sink.ensure(at);
+        ${isJson ? `if (!isFirst || row > from) ${put(COMMA)}` : ""}
+        ${isJson ? put(OPEN) : ""}
+        ${values.join("\n")}
+        ${isJson ? put(CLOSE) : put(CR, LF)}
+      }
+      return at;
+    };`;
+}
+
+function valueText({ type, quoted, nullText }: LoopColumn, k: number): string {
+  const snippet = SNIPPETS[type];
+  const quote = quoted ? put(QUOTE) : "";
+  if (snippet === undefined) {
+    return `{ const end = writers[${k}].write(row, at + ${quoted ? 1 : 0}); bytes = sink.bytes;
+      if (end < 0) { ${put(...nullText)} } else { ${quoted ? `bytes[at] = ${QUOTE};` : ""} at = end; ${quote} } }`;
+  }
+  const { read, missing, write } = snippet;
+  const body = `const base = base${k}${type === "SYMBOL" ? `, entries = entries${k}` : ""}; ${read}`;
+  const written = `${quote} ${write} ${quote}`;
+  return missing === undefined
+    ? `{ ${body} ${written} }`
+    : `{ ${body} if (${missing}) { ${put(...nullText)} } else { ${written} } }`;
+}
