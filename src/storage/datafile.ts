@@ -1,9 +1,11 @@
 /**
- * The data files of a table, `d<id>.seg`: extents (one column of one segment each) one behind the other, never overwritten.
+ * The data files of a table, `d<id>.seg`: a header (`format.ts`) and extents (one column of one segment each) one behind the
+ * other, never overwritten.
  * A file that has become large is followed by a new one; one whose extents are all dead is removed after a checkpoint.
  */
 import { CorruptFileError } from "../errors.ts";
 import { align, crc32 } from "./bytes.ts";
+import { DATA_MAGIC, encodeHeader, HEADER_BYTES } from "./format.ts";
 import { type File, type Files, join, readFully, writeFully } from "./files.ts";
 
 /** Extents begin at multiples of it: pool entries name them in 32 bits. */
@@ -97,9 +99,14 @@ export class DataFiles {
     }
     const id = this.nextFileId();
     const path = dataFilePath(this.directory, id);
-    this.files.open(path, "create").close();
+    const file = this.files.open(path, "create");
+    try {
+      writeFully(file, [encodeHeader(DATA_MAGIC)], 0);
+    } finally {
+      file.close();
+    }
     this.madeFile = true;
-    this.list.push({ id, path, sizeBytes: 0, liveBytes: 0, removed: false });
+    this.list.push({ id, path, sizeBytes: HEADER_BYTES, liveBytes: 0, removed: false });
     return this.list.length - 1;
   }
 

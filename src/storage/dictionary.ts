@@ -5,6 +5,7 @@
 import { CorruptFileError } from "../errors.ts";
 import { crc32 } from "./bytes.ts";
 import { type Files, readFully, writeFully } from "./files.ts";
+import { checkFormat, DICTIONARY_MAGIC, encodeHeader, HEADER_BYTES, headerVersion } from "./format.ts";
 import type { MemoryBlock, WriterMemory } from "./memory.ts";
 
 const ARENA_MIN = 4096, ARENA_MAX = 1 << 20;
@@ -40,7 +41,7 @@ export class SymbolTable {
     return this.add(hash, slot, bytes, offset, length);
   }
 
-  /** Appends what is not on disk yet (length u32 and bytes each) and syncs. What lies behind `stored` never counted. */
+  /** Appends what is not on disk yet (length u32 and bytes each, behind a header: `format.ts`) and syncs. What lies behind `stored` never counted. */
   store(files: Files, path: string): void {
     if (this.stored.count === this.count) return;
     const texts: Uint8Array[] = [];
@@ -49,9 +50,12 @@ export class SymbolTable {
       texts.push(this.bytesOf(code));
       sizeBytes += 4 + texts.at(-1)!.length;
     }
+    const header = this.stored.sizeBytes === 0 ? encodeHeader(DICTIONARY_MAGIC) : new Uint8Array(0);
+    sizeBytes += header.length;
     const bytes = new Uint8Array(sizeBytes);
     const view = new DataView(bytes.buffer);
-    let at = 0;
+    bytes.set(header);
+    let at = header.length;
     for (const text of texts) {
       view.setUint32(at, text.length, true);
       bytes.set(text, at + 4);
@@ -85,7 +89,9 @@ export class SymbolTable {
     }
     if (crc32(bytes) !== stored.crc) throw new CorruptFileError(path, "the checksum does not match");
     const view = new DataView(bytes.buffer);
-    for (let at = 0; at < bytes.length;) {
+    const version = headerVersion(bytes, DICTIONARY_MAGIC);
+    checkFormat(path, version ?? 0);
+    for (let at = version === undefined ? 0 : HEADER_BYTES; at < bytes.length;) {
       const length = view.getUint32(at, true);
       this.intern(bytes, at + 4, length);
       at += 4 + length;

@@ -5,6 +5,7 @@
 import type { Chunk } from "./chunks.ts";
 import { ByteReader, ByteWriter, fromJson, toJson } from "./bytes.ts";
 import type { ColumnStats, TableSchema } from "./contract.ts";
+import { checkFormat, FORMAT_VERSION } from "./format.ts";
 import type { Segment } from "./table.ts";
 
 export interface Manifest {
@@ -16,12 +17,10 @@ export interface Manifest {
   segments: Omit<Segment, "uid">[];
 }
 
-const VERSION = 1;
-
 export function encodeManifest(manifest: Manifest): Uint8Array {
   const out = new ByteWriter();
   const { segments, ...head } = manifest;
-  out.u32(VERSION);
+  out.u32(FORMAT_VERSION);
   out.text(new TextDecoder().decode(toJson(head)));
   out.u32(segments.length);
   for (const segment of segments) {
@@ -45,10 +44,10 @@ export function encodeManifest(manifest: Manifest): Uint8Array {
   return out.done();
 }
 
-export function decodeManifest(bytes: Uint8Array): Manifest {
+/** @throws {ConfigError} when a newer version wrote it. */
+export function decodeManifest(path: string, bytes: Uint8Array): Manifest {
   const reader = new ByteReader(bytes);
-  const version = reader.u32();
-  if (version !== VERSION) throw new Error(`manifest version ${version} is not known`);
+  checkFormat(path, reader.u32());
   const head = fromJson<Omit<Manifest, "segments">>(new TextEncoder().encode(reader.text()));
   const segments: Omit<Segment, "uid">[] = [];
   for (let left = reader.u32(); left > 0; left--) {
@@ -111,9 +110,12 @@ export interface CatalogRecord {
 }
 
 export function encodeCatalog(record: CatalogRecord): Uint8Array {
-  return toJson(record);
+  return toJson({ format: FORMAT_VERSION, ...record });
 }
 
-export function decodeCatalog(bytes: Uint8Array): CatalogRecord {
-  return fromJson(bytes);
+/** @throws {ConfigError} when a newer version wrote it. */
+export function decodeCatalog(path: string, bytes: Uint8Array): CatalogRecord {
+  const { format = 0, ...record } = fromJson<CatalogRecord & { format?: number }>(bytes);
+  checkFormat(path, format);
+  return record;
 }

@@ -8,7 +8,8 @@ import { decodeBatch, decodePlaces, type Definition } from "./blocks.ts";
 import { fromJson } from "./bytes.ts";
 import type { AppendBatch, TableSchema } from "./contract.ts";
 import { dataFilePath } from "./datafile.ts";
-import { join, parentOf } from "./files.ts";
+import { join, parentOf, readFully } from "./files.ts";
+import { checkFormat, DATA_MAGIC, HEADER_BYTES, headerVersion } from "./format.ts";
 import { type CatalogRecord, decodeCatalog, decodeManifest, type Manifest } from "./manifest.ts";
 import { readSlots, syncSlot } from "./slots.ts";
 import type { Table } from "./table.ts";
@@ -61,7 +62,7 @@ function readCatalog(store: TableStore): CatalogRecord | undefined {
   }
   const [newest] = slots;
   store.catalogGeneration = newest.generation;
-  const catalog = decodeCatalog(newest.payload);
+  const catalog = decodeCatalog(newest.path, newest.payload);
   if (damage.length > 0) {
     // The damaged one may be the newer. Then the log tells: it still begins where the older one says, or it is lost.
     if (!logs.some((log) => log.firstLsn === catalog.logStart)) throw damage[0];
@@ -125,7 +126,7 @@ function loadTable(store: TableStore, table: Table, generation: number): void {
   const { slots, damage } = readSlots(files, base);
   const slot = slots.find((s) => s.generation >= generation);
   if (slot === undefined) throw damage[0] ?? new CorruptFileError(base, `generation ${generation} is missing`);
-  const manifest = decodeManifest(slot.payload);
+  const manifest = decodeManifest(slot.path, slot.payload);
   // The next checkpoint overwrites the other slot, which may be the only one that would survive a power cut now.
   if (slot.generation > generation) syncSlot(files, slot.path);
   table.generation = slot.generation;
@@ -156,9 +157,22 @@ function checkFiles(store: TableStore, table: Table, { segments }: Manifest): vo
   table.data.list.forEach(({ path }, place) => {
     if (ends[place] === 0) return;
     if (!store.options.files.exists(path)) throw new CorruptFileError(path, "the file is missing");
-    const size = sizeOf(store, path);
+    const size = checkedSize(store, path);
     if (size < ends[place]) throw new CorruptFileError(path, `it has ${size} bytes, but ${ends[place]} were written`);
   });
+}
+
+/** The size of a data file whose version is known. A damaged header harms no extent. */
+function checkedSize(store: TableStore, path: string): number {
+  const file = store.options.files.open(path, "read");
+  try {
+    const header = new Uint8Array(HEADER_BYTES);
+    readFully(file, header, 0);
+    checkFormat(path, headerVersion(header, DATA_MAGIC) ?? 0);
+    return file.size();
+  } finally {
+    file.close();
+  }
 }
 
 class Replay {

@@ -1,7 +1,8 @@
 /**
  * The write-ahead log of the whole database: `log/<first LSN>.wal`, files that follow one another. A file is a header and blocks:
  *
- *     file    magic u32 "SWAL", crc u32 of all behind it, first LSN f64, salt u32, crc of the last block before u32, zeros to 64 bytes
+ *     file    magic u32 "SWAL", crc u32 of all behind it, first LSN f64, salt u32, crc of the last block before u32, format
+ *             version u32, zeros to 64 bytes
  *     block   header (64 bytes), payload padded to 64 bytes, the header again with another magic
  *     header  magic u32, crc u32 of all behind it (seeded with the file's salt), lsn f64, kind u16, flags u16, table id u32,
  *             schema version u32, payload size u32, payload crc u32, crc of the last durable block u32, durable lsn f64, zeros
@@ -14,6 +15,7 @@
 import { CorruptFileError } from "../errors.ts";
 import { align, crc32 } from "./bytes.ts";
 import { type File, type Files, join, readFully, writeFully } from "./files.ts";
+import { checkFormat, FORMAT_VERSION } from "./format.ts";
 
 const FILE_MAGIC = 0x4c415753;
 const HEAD_MAGIC = 0x4b4c4248;
@@ -101,6 +103,7 @@ function encodeFileHeader(header: FileHeader): Uint8Array {
   view.setFloat64(8, header.firstLsn, true);
   view.setUint32(16, header.salt, true);
   view.setUint32(20, header.previousCrc, true);
+  view.setUint32(24, FORMAT_VERSION, true);
   view.setUint32(4, crc32(bytes.subarray(8)), true);
   return bytes;
 }
@@ -110,6 +113,7 @@ function decodeFileHeader(file: File): FileHeader | undefined {
   if (readFully(file, bytes, 0) < BLOCK_HEADER_BYTES) return undefined;
   const view = new DataView(bytes.buffer);
   if (view.getUint32(0, true) !== FILE_MAGIC || view.getUint32(4, true) !== crc32(bytes.subarray(8))) return undefined;
+  checkFormat(file.path, view.getUint32(24, true));
   return { firstLsn: view.getFloat64(8, true), salt: view.getUint32(16, true), previousCrc: view.getUint32(20, true) };
 }
 
