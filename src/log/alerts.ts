@@ -38,6 +38,7 @@ export class AlertOutput implements Output {
   #sending: Promise<void> | undefined;
   #wake: (() => void) | undefined;
   #closed = false;
+  #lastMs = 0;
 
   constructor(readonly settings: AlertSettings) {
     this.#queue = new AlertQueue(settings.queuePath, settings.queueBytesMax);
@@ -47,8 +48,10 @@ export class AlertOutput implements Output {
 
   write(lines: QueuedLine[]): Promise<void> {
     for (const { text, timeMicros } of lines) {
+      // Alerts with equal labels are one to an Alertmanager, and the time in milliseconds is all that tells two apart.
+      this.#lastMs = Math.max(Math.floor(timeMicros / 1000), this.#lastMs + 1);
       const message = text.trimEnd().slice(0, this.settings.messageBytesMax);
-      const lost = this.#queue.push(this.settings.template.fill(message, timeMicros));
+      const lost = this.#queue.push(this.settings.template.fill(message, Math.max(timeMicros, this.#lastMs * 1000)));
       if (lost > 0) this.#log.error(`${lost} of the oldest alerts were given up: ${this.settings.queuePath} is full`);
     }
     this.#start();

@@ -78,6 +78,20 @@ Deno.test("alerts: 2xx takes, a 500 and a refused connection fail over, and the 
   assert.deepEqual(taken, ["a 1", "b 2", "b 3"]);
 });
 
+Deno.test("alerts: those of one millisecond get times that tell them apart", async () => {
+  const { settings } = scene({ a: () => 200 });
+  const times: string[] = [];
+  const output = new AlertOutput({
+    ...settings,
+    template: parseAlertTemplate('["${date: HH:mm:ss.SSS}"]', {}, ""),
+    post: (_, body) => Promise.resolve(200 + 0 * times.push(JSON.parse(body)[0])),
+  });
+  await output.write([line("1"), line("2"), line("3")]);
+  await until(() => times.length === 3);
+  await output.close();
+  assert.deepEqual(times, ["09:56:12.388", "09:56:12.389", "09:56:12.390"]);
+});
+
 Deno.test("alerts: with all down they wait on disk, survive a restart, and are sent in order", async () => {
   let up = false;
   const { settings, taken } = scene({ a: () => up ? 200 : 0, b: () => up ? 200 : 503 });

@@ -1,11 +1,9 @@
 /** psql against the real server, where it is installed. */
 import assert from "node:assert/strict";
+import { installed } from "../programs.ts";
 import { startServer } from "../server.ts";
 
-const isInstalled = await new Deno.Command("psql", { args: ["--version"] }).output().then(
-  ({ success }) => success,
-  () => false,
-);
+const isInstalled = (await installed(["psql"], "psql")).length > 0;
 
 Deno.test({ name: "psql", ignore: !isInstalled }, async (t) => {
   await using server = await startServer();

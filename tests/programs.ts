@@ -1,0 +1,83 @@
+/** Programs of others that suites drive: found on the PATH, started on free ports, ended with the test. */
+import { freePort } from "./server.ts";
+
+/** Those of `names` that are installed. The others are named in one line: a suite that is left out says so. */
+export async function installed(names: string[], suite: string): Promise<string[]> {
+  const found: string[] = [];
+  for (const name of names) {
+    // Not there: it throws before there is a promise.
+    const run = async () =>
+      await new Deno.Command(name, { args: ["--version"], stdout: "null", stderr: "null" }).output();
+    const starts = await run().then(({ success }) => success, () => false);
+    if (starts) found.push(name);
+    else console.log(`skipped: ${suite}: ${name} is not installed`);
+  }
+  return found;
+}
+
+export interface Program {
+  port: number;
+  /** SIGKILL: what a failing machine does. */
+  kill(): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/** Started, and ready when `http://…/-/ready` says so, as the programs of Prometheus do. */
+export async function startProgram(
+  name: string,
+  args: (port: number, directory: string) => string[],
+  port = freePort(),
+): Promise<Program> {
+  const directory = await Deno.makeTempDir({ prefix: `${name}-` });
+  const process = new Deno.Command(name, {
+    args: args(port, directory),
+    cwd: directory,
+    stdin: "null",
+    stdout: "null",
+    stderr: "piped",
+  }).spawn();
+  let output = "";
+  const drained = (async () => {
+    const decoder = new TextDecoder();
+    for await (const chunk of process.stderr) output += decoder.decode(chunk, { stream: true });
+  })();
+  let hasEnded = false;
+  const ended = process.status.then(() => void (hasEnded = true));
+  const program: Program = {
+    port,
+    kill: async () => {
+      if (!hasEnded) process.kill("SIGKILL");
+      await Promise.all([ended, drained]);
+    },
+    [Symbol.asyncDispose]: async () => {
+      await program.kill();
+      await Deno.remove(directory, { recursive: true });
+    },
+  };
+  try {
+    await until(`${name} is ready`, async () => {
+      if (hasEnded) throw new Error(`${name} has ended:\n${output}`);
+      const reply = await fetch(`http://127.0.0.1:${port}/-/ready`).catch(() => undefined);
+      await reply?.body?.cancel();
+      return reply?.ok;
+    });
+    return program;
+  } catch (error) {
+    await program[Symbol.asyncDispose]();
+    throw error;
+  }
+}
+
+/** Tries until it gives something true, and gives that. */
+export async function until<T>(
+  what: string,
+  attempt: () => Promise<T> | T,
+  patienceMs = 20_000,
+): Promise<NonNullable<T>> {
+  for (const end = Date.now() + patienceMs;;) {
+    const value = await attempt();
+    if (value) return value;
+    if (Date.now() > end) throw new Error(`not within ${patienceMs} ms: ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
