@@ -1,0 +1,120 @@
+/** Roots of every format version open; one of a newer version is refused. `tests/roots/` is never written anew. */
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { crc32 } from "node:zlib";
+import { FORMAT_VERSION } from "../src/storage/format.ts";
+import { DEVELOPMENT_FLAGS } from "../scripts/flags.ts";
+import { fromFileUrl } from "./paths.ts";
+import { startServer } from "./server.ts";
+
+const ROOTS = fromFileUrl("roots");
+
+function copyOf(version: number): string {
+  const root = Deno.makeTempDirSync({ prefix: "sundial-" });
+  const copy = (from: string, to: string) => {
+    Deno.mkdirSync(to, { recursive: true });
+    for (const { name, isDirectory } of Deno.readDirSync(from)) {
+      if (isDirectory) copy(join(from, name), join(to, name));
+      else Deno.copyFileSync(join(from, name), join(to, name));
+    }
+  };
+  copy(join(ROOTS, String(version)), root);
+  return root;
+}
+
+Deno.test("there is a root of every format version", () => {
+  const versions = [...Deno.readDirSync(ROOTS)].map(({ name }) => Number(name)).sort((a, b) => a - b);
+  assert.deepEqual(versions, Array.from({ length: FORMAT_VERSION + 1 }, (_, version) => version));
+});
+
+for (let version = 0; version <= FORMAT_VERSION; version++) {
+  Deno.test(`a root of format ${version} opens, is written to, and opens again`, async () => {
+    const root = copyOf(version);
+    {
+      await using server = await startServer({ root });
+      assert.deepEqual((await server.exec("select * from trades")).dataset, [
+        ["2024-01-01T10:00:00.000000Z", "BTC", 1.5, "first"],
+        ["2024-01-02T10:00:00.000000Z", "ETH", 2.5, null],
+        ["2024-01-02T11:00:00.000000Z", "SOL", 3.5, "in the log"],
+      ]);
+      assert.deepEqual((await server.exec("select sum(x) from plain")).dataset, [[15]]);
+      await server.exec("insert into trades values ('2024-01-02T12:00:00', 'ADA', 4.5, 'new')");
+      assert.equal(await server.stop(), 0);
+    }
+    await using server = await startServer({ root });
+    const { dataset } = await server.exec("select count(), count_distinct(symbol), sum(price) from trades");
+    assert.deepEqual(dataset, [[4, 4, 12]]);
+    assert.doesNotMatch(server.output(), / [CE] /);
+    await server.stop();
+    Deno.removeSync(root, { recursive: true });
+  });
+}
+
+/** Where the version stands in each sort of file, and how its checksum is made right again. */
+const NEWER = FORMAT_VERSION + 1;
+const raised: [string, RegExp, (bytes: Uint8Array, view: DataView) => Uint8Array][] = [
+  ["catalogue", /catalog\.\d$/, (bytes) => {
+    const payload = new TextDecoder().decode(bytes.subarray(20)).replace(/"format":\d+/, `"format":${NEWER}`);
+    bytes.set(new TextEncoder().encode(payload), 20);
+    return slot(bytes);
+  }],
+  ["manifest", /manifest\.\d$/, (bytes, view) => {
+    view.setUint32(20, NEWER, true);
+    return slot(bytes);
+  }],
+  ["log", /\.wal$/, (bytes, view) => {
+    view.setUint32(24, NEWER, true);
+    return headed(bytes);
+  }],
+  ["data file", /\.seg$/, (bytes, view) => {
+    view.setUint32(8, NEWER, true);
+    return headed(bytes);
+  }],
+];
+
+function slot(bytes: Uint8Array): Uint8Array {
+  const view = new DataView(bytes.buffer);
+  const size = view.getUint32(16, true);
+  view.setUint32(4, crc32(bytes.subarray(20, 20 + size), crc32(bytes.subarray(8, 20))), true);
+  return bytes;
+}
+
+function headed(bytes: Uint8Array): Uint8Array {
+  new DataView(bytes.buffer).setUint32(4, crc32(bytes.subarray(8, 64)), true);
+  return bytes;
+}
+
+for (const [title, names, raise] of raised) {
+  Deno.test(`a ${title} of a newer version stops the start with one line`, async () => {
+    const root = copyOf(FORMAT_VERSION);
+    const paths: string[] = [];
+    const walk = (directory: string) => {
+      for (const { name, isDirectory } of Deno.readDirSync(directory)) {
+        const path = join(directory, name);
+        if (isDirectory) walk(path);
+        else if (names.test(name)) paths.push(path);
+      }
+    };
+    walk(join(root, "db"));
+    assert.ok(paths.length > 0);
+    for (const path of paths) {
+      const bytes = Deno.readFileSync(path);
+      Deno.writeFileSync(path, raise(bytes, new DataView(bytes.buffer)));
+    }
+    const { code, stderr } = await new Deno.Command(Deno.execPath(), {
+      args: ["run", ...DEVELOPMENT_FLAGS, fromFileUrl("../main.ts"), "start", "-d", root],
+      env: {
+        NO_COLOR: "1",
+        SVC_HTTP_NET_BIND_TO: "127.0.0.1:0",
+        SVC_PG_NET_BIND_TO: "127.0.0.1:0",
+        SVC_HTTP_MIN_BIND_TO: "127.0.0.1:0",
+        SVC_LINE_TCP_NET_BIND_TO: "127.0.0.1:0",
+      },
+    }).output();
+    assert.equal(code, 1);
+    const [line, ...more] = new TextDecoder().decode(stderr).split("\n");
+    assert.deepEqual(more, [""]);
+    assert.ok(paths.some((path) => line.startsWith(`sundial: ${path} was written by a newer version (format ${NEWER};`)), line);
+    Deno.removeSync(root, { recursive: true });
+  });
+}
