@@ -16,20 +16,25 @@ export class BoundKernel {
     space: Workspace,
     cellCount: number,
   ) {
-    const { heap } = context;
     this.block = space.allocate(cellCount * 8);
     this.setI32(KERNEL_CELLS.cancel, context.cancelWord);
     inputs.forEach((input, k) => {
       const cell = KERNEL_CELLS.firstInput + 2 * k;
-      if (input.kind === "constant") {
-        const at = this.block + cell * 8;
-        if (input.type === "i32") heap.i32[at >>> 2] = Number(input.value);
-        else if (input.type === "i64") heap.i64[at >>> 3] = BigInt(input.value);
-        else if (input.type === "f32") heap.f32[at >>> 2] = Number(input.value);
-        else heap.f64[at >>> 3] = Number(input.value);
-      } else if (input.kind === "lookup") this.setI32(cell + 1, input.address);
+      if (input.kind === "constant") this.setConstant(k, input.value);
+      else if (input.kind === "lookup") this.setI32(cell + 1, input.address);
       else if (input.kind === "symbolText") this.setI32(cell + 1, input.entries);
     });
+  }
+
+  /** Another value for the k-th input, a constant. */
+  setConstant(k: number, value: number | bigint): void {
+    const { heap } = this.context, input = this.inputs[k];
+    const at = this.block + (KERNEL_CELLS.firstInput + 2 * k) * 8;
+    if (input.kind !== "constant") throw new Error("only constants have values");
+    if (input.type === "i32") heap.i32[at >>> 2] = Number(value);
+    else if (input.type === "i64") heap.i64[at >>> 3] = BigInt(value);
+    else if (input.type === "f32") heap.f32[at >>> 2] = Number(value);
+    else heap.f64[at >>> 3] = Number(value);
   }
 
   setI32(cell: number, value: number): void {

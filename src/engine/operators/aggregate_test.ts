@@ -191,6 +191,15 @@ Deno.test("DISTINCT aggregates and aggregates over batches, grouped and not", ()
   }
 });
 
+Deno.test("rows are counted without looking at them", () => {
+  for (const rowCount of [1, 2, 777, 4_096]) {
+    const context = testContext(1 << 26, { functions });
+    const { node, source } = storedTable(makeRows(rowCount, 6), context, 100);
+    assert.deepEqual(aggregateOf(createScan(node, source, context), [], [agg("count", "LONG")], context), [[BigInt(rowCount)]]);
+    assert.equal((context.memory as { usedBytes: number }).usedBytes, 0);
+  }
+});
+
 Deno.test("without rows: one row without keys, none with", () => {
   const context = testContext(1 << 26, { functions });
   const { node, source } = storedTable([], context, 10);

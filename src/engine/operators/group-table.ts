@@ -328,12 +328,8 @@ export class Grouper {
   merge(table: GroupTable, later: GroupTable): void {
     const { shape, context } = this;
     const { memory } = context.heap;
-    if (table.kind === "single") {
-      const kernel = this.mergeInto ??= this.bind(singleMergeKernel(memory, shape!.aggregates));
-      kernel.setI32(kernel.cells.record, table.records);
-      kernel.setI32(kernel.cells.laters, later.records);
-      kernel.run(0, 1);
-    } else if (table.kind === "dense" && later.kind === "dense") {
+    if (table.kind === "single") this.add(table, later);
+    else if (table.kind === "dense" && later.kind === "dense") {
       const kernel = this.mergeInto ??= this.bind(denseMergeKernel(memory, shape!.aggregates));
       const { cells } = kernel;
       kernel.setI32(cells.table, table.records);
@@ -353,6 +349,14 @@ export class Grouper {
       later.arenas = [];
     } else throw new Error("tables of one query are of one kind");
     this.drop(later);
+  }
+
+  /** Without keys: adds the rows of `later`, which stays. */
+  add(table: GroupTable, later: GroupTable): void {
+    const kernel = this.mergeInto ??= this.bind(singleMergeKernel(this.context.heap.memory, this.shape!.aggregates));
+    kernel.setI32(kernel.cells.record, table.records);
+    kernel.setI32(kernel.cells.laters, later.records);
+    kernel.run(0, 1);
   }
 
   drop(table: GroupTable): void {

@@ -3,10 +3,18 @@
  * enough rows have gathered they are cut down to the best, and from then on rows that are behind the last of those are not taken at all.
  */
 import type { SortNode } from "../../sql/plan.ts";
-import { ColumnStore, OutputColumns, Workspace } from "../columns.ts";
+import { ColumnStore, isNullAt, OutputColumns, Workspace } from "../columns.ts";
+import { beyondInputs, beyondKernel } from "../compiler/beyond.ts";
+import { BoundKernel } from "../compiler/binding.ts";
+import { formOf } from "../compiler/expression.ts";
 import { type Batch, MORSEL_ROWS, type Operator, type QueryContext, type Vector } from "../contract.ts";
 import { compareRows, freeOrderWords, orderWords, radixSort } from "../order.ts";
 import { Expressions, keepAll, typesOf } from "./input.ts";
+
+/** With so many rows more than twice the limit, rows are cut down to the best for the first time. */
+const FIRST_CUT_ROWS = 4_096;
+/** Types whose order is that of their numbers, null apart. */
+const NUMBERS = new Set(["INT", "LONG", "DOUBLE", "DATE", "TIMESTAMP", "TIMESTAMP_NS"]);
 
 export function createSort(plan: SortNode, input: Operator, context: QueryContext): Operator {
   return new Sort(plan, input, context);
@@ -52,27 +60,27 @@ class Sort implements Operator {
     const types = typesOf(this.columns), keyCount = plan.keys.length;
     const keys = new Expressions(plan.keys.map((key) => key.expression), types, context);
     const store = new ColumnStore([...types, ...keys.types], space);
-    const enough = 2 * limit + MORSEL_ROWS;
+    const enough = 2 * limit + FIRST_CUT_ROWS;
     const kept = space.words(MORSEL_ROWS);
     let full = false;
     try {
       for (let batch = this.input.next(); batch !== undefined; batch = this.input.next()) {
         context.poll();
         const computed = keys.run(batch), columns = [...batch.columns, ...computed];
-        if (!full) store.append(columns, batch.rowCount);
-        else {
+        for (let from = 0; from < batch.rowCount;) {
           // After a cut the best rows lie in order, so the last of them is row limit-1.
-          const n = this.before(
-            computed[0],
-            batch.rowCount,
-            store.vectors[types.length],
-            limit - 1,
-            keyCount === 1,
-            kept,
-          );
-          store.appendRows(columns, kept, n);
-        }
-        if (store.rowCount >= enough) {
+          const last = store.vectors[types.length];
+          if (!full) {
+            const rowCount = Math.min(enough - store.rowCount, batch.rowCount - from);
+            store.append(columns, rowCount, from);
+            from += rowCount;
+          } else {
+            const n = this.reaching(computed[0], from, batch.rowCount, last, limit - 1, kept) ??
+              this.before(computed[0], from, batch.rowCount, last, limit - 1, keyCount === 1, kept);
+            store.appendRows(columns, kept, n);
+            from = batch.rowCount;
+          }
+          if (store.rowCount < enough) continue;
           const order = this.orderOf(store.vectors.slice(types.length), store.rowCount);
           store.compact(order, limit);
           space.freeWords(order);
@@ -86,13 +94,31 @@ class Sort implements Operator {
     return { rows: store.vectors, order, rowCount: Math.min(limit, store.rowCount) };
   }
 
+  /** The same for numbers by a kernel, which lets through rows level with row `last` too; undefined for other keys. */
+  private reaching(key: Vector, from: number, rowCount: number, store: Vector, last: number, out: Int32Array): number | undefined {
+    const { heap } = this.context, { descending, nulls } = this.plan.keys[0];
+    const form = formOf(key.type);
+    if (nulls !== undefined || !NUMBERS.has(key.type) || (form !== "i32" && form !== "i64" && form !== "f64")) return undefined;
+    if (isNullAt(heap, store.type, store.address, last)) return undefined;
+    if (this.kernel === undefined) {
+      const { run, cells } = beyondKernel(heap.memory, form, descending);
+      this.kernel = new BoundKernel(run, cells, beyondInputs(form, 0), this.context, this.space, cells.count);
+    }
+    const { kernel } = this;
+    kernel.setConstant(1, form === "f64" ? heap.f64[store.address / 8 + last] : form === "i64" ? heap.i64[store.address / 8 + last] : heap.i32[store.address / 4 + last]);
+    kernel.setI32(kernel.cells.rows, out.byteOffset);
+    kernel.setColumns([key]);
+    return kernel.run(from, rowCount);
+  }
+  private kernel?: BoundKernel;
+
   /** Rows of a batch that the first key does not put behind row `last` (for `strict`, nor level with it). */
-  private before(key: Vector, rowCount: number, store: Vector, last: number, strict: boolean, out: Int32Array): number {
+  private before(key: Vector, from: number, rowCount: number, store: Vector, last: number, strict: boolean, out: Int32Array): number {
     const { heap } = this.context, { descending, nulls } = this.plan.keys[0];
     let n = 0;
-    if (nulls !== undefined) { for (; n < rowCount; n++) out[n] = n; }
+    if (nulls !== undefined) { for (let row = from; row < rowCount; row++) out[n++] = row; }
     else {
-      for (let row = 0; row < rowCount; row++) {
+      for (let row = from; row < rowCount; row++) {
         const order = compareRows(heap, key, row, store, last);
         if (order === 0 ? !strict : descending ? order > 0 : order < 0) out[n++] = row;
       }
