@@ -13,7 +13,7 @@ import type { FusedAggregate } from "../../sql/functions/entry.ts";
 import { type ColumnForm, FORM_WIDTH, type Input } from "./expression.ts";
 import { f32, f64, i32, i64, type IrNode, select, text, type WasmType } from "./ir.ts";
 import { inputShape, type Kernel, kernelCache, KernelWriter, shapeOf, storeOf } from "./kernel.ts";
-import { type LaneScope, lowerLanes, lowerMask } from "./lower.ts";
+import { inputsOf, type LaneScope, lowerLanes, lowerMask } from "./lower.ts";
 
 export interface AggregateShape {
   aggregate: FusedAggregate;
@@ -113,12 +113,39 @@ export class Records {
     );
   }
 
+  /** Nulls are rare: one test that no argument is null leaves updates without a choice between old and new states. */
   update(record: number): void {
     const { code } = this.writer;
+    const conditions = new Map<string, IrNode>();
+    const plain = this.updates.map((nodes, k) =>
+      nodes.map((node, s) => {
+        const state = this.states[k][s].node;
+        const masked = node.op === "select" && node.args[2].op === "input" && node.args[2].value === state.value;
+        if (!masked || this.readsStates(node.args[0])) return node;
+        conditions.set(shapeOf(node.args[0]), node.args[0]);
+        return node.args[1];
+      })
+    );
+    if (conditions.size === 0) return this.updateBy(this.updates, record);
+    this.writer.lower([...conditions.values()].reduce((a, b) => i32.and(a, b)));
+    code.if(() => this.updateBy(plain, record), () => this.updateBy(this.updates, record));
+  }
+
+  private readsStates(node: IrNode): boolean {
+    const own = new Set(this.states.flat().map((state) => state.node.value));
+    return inputsOf([node]).some((index) => own.has(index));
+  }
+
+  private updateBy(updates: readonly IrNode[][], record: number): void {
+    const { code } = this.writer;
     this.aggregates.forEach((_, k) => {
-      const states = this.states[k], updates = this.updates[k];
-      states.forEach(({ local }, s) => code.get(record).memory(`${this.slots[k][s].type}.load`, this.offset(k, s)).set(local));
-      this.storeAll(updates, states, (s) => this.offset(k, s), k, record);
+      const states = this.states[k];
+      // A state that no update reads is not loaded.
+      const read = new Set(inputsOf(updates[k].filter((node, s) => node !== states[s].node)));
+      states.forEach(({ local, node }, s) => {
+        if (read.has(node.value as number)) code.get(record).memory(`${this.slots[k][s].type}.load`, this.offset(k, s)).set(local);
+      });
+      this.storeAll(updates[k], states, (s) => this.offset(k, s), k, record);
     });
   }
 
