@@ -282,8 +282,12 @@ async function listen(
     if (error instanceof Deno.errors.AddrInUse || code === "EADDRINUSE") {
       throw new ConfigError(key, `${key}: ${shown} is in use by another process`);
     }
-    if (error instanceof Deno.errors.AddrNotAvailable || code === "EADDRNOTAVAIL") {
+    // node:net of Deno says EINVAL of an address that no adapter has.
+    if (error instanceof Deno.errors.AddrNotAvailable || code === "EADDRNOTAVAIL" || code === "EINVAL") {
       throw new ConfigError(key, `${key}: no network adapter of this machine has the address of ${shown}`);
+    }
+    if (code === "ENOTFOUND" || /failed to lookup address/.test((error as Error).message)) {
+      throw new ConfigError(key, `${key}: no address is known for the host of ${shown}`);
     }
     if (error instanceof Deno.errors.PermissionDenied || code === "EACCES") {
       throw new ConfigError(key, `${key}: not permitted to listen on ${shown}`);

@@ -37,6 +37,8 @@ export type FromThread =
   | { kind: "metrics"; id: number }
   | { kind: "error"; message: string }
   | { kind: "warning"; message: string }
+  /** After the error that `haltOnError` ends the thread for. */
+  | { kind: "halted" }
   | { kind: "closed" };
 
 export function startHealthThread(start: ThreadStart): Promise<HealthServer> {
@@ -45,11 +47,17 @@ export function startHealthThread(start: ThreadStart): Promise<HealthServer> {
   const post = (message: ToThread) => worker.postMessage(message);
   return new Promise((resolve, reject) => {
     let closed = () => {};
+    let hasEnded = false;
+    const end = () => {
+      hasEnded = true;
+      worker.terminate();
+      closed();
+    };
     worker.onerror = (event) => {
       // Prevented, or the process would end with the thread.
       event.preventDefault();
       onError(new Error(`the minimal server's thread has ended: ${event.message}`));
-      closed();
+      end();
     };
     worker.onmessage = async ({ data }: MessageEvent<FromThread>) => {
       switch (data.kind) {
@@ -58,10 +66,8 @@ export function startHealthThread(start: ThreadStart): Promise<HealthServer> {
             port: data.port,
             close: () =>
               new Promise((done) => {
-                closed = () => {
-                  worker.terminate();
-                  done();
-                };
+                if (hasEnded) return done();
+                closed = done;
                 post({ kind: "close" });
               }),
           });
@@ -77,8 +83,11 @@ export function startHealthThread(start: ThreadStart): Promise<HealthServer> {
           return onError(new Error(data.message));
         case "warning":
           return log.advisory(data.message);
+        case "halted":
+          log.critical("the minimal server has ended: http.min.worker.haltOnError is set");
+          return end();
         case "closed":
-          return closed();
+          return end();
       }
     };
     post({

@@ -79,6 +79,27 @@ Deno.test("health thread: a port in use is an error of the start", async () => {
   }
 });
 
+for (const halts of [false, true]) {
+  Deno.test(`health thread: haltOnError=${halts}: after an error it ${halts ? "has ended" : "goes on"}`, async () => {
+    const metrics = createMetrics();
+    const failing = { ...metrics, text: () => Promise.reject(new Error("no figures today")) };
+    const server = await start({
+      "http.min.worker.count": "1",
+      "metrics.enabled": "true",
+      "http.min.worker.haltOnError": String(halts),
+    }, failing);
+    const client = (path: string) => fetch(`http://127.0.0.1:${server.port}${path}`).then((reply) => reply.text());
+    await client("/metrics").catch(() => "no answer of a thread that ends");
+    for (const until = Date.now() + 5000; metrics.unhandledErrors.value === 0 && Date.now() < until;) {
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+    assert.equal(metrics.unhandledErrors.value, 1);
+    if (halts) await assert.rejects(client("/"));
+    else assert.equal(await client("/"), "");
+    await server.close();
+  });
+}
+
 Deno.test("health: with metrics off it is always 200", async () => {
   const metrics = createMetrics();
   metrics.unhandledErrors.inc();

@@ -6,7 +6,6 @@ import type { FromThread, ToThread } from "./thread.ts";
 const scope = self as unknown as {
   postMessage(message: FromThread): void;
   onmessage: ((event: MessageEvent<ToThread>) => void) | null;
-  close(): void;
 };
 const texts = new Map<number, { resolve(text: string): void; reject(error: Error): void }>();
 let nextId = 0;
@@ -35,7 +34,7 @@ async function begin(start: ToThread & { kind: "start" }): Promise<void> {
       kind: "error",
       message: error instanceof Error ? error.stack ?? error.message : String(error),
     });
-    if (start.haltOnError) scope.close();
+    if (start.haltOnError) scope.postMessage({ kind: "halted" });
   };
   addEventListener("unhandledrejection", (event) => {
     event.preventDefault();
