@@ -17,11 +17,10 @@ import {
 } from "./src/config/mod.ts";
 import { ConfigError } from "./src/errors.ts";
 import { type Log, Log as LogWriters, type Logger, logger, openLog } from "./src/log/mod.ts";
-import { type DatabaseOptions, openDatabase, withDevelopmentStatements } from "./src/database/mod.ts";
+import type { DatabaseOptions } from "./src/database/mod.ts";
 import { type CounterKey, createMetrics, type GaugeKey, type Metrics } from "./src/metrics/mod.ts";
 import { startHealth } from "./src/wire/health/mod.ts";
-import { httpConfigOf, PLAIN_PAGE, startHttp } from "./src/wire/http/mod.ts";
-import { type PgOptions, startPg } from "./src/wire/pg/mod.ts";
+import type { PgOptions } from "./src/wire/pg/mod.ts";
 
 const HELP = `Sundial ${about.version}: a SQL time-series database
 
@@ -189,7 +188,15 @@ async function startParts(line: CommandLine, config: Config, root: Root, log: Lo
     const begin = (at: Address) => startHealth({ ...at, config, metrics, log: health });
     parts.push(await listen("http.min.bind.to", config.get("http.min.bind.to"), health, begin));
   }
-  const opened = await openDatabase(databaseOptions(config, metrics));
+  // The writer's thread reads its modules while this one reads those of everything else, which other commands do without.
+  const writerThread = new Worker(new URL("./src/workers/writer.ts", import.meta.url), {
+    type: "module",
+    name: "writer",
+  });
+  const { openDatabase, withDevelopmentStatements } = await import("./src/database/mod.ts");
+  const { httpConfigOf, PLAIN_PAGE, startHttp } = await import("./src/wire/http/mod.ts");
+  const { startPg } = await import("./src/wire/pg/mod.ts");
+  const opened = await openDatabase({ ...databaseOptions(config, metrics), writerThread });
   const database = config.get("dev.mode.enabled") ? withDevelopmentStatements(opened) : opened;
   for (const key of Object.keys(database.figures())) {
     metrics.read(key as GaugeKey | CounterKey, () => database.figures()[key]);

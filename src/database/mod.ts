@@ -43,6 +43,8 @@ export interface DatabaseOptions {
   parameters: () => (string | boolean)[][];
   /** An error that is ours, not a client's. */
   onUnhandledError?: () => void;
+  /** The writer's thread, if it was started ahead. */
+  writerThread?: Worker;
   nowMicros?: () => bigint;
 }
 
@@ -72,6 +74,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
     heapSizeBytes: options.heapSizeBytes,
     poolSizeBytes: options.poolSizeBytes,
     commitMode: options.commitMode,
+    writerThread: options.writerThread,
     checkpointLogBytes: options.checkpointLogBytes,
     checkpointIntervalMs: options.checkpointIntervalMs,
     log: (level, message) => {
@@ -85,7 +88,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
   for (const line of storage.report) options.log("INFO", line);
   const pool = createPool(heap);
   const functions = createRegistry();
-  const scheduler = await createScheduler({
+  const scheduler = createScheduler({
     heap,
     workerCount: options.execWorkerCount,
     workerUrl: new URL("../workers/exec.ts", import.meta.url),

@@ -43,7 +43,6 @@ export type ToWorker =
 
 /** What a worker tells main. */
 export type FromWorker =
-  | { type: "ready" }
   | { type: "chunk"; id: number; bytes: Uint8Array; rows: number }
   | { type: "done"; id: number; totalRows: number }
   | { type: "result"; id: number; value: unknown }
@@ -80,9 +79,10 @@ interface WorkerHandle {
   job: Job | undefined;
 }
 
-export async function createScheduler(options: SchedulerOptions): Promise<Scheduler> {
+/** Does not wait for the workers to have read their modules: what they are sent before waits in their queues. */
+export function createScheduler(options: SchedulerOptions): Scheduler {
   const scheduler = new WorkerScheduler(options);
-  await scheduler.start();
+  scheduler.start();
   return scheduler;
 }
 
@@ -96,28 +96,25 @@ class WorkerScheduler implements Scheduler {
 
   constructor(private readonly options: SchedulerOptions) {}
 
-  async start(): Promise<void> {
-    await Promise.all(Array.from({ length: this.options.workerCount }, (_, index) => this.spawn(index)));
+  start(): void {
+    for (let index = 0; index < this.options.workerCount; index++) this.spawn(index);
     for (const handle of this.workers) this.connect(handle, this.workers.filter((other) => other.index > handle.index));
   }
 
-  private spawn(index: number): Promise<WorkerHandle> {
+  private spawn(index: number): WorkerHandle {
     const worker = new Worker(this.options.workerUrl, { type: "module", name: `exec-${index}` });
     const handle: WorkerHandle = { worker, index, job: undefined };
     this.workers[index] = handle;
-    return new Promise((resolve) => {
-      worker.onmessage = ({ data }: MessageEvent<FromWorker>) => {
-        if (data.type === "ready") return resolve(handle);
-        handle.job?.onMessage(data);
-        if (data.type === "done" || data.type === "result" || data.type === "failed") this.release(handle);
-      };
-      worker.onerror = (event) => {
-        event.preventDefault();
-        this.replace(handle, event.message || "unknown error");
-      };
-      const attach: ToWorker = { type: "attach", memory: this.options.heap.memory, index };
-      worker.postMessage(attach);
-    });
+    worker.onmessage = ({ data }: MessageEvent<FromWorker>) => {
+      handle.job?.onMessage(data);
+      if (data.type === "done" || data.type === "result" || data.type === "failed") this.release(handle);
+    };
+    worker.onerror = (event) => {
+      event.preventDefault();
+      this.replace(handle, event.message || "unknown error");
+    };
+    worker.postMessage({ type: "attach", memory: this.options.heap.memory, index } satisfies ToWorker);
+    return handle;
   }
 
   /** Gives two workers a port to each other. */
@@ -136,10 +133,9 @@ class WorkerScheduler implements Scheduler {
     this.options.onUnhandledError?.();
     handle.worker.terminate();
     handle.job?.onCrash(reason);
-    this.spawn(handle.index).then((fresh) => {
-      this.connect(fresh, this.workers.filter((other) => other !== fresh));
-      this.next();
-    });
+    const fresh = this.spawn(handle.index);
+    this.connect(fresh, this.workers.filter((other) => other !== fresh));
+    this.next();
   }
 
   private release(handle: WorkerHandle): void {

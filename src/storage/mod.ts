@@ -48,6 +48,8 @@ export interface StorageOptions {
   /** Kept free on the disk for when it is full. Default: 16 MiB. */
   reserveBytes?: number;
   log?: (level: LogLevel, message: string) => void;
+  /** Runs `src/workers/writer.ts` and was told nothing yet. Default: a new one. */
+  writerThread?: Worker;
   /** The writer runs in this thread: for tests. */
   inProcess?: boolean;
   /** With `inProcess` only. */
@@ -118,7 +120,8 @@ function openInProcess(options: StorageOptions, heap: SharedHeap): Storage {
 
 function openWorker(options: StorageOptions, heap: SharedHeap): Promise<Storage> {
   const catalogue = new CatalogueMirror(heap);
-  const worker = new Worker(new URL("../workers/writer.ts", import.meta.url), { type: "module", name: "writer" });
+  const worker = options.writerThread ??
+    new Worker(new URL("../workers/writer.ts", import.meta.url), { type: "module", name: "writer" });
   const { port1, port2 } = new MessageChannel();
   const port: WriterPort = {
     send(envelope) {

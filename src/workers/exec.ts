@@ -25,7 +25,6 @@ self.onmessage = ({ data }: MessageEvent<ToWorker>) => {
     case "attach":
       heap = new SharedHeap(data.memory);
       pool = createPool(heap);
-      tell({ type: "ready" });
       return;
     case "peer":
       return addPeer(data.port);
