@@ -7,6 +7,7 @@
  * Rows are taken in strips of 4,096; between strips the cancel word is read. A predicate whose nodes have lanes is worked out for
  * eight rows at once into bits (conditions on 32-bit columns for sixteen), and the scalar body runs for the bits that are set.
  */
+import { SHARED_WORD } from "../../storage/heap.ts";
 import { type Code, Module, type ValueType } from "../wasm/assembler.ts";
 import { FORM_TYPE, FORM_WIDTH, type Input } from "./expression.ts";
 import { input, type IrNode, type WasmType } from "./ir.ts";
@@ -468,21 +469,23 @@ export class KernelWriter {
 /** Runs of equal kernels share their module. */
 export class KernelCache {
   private readonly entries = new Map<string, { run: Kernel; cells: Record<string, number> }>();
-  compiled = 0;
-  reused = 0;
+  /** Counts are shared by all threads. */
+  private readonly words: Int32Array;
 
-  constructor(private readonly memory: WebAssembly.Memory, private readonly capacity = 512) {}
+  constructor(private readonly memory: WebAssembly.Memory, private readonly capacity = 512) {
+    this.words = new Int32Array(memory.buffer);
+  }
 
   get(key: string, build: () => { bytes: Uint8Array<ArrayBuffer>; cells: Record<string, number> }): { run: Kernel; cells: Record<string, number> } {
     let found = this.entries.get(key);
     if (found !== undefined) {
       this.entries.delete(key); // the youngest stands last
-      this.reused++;
+      Atomics.add(this.words, SHARED_WORD.kernelsReused, 1);
     } else {
       const { bytes, cells } = build();
       const instance = new WebAssembly.Instance(new WebAssembly.Module(bytes), { env: { memory: this.memory } });
       found = { run: instance.exports.run as Kernel, cells };
-      this.compiled++;
+      Atomics.add(this.words, SHARED_WORD.kernelsCompiled, 1);
       if (this.entries.size >= this.capacity) this.entries.delete(this.entries.keys().next().value!);
     }
     this.entries.set(key, found);

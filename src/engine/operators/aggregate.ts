@@ -113,7 +113,7 @@ class Aggregate implements Operator {
   private fillFromScan(node: ScanNode, source: ScanSource): GroupTable {
     const { context, grouper, spec } = this;
     const data: ScanTask = { node, source: context.sources.indexOf(source), spec };
-    const morsels = morselsOf(node, source, context);
+    const morsels = morselsOf(node, source, context, spec.predicates);
     if (spec.keys.length === 0 && spec.predicates.length === 0 && spec.calls.every((call) => call.args.length === 0)) return this.countOf(morsels);
     const ranges = rangesOf(morsels);
     grouper.prepare(node.columns.map(({ type }, k) => (type === "SYMBOL" ? source.dictionaries[k] ?? NO_DICTIONARY : undefined)));
@@ -204,7 +204,7 @@ class RangeFiller {
     const needed = new Set<number>();
     for (const expr of [...spec.predicates, ...spec.keys, ...spec.calls.flatMap((call) => call.args)]) columnsOf(expr, needed);
     this.reader = new ScanReader(node, source, needed, context);
-    this.ranges = rangesOf(morselsOf(node, source, context));
+    this.ranges = rangesOf(morselsOf(node, source, context, spec.predicates));
     grouper.prepare(node.columns.map(({ type }, k) => (type === "SYMBOL" ? source.dictionaries[k] ?? NO_DICTIONARY : undefined)));
   }
 
@@ -239,7 +239,7 @@ registerPartTasks((data, context) => {
   const { node, source, spec } = data as ScanTask;
   const grouper = new Grouper(spec, node.columns.map((column) => column.type), context);
   const { reader } = new RangeFiller(node, context.sources[source], spec, context, grouper);
-  return { node, source: context.sources[source], ranges: rangesOf(morselsOf(node, context.sources[source], context)), reader, grouper };
+  return { node, source: context.sources[source], ranges: rangesOf(morselsOf(node, context.sources[source], context, spec.predicates)), reader, grouper };
 });
 
 registerTask(TASK, (data, context) => {

@@ -191,6 +191,28 @@ Deno.test("DISTINCT aggregates and aggregates over batches, grouped and not", ()
   }
 });
 
+Deno.test("segments whose statistics rule a comparison out are not read", () => {
+  const rows = makeRows(1_000, 8).map((row, k): Row => row.map((value, column) => (column === at("LONG") ? BigInt(k) : column === at("DOUBLE") ? k / 2 : value)));
+  const context = testContext(1 << 26, { functions });
+  const { node, source } = storedTable(rows, context, 100);
+  source.segments.forEach((segment, s) => {
+    segment.chunks[at("LONG")]!.stats = { nullCount: 0, min: BigInt(s * 100), max: BigInt(s * 100 + 99) };
+    segment.chunks[at("DOUBLE")]!.stats = { nullCount: 0, min: s * 50, max: s * 50 + 49.5 };
+  });
+  // A segment that is read although it need not be would spoil the count.
+  const countOf = (predicate: Expr, unread: number[]) => {
+    const broken = { ...source, segments: source.segments.map((segment, s) => (unread.includes(s) ? { ...segment, chunks: [] } : segment)) };
+    const kept = { ...broken, segments: broken.segments.map((segment, s) => ({ ...segment, chunks: source.segments[s].chunks.map((chunk) => (unread.includes(s) ? { ...chunk!, address: 8 } : chunk)) })) };
+    return aggregateOf(createScan({ ...node, predicate }, kept, context), [], [agg("count", "LONG")], context)[0][0];
+  };
+  const others = (...read: number[]) => source.segments.map((_, s) => s).filter((s) => !read.includes(s));
+  assert.equal(countOf(fn("=", "BOOLEAN", c("LONG"), lit(342n, "LONG")), others(3)), 1n);
+  assert.equal(countOf(fn("<", "BOOLEAN", c("LONG"), lit(150n, "LONG")), others(0, 1)), 150n);
+  assert.equal(countOf(fn("<=", "BOOLEAN", lit(950n, "LONG"), c("LONG")), others(9)), 50n);
+  assert.equal(countOf(fn("between", "BOOLEAN", c("DOUBLE"), lit(120, "DOUBLE"), lit(99.5, "DOUBLE")), others(1, 2)), 42n);
+  assert.equal(countOf(fn(">", "BOOLEAN", c("DOUBLE"), lit(49.5, "DOUBLE")), others(0, 1, 2, 3, 4, 5, 6, 7, 8, 9)), 900n);
+});
+
 Deno.test("rows are counted without looking at them", () => {
   for (const rowCount of [1, 2, 777, 4_096]) {
     const context = testContext(1 << 26, { functions });

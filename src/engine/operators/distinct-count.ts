@@ -64,7 +64,7 @@ export class DistinctCount implements Operator {
     const [low, high] = range;
     const sizeBytes = Math.ceil(Number(high - low + 1n) / 32) * 4;
     const task: BitmapTask = { node, source: context.sources.indexOf(source), predicates: pipeline.predicates, value, low, sizeBytes };
-    const ranges = rangesOf(morselsOf(node, source, context));
+    const ranges = rangesOf(morselsOf(node, source, context, pipeline.predicates));
     const opened = Bitmap.open(task, source, context);
     if (opened === undefined) return undefined;
     let bitmaps: BitmapResult[];
@@ -163,7 +163,7 @@ class Bitmap {
     const needed = new Set<number>();
     for (const expr of [...task.predicates, task.value]) columnsOf(expr, needed);
     this.reader = new ScanReader(task.node, source, needed, context);
-    this.ranges = rangesOf(morselsOf(task.node, source, context));
+    this.ranges = rangesOf(morselsOf(task.node, source, context, task.predicates));
   }
 
   run(range: number): void {

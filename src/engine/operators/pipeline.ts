@@ -82,7 +82,7 @@ export class Pipeline implements Operator {
 
   private nextOfScan(node: ScanNode, source: ScanSource): Batch | undefined {
     if (this.morsels === undefined) {
-      this.morsels = morselsOf(node, source, this.context);
+      this.morsels = morselsOf(node, source, this.context, this.predicates);
       if (node.reverse) this.morsels.reverse();
       const needed = new Set<number>();
       for (const expr of [...this.predicates, ...this.exprs]) columnsOf(expr, needed);

@@ -122,7 +122,7 @@ class Runs {
     const needed = new Set<number>([node.timestamp]);
     for (const expr of [...spec.predicates, ...spec.keys, ...spec.calls.flatMap((call) => call.args)]) columnsOf(expr, needed);
     this.reader = new ScanReader(node, source, needed, context);
-    this.ranges = rangesOf(morselsOf(node, source, context));
+    this.ranges = rangesOf(morselsOf(node, source, context, spec.predicates));
     const { memory } = context.heap;
     const bind = (kernel: { run: BoundKernel["kernel"]; cells: Record<string, number> }) => new BoundKernel(kernel.run, kernel.cells, [], context, this.space, kernel.cells.count);
     this.edges = bind(edgesKernel(memory));

@@ -1,10 +1,12 @@
 /** Rows of a stored table: runs of rows of segments, whose chunks are pinned while they are read. */
 import { assert } from "../../errors.ts";
 import type { Column, Expr, ScanNode } from "../../sql/plan.ts";
-import type { ScanSource } from "../../storage/contract.ts";
+import type { ScanSource, SegmentSource } from "../../storage/contract.ts";
+import { SHARED_WORD } from "../../storage/heap.ts";
 import { layoutOf, typeOf } from "../../types/mod.ts";
 import { fillNull, NO_DICTIONARY, Workspace } from "../columns.ts";
 import type { Operator, QueryContext, Vector } from "../contract.ts";
+import { conjuncts } from "../expressions.ts";
 import { Pipeline } from "./pipeline.ts";
 
 /** Rows `start` … `end`-1 of a segment, by its place in the source. */
@@ -19,12 +21,59 @@ export function createScan(node: ScanNode, source: ScanSource, context: QueryCon
   return new Pipeline({ kind: "scan", node, source }, node.predicate === undefined ? [] : [node.predicate], exprs, node.columns, context);
 }
 
-/** What of the table the scan's intervals leave, in the order of the table. */
-export function morselsOf(node: ScanNode, source: ScanSource, context: QueryContext): Morsel[] {
+/** A column lies between two values where a predicate holds; nulls do not. */
+interface Bound {
+  column: number;
+  low?: number | bigint;
+  high?: number | bigint;
+}
+
+/** More than what `=` forgives between doubles. */
+const DOUBLE_SLACK = 1e-9;
+const BOUNDED = new Set(["INT", "LONG", "DOUBLE", "DATE", "TIMESTAMP", "TIMESTAMP_NS"]);
+
+/** What a comparison of a column with a constant says of the column. */
+function boundOf(part: Expr, context: QueryContext): Bound | undefined {
+  if (part.kind !== "call") return undefined;
+  const { name } = context.functions.resolve(part.function).entry;
+  const [left, right, third] = part.args;
+  const valueOf = (expr: Expr) => expr.kind === "constant" && (typeof expr.value === "number" || typeof expr.value === "bigint") ? expr.value : undefined;
+  const slack = (value: number | bigint, sign: number) => typeof value === "number" ? value + sign * (DOUBLE_SLACK + Math.abs(value) * 1e-15) : value;
+  const make = (column: Expr, low: number | bigint | undefined, high: number | bigint | undefined): Bound | undefined =>
+    column.kind !== "column" || !BOUNDED.has(column.type)
+      ? undefined
+      : { column: column.index, low: low === undefined ? undefined : slack(low, -1), high: high === undefined ? undefined : slack(high, 1) };
+  if (name === "between" && third !== undefined) {
+    const a = valueOf(right), b = valueOf(third);
+    if (a === undefined || b === undefined) return undefined;
+    return a < b ? make(left, a, b) : make(left, b, a); // the ends may be turned round
+  }
+  if (part.args.length !== 2) return undefined;
+  const swapped = left.kind === "constant";
+  const column = swapped ? right : left, value = valueOf(swapped ? left : right);
+  if (value === undefined) return undefined;
+  if (name === "=") return make(column, value, value);
+  if (name === "<" || name === "<=") return swapped ? make(column, value, undefined) : make(column, undefined, value);
+  if (name === ">" || name === ">=") return swapped ? make(column, undefined, value) : make(column, value, undefined);
+  return undefined;
+}
+
+/** Can no row of the segment be within the bound, by its statistics? */
+function isOutside({ chunks, rowCount }: SegmentSource, { column, low, high }: Bound): boolean {
+  if (column >= chunks.length) return false; // row ids
+  const chunk = chunks[column];
+  if (chunk === undefined || chunk.stats.nullCount === rowCount) return true; // all null
+  const { min, max } = chunk.stats;
+  return (low !== undefined && max !== undefined && max < low) || (high !== undefined && min !== undefined && min > high);
+}
+
+/** What of the table the scan's intervals and the statistics leave, in the order of the table. */
+export function morselsOf(node: ScanNode, source: ScanSource, context: QueryContext, predicates: readonly Expr[] = []): Morsel[] {
   const { intervals } = node;
+  const bounds = predicates.flatMap((predicate) => conjuncts(predicate, context)).flatMap((part) => boundOf(part, context) ?? []);
   const morsels: Morsel[] = [];
   source.segments.forEach((segment, index) => {
-    if (segment.rowCount === 0) return;
+    if (segment.rowCount === 0 || bounds.some((bound) => isOutside(segment, bound))) return;
     if (intervals === undefined) {
       morsels.push({ segment: index, start: 0, end: segment.rowCount });
       return;
@@ -91,6 +140,7 @@ export class ScanReader {
   /** Vectors of the whole segment, by the scan's columns; those not needed have address 0. Valid until the next call. */
   open(segment: number): Vector[] {
     this.unpin();
+    Atomics.add(this.context.heap.i32, SHARED_WORD.morsels, 1);
     const { chunks, rowCount } = this.source.segments[segment];
     return this.node.columns.map(({ type }, column): Vector => {
       const dictionary = layoutOf(type) === "symbol" ? this.source.dictionaries[column] ?? NO_DICTIONARY : undefined;
