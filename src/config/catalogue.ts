@@ -224,7 +224,7 @@ export const sections = {
     }),
     "cairo.checkpoint.interval": ms(
       "60s",
-      "A checkpoint begins at the latest after this long, when there is something to write.",
+      "A checkpoint begins after this long as well, when there is something to write and no change comes for a second.",
     ),
     "cairo.segment.rows.max": int(65_536, "Most rows of a segment.", { min: 64, max: 65_536 }),
     "cairo.default.symbol.capacity": int(256, "Symbol capacity that a column is created with when none is said.", {

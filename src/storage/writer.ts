@@ -41,7 +41,7 @@ export interface WriterOptions {
   publish: (publication: Publication) => void;
   /** Checkpoint when the log is larger. */
   checkpointLogBytes: number;
-  /** Checkpoint when the last one is so long ago and there is something to write. Default: never. */
+  /** Checkpoint when the last one is so long ago, there is something to write and nobody waits. Default: never. */
   checkpointIntervalMs?: number;
   /** Store segments when those in memory take more. */
   memoryBytes: number;
@@ -136,12 +136,12 @@ export class TableStore {
     return outcomes;
   }
 
-  /** To be called when there is time: takes back memory, and makes a checkpoint when one is due. */
-  maintain(): void {
+  /** To be called when there is time: takes back memory, and makes a checkpoint when one is due. `isIdle`: no command came for a while. */
+  maintain(isIdle = false): void {
     if (this.closed) return;
     this.reclaim();
     this.storeWhenOverBudget();
-    if (this.isCheckpointDue() && this.sealedBy === undefined) {
+    if (this.isCheckpointDue(isIdle) && this.sealedBy === undefined) {
       try {
         this.checkpoint();
         this.reserve.keep();
@@ -151,10 +151,12 @@ export class TableStore {
     }
   }
 
-  private isCheckpointDue(): boolean {
+  /** By age only when nobody waits: with a thousand tables it takes seconds, and the log is safe without it. */
+  private isCheckpointDue(isIdle: boolean): boolean {
     const { checkpointLogBytes, checkpointIntervalMs = Infinity } = this.options;
     if (this.holds > 0 || this.log.sizeBytes === 0) return false;
-    return this.log.sizeBytes > checkpointLogBytes || performance.now() - this.checkpointedAtMs > checkpointIntervalMs;
+    const isOld = () => performance.now() - this.checkpointedAtMs > checkpointIntervalMs;
+    return this.log.sizeBytes > checkpointLogBytes || (isIdle && isOld());
   }
 
   get memoryReport(): { usedBytes: number; logBytes: number } {

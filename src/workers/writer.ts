@@ -46,7 +46,7 @@ function run(store: TableStore, heap: SharedHeap, port: MessagePort): void {
     const envelopes: Envelope[] = [];
     for (let got = receive(port); got !== undefined; got = receive(port)) envelopes.push(got);
     if (envelopes.length === 0) {
-      if (Atomics.wait(heap.i32, SHARED_WORD.writerWake, seen, IDLE_MS) === "timed-out") store.maintain();
+      if (Atomics.wait(heap.i32, SHARED_WORD.writerWake, seen, IDLE_MS) === "timed-out") store.maintain(true);
       continue;
     }
     tell({ kind: "answers", answers: answer(store, envelopes) });
