@@ -133,6 +133,8 @@ class Stages {
   private readonly made = new Map<string, Slot>();
   /** Slots that the last kernel fills. */
   private readonly computed: { slot: Slot; expr: Expr }[] = [];
+  /** As in the options, until a filter has moved rows together: from then on it lies in memory like other columns. */
+  private rowIdColumn: number | undefined;
 
   constructor(
     exprs: readonly Expr[],
@@ -144,6 +146,7 @@ class Stages {
   ) {
     this.types = [...inputTypes];
     this.dictionaries = [...inputDictionaries];
+    this.rowIdColumn = options.rowIdColumn;
     this.space = Workspace.of(context, options.operator ?? "project");
     const emittable = (expr: Expr) => this.emittable(expr);
     const simple = predicates.filter(emittable), complex = predicates.filter((p) => !emittable(p));
@@ -244,13 +247,14 @@ class Stages {
   private filterStep(predicates: Expr[], keep: number[]): void {
     const outputs = keep.map((slot) => ({ slot, expr: this.column(slot) }));
     this.kernelStep(predicates, outputs);
+    this.rowIdColumn = undefined;
   }
 
   private finalStep(predicates: Expr[], outputs: Expr[]): void {
     const bySlot = new Map<string, Slot>();
     outputs.forEach((expr, k) => {
       // Without a filter, columns and what batch calls made are given as they are.
-      const isRowId = expr.kind === "column" && expr.index === this.options.rowIdColumn;
+      const isRowId = expr.kind === "column" && expr.index === this.rowIdColumn;
       if (predicates.length === 0 && expr.kind === "column" && !isRowId) {
         this.results[k] = expr.index;
         return;
@@ -270,7 +274,7 @@ class Stages {
   /** One kernel: a filter over all rows and the outputs of those that pass. An output slot may be the slot that it is made of. */
   private kernelStep(predicates: Expr[], outputs: { slot: Slot; expr: Expr; asText?: boolean }[]): void {
     const { context, space } = this;
-    const compiler = compilerFor([...this.types], [...this.dictionaries], context, space, this.options);
+    const compiler = compilerFor([...this.types], [...this.dictionaries], context, space, { ...this.options, rowIdColumn: this.rowIdColumn });
     const predicate = predicates.length === 0
       ? undefined
       : predicates.map((p) => compiler.lower(p)).reduce((a, b) => i32.and(a, b));
@@ -323,7 +327,7 @@ class Stages {
     const symbol = layoutOf(expr.type) === "symbol";
     if (expr.kind === "constant") return { slot: this.slot(symbol ? "STRING" : expr.type), constant: symbol ? { ...expr, type: "STRING" } : expr };
     const whole = this.materialise(expr);
-    if (whole.kind === "column" && !symbol && whole.index !== this.options.rowIdColumn) return { slot: whole.index };
+    if (whole.kind === "column" && !symbol && whole.index !== this.rowIdColumn) return { slot: whole.index };
     const slot = this.slot(symbol ? "STRING" : expr.type);
     pending.push({ slot, expr: whole, asText: symbol });
     return { slot, dictionary: symbol ? dictionaryOf(whole, this.dictionaries) : undefined };
