@@ -17,7 +17,7 @@ import { DistinctCount } from "./distinct-count.ts";
 import { canPartition, groupInParts, registerPartTasks } from "./group-partitions.ts";
 import { GroupedBatches } from "./group-batches.ts";
 import { Grouper, type GroupSpec, type GroupTable } from "./group-table.ts";
-import type { Pipeline } from "./pipeline.ts";
+import { isVolatile, type Pipeline } from "./pipeline.ts";
 import { type Morsel, morselsOf, ScanReader } from "./scan.ts";
 
 /** Ranges of a scan: more than workers, so that they end together; few, because each has a table. */
@@ -117,7 +117,8 @@ class Aggregate implements Operator {
     if (spec.keys.length === 0 && spec.predicates.length === 0 && spec.calls.every((call) => call.args.length === 0)) return this.countOf(morsels);
     const ranges = rangesOf(morsels);
     grouper.prepare(node.columns.map(({ type }, k) => (type === "SYMBOL" ? source.dictionaries[k] ?? NO_DICTIONARY : undefined)));
-    if (source.rowCount >= PARTITION_ROWS_MIN && canPartition(grouper) && this.hasManyGroups(node, source, ranges)) {
+    const hasMany = source.rowCount >= PARTITION_ROWS_MIN && grouper.kind === "hash" && ranges.length > 1 && this.hasManyGroups(node, source, ranges);
+    if (hasMany && canPartition(grouper)) {
       const { reader } = new RangeFiller(node, source, spec, context, grouper);
       try {
         const parts = groupInParts(data, { node, source, ranges, reader, grouper }, context, this.space);
@@ -127,11 +128,14 @@ class Aggregate implements Operator {
         reader.close();
       }
     }
+    // Tables of many texts would be as large as the rows. Functions that count their calls must see all rows, in order.
+    const isVolatileSpec = [...spec.predicates, ...spec.keys, ...spec.calls.flatMap((call) => call.args)].some((expr) => isVolatile(expr, context));
+    if (hasMany || isVolatileSpec) ranges.splice(0, ranges.length, morsels);
     const tables: GroupTable[] = [];
     if (context.parallel !== undefined && ranges.length > 1 && data.source >= 0) {
       for (const result of context.parallel.run(TASK, data, ranges.length) as RangeTables[]) for (const [range, table] of result) tables[range] = table;
     } else {
-      const participant = new RangeFiller(node, source, spec, context, grouper);
+      const participant = new RangeFiller(node, source, spec, context, grouper, ranges);
       try {
         ranges.forEach((_, range) => participant.run(range));
       } finally {
@@ -200,11 +204,11 @@ class RangeFiller {
   private readonly ranges: Morsel[][];
   private readonly tables: RangeTables = [];
 
-  constructor(node: ScanNode, source: ScanSource, private readonly spec: GroupSpec, private readonly context: QueryContext, private readonly grouper: Grouper) {
+  constructor(node: ScanNode, source: ScanSource, private readonly spec: GroupSpec, private readonly context: QueryContext, private readonly grouper: Grouper, ranges?: Morsel[][]) {
     const needed = new Set<number>();
     for (const expr of [...spec.predicates, ...spec.keys, ...spec.calls.flatMap((call) => call.args)]) columnsOf(expr, needed);
     this.reader = new ScanReader(node, source, needed, context);
-    this.ranges = rangesOf(morselsOf(node, source, context, spec.predicates));
+    this.ranges = ranges ?? rangesOf(morselsOf(node, source, context, spec.predicates));
     grouper.prepare(node.columns.map(({ type }, k) => (type === "SYMBOL" ? source.dictionaries[k] ?? NO_DICTIONARY : undefined)));
   }
 

@@ -14,7 +14,7 @@ import type { Batch, Operator, QueryContext } from "../contract.ts";
 import { fuse } from "../expressions.ts";
 import { registerTask } from "../parallel.ts";
 import { rangesOf } from "./aggregate.ts";
-import type { Pipeline } from "./pipeline.ts";
+import { isVolatile, type Pipeline } from "./pipeline.ts";
 import { morselsOf, ScanReader } from "./scan.ts";
 
 /** 16 MiB a worker. */
@@ -57,7 +57,7 @@ export class DistinctCount implements Operator {
 
   private byBits(): number | undefined {
     const { context, pipeline, value } = this;
-    if (pipeline.base.kind !== "scan") return undefined;
+    if (pipeline.base.kind !== "scan" || pipeline.predicates.some((predicate) => isVolatile(predicate, context))) return undefined;
     const { node, source } = pipeline.base;
     const range = rangeOf(value, node, source);
     if (range === undefined) return undefined;

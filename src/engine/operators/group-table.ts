@@ -122,6 +122,10 @@ export class Grouper {
     return this.pre === undefined ? this.shape : undefined;
   }
 
+  get kind(): FusedShape["kind"] {
+    return this.shape!.kind;
+  }
+
   /** Bytes of a record. */
   get stride(): number {
     return strideOf(this.shape!.headerWords, this.shape!.aggregates);

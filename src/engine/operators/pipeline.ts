@@ -117,7 +117,8 @@ export function advance(columns: readonly Vector[], start: number): Vector[] {
   return columns.map((column) => column.address === 0 ? column : { ...column, address: column.address + start * typeOf(column.type).width });
 }
 
-function isVolatile(expr: Expr, context: QueryContext): boolean {
+/** Does it give something else each time? */
+export function isVolatile(expr: Expr, context: QueryContext): boolean {
   if (expr.kind === "call" && context.functions.resolve(expr.function).entry.volatility === "volatile") return true;
   return childrenOf(expr).some((child) => isVolatile(child, context));
 }

@@ -18,7 +18,7 @@ import { type Batch, MORSEL_ROWS, type Operator, type QueryContext, type Vector 
 import { registerTask } from "../parallel.ts";
 import { TimeBuckets } from "../time-buckets.ts";
 import { Grouper, type GroupSpec, type GroupTable } from "./group-table.ts";
-import { Pipeline } from "./pipeline.ts";
+import { isVolatile, Pipeline } from "./pipeline.ts";
 import { rangesOf } from "./aggregate.ts";
 import { lowerBound, type Morsel, morselsOf, ScanReader } from "./scan.ts";
 
@@ -70,6 +70,8 @@ export function createSampleRuns(node: SampleNode, input: Operator, context: Que
     rowIdColumn: input.rowIdColumn,
     expectedRows: source.rowCount,
   };
+  // Functions that count their calls must see all rows, in order.
+  if ([...spec.predicates, ...spec.keys, ...spec.calls.flatMap((call) => call.args)].some((expr) => isVolatile(expr, context))) return undefined;
   const task: RunsTask = { node: scan, source: context.sources.indexOf(source), spec, sampling: node.sampling, timeType: node.time.type };
   const runs = Runs.open(task, source, context);
   if (runs === undefined) return undefined;
