@@ -226,6 +226,22 @@ function mergeSort(
   space.freeWords(scratch);
 }
 
+/** The row numbers in order of the keys; rows that are level stay in their order. The caller frees it. */
+export function sortedRows(
+  keys: readonly Vector[],
+  orderings: readonly Ordering[],
+  rowCount: number,
+  space: Workspace,
+  poll: () => void,
+): Int32Array {
+  const words = orderWords(keys, orderings, rowCount, space, poll);
+  const order = space.words(Math.max(1, rowCount));
+  for (let row = 0; row < rowCount; row++) order[row] = row;
+  radixSort(order, words, rowCount, space, poll);
+  freeOrderWords(words, space);
+  return order;
+}
+
 /** Sorts the row numbers in `order[0 … n-1]` by `words`, stable. */
 export function radixSort(order: Int32Array, words: OrderWords, n: number, space: Workspace, poll: () => void): void {
   if (n < 2 || isSorted(order, words, n, poll)) return;

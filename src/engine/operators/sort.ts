@@ -8,8 +8,10 @@ import { beyondInputs, beyondKernel } from "../compiler/beyond.ts";
 import { BoundKernel } from "../compiler/binding.ts";
 import { formOf } from "../compiler/expression.ts";
 import { type Batch, MORSEL_ROWS, type Operator, type QueryContext, type Vector } from "../contract.ts";
-import { compareRows, freeOrderWords, orderWords, radixSort } from "../order.ts";
+import { compareRows, sortedRows } from "../order.ts";
 import { Expressions, keepAll, typesOf } from "./input.ts";
+import { Pipeline } from "./pipeline.ts";
+import { createTopRows } from "./top-rows.ts";
 
 /** With so many rows more than twice the limit, rows are cut down to the best for the first time. */
 const FIRST_CUT_ROWS = 4_096;
@@ -17,7 +19,9 @@ const FIRST_CUT_ROWS = 4_096;
 const NUMBERS = new Set(["INT", "LONG", "DOUBLE", "DATE", "TIMESTAMP", "TIMESTAMP_NS"]);
 
 export function createSort(plan: SortNode, input: Operator, context: QueryContext): Operator {
-  return new Sort(plan, input, context);
+  const top = plan.limit !== undefined && input instanceof Pipeline ? createTopRows(plan.keys, plan.limit, input, context) : undefined;
+  if (top === undefined) return new Sort(plan, input, context);
+  return new Sort(plan, new Pipeline({ kind: "operator", input: top.rows }, [], top.exprs, input.columns, context), context);
 }
 
 class Sort implements Operator {
@@ -128,12 +132,7 @@ class Sort implements Operator {
 
   private orderOf(keys: readonly Vector[], rowCount: number): Int32Array {
     const { space, context } = this, poll = () => context.poll();
-    const words = orderWords(keys, this.plan.keys, rowCount, space, poll);
-    const order = space.words(Math.max(1, rowCount));
-    for (let row = 0; row < rowCount; row++) order[row] = row;
-    radixSort(order, words, rowCount, space, poll);
-    freeOrderWords(words, space);
-    return order;
+    return sortedRows(keys, this.plan.keys, rowCount, space, poll);
   }
 
   close(): void {

@@ -1,0 +1,352 @@
+/**
+ * The first rows of ORDER BY … LIMIT over a scan, by their keys alone: one kernel filters and drops the rows whose first key lies
+ * behind that of the last row wanted so far. Segments are taken with the most promising first, by their statistics, and those that
+ * cannot have a row any more are left out. Only then the other columns are fetched, for the rows that came through.
+ */
+import { assert } from "../../errors.ts";
+import type { Column, Expr, ScanNode, SortKey } from "../../sql/plan.ts";
+import type { ColumnStats, ScanSource } from "../../storage/contract.ts";
+import { layoutOf, typeOf } from "../../types/mod.ts";
+import { ColumnStore, NO_DICTIONARY, Workspace } from "../columns.ts";
+import { BoundKernel, flushKernelRows } from "../compiler/binding.ts";
+import { columnsOf, formOf } from "../compiler/expression.ts";
+import { f32, f64, i32, i64, input, type IrNode } from "../compiler/ir.ts";
+import { type ProjectOutput, projectKernel } from "../compiler/project.ts";
+import { type Batch, MORSEL_ROWS, type Operator, type QueryContext, type Vector } from "../contract.ts";
+import { dictionaryOf, fuse } from "../expressions.ts";
+import { compareRows, sortedRows } from "../order.ts";
+import { registerTask } from "../parallel.ts";
+import type { Pipeline } from "./pipeline.ts";
+import { type Morsel, morselsOf, ScanReader } from "./scan.ts";
+
+const OPERATOR = "sort";
+const TASK = "top rows";
+/** Beyond, all columns of the rows are kept as they come. */
+const LIMIT_MAX = 10_000;
+/** With fewer rows, two goes cost more than they save. */
+const ROWS_MIN = 16_384;
+/** The first rows are taken in short runs: a bound that is found early spares the others. */
+const FIRST_RUN_ROWS = 1_024;
+/** Rows that are worth other workers' help. */
+const PARALLEL_ROWS_MIN = 200_000;
+
+interface TopTask {
+  node: ScanNode;
+  source: number;
+  predicates: readonly Expr[];
+  /** Over the scan's columns. */
+  keys: readonly SortKey[];
+  limit: number;
+  /** A value of the first key that the last row wanted is not behind; undefined when none is known. */
+  bound: number | bigint | undefined;
+  /** Morsels that are done. */
+  skip: number;
+}
+
+/** Segment and row by turns. */
+type RowList = number[];
+
+/** The input of a sort, less rows that it does not need; undefined where all rows must be looked at by the sort itself. */
+export function createTopRows(keys: readonly SortKey[], limit: number, pipeline: Pipeline, context: QueryContext, parallelRowsMin = PARALLEL_ROWS_MIN): { rows: Operator; exprs: readonly Expr[] } | undefined {
+  const { base } = pipeline;
+  if (base.kind !== "scan" || base.node.reverse || pipeline.rowIdColumn !== undefined || !pipeline.canBeRead()) return undefined;
+  if (limit > LIMIT_MAX || base.source.rowCount < Math.max(ROWS_MIN, 4 * limit)) return undefined;
+  const over = keys.map((key) => ({ ...key, expression: pipeline.over(key.expression) }));
+  if (!hasBound(over[0].expression.type) || !over.every(isNatural)) return undefined;
+  const task: TopTask = { node: base.node, source: context.sources.indexOf(base.source), predicates: pipeline.predicates, keys: over, limit, bound: undefined, skip: 0 };
+  const finder = Finder.open(task, base.source, context);
+  if (finder === undefined) return undefined;
+  const needed = new Set<number>();
+  for (const expr of pipeline.exprs) columnsOf(expr, needed);
+  return { rows: new TopRows(task, base.source, finder, needed, pipeline, context, parallelRowsMin), exprs: pipeline.exprs };
+}
+
+/** Can a kernel compare values of the type by one instruction? */
+function hasBound(type: string): boolean {
+  const form = formOf(type), { order } = typeOf(type);
+  return form !== undefined && (order === "signed" || order === "float" || form === "u16");
+}
+
+/** Are nulls where the order of values has them? */
+function isNatural({ expression, descending, nulls }: SortKey): boolean {
+  return nulls === undefined || nulls === ((typeOf(expression.type).order === "float") === descending ? "first" : "last");
+}
+
+/** Holds for all values that are not behind `bound`, and for some that are: NaN, which passes, is the greatest. */
+function notBehind(key: IrNode, bound: IrNode, descending: boolean): IrNode {
+  switch (key.type) {
+    case "i32":
+      return descending ? i32.geS(key, bound) : i32.leS(key, bound);
+    case "i64":
+      return descending ? i64.geS(key, bound) : i64.leS(key, bound);
+    case "f32":
+      return i32.eqz(descending ? f32.lt(key, bound) : f32.gt(key, bound));
+    case "f64":
+      return i32.eqz(descending ? f64.lt(key, bound) : f64.gt(key, bound));
+  }
+}
+
+/** A bound that no value is behind. */
+function openBound(key: IrNode, descending: boolean): number | bigint {
+  if (key.type === "i64") return descending ? -(1n << 63n) : (1n << 63n) - 1n;
+  return key.type === "i32" ? (descending ? -(2 ** 31) : 2 ** 31 - 1) : NaN;
+}
+
+/** The value of a row, for a kernel's constant. */
+function boundAt(context: QueryContext, { type, address }: Vector, row: number): number | bigint {
+  const { heap } = context;
+  switch (formOf(type)) {
+    case "i8":
+      return heap.i8[address + row];
+    case "i16":
+      return heap.i16[(address >>> 1) + row];
+    case "u16":
+      return heap.u16[(address >>> 1) + row];
+    case "i32":
+      return heap.i32[(address >>> 2) + row];
+    case "i64":
+      return heap.i64[(address >>> 3) + row];
+    case "f32":
+      return heap.f32[(address >>> 2) + row];
+    default:
+      return heap.f64[(address >>> 3) + row];
+  }
+}
+
+/** A morsel and how far ahead its rows' first keys can be; undefined when that is not known. */
+interface Candidate extends Morsel {
+  best: number | bigint | undefined;
+}
+
+/** The scan's morsels, the most promising first. */
+function candidatesOf({ node, keys }: TopTask, source: ScanSource, context: QueryContext): Candidate[] {
+  const [{ expression, descending }] = keys;
+  const isFloat = typeOf(expression.type).order === "float";
+  // Of booleans and characters there are no statistics that order them.
+  const known = expression.kind === "column" && expression.index < node.columnIds.length && ["i32", "i64", "f32", "f64"].includes(formOf(expression.type)!);
+  const bestOf = (stats: ColumnStats | undefined) => {
+    if (stats === undefined || (stats.nullCount > 0 && (isFloat || !descending))) return undefined;
+    return descending ? stats.max : stats.min;
+  };
+  const candidates = morselsOf(node, source, context).map((morsel): Candidate => ({
+    ...morsel,
+    best: known ? bestOf(source.segments[morsel.segment].chunks[expression.index]?.stats) : undefined,
+  }));
+  const sign = descending ? -1 : 1;
+  return candidates.sort((a, b) => {
+    if (a.best === undefined || b.best === undefined) return Number(a.best !== undefined) - Number(b.best !== undefined);
+    return a.best === b.best ? 0 : a.best < b.best ? -sign : sign;
+  });
+}
+
+/** One participant's search: the keys and places of the best rows so far. */
+class Finder {
+  readonly candidates: Candidate[];
+  private readonly reader: ScanReader;
+  /** Keys, then segment << 32 | row. */
+  private readonly store: ColumnStore;
+  private readonly found: Vector[];
+  private readonly better: Int32Array;
+  private runRows = FIRST_RUN_ROWS;
+  /** The store's rows are in order, and there are as many as are wanted. */
+  private isFull = false;
+
+  /** Undefined when kernels cannot work out predicates and keys from the scan's columns. */
+  static open(task: TopTask, source: ScanSource, context: QueryContext): Finder | undefined {
+    const { node, keys } = task;
+    const space = Workspace.of(context, OPERATOR);
+    const dictionaries = node.columns.map(({ type }, k) => type === "SYMBOL" ? source.dictionaries[k] ?? NO_DICTIONARY : undefined);
+    const rowIdColumn = node.columns.length;
+    const types = [...node.columns.map((column) => column.type), "LONG"];
+    const exprs = keys.map((key) => key.expression);
+    const fused = exprs.some((expr) => formOf(expr.type) === undefined)
+      ? undefined
+      : fuse(exprs, task.predicates, types, [...dictionaries, undefined], context, space, { operator: OPERATOR, expectedRows: source.rowCount, rowIdColumn });
+    if (fused === undefined) {
+      space.release();
+      return undefined;
+    }
+    const { compiler } = fused, { descending } = keys[0];
+    const nodes = exprs.map((expr) => compiler.value(expr, expr.type));
+    const bound = compiler.inputs.push({ kind: "constant", type: nodes[0].type, value: openBound(nodes[0], descending) }) - 1;
+    const test = notBehind(nodes[0], input(bound, nodes[0].type), descending);
+    const predicate = fused.predicate === undefined ? test : i32.and(fused.predicate, test);
+    const outputs = nodes.map((node, k): ProjectOutput => ({ kind: "value", node, form: formOf(exprs[k].type)! }));
+    outputs.push({ kind: "value", node: compiler.column(rowIdColumn), form: "i64" });
+    const compiled = projectKernel(context.heap.memory, compiler.inputs, predicate, outputs);
+    const kernel = new BoundKernel(compiled.run, compiled.cells, compiler.inputs, context, space, compiled.cells.count);
+    const finder = new Finder(task, source, context, space, kernel, bound, exprs.map((expr) => dictionaryOf(expr, dictionaries)));
+    if (task.bound !== undefined) finder.setBound(task.bound);
+    return finder;
+  }
+
+  private constructor(
+    private readonly task: TopTask,
+    private readonly source: ScanSource,
+    private readonly context: QueryContext,
+    private readonly space: Workspace,
+    private readonly kernel: BoundKernel,
+    private readonly boundInput: number,
+    dictionaries: Vector["dictionary"][],
+  ) {
+    const { node, predicates, keys } = task;
+    this.candidates = candidatesOf(task, source, context);
+    const needed = new Set<number>();
+    for (const expr of [...predicates, ...keys.map((key) => key.expression)]) columnsOf(expr, needed);
+    this.reader = new ScanReader(node, source, needed, context);
+    const types = [...keys.map((key) => key.expression.type), "LONG"];
+    this.store = new ColumnStore(types, space);
+    this.found = types.map((type, k): Vector => ({ type, address: space.allocate(MORSEL_ROWS * typeOf(type).width + 16), dictionary: dictionaries[k] }));
+    this.found.forEach(({ address }, k) => kernel.setI32(kernel.cells[`out${k}`], address));
+    this.better = space.words(MORSEL_ROWS);
+  }
+
+  bound: number | bigint | undefined;
+
+  private setBound(value: number | bigint): void {
+    this.bound = value;
+    this.kernel.setConstant(this.boundInput, value);
+  }
+
+  /** Can a row of the candidate still be among the first? */
+  isPromising({ best }: Candidate): boolean {
+    const { bound } = this;
+    return best === undefined || bound === undefined || !(this.task.keys[0].descending ? best < bound : best > bound);
+  }
+
+  run(candidate: Candidate): void {
+    if (!this.isPromising(candidate)) return;
+    const { segment, start, end } = candidate;
+    this.kernel.setColumns(this.reader.open(segment), BigInt(segment) << 32n);
+    for (let from = start; from < end; from += this.runRows, this.runRows = Math.min(2 * this.runRows, MORSEL_ROWS)) {
+      this.context.poll();
+      this.take(this.kernel.run(from, Math.min(end, from + this.runRows)));
+    }
+  }
+
+  /** Takes in `count` rows that the kernel let through. */
+  private take(count: number): void {
+    const { store, found, better, task: { limit, keys } } = this;
+    if (!this.isFull) store.append(found, count);
+    else {
+      let n = 0;
+      for (let row = 0; row < count; row++) if (this.isBetter(row)) better[n++] = row;
+      store.appendRows(found, better, n);
+    }
+    if (store.rowCount < 2 * limit) return;
+    // Rows of later segments may have come first: their places are the last key.
+    const place: SortKey = { expression: { kind: "column", index: 0, type: "LONG" }, descending: false };
+    const order = sortedRows(store.vectors, [...keys, place], store.rowCount, this.space, () => this.context.poll());
+    store.compact(order, limit);
+    this.space.freeWords(order);
+    this.isFull = true;
+    this.setBound(boundAt(this.context, store.vectors[0], limit - 1));
+  }
+
+  /** Does a row come before the last one wanted? */
+  private isBetter(row: number): boolean {
+    const { store, found, task: { keys, limit } } = this, { heap } = this.context;
+    for (let k = 0; k < keys.length; k++) {
+      const order = compareRows(heap, found[k], row, store.vectors[k], limit - 1);
+      if (order !== 0) return keys[k].descending === order > 0;
+    }
+    return compareRows(heap, found[keys.length], row, store.vectors[keys.length], limit - 1) < 0;
+  }
+
+  rows(): RowList {
+    const { i32 } = this.context.heap, at = this.store.vectors.at(-1)!.address >>> 2;
+    const list: RowList = [];
+    for (let k = 0; k < this.store.rowCount; k++) list.push(i32[at + 2 * k + 1], i32[at + 2 * k]);
+    return list;
+  }
+
+  /** Rows of the candidates that are left, at most. */
+  rowsLeft(from: number): number {
+    return this.candidates.slice(from).reduce((sum, candidate) => sum + (this.isPromising(candidate) ? candidate.end - candidate.start : 0), 0);
+  }
+
+  close(): void {
+    this.reader.close();
+    this.space.release();
+    flushKernelRows(this.context.heap.i64);
+  }
+}
+
+/** The scan's columns, where they are needed, of the rows that came through, in the order of the table. */
+class TopRows implements Operator {
+  readonly columns: readonly Column[];
+  private readonly space: Workspace;
+  private readonly reader: ScanReader;
+  private readonly store: ColumnStore;
+  private places?: [segment: number, row: number][];
+  private position = 0;
+
+  constructor(
+    private readonly task: TopTask,
+    private readonly source: ScanSource,
+    private readonly finder: Finder,
+    private readonly needed: ReadonlySet<number>,
+    private readonly pipeline: Pipeline,
+    private readonly context: QueryContext,
+    private readonly parallelRowsMin: number,
+  ) {
+    this.columns = task.node.columns;
+    this.space = Workspace.of(context, OPERATOR);
+    this.reader = new ScanReader(task.node, source, needed, context);
+    this.store = new ColumnStore([...needed].map((column) => this.columns[column].type), this.space);
+  }
+
+  next(): Batch | undefined {
+    const places = this.places ??= this.find();
+    const rowCount = Math.min(MORSEL_ROWS, places.length - this.position), until = this.position + rowCount;
+    if (rowCount <= 0) return undefined;
+    const { needed, store } = this;
+    const rows = new Int32Array(rowCount);
+    store.clear();
+    while (this.position < until) {
+      this.context.poll();
+      const [segment] = places[this.position];
+      let n = 0;
+      for (; this.position < until && places[this.position][0] === segment; this.position++) rows[n++] = places[this.position][1];
+      const columns = this.reader.open(segment);
+      store.appendRows([...needed].map((column) => columns[column]), rows, n);
+    }
+    const place = new Map([...needed].map((column, k) => [column, store.vectors[k]]));
+    const columns = this.columns.map(({ type }, k): Vector => place.get(k) ?? { type, address: 0, dictionary: layoutOf(type) === "symbol" ? NO_DICTIONARY : undefined });
+    return { rowCount, columns };
+  }
+
+  private find(): [segment: number, row: number][] {
+    const { finder, context, task } = this, { candidates } = finder;
+    let next = 0;
+    // The first ones give a bound, which often leaves nothing to do for the others.
+    do if (next < candidates.length) finder.run(candidates[next++]); while (next < candidates.length && finder.bound === undefined);
+    const lists: RowList[] = [];
+    if (context.parallel !== undefined && task.source >= 0 && finder.rowsLeft(next) >= this.parallelRowsMin) {
+      const rest: TopTask = { ...task, bound: finder.bound, skip: next };
+      lists.push(...context.parallel.run(TASK, rest, candidates.length - next) as RowList[]);
+    } else { for (; next < candidates.length; next++) finder.run(candidates[next]); }
+    lists.push(finder.rows());
+    const places: [number, number][] = [];
+    for (const list of lists) for (let k = 0; k < list.length; k += 2) places.push([list[k], list[k + 1]]);
+    return places.sort((a, b) => a[0] - b[0] || a[1] - b[1]);
+  }
+
+  close(): void {
+    this.finder.close();
+    this.reader.close();
+    this.space.release();
+    this.pipeline.close();
+  }
+}
+
+registerTask(TASK, (data, context) => {
+  const task = data as TopTask;
+  const finder = Finder.open(task, context.sources[task.source], context);
+  assert(finder !== undefined, "the leader has made the same kernel");
+  return {
+    run: (morsel) => finder.run(finder.candidates[task.skip + morsel]),
+    finish: () => finder.rows(),
+    close: () => finder.close(),
+  };
+});
