@@ -6,6 +6,8 @@ export interface TestServer {
   httpPort: number;
   pgPort: number;
   minPort: number;
+  /** Line protocol over TCP. */
+  linePort: number;
   root: string;
   /** Everything the server printed so far. */
   output: () => string;
@@ -27,11 +29,16 @@ export interface ExecReply {
   timestamp?: number;
 }
 
+/** Ports that were free a moment ago, all different. */
+export function freePorts(count: number): number[] {
+  const listeners = Array.from({ length: count }, () => Deno.listen({ hostname: "127.0.0.1", port: 0 }));
+  const ports = listeners.map((listener) => (listener.addr as Deno.NetAddr).port);
+  for (const listener of listeners) listener.close();
+  return ports;
+}
+
 export function freePort(): number {
-  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  const { port } = listener.addr as Deno.NetAddr;
-  listener.close();
-  return port;
+  return freePorts(1)[0];
 }
 
 /** The flags that `deno task start` gives: one place, deno.json. */
@@ -42,15 +49,29 @@ export function startFlags(): string[] {
   return words.slice(2, words.indexOf("main.ts"));
 }
 
-export async function startServer(options: { root?: string; env?: Record<string, string>; args?: string[]; keepRoot?: boolean } = {}): Promise<TestServer> {
+type StartOptions = { root?: string; env?: Record<string, string>; args?: string[]; keepRoot?: boolean };
+
+/** Ready to answer. Another process may take a port between its choice and its use: then others are tried. */
+export async function startServer(options: StartOptions = {}): Promise<TestServer> {
+  for (let attempt = 1;; attempt++) {
+    try {
+      return await tryToStart(options);
+    } catch (error) {
+      if (attempt === 3 || !/is in use by another process/.test((error as Error).message)) throw error;
+    }
+  }
+}
+
+async function tryToStart(options: StartOptions): Promise<TestServer> {
   const root = options.root ?? await Deno.makeTempDir({ prefix: "sundial-" });
-  const httpPort = freePort(), pgPort = freePort(), minPort = freePort();
+  const [httpPort, pgPort, minPort, linePort] = freePorts(4);
   const process = new Deno.Command(Deno.execPath(), {
     args: ["run", ...startFlags(), fromFileUrl("../main.ts"), "start", "-d", root, ...options.args ?? []],
     env: {
       SVC_HTTP_NET_BIND_TO: `127.0.0.1:${httpPort}`,
       SVC_PG_NET_BIND_TO: `127.0.0.1:${pgPort}`,
       SVC_HTTP_MIN_BIND_TO: `127.0.0.1:${minPort}`,
+      SVC_LINE_TCP_NET_BIND_TO: `127.0.0.1:${linePort}`,
       ...options.env,
     },
     stdout: "piped",
@@ -97,6 +118,7 @@ export async function startServer(options: { root?: string; env?: Record<string,
     httpPort,
     pgPort,
     minPort,
+    linePort,
     root,
     output: () => output,
     process,
