@@ -219,7 +219,7 @@ async function startParts(line: CommandLine, config: Config, root: Root, log: Lo
   if (config.get("pg.enabled")) {
     const log = logger("pg-server");
     const begin = async (at: Address) => {
-      const pg = await startPg({ ...at, ...pgOptions(config), database, log, metrics });
+      const pg = await startPg(Object.assign(pgOptions(config), at, { database, log, metrics }));
       metrics.read("pgConnections", () => pg.connectionCount());
       return pg;
     };
@@ -239,6 +239,7 @@ function databaseOptions(config: Config, metrics: Metrics): DatabaseOptions {
     commitMode: config.get("cairo.commit.mode") === "sync" ? "sync" : "nosync",
     checkpointLogBytes: config.get("cairo.checkpoint.log.size"),
     checkpointIntervalMs: config.get("cairo.checkpoint.interval"),
+    syncDelayMs: config.get("dev.sync.delay"),
     execWorkerCount: config.get("shared.worker.count"),
     directRowsMax: config.get("query.direct.rows.max"),
     queryMemoryLimitBytes: config.get("cairo.query.memory.limit"),
@@ -249,6 +250,7 @@ function databaseOptions(config: Config, metrics: Metrics): DatabaseOptions {
     lineCreatesColumns: config.get("line.auto.create.new.columns"),
     version: about.version,
     log: log.log,
+    reloadConfig: () => reloadConfig(config),
     onUnhandledError: () => metrics.unhandledErrors.inc(),
     parameters: () =>
       config.parameters().map((
@@ -259,17 +261,48 @@ function databaseOptions(config: Config, metrics: Metrics): DatabaseOptions {
 
 function pgOptions(config: Config): Omit<PgOptions, "hostname" | "port" | "database" | "log" | "metrics"> {
   return {
-    user: config.get("pg.user"),
-    password: config.get("pg.password"),
-    readonlyUser: config.get("pg.readonly.user"),
-    readonlyPassword: config.get("pg.readonly.password"),
-    readonlyEnabled: config.get("pg.readonly.user.enabled"),
+    // Reloadable ones are read at their use.
+    get user() {
+      return config.get("pg.user");
+    },
+    get password() {
+      return config.get("pg.password");
+    },
+    get readonlyUser() {
+      return config.get("pg.readonly.user");
+    },
+    get readonlyPassword() {
+      return config.get("pg.readonly.password");
+    },
+    get readonlyEnabled() {
+      return config.get("pg.readonly.user.enabled");
+    },
+    get connectionLimit() {
+      return config.get("pg.net.connection.limit");
+    },
+    get namedStatementLimit() {
+      return config.get("pg.named.statement.limit");
+    },
     readOnly: config.get("pg.security.readonly") || config.get("readonly"),
-    connectionLimit: config.get("pg.net.connection.limit"),
     idleTimeoutMs: config.get("pg.net.connection.timeout"),
     messageSizeMax: config.get("pg.message.size.max"),
-    namedStatementLimit: config.get("pg.named.statement.limit"),
   };
+}
+
+/** Names only: a value may be a secret. */
+function reloadConfig(config: Config): boolean {
+  const log = logger("server-main");
+  let changes: ReturnType<Config["reload"]>;
+  try {
+    changes = config.reload();
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    log.error(`configuration was not read again: ${error.message}`);
+    return false;
+  }
+  for (const key of changes.changed) log.advisory(`configuration: ${key} has changed and takes effect`);
+  for (const key of changes.ignored) log.advisory(`configuration: ${key} has changed and takes effect at the next start`);
+  return changes.changed.length > 0;
 }
 
 /** Starts a listener, and says in the log where it listens, or in one line why it cannot. */

@@ -51,17 +51,38 @@ export async function ingestSuite(work: string, rowCountMax: number): Promise<vo
     console.log(`4 connections: ${rate(rows - 10 * BATCH_LINES, ms)}${counted === expected ? "" : `, WRONG: ${counted} of ${expected} rows are there`}`);
   }
   {
+    const root = `${work}/slow`;
+    await using server = await startServer({ root, env: { SVC_DEV_SYNC_DELAY: "5" } });
+    const all = bodies(trades, () => "trades", 0, rows);
+    await send(server, all.slice(0, 10), 16);
+    const ms = await send(server, all.slice(10), 16);
+    const counted = await countOf(server, "trades");
+    console.log(`16 connections, each fsync takes 5 ms longer: ${rate(rows - 10 * BATCH_LINES, ms)}${counted === rows ? "" : `, WRONG: ${counted} of ${rows} rows are there`}`);
+  }
+  {
     await using server = await startServer({ root: `${work}/tables` });
     const count = Math.min(rows, 500_000);
     const ms = await send(server, bodies(trades, (row) => `t${row % 200}`, 0, count), 4);
     console.log(`200 tables, 4 connections: ${rate(count, ms)}`);
   }
   {
-    // One row in twenty is up to an hour late.
+    // One row in twenty is up to an hour late, into a day that holds ten million rows (or what --rows allows).
     await using server = await startServer({ root: `${work}/late` });
-    const late = bodies(trades, () => "trades", 0, Math.min(rows, 1_000_000), (row) => row % 20 === 0 ? -BigInt((row * 7919) % 3_600_000_000) : 0n);
-    const base = Math.min(rows, 1_000_000);
-    const ms = await send(server, late, 4);
-    console.log(`1 row in 20 up to an hour late, 4 connections: ${rate(base, ms)}`);
+    const columns = "timestamp, 'S' || x % 100 symbol, case when x % 2 = 0 then 'buy' else 'sell' end side, rnd_double() price, rnd_double() amount, x % 1000000 trader";
+    const dayMicros = 86_400_000_000;
+    const firstMicros = Number(trades.timestamp[0]) - (Number(trades.timestamp[0]) % dayMicros);
+    const before = Math.min(rowCountMax, 10_000_000), added = Math.min(rows, 1_000_000);
+    const gapMicros = Math.floor(dayMicros / 2 / before);
+    const made = await server.exec(
+      `create table trades as (select timestamp, symbol::symbol symbol, side::symbol side, price, amount, trader from (select ${columns} from (select x, timestamp_sequence(${firstMicros}, ${gapMicros}) timestamp from long_sequence(${before})))) timestamp(timestamp) partition by day`,
+    );
+    if (made.error) throw new Error(`the day of ${before} rows could not be made: ${made.error}`);
+    // The new rows follow the day's first half at the same pace.
+    const start = firstMicros + before * gapMicros;
+    const shift = (row: number) => BigInt(start + row * gapMicros - (row % 20 === 0 ? (row * 7919) % 3_600_000_000 : 0)) - trades.timestamp[row];
+    const all = bodies(trades, () => "trades", 0, added, shift);
+    const ms = await send(server, all, 4);
+    const counted = await countOf(server, "trades");
+    console.log(`1 row in 20 up to an hour late, into a day of ${before} rows, 4 connections: ${rate(added, ms)}${counted === before + added ? "" : `, WRONG: ${counted} of ${before + added} rows are there`}`);
   }
 }

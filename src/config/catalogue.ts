@@ -43,6 +43,7 @@ export const sections = {
     }),
     "telemetry.enabled": bool(false, "Taken for compatibility: this server sends no telemetry."),
     "dev.mode.enabled": bool(false, "Allows statements that exist for tests only, such as simulate_crash()."),
+    "dev.sync.delay": ms("0", "Lets every sync of the writer take so much longer, to measure what slow disks do."),
     "instance.name": text("", "Name of this instance in logs, metrics and alerts; empty: the host's name."),
   },
   "HTTP server": {

@@ -28,6 +28,8 @@ export interface DatabaseOptions {
   /** A checkpoint begins when the log has grown by so much, or the last one is so long ago. */
   checkpointLogBytes?: number;
   checkpointIntervalMs?: number;
+  /** Syncs take so much longer: for measurements. */
+  syncDelayMs?: number;
   execWorkerCount: number;
   directRowsMax: number;
   queryMemoryLimitBytes: number;
@@ -41,6 +43,8 @@ export interface DatabaseOptions {
   log: (level: "DEBUG" | "INFO" | "ERROR" | "CRITICAL", message: string) => void;
   /** For SHOW PARAMETERS: rows of property_path, env_var_name, value, value_source, sensitive, reloadable. */
   parameters: () => (string | boolean)[][];
+  /** Reads the settings again: has one changed that takes effect at once? */
+  reloadConfig?: () => boolean;
   /** An error that is ours, not a client's. */
   onUnhandledError?: () => void;
   /** The writer's thread, if it was started ahead. */
@@ -77,6 +81,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
     writerThread: options.writerThread,
     checkpointLogBytes: options.checkpointLogBytes,
     checkpointIntervalMs: options.checkpointIntervalMs,
+    syncDelayMs: options.syncDelayMs,
     log: (level, message) => {
       options.log(level, message);
       // A commit that could not be applied, or a writer that stopped. What a start finds damaged is no error of this process.

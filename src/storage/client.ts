@@ -204,6 +204,7 @@ export interface WriterStart {
   commitMode: "sync" | "nosync";
   checkpointLogBytes: number;
   checkpointIntervalMs: number;
+  syncDelayMs: number;
   memoryBytes: number;
   reserveBytes: number;
   compactBytes: number;

@@ -166,3 +166,23 @@ export const realFiles: Files = {
     return undefined;
   },
 };
+
+/** The same files on a disk whose syncs take `delayMs` longer. Blocks the thread, as a sync does. */
+export function withSlowSync(files: Files, delayMs: number): Files {
+  const never = new Int32Array(new SharedArrayBuffer(4));
+  const slowly = (sync: () => void) => {
+    sync();
+    Atomics.wait(never, 0, 0, delayMs);
+  };
+  return {
+    ...files,
+    open(path, mode) {
+      const file = files.open(path, mode);
+      const slow: File = Object.create(file);
+      slow.sync = () => slowly(() => file.sync());
+      slow.dataSync = () => slowly(() => file.dataSync());
+      return slow;
+    },
+    syncDirectory: (path) => slowly(() => files.syncDirectory(path)),
+  };
+}

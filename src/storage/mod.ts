@@ -45,6 +45,8 @@ export interface StorageOptions {
   checkpointLogBytes?: number;
   /** A checkpoint is made when the last one is so long ago. Default: 60 s. */
   checkpointIntervalMs?: number;
+  /** Syncs of the writer's worker take so much longer: for measurements. Default: 0. */
+  syncDelayMs?: number;
   /** Kept free on the disk for when it is full. Default: 16 MiB. */
   reserveBytes?: number;
   log?: (level: LogLevel, message: string) => void;
@@ -78,13 +80,14 @@ export function createPool(heap: SharedHeap, files: Files = realFiles): SharedPo
 }
 
 function settings(
-  { root, heapSizeBytes, unstoredSizeBytes, commitMode, checkpointLogBytes, checkpointIntervalMs, reserveBytes }: StorageOptions,
+  { root, heapSizeBytes, unstoredSizeBytes, commitMode, checkpointLogBytes, checkpointIntervalMs, syncDelayMs, reserveBytes }: StorageOptions,
 ) {
   return {
     root,
     commitMode: commitMode ?? "sync",
     checkpointLogBytes: checkpointLogBytes ?? 256 << 20,
     checkpointIntervalMs: checkpointIntervalMs ?? 60_000,
+    syncDelayMs: syncDelayMs ?? 0,
     reserveBytes: reserveBytes ?? 16 << 20,
     compactBytes: 4 << 20,
     memoryBytes: unstoredSizeBytes ?? heapSizeBytes / 8,

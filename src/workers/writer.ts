@@ -6,7 +6,7 @@ import { receiveMessageOnPort } from "node:worker_threads";
 import { ConfigError } from "../errors.ts";
 import { answer, type Envelope, type FromWriter, unpack, type WriterStart } from "../storage/client.ts";
 import { toPlainError } from "../storage/commands.ts";
-import { realFiles } from "../storage/files.ts";
+import { realFiles, withSlowSync } from "../storage/files.ts";
 import { SHARED_WORD, SharedHeap } from "../storage/heap.ts";
 import { SharedPool } from "../storage/pool.ts";
 import { TableStore } from "../storage/writer.ts";
@@ -17,7 +17,7 @@ const IDLE_MS = 1000;
 const tell = (message: FromWriter) => self.postMessage(message);
 
 self.onmessage = ({ data }: MessageEvent<WriterStart>) => {
-  const { memory, port, ...settings } = data;
+  const { memory, port, syncDelayMs, ...settings } = data;
   const heap = new SharedHeap(memory);
   const pool = new SharedPool(heap);
   let store: TableStore;
@@ -25,7 +25,7 @@ self.onmessage = ({ data }: MessageEvent<WriterStart>) => {
     store = new TableStore({
       ...settings,
       heap,
-      files: realFiles,
+      files: syncDelayMs > 0 ? withSlowSync(realFiles, syncDelayMs) : realFiles,
       log: (level, message) => tell({ kind: "log", level, message }),
       publish: (publication) => tell({ kind: "publication", publication }),
       random: Math.random,
