@@ -301,7 +301,9 @@ function reloadConfig(config: Config): boolean {
     return false;
   }
   for (const key of changes.changed) log.advisory(`configuration: ${key} has changed and takes effect`);
-  for (const key of changes.ignored) log.advisory(`configuration: ${key} has changed and takes effect at the next start`);
+  for (const key of changes.ignored) {
+    log.advisory(`configuration: ${key} has changed and takes effect at the next start`);
+  }
   return changes.changed.length > 0;
 }
 

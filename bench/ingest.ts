@@ -5,13 +5,21 @@ import { makeTrades, type Trades } from "./trades.ts";
 const BATCH_LINES = 10_000;
 
 /** Bodies of `BATCH_LINES` lines: six columns (symbol, side, price, amount, trader, timestamp). */
-function bodies(trades: Trades, table: (row: number) => string, from: number, count: number, shift: (row: number) => bigint = () => 0n): Uint8Array<ArrayBuffer>[] {
+function bodies(
+  trades: Trades,
+  table: (row: number) => string,
+  from: number,
+  count: number,
+  shift: (row: number) => bigint = () => 0n,
+): Uint8Array<ArrayBuffer>[] {
   const encoder = new TextEncoder();
   const out: Uint8Array<ArrayBuffer>[] = [];
   for (let start = from; start < from + count; start += BATCH_LINES) {
     let text = "";
     for (let row = start; row < Math.min(start + BATCH_LINES, from + count); row++) {
-      text += `${table(row)},symbol=${trades.symbolNames[trades.symbol[row]]},side=${trades.side[row] ? "sell" : "buy"} price=${trades.price[row]},amount=${trades.amount[row]},trader=${trades.trader[row]}i ${
+      text += `${table(row)},symbol=${trades.symbolNames[trades.symbol[row]]},side=${
+        trades.side[row] ? "sell" : "buy"
+      } price=${trades.price[row]},amount=${trades.amount[row]},trader=${trades.trader[row]}i ${
         trades.timestamp[row] + shift(row)
       }\n`;
     }
@@ -48,7 +56,11 @@ export async function ingestSuite(work: string, rowCountMax: number): Promise<vo
     const ms = await send(server, all.slice(10), 4);
     const expected = rows;
     const counted = await countOf(server, "trades");
-    console.log(`4 connections: ${rate(rows - 10 * BATCH_LINES, ms)}${counted === expected ? "" : `, WRONG: ${counted} of ${expected} rows are there`}`);
+    console.log(
+      `4 connections: ${rate(rows - 10 * BATCH_LINES, ms)}${
+        counted === expected ? "" : `, WRONG: ${counted} of ${expected} rows are there`
+      }`,
+    );
   }
   {
     const root = `${work}/slow`;
@@ -57,7 +69,11 @@ export async function ingestSuite(work: string, rowCountMax: number): Promise<vo
     await send(server, all.slice(0, 10), 16);
     const ms = await send(server, all.slice(10), 16);
     const counted = await countOf(server, "trades");
-    console.log(`16 connections, each fsync takes 5 ms longer: ${rate(rows - 10 * BATCH_LINES, ms)}${counted === rows ? "" : `, WRONG: ${counted} of ${rows} rows are there`}`);
+    console.log(
+      `16 connections, each fsync takes 5 ms longer: ${rate(rows - 10 * BATCH_LINES, ms)}${
+        counted === rows ? "" : `, WRONG: ${counted} of ${rows} rows are there`
+      }`,
+    );
   }
   {
     await using server = await startServer({ root: `${work}/tables` });
@@ -68,7 +84,8 @@ export async function ingestSuite(work: string, rowCountMax: number): Promise<vo
   {
     // One row in twenty is up to an hour late, into a day that holds ten million rows (or what --rows allows).
     await using server = await startServer({ root: `${work}/late` });
-    const columns = "timestamp, 'S' || x % 100 symbol, case when x % 2 = 0 then 'buy' else 'sell' end side, rnd_double() price, rnd_double() amount, x % 1000000 trader";
+    const columns =
+      "timestamp, 'S' || x % 100 symbol, case when x % 2 = 0 then 'buy' else 'sell' end side, rnd_double() price, rnd_double() amount, x % 1000000 trader";
     const dayMicros = 86_400_000_000;
     const firstMicros = Number(trades.timestamp[0]) - (Number(trades.timestamp[0]) % dayMicros);
     const before = Math.min(rowCountMax, 10_000_000), added = Math.min(rows, 1_000_000);
@@ -79,10 +96,15 @@ export async function ingestSuite(work: string, rowCountMax: number): Promise<vo
     if (made.error) throw new Error(`the day of ${before} rows could not be made: ${made.error}`);
     // The new rows follow the day's first half at the same pace.
     const start = firstMicros + before * gapMicros;
-    const shift = (row: number) => BigInt(start + row * gapMicros - (row % 20 === 0 ? (row * 7919) % 3_600_000_000 : 0)) - trades.timestamp[row];
+    const shift = (row: number) =>
+      BigInt(start + row * gapMicros - (row % 20 === 0 ? (row * 7919) % 3_600_000_000 : 0)) - trades.timestamp[row];
     const all = bodies(trades, () => "trades", 0, added, shift);
     const ms = await send(server, all, 4);
     const counted = await countOf(server, "trades");
-    console.log(`1 row in 20 up to an hour late, into a day of ${before} rows, 4 connections: ${rate(added, ms)}${counted === before + added ? "" : `, WRONG: ${counted} of ${before + added} rows are there`}`);
+    console.log(
+      `1 row in 20 up to an hour late, into a day of ${before} rows, 4 connections: ${rate(added, ms)}${
+        counted === before + added ? "" : `, WRONG: ${counted} of ${before + added} rows are there`
+      }`,
+    );
   }
 }

@@ -74,7 +74,11 @@ async function load(server: TestServer, duck: Duck, file: string): Promise<void>
   await duck.run(`create table trades as select * from read_parquet('${file}')`);
   await duck.run("checkpoint");
   const theirs = performance.now() - start;
-  console.log(`\ncreate table as select from Parquet: Sundial ${(rowCount / ours / 1000).toFixed(2)}M rows/s, DuckDB ${(rowCount / theirs / 1000).toFixed(2)}M rows/s`);
+  console.log(
+    `\ncreate table as select from Parquet: Sundial ${(rowCount / ours / 1000).toFixed(2)}M rows/s, DuckDB ${
+      (rowCount / theirs / 1000).toFixed(2)
+    }M rows/s`,
+  );
 }
 
 async function compare(title: string, server: TestServer, duck: Duck): Promise<void> {
@@ -98,16 +102,32 @@ async function compare(title: string, server: TestServer, duck: Duck): Promise<v
     const equal = sameRows(answer, expected);
     if (!equal) {
       wrong++;
-      console.log(`${query.name}: ANSWERS DIFFER\n  Sundial ${JSON.stringify(answer.slice(0, 3))}\n  DuckDB  ${JSON.stringify(expected.slice(0, 3))}`);
+      console.log(
+        `${query.name}: ANSWERS DIFFER\n  Sundial ${JSON.stringify(answer.slice(0, 3))}\n  DuckDB  ${
+          JSON.stringify(expected.slice(0, 3))
+        }`,
+      );
     }
     const mine = median(ours.slice(1)), its = median(theirs.slice(1)), ratio = its / mine;
     ratios.push(Math.min(10, ratio));
     if (ratio > 1) faster++;
     slowest = Math.min(slowest, ratio);
-    rows.push([query.name, ours[0].toFixed(1), mine.toFixed(2), theirs[0].toFixed(1), its.toFixed(2), ratio.toFixed(2), equal ? "equal" : "DIFFERENT"]);
+    rows.push([
+      query.name,
+      ours[0].toFixed(1),
+      mine.toFixed(2),
+      theirs[0].toFixed(1),
+      its.toFixed(2),
+      ratio.toFixed(2),
+      equal ? "equal" : "DIFFERENT",
+    ]);
   }
   console.log(table(["query", "cold", "Sundial", "cold", "DuckDB", "ratio", "answers"], rows));
-  console.log(`geometric mean of the ratios, each capped at 10: ${geometricMean(ratios).toFixed(2)}; faster in ${faster} of ${ratios.length}; the slowest ratio is ${slowest.toFixed(2)}`);
+  console.log(
+    `geometric mean of the ratios, each capped at 10: ${
+      geometricMean(ratios).toFixed(2)
+    }; faster in ${faster} of ${ratios.length}; the slowest ratio is ${slowest.toFixed(2)}`,
+  );
   if (wrong) throw new Error(`${wrong} answers differ`);
 }
 
@@ -115,12 +135,17 @@ async function compare(title: string, server: TestServer, duck: Duck): Promise<v
 function sameRows(a: unknown[][], b: unknown[][]): boolean {
   if (a.length !== b.length) return false;
   const key = (row: unknown[]) => JSON.stringify(row.map((v) => typeof v === "number" ? Number(v.toPrecision(6)) : v));
-  const sorted = (rows: unknown[][]) => rows.map((row) => [key(row), row] as const).sort((x, y) => x[0] < y[0] ? -1 : x[0] > y[0] ? 1 : 0).map(([, row]) => row);
+  const sorted = (rows: unknown[][]) =>
+    rows.map((row) => [key(row), row] as const).sort((x, y) => x[0] < y[0] ? -1 : x[0] > y[0] ? 1 : 0).map(([, row]) =>
+      row
+    );
   const left = sorted(a), right = sorted(b);
   return left.every((row, i) => row.every((value, k) => same(value, right[i][k])));
 }
 
 function same(a: unknown, b: unknown): boolean {
-  if (typeof a === "number" && typeof b === "number") return Math.abs(a - b) <= 1e-9 * Math.max(1, Math.abs(a), Math.abs(b));
+  if (typeof a === "number" && typeof b === "number") {
+    return Math.abs(a - b) <= 1e-9 * Math.max(1, Math.abs(a), Math.abs(b));
+  }
   return a === b;
 }

@@ -45,17 +45,21 @@ export const QUERIES: BenchQuery[] = [
   {
     name: "sample by 1h",
     sundial: "select timestamp, avg(price) p, sum(amount) a from trades sample by 1h",
-    duckdb: "select time_bucket(INTERVAL 1 hour, timestamp) ts, avg(price) p, sum(amount) a from trades group by 1 order by 1",
+    duckdb:
+      "select time_bucket(INTERVAL 1 hour, timestamp) ts, avg(price) p, sum(amount) a from trades group by 1 order by 1",
   },
   {
     name: "one symbol's OHLC by 1m",
-    sundial: "select timestamp, first(price) o, max(price) h, min(price) l, last(price) c, sum(amount) v from trades where symbol = 'SYM003-USD' sample by 1m",
-    duckdb: "select time_bucket(INTERVAL 1 minute, timestamp) ts, arg_min(price, timestamp) o, max(price) h, min(price) l, arg_max(price, timestamp) c, sum(amount) v from trades where symbol = 'SYM003-USD' group by 1 order by 1",
+    sundial:
+      "select timestamp, first(price) o, max(price) h, min(price) l, last(price) c, sum(amount) v from trades where symbol = 'SYM003-USD' sample by 1m",
+    duckdb:
+      "select time_bucket(INTERVAL 1 minute, timestamp) ts, arg_min(price, timestamp) o, max(price) h, min(price) l, arg_max(price, timestamp) c, sum(amount) v from trades where symbol = 'SYM003-USD' group by 1 order by 1",
   },
   {
     name: "sample by 1h by symbol",
     sundial: "select timestamp, symbol, avg(price) p, count() c from trades sample by 1h",
-    duckdb: "select time_bucket(INTERVAL 1 hour, timestamp) ts, symbol, avg(price) p, count(*) c from trades group by 1, 2 order by 1",
+    duckdb:
+      "select time_bucket(INTERVAL 1 hour, timestamp) ts, symbol, avg(price) p, count(*) c from trades group by 1, 2 order by 1",
   },
   {
     name: "one day by symbol",
@@ -72,7 +76,8 @@ export const QUERIES: BenchQuery[] = [
   {
     name: "latest on by symbol",
     sundial: "select timestamp, symbol, price from trades latest on timestamp partition by symbol",
-    duckdb: "select timestamp, symbol, price from trades qualify row_number() over (partition by symbol order by timestamp desc) = 1",
+    duckdb:
+      "select timestamp, symbol, price from trades qualify row_number() over (partition by symbol order by timestamp desc) = 1",
     underMs: 5,
   },
   {
@@ -80,15 +85,23 @@ export const QUERIES: BenchQuery[] = [
     sundial: "select timestamp, symbol, amount, trader from trades order by amount desc, timestamp, trader limit 10",
     duckdb: "select timestamp, symbol, amount, trader from trades order by amount desc, timestamp, trader limit 10",
   },
-  { name: "count distinct traders", sundial: "select count_distinct(trader) c from trades", duckdb: "select count(distinct trader) c from trades" },
+  {
+    name: "count distinct traders",
+    sundial: "select count_distinct(trader) c from trades",
+    duckdb: "select count(distinct trader) c from trades",
+  },
   {
     name: "asof join of two symbols",
-    sundial: "select count() c, sum(b.price - a.price) s from (trades where symbol = 'SYM005-USD') a asof join (trades where symbol = 'SYM003-USD') b",
-    duckdb: "select count(*) c, sum(b.price - a.price) s from (from trades where symbol = 'SYM005-USD') a asof left join (from trades where symbol = 'SYM003-USD') b on a.timestamp >= b.timestamp",
+    sundial:
+      "select count() c, sum(b.price - a.price) s from (trades where symbol = 'SYM005-USD') a asof join (trades where symbol = 'SYM003-USD') b",
+    duckdb:
+      "select count(*) c, sum(b.price - a.price) s from (from trades where symbol = 'SYM005-USD') a asof left join (from trades where symbol = 'SYM003-USD') b on a.timestamp >= b.timestamp",
   },
   {
     name: "lag over symbol for a day",
-    sundial: "select count() c, sum(d) s from (select price - lag(price) over (partition by symbol order by timestamp) d from trades where timestamp in '2024-01-15')",
-    duckdb: `select count(*) c, sum(d) s from (select price - lag(price) over (partition by symbol order by timestamp) d from trades where ${DAY})`,
+    sundial:
+      "select count() c, sum(d) s from (select price - lag(price) over (partition by symbol order by timestamp) d from trades where timestamp in '2024-01-15')",
+    duckdb:
+      `select count(*) c, sum(d) s from (select price - lag(price) over (partition by symbol order by timestamp) d from trades where ${DAY})`,
   },
 ];

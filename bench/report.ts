@@ -19,11 +19,18 @@ export function geometricMean(values: number[]): number {
 
 export function table(head: string[], rows: string[][]): string {
   const widths = head.map((title, i) => Math.max(title.length, ...rows.map((row) => row[i].length)));
-  const line = (row: string[]) => `| ${row.map((cell, i) => i === 0 ? cell.padEnd(widths[i]) : cell.padStart(widths[i])).join(" | ")} |`;
-  return [line(head), `|${widths.map((width, i) => i === 0 ? "-".repeat(width + 2) : "-".repeat(width + 1) + ":").join("|")}|`, ...rows.map(line)].join("\n");
+  const line = (row: string[]) =>
+    `| ${row.map((cell, i) => i === 0 ? cell.padEnd(widths[i]) : cell.padStart(widths[i])).join(" | ")} |`;
+  return [
+    line(head),
+    `|${widths.map((width, i) => i === 0 ? "-".repeat(width + 2) : "-".repeat(width + 1) + ":").join("|")}|`,
+    ...rows.map(line),
+  ].join("\n");
 }
 
 export function describeMachine(): string {
   const list = cpus();
-  return `${list.length} cores of ${list[0]?.model.trim() ?? "unknown"}, ${(totalmem() / 2 ** 30).toFixed(0)} GiB, ${type()} ${release()} ${arch()}, Deno ${Deno.version.deno}`;
+  return `${list.length} cores of ${list[0]?.model.trim() ?? "unknown"}, ${
+    (totalmem() / 2 ** 30).toFixed(0)
+  } GiB, ${type()} ${release()} ${arch()}, Deno ${Deno.version.deno}`;
 }

@@ -14,8 +14,18 @@ export async function latencySuite(work: string): Promise<void> {
     await (await fetch(url)).arrayBuffer();
     if (i >= 500) http.push(performance.now() - start);
   }
-  console.log(`\nselect 1 over /exec, one connection (with this client's fetch): p50 ${median(http).toFixed(3)} ms, p99 ${percentile(http, 0.99).toFixed(3)} ms`);
-  const client = new pg.Client({ host: "127.0.0.1", port: server.pgPort, user: "admin", password: "quest", database: "qdb" });
+  console.log(
+    `\nselect 1 over /exec, one connection (with this client's fetch): p50 ${median(http).toFixed(3)} ms, p99 ${
+      percentile(http, 0.99).toFixed(3)
+    } ms`,
+  );
+  const client = new pg.Client({
+    host: "127.0.0.1",
+    port: server.pgPort,
+    user: "admin",
+    password: "quest",
+    database: "qdb",
+  });
   await client.connect();
   const wire: number[] = [];
   for (let i = 0; i < QUERIES; i++) {
@@ -24,12 +34,18 @@ export async function latencySuite(work: string): Promise<void> {
     if (i >= 500) wire.push(performance.now() - start);
   }
   await client.end();
-  console.log(`prepared select 1 over PG wire (node-postgres): p50 ${median(wire).toFixed(3)} ms, p99 ${percentile(wire, 0.99).toFixed(3)} ms`);
+  console.log(
+    `prepared select 1 over PG wire (node-postgres): p50 ${median(wire).toFixed(3)} ms, p99 ${
+      percentile(wire, 0.99).toFixed(3)
+    } ms`,
+  );
 }
 
 export async function exportSuite(work: string): Promise<void> {
   await using server = await startServer({ root: `${work}/export` });
-  await server.exec("create table big as (select x, x * 0.25 price, timestamp_sequence(0, 1000000) ts, rnd_symbol('BTC-USD', 'ETH-USD') symbol, x % 1000 small from long_sequence(1000000)) timestamp(ts) partition by month");
+  await server.exec(
+    "create table big as (select x, x * 0.25 price, timestamp_sequence(0, 1000000) ts, rnd_symbol('BTC-USD', 'ETH-USD') symbol, x % 1000 small from long_sequence(1000000)) timestamp(ts) partition by month",
+  );
   const times: number[] = [];
   let size = 0;
   for (let round = 0; round < 4; round++) {
@@ -39,7 +55,9 @@ export async function exportSuite(work: string): Promise<void> {
     for await (const chunk of reply.body!) size += chunk.length;
     times.push(performance.now() - start);
   }
-  console.log(`\n/exp of 1M rows (${(size / 1e6).toFixed(0)} MB): ${(size / 1000 / median(times.slice(1))).toFixed(0)} MB/s`);
+  console.log(
+    `\n/exp of 1M rows (${(size / 1e6).toFixed(0)} MB): ${(size / 1000 / median(times.slice(1))).toFixed(0)} MB/s`,
+  );
 }
 
 export async function startSuite(work: string): Promise<void> {

@@ -26,7 +26,9 @@ async function fill(server: TestServer): Promise<void> {
     for (let day = 0; day < partitionCount; day++) {
       for (let row = 0; row < rowCount; row++) {
         const time = 1_700_006_400_000_000_000n + BigInt(day) * DAY_NS + BigInt(row) * 4_000_000_000n;
-        lines.push(`t${table},host=h${row % 8},region=r${row % 3} usage=${row / 7},count=${row}i,text="row ${row}" ${time}`);
+        lines.push(
+          `t${table},host=h${row % 8},region=r${row % 3} usage=${row / 7},count=${row}i,text="row ${row}" ${time}`,
+        );
       }
     }
     if (lines.length >= BODY_LINES_MAX) await send();
@@ -57,9 +59,15 @@ for (let k = 0; k < 3; k++) {
   const asked = performance.now();
   const { dataset, error } = await server.exec("select count() from t0");
   const answered = performance.now() - asked;
-  if (error !== undefined || dataset![0][0] !== partitionCount * rowCount) throw new Error(JSON.stringify({ dataset, error }));
+  if (error !== undefined || dataset![0][0] !== partitionCount * rowCount) {
+    throw new Error(JSON.stringify({ dataset, error }));
+  }
   const report = /ready after (\d+) ms/.exec(server.output())?.[1];
   const replay = /replayed [^\r\n]*/.exec(server.output())?.[0] ?? "nothing to replay";
-  console.log(`start ${k + 1}: ready after ${Math.round(ready)} ms (its own count: ${report}), t0 after ${Math.round(answered)} ms more; ${replay}`);
+  console.log(
+    `start ${k + 1}: ready after ${Math.round(ready)} ms (its own count: ${report}), t0 after ${
+      Math.round(answered)
+    } ms more; ${replay}`,
+  );
   await (k < 2 ? killed(server) : server.stop());
 }

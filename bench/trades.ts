@@ -72,9 +72,24 @@ export async function writeTradesParquet(trades: Trades, path: string): Promise<
   const { fileWriter, ParquetWriter } = await import("hyparquet-writer");
   const schema = [
     { name: "root", num_children: 6 },
-    { name: "timestamp", type: "INT64" as const, converted_type: "TIMESTAMP_MICROS" as const, repetition_type: "REQUIRED" as const },
-    { name: "symbol", type: "BYTE_ARRAY" as const, converted_type: "UTF8" as const, repetition_type: "REQUIRED" as const },
-    { name: "side", type: "BYTE_ARRAY" as const, converted_type: "UTF8" as const, repetition_type: "REQUIRED" as const },
+    {
+      name: "timestamp",
+      type: "INT64" as const,
+      converted_type: "TIMESTAMP_MICROS" as const,
+      repetition_type: "REQUIRED" as const,
+    },
+    {
+      name: "symbol",
+      type: "BYTE_ARRAY" as const,
+      converted_type: "UTF8" as const,
+      repetition_type: "REQUIRED" as const,
+    },
+    {
+      name: "side",
+      type: "BYTE_ARRAY" as const,
+      converted_type: "UTF8" as const,
+      repetition_type: "REQUIRED" as const,
+    },
     { name: "price", type: "DOUBLE" as const, repetition_type: "REQUIRED" as const },
     { name: "amount", type: "DOUBLE" as const, repetition_type: "REQUIRED" as const },
     { name: "trader", type: "INT64" as const, repetition_type: "REQUIRED" as const },

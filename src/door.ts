@@ -22,7 +22,12 @@ export type Encoding =
   | { name: "json"; quoteLargeNumbers: boolean; columns?: number[] }
   | { name: "csv"; delimiter: string }
   /** Row groups of a Parquet file: see `src/wire/encode/parquet.ts`. */
-  | { name: "parquet"; codec: "UNCOMPRESSED" | "SNAPPY" | "GZIP" | "BROTLI" | "ZSTD"; level?: number; pageSizeBytes?: number }
+  | {
+    name: "parquet";
+    codec: "UNCOMPRESSED" | "SNAPPY" | "GZIP" | "BROTLI" | "ZSTD";
+    level?: number;
+    pageSizeBytes?: number;
+  }
   /** DataRow messages; formats by column: 0 text, 1 binary. */
   | { name: "pg"; formats: number[] };
 
@@ -45,7 +50,14 @@ export interface Chunk {
 
 /** What a statement gave. Rows come as encoded chunks; the reader's pace holds the producer back. */
 export type Answer =
-  | { kind: "rows"; columns: ResultColumn[]; /** Index of the designated timestamp, or -1. */ timestamp: number; chunks: AsyncIterable<Chunk>; /** Rows of the whole query, known when the chunks have ended. */ totalRows: () => number; fused: boolean }
+  | {
+    kind: "rows";
+    columns: ResultColumn[]; /** Index of the designated timestamp, or -1. */
+    timestamp: number;
+    chunks: AsyncIterable<Chunk>; /** Rows of the whole query, known when the chunks have ended. */
+    totalRows: () => number;
+    fused: boolean;
+  }
   /** `tag` as PostgreSQL's command tags: "INSERT 0 3", "UPDATE 2", "CREATE TABLE". `rows`: how many were changed. */
   | { kind: "done"; category: "ddl" | "dml" | "transaction" | "empty"; tag: string; rows: number };
 
@@ -78,7 +90,11 @@ export interface Session {
 export interface Database {
   session(identity: Identity): Session;
   /** Line protocol: `body` is the request, `precision` the unit of row times. @throws {LineError} with the line at fault. */
-  writeLines(body: Uint8Array, precision: "n" | "u" | "ms" | "s" | "m" | "h", identity: Identity): Promise<{ rows: number }>;
+  writeLines(
+    body: Uint8Array,
+    precision: "n" | "u" | "ms" | "s" | "m" | "h",
+    identity: Identity,
+  ): Promise<{ rows: number }>;
   /** Rows in columnar form: COPY, /imp and drivers' batches. */
   append(table: string, batch: AppendBatch, identity: Identity): Promise<void>;
   table(name: string): TableSnapshot | undefined;

@@ -37,7 +37,12 @@ export const SQLSTATE = {
 /** The client's fault: what was found and expected, and where. `position` counts UTF-16 units from 0 in the text sent. */
 export class SqlError extends Error {
   override readonly name = "SqlError";
-  constructor(message: string, readonly position: number, readonly sqlState: string = SQLSTATE.syntax, options?: ErrorOptions) {
+  constructor(
+    message: string,
+    readonly position: number,
+    readonly sqlState: string = SQLSTATE.syntax,
+    options?: ErrorOptions,
+  ) {
     super(message, options);
   }
 }

@@ -16,7 +16,9 @@ function writeOn(server: TestServer): { acknowledged: number[]; stop(): Promise<
       const lines = Array.from({ length: 50 }, (_, k) => {
         const n = from + k;
         const late = 1_700_000_000_000_000_000n + BigInt((n * 7919) % 100_000) * 1_000_000_000n;
-        return `w${w},tag=s${n % 20} n=${n}i,text="row ${n}" ${1_700_000_000_000_000_000n + BigInt(n) * 60_000_000_000n}\n` +
+        return `w${w},tag=s${n % 20} n=${n}i,text="row ${n}" ${
+          1_700_000_000_000_000_000n + BigInt(n) * 60_000_000_000n
+        }\n` +
           `late,tag=w${w} n=${n}i ${late}\n`;
       });
       const reply = await fetch(`${server.http}/write`, { method: "POST", body: lines.join("") });
@@ -96,10 +98,12 @@ Deno.test("CHECKPOINT CREATE holds the files for a plain copy until CHECKPOINT R
   await server.exec("drop table dropped");
   // So many rows go into segments and not through the log, which only names them: that waits for the release.
   let isLoaded = false;
-  const loading = server.exec("create table loaded as (select x, x * 2 y from long_sequence(2000000))").then((reply) => {
-    isLoaded = true;
-    return reply;
-  });
+  const loading = server.exec("create table loaded as (select x, x * 2 y from long_sequence(2000000))").then(
+    (reply) => {
+      isLoaded = true;
+      return reply;
+    },
+  );
   await pause(1500);
   const before = [...writing.acknowledged];
   const copied = join(server.root, "copy");

@@ -35,12 +35,14 @@ export function parseCases(text: string): Case[] {
       continue;
     }
     const [kind, ...flags] = line.trim().split(/\s+/);
-    if (kind !== "statement" && kind !== "query" && kind !== "error") throw new Error(`line ${i + 1}: expected statement, query or error, found "${line}"`);
+    if (kind !== "statement" && kind !== "query" && kind !== "error") {
+      throw new Error(`line ${i + 1}: expected statement, query or error, found "${line}"`);
+    }
     const start = ++i;
     const sql: string[] = [];
     while (i < lines.length && lines[i].trim() !== "" && lines[i] !== "----") sql.push(lines[i++]);
     const expected: string[] = [];
-    if (lines[i] === "----") for (i++; i < lines.length && lines[i].trim() !== ""; i++) expected.push(lines[i]);
+    if (lines[i] === "----") { for (i++; i < lines.length && lines[i].trim() !== ""; i++) expected.push(lines[i]); }
     cases.push({ kind, rowsort: flags.includes("rowsort"), title, line: start, sql: sql.join("\n"), expected });
     title = "";
   }
@@ -52,7 +54,9 @@ export function difference(c: Case, reply: Reply): string[] | undefined {
   const got = actual(c, reply);
   const holds = c.kind === "error"
     ? got[0] !== "no error" && (c.expected.length === 0 || c.expected[0] === got[0])
-    : c.expected.length === got.length && c.expected.every((line, i) => line === got[i] || (i > 0 && got[i].startsWith("[") && same(JSON.parse(line), JSON.parse(got[i]))));
+    : c.expected.length === got.length && c.expected.every((line, i) =>
+      line === got[i] || (i > 0 && got[i].startsWith("[") && same(JSON.parse(line), JSON.parse(got[i])))
+    );
   return holds ? undefined : got;
 }
 
@@ -67,7 +71,9 @@ function actual(c: Case, reply: Reply): string[] {
 }
 
 function same(a: unknown, b: unknown): boolean {
-  if (typeof a === "number" && typeof b === "number") return a === b || Math.abs(a - b) <= RELATIVE_TOLERANCE * Math.max(Math.abs(a), Math.abs(b));
+  if (typeof a === "number" && typeof b === "number") {
+    return a === b || Math.abs(a - b) <= RELATIVE_TOLERANCE * Math.max(Math.abs(a), Math.abs(b));
+  }
   if (Array.isArray(a) && Array.isArray(b)) return a.length === b.length && a.every((x, i) => same(x, b[i]));
   return JSON.stringify(a) === JSON.stringify(b);
 }
@@ -78,7 +84,9 @@ const CREATED = /create\s+(?:table|(?:materialized\s+)?view)\s+(?:if\s+not\s+exi
 export function cleanup(cases: Case[]): string[] {
   const names = new Map<string, string>();
   for (const c of cases) {
-    for (const m of c.sql.matchAll(CREATED)) names.set(m[1], /materialized/i.test(m[0]) ? "materialized view" : /\bview\b/i.test(m[0]) ? "view" : "table");
+    for (const m of c.sql.matchAll(CREATED)) {
+      names.set(m[1], /materialized/i.test(m[0]) ? "materialized view" : /\bview\b/i.test(m[0]) ? "view" : "table");
+    }
     const renamed = c.sql.match(/rename\s+table\s+\S+\s+to\s+("[^"]+"|'[^']+'|\w+)/i);
     if (renamed) names.set(renamed[1], "table");
   }

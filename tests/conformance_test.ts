@@ -11,10 +11,16 @@ const folder = fromFileUrl("./conformance/");
 const gaps = JSON.parse(Deno.readTextFileSync(`${folder}gaps.json`)) as Record<string, number[]>;
 const files = [...Deno.readDirSync(folder)].map((entry) => entry.name).filter((name) => name.endsWith(".test")).sort();
 
-for (const [title, env] of [["small queries on the main thread", {}], ["all queries in workers", { SVC_QUERY_DIRECT_ROWS_MAX: "-1" }]] as const) {
+for (
+  const [title, env] of [["small queries on the main thread", {}], ["all queries in workers", {
+    SVC_QUERY_DIRECT_ROWS_MAX: "-1",
+  }]] as const
+) {
   Deno.test(`conformance over HTTP, ${title}`, async (t) => {
     await using server = await startServer({ env });
-    for (const entry of Deno.readDirSync(`${folder}data`)) Deno.copyFileSync(`${folder}data/${entry.name}`, `${server.root}/import/${entry.name}`);
+    for (const entry of Deno.readDirSync(`${folder}data`)) {
+      Deno.copyFileSync(`${folder}data/${entry.name}`, `${server.root}/import/${entry.name}`);
+    }
     for (const file of files) {
       await t.step(file, async () => {
         const cases = parseCases(await Deno.readTextFile(folder + file));
@@ -26,10 +32,20 @@ for (const [title, env] of [["small queries on the main thread", {}], ["all quer
           const got = difference(c, await server.exec(c.sql));
           if (!got) continue;
           failed.push(c.line);
-          if (!gaps[file]?.includes(c.line)) report.push(`${file}:${c.line}: ${c.title}\n  ${c.sql}\n  expected ${c.expected.slice(0, 8).join("\n           ")}\n  got      ${got.slice(0, 8).join("\n           ")}`);
+          if (!gaps[file]?.includes(c.line)) {
+            report.push(
+              `${file}:${c.line}: ${c.title}\n  ${c.sql}\n  expected ${
+                c.expected.slice(0, 8).join("\n           ")
+              }\n  got      ${got.slice(0, 8).join("\n           ")}`,
+            );
+          }
         }
         for (const sql of drops) await server.exec(sql);
-        assert.deepEqual(failed, gaps[file] ?? [], `${file}: the cases that fail are not those in gaps.json\n${report.join("\n")}`);
+        assert.deepEqual(
+          failed,
+          gaps[file] ?? [],
+          `${file}: the cases that fail are not those in gaps.json\n${report.join("\n")}`,
+        );
       });
     }
   });

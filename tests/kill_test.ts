@@ -21,8 +21,16 @@ Deno.test(`acknowledged rows survive ${KILLS} kills`, async () => {
         const reply = await server.exec(`select write, count() from k${table}`);
         assert.ok(reply.dataset, `after kill ${kill}: ${reply.error}`);
         const found = new Map(reply.dataset.map(([write, count]) => [Number(write), Number(count)]));
-        for (const write of writes) assert.equal(found.get(write), ROWS_PER_WRITE, `write ${write} to k${table} was acknowledged; after kill ${kill} it has another number of rows`);
-        for (const [write, count] of found) assert.equal(count, ROWS_PER_WRITE, `write ${write} to k${table} is torn after kill ${kill}`);
+        for (const write of writes) {
+          assert.equal(
+            found.get(write),
+            ROWS_PER_WRITE,
+            `write ${write} to k${table} was acknowledged; after kill ${kill} it has another number of rows`,
+          );
+        }
+        for (const [write, count] of found) {
+          assert.equal(count, ROWS_PER_WRITE, `write ${write} to k${table} is torn after kill ${kill}`);
+        }
       }
       if (kill === KILLS) {
         assert.equal(await server.stop(), 0);
@@ -32,9 +40,18 @@ Deno.test(`acknowledged rows survive ${KILLS} kills`, async () => {
       const clients = acknowledged.map(async (writes, table) => {
         while (running) {
           const write = sent++;
-          const lines = Array.from({ length: ROWS_PER_WRITE }, (_, i) => `k${table},tag=s${write % 17} write=${write}i,v=${i}.5,text="row ${i}" ${1_700_000_000_000_000 + write * 1_000_000 - (write % 5) * 7_000_000 + i}`);
+          const lines = Array.from(
+            { length: ROWS_PER_WRITE },
+            (_, i) =>
+              `k${table},tag=s${write % 17} write=${write}i,v=${i}.5,text="row ${i}" ${
+                1_700_000_000_000_000 + write * 1_000_000 - (write % 5) * 7_000_000 + i
+              }`,
+          );
           try {
-            const reply = await fetch(`${server.http}/write?precision=u`, { method: "POST", body: lines.join("\n") + "\n" });
+            const reply = await fetch(`${server.http}/write?precision=u`, {
+              method: "POST",
+              body: lines.join("\n") + "\n",
+            });
             await reply.body?.cancel();
             if (reply.status === 204) writes.add(write);
             else throw new Error(`/write answered ${reply.status}`);

@@ -29,7 +29,12 @@ async function run(server: TestServer, { sql, rows }: Case): Promise<void> {
   }
 }
 
-for (const [title, env] of [["on the main thread", {}], ["in workers", { SVC_QUERY_DIRECT_ROWS_MAX: "-1", SVC_SHARED_WORKER_COUNT: "3" }]] as const) {
+for (
+  const [title, env] of [["on the main thread", {}], ["in workers", {
+    SVC_QUERY_DIRECT_ROWS_MAX: "-1",
+    SVC_SHARED_WORKER_COUNT: "3",
+  }]] as const
+) {
   Deno.test(`what was wrong once holds ${title}`, async (t) => {
     await using server = await startServer({ env });
     for (const c of CASES) await t.step(c.title, () => run(server, c));

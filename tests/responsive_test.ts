@@ -5,8 +5,16 @@ import { startServer } from "./server.ts";
 Deno.test("select 1 and health answer while heavy queries and a bulk insert run", async () => {
   await using server = await startServer({ env: { SVC_QUERY_TIMEOUT: "3s" } });
   let heavyRunning = true;
-  const heavy = Promise.all([1, 2].map(() => server.exec("select count() from long_sequence(3000000) a cross join long_sequence(3000000) b where a.x + b.x = -1")));
-  const bulk = server.exec("create table bulk as (select x, x * 0.5 d, timestamp_sequence(0, 1000) ts from long_sequence(2000000)) timestamp(ts) partition by day");
+  const heavy = Promise.all(
+    [1, 2].map(() =>
+      server.exec(
+        "select count() from long_sequence(3000000) a cross join long_sequence(3000000) b where a.x + b.x = -1",
+      )
+    ),
+  );
+  const bulk = server.exec(
+    "create table bulk as (select x, x * 0.5 d, timestamp_sequence(0, 1000) ts from long_sequence(2000000)) timestamp(ts) partition by day",
+  );
   heavy.finally(() => heavyRunning = false);
   const times: number[] = [];
   while (heavyRunning) {
@@ -18,10 +26,16 @@ Deno.test("select 1 and health answer while heavy queries and a bulk insert run"
     assert.equal(health.status, 200);
     await new Promise((resolve) => setTimeout(resolve, 5));
   }
-  for (const reply of await heavy) assert.match(reply.error ?? "", /time/i, "a query that runs longer than query.timeout is ended by it");
+  for (const reply of await heavy) {
+    assert.match(reply.error ?? "", /time/i, "a query that runs longer than query.timeout is ended by it");
+  }
   assert.equal((await bulk).error, undefined);
   times.sort((a, b) => a - b);
-  console.log(`  ${times.length} rounds; p50 ${times[times.length >> 1].toFixed(1)} ms, p99 ${times[Math.floor(times.length * 0.99)].toFixed(1)} ms`);
+  console.log(
+    `  ${times.length} rounds; p50 ${times[times.length >> 1].toFixed(1)} ms, p99 ${
+      times[Math.floor(times.length * 0.99)].toFixed(1)
+    } ms`,
+  );
 });
 
 Deno.test("a query over its memory limit fails with the limit and the operator; the server lives", async () => {
@@ -35,7 +49,9 @@ Deno.test("a query over its memory limit fails with the limit and the operator; 
 Deno.test("a large result to a slow reader keeps the server small", async () => {
   await using server = await startServer();
   const before = residentBytes(server.process.pid);
-  const reply = await fetch(`${server.http}/exp?query=${encodeURIComponent("select x, x * 0.5, 'some text' from long_sequence(10000000)")}`);
+  const reply = await fetch(
+    `${server.http}/exp?query=${encodeURIComponent("select x, x * 0.5, 'some text' from long_sequence(10000000)")}`,
+  );
   const reader = reply.body!.getReader();
   let size = 0, peak = 0, reads = 0;
   for (;;) {
@@ -48,7 +64,9 @@ Deno.test("a large result to a slow reader keeps the server small", async () => 
     }
   }
   assert.ok(size > 200_000_000, `${size} bytes`);
-  if (before > 0) assert.ok(peak - before < 200 * 2 ** 20, `the server grew by ${((peak - before) / 2 ** 20).toFixed(0)} MiB`);
+  if (before > 0) {
+    assert.ok(peak - before < 200 * 2 ** 20, `the server grew by ${((peak - before) / 2 ** 20).toFixed(0)} MiB`);
+  }
 });
 
 function residentBytes(pid: number): number {

@@ -43,7 +43,10 @@ export function freePort(): number {
 
 /** The flags that `deno task start` gives: one place, deno.json. */
 export function startFlags(): string[] {
-  const tasks = JSON.parse(Deno.readTextFileSync(fromFileUrl("../deno.json"))).tasks as Record<string, string | { command: string }>;
+  const tasks = JSON.parse(Deno.readTextFileSync(fromFileUrl("../deno.json"))).tasks as Record<
+    string,
+    string | { command: string }
+  >;
   const start = typeof tasks.start === "string" ? tasks.start : tasks.start.command;
   const words = start.slice(start.lastIndexOf("deno run")).split(/\s+/);
   return words.slice(2, words.indexOf("main.ts"));

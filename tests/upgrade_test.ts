@@ -114,7 +114,10 @@ for (const [title, names, raise] of raised) {
     assert.equal(code, 1);
     const [line, ...more] = new TextDecoder().decode(stderr).split("\n");
     assert.deepEqual(more, [""]);
-    assert.ok(paths.some((path) => line.startsWith(`sundial: ${path} was written by a newer version (format ${NEWER};`)), line);
+    assert.ok(
+      paths.some((path) => line.startsWith(`sundial: ${path} was written by a newer version (format ${NEWER};`)),
+      line,
+    );
     Deno.removeSync(root, { recursive: true });
   });
 }

@@ -31,7 +31,11 @@ export class Backups {
   /** @throws {SqlError} at `at` when a checkpoint is open. */
   async begin(at: number): Promise<void> {
     if (this.startedAtMicros !== undefined) {
-      throw new SqlError("Cannot create a checkpoint: one is open; CHECKPOINT RELEASE ends it", at, SQLSTATE.objectNotInState);
+      throw new SqlError(
+        "Cannot create a checkpoint: one is open; CHECKPOINT RELEASE ends it",
+        at,
+        SQLSTATE.objectNotInState,
+      );
     }
     this.startedAtMicros = this.nowMicros();
     try {
@@ -40,7 +44,10 @@ export class Backups {
       this.startedAtMicros = undefined;
       throw error;
     }
-    this.options.log("INFO", `checkpoint created: ${this.options.root} can be copied, and the log grows until CHECKPOINT RELEASE`);
+    this.options.log(
+      "INFO",
+      `checkpoint created: ${this.options.root} can be copied, and the log grows until CHECKPOINT RELEASE`,
+    );
   }
 
   /** Returns at once when no checkpoint is open, and else with its release. @throws the signal's reason. */
@@ -79,7 +86,9 @@ export class Backups {
     }
     const target = join(backupRoot, called);
     await fs.mkdir(backupRoot, { recursive: true });
-    if (await exists(target)) throw new SqlError(`Cannot back up: there is a backup called ${called}`, at, SQLSTATE.duplicateObject);
+    if (await exists(target)) {
+      throw new SqlError(`Cannot back up: there is a backup called ${called}`, at, SQLSTATE.duplicateObject);
+    }
     const unfinished = join(backupRoot, UNFINISHED + called);
     try {
       await fs.mkdir(unfinished);
@@ -100,13 +109,17 @@ export class Backups {
       await syncDirectory(backupRoot);
       log(
         "INFO",
-        `backup ${target}: ${fileCount} files with ${sizeBytes} bytes in ${Math.round(performance.now() - startedMs)} ms`,
+        `backup ${target}: ${fileCount} files with ${sizeBytes} bytes in ${
+          Math.round(performance.now() - startedMs)
+        } ms`,
       );
     } catch (error) {
       await fs.rm(unfinished, { recursive: true, force: true });
       log("ERROR", `backup ${target} failed: ${(error as Error).message}`);
       if ((error as { code?: string }).code === "ENOSPC") {
-        throw new SqlError(`Cannot back up: the disk of ${backupRoot} is full`, at, SQLSTATE.diskFull, { cause: error });
+        throw new SqlError(`Cannot back up: the disk of ${backupRoot} is full`, at, SQLSTATE.diskFull, {
+          cause: error,
+        });
       }
       throw error;
     } finally {

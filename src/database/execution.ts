@@ -46,8 +46,12 @@ export class Execution {
 
   run(given: Plan, options: RunOptions): Run {
     const read = resolveSources(given, this.catalogue);
-    const { plan, sources } = this.settings.useStatistics ? answerFromStatistics(given, read) : { plan: given, sources: read };
-    return workOf(plan, sources) <= this.settings.directRowsMax ? this.runDirect(plan, sources, options) : this.runInWorker(plan, sources, options);
+    const { plan, sources } = this.settings.useStatistics
+      ? answerFromStatistics(given, read)
+      : { plan: given, sources: read };
+    return workOf(plan, sources) <= this.settings.directRowsMax
+      ? this.runDirect(plan, sources, options)
+      : this.runInWorker(plan, sources, options);
   }
 
   private runDirect(plan: Plan, sources: ScanSource[], options: RunOptions): Run {

@@ -4,7 +4,12 @@ import { type CatalogueMirror, HEAP_TAGS, SHARED_WORD, type SharedHeap, type Sha
 
 export type Figures = Record<string, number | Record<string, number>>;
 
-export function figuresOf(heap: SharedHeap, pool: SharedPool, catalogue: CatalogueMirror, statements: StatementCache): Figures {
+export function figuresOf(
+  heap: SharedHeap,
+  pool: SharedPool,
+  catalogue: CatalogueMirror,
+  statements: StatementCache,
+): Figures {
   const word = (index: number) => Atomics.load(heap.i32, index) >>> 0;
   const { hits, misses } = pool.stats();
   return {

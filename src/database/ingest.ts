@@ -1,7 +1,15 @@
 /** Line protocol into tables: parsed in a worker, fitted to the tables here, committed together. */
 import { LineError } from "../errors.ts";
 import { type AppendBatch, type TableSnapshot } from "../storage/mod.ts";
-import { fitToTable, type LinePrecision, type LineTable, missingColumns, newTable, type ParsedLines, parseLines } from "../wire/line/mod.ts";
+import {
+  fitToTable,
+  type LinePrecision,
+  type LineTable,
+  missingColumns,
+  newTable,
+  type ParsedLines,
+  parseLines,
+} from "../wire/line/mod.ts";
 import type { Core } from "./mod.ts";
 
 /** Bodies up to this size are parsed on the main thread: posting them would take longer. */
@@ -32,7 +40,9 @@ export class Ingest {
   private async parse(body: Uint8Array, precision: LinePrecision): Promise<ParsedLines> {
     const nowMicros = this.nowMicros();
     if (body.length <= DIRECT_BODY_BYTES_MAX) return parseLines(body, precision, nowMicros);
-    return await this.core.scheduler.task("lines", { body, precision, nowMicros }, [body.buffer as ArrayBuffer]) as ParsedLines;
+    return await this.core.scheduler.task("lines", { body, precision, nowMicros }, [
+      body.buffer as ArrayBuffer,
+    ]) as ParsedLines;
   }
 
   /** The table, made or widened where it lacks something that the lines have. */
@@ -48,14 +58,21 @@ export class Ingest {
     const { catalogue, writer, options } = this.core;
     const found = catalogue.table(lines.name);
     if (!found) {
-      if (!options.lineCreatesTables) throw new LineError(lines.line, `table ${lines.name} does not exist, and line.auto.create.new.tables is off`);
+      if (!options.lineCreatesTables) {
+        throw new LineError(lines.line, `table ${lines.name} does not exist, and line.auto.create.new.tables is off`);
+      }
       const made = await writer.createTable(newTable(lines, options.linePartitionBy));
       this.core.schemaChanged("CREATE TABLE");
       return made;
     }
     const missing = missingColumns(lines, found.schema);
     if (missing.length > 0) {
-      if (!options.lineCreatesColumns) throw new LineError(lines.line, `table ${lines.name} has no column ${missing[0].name}, and line.auto.create.new.columns is off`);
+      if (!options.lineCreatesColumns) {
+        throw new LineError(
+          lines.line,
+          `table ${lines.name} has no column ${missing[0].name}, and line.auto.create.new.columns is off`,
+        );
+      }
       await writer.addColumns(found.schema.id, missing);
       this.core.schemaChanged("ALTER TABLE");
     }

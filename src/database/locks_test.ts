@@ -17,7 +17,18 @@ Deno.test("TableLocks lets sharers run together and an exclusive holder alone, i
     locks.shared([3], step("d", 1)),
     locks.exclusive(1, step("Y", 1)),
   ]);
-  assert.deepEqual(log.filter((entry) => !entry.endsWith("d")), ["+a", "+b", "-a", "-b", "+X", "-X", "+c", "-c", "+Y", "-Y"]);
+  assert.deepEqual(log.filter((entry) => !entry.endsWith("d")), [
+    "+a",
+    "+b",
+    "-a",
+    "-b",
+    "+X",
+    "-X",
+    "+c",
+    "-c",
+    "+Y",
+    "-Y",
+  ]);
   await assert.rejects(locks.exclusive(1, () => Promise.reject(new Error("no"))), /no/);
   await locks.shared([1], step("after", 0));
 });

@@ -11,7 +11,13 @@ import type { Core } from "./mod.ts";
 /** The plan with its metadata as rows of this moment. */
 export function resolveMetadata(plan: Plan, core: Core, identity: Identity): Plan {
   if (plan.node === "metadata") return { ...plan, node: "values", rows: rowsOf(plan, core, identity) };
-  if ("left" in plan) return { ...plan, left: resolveMetadata(plan.left, core, identity), right: resolveMetadata(plan.right, core, identity) };
+  if ("left" in plan) {
+    return {
+      ...plan,
+      left: resolveMetadata(plan.left, core, identity),
+      right: resolveMetadata(plan.right, core, identity),
+    };
+  }
   return "input" in plan ? { ...plan, input: resolveMetadata(plan.input, core, identity) } : plan;
 }
 
@@ -77,13 +83,27 @@ const SOURCES: Record<string, Source> = {
   show_parameters: ({ options }) => options.parameters(),
   functions: () =>
     FUNCTIONS.map(({ name, args, volatility, aggregate, window, table }) => {
-      const signature = `${name}(${args.map((arg) => `${arg.name} ${arg.type}${arg.variadic ? "..." : ""}`).join(", ")})`;
-      return [name, `${name}(${args.map((arg) => arg.type).join(",")})`, signature, volatility !== "volatile", aggregate ? "GROUP_BY" : window ? "WINDOW" : table ? "CURSOR" : "STANDARD"];
+      const signature = `${name}(${
+        args.map((arg) => `${arg.name} ${arg.type}${arg.variadic ? "..." : ""}`).join(", ")
+      })`;
+      return [
+        name,
+        `${name}(${args.map((arg) => arg.type).join(",")})`,
+        signature,
+        volatility !== "volatile",
+        aggregate ? "GROUP_BY" : window ? "WINDOW" : table ? "CURSOR" : "STANDARD",
+      ];
     }),
   /** Rows are visible when they are acknowledged: nothing waits to be applied. */
-  wal_tables: ({ catalogue }) => catalogue.tables().filter(({ schema }) => schema.wal).map(({ schema, lsn }) => [schema.name, false, lsn, 0n, lsn, null, null, 0]),
+  wal_tables: ({ catalogue }) =>
+    catalogue.tables().filter(({ schema }) => schema.wal).map((
+      { schema, lsn },
+    ) => [schema.name, false, lsn, 0n, lsn, null, null, 0]),
   checkpoint_status: ({ backups }) => [[backups.startedAtMicros !== undefined, backups.startedAtMicros ?? null]],
-  "pg_catalog.pg_type": () => PG_TYPES.map(([oid, name, length, array, element, category]) => [oid, name, 11, 1, length, "b", category, false, ",", 0, element, array, 0, -1]),
+  "pg_catalog.pg_type": () =>
+    PG_TYPES.map((
+      [oid, name, length, array, element, category],
+    ) => [oid, name, 11, 1, length, "b", category, false, ",", 0, element, array, 0, -1]),
 };
 
 /** Told of every SYMBOL column, with and without an index. */

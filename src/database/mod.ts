@@ -4,7 +4,15 @@ import { SqlError, SQLSTATE } from "../errors.ts";
 import { createScheduler, parquetSchema, type Scheduler } from "../engine/mod.ts";
 
 import { createRegistry } from "../sql/functions/mod.ts";
-import { type AppendBatch, type Catalogue, createPool, openStorage, SHARED_WORD, type StorageWriter, type TableSnapshot } from "../storage/mod.ts";
+import {
+  type AppendBatch,
+  type Catalogue,
+  createPool,
+  openStorage,
+  SHARED_WORD,
+  type StorageWriter,
+  type TableSnapshot,
+} from "../storage/mod.ts";
 import { Backups } from "./backups.ts";
 import { Execution } from "./execution.ts";
 import { figuresOf } from "./figures.ts";
@@ -71,7 +79,8 @@ export interface Core {
 }
 
 export async function openDatabase(options: DatabaseOptions): Promise<Database> {
-  const nowMicros = options.nowMicros ?? (() => BigInt(Math.round((performance.timeOrigin + performance.now()) * 1000)));
+  const nowMicros = options.nowMicros ??
+    (() => BigInt(Math.round((performance.timeOrigin + performance.now()) * 1000)));
   let isOpen = false;
   const storage = await openStorage({
     root: options.root,
@@ -100,7 +109,16 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
     log: options.log,
     onUnhandledError: options.onUnhandledError,
   });
-  const execution = new Execution(heap, pool, functions, catalogue, scheduler, options, nowMicros, SHARED_WORD.neverCancelled * Int32Array.BYTES_PER_ELEMENT);
+  const execution = new Execution(
+    heap,
+    pool,
+    functions,
+    catalogue,
+    scheduler,
+    options,
+    nowMicros,
+    SHARED_WORD.neverCancelled * Int32Array.BYTES_PER_ELEMENT,
+  );
   let schemaVersion = 0;
   const statements = new StatementCache(
     binder((parameterTypes, identity) => ({

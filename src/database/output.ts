@@ -39,7 +39,10 @@ class AppendOutput implements Output {
   encode(batch: Batch): { bytes: Uint8Array; rows: number } | undefined {
     this.totalRows += batch.rowCount;
     if (batch.rowCount === 0) return undefined;
-    return { bytes: packAppendBatch(toAppendBatch(batch, this.columnIds, this.targets, this.heap)), rows: batch.rowCount };
+    return {
+      bytes: packAppendBatch(toAppendBatch(batch, this.columnIds, this.targets, this.heap)),
+      rows: batch.rowCount,
+    };
   }
 }
 
@@ -51,7 +54,11 @@ class RowsOutput implements Output {
   private readonly first: number;
   private readonly end: number;
 
-  constructor(private readonly options: Extract<OutputOptions, { kind: "rows" }>, columns: readonly ResultColumn[], heap: SharedHeap) {
+  constructor(
+    private readonly options: Extract<OutputOptions, { kind: "rows" }>,
+    columns: readonly ResultColumn[],
+    heap: SharedHeap,
+  ) {
     this.encoder = createEncoder(options.encoding, [...columns], heap);
     this.first = options.window?.first ?? 0;
     this.end = options.window ? options.window.first + options.window.count : Infinity;

@@ -22,8 +22,16 @@ interface Parts {
  * `targets` are the table columns' type tags: text given to a SYMBOL column is interned. Values that stay as they are stay where
  * they are, too: pack the result before the batch's memory is used again.
  */
-export function toAppendBatch(batch: Batch, columnIds: readonly number[], targets: readonly string[], heap: SharedHeap): AppendBatch {
-  const columns = batch.columns.slice(0, targets.length).map((vector, i): AppendColumn => ({ columnId: columnIds[i], ...parts(vector, targets[i], batch.rowCount, heap) }));
+export function toAppendBatch(
+  batch: Batch,
+  columnIds: readonly number[],
+  targets: readonly string[],
+  heap: SharedHeap,
+): AppendBatch {
+  const columns = batch.columns.slice(0, targets.length).map((vector, i): AppendColumn => ({
+    columnId: columnIds[i],
+    ...parts(vector, targets[i], batch.rowCount, heap),
+  }));
   return { rowCount: batch.rowCount, columns };
 }
 
@@ -34,7 +42,9 @@ function parts(vector: Vector, target: string, rowCount: number, heap: SharedHea
     const size = rowCount * LAYOUT_WIDTH[layout];
     return { values: heap.u8.subarray(vector.address, vector.address + size) };
   }
-  return layoutOf(target) === "symbol" ? internParts(vector.address, rowCount, heap) : textParts(vector.address, rowCount, heap);
+  return layoutOf(target) === "symbol"
+    ? internParts(vector.address, rowCount, heap)
+    : textParts(vector.address, rowCount, heap);
 }
 
 /** Copies texts behind one another. */
@@ -52,7 +62,7 @@ function textParts(address: number, rowCount: number, heap: SharedHeap): Parts {
     out[2 * row + 1] = length;
     if (length <= 0) continue;
     const from = pairs[2 * row] >>> 0;
-    if (length < 24) for (let k = 0; k < length; k++) bytes[at + k] = source[from + k];
+    if (length < 24) { for (let k = 0; k < length; k++) bytes[at + k] = source[from + k]; }
     else bytes.set(source.subarray(from, from + length), at);
     at += length;
   }
@@ -131,7 +141,10 @@ export class Interner {
     for (let slot = (hash ^ (hash >>> 15)) & mask;; slot = (slot + 1) & mask) {
       const code = this.slots[slot];
       if (code < 0) return this.add(slot, hash, source, from, length);
-      if (this.hashes[code] === hash && this.symbols[2 * code + 1] === length && this.equals(this.symbols[2 * code], source, from, length)) return code;
+      if (
+        this.hashes[code] === hash && this.symbols[2 * code + 1] === length &&
+        this.equals(this.symbols[2 * code], source, from, length)
+      ) return code;
     }
   }
 
@@ -183,7 +196,10 @@ function grown<T extends Int32Array | Uint8Array>(old: T, make: new (length: num
 export function concatAppendBatches(batches: readonly AppendBatch[]): AppendBatch {
   if (batches.length === 1) return batches[0];
   const rowCount = batches.reduce((sum, batch) => sum + batch.rowCount, 0);
-  return { rowCount, columns: batches[0].columns.map((first, i) => concatColumns(first, batches.map((batch) => batch.columns[i]))) };
+  return {
+    rowCount,
+    columns: batches[0].columns.map((first, i) => concatColumns(first, batches.map((batch) => batch.columns[i]))),
+  };
 }
 
 function concatColumns(first: AppendColumn, all: AppendColumn[]): AppendColumn {
@@ -197,11 +213,23 @@ function concatColumns(first: AppendColumn, all: AppendColumn[]): AppendColumn {
   const heap = joined(all.map((column) => column.heap!));
   const words = new Int32Array(values.buffer);
   if (!first.symbols) {
-    shiftEach(words, 2, all.map((column) => column.values.byteLength / 8), all.map((column) => column.heap!.byteLength));
+    shiftEach(
+      words,
+      2,
+      all.map((column) => column.values.byteLength / 8),
+      all.map((column) => column.heap!.byteLength),
+    );
     return { columnId: first.columnId, values, heap };
   }
-  const symbols = new Int32Array(joined(all.map(({ symbols }) => new Uint8Array(symbols!.buffer, symbols!.byteOffset, symbols!.byteLength))).buffer);
-  shiftEach(words, 1, all.map((column) => column.values.byteLength / 4), all.map((column) => column.symbols!.length / 2));
+  const symbols = new Int32Array(
+    joined(all.map(({ symbols }) => new Uint8Array(symbols!.buffer, symbols!.byteOffset, symbols!.byteLength))).buffer,
+  );
+  shiftEach(
+    words,
+    1,
+    all.map((column) => column.values.byteLength / 4),
+    all.map((column) => column.symbols!.length / 2),
+  );
   shiftEach(symbols, 2, all.map((column) => column.symbols!.length / 2), all.map((column) => column.heap!.byteLength));
   return { columnId: first.columnId, values, heap, symbols };
 }
@@ -216,8 +244,15 @@ function shiftEach(words: Int32Array, stride: number, counts: number[], sizes: n
 }
 
 /** Rows of values (literals) as a batch. `types` are the table columns' tags; the values are already of these types. */
-export function valuesToAppendBatch(rows: readonly (readonly Value[])[], columnIds: readonly number[], types: readonly string[]): AppendBatch {
-  return { rowCount: rows.length, columns: types.map((type, i) => ({ columnId: columnIds[i], ...valueParts(rows, i, type) })) };
+export function valuesToAppendBatch(
+  rows: readonly (readonly Value[])[],
+  columnIds: readonly number[],
+  types: readonly string[],
+): AppendBatch {
+  return {
+    rowCount: rows.length,
+    columns: types.map((type, i) => ({ columnId: columnIds[i], ...valueParts(rows, i, type) })),
+  };
 }
 
 function valueParts(rows: readonly (readonly Value[])[], index: number, tag: string): Parts {
@@ -279,7 +314,11 @@ export function writeValue(view: DataView, at: number, tag: string, value: Value
     case "i128":
     case "i256":
       for (let word = 0; word < type.width / 8; word++) {
-        view.setBigInt64(at + 8 * word, value === null ? NULL_I64 : BigInt.asIntN(64, (value as bigint) >> BigInt(64 * word)), true);
+        view.setBigInt64(
+          at + 8 * word,
+          value === null ? NULL_I64 : BigInt.asIntN(64, (value as bigint) >> BigInt(64 * word)),
+          true,
+        );
       }
       return;
     default:

@@ -2,7 +2,12 @@ import assert from "node:assert/strict";
 import { concatAppendBatches, Interner, packAppendBatch, unpackAppendBatch, valuesToAppendBatch } from "./append.ts";
 
 Deno.test("unpackAppendBatch() undoes packAppendBatch()", () => {
-  const batch = valuesToAppendBatch([["a", 1n, "x", null], ["b", null, null, 2.5], ["a", 3n, "long text here", 1]], [4, 5, 6, 7], ["SYMBOL", "LONG", "VARCHAR", "DOUBLE"]);
+  const batch = valuesToAppendBatch([["a", 1n, "x", null], ["b", null, null, 2.5], ["a", 3n, "long text here", 1]], [
+    4,
+    5,
+    6,
+    7,
+  ], ["SYMBOL", "LONG", "VARCHAR", "DOUBLE"]);
   const copy = unpackAppendBatch(packAppendBatch(batch), [4, 5, 6, 7]);
   assert.equal(copy.rowCount, 3);
   batch.columns.forEach((column, i) => {
@@ -27,11 +32,23 @@ Deno.test("Interner gives equal texts equal codes, in order of first appearance,
 
 Deno.test("concatAppendBatches() shifts offsets and codes", () => {
   const types = ["SYMBOL", "VARCHAR", "INT"];
-  const joined = concatAppendBatches([valuesToAppendBatch([["a", "one", 1], [null, null, null]], [0, 1, 2], types), valuesToAppendBatch([["b", "two", 2], ["b", "", 3]], [0, 1, 2], types)]);
-  const text = ({ heap }: { heap?: Uint8Array }, at: number, length: number) => length < 0 ? null : new TextDecoder().decode(heap!.slice(at, at + length));
+  const joined = concatAppendBatches([
+    valuesToAppendBatch([["a", "one", 1], [null, null, null]], [0, 1, 2], types),
+    valuesToAppendBatch([["b", "two", 2], ["b", "", 3]], [0, 1, 2], types),
+  ]);
+  const text = ({ heap }: { heap?: Uint8Array }, at: number, length: number) =>
+    length < 0 ? null : new TextDecoder().decode(heap!.slice(at, at + length));
   const pairs = new Int32Array(joined.columns[1].values.buffer);
-  assert.deepEqual([0, 1, 2, 3].map((row) => text(joined.columns[1], pairs[2 * row], pairs[2 * row + 1])), ["one", null, "two", ""]);
+  assert.deepEqual([0, 1, 2, 3].map((row) => text(joined.columns[1], pairs[2 * row], pairs[2 * row + 1])), [
+    "one",
+    null,
+    "two",
+    "",
+  ]);
   const codes = new Int32Array(joined.columns[0].values.buffer), symbols = joined.columns[0].symbols!;
-  assert.deepEqual([...codes].map((code) => code < 0 ? null : text(joined.columns[0], symbols[2 * code], symbols[2 * code + 1])), ["a", null, "b", "b"]);
+  assert.deepEqual(
+    [...codes].map((code) => code < 0 ? null : text(joined.columns[0], symbols[2 * code], symbols[2 * code + 1])),
+    ["a", null, "b", "b"],
+  );
   assert.equal(joined.rowCount, 4);
 });

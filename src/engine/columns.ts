@@ -91,7 +91,14 @@ export function gather(
   }
 }
 
-function gatherWithNulls(heap: SharedHeap, type: string, source: number, indices: Int32Array, n: number, target: number): void {
+function gatherWithNulls(
+  heap: SharedHeap,
+  type: string,
+  source: number,
+  indices: Int32Array,
+  n: number,
+  target: number,
+): void {
   const width = typeOf(type).width;
   if (width <= 2) {
     const view = width === 1 ? heap.i8 : heap.i16, shift = width - 1;
@@ -103,7 +110,7 @@ function gatherWithNulls(heap: SharedHeap, type: string, source: number, indices
   let to = target >>> 2;
   for (let i = 0; i < n; i++) {
     const row = indices[i];
-    if (row < 0) for (let k = 0; k < words; k++) i32[to++] = none[k];
+    if (row < 0) { for (let k = 0; k < words; k++) i32[to++] = none[k]; }
     else for (let k = 0, at = from + row * words; k < words; k++) i32[to++] = i32[at++];
   }
 }
@@ -129,7 +136,9 @@ export function isNullAt(heap: SharedHeap, type: string, address: number, row: n
       return heap.i32[(address >>> 2) + row * 2 + 1] < 0;
     default: {
       const words = typeOf(type).width >>> 2, none = nullWords(type);
-      for (let k = 0, at = (address >>> 2) + row * words; k < words; k++) if (heap.i32[at + k] !== none[k]) return false;
+      for (let k = 0, at = (address >>> 2) + row * words; k < words; k++) {
+        if (heap.i32[at + k] !== none[k]) return false;
+      }
       return true;
     }
   }
@@ -144,7 +153,9 @@ export function markNotNull(heap: SharedHeap, vector: Vector, rowCount: number, 
     for (let i = 0; i < rowCount; i++) out[i] = view[from + i] === view[from + i] ? 1 : 0;
   } else if (layout === "i64") {
     const view = heap.i32;
-    for (let i = 0, at = address >>> 2; i < rowCount; i++, at += 2) out[i] = view[at] === 0 && view[at + 1] === -0x80000000 ? 0 : 1;
+    for (let i = 0, at = address >>> 2; i < rowCount; i++, at += 2) {
+      out[i] = view[at] === 0 && view[at + 1] === -0x80000000 ? 0 : 1;
+    }
   } else if (layout === "text") {
     const view = heap.i32;
     for (let i = 0, at = (address >>> 2) + 1; i < rowCount; i++, at += 2) out[i] = view[at] < 0 ? 0 : 1;
@@ -381,7 +392,11 @@ export class ColumnStore {
   private readonly layouts: Layout[];
 
   constructor(readonly types: readonly string[], private readonly space: Workspace) {
-    this.vectors = types.map((type) => ({ type, address: 0, dictionary: layoutOf(type) === "symbol" ? NO_DICTIONARY : undefined }));
+    this.vectors = types.map((type) => ({
+      type,
+      address: 0,
+      dictionary: layoutOf(type) === "symbol" ? NO_DICTIONARY : undefined,
+    }));
     this.widths = types.map((type) => typeOf(type).width);
     this.layouts = types.map(layoutOf);
     this.arena = new TextArena(space);
@@ -407,7 +422,10 @@ export class ColumnStore {
     if (this.layouts[c] !== "symbol" || vector.dictionary === undefined || vector.dictionary.count === 0) return;
     const mine = this.vectors[c];
     if (mine.dictionary === NO_DICTIONARY) mine.dictionary = vector.dictionary;
-    assert(sameDictionary(mine.dictionary!, vector.dictionary), "all batches of an operator have the same dictionaries");
+    assert(
+      sameDictionary(mine.dictionary!, vector.dictionary),
+      "all batches of an operator have the same dictionaries",
+    );
   }
 
   /** Adds rows `from … from+rowCount-1` of these columns. */
@@ -493,12 +511,21 @@ export class OutputColumns {
     if (source.address === 0) fillNull(this.space.heap, target.type, target.address, 0, n);
     else gather(this.space.heap, target.type, source.address, indices, n, target.address, nulls);
     // Rows without symbols do not make the known dictionary forgotten.
-    if (target.dictionary !== undefined && source.dictionary !== undefined && source.dictionary !== NO_DICTIONARY) target.dictionary = source.dictionary;
+    if (target.dictionary !== undefined && source.dictionary !== undefined && source.dictionary !== NO_DICTIONARY) {
+      target.dictionary = source.dictionary;
+    }
   }
 }
 
 /** Writes one value, as `Value` has it, to a row; text goes to the arena. */
-export function setValue(heap: SharedHeap, type: string, address: number, row: number, value: Value, arena: TextArena): void {
+export function setValue(
+  heap: SharedHeap,
+  type: string,
+  address: number,
+  row: number,
+  value: Value,
+  arena: TextArena,
+): void {
   const layout = layoutOf(type);
   if (value === null) return fillNull(heap, type, address, row, 1);
   switch (layout) {
@@ -523,7 +550,9 @@ export function setValue(heap: SharedHeap, type: string, address: number, row: n
     case "i128":
     case "i256": {
       const words = typeOf(type).width >>> 3, at = (address >>> 3) + row * words;
-      for (let word = 0; word < words; word++) heap.u64[at + word] = BigInt.asUintN(64, BigInt(value) >> BigInt(64 * word));
+      for (let word = 0; word < words; word++) {
+        heap.u64[at + word] = BigInt.asUintN(64, BigInt(value) >> BigInt(64 * word));
+      }
       break;
     }
     case "text": {

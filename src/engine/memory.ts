@@ -5,7 +5,11 @@ import type { QueryMemory } from "./contract.ts";
 
 /** A query that would go beyond its limit. SQLSTATE 53200. */
 function overLimit(operator: string, sizeBytes: number, limitBytes: number): SqlError {
-  return new SqlError(`${operator} needs ${sizeBytes} more bytes: the query's memory limit of ${limitBytes} bytes is reached`, 0, SQLSTATE.outOfMemory);
+  return new SqlError(
+    `${operator} needs ${sizeBytes} more bytes: the query's memory limit of ${limitBytes} bytes is reached`,
+    0,
+    SQLSTATE.outOfMemory,
+  );
 }
 
 const UNIT_BYTES = 4_096;
@@ -16,7 +20,11 @@ export class CountedMemory implements QueryMemory {
   private units = 0;
 
   /** `counter`: i32 index of the word that counts the query's units of 4 KiB over all its threads; without one, this thread is all. */
-  constructor(private readonly heap: SharedHeap, private readonly limitBytes: number, private readonly counter?: number) {}
+  constructor(
+    private readonly heap: SharedHeap,
+    private readonly limitBytes: number,
+    private readonly counter?: number,
+  ) {}
 
   get usedBytes(): number {
     return (this.counter === undefined ? this.units : Atomics.load(this.heap.i32, this.counter)) * UNIT_BYTES;
@@ -46,7 +54,11 @@ export class CountedMemory implements QueryMemory {
     } catch (error) {
       this.give(units);
       if (!(error instanceof HeapFullError)) throw error;
-      throw new SqlError(`${operator} needs ${sizeBytes} more bytes: the server's shared memory is full (${error.message})`, 0, SQLSTATE.outOfMemory);
+      throw new SqlError(
+        `${operator} needs ${sizeBytes} more bytes: the server's shared memory is full (${error.message})`,
+        0,
+        SQLSTATE.outOfMemory,
+      );
     }
   }
 

@@ -1,7 +1,13 @@
 /** The engine room: plans to answers. */
 export type * from "./contract.ts";
 export { MORSEL_ROWS } from "./contract.ts";
-export { concatAppendBatches, packAppendBatch, toAppendBatch, unpackAppendBatch, valuesToAppendBatch } from "./append.ts";
+export {
+  concatAppendBatches,
+  packAppendBatch,
+  toAppendBatch,
+  unpackAppendBatch,
+  valuesToAppendBatch,
+} from "./append.ts";
 export { CountedMemory, createQueryMemory } from "./memory.ts";
 export { createOperator } from "./operators/mod.ts";
 export { answerFromStatistics } from "./statistics.ts";

@@ -41,7 +41,9 @@ export interface Invitation {
   morselCount: number;
 }
 
-type HelperResult = { value: unknown; blocks: [number, number][] } | { error: { message: string; position: number; sqlState: string } };
+type HelperResult = { value: unknown; blocks: [number, number][] } | {
+  error: { message: string; position: number; sqlState: string };
+};
 
 export class SectionRunner implements ParallelRunner {
   constructor(
@@ -64,7 +66,9 @@ export class SectionRunner implements ParallelRunner {
     Atomics.store(heap.i32, word(SLOT.results), 0);
     Atomics.store(heap.i32, word(SLOT.section), section);
     const invited = this.helpers.slice(0, Math.min(HELPERS_MAX, morselCount - 1));
-    for (const helper of invited) helper.postMessage({ request, section, task: taskName, data, morselCount } satisfies Invitation);
+    for (const helper of invited) {
+      helper.postMessage({ request, section, task: taskName, data, morselCount } satisfies Invitation);
+    }
     const results: unknown[] = [];
     let failure: unknown;
     try {
@@ -74,13 +78,18 @@ export class SectionRunner implements ParallelRunner {
       Atomics.compareExchange(heap.i32, word(SLOT.cancel), CANCEL.none, CANCEL.helperFailed);
     }
     Atomics.store(heap.i32, word(SLOT.section), 0);
-    for (let inside = Atomics.load(heap.i32, word(SLOT.helpers)); inside > 0; inside = Atomics.load(heap.i32, word(SLOT.helpers))) {
+    for (
+      let inside = Atomics.load(heap.i32, word(SLOT.helpers));
+      inside > 0;
+      inside = Atomics.load(heap.i32, word(SLOT.helpers))
+    ) {
       Atomics.wait(heap.i32, word(SLOT.helpers), inside, 100);
     }
     for (let k = 0, count = Atomics.load(heap.i32, word(SLOT.results)); k < count; k++) {
       const result = this.takeResult(k);
-      if ("error" in result) failure ??= new SqlError(result.error.message, result.error.position, result.error.sqlState);
-      else {
+      if ("error" in result) {
+        failure ??= new SqlError(result.error.message, result.error.position, result.error.sqlState);
+      } else {
         for (const [address, sizeBytes] of result.blocks) this.context().memory.adopt(address, sizeBytes, taskName);
         results.push(result.value);
       }
@@ -102,10 +111,21 @@ export class SectionRunner implements ParallelRunner {
   }
 }
 
-function participate(heap: SharedHeap, slot: number, task: string, data: unknown, morselCount: number, context: QueryContext): unknown {
+function participate(
+  heap: SharedHeap,
+  slot: number,
+  task: string,
+  data: unknown,
+  morselCount: number,
+  context: QueryContext,
+): unknown {
   const participant = openTask(task, data, context);
   try {
-    for (let morsel = Atomics.add(heap.i32, slotWord(slot, SLOT.nextMorsel), 1); morsel < morselCount; morsel = Atomics.add(heap.i32, slotWord(slot, SLOT.nextMorsel), 1)) {
+    for (
+      let morsel = Atomics.add(heap.i32, slotWord(slot, SLOT.nextMorsel), 1);
+      morsel < morselCount;
+      morsel = Atomics.add(heap.i32, slotWord(slot, SLOT.nextMorsel), 1)
+    ) {
       context.poll();
       participant.run(morsel);
     }
@@ -116,14 +136,19 @@ function participate(heap: SharedHeap, slot: number, task: string, data: unknown
 }
 
 /** A helper's side: joins the section if it is still open, and leaves its result for the leader. */
-export function help(heap: SharedHeap, invitation: Invitation, contextOf: (request: QueryRequest) => QueryContext & { memory: CountedMemory }): void {
+export function help(
+  heap: SharedHeap,
+  invitation: Invitation,
+  contextOf: (request: QueryRequest) => QueryContext & { memory: CountedMemory },
+): void {
   const { request, section, task, data, morselCount } = invitation;
   const word = (offset: number) => slotWord(request.slot, offset);
   if (Atomics.load(heap.i32, word(SLOT.section)) !== section) return;
   Atomics.add(heap.i32, word(SLOT.helpers), 1);
   try {
     // The leader may have closed it before it saw this helper.
-    const open = Atomics.load(heap.i32, word(SLOT.section)) === section && Atomics.load(heap.i32, word(SLOT.nextMorsel)) < morselCount;
+    const open = Atomics.load(heap.i32, word(SLOT.section)) === section &&
+      Atomics.load(heap.i32, word(SLOT.nextMorsel)) < morselCount;
     if (!open) return;
     const context = contextOf(request);
     let result: HelperResult;
@@ -133,7 +158,13 @@ export function help(heap: SharedHeap, invitation: Invitation, contextOf: (reque
     } catch (error) {
       context.memory.release();
       const known = error instanceof SqlError;
-      result = { error: { message: error instanceof Error ? error.message : String(error), position: known ? error.position : 0, sqlState: known ? error.sqlState : "XX000" } };
+      result = {
+        error: {
+          message: error instanceof Error ? error.message : String(error),
+          position: known ? error.position : 0,
+          sqlState: known ? error.sqlState : "XX000",
+        },
+      };
       Atomics.compareExchange(heap.i32, word(SLOT.cancel), CANCEL.none, CANCEL.helperFailed);
     }
     leaveResult(heap, request.slot, result);

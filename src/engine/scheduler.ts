@@ -59,8 +59,18 @@ export interface PostedError {
 }
 
 export function postedError(error: unknown): PostedError {
-  if (error instanceof SqlError) return { name: "SqlError", message: error.message, position: error.position, sqlState: error.sqlState };
-  if (error instanceof CorruptFileError) return { name: "CorruptFileError", message: error.message, position: 0, sqlState: SQLSTATE.corrupted, path: error.path };
+  if (error instanceof SqlError) {
+    return { name: "SqlError", message: error.message, position: error.position, sqlState: error.sqlState };
+  }
+  if (error instanceof CorruptFileError) {
+    return {
+      name: "CorruptFileError",
+      message: error.message,
+      position: 0,
+      sqlState: SQLSTATE.corrupted,
+      path: error.path,
+    };
+  }
   const { message, stack } = error instanceof Error ? error : new Error(String(error));
   return { name: "Error", message, position: 0, sqlState: SQLSTATE.internal, stack };
 }
@@ -203,7 +213,9 @@ class WorkerScheduler implements Scheduler {
       this.enqueue({
         id,
         start: ({ worker }) => {
-          if (order.timeoutMs > 0 && order.timeoutMs < 2 ** 31) timer = setTimeout(() => cancel(CANCEL.timeout), order.timeoutMs);
+          if (order.timeoutMs > 0 && order.timeoutMs < 2 ** 31) {
+            timer = setTimeout(() => cancel(CANCEL.timeout), order.timeoutMs);
+          }
           worker.postMessage({ type: "query", id, request: { ...order, id, slot }, output } satisfies ToWorker);
         },
         onMessage: (message) => {
@@ -245,16 +257,22 @@ class WorkerScheduler implements Scheduler {
     this.closed = true;
     for (const cancel of [...this.cancels]) cancel(CANCEL.shutdown);
     const deadline = performance.now() + 2_000;
-    while (this.workers.some((handle) => handle.job) && performance.now() < deadline) await new Promise((resolve) => setTimeout(resolve, 5));
+    while (this.workers.some((handle) => handle.job) && performance.now() < deadline) {
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
     for (const { worker } of this.workers) worker.terminate();
   }
 }
 
 /** Chunks on their way to the reader; the sender counts those that are underway. */
-class ChunkQueue implements AsyncIterable<{ bytes: Uint8Array; rows: number }>, AsyncIterator<{ bytes: Uint8Array; rows: number }> {
+class ChunkQueue
+  implements AsyncIterable<{ bytes: Uint8Array; rows: number }>, AsyncIterator<{ bytes: Uint8Array; rows: number }> {
   onTaken: () => void = () => {};
   private readonly chunks: { bytes: Uint8Array; rows: number }[] = [];
-  private waiting: { resolve: (result: IteratorResult<{ bytes: Uint8Array; rows: number }>) => void; reject: (error: unknown) => void } | undefined;
+  private waiting: {
+    resolve: (result: IteratorResult<{ bytes: Uint8Array; rows: number }>) => void;
+    reject: (error: unknown) => void;
+  } | undefined;
   private over = false;
   private error: unknown;
 

@@ -60,7 +60,11 @@ function isInside({ timestampMin, timestampMax }: SegmentSource, intervals: Inte
 }
 
 /** undefined: not to be had from statistics. */
-function valueOf({ function: id, args, distinct, type }: AggregateCall, columns: number[], source: ScanSource): Value | undefined {
+function valueOf(
+  { function: id, args, distinct, type }: AggregateCall,
+  columns: number[],
+  source: ScanSource,
+): Value | undefined {
   if (distinct) return undefined;
   const [arg] = args;
   const name = id.slice(0, id.indexOf("("));
@@ -69,7 +73,12 @@ function valueOf({ function: id, args, distinct, type }: AggregateCall, columns:
   const column = columns[arg.index];
   const chunks = source.segments.map((segment) => segment.chunks[column]);
   if (name === "count" && (NUMBERS.has(arg.type) || arg.type === "SYMBOL")) {
-    return BigInt(source.segments.reduce((count, { rowCount }, i) => count + rowCount - (chunks[i]?.stats.nullCount ?? rowCount), 0));
+    return BigInt(
+      source.segments.reduce(
+        (count, { rowCount }, i) => count + rowCount - (chunks[i]?.stats.nullCount ?? rowCount),
+        0,
+      ),
+    );
   }
   if ((name === "min" || name === "max") && NUMBERS.has(arg.type)) {
     let best: number | bigint | undefined;

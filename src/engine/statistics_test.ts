@@ -3,7 +3,20 @@ import type { AggregateNode, ScanNode } from "../sql/plan.ts";
 import type { ColumnChunk, ScanSource } from "../storage/contract.ts";
 import { answerFromStatistics } from "./statistics.ts";
 
-const chunk = (nullCount: number, min?: number | bigint, max?: number | bigint, sum?: number | bigint): ColumnChunk => ({ address: 0, file: 0, offset: 0, sizeBytes: 0, crc: 0, valueBytes: 0, stats: { nullCount, min, max, sum } });
+const chunk = (
+  nullCount: number,
+  min?: number | bigint,
+  max?: number | bigint,
+  sum?: number | bigint,
+): ColumnChunk => ({
+  address: 0,
+  file: 0,
+  offset: 0,
+  sizeBytes: 0,
+  crc: 0,
+  valueBytes: 0,
+  stats: { nullCount, min, max, sum },
+});
 
 const source: ScanSource = {
   tableId: 1,
@@ -12,12 +25,29 @@ const source: ScanSource = {
   sorted: true,
   files: [],
   segments: [
-    { rowCount: 10, timestampMin: 0n, timestampMax: 9n, firstRow: 0, ordinal: 0, chunks: [chunk(2, 5n, 9n, 40n), chunk(0, -1.5, 2, 7)] },
+    {
+      rowCount: 10,
+      timestampMin: 0n,
+      timestampMax: 9n,
+      firstRow: 0,
+      ordinal: 0,
+      chunks: [chunk(2, 5n, 9n, 40n), chunk(0, -1.5, 2, 7)],
+    },
     { rowCount: 20, timestampMin: 10n, timestampMax: 29n, firstRow: 10, ordinal: 1, chunks: [undefined, chunk(20)] },
   ],
   dictionaries: [undefined, undefined],
 };
-const scan: ScanNode = { node: "scan", tableId: 1, tableName: "t", columnIds: [0, 1], reverse: false, rowId: false, columns: [{ name: "l", type: "LONG" }, { name: "d", type: "DOUBLE" }], timestamp: -1, order: "none" };
+const scan: ScanNode = {
+  node: "scan",
+  tableId: 1,
+  tableName: "t",
+  columnIds: [0, 1],
+  reverse: false,
+  rowId: false,
+  columns: [{ name: "l", type: "LONG" }, { name: "d", type: "DOUBLE" }],
+  timestamp: -1,
+  order: "none",
+};
 
 function aggregate(calls: [name: string, index?: number][], input = scan): AggregateNode {
   const aggregates = calls.map(([name, index]) => {
@@ -28,7 +58,10 @@ function aggregate(calls: [name: string, index?: number][], input = scan): Aggre
 }
 
 Deno.test("answerFromStatistics() counts, adds and compares over segments, with columns that were added later as nulls", () => {
-  const { plan, sources } = answerFromStatistics(aggregate([["count"], ["count", 0], ["min", 0], ["max", 0], ["sum", 0], ["min", 1], ["max", 1]]), [source]);
+  const { plan, sources } = answerFromStatistics(
+    aggregate([["count"], ["count", 0], ["min", 0], ["max", 0], ["sum", 0], ["min", 1], ["max", 1]]),
+    [source],
+  );
   assert.deepEqual(plan.node === "values" && plan.rows, [[30n, 8n, 5n, 9n, 40n, -1.5, 2]]);
   assert.deepEqual(sources, []);
 });
@@ -37,7 +70,10 @@ const left = [
   { title: "a sum of doubles, which depends on the order", plan: aggregate([["sum", 1]]) },
   { title: "an average", plan: aggregate([["avg", 0]]) },
   { title: "keys", plan: { ...aggregate([["count"]]), keys: [{ kind: "column" as const, index: 0, type: "LONG" }] } },
-  { title: "a predicate", plan: aggregate([["count"]], { ...scan, predicate: { kind: "constant", value: true, type: "BOOLEAN" } }) },
+  {
+    title: "a predicate",
+    plan: aggregate([["count"]], { ...scan, predicate: { kind: "constant", value: true, type: "BOOLEAN" } }),
+  },
   { title: "an interval that cuts a segment", plan: aggregate([["count"]], { ...scan, intervals: [[5n, 100n]] }) },
 ];
 for (const { title, plan } of left) {

@@ -40,7 +40,9 @@ export class TimeBuckets {
     this.zone = timeZone === "" || align === "first observation" ? undefined : zoneOf(timeZone);
     const nanos = unit === "M" || unit === "y" ? 0n : UNIT_NANOS[unit] * BigInt(count);
     this.stride = nanos === 0n ? 0n : nanos / this.unitNanos;
-    if (nanos > 0n && this.stride === 0n) throw new SqlError(`SAMPLE BY ${count}${unit} is finer than ${timeType}`, 0, SQLSTATE.invalidParameter);
+    if (nanos > 0n && this.stride === 0n) {
+      throw new SqlError(`SAMPLE BY ${count}${unit} is finer than ${timeType}`, 0, SQLSTATE.invalidParameter);
+    }
     if (align === "first observation") this.origin = first;
     else if (from !== undefined) this.origin = this.toLocal(from);
     else this.origin = (unit === "w" ? FIRST_MONDAY_DAY * this.unitsADay : 0n) + offset;
@@ -95,7 +97,8 @@ export class TimeBuckets {
   }
 
   private startOfMonth(month: bigint): bigint {
-    return BigInt(dayOfCivil(Number(floorDivide(month, 12n)), Number(((month % 12n) + 12n) % 12n) + 1, 1)) * this.unitsADay;
+    return BigInt(dayOfCivil(Number(floorDivide(month, 12n)), Number(((month % 12n) + 12n) % 12n) + 1, 1)) *
+      this.unitsADay;
   }
 
   private toLocal(time: bigint): bigint {
@@ -121,4 +124,3 @@ export class TimeBuckets {
     return BigInt(high) * this.unitsASecond;
   }
 }
-

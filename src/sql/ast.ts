@@ -41,14 +41,25 @@ export type Expression =
   | { kind: "inQuery"; at: number; operand: Expression; query: Query; negated: boolean }
   /** `x::type` (`style` "::", at the ::) and `cast(x as type)` ("cast", at the word). */
   | { kind: "cast"; at: number; operand: Expression; type: TypeName; style: "::" | "cast" }
-  | { kind: "case"; at: number; operand?: Expression; branches: { when: Expression; then: Expression }[]; otherwise?: Expression }
+  | {
+    kind: "case";
+    at: number;
+    operand?: Expression;
+    branches: { when: Expression; then: Expression }[];
+    otherwise?: Expression;
+  }
   | FunctionCall
   /** A sub-query as a value. */
   | { kind: "query"; at: number; query: Query }
   | { kind: "exists"; at: number; query: Query }
   | { kind: "array"; at: number; items: Expression[] }
   /** `a[1]`, `a[2:3]`, `a[1, 2:]`. */
-  | { kind: "index"; at: number; operand: Expression; subscripts: ({ index: Expression } | { from?: Expression; to?: Expression })[] }
+  | {
+    kind: "index";
+    at: number;
+    operand: Expression;
+    subscripts: ({ index: Expression } | { from?: Expression; to?: Expression })[];
+  }
   /** A list in parentheses of two or more, where the dialect allows one: `on (a, b)`. */
   | { kind: "list"; at: number; items: Expression[] };
 
@@ -159,7 +170,11 @@ export interface SampleBy {
   from?: Expression;
   to?: Expression;
   /** none, null, prev, linear or an expression, in the order written; undefined without FILL. */
-  fill?: { at: number; items: ({ kind: "none" | "null" | "prev" | "linear"; at: number } | { kind: "value"; at: number; value: Expression })[] };
+  fill?: {
+    at: number;
+    items:
+      ({ kind: "none" | "null" | "prev" | "linear"; at: number } | { kind: "value"; at: number; value: Expression })[];
+  };
   align?: { at: number; to: "calendar" | "first observation"; timeZone?: Expression; offset?: Expression };
 }
 
@@ -239,8 +254,26 @@ export type Statement =
   | { kind: "truncate"; at: number; tables: Name[]; ifExists: boolean; keepSymbols: boolean }
   | { kind: "rename"; at: number; from: Name; to: Name }
   | { kind: "alterTable"; at: number; table: Name; action: AlterAction }
-  | { kind: "insert"; at: number; table: Name; columns?: Name[]; rows?: Expression[][]; rowsAt: number[]; query?: Query; with: { name: Name; query: Query }[] }
-  | { kind: "update"; at: number; table: Name; alias?: Name; sets: { column: Name; value: Expression }[]; from?: Source; where?: Expression; with: { name: Name; query: Query }[] }
+  | {
+    kind: "insert";
+    at: number;
+    table: Name;
+    columns?: Name[];
+    rows?: Expression[][];
+    rowsAt: number[];
+    query?: Query;
+    with: { name: Name; query: Query }[];
+  }
+  | {
+    kind: "update";
+    at: number;
+    table: Name;
+    alias?: Name;
+    sets: { column: Name; value: Expression }[];
+    from?: Source;
+    where?: Expression;
+    with: { name: Name; query: Query }[];
+  }
   | { kind: "delete"; at: number; table: Name; where?: Expression }
   /** SHOW what [FROM table]: what is lower case words ("tables", "columns", "server_version", "time zone"). */
   | { kind: "show"; at: number; what: string; whatAt: number; table?: Name }

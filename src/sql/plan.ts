@@ -289,7 +289,13 @@ export interface NewTable {
 export type BoundStatement =
   | { kind: "query"; plan: Plan }
   | { kind: "explain"; statement: BoundStatement }
-  | { kind: "createTable"; table: NewTable; ifNotExists: boolean; at: number; /** Columns in the table's order. */ query?: Plan }
+  | {
+    kind: "createTable";
+    table: NewTable;
+    ifNotExists: boolean;
+    at: number; /** Columns in the table's order. */
+    query?: Plan;
+  }
   | { kind: "dropTable"; names: { name: string; at: number }[]; ifExists: boolean }
   | { kind: "truncate"; tableIds: number[] }
   | { kind: "rename"; tableId: number; to: string; at: number }

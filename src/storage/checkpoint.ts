@@ -26,7 +26,9 @@ export function writeCheckpoint(store: TableStore, log: Log, changed: readonly T
   writeCatalog(store, logStart);
   log.dropBefore(logStart);
   let dead = 0;
-  for (const { data } of store.tables.values()) for (const file of data.list) if (!file.removed) dead += file.sizeBytes - file.liveBytes;
+  for (const { data } of store.tables.values()) {
+    for (const file of data.list) if (!file.removed) dead += file.sizeBytes - file.liveBytes;
+  }
   store.options.heap.setFigure("deadBytes", dead);
   store.options.heap.setFigure("logBytes", log.sizeBytes);
 }

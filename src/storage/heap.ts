@@ -60,7 +60,16 @@ export const SHARED_WORD = {
 } as const;
 
 /** The writer's counts since the start, in the order of their places behind `SHARED_WORD.writerFigures`. */
-export const WRITER_FIGURES = ["commits", "committedRows", "commitGroups", "fsyncs", "fsyncSeconds", "rewrittenSegments", "logBytes", "deadBytes"] as const;
+export const WRITER_FIGURES = [
+  "commits",
+  "committedRows",
+  "commitGroups",
+  "fsyncs",
+  "fsyncSeconds",
+  "rewrittenSegments",
+  "logBytes",
+  "deadBytes",
+] as const;
 export type WriterFigure = (typeof WRITER_FIGURES)[number];
 
 export class SharedHeap {

@@ -23,7 +23,16 @@ import { formatPool, SharedPool } from "./pool.ts";
 import { type LogLevel, TableStore } from "./writer.ts";
 
 export type * from "./contract.ts";
-export { createHeap, HEAP_TAGS, HeapFullError, type HeapTag, SHARED_WORD, SharedHeap, WRITER_FIGURES, type WriterFigure } from "./heap.ts";
+export {
+  createHeap,
+  HEAP_TAGS,
+  HeapFullError,
+  type HeapTag,
+  SHARED_WORD,
+  SharedHeap,
+  WRITER_FIGURES,
+  type WriterFigure,
+} from "./heap.ts";
 export { packAppendBatch, unpackAppendBatch } from "./packed.ts";
 export { SharedPool } from "./pool.ts";
 export { CatalogueMirror } from "./catalogue.ts";
@@ -80,7 +89,16 @@ export function createPool(heap: SharedHeap, files: Files = realFiles): SharedPo
 }
 
 function settings(
-  { root, heapSizeBytes, unstoredSizeBytes, commitMode, checkpointLogBytes, checkpointIntervalMs, syncDelayMs, reserveBytes }: StorageOptions,
+  {
+    root,
+    heapSizeBytes,
+    unstoredSizeBytes,
+    commitMode,
+    checkpointLogBytes,
+    checkpointIntervalMs,
+    syncDelayMs,
+    reserveBytes,
+  }: StorageOptions,
 ) {
   return {
     root,

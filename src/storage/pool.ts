@@ -161,7 +161,15 @@ export class SharedPool implements Pool {
     this.unlock();
   }
 
-  stats(): { usedBytes: number; limitBytes: number; frames: number; hits: number; misses: number; evictions: number; pins: number } {
+  stats(): {
+    usedBytes: number;
+    limitBytes: number;
+    frames: number;
+    hits: number;
+    misses: number;
+    evictions: number;
+    pins: number;
+  } {
     return {
       usedBytes: this.state(USED_KIB) * 1024,
       limitBytes: this.state(LIMIT_KIB) * 1024,

@@ -96,7 +96,14 @@ for (const type of ENTRIES) {
 function parametrised(tag: string): ColumnType | undefined {
   const decimal = decimalOf(tag);
   // Up to 18 digits fit an i64; more take an i128, which holds 38, or an i256.
-  if (decimal) return entry(tag, decimal.precision <= 18 ? "i64" : decimal.precision <= 38 ? "i128" : "i256", [1700, -1], "signed");
+  if (decimal) {
+    return entry(
+      tag,
+      decimal.precision <= 18 ? "i64" : decimal.precision <= 38 ? "i128" : "i256",
+      [1700, -1],
+      "signed",
+    );
+  }
   if (geohashBits(tag) !== undefined) return entry(tag, "i64", [1043, -1], "signed");
   if (arrayDimensions(tag) > 0) return entry(tag, "text", [1022, -1], "none", { name: "ARRAY" });
   return undefined;

@@ -1,5 +1,15 @@
 import assert from "node:assert/strict";
-import { formatArray, formatDecimal, formatGeohash, formatLong256, geohashTag, parseArray, parseDecimal, parseGeohash, parseLong256 } from "./wide.ts";
+import {
+  formatArray,
+  formatDecimal,
+  formatGeohash,
+  formatLong256,
+  geohashTag,
+  parseArray,
+  parseDecimal,
+  parseGeohash,
+  parseLong256,
+} from "./wide.ts";
 
 Deno.test("LONG256 prints whole bytes", () => {
   assert.equal(formatLong256(parseLong256("0x0100")!), "0x0100");

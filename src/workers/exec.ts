@@ -1,7 +1,7 @@
 /** The entry of the workers that run queries: it wires the engine to functions, pool and encoders, and nothing else. */
 import { createOutput, type OutputOptions } from "../database/output.ts";
 import type { QueryContext, QueryRequest } from "../engine/contract.ts";
-import { createOperator, createQueryMemory, type CountedMemory } from "../engine/mod.ts";
+import { type CountedMemory, createOperator, createQueryMemory } from "../engine/mod.ts";
 import { help, type Invitation, SectionRunner } from "../engine/parallel.ts";
 import { type FromWorker, postedError, type ToWorker } from "../engine/scheduler.ts";
 import { CANCEL, cancelError, SLOT, slotWord } from "../engine/slot.ts";
@@ -78,7 +78,9 @@ function lead(id: number, request: QueryRequest, outputOptions: OutputOptions): 
   Atomics.add(heap.i32, SHARED_WORD.workersBusy, 1);
   const own = contextOf(request);
   const helpers = peers.slice(0, Math.max(0, navigator.hardwareConcurrency - 1));
-  const context: QueryContext = helpers.length === 0 ? own : { ...own, parallel: new SectionRunner(heap, request, helpers, () => own) };
+  const context: QueryContext = helpers.length === 0
+    ? own
+    : { ...own, parallel: new SectionRunner(heap, request, helpers, () => own) };
   try {
     const output = createOutput(outputOptions, request.plan.columns, heap);
     const operator = createOperator(request.plan, context);
@@ -101,9 +103,18 @@ function lead(id: number, request: QueryRequest, outputOptions: OutputOptions): 
   }
 }
 
-function send(id: number, request: QueryRequest, { bytes, rows }: { bytes: Uint8Array; rows: number }, poll: () => void): void {
+function send(
+  id: number,
+  request: QueryRequest,
+  { bytes, rows }: { bytes: Uint8Array; rows: number },
+  poll: () => void,
+): void {
   const word = slotWord(request.slot, SLOT.chunksUnderway);
-  for (let underway = Atomics.load(heap.i32, word); underway >= CHUNKS_UNDERWAY_MAX; underway = Atomics.load(heap.i32, word)) {
+  for (
+    let underway = Atomics.load(heap.i32, word);
+    underway >= CHUNKS_UNDERWAY_MAX;
+    underway = Atomics.load(heap.i32, word)
+  ) {
     Atomics.wait(heap.i32, word, underway, 100);
     poll();
   }
@@ -120,7 +131,15 @@ const TASKS: Record<string, (payload: unknown) => { value: unknown; transfer: Tr
 };
 
 function buffersOf(table: LineTable): ArrayBuffer[] {
-  const arrays = [table.times, table.timeNanos, table.timed, table.lines, ...table.columns.flatMap((column) => [column.kinds, column.slots, column.codes, column.heap, column.symbols, column.symbolHeap])];
+  const arrays = [
+    table.times,
+    table.timeNanos,
+    table.timed,
+    table.lines,
+    ...table.columns.flatMap((
+      column,
+    ) => [column.kinds, column.slots, column.codes, column.heap, column.symbols, column.symbolHeap]),
+  ];
   return arrays.filter((array) => array !== undefined).map((array) => array.buffer as ArrayBuffer);
 }
 

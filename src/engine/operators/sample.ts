@@ -17,15 +17,19 @@ export function createSample(node: SampleNode, input: Operator, context: QueryCo
   if (runs !== undefined) return new SampleOutput(node, runs.groups, runs, context);
   const buckets = new BucketInput(node, input, context);
   const bucketColumn = input.columns.length;
-  const aggregate = createAggregate({
-    node: "aggregate",
-    input: { node: "values", rows: [], columns: [...buckets.columns], timestamp: -1, order: "none" },
-    keys: [{ kind: "column", index: bucketColumn, type: node.time.type }, ...node.keys],
-    aggregates: node.aggregates,
-    columns: node.columns,
-    timestamp: -1,
-    order: "none",
-  }, buckets, context);
+  const aggregate = createAggregate(
+    {
+      node: "aggregate",
+      input: { node: "values", rows: [], columns: [...buckets.columns], timestamp: -1, order: "none" },
+      keys: [{ kind: "column", index: bucketColumn, type: node.time.type }, ...node.keys],
+      aggregates: node.aggregates,
+      columns: node.columns,
+      timestamp: -1,
+      order: "none",
+    },
+    buckets,
+    context,
+  );
   return new SampleOutput(node, aggregate, buckets, context);
 }
 
@@ -43,7 +47,11 @@ class BucketInput implements Operator {
   private at = 0;
   private last: Bucket | undefined;
 
-  constructor(private readonly node: SampleNode, private readonly input: Operator, private readonly context: QueryContext) {
+  constructor(
+    private readonly node: SampleNode,
+    private readonly input: Operator,
+    private readonly context: QueryContext,
+  ) {
     this.columns = [...input.columns, { name: "bucket", type: node.time.type }];
     this.space = Workspace.of(context, "SAMPLE BY");
     this.times = new Expressions([node.time], typesOf(input.columns), context);
@@ -84,7 +92,13 @@ class BucketInput implements Operator {
       this.at = next;
     }
     this.context.poll();
-    return { rowCount: this.at - first, columns: [...batch.columns.map((column) => shifted(column, first)), { type: this.node.time.type, address: this.starts + first * 8 }] };
+    return {
+      rowCount: this.at - first,
+      columns: [...batch.columns.map((column) => shifted(column, first)), {
+        type: this.node.time.type,
+        address: this.starts + first * 8,
+      }],
+    };
   }
 
   /** The first row after `from` whose time is not in [low, high): by galloping where times ascend. */
@@ -115,8 +129,6 @@ class BucketInput implements Operator {
   }
 }
 
-
-
 function shifted(column: Vector, rows: number): Vector {
   return rows === 0 ? column : { ...column, address: column.address + rows * LAYOUT_WIDTH[layoutOf(column.type)] };
 }
@@ -130,7 +142,12 @@ class SampleOutput implements Operator {
   private rowsSent = 0;
   private ordered: Int32Array | undefined;
 
-  constructor(private readonly node: SampleNode, private readonly groups: Operator, private readonly input: { readonly buckets: TimeBuckets | undefined }, private readonly context: QueryContext) {
+  constructor(
+    private readonly node: SampleNode,
+    private readonly groups: Operator,
+    private readonly input: { readonly buckets: TimeBuckets | undefined },
+    private readonly context: QueryContext,
+  ) {
     this.columns = node.columns;
     this.space = Workspace.of(context, "SAMPLE BY");
   }
@@ -139,7 +156,9 @@ class SampleOutput implements Operator {
     if (!this.kept) {
       this.kept = keepAll(this.groups, [], this.space, this.context);
       this.ordered = orderByBucket(this.kept, this.context);
-      if (this.node.fills.length > 0) this.filler = Filler.of(this.node, this.kept, this.ordered, this.input.buckets, this.space, this.context);
+      if (this.node.fills.length > 0) {
+        this.filler = Filler.of(this.node, this.kept, this.ordered, this.input.buckets, this.space, this.context);
+      }
     }
     if (this.node.fills.length > 0) return this.filler?.next();
     const from = this.rowsSent, rowCount = Math.min(MORSEL_ROWS, this.kept.rowCount - from);
@@ -166,7 +185,9 @@ function orderByBucket(kept: KeptRows, context: QueryContext): Int32Array | unde
   const starts = context.heap.i64.subarray(first, first + kept.rowCount);
   for (let row = 1; row < kept.rowCount; row++) {
     if (starts[row] < starts[row - 1]) {
-      return Int32Array.from({ length: kept.rowCount }, (_, i) => i).sort((a, b) => starts[a] < starts[b] ? -1 : starts[a] > starts[b] ? 1 : a - b);
+      return Int32Array.from({ length: kept.rowCount }, (_, i) => i).sort((a, b) =>
+        starts[a] < starts[b] ? -1 : starts[a] > starts[b] ? 1 : a - b
+      );
     }
   }
   return undefined;
@@ -192,10 +213,18 @@ class Filler {
   /** Row of each key in the bucket at hand, or -1. */
   private readonly current: Int32Array;
 
-  static of(node: SampleNode, kept: KeptRows, ordered: Int32Array | undefined, buckets: TimeBuckets | undefined, space: Workspace, context: QueryContext): Filler | undefined {
+  static of(
+    node: SampleNode,
+    kept: KeptRows,
+    ordered: Int32Array | undefined,
+    buckets: TimeBuckets | undefined,
+    space: Workspace,
+    context: QueryContext,
+  ): Filler | undefined {
     const { from, to } = node.sampling;
     const padded = node.fills.every((fill) => fill.kind === "null" || fill.kind === "value");
-    const known = buckets ?? (padded && from !== undefined ? new TimeBuckets(node.sampling, node.time.type, from) : undefined);
+    const known = buckets ??
+      (padded && from !== undefined ? new TimeBuckets(node.sampling, node.time.type, from) : undefined);
     if (!known) return undefined;
     const start = context.heap.i64, first = kept.columns[0].address >>> 3;
     const bucketOf = (i: number) => start[first + (ordered ? ordered[i] : i)];
@@ -256,7 +285,10 @@ class Filler {
     const table = new KeyTable(columns.map((column) => column.type), this.space, () => this.context.poll());
     for (let from = 0; from < this.kept.rowCount; from += MORSEL_ROWS) {
       const rowCount = Math.min(MORSEL_ROWS, this.kept.rowCount - from);
-      numbers.set(table.groups(columns.map((column) => shifted(column, from)), rowCount, true).subarray(0, rowCount), from);
+      numbers.set(
+        table.groups(columns.map((column) => shifted(column, from)), rowCount, true).subarray(0, rowCount),
+        from,
+      );
     }
     return numbers;
   }
@@ -277,7 +309,10 @@ class Filler {
     const { heap } = this.context;
     const fills = this.node.fills, firstFill = 1 + this.node.keys.length;
     const target = this.output.vectors[0].address >>> 3;
-    const rows = new Int32Array(MORSEL_ROWS), keys = new Int32Array(MORSEL_ROWS), before = new Int32Array(MORSEL_ROWS), after = new Int32Array(MORSEL_ROWS);
+    const rows = new Int32Array(MORSEL_ROWS),
+      keys = new Int32Array(MORSEL_ROWS),
+      before = new Int32Array(MORSEL_ROWS),
+      after = new Int32Array(MORSEL_ROWS);
     let count = 0;
     this.arena.release();
     while (count < MORSEL_ROWS && this.bucket <= this.lastBucket) {
@@ -303,12 +338,29 @@ class Filler {
     return { rowCount: count, columns: this.output.vectors };
   }
 
-  private fillColumn(c: number, fill: Fill, rows: Int32Array, before: Int32Array, after: Int32Array, count: number): void {
+  private fillColumn(
+    c: number,
+    fill: Fill,
+    rows: Int32Array,
+    before: Int32Array,
+    after: Int32Array,
+    count: number,
+  ): void {
     const source = this.kept.columns[c], target = this.output.vectors[c];
-    if (fill.kind === "prev") return this.output.gather(c, source, rows.map((row, i) => row >= 0 ? row : before[i]), count, true);
+    if (fill.kind === "prev") {
+      return this.output.gather(
+        c,
+        source,
+        rows.map((row, i) => row >= 0 ? row : before[i]),
+        count,
+        true,
+      );
+    }
     this.output.gather(c, source, rows, count, true);
     if (fill.kind === "value") {
-      for (let i = 0; i < count; i++) if (rows[i] < 0) setValue(this.context.heap, target.type, target.address, i, fill.value, this.arena);
+      for (let i = 0; i < count; i++) {
+        if (rows[i] < 0) setValue(this.context.heap, target.type, target.address, i, fill.value, this.arena);
+      }
     } else if (fill.kind === "linear") {
       for (let i = 0; i < count; i++) if (rows[i] < 0) this.interpolate(source, target, i, before[i], after[i]);
     }
@@ -316,7 +368,9 @@ class Filler {
 
   private interpolate(source: Vector, target: Vector, i: number, before: number, after: number): void {
     const { heap } = this.context;
-    const value = before < 0 || after < 0 ? null : this.between(source, before, after, heap.i64[(this.output.vectors[0].address >>> 3) + i]);
+    const value = before < 0 || after < 0
+      ? null
+      : this.between(source, before, after, heap.i64[(this.output.vectors[0].address >>> 3) + i]);
     if (value === null) fillNull(heap, target.type, target.address, i, 1);
     else setValue(heap, target.type, target.address, i, value, this.arena);
   }

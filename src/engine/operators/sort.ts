@@ -19,9 +19,15 @@ const FIRST_CUT_ROWS = 4_096;
 const NUMBERS = new Set(["INT", "LONG", "DOUBLE", "DATE", "TIMESTAMP", "TIMESTAMP_NS"]);
 
 export function createSort(plan: SortNode, input: Operator, context: QueryContext): Operator {
-  const top = plan.limit !== undefined && input instanceof Pipeline ? createTopRows(plan.keys, plan.limit, input, context) : undefined;
+  const top = plan.limit !== undefined && input instanceof Pipeline
+    ? createTopRows(plan.keys, plan.limit, input, context)
+    : undefined;
   if (top === undefined) return new Sort(plan, input, context);
-  return new Sort(plan, new Pipeline({ kind: "operator", input: top.rows }, [], top.exprs, input.columns, context), context);
+  return new Sort(
+    plan,
+    new Pipeline({ kind: "operator", input: top.rows }, [], top.exprs, input.columns, context),
+    context,
+  );
 }
 
 class Sort implements Operator {
@@ -99,17 +105,33 @@ class Sort implements Operator {
   }
 
   /** The same for numbers by a kernel, which lets through rows level with row `last` too; undefined for other keys. */
-  private reaching(key: Vector, from: number, rowCount: number, store: Vector, last: number, out: Int32Array): number | undefined {
+  private reaching(
+    key: Vector,
+    from: number,
+    rowCount: number,
+    store: Vector,
+    last: number,
+    out: Int32Array,
+  ): number | undefined {
     const { heap } = this.context, { descending, nulls } = this.plan.keys[0];
     const form = formOf(key.type);
-    if (nulls !== undefined || !NUMBERS.has(key.type) || (form !== "i32" && form !== "i64" && form !== "f64")) return undefined;
+    if (nulls !== undefined || !NUMBERS.has(key.type) || (form !== "i32" && form !== "i64" && form !== "f64")) {
+      return undefined;
+    }
     if (isNullAt(heap, store.type, store.address, last)) return undefined;
     if (this.kernel === undefined) {
       const { run, cells } = beyondKernel(heap.memory, form, descending);
       this.kernel = new BoundKernel(run, cells, beyondInputs(form, 0), this.context, this.space, cells.count);
     }
     const { kernel } = this;
-    kernel.setConstant(1, form === "f64" ? heap.f64[store.address / 8 + last] : form === "i64" ? heap.i64[store.address / 8 + last] : heap.i32[store.address / 4 + last]);
+    kernel.setConstant(
+      1,
+      form === "f64"
+        ? heap.f64[store.address / 8 + last]
+        : form === "i64"
+        ? heap.i64[store.address / 8 + last]
+        : heap.i32[store.address / 4 + last],
+    );
     kernel.setI32(kernel.cells.rows, out.byteOffset);
     kernel.setColumns([key]);
     return kernel.run(from, rowCount);
@@ -117,7 +139,15 @@ class Sort implements Operator {
   private kernel?: BoundKernel;
 
   /** Rows of a batch that the first key does not put behind row `last` (for `strict`, nor level with it). */
-  private before(key: Vector, from: number, rowCount: number, store: Vector, last: number, strict: boolean, out: Int32Array): number {
+  private before(
+    key: Vector,
+    from: number,
+    rowCount: number,
+    store: Vector,
+    last: number,
+    strict: boolean,
+    out: Int32Array,
+  ): number {
     const { heap } = this.context, { descending, nulls } = this.plan.keys[0];
     let n = 0;
     if (nulls !== undefined) { for (let row = from; row < rowCount; row++) out[n++] = row; }

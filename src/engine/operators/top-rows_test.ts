@@ -5,7 +5,7 @@ import type { ColumnStats, ScanSource } from "../../storage/contract.ts";
 import { typeOf, type Value } from "../../types/mod.ts";
 import type { Operator, QueryContext } from "../contract.ts";
 import { openTask } from "../parallel.ts";
-import { randomFrom, type Row, rowsOf, RowsInput, testContext } from "../testing.ts";
+import { randomFrom, type Row, RowsInput, rowsOf, testContext } from "../testing.ts";
 import { createFilter, createProject } from "./filter-project.ts";
 import { createScan } from "./scan.ts";
 import type { Pipeline } from "./pipeline.ts";
@@ -17,7 +17,13 @@ const TYPES = ["LONG", "INT", "DOUBLE", "FLOAT", "SYMBOL", "VARCHAR", "BOOLEAN",
 const COLUMNS: Column[] = TYPES.map((type, k) => ({ name: `c${k}`, type }));
 const c = (k: number): Expr => ({ kind: "column", index: k, type: TYPES[k] });
 const lit = (value: Value, type: string): Expr => ({ kind: "constant", value, type });
-const fn = (name: string, type: string, ...args: Expr[]): Expr => ({ kind: "call", function: functionId(name, args.map((a) => a.type)), args, type, at: 0 });
+const fn = (name: string, type: string, ...args: Expr[]): Expr => ({
+  kind: "call",
+  function: functionId(name, args.map((a) => a.type)),
+  args,
+  type,
+  at: 0,
+});
 
 /** The first column has values that drift, so that statistics leave segments out; the others have many ties and nulls. */
 function makeRows(rowCount: number): Row[] {
@@ -40,7 +46,9 @@ function makeRows(rowCount: number): Row[] {
 }
 
 function statsOf(rows: Row[], column: number): ColumnStats {
-  const values = rows.map((row) => row[column]).filter((value) => typeof value === "number" || typeof value === "bigint");
+  const values = rows.map((row) => row[column]).filter((value) =>
+    typeof value === "number" || typeof value === "bigint"
+  );
   const nullCount = rows.filter((row) => row[column] === null).length;
   if (values.length === 0) return { nullCount };
   return { nullCount, min: values.reduce((a, b) => b < a ? b : a), max: values.reduce((a, b) => b > a ? b : a) };
@@ -56,19 +64,53 @@ function stored(rows: Row[], context: QueryContext, segmentRows: number): { node
       timestampMax: 0n,
       firstRow,
       ordinal,
-      chunks: columns.map(({ address, type }, k) => ({ address: address + firstRow * typeOf(type).width, file: 0, offset: 0, sizeBytes: 0, crc: 0, valueBytes: 0, stats: statsOf(part, k) })),
+      chunks: columns.map(({ address, type }, k) => ({
+        address: address + firstRow * typeOf(type).width,
+        file: 0,
+        offset: 0,
+        sizeBytes: 0,
+        crc: 0,
+        valueBytes: 0,
+        stats: statsOf(part, k),
+      })),
     };
   });
   return {
-    node: { node: "scan", tableId: 1, tableName: "t", columnIds: TYPES.map((_, k) => k), columns: COLUMNS, timestamp: -1, order: "none", reverse: false, rowId: false },
-    source: { tableId: 1, version: 1, rowCount: rows.length, sorted: false, files: [], segments, dictionaries: columns.map((column) => column.dictionary) },
+    node: {
+      node: "scan",
+      tableId: 1,
+      tableName: "t",
+      columnIds: TYPES.map((_, k) => k),
+      columns: COLUMNS,
+      timestamp: -1,
+      order: "none",
+      reverse: false,
+      rowId: false,
+    },
+    source: {
+      tableId: 1,
+      version: 1,
+      rowCount: rows.length,
+      sorted: false,
+      files: [],
+      segments,
+      dictionaries: columns.map((column) => column.dictionary),
+    },
   };
 }
 
 const rows = makeRows(20_000);
 
 function sorted(input: Operator, keys: SortKey[], limit: number): Row[] {
-  const plan: SortNode = { node: "sort", input: { node: "values", rows: [], columns: [...input.columns], timestamp: -1, order: "none" }, keys, limit, columns: [...input.columns], timestamp: -1, order: "none" };
+  const plan: SortNode = {
+    node: "sort",
+    input: { node: "values", rows: [], columns: [...input.columns], timestamp: -1, order: "none" },
+    keys,
+    limit,
+    columns: [...input.columns],
+    timestamp: -1,
+    order: "none",
+  };
   return rowsOf(createSort(plan, input, context), context);
 }
 
@@ -80,16 +122,30 @@ context.sources.push(source);
 function both(extend: (input: Operator) => Operator, keys: SortKey[], limit: number): [Row[], Row[]] {
   const scan = extend(createScan(node, source, context));
   const plain: Operator = { columns: scan.columns, next: () => scan.next(), close: () => scan.close() };
-  const answers: [Row[], Row[]] = [sorted(plain, keys, limit), sorted(extend(createScan(node, source, context)), keys, limit)];
+  const answers: [Row[], Row[]] = [
+    sorted(plain, keys, limit),
+    sorted(extend(createScan(node, source, context)), keys, limit),
+  ];
   assert.equal(context.memory.usedBytes, 0, "all memory is given back");
   return answers;
 }
 
 const KEYS: SortKey[][] = [
-  ...[0, 1, 2, 3, 6, 7, 8].flatMap((k): SortKey[][] => [true, false].map((descending) => [{ expression: c(k), descending }])),
-  [{ expression: c(1), descending: true }, { expression: c(4), descending: false }, { expression: c(2), descending: true }],
-  [{ expression: c(6), descending: false }, { expression: c(5), descending: true }, { expression: c(0), descending: true }],
-  [{ expression: fn("+", "DOUBLE", c(2), lit(1, "DOUBLE")), descending: true }, { expression: c(5), descending: false }],
+  ...[0, 1, 2, 3, 6, 7, 8].flatMap((k): SortKey[][] =>
+    [true, false].map((descending) => [{ expression: c(k), descending }])
+  ),
+  [{ expression: c(1), descending: true }, { expression: c(4), descending: false }, {
+    expression: c(2),
+    descending: true,
+  }],
+  [{ expression: c(6), descending: false }, { expression: c(5), descending: true }, {
+    expression: c(0),
+    descending: true,
+  }],
+  [{ expression: fn("+", "DOUBLE", c(2), lit(1, "DOUBLE")), descending: true }, {
+    expression: c(5),
+    descending: false,
+  }],
   [{ expression: c(2), descending: true, nulls: "last" }],
   [{ expression: c(1), descending: false, nulls: "first" }, { expression: c(3), descending: true }],
 ];
@@ -98,22 +154,55 @@ Deno.test("the first rows of a scan are those of the whole sort, ties in the ord
   for (const keys of KEYS) {
     for (const limit of [1, 10, 700]) {
       const [expected, got] = both((input) => input, keys, limit);
-      assert.deepEqual(got, expected, JSON.stringify([keys, limit], (_, value) => typeof value === "bigint" ? String(value) : value));
+      assert.deepEqual(
+        got,
+        expected,
+        JSON.stringify([keys, limit], (_, value) => typeof value === "bigint" ? String(value) : value),
+      );
     }
   }
 });
 
 Deno.test("the first rows under a filter, of computed columns, and of nothing", () => {
   const positive = (k: number) => fn(">", "BOOLEAN", c(k), lit(10, "DOUBLE"));
-  const [expected, got] = both((input) => {
-    const plan = { input: undefined as never, timestamp: -1, order: "none" as const, columns: [...COLUMNS] };
-    const filtered = createFilter({ node: "filter", ...plan, predicate: positive(2) }, input, context);
-    return createProject({ node: "project", ...plan, columns: [COLUMNS[5], COLUMNS[2], COLUMNS[4]], expressions: [c(5), fn("*", "DOUBLE", c(2), lit(-1, "DOUBLE")), c(4)] }, filtered, context);
-  }, [{ expression: { kind: "column", index: 1, type: "DOUBLE" }, descending: true }], 50);
+  const [expected, got] = both(
+    (input) => {
+      const plan = { input: undefined as never, timestamp: -1, order: "none" as const, columns: [...COLUMNS] };
+      const filtered = createFilter({ node: "filter", ...plan, predicate: positive(2) }, input, context);
+      return createProject(
+        {
+          node: "project",
+          ...plan,
+          columns: [COLUMNS[5], COLUMNS[2], COLUMNS[4]],
+          expressions: [c(5), fn("*", "DOUBLE", c(2), lit(-1, "DOUBLE")), c(4)],
+        },
+        filtered,
+        context,
+      );
+    },
+    [{ expression: { kind: "column", index: 1, type: "DOUBLE" }, descending: true }],
+    50,
+  );
   assert.equal(got.length, 50);
   assert.deepEqual(got, expected);
   const none = fn(">", "BOOLEAN", c(2), lit(1e9, "DOUBLE"));
-  const [empty, alsoEmpty] = both((input) => createFilter({ node: "filter", input: undefined as never, timestamp: -1, order: "none", columns: [...COLUMNS], predicate: none }, input, context), KEYS[0], 5);
+  const [empty, alsoEmpty] = both(
+    (input) =>
+      createFilter(
+        {
+          node: "filter",
+          input: undefined as never,
+          timestamp: -1,
+          order: "none",
+          columns: [...COLUMNS],
+          predicate: none,
+        },
+        input,
+        context,
+      ),
+    KEYS[0],
+    5,
+  );
   assert.deepEqual([empty, alsoEmpty], [[], []]);
 });
 
@@ -134,8 +223,12 @@ Deno.test("the first rows found by several participants", () => {
   };
   for (const keys of KEYS.slice(0, 17)) {
     const [expected] = both((input) => input, keys, 20);
-    const top: Operator = createTopRows(keys, 20, createScan(node, source, context) as Pipeline, { ...context, parallel }, 1)!.rows;
-    assert.deepEqual(sorted({ columns: COLUMNS, next: () => top.next(), close: () => top.close() }, keys, 20), expected);
+    const top: Operator =
+      createTopRows(keys, 20, createScan(node, source, context) as Pipeline, { ...context, parallel }, 1)!.rows;
+    assert.deepEqual(
+      sorted({ columns: COLUMNS, next: () => top.next(), close: () => top.close() }, keys, 20),
+      expected,
+    );
   }
   assert.ok(sections > 10);
 });

@@ -1,7 +1,15 @@
 /** One text as a value of a type: for literals, parameters and settings. Columns are read by the functions on bytes. */
 import type { Value } from "../layout.ts";
 import { typeOf } from "../registry.ts";
-import { arrayDimensions, decimalOf, geohashBits, parseArray, parseDecimal, parseGeohash, parseLong256 } from "../wide.ts";
+import {
+  arrayDimensions,
+  decimalOf,
+  geohashBits,
+  parseArray,
+  parseDecimal,
+  parseGeohash,
+  parseLong256,
+} from "../wide.ts";
 import { encodeAscii } from "./ascii.ts";
 import { parseDouble, parseInteger, parseIPv4, parseLong, parseUuid } from "./numbers.ts";
 import { instantAs, parseInstant } from "./time.ts";
@@ -17,7 +25,9 @@ export function readValue(text: string, tag: string): Value | ReadFailure {
   if (typeOf(tag).layout === "text" && arrayDimensions(tag) === 0) return text;
   const bytes = encodeAscii(text) ?? EMPTY;
   const length = bytes === EMPTY ? 0 : text.length;
-  const failure = (): ReadFailure => ({ problem: `'${text}' is not ${/^[AEIOU]/.test(tag) ? "an" : "a"} ${typeOf(tag).name}` });
+  const failure = (): ReadFailure => ({
+    problem: `'${text}' is not ${/^[AEIOU]/.test(tag) ? "an" : "a"} ${typeOf(tag).name}`,
+  });
   switch (tag) {
     case "SYMBOL":
       return text;
