@@ -2,7 +2,7 @@
 import type { Answer, Chunk, ExecuteOptions, Identity, Prepared, ResultColumn, Session } from "../door.ts";
 import { SqlError, SQLSTATE } from "../errors.ts";
 import { concatAppendBatches, packAppendBatch, unpackAppendBatch, valuesToAppendBatch } from "../engine/mod.ts";
-import { explain, optimize, splitScript, substituteParameters, usesClock } from "../sql/mod.ts";
+import { explain, optimize, splitScript, substituteCalls, substituteParameters, usesClock } from "../sql/mod.ts";
 import type { BoundStatement, NewTable, Plan } from "../sql/plan.ts";
 import type { AppendBatch, BulkLoad, TableSnapshot } from "../storage/contract.ts";
 import type { Value } from "../types/mod.ts";
@@ -108,7 +108,7 @@ class Run {
     const bound = this.statement.bound;
     switch (bound.kind) {
       case "query":
-        return this.query(this.planOf(bound.plan));
+        return this.query(this.served(this.planOf(bound.plan)));
       case "explain":
         return this.explain(bound.statement);
       case "empty":
@@ -130,6 +130,12 @@ class Run {
     if (usesClock(known)) known = optimize(known, { nowMicros: this.execution.nowMicros(), user: this.session.identity.name });
     else if (hasParameters) known = optimize(known);
     return this.statement.hasMetadata ? resolveMetadata(known, this.core, this.session.identity) : known;
+  }
+
+  /** With the answers of the server itself in the plan. */
+  private served(plan: Plan): Plan {
+    const { reloadConfig } = this.core.options;
+    return this.statement.asksServer ? substituteCalls(plan, { "reload_config()": reloadConfig ?? (() => false) }) : plan;
   }
 
   private query(plan: Plan): Answer {

@@ -13,6 +13,8 @@ export interface Statement {
   parameters: string[];
   category: Prepared["category"];
   hasMetadata: boolean;
+  /** Calls functions that the door answers. */
+  asksServer: boolean;
   /** Of all tables, when it was bound. */
   schemaVersion: number;
 }
@@ -86,6 +88,7 @@ export class StatementCache {
       parameters,
       category,
       hasMetadata: plansOf(bound).some(hasMetadata),
+      asksServer: /reload_config/i.test(text),
       schemaVersion,
     };
   }

@@ -2,6 +2,6 @@
 export { bind, type BindContext, type Bound } from "./binder/mod.ts";
 export { explain, type ExplainDetails } from "./explain.ts";
 export { parse, parseScript } from "./parser.ts";
-export { substituteParameters } from "./parameters.ts";
+export { substituteCalls, substituteParameters } from "./parameters.ts";
 export { optimize, optimizeStatement, usesClock } from "./planner/mod.ts";
 export { splitScript } from "./script.ts";

@@ -28,6 +28,17 @@ export function substituteParameters(subject: Plan | BoundStatement, values: rea
   return statement.kind === "insert" ? { ...statement, plan: collapseRows(statement.plan) } : statement;
 }
 
+/** Values in place of calls that no engine can answer, such as `reload_config()`; each is asked for once a statement. */
+export function substituteCalls(plan: Plan, answers: Readonly<Record<string, () => Value>>): Plan {
+  const known = new Map<string, Value>();
+  return mapExpressions(plan, (expr) =>
+    rewrite(expr, (e) => {
+      if (e.kind !== "call" || !Object.hasOwn(answers, e.function)) return undefined;
+      if (!known.has(e.function)) known.set(e.function, answers[e.function]());
+      return { kind: "constant", value: known.get(e.function)!, type: e.type };
+    }));
+}
+
 function valueAs(value: Value, type: string): Value {
   if (value === null) return nullValue(type);
   if (typeof value === "number" && ["LONG", "TIMESTAMP", "TIMESTAMP_NS", "DATE"].includes(type)) {

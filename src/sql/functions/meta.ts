@@ -137,6 +137,18 @@ export const metaFunctions: FunctionEntry[] = [
     "Every table is.",
     (_, out, rowCount) => out.values.fill(1, 0, rowCount),
   ),
+  entry(
+    "reload_config",
+    [],
+    "BOOLEAN",
+    "Reads server.conf again: has a setting changed that takes effect without a restart?",
+    // The door puts the answer in its place.
+    () => {
+      throw new Error("reload_config() is not answered in the engine");
+    },
+    [],
+    { volatility: "volatile" },
+  ),
   ...hashes,
   subnet("<<", false, true, "Is the address inside of a network, and the network larger than it?"),
   subnet("<<=", false, false, "Is the address inside of a network, or equal?"),

@@ -60,11 +60,16 @@ export function httpConfigOf(config: Config, version: string): HttpConfig {
   return {
     user: get("http.user"),
     password: get("http.password"),
-    maxRequestsInFlight: get("http.net.connection.limit"),
+    // Reloadable ones are read at their use.
+    get maxRequestsInFlight() {
+      return get("http.net.connection.limit");
+    },
     maxResponseRows: get("http.security.max.response.rows"),
     readOnly: get("http.security.readonly") || get("readonly"),
     gzip: get("http.allow.deflate.before.send"),
-    maxBodySizeBytes: get("line.http.max.recv.buffer.size"),
+    get maxBodySizeBytes() {
+      return get("line.http.max.recv.buffer.size");
+    },
     pingVersion: get("line.http.ping.version"),
     version,
     maxNameLength: get("cairo.max.file.name.length"),

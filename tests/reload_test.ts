@@ -1,0 +1,48 @@
+/** `select reload_config()`: what changes at once, what does not, and that nothing secret is told. */
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import pg from "pg";
+import { startServer } from "./server.ts";
+
+Deno.test("reload_config() takes over reloadable keys, names the others, and keeps all of them when one is bad", async () => {
+  await using server = await startServer();
+  const conf = join(server.root, "conf", "server.conf");
+  const shipped = Deno.readTextFileSync(conf);
+  const write = (lines: string) => Deno.writeTextFileSync(conf, `${shipped}\n${lines}\n`);
+  const reload = async () => (await server.exec("select reload_config()")).dataset;
+  const login = async (user: string, password: string) => {
+    const client = new pg.Client({ host: "127.0.0.1", port: server.pgPort, user, password, database: "qdb" });
+    try {
+      await client.connect();
+      await client.end();
+      return true;
+    } catch {
+      return false;
+    }
+  };
+  assert.deepEqual(await reload(), [[false]]);
+  assert.deepEqual(await Promise.all([login("admin", "quest"), login("admin", "s3cret-word")]), [true, false]);
+
+  write("pg.password=s3cret-word\nquery.timeout=5s");
+  assert.deepEqual(await reload(), [[true]]);
+  assert.deepEqual(await reload(), [[false]], "only a key is left that cannot change");
+  assert.deepEqual(await Promise.all([login("admin", "quest"), login("admin", "s3cret-word")]), [false, true]);
+  assert.match(server.output(), /configuration: query\.timeout has changed and takes effect at the next start/);
+
+  write("pg.password=other-word\npg.net.connection.limit=many");
+  assert.deepEqual(await reload(), [[false]]);
+  assert.ok(await login("admin", "s3cret-word"));
+  assert.match(server.output(), / E server-main configuration was not read again: .*"many"/);
+  assert.doesNotMatch(server.output(), /s3cret-word|other-word/);
+
+  write("pg.password=s3cret-word\npg.net.connection.limit=1");
+  assert.deepEqual(await reload(), [[true]]);
+  const only = new pg.Client({ host: "127.0.0.1", port: server.pgPort, user: "admin", password: "s3cret-word", database: "qdb" });
+  await only.connect();
+  assert.equal(await login("admin", "s3cret-word"), false);
+  await only.end();
+  // EXPLAIN changes nothing.
+  write("pg.password=s3cret-word\npg.net.connection.limit=9");
+  await server.exec("explain select reload_config()");
+  assert.deepEqual(await reload(), [[true]]);
+});
