@@ -239,6 +239,7 @@ function databaseOptions(config: Config, metrics: Metrics): DatabaseOptions {
     commitMode: config.get("cairo.commit.mode") === "sync" ? "sync" : "nosync",
     checkpointLogBytes: config.get("cairo.checkpoint.log.size"),
     checkpointIntervalMs: config.get("cairo.checkpoint.interval"),
+    syncDelayMs: config.get("dev.sync.delay"),
     execWorkerCount: config.get("shared.worker.count"),
     directRowsMax: config.get("query.direct.rows.max"),
     queryMemoryLimitBytes: config.get("cairo.query.memory.limit"),

@@ -36,6 +36,8 @@ export interface DatabaseOptions {
   /** A checkpoint begins when the log has grown by so much, or the last one is so long ago. */
   checkpointLogBytes?: number;
   checkpointIntervalMs?: number;
+  /** Syncs take so much longer: for measurements. */
+  syncDelayMs?: number;
   execWorkerCount: number;
   directRowsMax: number;
   queryMemoryLimitBytes: number;
@@ -88,6 +90,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
     writerThread: options.writerThread,
     checkpointLogBytes: options.checkpointLogBytes,
     checkpointIntervalMs: options.checkpointIntervalMs,
+    syncDelayMs: options.syncDelayMs,
     log: (level, message) => {
       options.log(level, message);
       // A commit that could not be applied, or a writer that stopped. What a start finds damaged is no error of this process.
