@@ -15,7 +15,8 @@ import type { ScanSource, SegmentSource } from "../src/storage/contract.ts";
 import type { Value } from "../src/types/mod.ts";
 import { makeTrades } from "./trades.ts";
 
-const rowCount = Number(Deno.args[0] ?? 10_000_000), workerCount = Number(Deno.args[1] ?? navigator.hardwareConcurrency);
+const rowCount = Number(Deno.args[0] ?? 10_000_000),
+  workerCount = Number(Deno.args[1] ?? navigator.hardwareConcurrency);
 const only = Deno.args[2];
 const SEGMENT_ROWS = 65_536;
 
@@ -55,7 +56,14 @@ function dictionary(columnId: number, texts: string[]) {
   });
   return { tableId: 1, columnId, entries, count: texts.length };
 }
-const dictionaries = [undefined, dictionary(1, trades.symbolNames), dictionary(2, ["buy", "sell"]), undefined, undefined, undefined];
+const dictionaries = [
+  undefined,
+  dictionary(1, trades.symbolNames),
+  dictionary(2, ["buy", "sell"]),
+  undefined,
+  undefined,
+  undefined,
+];
 
 /** A scan of some of the columns, and its source. */
 function scan(names: string[], intervals?: [bigint, bigint][]): { node: ScanNode; source: ScanSource } {
@@ -83,14 +91,45 @@ function scan(names: string[], intervals?: [bigint, bigint][]): { node: ScanNode
   const columns = ids.map((id) => COLUMNS[id]);
   const timestamp = names.indexOf("timestamp");
   return {
-    node: { node: "scan", tableId: 1, tableName: "trades", columnIds: ids, columns, timestamp, order: timestamp < 0 ? "none" : "asc", reverse: false, rowId: false, intervals },
-    source: { tableId: 1, version: 1, rowCount, sorted: true, files: [], segments, dictionaries: ids.map((id) => dictionaries[id]) },
+    node: {
+      node: "scan",
+      tableId: 1,
+      tableName: "trades",
+      columnIds: ids,
+      columns,
+      timestamp,
+      order: timestamp < 0 ? "none" : "asc",
+      reverse: false,
+      rowId: false,
+      intervals,
+    },
+    source: {
+      tableId: 1,
+      version: 1,
+      rowCount,
+      sorted: true,
+      files: [],
+      segments,
+      dictionaries: ids.map((id) => dictionaries[id]),
+    },
   };
 }
 
 const literal = (value: Value, type: string): Expr => ({ kind: "constant", value, type });
-const call = (name: string, type: string, ...args: Expr[]): Expr => ({ kind: "call", function: `${name}(${args.map((a) => a.type)})`, args, type, at: 0 });
-const aggregate = (name: string, type: string, ...args: Expr[]): AggregateCall => ({ function: `${name}(${args.map((a) => a.type)})`, args, distinct: false, type, at: 0 });
+const call = (name: string, type: string, ...args: Expr[]): Expr => ({
+  kind: "call",
+  function: `${name}(${args.map((a) => a.type)})`,
+  args,
+  type,
+  at: 0,
+});
+const aggregate = (name: string, type: string, ...args: Expr[]): AggregateCall => ({
+  function: `${name}(${args.map((a) => a.type)})`,
+  args,
+  distinct: false,
+  type,
+  at: 0,
+});
 const D = "DOUBLE";
 
 interface Question {
@@ -108,12 +147,25 @@ const QUESTIONS: Question[] = [
   {
     name: "sums, min, max",
     columns: ["price", "amount"],
-    aggregates: (c) => [aggregate("sum", D, c("price")), aggregate("sum", D, c("amount")), aggregate("min", D, c("price")), aggregate("max", D, c("price"))],
+    aggregates: (
+      c,
+    ) => [
+      aggregate("sum", D, c("price")),
+      aggregate("sum", D, c("amount")),
+      aggregate("min", D, c("price")),
+      aggregate("max", D, c("price")),
+    ],
   },
   {
     name: "filter two doubles, sum",
     columns: ["price", "amount"],
-    predicate: (c) => call("and", "BOOLEAN", call(">", "BOOLEAN", c("price"), literal(200, D)), call("<", "BOOLEAN", c("amount"), literal(50, D))),
+    predicate: (c) =>
+      call(
+        "and",
+        "BOOLEAN",
+        call(">", "BOOLEAN", c("price"), literal(200, D)),
+        call("<", "BOOLEAN", c("amount"), literal(50, D)),
+      ),
     aggregates: (c) => [aggregate("sum", D, call("*", D, c("price"), c("amount"))), aggregate("count", "LONG")],
   },
   {
@@ -122,7 +174,12 @@ const QUESTIONS: Question[] = [
     predicate: (c) => call("=", "BOOLEAN", c("symbol"), literal("SYM003-USD", "STRING")),
     aggregates: (c) => [aggregate("sum", D, call("*", D, c("price"), c("amount"))), aggregate("sum", D, c("amount"))],
   },
-  { name: "group by symbol", columns: ["symbol", "price", "amount"], keys: ["symbol"], aggregates: (c) => [aggregate("count", "LONG"), aggregate("avg", D, c("price")), aggregate("sum", D, c("amount"))] },
+  {
+    name: "group by symbol",
+    columns: ["symbol", "price", "amount"],
+    keys: ["symbol"],
+    aggregates: (c) => [aggregate("count", "LONG"), aggregate("avg", D, c("price")), aggregate("sum", D, c("amount"))],
+  },
   {
     name: "group by symbol and side",
     columns: ["symbol", "side", "price", "amount"],
@@ -137,23 +194,49 @@ const QUESTIONS: Question[] = [
     top: (plan) => ({
       node: "sort",
       input: plan,
-      keys: [{ expression: { kind: "column", index: 1, type: D }, descending: true }, { expression: { kind: "column", index: 0, type: "LONG" }, descending: false }],
+      keys: [{ expression: { kind: "column", index: 1, type: D }, descending: true }, {
+        expression: { kind: "column", index: 0, type: "LONG" },
+        descending: false,
+      }],
       limit: 10,
       columns: plan.columns,
       timestamp: -1,
       order: "none",
     }),
   },
-  { name: "sample by 1h", columns: ["timestamp", "price", "amount"], sample: "1h", aggregates: (c) => [aggregate("avg", D, c("price")), aggregate("sum", D, c("amount"))] },
+  {
+    name: "sample by 1h",
+    columns: ["timestamp", "price", "amount"],
+    sample: "1h",
+    aggregates: (c) => [aggregate("avg", D, c("price")), aggregate("sum", D, c("amount"))],
+  },
   {
     name: "one symbol's OHLC by 1m",
     columns: ["timestamp", "symbol", "price", "amount"],
     sample: "1m",
     predicate: (c) => call("=", "BOOLEAN", c("symbol"), literal("SYM003-USD", "STRING")),
-    aggregates: (c) => [aggregate("first", D, c("price")), aggregate("max", D, c("price")), aggregate("min", D, c("price")), aggregate("last", D, c("price")), aggregate("sum", D, c("amount"))],
+    aggregates: (
+      c,
+    ) => [
+      aggregate("first", D, c("price")),
+      aggregate("max", D, c("price")),
+      aggregate("min", D, c("price")),
+      aggregate("last", D, c("price")),
+      aggregate("sum", D, c("amount")),
+    ],
   },
-  { name: "sample by 1h by symbol", columns: ["timestamp", "symbol", "price"], keys: ["symbol"], sample: "1h", aggregates: (c) => [aggregate("avg", D, c("price")), aggregate("count", "LONG")] },
-  { name: "count distinct traders", columns: ["trader"], aggregates: (c) => [aggregate("count_distinct", "LONG", c("trader"))] },
+  {
+    name: "sample by 1h by symbol",
+    columns: ["timestamp", "symbol", "price"],
+    keys: ["symbol"],
+    sample: "1h",
+    aggregates: (c) => [aggregate("avg", D, c("price")), aggregate("count", "LONG")],
+  },
+  {
+    name: "count distinct traders",
+    columns: ["trader"],
+    aggregates: (c) => [aggregate("count_distinct", "LONG", c("trader"))],
+  },
 ];
 
 function planOf(question: Question): { plan: Plan; source: ScanSource } {
@@ -164,7 +247,10 @@ function planOf(question: Question): { plan: Plan; source: ScanSource } {
   };
   if (question.predicate) node.predicate = question.predicate(c);
   const keys = (question.keys ?? []).map(c), aggregates = question.aggregates(c);
-  const columns = [...(question.sample ? [{ name: "timestamp", type: "TIMESTAMP" }] : []), ...[...keys, ...aggregates].map((part, k) => ({ name: `c${k}`, type: part.type }))];
+  const columns = [
+    ...(question.sample ? [{ name: "timestamp", type: "TIMESTAMP" }] : []),
+    ...[...keys, ...aggregates].map((part, k) => ({ name: `c${k}`, type: part.type })),
+  ];
   let plan: Plan = question.sample
     ? {
       node: "sample",
@@ -186,7 +272,18 @@ function planOf(question: Question): { plan: Plan; source: ScanSource } {
 /** Without workers: the operators on this thread. */
 function runHere(plan: Plan, source: ScanSource): string {
   const memory = createQueryMemory(heap, 0);
-  const context = { heap, memory, pool: createPool(heap), functions, sources: [source], nowMicros: 0n, random: () => 0, user: "bench", poll: () => {}, cancelWord, useStatistics: true };
+  const context = {
+    heap,
+    memory,
+    pool: createPool(heap),
+    functions,
+    sources: [source],
+    nowMicros: 0n,
+    random: () => 0,
+    user: "bench",
+    poll: () => {},
+    cancelWord,
+  };
   const operator = createOperator(plan, context);
   const first = operator.next();
   const text = first === undefined ? "" : first.columns.map((column) => String(valueAt(heap, column, 0))).join(",");
@@ -197,7 +294,14 @@ function runHere(plan: Plan, source: ScanSource): string {
 }
 
 async function runOnWorkers(scheduler: Scheduler, plan: Plan, source: ScanSource): Promise<string> {
-  const running = scheduler.run({ plan, sources: [source], nowMicros: 0n, timeoutMs: 60_000, memoryLimitBytes: 2 ** 31, user: "bench", useStatistics: true }, { kind: "rows", encoding: { name: "csv", delimiter: "," } });
+  const running = scheduler.run({
+    plan,
+    sources: [source],
+    nowMicros: 0n,
+    timeoutMs: 60_000,
+    memoryLimitBytes: 2 ** 31,
+    user: "bench",
+  }, { kind: "rows", encoding: { name: "csv", delimiter: "," } });
   let text = "";
   for await (const { bytes } of running.chunks) text += new TextDecoder().decode(bytes);
   return text;
@@ -206,9 +310,12 @@ async function runOnWorkers(scheduler: Scheduler, plan: Plan, source: ScanSource
 const functions = createRegistry();
 const cancelWord = heap.allocate(4_096, "other");
 heap.i32[cancelWord / 4] = 0;
-const scheduler = workerCount === 0
-  ? undefined
-  : await createScheduler({ heap, workerCount, workerUrl: new URL("../src/workers/exec.ts", import.meta.url), log: (level, message) => console.error(level, message) });
+const scheduler = workerCount === 0 ? undefined : await createScheduler({
+  heap,
+  workerCount,
+  workerUrl: new URL("../src/workers/exec.ts", import.meta.url),
+  log: (level, message) => console.error(level, message),
+});
 for (const question of QUESTIONS) {
   if (only && !question.name.includes(only)) continue;
   const { plan, source } = planOf(question);
@@ -222,6 +329,12 @@ for (const question of QUESTIONS) {
     cpu.push((used.user + used.system) / 1000);
   }
   const warm = times.slice(1).sort((a, b) => a - b);
-  console.log(`${question.name.padEnd(32)} cold ${times[0].toFixed(1).padStart(7)}   median ${warm[3].toFixed(1).padStart(7)}   best ${warm[0].toFixed(1).padStart(7)} ms   least CPU ${Math.min(...cpu).toFixed(1).padStart(7)} ms   ${text.slice(0, 60).replaceAll(/\r?\n/g, " | ")}`);
+  console.log(
+    `${question.name.padEnd(32)} cold ${times[0].toFixed(1).padStart(7)}   median ${
+      warm[3].toFixed(1).padStart(7)
+    }   best ${warm[0].toFixed(1).padStart(7)} ms   least CPU ${Math.min(...cpu).toFixed(1).padStart(7)} ms   ${
+      text.slice(0, 60).replaceAll(/\r?\n/g, " | ")
+    }`,
+  );
 }
 await scheduler?.close();

@@ -12,8 +12,18 @@ import { ARRAY_CONSTRUCTOR, layoutOf, typeOf, type Value } from "../types/mod.ts
 import { fillNull, NO_DICTIONARY, setValue, TextArena, Workspace } from "./columns.ts";
 import { type Batch, MORSEL_ROWS, type QueryContext, type Vector } from "./contract.ts";
 import { BoundKernel, flushKernelRows } from "./compiler/binding.ts";
-import { childrenOf, columnsOf, ExpressionCompiler, exprKey, formOf, isEmittable, isText, mapColumns, perEntryColumn } from "./compiler/expression.ts";
-import { type ProjectOutput, projectKernel } from "./compiler/project.ts";
+import {
+  childrenOf,
+  columnsOf,
+  ExpressionCompiler,
+  exprKey,
+  formOf,
+  isEmittable,
+  isText,
+  mapColumns,
+  perEntryColumn,
+} from "./compiler/expression.ts";
+import { projectKernel, type ProjectOutput } from "./compiler/project.ts";
 import { i32, type IrNode } from "./compiler/ir.ts";
 
 export interface CompiledExpressions {
@@ -110,7 +120,10 @@ class Compiled implements CompiledExpressions {
     if (this.stages === undefined || !this.stages.fits(dictionaries)) {
       this.stages?.release();
       const expectedRows = Math.max(batch.rowCount, this.options.expectedRows ?? 0);
-      this.stages = new Stages(this.exprs, this.predicates, this.inputTypes, dictionaries, this.context, { ...this.options, expectedRows });
+      this.stages = new Stages(this.exprs, this.predicates, this.inputTypes, dictionaries, this.context, {
+        ...this.options,
+        expectedRows,
+      });
     }
     return this.stages.run(batch);
   }
@@ -164,7 +177,9 @@ class Stages {
   fits(dictionaries: readonly (Dictionary | undefined)[]): boolean {
     return dictionaries.every((dictionary, k) => {
       const mine = this.inputDictionaries[k];
-      return dictionary === mine || (dictionary !== undefined && mine !== undefined && dictionary.entries === mine.entries && dictionary.count === mine.count);
+      return dictionary === mine ||
+        (dictionary !== undefined && mine !== undefined && dictionary.entries === mine.entries &&
+          dictionary.count === mine.count);
     });
   }
 
@@ -214,13 +229,18 @@ class Stages {
     let result: Expr;
     if (expr.kind === "call") {
       const { entry, types } = this.context.functions.resolve(expr.function);
-      if (entry.emit !== undefined && formOf(expr.type) !== undefined && types.every((type) => formOf(type) !== undefined)) {
+      if (
+        entry.emit !== undefined && formOf(expr.type) !== undefined && types.every((type) => formOf(type) !== undefined)
+      ) {
         result = { ...expr, args: expr.args.map((arg) => this.materialise(arg)) };
         if (this.emittable(result)) return result;
       }
       result = this.column(this.batchStep(expr, entry, types));
     } else if (expr.kind === "case") {
-      const parts = expr.branches.map(({ when, then }) => ({ when: this.materialise(when), then: this.materialise(then) }));
+      const parts = expr.branches.map(({ when, then }) => ({
+        when: this.materialise(when),
+        then: this.materialise(then),
+      }));
       const otherwise = this.materialise(expr.otherwise);
       const fused: Expr = { ...expr, branches: parts, otherwise };
       if (this.emittable(fused)) return fused;
@@ -237,7 +257,9 @@ class Stages {
 
   /** May one call stand for two that read the same? Not for random numbers. */
   private isRepeatable(expr: Expr): boolean {
-    if (expr.kind === "call" && this.context.functions.resolve(expr.function).entry.volatility === "volatile") return false;
+    if (expr.kind === "call" && this.context.functions.resolve(expr.function).entry.volatility === "volatile") {
+      return false;
+    }
     return childrenOf(expr).every((child) => this.isRepeatable(child));
   }
 
@@ -274,7 +296,10 @@ class Stages {
   /** One kernel: a filter over all rows and the outputs of those that pass. An output slot may be the slot that it is made of. */
   private kernelStep(predicates: Expr[], outputs: { slot: Slot; expr: Expr; asText?: boolean }[]): void {
     const { context, space } = this;
-    const compiler = compilerFor([...this.types], [...this.dictionaries], context, space, { ...this.options, rowIdColumn: this.rowIdColumn });
+    const compiler = compilerFor([...this.types], [...this.dictionaries], context, space, {
+      ...this.options,
+      rowIdColumn: this.rowIdColumn,
+    });
     const predicate = predicates.length === 0
       ? undefined
       : predicates.map((p) => compiler.lower(p)).reduce((a, b) => i32.and(a, b));
@@ -285,8 +310,9 @@ class Stages {
     for (const { slot, expr, asText } of outputs) {
       const type = asText ? "STRING" : expr.type;
       const form = formOf(type);
-      if (expr.kind === "constant" && (form === undefined || predicate === undefined)) constants.push({ slot, value: expr.value });
-      else if (form === undefined) {
+      if (expr.kind === "constant" && (form === undefined || predicate === undefined)) {
+        constants.push({ slot, value: expr.value });
+      } else if (form === undefined) {
         assert(expr.kind === "column", "wide values are columns or constants");
         wide.push({ slot, source: expr.index, k: kernelOutputs.length });
         kernelOutputs.push({ slot, output: { kind: "copy", width: typeOf(type).width } });
@@ -305,7 +331,9 @@ class Stages {
         const inputRows = state.rowCount;
         if (bound !== undefined) {
           bound.setColumns(state.vectors as Vector[], state.rowBase);
-          kernelOutputs.forEach(({ slot }, k) => bound.setI32(bound.cells[`out${k}`], buffers.get(slot)!.reserve(inputRows)));
+          kernelOutputs.forEach(({ slot }, k) =>
+            bound.setI32(bound.cells[`out${k}`], buffers.get(slot)!.reserve(inputRows))
+          );
           for (const { source, k } of wide) bound.setI32(bound.cells[`copy${k}`], state.vectors[source]!.address);
           state.rowCount = bound.run(0, inputRows);
         }
@@ -323,9 +351,14 @@ class Stages {
   }
 
   /** The column of an argument: a slot, or a constant. Symbols become text. */
-  private argument(expr: Expr, pending: { slot: Slot; expr: Expr; asText?: boolean }[]): { slot: Slot; constant?: Expr & { kind: "constant" }; dictionary?: Dictionary } {
+  private argument(
+    expr: Expr,
+    pending: { slot: Slot; expr: Expr; asText?: boolean }[],
+  ): { slot: Slot; constant?: Expr & { kind: "constant" }; dictionary?: Dictionary } {
     const symbol = layoutOf(expr.type) === "symbol";
-    if (expr.kind === "constant") return { slot: this.slot(symbol ? "STRING" : expr.type), constant: symbol ? { ...expr, type: "STRING" } : expr };
+    if (expr.kind === "constant") {
+      return { slot: this.slot(symbol ? "STRING" : expr.type), constant: symbol ? { ...expr, type: "STRING" } : expr };
+    }
     const whole = this.materialise(expr);
     if (whole.kind === "column" && !symbol && whole.index !== this.rowIdColumn) return { slot: whole.index };
     const slot = this.slot(symbol ? "STRING" : expr.type);
@@ -339,7 +372,9 @@ class Stages {
     const pending: { slot: Slot; expr: Expr; asText?: boolean }[] = [];
     const args = expr.args.map((arg) => this.argument(arg, pending));
     if (pending.length > 0) this.kernelStep([], pending);
-    const constants = args.map((arg) => (arg.constant === undefined ? undefined : new ConstantColumn(context, space, arg.constant)));
+    const constants = args.map((
+      arg,
+    ) => (arg.constant === undefined ? undefined : new ConstantColumn(context, space, arg.constant)));
     const out = this.slot(expr.type);
     const buffer = new Buffer(space, expr.type);
     const arena = new TextArena(space);
@@ -360,7 +395,16 @@ class Stages {
         functionContext.rowOffset = this.rowOffset;
         const columns = args.map((arg, k) => {
           const address = constants[k]?.reserve(state.rowCount) ?? state.vectors[arg.slot]!.address;
-          return batchColumn(context, types[k] === undefined ? this.types[arg.slot] : types[k], this.types[arg.slot], address, state.rowCount, arg.constant?.value, arg.constant !== undefined, arg.dictionary);
+          return batchColumn(
+            context,
+            types[k] === undefined ? this.types[arg.slot] : types[k],
+            this.types[arg.slot],
+            address,
+            state.rowCount,
+            arg.constant?.value,
+            arg.constant !== undefined,
+            arg.dictionary,
+          );
         });
         arena.release();
         const address = buffer.reserve(state.rowCount);
@@ -380,7 +424,10 @@ class Stages {
     const columnOf = (expr: Expr, tag: string) => {
       const arg = this.argument(expr, pending);
       // A bare NULL takes the type of the whole.
-      return { ...arg, filled: arg.constant && new ConstantColumn(context, space, { value: arg.constant.value, type: tag }) };
+      return {
+        ...arg,
+        filled: arg.constant && new ConstantColumn(context, space, { value: arg.constant.value, type: tag }),
+      };
     };
     const parts = branches.map(({ when, then }) => ({ when: columnOf(when, "BOOLEAN"), then: columnOf(then, type) }));
     const last = columnOf(otherwise, type);
@@ -392,8 +439,11 @@ class Stages {
       run: (state) => {
         context.poll();
         const { heap } = context;
-        const addressOf = (part: ReturnType<typeof columnOf>) => part.filled?.reserve(state.rowCount) ?? state.vectors[part.slot]!.address;
-        const whens = parts.map((part) => addressOf(part.when)), thens = parts.map((part) => addressOf(part.then)), rest = addressOf(last);
+        const addressOf = (part: ReturnType<typeof columnOf>) =>
+          part.filled?.reserve(state.rowCount) ?? state.vectors[part.slot]!.address;
+        const whens = parts.map((part) => addressOf(part.when)),
+          thens = parts.map((part) => addressOf(part.then)),
+          rest = addressOf(last);
         const address = buffer.reserve(state.rowCount);
         for (let row = 0; row < state.rowCount; row++) {
           let k = 0;
@@ -416,7 +466,9 @@ class Stages {
     const out = this.slot("BOOLEAN");
     const buffer = new Buffer(space, "BOOLEAN");
     const { heap } = context;
-    const wanted = new Set(values.map((value) => (value === null ? "null" : BigInt.asUintN(128, BigInt(value as bigint)).toString())));
+    const wanted = new Set(
+      values.map((value) => (value === null ? "null" : BigInt.asUintN(128, BigInt(value as bigint)).toString())),
+    );
     this.steps.push({
       run: (state) => {
         context.poll();
@@ -433,26 +485,50 @@ class Stages {
   }
 }
 
-function isPerEntry(expr: Expr, types: readonly string[], dictionaries: readonly (Dictionary | undefined)[], context: QueryContext, options: CompileOptions): boolean {
+function isPerEntry(
+  expr: Expr,
+  types: readonly string[],
+  dictionaries: readonly (Dictionary | undefined)[],
+  context: QueryContext,
+  options: CompileOptions,
+): boolean {
   if (options.rowByRow) return false;
   const column = perEntryColumn(expr, types, dictionaries, context);
   return column !== undefined && dictionaries[column]!.count <= Math.max(256, 2 * (options.expectedRows ?? 0));
 }
 
-function compilerFor(types: readonly string[], dictionaries: readonly (Dictionary | undefined)[], context: QueryContext, space: Workspace, options: CompileOptions): ExpressionCompiler {
+function compilerFor(
+  types: readonly string[],
+  dictionaries: readonly (Dictionary | undefined)[],
+  context: QueryContext,
+  space: Workspace,
+  options: CompileOptions,
+): ExpressionCompiler {
   const perEntry = (expr: Expr, column: number, dictionary: Dictionary) =>
-    isPerEntry(expr, types, dictionaries, context, options) ? entryTable(expr, types[column], dictionary, context, space, options) : undefined;
+    isPerEntry(expr, types, dictionaries, context, options)
+      ? entryTable(expr, types[column], dictionary, context, space, options)
+      : undefined;
   return new ExpressionCompiler(types, dictionaries, context, space, perEntry, options.rowIdColumn);
 }
 
 /** Values of an expression for all entries of a dictionary, that of code -1 first. */
-function entryTable(expr: Expr, symbolType: string, dictionary: Dictionary, context: QueryContext, space: Workspace, options: CompileOptions): number {
+function entryTable(
+  expr: Expr,
+  symbolType: string,
+  dictionary: Dictionary,
+  context: QueryContext,
+  space: Workspace,
+  options: CompileOptions,
+): number {
   const { heap } = context;
   const width = typeOf(expr.type).width, count = dictionary.count + 1;
   const table = space.allocate(count * width);
   const codes = space.allocate(Math.min(count, MORSEL_ROWS) * 4);
   const alone = mapColumns(expr, (_, type) => ({ kind: "column", index: 0, type }));
-  const compiled = compileExpressions([alone], undefined, [symbolType], context, { rowByRow: true, operator: options.operator });
+  const compiled = compileExpressions([alone], undefined, [symbolType], context, {
+    rowByRow: true,
+    operator: options.operator,
+  });
   const arena = new TextArena(space);
   try {
     for (let from = 0; from < count; from += MORSEL_ROWS) {
@@ -482,8 +558,11 @@ export function fuse(
   space: Workspace,
   options: CompileOptions,
 ): { compiler: ExpressionCompiler; predicate: IrNode | undefined } | undefined {
-  const emittable = (expr: Expr) => isEmittable(expr, types, context, (e) => isPerEntry(e, types, dictionaries, context, options));
-  if (!predicates.every(emittable) || !exprs.every((expr) => expr.kind === "column" || emittable(expr))) return undefined;
+  const emittable = (expr: Expr) =>
+    isEmittable(expr, types, context, (e) => isPerEntry(e, types, dictionaries, context, options));
+  if (!predicates.every(emittable) || !exprs.every((expr) => expr.kind === "column" || emittable(expr))) {
+    return undefined;
+  }
   const compiler = compilerFor(types, dictionaries, context, space, options);
   const nodes = predicates.flatMap((p) => conjuncts(p, context)).map((p) => compiler.lower(p));
   return { compiler, predicate: nodes.length === 0 ? undefined : nodes.reduce((a, b) => i32.and(a, b)) };
@@ -513,7 +592,11 @@ class ConstantColumn {
   private filled = 0;
   private readonly arena: TextArena;
 
-  constructor(private readonly context: QueryContext, space: Workspace, private readonly expr: { value: Value; type: string }) {
+  constructor(
+    private readonly context: QueryContext,
+    space: Workspace,
+    private readonly expr: { value: Value; type: string },
+  ) {
     this.buffer = new Buffer(space, expr.type);
     this.arena = new TextArena(space);
   }
@@ -528,7 +611,14 @@ class ConstantColumn {
   }
 }
 
-function fillConstant(context: QueryContext, type: string, address: number, rowCount: number, value: Value, arena: TextArena): void {
+function fillConstant(
+  context: QueryContext,
+  type: string,
+  address: number,
+  rowCount: number,
+  value: Value,
+  arena: TextArena,
+): void {
   const { heap } = context;
   if (rowCount === 0) return;
   if (value === null) return fillNull(heap, type, address, 0, rowCount);
@@ -588,7 +678,13 @@ function typedView(buffer: ArrayBufferLike, type: string, address: number, rowCo
 }
 
 /** A column for a batch function to write. */
-export function batchOut(context: QueryContext, type: string, address: number, rowCount: number, arena: TextArena): BatchOut {
+export function batchOut(
+  context: QueryContext,
+  type: string,
+  address: number,
+  rowCount: number,
+  arena: TextArena,
+): BatchOut {
   const { heap } = context;
   const pairs = address >>> 2;
   return {

@@ -11,13 +11,27 @@ import { randomFrom, type Row, RowsInput, testContext } from "./testing.ts";
 const functions = createRegistry();
 const col = (index: number, type: string): Expr => ({ kind: "column", index, type });
 const lit = (value: Value, type: string): Expr => ({ kind: "constant", value, type });
-const call = (name: string, type: string, ...args: Expr[]): Expr => ({ kind: "call", function: functionId(name, args.map((a) => a.type)), args, type, at: 0 });
+const call = (name: string, type: string, ...args: Expr[]): Expr => ({
+  kind: "call",
+  function: functionId(name, args.map((a) => a.type)),
+  args,
+  type,
+  at: 0,
+});
 
 const TYPES = ["BOOLEAN", "BYTE", "SHORT", "CHAR", "INT", "LONG", "FLOAT", "DOUBLE", "TIMESTAMP", "SYMBOL", "VARCHAR"];
 
 function randomRows(rowCount: number, seed: number): Row[] {
   const random = randomFrom(seed);
-  const texts = ["", "a", "ab", "zebra", "löwe", "a longer text of more than eight bytes", "a longer text of more than eight byteS"];
+  const texts = [
+    "",
+    "a",
+    "ab",
+    "zebra",
+    "löwe",
+    "a longer text of more than eight bytes",
+    "a longer text of more than eight byteS",
+  ];
   return Array.from({ length: rowCount }, () => {
     const n = (random() % 41) - 20;
     const value = (type: string): Value => {
@@ -53,7 +67,9 @@ function evaluateAll(rows: Row[], exprs: Expr[], predicate: Expr | undefined, ba
   const out: Value[][] = [];
   for (let batch = input.next(); batch !== undefined; batch = input.next()) {
     const result = compiled.run(batch);
-    for (let row = 0; row < result.rowCount; row++) out.push(result.columns.map((vector) => valueAt(context.heap, vector, row)));
+    for (let row = 0; row < result.rowCount; row++) {
+      out.push(result.columns.map((vector) => valueAt(context.heap, vector, row)));
+    }
   }
   compiled.close();
   assert.equal(context.memory.usedBytes, 0);
@@ -76,7 +92,9 @@ Deno.test("scalar and lane forms of one expression agree with plain TypeScript, 
     call("neg", "SHORT", c("SHORT")),
   ];
   const expected = rows.map((row) => {
-    const d = row[at("DOUBLE")] as number | null, l = row[at("LONG")] as bigint | null, i = row[at("INT")] as number | null;
+    const d = row[at("DOUBLE")] as number | null,
+      l = row[at("LONG")] as bigint | null,
+      i = row[at("INT")] as number | null;
     return [
       d === null ? null : d + 1.5,
       l === null ? null : l * 3n,
@@ -97,11 +115,21 @@ Deno.test("scalar and lane forms of one expression agree with plain TypeScript, 
 Deno.test("a filter keeps the rows for which all parts hold, and moves every column together", () => {
   const rows = randomRows(2_777, 2);
   const columns = TYPES.map((type, k) => col(k, type));
-  const laneable = call("and", "BOOLEAN", call(">", "BOOLEAN", c("DOUBLE"), lit(0, "DOUBLE")), call("<=", "BOOLEAN", c("INT"), lit(5, "INT")));
-  const keep = (row: Row) => row[at("DOUBLE")] !== null && (row[at("DOUBLE")] as number) > 1e-10 && row[at("INT")] !== null && (row[at("INT")] as number) <= 5;
+  const laneable = call(
+    "and",
+    "BOOLEAN",
+    call(">", "BOOLEAN", c("DOUBLE"), lit(0, "DOUBLE")),
+    call("<=", "BOOLEAN", c("INT"), lit(5, "INT")),
+  );
+  const keep = (row: Row) =>
+    row[at("DOUBLE")] !== null && (row[at("DOUBLE")] as number) > 1e-10 && row[at("INT")] !== null &&
+    (row[at("INT")] as number) <= 5;
   assert.deepEqual(evaluateAll(rows, columns, laneable, 501), rows.filter(keep));
   const withText = call("and", "BOOLEAN", laneable, call("=", "BOOLEAN", c("VARCHAR"), lit("zebra", "VARCHAR")));
-  assert.deepEqual(evaluateAll(rows, columns, withText, 501), rows.filter((row) => keep(row) && row[at("VARCHAR")] === "zebra"));
+  assert.deepEqual(
+    evaluateAll(rows, columns, withText, 501),
+    rows.filter((row) => keep(row) && row[at("VARCHAR")] === "zebra"),
+  );
 });
 
 Deno.test("symbols: compared by codes, looked up for each entry, or as text", () => {
@@ -109,19 +137,35 @@ Deno.test("symbols: compared by codes, looked up for each entry, or as text", ()
   const one = call("=", "BOOLEAN", c("SYMBOL"), lit("zebra", "STRING"));
   const text = functions.resolve(functionId("=", ["SYMBOL", "STRING"]));
   assert.ok(text);
-  assert.deepEqual(evaluateAll(rows, [c("SYMBOL")], one, 400), rows.filter((row) => row[at("SYMBOL")] === "zebra").map((row) => [row[at("SYMBOL")]]));
+  assert.deepEqual(
+    evaluateAll(rows, [c("SYMBOL")], one, 400),
+    rows.filter((row) => row[at("SYMBOL")] === "zebra").map((row) => [row[at("SYMBOL")]]),
+  );
   const most = call("!=", "BOOLEAN", c("SYMBOL"), lit("zebra", "STRING"));
-  assert.deepEqual(evaluateAll(rows, [c("INT")], most, 400), rows.filter((row) => row[at("SYMBOL")] !== "zebra").map((row) => [row[at("INT")]]));
+  assert.deepEqual(
+    evaluateAll(rows, [c("INT")], most, 400),
+    rows.filter((row) => row[at("SYMBOL")] !== "zebra").map((row) => [row[at("INT")]]),
+  );
   const both = call("=", "BOOLEAN", c("SYMBOL"), c("VARCHAR"));
-  assert.deepEqual(evaluateAll(rows, [both], undefined, 400), rows.map((row) => [row[at("SYMBOL")] === row[at("VARCHAR")]]));
+  assert.deepEqual(
+    evaluateAll(rows, [both], undefined, 400),
+    rows.map((row) => [row[at("SYMBOL")] === row[at("VARCHAR")]]),
+  );
 });
 
 Deno.test("IN by a chain of comparisons, by search, and over symbols; nulls are members", () => {
   const rows = randomRows(1_200, 4);
-  const short: Value[] = [1, 2, null], long: Value[] = Array.from({ length: 30 }, (_, k) => BigInt(k - 20) * 10_000_000_019n);
+  const short: Value[] = [1, 2, null],
+    long: Value[] = Array.from({ length: 30 }, (_, k) => BigInt(k - 20) * 10_000_000_019n);
   const texts: Value[] = ["zebra", null, "q", "r", "s", "t", "u", "v", "w", "ab"];
   const isIn = (type: string, values: Value[]): Expr => ({ kind: "in", operand: c(type), values, type: "BOOLEAN" });
-  const exprs = [isIn("INT", short), isIn("LONG", long), isIn("VARCHAR", texts), isIn("SYMBOL", texts), isIn("DOUBLE", [...Array.from({ length: 12 }, (_, k) => k / 7), null])];
+  const exprs = [
+    isIn("INT", short),
+    isIn("LONG", long),
+    isIn("VARCHAR", texts),
+    isIn("SYMBOL", texts),
+    isIn("DOUBLE", [...Array.from({ length: 12 }, (_, k) => k / 7), null]),
+  ];
   const expected = rows.map((row) => [
     short.includes(row[at("INT")]),
     long.includes(row[at("LONG")]),
@@ -150,17 +194,34 @@ Deno.test("CASE takes the first branch that holds; batch calls run between kerne
     return [i !== null && i > 10 ? 1n : i === null ? null : row[at("LONG")], i === null ? null : String(i + 1)];
   });
   assert.deepEqual(evaluateAll(rows, [expr, cast], undefined, 128), expected);
-  assert.deepEqual(evaluateAll(rows, [c("INT")], call("and", "BOOLEAN", call("<", "BOOLEAN", c("DOUBLE"), lit(0, "DOUBLE")), filter), 128), rows.filter((row) => row[at("INT")] === 4 && row[at("DOUBLE")] !== null && (row[at("DOUBLE")] as number) < -1e-10).map((row) => [row[at("INT")]]));
+  assert.deepEqual(
+    evaluateAll(
+      rows,
+      [c("INT")],
+      call("and", "BOOLEAN", call("<", "BOOLEAN", c("DOUBLE"), lit(0, "DOUBLE")), filter),
+      128,
+    ),
+    rows.filter((row) => row[at("INT")] === 4 && row[at("DOUBLE")] !== null && (row[at("DOUBLE")] as number) < -1e-10)
+      .map((row) => [row[at("INT")]]),
+  );
 });
 
 Deno.test("a set cancel word stops a kernel", () => {
   const context = testContext(1 << 26, { functions, poll: () => {} });
   let polls = 0;
-  const cancelled = { ...context, poll: () => {
-    if (++polls > 0 && context.heap.i32[context.cancelWord >>> 2] !== 0) throw new SqlError("cancelled", 0, "57014");
-  } };
+  const cancelled = {
+    ...context,
+    poll: () => {
+      if (++polls > 0 && context.heap.i32[context.cancelWord >>> 2] !== 0) throw new SqlError("cancelled", 0, "57014");
+    },
+  };
   const input = new RowsInput([{ name: "x", type: "DOUBLE" }], [[1], [2]], context);
-  const compiled = compileExpressions([call("+", "DOUBLE", col(0, "DOUBLE"), lit(1, "DOUBLE"))], undefined, ["DOUBLE"], cancelled);
+  const compiled = compileExpressions(
+    [call("+", "DOUBLE", col(0, "DOUBLE"), lit(1, "DOUBLE"))],
+    undefined,
+    ["DOUBLE"],
+    cancelled,
+  );
   const batch = input.next()!;
   assert.equal(compiled.run(batch).rowCount, 2);
   context.heap.i32[context.cancelWord >>> 2] = 1;

@@ -61,7 +61,9 @@ export function strideOf(headerWords: number, aggregates: readonly AggregateShap
 }
 
 export function aggregateKey(aggregates: readonly AggregateShape[]): string {
-  return aggregates.map(({ id, args, initial }) => `${id}[${args.map(shapeOf)}]${initial?.map(shapeOf) ?? ""}`).join(";");
+  return aggregates.map(({ id, args, initial }) => `${id}[${args.map(shapeOf)}]${initial?.map(shapeOf) ?? ""}`).join(
+    ";",
+  );
 }
 
 function constant({ type, initial }: StateSlot): IrNode {
@@ -84,11 +86,17 @@ export class Records {
   private readonly states: { node: IrNode; local: number }[][];
   private readonly updates: IrNode[][];
 
-  constructor(private readonly writer: KernelWriter, private readonly aggregates: readonly AggregateShape[], private readonly headerWords: number) {
+  constructor(
+    private readonly writer: KernelWriter,
+    private readonly aggregates: readonly AggregateShape[],
+    private readonly headerWords: number,
+  ) {
     this.slots = statesOf(aggregates);
     this.args = aggregates.map(({ args }) => args.map((arg) => writer.derive(arg)));
     this.states = this.slots.map((list) => list.map(({ type }) => writer.local(type)));
-    this.updates = aggregates.map(({ aggregate, types }, k) => aggregate.update(this.states[k].map((s) => s.node), this.args[k], types));
+    this.updates = aggregates.map(({ aggregate, types }, k) =>
+      aggregate.update(this.states[k].map((s) => s.node), this.args[k], types)
+    );
   }
 
   /** Inputs that an update reads, states left out. */
@@ -143,7 +151,9 @@ export class Records {
       // A state that no update reads is not loaded.
       const read = new Set(inputsOf(updates[k].filter((node, s) => node !== states[s].node)));
       states.forEach(({ local, node }, s) => {
-        if (read.has(node.value as number)) code.get(record).memory(`${this.slots[k][s].type}.load`, this.offset(k, s)).set(local);
+        if (read.has(node.value as number)) {
+          code.get(record).memory(`${this.slots[k][s].type}.load`, this.offset(k, s)).set(local);
+        }
       });
       this.storeAll(updates[k], states, (s) => this.offset(k, s), k, record);
     });
@@ -155,14 +165,24 @@ export class Records {
     this.aggregates.forEach(({ aggregate, types }, k) => {
       const states = this.states[k];
       const others = this.slots[k].map(({ type }) => this.writer.local(type));
-      states.forEach(({ local }, s) => code.get(record).memory(`${this.slots[k][s].type}.load`, this.offset(k, s)).set(local));
-      others.forEach(({ local }, s) => code.get(later).memory(`${this.slots[k][s].type}.load`, this.offset(k, s)).set(local));
+      states.forEach(({ local }, s) =>
+        code.get(record).memory(`${this.slots[k][s].type}.load`, this.offset(k, s)).set(local)
+      );
+      others.forEach(({ local }, s) =>
+        code.get(later).memory(`${this.slots[k][s].type}.load`, this.offset(k, s)).set(local)
+      );
       const merged = aggregate.merge(states.map((s) => s.node), others.map((s) => s.node), types);
       this.storeAll(merged, states, (s) => this.offset(k, s), k, record);
     });
   }
 
-  private storeAll(nodes: IrNode[], states: { node: IrNode; local: number }[], offset: (s: number) => number, k: number, record: number): void {
+  private storeAll(
+    nodes: IrNode[],
+    states: { node: IrNode; local: number }[],
+    offset: (s: number) => number,
+    k: number,
+    record: number,
+  ): void {
     const { code } = this.writer;
     // All are worked out from the old states before one is stored: they stay in locals until then, so plain stores will do.
     nodes.forEach((node, s) => {
@@ -176,7 +196,9 @@ export class Records {
   finish(k: number, record: number): IrNode {
     const { code } = this.writer;
     const states = this.states[k];
-    states.forEach(({ local }, s) => code.get(record).memory(`${this.slots[k][s].type}.load`, this.offset(k, s)).set(local));
+    states.forEach(({ local }, s) =>
+      code.get(record).memory(`${this.slots[k][s].type}.load`, this.offset(k, s)).set(local)
+    );
     const { aggregate, types } = this.aggregates[k];
     return aggregate.finish(states.map((s) => s.node), types);
   }
@@ -185,7 +207,12 @@ export class Records {
 // ---- no keys
 
 /** Cell `record`: address of the one record, set up by the caller. */
-export function singleKernel(memory: WebAssembly.Memory, inputs: readonly Input[], predicate: IrNode | undefined, aggregates: readonly AggregateShape[]): CompiledKernel {
+export function singleKernel(
+  memory: WebAssembly.Memory,
+  inputs: readonly Input[],
+  predicate: IrNode | undefined,
+  aggregates: readonly AggregateShape[],
+): CompiledKernel {
   const key = `single|${inputShape(inputs)}|${predicate ? shapeOf(predicate) : ""}|${aggregateKey(aggregates)}`;
   return kernelCache(memory).get(key, () => buildSingle(inputs, predicate, aggregates));
 }
@@ -204,11 +231,14 @@ function buildSingle(inputs: readonly Input[], predicate: IrNode | undefined, ag
   const nodes = args.flat();
 
   const scalars = slots.map((list) => list.map(({ type }) => writer.local(type)));
-  const updatesOf = (states: { node: IrNode }[][]) => aggregates.map(({ aggregate, types }, k) => aggregate.update(states[k].map((s) => s.node), args[k], types));
+  const updatesOf = (states: { node: IrNode }[][]) =>
+    aggregates.map(({ aggregate, types }, k) => aggregate.update(states[k].map((s) => s.node), args[k], types));
   const scalarUpdates = updatesOf(scalars);
   let word = 0;
   const offsets = slots.map((list) => list.map(() => 8 * word++));
-  scalars.forEach((list, k) => list.forEach(({ local }, s) => code.get(record).memory(`${slots[k][s].type}.load`, offsets[k][s]).set(local)));
+  scalars.forEach((list, k) =>
+    list.forEach(({ local }, s) => code.get(record).memory(`${slots[k][s].type}.load`, offsets[k][s]).set(local))
+  );
 
   const assign = (updates: IrNode[][], states: { node: IrNode; local: number }[][]) => {
     updates.forEach((list, k) => {
@@ -218,9 +248,16 @@ function buildSingle(inputs: readonly Input[], predicate: IrNode | undefined, ag
     });
   };
 
-  const sets = predicate === undefined ? Math.max(1, Math.min(4, Math.floor(LANE_STATES_MAX / Math.max(1, flat.length)))) : 4;
-  const accumulators = predicate === undefined ? sets : Math.max(1, Math.min(4, Math.floor(LANE_STATES_MAX / Math.max(1, flat.length))));
-  const laneSets = Array.from({ length: accumulators }, () => slots.map((list) => list.map(({ type }) => writer.laneLocal(type))));
+  const sets = predicate === undefined
+    ? Math.max(1, Math.min(4, Math.floor(LANE_STATES_MAX / Math.max(1, flat.length))))
+    : 4;
+  const accumulators = predicate === undefined
+    ? sets
+    : Math.max(1, Math.min(4, Math.floor(LANE_STATES_MAX / Math.max(1, flat.length))));
+  const laneSets = Array.from(
+    { length: accumulators },
+    () => slots.map((list) => list.map(({ type }) => writer.laneLocal(type))),
+  );
   const laneUpdates = laneSets.map(updatesOf);
   // Few rows pass a condition on symbols: going to those alone beats masks over all.
   const laneable = flat.length > 0 && !writer.isSelective(predicate) && !aggregates.some((a) => a.aggregate.ordered) &&
@@ -248,7 +285,9 @@ function buildSingle(inputs: readonly Input[], predicate: IrNode | undefined, ag
       const states = laneSets[pair % accumulators], updates = laneUpdates[pair % accumulators];
       updates.forEach((list, k) => {
         const changed = list.map((node, s) => ({ node, s })).filter(({ node, s }) => node !== states[k][s].node);
-        for (const { node, s } of changed) updateLanes(node, states[k][s], scope, masked ? masks[pair] : undefined, conditions);
+        for (const { node, s } of changed) {
+          updateLanes(node, states[k][s], scope, masked ? masks[pair] : undefined, conditions);
+        }
         for (const { s } of changed.reverse()) code.set(states[k][s].local);
       });
     };
@@ -295,7 +334,9 @@ function buildSingle(inputs: readonly Input[], predicate: IrNode | undefined, ag
     });
     // Lanes are merged in a fixed order, so that sums of floats do not change from run to run.
     const others = slots.map((list) => list.map(({ type }) => writer.local(type)));
-    const merges = aggregates.map(({ aggregate, types }, k) => aggregate.merge(scalars[k].map((s) => s.node), others[k].map((s) => s.node), types));
+    const merges = aggregates.map(({ aggregate, types }, k) =>
+      aggregate.merge(scalars[k].map((s) => s.node), others[k].map((s) => s.node), types)
+    );
     for (const set of laneSets) {
       for (const lane of [0, 1]) {
         set.forEach((list, k) =>
@@ -311,7 +352,9 @@ function buildSingle(inputs: readonly Input[], predicate: IrNode | undefined, ag
       }
     }
   }
-  scalars.forEach((list, k) => list.forEach(({ local }, s) => code.get(record).get(local).memory(`${slots[k][s].type}.store`, offsets[k][s])));
+  scalars.forEach((list, k) =>
+    list.forEach(({ local }, s) => code.get(record).get(local).memory(`${slots[k][s].type}.store`, offsets[k][s]))
+  );
   code.get(writer.end);
   return { bytes: writer.finish(), cells };
 }
@@ -321,7 +364,13 @@ function buildSingle(inputs: readonly Input[], predicate: IrNode | undefined, ag
  * what is added is cleared by the mask, or made a NaN that no comparison takes, which is much less work than to choose between old
  * and new.
  */
-function updateLanes(node: IrNode, state: { node: IrNode; local: number }, scope: LaneScope, mask: number | undefined, conditions: Map<string, number>): void {
+function updateLanes(
+  node: IrNode,
+  state: { node: IrNode; local: number },
+  scope: LaneScope,
+  mask: number | undefined,
+  conditions: Map<string, number>,
+): void {
   const { code } = scope;
   const isState = (other: IrNode) => other.op === "input" && other.value === state.node.value;
   const condition = node.op === "select" && isState(node.args[2]) ? node.args[0] : undefined;
@@ -386,13 +435,22 @@ export function denseKernel(
   numbers: boolean,
 ): CompiledKernel {
   const keyText = keys.map((k) => `${shapeOf(k.node)}+${k.bias}*${shapeOf(k.size)}`).join(",");
-  const key = `dense${numbers}|${inputShape(inputs)}|${predicate ? shapeOf(predicate) : ""}|${keyText}|${aggregateKey(aggregates)}`;
+  const key = `dense${numbers}|${inputShape(inputs)}|${predicate ? shapeOf(predicate) : ""}|${keyText}|${
+    aggregateKey(aggregates)
+  }`;
   return kernelCache(memory).get(key, () => {
     const writer = new KernelWriter(inputs);
     const { code } = writer;
-    const cells: Record<string, number> = { table: writer.cell(), list: writer.cell(), groups: writer.cell(), numbers: writer.cell() };
+    const cells: Record<string, number> = {
+      table: writer.cell(),
+      list: writer.cell(),
+      groups: writer.cell(),
+      numbers: writer.cell(),
+    };
     cells.count = writer.cellCount;
-    const table = writer.loadCell("i32", cells.table), list = writer.loadCell("i32", cells.list), groups = writer.loadCell("i32", cells.groups);
+    const table = writer.loadCell("i32", cells.table),
+      list = writer.loadCell("i32", cells.list),
+      groups = writer.loadCell("i32", cells.groups);
     const numberColumn = numbers ? writer.loadCell("i32", cells.numbers) : -1;
     const records = new Records(writer, aggregates, 1);
     const stride = strideOf(1, aggregates);
@@ -424,7 +482,9 @@ export function denseKernel(
 }
 
 function groupNumber(keys: readonly DenseKey[]): IrNode {
-  return keys.map(({ node, bias }) => (bias === 0 ? node : i32.add(node, i32.const(bias)))).reduce((number, part, k) => i32.add(i32.mul(number, keys[k].size), part));
+  return keys.map(({ node, bias }) => (bias === 0 ? node : i32.add(node, i32.const(bias)))).reduce((number, part, k) =>
+    i32.add(i32.mul(number, keys[k].size), part)
+  );
 }
 
 /** Adds the groups of a later dense table. Rows are places in the later table's list. Cells: table, list, groups, laterTable, laterList. */
@@ -432,22 +492,33 @@ export function denseMergeKernel(memory: WebAssembly.Memory, aggregates: readonl
   return kernelCache(memory).get(`denseMerge|${aggregateKey(withoutArgs(aggregates))}`, () => {
     const writer = new KernelWriter([]);
     const { code } = writer;
-    const cells: Record<string, number> = { table: writer.cell(), list: writer.cell(), groups: writer.cell(), laterTable: writer.cell(), laterList: writer.cell() };
+    const cells: Record<string, number> = {
+      table: writer.cell(),
+      list: writer.cell(),
+      groups: writer.cell(),
+      laterTable: writer.cell(),
+      laterList: writer.cell(),
+    };
     cells.count = writer.cellCount;
-    const [table, list, groups, laterTable, laterList] = ["table", "list", "groups", "laterTable", "laterList"].map((name) => writer.loadCell("i32", cells[name]));
+    const [table, list, groups, laterTable, laterList] = ["table", "list", "groups", "laterTable", "laterList"].map((
+      name,
+    ) => writer.loadCell("i32", cells[name]));
     const records = new Records(writer, withoutArgs(aggregates), 1);
     const stride = strideOf(1, aggregates);
     const number = code.local("i32"), slot = code.local("i32"), later = code.local("i32");
     writer.scalarRows(undefined, [], (row) => {
       code.get(laterList).get(row).i32(2).op("i32.shl").op("i32.add").memory("i32.load").tee(number);
       code.i32(stride).op("i32.mul").get(laterTable).op("i32.add").set(later);
-      code.get(number).i32(stride).op("i32.mul").get(table).op("i32.add").tee(slot).memory("i64.load").op("i64.eqz").if(() => {
-        code.get(slot).get(later).i32(stride).memoryCopy();
-        // The ordinal is this table's.
-        code.get(slot).get(groups).memory("i32.store", 4);
-        code.get(list).get(groups).i32(2).op("i32.shl").op("i32.add").get(number).memory("i32.store");
-        code.get(groups).i32(1).op("i32.add").set(groups);
-      }, () => records.merge(slot, later));
+      code.get(number).i32(stride).op("i32.mul").get(table).op("i32.add").tee(slot).memory("i64.load").op("i64.eqz").if(
+        () => {
+          code.get(slot).get(later).i32(stride).memoryCopy();
+          // The ordinal is this table's.
+          code.get(slot).get(groups).memory("i32.store", 4);
+          code.get(list).get(groups).i32(2).op("i32.shl").op("i32.add").get(number).memory("i32.store");
+          code.get(groups).i32(1).op("i32.add").set(groups);
+        },
+        () => records.merge(slot, later),
+      );
     });
     writer.storeCell("i32", cells.groups, groups);
     code.get(writer.end);
@@ -457,7 +528,12 @@ export function denseMergeKernel(memory: WebAssembly.Memory, aggregates: readonl
 
 /** For kernels that see states but no rows. */
 function withoutArgs(aggregates: readonly AggregateShape[]): AggregateShape[] {
-  return aggregates.map((a) => ({ ...a, args: [], initial: undefined, aggregate: { ...a.aggregate, update: (states: IrNode[]) => states } }));
+  return aggregates.map((a) => ({
+    ...a,
+    args: [],
+    initial: undefined,
+    aggregate: { ...a.aggregate, update: (states: IrNode[]) => states },
+  }));
 }
 
 /** Adds later single records to the first. Rows are records; cells: record, laters (the records side by side). */
@@ -526,7 +602,12 @@ class HashTable {
   private readonly hash: number;
   readonly record: number;
 
-  constructor(private readonly writer: KernelWriter, private readonly cells: HashCells, private readonly stride: number, private readonly texts: readonly boolean[]) {
+  constructor(
+    private readonly writer: KernelWriter,
+    private readonly cells: HashCells,
+    private readonly stride: number,
+    private readonly texts: readonly boolean[],
+  ) {
     const { code } = writer;
     this.buckets = writer.loadCell("i32", cells.buckets);
     this.mask = writer.loadCell("i32", cells.mask);
@@ -549,12 +630,15 @@ class HashTable {
     code.tee(this.hash).get(this.mask).op("i32.and").set(this.place);
     code.block((found) =>
       code.loop((again) => {
-        code.get(this.buckets).get(this.place).i32(3).op("i32.shl").op("i32.add").memory("i64.load").tee(this.bucket).op("i64.eqz").if(() => {
-          this.insert(words, row, copyTexts, whenNew);
-          code.br(found);
-        });
+        code.get(this.buckets).get(this.place).i32(3).op("i32.shl").op("i32.add").memory("i64.load").tee(this.bucket)
+          .op("i64.eqz").if(() => {
+            this.insert(words, row, copyTexts, whenNew);
+            code.br(found);
+          });
         code.get(this.bucket).op("i32.wrap_i64").get(this.hash).op("i32.eq").if(() => {
-          code.get(this.bucket).i64(32n).op("i64.shr_u").op("i32.wrap_i64").i32(1).op("i32.sub").i32(this.stride).op("i32.mul").get(this.records).op("i32.add").set(this.record);
+          code.get(this.bucket).i64(32n).op("i64.shr_u").op("i32.wrap_i64").i32(1).op("i32.sub").i32(this.stride).op(
+            "i32.mul",
+          ).get(this.records).op("i32.add").set(this.record);
           words.forEach((word, k) => {
             code.get(this.record).memory("i64.load", 8 * k);
             writer.lower(word);
@@ -606,7 +690,9 @@ class HashTable {
     whenNew();
     code.get(this.groups).i32(1).op("i32.add").set(this.groups);
     code.get(this.buckets).get(this.place).i32(3).op("i32.shl").op("i32.add");
-    code.get(this.hash).op("i64.extend_i32_u").get(this.groups).op("i64.extend_i32_u").i64(32n).op("i64.shl").op("i64.or").memory("i64.store");
+    code.get(this.hash).op("i64.extend_i32_u").get(this.groups).op("i64.extend_i32_u").i64(32n).op("i64.shl").op(
+      "i64.or",
+    ).memory("i64.store");
   }
 
   private stop(row: number, wants: number): void {
@@ -643,7 +729,9 @@ export function hashKernel(
   numbers: boolean,
 ): CompiledKernel {
   const keyText = keys.map((k) => `${k.words.map(shapeOf)}${k.isText}`).join(",");
-  const key = `hash${numbers}|${inputShape(inputs)}|${predicate ? shapeOf(predicate) : ""}|${keyText}|${aggregateKey(aggregates)}`;
+  const key = `hash${numbers}|${inputShape(inputs)}|${predicate ? shapeOf(predicate) : ""}|${keyText}|${
+    aggregateKey(aggregates)
+  }`;
   return kernelCache(memory).get(key, () => {
     const writer = new KernelWriter(inputs);
     const { code } = writer;
@@ -669,7 +757,11 @@ export function hashKernel(
 }
 
 /** Adds the groups of a later hash table, whose texts stay where they are. Rows are its records; extra cell: later. */
-export function hashMergeKernel(memory: WebAssembly.Memory, texts: readonly boolean[], aggregates: readonly AggregateShape[]): CompiledKernel {
+export function hashMergeKernel(
+  memory: WebAssembly.Memory,
+  texts: readonly boolean[],
+  aggregates: readonly AggregateShape[],
+): CompiledKernel {
   return kernelCache(memory).get(`hashMerge|${texts}|${aggregateKey(withoutArgs(aggregates))}`, () => {
     const writer = new KernelWriter([]);
     const { code } = writer;
@@ -704,10 +796,14 @@ export function rehashKernel(memory: WebAssembly.Memory): CompiledKernel {
     const { code } = writer;
     const cells: Record<string, number> = { old: writer.cell(), buckets: writer.cell(), mask: writer.cell() };
     cells.count = writer.cellCount;
-    const old = writer.loadCell("i32", cells.old), buckets = writer.loadCell("i32", cells.buckets), mask = writer.loadCell("i32", cells.mask);
+    const old = writer.loadCell("i32", cells.old),
+      buckets = writer.loadCell("i32", cells.buckets),
+      mask = writer.loadCell("i32", cells.mask);
     const bucket = code.local("i64"), place = code.local("i32");
     writer.scalarRows(undefined, [], (row) => {
-      code.get(old).get(row).i32(3).op("i32.shl").op("i32.add").memory("i64.load").tee(bucket).op("i64.eqz").op("i32.eqz").if(() => {
+      code.get(old).get(row).i32(3).op("i32.shl").op("i32.add").memory("i64.load").tee(bucket).op("i64.eqz").op(
+        "i32.eqz",
+      ).if(() => {
         code.get(bucket).op("i32.wrap_i64").get(mask).op("i32.and").set(place);
         code.block((free) =>
           code.loop((again) => {
@@ -726,7 +822,12 @@ export function rehashKernel(memory: WebAssembly.Memory): CompiledKernel {
 // ---- updates by group number
 
 /** Rows into states that lie by the group number in column `group`. Cell: states. */
-export function byGroupKernel(memory: WebAssembly.Memory, inputs: readonly Input[], group: IrNode, aggregates: readonly AggregateShape[]): CompiledKernel {
+export function byGroupKernel(
+  memory: WebAssembly.Memory,
+  inputs: readonly Input[],
+  group: IrNode,
+  aggregates: readonly AggregateShape[],
+): CompiledKernel {
   const key = `byGroup|${inputShape(inputs)}|${shapeOf(group)}|${aggregateKey(aggregates)}`;
   return kernelCache(memory).get(key, () => {
     const writer = new KernelWriter(inputs);
@@ -747,7 +848,11 @@ export function byGroupKernel(memory: WebAssembly.Memory, inputs: readonly Input
 }
 
 /** Sets states of groups start … end-1 to their start values. Cell: states. */
-export function initialiseKernel(memory: WebAssembly.Memory, headerWords: number, aggregates: readonly AggregateShape[]): CompiledKernel {
+export function initialiseKernel(
+  memory: WebAssembly.Memory,
+  headerWords: number,
+  aggregates: readonly AggregateShape[],
+): CompiledKernel {
   return kernelCache(memory).get(`initialise${headerWords}|${aggregateKey(withoutArgs(aggregates))}`, () => {
     const writer = new KernelWriter([]);
     const { code } = writer;
@@ -811,7 +916,9 @@ export function finishKernel(
           target(keyColumns[k], FORM_WIDTH[spec.form]);
           if (spec.word === undefined) code.get(number);
           else code.get(record).memory("i32.load", 8 * spec.word).i32(1).op("i32.sub");
-          code.i32(spec.divisor).op("i32.div_u").i32(spec.size).op("i32.rem_u").i32(spec.bias).op("i32.sub").memory(storeOf(spec.form));
+          code.i32(spec.divisor).op("i32.div_u").i32(spec.size).op("i32.rem_u").i32(spec.bias).op("i32.sub").memory(
+            storeOf(spec.form),
+          );
           return;
         }
         for (let w = 0; w < spec.words; w++) {
@@ -837,9 +944,15 @@ export function finishKernel(
 export function keyWord(value: IrNode, form: ColumnForm, isText: boolean): IrNode {
   switch (form) {
     case "f64":
-      return select(f64.ne(value, value), i64.const(0x7FF8000000000000n), i64.reinterpret(f64.add(value, f64.const(0))));
+      return select(
+        f64.ne(value, value),
+        i64.const(0x7FF8000000000000n),
+        i64.reinterpret(f64.add(value, f64.const(0))),
+      );
     case "f32":
-      return i64.extendU(select(f32.ne(value, value), i32.const(0x7FC00000), i32.reinterpret(f32.add(value, f32.const(0)))));
+      return i64.extendU(
+        select(f32.ne(value, value), i32.const(0x7FC00000), i32.reinterpret(f32.add(value, f32.const(0)))),
+      );
     case "i64":
       return isText ? select(text.isNull(value), text.null(), value) : value;
     default:

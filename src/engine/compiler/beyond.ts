@@ -8,7 +8,11 @@ import { kernelCache, KernelWriter } from "./kernel.ts";
  * Rows whose key is not behind `limit`, and those whose key is null, in order. Inputs: the key (column 0), the limit. Cell: rows (an
  * i32 list). Result: how many.
  */
-export function beyondKernel(memory: WebAssembly.Memory, form: "i32" | "i64" | "f64", descending: boolean): CompiledKernel {
+export function beyondKernel(
+  memory: WebAssembly.Memory,
+  form: "i32" | "i64" | "f64",
+  descending: boolean,
+): CompiledKernel {
   return kernelCache(memory).get(`beyond|${form}|${descending}`, () => {
     const type = FORM_TYPE[form];
     const writer = new KernelWriter(beyondInputs(form, 0n));
@@ -35,7 +39,10 @@ function reaches(key: IrNode, limit: IrNode, form: "i32" | "i64" | "f64", descen
     case "f64":
       return i32.or(descending ? f64.ge(key, limit) : f64.le(key, limit), f64.ne(key, key));
     case "i64":
-      return i32.or(descending ? i64.geS(key, limit) : i64.leS(key, limit), i64.eq(key, i64.const(-9223372036854775808n)));
+      return i32.or(
+        descending ? i64.geS(key, limit) : i64.leS(key, limit),
+        i64.eq(key, i64.const(-9223372036854775808n)),
+      );
     case "i32":
       return i32.or(descending ? i32.geS(key, limit) : i32.leS(key, limit), i32.eq(key, i32.const(-2147483648)));
   }

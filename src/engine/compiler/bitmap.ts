@@ -5,8 +5,16 @@ import { i64, type IrNode } from "./ir.ts";
 import { inputShape, kernelCache, KernelWriter, shapeOf } from "./kernel.ts";
 
 /** `skip` holds for the values that are not counted: nulls. */
-export function bitmapKernel(memory: WebAssembly.Memory, inputs: readonly Input[], predicate: IrNode | undefined, value: IrNode, skip: IrNode | undefined): CompiledKernel {
-  const key = `bitmap|${inputShape(inputs)}|${predicate ? shapeOf(predicate) : ""}|${shapeOf(value)}|${skip ? shapeOf(skip) : ""}`;
+export function bitmapKernel(
+  memory: WebAssembly.Memory,
+  inputs: readonly Input[],
+  predicate: IrNode | undefined,
+  value: IrNode,
+  skip: IrNode | undefined,
+): CompiledKernel {
+  const key = `bitmap|${inputShape(inputs)}|${predicate ? shapeOf(predicate) : ""}|${shapeOf(value)}|${
+    skip ? shapeOf(skip) : ""
+  }`;
   return kernelCache(memory).get(key, () => {
     const writer = new KernelWriter(inputs);
     const { code } = writer;
@@ -22,8 +30,12 @@ export function bitmapKernel(memory: WebAssembly.Memory, inputs: readonly Input[
           code.brIf(done);
         }
         writer.lower(wide);
-        code.get(low).op("i64.sub").op("i32.wrap_i64").tee(place).i32(3).op("i32.shr_u").get(bitmap).op("i32.add").tee(at);
-        code.get(at).memory("i32.load8_u").i32(1).get(place).i32(7).op("i32.and").op("i32.shl").op("i32.or").memory("i32.store8");
+        code.get(low).op("i64.sub").op("i32.wrap_i64").tee(place).i32(3).op("i32.shr_u").get(bitmap).op("i32.add").tee(
+          at,
+        );
+        code.get(at).memory("i32.load8_u").i32(1).get(place).i32(7).op("i32.and").op("i32.shl").op("i32.or").memory(
+          "i32.store8",
+        );
       });
     });
     code.get(writer.end);

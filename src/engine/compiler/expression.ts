@@ -27,7 +27,15 @@ export type Input =
 
 export type ColumnForm = "i8" | "i16" | "u16" | "i32" | "i64" | "f32" | "f64";
 
-export const FORM_TYPE: Record<ColumnForm, WasmType> = { i8: "i32", i16: "i32", u16: "i32", i32: "i32", i64: "i64", f32: "f32", f64: "f64" };
+export const FORM_TYPE: Record<ColumnForm, WasmType> = {
+  i8: "i32",
+  i16: "i32",
+  u16: "i32",
+  i32: "i32",
+  i64: "i64",
+  f32: "f32",
+  f64: "f64",
+};
 export const FORM_WIDTH: Record<ColumnForm, number> = { i8: 1, i16: 2, u16: 2, i32: 4, i64: 8, f32: 4, f64: 8 };
 
 /** Undefined for the 128-bit types, which no kernel computes with. */
@@ -146,13 +154,22 @@ export class ExpressionCompiler {
   constant(value: Value, tag: string): IrNode {
     const bits = this.constantBits(value, tag);
     const type = FORM_TYPE[formOf(tag)!];
-    return input(this.add(`k${tag}:${typeof value}:${Object.is(value, -0) ? "-0" : value}`, () => ({ kind: "constant", type, value: bits })), type);
+    return input(
+      this.add(
+        `k${tag}:${typeof value}:${Object.is(value, -0) ? "-0" : value}`,
+        () => ({ kind: "constant", type, value: bits }),
+      ),
+      type,
+    );
   }
 
   /** The 8-byte words of a column of 128 or 256 bits. */
   words(index: number): IrNode[] {
     const { width } = typeOf(this.inputTypes[index]);
-    return Array.from({ length: width / 8 }, (_, k) => input(this.add(`w${index}.${k}`, () => ({ kind: "word", column: index, width, k })), "i64"));
+    return Array.from(
+      { length: width / 8 },
+      (_, k) => input(this.add(`w${index}.${k}`, () => ({ kind: "word", column: index, width, k })), "i64"),
+    );
   }
 
   /** A number that the kernel is given: an address or a count. */
@@ -161,7 +178,7 @@ export class ExpressionCompiler {
   }
 
   private constantBits(value: Value, tag: string): number | bigint {
-    return constantBits(value, tag, this.context, this.arena);
+    return constantBits(value, tag, this.arena);
   }
 
   /** A value of the tag's wasm type; symbols as codes. */
@@ -207,7 +224,13 @@ export class ExpressionCompiler {
     const { entry, types } = this.context.functions.resolve(expr.function);
     assert(entry.emit !== undefined, `${expr.function} has a kernel form`);
     const args = expr.args.map((arg, k) => (argumentClass(entry, k) === "text" ? this.textOf(arg) : this.lower(arg)));
-    return emitCall(entry, args, types, expr.type, (k) => expr.args[k].kind === "constant" && (expr.args[k] as { value: Value }).value !== null);
+    return emitCall(
+      entry,
+      args,
+      types,
+      expr.type,
+      (k) => expr.args[k].kind === "constant" && (expr.args[k] as { value: Value }).value !== null,
+    );
   }
 
   private lookup(expr: Expr): IrNode | undefined {
@@ -274,7 +297,8 @@ export class ExpressionCompiler {
     const { heap } = this.context;
     const isPair = isText(tag);
     if (isPair) {
-      const bytes = (pair: bigint) => heap.u8.subarray(Number(pair & 0xFFFFFFFFn), Number(pair & 0xFFFFFFFFn) + Number(pair >> 32n));
+      const bytes = (pair: bigint) =>
+        heap.u8.subarray(Number(pair & 0xFFFFFFFFn), Number(pair & 0xFFFFFFFFn) + Number(pair >> 32n));
       const sorted = Array.from(words).sort((a, b) => {
         if (a < 0n || b < 0n) return a < 0n ? (b < 0n ? 0 : -1) : 1;
         return compareBytes(bytes(a), bytes(b));
@@ -290,7 +314,10 @@ export class ExpressionCompiler {
     else if (value.type === "i64") needle = value;
     else {
       const wide = value.type === "f32" ? f64.promote(value) : value;
-      needle = bindUnlessSimple(wide, (x) => select(f64.ne(x, x), i64.const(floatBits(NaN)), i64.reinterpret(f64.add(x, f64.const(0)))));
+      needle = bindUnlessSimple(
+        wide,
+        (x) => select(f64.ne(x, x), i64.const(floatBits(NaN)), i64.reinterpret(f64.add(x, f64.const(0)))),
+      );
     }
     const at = (index: IrNode) => load.i64(i32.add(base, i32.shl(index, i32.const(3))));
     // The first word not below the needle: state is low | high << 32.
@@ -303,8 +330,11 @@ export class ExpressionCompiler {
         pack(i32.const(0), last),
         (state) => i32.ltS(low(state), high(state)),
         (state) =>
-          bind(i32.shrU(i32.add(low(state), high(state)), i32.const(1)), (middle) =>
-            select(below(at(middle)), pack(i32.add(middle, i32.const(1)), high(state)), pack(low(state), middle))),
+          bind(
+            i32.shrU(i32.add(low(state), high(state)), i32.const(1)),
+            (middle) =>
+              select(below(at(middle)), pack(i32.add(middle, i32.const(1)), high(state)), pack(low(state), middle)),
+          ),
       );
       return bind(at(i32.wrap(found)), (word) => isPair ? text.eq(word, x) : i64.eq(word, x));
     });
@@ -316,7 +346,13 @@ export class ExpressionCompiler {
 }
 
 /** A call with the rule for nulls. `known(k)`: argument k is a constant that is not null. */
-export function emitCall(entry: FunctionEntry, args: IrNode[], types: string[], resultType: string, known: (k: number) => boolean): IrNode {
+export function emitCall(
+  entry: FunctionEntry,
+  args: IrNode[],
+  types: string[],
+  resultType: string,
+  known: (k: number) => boolean,
+): IrNode {
   if (entry.nulls === "custom") return bindAll(args, (bound) => entry.emit!(bound, types));
   return bindAll(args, (bound) => {
     const result = entry.emit!(bound, types);
@@ -379,7 +415,7 @@ function compareBytes(a: Uint8Array, b: Uint8Array): number {
 }
 
 /** A constant as the kernel sees it: number for i32, f32, f64, bigint for i64. Texts are written to the arena. */
-export function constantBits(value: Value, tag: string, context: QueryContext, arena: TextArena): number | bigint {
+function constantBits(value: Value, tag: string, arena: TextArena): number | bigint {
   switch (layoutOf(tag)) {
     case "i8":
       return value === null ? 0 : Number(value);
@@ -406,7 +442,12 @@ export function constantBits(value: Value, tag: string, context: QueryContext, a
 }
 
 /** Can a kernel work it out from columns (and tables for symbols) alone? */
-export function isEmittable(expr: Expr, inputTypes: readonly string[], context: QueryContext, perEntry: (expr: Expr) => boolean): boolean {
+export function isEmittable(
+  expr: Expr,
+  inputTypes: readonly string[],
+  context: QueryContext,
+  perEntry: (expr: Expr) => boolean,
+): boolean {
   if (formOf(expr.type) === undefined) return false;
   if (perEntry(expr)) return true;
   switch (expr.kind) {
@@ -414,10 +455,13 @@ export function isEmittable(expr: Expr, inputTypes: readonly string[], context: 
     case "constant":
       return true;
     case "call":
-      return context.functions.resolve(expr.function).entry.emit !== undefined && expr.args.every((arg) => isEmittable(arg, inputTypes, context, perEntry));
+      return context.functions.resolve(expr.function).entry.emit !== undefined &&
+        expr.args.every((arg) => isEmittable(arg, inputTypes, context, perEntry));
     case "case":
       if (layoutOf(expr.type) === "symbol") return false;
-      return [expr.otherwise, ...expr.branches.flatMap((b) => [b.when, b.then])].every((part) => isEmittable(part, inputTypes, context, perEntry));
+      return [expr.otherwise, ...expr.branches.flatMap((b) => [b.when, b.then])].every((part) =>
+        isEmittable(part, inputTypes, context, perEntry)
+      );
     case "in":
       return isEmittable(expr.operand, inputTypes, context, perEntry);
     case "parameter":
@@ -491,5 +535,17 @@ export function perEntryColumn(
 
 /** Equal text for equal expressions. */
 export function exprKey(expr: Expr): string {
-  return JSON.stringify(expr, (key, value) => (key === "at" ? undefined : typeof value === "bigint" ? `${value}n` : typeof value === "number" && !Number.isFinite(value) ? String(value) : value));
+  return JSON.stringify(
+    expr,
+    (
+      key,
+      value,
+    ) => (key === "at"
+      ? undefined
+      : typeof value === "bigint"
+      ? `${value}n`
+      : typeof value === "number" && !Number.isFinite(value)
+      ? String(value)
+      : value),
+  );
 }

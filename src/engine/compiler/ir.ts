@@ -25,8 +25,10 @@ function node(op: string, type: WasmType, args: readonly IrNode[], value?: IrNod
   return { op, type, args, value };
 }
 
-const binary = (type: WasmType, name: string, result: WasmType = type) => (a: IrNode, b: IrNode): IrNode => node(`${type}.${name}`, result, [a, b]);
-const unary = (type: WasmType, name: string, result: WasmType = type) => (a: IrNode): IrNode => node(`${type}.${name}`, result, [a]);
+const binary = (type: WasmType, name: string, result: WasmType = type) => (a: IrNode, b: IrNode): IrNode =>
+  node(`${type}.${name}`, result, [a, b]);
+const unary = (type: WasmType, name: string, result: WasmType = type) => (a: IrNode): IrNode =>
+  node(`${type}.${name}`, result, [a]);
 
 function integers(type: "i32" | "i64") {
   return {

@@ -12,7 +12,19 @@ import { type Code, Module, type ValueType } from "../wasm/assembler.ts";
 import { FORM_TYPE, FORM_WIDTH, type Input } from "./expression.ts";
 import { input, type IrNode, type WasmType } from "./ir.ts";
 import { Library } from "./library.ts";
-import { inputsOf, isLaneable, isNarrow, type LaneScope, lowerLanes, lowerMask, lowerNarrow, lowerScalar, partsOf, type ScalarScope, shapeOf } from "./lower.ts";
+import {
+  inputsOf,
+  isLaneable,
+  isNarrow,
+  type LaneScope,
+  lowerLanes,
+  lowerMask,
+  lowerNarrow,
+  lowerScalar,
+  partsOf,
+  type ScalarScope,
+  shapeOf,
+} from "./lower.ts";
 
 export const CANCELLED = -1;
 const STRIP_ROWS = 4_096;
@@ -35,14 +47,35 @@ const LOAD: Record<string, string> = {
   f32: "f32.load",
   f64: "f64.load",
 };
-const STORE: Record<string, string> = { i8: "i32.store8", i16: "i32.store16", u16: "i32.store16", i32: "i32.store", i64: "i64.store", f32: "f32.store", f64: "f64.store" };
+const STORE: Record<string, string> = {
+  i8: "i32.store8",
+  i16: "i32.store16",
+  u16: "i32.store16",
+  i32: "i32.store",
+  i64: "i64.store",
+  f32: "f32.store",
+  f64: "f64.store",
+};
 
 export function storeOf(form: string): string {
   return STORE[form];
 }
 
 export function inputShape(inputs: readonly Input[]): string {
-  return inputs.map((i) => (i.kind === "constant" ? `k${i.type}` : i.kind === "column" ? `c${i.column}${i.form}` : i.kind === "lookup" ? `l${i.column}${i.form}` : i.kind === "row" ? "row" : i.kind === "word" ? `w${i.column}.${i.width}.${i.k}` : `t${i.column}`)).join(";");
+  return inputs.map((
+    i,
+  ) => (i.kind === "constant"
+    ? `k${i.type}`
+    : i.kind === "column"
+    ? `c${i.column}${i.form}`
+    : i.kind === "lookup"
+    ? `l${i.column}${i.form}`
+    : i.kind === "row"
+    ? "row"
+    : i.kind === "word"
+    ? `w${i.column}.${i.width}.${i.k}`
+    : `t${i.column}`)
+  ).join(";");
 }
 
 export class KernelWriter {
@@ -78,8 +111,9 @@ export class KernelWriter {
       const cell = FIRST_INPUT_CELL + 2 * k;
       const type: ValueType = spec.kind === "constant" ? spec.type : spec.kind === "row" ? "i64" : "i32";
       this.primary[k] = this.loadCell(type, cell);
-      if (spec.kind === "constant" || spec.kind === "row") this.scalars[k] = spec.kind === "constant" ? this.primary[k] : undefined;
-      else if (spec.kind !== "column" && spec.kind !== "word") this.secondary[k] = this.loadCell("i32", cell + 1);
+      if (spec.kind === "constant" || spec.kind === "row") {
+        this.scalars[k] = spec.kind === "constant" ? this.primary[k] : undefined;
+      } else if (spec.kind !== "column" && spec.kind !== "word") this.secondary[k] = this.loadCell("i32", cell + 1);
     });
     this.scope = {
       code,
@@ -187,7 +221,9 @@ export class KernelWriter {
   private loadScalar(k: number, row: number): void {
     const spec = this.inputs[k], { code } = this;
     if (spec.kind === "constant") return;
-    const type: WasmType = spec.kind === "symbolText" || spec.kind === "row" || spec.kind === "word" ? "i64" : FORM_TYPE[spec.form];
+    const type: WasmType = spec.kind === "symbolText" || spec.kind === "row" || spec.kind === "word"
+      ? "i64"
+      : FORM_TYPE[spec.form];
     this.scalars[k] ??= code.local(type);
     switch (spec.kind) {
       case "column":
@@ -274,7 +310,10 @@ export class KernelWriter {
     if (spec.kind === "constant") return;
     this.lanes[k] ??= code.local("v128");
     if (spec.kind === "row") {
-      code.get(this.primary[k]!).get(row).op("i64.extend_i32_u").op("i64.add").op("i64x2.splat").lanes64(BigInt(2 * pair), BigInt(2 * pair + 1)).op("i64x2.add");
+      code.get(this.primary[k]!).get(row).op("i64.extend_i32_u").op("i64.add").op("i64x2.splat").lanes64(
+        BigInt(2 * pair),
+        BigInt(2 * pair + 1),
+      ).op("i64x2.add");
     } else if (spec.kind === "column") {
       const width = FORM_WIDTH[spec.form], offset = 2 * pair * width;
       this.address(this.primary[k]!, row, width);
@@ -296,7 +335,9 @@ export class KernelWriter {
           code.memory("v128.load32_zero", offset).op("i32x4.extend_low_i16x8_u").op("i64x2.extend_low_i32x4_s");
           break;
         case "i8":
-          code.memory("v128.load16_splat", offset).op("i16x8.extend_low_i8x16_s").op("i32x4.extend_low_i16x8_s").op("i64x2.extend_low_i32x4_s");
+          code.memory("v128.load16_splat", offset).op("i16x8.extend_low_i8x16_s").op("i32x4.extend_low_i16x8_s").op(
+            "i64x2.extend_low_i32x4_s",
+          );
           break;
       }
     }
@@ -312,7 +353,9 @@ export class KernelWriter {
       code.loop((again) => {
         code.get(row).get(this.end).op("i32.ge_s").brIf(done);
         this.poll();
-        code.get(row).i32(STRIP_ROWS).op("i32.add").tee(stripEnd).get(this.end).get(stripEnd).get(this.end).op("i32.lt_s").op("select").set(stripEnd);
+        code.get(row).i32(STRIP_ROWS).op("i32.add").tee(stripEnd).get(this.end).get(stripEnd).get(this.end).op(
+          "i32.lt_s",
+        ).op("select").set(stripEnd);
         body(row, stripEnd);
         code.br(again);
       })
@@ -354,13 +397,25 @@ export class KernelWriter {
         });
       };
       const bitsOf = this.narrowBits(all);
-      this.strips((row, stripEnd) => this.groups(all, rest.length === 0 ? nodes : [], row, stripEnd, rowBody, NARROW_GROUP_ROWS, bitsOf));
+      this.strips((row, stripEnd) =>
+        this.groups(all, rest.length === 0 ? nodes : [], row, stripEnd, rowBody, NARROW_GROUP_ROWS, bitsOf)
+      );
       return;
     }
     const lanes = predicate !== undefined && this.hasLanes([predicate]);
     if (lanes) this.splatConstants();
     this.strips((row, stripEnd) => {
-      if (lanes) return this.groups(predicate, nodes, row, stripEnd, body, GROUP_ROWS, (at, bits) => this.wideBits(predicate, at, bits));
+      if (lanes) {
+        return this.groups(
+          predicate,
+          nodes,
+          row,
+          stripEnd,
+          body,
+          GROUP_ROWS,
+          (at, bits) => this.wideBits(predicate, at, bits),
+        );
+      }
       code.block((done) =>
         code.loop((again) => {
           code.get(row).get(stripEnd).op("i32.ge_s").brIf(done);
@@ -476,7 +531,10 @@ export class KernelCache {
     this.words = new Int32Array(memory.buffer);
   }
 
-  get(key: string, build: () => { bytes: Uint8Array<ArrayBuffer>; cells: Record<string, number> }): { run: Kernel; cells: Record<string, number> } {
+  get(
+    key: string,
+    build: () => { bytes: Uint8Array<ArrayBuffer>; cells: Record<string, number> },
+  ): { run: Kernel; cells: Record<string, number> } {
     let found = this.entries.get(key);
     if (found !== undefined) {
       this.entries.delete(key); // the youngest stands last

@@ -67,7 +67,11 @@ function buildEqual(module: Module): number {
 /** By bytes, which for UTF-8 is by code points; then by length. Null is the smallest. */
 function buildCompare(module: Module): number {
   const { code, index } = module.function(["i64", "i64"], ["i32"]);
-  const lengthA = code.local("i32"), lengthB = code.local("i32"), k = code.local("i32"), end = code.local("i32"), d = code.local("i32");
+  const lengthA = code.local("i32"),
+    lengthB = code.local("i32"),
+    k = code.local("i32"),
+    end = code.local("i32"),
+    d = code.local("i32");
   lengthOf(code, 0).set(lengthA);
   lengthOf(code, 1).set(lengthB);
   code.get(lengthA).get(lengthB).get(lengthA).get(lengthB).op("i32.lt_s").op("select").set(end);
@@ -123,7 +127,12 @@ function buildHash(module: Module): number {
 /** First offset of `b` in `a`, or -1; nulls are found nowhere. The empty text is found at 0. */
 function buildIndexOf(module: Module): number {
   const { code, index } = module.function(["i64", "i64"], ["i32"]);
-  const lengthB = code.local("i32"), a = code.local("i32"), b = code.local("i32"), last = code.local("i32"), k = code.local("i32"), j = code.local("i32");
+  const lengthB = code.local("i32"),
+    a = code.local("i32"),
+    b = code.local("i32"),
+    last = code.local("i32"),
+    k = code.local("i32"),
+    j = code.local("i32");
   const first = code.local("i32");
   code.get(0).get(1).op("i64.or").i64(0n).op("i64.lt_s").if(() => code.i32(-1).return());
   lengthOf(code, 1).tee(lengthB).op("i32.eqz").if(() => code.i32(0).return());

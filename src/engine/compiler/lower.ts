@@ -1,7 +1,7 @@
 /** IR to instructions: one row at a time, or two rows in the 64-bit lanes of a vector. */
 import { assert } from "../../errors.ts";
 import type { Code } from "../wasm/assembler.ts";
-import type { IrNode, WasmType } from "./ir.ts";
+import type { IrNode } from "./ir.ts";
 import type { Library, LibraryName } from "./library.ts";
 
 /** Where the values of inputs and bound nodes are. */
@@ -102,7 +102,21 @@ export interface LaneScope {
 const COMPARISONS = new Set(["eq", "ne", "lt_s", "gt_s", "le_s", "ge_s"]);
 const UNSIGNED: Record<string, string> = { lt_u: "lt_s", gt_u: "gt_s", le_u: "le_s", ge_u: "ge_s" };
 const FLOAT_COMPARISONS = new Set(["eq", "ne", "lt", "gt", "le", "ge"]);
-const FLOAT_ARITHMETIC = new Set(["add", "sub", "mul", "div", "min", "max", "abs", "neg", "ceil", "floor", "trunc", "nearest", "sqrt"]);
+const FLOAT_ARITHMETIC = new Set([
+  "add",
+  "sub",
+  "mul",
+  "div",
+  "min",
+  "max",
+  "abs",
+  "neg",
+  "ceil",
+  "floor",
+  "trunc",
+  "nearest",
+  "sqrt",
+]);
 const SHIFTS = new Set(["shl", "shr_s", "shr_u"]);
 const OTHERS = new Set([
   "select",
@@ -327,7 +341,9 @@ function lower(node: IrNode, scope: LaneScope): LaneForm {
   code.op(`f64x2.${name}`);
   if (FLOAT_COMPARISONS.has(name)) return "mask";
   // One rounding to f64 and one to f32 give what one rounding to f32 would: 53 >= 2 * 24 + 2.
-  if (type === "f32" && (name === "add" || name === "sub" || name === "mul" || name === "div" || name === "sqrt")) round(code);
+  if (type === "f32" && (name === "add" || name === "sub" || name === "mul" || name === "div" || name === "sqrt")) {
+    round(code);
+  }
   return "value";
 }
 
@@ -363,7 +379,9 @@ function isMask(node: IrNode, scope: LaneScope): boolean {
   if (node.op === "bound") return scope.bound.get(node.value as object)?.form === "mask";
   if (node.op === "bind") return false; // not known before it is lowered; lowerMask makes one of it
   if (node.op === "select") return isMask(node.args[1], scope) && isMask(node.args[2], scope);
-  if (node.op === "i32.and" || node.op === "i32.or" || node.op === "i32.xor") return isMask(node.args[0], scope) && isMask(node.args[1], scope);
+  if (node.op === "i32.and" || node.op === "i32.or" || node.op === "i32.xor") {
+    return isMask(node.args[0], scope) && isMask(node.args[1], scope);
+  }
   const name = node.op.split(".")[1];
   return name === "eqz" || COMPARISONS.has(name) || name in UNSIGNED || FLOAT_COMPARISONS.has(name);
 }
@@ -384,7 +402,11 @@ const NARROW_COMPARISONS = new Set(["i32.eq", "i32.ne", "i32.lt_s", "i32.gt_s", 
 /** Is the tree a condition on 32-bit values alone, so that four rows fit into a vector? `isValue` says it of the inputs. */
 export function isNarrow(node: IrNode, isValue: (input: number) => boolean): boolean {
   const { op, args } = node;
-  if (NARROW_COMPARISONS.has(op)) return args.every((arg) => arg.op === "i32.const" || (arg.op === "input" && arg.type === "i32" && isValue(arg.value as number)));
+  if (NARROW_COMPARISONS.has(op)) {
+    return args.every((arg) =>
+      arg.op === "i32.const" || (arg.op === "input" && arg.type === "i32" && isValue(arg.value as number))
+    );
+  }
   if (op === "i32.and" || op === "i32.or") return args.every((arg) => isNarrow(arg, isValue));
   return op === "i32.eqz" && isNarrow(args[0], isValue);
 }
@@ -432,5 +454,3 @@ export function shapeOf(node: IrNode): string {
   };
   return visit(node);
 }
-
-export type { WasmType };

@@ -59,9 +59,18 @@ function partOf(words: readonly IrNode[], bits: number): IrNode {
  * With `write`: rows are written where `cursors` (an address a part) points, which moves on; else `cursors` counts rows. Cells:
  * cursors, firstRow (the number of row 0 in the table).
  */
-export function scatterKernel(memory: WebAssembly.Memory, inputs: readonly Input[], predicate: IrNode | undefined, shape: RowShape, bits: number, write: boolean): CompiledKernel {
+export function scatterKernel(
+  memory: WebAssembly.Memory,
+  inputs: readonly Input[],
+  predicate: IrNode | undefined,
+  shape: RowShape,
+  bits: number,
+  write: boolean,
+): CompiledKernel {
   const words = wordsOf(shape);
-  const key = `scatter${bits}${write}|${inputShape(inputs)}|${predicate ? shapeOf(predicate) : ""}|${words.map(shapeOf)}|${shape.args.map(shapeOf)}`;
+  const key = `scatter${bits}${write}|${inputShape(inputs)}|${predicate ? shapeOf(predicate) : ""}|${
+    words.map(shapeOf)
+  }|${shape.args.map(shapeOf)}`;
   return kernelCache(memory).get(key, () => {
     const writer = new KernelWriter(inputs);
     const { code } = writer;
@@ -101,7 +110,10 @@ const FIRST_ROW: FusedAggregate = {
 };
 
 /** Keys and aggregates over rows that were written out, with the first row's number as the last aggregate. */
-export function overWrittenRows(shape: RowShape, aggregates: readonly AggregateShape[]): { inputs: Input[]; keys: KeyShape[]; aggregates: AggregateShape[] } {
+export function overWrittenRows(
+  shape: RowShape,
+  aggregates: readonly AggregateShape[],
+): { inputs: Input[]; keys: KeyShape[]; aggregates: AggregateShape[] } {
   const width = rowBytes(shape), words = wordsOf(shape);
   const count = words.length + shape.args.length + 1;
   const inputs = Array.from({ length: count }, (_, k): Input => ({ kind: "word", column: 0, width, k }));
@@ -113,8 +125,17 @@ export function overWrittenRows(shape: RowShape, aggregates: readonly AggregateS
     inputs,
     keys,
     aggregates: [
-      ...aggregates.map((aggregate) => ({ ...aggregate, args: aggregate.args.map((arg) => argument.get(shapeOf(arg))!) })),
-      { aggregate: FIRST_ROW, id: "first row", types: [], args: [], initial: [i64.and(word(count - 1), i64.const(0xFFFFFFFFn))] },
+      ...aggregates.map((aggregate) => ({
+        ...aggregate,
+        args: aggregate.args.map((arg) => argument.get(shapeOf(arg))!),
+      })),
+      {
+        aggregate: FIRST_ROW,
+        id: "first row",
+        types: [],
+        args: [],
+        initial: [i64.and(word(count - 1), i64.const(0xFFFFFFFFn))],
+      },
     ],
   };
 }
@@ -149,7 +170,9 @@ export function prefixKernel(memory: WebAssembly.Memory): CompiledKernel {
     const sum = code.local("i32");
     writer.scalarRows(undefined, [], (row) => {
       code.get(before).get(row).i32(2).op("i32.shl").op("i32.add").get(sum).memory("i32.store");
-      code.get(bitmap).get(row).i32(3).op("i32.shl").op("i32.add").memory("i64.load").op("i64.popcnt").op("i32.wrap_i64").get(sum).op("i32.add").set(sum);
+      code.get(bitmap).get(row).i32(3).op("i32.shl").op("i32.add").memory("i64.load").op("i64.popcnt").op(
+        "i32.wrap_i64",
+      ).get(sum).op("i32.add").set(sum);
     });
     code.get(sum);
     return { bytes: writer.finish(), cells };
@@ -161,16 +184,26 @@ export function placeKernel(memory: WebAssembly.Memory, stride: number): Compile
   return kernelCache(memory).get(`place${stride}`, () => {
     const writer = new KernelWriter([]);
     const { code } = writer;
-    const cells: Record<string, number> = { records: writer.cell(), bitmap: writer.cell(), before: writer.cell(), list: writer.cell() };
+    const cells: Record<string, number> = {
+      records: writer.cell(),
+      bitmap: writer.cell(),
+      before: writer.cell(),
+      list: writer.cell(),
+    };
     cells.count = writer.cellCount;
-    const [records, bitmap, before, list] = ["records", "bitmap", "before", "list"].map((name) => writer.loadCell("i32", cells[name]));
+    const [records, bitmap, before, list] = ["records", "bitmap", "before", "list"].map((name) =>
+      writer.loadCell("i32", cells[name])
+    );
     const first = code.local("i32"), record = code.local("i32"), word = code.local("i32");
     writer.scalarRows(undefined, [], (row) => {
-      code.get(row).i32(stride).op("i32.mul").get(records).op("i32.add").tee(record).memory("i32.load", stride - 8).tee(first).i32(6).op("i32.shr_u").set(word);
+      code.get(row).i32(stride).op("i32.mul").get(records).op("i32.add").tee(record).memory("i32.load", stride - 8).tee(
+        first,
+      ).i32(6).op("i32.shr_u").set(word);
       code.get(list);
       code.get(before).get(word).i32(2).op("i32.shl").op("i32.add").memory("i32.load");
       code.get(bitmap).get(word).i32(3).op("i32.shl").op("i32.add").memory("i64.load");
-      code.i64(1n).get(first).op("i64.extend_i32_u").op("i64.shl").i64(1n).op("i64.sub").op("i64.and").op("i64.popcnt").op("i32.wrap_i64").op("i32.add");
+      code.i64(1n).get(first).op("i64.extend_i32_u").op("i64.shl").i64(1n).op("i64.sub").op("i64.and").op("i64.popcnt")
+        .op("i32.wrap_i64").op("i32.add");
       code.i32(2).op("i32.shl").op("i32.add").get(record).memory("i32.store");
     });
     code.get(writer.end);

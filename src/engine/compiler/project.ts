@@ -15,7 +15,12 @@ export interface ProjectKernel {
   cells: Record<string, number>;
 }
 
-export function projectKernel(memory: WebAssembly.Memory, inputs: readonly Input[], predicate: IrNode | undefined, outputs: readonly ProjectOutput[]): ProjectKernel {
+export function projectKernel(
+  memory: WebAssembly.Memory,
+  inputs: readonly Input[],
+  predicate: IrNode | undefined,
+  outputs: readonly ProjectOutput[],
+): ProjectKernel {
   const key = [
     "project",
     inputShape(inputs),
@@ -60,7 +65,8 @@ function build(inputs: readonly Input[], predicate: IrNode | undefined, outputs:
     code.get(count).i32(1).op("i32.add").set(count);
   };
 
-  const laneable = predicate === undefined && outputs.length > 0 && outputs.every((out) => out.kind === "value") && writer.hasLanes(nodes);
+  const laneable = predicate === undefined && outputs.length > 0 && outputs.every((out) => out.kind === "value") &&
+    writer.hasLanes(nodes);
   if (laneable) {
     writer.splatConstants();
     writer.strips((row, stripEnd) => {
@@ -111,7 +117,10 @@ function build(inputs: readonly Input[], predicate: IrNode | undefined, outputs:
       default:
         for (const lane of [0, 1]) {
           pushAddress();
-          code.get(lanes).lane("i64x2.extract_lane", lane).op("i32.wrap_i64").memory(storeOf(form), lane * FORM_WIDTH[form]);
+          code.get(lanes).lane("i64x2.extract_lane", lane).op("i32.wrap_i64").memory(
+            storeOf(form),
+            lane * FORM_WIDTH[form],
+          );
         }
     }
   }

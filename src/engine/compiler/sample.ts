@@ -15,9 +15,16 @@ export function edgesKernel(memory: WebAssembly.Memory): CompiledKernel {
     const cells: Record<string, number> = {};
     for (const name of ["times", "origin", "stride", "starts", "ends", "capacity"]) cells[name] = writer.cell();
     cells.count = writer.cellCount;
-    const [times, starts, ends, capacity] = ["times", "starts", "ends", "capacity"].map((name) => writer.loadCell("i32", cells[name]));
+    const [times, starts, ends, capacity] = ["times", "starts", "ends", "capacity"].map((name) =>
+      writer.loadCell("i32", cells[name])
+    );
     const origin = writer.loadCell("i64", cells.origin), stride = writer.loadCell("i64", cells.stride);
-    const row = code.local("i32"), count = code.local("i32"), low = code.local("i32"), high = code.local("i32"), step = code.local("i32"), middle = code.local("i32");
+    const row = code.local("i32"),
+      count = code.local("i32"),
+      low = code.local("i32"),
+      high = code.local("i32"),
+      step = code.local("i32"),
+      middle = code.local("i32");
     const bucket = code.local("i64"), bound = code.local("i64");
     const timeAt = (push: () => void) => {
       code.get(times);
@@ -31,7 +38,9 @@ export function edgesKernel(memory: WebAssembly.Memory): CompiledKernel {
         writer.poll();
         // bucket = time - ((time - origin) mod stride), the remainder taken positive
         timeAt(() => code.get(row)).tee(bucket);
-        code.get(bucket).get(origin).op("i64.sub").get(stride).op("i64.rem_s").get(stride).op("i64.add").get(stride).op("i64.rem_s").op("i64.sub").tee(bucket);
+        code.get(bucket).get(origin).op("i64.sub").get(stride).op("i64.rem_s").get(stride).op("i64.add").get(stride).op(
+          "i64.rem_s",
+        ).op("i64.sub").tee(bucket);
         code.get(stride).op("i64.add").set(bound);
         code.get(row).set(low);
         code.i32(16).set(step);
@@ -43,12 +52,17 @@ export function edgesKernel(memory: WebAssembly.Memory): CompiledKernel {
             code.get(step).i32(1).op("i32.shl").set(step).br(again);
           })
         );
-        code.get(low).get(step).op("i32.add").tee(high).get(writer.end).get(high).get(writer.end).op("i32.lt_s").op("select").set(high);
+        code.get(low).get(step).op("i32.add").tee(high).get(writer.end).get(high).get(writer.end).op("i32.lt_s").op(
+          "select",
+        ).set(high);
         code.block((found) =>
           code.loop((again) => {
             code.get(high).get(low).op("i32.sub").i32(1).op("i32.le_s").brIf(found);
             code.get(low).get(high).op("i32.add").i32(1).op("i32.shr_u").set(middle);
-            timeAt(() => code.get(middle)).get(bound).op("i64.lt_s").if(() => code.get(middle).set(low), () => code.get(middle).set(high));
+            timeAt(() => code.get(middle)).get(bound).op("i64.lt_s").if(
+              () => code.get(middle).set(low),
+              () => code.get(middle).set(high),
+            );
             code.br(again);
           })
         );
@@ -79,9 +93,12 @@ export function flushKernel(memory: WebAssembly.Memory, aggregates: readonly Agg
     const bucket = writer.loadCell("i64", cells.bucket);
     const slot = code.local("i32"), out = code.local("i32");
     writer.scalarRows(undefined, [], (row) => {
-      code.get(list).get(row).i32(2).op("i32.shl").op("i32.add").memory("i32.load").i32(stride).op("i32.mul").get(table).op("i32.add").set(slot);
+      code.get(list).get(row).i32(2).op("i32.shl").op("i32.add").memory("i32.load").i32(stride).op("i32.mul").get(table)
+        .op("i32.add").set(slot);
       code.get(row).i32(stride + 8).op("i32.mul").get(target).op("i32.add").tee(out).get(bucket).memory("i64.store");
-      for (let offset = 0; offset < stride; offset += 8) code.get(out).get(slot).memory("i64.load", offset).memory("i64.store", offset + 8);
+      for (let offset = 0; offset < stride; offset += 8) {
+        code.get(out).get(slot).memory("i64.load", offset).memory("i64.store", offset + 8);
+      }
       code.get(slot).i64(0n).memory("i64.store");
     });
     code.get(writer.end);
@@ -94,7 +111,12 @@ export function flushKernel(memory: WebAssembly.Memory, aggregates: readonly Agg
  * rows are taken out again. Cells: starts, ends, runs, records, continued (1: the first run goes on with the record that is there
  * already). Result: how many records there are.
  */
-export function runsKernel(memory: WebAssembly.Memory, inputs: readonly Input[], predicate: IrNode | undefined, aggregates: readonly AggregateShape[]): CompiledKernel {
+export function runsKernel(
+  memory: WebAssembly.Memory,
+  inputs: readonly Input[],
+  predicate: IrNode | undefined,
+  aggregates: readonly AggregateShape[],
+): CompiledKernel {
   const key = `runs|${inputShape(inputs)}|${predicate ? shapeOf(predicate) : ""}|${aggregateKey(aggregates)}`;
   return kernelCache(memory).get(key, () => {
     const writer = new KernelWriter(inputs);
@@ -102,10 +124,16 @@ export function runsKernel(memory: WebAssembly.Memory, inputs: readonly Input[],
     const cells: Record<string, number> = {};
     for (const name of ["starts", "ends", "runs", "records", "continued"]) cells[name] = writer.cell();
     cells.count = writer.cellCount;
-    const [starts, ends, runs, base, continued] = ["starts", "ends", "runs", "records", "continued"].map((name) => writer.loadCell("i32", cells[name]));
+    const [starts, ends, runs, base, continued] = ["starts", "ends", "runs", "records", "continued"].map((name) =>
+      writer.loadCell("i32", cells[name])
+    );
     const records = new Records(writer, aggregates, 1);
     const stride = strideOf(1, aggregates);
-    const run = code.local("i32"), record = code.local("i32"), bound = code.local("i32"), kept = code.local("i32"), target = code.local("i32");
+    const run = code.local("i32"),
+      record = code.local("i32"),
+      bound = code.local("i32"),
+      kept = code.local("i32"),
+      target = code.local("i32");
     const eachRun = (body: () => void) =>
       code.block((done) =>
         code.loop((again) => {
@@ -139,7 +167,9 @@ export function runsKernel(memory: WebAssembly.Memory, inputs: readonly Input[],
     code.i32(0).set(run);
     eachRun(() => {
       recordOf(run).tee(record).memory("i64.load", stride - 8).op("i64.eqz").op("i32.eqz").if(() => {
-        recordOf(kept).tee(target).get(record).op("i32.ne").if(() => code.get(target).get(record).i32(stride).memoryCopy());
+        recordOf(kept).tee(target).get(record).op("i32.ne").if(() =>
+          code.get(target).get(record).i32(stride).memoryCopy()
+        );
         code.get(kept).i32(1).op("i32.add").set(kept);
       });
     });

@@ -30,10 +30,17 @@ export function createAggregate(node: AggregateNode, input: Operator, context: Q
   const pipeline = asPipeline(input, context);
   if (isDistinctCount(node, context) && pipeline.canBeRead()) {
     const [{ args: [value] }] = node.aggregates;
-    const groups: AggregateNode = { ...node, keys: [value], aggregates: [], columns: [{ name: "value", type: value.type }] };
+    const groups: AggregateNode = {
+      ...node,
+      keys: [value],
+      aggregates: [],
+      columns: [{ name: "value", type: value.type }],
+    };
     return new DistinctCount(node, pipeline, context, () => new Aggregate(groups, pipeline, context));
   }
-  const fusedCalls = node.aggregates.every((call) => !call.distinct && context.functions.resolve(call.function).entry.aggregate?.kind === "fused");
+  const fusedCalls = node.aggregates.every((call) =>
+    !call.distinct && context.functions.resolve(call.function).entry.aggregate?.kind === "fused"
+  );
   return fusedCalls ? new Aggregate(node, pipeline, context) : new GroupedBatches(node, pipeline, context);
 }
 
@@ -84,11 +91,21 @@ class Aggregate implements Operator {
     this.context.poll();
     if (this.out === undefined) {
       const dictionaries = grouper.outputDictionaries(columns);
-      this.out = columns.map(({ type }, k) => ({ type, address: this.space.allocate(rowCount * typeOf(type).width), dictionary: dictionaries[k] }));
+      this.out = columns.map(({ type }, k) => ({
+        type,
+        address: this.space.allocate(rowCount * typeOf(type).width),
+        dictionary: dictionaries[k],
+      }));
     }
     const addresses = this.out.map((vector) => vector.address);
     const keyCount = this.spec.keys.length;
-    grouper.finish(table, this.position, this.position + rowCount, addresses.slice(0, keyCount), addresses.slice(keyCount));
+    grouper.finish(
+      table,
+      this.position,
+      this.position + rowCount,
+      addresses.slice(0, keyCount),
+      addresses.slice(keyCount),
+    );
     this.position += rowCount;
     return { rowCount, columns: this.out };
   }
@@ -114,10 +131,15 @@ class Aggregate implements Operator {
     const { context, grouper, spec } = this;
     const data: ScanTask = { node, source: context.sources.indexOf(source), spec };
     const morsels = morselsOf(node, source, context, spec.predicates);
-    if (spec.keys.length === 0 && spec.predicates.length === 0 && spec.calls.every((call) => call.args.length === 0)) return this.countOf(morsels);
+    if (spec.keys.length === 0 && spec.predicates.length === 0 && spec.calls.every((call) => call.args.length === 0)) {
+      return this.countOf(morsels);
+    }
     const ranges = rangesOf(morsels);
-    grouper.prepare(node.columns.map(({ type }, k) => (type === "SYMBOL" ? source.dictionaries[k] ?? NO_DICTIONARY : undefined)));
-    const hasMany = source.rowCount >= PARTITION_ROWS_MIN && grouper.kind === "hash" && ranges.length > 1 && this.hasManyGroups(node, source, ranges);
+    grouper.prepare(
+      node.columns.map(({ type }, k) => (type === "SYMBOL" ? source.dictionaries[k] ?? NO_DICTIONARY : undefined)),
+    );
+    const hasMany = source.rowCount >= PARTITION_ROWS_MIN && grouper.kind === "hash" && ranges.length > 1 &&
+      this.hasManyGroups(node, source, ranges);
     if (hasMany && canPartition(grouper)) {
       const { reader } = new RangeFiller(node, source, spec, context, grouper);
       try {
@@ -129,11 +151,17 @@ class Aggregate implements Operator {
       }
     }
     // Tables of many texts would be as large as the rows. Functions that count their calls must see all rows, in order.
-    const isVolatileSpec = [...spec.predicates, ...spec.keys, ...spec.calls.flatMap((call) => call.args)].some((expr) => isVolatile(expr, context));
+    const isVolatileSpec = [...spec.predicates, ...spec.keys, ...spec.calls.flatMap((call) => call.args)].some((expr) =>
+      isVolatile(expr, context)
+    );
     if (hasMany || isVolatileSpec) ranges.splice(0, ranges.length, morsels);
     const tables: GroupTable[] = [];
     if (context.parallel !== undefined && ranges.length > 1 && data.source >= 0) {
-      for (const result of context.parallel.run(TASK, data, ranges.length) as RangeTables[]) for (const [range, table] of result) tables[range] = table;
+      for (const result of context.parallel.run(TASK, data, ranges.length) as RangeTables[]) {
+        for (const [range, table] of result) {
+          tables[range] = table;
+        }
+      }
     } else {
       const participant = new RangeFiller(node, source, spec, context, grouper, ranges);
       try {
@@ -154,7 +182,11 @@ class Aggregate implements Operator {
     grouper.prepare([]);
     const table = grouper.create(), power = grouper.create();
     grouper.consume(power, [], 0, 1, 0n);
-    for (let rows = morsels.reduce((sum, { start, end }) => sum + end - start, 0); rows > 0; rows = Math.floor(rows / 2)) {
+    for (
+      let rows = morsels.reduce((sum, { start, end }) => sum + end - start, 0);
+      rows > 0;
+      rows = Math.floor(rows / 2)
+    ) {
       if (rows % 2 === 1) grouper.add(table, power);
       grouper.add(power, power);
     }
@@ -195,7 +227,10 @@ type RangeTables = [range: number, table: GroupTable][];
 /** Neighbouring morsels, about the same number in each range. */
 export function rangesOf(morsels: readonly Morsel[]): Morsel[][] {
   const count = Math.min(RANGES_MAX, morsels.length);
-  return Array.from({ length: count }, (_, k) => morsels.slice(Math.floor(k * morsels.length / count), Math.floor((k + 1) * morsels.length / count)));
+  return Array.from(
+    { length: count },
+    (_, k) => morsels.slice(Math.floor(k * morsels.length / count), Math.floor((k + 1) * morsels.length / count)),
+  );
 }
 
 /** Fills the tables of ranges, on any thread. */
@@ -204,12 +239,23 @@ class RangeFiller {
   private readonly ranges: Morsel[][];
   private readonly tables: RangeTables = [];
 
-  constructor(node: ScanNode, source: ScanSource, private readonly spec: GroupSpec, private readonly context: QueryContext, private readonly grouper: Grouper, ranges?: Morsel[][]) {
+  constructor(
+    node: ScanNode,
+    source: ScanSource,
+    private readonly spec: GroupSpec,
+    private readonly context: QueryContext,
+    private readonly grouper: Grouper,
+    ranges?: Morsel[][],
+  ) {
     const needed = new Set<number>();
-    for (const expr of [...spec.predicates, ...spec.keys, ...spec.calls.flatMap((call) => call.args)]) columnsOf(expr, needed);
+    for (const expr of [...spec.predicates, ...spec.keys, ...spec.calls.flatMap((call) => call.args)]) {
+      columnsOf(expr, needed);
+    }
     this.reader = new ScanReader(node, source, needed, context);
     this.ranges = ranges ?? rangesOf(morselsOf(node, source, context, spec.predicates));
-    grouper.prepare(node.columns.map(({ type }, k) => (type === "SYMBOL" ? source.dictionaries[k] ?? NO_DICTIONARY : undefined)));
+    grouper.prepare(
+      node.columns.map(({ type }, k) => (type === "SYMBOL" ? source.dictionaries[k] ?? NO_DICTIONARY : undefined)),
+    );
   }
 
   run(range: number): void {
@@ -243,7 +289,13 @@ registerPartTasks((data, context) => {
   const { node, source, spec } = data as ScanTask;
   const grouper = new Grouper(spec, node.columns.map((column) => column.type), context);
   const { reader } = new RangeFiller(node, context.sources[source], spec, context, grouper);
-  return { node, source: context.sources[source], ranges: rangesOf(morselsOf(node, context.sources[source], context, spec.predicates)), reader, grouper };
+  return {
+    node,
+    source: context.sources[source],
+    ranges: rangesOf(morselsOf(node, context.sources[source], context, spec.predicates)),
+    reader,
+    grouper,
+  };
 });
 
 registerTask(TASK, (data, context) => {

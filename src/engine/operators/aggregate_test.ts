@@ -5,7 +5,7 @@ import type { ScanSource } from "../../storage/contract.ts";
 import { typeOf, type Value } from "../../types/mod.ts";
 import { setValue, TextArena, Workspace } from "../columns.ts";
 import type { Operator, QueryContext } from "../contract.ts";
-import { randomFrom, type Row, rowsOf, RowsInput, testContext } from "../testing.ts";
+import { randomFrom, type Row, RowsInput, rowsOf, testContext } from "../testing.ts";
 import { openTask } from "../parallel.ts";
 import { createAggregate } from "./aggregate.ts";
 import { createFilter, createProject } from "./filter-project.ts";
@@ -14,10 +14,25 @@ import { createScan } from "./scan.ts";
 const functions = createRegistry();
 const col = (index: number, type: string): Expr => ({ kind: "column", index, type });
 const lit = (value: Value, type: string): Expr => ({ kind: "constant", value, type });
-const fn = (name: string, type: string, ...args: Expr[]): Expr => ({ kind: "call", function: functionId(name, args.map((a) => a.type)), args, type, at: 0 });
-const agg = (name: string, type: string, ...args: Expr[]): AggregateCall => ({ function: functionId(name, args.map((a) => a.type)), args, distinct: false, type, at: 0 });
+const fn = (name: string, type: string, ...args: Expr[]): Expr => ({
+  kind: "call",
+  function: functionId(name, args.map((a) => a.type)),
+  args,
+  type,
+  at: 0,
+});
+const agg = (name: string, type: string, ...args: Expr[]): AggregateCall => ({
+  function: functionId(name, args.map((a) => a.type)),
+  args,
+  distinct: false,
+  type,
+  at: 0,
+});
 
-const COLUMNS: Column[] = ["SYMBOL", "BOOLEAN", "INT", "LONG", "DOUBLE", "VARCHAR", "UUID", "FLOAT"].map((type, k) => ({ name: `c${k}`, type }));
+const COLUMNS: Column[] = ["SYMBOL", "BOOLEAN", "INT", "LONG", "DOUBLE", "VARCHAR", "UUID", "FLOAT"].map((type, k) => ({
+  name: `c${k}`,
+  type,
+}));
 const at = (type: string) => COLUMNS.findIndex((column) => column.type === type);
 const c = (type: string) => col(at(type), type);
 
@@ -42,11 +57,19 @@ function makeRows(rowCount: number, seed: number, distinct = 50): Row[] {
 /** A stored table of these rows: segments of `segmentRows`, columns in shared memory. */
 function storedTable(rows: Row[], context: QueryContext, segmentRows: number): { node: ScanNode; source: ScanSource } {
   const { heap } = context;
-  const space = new Workspace(heap, { allocate: (n) => heap.allocate(n, "other"), free() {}, account() {}, usedBytes: 0, release() {} }, "test");
+  const space = new Workspace(heap, {
+    allocate: (n) => heap.allocate(n, "other"),
+    free() {},
+    account() {},
+    usedBytes: 0,
+    release() {},
+  }, "test");
   const arena = new TextArena(space);
   const codes = COLUMNS.map((column, k) => {
     const map = new Map<string, number>();
-    if (column.type === "SYMBOL") for (const row of rows) if (row[k] !== null && !map.has(String(row[k]))) map.set(String(row[k]), map.size);
+    if (column.type === "SYMBOL") {
+      for (const row of rows) if (row[k] !== null && !map.has(String(row[k]))) map.set(String(row[k]), map.size);
+    }
     return map;
   });
   const dictionaries = COLUMNS.map((column, k) => {
@@ -61,15 +84,34 @@ function storedTable(rows: Row[], context: QueryContext, segmentRows: number): {
     const chunks = COLUMNS.map((column, k) => {
       const address = space.allocate(part.length * typeOf(column.type).width);
       part.forEach((row, r) => {
-        if (column.type === "SYMBOL") heap.i32[(address >>> 2) + r] = row[k] === null ? -1 : codes[k].get(String(row[k]))!;
-        else setValue(heap, column.type, address, r, row[k], arena);
+        if (column.type === "SYMBOL") {
+          heap.i32[(address >>> 2) + r] = row[k] === null ? -1 : codes[k].get(String(row[k]))!;
+        } else setValue(heap, column.type, address, r, row[k], arena);
       });
       return { address, file: 0, offset: 0, sizeBytes: 0, crc: 0, valueBytes: 0, stats: { nullCount: -1 } };
     });
     segments.push({ rowCount: part.length, timestampMin: 0n, timestampMax: 0n, firstRow: first, ordinal, chunks });
   }
-  const source: ScanSource = { tableId: 1, version: 1, rowCount: rows.length, sorted: true, files: [], segments, dictionaries };
-  const node: ScanNode = { node: "scan", tableId: 1, tableName: "t", columnIds: COLUMNS.map((_, k) => k), columns: COLUMNS, timestamp: -1, order: "none", reverse: false, rowId: false };
+  const source: ScanSource = {
+    tableId: 1,
+    version: 1,
+    rowCount: rows.length,
+    sorted: true,
+    files: [],
+    segments,
+    dictionaries,
+  };
+  const node: ScanNode = {
+    node: "scan",
+    tableId: 1,
+    tableName: "t",
+    columnIds: COLUMNS.map((_, k) => k),
+    columns: COLUMNS,
+    timestamp: -1,
+    order: "none",
+    reverse: false,
+    rowId: false,
+  };
   return { node, source };
 }
 
@@ -97,9 +139,12 @@ const AGGREGATES: AggregateCall[] = [
   agg("last", "SYMBOL", c("SYMBOL")),
   agg("avg", "DOUBLE", fn("+", "DOUBLE", c("DOUBLE"), lit(1, "DOUBLE"))),
 ];
-const present = <T extends Value>(rows: Row[], type: string) => rows.map((row) => row[at(type)]).filter((v) => v !== null) as T[];
+const present = <T extends Value>(rows: Row[], type: string) =>
+  rows.map((row) => row[at(type)]).filter((v) => v !== null) as T[];
 function computed(rows: Row[]): Value[] {
-  const doubles = present<number>(rows, "DOUBLE"), longs = present<bigint>(rows, "LONG"), ints = present<number>(rows, "INT");
+  const doubles = present<number>(rows, "DOUBLE"),
+    longs = present<bigint>(rows, "LONG"),
+    ints = present<number>(rows, "INT");
   const sum = doubles.reduce((a, b) => a + b, 0);
   return [
     BigInt(rows.length),
@@ -116,11 +161,23 @@ function computed(rows: Row[]): Value[] {
 
 function aggregateOf(input: Operator, keys: Expr[], aggregates: AggregateCall[], context: QueryContext): Row[] {
   const columns = [...keys, ...aggregates].map((part, k) => ({ name: `o${k}`, type: part.type }));
-  const node: AggregateNode = { node: "aggregate", input: { node: "values", rows: [], columns: [], timestamp: -1, order: "none" }, keys, aggregates, columns, timestamp: -1, order: "none" };
+  const node: AggregateNode = {
+    node: "aggregate",
+    input: { node: "values", rows: [], columns: [], timestamp: -1, order: "none" },
+    keys,
+    aggregates,
+    columns,
+    timestamp: -1,
+    order: "none",
+  };
   return rowsOf(createAggregate(node, input, context), context);
 }
 
-const KEY_SETS: string[][] = [[], ["SYMBOL"], ["SYMBOL", "BOOLEAN"], ["INT"], ["DOUBLE"], ["VARCHAR"], ["UUID"], ["FLOAT", "SYMBOL", "VARCHAR"]];
+const KEY_SETS: string[][] = [[], ["SYMBOL"], ["SYMBOL", "BOOLEAN"], ["INT"], ["DOUBLE"], ["VARCHAR"], ["UUID"], [
+  "FLOAT",
+  "SYMBOL",
+  "VARCHAR",
+]];
 
 // Sums in eighths are exact, so that their order does not matter to the reference.
 Deno.test("every kind of key over a stored table, with and without a filter", () => {
@@ -130,11 +187,19 @@ Deno.test("every kind of key over a stored table, with and without a filter", ()
     const { node, source } = storedTable(rows, context, 300); // 24 segments
     const exprs = keys.map(c);
     const indices = keys.map(at);
-    assert.deepEqual(aggregateOf(createScan(node, source, context), exprs, AGGREGATES, context), reference(rows, indices, computed), `by ${keys}`);
+    assert.deepEqual(
+      aggregateOf(createScan(node, source, context), exprs, AGGREGATES, context),
+      reference(rows, indices, computed),
+      `by ${keys}`,
+    );
     const predicate = fn(">", "BOOLEAN", c("DOUBLE"), lit(10, "DOUBLE"));
     const filtered = { ...node, predicate };
     const kept = rows.filter((row) => row[at("DOUBLE")] !== null && (row[at("DOUBLE")] as number) > 10 + 1e-10);
-    assert.deepEqual(aggregateOf(createScan(filtered, source, context), exprs, AGGREGATES, context), reference(kept, indices, computed), `by ${keys}, filtered`);
+    assert.deepEqual(
+      aggregateOf(createScan(filtered, source, context), exprs, AGGREGATES, context),
+      reference(kept, indices, computed),
+      `by ${keys}, filtered`,
+    );
     assert.equal((context.memory as { usedBytes: number }).usedBytes, 0);
   }
 });
@@ -146,9 +211,21 @@ Deno.test("over another operator, through filters and projections", () => {
     const input = new RowsInput([...COLUMNS], rows, context, 700);
     const predicate = fn("=", "BOOLEAN", c("SYMBOL"), lit("s3", "STRING"));
     const kept = rows.filter((row) => row[at("SYMBOL")] !== "s3");
-    const filter = createFilter({ node: "filter", predicate: fn("not", "BOOLEAN", predicate), columns: [...COLUMNS] } as never, input, context);
-    const project = createProject({ node: "project", expressions: COLUMNS.map((_, k) => col(k, COLUMNS[k].type)), columns: [...COLUMNS] } as never, filter, context);
-    assert.deepEqual(aggregateOf(project, keys.map(c), AGGREGATES, context), reference(kept, keys.map(at), computed), `by ${keys}`);
+    const filter = createFilter(
+      { node: "filter", predicate: fn("not", "BOOLEAN", predicate), columns: [...COLUMNS] } as never,
+      input,
+      context,
+    );
+    const project = createProject(
+      { node: "project", expressions: COLUMNS.map((_, k) => col(k, COLUMNS[k].type)), columns: [...COLUMNS] } as never,
+      filter,
+      context,
+    );
+    assert.deepEqual(
+      aggregateOf(project, keys.map(c), AGGREGATES, context),
+      reference(kept, keys.map(at), computed),
+      `by ${keys}`,
+    );
     assert.equal((context.memory as { usedBytes: number }).usedBytes, 0);
   }
 });
@@ -158,7 +235,11 @@ Deno.test("many groups: tables and text arenas grow", () => {
   for (const keys of [["INT"], ["VARCHAR"], ["LONG", "VARCHAR"]]) {
     const context = testContext(1 << 27, { functions });
     const { node, source } = storedTable(rows, context, 1_000);
-    assert.deepEqual(aggregateOf(createScan(node, source, context), keys.map(c), AGGREGATES, context), reference(rows, keys.map(at), computed), `by ${keys}`);
+    assert.deepEqual(
+      aggregateOf(createScan(node, source, context), keys.map(c), AGGREGATES, context),
+      reference(rows, keys.map(at), computed),
+      `by ${keys}`,
+    );
     assert.equal((context.memory as { usedBytes: number }).usedBytes, 0);
   }
 });
@@ -186,13 +267,19 @@ Deno.test("DISTINCT aggregates and aggregates over batches, grouped and not", ()
   for (const keys of [[], ["SYMBOL"], ["INT"], ["VARCHAR"]]) {
     const context = testContext(1 << 27, { functions });
     const { node, source } = storedTable(rows, context, 500);
-    assert.deepEqual(aggregateOf(createScan(node, source, context), keys.map(c), calls, context), reference(rows, keys.map(at), compute), `by ${keys}`);
+    assert.deepEqual(
+      aggregateOf(createScan(node, source, context), keys.map(c), calls, context),
+      reference(rows, keys.map(at), compute),
+      `by ${keys}`,
+    );
     assert.equal((context.memory as { usedBytes: number }).usedBytes, 0);
   }
 });
 
 Deno.test("segments whose statistics rule a comparison out are not read", () => {
-  const rows = makeRows(1_000, 8).map((row, k): Row => row.map((value, column) => (column === at("LONG") ? BigInt(k) : column === at("DOUBLE") ? k / 2 : value)));
+  const rows = makeRows(1_000, 8).map((row, k): Row =>
+    row.map((value, column) => (column === at("LONG") ? BigInt(k) : column === at("DOUBLE") ? k / 2 : value))
+  );
   const context = testContext(1 << 26, { functions });
   const { node, source } = storedTable(rows, context, 100);
   source.segments.forEach((segment, s) => {
@@ -201,23 +288,40 @@ Deno.test("segments whose statistics rule a comparison out are not read", () => 
   });
   // A segment that is read although it need not be would spoil the count.
   const countOf = (predicate: Expr, unread: number[]) => {
-    const broken = { ...source, segments: source.segments.map((segment, s) => (unread.includes(s) ? { ...segment, chunks: [] } : segment)) };
-    const kept = { ...broken, segments: broken.segments.map((segment, s) => ({ ...segment, chunks: source.segments[s].chunks.map((chunk) => (unread.includes(s) ? { ...chunk!, address: 8 } : chunk)) })) };
+    const broken = {
+      ...source,
+      segments: source.segments.map((segment, s) => (unread.includes(s) ? { ...segment, chunks: [] } : segment)),
+    };
+    const kept = {
+      ...broken,
+      segments: broken.segments.map((segment, s) => ({
+        ...segment,
+        chunks: source.segments[s].chunks.map((chunk) => (unread.includes(s) ? { ...chunk!, address: 8 } : chunk)),
+      })),
+    };
     return aggregateOf(createScan({ ...node, predicate }, kept, context), [], [agg("count", "LONG")], context)[0][0];
   };
   const others = (...read: number[]) => source.segments.map((_, s) => s).filter((s) => !read.includes(s));
   assert.equal(countOf(fn("=", "BOOLEAN", c("LONG"), lit(342n, "LONG")), others(3)), 1n);
   assert.equal(countOf(fn("<", "BOOLEAN", c("LONG"), lit(150n, "LONG")), others(0, 1)), 150n);
   assert.equal(countOf(fn("<=", "BOOLEAN", lit(950n, "LONG"), c("LONG")), others(9)), 50n);
-  assert.equal(countOf(fn("between", "BOOLEAN", c("DOUBLE"), lit(120, "DOUBLE"), lit(99.5, "DOUBLE")), others(1, 2)), 42n);
-  assert.equal(countOf(fn(">", "BOOLEAN", c("DOUBLE"), lit(49.5, "DOUBLE")), others(0, 1, 2, 3, 4, 5, 6, 7, 8, 9)), 900n);
+  assert.equal(
+    countOf(fn("between", "BOOLEAN", c("DOUBLE"), lit(120, "DOUBLE"), lit(99.5, "DOUBLE")), others(1, 2)),
+    42n,
+  );
+  assert.equal(
+    countOf(fn(">", "BOOLEAN", c("DOUBLE"), lit(49.5, "DOUBLE")), others(0, 1, 2, 3, 4, 5, 6, 7, 8, 9)),
+    900n,
+  );
 });
 
 Deno.test("rows are counted without looking at them", () => {
   for (const rowCount of [1, 2, 777, 4_096]) {
     const context = testContext(1 << 26, { functions });
     const { node, source } = storedTable(makeRows(rowCount, 6), context, 100);
-    assert.deepEqual(aggregateOf(createScan(node, source, context), [], [agg("count", "LONG")], context), [[BigInt(rowCount)]]);
+    assert.deepEqual(aggregateOf(createScan(node, source, context), [], [agg("count", "LONG")], context), [[
+      BigInt(rowCount),
+    ]]);
     assert.equal((context.memory as { usedBytes: number }).usedBytes, 0);
   }
 });
@@ -251,8 +355,16 @@ Deno.test("any number of workers gives the same answer, also in parts and for co
   for (const keys of KEY_SETS) {
     const alone = testContext(1 << 27, { functions });
     const table = storedTable(rows, alone, 100);
-    const shared = { ...alone, sources: [table.source], parallel: threeParticipants({ ...alone, sources: [table.source] }) };
-    assert.deepEqual(aggregateOf(createScan(table.node, table.source, shared), keys.map(c), AGGREGATES, shared), reference(rows, keys.map(at), computed), `by ${keys}`);
+    const shared = {
+      ...alone,
+      sources: [table.source],
+      parallel: threeParticipants({ ...alone, sources: [table.source] }),
+    };
+    assert.deepEqual(
+      aggregateOf(createScan(table.node, table.source, shared), keys.map(c), AGGREGATES, shared),
+      reference(rows, keys.map(at), computed),
+      `by ${keys}`,
+    );
     assert.equal((alone.memory as { usedBytes: number }).usedBytes, 0);
   }
 });
@@ -268,7 +380,9 @@ Deno.test("many rows of many groups are written out in parts: groups in the orde
     const expected = new Map<bigint | null, [sum: number, count: number, last: number]>();
     const distinct = new Set<number>();
     for (let row = 0; row < rowCount; row++) {
-      const key = random() % 50 === 0 ? null : BigInt(random() % 200_000) - 100_000n, value = (random() % 1000) / 8, small = (random() % 3_000) - 1_500;
+      const key = random() % 50 === 0 ? null : BigInt(random() % 200_000) - 100_000n,
+        value = (random() % 1000) / 8,
+        small = (random() % 3_000) - 1_500;
       heap.i64[addresses[0] / 8 + row] = key ?? -9223372036854775808n;
       heap.f64[addresses[1] / 8 + row] = value;
       heap.i32[addresses[2] / 4 + row] = small === 7 ? -2147483648 : small;
@@ -278,20 +392,69 @@ Deno.test("many rows of many groups are written out in parts: groups in the orde
     }
     const segments = Array.from({ length: Math.ceil(rowCount / segmentRows) }, (_, ordinal) => {
       const firstRow = ordinal * segmentRows;
-      const stats = [{ nullCount: 0, min: -100_000n, max: 100_000n }, { nullCount: 0 }, { nullCount: 0, min: -1_500, max: 1_500 }];
-      const chunks = addresses.map((address, k) => ({ address: address + firstRow * widths[k], file: 0, offset: 0, sizeBytes: 0, crc: 0, valueBytes: 0, stats: stats[k] }));
-      return { rowCount: Math.min(segmentRows, rowCount - firstRow), timestampMin: 0n, timestampMax: 0n, firstRow, ordinal, chunks };
+      const stats = [{ nullCount: 0, min: -100_000n, max: 100_000n }, { nullCount: 0 }, {
+        nullCount: 0,
+        min: -1_500,
+        max: 1_500,
+      }];
+      const chunks = addresses.map((address, k) => ({
+        address: address + firstRow * widths[k],
+        file: 0,
+        offset: 0,
+        sizeBytes: 0,
+        crc: 0,
+        valueBytes: 0,
+        stats: stats[k],
+      }));
+      return {
+        rowCount: Math.min(segmentRows, rowCount - firstRow),
+        timestampMin: 0n,
+        timestampMax: 0n,
+        firstRow,
+        ordinal,
+        chunks,
+      };
     });
-    const source: ScanSource = { tableId: 1, version: 1, rowCount, sorted: true, files: [], segments, dictionaries: [undefined, undefined, undefined] };
-    const node: ScanNode = { node: "scan", tableId: 1, tableName: "t", columnIds: [0, 1, 2], columns, timestamp: -1, order: "none", reverse: false, rowId: false };
-    const context = parallel ? { ...alone, sources: [source], parallel: threeParticipants({ ...alone, sources: [source] }) } : alone;
-    const calls = [agg("sum", "DOUBLE", col(1, "DOUBLE")), agg("count", "LONG"), agg("last", "DOUBLE", col(1, "DOUBLE"))];
+    const source: ScanSource = {
+      tableId: 1,
+      version: 1,
+      rowCount,
+      sorted: true,
+      files: [],
+      segments,
+      dictionaries: [undefined, undefined, undefined],
+    };
+    const node: ScanNode = {
+      node: "scan",
+      tableId: 1,
+      tableName: "t",
+      columnIds: [0, 1, 2],
+      columns,
+      timestamp: -1,
+      order: "none",
+      reverse: false,
+      rowId: false,
+    };
+    const context = parallel
+      ? { ...alone, sources: [source], parallel: threeParticipants({ ...alone, sources: [source] }) }
+      : alone;
+    const calls = [
+      agg("sum", "DOUBLE", col(1, "DOUBLE")),
+      agg("count", "LONG"),
+      agg("last", "DOUBLE", col(1, "DOUBLE")),
+    ];
     const found = aggregateOf(createScan(node, source, context), [col(0, "LONG")], calls, context);
     assert.equal(found.length, expected.size);
     let k = 0;
     for (const [key, [sum, count, last]] of expected) assert.deepEqual(found[k++], [key, sum, BigInt(count), last]);
-    assert.deepEqual(aggregateOf(createScan(node, source, context), [], [agg("count_distinct", "LONG", col(2, "INT"))], context), [[BigInt(distinct.size)]]);
-    assert.deepEqual(aggregateOf(createScan(node, source, context), [], [agg("count_distinct", "LONG", col(1, "DOUBLE"))], context), [[1_000n]]);
+    assert.deepEqual(
+      aggregateOf(createScan(node, source, context), [], [agg("count_distinct", "LONG", col(2, "INT"))], context),
+      [[BigInt(distinct.size)]],
+    );
+    assert.deepEqual(
+      aggregateOf(createScan(node, source, context), [], [agg("count_distinct", "LONG", col(1, "DOUBLE"))], context),
+      [[1_000n]],
+    );
     assert.equal((alone.memory as { usedBytes: number }).usedBytes, 0);
   }
 });

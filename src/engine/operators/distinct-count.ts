@@ -39,7 +39,12 @@ export class DistinctCount implements Operator {
   private done = false;
   private inner?: Operator;
 
-  constructor(node: AggregateNode, private readonly pipeline: Pipeline, private readonly context: QueryContext, private readonly groups: () => Operator) {
+  constructor(
+    node: AggregateNode,
+    private readonly pipeline: Pipeline,
+    private readonly context: QueryContext,
+    private readonly groups: () => Operator,
+  ) {
     this.columns = node.columns;
     this.value = pipeline.over(node.aggregates[0].args[0]);
     this.space = Workspace.of(context, OPERATOR);
@@ -57,13 +62,22 @@ export class DistinctCount implements Operator {
 
   private byBits(): number | undefined {
     const { context, pipeline, value } = this;
-    if (pipeline.base.kind !== "scan" || pipeline.predicates.some((predicate) => isVolatile(predicate, context))) return undefined;
+    if (pipeline.base.kind !== "scan" || pipeline.predicates.some((predicate) => isVolatile(predicate, context))) {
+      return undefined;
+    }
     const { node, source } = pipeline.base;
     const range = rangeOf(value, node, source);
     if (range === undefined) return undefined;
     const [low, high] = range;
     const sizeBytes = Math.ceil(Number(high - low + 1n) / 32) * 4;
-    const task: BitmapTask = { node, source: context.sources.indexOf(source), predicates: pipeline.predicates, value, low, sizeBytes };
+    const task: BitmapTask = {
+      node,
+      source: context.sources.indexOf(source),
+      predicates: pipeline.predicates,
+      value,
+      low,
+      sizeBytes,
+    };
     const ranges = rangesOf(morselsOf(node, source, context, pipeline.predicates));
     const opened = Bitmap.open(task, source, context);
     if (opened === undefined) return undefined;
@@ -143,23 +157,48 @@ class Bitmap {
   static open(task: BitmapTask, source: ScanSource, context: QueryContext): Bitmap | undefined {
     const { node, predicates, value } = task;
     const space = Workspace.of(context, OPERATOR);
-    const dictionaries = node.columns.map(({ type }, k) => (type === "SYMBOL" ? source.dictionaries[k] ?? NO_DICTIONARY : undefined));
+    const dictionaries = node.columns.map((
+      { type },
+      k,
+    ) => (type === "SYMBOL" ? source.dictionaries[k] ?? NO_DICTIONARY : undefined));
     const types = node.columns.map((column) => column.type);
-    const fused = fuse([value], predicates, types, dictionaries, context, space, { operator: OPERATOR, expectedRows: source.rowCount });
+    const fused = fuse([value], predicates, types, dictionaries, context, space, {
+      operator: OPERATOR,
+      expectedRows: source.rowCount,
+    });
     if (fused === undefined) {
       space.release();
       return undefined;
     }
     const node1 = fused.compiler.lower(value);
-    const compiled = bitmapKernel(context.heap.memory, fused.compiler.inputs, fused.predicate, node1, isNullIr(node1, value.type));
-    const kernel = new BoundKernel(compiled.run, compiled.cells, fused.compiler.inputs, context, space, compiled.cells.count);
+    const compiled = bitmapKernel(
+      context.heap.memory,
+      fused.compiler.inputs,
+      fused.predicate,
+      node1,
+      isNullIr(node1, value.type),
+    );
+    const kernel = new BoundKernel(
+      compiled.run,
+      compiled.cells,
+      fused.compiler.inputs,
+      context,
+      space,
+      compiled.cells.count,
+    );
     return new Bitmap(task, source, context, space, kernel);
   }
 
   private readonly reader: ScanReader;
   private readonly ranges;
 
-  private constructor(private readonly task: BitmapTask, source: ScanSource, private readonly context: QueryContext, private readonly space: Workspace, private readonly kernel: BoundKernel) {
+  private constructor(
+    private readonly task: BitmapTask,
+    source: ScanSource,
+    private readonly context: QueryContext,
+    private readonly space: Workspace,
+    private readonly kernel: BoundKernel,
+  ) {
     const needed = new Set<number>();
     for (const expr of [...task.predicates, task.value]) columnsOf(expr, needed);
     this.reader = new ScanReader(task.node, source, needed, context);

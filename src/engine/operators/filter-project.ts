@@ -11,7 +11,11 @@ export function createProject(node: ProjectNode, input: Operator, context: Query
   return pipelineOver(input, context, (pipeline) => pipeline.then(undefined, node.expressions, node.columns));
 }
 
-function pipelineOver(input: Operator, context: QueryContext, extend: (pipeline: Pipeline) => Pipeline | undefined): Operator {
+function pipelineOver(
+  input: Operator,
+  context: QueryContext,
+  extend: (pipeline: Pipeline) => Pipeline | undefined,
+): Operator {
   const extended = input instanceof Pipeline ? extend(input) : undefined;
   return extended ?? extend(asPipeline(input, context, true))!;
 }

@@ -7,11 +7,11 @@ import type { BatchAggregateState, BatchColumn } from "../../sql/functions/entry
 import type { AggregateCall, AggregateNode, Column, Expr } from "../../sql/plan.ts";
 import { layoutOf, typeOf } from "../../types/mod.ts";
 import { gather, TextArena, Workspace } from "../columns.ts";
-import { byGroupKernel, finishKernel, initialiseKernel, strideOf, type AggregateShape } from "../compiler/aggregate.ts";
+import { type AggregateShape, byGroupKernel, finishKernel, initialiseKernel, strideOf } from "../compiler/aggregate.ts";
 import { BoundKernel, flushKernelRows } from "../compiler/binding.ts";
 import { argumentClass, ExpressionCompiler, formOf } from "../compiler/expression.ts";
 import { type Batch, MORSEL_ROWS, type Operator, type QueryContext, type Vector } from "../contract.ts";
-import { batchColumn, batchOut, compileExpressions, type CompiledExpressions } from "../expressions.ts";
+import { batchColumn, batchOut, type CompiledExpressions, compileExpressions } from "../expressions.ts";
 import { Grouper, type GroupTable } from "./group-table.ts";
 import type { Pipeline } from "./pipeline.ts";
 
@@ -34,7 +34,9 @@ export class GroupedBatches implements Operator {
     this.space = Workspace.of(context, OPERATOR);
     this.keyCount = node.keys.length;
     const exprs = [...node.keys, ...node.aggregates.flatMap((call) => call.args)];
-    this.stage = compileExpressions(exprs, undefined, pipeline.columns.map((column) => column.type), context, { operator: OPERATOR });
+    this.stage = compileExpressions(exprs, undefined, pipeline.columns.map((column) => column.type), context, {
+      operator: OPERATOR,
+    });
     this.numbers = this.space.allocate(MORSEL_ROWS * 4);
     let next = this.keyCount;
     this.calls = node.aggregates.map((call) => {
@@ -49,7 +51,10 @@ export class GroupedBatches implements Operator {
     const rowCount = Math.min(MORSEL_ROWS, this.rowCount - this.position);
     if (rowCount <= 0) return undefined;
     this.context.poll();
-    this.out ??= this.columns.map(({ type }) => ({ type, address: this.space.allocate(rowCount * typeOf(type).width) }));
+    this.out ??= this.columns.map(({ type }) => ({
+      type,
+      address: this.space.allocate(rowCount * typeOf(type).width),
+    }));
     const { position, out } = this;
     if (this.groups !== undefined) {
       const { grouper, table } = this.groups;
@@ -57,7 +62,13 @@ export class GroupedBatches implements Operator {
       dictionaries.forEach((dictionary, k) => out[k].dictionary = dictionary);
       grouper.finish(table, position, position + rowCount, out.slice(0, this.keyCount).map((v) => v.address), []);
     }
-    const columns = out.map((vector, k) => (k < this.keyCount ? vector : this.calls[k - this.keyCount].finish(vector, position, rowCount, this.rowCount!)));
+    const columns = out.map((
+      vector,
+      k,
+    ) => (k < this.keyCount
+      ? vector
+      : this.calls[k - this.keyCount].finish(vector, position, rowCount, this.rowCount!))
+    );
     this.position += rowCount;
     return { rowCount, columns };
   }
@@ -75,7 +86,9 @@ export class GroupedBatches implements Operator {
         grouper.consume(table, keys, 0, staged.rowCount, 0n, this.numbers);
         groupCount = grouper.groupCount(table);
       }
-      for (const call of this.calls) call.update(staged.columns, staged.rowCount, keyCount > 0 ? this.numbers : undefined, groupCount);
+      for (const call of this.calls) {
+        call.update(staged.columns, staged.rowCount, keyCount > 0 ? this.numbers : undefined, groupCount);
+      }
     }
     if (keyCount > 0) return this.groups === undefined ? 0 : this.groups.grouper.groupCount(this.groups.table);
     for (const call of this.calls) call.update([], 0, undefined, 1);
@@ -103,14 +116,26 @@ export class GroupedBatches implements Operator {
 /** Groups by whole columns, writing numbers. */
 function numberer(keys: readonly Vector[], context: QueryContext): Grouper {
   const exprs = keys.map(({ type }, index): Expr => ({ kind: "column", index, type }));
-  const grouper = new Grouper({ predicates: [], keys: exprs, calls: [], expectedRows: 0 }, keys.map((key) => key.type), context, true);
+  const grouper = new Grouper(
+    { predicates: [], keys: exprs, calls: [], expectedRows: 0 },
+    keys.map((key) => key.type),
+    context,
+    true,
+  );
   grouper.prepare(keys.map((key) => key.dictionary));
   return grouper;
 }
 
 /** One aggregate over all groups. */
 class CallState {
-  private fused?: { kernel: BoundKernel; initialise: BoundKernel; shape: AggregateShape; records: number; capacity: number; finisher?: BoundKernel };
+  private fused?: {
+    kernel: BoundKernel;
+    initialise: BoundKernel;
+    shape: AggregateShape;
+    records: number;
+    capacity: number;
+    finisher?: BoundKernel;
+  };
   private batch?: { state: BatchAggregateState; accounted: number; result?: Vector };
   private seen?: { grouper: Grouper; table: GroupTable };
   private readonly picked: { rows: Int32Array; numbers: number; columns: Vector[]; seenNumbers: number } | undefined;
@@ -119,7 +144,12 @@ class CallState {
   private readonly arena: TextArena;
   private readonly texts: CompiledExpressions[] = [];
 
-  constructor(private readonly call: AggregateCall, private readonly first: number, private readonly context: QueryContext, space: Workspace) {
+  constructor(
+    private readonly call: AggregateCall,
+    private readonly first: number,
+    private readonly context: QueryContext,
+    space: Workspace,
+  ) {
     this.space = space;
     this.arena = new TextArena(space);
     if (call.distinct) {
@@ -170,19 +200,41 @@ class CallState {
   }
 
   /** Symbols come as text, unless codes will do. */
-  private batchColumns(args: readonly Vector[], types: readonly string[], rowCount: number, codes: boolean): BatchColumn[] {
+  private batchColumns(
+    args: readonly Vector[],
+    types: readonly string[],
+    rowCount: number,
+    codes: boolean,
+  ): BatchColumn[] {
     const { context } = this;
     return args.map((arg, k) => {
       const constant = this.call.args[k];
       let { type, address } = arg;
       if (layoutOf(type) === "symbol" && !codes) {
         // A CASE without branches is its ELSE, as text.
-        const text: Expr = { kind: "case", branches: [], otherwise: { kind: "column", index: 0, type }, type: "STRING" };
-        this.texts[k] ??= compileExpressions([text], undefined, [type], context, { operator: OPERATOR, rowByRow: true });
+        const text: Expr = {
+          kind: "case",
+          branches: [],
+          otherwise: { kind: "column", index: 0, type },
+          type: "STRING",
+        };
+        this.texts[k] ??= compileExpressions([text], undefined, [type], context, {
+          operator: OPERATOR,
+          rowByRow: true,
+        });
         address = this.texts[k].run({ rowCount, columns: [arg] }).columns[0].address;
         type = "STRING";
       }
-      return batchColumn(context, types[k], type, address, rowCount, constant.kind === "constant" ? constant.value : undefined, constant.kind === "constant", arg.dictionary);
+      return batchColumn(
+        context,
+        types[k],
+        type,
+        address,
+        rowCount,
+        constant.kind === "constant" ? constant.value : undefined,
+        constant.kind === "constant",
+        arg.dictionary,
+      );
     });
   }
 
@@ -212,7 +264,12 @@ class CallState {
     return count;
   }
 
-  private updateFused(args: readonly Vector[], rowCount: number, numbers: number | undefined, groupCount: number): void {
+  private updateFused(
+    args: readonly Vector[],
+    rowCount: number,
+    numbers: number | undefined,
+    groupCount: number,
+  ): void {
     const { context, call, space } = this;
     const { heap } = context;
     if (this.fused === undefined) {
@@ -220,7 +277,12 @@ class CallState {
       assert(entry.aggregate?.kind === "fused");
       // Column 0 has the group numbers; without keys a column of zeros stands for it.
       const inputTypes = ["INT", ...call.args.map((arg) => arg.type)];
-      const compiler = new ExpressionCompiler(inputTypes, [undefined, ...args.map((arg) => arg.dictionary)], context, space);
+      const compiler = new ExpressionCompiler(
+        inputTypes,
+        [undefined, ...args.map((arg) => arg.dictionary)],
+        context,
+        space,
+      );
       const nodes = call.args.map((arg, k) => {
         const column: Expr = { kind: "column", index: k + 1, type: arg.type };
         return argumentClass(entry, k) === "text" ? compiler.textOf(column) : compiler.lower(column);

@@ -11,11 +11,19 @@ import { type CompiledKernel } from "../compiler/aggregate.ts";
 import type { Input } from "../compiler/expression.ts";
 import type { IrNode } from "../compiler/ir.ts";
 import { shapeOf } from "../compiler/kernel.ts";
-import { markKernel, overWrittenRows, placeKernel, prefixKernel, rowBytes, type RowShape, scatterKernel } from "../compiler/partition.ts";
+import {
+  markKernel,
+  overWrittenRows,
+  placeKernel,
+  prefixKernel,
+  rowBytes,
+  type RowShape,
+  scatterKernel,
+} from "../compiler/partition.ts";
 import { Workspace } from "../columns.ts";
 import type { QueryContext } from "../contract.ts";
 import { registerTask } from "../parallel.ts";
-import { type FusedShape, Grouper, type GroupSpec, type GroupTable } from "./group-table.ts";
+import { type FusedShape, Grouper, type GroupTable } from "./group-table.ts";
 import type { Morsel, ScanReader } from "./scan.ts";
 
 const OPERATOR = "GROUP BY";
@@ -142,7 +150,9 @@ class PartGrouper {
     this.tables.push([part, table]);
     for (const { address, offsets } of this.task.written) {
       const rowCount = offsets[part + 1] - offsets[part];
-      if (rowCount > 0) grouper.consume(table, [{ type: "LONG", address: address + offsets[part] * width }], 0, rowCount, 0n);
+      if (rowCount > 0) {
+        grouper.consume(table, [{ type: "LONG", address: address + offsets[part] * width }], 0, rowCount, 0n);
+      }
     }
     this.mark.setI32(this.mark.cells.records, table.records);
     this.mark.run(0, grouper.groupCount(table));
@@ -162,7 +172,13 @@ class PartGrouper {
 export function groupOfParts(grouper: Grouper, context: QueryContext): Grouper {
   const shape = grouper.fusedShape!;
   const over = overWrittenRows(rowShapeOf(shape), shape.aggregates);
-  return grouper.withShape({ ...shape, inputs: over.inputs, keys: over.keys, aggregates: over.aggregates, predicate: undefined }, context);
+  return grouper.withShape({
+    ...shape,
+    inputs: over.inputs,
+    keys: over.keys,
+    aggregates: over.aggregates,
+    predicate: undefined,
+  }, context);
 }
 
 interface PlaceTask {
@@ -217,15 +233,26 @@ function spread<T>(context: QueryContext, task: string, data: unknown, count: nu
 }
 
 /** All groups of a scan, as addresses of records in the order of first rows. `data` is what `open` opens a participant's ranges with. */
-export function groupInParts(data: unknown, from: RangeSource, context: QueryContext, space: Workspace): { grouper: Grouper; table: GroupTable } {
+export function groupInParts(
+  data: unknown,
+  from: RangeSource,
+  context: QueryContext,
+  space: Workspace,
+): { grouper: Grouper; table: GroupTable } {
   const { memory, heap } = context;
-  const written = spread<WrittenRange[]>(context, WRITE, data, from.ranges.length, () => new RangeWriter(from, context)).flat().sort((a, b) => a.range - b.range);
-  const rowLimit = from.source.segments.reduce((most, segment) => Math.max(most, segment.firstRow + segment.rowCount), 0);
+  const written = spread<WrittenRange[]>(context, WRITE, data, from.ranges.length, () => new RangeWriter(from, context))
+    .flat().sort((a, b) => a.range - b.range);
+  const rowLimit = from.source.segments.reduce(
+    (most, segment) => Math.max(most, segment.firstRow + segment.rowCount),
+    0,
+  );
   const wordCount = Math.ceil((rowLimit + 1) / 64);
   const bitmap = space.allocate(wordCount * 8), before = space.allocate(wordCount * 4);
   heap.u8.fill(0, bitmap, bitmap + wordCount * 8);
   const task: PartTask = { data, written, bitmap };
-  const parts = spread<PartTables>(context, GROUP, task, PARTS, () => new PartGrouper(task, from, context)).flat().sort((a, b) => a[0] - b[0]);
+  const parts = spread<PartTables>(context, GROUP, task, PARTS, () => new PartGrouper(task, from, context)).flat().sort(
+    (a, b) => a[0] - b[0],
+  );
   for (const { address, sizeBytes } of written) memory.free(address, sizeBytes);
   const prefix = bind(prefixKernel(heap.memory), [], context, space);
   prefix.setI32(prefix.cells.bitmap, bitmap);
@@ -235,8 +262,17 @@ export function groupInParts(data: unknown, from: RangeSource, context: QueryCon
   const list = memory.allocate(listBytes, OPERATOR);
   const grouper = groupOfParts(from.grouper, context);
   const tables = parts.map(([, table]) => table);
-  assert(tables.reduce((sum, table) => sum + grouper.groupCount(table), 0) === groups, "each group has a first row of its own");
-  const place: PlaceTask = { tables: tables.map((table) => [table.records, grouper.groupCount(table)]), stride: grouper.stride, bitmap, before, list };
+  assert(
+    tables.reduce((sum, table) => sum + grouper.groupCount(table), 0) === groups,
+    "each group has a first row of its own",
+  );
+  const place: PlaceTask = {
+    tables: tables.map((table) => [table.records, grouper.groupCount(table)]),
+    stride: grouper.stride,
+    bitmap,
+    before,
+    list,
+  };
   spread(context, PLACE, place, PARTS, () => new Placer(place, context));
   space.free(bitmap);
   space.free(before);
@@ -262,7 +298,10 @@ export function registerPartTasks(open: OpenRanges): void {
     };
   };
   registerTask(WRITE, (data, context) => opened(data, context, (from) => new RangeWriter(from, context)));
-  registerTask(GROUP, (data, context) => opened((data as PartTask).data, context, (from) => new PartGrouper(data as PartTask, from, context)));
+  registerTask(
+    GROUP,
+    (data, context) =>
+      opened((data as PartTask).data, context, (from) => new PartGrouper(data as PartTask, from, context)),
+  );
   registerTask(PLACE, (data, context) => new Placer(data as PlaceTask, context));
 }
-

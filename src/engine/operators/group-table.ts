@@ -31,7 +31,7 @@ import { BoundKernel } from "../compiler/binding.ts";
 import { argumentClass, type ExpressionCompiler, formOf, type Input, isText } from "../compiler/expression.ts";
 import type { IrNode } from "../compiler/ir.ts";
 import type { Batch, QueryContext, Vector } from "../contract.ts";
-import { compileExpressions, type CompiledExpressions, dictionaryOf, fuse, type ScanBatch } from "../expressions.ts";
+import { type CompiledExpressions, compileExpressions, dictionaryOf, fuse, type ScanBatch } from "../expressions.ts";
 
 /** One aggregate of the fused kind, over the columns of the input. */
 export interface GroupCall {
@@ -53,9 +53,28 @@ export interface GroupSpec {
 export type GroupTable =
   | { kind: "single"; records: number; sizeBytes: number }
   | { kind: "dense"; records: number; sizeBytes: number; list: number; listBytes: number; groups: number }
-  | { kind: "hash"; records: number; sizeBytes: number; capacity: number; buckets: number; bucketCount: number; groups: number; arenas: [address: number, sizeBytes: number][]; arenaNext: number; arenaEnd: number }
+  | {
+    kind: "hash";
+    records: number;
+    sizeBytes: number;
+    capacity: number;
+    buckets: number;
+    bucketCount: number;
+    groups: number;
+    arenas: [address: number, sizeBytes: number][];
+    arenaNext: number;
+    arenaEnd: number;
+  }
   /** Records of several tables, by a list of addresses. */
-  | { kind: "parts"; records: number; sizeBytes: number; list: number; listBytes: number; groups: number; tables: GroupTable[] };
+  | {
+    kind: "parts";
+    records: number;
+    sizeBytes: number;
+    list: number;
+    listBytes: number;
+    groups: number;
+    tables: GroupTable[];
+  };
 
 /** Tables of dense keys are zeroed and kept several times over. */
 const DENSE_GROUPS_MAX = 65_536;
@@ -88,7 +107,12 @@ export class Grouper {
   private finisher?: { kernel: BoundKernel; addresses: number[] };
   private initialiser?: BoundKernel;
 
-  constructor(private readonly spec: GroupSpec, private readonly inputTypes: readonly string[], private readonly context: QueryContext, private readonly numbers = false) {
+  constructor(
+    private readonly spec: GroupSpec,
+    private readonly inputTypes: readonly string[],
+    private readonly context: QueryContext,
+    private readonly numbers = false,
+  ) {
     this.space = Workspace.of(context, OPERATOR);
   }
 
@@ -101,13 +125,16 @@ export class Grouper {
     const all = [...spec.keys, ...spec.calls.flatMap((call) => call.args)];
     const space = this.shapeSpace = Workspace.of(context, OPERATOR);
     const wideArgument = spec.calls.some((call) => call.args.some((arg) => formOf(arg.type) === undefined));
-    const fused = wideArgument || this.numbers ? undefined : fuse(all, spec.predicates, inputTypes, dictionaries, context, space, options);
+    const fused = wideArgument || this.numbers
+      ? undefined
+      : fuse(all, spec.predicates, inputTypes, dictionaries, context, space, options);
     if (fused !== undefined) {
       this.shape = this.shapeOf(fused.compiler, fused.predicate, spec.keys, spec.calls, dictionaries);
     } else {
       // Keys and arguments become columns first.
       this.pre = compileExpressions(all, spec.predicates, inputTypes, context, options);
-      const types = all.map((expr) => expr.type), columns = all.map((expr, index): Expr => ({ kind: "column", index, type: expr.type }));
+      const types = all.map((expr) => expr.type),
+        columns = all.map((expr, index): Expr => ({ kind: "column", index, type: expr.type }));
       const preDictionaries = all.map((expr) => dictionaryOf(expr, dictionaries));
       let next = spec.keys.length;
       const calls = spec.calls.map((call) => ({ ...call, args: call.args.map(() => columns[next++]) }));
@@ -146,7 +173,14 @@ export class Grouper {
     const kernel = shape.kind === "single"
       ? singleKernel(memory, shape.inputs, shape.predicate, shape.aggregates)
       : shape.kind === "dense"
-      ? denseKernel(memory, shape.inputs, shape.predicate, shape.dense.map((d) => d.spec), shape.aggregates, this.numbers)
+      ? denseKernel(
+        memory,
+        shape.inputs,
+        shape.predicate,
+        shape.dense.map((d) => d.spec),
+        shape.aggregates,
+        this.numbers,
+      )
       : hashKernel(memory, shape.inputs, shape.predicate, shape.keys, shape.aggregates, this.numbers);
     this.kernel = this.bind(kernel, shape.inputs);
   }
@@ -155,15 +189,35 @@ export class Grouper {
     return new BoundKernel(kernel.run, kernel.cells, inputs, this.context, this.space, kernel.cells.count);
   }
 
-  private shapeOf(compiler: ExpressionCompiler, predicate: IrNode | undefined, keys: readonly Expr[], calls: readonly GroupCall[], dictionaries: readonly (Dictionary | undefined)[]): FusedShape {
+  private shapeOf(
+    compiler: ExpressionCompiler,
+    predicate: IrNode | undefined,
+    keys: readonly Expr[],
+    calls: readonly GroupCall[],
+    dictionaries: readonly (Dictionary | undefined)[],
+  ): FusedShape {
     const { context } = this;
     const aggregates = calls.map((call): AggregateShape => {
       const { entry, types } = context.functions.resolve(call.function);
       assert(entry.aggregate?.kind === "fused", `${call.function} keeps its state in a record`);
-      const args = call.args.map((arg, k) => (argumentClass(entry, k) === "text" ? compiler.textOf(arg) : compiler.lower(arg)));
+      const args = call.args.map((
+        arg,
+        k,
+      ) => (argumentClass(entry, k) === "text" ? compiler.textOf(arg) : compiler.lower(arg)));
       return { aggregate: entry.aggregate, id: call.function, types, args };
     });
-    if (keys.length === 0) return { kind: "single", keys: [], dense: [], aggregates, inputs: compiler.inputs, predicate, headerWords: 0, keyOutputs: [] };
+    if (keys.length === 0) {
+      return {
+        kind: "single",
+        keys: [],
+        dense: [],
+        aggregates,
+        inputs: compiler.inputs,
+        predicate,
+        headerWords: 0,
+        keyOutputs: [],
+      };
+    }
     const dense = this.denseKeys(compiler, keys, dictionaries, strideOf(1, aggregates));
     if (dense !== undefined) {
       let divisor = 1;
@@ -172,7 +226,16 @@ export class Grouper {
         divisor *= count;
         return output;
       }).reverse();
-      return { kind: "dense", keys: [], dense, aggregates, inputs: compiler.inputs, predicate, headerWords: 1, keyOutputs };
+      return {
+        kind: "dense",
+        keys: [],
+        dense,
+        aggregates,
+        inputs: compiler.inputs,
+        predicate,
+        headerWords: 1,
+        keyOutputs,
+      };
     }
     const shapes = keys.map((key): KeyShape => {
       const form = formOf(key.type);
@@ -188,10 +251,24 @@ export class Grouper {
       word += shape.words.length;
       return output;
     });
-    return { kind: "hash", keys: shapes, dense: [], aggregates, inputs: compiler.inputs, predicate, headerWords: word, keyOutputs };
+    return {
+      kind: "hash",
+      keys: shapes,
+      dense: [],
+      aggregates,
+      inputs: compiler.inputs,
+      predicate,
+      headerWords: word,
+      keyOutputs,
+    };
   }
 
-  private denseKeys(compiler: ExpressionCompiler, keys: readonly Expr[], dictionaries: readonly (Dictionary | undefined)[], stride: number): { spec: DenseKey; count: number }[] | undefined {
+  private denseKeys(
+    compiler: ExpressionCompiler,
+    keys: readonly Expr[],
+    dictionaries: readonly (Dictionary | undefined)[],
+    stride: number,
+  ): { spec: DenseKey; count: number }[] | undefined {
     const ranges = keys.map((key): [bias: number, count: number] | undefined => {
       if (layoutOf(key.type) === "symbol") return [1, (dictionaryOf(key, dictionaries)?.count ?? 0) + 1];
       return key.type === "BOOLEAN" ? [0, 2] : key.type === "BYTE" ? [128, 256] : undefined;
@@ -200,7 +277,10 @@ export class Grouper {
     if (groups > DENSE_GROUPS_MAX || groups * stride > DENSE_BYTES_MAX) return undefined;
     return keys.map((key, k) => {
       const [bias, count] = ranges[k]!;
-      return { spec: { node: compiler.lower(key), bias, size: compiler.parameter(count), form: formOf(key.type)! }, count };
+      return {
+        spec: { node: compiler.lower(key), bias, size: compiler.parameter(count), form: formOf(key.type)! },
+        count,
+      };
     });
   }
 
@@ -232,7 +312,18 @@ export class Grouper {
     const records = memory.allocate(sizeBytes, OPERATOR);
     const buckets = memory.allocate(bucketCount * BUCKET_BYTES, OPERATOR);
     heap.u8.fill(0, buckets, buckets + bucketCount * BUCKET_BYTES);
-    return { kind: "hash", records, sizeBytes, capacity: FIRST_CAPACITY, buckets, bucketCount, groups: 0, arenas: [], arenaNext: 0, arenaEnd: 0 };
+    return {
+      kind: "hash",
+      records,
+      sizeBytes,
+      capacity: FIRST_CAPACITY,
+      buckets,
+      bucketCount,
+      groups: 0,
+      arenas: [],
+      arenaNext: 0,
+      arenaEnd: 0,
+    };
   }
 
   /** Start values for records from … to-1. */
@@ -255,8 +346,12 @@ export class Grouper {
     let from = start, to = end, base = rowBase;
     let vectors = columns;
     if (this.pre !== undefined && !this.numbers) {
-      const moved = start === 0 ? columns : columns.map((c) => (c.address === 0 ? c : { ...c, address: c.address + start * typeOf(c.type).width }));
-      const staged = this.pre.run({ rowCount: end - start, columns: moved, rowBase: rowBase + BigInt(start) } as ScanBatch);
+      const moved = start === 0
+        ? columns
+        : columns.map((c) => (c.address === 0 ? c : { ...c, address: c.address + start * typeOf(c.type).width }));
+      const staged = this.pre.run(
+        { rowCount: end - start, columns: moved, rowBase: rowBase + BigInt(start) } as ScanBatch,
+      );
       if (staged.rowCount === 0) return;
       vectors = staged.columns;
       from = 0;
@@ -383,7 +478,13 @@ export class Grouper {
   }
 
   /** Groups from … to-1 as columns at `keyAddresses` and `outAddresses`. */
-  finish(table: GroupTable, from: number, to: number, keyAddresses: readonly number[], outAddresses: readonly number[]): void {
+  finish(
+    table: GroupTable,
+    from: number,
+    to: number,
+    keyAddresses: readonly number[],
+    outAddresses: readonly number[],
+  ): void {
     const { shape, spec } = this;
     const kernel = (this.finisher ??= {
       kernel: this.bind(

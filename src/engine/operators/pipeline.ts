@@ -9,7 +9,7 @@ import { typeOf } from "../../types/mod.ts";
 import { Workspace } from "../columns.ts";
 import type { Batch, Operator, QueryContext, Vector } from "../contract.ts";
 import { childrenOf, columnsOf, mapColumns } from "../compiler/expression.ts";
-import { compileExpressions, type CompiledExpressions } from "../expressions.ts";
+import { type CompiledExpressions, compileExpressions } from "../expressions.ts";
 import { type Morsel, morselsOf, ScanReader } from "./scan.ts";
 
 export type PipelineBase =
@@ -45,13 +45,20 @@ export class Pipeline implements Operator {
   }
 
   /** The same rows, fewer or with other columns; undefined when they cannot be one. This pipeline is not to be used any more. */
-  then(predicate: Expr | undefined, exprs: readonly Expr[] | undefined, columns: readonly Column[]): Pipeline | undefined {
+  then(
+    predicate: Expr | undefined,
+    exprs: readonly Expr[] | undefined,
+    columns: readonly Column[],
+  ): Pipeline | undefined {
     if (this.exprs.some((expr) => isVolatile(expr, this.context))) return undefined;
     const through = (expr: Expr) => mapColumns(expr, (index) => this.exprs[index]);
     const predicates = predicate === undefined ? this.predicates : [...this.predicates, through(predicate)];
     const results = exprs?.map(through) ?? this.exprs;
     const computes = this.exprs.some((expr) => expr.kind !== "column" && expr.kind !== "constant");
-    if (computes && [...predicates, ...results].reduce((sum, expr) => sum + sizeOf(expr), 0) > FUSED_SIZE_MAX + results.length) return undefined;
+    if (
+      computes &&
+      [...predicates, ...results].reduce((sum, expr) => sum + sizeOf(expr), 0) > FUSED_SIZE_MAX + results.length
+    ) return undefined;
     return new Pipeline(this.base, predicates, results, columns, this.context);
   }
 
@@ -68,7 +75,9 @@ export class Pipeline implements Operator {
   next(): Batch | undefined {
     for (;;) {
       this.context.poll();
-      const batch = this.base.kind === "scan" ? this.nextOfScan(this.base.node, this.base.source) : this.nextOfOperator(this.base.input);
+      const batch = this.base.kind === "scan"
+        ? this.nextOfScan(this.base.node, this.base.source)
+        : this.nextOfOperator(this.base.input);
       if (batch === undefined || batch.rowCount > 0) return batch;
     }
   }
@@ -114,7 +123,9 @@ export class Pipeline implements Operator {
 /** The vectors from row `start` on. */
 export function advance(columns: readonly Vector[], start: number): Vector[] {
   if (start === 0) return [...columns];
-  return columns.map((column) => column.address === 0 ? column : { ...column, address: column.address + start * typeOf(column.type).width });
+  return columns.map((column) =>
+    column.address === 0 ? column : { ...column, address: column.address + start * typeOf(column.type).width }
+  );
 }
 
 /** Does it give something else each time? */

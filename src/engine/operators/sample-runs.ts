@@ -4,12 +4,19 @@
  * merged afterwards.
  */
 import { assert } from "../../errors.ts";
-import type { Column, Expr, Sampling, SampleNode, ScanNode } from "../../sql/plan.ts";
+import type { Column, Expr, SampleNode, Sampling, ScanNode } from "../../sql/plan.ts";
 import type { Dictionary, ScanSource } from "../../storage/contract.ts";
 import { layoutOf, typeOf } from "../../types/mod.ts";
 import { NO_DICTIONARY, Workspace } from "../columns.ts";
 import type { FusedAggregate } from "../../sql/functions/entry.ts";
-import { type AggregateShape, finishKernel, initialiseKernel, type KeyOutput, singleMergeKernel, strideOf } from "../compiler/aggregate.ts";
+import {
+  type AggregateShape,
+  finishKernel,
+  initialiseKernel,
+  type KeyOutput,
+  singleMergeKernel,
+  strideOf,
+} from "../compiler/aggregate.ts";
 import { BoundKernel, flushKernelRows } from "../compiler/binding.ts";
 import { columnsOf, formOf } from "../compiler/expression.ts";
 import { i64 } from "../compiler/ir.ts";
@@ -55,13 +62,23 @@ const ROWS: FusedAggregate = {
 const ROWS_SHAPE: AggregateShape = { aggregate: ROWS, id: "rows of the run", types: [], args: [] };
 
 /** The grouped rows (bucket, keys, aggregates), or undefined where rows must be asked one by one. */
-export function createSampleRuns(node: SampleNode, input: Operator, context: QueryContext): { groups: Operator; buckets: TimeBuckets } | undefined {
+export function createSampleRuns(
+  node: SampleNode,
+  input: Operator,
+  context: QueryContext,
+): { groups: Operator; buckets: TimeBuckets } | undefined {
   if (!(input instanceof Pipeline) || input.base.kind !== "scan" || !input.canBeRead()) return undefined;
   const { node: scan, source } = input.base;
   const time = input.over(node.time);
-  if (scan.order !== "asc" || scan.reverse || !source.sorted || time.kind !== "column" || time.index !== scan.timestamp) return undefined;
+  if (
+    scan.order !== "asc" || scan.reverse || !source.sorted || time.kind !== "column" || time.index !== scan.timestamp
+  ) return undefined;
   if (node.sampling.align !== "calendar") return undefined;
-  if (node.aggregates.some((call) => call.distinct || context.functions.resolve(call.function).entry.aggregate?.kind !== "fused")) return undefined;
+  if (
+    node.aggregates.some((call) =>
+      call.distinct || context.functions.resolve(call.function).entry.aggregate?.kind !== "fused"
+    )
+  ) return undefined;
   const over = (exprs: readonly Expr[]) => exprs.map((expr) => input.over(expr));
   const spec: GroupSpec = {
     predicates: input.predicates,
@@ -71,8 +88,18 @@ export function createSampleRuns(node: SampleNode, input: Operator, context: Que
     expectedRows: source.rowCount,
   };
   // Functions that count their calls must see all rows, in order.
-  if ([...spec.predicates, ...spec.keys, ...spec.calls.flatMap((call) => call.args)].some((expr) => isVolatile(expr, context))) return undefined;
-  const task: RunsTask = { node: scan, source: context.sources.indexOf(source), spec, sampling: node.sampling, timeType: node.time.type };
+  if (
+    [...spec.predicates, ...spec.keys, ...spec.calls.flatMap((call) => call.args)].some((expr) =>
+      isVolatile(expr, context)
+    )
+  ) return undefined;
+  const task: RunsTask = {
+    node: scan,
+    source: context.sources.indexOf(source),
+    spec,
+    sampling: node.sampling,
+    timeType: node.time.type,
+  };
   const runs = Runs.open(task, source, context);
   if (runs === undefined) return undefined;
   return { groups: new SampledRuns(node.columns, task, source, runs, input, context), buckets: runs.buckets };
@@ -103,7 +130,12 @@ class Runs {
   static open(task: RunsTask, source: ScanSource, context: QueryContext): Runs | undefined {
     const { node, spec } = task;
     const grouper = new Grouper(spec, node.columns.map((column) => column.type), context);
-    grouper.prepare(node.columns.map(({ type }, k): Dictionary | undefined => (type === "SYMBOL" ? source.dictionaries[k] ?? NO_DICTIONARY : undefined)));
+    grouper.prepare(
+      node.columns.map((
+        { type },
+        k,
+      ): Dictionary | undefined => (type === "SYMBOL" ? source.dictionaries[k] ?? NO_DICTIONARY : undefined)),
+    );
     const shape = grouper.fusedShape;
     if (shape === undefined || shape.kind === "hash") {
       grouper.close();
@@ -112,21 +144,31 @@ class Runs {
     return new Runs(task, source, context, grouper);
   }
 
-  private constructor(private readonly task: RunsTask, private readonly source: ScanSource, private readonly context: QueryContext, grouper: Grouper) {
+  private constructor(
+    private readonly task: RunsTask,
+    private readonly source: ScanSource,
+    private readonly context: QueryContext,
+    grouper: Grouper,
+  ) {
     const { node, spec, sampling, timeType } = task;
     const shape = grouper.fusedShape!;
     this.base = grouper;
     this.aggregates = shape.kind === "single" ? [...shape.aggregates, ROWS_SHAPE] : shape.aggregates;
-    this.grouper = shape.kind === "single" ? grouper.withShape({ ...shape, aggregates: [...this.aggregates] }, context) : grouper;
+    this.grouper = shape.kind === "single"
+      ? grouper.withShape({ ...shape, aggregates: [...this.aggregates] }, context)
+      : grouper;
     this.headerWords = shape.kind === "single" ? 1 : 2;
     this.buckets = new TimeBuckets(sampling, timeType, 0n);
     this.space = Workspace.of(context, OPERATOR);
     const needed = new Set<number>([node.timestamp]);
-    for (const expr of [...spec.predicates, ...spec.keys, ...spec.calls.flatMap((call) => call.args)]) columnsOf(expr, needed);
+    for (const expr of [...spec.predicates, ...spec.keys, ...spec.calls.flatMap((call) => call.args)]) {
+      columnsOf(expr, needed);
+    }
     this.reader = new ScanReader(node, source, needed, context);
     this.ranges = rangesOf(morselsOf(node, source, context, spec.predicates));
     const { memory } = context.heap;
-    const bind = (kernel: { run: BoundKernel["kernel"]; cells: Record<string, number> }) => new BoundKernel(kernel.run, kernel.cells, [], context, this.space, kernel.cells.count);
+    const bind = (kernel: { run: BoundKernel["kernel"]; cells: Record<string, number> }) =>
+      new BoundKernel(kernel.run, kernel.cells, [], context, this.space, kernel.cells.count);
     this.edges = bind(edgesKernel(memory));
     this.initialiser = bind(initialiseKernel(memory, 0, this.aggregates));
     if (shape.kind === "dense") this.flusher = bind(flushKernel(memory, this.aggregates));
@@ -161,7 +203,9 @@ class Runs {
       context.poll();
       const columns = reader.open(morsel.segment);
       const times = columns[task.node.timestamp].address, { rowCount } = source.segments[morsel.segment];
-      const start = from === undefined ? morsel.start : Math.max(morsel.start, lowerBound(context, times, rowCount, from));
+      const start = from === undefined
+        ? morsel.start
+        : Math.max(morsel.start, lowerBound(context, times, rowCount, from));
       const end = to === undefined ? morsel.end : Math.min(morsel.end, lowerBound(context, times, rowCount, to));
       const rowBase = task.spec.rowIdColumn === undefined ? 0n : reader.rowBase(morsel.segment);
       for (let row = start; row < end;) row = this.someRuns(columns, times, row, end, rowBase);
@@ -176,7 +220,9 @@ class Runs {
     const count = this.cut(times, row, end);
     if (this.shortRuns !== undefined && count > 1) {
       const stop = heap.i32[this.ends / 4 + count - 1];
-      if ((stop - row) / count < SHORT_RUN_ROWS) return this.allAtOnce(this.shortRuns, columns, count, row, stop, rowBase);
+      if ((stop - row) / count < SHORT_RUN_ROWS) {
+        return this.allAtOnce(this.shortRuns, columns, count, row, stop, rowBase);
+      }
     }
     let start = row;
     for (let k = 0; k < count; k++) {
@@ -191,7 +237,14 @@ class Runs {
     return start;
   }
 
-  private allAtOnce(kernel: BoundKernel, columns: Vector[], count: number, start: number, stop: number, rowBase: bigint): number {
+  private allAtOnce(
+    kernel: BoundKernel,
+    columns: Vector[],
+    count: number,
+    start: number,
+    stop: number,
+    rowBase: bigint,
+  ): number {
     const { heap } = this.context, { records, stride, starts, ends } = this;
     this.endBucket();
     const { cells } = kernel;
@@ -297,7 +350,10 @@ class Runs {
   /** The bucket's start, then the parts of the group's number. */
   keyOutputs(): KeyOutput[] {
     const bucket: KeyOutput = { kind: "words", word: 0, words: 1, form: "i64" };
-    return [bucket, ...this.base.fusedShape!.keyOutputs.map((key): KeyOutput => (key.kind === "dense" ? { ...key, word: 1 } : key))];
+    return [
+      bucket,
+      ...this.base.fusedShape!.keyOutputs.map((key): KeyOutput => (key.kind === "dense" ? { ...key, word: 1 } : key)),
+    ];
   }
 }
 
@@ -336,12 +392,25 @@ class SampledRuns implements Operator {
     context.poll();
     if (this.out === undefined) {
       const dictionaries = runs.grouper.outputDictionaries(columns.slice(1));
-      this.out = columns.map(({ type }, k) => ({ type, address: this.space.allocate(rowCount * typeOf(type).width), dictionary: k === 0 || layoutOf(type) !== "symbol" ? undefined : dictionaries[k - 1] }));
-      const kernel = finishKernel(context.heap.memory, "addresses", runs.headerWords, runs.keyOutputs(), runs.aggregates, task.spec.calls.map((call) => formOf(call.type)!));
+      this.out = columns.map(({ type }, k) => ({
+        type,
+        address: this.space.allocate(rowCount * typeOf(type).width),
+        dictionary: k === 0 || layoutOf(type) !== "symbol" ? undefined : dictionaries[k - 1],
+      }));
+      const kernel = finishKernel(
+        context.heap.memory,
+        "addresses",
+        runs.headerWords,
+        runs.keyOutputs(),
+        runs.aggregates,
+        task.spec.calls.map((call) => formOf(call.type)!),
+      );
       this.finisher = new BoundKernel(kernel.run, kernel.cells, [], context, this.space, kernel.cells.count);
       this.finisher.setI32(kernel.cells.list, list.address);
       const keyCount = 1 + task.spec.keys.length;
-      this.out.forEach(({ address }, k) => this.finisher!.setI32(kernel.cells[k < keyCount ? `key${k}` : `out${k - keyCount}`], address));
+      this.out.forEach(({ address }, k) =>
+        this.finisher!.setI32(kernel.cells[k < keyCount ? `key${k}` : `out${k - keyCount}`], address)
+      );
     }
     this.finisher!.run(this.position, this.position + rowCount);
     this.position += rowCount;
@@ -369,7 +438,9 @@ class SampledRuns implements Operator {
         // The bucket goes on: its groups so far, by number.
         const bucket = heap.i64[block / 8];
         const known = new Map<number, number>();
-        for (let k = count - 1; k >= 0 && heap.i64[list[k] / 8] === bucket; k--) known.set(this.groupOf(list[k]), list[k]);
+        for (let k = count - 1; k >= 0 && heap.i64[list[k] / 8] === bucket; k--) {
+          known.set(this.groupOf(list[k]), list[k]);
+        }
         for (; next < records && heap.i64[(block + next * stride) / 8] === bucket; next++) {
           const record = block + next * stride, earlier = known.get(this.groupOf(record));
           if (earlier === undefined) list[count++] = record;

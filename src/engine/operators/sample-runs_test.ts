@@ -5,15 +5,24 @@ import type { ScanSource } from "../../storage/contract.ts";
 import type { Value } from "../../types/mod.ts";
 import type { Operator, QueryContext } from "../contract.ts";
 import { openTask } from "../parallel.ts";
-import { randomFrom, type Row, rowsOf, RowsInput, testContext } from "../testing.ts";
+import { randomFrom, type Row, RowsInput, rowsOf, testContext } from "../testing.ts";
 import { createFilter } from "./filter-project.ts";
 import { createSample } from "./sample.ts";
 import { createScan } from "./scan.ts";
 
 const functions = createRegistry();
-const COLUMNS: Column[] = [{ name: "t", type: "TIMESTAMP" }, { name: "s", type: "SYMBOL" }, { name: "v", type: "DOUBLE" }, { name: "b", type: "BOOLEAN" }];
+const COLUMNS: Column[] = [{ name: "t", type: "TIMESTAMP" }, { name: "s", type: "SYMBOL" }, {
+  name: "v",
+  type: "DOUBLE",
+}, { name: "b", type: "BOOLEAN" }];
 const c = (k: number): Expr => ({ kind: "column", index: k, type: COLUMNS[k].type });
-const agg = (name: string, type: string, ...args: Expr[]): AggregateCall => ({ function: functionId(name, args.map((a) => a.type)), args, distinct: false, type, at: 0 });
+const agg = (name: string, type: string, ...args: Expr[]): AggregateCall => ({
+  function: functionId(name, args.map((a) => a.type)),
+  args,
+  distinct: false,
+  type,
+  at: 0,
+});
 const SECOND = 1_000_000n;
 
 /** Times with gaps, and stretches of many rows in one second. */
@@ -40,17 +49,49 @@ function stored(rows: Row[], context: QueryContext, segmentRows: number): { node
       timestampMax: rows[firstRow + rowCount - 1][0] as bigint,
       firstRow,
       ordinal,
-      chunks: columns.map((column, k) => ({ address: column.address + firstRow * widths[k], file: 0, offset: 0, sizeBytes: 0, crc: 0, valueBytes: 0, stats: { nullCount: 0 } })),
+      chunks: columns.map((column, k) => ({
+        address: column.address + firstRow * widths[k],
+        file: 0,
+        offset: 0,
+        sizeBytes: 0,
+        crc: 0,
+        valueBytes: 0,
+        stats: { nullCount: 0 },
+      })),
     };
   });
   assert.ok(heap);
   return {
-    node: { node: "scan", tableId: 1, tableName: "t", columnIds: [0, 1, 2, 3], columns: COLUMNS, timestamp: 0, order: "asc", reverse: false, rowId: false },
-    source: { tableId: 1, version: 1, rowCount: rows.length, sorted: true, files: [], segments, dictionaries: columns.map((column) => column.dictionary) },
+    node: {
+      node: "scan",
+      tableId: 1,
+      tableName: "t",
+      columnIds: [0, 1, 2, 3],
+      columns: COLUMNS,
+      timestamp: 0,
+      order: "asc",
+      reverse: false,
+      rowId: false,
+    },
+    source: {
+      tableId: 1,
+      version: 1,
+      rowCount: rows.length,
+      sorted: true,
+      files: [],
+      segments,
+      dictionaries: columns.map((column) => column.dictionary),
+    },
   };
 }
 
-function sampled(input: Operator, sampling: Sampling, keys: Expr[], aggregates: AggregateCall[], context: QueryContext): Row[] {
+function sampled(
+  input: Operator,
+  sampling: Sampling,
+  keys: Expr[],
+  aggregates: AggregateCall[],
+  context: QueryContext,
+): Row[] {
   const columns = [COLUMNS[0], ...[...keys, ...aggregates].map((part, k) => ({ name: `o${k}`, type: part.type }))];
   const node: SampleNode = {
     node: "sample",
@@ -69,7 +110,13 @@ function sampled(input: Operator, sampling: Sampling, keys: Expr[], aggregates: 
 
 Deno.test("runs between bucket edges give what grouping by each row's bucket gives, on one thread and on three", () => {
   const rows = makeRows(5_000);
-  const aggregates = [agg("count", "LONG"), agg("sum", "DOUBLE", c(2)), agg("first", "DOUBLE", c(2)), agg("last", "SYMBOL", c(1)), agg("max", "DOUBLE", c(2))];
+  const aggregates = [
+    agg("count", "LONG"),
+    agg("sum", "DOUBLE", c(2)),
+    agg("first", "DOUBLE", c(2)),
+    agg("last", "SYMBOL", c(1)),
+    agg("max", "DOUBLE", c(2)),
+  ];
   const plain = { align: "calendar" as const, timeZone: "", offset: 0n };
   const samplings: Sampling[] = [
     { count: 1, unit: "s", ...plain },
@@ -81,13 +128,28 @@ Deno.test("runs between bucket edges give what grouping by each row's bucket giv
     { count: 40, unit: "y", ...plain },
     { count: 30, unit: "m", ...plain, from: 1_709_200_000n * SECOND, to: 1_709_900_000n * SECOND },
   ];
-  const predicate: Expr = { kind: "call", function: functionId("=", ["SYMBOL", "STRING"]), args: [c(1), { kind: "constant", value: "s3", type: "STRING" }], type: "BOOLEAN", at: 0 };
+  const predicate: Expr = {
+    kind: "call",
+    function: functionId("=", ["SYMBOL", "STRING"]),
+    args: [c(1), { kind: "constant", value: "s3", type: "STRING" }],
+    type: "BOOLEAN",
+    at: 0,
+  };
   for (const sampling of samplings) {
     for (const keys of [[], [c(1)], [c(3), c(1)]]) {
       for (const filtered of [false, true]) {
         const alone = testContext(1 << 27, { functions });
-        const filter = (input: Operator, context: QueryContext): Operator => filtered ? createFilter({ node: "filter", predicate, columns: [...COLUMNS] } as never, input, context) : input;
-        const expected = sampled(filter(new RowsInput([...COLUMNS], rows, alone), alone), sampling, keys, aggregates, alone);
+        const filter = (input: Operator, context: QueryContext): Operator =>
+          filtered
+            ? createFilter({ node: "filter", predicate, columns: [...COLUMNS] } as never, input, context)
+            : input;
+        const expected = sampled(
+          filter(new RowsInput([...COLUMNS], rows, alone), alone),
+          sampling,
+          keys,
+          aggregates,
+          alone,
+        );
         for (const segmentRows of [130, 5_000]) {
           const { node, source } = stored(rows, alone, segmentRows);
           const parallel: QueryContext["parallel"] = {
@@ -103,9 +165,15 @@ Deno.test("runs between bucket edges give what grouping by each row's bucket giv
             },
           };
           const context: QueryContext = { ...alone, sources: [source] };
-          assert.deepEqual(sampled(filter(createScan(node, source, context), context), sampling, keys, aggregates, context), expected);
+          assert.deepEqual(
+            sampled(filter(createScan(node, source, context), context), sampling, keys, aggregates, context),
+            expected,
+          );
           const spread = { ...context, parallel };
-          assert.deepEqual(sampled(filter(createScan(node, source, spread), spread), sampling, keys, aggregates, spread), expected);
+          assert.deepEqual(
+            sampled(filter(createScan(node, source, spread), spread), sampling, keys, aggregates, spread),
+            expected,
+          );
         }
         assert.equal((alone.memory as { usedBytes: number }).usedBytes, 0);
       }

@@ -1,6 +1,6 @@
 /** Rows of a stored table: runs of rows of segments, whose chunks are pinned while they are read. */
 import { assert } from "../../errors.ts";
-import type { Column, Expr, ScanNode } from "../../sql/plan.ts";
+import type { Expr, ScanNode } from "../../sql/plan.ts";
 import type { ScanSource, SegmentSource } from "../../storage/contract.ts";
 import { SHARED_WORD } from "../../storage/heap.ts";
 import { layoutOf, typeOf } from "../../types/mod.ts";
@@ -18,7 +18,13 @@ export interface Morsel {
 
 export function createScan(node: ScanNode, source: ScanSource, context: QueryContext): Operator {
   const exprs: Expr[] = node.columns.map((column, index) => ({ kind: "column", index, type: column.type }));
-  return new Pipeline({ kind: "scan", node, source }, node.predicate === undefined ? [] : [node.predicate], exprs, node.columns, context);
+  return new Pipeline(
+    { kind: "scan", node, source },
+    node.predicate === undefined ? [] : [node.predicate],
+    exprs,
+    node.columns,
+    context,
+  );
 }
 
 /** A column lies between two values where a predicate holds; nulls do not. */
@@ -37,12 +43,18 @@ function boundOf(part: Expr, context: QueryContext): Bound | undefined {
   if (part.kind !== "call") return undefined;
   const { name } = context.functions.resolve(part.function).entry;
   const [left, right, third] = part.args;
-  const valueOf = (expr: Expr) => expr.kind === "constant" && (typeof expr.value === "number" || typeof expr.value === "bigint") ? expr.value : undefined;
-  const slack = (value: number | bigint, sign: number) => typeof value === "number" ? value + sign * (DOUBLE_SLACK + Math.abs(value) * 1e-15) : value;
+  const valueOf = (expr: Expr) =>
+    expr.kind === "constant" && (typeof expr.value === "number" || typeof expr.value === "bigint")
+      ? expr.value
+      : undefined;
+  const slack = (value: number | bigint, sign: number) =>
+    typeof value === "number" ? value + sign * (DOUBLE_SLACK + Math.abs(value) * 1e-15) : value;
   const make = (column: Expr, low: number | bigint | undefined, high: number | bigint | undefined): Bound | undefined =>
-    column.kind !== "column" || !BOUNDED.has(column.type)
-      ? undefined
-      : { column: column.index, low: low === undefined ? undefined : slack(low, -1), high: high === undefined ? undefined : slack(high, 1) };
+    column.kind !== "column" || !BOUNDED.has(column.type) ? undefined : {
+      column: column.index,
+      low: low === undefined ? undefined : slack(low, -1),
+      high: high === undefined ? undefined : slack(high, 1),
+    };
   if (name === "between" && third !== undefined) {
     const a = valueOf(right), b = valueOf(third);
     if (a === undefined || b === undefined) return undefined;
@@ -64,13 +76,21 @@ function isOutside({ chunks, rowCount }: SegmentSource, { column, low, high }: B
   const chunk = chunks[column];
   if (chunk === undefined || chunk.stats.nullCount === rowCount) return true; // all null
   const { min, max } = chunk.stats;
-  return (low !== undefined && max !== undefined && max < low) || (high !== undefined && min !== undefined && min > high);
+  return (low !== undefined && max !== undefined && max < low) ||
+    (high !== undefined && min !== undefined && min > high);
 }
 
 /** What of the table the scan's intervals and the statistics leave, in the order of the table. */
-export function morselsOf(node: ScanNode, source: ScanSource, context: QueryContext, predicates: readonly Expr[] = []): Morsel[] {
+export function morselsOf(
+  node: ScanNode,
+  source: ScanSource,
+  context: QueryContext,
+  predicates: readonly Expr[] = [],
+): Morsel[] {
   const { intervals } = node;
-  const bounds = predicates.flatMap((predicate) => conjuncts(predicate, context)).flatMap((part) => boundOf(part, context) ?? []);
+  const bounds = predicates.flatMap((predicate) => conjuncts(predicate, context)).flatMap((part) =>
+    boundOf(part, context) ?? []
+  );
   const morsels: Morsel[] = [];
   source.segments.forEach((segment, index) => {
     if (segment.rowCount === 0 || bounds.some((bound) => isOutside(segment, bound))) return;
@@ -97,7 +117,13 @@ export function morselsOf(node: ScanNode, source: ScanSource, context: QueryCont
   return morsels;
 }
 
-function withChunk(context: QueryContext, source: ScanSource, segment: number, column: number, use: (address: number) => void): void {
+function withChunk(
+  context: QueryContext,
+  source: ScanSource,
+  segment: number,
+  column: number,
+  use: (address: number) => void,
+): void {
   const chunk = source.segments[segment].chunks[column];
   assert(chunk !== undefined, "the designated timestamp is in every segment");
   if (chunk.address !== 0) return use(chunk.address);
@@ -129,7 +155,12 @@ export class ScanReader {
   /** Rows of null columns made so far. */
   private nullRows = 0;
 
-  constructor(readonly node: ScanNode, readonly source: ScanSource, private readonly needed: ReadonlySet<number>, private readonly context: QueryContext) {
+  constructor(
+    readonly node: ScanNode,
+    readonly source: ScanSource,
+    private readonly needed: ReadonlySet<number>,
+    private readonly context: QueryContext,
+  ) {
     this.space = Workspace.of(context, "scan");
   }
 
@@ -184,5 +215,3 @@ export class ScanReader {
     this.space.release();
   }
 }
-
-export type { Column };

@@ -297,7 +297,10 @@ export class Module {
       this.functions.forEach((_, k) => bytes.u32(k));
     });
     section(7, (bytes) => {
-      const exported = this.functions.flatMap((f, k) => (f.exported === undefined ? [] : [{ name: f.exported, index: k }]));
+      const exported = this.functions.flatMap((
+        f,
+        k,
+      ) => (f.exported === undefined ? [] : [{ name: f.exported, index: k }]));
       bytes.u32(exported.length);
       for (const { name, index } of exported) bytes.name(name).byte(0).u32(index);
     });

@@ -35,7 +35,10 @@ const SIMD_RUNS: [first: number, names: string][] = [
     "v128.load v128.load8x8_s v128.load8x8_u v128.load16x4_s v128.load16x4_u v128.load32x2_s v128.load32x2_u v128.load8_splat v128.load16_splat " +
     "v128.load32_splat v128.load64_splat v128.store v128.const i8x16.shuffle i8x16.swizzle i8x16.splat i16x8.splat i32x4.splat i64x2.splat f32x4.splat f64x2.splat",
   ],
-  [0x1b, "i32x4.extract_lane i32x4.replace_lane i64x2.extract_lane i64x2.replace_lane f32x4.extract_lane f32x4.replace_lane f64x2.extract_lane f64x2.replace_lane"],
+  [
+    0x1b,
+    "i32x4.extract_lane i32x4.replace_lane i64x2.extract_lane i64x2.replace_lane f32x4.extract_lane f32x4.replace_lane f64x2.extract_lane f64x2.replace_lane",
+  ],
   [
     0x37,
     "i32x4.eq i32x4.ne i32x4.lt_s i32x4.lt_u i32x4.gt_s i32x4.gt_u i32x4.le_s i32x4.le_u i32x4.ge_s i32x4.ge_u " +
@@ -47,7 +50,10 @@ const SIMD_RUNS: [first: number, names: string][] = [
   [0x64, "i8x16.bitmask i8x16.narrow_i16x8_s"],
   [0x74, "f64x2.ceil f64x2.floor"],
   [0x7a, "f64x2.trunc"],
-  [0x84, "i16x8.bitmask i16x8.narrow_i32x4_s i16x8.narrow_i32x4_u i16x8.extend_low_i8x16_s i16x8.extend_high_i8x16_s i16x8.extend_low_i8x16_u"],
+  [
+    0x84,
+    "i16x8.bitmask i16x8.narrow_i32x4_s i16x8.narrow_i32x4_u i16x8.extend_low_i8x16_s i16x8.extend_high_i8x16_s i16x8.extend_low_i8x16_u",
+  ],
   [0x94, "f64x2.nearest"],
   [
     0xa3,
@@ -60,8 +66,14 @@ const SIMD_RUNS: [first: number, names: string][] = [
     "i64x2.shl i64x2.shr_s i64x2.shr_u i64x2.add - - i64x2.sub - - - i64x2.mul i64x2.eq i64x2.ne i64x2.lt_s i64x2.gt_s i64x2.le_s i64x2.ge_s",
   ],
   [0xe4, "f32x4.add f32x4.sub f32x4.mul f32x4.div f32x4.min f32x4.max"],
-  [0xec, "f64x2.abs f64x2.neg - f64x2.sqrt f64x2.add f64x2.sub f64x2.mul f64x2.div f64x2.min f64x2.max f64x2.pmin f64x2.pmax"],
-  [0xfc, "i32x4.trunc_sat_f64x2_s_zero i32x4.trunc_sat_f64x2_u_zero f64x2.convert_low_i32x4_s f64x2.convert_low_i32x4_u"],
+  [
+    0xec,
+    "f64x2.abs f64x2.neg - f64x2.sqrt f64x2.add f64x2.sub f64x2.mul f64x2.div f64x2.min f64x2.max f64x2.pmin f64x2.pmax",
+  ],
+  [
+    0xfc,
+    "i32x4.trunc_sat_f64x2_s_zero i32x4.trunc_sat_f64x2_u_zero f64x2.convert_low_i32x4_s f64x2.convert_low_i32x4_u",
+  ],
 ];
 
 export const PREFIX_SATURATING = 0xfc;
