@@ -27,6 +27,8 @@ const LIMIT_MAX = 10_000;
 const ROWS_MIN = 16_384;
 /** The first rows are taken in short runs: a bound that is found early spares the others. */
 const FIRST_RUN_ROWS = 1_024;
+/** Promising segments that the leader looks into before it asks for help. */
+const ALONE_MAX = 24;
 /** Rows that are worth other workers' help. */
 const PARALLEL_ROWS_MIN = 200_000;
 
@@ -319,8 +321,10 @@ class TopRows implements Operator {
   private find(): [segment: number, row: number][] {
     const { finder, context, task } = this, { candidates } = finder;
     let next = 0;
-    // The first ones give a bound, which often leaves nothing to do for the others.
-    do if (next < candidates.length) finder.run(candidates[next++]); while (next < candidates.length && finder.bound === undefined);
+    // The first ones give a bound, which by the statistics often leaves nothing to do for the others.
+    while (next < candidates.length && (finder.bound === undefined || (next < ALONE_MAX && candidates[next].best !== undefined && finder.isPromising(candidates[next])))) {
+      finder.run(candidates[next++]);
+    }
     const lists: RowList[] = [];
     if (context.parallel !== undefined && task.source >= 0 && finder.rowsLeft(next) >= this.parallelRowsMin) {
       const rest: TopTask = { ...task, bound: finder.bound, skip: next };
