@@ -127,20 +127,34 @@ class Run {
     const hasParameters = this.values.length > 0 || this.statement.parameters.length > 0;
     let known = hasParameters ? substituteParameters(plan, this.values) : plan;
     // now() stands still while the statement runs: planned with it, scans are pruned by it.
-    if (usesClock(known)) known = optimize(known, { nowMicros: this.execution.nowMicros(), user: this.session.identity.name });
-    else if (hasParameters) known = optimize(known);
+    if (usesClock(known)) {
+      known = optimize(known, { nowMicros: this.execution.nowMicros(), user: this.session.identity.name });
+    } else if (hasParameters) known = optimize(known);
     return this.statement.hasMetadata ? resolveMetadata(known, this.core, this.session.identity) : known;
   }
 
   /** With the answers of the server itself in the plan. */
   private served(plan: Plan): Plan {
     const { reloadConfig } = this.core.options;
-    return this.statement.asksServer ? substituteCalls(plan, { "reload_config()": reloadConfig ?? (() => false) }) : plan;
+    return this.statement.asksServer
+      ? substituteCalls(plan, { "reload_config()": reloadConfig ?? (() => false) })
+      : plan;
   }
 
   private query(plan: Plan): Answer {
-    const run = this.execution.run(plan, { output: rowsOutput(this.options), columns: plan.columns, ...this.runOptions() });
-    return { kind: "rows", columns: plan.columns, timestamp: plan.timestamp, chunks: run.chunks, totalRows: run.totalRows, fused: true };
+    const run = this.execution.run(plan, {
+      output: rowsOutput(this.options),
+      columns: plan.columns,
+      ...this.runOptions(),
+    });
+    return {
+      kind: "rows",
+      columns: plan.columns,
+      timestamp: plan.timestamp,
+      chunks: run.chunks,
+      totalRows: run.totalRows,
+      fused: true,
+    };
   }
 
   private runOptions() {
@@ -150,7 +164,10 @@ class Run {
   private explain(statement: BoundStatement): Answer {
     const plan = "plan" in statement ? this.planOf(statement.plan) : "query" in statement ? statement.query : undefined;
     const { catalogue } = this.core;
-    const lines = explain(plan && "plan" in statement ? { ...statement, plan } : statement, { sources: plan && resolveSources(plan, catalogue), catalogue });
+    const lines = explain(plan && "plan" in statement ? { ...statement, plan } : statement, {
+      sources: plan && resolveSources(plan, catalogue),
+      catalogue,
+    });
     const columns = [{ name: "QUERY PLAN", type: "STRING" }];
     return this.query({ node: "values", columns, timestamp: -1, order: "none", rows: lines.map((line) => [line]) });
   }
@@ -171,7 +188,9 @@ class Run {
       case "dropTable":
         for (const { name, at } of bound.names) {
           const table = core.catalogue.table(name);
-          if (!table && !bound.ifExists) throw new SqlError(`Cannot drop table ${name}: there is none of that name`, at, SQLSTATE.undefinedTable);
+          if (!table && !bound.ifExists) {
+            throw new SqlError(`Cannot drop table ${name}: there is none of that name`, at, SQLSTATE.undefinedTable);
+          }
           if (table) await writer.dropTable(table.schema.id);
         }
         return core.schemaChanged("DROP TABLE");
@@ -179,7 +198,13 @@ class Run {
         for (const id of bound.tableIds) await writer.truncate(id);
         return core.schemaChanged("TRUNCATE TABLE");
       case "rename":
-        if (core.catalogue.table(bound.to)) throw new SqlError(`Cannot rename to ${bound.to}: a table of that name exists`, bound.at, SQLSTATE.duplicateTable);
+        if (core.catalogue.table(bound.to)) {
+          throw new SqlError(
+            `Cannot rename to ${bound.to}: a table of that name exists`,
+            bound.at,
+            SQLSTATE.duplicateTable,
+          );
+        }
         await writer.rename(bound.tableId, bound.to);
         return core.schemaChanged("ALTER TABLE");
       case "addColumns":
@@ -213,7 +238,11 @@ class Run {
     const { table, query } = bound;
     if (this.core.catalogue.table(table.name)) {
       if (bound.ifNotExists) return { kind: "done", category: "ddl", tag: "CREATE TABLE", rows: 0 };
-      throw new SqlError(`Cannot create table ${table.name}: there is one of that name`, bound.at, SQLSTATE.duplicateTable);
+      throw new SqlError(
+        `Cannot create table ${table.name}: there is one of that name`,
+        bound.at,
+        SQLSTATE.duplicateTable,
+      );
     }
     if (!query) {
       await this.core.writer.createTable(table);
@@ -228,7 +257,11 @@ class Run {
   private async createFilled(table: NewTable, query: Plan): Promise<number> {
     const { writer } = this.core;
     const columnIds = newColumnIds(table);
-    const { chunks, totalRows } = this.rowsFor(this.planOf(query), table.columns.map((column) => column.type), columnIds);
+    const { chunks, totalRows } = this.rowsFor(
+      this.planOf(query),
+      table.columns.map((column) => column.type),
+      columnIds,
+    );
     const held: Chunk[] = [];
     let heldBytes = 0;
     let load: BulkLoad | undefined;
@@ -244,8 +277,12 @@ class Run {
         load = await writer.beginLoad(table);
         for (const { bytes } of held.splice(0)) await load.add(bytes);
       }
-      if (load === undefined) await writer.createTable(table, held.map(({ bytes }) => unpackAppendBatch(bytes, columnIds)));
-      else {
+      if (load === undefined) {
+        await writer.createTable(
+          table,
+          held.map(({ bytes }) => unpackAppendBatch(bytes, columnIds)),
+        );
+      } else {
         // A copy by other means may have passed the table's directory before it comes to the log that names it.
         await this.core.backups.released(this.options.signal);
         await load.commit();
@@ -259,16 +296,27 @@ class Run {
 
   /** The packed rows of a plan whose values are known, on their way into columns of these types. */
   private rowsFor(plan: Plan, targets: string[], columnIds: number[]): ExecutionRun {
-    if (plan.node === "values" && plan.rows.length > 0 && plan.columns.every((column, i) => column.type === targets[i] || column.type === "NULL")) {
+    if (
+      plan.node === "values" && plan.rows.length > 0 &&
+      plan.columns.every((column, i) => column.type === targets[i] || column.type === "NULL")
+    ) {
       const { rows } = plan;
       const bytes = packAppendBatch(valuesToAppendBatch(rows, columnIds, targets));
       return { chunks: listed([{ bytes, rows: rows.length }]), totalRows: () => rows.length };
     }
-    return this.execution.run(plan, { output: { kind: "append", targets }, columns: plan.columns, ...this.runOptions() });
+    return this.execution.run(plan, {
+      output: { kind: "append", targets },
+      columns: plan.columns,
+      ...this.runOptions(),
+    });
   }
 
   /** All rows of a query, on their way into columns of these types. */
-  private async collect(plan: Plan, targets: string[], columnIds: number[]): Promise<{ batches: AppendBatch[]; rows: number }> {
+  private async collect(
+    plan: Plan,
+    targets: string[],
+    columnIds: number[],
+  ): Promise<{ batches: AppendBatch[]; rows: number }> {
     const { chunks, totalRows } = this.rowsFor(this.planOf(plan), targets, columnIds);
     const batches: AppendBatch[] = [];
     for await (const chunk of chunks) batches.push(unpackAppendBatch(chunk.bytes, columnIds));
@@ -300,7 +348,10 @@ class Run {
       const { batches, rows } = await this.collect(bound.plan, [...this.typesOf(table, bound.columnIds), "LONG"], ids);
       if (rows > 0) {
         const batch = concatAppendBatches(batches);
-        await this.core.writer.update(bound.tableId, table.version, { rowIds: rowIdsOf(batch), columns: batch.columns.slice(0, -1) });
+        await this.core.writer.update(bound.tableId, table.version, {
+          rowIds: rowIdsOf(batch),
+          columns: batch.columns.slice(0, -1),
+        });
       }
       return { kind: "done", category: "dml", tag: `UPDATE ${rows}`, rows } as const;
     });

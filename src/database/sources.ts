@@ -1,24 +1,7 @@
 /** What a plan reads: its scans in the order the engine counts them, and about how much work it is. */
+import { inputsOf } from "../sql/mod.ts";
 import type { Plan, ScanNode } from "../sql/plan.ts";
 import type { Catalogue, ScanSource } from "../storage/contract.ts";
-
-/** A node's inputs, left before right. */
-export function inputsOf(plan: Plan): Plan[] {
-  switch (plan.node) {
-    case "scan":
-    case "parquet":
-    case "values":
-    case "metadata":
-    case "sequence":
-      return [];
-    case "join":
-    case "timeJoin":
-    case "set":
-      return [plan.left, plan.right];
-    default:
-      return [plan.input];
-  }
-}
 
 /** The scans in depth-first order, left before right: `QueryContext.sources[k]` is the k-th one's. */
 export function scansOf(plan: Plan): ScanNode[] {

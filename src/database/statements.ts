@@ -1,8 +1,7 @@
 /** Statements as they are ready to run, by their text: parsing, binding and planning happen once for each text and schema. */
 import type { Identity, Prepared, ResultColumn } from "../door.ts";
-import { bind, optimizeStatement, parse } from "../sql/mod.ts";
+import { bind, inputsOf, optimizeStatement, parse } from "../sql/mod.ts";
 import type { BoundStatement, Plan } from "../sql/plan.ts";
-import { inputsOf } from "./sources.ts";
 
 export interface Statement {
   text: string;
@@ -20,7 +19,11 @@ export interface Statement {
 }
 
 export interface StatementBinder {
-  (text: string, parameterTypes: (string | undefined)[], identity: Identity): { statement: BoundStatement; columns: ResultColumn[]; parameterTypes: string[] };
+  (
+    text: string,
+    parameterTypes: (string | undefined)[],
+    identity: Identity,
+  ): { statement: BoundStatement; columns: ResultColumn[]; parameterTypes: string[] };
 }
 
 const CATEGORY: Record<BoundStatement["kind"], Prepared["category"]> = {
@@ -67,7 +70,9 @@ export class StatementCache {
 
   /** The statement itself, or bound anew where a schema has changed since. */
   refreshed(statement: Statement, identity: Identity): Statement {
-    return statement.schemaVersion === this.schemaVersion() ? statement : this.get(statement.text, statement.parameterTypes, identity);
+    return statement.schemaVersion === this.schemaVersion()
+      ? statement
+      : this.get(statement.text, statement.parameterTypes, identity);
   }
 
   get size(): number {
@@ -84,7 +89,11 @@ export class StatementCache {
       text,
       parameterTypes,
       bound,
-      columns: bound.kind === "explain" ? [{ name: "QUERY PLAN", type: "STRING" }] : category === "query" ? columns : undefined,
+      columns: bound.kind === "explain"
+        ? [{ name: "QUERY PLAN", type: "STRING" }]
+        : category === "query"
+        ? columns
+        : undefined,
       parameters,
       category,
       hasMetadata: plansOf(bound).some(hasMetadata),
@@ -110,6 +119,8 @@ function hasMetadata(plan: Plan): boolean {
 }
 
 /** One text as a bound statement. */
-export function binder(context: (parameterTypes: (string | undefined)[], identity: Identity) => Parameters<typeof bind>[1]): StatementBinder {
+export function binder(
+  context: (parameterTypes: (string | undefined)[], identity: Identity) => Parameters<typeof bind>[1],
+): StatementBinder {
   return (text, parameterTypes, identity) => bind(parse(text), { ...context(parameterTypes, identity), text });
 }

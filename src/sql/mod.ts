@@ -4,4 +4,5 @@ export { explain, type ExplainDetails } from "./explain.ts";
 export { parse, parseScript } from "./parser.ts";
 export { substituteCalls, substituteParameters } from "./parameters.ts";
 export { optimize, optimizeStatement, usesClock } from "./planner/mod.ts";
+export { inputsOf } from "./planner/nodes.ts";
 export { splitScript } from "./script.ts";

@@ -3,6 +3,7 @@
  */
 import type { AggregateCall, BoundStatement, Expr, Plan, SortKey, WindowCall } from "../plan.ts";
 
+/** A node's inputs, left before right. */
 export function inputsOf(plan: Plan): Plan[] {
   switch (plan.node) {
     case "scan":
