@@ -16,7 +16,16 @@ import {
   shippedFile,
 } from "./src/config/mod.ts";
 import { ConfigError } from "./src/errors.ts";
-import { type Log, Log as LogWriters, type Logger, logger, openLog } from "./src/log/mod.ts";
+import {
+  eventOutput,
+  type Log,
+  Log as LogWriters,
+  type Logger,
+  logger,
+  openLog,
+  standardOutput,
+  windowsServiceName,
+} from "./src/log/mod.ts";
 import type { DatabaseOptions } from "./src/database/mod.ts";
 import { type CounterKey, createMetrics, type GaugeKey, type Metrics } from "./src/metrics/mod.ts";
 import { startHealth } from "./src/wire/health/mod.ts";
@@ -47,6 +56,8 @@ const HELP = `Sundial ${about.version}: a SQL time-series database
 interface CommandLine {
   command: string;
   root: string;
+  /** By -d. */
+  isRootGiven: boolean;
   refresh: boolean;
   ignoreHangup: boolean;
   tag: string;
@@ -72,6 +83,7 @@ function parseCommandLine(args: string[]): CommandLine {
   const line: CommandLine = {
     command: "",
     root: "sundial-root",
+    isRootGiven: false,
     refresh: false,
     ignoreHangup: false,
     tag: "sundial",
@@ -85,7 +97,7 @@ function parseCommandLine(args: string[]): CommandLine {
       if (args[at + 1] === undefined) throw new ConfigError(arg, `${arg} needs a value; see --help`);
       return args[++at];
     };
-    if (arg === "-d") line.root = value();
+    if (arg === "-d") [line.root, line.isRootGiven] = [value(), true];
     else if (arg === "-t") line.tag = value();
     else if (arg === "-f") line.refresh = true;
     else if (arg === "-n") line.ignoreHangup = true;
@@ -109,9 +121,14 @@ function parseCommandLine(args: string[]): CommandLine {
 }
 
 function logOptions(line: CommandLine, config: Config) {
+  const env = Deno.env.toObject();
+  const host = { os: Deno.build.os, env, dataDirectory: line.isRootGiven ? line.root : undefined, now: new Date() };
+  const service = windowsServiceName(host);
   return {
     root: line.root,
-    env: Deno.env.toObject(),
+    env,
+    stdout: standardOutput(host, Deno.stdout),
+    events: service === undefined ? undefined : eventOutput(service),
     out: line.logConf,
     debug: line.debug,
     defaults: shippedText("conf/log.conf"),

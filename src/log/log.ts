@@ -6,6 +6,7 @@ import { dateFormat } from "./dates.ts";
 import { setReceiver } from "./logger.ts";
 import { type Output, type QueuedLine, WriterQueue } from "./queue.ts";
 import { DEBUG_BIT, type Level, levelBit, type LevelSet, type LogRecord, parseLevels } from "./record.ts";
+import { EVENT_LEVELS } from "./windows.ts";
 import { fault, sizeOf, writerClass, type WriterProperties, type WriterSurroundings } from "./writers.ts";
 
 export interface LogOptions {
@@ -28,6 +29,8 @@ export interface LogOptions {
   timestamp?: { format: string; zone: string; locale: string };
   nowMicros?: () => number;
   stdout?: { write(bytes: Uint8Array): Promise<number> };
+  /** The system's own event log, where a service has one: it takes what is critical or advisory besides the writers. */
+  events?: Output;
 }
 
 interface Route {
@@ -46,6 +49,7 @@ export class Log {
   /** Where the configuration came from, a sentence for the log's first line. */
   readonly origin: string;
   readonly #routes: Route[] = [];
+  readonly #events: WriterQueue | undefined;
   readonly #byLogger = new Map<string, Route[]>();
   readonly #time: (timeMicros: number) => string;
   readonly #levelText: (level: Level) => string;
@@ -84,6 +88,9 @@ export class Log {
     const prepared = names.map((name) => this.#prepareWriter(name, keys, debug, surroundings));
     if (checkOnly) return;
     for (const open of prepared) if (open) this.#routes.push(open());
+    if (options.events) {
+      this.#events = this.#queue("events", options.events, DEFAULT_BUFFER_BYTES, surroundings.nowMicros);
+    }
   }
 
   /** Reads log.conf without opening a writer. @throws {ConfigError} */
@@ -124,24 +131,22 @@ export class Log {
     const wanted = writer.faultsOnly ? levels & ~levelBit("ADVISORY") : levels;
     const limitBytes = sizeOf(properties, "bufferSize", DEFAULT_BUFFER_BYTES);
     const open = writer.prepare(properties, surroundings);
-    const queueOf = (output: Output) =>
-      new WriterQueue(
-        output,
-        limitBytes,
-        (count) =>
-          this.#line({
-            timeMicros: surroundings.nowMicros(),
-            level: "ERROR",
-            logger: "log",
-            message: `${prefix}: ${count} messages were dropped, as they came faster than they could be written`,
-          }),
-        (lines, error) => rescue(prefix, lines, error),
-      );
     return () => ({
       scope: get("scope") ?? "",
       levels: debug && !writer.faultsOnly ? wanted | DEBUG_BIT : wanted,
-      queue: queueOf(open()),
+      queue: this.#queue(prefix, open(), limitBytes, surroundings.nowMicros),
     });
+  }
+
+  #queue(prefix: string, output: Output, limitBytes: number, nowMicros: () => number): WriterQueue {
+    const tellDropped = (count: number) =>
+      this.#line({
+        timeMicros: nowMicros(),
+        level: "ERROR",
+        logger: "log",
+        message: `${prefix}: ${count} messages were dropped, as they came faster than they could be written`,
+      });
+    return new WriterQueue(output, limitBytes, tellDropped, (lines, error) => rescue(prefix, lines, error));
   }
 
   /** Does any writer want DEBUG? */
@@ -155,6 +160,7 @@ export class Log {
     let line: QueuedLine | undefined;
     const bit = levelBit(record.level);
     for (const { levels, queue } of routes) if ((levels & bit) !== 0) queue.push(line ??= this.#line(record));
+    if (this.#events && EVENT_LEVELS.includes(record.level)) this.#events.push(line ?? this.#line(record));
   };
 
   /** The writers with the longest scope that begins the logger's name; those without a scope take what is left. */
@@ -174,12 +180,17 @@ export class Log {
 
   /** Fulfilled when everything received so far is written. */
   async flush(): Promise<void> {
-    await Promise.all(this.#routes.map((route) => route.queue.flush()));
+    await Promise.all(this.#queues().map((queue) => queue.flush()));
   }
 
   async close(): Promise<void> {
     setReceiver(undefined);
-    await Promise.all(this.#routes.map((route) => route.queue.close()));
+    await Promise.all(this.#queues().map((queue) => queue.close()));
+  }
+
+  #queues(): WriterQueue[] {
+    const queues = this.#routes.map((route) => route.queue);
+    return this.#events ? [...queues, this.#events] : queues;
   }
 
   get dropped(): number {
