@@ -1,6 +1,6 @@
 /** What a plan reads: its scans in the order the engine counts them, and about how much work it is. */
 import { inputsOf } from "../sql/mod.ts";
-import type { Plan, ScanNode } from "../sql/plan.ts";
+import type { AggregateNode, Plan, ScanNode } from "../sql/plan.ts";
 import type { Catalogue, ScanSource } from "../storage/contract.ts";
 
 /** The scans in depth-first order, left before right: `QueryContext.sources[k]` is the k-th one's. */
@@ -11,6 +11,11 @@ export function scansOf(plan: Plan): ScanNode[] {
 /** The current snapshots' segments for every scan. */
 export function resolveSources(plan: Plan, catalogue: Catalogue): ScanSource[] {
   return scansOf(plan).map((scan) => catalogue.tableById(scan.tableId)!.source(scan.columnIds, scan.intervals));
+}
+
+/** count() over a whole table: it adds the segments' row counts, and reads no row. */
+function countsRows({ input, keys }: AggregateNode): boolean {
+  return keys.length === 0 && input.node === "scan" && input.columnIds.length === 0 && !input.predicate && !input.intervals;
 }
 
 /** An upper bound of the rows that come out of a node, and of those that any node below handles: what decides where a query runs. */
@@ -47,6 +52,10 @@ export function workOf(plan: Plan, sources: ScanSource[]): number {
         return node.fills.length > 0 ? Infinity : input;
       }
       case "aggregate":
+        if (countsRows(node)) {
+          next++;
+          return 1;
+        }
         return Math.max(1, rows(node.input));
       default:
         return rows(node.input);
