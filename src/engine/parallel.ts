@@ -4,8 +4,9 @@
  */
 import { SqlError } from "../errors.ts";
 import { SHARED_WORD, type SharedHeap } from "../storage/heap.ts";
-import type { ParallelRunner, QueryContext, QueryRequest } from "./contract.ts";
+import type { ParallelRunner, QueryContext } from "./contract.ts";
 import type { CountedMemory } from "./memory.ts";
+import type { PostedRequest } from "./packed-sources.ts";
 import { CANCEL, HELPERS_MAX, SLOT, slotWord } from "./slot.ts";
 
 /** One participant's side of a task: its own state, made by `open`. */
@@ -34,7 +35,7 @@ export function openTask(name: string, data: unknown, context: QueryContext): Pa
 
 /** What a helper is told: enough to make a context of its own. */
 export interface Invitation {
-  request: QueryRequest;
+  request: PostedRequest;
   section: number;
   task: string;
   data: unknown;
@@ -48,7 +49,7 @@ type HelperResult = { value: unknown; blocks: [number, number][] } | {
 export class SectionRunner implements ParallelRunner {
   constructor(
     private readonly heap: SharedHeap,
-    private readonly request: QueryRequest,
+    private readonly request: PostedRequest,
     private readonly helpers: readonly { postMessage(message: unknown): void }[],
     private readonly context: () => QueryContext & { memory: CountedMemory },
   ) {}
@@ -139,7 +140,7 @@ function participate(
 export function help(
   heap: SharedHeap,
   invitation: Invitation,
-  contextOf: (request: QueryRequest) => QueryContext & { memory: CountedMemory },
+  contextOf: (request: PostedRequest) => QueryContext & { memory: CountedMemory },
 ): void {
   const { request, section, task, data, morselCount } = invitation;
   const word = (offset: number) => slotWord(request.slot, offset);

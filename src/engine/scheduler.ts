@@ -5,6 +5,7 @@
 import { CorruptFileError, SqlError, SQLSTATE } from "../errors.ts";
 import type { SharedHeap } from "../storage/heap.ts";
 import type { QueryRequest } from "./contract.ts";
+import { packSources, type PostedRequest } from "./packed-sources.ts";
 import { CANCEL, clearSlot, SLOT, SLOT_COUNT, slotWord } from "./slot.ts";
 
 export interface SchedulerOptions {
@@ -38,7 +39,7 @@ export interface Scheduler {
 export type ToWorker =
   | { type: "attach"; memory: WebAssembly.Memory; index: number }
   | { type: "peer"; port: MessagePort }
-  | { type: "query"; id: number; request: QueryRequest; output: unknown }
+  | { type: "query"; id: number; request: PostedRequest; output: unknown }
   | { type: "task"; id: number; name: string; payload: unknown };
 
 /** What a worker tells main. */
@@ -216,7 +217,7 @@ class WorkerScheduler implements Scheduler {
           if (order.timeoutMs > 0 && order.timeoutMs < 2 ** 31) {
             timer = setTimeout(() => cancel(CANCEL.timeout), order.timeoutMs);
           }
-          worker.postMessage({ type: "query", id, request: { ...order, id, slot }, output } satisfies ToWorker);
+          worker.postMessage({ type: "query", id, request: { ...order, id, slot, sources: packSources(order.sources) }, output } satisfies ToWorker);
         },
         onMessage: (message) => {
           if (message.type === "chunk") queue.push({ bytes: message.bytes, rows: message.rows });

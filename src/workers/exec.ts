@@ -1,8 +1,9 @@
 /** The entry of the workers that run queries: it wires the engine to functions, pool and encoders, and nothing else. */
 import { createOutput, type OutputOptions } from "../database/output.ts";
-import type { QueryContext, QueryRequest } from "../engine/contract.ts";
+import type { QueryContext } from "../engine/contract.ts";
 import { type CountedMemory, createOperator, createQueryMemory } from "../engine/mod.ts";
 import { help, type Invitation, SectionRunner } from "../engine/parallel.ts";
+import { type PostedRequest, unpackSources } from "../engine/packed-sources.ts";
 import { type FromWorker, postedError, type ToWorker } from "../engine/scheduler.ts";
 import { CANCEL, cancelError, SLOT, slotWord } from "../engine/slot.ts";
 import { seededRandom } from "../database/execution.ts";
@@ -50,7 +51,7 @@ function addPeer(port: MessagePort): void {
 }
 
 /** Throws when the query was cancelled or has run out of time. */
-function pollOf(request: QueryRequest): () => void {
+function pollOf(request: PostedRequest): () => void {
   const word = slotWord(request.slot, SLOT.cancel);
   return () => {
     const reason = Atomics.load(heap.i32, word);
@@ -58,13 +59,13 @@ function pollOf(request: QueryRequest): () => void {
   };
 }
 
-function contextOf(request: QueryRequest): QueryContext & { memory: CountedMemory } {
+function contextOf(request: PostedRequest): QueryContext & { memory: CountedMemory } {
   return {
     heap,
     memory: createQueryMemory(heap, request.memoryLimitBytes, slotWord(request.slot, SLOT.memoryUnits)),
     pool,
     functions,
-    sources: request.sources,
+    sources: unpackSources(request.sources),
     nowMicros: request.nowMicros,
     random: seededRandom(),
     user: request.user,
@@ -74,7 +75,7 @@ function contextOf(request: QueryRequest): QueryContext & { memory: CountedMemor
 }
 
 /** Runs a query to its end, posting chunks as fast as their reader takes them. */
-function lead(id: number, request: QueryRequest, outputOptions: OutputOptions): void {
+function lead(id: number, request: PostedRequest, outputOptions: OutputOptions): void {
   Atomics.add(heap.i32, SHARED_WORD.workersBusy, 1);
   const own = contextOf(request);
   const helpers = peers.slice(0, Math.max(0, navigator.hardwareConcurrency - 1));
@@ -105,7 +106,7 @@ function lead(id: number, request: QueryRequest, outputOptions: OutputOptions): 
 
 function send(
   id: number,
-  request: QueryRequest,
+  request: PostedRequest,
   { bytes, rows }: { bytes: Uint8Array; rows: number },
   poll: () => void,
 ): void {
