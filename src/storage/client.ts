@@ -3,6 +3,7 @@
  * Commands go out with their buffers transferred; each answer is preceded by the publication that made it true.
  */
 import type { NewColumn, NewTable } from "../sql/plan.ts";
+import { align } from "./bytes.ts";
 import type { CatalogueMirror } from "./catalogue.ts";
 import { type Command, fromPlainError, type Outcome, type PlainError, toPlainError } from "./commands.ts";
 import type { AppendBatch, BulkLoad, StorageWriter, TableSnapshot, UpdateBatch } from "./contract.ts";
@@ -149,41 +150,81 @@ export class WriterClient implements StorageWriter {
 
 const VIEWS = { u8: Uint8Array, i32: Int32Array, i64: BigInt64Array } as const;
 
+/** A view in a buffer of its own, or in the message's. `length` counts elements. */
 interface PackedView {
   view: keyof typeof VIEWS;
-  buffer: ArrayBuffer;
+  buffer?: ArrayBuffer;
+  at: number;
+  length: number;
 }
+
+/** What is posted to the writer. */
+export interface Packed {
+  value: unknown;
+  /** Of all the views that are small, or a part of something: a buffer each would cost more than to copy them. */
+  gathered: ArrayBuffer;
+}
+
+/** Views from this size on keep their buffer, if it is theirs alone. */
+const OWN_BUFFER_BYTES_MIN = 65_536;
 
 /**
- * Views as bare buffers, whole ones to be transferred: the synchronous receive walks through everything that it gets, and it
- * would walk through a view value by value.
+ * Views as places in bare buffers, which are transferred: the synchronous receive walks through everything that it gets, and
+ * it would walk through a view value by value.
  */
-export function pack(value: unknown, transfer: Set<ArrayBuffer>): unknown {
-  if (ArrayBuffer.isView(value)) {
-    const view = value instanceof Int32Array ? "i32" : value instanceof BigInt64Array ? "i64" : "u8";
-    const isWhole = value.buffer instanceof ArrayBuffer && value.byteLength === value.buffer.byteLength &&
-      !transfer.has(value.buffer);
-    const buffer = isWhole
-      ? value.buffer as ArrayBuffer
-      : new Uint8Array(value.buffer, value.byteOffset, value.byteLength).slice().buffer;
-    transfer.add(buffer);
-    return { view, buffer } satisfies PackedView;
+export function pack(value: unknown, transfer: Set<ArrayBuffer>): Packed {
+  const parts: Uint8Array[] = [];
+  let size = 0;
+  const packView = (bytes: ArrayBufferView): PackedView => {
+    const { buffer, byteOffset, byteLength } = bytes;
+    const view = bytes instanceof Int32Array ? "i32" : bytes instanceof BigInt64Array ? "i64" : "u8";
+    const length = byteLength / VIEWS[view].BYTES_PER_ELEMENT;
+    const isWhole = buffer instanceof ArrayBuffer && byteLength === buffer.byteLength && !transfer.has(buffer);
+    if (isWhole && byteLength >= OWN_BUFFER_BYTES_MIN) {
+      transfer.add(buffer);
+      return { view, buffer, at: 0, length };
+    }
+    const at = size;
+    parts.push(new Uint8Array(buffer, byteOffset, byteLength));
+    size = align(at + byteLength, 8);
+    return { view, at, length };
+  };
+  const walk = (item: unknown): unknown => {
+    if (item === null || typeof item !== "object") return item;
+    if (ArrayBuffer.isView(item)) return packView(item);
+    if (Array.isArray(item)) return item.map(walk);
+    const copy: Record<string, unknown> = {};
+    for (const key of Object.keys(item)) copy[key] = walk((item as Record<string, unknown>)[key]);
+    return copy;
+  };
+  const packed = walk(value);
+  const gathered = new Uint8Array(size);
+  let at = 0;
+  for (const part of parts) {
+    gathered.set(part, at);
+    at = align(at + part.length, 8);
   }
-  if (Array.isArray(value)) return value.map((item) => pack(item, transfer));
-  if (value !== null && typeof value === "object") {
-    return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, pack(item, transfer)]));
-  }
-  return value;
+  transfer.add(gathered.buffer);
+  return { value: packed, gathered: gathered.buffer };
 }
 
-export function unpack(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(unpack);
-  if (value === null || typeof value !== "object") return value;
-  if ("view" in value) {
-    const { view, buffer } = value as PackedView;
-    return new VIEWS[view](buffer);
-  }
-  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, unpack(item)]));
+/** The opposite of `pack`; makes its changes in place. */
+export function unpack({ value, gathered }: Packed): unknown {
+  const walk = (item: unknown): unknown => {
+    if (item === null || typeof item !== "object") return item;
+    if (Array.isArray(item)) {
+      for (let k = 0; k < item.length; k++) if (typeof item[k] === "object") item[k] = walk(item[k]);
+      return item;
+    }
+    if ("view" in item) {
+      const { view, buffer, at, length } = item as PackedView;
+      return new VIEWS[view](buffer ?? gathered, at, length);
+    }
+    const record = item as Record<string, unknown>;
+    for (const key of Object.keys(record)) if (typeof record[key] === "object") record[key] = walk(record[key]);
+    return record;
+  };
+  return walk(value);
 }
 
 /** Runs commands that have come together, and makes their answers. */

@@ -4,7 +4,7 @@
  */
 import { receiveMessageOnPort } from "node:worker_threads";
 import { ConfigError } from "../errors.ts";
-import { answer, type Envelope, type FromWriter, unpack, type WriterStart } from "../storage/client.ts";
+import { answer, type Envelope, type FromWriter, type Packed, unpack, type WriterStart } from "../storage/client.ts";
 import { toPlainError } from "../storage/commands.ts";
 import { realFiles, withSlowSync } from "../storage/files.ts";
 import { SHARED_WORD, SharedHeap } from "../storage/heap.ts";
@@ -60,5 +60,5 @@ function run(store: TableStore, heap: SharedHeap, port: MessagePort): void {
 
 function receive(port: MessagePort): Envelope | undefined {
   const got = receiveMessageOnPort(port as unknown as Parameters<typeof receiveMessageOnPort>[0]);
-  return got === undefined ? undefined : unpack(got.message) as Envelope;
+  return got === undefined ? undefined : unpack(got.message as Packed) as Envelope;
 }

@@ -82,19 +82,60 @@ export interface LineTable {
   lines: Int32Array;
 }
 
+const ARENA_BYTES = 1 << 19;
+
 const NULL_HIGH = -2147483648;
+const NO_BYTES = new Uint8Array(0), NO_WORDS = new Int32Array(0), NO_DOUBLES = new Float64Array(0);
 /** High word of the one NaN. */
 const NAN_HIGH = 0x7ff80000;
+
+/** Copies arrays into few buffers: each buffer costs when it is posted. */
+export class Arena {
+  private buffer = new ArrayBuffer(ARENA_BYTES);
+  private at = 0;
+
+  u8(from: Uint8Array, count: number): Uint8Array<ArrayBuffer> {
+    const at = this.take(count);
+    const out = new Uint8Array(this.buffer, at, count);
+    out.set(from.subarray(0, count));
+    return out;
+  }
+
+  i16(from: Int16Array, count: number): Int16Array<ArrayBuffer> {
+    const at = this.take(count * 2);
+    const out = new Int16Array(this.buffer, at, count);
+    out.set(from.subarray(0, count));
+    return out;
+  }
+
+  i32(from: Int32Array, count: number): Int32Array<ArrayBuffer> {
+    const at = this.take(count * 4);
+    const out = new Int32Array(this.buffer, at, count);
+    out.set(from.subarray(0, count));
+    return out;
+  }
+
+  /** Where `sizeBytes` of the buffer, which may be a new one, are free. */
+  private take(sizeBytes: number): number {
+    if (this.at + sizeBytes > this.buffer.byteLength) {
+      this.buffer = new ArrayBuffer(Math.max(ARENA_BYTES, sizeBytes));
+      this.at = 0;
+    }
+    const at = this.at;
+    this.at = Math.min(this.buffer.byteLength, (at + sizeBytes + 7) & ~7);
+    return at;
+  }
+}
 
 /** Grows a column row by row. */
 export class ColumnBuilder {
   kind: number = KIND.none;
   mixed = false;
   kinds: Uint8Array;
-  slots = new Int32Array(0);
-  doubles = new Float64Array(0);
-  codes = new Int32Array(0);
-  heap = new Uint8Array(0);
+  slots = NO_WORDS;
+  doubles = NO_DOUBLES;
+  codes = NO_WORDS;
+  heap = NO_BYTES;
   heapSize = 0;
   dimensions = 0;
   symbols: SymbolSet | undefined;
@@ -139,7 +180,7 @@ export class ColumnBuilder {
     return this.heap;
   }
 
-  finish(rowCount: number): LineColumn {
+  finish(rowCount: number, arena: Arena): LineColumn {
     const { name, kind, mixed, line, dimensions, symbols } = this;
     return {
       name,
@@ -147,12 +188,12 @@ export class ColumnBuilder {
       mixed,
       line,
       dimensions,
-      kinds: this.kinds.slice(0, rowCount),
-      slots: this.slots.slice(0, rowCount * 2),
-      codes: this.codes.slice(0, rowCount),
-      heap: this.heap.slice(0, this.heapSize),
-      symbols: symbols?.pairs.slice(0, symbols.count * 2) ?? new Int32Array(0),
-      symbolHeap: symbols?.heap.slice(0, symbols.heapSize) ?? new Uint8Array(0),
+      kinds: arena.u8(this.kinds, rowCount),
+      slots: arena.i32(this.slots, this.slots.length === 0 ? 0 : rowCount * 2),
+      codes: arena.i32(this.codes, this.codes.length === 0 ? 0 : rowCount),
+      heap: arena.u8(this.heap, this.heapSize),
+      symbols: arena.i32(symbols?.pairs ?? NO_WORDS, 2 * (symbols?.count ?? 0)),
+      symbolHeap: arena.u8(symbols?.heap ?? NO_BYTES, symbols?.heapSize ?? 0),
     };
   }
 
@@ -303,18 +344,18 @@ export class TableBuilder {
     this.lines[row] = line;
   }
 
-  finish(): LineTable {
+  finish(arena: Arena): LineTable {
     const { name, line, rowCount, nanosecondTable } = this;
     return {
       name,
       line,
       rowCount,
-      columns: this.columns.map((column) => column.finish(rowCount)),
-      times: this.times.slice(0, rowCount * 2),
-      timeNanos: this.timeNanos?.slice(0, rowCount),
-      timed: this.untimedCount > 0 ? this.timed.slice(0, rowCount) : undefined,
+      columns: this.columns.map((column) => column.finish(rowCount, arena)),
+      times: arena.i32(this.times, rowCount * 2),
+      timeNanos: this.timeNanos && arena.i16(this.timeNanos, rowCount),
+      timed: this.untimedCount > 0 ? arena.u8(this.timed, rowCount) : undefined,
       nanosecondTable,
-      lines: this.lines.slice(0, rowCount),
+      lines: arena.i32(this.lines, rowCount),
     };
   }
 

@@ -9,7 +9,7 @@
  */
 import { LineError } from "../../errors.ts";
 import { DECIMAL_PRECISION_MAX, formatDecimal } from "../../types/wide.ts";
-import { ColumnBuilder, KIND, type LineTable, SymbolSet, TableBuilder } from "./columns.ts";
+import { Arena, ColumnBuilder, KIND, type LineTable, SymbolSet, TableBuilder } from "./columns.ts";
 import { columnNameFault, tableNameFault } from "./names.ts";
 
 export type LinePrecision = "n" | "u" | "ms" | "s" | "m" | "h";
@@ -54,7 +54,8 @@ export function parseLines(body: Uint8Array, precision: LinePrecision, nowMicros
     if (!(error instanceof LineError)) throw error;
     fault = { line: error.line, message: error.message };
   }
-  const tables = scanner.tables.filter((table) => table.rowCount > 0).map((table) => table.finish());
+  const arena = new Arena();
+  const tables = scanner.tables.filter((table) => table.rowCount > 0).map((table) => table.finish(arena));
   // What the line at fault named first is not made.
   if (fault !== undefined) {
     for (const table of tables) table.columns = table.columns.filter((column) => column.line !== fault.line);

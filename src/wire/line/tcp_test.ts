@@ -1,0 +1,61 @@
+import assert from "node:assert/strict";
+import { LineError } from "../../errors.ts";
+import { FakeDatabase } from "../testing/fake_database.ts";
+import { type LineTcpOptions, startLineTcp } from "./tcp.ts";
+
+/** Takes every line but those that hold "bad". */
+class LineSink extends FakeDatabase {
+  readonly taken: string[] = [];
+
+  constructor() {
+    super(() => ({}));
+  }
+
+  override writeLines(body: Uint8Array): Promise<{ rows: number }> {
+    const lines = new TextDecoder().decode(body).split("\n").slice(0, -1);
+    const bad = lines.findIndex((line) => line.includes("bad"));
+    if (bad >= 0) return Promise.reject(new LineError(bad + 1, "it is bad"));
+    this.taken.push(...lines);
+    return Promise.resolve({ rows: lines.length });
+  }
+}
+
+async function sent(pieces: string[], disconnectOnError: boolean): Promise<string[]> {
+  const database = new LineSink();
+  const options: LineTcpOptions = {
+    hostname: "127.0.0.1",
+    port: 0,
+    database,
+    identity: { name: "admin", groups: [] },
+    precision: "n",
+    connectionLimit: 4,
+    idleTimeoutMs: 0,
+    lineSizeMax: 1 << 20,
+    disconnectOnError,
+    log: { info: () => {}, error: () => {} },
+  };
+  const server = startLineTcp(options);
+  const connection = await Deno.connect({ hostname: "127.0.0.1", port: server.port });
+  const bytes = new TextEncoder();
+  for (const piece of pieces) {
+    await connection.write(bytes.encode(piece));
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  await connection.closeWrite().catch(() => {});
+  await connection.read(new Uint8Array(1)).catch(() => {});
+  connection.close();
+  await server.close();
+  return database.taken;
+}
+
+Deno.test("lines over TCP are committed when they are whole, however they were cut", async () => {
+  assert.deepEqual(await sent(["a v=1\nb v", "=2\nc", " v=3\n", "never ended"], true), ["a v=1", "b v=2", "c v=3"]);
+});
+
+Deno.test("a line at fault ends the connection, and the lines before it stay", async () => {
+  assert.deepEqual(await sent(["a v=1\nb v=2\nbad\nc v=3\n"], true), ["a v=1", "b v=2"]);
+});
+
+Deno.test("with line.tcp.disconnect.on.error=false only the line at fault is left out", async () => {
+  assert.deepEqual(await sent(["a v=1\nbad\nc v=3\nbad\n", "d v=4\n"], false), ["a v=1", "c v=3", "d v=4"]);
+});
