@@ -37,7 +37,13 @@ Deno.test("reload_config() takes over reloadable keys, names the others, and kee
 
   write("pg.password=s3cret-word\npg.net.connection.limit=1");
   assert.deepEqual(await reload(), [[true]]);
-  const only = new pg.Client({ host: "127.0.0.1", port: server.pgPort, user: "admin", password: "s3cret-word", database: "qdb" });
+  const only = new pg.Client({
+    host: "127.0.0.1",
+    port: server.pgPort,
+    user: "admin",
+    password: "s3cret-word",
+    database: "qdb",
+  });
   await only.connect();
   assert.equal(await login("admin", "s3cret-word"), false);
   await only.end();

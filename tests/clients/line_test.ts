@@ -35,4 +35,21 @@ Deno.test("clients of the line protocol", { sanitizeOps: false, sanitizeResource
       ]);
     });
   }
+  await test.step("@questdb/nodejs-client over TCP", async () => {
+    const sender = await Sender.fromConfig(`tcp::addr=127.0.0.1:${server.linePort};protocol_version=1;`);
+    await sender.connect();
+    for (let k = 1n; k <= 1000n; k++) {
+      await sender.table("lines_tcp").symbol("side", k % 2n ? "buy" : "sell").intColumn("size", Number(k)).at(k, "us");
+    }
+    await sender.flush();
+    await sender.close();
+    let rows: unknown;
+    for (let attempt = 0; attempt < 200 && rows !== 1000; attempt++) {
+      const reply = await server.exec("select count(), sum(size) from lines_tcp");
+      rows = reply.dataset?.[0]?.[0];
+      if (rows === 1000) assert.deepEqual(reply.dataset, [[1000, 500500]]);
+      else await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+    assert.equal(rows, 1000);
+  });
 });

@@ -4,7 +4,7 @@
  */
 import type { Database, Identity } from "../../door.ts";
 import { LineError } from "../../errors.ts";
-import type { LinePrecision } from "./parser.ts";
+import type { LinePrecision } from "../line/mod.ts";
 
 export interface LineTcpOptions {
   hostname: string;
