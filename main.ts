@@ -213,6 +213,7 @@ async function startParts(line: CommandLine, config: Config, root: Root, log: Lo
   const { openDatabase, withDevelopmentStatements } = await import("./src/database/mod.ts");
   const { httpConfigOf, PLAIN_PAGE, startHttp } = await import("./src/wire/http/mod.ts");
   const { startPg } = await import("./src/wire/pg/mod.ts");
+  const { startLineTcp } = await import("./src/wire/line-tcp/mod.ts");
   const opened = await openDatabase({ ...databaseOptions(config, metrics), writerThread });
   const database = config.get("dev.mode.enabled") ? withDevelopmentStatements(opened) : opened;
   for (const key of Object.keys(database.figures())) {
@@ -241,6 +242,11 @@ async function startParts(line: CommandLine, config: Config, root: Root, log: Lo
       return pg;
     };
     parts.push(await listen("pg.net.bind.to", config.get("pg.net.bind.to"), log, begin));
+  }
+  if (config.get("line.tcp.enabled") && !config.get("readonly")) {
+    const log = logger("line-tcp-server");
+    const begin = (at: Address) => Promise.resolve(startLineTcp({ ...at, ...lineTcpOptions(config), database, log }));
+    parts.push(await listen("line.tcp.net.bind.to", config.get("line.tcp.net.bind.to"), log, begin));
   }
   main.advisory(`ready after ${Math.round(performance.now())} ms`);
 }
@@ -303,6 +309,20 @@ function pgOptions(config: Config): Omit<PgOptions, "hostname" | "port" | "datab
     readOnly: config.get("pg.security.readonly") || config.get("readonly"),
     idleTimeoutMs: config.get("pg.net.connection.timeout"),
     messageSizeMax: config.get("pg.message.size.max"),
+  };
+}
+
+function lineTcpOptions(config: Config) {
+  return {
+    // The stream carries no name: whoever may reach the port may write.
+    identity: { name: config.get("pg.user"), groups: [] },
+    precision: config.get("line.tcp.timestamp"),
+    get connectionLimit() {
+      return config.get("line.tcp.net.connection.limit");
+    },
+    idleTimeoutMs: config.get("line.tcp.net.connection.timeout"),
+    lineSizeMax: config.get("line.tcp.max.measurement.size"),
+    disconnectOnError: config.get("line.tcp.disconnect.on.error"),
   };
 }
 

@@ -15,7 +15,8 @@ export function resolveSources(plan: Plan, catalogue: Catalogue): ScanSource[] {
 
 /** count() over a whole table: it adds the segments' row counts, and reads no row. */
 function countsRows({ input, keys }: AggregateNode): boolean {
-  return keys.length === 0 && input.node === "scan" && input.columnIds.length === 0 && !input.predicate && !input.intervals;
+  return keys.length === 0 && input.node === "scan" && input.columnIds.length === 0 && !input.predicate &&
+    !input.intervals;
 }
 
 /** An upper bound of the rows that come out of a node, and of those that any node below handles: what decides where a query runs. */

@@ -27,7 +27,14 @@ const KEPT_CHUNKS_MAX = 50_000;
 
 /** Words of 8 bytes: numbers as f64, big integers as i64. */
 const SEGMENT_WORDS = 5;
-const CHUNK_NUMBERS = ["address", "file", "offset", "sizeBytes", "crc", "valueBytes"] as const satisfies readonly (keyof ColumnChunk)[];
+const CHUNK_NUMBERS = [
+  "address",
+  "file",
+  "offset",
+  "sizeBytes",
+  "crc",
+  "valueBytes",
+] as const satisfies readonly (keyof ColumnChunk)[];
 const STATS = ["min", "max", "sum"] as const;
 /** Whether there is a chunk, its numbers, the count of nulls; then a kind and a value for each of the other statistics. */
 const STATISTIC_WORDS = 3;
@@ -90,7 +97,10 @@ const kept = new Map<number, SegmentSource[]>();
 let keptChunks = 0;
 
 export function unpackSources(sources: readonly PackedSource[]): ScanSource[] {
-  return sources.map((source) => ({ ...source, segments: Array.isArray(source.segments) ? source.segments : segmentsOf(source.segments) }));
+  return sources.map((source) => ({
+    ...source,
+    segments: Array.isArray(source.segments) ? source.segments : segmentsOf(source.segments),
+  }));
 }
 
 function segmentsOf(list: PackedSegments): SegmentSource[] {
@@ -115,7 +125,9 @@ function unpack({ columnCount, count, words }: PackedSegments): SegmentSource[] 
   const statistic = (at: number) => {
     if (numbers[at] === NONE) return undefined;
     if (numbers[at] === NUMBER) return numbers[at + 1];
-    return numbers[at] === INTEGER ? integers[at + 1] : (integers[at + 2] << 64n) | BigInt.asUintN(64, integers[at + 1]);
+    return numbers[at] === INTEGER
+      ? integers[at + 1]
+      : (integers[at + 2] << 64n) | BigInt.asUintN(64, integers[at + 1]);
   };
   const chunk = (at: number): ColumnChunk | undefined =>
     numbers[at] === 0 ? undefined : {

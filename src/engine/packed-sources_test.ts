@@ -10,16 +10,48 @@ function segment(k: number): SegmentSource {
     firstRow: 2 ** 40 + k,
     ordinal: k,
     chunks: [
-      { address: 2 ** 32 - 8, file: k, offset: 2 ** 45, sizeBytes: 3, crc: 2 ** 32 - 1, valueBytes: 2, stats: { nullCount: k, min: -0.5, max: 7, sum: Infinity } },
+      {
+        address: 2 ** 32 - 8,
+        file: k,
+        offset: 2 ** 45,
+        sizeBytes: 3,
+        crc: 2 ** 32 - 1,
+        valueBytes: 2,
+        stats: { nullCount: k, min: -0.5, max: 7, sum: Infinity },
+      },
       undefined,
-      { address: 0, file: 0, offset: 0, sizeBytes: 0, crc: 0, valueBytes: 0, stats: { nullCount: 0, min: -(1n << 63n), max: (1n << 63n) - 1n, sum: -(10n ** 30n) + BigInt(k) } },
-      { address: 0, file: 0, offset: 0, sizeBytes: 0, crc: 0, valueBytes: 0, stats: { nullCount: 5, min: undefined, max: undefined, sum: undefined } },
+      {
+        address: 0,
+        file: 0,
+        offset: 0,
+        sizeBytes: 0,
+        crc: 0,
+        valueBytes: 0,
+        stats: { nullCount: 0, min: -(1n << 63n), max: (1n << 63n) - 1n, sum: -(10n ** 30n) + BigInt(k) },
+      },
+      {
+        address: 0,
+        file: 0,
+        offset: 0,
+        sizeBytes: 0,
+        crc: 0,
+        valueBytes: 0,
+        stats: { nullCount: 5, min: undefined, max: undefined, sum: undefined },
+      },
     ],
   };
 }
 
 function source(count: number): ScanSource {
-  return { tableId: 1, version: 2, rowCount: 3, sorted: true, files: ["a", "b"], segments: Array.from({ length: count }, (_, k) => segment(k)), dictionaries: [undefined] };
+  return {
+    tableId: 1,
+    version: 2,
+    rowCount: 3,
+    sorted: true,
+    files: ["a", "b"],
+    segments: Array.from({ length: count }, (_, k) => segment(k)),
+    dictionaries: [undefined],
+  };
 }
 
 Deno.test("sources arrive as they were sent, and lists that are known are not read again", () => {

@@ -217,7 +217,14 @@ class WorkerScheduler implements Scheduler {
           if (order.timeoutMs > 0 && order.timeoutMs < 2 ** 31) {
             timer = setTimeout(() => cancel(CANCEL.timeout), order.timeoutMs);
           }
-          worker.postMessage({ type: "query", id, request: { ...order, id, slot, sources: packSources(order.sources) }, output } satisfies ToWorker);
+          worker.postMessage(
+            {
+              type: "query",
+              id,
+              request: { ...order, id, slot, sources: packSources(order.sources) },
+              output,
+            } satisfies ToWorker,
+          );
         },
         onMessage: (message) => {
           if (message.type === "chunk") queue.push({ bytes: message.bytes, rows: message.rows });

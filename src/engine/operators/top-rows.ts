@@ -11,7 +11,7 @@ import { ColumnStore, NO_DICTIONARY, Workspace } from "../columns.ts";
 import { BoundKernel, flushKernelRows } from "../compiler/binding.ts";
 import { columnsOf, formOf } from "../compiler/expression.ts";
 import { f32, f64, i32, i64, input, type IrNode } from "../compiler/ir.ts";
-import { type ProjectOutput, projectKernel } from "../compiler/project.ts";
+import { projectKernel, type ProjectOutput } from "../compiler/project.ts";
 import { type Batch, MORSEL_ROWS, type Operator, type QueryContext, type Vector } from "../contract.ts";
 import { dictionaryOf, fuse } from "../expressions.ts";
 import { compareRows, sortedRows } from "../order.ts";
@@ -49,18 +49,37 @@ interface TopTask {
 type RowList = number[];
 
 /** The input of a sort, less rows that it does not need; undefined where all rows must be looked at by the sort itself. */
-export function createTopRows(keys: readonly SortKey[], limit: number, pipeline: Pipeline, context: QueryContext, parallelRowsMin = PARALLEL_ROWS_MIN): { rows: Operator; exprs: readonly Expr[] } | undefined {
+export function createTopRows(
+  keys: readonly SortKey[],
+  limit: number,
+  pipeline: Pipeline,
+  context: QueryContext,
+  parallelRowsMin = PARALLEL_ROWS_MIN,
+): { rows: Operator; exprs: readonly Expr[] } | undefined {
   const { base } = pipeline;
-  if (base.kind !== "scan" || base.node.reverse || pipeline.rowIdColumn !== undefined || !pipeline.canBeRead()) return undefined;
+  if (base.kind !== "scan" || base.node.reverse || pipeline.rowIdColumn !== undefined || !pipeline.canBeRead()) {
+    return undefined;
+  }
   if (limit > LIMIT_MAX || base.source.rowCount < Math.max(ROWS_MIN, 4 * limit)) return undefined;
   const over = keys.map((key) => ({ ...key, expression: pipeline.over(key.expression) }));
   if (!hasBound(over[0].expression.type) || !over.every(isNatural)) return undefined;
-  const task: TopTask = { node: base.node, source: context.sources.indexOf(base.source), predicates: pipeline.predicates, keys: over, limit, bound: undefined, skip: 0 };
+  const task: TopTask = {
+    node: base.node,
+    source: context.sources.indexOf(base.source),
+    predicates: pipeline.predicates,
+    keys: over,
+    limit,
+    bound: undefined,
+    skip: 0,
+  };
   const finder = Finder.open(task, base.source, context);
   if (finder === undefined) return undefined;
   const needed = new Set<number>();
   for (const expr of pipeline.exprs) columnsOf(expr, needed);
-  return { rows: new TopRows(task, base.source, finder, needed, pipeline, context, parallelRowsMin), exprs: pipeline.exprs };
+  return {
+    rows: new TopRows(task, base.source, finder, needed, pipeline, context, parallelRowsMin),
+    exprs: pipeline.exprs,
+  };
 }
 
 /** Can a kernel compare values of the type by one instruction? */
@@ -71,7 +90,8 @@ function hasBound(type: string): boolean {
 
 /** Are nulls where the order of values has them? */
 function isNatural({ expression, descending, nulls }: SortKey): boolean {
-  return nulls === undefined || nulls === ((typeOf(expression.type).order === "float") === descending ? "first" : "last");
+  return nulls === undefined ||
+    nulls === ((typeOf(expression.type).order === "float") === descending ? "first" : "last");
 }
 
 /** Holds for all values that are not behind `bound`, and for some that are: NaN, which passes, is the greatest. */
@@ -125,7 +145,8 @@ function candidatesOf({ node, keys }: TopTask, source: ScanSource, context: Quer
   const [{ expression, descending }] = keys;
   const isFloat = typeOf(expression.type).order === "float";
   // Of booleans and characters there are no statistics that order them.
-  const known = expression.kind === "column" && expression.index < node.columnIds.length && ["i32", "i64", "f32", "f64"].includes(formOf(expression.type)!);
+  const known = expression.kind === "column" && expression.index < node.columnIds.length &&
+    ["i32", "i64", "f32", "f64"].includes(formOf(expression.type)!);
   const bestOf = (stats: ColumnStats | undefined) => {
     if (stats === undefined || (stats.nullCount > 0 && (isFloat || !descending))) return undefined;
     return descending ? stats.max : stats.min;
@@ -136,7 +157,9 @@ function candidatesOf({ node, keys }: TopTask, source: ScanSource, context: Quer
   }));
   const sign = descending ? -1 : 1;
   return candidates.sort((a, b) => {
-    if (a.best === undefined || b.best === undefined) return Number(a.best !== undefined) - Number(b.best !== undefined);
+    if (a.best === undefined || b.best === undefined) {
+      return Number(a.best !== undefined) - Number(b.best !== undefined);
+    }
     return a.best === b.best ? 0 : a.best < b.best ? -sign : sign;
   });
 }
@@ -157,27 +180,42 @@ class Finder {
   static open(task: TopTask, source: ScanSource, context: QueryContext): Finder | undefined {
     const { node, keys } = task;
     const space = Workspace.of(context, OPERATOR);
-    const dictionaries = node.columns.map(({ type }, k) => type === "SYMBOL" ? source.dictionaries[k] ?? NO_DICTIONARY : undefined);
+    const dictionaries = node.columns.map(({ type }, k) =>
+      type === "SYMBOL" ? source.dictionaries[k] ?? NO_DICTIONARY : undefined
+    );
     const rowIdColumn = node.columns.length;
     const types = [...node.columns.map((column) => column.type), "LONG"];
     const exprs = keys.map((key) => key.expression);
     const fused = exprs.some((expr) => formOf(expr.type) === undefined)
       ? undefined
-      : fuse(exprs, task.predicates, types, [...dictionaries, undefined], context, space, { operator: OPERATOR, expectedRows: source.rowCount, rowIdColumn });
+      : fuse(exprs, task.predicates, types, [...dictionaries, undefined], context, space, {
+        operator: OPERATOR,
+        expectedRows: source.rowCount,
+        rowIdColumn,
+      });
     if (fused === undefined) {
       space.release();
       return undefined;
     }
     const { compiler } = fused, { descending } = keys[0];
     const nodes = exprs.map((expr) => compiler.value(expr, expr.type));
-    const bound = compiler.inputs.push({ kind: "constant", type: nodes[0].type, value: openBound(nodes[0], descending) }) - 1;
+    const bound =
+      compiler.inputs.push({ kind: "constant", type: nodes[0].type, value: openBound(nodes[0], descending) }) - 1;
     const test = notBehind(nodes[0], input(bound, nodes[0].type), descending);
     const predicate = fused.predicate === undefined ? test : i32.and(fused.predicate, test);
     const outputs = nodes.map((node, k): ProjectOutput => ({ kind: "value", node, form: formOf(exprs[k].type)! }));
     outputs.push({ kind: "value", node: compiler.column(rowIdColumn), form: "i64" });
     const compiled = projectKernel(context.heap.memory, compiler.inputs, predicate, outputs);
     const kernel = new BoundKernel(compiled.run, compiled.cells, compiler.inputs, context, space, compiled.cells.count);
-    const finder = new Finder(task, source, context, space, kernel, bound, exprs.map((expr) => dictionaryOf(expr, dictionaries)));
+    const finder = new Finder(
+      task,
+      source,
+      context,
+      space,
+      kernel,
+      bound,
+      exprs.map((expr) => dictionaryOf(expr, dictionaries)),
+    );
     if (task.bound !== undefined) finder.setBound(task.bound);
     return finder;
   }
@@ -198,7 +236,11 @@ class Finder {
     this.reader = new ScanReader(node, source, needed, context);
     const types = [...keys.map((key) => key.expression.type), "LONG"];
     this.store = new ColumnStore(types, space);
-    this.found = types.map((type, k): Vector => ({ type, address: space.allocate(MORSEL_ROWS * typeOf(type).width + 16), dictionary: dictionaries[k] }));
+    this.found = types.map((type, k): Vector => ({
+      type,
+      address: space.allocate(MORSEL_ROWS * typeOf(type).width + 16),
+      dictionary: dictionaries[k],
+    }));
     this.found.forEach(({ address }, k) => kernel.setI32(kernel.cells[`out${k}`], address));
     this.better = space.words(MORSEL_ROWS);
   }
@@ -264,7 +306,10 @@ class Finder {
 
   /** Rows of the candidates that are left, at most. */
   rowsLeft(from: number): number {
-    return this.candidates.slice(from).reduce((sum, candidate) => sum + (this.isPromising(candidate) ? candidate.end - candidate.start : 0), 0);
+    return this.candidates.slice(from).reduce(
+      (sum, candidate) => sum + (this.isPromising(candidate) ? candidate.end - candidate.start : 0),
+      0,
+    );
   }
 
   close(): void {
@@ -309,12 +354,16 @@ class TopRows implements Operator {
       this.context.poll();
       const [segment] = places[this.position];
       let n = 0;
-      for (; this.position < until && places[this.position][0] === segment; this.position++) rows[n++] = places[this.position][1];
+      for (; this.position < until && places[this.position][0] === segment; this.position++) {
+        rows[n++] = places[this.position][1];
+      }
       const columns = this.reader.open(segment);
       store.appendRows([...needed].map((column) => columns[column]), rows, n);
     }
     const place = new Map([...needed].map((column, k) => [column, store.vectors[k]]));
-    const columns = this.columns.map(({ type }, k): Vector => place.get(k) ?? { type, address: 0, dictionary: layoutOf(type) === "symbol" ? NO_DICTIONARY : undefined });
+    const columns = this.columns.map(({ type }, k): Vector =>
+      place.get(k) ?? { type, address: 0, dictionary: layoutOf(type) === "symbol" ? NO_DICTIONARY : undefined }
+    );
     return { rowCount, columns };
   }
 
@@ -322,14 +371,18 @@ class TopRows implements Operator {
     const { finder, context, task } = this, { candidates } = finder;
     let next = 0;
     // The first ones give a bound, which by the statistics often leaves nothing to do for the others.
-    while (next < candidates.length && (finder.bound === undefined || (next < ALONE_MAX && candidates[next].best !== undefined && finder.isPromising(candidates[next])))) {
+    while (
+      next < candidates.length &&
+      (finder.bound === undefined ||
+        (next < ALONE_MAX && candidates[next].best !== undefined && finder.isPromising(candidates[next])))
+    ) {
       finder.run(candidates[next++]);
     }
     const lists: RowList[] = [];
     if (context.parallel !== undefined && task.source >= 0 && finder.rowsLeft(next) >= this.parallelRowsMin) {
       const rest: TopTask = { ...task, bound: finder.bound, skip: next };
       lists.push(...context.parallel.run(TASK, rest, candidates.length - next) as RowList[]);
-    } else { for (; next < candidates.length; next++) finder.run(candidates[next]); }
+    } else for (; next < candidates.length; next++) finder.run(candidates[next]);
     lists.push(finder.rows());
     const places: [number, number][] = [];
     for (const list of lists) for (let k = 0; k < list.length; k += 2) places.push([list[k], list[k + 1]]);
