@@ -6,7 +6,7 @@ import type { Expression, Statement } from "./ast.ts";
 import { tooComplex } from "./expressions.ts";
 import { CLASS_CHARACTERS, grammar, isNameCharacter, KEYWORDS, MARKS, readable } from "./grammar.ts";
 import { type Token, tokenize } from "./lexer.ts";
-import { toTree } from "./tree.ts";
+import { type MatchedNodes, nodesOf, toTree } from "./tree.ts";
 
 /**
  * Brackets and CASEs inside each other, sub-queries and window definitions counted twice: each takes some stack in the
@@ -216,6 +216,12 @@ export interface Matched {
   readonly map: number[];
 }
 
+const readBefore = new Map<string, MatchedNodes>();
+const READ_TOKENS_MAX = 400;
+/** What the grammar found takes about 1.5 kB a token. */
+const READ_TOKENS_SUM_MAX = 10_000;
+let readTokens = 0;
+
 /** A text with its tokens and the partner of each bracket. */
 export class Source {
   readonly text: string;
@@ -243,9 +249,7 @@ export class Source {
       );
     }
     try {
-      const result = grammar.match(characters, rule);
-      if (result.failed()) throw this.#failure(result as unknown as Failed, map, lists);
-      return toTree(result, { source: this, map }) as T;
+      return toTree(this.#read(rule, characters, map, lists), { source: this, map }) as T;
     } catch (error) {
       // NESTING_MAX is meant to prevent it; a caller that has used up most of the stack must not bring the server down.
       if (error instanceof RangeError) {
@@ -258,6 +262,27 @@ export class Source {
       }
       throw error;
     }
+  }
+
+  /** What the grammar says of a string of tokens holds for all statements that differ in names and values only. */
+  #read(rule: string, characters: string, map: number[], lists: number[]): MatchedNodes {
+    const key = rule + characters;
+    let nodes = readBefore.get(key);
+    if (nodes === undefined) {
+      const result = grammar.match(characters, rule);
+      if (result.failed()) throw this.#failure(result as unknown as Failed, map, lists);
+      nodes = nodesOf(result);
+      if (characters.length > READ_TOKENS_MAX) return nodes;
+      readTokens += key.length;
+    } else readBefore.delete(key);
+    // The order of the map is that of the last use.
+    readBefore.set(key, nodes);
+    while (readTokens > READ_TOKENS_SUM_MAX) {
+      const oldest = readBefore.keys().next().value!;
+      readBefore.delete(oldest);
+      readTokens -= oldest.length;
+    }
+    return nodes;
   }
 
   /**

@@ -257,3 +257,19 @@ Deno.test("parse() reads long lists of values without the grammar", () => {
   );
   assert(rows.kind === "insert" && rows.rows?.length === 10_000 && rows.rowsAt.length === 10_000);
 });
+
+Deno.test("a statement is read alike when one of the same form was read before", () => {
+  const forms = [
+    (name: string, value: string) => `select ${name}, sum(x) from t where ${name} > ${value} sample by 1h`,
+    (name: string, value: string) => `select a, (select ${value}) from ${name} where b in (1, ${value}, 3)`,
+    (name: string, value: string) => `update ${name} set a = ${value} where b = 'x'`,
+  ];
+  for (const form of forms) {
+    const fresh = parse(form("n", "1"));
+    assert.notDeepEqual(parse(form("another", "22.5")), fresh);
+    assert.deepEqual(parse(form("n", "1")), fresh);
+  }
+  // More than are kept.
+  for (let k = 1; k < 100; k++) parse(`select ${Array.from({ length: k }, () => "a + 1").join()}`);
+  assert.deepEqual(parse(forms[0]("n", "1")), parse(forms[0]("n", "1")));
+});

@@ -13,7 +13,13 @@ const semantics = grammar.createSemantics().addOperation<unknown>("tree", {
   ...statementActions,
 });
 
-/** The tree of a successful match. */
-export function toTree(result: ohm.MatchResult, of: Matched): unknown {
-  return during(of, () => semantics(result).tree());
+/** What a successful match found, without a text. */
+export type MatchedNodes = ReturnType<typeof semantics>;
+
+export function nodesOf(result: ohm.MatchResult): MatchedNodes {
+  return semantics(result);
+}
+
+export function toTree(nodes: MatchedNodes, of: Matched): unknown {
+  return during(of, () => nodes.tree());
 }
