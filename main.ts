@@ -163,9 +163,14 @@ async function start(line: CommandLine): Promise<number> {
   let log: Log | undefined;
   try {
     log = openLog(logOptions(line, config));
+    takeTag(line);
     const stopped = new Stopper(line.ignoreHangup);
-    await startParts(line, config, root, log, parts);
-    const signal = await stopped.signal;
+    const failed = Promise.withResolvers<never>();
+    failed.promise.catch(() => {}); // it may come while others are still started
+    const fail = (reason: string) =>
+      failed.reject(new Error(`the server ends, so that a new start recovers: ${reason}`));
+    await startParts(line, config, root, log, parts, fail);
+    const signal = await Promise.race([stopped.signal, failed.promise]);
     logger("server-main").advisory(`${signal}: shutting down`);
     const clean = await closeParts(parts);
     logger("server-main").advisory(
@@ -181,7 +186,14 @@ async function start(line: CommandLine): Promise<number> {
   }
 }
 
-async function startParts(line: CommandLine, config: Config, root: Root, log: Log, parts: Part[]): Promise<void> {
+async function startParts(
+  line: CommandLine,
+  config: Config,
+  root: Root,
+  log: Log,
+  parts: Part[],
+  fail: (reason: string) => void,
+): Promise<void> {
   const main = logger("server-main");
   const metrics = createMetrics();
   guardMain(main, metrics);
@@ -214,11 +226,12 @@ async function startParts(line: CommandLine, config: Config, root: Root, log: Lo
   const { httpConfigOf, PLAIN_PAGE, startHttp } = await import("./src/wire/http/mod.ts");
   const { startPg } = await import("./src/wire/pg/mod.ts");
   const { startLineTcp } = await import("./src/wire/line-tcp/mod.ts");
-  const opened = await openDatabase({ ...databaseOptions(config, metrics), writerThread });
+  const opened = await openDatabase({
+    ...databaseOptions(config, metrics),
+    writerThread,
+    onWriterFailed: (reason) => fail(`the writer has failed, ${reason}`),
+  });
   const database = config.get("dev.mode.enabled") ? withDevelopmentStatements(opened) : opened;
-  for (const key of Object.keys(database.figures())) {
-    metrics.read(key as GaugeKey | CounterKey, () => database.figures()[key]);
-  }
   metrics.readAll(() => database.figures());
   parts.push({ name: DATABASE, close: () => database.close() });
   if (config.get("http.enabled")) {

@@ -1,29 +1,53 @@
 /**
  * Statements that exist for tests of the machinery around them, known only where `dev.mode.enabled` is set:
  *
- *     select simulate_crash('text')    an error reaches the top of the main thread
- *     select simulate_block(1000)      the main thread does nothing else for so many milliseconds
+ *     select simulate_crash('text')             an error reaches the top of the main thread
+ *     select simulate_crash('text', 'query')    … of a query worker: of one that has a query, if any
+ *     select simulate_crash('text', 'writer')   … of the writer
+ *     select simulate_block(1000)               the main thread does nothing else for so many milliseconds
  */
 import type { Answer, Database, Prepared, Session } from "../door.ts";
+import type { OpenedDatabase } from "./mod.ts";
 
-const STATEMENT = /^\s*select\s+(?:simulate_crash\s*\(\s*'((?:[^']|'')*)'|simulate_block\s*\(\s*(\d+))\s*\)\s*;?\s*$/i;
+const CRASH = /^\s*select\s+simulate_crash\s*\(\s*'((?:[^']|'')*)'\s*(?:,\s*'(query|writer)'\s*)?\)\s*;?\s*$/i;
+const BLOCK = /^\s*select\s+simulate_block\s*\(\s*(\d+)\s*\)\s*;?\s*$/i;
 
-export function withDevelopmentStatements(database: Database): Database {
+export function withDevelopmentStatements(database: OpenedDatabase): Database {
   return {
     ...database,
     session: (identity) => {
       const session = database.session(identity);
       const prepare = session.prepare.bind(session);
       const known: Session["prepare"] = (text, parameterTypes) => {
-        const match = STATEMENT.exec(text);
-        return match === null ? prepare(text, parameterTypes) : simulation(match[1], Number(match[2]));
+        const action = simulation(database, text);
+        return action === undefined ? prepare(text, parameterTypes) : statement(action);
       };
       return Object.defineProperty(session, "prepare", { value: known });
     },
   };
 }
 
-function simulation(crash: string | undefined, blockMs: number): Prepared {
+function simulation(database: OpenedDatabase, text: string): (() => void) | undefined {
+  const crash = CRASH.exec(text);
+  if (crash !== null) {
+    const message = crash[1].replaceAll("''", "'");
+    const thread = crash[2]?.toLowerCase() as "query" | "writer" | undefined;
+    return () => {
+      if (thread !== undefined) return database.crash(thread, message);
+      // In a turn of its own, where nobody stands around to catch it.
+      setTimeout(() => {
+        throw new Error(`simulated crash: ${message}`);
+      });
+    };
+  }
+  const block = BLOCK.exec(text);
+  if (block === null) return undefined;
+  return () => {
+    for (const until = performance.now() + Number(block[1]); performance.now() < until;);
+  };
+}
+
+function statement(action: () => void): Prepared {
   return {
     columns: undefined,
     timestamp: -1,
@@ -31,14 +55,7 @@ function simulation(crash: string | undefined, blockMs: number): Prepared {
     category: "ddl",
     compileNs: 0,
     execute: () => {
-      if (crash !== undefined) {
-        // In a turn of its own, where nobody stands around to catch it.
-        setTimeout(() => {
-          throw new Error(`simulated crash: ${crash.replaceAll("''", "'")}`);
-        });
-      } else {
-        for (const until = performance.now() + blockMs; performance.now() < until;);
-      }
+      action();
       return Promise.resolve<Answer>({ kind: "done", category: "ddl", tag: "SELECT", rows: 0 });
     },
   };

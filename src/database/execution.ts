@@ -1,11 +1,11 @@
 /** Runs plans: small ones on the calling thread, the others in a worker, with the same operators and the same encoders. */
 import type { Chunk, ExecuteOptions, ResultColumn } from "../door.ts";
 import { SqlError, SQLSTATE } from "../errors.ts";
-import type { FunctionRegistry, Pool, QueryContext } from "../engine/contract.ts";
+import type { FunctionRegistry, QueryContext } from "../engine/contract.ts";
 import { answerFromStatistics, createOperator, createQueryMemory, type Scheduler } from "../engine/mod.ts";
 import type { Plan } from "../sql/plan.ts";
 import type { Catalogue, ScanSource } from "../storage/contract.ts";
-import type { SharedHeap } from "../storage/heap.ts";
+import type { SharedHeap, SharedPool } from "../storage/mod.ts";
 import { createOutput, type OutputOptions } from "./output.ts";
 import { resolveSources, workOf } from "./sources.ts";
 
@@ -34,7 +34,7 @@ export interface RunOptions {
 export class Execution {
   constructor(
     private readonly heap: SharedHeap,
-    private readonly pool: Pool,
+    private readonly pool: SharedPool,
     private readonly functions: FunctionRegistry,
     private readonly catalogue: Catalogue,
     private readonly scheduler: Scheduler,
@@ -56,10 +56,11 @@ export class Execution {
 
   private runDirect(plan: Plan, sources: ScanSource[], options: RunOptions): Run {
     const memory = createQueryMemory(this.heap, this.settings.queryMemoryLimitBytes);
+    const pool = this.pool.lease();
     const context: QueryContext = {
       heap: this.heap,
       memory,
-      pool: this.pool,
+      pool,
       functions: this.functions,
       sources,
       nowMicros: this.nowMicros(),
@@ -81,6 +82,7 @@ export class Execution {
         operator.close();
       }
     } finally {
+      pool.release();
       memory.release();
     }
     return { chunks: listed(chunks), totalRows: () => output.totalRows };
@@ -98,12 +100,11 @@ export class Execution {
       memoryLimitBytes: this.settings.queryMemoryLimitBytes,
       user: options.user,
     }, options.output);
+    // Not when its reader has gone: its threads may look at what they read until they have seen that it is cancelled.
+    run.ended.then(unpin);
     const cancel = () => run.cancel();
     options.signal?.addEventListener("abort", cancel, { once: true });
-    const finish = () => {
-      options.signal?.removeEventListener("abort", cancel);
-      unpin();
-    };
+    const finish = () => options.signal?.removeEventListener("abort", cancel);
     return { chunks: finishing(run.chunks, finish, cancel), totalRows: run.totalRows };
   }
 }

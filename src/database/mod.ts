@@ -55,6 +55,8 @@ export interface DatabaseOptions {
   reloadConfig?: () => boolean;
   /** An error that is ours, not a client's. */
   onUnhandledError?: () => void;
+  /** Nothing can be written any more until a new start. */
+  onWriterFailed?: (reason: string) => void;
   /** The writer's thread, if it was started ahead. */
   writerThread?: Worker;
   nowMicros?: () => bigint;
@@ -78,7 +80,12 @@ export interface Core {
   schemaChanged(tag: string): Answer;
 }
 
-export async function openDatabase(options: DatabaseOptions): Promise<Database> {
+export interface OpenedDatabase extends Database {
+  /** For tests: an error reaches the top of a thread. */
+  crash(thread: "query" | "writer", text: string): void;
+}
+
+export async function openDatabase(options: DatabaseOptions): Promise<OpenedDatabase> {
   const nowMicros = options.nowMicros ??
     (() => BigInt(Math.round((performance.timeOrigin + performance.now()) * 1000)));
   let isOpen = false;
@@ -91,6 +98,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
     checkpointLogBytes: options.checkpointLogBytes,
     checkpointIntervalMs: options.checkpointIntervalMs,
     syncDelayMs: options.syncDelayMs,
+    onWriterFailed: options.onWriterFailed,
     log: (level, message) => {
       options.log(level, message);
       // A commit that could not be applied, or a writer that stopped. What a start finds damaged is no error of this process.
@@ -158,6 +166,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
       await core.append([{ tableId: table.schema.id, batches: [batch] }]);
     },
     table: (name: string): TableSnapshot | undefined => catalogue.table(name),
+    crash: (thread, text) => (thread === "writer" ? storage.crashWriter(text) : scheduler.crash(text)),
     figures: () => figuresOf(heap, pool, catalogue, statements),
     close: async () => {
       await scheduler.close();

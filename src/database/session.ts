@@ -345,24 +345,36 @@ class Run {
     return await this.core.exclusively(bound.tableId, async () => {
       const table = this.tableOf(bound.tableId, bound.at);
       const ids = [...bound.columnIds, -1];
-      const { batches, rows } = await this.collect(bound.plan, [...this.typesOf(table, bound.columnIds), "LONG"], ids);
-      if (rows > 0) {
-        const batch = concatAppendBatches(batches);
-        await this.core.writer.update(bound.tableId, table.version, {
-          rowIds: rowIdsOf(batch),
-          columns: batch.columns.slice(0, -1),
-        });
+      const unpin = this.core.catalogue.pin(); // row ids are those of this version
+      try {
+        const types = [...this.typesOf(table, bound.columnIds), "LONG"];
+        const { batches, rows } = await this.collect(bound.plan, types, ids);
+        if (rows > 0) {
+          const batch = concatAppendBatches(batches);
+          await this.core.writer.update(bound.tableId, table.version, {
+            rowIds: rowIdsOf(batch),
+            columns: batch.columns.slice(0, -1),
+          });
+        }
+        return { kind: "done", category: "dml", tag: `UPDATE ${rows}`, rows } as const;
+      } finally {
+        unpin();
       }
-      return { kind: "done", category: "dml", tag: `UPDATE ${rows}`, rows } as const;
     });
   }
 
   private async delete(bound: Extract<BoundStatement, { kind: "delete" }>): Promise<Answer> {
     return await this.core.exclusively(bound.tableId, async () => {
       const table = this.tableOf(bound.tableId, bound.at);
-      const { batches, rows } = await this.collect(bound.plan, ["LONG"], [-1]);
-      if (rows > 0) await this.core.writer.delete(bound.tableId, table.version, rowIdsOf(concatAppendBatches(batches)));
-      return { kind: "done", category: "dml", tag: `DELETE ${rows}`, rows } as const;
+      const unpin = this.core.catalogue.pin();
+      try {
+        const { batches, rows } = await this.collect(bound.plan, ["LONG"], [-1]);
+        const rowIds = () => rowIdsOf(concatAppendBatches(batches));
+        if (rows > 0) await this.core.writer.delete(bound.tableId, table.version, rowIds());
+        return { kind: "done", category: "dml", tag: `DELETE ${rows}`, rows } as const;
+      } finally {
+        unpin();
+      }
     });
   }
 }

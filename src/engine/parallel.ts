@@ -2,12 +2,12 @@
  * Morsels of one query on several workers. The leader opens a section, tells the other workers over their ports, and takes morsels
  * itself; whoever is idle joins, and nobody is waited for who has not joined. Each morsel is taken once, through an atomic count.
  */
-import { SqlError } from "../errors.ts";
+import { SqlError, SQLSTATE } from "../errors.ts";
 import { SHARED_WORD, type SharedHeap } from "../storage/heap.ts";
 import type { ParallelRunner, QueryContext } from "./contract.ts";
 import type { CountedMemory } from "./memory.ts";
 import type { PostedRequest } from "./packed-sources.ts";
-import { CANCEL, HELPERS_MAX, SLOT, slotWord } from "./slot.ts";
+import { CANCEL, cancelError, HELPERS_MAX, SLOT, slotWord, STOPPED_BY_ANOTHER } from "./slot.ts";
 
 /** One participant's side of a task: its own state, made by `open`. */
 export interface Participant {
@@ -71,11 +71,11 @@ export class SectionRunner implements ParallelRunner {
       helper.postMessage({ request, section, task: taskName, data, morselCount } satisfies Invitation);
     }
     const results: unknown[] = [];
-    let failure: unknown;
+    const failures: unknown[] = [];
     try {
       results.push(participate(heap, request.slot, taskName, data, morselCount, this.context()));
     } catch (error) {
-      failure = error;
+      failures.push(error);
       Atomics.compareExchange(heap.i32, word(SLOT.cancel), CANCEL.none, CANCEL.helperFailed);
     }
     Atomics.store(heap.i32, word(SLOT.section), 0);
@@ -89,17 +89,22 @@ export class SectionRunner implements ParallelRunner {
     for (let k = 0, count = Atomics.load(heap.i32, word(SLOT.results)); k < count; k++) {
       const result = this.takeResult(k);
       if ("error" in result) {
-        failure ??= new SqlError(result.error.message, result.error.position, result.error.sqlState);
-      } else {
-        for (const [address, sizeBytes] of result.blocks) this.context().memory.adopt(address, sizeBytes, taskName);
-        results.push(result.value);
+        failures.push(new SqlError(result.error.message, result.error.position, result.error.sqlState));
+        continue;
+      }
+      results.push(result.value);
+      for (const [address, sizeBytes] of result.blocks) {
+        try {
+          this.context().memory.adopt(address, sizeBytes, taskName);
+        } catch (error) {
+          failures.push(error); // over the limit, but it is ours now, to be freed
+        }
       }
     }
-    // A participant that failed stopped the others through the cancel word; the reason is its error.
-    if (failure !== undefined) {
-      Atomics.compareExchange(heap.i32, word(SLOT.cancel), CANCEL.helperFailed, CANCEL.none);
-      throw failure;
-    }
+    // A participant that failed stopped the others through the cancel word: what they say of it is not the reason.
+    const reason = Atomics.compareExchange(heap.i32, word(SLOT.cancel), CANCEL.helperFailed, CANCEL.none);
+    if (failures.length === 0 && reason !== CANCEL.none) failures.push(cancelError(reason, request.timeoutMs));
+    if (failures.length > 0) throw failures.find((error) => !isStopped(error)) ?? failures[0];
     return results;
   }
 
@@ -136,45 +141,68 @@ function participate(
   }
 }
 
+function isStopped(error: unknown): boolean {
+  return error instanceof SqlError && error.message === STOPPED_BY_ANOTHER;
+}
+
 /** A helper's side: joins the section if it is still open, and leaves its result for the leader. */
-export function help(
+export function help<Context extends QueryContext & { memory: CountedMemory }>(
   heap: SharedHeap,
   invitation: Invitation,
-  contextOf: (request: PostedRequest) => QueryContext & { memory: CountedMemory },
+  contextOf: (request: PostedRequest) => Context,
+  release: (context: Context) => void,
 ): void {
   const { request, section, task, data, morselCount } = invitation;
   const word = (offset: number) => slotWord(request.slot, offset);
   if (Atomics.load(heap.i32, word(SLOT.section)) !== section) return;
   Atomics.add(heap.i32, word(SLOT.helpers), 1);
+  let context: Context | undefined;
   try {
     // The leader may have closed it before it saw this helper.
-    const open = Atomics.load(heap.i32, word(SLOT.section)) === section &&
+    const isOpen = Atomics.load(heap.i32, word(SLOT.section)) === section &&
       Atomics.load(heap.i32, word(SLOT.nextMorsel)) < morselCount;
-    if (!open) return;
-    const context = contextOf(request);
-    let result: HelperResult;
+    if (!isOpen) return;
     try {
+      context = contextOf(request);
       const value = participate(heap, request.slot, task, data, morselCount, context);
-      result = { value, blocks: context.memory.handOver() };
+      const blocks = context.memory.handOver();
+      try {
+        leaveResult(heap, request.slot, { value, blocks });
+      } catch (error) {
+        for (const [address, sizeBytes] of blocks) heap.free(address, sizeBytes, "query");
+        throw error;
+      }
     } catch (error) {
-      context.memory.release();
-      const known = error instanceof SqlError;
-      result = {
-        error: {
-          message: error instanceof Error ? error.message : String(error),
-          position: known ? error.position : 0,
-          sqlState: known ? error.sqlState : "XX000",
-        },
-      };
+      // Before this helper leaves: without its morsels the leader's answer would be wrong.
       Atomics.compareExchange(heap.i32, word(SLOT.cancel), CANCEL.none, CANCEL.helperFailed);
+      leaveError(heap, request.slot, error);
     }
-    leaveResult(heap, request.slot, result);
   } finally {
-    Atomics.sub(heap.i32, word(SLOT.helpers), 1);
-    Atomics.notify(heap.i32, word(SLOT.helpers));
+    try {
+      if (context !== undefined) release(context);
+    } finally {
+      Atomics.sub(heap.i32, word(SLOT.helpers), 1);
+      Atomics.notify(heap.i32, word(SLOT.helpers));
+    }
   }
 }
 
+function leaveError(heap: SharedHeap, slot: number, error: unknown): void {
+  const known = error instanceof SqlError;
+  try {
+    leaveResult(heap, slot, {
+      error: {
+        message: error instanceof Error ? error.message : String(error),
+        position: known ? error.position : 0,
+        sqlState: known ? error.sqlState : SQLSTATE.internal,
+      },
+    });
+  } catch {
+    // The memory is full. The cancel word has told the leader.
+  }
+}
+
+/** Takes its place in the list only when nothing can fail any more. */
 function leaveResult(heap: SharedHeap, slot: number, result: HelperResult): void {
   const bytes = new TextEncoder().encode(JSON.stringify(result));
   const address = heap.allocate(bytes.length, "batch");

@@ -12,7 +12,7 @@ export const SLOT_COUNT = 12;
 export const SLOT = {
   /** 0 running, else a `CANCEL` reason: kernels poll it. */
   cancel: 0,
-  /** Chunks posted to main that their reader has not taken yet. */
+  /** Chunks posted to main that their reader has not taken yet: woken as they go. */
   chunksUnderway: 1,
   /** 4 KiB units of memory in use. */
   memoryUnits: 2,
@@ -30,7 +30,7 @@ export const SLOT = {
 
 export const HELPERS_MAX = (SLOT_WORDS - SLOT.resultList) / 2;
 
-export const CANCEL = { none: 0, byUser: 1, timeout: 2, helperFailed: 3, shutdown: 4 } as const;
+export const CANCEL = { none: 0, byUser: 1, timeout: 2, helperFailed: 3, shutdown: 4, stalled: 5 } as const;
 
 export function slotWord(slot: number, offset: number): number {
   return SHARED_WORD.querySlots + slot * SLOT_WORDS + offset;
@@ -40,12 +40,19 @@ export function clearSlot(heap: SharedHeap, slot: number): void {
   heap.i32.fill(0, slotWord(slot, 0), slotWord(slot, SLOT_WORDS));
 }
 
+/** What the threads of a query say that stop because of another one's error. */
+export const STOPPED_BY_ANOTHER = "query stopped: another thread of it has failed";
+
 /** Why a query with this cancel word ended; SQLSTATE 57014. */
 export function cancelError(reason: number, timeoutMs: number): SqlError {
   const message = reason === CANCEL.timeout
     ? `query stopped: it ran longer than its time-out of ${timeoutMs} ms`
     : reason === CANCEL.shutdown
     ? "query stopped: the server is going down"
+    : reason === CANCEL.stalled
+    ? "query stopped: its result was not read for a while, and others waited for its place"
+    : reason === CANCEL.helperFailed
+    ? STOPPED_BY_ANOTHER
     : "query cancelled by the user";
   return new SqlError(message, 0, SQLSTATE.queryCanceled);
 }

@@ -48,6 +48,15 @@ export class WriterClient implements StorageWriter {
     }
   }
 
+  get hasFailed(): boolean {
+    return this.failure !== undefined;
+  }
+
+  /** For tests. Nobody answers. */
+  crash(text: string): void {
+    this.send({ kind: "crash", text }).catch(() => {});
+  }
+
   /** The writer is gone: nobody will answer any more. */
   fail(error: unknown): void {
     this.failure = error;

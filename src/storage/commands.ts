@@ -23,7 +23,9 @@ export type Command =
   | { kind: "checkpoint" }
   | { kind: "hold" }
   | { kind: "release" }
-  | { kind: "close" };
+  | { kind: "close" }
+  /** For tests: an error reaches the top of the writer's thread. */
+  | { kind: "crash"; text: string };
 
 /** `value` is the new table's id for createTable and endLoad, and the load's for beginLoad. */
 export interface Outcome {

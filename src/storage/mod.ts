@@ -4,7 +4,7 @@
  *     openStorage   on the main thread: the heap, the catalogue's mirror, and a writer in its own worker
  *     createPool    on every thread that runs queries, over the same memory: `createPool(new SharedHeap(memory))`
  */
-import { ConfigError } from "../errors.ts";
+import { ConfigError, SqlError, SQLSTATE } from "../errors.ts";
 import { CatalogueMirror } from "./catalogue.ts";
 import {
   answer,
@@ -34,7 +34,7 @@ export {
   type WriterFigure,
 } from "./heap.ts";
 export { packAppendBatch, unpackAppendBatch } from "./packed.ts";
-export { SharedPool } from "./pool.ts";
+export { PoolLease, SharedPool } from "./pool.ts";
 export { CatalogueMirror } from "./catalogue.ts";
 export { type Files, realFiles } from "./files.ts";
 export { copyDatabase, syncDirectory } from "./copy.ts";
@@ -59,6 +59,11 @@ export interface StorageOptions {
   /** Kept free on the disk for when it is full. Default: 16 MiB. */
   reserveBytes?: number;
   log?: (level: LogLevel, message: string) => void;
+  /**
+   * The writer's thread has ended by an error. What was acknowledged is in the log; what was asked for since is refused, and only
+   * a new start goes on writing, as nobody knows in what state this one's memory is.
+   */
+  onWriterFailed?: (reason: string) => void;
   /** Runs `src/workers/writer.ts` and was told nothing yet. Default: a new one. */
   writerThread?: Worker;
   /** The writer runs in this thread: for tests. */
@@ -74,6 +79,8 @@ export interface Storage {
   writer: StorageWriter;
   /** What recovery did, a line each. */
   report: string[];
+  /** For tests: an error reaches the top of the writer's thread. */
+  crashWriter(text: string): void;
 }
 
 /** @throws {ConfigError} when another process has the database; {CorruptFileError} when it cannot be opened at all. */
@@ -136,7 +143,7 @@ function openInProcess(options: StorageOptions, heap: SharedHeap): Storage {
     },
   };
   const client = new WriterClient(port, catalogue);
-  return { heap, catalogue, writer: client, report: store.report };
+  return { heap, catalogue, writer: client, report: store.report, crashWriter: (text) => client.crash(text) };
 }
 
 function openWorker(options: StorageOptions, heap: SharedHeap): Promise<Storage> {
@@ -156,7 +163,7 @@ function openWorker(options: StorageOptions, heap: SharedHeap): Promise<Storage>
   return new Promise((resolve, reject) => {
     const writer: StorageWriter = Object.assign(Object.create(client) as WriterClient, {
       async close() {
-        await WriterClient.prototype.close.call(client);
+        if (!client.hasFailed) await WriterClient.prototype.close.call(client);
         port1.close();
         worker.terminate();
       },
@@ -170,7 +177,13 @@ function openWorker(options: StorageOptions, heap: SharedHeap): Promise<Storage>
         case "log":
           return options.log?.(data.level, data.message);
         case "ready":
-          return resolve({ heap, catalogue, writer, report: data.report });
+          return resolve({
+            heap,
+            catalogue,
+            writer,
+            report: data.report,
+            crashWriter: (text) => client.crash(text),
+          });
         case "failed":
           worker.terminate();
           port1.close();
@@ -181,10 +194,12 @@ function openWorker(options: StorageOptions, heap: SharedHeap): Promise<Storage>
     };
     worker.onerror = (event) => {
       event.preventDefault();
-      const error = new Error(`the writer has stopped: ${event.message}`);
-      options.log?.("CRITICAL", error.message);
-      client.fail(error);
-      reject(error);
+      worker.onerror = (again) => again.preventDefault();
+      const reason = event.message || "unknown error";
+      options.log?.("CRITICAL", `the writer has failed: ${reason}`);
+      client.fail(new SqlError(`Cannot write: the writer has failed, ${reason}`, 0, SQLSTATE.internal));
+      options.onWriterFailed?.(reason);
+      reject(new Error(`the writer has failed: ${reason}`));
     };
     const start: WriterStart = { ...settings(options), memory: heap.memory, port: port2 };
     worker.postMessage(start, [port2]);

@@ -59,14 +59,36 @@ export function formatPool(heap: SharedHeap, poolSizeBytes: number): void {
 
 const FILE_ID = /d(\d+)\.seg$/;
 
+/** Slots of pins, and how often each is pinned. */
+type Held = Map<number, number>;
+
+/** The pins of one query: if it ends badly, all that are left go at once. */
+export class PoolLease implements Pool {
+  private readonly held: Held = new Map();
+
+  constructor(private readonly pool: SharedPool) {}
+
+  pin(source: ScanSource, segment: number, column: number): number {
+    return this.pool.pinFor(this.held, source, segment, column);
+  }
+
+  unpin(source: ScanSource, segment: number, column: number): void {
+    this.pool.unpinFor(this.held, source, segment, column);
+  }
+
+  release(): void {
+    this.pool.releaseAll(this.held);
+  }
+}
+
 export class SharedPool implements Pool {
   private readonly i32: Int32Array;
   private readonly directory: number;
   private readonly mask: number;
   private readonly handles = new Map<string, { id: number; file: File }>();
   private readonly ids = new Map<string, number>();
-  /** Slots of this thread's pins: a query that ends badly gives all of them back at once. */
-  private readonly held = new Map<number, number>();
+  /** Pins that are no query's. */
+  private readonly held: Held = new Map();
 
   constructor(private readonly heap: SharedHeap, private readonly files: Files = realFiles) {
     this.i32 = heap.i32;
@@ -75,7 +97,19 @@ export class SharedPool implements Pool {
     this.mask = this.state(CAPACITY) - 1;
   }
 
+  lease(): PoolLease {
+    return new PoolLease(this);
+  }
+
   pin(source: ScanSource, segment: number, column: number): number {
+    return this.pinFor(this.held, source, segment, column);
+  }
+
+  unpin(source: ScanSource, segment: number, column: number): void {
+    this.unpinFor(this.held, source, segment, column);
+  }
+
+  pinFor(held: Held, source: ScanSource, segment: number, column: number): number {
     const { rowCount, chunks } = source.segments[segment];
     const chunk = chunks[column];
     assert(chunk !== undefined, "a column added later has no chunk to pin");
@@ -95,7 +129,7 @@ export class SharedPool implements Pool {
           this.addState(HITS, 1);
         }
         this.unlock();
-        if (state === READY || this.waitFor(slot)) return this.hold(slot);
+        if (state === READY || this.waitFor(slot)) return this.hold(held, slot);
         // Whoever read it failed: try it ourselves, to have the error.
         this.dropPin(slot);
         continue;
@@ -115,27 +149,26 @@ export class SharedPool implements Pool {
         throw error;
       }
       this.settle(slot, READY);
-      return this.hold(slot);
+      return this.hold(held, slot);
     }
   }
 
-  unpin(source: ScanSource, segment: number, column: number): void {
+  unpinFor(held: Held, source: ScanSource, segment: number, column: number): void {
     const chunk = source.segments[segment].chunks[column];
     if (chunk === undefined || chunk.address !== 0) return;
     this.lock();
     const slot = this.find(this.fileId(source.files[chunk.file]), chunk.offset / EXTENT_ALIGN);
     this.unlock();
-    const count = this.held.get(slot) ?? 0;
+    const count = held.get(slot) ?? 0;
     assert(slot >= 0 && count > 0, "unpin follows pin");
-    if (count === 1) this.held.delete(slot);
-    else this.held.set(slot, count - 1);
+    if (count === 1) held.delete(slot);
+    else held.set(slot, count - 1);
     this.dropPin(slot);
   }
 
-  /** Gives back whatever this thread still has pinned. */
-  unpinAll(): void {
-    for (const [slot, count] of this.held) for (let k = 0; k < count; k++) this.dropPin(slot);
-    this.held.clear();
+  releaseAll(held: Held): void {
+    for (const [slot, count] of held) for (let k = 0; k < count; k++) this.dropPin(slot);
+    held.clear();
   }
 
   /** Makes room in the heap, for others than the pool. False when no frame could be taken. */
@@ -182,13 +215,13 @@ export class SharedPool implements Pool {
   }
 
   close(): void {
-    this.unpinAll();
+    this.releaseAll(this.held);
     for (const { file } of this.handles.values()) file.close();
     this.handles.clear();
   }
 
-  private hold(slot: number): number {
-    this.held.set(slot, (this.held.get(slot) ?? 0) + 1);
+  private hold(held: Held, slot: number): number {
+    held.set(slot, (held.get(slot) ?? 0) + 1);
     return this.i32[slot + ADDRESS] >>> 0;
   }
 
@@ -242,9 +275,9 @@ export class SharedPool implements Pool {
     this.lock();
     const left = --this.i32[slot + PINS];
     this.addState(PINNED, -1);
-    assert(left >= 0, "a frame is unpinned as often as it was pinned");
     if (left === 0 && this.i32[slot + STATE] === FAILED) this.remove(slot);
     this.unlock();
+    assert(left >= 0, "a frame is unpinned as often as it was pinned");
   }
 
   // ---- under the lock

@@ -66,10 +66,12 @@ Deno.test("SharedPool never takes a pinned frame, and gives a query's pins back 
   const files = new FaultyFiles();
   const source = sourceOf(files, 200);
   const pool = new SharedPool(heap, files), other = new SharedPool(heap, files);
-  const addresses = [0, 1, 2, 3].map((k) => pool.pin(source, k, 0));
+  const lease = pool.lease();
+  const addresses = [0, 1, 2, 3].map((k) => lease.pin(source, k, 0));
   for (let k = 10; k < 200; k++) touch(other, heap, source, k);
   addresses.forEach((address, k) => assert.equal(heap.i32[address / 4], k));
-  pool.unpinAll();
+  lease.release();
+  assert.equal(pool.stats().pins, 0);
   other.setLimit(0);
   assert.equal(pool.stats().frames, 0);
 });

@@ -215,6 +215,8 @@ export class TableStore {
         return;
       case "close":
         return this.close();
+      case "crash":
+        throw new Error(command.text);
     }
   }
 

@@ -1,6 +1,6 @@
 /** The entry of the workers that run queries: it wires the engine to functions, pool and encoders, and nothing else. */
-import { createOutput, type OutputOptions } from "../database/output.ts";
-import type { QueryContext } from "../engine/contract.ts";
+import { createOutput, type Output, type OutputOptions } from "../database/output.ts";
+import type { Operator, QueryContext } from "../engine/contract.ts";
 import { type CountedMemory, createOperator, createQueryMemory } from "../engine/mod.ts";
 import { help, type Invitation, SectionRunner } from "../engine/parallel.ts";
 import { type PostedRequest, unpackSources } from "../engine/packed-sources.ts";
@@ -8,16 +8,26 @@ import { type FromWorker, postedError, type ToWorker } from "../engine/scheduler
 import { CANCEL, cancelError, SLOT, slotWord } from "../engine/slot.ts";
 import { seededRandom } from "../database/execution.ts";
 import { createRegistry } from "../sql/functions/mod.ts";
-import { createPool, SHARED_WORD, SharedHeap, type SharedPool } from "../storage/mod.ts";
+import { createPool, type PoolLease, SHARED_WORD, SharedHeap, type SharedPool } from "../storage/mod.ts";
 import { type LinePrecision, type LineTable, parseLines } from "../wire/line/mod.ts";
 
 /** Encoded chunks that may be on their way to the reader before the query waits. */
 const CHUNKS_UNDERWAY_MAX = 4;
 
+/** A reader may take so long before the query makes room for others. */
+const READER_PATIENCE_MS = 20;
+
 const functions = createRegistry();
 let heap: SharedHeap;
 let pool: SharedPool;
-let peers: MessagePort[] = [];
+/** Ports to the other workers, by their index. */
+const peers = new Map<number, MessagePort>();
+/** Queries that this worker leads and that wait for their readers. */
+const parked = new Map<number, Lead>();
+/** What the queries that this thread takes part in hold. */
+const open = new Set<Context>();
+
+type Context = QueryContext & { memory: CountedMemory; pool: PoolLease };
 
 const tell = (message: FromWorker, transfer: Transferable[] = []) => self.postMessage(message, transfer);
 
@@ -26,28 +36,45 @@ self.onmessage = ({ data }: MessageEvent<ToWorker>) => {
     case "attach":
       heap = new SharedHeap(data.memory);
       pool = createPool(heap);
-      return;
+      return tell({ type: "ready" });
     case "peer":
-      return addPeer(data.port);
+      return addPeer(data.index, data.port);
     case "query":
-      return lead(data.id, data.request, data.output as OutputOptions);
+      return whileBusy(() => begin(data.id, data.request, data.output as OutputOptions));
+    case "resume":
+      return whileBusy(() => resume(data.id));
     case "task":
       return runTask(data.id, data.name, data.payload);
+    case "crash":
+      // In a turn of its own, where nobody stands around to catch it.
+      setTimeout(() => {
+        throw new Error(`simulated crash: ${data.text}`);
+      });
   }
 };
 
-function addPeer(port: MessagePort): void {
-  peers.push(port);
-  port.onmessage = ({ data }: MessageEvent<Invitation>) => {
-    Atomics.add(heap.i32, SHARED_WORD.workersBusy, 1);
-    try {
-      help(heap, data, contextOf);
-    } finally {
-      Atomics.sub(heap.i32, SHARED_WORD.workersBusy, 1);
-    }
-  };
-  // A worker that was replaced closes its ports.
-  port.addEventListener("close", () => peers = peers.filter((peer) => peer !== port));
+// An error that nobody caught ends this thread, but what its queries hold is in memory that outlives it.
+self.addEventListener("error", abandon);
+self.addEventListener("unhandledrejection", abandon);
+
+function abandon(): void {
+  for (const context of [...open]) release(context);
+}
+
+function whileBusy(action: () => void): void {
+  Atomics.add(heap.i32, SHARED_WORD.workersBusy, 1);
+  try {
+    action();
+  } finally {
+    Atomics.sub(heap.i32, SHARED_WORD.workersBusy, 1);
+  }
+}
+
+/** A worker that was replaced leaves its place to the new one's port. */
+function addPeer(index: number, port: MessagePort): void {
+  peers.get(index)?.close();
+  peers.set(index, port);
+  port.onmessage = ({ data }: MessageEvent<Invitation>) => whileBusy(() => help(heap, data, contextOf, release));
 }
 
 /** Throws when the query was cancelled or has run out of time. */
@@ -59,11 +86,12 @@ function pollOf(request: PostedRequest): () => void {
   };
 }
 
-function contextOf(request: PostedRequest): QueryContext & { memory: CountedMemory } {
-  return {
+/** To be given back by `release`. */
+function contextOf(request: PostedRequest): Context {
+  const context = {
     heap,
     memory: createQueryMemory(heap, request.memoryLimitBytes, slotWord(request.slot, SLOT.memoryUnits)),
-    pool,
+    pool: pool.lease(),
     functions,
     sources: unpackSources(request.sources),
     nowMicros: request.nowMicros,
@@ -72,54 +100,100 @@ function contextOf(request: PostedRequest): QueryContext & { memory: CountedMemo
     poll: pollOf(request),
     cancelWord: slotWord(request.slot, SLOT.cancel) * Int32Array.BYTES_PER_ELEMENT,
   };
+  open.add(context);
+  return context;
 }
 
-/** Runs a query to its end, posting chunks as fast as their reader takes them. */
-function lead(id: number, request: PostedRequest, outputOptions: OutputOptions): void {
-  Atomics.add(heap.i32, SHARED_WORD.workersBusy, 1);
-  const own = contextOf(request);
-  const helpers = peers.slice(0, Math.max(0, navigator.hardwareConcurrency - 1));
-  const context: QueryContext = helpers.length === 0
-    ? own
-    : { ...own, parallel: new SectionRunner(heap, request, helpers, () => own) };
+function release(context: Context): void {
+  if (!open.delete(context)) return;
   try {
+    context.pool.release();
+  } finally {
+    context.memory.release();
+  }
+}
+
+/** A query that this worker leads. */
+interface Lead {
+  id: number;
+  request: PostedRequest;
+  context: Context;
+  output: Output;
+  operator: Operator;
+}
+
+function begin(id: number, request: PostedRequest, outputOptions: OutputOptions): void {
+  let own: Context | undefined;
+  try {
+    const context = own = contextOf(request);
+    const helpers = [...peers.values()].slice(0, Math.max(0, navigator.hardwareConcurrency - 1));
     const output = createOutput(outputOptions, request.plan.columns, heap);
-    const operator = createOperator(request.plan, context);
+    const operator = createOperator(
+      request.plan,
+      helpers.length === 0 ? own : { ...own, parallel: new SectionRunner(heap, request, helpers, () => context) },
+    );
+    advance({ id, request, context, output, operator });
+  } catch (error) {
+    if (own !== undefined) release(own);
+    tell({ type: "failed", id, error: postedError(error) });
+  }
+}
+
+function resume(id: number): void {
+  const lead = parked.get(id);
+  if (lead === undefined) throw new Error(`query ${id} is not here`);
+  parked.delete(id);
+  advance(lead);
+}
+
+/**
+ * Goes on with a query, posting chunks as fast as their reader takes them: to its end, or until the reader falls behind. Then it
+ * is put aside, as a reader that takes its time must not keep a thread.
+ */
+function advance(lead: Lead): void {
+  const { id, context, output, operator } = lead;
+  let message: FromWorker;
+  try {
     try {
-      for (let batch = operator.next(); batch; batch = operator.next()) {
-        const chunk = output.encode(batch);
-        if (chunk) send(id, request, chunk, context.poll);
-        if (output.finished) break;
+      for (;;) {
         context.poll();
+        if (!hasRoom(lead)) {
+          parked.set(id, lead);
+          return tell({ type: "parked", id });
+        }
+        const batch = operator.next();
+        if (batch === undefined) break;
+        const chunk = output.encode(batch);
+        if (chunk) send(lead, chunk);
+        if (output.finished) break;
       }
     } finally {
-      operator.close();
+      if (!parked.has(id)) operator.close();
     }
-    tell({ type: "done", id, totalRows: output.totalRows });
+    message = { type: "done", id, totalRows: output.totalRows };
   } catch (error) {
-    tell({ type: "failed", id, error: postedError(error) });
-  } finally {
-    own.memory.release();
-    Atomics.sub(heap.i32, SHARED_WORD.workersBusy, 1);
+    message = { type: "failed", id, error: postedError(error) };
+  }
+  release(context);
+  tell(message);
+}
+
+/** Waits a little for the reader. */
+function hasRoom({ request, context }: Lead): boolean {
+  const word = slotWord(request.slot, SLOT.chunksUnderway);
+  const deadline = performance.now() + READER_PATIENCE_MS;
+  for (;;) {
+    const underway = Atomics.load(heap.i32, word);
+    if (underway < CHUNKS_UNDERWAY_MAX) return true;
+    const left = deadline - performance.now();
+    if (left <= 0) return false;
+    Atomics.wait(heap.i32, word, underway, left);
+    context.poll();
   }
 }
 
-function send(
-  id: number,
-  request: PostedRequest,
-  { bytes, rows }: { bytes: Uint8Array; rows: number },
-  poll: () => void,
-): void {
-  const word = slotWord(request.slot, SLOT.chunksUnderway);
-  for (
-    let underway = Atomics.load(heap.i32, word);
-    underway >= CHUNKS_UNDERWAY_MAX;
-    underway = Atomics.load(heap.i32, word)
-  ) {
-    Atomics.wait(heap.i32, word, underway, 100);
-    poll();
-  }
-  Atomics.add(heap.i32, word, 1);
+function send({ id, request }: Lead, { bytes, rows }: { bytes: Uint8Array; rows: number }): void {
+  Atomics.add(heap.i32, slotWord(request.slot, SLOT.chunksUnderway), 1);
   tell({ type: "chunk", id, bytes, rows }, [bytes.buffer as ArrayBuffer]);
 }
 

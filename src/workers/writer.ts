@@ -49,6 +49,9 @@ function run(store: TableStore, heap: SharedHeap, port: MessagePort): void {
       if (Atomics.wait(heap.i32, SHARED_WORD.writerWake, seen, IDLE_MS) === "timed-out") store.maintain(true);
       continue;
     }
+    for (const { command } of envelopes) {
+      if (command.kind === "crash") throw new Error(`simulated crash: ${command.text}`);
+    }
     tell({ kind: "answers", answers: answer(store, envelopes) });
     if (envelopes.some(({ command }) => command.kind === "close")) {
       self.close();
