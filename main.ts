@@ -6,14 +6,18 @@ import process from "node:process";
 import about from "./deno.json" with { type: "json" };
 import {
   type Address,
+  checkTag,
   type Config,
+  DEFAULT_TAG,
   formatAddress,
   loadConfig,
   openRoot,
   type Root,
-  runningPid,
+  type RunningServer,
+  runningServer,
   sections,
   shippedFile,
+  Tags,
 } from "./src/config/mod.ts";
 import { ConfigError } from "./src/errors.ts";
 import {
@@ -30,12 +34,23 @@ import type { DatabaseOptions } from "./src/database/mod.ts";
 import { type CounterKey, createMetrics, type GaugeKey, type Metrics } from "./src/metrics/mod.ts";
 import { startHealth } from "./src/wire/health/mod.ts";
 import type { PgOptions } from "./src/wire/pg/mod.ts";
+import {
+  advice,
+  defaultServiceRoot,
+  defaultServiceUser,
+  isServiceAction,
+  limitsOf,
+  serviceCommand,
+  serviceName,
+  thisSystem,
+} from "./src/service/mod.ts";
 
 const HELP = `Sundial ${about.version}: a SQL time-series database
 
   sundial [start] [-d DIR] [-f] [-n] [-t TAG] [-Dout=FILE] [-Debug]
   sundial stop | status [-d DIR] [-t TAG]
-  sundial check-config [-d DIR]
+  sundial check-config [-d DIR] [-Dout=FILE]
+  sundial service install | remove | status [-d DIR] [-t TAG] [--user NAME] [--print]
   sundial version
   sundial --help [keys]
 
@@ -43,13 +58,17 @@ const HELP = `Sundial ${about.version}: a SQL time-series database
   stop           ends the server of that root, and waits until it has ended
   status         tells whether a server runs on that root
   check-config   reports what is wrong in server.conf, log.conf and the environment, without starting
+  service        makes the server a service of systemd, launchd or (through WinSW) Windows that starts with the machine,
+                 takes it away, or asks about it; the data stays where it is
 
-  -d DIR         the root directory (default: ./sundial-root)
-  -f             exchanges the shipped files in the root for this version's; changed ones are kept as *.bak
+  -d DIR         the root directory (default: ./sundial-root; of a service: /var/lib/sundial)
+  -f             exchanges shipped files in the root for this version's (changed ones are kept as *.bak), never conf/
   -n             goes on when the terminal closes (SIGHUP)
-  -t TAG         a name for this server, shown by status
+  -t TAG         a name for this server, by which stop and status find it without -d; of a service: a part of its name
   -Dout=FILE     log configuration instead of conf/log.conf
   -Debug         level DEBUG for every log writer
+  --user NAME    who the service runs as (default: sundial, who is made; on macOS who calls)
+  --print        shows what \`service\` would do, and does nothing
   --help keys    every setting with its default
 `;
 
@@ -63,6 +82,8 @@ interface CommandLine {
   tag: string;
   logConf: string | undefined;
   debug: boolean;
+  user: string | undefined;
+  print: boolean;
   rest: string[];
 }
 
@@ -71,9 +92,13 @@ const COMMANDS: Record<string, (line: CommandLine) => number | Promise<number>> 
   stop,
   status,
   "check-config": checkConfig,
+  service,
   version: () => print(about.version),
   help: ({ rest }) => print(rest[0] === "keys" ? keysHelp() : HELP.trimEnd()),
 };
+
+/** Commands that are followed by words. */
+const TAKE_WORDS = ["help", "service"];
 
 /** Work under way gets so long to end by itself, and so long in all before the process ends without it. */
 const DRAIN_MS = 3000;
@@ -86,9 +111,11 @@ function parseCommandLine(args: string[]): CommandLine {
     isRootGiven: false,
     refresh: false,
     ignoreHangup: false,
-    tag: "sundial",
+    tag: DEFAULT_TAG,
     logConf: undefined,
     debug: false,
+    user: undefined,
+    print: false,
     rest: [],
   };
   for (let at = 0; at < args.length; at++) {
@@ -98,7 +125,9 @@ function parseCommandLine(args: string[]): CommandLine {
       return args[++at];
     };
     if (arg === "-d") [line.root, line.isRootGiven] = [value(), true];
-    else if (arg === "-t") line.tag = value();
+    else if (arg === "-t") checkTag(line.tag = value());
+    else if (arg === "--user") line.user = value();
+    else if (arg === "--print") line.print = true;
     else if (arg === "-f") line.refresh = true;
     else if (arg === "-n") line.ignoreHangup = true;
     else if (arg === "-Debug") line.debug = true;
@@ -114,7 +143,7 @@ function parseCommandLine(args: string[]): CommandLine {
   if (!Object.hasOwn(COMMANDS, line.command)) {
     throw new ConfigError(line.command, `unknown command ${line.command}; see --help`);
   }
-  if (line.rest.length > 0 && line.command !== "help") {
+  if (line.rest.length > 0 && !TAKE_WORDS.includes(line.command)) {
     throw new ConfigError(line.rest[0], `${line.command} does not take "${line.rest[0]}"; see --help`);
   }
   return line;
@@ -158,6 +187,7 @@ async function start(line: CommandLine): Promise<number> {
   const root = openRoot(line.root, {
     refresh: line.refresh,
     except: line.logConf === undefined ? [] : ["conf/log.conf"],
+    tag: line.tag,
   });
   const parts: Part[] = [];
   let log: Log | undefined;
@@ -199,12 +229,14 @@ async function startParts(
   guardMain(main, metrics);
   main.advisory(
     `Sundial ${about.version}, Deno ${Deno.version.deno}, ${config.machine.cores} cores, process ${Deno.pid}${
-      line.tag === "sundial" ? "" : `, tag ${line.tag}`
+      tagText(line.tag)
     }`,
   );
   main.info(log.origin);
   main.advisory(`root: ${root.path}${root.isNew ? " (new)" : ""}`);
   for (const warning of config.warnings) main.advisory(`configuration: ${warning}`);
+  const limits = limitsOf(config.machine.memoryBytes);
+  for (const line of advice(limits, { memoryBytes: config.get("cairo.memory.size") })) main.advisory(line);
   metrics.read("logMessagesDropped", () => log.dropped);
   metrics.read("uptimeSeconds", () => performance.now() / 1000);
   metrics.read("cpuSeconds", () => (process.cpuUsage().user + process.cpuUsage().system) / 1e6);
@@ -442,20 +474,78 @@ class Stopper {
   }
 }
 
-async function stop({ root }: CommandLine): Promise<number> {
-  const pid = runningPid(root);
-  if (pid === undefined) return print(`no server runs on ${root}`, 1);
-  process.kill(pid, "SIGTERM");
-  for (const until = Date.now() + 2 * SHUTDOWN_MS; Date.now() < until;) {
-    if (runningPid(root) === undefined) return print(`process ${pid} has ended`);
-    await new Promise((done) => setTimeout(done, 50));
-  }
-  return print(`process ${pid} is still running`, 1);
+/** The server that the command line means. @throws {ConfigError} */
+function find({ root, isRootGiven, tag }: CommandLine): { root: string; server: RunningServer | undefined } {
+  if (tag === DEFAULT_TAG) return { root, server: runningServer(root) };
+  const place = isRootGiven ? root : new Tags().root(tag) ?? root;
+  const server = runningServer(place);
+  return { root: place, server: server?.tag === tag ? server : undefined };
 }
 
-function status({ root }: CommandLine): number {
-  const pid = runningPid(root);
-  return pid === undefined ? print(`no server runs on ${root}`, 1) : print(`process ${pid} runs on ${root}`);
+const tagText = (tag: string) => tag === DEFAULT_TAG ? "" : `, tag ${tag}`;
+
+async function stop(line: CommandLine): Promise<number> {
+  const { root, server } = find(line);
+  if (server === undefined) return print(`no server runs on ${root}${tagText(line.tag)}`, 1);
+  process.kill(server.pid, "SIGTERM");
+  for (const until = Date.now() + 2 * SHUTDOWN_MS; Date.now() < until;) {
+    if (runningServer(root)?.pid !== server.pid) return print(`process ${server.pid} has ended`);
+    await new Promise((done) => setTimeout(done, 50));
+  }
+  return print(`process ${server.pid} is still running`, 1);
+}
+
+function status(line: CommandLine): number {
+  const { root, server } = find(line);
+  if (server === undefined) return print(`no server runs on ${root}${tagText(line.tag)}`, 1);
+  return print(`process ${server.pid} runs on ${root}${tagText(server.tag)}`);
+}
+
+/** Remembers where this tag is. @throws {ConfigError} when a server of another root has it. */
+function takeTag({ tag, root }: CommandLine): void {
+  if (tag === DEFAULT_TAG) return;
+  const tags = new Tags();
+  const other = tags.root(tag);
+  const server = other === undefined || other === root ? undefined : runningServer(other);
+  if (server?.tag === tag) {
+    throw new ConfigError("-t", `-t: process ${server.pid} has the tag ${tag} already, on ${other}`);
+  }
+  try {
+    tags.keep(tag, root);
+  } catch (error) {
+    logger("server-main").advisory(
+      `stop and status will need -d: the tag could not be kept: ${(error as Error).message}`,
+    );
+  }
+}
+
+function service({ rest, tag, root, isRootGiven, user, print }: CommandLine): number {
+  const [action = "nothing", ...more] = rest;
+  if (!isServiceAction(action) || more.length > 0) {
+    const found = [action, ...more].join(" ");
+    throw new ConfigError("service", `service: found "${found}", expected install, remove or status; see --help`);
+  }
+  const system = thisSystem();
+  return serviceCommand(
+    action,
+    {
+      tag,
+      root: isRootGiven ? root : defaultServiceRoot(system.os, serviceName(tag)),
+      program: program(),
+      user: user ?? defaultServiceUser(system.os, Deno.env.toObject()),
+    },
+    print,
+    system,
+  );
+}
+
+/** What starts this program, from any directory. */
+function program(): string[] {
+  if (Deno.build.standalone) return [Deno.execPath()];
+  const here = import.meta.dirname!;
+  const words = about.tasks.start.replace(/^deno /, "").replace(/ main\.ts.*$/, "").split(" ");
+  const flags = words.map((word) => word.replace(/^--lock=/, (option) => option + join(here, "/")));
+  return [Deno.execPath(), ...flags, join(here, "main.ts")];
 }
 
 /** Opens no file of the root for writing. */

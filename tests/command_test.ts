@@ -149,3 +149,67 @@ Deno.test("version, help and check-config", async () => {
     /^warning: the environment: unknown key SVC_PG_USR: did you mean SVC_PG_USER\?\npg\.password=\*\*\*\* \(env\)\n/,
   );
 });
+
+Deno.test("-t: stop and status find a server by its tag, from anywhere; a second one of that tag is refused", async () => {
+  const tag = `test-${crypto.randomUUID()}`;
+  const [root, other] = [newRoot(), newRoot()];
+  const unknown = await sundial(["status", "-t", tag]);
+  assert.equal(unknown.code, 1);
+  assert.match(unknown.stdout, new RegExp(`^no server runs on .*, tag ${tag}\n$`));
+  await using server = await startServer({ root, args: ["-t", tag] });
+  assert.match(server.output(), new RegExp(` A server-main Sundial .*, tag ${tag}\r\n`));
+  const { pid } = server.process;
+  const status = await sundial(["status", "-t", tag]);
+  assert.deepEqual([status.code, status.stdout], [0, `process ${pid} runs on ${root}, tag ${tag}\n`]);
+  assert.equal((await sundial(["status", "-t", tag, "-d", other])).code, 1);
+  assert.equal(
+    (await sundial(["stop", "-t", "another", "-d", root])).code,
+    1,
+    "the server of that root has another tag",
+  );
+  const again = await sundial(["start", "-t", tag, "-d", other]);
+  assert.deepEqual([again.code, again.stderr], [
+    1,
+    `sundial: -t: process ${pid} has the tag ${tag} already, on ${root}\n`,
+  ]);
+  const stopped = await sundial(["stop", "-t", tag]);
+  assert.deepEqual([stopped.code, stopped.stdout], [0, `process ${pid} has ended\n`]);
+});
+
+Deno.test("SIGHUP ends a server, but not one started with -n", { ignore: Deno.build.os === "windows" }, async () => {
+  await using server = await startServer();
+  server.process.kill("SIGHUP");
+  assert.equal((await server.process.status).code, 0);
+  await using stays = await startServer({ args: ["-n"] });
+  for (let n = 0; n < 3; n++) stays.process.kill("SIGHUP");
+  assert.deepEqual((await stays.exec("select 1")).dataset, [[1]]);
+  assert.equal(await stays.stop(), 0);
+});
+
+Deno.test("-f brings shipped files up to date, and never touches the configuration", async () => {
+  await using first = await startServer({ keepRoot: true });
+  const { root } = first;
+  await first.stop();
+  const write = (path: string) => Deno.writeTextFileSync(join(root, path), "# mine\n");
+  for (const path of ["conf/server.conf", "import/trades.parquet"]) write(path);
+  await using again = await startServer({ root, args: ["-f"] });
+  assert.equal(Deno.readTextFileSync(join(root, "conf", "server.conf")), "# mine\n");
+  assert.deepEqual(names(join(root, "import")), ["trades.parquet", "trades.parquet.bak"]);
+  assert.deepEqual((await again.exec("select count() from read_parquet('trades.parquet')")).dataset, [[100_000]]);
+  await again.stop();
+  await Deno.remove(root, { recursive: true });
+});
+
+Deno.test("service --print shows steps that name this program by absolute paths, and takes none", async () => {
+  const root = newRoot();
+  const { code, stdout } = await sundial(["service", "install", "--print", "-d", root, "-t", "west"]);
+  assert.equal(code, 0);
+  const main = fromFileUrl("../main.ts");
+  assert.ok(stdout.includes(Deno.execPath()) && stdout.includes(main) && stdout.includes(root), stdout);
+  assert.ok(stdout.includes(`--lock=${fromFileUrl("../deno.lock")}`), stdout);
+  assert.throws(() => Deno.statSync(root), Deno.errors.NotFound);
+  const removed = await sundial(["service", "remove", "--print", "-t", "west"]);
+  assert.match(removed.stdout, /west/);
+  const { stderr } = await sundial(["service", "start"]);
+  assert.equal(stderr, 'sundial: service: found "start", expected install, remove or status; see --help\n');
+});

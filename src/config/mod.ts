@@ -1,19 +1,18 @@
 /** Settings: server.conf and the environment → one typed Config. Imports nothing of the other rooms. */
 import { Config } from "./config.ts";
+import { thisMachine } from "./machine.ts";
 import type { Machine } from "./setting.ts";
 
 export { catalogue, type Key, sections, type Settings } from "./catalogue.ts";
 export { Config, type ConfigSources, envName, type Parameter, type ValueSource } from "./config.ts";
-export { openRoot, type Root, runningPid, shippedFile } from "./root.ts";
+export { openRoot, type Root, runningPid, type RunningServer, runningServer, shippedFile } from "./root.ts";
+export { checkTag, DEFAULT_TAG, Tags } from "./tags.ts";
 export { manualPage, serverConf } from "./reference.ts";
+export { thisMachine } from "./machine.ts";
 export { nearest } from "./nearest.ts";
 export { parseProperties, type Property } from "./properties.ts";
 export type { Machine, Setting } from "./setting.ts";
 export { type Address, formatAddress, formatSize, parseAddress, parseDuration, parseSize } from "./units.ts";
-
-export function thisMachine(): Machine {
-  return { cores: navigator.hardwareConcurrency, memoryBytes: Deno.systemMemoryInfo().total };
-}
 
 /** Undefined where there is no such file. */
 export function readFileIfThere(path: string): string | undefined {

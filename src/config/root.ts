@@ -1,9 +1,12 @@
 /** The root directory: made on the first start with the shipped files, and held by one process at a time. */
 import { join } from "node:path";
 import { ConfigError } from "../errors.ts";
+import { DEFAULT_TAG } from "./tags.ts";
 
-/** Copied into a new root; each is then the user's own. */
+/** Copied into a new root. */
 const SHIPPED = ["conf/server.conf", "conf/log.conf", "import/trades.parquet"];
+/** What the user writes there is the user's own for ever. */
+const isConfiguration = (file: string) => file.startsWith("conf/");
 const DIRECTORIES = ["conf", "db", "import", "log"];
 const PID_FILE = "sundial.pid";
 
@@ -20,17 +23,18 @@ export interface Root {
 }
 
 /**
- * Makes what is missing and takes the lock. `refresh`: exchanges the shipped files for those of this version; changed ones are
- * kept as `*.bak`. `except`: shipped files that are not wanted.
+ * Makes what is missing and takes the lock. `refresh`: exchanges shipped files for those of this version, but never the
+ * configuration; changed ones are kept as `*.bak`. `except`: shipped files that are not wanted.
  * @throws {ConfigError} with the key "root".
  */
-export function openRoot(path: string, options: { refresh?: boolean; except?: string[] } = {}): Root {
+export function openRoot(path: string, options: { refresh?: boolean; except?: string[]; tag?: string } = {}): Root {
   try {
     const isNew = !exists(join(path, "db"));
     for (const directory of DIRECTORIES) Deno.mkdirSync(join(path, directory), { recursive: true });
-    const release = lock(path);
+    const release = lock(path, options.tag ?? DEFAULT_TAG);
     for (const file of SHIPPED) {
-      if (!options.except?.includes(file)) place(join(path, file), shippedFile(file), options.refresh ?? false);
+      const refresh = options.refresh === true && !isConfiguration(file);
+      if (!options.except?.includes(file)) place(join(path, file), shippedFile(file), refresh);
     }
     return { path, isNew, release };
   } catch (error) {
@@ -39,8 +43,8 @@ export function openRoot(path: string, options: { refresh?: boolean; except?: st
   }
 }
 
-/** The lock is the system's on an open file, so it ends with the process however that ends; the number in it is for people and `stop`. */
-function lock(root: string): () => void {
+/** The lock is the system's on an open file, so it ends with the process however that ends; the text in it is for people and `stop`. */
+function lock(root: string, tag: string): () => void {
   const path = join(root, PID_FILE);
   const file = Deno.openSync(path, { create: true, read: true, write: true });
   if (!file.tryLockSync(true)) {
@@ -52,7 +56,7 @@ function lock(root: string): () => void {
     );
   }
   file.truncateSync(0);
-  file.writeSync(new TextEncoder().encode(`${Deno.pid}\n`));
+  file.writeSync(new TextEncoder().encode(`${Deno.pid}\n${tag}\n`));
   return () => {
     // Emptied and not removed: whoever opened it a moment ago must not lock a file that has no name any more.
     file.truncateSync(0);
@@ -60,8 +64,13 @@ function lock(root: string): () => void {
   };
 }
 
-/** The process that holds the root, or undefined. */
-export function runningPid(root: string): number | undefined {
+export interface RunningServer {
+  pid: number;
+  tag: string;
+}
+
+/** Who holds the root, or undefined. */
+export function runningServer(root: string): RunningServer | undefined {
   let file: Deno.FsFile;
   try {
     file = Deno.openSync(join(root, PID_FILE), { read: true, write: true });
@@ -71,13 +80,16 @@ export function runningPid(root: string): number | undefined {
   }
   try {
     if (file.tryLockSync(true)) return undefined;
-    const bytes = new Uint8Array(32);
-    const pid = Number(new TextDecoder().decode(bytes.subarray(0, file.readSync(bytes) ?? 0)));
-    return Number.isInteger(pid) && pid > 0 ? pid : undefined;
+    const bytes = new Uint8Array(256);
+    const [pid, tag] = new TextDecoder().decode(bytes.subarray(0, file.readSync(bytes) ?? 0)).split("\n");
+    return Number(pid) > 0 ? { pid: Number(pid), tag: tag || DEFAULT_TAG } : undefined;
   } finally {
     file.close();
   }
 }
+
+/** Its process. */
+export const runningPid = (root: string): number | undefined => runningServer(root)?.pid;
 
 /** Whole or not at all: a start that is killed here leaves no half file. */
 function place(path: string, bytes: Uint8Array, refresh: boolean): void {

@@ -22,8 +22,12 @@ Deno.test("openRoot() makes the root once, keeps what the user wrote, and lets o
   assert.ok(!again.isNew);
   assert.equal(Deno.readTextFileSync(conf), "# mine\n");
   again.release();
+  const trades = join(path, "import", "trades.parquet");
+  Deno.writeTextFileSync(trades, "mine");
   openRoot(path, { refresh: true }).release();
-  assert.equal(Deno.readTextFileSync(`${conf}.bak`), "# mine\n");
+  assert.equal(Deno.readTextFileSync(conf), "# mine\n", "-f leaves the configuration alone");
+  assert.equal(Deno.readTextFileSync(`${trades}.bak`), "mine");
+  assert.ok(Deno.statSync(trades).size > 1000);
   Deno.removeSync(path, { recursive: true });
 });
 

@@ -1,0 +1,44 @@
+/** Names of servers: `stop -t TAG` and `status -t TAG` find the root on which somebody of the same user started one. */
+import { tmpdir, userInfo } from "node:os";
+import { join } from "node:path";
+import { ConfigError } from "../errors.ts";
+
+/** Of a server that was given none; it is not kept, as any number of servers has it. */
+export const DEFAULT_TAG = "sundial";
+
+/** Tags become names of files and services. @throws {ConfigError} */
+export function checkTag(tag: string): void {
+  if (/^[A-Za-z0-9][\w.-]{0,63}$/.test(tag)) return;
+  throw new ConfigError("-t", `-t: found "${tag}", expected letters, digits, _, - and .`);
+}
+
+/** A file for each tag, which names the root. Whether a server still runs there is for the root's lock to say. */
+export class Tags {
+  constructor(readonly directory: string = defaultDirectory()) {}
+
+  keep(tag: string, root: string): void {
+    if (tag === DEFAULT_TAG) return;
+    Deno.mkdirSync(this.directory, { recursive: true, mode: 0o700 });
+    if (!isOurs(this.directory)) throw new Error(`${this.directory} belongs to another user`);
+    Deno.writeTextFileSync(join(this.directory, tag), root);
+  }
+
+  root(tag: string): string | undefined {
+    try {
+      return isOurs(this.directory) ? Deno.readTextFileSync(join(this.directory, tag)) : undefined;
+    } catch (error) {
+      if (error instanceof Deno.errors.NotFound) return undefined;
+      throw error;
+    }
+  }
+}
+
+function defaultDirectory(): string {
+  const runtime = Deno.env.get("XDG_RUNTIME_DIR");
+  return runtime ? join(runtime, "sundial") : join(tmpdir(), `sundial-tags-${userInfo().username}`);
+}
+
+/** Anybody can make a directory in /tmp, and with it say which process `stop` ends. */
+function isOurs(directory: string): boolean {
+  return Deno.build.os === "windows" || Deno.lstatSync(directory).uid === Deno.uid();
+}

@@ -1,0 +1,36 @@
+/** What a service is, on any system: the files to write and the commands to run, as data, so that they can be shown first. */
+
+export interface Service {
+  /** `sundial`, or the tag of one of several servers of a machine. */
+  tag: string;
+  root: string;
+  /** The executable and what stands before the command: nothing, when it is compiled. */
+  program: readonly string[];
+  /** Who it runs as. */
+  user: string;
+}
+
+export type Step =
+  | { kind: "write"; path: string; text: string }
+  | { kind: "remove"; path: string }
+  /** `unless`: not when this succeeds. `mayFail`: goes on all the same. */
+  | { kind: "run"; command: readonly string[]; unless?: readonly string[]; mayFail?: boolean };
+
+/** A system's way of keeping services. */
+export interface ServiceManager {
+  /** What the definition is called and where it is. */
+  path(service: Service): string;
+  install(service: Service): Step[];
+  remove(service: Service): Step[];
+  status(service: Service): readonly string[];
+}
+
+/** The command of the server itself. */
+export function startCommand({ program, root, tag }: Service): string[] {
+  return [...program, "start", "-d", root, "-t", tag];
+}
+
+/** `sundial`, or `sundial-TAG`. */
+export function serviceName(tag: string): string {
+  return tag === "sundial" ? tag : `sundial-${tag}`;
+}
