@@ -31,7 +31,7 @@ import {
   windowsServiceName,
 } from "./src/log/mod.ts";
 import type { DatabaseOptions } from "./src/database/mod.ts";
-import { type CounterKey, createMetrics, type GaugeKey, type Metrics } from "./src/metrics/mod.ts";
+import { createMetrics, type Metrics, readProcess } from "./src/metrics/mod.ts";
 import { startHealth } from "./src/wire/health/mod.ts";
 import type { PgOptions } from "./src/wire/pg/mod.ts";
 import {
@@ -238,10 +238,12 @@ async function startParts(
   const limits = limitsOf(config.machine.memoryBytes);
   for (const line of advice(limits, { memoryBytes: config.get("cairo.memory.size") })) main.advisory(line);
   metrics.read("logMessagesDropped", () => log.dropped);
-  metrics.read("uptimeSeconds", () => performance.now() / 1000);
-  metrics.read("cpuSeconds", () => (process.cpuUsage().user + process.cpuUsage().system) / 1e6);
-  metrics.read("memoryRss", () => Deno.memoryUsage().rss);
-  metrics.read("memoryJsHeap", () => Deno.memoryUsage().heapUsed);
+  readProcess(metrics);
+  const connections: Record<string, () => number> = {};
+  metrics.read(
+    "connections",
+    () => Object.fromEntries(Object.entries(connections).map(([wire, count]) => [wire, count()])),
+  );
 
   // Health first: who watches sees that the process lives while a long log is replayed.
   if (config.get("http.min.enabled")) {
@@ -268,8 +270,8 @@ async function startParts(
   parts.push({ name: DATABASE, close: () => database.close() });
   if (config.get("http.enabled")) {
     const log = logger("http-server");
-    const begin = (at: Address) =>
-      startHttp({
+    const begin = async (at: Address) => {
+      const http = await startHttp({
         ...at,
         database,
         config: httpConfigOf(config, about.version),
@@ -277,20 +279,27 @@ async function startParts(
         metrics,
         consolePage: PLAIN_PAGE,
       });
+      for (const wire of ["exec", "exp", "line_http"] as const) connections[wire] = () => http.inFlight()[wire];
+      return http;
+    };
     parts.push(await listen("http.net.bind.to", config.get("http.net.bind.to"), log, begin));
   }
   if (config.get("pg.enabled")) {
     const log = logger("pg-server");
     const begin = async (at: Address) => {
       const pg = await startPg(Object.assign(pgOptions(config), at, { database, log, metrics }));
-      metrics.read("pgConnections", () => pg.connectionCount());
+      connections.pg = () => pg.connectionCount();
       return pg;
     };
     parts.push(await listen("pg.net.bind.to", config.get("pg.net.bind.to"), log, begin));
   }
   if (config.get("line.tcp.enabled") && !config.get("readonly")) {
     const log = logger("line-tcp-server");
-    const begin = (at: Address) => Promise.resolve(startLineTcp({ ...at, ...lineTcpOptions(config), database, log }));
+    const begin = (at: Address) => {
+      const line = startLineTcp(Object.assign(lineTcpOptions(config), at, { database, log, metrics }));
+      connections.line_tcp = () => line.connectionCount();
+      return Promise.resolve(line);
+    };
     parts.push(await listen("line.tcp.net.bind.to", config.get("line.tcp.net.bind.to"), log, begin));
   }
   main.advisory(`ready after ${Math.round(performance.now())} ms`);

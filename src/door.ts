@@ -98,7 +98,10 @@ export interface Database {
   /** Rows in columnar form: COPY, /imp and drivers' batches. */
   append(table: string, batch: AppendBatch, identity: Identity): Promise<void>;
   table(name: string): TableSnapshot | undefined;
-  /** What storage and engine count, by the metric's key; a record is by the metric's label. */
-  figures(): Record<string, number | Record<string, number>>;
+  /** What storage and engine count, by the metric's key; a record is by the metric's label; counts are of ranges that end at bounds. */
+  figures(): Record<
+    string,
+    number | Record<string, number> | { bounds: readonly number[]; counts: ArrayLike<number>; sum: number }
+  >;
   close(): Promise<void>;
 }

@@ -100,7 +100,7 @@ async function tryToStart(options: StartOptions): Promise<TestServer> {
     try {
       const reply = await fetch(`${http}/exec?query=select%201`);
       await reply.body?.cancel();
-      if (reply.ok) break;
+      if (reply.ok || reply.status === 401) break;
     } catch {
       // not listening yet
     }

@@ -1,31 +1,29 @@
 /** What storage and engine count, by the keys of the metric catalogue. Read when somebody asks. */
+import type { Database } from "../door.ts";
 import type { StatementCache } from "./statements.ts";
 import { type CatalogueMirror, HEAP_TAGS, SHARED_WORD, type SharedHeap, type SharedPool } from "../storage/mod.ts";
-
-export type Figures = Record<string, number | Record<string, number>>;
 
 export function figuresOf(
   heap: SharedHeap,
   pool: SharedPool,
   catalogue: CatalogueMirror,
   statements: StatementCache,
-): Figures {
+): ReturnType<Database["figures"]> {
   const word = (index: number) => Atomics.load(heap.i32, index) >>> 0;
-  const { hits, misses } = pool.stats();
+  const { hits, misses, evictions, pins } = pool.stats();
   return {
     commits: heap.figure("commits"),
     committedRows: heap.figure("committedRows"),
-    commitGroups: heap.figure("commitGroups"),
-    fsyncs: heap.figure("fsyncs"),
-    fsyncSeconds: heap.figure("fsyncSeconds"),
+    commitGroupSize: heap.histogram("commitGroupSize"),
+    fsyncSeconds: heap.histogram("fsyncSeconds"),
     rewrittenSegments: heap.figure("rewrittenSegments"),
     logBytesSinceCheckpoint: heap.figure("logBytes"),
     deadExtentBytes: heap.figure("deadBytes"),
     pinnedVersions: catalogue.pinCount,
     poolHits: hits,
     poolMisses: misses,
-    poolEvictions: pool.stats().evictions,
-    poolPins: pool.stats().pins,
+    poolEvictions: evictions,
+    poolPins: pins,
     workersBusy: word(SHARED_WORD.workersBusy),
     morsels: word(SHARED_WORD.morsels),
     kernelRows: Number(Atomics.load(heap.i64, SHARED_WORD.kernelRows / 2)),

@@ -1,86 +1,145 @@
 /** Every metric's name, kind and sentence, once. A new one is an entry here; names get the prefix `service_`. */
+
+/** Where statements and rows come in. */
+export const WIRES = ["exec", "exp", "pg", "line_http", "line_tcp"] as const;
+export type Wire = (typeof WIRES)[number];
+
 export interface MetricEntry {
   readonly name: string;
-  readonly kind: "counter" | "gauge";
+  readonly kind: "counter" | "gauge" | "histogram";
   readonly help: string;
   /** Name of its one label, when it has several values. */
   readonly label?: string;
+  /** Counted apart for each of these: the values of its label `wire`. */
+  readonly wires?: readonly Wire[];
+  /** Another name for one value of that metric: dashboards made for QuestDB ask for it. */
+  readonly same?: { readonly key: string; readonly wire: Wire };
 }
 
-const counter = (name: string, help: string): MetricEntry & { kind: "counter" } => ({
-  name: `${name}_total`,
-  kind: "counter",
-  help,
-});
-/** Read when it is asked for. */
-const gauge = (name: string, help: string, label?: string): MetricEntry & { kind: "gauge" } => ({
-  name,
-  kind: "gauge",
-  help,
-  label,
-});
+const counter = (name: string, help: string) => ({ name: `${name}_total`, kind: "counter", help }) as const;
+const gauge = (name: string, help: string, label?: string) => ({ name, kind: "gauge", help, label }) as const;
+const histogram = (name: string, help: string) => ({ name, kind: "histogram", help }) as const;
+const alias = <const K extends string>(name: string, key: K, wire: Wire) =>
+  ({
+    name: `${name}_total`,
+    kind: "counter",
+    help: `The same as ${key} of wire ${wire}.`,
+    same: { key, wire },
+  }) as const;
+const byWire = <const E extends MetricEntry, const W extends Wire>(entry: E, ...wires: W[]) =>
+  ({ ...entry, label: "wire", wires }) as const;
 
 export const metricCatalogue = {
-  jsonQueries: counter("json_queries", "Requests of /exec."),
-  jsonQueriesCompleted: counter("json_queries_completed", "Requests of /exec that ended well."),
-  jsonQueriesCancelled: counter("json_queries_cancelled", "Requests of /exec that were cancelled or timed out."),
-  jsonQuerySeconds: counter("json_query_seconds", "Time that /exec requests took."),
-  httpConnections: gauge("http_connections", "HTTP requests in flight."),
-  pgQueries: counter("pg_wire_queries", "Statements begun over the PostgreSQL wire."),
-  pgQueriesCompleted: counter("pg_wire_queries_completed", "Statements over the PostgreSQL wire that ended well."),
-  pgQueriesCancelled: counter(
-    "pg_wire_queries_cancelled",
-    "Statements over the PostgreSQL wire that were cancelled or timed out.",
+  queriesStarted: byWire(counter("queries_started", "Statements that clients sent."), "exec", "exp", "pg"),
+  queriesCompleted: byWire(
+    counter("queries_completed", "Statements that ended well, to the last row."),
+    "exec",
+    "exp",
+    "pg",
   ),
-  pgQuerySeconds: counter("pg_wire_query_seconds", "Time that statements over the PostgreSQL wire took."),
-  pgErrors: counter("pg_wire_errors", "Errors sent over the PostgreSQL wire."),
-  pgConnections: gauge("pg_wire_connections", "PostgreSQL wire connections."),
-  lineHttpConnections: gauge("line_http_connections", "Line-protocol requests in flight."),
-  lineHttpRecvBytes: counter("line_http_recv_bytes", "Line-protocol bytes received over HTTP."),
-  authenticationsSucceeded: counter("authentications_succeeded", "Log-ins that were let in."),
-  authenticationsFailed: counter("authentications_failed", "Log-ins that were refused."),
-  queryErrors: counter("query_errors", "Queries refused or failed by the client's fault."),
+  queriesCancelled: byWire(
+    counter("queries_cancelled", "Statements that were cancelled or timed out, or whose client went away."),
+    "exec",
+    "exp",
+    "pg",
+  ),
+  queriesFailed: byWire(counter("queries_failed", "Statements that were refused or failed."), "exec", "exp", "pg"),
+  querySeconds: byWire(
+    histogram("query_seconds", "Time from a statement to the end of its answer, however it ended."),
+    "exec",
+    "exp",
+    "pg",
+  ),
+  rowsIn: byWire(counter("rows_in", "Rows of INSERT and of line protocol."), "exec", "pg", "line_http", "line_tcp"),
+  bytesIn: byWire(
+    counter("bytes_in", "Bytes of statements, their arguments and line protocol received."),
+    "exec",
+    "exp",
+    "pg",
+    "line_http",
+    "line_tcp",
+  ),
+  rowsOut: byWire(counter("rows_out", "Rows of results sent."), "exec", "exp", "pg"),
+  bytesOut: byWire(counter("bytes_out", "Bytes of rows of results sent."), "exec", "exp", "pg"),
+  lineErrors: byWire(counter("line_errors", "Line-protocol requests and lines refused."), "line_http", "line_tcp"),
+  authenticationsSucceeded: byWire(
+    counter("authentications_succeeded", "Log-ins that were let in; over HTTP every request is one."),
+    "exec",
+    "exp",
+    "pg",
+    "line_http",
+  ),
+  authenticationsFailed: byWire(
+    counter("authentications_failed", "Log-ins that were refused."),
+    "exec",
+    "exp",
+    "pg",
+    "line_http",
+  ),
+  connections: gauge("connections", "Connections; over HTTP requests that are being answered.", "wire"),
+  jsonQueries: alias("json_queries", "queriesStarted", "exec"),
+  jsonQueriesCompleted: alias("json_queries_completed", "queriesCompleted", "exec"),
+  pgQueries: alias("pg_wire_queries", "queriesStarted", "pg"),
+  pgQueriesCompleted: alias("pg_wire_queries_completed", "queriesCompleted", "pg"),
+  queryErrors: counter("query_errors", "Statements refused or failed by the client's fault."),
   unhandledErrors: counter(
     "unhandled_errors",
     "Errors that reached the top of a thread, failed handlers, and commits that could not be applied.",
   ),
-  bytesOut: counter("bytes_out", "Bytes of results sent."),
-  rowsOut: counter("rows_out", "Rows of results sent."),
+  statementsCached: gauge("statements_cached", "Compiled statements kept."),
+
   commits: counter("commits", "Commits."),
   committedRows: counter("committed_rows", "Rows committed."),
-  commitGroups: counter("commit_groups", "Groups of commits that shared a write of the log."),
-  fsyncs: counter("fsyncs", "Calls of fsync."),
-  fsyncSeconds: counter("fsync_seconds", "Time that fsync took."),
+  commitGroupSize: histogram("commit_group_size", "Commits that shared a write and a sync of the log."),
+  fsyncSeconds: histogram("fsync_seconds", "Time that a sync of the write-ahead log took."),
   rewrittenSegments: counter("rewritten_segments", "Segments written anew for late rows, UPDATE and DELETE."),
   logBytesSinceCheckpoint: gauge(
     "log_bytes_since_checkpoint",
     "Bytes of the write-ahead log that a start would replay.",
   ),
-  deadExtentBytes: gauge("dead_extent_bytes", "Bytes in data files that no snapshot lists."),
+  deadExtentBytes: gauge("dead_extent_bytes", "Bytes in data files that no snapshot lists, as of the last checkpoint."),
   pinnedVersions: gauge("pinned_versions", "Snapshots that readers hold."),
+
   poolHits: counter("pool_hits", "Column chunks found in the pool."),
   poolMisses: counter("pool_misses", "Column chunks read from files."),
   poolEvictions: counter("pool_evictions", "Frames of the pool given to another chunk."),
   poolPins: gauge("pool_pins", "Frames in use."),
+
   workersBusy: gauge("workers_busy", "Query threads at work."),
-  morsels: gauge("morsels", "Morsels processed since the start."),
-  kernelRows: gauge("kernel_rows", "Rows that passed through compiled kernels since the start."),
-  kernelsCompiled: gauge("kernels_compiled", "Kernels compiled since the start."),
-  kernelsReused: gauge("kernels_reused", "Kernels found in a thread's cache since the start."),
-  statementsCached: gauge("statements_cached", "Compiled statements kept."),
+  morsels: counter("morsels", "Morsels processed."),
+  kernelRows: counter("kernel_rows", "Rows that passed through compiled kernels."),
+  kernelsCompiled: counter("kernels_compiled", "Kernels compiled."),
+  kernelsReused: counter("kernels_reused", "Kernels found in a thread's cache."),
+
   memoryUsed: gauge("memory_mem_used", "Bytes of the shared memory in use."),
   memoryTag: gauge("memory_tag_bytes", "Bytes of the shared memory in use, by purpose.", "tag"),
   memoryRss: gauge("memory_rss", "Resident memory of the process, in bytes."),
   memoryJsHeap: gauge("memory_js_heap", "Bytes in use of the main thread's JavaScript heap."),
-  logMessagesDropped: gauge(
+  logMessagesDropped: counter(
     "log_messages_dropped",
-    "Log messages dropped since the start, as they came faster than they could be written.",
+    "Log messages dropped, as they came faster than they could be written.",
   ),
   cpuSeconds: counter("process_cpu_seconds", "Processor time of the process."),
+  startTimeSeconds: gauge("process_start_time_seconds", "When the process started, in seconds since 1970."),
   uptimeSeconds: gauge("process_uptime_seconds", "Time since the start."),
+  openFiles: gauge("process_open_fds", "Open file descriptors, where the system tells them."),
 } as const satisfies Record<string, MetricEntry>;
 
 type Catalogue = typeof metricCatalogue;
 export type MetricKey = keyof Catalogue;
-export type CounterKey = { [K in MetricKey]: Catalogue[K]["kind"] extends "counter" ? K : never }[MetricKey];
-export type GaugeKey = Exclude<MetricKey, CounterKey>;
+type KeyOf<Kind extends MetricEntry["kind"]> = {
+  [K in MetricKey]: Catalogue[K]["kind"] extends Kind ? K : never;
+}[MetricKey];
+type SharedByWires = { [K in MetricKey]: Catalogue[K] extends { wires: readonly Wire[] } ? K : never }[MetricKey];
+type Aliases = { [K in MetricKey]: Catalogue[K] extends { same: unknown } ? K : never }[MetricKey];
+
+export type CounterKey = Exclude<KeyOf<"counter">, SharedByWires | Aliases>;
+/** What is told where it is read, and not counted here. */
+export type ReadKey = Exclude<MetricKey, SharedByWires | Aliases>;
+/** What a wire counts; of several wires what they have in common. */
+export type WireCounterKey<W extends Wire> = {
+  [K in SharedByWires & KeyOf<"counter">]: [W] extends [Catalogue[K]["wires"][number]] ? K : never;
+}[SharedByWires & KeyOf<"counter">];
+export type WireHistogramKey<W extends Wire> = {
+  [K in SharedByWires & KeyOf<"histogram">]: [W] extends [Catalogue[K]["wires"][number]] ? K : never;
+}[SharedByWires & KeyOf<"histogram">];

@@ -2,9 +2,30 @@
  * What the server counts. Rooms add to plain numbers and register what can be read; prom-client puts it into words when
  * somebody asks, and is loaded only then: counting costs an addition, metrics that are off cost nothing at the start.
  */
-import { type CounterKey, type GaugeKey, metricCatalogue, type MetricEntry, type MetricKey } from "./catalogue.ts";
+import {
+  type CounterKey,
+  metricCatalogue,
+  type MetricEntry,
+  type MetricKey,
+  type ReadKey,
+  type Wire,
+  type WireCounterKey,
+  type WireHistogramKey,
+  WIRES,
+} from "./catalogue.ts";
+import { Histogram, type HistogramReading, histogramSamples, LATENCY_BOUNDS, type Sample } from "./histogram.ts";
 
-export { type CounterKey, type GaugeKey, metricCatalogue, type MetricKey } from "./catalogue.ts";
+export {
+  type CounterKey,
+  metricCatalogue,
+  type MetricEntry,
+  type MetricKey,
+  type ReadKey,
+  type Wire,
+} from "./catalogue.ts";
+export type { HistogramReading } from "./histogram.ts";
+export { readProcess } from "./process.ts";
+export { QueryCount, type QueryEnd } from "./query_count.ts";
 
 export const METRIC_PREFIX = "service_";
 
@@ -15,41 +36,73 @@ export interface Counter {
 }
 
 export type Counters = { readonly [K in CounterKey]: Counter };
-/** A number, or one by value of the metric's label. */
-export type Reader = () => number | Record<string, number>;
+export type WireMetrics<W extends Wire> =
+  & { readonly [K in WireCounterKey<W>]: Counter }
+  & { readonly [K in WireHistogramKey<W>]: Histogram };
+export type MetricsByWire = { readonly [W in Wire]: WireMetrics<W> };
+/** What a wire that runs statements counts of each. */
+export type QueryMetrics = WireMetrics<"exec" | "exp" | "pg">;
+
+/** A number, or one by value of the metric's label; of a histogram its ranges. */
+export type Figure = number | Record<string, number> | HistogramReading;
+export type Reader = () => Figure;
 
 export interface Metrics extends Counters {
+  readonly wires: MetricsByWire;
   /** Says where a gauge, or a counter kept elsewhere, is read; the last one told counts. */
-  read(key: GaugeKey | CounterKey, reader: Reader): void;
+  read(key: ReadKey, reader: Reader): void;
   /** The same for all that one function tells, by key; it is called once whenever somebody asks. */
-  readAll(source: () => Record<string, ReturnType<Reader>>): void;
+  readAll(source: () => Record<string, Figure>): void;
   /** One i32: unhandled errors, for threads that must know while main is busy. */
   readonly unhandledWord: Int32Array;
   /** Prometheus text format 0.0.4. */
   text(): Promise<string>;
 }
 
+const ENTRIES = Object.entries(metricCatalogue) as [MetricKey, MetricEntry][];
+
 export function createMetrics(): Metrics {
   const unhandledWord = new Int32Array(new SharedArrayBuffer(4));
-  const readers = new Map<MetricKey, Reader>();
+  const readers = new Map<
+    MetricKey,
+    () => Iterable<[labels: Record<string, string>, value: number | HistogramReading]>
+  >();
   const refreshers: (() => void)[] = [];
   const counters: Record<string, Counter> = {};
-  for (const [key, entry] of Object.entries(metricCatalogue) as [MetricKey, MetricEntry][]) {
-    if (entry.kind !== "counter") continue;
-    const counter = key === "unhandledErrors" ? sharedCounter(unhandledWord) : plainCounter();
-    counters[key] = counter;
-    readers.set(key, () => counter.value);
+  const wires = Object.fromEntries(WIRES.map((wire) => [wire, {} as Record<string, Counter | Histogram>]));
+  for (const [key, entry] of ENTRIES) {
+    if (entry.same !== undefined) {
+      const { key: of, wire } = entry.same;
+      readers.set(key, () => [[{}, (wires[wire][of] as Counter).value]]);
+    } else if (entry.wires !== undefined) {
+      for (const wire of entry.wires) {
+        wires[wire][key] = entry.kind === "histogram" ? new Histogram(LATENCY_BOUNDS) : plainCounter();
+      }
+      const valueOf = (one: Counter | Histogram) => one instanceof Histogram ? one : one.value;
+      readers.set(key, () => entry.wires!.map((wire) => [{ wire }, valueOf(wires[wire][key])]));
+    } else if (entry.kind === "counter") {
+      const counter = key === "unhandledErrors" ? sharedCounter(unhandledWord) : plainCounter();
+      counters[key] = counter;
+      readers.set(key, () => [[{}, counter.value]]);
+    }
   }
+  const read = (key: MetricKey, reader: Reader) => {
+    const { label = "of" } = metricCatalogue[key] as MetricEntry;
+    readers.set(key, () => {
+      const figure = reader();
+      if (typeof figure === "number" || isHistogram(figure)) return [[{}, figure]];
+      return Object.entries(figure).map(([value, count]) => [{ [label]: value }, count]);
+    });
+  };
   let exposition: Promise<() => Promise<string>> | undefined;
   return Object.assign(counters as Counters, {
-    read: (key: MetricKey, reader: Reader) => void readers.set(key, reader),
-    readAll: (source: () => Record<string, ReturnType<Reader>>) => {
+    wires: wires as unknown as MetricsByWire,
+    read,
+    readAll: (source: () => Record<string, Figure>) => {
       let figures = source();
       refreshers.push(() => figures = source());
       for (const key of Object.keys(figures)) {
-        if (Object.hasOwn(metricCatalogue, key)) {
-          readers.set(key as MetricKey, () => figures[key]);
-        }
+        if (Object.hasOwn(metricCatalogue, key)) read(key as MetricKey, () => figures[key]);
       }
     },
     unhandledWord,
@@ -59,6 +112,8 @@ export function createMetrics(): Metrics {
     },
   });
 }
+
+const isHistogram = (figure: Figure): figure is HistogramReading => typeof figure === "object" && "bounds" in figure;
 
 function plainCounter(): Counter {
   let value = 0;
@@ -79,51 +134,43 @@ function sharedCounter(word: Int32Array): Counter {
   };
 }
 
-async function expose(readers: ReadonlyMap<MetricKey, Reader>): Promise<() => Promise<string>> {
+type Readers = ReadonlyMap<MetricKey, () => Iterable<[Record<string, string>, number | HistogramReading]>>;
+
+/** What prom-client asks of a metric that is registered with it: everything is counted elsewhere, so that there is no more to one. */
+interface Registered {
+  get(): { name: string; help: string; type: MetricEntry["kind"]; values: Sample[] };
+}
+
+async function expose(readers: Readers): Promise<() => Promise<string>> {
   const { default: prometheus } = await import("prom-client");
   const registry = new prometheus.Registry();
-  for (const [key, entry] of Object.entries(metricCatalogue) as [MetricKey, MetricEntry][]) {
-    // A gauge that nobody has told how to read says nothing, rather than 0.
-    if (!readers.has(key)) continue;
-    const options = {
-      name: METRIC_PREFIX + entry.name,
-      help: entry.help,
-      registers: [registry],
-      labelNames: entry.label === undefined ? [] : [entry.label],
+  for (const [key, entry] of ENTRIES) {
+    const name = METRIC_PREFIX + entry.name;
+    const metric: Registered & { name: string } = {
+      name,
+      get() {
+        const values: Sample[] = [];
+        // One that nobody has told how to read says nothing, rather than 0.
+        for (const [labels, value] of readers.get(key)?.() ?? []) {
+          if (typeof value === "number") values.push({ metricName: name, labels, value });
+          else values.push(...histogramSamples(name, labels, value));
+        }
+        return { name, help: entry.help, type: entry.kind, values };
+      },
     };
-    const fill = (add: (labels: Record<string, string>, value: number) => void) => {
-      const reading = readers.get(key)!();
-      if (typeof reading === "number") return add({}, reading);
-      for (const [value, count] of Object.entries(reading)) add({ [entry.label ?? "of"]: value }, count);
-    };
-    if (entry.kind === "counter") {
-      new prometheus.Counter({
-        ...options,
-        collect() {
-          this.reset();
-          fill((labels, value) => this.inc(labels, value));
-        },
-      });
-    } else {
-      new prometheus.Gauge({
-        ...options,
-        collect() {
-          fill((labels, value) => this.set(labels, value));
-        },
-      });
-    }
+    registry.registerMetric(metric as unknown as Parameters<typeof registry.registerMetric>[0]);
   }
   return async () => helpLast(await registry.metrics());
 }
 
 /**
  * Puts the HELP line of each block behind its samples. Every reader of the format takes it there, and scripts written for
- * QuestDB, which expect `# TYPE name kind` and then the sample, go on working.
+ * QuestDB, which expect `# TYPE name kind` and then the sample, go on working. Blocks without samples are left out.
  */
 function helpLast(text: string): string {
-  const blocks = text.trimEnd().split("\n\n").map((block) => {
+  const blocks = text.trimEnd().split("\n\n").flatMap((block) => {
     const [help, ...rest] = block.split("\n");
-    return [...rest, help].join("\n");
+    return rest.length === 1 ? [] : [[...rest, help].join("\n")];
   });
   return blocks.join("\n\n") + "\n\n";
 }

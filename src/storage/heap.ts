@@ -53,7 +53,7 @@ export const SHARED_WORD = {
   oldestVersion: 136,
   /** Counts commands sent to the writer, which sleeps on it. */
   writerWake: 138,
-  /** What the writer counts: doubles, written by its thread only; see `WRITER_FIGURES`. Even index. */
+  /** What the writer counts: 32 doubles, written by its thread only; see `WRITER_FIGURES`. Even index. */
   writerFigures: 192,
   /** Scheduler: 64 words a query slot from here. */
   querySlots: 256,
@@ -63,14 +63,23 @@ export const SHARED_WORD = {
 export const WRITER_FIGURES = [
   "commits",
   "committedRows",
-  "commitGroups",
-  "fsyncs",
-  "fsyncSeconds",
   "rewrittenSegments",
   "logBytes",
   "deadBytes",
 ] as const;
 export type WriterFigure = (typeof WRITER_FIGURES)[number];
+
+/** What it counts by ranges: their upper ends. Each has a word a range, one for what is above, and one for the sum. */
+export const WRITER_HISTOGRAMS = {
+  fsyncSeconds: [0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1],
+  commitGroupSize: [1, 2, 5, 10, 20, 50, 100, 200],
+} as const;
+export type WriterHistogram = keyof typeof WRITER_HISTOGRAMS;
+
+const HISTOGRAM_AT = {
+  fsyncSeconds: WRITER_FIGURES.length,
+  commitGroupSize: WRITER_FIGURES.length + WRITER_HISTOGRAMS.fsyncSeconds.length + 2,
+};
 
 export class SharedHeap {
   readonly i8: Int8Array;
@@ -111,6 +120,27 @@ export class SharedHeap {
 
   addFigure(name: WriterFigure, count: number): void {
     this.setFigure(name, this.figure(name) + count);
+  }
+
+  /** For the writer's thread: `value` falls into one of the ranges. */
+  observe(name: WriterHistogram, value: number): void {
+    const words = this.histogramWords(name);
+    const bounds: readonly number[] = WRITER_HISTOGRAMS[name];
+    let range = 0;
+    while (range < bounds.length && value > bounds[range]) range++;
+    words[range]++;
+    words[bounds.length + 1] += value;
+  }
+
+  histogram(name: WriterHistogram): { bounds: readonly number[]; counts: Float64Array; sum: number } {
+    const words = this.histogramWords(name);
+    const bounds = WRITER_HISTOGRAMS[name];
+    return { bounds, counts: words.slice(0, -1), sum: words[bounds.length + 1] };
+  }
+
+  private histogramWords(name: WriterHistogram): Float64Array {
+    const start = SHARED_WORD.writerFigures / 2 + HISTOGRAM_AT[name];
+    return this.f64.subarray(start, start + WRITER_HISTOGRAMS[name].length + 2);
   }
 
   get buffer(): ArrayBufferLike {

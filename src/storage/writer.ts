@@ -260,6 +260,7 @@ export class TableStore {
       this.tables.delete(schema.id);
       if (table !== undefined) this.forget(table);
     });
+    this.count(1, rows);
     return schema.id;
   }
 
@@ -307,6 +308,7 @@ export class TableStore {
     this.tables.set(id, table);
     this.touched.add(table);
     this.publishChanges();
+    this.count(1, table.segments);
     return id;
   }
 
@@ -368,10 +370,7 @@ export class TableStore {
           table.lsn = lsn;
         }
       });
-      this.options.heap.addFigure("commits", accepted.length);
-      for (const { batches } of byTable.values()) {
-        for (const { rowCount } of batches) this.options.heap.addFigure("committedRows", rowCount);
-      }
+      this.count(accepted.length, [...byTable.values()].flatMap(({ batches }) => batches));
     } catch (error) {
       // One command's table may be at fault (a damaged segment): the others are done by themselves.
       commands.forEach((command, k) => {
@@ -416,6 +415,7 @@ export class TableStore {
       apply();
       table.lsn = lsns[0];
     });
+    this.count(1);
   }
 
   private addColumns(table: Table, columns: readonly NewColumn[]): undefined {
@@ -457,6 +457,7 @@ export class TableStore {
     const write = () => this.commit((log) => [log.add(info, [toJson(definition)])]);
     const lsns = definition.op === "schema" ? write() : this.reserve.use(write);
     this.applyGroup(lsns, [table], () => this.applyDefinition(table, definition, lsns[0]));
+    this.count(1);
   }
 
   // ---- what recovery does too
@@ -541,9 +542,16 @@ export class TableStore {
       throw error;
     }
     if (this.options.commitMode === "sync") this.syncLog();
-    this.options.heap.addFigure("commitGroups", 1);
     this.options.heap.setFigure("logBytes", this.log.sizeBytes);
     return lsns;
+  }
+
+  /** For the metrics: commits that were applied together. */
+  private count(commits: number, rows: readonly { rowCount: number }[] = []): void {
+    const { heap } = this.options;
+    heap.addFigure("commits", commits);
+    heap.observe("commitGroupSize", commits);
+    for (const { rowCount } of rows) heap.addFigure("committedRows", rowCount);
   }
 
   private syncLog(): void {
@@ -551,8 +559,7 @@ export class TableStore {
     const start = performance.now();
     try {
       this.log.sync();
-      heap.addFigure("fsyncs", 1);
-      heap.addFigure("fsyncSeconds", (performance.now() - start) / 1000);
+      heap.observe("fsyncSeconds", (performance.now() - start) / 1000);
     } catch (error) {
       // What the system did with the pages is unknown after a failed sync: a second one that succeeds would prove nothing.
       this.seal(`the log could not be synced: ${(error as Error).message}`);

@@ -59,8 +59,9 @@ scrape_configs:
   assert.equal(await value("service_unhandled_errors_total"), 0);
   assert.ok(await value("service_memory_rss") > 1e6);
   const metadata = await (await fetch(`http://127.0.0.1:${prometheus.port}/api/v1/metadata`)).json();
-  assert.equal(metadata.data.service_json_queries_total[0].type, "counter");
-  assert.equal(metadata.data.service_json_queries_total[0].help, "Requests of /exec.");
+  assert.equal(metadata.data.service_commits_total[0].type, "counter");
+  assert.equal(metadata.data.service_commits_total[0].help, "Commits.");
+  assert.equal(metadata.data.service_fsync_seconds[0].type, "histogram");
 });
 
 const rules = filesUnder(fromFileUrl("../docs")).filter((path) =>

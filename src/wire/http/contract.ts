@@ -1,6 +1,7 @@
 /** What the HTTP server is given, and what a route gets and gives. */
 import type { Config } from "../../config/mod.ts";
 import type { Database, Identity } from "../../door.ts";
+import type { Metrics } from "../../metrics/mod.ts";
 import type { Parameters } from "./parameters.ts";
 
 export interface HttpConfig {
@@ -95,24 +96,8 @@ export interface HttpLog {
   error(message: string): void;
 }
 
-interface Counter {
-  inc(count?: number): void;
-}
-
-/** A part of `Metrics`: what this room counts. */
-export interface HttpMetrics {
-  jsonQueries: Counter;
-  jsonQueriesCompleted: Counter;
-  jsonQueriesCancelled: Counter;
-  jsonQuerySeconds: Counter;
-  lineHttpRecvBytes: Counter;
-  authenticationsSucceeded: Counter;
-  authenticationsFailed: Counter;
-  queryErrors: Counter;
-  unhandledErrors: Counter;
-  bytesOut: Counter;
-  rowsOut: Counter;
-}
+/** What this room counts. */
+export type HttpMetrics = Pick<Metrics, "wires" | "queryErrors" | "unhandledErrors">;
 
 export interface HttpOptions {
   hostname: string;
@@ -121,7 +106,7 @@ export interface HttpOptions {
   database: Database;
   config: HttpConfig;
   log: HttpLog;
-  metrics?: Partial<HttpMetrics>;
+  metrics?: HttpMetrics;
   /** The document at `/`. */
   consolePage: string | Uint8Array;
 }
@@ -140,12 +125,16 @@ export interface Call {
   authenticationNs: number;
 }
 
+export type HttpWire = "exec" | "exp" | "line_http";
+
 export type Handler = (call: Call) => Response | Promise<Response>;
 
 export interface Route {
   name: string;
   /** Where it is served unless the settings say otherwise. */
   paths: string[];
+  /** Whose figures its requests go into; none for those that tell of the server. */
+  wire?: HttpWire;
   methods: Record<string, Handler>;
   /** Served without credentials, also where others need them. */
   open: boolean;

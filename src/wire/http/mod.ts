@@ -3,7 +3,7 @@
  * A route is one file in `routes/` and one line here.
  */
 import { ANONYMOUS, authenticate } from "./auth.ts";
-import type { Call, HttpOptions, Route } from "./contract.ts";
+import type { Call, HttpOptions, HttpWire, Route } from "./contract.ts";
 import { Parameters } from "./parameters.ts";
 import { methodNotSupported, notFound, textReply } from "./reply.ts";
 import { chk } from "./routes/chk.ts";
@@ -30,7 +30,7 @@ const ROUTES: Route[] = [exec, exp, write, ping, settings, warnings, chk, page];
 export interface HttpServer {
   port: number;
   /** Requests that are being answered, to their last byte. */
-  inFlight(): number;
+  inFlight(): Record<HttpWire, number>;
   close(): Promise<void>;
 }
 
@@ -42,46 +42,58 @@ export async function startHttp(options: HttpOptions): Promise<HttpServer> {
     served.flatMap((route) => (config.paths[route.name] ?? route.paths).map((path) => [path, route])),
   );
   let inFlight = 0;
+  const inFlightOf: Record<HttpWire, number> = { exec: 0, exp: 0, line_http: 0 };
   const server = Deno.serve({
     hostname: options.hostname,
     port: options.port,
     onListen() {},
     onError(error) {
       options.log.error(`unhandled error in the HTTP server: ${stackOf(error)}`);
-      options.metrics?.unhandledErrors?.inc();
+      options.metrics?.unhandledErrors.inc();
       return textReply(500, "Internal server error");
     },
   }, async (request, info) => {
     if (inFlight >= config.maxRequestsInFlight) return textReply(503, "too many requests are in flight");
+    const { path, query } = splitUrl(request.url);
+    const route = routes.get(path);
+    const wire = route?.wire;
     inFlight++;
+    if (wire !== undefined) inFlightOf[wire]++;
     // A streaming reply is in flight to its end.
-    info.completed.catch(() => {}).finally(() => inFlight--);
-    const reply = await answer(request, options, routes);
+    info.completed.catch(() => {}).finally(() => {
+      inFlight--;
+      if (wire !== undefined) inFlightOf[wire]--;
+    });
+    const reply = await answer(request, options, path, query, route);
     if (!config.keepsConnections) reply.headers.set("connection", "close");
     return reply;
   });
   return {
     port: (server.addr as Deno.NetAddr).port,
-    inFlight: () => inFlight,
+    inFlight: () => inFlightOf,
     close: () => server.shutdown(),
   };
 }
 
-function answer(request: Request, options: HttpOptions, routes: Map<string, Route>): Response | Promise<Response> {
+function answer(
+  request: Request,
+  options: HttpOptions,
+  path: string,
+  query: string,
+  route: Route | undefined,
+): Response | Promise<Response> {
   const startedMs = performance.now();
-  const { path, query } = splitUrl(request.url);
-  const route = routes.get(path);
   const method = request.method;
   let identity = ANONYMOUS;
   let authenticationNs = 0;
   if (route !== undefined && !(route.open && method === "GET")) {
     const who = authenticate(request, options.config);
-    const { metrics } = options;
+    const metrics = route.wire === undefined ? undefined : options.metrics?.wires[route.wire];
     if (who === undefined) {
-      metrics?.authenticationsFailed?.inc();
+      metrics?.authenticationsFailed.inc();
       return textReply(401, "Unauthorized");
     }
-    if (who !== ANONYMOUS) metrics?.authenticationsSucceeded?.inc();
+    if (who !== ANONYMOUS) metrics?.authenticationsSucceeded.inc();
     identity = who;
     authenticationNs = Math.round((performance.now() - startedMs) * 1e6);
   }

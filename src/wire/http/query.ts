@@ -1,6 +1,7 @@
 /** What the routes that run statements have in common. */
 import type { Chunk, Prepared } from "../../door.ts";
 import { SqlError, SQLSTATE } from "../../errors.ts";
+import { QueryCount, type QueryEnd } from "../../metrics/mod.ts";
 import type { Call } from "./contract.ts";
 import { errorFields, isUnhandled } from "./reply.ts";
 
@@ -23,31 +24,46 @@ export function refuseChange(call: Call, category: Prepared["category"]): void {
   throw new SqlError("the server is read-only", 0, SQLSTATE.readOnly);
 }
 
+/** The statement of a request has come. */
+export function beginQuery(call: Call, wire: "exec" | "exp"): QueryCount {
+  const metrics = call.options.metrics?.wires[wire];
+  metrics?.bytesIn.inc(call.request.url.length);
+  return new QueryCount(metrics, call.startedMs);
+}
+
 /** What replies with rows have in common. */
-export function rowsOptions(call: Call): { gzip: boolean; keepAlive: string; onChunk(chunk: Chunk): void } {
-  const { config, metrics } = call.options;
+export function rowsOptions(
+  call: Call,
+  query: QueryCount,
+): { gzip: boolean; keepAlive: string; onChunk(chunk: Chunk): void; onEnd(how: QueryEnd): void } {
+  const { metrics } = query;
   return {
     gzip: acceptsGzip(call),
-    keepAlive: config.keepAlive,
+    keepAlive: call.options.config.keepAlive,
     onChunk(chunk) {
-      metrics?.rowsOut?.inc(chunk.rows);
-      metrics?.bytesOut?.inc(chunk.bytes.length);
+      metrics?.rowsOut.inc(chunk.rows);
+      metrics?.bytesOut.inc(chunk.bytes.length);
     },
+    onEnd: (how) => query.end(how),
   };
 }
 
 /** Counts a failed statement, logs what is not the client's fault, and gives the reply's fields. */
 export function failed(
   call: Call,
+  query: QueryCount,
   error: unknown,
-  query: string,
+  text: string,
 ): { status: number; message: string; position: number } {
   const { log, metrics } = call.options;
+  query.end(
+    error instanceof SqlError && error.sqlState === SQLSTATE.queryCanceled ? "queriesCancelled" : "queriesFailed",
+  );
   if (isUnhandled(error)) {
-    metrics?.unhandledErrors?.inc();
-    log.error(`failed: ${query}: ${error instanceof Error ? error.stack ?? error.message : String(error)}`);
+    metrics?.unhandledErrors.inc();
+    log.error(`failed: ${text}: ${error instanceof Error ? error.stack ?? error.message : String(error)}`);
   } else {
-    metrics?.queryErrors?.inc();
+    metrics?.queryErrors.inc();
   }
   return errorFields(error);
 }

@@ -78,6 +78,8 @@ export interface Body {
   keepAlive: string;
   /** Told of each chunk that goes out. */
   onChunk(chunk: Chunk): void;
+  /** Told when the last byte was made, and when the client has gone before; errors go through `errorTail`. */
+  onEnd(how: "queriesCompleted" | "queriesCancelled"): void;
 }
 
 /**
@@ -97,6 +99,7 @@ export async function rowsReply(body: Body): Promise<Response> {
   let rowCount = first.done ? 0 : first.value.rows;
   if (second.done) {
     const bytes = join(body.head, first.done ? undefined : first.value.bytes, body.tail(rowCount));
+    body.onEnd("queriesCompleted");
     return new Response(body.gzip ? compressed(new Response(bytes).body!) : bytes, { headers });
   }
   const waiting: Uint8Array<ArrayBuffer>[] = [
@@ -122,6 +125,7 @@ export async function rowsReply(body: Body): Promise<Response> {
           return give(ownBytes(next.value.bytes));
         }
         const tail = bytesOf(body.tail(rowCount));
+        body.onEnd("queriesCompleted");
         if (tail.length > 0) controller.enqueue(tail);
         controller.close();
       } catch (error) {
@@ -132,6 +136,7 @@ export async function rowsReply(body: Body): Promise<Response> {
       }
     },
     async cancel() {
+      body.onEnd("queriesCancelled");
       await chunks.return?.();
     },
   }, { highWaterMark: 0 });

@@ -4,6 +4,7 @@
  */
 import type { Database, Identity } from "../../door.ts";
 import { LineError } from "../../errors.ts";
+import type { Metrics } from "../../metrics/mod.ts";
 import type { LinePrecision } from "../line/mod.ts";
 
 export interface LineTcpOptions {
@@ -21,12 +22,19 @@ export interface LineTcpOptions {
   /** Close the connection of a line at fault; otherwise only that line is left out. */
   disconnectOnError: boolean;
   log: { info(message: string): void; error(message: string): void };
+  metrics?: Pick<Metrics, "wires">;
 }
 
 const LF = 0x0a;
 const READ_BYTES = 1 << 18;
 
-export function startLineTcp(options: LineTcpOptions): { port: number; close(): Promise<void> } {
+export interface LineTcpServer {
+  port: number;
+  connectionCount(): number;
+  close(): Promise<void>;
+}
+
+export function startLineTcp(options: LineTcpOptions): LineTcpServer {
   const listener = Deno.listen({ hostname: options.hostname, port: options.port });
   const connections = new Map<Deno.Conn, Promise<void>>();
   const accepting = (async () => {
@@ -47,6 +55,7 @@ export function startLineTcp(options: LineTcpOptions): { port: number; close(): 
   })();
   return {
     port: (listener.addr as Deno.NetAddr).port,
+    connectionCount: () => connections.size,
     close: async () => {
       listener.close();
       await accepting;
@@ -79,6 +88,7 @@ async function serve(connection: Deno.Conn, options: LineTcpOptions): Promise<vo
     }
     const read = await readOrTimeOut(connection, buffer.subarray(used), options.idleTimeoutMs);
     if (read === undefined) return;
+    options.metrics?.wires.line_tcp.bytesIn.inc(read);
     used += read;
     const end = buffer.lastIndexOf(LF, used - 1) + 1;
     if (end === 0) continue;
@@ -110,22 +120,28 @@ async function readOrTimeOut(
 
 /** Commits whole lines. At a line at fault, those before it are kept. False when the connection is to be closed. */
 async function writeAll(lines: Uint8Array, peer: string, options: LineTcpOptions): Promise<boolean> {
-  const { database, identity, precision, disconnectOnError, log } = options;
+  const { disconnectOnError, log, metrics } = options;
   for (let rest = lines; rest.length > 0;) {
     try {
       // Long texts are moved to the thread that parses them.
-      await database.writeLines(rest.slice(), precision, identity);
+      await write(rest.slice(), options);
       return true;
     } catch (error) {
       if (!(error instanceof LineError) || error.line <= 0) throw error;
+      metrics?.wires.line_tcp.lineErrors.inc();
       log.error(`line of ${peer} refused: ${error.message}`);
       const start = offsetOfLine(rest, error.line), end = offsetOfLine(rest, error.line + 1);
-      if (start > 0) await database.writeLines(rest.slice(0, start), precision, identity);
+      if (start > 0) await write(rest.slice(0, start), options);
       if (disconnectOnError) return false;
       rest = rest.subarray(end);
     }
   }
   return true;
+}
+
+async function write(lines: Uint8Array, { database, precision, identity, metrics }: LineTcpOptions): Promise<void> {
+  const { rows } = await database.writeLines(lines, precision, identity);
+  metrics?.wires.line_tcp.rowsIn.inc(rows);
 }
 
 /** Where line `line`, counted from 1, begins. */

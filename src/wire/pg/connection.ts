@@ -1,6 +1,7 @@
 /** The conversation with one logged-in client: messages in, answers out, in order. */
 import type { Prepared, Session } from "../../door.ts";
 import { notSupported, ProtocolError, SqlError, SQLSTATE } from "../../errors.ts";
+import { QueryCount, type QueryEnd, type WireMetrics } from "../../metrics/mod.ts";
 import type { PgOptions } from "./contract.ts";
 import { ConnectionLost, errorFields, FatalError, isUnhandled, PG_SQLSTATE } from "./failure.ts";
 import type { Input, RawMessage } from "./input.ts";
@@ -44,6 +45,10 @@ export class Connection implements Conversation {
     private readonly options: ConnectionOptions,
   ) {}
 
+  private get metrics(): WireMetrics<"pg"> | undefined {
+    return this.options.metrics?.wires.pg;
+  }
+
   get transaction(): Session["transaction"] {
     return this.session.transaction;
   }
@@ -74,8 +79,10 @@ export class Connection implements Conversation {
     try {
       this.readyForQuery();
       await this.output.flush();
-      let turn = performance.now(), handled = 0;
+      let turn = performance.now(), handled = 0, bytesSeen = 0;
       while (!this.isTerminated && await this.input.fill()) {
+        this.metrics?.bytesIn.inc(this.input.byteCount - bytesSeen);
+        bytesSeen = this.input.byteCount;
         this.idleSince = undefined;
         for (let raw = this.input.next(); raw !== undefined && !this.isTerminated; raw = this.input.next()) {
           const waiting = this.handle(raw);
@@ -147,6 +154,8 @@ export class Connection implements Conversation {
       }
     } catch (error) {
       if (error instanceof FatalError || error instanceof ConnectionLost) throw error;
+      // A statement that does not even get to its execution: drivers learn of most faults so.
+      if (raw.type === PARSE || raw.type === BIND) this.begin().end(endOf(error));
       this.fail(error, text);
       // Outside of the extended protocol nobody sends a Sync.
       if (raw.type === QUERY) this.readyForQuery();
@@ -154,10 +163,14 @@ export class Connection implements Conversation {
     }
   }
 
+  private begin(): QueryCount {
+    return new QueryCount(this.metrics, performance.now());
+  }
+
   // The simple protocol
 
   private async query(text: string): Promise<void> {
-    this.options.metrics?.pgQueries?.inc();
+    const count = this.begin();
     this.statements.delete("");
     let current = text, at = 0;
     try {
@@ -177,8 +190,9 @@ export class Connection implements Conversation {
           await this.closed(portal);
         }
       }
-      this.options.metrics?.pgQueriesCompleted?.inc();
+      count.end("queriesCompleted");
     } catch (error) {
+      count.end(endOf(error));
       this.fail(error, current, at);
     }
     this.readyForQuery();
@@ -257,14 +271,15 @@ export class Connection implements Conversation {
   }
 
   private async execute({ portal: name, rowCountMax }: Execute): Promise<void> {
-    this.options.metrics?.pgQueries?.inc();
+    const count = this.begin();
     let statement: Statement | undefined;
     try {
       const portal = this.portalOf(name);
       statement = portal.statement;
       this.complete(await this.step(portal, rowCountMax));
-      this.options.metrics?.pgQueriesCompleted?.inc();
+      count.end("queriesCompleted");
     } catch (error) {
+      count.end(endOf(error));
       this.fail(error, statement?.text, statement?.at);
       this.isSkipping = true;
       await this.closePortal(name);
@@ -303,8 +318,6 @@ export class Connection implements Conversation {
     if (hasFailed && isChange) throw failedTransaction();
     // The transaction ends, and with it the chance to go back: now the database has to know.
     if (savepoints.failed && category === "transaction" && !isOfSession) session.fail();
-    const { metrics } = this.options;
-    const start = metrics === undefined ? 0 : performance.now();
     const rowBytes = this.output.rowBytes;
     this.isRunning = true;
     try {
@@ -323,14 +336,16 @@ export class Connection implements Conversation {
       return step;
     } finally {
       this.isRunning = false;
-      metrics?.pgQuerySeconds?.inc((performance.now() - start) / 1000);
-      metrics?.bytesOut?.inc(this.output.rowBytes - rowBytes);
+      this.metrics?.bytesOut.inc(this.output.rowBytes - rowBytes);
       if (this.abort.signal.aborted) this.abort = new AbortController();
     }
   }
 
   private complete(step: Step): void {
-    if ("rowCount" in step) this.options.metrics?.rowsOut?.inc(step.rowCount);
+    if ("rowCount" in step) this.metrics?.rowsOut.inc(step.rowCount);
+    else if (step.kind === "complete" && step.tag.startsWith(INSERTED)) {
+      this.metrics?.rowsIn.inc(Number(step.tag.slice(INSERTED.length)));
+    }
     if (step.kind === "complete") this.output.commandComplete(step.tag);
     else if (step.kind === "suspended") this.output.portalSuspended();
     else this.output.emptyQueryResponse();
@@ -341,17 +356,15 @@ export class Connection implements Conversation {
     if (error instanceof ConnectionLost) throw error;
     const { metrics, log } = this.options;
     if (isUnhandled(error)) {
-      metrics?.unhandledErrors?.inc();
+      metrics?.unhandledErrors.inc();
       log.error(
         `failed: ${text?.slice(0, LOGGED_TEXT_LENGTH) ?? ""}: ${
           error instanceof Error ? error.stack ?? error.message : String(error)
         }`,
       );
     } else {
-      metrics?.queryErrors?.inc();
-      if (error instanceof SqlError && error.sqlState === SQLSTATE.queryCanceled) metrics?.pgQueriesCancelled?.inc();
+      metrics?.queryErrors.inc();
     }
-    metrics?.pgErrors?.inc();
     this.output.errorResponse(errorFields(error, text, at));
     if (this.session.transaction !== "open") return;
     if (this.savepoints.isEmpty) this.session.fail();
@@ -410,7 +423,15 @@ export class Connection implements Conversation {
   }
 }
 
-const QUERY = 0x51, SYNC = 0x53, TERMINATE = 0x58;
+const QUERY = 0x51, PARSE = 0x50, BIND = 0x42, SYNC = 0x53, TERMINATE = 0x58;
+/** What the tag of an INSERT begins with; the rows follow. */
+const INSERTED = "INSERT 0 ";
+
+function endOf(error: unknown): QueryEnd {
+  const isCancelled = error instanceof ConnectionLost ||
+    (error instanceof SqlError && error.sqlState === SQLSTATE.queryCanceled);
+  return isCancelled ? "queriesCancelled" : "queriesFailed";
+}
 
 function noValueFor(number: number): SqlError {
   return new SqlError(`there is no value for parameter $${number}`, 0, "42P02");

@@ -1,29 +1,14 @@
 /** What the PG server is given. */
 import type { Database } from "../../door.ts";
+import type { Metrics } from "../../metrics/mod.ts";
 
 export interface PgLog {
   info(message: string): void;
   error(message: string): void;
 }
 
-interface Counter {
-  inc(count?: number): void;
-}
-
-/** Named as in `src/metrics/catalogue.ts`. */
-export interface PgMetrics {
-  pgQueries: Counter;
-  pgQueriesCompleted: Counter;
-  pgQueriesCancelled: Counter;
-  pgQuerySeconds: Counter;
-  pgErrors: Counter;
-  authenticationsSucceeded: Counter;
-  authenticationsFailed: Counter;
-  queryErrors: Counter;
-  unhandledErrors: Counter;
-  bytesOut: Counter;
-  rowsOut: Counter;
-}
+/** What this room counts. */
+export type PgMetrics = Pick<Metrics, "wires" | "queryErrors" | "unhandledErrors">;
 
 export interface PgOptions {
   hostname: string;
@@ -47,7 +32,7 @@ export interface PgOptions {
   /** How long `close` waits for running queries before it cancels them. */
   closeGraceMs?: number;
   log: PgLog;
-  metrics?: Partial<PgMetrics>;
+  metrics?: PgMetrics;
 }
 
 export const DEFAULT_LIMITS = {

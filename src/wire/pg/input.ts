@@ -31,6 +31,8 @@ export class Input {
     | { buffer: Uint8Array<ArrayBuffer>; at: number; from: number; count: Promise<number | null> }
     | undefined;
   private typed = false;
+  /** So many have come. */
+  byteCount = 0;
 
   /** `onGone` is called when the client has closed or broken the connection. */
   constructor(private readonly reader: ByteReader, private sizeMax: number, private readonly onGone: () => void) {}
@@ -51,6 +53,7 @@ export class Input {
       const read = await count.catch(() => null);
       this.ahead = undefined;
       if (read === null) return false;
+      this.byteCount += read;
       if (buffer !== this.buffer) {
         this.buffer = buffer;
         this.start -= from;

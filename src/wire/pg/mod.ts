@@ -105,7 +105,7 @@ class PgServer {
     const client: Client = { conn, since: performance.now(), key, done: Promise.resolve() };
     this.clients.set(pid, client);
     client.done = this.serve(pid, client).catch((error) => {
-      this.options.metrics?.unhandledErrors?.inc();
+      this.options.metrics?.unhandledErrors.inc();
       this.options.log.error(`a PG connection failed: ${error instanceof Error ? error.stack : error}`);
     }).finally(() => {
       closeQuietly(conn);

@@ -67,9 +67,12 @@ async function logIn(
   if (message?.tag === "terminate") return undefined;
   if (message?.tag !== "password") throw new FatalError("a password is expected");
   const known = authenticate(user, message.password, options);
+  const metrics = options.metrics?.wires.pg;
   if (known === undefined) {
+    metrics?.authenticationsFailed.inc();
     throw new FatalError(`password authentication failed for user "${user}"`, SQLSTATE.invalidPassword);
   }
+  metrics?.authenticationsSucceeded.inc();
   const statementTimeoutMs = timeoutOf(parameters);
   output.authenticationOk();
   return { ...known, statementTimeoutMs, applicationName: parameters.get("application_name") };

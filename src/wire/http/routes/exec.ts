@@ -1,40 +1,41 @@
 /** GET /exec: a statement's answer as JSON. */
 import type { Answer, Prepared, ResultColumn } from "../../../door.ts";
-import { SqlError, SQLSTATE } from "../../../errors.ts";
+import { SqlError } from "../../../errors.ts";
 import { typeOf } from "../../../types/mod.ts";
 import { arrayDimensions } from "../../../types/wide.ts";
 import type { Call, Route } from "../contract.ts";
 import { capWindow, execWindow } from "../parameters.ts";
-import { failed, refuseChange, rowsOptions, statementTimeoutMs } from "../query.ts";
+import { beginQuery, failed, refuseChange, rowsOptions, statementTimeoutMs } from "../query.ts";
 import { jsonReply, queryError, rowsReply } from "../reply.ts";
 
 export const exec: Route = {
   name: "exec",
   paths: ["/exec", "/api/v1/sql/execute"],
+  wire: "exec",
   methods: { GET: execute },
   open: false,
 };
 
 async function execute(call: Call): Promise<Response> {
   const { parameters } = call;
-  const metrics = call.options.metrics;
-  metrics?.jsonQueries?.inc();
-  if (parameters.isBroken("query")) return queryError("", "the query is not percent-encoded UTF-8", 0);
+  const count = beginQuery(call, "exec");
+  if (parameters.isBroken("query")) {
+    count.end("queriesFailed");
+    return queryError("", "the query is not percent-encoded UTF-8", 0);
+  }
   const query = parameters.get("query") ?? "";
-  const completed = () => {
-    metrics?.jsonQueriesCompleted?.inc();
-    metrics?.jsonQuerySeconds?.inc((performance.now() - call.startedMs) / 1000);
-  };
   const session = call.database.session(call.identity);
   try {
     const prepared = session.prepare(query);
     if (prepared.category === "empty") {
       if (query.trim().startsWith(";")) throw new SqlError("a statement is expected before ';'", 0);
+      count.end("queriesFailed");
       return emptyQuery(query);
     }
     refuseChange(call, prepared.category);
     const columns = chooseColumns(prepared, parameters.get("cols"));
     if (typeof columns === "string") {
+      count.end("queriesFailed");
       return jsonReply(JSON.stringify({ query, error: `column '${columns}' is not in the result` }), 400);
     }
     const window = capWindow(execWindow(parameters.get("limit")), call.options.config.maxResponseRows);
@@ -51,30 +52,29 @@ async function execute(call: Call): Promise<Response> {
       timeoutMs: statementTimeoutMs(call),
     });
     if (answer.kind === "done") {
-      completed();
+      if (answer.tag.startsWith("INSERT")) call.options.metrics?.wires.exec.rowsIn.inc(answer.rows);
+      count.end(answer.category === "empty" ? "queriesFailed" : "queriesCompleted");
       return doneReply(answer, query);
     }
     const compiledMs = performance.now();
     return await rowsReply({
       contentType: "application/json; charset=utf-8",
       headers: [],
-      ...rowsOptions(call),
+      ...rowsOptions(call, count),
       head: documentHead(call, query, answer, columns),
       chunks: answer.chunks,
       tail(rowCount) {
-        completed();
         const lastRow = rowCount === 0 ? 0 : (window?.first ?? 0) + rowCount;
-        const count = countAll ? answer.totalRows() : lastRow;
-        return `],"count":${count}${timings(call, prepared, compiledMs)}${explain(call, answer)}}`;
+        const told = countAll ? answer.totalRows() : lastRow;
+        return `],"count":${told}${timings(call, prepared, compiledMs)}${explain(call, answer)}}`;
       },
       errorTail(error, rowCount) {
-        const { message, position } = failed(call, error, query);
+        const { message, position } = failed(call, count, error, query);
         return `],"count":${rowCount},"error":${JSON.stringify(message)}, "errorPos":${position}}`;
       },
     });
   } catch (error) {
-    if (error instanceof SqlError && error.sqlState === SQLSTATE.queryCanceled) metrics?.jsonQueriesCancelled?.inc();
-    const { status, message, position } = failed(call, error, query);
+    const { status, message, position } = failed(call, count, error, query);
     return queryError(query, message, position, status);
   } finally {
     session.close();

@@ -3,17 +3,27 @@ import type { Chunk, Prepared, ResultColumn } from "../../../door.ts";
 import { notSupported, SqlError } from "../../../errors.ts";
 import type { Call, Route } from "../contract.ts";
 import { capWindow, expWindow } from "../parameters.ts";
-import { failed, rowsOptions, statementTimeoutMs } from "../query.ts";
+import type { QueryCount } from "../../../metrics/mod.ts";
+import { beginQuery, failed, rowsOptions, statementTimeoutMs } from "../query.ts";
 import { ParquetAssembler, type ParquetEncoding } from "../../encode/parquet.ts";
 import { queryError, rowsReply } from "../reply.ts";
 
-export const exp: Route = { name: "exp", paths: ["/exp"], methods: { GET: exportRows }, open: false };
+export const exp: Route = {
+  name: "exp",
+  paths: ["/exp"],
+  wire: "exp",
+  methods: { GET: exportRows },
+  open: false,
+};
 
 async function exportRows(call: Call): Promise<Response> {
   const { parameters } = call;
-  if (parameters.isBroken("query")) return queryError("", "the query is not percent-encoded UTF-8", 0);
+  const count = beginQuery(call, "exp");
   const query = parameters.get("query") ?? "";
-  if (query === "") return queryError("", "no query text", 0);
+  if (parameters.isBroken("query") || query === "") {
+    count.end("queriesFailed");
+    return queryError("", query === "" ? "no query text" : "the query is not percent-encoded UTF-8", 0);
+  }
   const session = call.database.session(call.identity);
   try {
     const format = (parameters.get("fmt") ?? "csv").toLowerCase();
@@ -23,7 +33,7 @@ async function exportRows(call: Call): Promise<Response> {
     // Refused before it is prepared as well as after: nothing but a query may run here.
     const prepared = session.prepare(query);
     if (prepared.category !== "query") throw new SqlError("only rows can be exported: a query is expected", 0);
-    if (format === "parquet") return await parquetReply(call, query, prepared);
+    if (format === "parquet") return await parquetReply(call, count, query, prepared);
     const delimiter = oneByteDelimiter(parameters.get("delimiter"));
     const answer = await prepared.execute([], {
       encoding: { name: "csv", delimiter },
@@ -35,18 +45,18 @@ async function exportRows(call: Call): Promise<Response> {
     return await rowsReply({
       contentType: "text/csv; charset=utf-8",
       headers: [attachment(call, "csv")],
-      ...rowsOptions(call),
+      ...rowsOptions(call, count),
       head: parameters.isTrue("nm") ? "" : headerLine(answer.columns, delimiter),
       chunks: answer.chunks,
       tail: () => "",
       errorTail(error) {
         // CSV has no place for an error: the broken connection tells the client that rows are missing.
-        failed(call, error, query);
+        failed(call, count, error, query);
         return undefined;
       },
     });
   } catch (error) {
-    const { status, message, position } = failed(call, error, query);
+    const { status, message, position } = failed(call, count, error, query);
     return queryError(query, message, position, status);
   } finally {
     session.close();
@@ -54,7 +64,7 @@ async function exportRows(call: Call): Promise<Response> {
 }
 
 /** `limit` does not count here: a file is whole. */
-async function parquetReply(call: Call, query: string, prepared: Prepared): Promise<Response> {
+async function parquetReply(call: Call, count: QueryCount, query: string, prepared: Prepared): Promise<Response> {
   const answer = await prepared.execute([], {
     encoding: parquetEncoding(call),
     window: capWindow(undefined, call.options.config.maxResponseRows),
@@ -64,14 +74,14 @@ async function parquetReply(call: Call, query: string, prepared: Prepared): Prom
   if (answer.kind === "done") throw new SqlError("only rows can be exported: a query is expected", 0);
   const file = new ParquetAssembler(answer.columns, `Sundial ${call.options.config.version}`);
   return await rowsReply({
-    ...rowsOptions(call),
+    ...rowsOptions(call, count),
     contentType: "application/vnd.apache.parquet",
     headers: [attachment(call, "parquet")],
     head: file.head,
     chunks: groupsOf(answer.chunks, file),
     tail: () => file.footer(),
     errorTail(error) {
-      failed(call, error, query);
+      failed(call, count, error, query);
       return undefined;
     },
   });

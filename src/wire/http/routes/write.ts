@@ -7,13 +7,20 @@ import { textReply } from "../reply.ts";
 export const write: Route = {
   name: "write",
   paths: ["/write", "/api/v2/write"],
-  methods: { POST: writeLines },
+  wire: "line_http",
+  methods: { POST: countedLines },
   open: false,
 };
 
 const PRECISIONS = { n: "n", ns: "n", u: "u", us: "u", ms: "ms", s: "s", m: "m", h: "h" } as const;
 
 let errorCount = 0;
+
+async function countedLines(call: Call): Promise<Response> {
+  const reply = await writeLines(call);
+  if (!reply.ok) call.options.metrics?.wires.line_http.lineErrors.inc();
+  return reply;
+}
 
 async function writeLines(call: Call): Promise<Response> {
   const { config } = call.options;
@@ -25,7 +32,7 @@ async function writeLines(call: Call): Promise<Response> {
   const received = await readBody(call.request, config.maxBodySizeBytes);
   if (received === undefined) return tooLarge(call);
   let body = received;
-  call.options.metrics?.lineHttpRecvBytes?.inc(body.length);
+  call.options.metrics?.wires.line_http.bytesIn.inc(body.length);
   if (call.request.headers.get("content-encoding")?.toLowerCase() === "gzip") {
     try {
       body = gunzipSync(body, { maxOutputLength: config.maxBodySizeBytes });
@@ -35,14 +42,16 @@ async function writeLines(call: Call): Promise<Response> {
     }
   }
   try {
-    await call.database.writeLines(body, PRECISIONS[precision as keyof typeof PRECISIONS], call.identity);
+    const unit = PRECISIONS[precision as keyof typeof PRECISIONS];
+    const { rows } = await call.database.writeLines(body, unit, call.identity);
+    call.options.metrics?.wires.line_http.rowsIn.inc(rows);
     return new Response(null, { status: 204 });
   } catch (error) {
     if (error instanceof LineError) {
       if (config.logLineErrors) call.options.log.error(`line protocol: line ${error.line}: ${error.message}`);
       return lineFailure(error.code === "internal error" ? 500 : 400, error);
     }
-    call.options.metrics?.unhandledErrors?.inc();
+    call.options.metrics?.unhandledErrors.inc();
     call.options.log.error(
       `line protocol failed: ${error instanceof Error ? error.stack ?? error.message : String(error)}`,
     );

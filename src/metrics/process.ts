@@ -1,0 +1,15 @@
+/** What the system tells of this process. */
+import process from "node:process";
+import type { Metrics } from "./mod.ts";
+
+export function readProcess(metrics: Metrics): void {
+  metrics.read("cpuSeconds", () => {
+    const { user, system } = process.cpuUsage();
+    return (user + system) / 1e6;
+  });
+  metrics.read("memoryRss", () => Deno.memoryUsage().rss);
+  metrics.read("memoryJsHeap", () => Deno.memoryUsage().heapUsed);
+  metrics.read("startTimeSeconds", () => performance.timeOrigin / 1000);
+  metrics.read("uptimeSeconds", () => performance.now() / 1000);
+  if (Deno.build.os === "linux") metrics.read("openFiles", () => [...Deno.readDirSync("/proc/self/fd")].length);
+}
