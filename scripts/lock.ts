@@ -6,13 +6,12 @@
  *     deno task lock [--check]
  */
 import { deno } from "./flags.ts";
+import { PROGRAM } from "./release/packages.ts";
 
 const ROOT = new URL("../", import.meta.url);
-// Workers are entry points of their own: nothing imports them.
-const program = ["main.ts", ...sources("src/").filter((path) => /^src\/workers\/|\/worker\.ts$/.test(path))];
 const LOCKS: [string, string[]][] = [
-  ["deno.lock", program],
-  ["dev.lock", [...program, ...["src/", "tests/", "bench/", "scripts/"].flatMap(sources)]],
+  ["deno.lock", [...PROGRAM]],
+  ["dev.lock", [...PROGRAM, ...["src/", "tests/", "bench/", "scripts/"].flatMap(sources)]],
 ];
 
 const check = Deno.args.includes("--check");

@@ -1,22 +1,26 @@
-/** What `deno compile` must be told about, held against the tree: a worker that is missing fails only in the executable. */
+/**
+ * What an executable holds, against the tree: a worker that is missing fails only in the executable. `deno compile` puts modules
+ * and files into a base that it downloads; here the base is Deno itself, which needs no network. Such an executable does not run
+ * the program (it is Deno, which does not look at what was added), but what was added is the same.
+ */
 import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { EMBEDDED } from "../scripts/embedded.ts";
-import { fromFileUrl } from "./paths.ts";
+import { START_FLAGS } from "../scripts/flags.ts";
+import { readExecutable } from "../scripts/release/executable.ts";
+import { filesBelow, lockedPackages, PackageCache, PROGRAM, ROOT } from "../scripts/release/packages.ts";
+import { compile, type Stage, stage } from "../scripts/release/stage.ts";
+import { namesOf, TARGETS } from "../scripts/release/targets.ts";
+import { smoke } from "../scripts/smoke.ts";
 
-const ROOT = fromFileUrl("../");
-
-function* files(directory: string): Generator<string> {
-  for (const entry of Deno.readDirSync(join(ROOT, directory))) {
-    const path = `${directory}/${entry.name}`;
-    if (entry.isDirectory) yield* files(path);
-    else yield path;
-  }
-}
+const PACKAGES = ".deno_compile_node_modules/localhost/";
+const TIME = new Date("2026-01-02T03:04:06Z");
 
 Deno.test("embedded: every worker and every file that the source reads by URL", () => {
   const read = new Set<string>();
-  for (const path of ["main.ts", ...files("src")]) {
+  for (const path of ["main.ts", ...filesBelow(join(ROOT, "src")).map((path) => `src/${path}`)]) {
     if (!/\.ts$/.test(path) || /_test\.ts$/.test(path)) continue;
     const text = Deno.readTextFileSync(join(ROOT, path));
     for (const [, relative] of text.matchAll(/new URL\(\s*"([^"]+)"\s*,\s*import\.meta\.url/g)) {
@@ -28,6 +32,103 @@ Deno.test("embedded: every worker and every file that the source reads by URL", 
   assert.deepEqual([...read].sort(), [...EMBEDDED].sort());
 });
 
-Deno.test("embedded: all of it exists", () => {
-  for (const path of EMBEDDED) assert.ok(Deno.statSync(join(ROOT, path)).isFile, path);
+Deno.test("embedded: an executable", async (t) => {
+  const [one, two] = [Deno.makeTempDirSync({ prefix: "sundial-" }), Deno.makeTempDirSync({ prefix: "sundial-other-" })];
+  const base = Deno.env.get("DENORT_BIN");
+  Deno.env.set("DENORT_BIN", Deno.execPath());
+  try {
+    const packages = await PackageCache.open(PROGRAM);
+    const stages = [one, two].map((directory) => stage(directory, packages, TIME));
+    const outputs = [one, two].map((directory) => join(directory, namesOf(TARGETS[Deno.build.target], "").program));
+    for (const [index, output] of outputs.entries()) await compile(stages[index], Deno.build.target, output);
+    const executable = readExecutable(outputs[0]);
+    const paths = executable.files.map(({ path }) => path);
+
+    await t.step("has every worker, every shipped file, and the modules that they import", async () => {
+      const modules = await importedBy(PROGRAM);
+      const own = paths.filter((path) => !path.startsWith(PACKAGES));
+      assert.deepEqual(own.sort(), [...new Set([...modules, ...EMBEDDED])].sort());
+      assert.ok(own.length > 100);
+    });
+
+    await t.step("has the packages of deno.lock, each with its code and nothing else", () => {
+      assert.deepEqual(executable.packages, lockedPackages().map(({ id }) => id).sort(byId));
+      for (const { name, version } of lockedPackages()) {
+        const own = paths.filter((path) => path.startsWith(`${PACKAGES}${name}/${version}/`));
+        assert.ok(own.some((path) => path.endsWith("/package.json")), name);
+        assert.ok(own.some((path) => /\.[cm]?js$/.test(path)), name);
+      }
+      assert.deepEqual(paths.filter((path) => !/\.(?:[cm]?js|ts|json|conf|parquet)$/.test(path)), []);
+    });
+
+    await t.step("has the flags, permissions and unstable features of the task start", () => {
+      assert.ok(START_FLAGS.includes("-A"));
+      const kinds = Object.entries(executable.permissions).filter(([key]) => key.startsWith("allow_"));
+      assert.ok(kinds.length > 6);
+      // An empty list allows all.
+      for (const [kind, allowed] of kinds) assert.deepEqual(allowed, [], kind);
+      const v8Flags = START_FLAGS.filter((flag) => flag.startsWith("--v8-flags=")).flatMap((flag) =>
+        flag.slice("--v8-flags=".length).split(",")
+      );
+      assert.deepEqual(v8Flags.filter((flag) => !executable.v8Flags.includes(flag)), []);
+      const unstable = START_FLAGS.filter((flag) => flag.startsWith("--unstable-"))
+        .map((flag) => flag.slice("--unstable-".length));
+      assert.deepEqual(executable.unstableFeatures.toSorted(), unstable.sort());
+      assert.equal(executable.entry, "main.ts");
+    });
+
+    await t.step("has the same bytes wherever it was compiled, and nothing of that place", () => {
+      const [first, second] = outputs.map((path) => createHash("sha256").update(Deno.readFileSync(path)).digest("hex"));
+      assert.equal(first, second);
+      assert.deepEqual(new Set(executable.files.map(({ timeMs }) => timeMs)), new Set([TIME.getTime()]));
+      for (const place of [one, ROOT]) assert.equal(Buffer.from(executable.bytes).indexOf(place), -1, place);
+    });
+
+    await t.step("the staged packages are enough to start, query, scrape and stop", async () => {
+      await smokeStaged(stages[0]);
+    });
+  } finally {
+    if (base === undefined) Deno.env.delete("DENORT_BIN");
+    else Deno.env.set("DENORT_BIN", base);
+    for (const directory of [one, two]) Deno.removeSync(directory, { recursive: true });
+  }
 });
+
+const byId = (a: string, b: string) => {
+  const [nameA, nameB] = [a, b].map((id) => id.slice(0, id.lastIndexOf("@")));
+  return nameA < nameB ? -1 : 1;
+};
+
+interface Graph {
+  modules: { specifier: string; dependencies?: { code?: { specifier: string } }[] }[];
+}
+
+/** Modules of the repository that `entries` run, as `deno info` finds them: not what is imported for its types alone. */
+async function importedBy(entries: readonly string[]): Promise<string[]> {
+  const root = new URL("../", import.meta.url).href;
+  const found = new Set<string>();
+  for (const entry of entries) {
+    const { stdout } = await new Deno.Command(Deno.execPath(), {
+      args: ["info", "--json", "--lock=deno.lock", entry],
+      cwd: ROOT,
+    }).output();
+    const { modules } = JSON.parse(new TextDecoder().decode(stdout)) as Graph;
+    const bySpecifier = new Map(modules.map((module) => [module.specifier, module]));
+    const visit = (specifier: string) => {
+      const path = specifier.slice(root.length);
+      if (!specifier.startsWith(root) || found.has(path)) return;
+      found.add(path);
+      for (const { code } of bySpecifier.get(specifier)?.dependencies ?? []) if (code) visit(code.specifier);
+    };
+    visit(root + entry);
+  }
+  return [...found];
+}
+
+/** Runs the sources that are compiled, with the packages that are embedded and no others. */
+async function smokeStaged({ tree, cache }: Stage): Promise<void> {
+  await smoke([Deno.execPath(), "run", "--cached-only", ...START_FLAGS, join(tree, "main.ts")], {
+    cwd: tree,
+    env: { DENO_DIR: cache },
+  });
+}

@@ -1,0 +1,156 @@
+/** What is handed out with an executable, the workflows that make it, and the image: all that holds without the executable. */
+import * as CycloneDX from "@cyclonedx/cyclonedx-library";
+// The validator takes these when it finds them.
+import "ajv";
+import "ajv-formats";
+import "ajv-formats-draft2019";
+import { unzipSync } from "fflate";
+import { parseTar } from "nanotar";
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import { join } from "node:path";
+import { gunzipSync } from "node:zlib";
+import { parse } from "yaml";
+import about from "../deno.json" with { type: "json" };
+import { type ArchiveFile, tarGz, zip } from "../scripts/release/archive.ts";
+import { licenseTexts } from "../scripts/release/licenses.ts";
+import { lockedPackages, PackageCache, PROGRAM, ROOT } from "../scripts/release/packages.ts";
+import { billOfMaterials, purlOf } from "../scripts/release/sbom.ts";
+import { TARGETS } from "../scripts/release/targets.ts";
+import { smoke } from "../scripts/smoke.ts";
+import { installed } from "./programs.ts";
+
+const TIME = new Date("2026-01-02T03:04:06Z");
+const read = (path: string) => Deno.readTextFileSync(join(ROOT, path));
+
+const FILES: ArchiveFile[] = [
+  { path: "top/sundial", bytes: new TextEncoder().encode("executable ".repeat(9)), executable: true },
+  { path: "top/LICENSE", bytes: new TextEncoder().encode("licence") },
+  { path: "top/conf/server.conf", bytes: new Uint8Array() },
+];
+
+Deno.test("tarGz() has the same bytes for the same files, in order, of nobody, at one time", () => {
+  const bytes = tarGz(FILES, TIME);
+  assert.deepEqual(bytes, tarGz(FILES.toReversed(), TIME));
+  assert.notDeepEqual(bytes, tarGz(FILES, new Date(TIME.getTime() + 1000)));
+  const entries = parseTar(gunzipSync(bytes));
+  assert.deepEqual(entries.map(({ name }) => name), ["top/LICENSE", "top/conf/server.conf", "top/sundial"]);
+  assert.deepEqual(entries.map(({ attrs }) => Number.parseInt(attrs!.mode!, 8)), [0o644, 0o644, 0o755]);
+  for (const { attrs } of entries) {
+    assert.deepEqual([attrs!.uid, attrs!.gid, attrs!.user, attrs!.group], [0, 0, "", ""]);
+    assert.equal(new Date(attrs!.mtime! * 1000).toISOString(), TIME.toISOString());
+  }
+  assert.equal(entries[2].text, "executable ".repeat(9));
+  // gzip has a time and a system of its own.
+  assert.equal(Buffer.from(bytes).readUInt32LE(4), 0);
+});
+
+Deno.test("zip() has the same bytes for the same files, in order, at one time in every zone", async () => {
+  const bytes = zip(FILES, TIME);
+  assert.deepEqual(bytes, zip(FILES.toReversed(), TIME));
+  const unpacked = unzipSync(bytes);
+  assert.deepEqual(Object.keys(unpacked), ["top/LICENSE", "top/conf/server.conf", "top/sundial"]);
+  assert.equal(new TextDecoder().decode(unpacked["top/sundial"]), "executable ".repeat(9));
+  // The first entry's time and date, in the packed form of DOS: 03:04:06 on 2026-01-02.
+  assert.equal(Buffer.from(bytes).readUInt16LE(10), (3 << 11) | (4 << 5) | 3);
+  assert.equal(Buffer.from(bytes).readUInt16LE(12), ((2026 - 1980) << 9) | (1 << 5) | 2);
+  const code = `import { zip } from ${JSON.stringify(new URL("../scripts/release/archive.ts", import.meta.url).href)};
+    Deno.stdout.writeSync(zip([{ path: "a", bytes: new Uint8Array(3) }], new Date(${TIME.getTime()})));`;
+  const inZone = async (zone: string) =>
+    (await new Deno.Command(Deno.execPath(), {
+      args: ["eval", "--lock=dev.lock", code],
+      cwd: ROOT,
+      env: { TZ: zone },
+    }).output()).stdout;
+  const [west, east] = await Promise.all(["America/Anchorage", "Asia/Kathmandu"].map(inZone));
+  assert.ok(west.length > 0);
+  assert.deepEqual(west, east);
+});
+
+Deno.test("billOfMaterials() is valid CycloneDX, and lists deno.lock, Deno and V8", async () => {
+  const cache = await PackageCache.open(PROGRAM);
+  const text = billOfMaterials(about.version, cache, TIME);
+  assert.equal(text, billOfMaterials(about.version, cache, TIME));
+  const validator = new CycloneDX.Validation.JsonStrictValidator(CycloneDX.Spec.Version.v1dot6);
+  assert.equal(await validator.validate(text), null);
+  // The validator validates.
+  assert.notEqual(await validator.validate(text.replace(`"type": "library"`, `"type": "shelf"`)), null);
+
+  const { components, dependencies, metadata } = JSON.parse(text);
+  const purls = components.map(({ purl }: { purl: string }) => purl);
+  const runtime = [`pkg:github/denoland/deno@v${Deno.version.deno}`, `pkg:generic/v8@${Deno.version.v8}`];
+  assert.deepEqual(purls, [...lockedPackages().map(purlOf), ...runtime]);
+  for (const { licenses, hashes, type } of components) {
+    assert.match(licenses[0].expression, /^[\w.-]+$/);
+    if (type === "library") assert.match(hashes[0].content, /^[0-9a-f]{128}$/);
+  }
+  assert.equal(metadata.timestamp, "2026-01-02T03:04:06Z");
+  const refs = dependencies.map(({ ref }: { ref: string }) => ref);
+  assert.deepEqual(refs.toSorted(), [metadata.component["bom-ref"], ...purls].sort());
+  const own = new Set(Object.values(about.imports).map((specifier) => specifier.replace("npm:", "")));
+  const direct = dependencies[0].dependsOn.filter((ref: string) => ref.startsWith("pkg:npm/"));
+  assert.deepEqual(
+    direct.map((ref: string) => ref.slice("pkg:npm/".length).replace("%40", "@")).sort(),
+    [...own].sort(),
+  );
+});
+
+Deno.test("licenseTexts() has the terms of every package, of Deno and of V8", async () => {
+  const text = licenseTexts(await PackageCache.open(PROGRAM));
+  for (const { id } of lockedPackages()) assert.match(text, new RegExp(`^${id.replaceAll(".", "\\.")} \\(.+\\)$`, "m"));
+  for (const part of [/^deno 2\..* \(MIT\)$/m, /^v8 .* \(BSD-3-Clause\)$/m, /Copyright .* the Deno authors/]) {
+    assert.match(text, part);
+  }
+  assert.doesNotMatch(text, /\r/);
+});
+
+Deno.test("smoke() passes for `deno task start`", () => smoke([Deno.execPath(), "task", "start"], { cwd: ROOT }));
+
+Deno.test("smoke() fails, with its output, for what does not serve", async () => {
+  const sleeper = [Deno.execPath(), "eval", "console.error('no such root'); Deno.exit(3)"];
+  await assert.rejects(smoke(sleeper), /ended with status 3[^]*no such root/);
+});
+
+interface Job {
+  needs?: string | string[];
+  strategy?: { matrix: { include?: Record<string, string>[]; os?: string[] } };
+  steps: { run?: string; uses?: string; with?: Record<string, unknown> }[];
+}
+
+const workflows = ["release", "test"].map((name) => ({
+  name,
+  jobs: parse(read(`.github/workflows/${name}.yml`)).jobs as Record<string, Job>,
+}));
+const [release, test] = workflows.map(({ jobs }) => jobs);
+const runs = (job: Job) => job.steps.map(({ run }) => run ?? "").join("\n");
+
+Deno.test("the release runs each executable on its own system before it is published", () => {
+  assert.match(runs(release.compile), /deno task compile --all/);
+  const systems = release.smoke.strategy!.matrix.include!;
+  assert.deepEqual(systems.map(({ system }) => system).sort(), Object.values(TARGETS).toSorted());
+  for (const { os, system } of systems) {
+    assert.match(os, new RegExp(`^${{ l: "ubuntu", m: "macos", w: "windows" }[system[0]]}`));
+  }
+  assert.match(runs(release.smoke), /scripts\/smoke\.ts/);
+  assert.deepEqual([release.publish.needs].flat().includes("smoke"), true);
+});
+
+Deno.test("tests run on Linux, Windows and macOS, and all workflows use one version of Deno", () => {
+  assert.match(runs(test.linux), /\.ci\/run/);
+  assert.deepEqual(test.others.strategy!.matrix.os!.map((os) => os.replace(/-.*/, "")), ["windows", "macos"]);
+  assert.match(runs(test.others), /deno task test/);
+  const version = /deno@(\S+) task test/.exec(read(".ci/run"))![1];
+  for (const { name, jobs } of workflows) {
+    for (const step of Object.values(jobs).flatMap(({ steps }) => steps)) {
+      if (step.uses?.startsWith("denoland/setup-deno")) assert.equal(step.with!["deno-version"], version, name);
+      // A tag can be moved to other code.
+      if (step.uses !== undefined) assert.match(step.uses, /@(?:v\d+|[0-9a-f]{40})$/, name);
+    }
+  }
+});
+
+Deno.test("actionlint finds nothing in the workflows", async () => {
+  if ((await installed(["actionlint"], "workflows by actionlint")).length === 0) return;
+  const { success, stdout } = await new Deno.Command("actionlint", { args: ["-no-color"], cwd: ROOT }).output();
+  assert.ok(success, new TextDecoder().decode(stdout));
+});
