@@ -12,11 +12,12 @@ import {
   ms,
   oneOf,
   optionalInt,
+  redirect,
   seconds,
   type Setting,
   size,
+  taken,
   text,
-  us,
 } from "./setting.ts";
 
 const MIB = 2 ** 20;
@@ -41,10 +42,13 @@ export const sections = {
       max: 256,
       aliases: ["shared.query.worker.count"],
     }),
-    "telemetry.enabled": bool(false, "Taken for compatibility: this server sends no telemetry."),
+    "telemetry.enabled": taken("false", "this server sends no telemetry"),
     "dev.mode.enabled": bool(false, "Allows statements that exist for tests only, such as simulate_crash()."),
     "dev.sync.delay": ms("0", "Lets every sync of the writer take so much longer, to measure what slow disks do."),
-    "instance.name": text("", "Name of this instance in logs, metrics and alerts; empty: the host's name."),
+    "instance.name": text(
+      "",
+      "Name of this instance: told by /settings, and in alerts where the environment gives no INSTANCE_NAME.",
+    ),
   },
   "HTTP server": {
     "http.enabled": bool(true, "HTTP server: SQL, line protocol, import, export and the web console."),
@@ -54,58 +58,67 @@ export const sections = {
       "User name for basic authentication over HTTP; needs http.password. Empty: no authentication.",
     ),
     "http.password": text("", "Password for basic authentication over HTTP; needs http.user.", { secret: true }),
-    "http.net.connection.limit": int(256, "Most HTTP requests in flight.", {
+    "http.net.connection.limit": int(256, "Most HTTP connections; one more waits until one of them is closed.", {
       min: 1,
       reloadable: true,
       aliases: ["http.net.active.connection.limit"],
     }),
-    "http.net.connection.timeout": ms("5m", "A connection without a request for this long is closed.", {
+    "http.net.connection.timeout": ms("5m", "A connection that sends nothing for this long is closed; 0: never.", {
       aliases: ["http.net.idle.connection.timeout"],
     }),
-    "http.net.connection.queue.timeout": ms("5s", "How long a connection above the limit waits for its turn.", {
-      aliases: ["http.net.queued.connection.timeout"],
-    }),
-    "http.net.connection.hint": bool(
-      false,
-      "On Windows: tells the system that few connections come, whatever the limit is.",
+    "http.net.connection.queue.timeout": ms(
+      "5s",
+      "A connection above the limit that waits for its turn for this long is closed.",
+      { aliases: ["http.net.queued.connection.timeout"] },
     ),
-    "http.json.query.connection.limit": int(-1, "Most connections that run /exec queries; -1: no limit of their own.", {
-      min: -1,
-      reloadable: true,
-    }),
-    "http.ilp.connection.limit": int(-1, "Most connections that write line protocol; -1: no limit of their own.", {
-      min: -1,
-      reloadable: true,
-    }),
-    "http.export.connection.limit": int(-1, "Most connections that run /exp; -1: no limit of their own.", {
-      min: -1,
-      reloadable: true,
-    }),
-    "http.send.buffer.size": size("2m", "Bytes of a reply that are prepared ahead of its reader.", {
-      min: 1024,
-      reloadable: true,
-    }),
-    "http.receive.buffer.size": size("1m", "Bytes of a request that are read at once.", {
+    "http.net.connection.hint": taken("false", "the system holds the connections that are not accepted yet"),
+    "http.json.query.connection.limit": int(
+      -1,
+      "Most connections that run /exec; a request on one more is answered 429. -1: no limit of their own.",
+      { min: -1, reloadable: true },
+    ),
+    "http.ilp.connection.limit": int(
+      -1,
+      "Most connections that write line protocol; a request on one more is answered 429. -1: no limit of their own.",
+      { min: -1, reloadable: true },
+    ),
+    "http.export.connection.limit": int(
+      -1,
+      "Most connections that run /exp; a request on one more is answered 429. -1: no limit of their own.",
+      { min: -1, reloadable: true },
+    ),
+    "http.send.buffer.size": size("2m", "Longest chunk of a reply.", { min: 1024, reloadable: true }),
+    "http.receive.buffer.size": size("1m", "Most bytes of a request's body that are read at once.", {
       min: 1024,
       reloadable: true,
       aliases: ["http.recv.buffer.size"],
     }),
-    "http.request.header.buffer.size": size("64k", "Longest head of a request.", { min: 1024, reloadable: true }),
-    "http.multipart.header.buffer.size": size("512", "Longest head of a part of an import.", {
-      min: 64,
-      reloadable: true,
-    }),
+    "http.request.header.buffer.size": size(
+      "64k",
+      "Longest head of a request, its URL included; a longer one is answered 431.",
+      {
+        min: 1024,
+        reloadable: true,
+      },
+    ),
+    "http.multipart.header.buffer.size": taken("512", "no endpoint takes bodies of several parts"),
     "http.allow.deflate.before.send": bool(false, "Compresses /exec and /exp replies for clients that accept gzip."),
-    "http.version": text("HTTP/1.1", "Protocol version that replies carry."),
+    "http.version": taken("HTTP/1.1", "replies are of HTTP/1.1"),
     "http.server.keep.alive": bool(true, "Keeps connections open between requests."),
     "http.keep-alive.timeout": seconds("5", "Seconds told in the Keep-Alive header."),
     "http.keep-alive.max": int(10_000, "Requests told in the Keep-Alive header."),
     "http.static.public.directory": text("public", "Directory of extra static files, relative to the root."),
-    "http.redirect.count": int(1, "How many http.redirect.N keys are read.", { max: 64 }),
-    "http.redirect.1": text("/ -> /index.html", "A redirect, `from -> to`."),
-    "http.context.web.console": text("/", "Prefix of all paths."),
+    "http.redirect.count": int(1, "How many http.redirect.N keys are read.", { max: 4 }),
+    "http.redirect.1": redirect("/ -> /index.html", "A path that is answered 301, and where it leads."),
+    "http.redirect.2": redirect("", "As http.redirect.1."),
+    "http.redirect.3": redirect("", "As http.redirect.1."),
+    "http.redirect.4": redirect("", "As http.redirect.1."),
+    "http.context.web.console": text(
+      "/",
+      "Prefix of the console's path and of those below that are not set, but for line protocol and its ping.",
+    ),
     "http.context.execute": list("/exec,/api/v1/sql/execute", "Paths of the SQL endpoint."),
-    "http.context.import": list("/imp", "Paths of the import endpoint."),
+    "http.context.import": taken("/imp", "there is no import over HTTP; read_parquet() and line protocol take rows"),
     "http.context.export": list("/exp", "Paths of the export endpoint."),
     "http.context.settings": list("/settings", "Paths of the settings endpoint."),
     "http.context.table.status": list("/chk", "Paths of the endpoint that tells whether a table exists."),
@@ -119,12 +132,12 @@ export const sections = {
     }),
     "http.settings.readonly": bool(false, "Refuses changes of the console's preferences."),
     "http.session.timeout": ms("30m", "A session cookie is void after this long without use."),
-    "http.text.analysis.max.lines": int(1000, "Lines that an import looks at to tell the columns' types.", { min: 1 }),
-    "http.export.timeout": ms("300s", "Longest time a Parquet export may take."),
-    "http.busy.retry.maximum.wait.before.retry": ms(
-      "1000",
-      "Longest wait between two attempts to get at a busy table.",
+    "http.text.analysis.max.lines": taken("1000", "there is no import over HTTP"),
+    "http.export.timeout": ms(
+      "300s",
+      "A Parquet export that takes longer is ended, whatever query.timeout is; 0: query.timeout holds.",
     ),
+    "http.busy.retry.maximum.wait.before.retry": taken("1000", "no statement waits for a busy table by trying again"),
     "http.health.check.authentication.required": bool(
       false,
       "Asks for http.user and http.password on the minimal server as well.",
@@ -191,13 +204,8 @@ export const sections = {
       "Most memory of one query; a query that needs more fails with an error.",
       { min: MIB, defaultSaid: "a quarter of the machine's memory, at most 1g", aliases: ["query.memory.limit"] },
     ),
-    "cairo.sql.parser.max.tokens": int(100_000, "Most tokens of one statement.", { min: 100 }),
-    "cairo.sql.jit.mode": oneOf(
-      ["on", "off", "scalar"],
-      "on",
-      "`scalar` compiles kernels without SIMD; `off` is read as `scalar`: every query is compiled.",
-    ),
-    "cairo.statement.cache.size": int(1000, "Compiled statements that are kept."),
+    "cairo.sql.jit.mode": taken("on", "every query is compiled"),
+    "cairo.statement.cache.size": int(1000, "Compiled statements that are kept, each by its text; 0: none."),
     "query.statistics.enabled": bool(
       true,
       "Answers count, sum, min and max from the segments' statistics where they are exact.",
@@ -227,11 +235,8 @@ export const sections = {
       "60s",
       "A checkpoint begins after this long as well, when there is something to write and no change comes for a second.",
     ),
-    "cairo.segment.rows.max": int(65_536, "Most rows of a segment.", { min: 64, max: 65_536 }),
-    "cairo.default.symbol.capacity": int(256, "Symbol capacity that a column is created with when none is said.", {
-      min: 1,
-    }),
-    "cairo.default.symbol.cache.flag": bool(true, "Symbol CACHE flag that a column is created with when none is said."),
+    "cairo.default.symbol.capacity": taken("256", "symbol tables grow as they need to"),
+    "cairo.default.symbol.cache.flag": taken("true", "all symbols are in memory"),
     "cairo.max.file.name.length": int(127, "Longest name of a table or column.", { min: 1, max: 255 }),
     "cairo.sql.copy.root": text("import", "Directory that read_parquet() and COPY FROM read, relative to the root.", {
       aliases: ["cairo.sql.copy.root.dir"],
@@ -242,7 +247,7 @@ export const sections = {
     "cairo.backup.root": text("backup", "Directory that BACKUP DATABASE writes to, relative to the root.", {
       aliases: ["cairo.sql.backup.root"],
     }),
-    "cairo.snapshot.instance.id": text("", "Told in backups, so that a restored copy is known as one."),
+    "cairo.snapshot.instance.id": taken("", "a restored copy starts like any other root"),
     "readonly": bool(false, "Refuses every change on every interface.", { aliases: ["readonly.instance"] }),
   },
   "PostgreSQL wire": {
@@ -262,20 +267,19 @@ export const sections = {
     "pg.net.connection.timeout": ms("5m", "A connection without a message for this long is closed; 0: never.", {
       aliases: ["pg.net.idle.timeout"],
     }),
-    "pg.net.connection.queue.timeout": ms("5m", "How long a connection above the limit waits for its turn."),
-    "pg.net.connection.hint": bool(
-      false,
-      "On Windows: tells the system that few connections come, whatever the limit is.",
-    ),
+    "pg.net.connection.queue.timeout": taken("5m", "a connection above the limit is refused at once"),
+    "pg.net.connection.hint": taken("false", "the system holds the connections that are not accepted yet"),
     "pg.named.statement.limit": int(10_000, "Most named prepared statements of one connection.", {
       min: 1,
       reloadable: true,
     }),
-    "pg.send.buffer.size": size("1m", "Bytes of a reply that are prepared ahead of its reader.", {
+    "pg.send.buffer.size": size("1m", "Answers to small messages are sent together until they are of this size.", {
       min: 1024,
       reloadable: true,
     }),
-    "pg.recv.buffer.size": size("1m", "Bytes of requests that are read at once.", { min: 1024, reloadable: true }),
+    "pg.recv.buffer.size": size("64k", "Most bytes of a client that are read at once, but for longer messages.", {
+      min: 16_384,
+    }),
     "pg.message.size.max": size("64m", "Longest message of a client.", { min: 65_536 }),
   },
   "Line protocol": {
@@ -310,9 +314,9 @@ export const sections = {
       min: 1024,
       aliases: ["line.tcp.msg.buffer.size"],
     }),
-    "line.tcp.commit.interval": us("1s", "Rows received over TCP are committed at the latest after this long."),
-    "line.udp.enabled": bool(false, "Line protocol over UDP."),
-    "line.udp.bind.to": address("0.0.0.0:9009", "Where line protocol over UDP listens."),
+    "line.tcp.commit.interval": taken("1s", "rows are committed as they arrive"),
+    "line.udp.enabled": taken("false", "line protocol comes over HTTP and TCP only"),
+    "line.udp.bind.to": taken("0.0.0.0:9009", "line protocol comes over HTTP and TCP only"),
   },
   "Log (the writers are in log.conf)": {
     "log.level.verbose": bool(false, "Levels as words instead of letters."),

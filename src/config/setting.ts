@@ -29,11 +29,14 @@ export interface Setting<T> {
   readonly secret: boolean;
   /** Takes effect without a restart. */
   readonly reloadable: boolean;
+  /** Taken, because files of other servers have it, and read by nobody. */
+  readonly isTaken: boolean;
   /** Undefined: not a value of this type. */
   parse(text: string): T | undefined;
 }
 
 export interface Options {
+  isTaken?: boolean;
   aliases?: string[];
   secret?: boolean;
   reloadable?: boolean;
@@ -49,8 +52,18 @@ function setting<T>(
   options: Options | undefined,
   parse: (text: string) => T | undefined,
 ): Setting<T> {
-  const { aliases = [], secret = false, reloadable = false, defaultSaid } = options ?? {};
-  return Object.freeze({ type, default: byDefault, sentence, aliases, secret, reloadable, defaultSaid, parse });
+  const { aliases = [], secret = false, reloadable = false, isTaken = false, defaultSaid } = options ?? {};
+  return Object.freeze({
+    type,
+    default: byDefault,
+    sentence,
+    aliases,
+    secret,
+    reloadable,
+    isTaken,
+    defaultSaid,
+    parse,
+  });
 }
 
 export const bool = (byDefault: boolean, sentence: string, options?: Options): Setting<boolean> =>
@@ -141,6 +154,19 @@ export const address = (byDefault: string, sentence: string, options?: Options):
 export const text = (byDefault: string, sentence: string, options?: Options): Setting<string> =>
   setting("text", byDefault, sentence, options, (value) => value);
 
+/**
+ * A key of QuestDB's server.conf that means nothing here: it is no unknown key, and whatever it is set to has no effect.
+ * `why` goes on after "without effect:".
+ */
+export const taken = (byDefault: string, why: string, options?: Options): Setting<string> =>
+  setting(
+    "text",
+    byDefault,
+    `Taken for compatibility, without effect: ${why}.`,
+    { ...options, isTaken: true },
+    (value) => value,
+  );
+
 /** Parts between commas, trimmed; empty ones are left out. */
 export const list = (byDefault: string, sentence: string, options?: Options): Setting<readonly string[]> =>
   setting(
@@ -150,6 +176,21 @@ export const list = (byDefault: string, sentence: string, options?: Options): Se
     options,
     (value) => Object.freeze(value.split(",").map((part) => part.trim()).filter((part) => part !== "")),
   );
+
+export interface Redirect {
+  readonly from: string;
+  readonly to: string;
+}
+
+/** `/from -> /to`; empty: none. */
+export const redirect = (byDefault: string, sentence: string, options?: Options): Setting<Redirect | null> =>
+  setting<Redirect | null>("a redirect (/from -> /to) or empty", byDefault, sentence, options, (value) => {
+    if (value.trim() === "") return null;
+    const [from, to, ...more] = value.split("->").map((path) => path.trim());
+    // What stands in a Location header has no controls and no blanks.
+    const isPath = (path: string | undefined) => path !== undefined && /^\/[\x21-\x7e]*$/.test(path);
+    return isPath(from) && isPath(to) && more.length === 0 ? Object.freeze({ from, to }) : undefined;
+  });
 
 /** One of the words, without case. */
 export const oneOf = <const W extends string>(

@@ -3,13 +3,16 @@ import type { Config } from "../../config/mod.ts";
 import type { Database, Identity } from "../../door.ts";
 import type { Metrics } from "../../metrics/mod.ts";
 import type { Parameters } from "./parameters.ts";
+import type { HttpRequest, Reply, ServerBounds } from "./server/mod.ts";
 
 export interface HttpConfig {
   /** Basic authentication is on when both are set. */
   user: string;
   password: string;
-  /** Requests beyond it are answered 503 at once. */
-  maxRequestsInFlight: number;
+  /** Bounds of connections and their buffers. */
+  server: ServerBounds;
+  /** Most connections that are used for it; -1: no limit of their own. */
+  kindLimits: Readonly<Record<HttpWire, number>>;
   /** Cuts the rows of /exec and /exp. */
   maxResponseRows: number;
   readOnly: boolean;
@@ -31,14 +34,25 @@ export interface HttpConfig {
   keepAlive: string;
   /** Without it every reply is the connection's last. */
   keepsConnections: boolean;
+  /** Longest time of a Parquet export; 0: that of other queries. */
+  exportTimeoutMs: number;
   /** Other paths for a route, by its name. */
   paths: Partial<Record<string, readonly string[]>>;
+  redirects: readonly { from: string; to: string }[];
 }
 
 export const DEFAULT_HTTP_CONFIG: HttpConfig = {
   user: "",
   password: "",
-  maxRequestsInFlight: 256,
+  server: {
+    connectionLimit: 256,
+    idleTimeoutMs: 300_000,
+    queueTimeoutMs: 5_000,
+    headSizeMax: 65_536,
+    receiveSize: 1 << 20,
+    sendSize: 2 << 20,
+  },
+  kindLimits: { exec: -1, exp: -1, line_http: -1 },
   maxResponseRows: Number.MAX_SAFE_INTEGER,
   readOnly: false,
   gzip: false,
@@ -51,7 +65,9 @@ export const DEFAULT_HTTP_CONFIG: HttpConfig = {
   logLineErrors: true,
   keepAlive: "timeout=5, max=10000",
   keepsConnections: true,
+  exportTimeoutMs: 0,
   paths: {},
+  redirects: [],
 };
 
 /** The settings as this room wants them. */
@@ -62,8 +78,32 @@ export function httpConfigOf(config: Config, version: string): HttpConfig {
     user: get("http.user"),
     password: get("http.password"),
     // Reloadable ones are read at their use.
-    get maxRequestsInFlight() {
-      return get("http.net.connection.limit");
+    server: {
+      get connectionLimit() {
+        return get("http.net.connection.limit");
+      },
+      idleTimeoutMs: get("http.net.connection.timeout"),
+      queueTimeoutMs: get("http.net.connection.queue.timeout"),
+      get headSizeMax() {
+        return get("http.request.header.buffer.size");
+      },
+      get receiveSize() {
+        return get("http.receive.buffer.size");
+      },
+      get sendSize() {
+        return get("http.send.buffer.size");
+      },
+    },
+    kindLimits: {
+      get exec() {
+        return get("http.json.query.connection.limit");
+      },
+      get exp() {
+        return get("http.export.connection.limit");
+      },
+      get line_http() {
+        return get("http.ilp.connection.limit");
+      },
     },
     maxResponseRows: get("http.security.max.response.rows"),
     readOnly: get("http.security.readonly") || get("readonly"),
@@ -79,16 +119,49 @@ export function httpConfigOf(config: Config, version: string): HttpConfig {
     logLineErrors: get("line.log.message.on.error"),
     keepAlive: `timeout=${get("http.keep-alive.timeout")}, max=${get("http.keep-alive.max")}`,
     keepsConnections: get("http.server.keep.alive"),
-    paths: {
-      exec: get("http.context.execute"),
-      exp: get("http.context.export"),
-      write: get("http.context.ilp"),
-      ping: get("http.context.ilp.ping"),
-      settings: get("http.context.settings"),
-      warnings: get("http.context.warnings"),
-      chk: get("http.context.table.status"),
-    },
+    exportTimeoutMs: get("http.export.timeout"),
+    paths: pathsOf(config),
+    redirects: redirectsOf(config),
   };
+}
+
+/** The keys of the paths, by the route's name. */
+const PATH_KEYS = {
+  exec: "http.context.execute",
+  exp: "http.context.export",
+  settings: "http.context.settings",
+  warnings: "http.context.warnings",
+  chk: "http.context.table.status",
+  write: "http.context.ilp",
+  ping: "http.context.ilp.ping",
+} as const;
+/** The prefix of the console does not hold for clients that write lines. */
+const WITHOUT_PREFIX = new Set(["write", "ping"]);
+
+/** Under the console's prefix, but for those that are set themselves. */
+function pathsOf(config: Config): Record<string, readonly string[]> {
+  const prefix = consolePrefix(config);
+  const paths: Record<string, readonly string[]> = { page: [`${prefix}/index.html`, `${prefix}/`] };
+  for (const [route, key] of Object.entries(PATH_KEYS)) {
+    const isPrefixed = prefix !== "" && !WITHOUT_PREFIX.has(route) && config.source(key) === "default";
+    paths[route] = config.get(key).map((path) => isPrefixed ? prefix + path : path);
+  }
+  return paths;
+}
+
+function consolePrefix(config: Config): string {
+  return config.get("http.context.web.console").replace(/\/+$/, "");
+}
+
+const REDIRECT_KEYS = ["http.redirect.1", "http.redirect.2", "http.redirect.3", "http.redirect.4"] as const;
+
+function redirectsOf(config: Config): { from: string; to: string }[] {
+  const prefix = consolePrefix(config);
+  return REDIRECT_KEYS.slice(0, config.get("http.redirect.count")).flatMap((key) => {
+    const redirect = config.get(key);
+    if (redirect === null) return [];
+    return [config.source(key) === "default" ? { from: prefix + redirect.from, to: prefix + redirect.to } : redirect];
+  });
 }
 
 export interface HttpLog {
@@ -113,7 +186,7 @@ export interface HttpOptions {
 
 /** One request on its way through a route. */
 export interface Call {
-  request: Request;
+  request: HttpRequest;
   path: string;
   parameters: Parameters;
   identity: Identity;
@@ -127,7 +200,7 @@ export interface Call {
 
 export type HttpWire = "exec" | "exp" | "line_http";
 
-export type Handler = (call: Call) => Response | Promise<Response>;
+export type Handler = (call: Call) => Reply | Promise<Reply>;
 
 export interface Route {
   name: string;

@@ -3,7 +3,8 @@
  * A route is one file in `routes/` and one line here.
  */
 import { ANONYMOUS, authenticate } from "./auth.ts";
-import type { Call, HttpOptions, HttpWire, Route } from "./contract.ts";
+import type { Call, HttpConfig, HttpOptions, HttpWire, Route } from "./contract.ts";
+import { KindLimits } from "./kinds.ts";
 import { Parameters } from "./parameters.ts";
 import { methodNotSupported, notFound, textReply } from "./reply.ts";
 import { chk } from "./routes/chk.ts";
@@ -11,9 +12,11 @@ import { exec } from "./routes/exec.ts";
 import { exp } from "./routes/exp.ts";
 import { page } from "./routes/page.ts";
 import { ping } from "./routes/ping.ts";
+import { redirect } from "./routes/redirect.ts";
 import { settings } from "./routes/settings.ts";
 import { warnings } from "./routes/warnings.ts";
 import { write } from "./routes/write.ts";
+import { type HttpRequest, type Reply, serve, type ServedConnection } from "./server/mod.ts";
 
 export {
   DEFAULT_HTTP_CONFIG,
@@ -37,51 +40,51 @@ export interface HttpServer {
 /** Answers until `close`, which takes no more requests and waits for those that run. */
 export async function startHttp(options: HttpOptions): Promise<HttpServer> {
   const { config } = options;
+  const routes = routesOf(config);
+  const inFlight: Record<HttpWire, number> = { exec: 0, exp: 0, line_http: 0 };
+  const kinds = new KindLimits(config);
+  const listener = serve({
+    config: config.server,
+    hostname: options.hostname,
+    port: options.port,
+    onError(error: unknown) {
+      options.log.error(`unhandled error in the HTTP server: ${stackOf(error)}`);
+      options.metrics?.unhandledErrors.inc();
+    },
+    onClose: (connection: ServedConnection) => kinds.leave(connection),
+    async handle(request: HttpRequest): Promise<Reply> {
+      const { path, query } = splitTarget(request.head.target);
+      const route = routes.get(path);
+      const wire = route?.wire;
+      if (wire !== undefined) {
+        inFlight[wire]++;
+        request.onDone = () => inFlight[wire]--;
+      }
+      const refused = wire === undefined ? undefined : kinds.enter(request.connection, wire);
+      const reply = refused ?? await answer(request, options, path, query, route);
+      if (!config.keepsConnections) reply.isLast = true;
+      return reply;
+    },
+  });
+  return { port: listener.port, inFlight: () => inFlight, close: () => listener.close() };
+}
+
+function routesOf(config: HttpConfig): Map<string, Route> {
   const served = ROUTES.filter((route) => route !== write || config.lineEnabled);
   const routes = new Map(
     served.flatMap((route) => (config.paths[route.name] ?? route.paths).map((path) => [path, route])),
   );
-  let inFlight = 0;
-  const inFlightOf: Record<HttpWire, number> = { exec: 0, exp: 0, line_http: 0 };
-  const server = Deno.serve({
-    hostname: options.hostname,
-    port: options.port,
-    onListen() {},
-    onError(error) {
-      options.log.error(`unhandled error in the HTTP server: ${stackOf(error)}`);
-      options.metrics?.unhandledErrors.inc();
-      return textReply(500, "Internal server error");
-    },
-  }, async (request, info) => {
-    if (inFlight >= config.maxRequestsInFlight) return textReply(503, "too many requests are in flight");
-    const { path, query } = splitUrl(request.url);
-    const route = routes.get(path);
-    const wire = route?.wire;
-    inFlight++;
-    if (wire !== undefined) inFlightOf[wire]++;
-    // A streaming reply is in flight to its end.
-    info.completed.catch(() => {}).finally(() => {
-      inFlight--;
-      if (wire !== undefined) inFlightOf[wire]--;
-    });
-    const reply = await answer(request, options, path, query, route);
-    if (!config.keepsConnections) reply.headers.set("connection", "close");
-    return reply;
-  });
-  return {
-    port: (server.addr as Deno.NetAddr).port,
-    inFlight: () => inFlightOf,
-    close: () => server.shutdown(),
-  };
+  for (const { from, to } of config.redirects) routes.set(from, redirect(to));
+  return routes;
 }
 
 function answer(
-  request: Request,
+  request: HttpRequest,
   options: HttpOptions,
   path: string,
   query: string,
   route: Route | undefined,
-): Response | Promise<Response> {
+): Reply | Promise<Reply> {
   const startedMs = performance.now();
   const method = request.method;
   let identity = ANONYMOUS;
@@ -115,18 +118,18 @@ function answer(
   return route.methods[method](call);
 }
 
-function hasBodySize(request: Request): boolean {
-  return request.headers.has("content-length") || request.headers.has("transfer-encoding");
+function hasBodySize(request: HttpRequest): boolean {
+  return request.header("content-length") !== undefined || request.header("transfer-encoding") !== undefined;
 }
 
-/** By hand: `new URL` costs more than a whole small query. */
-function splitUrl(url: string): { path: string; query: string } {
-  const authority = url.indexOf("://");
-  const start = url.indexOf("/", authority < 0 ? 0 : authority + 3);
-  const question = url.indexOf("?", start);
+/** By hand: `new URL` costs more than a whole small query. A proxy's absolute form is taken as well. */
+function splitTarget(target: string): { path: string; query: string } {
+  const authority = target.startsWith("/") ? -1 : target.indexOf("://");
+  const start = authority < 0 ? 0 : Math.max(0, target.indexOf("/", authority + 3));
+  const question = target.indexOf("?", start);
   return question < 0
-    ? { path: url.slice(start), query: "" }
-    : { path: url.slice(start, question), query: url.slice(question + 1) };
+    ? { path: target.slice(start), query: "" }
+    : { path: target.slice(start, question), query: target.slice(question + 1) };
 }
 
 function stackOf(error: unknown): string {

@@ -6,6 +6,7 @@ import { arrayDimensions } from "../../../types/wide.ts";
 import type { Call, Route } from "../contract.ts";
 import { capWindow, execWindow } from "../parameters.ts";
 import { beginQuery, failed, refuseChange, rowsOptions, statementTimeoutMs } from "../query.ts";
+import type { Reply } from "../server/mod.ts";
 import { jsonReply, queryError, rowsReply } from "../reply.ts";
 
 export const exec: Route = {
@@ -16,7 +17,7 @@ export const exec: Route = {
   open: false,
 };
 
-async function execute(call: Call): Promise<Response> {
+async function execute(call: Call): Promise<Reply> {
   const { parameters } = call;
   const count = beginQuery(call, "exec");
   if (parameters.isBroken("query")) {
@@ -81,7 +82,7 @@ async function execute(call: Call): Promise<Response> {
   }
 }
 
-function emptyQuery(query: string): Response {
+function emptyQuery(query: string): Reply {
   return jsonReply(JSON.stringify({ error: "empty query", query, position: "0" }));
 }
 
@@ -97,7 +98,7 @@ function chooseColumns(prepared: Prepared, cols: string | undefined): number[] |
   return chosen;
 }
 
-function doneReply(answer: Answer & { kind: "done" }, query: string): Response {
+function doneReply(answer: Answer & { kind: "done" }, query: string): Reply {
   if (answer.category === "empty") return emptyQuery(query);
   if (answer.category !== "dml") return jsonReply('{"ddl":"OK"}');
   return jsonReply(answer.tag.startsWith("UPDATE") ? `{"dml":"OK","updated":${answer.rows}}` : '{"dml":"OK"}');

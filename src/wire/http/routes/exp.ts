@@ -6,17 +6,12 @@ import { capWindow, expWindow } from "../parameters.ts";
 import type { QueryCount } from "../../../metrics/mod.ts";
 import { beginQuery, failed, rowsOptions, statementTimeoutMs } from "../query.ts";
 import { ParquetAssembler, type ParquetEncoding } from "../../encode/parquet.ts";
+import type { Reply } from "../server/mod.ts";
 import { queryError, rowsReply } from "../reply.ts";
 
-export const exp: Route = {
-  name: "exp",
-  paths: ["/exp"],
-  wire: "exp",
-  methods: { GET: exportRows },
-  open: false,
-};
+export const exp: Route = { name: "exp", paths: ["/exp"], wire: "exp", methods: { GET: exportRows }, open: false };
 
-async function exportRows(call: Call): Promise<Response> {
+async function exportRows(call: Call): Promise<Reply> {
   const { parameters } = call;
   const count = beginQuery(call, "exp");
   const query = parameters.get("query") ?? "";
@@ -64,12 +59,12 @@ async function exportRows(call: Call): Promise<Response> {
 }
 
 /** `limit` does not count here: a file is whole. */
-async function parquetReply(call: Call, count: QueryCount, query: string, prepared: Prepared): Promise<Response> {
+async function parquetReply(call: Call, count: QueryCount, query: string, prepared: Prepared): Promise<Reply> {
   const answer = await prepared.execute([], {
     encoding: parquetEncoding(call),
     window: capWindow(undefined, call.options.config.maxResponseRows),
     signal: call.request.signal,
-    timeoutMs: statementTimeoutMs(call),
+    timeoutMs: statementTimeoutMs(call) || call.options.config.exportTimeoutMs,
   });
   if (answer.kind === "done") throw new SqlError("only rows can be exported: a query is expected", 0);
   const file = new ParquetAssembler(answer.columns, `Sundial ${call.options.config.version}`);
@@ -119,7 +114,7 @@ function parquetEncoding({ parameters }: Call): ParquetEncoding {
 const CODECS: readonly ParquetEncoding["codec"][] = ["UNCOMPRESSED", "SNAPPY", "GZIP", "BROTLI", "ZSTD"];
 
 function attachment(call: Call, extension: string): [string, string] {
-  return ["content-disposition", `attachment; filename="${fileName(call.parameters.get("filename"))}.${extension}"`];
+  return ["Content-Disposition", `attachment; filename="${fileName(call.parameters.get("filename"))}.${extension}"`];
 }
 
 function headerLine(columns: ResultColumn[], delimiter: string): string {

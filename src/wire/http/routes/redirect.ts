@@ -1,0 +1,11 @@
+/** A path that stands for another one. */
+import type { Route } from "../contract.ts";
+
+export function redirect(to: string): Route {
+  return {
+    name: "redirect",
+    paths: [],
+    methods: { GET: () => ({ status: 301, headers: [["Location", to], ["Content-Length", "0"]] }) },
+    open: true,
+  };
+}
