@@ -31,6 +31,7 @@ export function figuresOf(
     kernelsReused: word(SHARED_WORD.kernelsReused),
     statementsCached: statements.size,
     memoryUsed: heap.usedBytes(),
+    memoryLimit: heap.sizeBytes(),
     memoryTag: Object.fromEntries(HEAP_TAGS.map((tag) => [tag, heap.usedBytes(tag)])),
   };
 }

@@ -112,6 +112,7 @@ export const metricCatalogue = {
   kernelsReused: counter("kernels_reused", "Kernels found in a thread's cache."),
 
   memoryUsed: gauge("memory_mem_used", "Bytes of the shared memory in use."),
+  memoryLimit: gauge("memory_mem_limit", "Bytes of the shared memory: cairo.memory.size."),
   memoryTag: gauge("memory_tag_bytes", "Bytes of the shared memory in use, by purpose.", "tag"),
   memoryRss: gauge("memory_rss", "Resident memory of the process, in bytes."),
   memoryJsHeap: gauge("memory_js_heap", "Bytes in use of the main thread's JavaScript heap."),
@@ -123,6 +124,7 @@ export const metricCatalogue = {
   startTimeSeconds: gauge("process_start_time_seconds", "When the process started, in seconds since 1970."),
   uptimeSeconds: gauge("process_uptime_seconds", "Time since the start."),
   openFiles: gauge("process_open_fds", "Open file descriptors, where the system tells them."),
+  openFilesMax: gauge("process_max_fds", "Most open file descriptors, where the system tells them."),
 } as const satisfies Record<string, MetricEntry>;
 
 type Catalogue = typeof metricCatalogue;

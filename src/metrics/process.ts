@@ -11,5 +11,10 @@ export function readProcess(metrics: Metrics): void {
   metrics.read("memoryJsHeap", () => Deno.memoryUsage().heapUsed);
   metrics.read("startTimeSeconds", () => performance.timeOrigin / 1000);
   metrics.read("uptimeSeconds", () => performance.now() / 1000);
-  if (Deno.build.os === "linux") metrics.read("openFiles", () => [...Deno.readDirSync("/proc/self/fd")].length);
+  if (Deno.build.os !== "linux") return;
+  metrics.read("openFiles", () => [...Deno.readDirSync("/proc/self/fd")].length);
+  metrics.read("openFilesMax", () => {
+    const soft = /^Max open files\s+(\d+)/m.exec(Deno.readTextFileSync("/proc/self/limits"));
+    return soft === null ? NaN : Number(soft[1]);
+  });
 }

@@ -218,6 +218,7 @@ const CASES: Case[] = [
   { key: "kernelsReused", by: (d) => d.exec("select sum(x) from big where x > 1") },
   { key: "memoryUsed", during: slowly },
   { key: "memoryTag", labels: { tag: "tail" }, by: (d) => d.write(Array.from({ length: 20_000 }, line).join("")) },
+  { key: "memoryLimit", holds: (bytes) => bytes > 16 << 20 },
   { key: "memoryRss", holds: (bytes) => bytes > 10e6 },
   { key: "memoryJsHeap", holds: (bytes) => bytes > 1e6 },
   // src/log tests that messages are dropped and counted.
@@ -226,6 +227,7 @@ const CASES: Case[] = [
   { key: "startTimeSeconds", holds: (seconds) => Math.abs(seconds - Date.now() / 1000) < 600 },
   { key: "uptimeSeconds", by: ended.exec },
   { key: "openFiles", holds: (count) => Deno.build.os !== "linux" || count > 5 },
+  { key: "openFilesMax", holds: (count) => Deno.build.os !== "linux" || count > 5 },
 ];
 
 function clientOf(server: TestServer, password = "quest"): Client {
@@ -265,7 +267,7 @@ Deno.test("each metric moves when what it tells of happens", async (test) => {
   const rows = (count: number) =>
     `as (select x, (x * 1000)::timestamp ts from long_sequence(${count})) timestamp(ts) partition by month`;
   await driver.exec(`create table big ${rows(2_000_000)}`);
-  await driver.exec(`create table small ${rows(50_000)}`);
+  await driver.exec(`create table small ${rows(600_000)}`);
   for (const each of CASES) {
     const series = seriesOf(each);
     await test.step(series, async () => {

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { fromFileUrl } from "../paths.ts";
 import { startServer } from "../server.ts";
 import { installed, startProgram, until } from "../programs.ts";
+import { metricCatalogue, type MetricEntry } from "../../src/metrics/mod.ts";
 
 const programs = await installed(["promtool", "prometheus"], "metrics");
 const withMetrics = { env: { SVC_METRICS_ENABLED: "true" } };
@@ -64,27 +65,76 @@ scrape_configs:
   assert.equal(metadata.data.service_fsync_seconds[0].type, "histogram");
 });
 
-const rules = filesUnder(fromFileUrl("../docs")).filter((path) =>
-  /\.ya?ml$/.test(path) && /^groups:/m.test(Deno.readTextFileSync(path))
-);
-for (const path of rules) {
-  const name = `promtool check rules: ${path.slice(path.lastIndexOf("docs"))}`;
-  Deno.test({ name, ignore: !programs.includes("promtool") }, async () => {
+const RULES = fromFileUrl("../docs/alert-rules.yml");
+
+Deno.test({ name: "docs/alert-rules.yml: promtool takes it", ignore: !programs.includes("promtool") }, async () => {
+  const { code, output } = await promtool(["check", "rules", RULES]);
+  assert.equal(code, 0, output);
+});
+
+Deno.test({ name: "docs/alert-rules.yml fires when it should", ignore: !programs.includes("promtool") }, async () => {
+  const { code, output } = await promtool(["test", "rules", fromFileUrl("operations/alert-rules.test.yml")]);
+  assert.equal(code, 0, output);
+});
+
+interface Panel {
+  id: number;
+  type: string;
+  title: string;
+  gridPos: { x: number; y: number; w: number; h: number };
+  datasource?: { uid: string };
+  targets?: { refId: string; expr: string; datasource: { uid: string } }[];
+}
+
+Deno.test("docs/grafana-dashboard.json has the shape that Grafana imports, and shows every metric", () => {
+  const text = Deno.readTextFileSync(fromFileUrl("../docs/grafana-dashboard.json"));
+  const dashboard = JSON.parse(text);
+  assert.ok(dashboard.schemaVersion >= 36);
+  assert.equal(dashboard.templating.list[0].type, "datasource");
+  const panels: Panel[] = dashboard.panels;
+  assert.equal(new Set(panels.map(({ id }) => id)).size, panels.length);
+  for (const { title, type, gridPos, targets, datasource } of panels) {
+    assert.ok(gridPos.x + gridPos.w <= 24 && gridPos.h > 0, title);
+    if (type === "row") continue;
+    assert.equal(datasource?.uid, "${datasource}", title);
+    assert.ok(targets!.length > 0 && targets!.every(({ expr }) => expr !== ""), title);
+  }
+  const shown = namesIn(text);
+  const same = (entry: MetricEntry) => entry.same !== undefined;
+  for (const entry of entries.filter((entry) => !same(entry))) assert.ok(shown.has(entry.name), entry.name);
+});
+
+Deno.test(
+  { name: "docs/grafana-dashboard.json: Prometheus takes its queries", ignore: !programs.includes("promtool") },
+  async () => {
+    const dashboard = JSON.parse(Deno.readTextFileSync(fromFileUrl("../docs/grafana-dashboard.json")));
+    const queries = (dashboard.panels as Panel[]).flatMap(({ targets }) => targets?.map(({ expr }) => expr) ?? []);
+    const rules = queries.map((expr, k) => ({ record: `query:${k}`, expr: expr.replaceAll("$__rate_interval", "5m") }));
+    // A rule file may be JSON, which is YAML.
+    const path = await Deno.makeTempFile({ suffix: ".yml" });
+    await Deno.writeTextFile(path, JSON.stringify({ groups: [{ name: "dashboard", rules }] }));
     const { code, output } = await promtool(["check", "rules", path]);
+    await Deno.remove(path);
     assert.equal(code, 0, output);
-    const known = new Set((await metricNames()).map((metric) => `service_${metric}`));
-    for (const [metric] of Deno.readTextFileSync(path).matchAll(/\bservice_\w+/g)) assert.ok(known.has(metric), metric);
-  });
+  },
+);
+
+const entries: MetricEntry[] = Object.values(metricCatalogue);
+
+/** Without the prefix, and without what a histogram puts behind its name. */
+function namesIn(text: string): Set<string> {
+  const known = new Set(entries.map((entry) => entry.name));
+  const names = [...text.matchAll(/\bservice_(\w+)/g)].map(([, name]) =>
+    known.has(name) ? name : name.replace(/_(bucket|count|sum)$/, "")
+  );
+  return new Set(names);
 }
 
-async function metricNames(): Promise<string[]> {
-  const { metricCatalogue } = await import("../../src/metrics/mod.ts");
-  return Object.values(metricCatalogue).map((entry) => entry.name);
-}
-
-function filesUnder(directory: string): string[] {
-  return [...Deno.readDirSync(directory)].flatMap((entry) => {
-    const path = join(directory, entry.name);
-    return entry.isDirectory ? filesUnder(path) : [path];
+for (const file of ["alert-rules.yml", "grafana-dashboard.json"]) {
+  Deno.test(`docs/${file} names metrics that there are`, () => {
+    const known = new Set(entries.map((entry) => entry.name));
+    const named = namesIn(Deno.readTextFileSync(fromFileUrl(`../docs/${file}`)));
+    assert.ok(named.size > 0);
+    assert.deepEqual([...named].filter((name) => !known.has(name)), []);
   });
 }
