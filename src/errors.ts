@@ -47,6 +47,12 @@ export class SqlError extends Error {
   }
 }
 
+/** Who walks a statement does so by recursion: a stack that is full is the fault of the statement. Others stay as they are. */
+export function asClientFault(error: unknown): unknown {
+  if (!(error instanceof RangeError && /call stack/.test(error.message))) return error;
+  return new SqlError("The statement is too complex", 0, SQLSTATE.programLimitExceeded, { cause: error });
+}
+
 /** What is known to SQL but not built yet. SQLSTATE 0A000, at its position. */
 export function notSupported(what: string, position: number): SqlError {
   return new SqlError(`${what} is not supported`, position, SQLSTATE.featureNotSupported);

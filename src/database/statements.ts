@@ -1,4 +1,5 @@
 /** Statements as they are ready to run, by their text: parsing, binding and planning happen once for each text and schema. */
+import { asClientFault } from "../errors.ts";
 import type { Identity, Prepared, ResultColumn } from "../door.ts";
 import { bind, inputsOf, optimizeStatement, parse } from "../sql/mod.ts";
 import type { BoundStatement, Plan } from "../sql/plan.ts";
@@ -122,5 +123,11 @@ function hasMetadata(plan: Plan): boolean {
 export function binder(
   context: (parameterTypes: (string | undefined)[], identity: Identity) => Parameters<typeof bind>[1],
 ): StatementBinder {
-  return (text, parameterTypes, identity) => bind(parse(text), { ...context(parameterTypes, identity), text });
+  return (text, parameterTypes, identity) => {
+    try {
+      return bind(parse(text), { ...context(parameterTypes, identity), text });
+    } catch (error) {
+      throw asClientFault(error);
+    }
+  };
 }

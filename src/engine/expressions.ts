@@ -104,6 +104,13 @@ interface State {
   rowBase: bigint;
 }
 
+/** A balanced tree: it is walked by recursion. */
+function allOf(nodes: IrNode[]): IrNode {
+  if (nodes.length === 1) return nodes[0];
+  const middle = nodes.length >> 1;
+  return i32.and(allOf(nodes.slice(0, middle)), allOf(nodes.slice(middle)));
+}
+
 class Compiled implements CompiledExpressions {
   private stages?: Stages;
 
@@ -300,9 +307,7 @@ class Stages {
       ...this.options,
       rowIdColumn: this.rowIdColumn,
     });
-    const predicate = predicates.length === 0
-      ? undefined
-      : predicates.map((p) => compiler.lower(p)).reduce((a, b) => i32.and(a, b));
+    const predicate = predicates.length === 0 ? undefined : allOf(predicates.map((p) => compiler.lower(p)));
     // Constant 128-bit outputs are filled, not computed.
     const constants: { slot: Slot; value: Value }[] = [];
     const wide: { slot: Slot; source: Slot; k: number }[] = [];
@@ -565,7 +570,7 @@ export function fuse(
   }
   const compiler = compilerFor(types, dictionaries, context, space, options);
   const nodes = predicates.flatMap((p) => conjuncts(p, context)).map((p) => compiler.lower(p));
-  return { compiler, predicate: nodes.length === 0 ? undefined : nodes.reduce((a, b) => i32.and(a, b)) };
+  return { compiler, predicate: nodes.length === 0 ? undefined : allOf(nodes) };
 }
 
 /** The memory of one output column: grows with the batches. */

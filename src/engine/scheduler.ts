@@ -2,7 +2,7 @@
  * Main's side of the exec workers: which worker leads which query, what comes back, and how fast.
  * A worker leads one query at a time; queries that find all workers busy wait in order. Tasks (parsing) go the same way.
  */
-import { CorruptFileError, SqlError, SQLSTATE } from "../errors.ts";
+import { asClientFault, CorruptFileError, SqlError, SQLSTATE } from "../errors.ts";
 import type { SharedHeap } from "../storage/heap.ts";
 import type { QueryRequest } from "./contract.ts";
 import { packSources, type PostedRequest } from "./packed-sources.ts";
@@ -72,7 +72,8 @@ export interface PostedError {
   stack?: string;
 }
 
-export function postedError(error: unknown): PostedError {
+export function postedError(thrown: unknown): PostedError {
+  const error = asClientFault(thrown);
   if (error instanceof SqlError) {
     return { name: "SqlError", message: error.message, position: error.position, sqlState: error.sqlState };
   }

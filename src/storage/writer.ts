@@ -7,7 +7,7 @@
  * so what is answered is durable and visible. Nothing that was checked can fail later but for want of memory: then the group is
  * taken back, and an abort block keeps recovery from doing it.
  */
-import { assert, ConfigError, DiskFullError, SqlError, SQLSTATE } from "../errors.ts";
+import { assert, ConfigError, CorruptFileError, DiskFullError, SqlError, SQLSTATE } from "../errors.ts";
 import type { NewColumn, NewTable } from "../sql/plan.ts";
 import { BLOCK_KIND, FLAG_LAST, Log } from "./wal.ts";
 import { type Definition, encodeBatch, encodePlaces } from "./blocks.ts";
@@ -291,8 +291,17 @@ export class TableStore {
   private endLoad(id: number): number {
     this.load(id, (load) => {
       this.checkNameIsFree(load.table.schema.name);
-      load.finish(this.log.lastLsn);
-      this.options.files.syncDirectory(this.options.root);
+      try {
+        load.finish(this.log.lastLsn);
+        this.options.files.syncDirectory(this.options.root);
+      } catch (error) {
+        // The root directory is everybody's, and a sync that failed cannot be made up for: see `syncLog`.
+        const ofThisLoad = [DiskFullError, HeapFullError, SqlError, CorruptFileError];
+        if (!ofThisLoad.some((kind) => error instanceof kind)) {
+          this.seal(`a bulk load failed: ${(error as Error).message}`);
+        }
+        throw error;
+      }
     });
     const { table } = this.loads.get(id)!;
     const { schema, generation } = table;

@@ -3,6 +3,9 @@ import { CorruptFileError, DiskFullError, SqlError } from "../../src/errors.ts";
 import { FaultyFiles } from "../../src/storage/faulty_files.ts";
 import { append, checkpoint, create, History, Opened, randomOf, run, script, someRows, testHeap } from "./harness.ts";
 
+/** Of each file. */
+const FLIPS = Number(Deno.env.get("SUNDIAL_FLIPS") ?? 25);
+
 const open = (files: FaultyFiles, seed = 1) => new Opened(files, testHeap(), randomOf(seed));
 
 Deno.test("a sync that fails makes the database read-only, and loses nothing that was acknowledged", () => {
@@ -41,7 +44,7 @@ Deno.test("a full disk refuses writes, reads go on, and with room again so do wr
   for (let k = 1; k <= 60; k++) {
     const files = new FaultyFiles({ capacityBytes: Math.floor((whole.usedBytes() * k) / 50) }, randomOf(k));
     let done = 0;
-    let db: Opened;
+    let db: Opened<FaultyFiles>;
     try {
       db = open(files);
     } catch (error) {
@@ -53,7 +56,7 @@ Deno.test("a full disk refuses writes, reads go on, and with room again so do wr
       if (error === undefined) continue;
       assert.ok(error instanceof DiskFullError, `${error}`);
       assert.equal(history.check(db, done), done, "what was refused is not there");
-      db.files.faults.capacityBytes! += 20_000;
+      db.files.faults.capacityBytes! += 60_000;
       assert.equal(run(db, history.steps[done]).error, undefined, `capacity ${k}, step ${done}`);
     }
     history.check(db, done);
@@ -63,7 +66,7 @@ Deno.test("a full disk refuses writes, reads go on, and with room again so do wr
 
 Deno.test("a flipped bit in any file is named, or changes nothing; other tables go on", () => {
   const steps = [
-    ...script(2).slice(0, 19),
+    ...script(2).slice(0, 26),
     checkpoint,
     append({ a: someRows(randomOf(9), 20, 2).map(({ 2: _, ...row }) => row), d: someRows(randomOf(8), 5, 2) }),
   ];
@@ -76,7 +79,7 @@ Deno.test("a flipped bit in any file is named, or changes nothing; other tables 
   const random = randomOf(5);
   const named = new Set<string>();
   for (const { path, sizeBytes } of life().all()) {
-    for (let k = 0; k < 60 && sizeBytes > 0; k++) {
+    for (let k = 0; k < FLIPS && sizeBytes > 0; k++) {
       const files = life().afterKill();
       const bit = Math.floor(random() * sizeBytes * 8);
       files.flipBit(path, bit);

@@ -3,8 +3,10 @@ import assert from "node:assert/strict";
 import { CatalogueMirror } from "../../src/storage/catalogue.ts";
 import type { Command, Outcome } from "../../src/storage/commands.ts";
 import type { TableSnapshot } from "../../src/storage/contract.ts";
-import { Died, type FaultyFiles } from "../../src/storage/faulty_files.ts";
+import { Died } from "../../src/storage/faulty_files.ts";
+import type { Files } from "../../src/storage/files.ts";
 import { createHeap, HEAP_PAGE_BYTES, type SharedHeap } from "../../src/storage/heap.ts";
+import { packAppendBatch } from "../../src/storage/packed.ts";
 import { formatPool, SharedPool } from "../../src/storage/pool.ts";
 import { batchOf, newTable, readRows } from "../../src/storage/test_rows.ts";
 import { TableStore } from "../../src/storage/writer.ts";
@@ -29,6 +31,10 @@ interface ModelTable {
   nextColumnId: number;
   timestamp: string | undefined;
   rows: Record<number, Value>[];
+  /** Columns besides the timestamp whose same values make a row replace another. */
+  dedupKeys?: number[];
+  /** Days that have ended so many days before the newest row go. */
+  ttlDays?: number;
 }
 
 export type Model = Map<string, ModelTable>;
@@ -41,17 +47,17 @@ const cloneModel = (model: Model): Model =>
   );
 
 /** A database that is open, with its readers' side. */
-export class Opened {
+export class Opened<F extends Files = Files> {
   readonly store: TableStore;
   readonly catalogue: CatalogueMirror;
   readonly pool: SharedPool;
   readonly logged: string[] = [];
 
   constructor(
-    readonly files: FaultyFiles,
+    readonly files: F,
     readonly heap: SharedHeap,
     random: Random,
-    more: { checkpointLogBytes?: number; memoryBytes?: number } = {},
+    more: { root?: string; checkpointLogBytes?: number; memoryBytes?: number } = {},
   ) {
     resetHeap(heap);
     formatPool(heap, 1 << 20);
@@ -59,7 +65,7 @@ export class Opened {
     this.pool = new SharedPool(heap, files);
     this.store = new TableStore({
       files,
-      root: "/db",
+      root: more.root ?? "/db",
       heap,
       commitMode: "sync",
       log: (level, message) => this.logged.push(`${level} ${message}`),
@@ -92,7 +98,8 @@ function resetHeap(heap: SharedHeap): void {
 
 export interface Step {
   title: string;
-  command(db: Opened): Command;
+  /** Several: only the last one changes what is seen. */
+  command(db: Opened): Command | Command[];
   apply(model: Model): void;
 }
 
@@ -114,13 +121,18 @@ export function create(
   columns: Record<string, string>,
   timestamp?: string,
   rows: Record<number, Value>[] = [],
+  { dedupKeys, ttlDays }: Pick<ModelTable, "dedupKeys" | "ttlDays"> = {},
 ): Step {
   const types = Object.fromEntries(Object.values(columns).map((type, id) => [id, type]));
   return {
     title: `create ${name}`,
     command: () => ({
       kind: "createTable",
-      table: newTable(name, columns, timestamp),
+      table: {
+        ...newTable(name, columns, timestamp),
+        dedupKeys: dedupKeys === undefined ? [] : [Object.keys(columns).indexOf(timestamp!), ...dedupKeys],
+        ttl: ttlDays === undefined ? undefined : { count: ttlDays, unit: "DAY" },
+      },
       rows: rows.length ? [batchOf(types, rows)] : [],
     }),
     apply(model) {
@@ -128,12 +140,55 @@ export function create(
         columns: Object.entries(columns).map(([column, type], id) => ({ name: column, type, id })),
         nextColumnId: Object.keys(columns).length,
         timestamp,
-        rows: rows.map((row) => ({ ...row })),
+        rows: [],
+        dedupKeys,
+        ttlDays,
       };
-      sortStable(table);
+      addRows(table, rows);
       model.set(name, table);
     },
   };
+}
+
+/** A bulk load: the rows of a new table, in batches. */
+export function load(
+  name: string,
+  columns: Record<string, string>,
+  timestamp: string,
+  batches: Record<number, Value>[][],
+): Step {
+  const types = Object.fromEntries(Object.values(columns).map((type, id) => [id, type]));
+  return {
+    title: `load ${name}`,
+    command: (db) => [
+      { kind: "beginLoad", table: newTable(name, columns, timestamp) },
+      ...batches.map((rows): Command => ({
+        kind: "load",
+        loadId: db.store.nextTableId,
+        packed: packAppendBatch(batchOf(types, rows)),
+      })),
+      { kind: "endLoad", loadId: db.store.nextTableId },
+    ],
+    apply: create(name, columns, timestamp, batches.flat()).apply,
+  };
+}
+
+/** As the table takes them: later rows replace those of the same keys, and what is too old goes. */
+function addRows(table: ModelTable, rows: readonly Record<number, Value>[]): void {
+  const time = table.columns.find((column) => column.name === table.timestamp)?.id;
+  for (const row of rows) {
+    if (table.dedupKeys !== undefined) {
+      const keys = [time!, ...table.dedupKeys];
+      table.rows = table.rows.filter((other) => keys.some((id) => other[id] !== row[id]));
+    }
+    table.rows.push({ ...row });
+  }
+  sortStable(table);
+  const { ttlDays } = table;
+  if (ttlDays === undefined || table.rows.length === 0) return;
+  const day = BigInt(DAY);
+  const cutoff = (table.rows.at(-1)![time!] as bigint) - BigInt(ttlDays) * day;
+  table.rows = table.rows.filter((row) => ((row[time!] as bigint) / day + 1n) * day > cutoff);
 }
 
 /** `make` gives the values of a row; columns that the table does not have at that time are left out. */
@@ -153,8 +208,7 @@ export function append(changes: Record<string, Record<number, Value>[]>): Step {
     apply(model) {
       for (const [name, rows] of Object.entries(changes)) {
         const table = model.get(name)!;
-        table.rows.push(...rows.map((row) => Object.fromEntries(table.columns.map(({ id }) => [id, row[id] ?? null]))));
-        sortStable(table);
+        addRows(table, rows.map((row) => Object.fromEntries(table.columns.map(({ id }) => [id, row[id] ?? null]))));
       }
     },
   };
@@ -225,6 +279,17 @@ export function dropColumn(name: string, columnId: number): Step {
   };
 }
 
+export function renameColumn(name: string, columnId: number, to: string): Step {
+  return {
+    title: `rename a column of ${name}`,
+    command: (db) => ({ kind: "renameColumn", tableId: idOf(db, name), columnId, to }),
+    apply(model) {
+      const table = model.get(name)!;
+      table.columns = table.columns.map((column) => (column.id === columnId ? { ...column, name: to } : column));
+    },
+  };
+}
+
 export function rename(name: string, to: string): Step {
   return {
     title: `rename ${name}`,
@@ -254,8 +319,14 @@ export function drop(name: string): Step {
 
 export const checkpoint: Step = { title: "checkpoint", command: () => ({ kind: "checkpoint" }), apply() {} };
 
+/** The last outcome, or the first that is an error. */
 export function run(db: Opened, step: Step): Outcome {
-  return db.store.execute([step.command(db)])[0];
+  let outcome: Outcome = {};
+  for (const command of [step.command(db)].flat()) {
+    [outcome] = db.store.execute([command]);
+    if (outcome.error !== undefined) break;
+  }
+  return outcome;
 }
 
 /** Models that may be found after `steps` with the number `done` acknowledged: that many, or one more. */
@@ -271,11 +342,12 @@ export class History {
   }
 
   /** Runs steps from `from` on until all are done or the process dies. Gives how many are acknowledged in all. */
-  play(db: Opened, from = 0): number {
+  play(db: Opened, from = 0, acknowledged: (done: number) => void = () => {}): number {
     for (let k = from; k < this.steps.length; k++) {
       const { error } = run(db, this.steps[k]);
       if (error instanceof Died) return k;
       assert.equal(error, undefined, `step ${k}, ${this.steps[k].title}: ${error}`);
+      acknowledged(k + 1);
       try {
         db.store.maintain();
       } catch (error) {
@@ -349,6 +421,13 @@ export function someRows(random: Random, count: number, days: number): Record<nu
 export function script(seed: number): Step[] {
   const random = randomOf(seed);
   const rows = (count: number, days = 3) => someRows(random, count, days);
+  // Few times and symbols, so that keys meet again.
+  const grid = (count: number) =>
+    rows(count).map((row) => ({
+      ...row,
+      0: `S${Math.floor(random() * 2)}`,
+      4: BigInt(Math.floor(random() * 6) * DAY / 2),
+    }));
   const plain = (count: number) => rows(count).map(({ 0: sym, 1: note, 3: n }) => ({ 0: note, 1: n, 2: sym }));
   return [
     create("a", COLUMNS, "ts"),
@@ -365,6 +444,12 @@ export function script(seed: number): Step[] {
     checkpoint,
     change("a", (k) => k % 11 === 0, 5, (k) => k),
     change("b", (k) => k % 2 === 0, 2, (k) => `sym ${k % 3}`),
+    create("keys", COLUMNS, "ts", grid(12), { dedupKeys: [0] }),
+    append({ keys: grid(20), b: plain(1) }),
+    create("young", COLUMNS, "ts", rows(5, 2), { ttlDays: 2 }),
+    append({ young: rows(12, 8) }),
+    load("e", COLUMNS, "ts", [rows(25, 1), rows(30, 4), rows(10, 1)]),
+    append({ keys: grid(15), young: rows(6, 12), e: rows(4) }),
     dropColumn("a", 2),
     append({ a: rows(9).map(({ 2: _, ...row }) => row), b: plain(2) }),
     rename("b", "c"),
@@ -372,7 +457,10 @@ export function script(seed: number): Step[] {
     drop("c"),
     checkpoint,
     truncate("a"),
-    append({ a: rows(6).map(({ 2: _, ...row }) => row), d: rows(6) }),
+    append({ a: rows(6).map(({ 2: _, ...row }) => row), d: rows(6), keys: grid(9) }),
+    renameColumn("e", 1, "remark"),
+    change("e", (k) => k % 3 === 0, undefined, () => null),
+    drop("young"),
     create("c", { n: "LONG" }),
     append({ c: [{ 0: 1n }, { 0: null }] }),
   ];

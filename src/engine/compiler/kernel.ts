@@ -7,6 +7,7 @@
  * Rows are taken in strips of 4,096; between strips the cancel word is read. A predicate whose nodes have lanes is worked out for
  * eight rows at once into bits (conditions on 32-bit columns for sixteen), and the scalar body runs for the bits that are set.
  */
+import { SqlError, SQLSTATE } from "../../errors.ts";
 import { SHARED_WORD } from "../../storage/heap.ts";
 import { type Code, Module, type ValueType } from "../wasm/assembler.ts";
 import { FORM_TYPE, FORM_WIDTH, type Input } from "./expression.ts";
@@ -521,6 +522,20 @@ export class KernelWriter {
   }
 }
 
+/** What V8 bounds (50,000 locals, 7.5 MB of a function) only a statement of thousands of expressions reaches. */
+function compiled(bytes: Uint8Array<ArrayBuffer>): WebAssembly.Module {
+  try {
+    return new WebAssembly.Module(bytes);
+  } catch (error) {
+    if (!/too large|> maximum|exceeds/.test((error as Error).message)) throw error;
+    throw new SqlError(
+      "The statement is too complex: no kernel takes so many expressions",
+      0,
+      SQLSTATE.programLimitExceeded,
+    );
+  }
+}
+
 /** Runs of equal kernels share their module. */
 export class KernelCache {
   private readonly entries = new Map<string, { run: Kernel; cells: Record<string, number> }>();
@@ -541,7 +556,7 @@ export class KernelCache {
       Atomics.add(this.words, SHARED_WORD.kernelsReused, 1);
     } else {
       const { bytes, cells } = build();
-      const instance = new WebAssembly.Instance(new WebAssembly.Module(bytes), { env: { memory: this.memory } });
+      const instance = new WebAssembly.Instance(compiled(bytes), { env: { memory: this.memory } });
       found = { run: instance.exports.run as Kernel, cells };
       Atomics.add(this.words, SHARED_WORD.kernelsCompiled, 1);
       if (this.entries.size >= this.capacity) this.entries.delete(this.entries.keys().next().value!);

@@ -157,13 +157,19 @@ export const OR = "or(BOOLEAN,BOOLEAN)";
 export const NOT = "not(BOOLEAN)";
 
 export function and(parts: Expr[]): Expr | undefined {
-  if (parts.length === 0) return undefined;
-  return parts.reduce((left, right) => ({ kind: "call", function: AND, args: [left, right], type: "BOOLEAN", at: 0 }));
+  return joined(AND, parts);
 }
 
 export function or(parts: Expr[]): Expr | undefined {
-  if (parts.length === 0) return undefined;
-  return parts.reduce((left, right) => ({ kind: "call", function: OR, args: [left, right], type: "BOOLEAN", at: 0 }));
+  return joined(OR, parts);
+}
+
+/** A balanced tree: everybody who walks it does so by recursion. */
+function joined(operator: string, parts: Expr[]): Expr | undefined {
+  if (parts.length <= 1) return parts[0];
+  const middle = parts.length >> 1;
+  const args = [parts.slice(0, middle), parts.slice(middle)].map((half) => joined(operator, half)!);
+  return { kind: "call", function: operator, args, type: "BOOLEAN", at: 0 };
 }
 
 export function not(operand: Expr, at = 0): Expr {
