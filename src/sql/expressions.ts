@@ -1,7 +1,7 @@
 /**
  * Precedence: the grammar gives an expression as a flat list of operators and operands, and this makes a tree of it.
- * From loose to tight: OR, AND, NOT, comparisons (with LIKE, IN, BETWEEN, IS), |, ^, &, ||, + -, * / %, unary - + ~,
- * and :: and [ ] tightest.
+ * From loose to tight: OR, AND, NOT, = and != (with LIKE, ~, IS), < and the like (with tests of subnets), IN and BETWEEN,
+ * |, ^, &, ||, + -, * / %, unary - + ~, and :: and [ ] tightest.
  */
 import { SqlError, SQLSTATE } from "../errors.ts";
 import type { Expression } from "./ast.ts";
@@ -16,20 +16,34 @@ export const LEVEL = {
   or: 1,
   and: 2,
   not: 3,
-  comparison: 4,
-  bitOr: 5,
-  bitXor: 6,
-  bitAnd: 7,
-  concat: 8,
-  sum: 9,
-  product: 10,
-  sign: 11,
-  postfix: 12,
+  equality: 4,
+  order: 5,
+  membership: 6,
+  bitOr: 7,
+  bitXor: 8,
+  bitAnd: 9,
+  concat: 10,
+  sum: 11,
+  product: 12,
+  sign: 13,
+  postfix: 14,
 };
 
 const INFIX_LEVELS: Record<string, number> = {
   or: LEVEL.or,
   and: LEVEL.and,
+  "<": LEVEL.order,
+  "<=": LEVEL.order,
+  ">": LEVEL.order,
+  ">=": LEVEL.order,
+  "<<": LEVEL.order,
+  "<<=": LEVEL.order,
+  ">>": LEVEL.order,
+  ">>=": LEVEL.order,
+  in: LEVEL.membership,
+  "not in": LEVEL.membership,
+  between: LEVEL.membership,
+  "not between": LEVEL.membership,
   "|": LEVEL.bitOr,
   "^": LEVEL.bitXor,
   "&": LEVEL.bitAnd,
@@ -78,7 +92,7 @@ class Precedence {
         continue;
       }
       if (item.part !== "infix") throw new Error("operands of an expression stand side by side");
-      const level = INFIX_LEVELS[item.operator] ?? LEVEL.comparison;
+      const level = INFIX_LEVELS[item.operator] ?? LEVEL.equality;
       if (level < levelMin) return left;
       this.#next++;
       if (level <= LEVEL.and) left = this.#logical(left, item.operator, item.at, level);

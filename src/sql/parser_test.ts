@@ -57,6 +57,9 @@ const precedence = [
   ["a not in '2024' and b not like 'c%'", "((a not in '2024') and (b not like 'c%'))"],
   ["a[1] + b[2][3]::long", "(a[] + b[][]::long)"],
   ["a <> 1", "(a != 1)"],
+  ["false = 3 > 4 = b", "((boolean = (3 > 4)) = b)"],
+  ["a = b in (1) and c > 1 in (2)", "((a = (b in1)) and (c > (1 in2)))"],
+  ["a = b between 1 and 2 is null", "((a = (b between 1 2)) is null)"],
   ["f(1, a + 1) * (1 + 2)", "(f(1 (a + 1)) * (1 + 2))"],
 ];
 for (const [text, tree] of precedence) {

@@ -69,9 +69,9 @@ export const expressionActions: ohm.ActionDict<unknown> = {
     const what = word(value);
     const valueAt = at(value);
     if (what === "null") {
-      return postfix(LEVEL.comparison, position, (operand) => ({ kind: "isNull", at: position, operand, negated }));
+      return postfix(LEVEL.equality, position, (operand) => ({ kind: "isNull", at: position, operand, negated }));
     }
-    return postfix(LEVEL.comparison, position, (left) => ({
+    return postfix(LEVEL.equality, position, (left) => ({
       kind: "binary",
       at: position,
       operator: negated ? "!=" : "=",
@@ -84,7 +84,7 @@ export const expressionActions: ohm.ActionDict<unknown> = {
     const { items } = matched.source.items(tokenIndex(itemsNode));
     const negated = given(not);
     return postfix(
-      LEVEL.comparison,
+      LEVEL.membership,
       position,
       (operand) => ({ kind: "in", at: position, operand, items, bare: false, negated }),
     );
@@ -94,7 +94,7 @@ export const expressionActions: ohm.ActionDict<unknown> = {
     const query: Query = queryNode.tree();
     const negated = given(not);
     return postfix(
-      LEVEL.comparison,
+      LEVEL.membership,
       position,
       (operand) => ({ kind: "inQuery", at: position, operand, query, negated }),
     );
@@ -112,7 +112,7 @@ export const expressionActions: ohm.ActionDict<unknown> = {
   },
   postfix_within(within, _open, first, _commas, rest, _close): FlatItem {
     const hashes = list<Expression>(first, rest);
-    return postfix(LEVEL.comparison, at(within), (operand) => call([name(within)], [operand, ...hashes]));
+    return postfix(LEVEL.membership, at(within), (operand) => call([name(within)], [operand, ...hashes]));
   },
   subscript_slice(from, _colon, to) {
     return { from: optional(from), to: optional(to) };

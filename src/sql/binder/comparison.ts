@@ -6,7 +6,7 @@ import type { Expr } from "../plan.ts";
 import { convertConstant } from "./convert.ts";
 import type { Expressions } from "./expressions.ts";
 import { constant, FALSE, TRUE } from "./literals.ts";
-import { displayName, isNumber, isTextOrChar, isTime } from "./types.ts";
+import { displayName, isInteger, isNumber, isTextOrChar, isTime } from "./types.ts";
 
 const TURNED: Record<string, string> = { "=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<=" };
 
@@ -48,8 +48,13 @@ function textConstant(
   if (isNumber(side.type)) {
     const exact = convertConstant(other.value, other.type, side.type) ??
       convertConstant(other.value, other.type, "DOUBLE");
-    // What is no number is equal to none of them, and neither smaller nor greater.
-    if (exact === undefined) return operator === "!=" ? TRUE : FALSE;
+    if (exact === undefined) {
+      // A narrow number is never equal to a text that is none; elsewhere the dialect refuses it when the statement runs.
+      const isNarrow = isInteger(side.type) && (side.type !== "LONG" || other.type === "CHAR");
+      if (isNarrow && operator === "!=") return TRUE;
+      if (isNarrow && operator === "=") return FALSE;
+      throw new SqlError(`'${other.value}' is no ${displayName(side.type)}`, 0, SQLSTATE.invalidText);
+    }
     const type = convertConstant(other.value, other.type, side.type) === undefined ? "DOUBLE" : side.type;
     return expressions.operator(operator, [side, expressions.binding.at(constant(exact, type), position)], at);
   }

@@ -6,6 +6,7 @@ import { typeOf, type Value } from "../../types/mod.ts";
 import type { Expression, FunctionCall, OrderItem, Query } from "../ast.ts";
 import type { AggregateCall, Expr } from "../plan.ts";
 import { aggregateKind, bindFunction, castEntry, resolveOverload } from "./calls.ts";
+import { findOverload } from "../functions/mod.ts";
 import { bindComparison } from "./comparison.ts";
 import { type Binding, findVariable, type Names, typeMismatch, UNTYPED } from "./context.ts";
 import { convertConstant, fold } from "./convert.ts";
@@ -24,7 +25,18 @@ import {
 } from "./literals.ts";
 import { not } from "./plans.ts";
 import { candidates, lookUp, type ScopeColumn } from "./scope.ts";
-import { branchType, computedTag, displayName, isTime, tagOfType } from "./types.ts";
+import { choiceOf } from "./text.ts";
+import {
+  branchType,
+  computedTag,
+  displayName,
+  isInteger,
+  isNumber,
+  isText,
+  isTextOrChar,
+  isTime,
+  tagOfType,
+} from "./types.ts";
 
 /** Aggregate calls stand as columns from here on until the aggregate node is made. */
 export const AGGREGATE_BASE = 1_000_000;
@@ -293,11 +305,27 @@ export class Expressions {
     const low = this.bind(e.low, scope);
     const high = this.bind(e.high, scope);
     const settled = this.settleAlike([operand, low, high]);
+    this.refuseBounds(settled, e.high.at);
+    // Nothing lies between a null and anything, not even a null.
+    if (settled.some((bound, i) => i > 0 && isNullConstant(bound))) return e.negated ? TRUE : FALSE;
     const typed = isTime(settled[0].type)
       ? [settled[0], ...settled.slice(1).map((bound, i) => this.instant(bound, settled[0].type, [e.low, e.high][i].at))]
       : settled;
     const test = this.operator("between", typed, e.at);
     return e.negated ? not(test, e.at) : test;
+  }
+
+  /** BETWEEN is for whole numbers, times, texts and addresses. @throws at the last bound, as the dialect does. */
+  private refuseBounds(operands: Expr[], at: number): void {
+    const wrong = operands.find(({ type }, i) =>
+      type === "FLOAT" || type === "DOUBLE" || type === "BOOLEAN" || type === "UUID" || (type === "CHAR" && i === 0)
+    );
+    if (wrong !== undefined) throw typeMismatch(`BETWEEN is not there for ${displayName(wrong.type)}`, at);
+    const [operand, ...bounds] = operands;
+    if (!isInteger(operand.type) && !isTime(operand.type)) return;
+    if (bounds.some(({ type }) => type === "CHAR")) {
+      throw typeMismatch(`BETWEEN: CHAR does not go with ${displayName(operand.type)}`, at);
+    }
   }
 
   /** A bound of a time: constant text is read now, and must be a time. */
@@ -311,28 +339,51 @@ export class Expressions {
   }
 
   private caseOf(e: Extract<Expression, { kind: "case" }>, scope: Scope): Expr {
+    const choice = choiceOf(e);
+    if (choice !== undefined) this.refuseTwins(choice.whens, scope);
     const operand = e.operand === undefined ? undefined : this.bind(e.operand, scope);
-    const whens = e.branches.map((branch) =>
-      operand === undefined
-        ? this.condition(branch.when, scope)
-        : bindComparison(this, "=", operand, this.bind(branch.when, scope), branch.when.at)
-    );
+    const whens = e.branches.map((branch) => {
+      if (operand === undefined) return this.condition(branch.when, scope);
+      const value = this.bind(branch.when, scope);
+      refuseUnlikeText(operand, value, branch.when.at);
+      return bindComparison(this, "=", operand, value, branch.when.at);
+    });
     const values = [...e.branches.map((branch) => branch.then), ...(e.otherwise === undefined ? [] : [e.otherwise])];
     const bound = this.settleAlike(values.map((value) => this.bind(value, scope)));
-    let type = bound[0].type;
-    bound.forEach((value) => {
-      const common = branchType(type, value.type);
-      if (common === undefined) {
-        throw typeMismatch(
-          `the branches of CASE differ: ${displayName(type)} and ${displayName(value.type)}`,
-          values[0].at,
-        );
-      }
-      type = common;
-    });
+    const type = this.branchesType(bound, values, choice !== undefined && e.otherwise !== undefined);
     const branches = e.branches.map((_, i) => ({ when: whens[i], then: this.cast(bound[i], type, values[i].at) }));
     const otherwise = e.otherwise === undefined ? this.nullOf(type) : this.cast(bound.at(-1)!, type, e.otherwise.at);
     return { kind: "case", branches, otherwise, type };
+  }
+
+  /** The type of all branches. @throws at the first that does not go with those before it; `elseFirst`: ELSE stands before all. */
+  private branchesType(bound: Expr[], values: Expression[], elseFirst: boolean): string {
+    const places = bound.map((_, i) => i);
+    if (elseFirst) places.unshift(places.pop()!);
+    let type = bound[places[0]].type;
+    for (const i of places) {
+      const common = branchType(type, bound[i].type);
+      if (common === undefined) {
+        throw typeMismatch(
+          `the branches of CASE differ: ${displayName(type)} and ${displayName(bound[i].type)}`,
+          values[i].at,
+        );
+      }
+      type = common;
+    }
+    return type;
+  }
+
+  /** CASE with the same constant twice is a mistake. */
+  private refuseTwins(whens: Expression[], scope: Scope): void {
+    const seen = new Set<string>();
+    for (const when of whens) {
+      if (when.kind !== "number" && when.kind !== "string") continue;
+      const { value } = this.bind(when, scope) as Constant;
+      const key = `${when.kind} ${value}`;
+      if (seen.has(key)) throw new SqlError(`CASE has two branches for ${value}`, when.at, SQLSTATE.syntax);
+      seen.add(key);
+    }
   }
 
   nullOf(type: string): Constant {
@@ -366,6 +417,14 @@ export class Expressions {
       if (settled.value === null) return this.binding.at(this.nullOf(target), this.binding.positionOf(settled));
       const value = convertConstant(settled.value, settled.type, target);
       if (value !== undefined) return this.binding.at(constant(value, target), this.binding.positionOf(settled));
+    }
+    // Where the dialect reads a text as a number unasked, it must be one.
+    if (isText(settled.type) && isNumber(target)) {
+      const found = findOverload(`assign_${target}`, [settled.type]);
+      if ("entry" in found && found.types[0] === settled.type) {
+        const call: Expr = { kind: "call", function: found.id, args: [settled], type: target, at };
+        return this.binding.at(fold(call, this.binding) ?? call, at);
+      }
     }
     return this.cast(settled, target, at);
   }
@@ -437,6 +496,16 @@ function strip(args: Expr[]): unknown {
   return JSON.parse(
     JSON.stringify(args, (key, value) => key === "at" ? undefined : typeof value === "bigint" ? `${value}n` : value),
   );
+}
+
+/** CASE over a text has texts in its branches. */
+function refuseUnlikeText(operand: Expr, value: Expr, at: number): void {
+  if (!isText(operand.type) || isTextOrChar(value.type) || value.type === "NULL" || value.type === UNTYPED) return;
+  throw typeMismatch(`CASE over ${displayName(operand.type)} has a branch for ${displayName(value.type)}`, at);
+}
+
+function isNullConstant(expr: Expr): boolean {
+  return expr.kind === "constant" && expr.value === null;
 }
 
 const OPPOSITE: Record<string, string> = { "<": ">=", "<=": ">", ">": "<=", ">=": "<" };

@@ -7,11 +7,12 @@ import { parseIntervals } from "../../types/parse/interval.ts";
 import type { Expression } from "../ast.ts";
 import type { Expr, Interval } from "../plan.ts";
 import { bindComparison } from "./comparison.ts";
+import { typeMismatch } from "./context.ts";
 import { convertConstant } from "./convert.ts";
 import type { Expressions, Scope } from "./expressions.ts";
 import { constant, FALSE } from "./literals.ts";
 import { or } from "./plans.ts";
-import { displayName, isNumber, isTextOrChar, isTime, isTimestamp } from "./types.ts";
+import { displayName, isInteger, isNumber, isText, isTextOrChar, isTime, isTimestamp } from "./types.ts";
 
 type InExpression = Extract<Expression, { kind: "in" }>;
 
@@ -32,6 +33,7 @@ function positive(expressions: Expressions, e: InExpression, scope: Scope): Expr
     if (item.type === "INTERVAL") return expressions.operator("in", [operand, item], e.at);
   }
   const [settled, ...others] = expressions.settleAlike([operand, ...items]);
+  refuseOtherKinds(settled, others, e);
   return inList(expressions, settled, others, e);
 }
 
@@ -54,6 +56,34 @@ export function intervalTest(operand: Expr, intervals: readonly Interval[], at: 
     at,
   }));
   return or(tests) ?? FALSE;
+}
+
+/**
+ * The items are of the operand's kind, or texts that read as such: whole numbers beside whole numbers, texts beside texts.
+ * @throws at the first that is not.
+ */
+function refuseOtherKinds(operand: Expr, items: Expr[], e: InExpression): void {
+  const { type } = operand;
+  if (type === "BOOLEAN") throw typeMismatch("IN is not there for BOOLEAN", e.at);
+  const fits = isInteger(type)
+    ? isInteger
+    : isNumber(type)
+    ? isNumber
+    : type === "CHAR"
+    ? (item: string) => item === "CHAR"
+    : isText(type)
+    ? isTextOrChar
+    : undefined;
+  if (fits === undefined) return;
+  items.forEach((item, i) => {
+    if (item.type === "NULL" || fits(item.type)) return;
+    const refuse = (): never => {
+      throw typeMismatch(`IN: ${displayName(item.type)} does not go with ${displayName(type)}`, e.items[i].at);
+    };
+    if (!isNumber(type) || !isText(item.type)) refuse();
+    if (item.kind !== "constant" || typeof item.value !== "string") return;
+    if (convertConstant(item.value, item.type, isInteger(type) ? "LONG" : "DOUBLE") === undefined) refuse();
+  });
 }
 
 function inList(expressions: Expressions, operand: Expr, items: Expr[], e: InExpression): Expr {

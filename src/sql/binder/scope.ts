@@ -59,30 +59,37 @@ export function lookUp(columns: readonly ScopeColumn[], path: readonly Name[], a
   return found[0];
 }
 
+/** A name of a result column to be: an alias, what an expression is called, or a column that a star stands for. */
+export type WantedName = { alias: Name } | { text: string; isStar: boolean };
+
 /**
- * Makes result columns' names unique: a second `x` becomes `x_2`, but `x1` where a star is in the select list.
- * An alias that is taken is an error at the alias.
+ * Makes result columns' names unique. A second `x` that was written out becomes `x_2`, also before an alias `x`; one that
+ * clashes with a column of a star, or is one, becomes `x1`.
+ * @throws at an alias that is there twice.
  */
-export class OutputNames {
-  private readonly taken = new Set<string>();
+export function uniqueNames(wanted: readonly WantedName[]): string[] {
+  const own = writtenNames(wanted);
+  const taken = new Set<string>(wanted.flatMap((name) => "alias" in name ? [name.alias.text.toLowerCase()] : []));
+  return wanted.map((name, i) => "alias" in name ? name.alias.text : free(own[i] ?? name.text, "", 1, taken));
+}
 
-  constructor(private readonly withStar: boolean) {}
-
-  alias(alias: Name): string {
-    const key = alias.text.toLowerCase();
-    if (this.taken.has(key)) {
-      throw new SqlError(`two columns are called ${alias.text}`, alias.at, SQLSTATE.duplicateColumn);
+/** The names that stars have no part in; undefined for columns of a star. */
+function writtenNames(wanted: readonly WantedName[]): (string | undefined)[] {
+  const taken = new Set<string>();
+  for (const name of wanted) {
+    if (!("alias" in name)) continue;
+    const key = name.alias.text.toLowerCase();
+    if (taken.has(key)) {
+      throw new SqlError(`two columns are called ${name.alias.text}`, name.alias.at, SQLSTATE.duplicateColumn);
     }
-    this.taken.add(key);
-    return alias.text;
+    taken.add(key);
   }
+  return wanted.map((name) => "alias" in name || name.isStar ? undefined : free(name.text, "_", 2, taken));
+}
 
-  generated(name: string): string {
-    let unique = name;
-    for (let n = this.withStar ? 1 : 2; this.taken.has(unique.toLowerCase()); n++) {
-      unique = this.withStar ? `${name}${n}` : `${name}_${n}`;
-    }
-    this.taken.add(unique.toLowerCase());
-    return unique;
-  }
+function free(name: string, separator: string, first: number, taken: Set<string>): string {
+  let unique = name;
+  for (let n = first; taken.has(unique.toLowerCase()); n++) unique = `${name}${separator}${n}`;
+  taken.add(unique.toLowerCase());
+  return unique;
 }

@@ -15,7 +15,7 @@ import { latestPlan } from "./latest.ts";
 import { constant } from "./literals.ts";
 import { columnOf, columnsOf, columnsRead, filter, project, rewrite, sameExpr, sort, walk } from "./plans.ts";
 import { samplePlan } from "./sampling.ts";
-import { nothing, OutputNames, type Relation, sameName, type ScopeColumn } from "./scope.ts";
+import { nothing, type Relation, sameName, type ScopeColumn, uniqueNames, type WantedName } from "./scope.ts";
 import { bindSet } from "./sets.ts";
 import { bindSource } from "./sources.ts";
 import { Subqueries } from "./subqueries.ts";
@@ -151,27 +151,32 @@ class SelectBinder {
     if (hasStar && select.groupBy !== undefined) {
       throw new SqlError("SELECT * does not go with GROUP BY", 0, SQLSTATE.grouping);
     }
-    const names = new OutputNames(hasStar);
-    const output: OutputItem[] = [];
     const variable = (name: string): Expression | undefined => findVariable(this.names, name)?.value;
+    const listed: { item: SelectItem; column?: ScopeColumn; wanted: WantedName }[] = [];
     for (const item of select.items) {
       if (item.expression.kind === "star") {
         for (const column of this.starColumns(item.expression)) {
-          const expr: Expr = this.binding.at({ kind: "column", index: column.index, type: column.type }, item.at);
-          output.push({ item, expr, name: names.generated(column.name), aliased: false });
+          listed.push({ item, column, wanted: { text: column.name, isStar: true } });
         }
-        continue;
+      } else if (item.alias !== undefined) listed.push({ item, wanted: { alias: item.alias } });
+      else {
+        const text = columnName(item.expression, this.binding.context.text, variable);
+        listed.push({ item, wanted: { text, isStar: false } });
       }
-      const expr = this.expressions.settle(
-        this.expressions.bind(item.expression, this.listScope(this.aliases)),
-        "STRING",
-      );
-      const name = item.alias === undefined
-        ? names.generated(columnName(item.expression, this.binding.context.text, variable))
-        : names.alias(item.alias);
-      if (item.alias !== undefined) this.aliases.set(item.alias.text.toLowerCase(), expr);
-      output.push({ item, expr, name, aliased: item.alias !== undefined });
     }
+    const names = uniqueNames(listed.map(({ wanted }) => wanted));
+    const output: OutputItem[] = [];
+    listed.forEach(({ item, column }, i) => {
+      if (column !== undefined) {
+        const expr: Expr = this.binding.at({ kind: "column", index: column.index, type: column.type }, item.at);
+        output.push({ item, expr, name: names[i], aliased: false });
+        return;
+      }
+      const scope = this.listScope(this.aliases);
+      const expr = this.expressions.settle(this.expressions.bind(item.expression, scope), "STRING");
+      if (item.alias !== undefined) this.aliases.set(item.alias.text.toLowerCase(), expr);
+      output.push({ item, expr, name: names[i], aliased: item.alias !== undefined });
+    });
     if (output.length === 0) throw new SqlError("the select list is empty", select.items[0]?.at ?? select.at);
     return output;
   }

@@ -1,9 +1,9 @@
 /**
  * The normalised text of an expression: what an unnamed result column is called.
  */
-import type { Expression, FunctionCall, TypeName } from "../ast.ts";
+import type { Expression, FunctionCall } from "../ast.ts";
 
-/** Names longer than this are cut. */
+/** Names longer than this are cut, and lose the blanks at their end. */
 const NAME_LENGTH_MAX = 64;
 
 const PRECEDENCE: Record<string, number> = {
@@ -15,42 +15,43 @@ const PRECEDENCE: Record<string, number> = {
   "<=": 5,
   ">": 5,
   ">=": 5,
-  "~": 5,
-  "!~": 5,
-  like: 5,
-  ilike: 5,
-  "not like": 5,
-  "not ilike": 5,
+  "~": 4,
+  "!~": 4,
+  like: 4,
+  ilike: 4,
+  "not like": 4,
+  "not ilike": 4,
   "<<": 5,
   "<<=": 5,
   ">>": 5,
   ">>=": 5,
-  "|": 6,
-  "^": 7,
-  "&": 8,
-  "||": 9,
-  "+": 10,
-  "-": 10,
-  "*": 11,
-  "/": 11,
-  "%": 11,
+  "|": 7,
+  "^": 8,
+  "&": 9,
+  "||": 10,
+  "+": 11,
+  "-": 11,
+  "*": 12,
+  "/": 12,
+  "%": 12,
 };
 const ATOM = 20;
 
 function precedenceOf(e: Expression): number {
   switch (e.kind) {
     case "binary":
-      return e.operator === "||" || e.operator.startsWith("not ") ? ATOM : PRECEDENCE[e.operator] ?? 5;
+      return e.operator === "||" || e.operator.startsWith("not ") ? ATOM : PRECEDENCE[e.operator] ?? 4;
     case "isNull":
+      return 4;
     case "between":
     case "in":
-      return e.negated && e.kind !== "isNull" ? ATOM : 4;
+      return e.negated ? ATOM : 6;
     default:
       return ATOM;
   }
 }
 
-/** `source` is the statement's text: it tells `<>` from `!=`, which the tree does not. */
+/** `source` is the statement's text: it tells `<>` from `!=` and NULL from null, which the tree does not. */
 export function expressionText(
   e: Expression,
   source?: string,
@@ -61,13 +62,14 @@ export function expressionText(
   const inside = (x: Expression, least: number): string => precedenceOf(x) < least ? `(${text(x)})` : text(x);
   switch (e.kind) {
     case "null":
-      return "null";
+      return written(source, e.at, /null/iy) ?? "null";
     case "boolean":
-      return String(e.value);
+      return written(source, e.at, /true|false/iy) ?? String(e.value);
     case "number":
       return e.text;
     case "string":
-      return `'${e.value}'`;
+      // The unit of EXTRACT has no quotes.
+      return written(source, e.at, /'(?:[^']|'')*'|\w+/y) ?? `'${e.value}'`;
     case "geohash":
       return e.text;
     case "parameter":
@@ -85,28 +87,32 @@ export function expressionText(
     case "binary": {
       if (e.operator === "||") return `concat(${list(concatenated(e))})`;
       if (e.operator.startsWith("not ")) {
-        return `not(${inside(e.left, 6)} ${e.operator.slice(4)} ${inside(e.right, 6)})`;
+        return `not(${inside(e.left, 5)} ${e.operator.slice(4)} ${inside(e.right, 5)})`;
       }
       const level = precedenceOf(e);
       const operator = e.operator === "!=" && source?.startsWith("<>", e.at) ? "<>" : e.operator;
       return `${inside(e.left, level)} ${operator} ${inside(e.right, level + 1)}`;
     }
-    case "isNull":
-      return `${inside(e.operand, 5)} ${e.negated ? "!=" : "="} null`;
+    case "isNull": {
+      const word = written(source, e.at, /is\s+(?:not\s+)?null/iy)?.slice(-4) ?? "null";
+      return `${inside(e.operand, 4)} ${e.negated ? "!=" : "="} ${word}`;
+    }
     case "between": {
-      const plain = `${inside(e.operand, 5)} between (${text(e.low)}, ${text(e.high)})`;
+      const plain = `${inside(e.operand, 6)} between (${text(e.low)}, ${text(e.high)})`;
       return e.negated ? `not(${plain})` : plain;
     }
     case "in": {
-      const items = e.bare && e.items.length === 1 ? text(e.items[0]) : `(${list(e.items)})`;
-      const plain = `${inside(e.operand, 5)} in ${items}`;
+      const items = e.items.length === 1 ? text(e.items[0]) : `(${list(e.items)})`;
+      const plain = `${inside(e.operand, 6)} in ${items}`;
       return e.negated ? `not(${plain})` : plain;
     }
     case "inQuery":
       return `${e.negated ? "not " : ""}${text(e.operand)} in (query)`;
     case "cast":
-      return `${inside(e.operand, ATOM)}::${typeText(e.type)}`;
+      return `${inside(e.operand, ATOM)}::${typeText(e, source)}`;
     case "case": {
+      const choice = choiceText(e, text);
+      if (choice !== undefined) return choice;
       const operand = e.operand === undefined ? "" : ` ${text(e.operand)}`;
       const branches = e.branches.map((branch) => ` when ${text(branch.when)} then ${text(branch.then)}`).join("");
       return `case${operand}${branches}${e.otherwise === undefined ? "" : ` else ${text(e.otherwise)}`} end`;
@@ -133,19 +139,83 @@ export function expressionText(
 }
 
 function concatenated(e: Expression): Expression[] {
-  return e.kind === "binary" && e.operator === "||" ? [...concatenated(e.left), e.right] : [e];
+  return e.kind === "binary" && e.operator === "||" ? [...concatenated(e.left), ...concatenated(e.right)] : [e];
+}
+
+/** The words that stand in the statement at `at`. */
+function written(source: string | undefined, at: number, pattern: RegExp): string | undefined {
+  pattern.lastIndex = at;
+  return source === undefined ? undefined : pattern.exec(source)?.[0];
 }
 
 function callText(call: FunctionCall, list: (items: Expression[]) => string): string {
-  const name = call.name.toLowerCase();
-  if (name === "count" && call.args.length === 1 && call.args[0].kind === "star") return "count()";
-  if (name === "count" && call.distinct) return `count_distinct(${list(call.args)})`;
+  const { name } = call;
+  const isCount = name.toLowerCase() === "count";
+  if (isCount && call.args.length === 1 && call.args[0].kind === "star") return `${name}()`;
+  if (isCount && call.distinct) return `count_distinct(${list(call.args)})`;
   return `${name}(${list(call.args)})`;
 }
 
-function typeText(type: TypeName): string {
-  const parameters = type.parameters.length === 0 ? "" : `(${type.parameters.join(",")})`;
-  return type.name + parameters + "[]".repeat(type.dimensions);
+type Case = Extract<Expression, { kind: "case" }>;
+
+/**
+ * A CASE that chooses by the values of one expression is called switch(value, when, then, …, else): with an operand, or where
+ * each condition compares one column with a constant.
+ */
+function choiceText(e: Case, text: (e: Expression) => string): string | undefined {
+  const choice = choiceOf(e);
+  if (choice === undefined) return undefined;
+  const parts = [choice.value, ...e.branches.flatMap((branch, i) => [choice.whens[i], branch.then])].map(text);
+  if (e.otherwise !== undefined) parts.push(text(e.otherwise));
+  else if (e.operand === undefined) parts.push("null");
+  return `switch(${parts.join(", ")})`;
+}
+
+/** The one expression that the branches are chosen by, and what it is compared with. */
+export function choiceOf(e: Case): { value: Expression; whens: Expression[] } | undefined {
+  if (e.operand !== undefined) return { value: e.operand, whens: e.branches.map((branch) => branch.when) };
+  let value: Extract<Expression, { kind: "column" }> | undefined;
+  const whens: Expression[] = [];
+  for (const { when } of e.branches) {
+    const sides = comparedSides(when);
+    if (sides === undefined) return undefined;
+    const [column, constant] = sides;
+    if (value !== undefined && pathText(value) !== pathText(column)) return undefined;
+    value = column;
+    whens.push(constant);
+  }
+  return value === undefined ? undefined : { value, whens };
+}
+
+type ColumnExpression = Extract<Expression, { kind: "column" }>;
+
+function comparedSides(e: Expression): [ColumnExpression, Expression] | undefined {
+  if (e.kind === "isNull" && !e.negated && e.operand.kind === "column") {
+    return [e.operand, { kind: "null", at: e.at }];
+  }
+  if (e.kind !== "binary" || e.operator !== "=") return undefined;
+  if (e.left.kind === "column" && isPlain(e.right)) return [e.left, e.right];
+  if (e.right.kind === "column" && isPlain(e.left)) return [e.right, e.left];
+  return undefined;
+}
+
+function isPlain(e: Expression): boolean {
+  return e.kind === "number" || e.kind === "string" || e.kind === "boolean" || e.kind === "null";
+}
+
+function pathText(e: ColumnExpression): string {
+  return e.path.map((part) => part.text.toLowerCase()).join(".");
+}
+
+function typeText(cast: Extract<Expression, { kind: "cast" }>, source?: string): string {
+  const { type } = cast;
+  if (cast.style === "::" && type.name === "float") return "DOUBLE";
+  const word = written(source, type.at, /\w+/y);
+  const name = word?.toLowerCase() === type.name ? word : type.name;
+  const parameters = type.name === "geohash"
+    ? type.parameters.join("")
+    : type.parameters.map((parameter) => `_${parameter}`).join("");
+  return name + parameters + "[]".repeat(type.dimensions);
 }
 
 /** What a result column without alias is called. */
@@ -157,6 +227,6 @@ export function columnName(
   const inner = e.kind === "variable" ? variable?.(e.name) ?? e : e;
   if (inner.kind === "column") return inner.path.at(-1)!.text;
   const text = expressionText(inner, source, variable);
-  const cut = text.length > NAME_LENGTH_MAX ? text.slice(0, NAME_LENGTH_MAX) : text;
+  const cut = text.length > NAME_LENGTH_MAX ? text.slice(0, NAME_LENGTH_MAX).trimEnd() : text;
   return cut.includes(".") ? `"${cut}"` : cut;
 }

@@ -27,9 +27,7 @@ export function branchType(a: string, b: string): string | undefined {
   if (a === b) return a === "SYMBOL" ? "STRING" : a;
   if (a === "NULL") return b === "SYMBOL" ? "STRING" : b;
   if (b === "NULL") return a === "SYMBOL" ? "STRING" : a;
-  if (isNumber(a) && isNumber(b)) {
-    return (a === "FLOAT" && b === "LONG") || (a === "LONG" && b === "FLOAT") ? "DOUBLE" : wider(NUMBERS, a, b);
-  }
+  if (isNumber(a) && isNumber(b)) return wider(NUMBERS, a, b);
   if (isTime(a) && isTime(b)) return wider(TIMES, a, b);
   if (isTextOrChar(a) && isTextOrChar(b)) return a === "VARCHAR" || b === "VARCHAR" ? "VARCHAR" : "STRING";
   return undefined;
@@ -42,10 +40,15 @@ export function setType(a: string, b: string): string | undefined {
   if (b === "NULL") return a === "SYMBOL" ? "STRING" : a;
   if (isNumber(a) && isNumber(b)) return wider(NUMBERS, a, b);
   if (isTime(a) && isTime(b)) return wider(TIMES, a, b);
-  if (isTextOrChar(a) && isTextOrChar(b)) return a === "VARCHAR" && b === "VARCHAR" ? "VARCHAR" : "STRING";
+  if (isTextOrChar(a) && isTextOrChar(b)) {
+    const isVarchar = (a === "VARCHAR" || b === "VARCHAR") && a !== "STRING" && b !== "STRING";
+    return isVarchar ? "VARCHAR" : "STRING";
+  }
   const text = isTextOrChar(a) ? a : isTextOrChar(b) ? b : undefined;
   if (text !== undefined) return text === "VARCHAR" ? "VARCHAR" : "STRING";
-  return undefined;
+  // Kinds that have nothing in common but their texts.
+  const kinds = ["BOOLEAN", "UUID", "IPv4"];
+  return kinds.includes(a) || kinds.includes(b) ? "STRING" : undefined;
 }
 
 /** What is known to the dialect, but not built yet. */

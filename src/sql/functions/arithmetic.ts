@@ -73,9 +73,10 @@ for (const { name, summary, integer, example, gives } of ARITHMETIC) {
     operator(name, ["LONG", "LONG"], "LONG", "propagate", summary, {
       emit: ([a, b]) => (integer ? i64[integer](a, b) : divide(a, b)),
     }),
-    operator(name, ["FLOAT", "FLOAT"], "FLOAT", "custom", summary, {
+    // The dialect has no difference of FLOATs: it is one of DOUBLEs.
+    ...name === "-" ? [] : [operator(name, ["FLOAT", "FLOAT"], "FLOAT", "custom", summary, {
       emit: ([a, b]) => (integer ? f32[integer](a, b) : finiteOrNull(f32.div(a, b))),
-    }),
+    })],
     operator(name, ["DOUBLE", "DOUBLE"], "DOUBLE", "custom", summary, {
       emit: ([a, b]) => (integer ? f64[integer](a, b) : finiteOrNull(f64.div(a, b))),
     }),

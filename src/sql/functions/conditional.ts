@@ -1,8 +1,8 @@
 /** Choosing among values: coalesce, nullif, greatest, least. (CASE is a node of the plan.) */
 import { bind, f64, i32, i64, type IrNode, select, text } from "../../engine/compiler/ir.ts";
-import { NULL_I64 } from "../../types/mod.ts";
+import { NULL_I64, typeOf } from "../../types/mod.ts";
 import type { BatchFunction, FunctionEntry } from "./entry.ts";
-import { notNull, NUMBERS, TIMES } from "./nodes.ts";
+import { isWide, notNull, NUMBERS, TIMES } from "./nodes.ts";
 import { nullOf } from "./nodes.ts";
 
 function coalesce(args: IrNode[], type: string): IrNode {
@@ -56,6 +56,10 @@ for (const name of ["coalesce", "nvl"]) {
       returns: (types) => types[0],
       summary,
       examples: [{ sql: `${name}(cast(null as int), 5)`, gives: 5 }],
+      check: (_, types) =>
+        isWide(types[0]) || types[0] === "INTERVAL"
+          ? { argument: 0, message: `${name} of ${typeOf(types[0]).name} is not supported` }
+          : undefined,
       emit: (values, types) => coalesce(values, types[0]),
     },
   );
@@ -70,6 +74,7 @@ const EQUAL: [type: string, equal: (a: IrNode, b: IrNode) => IrNode][] = [
   ["DATE", i64.eq],
   ["CHAR", i32.eq],
   ["IPv4", i32.eq],
+  ["VARCHAR", text.eq],
   ["text", text.eq],
 ];
 for (const [type, equal] of EQUAL) {

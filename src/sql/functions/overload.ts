@@ -123,8 +123,7 @@ function commonOfTwo(a: string, b: string, purpose: "case" | "union"): string | 
   if (b === "NULL") return a === "SYMBOL" ? "SYMBOL_TEXT" : a;
   const numbers: readonly string[] = NUMBERS;
   if (numbers.includes(a) && numbers.includes(b)) {
-    const [low, high] = numbers.indexOf(a) < numbers.indexOf(b) ? [a, b] : [b, a];
-    return low === "LONG" && high === "FLOAT" && purpose === "case" ? "DOUBLE" : high;
+    return numbers.indexOf(a) < numbers.indexOf(b) ? b : a;
   }
   const times: readonly string[] = TIMES;
   if (times.includes(a) && times.includes(b)) return times.indexOf(a) < times.indexOf(b) ? b : a;

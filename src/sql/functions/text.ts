@@ -4,6 +4,8 @@
  */
 import { text as ir } from "../../engine/compiler/ir.ts";
 import { SqlError, SQLSTATE } from "../../errors.ts";
+import { typeOf } from "../../types/mod.ts";
+import { arrayDimensions, geohashBits } from "../../types/wide.ts";
 import type { BatchColumn, BatchFunction, BatchOut, FunctionContext, FunctionEntry } from "./entry.ts";
 import { textOfRow } from "./text_casts.ts";
 import { baseOf, offsetOf, windowOf, type Windows, windowsOf } from "./windows.ts";
@@ -370,8 +372,14 @@ export const textFunctions: FunctionEntry[] = [
     }),
     [["quote_ident('two words')", '"two words"']],
   ),
-  ...["concat", "||"].map((name) =>
-    entry(
+  ...["concat", "||"].map((name): FunctionEntry => ({
+    check: (_, types) => {
+      const argument = types.findIndex((type) =>
+        type === "BINARY" || geohashBits(type) !== undefined || arrayDimensions(type) > 0
+      );
+      return argument < 0 ? undefined : { argument, message: `${name}: ${typeOf(types[argument]).name} has no text` };
+    },
+    ...entry(
       name,
       [{ name: "value", type: "any", variadic: true }],
       "STRING",
@@ -399,8 +407,8 @@ export const textFunctions: FunctionEntry[] = [
         }
       },
       name === "concat" ? [["concat('a', 1, 2.5, true, null)", "a12.5true"]] : [["'n' || 5", "n5"]],
-    )
-  ),
+    ),
+  })),
 ];
 
 function grow(bytes: Uint8Array, used: number, sizeBytes: number): Uint8Array {

@@ -12,7 +12,7 @@ import {
   formatUuid,
   intervalText,
 } from "../../types/format/mod.ts";
-import { NULL_I32, NULL_I64, typeOf } from "../../types/mod.ts";
+import { layoutOf, NULL_I32, NULL_I64, typeOf } from "../../types/mod.ts";
 import {
   instantAs,
   parseDouble,
@@ -25,6 +25,7 @@ import {
 } from "../../types/parse/mod.ts";
 import type { BatchColumn, BatchFunction, BatchOut, FunctionContext, FunctionEntry } from "./entry.ts";
 import { TEXTS } from "./nodes.ts";
+import { textOfWide } from "./wide.ts";
 import { offsetOf, windowOf, windowsOf } from "./windows.ts";
 
 const FROM_TEXT = [...TEXTS, "NULL"];
@@ -323,7 +324,11 @@ const scratch = new Uint8Array(128);
 /** A row of any type as text; undefined for null. For concat and the like. */
 export function textOfRow(column: BatchColumn, row: number, context: FunctionContext): Uint8Array | undefined {
   const writer = WRITERS[column.type];
-  if (writer === undefined) return column.bytes(row);
+  if (writer === undefined) {
+    if (layoutOf(column.type) === "text") return column.bytes(row);
+    const text = textOfWide(column, row);
+    return text === undefined ? undefined : new TextEncoder().encode(text);
+  }
   const length = writer(column, row, scratch, context);
   return length < 0 ? undefined : scratch.slice(0, length);
 }

@@ -30,7 +30,7 @@ function wideValue(column: BatchColumn, row: number): bigint {
   return column.type === "LONG256" ? value : BigInt.asIntN(64 * words, value);
 }
 
-function textOfWide(column: BatchColumn, row: number): string | undefined {
+export function textOfWide(column: BatchColumn, row: number): string | undefined {
   if (isNullWide(column, row)) return undefined;
   if (arrayDimensions(column.type) > 0) return formatArray(column.bytes(row)!.slice());
   return formatValue(wideValue(column, row) as Value, column.type) ?? undefined;
