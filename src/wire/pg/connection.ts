@@ -7,7 +7,7 @@ import { ConnectionLost, errorFields, FatalError, isUnhandled, PG_SQLSTATE } fro
 import type { Input, RawMessage } from "./input.ts";
 import { type Bind, type Close, decoderOf, type Describe, type Execute, type Format, type Parse } from "./messages.ts";
 import type { Output } from "./output.ts";
-import { announcedOid, decodeParameter, tagOfOid } from "./parameters.ts";
+import { announcedOid, decodeParameter, isLoose, tagOfOid } from "./parameters.ts";
 import { isExplain, Portal, resultFormats, type Statement, type Step } from "./portal.ts";
 import { type Conversation, failedTransaction, Savepoints, sessionStatement } from "./session_statements.ts";
 
@@ -296,7 +296,7 @@ export class Connection implements Conversation {
 
   private statement(text: string, at: number, oids: number[]): Statement {
     const own = sessionStatement(text, this);
-    const prepared = own ?? this.session.prepare(text, oids.length === 0 ? undefined : oids.map(tagOfOid));
+    const prepared = own ?? this.prepare(text, oids);
     if (!this.canWrite && (prepared.category === "dml" || prepared.category === "ddl")) {
       throw new SqlError("this connection may only read", 0, SQLSTATE.readOnly);
     }
@@ -308,6 +308,18 @@ export class Connection implements Conversation {
       oids: prepared.parameters.map((tag, index) => announcedOid(oids[index], tag)),
       isExplain: prepared.columns !== undefined && isExplain(text),
     };
+  }
+
+  private prepare(text: string, oids: number[]): Prepared {
+    if (oids.length === 0) return this.session.prepare(text);
+    try {
+      return this.session.prepare(text, oids.map(tagOfOid));
+    } catch (error) {
+      // A client that says "numeric" means whatever number the statement wants: a DECIMAL takes no DOUBLE.
+      const isMisfit = error instanceof SqlError && error.sqlState === SQLSTATE.datatypeMismatch;
+      if (!isMisfit || !oids.some(isLoose)) throw error;
+      return this.session.prepare(text, oids.map((oid) => isLoose(oid) ? undefined : tagOfOid(oid)));
+    }
   }
 
   private async step(portal: Portal, rowCountMax: number): Promise<Step> {

@@ -28,6 +28,10 @@ export interface PgOptions {
   /** A client that says nothing for so long is sent away; 0: never. */
   idleTimeoutMs?: number;
   messageSizeMax?: number;
+  /** Bytes of a client that are read at once. */
+  receiveSizeBytes?: number;
+  /** Answers gather up to this size before they are sent. */
+  sendSizeBytes?: number;
   namedStatementLimit?: number;
   /** How long `close` waits for running queries before it cancels them. */
   closeGraceMs?: number;
@@ -39,6 +43,8 @@ export const DEFAULT_LIMITS = {
   connectionLimit: 64,
   idleTimeoutMs: 300_000,
   messageSizeMax: 64 << 20,
+  receiveSizeBytes: 65_536,
+  sendSizeBytes: 65_536,
   namedStatementLimit: 10_000,
   closeGraceMs: 2_500,
 };

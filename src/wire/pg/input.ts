@@ -4,7 +4,6 @@
  */
 import { ProtocolError } from "../../errors.ts";
 
-const CAPACITY = 65_536;
 /** With less room than this behind what was read, the next read goes to a new buffer. */
 const FREE_MIN = 4_096;
 
@@ -21,7 +20,7 @@ export interface ByteReader {
 }
 
 export class Input {
-  private buffer = new Uint8Array(CAPACITY);
+  private buffer: Uint8Array<ArrayBuffer>;
   /** The next message, the end of the last complete one, the end of what was read. */
   private start = 0;
   private complete = 0;
@@ -35,7 +34,14 @@ export class Input {
   byteCount = 0;
 
   /** `onGone` is called when the client has closed or broken the connection. */
-  constructor(private readonly reader: ByteReader, private sizeMax: number, private readonly onGone: () => void) {}
+  constructor(
+    private readonly reader: ByteReader,
+    private sizeMax: number,
+    private readonly onGone: () => void,
+    private readonly capacity = 65_536,
+  ) {
+    this.buffer = new Uint8Array(capacity);
+  }
 
   /** From now on messages have a type, and may be so long. */
   endStartUp(sizeMax: number): void {
@@ -107,7 +113,7 @@ export class Input {
     const wanted = this.typed ? Math.max(this.sizeAt(this.complete), 5) : FREE_MIN;
     let { buffer, end: at } = this;
     if (buffer.length - at < FREE_MIN || this.complete + wanted > buffer.length) {
-      buffer = new Uint8Array(Math.max(CAPACITY, wanted + FREE_MIN));
+      buffer = new Uint8Array(Math.max(this.capacity, wanted + FREE_MIN));
       buffer.set(this.buffer.subarray(this.complete, this.end));
       at = partial;
     }

@@ -117,8 +117,14 @@ class PgServer {
     const { conn } = client;
     // A small answer must not wait for the acknowledgement of the one before.
     conn.setNoDelay(true);
-    const output = new Output(conn);
-    const input = new Input(conn, START_UP_SIZE_MAX, () => client.connection?.gone());
+    const { receiveSizeBytes, sendSizeBytes } = this.options;
+    const output = new Output(conn, sendSizeBytes ?? DEFAULT_LIMITS.sendSizeBytes);
+    const input = new Input(
+      conn,
+      START_UP_SIZE_MAX,
+      () => client.connection?.gone(),
+      receiveSizeBytes ?? DEFAULT_LIMITS.receiveSizeBytes,
+    );
     try {
       const who = await startUp(input, output, this.options);
       if (who === undefined) return;

@@ -9,8 +9,6 @@ import type { Format } from "./messages.ts";
 
 const utf8 = new TextEncoder();
 const CAPACITY = 16_384;
-/** Above it the buffer is sent before more is added. */
-const FULL = 65_536;
 /** Rows of at most so many bytes are copied behind what waits; more are not worth a copy. */
 const COPIED_MAX = 16_384;
 
@@ -38,11 +36,12 @@ export class Output {
   /** Sent by `rows` so far. */
   rowBytes = 0;
 
-  constructor(private readonly writer: ByteWriter) {}
+  /** Above `fullBytes` the buffer is sent before more is added. */
+  constructor(private readonly writer: ByteWriter, private readonly fullBytes = 65_536) {}
 
   /** Is there so much that it should be sent before more is added? */
   get isFull(): boolean {
-    return this.at >= FULL;
+    return this.at >= this.fullBytes;
   }
 
   /** Sends what has gathered, at the reader's pace. */

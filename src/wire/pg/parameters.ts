@@ -9,6 +9,8 @@ import { notSupported, ProtocolError, SqlError, SQLSTATE } from "../../errors.ts
 import { typeOf, type Value } from "../../types/mod.ts";
 import { formatValue } from "../../types/format/mod.ts";
 import { readValue } from "../../types/parse/mod.ts";
+import { arrayDimensions } from "../../types/wide.ts";
+import { arrayOfText, numericText, readArray } from "./composites.ts";
 import { PG_SQLSTATE } from "./failure.ts";
 import type { Format } from "./messages.ts";
 import { decodeText } from "./reader.ts";
@@ -18,6 +20,7 @@ interface WireType {
   tag: string | undefined;
   /** Bytes of the binary form. */
   size: number;
+  /** A text is read as one of the statement's type. */
   binary?: (view: DataView) => Value;
 }
 
@@ -29,6 +32,7 @@ const long = (value: bigint): Value => value === -9223372036854775808n ? null : 
 const micros = (view: DataView): Value => view.getBigInt64(0) + EPOCH_2000_MICROS;
 
 const TEXT: WireType = { tag: undefined, size: -1 };
+const NUMERIC = 1700;
 const BPCHAR = 1042, VARCHAR = 1043;
 
 const WIRE_TYPES = new Map<number, WireType>([
@@ -43,8 +47,10 @@ const WIRE_TYPES = new Map<number, WireType>([
   [1184, { tag: "TIMESTAMP", size: 8, binary: micros }],
   [1082, { tag: "TIMESTAMP", size: 4, binary: (view) => BigInt(view.getInt32(0)) * DAY_MICROS + EPOCH_2000_MICROS }],
   [2950, { tag: "UUID", size: 16, binary: (view) => (view.getBigUint64(0) << 64n) | view.getBigUint64(8) }],
-  // numeric; the texts of it are read as doubles.
-  [1700, { tag: "DOUBLE", size: -1 }],
+  // A DECIMAL's digits, or a DOUBLE where the statement does not say: see `tagOfOid`.
+  [NUMERIC, { tag: "DOUBLE", size: -1, binary: numericText }],
+  // int2[], int4[], int8[], float4[], float8[], numeric[]: the statement knows how many dimensions it wants.
+  ...[1005, 1007, 1016, 1021, 1022, 1231].map((oid) => [oid, { tag: undefined, size: -1, binary: readArray }] as const),
   // char, name, text, unknown, bpchar, varchar
   ...[18, 19, 25, 705, BPCHAR, VARCHAR].map((oid) => [oid, TEXT] as const),
 ]);
@@ -55,9 +61,14 @@ const REFUSED = new Map([
   [1186, "interval"],
   [1266, "timetz"],
   [3802, "jsonb"],
-  ...[1000, 1001, 1002, 1003, 1005, 1007, 1009, 1014, 1015, 1016, 1021, 1022, 1028, 1115, 1182, 1185, 1231, 2951]
+  ...[1000, 1001, 1002, 1003, 1009, 1014, 1015, 1028, 1115, 1182, 1185, 2951]
     .map((oid) => [oid, "an array"] as const),
 ]);
+
+/** Does the OID settle a type only where the statement does not need another one? */
+export function isLoose(oid: number): boolean {
+  return oid === NUMERIC;
+}
 
 /**
  * The tag that an OID of Parse settles; undefined leaves it to the statement.
@@ -89,13 +100,13 @@ export function decodeParameter(
   const type = WIRE_TYPES.get(oid);
   if (format === 0 || type === TEXT) return readText(decodeText(bytes), tag, number);
   if (type?.binary === undefined) throw notSupported(`the binary form of parameter $${number} (type OID ${oid})`, 0);
-  if (bytes.length !== type.size) {
+  if (type.size >= 0 && bytes.length !== type.size) {
     throw new ProtocolError(
       `parameter $${number} is of ${bytes.length} bytes: its type (OID ${oid}) has ${type.size}`,
       PG_SQLSTATE.invalidBinary,
     );
   }
-  return convert(type.binary(new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)), type.tag!, tag, number);
+  return convert(type.binary(new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)), type.tag, tag, number);
 }
 
 const TRUE = /^(?:t|tr|tru|true|y|ye|yes|on|1)$/i;
@@ -112,10 +123,19 @@ function readText(text: string, tag: string, number: number): Value {
     case "TIMESTAMP_NS":
       // A plain integer counts the type's own unit since 1970, and is no year.
       if (/^-?\d{1,19}$/.test(text)) return BigInt(text);
+      break;
+    case "UUID":
+      // PostgreSQL takes the digits in any groups, and some drivers send none.
+      if (/^\{?[0-9a-fA-F-]{32,40}\}?$/.test(text)) return readUuid(text.replaceAll(/[{}-]/g, ""), text, number);
   }
-  const value = readValue(text, tag);
+  const value = readValue(arrayDimensions(tag) > 0 ? arrayOfText(text) : text, tag);
   if (value !== null && typeof value === "object") throw noValue(value.problem, number);
   return value;
+}
+
+function readUuid(digits: string, text: string, number: number): bigint {
+  if (digits.length !== 32) throw noValue(`'${text}' is not an UUID`, number);
+  return BigInt(`0x${digits}`);
 }
 
 function noValue(problem: string, number: number): SqlError {
@@ -127,9 +147,10 @@ const INTEGER_MAX: Record<string, number> = { BYTE: 127, SHORT: 32767, INT: 2147
 const STEP_NANOS: Record<string, bigint> = { DATE: 1_000_000n, TIMESTAMP: 1_000n, TIMESTAMP_NS: 1n };
 
 /** A value of type `from` as one of type `to`. */
-function convert(value: Value, from: string, to: string, number: number): Value {
-  if (value === null || from === to) return value;
-  if (typeof value === "string") return readText(value, to, number);
+function convert(value: Value, from: string | undefined, to: string, number: number): Value {
+  if (value === null) return value;
+  if (typeof value === "string" || from === undefined) return readText(String(value), to, number);
+  if (from === to) return value;
   const { layout } = typeOf(to);
   if (layout === "text" || layout === "symbol") return formatValue(value, from);
   if (from in STEP_NANOS && to in STEP_NANOS) return rescale(value as bigint, STEP_NANOS[from], STEP_NANOS[to]);

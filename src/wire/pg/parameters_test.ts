@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { arrayOfText, numericText, readArray } from "./composites.ts";
 import { announcedOid, decodeParameter, tagOfOid } from "./parameters.ts";
 
 const text = (value: string) => new TextEncoder().encode(value);
@@ -73,7 +74,6 @@ const refused = [
   },
   { title: "a SHORT beyond BYTE", oid: 21, format: 1, bytes: hex("0100"), tag: "BYTE", sqlState: "22003" },
   { title: "a UUID for a LONG", oid: 2950, format: 1, bytes: new Uint8Array(16), tag: "LONG", sqlState: "42804" },
-  { title: "a binary numeric", oid: 1700, format: 1, bytes: new Uint8Array(8), tag: "DOUBLE", sqlState: "0A000" },
   {
     title: "the binary form of an unknown type",
     oid: 869,
@@ -97,4 +97,48 @@ Deno.test("tagOfOid() leaves texts and unknown types to the statement, and refus
     1114,
     25,
   ]);
+});
+
+const view = (...bytes: number[]) => new DataView(new Uint8Array(bytes).buffer);
+
+Deno.test("numericText() writes all digits", () => {
+  const cases: [DataView, string | null][] = [
+    [view(0, 0, 0, 0, 0, 0, 0, 0), "0"],
+    [view(0, 2, 0, 0, 0, 0, 0, 2, 0, 12, 0x0d, 0x48), "12.34"],
+    [view(0, 1, 0, 1, 0x40, 0, 0, 0, 0, 5), "-50000"],
+    [view(0, 1, 0xff, 0xfe, 0, 0, 0, 8, 0, 7), "0.00000007"],
+    [view(0, 0, 0, 0, 0xc0, 0, 0, 0), null],
+  ];
+  for (const [bytes, text] of cases) assert.equal(numericText(bytes), text);
+  assert.throws(() => numericText(view(0, 1, 0, 0, 0, 0, 0, 0)), { sqlState: "22P03" });
+});
+
+Deno.test("readArray() and arrayOfText() write arrays as SQL does, and refuse what is cut", () => {
+  const bytes = new Uint8Array(12 + 16 + 3 * 12 + 4);
+  const data = new DataView(bytes.buffer);
+  [2, 1, 701, 2, 1, 2, 1].forEach((word, index) => data.setInt32(4 * index, word));
+  let at = 28;
+  for (const value of [1, 2.5, null, -3]) {
+    data.setInt32(at, value === null ? -1 : 8);
+    at += 4;
+    if (value === null) continue;
+    data.setFloat64(at, value);
+    at += 8;
+  }
+  assert.equal(readArray(data), "[[1,2.5],[null,-3]]");
+  for (let size = 0; size < bytes.length; size++) {
+    assert.throws(() => readArray(new DataView(bytes.buffer, 0, size)), { sqlState: "22P03" });
+  }
+  assert.equal(arrayOfText("{{1,2.5},{NULL,-3}}"), "[[1,2.5],[null,-3]]");
+  assert.equal(arrayOfText("[1]"), "[1]");
+});
+
+Deno.test("decodeParameter() reads UUIDs without groups, decimals and arrays as the statement's type", () => {
+  const text = (value: string) => new TextEncoder().encode(value);
+  const uuid = 0x11111111222233334444555555555555n;
+  for (const written of ["11111111222233334444555555555555", "{11111111-2222-3333-4444-555555555555}"]) {
+    assert.equal(decodeParameter(text(written), 0, 2950, "UUID", 1), uuid);
+  }
+  assert.equal(decodeParameter(text("12.3"), 0, 1700, "DECIMAL(10,2)", 1), 1230n);
+  assert.equal(decodeParameter(text("{1,NULL}"), 0, 1022, "DOUBLE[]", 1), "[1,null]");
 });

@@ -1,0 +1,93 @@
+/** Arrays and numerics of PostgreSQL as the texts that our types are read from. */
+import { ProtocolError } from "../../errors.ts";
+import { PG_SQLSTATE } from "./failure.ts";
+
+/** `{{1,2},{3,NULL}}` → `[[1,2],[3,null]]`; other texts stay. */
+export function arrayOfText(text: string): string {
+  if (!text.trimStart().startsWith("{")) return text;
+  // Bounds, `[1:2]={1,2}`, do not begin with a brace; quotes stand around elements of drivers that quote all.
+  return text.replaceAll("{", "[").replaceAll("}", "]").replaceAll('"', "").replaceAll(/null/gi, "null");
+}
+
+const ELEMENTS: Record<number, { size: number; read(view: DataView, at: number): string }> = {
+  21: { size: 2, read: (view, at) => String(view.getInt16(at)) },
+  23: { size: 4, read: (view, at) => String(view.getInt32(at)) },
+  20: { size: 8, read: (view, at) => String(view.getBigInt64(at)) },
+  700: { size: 4, read: (view, at) => finite(view.getFloat32(at)) },
+  701: { size: 8, read: (view, at) => finite(view.getFloat64(at)) },
+};
+
+const finite = (value: number) => Number.isFinite(value) ? String(value) : "null";
+
+/**
+ *     dimensions   int32          0: an empty array
+ *     flags        int32
+ *     element      int32          its OID
+ *     dimensions × (int32 length, int32 lower bound)
+ *     elements     int32 size (-1: null), its bytes
+ *
+ * @throws {ProtocolError} 22P03
+ */
+export function readArray(view: DataView): string {
+  const broken = (why: string) =>
+    new ProtocolError(`an array's binary form is broken: ${why}`, PG_SQLSTATE.invalidBinary);
+  if (view.byteLength < 12) throw broken("it is cut off");
+  const dimensions = view.getInt32(0), oid = view.getInt32(8);
+  if (dimensions === 0) return "[]";
+  if (dimensions < 0 || dimensions > 32) throw broken(`it has ${dimensions} dimensions`);
+  const element = ELEMENTS[oid];
+  if (element === undefined && oid !== 1700) throw broken(`its elements are of OID ${oid}`);
+  let at = 12 + 8 * dimensions;
+  if (at > view.byteLength) throw broken("it is cut off");
+  const next = (): string => {
+    if (at + 4 > view.byteLength) throw broken("it is cut off");
+    const size = view.getInt32(at);
+    at += 4;
+    if (size === -1) return "null";
+    if (size < 0 || at + size > view.byteLength) throw broken("it is cut off");
+    if (element !== undefined && size !== element.size) throw broken(`an element has ${size} bytes`);
+    const from = at;
+    at += size;
+    if (element !== undefined) return element.read(view, from);
+    return numericText(new DataView(view.buffer, view.byteOffset + from, size)) ?? "null";
+  };
+  const level = (dimension: number): string => {
+    if (dimension === dimensions) return next();
+    const length = view.getInt32(12 + 8 * dimension);
+    if (length < 0 || length > view.byteLength) throw broken(`a dimension has the length ${length}`);
+    return `[${Array.from({ length }, () => level(dimension + 1)).join(",")}]`;
+  };
+  const text = level(0);
+  if (at !== view.byteLength) throw broken("bytes are left over");
+  return text;
+}
+
+const POSITIVE = 0x0000, NEGATIVE = 0x4000;
+
+/**
+ * Digits of a numeric; null for NaN and the infinities.
+ *
+ *     count    int16, of groups of four digits
+ *     weight   int16, power of 10000 of the first group
+ *     sign     uint16
+ *     scale    int16, digits behind the point
+ *     groups   int16 each
+ */
+export function numericText(view: DataView): string | null {
+  const broken = () => new ProtocolError("a numeric's binary form is broken", PG_SQLSTATE.invalidBinary);
+  if (view.byteLength < 8) throw broken();
+  const count = view.getInt16(0), weight = view.getInt16(2), sign = view.getUint16(4), scale = view.getInt16(6);
+  if (count < 0 || scale < 0 || view.byteLength !== 8 + 2 * count) throw broken();
+  if (sign !== POSITIVE && sign !== NEGATIVE) return null;
+  const group = (power: number) => {
+    const index = weight - power;
+    const digits = index >= 0 && index < count ? view.getInt16(8 + 2 * index) : 0;
+    if (digits < 0 || digits > 9999) throw broken();
+    return String(digits).padStart(4, "0");
+  };
+  let whole = "", fraction = "";
+  for (let power = weight; power >= 0; power--) whole += group(power);
+  for (let power = -1; fraction.length < scale; power--) fraction += group(power);
+  const digits = whole.replace(/^0+(?=\d)/, "") || "0";
+  return `${sign === NEGATIVE ? "-" : ""}${digits}${scale === 0 ? "" : `.${fraction.slice(0, scale)}`}`;
+}
