@@ -181,3 +181,269 @@ Deno.test(`garbage on each wire, ${RUNS} times`, async () => {
     await assertWell(server);
   }
 });
+
+/** A PG connection that has logged in. */
+class PgClient {
+  private constructor(private readonly connection: Deno.Conn) {}
+
+  static async to(server: TestServer): Promise<PgClient> {
+    const client = new PgClient(await Deno.connect({ hostname: "127.0.0.1", port: server.pgPort }));
+    for (const bytes of pgLogin) await client.write(bytes);
+    await client.until("Z");
+    return client;
+  }
+
+  async write(bytes: Uint8Array): Promise<void> {
+    for (let at = 0; at < bytes.length;) at += await this.connection.write(bytes.subarray(at));
+  }
+
+  /** Sends a simple query. */
+  async ask(sql: string): Promise<void> {
+    const text = utf8.encode(sql);
+    const bytes = new Uint8Array(text.length + 6);
+    bytes.set([0x51, ...int32(text.length + 5)]);
+    bytes.set(text, 5);
+    await this.write(bytes);
+  }
+
+  /** Reads messages until one of type `last`: how many of each type there were, and the text of the last error. */
+  async until(last: string): Promise<{ counts: Map<string, number>; error?: string }> {
+    const counts = new Map<string, number>();
+    let error: string | undefined;
+    let rest = new Uint8Array(0);
+    const buffer = new Uint8Array(1 << 18);
+    for (;;) {
+      const read = await this.connection.read(buffer);
+      if (read === null) throw new Error("the connection was closed");
+      const bytes = new Uint8Array(rest.length + read);
+      bytes.set(rest);
+      bytes.set(buffer.subarray(0, read), rest.length);
+      let at = 0;
+      for (; at + 5 <= bytes.length;) {
+        const size = new DataView(bytes.buffer).getInt32(at + 1);
+        if (at + 1 + size > bytes.length) break;
+        const type = String.fromCharCode(bytes[at]);
+        counts.set(type, (counts.get(type) ?? 0) + 1);
+        if (type === "E") error = new TextDecoder().decode(bytes.subarray(at + 5, at + size + 1));
+        at += 1 + size;
+        if (type === last && at === bytes.length) return { counts, error };
+      }
+      rest = bytes.slice(at);
+    }
+  }
+
+  close(): void {
+    this.connection.close();
+  }
+}
+
+/** A request whose answer is not read. */
+async function unread(server: TestServer, target: string): Promise<Deno.Conn> {
+  const connection = await Deno.connect({ hostname: "127.0.0.1", port: server.httpPort });
+  await connection.write(utf8.encode(`GET ${target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`));
+  return connection;
+}
+
+async function drain(connection: Deno.Conn): Promise<number> {
+  const buffer = new Uint8Array(1 << 18);
+  let size = 0;
+  for (let read; (read = await connection.read(buffer)) !== null;) size += read;
+  connection.close();
+  return size;
+}
+
+function residentBytes(pid: number): number {
+  return Number(/VmRSS:\s+(\d+)/.exec(Deno.readTextFileSync(`/proc/${pid}/status`))?.[1] ?? 0) * 1024;
+}
+
+/** Of each reader; SUNDIAL_ROWS=10000000 for a real one. */
+const ROWS = Number(Deno.env.get("SUNDIAL_ROWS") ?? 1_000_000);
+
+Deno.test(`readers that do not read ${ROWS} rows stall nobody, cost little, and have all when they go on`, async () => {
+  await using server = await startServer({
+    env: { ...METRICS, SVC_SHARED_WORKER_COUNT: "2", SVC_QUERY_TIMEOUT: "10m" },
+  });
+  const query = `select x, x * 0.5 d, 'some text' t, x::timestamp ts from long_sequence(${ROWS})`;
+  await server.exec("select count() from long_sequence(2000000) where x % 7 = 3"); // the memory of a first query
+  const before = Deno.build.os === "linux" ? residentBytes(server.process.pid) : 0;
+  const target = (path: string) => `${path}?query=${encodeURIComponent(query)}`;
+  const slow: Deno.Conn[] = [], slowPg: PgClient[] = [];
+  for (let round = 0; round < 10; round++) {
+    if (round < 3) {
+      slow.push(await unread(server, target("/exec")), await unread(server, target("/exp")));
+      const client = await PgClient.to(server);
+      await client.ask(query);
+      slowPg.push(client);
+    }
+    const reply = await server.exec(`select count() from long_sequence(500000) where x % 7 = ${round % 7}`);
+    assert.ok(Number(reply.dataset?.[0][0]) > 70_000);
+    const lines = Array.from({ length: 500 }, (_, k) => `w v=${k}i ${k + 1}\n`).join("");
+    const written = await fetch(`${server.http}/write`, { method: "POST", body: lines });
+    assert.equal(written.status, 204);
+    await wait(round === 0 ? 1000 : 50);
+    if (before === 0) continue;
+    const growth = (residentBytes(server.process.pid) - before) / 2 ** 20;
+    console.log(`  ${slow.length + slowPg.length} readers: ${growth.toFixed(0)} MiB`);
+    if (round === 0) assert.ok(growth < 200, `the server grew by ${growth.toFixed(0)} MiB for three readers`);
+  }
+  const sizes = await Promise.all(slow.map(drain));
+  for (const size of sizes) assert.ok(size > ROWS * 20, `${size} bytes`);
+  assert.equal(sizes[0], sizes[2]);
+  assert.equal(sizes[1], sizes[3]);
+  for (const client of slowPg) {
+    assert.equal((await client.until("Z")).counts.get("D"), ROWS);
+    client.close();
+  }
+  await assertWell(server);
+});
+
+Deno.test("clients that go away in the middle of a result leave nothing behind", async () => {
+  await using server = await startServer({ env: METRICS });
+  await server.exec(
+    "create table t as (select x, 'text ' || x s, timestamp_sequence(0, 1000000) ts from long_sequence(300000)) timestamp(ts) partition by day",
+  );
+  const query = "select a.x, a.s, b.s t from t a join t b on x";
+  const before = await figures(server);
+  const kept = ['service_memory_tag_bytes{tag="query"}', 'service_memory_tag_bytes{tag="batch"}', "service_pool_pins"];
+  for (let round = 0; round < 3; round++) {
+    const readers = await Promise.all(
+      ["/exec", "/exp"].flatMap((path) =>
+        [1, 2].map(() => unread(server, `${path}?query=${encodeURIComponent(query)}`))
+      ),
+    );
+    const clients = await Promise.all([1, 2].map(() => PgClient.to(server)));
+    for (const client of clients) await client.ask(query);
+    await wait(round * 100);
+    for (const reader of readers) {
+      if (round > 0) await reader.read(new Uint8Array(1000));
+      reader.close();
+    }
+    for (const client of clients) client.close();
+  }
+  for (const deadline = Date.now() + 15_000;;) {
+    const now = await figures(server);
+    if (kept.every((name) => now.get(name) === before.get(name))) break;
+    if (Date.now() > deadline) {
+      assert.fail(kept.map((name) => `${name} ${before.get(name)} → ${now.get(name)}`).join("; "));
+    }
+    await wait(50);
+  }
+  await assertWell(server);
+});
+
+Deno.test("half requests, and requests that come byte by byte, stall nobody", async () => {
+  await using server = await startServer({ env: METRICS });
+  const halves: [number, Uint8Array][] = [
+    [server.httpPort, utf8.encode("GET /exec?query=sel")],
+    [server.httpPort, utf8.encode("POST /write HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\nt v=1")],
+    [server.httpPort, utf8.encode("POST /write HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nff\r\nt v=1")],
+    [server.pgPort, pgStartUp.subarray(0, 3)],
+    [server.pgPort, pgStartUp],
+    [server.pgPort, Uint8Array.from([...pgStartUp, ...pgLogin[1], 0x51, 0, 1, 0, 0, 1])],
+    [server.linePort, utf8.encode("t v=")],
+    [server.minPort, utf8.encode("GET / HT")],
+  ];
+  const open: Deno.Conn[] = [];
+  for (const [port, bytes] of halves) {
+    for (let k = 0; k < (port === server.minPort ? 2 : 8); k++) {
+      const connection = await Deno.connect({ hostname: "127.0.0.1", port });
+      await connection.write(bytes);
+      open.push(connection);
+    }
+  }
+  let running = true;
+  const trickling = (async () => {
+    while (running) {
+      for (const connection of open) await connection.write(utf8.encode("1")).catch(() => {});
+      await wait(5);
+    }
+  })();
+  for (let round = 0; round < 20; round++) {
+    assert.deepEqual((await server.exec("select 1")).dataset, [[1]]);
+    const client = await PgClient.to(server);
+    await client.ask("select 1");
+    assert.equal((await client.until("Z")).counts.get("D"), 1);
+    client.close();
+  }
+  await send(server.linePort, [utf8.encode("whole v=1i 1000000000\n")], 300);
+  assert.deepEqual((await server.exec("select v from whole")).dataset, [[1]]);
+  running = false;
+  await trickling;
+  for (const connection of open) connection.close();
+  await assertWell(server);
+});
+
+Deno.test("huge heads, huge texts and deep nesting are refused or answered, and nobody waits", async () => {
+  await using server = await startServer({ env: METRICS });
+  const status = async (head: string) => (await send(server.httpPort, [utf8.encode(head)], 2000)).slice(9, 12);
+  const long = "x".repeat(1 << 20);
+  for (const head of [`GET /${long} HTTP/1.1\r\n\r\n`, `GET / HTTP/1.1\r\nA: ${long}\r\n\r\n`, `${long}`]) {
+    assert.ok(["431", "414", "400", ""].includes(await status(head)), await status(head));
+  }
+  const client = await PgClient.to(server);
+  const answer = async (sql: string) => {
+    await client.ask(sql);
+    return await client.until("Z");
+  };
+  const deep = 10_000;
+  const refused = [
+    `select ${"(".repeat(deep)}1${")".repeat(deep)}`,
+    `select ${"(".repeat(deep)}`,
+    `select ${"- ".repeat(deep)}1`,
+    `select ${"not ".repeat(deep)}true`,
+    `select ${"case when true then ".repeat(deep)}1${" end".repeat(deep)}`,
+    `select ${"abs(".repeat(deep)}1${")".repeat(deep)}`,
+    `${"select * from (".repeat(deep)}select 1${")".repeat(deep)}`,
+    `select 1${" + 1".repeat(deep)}`,
+    `select 1${" union all select 1".repeat(2000)}`,
+    `select 1 /*${"/*".repeat(1 << 18)}`,
+    `select count() from long_sequence(9) where x > 0${" or x > 0".repeat(deep)}`,
+  ];
+  for (const sql of refused) {
+    const { error } = await answer(sql);
+    assert.match(error ?? "", /too deep|too complex|not closed/, sql.slice(0, 40));
+  }
+  const taken = [
+    `select '${long}' t`,
+    `select 1 as ${"x".repeat(1 << 16)}`,
+    `select 1 /* ${long} */`,
+    `select count() from long_sequence(9) where x > 0${" and x > 0".repeat(3000)}`,
+    `select count() from long_sequence(9) where x in (${Array.from({ length: 100_000 }, (_, k) => k)})`,
+  ];
+  for (const sql of taken) assert.equal((await answer(sql)).counts.get("D"), 1, sql.slice(0, 40));
+  client.close();
+  await assertWell(server);
+});
+
+Deno.test("a thousand connections on each port", async () => {
+  await using server = await startServer({
+    env: {
+      ...METRICS,
+      SVC_HTTP_NET_CONNECTION_LIMIT: "1100",
+      SVC_PG_NET_CONNECTION_LIMIT: "1100",
+      SVC_LINE_TCP_NET_CONNECTION_LIMIT: "1100",
+    },
+  });
+  for (const port of [server.httpPort, server.pgPort, server.linePort]) {
+    const open: Deno.Conn[] = [];
+    for (let k = 0; k < 1000; k++) open.push(await Deno.connect({ hostname: "127.0.0.1", port }));
+    if (port === server.httpPort) {
+      const sizes = await Promise.all(open.map(async (connection) => {
+        await connection.write(utf8.encode("GET /exec?query=select%201 HTTP/1.1\r\nHost: x\r\n\r\n"));
+        return await connection.read(new Uint8Array(10_000));
+      }));
+      assert.ok(sizes.every((size) => size! > 100));
+    } else if (port === server.pgPort) {
+      for (const connection of open) await connection.write(pgStartUp);
+    } else {
+      for (const [k, connection] of open.entries()) await connection.write(utf8.encode(`many v=${k}i ${k + 1}\n`));
+    }
+    await assertWell(server);
+    for (const connection of open) connection.close();
+  }
+  for (const deadline = Date.now() + 10_000; Date.now() < deadline; await wait(50)) {
+    if (Number((await server.exec("select count() from many")).dataset?.[0][0]) === 1000) break;
+  }
+  assert.deepEqual((await server.exec("select count(), count_distinct(v) from many")).dataset, [[1000, 1000]]);
+  await assertWell(server);
+});
