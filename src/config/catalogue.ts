@@ -58,49 +58,36 @@ export const sections = {
       "User name for basic authentication over HTTP; needs http.password. Empty: no authentication.",
     ),
     "http.password": text("", "Password for basic authentication over HTTP; needs http.user.", { secret: true }),
-    "http.net.connection.limit": int(256, "Most HTTP connections; one more waits until one of them is closed.", {
+    "http.net.connection.limit": int(256, "Most HTTP requests in flight; one more is answered 503.", {
       min: 1,
       reloadable: true,
       aliases: ["http.net.active.connection.limit"],
     }),
-    "http.net.connection.timeout": ms("5m", "A connection that sends nothing for this long is closed; 0: never.", {
+    "http.net.connection.timeout": taken("5m", "connections are the HTTP library's", {
       aliases: ["http.net.idle.connection.timeout"],
     }),
-    "http.net.connection.queue.timeout": ms(
-      "5s",
-      "A connection above the limit that waits for its turn for this long is closed.",
-      { aliases: ["http.net.queued.connection.timeout"] },
-    ),
+    "http.net.connection.queue.timeout": taken("5s", "a request above the limit is refused at once", {
+      aliases: ["http.net.queued.connection.timeout"],
+    }),
     "http.net.connection.hint": taken("false", "the system holds the connections that are not accepted yet"),
     "http.json.query.connection.limit": int(
       -1,
-      "Most connections that run /exec; a request on one more is answered 429. -1: no limit of their own.",
+      "Most /exec requests in flight; one more is answered 429. -1: no limit of their own.",
       { min: -1, reloadable: true },
     ),
     "http.ilp.connection.limit": int(
       -1,
-      "Most connections that write line protocol; a request on one more is answered 429. -1: no limit of their own.",
+      "Most line-protocol requests in flight; one more is answered 429. -1: no limit of their own.",
       { min: -1, reloadable: true },
     ),
     "http.export.connection.limit": int(
       -1,
-      "Most connections that run /exp; a request on one more is answered 429. -1: no limit of their own.",
+      "Most /exp requests in flight; one more is answered 429. -1: no limit of their own.",
       { min: -1, reloadable: true },
     ),
-    "http.send.buffer.size": size("2m", "Longest chunk of a reply.", { min: 1024, reloadable: true }),
-    "http.receive.buffer.size": size("1m", "Most bytes of a request's body that are read at once.", {
-      min: 1024,
-      reloadable: true,
-      aliases: ["http.recv.buffer.size"],
-    }),
-    "http.request.header.buffer.size": size(
-      "64k",
-      "Longest head of a request, its URL included; a longer one is answered 431.",
-      {
-        min: 1024,
-        reloadable: true,
-      },
-    ),
+    "http.send.buffer.size": taken("2m", "a chunk of a reply is what a batch of rows makes"),
+    "http.receive.buffer.size": taken("1m", "buffers are the HTTP library's", { aliases: ["http.recv.buffer.size"] }),
+    "http.request.header.buffer.size": taken("64k", "the HTTP library's own limit holds"),
     "http.multipart.header.buffer.size": taken("512", "no endpoint takes bodies of several parts"),
     "http.allow.deflate.before.send": bool(false, "Compresses /exec and /exp replies for clients that accept gzip."),
     "http.version": taken("HTTP/1.1", "replies are of HTTP/1.1"),
@@ -131,7 +118,10 @@ export const sections = {
       defaultSaid: "no limit",
     }),
     "http.settings.readonly": bool(false, "Refuses changes of the console's preferences."),
-    "http.session.timeout": ms("30m", "A session cookie is void after this long without use."),
+    "http.session.timeout": ms(
+      "30m",
+      "A session that /exec with session=true has opened ends after this long without use.",
+    ),
     "http.text.analysis.max.lines": taken("1000", "there is no import over HTTP"),
     "http.export.timeout": ms(
       "300s",
@@ -198,7 +188,11 @@ export const sections = {
       "Queries that read at most so many rows run on the thread that received them, without a worker; -1: always in workers.",
       { min: -1 },
     ),
-    "query.tracing.enabled": bool(false, "Keeps the times of queries in _query_trace.", { reloadable: true }),
+    "query.tracing.enabled": bool(
+      false,
+      "Keeps time, text, duration and user of each statement of the last day in the table _query_trace.",
+      { reloadable: true },
+    ),
     "cairo.query.memory.limit": size(
       memoryShare(4, 1024 * MIB),
       "Most memory of one query; a query that needs more fails with an error.",
@@ -273,7 +267,7 @@ export const sections = {
       min: 1,
       reloadable: true,
     }),
-    "pg.send.buffer.size": size("1m", "Answers to small messages are sent together until they are of this size.", {
+    "pg.send.buffer.size": size("64k", "Answers to small messages are sent together until they are of this size.", {
       min: 1024,
       reloadable: true,
     }),
@@ -297,8 +291,12 @@ export const sections = {
       "LONG",
       "Type of new columns for whole numbers.",
     ),
-    "line.log.message.on.error": bool(true, "Shows lines at fault in the log."),
-    "line.tcp.enabled": bool(true, "Line protocol over TCP."),
+    "line.log.message.on.error": bool(true, "Shows the line at fault in the log, and not only what is wrong with it."),
+    "line.tcp.enabled": bool(true, "Line protocol over TCP, without log-in: whoever reaches its port may write."),
+    "line.tcp.auth.db.path": text(
+      "",
+      "Keys for log-in over TCP, which is not supported: with a path here the server starts only with line.tcp.enabled=false.",
+    ),
     "line.tcp.net.bind.to": address("0.0.0.0:9009", "Where line protocol over TCP listens."),
     "line.tcp.net.connection.limit": int(256, "Most line-protocol connections over TCP.", {
       min: 1,
@@ -323,7 +321,10 @@ export const sections = {
     "log.timestamp.timezone": text("Z", "Time zone of the log's times: Z or a name such as Europe/Berlin."),
     "log.timestamp.format": text("yyyy-MM-ddTHH:mm:ss.SSSUUUz", "Form of the log's times."),
     "log.timestamp.locale": text("en", "Language of month and day names in log.timestamp.format."),
-    "log.sql.query.progress.exe": bool(true, "A line when a query begins; there is always one when it ends."),
+    "log.sql.query.progress.exe": bool(
+      false,
+      "Lines in the log when a statement begins and when it ends, with its text.",
+    ),
   },
 } as const satisfies Record<string, Record<string, Setting<unknown>>>;
 

@@ -206,6 +206,12 @@ function checkTogether(config: Config): void {
       `cairo.pool.size: found ${formatSize(pool)}, expected less than cairo.memory.size (${formatSize(memory)})`,
     );
   }
+  if (config.get("line.tcp.auth.db.path") !== "" && config.get("line.tcp.enabled")) {
+    throw new ConfigError(
+      "line.tcp.auth.db.path",
+      "line.tcp.auth.db.path: line protocol over TCP has no log-in: set line.tcp.enabled=false, or take this key away",
+    );
+  }
   const [user, password] = [config.get("http.user"), config.get("http.password")];
   if (user !== "" && password === "") {
     throw new ConfigError("http.password", "http.password: found nothing, expected a password, as http.user is set");

@@ -110,6 +110,8 @@ const refused: [string, string, Record<string, string>?][] = [
   ["cairo.commit.mode=never", "cairo.commit.mode"],
   ["cairo.pool.size=12", "cairo.pool.size"],
   ["http.user=a", "http.password"],
+  ["http.redirect.1=/ to /x", "http.redirect.1"],
+  ["line.tcp.auth.db.path=conf/auth.db", "line.tcp.auth.db.path"],
   ["", "pg.password", { SVC_PG_PASSWORD_FILE: "/missing" }],
 ];
 for (const [file, key, env] of refused) {

@@ -5,7 +5,8 @@ import type { Machine } from "./setting.ts";
 
 export { catalogue, type Key, sections, type Settings } from "./catalogue.ts";
 export { Config, type ConfigSources, envName, type Parameter, type ValueSource } from "./config.ts";
-export { openRoot, type Root, runningPid, type RunningServer, runningServer, shippedFile } from "./root.ts";
+export { askToStop, onAskedToStop, runningPid, type RunningServer, runningServer } from "./lock.ts";
+export { openRoot, type Root, shippedFile } from "./root.ts";
 export { checkTag, DEFAULT_TAG, Tags } from "./tags.ts";
 export { manualPage, serverConf } from "./reference.ts";
 export { thisMachine } from "./machine.ts";

@@ -2,20 +2,26 @@
 import type { Identity } from "../../door.ts";
 import { equalInConstantTime } from "../passwords.ts";
 import type { HttpConfig } from "./contract.ts";
-import type { HttpRequest } from "./server/mod.ts";
+import type { Sessions } from "./sessions.ts";
 
 const SCHEME = "Basic ";
 
 export const ANONYMOUS: Identity = { name: "admin", groups: [] };
 
-/** Who asks; undefined when credentials are needed and wrong. */
-export function authenticate(request: HttpRequest, config: HttpConfig): Identity | undefined {
-  if (config.user === "" || config.password === "") return ANONYMOUS;
-  const header = request.header("authorization");
-  if (header === undefined || !header.startsWith(SCHEME)) return undefined;
+/** Who asks, and by which session's token if by one; undefined when credentials are needed and wrong. */
+export function authenticate(
+  request: Request,
+  config: HttpConfig,
+  sessions: Sessions,
+): { identity: Identity; token?: string } | undefined {
+  if (config.user === "" || config.password === "") return { identity: ANONYMOUS };
+  const header = request.headers.get("authorization");
+  if (header === null) return sessions.identify(request.headers.get("cookie") ?? undefined);
+  if (!header.startsWith(SCHEME)) return undefined;
   const given = decodeBase64(header.slice(SCHEME.length));
   const wanted = `${config.user}:${config.password}`;
-  return given !== undefined && equalInConstantTime(given, wanted) ? { name: config.user, groups: [] } : undefined;
+  if (given === undefined || !equalInConstantTime(given, wanted)) return undefined;
+  return { identity: { name: config.user, groups: [] } };
 }
 
 function decodeBase64(text: string): string | undefined {

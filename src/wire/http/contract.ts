@@ -3,15 +3,14 @@ import type { Config } from "../../config/mod.ts";
 import type { Database, Identity } from "../../door.ts";
 import type { Metrics } from "../../metrics/mod.ts";
 import type { Parameters } from "./parameters.ts";
-import type { HttpRequest, Reply, ServerBounds } from "./server/mod.ts";
 
 export interface HttpConfig {
   /** Basic authentication is on when both are set. */
   user: string;
   password: string;
-  /** Bounds of connections and their buffers. */
-  server: ServerBounds;
-  /** Most connections that are used for it; -1: no limit of their own. */
+  /** Requests beyond it are answered 503 at once. */
+  maxRequestsInFlight: number;
+  /** Requests of a kind beyond it are answered 429 at once; -1: no limit of their own. */
   kindLimits: Readonly<Record<HttpWire, number>>;
   /** Cuts the rows of /exec and /exp. */
   maxResponseRows: number;
@@ -25,6 +24,8 @@ export interface HttpConfig {
   /** The product's. */
   version: string;
   maxNameLength: number;
+  /** Its name, if it has one. */
+  instanceName: string;
   /** Where writes are taken, for clients: "http", "tcp", "pgwire". */
   acceptingWrites: string[];
   /** Is /write served? */
@@ -34,6 +35,7 @@ export interface HttpConfig {
   keepAlive: string;
   /** Without it every reply is the connection's last. */
   keepsConnections: boolean;
+  sessionTimeoutMs: number;
   /** Longest time of a Parquet export; 0: that of other queries. */
   exportTimeoutMs: number;
   /** Other paths for a route, by its name. */
@@ -44,14 +46,7 @@ export interface HttpConfig {
 export const DEFAULT_HTTP_CONFIG: HttpConfig = {
   user: "",
   password: "",
-  server: {
-    connectionLimit: 256,
-    idleTimeoutMs: 300_000,
-    queueTimeoutMs: 5_000,
-    headSizeMax: 65_536,
-    receiveSize: 1 << 20,
-    sendSize: 2 << 20,
-  },
+  maxRequestsInFlight: 256,
   kindLimits: { exec: -1, exp: -1, line_http: -1 },
   maxResponseRows: Number.MAX_SAFE_INTEGER,
   readOnly: false,
@@ -60,11 +55,13 @@ export const DEFAULT_HTTP_CONFIG: HttpConfig = {
   pingVersion: "v2.7.4",
   version: "0.1.0",
   maxNameLength: 127,
+  instanceName: "",
   acceptingWrites: ["http", "pgwire"],
   lineEnabled: true,
   logLineErrors: true,
   keepAlive: "timeout=5, max=10000",
   keepsConnections: true,
+  sessionTimeoutMs: 1_800_000,
   exportTimeoutMs: 0,
   paths: {},
   redirects: [],
@@ -78,21 +75,8 @@ export function httpConfigOf(config: Config, version: string): HttpConfig {
     user: get("http.user"),
     password: get("http.password"),
     // Reloadable ones are read at their use.
-    server: {
-      get connectionLimit() {
-        return get("http.net.connection.limit");
-      },
-      idleTimeoutMs: get("http.net.connection.timeout"),
-      queueTimeoutMs: get("http.net.connection.queue.timeout"),
-      get headSizeMax() {
-        return get("http.request.header.buffer.size");
-      },
-      get receiveSize() {
-        return get("http.receive.buffer.size");
-      },
-      get sendSize() {
-        return get("http.send.buffer.size");
-      },
+    get maxRequestsInFlight() {
+      return get("http.net.connection.limit");
     },
     kindLimits: {
       get exec() {
@@ -114,11 +98,13 @@ export function httpConfigOf(config: Config, version: string): HttpConfig {
     pingVersion: get("line.http.ping.version"),
     version,
     maxNameLength: get("cairo.max.file.name.length"),
+    instanceName: get("instance.name"),
     acceptingWrites: [...lineEnabled ? ["http"] : [], ...get("pg.enabled") ? ["pgwire"] : []],
     lineEnabled,
     logLineErrors: get("line.log.message.on.error"),
     keepAlive: `timeout=${get("http.keep-alive.timeout")}, max=${get("http.keep-alive.max")}`,
     keepsConnections: get("http.server.keep.alive"),
+    sessionTimeoutMs: get("http.session.timeout"),
     exportTimeoutMs: get("http.export.timeout"),
     paths: pathsOf(config),
     redirects: redirectsOf(config),
@@ -186,7 +172,7 @@ export interface HttpOptions {
 
 /** One request on its way through a route. */
 export interface Call {
-  request: HttpRequest;
+  request: Request;
   path: string;
   parameters: Parameters;
   identity: Identity;
@@ -200,7 +186,7 @@ export interface Call {
 
 export type HttpWire = "exec" | "exp" | "line_http";
 
-export type Handler = (call: Call) => Reply | Promise<Reply>;
+export type Handler = (call: Call) => Response | Promise<Response>;
 
 export interface Route {
   name: string;

@@ -184,6 +184,13 @@ Deno.test("credentials and a read-only server", () =>
       assert.deepEqual(await body(`${url}/exec?query=one`), [401, "Unauthorized\r\n"]);
       assert.equal((await body(`${url}/exec?query=one`, basic("bob:wrong")))[0], 401);
       assert.equal((await body(`${url}/exec?query=one`, basic("bob:secret")))[0], 200);
+      const opened = await fetch(`${url}/exec?query=one&session=true`, basic("bob:secret"));
+      await opened.body?.cancel();
+      const cookie = opened.headers.get("set-cookie")!.split(";")[0];
+      const again = await fetch(`${url}/exec?query=one`, { headers: { cookie } });
+      await again.body?.cancel();
+      assert.ok(again.status === 200 && again.headers.has("set-cookie"));
+      assert.equal((await body(`${url}/exec?query=one`, { headers: { cookie: `${cookie}x` } }))[0], 401);
       assert.equal((await body(`${url}/ping`))[0], 204);
       assert.equal((await body(`${url}/write`, { method: "POST", body: "t v=1i", ...basic("bob:secret") }))[0], 421);
     },
@@ -214,3 +221,32 @@ for (const path of ["exec", "exp"]) {
     );
   });
 }
+
+Deno.test("requests in flight are limited, in all and by what they are for", async () => {
+  for (
+    const [config, path, status] of [
+      [{ maxRequestsInFlight: 1 }, "/ping", 503],
+      [{ kindLimits: { exec: 1, exp: -1, line_http: -1 } }, "/exec?query=one", 429],
+    ] as const
+  ) {
+    const blocked = Promise.withResolvers<void>();
+    await withServer(
+      async (url) => {
+        const waiting = body(`${url}/exec?query=slow`);
+        await new Promise((resolve) => setTimeout(resolve, 50));
+        assert.equal((await body(`${url}${path}`))[0], status);
+        if (status === 429) assert.equal((await body(`${url}/exp?query=one`))[0], 200);
+        blocked.resolve();
+        assert.equal((await waiting)[0], 200);
+        // It counts until the server knows that its last byte is out.
+        let after = 0;
+        for (let attempt = 0; attempt < 50 && after !== 200 && after !== 204; attempt++) {
+          after = (await body(`${url}${path}`))[0];
+        }
+        assert.ok(after === 200 || after === 204);
+      },
+      config,
+      { slow: { onChunk: () => blocked.promise } },
+    );
+  }
+});

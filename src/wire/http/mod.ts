@@ -4,7 +4,7 @@
  */
 import { ANONYMOUS, authenticate } from "./auth.ts";
 import type { Call, HttpConfig, HttpOptions, HttpWire, Route } from "./contract.ts";
-import { KindLimits } from "./kinds.ts";
+import { InFlight } from "./in-flight.ts";
 import { Parameters } from "./parameters.ts";
 import { methodNotSupported, notFound, textReply } from "./reply.ts";
 import { chk } from "./routes/chk.ts";
@@ -16,7 +16,7 @@ import { redirect } from "./routes/redirect.ts";
 import { settings } from "./routes/settings.ts";
 import { warnings } from "./routes/warnings.ts";
 import { write } from "./routes/write.ts";
-import { type HttpRequest, type Reply, serve, type ServedConnection } from "./server/mod.ts";
+import { Sessions } from "./sessions.ts";
 
 export {
   DEFAULT_HTTP_CONFIG,
@@ -41,32 +41,32 @@ export interface HttpServer {
 export async function startHttp(options: HttpOptions): Promise<HttpServer> {
   const { config } = options;
   const routes = routesOf(config);
-  const inFlight: Record<HttpWire, number> = { exec: 0, exp: 0, line_http: 0 };
-  const kinds = new KindLimits(config);
-  const listener = serve({
-    config: config.server,
+  const inFlight = new InFlight(config);
+  const sessions = new Sessions(config.sessionTimeoutMs);
+  const server = Deno.serve({
     hostname: options.hostname,
     port: options.port,
-    onError(error: unknown) {
+    onListen() {},
+    onError(error) {
       options.log.error(`unhandled error in the HTTP server: ${stackOf(error)}`);
       options.metrics?.unhandledErrors.inc();
+      return textReply(500, "internal server error");
     },
-    onClose: (connection: ServedConnection) => kinds.leave(connection),
-    async handle(request: HttpRequest): Promise<Reply> {
-      const { path, query } = splitTarget(request.head.target);
-      const route = routes.get(path);
-      const wire = route?.wire;
-      if (wire !== undefined) {
-        inFlight[wire]++;
-        request.onDone = () => inFlight[wire]--;
-      }
-      const refused = wire === undefined ? undefined : kinds.enter(request.connection, wire);
-      const reply = refused ?? await answer(request, options, path, query, route);
-      if (!config.keepsConnections) reply.isLast = true;
-      return reply;
-    },
+  }, async (request, info) => {
+    const { path, query } = splitUrl(request.url);
+    const route = routes.get(path);
+    const refused = inFlight.enter(route?.wire);
+    // A streaming reply is in flight to its end.
+    if (refused === undefined) info.completed.catch(() => {}).finally(() => inFlight.leave(route?.wire));
+    const reply = refused ?? await answer(request, options, sessions, path, query, route);
+    if (!config.keepsConnections) reply.headers.set("connection", "close");
+    return reply;
   });
-  return { port: listener.port, inFlight: () => inFlight, close: () => listener.close() };
+  return {
+    port: (server.addr as Deno.NetAddr).port,
+    inFlight: () => inFlight.counts,
+    close: () => server.shutdown(),
+  };
 }
 
 function routesOf(config: HttpConfig): Map<string, Route> {
@@ -79,25 +79,27 @@ function routesOf(config: HttpConfig): Map<string, Route> {
 }
 
 function answer(
-  request: HttpRequest,
+  request: Request,
   options: HttpOptions,
+  sessions: Sessions,
   path: string,
   query: string,
   route: Route | undefined,
-): Reply | Promise<Reply> {
+): Response | Promise<Response> {
   const startedMs = performance.now();
   const method = request.method;
-  let identity = ANONYMOUS;
+  let identity = ANONYMOUS, token: string | undefined;
   let authenticationNs = 0;
   if (route !== undefined && !(route.open && method === "GET")) {
-    const who = authenticate(request, options.config);
+    const who = authenticate(request, options.config, sessions);
     const metrics = route.wire === undefined ? undefined : options.metrics?.wires[route.wire];
     if (who === undefined) {
       metrics?.authenticationsFailed.inc();
       return textReply(401, "Unauthorized");
     }
-    if (who !== ANONYMOUS) metrics?.authenticationsSucceeded.inc();
-    identity = who;
+    if (who.identity !== ANONYMOUS) metrics?.authenticationsSucceeded.inc();
+    identity = who.identity;
+    token = who.token;
     authenticationNs = Math.round((performance.now() - startedMs) * 1e6);
   }
   if ((method === "POST" || method === "PUT") && !hasBodySize(request)) {
@@ -115,21 +117,30 @@ function answer(
     startedMs,
     authenticationNs,
   };
-  return route.methods[method](call);
+  const reply = route.methods[method](call);
+  const opens = identity !== ANONYMOUS &&
+    (token !== undefined || route.wire === "exec" && call.parameters.isTrue("session"));
+  return opens ? withCookie(reply, sessions.give(identity, token)) : reply;
 }
 
-function hasBodySize(request: HttpRequest): boolean {
-  return request.header("content-length") !== undefined || request.header("transfer-encoding") !== undefined;
+async function withCookie(reply: Response | Promise<Response>, cookie: string): Promise<Response> {
+  const known = await reply;
+  known.headers.append("set-cookie", cookie);
+  return known;
 }
 
-/** By hand: `new URL` costs more than a whole small query. A proxy's absolute form is taken as well. */
-function splitTarget(target: string): { path: string; query: string } {
-  const authority = target.startsWith("/") ? -1 : target.indexOf("://");
-  const start = authority < 0 ? 0 : Math.max(0, target.indexOf("/", authority + 3));
-  const question = target.indexOf("?", start);
+function hasBodySize(request: Request): boolean {
+  return request.headers.has("content-length") || request.headers.has("transfer-encoding");
+}
+
+/** By hand: `new URL` costs more than a whole small query. */
+function splitUrl(url: string): { path: string; query: string } {
+  const authority = url.indexOf("://");
+  const start = url.indexOf("/", authority < 0 ? 0 : authority + 3);
+  const question = url.indexOf("?", start);
   return question < 0
-    ? { path: target.slice(start), query: "" }
-    : { path: target.slice(start, question), query: target.slice(question + 1) };
+    ? { path: url.slice(start), query: "" }
+    : { path: url.slice(start, question), query: url.slice(question + 1) };
 }
 
 function stackOf(error: unknown): string {

@@ -7,13 +7,15 @@ import { errorFields, isUnhandled } from "./reply.ts";
 
 /** The header's time limit; 0 when there is none that makes sense. */
 export function statementTimeoutMs(call: Call): number {
-  const header = call.request.header("statement-timeout");
-  return header !== undefined && /^\d{1,15}$/.test(header) ? Number(header) : 0;
+  const header = call.request.headers.get("statement-timeout");
+  return header !== null && /^\d{1,15}$/.test(header) ? Number(header) : 0;
 }
 
 function acceptsGzip(call: Call): boolean {
   if (!call.options.config.gzip) return false;
-  return (call.request.header("accept-encoding") ?? "").split(",").some((name) => name.trim().split(";")[0] === "gzip");
+  return (call.request.headers.get("accept-encoding") ?? "").split(",").some((name) =>
+    name.trim().split(";")[0] === "gzip"
+  );
 }
 
 /** Statements that change something are refused where nothing may change. @throws {SqlError} 25006 */
@@ -25,7 +27,7 @@ export function refuseChange(call: Call, category: Prepared["category"]): void {
 /** The statement of a request has come. */
 export function beginQuery(call: Call, wire: "exec" | "exp"): QueryCount {
   const metrics = call.options.metrics?.wires[wire];
-  metrics?.bytesIn.inc(call.request.head.target.length);
+  metrics?.bytesIn.inc(call.request.url.length);
   return new QueryCount(metrics, call.startedMs);
 }
 

@@ -1,44 +1,45 @@
 /** Replies: heads, text and JSON errors, and bodies that stream at the reader's pace. */
 import { CorruptFileError, DiskFullError, SqlError, SQLSTATE } from "../../errors.ts";
-import { gzipSync } from "node:zlib";
 import type { Chunk } from "../../door.ts";
-import type { HeaderList, Reply } from "./server/mod.ts";
 
 const JSON_TYPE = "application/json; charset=utf-8";
 const encoder = new TextEncoder();
 
-/** Bytes that a socket may send: a view of shared memory would change under its hands. */
+export type HeaderList = [name: string, value: string][];
+
+/** Chunked, as clients of this interface expect, although the size of a small body is known. */
+const CHUNKED: HeaderList[number] = ["transfer-encoding", "chunked"];
+
+/** Bytes that a response may keep. A view of shared memory is not copied by the server, and would change under its hands. */
 export function ownBytes(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
   return bytes.buffer instanceof ArrayBuffer ? bytes as Uint8Array<ArrayBuffer> : bytes.slice();
 }
 
-export function textReply(status: number, text: string): Reply {
-  return { status, headers: [["Content-Type", "text/plain; charset=utf-8"]], body: encoder.encode(`${text}\r\n`) };
+export function textReply(status: number, text: string): Response {
+  return new Response(encoder.encode(`${text}\r\n`), {
+    status,
+    headers: [["content-type", "text/plain; charset=utf-8"], CHUNKED],
+  });
 }
 
-export function jsonReply(body: string, status = 200, keepAlive = "timeout=5, max=10000"): Reply {
-  return {
+export function jsonReply(body: string, status = 200, keepAlive = "timeout=5, max=10000"): Response {
+  return new Response(encoder.encode(body), {
     status,
-    headers: [["Content-Type", JSON_TYPE], ["Keep-Alive", keepAlive]],
-    body: encoder.encode(body),
-  };
+    headers: [["content-type", JSON_TYPE], CHUNKED, ["keep-alive", keepAlive]],
+  });
 }
 
 /** With a length, for the small documents that clients read with simple means. */
-export function documentReply(body: string | Uint8Array, contentType: string): Reply {
+export function documentReply(body: string | Uint8Array, contentType: string): Response {
   const bytes = typeof body === "string" ? encoder.encode(body) : ownBytes(body);
-  return {
-    status: 200,
-    headers: [["Content-Type", contentType], ["Content-Length", String(bytes.length)]],
-    body: bytes,
-  };
+  return new Response(bytes, { headers: [["content-type", contentType], ["content-length", String(bytes.length)]] });
 }
 
-export function notFound(): Reply {
+export function notFound(): Response {
   return textReply(404, "Not Found");
 }
 
-export function methodNotSupported(method: string): Reply {
+export function methodNotSupported(method: string): Response {
   return textReply(405, `Method ${method} not supported`);
 }
 
@@ -55,7 +56,7 @@ export function errorFields(error: unknown): { status: number; message: string; 
   return { status, message: `internal error: ${error instanceof Error ? error.message : String(error)}`, position: 0 };
 }
 
-export function queryError(query: string, message: string, position: number, status = 400): Reply {
+export function queryError(query: string, message: string, position: number, status = 400): Response {
   return jsonReply(JSON.stringify({ query, error: message, position }), status);
 }
 
@@ -85,67 +86,70 @@ export interface Body {
  * A reply whose rows come from a running query. A failure before anything is sent is thrown. A result of at most one chunk is
  * sent at once, without the cost of a stream; otherwise each chunk is asked for when the reader has taken the one before.
  */
-export async function rowsReply(body: Body): Promise<Reply> {
+export async function rowsReply(body: Body): Promise<Response> {
   const chunks = body.chunks[Symbol.asyncIterator]();
   const first = await chunks.next();
   const second = first.done ? first : await chunks.next();
   if (!first.done) body.onChunk(first.value);
-  const headers: HeaderList = [["Content-Type", body.contentType], ...body.headers, ["Keep-Alive", body.keepAlive]];
-  if (body.gzip) headers.push(["Content-Encoding", "gzip"]);
+  const headers: HeaderList = [["content-type", body.contentType], ...body.headers, CHUNKED, [
+    "keep-alive",
+    body.keepAlive,
+  ]];
+  if (body.gzip) headers.push(["content-encoding", "gzip"]);
+  let rowCount = first.done ? 0 : first.value.rows;
   if (second.done) {
-    const rowCount = first.done ? 0 : first.value.rows;
     const bytes = join(body.head, first.done ? undefined : first.value.bytes, body.tail(rowCount));
     body.onEnd("queriesCompleted");
-    return { status: 200, headers, body: body.gzip ? gzipSync(bytes) : bytes };
+    return new Response(body.gzip ? compressed(new Response(bytes).body!) : bytes, { headers });
   }
-  const pieces = streamed(body, [(first as IteratorYieldResult<Chunk>).value, second.value], chunks);
-  return { status: 200, headers, body: body.gzip ? compressed(pieces) : released(pieces) };
+  const waiting: Uint8Array<ArrayBuffer>[] = [
+    join(body.head, (first as IteratorYieldResult<Chunk>).value.bytes, ""),
+    ownBytes(second.value.bytes),
+  ];
+  rowCount += second.value.rows;
+  body.onChunk(second.value);
+  let sent: Uint8Array<ArrayBuffer> | undefined;
+  let isGone = false;
+  const stream = new ReadableStream<Uint8Array<ArrayBuffer>>({
+    async pull(controller) {
+      // The server holds the bytes of the last chunk by itself now; without this they would stay until some later collection,
+      // which at 200 MB/s were hundreds of megabytes. A compressing stream may not have read them yet.
+      if (!body.gzip && sent?.byteLength === sent?.buffer.byteLength) sent?.buffer.transfer(0);
+      const give = (bytes: Uint8Array<ArrayBuffer>) => controller.enqueue(sent = bytes);
+      const ready = waiting.shift();
+      if (ready !== undefined) return give(ready);
+      try {
+        const next = await chunks.next();
+        // The reader left meanwhile.
+        if (isGone) return;
+        if (!next.done) {
+          rowCount += next.value.rows;
+          body.onChunk(next.value);
+          return give(ownBytes(next.value.bytes));
+        }
+        const tail = bytesOf(body.tail(rowCount));
+        body.onEnd("queriesCompleted");
+        if (tail.length > 0) controller.enqueue(tail);
+        controller.close();
+      } catch (error) {
+        if (isGone) return;
+        const tail = body.errorTail(error, rowCount);
+        if (tail === undefined) return controller.error(error);
+        controller.enqueue(encoder.encode(tail));
+        controller.close();
+      }
+    },
+    async cancel() {
+      isGone = true;
+      body.onEnd("queriesCancelled");
+      await chunks.return?.();
+    },
+  }, { highWaterMark: 0 });
+  return new Response(body.gzip ? compressed(stream) : stream, { headers });
 }
 
-async function* streamed(
-  body: Body,
-  [first, second]: [Chunk, Chunk],
-  chunks: AsyncIterator<Chunk>,
-): AsyncGenerator<Uint8Array<ArrayBuffer>> {
-  let rowCount = first.rows, isOver = false;
-  try {
-    yield join(body.head, first.bytes, "");
-    for (let chunk = second;;) {
-      rowCount += chunk.rows;
-      body.onChunk(chunk);
-      yield ownBytes(chunk.bytes);
-      const next = await chunks.next();
-      if (next.done) break;
-      chunk = next.value;
-    }
-    const tail = bytesOf(body.tail(rowCount));
-    isOver = true;
-    body.onEnd("queriesCompleted");
-    if (tail.length > 0) yield tail;
-  } catch (error) {
-    isOver = true;
-    const tail = body.errorTail(error, rowCount);
-    if (tail === undefined) throw error;
-    yield encoder.encode(tail);
-  } finally {
-    if (!isOver) body.onEnd("queriesCancelled");
-    await chunks.return?.();
-  }
-}
-
-/**
- * Gives the memory of a piece back once it was sent: otherwise it would stay until some later collection, which at 200 MB/s
- * were hundreds of megabytes.
- */
-async function* released(pieces: AsyncGenerator<Uint8Array<ArrayBuffer>>): AsyncGenerator<Uint8Array> {
-  for await (const piece of pieces) {
-    yield piece;
-    if (piece.byteLength === piece.buffer.byteLength) piece.buffer.transfer(0);
-  }
-}
-
-function compressed(pieces: AsyncGenerator<Uint8Array<ArrayBuffer>>): AsyncIterable<Uint8Array> {
-  return ReadableStream.from(pieces).pipeThrough(new CompressionStream("gzip"));
+function compressed(body: ReadableStream<Uint8Array<ArrayBuffer>>): ReadableStream<Uint8Array<ArrayBuffer>> {
+  return body.pipeThrough(new CompressionStream("gzip"));
 }
 
 function bytesOf(text: string | Uint8Array): Uint8Array<ArrayBuffer> {

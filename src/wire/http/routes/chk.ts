@@ -1,11 +1,10 @@
 /** GET /chk?j=TABLE: is there such a table? */
 import type { Call, Route } from "../contract.ts";
-import type { Reply } from "../server/mod.ts";
 import { documentReply, textReply } from "../reply.ts";
 
 export const chk: Route = { name: "chk", paths: ["/chk"], methods: { GET: check }, open: false };
 
-function check(call: Call): Reply {
+function check(call: Call): Response {
   const name = call.parameters.get("j");
   if (name === undefined || name === "") return textReply(200, "table name missing");
   const status = call.database.table(name) === undefined ? "Does not exist" : "Exists";

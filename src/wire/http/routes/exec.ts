@@ -6,7 +6,6 @@ import { arrayDimensions } from "../../../types/wide.ts";
 import type { Call, Route } from "../contract.ts";
 import { capWindow, execWindow } from "../parameters.ts";
 import { beginQuery, failed, refuseChange, rowsOptions, statementTimeoutMs } from "../query.ts";
-import type { Reply } from "../server/mod.ts";
 import { jsonReply, queryError, rowsReply } from "../reply.ts";
 
 export const exec: Route = {
@@ -17,7 +16,7 @@ export const exec: Route = {
   open: false,
 };
 
-async function execute(call: Call): Promise<Reply> {
+async function execute(call: Call): Promise<Response> {
   const { parameters } = call;
   const count = beginQuery(call, "exec");
   if (parameters.isBroken("query")) {
@@ -82,7 +81,7 @@ async function execute(call: Call): Promise<Reply> {
   }
 }
 
-function emptyQuery(query: string): Reply {
+function emptyQuery(query: string): Response {
   return jsonReply(JSON.stringify({ error: "empty query", query, position: "0" }));
 }
 
@@ -98,7 +97,7 @@ function chooseColumns(prepared: Prepared, cols: string | undefined): number[] |
   return chosen;
 }
 
-function doneReply(answer: Answer & { kind: "done" }, query: string): Reply {
+function doneReply(answer: Answer & { kind: "done" }, query: string): Response {
   if (answer.category === "empty") return emptyQuery(query);
   if (answer.category !== "dml") return jsonReply('{"ddl":"OK"}');
   return jsonReply(answer.tag.startsWith("UPDATE") ? `{"dml":"OK","updated":${answer.rows}}` : '{"dml":"OK"}');

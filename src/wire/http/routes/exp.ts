@@ -6,12 +6,11 @@ import { capWindow, expWindow } from "../parameters.ts";
 import type { QueryCount } from "../../../metrics/mod.ts";
 import { beginQuery, failed, rowsOptions, statementTimeoutMs } from "../query.ts";
 import { ParquetAssembler, type ParquetEncoding } from "../../encode/parquet.ts";
-import type { Reply } from "../server/mod.ts";
 import { queryError, rowsReply } from "../reply.ts";
 
 export const exp: Route = { name: "exp", paths: ["/exp"], wire: "exp", methods: { GET: exportRows }, open: false };
 
-async function exportRows(call: Call): Promise<Reply> {
+async function exportRows(call: Call): Promise<Response> {
   const { parameters } = call;
   const count = beginQuery(call, "exp");
   const query = parameters.get("query") ?? "";
@@ -59,7 +58,7 @@ async function exportRows(call: Call): Promise<Reply> {
 }
 
 /** `limit` does not count here: a file is whole. */
-async function parquetReply(call: Call, count: QueryCount, query: string, prepared: Prepared): Promise<Reply> {
+async function parquetReply(call: Call, count: QueryCount, query: string, prepared: Prepared): Promise<Response> {
   const answer = await prepared.execute([], {
     encoding: parquetEncoding(call),
     window: capWindow(undefined, call.options.config.maxResponseRows),
@@ -114,7 +113,7 @@ function parquetEncoding({ parameters }: Call): ParquetEncoding {
 const CODECS: readonly ParquetEncoding["codec"][] = ["UNCOMPRESSED", "SNAPPY", "GZIP", "BROTLI", "ZSTD"];
 
 function attachment(call: Call, extension: string): [string, string] {
-  return ["Content-Disposition", `attachment; filename="${fileName(call.parameters.get("filename"))}.${extension}"`];
+  return ["content-disposition", `attachment; filename="${fileName(call.parameters.get("filename"))}.${extension}"`];
 }
 
 function headerLine(columns: ResultColumn[], delimiter: string): string {

@@ -5,7 +5,8 @@ export const ping: Route = {
   name: "ping",
   paths: ["/ping"],
   methods: {
-    GET: (call) => ({ status: 204, headers: [["X-Influxdb-Version", call.options.config.pingVersion]] }),
+    GET: (call) =>
+      new Response(null, { status: 204, headers: [["x-influxdb-version", call.options.config.pingVersion]] }),
   },
   open: true,
 };

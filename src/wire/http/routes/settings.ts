@@ -1,6 +1,5 @@
 /** GET /settings: what clients of the line protocol and the console want to know before they begin. */
 import type { Call, Route } from "../contract.ts";
-import type { Reply } from "../server/mod.ts";
 import { documentReply } from "../reply.ts";
 
 export const settings: Route = { name: "settings", paths: ["/settings"], methods: { GET: readSettings }, open: true };
@@ -8,12 +7,13 @@ export const settings: Route = { name: "settings", paths: ["/settings"], methods
 /** Versions of the line protocol that `src/wire/line` reads: text; binary doubles and arrays; binary decimals. */
 const LINE_PROTOCOL_VERSIONS = [1, 2, 3];
 
-function readSettings(call: Call): Reply {
+function readSettings(call: Call): Response {
   const { config } = call.options;
   const document = {
     config: {
       "release.type": "OSS",
       "release.version": config.version,
+      ...(config.instanceName === "" ? {} : { "instance.name": config.instanceName }),
       "http.settings.readonly": true,
       ...(config.user !== "" && config.password !== "" ? { "acl.enabled": true } : {}),
       "accepting.writes": config.readOnly ? [] : config.acceptingWrites,

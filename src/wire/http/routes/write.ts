@@ -2,7 +2,6 @@
 import { gunzipSync } from "node:zlib";
 import { LineError } from "../../../errors.ts";
 import type { Call, Route } from "../contract.ts";
-import type { Reply } from "../server/mod.ts";
 import { textReply } from "../reply.ts";
 
 export const write: Route = {
@@ -15,28 +14,32 @@ export const write: Route = {
 
 const PRECISIONS = { n: "n", ns: "n", u: "u", us: "u", ms: "ms", s: "s", m: "m", h: "h" } as const;
 
-const encoder = new TextEncoder();
-
 let errorCount = 0;
 
-async function countedLines(call: Call): Promise<Reply> {
+async function countedLines(call: Call): Promise<Response> {
   const reply = await writeLines(call);
   if (reply.status >= 400) call.options.metrics?.wires.line_http.lineErrors.inc();
   return reply;
 }
 
-async function writeLines(call: Call): Promise<Reply> {
+async function writeLines(call: Call): Promise<Response> {
   const { config } = call.options;
   if (config.readOnly) return notAccepting();
   const precision = call.parameters.get("precision") || "n";
   if (!Object.hasOwn(PRECISIONS, precision)) {
     return lineFailure(400, new LineError(0, `unknown precision '${precision}'`, "not supported"));
   }
-  const received = await call.request.readBody(config.maxBodySizeBytes);
+  let received: Uint8Array | undefined;
+  try {
+    received = await readBody(call.request, config.maxBodySizeBytes);
+  } catch {
+    // Its client has gone: nobody reads this.
+    return textReply(400, "the body breaks off");
+  }
   if (received === undefined) return tooLarge(call);
   let body = received;
   call.options.metrics?.wires.line_http.bytesIn.inc(body.length);
-  if (call.request.header("content-encoding")?.toLowerCase() === "gzip") {
+  if (call.request.headers.get("content-encoding")?.toLowerCase() === "gzip") {
     try {
       body = gunzipSync(body, { maxOutputLength: config.maxBodySizeBytes });
     } catch (error) {
@@ -48,10 +51,11 @@ async function writeLines(call: Call): Promise<Reply> {
     const unit = PRECISIONS[precision as keyof typeof PRECISIONS];
     const { rows } = await call.database.writeLines(body, unit, call.identity);
     call.options.metrics?.wires.line_http.rowsIn.inc(rows);
-    return { status: 204, headers: [] };
+    return new Response(null, { status: 204 });
   } catch (error) {
     if (error instanceof LineError) {
-      if (config.logLineErrors) call.options.log.error(`line protocol: line ${error.line}: ${error.message}`);
+      const shown = config.logLineErrors && error.text !== undefined ? `: ${error.text}` : "";
+      call.options.log.error(`line protocol: line ${error.line}: ${error.message}${shown}`);
       return lineFailure(error.code === "internal error" ? 500 : 400, error);
     }
     call.options.metrics?.unhandledErrors.inc();
@@ -63,23 +67,46 @@ async function writeLines(call: Call): Promise<Reply> {
   }
 }
 
-function lineFailure(status: number, error: LineError): Reply {
+/** The whole body; undefined when it is longer than `maxBytes`, of which no more is kept than that. */
+async function readBody(request: Request, maxBytes: number): Promise<Uint8Array | undefined> {
+  const told = request.headers.get("content-length");
+  if (told !== null) return Number(told) > maxBytes ? undefined : new Uint8Array(await request.arrayBuffer());
+  const parts: Uint8Array[] = [];
+  let size = 0;
+  for await (const part of request.body ?? []) {
+    size += part.length;
+    if (size > maxBytes) return undefined;
+    parts.push(part);
+  }
+  const body = new Uint8Array(size);
+  let at = 0;
+  for (const part of parts) {
+    body.set(part, at);
+    at += part.length;
+  }
+  return body;
+}
+
+function lineFailure(status: number, error: LineError): Response {
   const message = error.line > 0
     ? `cannot take the lines: error in line ${error.line}: ${error.message}`
     : error.message;
   return lineJson(status, { code: error.code, message, line: error.line, errorId: nextErrorId() });
 }
 
-function notAccepting(): Reply {
+function notAccepting(): Response {
   return lineJson(421, { code: "not accepting writes", message: "the server is read-only", errorId: nextErrorId() });
 }
 
-function tooLarge(call: Call): Reply {
+function tooLarge(call: Call): Response {
   return textReply(413, `the body is larger than ${call.options.config.maxBodySizeBytes} bytes`);
 }
 
-function lineJson(status: number, fields: Record<string, unknown>): Reply {
-  return { status, headers: [["Content-Type", "application/json"]], body: encoder.encode(JSON.stringify(fields)) };
+function lineJson(status: number, fields: Record<string, unknown>): Response {
+  return new Response(JSON.stringify(fields), {
+    status,
+    headers: [["content-type", "application/json"], ["transfer-encoding", "chunked"]],
+  });
 }
 
 /** Names the failure, so that a client's report can be found in the log. */

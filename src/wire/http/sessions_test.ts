@@ -1,0 +1,27 @@
+import assert from "node:assert/strict";
+import { Sessions } from "./sessions.ts";
+
+const bob = { name: "bob", groups: [] };
+const cookieOf = (setCookie: string) => setCookie.split(";")[0];
+
+Deno.test("Sessions know a cookie until it was not used for the time-out, and the one before for a moment", () => {
+  let now = 0;
+  const sessions = new Sessions(600_000, () => now);
+  const first = sessions.give(bob);
+  assert.match(first, /^sundial_session=s1[\w-]{43}; HttpOnly; Path=\/; SameSite=Strict; Max-Age=600$/);
+  now = 500_000;
+  const known = sessions.identify(`other=1; ${cookieOf(first)}`);
+  assert.equal(known?.identity, bob);
+  const second = sessions.give(bob, known?.token);
+  now += 59_000;
+  assert.equal(sessions.identify(cookieOf(first))?.identity, bob);
+  now += 2_000;
+  assert.equal(sessions.identify(cookieOf(first)), undefined);
+  now = 1_099_999;
+  assert.equal(sessions.identify(cookieOf(second))?.identity, bob);
+  now = 1_100_000;
+  assert.equal(sessions.identify(cookieOf(second)), undefined);
+  assert.equal(sessions.identify("sundial_session=nonsense"), undefined);
+  assert.equal(sessions.identify(undefined), undefined);
+  assert.equal(sessions.size, 0);
+});
