@@ -6,11 +6,13 @@ import process from "node:process";
 import about from "./deno.json" with { type: "json" };
 import {
   type Address,
+  askToStop,
   checkTag,
   type Config,
   DEFAULT_TAG,
   formatAddress,
   loadConfig,
+  onAskedToStop,
   openRoot,
   type Root,
   type RunningServer,
@@ -32,7 +34,7 @@ import {
 } from "./src/log/mod.ts";
 import type { DatabaseOptions } from "./src/database/mod.ts";
 import { createMetrics, type Metrics, readProcess } from "./src/metrics/mod.ts";
-import { startHealth } from "./src/wire/health/mod.ts";
+import { probeHealth, startHealth } from "./src/wire/health/mod.ts";
 import type { PgOptions } from "./src/wire/pg/mod.ts";
 import {
   advice,
@@ -49,6 +51,7 @@ const HELP = `Sundial ${about.version}: a SQL time-series database
 
   sundial [start] [-d DIR] [-f] [-n] [-t TAG] [-Dout=FILE] [-Debug]
   sundial stop | status [-d DIR] [-t TAG]
+  sundial health [-d DIR]
   sundial check-config [-d DIR] [-Dout=FILE]
   sundial service install | remove | status [-d DIR] [-t TAG] [--user NAME] [--print]
   sundial version
@@ -57,6 +60,7 @@ const HELP = `Sundial ${about.version}: a SQL time-series database
   start          serves until SIGTERM or SIGINT; makes the root on first start
   stop           ends the server of that root, and waits until it has ended
   status         tells whether a server runs on that root
+  health         asks the server of these settings how it is (http.min.bind.to); the exit status is 0 when it is well
   check-config   reports what is wrong in server.conf, log.conf and the environment, without starting
   service        makes the server a service of systemd, launchd or (through WinSW) Windows that starts with the machine,
                  takes it away, or asks about it; the data stays where it is
@@ -91,6 +95,7 @@ const COMMANDS: Record<string, (line: CommandLine) => number | Promise<number>> 
   start,
   stop,
   status,
+  health,
   "check-config": checkConfig,
   service,
   version: () => print(about.version),
@@ -194,7 +199,7 @@ async function start(line: CommandLine): Promise<number> {
   try {
     log = openLog(logOptions(line, config));
     takeTag(line);
-    const stopped = new Stopper(line.ignoreHangup);
+    const stopped = new Stopper(line);
     const failed = Promise.withResolvers<never>();
     failed.promise.catch(() => {}); // it may come while others are still started
     const fail = (reason: string) =>
@@ -464,7 +469,7 @@ async function closeParts(parts: Part[]): Promise<boolean> {
 
 class Stopper {
   readonly signal: Promise<string>;
-  constructor(ignoreHangup: boolean) {
+  constructor({ ignoreHangup, root }: CommandLine) {
     this.signal = new Promise((resolve) => {
       let asked = false;
       const on = (signal: Deno.Signal) =>
@@ -475,7 +480,10 @@ class Stopper {
           resolve(signal);
         });
       on("SIGINT");
-      if (Deno.build.os === "windows") return on("SIGBREAK");
+      if (Deno.build.os === "windows") {
+        onAskedToStop(root, () => resolve("stop"));
+        return on("SIGBREAK");
+      }
       on("SIGTERM");
       if (ignoreHangup) Deno.addSignalListener("SIGHUP", () => {});
       else on("SIGHUP");
@@ -496,7 +504,8 @@ const tagText = (tag: string) => tag === DEFAULT_TAG ? "" : `, tag ${tag}`;
 async function stop(line: CommandLine): Promise<number> {
   const { root, server } = find(line);
   if (server === undefined) return print(`no server runs on ${root}${tagText(line.tag)}`, 1);
-  process.kill(server.pid, "SIGTERM");
+  if (Deno.build.os === "windows") askToStop(root);
+  else process.kill(server.pid, "SIGTERM");
   for (const until = Date.now() + 2 * SHUTDOWN_MS; Date.now() < until;) {
     if (runningServer(root)?.pid !== server.pid) return print(`process ${server.pid} has ended`);
     await new Promise((done) => setTimeout(done, 50));
@@ -508,6 +517,11 @@ function status(line: CommandLine): number {
   const { root, server } = find(line);
   if (server === undefined) return print(`no server runs on ${root}${tagText(line.tag)}`, 1);
   return print(`process ${server.pid} runs on ${root}${tagText(server.tag)}`);
+}
+
+async function health({ root }: CommandLine): Promise<number> {
+  const { isHealthy, said } = await probeHealth(loadConfig({ root, env: Deno.env.toObject() }));
+  return print(said, isHealthy ? 0 : 1);
 }
 
 /** Remembers where this tag is. @throws {ConfigError} when a server of another root has it. */

@@ -26,7 +26,7 @@ const names = (directory: string) => [...Deno.readDirSync(directory)].map((entry
 Deno.test("start makes the root, says where it listens, and ends with 0 on SIGTERM; status and stop know it", async () => {
   const root = newRoot();
   const server = await startServer({ root });
-  assert.deepEqual(names(root), ["conf", "db", "import", "log", "sundial.pid"]);
+  assert.deepEqual(names(root), ["conf", "db", "import", "log", "sundial.lock", "sundial.pid"]);
   assert.ok(names(join(root, "conf")).includes("server.conf") && names(join(root, "conf")).includes("log.conf"));
   assert.deepEqual(names(join(root, "import")), ["trades.parquet"]);
   const status = await sundial(["status", "-d", root]);
@@ -52,6 +52,22 @@ Deno.test("start makes the root, says where it listens, and ends with 0 on SIGTE
   assert.match(output, / A server-main Sundial \d+\.\d+\.\d+, /);
   assert.ok(output.includes(` A server-main root: ${root} (new)\r\n`));
   assert.equal((await sundial(["status", "-d", root])).code, 1);
+});
+
+Deno.test("health asks the server of these settings, and its status is the exit status", async () => {
+  await using server = await startServer();
+  const at = (port: number) => ({ SVC_HTTP_MIN_BIND_TO: `0.0.0.0:${port}` });
+  const well = await sundial(["health", "-d", server.root], at(server.minPort));
+  assert.deepEqual([well.code, well.stdout], [0, `healthy: 200 from http://127.0.0.1:${server.minPort}/\n`]);
+  assert.equal(await server.stop(), 0);
+  const gone = await sundial(["health", "-d", server.root], at(server.minPort));
+  assert.equal(gone.code, 1);
+  assert.match(gone.stdout, /^not healthy: no answer from http:/);
+  const off = await sundial(["health", "-d", server.root], { SVC_HTTP_MIN_ENABLED: "false" });
+  assert.deepEqual([off.code, off.stderr], [
+    1,
+    "sundial: http.min.enabled: the minimal server, which tells health, is off\n",
+  ]);
 });
 
 Deno.test("SIGINT ends a server with a query under way within 5 s, with 0", async () => {

@@ -18,6 +18,7 @@ import { lockedPackages, PackageCache, PROGRAM, ROOT } from "../scripts/release/
 import { billOfMaterials, purlOf } from "../scripts/release/sbom.ts";
 import { TARGETS } from "../scripts/release/targets.ts";
 import { smoke } from "../scripts/smoke.ts";
+import { configOf } from "../src/config/mod.ts";
 import { installed } from "./programs.ts";
 
 const TIME = new Date("2026-01-02T03:04:06Z");
@@ -153,4 +154,45 @@ Deno.test("actionlint finds nothing in the workflows", async () => {
   if ((await installed(["actionlint"], "workflows by actionlint")).length === 0) return;
   const { success, stdout } = await new Deno.Command("actionlint", { args: ["-no-color"], cwd: ROOT }).output();
   assert.ok(success, new TextDecoder().decode(stdout));
+});
+
+/** Instructions of the stage that becomes the image, each with its words; what stands in a JSON array is one word each. */
+function lastStage(text: string): Map<string, string[]> {
+  const lines = text.replaceAll(/^#.*\n/gm, "").replaceAll(/\\\n\s*/g, " ").split("\n").filter((line) =>
+    line.trim() !== ""
+  );
+  const from = lines.findLastIndex((line) => line.startsWith("FROM "));
+  return new Map(
+    lines.slice(from).map((line) => {
+      const [, name, rest] = /^([A-Z]+) (.*)$/.exec(line)!;
+      const array = rest.indexOf("[");
+      const words = (part: string) => part.split(/\s+/).filter((word) => word !== "");
+      return [name, array < 0 ? words(rest) : [...words(rest.slice(0, array)), ...JSON.parse(rest.slice(array))]];
+    }),
+  );
+}
+
+Deno.test("the image has nothing but the executable, is nobody's root, and tells its ports, volume, signal and health", () => {
+  const text = read("Containerfile");
+  const image = lastStage(text);
+  assert.deepEqual(image.get("FROM"), ["scratch"]);
+  assert.match(image.get("USER")![0], /^[1-9]\d*:[1-9]\d*$/);
+  const config = configOf();
+  const keys = ["http.net.bind.to", "pg.net.bind.to", "line.tcp.net.bind.to", "http.min.bind.to"] as const;
+  assert.deepEqual(image.get("EXPOSE")!.map(Number), keys.map((key) => config.get(key).port));
+  for (const key of keys) assert.equal(config.get(key).hostname, "0.0.0.0", "a container is reached from outside");
+  assert.deepEqual(image.get("STOPSIGNAL"), ["SIGTERM"]);
+  // Without a shell, all commands are arrays.
+  const [program] = image.get("ENTRYPOINT")!;
+  assert.match(text, /^ENTRYPOINT \[/m);
+  assert.deepEqual(image.get("CMD"), ["start", "-d", image.get("VOLUME")![0]]);
+  const health = image.get("HEALTHCHECK")!;
+  assert.deepEqual(health.slice(health.indexOf("CMD")), ["CMD", program, "health", "-d", image.get("VOLUME")![0]]);
+  // What it takes is made by the release, under these names.
+  const compiled = read("scripts/compile.ts");
+  for (const [, file] of text.matchAll(/\/dist\/([\w.-]+)/g)) {
+    if (file !== "sundial") assert.ok(compiled.includes(`"${file}"`), file);
+  }
+  assert.match(text, new RegExp(`ARG SYSTEM=${TARGETS["x86_64-unknown-linux-gnu"]}\n`));
+  assert.match(runs(release.image), /docker build .*Containerfile/);
 });

@@ -6,6 +6,7 @@ import type { Metrics } from "../../metrics/mod.ts";
 import { type HealthOptions, type HealthServer, serveHealth } from "./server.ts";
 import { startHealthThread } from "./thread.ts";
 
+export { probeHealth } from "./probe.ts";
 export { type HealthOptions, type HealthServer, serveHealth } from "./server.ts";
 
 /** With more cores than this, a thread that mostly sleeps costs nothing that would be missed. */

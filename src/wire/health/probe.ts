@@ -1,0 +1,44 @@
+/** Asks a running server's minimal server, as whoever watches it would: for containers, which have no other program to ask with. */
+import { type Address, type Config, formatAddress } from "../../config/mod.ts";
+import { ConfigError } from "../../errors.ts";
+
+/** Below the time after which containers give up. */
+const PATIENCE_MS = 4000;
+
+/** `config`: as the server was started with. @throws {ConfigError} when there is nothing to ask. */
+export async function probeHealth(config: Config): Promise<{ isHealthy: boolean; said: string }> {
+  const address = config.get("http.min.bind.to");
+  if (!config.get("http.min.enabled")) {
+    throw new ConfigError("http.min.enabled", "http.min.enabled: the minimal server, which tells health, is off");
+  }
+  if (address.port === 0) {
+    throw new ConfigError(
+      "http.min.bind.to",
+      "http.min.bind.to: the server has chosen the port itself: it is in its log",
+    );
+  }
+  const url = `http://${formatAddress(reachable(address))}/`;
+  const headers: Record<string, string> = { connection: "close" };
+  if (config.get("http.health.check.authentication.required") && config.get("http.user") !== "") {
+    const bytes = new TextEncoder().encode(`${config.get("http.user")}:${config.get("http.password")}`);
+    headers.authorization = `Basic ${bytes.toBase64()}`;
+  }
+  try {
+    const reply = await fetch(url, { headers, signal: AbortSignal.timeout(PATIENCE_MS) });
+    await reply.body?.cancel();
+    return { isHealthy: reply.ok, said: `${reply.ok ? "healthy" : "not healthy"}: ${reply.status} from ${url}` };
+  } catch (error) {
+    return { isHealthy: false, said: `not healthy: no answer from ${url}: ${reason(error as Error)}` };
+  }
+}
+
+/** One that binds all adapters is asked on the loopback one. */
+function reachable({ hostname, port }: Address): Address {
+  if (hostname === "0.0.0.0") return { hostname: "127.0.0.1", port };
+  return hostname === "::" ? { hostname: "::1", port } : { hostname, port };
+}
+
+/** `fetch failed` has what happened behind it. */
+function reason({ message, cause }: Error): string {
+  return cause instanceof Error ? cause.message : message;
+}
