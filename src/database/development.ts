@@ -2,6 +2,7 @@
  * Statements that exist for tests of the machinery around them, known only where `dev.mode.enabled` is set:
  *
  *     select simulate_crash('text')             an error reaches the top of the main thread
+ *     select simulate_crash('text', 'promise')  … as a rejection that nobody waits for
  *     select simulate_crash('text', 'query')    … of a query worker: of one that has a query, if any
  *     select simulate_crash('text', 'writer')   … of the writer
  *     select simulate_block(1000)               the main thread does nothing else for so many milliseconds
@@ -9,7 +10,7 @@
 import type { Answer, Database, Prepared, Session } from "../door.ts";
 import type { OpenedDatabase } from "./mod.ts";
 
-const CRASH = /^\s*select\s+simulate_crash\s*\(\s*'((?:[^']|'')*)'\s*(?:,\s*'(query|writer)'\s*)?\)\s*;?\s*$/i;
+const CRASH = /^\s*select\s+simulate_crash\s*\(\s*'((?:[^']|'')*)'\s*(?:,\s*'(promise|query|writer)'\s*)?\)\s*;?\s*$/i;
 const BLOCK = /^\s*select\s+simulate_block\s*\(\s*(\d+)\s*\)\s*;?\s*$/i;
 
 export function withDevelopmentStatements(database: OpenedDatabase): Database {
@@ -31,8 +32,9 @@ function simulation(database: OpenedDatabase, text: string): (() => void) | unde
   const crash = CRASH.exec(text);
   if (crash !== null) {
     const message = crash[1].replaceAll("''", "'");
-    const thread = crash[2]?.toLowerCase() as "query" | "writer" | undefined;
+    const thread = crash[2]?.toLowerCase() as "promise" | "query" | "writer" | undefined;
     return () => {
+      if (thread === "promise") return void Promise.reject(new Error(`simulated crash: ${message}`));
       if (thread !== undefined) return database.crash(thread, message);
       // In a turn of its own, where nobody stands around to catch it.
       setTimeout(() => {
