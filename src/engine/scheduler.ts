@@ -454,7 +454,9 @@ class ChunkQueue
     this.waiting = undefined;
   }
 
+  /** What was not read yet goes with it: a reader may never come back for it. */
   fail(error: unknown): void {
+    this.chunks.length = 0;
     this.over = true;
     this.error = error;
     if (!this.waiting) return;
