@@ -56,7 +56,7 @@ for (const operator of OPERATORS) {
 }
 
 /** An integer with underscores, a fraction without, an exponent, a suffix; or hexadecimal digits. */
-const NUMBER = /^(?:0[xX][0-9a-fA-F]+|\d[\d_]*[lL]?|(?:\d+\.?\d*|\.\d+|\d[\d_]*)(?:[eE][+-]?\d+)?[dDfFmM]?)$/;
+const NUMBER = /^(?:0[xX][0-9a-fA-F]+|\d+(?:_\d+)*[lL]?|(?:\d+\.?\d*|\.\d+|\d+(?:_\d+)*)(?:[eE][+-]?\d+)?[dDfFmM]?)$/;
 /** What runs together behind a digit; a sign belongs to it only in an exponent. */
 const NUMBER_LIKE =
   /(?:0[xX][0-9a-zA-Z_]*|(?:\d[\d_]*(?:\.\d[\d_]*|\.(?![.\p{L}]))?|\.\d[\d_]*)(?:[eE][+-]?\d+(?![\p{L}_]))?[\p{L}\p{N}_]*)/uy;

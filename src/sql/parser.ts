@@ -295,6 +295,9 @@ export class Source {
     if (isArray && !this.#is(close, "]")) {
       throw new SqlError("The array is not closed: ] is missing", this.tokens[open].at);
     }
+    if (!isArray && isWord(this.tokens[open - 1], "IN") && !this.#is(close, ")")) {
+      throw new SqlError("The list is not closed: ) is missing", this.tokens[open].at);
+    }
     if (close === open + 1) {
       throw new SqlError("The list is empty: expected at least one expression", this.tokens[open - 1].at);
     }
@@ -444,7 +447,31 @@ export class Source {
   #blamed(map: number[], at: number, expected: string[]): number | undefined {
     const previous = at > 0 ? this.tokens[map[at] - 1] : undefined;
     if (previous === undefined) return undefined;
-    if (expected.includes("an expression") && isOperator(previous)) return previous.at;
+    const token = this.tokens[map[at]];
+    if (isWord(token, "UNION", "EXCEPT", "INTERSECT")) return this.#tailBefore(map[at], map[0]);
+    const isClause = isWord(token, ...CLAUSES);
+    if (expected.includes("an expression")) {
+      const opening = this.#openCase(map[at], map[0]);
+      if (isClause && opening !== undefined) return opening;
+      if (isClause && isOperator(previous) && !isWord(previous, "WHERE", "HAVING")) return token.at;
+      if (isWord(previous, "WHERE") && isWord(token, "AND", "OR")) return token.at;
+      if (this.#is(map[at] - 1, "(") && isWord(this.tokens[map[at] - 2], "CAST")) return this.tokens[map[at] - 2].at;
+      const between = this.#openBetween(map[at], map[0]);
+      if (isWord(previous, "AND") && between !== undefined) return between;
+      if (isOperator(previous) || (at === map.length - 1 && isWord(previous, "NOT", "ON"))) return previous.at;
+    }
+    if (expected.includes("AND") && this.#is(map[at], ",")) return this.#openBetween(map[at], map[0]);
+    if (this.#is(map[at] - 1, ".") && expected.includes("a name")) return previous.at + 1;
+    if (
+      expected.includes("JOIN") && isWord(previous, "LEFT", "RIGHT", "FULL", "INNER", "CROSS", "ASOF", "LT", "SPLICE")
+    ) {
+      return previous.at;
+    }
+    if (isWord(previous, "AS") && this.#is(map[at], ")")) {
+      const open = map.findLast((index) => this.#is(index, "(") && this.#partners.get(index) === map[at]);
+      if (open !== undefined && isWord(this.tokens[open - 1], "CAST")) return this.tokens[open - 1].at;
+    }
+    if (expected.includes("END") && isClause) return this.#openCase(map[at], map[0]);
     if (expected.includes("NULL") && expected.includes("TRUE")) {
       const is = isWord(previous, "NOT") ? this.tokens[map[at] - 2] : previous;
       if (isWord(is, "IS")) return is.at;
@@ -456,14 +483,43 @@ export class Source {
       if (open !== undefined && isWord(this.tokens[open + 1], "SELECT", "WITH", "DECLARE")) return undefined;
       if (open !== undefined) return this.tokens[open].at;
     }
-    if (expected.includes("END")) {
-      let closed = 0;
-      for (let index = map[at] - 1; index >= map[0]; index--) {
-        if (isWord(this.tokens[index], "END")) closed++;
-        else if (isWord(this.tokens[index], "CASE") && closed-- === 0) return this.tokens[index].at;
-      }
+    if (isWord(previous, "IN")) return previous.at;
+    if (expected.includes("END")) return this.#openCase(map[at], map[0]);
+    return undefined;
+  }
+
+  /** The CASE before `index` that has no END yet. */
+  #openCase(index: number, first: number): number | undefined {
+    let closed = 0;
+    for (let i = index - 1; i >= first; i--) {
+      if (isWord(this.tokens[i], "END")) closed++;
+      else if (isWord(this.tokens[i], "CASE") && closed-- === 0) return this.tokens[i].at;
     }
     return undefined;
+  }
+
+  /** The BETWEEN before `index` that has no second bound yet. */
+  #openBetween(index: number, first: number): number | undefined {
+    for (let i = index - 1, ands = 0; i >= first; i--) {
+      if (isWord(this.tokens[i], "AND") && ++ands > 1) return undefined;
+      if (!isWord(this.tokens[i], "BETWEEN")) continue;
+      return isWord(this.tokens[i - 1], "ROWS", "RANGE", "GROUPS") ? undefined : this.tokens[i].at;
+    }
+    return undefined;
+  }
+
+  /** ORDER BY or LIMIT of the query that a set operation at `index` would go on: they belong behind the last one. */
+  #tailBefore(index: number, first: number): number | undefined {
+    let depth = 0;
+    let found: number | undefined;
+    for (let i = index - 1; i >= first && depth >= 0; i--) {
+      const token = this.tokens[i];
+      if (this.#is(i, ")")) depth++;
+      else if (this.#is(i, "(")) depth--;
+      else if (depth === 0 && isWord(token, "ORDER", "LIMIT")) found = token.at;
+      else if (depth === 0 && isWord(token, "SELECT")) break;
+    }
+    return found;
   }
 
   #failure(result: Failed, map: number[], lists: number[]): SqlError {
@@ -479,6 +535,9 @@ export class Source {
     return where === undefined ? unexpected(token, expected) : new SqlError(unexpected(token, expected).message, where);
   }
 }
+
+/** Words that end an expression: where an operand is missing before one of them, the dialect blames the word. */
+const CLAUSES = ["FROM", "WHERE", "ORDER", "GROUP", "LIMIT", "ON", "JOIN"];
 
 const EXPRESSION_STARTS = [
   "a number",

@@ -475,9 +475,16 @@ export class Expressions {
     if (star && name !== "count") {
       throw new SqlError(`${e.name} takes no star`, e.args[0].at, SQLSTATE.undefinedFunction);
     }
-    const args = star ? [] : this.args(e, inner);
+    const args = star ? [] : this.args(e, inner).map((arg) => this.typedNull(actual, arg));
     const resolved = resolveOverload(this, actual, args, e.at, "function");
     return { function: resolved.id, args: resolved.args, distinct: false, type: resolved.type, at: e.at };
+  }
+
+  /** NULL as an aggregate's argument: a number where only numbers are taken, else a text. */
+  private typedNull(aggregate: string, arg: Expr): Expr {
+    if (arg.type !== "NULL") return arg;
+    if (aggregate === "sum" || aggregate === "avg") return this.nullOf("DOUBLE");
+    return aggregate === "min" || aggregate === "max" ? this.nullOf("STRING") : arg;
   }
 
   /** An item of ORDER BY inside a window. */

@@ -44,7 +44,7 @@ export class Grouping {
       if (!this.growing) {
         throw new SqlError(
           "a column is neither a key of the grouping nor inside an aggregate",
-          this.binding.positionOf(expr),
+          this.binding.positionOf(e),
           SQLSTATE.grouping,
         );
       }

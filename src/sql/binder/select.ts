@@ -14,6 +14,7 @@ import { groupPlan } from "./grouping.ts";
 import { latestPlan } from "./latest.ts";
 import { constant } from "./literals.ts";
 import { columnOf, columnsOf, columnsRead, filter, project, rewrite, sameExpr, sort, walk } from "./plans.ts";
+import { placeBefore } from "./places.ts";
 import { samplePlan } from "./sampling.ts";
 import { nothing, type Relation, sameName, type ScopeColumn, uniqueNames, type WantedName } from "./scope.ts";
 import { bindSet } from "./sets.ts";
@@ -104,7 +105,8 @@ class SelectBinder {
   bind(): BoundQuery {
     const { select } = this;
     if (select.pivot !== undefined) throw notSupported("PIVOT", select.pivot.at);
-    if (select.from !== undefined) this.relation = bindSource(this.queries, select.from, this.names);
+    if (select.from === undefined) this.refuseWithoutFrom();
+    else this.relation = bindSource(this.queries, select.from, this.names);
     this.plan = this.relation.plan;
     this.subqueries = new Subqueries(this.queries, () => this.plan, (plan) => this.plan = plan);
     if (select.where !== undefined) {
@@ -125,6 +127,24 @@ class SelectBinder {
     const grouped = this.group(items, orders);
     this.applyWindows(items, orders, grouped);
     return this.finish(items, orders, grouped);
+  }
+
+  /** Clauses that want rows to work on. @throws at the first of them. */
+  private refuseWithoutFrom(): void {
+    const { where, groupBy, orderBy, limit } = this.select;
+    const { text } = this.binding.context;
+    const refuse = (word: string, at: number): never => {
+      throw new SqlError(`${word.toUpperCase()} wants FROM`, placeBefore(text, word, at));
+    };
+    if (where !== undefined) refuse("where", where.at);
+    if (groupBy !== undefined) refuse("group", groupBy.at);
+    if (orderBy.length > 0) refuse("order", orderBy[0].at);
+    if (limit?.low !== undefined || limit?.high !== undefined) throw new SqlError("LIMIT wants FROM", limit.at);
+    const last = this.select.items.at(-1);
+    const comma = last === undefined ? null : /,\s*;?\s*$/.exec(text?.slice(last.at) ?? "");
+    if (comma !== null && text !== undefined) {
+      throw new SqlError("a column is wanted behind the comma", text.trimEnd().length);
+    }
   }
 
   /** The column that time goes by at this point of the plan: LATEST ON may have changed it. */
@@ -215,6 +235,9 @@ class SelectBinder {
         throw new SqlError(`there is no column ${e.text} in the select list`, e.at, SQLSTATE.grouping);
       }
       return position - 1;
+    }
+    if (e.kind === "number" || e.kind === "string" || e.kind === "boolean" || e.kind === "null") {
+      throw new SqlError("ORDER BY wants a column: a constant orders nothing", e.at, SQLSTATE.grouping);
     }
     if (e.kind !== "column" || e.path.length !== 1) return undefined;
     const name = e.path[0].text;
@@ -365,7 +388,7 @@ class SelectBinder {
       plan = project(plan, kept.map((index) => columnOf(plan, index)), kept.map((index) => names[index]));
     }
     if (select.limit !== undefined) {
-      plan = bindLimit(this.expressions, plan, select.limit, this.names, select.from === undefined);
+      plan = bindLimit(this.expressions, plan, select.limit, this.names);
     }
     const byTime = plan.timestamp >= 0 ? plan.timestamp : orderedBy;
     return { plan, visible, timestamp: byTime };
@@ -408,10 +431,8 @@ export function bindLimit(
   input: Plan,
   limit: Limit,
   names: Names,
-  withoutFrom: boolean,
 ): Plan {
   if (limit.low === undefined && limit.high === undefined) return input;
-  if (withoutFrom) throw new SqlError("LIMIT wants FROM", limit.at);
   let low: Expr | undefined;
   let high: Expr;
   if (limit.low === undefined || limit.high === undefined) {

@@ -41,7 +41,7 @@ export function bindSet(queries: Queries, query: SetOperation, names: Names): Bo
     order: "none",
   };
   if (query.orderBy.length > 0) plan = orderSet(queries, plan, query.orderBy, names);
-  if (query.limit !== undefined) plan = bindLimit(queries.expressions, plan, query.limit, names, false);
+  if (query.limit !== undefined) plan = bindLimit(queries.expressions, plan, query.limit, names);
   return { plan, visible: plan.columns.length, timestamp: -1 };
 }
 

@@ -55,8 +55,13 @@ export class WindowCollector implements WindowSink {
     if ((name === "lag" || name === "lead") && args.length > 3) {
       throw new SqlError(`${call.name} takes three arguments at most`, call.args[3].at, SQLSTATE.undefinedFunction);
     }
+    const takesOffset = name === "lag" || name === "lead";
+    if (takesOffset && args[1] !== undefined && args[1].kind !== "parameter") {
+      const offset = fold(args[1], this.expressions.binding);
+      if (offset === undefined) throw typeMismatch("the offset must be a constant", call.args[1].at);
+    }
     const resolved = resolveOverload(this.expressions, name, this.widened(name, args, call), call.at, "function");
-    if (name === "lag" || name === "lead") this.checkOffset(resolved.args[1], call);
+    if (takesOffset) this.checkOffset(resolved.args[1], call);
     if (call.ignoreNulls && !NULL_SKIPPING.has(name)) {
       throw new SqlError(
         `${call.name} does not take IGNORE NULLS`,
@@ -146,7 +151,7 @@ export class WindowCollector implements WindowSink {
       if (bounded && !byTime) {
         throw new SqlError(
           "a RANGE frame wants ORDER BY the designated timestamp, ascending",
-          frame.at,
+          key === undefined ? frame.at : this.expressions.binding.positionOf(key),
           SQLSTATE.grouping,
         );
       }
@@ -163,10 +168,18 @@ export class WindowCollector implements WindowSink {
       );
     }
     if (frame.end.kind === "unbounded preceding") throw new SqlError("a frame does not end at its start", frame.end.at);
-    if (frame.start.kind === "following") throw notSupported("a frame that starts FOLLOWING", frame.start.at);
+    if (frame.start.kind === "following") {
+      const { text } = this.expressions.binding.context;
+      throw notSupported("a frame that starts FOLLOWING", placeOf(text, /following/i, frame.start.at));
+    }
     if (frame.end.kind === "following") throw notSupported("a frame that ends FOLLOWING", frame.end.at);
     if (start !== undefined && end !== undefined && start > end) {
-      throw new SqlError("the frame ends before it starts", frame.end.at, SQLSTATE.invalidParameter);
+      const { text } = this.expressions.binding.context;
+      throw new SqlError(
+        "the frame ends before it starts",
+        placeOf(text, /preceding/i, frame.end.at),
+        SQLSTATE.invalidParameter,
+      );
     }
     if (frame.end.kind === "unbounded following" && frame.start.kind !== "unbounded preceding") {
       throw notSupported("a frame that ends UNBOUNDED FOLLOWING but starts later", frame.end.at);

@@ -231,7 +231,11 @@ function nameOf(tag: string): string {
 }
 
 /** Where a call of several overloads of the same number of arguments fails, the dialect blames the call, not an argument. */
-const BLAME_CALL = new Set(["length", "to_str", "avg", "sum", "bit_and", "bit_or", "bit_xor"]);
+const BLAME_CALL = new Set(
+  ("length to_str avg sum bit_and bit_or bit_xor upper lower to_uppercase to_lowercase trim ltrim rtrim left right strpos " +
+    "position lpad rpad starts_with quote_ident reverse repeat round to_timestamp to_timestamp_ns to_date timestamp_floor")
+    .split(" "),
+);
 const COMPARISONS = new Set(["=", "!=", "<", "<=", ">", ">="]);
 
 function signature(entry: FunctionEntry): string {
@@ -284,7 +288,7 @@ export function createFindOverload(byName: ReadonlyMap<string, FunctionEntry[]>)
       return { entry: best.entry, types: best.types, returns, id: functionId(best.entry.name, best.types) };
     }
     if (unlike !== undefined) return unlike;
-    if (fitting.length === 1 && !BLAME_CALL.has(name)) return why!;
+    if (fitting.length === 1 && (why!.failure !== "types" || !BLAME_CALL.has(name))) return why!;
     const wanted = types.map(nameOf).join(", ");
     const failure: OverloadFailure = {
       failure: "types",

@@ -103,13 +103,19 @@ function changeCase(low: number, high: number, change: (text: string) => string)
     for (let i = 0; i < length; i++) {
       const byte = memory[from + i];
       if (byte > 127) {
-        out.setText(row, change(column.text(row)!));
+        out.setText(row, column.text(row)!.replace(/[^\0-\x7f]|[a-zA-Z]/gu, (letter) => sameLength(letter, change)));
         return;
       }
       bytes[i] = byte >= low && byte <= high ? byte ^ 32 : byte;
     }
     out.setText(row, bytes.subarray(0, length));
   });
+}
+
+/** Letter by letter: one that has no single counterpart (ß) stays. */
+function sameLength(letter: string, change: (text: string) => string): string {
+  const changed = change(letter);
+  return changed.length === letter.length ? changed : letter;
 }
 
 function trimmed(left: boolean, right: boolean): BatchFunction {
