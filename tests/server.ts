@@ -52,7 +52,14 @@ export function startFlags(): string[] {
   return words.slice(2, words.indexOf("main.ts"));
 }
 
-type StartOptions = { root?: string; env?: Record<string, string>; args?: string[]; keepRoot?: boolean };
+interface StartOptions {
+  root?: string;
+  env?: Record<string, string>;
+  args?: string[];
+  keepRoot?: boolean;
+  /** The header that requests need. */
+  authorization?: string;
+}
 
 /** Ready to answer. Another process may take a port between its choice and its use: then others are tried. */
 export async function startServer(options: StartOptions = {}): Promise<TestServer> {
@@ -90,6 +97,7 @@ async function tryToStart(options: StartOptions): Promise<TestServer> {
   let status: Deno.CommandStatus | undefined;
   const ended = process.status.then((s) => (status = s));
   const http = `http://127.0.0.1:${httpPort}`;
+  const headers: HeadersInit = options.authorization === undefined ? {} : { authorization: options.authorization };
   const deadline = Date.now() + 60_000;
   for (;;) {
     if (status) {
@@ -98,7 +106,7 @@ async function tryToStart(options: StartOptions): Promise<TestServer> {
     }
     if (Date.now() > deadline) throw new Error(`the server is not ready after 60 s:\n${output}`);
     try {
-      const reply = await fetch(`${http}/exec?query=select%201`);
+      const reply = await fetch(`${http}/exec?query=select%201`, { headers });
       await reply.body?.cancel();
       if (reply.ok || reply.status === 401) break;
     } catch {
