@@ -50,25 +50,32 @@ for (let version = 0; version <= FORMAT_VERSION; version++) {
   });
 }
 
-/** Where the version stands in each sort of file, and how its checksum is made right again. */
+/** Where the version stands in each sort of file, and how the checksums are made right again. */
 const NEWER = FORMAT_VERSION + 1;
-const raised: [string, RegExp, (bytes: Uint8Array, view: DataView) => Uint8Array][] = [
+const raised: [string, RegExp, (bytes: Uint8Array, path: string) => Uint8Array][] = [
   ["catalogue", /catalog\.\d$/, (bytes) => {
     const payload = new TextDecoder().decode(bytes.subarray(20)).replace(/"format":\d+/, `"format":${NEWER}`);
     bytes.set(new TextEncoder().encode(payload), 20);
     return slot(bytes);
   }],
-  ["manifest", /manifest\.\d$/, (bytes, view) => {
-    view.setUint32(20, NEWER, true);
+  ["manifest", /manifest\.\d$/, (bytes) => {
+    new DataView(bytes.buffer).setUint32(20, NEWER, true);
     return slot(bytes);
   }],
-  ["log", /\.wal$/, (bytes, view) => {
-    view.setUint32(24, NEWER, true);
+  ["log", /\.wal$/, (bytes) => {
+    new DataView(bytes.buffer).setUint32(24, NEWER, true);
     return headed(bytes);
   }],
-  ["data file", /\.seg$/, (bytes, view) => {
-    view.setUint32(8, NEWER, true);
+  ["data file", /\.seg$/, (bytes) => {
+    new DataView(bytes.buffer).setUint32(8, NEWER, true);
     return headed(bytes);
+  }],
+  ["dictionary", /\.dict$/, (bytes, path) => {
+    const before = crc32(bytes);
+    new DataView(bytes.buffer).setUint32(8, NEWER, true);
+    headed(bytes);
+    replaceInManifests(join(path, ".."), `"crc":${before}`, `"crc":${crc32(bytes)}`);
+    return bytes;
   }],
 ];
 
@@ -84,36 +91,65 @@ function headed(bytes: Uint8Array): Uint8Array {
   return bytes;
 }
 
+/** The head of a manifest is JSON behind its version and size. */
+function replaceInManifests(directory: string, from: string, to: string): void {
+  let count = 0;
+  for (const { name } of Deno.readDirSync(directory)) {
+    if (!name.startsWith("manifest.")) continue;
+    const bytes = Deno.readFileSync(join(directory, name));
+    const view = new DataView(bytes.buffer);
+    const size = view.getUint32(24, true);
+    const head = new TextDecoder().decode(bytes.subarray(28, 28 + size));
+    const changed = new TextEncoder().encode(head.replace(from, to));
+    if (head.includes(from)) count++;
+    const grown = new Uint8Array(bytes.length + changed.length - size);
+    grown.set(bytes.subarray(0, 28));
+    grown.set(changed, 28);
+    grown.set(bytes.subarray(28 + size), 28 + changed.length);
+    const grownView = new DataView(grown.buffer);
+    grownView.setUint32(24, changed.length, true);
+    grownView.setUint32(16, view.getUint32(16, true) + changed.length - size, true);
+    Deno.writeFileSync(join(directory, name), slot(grown));
+  }
+  assert.ok(count > 0);
+}
+
+async function failedStart(root: string, env: Record<string, string> = {}): Promise<string> {
+  const { code, stderr } = await new Deno.Command(Deno.execPath(), {
+    args: ["run", ...DEVELOPMENT_FLAGS, fromFileUrl("../main.ts"), "start", "-d", root],
+    env: {
+      NO_COLOR: "1",
+      SVC_HTTP_NET_BIND_TO: "127.0.0.1:0",
+      SVC_PG_NET_BIND_TO: "127.0.0.1:0",
+      SVC_HTTP_MIN_BIND_TO: "127.0.0.1:0",
+      SVC_LINE_TCP_NET_BIND_TO: "127.0.0.1:0",
+      ...env,
+    },
+  }).output();
+  assert.equal(code, 1);
+  const [line, ...more] = new TextDecoder().decode(stderr).split("\n");
+  assert.deepEqual(more, [""]);
+  return line;
+}
+
+function filesBelow(directory: string): string[] {
+  return [...Deno.readDirSync(directory)].flatMap(({ name, isDirectory }) =>
+    isDirectory ? filesBelow(join(directory, name)) : [join(directory, name)]
+  );
+}
+
+Deno.test("every file of a database says its format", () => {
+  const database = join(ROOTS, String(FORMAT_VERSION), "db");
+  assert.deepEqual(filesBelow(database).filter((path) => !raised.some(([, names]) => names.test(path))), []);
+});
+
 for (const [title, names, raise] of raised) {
   Deno.test(`a ${title} of a newer version stops the start with one line`, async () => {
     const root = copyOf(FORMAT_VERSION);
-    const paths: string[] = [];
-    const walk = (directory: string) => {
-      for (const { name, isDirectory } of Deno.readDirSync(directory)) {
-        const path = join(directory, name);
-        if (isDirectory) walk(path);
-        else if (names.test(name)) paths.push(path);
-      }
-    };
-    walk(join(root, "db"));
+    const paths = filesBelow(join(root, "db")).filter((path) => names.test(path));
     assert.ok(paths.length > 0);
-    for (const path of paths) {
-      const bytes = Deno.readFileSync(path);
-      Deno.writeFileSync(path, raise(bytes, new DataView(bytes.buffer)));
-    }
-    const { code, stderr } = await new Deno.Command(Deno.execPath(), {
-      args: ["run", ...DEVELOPMENT_FLAGS, fromFileUrl("../main.ts"), "start", "-d", root],
-      env: {
-        NO_COLOR: "1",
-        SVC_HTTP_NET_BIND_TO: "127.0.0.1:0",
-        SVC_PG_NET_BIND_TO: "127.0.0.1:0",
-        SVC_HTTP_MIN_BIND_TO: "127.0.0.1:0",
-        SVC_LINE_TCP_NET_BIND_TO: "127.0.0.1:0",
-      },
-    }).output();
-    assert.equal(code, 1);
-    const [line, ...more] = new TextDecoder().decode(stderr).split("\n");
-    assert.deepEqual(more, [""]);
+    for (const path of paths) Deno.writeFileSync(path, raise(Deno.readFileSync(path), path));
+    const line = await failedStart(root);
     assert.ok(
       paths.some((path) => line.startsWith(`sundial: ${path} was written by a newer version (format ${NEWER};`)),
       line,
@@ -121,3 +157,14 @@ for (const [title, names, raise] of raised) {
     Deno.removeSync(root, { recursive: true });
   });
 }
+
+Deno.test("waiting alerts of a newer version stop the start with one line", async () => {
+  const root = copyOf(FORMAT_VERSION);
+  const path = join(root, "log", "alert-alerts.queue");
+  Deno.mkdirSync(join(root, "log"));
+  Deno.writeTextFileSync(path, `{"format":99}\n`);
+  const alerts = { SVC_LOG_WRITERS: "alert", SVC_LOG_W_ALERT_CLASS: "io.service.log.LogAlertSocketWriter" };
+  const line = await failedStart(root, { ...alerts, SVC_LOG_W_ALERT_LEVEL: "CRITICAL" });
+  assert.ok(line.startsWith(`sundial: ${path} was written by a newer version (format 99;`), line);
+  Deno.removeSync(root, { recursive: true });
+});

@@ -1,11 +1,20 @@
-/** Alerts that nobody has taken yet, on disk, so that they outlive the process: a line of JSON for each body. */
+/**
+ * Alerts that nobody has taken yet, on disk, so that they outlive the process. Nothing while there is none; else lines of JSON:
+ *
+ *     {"format":1}       not in format 0
+ *     "BODY"             for each
+ */
+import { ConfigError } from "../errors.ts";
+
+const FORMAT_VERSION = 1;
+
 export class AlertQueue {
   readonly #bodies: string[] = [];
   #sizeBytes = 0;
   /** Lines at the head of the file that have been taken. */
   #taken = 0;
 
-  /** @throws where the file cannot be written. */
+  /** @throws where the file cannot be written; {ConfigError} when a newer version wrote it. */
   constructor(readonly path: string, readonly limitBytes: number) {
     for (const line of readLines(path)) this.#add(line);
     this.#rewrite();
@@ -27,7 +36,7 @@ export class AlertQueue {
       this.#sizeBytes -= this.#bodies.shift()!.length;
       lost++;
     }
-    if (lost > 0) this.#rewrite();
+    if (lost > 0 || this.#bodies.length === 1) this.#rewrite();
     else Deno.writeTextFileSync(this.path, JSON.stringify(body) + "\n", { append: true });
     return lost;
   }
@@ -51,7 +60,8 @@ export class AlertQueue {
 
   #rewrite(): void {
     const temporary = `${this.path}.new`;
-    Deno.writeTextFileSync(temporary, this.#bodies.map((body) => JSON.stringify(body) + "\n").join(""));
+    const lines = this.#bodies.length === 0 ? [] : [{ format: FORMAT_VERSION }, ...this.#bodies];
+    Deno.writeTextFileSync(temporary, lines.map((line) => JSON.stringify(line) + "\n").join(""));
     Deno.renameSync(temporary, this.path);
     this.#taken = 0;
   }
@@ -65,12 +75,23 @@ function readLines(path: string): string[] {
     if (error instanceof Deno.errors.NotFound) return [];
     throw error;
   }
-  return text.split("\n").flatMap((line) => {
+  const lines = text.split("\n").flatMap((line) => {
     try {
-      return line === "" ? [] : [String(JSON.parse(line))];
+      return line === "" ? [] : [JSON.parse(line) as string | { format: number }];
     } catch {
       // The last line of a process that was killed while it wrote.
       return [];
     }
   });
+  for (const line of lines) if (typeof line === "object") checkFormat(path, line.format);
+  return lines.filter((line) => typeof line === "string");
+}
+
+function checkFormat(path: string, version: number): void {
+  if (version <= FORMAT_VERSION) return;
+  throw new ConfigError(
+    "w.alert.class",
+    `${path} was written by a newer version (format ${version}; this one reads up to ${FORMAT_VERSION}): ` +
+      "start that version again until its alerts are taken, or move the file away",
+  );
 }

@@ -110,6 +110,22 @@ Deno.test("alerts: with all down they wait on disk, survive a restart, and are s
   assert.equal(Deno.readTextFileSync(settings.queuePath), "");
 });
 
+Deno.test("alerts: a queue of the format before is sent, one of a newer is refused with what to do", async () => {
+  const { settings, taken } = scene({ a: () => 200 });
+  const bodies = ["1", "2"].map((text) => JSON.stringify(settings.template.fill(text, 0)) + "\n").join("");
+  Deno.writeTextFileSync(settings.queuePath, bodies);
+  const output = new AlertOutput(settings);
+  await until(() => taken.length === 2);
+  await output.close();
+  Deno.writeTextFileSync(settings.queuePath, `{"format":2}\n${bodies}`);
+  assert.throws(() => new AlertOutput(settings), {
+    name: "ConfigError",
+    message: `${settings.queuePath} was written by a newer version (format 2; this one reads up to 1): ` +
+      "start that version again until its alerts are taken, or move the file away",
+  });
+  assert.equal(Deno.readTextFileSync(settings.queuePath), `{"format":2}\n${bodies}`, "and stays as it is");
+});
+
 Deno.test("alerts: the queue is bounded, the oldest go; one that is refused lets others pass", async () => {
   let refusing = true;
   const { settings, taken } = scene({ a: () => refusing ? 400 : 200 });

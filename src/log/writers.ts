@@ -206,6 +206,7 @@ function opening(properties: WriterProperties, open: () => Output): () => Output
     try {
       return open();
     } catch (error) {
+      if (error instanceof ConfigError) throw error;
       throw fault(properties, "location", `a file that can be opened (${(error as Error).message})`);
     }
   };
