@@ -7,7 +7,14 @@ import { setReceiver } from "./logger.ts";
 import { type Output, type QueuedLine, WriterQueue } from "./queue.ts";
 import { DEBUG_BIT, type Level, levelBit, type LevelSet, type LogRecord, parseLevels } from "./record.ts";
 import { EVENT_LEVELS } from "./windows.ts";
-import { fault, sizeOf, writerClass, type WriterProperties, type WriterSurroundings } from "./writers.ts";
+import {
+  allProperties,
+  fault,
+  sizeOf,
+  writerClass,
+  type WriterProperties,
+  type WriterSurroundings,
+} from "./writers.ts";
 
 export interface LogOptions {
   root: string;
@@ -85,6 +92,7 @@ export class Log {
     };
     const keys = readKeys(text, options.env);
     const names = (keys.get("writers") ?? "").split(",").map((part) => part.trim()).filter((part) => part !== "");
+    checkEnvironment(names, options.env);
     const prepared = names.map((name) => this.#prepareWriter(name, keys, debug, surroundings));
     if (checkOnly) return;
     for (const open of prepared) if (open) this.#routes.push(open());
@@ -236,6 +244,20 @@ function readKeys(text: string, env: Record<string, string>): Map<string, string
   const writers = env[logEnvName("writers")];
   if (writers !== undefined) keys.set("writers", writers);
   return keys;
+}
+
+/**
+ * A name that begins as a writer's keys do and goes on as no property of any class: a slip that would leave the default in force.
+ * @throws {ConfigError} with the name.
+ */
+function checkEnvironment(writers: string[], env: Record<string, string>): void {
+  const known = [...COMMON_PROPERTIES, ...allProperties()];
+  const knownNames = new Set(writers.flatMap((name) => known.map((property) => logEnvName(`w.${name}.${property}`))));
+  for (const name of Object.keys(env)) {
+    if (knownNames.has(name) || !writers.some((writer) => name.startsWith(logEnvName(`w.${writer}.`)))) continue;
+    const near = nearest(name, knownNames);
+    throw new ConfigError(name, `${name}: no writer has this property${near ? `: did you mean ${near}?` : ""}`);
+  }
 }
 
 /** Opens the writers and makes them the receiver of this thread's messages. @throws {ConfigError} */

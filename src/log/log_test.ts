@@ -100,6 +100,17 @@ for (const [conf, key] of refused) {
     assert.throws(() => new Log(withConf(conf).options), { name: "ConfigError", key }));
 }
 
+Deno.test("a slip in SVC_LOG_ of an enabled writer stops the start with its name; others are not looked at", () => {
+  const { options } = withConf(`${STDOUT.replace("stdout\n", "stdout,http.min\n")}`);
+  const check = (name: string) => () => Log.check({ ...options, env: { [name]: "INFO" } });
+  assert.throws(check("SVC_LOG_W_STDOUT_LEVL"), {
+    name: "ConfigError",
+    key: "SVC_LOG_W_STDOUT_LEVL",
+    message: "SVC_LOG_W_STDOUT_LEVL: no writer has this property: did you mean SVC_LOG_W_STDOUT_LEVEL?",
+  });
+  for (const name of ["SVC_LOG_W_HTTP_MIN_LEVEL", "SVC_LOG_W_FILE_LEVL", "SVC_LOG_LEVEL_VERBOSE"]) check(name)();
+});
+
 Deno.test("properties of writers that are not enabled are not looked at", async () => {
   assert.equal(await lettersOf(`${STDOUT}w.other.class=Nonsense\nw.other.what=1\nw.stdout.level=ADVISORY`), "A");
 });

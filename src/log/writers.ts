@@ -104,6 +104,9 @@ const classes: Record<string, WriterClass> = {
   },
 };
 
+/** Of any class. */
+export const allProperties = (): string[] => Object.values(classes).flatMap(({ properties }) => properties);
+
 /** @throws {ConfigError} at the writer's `class`. */
 export function writerClass(prefix: string, name: string): WriterClass {
   for (const classPrefix of CLASS_PREFIXES) {

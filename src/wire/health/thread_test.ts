@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { configOf } from "../../config/mod.ts";
+import { Config, configOf } from "../../config/mod.ts";
 import { logger } from "../../log/mod.ts";
 import { createMetrics } from "../../metrics/mod.ts";
 import { startHealth } from "./mod.ts";
@@ -33,6 +33,22 @@ function clientThread(port: number, count: number): { done: Promise<{ timesMs: n
   };
 }
 
+const COUNTING_CLIENT = `
+  self.onmessage = async ({ data: { port, answers } }) => {
+    const connection = await Deno.connect({ hostname: "127.0.0.1", port });
+    const buffer = new Uint8Array(4096);
+    for (;;) {
+      await connection.write(new TextEncoder().encode("GET / HTTP/1.1\\r\\n\\r\\n"));
+      let text = "";
+      while (!text.endsWith("0\\r\\n\\r\\n")) {
+        const size = await connection.read(buffer);
+        if (size === null) return;
+        text += new TextDecoder().decode(buffer.subarray(0, size));
+      }
+      Atomics.add(answers, 0, 1);
+    }
+  };`;
+
 const start = (settings: Record<string, string>, metrics = createMetrics()) =>
   startHealth({ hostname: "127.0.0.1", port: 0, config: configOf(settings), metrics, log: logger("http-min-server") });
 
@@ -62,6 +78,30 @@ Deno.test("health thread: answers while main is blocked, and knows of unhandled 
     await server.close();
   }
 });
+
+for (const [cores, isOwn] of [[16, false], [17, true]] as const) {
+  Deno.test(`health: with ${cores} cores and no http.min.worker.count it is on ${isOwn ? "a" : "no"} thread of its own`, async () => {
+    const config = new Config({ root: ".", env: {}, machine: { cores, memoryBytes: 2 ** 32 }, readFile: () => "" });
+    const server = await startHealth({
+      hostname: "127.0.0.1",
+      port: 0,
+      config,
+      metrics: createMetrics(),
+      log: logger("http-min-server"),
+    });
+    const answers = new Int32Array(new SharedArrayBuffer(4));
+    const client = new Worker(`data:application/javascript,${encodeURIComponent(COUNTING_CLIENT)}`, { type: "module" });
+    client.postMessage({ port: server.port, answers });
+    while (Atomics.load(answers, 0) === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    // Main does not come back while the client asks on and on.
+    const before = Atomics.load(answers, 0);
+    const until = performance.now() + (isOwn ? 10_000 : 300);
+    while (performance.now() < until && Atomics.load(answers, 0) < before + 3);
+    assert.equal(Atomics.load(answers, 0) >= before + 3, isOwn);
+    client.terminate();
+    await server.close();
+  });
+}
 
 Deno.test("health thread: a port in use is an error of the start", async () => {
   const first = await start({});
