@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { startServer, type TestServer } from "./server.ts";
 
-const RUNS = Number(Deno.env.get("SUNDIAL_RUNS") ?? 60);
+const RUNS = Number(Deno.env.get("SUNDIAL_RUNS") ?? 40);
 const utf8 = new TextEncoder();
 const wait = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
@@ -294,6 +294,22 @@ Deno.test(`readers that do not read ${ROWS} rows stall nobody, cost little, and 
     assert.equal((await client.until("Z")).counts.get("D"), ROWS);
     client.close();
   }
+  await assertWell(server);
+});
+
+Deno.test("a PG client that does not read is let go after the time of an idle one", async () => {
+  await using server = await startServer({ env: { ...METRICS, SVC_PG_NET_CONNECTION_TIMEOUT: "1s" } });
+  const client = await PgClient.to(server);
+  await client.ask(`select x, 'some text' t from long_sequence(5000000)`);
+  for (const deadline = Date.now() + 20_000;; await wait(50)) {
+    const now = await figures(server);
+    if (now.get('service_connections{wire="pg"}') === 0 && now.get('service_memory_tag_bytes{tag="query"}') === 0) {
+      break;
+    }
+    assert.ok(Date.now() < deadline, "it is still there");
+  }
+  await assert.rejects(() => client.until("Z"));
+  client.close();
   await assertWell(server);
 });
 

@@ -7,7 +7,7 @@ import { Connection } from "./connection.ts";
 import { DEFAULT_LIMITS, type PgOptions } from "./contract.ts";
 import { ConnectionLost, errorFields, FatalError, PG_SQLSTATE } from "./failure.ts";
 import { Input } from "./input.ts";
-import { Output } from "./output.ts";
+import { type ByteWriter, Output } from "./output.ts";
 import { parameterStatuses, START_UP_SIZE_MAX, startUp } from "./start_up.ts";
 
 export type { PgLog, PgMetrics, PgOptions } from "./contract.ts";
@@ -35,11 +35,23 @@ export async function startPg(options: PgOptions): Promise<RunningPg> {
   };
 }
 
+/** What it takes to write to a client, so that one who does not read is noticed. */
+function timed(client: Client): ByteWriter {
+  return {
+    write(bytes) {
+      client.sendingSince = performance.now();
+      return client.conn.write(bytes).finally(() => client.sendingSince = undefined);
+    },
+  };
+}
+
 /** One client, from accept to close. */
 interface Client {
   conn: Deno.TcpConn;
   since: number;
   key: number;
+  /** Since when it has not taken what is sent. */
+  sendingSince?: number;
   /** Once it has logged in. */
   connection?: Connection;
   done: Promise<void>;
@@ -118,7 +130,7 @@ class PgServer {
     // A small answer must not wait for the acknowledgement of the one before.
     conn.setNoDelay(true);
     const { receiveSizeBytes, sendSizeBytes } = this.options;
-    const output = new Output(conn, sendSizeBytes ?? DEFAULT_LIMITS.sendSizeBytes);
+    const output = new Output(timed(client), sendSizeBytes ?? DEFAULT_LIMITS.sendSizeBytes);
     const input = new Input(
       conn,
       START_UP_SIZE_MAX,
@@ -175,8 +187,10 @@ class PgServer {
     const now = performance.now();
     const idleTimeoutMs = this.options.idleTimeoutMs ?? DEFAULT_LIMITS.idleTimeoutMs;
     for (const client of this.clients.values()) {
-      const { connection } = client;
-      if (connection === undefined) {
+      const { connection, sendingSince } = client;
+      if (idleTimeoutMs > 0 && sendingSince !== undefined && now - sendingSince > idleTimeoutMs) {
+        closeQuietly(client.conn);
+      } else if (connection === undefined) {
         if (now - client.since > START_UP_TIMEOUT_MS) closeQuietly(client.conn);
       } else if (
         idleTimeoutMs > 0 && connection.idleSince !== undefined && now - connection.idleSince > idleTimeoutMs
