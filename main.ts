@@ -155,7 +155,8 @@ function parseCommandLine(args: string[]): CommandLine {
 }
 
 function logOptions(line: CommandLine, config: Config) {
-  const env = Deno.env.toObject();
+  const instance = config.get("instance.name");
+  const env = { ...instance === "" ? {} : { INSTANCE_NAME: instance }, ...Deno.env.toObject() };
   const host = { os: Deno.build.os, env, dataDirectory: line.isRootGiven ? line.root : undefined, now: new Date() };
   const service = windowsServiceName(host);
   return {
@@ -330,6 +331,13 @@ function databaseOptions(config: Config, metrics: Metrics): DatabaseOptions {
     linePartitionBy: config.get("line.default.partition.by"),
     lineCreatesTables: config.get("line.auto.create.new.tables"),
     lineCreatesColumns: config.get("line.auto.create.new.columns"),
+    lineTypes: {
+      float: config.get("line.float.default.column.type"),
+      integer: config.get("line.integer.default.column.type"),
+    },
+    statementCacheSize: config.get("cairo.statement.cache.size"),
+    logsStatements: config.get("log.sql.query.progress.exe"),
+    tracesStatements: () => config.get("query.tracing.enabled"),
     version: about.version,
     log: log.log,
     reloadConfig: () => reloadConfig(config),
@@ -368,6 +376,10 @@ function pgOptions(config: Config): Omit<PgOptions, "hostname" | "port" | "datab
     readOnly: config.get("pg.security.readonly") || config.get("readonly"),
     idleTimeoutMs: config.get("pg.net.connection.timeout"),
     messageSizeMax: config.get("pg.message.size.max"),
+    receiveSizeBytes: config.get("pg.recv.buffer.size"),
+    get sendSizeBytes() {
+      return config.get("pg.send.buffer.size");
+    },
   };
 }
 
@@ -382,6 +394,7 @@ function lineTcpOptions(config: Config) {
     idleTimeoutMs: config.get("line.tcp.net.connection.timeout"),
     lineSizeMax: config.get("line.tcp.max.measurement.size"),
     disconnectOnError: config.get("line.tcp.disconnect.on.error"),
+    showsLines: config.get("line.log.message.on.error"),
   };
 }
 

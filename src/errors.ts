@@ -61,6 +61,10 @@ export function notSupported(what: string, position: number): SqlError {
 /** A line of a line-protocol request that cannot be taken. `line` counts from 1 over the request; 0 when it is none of them. */
 export class LineError extends Error {
   override readonly name = "LineError";
+  /** The line as it came, to show. */
+  text: string | undefined;
+  /** The text ended in the middle of a value: what follows may complete it. */
+  isCut = false;
   constructor(
     readonly line: number,
     message: string,

@@ -9,6 +9,7 @@ import {
   newTable,
   type ParsedLines,
   parseLines,
+  shownLine,
 } from "../wire/line/mod.ts";
 import type { Core } from "./mod.ts";
 
@@ -23,7 +24,16 @@ export class Ingest {
 
   /** One transaction: at the first fault no row is kept, but tables and columns of the lines before it stay. @throws {LineError} */
   async writeLines(body: Uint8Array, precision: LinePrecision): Promise<{ rows: number }> {
-    const { tables, fault } = await this.parse(body, precision);
+    const parsed = await this.parse(body, precision);
+    try {
+      return await this.write(parsed);
+    } catch (error) {
+      if (error instanceof LineError && error.line > 0) error.text = shownLine(parsed.body, error.line);
+      throw error;
+    }
+  }
+
+  private async write({ tables, fault }: ParsedLines): Promise<{ rows: number }> {
     const changes: { tableId: number; batches: AppendBatch[] }[] = [];
     let rows = 0;
     for (const lines of tables) {
@@ -32,7 +42,7 @@ export class Ingest {
       changes.push({ tableId: table.schema.id, batches: [fitToTable(lines, table.schema)] });
       rows += lines.rowCount;
     }
-    if (fault) throw new LineError(fault.line, fault.message);
+    if (fault) throw Object.assign(new LineError(fault.line, fault.message), { isCut: fault.isCut });
     if (rows > 0) await this.core.append(changes);
     return { rows };
   }
@@ -47,8 +57,9 @@ export class Ingest {
 
   /** The table, made or widened where it lacks something that the lines have. */
   private async tableFor(lines: LineTable): Promise<TableSnapshot> {
-    const found = this.core.catalogue.table(lines.name);
-    if (found && missingColumns(lines, found.schema).length === 0) return found;
+    const { catalogue, options } = this.core;
+    const found = catalogue.table(lines.name);
+    if (found && missingColumns(lines, found.schema, options.lineTypes).length === 0) return found;
     const change = this.schemaChange.then(() => this.complete(lines));
     this.schemaChange = change.catch(() => {});
     return await change;
@@ -61,11 +72,11 @@ export class Ingest {
       if (!options.lineCreatesTables) {
         throw new LineError(lines.line, `table ${lines.name} does not exist, and line.auto.create.new.tables is off`);
       }
-      const made = await writer.createTable(newTable(lines, options.linePartitionBy));
+      const made = await writer.createTable(newTable(lines, options.linePartitionBy, options.lineTypes));
       this.core.schemaChanged("CREATE TABLE");
       return made;
     }
-    const missing = missingColumns(lines, found.schema);
+    const missing = missingColumns(lines, found.schema, options.lineTypes);
     if (missing.length > 0) {
       if (!options.lineCreatesColumns) {
         throw new LineError(

@@ -7,6 +7,7 @@ import type { TableSnapshot } from "../storage/mod.ts";
 import { typeOf, type Value } from "../types/mod.ts";
 import { arrayDimensions } from "../types/wide.ts";
 import type { Core } from "./mod.ts";
+import { catalogRows, isCatalogSource } from "./pg_catalog.ts";
 
 /** The plan with its metadata as rows of this moment. */
 export function resolveMetadata(plan: Plan, core: Core, identity: Identity): Plan {
@@ -24,6 +25,10 @@ export function resolveMetadata(plan: Plan, core: Core, identity: Identity): Pla
 type Source = (core: Core, table: () => TableSnapshot) => Value[][];
 
 function rowsOf(node: MetadataNode, core: Core, _identity: Identity): Value[][] {
+  if (isCatalogSource(node.source)) {
+    const schemas = core.catalogue.tables().map(({ schema }) => schema).toSorted((a, b) => a.id - b.id);
+    return catalogRows(node.source, node.columns, schemas);
+  }
   const source = SOURCES[node.source];
   if (!source) throw new SqlError(`${node.source} is not supported`, node.at, SQLSTATE.featureNotSupported);
   return source(core, () => {
@@ -35,26 +40,6 @@ function rowsOf(node: MetadataNode, core: Core, _identity: Identity): Value[][] 
 }
 
 const byName = (a: TableSnapshot, b: TableSnapshot) => a.schema.name < b.schema.name ? -1 : 1;
-
-/** The types of PostgreSQL that results and parameters have: oid, name, length, type of its arrays, type of its elements, category. */
-const PG_TYPES: [number, string, number, number, number, string][] = [
-  [16, "bool", 1, 1000, 0, "B"],
-  [17, "bytea", -1, 1001, 0, "U"],
-  [20, "int8", 8, 1016, 0, "N"],
-  [21, "int2", 2, 1005, 0, "N"],
-  [23, "int4", 4, 1007, 0, "N"],
-  [26, "oid", 4, 1028, 0, "N"],
-  [700, "float4", 4, 1021, 0, "N"],
-  [701, "float8", 8, 1022, 0, "N"],
-  [1015, "_varchar", -1, 0, 1043, "A"],
-  [1022, "_float8", -1, 0, 701, "A"],
-  [1042, "bpchar", -1, 1014, 0, "S"],
-  [1043, "varchar", -1, 1015, 0, "S"],
-  [1082, "date", 4, 1182, 0, "D"],
-  [1114, "timestamp", 8, 1115, 0, "D"],
-  [1700, "numeric", -1, 1231, 0, "N"],
-  [2950, "uuid", 16, 2951, 0, "U"],
-];
 
 const SOURCES: Record<string, Source> = {
   tables: ({ catalogue }) =>
@@ -100,10 +85,6 @@ const SOURCES: Record<string, Source> = {
       { schema, lsn },
     ) => [schema.name, false, lsn, 0n, lsn, null, null, 0]),
   checkpoint_status: ({ backups }) => [[backups.startedAtMicros !== undefined, backups.startedAtMicros ?? null]],
-  "pg_catalog.pg_type": () =>
-    PG_TYPES.map((
-      [oid, name, length, array, element, category],
-    ) => [oid, name, 11, 1, length, "b", category, false, ",", 0, element, array, 0, -1]),
 };
 
 /** Told of every SYMBOL column, with and without an index. */

@@ -18,8 +18,11 @@ import { Execution } from "./execution.ts";
 import { figuresOf } from "./figures.ts";
 import { Ingest } from "./ingest.ts";
 import { TableLocks } from "./locks.ts";
-import { DatabaseSession } from "./session.ts";
+import { Progress } from "./progress.ts";
+import { DatabaseSession, SERVER } from "./session.ts";
 import { binder, StatementCache } from "./statements.ts";
+import { Traces } from "./traces.ts";
+import type { LineTypes } from "../wire/line/mod.ts";
 
 export { withDevelopmentStatements } from "./development.ts";
 
@@ -47,6 +50,13 @@ export interface DatabaseOptions {
   linePartitionBy: "NONE" | "HOUR" | "DAY" | "WEEK" | "MONTH" | "YEAR";
   lineCreatesTables: boolean;
   lineCreatesColumns: boolean;
+  lineTypes: LineTypes;
+  /** Compiled statements that are kept. */
+  statementCacheSize: number;
+  /** Keep the times of statements in the table _query_trace. */
+  tracesStatements: () => boolean;
+  /** Tell the log when statements begin and end. */
+  logsStatements: boolean;
   version: string;
   log: (level: "DEBUG" | "INFO" | "ERROR" | "CRITICAL", message: string) => void;
   /** For SHOW PARAMETERS: rows of property_path, env_var_name, value, value_source, sensitive, reloadable. */
@@ -72,6 +82,7 @@ export interface Core {
   readonly locks: TableLocks;
   readonly scheduler: Scheduler;
   readonly backups: Backups;
+  readonly progress: Progress;
   /** Adds rows to tables in one commit, after changes that hold a table back. */
   append(changes: { tableId: number; batches: AppendBatch[] }[]): Promise<void>;
   /** Runs `change` while no rows are added to the table. */
@@ -138,6 +149,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
       parquetSchema: (path) => parquetSchema(path).columns,
     })),
     () => schemaVersion,
+    options.statementCacheSize,
   );
   const locks = new TableLocks();
   const core: Core = {
@@ -149,6 +161,11 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
     locks,
     scheduler,
     backups: new Backups(writer, options, nowMicros),
+    progress: new Progress({
+      logs: options.logsStatements,
+      log: options.log,
+      trace: () => options.tracesStatements() ? (end) => traces.add(end) : undefined,
+    }),
     append: (changes) => locks.shared(changes.map((change) => change.tableId), () => writer.append(changes)),
     exclusively: (tableId, change) => locks.exclusive(tableId, change),
     schemaChanged: (tag) => {
@@ -156,6 +173,13 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
       return { kind: "done", category: "ddl", tag, rows: 0 };
     },
   };
+  const traces = new Traces({
+    catalogue,
+    writer,
+    session: () => new DatabaseSession(core, SERVER),
+    nowMicros,
+    onError: (error) => options.log("ERROR", `cannot write the traces of statements: ${error}`),
+  });
   const ingest = new Ingest(core, nowMicros);
   return {
     session: (identity: Identity): Session => new DatabaseSession(core, identity),
@@ -169,6 +193,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
     crash: (thread, text) => (thread === "writer" ? storage.crashWriter(text) : scheduler.crash(text)),
     figures: () => figuresOf(heap, pool, catalogue, statements),
     close: async () => {
+      await traces.flush();
       await scheduler.close();
       await writer.close();
     },

@@ -1,6 +1,6 @@
 /** One client's conversation: statements, prepared once and executed often, and its transaction. */
 import type { Answer, Chunk, ExecuteOptions, Identity, Prepared, ResultColumn, Session } from "../door.ts";
-import { SqlError, SQLSTATE } from "../errors.ts";
+import { asClientFault, SqlError, SQLSTATE } from "../errors.ts";
 import { concatAppendBatches, packAppendBatch, unpackAppendBatch, valuesToAppendBatch } from "../engine/mod.ts";
 import { explain, optimize, splitScript, substituteCalls, substituteParameters, usesClock } from "../sql/mod.ts";
 import type { BoundStatement, NewTable, Plan } from "../sql/plan.ts";
@@ -15,6 +15,9 @@ import type { Statement } from "./statements.ts";
 
 /** A new table's rows of fewer bytes go through the log with the table; more are loaded. */
 const LOAD_BYTES_MIN = 16 << 20;
+
+/** Statements of the server itself are not watched. */
+export const SERVER: Identity = { name: "server", groups: [] };
 
 /** Rows that an INSERT in an open transaction has put aside. */
 interface PendingChange {
@@ -86,7 +89,15 @@ class PreparedStatement implements Prepared {
   async execute(values: Value[], options: ExecuteOptions): Promise<Answer> {
     // Another statement may have changed a table since this one was bound: bind it again, as a fresh one.
     const statement = this.core.statements.refreshed(this.prepared, this.session.identity);
-    return await new Run(this.session, this.core, statement, values, options).answer();
+    const run = new Run(this.session, this.core, statement, values, options);
+    const { progress } = this.core;
+    const { identity } = this.session;
+    try {
+      if (identity === SERVER || !progress.isWatched) return await run.answer();
+      return await progress.watch(statement.text, identity, () => run.answer());
+    } catch (error) {
+      throw asClientFault(error);
+    }
   }
 }
 

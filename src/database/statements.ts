@@ -49,12 +49,15 @@ const CATEGORY: Record<BoundStatement["kind"], Prepared["category"]> = {
 
 /** Longer texts (bulk inserts) are seldom sent twice. */
 const CACHED_TEXT_LENGTH_MAX = 4_096;
-const CACHE_SIZE_MAX = 1_000;
 
 export class StatementCache {
   private readonly byKey = new Map<string, Statement>();
 
-  constructor(private readonly bindText: StatementBinder, private readonly schemaVersion: () => number) {}
+  constructor(
+    private readonly bindText: StatementBinder,
+    private readonly schemaVersion: () => number,
+    private readonly sizeMax: number,
+  ) {}
 
   get(text: string, parameterTypes: (string | undefined)[], identity: Identity): Statement {
     const key = parameterTypes.length === 0 ? text : `${parameterTypes.join()}\n${text}`;
@@ -62,8 +65,8 @@ export class StatementCache {
     if (cached && cached.schemaVersion === this.schemaVersion()) return cached;
     const statement = this.make(text, parameterTypes, identity);
     this.byKey.delete(key);
-    if (text.length <= CACHED_TEXT_LENGTH_MAX && isCacheable(statement)) {
-      if (this.byKey.size >= CACHE_SIZE_MAX) this.byKey.delete(this.byKey.keys().next().value!);
+    if (this.sizeMax > 0 && text.length <= CACHED_TEXT_LENGTH_MAX && isCacheable(statement)) {
+      if (this.byKey.size >= this.sizeMax) this.byKey.delete(this.byKey.keys().next().value!);
       this.byKey.set(key, statement);
     }
     return statement;

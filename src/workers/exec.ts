@@ -201,7 +201,7 @@ const TASKS: Record<string, (payload: unknown) => { value: unknown; transfer: Tr
   lines: (payload) => {
     const { body, precision, nowMicros } = payload as { body: Uint8Array; precision: LinePrecision; nowMicros: bigint };
     const value = parseLines(body, precision, nowMicros);
-    return { value, transfer: [...new Set(value.tables.flatMap(buffersOf))] };
+    return { value, transfer: [body.buffer as ArrayBuffer, ...new Set(value.tables.flatMap(buffersOf))] };
   },
 };
 

@@ -2,6 +2,7 @@
  * Sources whose rows the door makes when the query starts: their names and columns.
  */
 import type { Column, MetadataNode } from "../plan.ts";
+import { CATALOG_TABLES, catalogName } from "./catalog_tables.ts";
 import type { Value } from "../../types/mod.ts";
 
 function columns(text: string): Column[] {
@@ -54,26 +55,28 @@ const SOURCES = new Map<string, { columns: Column[]; args: number; isFunction: b
     args: 0,
     isFunction: false,
   }],
-  ["pg_catalog.pg_type", {
-    columns: columns(
-      "oid:INT typname:STRING typnamespace:INT typowner:INT typlen:SHORT typtype:CHAR typcategory:CHAR typnotnull:BOOLEAN typdelim:CHAR typrelid:INT typelem:INT typarray:INT typbasetype:INT typtypmod:INT",
-    ),
-    args: 0,
-    isFunction: false,
-  }],
+  ...Object.entries(CATALOG_TABLES).map(([name, text]) =>
+    [name, { columns: columns(text), args: 0, isFunction: name.startsWith("information_schema.") }] as const
+  ),
 ]);
 
-/** Tables that can be read by name without parentheses: none yet but those functions that take no argument need them. */
+/** Tables that can be read by name without parentheses: those of the catalogs. */
 export function isMetadata(name: string): boolean {
-  return name.includes(".") && SOURCES.has(name.toLowerCase());
+  return catalogName(name) !== undefined;
 }
 
 export function metadataFunction(name: string): { args: number } | undefined {
-  const source = SOURCES.get(name.toLowerCase());
+  const source = SOURCES.get(functionSource(name));
   return source?.isFunction ? source : undefined;
 }
 
+/** A call does not tell its schema: only the name that no other function has stands for a table of the catalogs. */
+function functionSource(name: string): string {
+  const lower = name.toLowerCase();
+  return lower === "questdb_columns" ? `information_schema.${lower}` : lower;
+}
+
 export function metadataPlan(name: string, args: Value[], at: number): MetadataNode {
-  const source = name.toLowerCase();
+  const source = catalogName(name) ?? functionSource(name);
   return { node: "metadata", source, args, at, columns: SOURCES.get(source)!.columns, timestamp: -1, order: "none" };
 }

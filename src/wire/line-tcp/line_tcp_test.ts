@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { LineError } from "../../errors.ts";
+import { parseLines } from "../line/mod.ts";
 import { FakeDatabase } from "../testing/fake_database.ts";
 import { type LineTcpOptions, startLineTcp } from "./mod.ts";
 
@@ -13,6 +14,8 @@ class LineSink extends FakeDatabase {
 
   override writeLines(body: Uint8Array): Promise<{ rows: number }> {
     const lines = new TextDecoder().decode(body).split("\n").slice(0, -1);
+    const { fault } = parseLines(body, "n", 0n);
+    if (fault?.isCut) return Promise.reject(Object.assign(new LineError(fault.line, fault.message), { isCut: true }));
     const bad = lines.findIndex((line) => line.includes("bad"));
     if (bad >= 0) return Promise.reject(new LineError(bad + 1, "it is bad"));
     this.taken.push(...lines);
@@ -32,6 +35,7 @@ async function sent(pieces: string[], disconnectOnError: boolean): Promise<strin
     idleTimeoutMs: 0,
     lineSizeMax: 1 << 20,
     disconnectOnError,
+    showsLines: true,
     log: { info: () => {}, error: () => {} },
   };
   const server = startLineTcp(options);
@@ -58,4 +62,19 @@ Deno.test("a line at fault ends the connection, and the lines before it stay", a
 
 Deno.test("with line.tcp.disconnect.on.error=false only the line at fault is left out", async () => {
   assert.deepEqual(await sent(["a v=1\nbad\nc v=3\nbad\n", "d v=4\n"], false), ["a v=1", "c v=3", "d v=4"]);
+});
+
+Deno.test("a value with a line feed in it may come in two pieces", async () => {
+  const double = "\u0010\n\u0001\u0001\u0001\u0001\u0001\u0001\u0001";
+  const [first, ...rest] = ["a v=1\nb v==", double.slice(0, 2), `${double.slice(2)} 1\nc v=3\n`];
+  assert.deepEqual(
+    (await sent([first + rest[0], rest[1]], true)).join("|"),
+    `a v=1|b v==${double.replace("\n", "|")} 1|c v=3`,
+  );
+  const text = 'd s="one\\\n';
+  assert.deepEqual((await sent([text, 'two"\n'], true)).join("|"), 'd s="one\\|two"');
+});
+
+Deno.test("a line above the limit ends the connection", async () => {
+  assert.deepEqual(await sent(["a v=1\n", `b v="${"x".repeat(2 << 20)}`], true), ["a v=1"]);
 });

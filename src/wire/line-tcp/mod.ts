@@ -5,7 +5,7 @@
 import type { Database, Identity } from "../../door.ts";
 import { LineError } from "../../errors.ts";
 import type { Metrics } from "../../metrics/mod.ts";
-import type { LinePrecision } from "../line/mod.ts";
+import { type LinePrecision, offsetOfLine } from "../line/mod.ts";
 
 export interface LineTcpOptions {
   hostname: string;
@@ -21,6 +21,8 @@ export interface LineTcpOptions {
   lineSizeMax: number;
   /** Close the connection of a line at fault; otherwise only that line is left out. */
   disconnectOnError: boolean;
+  /** Show lines at fault in the log. */
+  showsLines: boolean;
   log: { info(message: string): void; error(message: string): void };
   metrics?: Pick<Metrics, "wires">;
 }
@@ -37,26 +39,38 @@ export interface LineTcpServer {
 export function startLineTcp(options: LineTcpOptions): LineTcpServer {
   const listener = Deno.listen({ hostname: options.hostname, port: options.port });
   const connections = new Map<Deno.Conn, Promise<void>>();
-  const accepting = (async () => {
-    for await (const connection of listener) {
-      if (connections.size >= options.connectionLimit) {
-        options.log.error(`connection refused: there are ${connections.size} already, which is the limit`);
-        connection.close();
-        continue;
-      }
-      const served = serve(connection, options).catch((error) =>
-        options.log.error(`connection failed: ${(error as Error).message}`)
-      ).finally(() => {
-        connections.delete(connection);
-        closeQuietly(connection);
-      });
-      connections.set(connection, served);
+  let isClosing = false;
+  const welcome = (connection: Deno.Conn) => {
+    if (connections.size >= options.connectionLimit) {
+      options.log.error(`connection refused: there are ${connections.size} already, which is the limit`);
+      return closeQuietly(connection);
     }
-  })();
+    const served = serve(connection, options).catch((error) =>
+      options.log.error(`connection failed: ${(error as Error).message}`)
+    ).finally(() => {
+      connections.delete(connection);
+      closeQuietly(connection);
+    });
+    connections.set(connection, served);
+  };
+  const accept = async () => {
+    while (!isClosing) {
+      try {
+        welcome(await listener.accept());
+      } catch (error) {
+        if (isClosing) return;
+        options.log.error(`accepting a client failed: ${error}`);
+        // Out of descriptors, for instance: trying again at once would only burn time.
+        await new Promise((resolve) => setTimeout(resolve, 100));
+      }
+    }
+  };
+  const accepting = accept();
   return {
     port: (listener.addr as Deno.NetAddr).port,
     connectionCount: () => connections.size,
     close: async () => {
+      isClosing = true;
       listener.close();
       await accepting;
       const served = [...connections.values()];
@@ -78,23 +92,29 @@ async function serve(connection: Deno.Conn, options: LineTcpOptions): Promise<vo
   const peer = (connection.remoteAddr as Deno.NetAddr).hostname;
   let buffer = new Uint8Array(READ_BYTES), used = 0;
   for (;;) {
-    if (used === buffer.length) {
-      if (used > options.lineSizeMax) {
-        throw new LineError(0, `a line of ${peer} is longer than ${options.lineSizeMax} bytes`);
-      }
+    const read = await readOrTimeOut(connection, buffer.subarray(used), options.idleTimeoutMs);
+    if (read === undefined) {
+      if (used > 0) options.log.error(`${peer} left in the middle of a line, of which ${used} bytes are dropped`);
+      return;
+    }
+    options.metrics?.wires.line_tcp.bytesIn.inc(read);
+    const fresh = used;
+    used += read;
+    const end = buffer.subarray(fresh, used).lastIndexOf(LF) + 1;
+    if (end > 0) {
+      const taken = await writeAll(buffer.slice(0, fresh + end), peer, options);
+      if (taken === undefined) return;
+      buffer.copyWithin(0, taken, used);
+      used -= taken;
+    }
+    if (used > options.lineSizeMax) {
+      throw new LineError(0, `a line of ${peer} is longer than ${options.lineSizeMax} bytes`);
+    }
+    if (used > buffer.length / 2) {
       const larger = new Uint8Array(buffer.length * 2);
-      larger.set(buffer);
+      larger.set(buffer.subarray(0, used));
       buffer = larger;
     }
-    const read = await readOrTimeOut(connection, buffer.subarray(used), options.idleTimeoutMs);
-    if (read === undefined) return;
-    options.metrics?.wires.line_tcp.bytesIn.inc(read);
-    used += read;
-    const end = buffer.lastIndexOf(LF, used - 1) + 1;
-    if (end === 0) continue;
-    if (!await writeAll(buffer.slice(0, end), peer, options)) return;
-    buffer.copyWithin(0, end, used);
-    used -= end;
   }
 }
 
@@ -118,39 +138,34 @@ async function readOrTimeOut(
   }
 }
 
-/** Commits whole lines. At a line at fault, those before it are kept. False when the connection is to be closed. */
-async function writeAll(lines: Uint8Array, peer: string, options: LineTcpOptions): Promise<boolean> {
-  const { disconnectOnError, log, metrics } = options;
-  for (let rest = lines; rest.length > 0;) {
+/**
+ * Commits lines; gives the count of bytes that are done with. At a line at fault, those before it are kept; undefined: the
+ * connection is to be closed. A value with a line feed in it may still be on its way: such a line waits for the rest.
+ */
+async function writeAll(lines: Uint8Array, peer: string, options: LineTcpOptions): Promise<number | undefined> {
+  const { disconnectOnError, showsLines, log, metrics } = options;
+  for (let done = 0; done < lines.length;) {
+    const rest = lines.subarray(done);
     try {
       // Long texts are moved to the thread that parses them.
       await write(rest.slice(), options);
-      return true;
+      break;
     } catch (error) {
       if (!(error instanceof LineError) || error.line <= 0) throw error;
-      metrics?.wires.line_tcp.lineErrors.inc();
-      log.error(`line of ${peer} refused: ${error.message}`);
-      const start = offsetOfLine(rest, error.line), end = offsetOfLine(rest, error.line + 1);
+      const start = offsetOfLine(rest, error.line);
       if (start > 0) await write(rest.slice(0, start), options);
-      if (disconnectOnError) return false;
-      rest = rest.subarray(end);
+      if (error.isCut) return done + start;
+      metrics?.wires.line_tcp.lineErrors.inc();
+      const shown = showsLines && error.text !== undefined ? `: ${error.text}` : "";
+      log.error(`line of ${peer} refused: ${error.message}${shown}`);
+      if (disconnectOnError) return undefined;
+      done += offsetOfLine(rest, error.line + 1);
     }
   }
-  return true;
+  return lines.length;
 }
 
 async function write(lines: Uint8Array, { database, precision, identity, metrics }: LineTcpOptions): Promise<void> {
   const { rows } = await database.writeLines(lines, precision, identity);
   metrics?.wires.line_tcp.rowsIn.inc(rows);
-}
-
-/** Where line `line`, counted from 1, begins. */
-function offsetOfLine(lines: Uint8Array, line: number): number {
-  let at = 0;
-  for (let k = 1; k < line; k++) {
-    const end = lines.indexOf(LF, at);
-    if (end < 0) return lines.length;
-    at = end + 1;
-  }
-  return at;
 }

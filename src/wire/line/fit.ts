@@ -21,12 +21,16 @@ import { KIND, KIND_NAMES, type LineColumn, type LineTable } from "./columns.ts"
 /** What a new table calls its designated timestamp. */
 export const TIME_COLUMN = "timestamp";
 
+/** What numbers become in columns that lines make. */
+export interface LineTypes {
+  float: "DOUBLE" | "FLOAT";
+  integer: "LONG" | "INT" | "SHORT" | "BYTE";
+}
+
 /** Type of a new column by its first literal; a text says why there is none. */
 const NEW_TYPES: Record<number, string | { refused: string }> = {
   [KIND.none]: { refused: "has no value to tell its type" },
   [KIND.tag]: "SYMBOL",
-  [KIND.double]: "DOUBLE",
-  [KIND.long]: "LONG",
   [KIND.boolean]: "BOOLEAN",
   [KIND.text]: "VARCHAR",
   [KIND.micros]: "TIMESTAMP",
@@ -37,22 +41,30 @@ const NEW_TYPES: Record<number, string | { refused: string }> = {
 };
 
 /** @throws {LineError} for a column that lines cannot make. */
-function newColumn(column: LineColumn): NewColumn {
-  const type = column.kind === KIND.array ? `DOUBLE${"[]".repeat(column.dimensions)}` : NEW_TYPES[column.kind];
+function newColumn(column: LineColumn, types: LineTypes): NewColumn {
+  const type = newType(column, types);
   if (typeof type !== "string") throw new LineError(column.line, `column ${column.name} is new and ${type.refused}`);
   return { name: column.name, type, indexed: false, symbolCapacity: 256, symbolCached: true };
+}
+
+function newType({ kind, dimensions }: LineColumn, types: LineTypes): string | { refused: string } {
+  if (kind === KIND.array) return `DOUBLE${"[]".repeat(dimensions)}`;
+  if (kind === KIND.double) return types.float;
+  return kind === KIND.long ? types.integer : NEW_TYPES[kind];
 }
 
 const isNamed = (name: string) => (column: { name: string }) => column.name.toLowerCase() === name.toLowerCase();
 
 /** Columns that the lines have and the table has not. @throws {LineError} */
-export function missingColumns(lines: LineTable, schema: TableSchema): NewColumn[] {
-  return lines.columns.filter((column) => !schema.columns.some(isNamed(column.name))).map(newColumn);
+export function missingColumns(lines: LineTable, schema: TableSchema, types: LineTypes): NewColumn[] {
+  const missing = lines.columns.filter((column) => !schema.columns.some(isNamed(column.name)));
+  return missing.map((column) => newColumn(column, types));
 }
 
 /** The table that the lines make: columns in the order seen, the designated timestamp last. @throws {LineError} */
-export function newTable(lines: LineTable, partitionBy: PartitionUnit): NewTable {
-  const columns = lines.columns.filter((column) => !isNamed(TIME_COLUMN)(column)).map(newColumn);
+export function newTable(lines: LineTable, partitionBy: PartitionUnit, types: LineTypes): NewTable {
+  const given = lines.columns.filter((column) => !isNamed(TIME_COLUMN)(column));
+  const columns = given.map((column) => newColumn(column, types));
   const type = lines.nanosecondTable ? "TIMESTAMP_NS" : "TIMESTAMP";
   columns.push({ name: TIME_COLUMN, type, indexed: false, symbolCapacity: 256, symbolCached: true });
   return { name: lines.name, columns, timestamp: columns.length - 1, partitionBy, wal: true, dedupKeys: [] };

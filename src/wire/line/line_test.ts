@@ -1,6 +1,16 @@
 import assert from "node:assert/strict";
 import type { TableSchema } from "../../storage/contract.ts";
-import { fitToTable, LineError, type LinePrecision, missingColumns, newTable, parseLines } from "./mod.ts";
+import {
+  fitToTable,
+  LineError,
+  type LinePrecision,
+  type LineTypes,
+  missingColumns,
+  newTable,
+  offsetOfLine,
+  parseLines,
+  shownLine,
+} from "./mod.ts";
 
 const NOW = 1_700_000_000_000_000n;
 const bytes = (text: string) => new TextEncoder().encode(text);
@@ -30,7 +40,7 @@ function schemaOf(columns: [name: string, type: string][], timestamp = "timestam
 function rowsOf(text: string, precision: LinePrecision = "n"): Record<string, unknown[]> {
   const { tables, fault } = parse(text, precision);
   assert.equal(fault, undefined, fault?.message);
-  const made = newTable(tables[0], "DAY");
+  const made = newTable(tables[0], "DAY", TYPES);
   return readRows(tables[0], schemaOf(made.columns.map(({ name, type }) => [name, type])));
 }
 
@@ -61,6 +71,25 @@ function readRows(lines: Parameters<typeof fitToTable>[0], schema: TableSchema):
 }
 
 const NULL_LONG = -(2n ** 63n);
+
+const TYPES: LineTypes = { float: "DOUBLE", integer: "LONG" };
+
+Deno.test("new columns for numbers have the types that the settings name", () => {
+  const { tables } = parse("t f=1.5,i=2i 1");
+  const made = newTable(tables[0], "DAY", { float: "FLOAT", integer: "SHORT" });
+  assert.deepEqual(made.columns.map(({ name, type }) => [name, type]), [
+    ["f", "FLOAT"],
+    ["i", "SHORT"],
+    ["timestamp", "TIMESTAMP"],
+  ]);
+  assert.deepEqual(
+    missingColumns(tables[0], schemaOf([]), { float: "FLOAT", integer: "INT" }).map(({ type }) => type),
+    [
+      "FLOAT",
+      "INT",
+    ],
+  );
+});
 
 Deno.test("parseLines() finds the type of each literal, and rows without a value get null", () => {
   assert.deepEqual(
@@ -155,7 +184,7 @@ Deno.test("parseLines() counts time in the unit asked for", () => {
     assert.deepEqual(rowsOf(`t v=1i ${text}`, precision).timestamp, [micros], text);
   }
   const { tables } = parse("t v=1i 1700000000000000123n");
-  assert.equal(newTable(tables[0], "DAY").columns[1].type, "TIMESTAMP_NS");
+  assert.equal(newTable(tables[0], "DAY", TYPES).columns[1].type, "TIMESTAMP_NS");
   assert.deepEqual(readRows(tables[0], schemaOf([["v", "LONG"], ["timestamp", "TIMESTAMP_NS"]])).timestamp, [
     1700000000000000123n,
   ]);
@@ -204,7 +233,7 @@ Deno.test("parseLines() takes arrays and decimals in binary, and the wide types 
   message.push(...bytes(',h=0xffi,g="u33d8",n=-2.5d 1000\nt h="0x1",g="x",m="1.5",n=3i 2000\nt m=1.25 3000\n'));
   const { tables, fault } = parseLines(new Uint8Array(message), "n", NOW);
   assert.equal(fault, undefined);
-  assert.throws(() => newTable(tables[0], "DAY"), LineError);
+  assert.throws(() => newTable(tables[0], "DAY", TYPES), LineError);
   const schema = schemaOf([["a", "DOUBLE[][]"], ["m", "DECIMAL(6,2)"], ["h", "LONG256"], ["g", "GEOHASH(3c)"], [
     "n",
     "DECIMAL(20,1)",
@@ -271,7 +300,7 @@ Deno.test("fitToTable() converts to the table's types", () => {
     "k",
     "SYMBOL",
   ]]);
-  assert.deepEqual(missingColumns(tables[0], schema), []);
+  assert.deepEqual(missingColumns(tables[0], schema, TYPES), []);
   assert.deepEqual(readRows(tables[0], schema), {
     g: ["x", null, null],
     i: [1, 1, 3],
@@ -287,7 +316,7 @@ Deno.test("fitToTable() names the first line with a value that does not fit", ()
   const schema = schemaOf([["v", "LONG"], ["w", "LONG"], ["timestamp", "TIMESTAMP"]]);
   assert.throws(() => fitToTable(tables[0], schema), (error) => error instanceof LineError && error.line === 2);
   assert.throws(() => fitToTable(parse("t v=300i").tables[0], schemaOf([["v", "BYTE"]])), LineError);
-  assert.throws(() => missingColumns(parse("t v=").tables[0], schemaOf([])), LineError);
+  assert.throws(() => missingColumns(parse("t v=").tables[0], schemaOf([]), TYPES), LineError);
 });
 
 Deno.test("fitToTable() takes the row's time from a field of the designated timestamp's name", () => {
@@ -312,7 +341,7 @@ if (Deno.env.get("BENCH") === "1") {
       const { tables, fault } = parseLines(body, "n", NOW);
       const took = performance.now() - start;
       assert.equal(fault, undefined);
-      const made = newTable(tables[0], "DAY");
+      const made = newTable(tables[0], "DAY", TYPES);
       fitToTable(tables[0], schemaOf(made.columns.map(({ name, type }) => [name, type])));
       console.log(
         (lines.length / took / 1000).toFixed(2),
@@ -325,3 +354,19 @@ if (Deno.env.get("BENCH") === "1") {
     }
   });
 }
+
+Deno.test("offsetOfLine() and shownLine() pass over line feeds in binary values and count those in strings", () => {
+  const double = "\u0010\n\n\n\n\n\n\n\n", array = `\u000e\n\u0001${"\u0001\0\0\0"}${"\n".repeat(8)}`;
+  const decimal = "\u0017\u0002\u0003\n\n\n";
+  const lines = [`a v==${double},w==${array} 1`, `b v==${decimal}`, 'c s="x\\\ny \\" =="', "d v=1i", ""];
+  const text = new TextEncoder().encode(lines.join("\n"));
+  let at = 0;
+  // The third has two lines, as its string has a line feed.
+  for (const [index, line] of [1, 2, 3, 5].entries()) {
+    assert.equal(offsetOfLine(text, line), at, lines[index]);
+    at += lines[index].length + 1;
+  }
+  assert.equal(offsetOfLine(text, 9), text.length);
+  assert.equal(shownLine(text, 5), "d v=1i");
+  assert.equal(shownLine(new TextEncoder().encode(`t\u0001 v=${"x".repeat(999)}\n`), 1).length, 501);
+});

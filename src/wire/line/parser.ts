@@ -17,7 +17,9 @@ export type LinePrecision = "n" | "u" | "ms" | "s" | "m" | "h";
 export interface ParsedLines {
   tables: LineTable[];
   /** The first line that could not be read. */
-  fault?: { line: number; message: string };
+  fault?: { line: number; message: string; isCut: boolean };
+  /** As it came: who posts it away gets it back. */
+  body: Uint8Array;
 }
 
 const LF = 0x0a, CR = 0x0d, BLANK = 0x20, QUOTE = 0x22, COMMA = 0x2c, EQUALS = 0x3d, BACKSLASH = 0x5c;
@@ -52,7 +54,7 @@ export function parseLines(body: Uint8Array, precision: LinePrecision, nowMicros
     scanner.scan();
   } catch (error) {
     if (!(error instanceof LineError)) throw error;
-    fault = { line: error.line, message: error.message };
+    fault = { line: error.line, message: error.message, isCut: error.isCut };
   }
   const arena = new Arena();
   const tables = scanner.tables.filter((table) => table.rowCount > 0).map((table) => table.finish(arena));
@@ -60,7 +62,7 @@ export function parseLines(body: Uint8Array, precision: LinePrecision, nowMicros
   if (fault !== undefined) {
     for (const table of tables) table.columns = table.columns.filter((column) => column.line !== fault.line);
   }
-  return { tables, fault };
+  return { tables, fault, body };
 }
 
 class Scanner {
@@ -400,7 +402,8 @@ class Scanner {
     column.heapSize += at - from;
     while (byte !== QUOTE) {
       // Here stands a backslash: it takes the next byte as it is, a line feed too.
-      if (byte === LF || at + 1 >= this.end) throw this.fault("a string has no end");
+      if (byte === LF) throw this.fault("a string has no end");
+      if (at + 2 >= this.end) throw this.cut("a string has no end");
       byte = bytes[++at];
       do {
         if (byte === LF) this.line++;
@@ -417,7 +420,7 @@ class Scanner {
   private binary(column: ColumnBuilder, row: number): void {
     const type = this.bytes[this.at + 1];
     if (type === BINARY_DOUBLE) {
-      if (this.at + 10 > this.end) throw this.fault("a binary double is cut off");
+      if (this.at + 10 > this.end) throw this.cut("a binary double is cut off");
       const value = this.view.getFloat64(this.at + 2, true);
       column.note(row, KIND.double);
       column.doubles[row] = Number.isFinite(value) ? value : NaN;
@@ -449,7 +452,7 @@ class Scanner {
     }
     const values = lengths + 4 * dimensions;
     const end = values + 8 * valueCount;
-    if (!(end <= this.end)) throw this.fault("an array is cut off");
+    if (!(end <= this.end)) throw this.cut("an array is cut off");
     column.note(row, KIND.array);
     if (column.dimensions === 0) column.dimensions = dimensions;
     const size = 4 + end - lengths;
@@ -472,7 +475,7 @@ class Scanner {
   private binaryDecimal(column: ColumnBuilder, row: number): void {
     const scale = this.bytes[this.at + 2], size = this.bytes[this.at + 3];
     const from = this.at + 4;
-    if (from + size > this.end) throw this.fault("a binary decimal is cut off");
+    if (from > this.end || from + size > this.end) throw this.cut("a binary decimal is cut off");
     if (size > 32 || scale > DECIMAL_PRECISION_MAX) throw this.fault("a binary decimal is too large");
     this.at = from + size;
     if (size === 0) return; // null
@@ -557,6 +560,10 @@ class Scanner {
 
   private ascii(from: number, to: number): string {
     return new TextDecoder().decode(this.bytes.subarray(from, to));
+  }
+
+  private cut(message: string): LineError {
+    return Object.assign(this.fault(message), { isCut: true });
   }
 
   private fault(message: string): LineError {

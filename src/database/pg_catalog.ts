@@ -1,0 +1,206 @@
+/** Rows of `pg_catalog` and `information_schema`: what tables there are, in the words of PostgreSQL. A source without an entry is empty. */
+import type { TableSchema } from "../storage/mod.ts";
+import { typeOf, type Value } from "../types/mod.ts";
+import { arrayDimensions } from "../types/wide.ts";
+
+const PG_CATALOG = 11, PUBLIC = 2200, OWNER = 1;
+const DATABASE = "qdb", SCHEMA = "public";
+/** `pg_class` itself; other objects of users begin where PostgreSQL's do. */
+const PG_CLASS = 1259, FIRST_OID = 16_384;
+
+const oidOf = (schema: TableSchema) => FIRST_OID + schema.id;
+
+interface PgType {
+  oid: number;
+  name: string;
+  size: number;
+  /** Of the type's arrays, or null. */
+  array: number | null;
+  element?: number;
+  category: string;
+  /** What information_schema calls it. */
+  word: string;
+}
+
+const type = (
+  oid: number,
+  name: string,
+  size: number,
+  array: number | null,
+  category: string,
+  word = name,
+  element?: number,
+): PgType => ({ oid, name, size, array, category, word, element });
+
+const TYPES: PgType[] = [
+  type(16, "bool", 1, 1000, "B", "boolean"),
+  type(17, "binary", -1, null, "U", "bytea"),
+  type(20, "int8", 8, 1016, "N", "bigint"),
+  type(21, "int2", 2, 1005, "N", "smallint"),
+  type(23, "int4", 4, 1007, "N", "integer"),
+  type(26, "oid", 4, null, "N"),
+  type(700, "float4", 4, 1021, "N", "real"),
+  type(701, "float8", 8, 1022, "N", "double precision"),
+  type(1015, "_varchar", -1, null, "A", "ARRAY", 1043),
+  type(1022, "_float8", -1, null, "A", "unknown", 701),
+  type(1042, "bpchar", 2, null, "Z", "character"),
+  type(1043, "varchar", -1, 1015, "S", "character varying"),
+  type(1082, "date", 8, null, "D"),
+  type(1114, "timestamp", 8, 1115, "D", "timestamp without time zone"),
+  type(1700, "numeric", -1, null, "N"),
+  type(2281, "internal", 8, null, "P"),
+  type(2950, "uuid", 16, null, "U", "character varying"),
+];
+const TYPE_BY_OID = new Map(TYPES.map((each) => [each.oid, each]));
+
+type Rows = (tables: readonly TableSchema[], names: readonly string[]) => Record<string, Value>[];
+
+const forColumns = (
+  tables: readonly TableSchema[],
+  row: (schema: TableSchema, column: TableSchema["columns"][number], index: number) => Record<string, Value>,
+) => tables.flatMap((schema) => schema.columns.map((column, index) => row(schema, column, index)));
+
+const columnRow = (schema: TableSchema, name: string, index: number, word: string) => ({
+  table_catalog: DATABASE,
+  table_schema: SCHEMA,
+  table_name: schema.name,
+  column_name: name,
+  ordinal_position: index,
+  is_nullable: "yes",
+  data_type: word,
+});
+
+/** Of a table that nobody made: classes are looked up by their numbers. */
+const CLASS = {
+  relowner: 0,
+  reltuples: -1,
+  relpersistence: "p",
+  relkind: "r",
+  relreplident: "d",
+  relispopulated: true,
+};
+
+/** By full name. What a row does not say is 0, false or NULL. */
+const SOURCES: Record<string, Rows> = {
+  "pg_catalog.pg_type": () =>
+    TYPES.map(({ oid, name, size, array, element, category }) => ({
+      oid,
+      typname: name,
+      typarray: array,
+      typelem: element ?? 0,
+      typnamespace: PG_CATALOG,
+      typtype: "b",
+      typcategory: category,
+      typlen: size,
+      typtypmod: -1,
+      typowner: OWNER,
+      typdelim: ",",
+      typisdefined: true,
+      typalign: "c",
+      typstorage: "p",
+    })),
+  "pg_catalog.pg_class": (tables) => [
+    {
+      ...CLASS,
+      oid: PG_CLASS,
+      relname: "pg_class",
+      relnamespace: PG_CATALOG,
+      relpersistence: "u",
+      relispopulated: false,
+    },
+    ...tables.map((schema) => ({
+      ...CLASS,
+      oid: oidOf(schema),
+      relname: schema.name,
+      relnamespace: PUBLIC,
+      relnatts: schema.columns.length,
+    })),
+  ],
+  "pg_catalog.pg_namespace": () => [
+    { nspname: "pg_catalog", oid: PG_CATALOG, nspowner: OWNER },
+    { nspname: SCHEMA, oid: PUBLIC, nspowner: OWNER },
+  ],
+  "pg_catalog.pg_attribute": (tables) =>
+    forColumns(tables, (schema, column, index) => {
+      const { pgOid } = typeOf(column.type);
+      return {
+        attrelid: oidOf(schema),
+        attname: column.name,
+        attnum: index + 1,
+        atttypid: pgOid,
+        atttypmod: -1,
+        attlen: TYPE_BY_OID.get(pgOid)?.size ?? -1,
+        attidentity: "",
+        attgenerated: "",
+        attndims: arrayDimensions(column.type),
+        attstorage: "p",
+        attstattarget: -1,
+      };
+    }),
+  "pg_catalog.pg_database": () => [{
+    oid: 1,
+    datname: DATABASE,
+    datdba: OWNER,
+    encoding: 6,
+    datcollate: "en_US.UTF-8",
+    datctype: "en_US.UTF-8",
+    datallowconn: true,
+    datconnlimit: -1,
+  }],
+  "pg_catalog.pg_tables": (tables) =>
+    tables.map((schema) => ({ schemaname: SCHEMA, tablename: schema.name, tableowner: SCHEMA })),
+  "pg_catalog.pg_settings": () => [
+    { name: "max_index_keys", setting: "32", category: "Preset Options", context: "internal" },
+    { name: "max_identifier_length", setting: "63", category: "Preset Options", context: "internal" },
+  ],
+  "information_schema.schemata": () => [{ catalog_name: DATABASE, schema_name: SCHEMA, schema_owner: SCHEMA }],
+  "information_schema.tables": (tables) =>
+    tables.map((schema) => ({
+      table_catalog: DATABASE,
+      table_schema: SCHEMA,
+      table_name: schema.name,
+      table_type: "BASE TABLE",
+      is_insertable_into: true,
+    })),
+  "information_schema.columns": (tables) =>
+    forColumns(tables, (schema, column, index) => {
+      const word = TYPE_BY_OID.get(typeOf(column.type).pgOid)?.word ?? "unknown";
+      return columnRow(schema, column.name, index, word);
+    }),
+  "information_schema.questdb_columns": (tables) =>
+    forColumns(tables, (schema, column, index) => {
+      const word = arrayDimensions(column.type) > 0 ? column.type : typeOf(column.type).name;
+      return columnRow(schema, column.name, index, word);
+    }),
+};
+
+/** What stands in a column that a row does not tell. */
+function emptyValue(tag: string): Value {
+  switch (tag) {
+    case "BOOLEAN":
+      return false;
+    case "INT":
+    case "SHORT":
+      return 0;
+    case "LONG":
+      return 0n;
+    case "FLOAT":
+      return 0;
+    default:
+      return null;
+  }
+}
+
+export function isCatalogSource(source: string): boolean {
+  return /^(?:pg_catalog|information_schema)\./.test(source);
+}
+
+/** Rows of a source with these columns. */
+export function catalogRows(
+  source: string,
+  columns: readonly { name: string; type: string }[],
+  tables: readonly TableSchema[],
+): Value[][] {
+  const rows = SOURCES[source]?.(tables, columns.map(({ name }) => name)) ?? [];
+  return rows.map((row) => columns.map(({ name, type }) => Object.hasOwn(row, name) ? row[name] : emptyValue(type)));
+}

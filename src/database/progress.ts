@@ -1,0 +1,79 @@
+/** What happens to statements while they run, for the log and for the table of traces. */
+import type { Answer, Chunk, Identity } from "../door.ts";
+import { SqlError } from "../errors.ts";
+
+export interface ProgressOptions {
+  /** Lines when a statement begins and when it ends. */
+  logs: boolean;
+  log(level: "INFO" | "ERROR", message: string): void;
+  /** Undefined while nobody wants to know. */
+  trace(): ((end: StatementEnd) => void) | undefined;
+}
+
+export interface StatementEnd {
+  text: string;
+  user: string;
+  micros: number;
+  /** Undefined: it ended well. */
+  error?: unknown;
+}
+
+const SHOWN_TEXT_LENGTH = 4_096;
+
+export class Progress {
+  private nextId = 1;
+
+  constructor(private readonly options: ProgressOptions) {}
+
+  get isWatched(): boolean {
+    return this.options.logs || this.options.trace() !== undefined;
+  }
+
+  /** Runs a statement to the end of its rows, under the eyes of whoever watches. */
+  async watch(text: string, { name: user }: Identity, execute: () => Answer | Promise<Answer>): Promise<Answer> {
+    const { options } = this;
+    const id = this.nextId++, start = performance.now();
+    if (options.logs) options.log("INFO", `exe [id=${id}, sql=\`${shown(text)}\`, principal=${user}]`);
+    let isOver = false;
+    const end = (error?: unknown) => {
+      if (isOver) return;
+      isOver = true;
+      const micros = Math.round((performance.now() - start) * 1000);
+      if (options.logs) this.logEnd(id, { text, user, micros, error });
+      options.trace()?.({ text, user, micros, error });
+    };
+    try {
+      const answer = await execute();
+      if (answer.kind === "rows") return { ...answer, chunks: watched(answer.chunks, end) };
+      end();
+      return answer;
+    } catch (error) {
+      end(error);
+      throw error;
+    }
+  }
+
+  private logEnd(id: number, { text, user, micros, error }: StatementEnd): void {
+    const about = `[id=${id}, sql=\`${shown(text)}\`, principal=${user}, micros=${micros}`;
+    if (error === undefined) return this.options.log("INFO", `fin ${about}]`);
+    const { message } = error instanceof Error ? error : { message: String(error) };
+    const place = error instanceof SqlError ? `, pos=${error.position}` : "";
+    this.options.log("ERROR", `err ${about}, msg=${message}${place}]`);
+  }
+}
+
+async function* watched(chunks: AsyncIterable<Chunk>, end: (error?: unknown) => void): AsyncGenerator<Chunk> {
+  try {
+    yield* chunks;
+  } catch (error) {
+    end(error);
+    throw error;
+  } finally {
+    // Also when the reader wants no more.
+    end();
+  }
+}
+
+function shown(text: string): string {
+  return text.length > SHOWN_TEXT_LENGTH ? `${text.slice(0, SHOWN_TEXT_LENGTH)}…` : text;
+}

@@ -1,0 +1,73 @@
+/** The table `_query_trace`: when each statement began, how long it took and who asked. Traces of the last day are kept. */
+import type { Session } from "../door.ts";
+import { valuesToAppendBatch } from "../engine/mod.ts";
+import type { Catalogue, StorageWriter } from "../storage/mod.ts";
+import type { StatementEnd } from "./progress.ts";
+
+const TABLE = "_query_trace";
+const MAKE = `create table if not exists ${TABLE} (
+  ts timestamp, query_text varchar, execution_micros long, principal symbol
+) timestamp(ts) partition by hour`;
+const FORGET = `delete from ${TABLE} where ts < dateadd('d', -1, now())`;
+const FORGET_EVERY_MICROS = 3_600_000_000n;
+const FLUSH_MS = 1_000;
+/** Traces that wait to be written: more are left out, and a database that cannot write does not run out of memory. */
+const WAITING_MAX = 100_000;
+
+export interface TraceOptions {
+  catalogue: Catalogue;
+  writer: Pick<StorageWriter, "append">;
+  /** Whose statements are not traced. */
+  session(): Session;
+  nowMicros(): bigint;
+  onError(error: unknown): void;
+}
+
+export class Traces {
+  private waiting: [micros: bigint, text: string, executionMicros: bigint, user: string][] = [];
+  private timer: ReturnType<typeof setTimeout> | undefined;
+  private writing = Promise.resolve();
+  private forgotMicros = 0n;
+
+  constructor(private readonly options: TraceOptions) {}
+
+  add({ text, micros, user }: StatementEnd): void {
+    if (this.waiting.length >= WAITING_MAX) return;
+    this.waiting.push([this.options.nowMicros() - BigInt(micros), text, BigInt(micros), user]);
+    this.timer ??= setTimeout(() => this.flush(), FLUSH_MS);
+  }
+
+  /** Writes what waits. */
+  flush(): Promise<void> {
+    clearTimeout(this.timer);
+    this.timer = undefined;
+    this.writing = this.writing.then(() => this.write()).catch((error) => this.options.onError(error));
+    return this.writing;
+  }
+
+  private async write(): Promise<void> {
+    const rows = this.waiting.splice(0);
+    if (rows.length === 0) return;
+    const { catalogue, writer, nowMicros } = this.options;
+    if (catalogue.table(TABLE) === undefined) await this.run(MAKE);
+    const { schema } = catalogue.table(TABLE)!;
+    const batch = valuesToAppendBatch(
+      rows,
+      schema.columns.map(({ id }) => id),
+      schema.columns.map(({ type }) => type),
+    );
+    await writer.append([{ tableId: schema.id, batches: [batch] }]);
+    if (nowMicros() - this.forgotMicros < FORGET_EVERY_MICROS) return;
+    this.forgotMicros = nowMicros();
+    await this.run(FORGET);
+  }
+
+  private async run(sql: string): Promise<void> {
+    const session = this.options.session();
+    try {
+      await session.prepare(sql).execute([], { encoding: { name: "csv", delimiter: "," } });
+    } finally {
+      session.close();
+    }
+  }
+}

@@ -1,0 +1,76 @@
+/** Settings do what their sentences say: each is read somewhere, or said to have no effect. */
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { catalogue } from "../src/config/mod.ts";
+import { fromFileUrl } from "./paths.ts";
+import { startServer } from "./server.ts";
+
+const REPOSITORY = fromFileUrl("../");
+
+function sources(directory: string): string[] {
+  return [...Deno.readDirSync(join(REPOSITORY, directory))].flatMap(({ name, isDirectory }) => {
+    const path = `${directory}/${name}`;
+    if (isDirectory) return sources(path);
+    return /\.ts$/.test(name) && !/_test\.ts$/.test(name) && path !== "src/config/catalogue.ts" ? [path] : [];
+  });
+}
+
+Deno.test("every setting is read, or said to have no effect", () => {
+  const text = ["main.ts", ...sources("src")].map((path) => Deno.readTextFileSync(join(REPOSITORY, path))).join("\n");
+  const isRead = (key: string) => text.includes(`"${key}"`);
+  const entries = [...catalogue];
+  assert.deepEqual(entries.filter(([key, { isTaken }]) => !isTaken && !isRead(key)).map(([key]) => key), []);
+  assert.deepEqual(entries.filter(([key, { isTaken }]) => isTaken && isRead(key)).map(([key]) => key), []);
+});
+
+Deno.test("settings of the wires and of statements take effect", async () => {
+  await using server = await startServer({
+    env: {
+      SVC_INSTANCE_NAME: "left",
+      SVC_HTTP_CONTEXT_WEB_CONSOLE: "/sundial",
+      SVC_HTTP_CONTEXT_EXECUTE: "/exec,/run",
+      SVC_HTTP_REDIRECT_COUNT: "2",
+      SVC_HTTP_REDIRECT_2: "/old -> /sundial/index.html",
+      SVC_HTTP_EXPORT_CONNECTION_LIMIT: "0",
+      SVC_LINE_FLOAT_DEFAULT_COLUMN_TYPE: "FLOAT",
+      SVC_LINE_INTEGER_DEFAULT_COLUMN_TYPE: "INT",
+      SVC_QUERY_TRACING_ENABLED: "true",
+      SVC_LOG_SQL_QUERY_PROGRESS_EXE: "true",
+      SVC_CAIRO_STATEMENT_CACHE_SIZE: "0",
+      SVC_PG_RECV_BUFFER_SIZE: "16k",
+      SVC_PG_SEND_BUFFER_SIZE: "2k",
+    },
+  });
+  const status = async (path: string) => {
+    const reply = await fetch(`${server.http}${path}`, { redirect: "manual" });
+    await reply.body?.cancel();
+    return [reply.status, reply.headers.get("location")];
+  };
+  assert.deepEqual(await status("/sundial/"), [301, "/sundial/index.html"]);
+  assert.deepEqual(await status("/old"), [301, "/sundial/index.html"]);
+  assert.deepEqual(await status("/sundial/index.html"), [200, null]);
+  assert.deepEqual(await status("/run?query=select%201"), [200, null]);
+  assert.deepEqual(await status("/settings"), [404, null]);
+  assert.equal((await (await fetch(`${server.http}/sundial/settings`)).json()).config["instance.name"], "left");
+  assert.deepEqual(await status("/sundial/exp?query=select%201"), [429, null]);
+
+  const written = await fetch(`${server.http}/write`, { method: "POST", body: "t f=1.5,i=2i 1000000000\n" });
+  assert.equal(written.status, 204);
+  const { columns } = await server.exec("select f, i from t");
+  assert.deepEqual(columns?.map(({ type }) => type), ["FLOAT", "INT"]);
+  const faulty = await fetch(`${server.http}/write`, { method: "POST", body: "t f=1.5 1\nt f=oops 2\n" });
+  assert.equal((await faulty.json()).line, 2);
+  assert.match(server.output(), /E http-server line protocol: line 2: .*: t f=oops 2/);
+
+  await server.exec("select i + 1 from t");
+  await server.exec("select nothing from t");
+  assert.match(server.output(), /I database exe \[id=\d+, sql=`select i \+ 1 from t`, principal=admin\]/);
+  assert.match(server.output(), /I database fin \[id=\d+, sql=`select i \+ 1 from t`, principal=admin, micros=\d+\]/);
+  let traced: unknown[][] | undefined = [];
+  for (let attempt = 0; attempt < 100 && (traced ?? []).length === 0; attempt++) {
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    const sql = "select principal, execution_micros > 0 ok from _query_trace where query_text = 'select i + 1 from t'";
+    traced = (await server.exec(sql)).dataset;
+  }
+  assert.deepEqual(traced, [["admin", true]]);
+});
