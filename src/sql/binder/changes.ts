@@ -19,7 +19,7 @@ import { columnOf, filter, project, sort } from "./plans.ts";
 import { nothing, type Relation, sameName, type ScopeColumn } from "./scope.ts";
 import type { Queries } from "./select.ts";
 import { bindSource, scanOf } from "./sources.ts";
-import { displayName, isInteger, isNumber, isText, isTextOrChar, isTime } from "./types.ts";
+import { displayName, isInteger, isNumber, isText, isTextOrChar, isTime, isTimestamp } from "./types.ts";
 
 type Insert = Extract<Statement, { kind: "insert" }>;
 type TableColumn = TableSchema["columns"][number];
@@ -83,7 +83,7 @@ function valuesPlan(queries: Queries, insert: Insert, columns: TableColumn[], sn
     const values: Value[] = new Array(row.length);
     let expressions: Expr[] | undefined;
     for (let i = 0; i < row.length; i++) {
-      const cell = bindCell(queries, row[i], columns[i]);
+      const cell = bindCell(queries, row[i], columns[i], columns[i].id === snapshot.schema.timestampId);
       if (cell.kind === "constant") {
         if (columns[i].id === snapshot.schema.timestampId) checkTime(cell.value, row[i].at);
         values[i] = cell.value;
@@ -157,12 +157,13 @@ function timestampCheck({ schema, timestampMax }: TableSnapshot): (value: Value,
   };
 }
 
-function bindCell(queries: Queries, e: Expression, column: TableColumn): Expr {
+function bindCell(queries: Queries, e: Expression, column: TableColumn, isDesignated: boolean): Expr {
   const target = storedTag(column.type);
   switch (e.kind) {
     case "null":
       return constant(nullValue(target), target);
     case "string":
+      if (isDesignated) return fromText(e.value, target, true);
       return assigned(e.value, e.value.length === 1 ? "CHAR" : "STRING", target, e.at);
     case "number": {
       const literal = numberLiteral(e.text, e.at);
@@ -207,10 +208,11 @@ function notAssignable(from: string, to: string, at: number): SqlError {
 export function isAssignable(from: string, to: string): boolean {
   if (from === to || from === "NULL") return true;
   if (isTextOrChar(to)) {
-    if (to === "CHAR") return isTextOrChar(from);
+    if (to === "CHAR") return isTextOrChar(from) && from !== "SYMBOL" && from !== "SYMBOL_TEXT";
     if (isTextOrChar(from)) return true;
     return (from === "UUID" || from === "IPv4") && to !== "SYMBOL_TEXT" && to !== "SYMBOL";
   }
+  if (from === "SYMBOL" || from === "SYMBOL_TEXT") return isTimestamp(to) || to === "UUID";
   if (isTextOrChar(from)) return to !== "BOOLEAN" && (from !== "CHAR" || to !== "UUID" && to !== "IPv4");
   if (to === "BOOLEAN" || from === "BOOLEAN") return false;
   if (decimalOf(to)) return decimalOf(from) !== undefined || isInteger(from);
@@ -259,13 +261,16 @@ function assigned(value: Value, from: string, to: string, at: number): Constant 
   throw notAssignable(from, to, at);
 }
 
-function fromText(value: string, to: string): Constant {
+/** `isInstant`: no other reading than that of a time will do. */
+function fromText(value: string, to: string, isInstant = false): Constant {
   if (isText(to)) return constant(value, to);
   if (to === "CHAR") {
     if (value.length > 1) throw new SqlError(`'${value}' is no CHAR`, 0, SQLSTATE.invalidText);
     return constant(value === "" ? null : value, to);
   }
-  const read = readValue(value, to);
+  // Elsewhere a text of digits is a number of the column's units, and no year.
+  const units = isTime(to) && !isInstant ? readValue(value, "LONG") : undefined;
+  const read = typeof units === "bigint" ? units : readValue(value, to);
   if (read instanceof Object) throw new SqlError(read.problem, 0, SQLSTATE.invalidText);
   return constant(read ?? nullValue(to), to);
 }
@@ -349,6 +354,7 @@ export function bindUpdate(queries: Queries, update: Extract<Statement, { kind: 
       throw new SqlError("the designated timestamp cannot be updated", name.at, SQLSTATE.invalidParameter);
     }
     const bound = expressions.bind(value, { columns: relation.columns, names });
+    refuseNarrowing(queries, bound, column.type, value.at);
     columnIds.push(column.id);
     values.push(assign(queries, bound, storedTag(column.type), value.at));
   }
@@ -360,6 +366,16 @@ export function bindUpdate(queries: Queries, update: Extract<Statement, { kind: 
   plan = project(plan, [...values, rowId], [...update.sets.map((set) => set.column.text), "row id"]);
   if (update.from !== undefined) plan = firstMatches(queries, plan, update.table.at);
   return { kind: "update", tableId: schema.id, columnIds, plan, at: update.table.at };
+}
+
+/** Unlike INSERT, UPDATE neither cuts fractions nor takes a LONG for an INT: a cast says that it is meant. */
+function refuseNarrowing(queries: Queries, bound: Expr, target: string, at: number): void {
+  const isLossy = isInteger(target) &&
+    (bound.type === "FLOAT" || bound.type === "DOUBLE" || (bound.type === "LONG" && target !== "LONG"));
+  if (!isLossy) return;
+  const value = fold(bound, queries.binding)?.value;
+  if (typeof value === "bigint" && BigInt.asIntN(INTEGER_BITS[target], value) === value) return;
+  if (value !== null) throw notAssignable(bound.type, target, at);
 }
 
 function withNames(clauses: { name: Name; query: Query }[]): Names {

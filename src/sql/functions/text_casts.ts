@@ -171,7 +171,11 @@ for (const [to, reader] of Object.entries(READERS)) {
       };
     }
     entries.push(entry(`cast_${to}`, from, to, readTexts(reader, undefined), more));
-    if (to !== "BOOLEAN") entries.push(entry(`assign_${to}`, from, to, readTexts(reader, to), { examples: [] }));
+    if (to === "BOOLEAN") continue;
+    // On its way into a column a text of digits is a number of units, not a year.
+    const either: Reader = (...args) => READERS.LONG(...args) || reader(...args);
+    const isTime = to === "DATE" || to === "TIMESTAMP" || to === "TIMESTAMP_NS";
+    entries.push(entry(`assign_${to}`, from, to, readTexts(isTime ? either : reader, to), { examples: [] }));
   }
 }
 
