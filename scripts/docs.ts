@@ -1,14 +1,20 @@
 /**
- * Writes what is generated from the code: conf/server.conf, docs/configuration.md and the grammar's recipe.
+ * Writes what is generated from the code: conf/server.conf, the reference pages in docs/ and the grammar's recipe.
  *
  *     deno task docs [--check]        --check: writes nothing, fails where something is not up to date
  */
 import { manualPage, serverConf } from "../src/config/mod.ts";
+import { metricsPage } from "../src/metrics/reference.ts";
 import { grammarRecipe } from "../src/sql/grammar.ts";
+import { functionsPage, syntaxPage, typesPage } from "../src/sql/reference.ts";
 
 const GENERATED: [string, () => string][] = [
   ["conf/server.conf", serverConf],
   ["docs/configuration.md", manualPage],
+  ["docs/functions.md", functionsPage],
+  ["docs/metrics.md", metricsPage],
+  ["docs/syntax.md", syntaxPage],
+  ["docs/types.md", typesPage],
   ["src/sql/grammar.recipe.json", grammarRecipe],
 ];
 

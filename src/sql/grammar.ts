@@ -384,6 +384,14 @@ function grammarOf(source: string): ohm.Grammar {
   return (ohm as unknown as { makeRecipe(recipe: unknown): ohm.Grammar }).makeRecipe(recipe);
 }
 
+/** For the reference: without the names of alternatives. */
+export function grammarText(): string {
+  return TEXT.replace(/^Sql \{\n|\n\}$/g, "").replace(/[ \t]+-- \w+$/gm, "").replace(/^ {2}/gm, "");
+}
+
+export const reservedWords = (): string[] => RESERVED.split(" ");
+export const clauseWords = (): string[] => CLAUSE.split(" ");
+
 /** What `grammar.recipe.json` holds. */
 export function grammarRecipe(): string {
   return (grammar as unknown as { toRecipe(): string }).toRecipe() + "\n";

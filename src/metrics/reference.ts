@@ -1,0 +1,31 @@
+/** docs/metrics.md, which `deno task docs` writes. */
+import { metricCatalogue, type MetricEntry } from "./catalogue.ts";
+import { METRIC_PREFIX } from "./mod.ts";
+
+export function metricsPage(): string {
+  const lines = [
+    "# Metrics",
+    "",
+    "<!-- Made by `deno task docs` from src/metrics/catalogue.ts: change it there. -->",
+    "",
+    "What `/metrics` of the minimal server tells with `metrics.enabled=true`. Counters begin at 0 with the process, and a",
+    "histogram has `_bucket`, `_sum` and `_count`. [Health and metrics](health-and-metrics.md) says how to get at them.",
+    "",
+    "| Metric | Kind | Meaning |",
+    "|---|---|---|",
+  ];
+  for (const entry of Object.values(metricCatalogue) as MetricEntry[]) {
+    const wires = entry.wires === undefined
+      ? ""
+      : ` By \`wire\`: ${entry.wires.map((wire) => `\`${wire}\``).join(", ")}.`;
+    const label = entry.wires === undefined && entry.label !== undefined ? ` By \`${entry.label}\`.` : "";
+    lines.push(`| \`${METRIC_PREFIX}${entry.name}\` | ${entry.kind} | ${helpOf(entry)}${wires}${label} |`);
+  }
+  return lines.join("\n") + "\n";
+}
+
+function helpOf({ same, help }: MetricEntry): string {
+  if (same === undefined) return help;
+  const { name } = (metricCatalogue as Record<string, MetricEntry>)[same.key];
+  return `\`${METRIC_PREFIX}${name}{wire="${same.wire}"}\` by the name that QuestDB gives it.`;
+}

@@ -1,0 +1,221 @@
+/** The catalogues of SQL as documents: docs/functions.md, docs/types.md and docs/syntax.md, which `deno task docs` writes. */
+import { typeNames, typeOf } from "../types/mod.ts";
+import { aggregateFunctions } from "./functions/aggregates.ts";
+import { arithmeticFunctions } from "./functions/arithmetic.ts";
+import { batchAggregateFunctions } from "./functions/batch_aggregates.ts";
+import { comparisonFunctions } from "./functions/comparison.ts";
+import { conditionalFunctions } from "./functions/conditional.ts";
+import { generatorFunctions } from "./functions/generators.ts";
+import { type FunctionEntry, FUNCTIONS } from "./functions/mod.ts";
+import { numericFunctions } from "./functions/numeric.ts";
+import { patternFunctions } from "./functions/pattern.ts";
+import { statisticsFunctions } from "./functions/statistics.ts";
+import { textFunctions } from "./functions/text.ts";
+import { timeFunctions } from "./functions/time.ts";
+import { timePartFunctions } from "./functions/time_parts.ts";
+import { timeStepFunctions } from "./functions/time_steps.ts";
+import { windowFunctions } from "./functions/window.ts";
+import { clauseWords, grammarText, reservedWords } from "./grammar.ts";
+
+const GROUPS: [title: string, entries: readonly FunctionEntry[]][] = [
+  ["Operators", [...arithmeticFunctions, ...comparisonFunctions]],
+  ["Aggregates", [...aggregateFunctions, ...batchAggregateFunctions, ...statisticsFunctions]],
+  ["Window functions", windowFunctions],
+  ["Time", [...timeFunctions, ...timeStepFunctions, ...timePartFunctions]],
+  ["Numbers", numericFunctions],
+  ["Text and patterns", [...textFunctions, ...patternFunctions]],
+  ["Conditions", conditionalFunctions],
+  ["Sources of rows, and random values", generatorFunctions],
+];
+
+/** What the binder puts in the place of what users write. */
+const INTERNAL = /^(cast|assign|extract)_|^keywords$|^(timestamp_floor|timestamp_ceil|dateadd|datediff)_/;
+const OPERATOR_FORMS: Record<string, string> = {
+  neg: "-a",
+  is_null: "a IS NULL",
+  between: "a BETWEEN low AND high",
+  not: "NOT a",
+  "~": "~a",
+  like: "a LIKE pattern",
+  ilike: "a ILIKE pattern",
+};
+
+export function functionsPage(): string {
+  const grouped = new Set(GROUPS.flatMap(([, entries]) => entries));
+  const others = FUNCTIONS.filter((entry) => !grouped.has(entry));
+  const lines = [
+    "# Functions and operators",
+    "",
+    "<!-- Made by `deno task docs` from src/sql/functions/: change it there. -->",
+    "",
+    "What `functions()` lists, by subject. An argument in brackets may be left out, and one with `…` repeated; *constant* ones",
+    "must be known when the statement is read. *text* takes STRING, VARCHAR and SYMBOL, *number* all numbers, *time* DATE,",
+    "TIMESTAMP and TIMESTAMP_NS, *same* any type, but one for all. Types are widened where none fits exactly. Aggregates leave",
+    "out nulls, and every aggregate can be used with `OVER`. Casts are in [Types](types.md).",
+  ];
+  for (const [title, entries] of [...GROUPS, ["More", others] as const]) {
+    const shown = entries.filter(({ name }) => !INTERNAL.test(name));
+    lines.push("", `## ${title}`, "", "| | Types | Meaning |", "|---|---|---|");
+    for (const row of rowsOf(shown)) lines.push(`| ${row.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`);
+  }
+  return lines.join("\n") + "\n";
+}
+
+/** One for the overloads that look alike. */
+function rowsOf(entries: readonly FunctionEntry[]): string[][] {
+  const rows = new Map<string, { form: string; types: [string, string][]; summary: string; example?: string }>();
+  for (const entry of entries) {
+    const form = formOf(entry);
+    const key = `${form}\n${entry.summary}`;
+    let row = rows.get(key);
+    if (row === undefined) rows.set(key, row = { form, types: [], summary: entry.summary });
+    row.types.push(typesOf(entry));
+    row.example ??= exampleOf(entry);
+  }
+  return [...rows.values()].map(({ form, types, summary, example }) => [
+    code(form),
+    shortened(types).join("<br>"),
+    summary + (example === undefined ? "" : ` ${example}`),
+  ]);
+}
+
+function formOf({ name, args, table, window }: FunctionEntry): string {
+  if (OPERATOR_FORMS[name] !== undefined) return OPERATOR_FORMS[name];
+  const isWord = /^[a-z]/.test(name);
+  if (!isWord || name === "and" || name === "or") return `a ${name.toUpperCase()} b`;
+  if (name === "in") return "a IN (…)";
+  const list = args.map((arg) => {
+    const shown = arg.name + (arg.variadic ? ", …" : "");
+    return arg.optional ? `[${shown}]` : shown;
+  });
+  return `${name}(${list.join(", ")})${window && !table ? " OVER (…)" : ""}`;
+}
+
+/** Overloads that differ only in their first type are told in one line. */
+function shortened(types: readonly [takes: string, gives: string][]): string[] {
+  const lines = new Map<string, Set<string>>();
+  for (const [takes, gives] of types) {
+    const [first, ...rest] = takes.split(", ");
+    const isOneType = rest.every((part) => part === first);
+    // Not where another type gives it too.
+    const isSame = types.length > 1 && types.every((each) => each[1] !== gives || each[0].split(", ")[0] === gives);
+    const end = isSame ? "the same" : gives;
+    const key = `${isOneType ? "" : `, ${rest.join(", ")}`} → ${end}`;
+    if (!lines.has(key)) lines.set(key, new Set());
+    lines.get(key)!.add(first);
+  }
+  return [...lines].map(([end, firsts]) =>
+    end.startsWith(", ") && firsts.size > 1
+      ? `one of ${[...firsts].join(", ")}${end}`
+      : `${[...firsts].join(", ")}${end}`.trim()
+  );
+}
+
+function typesOf({ args, returns }: FunctionEntry): [takes: string, gives: string] {
+  const plain = (type: string) => type === "SYMBOL_TEXT" ? "SYMBOL" : type;
+  const takes = args.map((arg) => plain(arg.type) + (arg.constant ? " *constant*" : "")).join(", ");
+  if (typeof returns === "string") return [takes, plain(returns)];
+  const isFirst = returns(args.map((_, index) => `${index}`)) === "0";
+  return [takes, isFirst ? plain(args[0].type) : args.some((arg) => arg.type === "time") ? "time" : "text"];
+}
+
+function exampleOf({ examples }: FunctionEntry): string | undefined {
+  const example = examples.find((each) => "gives" in each && each.gives !== undefined);
+  return example && `${code(example.sql)} is ${code(JSON.stringify(example.gives))}.`;
+}
+
+const code = (text: string) => "`" + text.replaceAll("\n", " ") + "`";
+
+export function typesPage(): string {
+  const lines = [
+    "# Types",
+    "",
+    "<!-- Made by `deno task docs` from src/types/registry.ts and src/sql/functions/casts.ts: change it there. -->",
+    "",
+    "Types that a column may have. Besides: `DECIMAL(precision, scale)` up to 76 digits, `GEOHASH(5c)` or `GEOHASH(20b)`, and",
+    "arrays such as `DOUBLE[]` and `DOUBLE[][]`.",
+    "",
+    "| Type | Also spelled | Bytes a row | Has a NULL | Over the PostgreSQL wire |",
+    "|---|---|---|---|---|",
+  ];
+  for (const name of typeNames()) {
+    const { width, nullable, pgOid, aliases, layout } = typeOf(name);
+    const size = layout === "text"
+      ? `${width}, and its bytes`
+      : layout === "symbol"
+      ? `${width}, and each text once`
+      : width;
+    lines.push(`| ${name} | ${aliases.join(", ")} | ${size} | ${nullable ? "yes" : "no"} | ${PG_NAMES[pgOid]} |`);
+  }
+  lines.push(
+    "",
+    "A type without NULL reads a missing value as 0 or `false`. Times are UTC: DATE in milliseconds, TIMESTAMP in microseconds,",
+    "TIMESTAMP_NS in nanoseconds since 1970. SYMBOL is a text from a small set, kept as a number per row.",
+    "",
+    "## Casts",
+    "",
+    "`CAST(a AS type)`, or `a::type`, from the type of each row to those in its second column. What cannot be converted is NULL.",
+    "",
+    "| From | To |",
+    "|---|---|",
+  );
+  const casts = new Map<string, Set<string>>();
+  for (const { name, args } of FUNCTIONS) {
+    if (!name.startsWith("cast_")) continue;
+    const [from, to] = [args[0].type, name.slice("cast_".length)].map((tag) => tag === "SYMBOL_TEXT" ? "SYMBOL" : tag);
+    if (from === "NULL") continue;
+    for (const each of from === "text" ? TEXTS : from === "wide" ? WIDE : [from]) {
+      if (!casts.has(each)) casts.set(each, new Set());
+      if (each !== to) casts.get(each)!.add(to);
+    }
+  }
+  for (const [from, to] of [...casts].toSorted()) lines.push(`| ${from} | ${[...to].toSorted().join(", ")} |`);
+  return lines.join("\n") + "\n";
+}
+
+const TEXTS = ["STRING", "VARCHAR", "SYMBOL"];
+const WIDE = ["LONG256", "DECIMAL", "GEOHASH", "DOUBLE[]"];
+
+const PG_NAMES: Record<number, string> = {
+  16: "bool",
+  17: "bytea",
+  20: "int8",
+  21: "int2",
+  23: "int4",
+  700: "float4",
+  701: "float8",
+  1042: "char",
+  1043: "varchar",
+  1114: "timestamp",
+  2950: "uuid",
+};
+
+export function syntaxPage(): string {
+  return [
+    "# Syntax",
+    "",
+    "<!-- Made by `deno task docs` from src/sql/grammar.ts: change it there. -->",
+    "",
+    "The grammar that the server reads statements by: words in quotes are keywords, in any case; `?` is at most one, `*` any",
+    'number, `+` at least one, `&` and `~` look ahead; `"<name>"` and its like stand for one token. An expression is a list of',
+    "operands and operators here; these bind, from loose to tight: OR, AND, NOT, equality with LIKE, `~` and IS, `<` and the",
+    "like, IN and BETWEEN, `|`, `^`, `&`, `||`, `+ -`, `* / %`, signs, `::` and `[ ]`.",
+    "What the grammar takes may still be refused with an error that says what is not supported. [SQL](sql.md) shows the",
+    "statements by examples.",
+    "",
+    "```ebnf",
+    grammarText(),
+    "```",
+    "",
+    "## Keywords",
+    "",
+    "Never names, unless in double quotes:",
+    "",
+    `${reservedWords().toSorted().map(code).join(" ")}`,
+    "",
+    "Names, but as a column's alias only behind `AS`:",
+    "",
+    `${clauseWords().toSorted().map(code).join(" ")}`,
+    "",
+  ].join("\n");
+}

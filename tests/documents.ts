@@ -1,0 +1,237 @@
+/**
+ * Runs a Markdown page against a server of its own, from top to bottom, block by block:
+ *
+ *     sql              through psql
+ *     sh               through bash; 127.0.0.1 and the documented ports stand for the server, /var/lib/sundial for its root
+ *     ts, python       as a program
+ *     text, json, csv  behind one of those: what comes out; `…` stands for anything
+ *     other languages  are only shown
+ *
+ * A comment `<!-- not run: why -->` before a block leaves it out, and `<!-- server: KEY=VALUE … -->` sets up the page's server.
+ */
+import { join } from "node:path";
+import { startFlags, startServer, type TestServer } from "./server.ts";
+import { fromFileUrl } from "./paths.ts";
+
+const BLOCK = /(?:<!-- (not run|with): ([^\n]*?) -->\n+)?^```(\w+)\n([\s\S]*?)^```$/gm;
+const SHOWN = new Set(["text", "json", "csv"]);
+/** What a block may drive, as far as not every machine has it. */
+const PROGRAMS = ["psql", "curl", "promtool", "prometheus", "python3"];
+
+export interface PageRun {
+  /** As the page would have to be. */
+  text: string;
+  /** Blocks that were not run, and why. */
+  skipped: string[];
+  ran: number;
+}
+
+export async function runPage(path: string): Promise<PageRun> {
+  const page = Deno.readTextFileSync(path).replaceAll("\r\n", "\n");
+  if (![...page.matchAll(BLOCK)].some(([, not, , language]) => not === undefined && isRun(language))) {
+    return { text: page, skipped: [], ran: 0 };
+  }
+  const settings = /<!-- server: (.*?) -->/.exec(page)?.[1].split(" ") ?? [];
+  const env = Object.fromEntries(settings.map((setting) => setting.split("=") as [string, string]));
+  await using server = await startServer({ env });
+  const directory = await Deno.makeTempDir({ prefix: "sundial-page-" });
+  const runner = new Runner(server, directory, env);
+  try {
+    return await runner.run(page);
+  } finally {
+    await Deno.remove(directory, { recursive: true });
+  }
+}
+
+const isRun = (language: string) => ["sql", "sh", "ts", "python"].includes(language);
+
+class Runner {
+  private readonly skipped: string[] = [];
+  private ran = 0;
+
+  constructor(
+    private readonly server: TestServer,
+    private readonly directory: string,
+    private readonly env: Record<string, string>,
+  ) {
+    // The executable, as a user has it on the PATH.
+    const shim = join(directory, "sundial");
+    const flags = startFlags().map((flag) =>
+      flag === "--lock=deno.lock" ? `--lock=${fromFileUrl("../deno.lock")}` : flag
+    );
+    Deno.writeTextFileSync(
+      shim,
+      `#!/bin/sh\nexec "${Deno.execPath()}" run ${flags.join(" ")} "${fromFileUrl("../main.ts")}" "$@"\n`,
+      { mode: 0o755 },
+    );
+    for (const path of ["docs/alert-rules.yml", "docs/grafana-dashboard.json"]) {
+      Deno.mkdirSync(join(directory, "docs"), { recursive: true });
+      Deno.copyFileSync(fromFileUrl(`../${path}`), join(directory, path));
+    }
+  }
+
+  async run(page: string): Promise<PageRun> {
+    const parts: string[] = [];
+    let at = 0;
+    let waiting: { language: string; body: string; line: number } | undefined;
+    const runWaiting = async (): Promise<string | undefined> => {
+      const block = waiting;
+      waiting = undefined;
+      return block && await this.runBlock(block.language, block.body, block.line);
+    };
+    for (const match of page.matchAll(BLOCK)) {
+      const [whole, mark, why, language, body] = match;
+      const line = page.slice(0, match.index).split("\n").length;
+      let shown = body;
+      if (mark === "not run") {
+        await runWaiting();
+        this.skipped.push(`line ${line}: ${why}`);
+      } else if (isRun(language)) {
+        await runWaiting();
+        waiting = { language, body, line };
+      } else if (SHOWN.has(language) && waiting !== undefined) {
+        const output = await runWaiting();
+        if (output !== undefined && !fits(output, body)) shown = output;
+      }
+      parts.push(page.slice(at, match.index), whole.slice(0, whole.length - body.length - 3), shown, "```");
+      at = match.index + whole.length;
+    }
+    await runWaiting();
+    return { text: parts.join("") + page.slice(at), skipped: this.skipped, ran: this.ran };
+  }
+
+  /** What it printed; undefined when it could not be run here. */
+  private async runBlock(language: string, body: string, line: number): Promise<string | undefined> {
+    const words = language === "sql"
+      ? ["psql"]
+      : language === "python"
+      ? ["python3"]
+      : language === "sh"
+      ? wordsOf(body)
+      : [];
+    const missing = PROGRAMS.find((program) => words.includes(program) && !isInstalled(program)) ??
+      (language === "python" && pythonWithDriver() === undefined ? "psycopg" : undefined);
+    if (missing !== undefined) {
+      this.skipped.push(`line ${line}: ${missing} is not installed`);
+      return undefined;
+    }
+    this.ran++;
+    const text = this.localised(body);
+    const output =
+      await (language === "sql"
+        ? this.psql(text)
+        : language === "sh"
+        ? this.command("bash", ["-euo", "pipefail", "-c", text])
+        : this.program(language, text)).catch((error) => {
+          throw new Error(`line ${line}: ${(error as Error).message}\n${body}`);
+        });
+    const shown = this.globalised(output).trimEnd();
+    return shown === "" ? "" : `${shown}\n`;
+  }
+
+  private psql(sql: string): Promise<string> {
+    const where = ["-h", "127.0.0.1", "-p", String(this.server.pgPort), "-U", "admin", "-d", "qdb"];
+    return this.command("psql", ["-X", "-q", ...where, "-v", "ON_ERROR_STOP=1", "-f", "-"], sql);
+  }
+
+  private async program(language: string, text: string): Promise<string> {
+    const path = join(this.directory, `page.${language === "ts" ? "ts" : "py"}`);
+    await Deno.writeTextFile(path, text);
+    if (language === "python") return await this.command(pythonWithDriver()!, [path]);
+    // The drivers are those of the tests.
+    const { imports, scopes } = JSON.parse(Deno.readTextFileSync(fromFileUrl("../deno.json")));
+    const map = join(this.directory, "imports.json");
+    await Deno.writeTextFile(map, JSON.stringify({ imports: { ...imports, ...scopes["./tests/"] } }));
+    return await this.command(Deno.execPath(), [
+      "run",
+      "-A",
+      "-q",
+      "--no-lock",
+      "--no-config",
+      `--import-map=${map}`,
+      path,
+    ]);
+  }
+
+  private async command(program: string, args: string[], input = ""): Promise<string> {
+    const child = new Deno.Command(program, {
+      args,
+      cwd: this.directory,
+      env: {
+        ...this.env,
+        PATH: `${this.directory}:${Deno.env.get("PATH")}`,
+        PGPASSWORD: "quest",
+        NO_COLOR: "1",
+        SVC_HTTP_MIN_BIND_TO: `127.0.0.1:${this.server.minPort}`,
+      },
+      stdin: "piped",
+      stdout: "piped",
+      stderr: "piped",
+    }).spawn();
+    const writer = child.stdin.getWriter();
+    await writer.write(new TextEncoder().encode(input)).catch(() => {});
+    await writer.close().catch(() => {});
+    const { code, stdout, stderr } = await child.output();
+    const decoder = new TextDecoder();
+    if (code !== 0) throw new Error(`status ${code}: ${decoder.decode(stdout)}${decoder.decode(stderr)}`);
+    return decoder.decode(stdout).replaceAll("\r\n", "\n");
+  }
+
+  private get places(): [documented: string, here: string][] {
+    const { httpPort, pgPort, minPort, linePort, root } = this.server;
+    return [
+      ["127.0.0.1:9000", `127.0.0.1:${httpPort}`],
+      ["127.0.0.1:9003", `127.0.0.1:${minPort}`],
+      ["127.0.0.1/9009", `127.0.0.1/${linePort}`],
+      ["127.0.0.1:8812", `127.0.0.1:${pgPort}`],
+      ["8812", String(pgPort)],
+      ["/var/lib/sundial", root],
+      ["deno run -A main.ts", "sundial"],
+    ];
+  }
+
+  private localised(text: string): string {
+    return this.places.reduce((result, [documented, here]) => result.replaceAll(documented, here), text);
+  }
+
+  private globalised(text: string): string {
+    const places = this.places.filter(([, here]) => here !== "sundial");
+    return places.reduce((result, [documented, here]) => result.replaceAll(here, documented), text);
+  }
+}
+
+/** `…` in what is shown stands for anything. */
+function fits(output: string, shown: string): boolean {
+  if (!shown.includes("…")) return output === shown;
+  const pattern = shown.split("…").map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")).join("[\\s\\S]*?");
+  return new RegExp(`^${pattern}$`).test(output);
+}
+
+const wordsOf = (script: string) => script.split(/[^\w-]+/);
+
+const known = new Map<string, boolean>();
+
+function isInstalled(program: string): boolean {
+  let found = known.get(program);
+  if (found === undefined) {
+    try {
+      found = new Deno.Command(program, { args: ["--version"], stdout: "null", stderr: "null" }).outputSync().success;
+    } catch {
+      found = false;
+    }
+    known.set(program, found);
+  }
+  return found;
+}
+
+/** The system's Python may have the driver where another on the PATH has not. */
+function pythonWithDriver(): string | undefined {
+  return ["python3", "/usr/bin/python3"].find((program) => {
+    try {
+      return new Deno.Command(program, { args: ["-c", "import psycopg"], stdout: "null", stderr: "null" }).outputSync()
+        .success;
+    } catch {
+      return false;
+    }
+  });
+}
