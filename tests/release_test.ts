@@ -59,7 +59,7 @@ Deno.test("zip() has the same bytes for the same files, in order, at one time in
     Deno.stdout.writeSync(zip([{ path: "a", bytes: new Uint8Array(3) }], new Date(${TIME.getTime()})));`;
   const inZone = async (zone: string) =>
     (await new Deno.Command(Deno.execPath(), {
-      args: ["eval", "--lock=dev.lock", code],
+      args: ["eval", "--lock=dev.lock", "--frozen", code],
       cwd: ROOT,
       env: { TZ: zone },
     }).output()).stdout;
