@@ -32,6 +32,8 @@ export interface ResolvedCall {
   id: string;
   args: Expr[];
   type: string;
+  /** Has it a meaning only with OVER? */
+  isWindow: boolean;
 }
 
 const CLASS_TYPES: Record<string, string> = { number: "DOUBLE", integer: "LONG", time: "TIMESTAMP" };
@@ -81,7 +83,7 @@ export function resolveOverload(
     const source = spec.constant && folded[place] !== undefined ? folded[place]! : args[place];
     return expressions.coerce(source, found.types[i], expressions.binding.positionOf(args[place]));
   });
-  return { id: found.id, args: cast, type: found.returns };
+  return { id: found.id, args: cast, type: found.returns, isWindow: found.entry.window === true };
 }
 
 function overloadError(

@@ -477,6 +477,7 @@ export class Expressions {
     }
     const args = star ? [] : this.args(e, inner).map((arg) => this.typedNull(actual, arg));
     const resolved = resolveOverload(this, actual, args, e.at, "function");
+    if (resolved.isWindow) throw new SqlError(`${e.name} wants OVER`, e.at, SQLSTATE.grouping);
     return { function: resolved.id, args: resolved.args, distinct: false, type: resolved.type, at: e.at };
   }
 

@@ -68,6 +68,7 @@ export class WindowCollector implements WindowSink {
         placeOf(this.expressions.binding.context.text, /\bignore\s+nulls\b/i, call.at),
       );
     }
+    if (name === "avg" && args.length > 1) this.checkExponential(call, window, orderBy);
     const frame = UNFRAMED.has(name) ? wholeFrame(orderBy.length > 0) : this.frame(window.frame, orderBy, scope);
     const index = this.calls.push({
       function: resolved.id,
@@ -92,6 +93,14 @@ export class WindowCollector implements WindowSink {
     if (KEEPING.has(name) && ["BYTE", "SHORT", "INT"].includes(first.type)) return cast("LONG");
     if (KEEPING.has(name) && first.type === "FLOAT") return cast("DOUBLE");
     return args;
+  }
+
+  /** An exponential average goes over all rows so far, in an order. */
+  private checkExponential(call: FunctionCall, window: ResolvedWindow, orderBy: SortKey[]): void {
+    if (orderBy.length === 0) throw new SqlError("an exponential average wants ORDER BY", call.at, SQLSTATE.grouping);
+    if (window.frame !== undefined) {
+      throw new SqlError("an exponential average takes no frame", call.at, SQLSTATE.grouping);
+    }
   }
 
   private checkOffset(offset: Expr | undefined, call: FunctionCall): void {

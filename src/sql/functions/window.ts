@@ -87,6 +87,40 @@ for (const type of VALUES) {
   }
 }
 
+const UNITS = /^(?:microsecond|millisecond|second|minute|hour|day|week)s?$/;
+
+/** Is `n` fit for the kind of exponential average? */
+function averageProblem(kind: unknown, n: unknown): { argument: number; message: string } | undefined {
+  const word = String(kind).toLowerCase(), number = Number(n);
+  if (word !== "alpha" && word !== "period" && !UNITS.test(word)) {
+    return {
+      argument: 1,
+      message: `avg: '${kind}' is no kind of average: alpha, period or a unit of time is expected`,
+    };
+  }
+  if (!(number > 0)) return { argument: 2, message: `avg: ${n} is not positive` };
+  return word === "alpha" && number > 1 ? { argument: 2, message: `avg: ${n} is above 1` } : undefined;
+}
+
+entries.push({
+  name: "avg",
+  args: [
+    { name: "value", type: "DOUBLE" },
+    { name: "kind", type: "text", constant: true },
+    { name: "n", type: "DOUBLE", constant: true },
+    { name: "volume", type: "DOUBLE", optional: true },
+  ],
+  returns: "DOUBLE",
+  nulls: "custom",
+  volatility: "immutable",
+  summary:
+    "The exponential average up to the row: by the factor n ('alpha'), over n rows ('period') or over n units of time " +
+    "('second', 'minute' …); weighed by a volume where one is given.",
+  examples: [{ sql: "SELECT avg(x, 'alpha', 0.5) OVER (ORDER BY x) FROM long_sequence(1)", gives: 1 }],
+  window: true,
+  check: ([, kind, n]) => averageProblem(kind, n),
+});
+
 /** What an aggregate's argument is cast to where it stands OVER: in a window, sums and means are of DOUBLE, and bounds are LONG or DOUBLE. */
 export function windowArgumentType(name: string, type: string): string {
   const lower = name.toLowerCase();
