@@ -4,13 +4,15 @@
  *     sql              through psql
  *     sh               through bash; 127.0.0.1 and the documented ports stand for the server, /var/lib/sundial for its root
  *     ts, python       as a program
+ *     ini, yaml        as server.conf, log.conf or Prometheus' configuration, which is checked
  *     text, json, csv  behind one of those: what comes out; `…` stands for anything
  *     other languages  are only shown
  *
  * A comment `<!-- not run: why -->` before a block leaves it out, and `<!-- server: KEY=VALUE … -->` sets up the page's server.
  */
 import { join } from "node:path";
-import { startFlags, startServer, type TestServer } from "./server.ts";
+import { START_FLAGS } from "../scripts/flags.ts";
+import { startServer, type TestServer } from "./server.ts";
 import { fromFileUrl } from "./paths.ts";
 
 const BLOCK = /(?:<!-- (not run|with): ([^\n]*?) -->\n+)?^```(\w+)\n([\s\S]*?)^```$/gm;
@@ -43,7 +45,10 @@ export async function runPage(path: string): Promise<PageRun> {
   }
 }
 
-const isRun = (language: string) => ["sql", "sh", "ts", "python"].includes(language);
+const isRun = (language: string) => ["sql", "sh", "ts", "python", "ini", "yaml"].includes(language);
+/** Programs that a language needs besides. */
+const NEEDS: Record<string, string[]> = { sql: ["psql"], python: ["python3"], yaml: ["promtool"] };
+const PATIENCE_MS = 60_000;
 
 class Runner {
   private readonly skipped: string[] = [];
@@ -56,7 +61,7 @@ class Runner {
   ) {
     // The executable, as a user has it on the PATH.
     const shim = join(directory, "sundial");
-    const flags = startFlags().map((flag) =>
+    const flags = START_FLAGS.map((flag) =>
       flag === "--lock=deno.lock" ? `--lock=${fromFileUrl("../deno.lock")}` : flag
     );
     Deno.writeTextFileSync(
@@ -102,13 +107,7 @@ class Runner {
 
   /** What it printed; undefined when it could not be run here. */
   private async runBlock(language: string, body: string, line: number): Promise<string | undefined> {
-    const words = language === "sql"
-      ? ["psql"]
-      : language === "python"
-      ? ["python3"]
-      : language === "sh"
-      ? wordsOf(body)
-      : [];
+    const words = NEEDS[language] ?? (language === "sh" ? wordsOf(body) : []);
     const missing = PROGRAMS.find((program) => words.includes(program) && !isInstalled(program)) ??
       (language === "python" && pythonWithDriver() === undefined ? "psycopg" : undefined);
     if (missing !== undefined) {
@@ -127,6 +126,35 @@ class Runner {
         });
     const shown = this.globalised(output).trimEnd();
     return shown === "" ? "" : `${shown}\n`;
+  }
+
+  private runText(language: string, text: string): Promise<string> {
+    switch (language) {
+      case "sql":
+        return this.psql(text);
+      case "sh":
+        return this.command("bash", ["-euo", "pipefail", "-c", text]);
+      case "ini":
+        return this.settings(text);
+      case "yaml":
+        return this.prometheus(text);
+      default:
+        return this.program(language, text);
+    }
+  }
+
+  private async settings(text: string): Promise<string> {
+    const root = await Deno.makeTempDir({ dir: this.directory });
+    await Deno.mkdir(join(root, "conf"));
+    await Deno.writeTextFile(join(root, "conf", text.includes("writers=") ? "log.conf" : "server.conf"), text);
+    return await this.command(join(this.directory, "sundial"), ["check-config", "-d", root]);
+  }
+
+  private async prometheus(text: string): Promise<string> {
+    // Beside the rules, which it names.
+    const path = join(this.directory, "docs", "prometheus.yml");
+    await Deno.writeTextFile(path, text);
+    return await this.command("promtool", ["check", "config", path]);
   }
 
   private psql(sql: string): Promise<string> {
@@ -167,6 +195,7 @@ class Runner {
       stdin: "piped",
       stdout: "piped",
       stderr: "piped",
+      signal: AbortSignal.timeout(PATIENCE_MS),
     }).spawn();
     const writer = child.stdin.getWriter();
     await writer.write(new TextEncoder().encode(input)).catch(() => {});

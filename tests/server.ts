@@ -1,4 +1,5 @@
 /** Starts the real server, as `deno task start` does, on free ports and a root of its own. */
+import { START_FLAGS } from "../scripts/flags.ts";
 import { fromFileUrl } from "./paths.ts";
 
 export interface TestServer {
@@ -41,17 +42,6 @@ export function freePort(): number {
   return freePorts(1)[0];
 }
 
-/** The flags that `deno task start` gives: one place, deno.json. */
-export function startFlags(): string[] {
-  const tasks = JSON.parse(Deno.readTextFileSync(fromFileUrl("../deno.json"))).tasks as Record<
-    string,
-    string | { command: string }
-  >;
-  const start = typeof tasks.start === "string" ? tasks.start : tasks.start.command;
-  const words = start.slice(start.lastIndexOf("deno run")).split(/\s+/);
-  return words.slice(2, words.indexOf("main.ts"));
-}
-
 interface StartOptions {
   root?: string;
   env?: Record<string, string>;
@@ -76,7 +66,7 @@ async function tryToStart(options: StartOptions): Promise<TestServer> {
   const root = options.root ?? await Deno.makeTempDir({ prefix: "sundial-" });
   const [httpPort, pgPort, minPort, linePort] = freePorts(4);
   const process = new Deno.Command(Deno.execPath(), {
-    args: ["run", ...startFlags(), fromFileUrl("../main.ts"), "start", "-d", root, ...options.args ?? []],
+    args: ["run", ...START_FLAGS, fromFileUrl("../main.ts"), "start", "-d", root, ...options.args ?? []],
     env: {
       SVC_HTTP_NET_BIND_TO: `127.0.0.1:${httpPort}`,
       SVC_PG_NET_BIND_TO: `127.0.0.1:${pgPort}`,
