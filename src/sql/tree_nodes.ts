@@ -1,6 +1,6 @@
 /** What all actions on the grammar's nodes share: the way from a node to its tokens. */
 import type * as ohm from "ohm-js";
-import { SqlError } from "../errors.ts";
+import { SqlError, SQLSTATE } from "../errors.ts";
 import type { Expression, FunctionCall, Name } from "./ast.ts";
 import type { Token } from "./lexer.ts";
 import type { Matched } from "./parser.ts";
@@ -57,6 +57,18 @@ export function name(node: Node): Name {
   const { text, at, kind } = token(node);
   return { text, at, quoted: kind !== "word" };
 }
+/** Words that the grammar could take for names, but that the dialect wants in quotes where something gets its name. */
+const RESERVED = new Set(
+  ("add align alter array asc attach batch bypass cancel cast column create declare desc detach drop exists explain insert " +
+    "into lock outer partition rename resume sample set squash to update upsert values within").split(" "),
+);
+
+/** The name that something gets. @throws where it is a word of the dialect and not in quotes. */
+export function newName(given: Name): Name {
+  if (given.quoted || !RESERVED.has(given.text.toLowerCase())) return given;
+  throw new SqlError(`${given.text} is a word of SQL: as a name it wants double quotes`, given.at, SQLSTATE.syntax);
+}
+
 export function wholeNumber(node: Node): number {
   const { text, at } = token(node);
   const value = Number(text.replaceAll("_", ""));

@@ -16,7 +16,20 @@ import type {
   Statement,
 } from "./ast.ts";
 import { CHAIN_MAX, tooComplex } from "./expressions.ts";
-import { at, call, endOf, given, list, name, type Node, optional, type Path, token, word } from "./tree_nodes.ts";
+import {
+  at,
+  call,
+  endOf,
+  given,
+  list,
+  name,
+  newName,
+  type Node,
+  optional,
+  type Path,
+  token,
+  word,
+} from "./tree_nodes.ts";
 
 interface Prelude {
   declares: Select["declares"];
@@ -130,7 +143,7 @@ export const queryActions: ohm.ActionDict<unknown> = {
     return list(first, rest);
   },
   cte(cteName, _as, _open, query, _close): Select["with"][number] {
-    return { name: name(cteName), query: query.tree() };
+    return { name: newName(name(cteName)), query: query.tree() };
   },
   setOperation: setOperation,
   explicitOperation: setOperation,
@@ -178,7 +191,7 @@ export const queryActions: ohm.ActionDict<unknown> = {
     return item;
   },
   alias(_as, aliasNode) {
-    return name(aliasNode);
+    return newName(name(aliasNode));
   },
   from(_from, source) {
     return source.tree();

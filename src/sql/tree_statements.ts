@@ -19,6 +19,7 @@ import {
   many,
   matched,
   name,
+  newName,
   optional,
   type Path,
   token,
@@ -49,7 +50,7 @@ export const statementActions: ohm.ActionDict<unknown> = {
     const statement: CreateTable = {
       kind: "createTable",
       at: at(create),
-      name: onlyName(table.tree()),
+      name: newName(onlyName(table.tree())),
       ifNotExists: given(ifNotExists),
       columns: [],
       casts: [],
@@ -58,6 +59,7 @@ export const statementActions: ohm.ActionDict<unknown> = {
     };
     const add = body.tree() as (statement: CreateTable) => void;
     add(statement);
+    for (const column of statement.columns) newName(column.name);
     for (const extra of extras.children) {
       const addExtra = extra.tree() as (statement: CreateTable) => void;
       addExtra(statement);
