@@ -117,7 +117,7 @@ export const sections = {
       min: 1,
       defaultSaid: "no limit",
     }),
-    "http.settings.readonly": bool(false, "Refuses changes of the console's preferences."),
+    "http.settings.readonly": taken("false", "the console keeps no preferences on the server"),
     "http.session.timeout": ms(
       "30m",
       "A session that /exec with session=true has opened ends after this long without use.",

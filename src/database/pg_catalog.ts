@@ -1,14 +1,15 @@
 /** Rows of `pg_catalog` and `information_schema`: what tables there are, in the words of PostgreSQL. A source without an entry is empty. */
+import { tableOid } from "../sql/mod.ts";
 import type { TableSchema } from "../storage/mod.ts";
 import { typeOf, type Value } from "../types/mod.ts";
 import { arrayDimensions } from "../types/wide.ts";
 
 const PG_CATALOG = 11, PUBLIC = 2200, OWNER = 1;
 const DATABASE = "qdb", SCHEMA = "public";
-/** `pg_class` itself; other objects of users begin where PostgreSQL's do. */
-const PG_CLASS = 1259, FIRST_OID = 16_384;
+/** `pg_class` itself. */
+const PG_CLASS = 1259;
 
-const oidOf = (schema: TableSchema) => FIRST_OID + schema.id;
+const oidOf = (schema: TableSchema) => tableOid(schema.id);
 
 interface PgType {
   oid: number;

@@ -1,5 +1,6 @@
 /** SQL: text to typed plans. */
 export { bind, type BindContext, type Bound } from "./binder/mod.ts";
+export { tableOid } from "./binder/object_ids.ts";
 export { explain, type ExplainDetails } from "./explain.ts";
 export { parse, parseScript } from "./parser.ts";
 export { substituteCalls, substituteParameters } from "./parameters.ts";

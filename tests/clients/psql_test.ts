@@ -49,6 +49,14 @@ Deno.test({ name: "psql", ignore: !isInstalled }, async (t) => {
     assert.equal(output, "1\n2\nERROR:  42P01\n");
   });
 
+  await t.step("lists tables, schemas and what there is none of", async () => {
+    assert.equal(
+      await psql("\\dt\n\\dt t\n\\d nobody\n\\dn"),
+      "public|t|table|admin\npublic|t|table|admin\npublic|admin\n" +
+        'Did not find any relation named "nobody".\n',
+    );
+  });
+
   await t.step("fills variables, tells the connection, and reads values into statements", async () => {
     const output = await psql(
       "select 7 as seven \\gset\nselect :seven + 1;\nselect $1::int * 2 \\bind 21 \\g\n\\encoding\n\\echo :DBNAME",

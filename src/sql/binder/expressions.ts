@@ -4,6 +4,7 @@
 import { notSupported, SqlError, SQLSTATE } from "../../errors.ts";
 import { typeOf, type Value } from "../../types/mod.ts";
 import type { Expression, FunctionCall, OrderItem, Query } from "../ast.ts";
+import { isOidType, oidOfText } from "./object_ids.ts";
 import type { AggregateCall, Expr } from "../plan.ts";
 import { aggregateKind, bindFunction, castEntry, resolveOverload } from "./calls.ts";
 import { findOverload } from "../functions/mod.ts";
@@ -140,6 +141,7 @@ export class Expressions {
         return e.negated ? not(test, e.at) : test;
       }
       case "cast": {
+        if (isOidType(e.type.name)) return this.objectId(e, scope);
         const tag = e.style === "::" && e.type.name === "float" ? "DOUBLE" : tagOfType(e.type);
         return this.cast(this.bind(e.operand, scope), tag, e.at);
       }
@@ -388,6 +390,13 @@ export class Expressions {
 
   nullOf(type: string): Constant {
     return constant(nullValue(type), type);
+  }
+
+  private objectId(e: Extract<Expression, { kind: "cast" }>, scope: Scope): Expr {
+    const operand = this.bind(e.operand, scope);
+    if (operand.kind !== "constant" || typeof operand.value !== "string") return this.cast(operand, "INT", e.at);
+    const { catalogue } = this.binding.context;
+    return constant(oidOfText(e.type.name, operand.value, catalogue, e.operand.at), "INT");
   }
 
   /** An explicit or implicit cast; constants are converted now where that can be done. */

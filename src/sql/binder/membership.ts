@@ -70,13 +70,14 @@ function refuseOtherKinds(operand: Expr, items: Expr[], e: InExpression): void {
     : isNumber(type)
     ? isNumber
     : type === "CHAR"
-    ? (item: string) => item === "CHAR"
+    ? isTextOrChar
     : isText(type)
     ? isTextOrChar
     : undefined;
   if (fits === undefined) return;
   items.forEach((item, i) => {
-    if (item.type === "NULL" || fits(item.type)) return;
+    const isLong = type === "CHAR" && item.kind === "constant" && String(item.value ?? "").length > 1;
+    if (item.type === "NULL" || (fits(item.type) && !isLong)) return;
     const refuse = (): never => {
       throw typeMismatch(`IN: ${displayName(item.type)} does not go with ${displayName(type)}`, e.items[i].at);
     };
@@ -96,6 +97,8 @@ function inList(expressions: Expressions, operand: Expr, items: Expr[], e: InExp
       others.push(bindComparison(expressions, "=", operand, item, e.at));
     } else if (item.value === null) {
       values.push(null);
+    } else if (isTime(item.type) && isTime(typed.type) && item.type !== typed.type) {
+      others.push(bindComparison(expressions, "=", operand, item, e.at));
     } else {
       const value = convertConstant(item.value, item.type, typed.type);
       if (value !== undefined) values.push(value);

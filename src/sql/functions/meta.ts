@@ -111,6 +111,84 @@ function subnet(name: string, networkFirst: boolean, strictly: boolean, summary:
   );
 }
 
+/** True in every row: what clients ask about rights and visibility. */
+function always(name: string, argCount: number, summary: string): FunctionEntry {
+  const args = Array.from({ length: argCount }, (_, index) => any(`arg${index + 1}`, index > 0));
+  return entry(name, args, "BOOLEAN", summary, (_, out, rowCount) => out.values.fill(1, 0, rowCount));
+}
+
+/** NULL in every row: what there is nothing of. */
+function nothing(name: string, argCount: number, summary: string): FunctionEntry {
+  const args = Array.from({ length: argCount }, (_, index) => any(`arg${index + 1}`, index > 0));
+  return entry(name, args, "STRING", summary, (_, out, rowCount) => {
+    for (let row = 0; row < rowCount; row++) out.setText(row, undefined);
+  });
+}
+
+/** What types of columns are called, by their number. */
+const PG_TYPE_NAMES: Record<number, string> = {
+  16: "boolean",
+  17: "bytea",
+  20: "bigint",
+  21: "smallint",
+  23: "integer",
+  26: "oid",
+  700: "real",
+  701: "double precision",
+  1015: "character varying[]",
+  1022: "double precision[]",
+  1042: "character",
+  1043: "character varying",
+  1082: "date",
+  1114: "timestamp without time zone",
+  1700: "numeric",
+  2950: "uuid",
+};
+
+/** Asked by psql, drivers and tools when they look around; all of them have the schema `pg_catalog` as well. */
+const clientFunctions: FunctionEntry[] = [
+  always("pg_function_is_visible", 1, "Every function is."),
+  always("pg_type_is_visible", 1, "Every type is."),
+  always("has_schema_privilege", 3, "Who is connected sees the schema."),
+  always("has_table_privilege", 3, "Who is connected sees the tables."),
+  always("has_database_privilege", 3, "Who is connected sees the database."),
+  nothing("obj_description", 2, "There are no comments on objects."),
+  nothing("shobj_description", 2, "There are no comments on objects."),
+  nothing("col_description", 2, "There are no comments on columns."),
+  nothing("pg_get_expr", 3, "Columns have no defaults."),
+  nothing("pg_get_constraintdef", 2, "There are no constraints."),
+  nothing("pg_get_indexdef", 3, "There are no indexes in the catalogues."),
+  nothing("pg_get_viewdef", 2, "There are no views."),
+  nothing("pg_tablespace_location", 1, "There are no tablespaces."),
+  said("pg_encoding_to_char", "The encoding of all texts.", () => "UTF8", [any("encoding")]),
+  entry(
+    "pg_is_in_recovery",
+    [],
+    "BOOLEAN",
+    "A server that answers is not.",
+    (_, out, rowCount) => out.values.fill(0, 0, rowCount),
+  ),
+  entry(
+    "pg_backend_pid",
+    [],
+    "INT",
+    "Connections have no processes of their own: 0.",
+    (_, out, rowCount) => out.values.fill(0, 0, rowCount),
+    [],
+    { volatility: "stable" },
+  ),
+  entry(
+    "format_type",
+    [{ name: "oid", type: "INT" }, any("typmod")],
+    "STRING",
+    "What PostgreSQL calls the type of this number.",
+    ([oid], out, rowCount) => {
+      for (let row = 0; row < rowCount; row++) out.setText(row, PG_TYPE_NAMES[oid.values[row] as number] ?? "???");
+    },
+    [["format_type(1114, null)", "timestamp without time zone"]],
+  ),
+];
+
 export const metaFunctions: FunctionEntry[] = [
   entry("typeof", [any("value")], "STRING", "The name of the value's type.", ([column], out, rowCount) => {
     const name = column.type === "NULL" ? "NULL" : typeOf(column.type).name;
@@ -137,6 +215,7 @@ export const metaFunctions: FunctionEntry[] = [
     "Every table is.",
     (_, out, rowCount) => out.values.fill(1, 0, rowCount),
   ),
+  ...clientFunctions,
   entry(
     "reload_config",
     [],

@@ -173,6 +173,11 @@ Deno.test("other paths", () =>
     assert.deepEqual(await body(`${url}/nope`, { method: "DELETE" }), [405, "Method DELETE not supported\r\n"]);
     assert.deepEqual(await body(`${url}/chk?j=t&f=json`), [200, '{"status":"Does not exist"}']);
     assert.deepEqual(await body(`${url}/warnings`), [200, "[]"]);
+    const { config } = await (await fetch(`${url}/settings`)).json();
+    assert.deepEqual([config["accepting.writes"], config["ilp.proto.transports"]], [["http", "tcp", "pgwire"], [
+      "http",
+      "tcp",
+    ]]);
     assert.equal((await fetch(`${url}/ping`)).headers.get("x-influxdb-version"), "v2.7.4");
     assert.match((await body(`${url}/`))[1], /<textarea/);
   }));

@@ -18,7 +18,7 @@ function readSettings(call: Call): Response {
       ...(config.user !== "" && config.password !== "" ? { "acl.enabled": true } : {}),
       "accepting.writes": config.readOnly ? [] : config.acceptingWrites,
       "line.proto.support.versions": LINE_PROTOCOL_VERSIONS,
-      "ilp.proto.transports": ["http"],
+      "ilp.proto.transports": config.acceptingWrites.filter((wire) => wire !== "pgwire"),
       "posthog.enabled": false,
       "posthog.api.key": null,
       "cairo.max.file.name.length": config.maxNameLength,

@@ -105,7 +105,7 @@ function tooLarge(call: Call): Response {
 function lineJson(status: number, fields: Record<string, unknown>): Response {
   return new Response(JSON.stringify(fields), {
     status,
-    headers: [["content-type", "application/json"], ["transfer-encoding", "chunked"]],
+    headers: [["content-type", "application/json; charset=utf-8"], ["transfer-encoding", "chunked"]],
   });
 }
 
