@@ -116,14 +116,9 @@ class Runner {
     }
     this.ran++;
     const text = this.localised(body);
-    const output =
-      await (language === "sql"
-        ? this.psql(text)
-        : language === "sh"
-        ? this.command("bash", ["-euo", "pipefail", "-c", text])
-        : this.program(language, text)).catch((error) => {
-          throw new Error(`line ${line}: ${(error as Error).message}\n${body}`);
-        });
+    const output = await this.runText(language, text).catch((error) => {
+      throw new Error(`line ${line}: ${(error as Error).message}\n${body}`);
+    });
     const shown = this.globalised(output).trimEnd();
     return shown === "" ? "" : `${shown}\n`;
   }
