@@ -129,6 +129,11 @@ const CASES: Case[] = [
       await d.query("set statement_timeout = 0");
     },
   }),
+  // The client goes away in the middle of the rows.
+  ...byWire("queriesCancelled", {
+    exec: async (d) => await (await unread("/exec")(d)).end(),
+    exp: async (d) => await (await unread("/exp")(d)).end(),
+  }),
   ...byWire("queriesFailed", {
     exec: (d) => d.exec(wrong),
     exp: (d) => d.http("/exp", wrong),
@@ -280,6 +285,16 @@ Deno.test("each metric moves when what it tells of happens", async (test) => {
       await isHigher();
     });
   }
+  await test.step("each statement has ended in one way", async () => {
+    for (const wire of ["exec", "exp", "pg"]) {
+      await until(`statements over ${wire} have ended`, async () => {
+        const values = await scrape(server);
+        const count = (what: string) => values.get(`service_queries_${what}_total{wire="${wire}"}`)!;
+        const ended = count("completed") + count("cancelled") + count("failed");
+        return ended === count("started") && ended === values.get(`service_query_seconds_count{wire="${wire}"}`);
+      });
+    }
+  });
   await pg.end();
 });
 
