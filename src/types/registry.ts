@@ -63,25 +63,27 @@ function entry(
 }
 
 const ENTRIES: ColumnType[] = [
-  entry("BOOLEAN", "i8", [16, 1], "signed", { nullable: false }),
+  entry("BOOLEAN", "i8", [16, 1], "signed", { nullable: false, aliases: ["BOOL"] }),
   entry("BYTE", "i8", [21, 2], "signed", { nullable: false }),
-  entry("SHORT", "i16", [21, 2], "signed", { nullable: false, aliases: ["SMALLINT"] }),
+  entry("SHORT", "i16", [21, 2], "signed", { nullable: false, aliases: ["SMALLINT", "INT2"] }),
   entry("CHAR", "i16", [1042, -1], "unsigned"), // one UTF-16 unit; 0 is null
-  entry("INT", "i32", [23, 4], "signed", { aliases: ["INTEGER"] }),
-  entry("LONG", "i64", [20, 8], "signed", { aliases: ["BIGINT"] }),
-  entry("FLOAT", "f32", [700, 4], "float", { aliases: ["REAL"] }),
-  entry("DOUBLE", "f64", [701, 8], "float", { aliases: ["DOUBLE PRECISION"] }),
+  entry("INT", "i32", [23, 4], "signed", { aliases: ["INTEGER", "INT4"] }),
+  entry("LONG", "i64", [20, 8], "signed", { aliases: ["BIGINT", "INT8"] }),
+  entry("FLOAT", "f32", [700, 4], "float", { aliases: ["REAL", "FLOAT4"] }),
+  entry("DOUBLE", "f64", [701, 8], "float", { aliases: ["DOUBLE PRECISION", "FLOAT8"] }),
   entry("DATE", "i64", [1114, 8], "signed"), // ms since 1970 UTC
-  entry("TIMESTAMP", "i64", [1114, 8], "signed"), // us since 1970 UTC
+  entry("TIMESTAMP", "i64", [1114, 8], "signed", {
+    aliases: ["TIMESTAMP WITH TIME ZONE", "TIMESTAMP WITHOUT TIME ZONE", "TIMESTAMPTZ"],
+  }), // us since 1970 UTC
   entry("TIMESTAMP_NS", "i64", [1114, 8], "signed"), // ns since 1970 UTC
   entry("SYMBOL", "symbol", [1043, -1], "text"),
   entry("SYMBOL_TEXT", "text", [1043, -1], "text", { name: "SYMBOL", storable: false }), // a SYMBOL that was computed, without a dictionary
   entry("STRING", "text", [1043, -1], "text", { aliases: ["TEXT"] }),
-  entry("VARCHAR", "text", [1043, -1], "text"),
+  entry("VARCHAR", "text", [1043, -1], "text", { aliases: ["CHARACTER VARYING"] }),
   entry("UUID", "i128", [2950, 16], "unsigned"),
   entry("IPv4", "i32", [1043, -1], "unsigned", { nullValue: 0, aliases: ["IPV4"] }),
   entry("LONG256", "i256", [1043, -1], "unsigned"),
-  entry("BINARY", "text", [17, -1], "none"),
+  entry("BINARY", "text", [17, -1], "none", { aliases: ["BYTEA"] }),
   entry("NULL", "text", [1043, -1], "text", { name: "STRING", storable: false }), // the type of a bare NULL
   entry("INTERVAL", "i128", [1043, -1], "none", { storable: false }), // low half: first instant (us), high half: last
 ];

@@ -57,6 +57,12 @@ Deno.test({ name: "psql", ignore: !isInstalled }, async (t) => {
     );
   });
 
+  await t.step("asks in PostgreSQL's words", async () => {
+    const sql =
+      "select current_user, current_catalog, '7'::int4, 't'::regclass = oid from pg_class where relname = 't';";
+    assert.equal(await psql(sql), "admin|qdb|7|t\n");
+  });
+
   await t.step("fills variables, tells the connection, and reads values into statements", async () => {
     const output = await psql(
       "select 7 as seven \\gset\nselect :seven + 1;\nselect $1::int * 2 \\bind 21 \\g\n\\encoding\n\\echo :DBNAME",

@@ -81,6 +81,9 @@ function isLogic(e: Binary): boolean {
   return e.operator === "and" || e.operator === "or";
 }
 
+/** Functions of the SQL standard that are called without parentheses, where no column has the name. */
+const WITHOUT_PARENTHESES = new Set(["current_catalog", "current_schema", "current_user", "session_user", "user"]);
+
 export class Expressions {
   constructor(readonly binding: Binding) {}
 
@@ -167,6 +170,12 @@ export class Expressions {
     const single = e.path.length === 1 ? e.path[0].text.toLowerCase() : undefined;
     const alias = single === undefined ? undefined : scope.aliases?.get(single);
     if (alias !== undefined && (scope.aliasesFirst || candidates(scope.columns, e.path).length === 0)) return alias;
+    if (single !== undefined && WITHOUT_PARENTHESES.has(single) && candidates(scope.columns, e.path).length === 0) {
+      return this.call(
+        { kind: "call", at: e.at, name: single, args: [], distinct: false, ignoreNulls: false },
+        scope,
+      );
+    }
     const column = lookUp(scope.columns, e.path, e.at);
     return { kind: "column", index: column.index, type: column.type };
   }

@@ -123,6 +123,8 @@ function readText(text: string, tag: string, number: number): Value {
     case "TIMESTAMP_NS":
       // A plain integer counts the type's own unit since 1970, and is no year.
       if (/^-?\d{1,19}$/.test(text)) return BigInt(text);
+      // A date with an offset, as some drivers write dates: the day begins there.
+      text = text.replace(/^(\d{4}-\d\d-\d\d) ?([+-]\d\d(?::?\d\d)?)$/, "$1T00:00:00$2");
       break;
     case "UUID":
       // PostgreSQL takes the digits in any groups, and some drivers send none.

@@ -133,11 +133,13 @@ Deno.test("readArray() and arrayOfText() write arrays as SQL does, and refuse wh
   assert.equal(arrayOfText("[1]"), "[1]");
 });
 
-Deno.test("decodeParameter() reads UUIDs without groups, decimals and arrays as the statement's type", () => {
-  const text = (value: string) => new TextEncoder().encode(value);
+Deno.test("decodeParameter() reads UUIDs without groups, days with an offset, decimals and arrays as the statement's type", () => {
   const uuid = 0x11111111222233334444555555555555n;
   for (const written of ["11111111222233334444555555555555", "{11111111-2222-3333-4444-555555555555}"]) {
     assert.equal(decodeParameter(text(written), 0, 2950, "UUID", 1), uuid);
+  }
+  for (const [day, micros] of [["2024-01-01 +00", 0n], ["2024-01-01+02:00", -7_200_000_000n]] as const) {
+    assert.equal(decodeParameter(text(day), 0, 0, "TIMESTAMP", 1), MICROS + micros);
   }
   assert.equal(decodeParameter(text("12.3"), 0, 1700, "DECIMAL(10,2)", 1), 1230n);
   assert.equal(decodeParameter(text("{1,NULL}"), 0, 1022, "DOUBLE[]", 1), "[1,null]");
