@@ -19,6 +19,93 @@ const CASES: Case[] = [
     ],
     rows: [[33334, 1_666_716_667, 33334]],
   },
+  {
+    title: "SAMPLE BY in a zone whose clocks go back gives the hour that comes twice one bucket, also over many rows",
+    sql: [
+      "create table r2 as (select x, timestamp_sequence('2024-10-26T22:30:00Z', 1800000000) ts from long_sequence(8)) timestamp(ts) partition by day",
+      "select ts, count() n, sum(x) s from r2 sample by 30m align to calendar time zone 'Europe/Berlin'",
+    ],
+    rows: [
+      ["2024-10-26T22:30:00.000000Z", 1, 1],
+      ["2024-10-26T23:00:00.000000Z", 1, 2],
+      ["2024-10-26T23:30:00.000000Z", 1, 3],
+      ["2024-10-27T00:00:00.000000Z", 2, 10],
+      ["2024-10-27T00:30:00.000000Z", 2, 12],
+      ["2024-10-27T02:00:00.000000Z", 1, 8],
+    ],
+  },
+  {
+    title: "SAMPLE BY in a zone has no bucket twice where clocks go forward, and none begins after its rows",
+    sql: [
+      "create table r3 as (select x, timestamp_sequence('2024-03-31T00:30:00Z', 1800000000) ts from long_sequence(6)) timestamp(ts) partition by day",
+      "select ts, count() n from r3 sample by 2h align to calendar time zone 'europe/london' with offset '00:15'",
+    ],
+    rows: [["2024-03-31T00:15:00.000000Z", 2], ["2024-03-31T01:15:00.000000Z", 4]],
+  },
+  {
+    title: "months WITH OFFSET begin at the first of the month plus the offset",
+    sql: ["select ts, count() n from r3 sample by 1M align to calendar with offset '-10:00'"],
+    rows: [["2024-02-29T14:00:00.000000Z", 6]],
+  },
+  {
+    title: "months FROM the 31st begin on the last day where there is no 31st",
+    sql: ["select ts, count() n from r3 sample by 1M from '2024-01-31' to '2024-04-01' fill(0)"],
+    rows: [["2024-01-31T00:00:00.000000Z", 0], ["2024-02-29T00:00:00.000000Z", 0], ["2024-03-31T00:00:00.000000Z", 6]],
+  },
+  {
+    title: "SAMPLE BY finer than the clock gives a bucket a tick",
+    sql: ["select ts, count() n from r3 sample by 1n limit 1"],
+    rows: [["2024-03-31T00:30:00.000000Z", 1]],
+  },
+  {
+    title: "a constant of FILL stands for an aggregate inside of an expression",
+    sql: [
+      "select ts, sum(x) + 1 a, sum(x) + count() b from (select x, ts from r3 where x in (1, 3)) timestamp(ts) sample by 30m fill(10, 0)",
+    ],
+    rows: [["2024-03-31T00:30:00.000000Z", 2, 2], ["2024-03-31T01:00:00.000000Z", 11, 10], [
+      "2024-03-31T01:30:00.000000Z",
+      4,
+      4,
+    ]],
+  },
+  {
+    title: "FILL(LINEAR) goes on along the line before a key's first row and behind its last",
+    sql: [
+      "select ts, k, sum(x * x) v from (select x, ts, case when x % 2 = 0 then 'a' when x = 5 then 'c' else 'b' end k from r3) timestamp(ts) sample by 30m fill(linear) order by k, ts limit 7",
+    ],
+    rows: [
+      ["2024-03-31T00:30:00.000000Z", "a", -2],
+      ["2024-03-31T01:00:00.000000Z", "a", 4],
+      ["2024-03-31T01:30:00.000000Z", "a", 10],
+      ["2024-03-31T02:00:00.000000Z", "a", 16],
+      ["2024-03-31T02:30:00.000000Z", "a", 26],
+      ["2024-03-31T03:00:00.000000Z", "a", 36],
+      ["2024-03-31T00:30:00.000000Z", "b", 1],
+    ],
+  },
+  {
+    title: "intervals repeated by the month keep the day that a short month has cut them to",
+    sql: [
+      "create table r4 as (select timestamp_sequence('2023-01-30T12:00:00Z', 86400000000) ts from long_sequence(62)) timestamp(ts) partition by month",
+      "select ts from r4 where ts in '2023-01-31;1d;1M;3' or ts in '2023-02-[3]'",
+    ],
+    rows: [["2023-01-31T12:00:00.000000Z"], ["2023-02-03T12:00:00.000000Z"], ["2023-02-28T12:00:00.000000Z"], [
+      "2023-03-28T12:00:00.000000Z",
+    ]],
+  },
+  {
+    title: "IN takes instants of other units than the column's",
+    sql: ["select count() n from r4 where ts::timestamp_ns in ('2023-01-30T12:00:00'::timestamp, '2023-02-01'::date)"],
+    rows: [[1]],
+  },
+];
+
+/** The place, too. */
+const REFUSED: [sql: string, position: number][] = [
+  ["select ts, first(k) from r5 sample by 1h fill(linear)", 11],
+  ["select ts, count(), first(k) from r5 sample by 1h fill(0, 'b')", 58],
+  ["select ts, sum(x) from r5 sample by 1h fill(1.5)", 44],
+  ["select ts, sum(x) + avg(x) from r5 sample by 1h fill(1)", 53],
 ];
 
 async function run(server: TestServer, { sql, rows }: Case): Promise<void> {
@@ -38,5 +125,9 @@ for (
   Deno.test(`what was wrong once holds ${title}`, async (t) => {
     await using server = await startServer({ env });
     for (const c of CASES) await t.step(c.title, () => run(server, c));
+    await t.step("is refused at its place", async () => {
+      await server.exec("create table r5 (ts timestamp, k symbol, x long) timestamp(ts) partition by day");
+      for (const [sql, position] of REFUSED) assert.equal((await server.exec(sql)).position, position, sql);
+    });
   });
 }

@@ -2,7 +2,6 @@
  * How SAMPLE BY and timestamp_floor cut time: buckets of a number of units, from the epoch (weeks from a Monday), from a
  * given origin, or from the first row; in UTC or by the clocks of a zone.
  */
-import { SqlError, SQLSTATE } from "../errors.ts";
 import type { Sampling } from "../sql/plan.ts";
 import { floorDivide, nanosOf, UNIT_NANOS } from "../types/calendar.ts";
 import { civilOfDay } from "../types/format/time.ts";
@@ -28,8 +27,12 @@ export class TimeBuckets {
   private readonly zone: Zone | undefined;
   /** Length of a bucket, or 0n for months and years. */
   private readonly stride: bigint;
+  /** The same in months. */
+  private readonly months: bigint;
   /** Where a bucket begins, on the clocks of the zone. */
   private readonly origin: bigint;
+  /** By how much months and years begin later than the calendar's. */
+  private readonly monthShift: bigint = 0n;
 
   /** `first`: the first row's time, for ALIGN TO FIRST OBSERVATION. */
   constructor(private readonly sampling: Sampling, timeType: string, first: bigint) {
@@ -40,12 +43,16 @@ export class TimeBuckets {
     this.zone = timeZone === "" || align === "first observation" ? undefined : zoneOf(timeZone);
     const nanos = unit === "M" || unit === "y" ? 0n : UNIT_NANOS[unit] * BigInt(count);
     this.stride = nanos === 0n ? 0n : nanos / this.unitNanos;
-    if (nanos > 0n && this.stride === 0n) {
-      throw new SqlError(`SAMPLE BY ${count}${unit} is finer than ${timeType}`, 0, SQLSTATE.invalidParameter);
-    }
+    this.months = BigInt(count * (unit === "y" ? 12 : 1));
+    // Buckets finer than the clock hold one of its ticks.
+    if (nanos > 0n && this.stride === 0n) this.stride = 1n;
     if (align === "first observation") this.origin = first;
     else if (from !== undefined) this.origin = this.toLocal(from);
-    else this.origin = (unit === "w" ? FIRST_MONDAY_DAY * this.unitsADay : 0n) + offset;
+    else if (this.stride === 0n) {
+      // A month plus the offset, not a number of days into the month: months differ in length.
+      this.origin = 0n;
+      this.monthShift = offset;
+    } else this.origin = (unit === "w" ? FIRST_MONDAY_DAY * this.unitsADay : 0n) + offset;
   }
 
   /** Where all buckets have one length in UTC: bucket k begins at origin + k * stride. */
@@ -59,10 +66,11 @@ export class TimeBuckets {
     const start = this.floor(local);
     const end = this.next(start);
     if (!this.zone) return { start, end };
-    const bucket = { start: this.toUtc(start), end: this.toUtc(end) };
-    // A change of the clocks may put later instants of this stretch into another bucket.
-    const change = this.changeBetween(time, bucket.end);
-    return change === undefined ? bucket : { start: bucket.start, end: change };
+    // As the clocks go at `time`; a change of them may put later instants of this stretch into another bucket.
+    const unchanged = time + (end - local);
+    // In the hours that clocks skip, a start is told by the clocks as they go at `time`: it is never after `time`.
+    const utc = this.toUtc(start), told = time - (local - start);
+    return { start: utc > time ? told : utc, end: this.changeBetween(time, unchanged) ?? unchanged };
   }
 
   /** The start of the bucket after the one that begins at `start`. */
@@ -73,21 +81,40 @@ export class TimeBuckets {
     return next > start ? next : this.toUtc(this.next(this.next(this.floor(this.toLocal(start)))));
   }
 
+  /** Do starts ascend with the times of [from, to]? Not where the clocks go back from one bucket into an earlier one. */
+  ascendBetween(from: bigint, to: bigint): boolean {
+    if (this.zone === undefined) return true;
+    // Rules of zones are looked up by stretches of days; so many of them would take longer than what they save.
+    if ((to - from) / this.unitsADay > 40_000n) return false;
+    const step = 4n * this.unitsADay;
+    for (let low = from; low < to; low += step) {
+      const change = this.changeBetween(low, low + step);
+      if (change !== undefined && this.of(change - 1n).start > this.of(change).start) return false;
+    }
+    return true;
+  }
+
   private floor(local: bigint): bigint {
     if (this.stride > 0n) return this.origin + floorDivide(local - this.origin, this.stride) * this.stride;
-    const { count, unit } = this.sampling;
-    const months = BigInt(count * (unit === "y" ? 12 : 1));
-    const origin = this.monthOf(this.origin), rest = this.origin - this.startOfMonth(origin);
-    let start = origin + floorDivide(this.monthOf(local) - origin, months) * months;
-    if (this.startOfMonth(start) + rest > local) start -= months;
-    return this.startOfMonth(start) + rest;
+    const first = this.monthOf(this.origin);
+    const start = first + floorDivide(this.monthOf(local - this.monthShift) - first, this.months) * this.months;
+    const begin = this.beginInMonth(start);
+    return begin > local ? this.beginInMonth(start - this.months) : begin;
   }
 
   private next(start: bigint): bigint {
     if (this.stride > 0n) return start + this.stride;
-    const { count, unit } = this.sampling;
-    const month = this.monthOf(start);
-    return this.startOfMonth(month + BigInt(count * (unit === "y" ? 12 : 1))) + (start - this.startOfMonth(month));
+    return this.beginInMonth(this.monthOf(start - this.monthShift) + this.months);
+  }
+
+  /** Where a bucket begins in a month: on the origin's day and time, or on the last day if the month has no such day. */
+  private beginInMonth(month: bigint): bigint {
+    const start = this.startOfMonth(month);
+    const intoMonth = this.origin - this.startOfMonth(this.monthOf(this.origin));
+    const day = floorDivide(intoMonth, this.unitsADay);
+    const lastDay = (this.startOfMonth(month + 1n) - start) / this.unitsADay - 1n;
+    return start + (day < lastDay ? day : lastDay) * this.unitsADay + (intoMonth - day * this.unitsADay) +
+      this.monthShift;
   }
 
   /** Months since January of year 0. */

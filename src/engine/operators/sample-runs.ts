@@ -137,7 +137,10 @@ class Runs {
       ): Dictionary | undefined => (type === "SYMBOL" ? source.dictionaries[k] ?? NO_DICTIONARY : undefined)),
     );
     const shape = grouper.fusedShape;
-    if (shape === undefined || shape.kind === "hash") {
+    const buckets = new TimeBuckets(task.sampling, task.timeType, 0n);
+    const [first, last] = [source.segments[0], source.segments.at(-1)];
+    const ascending = first === undefined || buckets.ascendBetween(first.timestampMin, last!.timestampMax);
+    if (shape === undefined || shape.kind === "hash" || !ascending) {
       grouper.close();
       return undefined;
     }
@@ -275,6 +278,8 @@ class Runs {
     for (let at = row; at < end && count < RUNS_MAX; count++) {
       const bucket = buckets.of(heap.i64[times / 8 + at]);
       at += lowerBound(this.context, times + at * 8, end - at, bucket.end);
+      // The clocks of the zone have changed inside the bucket.
+      if (count > 0 && heap.i64[this.starts / 8 + count - 1] === bucket.start) count--;
       heap.i64[this.starts / 8 + count] = bucket.start;
       heap.i32[this.ends / 4 + count] = at;
     }

@@ -207,6 +207,8 @@ class Filler {
   private readonly previous: Int32Array;
   /** By row: the same key's next row, or -1. */
   private readonly following: Int32Array;
+  /** By row: the same key's row before, or -1. */
+  private readonly preceding: Int32Array;
   private readonly coming: Int32Array;
   private nextRow = 0;
   private key = 0;
@@ -262,10 +264,13 @@ class Filler {
     this.coming = space.words(keyCount).fill(-1);
     this.current = space.words(keyCount).fill(-1);
     this.following = space.words(kept.rowCount);
+    this.preceding = space.words(kept.rowCount);
     this.keyRow = space.words(keyCount);
     for (let i = kept.rowCount - 1; i >= 0; i--) {
       const row = this.rowAt(i), key = keyOf[row];
       this.following[row] = this.coming[key];
+      this.preceding[row] = -1;
+      if (this.coming[key] >= 0) this.preceding[this.coming[key]] = row;
       this.coming[key] = row;
       this.keyRow[key] = row;
     }
@@ -305,6 +310,13 @@ class Filler {
     }
   }
 
+  /** Where clocks skip hours, a bucket with rows may begin between two of the calendar. */
+  private bucketAfter(): bigint {
+    const next = this.buckets.after(this.bucket);
+    const withRows = this.nextRow < this.kept.rowCount ? this.starts[this.rowAt(this.nextRow)] : next;
+    return withRows < next ? withRows : next;
+  }
+
   next(): Batch | undefined {
     const { heap } = this.context;
     const fills = this.node.fills, firstFill = 1 + this.node.keys.length;
@@ -327,7 +339,7 @@ class Filler {
       count++;
       if (++this.key < this.keyCount) continue;
       this.key = 0;
-      this.bucket = this.buckets.after(this.bucket);
+      this.bucket = this.bucketAfter();
       this.enterBucket();
       if ((count & 4095) === 0) this.context.poll();
     }
@@ -368,6 +380,9 @@ class Filler {
 
   private interpolate(source: Vector, target: Vector, i: number, before: number, after: number): void {
     const { heap } = this.context;
+    // Before a key's first row and after its last one, the line through the nearest two goes on.
+    if (before < 0 && after >= 0) [before, after] = [after, this.following[after]];
+    else if (after < 0 && before >= 0) [before, after] = [this.preceding[before], before];
     const value = before < 0 || after < 0
       ? null
       : this.between(source, before, after, heap.i64[(this.output.vectors[0].address >>> 3) + i]);
@@ -377,7 +392,8 @@ class Filler {
 
   private between(source: Vector, before: number, after: number, time: bigint): Value {
     const { heap } = this.context;
-    const share = Number(time - this.starts[before]) / Number(this.starts[after] - this.starts[before]);
+    const first = this.starts[before];
+    const width = Number(this.starts[after] - first), at = Number(time - first);
     const layout = layoutOf(source.type);
     const read = (row: number): number => {
       switch (layout) {
@@ -395,7 +411,7 @@ class Filler {
           return heap.i8[source.address + row];
       }
     };
-    const a = read(before), b = read(after), value = a + (b - a) * share;
+    const value = (read(before) * (width - at) + read(after) * at) / width;
     if (layout === "f64" || layout === "f32") return value;
     return layout === "i64" ? BigInt(Math.trunc(value)) : Math.trunc(value);
   }

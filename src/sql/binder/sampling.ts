@@ -1,13 +1,13 @@
 /**
  * SAMPLE BY: buckets of time, FILL and ALIGN TO.
  */
-import { SqlError, SQLSTATE } from "../../errors.ts";
+import { notSupported, SqlError, SQLSTATE } from "../../errors.ts";
 import type { Expression, SampleBy } from "../ast.ts";
 import type { AggregateCall, Expr, Fill, Plan, Sampling } from "../plan.ts";
 import { findVariable, type Names, typeMismatch } from "./context.ts";
 import { convertConstant, fold } from "./convert.ts";
 import { parseOffset, parseSampling } from "./durations.ts";
-import { AGGREGATE_BASE, type Expressions } from "./expressions.ts";
+import { AGGREGATE_BASE, type Expressions, WINDOW_BASE } from "./expressions.ts";
 import { Grouping, isAggregated, outputColumns, placeAggregates } from "./grouping.ts";
 import { columnOf, columnsRead, rewrite, sameExpr } from "./plans.ts";
 import type { Relation } from "./scope.ts";
@@ -188,7 +188,11 @@ function instantOf(expressions: Expressions, e: Expression, timeType: string, na
   return cast.value;
 }
 
-/** One fill an aggregate. A single word is for all of them; a list goes by the select list. */
+/** Types between whose values LINEAR draws a line. */
+const LINEAR_TYPES = new Set(["BYTE", "SHORT", "INT", "LONG", "FLOAT", "DOUBLE"]);
+const WHOLE_TYPES = new Set(["BYTE", "SHORT", "INT", "LONG", "DATE", "TIMESTAMP", "TIMESTAMP_NS"]);
+
+/** One fill an aggregate. A single word is for all of them; a list goes by their first appearance in the select list. */
 function bindFill(
   expressions: Expressions,
   sample: SampleBy,
@@ -200,38 +204,57 @@ function bindFill(
   if (fill === undefined) return [];
   const [only] = fill.items;
   if (fill.items.length === 1 && only.kind !== "value") {
-    return only.kind === "none" ? [] : aggregates.map(() => ({ kind: only.kind }));
+    const { kind } = only;
+    if (kind === "none") return [];
+    return aggregates.map((call) => wordFill(kind, call));
   }
-  const wanted = items.filter((item) => isAggregated(item.expr));
-  if (fill.items.length < wanted.length) {
+  // One that is written twice is one aggregate.
+  const places: number[] = [];
+  const isSame = (a: AggregateCall, b: AggregateCall) =>
+    a.function === b.function && a.distinct === b.distinct && a.args.every((arg, i) => sameExpr(arg, b.args[i]));
+  for (const { expr } of items) {
+    for (const index of columnsRead(expr)) {
+      if (index < AGGREGATE_BASE || index >= WINDOW_BASE) continue;
+      const call = aggregates[index - AGGREGATE_BASE];
+      if (!places.some((place) => isSame(aggregates[place], call))) places.push(index - AGGREGATE_BASE);
+    }
+  }
+  if (fill.items.length < places.length) {
     throw new SqlError(
-      `FILL has ${fill.items.length} values for ${wanted.length} aggregates`,
+      `FILL has ${fill.items.length} values for ${places.length} aggregates`,
       fill.items.at(-1)!.at,
       SQLSTATE.grouping,
     );
   }
-  const fills: Fill[] = aggregates.map(() => ({ kind: "null" }));
-  wanted.forEach(({ expr }, i) => {
+  const given = places.map((place, i): Fill => {
     const item = fill.items[i];
     if (item.kind === "none") {
       throw new SqlError("FILL(NONE) does not go with other values", item.at, SQLSTATE.grouping);
     }
-    for (const index of columnsRead(expr)) {
-      if (index < AGGREGATE_BASE) continue;
-      const place = index - AGGREGATE_BASE;
-      if (item.kind !== "value") {
-        fills[place] = { kind: item.kind };
-        continue;
-      }
-      if (expr.kind !== "column") {
-        throw new SqlError("FILL with a value wants a plain aggregate", item.at, SQLSTATE.featureNotSupported);
-      }
-      const { type } = aggregates[place];
-      const bound = expressions.bind(item.value, { columns: [], names });
-      const value = fold(expressions.cast(bound, type, item.at), expressions.binding);
-      if (value === undefined) throw typeMismatch("FILL wants constants", item.at);
-      fills[place] = { kind: "value", value: value.value };
-    }
+    return item.kind === "value"
+      ? valueFill(expressions, item.value, aggregates[place].type, item.at, names)
+      : wordFill(item.kind, aggregates[place]);
   });
-  return fills;
+  return aggregates.map((call) =>
+    given[places.findIndex((place) => isSame(aggregates[place], call))] ?? { kind: "null" }
+  );
+}
+
+function wordFill(kind: "null" | "prev" | "linear", call: AggregateCall): Fill {
+  if (kind === "linear" && !LINEAR_TYPES.has(call.type)) {
+    throw typeMismatch(`FILL(LINEAR) wants numbers, not ${displayName(call.type)}`, call.at);
+  }
+  return { kind };
+}
+
+function valueFill(expressions: Expressions, written: Expression, type: string, at: number, names: Names): Fill {
+  const bound = expressions.bind(written, { columns: [], names });
+  if (WHOLE_TYPES.has(type) && (bound.type === "DOUBLE" || bound.type === "FLOAT")) {
+    throw typeMismatch(`a ${displayName(bound.type)} cannot fill a ${displayName(type)}`, at);
+  }
+  // Its values are numbers in a dictionary, which a text that no row has is not in.
+  if (type === "SYMBOL") throw notSupported("FILL of a SYMBOL with a value: NULL and PREV are", at);
+  const value = fold(expressions.cast(bound, type, at), expressions.binding);
+  if (value === undefined) throw typeMismatch(`FILL wants constants of ${displayName(type)}`, at);
+  return { kind: "value", value: value.value };
 }

@@ -5,6 +5,8 @@ import type { Expression, FunctionCall } from "../ast.ts";
 
 /** Names longer than this are cut, and lose the blanks at their end. */
 const NAME_LENGTH_MAX = 64;
+/** The same for names with a dot, which get quotes around them. */
+const DOTTED_NAME_LENGTH_MAX = 61;
 
 const PRECEDENCE: Record<string, number> = {
   or: 1,
@@ -227,6 +229,6 @@ export function columnName(
   const inner = e.kind === "variable" ? variable?.(e.name) ?? e : e;
   if (inner.kind === "column") return inner.path.at(-1)!.text;
   const text = expressionText(inner, source, variable);
-  const cut = text.length > NAME_LENGTH_MAX ? text.slice(0, NAME_LENGTH_MAX).trimEnd() : text;
-  return cut.includes(".") ? `"${cut}"` : cut;
+  const cut = (length: number) => text.length > length ? text.slice(0, length).trimEnd() : text;
+  return text.includes(".") ? `"${cut(DOTTED_NAME_LENGTH_MAX)}"` : cut(NAME_LENGTH_MAX);
 }

@@ -204,8 +204,8 @@ const PARTS: Part[] = [
     units: ["epoch"],
     hidden: true,
     returns: "LONG",
-    summary: "Whole seconds since 1970.",
-    emit: (t, u) => floorDiv64(t, u),
+    summary: "Seconds since 1970, cut towards it.",
+    emit: (t, u) => i64.divS(t, i64.const(u)),
     example: 1709210096,
   },
   {

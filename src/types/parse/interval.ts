@@ -128,8 +128,12 @@ function itemsOf(item: string): string[] {
     const low = Number(range[1]), high = Number(range[2]);
     if (high < low) throw new Refusal(`the range ${item} falls`);
     if (high - low > INTERVAL_COUNT_MAX) throw new Refusal("it makes too many intervals");
-    return Array.from({ length: high - low + 1 }, (_, i) => String(low + i).padStart(range[1].length, "0"));
+    return Array.from(
+      { length: high - low + 1 },
+      (_, i) => String(low + i).padStart(Math.max(2, range[1].length), "0"),
+    );
   }
+  if (/^\d$/.test(item)) return [`0${item}`];
   const dates = /^(\d{4}-\d{2}-\d{2})\.\.(\d{4}-\d{2}-\d{2})$/.exec(item);
   if (dates !== null) {
     const low = dateSpan(dates[1]).start, high = dateSpan(dates[2]).start;
@@ -251,11 +255,15 @@ function repeat(span: Span, period: string, count: string): Span[] {
   if (!/^\d+$/.test(count) || Number(count) > INTERVAL_COUNT_MAX || Number(count) < 1) {
     throw new Refusal(`'${count}' is no count`);
   }
-  const length = span.end - span.start;
-  return Array.from({ length: Number(count) }, (_, i) => {
-    const start = addUnits(span.start, Number(match[1]) * i, match[2], 1n)!;
-    return { start, end: start + length, coarse: false };
-  });
+  // A month after the 31st is the month's last day, and a month after that the same day again: both ends move step by step.
+  const spans: Span[] = [];
+  let { start, end } = span;
+  for (let i = 0; i < Number(count); i++) {
+    spans.push({ start, end, coarse: false });
+    start = addUnits(start, Number(match[1]), match[2], 1n)!;
+    end = addUnits(end - 1n, Number(match[1]), match[2], 1n)! + 1n;
+  }
+  return spans;
 }
 
 function inZone(span: Span, name: string): Span {
