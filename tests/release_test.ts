@@ -105,7 +105,12 @@ Deno.test("licenseTexts() has the terms of every package, of Deno and of V8", as
   assert.doesNotMatch(text, /\r/);
 });
 
-Deno.test("smoke() passes for `deno task start`", () => smoke([Deno.execPath(), "task", "start"], { cwd: ROOT }));
+Deno.test({
+  name: "smoke() passes for `deno task start`",
+  // A task passes signals on to what it runs, and Windows has none.
+  ignore: Deno.build.os === "windows",
+  fn: () => smoke([Deno.execPath(), "task", "start"], { cwd: ROOT }),
+});
 
 Deno.test("smoke() fails, with its output, for what does not serve", async () => {
   const sleeper = [Deno.execPath(), "eval", "console.error('no such root'); Deno.exit(3)"];

@@ -1,5 +1,6 @@
 /** Starts the real server, as `deno task start` does, on free ports and a root of its own. */
 import { START_FLAGS } from "../scripts/flags.ts";
+import { askToStop } from "../src/config/mod.ts";
 import { fromFileUrl } from "./paths.ts";
 
 export interface TestServer {
@@ -106,7 +107,9 @@ async function tryToStart(options: StartOptions): Promise<TestServer> {
   }
   const stop = async () => {
     if (!status) {
-      process.kill("SIGTERM");
+      // Windows has no SIGTERM: what goes by that name there ends a process on the spot.
+      if (Deno.build.os === "windows") askToStop(root);
+      else process.kill("SIGTERM");
       const timer = setTimeout(() => process.kill("SIGKILL"), 20_000);
       await ended;
       clearTimeout(timer);
