@@ -1,5 +1,5 @@
 /**
- * A checkpoint: data and dictionaries, then the tables' manifests, then the catalogue, each synced before the next, and only
+ * A checkpoint: table by table its data, dictionaries and manifest, each synced before the next; then the catalogue, and only
  * then the log is dropped. The log alone carries durability in between.
  */
 import type { Chunk } from "./chunks.ts";
@@ -10,18 +10,27 @@ import type { Table } from "./table.ts";
 import type { Log } from "./wal.ts";
 import type { TableStore } from "./writer.ts";
 
-/** May be done again from the start after it has failed for want of room. */
-export function writeCheckpoint(store: TableStore, log: Log, changed: readonly Table[]): void {
+/**
+ * In steps, a table each, between which commands may run: a manifest says which block of the log it is as of, so that it does not
+ * matter what comes meanwhile. What is changed after a table's step, and tables that are made after the first, are in the log
+ * that stays. May be begun anew after it has failed for want of room.
+ */
+export function* checkpointSteps(store: TableStore, log: Log): Generator<void, void> {
   const { files, root, compactBytes } = store.options;
   const logStart = log.roll();
+  const changed = [...store.tables.values()].filter((table) => table.changed);
   for (const table of changed) {
+    if (table.damage !== undefined || store.tables.get(table.schema.id) !== table) continue;
     table.store(true);
     table.compact(compactBytes);
-    store.touch(table);
     storeDictionaries(files, table);
+    table.data.sync();
+    // Without syncs at commit: a manifest must not know more than the log, whose numbers would be given out again.
+    log.syncPending();
+    writeManifest(files, table);
+    store.stored(table);
+    yield;
   }
-  for (const table of changed) table.data.sync();
-  for (const table of changed) writeManifest(files, table);
   files.syncDirectory(root);
   writeCatalog(store, logStart);
   log.dropBefore(logStart);
@@ -66,7 +75,9 @@ export function writeManifest(files: Files, table: Table): void {
 }
 
 export function writeCatalog(store: TableStore, logStart: number): void {
-  const tables = [...store.tables.values()].map(({ schema, generation, damage }) => ({
+  // Those without a manifest are younger than `logStart`.
+  const listed = [...store.tables.values()].filter(({ generation, damage }) => generation > 0 || damage !== undefined);
+  const tables = listed.map(({ schema, generation, damage }) => ({
     schema,
     generation,
     damage: damage && { path: damage.path, message: damage.message.slice(damage.path.length + 2) },

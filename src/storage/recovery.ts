@@ -34,6 +34,7 @@ export function recover(store: TableStore): Log {
     if (damage !== undefined) table.damage = new CorruptFileError(damage.path, damage.message);
     else guard(store, table, () => loadTable(store, table, generation));
   }
+  reserveFileIds(store);
   const scan = new Scan(files, store.logDirectory, catalog.logStart);
   const before = performance.now();
   const counts = new Replay(store).run(scan);
@@ -48,6 +49,21 @@ export function recover(store: TableStore): Log {
   const log = Log.open(files, store.logDirectory, scan, options.random);
   removeGarbage(store, catalog);
   return log;
+}
+
+/**
+ * Tables that were loaded since the catalogue was written have files whose numbers it does not know. The log names these tables
+ * only after others may have got files in the replay, and a number is one file's in the whole database: the pool goes by it.
+ */
+function reserveFileIds(store: TableStore): void {
+  const { files, root } = store.options;
+  for (const directory of files.list(root)) {
+    if (!/^t\d+$/.test(directory) || store.tables.has(Number(directory.slice(1)))) continue;
+    for (const name of files.list(join(root, directory))) {
+      const id = /^d(\d+)\.seg$/.exec(name)?.[1];
+      if (id !== undefined) store.nextFileId = Math.max(store.nextFileId, Number(id) + 1);
+    }
+  }
 }
 
 function readCatalog(store: TableStore): CatalogRecord | undefined {

@@ -224,11 +224,12 @@ export class Table {
   }
 
   /**
-   * Writes chunks that are only in memory to the data files. `all`: the last segment too, which stays in memory to be added to.
+   * Writes chunks that are only in memory to the data files, about `bytesMax` of them. `all`: the last segment too, which stays in
+   * memory to be added to. Gives how many bytes it wrote.
    */
-  store(all: boolean): void {
-    let copied = false;
-    for (let k = 0; k < this.segments.length; k++) {
+  store(all: boolean, bytesMax = Infinity): number {
+    let copied = false, bytes = 0;
+    for (let k = 0; k < this.segments.length && bytes < bytesMax; k++) {
       const segment = this.segments[k];
       if (!segment.chunks.some((chunk) => chunk !== undefined && chunk.plain.address !== 0)) continue;
       const isLast = k === this.segments.length - 1;
@@ -238,7 +239,11 @@ export class Table {
         segment.chunks.some((chunk) => chunk !== undefined && chunk.plain.file < 0);
       const chunks = segment.chunks.map((chunk, id) => {
         if (chunk === undefined || chunk.plain.address === 0) return chunk;
-        if (chunk.plain.file < 0) return this.make.store(this.typeOf(id), chunk, segment.rowCount, keep, this.data);
+        if (chunk.plain.file < 0) {
+          const stored = this.make.store(this.typeOf(id), chunk, segment.rowCount, keep, this.data);
+          bytes += stored.plain.sizeBytes;
+          return stored;
+        }
         return keep ? chunk : { plain: { ...chunk.plain, address: 0 }, capacity: 0, texts: [], textBytes: 0 };
       });
       if (!copied) this.segments = this.segments.slice();
@@ -246,6 +251,7 @@ export class Table {
       this.segments[k] = { ...segment, chunks, record: undefined };
     }
     if (copied) this.changed = true;
+    return bytes;
   }
 
   /** Moves what is alive out of data files of at least `sizeBytes` of which more than half is dead, so that they can go. */

@@ -17,7 +17,7 @@ import type { Command, Outcome } from "./commands.ts";
 import type { AppendBatch, TableColumn, TableSchema, UpdateBatch } from "./contract.ts";
 import { DataFiles } from "./datafile.ts";
 import { SymbolTable } from "./dictionary.ts";
-import { writeCheckpoint } from "./checkpoint.ts";
+import { checkpointSteps } from "./checkpoint.ts";
 import { type Files, join } from "./files.ts";
 import { HeapFullError, SHARED_WORD, type SharedHeap } from "./heap.ts";
 import { Load } from "./load.ts";
@@ -43,6 +43,8 @@ export interface WriterOptions {
   checkpointLogBytes: number;
   /** Checkpoint when the last one is so long ago, there is something to write and nobody waits. Default: never. */
   checkpointIntervalMs?: number;
+  /** A checkpoint goes on for so long between two groups of commits, at least by a table. Default: 10. */
+  checkpointStepMs?: number;
   /** Store segments when those in memory take more. */
   memoryBytes: number;
   random: () => number;
@@ -53,6 +55,10 @@ export interface WriterOptions {
   /** Asks the pool to give back shared memory. */
   evict: (sizeBytes: number) => boolean;
 }
+
+const STEP_MS = 10;
+/** What is stored between two groups of commits. */
+const STORE_STEP_BYTES = 8 << 20;
 
 export class TableStore {
   readonly tables = new Map<number, Table>();
@@ -74,12 +80,19 @@ export class TableStore {
   private doomed: { version: number; remove: () => void }[] = [];
   /** What was left when segments were last stored: tails, and what readers are pinned to. Looking again needs more than that. */
   private unstorableBytes = 0;
+  /** The same for a load's steps: with a thousand tables in the log that a start replays, each look takes long. */
+  private keptDuringLoadBytes = 0;
   private sealedBy: string | undefined;
   private readonly reserve: DiskReserve;
   private closed = false;
   /** Copies of the files that are being made: as long as there are any, nothing is dropped, removed or overwritten. */
   private holds = 0;
   private checkpointedAtMs = performance.now();
+  /** The checkpoint that is being made. */
+  private underway: Generator<void, void> | undefined;
+  /** How long the log was when segments were stored ahead, and the table that was last. */
+  private storedAheadAt = 0;
+  private storedLast = -1;
   private lock: { release(): void };
 
   /** Opens or makes the database. @throws {ConfigError} when another process has it. */
@@ -136,19 +149,27 @@ export class TableStore {
     return outcomes;
   }
 
-  /** To be called when there is time: takes back memory, and makes a checkpoint when one is due. `isIdle`: no command came for a while. */
+  /** To be called when there is time: takes back memory, and does a part of what is due. `isIdle`: no command came for a while. */
   maintain(isIdle = false): void {
     if (this.closed) return;
     this.reclaim();
     this.storeWhenOverBudget();
-    if (this.isCheckpointDue(isIdle) && this.sealedBy === undefined) {
-      try {
-        this.checkpoint();
-        this.reserve.keep();
-      } catch (error) {
-        this.options.log("ERROR", `the checkpoint failed: ${(error as Error).message}`);
-      }
+    if (this.sealedBy !== undefined) return;
+    try {
+      if (this.underway === undefined && this.isCheckpointDue(isIdle)) this.beginCheckpoint();
+      if (this.underway === undefined) return this.storeAhead();
+      // Behind a log that has outgrown its bound by so much, those who write have to wait.
+      const isLate = this.log.sizeBytes > 2 * this.options.checkpointLogBytes;
+      this.goOn(isLate ? Infinity : this.options.checkpointStepMs ?? STEP_MS);
+      if (this.underway === undefined) this.reserve.keep();
+    } catch (error) {
+      this.options.log("ERROR", `the checkpoint failed: ${(error as Error).message}`);
     }
+  }
+
+  /** A checkpoint is under way: `maintain` has more to do. */
+  get isBusy(): boolean {
+    return this.underway !== undefined && this.sealedBy === undefined;
   }
 
   /** By age only when nobody waits: with a thousand tables it takes seconds, and the log is safe without it. */
@@ -712,7 +733,8 @@ export class TableStore {
   // ---- storing
 
   private storeDuringLoad(table: Table): void {
-    if (this.memory.tailBytes <= this.options.memoryBytes) return;
+    if (this.memory.tailBytes <= this.options.memoryBytes) this.keptDuringLoadBytes = 0;
+    if (this.memory.tailBytes <= Math.max(this.options.memoryBytes, this.keptDuringLoadBytes * 1.125)) return;
     try {
       table.store(false);
     } catch (error) {
@@ -730,56 +752,119 @@ export class TableStore {
       }
     }
     this.memory.sweep(inUse);
+    this.keptDuringLoadBytes = this.memory.tailBytes;
   }
 
   private storeWhenOverBudget(): void {
-    if (this.memory.tailBytes <= Math.max(this.options.memoryBytes, this.unstorableBytes * 1.125)) return;
+    const { memoryBytes } = this.options;
+    const { tailBytes } = this.memory;
+    if (tailBytes <= Math.max(memoryBytes, this.unstorableBytes * 1.125)) return;
     try {
-      for (const table of this.tables.values()) {
-        if (table.damage !== undefined) continue;
-        const before = table.segments;
-        table.store(false);
-        if (table.segments !== before) this.touched.add(table);
+      // A step at a time as long as that keeps up.
+      if (!this.storeSome(tailBytes > memoryBytes * 1.5 ? Infinity : STORE_STEP_BYTES)) {
+        this.unstorableBytes = this.memory.tailBytes;
       }
-      this.publishChanges();
-      this.unstorableBytes = this.memory.tailBytes;
     } catch (error) {
       this.options.log("ERROR", `segments could not be stored: ${(error as Error).message}`);
     }
   }
 
-  checkpoint(): undefined {
-    if (this.holds > 0) return;
-    this.checkpointedAtMs = performance.now();
-    const changed = [...this.tables.values()].filter((table) => table.changed && table.damage === undefined);
-    if (changed.length === 0 && this.log.sizeBytes === 0 && this.doomedDirectories.length === 0) return;
+  /** Once the log is half as long as it may get: segments are stored bit by bit, so that the checkpoint finds little to do. */
+  private storeAhead(): void {
+    const { sizeBytes } = this.log;
+    const { checkpointLogBytes } = this.options;
+    const step = Math.min(STORE_STEP_BYTES, checkpointLogBytes / 16);
+    if (sizeBytes < this.storedAheadAt) this.storedAheadAt = 0;
+    if (sizeBytes < checkpointLogBytes / 2 || sizeBytes - this.storedAheadAt < step) return;
+    this.storedAheadAt = sizeBytes;
     try {
-      this.reserve.use(() => writeCheckpoint(this, this.log, changed));
+      this.storeSome(2 * step, true);
     } catch (error) {
-      // A full disk leaves everything as it was, the log carries on. After other failures nothing on disk can be relied on.
-      if (!(error instanceof DiskFullError)) this.seal(`the checkpoint failed: ${(error as Error).message}`);
-      throw error;
+      this.checkpointFailed(error); // a sync that failed cannot be made up for
     }
-    this.publishChanges();
-    this.removeDead(changed);
-    for (const table of changed) table.changed = false;
   }
 
-  /** After a checkpoint: files that no manifest lists go as soon as no reader does. */
-  private removeDead(changed: readonly Table[]): void {
-    const { version } = this;
-    for (const table of changed) {
-      table.data.list.forEach((file, place) => {
-        if (file.removed || file.liveBytes > 0 || place === table.data.currentPlace) return;
-        file.removed = true;
-        this.doomed.push({ version, remove: () => table.data.removeFile(place) });
-      });
+  /** Stores about so much of what is in memory; false when there is no more. Tables take turns. */
+  private storeSome(bytesMax: number, sync = false): boolean {
+    let left = bytesMax;
+    const tables = [...this.tables.values()].filter((table) => table.changed && table.damage === undefined);
+    const next = Math.max(0, tables.findIndex((table) => table.schema.id > this.storedLast));
+    for (const table of [...tables.slice(next), ...tables.slice(0, next)]) {
+      if (left <= 0) break;
+      const before = table.segments;
+      left -= table.store(false, left);
+      if (table.segments === before) continue;
+      this.touched.add(table);
+      if (sync) table.data.sync();
+      this.storedLast = table.schema.id;
     }
+    this.publishChanges();
+    return left <= 0;
+  }
+
+  /** All of it, now. */
+  checkpoint(): undefined {
+    if (this.holds > 0) return;
+    this.underway = undefined;
+    if (!this.beginCheckpoint()) return;
+    this.goOn(Infinity);
+  }
+
+  /** False when there is nothing to write. */
+  private beginCheckpoint(): boolean {
+    this.checkpointedAtMs = performance.now();
+    const isChanged = () => [...this.tables.values()].some((table) => table.changed && table.damage === undefined);
+    if (this.log.sizeBytes === 0 && this.doomedDirectories.length === 0 && !isChanged()) return false;
+    this.underway = checkpointSteps(this, this.log);
+    return true;
+  }
+
+  /** Goes on with the checkpoint for so long, at least by a step. */
+  private goOn(ms: number): void {
+    const deadline = performance.now() + ms;
+    try {
+      while (!this.underway!.next().done) if (performance.now() >= deadline) return;
+    } catch (error) {
+      this.underway = undefined;
+      this.checkpointFailed(error);
+      // All of it once more, with the room that was kept for that.
+      try {
+        this.reserve.use(() => {
+          for (const _ of checkpointSteps(this, this.log));
+        });
+      } catch (again) {
+        this.checkpointFailed(again);
+        throw again;
+      }
+    }
+    this.underway = undefined;
+    this.publishChanges();
+    const { version } = this;
     for (const directory of this.doomedDirectories) {
       this.doomed.push({ version, remove: () => this.options.files.removeDirectory(directory) });
     }
     this.doomedDirectories = [];
     this.reclaim();
+  }
+
+  /** A full disk leaves everything as it was, the log carries on. After other failures nothing on disk can be relied on. */
+  private checkpointFailed(error: unknown): void {
+    if (error instanceof DiskFullError) return;
+    this.seal(`the checkpoint failed: ${(error as Error).message}`);
+    throw error;
+  }
+
+  /** For a checkpoint: the table's manifest is durable. Files that it does not list go as soon as no reader does. */
+  stored(table: Table): void {
+    this.touched.add(table);
+    this.publishChanges();
+    table.changed = false;
+    const { version } = this;
+    table.data.list.forEach((file, place) => {
+      if (file.removed || file.liveBytes > 0 || place === table.data.currentPlace) return;
+      file.removed = true;
+      this.doomed.push({ version, remove: () => table.data.removeFile(place) });
+    });
   }
 
   private close(): undefined {

@@ -46,7 +46,8 @@ function run(store: TableStore, heap: SharedHeap, port: MessagePort): void {
     const envelopes: Envelope[] = [];
     for (let got = receive(port); got !== undefined; got = receive(port)) envelopes.push(got);
     if (envelopes.length === 0) {
-      if (Atomics.wait(heap.i32, SHARED_WORD.writerWake, seen, IDLE_MS) === "timed-out") store.maintain(true);
+      const waitMs = store.isBusy ? 0 : IDLE_MS;
+      if (Atomics.wait(heap.i32, SHARED_WORD.writerWake, seen, waitMs) === "timed-out") store.maintain(true);
       continue;
     }
     for (const { command } of envelopes) {
