@@ -7,9 +7,14 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
 import { join } from "node:path";
+import { gunzipSync } from "node:zlib";
+import { unzipSync } from "fflate";
+import { parseTar } from "nanotar";
+import about from "../deno.json" with { type: "json" };
 import { EMBEDDED } from "../scripts/embedded.ts";
 import { START_FLAGS } from "../scripts/flags.ts";
 import { readExecutable } from "../scripts/release/executable.ts";
+import { makeRelease } from "../scripts/release/make.ts";
 import { filesBelow, lockedPackages, PackageCache, PROGRAM, ROOT } from "../scripts/release/packages.ts";
 import { compile, type Stage, stage } from "../scripts/release/stage.ts";
 import { namesOf, TARGETS } from "../scripts/release/targets.ts";
@@ -38,9 +43,12 @@ Deno.test("embedded: an executable", async (t) => {
   Deno.env.set("DENORT_BIN", Deno.execPath());
   try {
     const packages = await PackageCache.open(PROGRAM);
-    const stages = [one, two].map((directory) => stage(directory, packages, TIME));
-    const outputs = [one, two].map((directory) => join(directory, namesOf(TARGETS[Deno.build.target], "").program));
-    for (const [index, output] of outputs.entries()) await compile(stages[index], Deno.build.target, output);
+    const system = TARGETS[Deno.build.target];
+    const { archive, program } = namesOf(system, about.version);
+    const dist = join(one, "dist");
+    const made = await makeRelease({ targets: [Deno.build.target], dist, build: one, time: TIME });
+    const outputs = [join(dist, system, program), join(two, program)];
+    await compile(stage(two, packages, TIME), Deno.build.target, outputs[1]);
     const executable = readExecutable(outputs[0]);
     const paths = executable.files.map(({ path }) => path);
 
@@ -78,14 +86,38 @@ Deno.test("embedded: an executable", async (t) => {
     });
 
     await t.step("has the same bytes wherever it was compiled, and nothing of that place", () => {
-      const [first, second] = outputs.map((path) => createHash("sha256").update(Deno.readFileSync(path)).digest("hex"));
+      const [first, second] = outputs.map((path) => sha256(Deno.readFileSync(path)));
       assert.equal(first, second);
       assert.deepEqual(new Set(executable.files.map(({ timeMs }) => timeMs)), new Set([TIME.getTime()]));
       for (const place of [one, ROOT]) assert.equal(Buffer.from(executable.bytes).indexOf(place), -1, place);
     });
 
+    await t.step("is in an archive with its licences, its bill of materials and the configuration", () => {
+      assert.deepEqual(made, [archive]);
+      const sums = Deno.readTextFileSync(join(dist, "SHA256SUMS")).trim().split("\n").map((line) => line.split("  "));
+      assert.deepEqual(sums.map(([, name]) => name), [archive, `sundial-${about.version}.cdx.json`]);
+      for (const [sum, name] of sums) assert.equal(sha256(Deno.readFileSync(join(dist, name))), sum, name);
+
+      const packed = Deno.readFileSync(join(dist, archive));
+      const files = archive.endsWith(".zip")
+        ? new Map(Object.entries(unzipSync(packed)))
+        : new Map(parseTar(gunzipSync(packed)).map(({ name, data }) => [name, data!]));
+      const top = `sundial-${about.version}-${system}/`;
+      const expected = ["CHANGELOG.md", "LICENSE", "README.md", "THIRD-PARTY-LICENSES", program, "sundial.cdx.json"];
+      const configuration = ["alert-manager-tpl.json", "log.conf", "server.conf"].map((name) => `conf/${name}`);
+      assert.deepEqual([...files.keys()].sort(), [...expected, ...configuration].map((name) => top + name).sort());
+      assert.equal(sha256(files.get(top + program)!), sha256(Deno.readFileSync(outputs[0])));
+
+      const { components } = JSON.parse(new TextDecoder().decode(files.get(`${top}sundial.cdx.json`)));
+      const listed = components.map(({ purl }: { purl: string }) => purl).filter((purl: string) =>
+        purl.startsWith("pkg:npm/")
+      );
+      const embedded = executable.packages.map((id) => `pkg:npm/${id.replace(/^@/, "%40")}`);
+      assert.deepEqual(listed.sort(), embedded.sort());
+    });
+
     await t.step("the staged packages are enough to start, query, scrape and stop", async () => {
-      await smokeStaged(stages[0]);
+      await smokeStaged({ tree: join(one, "tree"), cache: join(one, "cache") });
     });
   } finally {
     if (base === undefined) Deno.env.delete("DENORT_BIN");
@@ -93,6 +125,8 @@ Deno.test("embedded: an executable", async (t) => {
     for (const directory of [one, two]) Deno.removeSync(directory, { recursive: true });
   }
 });
+
+const sha256 = (bytes: Uint8Array) => createHash("sha256").update(bytes).digest("hex");
 
 const byId = (a: string, b: string) => {
   const [nameA, nameB] = [a, b].map((id) => id.slice(0, id.lastIndexOf("@")));

@@ -194,7 +194,7 @@ Deno.test("the image has nothing but the executable, is nobody's root, and tells
   const health = image.get("HEALTHCHECK")!;
   assert.deepEqual(health.slice(health.indexOf("CMD")), ["CMD", program, "health", "-d", image.get("VOLUME")![0]]);
   // What it takes is made by the release, under these names.
-  const compiled = read("scripts/compile.ts");
+  const compiled = read("scripts/release/make.ts");
   for (const [, file] of text.matchAll(/\/dist\/([\w.-]+)/g)) {
     if (file !== "sundial") assert.ok(compiled.includes(`"${file}"`), file);
   }
