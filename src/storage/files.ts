@@ -53,8 +53,43 @@ export function writeFully(file: File, buffers: readonly Uint8Array[], position:
   }
 }
 
+/** What reading takes. */
+export type ReadableFile = Pick<File, "path" | "read">;
+
+const WINDOW_BYTES = 1 << 20;
+
+/** A file that nobody writes, read from front to back: few large reads, of which `take` gives views. */
+export class ReadAhead implements ReadableFile {
+  private window = new Uint8Array(0);
+  private start = 0;
+
+  constructor(private readonly file: ReadableFile) {}
+
+  get path(): string {
+    return this.file.path;
+  }
+
+  /** Fewer bytes than asked only at the end of the file. They stay as they are, and begin at a multiple of 8 if `position` does. */
+  take(position: number, size: number): Uint8Array<ArrayBuffer> {
+    if (position < this.start || position + size > this.start + this.window.length) {
+      // A new one each time, as views of the last one may be in use.
+      const window = new Uint8Array(Math.max(WINDOW_BYTES, size + 8));
+      this.start = position - position % 8;
+      this.window = window.subarray(0, readFully(this.file, window, this.start));
+    }
+    const from = position - this.start;
+    return this.window.subarray(from, from + size);
+  }
+
+  read(into: Uint8Array, position: number): number {
+    const bytes = this.take(position, into.length);
+    into.set(bytes);
+    return bytes.length;
+  }
+}
+
 /** Bytes read: fewer than asked only at the end of the file. */
-export function readFully(file: File, into: Uint8Array, position: number): number {
+export function readFully(file: ReadableFile, into: Uint8Array, position: number): number {
   let done = 0;
   while (done < into.length) {
     const got = file.read(done === 0 ? into : into.subarray(done), position + done);
