@@ -91,10 +91,10 @@ export class Expressions {
     return this.binding.nested(e.at, () => this.binding.at(this.bindKind(e, scope), e.at));
   }
 
-  /** A condition. @throws at the expression when it is not BOOLEAN. */
-  condition(e: Expression, scope: Scope): Expr {
+  /** A condition. @throws at the expression when it is not BOOLEAN; `isOperand`: beside AND and OR a null is false. */
+  condition(e: Expression, scope: Scope, isOperand = false): Expr {
     const bound = this.settle(this.bind(e, scope), "BOOLEAN");
-    if (bound.type === "NULL") return FALSE;
+    if (bound.type === "NULL" && isOperand) return FALSE;
     if (bound.type !== "BOOLEAN") throw typeMismatch(`a condition is wanted: found ${displayName(bound.type)}`, e.at);
     return bound;
   }
@@ -190,6 +190,7 @@ export class Expressions {
       return scope.isFilter ? this.negateFilter(settled, e.at) : this.negate(settled, e.at);
     }
     const settled = this.settle(operand, "DOUBLE");
+    if (settled.type === "NULL") return settled;
     if (e.operator === "+") return settled;
     if (e.operator === "-") {
       const folded = settled.kind === "constant" ? negated(settled) : undefined;
@@ -202,6 +203,8 @@ export class Expressions {
   /** Long chains lean to the left: they are gone along without recursion. */
   private binary(e: Binary, scope: Scope): Expr {
     if (isLogic(e)) return this.logic(e, scope);
+    const list = asList(e);
+    if (list !== undefined) return bindIn(this, list, scope);
     const chain: Binary[] = [];
     let first: Expression = e;
     while (first.kind === "binary" && !isLogic(first)) {
@@ -242,9 +245,9 @@ export class Expressions {
       operands.push({ side: left.right, at: left.at });
       left = left.left;
     }
-    let result = this.condition(left, scope);
+    let result = this.condition(left, scope, true);
     for (const { side, at } of operands.reverse()) {
-      const right = this.condition(side, scope);
+      const right = this.condition(side, scope, true);
       result = this.operator(e.operator, [result, right], at);
     }
     return result;
@@ -437,7 +440,7 @@ export class Expressions {
       if (value !== undefined) return this.binding.at(constant(value, target), this.binding.positionOf(settled));
     }
     // Where the dialect reads a text as a number unasked, it must be one.
-    if (isText(settled.type) && isNumber(target)) {
+    if ((settled.type === "STRING" || settled.type === "VARCHAR") && isNumber(target)) {
       const found = findOverload(`assign_${target}`, [settled.type]);
       if ("entry" in found && found.types[0] === settled.type) {
         const call: Expr = { kind: "call", function: found.id, args: [settled], type: target, at };
@@ -540,4 +543,12 @@ const OPPOSITE: Record<string, string> = { "<": ">=", "<=": ">", ">": "<=", ">="
 export function nullValue(type: string): Value {
   if (typeOf(type).nullable) return null;
   return type === "BOOLEAN" ? false : 0;
+}
+
+/** `x = any(array[…])`, which tools write for `x in (…)`. */
+function asList({ operator, at, left, right }: Binary): Extract<Expression, { kind: "in" }> | undefined {
+  if (operator !== "=" || right.kind !== "call" || right.name.toLowerCase() !== "any") return undefined;
+  const [list] = right.args;
+  if (right.args.length !== 1 || list.kind !== "array") return undefined;
+  return { kind: "in", at, operand: left, items: list.items, bare: false, negated: false };
 }

@@ -36,8 +36,8 @@ export function branchType(a: string, b: string): string | undefined {
 /** The type of a set operation's column; undefined when the two do not go together. */
 export function setType(a: string, b: string): string | undefined {
   if (a === b) return a === "SYMBOL" || a === "SYMBOL_TEXT" ? "STRING" : a;
-  if (a === "NULL") return b === "SYMBOL" ? "STRING" : b;
-  if (b === "NULL") return a === "SYMBOL" ? "STRING" : a;
+  if (a === "NULL") return b === "SYMBOL" || b === "CHAR" ? "STRING" : b;
+  if (b === "NULL") return a === "SYMBOL" || a === "CHAR" ? "STRING" : a;
   if (isNumber(a) && isNumber(b)) return wider(NUMBERS, a, b);
   if (isTime(a) && isTime(b)) return wider(TIMES, a, b);
   if (isTextOrChar(a) && isTextOrChar(b)) {

@@ -65,10 +65,13 @@ const TEXT_COST: Record<string, number> = {
   IPv4: 34,
 };
 
+const NULL_LAST = new Set(["BOOLEAN", "BYTE", "SHORT", "BINARY"]);
+
 /** What an implicit cast costs; undefined: there is none. */
 export function implicitCost(from: string, to: string): number | undefined {
   if (from === to) return 0;
-  if (from === "NULL") return to === "SYMBOL" ? undefined : 1;
+  // Types that have no null of their own come last.
+  if (from === "NULL") return to === "SYMBOL" ? undefined : NULL_LAST.has(to) ? 2 : 1;
   if (isText(from)) return TEXT_COST[to];
   return NUMBER_COST[from]?.[to];
 }
