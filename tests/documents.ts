@@ -18,7 +18,7 @@ import { fromFileUrl } from "./paths.ts";
 const BLOCK = /(?:<!-- (not run|with): ([^\n]*?) -->\n+)?^```(\w+)\n([\s\S]*?)^```$/gm;
 const SHOWN = new Set(["text", "json", "csv"]);
 /** What a block may drive, as far as not every machine has it. */
-const PROGRAMS = ["psql", "curl", "promtool", "prometheus", "python3"];
+const PROGRAMS = ["bash", "psql", "curl", "promtool", "prometheus", "python3"];
 
 export interface PageRun {
   /** As the page would have to be. */
@@ -107,7 +107,7 @@ class Runner {
 
   /** What it printed; undefined when it could not be run here. */
   private async runBlock(language: string, body: string, line: number): Promise<string | undefined> {
-    const words = NEEDS[language] ?? (language === "sh" ? wordsOf(body) : []);
+    const words = NEEDS[language] ?? (language === "sh" ? ["bash", ...wordsOf(body)] : []);
     const missing = PROGRAMS.find((program) => words.includes(program) && !isInstalled(program)) ??
       (language === "python" && pythonWithDriver() === undefined ? "psycopg" : undefined);
     if (missing !== undefined) {
