@@ -78,3 +78,31 @@ Deno.test(`after ${CUTS} power cuts at random, also during recovery, nothing tha
     }
   }
 });
+
+Deno.test("without syncs at commit, a power cut takes back the last commits whole, and what is written then stays", () => {
+  for (let seed = 1; seed <= CUTS / 2; seed++) {
+    const history = new History(script(1 + seed % 4));
+    const random = randomOf(seed);
+    const more = { commitMode: "nosync", checkpointLogBytes: 4_000 + (seed % 5) * 3_000 } as const;
+    const start = (files: FaultyFiles) => new Opened(files, testHeap(), random, more);
+    try {
+      const files = new FaultyFiles({}, random);
+      let done = 0;
+      try {
+        const db = start(files);
+        files.faults.dieAt = files.points + 1 + Math.floor(random() * 500);
+        done = history.play(db);
+      } catch (error) {
+        if (!(error instanceof Died)) throw error;
+      }
+      const after = files.afterPowerCut();
+      const db = start(after);
+      const count = history.find(db, done);
+      after.faults.dieAt = after.points + 1 + Math.floor(random() * 300);
+      const again = history.play(db, count);
+      history.check(start(after.afterKill()), again);
+    } catch (error) {
+      throw new Error(`seed ${seed}`, { cause: error });
+    }
+  }
+});

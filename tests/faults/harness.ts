@@ -57,7 +57,7 @@ export class Opened<F extends Files = Files> {
     readonly files: F,
     readonly heap: SharedHeap,
     random: Random,
-    more: { root?: string; checkpointLogBytes?: number; memoryBytes?: number } = {},
+    more: { root?: string; checkpointLogBytes?: number; memoryBytes?: number; commitMode?: "sync" | "nosync" } = {},
   ) {
     resetHeap(heap);
     formatPool(heap, 1 << 20);
@@ -67,7 +67,7 @@ export class Opened<F extends Files = Files> {
       files,
       root: more.root ?? "/db",
       heap,
-      commitMode: "sync",
+      commitMode: more.commitMode ?? "sync",
       log: (level, message) => this.logged.push(`${level} ${message}`),
       publish: (publication) => this.catalogue.apply(publication),
       checkpointLogBytes: more.checkpointLogBytes ?? 1 << 30,
@@ -354,6 +354,15 @@ export class History {
       if ("died" in db.files && db.files.died) return k + 1;
     }
     return this.steps.length;
+  }
+
+  /** The number of steps whose result is there: any from `done` down, or one more. For what was not synced. */
+  find(db: Opened, done: number): number {
+    const found = contentOf(db);
+    for (let count = Math.min(done + 1, this.models.length - 1); count >= 0; count--) {
+      if (isEqual(found, expectedOf(this.models[count]))) return count;
+    }
+    throw new Error(`what is there was never: ${JSON.stringify(Object.keys(found))}`);
   }
 
   /** The number of steps whose result is there: `done`, or one more. */
