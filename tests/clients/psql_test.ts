@@ -61,6 +61,11 @@ Deno.test({ name: "psql", ignore: !isInstalled }, async (t) => {
     const sql =
       "select current_user, current_catalog, '7'::int4, 't'::regclass = oid from pg_class where relname = 't';";
     assert.equal(await psql(sql), "admin|qdb|7|t\n");
+    const tables =
+      "select pg_catalog.pg_class.relname from pg_catalog.pg_class where relkind = any (array['r', 'p']) " +
+      "and pg_catalog.pg_class.relnamespace = 2200;";
+    assert.equal(await psql(tables), "t\n");
+    assert.equal(await psql("show server_encoding; select current_setting('server_version_num');"), "UTF8\n123000\n");
   });
 
   await t.step("fills variables, tells the connection, and reads values into statements", async () => {

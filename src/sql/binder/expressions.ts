@@ -465,6 +465,7 @@ export class Expressions {
     if (kind === "window") throw new SqlError(`${e.name} wants OVER`, e.at, SQLSTATE.grouping);
     if (kind === "aggregate" || (kind === "none" && e.distinct)) return this.aggregate(e, name, scope);
     if (kind === "none") throw new SqlError(`there is no function ${e.name}`, e.at, SQLSTATE.undefinedFunction);
+    if (e.distinct) throw new SqlError(`DISTINCT is for aggregates: ${e.name} is none`, e.args[0]?.at ?? e.at);
     return this.function(name, this.args(e, scope), e.at);
   }
 
@@ -488,7 +489,7 @@ export class Expressions {
   aggregateCall(e: FunctionCall, name: string, scope: Scope): AggregateCall {
     let actual = name;
     if (e.distinct) {
-      if (name !== "count") throw notSupported(`${e.name}(DISTINCT)`, e.at);
+      if (name !== "count") throw notSupported(`${e.name}(DISTINCT)`, e.args[0]?.at ?? e.at);
       actual = "count_distinct";
     }
     const inner: Scope = { ...scope, aggregates: undefined, windows: undefined, aliases: undefined };

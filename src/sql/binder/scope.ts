@@ -40,15 +40,20 @@ export function sameName(a: string, b: string): boolean {
   return a === b || a.toLowerCase() === b.toLowerCase();
 }
 
+const SCHEMAS = new Set(["public", "pg_catalog", "information_schema"]);
+
 /** Columns that `path` may mean. A generated name with a dot has double quotes as part of it, and is found without them. */
 export function candidates(columns: readonly ScopeColumn[], path: readonly Name[]): ScopeColumn[] {
   const name = path[path.length - 1].text.toLowerCase();
   const quoted = `"${name}"`;
   const qualifier = path.length === 1 ? undefined : path.slice(0, -1).map((part) => part.text).join(".").toLowerCase();
-  return columns.filter((column) => {
+  const found = columns.filter((column) => {
     const own = column.name.toLowerCase();
     return (own === name || own === quoted) && (qualifier === undefined || column.qualifier === qualifier);
   });
+  // `pg_catalog.pg_class.oid`: sources are known by their names without the schema.
+  const isOfSchema = found.length === 0 && path.length === 3 && SCHEMAS.has(path[0].text.toLowerCase());
+  return isOfSchema ? candidates(columns, path.slice(1)) : found;
 }
 
 export function lookUp(columns: readonly ScopeColumn[], path: readonly Name[], at: number): ScopeColumn {

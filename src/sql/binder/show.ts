@@ -2,29 +2,13 @@
  * SHOW: metadata as rows, and what the session is.
  */
 import { SqlError } from "../../errors.ts";
-import type { Value } from "../../types/mod.ts";
 import type { Statement } from "../ast.ts";
+import { CLIENT_SETTINGS } from "../client_settings.ts";
 import type { Plan } from "../plan.ts";
 import type { Binding } from "./context.ts";
 import { metadataPlan } from "./metadata.ts";
 
 type Show = Extract<Statement, { kind: "show" }>;
-
-/** Settings that clients of PostgreSQL ask for. */
-const SETTINGS: Record<string, [name: string, value: Value, type?: string]> = {
-  "server_version": ["server_version", "12.3 (questdb)"],
-  "server_version_num": ["server_version_num", "123000"],
-  "transaction isolation level": ["transaction_isolation", "read committed"],
-  "transaction_isolation": ["transaction_isolation", "read committed"],
-  "search_path": ["search_path", '"$user", public'],
-  "datestyle": ["DateStyle", "ISO,YMD"],
-  "time zone": ["TimeZone", "UTC"],
-  "timezone": ["TimeZone", "UTC"],
-  "max_identifier_length": ["max_identifier_length", 63, "INT"],
-  "standard_conforming_strings": ["standard_conforming_strings", "on"],
-  "default_transaction_read_only": ["default_transaction_read_only", "off"],
-  "client_encoding": ["client_encoding", "UTF8"],
-};
 
 const OF_TABLE: Record<string, string> = {
   "columns": "show_columns",
@@ -44,7 +28,7 @@ export function showPlan(binding: Binding, show: Show): Plan {
   }
   if (what === "tables") return metadataPlan("show_tables", [], show.at);
   if (what === "parameters") return metadataPlan("show_parameters", [], show.at);
-  const setting = SETTINGS[what];
+  const setting = CLIENT_SETTINGS[what];
   if (setting === undefined) throw new SqlError(`SHOW does not know ${show.what}`, show.whatAt + show.what.length);
   const [name, value, type] = setting;
   return { node: "values", columns: [{ name, type: type ?? "STRING" }], rows: [[value]], timestamp: -1, order: "none" };

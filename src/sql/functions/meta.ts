@@ -1,6 +1,7 @@
 /** What is asked about the server and about values: types, versions, the few functions that clients of PostgreSQL call, hashes. */
 import { createHash } from "node:crypto";
-import { typeOf } from "../../types/mod.ts";
+import { NULL_I32, tagOfName, typeOf } from "../../types/mod.ts";
+import { CLIENT_SETTINGS } from "../client_settings.ts";
 import type { BatchFunction, FunctionContext, FunctionEntry } from "./entry.ts";
 import { readNetwork } from "./networks.ts";
 
@@ -176,6 +177,32 @@ const clientFunctions: FunctionEntry[] = [
     (_, out, rowCount) => out.values.fill(0, 0, rowCount),
     [],
     { volatility: "stable" },
+  ),
+  entry(
+    "current_setting",
+    [{ name: "name", type: "text" }, any("missing_ok", true)],
+    "STRING",
+    "A setting that clients of PostgreSQL ask for; an empty text for others.",
+    ([name], out, rowCount) => {
+      for (let row = 0; row < rowCount; row++) {
+        const text = name.text(row);
+        out.setText(row, text === undefined ? undefined : String(CLIENT_SETTINGS[text.toLowerCase()]?.[1] ?? ""));
+      }
+    },
+    [["current_setting('server_encoding')", "UTF8"], ["current_setting('jit')", ""]],
+  ),
+  entry(
+    "to_regtype",
+    [{ name: "name", type: "text" }],
+    "INT",
+    "PostgreSQL's number of the type of this name; NULL without one.",
+    ([name], out, rowCount) => {
+      for (let row = 0; row < rowCount; row++) {
+        const tag = tagOfName(name.text(row) ?? "");
+        out.values[row] = tag === undefined ? NULL_I32 : typeOf(tag).pgOid;
+      }
+    },
+    [["to_regtype('double precision')", 701], ["to_regtype('hstore')", null]],
   ),
   entry(
     "format_type",
