@@ -1,0 +1,22 @@
+import assert from "node:assert/strict";
+import { FUNCTIONS } from "./functions/mod.ts";
+import { functionsPage, syntaxPage, typesPage } from "./reference.ts";
+
+Deno.test("functionsPage() has every function that is called by its name, with what it takes and gives", () => {
+  const page = functionsPage();
+  const called = FUNCTIONS.filter(({ name, args }) => /^[a-z]/.test(name) && args.length !== 2).map(({ name }) => name);
+  const internal = /^(cast|assign|extract)_|_(step|part|months|years)$|^(keywords|and|or|not|is_null|between|in|neg)$/;
+  assert.deepEqual([...new Set(called)].filter((name) => !internal.test(name) && !page.includes(`| \`${name}(`)), []);
+  assert.match(page, /\| `sum\(value\)` \| FLOAT, DOUBLE → the same \|/);
+  assert.match(page, /\| `a \+ b` \| INT, LONG, FLOAT, DOUBLE → the same \| Sum\./);
+  for (const line of page.split("\n")) {
+    if (line.startsWith("|")) assert.equal(line.replaceAll("\\|", "").split("|").length, 5, line);
+  }
+});
+
+Deno.test("typesPage() tells of columns and casts; syntaxPage() is the grammar without the parser's marks", () => {
+  assert.match(typesPage(), /\n\| TIMESTAMP \| [^|]*\| 8 \| yes \| timestamp \|\n/);
+  assert.match(typesPage(), /\n\| LONG \| [^\n]*\bDOUBLE\b[^\n]* \|\n/);
+  assert.match(syntaxPage(), /\nlatestOn = "LATEST" "ON" expr "PARTITION" "BY"/);
+  assert.doesNotMatch(syntaxPage(), / -- \w+$/m);
+});
