@@ -52,6 +52,8 @@ export interface StorageOptions {
   commitMode?: "sync" | "nosync";
   /** A checkpoint is made when the log is larger. Default: 256 MiB. */
   checkpointLogBytes?: number;
+  /** A checkpoint is made when the log has more blocks. Default: 100,000. */
+  checkpointLogBlocks?: number;
   /** A checkpoint is made when the last one is so long ago. Default: 60 s. */
   checkpointIntervalMs?: number;
   /** Syncs of the writer's worker take so much longer: for measurements. Default: 0. */
@@ -102,6 +104,7 @@ function settings(
     unstoredSizeBytes,
     commitMode,
     checkpointLogBytes,
+    checkpointLogBlocks,
     checkpointIntervalMs,
     syncDelayMs,
     reserveBytes,
@@ -111,6 +114,7 @@ function settings(
     root,
     commitMode: commitMode ?? "sync",
     checkpointLogBytes: checkpointLogBytes ?? 256 << 20,
+    checkpointLogBlocks,
     checkpointIntervalMs: checkpointIntervalMs ?? 60_000,
     syncDelayMs: syncDelayMs ?? 0,
     reserveBytes: reserveBytes ?? 16 << 20,

@@ -165,6 +165,8 @@ function follows(a: Int32Array, b: Int32Array): boolean {
   return a.length === 0 || b.length === 0 || !isLess(b[1], b[0], a[a.length - 1], a[a.length - 2]);
 }
 
+const SMALL_ROWS = 256;
+
 /** The same rows in as few sorted parts as can be had without merging what is in order already. */
 export function inOrder(schema: TableSchema, parts: Rows[]): Rows[] {
   if (schema.timestampId < 0) return parts;
@@ -172,7 +174,11 @@ export function inOrder(schema: TableSchema, parts: Rows[]): Rows[] {
   for (let k = 0; k < parts.length && ordered; k++) {
     ordered = isSorted(parts[k].times!) && (k === 0 || follows(parts[k - 1].times!, parts[k].times!));
   }
-  if (ordered) return parts;
+  if (ordered) {
+    const rowCount = parts.reduce((sum, part) => sum + part.rowCount, 0);
+    // To copy a few rows costs less than to go through the segments' chunks for each of many small parts.
+    return parts.length > 1 && rowCount < parts.length * SMALL_ROWS ? [concatenate(schema, parts)] : parts;
+  }
   return [sortRows(schema, parts.length === 1 ? parts[0] : concatenate(schema, parts))];
 }
 

@@ -61,6 +61,37 @@ for (const inProcess of [true, false]) {
   });
 }
 
+Deno.test("a log of many small commits is kept short, and what is left of it is replayed in order", async () => {
+  const root = Deno.makeTempDirSync();
+  const options = { root: `${root}/one`, heapSizeBytes: 64 << 20, inProcess: true };
+  const storage = await openStorage({ ...options, checkpointLogBlocks: 50 });
+  const table = await storage.writer.createTable(newTable("Trades", TRADES, "ts"));
+  // Of two rows each, with equal times and late ones.
+  const rows = rowsAt(Array.from({ length: 400 }, (_, k) => BigInt(k - k % 7) * 1000n));
+  for (let k = 0; k < rows.length; k += 2) {
+    await storage.writer.append([{ tableId: table.schema.id, batches: [batchOf(TYPES, rows.slice(k, k + 2))] }]);
+  }
+  // As it would be found after the process was killed.
+  copyDirectory(options.root, `${root}/two`);
+  const again = await openStorage({ ...options, root: `${root}/two` });
+  const blocks = Number(/replayed (\d+) blocks/.exec(again.report.join())?.[1]);
+  assert.ok(blocks > 0 && blocks <= 52, `${blocks} blocks`);
+  const read = ({ catalogue, heap }: Storage) => readRows(heap, createPool(heap), catalogue.table("trades")!);
+  assert.deepEqual(read(again), read(storage));
+  assert.equal(read(again).length, rows.length);
+  await storage.writer.close();
+  await again.writer.close();
+  Deno.removeSync(root, { recursive: true });
+});
+
+function copyDirectory(from: string, to: string): void {
+  Deno.mkdirSync(to);
+  for (const { name, isDirectory } of Deno.readDirSync(from)) {
+    if (isDirectory) copyDirectory(`${from}/${name}`, `${to}/${name}`);
+    else Deno.copyFileSync(`${from}/${name}`, `${to}/${name}`);
+  }
+}
+
 Deno.test("large segments: late rows, updates and deletes keep order, values and statistics right", async () => {
   const root = Deno.makeTempDirSync();
   const options = {

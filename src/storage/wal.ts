@@ -14,7 +14,7 @@
  */
 import { CorruptFileError } from "../errors.ts";
 import { align, crc32 } from "./bytes.ts";
-import { type File, type Files, join, readFully, writeFully } from "./files.ts";
+import { type File, type Files, join, type ReadableFile, ReadAhead, readFully, writeFully } from "./files.ts";
 import { checkFormat, FORMAT_VERSION } from "./format.ts";
 
 const FILE_MAGIC = 0x4c415753;
@@ -108,7 +108,7 @@ function encodeFileHeader(header: FileHeader): Uint8Array {
   return bytes;
 }
 
-function decodeFileHeader(file: File): FileHeader | undefined {
+function decodeFileHeader(file: ReadableFile): FileHeader | undefined {
   const bytes = new Uint8Array(BLOCK_HEADER_BYTES);
   if (readFully(file, bytes, 0) < BLOCK_HEADER_BYTES) return undefined;
   const view = new DataView(bytes.buffer);
@@ -152,6 +152,8 @@ export class Log {
   firstLsn: number;
   /** Bytes of all files since the last `drop`. */
   private olderBytes = 0;
+  /** First LSN since the last `drop`. */
+  private oldestLsn: number;
 
   private constructor(
     private readonly files: Files,
@@ -160,7 +162,7 @@ export class Log {
     private readonly random: () => number,
   ) {
     this.file = files.open(end.path, "write");
-    this.firstLsn = end.firstLsn;
+    this.firstLsn = this.oldestLsn = end.firstLsn;
     this.salt = end.salt;
     this.position = end.position;
     this.lastLsn = this.durableLsn = end.lastLsn;
@@ -185,6 +187,10 @@ export class Log {
 
   get sizeBytes(): number {
     return this.olderBytes + this.position - BLOCK_HEADER_BYTES;
+  }
+
+  get blockCount(): number {
+    return this.lastLsn - this.oldestLsn + 1;
   }
 
   /** Queues a block; gives its LSN. */
@@ -277,6 +283,7 @@ export class Log {
     for (const { path, firstLsn } of logFiles(this.files, this.directory)) if (firstLsn < lsn) this.files.remove(path);
     this.files.syncDirectory(this.directory);
     this.olderBytes = 0;
+    this.oldestLsn = lsn;
   }
 
   close(): void {
@@ -336,16 +343,17 @@ export class Scan {
   /** Blocks of whole commits, in order; aborted ones are left out. */
   *blocks(): Generator<Block> {
     let file: File | undefined;
+    let reader: ReadAhead | undefined;
     try {
       for (const place of this.places) {
         const { lsn, kind, flags, tableId, schemaVersion } = place.header;
         if (file?.path !== place.path) {
           file?.close();
           file = this.files.open(place.path, "read");
+          reader = new ReadAhead(file);
         }
         const info = { lsn, kind, flags, tableId, schemaVersion, path: place.path };
-        const payload = new Uint8Array(place.header.payloadSize);
-        readFully(file, payload, place.payloadAt);
+        const payload = reader!.take(place.payloadAt, place.header.payloadSize);
         if (crc32(payload) === place.header.payloadCrc) yield { ...info, payload };
         else {yield {
             ...info,
@@ -360,6 +368,7 @@ export class Scan {
   /** False when the file was never finished being made. */
   private scanFile(path: string, firstLsn: number, isFollowed: boolean, isFirst: boolean): boolean {
     const file = this.files.open(path, "read");
+    const reader = new ReadAhead(file);
     try {
       const size = file.size();
       const fileHeader = decodeFileHeader(file);
@@ -374,7 +383,7 @@ export class Scan {
       this.end = { ...this.end, path, firstLsn, salt: fileHeader.salt, position: BLOCK_HEADER_BYTES };
       if (isFirst) this.end.lastCrc = fileHeader.previousCrc;
       for (let position = BLOCK_HEADER_BYTES; position < size;) {
-        position = this.scanBlock(file, position, size, isFollowed);
+        position = this.scanBlock(reader, position, size, isFollowed);
       }
       return true;
     } finally {
@@ -383,7 +392,7 @@ export class Scan {
   }
 
   /** Where the next block is expected. */
-  private scanBlock(file: File, position: number, size: number, isFollowed: boolean): number {
+  private scanBlock(file: ReadAhead, position: number, size: number, isFollowed: boolean): number {
     const { salt } = this.end;
     let header = readHeader(file, position, salt);
     if (header?.magic === MARK_MAGIC) {
@@ -428,7 +437,7 @@ export class Scan {
   }
 
   /** A mark may be flipped too: then the expected block, or the end, follows at once. */
-  private onlyMarkIsLost(file: File, position: number, size: number): boolean {
+  private onlyMarkIsLost(file: ReadAhead, position: number, size: number): boolean {
     const next = readHeader(file, position + BLOCK_HEADER_BYTES, this.end.salt);
     return next !== undefined && next.magic === HEAD_MAGIC && next.lsn === this.end.lastLsn + 1 &&
       position + BLOCK_HEADER_BYTES < size;
@@ -440,10 +449,10 @@ export class Scan {
     return size;
   }
 
-  private noteAbort(file: File, at: number, size: number): void {
-    const bytes = new Uint8Array(size);
-    readFully(file, bytes, at);
-    for (let k = 0; k + 8 <= size; k += 8) this.aborted.add(new DataView(bytes.buffer).getFloat64(k, true));
+  private noteAbort(file: ReadAhead, at: number, size: number): void {
+    const bytes = file.take(at, size);
+    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+    for (let k = 0; k + 8 <= bytes.length; k += 8) this.aborted.add(view.getFloat64(k, true));
   }
 
   /** Blocks behind the last finished commit never were acknowledged: they go. */
@@ -468,26 +477,18 @@ export class Scan {
   }
 }
 
-function readHeader(file: File, position: number, salt: number): Header | undefined {
-  const bytes = new Uint8Array(BLOCK_HEADER_BYTES);
-  return readFully(file, bytes, position) < BLOCK_HEADER_BYTES ? undefined : decodeHeader(bytes, salt);
+function readHeader(file: ReadAhead, position: number, salt: number): Header | undefined {
+  return decodeHeader(file.take(position, BLOCK_HEADER_BYTES), salt);
 }
 
-function payloadCrcOf(file: File, position: number, size: number): number {
-  const buffer = new Uint8Array(Math.min(size, 1 << 20));
-  let crc = 0;
-  for (let done = 0; done < size;) {
-    const got = readFully(file, buffer.subarray(0, Math.min(buffer.length, size - done)), position + done);
-    if (got === 0) return -1;
-    crc = crc32(buffer.subarray(0, got), crc);
-    done += got;
-  }
-  return crc;
+function payloadCrcOf(file: ReadAhead, position: number, size: number): number {
+  const bytes = file.take(position, size);
+  return bytes.length < size ? -1 : crc32(bytes);
 }
 
 /** The first header from `position` on that `wanted` takes. Only on the way of damage, so a plain search will do. */
 function findHeader(
-  file: File,
+  file: ReadableFile,
   position: number,
   size: number,
   salt: number,
@@ -504,6 +505,12 @@ function findHeader(
   return undefined;
 }
 
-function isDurableByWhatFollows(file: File, position: number, size: number, salt: number, lsn: number): boolean {
+function isDurableByWhatFollows(
+  file: ReadableFile,
+  position: number,
+  size: number,
+  salt: number,
+  lsn: number,
+): boolean {
   return findHeader(file, position, size, salt, (header) => header.durableLsn >= lsn) !== undefined;
 }

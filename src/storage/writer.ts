@@ -41,6 +41,8 @@ export interface WriterOptions {
   publish: (publication: Publication) => void;
   /** Checkpoint when the log is larger. */
   checkpointLogBytes: number;
+  /** Checkpoint when the log has more blocks, as small ones take longer to replay than their bytes tell. Default: 100,000. */
+  checkpointLogBlocks?: number;
   /** Checkpoint when the last one is so long ago, there is something to write and nobody waits. Default: never. */
   checkpointIntervalMs?: number;
   /** A checkpoint goes on for so long between two groups of commits, at least by a table. Default: 10. */
@@ -57,6 +59,8 @@ export interface WriterOptions {
 }
 
 const STEP_MS = 10;
+/** A start replays so many blocks of a row each in a second. */
+const LOG_BLOCKS_MAX = 100_000;
 /** What is stored between two groups of commits. */
 const STORE_STEP_BYTES = 8 << 20;
 
@@ -174,10 +178,11 @@ export class TableStore {
 
   /** By age only when nobody waits: with a thousand tables it takes seconds, and the log is safe without it. */
   private isCheckpointDue(isIdle: boolean): boolean {
-    const { checkpointLogBytes, checkpointIntervalMs = Infinity } = this.options;
+    const { checkpointLogBytes, checkpointLogBlocks = LOG_BLOCKS_MAX, checkpointIntervalMs = Infinity } = this.options;
     if (this.holds > 0 || this.log.sizeBytes === 0) return false;
     const isOld = () => performance.now() - this.checkpointedAtMs > checkpointIntervalMs;
-    return this.log.sizeBytes > checkpointLogBytes || (isIdle && isOld());
+    const isLong = this.log.sizeBytes > checkpointLogBytes || this.log.blockCount > checkpointLogBlocks;
+    return isLong || (isIdle && isOld());
   }
 
   get memoryReport(): { usedBytes: number; logBytes: number } {
