@@ -22,6 +22,7 @@ import {
   endOf,
   given,
   list,
+  matched,
   name,
   newName,
   type Node,
@@ -162,6 +163,10 @@ export const queryActions: ohm.ActionDict<unknown> = {
     return { orderBy: optional(orderBy) ?? [], limit: optional(limit) };
   },
   select(select, distinct, items, from, clauses): Select {
+    const end = endOf(items);
+    if (!given(from) && matched.source.text[end - 1] === ",") {
+      throw new SqlError("A column is wanted behind the comma", end);
+    }
     return {
       kind: "select",
       at: at(select),

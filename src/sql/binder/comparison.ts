@@ -60,7 +60,10 @@ function textConstant(
   }
   if (isTime(side.type) || side.type === "UUID" || side.type === "IPv4") {
     const value = convertConstant(other.value, other.type, side.type);
-    // A text that is no address or identifier finds nothing; one that is no time is a mistake.
+    // A text that is no identifier finds nothing; one that is no time or address is a mistake.
+    if (value === undefined && side.type === "IPv4" && other.type !== "CHAR") {
+      throw new SqlError(`'${other.value}' is no IPv4`, 0, SQLSTATE.invalidText);
+    }
     if (value === undefined && !isTime(side.type)) return operator === "!=" ? TRUE : FALSE;
     if (value === undefined) {
       throw new SqlError(`'${other.value}' is no ${displayName(side.type)}`, position, SQLSTATE.invalidText);

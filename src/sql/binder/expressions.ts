@@ -153,7 +153,7 @@ export class Expressions {
       case "call":
         return this.call(e, scope);
       case "query":
-        if (scope.subqueries === undefined) throw notSupported("a sub-query here", e.at);
+        if (scope.subqueries === undefined) throw notSupported("a sub-query here", e.query.at);
         return scope.subqueries.scalar(e.query, scope.names, e.at);
       case "exists":
         throw notSupported("EXISTS", e.at);

@@ -140,11 +140,6 @@ class SelectBinder {
     if (groupBy !== undefined) refuse("group", groupBy.at);
     if (orderBy.length > 0) refuse("order", orderBy[0].at);
     if (limit?.low !== undefined || limit?.high !== undefined) throw new SqlError("LIMIT wants FROM", limit.at);
-    const last = this.select.items.at(-1);
-    const comma = last === undefined ? null : /,\s*;?\s*$/.exec(text?.slice(last.at) ?? "");
-    if (comma !== null && text !== undefined) {
-      throw new SqlError("a column is wanted behind the comma", text.trimEnd().length);
-    }
   }
 
   /** The column that time goes by at this point of the plan: LATEST ON may have changed it. */

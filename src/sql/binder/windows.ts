@@ -12,7 +12,7 @@ import { type Expressions, type Scope, WINDOW_BASE, type WindowSink } from "./ex
 import { placeOf } from "./places.ts";
 import { rewrite } from "./plans.ts";
 import { sameName } from "./scope.ts";
-import { isInteger } from "./types.ts";
+import { displayName, isInteger, isTime } from "./types.ts";
 
 interface ResolvedWindow {
   partitionBy: Window["partitionBy"];
@@ -60,6 +60,7 @@ export class WindowCollector implements WindowSink {
       const offset = fold(args[1], this.expressions.binding);
       if (offset === undefined) throw typeMismatch("the offset must be a constant", call.args[1].at);
     }
+    if (takesOffset && args[2] !== undefined) refuseDefault(args[0], args[2], call.args[2].at);
     const resolved = resolveOverload(this.expressions, name, this.widened(name, args, call), call.at, "function");
     if (takesOffset) this.checkOffset(resolved.args[1], call);
     if (call.ignoreNulls && !NULL_SKIPPING.has(name)) {
@@ -236,6 +237,13 @@ export class WindowCollector implements WindowSink {
       (e) => e.kind === "column" && e.index >= WINDOW_BASE ? { ...e, index: first + e.index - WINDOW_BASE } : undefined,
     );
   }
+}
+
+/** A default does not widen the value's type: no fraction stands in for a whole number or a time. */
+function refuseDefault(value: Expr, otherwise: Expr, at: number): void {
+  const isWhole = isInteger(value.type) || isTime(value.type);
+  if (!isWhole || (otherwise.type !== "FLOAT" && otherwise.type !== "DOUBLE")) return;
+  throw typeMismatch(`a default of ${displayName(otherwise.type)} is none for ${displayName(value.type)}`, at);
 }
 
 /** With an order up to the current row, else all of the partition. */
