@@ -1,0 +1,185 @@
+/** What each heavy shape of query owes the others: it ends at `query.timeout`, when its client goes, and at its memory limit. */
+import assert from "node:assert/strict";
+import { startServer, type TestServer } from "./server.ts";
+
+/** Far more rows than any machine gets through. */
+const ENDLESS =
+  "(select timestamp_sequence('2024-01-01', 1) t, x, x % 10 k from long_sequence(1000000000000)) timestamp(t)";
+const ENDLESS_TIMES = "(select timestamp_sequence('2024-01-01', 1) t, x, x % 10 k from long_sequence(1000000000000))";
+
+const LONG: [shape: string, sql: string][] = [
+  ["aggregates of a sequence", "select sum(x), avg(x * 0.5), max(x % 7) from long_sequence(1000000000000)"],
+  ["aggregates that rows go through one by one", "select count_distinct(x % 10) from long_sequence(1000000000000)"],
+  ["a filter that nothing passes", "select x from long_sequence(1000000000000) where x < 0"],
+  ["generate_series", "select sum(generate_series) from generate_series(1, 1000000000000)"],
+  ["groups", "select x % 10 k, count(), max(x) from long_sequence(1000000000000)"],
+  ["groups of texts", "select concat('k', x % 10) k, count(), max(x) from long_sequence(1000000000000)"],
+  ["distinct", "select distinct x % 10 k from long_sequence(1000000000000)"],
+  ["union", "select x % 10 k from long_sequence(1000000000000) union select x % 7 from long_sequence(1000000000000)"],
+  ["except", "select x % 10 k from long_sequence(1000000000000) except select 5::long"],
+  ["intersect", "select x % 10 k from long_sequence(1000000000000) intersect select 50::long"],
+  ["the top rows", "select x, x % 1000003 y from long_sequence(1000000000000) order by y desc limit 10"],
+  ["the last rows", "select x from long_sequence(1000000000000) where x % 2 = 0 limit -5"],
+  ["an offset", "select x from long_sequence(1000000000000) where x % 2 = 0 limit 900000000000, 900000000001"],
+  [
+    "a cross join",
+    "select sum(a.x) from long_sequence(3000000) a cross join long_sequence(3000000) b where a.x + b.x = -1",
+  ],
+  [
+    "a hash join with many pairs for each key",
+    "select count() from long_sequence(1000000) a join long_sequence(1000000) b on a.x % 3 = b.x % 3 where a.x + b.x < 0",
+  ],
+  ["a hash join", "select count() from long_sequence(1000000000000) a join long_sequence(10) b on a.x % 10 = b.x"],
+  [
+    "a left join",
+    "select sum(b.x) from long_sequence(1000000000000) a left join long_sequence(10) b on a.x % 10 = b.x",
+  ],
+  [
+    "a left join by no equation",
+    "select count() from long_sequence(1000000) a left join long_sequence(1000000) b on a.x < b.x",
+  ],
+  ["asof join", `select count(), sum(b.x) from (${ENDLESS}) a asof join few b`],
+  ["asof join with a key", `select count(), sum(b.x) from (${ENDLESS}) a asof join few b on (k)`],
+  ["asof join, the right side", `select count(), sum(b.x) from few a asof join (${ENDLESS}) b`],
+  ["lt join", `select count(), sum(b.x) from (${ENDLESS}) a lt join few b on (k)`],
+  ["splice join", `select count(), sum(b.x) from (${ENDLESS}) a splice join few b`],
+  ["latest on", `select * from ${ENDLESS_TIMES} latest on t partition by k`],
+  ["sample by", `select t, count(), sum(x) from ${ENDLESS} sample by 1d`],
+  ["sample by with a key", `select t, k, count(), sum(x) from ${ENDLESS} sample by 1d`],
+  [
+    "sample by in a zone",
+    `select t, sum(x) from ${ENDLESS} sample by 1h align to calendar time zone 'Europe/Berlin' limit -1`,
+  ],
+  [
+    "sample by with FILL over a wide range",
+    "select count(), sum(c) from (select t, count() c from few sample by 1U fill(0))",
+  ],
+  ["the same with a key", "select count(), sum(c) from (select t, k, count() c from few sample by 1U fill(prev))"],
+  ["FILL(LINEAR)", "select count(), sum(c) from (select t, sum(x) c from few sample by 1U fill(linear))"],
+  [
+    "FROM … TO",
+    "select sum(c) from (select t, count() c from few sample by 1U from '1980-01-01' to '2100-01-01' fill(0))",
+  ],
+  ["a running sum", `select sum(s) from (select sum(x) over (order by t) s from ${ENDLESS})`],
+  // These keep their rows, so there are only as many as the memory takes.
+  [
+    "a window in an order of its own",
+    "select max(s) from (select sum(x) over (partition by x % 10 order by x % 1000003) s from long_sequence(5000000))",
+  ],
+  [
+    "a frame of times",
+    `select sum(s) from (select avg(x) over (order by t range 1 second preceding) s from ${ENDLESS})`,
+  ],
+  ["row numbers", `select max(s) from (select row_number() over () s from ${ENDLESS})`],
+  [
+    "rows to insert",
+    "insert into sink select timestamp_sequence('2024-01-01', 1), x from long_sequence(1000000000000) where x < 0",
+  ],
+  ["a table to be made", "create table made as (select x from long_sequence(1000000000000) where x < 0)"],
+];
+
+/** As the operator is named in the error. */
+const LARGE: [shape: string, operator: RegExp, sql: string][] = [
+  ["sort", /sort|order/i, "select x % 1000003 y, x from long_sequence(20000000) order by y, x desc"],
+  ["groups", /group|aggregate/i, "select x, count() from long_sequence(20000000)"],
+  ["groups of texts", /group|aggregate/i, "select concat('key ', x) k, count() from long_sequence(20000000)"],
+  ["distinct", /distinct|group|aggregate/i, "select distinct x from long_sequence(20000000)"],
+  ["count_distinct", /count_distinct|group|aggregate/i, "select count_distinct(x) from long_sequence(20000000)"],
+  [
+    "hash join",
+    /join/i,
+    "select count() from long_sequence(10) a join long_sequence(20000000) b on a.x = b.x - 1 left join long_sequence(20000000) c on c.x = b.x",
+  ],
+  [
+    "union",
+    /union/i,
+    "select count() from (select x from long_sequence(20000000) union select x from long_sequence(20000000))",
+  ],
+  [
+    "except",
+    /except|union/i,
+    "select count() from (select x from long_sequence(20000000) except select x from long_sequence(20000000))",
+  ],
+  [
+    "latest on",
+    /latest/i,
+    "select count() from (select * from (select timestamp_sequence('2024-01-01', 1) t, x from long_sequence(20000000)) latest on t partition by x)",
+  ],
+  [
+    "window",
+    /window/i,
+    "select max(s) from (select sum(x) over (partition by x % 5 order by x desc) s from long_sequence(20000000))",
+  ],
+  [
+    "asof join",
+    /asof/i,
+    "select count() from few a asof join ((select timestamp_sequence('1990-01-01', 1) t, x from long_sequence(20000000)) timestamp(t)) b on (x)",
+  ],
+  [
+    "sample by",
+    /sample|group|aggregate/i,
+    "select count() from (select t, count() from (select timestamp_sequence('2024-01-01', 1) t, x from long_sequence(20000000)) timestamp(t) sample by 1U)",
+  ],
+  [
+    "sample by with a key",
+    /sample|group|aggregate/i,
+    "select count() from (select t, x, count() from (select timestamp_sequence('2024-01-01', 1) t, x from long_sequence(20000000)) timestamp(t) sample by 1s)",
+  ],
+  ["the last rows", /limit/i, "select x, x * 2 y, x * 3 z from long_sequence(200000000) limit -10000000"],
+];
+
+async function prepared(env: Record<string, string>): Promise<TestServer> {
+  const server = await startServer({ env: { SVC_SHARED_WORKER_COUNT: "2", ...env } });
+  for (
+    const sql of [
+      "create table sink (t timestamp, x long) timestamp(t) partition by day",
+      "create table few as (select timestamp_sequence('2000-01-01', 31536000000000) t, x, x % 10 k from long_sequence(20)) timestamp(t) partition by year",
+    ]
+  ) assert.equal((await server.exec(sql)).error, undefined);
+  return server;
+}
+
+/** Fails instead of waiting for ever: a query that heeds nothing would hang the test. */
+async function exec(server: TestServer, sql: string) {
+  const parameters = new URLSearchParams({ query: sql });
+  const reply = await fetch(`${server.http}/exec?${parameters}`, { signal: AbortSignal.timeout(30_000) });
+  return await reply.json();
+}
+
+Deno.test("every heavy shape ends at query.timeout", async (t) => {
+  await using server = await prepared({ SVC_QUERY_TIMEOUT: "150ms" });
+  for (const [shape, sql] of LONG) {
+    await t.step(shape, async () => {
+      const { error } = await exec(server, sql);
+      assert.match(error ?? "no error", /query\.timeout|longer than/, sql);
+      assert.deepEqual((await exec(server, "select 1")).dataset, [[1]]);
+    });
+  }
+});
+
+Deno.test("every heavy shape ends when its client goes", async () => {
+  await using server = await prepared({ SVC_QUERY_TIMEOUT: "0" });
+  for (const [shape, sql] of LONG) {
+    const client = new AbortController();
+    const gone = fetch(`${server.http}/exec?${new URLSearchParams({ query: sql })}`, { signal: client.signal })
+      .then((reply) => reply.body?.cancel(), () => undefined);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    client.abort();
+    await gone;
+    // Takes a worker, of which there are two: the one after the next would wait for ever.
+    const next = await exec(server, "select sum(x) from long_sequence(1000000)");
+    assert.deepEqual(next.dataset, [[500_000_500_000]], shape);
+  }
+});
+
+Deno.test("every shape that keeps rows ends at the memory limit, which its error names with the operator", async (t) => {
+  await using server = await prepared({ SVC_CAIRO_QUERY_MEMORY_LIMIT: "16m" });
+  for (const [shape, operator, sql] of LARGE) {
+    await t.step(shape, async () => {
+      const { error } = await exec(server, sql);
+      assert.match(error ?? "no error", /16777216/, sql);
+      assert.match(error, operator, sql);
+    });
+  }
+  assert.deepEqual((await exec(server, "select 1")).dataset, [[1]]);
+});
