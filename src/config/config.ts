@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { ConfigError } from "../errors.ts";
 import { catalogue, type Key, type Settings } from "./catalogue.ts";
+import { FOREIGN_KEYS } from "./foreign.ts";
 import { nearest } from "./nearest.ts";
 import { parseProperties } from "./properties.ts";
 import type { Machine } from "./setting.ts";
@@ -121,6 +122,8 @@ const KEY_BY_SPELLING = new Map<string, Key>(
 );
 const KEY_BY_ENV_NAME = new Map([...KEY_BY_SPELLING].map(([spelling, key]) => [envName(spelling), key]));
 
+const FOREIGN_ENV_NAMES = new Set([...FOREIGN_KEYS].map(envName));
+
 /** Environment names that begin with SVC_ and are no settings: the log's (see `src/log/`). */
 const isForeign = (name: string) =>
   name.startsWith("SVC_LOG_W_") || name === "SVC_LOG_WRITERS" || name === "SVC_DEBUG" || name === "SVC_VERSION";
@@ -128,9 +131,13 @@ const isForeign = (name: string) =>
 function readEntries(sources: ConfigSources, warnings: string[]): Map<Key, Entry> {
   const path = join(sources.root, "conf", "server.conf");
   const texts = new Map<Key, { text: string; source: ValueSource; where: string; spelling: string }>();
-  const unknown: string[] = [];
+  const unknown: string[] = [], foreign: string[] = [];
   for (const { key: spelling, value, line } of parseProperties(sources.readFile(path) ?? "")) {
     const key = KEY_BY_SPELLING.get(spelling);
+    if (key === undefined && FOREIGN_KEYS.has(spelling)) {
+      foreign.push(spelling);
+      continue;
+    }
     if (key === undefined) {
       unknown.push(spelling);
       warnings.push(unknownKey(`${path}:${line}`, spelling, KEY_BY_SPELLING.keys()));
@@ -156,8 +163,10 @@ function readEntries(sources: ConfigSources, warnings: string[]): Map<Key, Entry
         where: name,
         spelling: fileKey,
       });
-    } else warnings.push(unknownKey("the environment", name, KEY_BY_ENV_NAME.keys()));
+    } else if (FOREIGN_ENV_NAMES.has(name)) foreign.push(name);
+    else warnings.push(unknownKey("the environment", name, KEY_BY_ENV_NAME.keys()));
   }
+  if (foreign.length > 0) warnings.push(`keys of QuestDB that have no effect here: ${foreign.join(", ")}`);
   const entries = new Map<Key, Entry>();
   for (const [key, setting] of catalogue) {
     const given = texts.get(key);

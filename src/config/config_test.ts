@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
+import { FOREIGN_KEYS } from "./foreign.ts";
 import {
+  catalogue,
   Config,
   configOf,
   type ConfigSources,
@@ -100,6 +102,16 @@ Deno.test("Config: an unknown key is a warning with the nearest known one, or a 
   assert.deepEqual(load("", { SVC_LOG_W_STDOUT_LEVEL: "INFO", SVC_DEBUG: "true", SVC_VERSION: "1" }).warnings, []);
   assert.throws(() => load("nosuch.key=1\nconfig.validation.strict=true"), { name: "ConfigError", key: "nosuch.key" });
   assert.equal(nearest("zzzzzz", ["http.enabled"]), undefined);
+});
+
+Deno.test("Config: keys of QuestDB for parts that are not here are named, and no fault, also when strict", () => {
+  const config = load("config.validation.strict=true\ncairo.o3.max.lag=5s\nhttp.worker.count=2", {
+    SVC_CAIRO_MAX_UNCOMMITTED_ROWS: "1000",
+  });
+  assert.deepEqual(config.warnings, [
+    "keys of QuestDB that have no effect here: cairo.o3.max.lag, http.worker.count, SVC_CAIRO_MAX_UNCOMMITTED_ROWS",
+  ]);
+  assert.deepEqual([...catalogue.keys()].filter((key) => FOREIGN_KEYS.has(key)), []);
 });
 
 const refused: [string, string, Record<string, string>?][] = [

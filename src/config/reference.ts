@@ -38,7 +38,7 @@ export function manualPage(): string {
     "`SVC_` and the key in upper case with dots and dashes as underscores. `SVC_…_FILE` names a file that holds the value, as",
     "secrets are handed to containers. `check-config` reports every fault without starting. An unknown key is a warning that",
     "names the nearest known one; with `config.validation.strict=true` it stops the start. A value that its key does not take",
-    "always does.",
+    "always does. Keys of QuestDB for parts that are not here, such as pools and queues, are no faults: the log names those it found.",
     "",
     "Sizes are bytes, or take `k`, `m`, `g` (times 1024). Durations are in the key's unit, or take `us`, `ms`, `s`, `m`, `h`, `d`.",
     "*Reloadable* keys take effect by `select reload_config()`.",
