@@ -4,7 +4,7 @@
  *     FROM → WHERE → LATEST ON → SAMPLE BY | GROUP BY → HAVING → windows → select list → DISTINCT → ORDER BY → LIMIT
  */
 import { notSupported, SqlError, SQLSTATE } from "../../errors.ts";
-import type { Expression, Limit, OrderItem, Query, Select, SelectItem } from "../ast.ts";
+import type { Expression, Limit, OrderItem, Query, Select, SelectItem, Source } from "../ast.ts";
 import type { AggregateCall, Expr, Plan, SortKey } from "../plan.ts";
 import { isVolatile } from "../planner/push_filters.ts";
 import { type Binding, findVariable, type Names, typeMismatch } from "./context.ts";
@@ -16,11 +16,20 @@ import { constant } from "./literals.ts";
 import { columnOf, columnsOf, columnsRead, filter, project, rewrite, sameExpr, sort, walk } from "./plans.ts";
 import { placeBefore } from "./places.ts";
 import { samplePlan } from "./sampling.ts";
-import { nothing, type Relation, sameName, type ScopeColumn, uniqueNames, type WantedName } from "./scope.ts";
+import {
+  candidates,
+  nothing,
+  type Relation,
+  sameName,
+  type ScopeColumn,
+  uniqueNames,
+  type WantedName,
+} from "./scope.ts";
 import { bindSet } from "./sets.ts";
 import { bindSource } from "./sources.ts";
 import { Subqueries } from "./subqueries.ts";
 import { columnName } from "./text.ts";
+import { displayName, isText, isTimestamp } from "./types.ts";
 import { WindowCollector } from "./windows.ts";
 
 export interface QueryOptions {
@@ -110,6 +119,7 @@ class SelectBinder {
     this.plan = this.relation.plan;
     this.subqueries = new Subqueries(this.queries, () => this.plan, (plan) => this.plan = plan);
     if (select.where !== undefined) {
+      if (select.from !== undefined && isPlainJoin(select.from)) this.refuseUnlikeKeys(select.where);
       const predicate = this.expressions.condition(select.where, {
         columns: this.relation.columns,
         names: this.names,
@@ -140,6 +150,26 @@ class SelectBinder {
     if (groupBy !== undefined) refuse("group", groupBy.at);
     if (orderBy.length > 0) refuse("order", orderBy[0].at);
     if (limit?.low !== undefined || limit?.high !== undefined) throw new SqlError("LIMIT wants FROM", limit.at);
+  }
+
+  /** In WHERE, too, columns of two tables that are to be equal are keys of a join: of one type, or both text. */
+  private refuseUnlikeKeys(where: Expression): void {
+    if (where.kind !== "binary") return;
+    if (where.operator === "and") {
+      this.refuseUnlikeKeys(where.left);
+      this.refuseUnlikeKeys(where.right);
+    }
+    if (where.operator !== "=" || where.left.kind !== "column" || where.right.kind !== "column") return;
+    const [left, ...others] = candidates(this.relation.columns, where.left.path);
+    const [right, ...more] = candidates(this.relation.columns, where.right.path);
+    if (left === undefined || right === undefined || others.length + more.length > 0) return;
+    const isAlike = left.type === right.type || (isText(left.type) && isText(right.type)) ||
+      (isTimestamp(left.type) && isTimestamp(right.type));
+    if (left.qualifier === right.qualifier || isAlike) return;
+    throw typeMismatch(
+      `the keys of the join differ: ${displayName(left.type)} and ${displayName(right.type)}`,
+      where.right.at,
+    );
   }
 
   /** The column that time goes by at this point of the plan: LATEST ON may have changed it. */
@@ -412,7 +442,13 @@ function isWhole(plan: Plan, expressions: Expr[], names: string[]): boolean {
     expressions.every((e, i) => e.kind === "column" && e.index === i && plan.columns[i].name === names[i]);
 }
 
-export function hasPlaceholder(expr: Expr): boolean {
+export /** Tables side by side, which only WHERE can join. */
+function isPlainJoin(source: Source): boolean {
+  if (source.kind !== "join" || source.type !== "cross") return false;
+  return source.left.kind !== "join" || isPlainJoin(source.left);
+}
+
+function hasPlaceholder(expr: Expr): boolean {
   let found = false;
   walk(expr, (e) => {
     if (e.kind === "column" && e.index >= AGGREGATE_BASE && e.index < WINDOW_BASE) found = true;
