@@ -1,5 +1,5 @@
 /**
- * Keys of QuestDB 9.3.4's server.conf for parts that this server does not have: pools, queues, workers of its own threads.
+ * Keys of QuestDB 9.3.4's server.conf, older ones at the end, for parts that this server does not have: pools, queues, workers of its own threads.
  * A file that comes from there may hold them, with config.validation.strict on as well: they have no effect, and one line of the
  * log names those that were found.
  */
@@ -160,5 +160,7 @@ view.compiler.worker.nap.threshold view.compiler.worker.sleep.threshold view.com
 view.compiler.worker.yield.threshold wal.apply.worker.affinity wal.apply.worker.count wal.apply.worker.haltOnError
 wal.apply.worker.nap.threshold wal.apply.worker.sleep.threshold wal.apply.worker.sleep.timeout
 wal.apply.worker.yield.threshold
+cairo.default.map.type cairo.page.frame.task.pool.capacity cairo.sql.map.key.capacity cairo.sql.map.page.size
+cairo.sql.orderby.radix.sort.threshold cairo.sql.window.initial.range.buffer.size pg.legacy.mode.enabled
 `.trim().split(/\s+/),
 );
