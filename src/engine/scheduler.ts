@@ -41,7 +41,7 @@ export interface Scheduler {
 
 /** What main tells a worker. */
 export type ToWorker =
-  | { type: "attach"; memory: WebAssembly.Memory; index: number }
+  | { type: "attach"; memory: WebAssembly.Memory; runsQueries: boolean }
   /** The way to worker `index`. */
   | { type: "peer"; index: number; port: MessagePort }
   | { type: "query"; id: number; request: PostedRequest; output: unknown }
@@ -176,7 +176,10 @@ class WorkerScheduler implements Scheduler {
       worker.onerror = (again) => again.preventDefault();
       if (isCurrent()) this.onFailure(seat as Seat, event.message || "unknown error");
     };
-    worker.postMessage({ type: "attach", memory: this.options.heap.memory, index } satisfies ToWorker);
+    const { heap, workerCount } = this.options;
+    worker.postMessage(
+      { type: "attach", memory: heap.memory, runsQueries: index < workerCount } satisfies ToWorker,
+    );
     return worker;
   }
 

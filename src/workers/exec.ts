@@ -9,6 +9,7 @@ import { CANCEL, cancelError, SLOT, slotWord } from "../engine/slot.ts";
 import { seededRandom } from "../database/execution.ts";
 import { createRegistry } from "../sql/functions/mod.ts";
 import { createPool, type PoolLease, SHARED_WORD, SharedHeap, type SharedPool } from "../storage/mod.ts";
+import { yieldToOthers } from "./priority.ts";
 import { type LinePrecision, type LineTable, parseLines } from "../wire/line/mod.ts";
 
 /** Encoded chunks that may be on their way to the reader before the query waits. */
@@ -36,6 +37,7 @@ self.onmessage = ({ data }: MessageEvent<ToWorker>) => {
     case "attach":
       heap = new SharedHeap(data.memory);
       pool = createPool(heap);
+      if (data.runsQueries) yieldToOthers();
       return tell({ type: "ready" });
     case "peer":
       return addPeer(data.index, data.port);
