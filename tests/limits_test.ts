@@ -112,7 +112,7 @@ const LARGE: [shape: string, operator: RegExp, sql: string][] = [
   ],
   [
     "asof join",
-    /asof/i,
+    /asof|sort/i,
     "select count() from few a asof join ((select timestamp_sequence('1990-01-01', 1) t, x from long_sequence(20000000)) timestamp(t)) b on (x)",
   ],
   [
