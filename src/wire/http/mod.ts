@@ -6,7 +6,7 @@ import { ANONYMOUS, authenticate } from "./auth.ts";
 import type { Call, HttpConfig, HttpOptions, HttpWire, Route } from "./contract.ts";
 import { InFlight } from "./in-flight.ts";
 import { Parameters } from "./parameters.ts";
-import { methodNotSupported, notFound, textReply } from "./reply.ts";
+import { BrokenOff, methodNotSupported, notFound, textReply } from "./reply.ts";
 import { chk } from "./routes/chk.ts";
 import { exec } from "./routes/exec.ts";
 import { exp } from "./routes/exp.ts";
@@ -48,6 +48,7 @@ export async function startHttp(options: HttpOptions): Promise<HttpServer> {
     port: options.port,
     onListen() {},
     onError(error) {
+      if (error instanceof BrokenOff) return new Response(null);
       options.log.error(`unhandled error in the HTTP server: ${stackOf(error)}`);
       options.metrics?.unhandledErrors.inc();
       return textReply(500, "internal server error");

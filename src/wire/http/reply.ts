@@ -65,6 +65,9 @@ export function isUnhandled(error: unknown): boolean {
   return !(error instanceof SqlError);
 }
 
+/** What ends a body without a place for its error, which has been told elsewhere. */
+export class BrokenOff extends Error {}
+
 export interface Body {
   contentType: string;
   headers: HeaderList;
@@ -134,7 +137,7 @@ export async function rowsReply(body: Body): Promise<Response> {
       } catch (error) {
         if (isGone) return;
         const tail = body.errorTail(error, rowCount);
-        if (tail === undefined) return controller.error(error);
+        if (tail === undefined) return controller.error(new BrokenOff());
         controller.enqueue(encoder.encode(tail));
         controller.close();
       }
