@@ -123,6 +123,29 @@ Deno.test("/exec streams many chunks, and ends the document when a row fails", (
     assert.equal(JSON.parse(broken).dataset.length, 3000);
   }));
 
+Deno.test("replies are compressed for those who take gzip", () =>
+  withServer(async (url) => {
+    const encoded = async (query: string, offer: string) => {
+      // A client of its own, as fetch() unpacks what it gets and does not tell.
+      const { port } = new URL(url);
+      const connection = await Deno.connect({ hostname: "127.0.0.1", port: Number(port) });
+      await connection.write(
+        new TextEncoder().encode(
+          `GET /exec?query=${query} HTTP/1.1\r\nHost: x\r\nAccept-Encoding: ${offer}\r\nConnection: close\r\n\r\n`,
+        ),
+      );
+      const reply = await new Response(connection.readable).bytes();
+      return /\r\ncontent-encoding: gzip\r\n/i.test(new TextDecoder("latin1").decode(reply));
+    };
+    assert.deepEqual(await Promise.all([encoded("one", "br, GZIP"), encoded("many", "gzip;q=0.5")]), [true, true]);
+    assert.deepEqual(
+      await Promise.all([encoded("one", "deflate"), encoded("one", "gzip;q=0"), encoded("bad", "gzip")]),
+      [false, false, false],
+    );
+    const reply = await (await fetch(`${url}/exec?query=many`, { headers: { "accept-encoding": "gzip" } })).json();
+    assert.equal(reply.dataset.length, 100_000);
+  }, { gzip: true }));
+
 Deno.test("/exp answers CSV", () =>
   withServer(async (url) => {
     assert.deepEqual(await body(`${url}/exp?query=six&limit=3,6`), [200, '"x"\r\n4\r\n5\r\n6\r\n']);

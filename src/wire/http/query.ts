@@ -13,9 +13,11 @@ export function statementTimeoutMs(call: Call): number {
 
 function acceptsGzip(call: Call): boolean {
   if (!call.options.config.gzip) return false;
-  return (call.request.headers.get("accept-encoding") ?? "").split(",").some((name) =>
-    name.trim().split(";")[0] === "gzip"
-  );
+  return (call.request.headers.get("accept-encoding") ?? "").toLowerCase().split(",").some((offer) => {
+    const [name, ...parameters] = offer.split(";").map((part) => part.trim());
+    // A weight of zero is a refusal.
+    return name === "gzip" && !parameters.some((parameter) => /^q=0(?:\.0*)?$/.test(parameter));
+  });
 }
 
 /** Statements that change something are refused where nothing may change. @throws {SqlError} 25006 */
