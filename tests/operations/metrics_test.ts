@@ -138,3 +138,12 @@ for (const file of ["alert-rules.yml", "grafana-dashboard.json", "operations.md"
     assert.deepEqual([...named].filter((name) => !known.has(name)), []);
   });
 }
+
+Deno.test("docs/operations.md says of each alert what to do", () => {
+  const rules = Deno.readTextFileSync(RULES).matchAll(/- alert: (\w+)/g);
+  const table = Deno.readTextFileSync(fromFileUrl("../docs/operations.md")).matchAll(
+    /^\| ((?:Sundial\w+(?:, )?)+) \|/gm,
+  );
+  const told = [...table].flatMap(([, names]) => names.split(", "));
+  assert.deepEqual([...rules].map(([, name]) => name).toSorted(), told.toSorted());
+});
