@@ -19,6 +19,8 @@ export type Definition =
   | { op: "truncate" };
 
 const ZEROS = new Uint8Array(8);
+const NO_BYTES = new Uint8Array(0);
+const NO_SYMBOLS = new Int32Array(0);
 
 function bytesOf(view: ArrayBufferView): Uint8Array {
   return new Uint8Array(view.buffer as ArrayBuffer, view.byteOffset, view.byteLength);
@@ -49,21 +51,25 @@ export function encodeBatch(schema: TableSchema, batch: AppendBatch, places?: Fl
 /** Views into `payload`, which begins at a multiple of 8. */
 export function decodeBatch(payload: Uint8Array): { batch: AppendBatch; rest: Uint8Array } {
   const { buffer, byteOffset } = payload;
-  const [rowCount, columnCount] = new Uint32Array(buffer, byteOffset, 2);
-  const head = new Uint32Array(buffer, byteOffset + 8, 4 * columnCount);
+  const view = new DataView(buffer, byteOffset, payload.length);
+  const rowCount = view.getUint32(0, true), columnCount = view.getUint32(4, true);
   let at = 8 + 16 * columnCount;
+  // A start reads very many small blocks: no view is made that is not needed.
   const take = (size: number) => {
+    if (size === 0) return NO_BYTES;
     const bytes = payload.subarray(at, at + size);
     at += align(size, 8);
     return bytes;
   };
   const columns: AppendColumn[] = [];
   for (let k = 0; k < columnCount; k++) {
-    const [columnId, valueBytes, heapBytes, symbolCount] = head.subarray(4 * k, 4 * k + 4);
-    const values = take(valueBytes);
-    const heap = take(heapBytes);
-    const symbolBytes = take(8 * symbolCount);
-    columns.push({ columnId, values, heap, symbols: new Int32Array(buffer, symbolBytes.byteOffset, 2 * symbolCount) });
+    const entry = 8 + 16 * k;
+    const columnId = view.getUint32(entry, true), symbolCount = view.getUint32(entry + 12, true);
+    const values = take(view.getUint32(entry + 4, true));
+    const heap = take(view.getUint32(entry + 8, true));
+    const symbols = symbolCount === 0 ? NO_SYMBOLS : new Int32Array(buffer, byteOffset + at, 2 * symbolCount);
+    at += 8 * symbolCount;
+    columns.push({ columnId, values, heap, symbols });
   }
   return { batch: { rowCount, columns }, rest: payload.subarray(at) };
 }
