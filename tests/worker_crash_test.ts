@@ -30,9 +30,11 @@ Deno.test("a query worker that fails: its query is told, others go on, its pins 
   const pins = () => figure(server, "service_pool_pins");
   const [memoryBefore, pinsBefore] = [await queryMemory(), await pins()];
   for (let round = 0; round < 3; round++) {
-    // Its reader does not read, so it waits in its worker with frames pinned and memory taken.
+    // Its reader does not read, and the result is more than sockets hold: it waits with frames pinned and memory taken.
     const stalled = await fetch(
-      `${server.http}/exp?${new URLSearchParams({ query: "select a.x, a.s, b.s from t a join t b on x" })}`,
+      `${server.http}/exp?${new URLSearchParams({
+        query: "select a.x, a.s, a.ts, b.x x2, b.s s2, b.ts ts2, a.s s3, b.s s4 from t a join t b on x",
+      })}`,
     );
     await until("the query holds something", async () => await queryMemory() > memoryBefore);
     await new Promise((resolve) => setTimeout(resolve, 300));
