@@ -48,8 +48,18 @@ export function checkColumnName(name: Name): void {
 
 const CAPACITY_MAX = 1073741824;
 
+/** Names that clients write in casts, as PostgreSQL has them; columns go by the dialect's own. */
+const CAST_ONLY = new Set(["bool", "int2", "int4", "int8", "float4", "float8", "timestamptz"]);
+
 function newColumn(definition: ColumnDefinition, text: string | undefined): NewColumn {
   checkColumnName(definition.name);
+  if (CAST_ONLY.has(definition.type.name)) {
+    throw new SqlError(
+      `there is no type ${definition.type.name} for a column`,
+      definition.type.at,
+      SQLSTATE.undefinedFunction,
+    );
+  }
   const type = tagOfType(definition.type);
   const { symbolCapacity, symbolCached, indexed } = definition;
   if (type !== "SYMBOL" && (symbolCapacity !== undefined || symbolCached !== undefined || indexed === true)) {
@@ -292,7 +302,7 @@ function queryColumns(queries: Queries, create: CreateTable): { columns: NewColu
   const expressions: Expr[] = [];
   for (let i = 0; i < visible; i++) {
     const { name } = plan.columns[i];
-    checkColumnName({ text: name, at: 0, quoted: false });
+    checkColumnName({ text: name, at: create.name.at, quoted: false });
     if (columns.some((column) => sameName(column.name, name))) {
       throw new SqlError(`two columns are called ${name}`, 0, SQLSTATE.duplicateColumn);
     }
