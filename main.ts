@@ -337,7 +337,7 @@ function databaseOptions(config: Config, metrics: Metrics): DatabaseOptions {
     },
     statementCacheSize: config.get("cairo.statement.cache.size"),
     logsStatements: config.get("log.sql.query.progress.exe"),
-    tracesStatements: () => config.get("query.tracing.enabled"),
+    tracesStatements: () => config.get("query.tracing.enabled") && !config.get("readonly"),
     version: about.version,
     log: log.log,
     reloadConfig: () => reloadConfig(config),

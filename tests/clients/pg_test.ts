@@ -42,6 +42,13 @@ Deno.test("clients of the PG wire", options, async (test) => {
     await assert.rejects(client.query("select nope from np"), { position: "8" });
     await assert.rejects(client.query("selec 1"));
     assert.deepEqual((await client.query("select 1 x")).rows, [{ x: 1 }]);
+    await client.query("create table na (a double[], aa double[][], d decimal(10, 2))");
+    await client.query("insert into na values ($1, $2, $3)", [[1.5, null], [[1, 2], [3, 4]], "12.30"]);
+    assert.deepEqual((await client.query("select * from na")).rows, [{
+      a: [1.5, null],
+      aa: [[1, 2], [3, 4]],
+      d: "12.30",
+    }]);
     await client.query("begin");
     await client.query("insert into np (ts, l) values ('2024-01-03', 1)");
     await client.query("rollback");
