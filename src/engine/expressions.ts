@@ -6,14 +6,13 @@
  */
 import { assert } from "../errors.ts";
 import type { BatchColumn, BatchOut, FunctionContext, FunctionEntry } from "../sql/functions/entry.ts";
-import type { Expr } from "../sql/plan.ts";
+import { childrenOf, type Expr } from "../sql/plan.ts";
 import type { Dictionary } from "../storage/contract.ts";
 import { ARRAY_CONSTRUCTOR, layoutOf, typeOf, type Value } from "../types/mod.ts";
 import { fillNull, NO_DICTIONARY, setValue, TextArena, Workspace } from "./columns.ts";
 import { type Batch, MORSEL_ROWS, type QueryContext, type Vector } from "./contract.ts";
 import { BoundKernel, flushKernelRows } from "./compiler/binding.ts";
 import {
-  childrenOf,
   columnsOf,
   ExpressionCompiler,
   exprKey,

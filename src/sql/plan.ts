@@ -17,6 +17,20 @@ export type Expr =
   /** Membership in constants of `operand`'s type, nulls included. */
   | { kind: "in"; operand: Expr; values: Value[]; type: "BOOLEAN" };
 
+/** What an expression is made of. */
+export function childrenOf(expr: Expr): Expr[] {
+  switch (expr.kind) {
+    case "call":
+      return expr.args;
+    case "case":
+      return [...expr.branches.flatMap((branch) => [branch.when, branch.then]), expr.otherwise];
+    case "in":
+      return [expr.operand];
+    default:
+      return [];
+  }
+}
+
 /** `function` is an aggregate entry's id. */
 export interface AggregateCall {
   function: string;

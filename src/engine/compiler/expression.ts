@@ -1,7 +1,7 @@
 /** Plan expressions to IR: inputs are numbered, calls go to their entries' `emit`, rules for nulls are added. */
 import { assert } from "../../errors.ts";
 import type { FunctionEntry } from "../../sql/functions/entry.ts";
-import type { Expr } from "../../sql/plan.ts";
+import { childrenOf, type Expr } from "../../sql/plan.ts";
 import type { Dictionary } from "../../storage/contract.ts";
 import { layoutOf, typeOf, type Value } from "../../types/mod.ts";
 import { TextArena, Workspace } from "../columns.ts";
@@ -472,19 +472,6 @@ export function isEmittable(
 export function isImmutable(expr: Expr, context: QueryContext): boolean {
   if (expr.kind === "call" && context.functions.resolve(expr.function).entry.volatility !== "immutable") return false;
   return childrenOf(expr).every((child) => isImmutable(child, context));
-}
-
-export function childrenOf(expr: Expr): Expr[] {
-  switch (expr.kind) {
-    case "call":
-      return expr.args;
-    case "case":
-      return [...expr.branches.flatMap((branch) => [branch.when, branch.then]), expr.otherwise];
-    case "in":
-      return [expr.operand];
-    default:
-      return [];
-  }
 }
 
 /** The same expression over other columns. */

@@ -3,12 +3,12 @@
  * together into predicates and expressions over the scan's columns, so that one kernel does them all. Aggregates take it apart
  * and put the same predicates and expressions into theirs.
  */
-import type { Column, Expr, ScanNode } from "../../sql/plan.ts";
+import { childrenOf, type Column, type Expr, type ScanNode } from "../../sql/plan.ts";
 import type { ScanSource } from "../../storage/contract.ts";
 import { typeOf } from "../../types/mod.ts";
 import { Workspace } from "../columns.ts";
 import type { Batch, Operator, QueryContext, Vector } from "../contract.ts";
-import { childrenOf, columnsOf, mapColumns } from "../compiler/expression.ts";
+import { columnsOf, mapColumns } from "../compiler/expression.ts";
 import { type CompiledExpressions, compileExpressions } from "../expressions.ts";
 import { type Morsel, morselsOf, ScanReader } from "./scan.ts";
 

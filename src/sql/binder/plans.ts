@@ -1,7 +1,16 @@
 /**
  * Makers of plan nodes that work out columns, designated timestamp and order from their input.
  */
-import type { Column, Expr, FilterNode, Plan, ProjectNode, SortKey, SortNode } from "../plan.ts";
+import {
+  childrenOf,
+  type Column,
+  type Expr,
+  type FilterNode,
+  type Plan,
+  type ProjectNode,
+  type SortKey,
+  type SortNode,
+} from "../plan.ts";
 
 export function columnOf(plan: Plan, index: number): Expr {
   return { kind: "column", index, type: plan.columns[index].type };
@@ -56,20 +65,7 @@ export function isOneRow(plan: Plan): boolean {
 /** Calls `visit` for `expr` and everything inside it, outside first. */
 export function walk(expr: Expr, visit: (expr: Expr) => void): void {
   visit(expr);
-  for (const child of children(expr)) walk(child, visit);
-}
-
-export function children(expr: Expr): Expr[] {
-  switch (expr.kind) {
-    case "call":
-      return expr.args;
-    case "case":
-      return [...expr.branches.flatMap((branch) => [branch.when, branch.then]), expr.otherwise];
-    case "in":
-      return [expr.operand];
-    default:
-      return [];
-  }
+  for (const child of childrenOf(expr)) walk(child, visit);
 }
 
 /**

@@ -2,9 +2,8 @@
  * Plans that say now() and the like: known only when they run, but then for the whole run. Planned again at that moment, with
  * the clock, they prune by it.
  */
-import { children } from "../binder/plans.ts";
 import { createRegistry } from "../functions/mod.ts";
-import type { Expr, Plan } from "../plan.ts";
+import { childrenOf, type Expr, type Plan } from "../plan.ts";
 import { mapNodeExpressions, visitPlan } from "./nodes.ts";
 
 const registry = createRegistry();
@@ -28,5 +27,5 @@ export function usesClock(plan: Plan): boolean {
 
 function isStable(e: Expr): boolean {
   if (e.kind === "call" && registry.resolve(e.function).entry.volatility === "stable") return true;
-  return children(e).some(isStable);
+  return childrenOf(e).some(isStable);
 }

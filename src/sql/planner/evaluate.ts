@@ -16,6 +16,7 @@ import {
 } from "../../types/mod.ts";
 import type { BatchColumn, BatchOut, FunctionContext } from "../functions/entry.ts";
 import { createRegistry, isWide } from "../functions/mod.ts";
+import { wasmTypeOf } from "../functions/nodes.ts";
 import type { Expr } from "../plan.ts";
 
 export type Constant = Extract<Expr, { kind: "constant" }>;
@@ -89,7 +90,7 @@ function call(
   if (entry.emit !== undefined) {
     const inputs = args.map((arg, i): IrNode => ({
       op: "literal",
-      type: wasmType(types[i]),
+      type: wasmTypeOf(types[i]) ?? "i32",
       args: [],
       value: Object(toRaw(arg.value, types[i], arena)),
     }));
@@ -183,20 +184,6 @@ class Arena {
 }
 
 type Raw = number | bigint;
-
-function wasmType(tag: string): IrNode["type"] {
-  switch (layoutOf(tag)) {
-    case "i64":
-    case "text":
-      return "i64";
-    case "f32":
-      return "f32";
-    case "f64":
-      return "f64";
-    default:
-      return "i32";
-  }
-}
 
 function toRaw(value: Value, tag: string, arena: Arena): Raw {
   const type = typeOf(tag);

@@ -1,8 +1,8 @@
 /**
  * Rule: a projection of a projection is one projection; one that changes nothing is none.
  */
-import { children, rewrite } from "../binder/plans.ts";
-import type { Expr, Plan, ProjectNode } from "../plan.ts";
+import { rewrite } from "../binder/plans.ts";
+import { childrenOf, type Expr, type Plan, type ProjectNode } from "../plan.ts";
 import { mapPlan } from "./nodes.ts";
 import { isVolatile } from "./push_filters.ts";
 
@@ -28,7 +28,7 @@ function merge(outer: ProjectNode, inner: ProjectNode): ProjectNode {
   const uses = new Map<number, number>();
   const count = (e: Expr): void => {
     if (e.kind === "column") uses.set(e.index, (uses.get(e.index) ?? 0) + 1);
-    else children(e).forEach(count);
+    else childrenOf(e).forEach(count);
   };
   outer.expressions.forEach(count);
   for (const [index, times] of uses) {

@@ -1,9 +1,9 @@
 /**
  * Rule: filters go down as far as they mean the same, into scans at last; equations over a cross join become its keys.
  */
-import { and, children, columnsRead, conjuncts, remap, rewrite } from "../binder/plans.ts";
+import { and, columnsRead, conjuncts, remap, rewrite } from "../binder/plans.ts";
 import { createRegistry } from "../functions/mod.ts";
-import type { Expr, JoinNode, Plan } from "../plan.ts";
+import { childrenOf, type Expr, type JoinNode, type Plan } from "../plan.ts";
 import { layoutOf } from "../../types/mod.ts";
 import { inputsOf, withInputs } from "./nodes.ts";
 
@@ -110,7 +110,7 @@ function substitute(e: Expr, expressions: Expr[]): Expr {
 /** Does it give another value each time that it is worked out? */
 export function isVolatile(e: Expr): boolean {
   if (e.kind === "call" && registry.resolve(e.function).entry.volatility === "volatile") return true;
-  return children(e).some(isVolatile);
+  return childrenOf(e).some(isVolatile);
 }
 
 function pushJoin(plan: JoinNode, predicates: Expr[]): Plan {
