@@ -74,7 +74,7 @@ export function resolveOverload(
   const folded = args.map((arg) => arg.kind === "constant" ? arg : fold(arg, expressions.binding));
   const constants: (Value | undefined)[] = folded.map((arg) => arg?.value);
   const found = findOverload(name, types, constants);
-  if ("failure" in found) throw overloadError(expressions, found, args, at, style);
+  if ("failure" in found) throw overloadError(expressions, name, found, args, at, style);
   const places = found.arguments ?? args.map((_, i) => i);
   const cast = places.map((place, i) => {
     if (typeof place !== "number") return expressions.coerce({ kind: "constant", ...place }, found.types[i], at);
@@ -88,6 +88,7 @@ export function resolveOverload(
 
 function overloadError(
   expressions: Expressions,
+  name: string,
   failure: OverloadFailure,
   args: Expr[],
   at: number,
@@ -98,15 +99,15 @@ function overloadError(
   const blamed = failure.argument === undefined ? undefined : args[failure.argument];
   if (
     blamed === undefined ||
-    (style === "operator" && failure.failure === "types" && args.length === 2 && !isTimeFirst(args))
+    (style === "operator" && failure.failure === "types" && args.length === 2 && !isTimeComparison(name, args))
   ) {
     return new SqlError(failure.message, at, state);
   }
   return new SqlError(failure.message, expressions.binding.positionOf(blamed) + (failure.offset ?? 0), state);
 }
 
-function isTimeFirst(args: Expr[]): boolean {
-  return args[0].type.startsWith("TIMESTAMP") || args[0].type === "DATE";
+function isTimeComparison(name: string, args: Expr[]): boolean {
+  return /^[!<>=]/.test(name) && (args[0].type.startsWith("TIMESTAMP") || args[0].type === "DATE");
 }
 
 export function bindFunction(
