@@ -2,33 +2,12 @@
 import { createHash } from "node:crypto";
 import { NULL_I32, tagOfName, typeOf } from "../../types/mod.ts";
 import { CLIENT_SETTINGS } from "../client_settings.ts";
-import type { BatchFunction, FunctionContext, FunctionEntry } from "./entry.ts";
+import type { FunctionContext, FunctionEntry } from "./entry.ts";
+import { batchEntry } from "./batch_entry.ts";
 import { readNetwork } from "./networks.ts";
 
 /** What this server says it is to clients that look for PostgreSQL's version. */
 const POSTGRES_VERSION = "12.3";
-
-function entry(
-  name: string,
-  args: FunctionEntry["args"],
-  returns: string,
-  summary: string,
-  batch: BatchFunction,
-  examples: [sql: string, gives: unknown][] = [],
-  more: Partial<FunctionEntry> = {},
-): FunctionEntry {
-  return {
-    name,
-    args,
-    returns,
-    nulls: "custom",
-    volatility: "immutable",
-    summary,
-    examples: examples.map(([sql, gives]) => ({ sql, gives })),
-    batch,
-    ...more,
-  };
-}
 
 /** The same text in every row. */
 function said(
@@ -37,7 +16,7 @@ function said(
   text: (context: FunctionContext) => string,
   args: FunctionEntry["args"] = [],
 ): FunctionEntry {
-  return entry(
+  return batchEntry(
     name,
     args,
     "STRING",
@@ -54,7 +33,7 @@ const any = (name: string, optional = false) => ({ name, type: "any", optional }
 
 const hashes = ["md5", "sha1", "sha256"].flatMap((name) =>
   ["text", "BINARY"].map((type) =>
-    entry(
+    batchEntry(
       name,
       [{ name: type === "text" ? "text" : "bytes", type }],
       "VARCHAR",
@@ -74,7 +53,7 @@ const hashes = ["md5", "sha1", "sha256"].flatMap((name) =>
 /** Is the address in the network? `strictly`: and not the network itself. The network stands first or second. */
 function subnet(name: string, networkFirst: boolean, strictly: boolean, summary: string): FunctionEntry {
   const address = { name: "address", type: "IPv4" }, network = { name: "network", type: "text" };
-  return entry(
+  return batchEntry(
     name,
     networkFirst ? [network, address] : [address, network],
     "BOOLEAN",
@@ -115,13 +94,13 @@ function subnet(name: string, networkFirst: boolean, strictly: boolean, summary:
 /** True in every row: what clients ask about rights and visibility. */
 function always(name: string, argCount: number, summary: string): FunctionEntry {
   const args = Array.from({ length: argCount }, (_, index) => any(`arg${index + 1}`, index > 0));
-  return entry(name, args, "BOOLEAN", summary, (_, out, rowCount) => out.values.fill(1, 0, rowCount));
+  return batchEntry(name, args, "BOOLEAN", summary, (_, out, rowCount) => out.values.fill(1, 0, rowCount));
 }
 
 /** NULL in every row: what there is nothing of. */
 function nothing(name: string, argCount: number, summary: string): FunctionEntry {
   const args = Array.from({ length: argCount }, (_, index) => any(`arg${index + 1}`, index > 0));
-  return entry(name, args, "STRING", summary, (_, out, rowCount) => {
+  return batchEntry(name, args, "STRING", summary, (_, out, rowCount) => {
     for (let row = 0; row < rowCount; row++) out.setText(row, undefined);
   });
 }
@@ -162,14 +141,14 @@ const clientFunctions: FunctionEntry[] = [
   nothing("pg_get_viewdef", 2, "There are no views."),
   nothing("pg_tablespace_location", 1, "There are no tablespaces."),
   said("pg_encoding_to_char", "The encoding of all texts.", () => "UTF8", [any("encoding")]),
-  entry(
+  batchEntry(
     "pg_is_in_recovery",
     [],
     "BOOLEAN",
     "A server that answers is not.",
     (_, out, rowCount) => out.values.fill(0, 0, rowCount),
   ),
-  entry(
+  batchEntry(
     "pg_backend_pid",
     [],
     "INT",
@@ -178,7 +157,7 @@ const clientFunctions: FunctionEntry[] = [
     [],
     { volatility: "stable" },
   ),
-  entry(
+  batchEntry(
     "current_setting",
     [{ name: "name", type: "text" }, any("missing_ok", true)],
     "STRING",
@@ -191,7 +170,7 @@ const clientFunctions: FunctionEntry[] = [
     },
     [["current_setting('server_encoding')", "UTF8"], ["current_setting('jit')", ""]],
   ),
-  entry(
+  batchEntry(
     "to_regtype",
     [{ name: "name", type: "text" }],
     "INT",
@@ -204,7 +183,7 @@ const clientFunctions: FunctionEntry[] = [
     },
     [["to_regtype('double precision')", 701], ["to_regtype('hstore')", null]],
   ),
-  entry(
+  batchEntry(
     "format_type",
     [{ name: "oid", type: "INT" }, any("typmod")],
     "STRING",
@@ -217,7 +196,7 @@ const clientFunctions: FunctionEntry[] = [
 ];
 
 export const metaFunctions: FunctionEntry[] = [
-  entry("typeof", [any("value")], "STRING", "The name of the value's type.", ([column], out, rowCount) => {
+  batchEntry("typeof", [any("value")], "STRING", "The name of the value's type.", ([column], out, rowCount) => {
     const name = column.type === "NULL" ? "NULL" : typeOf(column.type).name;
     for (let row = 0; row < rowCount; row++) out.setText(row, name);
   }, [["typeOf(1L)", "LONG"], ["typeOf(null)", "NULL"]]),
@@ -235,7 +214,7 @@ export const metaFunctions: FunctionEntry[] = [
   said("user", "Who is asking.", (context) => context.user),
   said("pg_advisory_unlock_all", "Gives back no lock, as there are none: pools of drivers ask for it.", () => ""),
   said("pg_get_userbyid", "The name of the only role.", (context) => context.user, [any("id")]),
-  entry(
+  batchEntry(
     "pg_table_is_visible",
     [any("table")],
     "BOOLEAN",
@@ -243,7 +222,7 @@ export const metaFunctions: FunctionEntry[] = [
     (_, out, rowCount) => out.values.fill(1, 0, rowCount),
   ),
   ...clientFunctions,
-  entry(
+  batchEntry(
     "reload_config",
     [],
     "BOOLEAN",
@@ -260,10 +239,17 @@ export const metaFunctions: FunctionEntry[] = [
   subnet("<<=", false, false, "Is the address inside of a network, or equal?"),
   subnet(">>", true, true, "Does the network hold the address, and is larger than it?"),
   subnet(">>=", true, false, "Does the network hold the address, or is it equal?"),
-  entry("netmask", [{ name: "network", type: "text" }], "IPv4", "The mask of a network.", ([column], out, rowCount) => {
-    for (let row = 0; row < rowCount; row++) {
-      const text = column.text(row);
-      out.values[row] = text === undefined ? 0 : readNetwork(text)?.mask ?? 0;
-    }
-  }, [["netmask('10.1.2.3/24')", "255.255.255.0"]]),
+  batchEntry(
+    "netmask",
+    [{ name: "network", type: "text" }],
+    "IPv4",
+    "The mask of a network.",
+    ([column], out, rowCount) => {
+      for (let row = 0; row < rowCount; row++) {
+        const text = column.text(row);
+        out.values[row] = text === undefined ? 0 : readNetwork(text)?.mask ?? 0;
+      }
+    },
+    [["netmask('10.1.2.3/24')", "255.255.255.0"]],
+  ),
 ];

@@ -7,33 +7,12 @@ import { SqlError, SQLSTATE } from "../../errors.ts";
 import { typeOf } from "../../types/mod.ts";
 import { arrayDimensions, geohashBits } from "../../types/wide.ts";
 import type { BatchColumn, BatchFunction, BatchOut, FunctionContext, FunctionEntry } from "./entry.ts";
+import { batchEntry } from "./batch_entry.ts";
 import { textOfRow } from "./text_casts.ts";
 import { baseOf, offsetOf, windowOf, type Windows, windowsOf } from "./windows.ts";
 
 type Args = FunctionEntry["args"];
 const TEXT: Args[number] = { name: "text", type: "text" };
-
-function entry(
-  name: string,
-  args: Args,
-  returns: FunctionEntry["returns"],
-  summary: string,
-  batch: BatchFunction | undefined,
-  examples: [sql: string, gives: unknown][] = [],
-  more: Partial<FunctionEntry> = {},
-): FunctionEntry {
-  return {
-    name,
-    args,
-    returns,
-    nulls: "custom",
-    volatility: "immutable",
-    summary,
-    examples: examples.map(([sql, gives]) => ({ sql, gives })),
-    ...(batch === undefined ? {} : { batch }),
-    ...more,
-  };
-}
 
 /** Pieces of a text keep its type; what is made anew is STRING. */
 const pieceType = (types: string[]) => (types[0] === "VARCHAR" ? "VARCHAR" : "STRING");
@@ -201,7 +180,7 @@ function pad(isLeft: boolean): BatchFunction {
 const COUNT: Args[number] = { name: "count", type: "INT" };
 
 export const textFunctions: FunctionEntry[] = [
-  entry("length", [TEXT], "INT", "The number of characters; -1 for null.", ([column], out, rowCount, context) => {
+  batchEntry("length", [TEXT], "INT", "The number of characters; -1 for null.", ([column], out, rowCount, context) => {
     const windows = windowsOf(context.heap.u8);
     for (let row = 0; row < rowCount; row++) {
       const length = bytesIn(column, row);
@@ -209,26 +188,35 @@ export const textFunctions: FunctionEntry[] = [
       out.values[row] = length < 0 ? -1 : unitsIn(windowOf(windows, column, row), from, from + length);
     }
   }, [["length('žluťoučký')", 9], ["length(cast(null as string))", -1]]),
-  entry("length_bytes", [TEXT], "INT", "The number of bytes in UTF-8; -1 for null.", undefined, [[
+  batchEntry("length_bytes", [TEXT], "INT", "The number of bytes in UTF-8; -1 for null.", undefined, [[
     "length_bytes('ďábel')",
     7,
   ]], { emit: ([a]) => ir.length(a) }),
   ...["upper", "to_uppercase"].map((name) =>
-    entry(name, [TEXT], "STRING", "In capital letters.", changeCase(97, 122, (text) => text.toUpperCase()), [[
+    batchEntry(name, [TEXT], "STRING", "In capital letters.", changeCase(97, 122, (text) => text.toUpperCase()), [[
       `${name}('ďábel')`,
       "ĎÁBEL",
     ]])
   ),
   ...["lower", "to_lowercase"].map((name) =>
-    entry(name, [TEXT], "STRING", "In small letters.", changeCase(65, 90, (text) => text.toLowerCase()), [[
+    batchEntry(name, [TEXT], "STRING", "In small letters.", changeCase(65, 90, (text) => text.toLowerCase()), [[
       `${name}('Hello')`,
       "hello",
     ]])
   ),
-  entry("trim", [TEXT], pieceType, "Without blanks at both ends.", trimmed(true, true), [["trim('  a b ')", "a b"]]),
-  entry("ltrim", [TEXT], pieceType, "Without blanks at the start.", trimmed(true, false), [["ltrim('  a ')", "a "]]),
-  entry("rtrim", [TEXT], pieceType, "Without blanks at the end.", trimmed(false, true), [["rtrim('  a ')", "  a"]]),
-  entry(
+  batchEntry("trim", [TEXT], pieceType, "Without blanks at both ends.", trimmed(true, true), [[
+    "trim('  a b ')",
+    "a b",
+  ]]),
+  batchEntry("ltrim", [TEXT], pieceType, "Without blanks at the start.", trimmed(true, false), [[
+    "ltrim('  a ')",
+    "a ",
+  ]]),
+  batchEntry("rtrim", [TEXT], pieceType, "Without blanks at the end.", trimmed(false, true), [[
+    "rtrim('  a ')",
+    "  a",
+  ]]),
+  batchEntry(
     "left",
     [TEXT, COUNT],
     pieceType,
@@ -236,7 +224,7 @@ export const textFunctions: FunctionEntry[] = [
     leftOrRight(true),
     [["left('abcdef', -2)", "abcd"]],
   ),
-  entry(
+  batchEntry(
     "right",
     [TEXT, COUNT],
     pieceType,
@@ -244,7 +232,7 @@ export const textFunctions: FunctionEntry[] = [
     leftOrRight(false),
     [["right('abcdef', 2)", "ef"]],
   ),
-  entry(
+  batchEntry(
     "substring",
     [TEXT, { name: "start", type: "INT" }, { name: "length", type: "INT" }],
     "STRING",
@@ -270,7 +258,7 @@ export const textFunctions: FunctionEntry[] = [
     },
   ),
   ...["strpos", "position"].map((name) =>
-    entry(
+    batchEntry(
       name,
       [TEXT, { name: "part", type: "text" }],
       "INT",
@@ -279,7 +267,7 @@ export const textFunctions: FunctionEntry[] = [
       [[`${name}('Hello World', 'World')`, 7]],
     )
   ),
-  entry(
+  batchEntry(
     "replace",
     [TEXT, { name: "part", type: "text" }, { name: "by", type: "text" }],
     "STRING",
@@ -290,7 +278,7 @@ export const textFunctions: FunctionEntry[] = [
     }),
     [["replace('aaa', 'aa', 'b')", "ba"]],
   ),
-  entry(
+  batchEntry(
     "split_part",
     [TEXT, { name: "delimiter", type: "text" }, { name: "index", type: "INT" }],
     pieceType,
@@ -310,7 +298,7 @@ export const textFunctions: FunctionEntry[] = [
       ) => (index === 0 ? { argument: 2, message: "split_part: the index must not be 0" } : undefined),
     },
   ),
-  entry(
+  batchEntry(
     "lpad",
     [TEXT, COUNT, { name: "fill", type: "text", optional: true }],
     pieceType,
@@ -318,7 +306,7 @@ export const textFunctions: FunctionEntry[] = [
     pad(true),
     [["lpad('ab', 5, '*-')", "*-*ab"]],
   ),
-  entry(
+  batchEntry(
     "rpad",
     [TEXT, COUNT, { name: "fill", type: "text", optional: true }],
     pieceType,
@@ -326,7 +314,7 @@ export const textFunctions: FunctionEntry[] = [
     pad(false),
     [["rpad('ab', 4)", "ab  "]],
   ),
-  entry(
+  batchEntry(
     "starts_with",
     [TEXT, { name: "start", type: "text" }],
     "BOOLEAN",
@@ -344,7 +332,7 @@ export const textFunctions: FunctionEntry[] = [
     },
     [["starts_with('abc', 'ab')", true]],
   ),
-  entry(
+  batchEntry(
     "reverse",
     [TEXT],
     "STRING",
@@ -352,7 +340,7 @@ export const textFunctions: FunctionEntry[] = [
     rows((row, [column], out) => out.setText(row, [...column.text(row)!].reverse().join(""))),
     [["reverse('abc')", "cba"]],
   ),
-  entry(
+  batchEntry(
     "repeat",
     [TEXT, COUNT],
     "STRING",
@@ -367,7 +355,7 @@ export const textFunctions: FunctionEntry[] = [
     }),
     [["repeat('ab', 3)", "ababab"]],
   ),
-  entry(
+  batchEntry(
     "quote_ident",
     [TEXT],
     "STRING",
@@ -385,7 +373,7 @@ export const textFunctions: FunctionEntry[] = [
       );
       return argument < 0 ? undefined : { argument, message: `${name}: ${typeOf(types[argument]).name} has no text` };
     },
-    ...entry(
+    ...batchEntry(
       name,
       [{ name: "value", type: "any", variadic: true }],
       "STRING",

@@ -5,38 +5,17 @@ import { formatPattern, parsedPattern, parsePattern } from "../../types/format/p
 import { instant, instantAs, parseInstant } from "../../types/parse/mod.ts";
 import { type Zone, zoneOf } from "../../types/zone.ts";
 import type { BatchFunction, FunctionContext, FunctionEntry } from "./entry.ts";
+import { batchEntry } from "./batch_entry.ts";
 
 const NULL_LONG = -9223372036854775808n;
 const TIME = { name: "time", type: "time" };
 const STAMP = (types: string[]) => (types.includes("TIMESTAMP_NS") ? "TIMESTAMP_NS" : "TIMESTAMP");
 
-function entry(
-  name: string,
-  args: FunctionEntry["args"],
-  returns: FunctionEntry["returns"],
-  summary: string,
-  batch: BatchFunction,
-  examples: [sql: string, gives: unknown][] = [],
-  more: Partial<FunctionEntry> = {},
-): FunctionEntry {
-  return {
-    name,
-    args,
-    returns,
-    nulls: "custom",
-    volatility: "immutable",
-    summary,
-    examples: examples.map(([sql, gives]) => ({ sql, gives })),
-    batch,
-    ...more,
-  };
-}
-
 const entries: FunctionEntry[] = [];
 
 /** The start of the statement: the same in every row, and in every place. */
 function clock(name: string, returns: string, of: (nowMicros: bigint) => bigint): FunctionEntry {
-  return entry(
+  return batchEntry(
     name,
     [],
     returns,
@@ -60,7 +39,7 @@ entries.push(
 
 const DAY_MICROS = 86400000000n;
 for (const [name, shift] of [["today", 0n], ["yesterday", -1n], ["tomorrow", 1n]] as const) {
-  entries.push(entry(
+  entries.push(batchEntry(
     name,
     [],
     "INTERVAL",
@@ -116,7 +95,7 @@ function moved(move: (zone: Zone, second: number) => number): BatchFunction {
 }
 const ZONE = { name: "zone", type: "text" };
 entries.push(
-  entry(
+  batchEntry(
     "to_timezone",
     [TIME, ZONE],
     STAMP,
@@ -125,7 +104,7 @@ entries.push(
     [["to_timezone('2023-07-01T10:00:00Z', 'Asia/Tokyo')", "2023-07-01T19:00:00.000000Z"]],
     { check: checkZone },
   ),
-  entry(
+  batchEntry(
     "to_utc",
     [TIME, ZONE],
     STAMP,
@@ -138,7 +117,7 @@ entries.push(
 
 const PATTERN = { name: "pattern", type: "text", constant: true };
 entries.push({
-  ...entry(
+  ...batchEntry(
     "to_str",
     [TIME, PATTERN],
     "STRING",
@@ -164,7 +143,7 @@ for (
   const [name, returns] of [["to_timestamp", "TIMESTAMP"], ["to_timestamp_ns", "TIMESTAMP_NS"], ["to_date", "DATE"]]
 ) {
   entries.push(
-    entry(
+    batchEntry(
       name,
       [{ name: "text", type: "text" }, PATTERN],
       returns,
@@ -186,7 +165,7 @@ for (
         ? [["to_timestamp('22/11/2019 00:30', 'dd/MM/yyyy HH:mm')", "2019-11-22T00:30:00.000000Z"]]
         : [],
     ),
-    entry(
+    batchEntry(
       name,
       [{ name: "text", type: "text" }],
       returns,
@@ -205,7 +184,7 @@ for (
 }
 
 entries.push(
-  entry(
+  batchEntry(
     "interval",
     [{ name: "low", type: "TIMESTAMP" }, { name: "high", type: "TIMESTAMP" }],
     "INTERVAL",
@@ -225,7 +204,7 @@ entries.push(
     [["interval('2024-01-01', '2024-01-02')", "('2024-01-01T00:00:00.000Z', '2024-01-02T00:00:00.000Z')"]],
   ),
   ...[0, 1].map((half) =>
-    entry(
+    batchEntry(
       half === 0 ? "interval_start" : "interval_end",
       [{ name: "interval", type: "INTERVAL" }],
       "TIMESTAMP",
@@ -239,7 +218,7 @@ entries.push(
 for (const type of ["TIMESTAMP", "TIMESTAMP_NS"]) {
   const scale = type === "TIMESTAMP" ? 1n : 1000n;
   entries.push(
-    entry(
+    batchEntry(
       "in",
       [{ name: "time", type }, { name: "interval", type: "INTERVAL" }],
       "BOOLEAN",
