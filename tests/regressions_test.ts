@@ -98,6 +98,34 @@ const CASES: Case[] = [
     sql: ["select count() n from r4 where ts::timestamp_ns in ('2023-01-30T12:00:00'::timestamp, '2023-02-01'::date)"],
     rows: [[1]],
   },
+  {
+    title: "buckets that FILL adds are there also when no aggregate of them is read",
+    sql: ["select count() n from (select ts, sum(x) from r2 sample by 10m fill(null))"],
+    rows: [[22]],
+  },
+  {
+    title: "FROM and TO know the clock, each time that the statement runs",
+    sql: [
+      "create table r6 (ts timestamp, x long) timestamp(ts) partition by day",
+      "select count() n from (select ts, count() from r6 sample by 1d from dateadd('d', -3, now()) to now() fill(0))",
+      "select count() n from generate_series(now(), dateadd('d', 3, now()), 'd')",
+    ],
+    rows: [[4]],
+  },
+  { title: "long_sequence of null has no rows", sql: ["select count() from long_sequence(null)"], rows: [[0]] },
+  {
+    title: "timestamp_sequence from null stays null",
+    sql: ["select timestamp_sequence(null, 1) t from long_sequence(2)"],
+    rows: [[null], [null]],
+  },
+  {
+    title:
+      "EST follows summer time; the epoch's seconds are cut towards it; a long name with a dot is cut inside its quotes",
+    sql: [
+      "select to_timezone('2024-07-01', 'EST') a, extract(epoch from '1969-12-31T23:59:58.5Z'::timestamp) b",
+    ],
+    rows: [["2024-06-30T20:00:00.000000Z", -1]],
+  },
 ];
 
 /** The place, too. */
@@ -106,6 +134,12 @@ const REFUSED: [sql: string, position: number][] = [
   ["select ts, count(), first(k) from r5 sample by 1h fill(0, 'b')", 58],
   ["select ts, sum(x) from r5 sample by 1h fill(1.5)", 44],
   ["select ts, sum(x) + avg(x) from r5 sample by 1h fill(1)", 53],
+  ["select a.ts from (select * from r5 order by ts desc) a asof join r5 b", 55],
+  ["select a.ts from r5 a lt join (select * from r5 order by ts desc) b", 22],
+  ["select a.ts from r5 a asof join r5 b tolerance 0s", 47],
+  ["select a.ts from r5 a asof join r5 b tolerance 12", 49],
+  ["select * from generate_series(1, null)", 33],
+  ["select * from long_sequence(1.5)", 14],
 ];
 
 async function run(server: TestServer, { sql, rows }: Case): Promise<void> {

@@ -74,7 +74,7 @@ export class StatementCache {
 
   /** The statement itself, or bound anew where a schema has changed since. */
   refreshed(statement: Statement, identity: Identity): Statement {
-    return statement.schemaVersion === this.schemaVersion()
+    return statement.schemaVersion === this.schemaVersion() && isCacheable(statement)
       ? statement
       : this.get(statement.text, statement.parameterTypes, identity);
   }
@@ -107,9 +107,13 @@ export class StatementCache {
   }
 }
 
-/** Relative days ($today) and the like are worked out when a statement is bound: such texts are bound each time. */
+/** What is worked out from the clock when a statement is bound: relative days ($today), ends of SAMPLE BY and of series. */
+const BOUND_BY_CLOCK =
+  /\$(?:now|today|tomorrow|yesterday)|(?=[^]*\b(?:generate_series|sample\s+by\s+\S+\s+(?:from|to))\b)[^]*\b(?:now|now_ns|today|tomorrow|yesterday|sysdate|systimestamp|systimestamp_ns|current_\w+)\b/i;
+
+/** Texts that are bound each time. */
 function isCacheable(statement: Statement): boolean {
-  return !/\$(?:now|today|tomorrow|yesterday)/i.test(statement.text);
+  return !BOUND_BY_CLOCK.test(statement.text);
 }
 
 function plansOf(bound: BoundStatement): Plan[] {

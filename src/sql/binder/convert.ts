@@ -36,3 +36,10 @@ export function fold(expr: Expr, binding: Binding): Constant | undefined {
   const value = evaluate(expr, { user: binding.context.user });
   return value === undefined ? undefined : binding.at(value, binding.positionOf(expr));
 }
+
+/** The same with clocks, for what a plan is made of: such statements are bound for each run. */
+export function foldAtNow(expr: Expr, binding: Binding): Constant | undefined {
+  const { user, nowMicros } = binding.context;
+  const value = evaluate(expr, { user, nowMicros });
+  return value === undefined ? undefined : binding.at(value, binding.positionOf(expr));
+}

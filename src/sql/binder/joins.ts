@@ -102,8 +102,8 @@ function timeJoin(queries: Queries, join: Join, left: Relation, right: Relation,
   const type = join.type as TimeJoinNode["type"];
   if (join.tolerance !== undefined && type === "splice") throw misplacedTolerance(queries, join.tolerance.at);
   const keys = joinKeys(queries.expressions, join.on, left, right, { columns, names }, true);
-  const leftPlan = inTimeOrder(left);
-  const rightPlan = inTimeOrder(right);
+  const leftPlan = inTimeOrder(left, "left", join.at);
+  const rightPlan = inTimeOrder(right, "right", join.at);
   let leftTime = columnOf(left.plan, left.timestamp);
   let rightTime = columnOf(right.plan, right.timestamp);
   if (leftTime.type !== rightTime.type) {
@@ -113,12 +113,13 @@ function timeJoin(queries: Queries, join: Join, left: Relation, right: Relation,
   let tolerance: bigint | undefined;
   if (join.tolerance !== undefined) {
     tolerance = fixedDuration(join.tolerance.text, leftTime.type);
+    const { text, at } = join.tolerance;
     if (tolerance === undefined) {
-      throw new SqlError(
-        `'${join.tolerance.text}' is no tolerance: a number and one of n U T s m h d w is wanted`,
-        join.tolerance.at,
-      );
+      // A unit that is missing is missed behind the number.
+      const digits = /^\d+(?![a-zA-Z])/.exec(text)?.[0].length ?? 0;
+      throw new SqlError(`'${text}' is no tolerance: a number and one of n U T s m h d w is wanted`, at + digits);
     }
+    if (/^0+[a-zA-Z]$/.test(text)) throw new SqlError("a tolerance is above zero", at);
   }
   const splice = type === "splice";
   const plan: TimeJoinNode = {
@@ -138,9 +139,12 @@ function timeJoin(queries: Queries, join: Join, left: Relation, right: Relation,
   return { plan, columns, isTable: false, timestamp: splice ? -1 : left.timestamp };
 }
 
-function inTimeOrder(relation: Relation): Plan {
+function inTimeOrder(relation: Relation, side: string, at: number): Plan {
   const { plan, timestamp } = relation;
   if (plan.timestamp === timestamp && plan.order === "asc") return plan;
+  if (plan.timestamp === timestamp && plan.order === "desc") {
+    throw new SqlError(`the ${side} side has its times in descending order`, at, SQLSTATE.grouping);
+  }
   const sorted = sort(plan, [{ expression: columnOf(plan, timestamp), descending: false }]);
   return { ...sorted, timestamp, order: "asc" };
 }

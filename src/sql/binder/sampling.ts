@@ -5,7 +5,7 @@ import { notSupported, SqlError, SQLSTATE } from "../../errors.ts";
 import type { Expression, SampleBy } from "../ast.ts";
 import type { AggregateCall, Expr, Fill, Plan, Sampling } from "../plan.ts";
 import { findVariable, type Names, typeMismatch } from "./context.ts";
-import { convertConstant, fold } from "./convert.ts";
+import { convertConstant, fold, foldAtNow } from "./convert.ts";
 import { parseOffset, parseSampling } from "./durations.ts";
 import { AGGREGATE_BASE, type Expressions, WINDOW_BASE } from "./expressions.ts";
 import { Grouping, isAggregated, outputColumns, placeAggregates } from "./grouping.ts";
@@ -176,14 +176,15 @@ export function zoneName(text: string): string | undefined {
 
 function instantOf(expressions: Expressions, e: Expression, timeType: string, names: Names): bigint {
   const bound = expressions.bind(e, { columns: [], names });
-  const value = fold(bound, expressions.binding) ?? fold(expressions.cast(bound, timeType, e.at), expressions.binding);
+  const value = foldAtNow(bound, expressions.binding) ??
+    foldAtNow(expressions.cast(bound, timeType, e.at), expressions.binding);
   const converted = value === undefined || value.value === null
     ? undefined
     : convertConstant(value.value, value.type, timeType);
   if (typeof converted === "bigint") return converted;
   const cast = value === undefined || value.value === null
     ? undefined
-    : fold(expressions.cast(value, timeType, e.at), expressions.binding);
+    : foldAtNow(expressions.cast(value, timeType, e.at), expressions.binding);
   if (typeof cast?.value !== "bigint") throw typeMismatch(`a constant ${displayName(timeType)} is wanted`, e.at);
   return cast.value;
 }

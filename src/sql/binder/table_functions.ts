@@ -6,7 +6,7 @@ import type { Value } from "../../types/mod.ts";
 import type { Expression, FunctionCall } from "../ast.ts";
 import type { Expr, Plan } from "../plan.ts";
 import { type Names, typeMismatch, unknownTable } from "./context.ts";
-import { convertConstant, fold } from "./convert.ts";
+import { convertConstant, fold, foldAtNow } from "./convert.ts";
 import { type Constant, constant } from "./literals.ts";
 import { metadataFunction, metadataPlan } from "./metadata.ts";
 import { columnOf, project } from "./plans.ts";
@@ -51,7 +51,7 @@ function checkCount(call: FunctionCall, least: number, most: number): void {
 }
 
 function constantOf(queries: Queries, e: Expression, names: Names): Constant {
-  const value = fold(queries.expressions.bind(e, { columns: [], names }), queries.binding);
+  const value = foldAtNow(queries.expressions.bind(e, { columns: [], names }), queries.binding);
   if (value === undefined) throw typeMismatch("a constant is wanted", e.at);
   return value;
 }
@@ -80,7 +80,17 @@ function sequence(name: string, type: string, start: bigint, step: bigint, count
 function longSequence(queries: Queries, call: FunctionCall, names: Names): Plan {
   checkCount(call, 1, 3);
   if (call.args.length === 2) throw new SqlError(`${call.name} takes two seeds`, call.at, SQLSTATE.undefinedFunction);
-  const count = wholeNumber(queries, call.args[0], names);
+  const given = constantOf(queries, call.args[0], names);
+  if (given.type === "DOUBLE" || given.type === "FLOAT") {
+    throw typeMismatch(`${call.name} wants a whole number`, call.at);
+  }
+  const whole = given.value !== null && isTextOrChar(given.type)
+    ? convertConstant(given.value, given.type, "LONG")
+    : given.value;
+  if (whole === undefined || typeof whole === "string" || typeof whole === "boolean") {
+    throw typeMismatch("a whole number is wanted", call.args[0].at);
+  }
+  const count = whole === null ? 0n : BigInt(whole);
   const plan = sequence("x", "LONG", 1n, 1n, count, call.args[0].at);
   if (call.args.length < 3) return plan;
   return {
@@ -95,8 +105,11 @@ const CALENDAR_ROWS_MAX = 100_000;
 function generateSeries(queries: Queries, call: FunctionCall, names: Names): Plan {
   checkCount(call, 2, 3);
   const name = "generate_series";
-  const [from, to] = call.args.slice(0, 2).map((arg) => constantOf(queries, arg, names));
-  const step = call.args.length < 3 ? undefined : constantOf(queries, call.args[2], names);
+  const [from, to, step] = call.args.map((arg) => {
+    const value = constantOf(queries, arg, names);
+    if (value.value === null) throw typeMismatch(`${call.name} wants values that are not null`, arg.at);
+    return value;
+  });
   const stepAt = call.args[2]?.at ?? call.at;
   const timeType = [from, to].some((bound) => bound.type === "TIMESTAMP_NS")
     ? "TIMESTAMP_NS"
@@ -169,7 +182,7 @@ const PERIOD_MICROS: Record<string, bigint> = {
 function timeSeries(name: string, a: bigint, b: bigint, step: Constant, type: string, at: number): Plan {
   if (step.value === null) throw typeMismatch("a step is wanted", at);
   if (isInteger(step.type)) return longSeries(name, type, a, b, BigInt(step.value as number | bigint), at);
-  const match = /^(-?\d+)([nUTsmhdwMy])$/.exec(String(step.value));
+  const match = /^(-?\d*)([nUTsmhdwMy])$/.exec(String(step.value));
   if (match === null) {
     throw new SqlError(
       `'${step.value}' is no period: a number and one of n U T s m h d w M y is wanted`,
@@ -177,7 +190,7 @@ function timeSeries(name: string, a: bigint, b: bigint, step: Constant, type: st
       SQLSTATE.invalidParameter,
     );
   }
-  const count = BigInt(match[1]), unit = match[2];
+  const count = BigInt(/\d/.test(match[1]) ? match[1] : `${match[1]}1`), unit = match[2];
   if (unit === "M" || unit === "y") {
     return calendarSeries(name, a, b, Number(count) * (unit === "y" ? 12 : 1), type, at);
   }

@@ -260,7 +260,7 @@ function sequence(): BatchFunction {
     let next = (context.state.get("next") as bigint | undefined) ?? starts.values[0];
     for (let row = 0; row < rowCount; row++) {
       out.values[row] = next;
-      next += steps.values[row];
+      if (next !== NULL_LONG) next += steps.values[row];
     }
     context.state.set("next", next);
   };

@@ -90,7 +90,9 @@ function prune(plan: Plan, wanted: Set<number>): { plan: Plan; moves: Moves } {
     case "sample": {
       const first = plan.node === "sample" ? 1 + plan.keys.length : plan.keys.length;
       // Keys decide on the rows; aggregates that nobody reads need not be worked out.
-      const kept = plan.aggregates.map((_, i) => i).filter((i) => wanted.has(first + i));
+      // What FILL does with each of them decides on rows too.
+      const fills = plan.node === "sample" && plan.fills.length > 0;
+      const kept = plan.aggregates.map((_, i) => i).filter((i) => fills || wanted.has(first + i));
       const aggregates = kept.map((i) => plan.aggregates[i]);
       const own = [
         ...plan.keys,
