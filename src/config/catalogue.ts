@@ -308,9 +308,9 @@ export const sections = {
     }),
     "line.tcp.disconnect.on.error": bool(true, "Closes a connection that sent a line at fault."),
     "line.tcp.timestamp": oneOf(UNITS, "n", "Unit of row times over TCP."),
-    "line.tcp.max.measurement.size": size("64k", "Longest line over TCP.", {
+    "line.tcp.max.measurement.size": size("16m", "Longest line over TCP; a longer one ends its connection.", {
       min: 1024,
-      aliases: ["line.tcp.msg.buffer.size"],
+      aliases: ["line.tcp.msg.buffer.size", "line.tcp.max.recv.buffer.size"],
     }),
     "line.tcp.commit.interval": taken("1s", "rows are committed as they arrive"),
     "line.udp.enabled": taken("false", "line protocol comes over HTTP and TCP only"),

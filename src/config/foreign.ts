@@ -130,7 +130,7 @@ http.worker.sleep.timeout http.worker.yield.threshold line.tcp.commit.interval.d
 line.tcp.commit.interval.fraction line.tcp.connection.pool.capacity line.tcp.io.halt.on.error
 line.tcp.io.worker.affinity line.tcp.io.worker.count line.tcp.io.worker.nap.threshold
 line.tcp.io.worker.sleep.threshold line.tcp.io.worker.yield.threshold line.tcp.maintenance.job.interval
-line.tcp.max.recv.buffer.size line.tcp.min.idle.ms.before.writer.release line.tcp.net.accept.loop.timeout
+line.tcp.min.idle.ms.before.writer.release line.tcp.net.accept.loop.timeout
 line.tcp.net.connection.heartbeat.interval line.tcp.net.connection.hint line.tcp.net.connection.queue.timeout
 line.tcp.net.connection.rcvbuf line.tcp.net.queued.timeout line.tcp.net.recv.buf.size line.tcp.recv.buffer.size
 line.tcp.symbol.cache.wait.before.reload line.tcp.undocumented.string.to.char.cast.allowed
