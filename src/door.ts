@@ -56,7 +56,6 @@ export type Answer =
     timestamp: number;
     chunks: AsyncIterable<Chunk>; /** Rows of the whole query, known when the chunks have ended. */
     totalRows: () => number;
-    fused: boolean;
   }
   /** `tag` as PostgreSQL's command tags: "INSERT 0 3", "UPDATE 2", "CREATE TABLE". `rows`: how many were changed. */
   | { kind: "done"; category: "ddl" | "dml" | "transaction" | "empty"; tag: string; rows: number };

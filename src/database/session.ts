@@ -164,7 +164,6 @@ class Run {
       timestamp: plan.timestamp,
       chunks: run.chunks,
       totalRows: run.totalRows,
-      fused: true,
     };
   }
 

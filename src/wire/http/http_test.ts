@@ -95,7 +95,7 @@ Deno.test("/exec answers rows, statements and errors", () =>
       ["query=six&nm=true&limit=2,4", 200, '{"dataset":[[2],[3],[4]],"count":4}'],
       ["query=six&nm=true&limit=10,20", 200, '{"dataset":[],"count":0}'],
       ["query=six&nm=true&limit=2&count=true&quoteLargeNum=true", 200, '{"dataset":[["1"],["2"]],"count":6}'],
-      ["query=one&nm=true&explain=true", 200, '{"dataset":[[1]],"count":1,"explain":{"jitCompiled":false}}'],
+      ["query=one&nm=true&explain=true", 200, '{"dataset":[[1]],"count":1,"explain":{"jitCompiled":true}}'],
       ["query=one&cols=y", 400, '{"query":"one","error":"column \'y\' is not in the result"}'],
       ["query=make", 200, '{"ddl":"OK"}'],
       ["query=insert", 200, '{"dml":"OK"}'],

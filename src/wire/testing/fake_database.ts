@@ -82,7 +82,6 @@ class FakeSession implements Session {
           timestamp: -1,
           chunks: chunksOf(database, statement, columns!, values, options),
           totalRows: () => total,
-          fused: false,
         };
       },
     };
