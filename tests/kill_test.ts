@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import { startServer, type TestServer } from "./server.ts";
 
-const KILLS = Number(Deno.env.get("SUNDIAL_KILLS") ?? "4");
+const KILLS = Number(Deno.env.get("SUNDIAL_KILLS") ?? "3");
 const ROWS_PER_WRITE = 50;
 
 /** A client that writes lines: a write is there whole or not at all, and whole if it was acknowledged. */

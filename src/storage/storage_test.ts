@@ -222,6 +222,39 @@ Deno.test("what a row's values do wrong is refused, and nothing of it is there",
   Deno.removeSync(root, { recursive: true });
 });
 
+Deno.test("tails of more tables than memory holds leave it, and are added to all the same", async () => {
+  const root = Deno.makeTempDirSync();
+  const storage = await open(root);
+  const ids: number[] = [];
+  for (let k = 0; k < 60; k++) {
+    const { schema } = await storage.writer.createTable(newTable(`t${k}`, { n: "LONG", ts: "TIMESTAMP" }, "ts"));
+    ids.push(schema.id);
+  }
+  const ROWS = 15_000;
+  const values = (from: number) => {
+    const times = new BigInt64Array(ROWS);
+    for (let k = 0; k < ROWS; k++) times[k] = BigInt(from + k);
+    return new Uint8Array(times.buffer);
+  };
+  // 60 tables of 60,000 rows of two columns: 60 MB, and as much for what is being copied.
+  for (let round = 0; round < 4; round++) {
+    for (const tableId of ids) {
+      const columns = [0, 1].map((columnId) => ({ columnId, values: values(round * ROWS) }));
+      await storage.writer.append([{ tableId, batches: [{ rowCount: ROWS, columns }] }]);
+    }
+  }
+  assert.ok(storage.heap.usedBytes("tail") < 16 << 20, `${storage.heap.usedBytes("tail")} bytes of tails`);
+  const pool = createPool(storage.heap);
+  for (const k of [0, 7, 59]) {
+    const rows = readRows(storage.heap, pool, storage.catalogue.table(`t${k}`)!);
+    assert.equal(rows.length, 4 * ROWS);
+    assert.ok(rows.every(([n, ts], place) => n === BigInt(place) && ts === n));
+  }
+  pool.close();
+  await storage.writer.close();
+  Deno.removeSync(root, { recursive: true });
+});
+
 Deno.test("memory that readers are pinned to stays, and goes when they are done", async () => {
   const root = Deno.makeTempDirSync();
   const storage = await open(root);

@@ -225,9 +225,9 @@ export class Table {
 
   /**
    * Writes chunks that are only in memory to the data files, about `bytesMax` of them. `all`: the last segment too, which stays in
-   * memory to be added to. Gives how many bytes it wrote.
+   * memory to be added to unless `keepsTail` is false. Gives how many bytes it wrote.
    */
-  store(all: boolean, bytesMax = Infinity): number {
+  store(all: boolean, bytesMax = Infinity, keepsTail = true): number {
     let copied = false, bytes = 0;
     for (let k = 0; k < this.segments.length && bytes < bytesMax; k++) {
       const segment = this.segments[k];
@@ -235,7 +235,7 @@ export class Table {
       const isLast = k === this.segments.length - 1;
       if (isLast && !all) continue;
       // A tail that nothing was added to since the last time leaves the memory.
-      const keep = isLast && segment.rowCount < SEGMENT_ROWS_MAX &&
+      const keep = keepsTail && isLast && segment.rowCount < SEGMENT_ROWS_MAX &&
         segment.chunks.some((chunk) => chunk !== undefined && chunk.plain.file < 0);
       const chunks = segment.chunks.map((chunk, id) => {
         if (chunk === undefined || chunk.plain.address === 0) return chunk;
@@ -251,6 +251,17 @@ export class Table {
       this.segments[k] = { ...segment, chunks, record: undefined };
     }
     if (copied) this.changed = true;
+    return bytes;
+  }
+
+  /** Bytes of memory that the last segment takes. */
+  tailBytes(): number {
+    let bytes = 0;
+    for (const chunk of this.segments.at(-1)?.chunks ?? []) {
+      if (chunk === undefined) continue;
+      bytes += chunk.values?.sizeBytes ?? 0;
+      for (const block of chunk.texts) bytes += block.sizeBytes;
+    }
     return bytes;
   }
 

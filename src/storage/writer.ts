@@ -766,9 +766,9 @@ export class TableStore {
     if (tailBytes <= Math.max(memoryBytes, this.unstorableBytes * 1.125)) return;
     try {
       // A step at a time as long as that keeps up.
-      if (!this.storeSome(tailBytes > memoryBytes * 1.5 ? Infinity : STORE_STEP_BYTES)) {
-        this.unstorableBytes = this.memory.tailBytes;
-      }
+      if (this.storeSome(tailBytes > memoryBytes * 1.5 ? Infinity : STORE_STEP_BYTES)) return;
+      if (this.memory.tailBytes > memoryBytes) this.storeTails(this.memory.tailBytes - memoryBytes * 0.75);
+      this.unstorableBytes = this.memory.tailBytes;
     } catch (error) {
       this.options.log("ERROR", `segments could not be stored: ${(error as Error).message}`);
     }
@@ -805,6 +805,20 @@ export class TableStore {
     }
     this.publishChanges();
     return left <= 0;
+  }
+
+  /** Of thousands of tables the tails alone may be too much: those that were added to longest ago leave the memory. */
+  private storeTails(bytes: number): void {
+    const idle = [...this.tables.values()].filter((table) => table.damage === undefined).sort((a, b) => a.lsn - b.lsn);
+    for (const table of idle) {
+      if (bytes <= 0) break;
+      const tailBytes = table.tailBytes();
+      if (tailBytes === 0) continue;
+      table.store(true, Infinity, false);
+      this.touched.add(table);
+      bytes -= tailBytes;
+    }
+    this.publishChanges();
   }
 
   /** All of it, now. */

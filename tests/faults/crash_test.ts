@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { Died, FaultyFiles } from "../../src/storage/faulty_files.ts";
 import { History, Opened, randomOf, run, script, testHeap } from "./harness.ts";
 
-const CUTS = Number(Deno.env.get("SUNDIAL_POWER_CUTS") ?? 300);
+const CUTS = Number(Deno.env.get("SUNDIAL_POWER_CUTS") ?? 200);
 
 /** Opens; undefined when the process dies in it. */
 function open(files: FaultyFiles, seed: number): Opened | undefined {
