@@ -95,7 +95,8 @@ function inList(expressions: Expressions, operand: Expr, items: Expr[], e: InExp
   items.forEach((item, i) => {
     if (item.kind !== "constant") {
       others.push(bindComparison(expressions, "=", operand, item, e.at));
-    } else if (item.value === null) {
+    } else if (item.value === null || (typed.type === "CHAR" && item.value === "")) {
+      // The empty text is CHAR's null.
       values.push(null);
     } else if (isTime(item.type) && isTime(typed.type) && item.type !== typed.type) {
       others.push(bindComparison(expressions, "=", operand, item, e.at));
