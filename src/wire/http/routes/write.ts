@@ -102,10 +102,11 @@ function tooLarge(call: Call): Response {
   return textReply(413, `the body is larger than ${call.options.config.maxBodySizeBytes} bytes`);
 }
 
+/** Without a charset: clients of the line protocol read the fields only of this very type. */
 function lineJson(status: number, fields: Record<string, unknown>): Response {
   return new Response(JSON.stringify(fields), {
     status,
-    headers: [["content-type", "application/json; charset=utf-8"], ["transfer-encoding", "chunked"]],
+    headers: [["content-type", "application/json"], ["transfer-encoding", "chunked"]],
   });
 }
 
