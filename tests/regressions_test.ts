@@ -140,6 +140,9 @@ const REFUSED: [sql: string, position: number][] = [
   ["select a.ts from r5 a asof join r5 b tolerance 12", 49],
   ["select * from generate_series(1, null)", 33],
   ["select * from long_sequence(1.5)", 14],
+  ["select *, count() from r5 sample by 1d", 7],
+  ["select r5.*, count() from r5 sample by 1d", 7],
+  ["select ts, count() n from r5 sample by 6h having count() > 1", 42],
 ];
 
 async function run(server: TestServer, { sql, rows }: Case): Promise<void> {

@@ -277,6 +277,18 @@ class SelectBinder {
       if (select.groupBy !== undefined) {
         throw new SqlError("SAMPLE BY does not go with GROUP BY", select.groupBy.at, SQLSTATE.grouping);
       }
+      if (select.having !== undefined) {
+        const before = this.binding.context.text?.slice(0, select.having.at).toLowerCase() ?? "";
+        throw new SqlError(
+          "SAMPLE BY does not go with HAVING: filter a sub-query",
+          Math.max(0, before.lastIndexOf("having")),
+          SQLSTATE.grouping,
+        );
+      }
+      const star = select.items.find(({ expression }) => expression.kind === "star");
+      if (star !== undefined) {
+        throw new SqlError("SAMPLE BY wants its columns by name, not *", star.expression.at, SQLSTATE.grouping);
+      }
       if (this.windows.calls.length > 0) {
         throw new SqlError("a window function does not go with SAMPLE BY: use a sub-query", 0, SQLSTATE.grouping);
       }
