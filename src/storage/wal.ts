@@ -179,6 +179,10 @@ export class Log {
   static open(files: Files, directory: string, scan: Scan, random: () => number): Log {
     const log = new Log(files, directory, scan.end, random);
     if (log.file.size() > log.position) log.file.truncate(log.position);
+    log.oldestLsn = scan.firstLsn;
+    for (const { path, firstLsn } of logFiles(files, directory)) {
+      if (firstLsn >= scan.firstLsn && path !== scan.end.path) log.olderBytes += sizeOf(files, path);
+    }
     // What a killed process had written counts from now on, so it must not be lost later.
     log.file.sync();
     files.syncDirectory(directory);
@@ -306,6 +310,15 @@ function createFile(files: Files, directory: string, firstLsn: number, previousC
   return { path, firstLsn, salt, position: BLOCK_HEADER_BYTES, lastLsn: firstLsn - 1, lastCrc: previousCrc };
 }
 
+function sizeOf(files: Files, path: string): number {
+  const file = files.open(path, "read");
+  try {
+    return file.size();
+  } finally {
+    file.close();
+  }
+}
+
 interface Place {
   path: string;
   header: Header;
@@ -322,7 +335,7 @@ export class Scan {
   readonly aborted = new Set<number>();
   end: End;
 
-  constructor(private readonly files: Files, directory: string, firstLsn: number) {
+  constructor(private readonly files: Files, directory: string, readonly firstLsn: number) {
     const found = logFiles(files, directory).filter((file) => file.firstLsn >= firstLsn);
     if (found.length === 0 || found[0].firstLsn !== firstLsn) {
       throw new CorruptFileError(logPath(directory, firstLsn), "the log that begins here is missing");
