@@ -264,11 +264,13 @@ class Replay {
       }
       this.store.touch(table);
     });
+    this.store.relieve();
   }
 
   private flush(): void {
     for (const [table, batches] of this.pending) {
       if (table.damage === undefined) guard(this.store, table, () => this.store.applyRows(table, batches));
+      this.store.relieve();
     }
     this.pending.clear();
     this.pendingRows = 0;

@@ -738,17 +738,24 @@ export class TableStore {
   // ---- storing
 
   private storeDuringLoad(table: Table): void {
-    if (this.memory.tailBytes <= this.options.memoryBytes) this.keptDuringLoadBytes = 0;
-    if (this.memory.tailBytes <= Math.max(this.options.memoryBytes, this.keptDuringLoadBytes * 1.125)) return;
+    if (this.memory.tailBytes > this.options.memoryBytes) this.storeUnpublished([table], false);
+  }
+
+  /** For recovery, between its changes: nobody sees the tables yet, so that all of them may leave the memory, tails too. */
+  relieve(): void {
+    if (this.memory.tailBytes > this.options.memoryBytes) this.storeUnpublished([...this.touched], true);
+  }
+
+  private storeUnpublished(tables: readonly Table[], tails: boolean): void {
     try {
-      table.store(false);
+      for (const table of tables) table.store(tails, Infinity, !tails);
     } catch (error) {
       // The rows are in the log already. They stay in memory until the disk takes them.
       if (!(error instanceof DiskFullError)) throw error;
       return;
     }
     const inUse = new Set<MemoryBlock>();
-    for (const touched of new Set([table, ...this.touched])) {
+    for (const touched of new Set([...tables, ...this.touched])) {
       for (const { chunks } of touched.segments) {
         for (const chunk of chunks) {
           if (chunk?.values !== undefined) inUse.add(chunk.values);
@@ -757,7 +764,6 @@ export class TableStore {
       }
     }
     this.memory.sweep(inUse);
-    this.keptDuringLoadBytes = this.memory.tailBytes;
   }
 
   private storeWhenOverBudget(): void {
