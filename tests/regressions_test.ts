@@ -126,6 +126,13 @@ const CASES: Case[] = [
     ],
     rows: [["2024-06-30T20:00:00.000000Z", -1]],
   },
+  {
+    title: "timestamp_floor gives the origin for times before it; the finest unit has no ceiling",
+    sql: [
+      "select timestamp_floor('1h', '2020-01-01'::timestamp, '2021-03-04T05:06:07'::timestamp) a, timestamp_ceil('U', '2024-03-01T10:47:12.000001'::timestamp) c",
+    ],
+    rows: [["2021-03-04T05:06:07.000000Z", "2024-03-01T10:47:12.000001Z"]],
+  },
 ];
 
 /** The place, too. */

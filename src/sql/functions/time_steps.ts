@@ -66,7 +66,17 @@ for (const type of STAMPS) {
   const time = { name: "time", type };
   const step = { name: "step", type: "LONG", constant: true }, origin = { name: "origin", type };
   entries.push(
-    // A step of 0 cannot come: the unit was checked.
+    entry("timestamp_floor_from", [time, step, origin], type, "The same, and the origin for what is before it.", {
+      emit: ([t, by, from]) =>
+        bind(
+          from,
+          (first) =>
+            bind(
+              select(i64.ltS(t, first), first, t),
+              (value) => ifElse(i64.eqz(by), value, i64.sub(value, floorMod64(i64.sub(value, first), by))),
+            ),
+        ),
+    }),
     entry("timestamp_floor_step", [time, step, origin], type, "The time floored to steps from an origin.", {
       emit: ([t, by, from]) =>
         bind(t, (value) => ifElse(i64.eqz(by), value, i64.sub(value, floorMod64(i64.sub(value, from), by)))),
@@ -195,8 +205,11 @@ function floorTo(
     };
   }
   const step = BigInt(unit.count) * UNIT_NANOS[unit.unit] / nanosOf(stamp);
+  if (origin !== undefined) return { name: "timestamp_floor_from", args: [timeArgument, long(step || 1n), origin] };
   const monday = { value: unit.unit === "w" ? -3n * unitsADay(stamp) : 0n, type: stamp };
-  return { name: `timestamp_${kind}_step`, args: [timeArgument, long(step === 0n ? 1n : step), origin ?? monday] };
+  // There is nothing between two ticks that could be moved up.
+  const finest = kind === "ceil" ? 0n : 1n;
+  return { name: `timestamp_${kind}_step`, args: [timeArgument, long(step <= 1n ? finest : step), monday] };
 }
 
 const UNIT = { name: "unit", type: "text", constant: true };
