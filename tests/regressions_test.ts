@@ -147,6 +147,7 @@ const REFUSED: [sql: string, position: number][] = [
   ["select a.ts from r5 a asof join r5 b tolerance 12", 49],
   ["select * from generate_series(1, null)", 33],
   ["select * from long_sequence(1.5)", 14],
+  ["insert into r7 values ('2400-01-01T00:00:00Z')", 23],
   ["select *, count() from r5 sample by 1d", 7],
   ["select r5.*, count() from r5 sample by 1d", 7],
   ["select ts, count() n from r5 sample by 6h having count() > 1", 42],
@@ -171,6 +172,7 @@ for (
     for (const c of CASES) await t.step(c.title, () => run(server, c));
     await t.step("is refused at its place", async () => {
       await server.exec("create table r5 (ts timestamp, k symbol, x long) timestamp(ts) partition by day");
+      await server.exec("create table r7 (ts timestamp_ns) timestamp(ts) partition by day");
       for (const [sql, position] of REFUSED) assert.equal((await server.exec(sql)).position, position, sql);
     });
   });

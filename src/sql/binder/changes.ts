@@ -163,7 +163,7 @@ function bindCell(queries: Queries, e: Expression, column: TableColumn, isDesign
     case "null":
       return constant(nullValue(target), target);
     case "string":
-      if (isDesignated) return fromText(e.value, target, true);
+      if (isDesignated) return fromText(e.value, target, e.at, true);
       return assigned(e.value, e.value.length === 1 ? "CHAR" : "STRING", target, e.at);
     case "number": {
       const literal = numberLiteral(e.text, e.at);
@@ -246,7 +246,7 @@ function assigned(value: Value, from: string, to: string, at: number): Constant 
   if (fromBits !== undefined && toBits !== undefined) {
     return constant((value as bigint) >> BigInt(fromBits - toBits), to);
   }
-  if (isTextOrChar(from)) return fromText(value as string, to);
+  if (isTextOrChar(from)) return fromText(value as string, to, at);
   const bits = INTEGER_BITS[to];
   if (isNumber(from) && bits !== undefined) return constant(wholeValue(value as number | bigint, to, bits), to);
   if (isNumber(from) && isNumber(to)) {
@@ -262,7 +262,7 @@ function assigned(value: Value, from: string, to: string, at: number): Constant 
 }
 
 /** `isInstant`: no other reading than that of a time will do. */
-function fromText(value: string, to: string, isInstant = false): Constant {
+function fromText(value: string, to: string, at: number, isInstant = false): Constant {
   if (isText(to)) return constant(value, to);
   if (to === "CHAR") {
     if (value.length > 1) throw new SqlError(`'${value}' is no CHAR`, 0, SQLSTATE.invalidText);
@@ -271,7 +271,11 @@ function fromText(value: string, to: string, isInstant = false): Constant {
   // Elsewhere a text of digits is a number of the column's units, and no year.
   const units = isTime(to) && !isInstant ? readValue(value, "LONG") : undefined;
   const read = typeof units === "bigint" ? units : readValue(value, to);
-  if (read instanceof Object) throw new SqlError(read.problem, 0, SQLSTATE.invalidText);
+  if (read instanceof Object) {
+    // A time that nanoseconds cannot hold is told at its place, text that is no value at the statement's start.
+    const isTooFar = to === "TIMESTAMP_NS" && typeof readValue(value, "TIMESTAMP") === "bigint";
+    throw new SqlError(read.problem, isTooFar ? at : 0, SQLSTATE.invalidText);
+  }
   return constant(read ?? nullValue(to), to);
 }
 
