@@ -148,6 +148,8 @@ const REFUSED: [sql: string, position: number][] = [
   ["select * from generate_series(1, null)", 33],
   ["select * from long_sequence(1.5)", 14],
   ["insert into r7 values ('2400-01-01T00:00:00Z')", 23],
+  ["select sum(x) over (order by ts range between 1 minute preceding and 1 minute following) from r5", 78],
+  ["select sum(x) over (order by ts rows between current row and unbounded following) from r5", 71],
   ["select *, count() from r5 sample by 1d", 7],
   ["select r5.*, count() from r5 sample by 1d", 7],
   ["select ts, count() n from r5 sample by 6h having count() > 1", 42],

@@ -183,7 +183,10 @@ export class WindowCollector implements WindowSink {
       const { text } = this.expressions.binding.context;
       throw notSupported("a frame that starts FOLLOWING", placeOf(text, /following/i, frame.start.at));
     }
-    if (frame.end.kind === "following") throw notSupported("a frame that ends FOLLOWING", frame.end.at);
+    const { text: written } = this.expressions.binding.context;
+    if (frame.end.kind === "following") {
+      throw notSupported("a frame that ends FOLLOWING", placeOf(written, /following/i, frame.end.at));
+    }
     if (start !== undefined && end !== undefined && start > end) {
       const { text } = this.expressions.binding.context;
       throw new SqlError(
@@ -193,7 +196,10 @@ export class WindowCollector implements WindowSink {
       );
     }
     if (frame.end.kind === "unbounded following" && frame.start.kind !== "unbounded preceding") {
-      throw notSupported("a frame that ends UNBOUNDED FOLLOWING but starts later", frame.end.at);
+      throw notSupported(
+        "a frame that ends UNBOUNDED FOLLOWING but starts later",
+        placeOf(written, /following/i, frame.end.at),
+      );
     }
     return { unit: frame.unit, start, end, excludeCurrentRow: frame.exclude === "current row" };
   }
