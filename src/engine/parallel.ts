@@ -2,11 +2,12 @@
  * Morsels of one query on several workers. The leader opens a section, tells the other workers over their ports, and takes morsels
  * itself; whoever is idle joins, and nobody is waited for who has not joined. Each morsel is taken once, through an atomic count.
  */
-import { SqlError, SQLSTATE } from "../errors.ts";
+import { SqlError } from "../errors.ts";
 import { SHARED_WORD, type SharedHeap } from "../storage/heap.ts";
 import type { ParallelRunner, QueryContext } from "./contract.ts";
 import type { CountedMemory } from "./memory.ts";
 import type { PostedRequest } from "./packed-sources.ts";
+import { type PostedError, postedError, revivedError } from "./posted-error.ts";
 import { CANCEL, cancelError, HELPERS_MAX, SLOT, slotWord, STOPPED_BY_ANOTHER } from "./slot.ts";
 
 /** One participant's side of a task: its own state, made by `open`. */
@@ -43,7 +44,7 @@ export interface Invitation {
 }
 
 type HelperResult = { value: unknown; blocks: [number, number][] } | {
-  error: { message: string; position: number; sqlState: string };
+  error: PostedError;
 };
 
 export class SectionRunner implements ParallelRunner {
@@ -89,7 +90,7 @@ export class SectionRunner implements ParallelRunner {
     for (let k = 0, count = Atomics.load(heap.i32, word(SLOT.results)); k < count; k++) {
       const result = this.takeResult(k);
       if ("error" in result) {
-        failures.push(new SqlError(result.error.message, result.error.position, result.error.sqlState));
+        failures.push(revivedError(result.error));
         continue;
       }
       results.push(result.value);
@@ -188,15 +189,8 @@ export function help<Context extends QueryContext & { memory: CountedMemory }>(
 }
 
 function leaveError(heap: SharedHeap, slot: number, error: unknown): void {
-  const known = error instanceof SqlError;
   try {
-    leaveResult(heap, slot, {
-      error: {
-        message: error instanceof Error ? error.message : String(error),
-        position: known ? error.position : 0,
-        sqlState: known ? error.sqlState : SQLSTATE.internal,
-      },
-    });
+    leaveResult(heap, slot, { error: postedError(error) });
   } catch {
     // The memory is full. The cancel word has told the leader.
   }

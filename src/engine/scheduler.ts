@@ -2,7 +2,8 @@
  * Main's side of the exec workers: which worker leads which query, what comes back, and how fast.
  * A worker leads one query at a time; queries that find all workers busy wait in order. Tasks (parsing) go the same way.
  */
-import { asClientFault, CorruptFileError, SqlError, SQLSTATE } from "../errors.ts";
+import { CorruptFileError, SqlError, SQLSTATE } from "../errors.ts";
+import { type PostedError, revivedError } from "./posted-error.ts";
 import type { SharedHeap } from "../storage/heap.ts";
 import type { QueryRequest } from "./contract.ts";
 import { packSources, type PostedRequest } from "./packed-sources.ts";
@@ -61,34 +62,6 @@ export type FromWorker =
   | { type: "done"; id: number; totalRows: number }
   | { type: "result"; id: number; value: unknown }
   | { type: "failed"; id: number; error: PostedError };
-
-/** An error as plain data. */
-export interface PostedError {
-  name: string;
-  message: string;
-  position: number;
-  sqlState: string;
-  path?: string;
-  stack?: string;
-}
-
-export function postedError(thrown: unknown): PostedError {
-  const error = asClientFault(thrown);
-  if (error instanceof SqlError) {
-    return { name: "SqlError", message: error.message, position: error.position, sqlState: error.sqlState };
-  }
-  if (error instanceof CorruptFileError) {
-    return {
-      name: "CorruptFileError",
-      message: error.message,
-      position: 0,
-      sqlState: SQLSTATE.corrupted,
-      path: error.path,
-    };
-  }
-  const { message, stack } = error instanceof Error ? error : new Error(String(error));
-  return { name: "Error", message, position: 0, sqlState: SQLSTATE.internal, stack };
-}
 
 interface Job {
   id: number;
@@ -397,12 +370,12 @@ class WorkerScheduler implements Scheduler {
     this.stallTimer = setTimeout(() => this.stopStalled(), STALL_MS / 10);
   }
 
-  private revive(error: PostedError): Error {
-    if (error.name === "SqlError") return new SqlError(error.message, error.position, error.sqlState);
-    if (error.name === "CorruptFileError") return new SqlError(error.message, 0, SQLSTATE.corrupted);
+  private revive(posted: PostedError): Error {
+    const error = revivedError(posted);
+    if (error instanceof SqlError || error instanceof CorruptFileError) return error;
     this.options.log("CRITICAL", `query failed unexpectedly: ${error.stack ?? error.message}`);
     this.options.onUnhandledError?.();
-    return new SqlError(`internal error: ${error.message}`, error.position, SQLSTATE.internal);
+    return new SqlError(`internal error: ${error.message}`, 0, SQLSTATE.internal);
   }
 
   async close(): Promise<void> {

@@ -47,7 +47,8 @@ export function methodNotSupported(method: string): Response {
 export function errorFields(error: unknown): { status: number; message: string; position: number } {
   if (error instanceof SqlError) {
     const forbidden = error.sqlState === SQLSTATE.insufficientPrivilege || error.sqlState === SQLSTATE.readOnly;
-    return { status: forbidden ? 403 : 400, message: error.message, position: error.position };
+    const status = forbidden ? 403 : error.sqlState === SQLSTATE.internal ? 500 : 400;
+    return { status, message: error.message, position: error.position };
   }
   const status = 500;
   if (error instanceof CorruptFileError || error instanceof DiskFullError) {
