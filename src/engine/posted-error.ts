@@ -1,0 +1,37 @@
+/** Errors on their way from thread to thread. */
+import { asClientFault, CorruptFileError, SqlError, SQLSTATE } from "../errors.ts";
+
+/** An error as plain data. */
+export interface PostedError {
+  name: string;
+  message: string;
+  position: number;
+  sqlState: string;
+  path?: string;
+  stack?: string;
+}
+
+export function postedError(thrown: unknown): PostedError {
+  const error = asClientFault(thrown);
+  if (error instanceof SqlError) {
+    return { name: "SqlError", message: error.message, position: error.position, sqlState: error.sqlState };
+  }
+  if (error instanceof CorruptFileError) {
+    return {
+      name: "CorruptFileError",
+      message: error.message,
+      position: 0,
+      sqlState: SQLSTATE.corrupted,
+      path: error.path,
+    };
+  }
+  const { message, stack } = error instanceof Error ? error : new Error(String(error));
+  return { name: "Error", message, position: 0, sqlState: SQLSTATE.internal, stack };
+}
+
+/** The same error in another thread. */
+export function revivedError({ name, message, position, sqlState, path, stack }: PostedError): Error {
+  if (name === "SqlError") return new SqlError(message, position, sqlState);
+  if (name === "CorruptFileError") return new CorruptFileError(path!, message.slice(path!.length + ": ".length));
+  return Object.assign(new Error(message), { stack });
+}
