@@ -67,9 +67,9 @@ for (const name of alertmanagers) {
       });
       assert.match(alertTimestamp, /^\d{4}\/\d\d\/\d\dT\d\d:\d\d:\d\d\.\d{3}$/);
       // The log's line, stack and all.
-      assert.ok(
-        server.output().replaceAll("\r\n", "\n").includes(alert.annotations.message),
-        alert.annotations.message,
+      await until(
+        `the log has ${alert.annotations.message}`,
+        () => server.output().replaceAll("\r\n", "\n").includes(alert.annotations.message),
       );
 
       await taker.kill();
@@ -79,7 +79,10 @@ for (const name of alertmanagers) {
         const messages = (await listed(other)).map((alert) => alert.annotations.message).join("\n");
         return messages.includes("after a fall 1") && messages.includes("after a fall 2");
       });
-      assert.match(server.output(), /failing over from 127\.0\.0\.1:\d+ to 127\.0\.0\.1:\d+: /);
+      await until(
+        "the log tells of it",
+        () => /failing over from 127\.0\.0\.1:\d+ to 127\.0\.0\.1:\d+: /.test(server.output()),
+      );
 
       await other.kill();
       await crash("nobody is there");
