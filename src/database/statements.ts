@@ -15,6 +15,8 @@ export interface Statement {
   hasMetadata: boolean;
   /** Calls functions that the door answers. */
   asksServer: boolean;
+  /** Holds for the moment at which it was bound. */
+  boundByClock: boolean;
   /** Of all tables, when it was bound. */
   schemaVersion: number;
 }
@@ -65,7 +67,7 @@ export class StatementCache {
     if (cached && cached.schemaVersion === this.schemaVersion()) return cached;
     const statement = this.make(text, parameterTypes, identity);
     this.byKey.delete(key);
-    if (this.sizeMax > 0 && text.length <= CACHED_TEXT_LENGTH_MAX && isCacheable(statement)) {
+    if (this.sizeMax > 0 && text.length <= CACHED_TEXT_LENGTH_MAX && !statement.boundByClock) {
       if (this.byKey.size >= this.sizeMax) this.byKey.delete(this.byKey.keys().next().value!);
       this.byKey.set(key, statement);
     }
@@ -74,7 +76,7 @@ export class StatementCache {
 
   /** The statement itself, or bound anew where a schema has changed since. */
   refreshed(statement: Statement, identity: Identity): Statement {
-    return statement.schemaVersion === this.schemaVersion() && isCacheable(statement)
+    return statement.schemaVersion === this.schemaVersion() && !statement.boundByClock
       ? statement
       : this.get(statement.text, statement.parameterTypes, identity);
   }
@@ -102,18 +104,21 @@ export class StatementCache {
       category,
       hasMetadata: plansOf(bound).some(hasMetadata),
       asksServer: /reload_config/i.test(text),
+      boundByClock: isBoundByClock(text),
       schemaVersion,
     };
   }
 }
 
-/** What is worked out from the clock when a statement is bound: relative days ($today), ends of SAMPLE BY and of series. */
-const BOUND_BY_CLOCK =
-  /\$(?:now|today|tomorrow|yesterday)|(?=[^]*\b(?:generate_series|sample\s+by\s+\S+\s+(?:from|to))\b)[^]*\b(?:now|now_ns|today|tomorrow|yesterday|sysdate|systimestamp|systimestamp_ns|current_\w+)\b/i;
+/** Relative days, as in an interval. */
+const RELATIVE_DAY = /\$(?:now|today|tomorrow|yesterday)/i;
+/** Their ends are worked out when a statement is bound. */
+const BOUND_RANGE = /\b(?:generate_series|sample\s+by\s+\S{1,20}\s+(?:from|to))\b/i;
+const CLOCK = /\b(?:now|now_ns|today|tomorrow|yesterday|sysdate|systimestamp|systimestamp_ns|current_\w+)\b/i;
 
-/** Texts that are bound each time. */
-function isCacheable(statement: Statement): boolean {
-  return !BOUND_BY_CLOCK.test(statement.text);
+/** Such a text is bound each time. One test at a time: each is over after one pass, also over a long text. */
+function isBoundByClock(text: string): boolean {
+  return RELATIVE_DAY.test(text) || BOUND_RANGE.test(text) && CLOCK.test(text);
 }
 
 function plansOf(bound: BoundStatement): Plan[] {
