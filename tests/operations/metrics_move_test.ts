@@ -44,6 +44,8 @@ class Driver {
       await moved();
     } finally {
       await held.end();
+      // Its threads see a little later that it is over, and the next look at a gauge is one at rest.
+      await until("no worker is busy", async () => (await scrape(this.server)).get("service_workers_busy") === 0);
     }
   }
 }
