@@ -21,7 +21,7 @@ import {
   shippedFile,
   Tags,
 } from "./src/config/mod.ts";
-import { ConfigError } from "./src/errors.ts";
+import { ConfigError, throwFaults } from "./src/errors.ts";
 import {
   eventOutput,
   type Log,
@@ -586,8 +586,10 @@ function program(): string[] {
 
 /** Opens no file of the root for writing. */
 function checkConfig(line: CommandLine): number {
-  const config = loadConfig({ root: line.root, env: Deno.env.toObject() });
-  LogWriters.check(logOptions(line, config));
+  const faults: ConfigError[] = [];
+  const config = loadConfig({ root: line.root, env: Deno.env.toObject(), faults });
+  faults.push(...LogWriters.faults(logOptions(line, config)));
+  throwFaults(faults);
   for (const warning of config.warnings) console.log(`warning: ${warning}`);
   for (const { path, value, source } of config.parameters()) {
     if (source !== "default") console.log(`${path}=${value} (${source})`);
@@ -619,10 +621,10 @@ if (import.meta.main) {
     const line = parseCommandLine(Deno.args);
     Deno.exit(await COMMANDS[line.command](line));
   } catch (error) {
-    // What the user can mend is one line; what we must mend keeps its stack.
-    console.error(
-      `sundial: ${error instanceof ConfigError ? error.message : error instanceof Error ? error.stack : String(error)}`,
-    );
+    // What the user can mend is a line for each fault; what we must mend keeps its stack.
+    if (error instanceof ConfigError) {
+      for (const line of error.message.split("\n")) console.error(`sundial: ${line}`);
+    } else console.error(`sundial: ${error instanceof Error ? error.stack : String(error)}`);
     Deno.exit(1);
   }
 }

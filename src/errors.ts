@@ -91,6 +91,18 @@ export class ConfigError extends Error {
   }
 }
 
+/** Several of them, a line each. */
+class ConfigErrors extends ConfigError {
+  constructor(faults: readonly ConfigError[]) {
+    super(faults[0].key, faults.map((fault) => fault.message).join("\n"));
+  }
+}
+
+/** @throws {ConfigError} when there are any. */
+export function throwFaults(faults: readonly ConfigError[]): void {
+  if (faults.length > 0) throw faults.length === 1 ? faults[0] : new ConfigErrors(faults);
+}
+
 /** Bytes on disk that are not what was written. */
 export class CorruptFileError extends Error {
   override readonly name = "CorruptFileError";

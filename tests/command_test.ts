@@ -142,6 +142,66 @@ for (const [title, args, env, message] of refused) {
   });
 }
 
+Deno.test("check-config tells every fault of server.conf, the environment and log.conf, a line each", async () => {
+  const root = newRoot();
+  Deno.mkdirSync(join(root, "conf"), { recursive: true });
+  const write = (name: string, lines: string[]) => Deno.writeTextFileSync(join(root, "conf", name), lines.join("\n"));
+  write("server.conf", [
+    "query.timeout=soon",
+    "http.enabeld=true",
+    "log.timestamp.timezone=Mars",
+    "http.user=a",
+    "cairo.commit.mode=never",
+    "config.validation.strict=true",
+  ]);
+  write("log.conf", [
+    "writters=a",
+    "writers=a,b",
+    "w.a.class=io.service.log.LogRollingFileWriter",
+    "w.a.location=/no/such/place/x.log",
+    "w.a.rollEvery=fortnight",
+    "w.a.rollSize=big",
+    "w.a.rollsize=1g",
+    "w.a.level=LOUD",
+    "w.b.class=NoSuchWriter",
+  ]);
+  const { code, stdout, stderr } = await sundial(["check-config", "-d", root], {
+    SVC_HTTP_MIN_WORKER_COUNT: "2",
+    SVC_PG_PASSWORD_FILE: join(root, "none"),
+    SVC_LOG_W_A_LEVL: "INFO",
+  });
+  assert.deepEqual([code, stdout], [1, ""]);
+  const conf = join(root, "conf", "server.conf");
+  const expected = [
+    `${conf}:2: unknown key http.enabeld: did you mean http.enabled?`,
+    `SVC_PG_PASSWORD_FILE: ${join(root, "none")} does not exist`,
+    `${conf}:5: cairo.commit.mode: found "never", expected one of `,
+    `${conf}:1: query.timeout: found "soon", expected a duration`,
+    `SVC_HTTP_MIN_WORKER_COUNT: http.min.worker.count: found "2", expected `,
+    "http.password: found nothing, expected a password, as http.user is set",
+    'log.timestamp.timezone: found "Mars", expected Z or a time zone\'s name',
+    "log.conf:1: unknown key writters: did you mean writers?",
+    "SVC_LOG_W_A_LEVL: no writer has this property: did you mean SVC_LOG_W_A_LEVEL?",
+    "w.a.rollsize: unknown property: did you mean w.a.rollSize?",
+    'w.a.level: found "LOUD", expected ',
+    'w.a.location: found "/no/such/place/x.log", expected a file in a directory that is there',
+    'w.a.rollEvery: found "fortnight", expected one of ',
+    'w.a.rollSize: found "big", expected a size',
+    'w.b.class: found "NoSuchWriter", expected one of ',
+  ].map((line) => `sundial: ${line}`);
+  const told = stderr.trimEnd().split("\n");
+  for (const line of expected) assert.equal(told.filter((one) => one.startsWith(line)).length, 1, `${line}\n${stderr}`);
+  assert.equal(told.length, expected.length, stderr);
+  const { code: started, stderr: stopped } = await sundial(["start", "-d", root]);
+  assert.equal(started, 1);
+  assert.match(
+    stopped,
+    /^sundial: .*http\.enabeld.*\nsundial: .*query\.timeout.*\n/,
+    "a start tells those of its settings",
+  );
+  Deno.removeSync(root, { recursive: true });
+});
+
 Deno.test("a bad log.conf stops the start with its key", async () => {
   const { code, stderr } = await sundial(["start", "-d", newRoot()], {
     SVC_LOG_W_STDOUT_CLASS: "io.service.log.NoSuchWriter",

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { ConfigError } from "../errors.ts";
+import { ConfigError, throwFaults } from "../errors.ts";
 import { catalogue, type Key, type Settings } from "./catalogue.ts";
 import { FOREIGN_KEYS } from "./foreign.ts";
 import { nearest } from "./nearest.ts";
@@ -33,6 +33,8 @@ export interface ConfigSources {
   machine: Machine;
   /** Undefined: no such file. @throws other failures. */
   readFile(path: string): string | undefined;
+  /** Takes what is wrong, which is thrown otherwise; in its place the defaults hold. */
+  faults?: ConfigError[];
 }
 
 /** The settings of a running server. Frozen but for what `reload()` may change, so read reloadable keys at their use. */
@@ -49,9 +51,12 @@ export class Config {
     this.machine = sources.machine;
     this.#sources = sources;
     const warnings: string[] = [];
-    this.#entries = readEntries(sources, warnings);
+    const faults: ConfigError[] = [];
+    this.#entries = readEntries(sources, warnings, faults);
     this.warnings = Object.freeze(warnings);
-    checkTogether(this);
+    checkTogether(this, faults);
+    if (sources.faults) sources.faults.push(...faults);
+    else throwFaults(faults);
   }
 
   get<K extends Key>(key: K): Settings[K] {
@@ -82,7 +87,9 @@ export class Config {
    * @throws {ConfigError} and keeps everything as it was.
    */
   reload(): { changed: Key[]; ignored: Key[] } {
-    const fresh = readEntries(this.#sources, []);
+    const faults: ConfigError[] = [];
+    const fresh = readEntries(this.#sources, [], faults);
+    throwFaults(faults);
     const entries = new Map(this.#entries);
     const changed: Key[] = [];
     const ignored: Key[] = [];
@@ -128,19 +135,18 @@ const FOREIGN_ENV_NAMES = new Set([...FOREIGN_KEYS].map(envName));
 const isForeign = (name: string) =>
   name.startsWith("SVC_LOG_W_") || name === "SVC_LOG_WRITERS" || name === "SVC_DEBUG" || name === "SVC_VERSION";
 
-function readEntries(sources: ConfigSources, warnings: string[]): Map<Key, Entry> {
+function readEntries(sources: ConfigSources, warnings: string[], faults: ConfigError[]): Map<Key, Entry> {
   const path = join(sources.root, "conf", "server.conf");
   const texts = new Map<Key, { text: string; source: ValueSource; where: string; spelling: string }>();
-  const unknown: string[] = [], foreign: string[] = [];
-  for (const { key: spelling, value, line } of parseProperties(sources.readFile(path) ?? "")) {
+  const unknown: ConfigError[] = [], foreign: string[] = [];
+  for (const { key: spelling, value, line } of parseProperties(readServerConf(sources, path, faults))) {
     const key = KEY_BY_SPELLING.get(spelling);
     if (key === undefined && FOREIGN_KEYS.has(spelling)) {
       foreign.push(spelling);
       continue;
     }
     if (key === undefined) {
-      unknown.push(spelling);
-      warnings.push(unknownKey(`${path}:${line}`, spelling, KEY_BY_SPELLING.keys()));
+      unknown.push(new ConfigError(spelling, unknownKey(`${path}:${line}`, spelling, KEY_BY_SPELLING.keys())));
       continue;
     }
     const before = texts.get(key);
@@ -157,12 +163,8 @@ function readEntries(sources: ConfigSources, warnings: string[]): Map<Key, Entry
     } else if (fileKey !== undefined) {
       // A value in the environment itself is the nearer one.
       if (sources.env[name.slice(0, -5)] !== undefined) continue;
-      texts.set(fileKey, {
-        text: readValueFile(sources, fileKey, name),
-        source: "env",
-        where: name,
-        spelling: fileKey,
-      });
+      const text = readValueFile(sources, fileKey, name, faults);
+      if (text !== undefined) texts.set(fileKey, { text, source: "env", where: name, spelling: fileKey });
     } else if (FOREIGN_ENV_NAMES.has(name)) foreign.push(name);
     else warnings.push(unknownKey("the environment", name, KEY_BY_ENV_NAME.keys()));
   }
@@ -170,35 +172,47 @@ function readEntries(sources: ConfigSources, warnings: string[]): Map<Key, Entry
   const entries = new Map<Key, Entry>();
   for (const [key, setting] of catalogue) {
     const given = texts.get(key);
-    const text = given?.text ??
-      (typeof setting.default === "function" ? setting.default(sources.machine) : setting.default);
-    const value = setting.parse(text);
-    if (value === undefined) {
-      const found = setting.secret ? "what is written" : `"${text}"`;
-      throw new ConfigError(
-        key,
-        `${given?.where ?? "default"}: ${given?.spelling ?? key}: found ${found}, expected ${setting.type}`,
+    const value = given && setting.parse(given.text);
+    if (given && value !== undefined) {
+      entries.set(key, { text: given.text, value, source: given.source });
+      continue;
+    }
+    if (given) {
+      const found = setting.secret ? "what is written" : `"${given.text}"`;
+      faults.push(
+        new ConfigError(key, `${given.where}: ${given.spelling}: found ${found}, expected ${setting.type}`),
       );
     }
-    entries.set(key, { text, value, source: given?.source ?? "default" });
+    const text = typeof setting.default === "function" ? setting.default(sources.machine) : setting.default;
+    entries.set(key, { text, value: setting.parse(text), source: "default" });
   }
-  if (unknown.length > 0 && entries.get("config.validation.strict")!.value === true) {
-    throw new ConfigError(unknown[0], warnings[0]);
-  }
+  if (entries.get("config.validation.strict")!.value === true) faults.unshift(...unknown);
+  else warnings.unshift(...unknown.map((fault) => fault.message));
   return entries;
 }
 
-function readValueFile(sources: ConfigSources, key: Key, name: string): string {
+function readServerConf(sources: ConfigSources, path: string, faults: ConfigError[]): string {
+  try {
+    return sources.readFile(path) ?? "";
+  } catch (error) {
+    faults.push(new ConfigError("server.conf", `cannot read ${path}: ${(error as Error).message}`));
+    return "";
+  }
+}
+
+/** Undefined: a fault. */
+function readValueFile(sources: ConfigSources, key: Key, name: string, faults: ConfigError[]): string | undefined {
   const path = sources.env[name];
   let text: string | undefined;
   try {
     text = sources.readFile(path);
   } catch (error) {
-    throw new ConfigError(key, `${name}: cannot read ${path}: ${(error as Error).message}`);
+    faults.push(new ConfigError(key, `${name}: cannot read ${path}: ${(error as Error).message}`));
+    return undefined;
   }
-  if (text === undefined) throw new ConfigError(key, `${name}: ${path} does not exist`);
+  if (text === undefined) faults.push(new ConfigError(key, `${name}: ${path} does not exist`));
   // An editor ends a file with a line end, which is no part of a password.
-  return text.replace(/\r?\n$/, "");
+  return text?.replace(/\r?\n$/, "");
 }
 
 function unknownKey(where: string, found: string, known: Iterable<string>): string {
@@ -206,26 +220,34 @@ function unknownKey(where: string, found: string, known: Iterable<string>): stri
   return `${where}: unknown key ${found}${near === undefined ? "" : `: did you mean ${near}?`}`;
 }
 
-/** What no single key's type can say. */
-function checkTogether(config: Config): void {
+/** What no single key's type can say; nothing about keys that have a fault of their own. */
+function checkTogether(config: Config, faults: ConfigError[]): void {
+  const faulty = new Set(faults.map(({ key }) => key));
+  const check = (keys: Key[], holds: boolean, message: () => string) => {
+    if (!holds && !keys.some((key) => faulty.has(key))) {
+      faults.push(new ConfigError(keys[0], `${keys[0]}: ${message()}`));
+    }
+  };
   const [pool, memory] = [config.get("cairo.pool.size"), config.get("cairo.memory.size")];
-  if (pool >= memory) {
-    throw new ConfigError(
-      "cairo.pool.size",
-      `cairo.pool.size: found ${formatSize(pool)}, expected less than cairo.memory.size (${formatSize(memory)})`,
-    );
-  }
-  if (config.get("line.tcp.auth.db.path") !== "" && config.get("line.tcp.enabled")) {
-    throw new ConfigError(
-      "line.tcp.auth.db.path",
-      "line.tcp.auth.db.path: line protocol over TCP has no log-in: set line.tcp.enabled=false, or take this key away",
-    );
-  }
+  check(
+    ["cairo.pool.size", "cairo.memory.size"],
+    pool < memory,
+    () => `found ${formatSize(pool)}, expected less than cairo.memory.size (${formatSize(memory)})`,
+  );
+  check(
+    ["line.tcp.auth.db.path", "line.tcp.enabled"],
+    config.get("line.tcp.auth.db.path") === "" || !config.get("line.tcp.enabled"),
+    () => "line protocol over TCP has no log-in: set line.tcp.enabled=false, or take this key away",
+  );
   const [user, password] = [config.get("http.user"), config.get("http.password")];
-  if (user !== "" && password === "") {
-    throw new ConfigError("http.password", "http.password: found nothing, expected a password, as http.user is set");
-  }
-  if (user === "" && password !== "") {
-    throw new ConfigError("http.user", "http.user: found nothing, expected a name, as http.password is set");
-  }
+  check(
+    ["http.password", "http.user"],
+    user === "" || password !== "",
+    () => "found nothing, expected a password, as http.user is set",
+  );
+  check(
+    ["http.user", "http.password"],
+    user !== "" || password === "",
+    () => "found nothing, expected a name, as http.password is set",
+  );
 }

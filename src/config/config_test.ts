@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import type { ConfigError } from "../errors.ts";
 import { FOREIGN_KEYS } from "./foreign.ts";
 import {
   catalogue,
@@ -136,6 +137,22 @@ Deno.test("Config: a message names key, found and expected", () => {
   assert.throws(() => load("\nquery.timeout=soon"), {
     message:
       '/r/conf/server.conf:2: query.timeout: found "soon", expected a duration (milliseconds, or with us, ms, s, m, h, d)',
+  });
+});
+
+Deno.test("Config: all faults are told at once, and nothing follows from a key that has one", () => {
+  const faults: ConfigError[] = [];
+  const readFile = () => {
+    throw new Error("no permission");
+  };
+  const env = { SVC_CAIRO_POOL_SIZE: "all", SVC_CAIRO_MEMORY_SIZE: "256m", SVC_QUERY_TIMEOUT: "soon" };
+  const config = new Config({ root: "/r", env, machine, readFile, faults });
+  assert.deepEqual(faults.map(({ key }) => key), ["server.conf", "query.timeout", "cairo.pool.size"]);
+  assert.equal(config.get("query.timeout"), 60_000);
+  assert.throws(() => new Config({ root: "/r", env, machine, readFile }), {
+    name: "ConfigError",
+    key: "server.conf",
+    message: faults.map(({ message }) => message).join("\n"),
   });
 });
 

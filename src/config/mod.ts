@@ -1,4 +1,5 @@
 /** Settings: server.conf and the environment → one typed Config. Imports nothing of the other rooms. */
+import type { ConfigError } from "../errors.ts";
 import { Config } from "./config.ts";
 import { thisMachine } from "./machine.ts";
 import type { Machine } from "./setting.ts";
@@ -25,10 +26,12 @@ export function readFileIfThere(path: string): string | undefined {
   }
 }
 
-/** @throws {ConfigError} names the key, what was found and what was expected. */
-export function loadConfig(options: { root: string; env?: Record<string, string>; machine?: Machine }): Config {
-  const { root, env = {}, machine = thisMachine() } = options;
-  return new Config({ root, env, machine, readFile: readFileIfThere });
+/** @throws {ConfigError} names the key, what was found and what was expected; `faults`: goes there instead. */
+export function loadConfig(
+  options: { root: string; env?: Record<string, string>; machine?: Machine; faults?: ConfigError[] },
+): Config {
+  const { root, env = {}, machine = thisMachine(), faults } = options;
+  return new Config({ root, env, machine, readFile: readFileIfThere, faults });
 }
 
 /** The defaults with `texts` in the place of server.conf: for tests and tools that have no root. */

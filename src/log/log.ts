@@ -1,7 +1,7 @@
 /** log.conf → writers, and records → the writers that want them. */
 import { isAbsolute, join } from "node:path";
-import { ConfigError } from "../errors.ts";
-import { nearest, parseProperties, readFileIfThere } from "../config/mod.ts";
+import { ConfigError, throwFaults } from "../errors.ts";
+import { nearest, parseProperties, readFileIfThere as readIfThere } from "../config/mod.ts";
 import { dateFormat } from "./dates.ts";
 import { setReceiver } from "./logger.ts";
 import { type Output, type QueuedLine, WriterQueue } from "./queue.ts";
@@ -9,7 +9,8 @@ import { DEBUG_BIT, type Level, levelBit, type LevelSet, type LogRecord, parseLe
 import { EVENT_LEVELS } from "./windows.ts";
 import {
   allProperties,
-  fault,
+  classNames,
+  refuse,
   sizeOf,
   writerClass,
   type WriterProperties,
@@ -61,23 +62,12 @@ export class Log {
   readonly #time: (timeMicros: number) => string;
   readonly #levelText: (level: Level) => string;
 
-  /** @throws {ConfigError} with the key of log.conf, before anything is written. */
-  constructor(options: LogOptions, checkOnly = false) {
-    const zone = options.timestamp?.zone ?? "Z";
-    try {
-      this.#time = dateFormat(
-        options.timestamp?.format ?? "yyyy-MM-ddTHH:mm:ss.SSSUUUz",
-        zone,
-        options.timestamp?.locale,
-      );
-    } catch (error) {
-      throw new ConfigError(
-        "log.timestamp.timezone",
-        `log.timestamp.timezone: found "${zone}", expected Z or a time zone's name (${(error as Error).message})`,
-      );
-    }
+  /** @throws {ConfigError} with the key of log.conf, before anything is written. `check`: takes the faults, opens nothing. */
+  constructor(options: LogOptions, check?: ConfigError[]) {
+    const faults: ConfigError[] = [];
+    this.#time = timeFormat(options, faults);
     this.#levelText = options.verbose ? (level) => level : (level) => level[0];
-    const { text, origin } = readLogConf(options);
+    const { text, origin } = readLogConf(options, faults);
     this.origin = origin;
     const debug = options.debug || options.env.SVC_DEBUG?.toLowerCase() === "true";
     const surroundings: WriterSurroundings = {
@@ -90,20 +80,26 @@ export class Log {
       version: options.version ?? "",
       random: options.random ?? Math.random,
     };
-    const keys = readKeys(text, options.env);
+    const keys = readKeys(text, options.env, faults);
     const names = (keys.get("writers") ?? "").split(",").map((part) => part.trim()).filter((part) => part !== "");
-    checkEnvironment(names, options.env);
-    const prepared = names.map((name) => this.#prepareWriter(name, keys, debug, surroundings));
-    if (checkOnly) return;
+    checkEnvironment(names, options.env, faults);
+    const prepared = names.map((name) => this.#prepareWriter(name, keys, debug, surroundings, faults));
+    if (check) {
+      check.push(...faults);
+      return;
+    }
+    throwFaults(faults);
     for (const open of prepared) if (open) this.#routes.push(open());
     if (options.events) {
       this.#events = this.#queue("events", options.events, DEFAULT_BUFFER_BYTES, surroundings.nowMicros);
     }
   }
 
-  /** Reads log.conf without opening a writer. @throws {ConfigError} */
-  static check(options: LogOptions): void {
-    new Log(options, true);
+  /** What is wrong in log.conf and its environment, without opening a writer. */
+  static faults(options: LogOptions): ConfigError[] {
+    const faults: ConfigError[] = [];
+    new Log(options, faults);
+    return faults;
   }
 
   #prepareWriter(
@@ -111,31 +107,32 @@ export class Log {
     keys: Map<string, string>,
     debug: boolean,
     surroundings: WriterSurroundings,
+    faults: ConfigError[],
   ): (() => Route) | undefined {
     const prefix = `w.${name}`;
     const get = (property: string) =>
       surroundings.env[logEnvName(`${prefix}.${property}`)] ?? keys.get(`${prefix}.${property}`);
-    const properties: WriterProperties = { prefix, get };
+    const properties: WriterProperties = { prefix, get, faults };
     const className = get("class");
     // The shipped file lists a writer whose lines are comments: no class, no writer.
     if (className === undefined || className === "") return undefined;
-    const writer = writerClass(prefix, className);
+    const writer = writerClass(className);
+    if (writer === undefined) {
+      refuse(properties, "class", `one of ${classNames().join(", ")}`);
+      return undefined;
+    }
     const known = [...COMMON_PROPERTIES, ...writer.properties];
     for (const key of keys.keys()) {
       const property = key.startsWith(`${prefix}.`) ? key.slice(prefix.length + 1) : undefined;
       // `w.http.min.level` is no property of a writer called `http`.
       if (property === undefined || known.includes(property) || property.includes(".")) continue;
       const near = nearest(property, known);
-      throw new ConfigError(
-        key,
-        `${key}: unknown property${near ? `: did you mean ${prefix}.${near}?` : `: known are ${known.join(", ")}`}`,
-      );
+      const hint = near ? `did you mean ${prefix}.${near}?` : `known are ${known.join(", ")}`;
+      faults.push(new ConfigError(key, `${key}: unknown property: ${hint}`));
     }
-    for (const property of writer.required) if (!get(property)) throw fault(properties, property, "a value");
-    const levels = parseLevels(get("level") ?? "INFO");
-    if (levels === undefined) {
-      throw fault(properties, "level", "DEBUG, INFO, ERROR, CRITICAL, ADVISORY or a list of them");
-    }
+    for (const property of writer.required) if (!get(property)) refuse(properties, property, "a value");
+    const levels = parseLevels(get("level") ?? "INFO") ??
+      refuse(properties, "level", "DEBUG, INFO, ERROR, CRITICAL, ADVISORY or a list of them") ?? 0;
     const wanted = writer.faultsOnly ? levels & ~levelBit("ADVISORY") : levels;
     const limitBytes = sizeOf(properties, "bufferSize", DEFAULT_BUFFER_BYTES);
     const open = writer.prepare(properties, surroundings);
@@ -218,7 +215,36 @@ function rescue(prefix: string, lines: QueuedLine[], error: Error): void {
   }
 }
 
-function readLogConf({ root, out, defaults }: LogOptions): { text: string; origin: string } {
+function timeFormat({ timestamp }: LogOptions, faults: ConfigError[]): (timeMicros: number) => string {
+  const { format = "yyyy-MM-ddTHH:mm:ss.SSSUUUz", zone = "Z", locale = "en" } = timestamp ?? {};
+  const isKnown = (check: () => void, key: string, found: string, expected: string) => {
+    try {
+      check();
+      return true;
+    } catch {
+      faults.push(new ConfigError(key, `${key}: found "${found}", expected ${expected}`));
+      return false;
+    }
+  };
+  const hasZone = isKnown(() => dateFormat("", zone), "log.timestamp.timezone", zone, "Z or a time zone's name");
+  const hasLocale = isKnown(
+    () => dateFormat("", "Z", locale),
+    "log.timestamp.locale",
+    locale,
+    "a locale's name, as en",
+  );
+  return dateFormat(format, hasZone ? zone : "Z", hasLocale ? locale : "en");
+}
+
+function readLogConf({ root, out, defaults }: LogOptions, faults: ConfigError[]): { text: string; origin: string } {
+  const readFileIfThere = (path: string) => {
+    try {
+      return readIfThere(path);
+    } catch (error) {
+      faults.push(new ConfigError("log.conf", `cannot read ${path}: ${(error as Error).message}`));
+      return "";
+    }
+  };
   if (out !== undefined) {
     const text = readFileIfThere(isAbsolute(out) ? out : join(Deno.cwd(), out));
     if (text !== undefined) return { text, origin: `Log configuration loaded from: ${out}` };
@@ -232,12 +258,15 @@ function readLogConf({ root, out, defaults }: LogOptions): { text: string; origi
 
 export const logEnvName = (key: string) => `SVC_LOG_${key.toUpperCase().replace(/[.-]/g, "_")}`;
 
-function readKeys(text: string, env: Record<string, string>): Map<string, string> {
+function readKeys(text: string, env: Record<string, string>, faults: ConfigError[]): Map<string, string> {
   const keys = new Map<string, string>();
   for (const { key, value, line } of parseProperties(text)) {
     if (!key.startsWith("w.") && !GLOBAL_KEYS.includes(key)) {
       const near = nearest(key, GLOBAL_KEYS);
-      throw new ConfigError(key, `log.conf:${line}: unknown key ${key}${near ? `: did you mean ${near}?` : ""}`);
+      faults.push(
+        new ConfigError(key, `log.conf:${line}: unknown key ${key}${near ? `: did you mean ${near}?` : ""}`),
+      );
+      continue;
     }
     keys.set(key, value);
   }
@@ -246,17 +275,14 @@ function readKeys(text: string, env: Record<string, string>): Map<string, string
   return keys;
 }
 
-/**
- * A name that begins as a writer's keys do and goes on as no property of any class: a slip that would leave the default in force.
- * @throws {ConfigError} with the name.
- */
-function checkEnvironment(writers: string[], env: Record<string, string>): void {
+/** A name that begins as a writer's keys do and goes on as no property of any class: a slip that would leave the default in force. */
+function checkEnvironment(writers: string[], env: Record<string, string>, faults: ConfigError[]): void {
   const known = [...COMMON_PROPERTIES, ...allProperties()];
   const knownNames = new Set(writers.flatMap((name) => known.map((property) => logEnvName(`w.${name}.${property}`))));
   for (const name of Object.keys(env)) {
     if (knownNames.has(name) || !writers.some((writer) => name.startsWith(logEnvName(`w.${writer}.`)))) continue;
     const near = nearest(name, knownNames);
-    throw new ConfigError(name, `${name}: no writer has this property${near ? `: did you mean ${near}?` : ""}`);
+    faults.push(new ConfigError(name, `${name}: no writer has this property${near ? `: did you mean ${near}?` : ""}`));
   }
 }
 

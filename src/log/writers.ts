@@ -1,5 +1,5 @@
 /** The writer classes that log.conf can name: their properties, and how each is opened. A new class is one entry here. */
-import { isAbsolute, join } from "node:path";
+import { dirname, isAbsolute, join, resolve } from "node:path";
 import { ConfigError } from "../errors.ts";
 import { parseDuration, parseSize } from "../config/mod.ts";
 import { AlertOutput, type AlertSettings, type AlertTarget } from "./alerts.ts";
@@ -7,12 +7,14 @@ import { type AlertTemplate, parseAlertTemplate } from "./alert-template.ts";
 import { consoleOutput, fileOutput, type Location, parseLocation, ROLL_EVERY, RollingOutput } from "./files.ts";
 import type { Output } from "./queue.ts";
 
-/** What a writer is opened with; reading a property marks its fault with the property's key. */
+/** What a writer is opened with. */
 export interface WriterProperties {
   /** `w.stdout` */
   readonly prefix: string;
   /** Undefined: not set. */
   get(property: string): string | undefined;
+  /** Takes what is wrong: with any, nothing is opened. */
+  readonly faults: ConfigError[];
 }
 
 export interface WriterSurroundings {
@@ -35,7 +37,7 @@ export interface WriterClass {
   readonly required: readonly string[];
   /** Takes the levels it names without ADVISORY, which tells of no fault. */
   readonly faultsOnly?: boolean;
-  /** Reads and checks the properties; what it returns opens the files. */
+  /** Reads and checks the properties; what it returns opens the files, and throws {ConfigError}. */
   prepare(properties: WriterProperties, surroundings: WriterSurroundings): () => Output;
 }
 
@@ -52,8 +54,8 @@ const classes: Record<string, WriterClass> = {
     properties: ["location"],
     required: ["location"],
     prepare: (properties, surroundings) => {
-      const path = locationOf(properties, surroundings).path(surroundings.nowMicros());
-      return opening(properties, () => fileOutput(path));
+      const location = locationOf(properties, surroundings);
+      return opening(properties, () => fileOutput(location.path(surroundings.nowMicros())));
     },
   },
   LogRollingFileWriter: {
@@ -61,7 +63,7 @@ const classes: Record<string, WriterClass> = {
     required: ["location"],
     prepare: (properties, surroundings) => {
       const rollEvery = (properties.get("rollEvery") ?? "NONE").toUpperCase() as (typeof ROLL_EVERY)[number];
-      if (!ROLL_EVERY.includes(rollEvery)) throw fault(properties, "rollEvery", `one of ${ROLL_EVERY.join(", ")}`);
+      if (!ROLL_EVERY.includes(rollEvery)) refuse(properties, "rollEvery", `one of ${ROLL_EVERY.join(", ")}`);
       const rolling = {
         location: locationOf(properties, surroundings),
         rollEvery,
@@ -86,10 +88,8 @@ const classes: Record<string, WriterClass> = {
     faultsOnly: true,
     prepare: (properties, surroundings) => {
       const targets = alertTargetsOf(properties);
-      const reconnectDelayMs = parseDuration(properties.get("reconnectDelay") || "250", "ms");
-      if (reconnectDelayMs === undefined) {
-        throw fault(properties, "reconnectDelay", "a duration (milliseconds, or with us, ms, s, m, h, d)");
-      }
+      const reconnectDelayMs = parseDuration(properties.get("reconnectDelay") || "250", "ms") ??
+        refuse(properties, "reconnectDelay", "a duration (milliseconds, or with us, ms, s, m, h, d)") ?? 0;
       const settings: AlertSettings = {
         targets,
         template: alertTemplateOf(properties, surroundings),
@@ -107,18 +107,22 @@ const classes: Record<string, WriterClass> = {
 /** Of any class. */
 export const allProperties = (): string[] => Object.values(classes).flatMap(({ properties }) => properties);
 
-/** @throws {ConfigError} at the writer's `class`. */
-export function writerClass(prefix: string, name: string): WriterClass {
+export const classNames = (): string[] => Object.keys(classes).map((known) => CLASS_PREFIXES[0] + known);
+
+export function writerClass(name: string): WriterClass | undefined {
   for (const classPrefix of CLASS_PREFIXES) {
     if (name.startsWith(classPrefix) && Object.hasOwn(classes, name.slice(classPrefix.length))) {
       return classes[name.slice(classPrefix.length)];
     }
   }
-  const known = Object.keys(classes).map((known) => CLASS_PREFIXES[0] + known).join(", ");
-  throw new ConfigError(`${prefix}.class`, `${prefix}.class: found "${name}", expected one of ${known}`);
+  return undefined;
 }
 
-export function fault(properties: WriterProperties, property: string, expected: string): ConfigError {
+export function refuse(properties: WriterProperties, property: string, expected: string): undefined {
+  properties.faults.push(fault(properties, property, expected));
+}
+
+function fault(properties: WriterProperties, property: string, expected: string): ConfigError {
   const key = `${properties.prefix}.${property}`;
   const found = properties.get(property);
   return new ConfigError(key, `${key}: found ${found === undefined ? "nothing" : `"${found}"`}, expected ${expected}`);
@@ -127,9 +131,7 @@ export function fault(properties: WriterProperties, property: string, expected: 
 export function sizeOf(properties: WriterProperties, property: string, byDefault: number): number {
   const text = properties.get(property);
   if (text === undefined || text === "") return byDefault;
-  const bytes = parseSize(text);
-  if (bytes === undefined) throw fault(properties, property, "a size (bytes, or with k, m, g)");
-  return bytes;
+  return parseSize(text) ?? refuse(properties, property, "a size (bytes, or with k, m, g)") ?? byDefault;
 }
 
 const ALERT_TARGETS_MAX = 12;
@@ -138,21 +140,20 @@ const ALERT_TARGETS_MAX = 12;
 function alertTargetsOf(properties: WriterProperties): AlertTarget[] {
   const host = properties.get("defaultAlertHost") || "127.0.0.1";
   const port = Number(properties.get("defaultAlertPort") || "9093");
-  if (!isPort(port)) throw fault(properties, "defaultAlertPort", "a port");
+  if (!isPort(port)) refuse(properties, "defaultAlertPort", "a port");
   const texts = (properties.get("alertTargets") ?? "").replace(/^"(.*)"$/, "$1").split(",").map((text) => text.trim())
     .filter((text) => text !== "");
   if (texts.length > ALERT_TARGETS_MAX) {
-    throw fault(properties, "alertTargets", `at most ${ALERT_TARGETS_MAX} targets, not ${texts.length}`);
+    refuse(properties, "alertTargets", `at most ${ALERT_TARGETS_MAX} targets, not ${texts.length}`);
   }
   if (texts.length === 0) return [{ hostname: host, port }];
-  return texts.map((text) => {
+  return texts.flatMap((text) => {
     const match = /^(?:\[([^\]]+)\]|([^:\s]*))(?::(\d+))?$/.exec(text);
     const target = match &&
       { hostname: match[1] || match[2] || host, port: match[3] === undefined ? port : Number(match[3]) };
-    if (!target || !isPort(target.port)) {
-      throw fault(properties, "alertTargets", `host:port, divided by commas, not ${text}`);
-    }
-    return target;
+    if (target && isPort(target.port)) return target;
+    refuse(properties, "alertTargets", `host:port, divided by commas, not ${text}`);
+    return [];
   });
 }
 
@@ -168,7 +169,8 @@ function alertTemplateOf(
   try {
     return parseAlertTemplate(location === "" ? alertTemplate : Deno.readTextFileSync(path), env, version);
   } catch (error) {
-    throw fault(properties, "location", `a template of JSON that can be read (${(error as Error).message})`);
+    refuse(properties, "location", `a template of JSON that can be read (${(error as Error).message})`);
+    return parseAlertTemplate("[]", env, version);
   }
 }
 
@@ -182,26 +184,41 @@ function lifeDurationOf(properties: WriterProperties): number {
   const durationMs = calendar
     ? Number(calendar[1]) * (calendar[2] === "M" ? 30 : 365) * DAY_MS
     : parseDuration(text, "ms");
-  if (durationMs === undefined) throw fault(properties, "lifeDuration", "a duration with s, m, h, d, w, M or y");
-  return durationMs;
+  return durationMs ?? refuse(properties, "lifeDuration", "a duration with s, m, h, d, w, M or y") ?? 0;
 }
 
-function locationOf(properties: WriterProperties, { logDirectory, env }: WriterSurroundings): Location {
+function locationOf(
+  properties: WriterProperties,
+  { logDirectory, env, nowMicros }: WriterSurroundings,
+): Location {
   const text = properties.get("location") ?? "";
+  const none: Location = { path: () => "", pattern: /^$/ };
   let location: ReturnType<typeof parseLocation>;
   try {
     location = parseLocation(text, { ...env, "log.dir": logDirectory });
   } catch (error) {
-    throw fault(properties, "location", `a path (${(error as Error).message})`);
+    refuse(properties, "location", `a path (${(error as Error).message})`);
+    return none;
   }
   if ("unknown" in location) {
-    throw fault(
-      properties,
-      "location",
-      `log.dir, date:… or an environment variable in the braces, not ${location.unknown}`,
-    );
+    const expected = `log.dir, date:… or an environment variable in the braces, not ${location.unknown}`;
+    refuse(properties, "location", expected);
+    return none;
+  }
+  const directory = dirname(location.path(nowMicros()));
+  // A start makes the log directory.
+  if (text !== "" && resolve(directory) !== resolve(logDirectory) && !isDirectory(directory)) {
+    refuse(properties, "location", "a file in a directory that is there");
   }
   return location;
+}
+
+function isDirectory(path: string): boolean {
+  try {
+    return Deno.statSync(path).isDirectory;
+  } catch {
+    return false;
+  }
 }
 
 function opening(properties: WriterProperties, open: () => Output): () => Output {
