@@ -9,6 +9,8 @@ interface Case {
   rows: unknown[][];
 }
 
+const keys = (count: number) => Array.from({ length: count }, (_, k) => `x % 10 + ${k}`).join();
+
 const CASES: Case[] = [
   {
     title: "UPDATE with a filter before a function over whole columns changes the rows that pass",
@@ -132,6 +134,12 @@ const CASES: Case[] = [
       "select timestamp_floor('1h', '2020-01-01'::timestamp, '2021-03-04T05:06:07'::timestamp) a, timestamp_ceil('U', '2024-03-01T10:47:12.000001'::timestamp) c",
     ],
     rows: [["2021-03-04T05:06:07.000000Z", "2024-03-01T10:47:12.000001Z"]],
+  },
+  {
+    title: "GROUP BY and DISTINCT take many keys",
+    sql: [`select count() n from (select ${keys(60)}, count() from long_sequence(100) group by ${keys(60)})
+      union all select count() from (select distinct ${keys(60)} from long_sequence(100))`],
+    rows: [[10], [10]],
   },
 ];
 

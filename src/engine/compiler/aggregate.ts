@@ -11,7 +11,7 @@
  */
 import type { FusedAggregate } from "../../sql/functions/entry.ts";
 import { type ColumnForm, FORM_WIDTH, type Input } from "./expression.ts";
-import { f32, f64, i32, i64, type IrNode, select, text, type WasmType } from "./ir.ts";
+import { bind, f32, f64, i32, i64, type IrNode, select, text, type WasmType } from "./ir.ts";
 import { inputShape, type Kernel, kernelCache, KernelWriter, shapeOf, storeOf } from "./kernel.ts";
 import { inputsOf, type LaneScope, lowerLanes, lowerMask } from "./lower.ts";
 
@@ -714,9 +714,12 @@ class HashTable {
 export function hashOf(words: readonly IrNode[], texts: readonly boolean[]): IrNode {
   const odd = i64.const(-0x61C8864680B583EBn);
   const parts = words.map((word, k): IrNode => (texts[k] ? { op: "text.hash", type: "i64", args: [word] } : word));
+  // Each step reads the last one's result twice: without a local for it, code doubled with every key.
+  const spread = (hash: IrNode, bits: bigint) =>
+    bind(hash, (value) => i64.xor(value, i64.shrU(value, i64.const(bits))));
   let hash = i64.mul(parts[0], odd);
-  for (const part of parts.slice(1)) hash = i64.mul(i64.xor(i64.xor(hash, i64.shrU(hash, i64.const(29n))), part), odd);
-  return i64.mul(i64.xor(hash, i64.shrU(hash, i64.const(32n))), odd);
+  for (const part of parts.slice(1)) hash = i64.mul(i64.xor(spread(hash, 29n), part), odd);
+  return i64.mul(spread(hash, 32n), odd);
 }
 
 /** Rows into a hash table. Result: the row to go on from after what `wants` says was given, or the end. */
