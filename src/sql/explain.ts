@@ -124,7 +124,8 @@ function explainStatement(statement: BoundStatement, details: ExplainDetails): s
 
 function describe(plan: Plan): string[] {
   const names = plan.columns.map((column) => column.name);
-  const text = (e: Expr): string => exprText(e, inputNames(plan));
+  const inputs = inputNames(plan);
+  const text = (e: Expr): string => exprText(e, inputs);
   switch (plan.node) {
     case "scan": {
       const lines = [

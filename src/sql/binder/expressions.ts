@@ -478,10 +478,9 @@ export class Expressions {
       throw new SqlError(`the aggregate ${e.name} is not possible here`, e.at, SQLSTATE.grouping);
     }
     const call = this.aggregateCall(e, name, scope);
-    let index = scope.shareAggregates === false
-      ? -1
-      : scope.aggregates.findIndex((other) => sameAggregate(other, call));
-    if (index < 0) index = scope.aggregates.push(call) - 1;
+    const index = scope.shareAggregates === false
+      ? scope.aggregates.push(call) - 1
+      : sharedIndex(scope.aggregates, call);
     return { kind: "column", index: AGGREGATE_BASE + index, type: call.type };
   }
 
@@ -516,16 +515,25 @@ export class Expressions {
   }
 }
 
-export function sameAggregate(a: AggregateCall, b: AggregateCall): boolean {
-  return a.function === b.function && a.args.length === b.args.length &&
-    JSON.stringify(strip(a.args)) === JSON.stringify(strip(b.args));
+const placesOf = new WeakMap<AggregateCall[], Map<string, number>>();
+
+/** The place of the call among `calls`, to which it is added if there is none like it. */
+function sharedIndex(calls: AggregateCall[], call: AggregateCall): number {
+  let places = placesOf.get(calls);
+  if (places === undefined) placesOf.set(calls, places = new Map());
+  const key = textOf(call);
+  let index = places.get(key);
+  if (index === undefined) places.set(key, index = calls.push(call) - 1);
+  return index;
 }
 
-/** Without what does not change the result, and in a form that JSON can take. */
-function strip(args: Expr[]): unknown {
-  return JSON.parse(
-    JSON.stringify(args, (key, value) => key === "at" ? undefined : typeof value === "bigint" ? `${value}n` : value),
-  );
+/** The call without what does not change the result, in a form that JSON can take. */
+function textOf(call: AggregateCall): string {
+  return JSON.stringify([call.function, call.args], (key, value) => {
+    if (key === "at") return undefined;
+    if (typeof value === "bigint") return `${value}n`;
+    return typeof value === "number" && !Number.isFinite(value) ? String(value) : value;
+  });
 }
 
 /** CASE over a text has texts in its branches. */

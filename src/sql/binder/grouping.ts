@@ -5,7 +5,7 @@ import { SqlError, SQLSTATE } from "../../errors.ts";
 import type { AggregateCall, Column, Expr, Plan } from "../plan.ts";
 import type { Binding } from "./context.ts";
 import { AGGREGATE_BASE, WINDOW_BASE } from "./expressions.ts";
-import { columnsRead, filter, rewrite, sameExpr, walk } from "./plans.ts";
+import { columnsRead, filter, hashExpr, rewrite, sameExpr, walk } from "./plans.ts";
 import type { OrderKey, OutputItem } from "./select.ts";
 
 /** Does the expression hold an aggregate call? */
@@ -20,6 +20,8 @@ export function isAggregated(expr: Expr): boolean {
 /** Keys of a grouping with their place in its output, and how expressions are said over that output. */
 export class Grouping {
   readonly keys: Expr[] = [];
+  /** Indices of keys by their hash. */
+  private readonly places = new Map<number, number[]>();
 
   /** `growing`: a column that is no key becomes one; otherwise it is an error. */
   constructor(private readonly binding: Binding, private growing: boolean, private readonly keyOffset: number) {}
@@ -30,16 +32,24 @@ export class Grouping {
   }
 
   add(key: Expr): number {
-    const known = this.keys.findIndex((other) => sameExpr(other, key));
-    return known >= 0 ? known : this.keys.push(key) - 1;
+    const known = this.find(key);
+    if (known !== undefined) return known;
+    const index = this.keys.push(key) - 1;
+    const hash = hashExpr(key);
+    this.places.set(hash, [...this.places.get(hash) ?? [], index]);
+    return index;
+  }
+
+  private find(e: Expr): number | undefined {
+    return this.places.get(hashExpr(e))?.find((index) => sameExpr(this.keys[index], e));
   }
 
   /** Aggregates are placed behind the keys only once all keys are known: until then they keep their placeholder. */
   over(expr: Expr): Expr {
     return rewrite(expr, (e) => {
       if (e.kind === "column" && e.index >= AGGREGATE_BASE) return e;
-      const key = this.keys.findIndex((other) => sameExpr(other, e));
-      if (key >= 0) return { kind: "column", index: this.keyOffset + key, type: e.type };
+      const key = this.find(e);
+      if (key !== undefined) return { kind: "column", index: this.keyOffset + key, type: e.type };
       if (e.kind !== "column") return undefined;
       if (!this.growing) {
         throw new SqlError(

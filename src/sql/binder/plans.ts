@@ -112,6 +112,26 @@ export function remap(expr: Expr, map: (index: number) => number): Expr {
   });
 }
 
+const hashes = new WeakMap<Expr, number>();
+
+/** The same for expressions that compute the same: a quick no for `sameExpr` among thousands of them. */
+export function hashExpr(e: Expr): number {
+  let hash = hashes.get(e);
+  if (hash !== undefined) return hash;
+  const own = e.kind === "call"
+    ? e.function
+    : e.kind === "constant"
+    ? String(e.value)
+    : e.kind === "case" || e.kind === "in"
+    ? ""
+    : e.index;
+  hash = 17;
+  for (const character of `${e.kind}${own}`) hash = Math.imul(hash ^ character.codePointAt(0)!, 0x01000193);
+  for (const child of childrenOf(e)) hash = Math.imul(hash, 31) + hashExpr(child) | 0;
+  hashes.set(e, hash);
+  return hash;
+}
+
 /** Do they compute the same? Positions do not count. */
 export function sameExpr(a: Expr, b: Expr): boolean {
   if (a === b) return true;

@@ -47,13 +47,21 @@ export function candidates(columns: readonly ScopeColumn[], path: readonly Name[
   const name = path[path.length - 1].text.toLowerCase();
   const quoted = `"${name}"`;
   const qualifier = path.length === 1 ? undefined : path.slice(0, -1).map((part) => part.text).join(".").toLowerCase();
-  const found = columns.filter((column) => {
-    const own = column.name.toLowerCase();
-    return (own === name || own === quoted) && (qualifier === undefined || column.qualifier === qualifier);
-  });
+  const called = byName(columns);
+  const named = [...called.get(name) ?? [], ...called.get(quoted) ?? []];
+  const found = qualifier === undefined ? named : named.filter((column) => column.qualifier === qualifier);
   // `pg_catalog.pg_class.oid`: sources are known by their names without the schema.
   const isOfSchema = found.length === 0 && path.length === 3 && SCHEMAS.has(path[0].text.toLowerCase());
   return isOfSchema ? candidates(columns, path.slice(1)) : found;
+}
+
+const namesOf = new WeakMap<readonly ScopeColumn[], Map<string, ScopeColumn[]>>();
+
+/** Columns by their names in lower case. A scope stands still once somebody looks for a name in it. */
+function byName(columns: readonly ScopeColumn[]): Map<string, ScopeColumn[]> {
+  let names = namesOf.get(columns);
+  if (names === undefined) namesOf.set(columns, names = Map.groupBy(columns, ({ name }) => name.toLowerCase()));
+  return names;
 }
 
 export function lookUp(columns: readonly ScopeColumn[], path: readonly Name[], at: number): ScopeColumn {
@@ -74,13 +82,13 @@ export type WantedName = { alias: Name } | { text: string; isStar: boolean };
  */
 export function uniqueNames(wanted: readonly WantedName[]): string[] {
   const own = writtenNames(wanted);
-  const taken = new Set<string>(wanted.flatMap((name) => "alias" in name ? [name.alias.text.toLowerCase()] : []));
-  return wanted.map((name, i) => "alias" in name ? name.alias.text : free(own[i] ?? name.text, "", 1, taken));
+  const taken = new TakenNames(wanted.flatMap((name) => "alias" in name ? [name.alias.text.toLowerCase()] : []));
+  return wanted.map((name, i) => "alias" in name ? name.alias.text : taken.free(own[i] ?? name.text, "", 1));
 }
 
 /** The names that stars have no part in; undefined for columns of a star. */
 function writtenNames(wanted: readonly WantedName[]): (string | undefined)[] {
-  const taken = new Set<string>();
+  const taken = new TakenNames();
   for (const name of wanted) {
     if (!("alias" in name)) continue;
     const key = name.alias.text.toLowerCase();
@@ -89,12 +97,22 @@ function writtenNames(wanted: readonly WantedName[]): (string | undefined)[] {
     }
     taken.add(key);
   }
-  return wanted.map((name) => "alias" in name || name.isStar ? undefined : free(name.text, "_", 2, taken));
+  return wanted.map((name) => "alias" in name || name.isStar ? undefined : taken.free(name.text, "_", 2));
 }
 
-function free(name: string, separator: string, first: number, taken: Set<string>): string {
-  let unique = name;
-  for (let n = first; taken.has(unique.toLowerCase()); n++) unique = `${name}${separator}${n}`;
-  taken.add(unique.toLowerCase());
-  return unique;
+/** Names in lower case. */
+class TakenNames extends Set<string> {
+  /** The number to try next: a statement may give one name to thousands of columns. */
+  private readonly next = new Map<string, number>();
+
+  /** The name itself, or with the first number that makes it unique; it is taken from then on. */
+  free(name: string, separator: string, first: number): string {
+    const key = name.toLowerCase();
+    let unique = name;
+    let n = this.next.get(key) ?? first;
+    for (; this.has(unique.toLowerCase()); n++) unique = `${name}${separator}${n}`;
+    this.next.set(key, n);
+    this.add(unique.toLowerCase());
+    return unique;
+  }
 }
