@@ -2,6 +2,7 @@
  * The command line: reads the settings, makes the parts, wires them together, and ends them in order. Nothing else makes a part.
  */
 import { isAbsolute, join, resolve } from "node:path";
+import { constants } from "node:os";
 import process from "node:process";
 import about from "./deno.json" with { type: "json" };
 import {
@@ -108,6 +109,10 @@ const TAKE_WORDS = ["help", "service"];
 /** Work under way gets so long to end by itself, and so long in all before the process ends without it. */
 const DRAIN_MS = 3000;
 const SHUTDOWN_MS = 5000;
+/** For the log's writers, and of a process that ends without waiting. */
+const LOG_CLOSE_MS = 3000;
+const LAST_FLUSH_MS = 1000;
+const SIGNAL_NUMBERS: Partial<Record<Deno.Signal, number>> = constants.signals;
 
 function parseCommandLine(args: string[]): CommandLine {
   const line: CommandLine = {
@@ -200,7 +205,7 @@ async function start(line: CommandLine): Promise<number> {
   try {
     log = openLog(logOptions(line, config));
     takeTag(line);
-    const stopped = new Stopper(line);
+    const stopped = new Stopper(line, log);
     const failed = Promise.withResolvers<never>();
     failed.promise.catch(() => {}); // it may come while others are still started
     const fail = (reason: string) =>
@@ -217,7 +222,8 @@ async function start(line: CommandLine): Promise<number> {
     await closeParts(parts);
     throw error;
   } finally {
-    await log?.close();
+    // A console that nobody reads takes nothing more.
+    if (log) await Promise.race([log.close(), pause(LOG_CLOSE_MS)]);
     root.release();
   }
 }
@@ -482,13 +488,12 @@ async function closeParts(parts: Part[]): Promise<boolean> {
 
 class Stopper {
   readonly signal: Promise<string>;
-  constructor({ ignoreHangup, root }: CommandLine) {
+  constructor({ ignoreHangup, root }: CommandLine, log: Log) {
     this.signal = new Promise((resolve) => {
       let asked = false;
       const on = (signal: Deno.Signal) =>
         Deno.addSignalListener(signal, () => {
-          // Whoever asks twice does not want to wait.
-          if (asked) Deno.exit(1);
+          if (asked) return endWithoutWaiting(signal, log);
           asked = true;
           resolve(signal);
         });
@@ -502,6 +507,13 @@ class Stopper {
       else on("SIGHUP");
     });
   }
+}
+
+/** Whoever asks twice does not want to wait; the log is written all the same, and the exit status is that of a signal's end. */
+async function endWithoutWaiting(signal: Deno.Signal, log: Log): Promise<void> {
+  logger("server-main").advisory(`${signal} again: ends without waiting`);
+  await Promise.race([log.flush(), pause(LAST_FLUSH_MS)]);
+  Deno.exit(128 + (SIGNAL_NUMBERS[signal] ?? 0));
 }
 
 /** The server that the command line means. @throws {ConfigError} */
@@ -521,10 +533,12 @@ async function stop(line: CommandLine): Promise<number> {
   else process.kill(server.pid, "SIGTERM");
   for (const until = Date.now() + 2 * SHUTDOWN_MS; Date.now() < until;) {
     if (runningServer(root)?.pid !== server.pid) return print(`process ${server.pid} has ended`);
-    await new Promise((done) => setTimeout(done, 50));
+    await pause(50);
   }
   return print(`process ${server.pid} is still running`, 1);
 }
+
+const pause = (timeMs: number) => new Promise<void>((resolve) => setTimeout(resolve, timeMs));
 
 function status(line: CommandLine): number {
   const { root, server } = find(line);

@@ -1,7 +1,9 @@
 /** What a server writes into its log, and where it looks for log.conf. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { startServer, type TestServer } from "../server.ts";
+import { START_FLAGS } from "../../scripts/flags.ts";
+import { fromFileUrl } from "../paths.ts";
+import { freePorts, startServer, type TestServer } from "../server.ts";
 
 const ROLLING = {
   SVC_LOG_WRITERS: "file",
@@ -9,6 +11,7 @@ const ROLLING = {
   SVC_LOG_W_FILE_LOCATION: "${log.dir}/${INSTANCE_NAME}-${date:yyyy}.log",
   SVC_LOG_W_FILE_LEVEL: "INFO",
   SVC_DEV_MODE_ENABLED: "true",
+  SVC_LOG_SQL_QUERY_PROGRESS_EXE: "true",
   INSTANCE_NAME: "one",
 };
 const logOf = ({ root }: TestServer) => Deno.readTextFileSync(join(root, "log", `one-${new Date().getFullYear()}.log`));
@@ -26,6 +29,27 @@ for (const signal of ["SIGTERM", "SIGINT"] as const) {
     assert.match(lines, new RegExp(`Z A server-main ${signal}: shutting down\\r\\n`));
     assert.match(lines, /Z A server-main everything is on disk: goodbye\r\n$/);
     assert.equal(server.output(), "", "nothing goes to the console");
+  });
+}
+
+for (const [signal, code] of [["SIGTERM", 143], ["SIGINT", 130]] as const) {
+  Deno.test(`log: a second ${signal} ends the process before its work has ended, with ${code}, and all is in the file`, async () => {
+    await using server = await startServer({ env: ROLLING });
+    const query = server.exec(
+      "select count(), sum(a.x * b.x) from long_sequence(10000000) a cross join long_sequence(1000) b",
+    ).catch(() => "ended with the server");
+    const logged = async (text: string) => {
+      for (let attempt = 0; attempt < 200 && !logOf(server).includes(text); attempt++) {
+        await new Promise((resolve) => setTimeout(resolve, 10));
+      }
+    };
+    await logged("from long_sequence");
+    server.process.kill(signal);
+    await logged(`${signal}: shutting down`);
+    server.process.kill(signal);
+    assert.equal((await server.process.status).code, code);
+    assert.match(logOf(server), new RegExp(` A server-main ${signal} again: ends without waiting\\r\\n$`));
+    await query;
   });
 }
 
@@ -48,4 +72,38 @@ Deno.test("log: conf/log.conf is made with the defaults; -Dout names another fil
     assert.ok(server.output().includes(`using factory defaults: ${missing} does not exist`), server.output());
   }
   await Deno.remove(directory, { recursive: true });
+});
+
+Deno.test("log: a console that nobody reads holds up neither statements nor the end", async () => {
+  const root = await Deno.makeTempDir({ prefix: "sundial-" });
+  const [port, ...others] = freePorts(4);
+  const process = new Deno.Command(Deno.execPath(), {
+    args: ["run", ...START_FLAGS, fromFileUrl("../main.ts"), "start", "-d", root],
+    env: {
+      SVC_HTTP_NET_BIND_TO: `127.0.0.1:${port}`,
+      SVC_PG_NET_BIND_TO: `127.0.0.1:${others[0]}`,
+      SVC_HTTP_MIN_BIND_TO: `127.0.0.1:${others[1]}`,
+      SVC_LINE_TCP_NET_BIND_TO: `127.0.0.1:${others[2]}`,
+      SVC_LOG_SQL_QUERY_PROGRESS_EXE: "true",
+    },
+    stdout: "piped",
+    stderr: "null",
+  }).spawn();
+  const ask = async (sql: string) => {
+    const reply = await fetch(`http://127.0.0.1:${port}/exec?${new URLSearchParams({ query: sql })}`);
+    await reply.body?.cancel();
+    return reply.status;
+  };
+  for (let attempt = 0; await ask("select 1").catch(() => 0) !== 200; attempt++) {
+    assert.ok(attempt < 600, "the server is not ready");
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  // Twice what a pipe holds of them.
+  for (let n = 0; n < 40; n++) assert.equal(await ask(`select '${"x".repeat(3000)}${n}'`), 200);
+  process.kill("SIGTERM");
+  const late = setTimeout(() => process.kill("SIGKILL"), 20_000);
+  assert.equal((await process.status).code, 0);
+  clearTimeout(late);
+  await process.stdout.cancel();
+  await Deno.remove(root, { recursive: true });
 });
