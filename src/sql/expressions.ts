@@ -3,8 +3,9 @@
  * From loose to tight: OR, AND, NOT, = and != (with LIKE, ~, IS), < and the like (with tests of subnets), IN and BETWEEN,
  * |, ^, &, ||, + -, * / %, unary - + ~, and :: and [ ] tightest.
  */
-import { SqlError, SQLSTATE } from "../errors.ts";
+import { SqlError } from "../errors.ts";
 import type { Expression } from "./ast.ts";
+import { tooComplex } from "./effort.ts";
 
 export type FlatItem =
   | { part: "operand"; expression: Expression }
@@ -57,14 +58,6 @@ const INFIX_LEVELS: Record<string, number> = {
 
 /** Trees as deep as this are safe for everyone who walks them by recursion. */
 export const CHAIN_MAX = 1000;
-
-export function tooComplex(what: string, at: number, max: number): SqlError {
-  return new SqlError(
-    `The statement is too complex: ${what}, at most ${max} are taken`,
-    at,
-    SQLSTATE.programLimitExceeded,
-  );
-}
 
 export function buildExpression(items: FlatItem[]): Expression {
   const first = items[0];

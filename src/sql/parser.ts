@@ -3,7 +3,7 @@
  */
 import { notSupported, SqlError, SQLSTATE } from "../errors.ts";
 import type { Expression, Statement } from "./ast.ts";
-import { tooComplex } from "./expressions.ts";
+import { type Effort, FULL_EFFORT } from "./effort.ts";
 import { CLASS_CHARACTERS, grammar, isNameCharacter, KEYWORDS, MARKS, readable } from "./grammar.ts";
 import { type Token, tokenize } from "./lexer.ts";
 import { type MatchedNodes, nodesOf, toTree } from "./tree.ts";
@@ -13,12 +13,10 @@ import { type MatchedNodes, nodesOf, toTree } from "./tree.ts";
  * grammar (a hundred sub-queries behind IN were its end in a stack of 1 MB) and in all that walk the tree.
  */
 export const NESTING_MAX = 100;
-/** What the grammar reads at once, lists of values not counted. */
-export const GRAMMAR_TOKENS_MAX = 50_000;
 
 /** One statement, with or without a semicolon behind it. Offsets count from the start of `text`. */
-export function parse(text: string): Statement {
-  const { source, ranges } = split(text);
+export function parse(text: string, effort: Effort = FULL_EFFORT): Statement {
+  const { source, ranges } = split(text, effort);
   if (ranges.length === 0) return { kind: "empty", at: 0 };
   if (ranges.length > 1) {
     throw new SqlError(
@@ -31,7 +29,7 @@ export function parse(text: string): Statement {
 
 /** The statements between semicolons; empty ones are left out. Each one's `at` is its offset in `text`. */
 export function parseScript(text: string): Statement[] {
-  const { source, ranges } = split(text);
+  const { source, ranges } = split(text, FULL_EFFORT);
   return ranges.map((range) => parseRange(source, range));
 }
 
@@ -40,9 +38,9 @@ interface Range {
   readonly to: number;
 }
 
-function split(text: string): { source: Source; ranges: Range[] } {
+function split(text: string, effort: Effort): { source: Source; ranges: Range[] } {
   const tokens = tokenize(text);
-  const source = new Source(text, tokens);
+  const source = new Source(text, tokens, effort);
   const ranges: Range[] = [];
   let from = 0;
   tokens.forEach((token, index) => {
@@ -230,10 +228,15 @@ export class Source {
   readonly #partners: Map<number, number>;
   /** Cache of each token's character in the grammar. */
   readonly #characters: (string | undefined)[];
+  readonly #effort: Effort;
+  /** Those that the grammar has read so far; `knownWords` are of forms that it had read before. */
+  #words = 0;
+  #knownWords = 0;
 
-  constructor(text: string, tokens: Token[]) {
+  constructor(text: string, tokens: Token[], effort: Effort) {
     this.text = text;
     this.tokens = tokens;
+    this.#effort = effort;
     this.#partners = partners(tokens);
     this.#characters = new Array(tokens.length);
   }
@@ -241,13 +244,6 @@ export class Source {
   /** The tree of the tokens of a range by a rule of the grammar. */
   match<T>(rule: string, range: Range): T {
     const { characters, map, lists } = this.#encode(range);
-    if (map.length > GRAMMAR_TOKENS_MAX) {
-      throw tooComplex(
-        `${map.length} words and marks besides lists of values`,
-        this.tokens[map[GRAMMAR_TOKENS_MAX]].at,
-        GRAMMAR_TOKENS_MAX,
-      );
-    }
     try {
       return toTree(this.#read(rule, characters, map, lists), { source: this, map }) as T;
     } catch (error) {
@@ -268,6 +264,7 @@ export class Source {
   #read(rule: string, characters: string, map: number[], lists: number[]): MatchedNodes {
     const key = rule + characters;
     let nodes = readBefore.get(key);
+    this.#count(map, nodes !== undefined);
     if (nodes === undefined) {
       const result = grammar.match(characters, rule);
       if (result.failed()) throw this.#failure(result as unknown as Failed, map, lists);
@@ -283,6 +280,19 @@ export class Source {
       readTokens -= oldest.length;
     }
     return nodes;
+  }
+
+  /** @throws where the statement is longer than this thread should read. */
+  #count(map: number[], isKnown: boolean): void {
+    const { words, knownWords, beyond } = this.#effort;
+    const before = isKnown ? this.#knownWords : this.#words;
+    const sum = before + map.length - 1;
+    const max = isKnown ? knownWords : words;
+    if (sum > max) {
+      throw beyond(`${sum} words and marks besides lists of values`, this.tokens[map[max - before]].at, max);
+    }
+    if (isKnown) this.#knownWords = sum;
+    else this.#words = sum;
   }
 
   /**

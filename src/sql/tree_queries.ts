@@ -15,7 +15,8 @@ import type {
   Source,
   Statement,
 } from "./ast.ts";
-import { CHAIN_MAX, tooComplex } from "./expressions.ts";
+import { tooComplex } from "./effort.ts";
+import { CHAIN_MAX } from "./expressions.ts";
 import {
   at,
   call,

@@ -4,6 +4,7 @@
 import { SqlError, SQLSTATE } from "../../errors.ts";
 import type { Catalogue, TableSnapshot } from "../../storage/contract.ts";
 import type { Expression, Name, Query } from "../ast.ts";
+import { type Effort, FULL_EFFORT } from "../effort.ts";
 import type { Expr } from "../plan.ts";
 
 export interface BindContext {
@@ -18,6 +19,9 @@ export interface BindContext {
   parquetSchema: (path: string) => { name: string; type: string }[];
   /** The text of the statement: keeps `<>` apart from `!=` in the names of unnamed columns. */
   text?: string;
+  effort?: Effort;
+  /** Called often: throws when nobody waits for the statement any more. */
+  poll?: () => void;
   /** The text begins at this offset of what the client sent: positions are relative to the text. */
   settings?: Record<string, string>;
 }
@@ -60,9 +64,20 @@ export class Binding {
   private readonly positions = new WeakMap<Expr, number>();
   /** How deep views, sub-queries and expressions are nested. */
   private depth = 0;
+  private bound = 0;
+  private readonly effort: Effort;
 
   constructor(readonly context: BindContext) {
     this.parameterTypes = [...context.parameterTypes];
+    this.effort = context.effort ?? FULL_EFFORT;
+  }
+
+  /** Counts what the statement makes of its words. @throws where that is too much. */
+  spend(expressions: number, at: number): void {
+    this.context.poll?.();
+    this.bound += expressions;
+    const { expressions: max, beyond } = this.effort;
+    if (this.bound > max) throw beyond(`more than ${max} expressions`, at, max);
   }
 
   at<T extends Expr>(expr: T, at: number): T {

@@ -24,7 +24,7 @@ import {
   textLiteral,
   TRUE,
 } from "./literals.ts";
-import { not } from "./plans.ts";
+import { not, sizeOf } from "./plans.ts";
 import { candidates, lookUp, type ScopeColumn } from "./scope.ts";
 import { choiceOf } from "./text.ts";
 import {
@@ -88,6 +88,7 @@ export class Expressions {
   constructor(readonly binding: Binding) {}
 
   bind(e: Expression, scope: Scope): Expr {
+    if (!isValue(e)) this.binding.spend(1, e.at);
     return this.binding.nested(e.at, () => this.binding.at(this.bindKind(e, scope), e.at));
   }
 
@@ -169,7 +170,10 @@ export class Expressions {
   private column(e: Extract<Expression, { kind: "column" }>, scope: Scope): Expr {
     const single = e.path.length === 1 ? e.path[0].text.toLowerCase() : undefined;
     const alias = single === undefined ? undefined : scope.aliases?.get(single);
-    if (alias !== undefined && (scope.aliasesFirst || candidates(scope.columns, e.path).length === 0)) return alias;
+    if (alias !== undefined && (scope.aliasesFirst || candidates(scope.columns, e.path).length === 0)) {
+      this.binding.spend(sizeOf(alias), e.at);
+      return alias;
+    }
     if (single !== undefined && WITHOUT_PARENTHESES.has(single) && candidates(scope.columns, e.path).length === 0) {
       return this.call(
         { kind: "call", at: e.at, name: single, args: [], distinct: false, ignoreNulls: false },
@@ -540,6 +544,11 @@ function textOf(call: AggregateCall): string {
 function refuseUnlikeText(operand: Expr, value: Expr, at: number): void {
   if (!isText(operand.type) || isTextOrChar(value.type) || value.type === "NULL" || value.type === UNTYPED) return;
   throw typeMismatch(`CASE over ${displayName(operand.type)} has a branch for ${displayName(value.type)}`, at);
+}
+
+/** It costs next to nothing, and a list of values may be long. */
+function isValue(e: Expression): boolean {
+  return e.kind === "number" || e.kind === "string" || (e.kind === "unary" && isValue(e.operand));
 }
 
 function isNullConstant(expr: Expr): boolean {

@@ -112,6 +112,15 @@ export function remap(expr: Expr, map: (index: number) => number): Expr {
   });
 }
 
+const sizes = new WeakMap<Expr, number>();
+
+/** How many expressions it is written out: parts that are shared count each time. */
+export function sizeOf(e: Expr): number {
+  let size = sizes.get(e);
+  if (size === undefined) sizes.set(e, size = childrenOf(e).reduce((sum, child) => sum + sizeOf(child), 1));
+  return size;
+}
+
 const hashes = new WeakMap<Expr, number>();
 
 /** The same for expressions that compute the same: a quick no for `sameExpr` among thousands of them. */

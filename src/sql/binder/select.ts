@@ -53,6 +53,7 @@ export class Queries {
   }
 
   bind(query: Query, names: Names, options: QueryOptions = {}): BoundQuery {
+    this.binding.spend(1, query.at);
     return this.binding.nested(query.at, () => {
       const inner = innerNames(query, names);
       return query.kind === "set" ? bindSet(this, query, inner) : new SelectBinder(this, query, inner, options).bind();
@@ -117,6 +118,8 @@ class SelectBinder {
     if (select.from === undefined) this.refuseWithoutFrom();
     else this.relation = bindSource(this.queries, select.from, this.names);
     this.plan = this.relation.plan;
+    // Columns cost less than expressions, but a name of a sub-query that is used twice doubles them.
+    this.binding.spend(this.relation.columns.length >> 3, select.at);
     this.subqueries = new Subqueries(this.queries, () => this.plan, (plan) => this.plan = plan);
     if (select.where !== undefined) {
       if (select.from !== undefined && isPlainJoin(select.from)) this.refuseUnlikeKeys(select.where);

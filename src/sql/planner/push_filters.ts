@@ -1,7 +1,7 @@
 /**
  * Rule: filters go down as far as they mean the same, into scans at last; equations over a cross join become its keys.
  */
-import { and, columnsRead, conjuncts, remap, rewrite } from "../binder/plans.ts";
+import { and, columnsRead, conjuncts, remap, rewrite, sizeOf } from "../binder/plans.ts";
 import { createRegistry } from "../functions/mod.ts";
 import { childrenOf, type Expr, type JoinNode, type Plan } from "../plan.ts";
 import { layoutOf } from "../../types/mod.ts";
@@ -9,17 +9,42 @@ import { inputsOf, withInputs } from "./nodes.ts";
 
 const registry = createRegistry();
 
+/** By so many expressions a plan may grow where filters are written out below projections and into several queries. */
+const GROWTH_MAX = 10_000;
+
 export function pushFilters(plan: Plan): Plan {
-  return push(plan, []);
+  return push(plan, [], new Growth());
+}
+
+/** What filters may still take when they go down: the others stay where they are. */
+class Growth {
+  private left = GROWTH_MAX;
+
+  take(size: number): boolean {
+    if (size > this.left) return false;
+    this.left -= size;
+    return true;
+  }
+
+  /** May `e` be written over `expressions` instead of their columns? */
+  substitutes(e: Expr, expressions: readonly Expr[]): boolean {
+    let size = 0;
+    const walked = (inner: Expr): void => {
+      if (inner.kind === "column") size += sizeOf(expressions[inner.index]) - 1;
+      else childrenOf(inner).forEach(walked);
+    };
+    walked(e);
+    return this.take(size);
+  }
 }
 
 /** The plan with `predicates` (over its columns) applied. */
-function push(plan: Plan, given: Expr[]): Plan {
+function push(plan: Plan, given: Expr[], growth: Growth): Plan {
   const predicates = given.filter((e) => !isConstant(e, true));
   if (predicates.some((e) => isConstant(e, false))) return noRows(plan);
   switch (plan.node) {
     case "filter":
-      return push(plan.input, [...conjuncts(plan.predicate), ...predicates]);
+      return push(plan.input, [...conjuncts(plan.predicate), ...predicates], growth);
     case "scan": {
       const all = [...(plan.predicate === undefined ? [] : conjuncts(plan.predicate)), ...predicates];
       // The row id is no column of the table, and generators keep the order of rows that they were written over.
@@ -32,31 +57,36 @@ function push(plan: Plan, given: Expr[]): Plan {
     case "project": {
       const [below, here] = split(
         predicates,
-        (e) => ![...columnsRead(e)].some((index) => isVolatile(plan.expressions[index])) && !isVolatile(e),
+        (e) =>
+          ![...columnsRead(e)].some((index) => isVolatile(plan.expressions[index])) && !isVolatile(e) &&
+          growth.substitutes(e, plan.expressions),
       );
-      const input = push(plan.input, below.map((e) => substitute(e, plan.expressions)));
+      const input = push(plan.input, below.map((e) => substitute(e, plan.expressions)), growth);
       return above(withInputs(plan, [input]), here);
     }
     case "sort":
-      if (plan.limit !== undefined) return above(withInputs(plan, [push(plan.input, [])]), predicates);
-      return withInputs(plan, [push(plan.input, predicates)]);
+      if (plan.limit !== undefined) return above(withInputs(plan, [push(plan.input, [], growth)]), predicates);
+      return withInputs(plan, [push(plan.input, predicates, growth)]);
     case "distinct":
-      return withInputs(plan, [push(plan.input, predicates)]);
+      return withInputs(plan, [push(plan.input, predicates, growth)]);
     case "aggregate": {
       // Groups are left out as well by leaving out their rows; without keys the one row always comes.
       const [below, here] = plan.keys.length === 0
         ? [[], predicates]
         : split(predicates, (e) =>
-          [...columnsRead(e)].every((index) => index < plan.keys.length && !isVolatile(plan.keys[index])));
-      return above(withInputs(plan, [push(plan.input, below.map((e) => substitute(e, plan.keys)))]), here);
+          [...columnsRead(e)].every((index) =>
+            index < plan.keys.length && !isVolatile(plan.keys[index])
+          ) &&
+          growth.substitutes(e, plan.keys));
+      return above(withInputs(plan, [push(plan.input, below.map((e) => substitute(e, plan.keys)), growth)]), here);
     }
     case "latest": {
       const isKey = (index: number): boolean => plan.keys.some((key) => key.kind === "column" && key.index === index);
       const [below, here] = split(predicates, (e) => columnsRead(e).size > 0 && [...columnsRead(e)].every(isKey));
-      return above(withInputs(plan, [push(plan.input, below)]), here);
+      return above(withInputs(plan, [push(plan.input, below, growth)]), here);
     }
     case "join":
-      return pushJoin(plan, predicates);
+      return pushJoin(plan, predicates, growth);
     case "timeJoin": {
       const width = plan.left.columns.length;
       const ofLeft = plan.type !== "splice";
@@ -64,15 +94,16 @@ function push(plan: Plan, given: Expr[]): Plan {
         predicates,
         (e) => ofLeft && columnsRead(e).size > 0 && [...columnsRead(e)].every((index) => index < width),
       );
-      return above(withInputs(plan, [push(plan.left, left), push(plan.right, [])]), here);
+      return above(withInputs(plan, [push(plan.left, left, growth), push(plan.right, [], growth)]), here);
     }
     case "set":
       if (plan.operator === "union all" || plan.operator === "union") {
-        return withInputs(plan, [push(plan.left, predicates), push(plan.right, predicates)]);
+        const [below, here] = split(predicates, (e) => growth.take(sizeOf(e)));
+        return above(withInputs(plan, [push(plan.left, below, growth), push(plan.right, below, growth)]), here);
       }
-      return above(withInputs(plan, [push(plan.left, []), push(plan.right, [])]), predicates);
+      return above(withInputs(plan, [push(plan.left, [], growth), push(plan.right, [], growth)]), predicates);
     default:
-      return above(withInputs(plan, inputsOf(plan).map((input) => push(input, []))), predicates);
+      return above(withInputs(plan, inputsOf(plan).map((input) => push(input, [], growth))), predicates);
   }
 }
 
@@ -113,7 +144,7 @@ export function isVolatile(e: Expr): boolean {
   return childrenOf(e).some(isVolatile);
 }
 
-function pushJoin(plan: JoinNode, predicates: Expr[]): Plan {
+function pushJoin(plan: JoinNode, predicates: Expr[], growth: Growth): Plan {
   const width = plan.left.columns.length;
   const side = (e: Expr): "left" | "right" | "both" => {
     const read = [...columnsRead(e)];
@@ -148,8 +179,8 @@ function pushJoin(plan: JoinNode, predicates: Expr[]): Plan {
   const join: JoinNode = {
     ...plan,
     type,
-    left: push(plan.left, intoLeft),
-    right: push(plan.right, intoRight),
+    left: push(plan.left, intoLeft, growth),
+    right: push(plan.right, intoRight, growth),
     leftKeys,
     rightKeys,
     residual: and(residual),

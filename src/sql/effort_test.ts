@@ -1,0 +1,95 @@
+import assert from "node:assert/strict";
+import { bind } from "./binder/mod.ts";
+import type { BindContext } from "./binder/context.ts";
+import { FakeCatalogue } from "./binder/fake_catalogue.ts";
+import { type Effort, FULL_EFFORT, LongStatement, QUICK_EFFORT } from "./effort.ts";
+import { parse } from "./parser.ts";
+import { sizeOf } from "./binder/plans.ts";
+import type { Plan } from "./plan.ts";
+import { mapNodeExpressions, visitPlan } from "./planner/nodes.ts";
+import { optimize } from "./planner/mod.ts";
+
+const catalogue = new FakeCatalogue();
+
+function bound(text: string, effort: Effort): Plan {
+  const context: BindContext = {
+    catalogue,
+    parameterTypes: [],
+    importRoot: "/",
+    nowMicros: 0n,
+    user: "admin",
+    parquetSchema: () => [],
+    text,
+    effort,
+  };
+  const { statement } = bind(parse(text, effort), context);
+  if (statement.kind === "createTable") catalogue.apply(statement);
+  return statement.kind === "query" ? statement.plan : { node: "values" } as Plan;
+}
+
+bound("create table t (a long, b long)", FULL_EFFORT);
+
+const list = (count: number, item: (k: number) => string, separator = ", ") =>
+  Array.from({ length: count }, (_, k) => item(k)).join(separator);
+
+/** Each name is used twice by the next. */
+const doubling = (levels: number) =>
+  `with c0 as (select a from t), ${
+    list(levels, (k) => `c${k + 1} as (select x.a from c${k} x cross join c${k} y)`)
+  } select * from c${levels}`;
+
+const LONG: { title: string; text: string; refusedAt?: number }[] = [
+  { title: "many words", text: `select ${list(500, (k) => `a + ${k} x${k}`)} from t` },
+  {
+    title: "many words in items of lists",
+    text: `select a in (${list(1000, (k) => `a${" + a".repeat(k % 90)}`)}) from t`,
+  },
+  { title: "names that double", text: doubling(10) },
+  { title: "names that double without end", text: doubling(60), refusedAt: doubling(60).indexOf("a from t") },
+  {
+    title: "aliases that double",
+    text: `select a + a a0, ${list(60, (k) => `a${k} + a${k} a${k + 1}`)} from t`,
+    refusedAt: 0,
+  },
+];
+
+for (const { title, text, refusedAt } of LONG) {
+  Deno.test(`a statement is long by ${title}`, () => {
+    assert.throws(() => bound(text, QUICK_EFFORT), LongStatement);
+    if (refusedAt === undefined) bound(text, FULL_EFFORT);
+    else assert.throws(() => bound(text, FULL_EFFORT), { name: "SqlError", sqlState: "54000" });
+  });
+}
+
+Deno.test("a statement is not long by its lists of values, nor by its columns", () => {
+  bound(`select a from t where a in (${list(10_000, String)}) or b in (${list(10_000, (k) => `-${k}`)})`, QUICK_EFFORT);
+  bound(`select ${list(100, () => "a")} from t`, QUICK_EFFORT);
+});
+
+Deno.test("words beyond the limit are told at the first of them", () => {
+  const text = `select ${list(30_000, () => "a", " + ")} from t`;
+  assert.throws(() => parse(text), {
+    message: "The statement is too complex: 60002 words and marks besides lists of values, at most 50000 are taken",
+    position: text.indexOf("a") + 4 * ((50_000 - 1) / 2 | 0) + 2,
+  });
+});
+
+Deno.test("filters go down as long as the plan does not grow beyond measure", () => {
+  const nested = (levels: number) => `${"select a + a a from (".repeat(levels)}select a from t${")".repeat(levels)}`;
+  const union = list(40, (k) => `select a + b + ${k} a from t`, " union all ");
+  for (
+    const text of [
+      `select * from (${nested(40)}) where a > 5`,
+      `select * from (${union}) where ${list(300, (k) => `a != ${k}`, " and ")}`,
+    ]
+  ) {
+    let size = 0;
+    visitPlan(optimize(bound(text, FULL_EFFORT)), (node) => {
+      mapNodeExpressions(node, (e) => {
+        size += sizeOf(e);
+        return e;
+      });
+    });
+    assert.ok(size < 20_000, `${size} expressions`);
+  }
+});
