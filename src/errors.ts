@@ -53,6 +53,14 @@ export function asClientFault(error: unknown): unknown {
   return new SqlError("The statement is too complex", 0, SQLSTATE.programLimitExceeded, { cause: error });
 }
 
+/** Somebody asks for what a table holds that nobody has opened since the start: open it, and ask again. Never reaches a client. */
+export class TableClosedError extends Error {
+  override readonly name = "TableClosedError";
+  constructor(readonly tableId: number) {
+    super(`table ${tableId} is not open yet`);
+  }
+}
+
 /** What is known to SQL but not built yet. SQLSTATE 0A000, at its position. */
 export function notSupported(what: string, position: number): SqlError {
   return new SqlError(`${what} is not supported`, position, SQLSTATE.featureNotSupported);

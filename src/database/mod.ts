@@ -99,7 +99,6 @@ export interface OpenedDatabase extends Database {
 export async function openDatabase(options: DatabaseOptions): Promise<OpenedDatabase> {
   const nowMicros = options.nowMicros ??
     (() => BigInt(Math.round((performance.timeOrigin + performance.now()) * 1000)));
-  let isOpen = false;
   const storage = await openStorage({
     root: options.root,
     heapSizeBytes: options.heapSizeBytes,
@@ -112,11 +111,12 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
     onWriterFailed: options.onWriterFailed,
     log: (level, message) => {
       options.log(level, message);
-      // A commit that could not be applied, or a writer that stopped. What a start finds damaged is no error of this process.
-      if (level === "CRITICAL" && isOpen) options.onUnhandledError?.();
+      // A commit that could not be applied, or a writer that stopped.
+      if (level === "CRITICAL") options.onUnhandledError?.();
     },
+    // That something on the disk is damaged is no error of this process.
+    onDamage: (message) => options.log("CRITICAL", message),
   });
-  isOpen = true;
   const { heap, catalogue, writer } = storage;
   for (const line of storage.report) options.log("INFO", line);
   const pool = createPool(heap);

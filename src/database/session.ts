@@ -1,6 +1,6 @@
 /** One client's conversation: statements, prepared once and executed often, and its transaction. */
 import type { Answer, Chunk, ExecuteOptions, Identity, Prepared, ResultColumn, Session } from "../door.ts";
-import { asClientFault, SqlError, SQLSTATE } from "../errors.ts";
+import { asClientFault, SqlError, SQLSTATE, TableClosedError } from "../errors.ts";
 import { concatAppendBatches, packAppendBatch, unpackAppendBatch, valuesToAppendBatch } from "../engine/mod.ts";
 import { explain, optimize, splitScript, substituteCalls, substituteParameters, usesClock } from "../sql/mod.ts";
 import type { BoundStatement, NewTable, Plan } from "../sql/plan.ts";
@@ -87,16 +87,28 @@ class PreparedStatement implements Prepared {
   }
 
   async execute(values: Value[], options: ExecuteOptions): Promise<Answer> {
-    // Another statement may have changed a table since this one was bound: bind it again, as a fresh one.
-    const statement = this.core.statements.refreshed(this.prepared, this.session.identity);
-    const run = new Run(this.session, this.core, statement, values, options);
     const { progress } = this.core;
     const { identity } = this.session;
     try {
-      if (identity === SERVER || !progress.isWatched) return await run.answer();
-      return await progress.watch(statement.text, identity, () => run.answer());
+      if (identity === SERVER || !progress.isWatched) return await this.answer(values, options);
+      return await progress.watch(this.prepared.text, identity, () => this.answer(values, options));
     } catch (error) {
       throw asClientFault(error);
+    }
+  }
+
+  /** Tables that nobody has asked for since the start are opened on the way: nothing has happened yet when that shows. */
+  private async answer(values: Value[], options: ExecuteOptions): Promise<Answer> {
+    for (;;) {
+      // Another statement may have changed a table since this one was bound: bind it again, as a fresh one.
+      const statement = this.core.statements.refreshed(this.prepared, this.session.identity);
+      try {
+        return await new Run(this.session, this.core, statement, values, options).answer();
+      } catch (error) {
+        if (!(error instanceof TableClosedError)) throw error;
+        await this.core.writer.open(error.tableId);
+        options.signal?.throwIfAborted();
+      }
     }
   }
 }

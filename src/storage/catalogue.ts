@@ -1,5 +1,5 @@
 /** The mirror of the writer's state on the main thread: immutable snapshots of tables, made from publications. */
-import { CorruptFileError } from "../errors.ts";
+import { CorruptFileError, TableClosedError } from "../errors.ts";
 import type { Interval } from "../sql/plan.ts";
 import type {
   Catalogue,
@@ -15,9 +15,7 @@ import { partitionName } from "./partition.ts";
 import type { Publication, SegmentRecord, TableChange } from "./publication.ts";
 
 class Snapshot implements TableSnapshot {
-  readonly rowCount: number;
-  readonly timestampMin: bigint | null;
-  readonly timestampMax: bigint | null;
+  private readonly rows: number;
   /** Ordinal in the table of each segment's first row. */
   private readonly firstRows: Float64Array;
   /** Segment sources by the columns asked for. Taken over by the next snapshot, as most segments stay. */
@@ -30,6 +28,7 @@ class Snapshot implements TableSnapshot {
     readonly segments: readonly SegmentRecord[],
     readonly files: string[],
     readonly dictionaries: ReadonlyMap<number, Dictionary>,
+    private readonly isClosed: boolean,
     private readonly damage: TableChange["damage"],
     private before: Snapshot | undefined,
   ) {
@@ -39,15 +38,31 @@ class Snapshot implements TableSnapshot {
       this.firstRows[k] = rows;
       rows += segments[k].rowCount;
     }
-    this.rowCount = rows;
-    const isTimed = schema.timestampId >= 0 && segments.length > 0;
-    this.timestampMin = isTimed ? segments[0].timestampMin : null;
-    this.timestampMax = isTimed ? segments[segments.length - 1].timestampMax : null;
+    this.rows = rows;
     before?.forgetBefore();
   }
 
+  get rowCount(): number {
+    this.checkReadable();
+    return this.rows;
+  }
+
+  get timestampMin(): bigint | null {
+    return this.ends()?.[0].timestampMin ?? null;
+  }
+
+  get timestampMax(): bigint | null {
+    return this.ends()?.[1].timestampMax ?? null;
+  }
+
+  private ends(): [SegmentRecord, SegmentRecord] | undefined {
+    this.checkReadable();
+    const { segments, schema } = this;
+    return schema.timestampId < 0 || segments.length === 0 ? undefined : [segments[0], segments[segments.length - 1]];
+  }
+
   partitions(): PartitionInfo[] {
-    this.checkDamage();
+    this.checkReadable();
     const { partitionBy, timestampId, columns } = this.schema;
     const ticks = columns.find((column) => column.id === timestampId)?.type === "TIMESTAMP_NS" ? 1000n : 1n;
     const found: PartitionInfo[] = [];
@@ -75,7 +90,7 @@ class Snapshot implements TableSnapshot {
   }
 
   source(columnIds: readonly number[], intervals?: readonly Interval[]): ScanSource {
-    this.checkDamage();
+    this.checkReadable();
     const all = this.allSources(columnIds);
     const segments = intervals === undefined || this.schema.timestampId < 0 ? all : this.prune(all, intervals);
     let rowCount = 0;
@@ -91,7 +106,8 @@ class Snapshot implements TableSnapshot {
     };
   }
 
-  private checkDamage(): void {
+  private checkReadable(): void {
+    if (this.isClosed) throw new TableClosedError(this.schema.id);
     if (this.damage !== undefined) throw new CorruptFileError(this.damage.path, this.damage.message);
   }
 
@@ -220,7 +236,17 @@ export class CatalogueMirror implements Catalogue {
       change.dictionaries.map((dictionary) => [dictionary.columnId, { tableId: change.tableId, ...dictionary }]),
     );
     const files = change.files ?? before?.files ?? [];
-    const snapshot = new Snapshot(schema, version, change.lsn, segments, files, dictionaries, change.damage, before);
+    const snapshot = new Snapshot(
+      schema,
+      version,
+      change.lsn,
+      segments,
+      files,
+      dictionaries,
+      change.unread ?? false,
+      change.damage,
+      before,
+    );
     this.byId.set(change.tableId, snapshot);
     if (before !== undefined && before.schema.name !== schema.name) {
       this.byName.delete(before.schema.name.toLowerCase());

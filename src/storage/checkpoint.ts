@@ -20,6 +20,7 @@ export function* checkpointSteps(store: TableStore, log: Log): Generator<void, v
   const logStart = log.roll();
   const changed = [...store.tables.values()].filter((table) => table.changed);
   for (const table of changed) {
+    if (store.tables.get(table.schema.id) === table) store.open(table);
     if (table.damage !== undefined || store.tables.get(table.schema.id) !== table) continue;
     table.store(true);
     table.compact(compactBytes);
@@ -77,9 +78,10 @@ export function writeManifest(files: Files, table: Table): void {
 export function writeCatalog(store: TableStore, logStart: number): void {
   // Those without a manifest are younger than `logStart`.
   const listed = [...store.tables.values()].filter(({ generation, damage }) => generation > 0 || damage !== undefined);
-  const tables = listed.map(({ schema, generation, damage }) => ({
+  const tables = listed.map(({ schema, generation, newestLsn, damage }) => ({
     schema,
     generation,
+    lsn: newestLsn,
     damage: damage && { path: damage.path, message: damage.message.slice(damage.path.length + 2) },
   }));
   const { nextTableId, nextFileId } = store;

@@ -126,6 +126,10 @@ export class WriterClient implements StorageWriter {
     await this.send({ kind: "delete", tableId, version, rowIds });
   }
 
+  async open(tableId: number): Promise<void> {
+    await this.send({ kind: "open", tableId });
+  }
+
   async checkpoint(): Promise<void> {
     await this.send({ kind: "checkpoint" });
   }
@@ -265,4 +269,5 @@ export type FromWriter =
   | { kind: "failed"; error: PlainError; key?: string }
   | { kind: "publication"; publication: Publication }
   | { kind: "answers"; answers: Answer[] }
-  | { kind: "log"; level: "CRITICAL" | "ERROR" | "INFO"; message: string };
+  | { kind: "log"; level: "CRITICAL" | "ERROR" | "INFO"; message: string }
+  | { kind: "damage"; message: string };

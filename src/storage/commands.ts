@@ -20,6 +20,7 @@ export type Command =
   | { kind: "load"; loadId: number; packed: Uint8Array }
   | { kind: "endLoad"; loadId: number }
   | { kind: "abortLoad"; loadId: number }
+  | { kind: "open"; tableId: number }
   | { kind: "checkpoint" }
   | { kind: "hold" }
   | { kind: "release" }

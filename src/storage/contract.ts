@@ -88,7 +88,10 @@ export interface ScanSource {
   dictionaries: (Dictionary | undefined)[];
 }
 
-/** A committed state of a table. Immutable. */
+/**
+ * A committed state of a table. Immutable. Of a table that nobody has asked for since the start only the schema and the LSN are
+ * known: the rest throws a TableClosedError, and is there in the snapshot that `StorageWriter.open` makes.
+ */
 export interface TableSnapshot {
   readonly schema: TableSchema;
   readonly version: number;
@@ -150,6 +153,8 @@ export interface StorageWriter {
   append(changes: { tableId: number; batches: AppendBatch[] }[]): Promise<void>;
   update(tableId: number, version: number, batch: UpdateBatch): Promise<void>;
   delete(tableId: number, version: number, rowIds: BigInt64Array): Promise<void>;
+  /** Makes readable what a `TableClosedError` was about. Nothing to do for a table that was dropped. */
+  open(tableId: number): Promise<void>;
   checkpoint(): Promise<void>;
   /** Makes a checkpoint; from then on files that it lists stay as they are, so that they can be copied, until `release`. Holds are counted. */
   hold(): Promise<void>;

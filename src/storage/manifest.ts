@@ -101,12 +101,21 @@ function decodeStats(reader: ByteReader): ColumnStats {
   return { nullCount, min, max, sum };
 }
 
+export interface CatalogEntry {
+  schema: TableSchema;
+  /** Of its manifest, or an earlier one. */
+  generation: number;
+  /** Of the last block that concerned it. Older versions did not write it. */
+  lsn?: number;
+  damage?: { path: string; message: string };
+}
+
 export interface CatalogRecord {
   /** All blocks below are in the manifests. */
   logStart: number;
   nextTableId: number;
   nextFileId: number;
-  tables: { schema: TableSchema; generation: number; damage?: { path: string; message: string } }[];
+  tables: CatalogEntry[];
 }
 
 export function encodeCatalog(record: CatalogRecord): Uint8Array {

@@ -61,6 +61,8 @@ export interface StorageOptions {
   /** Kept free on the disk for when it is full. Default: 16 MiB. */
   reserveBytes?: number;
   log?: (level: LogLevel, message: string) => void;
+  /** A table was found damaged when it was opened. The others go on. */
+  onDamage?: (message: string) => void;
   /**
    * The writer's thread has ended by an error. What was acknowledged is in the log; what was asked for since is refused, and only
    * a new start goes on writing, as nobody knows in what state this one's memory is.
@@ -132,6 +134,7 @@ function openInProcess(options: StorageOptions, heap: SharedHeap): Storage {
     files,
     heap,
     log: options.log ?? (() => {}),
+    onDamage: options.onDamage ?? (() => {}),
     publish: (publication) => catalogue.apply(publication),
     random: options.random ?? Math.random,
     evict: (sizeBytes) => pool.evict(sizeBytes),
@@ -180,6 +183,8 @@ function openWorker(options: StorageOptions, heap: SharedHeap): Promise<Storage>
           return client.receive(data.answers);
         case "log":
           return options.log?.(data.level, data.message);
+        case "damage":
+          return options.onDamage?.(data.message);
         case "ready":
           return resolve({
             heap,

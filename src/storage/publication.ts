@@ -22,6 +22,8 @@ export interface TableChange {
   tableId: number;
   lsn: bigint;
   dropped?: true;
+  /** Nobody has opened it since the start: what it holds comes when somebody does. */
+  unread?: true;
   schema?: TableSchema;
   /** Paths of data files, when there are more than before. */
   files?: string[];
@@ -40,7 +42,8 @@ export interface Publication {
 /** What has changed since the table's segments were `published`. */
 export function changeOf(table: Table, published: readonly Segment[]): TableChange {
   const { segments, damage } = table;
-  const change: TableChange = { tableId: table.schema.id, lsn: BigInt(table.lsn) };
+  const change: TableChange = { tableId: table.schema.id, lsn: BigInt(table.newestLsn) };
+  if (table.unread !== undefined) change.unread = true;
   if (damage !== undefined) {
     change.damage = { path: damage.path, message: damage.message.slice(damage.path.length + 2) };
   }

@@ -1,19 +1,22 @@
 import assert from "node:assert/strict";
+import { CorruptFileError, TableClosedError } from "../errors.ts";
 import type { Value } from "../types/mod.ts";
 import { copyDatabase, createPool, openStorage, type Storage } from "./mod.ts";
-import { batchOf, newTable, readRows } from "./test_rows.ts";
+import { batchOf, newTable, openTables, readRows } from "./test_rows.ts";
 
 const TRADES = { sym: "SYMBOL", note: "VARCHAR", price: "DOUBLE", n: "LONG", ts: "TIMESTAMP" };
 const TYPES = { 0: "SYMBOL", 1: "VARCHAR", 2: "DOUBLE", 3: "LONG", 4: "TIMESTAMP" };
 const HOUR = 3_600_000_000n;
 
-function open(root: string, inProcess = true): Promise<Storage> {
-  return openStorage({
+async function open(root: string, inProcess = true): Promise<Storage> {
+  const storage = await openStorage({
     root,
     heapSizeBytes: 64 << 20,
     inProcess,
     log: (level, message) => console.log(level, message),
   });
+  await openTables(storage);
+  return storage;
 }
 
 function rowsAt(times: bigint[]): Record<number, Value>[] {
@@ -74,7 +77,8 @@ Deno.test("a log of many small commits is kept short, and what is left of it is 
   // As it would be found after the process was killed.
   copyDirectory(options.root, `${root}/two`);
   const again = await openStorage({ ...options, root: `${root}/two` });
-  const blocks = Number(/replayed (\d+) blocks/.exec(again.report.join())?.[1]);
+  await openTables(again);
+  const blocks = Number(/(\d+) blocks of the log/.exec(again.report.join())?.[1]);
   assert.ok(blocks > 0 && blocks <= 52, `${blocks} blocks`);
   const read = ({ catalogue, heap }: Storage) => readRows(heap, createPool(heap), catalogue.table("trades")!);
   assert.deepEqual(read(again), read(storage));
@@ -191,6 +195,7 @@ Deno.test("large segments: late rows, updates and deletes keep order, values and
   }
   await storage.writer.close();
   storage = await openStorage(options);
+  await openTables(storage);
   check();
   await storage.writer.close();
   Deno.removeSync(root, { recursive: true });
@@ -259,11 +264,77 @@ Deno.test("tails of more tables than memory holds leave it, and are added to all
   await copyDatabase(root, copy);
   await storage.writer.close();
   storage = await open(copy);
-  assert.ok(storage.report.some((line) => line.includes("replayed 450 blocks")), storage.report.join());
+  assert.ok(storage.report.some((line) => line.includes("360 blocks of the log")), storage.report.join());
   check();
   await storage.writer.close();
   Deno.removeSync(root, { recursive: true });
   Deno.removeSync(copy, { recursive: true });
+});
+
+Deno.test("a start reads no table: each is opened when it is asked for, and damage shows then", async () => {
+  const root = Deno.makeTempDirSync();
+  let storage = await open(root);
+  const types = { 0: "SYMBOL", 1: "TIMESTAMP" };
+  const rows = (n: number) => [batchOf(types, [{ 0: `s${n}`, 1: BigInt(n) }])];
+  const ids: number[] = [];
+  for (const name of ["stored", "logged", "both", "damaged"]) {
+    const { schema } = await storage.writer.createTable(newTable(name, { sym: "SYMBOL", ts: "TIMESTAMP" }, "ts"));
+    ids.push(schema.id);
+    if (name !== "logged") await storage.writer.append([{ tableId: schema.id, batches: rows(1) }]);
+  }
+  const [stored, logged, both, damaged] = ids;
+  await storage.writer.checkpoint();
+  await storage.writer.append([logged, both].map((tableId) => ({ tableId, batches: rows(2) })));
+  const copy = Deno.makeTempDirSync();
+  await copyDatabase(root, copy);
+  await storage.writer.close();
+  for (const slot of [0, 1]) {
+    const path = `${copy}/t${damaged}/manifest.${slot}`;
+    try {
+      Deno.truncateSync(path, 30);
+    } catch (error) {
+      if (!(error instanceof Deno.errors.NotFound)) throw error;
+    }
+  }
+  const found: string[] = [];
+  storage = await openStorage({
+    root: copy,
+    heapSizeBytes: 64 << 20,
+    inProcess: true,
+    onDamage: (line) => found.push(line),
+  });
+  const { catalogue, writer } = storage;
+  assert.match(storage.report.join(), /2 blocks of the log come on top of 2 tables/);
+  assert.equal(storage.heap.usedBytes("dictionary"), 0, "no dictionary was read");
+  for (const id of ids) {
+    assert.ok(catalogue.tableById(id)!.schema.columns.length === 2 && catalogue.tableById(id)!.lsn > 0n);
+    for (const read of ["rowCount", "timestampMax"] as const) {
+      assert.throws(() => catalogue.tableById(id)![read], TableClosedError);
+    }
+    assert.throws(() => catalogue.tableById(id)!.source([0]), TableClosedError);
+  }
+  const read = (id: number) => readRows(storage.heap, createPool(storage.heap), catalogue.tableById(id)!);
+  await writer.open(both);
+  assert.deepEqual(read(both), [["s1", 1n], ["s2", 2n]]);
+  assert.throws(() => read(stored), TableClosedError, "one does not open the others");
+  // A change opens its table too.
+  await writer.append([{ tableId: logged, batches: rows(3) }]);
+  assert.deepEqual(read(logged), [["s2", 2n], ["s3", 3n]]);
+  assert.deepEqual(found, []);
+  await writer.open(damaged);
+  assert.match(found.join(), /table damaged cannot be used: .*manifest/);
+  assert.throws(() => read(damaged), CorruptFileError);
+  // A checkpoint leaves alone what nobody has opened.
+  await writer.checkpoint();
+  assert.throws(() => read(stored), TableClosedError);
+  await writer.close();
+  storage = await open(copy);
+  assert.deepEqual(
+    storage.catalogue.tables().filter(({ schema }) => schema.id !== damaged).map(({ rowCount }) => rowCount),
+    [1, 2, 2],
+  );
+  await storage.writer.close();
+  for (const directory of [root, copy]) Deno.removeSync(directory, { recursive: true });
 });
 
 Deno.test("memory that readers are pinned to stays, and goes when they are done", async () => {

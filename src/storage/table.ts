@@ -12,6 +12,7 @@ import { addedKey, keyReader, lastOfSameKeys, missingKey } from "./keys.ts";
 import { partitionOf, type PartitionRange, timeBefore } from "./partition.ts";
 import type { SegmentRecord } from "./publication.ts";
 import { firstNotBelow, inOrder, type Rows, timeAt, toCodes } from "./rows.ts";
+import type { BlockPlace } from "./wal.ts";
 
 /** A segment is not made longer once a column of it has so many bytes of text. */
 const SEGMENT_TEXT_BYTES_MAX = 16 << 20;
@@ -37,7 +38,19 @@ export interface Segment {
   record?: SegmentRecord;
 }
 
+/** What of a table has not been read since the start. */
+export interface Unread {
+  /** What the blocks come on top of. Nothing: the log has made the table. */
+  base: "manifest" | "nothing" | "memory";
+  /** Blocks of the log, in order; the manifest may have some already. */
+  blocks: BlockPlace[];
+  /** Of the last block that it will be as of, as far as is known. */
+  lsn: number;
+}
+
 export class Table {
+  /** Undefined once the table is open. */
+  unread: Unread | undefined;
   segments: Segment[] = [];
   /** What readers see. */
   published: readonly Segment[] = [];
@@ -70,6 +83,11 @@ export class Table {
     private readonly newDictionary: () => SymbolTable,
   ) {
     this.nextColumnId = 1 + Math.max(-1, ...schema.columns.map((column) => column.id));
+  }
+
+  /** LSN of the last block that concerns it, whether it was read yet or not. */
+  get newestLsn(): number {
+    return Math.max(this.lsn, this.unread?.lsn ?? 0);
   }
 
   dictionary(columnId: number): SymbolTable {

@@ -1,5 +1,5 @@
 /** For tests: rows as plain values, in and out. */
-import type { AppendBatch, AppendColumn, TableSnapshot } from "./contract.ts";
+import type { AppendBatch, AppendColumn, Catalogue, StorageWriter, TableSnapshot } from "./contract.ts";
 import type { SharedHeap } from "./heap.ts";
 import type { NewTable } from "../sql/plan.ts";
 import type { Pool } from "../engine/contract.ts";
@@ -65,6 +65,13 @@ function texts(values: (string | null)[]): { values: Uint8Array; heap: Uint8Arra
     if (bytes !== undefined) parts.push(...bytes);
   });
   return { values: new Uint8Array(pairs.buffer), heap: Uint8Array.from(parts) };
+}
+
+/** Makes all tables readable, as the door does when it comes to one. */
+export async function openTables(
+  { catalogue, writer }: { catalogue: Catalogue; writer: StorageWriter },
+): Promise<void> {
+  for (const { schema } of catalogue.tables()) await writer.open(schema.id);
 }
 
 /** All rows of a snapshot, each an array of the columns' values. */

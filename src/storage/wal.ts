@@ -35,11 +35,12 @@ export interface BlockInfo {
   schemaVersion: number;
 }
 
-export interface Block extends BlockInfo {
+/** Where a block of a log that was scanned lies. */
+export interface BlockPlace extends BlockInfo {
   path: string;
-  /** Undefined when only the payload is damaged: then `damage` says so, and whose it was is known. */
-  payload?: Uint8Array;
-  damage?: CorruptFileError;
+  payloadAt: number;
+  payloadSize: number;
+  payloadCrc: number;
 }
 
 interface Header extends BlockInfo {
@@ -319,18 +320,13 @@ function sizeOf(files: Files, path: string): number {
   }
 }
 
-interface Place {
-  path: string;
-  header: Header;
-  payloadAt: number;
-}
-
 /**
  * The log of a database that was not closed, checked from `firstLsn` on. Makes no change, so that it can be repeated.
  * @throws {CorruptFileError} when blocks are missing or damaged of which not even the table can be told.
  */
 export class Scan {
-  private readonly places: Place[] = [];
+  /** Blocks of whole commits, in order; aborted ones are left out. */
+  readonly blocks: BlockPlace[] = [];
   readonly report: string[] = [];
   readonly aborted = new Set<number>();
   end: End;
@@ -351,31 +347,6 @@ export class Scan {
       if (!this.scanFile(path, first, k + 1 < found.length, k === 0)) break;
     }
     this.cutUnfinished();
-  }
-
-  /** Blocks of whole commits, in order; aborted ones are left out. */
-  *blocks(): Generator<Block> {
-    let file: File | undefined;
-    let reader: ReadAhead | undefined;
-    try {
-      for (const place of this.places) {
-        const { lsn, kind, flags, tableId, schemaVersion } = place.header;
-        if (file?.path !== place.path) {
-          file?.close();
-          file = this.files.open(place.path, "read");
-          reader = new ReadAhead(file);
-        }
-        const info = { lsn, kind, flags, tableId, schemaVersion, path: place.path };
-        const payload = reader!.take(place.payloadAt, place.header.payloadSize);
-        if (crc32(payload) === place.header.payloadCrc) yield { ...info, payload };
-        else {yield {
-            ...info,
-            damage: new CorruptFileError(place.path, `block ${lsn} at byte ${place.payloadAt} is damaged`),
-          };}
-      }
-    } finally {
-      file?.close();
-    }
   }
 
   /** False when the file was never finished being made. */
@@ -442,7 +413,9 @@ export class Scan {
       payloadCrcOf(file, payloadAt, header.payloadSize) === header.payloadCrc;
     if (!ok && !evidence()) return this.torn(file.path, position, size);
     if (tailAt + BLOCK_HEADER_BYTES > size) throw new CorruptFileError(file.path, `it ends within block ${header.lsn}`);
-    this.places.push({ path: file.path, header, payloadAt });
+    const { lsn, kind, flags, tableId, schemaVersion, payloadSize, payloadCrc } = header;
+    const info = { lsn, kind, flags, tableId, schemaVersion };
+    this.blocks.push({ ...info, path: file.path, payloadAt, payloadSize, payloadCrc });
     if (header.kind === BLOCK_KIND.abort && ok) this.noteAbort(file, payloadAt, header.payloadSize);
     this.end.lastLsn = header.lsn;
     this.end.lastCrc = header.payloadCrc;
@@ -470,23 +443,70 @@ export class Scan {
 
   /** Blocks behind the last finished commit never were acknowledged: they go. */
   private cutUnfinished(): void {
-    let count = this.places.length;
-    while (count > 0 && (this.places[count - 1].header.flags & FLAG_LAST) === 0) count--;
-    if (count < this.places.length) {
-      const first = this.places[count];
-      this.report.push(`${first.path}: cut a commit of which only ${this.places.length - count} blocks were written`);
+    let count = this.blocks.length;
+    while (count > 0 && (this.blocks[count - 1].flags & FLAG_LAST) === 0) count--;
+    if (count < this.blocks.length) {
+      const first = this.blocks[count];
+      this.report.push(`${first.path}: cut a commit of which only ${this.blocks.length - count} blocks were written`);
       // LSNs may not be used twice: an abort block would be as good, but the tail is never durable here.
       this.end = {
         ...this.end,
         position: first.payloadAt - BLOCK_HEADER_BYTES,
-        lastLsn: first.header.lsn - 1,
-        lastCrc: count > 0 ? this.places[count - 1].header.payloadCrc : this.end.lastCrc,
+        lastLsn: first.lsn - 1,
+        lastCrc: count > 0 ? this.blocks[count - 1].payloadCrc : this.end.lastCrc,
       };
-      this.places.length = count;
+      this.blocks.length = count;
     }
-    for (let k = this.places.length - 1; k >= 0; k--) {
-      if (this.aborted.has(this.places[k].header.lsn)) this.places.splice(k, 1);
+    for (let k = this.blocks.length - 1; k >= 0; k--) {
+      if (this.aborted.has(this.blocks[k].lsn)) this.blocks.splice(k, 1);
     }
+  }
+}
+
+/** Blocks that lie no farther apart are read together, up to so many bytes. */
+const READ_GAP_BYTES = 16 << 10, READ_BYTES_MAX = 4 << 20;
+
+/** Reads payloads of blocks, which may lie far apart: those of one table among a thousand. */
+export class BlockReader {
+  private file: File | undefined;
+  private window = new Uint8Array(0);
+  private start = 0;
+
+  constructor(private readonly files: Files) {}
+
+  /** The payload of `blocks[k]`, whose neighbours are wanted next. @throws {CorruptFileError} when it is damaged. */
+  payload(blocks: readonly BlockPlace[], k: number): Uint8Array {
+    const { path, payloadAt, payloadSize, payloadCrc, lsn } = blocks[k];
+    if (this.file?.path !== path) {
+      this.close();
+      this.file = this.files.open(path, "read");
+    }
+    if (payloadAt < this.start || payloadAt + payloadSize > this.start + this.window.length) this.read(blocks, k);
+    const bytes = this.window.subarray(payloadAt - this.start, payloadAt - this.start + payloadSize);
+    if (bytes.length < payloadSize || crc32(bytes) !== payloadCrc) {
+      throw new CorruptFileError(path, `block ${lsn} at byte ${payloadAt} is damaged`);
+    }
+    return bytes;
+  }
+
+  close(): void {
+    this.file?.close();
+    this.file = undefined;
+    this.window = new Uint8Array(0);
+  }
+
+  /** Payloads begin at multiples of 8, and so do the views of them. A new window each time, as views of the last one may be in use. */
+  private read(blocks: readonly BlockPlace[], first: number): void {
+    this.start = blocks[first].payloadAt;
+    let end = this.start + blocks[first].payloadSize;
+    for (let k = first + 1; k < blocks.length; k++) {
+      const { path, payloadAt, payloadSize } = blocks[k];
+      const next = payloadAt + payloadSize;
+      if (path !== blocks[first].path || payloadAt > end + READ_GAP_BYTES || next > this.start + READ_BYTES_MAX) break;
+      end = next;
+    }
+    const window = new Uint8Array(end - this.start);
+    this.window = window.subarray(0, readFully(this.file!, window, this.start));
   }
 }
 

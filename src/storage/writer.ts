@@ -23,6 +23,7 @@ import { HeapFullError, SHARED_WORD, type SharedHeap } from "./heap.ts";
 import { Load } from "./load.ts";
 import { type MemoryBlock, WriterMemory } from "./memory.ts";
 import { changeOf, type Publication, type Splice, type TableChange } from "./publication.ts";
+import { openTable } from "./opening.ts";
 import { recover } from "./recovery.ts";
 import { checkBatch, type Rows, toRows } from "./rows.ts";
 import { DiskReserve } from "./reserve.ts";
@@ -37,6 +38,8 @@ export interface WriterOptions {
   heap: SharedHeap;
   commitMode: "sync" | "nosync";
   log: (level: LogLevel, message: string) => void;
+  /** A table was found damaged: nobody's fault here, but somebody has to know. */
+  onDamage: (message: string) => void;
   /** Gets each new version before the commands that made it are answered. */
   publish: (publication: Publication) => void;
   /** Checkpoint when the log is larger. */
@@ -67,6 +70,10 @@ const STORE_STEP_BYTES = 8 << 20;
 export class TableStore {
   readonly tables = new Map<number, Table>();
   readonly report: string[] = [];
+  /** What opened tables have taken from the log since the start. */
+  readonly replayed = { blocks: 0, rows: 0, ms: 0 };
+  /** Tables with rows in the log, to be opened when there is nothing else to do. */
+  private replayable: Table[] = [];
   readonly memory: WriterMemory;
   version = 0;
   nextTableId = 1;
@@ -112,6 +119,11 @@ export class TableStore {
     this.lock = lock;
     try {
       this.log = recover(this);
+      this.replayable = [...this.tables.values()].filter(({ unread }) =>
+        unread !== undefined && unread.blocks.length > 0
+      );
+      const blocks = this.replayable.reduce((sum, { unread }) => sum + unread!.blocks.length, 0);
+      if (blocks > 0) this.report.push(`${blocks} blocks of the log come on top of ${this.replayable.length} tables`);
       this.publishChanges();
       this.reserve.keep();
       this.storeWhenOverBudget();
@@ -158,6 +170,7 @@ export class TableStore {
     if (this.closed) return;
     this.reclaim();
     this.storeWhenOverBudget();
+    if (isIdle && this.replayable.length > 0) return this.replayNext();
     if (this.sealedBy !== undefined) return;
     try {
       if (this.underway === undefined && this.isCheckpointDue(isIdle)) this.beginCheckpoint();
@@ -171,9 +184,22 @@ export class TableStore {
     }
   }
 
-  /** A checkpoint is under way: `maintain` has more to do. */
+  /** A checkpoint is under way, or there are rows in the log that no table has: `maintain` has more to do. */
   get isBusy(): boolean {
-    return this.underway !== undefined && this.sealedBy === undefined;
+    return this.replayable.length > 0 || (this.underway !== undefined && this.sealedBy === undefined);
+  }
+
+  /** Opens a table whose rows are in the log. Who asks for it, and the next checkpoint, find the work done. */
+  private replayNext(): void {
+    const table = this.replayable.pop()!;
+    try {
+      if (this.tables.get(table.schema.id) === table) this.open(table);
+    } catch (error) {
+      this.options.log("ERROR", `table ${table.schema.name} could not be opened: ${(error as Error).message}`);
+    }
+    if (this.replayable.length > 0) return;
+    const { blocks, rows, ms } = this.replayed;
+    this.options.log("INFO", `replayed ${blocks} blocks with ${rows} rows from the log in ${Math.round(ms)} ms`);
   }
 
   /** By age only when nobody waits: with a thousand tables it takes seconds, and the log is safe without it. */
@@ -196,7 +222,7 @@ export class TableStore {
       case "createTable":
         return this.createTable(command.table, command.rows ?? []);
       case "dropTable":
-        return this.define(this.table(command.tableId, true), { op: "drop" });
+        return this.define(this.find(command.tableId), { op: "drop" });
       case "truncate":
         return this.define(this.table(command.tableId), { op: "truncate" });
       case "rename": {
@@ -228,6 +254,10 @@ export class TableStore {
         return this.endLoad(command.loadId);
       case "abortLoad":
         return this.abortLoad(command.loadId);
+      case "open": {
+        const table = this.tables.get(command.tableId);
+        return table && this.open(table);
+      }
       case "checkpoint":
         this.checkWritable();
         return this.checkpoint();
@@ -292,7 +322,8 @@ export class TableStore {
 
   private beginLoad(newTable: NewTable): number {
     const schema = this.newSchema(newTable);
-    const table = this.newTable(schema, this.makeTableDirectory(schema.id));
+    const table = this.newTable(schema);
+    this.makeDirectory(table);
     this.loads.set(schema.id, new Load(table, this.options.files));
     return this.nextTableId++;
   }
@@ -495,10 +526,44 @@ export class TableStore {
     this.count(1);
   }
 
-  // ---- what recovery does too
+  // ---- what opening and recovery do too
 
-  applyCreate(schema: TableSchema): Table {
-    const table = this.newTable(schema, this.makeTableDirectory(schema.id));
+  /** Reads what is on disk of a table that nobody has asked for yet; publishes it, or as much of it as there was memory for. */
+  open(table: Table): undefined {
+    if (table.unread === undefined) return;
+    try {
+      openTable(this, table);
+    } catch (error) {
+      if (error instanceof HeapFullError) {
+        throw new SqlError(`Cannot open table ${table.schema.name}: ${error.message}`, 0, SQLSTATE.outOfMemory, {
+          cause: error,
+        });
+      }
+      throw error;
+    } finally {
+      this.touched.add(table);
+      this.publishChanges();
+    }
+  }
+
+  /** When no reader and no copy can be using the file. */
+  removeLater(remove: () => void): void {
+    this.doomed.push({ version: this.version, remove });
+  }
+
+  /** After a sync that fails nothing can be relied on: see `syncLog`. */
+  makeDurable(sync: () => void): void {
+    try {
+      sync();
+    } catch (error) {
+      this.seal(`a manifest could not be synced: ${(error as Error).message}`);
+      throw error;
+    }
+  }
+
+  private applyCreate(schema: TableSchema): Table {
+    const table = this.newTable(schema);
+    this.makeDirectory(table);
     table.changed = true;
     this.tables.set(schema.id, table);
     this.touched.add(table);
@@ -506,14 +571,13 @@ export class TableStore {
   }
 
   /** An empty one, whatever an interrupted load or table has left there. */
-  private makeTableDirectory(id: number): string {
-    const directory = join(this.options.root, `t${id}`);
+  makeDirectory({ directory }: Table): void {
     this.options.files.removeDirectory(directory);
     this.options.files.makeDirectory(directory);
-    return directory;
   }
 
-  newTable(schema: TableSchema, directory: string): Table {
+  newTable(schema: TableSchema): Table {
+    const directory = join(this.options.root, `t${schema.id}`);
     const data = new DataFiles(this.options.files, directory, () => this.nextFileId++);
     const table = new Table(schema, directory, data, this.make, this.options.heap, () => new SymbolTable(this.memory));
     table.onStep = () => this.storeDuringLoad(table);
@@ -537,6 +601,7 @@ export class TableStore {
         table.truncate();
         break;
       case "drop":
+        table.unread = undefined;
         table.truncate();
         this.tables.delete(table.schema.id);
         this.dropped.push(table);
@@ -741,9 +806,9 @@ export class TableStore {
     if (this.memory.tailBytes > this.options.memoryBytes) this.storeUnpublished([table], false);
   }
 
-  /** For recovery, between its changes: nobody sees the tables yet, so that all of them may leave the memory, tails too. */
-  relieve(): void {
-    if (this.memory.tailBytes > this.options.memoryBytes) this.storeUnpublished([...this.touched], true);
+  /** While tables are opened: nobody sees what they hold yet, so that all of it may leave the memory, tails too. */
+  relieve(tables: readonly Table[]): void {
+    if (this.memory.tailBytes > this.options.memoryBytes) this.storeUnpublished(tables, true);
   }
 
   private storeUnpublished(tables: readonly Table[], tails: boolean): void {
@@ -872,9 +937,11 @@ export class TableStore {
     this.reclaim();
   }
 
-  /** A full disk leaves everything as it was, the log carries on. After other failures nothing on disk can be relied on. */
+  /** Want of room, or of memory to open a table, leaves everything as it was: the log carries on. After other failures nothing on disk can be relied on. */
   private checkpointFailed(error: unknown): void {
-    if (error instanceof DiskFullError) return;
+    if (error instanceof DiskFullError || (error instanceof SqlError && error.sqlState === SQLSTATE.outOfMemory)) {
+      return;
+    }
     this.seal(`the checkpoint failed: ${(error as Error).message}`);
     throw error;
   }
@@ -912,10 +979,17 @@ export class TableStore {
     }
   }
 
-  private table(id: number, damagedToo = false): Table {
+  /** One that can be read and written. */
+  private table(id: number): Table {
+    const table = this.find(id);
+    this.open(table);
+    if (table.damage !== undefined) throw table.damage;
+    return table;
+  }
+
+  private find(id: number): Table {
     const table = this.tables.get(id);
     if (table === undefined) throw new SqlError("Cannot find the table: it was dropped", 0, SQLSTATE.undefinedTable);
-    if (table.damage !== undefined && !damagedToo) throw table.damage;
     return table;
   }
 

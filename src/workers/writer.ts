@@ -27,6 +27,7 @@ self.onmessage = ({ data }: MessageEvent<WriterStart>) => {
       heap,
       files: syncDelayMs > 0 ? withSlowSync(realFiles, syncDelayMs) : realFiles,
       log: (level, message) => tell({ kind: "log", level, message }),
+      onDamage: (message) => tell({ kind: "damage", message }),
       publish: (publication) => tell({ kind: "publication", publication }),
       random: Math.random,
       evict: (sizeBytes) => pool.evict(sizeBytes),

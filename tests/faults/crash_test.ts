@@ -17,6 +17,17 @@ function open(files: FaultyFiles, seed: number): Opened | undefined {
   }
 }
 
+/** Opens all tables and looks at them; false when the process dies in it. */
+function isReadable(db: Opened, history: History, done: number): boolean {
+  try {
+    assert.equal(history.check(db, done), done);
+    return true;
+  } catch (error) {
+    if (error instanceof Died) return false;
+    throw error;
+  }
+}
+
 /** Lives until the process dies. Gives how many steps were acknowledged. */
 function live(files: FaultyFiles, history: History, seed: number): number {
   const db = open(files, seed);
@@ -67,10 +78,12 @@ Deno.test(`after ${CUTS} power cuts at random, also during recovery, nothing tha
       for (let round = 0; round < 3; round++) {
         const faults = { dieAt: 1 + Math.floor(random() * 40) };
         files = random() < 0.3 ? files.afterKill(faults) : files.afterPowerCut(faults);
+        // What is there shows in a copy, so that in some lives no table is open before the first step.
+        const count = history.check(open(files.afterKill(), seed)!, done);
         const db = open(files, seed);
-        if (db === undefined) continue;
+        if (db === undefined || (round % 2 === 0 && !isReadable(db, history, count))) continue;
         files.faults.dieAt = files.points + 1 + Math.floor(random() * 100);
-        done = history.play(db, history.check(db, done));
+        done = history.play(db, count);
       }
       history.check(open(files.afterPowerCut(), seed)!, done);
     } catch (error) {

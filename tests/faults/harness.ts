@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { CatalogueMirror } from "../../src/storage/catalogue.ts";
 import type { Command, Outcome } from "../../src/storage/commands.ts";
 import type { TableSnapshot } from "../../src/storage/contract.ts";
+import { TableClosedError } from "../../src/errors.ts";
 import { Died } from "../../src/storage/faulty_files.ts";
 import type { Files } from "../../src/storage/files.ts";
 import { createHeap, HEAP_PAGE_BYTES, type SharedHeap } from "../../src/storage/heap.ts";
@@ -69,6 +70,7 @@ export class Opened<F extends Files = Files> {
       heap,
       commitMode: more.commitMode ?? "sync",
       log: (level, message) => this.logged.push(`${level} ${message}`),
+      onDamage: (message) => this.logged.push(`CRITICAL ${message}`),
       publish: (publication) => this.catalogue.apply(publication),
       checkpointLogBytes: more.checkpointLogBytes ?? 1 << 30,
       checkpointStepMs: 0,
@@ -80,8 +82,21 @@ export class Opened<F extends Files = Files> {
     });
   }
 
-  rows(snapshot: TableSnapshot): Value[][] {
-    return readRows(this.heap, this.pool, snapshot);
+  rows({ schema }: TableSnapshot): Value[][] {
+    return this.opening(() => readRows(this.heap, this.pool, this.catalogue.tableById(schema.id)!));
+  }
+
+  /** What `read` gives, with the tables that it asks for opened. */
+  opening<T>(read: () => T): T {
+    for (;;) {
+      try {
+        return read();
+      } catch (error) {
+        if (!(error instanceof TableClosedError)) throw error;
+        const [{ error: failure }] = this.store.execute([{ kind: "open", tableId: error.tableId }]);
+        if (failure !== undefined) throw failure;
+      }
+    }
   }
 }
 
@@ -323,7 +338,7 @@ export const checkpoint: Step = { title: "checkpoint", command: () => ({ kind: "
 /** The last outcome, or the first that is an error. */
 export function run(db: Opened, step: Step): Outcome {
   let outcome: Outcome = {};
-  for (const command of [step.command(db)].flat()) {
+  for (const command of [db.opening(() => step.command(db))].flat()) {
     [outcome] = db.store.execute([command]);
     if (outcome.error !== undefined) break;
   }
@@ -350,7 +365,7 @@ export class History {
       assert.equal(error, undefined, `step ${k}, ${this.steps[k].title}: ${error}`);
       acknowledged(k + 1);
       // What fails there is logged, not thrown.
-      db.store.maintain();
+      db.store.maintain(k % 2 === 0);
       if ("died" in db.files && db.files.died) return k + 1;
     }
     return this.steps.length;

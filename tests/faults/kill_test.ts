@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
 import { createPool, openStorage } from "../../src/storage/mod.ts";
-import { readRows } from "../../src/storage/test_rows.ts";
+import { openTables, readRows } from "../../src/storage/test_rows.ts";
 import { randomOf } from "./harness.ts";
 
 const ROWS = 50;
@@ -46,6 +46,7 @@ async function live(random: () => number, kills: number): Promise<void> {
     for (const line of text.split("\n").slice(0, -1)) acknowledged.add(line);
 
     const storage = await openStorage({ root: `${root}/db`, heapSizeBytes: 64 << 20, inProcess: true });
+    await openTables(storage);
     const pool = createPool(storage.heap);
     const counts = ["a", "b"].map((name) => {
       const found = new Map<string, number>();

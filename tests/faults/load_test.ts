@@ -72,7 +72,8 @@ function check(files: FaultyFiles, done: number): void {
     const more = rows.length - EXPECTED.length;
     assert.ok(more === ADDED.length || (more === 0 && done <= END_LOAD + 1));
   }
-  assert.deepEqual(files.list("/db").filter((name) => /^t\d+$/.test(name)).length, db.catalogue.tables().length);
+  const directories = db.catalogue.tables().map(({ schema }) => `t${schema.id}`);
+  for (const name of files.list("/db")) if (/^t\d+$/.test(name)) assert.ok(directories.includes(name), name);
   assert.equal(db.store.execute([{ kind: "createTable", table: newTable("next", COLUMNS, "ts") }])[0].error, undefined);
 }
 

@@ -111,12 +111,12 @@ for (const [statement, status, unhandled] of outcomes) {
   });
 }
 
-Deno.test("unhandled: a commit that could not be applied; what a start finds damaged is not", async () => {
+Deno.test("unhandled: a commit that could not be applied; what is found damaged on the disk is not", async () => {
   // A writer whose log cannot be synced, as the others see it.
   const writer = `
     const tell = (message) => postMessage({ kind: "log", level: "CRITICAL", message });
     self.onmessage = () => {
-      tell("table t cannot be used: its file is too short");
+      postMessage({ kind: "damage", message: "table t cannot be used: its file is too short" });
       postMessage({ kind: "ready", report: [] });
       setTimeout(() => tell("the database is read-only from now on: the log could not be synced: EIO"), 50);
     };`;

@@ -137,8 +137,9 @@ function storedTag(type: string): string {
 }
 
 /** Checks designated timestamps in the order of rows: a table without partitions takes them in ascending order only. */
-function timestampCheck({ schema, timestampMax }: TableSnapshot): (value: Value, at: number) => void {
-  let latest = schema.partitionBy === "NONE" ? timestampMax : null;
+function timestampCheck(table: TableSnapshot): (value: Value, at: number) => void {
+  const { schema } = table;
+  let latest = schema.partitionBy === "NONE" ? table.timestampMax : null;
   return (value, at) => {
     if (value === null) throw new SqlError("the designated timestamp must not be null", at, SQLSTATE.invalidParameter);
     const time = value as bigint;

@@ -1,0 +1,178 @@
+/**
+ * Opening a table: what its manifest lists, and on top of it what the log has. It happens when the table is first asked for, so
+ * that a start does not take longer the more tables there are.
+ */
+import { CorruptFileError } from "../errors.ts";
+import { decodeBatch, decodePlaces } from "./blocks.ts";
+import { dictionaryPath } from "./checkpoint.ts";
+import type { AppendBatch } from "./contract.ts";
+import { dataFilePath } from "./datafile.ts";
+import { join, readFully } from "./files.ts";
+import { checkFormat, DATA_MAGIC, HEADER_BYTES, headerVersion } from "./format.ts";
+import { decodeManifest, type Manifest } from "./manifest.ts";
+import { readSlots, syncSlot } from "./slots.ts";
+import type { Table } from "./table.ts";
+import { BLOCK_KIND, BlockReader } from "./wal.ts";
+import type { TableStore } from "./writer.ts";
+
+/** Rows are applied when so many have come together: late rows cost less in large groups. */
+const GROUP_ROWS_MAX = 1_000_000;
+
+/**
+ * Reads what is on disk of a table. Damage stays with the table, which is open then. After other errors it is not, and may be
+ * opened again: what was read and applied by then is whole. Makes no change that a start after a crash would not make again.
+ */
+export function openTable(store: TableStore, table: Table): void {
+  const { unread } = table;
+  if (unread === undefined) return;
+  try {
+    if (unread.base === "manifest") readManifest(store, table);
+    if (unread.base === "nothing") store.makeDirectory(table);
+    unread.base = "memory";
+    applyBlocks(store, table);
+  } catch (error) {
+    if (!(error instanceof CorruptFileError)) throw error;
+    setDamage(store, table, error);
+  }
+  table.unread = undefined;
+}
+
+/** Damage in one table leaves the others usable. */
+export function setDamage(store: TableStore, table: Table, error: CorruptFileError): void {
+  table.damage ??= error;
+  table.unread = undefined;
+  table.segments = [];
+  table.changed = true;
+  store.touch(table);
+  store.options.onDamage(`table ${table.schema.name} cannot be used: ${error.message}`);
+}
+
+function readManifest(store: TableStore, table: Table): void {
+  const { files } = store.options;
+  const { generation } = table;
+  const base = join(table.directory, "manifest");
+  const { slots, damage } = readSlots(files, base);
+  const slot = slots.find((s) => s.generation >= generation);
+  if (slot === undefined) throw damage[0] ?? new CorruptFileError(base, `generation ${generation} is missing`);
+  const manifest = decodeManifest(slot.path, slot.payload);
+  // The next checkpoint overwrites the other slot, which may be the only one that would survive a power cut now.
+  if (slot.generation > generation && store.sealed === undefined) store.makeDurable(() => syncSlot(files, slot.path));
+  const list = manifest.files.map(({ id, sizeBytes }) => (
+    { id, path: dataFilePath(table.directory, id), sizeBytes, liveBytes: 0, removed: false }
+  ));
+  checkFiles(store, list.map(({ path }) => path), manifest);
+  try {
+    for (const { columnId, ...stored } of manifest.dictionaries) {
+      table.dictionary(columnId).load(files, dictionaryPath(table.directory, columnId), stored);
+    }
+  } catch (error) {
+    for (const dictionary of table.dictionaries.values()) dictionary.retire(store.version);
+    table.dictionaries.clear();
+    throw error;
+  }
+  for (const { id } of list) store.nextFileId = Math.max(store.nextFileId, id + 1);
+  table.data.list.push(...list);
+  table.generation = slot.generation;
+  table.schema = manifest.schema;
+  table.nextColumnId = manifest.nextColumnId;
+  table.lsn = Math.max(table.lsn, manifest.lsn);
+  table.segments = manifest.segments.map((segment) => ({ ...segment, uid: table.newUid() }));
+  const { unread } = table;
+  unread!.blocks = unread!.blocks.filter(({ lsn }) => lsn > manifest.lsn);
+  removeOrphans(store, table);
+}
+
+/** Extents are checked when they are read; a file that is missing or too short can be told at once. */
+function checkFiles(store: TableStore, paths: readonly string[], { segments }: Manifest): void {
+  const ends = paths.map(() => 0);
+  for (const { chunks } of segments) {
+    for (const chunk of chunks) {
+      if (chunk !== undefined) {
+        ends[chunk.plain.file] = Math.max(ends[chunk.plain.file], chunk.plain.offset + chunk.plain.sizeBytes);
+      }
+    }
+  }
+  paths.forEach((path, place) => {
+    if (ends[place] === 0) return;
+    if (!store.options.files.exists(path)) throw new CorruptFileError(path, "the file is missing");
+    const size = checkedSize(store, path);
+    if (size < ends[place]) throw new CorruptFileError(path, `it has ${size} bytes, but ${ends[place]} were written`);
+  });
+}
+
+/** The size of a data file whose version is known. A damaged header harms no extent. */
+function checkedSize(store: TableStore, path: string): number {
+  const file = store.options.files.open(path, "read");
+  try {
+    const header = new Uint8Array(HEADER_BYTES);
+    readFully(file, header, 0);
+    checkFormat(path, headerVersion(header, DATA_MAGIC) ?? 0);
+    return file.size();
+  } finally {
+    file.close();
+  }
+}
+
+/** Data files that an interrupted checkpoint has left: no manifest lists them. */
+function removeOrphans(store: TableStore, table: Table): void {
+  const { files } = store.options;
+  const known = new Set(table.data.list.map((file) => file.path));
+  for (const name of files.list(table.directory)) {
+    const path = join(table.directory, name);
+    if (/^d\d+\.seg$/.test(name) && !known.has(path)) store.removeLater(() => files.remove(path));
+  }
+}
+
+/** In groups, each of which is taken off the list once it is applied. */
+function applyBlocks(store: TableStore, table: Table): void {
+  const { blocks } = table.unread!;
+  const reader = new BlockReader(store.options.files);
+  const { replayed } = store;
+  const before = performance.now();
+  try {
+    while (blocks.length > 0) {
+      const { count, rows } = applyGroup(store, table, reader);
+      table.lsn = Math.max(table.lsn, blocks[count - 1].lsn);
+      blocks.splice(0, count);
+      store.relieve([table]);
+      replayed.blocks += count;
+      replayed.rows += rows;
+    }
+  } finally {
+    reader.close();
+    replayed.ms += performance.now() - before;
+  }
+}
+
+/** Neighbouring appends, or a block of another kind. */
+function applyGroup(store: TableStore, table: Table, reader: BlockReader): { count: number; rows: number } {
+  const { blocks } = table.unread!;
+  const before = table.segments;
+  try {
+    table.changed = true;
+    if (blocks[0].kind === BLOCK_KIND.append) {
+      const batches: AppendBatch[] = [];
+      let rows = 0;
+      while (batches.length < blocks.length && rows < GROUP_ROWS_MAX) {
+        const k = batches.length;
+        if (blocks[k].kind !== BLOCK_KIND.append) break;
+        const { batch } = decodeBatch(reader.payload(blocks, k));
+        batches.push(batch);
+        rows += batch.rowCount;
+      }
+      store.applyRows(table, batches);
+      return { count: batches.length, rows };
+    }
+    const payload = reader.payload(blocks, 0);
+    if (blocks[0].kind === BLOCK_KIND.delete) table.delete(decodePlaces(payload));
+    else {
+      const { batch, rest } = decodeBatch(payload);
+      table.update(decodePlaces(rest), batch.columns);
+    }
+    store.touch(table);
+    return { count: 1, rows: 0 };
+  } catch (error) {
+    table.segments = before;
+    throw error;
+  }
+}

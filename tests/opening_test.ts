@@ -1,0 +1,69 @@
+/** Tables are opened when they are first asked for after a start, by whatever statement that is. */
+import assert from "node:assert/strict";
+import { startServer } from "./server.ts";
+
+/** The first statement on table `t` after the start, what it answers, and what `select v from t` gives after it. */
+const FIRST: Record<string, { sql: string; rows?: unknown[][]; says?: RegExp; then?: unknown[][] }> = {
+  scan: { sql: "select sum(v) from t where sym = 'b'", rows: [[2]] },
+  count: { sql: "select count() from t", rows: [[3]] },
+  latest: { sql: "select v from t latest on ts partition by sym", rows: [[2], [3]] },
+  join: { sql: "select a.v, b.v from t a asof join t b", rows: [[1, 1], [2, 2], [3, 3]] },
+  nested: {
+    sql: "with c as (select * from t) select max(v) from (select * from c union all select * from c)",
+    rows: [[3]],
+  },
+  partitions: { sql: "select numRows from table_partitions('t')", rows: [[2], [1]] },
+  columns: { sql: "select symbolTableSize from table_columns('t')", rows: [[0], [2], [0]] },
+  explain: { sql: "explain select v from t where ts in '2024-01-02'", says: /partitions 1 of 2; .* rows 1;/ },
+  insert: { sql: "insert into t values ('2024-01-01', 'c', 9)", then: [[1], [9], [2], [3]] },
+  update: { sql: "update t set v = v + 10 where sym = 'a'", then: [[11], [2], [13]] },
+  delete: { sql: "delete from t where v = 2", then: [[1], [3]] },
+  copy: {
+    sql: "insert into t select dateadd('d', 5, ts), sym, v + 100 from t",
+    then: [[1], [2], [3], [101], [102], [103]],
+  },
+  widened: { sql: "alter table t add column more int", then: [[1], [2], [3]] },
+  narrowed: { sql: "alter table t drop column sym", then: [[1], [2], [3]] },
+  truncated: { sql: "truncate table t", then: [] },
+};
+
+Deno.test("whatever statement comes to a table first after a start finds all of its rows", async () => {
+  const root = await Deno.makeTempDir({ prefix: "sundial-" });
+  const names = Object.keys(FIRST).map((name) => `t_${name}`);
+  let server = await startServer({ root });
+  const exec = async (sql: string) => {
+    const { dataset, error } = await server.exec(sql);
+    assert.equal(error, undefined, `${sql}: ${error}`);
+    return dataset;
+  };
+  try {
+    for (const name of names) {
+      await exec(`create table ${name} (ts timestamp, sym symbol, v int) timestamp(ts) partition by day`);
+      await exec(`insert into ${name} values ('2024-01-01', 'a', 1), ('2024-01-01T01', 'b', 2)`);
+    }
+    await exec("checkpoint create");
+    await exec("checkpoint release");
+    for (const name of names) await exec(`insert into ${name} values ('2024-01-02', 'a', 3)`);
+    // In order: what is left in the log would be opened as soon as there is time.
+    await server.stop();
+    server = await startServer({ root });
+    const { dataset: known } = await server.exec("select count() from wal_tables() where sequencerTxn > 0");
+    assert.deepEqual(known, [[names.length]]);
+    for (const [name, { sql, rows, says, then }] of Object.entries(FIRST)) {
+      const dataset = await exec(sql.replaceAll(/\bt\b/g, `t_${name}`));
+      if (rows !== undefined) assert.deepEqual(dataset, rows, sql);
+      if (says !== undefined) assert.match(String(dataset), says);
+      if (then !== undefined) assert.deepEqual(await exec(`select v from t_${name}`), then, sql);
+    }
+
+    await server.stop();
+    server = await startServer({ root });
+    await exec("drop table t_scan");
+    await exec("rename table t_update to changed");
+    assert.deepEqual(await exec("select v from changed"), FIRST.update.then);
+    assert.match((await server.exec("select * from t_scan")).error!, /t_scan/);
+  } finally {
+    await server.stop();
+    await Deno.remove(root, { recursive: true });
+  }
+});
