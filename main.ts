@@ -32,6 +32,7 @@ import {
   openLog,
   standardOutput,
   windowsServiceName,
+  wireLogger,
 } from "./src/log/mod.ts";
 import type { DatabaseOptions } from "./src/database/mod.ts";
 import { createMetrics, type Metrics, readProcess } from "./src/metrics/mod.ts";
@@ -281,7 +282,7 @@ async function startParts(
   metrics.readAll(() => database.figures());
   parts.push({ name: DATABASE, close: () => database.close() });
   if (config.get("http.enabled")) {
-    const log = logger("http-server");
+    const log = wireLogger("http-server");
     const begin = async (at: Address) => {
       const http = await startHttp({
         ...at,
@@ -297,7 +298,7 @@ async function startParts(
     parts.push(await listen("http.net.bind.to", config.get("http.net.bind.to"), log, begin));
   }
   if (config.get("pg.enabled")) {
-    const log = logger("pg-server");
+    const log = wireLogger("pg-server");
     const begin = async (at: Address) => {
       const pg = await startPg(Object.assign(pgOptions(config), at, { database, log, metrics }));
       connections.pg = () => pg.connectionCount();

@@ -1,6 +1,7 @@
 /** What happens to statements while they run, for the log and for the table of traces. */
 import type { Answer, Chunk, Identity } from "../door.ts";
 import { SqlError } from "../errors.ts";
+import { shownMessage, shownText } from "../log/mod.ts";
 
 export interface ProgressOptions {
   /** Lines when a statement begins and when it ends. */
@@ -18,8 +19,6 @@ export interface StatementEnd {
   error?: unknown;
 }
 
-const SHOWN_TEXT_LENGTH = 4_096;
-
 export class Progress {
   private nextId = 1;
 
@@ -33,7 +32,7 @@ export class Progress {
   async watch(text: string, { name: user }: Identity, execute: () => Answer | Promise<Answer>): Promise<Answer> {
     const { options } = this;
     const id = this.nextId++, start = performance.now();
-    if (options.logs) options.log("INFO", `exe [id=${id}, sql=\`${shown(text)}\`, principal=${user}]`);
+    if (options.logs) options.log("INFO", `exe [id=${id}, sql=\`${shownText(text)}\`, principal=${shownText(user)}]`);
     let isOver = false;
     const end = (error?: unknown) => {
       if (isOver) return;
@@ -54,11 +53,11 @@ export class Progress {
   }
 
   private logEnd(id: number, { text, user, micros, error }: StatementEnd): void {
-    const about = `[id=${id}, sql=\`${shown(text)}\`, principal=${user}, micros=${micros}`;
+    const about = `[id=${id}, sql=\`${shownText(text)}\`, principal=${shownText(user)}, micros=${micros}`;
     if (error === undefined) return this.options.log("INFO", `fin ${about}]`);
     const { message } = error instanceof Error ? error : { message: String(error) };
     const place = error instanceof SqlError ? `, pos=${error.position}` : "";
-    this.options.log("ERROR", `err ${about}, msg=${message}${place}]`);
+    this.options.log("ERROR", `err ${about}, msg=${shownMessage(message, text)}${place}]`);
   }
 }
 
@@ -72,8 +71,4 @@ async function* watched(chunks: AsyncIterable<Chunk>, end: (error?: unknown) => 
     // Also when the reader wants no more.
     end();
   }
-}
-
-function shown(text: string): string {
-  return text.length > SHOWN_TEXT_LENGTH ? `${text.slice(0, SHOWN_TEXT_LENGTH)}…` : text;
 }

@@ -1,6 +1,7 @@
 /** What a server writes into its log, and where it looks for log.conf. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
+import pg from "pg";
 import { START_FLAGS } from "../../scripts/flags.ts";
 import { fromFileUrl } from "../paths.ts";
 import { freePorts, startServer, type TestServer } from "../server.ts";
@@ -106,4 +107,34 @@ Deno.test("log: a console that nobody reads holds up neither statements nor the 
   clearTimeout(late);
   await process.stdout.cancel();
   await Deno.remove(root, { recursive: true });
+});
+
+Deno.test("log: statements that clients get wrong are told by each wire, with their place, in one line, without secrets", async () => {
+  await using server = await startServer();
+  await server.exec("selec 1");
+  await server.exec("select nothing\nfrom long_sequence(1)");
+  await server.exec("alter user ann with password 'hunter2'");
+  await fetch(`${server.http}/exp?${new URLSearchParams({ query: "select x from no_table" })}`).then((r) => r.text());
+  const client = new pg.Client({
+    host: "127.0.0.1",
+    port: server.pgPort,
+    user: "admin",
+    password: "quest",
+    database: "qdb",
+  });
+  await client.connect();
+  await assert.rejects(client.query("select 1; select broken"));
+  await assert.rejects(client.query("select $1::int + nowhere", ["secret value"]));
+  await client.end();
+  await server.stop();
+  const lines = server.output().split("\r\n").filter((line) => / err \[/.test(line)).map((line) => line.slice(28));
+  assert.deepEqual(lines.map((line) => line.replace(/msg=.*, (pos=\d+)/, "$1")), [
+    "I http-server err [sql=`selec 1`, principal=admin, pos=6, state=42601]",
+    "I http-server err [sql=`select nothing\\nfrom long_sequence(1)`, principal=admin, pos=7, state=42703]",
+    "I http-server err [sql=`alter user ann with password '****'`, principal=admin, pos=0, state=0A000]",
+    "I http-server err [sql=`select x from no_table`, principal=admin, pos=14, state=42P01]",
+    "I pg-server err [sql=`select broken`, principal=admin, pos=7, state=42703]",
+    "I pg-server err [sql=`select $1::int + nowhere`, principal=admin, pos=17, state=42703]",
+  ]);
+  assert.doesNotMatch(server.output(), /hunter2|secret value/);
 });

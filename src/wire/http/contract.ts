@@ -1,6 +1,7 @@
 /** What the HTTP server is given, and what a route gets and gives. */
 import type { Config } from "../../config/mod.ts";
 import type { Database, Identity } from "../../door.ts";
+import type { RefusedStatement } from "../../log/mod.ts";
 import type { Metrics } from "../../metrics/mod.ts";
 import type { Parameters } from "./parameters.ts";
 
@@ -157,6 +158,8 @@ function redirectsOf(config: Config): { from: string; to: string }[] {
 export interface HttpLog {
   info(message: string): void;
   error(message: string): void;
+  /** Told of statements that clients got wrong. */
+  refused?(statement: RefusedStatement): void;
 }
 
 /** What this room counts. */

@@ -1,6 +1,7 @@
 /** What the routes that run statements have in common. */
 import type { Chunk, Prepared } from "../../door.ts";
 import { SqlError, SQLSTATE } from "../../errors.ts";
+import { shownText } from "../../log/mod.ts";
 import { QueryCount, type QueryEnd } from "../../metrics/mod.ts";
 import type { Call } from "./contract.ts";
 import { errorFields, isUnhandled } from "./reply.ts";
@@ -50,7 +51,7 @@ export function rowsOptions(
   };
 }
 
-/** Counts a failed statement, logs what is not the client's fault, and gives the reply's fields. */
+/** Counts and logs a failed statement, and gives the reply's fields. */
 export function failed(
   call: Call,
   query: QueryCount,
@@ -63,9 +64,10 @@ export function failed(
   );
   if (isUnhandled(error)) {
     metrics?.unhandledErrors.inc();
-    log.error(`failed: ${text}: ${error instanceof Error ? error.stack ?? error.message : String(error)}`);
+    log.error(`failed: ${shownText(text)}: ${error instanceof Error ? error.stack ?? error.message : String(error)}`);
   } else {
     metrics?.queryErrors.inc();
+    log.refused?.({ text, user: call.identity.name, error });
   }
   return errorFields(error);
 }

@@ -1,6 +1,7 @@
 /** The conversation with one logged-in client: messages in, answers out, in order. */
 import type { Prepared, Session } from "../../door.ts";
 import { notSupported, ProtocolError, SqlError, SQLSTATE } from "../../errors.ts";
+import { shownText } from "../../log/mod.ts";
 import { QueryCount, type QueryEnd, type WireMetrics } from "../../metrics/mod.ts";
 import type { PgOptions } from "./contract.ts";
 import { ConnectionLost, errorFields, FatalError, isUnhandled, PG_SQLSTATE } from "./failure.ts";
@@ -15,7 +16,6 @@ import { type Conversation, failedTransaction, Savepoints, sessionStatement } fr
 const TURN_MS = 5;
 /** So often is the clock looked at: the few messages of one query never wait. */
 const MESSAGES_A_TURN = 32;
-const LOGGED_TEXT_LENGTH = 1_000;
 const NO_FORMATS: Format[] = [];
 
 export interface ConnectionOptions extends PgOptions {
@@ -370,12 +370,11 @@ export class Connection implements Conversation {
     if (isUnhandled(error)) {
       metrics?.unhandledErrors.inc();
       log.error(
-        `failed: ${text?.slice(0, LOGGED_TEXT_LENGTH) ?? ""}: ${
-          error instanceof Error ? error.stack ?? error.message : String(error)
-        }`,
+        `failed: ${shownText(text ?? "")}: ${error instanceof Error ? error.stack ?? error.message : String(error)}`,
       );
     } else {
       metrics?.queryErrors.inc();
+      log.refused?.({ text: text ?? "", user: this.session.identity.name, error });
     }
     this.output.errorResponse(errorFields(error, text, at));
     if (this.session.transaction !== "open") return;

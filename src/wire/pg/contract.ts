@@ -1,10 +1,13 @@
 /** What the PG server is given. */
 import type { Database } from "../../door.ts";
+import type { RefusedStatement } from "../../log/mod.ts";
 import type { Metrics } from "../../metrics/mod.ts";
 
 export interface PgLog {
   info(message: string): void;
   error(message: string): void;
+  /** Told of statements that clients got wrong. */
+  refused?(statement: RefusedStatement): void;
 }
 
 /** What this room counts. */

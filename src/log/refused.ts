@@ -1,0 +1,90 @@
+/** Statements that clients got wrong, for the log: a line each, and few enough that no client floods it with them. */
+import { SqlError } from "../errors.ts";
+import { type Logger, logger } from "./logger.ts";
+
+export interface RefusedStatement {
+  text: string;
+  /** Who sent it. */
+  user: string;
+  error: unknown;
+}
+
+/** What a wire logs with. */
+export interface WireLogger extends Logger {
+  refused(statement: RefusedStatement): void;
+}
+
+/** In a second; the others are counted. */
+const LINES_MAX = 10;
+const SECOND_MS = 1000;
+
+export function wireLogger(name: string): WireLogger {
+  const log = logger(name);
+  const refused = new RefusedStatements((message) => log.info(message));
+  return { ...log, refused: (statement) => refused.tell(statement) };
+}
+
+export class RefusedStatements {
+  #sinceMs = -Infinity;
+  #told = 0;
+  #untold = 0;
+
+  constructor(private readonly write: (message: string) => void, private readonly nowMs = () => performance.now()) {}
+
+  tell({ text, user, error }: RefusedStatement): void {
+    if (this.nowMs() - this.#sinceMs >= SECOND_MS) {
+      this.#tellUntold();
+      [this.#sinceMs, this.#told] = [this.nowMs(), 0];
+    }
+    if (this.#told === LINES_MAX) {
+      if (this.#untold++ === 0) Deno.unrefTimer(setTimeout(() => this.#tellUntold(), SECOND_MS));
+      return;
+    }
+    this.#told++;
+    const message = error instanceof Error ? error.message : String(error);
+    const place = error instanceof SqlError ? `, pos=${error.position}, state=${error.sqlState}` : "";
+    const shown = shownMessage(message, text);
+    this.write(`err [sql=\`${shownText(text)}\`, principal=${shownText(user)}, msg=${shown}${place}]`);
+  }
+
+  #tellUntold(): void {
+    if (this.#untold > 0) this.write(`err: ${this.#untold} more statements were refused in a second`);
+    this.#untold = 0;
+  }
+}
+
+const SHOWN_LENGTH_MAX = 1000;
+/** Looked through for secrets: where the text is cut, one may be cut too. */
+const SEARCHED_LENGTH_MAX = 65_536;
+
+/** What is written in quotes behind these words of other servers' statements is not for the log. */
+const SECRET =
+  /(\b(?:password|passwd|secret|secret_key|token|identified\s+by)\b\s*(?:=|:|to\b)?\s*)(?:'((?:[^']|'')*)(?:'|$)|"([^"]*)(?:"|$))/gi;
+
+/** A statement in one line of the log: cut, controls as their escapes, `'****'` for secrets. */
+export function shownText(text: string): string {
+  return inOneLine(text.slice(0, SEARCHED_LENGTH_MAX).replace(SECRET, "$1'****'"));
+}
+
+/** A message about a statement, without the statement's secrets. */
+export function shownMessage(message: string, text: string): string {
+  let shown = message;
+  for (const [, , single, double] of text.slice(0, SEARCHED_LENGTH_MAX).matchAll(SECRET)) {
+    shown = shown.replaceAll(single || double || "****", "****");
+  }
+  return inOneLine(shown);
+}
+
+function inOneLine(text: string): string {
+  // A pair of surrogates is not torn.
+  const cut = text.length > SHOWN_LENGTH_MAX
+    ? `${text.slice(0, SHOWN_LENGTH_MAX).replace(/[\ud800-\udbff]$/, "")}…`
+    : text;
+  return cut.replace(CONTROL, escaped);
+}
+
+// deno-lint-ignore no-control-regex -- line ends would begin lines of their own, the others steer terminals
+const CONTROL = /[\x00-\x1f\x7f-\x9f\u2028\u2029]/g;
+const SHORT_ESCAPES: Record<string, string> = { "\n": "\\n", "\r": "\\r", "\t": "\\t" };
+const escaped = (control: string) =>
+  SHORT_ESCAPES[control] ?? `\\u${control.charCodeAt(0).toString(16).padStart(4, "0")}`;
