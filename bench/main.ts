@@ -1,14 +1,15 @@
 /**
  * The benchmark: the same rows and questions in Sundial and in DuckDB, in turn in one run, answers compared.
  *
- *     deno task bench [--rows 10000000] [--rounds 7] [--only TEXT] [--suite queries|ingest|latency|export|start|all] [--no-statistics] [--keep]
+ *     deno task bench [--rows 10000000] [--rounds 7] [--only TEXT] [--suite queries|joins|ingest|latency|export|start|all] [--no-statistics] [--keep]
  *
  * Prints medians and ratios. Nothing is asserted but that the answers are equal.
  */
 import { parseArgs } from "node:util";
 import { startServer, type TestServer } from "../tests/server.ts";
 import { describeMachine, geometricMean, median, table } from "./report.ts";
-import { QUERIES } from "./queries.ts";
+import { JOIN_QUERIES, JOIN_TABLES } from "./joins.ts";
+import { type BenchQuery, QUERIES } from "./queries.ts";
 import { makeTrades, writeTradesParquet } from "./trades.ts";
 import { Duck } from "./duckdb.ts";
 import { ingestSuite } from "./ingest.ts";
@@ -32,6 +33,7 @@ console.log(describeMachine());
 const work = await Deno.makeTempDir({ prefix: "sundial-bench-" });
 try {
   if (wants("queries")) await querySuite();
+  if (options.suite === "joins") await joinSuite();
   if (wants("ingest")) await ingestSuite(work, rowCount);
   if (wants("latency")) await latencySuite(work);
   if (wants("export")) await exportSuite(work);
@@ -63,6 +65,23 @@ async function querySuite(): Promise<void> {
   }
 }
 
+/** Not among all suites: the targets do not speak of it. */
+async function joinSuite(): Promise<void> {
+  const root = `${work}/joins`;
+  await Deno.mkdir(`${root}/import`, { recursive: true });
+  const file = `${root}/import/trades10m.parquet`;
+  await writeTradesParquet(makeTrades(rowCount), file);
+  using duck = await Duck.open(`${work}/duck.db`);
+  await using server = await startServer({ root, env: { SVC_QUERY_TIMEOUT: "10m" } });
+  await load(server, duck, file);
+  for (const { sundial, duckdb } of JOIN_TABLES) {
+    const created = await server.exec(sundial);
+    if (created.error) throw new Error(`${sundial}: ${created.error}`);
+    await duck.run(duckdb);
+  }
+  await compare("joins and sorts", server, duck, JOIN_QUERIES);
+}
+
 async function load(server: TestServer, duck: Duck, file: string): Promise<void> {
   let start = performance.now();
   const created = await server.exec(
@@ -81,12 +100,17 @@ async function load(server: TestServer, duck: Duck, file: string): Promise<void>
   );
 }
 
-async function compare(title: string, server: TestServer, duck: Duck): Promise<void> {
+async function compare(
+  title: string,
+  server: TestServer,
+  duck: Duck,
+  queries: readonly BenchQuery[] = QUERIES,
+): Promise<void> {
   console.log(`\n${rowCount} trades, ${title}; milliseconds, cold once and the median of ${rounds} warm rounds`);
   const rows: string[][] = [];
   const ratios: number[] = [];
   let faster = 0, slowest = Infinity, wrong = 0;
-  for (const query of QUERIES.filter((q) => !options.only || q.name.includes(options.only))) {
+  for (const query of queries.filter((q) => !options.only || q.name.includes(options.only))) {
     const ours: number[] = [], theirs: number[] = [];
     let answer: unknown[][] = [], expected: unknown[][] = [];
     for (let round = 0; round <= rounds; round++) {

@@ -9,6 +9,7 @@ import type { Dictionary } from "../storage/contract.ts";
 import type { SharedHeap } from "../storage/heap.ts";
 import { type Layout, layoutOf, typeOf, type Value } from "../types/mod.ts";
 import { textBytes, textOfBytes } from "../types/wide.ts";
+import { gatherOf } from "./wasm/gather.ts";
 import { type Batch, MORSEL_ROWS, type QueryContext, type QueryMemory, type Vector } from "./contract.ts";
 
 /** Rows between two polls of the cancel word. */
@@ -42,6 +43,12 @@ export function nullWords(type: string): number[] {
   }
 }
 
+/** Eight bytes of null, again and again for wider types. */
+function nullWord(type: string): bigint {
+  const words = nullWords(type);
+  return words.length === 1 ? BigInt(words[0]) : BigInt.asUintN(32, BigInt(words[0])) | BigInt(words[1]) << 32n;
+}
+
 export function fillNull(heap: SharedHeap, type: string, address: number, from: number, rowCount: number): void {
   const words = nullWords(type), width = typeOf(type).width;
   if (width === 1) heap.u8.fill(0, address + from, address + from + rowCount);
@@ -64,6 +71,10 @@ export function gather(
   nulls: boolean,
 ): void {
   const width = typeOf(type).width;
+  if (indices.buffer === heap.buffer) {
+    gatherOf(heap.memory, width, nulls)(source, indices.byteOffset, n, target, nulls ? nullWord(type) : 0n);
+    return;
+  }
   if (nulls) return gatherWithNulls(heap, type, source, indices, n, target);
   if (width === 8) {
     const i32 = heap.i32, from = source >>> 2;

@@ -1,9 +1,11 @@
 /** For unit tests of operators: a query of its own heap, inputs made of plain rows, and the rows that come out. */
-import type { Column } from "../sql/plan.ts";
+import type { Column, ScanNode } from "../sql/plan.ts";
+import type { ColumnStats, ScanSource } from "../storage/contract.ts";
 import { createHeap } from "../storage/heap.ts";
 import { layoutOf, typeOf, type Value } from "../types/mod.ts";
 import { fillNull, setValue, TextArena, valueAt, Workspace } from "./columns.ts";
 import type { Batch, Operator, QueryContext, QueryMemory } from "./contract.ts";
+import { openTask } from "./parallel.ts";
 
 /** Counts what is in use, so that a test sees what was not given back. */
 export class TestMemory implements QueryMemory {
@@ -152,5 +154,100 @@ export function randomFrom(seed: number): () => number {
     let t = Math.imul(state ^ (state >>> 15), state | 1);
     t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
     return (t ^ (t >>> 14)) >>> 0;
+  };
+}
+
+/** A stored table of these rows: segments of `segmentRows`, columns in shared memory. With `statistics`, integers have theirs. */
+export function storedRows(
+  columns: readonly Column[],
+  rows: readonly Row[],
+  context: QueryContext,
+  segmentRows: number,
+  statistics = false,
+): { node: ScanNode; source: ScanSource } {
+  const { heap } = context;
+  const space = new Workspace(heap, {
+    allocate: (n) => heap.allocate(n, "other"),
+    free() {},
+    account() {},
+    usedBytes: 0,
+    release() {},
+  }, "test");
+  const arena = new TextArena(space);
+  const codes = columns.map((column, k) => {
+    const map = new Map<string, number>();
+    if (column.type === "SYMBOL") {
+      for (const row of rows) if (row[k] !== null && !map.has(String(row[k]))) map.set(String(row[k]), map.size);
+    }
+    return map;
+  });
+  const dictionaries = columns.map((column, k) => {
+    if (column.type !== "SYMBOL") return undefined;
+    const entries = space.allocate(Math.max(8, codes[k].size * 8));
+    for (const [text, code] of codes[k]) setValue(heap, "STRING", entries, code, text, arena);
+    return { tableId: 1, columnId: k, entries, count: codes[k].size };
+  });
+  const segments = [];
+  for (let first = 0, ordinal = 0; first < rows.length; first += segmentRows, ordinal++) {
+    const part = rows.slice(first, first + segmentRows);
+    const chunks = columns.map((column, k) => {
+      const address = space.allocate(part.length * typeOf(column.type).width);
+      part.forEach((row, r) => {
+        if (column.type === "SYMBOL") {
+          heap.i32[(address >>> 2) + r] = row[k] === null ? -1 : codes[k].get(String(row[k]))!;
+        } else setValue(heap, column.type, address, r, row[k], arena);
+      });
+      const stats = statistics ? statisticsOf(column.type, part.map((row) => row[k])) : { nullCount: -1 };
+      return { address, file: 0, offset: 0, sizeBytes: 0, crc: 0, valueBytes: 0, stats };
+    });
+    segments.push({ rowCount: part.length, timestampMin: 0n, timestampMax: 0n, firstRow: first, ordinal, chunks });
+  }
+  const source: ScanSource = {
+    tableId: 1,
+    version: 1,
+    rowCount: rows.length,
+    sorted: true,
+    files: [],
+    segments,
+    dictionaries,
+  };
+  const node: ScanNode = {
+    node: "scan",
+    tableId: 1,
+    tableName: "t",
+    columnIds: columns.map((_, k) => k),
+    columns: [...columns],
+    timestamp: -1,
+    order: "none",
+    reverse: false,
+    rowId: false,
+  };
+  return { node, source };
+}
+
+function statisticsOf(type: string, values: Value[]): ColumnStats {
+  const known = values.filter((value) => value !== null) as bigint[];
+  const nullCount = values.length - known.length;
+  if ((type !== "INT" && type !== "LONG") || known.length === 0) return { nullCount };
+  return {
+    nullCount,
+    min: known.reduce((a, b) => (b < a ? b : a)),
+    max: known.reduce((a, b) => (b > a ? b : a)),
+  };
+}
+
+/** Morsels are taken by three participants in turn, from the last one on: an answer must not depend on who had which. */
+export function threeParticipants(context: QueryContext): QueryContext["parallel"] {
+  return {
+    workerCount: 3,
+    run(task, data, count) {
+      const participants = [0, 1, 2].map(() => openTask(task, structuredClone(data), context));
+      for (let morsel = count - 1; morsel >= 0; morsel--) participants[(morsel * 7) % 3].run(morsel);
+      return participants.map((participant) => {
+        const result = participant.finish();
+        participant.close?.();
+        return JSON.parse(JSON.stringify(result));
+      });
+    },
   };
 }

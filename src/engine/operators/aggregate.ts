@@ -3,22 +3,33 @@
  * are; each range has a table of its own, and the tables are merged in order. So sums of floats come out the same in every run, and
  * groups in the order of their first rows.
  */
-import { assert } from "../../errors.ts";
-import type { AggregateNode, Column, Expr, ScanNode } from "../../sql/plan.ts";
-import type { ScanSource } from "../../storage/contract.ts";
+import type { AggregateNode, Column, Expr } from "../../sql/plan.ts";
 import { typeOf } from "../../types/mod.ts";
 import { NO_DICTIONARY, Workspace } from "../columns.ts";
 import { columnsOf } from "../compiler/expression.ts";
 import { flushKernelRows } from "../compiler/binding.ts";
 import { type Batch, MORSEL_ROWS, type Operator, type QueryContext, type Vector } from "../contract.ts";
 import { registerTask } from "../parallel.ts";
+import {
+  type BasePlan,
+  dictionariesOf,
+  type MorselReader,
+  morselsOfPlan,
+  openBase,
+  openMorsels,
+  type PipelineBase,
+  planOf,
+  type RowReader,
+  scanOf,
+  typesOfPlan,
+} from "./base.ts";
 import { asPipeline } from "./filter-project.ts";
 import { DistinctCount } from "./distinct-count.ts";
 import { canPartition, groupInParts, registerPartTasks } from "./group-partitions.ts";
 import { GroupedBatches } from "./group-batches.ts";
 import { Grouper, type GroupSpec, type GroupTable } from "./group-table.ts";
 import { isVolatile, type Pipeline } from "./pipeline.ts";
-import { type Morsel, morselsOf, ScanReader } from "./scan.ts";
+import { type Morsel, ScanReader } from "./scan.ts";
 
 /** Ranges of a scan: more than workers, so that they end together; few, because each has a table. */
 const RANGES_MAX = 32;
@@ -59,8 +70,12 @@ function specOf(node: AggregateNode, pipeline: Pipeline): GroupSpec {
     keys: over(node.keys),
     calls: node.aggregates.map((call) => ({ function: call.function, args: over(call.args), type: call.type })),
     rowIdColumn: pipeline.rowIdColumn,
-    expectedRows: pipeline.base.kind === "scan" ? pipeline.base.source.rowCount : 0,
+    expectedRows: expectedRows(pipeline.base),
   };
+}
+
+function expectedRows(base: PipelineBase): number {
+  return base.kind === "scan" ? base.source.rowCount : base.kind === "join" ? expectedRows(base.join.left.base) : 0;
 }
 
 class Aggregate implements Operator {
@@ -112,36 +127,45 @@ class Aggregate implements Operator {
 
   private fill(): GroupTable {
     const { base } = this.pipeline;
-    if (base.kind === "scan") return this.fillFromScan(base.node, base.source);
+    const plan = planOf(base, this.context);
+    if (plan !== undefined) return this.fillByMorsels(plan);
+    const rows = openBase(base, this.spec.predicates, [], columnsRead(this.spec), this.context);
+    try {
+      return this.fillInOrder(rows);
+    } finally {
+      rows.close();
+    }
+  }
+
+  private fillInOrder(reader: RowReader): GroupTable {
     let table: GroupTable | undefined;
-    for (let batch = base.input.next(); batch !== undefined; batch = base.input.next()) {
+    for (let rows = reader.next(); rows !== undefined; rows = reader.next()) {
       this.context.poll();
-      this.grouper.prepare(batch.columns.map((column) => column.dictionary));
+      this.grouper.prepare(rows.columns.map((column) => column.dictionary));
       table ??= this.grouper.create();
-      this.grouper.consume(table, batch.columns, 0, batch.rowCount, 0n);
+      this.grouper.consume(table, rows.columns, rows.start, rows.end, rows.rowBase);
     }
     if (table === undefined) {
-      this.grouper.prepare(base.input.columns.map(({ type }) => (type === "SYMBOL" ? NO_DICTIONARY : undefined)));
+      this.grouper.prepare(this.pipeline.baseTypes.map((type) => (type === "SYMBOL" ? NO_DICTIONARY : undefined)));
       table = this.grouper.create();
     }
     return table;
   }
 
-  private fillFromScan(node: ScanNode, source: ScanSource): GroupTable {
-    const { context, grouper, spec } = this;
-    const data: ScanTask = { node, source: context.sources.indexOf(source), spec };
-    const morsels = morselsOf(node, source, context, spec.predicates);
-    if (spec.keys.length === 0 && spec.predicates.length === 0 && spec.calls.every((call) => call.args.length === 0)) {
-      return this.countOf(morsels);
-    }
+  private fillByMorsels(base: BasePlan): GroupTable {
+    const { context, grouper, spec } = this, { node, source } = scanOf(base, context);
+    const data: MorselTask = { base, spec };
+    const morsels = morselsOfPlan(base, spec.predicates, context);
+    if (
+      base.kind === "scan" && spec.keys.length === 0 && spec.predicates.length === 0 &&
+      spec.calls.every((call) => call.args.length === 0)
+    ) return this.countOf(morsels);
     const ranges = rangesOf(morsels);
-    grouper.prepare(
-      node.columns.map(({ type }, k) => (type === "SYMBOL" ? source.dictionaries[k] ?? NO_DICTIONARY : undefined)),
-    );
+    grouper.prepare(dictionariesOf(base, context));
     const hasMany = source.rowCount >= PARTITION_ROWS_MIN && grouper.kind === "hash" && ranges.length > 1 &&
-      this.hasManyGroups(node, source, ranges);
-    if (hasMany && canPartition(grouper)) {
-      const { reader } = new RangeFiller(node, source, spec, context, grouper);
+      this.hasManyGroups(base, ranges);
+    if (hasMany && base.kind === "scan" && canPartition(grouper)) {
+      const reader = new ScanReader(node, source, columnsRead(spec), context);
       try {
         const parts = groupInParts(data, { node, source, ranges, reader, grouper }, context, this.space);
         this.finisher = parts.grouper;
@@ -156,14 +180,14 @@ class Aggregate implements Operator {
     );
     if (hasMany || isVolatileSpec) ranges.splice(0, ranges.length, morsels);
     const tables: GroupTable[] = [];
-    if (context.parallel !== undefined && ranges.length > 1 && data.source >= 0) {
+    if (context.parallel !== undefined && ranges.length > 1) {
       for (const result of context.parallel.run(TASK, data, ranges.length) as RangeTables[]) {
         for (const [range, table] of result) {
           tables[range] = table;
         }
       }
     } else {
-      const participant = new RangeFiller(node, source, spec, context, grouper, ranges);
+      const participant = new RangeFiller(base, spec, context, grouper, ranges);
       try {
         ranges.forEach((_, range) => participant.run(range));
       } finally {
@@ -195,8 +219,8 @@ class Aggregate implements Operator {
   }
 
   /** Has the first morsel so many groups that a table a range would not pay? */
-  private hasManyGroups(node: ScanNode, source: ScanSource, ranges: Morsel[][]): boolean {
-    const first = new RangeFiller(node, source, this.spec, this.context, this.grouper);
+  private hasManyGroups(base: BasePlan, ranges: Morsel[][]): boolean {
+    const first = new RangeFiller(base, this.spec, this.context, this.grouper);
     try {
       return first.groupsOf(ranges[0][0]) >= MANY_GROUPS;
     } finally {
@@ -216,9 +240,8 @@ class Aggregate implements Operator {
 
 const TASK = "GROUP BY";
 
-interface ScanTask {
-  node: ScanNode;
-  source: number;
+interface MorselTask {
+  base: BasePlan;
   spec: GroupSpec;
 }
 
@@ -233,44 +256,51 @@ export function rangesOf(morsels: readonly Morsel[]): Morsel[][] {
   );
 }
 
+/** The columns of the base that are read. */
+function columnsRead(spec: GroupSpec): Set<number> {
+  const needed = new Set<number>();
+  for (const expr of [...spec.predicates, ...spec.keys, ...spec.calls.flatMap((call) => call.args)]) {
+    columnsOf(expr, needed);
+  }
+  return needed;
+}
+
 /** Fills the tables of ranges, on any thread. */
 class RangeFiller {
-  readonly reader: ScanReader;
+  private readonly reader: MorselReader;
   private readonly ranges: Morsel[][];
   private readonly tables: RangeTables = [];
 
   constructor(
-    node: ScanNode,
-    source: ScanSource,
-    private readonly spec: GroupSpec,
+    base: BasePlan,
+    spec: GroupSpec,
     private readonly context: QueryContext,
     private readonly grouper: Grouper,
     ranges?: Morsel[][],
   ) {
-    const needed = new Set<number>();
-    for (const expr of [...spec.predicates, ...spec.keys, ...spec.calls.flatMap((call) => call.args)]) {
-      columnsOf(expr, needed);
-    }
-    this.reader = new ScanReader(node, source, needed, context);
-    this.ranges = ranges ?? rangesOf(morselsOf(node, source, context, spec.predicates));
-    grouper.prepare(
-      node.columns.map(({ type }, k) => (type === "SYMBOL" ? source.dictionaries[k] ?? NO_DICTIONARY : undefined)),
-    );
+    this.ranges = ranges ?? rangesOf(morselsOfPlan(base, spec.predicates, context));
+    grouper.prepare(dictionariesOf(base, context));
+    this.reader = openMorsels(base, columnsRead(spec), context);
   }
 
   run(range: number): void {
     const table = this.grouper.create();
     this.tables.push([range, table]);
-    for (const { segment, start, end } of this.ranges[range]) {
-      this.context.poll();
-      const rowBase = this.spec.rowIdColumn === undefined ? 0n : this.reader.rowBase(segment);
-      this.grouper.consume(table, this.reader.open(segment), start, end, rowBase);
+    for (const morsel of this.ranges[range]) this.consume(table, morsel);
+  }
+
+  private consume(table: GroupTable, morsel: Morsel): void {
+    const { reader, context, grouper } = this;
+    reader.start(morsel);
+    for (let rows = reader.next(); rows !== undefined; rows = reader.next()) {
+      context.poll();
+      grouper.consume(table, rows.columns, rows.start, rows.end, rows.rowBase);
     }
   }
 
   groupsOf(morsel: Morsel): number {
     const table = this.grouper.create();
-    this.grouper.consume(table, this.reader.open(morsel.segment), morsel.start, morsel.end, 0n);
+    this.consume(table, morsel);
     const groups = this.grouper.groupCount(table);
     this.grouper.drop(table);
     return groups;
@@ -286,24 +316,23 @@ class RangeFiller {
 }
 
 registerPartTasks((data, context) => {
-  const { node, source, spec } = data as ScanTask;
+  const { base, spec } = data as MorselTask;
+  const { node, source } = scanOf(base, context);
   const grouper = new Grouper(spec, node.columns.map((column) => column.type), context);
-  const { reader } = new RangeFiller(node, context.sources[source], spec, context, grouper);
+  grouper.prepare(dictionariesOf(base, context));
   return {
     node,
-    source: context.sources[source],
-    ranges: rangesOf(morselsOf(node, context.sources[source], context, spec.predicates)),
-    reader,
+    source,
+    ranges: rangesOf(morselsOfPlan(base, spec.predicates, context)),
+    reader: new ScanReader(node, source, columnsRead(spec), context),
     grouper,
   };
 });
 
 registerTask(TASK, (data, context) => {
-  const { node, source, spec } = data as ScanTask;
-  const scanSource = context.sources[source];
-  assert(scanSource !== undefined, "a helper has the leader's sources");
-  const grouper = new Grouper(spec, node.columns.map((column) => column.type), context);
-  const filler = new RangeFiller(node, scanSource, spec, context, grouper);
+  const { base, spec } = data as MorselTask;
+  const grouper = new Grouper(spec, typesOfPlan(base, context), context);
+  const filler = new RangeFiller(base, spec, context, grouper);
   return {
     run: (range) => filler.run(range),
     finish: () => filler.finish(),

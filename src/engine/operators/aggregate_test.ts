@@ -2,11 +2,9 @@ import assert from "node:assert/strict";
 import { createRegistry, functionId } from "../../sql/functions/mod.ts";
 import type { AggregateCall, AggregateNode, Column, Expr, ScanNode } from "../../sql/plan.ts";
 import type { ScanSource } from "../../storage/contract.ts";
-import { typeOf, type Value } from "../../types/mod.ts";
-import { setValue, TextArena, Workspace } from "../columns.ts";
+import type { Value } from "../../types/mod.ts";
 import type { Operator, QueryContext } from "../contract.ts";
-import { randomFrom, type Row, RowsInput, rowsOf, testContext } from "../testing.ts";
-import { openTask } from "../parallel.ts";
+import { randomFrom, type Row, RowsInput, rowsOf, storedRows, testContext, threeParticipants } from "../testing.ts";
 import { createAggregate } from "./aggregate.ts";
 import { createFilter, createProject } from "./filter-project.ts";
 import { createScan } from "./scan.ts";
@@ -54,65 +52,8 @@ function makeRows(rowCount: number, seed: number, distinct = 50): Row[] {
   });
 }
 
-/** A stored table of these rows: segments of `segmentRows`, columns in shared memory. */
 function storedTable(rows: Row[], context: QueryContext, segmentRows: number): { node: ScanNode; source: ScanSource } {
-  const { heap } = context;
-  const space = new Workspace(heap, {
-    allocate: (n) => heap.allocate(n, "other"),
-    free() {},
-    account() {},
-    usedBytes: 0,
-    release() {},
-  }, "test");
-  const arena = new TextArena(space);
-  const codes = COLUMNS.map((column, k) => {
-    const map = new Map<string, number>();
-    if (column.type === "SYMBOL") {
-      for (const row of rows) if (row[k] !== null && !map.has(String(row[k]))) map.set(String(row[k]), map.size);
-    }
-    return map;
-  });
-  const dictionaries = COLUMNS.map((column, k) => {
-    if (column.type !== "SYMBOL") return undefined;
-    const entries = space.allocate(Math.max(8, codes[k].size * 8));
-    for (const [text, code] of codes[k]) setValue(heap, "STRING", entries, code, text, arena);
-    return { tableId: 1, columnId: k, entries, count: codes[k].size };
-  });
-  const segments = [];
-  for (let first = 0, ordinal = 0; first < rows.length; first += segmentRows, ordinal++) {
-    const part = rows.slice(first, first + segmentRows);
-    const chunks = COLUMNS.map((column, k) => {
-      const address = space.allocate(part.length * typeOf(column.type).width);
-      part.forEach((row, r) => {
-        if (column.type === "SYMBOL") {
-          heap.i32[(address >>> 2) + r] = row[k] === null ? -1 : codes[k].get(String(row[k]))!;
-        } else setValue(heap, column.type, address, r, row[k], arena);
-      });
-      return { address, file: 0, offset: 0, sizeBytes: 0, crc: 0, valueBytes: 0, stats: { nullCount: -1 } };
-    });
-    segments.push({ rowCount: part.length, timestampMin: 0n, timestampMax: 0n, firstRow: first, ordinal, chunks });
-  }
-  const source: ScanSource = {
-    tableId: 1,
-    version: 1,
-    rowCount: rows.length,
-    sorted: true,
-    files: [],
-    segments,
-    dictionaries,
-  };
-  const node: ScanNode = {
-    node: "scan",
-    tableId: 1,
-    tableName: "t",
-    columnIds: COLUMNS.map((_, k) => k),
-    columns: COLUMNS,
-    timestamp: -1,
-    order: "none",
-    reverse: false,
-    rowId: false,
-  };
-  return { node, source };
+  return storedRows(COLUMNS, rows, context, segmentRows);
 }
 
 /** Groups in order of first appearance, worked out plainly. */
@@ -333,22 +274,6 @@ Deno.test("without rows: one row without keys, none with", () => {
   assert.deepEqual(aggregateOf(createScan(node, source, context), [c("INT")], AGGREGATES, context), []);
   assert.deepEqual(aggregateOf(new RowsInput([...COLUMNS], [], context), [], AGGREGATES, context), [computed([])]);
 });
-
-/** Morsels are taken by three participants in turn, from the last one on: an answer must not depend on who had which. */
-function threeParticipants(context: QueryContext): QueryContext["parallel"] {
-  return {
-    workerCount: 3,
-    run(task, data, count) {
-      const participants = [0, 1, 2].map(() => openTask(task, structuredClone(data), context));
-      for (let morsel = count - 1; morsel >= 0; morsel--) participants[(morsel * 7) % 3].run(morsel);
-      return participants.map((participant) => {
-        const result = participant.finish();
-        participant.close?.();
-        return JSON.parse(JSON.stringify(result));
-      });
-    },
-  };
-}
 
 Deno.test("any number of workers gives the same answer, also in parts and for counts of distinct values", () => {
   const rows = makeRows(6_000, 7, 400);

@@ -7,14 +7,11 @@ import { childrenOf, type Column, type Expr, type ScanNode } from "../../sql/pla
 import type { ScanSource } from "../../storage/contract.ts";
 import { typeOf } from "../../types/mod.ts";
 import { Workspace } from "../columns.ts";
-import type { Batch, Operator, QueryContext, Vector } from "../contract.ts";
+import type { Batch, Operator, QueryContext } from "../contract.ts";
 import { columnsOf, mapColumns } from "../compiler/expression.ts";
 import { type CompiledExpressions, compileExpressions } from "../expressions.ts";
-import { type Morsel, morselsOf, ScanReader } from "./scan.ts";
-
-export type PipelineBase =
-  | { kind: "scan"; node: ScanNode; source: ScanSource }
-  | { kind: "operator"; input: Operator };
+import { columnsOfBase, type JoinBase, type PipelineBase, type RowReader } from "./base.ts";
+import { advance, type Morsel, morselsOf, ScanReader } from "./scan.ts";
 
 /** Put-together expressions beyond this are left apart: a sum of sums doubles with every level. */
 const FUSED_SIZE_MAX = 400;
@@ -22,6 +19,7 @@ const FUSED_SIZE_MAX = 400;
 export class Pipeline implements Operator {
   private compiled?: CompiledExpressions;
   private reader?: ScanReader;
+  private joined?: RowReader;
   private morsels?: Morsel[];
   private position = 0;
   private reverser?: Reverser;
@@ -36,7 +34,7 @@ export class Pipeline implements Operator {
   ) {}
 
   get baseTypes(): string[] {
-    return (this.base.kind === "scan" ? this.base.node.columns : this.base.input.columns).map((column) => column.type);
+    return columnsOfBase(this.base).map((column) => column.type);
   }
 
   /** The column of row ids, which no chunk holds. */
@@ -77,6 +75,8 @@ export class Pipeline implements Operator {
       this.context.poll();
       const batch = this.base.kind === "scan"
         ? this.nextOfScan(this.base.node, this.base.source)
+        : this.base.kind === "join"
+        ? this.nextOfJoin(this.base.join)
         : this.nextOfOperator(this.base.input);
       if (batch === undefined || batch.rowCount > 0) return batch;
     }
@@ -89,13 +89,25 @@ export class Pipeline implements Operator {
     return this.compiled.run(batch);
   }
 
+  private nextOfJoin(join: JoinBase): Batch | undefined {
+    this.joined ??= join.open(this.neededColumns());
+    this.compiled ??= compileExpressions(this.exprs, this.predicates, this.baseTypes, this.context);
+    const rows = this.joined.next();
+    return rows && this.compiled.run({ rowCount: rows.end, columns: rows.columns });
+  }
+
+  /** The columns of the base that are read. */
+  private neededColumns(): Set<number> {
+    const needed = new Set<number>();
+    for (const expr of [...this.predicates, ...this.exprs]) columnsOf(expr, needed);
+    return needed;
+  }
+
   private nextOfScan(node: ScanNode, source: ScanSource): Batch | undefined {
     if (this.morsels === undefined) {
       this.morsels = morselsOf(node, source, this.context, this.predicates);
       if (node.reverse) this.morsels.reverse();
-      const needed = new Set<number>();
-      for (const expr of [...this.predicates, ...this.exprs]) columnsOf(expr, needed);
-      this.reader = new ScanReader(node, source, needed, this.context);
+      this.reader = new ScanReader(node, source, this.neededColumns(), this.context);
       this.compiled = compileExpressions(this.exprs, this.predicates, this.baseTypes, this.context, {
         operator: "scan",
         expectedRows: source.rowCount,
@@ -116,16 +128,10 @@ export class Pipeline implements Operator {
     this.compiled?.close();
     this.reader?.close();
     this.reverser?.close();
+    this.joined?.close();
     if (this.base.kind === "operator") this.base.input.close();
+    if (this.base.kind === "join") this.base.join.close();
   }
-}
-
-/** The vectors from row `start` on. */
-export function advance(columns: readonly Vector[], start: number): Vector[] {
-  if (start === 0) return [...columns];
-  return columns.map((column) =>
-    column.address === 0 ? column : { ...column, address: column.address + start * typeOf(column.type).width }
-  );
 }
 
 /** Does it give something else each time? */

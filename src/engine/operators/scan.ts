@@ -28,7 +28,7 @@ export function createScan(node: ScanNode, source: ScanSource, context: QueryCon
 }
 
 /** A column lies between two values where a predicate holds; nulls do not. */
-interface Bound {
+export interface Bound {
   column: number;
   low?: number | bigint;
   high?: number | bigint;
@@ -36,7 +36,7 @@ interface Bound {
 
 /** More than what `=` forgives between doubles. */
 const DOUBLE_SLACK = 1e-9;
-const BOUNDED = new Set(["INT", "LONG", "DOUBLE", "DATE", "TIMESTAMP", "TIMESTAMP_NS"]);
+export const BOUNDED: ReadonlySet<string> = new Set(["INT", "LONG", "DOUBLE", "DATE", "TIMESTAMP", "TIMESTAMP_NS"]);
 
 /** What a comparison of a column with a constant says of the column. */
 function boundOf(part: Expr, context: QueryContext): Bound | undefined {
@@ -86,11 +86,13 @@ export function morselsOf(
   source: ScanSource,
   context: QueryContext,
   predicates: readonly Expr[] = [],
+  /** That hold for all rows wanted, by what is known of them besides. */
+  known: readonly Bound[] = [],
 ): Morsel[] {
   const { intervals } = node;
   const bounds = predicates.flatMap((predicate) => conjuncts(predicate, context)).flatMap((part) =>
     boundOf(part, context) ?? []
-  );
+  ).concat(known);
   const morsels: Morsel[] = [];
   source.segments.forEach((segment, index) => {
     if (segment.rowCount === 0 || bounds.some((bound) => isOutside(segment, bound))) return;
@@ -133,6 +135,14 @@ function withChunk(
   } finally {
     context.pool.unpin(source, segment, column);
   }
+}
+
+/** The vectors from row `start` on. */
+export function advance(columns: readonly Vector[], start: number): Vector[] {
+  if (start === 0) return [...columns];
+  return columns.map((column) =>
+    column.address === 0 ? column : { ...column, address: column.address + start * typeOf(column.type).width }
+  );
 }
 
 /** First row whose time is not below `time`. */

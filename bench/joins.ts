@@ -1,0 +1,74 @@
+/** Joins and sorts over the benchmark's trades, with a table of its million traders and one of its hundred symbols. */
+import type { BenchQuery } from "./queries.ts";
+import { SYMBOL_COUNT, TRADER_COUNT } from "./trades.ts";
+
+/** Traders lie in no order: 7919 has no divisor in common with their count. */
+export const JOIN_TABLES: { sundial: string; duckdb: string }[] = [
+  {
+    sundial:
+      `create table traders as (select (x * 7919) % ${TRADER_COUNT} trader, (x % 1000) / 8.0 rate, cast('R' || (x % 16) as symbol) region from long_sequence(${TRADER_COUNT}))`,
+    duckdb:
+      `create table traders as select (x * 7919) % ${TRADER_COUNT} trader, (x % 1000) / 8.0 rate, 'R' || (x % 16) region from range(1, ${
+        TRADER_COUNT + 1
+      }) t(x)`,
+  },
+  {
+    sundial:
+      `create table symbols as (select cast('SYM' || lpad(cast(x - 1 as string), 3, '0') || '-USD' as symbol) symbol, cast('S' || (x % 7) as symbol) sector, x / 4.0 weight from long_sequence(${SYMBOL_COUNT}))`,
+    duckdb:
+      `create table symbols as select 'SYM' || lpad((x - 1)::varchar, 3, '0') || '-USD' symbol, 'S' || (x % 7) sector, x / 4.0 weight from range(1, ${
+        SYMBOL_COUNT + 1
+      }) t(x)`,
+  },
+];
+
+const both = (name: string, sql: string): BenchQuery => ({
+  name,
+  sundial: sql.replaceAll("count(*)", "count()"),
+  duckdb: sql,
+});
+
+export const JOIN_QUERIES: BenchQuery[] = [
+  both(
+    "join 1M traders, sums",
+    "select count(*) c, sum(t.amount * r.rate) s from trades t join traders r on t.trader = r.trader",
+  ),
+  both(
+    "join 1M traders, by region",
+    "select r.region, count(*) c, sum(t.amount) s from trades t join traders r on t.trader = r.trader group by r.region",
+  ),
+  both(
+    "join 100 symbols, by sector",
+    "select s.sector, count(*) c, sum(t.amount * s.weight) w from trades t join symbols s on t.symbol = s.symbol group by s.sector",
+  ),
+  both(
+    "join both, by sector and region",
+    "select s.sector, r.region, count(*) c, sum(t.amount) a from trades t join symbols s on t.symbol = s.symbol join traders r on t.trader = r.trader group by s.sector, r.region",
+  ),
+  both(
+    "left join half the traders",
+    "select count(*) c, count(r.rate) n, sum(r.rate) s from trades t left join (select * from traders where rate < 62.5) r on t.trader = r.trader",
+  ),
+  both(
+    "join one region, dear trades",
+    "select count(*) c, sum(t.amount) s from trades t join traders r on t.trader = r.trader where r.region = 'R3' and t.price > 200",
+  ),
+  both(
+    "join on more than keys",
+    "select count(*) c, sum(t.amount) s from trades t join traders r on t.trader = r.trader and t.amount > r.rate",
+  ),
+  both(
+    "join, top 10",
+    "select t.timestamp, t.amount, r.rate from trades t join traders r on t.trader = r.trader order by t.amount * r.rate desc, t.timestamp limit 10",
+  ),
+  {
+    name: "sort by amount, all rows",
+    sundial: "select amount, trader, price from (trades order by amount, trader, price) limit -10",
+    duckdb:
+      "select * from (select amount, trader, price from trades order by amount, trader, price offset (select count(*) - 10 from trades))",
+  },
+  both(
+    "count distinct by symbol",
+    "select symbol, count(distinct trader) c from trades group by symbol",
+  ),
+];

@@ -1,0 +1,309 @@
+/**
+ * Kernels of equi joins. The rows of the right side are found by their keys:
+ *
+ *     dense    integers of a small range: table[slot] has the first row + 1 of the slot's key, 0 for none
+ *     hash     buckets of (first row + 1, tag, key words), open addressing; the first word is 0 in a free one
+ *     next     next[row] is the next row + 1 with the same key, in ascending order; 0 behind the last
+ *
+ * A dense key's slot is value - low; then come null and what is out of range, whose slot is never filled.
+ */
+import { type CompiledKernel, hashOf } from "./aggregate.ts";
+import type { Input } from "./expression.ts";
+import { i32, i64, type IrNode, select } from "./ir.ts";
+import { inputShape, kernelCache, KernelWriter, shapeOf } from "./kernel.ts";
+import type { Code } from "../wasm/assembler.ts";
+
+/** One key column. Nodes `low`, `count` (i64) and `step` (i32: slots of the keys behind it) are constants of the kernel. */
+export interface DenseKey {
+  word: IrNode;
+  /** The word of null, where it lies apart from the values. */
+  none: bigint | undefined;
+  low: IrNode;
+  count: IrNode;
+  step: IrNode;
+}
+
+export type JoinKey =
+  | { kind: "dense"; keys: readonly DenseKey[] }
+  | { kind: "hash"; words: readonly IrNode[]; texts: readonly boolean[] };
+
+export function bucketBytes(words: number): number {
+  return 8 + 8 * words;
+}
+
+function keyShape(key: JoinKey): string {
+  return key.kind === "dense"
+    ? key.keys.map(({ word, none, low, count, step }) =>
+      `${shapeOf(word)}/${none}/${shapeOf(low)}/${shapeOf(count)}/${shapeOf(step)}`
+    ).join(",")
+    : key.words.map((word, k) => `${shapeOf(word)}${key.texts[k]}`).join(",");
+}
+
+/** The least and greatest word but null's. Cells: low, high (start as the greatest and least that can be). Result: how many are null. */
+export function rangeKernel(
+  memory: WebAssembly.Memory,
+  inputs: readonly Input[],
+  word: IrNode,
+  none: bigint | undefined,
+): CompiledKernel {
+  return kernelCache(memory).get(`joinRange|${inputShape(inputs)}|${shapeOf(word)}|${none}`, () => {
+    const writer = new KernelWriter(inputs);
+    const { code } = writer;
+    const cells: Record<string, number> = { low: writer.cell(), high: writer.cell() };
+    cells.count = writer.cellCount;
+    const low = writer.loadCell("i64", cells.low), high = writer.loadCell("i64", cells.high);
+    const value = code.local("i64"), nulls = code.local("i32");
+    writer.scalarRows(undefined, [word], () => {
+      code.block((skip) => {
+        writer.lower(word);
+        code.set(value);
+        if (none !== undefined) {
+          code.get(nulls).get(value).i64(none).op("i64.eq").op("i32.add").set(nulls);
+          code.get(value).i64(none).op("i64.eq").brIf(skip);
+        }
+        code.get(value).get(low).get(value).get(low).op("i64.lt_s").op("select").set(low);
+        code.get(value).get(high).get(value).get(high).op("i64.gt_s").op("select").set(high);
+      });
+    });
+    writer.storeCell("i64", cells.low, low);
+    writer.storeCell("i64", cells.high, high);
+    code.get(nulls);
+    return { bytes: writer.finish(), cells };
+  });
+}
+
+/** Finds a key: leaves the address of its first row's word in `place`. */
+class Index {
+  readonly place: number;
+  readonly head: number;
+  private readonly table: number;
+  private readonly mask: number;
+  private readonly tag: number;
+  private readonly words: IrNode[];
+  private readonly texts: readonly boolean[];
+  private readonly slot: IrNode | undefined;
+
+  constructor(private readonly writer: KernelWriter, key: JoinKey, cells: Record<string, number>) {
+    const { code } = writer;
+    this.table = writer.loadCell("i32", cells.table);
+    this.mask = writer.loadCell("i32", cells.mask);
+    this.place = code.local("i32");
+    this.head = code.local("i32");
+    this.tag = code.local("i32");
+    this.words = key.kind === "hash" ? key.words.map((word) => writer.derive(word)) : [];
+    this.texts = key.kind === "hash" ? key.texts : [];
+    this.slot = key.kind === "dense" ? slotOf(writer, key.keys) : undefined;
+  }
+
+  /** What `find` reads. */
+  get nodes(): IrNode[] {
+    return this.slot === undefined ? this.words : [this.slot];
+  }
+
+  /** Has `head` too. A key that is not there: the place where it would be, and 0. */
+  find(): void {
+    const { writer, place, head, table, tag, words, texts } = this;
+    const { code } = writer;
+    if (this.slot !== undefined) {
+      code.get(table);
+      writer.lower(this.slot);
+      code.i32(2).op("i32.shl").op("i32.add").tee(place).memory("i32.load").set(head);
+      return;
+    }
+    writer.lower(i32.wrap(i64.shrU(hashOf(words, texts), i64.const(32n))));
+    code.tee(tag).set(place);
+    const bucket = bucketBytes(words.length), usesTag = this.usesTag, at = code.local("i32");
+    code.block((found) =>
+      code.loop((again) => {
+        code.get(place).get(this.mask).op("i32.and").tee(place).i32(bucket).op("i32.mul").get(table).op("i32.add").tee(
+          at,
+        ).memory("i32.load").tee(head).op("i32.eqz").brIf(found);
+        code.block((differs) => {
+          if (usesTag) code.get(at).memory("i32.load", 4).get(tag).op("i32.ne").brIf(differs);
+          words.forEach((word, k) => {
+            code.get(at).memory("i64.load", 8 + 8 * k);
+            writer.lower(word);
+            if (texts[k]) code.call(writer.library.index("text.eq")).op("i32.eqz");
+            else code.op("i64.ne");
+            code.brIf(differs);
+          });
+          code.br(found);
+        });
+        code.get(place).i32(1).op("i32.add").set(place).br(again);
+      })
+    );
+    code.get(at).set(place);
+  }
+
+  /** A single number is compared itself. */
+  private get usesTag(): boolean {
+    return this.words.length > 1 || this.texts.some((isText) => isText);
+  }
+
+  /** Writes the key into a free place. */
+  fill(): void {
+    const { writer: { code } } = this;
+    if (this.usesTag) code.get(this.place).get(this.tag).memory("i32.store", 4);
+    this.words.forEach((word, k) => {
+      code.get(this.place);
+      this.writer.lower(word);
+      code.memory("i64.store", 8 + 8 * k);
+    });
+  }
+}
+
+function slotOf(writer: KernelWriter, keys: readonly DenseKey[]): IrNode {
+  const parts = keys.map(({ word, none, low, count, step }): IrNode => {
+    const value = writer.derive(word);
+    const distance = writer.derive(i64.sub(value, low)), nullSlot = i32.wrap(count);
+    const inside = select(i64.ltU(distance, count), i32.wrap(distance), i32.add(nullSlot, i32.const(1)));
+    return i32.mul(none === undefined ? inside : select(i64.eq(value, i64.const(none)), nullSlot, inside), step);
+  });
+  return writer.derive(parts.length === 0 ? i32.const(0) : parts.reduce((a, b) => i32.add(a, b)));
+}
+
+function address(code: Code, base: number, index: number): Code {
+  return code.get(base).get(index).i32(2).op("i32.shl").op("i32.add");
+}
+
+/**
+ * Puts rows into an index: row 0 … rowCount-1 of the kernel stand for last … last - rowCount + 1, so that each key's rows come to
+ * lie in ascending order. Cells: table, mask, next, last, repeated (becomes 1 when a key has come twice).
+ */
+export function indexKernel(memory: WebAssembly.Memory, inputs: readonly Input[], key: JoinKey): CompiledKernel {
+  return kernelCache(memory).get(`joinIndex${key.kind}|${inputShape(inputs)}|${keyShape(key)}`, () => {
+    const writer = new KernelWriter(inputs);
+    const { code } = writer;
+    const cells: Record<string, number> = {
+      table: writer.cell(),
+      mask: writer.cell(),
+      next: writer.cell(),
+      last: writer.cell(),
+      repeated: writer.cell(),
+    };
+    cells.count = writer.cellCount;
+    const next = writer.loadCell("i32", cells.next), last = writer.loadCell("i32", cells.last);
+    const repeated = writer.loadCell("i32", cells.repeated);
+    const index = new Index(writer, key, cells);
+    const at = code.local("i32");
+    writer.scalarRows(undefined, [], (row) => {
+      code.get(last).get(row).op("i32.sub").set(at);
+      writer.loadRow(index.nodes, at);
+      index.find();
+      code.get(index.head).if(() => code.i32(1).set(repeated), () => index.fill());
+      address(code, next, at).get(index.head).memory("i32.store");
+      code.get(index.place).get(at).i32(1).op("i32.add").memory("i32.store");
+    });
+    writer.storeCell("i32", cells.repeated, repeated);
+    code.get(writer.end);
+    return { bytes: writer.finish(), cells };
+  });
+}
+
+export interface ProbeMode {
+  /** No key comes twice on the right. */
+  unique: boolean;
+  /** A left row without a partner makes a pair with row -1 … */
+  keepsLeft: boolean;
+  /** … and every left row does, behind its partners: a condition on pairs will say which of them stay. */
+  ends: boolean;
+  /** Right rows that have a partner are marked with 1, a byte each. */
+  marks: boolean;
+}
+
+export const PROBE_RESUME = { fresh: 0, atEnd: -1 } as const;
+
+/**
+ * Pairs of left and right rows, in the order of the left rows, then of the right ones. Cells: table, mask, next, leftRows, rightRows
+ * (i32 lists), capacity (of both), pairs (out: how many), resume (in and out: where a left row's partners go on), marks. Result: the
+ * left row to go on with, or the end.
+ */
+export function probeKernel(
+  memory: WebAssembly.Memory,
+  inputs: readonly Input[],
+  predicate: IrNode | undefined,
+  key: JoinKey,
+  mode: ProbeMode,
+): CompiledKernel {
+  const cacheKey = `joinProbe${key.kind}${JSON.stringify(mode)}|${inputShape(inputs)}|${
+    predicate ? shapeOf(predicate) : ""
+  }|${keyShape(key)}`;
+  return kernelCache(memory).get(cacheKey, () => {
+    const writer = new KernelWriter(inputs);
+    const { code } = writer;
+    const names = ["table", "mask", "next", "leftRows", "rightRows", "capacity", "pairs", "resume", "marks"];
+    const cells: Record<string, number> = Object.fromEntries(names.map((name) => [name, writer.cell()]));
+    cells.count = writer.cellCount;
+    const [next, leftRows, rightRows, capacity, marks] = ["next", "leftRows", "rightRows", "capacity", "marks"].map((
+      name,
+    ) => writer.loadCell("i32", cells[name]));
+    const resume = writer.loadCell("i32", cells.resume), pairs = code.local("i32");
+    const index = new Index(writer, key, cells);
+    const { head } = index, right = code.local("i32"), first = code.local("i32");
+    const stop = (row: number) => {
+      writer.storeCell("i32", cells.pairs, pairs);
+      writer.storeCell("i32", cells.resume, resume);
+      code.get(row).return();
+    };
+    /** The pair of `row` with row head - 1, which for 0 is no row. */
+    const pair = (row: number) => {
+      address(code, leftRows, pairs).get(row).memory("i32.store");
+      address(code, rightRows, pairs).get(head).i32(1).op("i32.sub").tee(right).memory("i32.store");
+      code.get(pairs).i32(1).op("i32.add").set(pairs);
+    };
+    const mark = () => {
+      if (mode.marks) code.get(marks).get(right).op("i32.add").i32(1).memory("i32.store8");
+    };
+    const isFull = () => code.get(pairs).get(capacity).op("i32.ge_s");
+    writer.scalarRows(predicate, index.nodes, (row) => {
+      index.find();
+      if (mode.unique && !mode.ends) {
+        // At most one pair a row, so there is room for all.
+        if (mode.keepsLeft) {
+          pair(row);
+          if (mode.marks) code.get(head).if(() => mark());
+        } else {
+          code.get(head).if(() => {
+            pair(row);
+            mark();
+          });
+        }
+        return;
+      }
+      code.get(resume).if(() => {
+        code.get(resume).i32(0).get(resume).i32(0).op("i32.gt_s").op("select").set(head);
+      });
+      code.get(head).get(resume).op("i32.or").set(first);
+      code.block((noMore) =>
+        code.loop((again) => {
+          code.get(head).op("i32.eqz").brIf(noMore);
+          isFull().if(() => {
+            code.get(head).set(resume);
+            stop(row);
+          });
+          pair(row);
+          mark();
+          address(code, next, right).memory("i32.load").set(head).br(again);
+        })
+      );
+      if (mode.ends || mode.keepsLeft) {
+        if (!mode.ends) code.get(first).op("i32.eqz").if(end);
+        else end();
+      }
+      code.i32(0).set(resume);
+
+      function end(): void {
+        isFull().if(() => {
+          code.i32(mode.ends ? PROBE_RESUME.atEnd : PROBE_RESUME.fresh).set(resume);
+          stop(row);
+        });
+        pair(row);
+      }
+    });
+    code.i32(0).set(resume);
+    writer.storeCell("i32", cells.pairs, pairs);
+    writer.storeCell("i32", cells.resume, resume);
+    code.get(writer.end);
+    return { bytes: writer.finish(), cells };
+  });
+}

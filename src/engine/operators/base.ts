@@ -1,0 +1,178 @@
+/**
+ * What lies under filters and projections: the rows of a scan, of any operator, or of a join over one of these. Rows of a scan, and of
+ * joins whose left sides go down to one, can be read morsel by morsel of that scan, on any thread, by a plan that is plain data.
+ */
+import { assert } from "../../errors.ts";
+import type { Column, Expr, ScanNode } from "../../sql/plan.ts";
+import type { Dictionary, ScanSource } from "../../storage/contract.ts";
+import { NO_DICTIONARY } from "../columns.ts";
+import type { Operator, QueryContext, Vector } from "../contract.ts";
+import type { JoinProbe } from "./join-probe.ts";
+import { JoinReader } from "./join-probe.ts";
+import { type Bound, type Morsel, morselsOf, ScanReader } from "./scan.ts";
+
+export type PipelineBase =
+  | { kind: "scan"; node: ScanNode; source: ScanSource }
+  | { kind: "operator"; input: Operator }
+  | { kind: "join"; join: JoinBase };
+
+/** A join as it lies under a pipeline. */
+export interface JoinBase {
+  /** The columns of the left side's base, then the right side's. */
+  readonly columns: readonly Column[];
+  readonly left: { readonly base: PipelineBase };
+  /** How to read it by morsels; undefined where that cannot be. The right side is read to its end. */
+  plan(): BasePlan | undefined;
+  /** All rows in order. */
+  open(needed: ReadonlySet<number>): RowReader;
+  close(): void;
+}
+
+/** A base that any thread can read by morsels. */
+export type BasePlan =
+  /** `source`: its place in the query's sources. */
+  | { kind: "scan"; node: ScanNode; source: number }
+  /** `predicates`: of the left rows, over the left base's columns. */
+  | { kind: "join"; left: BasePlan; predicates: readonly Expr[]; bounds: readonly Bound[]; probe: JoinProbe };
+
+/** Rows start … end-1 of columns; those not needed have address 0. Valid until the next call. */
+export interface Rows {
+  columns: Vector[];
+  start: number;
+  end: number;
+  /** What row ids start from. */
+  rowBase: bigint;
+}
+
+export interface RowReader {
+  /** Undefined at the end: of all rows, or of the morsel. */
+  next(): Rows | undefined;
+  close(): void;
+}
+
+export interface MorselReader extends RowReader {
+  start(morsel: Morsel): void;
+}
+
+export function columnsOfBase(base: PipelineBase): readonly Column[] {
+  return base.kind === "scan" ? base.node.columns : base.kind === "join" ? base.join.columns : base.input.columns;
+}
+
+/** The base as a plan that any thread can read; undefined where it cannot be read by morsels. */
+export function planOf(base: PipelineBase, context: QueryContext): BasePlan | undefined {
+  if (base.kind === "operator") return undefined;
+  if (base.kind === "join") return base.join.plan();
+  const source = context.sources.indexOf(base.source);
+  return source < 0 ? undefined : { kind: "scan", node: base.node, source };
+}
+
+class ScanMorsels implements MorselReader {
+  private readonly reader: ScanReader;
+  private morsel?: Morsel;
+
+  constructor(node: ScanNode, source: ScanSource, needed: ReadonlySet<number>, context: QueryContext) {
+    this.reader = new ScanReader(node, source, needed, context);
+  }
+
+  start(morsel: Morsel): void {
+    this.morsel = morsel;
+  }
+
+  next(): Rows | undefined {
+    if (this.morsel === undefined) return undefined;
+    const { segment, start, end } = this.morsel;
+    this.morsel = undefined;
+    return { columns: this.reader.open(segment), start, end, rowBase: this.reader.rowBase(segment) };
+  }
+
+  close(): void {
+    this.reader.close();
+  }
+}
+
+/** The scan at the bottom of a plan. */
+export function scanOf(plan: BasePlan, context: QueryContext): { node: ScanNode; source: ScanSource } {
+  if (plan.kind === "join") return scanOf(plan.left, context);
+  const source = context.sources[plan.source];
+  assert(source !== undefined, "a helper has the leader's sources");
+  return { node: plan.node, source };
+}
+
+export function openMorsels(plan: BasePlan, needed: ReadonlySet<number>, context: QueryContext): MorselReader {
+  if (plan.kind === "scan") return new ScanMorsels(plan.node, scanOf(plan, context).source, needed, context);
+  const { probe, predicates } = plan;
+  const left = openMorsels(plan.left, JoinReader.leftColumns(probe, predicates, needed), context);
+  return new JoinReader(probe, predicates, left, needed, context);
+}
+
+/** The morsels of the scan below, less those that statistics rule out. `predicates` are over the plan's columns. */
+export function morselsOfPlan(plan: BasePlan, predicates: readonly Expr[], context: QueryContext): Morsel[] {
+  const bounds: Bound[] = [];
+  let base = plan, over = predicates;
+  for (; base.kind === "join"; base = base.left) {
+    bounds.push(...base.bounds);
+    over = base.predicates;
+  }
+  const { source } = scanOf(base, context), count = base.node.columnIds.length;
+  return morselsOf(base.node, source, context, over, bounds.filter(({ column }) => column < count));
+}
+
+export function typesOfPlan(plan: BasePlan, context: QueryContext): string[] {
+  if (plan.kind === "join") return [...plan.probe.leftTypes, ...plan.probe.columns.map((column) => column.type)];
+  return scanOf(plan, context).node.columns.map((column) => column.type);
+}
+
+/** The dictionaries of the base's columns. */
+export function dictionariesOf(plan: BasePlan, context: QueryContext): (Dictionary | undefined)[] {
+  if (plan.kind === "join") {
+    return [...dictionariesOf(plan.left, context), ...plan.probe.columns.map((column) => column.dictionary)];
+  }
+  const { node, source } = scanOf(plan, context);
+  return node.columns.map(({ type }, k) => type === "SYMBOL" ? source.dictionaries[k] ?? NO_DICTIONARY : undefined);
+}
+
+/** All rows of a base, in order. `predicates` may be used to leave out morsels; they are not applied. */
+export function openBase(
+  base: PipelineBase,
+  predicates: readonly Expr[],
+  bounds: readonly Bound[],
+  needed: ReadonlySet<number>,
+  context: QueryContext,
+): RowReader {
+  if (base.kind === "join") return base.join.open(needed);
+  if (base.kind === "operator") return new OperatorRows(base.input);
+  const reader = new ScanMorsels(base.node, base.source, needed, context);
+  return new AllMorsels(reader, morselsOf(base.node, base.source, context, predicates, bounds));
+}
+
+class OperatorRows implements RowReader {
+  constructor(private readonly input: Operator) {}
+
+  next(): Rows | undefined {
+    const batch = this.input.next();
+    return batch && { columns: batch.columns, start: 0, end: batch.rowCount, rowBase: 0n };
+  }
+
+  /** The operator is its pipeline's to close. */
+  close(): void {}
+}
+
+export class AllMorsels implements RowReader {
+  private position = 0;
+
+  constructor(private readonly reader: MorselReader, private readonly morsels: readonly Morsel[]) {}
+
+  next(): Rows | undefined {
+    for (;;) {
+      const rows = this.reader.next();
+      if (rows !== undefined) return rows;
+      const morsel = this.morsels[this.position++];
+      if (morsel === undefined) return undefined;
+      this.reader.start(morsel);
+    }
+  }
+
+  close(): void {
+    this.reader.close();
+  }
+}

@@ -1,0 +1,387 @@
+/**
+ * The left side of a join: its rows look up the right side's, which lie in memory with an index over their keys. What is needed for
+ * that is plain data, so that every thread of a query can probe.
+ */
+import type { Expr, JoinNode } from "../../sql/plan.ts";
+import type { Dictionary } from "../../storage/contract.ts";
+import { layoutOf, typeOf } from "../../types/mod.ts";
+import { gather, NO_DICTIONARY, sameDictionary, Workspace } from "../columns.ts";
+import { keyWord } from "../compiler/aggregate.ts";
+import { BoundKernel, flushKernelRows } from "../compiler/binding.ts";
+import { columnsOf, type ExpressionCompiler, formOf } from "../compiler/expression.ts";
+import { i32, i64, input } from "../compiler/ir.ts";
+import { type JoinKey, probeKernel } from "../compiler/join.ts";
+import { MORSEL_ROWS, type QueryContext, type Vector } from "../contract.ts";
+import { type CompiledExpressions, compileExpressions, fuse } from "../expressions.ts";
+import { TextInterner } from "../keys.ts";
+import type { MorselReader, RowReader, Rows } from "./base.ts";
+import { advance, type Morsel } from "./scan.ts";
+
+/** How keys become words: numbers as they are, symbols as codes of the right side's dictionary, texts, and columns of 128 bits or more. */
+export interface KeyMode {
+  kind: "value" | "code" | "text" | "wide";
+  /** Of the right side's column, for codes. */
+  dictionary?: Dictionary;
+  /** Slots of a dense index. */
+  dense?: { low: bigint; count: bigint; step: number };
+}
+
+/** Codes of a left dictionary as codes of the right one: i32 from code -1 on, -2 for texts that are not there. */
+interface Translation {
+  key: number;
+  left: Dictionary;
+  address: number;
+}
+
+export interface JoinIndex {
+  kind: "dense" | "hash";
+  table: number;
+  mask: number;
+  next: number;
+  /** No key comes twice. */
+  unique: boolean;
+}
+
+export interface JoinProbe {
+  type: JoinNode["type"];
+  /** Of the left base's columns, over which `keys` are. */
+  leftTypes: readonly string[];
+  keys: readonly Expr[];
+  modes: readonly KeyMode[];
+  index: JoinIndex;
+  /** The right side. */
+  columns: readonly Vector[];
+  rowCount: number;
+  /** A byte for each right row, 1 when it has a partner; 0 where nobody asks. */
+  marks: number;
+  /** Over the left base's columns and the right side's. */
+  residual?: Expr;
+  translations: readonly Translation[];
+  operator: string;
+}
+
+export function keepsLeftRows(type: JoinNode["type"]): boolean {
+  return type === "left" || type === "full";
+}
+
+/** Keys over a kernel's inputs. `translations`: addresses by key, for codes of another dictionary than the right side's. */
+export function joinKeyOf(
+  compiler: ExpressionCompiler,
+  keys: readonly Expr[],
+  modes: readonly KeyMode[],
+  isDense: boolean,
+  translations: readonly (number | undefined)[] = [],
+): JoinKey {
+  const words = keys.map((key, k) => {
+    const form = formOf(key.type);
+    switch (modes[k].kind) {
+      case "wide":
+        return compiler.words(key.kind === "column" ? key.index : -1);
+      case "text":
+        return [keyWord(compiler.textOf(key), "i64", true)];
+      case "code": {
+        const address = translations[k];
+        if (address === undefined || key.kind !== "column") return [i64.extendS(compiler.lower(key))];
+        const lookup = { kind: "lookup", column: key.index, address, form: "i32" } as const;
+        return [i64.extendS(input(compiler.inputs.push(lookup) - 1, "i32"))];
+      }
+      case "value":
+        // SHORT and CHAR are the same sixteen bits.
+        if (form === "u16") return [i64.extendS(i32.extend16(compiler.lower(key)))];
+        return [keyWord(compiler.lower(key), form!, false)];
+    }
+  });
+  if (!isDense) {
+    const texts = modes.flatMap((mode, k) => words[k].map(() => mode.kind === "text"));
+    return { kind: "hash", words: words.flat(), texts };
+  }
+  const constant = (value: bigint) => input(compiler.inputs.push({ kind: "constant", type: "i64", value }) - 1, "i64");
+  return {
+    kind: "dense",
+    keys: words.map(([word], k) => {
+      const { low, count, step } = modes[k].dense!;
+      const none = noneOf(keys[k].type, modes[k]);
+      return { word, none, low: constant(low), count: constant(count), step: compiler.parameter(step) };
+    }),
+  };
+}
+
+/** The word of null where it lies apart from other values. */
+export function noneOf(type: string, mode: KeyMode): bigint | undefined {
+  if (mode.kind === "code") return -1n;
+  if (layoutOf(type) === "i64") return -(1n << 63n);
+  return layoutOf(type) === "i32" && type !== "IPv4" ? -(1n << 31n) : undefined;
+}
+
+/** Writes the codes that the left dictionary's texts have on the right. */
+export function translate(left: Dictionary, right: Dictionary, space: Workspace, poll: () => void): number {
+  const own = new Workspace(space.heap, space.memory, space.operator);
+  try {
+    const { u32, i32 } = space.heap;
+    const interner = new TextInterner(own);
+    const number = ({ entries }: Dictionary, code: number, insert: boolean) => {
+      if (code % 4_096 === 0) poll();
+      return interner.number(u32[(entries >>> 2) + 2 * code], i32[(entries >>> 2) + 2 * code + 1], insert);
+    };
+    // Texts get numbers as they come; a dictionary has each once.
+    for (let code = 0; code < right.count; code++) number(right, code, true);
+    const table = space.words(left.count + 1);
+    table[0] = -1;
+    for (let code = 0; code < left.count; code++) table[code + 1] = number(left, code, false);
+    return table.byteOffset;
+  } finally {
+    own.release();
+  }
+}
+
+interface Bound {
+  dictionaries: (Dictionary | undefined)[];
+  space: Workspace;
+  kernel: BoundKernel;
+}
+
+export class JoinReader implements MorselReader {
+  private readonly space: Workspace;
+  private readonly leftRows: Int32Array;
+  private readonly rightRows: Int32Array;
+  private readonly leftNeeded: ReadonlySet<number>;
+  private readonly keepsLeft: boolean;
+  private readonly ends: boolean;
+  private readonly outputs = new Map<number, number>();
+  private bound?: Bound;
+  /** Where keys or predicates are beyond kernels: left columns and keys, made before. `places`: of the left columns among them. */
+  private staged?: { expressions: CompiledExpressions; places: ReadonlyMap<number, number>; types: string[] };
+  private readonly residual?: { expression: CompiledExpressions; needed: ReadonlySet<number> };
+
+  /** The left rows at hand, their columns by the left base's. */
+  private columns?: readonly Vector[];
+  private rowStart = 0;
+  private rowEnd = 0;
+  private position = 0;
+  private resume = 0;
+  /** The pair is the left rows as they are, in order. */
+  private isWhole = false;
+  private leftMatched = false;
+
+  /** The columns of the left base that are read. */
+  static leftColumns(probe: JoinProbe, predicates: readonly Expr[], needed: ReadonlySet<number>): Set<number> {
+    const columns = new Set(needed), residual = probe.residual === undefined ? [] : [probe.residual];
+    for (const expr of [...predicates, ...probe.keys, ...residual]) columnsOf(expr, columns);
+    for (const column of columns) if (column >= probe.leftTypes.length) columns.delete(column);
+    return columns;
+  }
+
+  constructor(
+    private readonly probe: JoinProbe,
+    private readonly predicates: readonly Expr[],
+    private readonly left: RowReader | MorselReader,
+    private readonly needed: ReadonlySet<number>,
+    private readonly context: QueryContext,
+  ) {
+    this.space = Workspace.of(context, probe.operator);
+    this.leftRows = this.space.words(MORSEL_ROWS);
+    this.rightRows = this.space.words(MORSEL_ROWS);
+    this.leftNeeded = JoinReader.leftColumns(probe, predicates, needed);
+    this.keepsLeft = keepsLeftRows(probe.type);
+    this.ends = this.keepsLeft && probe.residual !== undefined;
+    if (probe.residual !== undefined) {
+      const types = [...probe.leftTypes, ...probe.columns.map((column) => column.type)];
+      const expression = compileExpressions([probe.residual], undefined, types, context, { operator: probe.operator });
+      this.residual = { expression, needed: columnsOf(probe.residual) };
+    }
+  }
+
+  start(morsel: Morsel): void {
+    (this.left as MorselReader).start(morsel);
+  }
+
+  next(): Rows | undefined {
+    for (;;) {
+      this.context.poll();
+      if (this.columns === undefined) {
+        const rows = this.left.next();
+        if (rows === undefined) return undefined;
+        this.take(rows);
+        if (this.rowStart === this.rowEnd) {
+          this.columns = undefined;
+          continue;
+        }
+      }
+      const columns = this.columns!, n = this.pairs(columns);
+      if (this.position >= this.rowEnd) this.columns = undefined;
+      if (n > 0) return { columns: this.gather(columns, n, this.needed), start: 0, end: n, rowBase: 0n };
+    }
+  }
+
+  private take(rows: Rows): void {
+    const { probe, context } = this;
+    let keyColumns: readonly Vector[] = rows.columns;
+    this.rowStart = rows.start;
+    this.rowEnd = rows.end;
+    this.columns = rows.columns;
+    if (this.staged === undefined && !this.bind(probe.leftTypes, probe.keys, this.predicates, rows.columns)) {
+      this.stage();
+    }
+    if (this.staged !== undefined) {
+      const { expressions, places, types } = this.staged;
+      const batch = expressions.run({ rowCount: rows.end - rows.start, columns: advance(rows.columns, rows.start) });
+      keyColumns = batch.columns;
+      this.rowStart = 0;
+      this.rowEnd = batch.rowCount;
+      this.columns = rows.columns.map((column, k) => places.has(k) ? batch.columns[places.get(k)!] : column);
+      if (batch.rowCount > 0) {
+        const keys = probe.keys.map(({ type }, k): Expr => ({ kind: "column", index: places.size + k, type }));
+        const isBound = this.bind(types, keys, [], keyColumns);
+        if (!isBound) throw new Error("keys that are columns have kernels");
+      }
+    }
+    this.position = this.rowStart;
+    this.resume = 0;
+    this.leftMatched = false;
+    if (this.rowStart < this.rowEnd) this.bound!.kernel.setColumns(keyColumns);
+    context.poll();
+  }
+
+  private stage(): void {
+    const { probe, leftNeeded, context } = this;
+    const columns = [...leftNeeded].map((index): Expr => ({ kind: "column", index, type: probe.leftTypes[index] }));
+    const exprs = [...columns, ...probe.keys];
+    this.staged = {
+      expressions: compileExpressions(exprs, this.predicates, probe.leftTypes, context, { operator: probe.operator }),
+      places: new Map([...leftNeeded].map((index, k) => [index, k])),
+      types: exprs.map((expr) => expr.type),
+    };
+  }
+
+  /** Makes the kernel for the columns' dictionaries; false where none can be made. */
+  private bind(
+    types: readonly string[],
+    keys: readonly Expr[],
+    predicates: readonly Expr[],
+    columns: readonly Vector[],
+  ): boolean {
+    const { probe, context } = this, { index } = probe;
+    const dictionaries = columns.map((column) => column.dictionary);
+    const isSame = this.bound?.dictionaries.every((mine, k) =>
+      mine === dictionaries[k] || (mine?.entries === dictionaries[k]?.entries && mine?.count === dictionaries[k]?.count)
+    );
+    if (isSame) return true;
+    const isPlain = keys.every((key) =>
+      key.kind === "column" || (formOf(key.type) !== undefined && layoutOf(key.type) !== "symbol")
+    );
+    if (!isPlain) return false;
+    this.bound?.space.release();
+    this.bound = undefined;
+    const space = Workspace.of(context, probe.operator);
+    const options = { operator: probe.operator, expectedRows: MORSEL_ROWS };
+    const fused = fuse(keys, predicates, types, dictionaries, context, space, options);
+    if (fused === undefined) {
+      space.release();
+      return false;
+    }
+    const { compiler, predicate } = fused;
+    const translations = keys.map((key, k) => this.translation(k, key, dictionaries, space));
+    const joinKey = joinKeyOf(compiler, keys, probe.modes, index.kind === "dense", translations);
+    const compiled = probeKernel(context.heap.memory, compiler.inputs, predicate, joinKey, {
+      unique: index.unique,
+      keepsLeft: this.keepsLeft,
+      ends: this.ends,
+      marks: probe.marks !== 0 && probe.residual === undefined,
+    });
+    const kernel = new BoundKernel(compiled.run, compiled.cells, compiler.inputs, context, space, compiled.cells.count);
+    const { cells } = kernel;
+    kernel.setI32(cells.table, index.table);
+    kernel.setI32(cells.mask, index.mask);
+    kernel.setI32(cells.next, index.next);
+    kernel.setI32(cells.leftRows, this.leftRows.byteOffset);
+    kernel.setI32(cells.rightRows, this.rightRows.byteOffset);
+    kernel.setI32(cells.capacity, MORSEL_ROWS);
+    kernel.setI32(cells.marks, probe.marks);
+    this.bound = { dictionaries, space, kernel };
+    return true;
+  }
+
+  private translation(
+    k: number,
+    key: Expr,
+    dictionaries: readonly (Dictionary | undefined)[],
+    space: Workspace,
+  ): number | undefined {
+    const { kind, dictionary: right } = this.probe.modes[k];
+    if (kind !== "code" || key.kind !== "column") return undefined;
+    const left = dictionaries[key.index] ?? NO_DICTIONARY;
+    if (left.count === 0 || sameDictionary(left, right!)) return undefined;
+    const known = this.probe.translations.find((each) =>
+      each.key === k && each.left.entries === left.entries && each.left.count === left.count
+    );
+    return known?.address ?? translate(left, right!, space, () => this.context.poll());
+  }
+
+  /** The next pairs, in `leftRows` and `rightRows`. */
+  private pairs(columns: readonly Vector[]): number {
+    const { kernel } = this.bound!, { cells } = kernel, from = this.position;
+    kernel.setI32(cells.resume, this.resume);
+    this.position = kernel.run(from, this.rowEnd);
+    this.resume = kernel.getI32(cells.resume);
+    const n = kernel.getI32(cells.pairs);
+    this.isWhole = this.probe.index.unique && !this.ends && n === this.rowEnd - this.rowStart;
+    return this.residual === undefined || n === 0 ? n : this.pairsThatPass(columns, n);
+  }
+
+  /**
+   * Pairs that pass the residual. Where left rows are kept, the pair with no partner stands behind a left row's candidates, and stays if
+   * none of them passed.
+   */
+  private pairsThatPass(columns: readonly Vector[], n: number): number {
+    const { leftRows, rightRows, keepsLeft, probe } = this, { expression, needed } = this.residual!;
+    const passed = expression.run({ rowCount: n, columns: this.gather(columns, n, needed) }).columns[0].address;
+    this.isWhole = false;
+    const { u8 } = this.context.heap;
+    let kept = 0;
+    for (let i = 0; i < n; i++) {
+      const right = rightRows[i];
+      if (right < 0) {
+        const stays = !this.leftMatched;
+        this.leftMatched = false;
+        if (!stays) continue;
+      } else {
+        if (u8[passed + i] === 0) continue;
+        this.leftMatched = keepsLeft;
+        if (probe.marks !== 0) u8[probe.marks + right] = 1;
+      }
+      leftRows[kept] = leftRows[i];
+      rightRows[kept++] = right;
+    }
+    return kept;
+  }
+
+  private gather(left: readonly Vector[], n: number, needed: ReadonlySet<number>): Vector[] {
+    const { probe, leftRows, rightRows, keepsLeft } = this, leftCount = probe.leftTypes.length;
+    const whole = this.isWhole ? advance(left, this.rowStart) : left;
+    return [...left, ...probe.columns].map((column, k): Vector => {
+      if (!needed.has(k)) return { ...column, address: 0 };
+      if (k < leftCount) return this.isWhole ? whole[k] : this.gathered(k, column, leftRows, n, false);
+      return this.gathered(k, column, rightRows, n, keepsLeft);
+    });
+  }
+
+  private gathered(k: number, column: Vector, rows: Int32Array, n: number, nulls: boolean): Vector {
+    const { type } = column;
+    let address = this.outputs.get(k);
+    if (address === undefined) {
+      address = this.space.allocate(MORSEL_ROWS * typeOf(type).width + 16); // lanes may read beyond the last row
+      this.outputs.set(k, address);
+    }
+    gather(this.context.heap, type, column.address, rows, n, address, nulls);
+    return { ...column, address };
+  }
+
+  close(): void {
+    this.left.close();
+    this.staged?.expressions.close();
+    this.residual?.expression.close();
+    this.bound?.space.release();
+    this.space.release();
+    flushKernelRows(this.context.heap.i64);
+  }
+}

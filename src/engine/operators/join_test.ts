@@ -1,0 +1,238 @@
+import assert from "node:assert/strict";
+import { createRegistry, functionId } from "../../sql/functions/mod.ts";
+import type { AggregateCall, AggregateNode, Column, Expr, JoinNode } from "../../sql/plan.ts";
+import type { Value } from "../../types/mod.ts";
+import { type Operator, type QueryContext } from "../contract.ts";
+import { randomFrom, type Row, RowsInput, rowsOf, storedRows, testContext, threeParticipants } from "../testing.ts";
+import { createAggregate } from "./aggregate.ts";
+import { createFilter, createProject } from "./filter-project.ts";
+import { createJoin } from "./join.ts";
+import { createScan } from "./scan.ts";
+
+const functions = createRegistry();
+const col = (index: number, type: string): Expr => ({ kind: "column", index, type });
+const lit = (value: Value, type: string): Expr => ({ kind: "constant", value, type });
+const fn = (name: string, type: string, ...args: Expr[]): Expr => ({
+  kind: "call",
+  function: functionId(name, args.map((a) => a.type)),
+  args,
+  type,
+  at: 0,
+});
+const agg = (name: string, type: string, ...args: Expr[]): AggregateCall => ({
+  function: functionId(name, args.map((a) => a.type)),
+  args,
+  distinct: false,
+  type,
+  at: 0,
+});
+
+const COLUMNS: Column[] = ["SYMBOL", "SHORT", "INT", "LONG", "DOUBLE", "VARCHAR", "UUID", "CHAR", "LONG"].map((
+  type,
+  k,
+) => ({ name: `c${k}`, type }));
+const c = (index: number, offset = 0) => col(offset + index, COLUMNS[index].type);
+const base = { timestamp: -1, order: "none" as const };
+
+/** Column 3 is a key of a wide range, column 8 the row's number. */
+function makeRows(rowCount: number, seed: number, distinct: number): Row[] {
+  const random = randomFrom(seed);
+  return Array.from({ length: rowCount }, (_, row): Row => {
+    const n = random() % distinct, maybe = (value: Value): Value => (random() % 9 === 0 ? null : value);
+    return [
+      maybe(`s${n}`),
+      n,
+      maybe(n - 20),
+      maybe(BigInt(n) * 1_000_000_000_003n),
+      maybe(n === 0 ? (random() % 2 === 0 ? 0 : -0) : n / 8),
+      maybe(`text ${"x".repeat(n % 11)}${n}`),
+      maybe(BigInt(n) << 64n | 5n),
+      maybe(String.fromCharCode(65 + n % 60)),
+      BigInt(row),
+    ];
+  });
+}
+
+/** Pairs by nested loops, in the order that is promised. */
+function joined(type: string, left: readonly Row[], right: readonly Row[], on: (l: Row, r: Row) => boolean): Row[] {
+  const rows: Row[] = [], matched = new Set<Row>();
+  const noRow: Row = COLUMNS.map(({ type }) => (type === "SHORT" ? 0 : null));
+  for (const l of left) {
+    let has = false;
+    for (const r of right) {
+      if (!on(l, r)) continue;
+      has = true;
+      matched.add(r);
+      rows.push([...l, ...r]);
+    }
+    if (!has && (type === "left" || type === "full")) rows.push([...l, ...noRow]);
+  }
+  if (type === "right" || type === "full") { for (const r of right) if (!matched.has(r)) rows.push([...noRow, ...r]); }
+  return rows;
+}
+
+const equal = (keys: readonly number[]) => (l: Row, r: Row) =>
+  keys.every((k) => l[k] === r[k] || (l[k] === 0 && r[k] === 0));
+
+function joinOf(
+  type: JoinNode["type"],
+  left: Operator,
+  right: Operator,
+  leftKeys: Expr[],
+  rightKeys: Expr[],
+  context: QueryContext,
+  residual?: Expr,
+): Operator {
+  const columns = [...left.columns, ...right.columns];
+  const node = { node: "join", type, leftKeys, rightKeys, residual, columns, ...base } as unknown as JoinNode;
+  return createJoin(node, left, right, context);
+}
+
+const text = (rows: readonly Row[]) =>
+  rows.map((row) => row.map((v) => (typeof v === "bigint" ? `${v}n` : v === 0 ? "0" : String(v))).join(" "));
+
+/** A context with a stored left table of those rows. */
+function withTable(rows: Row[], segmentRows: number, isParallel = false) {
+  const alone = testContext(1 << 28, { functions });
+  const table = storedRows(COLUMNS, rows, alone, segmentRows, true);
+  const sources = [table.source];
+  const context = { ...alone, sources, parallel: isParallel ? threeParticipants({ ...alone, sources }) : undefined };
+  return { context, scan: (predicate?: Expr) => createScan({ ...table.node, predicate }, table.source, context) };
+}
+
+function endsClean(context: QueryContext): void {
+  assert.equal((context.memory as { usedBytes: number }).usedBytes, 0);
+}
+
+const KEY_SETS = [[0], [1], [2], [3], [4], [5], [6], [7], [1, 2], [0, 3], [5, 6, 1]];
+
+Deno.test("a stored table joins as nested loops do, by every kind of key, in the order of left and right rows", () => {
+  const left = makeRows(700, 1, 60), right = makeRows(180, 2, 80), unique = new Map<Value, Row>();
+  for (const row of makeRows(300, 3, 80)) unique.set(row[1], row);
+  const { context, scan } = withTable(left, 90);
+  for (const type of ["inner", "left", "right", "full"] as const) {
+    for (const keys of KEY_SETS) {
+      for (const rows of [right, [...unique.values()]]) {
+        const exprs = keys.map((k) => c(k));
+        const made = rowsOf(
+          joinOf(type, scan(), new RowsInput(COLUMNS, rows, context, 70), exprs, exprs, context),
+          context,
+        );
+        assert.deepEqual(text(made), text(joined(type, left, rows, equal(keys))), `${type} by ${keys}`);
+      }
+    }
+  }
+  endsClean(context);
+});
+
+Deno.test("filters, computed keys and more conditions of a join", () => {
+  const left = makeRows(600, 4, 40), right = makeRows(150, 5, 50), width = COLUMNS.length;
+  const { context, scan } = withTable(left, 80);
+  const filter = fn(">", "BOOLEAN", c(2), lit(-5, "INT"));
+  const kept = left.filter((row) => row[2] !== null && Number(row[2]) > -5);
+  const residual = fn("<", "BOOLEAN", c(8), fn("*", "LONG", c(8, width), lit(4n, "LONG")));
+  const less = (l: Row, r: Row) => (l[8] as bigint) < (r[8] as bigint) * 4n;
+  const upper = (index: number) => fn("upper", "STRING", c(index));
+  const plus = (index: number) => fn("+", "LONG", c(index), lit(1n, "LONG"));
+  for (const type of ["inner", "left", "right", "full"] as const) {
+    for (
+      const [keys, exprs] of [[[5], [c(5)]], [[3], [plus(3)]], [[5, 1], [upper(5), c(1)]], [[2], [c(2)]]] as const
+    ) {
+      for (const more of [undefined, residual]) {
+        const on = (l: Row, r: Row) => equal(keys)(l, r) && (more === undefined || less(l, r));
+        const input = new RowsInput(COLUMNS, right, context, 70);
+        const made = rowsOf(joinOf(type, scan(filter), input, [...exprs], [...exprs], context, more), context);
+        assert.deepEqual(text(made), text(joined(type, kept, right, on)), `${type} by ${keys}, ${more?.kind}`);
+      }
+    }
+    const made = rowsOf(
+      joinOf(type, scan(filter), new RowsInput(COLUMNS, right, context), [], [], context, residual),
+      context,
+    );
+    assert.deepEqual(text(made), text(joined(type, kept, right, less)), `${type} by no key`);
+  }
+  const none = rowsOf(
+    joinOf("left", scan(filter), new RowsInput(COLUMNS, [], context), [c(3)], [c(3)], context),
+    context,
+  );
+  assert.deepEqual(text(none), text(joined("left", kept, [], () => false)));
+  endsClean(context);
+});
+
+Deno.test("more pairs than a batch holds, of one left row too", () => {
+  const left = makeRows(5, 6, 1), right = makeRows(70_000, 7, 1);
+  const { context, scan } = withTable(left, 5);
+  for (const type of ["inner", "full"] as const) {
+    for (const residual of [undefined, fn("!=", "BOOLEAN", c(8, COLUMNS.length), lit(65_536n, "LONG"))]) {
+      let n = 0n;
+      const operator = joinOf(type, scan(), new RowsInput(COLUMNS, right, context), [c(1)], [c(1)], context, residual);
+      const made = rowsOf(
+        createProject({ expressions: [c(8), c(8, 9)], columns: [COLUMNS[8], COLUMNS[8]] } as never, operator, context),
+        context,
+      );
+      const of = residual === undefined ? 70_000n : 69_999n;
+      for (const [l, r] of made) {
+        if (l === null) continue;
+        const at = n % of;
+        assert.equal(l, n / of);
+        assert.equal(r, residual !== undefined && at >= 65_536n ? at + 1n : at);
+        n++;
+      }
+      assert.equal(n, 5n * of);
+      assert.equal(made.length, Number(n) + (type === "full" && residual !== undefined ? 1 : 0));
+    }
+  }
+  endsClean(context);
+});
+
+Deno.test("groups over joins of joins are the same on one thread and on three, and in the order of first rows", () => {
+  const left = makeRows(3_000, 8, 90), middle = makeRows(120, 9, 90), right = makeRows(100, 10, 90);
+  const width = COLUMNS.length;
+  const pairs = joined("left", joined("inner", left, middle, equal([2])), right, (l, r) => l[0] === r[0]);
+  const groups = new Map<string, [Value, Value, bigint, bigint]>();
+  for (const row of pairs) {
+    const key = `${row[width]}|${row[2 * width + 1]}`;
+    const group = groups.get(key) ?? [row[width], row[2 * width + 1], 0n, 0n];
+    groups.set(key, [group[0], group[1], group[2] + 1n, group[3] + (row[8] as bigint)]);
+  }
+  for (const isParallel of [false, true]) {
+    const { context, scan } = withTable(left, 70, isParallel);
+    const first = joinOf("inner", scan(), new RowsInput(COLUMNS, middle, context), [c(2)], [c(2)], context);
+    const second = joinOf("left", first, new RowsInput(COLUMNS, right, context), [c(0)], [c(0)], context);
+    const keys = [col(width, "SYMBOL"), col(2 * width + 1, "SHORT")];
+    const aggregates = [agg("count", "LONG"), agg("sum", "LONG", c(8))];
+    const columns = [...keys, ...aggregates].map(({ type }, k) => ({ name: `g${k}`, type }));
+    const node = { node: "aggregate", keys, aggregates, columns, ...base } as unknown as AggregateNode;
+    const made = rowsOf(createAggregate(node, second, context), context);
+    assert.deepEqual(text(made), text([...groups.values()].map((group) => [...group])));
+    endsClean(context);
+  }
+});
+
+Deno.test("a filter over a left join sees its nulls, and segments that no key lies in are not read", () => {
+  const left = Array.from({ length: 1_000 }, (_, n): Row => [...makeRows(1, n, 9)[0].slice(0, 8), BigInt(n)]);
+  const right = makeRows(30, 11, 9).map((row, n): Row => [...row.slice(0, 8), BigInt(400 + n)]);
+  const { context, scan } = withTable(left, 100);
+  const read: number[] = [];
+  context.sources[0].segments.forEach((segment, s) =>
+    segment.chunks.forEach((chunk) => {
+      const { address } = chunk!;
+      Object.defineProperty(chunk, "address", { get: () => (read.push(s), address) });
+    })
+  );
+  const run = (type: "inner" | "left", predicate?: Expr) => {
+    read.length = 0;
+    const join = joinOf(type, scan(), new RowsInput(COLUMNS, right, context), [c(8)], [c(8)], context);
+    return rowsOf(
+      predicate ? createFilter({ predicate, columns: join.columns } as never, join, context) : join,
+      context,
+    );
+  };
+  const pairs = joined("left", left, right, equal([8]));
+  assert.deepEqual(text(run("inner")), text(pairs.filter((row) => row[17] !== null)));
+  assert.deepEqual([...new Set(read)], [4]);
+  const isNull = fn("=", "BOOLEAN", col(17, "LONG"), lit(null, "LONG"));
+  assert.deepEqual(text(run("left", isNull)), text(pairs.filter((row) => row[17] === null)));
+  assert.equal(new Set(read).size, 10);
+  endsClean(context);
+});
