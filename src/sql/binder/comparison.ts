@@ -22,7 +22,12 @@ export function bindComparison(
   if (nullSide !== undefined) return withNull(expressions, operator, nullSide, at);
   const byText = textConstant(expressions, operator, left, right, at) ??
     textConstant(expressions, TURNED[operator], right, left, at);
-  return byText ?? expressions.operator(operator, [left, right], at);
+  if (byText !== undefined) return byText;
+  // A date's number is its milliseconds.
+  const sides = [left, right].map((side, i) =>
+    side.type === "DATE" && isInteger((i === 0 ? right : left).type) ? expressions.cast(side, "LONG", at) : side
+  );
+  return expressions.operator(operator, sides, at);
 }
 
 /** `x = null` finds nulls; `<=` and `>=` hold between two nulls; `<` and `>` never do. */

@@ -39,6 +39,8 @@ import {
   tagOfType,
 } from "./types.ts";
 
+const INT_MAX = 2147483647;
+
 /** Aggregate calls stand as columns from here on until the aggregate node is made. */
 export const AGGREGATE_BASE = 1_000_000;
 /** Window calls, likewise. */
@@ -188,6 +190,7 @@ export class Expressions {
     const operand = this.bind(e.operand, scope);
     if (e.operator === "not") {
       const settled = this.settle(operand, "BOOLEAN");
+      if (settled.type === "NULL") return TRUE;
       if (settled.type !== "BOOLEAN") {
         throw typeMismatch(`NOT wants a BOOLEAN: found ${displayName(settled.type)}`, e.operand.at);
       }
@@ -261,9 +264,23 @@ export class Expressions {
   operator(name: string, operands: Expr[], at: number): Expr {
     // What is added to a time is a number.
     const shifts = (name === "+" || name === "-") && operands.some((x) => isTime(x.type));
-    const args = shifts ? operands.map((x) => this.settle(x, "LONG")) : this.settleAlike(operands);
+    let args = shifts ? operands.map((x) => this.settle(x, "LONG")) : this.settleAlike(operands);
+    // A number before a date makes a number, and a date's are milliseconds.
+    if (shifts && isInteger(args[0].type) && args[1]?.type === "DATE") {
+      args = [args[0], this.cast(args[1], "LONG", at)];
+    }
+    if (name === "*") args = this.wideFactors(args, at);
     const resolved = bindFunction(this, name, args, at, "operator");
     return this.binding.at(resolved, at);
+  }
+
+  /** Constants whose product no INT holds are LONGs. */
+  private wideFactors(args: Expr[], at: number): Expr[] {
+    if (args.some((arg) => arg.type !== "INT")) return args;
+    const values = args.map((arg) => fold(arg, this.binding)?.value);
+    if (!values.every((value) => typeof value === "number")) return args;
+    const product = (values[0] as number) * (values[1] as number);
+    return Math.abs(product) <= INT_MAX ? args : args.map((arg) => this.cast(arg, "LONG", at));
   }
 
   /** The call of function `name`; errors stand at the call or at the argument that does not fit. */
@@ -326,6 +343,10 @@ export class Expressions {
     this.refuseBounds(settled, e.high.at);
     // Nothing lies between a null and anything, not even a null.
     if (settled.some((bound, i) => i > 0 && isNullConstant(bound))) return e.negated ? TRUE : FALSE;
+    // Texts lie between times.
+    if (isText(settled[0].type) && settled.slice(1).some((bound) => isText(bound.type))) {
+      settled[0] = this.cast(settled[0], "TIMESTAMP", e.at);
+    }
     const typed = isTime(settled[0].type)
       ? [settled[0], ...settled.slice(1).map((bound, i) => this.instant(bound, settled[0].type, [e.low, e.high][i].at))]
       : settled;
@@ -340,7 +361,7 @@ export class Expressions {
     );
     if (wrong !== undefined) throw typeMismatch(`BETWEEN is not there for ${displayName(wrong.type)}`, at);
     const [operand, ...bounds] = operands;
-    if (!isInteger(operand.type) && !isTime(operand.type)) return;
+    if (!isInteger(operand.type) && !isTime(operand.type) && !isText(operand.type)) return;
     if (bounds.some(({ type }) => type === "CHAR")) {
       throw typeMismatch(`BETWEEN: CHAR does not go with ${displayName(operand.type)}`, at);
     }

@@ -173,6 +173,11 @@ function joinKeys(
       const sides = [sideOf(a, offset), sideOf(b, offset)];
       if (sides[0] !== sides[1] && !sides.includes("none") && !sides.includes("both")) {
         const [l, r] = sides[0] === "left" ? [a, b] : [b, a];
+        const isComputed = l.kind !== "column" || r.kind !== "column";
+        if (!byTime && isComputed && l.type !== r.type && !(isText(l.type) && isText(r.type))) {
+          keys.residual.push(bindComparison(expressions, "=", a, b, part.at));
+          continue;
+        }
         addKey(expressions, keys, l, remap(r, (index) => index - offset), part.right.at);
         continue;
       }

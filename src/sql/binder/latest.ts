@@ -19,9 +19,11 @@ export function latestPlan(
 ): Plan {
   const timestamp = timestampIndex(relation, latest);
   const keys = latest.partitionBy.map((key) => {
-    if (key.kind === "column" && candidates(relation.columns, key.path).length === 0) {
-      throw unknownColumn(key.path.at(-1)!.text, key.at);
+    if (key.kind !== "column") {
+      const at = key.kind === "call" ? key.at + key.name.length : key.at;
+      throw new SqlError("LATEST ON wants columns as its keys: compute others in a sub-query", at, SQLSTATE.grouping);
     }
+    if (candidates(relation.columns, key.path).length === 0) throw unknownColumn(key.path.at(-1)!.text, key.at);
     return expressions.bind(key, { columns: relation.columns, names });
   });
   if (keys.length === 0) throw new SqlError("LATEST ON wants PARTITION BY", latest.at);

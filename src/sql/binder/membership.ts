@@ -10,7 +10,7 @@ import { bindComparison } from "./comparison.ts";
 import { typeMismatch } from "./context.ts";
 import { convertConstant } from "./convert.ts";
 import type { Expressions, Scope } from "./expressions.ts";
-import { constant, FALSE } from "./literals.ts";
+import { type Constant, constant, FALSE } from "./literals.ts";
 import { or } from "./plans.ts";
 import { displayName, isInteger, isNumber, isText, isTextOrChar, isTime, isTimestamp } from "./types.ts";
 
@@ -31,6 +31,12 @@ function positive(expressions: Expressions, e: InExpression, scope: Scope): Expr
       return inIntervals(expressions, operand, item.value, e.items[0].at);
     }
     if (item.type === "INTERVAL") return expressions.operator("in", [operand, item], e.at);
+  }
+  if (operand.type === "DATE" && e.bare) {
+    const [item] = items;
+    if (item.kind === "constant" && isText(item.type) && typeof item.value === "string") {
+      return inIntervals(expressions, expressions.cast(operand, "TIMESTAMP", e.at), item.value, e.items[0].at);
+    }
   }
   const [settled, ...others] = expressions.settleAlike([operand, ...items]);
   refuseOtherKinds(settled, others, e);
@@ -92,6 +98,7 @@ function inList(expressions: Expressions, operand: Expr, items: Expr[], e: InExp
   const typed = wide === operand.type ? operand : expressions.cast(operand, wide, e.at);
   const values: Value[] = [];
   const others: Expr[] = [];
+  let unreadable = -1;
   items.forEach((item, i) => {
     if (item.kind !== "constant") {
       others.push(bindComparison(expressions, "=", operand, item, e.at));
@@ -103,14 +110,17 @@ function inList(expressions: Expressions, operand: Expr, items: Expr[], e: InExp
     } else {
       const value = convertConstant(item.value, item.type, typed.type);
       if (value !== undefined) values.push(value);
-      else if (isTime(typed.type) || typed.type === "UUID" || typed.type === "IPv4") {
-        throw new SqlError(`'${item.value}' is no ${displayName(typed.type)}`, e.items[i].at, SQLSTATE.invalidText);
-      } else if (!isTextOrChar(item.type) && !(isNumber(item.type) && isNumber(typed.type))) {
+      else if (isTime(typed.type) || typed.type === "UUID") unreadable = i;
+      else if (!isTextOrChar(item.type) && !(isNumber(item.type) && isNumber(typed.type))) {
         // A value of another kind: let the comparison say what is wrong with it.
         others.push(bindComparison(expressions, "=", operand, item, e.at));
       }
     }
   });
+  if (unreadable >= 0) {
+    const { at } = e.items[unreadable], { value } = items[unreadable] as Constant;
+    throw new SqlError(`'${value}' is no ${displayName(typed.type)}`, at, SQLSTATE.invalidText);
+  }
   if (operand.kind === "constant" && others.length === 0) {
     return constant(values.includes(operand.value), "BOOLEAN");
   }

@@ -13,7 +13,7 @@ import { AGGREGATE_BASE, Expressions, type Scope, WINDOW_BASE } from "./expressi
 import { groupPlan } from "./grouping.ts";
 import { latestPlan } from "./latest.ts";
 import { constant } from "./literals.ts";
-import { columnOf, columnsOf, columnsRead, filter, project, rewrite, sameExpr, sort, walk } from "./plans.ts";
+import { columnOf, columnsOf, columnsRead, filter, project, remap, rewrite, sameExpr, sort, walk } from "./plans.ts";
 import { placeBefore } from "./places.ts";
 import { samplePlan } from "./sampling.ts";
 import {
@@ -188,6 +188,12 @@ class SelectBinder {
       aggregates: this.aggregates,
       shareAggregates: this.select.sampleBy?.fill === undefined,
       windows: this.windows,
+      subqueries: {
+        membership: (...of) => this.subqueries.membership(...of),
+        scalar: (query) => {
+          throw notSupported("a sub-query here", query.at);
+        },
+      },
     };
   }
 
@@ -310,9 +316,12 @@ class SelectBinder {
     if (this.windows.calls.length > 0) {
       throw new SqlError("a window function does not go with an aggregate: use a sub-query", 0, SQLSTATE.grouping);
     }
-    const having = select.having === undefined
-      ? undefined
-      : this.expressions.condition(select.having, { ...this.listScope(this.aliases), aliasesFirst: true });
+    const having = select.having === undefined ? undefined : this.expressions.condition(select.having, {
+      ...this.listScope(this.aliases),
+      aliasesFirst: true,
+      windows: undefined,
+      subqueries: undefined,
+    });
     const keys = select.groupBy?.items.map((item) => this.groupKey(item, items));
     this.plan = groupPlan(this.binding, this.plan, items, orders, this.aggregates, keys, having);
     return true;
@@ -381,26 +390,18 @@ class SelectBinder {
     const names = items.map((item) => item.name);
     const visible = items.length;
     // Order keys that are not selected ride along as hidden columns.
-    const hidden = orders.filter((order) => order.expr !== undefined);
     const distinct = select.distinct && !(grouped && this.aggregates.length > 0);
-    if (distinct && hidden.length > 0) {
-      throw new SqlError(
-        "ORDER BY of SELECT DISTINCT wants columns of the select list",
-        hidden[0].order.at,
-        SQLSTATE.grouping,
-      );
-    }
     const keys: SortKey[] = orders.map((order) => {
+      const { descending, nulls } = order.order;
+      if (distinct && order.expr !== undefined) {
+        return { expression: overOutput(order.expr, items, order.order.at), descending, nulls };
+      }
       let index = order.output;
       if (index === undefined) {
         index = expressions.push(order.expr!) - 1;
         names.push(`order key ${index}`);
       }
-      return {
-        expression: { kind: "column", index, type: expressions[index].type },
-        descending: order.order.descending,
-        nulls: order.order.nulls,
-      };
+      return { expression: { kind: "column", index, type: expressions[index].type }, descending, nulls };
     });
     const timestamp = this.plan.timestamp;
     const hidesTime = timestamp >= 0 && !grouped && !distinct &&
@@ -414,10 +415,11 @@ class SelectBinder {
     if (distinct) plan = { node: "distinct", input: plan, columns: plan.columns, timestamp: -1, order: "none" };
     let orderedBy = -1;
     if (keys.length > 0) {
-      const first = keys[0].expression as Extract<Expr, { kind: "column" }>;
+      const first = keys[0].expression;
       // A query ordered by another timestamp is in the order of that one, for joins by time around it.
       if (
-        !keys[0].descending && (first.type === "TIMESTAMP" || first.type === "TIMESTAMP_NS") && first.index < visible
+        first.kind === "column" && !keys[0].descending &&
+        (first.type === "TIMESTAMP" || first.type === "TIMESTAMP_NS") && first.index < visible
       ) orderedBy = first.index;
       plan = sort(plan, keys);
     }
@@ -450,6 +452,21 @@ function contains(expr: Expr, part: Expr): boolean {
   });
   return found;
 }
+
+/** An order key as an expression over the select list, which is all that there is behind DISTINCT. */
+function overOutput(expr: Expr, items: readonly OutputItem[], at: number): Expr {
+  const placed = rewrite(expr, (e) => {
+    const index = items.findIndex((item) => sameExpr(item.expr, e));
+    return index < 0 ? undefined : { kind: "column", index: OUTPUT_BASE + index, type: e.type };
+  });
+  if ([...columnsRead(placed)].some((index) => index < OUTPUT_BASE)) {
+    throw new SqlError("ORDER BY of SELECT DISTINCT wants columns of the select list", at, SQLSTATE.grouping);
+  }
+  return remap(placed, (index) => index - OUTPUT_BASE);
+}
+
+/** Above all indices of input columns. */
+const OUTPUT_BASE = 10_000_000;
 
 /** Is the projection the input as it is? */
 function isWhole(plan: Plan, expressions: Expr[], names: string[]): boolean {

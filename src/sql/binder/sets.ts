@@ -27,8 +27,9 @@ export function bindSet(queries: Queries, query: SetOperation, names: Names): Bo
     if (common === undefined) {
       throw typeMismatch(`${displayName(column.type)} and ${displayName(other)} do not go together`, query.right.at);
     }
-    // EXCEPT and INTERSECT give rows of the left query: its symbols stay symbols, though without a shared dictionary.
-    return keepsLeft && computedTag(column.type) === "SYMBOL_TEXT" ? "SYMBOL_TEXT" : common;
+    // Symbols on both sides stay symbols where rows of one side are given, though without a shared dictionary.
+    const isSymbol = [column.type, other].every((type) => computedTag(type) === "SYMBOL_TEXT");
+    return keepsLeft && isSymbol ? "SYMBOL_TEXT" : common;
   });
   const cast = (plan: Plan): Plan => castColumns(queries, plan, types, query.at);
   let plan: Plan = {

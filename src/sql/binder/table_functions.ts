@@ -11,7 +11,7 @@ import { type Constant, constant } from "./literals.ts";
 import { metadataFunction, metadataPlan } from "./metadata.ts";
 import { columnOf, project } from "./plans.ts";
 import type { Queries } from "./select.ts";
-import { isInteger, isTextOrChar, isTimestamp } from "./types.ts";
+import { isInteger, isTextOrChar, isTime } from "./types.ts";
 
 /** `name` is what qualifies the columns when the source has no alias. */
 export function tableFunction(queries: Queries, call: FunctionCall, names: Names): { plan: Plan; name: string } {
@@ -113,15 +113,21 @@ function generateSeries(queries: Queries, call: FunctionCall, names: Names): Pla
   const stepAt = call.args[2]?.at ?? call.at;
   const timeType = [from, to].some((bound) => bound.type === "TIMESTAMP_NS")
     ? "TIMESTAMP_NS"
-    : [from, to].some((bound) => isTimestamp(bound.type) || isTextOrChar(bound.type))
+    : [from, to].some((bound) => isTime(bound.type) || isTextOrChar(bound.type))
     ? "TIMESTAMP"
     : undefined;
+  // Without a step, texts are read as numbers.
+  if (step === undefined && [from, to].every((bound) => isTextOrChar(bound.type))) {
+    throw new SqlError(`'${from.value}' is not a DOUBLE`, 0, SQLSTATE.invalidText);
+  }
   if (timeType !== undefined) {
     const [a, b] = [from, to].map((bound, i) => instantBound(queries, bound, timeType, call.args[i].at));
     if (step === undefined) {
       throw new SqlError(`${call.name} of times wants a step`, call.at, SQLSTATE.undefinedFunction);
     }
-    return timeSeries(name, a, b, step, timeType, stepAt);
+    const series = timeSeries(name, a, b, step, timeType, stepAt);
+    const falls = typeof step.value === "string" ? step.value.startsWith("-") : Number(step.value) < 0;
+    return { ...series, timestamp: 0, order: falls ? "desc" : "asc" };
   }
   const types = [from.type, to.type, step?.type ?? "INT"];
   if (types.every(isInteger)) {

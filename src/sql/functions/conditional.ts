@@ -52,6 +52,15 @@ for (const name of ["coalesce", "nvl"]) {
     {
       ...base,
       name,
+      args: args("IPv4"),
+      returns: "IPv4",
+      summary,
+      examples: [],
+      emit: (values) => coalesce(values, "IPv4"),
+    },
+    {
+      ...base,
+      name,
       args: args("same"),
       returns: (types) => types[0],
       summary,

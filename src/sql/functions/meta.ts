@@ -9,6 +9,9 @@ import { readNetwork } from "./networks.ts";
 /** What this server says it is to clients that look for PostgreSQL's version. */
 const POSTGRES_VERSION = "12.3";
 
+/** What is said of a VARCHAR is one. */
+const sameText = ([type]: string[]): string => type === "VARCHAR" ? "VARCHAR" : "STRING";
+
 /** The same text in every row. */
 function said(
   name: string,
@@ -196,7 +199,7 @@ const clientFunctions: FunctionEntry[] = [
 ];
 
 export const metaFunctions: FunctionEntry[] = [
-  batchEntry("typeof", [any("value")], "STRING", "The name of the value's type.", ([column], out, rowCount) => {
+  batchEntry("typeof", [any("value")], sameText, "The name of the value's type.", ([column], out, rowCount) => {
     const name = column.type === "NULL" ? "NULL" : typeOf(column.type).name;
     for (let row = 0; row < rowCount; row++) out.setText(row, name);
   }, [["typeOf(1L)", "LONG"], ["typeOf(null)", "NULL"]]),
