@@ -81,7 +81,7 @@ export class FaultyFiles implements Files {
 
   constructor(public faults: Faults = {}, private readonly random: () => number = Math.random) {}
 
-  /** What a new process finds after a kill: all that was written, though not all of it would survive a power cut. */
+  /** What a new process finds after a kill: all that was written, though not all of it would survive a power cut. This one is over. */
   afterKill(faults: Faults = {}): FaultyFiles {
     const next = new FaultyFiles(faults, this.random);
     next.names = this.names;
@@ -121,6 +121,11 @@ export class FaultyFiles implements Files {
       }
       return content;
     });
+  }
+
+  /** For a look at what is there that changes nothing. */
+  copy(): FaultyFiles {
+    return this.successor({}, this.names, ({ current }) => current.clone());
   }
 
   flipBit(path: string, bit: number): void {

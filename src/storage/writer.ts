@@ -570,10 +570,12 @@ export class TableStore {
     return table;
   }
 
-  /** An empty one, whatever an interrupted load or table has left there. */
+  /** An empty one, whatever an interrupted load or table has left there. If there is one it stays: a full disk may not give another. */
   makeDirectory({ directory }: Table): void {
-    this.options.files.removeDirectory(directory);
-    this.options.files.makeDirectory(directory);
+    const { files } = this.options;
+    if (files.exists(directory) && files.list(directory).length === 0) return;
+    files.removeDirectory(directory);
+    files.makeDirectory(directory);
   }
 
   newTable(schema: TableSchema): Table {

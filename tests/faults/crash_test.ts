@@ -79,7 +79,7 @@ Deno.test(`after ${CUTS} power cuts at random, also during recovery, nothing tha
         const faults = { dieAt: 1 + Math.floor(random() * 40) };
         files = random() < 0.3 ? files.afterKill(faults) : files.afterPowerCut(faults);
         // What is there shows in a copy, so that in some lives no table is open before the first step.
-        const count = history.check(open(files.afterKill(), seed)!, done);
+        const count = history.check(open(files.copy(), seed)!, done);
         const db = open(files, seed);
         if (db === undefined || (round % 2 === 0 && !isReadable(db, history, count))) continue;
         files.faults.dieAt = files.points + 1 + Math.floor(random() * 100);
