@@ -31,24 +31,27 @@ Deno.test({ name: "promtool check metrics has nothing to say", ignore: !programs
   assert.deepEqual(await promtool(["check", "metrics"], text), { code: 0, output: "" });
 });
 
-Deno.test({ name: "a Prometheus scrapes the server", ignore: !programs.includes("prometheus") }, async () => {
-  await using server = await startServer(withMetrics);
-  await using prometheus = await startProgram("prometheus", (port, directory) => {
-    const config = join(directory, "prometheus.yml");
-    Deno.writeTextFileSync(
-      config,
-      `global: { scrape_interval: 200ms, scrape_timeout: 200ms }
+/** The command line of a Prometheus that asks this port. */
+const scraping = (minPort: number) => (port: number, directory: string) => {
+  const config = join(directory, "prometheus.yml");
+  Deno.writeTextFileSync(
+    config,
+    `global: { scrape_interval: 200ms, scrape_timeout: 200ms }
 scrape_configs:
   - job_name: sundial
-    static_configs: [{ targets: ["127.0.0.1:${server.minPort}"] }]
+    static_configs: [{ targets: ["127.0.0.1:${minPort}"] }]
 `,
-    );
-    return [
-      `--config.file=${config}`,
-      `--storage.tsdb.path=${directory}/data`,
-      `--web.listen-address=127.0.0.1:${port}`,
-    ];
-  });
+  );
+  return [
+    `--config.file=${config}`,
+    `--storage.tsdb.path=${directory}/data`,
+    `--web.listen-address=127.0.0.1:${port}`,
+  ];
+};
+
+Deno.test({ name: "a Prometheus scrapes the server", ignore: !programs.includes("prometheus") }, async () => {
+  await using server = await startServer(withMetrics);
+  await using prometheus = await startProgram("prometheus", scraping(server.minPort));
   const value = async (query: string) => {
     const reply = await fetch(`http://127.0.0.1:${prometheus.port}/api/v1/query?${new URLSearchParams({ query })}`);
     return Number((await reply.json()).data.result[0]?.value[1]);
@@ -77,10 +80,80 @@ Deno.test({ name: "docs/alert-rules.yml fires when it should", ignore: !programs
   assert.equal(code, 0, output);
 });
 
+Deno.test("docs/grafana-dashboard.json keeps the rules of Grafana's dashboard-linter", () => {
+  const text = Deno.readTextFileSync(fromFileUrl("../docs/grafana-dashboard.json"));
+  const { panels, templating, editable } = JSON.parse(text) as {
+    panels: Panel[];
+    templating: { list: Record<string, unknown>[] };
+    editable: boolean;
+  };
+  assert.equal(editable, false);
+  const [source, ...variables] = templating.list;
+  assert.equal(source.label, "Data source");
+  assert.deepEqual(
+    variables.map(({ name, multi, includeAll, allValue, refresh }) => [name, multi, includeAll, allValue, refresh]),
+    [
+      ["job", true, true, ".+", 2],
+      ["instance", true, true, ".+", 2],
+    ],
+  );
+  const shown = panels.filter(({ type }) => type !== "row");
+  assert.deepEqual(shown.filter(({ description = "" }) => description === "").map(({ title }) => title), []);
+  for (const { targets } of shown) {
+    for (const { expr } of targets!) {
+      assert.deepEqual(expr.replaceAll('{job=~"$job", instance=~"$instance"}', "").match(/[{}]/), null, expr);
+      assert.doesNotMatch(expr, /\[(?!\$__rate_interval\])/, expr);
+    }
+  }
+});
+
+Deno.test(
+  { name: "docs/grafana-dashboard.json: a Prometheus answers each query", ignore: !programs.includes("prometheus") },
+  async () => {
+    await using server = await startServer(withMetrics);
+    await using prometheus = await startProgram("prometheus", scraping(server.minPort));
+    const { panels, annotations, templating } = JSON.parse(
+      Deno.readTextFileSync(fromFileUrl("../docs/grafana-dashboard.json")),
+    ) as {
+      panels: Panel[];
+      annotations: { list: { expr: string }[] };
+      templating: { list: { definition?: string }[] };
+    };
+    const ask = async (path: string) => {
+      const reply = await fetch(`http://127.0.0.1:${prometheus.port}/api/v1/${path}`);
+      const { status, error, data } = await reply.json();
+      assert.equal(status, "success", `${path}: ${error}`);
+      return data;
+    };
+    /** As Grafana sends it, with "All" chosen. */
+    const filled = (expr: string) => expr.replaceAll(/\$(job|instance)/g, ".+").replaceAll("$__rate_interval", "5s");
+    const results = async (expr: string) =>
+      (await ask(`query?${new URLSearchParams({ query: filled(expr) })}`)).result.length as number;
+    const silent = async (exprs: string[]) => {
+      const found = await Promise.all(exprs.map(results));
+      return exprs.filter((_, k) => found[k] === 0);
+    };
+    await server.exec("create table t (x long, ts timestamp) timestamp(ts) partition by day");
+    await server.exec("insert into t values (1, '2024-01-01')");
+    const exprs = panels.flatMap(({ targets }) => targets?.map(({ expr }) => expr) ?? []);
+    await until("every panel shows something", async () => (await silent(exprs)).length === 0).catch(async (error) => {
+      assert.deepEqual(await silent(exprs), [], error.message);
+    });
+    for (const { expr } of annotations.list) await results(expr);
+    for (const { definition } of templating.list) {
+      if (definition === undefined) continue;
+      const [, selector, label] = /^label_values\((.*), (\w+)\)$/.exec(definition)!;
+      const query = new URLSearchParams({ "match[]": filled(selector) });
+      assert.equal((await ask(`label/${label}/values?${query}`)).length, 1, definition);
+    }
+  },
+);
+
 interface Panel {
   id: number;
   type: string;
   title: string;
+  description?: string;
   gridPos: { x: number; y: number; w: number; h: number };
   datasource?: { uid: string };
   targets?: { refId: string; expr: string; datasource: { uid: string } }[];
