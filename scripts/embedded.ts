@@ -9,5 +9,6 @@ export const EMBEDDED: readonly string[] = [
   "import/trades.parquet",
   "src/wire/health/worker.ts",
   "src/workers/exec.ts",
+  "src/workers/planner.ts",
   "src/workers/writer.ts",
 ];

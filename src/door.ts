@@ -75,10 +75,20 @@ export interface Prepared {
 
 export interface Session {
   readonly identity: Identity;
-  /** @throws {SqlError} positions are offsets into `text`. `parameterTypes`: tags that the client gave, undefined to infer. */
-  prepare(text: string, parameterTypes?: (string | undefined)[]): Prepared;
-  /** Splits a text at its semicolons: each statement with its offset in `text`. */
-  split(text: string): { text: string; at: number }[];
+  /**
+   * At once, but for long statements, which another thread reads. @throws {SqlError} positions are offsets into `text`.
+   * `parameterTypes`: tags that the client gave, undefined to infer.
+   */
+  prepare(
+    text: string,
+    parameterTypes?: (string | undefined)[],
+    options?: Pick<ExecuteOptions, "signal" | "timeoutMs">,
+  ): Prepared | Promise<Prepared>;
+  /** Splits a text at its semicolons: each statement with its offset in `text`. Long ones as above. */
+  split(
+    text: string,
+    options?: Pick<ExecuteOptions, "signal" | "timeoutMs">,
+  ): { text: string; at: number }[] | Promise<{ text: string; at: number }[]>;
   /** "idle", "open" (inside BEGIN) or "failed": what ReadyForQuery says. */
   readonly transaction: "idle" | "open" | "failed";
   /** Tells an open transaction that a statement of it failed. */

@@ -19,9 +19,9 @@ export function withDevelopmentStatements(database: OpenedDatabase): Database {
     session: (identity) => {
       const session = database.session(identity);
       const prepare = session.prepare.bind(session);
-      const known: Session["prepare"] = (text, parameterTypes) => {
+      const known: Session["prepare"] = (text, parameterTypes, options) => {
         const action = simulation(database, text);
-        return action === undefined ? prepare(text, parameterTypes) : statement(action);
+        return action === undefined ? prepare(text, parameterTypes, options) : statement(action);
       };
       return Object.defineProperty(session, "prepare", { value: known });
     },

@@ -46,6 +46,7 @@ export class Execution {
 
   run(given: Plan, options: RunOptions): Run {
     const read = resolveSources(given, this.catalogue);
+    if (given.node === "packed") return this.runInWorker(given, read, options);
     const { plan, sources } = this.settings.useStatistics
       ? answerFromStatistics(given, read)
       : { plan: given, sources: read };

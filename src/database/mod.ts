@@ -4,6 +4,7 @@ import { SqlError, SQLSTATE } from "../errors.ts";
 import { createScheduler, parquetSchema, type Scheduler } from "../engine/mod.ts";
 
 import { createRegistry } from "../sql/functions/mod.ts";
+import { QUICK_EFFORT } from "../sql/mod.ts";
 import {
   type AppendBatch,
   type Catalogue,
@@ -17,10 +18,14 @@ import { Backups } from "./backups.ts";
 import { Execution } from "./execution.ts";
 import { figuresOf } from "./figures.ts";
 import { Ingest } from "./ingest.ts";
+import { resolveMetadata } from "./metadata.ts";
+import { Planner } from "./planner.ts";
+import { planText } from "./planning.ts";
 import { TableLocks } from "./locks.ts";
 import { Progress } from "./progress.ts";
 import { DatabaseSession, SERVER } from "./session.ts";
-import { binder, StatementCache } from "./statements.ts";
+import { StatementCache } from "./statements.ts";
+import { marksOf } from "./sources.ts";
 import { Traces } from "./traces.ts";
 import type { LineTypes } from "../wire/line/mod.ts";
 
@@ -79,6 +84,7 @@ export interface Core {
   readonly writer: StorageWriter;
   readonly execution: Execution;
   readonly statements: StatementCache;
+  readonly planner: Planner;
   readonly locks: TableLocks;
   readonly scheduler: Scheduler;
   readonly backups: Backups;
@@ -139,18 +145,49 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
     SHARED_WORD.neverCancelled * Int32Array.BYTES_PER_ELEMENT,
   );
   let schemaVersion = 0;
-  const statements = new StatementCache(
-    binder((parameterTypes, identity) => ({
-      catalogue,
-      parameterTypes,
-      importRoot: options.importRoot,
-      nowMicros: nowMicros(),
-      user: identity.name,
-      parquetSchema: (path) => parquetSchema(path).columns,
-    })),
-    () => schemaVersion,
-    options.statementCacheSize,
-  );
+  const planner = new Planner({
+    workerUrl: new URL("../workers/planner.ts", import.meta.url),
+    importRoot: options.importRoot,
+    timeoutMs: options.queryTimeoutMs,
+    log: options.log,
+    onUnhandledError: options.onUnhandledError,
+    answer: (question) => {
+      switch (question.kind) {
+        case "table":
+          return catalogue.table(question.name)?.schema;
+        case "tables":
+          return catalogue.tables().map(({ schema }) => schema);
+        case "marks":
+          return marksOf(question.scans, catalogue);
+        case "metadata":
+          return resolveMetadata(question.node, core, SERVER);
+        case "call":
+          return options.reloadConfig?.() ?? false;
+      }
+    },
+  });
+  const statements = new StatementCache({
+    quick: ({ text, parameterTypes, identity }) =>
+      planText(text, {
+        catalogue,
+        parameterTypes,
+        importRoot: options.importRoot,
+        nowMicros: nowMicros(),
+        user: identity.name,
+        parquetSchema: (path) => parquetSchema(path).columns,
+        effort: QUICK_EFFORT,
+      }),
+    long: ({ text, parameterTypes, identity }, wait) =>
+      planner.want("statement", {
+        text,
+        parameterTypes,
+        values: [],
+        user: identity.name,
+        nowMicros: nowMicros(),
+        schemaVersion,
+      }, wait),
+    schemaVersion: () => schemaVersion,
+  }, options.statementCacheSize);
   const locks = new TableLocks();
   const core: Core = {
     options,
@@ -158,6 +195,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
     writer,
     execution,
     statements,
+    planner,
     locks,
     scheduler,
     backups: new Backups(writer, options, nowMicros),
@@ -194,6 +232,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
     figures: () => figuresOf(heap, pool, catalogue, statements),
     close: async () => {
       await traces.flush();
+      planner.close();
       await scheduler.close();
       await writer.close();
     },

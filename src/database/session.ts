@@ -2,16 +2,18 @@
 import type { Answer, Chunk, ExecuteOptions, Identity, Prepared, ResultColumn, Session } from "../door.ts";
 import { asClientFault, SqlError, SQLSTATE, TableClosedError } from "../errors.ts";
 import { concatAppendBatches, packAppendBatch, unpackAppendBatch, valuesToAppendBatch } from "../engine/mod.ts";
-import { explain, optimize, splitScript, substituteCalls, substituteParameters, usesClock } from "../sql/mod.ts";
-import type { BoundStatement, NewTable, Plan } from "../sql/plan.ts";
+import { explain, splitScript, substituteCalls } from "../sql/mod.ts";
+import type { BoundStatement, NewTable, PackedNode, Plan } from "../sql/plan.ts";
 import type { AppendBatch, BulkLoad, TableSnapshot } from "../storage/contract.ts";
 import type { Value } from "../types/mod.ts";
 import type { Execution, Run as ExecutionRun } from "./execution.ts";
 import { listed, rowsOutput } from "./execution.ts";
 import { resolveMetadata } from "./metadata.ts";
 import type { Core } from "./mod.ts";
+import type { StatementOrder, WaitOptions } from "./planner.ts";
+import { planOfRun, plansOf } from "./planning.ts";
 import { resolveSources } from "./sources.ts";
-import type { Statement } from "./statements.ts";
+import { QUICK_TEXT_LENGTH_MAX, type Statement } from "./statements.ts";
 
 /** A new table's rows of fewer bytes go through the log with the table; more are loaded. */
 const LOAD_BYTES_MIN = 16 << 20;
@@ -31,14 +33,23 @@ export class DatabaseSession implements Session {
 
   constructor(private readonly core: Core, readonly identity: Identity) {}
 
-  prepare(text: string, parameterTypes: (string | undefined)[] = []): Prepared {
+  prepare(
+    text: string,
+    parameterTypes: (string | undefined)[] = [],
+    options: WaitOptions = {},
+  ): Prepared | Promise<Prepared> {
     const start = performance.now();
-    const statement = this.core.statements.get(text, parameterTypes, this.identity);
-    return new PreparedStatement(this, this.core, statement, Math.round((performance.now() - start) * 1e6));
+    const ready = (statement: Statement): Prepared =>
+      new PreparedStatement(this, this.core, statement, Math.round((performance.now() - start) * 1e6));
+    const statement = this.core.statements.get(text, parameterTypes, this.identity, options);
+    return statement instanceof Promise ? statement.then(ready) : ready(statement);
   }
 
-  split(text: string): { text: string; at: number }[] {
-    return splitScript(text);
+  split(
+    text: string,
+    options: WaitOptions = {},
+  ): { text: string; at: number }[] | Promise<{ text: string; at: number }[]> {
+    return text.length <= QUICK_TEXT_LENGTH_MAX ? splitScript(text) : this.core.planner.parts(text, options);
   }
 
   fail(): void {
@@ -101,7 +112,7 @@ class PreparedStatement implements Prepared {
   private async answer(values: Value[], options: ExecuteOptions): Promise<Answer> {
     for (;;) {
       // Another statement may have changed a table since this one was bound: bind it again, as a fresh one.
-      const statement = this.core.statements.refreshed(this.prepared, this.session.identity);
+      const statement = await this.core.statements.refreshed(this.prepared, this.session.identity, options);
       try {
         return await new Run(this.session, this.core, statement, values, options).answer();
       } catch (error) {
@@ -131,7 +142,9 @@ class Run {
     const bound = this.statement.bound;
     switch (bound.kind) {
       case "query":
-        return this.query(this.served(this.planOf(bound.plan)));
+        return bound.plan.node === "packed"
+          ? this.packedPlanOf(bound.plan).then((plan) => this.query(plan))
+          : this.query(this.served(this.planOf(bound.plan)));
       case "explain":
         return this.explain(bound.statement);
       case "empty":
@@ -147,13 +160,35 @@ class Run {
 
   /** The plan with its parameters' values and metadata rows. */
   private planOf(plan: Plan): Plan {
-    const hasParameters = this.values.length > 0 || this.statement.parameters.length > 0;
-    let known = hasParameters ? substituteParameters(plan, this.values) : plan;
-    // now() stands still while the statement runs: planned with it, scans are pruned by it.
-    if (usesClock(known)) {
-      known = optimize(known, { nowMicros: this.execution.nowMicros(), user: this.session.identity.name });
-    } else if (hasParameters) known = optimize(known);
+    const { name } = this.session.identity;
+    const known = planOfRun(plan, this.statement, {
+      values: this.values,
+      nowMicros: () => this.execution.nowMicros(),
+      user: name,
+    });
     return this.statement.hasMetadata ? resolveMetadata(known, this.core, this.session.identity) : known;
+  }
+
+  /** The same of a long statement: what made its plan fills it in. */
+  private async packedPlanOf(plan: PackedNode): Promise<Plan> {
+    return plan.isOpen ? await this.core.planner.want("plan", this.order(), this.options) : plan;
+  }
+
+  private order(): StatementOrder {
+    const { text, parameterTypes, schemaVersion } = this.statement;
+    const { values, execution, session } = this;
+    return {
+      text,
+      parameterTypes,
+      values,
+      user: session.identity.name,
+      nowMicros: execution.nowMicros(),
+      schemaVersion,
+    };
+  }
+
+  private finalPlanOf(plan: Plan): Plan | Promise<Plan> {
+    return plan.node === "packed" ? this.packedPlanOf(plan) : this.planOf(plan);
   }
 
   /** With the answers of the server itself in the plan. */
@@ -183,13 +218,20 @@ class Run {
     return { user: this.session.identity.name, signal: this.options.signal, timeoutMs: this.options.timeoutMs };
   }
 
-  private explain(statement: BoundStatement): Answer {
+  private async explain(statement: BoundStatement): Promise<Answer> {
+    if (plansOf(statement).some(({ node }) => node === "packed")) {
+      return this.lines(await this.core.planner.want("explain", this.order(), this.options));
+    }
     const plan = "plan" in statement ? this.planOf(statement.plan) : "query" in statement ? statement.query : undefined;
     const { catalogue } = this.core;
     const lines = explain(plan && "plan" in statement ? { ...statement, plan } : statement, {
       sources: plan && resolveSources(plan, catalogue),
       catalogue,
     });
+    return this.lines(lines);
+  }
+
+  private lines(lines: string[]): Answer {
     const columns = [{ name: "QUERY PLAN", type: "STRING" }];
     return this.query({ node: "values", columns, timestamp: -1, order: "none", rows: lines.map((line) => [line]) });
   }
@@ -280,7 +322,7 @@ class Run {
     const { writer } = this.core;
     const columnIds = newColumnIds(table);
     const { chunks, totalRows } = this.rowsFor(
-      this.planOf(query),
+      await this.finalPlanOf(query),
       table.columns.map((column) => column.type),
       columnIds,
     );
@@ -339,7 +381,7 @@ class Run {
     targets: string[],
     columnIds: number[],
   ): Promise<{ batches: AppendBatch[]; rows: number }> {
-    const { chunks, totalRows } = this.rowsFor(this.planOf(plan), targets, columnIds);
+    const { chunks, totalRows } = this.rowsFor(await this.finalPlanOf(plan), targets, columnIds);
     const batches: AppendBatch[] = [];
     for await (const chunk of chunks) batches.push(unpackAppendBatch(chunk.bytes, columnIds));
     return { batches, rows: totalRows() };

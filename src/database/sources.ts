@@ -1,16 +1,29 @@
 /** What a plan reads: its scans in the order the engine counts them, and about how much work it is. */
-import { inputsOf } from "../sql/mod.ts";
+import { inputsOf, scanMarks } from "../sql/mod.ts";
 import type { AggregateNode, Plan, ScanNode } from "../sql/plan.ts";
 import type { Catalogue, ScanSource } from "../storage/contract.ts";
 
+type Reading = Pick<ScanNode, "tableId" | "columnIds" | "intervals">;
+
 /** The scans in depth-first order, left before right: `QueryContext.sources[k]` is the k-th one's. */
-export function scansOf(plan: Plan): ScanNode[] {
+export function scansOf(plan: Plan): Reading[] {
+  if (plan.node === "packed") return plan.scans;
   return plan.node === "scan" ? [plan] : inputsOf(plan).flatMap(scansOf);
 }
 
 /** The current snapshots' segments for every scan. */
 export function resolveSources(plan: Plan, catalogue: Catalogue): ScanSource[] {
-  return scansOf(plan).map((scan) => catalogue.tableById(scan.tableId)!.source(scan.columnIds, scan.intervals));
+  return sourcesOf(scansOf(plan), catalogue);
+}
+
+function sourcesOf(scans: Reading[], catalogue: Catalogue): ScanSource[] {
+  return scans.map((scan) => catalogue.tableById(scan.tableId)!.source(scan.columnIds, scan.intervals));
+}
+
+/** What EXPLAIN says of each scan. */
+export function marksOf(scans: Reading[], catalogue: Catalogue): string[][] {
+  const sources = sourcesOf(scans, catalogue);
+  return scans.map((scan, index) => scanMarks(scan, { sources, catalogue }, index));
 }
 
 /** count() over a whole table: it adds the segments' row counts, and reads no row. */
@@ -33,6 +46,7 @@ export function workOf(plan: Plan, sources: ScanSource[]): number {
       case "scan":
         return sources[next++].rowCount;
       case "parquet":
+      case "packed":
         return Infinity;
       case "values":
         return node.rows.length;

@@ -65,7 +65,7 @@ export class Traces {
   private async run(sql: string): Promise<void> {
     const session = this.options.session();
     try {
-      await session.prepare(sql).execute([], { encoding: { name: "csv", delimiter: "," } });
+      await (await session.prepare(sql)).execute([], { encoding: { name: "csv", delimiter: "," } });
     } finally {
       session.close();
     }

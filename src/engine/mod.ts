@@ -10,6 +10,8 @@ export {
 } from "./append.ts";
 export { CountedMemory, createQueryMemory } from "./memory.ts";
 export { createOperator } from "./operators/mod.ts";
+export { type PostedError, postedError, revivedError } from "./posted-error.ts";
+export { CANCEL, cancelError } from "./slot.ts";
 export { answerFromStatistics } from "./statistics.ts";
 export { createScheduler, type QueryOrder, type RunningQuery, type Scheduler } from "./scheduler.ts";
 export { parquetSchema } from "./parquet/file.ts";

@@ -15,6 +15,8 @@ export interface ExplainDetails {
   sources?: readonly ScanSource[];
   /** Tells how much of a table there would be without pruning. */
   catalogue?: Catalogue;
+  /** Instead of both: what is to be said of each scan, in their order. */
+  marks?: readonly string[][];
 }
 
 /** `scanned`: what is known of the scans, or their sources alone. */
@@ -48,7 +50,13 @@ function explainPlan(plan: Plan, details: ExplainDetails): string[] {
   return lines;
 }
 
-function scanMarks(scan: ScanNode, { sources, catalogue }: ExplainDetails, index: number): string[] {
+/** What there is to say of the scan at `index`: how much of its table it reads. */
+export function scanMarks(
+  scan: Pick<ScanNode, "tableId" | "intervals">,
+  { sources, catalogue, marks: known }: ExplainDetails,
+  index: number,
+): string[] {
+  if (known !== undefined) return known[index];
   const source = sources?.[index];
   if (source === undefined) return [];
   const marks: string[] = [];
@@ -143,6 +151,8 @@ function describe(plan: Plan): string[] {
       return [`Metadata ${plan.source}(${plan.args.map(String).join(", ")})`];
     case "sequence":
       return [`Sequence of ${plan.count} from ${plan.start} by ${plan.step}`];
+    case "packed":
+      return ["Packed"];
     case "filter":
       return [`Filter ${text(plan.predicate)}`];
     case "project":

@@ -2,7 +2,7 @@
 export { bind, type BindContext, type Bound } from "./binder/mod.ts";
 export { tableOid } from "./binder/object_ids.ts";
 export { type Effort, FULL_EFFORT, LongStatement, QUICK_EFFORT } from "./effort.ts";
-export { explain, type ExplainDetails } from "./explain.ts";
+export { explain, type ExplainDetails, scanMarks } from "./explain.ts";
 export { parse, parseScript } from "./parser.ts";
 export { substituteCalls, substituteParameters } from "./parameters.ts";
 export { optimize, optimizeStatement, usesClock } from "./planner/mod.ts";

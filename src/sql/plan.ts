@@ -258,6 +258,19 @@ export interface SetNode extends NodeBase {
   right: Plan;
 }
 
+/**
+ * A whole plan as bytes, on its way from the thread that made it to the one that runs it: of a long statement it has tens of
+ * thousands of parts, and what lies between need not see them.
+ */
+export interface PackedNode extends NodeBase {
+  node: "packed";
+  bytes: Uint8Array<ArrayBuffer>;
+  /** What it reads, depth first, left before right. */
+  scans: Pick<ScanNode, "tableId" | "columnIds" | "intervals">[];
+  /** Values of parameters, clocks or rows of metadata are still missing: it has to be made again for each run. */
+  isOpen: boolean;
+}
+
 export type Plan =
   | ScanNode
   | ParquetNode
@@ -275,7 +288,8 @@ export type Plan =
   | JoinNode
   | TimeJoinNode
   | WindowNode
-  | SetNode;
+  | SetNode
+  | PackedNode;
 
 /** A column of a table that is to be made. `type` is a tag. */
 export interface NewColumn {

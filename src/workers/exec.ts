@@ -4,6 +4,7 @@ import type { Operator, QueryContext } from "../engine/contract.ts";
 import { type CountedMemory, createOperator, createQueryMemory } from "../engine/mod.ts";
 import { help, type Invitation, SectionRunner } from "../engine/parallel.ts";
 import { type PostedRequest, unpackSources } from "../engine/packed-sources.ts";
+import { unpackPlan } from "../engine/packed-plan.ts";
 import { postedError } from "../engine/posted-error.ts";
 import { type FromWorker, type ToWorker } from "../engine/scheduler.ts";
 import { CANCEL, cancelError, SLOT, slotWord } from "../engine/slot.ts";
@@ -130,9 +131,10 @@ function begin(id: number, request: PostedRequest, outputOptions: OutputOptions)
   try {
     const context = own = contextOf(request);
     const helpers = [...peers.values()].slice(0, Math.max(0, navigator.hardwareConcurrency - 1));
-    const output = createOutput(outputOptions, request.plan.columns, heap);
+    const plan = unpackPlan(request.plan);
+    const output = createOutput(outputOptions, plan.columns, heap);
     const operator = createOperator(
-      request.plan,
+      plan,
       helpers.length === 0 ? own : { ...own, parallel: new SectionRunner(heap, request, helpers, () => context) },
     );
     advance({ id, request, context, output, operator });

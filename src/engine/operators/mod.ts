@@ -52,6 +52,8 @@ function create(plan: Plan, firstScan: number, context: QueryContext): Operator 
         return createValues(plan, context);
       case "metadata":
         throw notSupported("Metadata that were not made into rows before the query", plan.at);
+      case "packed":
+        throw new Error("a packed plan is unpacked by the thread that runs it");
       case "sequence":
         return createSequence(plan, context);
       case "filter":

@@ -11,6 +11,7 @@ export function inputsOf(plan: Plan): Plan[] {
     case "values":
     case "metadata":
     case "sequence":
+    case "packed":
       return [];
     case "join":
     case "timeJoin":
@@ -29,6 +30,7 @@ export function withInputs(plan: Plan, inputs: Plan[]): Plan {
     case "values":
     case "metadata":
     case "sequence":
+    case "packed":
       return plan;
     case "join":
     case "timeJoin":

@@ -51,6 +51,7 @@ function prune(plan: Plan, wanted: Set<number>): { plan: Plan; moves: Moves } {
     case "values":
     case "metadata":
     case "sequence":
+    case "packed":
       return unchanged(plan);
     case "project": {
       const kept = order(wanted);

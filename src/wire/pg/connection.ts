@@ -118,6 +118,15 @@ export class Connection implements Conversation {
     }
     if (this.isSkipping && raw.type !== SYNC && raw.type !== TERMINATE) return;
     let text: string | undefined;
+    const failed = (error: unknown) => {
+      if (error instanceof FatalError || error instanceof ConnectionLost) throw error;
+      // A statement that does not even get to its execution: drivers learn of most faults so.
+      if (raw.type === PARSE || raw.type === BIND) this.begin().end(endOf(error));
+      this.fail(error, text);
+      // Outside of the extended protocol nobody sends a Sync.
+      if (raw.type === QUERY) this.readyForQuery();
+      else this.isSkipping = true;
+    };
     try {
       const message = decode(raw.body);
       switch (message.tag) {
@@ -125,7 +134,7 @@ export class Connection implements Conversation {
           return this.query(message.text);
         case "parse":
           text = message.text;
-          return this.parse(message);
+          return this.parse(message)?.catch(failed);
         case "bind":
           text = this.statements.get(message.statement)?.text;
           return this.bind(message);
@@ -153,14 +162,29 @@ export class Connection implements Conversation {
           throw new FatalError("a password was not asked for");
       }
     } catch (error) {
-      if (error instanceof FatalError || error instanceof ConnectionLost) throw error;
-      // A statement that does not even get to its execution: drivers learn of most faults so.
-      if (raw.type === PARSE || raw.type === BIND) this.begin().end(endOf(error));
-      this.fail(error, text);
-      // Outside of the extended protocol nobody sends a Sync.
-      if (raw.type === QUERY) this.readyForQuery();
-      else this.isSkipping = true;
+      failed(error);
     }
+  }
+
+  /** What may take its time, and is cancelled like a statement that runs. */
+  private async whileRunning<T>(work: Promise<T>): Promise<T> {
+    this.isRunning = true;
+    try {
+      return await work;
+    } finally {
+      this.isRunning = false;
+      if (this.abort.signal.aborted) this.abort = new AbortController();
+    }
+  }
+
+  private get waitOptions(): { signal: AbortSignal; timeoutMs: number } {
+    return { signal: this.abort.signal, timeoutMs: this.statementTimeoutMs };
+  }
+
+  private split(text: string): { text: string; at: number }[] | Promise<{ text: string; at: number }[]> {
+    if (!text.includes(";")) return [{ text, at: 0 }];
+    const parts = this.session.split(text, this.waitOptions);
+    return parts instanceof Promise ? this.whileRunning(parts) : parts;
   }
 
   private begin(): QueryCount {
@@ -175,11 +199,12 @@ export class Connection implements Conversation {
     let current = text, at = 0;
     try {
       if (this.portals.has("")) await this.closePortal("");
-      const parts = text.includes(";") ? this.session.split(text) : [{ text, at: 0 }];
+      const parts = await this.split(text);
       if (parts.length === 0) this.output.emptyQueryResponse();
       for (const part of parts) {
         ({ text: current, at } = part);
-        const statement = this.statement(current, at, []);
+        const begun = this.statement(current, at, []);
+        const statement = begun instanceof Promise ? await begun : begun;
         const columns = statement.prepared.columns;
         if (statement.prepared.parameters.length > 0) throw noValueFor(1);
         if (columns !== undefined) this.output.rowDescription(columns, NO_FORMATS);
@@ -200,7 +225,7 @@ export class Connection implements Conversation {
 
   // The extended protocol
 
-  private parse({ statement: name, text, oids }: Parse): void {
+  private parse({ statement: name, text, oids }: Parse): void | Promise<void> {
     if (name !== "") {
       if (this.statements.has(name)) {
         throw new SqlError(`there is a prepared statement "${name}" already`, 0, PG_SQLSTATE.duplicateStatement);
@@ -214,14 +239,19 @@ export class Connection implements Conversation {
       }
     }
     this.statements.delete(name);
-    if (text.includes(";")) {
-      const parts = this.session.split(text);
+    const keep = (statement: Statement): void => {
+      this.statements.set(name, statement);
+      this.output.parseComplete();
+    };
+    const go = (parts: { at: number }[]): void | Promise<void> => {
       if (parts.length > 1) {
         throw new SqlError("a prepared statement is one statement: found more behind ';'", parts[1].at);
       }
-    }
-    this.statements.set(name, this.statement(text, 0, oids));
-    this.output.parseComplete();
+      const statement = this.statement(text, 0, oids);
+      return statement instanceof Promise ? statement.then(keep) : keep(statement);
+    };
+    const parts = this.split(text);
+    return parts instanceof Promise ? parts.then(go) : go(parts);
   }
 
   private bind(message: Bind): void | Promise<void> {
@@ -294,15 +324,27 @@ export class Connection implements Conversation {
 
   // Both
 
-  private statement(text: string, at: number, oids: number[]): Statement {
+  /** At once, but for long statements. */
+  private statement(text: string, at: number, oids: number[]): Statement | Promise<Statement> {
     const own = sessionStatement(text, this);
+    const ready = (prepared: Prepared) => this.statementOfPrepared(prepared, text, at, oids, own !== undefined);
     const prepared = own ?? this.prepare(text, oids);
+    return prepared instanceof Promise ? this.whileRunning(prepared).then(ready) : ready(prepared);
+  }
+
+  private statementOfPrepared(
+    prepared: Prepared,
+    text: string,
+    at: number,
+    oids: number[],
+    isOfSession: boolean,
+  ): Statement {
     if (!this.canWrite && (prepared.category === "dml" || prepared.category === "ddl")) {
       throw new SqlError("this connection may only read", 0, SQLSTATE.readOnly);
     }
     return {
       prepared,
-      isOfSession: own !== undefined,
+      isOfSession,
       text,
       at,
       oids: prepared.parameters.map((tag, index) => announcedOid(oids[index], tag)),
@@ -310,15 +352,19 @@ export class Connection implements Conversation {
     };
   }
 
-  private prepare(text: string, oids: number[]): Prepared {
-    if (oids.length === 0) return this.session.prepare(text);
-    try {
-      return this.session.prepare(text, oids.map(tagOfOid));
-    } catch (error) {
+  private prepare(text: string, oids: number[]): Prepared | Promise<Prepared> {
+    if (oids.length === 0) return this.session.prepare(text, [], this.waitOptions);
+    const again = (error: unknown): Prepared | Promise<Prepared> => {
       // A client that says "numeric" means whatever number the statement wants: a DECIMAL takes no DOUBLE.
       const isMisfit = error instanceof SqlError && error.sqlState === SQLSTATE.datatypeMismatch;
       if (!isMisfit || !oids.some(isLoose)) throw error;
-      return this.session.prepare(text, oids.map((oid) => isLoose(oid) ? undefined : tagOfOid(oid)));
+      return this.session.prepare(text, oids.map((oid) => isLoose(oid) ? undefined : tagOfOid(oid)), this.waitOptions);
+    };
+    try {
+      const prepared = this.session.prepare(text, oids.map(tagOfOid), this.waitOptions);
+      return prepared instanceof Promise ? prepared.catch(again) : prepared;
+    } catch (error) {
+      return again(error);
     }
   }
 

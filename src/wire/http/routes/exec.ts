@@ -26,7 +26,8 @@ async function execute(call: Call): Promise<Response> {
   const query = parameters.get("query") ?? "";
   const session = call.database.session(call.identity);
   try {
-    const prepared = session.prepare(query);
+    const timeoutMs = statementTimeoutMs(call);
+    const prepared = await session.prepare(query, [], { signal: call.request.signal, timeoutMs });
     if (prepared.category === "empty") {
       if (query.trim().startsWith(";")) throw new SqlError("a statement is expected before ';'", 0);
       count.end("queriesFailed");
@@ -49,7 +50,7 @@ async function execute(call: Call): Promise<Response> {
       window,
       countAll,
       signal: call.request.signal,
-      timeoutMs: statementTimeoutMs(call),
+      timeoutMs,
     });
     if (answer.kind === "done") {
       if (answer.tag.startsWith("INSERT")) call.options.metrics?.wires.exec.rowsIn.inc(answer.rows);

@@ -25,7 +25,8 @@ async function exportRows(call: Call): Promise<Response> {
       throw new SqlError(`unknown export format '${format}': known are csv and parquet`, 0);
     }
     // Refused before it is prepared as well as after: nothing but a query may run here.
-    const prepared = session.prepare(query);
+    const timeoutMs = statementTimeoutMs(call);
+    const prepared = await session.prepare(query, [], { signal: call.request.signal, timeoutMs });
     if (prepared.category !== "query") throw new SqlError("only rows can be exported: a query is expected", 0);
     if (format === "parquet") return await parquetReply(call, count, query, prepared);
     const delimiter = oneByteDelimiter(parameters.get("delimiter"));
@@ -33,7 +34,7 @@ async function exportRows(call: Call): Promise<Response> {
       encoding: { name: "csv", delimiter },
       window: capWindow(expWindow(parameters.get("limit")), call.options.config.maxResponseRows),
       signal: call.request.signal,
-      timeoutMs: statementTimeoutMs(call),
+      timeoutMs,
     });
     if (answer.kind === "done") throw new SqlError("only rows can be exported: a query is expected", 0);
     return await rowsReply({

@@ -1,0 +1,256 @@
+import assert from "node:assert/strict";
+import { SqlError } from "../errors.ts";
+import { mapStatement } from "../sql/planner/nodes.ts";
+import { bind, FULL_EFFORT, LongStatement, parse } from "../sql/mod.ts";
+import { FakeCatalogue } from "../sql/binder/fake_catalogue.ts";
+import { unpackPlan } from "../engine/packed-plan.ts";
+import { type Answers, Planner, type PlannerOptions, type Question, type StatementOrder } from "./planner.ts";
+import { type Planned, planOfRun, planText } from "./planning.ts";
+import { StatementCache } from "./statements.ts";
+
+const WORKER = new URL("../workers/planner.ts", import.meta.url);
+const NOW = 1_700_000_000_000_000n;
+
+const catalogue = new FakeCatalogue();
+const context = {
+  catalogue,
+  parameterTypes: [],
+  importRoot: "/",
+  nowMicros: NOW,
+  user: "admin",
+  parquetSchema: () => [],
+  effort: FULL_EFFORT,
+};
+const table = "create table t (ts timestamp, s symbol, a long, b double) timestamp(ts) partition by day";
+catalogue.apply(bind(parse(table), context).statement);
+
+function answer(question: Question): Answers[keyof Answers] {
+  switch (question.kind) {
+    case "table":
+      return catalogue.table(question.name)?.schema;
+    case "tables":
+      return catalogue.tables().map(({ schema }) => schema);
+    case "marks":
+      return question.scans.map(({ tableId }) => [`table ${tableId}`]);
+    case "metadata": {
+      const { columns } = question.node;
+      return { node: "values", rows: [], columns, timestamp: -1, order: "none" };
+    }
+    case "call":
+      return true;
+  }
+}
+
+const order = (text: string, more: Partial<StatementOrder> = {}): StatementOrder => ({
+  text,
+  parameterTypes: [],
+  values: [],
+  user: "admin",
+  nowMicros: NOW,
+  schemaVersion: 0,
+  ...more,
+});
+
+/** With what was logged. */
+async function withPlanner(
+  options: Partial<PlannerOptions>,
+  test: (planner: Planner, logged: string[]) => Promise<void>,
+): Promise<void> {
+  const logged: string[] = [];
+  const planner = new Planner({
+    workerUrl: WORKER,
+    importRoot: "/",
+    timeoutMs: 0,
+    answer,
+    log: (level, message) => logged.push(`${level} ${message}`),
+    ...options,
+  });
+  try {
+    await test(planner, logged);
+  } finally {
+    planner.close();
+  }
+}
+
+const list = (count: number, item: (k: number) => string, separator = ", ") =>
+  Array.from({ length: count }, (_, k) => item(k)).join(separator);
+
+/** What is called when it is run, and where its plan is packed. */
+const LONG = [
+  `select ${list(1000, (k) => `a + ${k} c${k}`)} from t where ${list(500, (k) => `a != ${k}`, " and ")}`,
+  `select a from t where ${list(300, (k) => `(s = 's${k}' and b > ${k})`, " or ")}`,
+  `select case ${list(500, (k) => `when a = ${k} then 'x${k}'`, " ")} else s end from t`,
+  `with ${list(200, (k) => `c${k} as (select a + ${k} a from t)`)} select * from c199`,
+  list(200, (k) => `select a + ${k}, s from t`, " union all "),
+  `select s, ${list(500, (k) => `sum(a + ${k})`)} from t group by s`,
+  `explain select ${list(500, (k) => `a + ${k}`)} from t`,
+  `insert into t values ${list(2000, (k) => `('2024-01-01T00:00:00', 's${k}', ${k}, 1.5)`)}`,
+  `update t set b = ${list(400, (k) => `b + ${k}`, " + ")}`,
+  `create table n as (select ${list(300, (k) => `a c${k}`)} from t)`,
+  `drop table ${"/* long */ ".repeat(10_000)} t`,
+  // Mistakes, at the end.
+  `select ${list(500, () => "a")}, nothing from t`,
+  `select ${list(500, () => "a")} from t where where`,
+  `select ${list(500, () => "a")} from t join u on a = a`,
+  `select ${list(500, () => "a")}, 'not closed from t`,
+  `select ${"(".repeat(1000)}`,
+];
+
+function textOf(value: unknown): string {
+  if (value instanceof SqlError) return `${value.sqlState} at ${value.position}: ${value.message}`;
+  return JSON.stringify(value, (_, part) => typeof part === "bigint" ? `${part}n` : part);
+}
+
+const unpacked = (planned: Planned): Planned => ({ ...planned, bound: mapStatement(planned.bound, unpackPlan) });
+
+Deno.test("the planner gives what main would have given, and mistakes at the same places", async () => {
+  await withPlanner({}, async (planner) => {
+    for (const text of LONG) {
+      let here: unknown, there: unknown;
+      try {
+        here = planText(text, context);
+      } catch (error) {
+        here = error;
+      }
+      try {
+        there = unpacked(await planner.want("statement", order(text)));
+      } catch (error) {
+        there = error;
+      }
+      // As text, as deep trees are too much for a deep comparison.
+      assert.equal(textOf(there), textOf(here), text.slice(0, 60));
+    }
+  });
+});
+
+Deno.test("the planner fills in what only a run knows", async () => {
+  await withPlanner({}, async (planner) => {
+    const text = `select ${list(500, (k) => `a + $1 + ${k}`)} from t where ts > now()`;
+    const given = order(text, { parameterTypes: ["LONG"] });
+    const planned = await planner.want("statement", given);
+    assert.deepEqual(planned.parameters, ["LONG"]);
+    const { bound } = planned;
+    assert.ok(bound.kind === "query" && bound.plan.node === "packed" && bound.plan.isOpen);
+    const values = [5n];
+    const plan = unpackPlan(await planner.want("plan", { ...given, values }));
+    const here = planText(text, { ...context, parameterTypes: ["LONG"] });
+    assert.ok(here.bound.kind === "query");
+    assert.deepEqual(plan, planOfRun(here.bound.plan, here, { values, nowMicros: () => NOW, user: "admin" }));
+    const lines = await planner.want("explain", order(`explain ${LONG[0]}`));
+    assert.match(lines.at(-1)!, /a != 499|where/);
+    assert.match(lines.join("\n"), /Scan t.*\[table 1/);
+    const metadata = await planner.want("plan", order(`select ${list(500, (k) => `id + ${k}`)} from tables()`));
+    assert.doesNotMatch(textOf(unpackPlan(metadata)), /metadata/);
+    assert.deepEqual(await planner.parts(" select 1; select ';' "), [{ text: "select 1", at: 1 }, {
+      text: "select ';'",
+      at: 11,
+    }]);
+  });
+});
+
+Deno.test("long statements go to the planner, others do not", async () => {
+  const longOnes: string[] = [];
+  const cache = new StatementCache({
+    quick: ({ text }) => {
+      if (text.startsWith("wordy")) throw new LongStatement();
+      return planText("select 1", context);
+    },
+    long: ({ text }) => {
+      longOnes.push(text);
+      return Promise.resolve(planText("select 1", context));
+    },
+    schemaVersion: () => 0,
+  }, 10);
+  const identity = { name: "admin", groups: [] };
+  const texts = ["short", "wordy", `${"x".repeat(100_000)}`];
+  for (const text of texts) await cache.get(text, [], identity);
+  assert.deepEqual(longOnes, texts.slice(1));
+  // Known from the first time, as texts that are not too long are kept.
+  assert.ok(!(cache.get("wordy", [], identity) instanceof Promise));
+  assert.ok(cache.get(texts[2], [], identity) instanceof Promise);
+});
+
+/** A thread that does to orders what their text says. */
+const script = (code: string) =>
+  new URL(
+    `data:application/javascript,${
+      encodeURIComponent(`
+        let control;
+        self.onmessage = ({ data }) => {
+          if (data.kind === "start") return control = new Int32Array(data.control);
+          const { text } = data.order;
+          ${code}
+        };
+      `)
+    }`,
+  );
+const ODD = script(`
+  if (text === "crash") throw new Error("broken");
+  if (text === "hang") return;
+  if (text === "until cancelled") {
+    while (Atomics.load(control, 0) === 0) Atomics.wait(control, 1, 0, 5);
+    return self.postMessage({ kind: "failed", error: { name: "SqlError", message: "cancelled", position: 0, sqlState: "57014" } });
+  }
+  self.postMessage({ kind: "done", value: text });
+`);
+
+Deno.test("a thread that fails ends its statement only", async () => {
+  let unhandled = 0;
+  await withPlanner({ workerUrl: ODD, onUnhandledError: () => unhandled++ }, async (planner, logged) => {
+    const crash = planner.parts("crash");
+    const behind = planner.parts("next");
+    await assert.rejects(crash, { name: "SqlError", sqlState: "XX000" });
+    assert.equal(await behind as unknown, "next");
+    assert.match(logged.join(), /CRITICAL .*broken/);
+    assert.equal(unhandled, 1);
+  });
+  await withPlanner({ workerUrl: script("} this is no code {") }, async (planner) => {
+    for (let k = 0; k < 2; k++) await assert.rejects(planner.parts("text"), { sqlState: "XX000" });
+  });
+});
+
+Deno.test("a statement is given up when it is cancelled or out of time, also while it waits for the thread", async () => {
+  await withPlanner({ workerUrl: ODD }, async (planner) => {
+    const controller = new AbortController();
+    const running = planner.parts("until cancelled", { signal: controller.signal });
+    const waiting = planner.parts("until cancelled", { timeoutMs: 1 });
+    await assert.rejects(waiting, { name: "SqlError", sqlState: "57014", message: /time-out of 1 ms/ });
+    controller.abort();
+    await assert.rejects(running, { name: "SqlError", sqlState: "57014" });
+    await assert.rejects(planner.parts("until cancelled", { timeoutMs: 1 }), { sqlState: "57014" });
+    assert.equal(await planner.parts("next") as unknown, "next");
+  });
+  await withPlanner({ workerUrl: ODD, timeoutMs: 1 }, async (planner) => {
+    await assert.rejects(planner.parts("until cancelled"), { message: /time-out of 1 ms/ });
+  });
+});
+
+Deno.test("a thread that does not stop is replaced", async () => {
+  await withPlanner({ workerUrl: ODD, stuckMs: 1 }, async (planner, logged) => {
+    await assert.rejects(planner.parts("hang", { timeoutMs: 1 }), { sqlState: "57014" });
+    assert.equal(await planner.parts("next") as unknown, "next");
+    assert.match(logged.join(), /does not stop/);
+  });
+});
+
+Deno.test("shorter statements go first, and the thread ends when there are none", async () => {
+  await withPlanner({ workerUrl: ODD, idleMs: 1 }, async (planner) => {
+    assert.equal(planner.isRunning, false);
+    const ended: unknown[] = [];
+    const add = (text: string) => planner.parts(text).then((value) => ended.push(value));
+    await Promise.all([add("first"), add("the longest of all"), add("longer"), add("short")]);
+    assert.deepEqual(ended, ["first", "short", "longer", "the longest of all"]);
+    while (planner.isRunning) await new Promise((resolve) => setTimeout(resolve, 1));
+    assert.equal(await planner.parts("again") as unknown, "again");
+  });
+});
+
+Deno.test("a planner that is closed ends what waits for it", async () => {
+  await withPlanner({ workerUrl: ODD }, async (planner) => {
+    const statements = [planner.parts("hang"), planner.parts("next")];
+    const ended = Promise.allSettled(statements);
+    planner.close();
+    for (const { status } of await ended) assert.equal(status, "rejected");
+    assert.throws(() => planner.parts("late"), { sqlState: "57014" });
+  });
+});

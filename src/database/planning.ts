@@ -1,0 +1,117 @@
+/** A text as a statement that is ready to run: on main for most, in the planner's thread for long ones. */
+import type { Prepared, ResultColumn } from "../door.ts";
+import { asClientFault } from "../errors.ts";
+import {
+  bind,
+  type BindContext,
+  inputsOf,
+  optimize,
+  optimizeStatement,
+  parse,
+  substituteParameters,
+  usesClock,
+} from "../sql/mod.ts";
+import type { BoundStatement, Plan } from "../sql/plan.ts";
+import type { Value } from "../types/mod.ts";
+
+/** What is to be known of a statement besides its text. */
+export interface Planned {
+  bound: BoundStatement;
+  columns: ResultColumn[] | undefined;
+  parameters: string[];
+  category: Prepared["category"];
+  hasMetadata: boolean;
+  /** Calls functions that the door answers. */
+  asksServer: boolean;
+  /** Holds for the moment at which it was bound. */
+  boundByClock: boolean;
+}
+
+const CATEGORY: Record<BoundStatement["kind"], Prepared["category"]> = {
+  query: "query",
+  explain: "query",
+  createTable: "ddl",
+  dropTable: "ddl",
+  truncate: "ddl",
+  rename: "ddl",
+  addColumns: "ddl",
+  dropColumns: "ddl",
+  renameColumn: "ddl",
+  insert: "dml",
+  update: "dml",
+  delete: "dml",
+  set: "ddl",
+  transaction: "transaction",
+  checkpoint: "ddl",
+  backup: "ddl",
+  empty: "empty",
+};
+
+/** @throws {SqlError} at what the text gets wrong; what `context.effort` says where it is too long. */
+export function planText(text: string, context: BindContext): Planned {
+  try {
+    return plan(text, context);
+  } catch (error) {
+    throw asClientFault(error);
+  }
+}
+
+function plan(text: string, context: BindContext): Planned {
+  const tree = parse(text, context.effort);
+  context.poll?.();
+  const { statement, columns, parameterTypes: parameters } = bind(tree, { ...context, text });
+  // With parameters, the rules run once their values are known.
+  const bound = parameters.length > 0 ? statement : optimizeStatement(statement);
+  const category = CATEGORY[bound.kind];
+  return {
+    bound,
+    columns: bound.kind === "explain"
+      ? [{ name: "QUERY PLAN", type: "STRING" }]
+      : category === "query"
+      ? columns
+      : undefined,
+    parameters,
+    category,
+    hasMetadata: plansOf(bound).some(hasMetadata),
+    asksServer: /reload_config/i.test(text),
+    boundByClock: isBoundByClock(text),
+  };
+}
+
+/** What one run of a statement adds to its plan. */
+export interface RunValues {
+  values: readonly Value[];
+  nowMicros: () => bigint;
+  user: string;
+}
+
+/** The plan with its parameters' values and the moment at which it runs. */
+export function planOfRun(plan: Plan, { parameters }: Pick<Planned, "parameters">, run: RunValues): Plan {
+  const hasParameters = run.values.length > 0 || parameters.length > 0;
+  const known = hasParameters ? substituteParameters(plan, run.values) : plan;
+  // now() stands still while the statement runs: planned with it, scans are pruned by it.
+  if (usesClock(known)) return optimize(known, { nowMicros: run.nowMicros(), user: run.user });
+  return hasParameters ? optimize(known) : known;
+}
+
+/** Relative days, as in an interval. */
+const RELATIVE_DAY = /\$(?:now|today|tomorrow|yesterday)/i;
+/** Their ends are worked out when a statement is bound. */
+const BOUND_RANGE = /\b(?:generate_series|sample\s+by\s+\S{1,20}\s+(?:from|to))\b/i;
+const CLOCK = /\b(?:now|now_ns|today|tomorrow|yesterday|sysdate|systimestamp|systimestamp_ns|current_\w+)\b/i;
+
+/** Such a text is bound each time. One test at a time: each is over after one pass, also over a long text. */
+function isBoundByClock(text: string): boolean {
+  return RELATIVE_DAY.test(text) || BOUND_RANGE.test(text) && CLOCK.test(text);
+}
+
+/** Its own plan, or that of the statement that it explains. */
+export function plansOf(bound: BoundStatement): Plan[] {
+  if (bound.kind === "explain") return plansOf(bound.statement);
+  if ("plan" in bound) return [bound.plan];
+  return "query" in bound && bound.query ? [bound.query] : [];
+}
+
+function hasMetadata(plan: Plan): boolean {
+  return plan.node === "metadata" || inputsOf(plan).some(hasMetadata);
+}

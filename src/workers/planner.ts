@@ -1,0 +1,155 @@
+/**
+ * The entry of the thread that reads, binds and plans long statements, one after the other. It asks main for what it has to know
+ * of tables, and sleeps until it is told. Nobody can interrupt it: what it does is bounded, and it looks at a word in shared memory
+ * whether anybody still waits.
+ */
+import { receiveMessageOnPort } from "node:worker_threads";
+import { type Planned, planOfRun, plansOf, planText } from "../database/planning.ts";
+import {
+  type Answers,
+  CONTROL,
+  type FromPlanner,
+  type Order,
+  type Question,
+  type ToPlanner,
+} from "../database/planner.ts";
+import { scansOf } from "../database/sources.ts";
+import { packPlan } from "../engine/packed-plan.ts";
+import { parquetSchema } from "../engine/parquet/file.ts";
+import { postedError } from "../engine/posted-error.ts";
+import { CANCEL, cancelError } from "../engine/slot.ts";
+import { explain, FULL_EFFORT, splitScript, substituteCalls, usesClock } from "../sql/mod.ts";
+import type { BoundStatement, Plan } from "../sql/plan.ts";
+import { mapPlan, mapStatement } from "../sql/planner/nodes.ts";
+import type { Catalogue, TableSchema, TableSnapshot } from "../storage/contract.ts";
+
+/** Statements that are kept for their next run. */
+const KEPT_MAX = 4;
+/** How long to sleep at most before looking whether anybody still waits. */
+const SLEEP_MS = 100;
+
+let control: Int32Array;
+let answers: Parameters<typeof receiveMessageOnPort>[0];
+let importRoot: string;
+/** By all that they depend on; the one used last at the end. */
+const kept = new Map<string, Planned>();
+
+const tell = (message: FromPlanner, transfer: Transferable[] = []) => self.postMessage(message, transfer);
+
+self.onmessage = ({ data }: MessageEvent<ToPlanner>) => {
+  if (data.kind === "start") {
+    control = new Int32Array(data.control);
+    answers = data.answers as unknown as typeof answers;
+    importRoot = data.importRoot;
+    return;
+  }
+  try {
+    const transfer: Transferable[] = [];
+    tell({ kind: "done", value: carryOut(data.order, transfer) }, transfer);
+  } catch (error) {
+    tell({ kind: "failed", error: postedError(error) });
+  }
+};
+
+function carryOut(order: Order, transfer: Transferable[]): unknown {
+  if (order.want === "parts") return splitScript(order.text);
+  const planned = statementOf(order);
+  const [plan] = plansOf(planned.bound);
+  const pack = (packable: Plan, isOpen: boolean): Plan => {
+    const packed = packPlan(packable, scansOf(packable), isOpen);
+    if (packed.node === "packed") transfer.push(packed.bytes.buffer);
+    return packed;
+  };
+  switch (order.want) {
+    case "statement": {
+      const { parameters, hasMetadata, asksServer } = planned;
+      const isOpen = (given: Plan) => parameters.length > 0 || hasMetadata || asksServer || usesClock(given);
+      return { ...planned, bound: mapStatement(planned.bound, (given) => pack(given, isOpen(given))) };
+    }
+    case "plan":
+      return pack(runPlan(plan, planned, order), false);
+    case "explain": {
+      const { statement } = planned.bound as Extract<BoundStatement, { kind: "explain" }>;
+      const run = "plan" in statement ? runPlan(plan, planned, order) : plan;
+      const marks = ask({ kind: "marks", scans: scansOf(run) });
+      return explain("plan" in statement ? { ...statement, plan: run } : statement, { marks });
+    }
+  }
+}
+
+function statementOf(
+  { text, parameterTypes, user, schemaVersion, nowMicros }: Exclude<Order, { want: "parts" }>,
+): Planned {
+  const key = JSON.stringify([schemaVersion, user, parameterTypes, text]);
+  let planned = kept.get(key);
+  if (planned === undefined || planned.boundByClock) {
+    planned = planText(text, {
+      catalogue: new AskedCatalogue(),
+      parameterTypes,
+      importRoot,
+      nowMicros,
+      user,
+      parquetSchema: (path) => parquetSchema(path).columns,
+      effort: FULL_EFFORT,
+      poll,
+    });
+  }
+  kept.delete(key);
+  kept.set(key, planned);
+  if (kept.size > KEPT_MAX) kept.delete(kept.keys().next().value!);
+  return planned;
+}
+
+/** With all that a run adds. */
+function runPlan(plan: Plan, planned: Planned, { values, nowMicros, user }: Exclude<Order, { want: "parts" }>): Plan {
+  let run = planOfRun(plan, planned, { values, nowMicros: () => nowMicros, user });
+  if (planned.hasMetadata) {
+    run = mapPlan(run, (node) => node.node === "metadata" ? ask({ kind: "metadata", node }) : node);
+  }
+  const reload = "reload_config()";
+  return planned.asksServer ? substituteCalls(run, { [reload]: () => ask({ kind: "call", name: reload }) }) : run;
+}
+
+/** Throws when nobody waits for the statement any more. */
+function poll(): void {
+  if (Atomics.load(control, CONTROL.cancel) !== 0) throw cancelError(CANCEL.byUser, 0);
+}
+
+function ask<K extends keyof Answers>(question: Question & { kind: K }): Answers[K] {
+  tell({ kind: "question", question });
+  for (;;) {
+    const seen = Atomics.load(control, CONTROL.answers);
+    const got = receiveMessageOnPort(answers);
+    if (got !== undefined) return (got.message as { answer: Answers[K] }).answer;
+    poll();
+    Atomics.wait(control, CONTROL.answers, seen, SLEEP_MS);
+  }
+}
+
+/** Main's tables, each asked for once a statement. The binder looks at nothing but their schemas. */
+class AskedCatalogue implements Catalogue {
+  readonly version = 0;
+  private readonly known = new Map<string, TableSnapshot | undefined>();
+
+  table(name: string): TableSnapshot | undefined {
+    const key = name.toLowerCase();
+    if (!this.known.has(key)) this.known.set(key, snapshotOf(ask({ kind: "table", name })));
+    return this.known.get(key);
+  }
+
+  tables(): TableSnapshot[] {
+    return ask({ kind: "tables" }).map((schema) => snapshotOf(schema)!);
+  }
+
+  tableById(): never {
+    throw new Error("tables are asked for by name");
+  }
+
+  pin(): never {
+    throw new Error("nothing is read here");
+  }
+}
+
+function snapshotOf(schema: TableSchema | undefined): TableSnapshot | undefined {
+  return schema && { schema } as TableSnapshot;
+}
