@@ -25,6 +25,7 @@ import {
 } from "./base.ts";
 import { asPipeline } from "./filter-project.ts";
 import { DistinctCount } from "./distinct-count.ts";
+import { DISTINCT_ROWS_MIN, groupsWithDistinctCounts } from "./distinct-groups.ts";
 import { canPartition, groupInParts, registerPartTasks } from "./group-partitions.ts";
 import { GroupedBatches } from "./group-batches.ts";
 import { Grouper, type GroupSpec, type GroupTable } from "./group-table.ts";
@@ -37,7 +38,12 @@ const RANGES_MAX = 32;
 const PARTITION_ROWS_MIN = 500_000;
 const MANY_GROUPS = 8_192;
 
-export function createAggregate(node: AggregateNode, input: Operator, context: QueryContext): Operator {
+export function createAggregate(
+  node: AggregateNode,
+  input: Operator,
+  context: QueryContext,
+  distinctRowsMin = DISTINCT_ROWS_MIN,
+): Operator {
   const pipeline = asPipeline(input, context);
   if (isDistinctCount(node, context) && pipeline.canBeRead()) {
     const [{ args: [value] }] = node.aggregates;
@@ -49,6 +55,9 @@ export function createAggregate(node: AggregateNode, input: Operator, context: Q
     };
     return new DistinctCount(node, pipeline, context, () => new Aggregate(groups, pipeline, context));
   }
+  const group = (part: AggregateNode, of: Operator) => createAggregate(part, of, context, Infinity);
+  const counts = groupsWithDistinctCounts(node, pipeline, context, group, distinctRowsMin);
+  if (counts !== undefined) return counts;
   const fusedCalls = node.aggregates.every((call) =>
     !call.distinct && context.functions.resolve(call.function).entry.aggregate?.kind === "fused"
   );

@@ -100,7 +100,13 @@ function computed(rows: Row[]): Value[] {
   ];
 }
 
-function aggregateOf(input: Operator, keys: Expr[], aggregates: AggregateCall[], context: QueryContext): Row[] {
+function aggregateOf(
+  input: Operator,
+  keys: Expr[],
+  aggregates: AggregateCall[],
+  context: QueryContext,
+  distinctRowsMin?: number,
+): Row[] {
   const columns = [...keys, ...aggregates].map((part, k) => ({ name: `o${k}`, type: part.type }));
   const node: AggregateNode = {
     node: "aggregate",
@@ -111,7 +117,7 @@ function aggregateOf(input: Operator, keys: Expr[], aggregates: AggregateCall[],
     timestamp: -1,
     order: "none",
   };
-  return rowsOf(createAggregate(node, input, context), context);
+  return rowsOf(createAggregate(node, input, context, distinctRowsMin), context);
 }
 
 const KEY_SETS: string[][] = [[], ["SYMBOL"], ["SYMBOL", "BOOLEAN"], ["INT"], ["DOUBLE"], ["VARCHAR"], ["UUID"], [
@@ -214,6 +220,44 @@ Deno.test("DISTINCT aggregates and aggregates over batches, grouped and not", ()
       `by ${keys}`,
     );
     assert.equal((context.memory as { usedBytes: number }).usedBytes, 0);
+  }
+});
+
+Deno.test("counts of distinct values by keys, beside each other and beside other aggregates", () => {
+  const rows = makeRows(6_000, 14, 300), filtered = rows.filter((row) => row[at("LONG")] !== null);
+  const distinct = (type: string) => agg("count_distinct", "LONG", c(type));
+  const size = (group: Row[], type: string) => BigInt(new Set(present(group, type)).size);
+  const types = ["INT", "VARCHAR", "SYMBOL", "DOUBLE"];
+  for (const keys of [[], ["SYMBOL"], ["INT"], ["VARCHAR", "BOOLEAN"], ["UUID"]]) {
+    for (const isParallel of [false, true]) {
+      const alone = testContext(1 << 28, { functions });
+      const { node, source } = storedTable(rows, alone, 200);
+      const sources = [source], context = { ...alone, sources };
+      if (isParallel) Object.assign(context, { parallel: threeParticipants({ ...alone, sources }) });
+      const predicate = fn("!=", "BOOLEAN", c("LONG"), lit(null, "LONG"));
+      const scan = () => createScan({ ...node, predicate }, source, context);
+      const calls = [
+        distinct("INT"),
+        agg("count", "LONG"),
+        { ...agg("count", "LONG", c("VARCHAR")), distinct: true },
+        distinct("SYMBOL"),
+        agg("max", "INT", c("INT")),
+        distinct("DOUBLE"),
+      ];
+      const made = aggregateOf(scan(), keys.map(c), calls, context, 0);
+      assert.deepEqual(
+        made,
+        reference(filtered, keys.map(at), (group) => {
+          const ints = present<number>(group, "INT");
+          const [i, v, s, d] = types.map((type) => size(group, type));
+          return [i, BigInt(group.length), v, s, ints.length ? Math.max(...ints) : null, d];
+        }),
+        `by ${keys}`,
+      );
+      const alonePart = aggregateOf(scan(), keys.map(c), [distinct("INT")], context, 0);
+      assert.deepEqual(alonePart, made.map((row) => row.slice(0, keys.length + 1)));
+      assert.equal((context.memory as { usedBytes: number }).usedBytes, 0);
+    }
   }
 });
 
