@@ -189,6 +189,8 @@ export type Source =
   /** A table, view or CTE. `timestamp(col)` behind it names the designated timestamp. */
   | { kind: "table"; at: number; name: Name; schema?: Name; alias?: Name; timestamp?: Name }
   | { kind: "subquery"; at: number; query: Query; alias?: Name; timestamp?: Name }
+  /** `@t`, declared as a query or a table's name. */
+  | { kind: "variable"; at: number; name: string; alias?: Name; timestamp?: Name }
   /** `long_sequence(10)`, `read_parquet('f')`, `tables()`. */
   | { kind: "function"; at: number; call: FunctionCall; alias?: Name; timestamp?: Name }
   | { kind: "show"; at: number; statement: Statement; alias?: Name }

@@ -309,7 +309,8 @@ export class Source {
       throw new SqlError("The list is not closed: ) is missing", this.tokens[open].at);
     }
     if (close === open + 1) {
-      throw new SqlError("The list is empty: expected at least one expression", this.tokens[open - 1].at);
+      const blamed = isWord(this.tokens[open - 1], "VALUES") ? close : open - 1;
+      throw new SqlError("The list is empty: expected at least one expression", this.tokens[blamed].at);
     }
     const items: Expression[] = [];
     let from = open + 1;
@@ -369,7 +370,7 @@ export class Source {
       // An array in an array literal.
       return { kind: "array", at, items: this.arrayItems(from) };
     } else if (isWord(first, "ARRAY") && this.#is(from + 1, "[") && this.#partners.get(from + 1) === to - 1) {
-      return { kind: "array", at, items: this.arrayItems(from + 1) };
+      return { kind: "array", at: this.tokens[from + 1].at, items: this.arrayItems(from + 1) };
     } else if (this.#isPlainCall(from, to)) {
       const args = to - from === 3 ? [] : this.items(from + 1).items;
       return { kind: "call", at, name: first.text, args, distinct: false, ignoreNulls: false };
@@ -464,11 +465,16 @@ export class Source {
       const opening = this.#openCase(map[at], map[0]);
       if (isClause && opening !== undefined) return opening;
       if (isClause && isOperator(previous) && !isWord(previous, "WHERE", "HAVING")) return token.at;
-      if (isWord(previous, "WHERE") && isWord(token, "AND", "OR")) return token.at;
+      if (isWord(previous, "WHERE") && (isOperator(token) || isWord(token, "BETWEEN"))) return token.at;
       if (this.#is(map[at] - 1, "(") && isWord(this.tokens[map[at] - 2], "CAST")) return this.tokens[map[at] - 2].at;
       const between = this.#openBetween(map[at], map[0]);
       if (isWord(previous, "AND") && between !== undefined) return between;
       if (isOperator(previous) || (at === map.length - 1 && isWord(previous, "NOT", "ON"))) return previous.at;
+    }
+    if (this.#is(map[at], ",") && expected.includes(")") && isWord(this.tokens[map[0]], "DECLARE")) {
+      // Variables hold no lists.
+      const open = map.findLast((index) => index < map[at] && this.#is(index, "("));
+      if (open !== undefined && this.#is(open - 1, ":=")) return this.tokens[this.#partners.get(open)! + 1].at;
     }
     if (expected.includes("AND") && this.#is(map[at], ",")) return this.#openBetween(map[at], map[0]);
     if (this.#is(map[at] - 1, ".") && expected.includes("a name")) return previous.at + 1;
@@ -486,7 +492,15 @@ export class Source {
       const is = isWord(previous, "NOT") ? this.tokens[map[at] - 2] : previous;
       if (isWord(is, "IS")) return is.at;
     }
+    const typed = this.#typedBefore(map[at]);
+    if (typed !== undefined) return typed;
+    if (at > 1 && expected.includes("AS") && isWord(this.tokens[map[at] - 2], "WINDOW")) {
+      return this.tokens[map[at] - 2].at;
+    }
     if (at < map.length - 1) return undefined;
+    if (isWord(previous, "LATEST", "OVER")) return previous.at;
+    if (isWord(previous, "FROM", "TO") && expected.includes("an expression")) return previous.at;
+    if (isWord(previous, "TABLE") && isWord(this.tokens[map[at] - 2], "DROP")) return previous.at;
     if (expected.includes(")")) {
       const open = map.findLast((index) => this.#is(index, "(") && this.#partners.get(index) === map[at]);
       // A sub-query may go on, an expression should have ended.
@@ -496,6 +510,15 @@ export class Source {
     if (isWord(previous, "IN")) return previous.at;
     if (expected.includes("END")) return this.#openCase(map[at], map[0]);
     return undefined;
+  }
+
+  /** The word before a text at `index`, or before the last text, which reads as a type that there is not. */
+  #typedBefore(index: number): number | undefined {
+    const string = this.tokens[index].kind === "string" ? index : index - 1;
+    const type = this.tokens[string - 1];
+    const isTyped = this.tokens[string].kind === "string" && type?.kind === "word" &&
+      (characterOf(type) === CLASS_CHARACTERS.name || isWord(type, "TIME", "INTERVAL"));
+    return isTyped ? type.at : undefined;
   }
 
   /** The CASE before `index` that has no END yet. */

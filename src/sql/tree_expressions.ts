@@ -148,7 +148,9 @@ export const expressionActions: ohm.ActionDict<unknown> = {
     return { kind: "geohash", at: at(geohash), text: token(geohash).text };
   },
   operand_array(array): Expression {
-    return { kind: "array", at: at(array), items: matched.source.arrayItems(tokenIndex(array) + 1) };
+    // The word ARRAY is no part of the value: its place is the bracket's.
+    const open = tokenIndex(array) + 1;
+    return { kind: "array", at: matched.source.tokens[open].at, items: matched.source.arrayItems(open) };
   },
   operand_cast(cast, _open, expr, _as, type, _close): Expression {
     return { kind: "cast", at: at(cast), operand: expr.tree(), type: type.tree(), style: "cast" };
@@ -165,8 +167,9 @@ export const expressionActions: ohm.ActionDict<unknown> = {
     const typeName: TypeName = { at: at(type), name: word(type), parameters: [], dimensions: 0 };
     return { kind: "cast", at: at(type), operand, type: typeName, style: "cast" };
   },
-  operand_call(path, _open, args, _close, nulls, over): Expression {
+  operand_call(path, _open, args, close, nulls, over): Expression {
     const called = call(path.tree(), [], optional(args));
+    if (called.name.toLowerCase() === "cast") throw new SqlError("CAST wants AS and a type", at(close));
     if (given(nulls)) called.ignoreNulls = word(nulls) === "ignore";
     if (given(over)) called.over = over.child(0).tree();
     else if (given(nulls)) throw new SqlError("IGNORE NULLS needs an OVER behind it", at(nulls));

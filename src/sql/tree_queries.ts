@@ -17,6 +17,7 @@ import type {
 } from "./ast.ts";
 import { tooComplex } from "./effort.ts";
 import { CHAIN_MAX } from "./expressions.ts";
+import { CLASS_CHARACTERS } from "./grammar.ts";
 import {
   at,
   call,
@@ -193,7 +194,14 @@ export const queryActions: ohm.ActionDict<unknown> = {
   },
   item_expr(expr, alias): SelectItem {
     const item: SelectItem = { at: at(expr), expression: expr.tree() };
-    if (given(alias)) item.alias = alias.child(0).tree();
+    if (given(alias)) {
+      item.alias = alias.child(0).tree();
+      const { source } = alias.child(0);
+      // `name 'text'` is a value of type `name`, and there is no such type.
+      if (item.expression.kind === "column" && source.contents === CLASS_CHARACTERS.string) {
+        throw new SqlError(`${item.expression.path.at(-1)!.text} is no type of a value in quotes`, item.at);
+      }
+    }
     return item;
   },
   alias(_as, aliasNode) {
@@ -419,7 +427,7 @@ export const queryActions: ohm.ActionDict<unknown> = {
     return { kind: "table", at: at(table), ...table.tree() as Path };
   },
   sourceItem_variable(variable): Source {
-    throw notSupported("A variable in the place of a table", at(variable));
+    return { kind: "variable", at: at(variable), name: token(variable).text };
   },
   tableName(first, _dot, second): Path {
     return given(second) ? { schema: name(first), name: name(second.child(0)) } : { name: name(first) };

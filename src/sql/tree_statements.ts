@@ -261,7 +261,8 @@ export const statementActions: ohm.ActionDict<unknown> = {
   dropTable_one(drop, _table, ifExists, table, _end): Statement {
     return { kind: "dropTable", at: at(drop), name: bareName(table.tree()), ifExists: given(ifExists), all: false };
   },
-  truncate(truncate, _table, ifExists, first, _commas, rest, keepMaps, _end): Statement {
+  truncate(truncate, table, ifExists, first, _commas, rest, keepMaps, _end): Statement {
+    if (!given(table)) throw new SqlError("TRUNCATE wants the word TABLE", at(first));
     const tables = list<Path>(first, rest).map(onlyName);
     return { kind: "truncate", at: at(truncate), tables, ifExists: given(ifExists), keepSymbols: given(keepMaps) };
   },

@@ -182,6 +182,7 @@ export class Expressions {
         scope,
       );
     }
+    if (single === "nan" && !e.path[0].quoted && candidates(scope.columns, e.path).length === 0) return NULL_CONSTANT;
     const column = lookUp(scope.columns, e.path, e.at);
     return { kind: "column", index: column.index, type: column.type };
   }

@@ -47,7 +47,9 @@ export function numberLiteral(text: string, at: number): Constant {
   if (suffix === "d") return constant(finite(Number(digits), text, at), "DOUBLE");
   if (suffix === "l") {
     if (!/^\d+$/.test(digits)) throw new SqlError(`${text} is no number`, at);
-    return constant(BigInt(digits), "LONG");
+    const value = BigInt(digits);
+    if (value > LONG_MAX) throw new SqlError(`${text} is more than a LONG holds`, at);
+    return constant(value, "LONG");
   }
   if (/^\d+$/.test(plain)) {
     const value = BigInt(plain);
@@ -74,16 +76,17 @@ function decimalLiteral(digits: string, text: string, at: number): Constant {
 export function arrayLiteral(items: readonly Expr[], places: readonly number[], at: number): Constant {
   const parts: string[] = [];
   let inner: string | undefined;
-  for (const item of items) {
+  for (const [index, item] of items.entries()) {
     if (item.kind !== "constant") throw notSupported("an array of anything but constants", at);
     const type = item.value === null || ["INT", "LONG", "FLOAT", "DOUBLE", "NULL"].includes(item.type)
       ? "DOUBLE"
       : item.type;
     if (arrayDimensions(type) === 0 && type !== "DOUBLE") {
-      throw new SqlError("an array holds numbers or arrays of them", at, SQLSTATE.datatypeMismatch);
+      const place = item.type === "CHAR" || item.type === "STRING" ? 0 : at;
+      throw new SqlError("an array holds numbers or arrays of them", place, SQLSTATE.datatypeMismatch);
     }
     if (inner !== undefined && inner !== type) {
-      throw new SqlError("the items of an array have one type", at, SQLSTATE.datatypeMismatch);
+      throw new SqlError("the items of an array have one type", places[index] ?? at, SQLSTATE.datatypeMismatch);
     }
     inner = type;
     parts.push(item.value === null ? "null" : String(item.value));
@@ -117,7 +120,9 @@ export function geohashLiteral(text: string, at: number): Constant {
 }
 
 function finite(value: number, text: string, at: number): number {
-  if (Number.isNaN(value)) throw new SqlError(`${text} is no number`, at);
+  if (!Number.isFinite(value)) {
+    throw new SqlError(Number.isNaN(value) ? `${text} is no number` : `${text} is more than a DOUBLE holds`, at);
+  }
   return value;
 }
 

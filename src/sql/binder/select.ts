@@ -212,8 +212,10 @@ class SelectBinder {
         for (const column of this.starColumns(item.expression)) {
           listed.push({ item, column, wanted: { text: column.name, isStar: true } });
         }
-      } else if (item.alias !== undefined) listed.push({ item, wanted: { alias: item.alias } });
-      else {
+      } else if (item.alias !== undefined) {
+        if (item.alias.text === "") throw new SqlError("a column's name has at least one letter", item.alias.at);
+        listed.push({ item, wanted: { alias: item.alias } });
+      } else {
         const text = columnName(item.expression, this.binding.context.text, variable);
         listed.push({ item, wanted: { text, isStar: false } });
       }
@@ -227,12 +229,21 @@ class SelectBinder {
         return;
       }
       const scope = this.listScope(this.aliases);
-      const expr = this.expressions.settle(this.expressions.bind(item.expression, scope), "STRING");
+      const expr = this.expressions.settle(this.expressions.bind(this.countOf(item.expression), scope), "STRING");
       if (item.alias !== undefined) this.aliases.set(item.alias.text.toLowerCase(), expr);
       output.push({ item, expr, name: names[i], aliased: item.alias !== undefined });
     });
     if (output.length === 0) throw new SqlError("the select list is empty", select.items[0]?.at ?? select.at);
     return output;
+  }
+
+  /** The word count alone counts rows, where there is no column of the name. */
+  private countOf(e: Expression): Expression {
+    if (e.kind !== "column" || e.path.length > 1 || e.path[0].quoted || e.path[0].text.toLowerCase() !== "count") {
+      return e;
+    }
+    if (this.select.from === undefined || candidates(this.relation.columns, e.path).length > 0) return e;
+    return { kind: "call", at: e.at, name: "count", args: [], distinct: false, ignoreNulls: false };
   }
 
   private starColumns(star: Extract<Expression, { kind: "star" }>): readonly ScopeColumn[] {

@@ -5,7 +5,7 @@ import { notSupported, SqlError, SQLSTATE } from "../../errors.ts";
 import type { TableSnapshot } from "../../storage/contract.ts";
 import type { Name, Source } from "../ast.ts";
 import type { Plan, ScanNode } from "../plan.ts";
-import { findQuery, type Names, typeMismatch, unknownColumn } from "./context.ts";
+import { findQuery, findVariable, type Names, typeMismatch, unknownColumn } from "./context.ts";
 import { joinRelation } from "./joins.ts";
 import { isMetadata, metadataPlan } from "./metadata.ts";
 import { type Relation, sameName, type ScopeColumn } from "./scope.ts";
@@ -21,6 +21,28 @@ export function bindSource(queries: Queries, source: Source, names: Names): Rela
     case "subquery": {
       const bound = queries.bind(source.query, names, { keepTimestamp: true });
       return withTimestamp(relationOf(bound, source.alias), source.timestamp);
+    }
+    case "variable": {
+      const found = findVariable(names, source.name);
+      if (found === undefined) {
+        throw new SqlError(`the variable @${source.name} is not declared`, source.at, SQLSTATE.undefinedColumn);
+      }
+      const { value } = found, { alias, timestamp } = source;
+      if (value.kind === "query") {
+        return bindSource(
+          queries,
+          { kind: "subquery", at: source.at, query: value.query, alias, timestamp },
+          found.names,
+        );
+      }
+      if (value.kind === "column" && value.path.length === 1) {
+        return bindSource(
+          queries,
+          { kind: "table", at: source.at, name: value.path[0], alias, timestamp },
+          found.names,
+        );
+      }
+      throw typeMismatch(`the variable @${source.name} is neither a table nor a query`, source.at);
     }
     case "function": {
       const { plan, name } = tableFunction(queries, source.call, names);
