@@ -338,9 +338,13 @@ export const checkpoint: Step = { title: "checkpoint", command: () => ({ kind: "
 /** The last outcome, or the first that is an error. */
 export function run(db: Opened, step: Step): Outcome {
   let outcome: Outcome = {};
-  for (const command of [db.opening(() => step.command(db))].flat()) {
-    [outcome] = db.store.execute([command]);
-    if (outcome.error !== undefined) break;
+  try {
+    for (const command of [db.opening(() => step.command(db))].flat()) {
+      [outcome] = db.store.execute([command]);
+      if (outcome.error !== undefined) break;
+    }
+  } catch (error) {
+    return { error };
   }
   return outcome;
 }
