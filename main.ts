@@ -274,7 +274,7 @@ async function startParts(
   const { startPg } = await import("./src/wire/pg/mod.ts");
   const { startLineTcp } = await import("./src/wire/line-tcp/mod.ts");
   const opened = await openDatabase({
-    ...databaseOptions(config, metrics),
+    ...databaseOptions(config, metrics, log.wantsDebug),
     writerThread,
     onWriterFailed: (reason) => fail(`the writer has failed, ${reason}`),
   });
@@ -318,7 +318,7 @@ async function startParts(
   main.advisory(`ready after ${Math.round(performance.now())} ms`);
 }
 
-function databaseOptions(config: Config, metrics: Metrics): DatabaseOptions {
+function databaseOptions(config: Config, metrics: Metrics, wantsDebug: boolean): DatabaseOptions {
   const log = logger("database");
   return {
     root: config.path("cairo.root"),
@@ -343,7 +343,7 @@ function databaseOptions(config: Config, metrics: Metrics): DatabaseOptions {
       integer: config.get("line.integer.default.column.type"),
     },
     statementCacheSize: config.get("cairo.statement.cache.size"),
-    logsStatements: config.get("log.sql.query.progress.exe"),
+    logsStatements: config.get("log.sql.query.progress.exe") ? "INFO" : wantsDebug ? "DEBUG" : undefined,
     tracesStatements: () => config.get("query.tracing.enabled") && !config.get("readonly"),
     version: about.version,
     log: log.log,

@@ -61,7 +61,7 @@ export interface DatabaseOptions {
   /** Keep the times of statements in the table _query_trace. */
   tracesStatements: () => boolean;
   /** Tell the log when statements begin and end. */
-  logsStatements: boolean;
+  logsStatements: "INFO" | "DEBUG" | undefined;
   version: string;
   log: (level: "DEBUG" | "INFO" | "ERROR" | "CRITICAL", message: string) => void;
   /** For SHOW PARAMETERS: rows of property_path, env_var_name, value, value_source, sensitive, reloadable. */

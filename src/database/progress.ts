@@ -5,8 +5,8 @@ import { shownMessage, shownText } from "../log/mod.ts";
 
 export interface ProgressOptions {
   /** Lines when a statement begins and when it ends. */
-  logs: boolean;
-  log(level: "INFO" | "ERROR", message: string): void;
+  logs: "INFO" | "DEBUG" | undefined;
+  log(level: "DEBUG" | "INFO" | "ERROR", message: string): void;
   /** Undefined while nobody wants to know. */
   trace(): ((end: StatementEnd) => void) | undefined;
 }
@@ -25,20 +25,22 @@ export class Progress {
   constructor(private readonly options: ProgressOptions) {}
 
   get isWatched(): boolean {
-    return this.options.logs || this.options.trace() !== undefined;
+    return this.options.logs !== undefined || this.options.trace() !== undefined;
   }
 
   /** Runs a statement to the end of its rows, under the eyes of whoever watches. */
   async watch(text: string, { name: user }: Identity, execute: () => Answer | Promise<Answer>): Promise<Answer> {
     const { options } = this;
     const id = this.nextId++, start = performance.now();
-    if (options.logs) options.log("INFO", `exe [id=${id}, sql=\`${shownText(text)}\`, principal=${shownText(user)}]`);
+    if (options.logs) {
+      options.log(options.logs, `exe [id=${id}, sql=\`${shownText(text)}\`, principal=${shownText(user)}]`);
+    }
     let isOver = false;
     const end = (error?: unknown) => {
       if (isOver) return;
       isOver = true;
       const micros = Math.round((performance.now() - start) * 1000);
-      if (options.logs) this.logEnd(id, { text, user, micros, error });
+      if (options.logs) this.logEnd(options.logs, id, { text, user, micros, error });
       options.trace()?.({ text, user, micros, error });
     };
     try {
@@ -52,12 +54,12 @@ export class Progress {
     }
   }
 
-  private logEnd(id: number, { text, user, micros, error }: StatementEnd): void {
+  private logEnd(level: "INFO" | "DEBUG", id: number, { text, user, micros, error }: StatementEnd): void {
     const about = `[id=${id}, sql=\`${shownText(text)}\`, principal=${shownText(user)}, micros=${micros}`;
-    if (error === undefined) return this.options.log("INFO", `fin ${about}]`);
+    if (error === undefined) return this.options.log(level, `fin ${about}]`);
     const { message } = error instanceof Error ? error : { message: String(error) };
     const place = error instanceof SqlError ? `, pos=${error.position}` : "";
-    this.options.log("ERROR", `err ${about}, msg=${shownMessage(message, text)}${place}]`);
+    this.options.log(level === "DEBUG" ? level : "ERROR", `err ${about}, msg=${shownMessage(message, text)}${place}]`);
   }
 }
 

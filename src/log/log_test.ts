@@ -93,6 +93,9 @@ const refused: [string, string][] = [
   ["writers=a\nw.a.class=LogFileWriter\nw.a.location=${nosuch}/x.log", "w.a.location"],
   ["writers=a\nw.a.class=LogRollingFileWriter\nw.a.location=${log.dir}/x\nw.a.rollEvery=fortnight", "w.a.rollEvery"],
   ["writers=a\nw.a.class=LogRollingFileWriter\nw.a.location=${log.dir}/x\nw.a.rollSize=big", "w.a.rollSize"],
+  // A bare number would be milliseconds, and every old file would go.
+  ["writers=a\nw.a.class=LogRollingFileWriter\nw.a.location=${log.dir}/x\nw.a.lifeDuration=30", "w.a.lifeDuration"],
+  ["writers=a\nw.a.class=LogRollingFileWriter\nw.a.location=${log.dir}/x\nw.a.lifeDuration=30ms", "w.a.lifeDuration"],
   ["writer=a", "writer"],
 ];
 for (const [conf, key] of refused) {

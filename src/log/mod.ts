@@ -7,7 +7,14 @@ import type { LogRecord } from "./record.ts";
 
 export { Log, type LogOptions, openLog } from "./log.ts";
 export { type Logger, logger } from "./logger.ts";
-export { type RefusedStatement, shownMessage, shownText, type WireLogger, wireLogger } from "./refused.ts";
+export {
+  type RefusedStatement,
+  shownAddress,
+  shownMessage,
+  shownText,
+  type WireLogger,
+  wireLogger,
+} from "./refused.ts";
 export { eventOutput, standardOutput, windowsServiceName } from "./windows.ts";
 export { type Level, LEVELS, type LogRecord } from "./record.ts";
 

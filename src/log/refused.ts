@@ -1,4 +1,5 @@
-/** Statements that clients got wrong, for the log: a line each, and few enough that no client floods it with them. */
+/** What clients get wrong, for the log: a line each, and few enough that nobody floods it with them. */
+import { formatAddress } from "../config/mod.ts";
 import { SqlError } from "../errors.ts";
 import { type Logger, logger } from "./logger.ts";
 
@@ -12,26 +13,50 @@ export interface RefusedStatement {
 /** What a wire logs with. */
 export interface WireLogger extends Logger {
   refused(statement: RefusedStatement): void;
+  /** A client that is not let in, or has to leave. */
+  turnedAway(address: Deno.Addr, reason: string): void;
+}
+
+export function wireLogger(name: string): WireLogger {
+  const log = logger(name);
+  const statements = new FewLines((line) => log.info(line), "statements were refused");
+  const clients = new FewLines((line) => log.info(line), "clients were turned away");
+  return {
+    ...log,
+    refused: (statement) => statements.tell(() => refusedLine(statement)),
+    turnedAway: (address, reason) =>
+      clients.tell(() => `turned away [client=${shownAddress(address)}, msg=${shownText(reason)}]`),
+  };
+}
+
+export function refusedLine({ text, user, error }: RefusedStatement): string {
+  const message = error instanceof Error ? error.message : String(error);
+  const place = error instanceof SqlError ? `, pos=${error.position}, state=${error.sqlState}` : "";
+  const shown = shownMessage(message, text);
+  return `err [sql=\`${shownText(text)}\`, principal=${shownText(user)}, msg=${shown}${place}]`;
+}
+
+export function shownAddress(address: Deno.Addr): string {
+  return "hostname" in address ? formatAddress(address) : address.transport;
 }
 
 /** In a second; the others are counted. */
 const LINES_MAX = 10;
 const SECOND_MS = 1000;
 
-export function wireLogger(name: string): WireLogger {
-  const log = logger(name);
-  const refused = new RefusedStatements((message) => log.info(message));
-  return { ...log, refused: (statement) => refused.tell(statement) };
-}
-
-export class RefusedStatements {
+export class FewLines {
   #sinceMs = -Infinity;
   #told = 0;
   #untold = 0;
 
-  constructor(private readonly write: (message: string) => void, private readonly nowMs = () => performance.now()) {}
+  constructor(
+    private readonly write: (line: string) => void,
+    /** What the lines tell of, behind a count. */
+    private readonly what: string,
+    private readonly nowMs = () => performance.now(),
+  ) {}
 
-  tell({ text, user, error }: RefusedStatement): void {
+  tell(line: () => string): void {
     if (this.nowMs() - this.#sinceMs >= SECOND_MS) {
       this.#tellUntold();
       [this.#sinceMs, this.#told] = [this.nowMs(), 0];
@@ -41,14 +66,11 @@ export class RefusedStatements {
       return;
     }
     this.#told++;
-    const message = error instanceof Error ? error.message : String(error);
-    const place = error instanceof SqlError ? `, pos=${error.position}, state=${error.sqlState}` : "";
-    const shown = shownMessage(message, text);
-    this.write(`err [sql=\`${shownText(text)}\`, principal=${shownText(user)}, msg=${shown}${place}]`);
+    this.write(line());
   }
 
   #tellUntold(): void {
-    if (this.#untold > 0) this.write(`err: ${this.#untold} more statements were refused in a second`);
+    if (this.#untold > 0) this.write(`${this.#untold} more ${this.what} in a second`);
     this.#untold = 0;
   }
 }

@@ -1,40 +1,32 @@
 import assert from "node:assert/strict";
 import { SqlError } from "../errors.ts";
-import { RefusedStatements, shownText } from "./refused.ts";
+import { FewLines, refusedLine, shownText } from "./refused.ts";
 
 Deno.test("refused statements: a line with text, user, message, place; line ends and secrets are not in it", () => {
-  const lines: string[] = [];
-  const refused = new RefusedStatements((line) => lines.push(line));
-  refused.tell({
-    text: "select\r\n\tnothing\x1b[2J",
-    user: "ann\n",
-    error: new SqlError("no such column", 9, "42703"),
-  });
-  refused.tell({
-    text: "create user bo with PASSWORD 'it''s me'",
-    user: "ann",
-    error: new SqlError("found 'it''s me'", 7),
-  });
-  refused.tell({ text: "x", user: "ann", error: new Error("boom") });
-  assert.deepEqual(lines, [
+  const statements = [
+    { text: "select\r\n\tnothing\x1b[2J", user: "ann\n", error: new SqlError("no such column", 9, "42703") },
+    { text: "create user bo with PASSWORD 'it''s me'", user: "ann", error: new SqlError("found 'it''s me'", 7) },
+    { text: "x", user: "ann", error: new Error("boom") },
+  ];
+  assert.deepEqual(statements.map(refusedLine), [
     "err [sql=`select\\r\\n\\tnothing\\u001b[2J`, principal=ann\\n, msg=no such column, pos=9, state=42703]",
     "err [sql=`create user bo with PASSWORD '****'`, principal=ann, msg=found '****', pos=7, state=42601]",
     "err [sql=`x`, principal=ann, msg=boom]",
   ]);
 });
 
-Deno.test("refused statements: ten in a second are told, the others are counted", () => {
+Deno.test("FewLines: ten in a second are written, the others are counted", () => {
   const lines: string[] = [];
   let now = 0;
-  const refused = new RefusedStatements((line) => lines.push(line), () => now);
+  const few = new FewLines((line) => lines.push(line), "statements were refused", () => now);
   const tell = (count: number) => {
-    for (let n = 0; n < count; n++) refused.tell({ text: "x", user: "ann", error: new SqlError("no", 0) });
+    for (let n = 0; n < count; n++) few.tell(() => "err");
   };
   tell(25);
   assert.equal(lines.length, 10);
   now = 1000;
   tell(1);
-  assert.deepEqual(lines.slice(10), ["err: 15 more statements were refused in a second", lines[0]]);
+  assert.deepEqual(lines.slice(10), ["15 more statements were refused in a second", "err"]);
 });
 
 Deno.test("shownText() cuts between characters, and keeps what is short", () => {

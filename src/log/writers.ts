@@ -183,7 +183,9 @@ function lifeDurationOf(properties: WriterProperties): number {
   const calendar = /^(\d+)([My])$/.exec(text);
   const durationMs = calendar
     ? Number(calendar[1]) * (calendar[2] === "M" ? 30 : 365) * DAY_MS
-    : parseDuration(text, "ms");
+    : /^\d+[smhdw]$/.test(text)
+    ? parseDuration(text, "ms")
+    : undefined;
   return durationMs ?? refuse(properties, "lifeDuration", "a duration with s, m, h, d, w, M or y") ?? 0;
 }
 

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import pg from "pg";
+import { until } from "../programs.ts";
 import { START_FLAGS } from "../../scripts/flags.ts";
 import { fromFileUrl } from "../paths.ts";
 import { freePorts, startServer, type TestServer } from "../server.ts";
@@ -137,4 +138,64 @@ Deno.test("log: statements that clients get wrong are told by each wire, with th
     "I pg-server err [sql=`select $1::int + nowhere`, principal=admin, pos=17, state=42703]",
   ]);
   assert.doesNotMatch(server.output(), /hunter2|secret value/);
+});
+
+Deno.test("log: -Debug tells of connections, requests and statements; without it there is no such line", async () => {
+  const talk = async ({ http, pgPort, linePort, exec }: TestServer) => {
+    await exec("select 42");
+    await fetch(`${http}/nothing?secret`).then((reply) => reply.text());
+    const client = new pg.Client({
+      host: "127.0.0.1",
+      port: pgPort,
+      user: "admin",
+      password: "quest",
+      database: "qdb",
+    });
+    await client.connect();
+    await client.end();
+    (await Deno.connect({ hostname: "127.0.0.1", port: linePort })).close();
+  };
+  const told = [
+    / D http-server 200 GET \/exec \[client=127\.0\.0\.1:\d+\]\r\n/,
+    / D http-server 404 GET \/nothing \[client=127\.0\.0\.1:\d+\]\r\n/,
+    / D pg-server connected \[client=127\.0\.0\.1:\d+, principal=admin, connections=1\]\r\n/,
+    / D pg-server disconnected \[client=127\.0\.0\.1:\d+, connections=0\]\r\n/,
+    / D line-tcp-server connected \[client=127\.0\.0\.1:\d+, connections=1\]\r\n/,
+    / D line-tcp-server disconnected \[client=127\.0\.0\.1:\d+, connections=0\]\r\n/,
+    / D database exe \[id=\d+, sql=`select 42`, principal=admin\]\r\n/,
+    / D database fin \[id=\d+, sql=`select 42`, principal=admin, micros=\d+\]\r\n/,
+  ];
+  {
+    await using server = await startServer({ args: ["-Debug"] });
+    await talk(server);
+    await until("every line is there", () => told.every((pattern) => pattern.test(server.output()))).catch(() => {});
+    for (const pattern of told) assert.match(server.output(), pattern);
+    assert.doesNotMatch(server.output(), /secret/);
+  }
+  await using quiet = await startServer();
+  await talk(quiet);
+  await quiet.stop();
+  assert.doesNotMatch(quiet.output(), / D /);
+});
+
+Deno.test("log: a client that is not let in is told with its address, on each wire, in few lines", async () => {
+  await using server = await startServer({
+    env: { SVC_HTTP_USER: "ann", SVC_HTTP_PASSWORD: "secret" },
+    authorization: `Basic ${btoa("ann:secret")}`,
+  });
+  for (let n = 0; n < 30; n++) {
+    await fetch(`${server.http}/exec?query=hidden`, { headers: { authorization: "Basic guessed" } }).then((r) =>
+      r.text()
+    );
+  }
+  const settings = { host: "127.0.0.1", port: server.pgPort, user: "bo\nb", database: "qdb" };
+  await assert.rejects(new pg.Client({ ...settings, password: "wrong" }).connect());
+  await server.stop();
+  const lines = server.output().split("\r\n").filter((line) => line.includes("turned away"));
+  const ofHttp = lines.filter((line) =>
+    / I http-server turned away \[client=127\.0\.0\.1:\d+, msg=GET \/exec: /.test(line)
+  );
+  assert.ok(ofHttp.length >= 10 && ofHttp.length <= 30, server.output());
+  assert.match(server.output(), / I pg-server turned away \[client=127\.0\.0\.1:\d+, msg=.*"bo\\nb"\]\r\n/);
+  assert.doesNotMatch(server.output(), /hidden|guessed|wrong|secret/);
 });

@@ -138,7 +138,7 @@ Deno.test("unhandled: a commit that could not be applied; what is found damaged 
     useStatistics: true,
     statementCacheSize: 10,
     tracesStatements: () => false,
-    logsStatements: false,
+    logsStatements: undefined,
     version: "test",
     parameters: () => [],
     writerThread,

@@ -2,6 +2,7 @@
  * The HTTP interface: finds the route of a request, knows who asks, and turns failures into status codes.
  * A route is one file in `routes/` and one line here.
  */
+import { shownAddress, shownText } from "../../log/mod.ts";
 import { ANONYMOUS, authenticate } from "./auth.ts";
 import type { Call, HttpConfig, HttpOptions, HttpWire, Route } from "./contract.ts";
 import { InFlight } from "./in-flight.ts";
@@ -55,12 +56,17 @@ export async function startHttp(options: HttpOptions): Promise<HttpServer> {
     },
   }, async (request, info) => {
     const { path, query } = splitUrl(request.url);
+    const { method } = request;
     const route = routes.get(path);
     const refused = inFlight.enter(route?.wire);
     // A streaming reply is in flight to its end.
     if (refused === undefined) info.completed.catch(() => {}).finally(() => inFlight.leave(route?.wire));
     const reply = refused ?? await answer(request, options, sessions, path, query, route);
     if (!config.keepsConnections) reply.headers.set("connection", "close");
+    const { status } = reply;
+    if (status === 401) options.log.turnedAway?.(info.remoteAddr, `${method} ${path}: who asks is not known`);
+    // Only the path: a statement stands in what follows it.
+    options.log.debug?.(() => `${status} ${method} ${shownText(path)} [client=${shownAddress(info.remoteAddr)}]`);
     return reply;
   });
   return {

@@ -4,6 +4,7 @@
  */
 import type { Database, Identity } from "../../door.ts";
 import { LineError } from "../../errors.ts";
+import { shownAddress, shownText } from "../../log/mod.ts";
 import type { Metrics } from "../../metrics/mod.ts";
 import { type LinePrecision, offsetOfLine } from "../line/mod.ts";
 
@@ -23,7 +24,7 @@ export interface LineTcpOptions {
   disconnectOnError: boolean;
   /** Show lines at fault in the log. */
   showsLines: boolean;
-  log: { info(message: string): void; error(message: string): void };
+  log: { info(message: string): void; error(message: string): void; debug?(message: () => string): void };
   metrics?: Pick<Metrics, "wires">;
 }
 
@@ -45,13 +46,16 @@ export function startLineTcp(options: LineTcpOptions): LineTcpServer {
       options.log.error(`connection refused: there are ${connections.size} already, which is the limit`);
       return closeQuietly(connection);
     }
+    const address = shownAddress(connection.remoteAddr);
     const served = serve(connection, options).catch((error) =>
       options.log.error(`connection failed: ${(error as Error).message}`)
     ).finally(() => {
       connections.delete(connection);
       closeQuietly(connection);
+      options.log.debug?.(() => `disconnected [client=${address}, connections=${connections.size}]`);
     });
     connections.set(connection, served);
+    options.log.debug?.(() => `connected [client=${address}, connections=${connections.size}]`);
   };
   const accept = async () => {
     while (!isClosing) {
@@ -156,8 +160,8 @@ async function writeAll(lines: Uint8Array, peer: string, options: LineTcpOptions
       if (start > 0) await write(rest.slice(0, start), options);
       if (error.isCut) return done + start;
       metrics?.wires.line_tcp.lineErrors.inc();
-      const shown = showsLines && error.text !== undefined ? `: ${error.text}` : "";
-      log.error(`line of ${peer} refused: ${error.message}${shown}`);
+      const shown = showsLines && error.text !== undefined ? `: ${shownText(error.text)}` : "";
+      log.error(`line of ${peer} refused: ${shownText(error.message)}${shown}`);
       if (disconnectOnError) return undefined;
       done += offsetOfLine(rest, error.line + 1);
     }

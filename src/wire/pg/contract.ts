@@ -6,8 +6,11 @@ import type { Metrics } from "../../metrics/mod.ts";
 export interface PgLog {
   info(message: string): void;
   error(message: string): void;
+  debug?(message: () => string): void;
   /** Told of statements that clients got wrong. */
   refused?(statement: RefusedStatement): void;
+  /** Told of clients that are not let in. */
+  turnedAway?(address: Deno.Addr, reason: string): void;
 }
 
 /** What this room counts. */

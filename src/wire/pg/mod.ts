@@ -2,6 +2,7 @@
  * The PostgreSQL wire: accepts connections, knows who they are, and keeps them in bounds. What is said on a connection is in
  * `connection.ts`; `messages.ts` and `output.ts` are the protocol's two directions.
  */
+import { shownAddress, shownText } from "../../log/mod.ts";
 import { ProtocolError } from "../../errors.ts";
 import { Connection } from "./connection.ts";
 import { DEFAULT_LIMITS, type PgOptions } from "./contract.ts";
@@ -145,6 +146,7 @@ class PgServer {
     } catch (error) {
       if (error instanceof ConnectionLost) return;
       if (!(error instanceof ProtocolError)) throw error;
+      this.options.log.turnedAway?.(conn.remoteAddr, error.message);
       output.errorResponse({ ...errorFields(error), severity: "FATAL" });
       await output.flush().catch(() => {});
     }
@@ -160,6 +162,11 @@ class PgServer {
     }
     if (this.isClosing) throw new FatalError("the server is shutting down", PG_SQLSTATE.adminShutdown);
     this.connectionCount++;
+    const { log } = this.options;
+    const address = shownAddress(client.conn.remoteAddr);
+    log.debug?.(() =>
+      `connected [client=${address}, principal=${shownText(who.identity.name)}, connections=${this.connectionCount}]`
+    );
     try {
       for (const [name, value] of parameterStatuses(who.applicationName)) output.parameterStatus(name, value);
       output.backendKeyData(pid, client.key);
@@ -174,6 +181,7 @@ class PgServer {
       await client.connection.run();
     } finally {
       this.connectionCount--;
+      log.debug?.(() => `disconnected [client=${address}, connections=${this.connectionCount}]`);
     }
   }
 

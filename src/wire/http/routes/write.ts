@@ -1,4 +1,5 @@
 /** POST /write: line protocol. */
+import { shownText } from "../../../log/mod.ts";
 import { gunzipSync } from "node:zlib";
 import { LineError } from "../../../errors.ts";
 import type { Call, Route } from "../contract.ts";
@@ -54,8 +55,8 @@ async function writeLines(call: Call): Promise<Response> {
     return new Response(null, { status: 204 });
   } catch (error) {
     if (error instanceof LineError) {
-      const shown = config.logLineErrors && error.text !== undefined ? `: ${error.text}` : "";
-      call.options.log.error(`line protocol: line ${error.line}: ${error.message}${shown}`);
+      const shown = config.logLineErrors && error.text !== undefined ? `: ${shownText(error.text)}` : "";
+      call.options.log.error(`line protocol: line ${error.line}: ${shownText(error.message)}${shown}`);
       return lineFailure(error.code === "internal error" ? 500 : 400, error);
     }
     call.options.metrics?.unhandledErrors.inc();
