@@ -32,13 +32,16 @@ function countsRows({ input, keys }: AggregateNode): boolean {
     !input.intervals;
 }
 
+/** A row of more columns counts for several. */
+const COLUMNS_A_ROW = 16;
+
 /** An upper bound of the rows that come out of a node, and of those that any node below handles: what decides where a query runs. */
 export function workOf(plan: Plan, sources: ScanSource[]): number {
   let next = 0;
   let work = 0;
   const rows = (node: Plan): number => {
     const out = rowsOf(node);
-    work += out;
+    work += out * Math.max(1, node.columns.length / COLUMNS_A_ROW);
     return out;
   };
   const rowsOf = (node: Plan): number => {

@@ -10,7 +10,9 @@ export function packPlan(plan: Plan, scans: PackedNode["scans"], isOpen: boolean
   const bytes = new Uint8Array(serialize(plan));
   if (bytes.length < PACKED_BYTES_MIN) return plan;
   const { columns, timestamp, order } = plan;
-  return { node: "packed", bytes, scans, isOpen, columns, timestamp, order };
+  // Not what else there is of a scan, such as its predicate.
+  const reads = scans.map(({ tableId, columnIds, intervals }) => ({ tableId, columnIds, intervals }));
+  return { node: "packed", bytes, scans: reads, isOpen, columns, timestamp, order };
 }
 
 export function unpackPlan(plan: Plan): Plan {

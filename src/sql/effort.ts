@@ -37,7 +37,7 @@ export class LongStatement extends Error {}
 /** About ten milliseconds. */
 export const QUICK_EFFORT: Effort = {
   words: 400,
-  knownWords: 3_000,
-  expressions: 2_000,
+  knownWords: 1_000,
+  expressions: 800,
   beyond: () => new LongStatement("the statement is long"),
 };

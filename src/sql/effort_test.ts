@@ -28,6 +28,7 @@ function bound(text: string, effort: Effort): Plan {
 }
 
 bound("create table t (a long, b long)", FULL_EFFORT);
+bound("create table s (ts timestamp) timestamp(ts)", FULL_EFFORT);
 
 const list = (count: number, item: (k: number) => string, separator = ", ") =>
   Array.from({ length: count }, (_, k) => item(k)).join(separator);
@@ -47,6 +48,22 @@ const LONG: { title: string; text: string; refusedAt?: number }[] = [
   { title: "names that double", text: doubling(10) },
   { title: "names that double without end", text: doubling(60), refusedAt: doubling(60).indexOf("a from t") },
   {
+    title: "variables that double",
+    text: `declare @x0 := 1, ${list(60, (k) => `@x${k + 1} := @x${k} + @x${k}`)} select @x60`,
+    refusedAt: 0,
+  },
+  { title: "a text of many intervals", text: "select * from s where ts in '2020-01-01;1s;1d;5000'" },
+  {
+    title: "operands that CASE repeats",
+    text: `select ${"case ".repeat(40)}a${" when 1 then 2 when 3 then 4 else 5 end".repeat(40)} from t`,
+    refusedAt: 0,
+  },
+  {
+    title: "operands that IN repeats",
+    text: `select ${"case when ".repeat(40)}a${" in (a + 1, b + 2) then a else 3 end".repeat(40)} from t`,
+    refusedAt: 0,
+  },
+  {
     title: "aliases that double",
     text: `select a + a a0, ${list(60, (k) => `a${k} + a${k} a${k + 1}`)} from t`,
     refusedAt: 0,
@@ -64,6 +81,14 @@ for (const { title, text, refusedAt } of LONG) {
 Deno.test("a statement is not long by its lists of values, nor by its columns", () => {
   bound(`select a from t where a in (${list(10_000, String)}) or b in (${list(10_000, (k) => `-${k}`)})`, QUICK_EFFORT);
   bound(`select ${list(100, () => "a")} from t`, QUICK_EFFORT);
+});
+
+Deno.test("intervals are counted before they are made", () => {
+  for (
+    const text of ["2020-[01..12]-[01..28]T[00..23];1s;1d;100000", "[1000..9000]-[01..12]-[01..28]T[00..23]:[00..59]"]
+  ) {
+    assert.throws(() => bound(`select * from s where ts in '${text}'`, FULL_EFFORT), { message: /too many intervals/ });
+  }
 });
 
 Deno.test("words beyond the limit are told at the first of them", () => {

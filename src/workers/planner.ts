@@ -71,7 +71,8 @@ function carryOut(order: Order, transfer: Transferable[]): unknown {
     case "explain": {
       const { statement } = planned.bound as Extract<BoundStatement, { kind: "explain" }>;
       const run = "plan" in statement ? runPlan(plan, planned, order) : plan;
-      const marks = ask({ kind: "marks", scans: scansOf(run) });
+      const scans = scansOf(run).map(({ tableId, columnIds, intervals }) => ({ tableId, columnIds, intervals }));
+      const marks = ask({ kind: "marks", scans });
       return explain("plan" in statement ? { ...statement, plan: run } : statement, { marks });
     }
   }

@@ -71,6 +71,8 @@ export interface Scope {
   subqueries?: SubqueryHost;
   /** Is it the condition of WHERE? */
   isFilter?: boolean;
+  /** Is it inside of a window function? */
+  isWindow?: boolean;
 }
 
 export interface WindowSink {
@@ -382,6 +384,8 @@ export class Expressions {
     const choice = choiceOf(e);
     if (choice !== undefined) this.refuseTwins(choice.whens, scope);
     const operand = e.operand === undefined ? undefined : this.bind(e.operand, scope);
+    // It stands in the test of each branch.
+    if (operand !== undefined) this.binding.spend(sizeOf(operand) * (e.branches.length - 1), e.at);
     const whens = e.branches.map((branch) => {
       if (operand === undefined) return this.condition(branch.when, scope);
       const value = this.bind(branch.when, scope);
@@ -501,7 +505,8 @@ export class Expressions {
 
   private aggregate(e: FunctionCall, name: string, scope: Scope): Expr {
     if (scope.aggregates === undefined) {
-      throw new SqlError(`the aggregate ${e.name} is not possible here`, e.at, SQLSTATE.grouping);
+      const at = scope.isWindow ? 0 : e.at;
+      throw new SqlError(`the aggregate ${e.name} is not possible here`, at, SQLSTATE.grouping);
     }
     const call = this.aggregateCall(e, name, scope);
     const index = scope.shareAggregates === false

@@ -11,7 +11,7 @@ import { typeMismatch } from "./context.ts";
 import { convertConstant } from "./convert.ts";
 import type { Expressions, Scope } from "./expressions.ts";
 import { type Constant, constant, FALSE } from "./literals.ts";
-import { or } from "./plans.ts";
+import { or, sizeOf } from "./plans.ts";
 import { displayName, isInteger, isNumber, isText, isTextOrChar, isTime, isTimestamp } from "./types.ts";
 
 type InExpression = Extract<Expression, { kind: "in" }>;
@@ -46,7 +46,7 @@ function positive(expressions: Expressions, e: InExpression, scope: Scope): Expr
 /** One text beside IN is an interval, or several of them. */
 function inIntervals(expressions: Expressions, operand: Expr, text: string, at: number): Expr {
   const { nowMicros } = expressions.binding.context;
-  const parsed = parseIntervals(text, operand.type, nowMicros);
+  const parsed = parseIntervals(text, operand.type, nowMicros, (made) => expressions.binding.spend(made, at));
   if (!Array.isArray(parsed)) throw new SqlError(parsed.problem, at, SQLSTATE.invalidText);
   return intervalTest(operand, parsed, at);
 }
@@ -124,6 +124,8 @@ function inList(expressions: Expressions, operand: Expr, items: Expr[], e: InExp
   if (operand.kind === "constant" && others.length === 0) {
     return constant(values.includes(operand.value), "BOOLEAN");
   }
+  // The operand stands in each of these.
+  expressions.binding.spend(sizeOf(operand) * others.length, e.at);
   const tests = [...others];
   if (values.length === 1 && values[0] !== null) {
     tests.unshift(expressions.operator("=", [typed, constant(values[0], constantType(typed.type))], e.at));

@@ -82,6 +82,9 @@ function innerNames(query: Query, outer: Names): Names {
   return names;
 }
 
+/** How many variables are written out for the names of a select list's columns. */
+const EXPANSIONS_MAX = 2_000;
+
 /** One item of the select list after stars are spread. */
 export interface OutputItem {
   item: SelectItem;
@@ -205,7 +208,10 @@ class SelectBinder {
     if (hasStar && select.groupBy !== undefined) {
       throw new SqlError("SELECT * does not go with GROUP BY", 0, SQLSTATE.grouping);
     }
-    const variable = (name: string): Expression | undefined => findVariable(this.names, name)?.value;
+    // A variable that stands twice in the next one, and so on: its text doubles each time, and is cut in the end.
+    let expansions = 0;
+    const variable = (name: string): Expression | undefined =>
+      ++expansions > EXPANSIONS_MAX ? undefined : findVariable(this.names, name)?.value;
     const listed: { item: SelectItem; column?: ScopeColumn; wanted: WantedName }[] = [];
     for (const item of select.items) {
       if (item.expression.kind === "star") {

@@ -29,15 +29,25 @@ interface Span {
 
 class Refusal extends Error {}
 
-/** Sorted disjoint ranges in the unit of type `tag`, both ends included. */
+/** Told of intervals before they are made. */
+type Count = (intervals: number) => void;
+
+/** Sorted disjoint ranges in the unit of type `tag`, both ends included. A short text makes many: `made` is told before it does. */
 export function parseIntervals(
   text: string,
   tag: string,
   nowMicros: bigint,
+  made: Count = () => {},
 ): [low: bigint, high: bigint][] | ReadFailure {
   try {
     const unit = nanosOf(tag);
-    const spans = read(text.trim(), nowMicros * 1000n).toSorted((
+    let sum = 0;
+    const count: Count = (intervals) => {
+      sum += intervals;
+      if (sum > INTERVAL_COUNT_MAX) throw new Refusal("it makes too many intervals");
+      made(intervals);
+    };
+    const spans = read(text.trimStart(), nowMicros * 1000n, count).toSorted((
       a,
       b,
     ) => (a.start < b.start ? -1 : a.start > b.start ? 1 : 0));
@@ -56,20 +66,20 @@ export function parseIntervals(
   }
 }
 
-function read(text: string, now: bigint): Span[] {
-  const [head, ...tail] = text.split(";").map((part) => part.trim());
+function read(text: string, now: bigint, count: Count): Span[] {
+  const [head, ...tail] = text.split(";");
   if (tail.length > 3 || tail.length === 2) throw new Refusal("behind a duration there are a period and a count");
   const mark = topLevel(head, /[@#]/);
-  const body = mark < 0 ? head : head.slice(0, mark).trim();
+  const body = mark < 0 ? head : head.slice(0, mark);
   let zone: string | undefined, days: string | undefined;
   for (const part of mark < 0 ? [] : head.slice(mark).split(/(?=[@#])/)) {
     if (part[0] === "@") zone = part.slice(1).trim();
     else days = part.slice(1).trim();
   }
-  let spans = bodySpans(body, now);
-  if (days !== undefined) spans = onDays(spans, days);
+  let spans = bodySpans(body, now, count);
+  if (days !== undefined) spans = onDays(spans, days, count);
   if (tail.length > 0) spans = spans.map(({ start }) => ({ start, end: addDuration(start, tail[0]), coarse: false }));
-  if (tail.length === 3) spans = spans.flatMap((span) => repeat(span, tail[1], tail[2]));
+  if (tail.length === 3) spans = spans.flatMap((span) => repeat(span, tail[1], tail[2], count));
   if (zone !== undefined) spans = spans.map((span) => inZone(span, zone));
   return spans;
 }
@@ -85,13 +95,13 @@ function topLevel(text: string, pattern: RegExp): number {
   return -1;
 }
 
-function bodySpans(body: string, now: bigint): Span[] {
+function bodySpans(body: string, now: bigint, count: Count): Span[] {
   if (body.startsWith("$")) return [variableRange(body, now)];
-  return expand(body).map((date) => (date.startsWith("$") ? variableRange(date, now) : dateSpan(date)));
+  return expand(body, count).map((date) => (date.startsWith("$") ? variableRange(date, now) : dateSpan(date)));
 }
 
 /** Multiplies brackets out. */
-function expand(text: string): string[] {
+function expand(text: string, count: Count): string[] {
   const open = text.indexOf("[");
   if (open < 0) {
     if (text.includes("]")) throw new Refusal("a bracket is not opened");
@@ -107,27 +117,26 @@ function expand(text: string): string[] {
     } else if (text[i] === "," && depth === 1) cuts.push(i);
   }
   if (close < 0) throw new Refusal("a bracket is not closed");
-  const prefix = text.slice(0, open), suffixes = expand(text.slice(close + 1));
+  const prefix = text.slice(0, open), suffixes = expand(text.slice(close + 1), count);
   const items: string[] = [];
   let from = open + 1;
   for (const cut of [...cuts, close]) {
-    items.push(...itemsOf(text.slice(from, cut).trim()));
+    for (const item of itemsOf(text.slice(from, cut).trim(), count)) items.push(item);
     from = cut + 1;
   }
-  const all = items.flatMap((item) => suffixes.map((suffix) => prefix + item + suffix));
-  if (all.length > INTERVAL_COUNT_MAX) throw new Refusal("it makes too many intervals");
-  return all;
+  if (suffixes.length > 1) count(items.length * suffixes.length);
+  return items.flatMap((item) => suffixes.map((suffix) => prefix + item + suffix));
 }
 
 /** One item between commas: a range, or something with brackets of its own. */
-function itemsOf(item: string): string[] {
+function itemsOf(item: string, count: Count): string[] {
   if (item === "") throw new Refusal("a list has an empty place");
   if (item.startsWith("$")) return [item];
   const range = /^(\d+)\.\.(\d+)$/.exec(item);
   if (range !== null) {
     const low = Number(range[1]), high = Number(range[2]);
     if (high < low) throw new Refusal(`the range ${item} falls`);
-    if (high - low > INTERVAL_COUNT_MAX) throw new Refusal("it makes too many intervals");
+    count(high - low + 1);
     return Array.from(
       { length: high - low + 1 },
       (_, i) => String(low + i).padStart(Math.max(2, range[1].length), "0"),
@@ -138,9 +147,11 @@ function itemsOf(item: string): string[] {
   if (dates !== null) {
     const low = dateSpan(dates[1]).start, high = dateSpan(dates[2]).start;
     if (high < low) throw new Refusal(`the range ${item} falls`);
-    return Array.from({ length: Number((high - low) / DAY) + 1 }, (_, i) => dayText(Number(low / DAY) + i));
+    const length = Number((high - low) / DAY) + 1;
+    count(length);
+    return Array.from({ length }, (_, i) => dayText(Number(low / DAY) + i));
   }
-  return expand(item);
+  return expand(item, count);
 }
 
 function dayText(day: number): string {
@@ -215,7 +226,7 @@ function variable(text: string, now: bigint): Span {
 const DAY_NAMES = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
 
 /** Only what starts on the named days; wider spans are cut into days first. */
-function onDays(spans: Span[], names: string): Span[] {
+function onDays(spans: Span[], names: string, count: Count): Span[] {
   const wanted = new Set<number>();
   for (const name of names.toLowerCase().split(",").map((part) => part.trim())) {
     if (name === "workday" || name === "wd") [0, 1, 2, 3, 4].forEach((day) => wanted.add(day));
@@ -228,20 +239,23 @@ function onDays(spans: Span[], names: string): Span[] {
   }
   const cut = spans.flatMap((span) => {
     if (!span.coarse) return [span];
-    const count = Number((span.end - span.start + DAY - 1n) / DAY);
-    if (count > INTERVAL_COUNT_MAX) throw new Refusal("it makes too many intervals");
+    const length = Number((span.end - span.start + DAY - 1n) / DAY);
+    count(length);
     return Array.from(
-      { length: count },
+      { length },
       (_, i) => ({ start: span.start + BigInt(i) * DAY, end: span.start + BigInt(i + 1) * DAY, coarse: false }),
     );
   });
   return cut.filter(({ start }) => wanted.has(Number((((floorDivide(start, DAY) + 3n) % 7n) + 7n) % 7n)));
 }
 
+const DURATION_MAX = 2147483647;
+
 function addDuration(start: bigint, duration: string): bigint {
   if (!/^(\d+[a-zA-Z])+$/.test(duration)) throw new Refusal(`'${duration}' is no duration`);
   let end = start;
   for (const [, count, unit] of duration.matchAll(/(\d+)([a-zA-Z])/g)) {
+    if (Number(count) > DURATION_MAX) throw new Refusal(`'${count}' is too many`);
     const moved = addUnits(end, Number(count), unit, 1n);
     if (moved === undefined) throw new Refusal(`'${unit}' is no unit of time`);
     end = moved;
@@ -249,16 +263,17 @@ function addDuration(start: bigint, duration: string): bigint {
   return end;
 }
 
-function repeat(span: Span, period: string, count: string): Span[] {
+function repeat(span: Span, period: string, times: string, count: Count): Span[] {
   const match = /^(-?\d+)([smhdMy])$/.exec(period);
   if (match === null) throw new Refusal(`'${period}' is no period`);
-  if (!/^\d+$/.test(count) || Number(count) > INTERVAL_COUNT_MAX || Number(count) < 1) {
-    throw new Refusal(`'${count}' is no count`);
+  if (!/^\d+$/.test(times) || Number(times) > INTERVAL_COUNT_MAX || Number(times) < 1) {
+    throw new Refusal(`'${times}' is no count`);
   }
+  count(Number(times));
   // A month after the 31st is the month's last day, and a month after that the same day again: both ends move step by step.
   const spans: Span[] = [];
   let { start, end } = span;
-  for (let i = 0; i < Number(count); i++) {
+  for (let i = 0; i < Number(times); i++) {
     spans.push({ start, end, coarse: false });
     start = addUnits(start, Number(match[1]), match[2], 1n)!;
     end = addUnits(end - 1n, Number(match[1]), match[2], 1n)! + 1n;
