@@ -202,7 +202,9 @@ function assignCall(queries: Queries, expr: Expr, target: string, at: number): E
 }
 
 function notAssignable(from: string, to: string, at: number): SqlError {
-  return typeMismatch(`${displayName(from)} is no value for a column of type ${displayName(to)}`, at);
+  // The dialect tries whether the number of a time fits, when the row is written.
+  const place = isTime(from) && isInteger(to) ? 0 : at;
+  return typeMismatch(`${displayName(from)} is no value for a column of type ${displayName(to)}`, place);
 }
 
 /** Which types go into which columns without a cast: text to all but BOOLEAN; numbers, truth values and times not to text. */
@@ -214,13 +216,14 @@ export function isAssignable(from: string, to: string): boolean {
     return (from === "UUID" || from === "IPv4") && to !== "SYMBOL_TEXT" && to !== "SYMBOL";
   }
   if (from === "SYMBOL" || from === "SYMBOL_TEXT") return isTimestamp(to) || to === "UUID";
-  if (isTextOrChar(from)) return to !== "BOOLEAN" && (from !== "CHAR" || to !== "UUID" && to !== "IPv4");
+  if (from === "CHAR" && ["UUID", "IPv4", "LONG256", "BINARY"].includes(to)) return false;
+  if (isTextOrChar(from)) return to !== "BOOLEAN" && to !== "BINARY";
   if (to === "BOOLEAN" || from === "BOOLEAN") return false;
   if (decimalOf(to)) return decimalOf(from) !== undefined || isInteger(from);
   const fromBits = geohashBits(from), toBits = geohashBits(to);
   if (fromBits !== undefined && toBits !== undefined) return fromBits >= toBits;
   if (isNumber(from)) return isNumber(to) || (isTime(to) && isInteger(from));
-  if (isTime(from)) return isTime(to) || to === "LONG";
+  if (isTime(from)) return isTime(to) || to === "LONG" || to === "FLOAT" || to === "DOUBLE";
   return false;
 }
 
@@ -228,9 +231,9 @@ const INTEGER_BITS: Record<string, number> = { BYTE: 8, SHORT: 16, INT: 32, LONG
 
 /** A constant as a column's value. @throws at the value for a type that does not go in, at 0 for a value that does not. */
 function assigned(value: Value, from: string, to: string, at: number): Constant {
-  if (value === null) return constant(nullValue(to), to);
+  if (value === null && isAssignable(from, to)) return constant(nullValue(to), to);
   if (from === to) return constant(value, to);
-  if (!isAssignable(from, to)) throw notAssignable(from, to, at);
+  if (value === null || !isAssignable(from, to)) throw notAssignable(from, to, at);
   const decimal = decimalOf(to);
   if (decimal && !isTextOrChar(from)) {
     const read = parseDecimal(formatDecimal(BigInt(value as number | bigint), decimalOf(from)?.scale ?? 0), decimal);
@@ -252,11 +255,16 @@ function assigned(value: Value, from: string, to: string, at: number): Constant 
   if (isNumber(from) && bits !== undefined) return constant(wholeValue(value as number | bigint, to, bits), to);
   if (isNumber(from) && isNumber(to)) {
     const number = Number(value);
-    return constant(to === "FLOAT" ? Math.fround(number) : number, to);
+    if (to !== "FLOAT") return constant(number, to);
+    const single = Math.fround(number);
+    if (Number.isFinite(number) && !Number.isFinite(single)) {
+      throw new SqlError(`${value} is out of the range of FLOAT`, 0, SQLSTATE.outOfRange);
+    }
+    return constant(single, to);
   }
   if (isNumber(from)) return constant(BigInt(value as number | bigint), to);
   if (isTime(from) && isTime(to)) return constant(scaleTime(value as bigint, from, to), to);
-  if (isTime(from)) return constant(value, to);
+  if (isTime(from)) return constant(to === "LONG" ? value : Number(value), to);
   if (from === "UUID") return constant(uuidText(value as bigint), to);
   if (from === "IPv4") return constant(ipText(value as number), to);
   throw notAssignable(from, to, at);
@@ -269,6 +277,7 @@ function fromText(value: string, to: string, at: number, isInstant = false): Con
     if (value.length > 1) throw new SqlError(`'${value}' is no CHAR`, 0, SQLSTATE.invalidText);
     return constant(value === "" ? null : value, to);
   }
+  if (to === "UUID" && value === "") return constant(null, to);
   // Elsewhere a text of digits is a number of the column's units, and no year.
   const units = isTime(to) && !isInstant ? readValue(value, "LONG") : undefined;
   const read = typeof units === "bigint" ? units : readValue(value, to);
@@ -311,6 +320,12 @@ function ipText(value: number): string {
 
 function insertSelect(queries: Queries, insert: Insert, columns: TableColumn[], schema: TableSchema): Plan {
   const { plan, visible } = queries.bind(insert.query!, withNames(insert.with));
+  const designated = columns.findIndex((column) => column.id === schema.timestampId);
+  const timeType = designated < visible ? plan.columns[designated]?.type : undefined;
+  const isNoTime = timeType !== undefined && (isInteger(timeType) || timeType === "CHAR" || timeType === "NULL");
+  if (isNoTime && (insert.columns === undefined || visible === columns.length)) {
+    throw typeMismatch(`the designated timestamp is wanted: found ${displayName(timeType)}`, insert.table.at);
+  }
   if (visible !== columns.length) {
     throw new SqlError(
       `${columns.length} columns are wanted: the query gives ${visible}`,
@@ -373,14 +388,22 @@ export function bindUpdate(queries: Queries, update: Extract<Statement, { kind: 
   return { kind: "update", tableId: schema.id, columnIds, plan, at: update.table.at };
 }
 
-/** Unlike INSERT, UPDATE neither cuts fractions nor takes a LONG for an INT: a cast says that it is meant. */
+const BY_WIDTH = ["BYTE", "SHORT", "INT", "LONG", "FLOAT", "DOUBLE"];
+
+/** Unlike INSERT, UPDATE neither cuts nor takes what may not fit: a cast says that it is meant. Constants that fit are taken. */
 function refuseNarrowing(queries: Queries, bound: Expr, target: string, at: number): void {
-  const isLossy = isInteger(target) &&
-    (bound.type === "FLOAT" || bound.type === "DOUBLE" || (bound.type === "LONG" && target !== "LONG"));
+  const isLossy = BY_WIDTH.indexOf(target) >= 0
+    ? BY_WIDTH.indexOf(bound.type) > BY_WIDTH.indexOf(target)
+    : target === "DATE" && isTimestamp(bound.type);
   if (!isLossy) return;
   const value = fold(bound, queries.binding)?.value;
-  if (typeof value === "bigint" && BigInt.asIntN(INTEGER_BITS[target], value) === value) return;
-  if (value !== null) throw notAssignable(bound.type, target, at);
+  if (value === null) return;
+  if (isInteger(bound.type) && value !== undefined) {
+    const whole = BigInt(value as number | bigint);
+    if (BigInt.asIntN(INTEGER_BITS[target], whole) === whole) return;
+  }
+  if (target === "FLOAT" && typeof value === "number") return;
+  throw notAssignable(bound.type, target, at);
 }
 
 function withNames(clauses: { name: Name; query: Query }[]): Names {

@@ -12,7 +12,7 @@ import { Grouping, isAggregated, outputColumns, placeAggregates } from "./groupi
 import { columnOf, columnsRead, rewrite, sameExpr } from "./plans.ts";
 import type { Relation } from "./scope.ts";
 import type { OrderKey, OutputItem } from "./select.ts";
-import { displayName, isTextOrChar } from "./types.ts";
+import { displayName, isInteger, isNumber, isTextOrChar } from "./types.ts";
 
 export function samplePlan(
   expressions: Expressions,
@@ -251,11 +251,18 @@ function wordFill(kind: "null" | "prev" | "linear", call: AggregateCall): Fill {
 function valueFill(expressions: Expressions, written: Expression, type: string, at: number, names: Names): Fill {
   const bound = expressions.bind(written, { columns: [], names });
   if (WHOLE_TYPES.has(type) && (bound.type === "DOUBLE" || bound.type === "FLOAT")) {
-    throw typeMismatch(`a ${displayName(bound.type)} cannot fill a ${displayName(type)}`, at);
+    throw typeMismatch(`a ${displayName(bound.type)} cannot fill a ${displayName(type)}`, 0);
   }
   // Its values are numbers in a dictionary, which a text that no row has is not in.
   if (type === "SYMBOL") throw notSupported("FILL of a SYMBOL with a value: NULL and PREV are", at);
   const value = fold(expressions.cast(bound, type, at), expressions.binding);
+  const given = fold(bound, expressions.binding)?.value;
+  const isCut = isInteger(bound.type) && type === "INT" && given !== null && given !== undefined &&
+    BigInt.asIntN(32, BigInt(given as number | bigint)) !== BigInt(given as number | bigint);
+  if (isCut) throw new SqlError(`${given} is out of the range of INT`, 0, SQLSTATE.outOfRange);
+  if (isTextOrChar(bound.type) && isNumber(type) && value?.value === null) {
+    throw new SqlError(`'${given}' is no ${displayName(type)}`, 0, SQLSTATE.invalidText);
+  }
   if (value === undefined) throw typeMismatch(`FILL wants constants of ${displayName(type)}`, at);
   return { kind: "value", value: value.value };
 }

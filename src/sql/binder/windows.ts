@@ -46,7 +46,7 @@ export class WindowCollector implements WindowSink {
     const window = "reference" in over
       ? this.named_(over.reference, this.named.length)
       : this.resolve(over, this.named.length);
-    const inner: Scope = { ...scope, aggregates: undefined, windows: undefined };
+    const inner: Scope = { ...scope, aggregates: undefined, windows: undefined, isWindow: true };
     const partitionBy = window.partitionBy.map((e) => this.expressions.bind(e, inner));
     const orderBy = window.orderBy.map((item): SortKey => this.expressions.sortKey(item, inner));
     if (call.distinct) throw notSupported("DISTINCT in a window function", call.at);

@@ -273,7 +273,10 @@ entries.push(
     ([type], _, context) => new DistinctState(type, context, writeCounts),
   ),
 );
+/** Whose mode is one of a wider type. */
+const WIDENED = new Set(["BYTE", "SHORT", "INT", "FLOAT", "CHAR"]);
 for (const type of [...DISTINCT, "BOOLEAN"]) {
+  if (WIDENED.has(type)) continue;
   entries.push(
     distinctAggregate(
       "mode",

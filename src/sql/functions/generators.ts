@@ -52,9 +52,11 @@ function letters(context: FunctionContext, low: number, high: number): string {
   return text;
 }
 
-const checkRange: FunctionEntry["check"] = ([low, high]) =>
-  low !== undefined && high !== undefined && low !== null && high !== null && low > high
-    ? { message: "the lower bound is above the upper one" }
+const checkRange: FunctionEntry["check"] = ([low, high, rate]) =>
+  low !== undefined && high !== undefined && low !== null && high !== null && low >= high
+    ? { message: "the lower bound is not below the upper one" }
+    : typeof rate === "number" && rate < 0
+    ? { message: "the rate of nulls is negative", argument: 2 }
     : undefined;
 
 const entries: FunctionEntry[] = [
@@ -164,6 +166,7 @@ const entries: FunctionEntry[] = [
     (out, row, context, [low, high, rate]) => {
       out.values[row] = isNull(context, at(rate, row)) ? NULL_LONG : between(context, at(low, row), at(high, row));
     },
+    { check: checkRange },
   ),
   ...["TIMESTAMP", "TIMESTAMP_NS"].map((type) =>
     generator(
@@ -174,6 +177,7 @@ const entries: FunctionEntry[] = [
       (out, row, context, [low, high, rate]) => {
         out.values[row] = isNull(context, at(rate, row)) ? NULL_LONG : between(context, at(low, row), at(high, row));
       },
+      { check: checkRange },
     )
   ),
   generator("rnd_uuid4", [], "UUID", "A random UUID of version 4.", (out, row, context) => uuid(out, row, context)),
