@@ -132,7 +132,14 @@ const KEY_BY_ENV_NAME = new Map([...KEY_BY_SPELLING].map(([spelling, key]) => [e
 const FOREIGN_ENV_NAMES = new Set([...FOREIGN_KEYS].map(envName));
 
 /** Environment names that begin with SVC_ and are no settings: the log's (see `src/log/`). */
-const LOG_ENV_NAMES = ["SVC_LOG_WRITERS", "SVC_LOG_QUEUEDEPTH", "SVC_LOG_RECORDLENGTH", "SVC_DEBUG", "SVC_VERSION"];
+const LOG_ENV_NAMES = [
+  "SVC_LOG_WRITERS",
+  "SVC_LOG_LOG_DIR",
+  "SVC_LOG_QUEUEDEPTH",
+  "SVC_LOG_RECORDLENGTH",
+  "SVC_DEBUG",
+  "SVC_VERSION",
+];
 const isForeign = (name: string) => name.startsWith("SVC_LOG_W_") || LOG_ENV_NAMES.includes(name);
 
 function readEntries(sources: ConfigSources, warnings: string[], faults: ConfigError[]): Map<Key, Entry> {

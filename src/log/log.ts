@@ -52,6 +52,8 @@ const COMMON_PROPERTIES = ["class", "level", "scope", "bufferSize"];
 /** Taken so that files of QuestDB load; these queues size themselves. */
 const GLOBAL_KEYS = ["writers", "queueDepth", "recordLength"];
 const DEFAULT_BUFFER_BYTES = 4 * 2 ** 20;
+/** Where `${log.dir}` points, unless it is `<root>/log`. */
+const LOG_DIRECTORY = "SVC_LOG_LOG_DIR";
 
 export class Log {
   /** Where the configuration came from, a sentence for the log's first line. */
@@ -72,7 +74,8 @@ export class Log {
     const debug = options.debug || options.env.SVC_DEBUG?.toLowerCase() === "true";
     const surroundings: WriterSurroundings = {
       root: options.root,
-      logDirectory: join(options.root, "log"),
+      logDirectory: options.env[LOG_DIRECTORY] || join(options.root, "log"),
+      ownLogDirectory: join(options.root, "log"),
       env: options.env,
       nowMicros: options.nowMicros ?? (() => Date.now() * 1000),
       stdout: options.stdout ?? Deno.stdout,
@@ -114,8 +117,13 @@ export class Log {
       surroundings.env[logEnvName(`${prefix}.${property}`)] ?? keys.get(`${prefix}.${property}`);
     const properties: WriterProperties = { prefix, get, faults };
     const className = get("class");
-    // The shipped file lists a writer whose lines are comments: no class, no writer.
-    if (className === undefined || className === "") return undefined;
+    // The shipped file lists a writer whose lines are comments: nothing is said, and nothing is wanted.
+    if (className === undefined || className === "") {
+      if ([...COMMON_PROPERTIES, ...allProperties()].some((property) => get(property))) {
+        refuse(properties, "class", `one of ${classNames().join(", ")}`);
+      }
+      return undefined;
+    }
     const writer = writerClass(className);
     if (writer === undefined) {
       refuse(properties, "class", `one of ${classNames().join(", ")}`);

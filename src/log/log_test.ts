@@ -96,6 +96,8 @@ const refused: [string, string][] = [
   // A bare number would be milliseconds, and every old file would go.
   ["writers=a\nw.a.class=LogRollingFileWriter\nw.a.location=${log.dir}/x\nw.a.lifeDuration=30", "w.a.lifeDuration"],
   ["writers=a\nw.a.class=LogRollingFileWriter\nw.a.location=${log.dir}/x\nw.a.lifeDuration=30ms", "w.a.lifeDuration"],
+  // Not the writer without any property, as the shipped file has one.
+  ["writers=a\nw.a.level=CRITICAL\nw.a.alertTargets=localhost:9093", "w.a.class"],
   ["writer=a", "writer"],
 ];
 for (const [conf, key] of refused) {
@@ -104,7 +106,8 @@ for (const [conf, key] of refused) {
 }
 
 Deno.test("a slip in SVC_LOG_ of an enabled writer stops the start with its name; others are not looked at", () => {
-  const { options } = withConf(`${STDOUT.replace("stdout\n", "stdout,http.min\n")}`);
+  const conf = `${STDOUT.replace("stdout\n", "stdout,http.min\n")}w.http.min.class=LogConsoleWriter\n`;
+  const { options } = withConf(conf);
   const check = (name: string) =>
     Log.faults({ ...options, env: { [name]: "INFO" } }).map(({ key, message }) => [key, message]);
   const message = "SVC_LOG_W_STDOUT_LEVL: no writer has this property: did you mean SVC_LOG_W_STDOUT_LEVEL?";
@@ -112,6 +115,18 @@ Deno.test("a slip in SVC_LOG_ of an enabled writer stops the start with its name
   for (const name of ["SVC_LOG_W_HTTP_MIN_LEVEL", "SVC_LOG_W_FILE_LEVL", "SVC_LOG_LEVEL_VERBOSE"]) {
     assert.deepEqual(check(name), []);
   }
+});
+
+Deno.test("SVC_LOG_LOG_DIR is where ${log.dir} points", async () => {
+  const directory = Deno.makeTempDirSync();
+  const conf = "writers=a\nw.a.class=LogFileWriter\nw.a.location=${log.dir}/x.log";
+  const { options } = withConf(conf, { env: { SVC_LOG_LOG_DIR: directory } });
+  const log = new Log(options);
+  log.receive({ timeMicros: NOON, level: "INFO", logger: "x", message: "here" });
+  await log.close();
+  assert.match(Deno.readTextFileSync(join(directory, "x.log")), / I x here\r\n$/);
+  const elsewhere = { ...options, env: { SVC_LOG_LOG_DIR: join(directory, "none") } };
+  assert.deepEqual(Log.faults(elsewhere).map(({ key }) => key), ["w.a.location"]);
 });
 
 Deno.test("properties of writers that are not enabled are not looked at", async () => {

@@ -19,7 +19,10 @@ export interface WriterProperties {
 
 export interface WriterSurroundings {
   root: string;
+  /** `${log.dir}` */
   logDirectory: string;
+  /** `<root>/log`, which a start makes. */
+  ownLogDirectory: string;
   env: Record<string, string>;
   nowMicros(): number;
   stdout: { write(bytes: Uint8Array): Promise<number> };
@@ -94,7 +97,7 @@ const classes: Record<string, WriterClass> = {
         targets,
         template: alertTemplateOf(properties, surroundings),
         messageBytesMax: sizeOf(properties, "inBufferSize", 2 * MIB),
-        queuePath: join(surroundings.logDirectory, `${properties.prefix.slice("w.".length)}-alerts.queue`),
+        queuePath: join(surroundings.ownLogDirectory, `${properties.prefix.slice("w.".length)}-alerts.queue`),
         queueBytesMax: sizeOf(properties, "outBufferSize", 4 * MIB),
         reconnectDelayMs,
         firstTarget: Math.floor(surroundings.random() * targets.length),
@@ -191,7 +194,7 @@ function lifeDurationOf(properties: WriterProperties): number {
 
 function locationOf(
   properties: WriterProperties,
-  { logDirectory, env, nowMicros }: WriterSurroundings,
+  { logDirectory, ownLogDirectory, env, nowMicros }: WriterSurroundings,
 ): Location {
   const text = properties.get("location") ?? "";
   const none: Location = { path: () => "", pattern: /^$/ };
@@ -208,8 +211,7 @@ function locationOf(
     return none;
   }
   const directory = dirname(location.path(nowMicros()));
-  // A start makes the log directory.
-  if (text !== "" && resolve(directory) !== resolve(logDirectory) && !isDirectory(directory)) {
+  if (text !== "" && resolve(directory) !== resolve(ownLogDirectory) && !isDirectory(directory)) {
     refuse(properties, "location", "a file in a directory that is there");
   }
   return location;
