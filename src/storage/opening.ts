@@ -43,7 +43,7 @@ export function setDamage(store: TableStore, table: Table, error: CorruptFileErr
   table.unread = undefined;
   table.segments = [];
   table.changed = true;
-  store.touch(table);
+  store.publisher.touch(table);
   store.options.onDamage(`table ${table.schema.name} cannot be used: ${error.message}`);
 }
 
@@ -66,7 +66,7 @@ function readManifest(store: TableStore, table: Table): void {
       table.dictionary(columnId).load(files, dictionaryPath(table.directory, columnId), stored);
     }
   } catch (error) {
-    for (const dictionary of table.dictionaries.values()) dictionary.retire(store.version);
+    for (const dictionary of table.dictionaries.values()) dictionary.retire(store.publisher.version);
     table.dictionaries.clear();
     throw error;
   }
@@ -119,7 +119,7 @@ function removeOrphans(store: TableStore, table: Table): void {
   const known = new Set(table.data.list.map((file) => file.path));
   for (const name of files.list(table.directory)) {
     const path = join(table.directory, name);
-    if (/^d\d+\.seg$/.test(name) && !known.has(path)) store.removeLater(() => files.remove(path));
+    if (/^d\d+\.seg$/.test(name) && !known.has(path)) store.publisher.removeLater(() => files.remove(path));
   }
 }
 
@@ -134,7 +134,7 @@ function applyBlocks(store: TableStore, table: Table): void {
       const { count, rows } = applyGroup(store, table, reader);
       table.lsn = Math.max(table.lsn, blocks[count - 1].lsn);
       blocks.splice(0, count);
-      store.relieve([table]);
+      store.storing.whileOpening(table);
       replayed.blocks += count;
       replayed.rows += rows;
     }
@@ -169,7 +169,7 @@ function applyGroup(store: TableStore, table: Table, reader: BlockReader): { cou
       const { batch, rest } = decodeBatch(payload);
       table.update(decodePlaces(rest), batch.columns);
     }
-    store.touch(table);
+    store.publisher.touch(table);
     return { count: 1, rows: 0 };
   } catch (error) {
     table.segments = before;

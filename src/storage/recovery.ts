@@ -26,7 +26,7 @@ export function recover(store: TableStore): Log {
     const table = store.newTable(schema);
     table.generation = generation;
     store.tables.set(schema.id, table);
-    store.touch(table);
+    store.publisher.touch(table);
     if (damage !== undefined) table.damage = new CorruptFileError(damage.path, damage.message);
     else table.unread = { base: "manifest", lsn: lsn ?? 0, blocks: [] };
     // An older catalogue does not tell.
@@ -148,7 +148,7 @@ function define(store: TableStore, { tableId, lsn }: BlockPlace, payload: () => 
     table.changed = generation === undefined;
     table.unread = { base: generation === undefined ? "nothing" : "manifest", lsn, blocks: [] };
     store.tables.set(tableId, table);
-    store.touch(table);
+    store.publisher.touch(table);
     store.nextTableId = Math.max(store.nextTableId, tableId + 1);
   } else if (definition.op === "drop") {
     if (table !== undefined) store.applyDefinition(table, definition, lsn);

@@ -19,15 +19,17 @@ import { DataFiles } from "./datafile.ts";
 import { SymbolTable } from "./dictionary.ts";
 import { checkpointSteps } from "./checkpoint.ts";
 import { type Files, join } from "./files.ts";
-import { HeapFullError, SHARED_WORD, type SharedHeap } from "./heap.ts";
+import { HeapFullError, type SharedHeap } from "./heap.ts";
 import { Load } from "./load.ts";
-import { type MemoryBlock, WriterMemory } from "./memory.ts";
-import { changeOf, type Publication, type Splice, type TableChange } from "./publication.ts";
+import { WriterMemory } from "./memory.ts";
+import type { Publication } from "./publication.ts";
+import { Publisher } from "./publisher.ts";
 import { openTable } from "./opening.ts";
 import { recover } from "./recovery.ts";
 import { checkBatch, type Rows, toRows } from "./rows.ts";
 import { DiskReserve } from "./reserve.ts";
-import { type Segment, Table } from "./table.ts";
+import { Storing } from "./storing.ts";
+import { Table } from "./table.ts";
 
 export type LogLevel = "CRITICAL" | "ERROR" | "INFO";
 
@@ -64,9 +66,6 @@ export interface WriterOptions {
 const STEP_MS = 10;
 /** A start replays so many blocks of a row each in a second. */
 const LOG_BLOCKS_MAX = 100_000;
-/** What is stored between two groups of commits. */
-const STORE_STEP_BYTES = 8 << 20;
-
 export class TableStore {
   readonly tables = new Map<number, Table>();
   readonly report: string[] = [];
@@ -74,36 +73,22 @@ export class TableStore {
   readonly replayed = { blocks: 0, rows: 0, ms: 0 };
   /** Tables with rows in the log, to be opened when there is nothing else to do. */
   private replayable: Table[] = [];
-  readonly memory: WriterMemory;
-  version = 0;
+  readonly publisher: Publisher;
+  readonly storing: Storing;
+  private readonly memory: WriterMemory;
   nextTableId = 1;
   nextFileId = 1;
   catalogGeneration = 0;
   private log!: Log;
   private readonly make: ChunkMaker;
-  private readonly touched = new Set<Table>();
   /** Tables that are being made, by their id. */
   private readonly loads = new Map<number, Load>();
-  /** Dropped since the last publication, and the directories that go after the next checkpoint. */
-  private dropped: Table[] = [];
-  private doomedDirectories: string[] = [];
-  /** Files that nothing durable lists any more, and the version from which on no reader does. */
-  private doomed: { version: number; remove: () => void }[] = [];
-  /** What was left when segments were last stored: tails, and what readers are pinned to. Looking again needs more than that. */
-  private unstorableBytes = 0;
-  /** The same for a load's steps: with a thousand tables in the log that a start replays, each look takes long. */
-  private keptDuringLoadBytes = 0;
   private sealedBy: string | undefined;
   private readonly reserve: DiskReserve;
   private closed = false;
-  /** Copies of the files that are being made: as long as there are any, nothing is dropped, removed or overwritten. */
-  private holds = 0;
   private checkpointedAtMs = performance.now();
   /** The checkpoint that is being made. */
   private underway: Generator<void, void> | undefined;
-  /** How long the log was when segments were stored ahead, and the table that was last. */
-  private storedAheadAt = 0;
-  private storedLast = -1;
   private lock: { release(): void };
 
   /** Opens or makes the database. @throws {ConfigError} when another process has it. */
@@ -112,6 +97,8 @@ export class TableStore {
     this.memory = new WriterMemory(heap);
     this.memory.onPressure = (sizeBytes) => options.evict(sizeBytes);
     this.make = new ChunkMaker(this.memory);
+    this.publisher = new Publisher(this.memory, options);
+    this.storing = new Storing(this.tables, this.memory, this.publisher, options);
     files.makeDirectory(root);
     this.reserve = new DiskReserve(files, join(root, "reserve"), options.reserveBytes, options.log);
     const lock = files.lock(join(root, "lock"));
@@ -124,9 +111,9 @@ export class TableStore {
       );
       const blocks = this.replayable.reduce((sum, { unread }) => sum + unread!.blocks.length, 0);
       if (blocks > 0) this.report.push(`${blocks} blocks of the log come on top of ${this.replayable.length} tables`);
-      this.publishChanges();
+      this.publisher.publish();
       this.reserve.keep();
-      this.storeWhenOverBudget();
+      this.storing.whenOverBudget();
     } catch (error) {
       lock.release();
       throw error;
@@ -168,8 +155,8 @@ export class TableStore {
   /** To be called when there is time: takes back memory, and does a part of what is due. `isIdle`: no command came for a while. */
   maintain(isIdle = false): void {
     if (this.closed) return;
-    this.reclaim();
-    this.storeWhenOverBudget();
+    this.publisher.reclaim();
+    this.storing.whenOverBudget();
     if (isIdle && this.replayable.length > 0) return this.replayNext();
     if (this.sealedBy !== undefined) return;
     try {
@@ -205,7 +192,7 @@ export class TableStore {
   /** By age only when nobody waits: with a thousand tables it takes seconds, and the log is safe without it. */
   private isCheckpointDue(isIdle: boolean): boolean {
     const { checkpointLogBytes, checkpointLogBlocks = LOG_BLOCKS_MAX, checkpointIntervalMs = Infinity } = this.options;
-    if (this.holds > 0 || this.log.sizeBytes === 0) return false;
+    if (this.publisher.holds > 0 || this.log.sizeBytes === 0) return false;
     const isOld = () => performance.now() - this.checkpointedAtMs > checkpointIntervalMs;
     const isLong = this.log.sizeBytes > checkpointLogBytes || this.log.blockCount > checkpointLogBlocks;
     return isLong || (isIdle && isOld());
@@ -264,10 +251,10 @@ export class TableStore {
       case "hold":
         // One that is read-only changes no file any more.
         if (this.sealedBy === undefined) this.checkpoint();
-        this.holds++;
+        this.publisher.holds++;
         return;
       case "release":
-        this.holds = Math.max(0, this.holds - 1);
+        this.publisher.holds = Math.max(0, this.publisher.holds - 1);
         return;
       case "close":
         return this.close();
@@ -314,7 +301,7 @@ export class TableStore {
     }, () => {
       const table = this.tables.get(schema.id);
       this.tables.delete(schema.id);
-      if (table !== undefined) this.forget(table);
+      if (table !== undefined) this.publisher.forget(table);
     });
     this.count(1, rows);
     return schema.id;
@@ -335,7 +322,7 @@ export class TableStore {
     try {
       this.checkWritable();
       step(load);
-      this.holdUnpublished(load.table);
+      this.publisher.holdUnpublished(load.table);
     } catch (error) {
       this.abortLoad(id);
       if (error instanceof HeapFullError) {
@@ -372,8 +359,8 @@ export class TableStore {
     }
     this.loads.delete(id);
     this.tables.set(id, table);
-    this.touched.add(table);
-    this.publishChanges();
+    this.publisher.touch(table);
+    this.publisher.publish();
     this.count(1, table.segments);
     return id;
   }
@@ -384,8 +371,8 @@ export class TableStore {
     this.loads.delete(id);
     const { table } = load;
     table.truncate();
-    this.holdUnpublished(table);
-    for (const dictionary of table.dictionaries.values()) dictionary.retire(this.version);
+    this.publisher.holdUnpublished(table);
+    for (const dictionary of table.dictionaries.values()) dictionary.retire(this.publisher.version);
     table.data.close();
     try {
       this.options.files.removeDirectory(table.directory);
@@ -541,14 +528,9 @@ export class TableStore {
       }
       throw error;
     } finally {
-      this.touched.add(table);
-      this.publishChanges();
+      this.publisher.touch(table);
+      this.publisher.publish();
     }
-  }
-
-  /** When no reader and no copy can be using the file. */
-  removeLater(remove: () => void): void {
-    this.doomed.push({ version: this.version, remove });
   }
 
   /** After a sync that fails nothing can be relied on: see `syncLog`. */
@@ -566,7 +548,7 @@ export class TableStore {
     this.makeDirectory(table);
     table.changed = true;
     this.tables.set(schema.id, table);
-    this.touched.add(table);
+    this.publisher.touch(table);
     return table;
   }
 
@@ -582,12 +564,12 @@ export class TableStore {
     const directory = join(this.options.root, `t${schema.id}`);
     const data = new DataFiles(this.options.files, directory, () => this.nextFileId++);
     const table = new Table(schema, directory, data, this.make, this.options.heap, () => new SymbolTable(this.memory));
-    table.onStep = () => this.storeDuringLoad(table);
+    table.onStep = () => this.storing.duringLoad(table);
     return table;
   }
 
   applyDefinition(table: Table, definition: Definition, lsn: number): void {
-    this.touched.add(table);
+    this.publisher.touch(table);
     table.lsn = lsn;
     table.changed = true;
     switch (definition.op) {
@@ -606,7 +588,7 @@ export class TableStore {
         table.unread = undefined;
         table.truncate();
         this.tables.delete(table.schema.id);
-        this.dropped.push(table);
+        this.publisher.drop(table);
         break;
       case "create":
         assert(false, "a table is created once");
@@ -614,16 +596,12 @@ export class TableStore {
   }
 
   applyRows(table: Table, batches: readonly AppendBatch[]): void {
-    this.touched.add(table);
+    this.publisher.touch(table);
     const parts: Rows[] = [];
     for (const batch of batches) {
       if (batch.rowCount > 0) parts.push(toRows(table.schema, batch, (id) => table.dictionary(id)));
     }
     if (parts.length > 0) table.append(parts);
-  }
-
-  touch(table: Table): void {
-    this.touched.add(table);
   }
 
   // ---- committing
@@ -708,195 +686,15 @@ export class TableStore {
       }
       throw error;
     }
-    for (const table of tables) this.touched.add(table);
-    this.publishChanges();
+    for (const table of tables) this.publisher.touch(table);
+    this.publisher.publish();
   }
 
-  /** Makes the current state of all touched tables the published one. */
-  private publishChanges(): void {
-    if (this.touched.size === 0) return;
-    const version = this.version + 1;
-    const oldest = Number(Atomics.load(this.options.heap.i64, SHARED_WORD.oldestVersion / 2));
-    const tables: TableChange[] = [];
-    for (const table of this.touched) {
-      tables.push(this.publish(table, version));
-      table.history.push({ version, segments: table.published });
-      while (table.history.length > 1 && table.history[1].version <= oldest) table.history.shift();
-    }
-    for (const table of this.dropped) this.forget(table, version);
-    this.dropped = [];
-    this.touched.clear();
-    this.memory.settle();
-    this.version = version;
-    this.options.publish({ version, tables });
-    this.reclaim();
-  }
-
-  /** Makes the table's current state the published one: gives what has changed. */
-  private publish(table: Table, version: number): TableChange {
-    const change = changeOf(table, table.publishedSchema === undefined ? [] : table.published);
-    if (!this.tables.has(table.schema.id)) change.dropped = true;
-    if (change.splice !== undefined && table.published !== table.segments) {
-      this.countUses(table, change.splice, (block) => this.memory.retire(block, version));
-    }
-    table.publishedSchema = table.schema;
-    for (const dictionary of table.dictionaries.values()) {
-      for (const block of dictionary.outgrown) this.memory.retire(block, version);
-      dictionary.outgrown = [];
-    }
-    return change;
-  }
-
-  /** Keeps what a table that is being loaded uses from being freed by other tables' publications; what it no longer uses goes. */
-  private holdUnpublished(table: Table): void {
-    const { splice } = changeOf(table, table.published);
-    if (splice !== undefined) this.countUses(table, splice, (block) => this.memory.discard(block));
-    for (const dictionary of table.dictionaries.values()) {
-      for (const block of dictionary.outgrown) this.memory.discard(block);
-      dictionary.outgrown = [];
-    }
-    this.memory.settle();
-  }
-
-  /** The published list is to become the current one, which differs from it as `splice` says. */
-  private countUses(table: Table, { start, count, segments }: Splice, free: (block: MemoryBlock) => void): void {
-    for (const segment of table.segments.slice(start, start + segments.length)) this.countUse(table, segment, 1, free);
-    for (const segment of table.published.slice(start, start + count)) this.countUse(table, segment, -1, free);
-    table.published = table.segments;
-  }
-
-  private countUse(table: Table, { chunks }: Segment, by: 1 | -1, free: (block: MemoryBlock) => void): void {
-    const block = (b: MemoryBlock) => {
-      b.refs += by;
-      if (b.refs === 0) free(b);
-    };
-    for (const chunk of chunks) {
-      if (chunk === undefined) continue;
-      if (chunk.values !== undefined) block(chunk.values);
-      chunk.texts.forEach(block);
-      if (chunk.plain.file >= 0) table.data.list[chunk.plain.file].liveBytes += by * chunk.plain.sizeBytes;
-    }
-  }
-
-  /** A table that is gone: its memory, and later its directory. */
-  private forget(table: Table, version = this.version + 1): void {
-    for (const dictionary of table.dictionaries.values()) dictionary.retire(version);
-    table.data.close();
-    this.doomedDirectories.push(table.directory);
-  }
-
-  private reclaim(): void {
-    this.memory.reclaim();
-    if (this.holds > 0) return;
-    const oldest = Number(Atomics.load(this.options.heap.i64, SHARED_WORD.oldestVersion / 2));
-    while (this.doomed.length > 0 && this.doomed[0].version <= oldest) {
-      const { remove } = this.doomed.shift()!;
-      try {
-        remove();
-      } catch (error) {
-        this.options.log(
-          "ERROR",
-          `a file that is not needed any more could not be removed: ${(error as Error).message}`,
-        );
-      }
-    }
-  }
-
-  // ---- storing
-
-  private storeDuringLoad(table: Table): void {
-    if (this.memory.tailBytes > this.options.memoryBytes) this.storeUnpublished([table], false);
-  }
-
-  /** While tables are opened: nobody sees what they hold yet, so that all of it may leave the memory, tails too. */
-  relieve(tables: readonly Table[]): void {
-    if (this.memory.tailBytes > this.options.memoryBytes) this.storeUnpublished(tables, true);
-  }
-
-  private storeUnpublished(tables: readonly Table[], tails: boolean): void {
-    try {
-      for (const table of tables) table.store(tails, Infinity, !tails);
-    } catch (error) {
-      // The rows are in the log already. They stay in memory until the disk takes them.
-      if (!(error instanceof DiskFullError)) throw error;
-      return;
-    }
-    const inUse = new Set<MemoryBlock>();
-    for (const touched of new Set([...tables, ...this.touched])) {
-      for (const { chunks } of touched.segments) {
-        for (const chunk of chunks) {
-          if (chunk?.values !== undefined) inUse.add(chunk.values);
-          chunk?.texts.forEach((block) => inUse.add(block));
-        }
-      }
-    }
-    this.memory.sweep(inUse);
-  }
-
-  private storeWhenOverBudget(): void {
-    const { memoryBytes } = this.options;
-    const { tailBytes } = this.memory;
-    if (tailBytes <= Math.max(memoryBytes, this.unstorableBytes * 1.125)) return;
-    try {
-      // A step at a time as long as that keeps up.
-      if (this.storeSome(tailBytes > memoryBytes * 1.5 ? Infinity : STORE_STEP_BYTES)) return;
-      if (this.memory.tailBytes > memoryBytes) this.storeTails(this.memory.tailBytes - memoryBytes * 0.75);
-      this.unstorableBytes = this.memory.tailBytes;
-    } catch (error) {
-      this.options.log("ERROR", `segments could not be stored: ${(error as Error).message}`);
-    }
-  }
-
-  /** Once the log is half as long as it may get: segments are stored bit by bit, so that the checkpoint finds little to do. */
-  private storeAhead(): void {
-    const { sizeBytes } = this.log;
-    const { checkpointLogBytes } = this.options;
-    const step = Math.min(STORE_STEP_BYTES, checkpointLogBytes / 16);
-    if (sizeBytes < this.storedAheadAt) this.storedAheadAt = 0;
-    if (sizeBytes < checkpointLogBytes / 2 || sizeBytes - this.storedAheadAt < step) return;
-    this.storedAheadAt = sizeBytes;
-    try {
-      this.storeSome(2 * step, true);
-    } catch (error) {
-      this.checkpointFailed(error); // a sync that failed cannot be made up for
-    }
-  }
-
-  /** Stores about so much of what is in memory; false when there is no more. Tables take turns. */
-  private storeSome(bytesMax: number, sync = false): boolean {
-    let left = bytesMax;
-    const tables = [...this.tables.values()].filter((table) => table.changed && table.damage === undefined);
-    const next = Math.max(0, tables.findIndex((table) => table.schema.id > this.storedLast));
-    for (const table of [...tables.slice(next), ...tables.slice(0, next)]) {
-      if (left <= 0) break;
-      const before = table.segments;
-      left -= table.store(false, left);
-      if (table.segments === before) continue;
-      this.touched.add(table);
-      if (sync) table.data.sync();
-      this.storedLast = table.schema.id;
-    }
-    this.publishChanges();
-    return left <= 0;
-  }
-
-  /** Of thousands of tables the tails alone may be too much: those that were added to longest ago leave the memory. */
-  private storeTails(bytes: number): void {
-    const idle = [...this.tables.values()].filter((table) => table.damage === undefined).sort((a, b) => a.lsn - b.lsn);
-    for (const table of idle) {
-      if (bytes <= 0) break;
-      const tailBytes = table.tailBytes();
-      if (tailBytes === 0) continue;
-      table.store(true, Infinity, false);
-      this.touched.add(table);
-      bytes -= tailBytes;
-    }
-    this.publishChanges();
-  }
+  // ---- checkpoints
 
   /** All of it, now. */
   checkpoint(): undefined {
-    if (this.holds > 0) return;
+    if (this.publisher.holds > 0) return;
     this.underway = undefined;
     if (!this.beginCheckpoint()) return;
     this.goOn(Infinity);
@@ -906,7 +704,7 @@ export class TableStore {
   private beginCheckpoint(): boolean {
     this.checkpointedAtMs = performance.now();
     const isChanged = () => [...this.tables.values()].some((table) => table.changed && table.damage === undefined);
-    if (this.log.sizeBytes === 0 && this.doomedDirectories.length === 0 && !isChanged()) return false;
+    if (this.log.sizeBytes === 0 && !this.publisher.hasDroppedDirectories && !isChanged()) return false;
     this.underway = checkpointSteps(this, this.log);
     return true;
   }
@@ -930,13 +728,16 @@ export class TableStore {
       }
     }
     this.underway = undefined;
-    this.publishChanges();
-    const { version } = this;
-    for (const directory of this.doomedDirectories) {
-      this.doomed.push({ version, remove: () => this.options.files.removeDirectory(directory) });
+    this.publisher.publish();
+    this.publisher.removeDroppedDirectories();
+  }
+
+  private storeAhead(): void {
+    try {
+      this.storing.ahead(this.log.sizeBytes);
+    } catch (error) {
+      this.checkpointFailed(error);
     }
-    this.doomedDirectories = [];
-    this.reclaim();
   }
 
   /** Want of room, or of memory to open a table, leaves everything as it was: the log carries on. After other failures nothing on disk can be relied on. */
@@ -950,14 +751,13 @@ export class TableStore {
 
   /** For a checkpoint: the table's manifest is durable. Files that it does not list go as soon as no reader does. */
   stored(table: Table): void {
-    this.touched.add(table);
-    this.publishChanges();
+    this.publisher.touch(table);
+    this.publisher.publish();
     table.changed = false;
-    const { version } = this;
     table.data.list.forEach((file, place) => {
       if (file.removed || file.liveBytes > 0 || place === table.data.currentPlace) return;
       file.removed = true;
-      this.doomed.push({ version, remove: () => table.data.removeFile(place) });
+      this.publisher.removeLater(() => table.data.removeFile(place));
     });
   }
 
