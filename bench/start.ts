@@ -63,11 +63,11 @@ for (let k = 0; k < 3; k++) {
     throw new Error(JSON.stringify({ dataset, error }));
   }
   const report = /ready after (\d+) ms/.exec(server.output())?.[1];
-  const replay = /replayed [^\r\n]*/.exec(server.output())?.[0] ?? "nothing to replay";
+  const log = /\d+ blocks of the log[^\r\n]*/.exec(server.output())?.[0] ?? "nothing in the log";
   console.log(
     `start ${k + 1}: ready after ${Math.round(ready)} ms (its own count: ${report}), t0 after ${
       Math.round(answered)
-    } ms more; ${replay}`,
+    } ms more; ${log}`,
   );
   await (k < 2 ? killed(server) : server.stop());
 }
