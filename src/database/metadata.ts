@@ -146,7 +146,9 @@ function partitionRows(table: TableSnapshot): Value[][] {
 function createTableText({ schema }: TableSnapshot): string {
   const columns = schema.columns.map((column) => {
     const symbol = column.type === "SYMBOL" && !column.symbolCached ? " NOCACHE" : "";
-    return `\t${column.name} ${typeName(column.type)}${symbol}${column.indexed ? " INDEX" : ""}`;
+    return `\t${column.name} ${typeName(column.type)}${symbol}${
+      column.indexed ? ` INDEX CAPACITY ${INDEX_BLOCK_CAPACITY}` : ""
+    }`;
   });
   const timestamp = schema.columns.find((column) => column.id === schema.timestampId);
   const keys = schema.dedupKeys.map((id) => schema.columns.find((column) => column.id === id)!.name);

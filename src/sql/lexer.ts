@@ -59,7 +59,7 @@ for (const operator of OPERATORS) {
 const NUMBER = /^(?:0[xX][0-9a-fA-F]+|\d+(?:_\d+)*[lL]?|(?:\d+\.?\d*|\.\d+|\d+(?:_\d+)*)(?:[eE][+-]?\d+)?[dDfFmM]?)$/;
 /** What runs together behind a digit; a sign belongs to it only in an exponent. */
 const NUMBER_LIKE =
-  /(?:0[xX][0-9a-zA-Z_]*|(?:\d[\d_]*(?:\.\d[\d_]*|\.(?![.\p{L}])|\.(?=[eE][+-]?\d|[mMdDfF](?![\p{L}\p{N}_])))?|\.\d[\d_]*)(?:[eE][+-]?\d+(?![\p{L}_]))?[\p{L}\p{N}_]*)/uy;
+  /(?:0[xX][0-9a-zA-Z_]*|(?:\d[\d_]*(?:\.\d[\d_]*|\.(?![.\p{L}])|\.(?=[eE][+-]?\d|[mMdDfF](?![\p{L}\p{N}_])))?|\.\d[\d_]*)(?:[eE][+-]?\d+(?![\p{L}_])|[eE][+-]?\d+[dDfFmM](?![\p{L}\p{N}_]))?[\p{L}\p{N}_]*)/uy;
 const WORD = /[\p{L}_\u0080-\uffff][\p{L}\p{N}\p{M}_$\u0080-\uffff]*/uy;
 const GEOHASH = /##?[0-9a-zA-Z]*(?:\/\d+)?/y;
 

@@ -505,6 +505,8 @@ export class Source {
       const open = map.findLast((index) => this.#is(index, "(") && this.#partners.get(index) === map[at]);
       // A sub-query may go on, an expression should have ended.
       if (open !== undefined && isWord(this.tokens[open + 1], "SELECT", "WITH", "DECLARE")) return undefined;
+      // Of a list of columns the rest is missed where it should stand.
+      if (open === map.find((index) => this.#is(index, "(")) && isWord(this.tokens[map[0]], "CREATE")) return undefined;
       if (open !== undefined) return this.tokens[open].at;
     }
     if (isWord(previous, "IN")) return previous.at;
