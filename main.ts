@@ -332,6 +332,8 @@ function databaseOptions(config: Config, metrics: Metrics, wantsDebug: boolean):
     syncDelayMs: config.get("dev.sync.delay"),
     execWorkerCount: config.get("shared.worker.count"),
     directRowsMax: config.get("query.direct.rows.max"),
+    wordsMax: config.get("query.words.max"),
+    expressionsMax: config.get("query.expressions.max"),
     queryMemoryLimitBytes: config.get("cairo.query.memory.limit"),
     queryTimeoutMs: config.get("query.timeout"),
     useStatistics: config.get("query.statistics.enabled"),

@@ -188,6 +188,16 @@ export const sections = {
       "Queries that read at most so many rows run on the thread that received them, without a worker; -1: always in workers.",
       { min: -1 },
     ),
+    "query.words.max": int(
+      50_000,
+      "Words and marks of a statement, besides lists of values; longer ones are refused. Reading them takes 10 to 30 us each.",
+      { min: 1_000 },
+    ),
+    "query.expressions.max": int(
+      200_000,
+      "Expressions of a statement, counted as often as names of sub-queries, columns and variables repeat them.",
+      { min: 1_000 },
+    ),
     "query.tracing.enabled": bool(
       false,
       "Keeps time, text, duration and user of each statement of the last day in the table _query_trace.",

@@ -1,5 +1,6 @@
 /** What storage and engine count, by the keys of the metric catalogue. Read when somebody asks. */
 import type { Database } from "../door.ts";
+import type { Planner } from "./planner.ts";
 import type { StatementCache } from "./statements.ts";
 import { type CatalogueMirror, HEAP_TAGS, SHARED_WORD, type SharedHeap, type SharedPool } from "../storage/mod.ts";
 
@@ -8,6 +9,7 @@ export function figuresOf(
   pool: SharedPool,
   catalogue: CatalogueMirror,
   statements: StatementCache,
+  planner: Planner,
 ): ReturnType<Database["figures"]> {
   const word = (index: number) => Atomics.load(heap.i32, index) >>> 0;
   const { hits, misses, evictions, pins } = pool.stats();
@@ -30,6 +32,7 @@ export function figuresOf(
     kernelsCompiled: word(SHARED_WORD.kernelsCompiled),
     kernelsReused: word(SHARED_WORD.kernelsReused),
     statementsCached: statements.size,
+    longStatements: planner.statementCount,
     memoryUsed: heap.usedBytes(),
     memoryLimit: heap.sizeBytes(),
     memoryTag: Object.fromEntries(HEAP_TAGS.map((tag) => [tag, heap.usedBytes(tag)])),

@@ -4,7 +4,7 @@ import { SqlError, SQLSTATE } from "../errors.ts";
 import { createScheduler, parquetSchema, type Scheduler } from "../engine/mod.ts";
 
 import { createRegistry } from "../sql/functions/mod.ts";
-import { QUICK_EFFORT } from "../sql/mod.ts";
+import { FULL_EFFORT, QUICK_EFFORT } from "../sql/mod.ts";
 import {
   type AppendBatch,
   type Catalogue,
@@ -48,6 +48,9 @@ export interface DatabaseOptions {
   syncDelayMs?: number;
   execWorkerCount: number;
   directRowsMax: number;
+  /** Longer statements are refused. */
+  wordsMax?: number;
+  expressionsMax?: number;
   queryMemoryLimitBytes: number;
   queryTimeoutMs: number;
   /** Answer from segments' statistics where they are exact. */
@@ -148,6 +151,8 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
   const planner = new Planner({
     workerUrl: new URL("../workers/planner.ts", import.meta.url),
     importRoot: options.importRoot,
+    words: options.wordsMax ?? FULL_EFFORT.words,
+    expressions: options.expressionsMax ?? FULL_EFFORT.expressions,
     timeoutMs: options.queryTimeoutMs,
     log: options.log,
     onUnhandledError: options.onUnhandledError,
@@ -229,7 +234,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
     },
     table: (name: string): TableSnapshot | undefined => catalogue.table(name),
     crash: (thread, text) => (thread === "writer" ? storage.crashWriter(text) : scheduler.crash(text)),
-    figures: () => figuresOf(heap, pool, catalogue, statements),
+    figures: () => figuresOf(heap, pool, catalogue, statements, planner),
     close: async () => {
       await traces.flush();
       planner.close();

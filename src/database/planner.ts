@@ -56,7 +56,14 @@ export type Question =
   | { kind: "call"; name: string };
 
 export type ToPlanner =
-  | { kind: "start"; control: SharedArrayBuffer; answers: MessagePort; importRoot: string }
+  | {
+    kind: "start";
+    control: SharedArrayBuffer;
+    answers: MessagePort;
+    importRoot: string;
+    words: number;
+    expressions: number;
+  }
   | { kind: "order"; order: Order };
 
 export type FromPlanner =
@@ -75,6 +82,9 @@ export const CONTROL = {
 export interface PlannerOptions {
   workerUrl: URL;
   importRoot: string;
+  /** Longer statements are refused. */
+  words: number;
+  expressions: number;
   /** Of a statement whose client gives none; 0 is none. */
   timeoutMs: number;
   answer(question: Question): Answers[keyof Answers];
@@ -109,6 +119,8 @@ const IDLE_MS = 30_000;
 const STUCK_MS = 10_000;
 
 export class Planner {
+  /** Statements that it was given. */
+  statementCount = 0;
   private thread: Thread | undefined;
   /** What the thread is at; stays until the thread says so, also when nobody waits any more. */
   private current: Job | undefined;
@@ -123,6 +135,7 @@ export class Planner {
   }
 
   want<W extends keyof Wanted>(want: W, order: StatementOrder, options: WaitOptions = {}): Promise<Wanted[W]> {
+    if (want === "statement") this.statementCount++;
     return this.add({ ...order, want } as Order, options) as Promise<Wanted[W]>;
   }
 
@@ -197,7 +210,7 @@ export class Planner {
   }
 
   private start(): Thread {
-    const { workerUrl, importRoot } = this.options;
+    const { workerUrl, importRoot, words, expressions } = this.options;
     const worker = new Worker(workerUrl, { type: "module", name: "planner" });
     const control = new SharedArrayBuffer(Object.keys(CONTROL).length * Int32Array.BYTES_PER_ELEMENT);
     const { port1, port2 } = new MessageChannel();
@@ -210,7 +223,10 @@ export class Planner {
       event.preventDefault();
       if (this.thread === thread) this.fail(event.message || "unknown error");
     };
-    worker.postMessage({ kind: "start", control, answers: port2, importRoot } satisfies ToPlanner, [port2]);
+    worker.postMessage(
+      { kind: "start", control, answers: port2, importRoot, words, expressions } satisfies ToPlanner,
+      [port2],
+    );
     return thread;
   }
 

@@ -60,6 +60,8 @@ async function withPlanner(
   const planner = new Planner({
     workerUrl: WORKER,
     importRoot: "/",
+    words: FULL_EFFORT.words,
+    expressions: FULL_EFFORT.expressions,
     timeoutMs: 0,
     answer,
     log: (level, message) => logged.push(`${level} ${message}`),
@@ -168,6 +170,21 @@ Deno.test("long statements go to the planner, others do not", async () => {
   // Known from the first time, as texts that are not too long are kept.
   assert.ok(!(cache.get("wordy", [], identity) instanceof Promise));
   assert.ok(cache.get(texts[2], [], identity) instanceof Promise);
+});
+
+Deno.test("the planner refuses what is longer than its limits", async () => {
+  await withPlanner({ words: 2_002, expressions: 500 }, async (planner) => {
+    const text = `select ${list(400, (k) => `a + ${k}`)} from t`;
+    await assert.rejects(planner.want("statement", order(text)), {
+      message: /more than 500 expressions, at most 500/,
+      position: text.indexOf("a + 249"),
+    });
+    const longer = `select ${list(1_100, () => "a")} from t`;
+    await assert.rejects(planner.want("statement", order(longer)), {
+      message: /2202 words .*at most 2002/,
+      position: longer.indexOf("a,") + 3 * 1_000 + 1,
+    });
+  });
 });
 
 /** A thread that does to orders what their text says. */

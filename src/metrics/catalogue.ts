@@ -87,6 +87,7 @@ export const metricCatalogue = {
     "Errors that reached the top of a thread, failed handlers, and commits that could not be applied.",
   ),
   statementsCached: gauge("statements_cached", "Compiled statements kept."),
+  longStatements: counter("long_statements", "Statements read and planned by a thread of their own, as they are long."),
 
   commits: counter("commits", "Commits."),
   committedRows: counter("committed_rows", "Rows committed."),

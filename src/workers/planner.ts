@@ -18,7 +18,7 @@ import { packPlan } from "../engine/packed-plan.ts";
 import { parquetSchema } from "../engine/parquet/file.ts";
 import { postedError } from "../engine/posted-error.ts";
 import { CANCEL, cancelError } from "../engine/slot.ts";
-import { explain, FULL_EFFORT, splitScript, substituteCalls, usesClock } from "../sql/mod.ts";
+import { type Effort, explain, FULL_EFFORT, splitScript, substituteCalls, usesClock } from "../sql/mod.ts";
 import type { BoundStatement, Plan } from "../sql/plan.ts";
 import { mapPlan, mapStatement } from "../sql/planner/nodes.ts";
 import type { Catalogue, TableSchema, TableSnapshot } from "../storage/contract.ts";
@@ -31,6 +31,7 @@ const SLEEP_MS = 100;
 let control: Int32Array;
 let answers: Parameters<typeof receiveMessageOnPort>[0];
 let importRoot: string;
+let effort: Effort;
 /** By all that they depend on; the one used last at the end. */
 const kept = new Map<string, Planned>();
 
@@ -41,6 +42,7 @@ self.onmessage = ({ data }: MessageEvent<ToPlanner>) => {
     control = new Int32Array(data.control);
     answers = data.answers as unknown as typeof answers;
     importRoot = data.importRoot;
+    effort = { ...FULL_EFFORT, words: data.words, expressions: data.expressions };
     return;
   }
   try {
@@ -91,7 +93,7 @@ function statementOf(
       nowMicros,
       user,
       parquetSchema: (path) => parquetSchema(path).columns,
-      effort: FULL_EFFORT,
+      effort,
       poll,
     });
   }

@@ -1,0 +1,160 @@
+/** Long statements: another thread reads them, and the client cannot tell, but that nobody else has to wait. */
+import assert from "node:assert/strict";
+import pg from "pg";
+import { startServer, type TestServer } from "./server.ts";
+
+const { Client } = pg;
+
+const list = (count: number, item: (k: number) => string, separator = ", ") =>
+  Array.from({ length: count }, (_, k) => item(k)).join(separator);
+
+async function connect(server: TestServer): Promise<pg.Client> {
+  const client = new Client({
+    host: "127.0.0.1",
+    port: server.pgPort,
+    user: "admin",
+    password: "quest",
+    database: "qdb",
+  });
+  client.on("error", () => {});
+  await client.connect();
+  return client;
+}
+
+async function longStatements(server: TestServer): Promise<number> {
+  const text = await (await fetch(`http://127.0.0.1:${server.minPort}/metrics`)).text();
+  return Number(/^service_long_statements_total (\S+)$/m.exec(text)![1]);
+}
+
+/** Of `count` parts: what a short one answers, a long one answers as well. */
+const SHAPES: { title: string; sql: (count: number) => string; rows: (count: number) => unknown }[] = [
+  {
+    title: "columns",
+    sql: (count) => `select ${list(count, (k) => `a + ${k}`)} from n where a = 1`,
+    rows: (count) => [Array.from({ length: count }, (_, k) => `${k + 1}`)],
+  },
+  {
+    title: "conditions",
+    sql: (count) => `select a from n where ${list(count, (k) => `(a = ${k + 1} and s = 's${k + 1}')`, " or ")}`,
+    rows: (count) => Array.from({ length: Math.min(count, 100) }, (_, k) => [`${k + 1}`]),
+  },
+  {
+    title: "branches of CASE",
+    sql: (count) => `select sum(case ${list(count, (k) => `when a = ${k} then ${k}`, " ")} else 0 end) from n`,
+    rows: (count) => [[`${list(Math.min(count, 101), String, "+").split("+").reduce((sum, x) => sum + Number(x), 0)}`]],
+  },
+  {
+    title: "queries of UNION ALL",
+    sql: (count) => list(count, (k) => `select a + ${k} from n where a = 1`, " union all "),
+    rows: (count) => Array.from({ length: count }, (_, k) => [`${k + 1}`]),
+  },
+  {
+    title: "aggregates by the clock and metadata",
+    sql: (count) =>
+      `select ${
+        list(count, (k) => `count() + ${k}`)
+      } from (select * from n where ts < now()) join tables() t on t.table_name = 'n'`,
+    rows: (count) => [Array.from({ length: count }, (_, k) => `${100 + k}`)],
+  },
+];
+
+Deno.test("long statements", async (t) => {
+  await using server = await startServer({ env: { SVC_METRICS_ENABLED: "true", SVC_SHARED_WORKER_COUNT: "2" } });
+  await server.exec(
+    "create table n as (select x a, 's' || x s, timestamp_sequence(0, 1000000) ts from long_sequence(100)) timestamp(ts) partition by day",
+  );
+  const client = await connect(server);
+  const rowsOf = async (query: string, values: unknown[] = []) =>
+    (await client.query({ text: query, values, rowMode: "array" })).rows;
+
+  for (const { title, sql, rows } of SHAPES) {
+    await t.step(`have the answers of short ones: ${title}`, async () => {
+      const before = await longStatements(server);
+      assert.deepEqual(await rowsOf(sql(3)), rows(3));
+      assert.equal(await longStatements(server), before);
+      assert.deepEqual(await rowsOf(sql(200)), rows(200));
+      assert.equal(await longStatements(server), before + 1);
+      const { rows: lines } = await client.query(`explain ${sql(200)}`);
+      assert.match(JSON.stringify(lines), /Scan n/);
+    });
+  }
+
+  await t.step("take parameters, each time anew", async () => {
+    const text = `select ${list(200, (k) => `a + $1::long + ${k}`)} from n where a = $2`;
+    for (const [first, second] of [[10, 1], [20, 2]]) {
+      const expected = Array.from({ length: 200 }, (_, k) => `${first + second + k}`);
+      assert.deepEqual(await rowsOf(text, [first, second]), [expected]);
+    }
+  });
+
+  await t.step("change tables", async () => {
+    const insert = await client.query(
+      `create table m (a long, b double, c symbol, d varchar, e timestamp);
+       insert into m values ${list(3000, (k) => `(${k}, null, 's${k % 7}', '${k};', ${k}::timestamp)`)};
+       update m set b = ${list(300, (k) => `a + ${k}`, " + ")} where a < 2;`,
+    );
+    assert.deepEqual((insert as unknown as pg.QueryResult[]).map(({ command }) => command), [
+      "OK",
+      "INSERT",
+      "UPDATE",
+    ]);
+    assert.deepEqual(
+      await rowsOf("select count(), count(b), sum(b), count_distinct(c), max(length(d)), max(e)::long from m"),
+      [["3000", "2", 2 * 300 * 299 / 2 + 300, "7", 5, "2999"]],
+    );
+    await client.query(`create table w as (select ${list(300, (k) => `a + ${k} c${k}`)} from n)`);
+    assert.deepEqual(await rowsOf("select sum(c299) from w"), [[`${5050 + 100 * 299}`]]);
+  });
+
+  await t.step("are refused at the same places", async () => {
+    const refused: ((count: number) => string)[] = [
+      (count) => `select ${list(count, () => "a")}, nothing from n`,
+      (count) => `select ${list(count, () => "a")} from n where where`,
+      (count) => `select ${list(count, () => "a")} from n join nothing on a = a`,
+      (count) => `select ${list(count, () => "a")} from n where a in (1, nothing)`,
+      (count) => `select ${list(count, () => "a")} from n where s in ('a', 'b`,
+    ];
+    for (const sql of refused) {
+      const [short, long] = [await refusal(client.query(sql(3))), await refusal(client.query(sql(600)))];
+      assert.equal(long.message, short.message);
+      assert.equal(long.code, short.code);
+      assert.equal(Number(long.position), Number(short.position) + sql(600).length - sql(3).length, long.message);
+    }
+    const doubling = `with c0 as (select a from n), ${
+      list(60, (k) => `c${k + 1} as (select x.a from c${k} x cross join c${k} y)`)
+    } select * from c60`;
+    assert.match((await server.exec(doubling)).error ?? "", /too complex: more than \d+ expressions/);
+  });
+
+  await t.step("are cancelled and timed out while they are read, and what waits for them goes on", async () => {
+    // A second of work; the first to be cancelled, the second to be out of time before it is begun.
+    const long = `select ${list(12_000, (k) => `a + ${k}`)} from n`;
+    const other = await connect(server);
+    await other.query("set statement_timeout = 1");
+    const timedOut = refusal(other.query(long));
+    const cancelled = refusal(client.query(long));
+    assert.equal((await timedOut).code, "57014");
+    const { processID, secretKey } = client as unknown as { processID: number; secretKey: number };
+    for (let isOver = false; !isOver;) {
+      await cancel(server.pgPort, processID, secretKey);
+      isOver = await Promise.race([cancelled.then(() => true), new Promise<false>((go) => setTimeout(go, 20, false))]);
+    }
+    assert.equal((await cancelled).code, "57014");
+    assert.deepEqual((await server.exec("select 1")).dataset, [[1]]);
+    assert.deepEqual(await rowsOf(SHAPES[0].sql(200)), SHAPES[0].rows(200));
+    await other.end();
+  });
+  await client.end();
+});
+
+function refusal(statement: Promise<unknown>): Promise<pg.DatabaseError> {
+  return statement.then(() => assert.fail("is refused"), (error) => error);
+}
+
+async function cancel(port: number, processId: number, secretKey: number): Promise<void> {
+  const connection = await Deno.connect({ hostname: "127.0.0.1", port });
+  const message = new DataView(new ArrayBuffer(16));
+  [16, 80877102, processId, secretKey].forEach((value, k) => message.setInt32(4 * k, value));
+  await connection.write(new Uint8Array(message.buffer));
+  connection.close();
+}
