@@ -220,6 +220,9 @@ async function start(line: CommandLine): Promise<number> {
     );
     return clean ? 0 : 1;
   } catch (error) {
+    if (log) {
+      logger("server-main").critical("the server ends", error instanceof ConfigError ? error.message : error);
+    }
     await closeParts(parts);
     throw error;
   } finally {
@@ -605,9 +608,11 @@ function program(): string[] {
 function checkConfig(line: CommandLine): number {
   const faults: ConfigError[] = [];
   const config = loadConfig({ root: line.root, env: Deno.env.toObject(), faults });
-  faults.push(...LogWriters.faults(logOptions(line, config)));
+  const log = LogWriters.check(logOptions(line, config));
+  faults.push(...log.faults);
   throwFaults(faults);
   for (const warning of config.warnings) console.log(`warning: ${warning}`);
+  if (line.logConf !== undefined) console.log(log.origin);
   for (const { path, value, source } of config.parameters()) {
     if (source !== "default") console.log(`${path}=${value} (${source})`);
   }

@@ -226,6 +226,13 @@ Deno.test("version, help and check-config", async () => {
   );
 });
 
+Deno.test("check-config with -Dout says what it has read", async () => {
+  const missing = join(newRoot(), "none.conf");
+  const { code, stdout } = await sundial(["check-config", "-d", newRoot(), `-Dout=${missing}`]);
+  assert.equal(code, 0);
+  assert.ok(stdout.startsWith(`Log configuration loaded using factory defaults: ${missing} does not exist\n`), stdout);
+});
+
 Deno.test("-t: stop and status find a server by its tag, from anywhere; a second one of that tag is refused", async () => {
   const tag = `test-${crypto.randomUUID()}`;
   const [root, other] = [newRoot(), newRoot()];

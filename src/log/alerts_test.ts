@@ -148,9 +148,9 @@ function checkConf(text: string, root = Deno.makeTempDirSync()) {
 
 const twelve = Array.from({ length: 12 }, (_, index) => `h${index}:${index + 1}`).join(",");
 Deno.test("alerts: twelve targets are taken, in any of their forms", () => {
-  assert.deepEqual(Log.faults(checkConf(conf(`w.alert.alertTargets=${twelve}`))), []);
-  assert.deepEqual(Log.faults(checkConf(conf('w.alert.alertTargets="a, :1, b:2, [::1]:3"'))), []);
-  assert.deepEqual(Log.faults(checkConf(conf(""))), []);
+  assert.deepEqual(Log.check(checkConf(conf(`w.alert.alertTargets=${twelve}`))).faults, []);
+  assert.deepEqual(Log.check(checkConf(conf('w.alert.alertTargets="a, :1, b:2, [::1]:3"'))).faults, []);
+  assert.deepEqual(Log.check(checkConf(conf(""))).faults, []);
 });
 const refused: [string, string][] = [
   [conf(`w.alert.alertTargets=${twelve},one-more`), "w.alert.alertTargets"],
@@ -162,7 +162,7 @@ const refused: [string, string][] = [
 ];
 for (const [text, key] of refused) {
   Deno.test(`alerts: refused at the start: ${text.split("\n").at(-1)}`, () =>
-    assert.deepEqual(Log.faults(checkConf(text)).map((fault) => fault.key), [key]));
+    assert.deepEqual(Log.check(checkConf(text)).faults.map((fault) => fault.key), [key]));
 }
 
 Deno.test("alerts: only CRITICAL messages are sent, over a real connection", async () => {

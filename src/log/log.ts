@@ -99,10 +99,10 @@ export class Log {
   }
 
   /** What is wrong in log.conf and its environment, without opening a writer. */
-  static faults(options: LogOptions): ConfigError[] {
+  static check(options: LogOptions): { faults: ConfigError[]; origin: string } {
     const faults: ConfigError[] = [];
-    new Log(options, faults);
-    return faults;
+    const { origin } = new Log(options, faults);
+    return { faults, origin };
   }
 
   #prepareWriter(

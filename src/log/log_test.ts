@@ -109,7 +109,7 @@ Deno.test("a slip in SVC_LOG_ of an enabled writer stops the start with its name
   const conf = `${STDOUT.replace("stdout\n", "stdout,http.min\n")}w.http.min.class=LogConsoleWriter\n`;
   const { options } = withConf(conf);
   const check = (name: string) =>
-    Log.faults({ ...options, env: { [name]: "INFO" } }).map(({ key, message }) => [key, message]);
+    Log.check({ ...options, env: { [name]: "INFO" } }).faults.map(({ key, message }) => [key, message]);
   const message = "SVC_LOG_W_STDOUT_LEVL: no writer has this property: did you mean SVC_LOG_W_STDOUT_LEVEL?";
   assert.deepEqual(check("SVC_LOG_W_STDOUT_LEVL"), [["SVC_LOG_W_STDOUT_LEVL", message]]);
   for (const name of ["SVC_LOG_W_HTTP_MIN_LEVEL", "SVC_LOG_W_FILE_LEVL", "SVC_LOG_LEVEL_VERBOSE"]) {
@@ -126,7 +126,7 @@ Deno.test("SVC_LOG_LOG_DIR is where ${log.dir} points", async () => {
   await log.close();
   assert.match(Deno.readTextFileSync(join(directory, "x.log")), / I x here\r\n$/);
   const elsewhere = { ...options, env: { SVC_LOG_LOG_DIR: join(directory, "none") } };
-  assert.deepEqual(Log.faults(elsewhere).map(({ key }) => key), ["w.a.location"]);
+  assert.deepEqual(Log.check(elsewhere).faults.map(({ key }) => key), ["w.a.location"]);
 });
 
 Deno.test("properties of writers that are not enabled are not looked at", async () => {

@@ -178,6 +178,21 @@ Deno.test("log: -Debug tells of connections, requests and statements; without it
   assert.doesNotMatch(quiet.output(), / D /);
 });
 
+Deno.test("log: why a start failed is in the log, and critical", async () => {
+  await using server = await startServer();
+  const root = await Deno.makeTempDir({ prefix: "sundial-" });
+  const env = { ...ROLLING, SVC_HTTP_MIN_BIND_TO: `127.0.0.1:${server.minPort}` };
+  const message = `http.min.bind.to: 127.0.0.1:${server.minPort} is in use by another process`;
+  const { code, stderr } = await new Deno.Command(Deno.execPath(), {
+    args: ["run", ...START_FLAGS, fromFileUrl("../main.ts"), "start", "-d", root],
+    env,
+  }).output();
+  assert.deepEqual([code, new TextDecoder().decode(stderr)], [1, `sundial: ${message}\n`]);
+  const lines = Deno.readTextFileSync(join(root, "log", `one-${new Date().getFullYear()}.log`));
+  assert.ok(lines.endsWith(` C server-main the server ends: ${message}\r\n`), lines);
+  await Deno.remove(root, { recursive: true });
+});
+
 Deno.test("log: a client that is not let in is told with its address, on each wire, in few lines", async () => {
   await using server = await startServer({
     env: { SVC_HTTP_USER: "ann", SVC_HTTP_PASSWORD: "secret" },
