@@ -21,6 +21,7 @@ import { CANCEL, cancelError } from "../engine/slot.ts";
 import { type Effort, explain, FULL_EFFORT, splitScript, substituteCalls, usesClock } from "../sql/mod.ts";
 import type { BoundStatement, Plan } from "../sql/plan.ts";
 import { mapPlan, mapStatement } from "../sql/planner/nodes.ts";
+import { yieldToOthers } from "./priority.ts";
 import type { Catalogue, TableSchema, TableSnapshot } from "../storage/contract.ts";
 
 /** Statements that are kept for their next run. */
@@ -42,6 +43,7 @@ self.onmessage = ({ data }: MessageEvent<ToPlanner>) => {
     control = new Int32Array(data.control);
     answers = data.answers as unknown as typeof answers;
     importRoot = data.importRoot;
+    yieldToOthers();
     effort = { ...FULL_EFFORT, words: data.words, expressions: data.expressions };
     return;
   }

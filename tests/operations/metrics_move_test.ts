@@ -193,6 +193,7 @@ const CASES: Case[] = [
   { key: "queryErrors", by: (d) => d.exec(wrong) },
   { key: "unhandledErrors", by: (d) => d.exec("select simulate_crash('for the metrics')") },
   { key: "statementsCached", by: (d) => d.exec(`select x s${++time} from long_sequence(1)`) },
+  { key: "longStatements", by: (d) => d.exec(`select 1${" + 1".repeat(300)}`) },
   { key: "commits", by: inserts.exec },
   { key: "committedRows", by: inserts.pg },
   { key: "commitGroupSize", by: (d) => d.exec("alter table t add column more long") },
