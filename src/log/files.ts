@@ -1,6 +1,7 @@
 /** The writers' ends: console, one file, rolling files. */
 import { basename, dirname, join } from "node:path";
 import { dateFormat } from "./dates.ts";
+import { logger } from "./logger.ts";
 import type { Output, QueuedLine } from "./queue.ts";
 
 const encoder = new TextEncoder();
@@ -77,7 +78,8 @@ export interface Rolling {
  * old ones up: `name.1` is the newest of them.
  */
 export class RollingOutput implements Output {
-  #file: Deno.FsFile;
+  /** Undefined where the last attempt to open one has failed. */
+  #file: Deno.FsFile | undefined;
   #path: string;
   #sizeBytes: number;
   #period: string;
@@ -110,9 +112,18 @@ export class RollingOutput implements Output {
   }
 
   async #append(lines: QueuedLine[]): Promise<void> {
+    if (lines.length === 0) return;
     const bytes = encode(lines);
-    await writeAll(this.#file, bytes);
+    await writeAll(this.#file ?? await this.#open(), bytes);
     this.#sizeBytes += bytes.length;
+  }
+
+  /** In a directory that a date names, and that may not be there yet. */
+  async #open(): Promise<Deno.FsFile> {
+    await Deno.mkdir(dirname(this.#path), { recursive: true });
+    this.#file = await Deno.open(this.#path, { create: true, append: true });
+    this.#sizeBytes = (await this.#file.stat()).size;
+    return this.#file;
   }
 
   #periodOf(timeMicros: number): string {
@@ -120,14 +131,19 @@ export class RollingOutput implements Output {
   }
 
   async #roll(timeMicros: number): Promise<void> {
-    this.#file.close();
+    this.#file?.close();
+    this.#file = undefined;
     const path = this.rolling.location.path(timeMicros);
     if (path === this.#path) await moveUp(path);
     this.#path = path;
-    this.#file = await Deno.open(path, { create: true, append: true });
-    this.#sizeBytes = (await this.#file.stat()).size;
     this.#period = this.#periodOf(timeMicros);
-    await this.#deleteOld(timeMicros);
+    await this.#open();
+    try {
+      await this.#deleteOld(timeMicros);
+    } catch (error) {
+      // What is to be written matters more.
+      logger("log").error(`old files beside ${path} could not be deleted: ${(error as Error).message}`);
+    }
   }
 
   async #deleteOld(timeMicros: number): Promise<void> {
@@ -151,7 +167,7 @@ export class RollingOutput implements Output {
   }
 
   close(): Promise<void> {
-    return Promise.resolve(this.#file.close());
+    return Promise.resolve(this.#file?.close());
   }
 }
 

@@ -62,6 +62,22 @@ Deno.test("RollingOutput deletes files of its pattern that are older than lifeDu
   ]);
 });
 
+Deno.test("RollingOutput makes the directory that a date names, and writes again where one was missing for a while", async () => {
+  const { directory, rolling: settings } = rolling("x.log", { rollEvery: "MONTH" });
+  Deno.mkdirSync(join(directory, "202603"));
+  const location = parseLocation(join(directory, "${date:yyyyMM}", "x.log"), {}) as Location;
+  const output = new RollingOutput({ ...settings, location }, at("2026-03-31T23:00:00Z"));
+  await output.write([line(at("2026-03-31T23:30:00Z"), "a"), line(at("2026-04-01T00:00:00Z"), "b")]);
+  assert.equal(Deno.readTextFileSync(join(directory, "202604", "x.log")), "b");
+  // What is no directory cannot be made one.
+  Deno.writeTextFileSync(join(directory, "202605"), "");
+  await assert.rejects(output.write([line(at("2026-05-01T00:00:00Z"), "lost")]));
+  Deno.removeSync(join(directory, "202605"));
+  await output.write([line(at("2026-05-02T00:00:00Z"), "c")]);
+  await output.close();
+  assert.equal(Deno.readTextFileSync(join(directory, "202605", "x.log")), "c");
+});
+
 const classes: [string, string][] = ["io.service.log.", "io.questdb.log.", ""].flatMap((prefix) =>
   ["LogRollingFileWriter", "LogFileWriter"].map((name): [string, string] => [prefix, name])
 );

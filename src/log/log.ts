@@ -157,7 +157,7 @@ export class Log {
         timeMicros: nowMicros(),
         level: "ERROR",
         logger: "log",
-        message: `${prefix}: ${count} messages were dropped, as they came faster than they could be written`,
+        message: `${prefix}: ${count} messages were dropped, as they could not be written fast enough or at all`,
       });
     return new WriterQueue(output, limitBytes, tellDropped, (lines, error) => rescue(prefix, lines, error));
   }

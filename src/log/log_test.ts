@@ -220,6 +220,32 @@ Deno.test("WriterQueue drops DEBUG and INFO when the disk is slow, and never ERR
   assert.ok(told > 0);
 });
 
+Deno.test("WriterQueue counts what a disk that fails has cost", async () => {
+  const written: string[] = [], rescued: string[] = [];
+  let fails = true;
+  const output = {
+    write: (lines: { text: string }[]) => {
+      if (fails) return Promise.reject(new Error("no space"));
+      written.push(...lines.map((line) => line.text));
+      return Promise.resolve();
+    },
+    close: () => Promise.resolve(),
+  };
+  const line = (level: Level) => ({ timeMicros: 0, level, text: level });
+  const queue = new WriterQueue(
+    output,
+    1000,
+    (count) => ({ timeMicros: 0, level: "ERROR", text: `dropped ${count}` }),
+    (lines) => rescued.push(...lines.map(({ text }) => text)),
+  );
+  for (const level of ["INFO", "ERROR", "DEBUG"] as const) queue.push(line(level));
+  await queue.flush();
+  fails = false;
+  queue.push(line("INFO"));
+  await queue.close();
+  assert.deepEqual([rescued, written, queue.state.dropped], [["INFO", "ERROR", "DEBUG"], ["INFO", "dropped 2"], 2]);
+});
+
 Deno.test("dateFormat() speaks Java's letters", () => {
   assert.equal(dateFormat("EEE d MMM yy 'at' H:mm z")(NOON), "Sat 21 Nov 26 at 9:56 Z");
   assert.equal(dateFormat("yyyy/MM/dd", "Asia/Tokyo")(Date.UTC(2026, 11, 31, 16) * 1000), "2027/01/01");

@@ -20,6 +20,8 @@ export interface QueueState {
   failure: Error | undefined;
 }
 
+const mayBeDropped = ({ level }: QueuedLine) => level === "DEBUG" || level === "INFO";
+
 /**
  * The bounded queue between a message and a slow disk. `push` never waits: above `limitBytes` DEBUG and INFO are dropped and
  * counted, the others are kept in any case. One write is under way at a time and takes all that has gathered.
@@ -41,7 +43,7 @@ export class WriterQueue {
   ) {}
 
   push(line: QueuedLine): void {
-    if (this.#sizeBytes + line.text.length > this.limitBytes && (line.level === "DEBUG" || line.level === "INFO")) {
+    if (this.#sizeBytes + line.text.length > this.limitBytes && mayBeDropped(line)) {
       this.state.dropped++;
       return;
     }
@@ -64,6 +66,7 @@ export class WriterQueue {
         await this.output.write(lines);
       } catch (error) {
         this.state.failure = error as Error;
+        this.state.dropped += lines.filter(mayBeDropped).length;
         this.rescue(lines, error as Error);
       }
       for (const line of lines) this.#sizeBytes -= line.text.length;

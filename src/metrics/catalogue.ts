@@ -119,7 +119,7 @@ export const metricCatalogue = {
   memoryJsHeap: gauge("memory_js_heap", "Bytes in use of the main thread's JavaScript heap."),
   logMessagesDropped: counter(
     "log_messages_dropped",
-    "Log messages dropped, as they came faster than they could be written.",
+    "Log messages dropped, as they could not be written fast enough or at all.",
   ),
   cpuSeconds: counter("process_cpu_seconds", "Processor time of the process."),
   startTimeSeconds: gauge("process_start_time_seconds", "When the process started, in seconds since 1970."),
