@@ -22,9 +22,15 @@ export interface AlertSettings {
   /** Index of the target that is tried first. */
   firstTarget: number;
   post?: (url: string, body: string) => Promise<number>;
+  pause?: (timeMs: number) => Promise<void>;
 }
 
-const MAX_DELAY_MS = 30_000;
+/** Between attempts with an alert that is refused for what it says. */
+const REFUSED_DELAY_MAX_MS = 30_000;
+/** A delay of zero would do nothing else than try. */
+const RECONNECT_DELAY_MIN_MS = 10;
+/** While nobody takes alerts, the log says so again. */
+const REMINDER_MS = 60_000;
 const POST_TIMEOUT_MS = 10_000;
 /** At the end of the process, for what is still in the queue. */
 const LAST_WORDS_MS = 1_000;
@@ -67,8 +73,9 @@ export class AlertOutput implements Output {
     // Not before `#sending` is set: it is emptied in the same turn in which the queue is found empty.
     await Promise.resolve();
     let failedRounds = 0;
+    let toldMs = 0;
     while (!this.#closed && this.#queue.head !== undefined) {
-      const outcome = await this.#offerToAll(this.#queue.head);
+      const outcome = await this.#offerToAll(this.#queue.head, failedRounds === 0);
       if (outcome === "taken") {
         if (failedRounds > 0) this.#log.info(`alerts are taken again, ${this.#queue.length - 1} more are waiting`);
         failedRounds = 0;
@@ -78,16 +85,20 @@ export class AlertOutput implements Output {
       // Refused for what it says: the others need not wait for it.
       if (outcome === "refused") this.#queue.rotate();
       failedRounds++;
-      const delayMs = Math.min(MAX_DELAY_MS, this.settings.reconnectDelayMs * 2 ** Math.min(failedRounds, 16));
-      if (failedRounds === 1) {
+      if (failedRounds === 1 || performance.now() - toldMs > REMINDER_MS) {
+        toldMs = performance.now();
         this.#log.error(`no target takes alerts: ${this.#queue.length} are waiting in ${this.settings.queuePath}`);
       }
-      await this.#pause(delayMs);
+      const reconnectDelayMs = Math.max(RECONNECT_DELAY_MIN_MS, this.settings.reconnectDelayMs);
+      const delayMs = outcome === "refused"
+        ? Math.min(REFUSED_DELAY_MAX_MS, reconnectDelayMs * 2 ** Math.min(failedRounds, 16))
+        : reconnectDelayMs;
+      await (this.settings.pause?.(delayMs) ?? this.#pause(delayMs));
     }
     this.#sending = undefined;
   }
 
-  async #offerToAll(body: string): Promise<"taken" | "refused" | "unreachable"> {
+  async #offerToAll(body: string, tells: boolean): Promise<"taken" | "refused" | "unreachable"> {
     const { targets } = this.settings;
     let refused = false;
     for (let attempt = 0; attempt < targets.length; attempt++) {
@@ -102,9 +113,9 @@ export class AlertOutput implements Output {
         fault = (error as Error).message;
       }
       const next = (this.#target + 1) % targets.length;
-      if (targets.length > 1) {
+      if (tells && targets.length > 1) {
         this.#log.info(`failing over from ${formatAddress(target)} to ${formatAddress(targets[next])}: ${fault}`);
-      } else this.#log.info(`${formatAddress(target)} did not take an alert: ${fault}`);
+      } else if (tells) this.#log.info(`${formatAddress(target)} did not take an alert: ${fault}`);
       this.#target = next;
     }
     return refused ? "refused" : "unreachable";

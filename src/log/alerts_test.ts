@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { AlertOutput, type AlertSettings } from "./alerts.ts";
 import { parseAlertTemplate } from "./alert-template.ts";
+import { setReceiver } from "./logger.ts";
 import { Log } from "./mod.ts";
 
 const NOON = Date.UTC(2026, 10, 21, 9, 56, 12, 388) * 1000 + 239;
@@ -108,6 +109,31 @@ Deno.test("alerts: with all down they wait on disk, survive a restart, and are s
   await after.close();
   assert.deepEqual(taken.map((text: string) => text.slice(2)), ["1", "2", "3"]);
   assert.equal(Deno.readTextFileSync(settings.queuePath), "");
+});
+
+Deno.test("alerts: a target that cannot be reached is tried again after reconnectDelay each time, and the log says so once", async () => {
+  let up = false;
+  const { settings, taken } = scene({ a: () => up ? 200 : 0 });
+  const pausesMs: number[] = [], lines: string[] = [];
+  setReceiver(({ message }) => lines.push(message));
+  const output = new AlertOutput({
+    ...settings,
+    reconnectDelayMs: 250,
+    pause: (timeMs) => {
+      up = pausesMs.push(timeMs) === 5;
+      return Promise.resolve();
+    },
+  });
+  await output.write([line("1")]);
+  await until(() => taken.length === 1);
+  await output.close();
+  setReceiver(undefined);
+  assert.deepEqual(pausesMs, [250, 250, 250, 250, 250]);
+  assert.deepEqual(lines, [
+    "a:9093 did not take an alert: connection refused",
+    `no target takes alerts: 1 are waiting in ${settings.queuePath}`,
+    "alerts are taken again, 0 more are waiting",
+  ]);
 });
 
 Deno.test("alerts: a queue of the format before is sent, one of a newer is refused with what to do", async () => {
