@@ -413,9 +413,10 @@ export class ColumnStore {
     this.arena = new TextArena(space);
   }
 
-  private reserve(rowCount: number): void {
+  /** Room for so many rows in all; grown by doubling, but for the first time as large as is asked for. */
+  reserve(rowCount: number): void {
     if (rowCount <= this.capacity) return;
-    let capacity = Math.max(64, this.capacity);
+    let capacity = Math.max(64, this.capacity === 0 ? rowCount : this.capacity);
     while (capacity < rowCount) capacity *= 2;
     for (let c = 0; c < this.vectors.length; c++) {
       const address = this.space.allocate(capacity * this.widths[c]);

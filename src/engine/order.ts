@@ -1,15 +1,14 @@
 /**
  * The order of rows: every sort key becomes 32-bit words whose unsigned order is the wanted one, and a stable radix sort of row numbers
  * does the rest. Text is ranked first (its distinct values are sorted once); symbols by the rank of their dictionary's entries.
- *
- * Source for the passes: Knuth, The Art of Computer Programming, vol. 3, 5.2.5 (least significant digit first).
  */
 import { assert } from "../errors.ts";
 import type { SharedHeap } from "../storage/heap.ts";
 import { layoutOf, typeOf } from "../types/mod.ts";
 import { compareText, isNullAt, nullWords, POLL_ROWS, Workspace } from "./columns.ts";
-import type { Vector } from "./contract.ts";
+import type { ParallelRunner, Vector } from "./contract.ts";
 import { TextInterner } from "./keys.ts";
+import { type Payload, sortRows } from "./row-sort.ts";
 
 export interface Ordering {
   descending: boolean;
@@ -233,62 +232,30 @@ export function sortedRows(
   rowCount: number,
   space: Workspace,
   poll: () => void,
+  parallel?: ParallelRunner,
+  /** By the old row numbers; where it is placed, the numbers are those of its rows. */
+  payload?: Payload,
 ): Int32Array {
   const words = orderWords(keys, orderings, rowCount, space, poll);
   const order = space.words(Math.max(1, rowCount));
   for (let row = 0; row < rowCount; row++) order[row] = row;
-  radixSort(order, words, rowCount, space, poll);
+  radixSort(order, words, rowCount, space, poll, parallel, payload);
   freeOrderWords(words, space);
   return order;
 }
 
 /** Sorts the row numbers in `order[0 … n-1]` by `words`, stable. */
-export function radixSort(order: Int32Array, words: OrderWords, n: number, space: Workspace, poll: () => void): void {
+export function radixSort(
+  order: Int32Array,
+  words: OrderWords,
+  n: number,
+  space: Workspace,
+  poll: () => void,
+  parallel?: ParallelRunner,
+  payload?: Payload,
+): void {
   if (n < 2 || isSorted(order, words, n, poll)) return;
-  const bits = n < 2_048 ? 8 : 11, mask = (1 << bits) - 1, digitCount = Math.ceil(32 / bits);
-  // By digit, then by its value; with 11 bits the last of the four stays unused.
-  const counts = new Int32Array(4 << bits), size = 1 << bits;
-  // The word travels with the row number, so that only its first reading jumps about in memory.
-  const rows = space.words(n), otherRows = space.words(n), keys = space.words(n), otherKeys = space.words(n);
-  let from = rows, to = otherRows, fromKeys = keys, toKeys = otherKeys;
-  from.set(order.subarray(0, n));
-  for (let w = words.length - 1; w >= 0; w--) {
-    const word = words[w], first = word[from[0]];
-    let differing = 0;
-    counts.fill(0);
-    for (let start = 0; start < n; start += POLL_ROWS) {
-      poll();
-      for (let i = start, end = Math.min(n, start + POLL_ROWS); i < end; i++) {
-        const key = word[from[i]];
-        fromKeys[i] = key;
-        differing |= key ^ first;
-        counts[key & mask]++;
-        counts[size + ((key >>> bits) & mask)]++;
-        counts[2 * size + ((key >>> (2 * bits)) & mask)]++;
-        if (bits === 8) counts[3 * size + (key >>> 24)]++;
-      }
-    }
-    for (let digit = 0; digit < digitCount; digit++) {
-      const shift = digit * bits, places = counts.subarray(digit * size, (digit + 1) * size);
-      if (((differing >>> shift) & mask) === 0) continue;
-      for (let value = 0, sum = 0; value <= mask; value++) {
-        const count = places[value];
-        places[value] = sum;
-        sum += count;
-      }
-      for (let start = 0; start < n; start += POLL_ROWS) {
-        poll();
-        for (let i = start, end = Math.min(n, start + POLL_ROWS); i < end; i++) {
-          const key = fromKeys[i], place = places[(key >>> shift) & mask]++;
-          to[place] = from[i];
-          toKeys[place] = key;
-        }
-      }
-      [from, to, fromKeys, toKeys] = [to, from, toKeys, fromKeys];
-    }
-  }
-  order.set(from);
-  for (const scratch of [rows, otherRows, keys, otherKeys]) space.freeWords(scratch);
+  sortRows(order, words, n, space, poll, parallel, payload);
 }
 
 function isSorted(order: Int32Array, words: OrderWords, n: number, poll: () => void): boolean {

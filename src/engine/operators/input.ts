@@ -3,6 +3,7 @@ import type { Column, Expr } from "../../sql/plan.ts";
 import { ColumnStore, type Workspace } from "../columns.ts";
 import type { Batch, Operator, QueryContext, Vector } from "../contract.ts";
 import { compileExpressions } from "../expressions.ts";
+import { Pipeline } from "./pipeline.ts";
 
 export function typesOf(columns: readonly Column[]): string[] {
   return columns.map((column) => column.type);
@@ -44,6 +45,12 @@ export interface KeptRows {
   computed: Vector[];
 }
 
+/** How many rows will come where that is known; 0 where they may be few. */
+function rowsAtMost(input: Operator): number {
+  if (!(input instanceof Pipeline) || input.base.kind !== "scan" || input.predicates.length > 0) return 0;
+  return input.base.node.intervals === undefined ? input.base.source.rowCount : 0;
+}
+
 /** Reads `input` to its end. */
 export function keepAll(
   input: Operator,
@@ -54,6 +61,7 @@ export function keepAll(
   const types = typesOf(input.columns);
   const extra = expressions.filter((expression) => expression.kind !== "column");
   const store = new ColumnStore([...types, ...extra.map((expression) => expression.type)], space);
+  store.reserve(rowsAtMost(input));
   const evaluated = new Expressions(extra, types, context);
   try {
     for (let batch = input.next(); batch !== undefined; batch = input.next()) {

@@ -9,6 +9,7 @@ import { BoundKernel } from "../compiler/binding.ts";
 import { formOf } from "../compiler/expression.ts";
 import { type Batch, MORSEL_ROWS, type Operator, type QueryContext, type Vector } from "../contract.ts";
 import { compareRows, sortedRows } from "../order.ts";
+import { Payload } from "../row-sort.ts";
 import { Expressions, keepAll, typesOf } from "./input.ts";
 import { Pipeline } from "./pipeline.ts";
 import { createTopRows } from "./top-rows.ts";
@@ -33,7 +34,7 @@ export function createSort(plan: SortNode, input: Operator, context: QueryContex
 class Sort implements Operator {
   readonly columns;
   private readonly space: Workspace;
-  private sorted?: { rows: Vector[]; order: Int32Array; rowCount: number };
+  private sorted?: { rows: Vector[]; order: Int32Array; rowCount: number; payload?: Payload };
   private output?: OutputColumns;
   private position = 0;
 
@@ -49,20 +50,23 @@ class Sort implements Operator {
   next(): Batch | undefined {
     if (this.plan.limit === 0) return undefined;
     this.sorted ??= this.plan.limit === undefined ? this.sortAll() : this.sortBest(this.plan.limit);
-    const { rows, order } = this.sorted;
+    const { rows, order, payload } = this.sorted;
     const rowCount = Math.min(MORSEL_ROWS, this.sorted.rowCount - this.position);
     if (rowCount <= 0) return undefined;
     this.context.poll();
     this.output ??= new OutputColumns(typesOf(this.columns), this.space, rowCount);
     const indices = order.subarray(this.position, this.position + rowCount);
-    for (let c = 0; c < this.columns.length; c++) this.output.gather(c, rows[c], indices, rowCount, false);
+    if (payload?.isPlaced) payload.take(indices, rowCount, this.output.vectors);
+    else for (let c = 0; c < this.columns.length; c++) this.output.gather(c, rows[c], indices, rowCount, false);
     this.position += rowCount;
     return { rowCount, columns: this.output.vectors };
   }
 
   private sortAll() {
     const kept = keepAll(this.input, this.plan.keys.map((key) => key.expression), this.space, this.context);
-    return { rows: kept.columns, order: this.orderOf(kept.computed, kept.rowCount), rowCount: kept.rowCount };
+    const payload = new Payload(kept.columns, this.space);
+    const order = this.orderOf(kept.computed, kept.rowCount, payload);
+    return { rows: kept.columns, order, rowCount: kept.rowCount, payload };
   }
 
   private sortBest(limit: number) {
@@ -160,9 +164,9 @@ class Sort implements Operator {
     return n;
   }
 
-  private orderOf(keys: readonly Vector[], rowCount: number): Int32Array {
+  private orderOf(keys: readonly Vector[], rowCount: number, payload?: Payload): Int32Array {
     const { space, context } = this, poll = () => context.poll();
-    return sortedRows(keys, this.plan.keys, rowCount, space, poll);
+    return sortedRows(keys, this.plan.keys, rowCount, space, poll, context.parallel, payload);
   }
 
   close(): void {

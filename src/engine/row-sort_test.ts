@@ -1,0 +1,74 @@
+import assert from "node:assert/strict";
+import { Workspace } from "./columns.ts";
+import { radixSort } from "./order.ts";
+import { Payload } from "./row-sort.ts";
+import { randomFrom, testContext, threeParticipants } from "./testing.ts";
+
+/** Words as a key of few values, of many, of one value most of the time, and of doubles' high halves. */
+const KINDS: Record<string, (random: () => number) => number> = {
+  few: (random) => random() % 7,
+  many: (random) => random() | 0,
+  lopsided: (random) => (random() % 20 > 0 ? 5 : random()),
+  same: () => -1,
+  narrow: (random) => 0x40590000 + random() % 5_000,
+};
+
+Deno.test("rows are sorted by any number of words, stable, in few pieces and in many, alone and by three", () => {
+  const shapes = [
+    ["many"],
+    ["few"],
+    ["same", "narrow"],
+    ["lopsided", "many"],
+    ["few", "few", "many"],
+    ["same", "same", "lopsided", "lopsided", "few"],
+    ["few", "few", "few", "few", "few", "few", "many", "few"],
+    ["same", "same", "same", "same", "same", "same", "same", "few"],
+  ];
+  for (const rowCount of [2, 17, 1_000, 20_000, 280_000]) {
+    for (const shape of shapes) {
+      for (const isParallel of rowCount < 100_000 ? [false] : [false, true]) {
+        const context = testContext(1 << 28), random = randomFrom(rowCount);
+        const space = Workspace.of(context, "sort");
+        const words = shape.map((kind) => {
+          const word = space.words(rowCount);
+          for (let row = 0; row < rowCount; row++) word[row] = KINDS[kind](random);
+          return word;
+        });
+        const order = space.words(rowCount);
+        for (let row = 0; row < rowCount; row++) order[row] = row;
+        // The payload: the row's number, and its first word as eight bytes.
+        const numbers = space.words(rowCount), wide = space.allocate(rowCount * 8);
+        for (let row = 0; row < rowCount; row++) {
+          numbers[row] = row;
+          context.heap.i64[wide / 8 + row] = BigInt(words[0][row]);
+        }
+        const payload = new Payload(
+          [{ type: "INT", address: numbers.byteOffset }, { type: "LONG", address: wide }],
+          space,
+        );
+        const parallel = isParallel ? threeParticipants(context) : undefined;
+        radixSort(order, words, rowCount, space, () => {}, parallel, payload);
+        assert.equal(payload.isPlaced, rowCount > 100_000 && shape.length <= 6, `${shape}`);
+        let rows = order;
+        if (payload.isPlaced) {
+          rows = space.words(rowCount);
+          const out = space.allocate(rowCount * 8);
+          payload.take(order, rowCount, [{ type: "INT", address: rows.byteOffset }, { type: "LONG", address: out }]);
+          for (let k = 0; k < rowCount; k++) {
+            if (context.heap.i64[out / 8 + k] !== BigInt(words[0][rows[k]])) assert.fail(`value ${k} of ${shape}`);
+          }
+        }
+        for (let k = 1; k < rowCount; k++) {
+          const a = rows[k - 1], b = rows[k];
+          let difference = 0;
+          for (let w = 0; w < words.length && difference === 0; w++) {
+            difference = (words[w][a] >>> 0) - (words[w][b] >>> 0);
+          }
+          if (difference > 0 || (difference === 0 && a >= b)) assert.fail(`row ${k} of ${rowCount} by ${shape}`);
+        }
+        space.release();
+        assert.equal(context.memory.usedBytes, 0);
+      }
+    }
+  }
+});

@@ -1,0 +1,376 @@
+/**
+ * Sorting of row numbers by 64-bit keys. An element has one to three keys, which are compared without sign,
+ * and a row number: with further keys at hand they need not be fetched from anywhere. Elements are spread
+ * over buckets by their keys' distance from the least one, and so on within each bucket, so that a few passes over ever smaller ranges
+ * do; few elements are inserted one by one. All steps keep the order of equal keys.
+ *
+ * Source: McIlroy, Bostic, McIlroy, "Engineering Radix Sort", 1993, for buckets from the most significant digit on.
+ */
+import { type Code, Module } from "./assembler.ts";
+
+export const BUCKET_BITS_MAX = 11;
+export const KEYS_MAX = 3;
+
+export function elementBytes(keys: number): number {
+  return 8 * keys + 4;
+}
+
+/** Room for the counts of all depths of one call of `order`. */
+export function countsBytes(keys: number, rowCount: number): number {
+  return keys * 32 * (4 << Math.min(BUCKET_BITS_MAX, Math.max(2, Math.floor(Math.log2(rowCount)) - 2)));
+}
+
+/** Addresses of words by row: a key is high << 32 | low; 0 stands for words that are all 0. */
+export type KeyWords = [high: number, low: number];
+
+/** With elements of some number of keys; `key` says which of them. */
+export interface SortFunctions {
+  /** Elements of the rows in `order`; `words` has the addresses of KeyWords, for each of their keys. */
+  start(elements: number, order: number, rowCount: number, words: number): void;
+  /** Other keys for the same elements. */
+  load(elements: number, rowCount: number, words: number): void;
+  /** Writes the least and greatest key to `out`. */
+  range(key: number, elements: number, rowCount: number, out: number): void;
+  /** Adds up how many keys lie in each bucket: (key - least) >> shift. */
+  count(key: number, elements: number, rowCount: number, least: bigint, shift: bigint, counts: number): void;
+  /** Moves elements to the addresses that `cursors` has for their buckets, which move on. */
+  scatter(key: number, elements: number, rowCount: number, least: bigint, shift: bigint, cursors: number): void;
+  /** The same by the first key; elements get the numbers of their new places for rows, counted from `base`, which go to `places` too. */
+  place(
+    elements: number,
+    rowCount: number,
+    least: bigint,
+    shift: bigint,
+    cursors: number,
+    base: number,
+    places: number,
+  ): void;
+  /**
+   * Sorts elements by their keys, and those of equal keys by the further ones: `words` has KeyWords for all keys of an element again and
+   * again, `left` times. `scratch` is as long as the elements, `counts` has `countsBytes`.
+   */
+  order(elements: number, scratch: number, rowCount: number, counts: number, words: number, left: number): void;
+  /** Writes the elements' rows to `out`. */
+  rows(elements: number, rowCount: number, out: number): void;
+}
+
+const INSERTED_MAX = 16;
+
+const instances = new WeakMap<WebAssembly.Memory, Map<number, SortFunctions>>();
+
+export function sortFunctions(memory: WebAssembly.Memory, keys: number): SortFunctions {
+  let all = instances.get(memory);
+  if (all === undefined) instances.set(memory, all = new Map());
+  let known = all.get(keys);
+  if (known === undefined) {
+    const module = new WebAssembly.Module(new Writer(keys).build());
+    // deno-lint-ignore no-explicit-any
+    const exports = new WebAssembly.Instance(module, { env: { memory } }).exports as any;
+    known = {
+      ...exports,
+      range: (key: number, ...rest: unknown[]) => exports[`range${key}`](...rest),
+      count: (key: number, ...rest: unknown[]) => exports[`count${key}`](...rest),
+      scatter: (key: number, ...rest: unknown[]) => exports[`scatter${key}`](...rest),
+    } as SortFunctions;
+    all.set(keys, known);
+  }
+  return known;
+}
+
+function word(code: Code, address: number, index: number): Code {
+  return code.get(address).get(index).i32(2).op("i32.shl").op("i32.add");
+}
+
+interface Steps {
+  range: number;
+  count: number;
+  scatter: number;
+}
+
+class Writer {
+  private readonly module = new Module();
+  private readonly width: number;
+
+  constructor(private readonly keys: number) {
+    this.width = elementBytes(keys);
+  }
+
+  build(): Uint8Array<ArrayBuffer> {
+    this.start();
+    const load = this.load();
+    const steps = Array.from({ length: this.keys }, (_, key): Steps => ({
+      range: this.range(key),
+      count: this.count(key),
+      scatter: this.scatter(key),
+    }));
+    this.place();
+    const insert = this.insert();
+    let sort = -1;
+    for (let key = this.keys - 1; key >= 0; key--) sort = this.sort(key, steps[key], insert, sort);
+    this.order(load, sort);
+    this.rows();
+    return this.module.finish();
+  }
+
+  /** `body` for each element from `at` to `end`: `at` is moved on. */
+  private each(code: Code, at: number, end: number, body: () => void): void {
+    code.block((done) =>
+      code.loop((again) => {
+        code.get(at).get(end).op("i32.ge_u").brIf(done);
+        body();
+        code.get(at).i32(this.width).op("i32.add").set(at).br(again);
+      })
+    );
+  }
+
+  /** Leaves the address behind the elements. */
+  private endOf(code: Code, elements: number, rowCount: number): Code {
+    return code.get(rowCount).i32(this.width).op("i32.mul").get(elements).op("i32.add");
+  }
+
+  private copyElement(code: Code, from: number, to: number): void {
+    for (let key = 0; key < this.keys; key++) {
+      code.get(to).get(from).memory("i64.load", 8 * key).memory("i64.store", 8 * key);
+    }
+    code.get(to).get(from).memory("i32.load", 8 * this.keys).memory("i32.store", 8 * this.keys);
+  }
+
+  /** Gives a function that stores the keys of `row`; `words` are loaded once, before the loop. */
+  private keyWriter(code: Code, words: number): (element: number, row: number) => void {
+    const addresses = Array.from({ length: 2 * this.keys }, (_, k) => {
+      const address = code.local("i32");
+      code.get(words).memory("i32.load", 4 * k).set(address);
+      return address;
+    });
+    const half = (address: number, row: number) =>
+      code.get(address).if(() => word(code, address, row).memory("i64.load32_u"), () => code.i64(0n), "i64");
+    return (element, row) => {
+      for (let key = 0; key < this.keys; key++) {
+        code.get(element);
+        half(addresses[2 * key], row).i64(32n).op("i64.shl");
+        half(addresses[2 * key + 1], row).op("i64.or").memory("i64.store", 8 * key);
+      }
+    };
+  }
+
+  private start(): void {
+    const { code } = this.module.function(["i32", "i32", "i32", "i32"], [], "start");
+    const [elements, order, rowCount, words] = [0, 1, 2, 3];
+    const end = code.local("i32"), row = code.local("i32");
+    const write = this.keyWriter(code, words);
+    this.endOf(code, elements, rowCount).set(end);
+    this.each(code, elements, end, () => {
+      code.get(order).memory("i32.load").set(row);
+      write(elements, row);
+      code.get(elements).get(row).memory("i32.store", 8 * this.keys);
+      code.get(order).i32(4).op("i32.add").set(order);
+    });
+  }
+
+  private load(): number {
+    const { code, index } = this.module.function(["i32", "i32", "i32"], [], "load");
+    const [elements, rowCount, words] = [0, 1, 2];
+    const end = code.local("i32"), row = code.local("i32");
+    const write = this.keyWriter(code, words);
+    this.endOf(code, elements, rowCount).set(end);
+    this.each(code, elements, end, () => {
+      code.get(elements).memory("i32.load", 8 * this.keys).set(row);
+      write(elements, row);
+    });
+    return index;
+  }
+
+  private range(key: number): number {
+    const { code, index } = this.module.function(["i32", "i32", "i32"], [], `range${key}`);
+    const [elements, rowCount, out] = [0, 1, 2];
+    const end = code.local("i32"), value = code.local("i64"), least = code.local("i64"), most = code.local("i64");
+    code.i64(-1n).set(least);
+    this.endOf(code, elements, rowCount).set(end);
+    this.each(code, elements, end, () => {
+      code.get(elements).memory("i64.load", 8 * key).set(value);
+      code.get(value).get(least).get(value).get(least).op("i64.lt_u").op("select").set(least);
+      code.get(value).get(most).get(value).get(most).op("i64.gt_u").op("select").set(most);
+    });
+    code.get(out).get(least).memory("i64.store");
+    code.get(out).get(most).memory("i64.store", 8);
+    return index;
+  }
+
+  /** Leaves the address of the bucket's word in `counts`. */
+  private bucket(code: Code, key: number, element: number, least: number, shift: number, counts: number): Code {
+    code.get(element).memory("i64.load", 8 * key).get(least).op("i64.sub").get(shift).op("i64.shr_u");
+    return code.op("i32.wrap_i64").i32(2).op("i32.shl").get(counts).op("i32.add");
+  }
+
+  private count(key: number): number {
+    const { code, index } = this.module.function(["i32", "i32", "i64", "i64", "i32"], [], `count${key}`);
+    const [elements, rowCount, least, shift, counts] = [0, 1, 2, 3, 4];
+    const end = code.local("i32"), at = code.local("i32");
+    this.endOf(code, elements, rowCount).set(end);
+    this.each(code, elements, end, () => {
+      this.bucket(code, key, elements, least, shift, counts).tee(at);
+      code.get(at).memory("i32.load").i32(1).op("i32.add").memory("i32.store");
+    });
+    return index;
+  }
+
+  private scatter(key: number): number {
+    const { code, index } = this.module.function(["i32", "i32", "i64", "i64", "i32"], [], `scatter${key}`);
+    const [elements, rowCount, least, shift, cursors] = [0, 1, 2, 3, 4];
+    const end = code.local("i32"), at = code.local("i32"), to = code.local("i32");
+    this.endOf(code, elements, rowCount).set(end);
+    this.each(code, elements, end, () => {
+      this.bucket(code, key, elements, least, shift, cursors).tee(at).memory("i32.load").set(to);
+      this.copyElement(code, elements, to);
+      code.get(at).get(to).i32(this.width).op("i32.add").memory("i32.store");
+    });
+    return index;
+  }
+
+  private place(): void {
+    const { code } = this.module.function(["i32", "i32", "i64", "i64", "i32", "i32", "i32"], [], "place");
+    const [elements, rowCount, least, shift, cursors, base, places] = [0, 1, 2, 3, 4, 5, 6];
+    const end = code.local("i32"), at = code.local("i32"), to = code.local("i32"), place = code.local("i32");
+    this.endOf(code, elements, rowCount).set(end);
+    this.each(code, elements, end, () => {
+      this.bucket(code, 0, elements, least, shift, cursors).tee(at).memory("i32.load").set(to);
+      code.get(to).get(base).op("i32.sub").i32(this.width).op("i32.div_u").set(place);
+      code.get(elements).get(place).memory("i32.store", 8 * this.keys);
+      this.copyElement(code, elements, to);
+      code.get(places).get(place).memory("i32.store");
+      code.get(places).i32(4).op("i32.add").set(places);
+      code.get(at).get(to).i32(this.width).op("i32.add").memory("i32.store");
+    });
+  }
+
+  private insert(): number {
+    const { code, index } = this.module.function(["i32", "i32"], []);
+    const [elements, rowCount] = [0, 1];
+    const end = code.local("i32"), next = code.local("i32"), at = code.local("i32"), before = code.local("i32");
+    const keys = Array.from({ length: this.keys }, () => code.local("i64")), row = code.local("i32");
+    const other = code.local("i64");
+    this.endOf(code, elements, rowCount).set(end);
+    code.get(elements).i32(this.width).op("i32.add").set(next);
+    this.each(code, next, end, () => {
+      keys.forEach((key, k) => code.get(next).memory("i64.load", 8 * k).set(key));
+      code.get(next).memory("i32.load", 8 * this.keys).set(row);
+      code.get(next).set(at);
+      code.block((found) =>
+        code.loop((again) => {
+          code.get(at).get(elements).op("i32.le_u").brIf(found);
+          code.get(at).i32(this.width).op("i32.sub").set(before);
+          code.block((behind) => {
+            keys.forEach((key, k) => {
+              code.get(before).memory("i64.load", 8 * k).tee(other).get(key).op("i64.gt_u").brIf(behind);
+              if (k < keys.length - 1) code.get(other).get(key).op("i64.lt_u").brIf(found);
+            });
+            code.br(found);
+          });
+          this.copyElement(code, before, at);
+          code.get(before).set(at).br(again);
+        })
+      );
+      keys.forEach((key, k) => code.get(at).get(key).memory("i64.store", 8 * k));
+      code.get(at).get(row).memory("i32.store", 8 * this.keys);
+    });
+    return index;
+  }
+
+  /** By `key` and those behind it; `further` sorts by those behind it. */
+  private sort(key: number, { range, count, scatter }: Steps, insert: number, further: number): number {
+    const { code, index } = this.module.function(["i32", "i32", "i32", "i32"], []);
+    const [elements, scratch, rowCount, counts] = [0, 1, 2, 3];
+    const least = code.local("i64"), span = code.local("i64"), shift = code.local("i64");
+    const bits = code.local("i32"), at = code.local("i32"), end = code.local("i32"), sum = code.local("i32");
+    const from = code.local("i32"), size = code.local("i32");
+    const isLast = key === this.keys - 1;
+    code.get(rowCount).i32(INSERTED_MAX).op("i32.le_s").if(() =>
+      code.get(elements).get(rowCount).call(insert).return()
+    );
+    code.get(elements).get(rowCount).get(counts).call(range);
+    code.get(counts).memory("i64.load").set(least);
+    code.get(counts).memory("i64.load", 8).get(least).op("i64.sub").tee(span).op("i64.eqz").if(() => {
+      if (!isLast) code.get(elements).get(scratch).get(rowCount).get(counts).call(further);
+      code.return();
+    });
+    // About four elements a bucket.
+    code.i32(29).get(rowCount).op("i32.clz").op("i32.sub").tee(bits);
+    code.i32(BUCKET_BITS_MAX).get(bits).i32(BUCKET_BITS_MAX).op("i32.lt_s").op("select").set(bits);
+    code.i64(64n).get(span).op("i64.clz").op("i64.sub").get(bits).op("i64.extend_i32_u").op("i64.sub").tee(shift);
+    code.i64(0n).get(shift).i64(0n).op("i64.gt_s").op("select").set(shift);
+    // Counts, then where each bucket starts.
+    code.get(span).get(shift).op("i64.shr_u").op("i32.wrap_i64").i32(1).op("i32.add").i32(2).op("i32.shl");
+    code.get(counts).op("i32.add").set(end);
+    const buckets = (body: () => void) => {
+      code.get(counts).set(at);
+      code.loop((again) => {
+        body();
+        code.get(at).i32(4).op("i32.add").tee(at).get(end).op("i32.lt_u").brIf(again);
+      });
+    };
+    buckets(() => code.get(at).i32(0).memory("i32.store"));
+    code.get(elements).get(rowCount).get(least).get(shift).get(counts).call(count);
+    code.get(scratch).set(sum);
+    buckets(() => {
+      code.get(at).memory("i32.load").i32(this.width).op("i32.mul").set(size);
+      code.get(at).get(sum).memory("i32.store");
+      code.get(sum).get(size).op("i32.add").set(sum);
+    });
+    code.get(elements).get(rowCount).get(least).get(shift).get(counts).call(scatter);
+    code.get(elements).get(scratch).get(rowCount).i32(this.width).op("i32.mul").memoryCopy();
+    if (isLast) code.get(shift).op("i64.eqz").if(() => code.return());
+    // Each cursor has come to its bucket's end.
+    code.get(scratch).set(from);
+    buckets(() => {
+      code.get(at).memory("i32.load").tee(sum).get(from).op("i32.sub").i32(this.width).op("i32.div_u").tee(size);
+      code.i32(1).op("i32.gt_u").if(() => {
+        code.get(from).get(scratch).op("i32.sub").get(elements).op("i32.add");
+        code.get(from).get(size).get(counts).i32(4).get(bits).op("i32.shl").op("i32.add").call(index);
+      });
+      code.get(sum).set(from);
+    });
+    return index;
+  }
+
+  private order(load: number, sort: number): void {
+    const { code, index } = this.module.function(["i32", "i32", "i32", "i32", "i32", "i32"], [], "order");
+    const [elements, scratch, rowCount, counts, words, left] = [0, 1, 2, 3, 4, 5];
+    const end = code.local("i32"), from = code.local("i32"), to = code.local("i32"), size = code.local("i32");
+    code.get(elements).get(scratch).get(rowCount).get(counts).call(sort);
+    code.get(left).op("i32.eqz").if(() => code.return());
+    this.endOf(code, elements, rowCount).set(end);
+    code.get(elements).set(from);
+    code.block((done) =>
+      code.loop((next) => {
+        code.get(from).get(end).op("i32.ge_u").brIf(done);
+        code.get(from).set(to);
+        code.block((differs) =>
+          code.loop((again) => {
+            code.get(to).i32(this.width).op("i32.add").tee(to).get(end).op("i32.ge_u").brIf(differs);
+            for (let key = 0; key < this.keys; key++) {
+              code.get(to).memory("i64.load", 8 * key).get(from).memory("i64.load", 8 * key).op("i64.ne").brIf(differs);
+            }
+            code.br(again);
+          })
+        );
+        code.get(to).get(from).op("i32.sub").i32(this.width).op("i32.div_u").tee(size).i32(1).op("i32.gt_u").if(() => {
+          code.get(from).get(size).get(words).call(load);
+          code.get(from).get(from).get(elements).op("i32.sub").get(scratch).op("i32.add").get(size).get(counts);
+          code.get(words).i32(8 * this.keys).op("i32.add").get(left).i32(1).op("i32.sub").call(index);
+        });
+        code.get(to).set(from).br(next);
+      })
+    );
+  }
+
+  private rows(): void {
+    const { code } = this.module.function(["i32", "i32", "i32"], [], "rows");
+    const [elements, rowCount, out] = [0, 1, 2];
+    const end = code.local("i32");
+    this.endOf(code, elements, rowCount).set(end);
+    this.each(code, elements, end, () => {
+      code.get(out).get(elements).memory("i32.load", 8 * this.keys).memory("i32.store");
+      code.get(out).i32(4).op("i32.add").set(out);
+    });
+  }
+}
