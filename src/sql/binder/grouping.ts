@@ -81,7 +81,9 @@ export function groupPlan(
   having: Expr | undefined,
 ): Plan {
   const grouping = new Grouping(binding, written === undefined, 0);
-  for (const key of written ?? []) if (key.expr.kind !== "constant") grouping.add(key.expr);
+  // Constants divide nothing; one stays where there are no others, as no rows make no group of it.
+  const varied = (written ?? []).filter(({ expr }) => expr.kind !== "constant");
+  for (const { expr } of varied.length > 0 ? varied : (written ?? []).slice(0, 1)) grouping.add(expr);
   if (written === undefined) {
     for (const { expr } of items) {
       // What holds no aggregate is a key as a whole; constants are none.

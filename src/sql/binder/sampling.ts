@@ -227,13 +227,16 @@ function bindFill(
       SQLSTATE.grouping,
     );
   }
+  // A single value the dialect meets only when it runs.
+  const isPlain = fill.items.length === 1 && sample.align?.timeZone === undefined &&
+    sample.align?.to !== "first observation";
   const given = places.map((place, i): Fill => {
     const item = fill.items[i];
     if (item.kind === "none") {
       throw new SqlError("FILL(NONE) does not go with other values", item.at, SQLSTATE.grouping);
     }
     return item.kind === "value"
-      ? valueFill(expressions, item.value, aggregates[place].type, item.at, names)
+      ? valueFill(expressions, item.value, aggregates[place].type, item.at, isPlain ? 0 : item.at, names)
       : wordFill(item.kind, aggregates[place]);
   });
   return aggregates.map((call) =>
@@ -248,10 +251,18 @@ function wordFill(kind: "null" | "prev" | "linear", call: AggregateCall): Fill {
   return { kind };
 }
 
-function valueFill(expressions: Expressions, written: Expression, type: string, at: number, names: Names): Fill {
+/** `unfit` is where a value is reported that the column cannot hold. */
+function valueFill(
+  expressions: Expressions,
+  written: Expression,
+  type: string,
+  at: number,
+  unfit: number,
+  names: Names,
+): Fill {
   const bound = expressions.bind(written, { columns: [], names });
   if (WHOLE_TYPES.has(type) && (bound.type === "DOUBLE" || bound.type === "FLOAT")) {
-    throw typeMismatch(`a ${displayName(bound.type)} cannot fill a ${displayName(type)}`, 0);
+    throw typeMismatch(`a ${displayName(bound.type)} cannot fill a ${displayName(type)}`, unfit);
   }
   // Its values are numbers in a dictionary, which a text that no row has is not in.
   if (type === "SYMBOL") throw notSupported("FILL of a SYMBOL with a value: NULL and PREV are", at);
@@ -259,10 +270,10 @@ function valueFill(expressions: Expressions, written: Expression, type: string, 
   const given = fold(bound, expressions.binding)?.value;
   const isCut = isInteger(bound.type) && type === "INT" && given !== null && given !== undefined &&
     BigInt.asIntN(32, BigInt(given as number | bigint)) !== BigInt(given as number | bigint);
-  if (isCut) throw new SqlError(`${given} is out of the range of INT`, 0, SQLSTATE.outOfRange);
+  if (isCut) throw new SqlError(`${given} is out of the range of INT`, unfit, SQLSTATE.outOfRange);
   if (isTextOrChar(bound.type) && isNumber(type) && value?.value === null) {
-    throw new SqlError(`'${given}' is no ${displayName(type)}`, 0, SQLSTATE.invalidText);
+    throw new SqlError(`'${given}' is no ${displayName(type)}`, unfit, SQLSTATE.invalidText);
   }
-  if (value === undefined) throw typeMismatch(`FILL wants constants of ${displayName(type)}`, at);
+  if (value === undefined) throw typeMismatch(`FILL wants constants of ${displayName(type)}`, unfit);
   return { kind: "value", value: value.value };
 }

@@ -25,7 +25,8 @@ export function bindSet(queries: Queries, query: SetOperation, names: Names): Bo
     const other = right.plan.columns[i].type;
     const common = setType(column.type, other);
     if (common === undefined) {
-      throw typeMismatch(`${displayName(column.type)} and ${displayName(other)} do not go together`, query.right.at);
+      // Found only when all columns of both queries are known.
+      throw typeMismatch(`${column.name}: ${displayName(column.type)} and ${displayName(other)} do not go together`, 0);
     }
     // Symbols on both sides stay symbols where rows of one side are given, though without a shared dictionary.
     const isSymbol = [column.type, other].every((type) => computedTag(type) === "SYMBOL_TEXT");

@@ -29,10 +29,11 @@ export class Subqueries implements SubqueryHost {
   /** A left join with the distinct values and a mark: a row without match gets false, the BOOLEAN without value. */
   membership(operand: Expr, query: Query, names: Names, at: number): Expr {
     const { plan: values } = this.bindOne(query, names, at);
-    const type = values.columns[0].type;
     const expressions = this.queries.expressions;
     let key = operand;
     let value = columnOf(values, 0);
+    if (value.type === "CHAR" && isText(operand.type)) value = expressions.cast(value, "STRING", at);
+    const { type } = value;
     if (type !== operand.type || type === "SYMBOL") {
       if (isText(type) && isText(operand.type)) {
         key = operand.type === "SYMBOL" && type !== "SYMBOL" ? expressions.cast(operand, "STRING", at) : operand;

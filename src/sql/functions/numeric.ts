@@ -47,13 +47,14 @@ function mappedPair(f: (x: number, y: number) => number): BatchFunction {
 }
 
 /** Rounding to digits, as the dialect does it: scaled by a power of ten, and back by the opposite one. */
-function digitsRounded(round: (scaled: number) => number): BatchFunction {
+function digitsRounded(round: (scaled: number) => number, toWhole = round): BatchFunction {
   return ([a, b], out, rowCount) => {
     const x = a.values, digits = b.values, values = out.values;
     for (let row = 0; row < rowCount; row++) {
       const value = x[row], places = digits[row];
       if (places === -2147483648 || !Number.isFinite(value)) values[row] = NaN;
       else if (places > 17) values[row] = value;
+      else if (places === 0) values[row] = Math.abs(value) > 9e15 ? value : toWhole(value);
       else if (places >= 0) {
         const power = 10 ** places;
         values[row] = Math.abs(value) * power > 9e15 ? value : round(value * power) * (1 / power);
@@ -64,7 +65,9 @@ function digitsRounded(round: (scaled: number) => number): BatchFunction {
     }
   };
 }
-const awayFromZero = (x: number) => (x < 0 ? -Math.floor(-x + 0.5) : Math.floor(x + 0.5));
+/** What decimals make of a half may lie a hair below it: 1.005 * 100 is 100.49999999999999. */
+const HAIR = 5e-13;
+const awayFromZero = (x: number) => Math.sign(x) * Math.floor(Math.abs(x) + HAIR + 0.5);
 const halfEven = (x: number) => {
   const floor = Math.floor(x);
   const rest = x - floor;
@@ -166,9 +169,16 @@ entries.push(
     "round(2.5)",
     3,
   ], ["round(-2.5)", -2]]),
-  entry("round", ["DOUBLE", "INT"], "DOUBLE", "Rounded to so many decimals; halves go away from zero.", {
-    batch: digitsRounded(awayFromZero),
-  }, [["round(-2.567, 2)", -2.57], ["round(1234.5678, -2)", 1200]]),
+  entry(
+    "round",
+    ["DOUBLE", "INT"],
+    "DOUBLE",
+    "Rounded to so many decimals; halves go away from zero, to whole numbers up.",
+    {
+      batch: digitsRounded(awayFromZero, Math.round),
+    },
+    [["round(-2.567, 2)", -2.57], ["round(1234.5678, -2)", 1200]],
+  ),
   entry("round_half_even", ["DOUBLE", "INT"], "DOUBLE", "Rounded to so many decimals; halves go to the even digit.", {
     batch: digitsRounded(halfEven),
   }, [["round_half_even(2.5, 0)", 2]]),
