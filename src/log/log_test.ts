@@ -4,6 +4,7 @@ import { dateFormat } from "./dates.ts";
 import { parseLocation, RollingOutput } from "./files.ts";
 import { Log, logger, type LogOptions, openLog } from "./mod.ts";
 import { WriterQueue } from "./queue.ts";
+import { allProperties, classNames } from "./writers.ts";
 import { type Level, levelBit, LEVELS, parseLevels } from "./record.ts";
 
 /** 2026-11-21T09:56:12.388239Z */
@@ -250,4 +251,17 @@ Deno.test("dateFormat() speaks Java's letters", () => {
   assert.equal(dateFormat("EEE d MMM yy 'at' H:mm z")(NOON), "Sat 21 Nov 26 at 9:56 Z");
   assert.equal(dateFormat("yyyy/MM/dd", "Asia/Tokyo")(Date.UTC(2026, 11, 31, 16) * 1000), "2027/01/01");
   assert.throws(() => dateFormat("yyyy", "Mars/Olympus"));
+});
+
+Deno.test("docs/log.md has every property of every class", () => {
+  const page = Deno.readTextFileSync(new URL("../../docs/log.md", import.meta.url));
+  const told = new Set(
+    [...page.matchAll(/^\| ((?:`\w+`(?:, )?)+) \|/gm)].flatMap(([, names]) => names.match(/\w+/g)!),
+  );
+  // Taken from files of QuestDB, without effect.
+  const known = ["class", "level", "scope", "bufferSize", ...allProperties()].filter((name) =>
+    name !== "spinBeforeFlush"
+  );
+  assert.deepEqual(known.filter((name) => !told.has(name)), []);
+  for (const name of classNames()) assert.ok(page.includes(name.split(".").at(-1)!), name);
 });
