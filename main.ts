@@ -418,7 +418,7 @@ function reloadConfig(config: Config): boolean {
     changes = config.reload();
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
-    log.error(`configuration was not read again: ${error.message}`);
+    log.error(`configuration was not read again: ${error.message.replaceAll("\n", "; ")}`);
     return false;
   }
   for (const key of changes.changed) log.advisory(`configuration: ${key} has changed and takes effect`);
