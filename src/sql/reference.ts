@@ -29,7 +29,7 @@ const GROUPS: [title: string, entries: readonly FunctionEntry[]][] = [
 ];
 
 /** What the binder puts in the place of what users write. */
-const INTERNAL = /^(cast|assign|extract)_|^keywords$|^(timestamp_floor|timestamp_ceil|dateadd|datediff)_/;
+const INTERNAL = /^(cast|assign|extract|json_extract)_|^keywords$|^(timestamp_floor|timestamp_ceil|dateadd|datediff)_/;
 const OPERATOR_FORMS: Record<string, string> = {
   neg: "-a",
   is_null: "a IS NULL",

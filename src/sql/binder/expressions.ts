@@ -7,6 +7,7 @@ import type { Expression, FunctionCall, OrderItem, Query } from "../ast.ts";
 import { isOidType, oidOfText } from "./object_ids.ts";
 import type { AggregateCall, Expr } from "../plan.ts";
 import { aggregateKind, bindFunction, castEntry, resolveOverload } from "./calls.ts";
+import { JSON_TYPES } from "../functions/json.ts";
 import { findOverload } from "../functions/mod.ts";
 import { bindComparison } from "./comparison.ts";
 import { type Binding, findVariable, type Names, typeMismatch, UNTYPED } from "./context.ts";
@@ -151,6 +152,9 @@ export class Expressions {
       case "cast": {
         if (isOidType(e.type.name)) return this.objectId(e, scope);
         const tag = e.style === "::" && e.type.name === "float" ? "DOUBLE" : tagOfType(e.type);
+        if (e.operand.kind === "call" && e.operand.name.toLowerCase() === "json_extract" && JSON_TYPES.has(tag)) {
+          return this.bind({ ...e.operand, name: `json_extract_${tag}` }, scope);
+        }
         return this.cast(this.bind(e.operand, scope), tag, e.at);
       }
       case "case":
@@ -481,7 +485,7 @@ export class Expressions {
   }
 
   private call(e: FunctionCall, scope: Scope): Expr {
-    const name = e.name.toLowerCase();
+    const name = e.name.startsWith("json_extract_") ? e.name : e.name.toLowerCase();
     const kind = aggregateKind(name);
     if (e.over !== undefined) {
       if (kind !== "window" && kind !== "aggregate") {

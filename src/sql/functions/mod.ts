@@ -10,6 +10,7 @@ import { conditionalFunctions } from "./conditional.ts";
 import type { FunctionEntry } from "./entry.ts";
 import { createFindOverload, takesExactly } from "./overload.ts";
 import { generatorFunctions } from "./generators.ts";
+import { jsonFunctions } from "./json.ts";
 import { metaFunctions } from "./meta.ts";
 import { numericFunctions } from "./numeric.ts";
 import { patternFunctions } from "./pattern.ts";
@@ -39,6 +40,7 @@ export const FUNCTIONS: FunctionEntry[] = [
   ...timeFunctions,
   ...textFunctions,
   ...patternFunctions,
+  ...jsonFunctions,
   ...aggregateFunctions,
   ...batchAggregateFunctions,
   ...statisticsFunctions,

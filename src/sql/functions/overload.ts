@@ -236,7 +236,8 @@ function nameOf(tag: string): string {
 /** Where a call of several overloads of the same number of arguments fails, the dialect blames the call, not an argument. */
 const BLAME_CALL = new Set(
   ("length to_str avg sum bit_and bit_or bit_xor upper lower to_uppercase to_lowercase trim ltrim rtrim left right strpos " +
-    "position lpad rpad starts_with quote_ident reverse repeat round to_timestamp to_timestamp_ns to_date timestamp_floor")
+    "position lpad rpad starts_with quote_ident reverse repeat round to_timestamp to_timestamp_ns to_date timestamp_floor " +
+    "json_extract")
     .split(" "),
 );
 const COMPARISONS = new Set(["=", "!=", "<", "<=", ">", ">="]);

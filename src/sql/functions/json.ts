@@ -1,0 +1,214 @@
+/**
+ * json_extract(document, path): one value of a JSON text. A cast right behind it reads the value as that type, which the binder
+ * writes as a call of "json_extract_<TYPE>".
+ */
+import { NULL_I32, NULL_I64, type Value } from "../../types/mod.ts";
+import { readValue } from "../../types/parse/mod.ts";
+import { batchEntry } from "./batch_entry.ts";
+import type { BatchColumn, BatchOut, FunctionEntry } from "./entry.ts";
+
+/** The step of a path: a field's name or an item's index. */
+type Step = string | number;
+
+/** `$.a[0].b`, also without the dollar; undefined: no such path. */
+export function readPath(text: string): Step[] | undefined {
+  const steps: Step[] = [];
+  const pattern = /\.([^.[\]]+)|\[(\d+)\]/y;
+  pattern.lastIndex = text.startsWith("$") ? 1 : 0;
+  while (pattern.lastIndex < text.length) {
+    const match = pattern.exec(text);
+    if (match === null) return undefined;
+    steps.push(match[1] ?? Number(match[2]));
+  }
+  return steps;
+}
+
+const BLANK = /[ \t\r\n]*/y;
+const SCALAR = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null/y;
+
+function skipBlanks(text: string, at: number): number {
+  BLANK.lastIndex = at;
+  BLANK.exec(text);
+  return BLANK.lastIndex;
+}
+
+function scalarEnd(text: string, at: number): number {
+  SCALAR.lastIndex = at;
+  return SCALAR.test(text) ? SCALAR.lastIndex : -1;
+}
+
+/** The end of the value at `at`; -1 where there is none that is whole. Brackets are counted, so that depth costs no stack. */
+function valueEnd(text: string, at: number): number {
+  const open: string[] = [];
+  for (;;) {
+    at = skipBlanks(text, at);
+    const mark = text[at];
+    if (mark === "{" || mark === "[") {
+      open.push(mark === "{" ? "}" : "]");
+      at++;
+    } else if (mark !== undefined && mark === open.at(-1)) {
+      open.pop();
+      at++;
+    } else if ((mark === "," || mark === ":") && open.length > 0) at++;
+    else {
+      at = scalarEnd(text, at);
+      if (at < 0) return -1;
+    }
+    if (open.length === 0) return at;
+  }
+}
+
+/** The text of the value that `steps` lead to, as it stands in the document; undefined where there is none. */
+export function findValue(text: string, steps: readonly Step[]): string | undefined {
+  let at = skipBlanks(text, 0);
+  let inside = "";
+  for (const step of steps) {
+    if (text[at] !== (typeof step === "string" ? "{" : "[")) return undefined;
+    const found = typeof step === "string" ? fieldAt(text, at + 1, step) : itemAt(text, at + 1, step);
+    if (found === undefined) return undefined;
+    inside = typeof step === "string" ? "}" : "]";
+    at = found;
+  }
+  const end = valueEnd(text, at);
+  if (end < 0) return undefined;
+  const behind = text[skipBlanks(text, end)];
+  if (behind !== (inside === "" ? undefined : inside) && !(inside !== "" && behind === ",")) return undefined;
+  return text.slice(at, end);
+}
+
+function fieldAt(text: string, at: number, name: string): number | undefined {
+  for (;;) {
+    at = skipBlanks(text, at);
+    if (text[at] !== '"') return undefined;
+    const nameEnd = scalarEnd(text, at);
+    if (nameEnd < 0) return undefined;
+    const colon = skipBlanks(text, nameEnd);
+    if (text[colon] !== ":") return undefined;
+    const value = skipBlanks(text, colon + 1);
+    if (unquoted(text.slice(at, nameEnd)) === name) return value;
+    const next = afterItem(text, value);
+    if (next === undefined) return undefined;
+    at = next;
+  }
+}
+
+function itemAt(text: string, at: number, index: number): number | undefined {
+  at = skipBlanks(text, at);
+  for (let i = 0; i < index; i++) {
+    const next = afterItem(text, at);
+    if (next === undefined) return undefined;
+    at = skipBlanks(text, next);
+  }
+  return text[at] === "]" ? undefined : at;
+}
+
+/** Behind the comma that follows the value at `at`. */
+function afterItem(text: string, at: number): number | undefined {
+  const end = valueEnd(text, at);
+  if (end < 0) return undefined;
+  const comma = skipBlanks(text, end);
+  return text[comma] === "," ? comma + 1 : undefined;
+}
+
+function unquoted(raw: string): string | undefined {
+  try {
+    return JSON.parse(raw) as string;
+  } catch {
+    return undefined;
+  }
+}
+
+/** A value as text: strings without quotes and escapes, null as null, all else as it stands. */
+function asText(raw: string): string | undefined {
+  return raw === "null" ? undefined : raw[0] === '"' ? unquoted(raw) : raw;
+}
+
+const TRUTH: Record<string, number> = { true: 1, false: 0 };
+
+/** The value as a number, with its fraction; numbers may be written as text. */
+function asNumber(raw: string): number {
+  if (raw in TRUTH) return TRUTH[raw];
+  const text = asText(raw);
+  return text === undefined || !/^-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?$/.test(text) ? NaN : Number(text);
+}
+
+/** As a whole number: fractions are cut, what has more bits is none. */
+function asWhole(raw: string, bits: number): bigint | undefined {
+  const text = asText(raw);
+  const number = asNumber(raw);
+  if (!Number.isFinite(number)) return undefined;
+  const value = text !== undefined && /^-?\d+$/.test(text) ? BigInt(text) : BigInt(Math.trunc(number));
+  return BigInt.asIntN(bits, value) === value ? value : undefined;
+}
+
+/** A value that is written as text, or for times as a number of their units. */
+function asValue(raw: string, type: string): Value | undefined {
+  const text = asText(raw);
+  if (text === undefined) return undefined;
+  if (raw[0] !== '"') return type === "UUID" || type === "IPv4" ? undefined : asWhole(raw, 64);
+  const read = readValue(text, type);
+  return read instanceof Object ? undefined : read ?? undefined;
+}
+
+type Put = (out: BatchOut, row: number, raw: string | undefined) => void;
+
+const putTime = (type: string): Put => (out, row, raw) => {
+  out.values[row] = (raw === undefined ? undefined : asValue(raw, type)) ?? NULL_I64;
+};
+
+const PUT: Record<string, Put> = {
+  BOOLEAN: (out, row, raw) => out.values[row] = raw === "true" ? 1 : 0,
+  SHORT: (out, row, raw) => out.values[row] = Number((raw === undefined ? undefined : asWhole(raw, 16)) ?? 0n),
+  INT: (out, row, raw) => out.values[row] = Number((raw === undefined ? undefined : asWhole(raw, 32)) ?? NULL_I32),
+  LONG: (out, row, raw) => out.values[row] = (raw === undefined ? undefined : asWhole(raw, 64)) ?? NULL_I64,
+  FLOAT: (out, row, raw) => out.values[row] = raw === undefined ? NaN : asNumber(raw),
+  DOUBLE: (out, row, raw) => out.values[row] = raw === undefined ? NaN : asNumber(raw),
+  DATE: putTime("DATE"),
+  TIMESTAMP: putTime("TIMESTAMP"),
+  TIMESTAMP_NS: putTime("TIMESTAMP_NS"),
+  UUID: (out, row, raw) => {
+    const value = raw === undefined ? undefined : asValue(raw, "UUID");
+    if (typeof value !== "bigint") out.setNull(row);
+    else {
+      out.values[2 * row] = BigInt.asIntN(64, value);
+      out.values[2 * row + 1] = BigInt.asIntN(64, value >> 64n);
+    }
+  },
+  IPv4: (out, row, raw) => {
+    const value = raw === undefined ? undefined : asValue(raw, "IPv4");
+    out.values[row] = typeof value === "number" ? value : 0;
+  },
+};
+
+/** Types that a cast behind json_extract() reads from the document itself. */
+export const JSON_TYPES: ReadonlySet<string> = new Set(Object.keys(PUT));
+
+const ARGS = [{ name: "document", type: "text" }, { name: "path", type: "STRING", constant: true }];
+
+function extracted(put: Put) {
+  return ([documents, path]: BatchColumn[], out: BatchOut, rowCount: number, context: { poll: () => void }): void => {
+    const written = path.text(0);
+    const steps = written === undefined ? undefined : readPath(written);
+    for (let row = 0; row < rowCount; row++) {
+      const text = steps === undefined ? undefined : documents.text(row);
+      put(out, row, text === undefined ? undefined : findValue(text, steps!));
+      if ((row & 1023) === 1023) context.poll();
+    }
+  };
+}
+
+const entries: FunctionEntry[] = [
+  batchEntry(
+    "json_extract",
+    ARGS,
+    "VARCHAR",
+    "The value at a path such as `$.a[0].b` of a JSON text; a cast behind it reads the value as that type.",
+    extracted((out, row, raw) => out.setText(row, raw === undefined ? undefined : asText(raw))),
+    [[`json_extract('{"a":[1,2]}', '$.a[1]')`, "2"], [`json_extract('{"a":"7"}', '.a')::int`, 7]],
+  ),
+  ...Object.entries(PUT).map(([type, put]) =>
+    batchEntry(`json_extract_${type}`, ARGS, type, `json_extract() as ${type}.`, extracted(put))
+  ),
+];
+
+export const jsonFunctions = entries;
