@@ -7,6 +7,8 @@ import type { Level, LogRecord } from "./record.ts";
 
 export interface Logger {
   readonly name: string;
+  /** Does anybody want DEBUG? */
+  readonly isDebug: boolean;
   debug(message: string | (() => string)): void;
   info(message: string): void;
   error(message: string, error?: unknown): void;
@@ -48,6 +50,9 @@ export function logger(name: string): Logger {
   return {
     name,
     log,
+    get isDebug() {
+      return tape.isEnabledFor("debug");
+    },
     debug: (message) => {
       if (tape.isEnabledFor("debug")) log("DEBUG", typeof message === "string" ? message : message());
     },

@@ -21,12 +21,11 @@ export function wireLogger(name: string): WireLogger {
   const log = logger(name);
   const statements = new FewLines((line) => log.info(line), "statements were refused");
   const clients = new FewLines((line) => log.info(line), "clients were turned away");
-  return {
-    ...log,
-    refused: (statement) => statements.tell(() => refusedLine(statement)),
-    turnedAway: (address, reason) =>
+  return Object.assign(log, {
+    refused: (statement: RefusedStatement) => statements.tell(() => refusedLine(statement)),
+    turnedAway: (address: Deno.Addr, reason: string) =>
       clients.tell(() => `turned away [client=${shownAddress(address)}, msg=${shownText(reason)}]`),
-  };
+  });
 }
 
 export function refusedLine({ text, user, error }: RefusedStatement): string {

@@ -141,7 +141,8 @@ Deno.test("log: statements that clients get wrong are told by each wire, with th
 });
 
 Deno.test("log: -Debug tells of connections, requests and statements; without it there is no such line", async () => {
-  const talk = async ({ http, pgPort, linePort, exec }: TestServer) => {
+  const talk = async ({ http, pgPort, linePort, minPort, exec }: TestServer) => {
+    await fetch(`http://127.0.0.1:${minPort}/health?secret`).then((reply) => reply.text());
     await exec("select 42");
     await fetch(`${http}/nothing?secret`).then((reply) => reply.text());
     const client = new pg.Client({
@@ -162,11 +163,12 @@ Deno.test("log: -Debug tells of connections, requests and statements; without it
     / D pg-server disconnected \[client=127\.0\.0\.1:\d+, connections=0\]\r\n/,
     / D line-tcp-server connected \[client=127\.0\.0\.1:\d+, connections=1\]\r\n/,
     / D line-tcp-server disconnected \[client=127\.0\.0\.1:\d+, connections=0\]\r\n/,
+    / D http-min-server 200 GET \/health \[client=127\.0\.0\.1:\d+\]\r\n/,
     / D database exe \[id=\d+, sql=`select 42`, principal=admin\]\r\n/,
     / D database fin \[id=\d+, sql=`select 42`, principal=admin, micros=\d+\]\r\n/,
   ];
-  {
-    await using server = await startServer({ args: ["-Debug"] });
+  for (const SVC_HTTP_MIN_WORKER_COUNT of ["0", "1"]) {
+    await using server = await startServer({ args: ["-Debug"], env: { SVC_HTTP_MIN_WORKER_COUNT } });
     await talk(server);
     await until("every line is there", () => told.every((pattern) => pattern.test(server.output()))).catch(() => {});
     for (const pattern of told) assert.match(server.output(), pattern);

@@ -91,7 +91,16 @@ for (const [statement, status, unhandled] of outcomes) {
   Deno.test(`unhandled: ${unhandled} after a statement that fails by ${statement} fault, over HTTP and over PG`, async () => {
     const metrics = createMetrics();
     const database = new FakeDatabase((text) => statements[text as keyof typeof statements] ?? {});
-    const silent = { debug() {}, info() {}, error() {}, critical() {}, advisory() {}, log() {}, name: "x" };
+    const silent = {
+      debug() {},
+      info() {},
+      error() {},
+      critical() {},
+      advisory() {},
+      log() {},
+      name: "x",
+      isDebug: false,
+    };
     const at = { hostname: "127.0.0.1", port: 0, database, log: silent, metrics };
     const http = await startHttp({ ...at, config: DEFAULT_HTTP_CONFIG, consolePage: PLAIN_PAGE });
     const wire = await startPg({ ...at, user: "admin", password: "quest" });

@@ -1,7 +1,7 @@
 /** The minimal HTTP server as the settings `http.min.*` want it: on the main thread or on one of its own. */
 import type { Config } from "../../config/mod.ts";
 import { ConfigError } from "../../errors.ts";
-import type { Logger } from "../../log/mod.ts";
+import { type Logger, shownText } from "../../log/mod.ts";
 import type { Metrics } from "../../metrics/mod.ts";
 import { type HealthOptions, type HealthServer, serveHealth } from "./server.ts";
 import { startHealthThread } from "./thread.ts";
@@ -57,7 +57,8 @@ export function startHealth({ hostname, port, config, metrics, log }: HealthStar
   };
   if (workerCount === 0) {
     const healthy = () => !pessimistic || metrics.unhandledErrors.value === 0;
-    return serveHealth({ ...settings, healthy, metricsText, onError });
+    const onAnswer = log.isDebug ? (line: string) => log.debug(shownText(line)) : undefined;
+    return serveHealth({ ...settings, healthy, metricsText, onError, onAnswer });
   }
   return startHealthThread({
     settings,
@@ -72,4 +73,4 @@ export function startHealth({ hostname, port, config, metrics, log }: HealthStar
 }
 
 /** What can be posted to a thread. */
-export type ThreadSettings = Omit<HealthOptions, "healthy" | "metricsText" | "onError">;
+export type ThreadSettings = Omit<HealthOptions, "healthy" | "metricsText" | "onError" | "onAnswer">;

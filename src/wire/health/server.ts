@@ -26,6 +26,8 @@ export interface HealthOptions {
   /** Undefined: /metrics is a path like any other. */
   metricsText?: () => Promise<string>;
   onError(error: unknown): void;
+  /** Told of each answer. */
+  onAnswer?(line: string): void;
 }
 
 export interface HealthServer {
@@ -129,6 +131,15 @@ class Slots {
 }
 
 async function answer(request: IncomingMessage, response: ServerResponse, options: HealthOptions): Promise<void> {
+  const { onAnswer } = options;
+  if (onAnswer) {
+    const { remoteAddress, remotePort } = request.socket;
+    const path = request.url?.split("?", 1)[0];
+    response.once(
+      "finish",
+      () => onAnswer(`${response.statusCode} ${request.method} ${path} [client=${remoteAddress}:${remotePort}]`),
+    );
+  }
   request.resume();
   if (options.credentials !== undefined && !authorized(request.headers.authorization, options.credentials)) {
     return reply(response, 401, "Unauthorized\r\n", "text/plain; charset=utf-8");

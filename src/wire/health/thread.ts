@@ -2,7 +2,7 @@
  * The minimal server's own thread, from main's side. The thread answers health by itself, from a word in shared memory, so
  * that it does not matter what main is busy with; only /metrics asks main.
  */
-import type { Logger } from "../../log/mod.ts";
+import { type Logger, shownText } from "../../log/mod.ts";
 import type { ThreadSettings } from "./mod.ts";
 import type { HealthServer } from "./server.ts";
 
@@ -27,6 +27,7 @@ export type ToThread =
     affinity: number | null;
     haltOnError: boolean;
     hasMetrics: boolean;
+    tellsAnswers: boolean;
   }
   | { kind: "metrics"; id: number; text?: string; error?: string }
   | { kind: "close" };
@@ -37,6 +38,7 @@ export type FromThread =
   | { kind: "metrics"; id: number }
   | { kind: "error"; message: string }
   | { kind: "warning"; message: string }
+  | { kind: "answer"; line: string }
   /** After the error that `haltOnError` ends the thread for. */
   | { kind: "halted" }
   | { kind: "closed" };
@@ -83,6 +85,8 @@ export function startHealthThread(start: ThreadStart): Promise<HealthServer> {
           return onError(new Error(data.message));
         case "warning":
           return log.advisory(data.message);
+        case "answer":
+          return log.debug(shownText(data.line));
         case "halted":
           log.critical("the minimal server has ended: http.min.worker.haltOnError is set");
           return end();
@@ -98,6 +102,7 @@ export function startHealthThread(start: ThreadStart): Promise<HealthServer> {
       affinity,
       haltOnError,
       hasMetrics: metricsText !== undefined,
+      tellsAnswers: log.isDebug,
     });
   });
 }

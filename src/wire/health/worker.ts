@@ -56,6 +56,7 @@ async function begin(start: ToThread & { kind: "start" }): Promise<void> {
       healthy: () => !start.pessimistic || Atomics.load(start.unhandledWord, 0) === 0,
       metricsText: start.hasMetrics ? askMain : undefined,
       onError,
+      onAnswer: start.tellsAnswers ? (line) => scope.postMessage({ kind: "answer", line }) : undefined,
     });
     scope.postMessage({ kind: "listening", port: server.port });
   } catch (error) {
