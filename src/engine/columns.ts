@@ -275,6 +275,13 @@ export class Workspace {
     return longer;
   }
 
+  /** Leaves all blocks to whoever is told of them. */
+  leave(): [address: number, sizeBytes: number][] {
+    const blocks = [...this.blocks];
+    this.blocks.clear();
+    return blocks;
+  }
+
   release(): void {
     for (const [address, size] of this.blocks) this.memory.free(address, size);
     this.blocks.clear();

@@ -46,7 +46,7 @@ export interface KeptRows {
 }
 
 /** How many rows will come where that is known; 0 where they may be few. */
-function rowsAtMost(input: Operator): number {
+export function rowsAtMost(input: Operator): number {
   if (!(input instanceof Pipeline) || input.base.kind !== "scan" || input.predicates.length > 0) return 0;
   return input.base.node.intervals === undefined ? input.base.source.rowCount : 0;
 }

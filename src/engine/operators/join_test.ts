@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { createRegistry, functionId } from "../../sql/functions/mod.ts";
-import type { AggregateCall, AggregateNode, Column, Expr, JoinNode } from "../../sql/plan.ts";
+import type { AggregateCall, AggregateNode, Column, Expr, JoinNode, SortNode } from "../../sql/plan.ts";
 import type { Value } from "../../types/mod.ts";
 import { type Operator, type QueryContext } from "../contract.ts";
 import { randomFrom, type Row, RowsInput, rowsOf, storedRows, testContext, threeParticipants } from "../testing.ts";
@@ -8,6 +8,7 @@ import { createAggregate } from "./aggregate.ts";
 import { createFilter, createProject } from "./filter-project.ts";
 import { createJoin } from "./join.ts";
 import { createScan } from "./scan.ts";
+import { createSort } from "./sort.ts";
 
 const functions = createRegistry();
 const col = (index: number, type: string): Expr => ({ kind: "column", index, type });
@@ -235,4 +236,33 @@ Deno.test("a filter over a left join sees its nulls, and segments that no key li
   assert.deepEqual(text(run("left", isNull)), text(pairs.filter((row) => row[17] === null)));
   assert.equal(new Set(read).size, 10);
   endsClean(context);
+});
+
+Deno.test("the first rows of a join by its columns, on one thread and on three, with ties in the order of rows", () => {
+  const left = makeRows(210_000, 12, 500), unique = new Map<Value, Row>();
+  for (const row of makeRows(900, 13, 520)) unique.set(row[1], row);
+  const right = [...unique.values()], width = COLUMNS.length;
+  const expected = left.flatMap((row) => {
+    const partner = unique.get(row[1]);
+    return partner === undefined ? [] : [[row[5], partner[0], row[8]] as Row];
+  });
+  const rank = (value: Value) => (value === null ? "" : ` ${value}`);
+  expected.sort((a, b) => {
+    const [x, y] = [rank(a[1]), rank(b[1])], [s, t] = [rank(a[0]), rank(b[0])];
+    return x !== y ? (x < y ? -1 : 1) : s !== t ? (s < t ? 1 : -1) : Number(BigInt(a[2]!) - BigInt(b[2]!));
+  });
+  for (const isParallel of [false, true]) {
+    const { context, scan } = withTable(left, 30_000, isParallel);
+    const join = joinOf("inner", scan(), new RowsInput(COLUMNS, right, context), [c(1)], [c(1)], context);
+    const exprs = [c(5), c(0, width), c(8)], columns = exprs.map(({ type }, k) => ({ name: `p${k}`, type }));
+    const projected = createProject({ expressions: exprs, columns } as never, join, context);
+    const keys = [{ expression: col(1, "SYMBOL"), descending: false }, {
+      expression: col(0, "VARCHAR"),
+      descending: true,
+    }];
+    const node = { node: "sort", keys, limit: 1_500, columns, ...base } as unknown as SortNode;
+    const made = rowsOf(createSort(node, projected, context), context);
+    assert.deepEqual(text(made), text(expected.slice(0, 1_500)));
+    endsClean(context);
+  }
 });

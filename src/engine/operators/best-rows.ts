@@ -1,0 +1,273 @@
+/**
+ * The first rows of ORDER BY … LIMIT, of rows that come in any order: whenever enough have gathered they are cut down to the best, and
+ * from then on rows that are behind the last of those are not taken at all. What can be read by morsels is read by all workers.
+ */
+import type { Expr, SortKey } from "../../sql/plan.ts";
+import { ColumnStore, isNullAt, Workspace } from "../columns.ts";
+import { beyondInputs, beyondKernel } from "../compiler/beyond.ts";
+import { BoundKernel, flushKernelRows } from "../compiler/binding.ts";
+import { columnsOf, formOf } from "../compiler/expression.ts";
+import { type Batch, MORSEL_ROWS, type ParallelRunner, type QueryContext, type Vector } from "../contract.ts";
+import { type CompiledExpressions, compileExpressions, type ScanBatch } from "../expressions.ts";
+import { compareRows, sortedRows } from "../order.ts";
+import { registerTask } from "../parallel.ts";
+import { type BasePlan, type MorselReader, morselsOfPlan, openMorsels, planOf, scanOf, typesOfPlan } from "./base.ts";
+import { Expressions } from "./input.ts";
+import { isVolatile, type Pipeline } from "./pipeline.ts";
+import { advance, type Morsel } from "./scan.ts";
+
+const OPERATOR = "sort";
+/** With so many rows more than twice the limit, rows are cut down to the best for the first time. */
+const FIRST_CUT_ROWS = 4_096;
+/** Each participant keeps so many rows, and the leader all of theirs. */
+const PARALLEL_LIMIT_MAX = 10_000;
+const PARALLEL_ROWS_MIN = 200_000;
+/** Types whose order is that of their numbers, null apart. */
+const NUMBERS = new Set(["INT", "LONG", "DOUBLE", "DATE", "TIMESTAMP", "TIMESTAMP_NS"]);
+/** Where a row came: a key behind all others. */
+const PLACE: SortKey = { expression: { kind: "column", index: 0, type: "LONG" }, descending: false };
+
+export function rowsBeforeFirstCut(limit: number): number {
+  return 2 * limit + FIRST_CUT_ROWS;
+}
+
+export class BestRows {
+  /** The rows' columns, then their keys, and with `places` where they came. */
+  readonly store: ColumnStore;
+  private readonly keyCount: number;
+  private readonly kept: Int32Array;
+  private readonly expressions: Expressions;
+  private readonly place?: { vector: Vector; words: Int32Array };
+  private kernel?: BoundKernel;
+  private isFull = false;
+
+  constructor(
+    private readonly types: readonly string[],
+    private readonly keys: readonly SortKey[],
+    private readonly limit: number,
+    private readonly space: Workspace,
+    private readonly context: QueryContext,
+    hasPlaces: boolean,
+    private readonly parallel?: ParallelRunner,
+  ) {
+    this.expressions = new Expressions(keys.map((key) => key.expression), types, context);
+    this.keyCount = keys.length;
+    this.store = new ColumnStore([...types, ...this.expressions.types, ...(hasPlaces ? ["LONG"] : [])], space);
+    this.kept = space.words(MORSEL_ROWS);
+    if (hasPlaces) {
+      const words = space.words(2 * MORSEL_ROWS);
+      this.place = { words, vector: { type: "LONG", address: words.byteOffset } };
+    }
+  }
+
+  /** Takes in the rows of a batch; the first of them was row `row` of morsel `morsel`. */
+  take(batch: Batch, morsel = 0, row = 0): void {
+    const { store, types, limit, kept, place } = this;
+    const computed = this.expressions.run(batch), columns = [...batch.columns, ...computed];
+    if (place !== undefined) {
+      columns.push(place.vector);
+      for (let k = 0; k < batch.rowCount; k++) {
+        place.words[2 * k] = row + k;
+        place.words[2 * k + 1] = morsel;
+      }
+    }
+    const enough = rowsBeforeFirstCut(limit);
+    for (let from = 0; from < batch.rowCount;) {
+      // After a cut the best rows lie in order, so the last of them is row limit-1.
+      const last = store.vectors[types.length];
+      if (!this.isFull) {
+        const rowCount = Math.min(enough - store.rowCount, batch.rowCount - from);
+        store.append(columns, rowCount, from);
+        from += rowCount;
+      } else {
+        const n = this.reaching(computed[0], from, batch.rowCount, last, limit - 1, kept) ??
+          this.before(computed[0], from, batch.rowCount, last, limit - 1, this.keyCount === 1, kept);
+        store.appendRows(columns, kept, n);
+        from = batch.rowCount;
+      }
+      if (store.rowCount >= enough) this.cut();
+    }
+  }
+
+  /** Takes in what another one has kept. */
+  takeKept(columns: readonly Vector[], rowCount: number): void {
+    this.store.append(columns, rowCount);
+  }
+
+  cut(): void {
+    const { store, limit, space } = this;
+    if (store.rowCount <= limit) return;
+    const order = this.order();
+    store.compact(order, limit);
+    space.freeWords(order);
+    this.isFull = true;
+  }
+
+  /** The numbers of the rows in order. */
+  order(): Int32Array {
+    const { store, types, keys, space, context } = this;
+    const all = this.place === undefined ? keys : [...keys, PLACE];
+    return sortedRows(
+      store.vectors.slice(types.length),
+      all,
+      store.rowCount,
+      space,
+      () => context.poll(),
+      this.parallel,
+    );
+  }
+
+  /** The same as `before` for numbers by a kernel, which lets through rows level with row `last` too; undefined for other keys. */
+  private reaching(
+    key: Vector,
+    from: number,
+    rowCount: number,
+    store: Vector,
+    last: number,
+    out: Int32Array,
+  ): number | undefined {
+    const { heap } = this.context, { descending, nulls } = this.keys[0];
+    const form = formOf(key.type);
+    if (nulls !== undefined || !NUMBERS.has(key.type) || (form !== "i32" && form !== "i64" && form !== "f64")) {
+      return undefined;
+    }
+    if (isNullAt(heap, store.type, store.address, last)) return undefined;
+    if (this.kernel === undefined) {
+      const { run, cells } = beyondKernel(heap.memory, form, descending);
+      this.kernel = new BoundKernel(run, cells, beyondInputs(form, 0), this.context, this.space, cells.count);
+    }
+    const { kernel } = this;
+    kernel.setConstant(
+      1,
+      form === "f64"
+        ? heap.f64[store.address / 8 + last]
+        : form === "i64"
+        ? heap.i64[store.address / 8 + last]
+        : heap.i32[store.address / 4 + last],
+    );
+    kernel.setI32(kernel.cells.rows, out.byteOffset);
+    kernel.setColumns([key]);
+    return kernel.run(from, rowCount);
+  }
+
+  /** Rows of a batch that the first key does not put behind row `last` (for `strict`, nor level with it). */
+  private before(
+    key: Vector,
+    from: number,
+    rowCount: number,
+    store: Vector,
+    last: number,
+    strict: boolean,
+    out: Int32Array,
+  ): number {
+    const { heap } = this.context, { descending, nulls } = this.keys[0];
+    let n = 0;
+    if (nulls !== undefined) { for (let row = from; row < rowCount; row++) out[n++] = row; }
+    else {
+      for (let row = from; row < rowCount; row++) {
+        const order = compareRows(heap, key, row, store, last);
+        if (order === 0 ? !strict : descending ? order > 0 : order < 0) out[n++] = row;
+      }
+    }
+    return n;
+  }
+
+  close(): void {
+    this.expressions.close();
+  }
+}
+
+interface BestTask {
+  base: BasePlan;
+  predicates: readonly Expr[];
+  exprs: readonly Expr[];
+  types: readonly string[];
+  keys: readonly SortKey[];
+  limit: number;
+}
+
+/** Rows that a participant has kept; its blocks are the leader's to free. */
+interface KeptPart {
+  rowCount: number;
+  columns: Vector[];
+  blocks: [address: number, sizeBytes: number][];
+}
+
+/** The best rows of a pipeline by all workers; undefined where that cannot be or does not pay. */
+export function bestRowsByMorsels(
+  pipeline: Pipeline,
+  keys: readonly SortKey[],
+  limit: number,
+  space: Workspace,
+  context: QueryContext,
+): BestRows | undefined {
+  const { base, predicates, exprs } = pipeline, { parallel } = context;
+  if (parallel === undefined || limit > PARALLEL_LIMIT_MAX || base.kind === "operator") return undefined;
+  if (base.kind === "scan" && (base.node.reverse || base.node.rowId)) return undefined;
+  if ([...predicates, ...exprs, ...keys.map((key) => key.expression)].some((expr) => isVolatile(expr, context))) {
+    return undefined;
+  }
+  const plan = planOf(base, context);
+  if (plan === undefined || scanOf(plan, context).source.rowCount < PARALLEL_ROWS_MIN) return undefined;
+  const morsels = morselsOfPlan(plan, predicates, context);
+  if (morsels.length < 2) return undefined;
+  const types = pipeline.columns.map((column) => column.type);
+  const task: BestTask = { base: plan, predicates, exprs, types, keys, limit };
+  const best = new BestRows(types, keys, limit, space, context, true);
+  for (const { rowCount, columns, blocks } of parallel.run(TASK, task, morsels.length) as KeptPart[]) {
+    best.takeKept(columns, rowCount);
+    for (const [address, sizeBytes] of blocks) context.memory.free(address, sizeBytes);
+  }
+  return best;
+}
+
+class Participant {
+  private readonly space: Workspace;
+  private readonly best: BestRows;
+  private readonly reader: MorselReader;
+  private readonly compiled: CompiledExpressions;
+  private readonly morsels: Morsel[];
+
+  constructor(task: BestTask, private readonly context: QueryContext) {
+    const { base, predicates, exprs, types, keys, limit } = task;
+    this.space = Workspace.of(context, OPERATOR);
+    this.best = new BestRows(types, keys, limit, this.space, context, true);
+    this.morsels = morselsOfPlan(base, predicates, context);
+    const needed = new Set<number>();
+    for (const expr of [...predicates, ...exprs]) columnsOf(expr, needed);
+    this.reader = openMorsels(base, needed, context);
+    this.compiled = compileExpressions(exprs, predicates, typesOfPlan(base, context), context, {
+      operator: OPERATOR,
+      expectedRows: scanOf(base, context).source.rowCount,
+    });
+  }
+
+  run(morsel: number): void {
+    this.reader.start(this.morsels[morsel]);
+    let row = 0;
+    for (let rows = this.reader.next(); rows !== undefined; rows = this.reader.next()) {
+      this.context.poll();
+      const columns = advance(rows.columns, rows.start);
+      const batch = this.compiled.run({ rowCount: rows.end - rows.start, columns } as ScanBatch);
+      if (batch.rowCount > 0) this.best.take(batch, morsel, row);
+      row += batch.rowCount;
+    }
+  }
+
+  finish(): KeptPart {
+    this.best.cut();
+    const { rowCount, vectors } = this.best.store;
+    return { rowCount, columns: vectors, blocks: this.space.leave() };
+  }
+
+  close(): void {
+    this.best.close();
+    this.reader.close();
+    this.compiled.close();
+    this.space.release();
+    flushKernelRows(this.context.heap.i64);
+  }
+}
+
+const TASK = "best rows";
+registerTask(TASK, (data, context) => new Participant(data as BestTask, context));
