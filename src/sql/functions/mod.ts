@@ -2,6 +2,7 @@
 import { assert } from "../../errors.ts";
 import type { FunctionRegistry } from "../../engine/contract.ts";
 import { aggregateFunctions } from "./aggregates.ts";
+import { approximateFunctions } from "./approximate.ts";
 import { arithmeticFunctions } from "./arithmetic.ts";
 import { batchAggregateFunctions } from "./batch_aggregates.ts";
 import { castFunctions } from "./casts.ts";
@@ -43,6 +44,7 @@ export const FUNCTIONS: FunctionEntry[] = [
   ...jsonFunctions,
   ...aggregateFunctions,
   ...batchAggregateFunctions,
+  ...approximateFunctions,
   ...statisticsFunctions,
   ...windowFunctions,
   ...generatorFunctions,

@@ -267,10 +267,13 @@ export function createFindOverload(byName: ReadonlyMap<string, FunctionEntry[]>)
     let why: OverloadFailure | undefined;
     /** Arguments that do not go with each other are to blame, whatever other overloads there are. */
     let unlike: OverloadFailure | undefined;
+    /** An overload that fits but for what must be a constant. */
+    let noConstant: OverloadFailure | undefined;
     for (const entry of fitting) {
       const found = candidate(entry, types, constants);
       if ("failure" in found) {
         why ??= found;
+        if (found.failure === "constant") noConstant ??= found;
         if (entry.args[0]?.type === "same") unlike = found;
         continue;
       }
@@ -292,6 +295,7 @@ export function createFindOverload(byName: ReadonlyMap<string, FunctionEntry[]>)
       return { entry: best.entry, types: best.types, returns, id: functionId(best.entry.name, best.types) };
     }
     if (unlike !== undefined) return unlike;
+    if (noConstant !== undefined) return noConstant;
     if (fitting.length === 1 && (why!.failure !== "types" || !BLAME_CALL.has(name))) return why!;
     const wanted = types.map(nameOf).join(", ");
     const failure: OverloadFailure = {

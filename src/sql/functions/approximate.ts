@@ -1,0 +1,153 @@
+/**
+ * approx_percentile() and approx_median(): percentiles from counts of values in buckets, as high-dynamic-range histograms have
+ * them. With precision p, values up to 2 · 10^p are told apart exactly, and greater ones to so many digits: a power of two is
+ * divided into `half` buckets, where half is the power of two from 10^p on.
+ *
+ * Source: Tene, "HdrHistogram: A High Dynamic Range Histogram", 2012 to 2016.
+ */
+import { SqlError, SQLSTATE } from "../../errors.ts";
+import { NULL_I64, type Value } from "../../types/mod.ts";
+import type { BatchAggregateState, BatchColumn, BatchOut, FunctionEntry } from "./entry.ts";
+
+const PRECISION_DEFAULT = 1;
+const PRECISION_MAX = 5;
+
+interface Counts {
+  /** How many values lie in the bucket that begins at the key. */
+  byStart: Map<number, number>;
+  total: number;
+  /** The smallest value above zero: from its power of two come the smallest buckets. */
+  least: number;
+}
+
+const noCounts = (): Counts => ({ byStart: new Map(), total: 0, least: Infinity });
+
+/** The power of two that is not above `value`. */
+function powerOf(value: number): number {
+  const power = 2 ** Math.floor(Math.log2(value));
+  return power > value ? power / 2 : power * 2 <= value ? power * 2 : power;
+}
+
+class HistogramState implements BatchAggregateState {
+  private readonly groups: Counts[] = [];
+  private readonly half: number;
+
+  constructor(private readonly isWhole: boolean, private readonly fraction: number, precision: number) {
+    this.half = 2 ** (Math.ceil(Math.log2(2 * 10 ** precision)) - 1);
+  }
+
+  private add(group: number, value: number): void {
+    const counts = this.groups[group] ??= noCounts();
+    const start = this.startOf(value);
+    counts.byStart.set(start, (counts.byStart.get(start) ?? 0) + 1);
+    counts.total++;
+    if (value > 0 && value < counts.least) counts.least = value;
+  }
+
+  /** Whole numbers have buckets of 1 at least. */
+  private width(value: number): number {
+    const width = powerOf(value) / this.half;
+    return this.isWhole ? Math.max(1, width) : width;
+  }
+
+  private startOf(value: number): number {
+    if (value === 0) return 0;
+    const width = this.width(value);
+    return Math.floor(value / width) * width;
+  }
+
+  update(groups: Int32Array | undefined, [column]: BatchColumn[], rowCount: number): void {
+    const { values } = column;
+    for (let row = 0; row < rowCount; row++) {
+      const isNull = this.isWhole ? values[row] === NULL_I64 : Number.isNaN(values[row]);
+      if (isNull) continue;
+      const value = Number(values[row]);
+      if (value < 0) {
+        throw new SqlError("an approximate percentile takes no negative values", 0, SQLSTATE.invalidParameter);
+      }
+      this.add(groups === undefined ? 0 : groups[row], value);
+    }
+  }
+
+  merge(later: HistogramState, mapping: Int32Array): void {
+    later.groups.forEach((from, group) => {
+      const to = this.groups[mapping[group]] ??= noCounts();
+      for (const [start, count] of from.byStart) to.byStart.set(start, (to.byStart.get(start) ?? 0) + count);
+      to.total += from.total;
+      to.least = Math.min(to.least, from.least);
+    });
+  }
+
+  finish(out: BatchOut, groupCount: number): void {
+    for (let group = 0; group < groupCount; group++) {
+      const counts = this.groups[group];
+      out.values[group] = counts === undefined || counts.total === 0 ? NaN : this.percentile(counts);
+    }
+  }
+
+  /** The last value of the bucket that the fraction of all values is reached in; of fraction 0 its first value. */
+  private percentile({ byStart, total, least }: Counts): number {
+    const wanted = Math.max(1, Math.ceil(this.fraction * total));
+    let seen = 0;
+    for (const start of [...byStart.keys()].sort((a, b) => a - b)) {
+      seen += byStart.get(start)!;
+      if (seen < wanted) continue;
+      if (start === 0 || this.fraction === 0) return start;
+      const smallest = this.isWhole ? 1 : powerOf(least) / this.half;
+      return start + this.width(start) - smallest;
+    }
+    return NaN;
+  }
+
+  sizeBytes(): number {
+    return this.groups.reduce((sum, counts) => sum + 64 + (counts?.byStart.size ?? 0) * 48, 0);
+  }
+}
+
+function check(constants: readonly (Value | undefined)[], fractionAt: number | undefined, precisionAt: number) {
+  const fraction = fractionAt === undefined ? undefined : constants[fractionAt];
+  const precision = constants[precisionAt];
+  if (fraction === null || (fraction !== undefined && !(Number(fraction) >= 0 && Number(fraction) <= 1))) {
+    return { message: "a fraction from 0 to 1 is wanted" };
+  }
+  if (
+    precision === null || (precision !== undefined && !(Number(precision) >= 0 && Number(precision) <= PRECISION_MAX))
+  ) {
+    return { argument: precisionAt, message: `a precision from 0 to ${PRECISION_MAX} is wanted` };
+  }
+  return undefined;
+}
+
+function entry(type: string, isMedian: boolean, withPrecision: boolean): FunctionEntry {
+  const args: FunctionEntry["args"] = [{ name: "value", type }];
+  if (!isMedian) args.push({ name: "fraction", type: "DOUBLE", constant: true });
+  const precisionAt = args.length;
+  if (withPrecision) args.push({ name: "precision", type: "INT", constant: true });
+  return {
+    name: isMedian ? "approx_median" : "approx_percentile",
+    args,
+    returns: "DOUBLE",
+    nulls: "custom",
+    volatility: "immutable",
+    summary: isMedian
+      ? "About the median, to so many digits as `precision` says (1)."
+      : "About the value that the fraction of the values is not above, to so many digits as `precision` says (1).",
+    examples: isMedian
+      ? [{ sql: "SELECT approx_median(x, 3) FROM long_sequence(5)", gives: 3 }]
+      : [{ sql: "SELECT approx_percentile(x, 0.9) FROM long_sequence(1000)", gives: 927 }],
+    check: (constants) => check(constants, isMedian ? undefined : 1, precisionAt),
+    aggregate: {
+      kind: "batch",
+      create: (_, constants) =>
+        new HistogramState(
+          type === "LONG",
+          isMedian ? 0.5 : Number(constants[1]),
+          withPrecision ? Number(constants[precisionAt]) : PRECISION_DEFAULT,
+        ),
+    },
+  };
+}
+
+export const approximateFunctions: FunctionEntry[] = ["LONG", "DOUBLE"].flatMap((type) =>
+  [false, true].flatMap((isMedian) => [false, true].map((withPrecision) => entry(type, isMedian, withPrecision)))
+);
