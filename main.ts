@@ -440,23 +440,46 @@ async function listen(
     log.advisory(`listening on ${formatAddress({ ...address, port })}`);
     return { name: log.name, close };
   } catch (error) {
-    const code = (error as { code?: string }).code;
-    const shown = formatAddress(address);
-    if (error instanceof Deno.errors.AddrInUse || code === "EADDRINUSE") {
-      throw new ConfigError(key, `${key}: ${shown} is in use by another process`);
-    }
-    // node:net of Deno says EINVAL of an address that no adapter has.
-    if (error instanceof Deno.errors.AddrNotAvailable || code === "EADDRNOTAVAIL" || code === "EINVAL") {
-      throw new ConfigError(key, `${key}: no network adapter of this machine has the address of ${shown}`);
-    }
-    if (code === "ENOTFOUND" || /failed to lookup address/.test((error as Error).message)) {
-      throw new ConfigError(key, `${key}: no address is known for the host of ${shown}`);
-    }
-    if (error instanceof Deno.errors.PermissionDenied || code === "EACCES") {
-      throw new ConfigError(key, `${key}: not permitted to listen on ${shown}`);
-    }
-    throw error;
+    throw listenFault(key, address, error) ?? error;
   }
+}
+
+function listenFault(key: string, address: Address, error: unknown): ConfigError | undefined {
+  const code = (error as { code?: string }).code;
+  const shown = formatAddress(address);
+  if (error instanceof Deno.errors.AddrInUse || code === "EADDRINUSE") {
+    return new ConfigError(key, `${key}: ${shown} is in use by another process`);
+  }
+  // node:net of Deno says EINVAL of an address that no adapter has.
+  if (error instanceof Deno.errors.AddrNotAvailable || code === "EADDRNOTAVAIL" || code === "EINVAL") {
+    return new ConfigError(key, `${key}: no network adapter of this machine has the address of ${shown}`);
+  }
+  if (code === "ENOTFOUND" || /failed to lookup address/.test((error as Error).message)) {
+    return new ConfigError(key, `${key}: no address is known for the host of ${shown}`);
+  }
+  if (error instanceof Deno.errors.PermissionDenied || code === "EACCES") {
+    return new ConfigError(key, `${key}: not permitted to listen on ${shown}`);
+  }
+}
+
+/** What keeps listeners from their addresses, whoever is on their ports now. */
+function addressFaults(config: Config): ConfigError[] {
+  const listeners = [
+    ["http.min.bind.to", "http.min.enabled"],
+    ["http.net.bind.to", "http.enabled"],
+    ["pg.net.bind.to", "pg.enabled"],
+    ["line.tcp.net.bind.to", "line.tcp.enabled"],
+  ] as const;
+  return listeners.flatMap(([key, enabled]) => {
+    if (!config.get(enabled)) return [];
+    const address = config.get(key);
+    try {
+      Deno.listen({ hostname: address.hostname, port: 0 }).close();
+      return [];
+    } catch (error) {
+      return listenFault(key, address, error) ?? [];
+    }
+  });
 }
 
 /** An error that reached the top of this thread is logged and counted, and the server goes on. */
@@ -609,7 +632,7 @@ function checkConfig(line: CommandLine): number {
   const faults: ConfigError[] = [];
   const config = loadConfig({ root: line.root, env: Deno.env.toObject(), faults });
   const log = LogWriters.check(logOptions(line, config));
-  faults.push(...log.faults);
+  faults.push(...log.faults, ...addressFaults(config));
   throwFaults(faults);
   for (const warning of config.warnings) console.log(`warning: ${warning}`);
   if (line.logConf !== undefined) console.log(log.origin);

@@ -226,6 +226,27 @@ Deno.test("version, help and check-config", async () => {
   );
 });
 
+Deno.test("check-config tells of addresses that no adapter has, and not of those that a server is on", async () => {
+  await using server = await startServer();
+  const env = {
+    SVC_HTTP_BIND_TO: `127.0.0.1:${server.httpPort}`,
+    SVC_PG_NET_BIND_TO: "203.0.113.7:8812",
+    SVC_HTTP_MIN_BIND_TO: "nosuch.invalid:9003",
+  };
+  const { code, stderr } = await sundial(["check-config", "-d", newRoot()], env);
+  assert.deepEqual([code, stderr], [
+    1,
+    "sundial: http.min.bind.to: no address is known for the host of nosuch.invalid:9003\n" +
+    "sundial: pg.net.bind.to: no network adapter of this machine has the address of 203.0.113.7:8812\n",
+  ]);
+  const off = await sundial(["check-config", "-d", newRoot()], {
+    ...env,
+    SVC_PG_ENABLED: "false",
+    SVC_HTTP_MIN_ENABLED: "false",
+  });
+  assert.equal(off.code, 0, off.stderr);
+});
+
 Deno.test("check-config with -Dout says what it has read", async () => {
   const missing = join(newRoot(), "none.conf");
   const { code, stdout } = await sundial(["check-config", "-d", newRoot(), `-Dout=${missing}`]);

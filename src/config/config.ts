@@ -5,7 +5,7 @@ import { FOREIGN_KEYS } from "./foreign.ts";
 import { nearest } from "./nearest.ts";
 import { parseProperties } from "./properties.ts";
 import type { Machine } from "./setting.ts";
-import { formatSize } from "./units.ts";
+import { formatAddress, formatSize } from "./units.ts";
 
 export type ValueSource = "default" | "conf" | "env";
 
@@ -246,6 +246,7 @@ function checkTogether(config: Config, faults: ConfigError[]): void {
     config.get("line.tcp.auth.db.path") === "" || !config.get("line.tcp.enabled"),
     () => "line protocol over TCP has no log-in: set line.tcp.enabled=false, or take this key away",
   );
+  checkListeners(config, check);
   const [user, password] = [config.get("http.user"), config.get("http.password")];
   check(
     ["http.password", "http.user"],
@@ -257,4 +258,30 @@ function checkTogether(config: Config, faults: ConfigError[]): void {
     user !== "" || password === "",
     () => "found nothing, expected a name, as http.password is set",
   );
+}
+
+const LISTENERS = [
+  ["http.net.bind.to", "http.enabled"],
+  ["pg.net.bind.to", "pg.enabled"],
+  ["line.tcp.net.bind.to", "line.tcp.enabled"],
+  ["http.min.bind.to", "http.min.enabled"],
+] as const;
+
+/** The system would only say that the port is in use. */
+function checkListeners(config: Config, check: (keys: Key[], holds: boolean, message: () => string) => void): void {
+  const isAny = (host: string) => host === "0.0.0.0" || host === "::";
+  const on = LISTENERS.filter(([, enabled]) => config.get(enabled));
+  on.forEach(([key, enabled], index) => {
+    const { hostname, port } = config.get(key);
+    for (const [otherKey, otherEnabled] of on.slice(0, index)) {
+      const other = config.get(otherKey);
+      const clash = port !== 0 && port === other.port &&
+        (hostname === other.hostname || isAny(hostname) || isAny(other.hostname));
+      check(
+        [key, otherKey, enabled, otherEnabled],
+        !clash,
+        () => `found ${formatAddress({ hostname, port })}, expected another port than that of ${otherKey}`,
+      );
+    }
+  });
 }

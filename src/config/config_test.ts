@@ -129,6 +129,7 @@ const refused: [string, string, Record<string, string>?][] = [
   ["http.user=a", "http.password"],
   ["http.redirect.1=/ to /x", "http.redirect.1"],
   ["line.tcp.auth.db.path=conf/auth.db", "line.tcp.auth.db.path"],
+  ["pg.net.bind.to=127.0.0.1:9000", "pg.net.bind.to"],
   ["", "pg.password", { SVC_PG_PASSWORD_FILE: "/missing" }],
 ];
 for (const [file, key, env] of refused) {
@@ -141,6 +142,16 @@ Deno.test("Config: a message names key, found and expected", () => {
     message:
       '/r/conf/server.conf:2: query.timeout: found "soon", expected a duration (milliseconds, or with us, ms, s, m, h, d)',
   });
+});
+
+Deno.test("Config: listeners may have one port at addresses of their own, where they are off, or where it is chosen", () => {
+  for (
+    const file of [
+      "http.net.bind.to=127.0.0.1:1\npg.net.bind.to=127.0.0.2:1",
+      "pg.net.bind.to=0:9000\npg.enabled=false",
+      "http.net.bind.to=0:0\npg.net.bind.to=0:0",
+    ]
+  ) load(file);
 });
 
 Deno.test("Config: all faults are told at once, and nothing follows from a key that has one", () => {
