@@ -10,6 +10,8 @@ import { sameName, type ScopeColumn } from "./scope.ts";
 import { bindLimit, type BoundQuery, type Queries } from "./select.ts";
 import { computedTag, displayName, setType } from "./types.ts";
 
+const CAST_ORDER = ["BYTE", "SHORT", "INT", "LONG", "DATE", "TIMESTAMP", "TIMESTAMP_NS", "FLOAT", "DOUBLE"];
+
 export function bindSet(queries: Queries, query: SetOperation, names: Names): BoundQuery {
   const left = queries.bind(query.left, names);
   const right = queries.bind(query.right, names);
@@ -25,8 +27,12 @@ export function bindSet(queries: Queries, query: SetOperation, names: Names): Bo
     const other = right.plan.columns[i].type;
     const common = setType(column.type, other);
     if (common === undefined) {
-      // Found only when all columns of both queries are known.
-      throw typeMismatch(`${column.name}: ${displayName(column.type)} and ${displayName(other)} do not go together`, 0);
+      // The query is blamed whose column would have to become of the other one's type.
+      const isLeft = CAST_ORDER.indexOf(column.type) < CAST_ORDER.indexOf(other);
+      throw typeMismatch(
+        `${displayName(column.type)} and ${displayName(other)} do not go together`,
+        (isLeft ? query.left : query.right).at,
+      );
     }
     // Symbols on both sides stay symbols where rows of one side are given, though without a shared dictionary.
     const isSymbol = [column.type, other].every((type) => computedTag(type) === "SYMBOL_TEXT");
