@@ -13,6 +13,8 @@ export class AlertQueue {
   #sizeBytes = 0;
   /** Lines at the head of the file that have been taken. */
   #taken = 0;
+  /** Why the file is behind; what waits is here all the same. */
+  fault: Error | undefined;
 
   /** @throws where the file cannot be written; {ConfigError} when a newer version wrote it. */
   constructor(readonly path: string, readonly limitBytes: number) {
@@ -28,7 +30,7 @@ export class AlertQueue {
     return this.#bodies[0];
   }
 
-  /** On disk when it returns; gives the number of oldest alerts that had to make room. */
+  /** On disk when it returns, but for `fault`; gives the number of oldest alerts that had to make room. */
   push(body: string): number {
     this.#add(body);
     let lost = 0;
@@ -36,8 +38,10 @@ export class AlertQueue {
       this.#sizeBytes -= this.#bodies.shift()!.length;
       lost++;
     }
-    if (lost > 0 || this.#bodies.length === 1) this.#rewrite();
-    else Deno.writeTextFileSync(this.path, JSON.stringify(body) + "\n", { append: true });
+    this.#keep(() => {
+      if (lost > 0 || this.#bodies.length === 1 || this.fault) this.#rewrite();
+      else Deno.writeTextFileSync(this.path, JSON.stringify(body) + "\n", { append: true });
+    });
     return lost;
   }
 
@@ -45,7 +49,17 @@ export class AlertQueue {
   shift(): void {
     this.#sizeBytes -= this.#bodies.shift()!.length;
     this.#taken++;
-    if (this.#bodies.length === 0 || this.#taken >= 64) this.#rewrite();
+    if (this.#bodies.length === 0 || this.#taken >= 64 || this.fault) this.#keep(() => this.#rewrite());
+  }
+
+  /** A full disk is what alerts tell of: it must not stand in their way. */
+  #keep(write: () => void): void {
+    try {
+      write();
+      this.fault = undefined;
+    } catch (error) {
+      this.fault = error as Error;
+    }
   }
 
   /** The head goes to the end: it is not to stand in the way of the others. */

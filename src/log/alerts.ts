@@ -44,6 +44,8 @@ export class AlertOutput implements Output {
   #sending: Promise<void> | undefined;
   #wake: (() => void) | undefined;
   #closed = false;
+  /** The queue could not be written, and the log has it. */
+  #isFaulty = false;
   #lastMs = 0;
 
   constructor(readonly settings: AlertSettings) {
@@ -58,6 +60,9 @@ export class AlertOutput implements Output {
       this.#lastMs = Math.max(Math.floor(timeMicros / 1000), this.#lastMs + 1);
       const message = text.trimEnd().slice(0, this.settings.messageBytesMax);
       const lost = this.#queue.push(this.settings.template.fill(message, Math.max(timeMicros, this.#lastMs * 1000)));
+      const { fault } = this.#queue;
+      if (fault && !this.#isFaulty) this.#log.error(`alerts wait in memory only: ${fault.message}`);
+      this.#isFaulty = fault !== undefined;
       if (lost > 0) this.#log.error(`${lost} of the oldest alerts were given up: ${this.settings.queuePath} is full`);
     }
     this.#start();

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { AlertOutput, type AlertSettings } from "./alerts.ts";
 import { parseAlertTemplate } from "./alert-template.ts";
 import { setReceiver } from "./logger.ts";
@@ -134,6 +134,33 @@ Deno.test("alerts: a target that cannot be reached is tried again after reconnec
     `no target takes alerts: 1 are waiting in ${settings.queuePath}`,
     "alerts are taken again, 0 more are waiting",
   ]);
+});
+
+Deno.test("alerts: a disk that takes nothing keeps no alert from a target that is up, and the log says so once", async () => {
+  const { settings, taken } = scene({ a: () => 200 });
+  const lines: string[] = [];
+  setReceiver(({ message }) => lines.push(message));
+  const directory = dirname(settings.queuePath);
+  const output = new AlertOutput(settings);
+  Deno.removeSync(directory, { recursive: true });
+  await output.write([line("1")]);
+  await output.write([line("2")]);
+  await until(() => taken.length === 2);
+  Deno.mkdirSync(directory);
+  await output.write([line("3")]);
+  await until(() => taken.length === 3);
+  await output.close();
+  setReceiver(undefined);
+  assert.deepEqual(taken, ["a 1", "a 2", "a 3"]);
+  assert.equal(lines.length, 1);
+  assert.match(lines[0], /^alerts wait in memory only: .*alerts\.queue/);
+  assert.equal(Deno.readTextFileSync(settings.queuePath), "");
+});
+
+Deno.test("alerts: a queue that cannot be kept stops the start, and says which file", () => {
+  const options = checkConf(conf(""));
+  Deno.removeSync(join(options.root, "log"));
+  assert.throws(() => new Log(options), { key: "w.alert.class", message: /^w\.alert: .*alert-alerts\.queue/ });
 });
 
 Deno.test("alerts: a queue of the format before is sent, one of a newer is refused with what to do", async () => {

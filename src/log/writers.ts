@@ -102,7 +102,15 @@ const classes: Record<string, WriterClass> = {
         reconnectDelayMs,
         firstTarget: Math.floor(surroundings.random() * targets.length),
       };
-      return opening(properties, () => new AlertOutput(settings));
+      return () => {
+        try {
+          return new AlertOutput(settings);
+        } catch (error) {
+          if (error instanceof ConfigError) throw error;
+          const key = `${properties.prefix}.class`;
+          throw new ConfigError(key, `${properties.prefix}: cannot keep alerts that wait: ${(error as Error).message}`);
+        }
+      };
     },
   },
 };
