@@ -46,6 +46,10 @@ export const JOIN_QUERIES: BenchQuery[] = [
     "select s.sector, r.region, count(*) c, sum(t.amount) a from trades t join symbols s on t.symbol = s.symbol join traders r on t.trader = r.trader group by s.sector, r.region",
   ),
   both(
+    "join 1M traders, top 10 of them",
+    "select t.trader, count(*) c, sum(t.amount * r.rate) s from trades t join traders r on t.trader = r.trader group by t.trader order by s desc, t.trader limit 10",
+  ),
+  both(
     "left join half the traders",
     "select count(*) c, count(r.rate) n, sum(r.rate) s from trades t left join (select * from traders where rate < 62.5) r on t.trader = r.trader",
   ),

@@ -57,7 +57,7 @@ function partOf(words: readonly IrNode[], bits: number): IrNode {
 
 /**
  * With `write`: rows are written where `cursors` (an address a part) points, which moves on; else `cursors` counts rows. Cells:
- * cursors, firstRow (the number of row 0 in the table).
+ * cursors, firstRow (the number of row 0).
  */
 export function scatterKernel(
   memory: WebAssembly.Memory,
@@ -109,14 +109,19 @@ const FIRST_ROW: FusedAggregate = {
   finish: ([first]) => first,
 };
 
-/** Keys and aggregates over rows that were written out, with the first row's number as the last aggregate. */
+/**
+ * Keys and aggregates over rows that were written out, with the first row's number as the last aggregate. `base` is the constant input
+ * that the numbers start from.
+ */
 export function overWrittenRows(
   shape: RowShape,
   aggregates: readonly AggregateShape[],
-): { inputs: Input[]; keys: KeyShape[]; aggregates: AggregateShape[] } {
+): { inputs: Input[]; keys: KeyShape[]; aggregates: AggregateShape[]; base: number } {
   const width = rowBytes(shape), words = wordsOf(shape);
   const count = words.length + shape.args.length + 1;
   const inputs = Array.from({ length: count }, (_, k): Input => ({ kind: "word", column: 0, width, k }));
+  // What the numbers start from is another for each piece that was written.
+  const base = inputs.push({ kind: "constant", type: "i64", value: 0n }) - 1;
   const word = (k: number) => input(k, "i64");
   let next = 0;
   const keys = shape.keys.map((key) => ({ ...key, words: key.words.map(() => word(next++)) }));
@@ -134,9 +139,10 @@ export function overWrittenRows(
         id: "first row",
         types: [],
         args: [],
-        initial: [i64.and(word(count - 1), i64.const(0xFFFFFFFFn))],
+        initial: [i64.add(i64.and(word(count - 1), i64.const(0xFFFFFFFFn)), input(base, "i64"))],
       },
     ],
+    base,
   };
 }
 

@@ -30,13 +30,15 @@ import { canPartition, groupInParts, registerPartTasks } from "./group-partition
 import { GroupedBatches } from "./group-batches.ts";
 import { Grouper, type GroupSpec, type GroupTable } from "./group-table.ts";
 import { isVolatile, type Pipeline } from "./pipeline.ts";
-import { type Morsel, ScanReader } from "./scan.ts";
+import type { Morsel } from "./scan.ts";
 
 /** Ranges of a scan: more than workers, so that they end together; few, because each has a table. */
 const RANGES_MAX = 32;
 /** From so many rows on, and so many groups in the first morsel, rows are written out in parts first. */
 const PARTITION_ROWS_MIN = 500_000;
 const MANY_GROUPS = 8_192;
+/** Rows that come of one row of the scan, at most, on the average. */
+const PARTITION_PAIRS_MAX = 2;
 
 export function createAggregate(
   node: AggregateNode,
@@ -162,7 +164,7 @@ class Aggregate implements Operator {
   }
 
   private fillByMorsels(base: BasePlan): GroupTable {
-    const { context, grouper, spec } = this, { node, source } = scanOf(base, context);
+    const { context, grouper, spec } = this, { source } = scanOf(base, context);
     const data: MorselTask = { base, spec };
     const morsels = morselsOfPlan(base, spec.predicates, context);
     if (
@@ -171,12 +173,15 @@ class Aggregate implements Operator {
     ) return this.countOf(morsels);
     const ranges = rangesOf(morsels);
     grouper.prepare(dictionariesOf(base, context));
-    const hasMany = source.rowCount >= PARTITION_ROWS_MIN && grouper.kind === "hash" && ranges.length > 1 &&
-      this.hasManyGroups(base, ranges);
-    if (hasMany && base.kind === "scan" && canPartition(grouper)) {
-      const reader = new ScanReader(node, source, columnsRead(spec), context);
+    const first = source.rowCount >= PARTITION_ROWS_MIN && grouper.kind === "hash" && ranges.length > 1
+      ? this.sampleOf(base, ranges[0][0])
+      : undefined;
+    const hasMany = first !== undefined && first.groups >= MANY_GROUPS;
+    // All rows are written out: not where a join makes many rows of few.
+    if (hasMany && canPartition(grouper) && first.rows <= PARTITION_PAIRS_MAX * first.scanned) {
+      const reader = openMorsels(base, columnsRead(spec), context);
       try {
-        const parts = groupInParts(data, { node, source, ranges, reader, grouper }, context, this.space);
+        const parts = groupInParts(data, { ranges, reader, grouper }, context, this.space);
         this.finisher = parts.grouper;
         return parts.table;
       } finally {
@@ -227,13 +232,13 @@ class Aggregate implements Operator {
     return table;
   }
 
-  /** Has the first morsel so many groups that a table a range would not pay? */
-  private hasManyGroups(base: BasePlan, ranges: Morsel[][]): boolean {
-    const first = new RangeFiller(base, this.spec, this.context, this.grouper);
+  /** What one morsel comes to. */
+  private sampleOf(base: BasePlan, morsel: Morsel): { groups: number; rows: number; scanned: number } {
+    const filler = new RangeFiller(base, this.spec, this.context, this.grouper);
     try {
-      return first.groupsOf(ranges[0][0]) >= MANY_GROUPS;
+      return { ...filler.sampleOf(morsel), scanned: morsel.end - morsel.start };
     } finally {
-      first.close();
+      filler.close();
     }
   }
 
@@ -298,21 +303,24 @@ class RangeFiller {
     for (const morsel of this.ranges[range]) this.consume(table, morsel);
   }
 
-  private consume(table: GroupTable, morsel: Morsel): void {
+  /** Gives how many rows there were. */
+  private consume(table: GroupTable, morsel: Morsel): number {
     const { reader, context, grouper } = this;
+    let rowCount = 0;
     reader.start(morsel);
     for (let rows = reader.next(); rows !== undefined; rows = reader.next()) {
       context.poll();
       grouper.consume(table, rows.columns, rows.start, rows.end, rows.rowBase);
+      rowCount += rows.end - rows.start;
     }
+    return rowCount;
   }
 
-  groupsOf(morsel: Morsel): number {
+  sampleOf(morsel: Morsel): { groups: number; rows: number } {
     const table = this.grouper.create();
-    this.consume(table, morsel);
-    const groups = this.grouper.groupCount(table);
+    const rows = this.consume(table, morsel), groups = this.grouper.groupCount(table);
     this.grouper.drop(table);
-    return groups;
+    return { groups, rows };
   }
 
   finish(): RangeTables {
@@ -326,14 +334,11 @@ class RangeFiller {
 
 registerPartTasks((data, context) => {
   const { base, spec } = data as MorselTask;
-  const { node, source } = scanOf(base, context);
-  const grouper = new Grouper(spec, node.columns.map((column) => column.type), context);
+  const grouper = new Grouper(spec, typesOfPlan(base, context), context);
   grouper.prepare(dictionariesOf(base, context));
   return {
-    node,
-    source,
     ranges: rangesOf(morselsOfPlan(base, spec.predicates, context)),
-    reader: new ScanReader(node, source, columnsRead(spec), context),
+    reader: openMorsels(base, columnsRead(spec), context),
     grouper,
   };
 });

@@ -1,12 +1,13 @@
 import assert from "node:assert/strict";
 import { createRegistry, functionId } from "../../sql/functions/mod.ts";
-import type { AggregateCall, AggregateNode, Column, Expr, ScanNode } from "../../sql/plan.ts";
+import type { AggregateCall, AggregateNode, Column, Expr, JoinNode, ScanNode } from "../../sql/plan.ts";
 import type { ScanSource } from "../../storage/contract.ts";
 import type { Value } from "../../types/mod.ts";
 import type { Operator, QueryContext } from "../contract.ts";
 import { randomFrom, type Row, RowsInput, rowsOf, storedRows, testContext, threeParticipants } from "../testing.ts";
 import { createAggregate } from "./aggregate.ts";
 import { createFilter, createProject } from "./filter-project.ts";
+import { createJoin } from "./join.ts";
 import { createScan } from "./scan.ts";
 
 const functions = createRegistry();
@@ -404,9 +405,8 @@ Deno.test("many rows of many groups are written out in parts: groups in the orde
       reverse: false,
       rowId: false,
     };
-    const context = parallel
-      ? { ...alone, sources: [source], parallel: threeParticipants({ ...alone, sources: [source] }) }
-      : alone;
+    const inOne = { ...alone, sources: [source] };
+    const context = parallel ? { ...inOne, parallel: threeParticipants(inOne) } : inOne;
     const calls = [
       agg("sum", "DOUBLE", col(1, "DOUBLE")),
       agg("count", "LONG"),
@@ -424,6 +424,38 @@ Deno.test("many rows of many groups are written out in parts: groups in the orde
       aggregateOf(createScan(node, source, context), [], [agg("count_distinct", "LONG", col(1, "DOUBLE"))], context),
       [[1_000n]],
     );
+    // Over a join, where some rows have no partner and some have two.
+    const right: Row[] = [];
+    for (let i = -1_400; i < 1_400; i++) right.push([i, BigInt(i)], ...(i % 3 === 0 ? [[i, 7n]] : []));
+    const weights = [{ name: "i", type: "INT" }, { name: "w", type: "LONG" }];
+    const partners = Map.groupBy(right, ([i]) => i as number);
+    const joined = new Map<bigint | null, [weight: bigint, count: bigint, last: number]>();
+    for (let row = 0; row < rowCount; row++) {
+      const key = heap.i64[addresses[0] / 8 + row], value = heap.f64[addresses[1] / 8 + row];
+      for (const [, weight] of partners.get(heap.i32[addresses[2] / 4 + row]) ?? []) {
+        const group = joined.get(key) ?? [0n, 0n, 0];
+        joined.set(key, [group[0] + (weight as bigint), group[1] + 1n, value]);
+      }
+    }
+    const join = createJoin(
+      {
+        node: "join",
+        type: "inner",
+        leftKeys: [col(2, "INT")],
+        rightKeys: [col(0, "INT")],
+        columns: [...columns, ...weights],
+      } as unknown as JoinNode,
+      createScan(node, source, context),
+      new RowsInput(weights, right, context),
+      context,
+    );
+    const ofJoin = [agg("sum", "LONG", col(4, "LONG")), agg("count", "LONG"), agg("last", "DOUBLE", col(1, "DOUBLE"))];
+    const groups = aggregateOf(join, [col(0, "LONG")], ofJoin, context);
+    assert.equal(groups.length, joined.size);
+    k = 0;
+    for (const [key, values] of joined) {
+      assert.deepEqual(groups[k++], [key === -9223372036854775808n ? null : key, ...values]);
+    }
     assert.equal((alone.memory as { usedBytes: number }).usedBytes, 0);
   }
 });

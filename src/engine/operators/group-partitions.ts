@@ -1,11 +1,9 @@
 /**
- * GROUP BY with many groups, over a scan: rows are written out in parts by their keys' hashes, parts are grouped on their own, and
- * the groups put into the order of their first rows. A part has its rows in the order of the table whoever wrote them, so that the
+ * GROUP BY with many groups, over what is read by morsels: rows are written out in parts by their keys' hashes, parts are grouped on their own, and
+ * the groups put into the order of their first rows. A part has its rows in their order whoever wrote them, so that the
  * answer is the same in every run.
  */
 import { assert } from "../../errors.ts";
-import type { ScanNode } from "../../sql/plan.ts";
-import type { ScanSource } from "../../storage/contract.ts";
 import { BoundKernel, flushKernelRows } from "../compiler/binding.ts";
 import { type CompiledKernel } from "../compiler/aggregate.ts";
 import type { Input } from "../compiler/expression.ts";
@@ -24,18 +22,17 @@ import { Workspace } from "../columns.ts";
 import type { QueryContext } from "../contract.ts";
 import { registerTask } from "../parallel.ts";
 import { type FusedShape, Grouper, type GroupTable } from "./group-table.ts";
-import type { Morsel, ScanReader } from "./scan.ts";
+import type { MorselReader } from "./base.ts";
+import type { Morsel } from "./scan.ts";
 
 const OPERATOR = "GROUP BY";
 const BITS = 8;
 const PARTS = 1 << BITS;
 
-/** What a scan gives to its participants: made by `aggregate.ts`, which knows ranges. */
+/** What participants read: made by `aggregate.ts`, which knows ranges. */
 export interface RangeSource {
-  node: ScanNode;
-  source: ScanSource;
   ranges: Morsel[][];
-  reader: ScanReader;
+  reader: MorselReader;
   grouper: Grouper;
 }
 export type OpenRanges = (data: unknown, context: QueryContext) => RangeSource;
@@ -46,6 +43,8 @@ interface WrittenRange {
   address: number;
   sizeBytes: number;
   offsets: number[];
+  /** Rows are numbered from 0 to this; not all of them were written. */
+  numbers: number;
 }
 
 function rowShapeOf(shape: FusedShape): RowShape {
@@ -96,18 +95,25 @@ class RangeWriter {
     const sizeBytes = rowCount * width + 8; // the last row's number is read as eight bytes
     const address = memory.allocate(sizeBytes, OPERATOR);
     for (let part = 0; part < PARTS; part++) cursors[part] = address + offsets[part] * width;
-    this.pass(this.writer, range);
-    this.written.push({ range, address, sizeBytes, offsets });
+    const numbers = this.pass(this.writer, range);
+    this.written.push({ range, address, sizeBytes, offsets, numbers });
   }
 
-  private pass(kernel: BoundKernel, range: number): void {
-    const { reader, source, ranges } = this.from;
-    for (const { segment, start, end } of ranges[range]) {
-      this.context.poll();
-      kernel.setColumns(reader.open(segment), 0n);
-      kernel.setI32(kernel.cells.firstRow, source.segments[segment].firstRow);
-      kernel.run(start, end);
+  /** Gives how many rows there were. */
+  private pass(kernel: BoundKernel, range: number): number {
+    const { reader, ranges } = this.from;
+    let number = 0;
+    for (const morsel of ranges[range]) {
+      reader.start(morsel);
+      for (let rows = reader.next(); rows !== undefined; rows = reader.next()) {
+        this.context.poll();
+        kernel.setColumns(rows.columns, rows.rowBase);
+        kernel.setI32(kernel.cells.firstRow, number - rows.start);
+        kernel.run(rows.start, rows.end);
+        number += rows.end - rows.start;
+      }
     }
+    return number;
   }
 
   finish(): WrittenRange[] {
@@ -129,6 +135,7 @@ type PartTables = [part: number, table: GroupTable][];
 
 class PartGrouper {
   readonly grouper: Grouper;
+  private readonly base: number;
   private readonly space: Workspace;
   private readonly width: number;
   private readonly mark: BoundKernel;
@@ -138,7 +145,9 @@ class PartGrouper {
     const shape = from.grouper.fusedShape!;
     const rows = rowShapeOf(shape);
     this.width = rowBytes(rows);
-    this.grouper = groupOfParts(from.grouper, context);
+    const parts = groupOfParts(from.grouper, context);
+    this.grouper = parts.grouper;
+    this.base = parts.base;
     this.space = Workspace.of(context, OPERATOR);
     this.mark = bind(markKernel(context.heap.memory, this.grouper.stride), [], context, this.space);
     this.mark.setI32(this.mark.cells.bitmap, task.bitmap);
@@ -148,8 +157,11 @@ class PartGrouper {
     const { grouper, width } = this;
     const table = grouper.create();
     this.tables.push([part, table]);
-    for (const { address, offsets } of this.task.written) {
+    let number = 0n;
+    for (const { address, offsets, numbers } of this.task.written) {
       const rowCount = offsets[part + 1] - offsets[part];
+      grouper.setConstant(this.base, number);
+      number += BigInt(numbers);
       if (rowCount > 0) {
         grouper.consume(table, [{ type: "LONG", address: address + offsets[part] * width }], 0, rowCount, 0n);
       }
@@ -168,17 +180,11 @@ class PartGrouper {
   }
 }
 
-/** The grouper of rows that were written out. */
-export function groupOfParts(grouper: Grouper, context: QueryContext): Grouper {
+/** The grouper of rows that were written out, and the input that their numbers start from. */
+function groupOfParts(grouper: Grouper, context: QueryContext): { grouper: Grouper; base: number } {
   const shape = grouper.fusedShape!;
-  const over = overWrittenRows(rowShapeOf(shape), shape.aggregates);
-  return grouper.withShape({
-    ...shape,
-    inputs: over.inputs,
-    keys: over.keys,
-    aggregates: over.aggregates,
-    predicate: undefined,
-  }, context);
+  const { inputs, keys, aggregates, base } = overWrittenRows(rowShapeOf(shape), shape.aggregates);
+  return { grouper: grouper.withShape({ ...shape, inputs, keys, aggregates, predicate: undefined }, context), base };
 }
 
 interface PlaceTask {
@@ -232,7 +238,7 @@ function spread<T>(context: QueryContext, task: string, data: unknown, count: nu
   }
 }
 
-/** All groups of a scan, as addresses of records in the order of first rows. `data` is what `open` opens a participant's ranges with. */
+/** All groups, as addresses of records in the order of first rows. `data` is what `open` opens a participant's ranges with. */
 export function groupInParts(
   data: unknown,
   from: RangeSource,
@@ -242,10 +248,7 @@ export function groupInParts(
   const { memory, heap } = context;
   const written = spread<WrittenRange[]>(context, WRITE, data, from.ranges.length, () => new RangeWriter(from, context))
     .flat().sort((a, b) => a.range - b.range);
-  const rowLimit = from.source.segments.reduce(
-    (most, segment) => Math.max(most, segment.firstRow + segment.rowCount),
-    0,
-  );
+  const rowLimit = written.reduce((sum, { numbers }) => sum + numbers, 0);
   const wordCount = Math.ceil((rowLimit + 1) / 64);
   const bitmap = space.allocate(wordCount * 8), before = space.allocate(wordCount * 4);
   heap.u8.fill(0, bitmap, bitmap + wordCount * 8);
@@ -260,7 +263,7 @@ export function groupInParts(
   const groups = prefix.run(0, wordCount);
   const listBytes = Math.max(8, groups * 4);
   const list = memory.allocate(listBytes, OPERATOR);
-  const grouper = groupOfParts(from.grouper, context);
+  const { grouper } = groupOfParts(from.grouper, context);
   const tables = parts.map(([, table]) => table);
   assert(
     tables.reduce((sum, table) => sum + grouper.groupCount(table), 0) === groups,

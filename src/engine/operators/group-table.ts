@@ -340,6 +340,11 @@ export class Grouper {
     return this.pre!.run(batch);
   }
 
+  /** Another value for an input of the kernel that is a constant. */
+  setConstant(input: number, value: bigint): void {
+    this.kernel!.setConstant(input, value);
+  }
+
   /** Rows start … end-1 of a batch go into the table. `numbers`: where each row's group number is written. */
   consume(table: GroupTable, columns: Vector[], start: number, end: number, rowBase: bigint, numbers = 0): void {
     this.prepare(columns.map((column) => column.dictionary));
