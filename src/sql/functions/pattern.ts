@@ -2,6 +2,7 @@
 import type { BatchColumn, BatchFunction, FunctionContext, FunctionEntry } from "./entry.ts";
 import { offsetOf, windowOf, type Windows, windowsOf } from "./windows.ts";
 import { translateRegex, translateReplacement } from "./java_regex.ts";
+import { type PatientRegex, patientRegex } from "./patient_regex.ts";
 
 const TEXT = { name: "text", type: "text" };
 const PATTERN = { name: "pattern", type: "text" };
@@ -135,7 +136,7 @@ function matching(kind: string, make: (pattern: string) => Matcher, whenMatches:
 function regexMatching(whenMatches: boolean): BatchFunction {
   return ([column, patterns], out, rowCount, context) => {
     const windows = windowsOf(context.heap.u8);
-    let regex: RegExp | undefined;
+    let regex: PatientRegex | undefined;
     for (let row = 0; row < rowCount; row++) {
       if (row === 0 || !patterns.isConstant) {
         const pattern = patterns.text(row);
@@ -165,10 +166,10 @@ function shortText(windows: Windows, column: BatchColumn, row: number): string |
   return String.fromCharCode.apply(null, units);
 }
 
-function javaRegex(pattern: string, flags: string): RegExp {
+function javaRegex(pattern: string, flags: string): PatientRegex {
   const translated = translateRegex(pattern);
   if ("problem" in translated) throw new Error(translated.problem); // constants were checked when the call was bound
-  return new RegExp(translated.source, translated.flags + flags);
+  return patientRegex(translated.source, translated.flags + flags);
 }
 
 /** The fault is in the pattern's text, behind the opening quote. */
@@ -181,7 +182,7 @@ const checkRegex: FunctionEntry["check"] = ([, pattern]) => {
 };
 
 const regexpReplace: BatchFunction = ([column, patterns, replacements], out, rowCount, context) => {
-  let regex: RegExp | undefined;
+  let regex: PatientRegex | undefined;
   let by: ReturnType<typeof translateReplacement> | undefined;
   for (let row = 0; row < rowCount; row++) {
     const text = column.text(row), pattern = patterns.text(row), replacement = replacements.text(row);
@@ -195,13 +196,13 @@ const regexpReplace: BatchFunction = ([column, patterns, replacements], out, row
     if (by === undefined || !replacements.isConstant) {
       by = compiled("by", replacement, context, () => translateReplacement(replacement));
     }
-    out.setText(row, text.replace(regex, by));
+    out.setText(row, regex.replace(text, by));
     if ((row & 255) === 255) context.poll();
   }
 };
 
 /** `*`, `?` and `[a-c]` over the whole text. */
-function globRegex(pattern: string): RegExp {
+function globRegex(pattern: string): PatientRegex {
   let source = "";
   for (let i = 0; i < pattern.length; i++) {
     const character = pattern[i];
@@ -217,7 +218,7 @@ function globRegex(pattern: string): RegExp {
       }
     } else source += character.replace(/[\\^$.|?*+()[\]{}/]/g, "\\$&");
   }
-  return new RegExp(`^${source}$`, "u");
+  return patientRegex(`^${source}$`, "u");
 }
 
 const globMatching: BatchFunction = ([column, patterns]: BatchColumn[], out, rowCount, context) => {

@@ -1,0 +1,83 @@
+import assert from "node:assert/strict";
+import { patientRegex } from "./patient_regex.ts";
+
+const SOURCES = [
+  ...[
+    "^.$",
+    "^[^a]$",
+    "\\W",
+    "^\\W\\b",
+    "a|\\u2028",
+    "\\p{L}+",
+    "(?<x>.)\\k<x>",
+    "^.{2}$",
+    "\\u{1f600}",
+    "[\\-}]",
+    "é",
+  ],
+  ...[
+    "kA-Zs",
+    "[a-f]x",
+    "[^A-C]",
+    "[+-Z]",
+    "[Y-b]+",
+    "(?<name>a)\\k<name>b",
+    "\\[a-c\\]",
+    "[\\]a-c-]",
+    "[\\w-]",
+    "\\x41",
+    "\\bS\\B",
+  ],
+  ...["a-b", "[a\\-c]", "x{2,3}", "(?:ab)+?c", "^(?=a)A", "[^k]", "[ -~]b"],
+];
+const TEXTS = [
+  ...[
+    "",
+    "a",
+    "A",
+    "b",
+    "B",
+    "aa",
+    "aAb",
+    "😀",
+    "😀😀",
+    "-",
+    "}",
+    "é",
+    "É",
+    " \u2028",
+    "\ue000",
+    "\u212a",
+    "\u017f",
+    "k",
+    "K",
+    "s",
+  ],
+  ...["ka-zs", "KA-ZS", "DX", "z", "Z", "_", "`", "[A-C]", "]", "C", "xXx", "ABabC", "A-B", "as", "Sa"],
+];
+
+Deno.test("patientRegex() finds what the flag u finds", () => {
+  for (const source of SOURCES) {
+    for (const flags of ["u", "us", "ui", "uim"]) {
+      const regex = patientRegex(source, flags), all = patientRegex(source, flags + "g");
+      for (const text of TEXTS) {
+        const title = `/${source}/${flags} ${text}`;
+        assert.equal(regex.test(text), new RegExp(source, flags).test(text), title);
+        const by = (...found: unknown[]) => `<${found[0]}>`;
+        assert.equal(all.replace(text, by), text.replace(new RegExp(source, flags + "g"), by), title);
+      }
+    }
+  }
+});
+
+Deno.test("patientRegex() ends where backtracking would not", async () => {
+  const url = new URL("./patient_regex.ts", import.meta.url).href;
+  const code = `import { patientRegex } from "${url}";
+    for (const flags of ["u", "ui"]) console.log(patientRegex("(a+)+$", flags).test("A".repeat(5000) + "a".repeat(5000) + "!"));`;
+  // With the flag of the task `start`, which tests are run without.
+  const flag = "--v8-flags=--enable-experimental-regexp-engine-on-excessive-backtracks";
+  const { stdout } = await new Deno.Command(Deno.execPath(), {
+    args: ["run", flag, "--no-lock", `data:application/typescript,${encodeURIComponent(code)}`],
+  }).output();
+  assert.deepEqual(new TextDecoder().decode(stdout).trim().split("\n"), ["false", "false"]);
+});
