@@ -56,7 +56,12 @@ Deno.test("start makes the root, says where it listens, and ends with 0 on SIGTE
 
 Deno.test("health asks the server of these settings, and its status is the exit status", async () => {
   await using server = await startServer();
-  const at = (port: number) => ({ SVC_HTTP_MIN_BIND_TO: `0.0.0.0:${port}` });
+  // A proxy for what is outside has nothing to do with it.
+  const at = (port: number) => ({
+    SVC_HTTP_MIN_BIND_TO: `0.0.0.0:${port}`,
+    HTTP_PROXY: `http://127.0.0.1:${freePort()}`,
+    http_proxy: `http://127.0.0.1:${freePort()}`,
+  });
   const well = await sundial(["health", "-d", server.root], at(server.minPort));
   assert.deepEqual([well.code, well.stdout], [0, `healthy: 200 from http://127.0.0.1:${server.minPort}/\n`]);
   assert.equal(await server.stop(), 0);

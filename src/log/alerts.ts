@@ -1,6 +1,7 @@
 /** The writer that hands CRITICAL messages to Alertmanagers. */
 import { formatAddress } from "../config/mod.ts";
 import { AlertQueue } from "./alert-queue.ts";
+import { askDirectly } from "./direct.ts";
 import type { AlertTemplate } from "./alert-template.ts";
 import { logger } from "./logger.ts";
 import type { Output, QueuedLine } from "./queue.ts";
@@ -21,7 +22,7 @@ export interface AlertSettings {
   reconnectDelayMs: number;
   /** Index of the target that is tried first. */
   firstTarget: number;
-  post?: (url: string, body: string) => Promise<number>;
+  post?: (target: AlertTarget, body: string) => Promise<number>;
   pause?: (timeMs: number) => Promise<void>;
 }
 
@@ -110,7 +111,7 @@ export class AlertOutput implements Output {
       const target = targets[this.#target];
       let fault: string;
       try {
-        const status = await (this.settings.post ?? post)(`http://${formatAddress(target)}${PATH}`, body);
+        const status = await (this.settings.post ?? post)(target, body);
         if (status >= 200 && status < 300) return "taken";
         fault = `status ${status}`;
         refused ||= status >= 400 && status < 500;
@@ -148,13 +149,17 @@ export class AlertOutput implements Output {
   }
 }
 
-async function post(url: string, body: string): Promise<number> {
-  const reply = await fetch(url, {
+function post(target: AlertTarget, body: string): Promise<number> {
+  return askDirectly(target, {
     method: "POST",
-    headers: { "content-type": "application/json", "user-agent": "Sundial/LogAlert" },
+    path: PATH,
+    headers: {
+      host: formatAddress(target),
+      accept: "*/*",
+      "content-type": "application/json",
+      "user-agent": "Sundial/LogAlert",
+    },
     body,
-    signal: AbortSignal.timeout(POST_TIMEOUT_MS),
+    timeoutMs: POST_TIMEOUT_MS,
   });
-  await reply.body?.cancel();
-  return reply.status;
 }

@@ -45,8 +45,7 @@ function scene(answers: Record<string, () => number>) {
     queueBytesMax: 1000,
     reconnectDelayMs: 1,
     firstTarget: 0,
-    post: (url, body) => {
-      const { hostname } = new URL(url);
+    post: ({ hostname }, body) => {
       const status = answers[hostname]();
       if (status === 0) return Promise.reject(new Error("connection refused"));
       if (status < 300) taken.push(`${hostname} ${JSON.parse(body)[0]}`);

@@ -5,6 +5,7 @@
 import { setReceiver } from "./logger.ts";
 import type { LogRecord } from "./record.ts";
 
+export { askDirectly } from "./direct.ts";
 export { Log, type LogOptions, openLog } from "./log.ts";
 export { type Logger, logger } from "./logger.ts";
 export {

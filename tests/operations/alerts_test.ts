@@ -40,6 +40,9 @@ for (const name of alertmanagers) {
         SVC_LOG_W_ALERT_ALERTTARGETS: ports.map((port) => `127.0.0.1:${port}`).join(","),
         SVC_LOG_W_ALERT_RECONNECTDELAY: "50",
         CLUSTER_NAME: 'the "west"',
+        // Alerts go straight to their targets.
+        HTTP_PROXY: `http://127.0.0.1:${freePort()}`,
+        http_proxy: `http://127.0.0.1:${freePort()}`,
       },
     };
     const queue = join(root, "log", "alert-alerts.queue");

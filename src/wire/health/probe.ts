@@ -1,6 +1,7 @@
 /** Asks a running server's minimal server, as whoever watches it would: for containers, which have no other program to ask with. */
 import { type Address, type Config, formatAddress } from "../../config/mod.ts";
 import { ConfigError } from "../../errors.ts";
+import { askDirectly } from "../../log/mod.ts";
 
 /** Below the time after which containers give up. */
 const PATIENCE_MS = 4000;
@@ -17,18 +18,19 @@ export async function probeHealth(config: Config): Promise<{ isHealthy: boolean;
       "http.min.bind.to: the server has chosen the port itself: it is in its log",
     );
   }
-  const url = `http://${formatAddress(reachable(address))}/`;
-  const headers: Record<string, string> = { connection: "close" };
+  const asked = reachable(address);
+  const url = `http://${formatAddress(asked)}/`;
+  const headers: Record<string, string> = { host: formatAddress(asked), connection: "close" };
   if (config.get("http.health.check.authentication.required") && config.get("http.user") !== "") {
     const bytes = new TextEncoder().encode(`${config.get("http.user")}:${config.get("http.password")}`);
     headers.authorization = `Basic ${bytes.toBase64()}`;
   }
   try {
-    const reply = await fetch(url, { headers, signal: AbortSignal.timeout(PATIENCE_MS) });
-    await reply.body?.cancel();
-    return { isHealthy: reply.ok, said: `${reply.ok ? "healthy" : "not healthy"}: ${reply.status} from ${url}` };
+    const status = await askDirectly(asked, { method: "GET", path: "/", headers, timeoutMs: PATIENCE_MS });
+    const isHealthy = status >= 200 && status < 300;
+    return { isHealthy, said: `${isHealthy ? "healthy" : "not healthy"}: ${status} from ${url}` };
   } catch (error) {
-    return { isHealthy: false, said: `not healthy: no answer from ${url}: ${reason(error as Error)}` };
+    return { isHealthy: false, said: `not healthy: no answer from ${url}: ${(error as Error).message}` };
   }
 }
 
@@ -36,9 +38,4 @@ export async function probeHealth(config: Config): Promise<{ isHealthy: boolean;
 function reachable({ hostname, port }: Address): Address {
   if (hostname === "0.0.0.0") return { hostname: "127.0.0.1", port };
   return hostname === "::" ? { hostname: "::1", port } : { hostname, port };
-}
-
-/** `fetch failed` has what happened behind it. */
-function reason({ message, cause }: Error): string {
-  return cause instanceof Error ? cause.message : message;
 }

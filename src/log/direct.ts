@@ -1,0 +1,35 @@
+/** HTTP over a connection of its own, straight to an address: `fetch` would go through the proxy that the environment names. */
+import { Buffer } from "node:buffer";
+import { request } from "node:http";
+import type { Address } from "../config/mod.ts";
+
+export interface DirectRequest {
+  method: "GET" | "POST";
+  path: string;
+  headers: Record<string, string>;
+  body?: string;
+  timeoutMs: number;
+}
+
+/** The answer's status. @throws when there is none in time. */
+export function askDirectly({ hostname, port }: Address, asked: DirectRequest): Promise<number> {
+  const { method, path, headers, body, timeoutMs } = asked;
+  return new Promise((resolve, reject) => {
+    const bytes = body === undefined ? undefined : Buffer.from(body);
+    const size = bytes === undefined ? {} : { "content-length": String(bytes.length) };
+    const sent = request({ host: hostname, port, method, path, headers: { ...headers, ...size }, agent: false });
+    const timer = setTimeout(() => sent.destroy(new Error(`no answer within ${timeoutMs} ms`)), timeoutMs);
+    sent.once("response", (reply) => {
+      // The status says it all; what follows need not come to its end.
+      reply.on("error", () => {});
+      reply.destroy();
+      resolve(reply.statusCode ?? 0);
+    });
+    sent.once("error", reject);
+    sent.once("close", () => {
+      clearTimeout(timer);
+      reject(new Error("the connection was closed without an answer"));
+    });
+    sent.end(bytes);
+  });
+}
