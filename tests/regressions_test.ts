@@ -161,6 +161,7 @@ const REFUSED: [sql: string, position: number][] = [
   ["select *, count() from r5 sample by 1d", 7],
   ["select r5.*, count() from r5 sample by 1d", 7],
   ["select ts, count() n from r5 sample by 6h having count() > 1", 42],
+  ["select length(replace(repeat('a', 9000), 'a', repeat('b', 9000)))", 14],
 ];
 
 async function run(server: TestServer, { sql, rows }: Case): Promise<void> {

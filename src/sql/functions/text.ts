@@ -272,9 +272,17 @@ export const textFunctions: FunctionEntry[] = [
     [TEXT, { name: "part", type: "text" }, { name: "by", type: "text" }],
     "STRING",
     "With every part replaced.",
-    rows((row, [column, parts, bys], out) => {
+    rows((row, [column, parts, bys], out, _, context) => {
       const text = column.text(row)!, part = parts.text(row)!;
-      out.setText(row, part === "" ? text : text.replaceAll(part, () => bys.text(row)!));
+      if (part === "") return out.setText(row, text);
+      const by = bys.text(row)!;
+      let length = text.length;
+      const replaced = text.replaceAll(part, () => {
+        length += by.length - part.length;
+        if (length > RESULT_BYTES_MAX) fail("replace: the text becomes too long", context);
+        return by;
+      });
+      out.setText(row, replaced);
     }),
     [["replace('aaa', 'aa', 'b')", "ba"]],
   ),
