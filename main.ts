@@ -55,7 +55,7 @@ const HELP = `Sundial ${about.version}: a SQL time-series database
   sundial stop | status [-d DIR] [-t TAG]
   sundial health [-d DIR]
   sundial check-config [-d DIR] [-Dout=FILE]
-  sundial service install | remove | status [-d DIR] [-t TAG] [--user NAME] [--print]
+  sundial service install | remove | status [-d DIR] [-t TAG] [--user NAME] [-Dout=FILE] [-Debug] [--print]
   sundial version
   sundial --help [keys]
 
@@ -103,6 +103,10 @@ const COMMANDS: Record<string, (line: CommandLine) => number | Promise<number>> 
   version: () => print(about.version),
   help: ({ rest }) => print(rest[0] === "keys" ? keysHelp() : HELP.trimEnd()),
 };
+
+/** Options that would be forgotten without a word. */
+const OF_SERVICES = ["--user", "--print"];
+const NOT_OF_SERVICES = ["-f", "-n"];
 
 /** Commands that are followed by words. */
 const TAKE_WORDS = ["help", "service"];
@@ -157,6 +161,9 @@ function parseCommandLine(args: string[]): CommandLine {
   if (line.rest.length > 0 && !TAKE_WORDS.includes(line.command)) {
     throw new ConfigError(line.rest[0], `${line.command} does not take "${line.rest[0]}"; see --help`);
   }
+  const isService = line.command === "service";
+  const [stray] = args.filter((arg) => isService ? NOT_OF_SERVICES.includes(arg) : OF_SERVICES.includes(arg));
+  if (stray !== undefined) throw new ConfigError(stray, `${line.command} does not take ${stray}; see --help`);
   return line;
 }
 
@@ -598,7 +605,7 @@ function takeTag({ tag, root }: CommandLine): void {
   }
 }
 
-function service({ rest, tag, root, isRootGiven, user, print }: CommandLine): number {
+function service({ rest, tag, root, isRootGiven, user, print, logConf, debug }: CommandLine): number {
   const [action = "nothing", ...more] = rest;
   if (!isServiceAction(action) || more.length > 0) {
     const found = [action, ...more].join(" ");
@@ -612,6 +619,7 @@ function service({ rest, tag, root, isRootGiven, user, print }: CommandLine): nu
       root: isRootGiven ? root : defaultServiceRoot(system.os, serviceName(tag)),
       program: program(),
       user: user ?? defaultServiceUser(system.os, Deno.env.toObject()),
+      options: [...logConf === undefined ? [] : [`-Dout=${resolve(logConf)}`], ...debug ? ["-Debug"] : []],
     },
     print,
     system,

@@ -123,6 +123,13 @@ const refused: [string, string[], Record<string, string>, RegExp][] = [
     /^sundial: SVC_HTTP_BIND_TO: .*expected an address .*\n$/,
   ],
   ["an unknown option", ["start", "--fast"], {}, /^sundial: unknown option --fast; see --help\n$/],
+  ["an option of another command", ["start", "--print"], {}, /^sundial: start does not take --print; see --help\n$/],
+  [
+    "an option that a service has not",
+    ["service", "install", "-f"],
+    {},
+    /^sundial: service does not take -f; see --help\n$/,
+  ],
   ["an unknown command", ["begin"], {}, /^sundial: unknown command begin; see --help\n$/],
   [
     "a bad value in check-config",
@@ -311,8 +318,10 @@ Deno.test("-f brings shipped files up to date, and never touches the configurati
 
 Deno.test("service --print shows steps that name this program by absolute paths, and takes none", async () => {
   const root = newRoot();
-  const { code, stdout } = await sundial(["service", "install", "--print", "-d", root, "-t", "west"]);
+  const options = ["-d", root, "-t", "west", "-Dout=conf/my log.conf", "-Debug"];
+  const { code, stdout } = await sundial(["service", "install", "--print", ...options]);
   assert.equal(code, 0);
+  assert.match(stdout, new RegExp(`start -d ${root} -t west "-Dout=/[^"]*/conf/my log\\.conf" -Debug\n`));
   const main = fromFileUrl("../main.ts");
   assert.ok(stdout.includes(Deno.execPath()) && stdout.includes(main) && stdout.includes(root), stdout);
   assert.ok(stdout.includes(`--lock=${fromFileUrl("../deno.lock")}`), stdout);

@@ -8,6 +8,8 @@ export interface Service {
   program: readonly string[];
   /** Who it runs as. */
   user: string;
+  /** Further arguments of `start`. */
+  options?: readonly string[];
 }
 
 export type Step =
@@ -26,8 +28,8 @@ export interface ServiceManager {
 }
 
 /** The command of the server itself. */
-export function startCommand({ program, root, tag }: Service): string[] {
-  return [...program, "start", "-d", root, "-t", tag];
+export function startCommand({ program, root, tag, options = [] }: Service): string[] {
+  return [...program, "start", "-d", root, "-t", tag, ...options];
 }
 
 /** `sundial`, or `sundial-TAG`. */
