@@ -41,7 +41,7 @@ for (const [signal, code] of [["SIGTERM", 143], ["SIGINT", 130]] as const) {
       "select count(), sum(a.x * b.x) from long_sequence(10000000) a cross join long_sequence(1000) b",
     ).catch(() => "ended with the server");
     const logged = async (text: string) => {
-      for (let attempt = 0; attempt < 200 && !logOf(server).includes(text); attempt++) {
+      for (let attempt = 0; attempt < 2000 && !logOf(server).includes(text); attempt++) {
         await new Promise((resolve) => setTimeout(resolve, 10));
       }
     };
