@@ -29,7 +29,8 @@ const GROUPS: [title: string, entries: readonly FunctionEntry[]][] = [
 ];
 
 /** What the binder puts in the place of what users write. */
-const INTERNAL = /^(cast|assign|extract|json_extract)_|^keywords$|^(timestamp_floor|timestamp_ceil|dateadd|datediff)_/;
+const INTERNAL =
+  /^(cast|assign|extract|json_extract|decimal)_|^keywords$|^(timestamp_floor|timestamp_ceil|dateadd|datediff)_/;
 const OPERATOR_FORMS: Record<string, string> = {
   neg: "-a",
   is_null: "a IS NULL",
@@ -112,9 +113,10 @@ function shortened(types: readonly [takes: string, gives: string][]): string[] {
 }
 
 function typesOf({ args, returns }: FunctionEntry): [takes: string, gives: string] {
-  const plain = (type: string) => type === "SYMBOL_TEXT" ? "SYMBOL" : type;
+  const plain = (type: string) => type === "SYMBOL_TEXT" ? "SYMBOL" : type === "decimal" ? "DECIMAL" : type;
   const takes = args.map((arg) => plain(arg.type) + (arg.constant ? " *constant*" : "")).join(", ");
   if (typeof returns === "string") return [takes, plain(returns)];
+  if (args.some((arg) => arg.type === "decimal")) return [takes, "DECIMAL"];
   const isFirst = returns(args.map((_, index) => `${index}`)) === "0";
   return [takes, isFirst ? plain(args[0].type) : args.some((arg) => arg.type === "time") ? "time" : "text"];
 }

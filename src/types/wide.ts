@@ -22,6 +22,25 @@ export function decimalOf(tag: string): DecimalType | undefined {
   return match ? { precision: Number(match[1]), scale: Number(match[2]) } : undefined;
 }
 
+/** Whole numbers as DECIMALs. */
+const WHOLE_DIGITS: Record<string, number> = { BYTE: 3, SHORT: 5, INT: 10, LONG: 19 };
+
+/** The DECIMAL that a type is: DECIMALs themselves and whole numbers. */
+export function asDecimal(tag: string): DecimalType | undefined {
+  const digits = WHOLE_DIGITS[tag];
+  return digits === undefined ? decimalOf(tag) : { precision: digits, scale: 0 };
+}
+
+/** The DECIMAL that holds a DECIMAL and another one or a whole number; undefined for other types. */
+export function commonDecimal(a: string, b: string): string | undefined {
+  if (decimalOf(a) === undefined && decimalOf(b) === undefined) return undefined;
+  const left = asDecimal(a), right = asDecimal(b);
+  if (left === undefined || right === undefined) return undefined;
+  const scale = Math.max(left.scale, right.scale);
+  const whole = Math.max(left.precision - left.scale, right.precision - right.scale);
+  return decimalTag(Math.min(DECIMAL_PRECISION_MAX, whole + scale), scale);
+}
+
 /** The tag of a GEOHASH of so many bits, 1 to 60: in characters where the bits divide by five. */
 export function geohashTag(bits: number): string {
   return bits % 5 === 0 ? `GEOHASH(${bits / 5}c)` : `GEOHASH(${bits}b)`;

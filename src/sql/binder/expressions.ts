@@ -3,10 +3,12 @@
  */
 import { notSupported, SqlError, SQLSTATE } from "../../errors.ts";
 import { typeOf, type Value } from "../../types/mod.ts";
+import { asDecimal, decimalOf, decimalTag } from "../../types/wide.ts";
 import type { Expression, FunctionCall, OrderItem, Query } from "../ast.ts";
 import { isOidType, oidOfText } from "./object_ids.ts";
 import type { AggregateCall, Expr } from "../plan.ts";
 import { aggregateKind, bindFunction, castEntry, resolveOverload } from "./calls.ts";
+import { DECIMAL_TARGETS } from "../functions/decimal.ts";
 import { JSON_TYPES } from "../functions/json.ts";
 import { findOverload } from "../functions/mod.ts";
 import { bindComparison } from "./comparison.ts";
@@ -151,7 +153,7 @@ export class Expressions {
       }
       case "cast": {
         if (isOidType(e.type.name)) return this.objectId(e, scope);
-        const tag = e.style === "::" && e.type.name === "float" ? "DOUBLE" : tagOfType(e.type);
+        const tag = e.style === "::" && e.type.name === "float" ? "DOUBLE" : tagOfType(e.type, true);
         if (e.operand.kind === "call" && e.operand.name.toLowerCase() === "json_extract" && JSON_TYPES.has(tag)) {
           return this.bind({ ...e.operand, name: `json_extract_${tag}` }, scope);
         }
@@ -277,8 +279,34 @@ export class Expressions {
       args = [args[0], this.cast(args[1], "LONG", at)];
     }
     if (name === "*") args = this.wideFactors(args, at);
+    if (DECIMAL_OPERATORS.has(name) && args.some(({ type }) => decimalOf(type) !== undefined)) {
+      args = args.map((arg) => this.decimalOperand(name, arg, at));
+    }
     const resolved = bindFunction(this, name, args, at, "operator");
     return this.binding.at(resolved, at);
+  }
+
+  /** Beside a DECIMAL whole numbers are decimals: constants of as many digits as they have. */
+  private decimalOperand(operator: string, arg: Expr, at: number): Expr {
+    if (decimalOf(arg.type) !== undefined) return arg;
+    if (arg.type === "NULL") return this.nullOf(decimalTag(1, 0));
+    const type = asDecimal(arg.type);
+    if (type === undefined) throw typeMismatch(`${operator} of DECIMAL and ${displayName(arg.type)} is not there`, at);
+    const value = fold(arg, this.binding)?.value;
+    const digits = value === undefined || value === null ? type.precision : String(value).replace("-", "").length;
+    return this.cast(arg, decimalTag(digits, 0), at);
+  }
+
+  /** A cast to DECIMAL, or from it to a number; undefined for others. */
+  private decimalCast(expr: Expr, tag: string, at: number): Expr | undefined {
+    const { type } = expr;
+    if (decimalOf(tag) !== undefined) {
+      if (!isNumber(type) && !isTime(type) && !isTextOrChar(type) && decimalOf(type) === undefined) return undefined;
+      const place = decimalOf(type) === undefined ? this.binding.positionOf(expr) : at;
+      return { kind: "call", function: `cast_DECIMAL(${type})`, args: [expr], type: tag, at: place };
+    }
+    if (decimalOf(type) === undefined || !DECIMAL_TARGETS.has(tag)) return undefined;
+    return { kind: "call", function: `decimal_${tag}(${type})`, args: [expr], type: tag, at };
   }
 
   /** Constants whose product no INT holds are LONGs. */
@@ -453,6 +481,8 @@ export class Expressions {
     if (settled.type === "NULL" || (settled.kind === "constant" && settled.value === null && typeOf(tag).nullable)) {
       return this.binding.at(this.nullOf(tag), at);
     }
+    const decimal = this.decimalCast(settled, tag, at);
+    if (decimal !== undefined) return this.binding.at(decimal, at);
     const entry = castEntry(tag, settled.type, settled.kind === "constant" ? settled.value : undefined);
     if (entry !== undefined && "problem" in entry) {
       throw new SqlError(entry.problem, this.binding.positionOf(settled), SQLSTATE.invalidText);
@@ -500,7 +530,19 @@ export class Expressions {
     if (kind === "aggregate" || (kind === "none" && e.distinct)) return this.aggregate(e, name, scope);
     if (kind === "none") throw new SqlError(`there is no function ${e.name}`, e.at, SQLSTATE.undefinedFunction);
     if (e.distinct) throw new SqlError(`DISTINCT is for aggregates: ${e.name} is none`, e.args[0]?.at ?? e.at);
-    return this.function(name, this.args(e, scope), e.at);
+    const args = this.args(e, scope);
+    if ((name === "coalesce" || name === "nvl") && args.some(({ type }) => decimalOf(type) !== undefined)) {
+      return this.coalesceDecimals(args, e);
+    }
+    return this.function(name, args, e.at);
+  }
+
+  /** Decimals have no kernel, so coalesce is said as a CASE. */
+  private coalesceDecimals(args: Expr[], e: FunctionCall): Expr {
+    const type = this.branchesType(args, e.args, false);
+    const values = args.map((arg, i) => this.cast(arg, type, e.args[i].at));
+    const branches = values.slice(0, -1).map((then) => ({ when: not(this.isNull(then, e.at), e.at), then }));
+    return { kind: "case", branches, otherwise: values.at(-1)!, type };
   }
 
   args(e: FunctionCall, scope: Scope): Expr[] {
@@ -585,6 +627,8 @@ function isValue(e: Expression): boolean {
 function isNullConstant(expr: Expr): boolean {
   return expr.kind === "constant" && expr.value === null;
 }
+
+const DECIMAL_OPERATORS = new Set(["+", "-", "*", "/", "%", "=", "!=", "<", "<=", ">", ">="]);
 
 const OPPOSITE: Record<string, string> = { "<": ">=", "<=": ">", ">": "<=", ">=": "<" };
 

@@ -3,7 +3,14 @@
  */
 import { notSupported, SqlError, SQLSTATE } from "../../errors.ts";
 import { tagOfName, typeOf } from "../../types/mod.ts";
-import { DECIMAL_PRECISION_MAX, decimalTag, GEOHASH_BITS_MAX, geohashTag } from "../../types/wide.ts";
+import {
+  commonDecimal,
+  DECIMAL_PRECISION_MAX,
+  decimalOf,
+  decimalTag,
+  GEOHASH_BITS_MAX,
+  geohashTag,
+} from "../../types/wide.ts";
 import type { TypeName } from "../ast.ts";
 
 const ARRAY_DIMENSIONS_MAX = 32;
@@ -27,6 +34,8 @@ export function branchType(a: string, b: string): string | undefined {
   if (a === b) return a === "SYMBOL" ? "STRING" : a;
   if (a === "NULL") return b === "SYMBOL" ? "STRING" : b;
   if (b === "NULL") return a === "SYMBOL" ? "STRING" : a;
+  const decimal = commonDecimal(a, b);
+  if (decimal !== undefined) return decimal;
   if (isNumber(a) && isNumber(b)) return wider(NUMBERS, a, b);
   if (isTime(a) && isTime(b)) return wider(TIMES, a, b);
   if (isTextOrChar(a) && isTextOrChar(b)) return a === "VARCHAR" || b === "VARCHAR" ? "VARCHAR" : "STRING";
@@ -38,6 +47,9 @@ export function setType(a: string, b: string): string | undefined {
   if (a === b) return a === "SYMBOL" || a === "SYMBOL_TEXT" ? "STRING" : a;
   if (a === "NULL") return b === "SYMBOL" || b === "CHAR" ? "STRING" : b;
   if (b === "NULL") return a === "SYMBOL" || a === "CHAR" ? "STRING" : a;
+  const decimal = commonDecimal(a, b);
+  if (decimal !== undefined) return decimal;
+  if (decimalOf(a) !== undefined || decimalOf(b) !== undefined) return "STRING";
   if (isNumber(a) && isNumber(b)) return wider(NUMBERS, a, b);
   if (isTime(a) && isTime(b)) return wider(TIMES, a, b);
   if (isTextOrChar(a) && isTextOrChar(b)) {
@@ -58,7 +70,7 @@ const LATER = new Set(["long128"]);
 const DECIMAL_DEFAULT = { precision: 18, scale: 3 };
 
 /** `decimal`, `decimal(p)`, `decimal(p, s)`: precision 1 to 76, scale not above it. */
-function decimalType({ parameters, at, name }: TypeName): string {
+function decimalType({ parameters, at, name }: TypeName, inCast: boolean): string {
   const [precision, scale] = parameters.map(Number);
   if (precision === undefined) return decimalTag(DECIMAL_DEFAULT.precision, DECIMAL_DEFAULT.scale);
   const isValid = parameters.length <= 2 && Number.isInteger(precision) && precision >= 1 &&
@@ -69,7 +81,7 @@ function decimalType({ parameters, at, name }: TypeName): string {
       `DECIMAL(${
         parameters.join(", ")
       }) is none: a precision of 1 to ${DECIMAL_PRECISION_MAX} and a scale up to it are wanted`,
-      at + name.length,
+      inCast ? at : at + name.length,
       SQLSTATE.invalidParameter,
     );
   }
@@ -87,9 +99,9 @@ function geohashType({ parameters, at, name }: TypeName): string {
 }
 
 /** The tag of a type as written. @throws at its place when there is no such type. */
-export function tagOfType(type: TypeName): string {
+export function tagOfType(type: TypeName, inCast = false): string {
   const tag = tagOfName(type.name);
-  if (type.name === "decimal" && type.dimensions === 0) return decimalType(type);
+  if (type.name === "decimal" && type.dimensions === 0) return decimalType(type, inCast);
   if (type.name === "geohash" && type.dimensions === 0) return geohashType(type);
   if (type.name === "double" && type.dimensions > 0 && type.dimensions <= ARRAY_DIMENSIONS_MAX) {
     return `DOUBLE${"[]".repeat(type.dimensions)}`;

@@ -15,6 +15,7 @@ import type { Value } from "../../types/mod.ts";
  *     number     BYTE SHORT INT LONG FLOAT DOUBLE          integer   BYTE SHORT INT LONG
  *     time       DATE TIMESTAMP TIMESTAMP_NS
  *     wide       LONG256 BINARY GEOHASH(..) DECIMAL(..) DOUBLE[].. (batch and aggregates only)
+ *     decimal    DECIMAL(..) of any digits (likewise)
  *
  * A SYMBOL argument under "text" comes to `emit` as a pair; under "SYMBOL", "any" and "same" as its code, and then a result of
  * type SYMBOL has the dictionary of the first such argument. (`batch` gets pairs always.)
@@ -37,8 +38,8 @@ export interface FunctionEntry {
   name: string;
   /** Overloads are entries of the same name; the binder prefers exact types, then the cheapest implicit casts in listed order. */
   args: Arg[];
-  /** A tag, or worked out from the arguments' tags. */
-  returns: string | ((types: string[]) => string);
+  /** A tag, or worked out from the arguments' tags, and from those that are constants. */
+  returns: string | ((types: string[], constants?: readonly (Value | undefined)[]) => string);
   /** propagate: null in any argument gives null (the compiler adds the tests; BOOLEAN results give false). custom: the kernel sees nulls. */
   nulls: "propagate" | "custom";
   volatility: "immutable" | "stable" | "volatile";

@@ -8,6 +8,7 @@ import { batchAggregateFunctions } from "./batch_aggregates.ts";
 import { castFunctions } from "./casts.ts";
 import { comparisonFunctions } from "./comparison.ts";
 import { conditionalFunctions } from "./conditional.ts";
+import { decimalFunctions } from "./decimal.ts";
 import type { FunctionEntry } from "./entry.ts";
 import { createFindOverload, takesExactly } from "./overload.ts";
 import { generatorFunctions } from "./generators.ts";
@@ -34,6 +35,7 @@ export const FUNCTIONS: FunctionEntry[] = [
   ...comparisonFunctions,
   ...castFunctions,
   ...wideFunctions,
+  ...decimalFunctions,
   ...conditionalFunctions,
   ...numericFunctions,
   ...timePartFunctions,

@@ -3,6 +3,7 @@ import { typeOf, type Value } from "../../types/mod.ts";
 import { type ReadFailure, readValue } from "../../types/parse/mod.ts";
 import type { Arg, FunctionEntry, Rewritten } from "./entry.ts";
 import { functionId } from "./entry.ts";
+import { commonDecimal, decimalOf } from "../../types/wide.ts";
 import { isText, isWide, NUMBERS, TIMES } from "./nodes.ts";
 
 /** An overload that fits: each argument is to be cast to `types[i]` (by `cast_<TYPE>`) where it is not of it already. */
@@ -93,12 +94,15 @@ function isMember(type: string, spec: string): boolean {
   if (spec === "any" || spec === "same") return true;
   if (spec === "text") return isText(type);
   if (spec === "wide") return isWide(type);
+  if (spec === "decimal") return decimalOf(type) !== undefined;
   return CLASS_MEMBERS[spec]?.includes(type) ?? type === spec;
 }
 
 /** The type an argument of `type` takes under `spec`, with what that costs. */
 function target(type: string, spec: string): { type: string; cost: number } | undefined {
   if (spec === "any" || isMember(type, spec)) return { type, cost: 0 };
+  // Nothing is cast into types with parameters: which one is not said.
+  if (spec === "wide" || spec === "decimal") return undefined;
   for (const to of CLASS_DEFAULTS[spec] ?? [spec]) {
     const cost = implicitCost(type, to);
     if (cost !== undefined) return { type: to, cost };
@@ -124,6 +128,8 @@ function commonOfTwo(a: string, b: string, purpose: "case" | "union"): string | 
   if (a === b) return a === "SYMBOL" || a === "SYMBOL_TEXT" ? "STRING" : a;
   if (a === "NULL") return b === "SYMBOL" ? "SYMBOL_TEXT" : b;
   if (b === "NULL") return a === "SYMBOL" ? "SYMBOL_TEXT" : a;
+  const decimal = commonDecimal(a, b);
+  if (decimal !== undefined) return decimal;
   const numbers: readonly string[] = NUMBERS;
   if (numbers.includes(a) && numbers.includes(b)) {
     return numbers.indexOf(a) < numbers.indexOf(b) ? b : a;
@@ -291,7 +297,9 @@ export function createFindOverload(byName: ReadonlyMap<string, FunctionEntry[]>)
         const found = findOverload(rewritten.name, made.map(({ type }) => type), made.map(({ value }) => value));
         return "failure" in found ? found : { ...found, arguments: rewritten.args };
       }
-      const returns = typeof best.entry.returns === "string" ? best.entry.returns : best.entry.returns(best.types);
+      const returns = typeof best.entry.returns === "string"
+        ? best.entry.returns
+        : best.entry.returns(best.types, constants);
       return { entry: best.entry, types: best.types, returns, id: functionId(best.entry.name, best.types) };
     }
     if (unlike !== undefined) return unlike;

@@ -2,7 +2,7 @@
 import { Buffer } from "node:buffer";
 import { layoutOf, NULL_I64, typeOf, type Value } from "../../types/mod.ts";
 import { formatValue } from "../../types/format/mod.ts";
-import { arrayDimensions, formatArray, parseLong256 } from "../../types/wide.ts";
+import { arrayDimensions, decimalOf, formatArray, parseLong256 } from "../../types/wide.ts";
 import type { BatchColumn, BatchFunction, BatchOut, FunctionEntry } from "./entry.ts";
 
 /** Is a row of a column of layout i64, i128, i256 or text null? */
@@ -22,7 +22,7 @@ export function isNullWide(column: BatchColumn, row: number): boolean {
 }
 
 /** The value of a row as it is at the edges: a bigint, signed but for LONG256. */
-function wideValue(column: BatchColumn, row: number): bigint {
+export function wideValue(column: BatchColumn, row: number): bigint {
   const { values } = column;
   const words = layoutOf(column.type) === "i64" ? 1 : layoutOf(column.type) === "i128" ? 2 : 4;
   let value = 0n;
@@ -42,6 +42,10 @@ const base = { nulls: "custom", volatility: "immutable" } as const;
 function equality(whenEqual: boolean): BatchFunction {
   return ([a, b], out, rowCount) => {
     const isText = layoutOf(a.type) === "text";
+    const from = decimalOf(a.type), to = decimalOf(b.type);
+    const powers = from && to
+      ? [to.scale - from.scale, from.scale - to.scale].map((n) => 10n ** BigInt(Math.max(0, n)))
+      : [1n, 1n];
     for (let row = 0; row < rowCount; row++) {
       const nullA = isNullWide(a, row), nullB = isNullWide(b, row);
       let equal = nullA === nullB;
@@ -49,7 +53,7 @@ function equality(whenEqual: boolean): BatchFunction {
         if (isText) {
           const x = a.bytes(row)!, y = b.bytes(row)!;
           equal = x.length === y.length && x.every((byte, i) => byte === y[i]);
-        } else equal = wideValue(a, row) === wideValue(b, row);
+        } else equal = wideValue(a, row) * powers[0] === wideValue(b, row) * powers[1];
       }
       out.values[row] = equal === whenEqual ? 1 : 0;
     }
@@ -195,7 +199,9 @@ const binaryFunctions: FunctionEntry[] = [
 ];
 
 const sameTypes: FunctionEntry["check"] = (_, types) =>
-  types[0] === types[1] ? undefined : { message: `${types[0]} and ${types[1]} cannot be compared` };
+  types[0] === types[1] || types.every((type) => decimalOf(type) !== undefined)
+    ? undefined
+    : { message: `${types[0]} and ${types[1]} cannot be compared` };
 
 export const wideFunctions: FunctionEntry[] = [
   ...long256Functions,
