@@ -3,7 +3,7 @@
  */
 import { notSupported, SqlError, SQLSTATE } from "../../errors.ts";
 import { typeOf, type Value } from "../../types/mod.ts";
-import { asDecimal, decimalOf, decimalTag } from "../../types/wide.ts";
+import { arrayDimensions, asDecimal, decimalOf, decimalTag, geohashBits, parseGeohash } from "../../types/wide.ts";
 import type { Expression, FunctionCall, OrderItem, Query } from "../ast.ts";
 import { isOidType, oidOfText } from "./object_ids.ts";
 import type { AggregateCall, Expr } from "../plan.ts";
@@ -157,7 +157,12 @@ export class Expressions {
         if (e.operand.kind === "call" && e.operand.name.toLowerCase() === "json_extract" && JSON_TYPES.has(tag)) {
           return this.bind({ ...e.operand, name: `json_extract_${tag}` }, scope);
         }
-        return this.cast(this.bind(e.operand, scope), tag, e.at);
+        const operand = this.bind(e.operand, scope);
+        if (operand.type === "BINARY" !== (tag === "BINARY") && operand.type !== "NULL") {
+          const at = tag === "BINARY" ? e.type.at : e.at;
+          throw typeMismatch(`${displayName(operand.type)} cannot be cast to ${displayName(tag)}`, at);
+        }
+        return this.cast(operand, tag, e.at);
       }
       case "case":
         return this.caseOf(e, scope);
@@ -307,6 +312,25 @@ export class Expressions {
     }
     if (decimalOf(type) === undefined || !DECIMAL_TARGETS.has(tag)) return undefined;
     return { kind: "call", function: `decimal_${tag}(${type})`, args: [expr], type: tag, at };
+  }
+
+  /** A cast to a geohash or an array; undefined for others. */
+  private shapedCast(expr: Expr, tag: string, at: number): Expr | undefined {
+    const { type } = expr, bits = geohashBits(tag);
+    if (bits !== undefined) {
+      const value = expr.kind === "constant" ? expr.value : undefined;
+      if (typeof value === "string" && value !== "" && parseGeohash(value, bits) === undefined) {
+        throw new SqlError(`'${value}' is no ${displayName(tag)}`, this.binding.positionOf(expr), SQLSTATE.invalidText);
+      }
+      const isLonger = (geohashBits(type) ?? 0) >= bits;
+      if (!isLonger && !isText(type) && type !== "CHAR") return undefined;
+      const source = type === "CHAR" ? this.cast(expr, "STRING", at) : expr;
+      return { kind: "call", function: `cast_GEOHASH(${source.type})`, args: [source], type: tag, at };
+    }
+    const dimensions = arrayDimensions(tag);
+    if (dimensions === 0 || !(isText(type) || (isNumber(type) && dimensions === 1))) return undefined;
+    const source = isText(type) ? expr : this.cast(expr, "DOUBLE", at);
+    return { kind: "call", function: `cast_ARRAY(${source.type})`, args: [source], type: tag, at };
   }
 
   /** Constants whose product no INT holds are LONGs. */
@@ -481,8 +505,8 @@ export class Expressions {
     if (settled.type === "NULL" || (settled.kind === "constant" && settled.value === null && typeOf(tag).nullable)) {
       return this.binding.at(this.nullOf(tag), at);
     }
-    const decimal = this.decimalCast(settled, tag, at);
-    if (decimal !== undefined) return this.binding.at(decimal, at);
+    const shaped = this.decimalCast(settled, tag, at) ?? this.shapedCast(settled, tag, at);
+    if (shaped !== undefined) return this.binding.at(shaped, at);
     const entry = castEntry(tag, settled.type, settled.kind === "constant" ? settled.value : undefined);
     if (entry !== undefined && "problem" in entry) {
       throw new SqlError(entry.problem, this.binding.positionOf(settled), SQLSTATE.invalidText);

@@ -2,8 +2,17 @@
 import { Buffer } from "node:buffer";
 import { layoutOf, NULL_I64, typeOf, type Value } from "../../types/mod.ts";
 import { formatValue } from "../../types/format/mod.ts";
-import { arrayDimensions, decimalOf, formatArray, parseLong256 } from "../../types/wide.ts";
-import type { BatchColumn, BatchFunction, BatchOut, FunctionEntry } from "./entry.ts";
+import {
+  arrayDimensions,
+  decimalOf,
+  encodeArray,
+  formatArray,
+  geohashBits,
+  parseArray,
+  parseGeohash,
+  parseLong256,
+} from "../../types/wide.ts";
+import type { BatchAggregateState, BatchColumn, BatchFunction, BatchOut, FunctionEntry } from "./entry.ts";
 
 /** Is a row of a column of layout i64, i128, i256 or text null? */
 export function isNullWide(column: BatchColumn, row: number): boolean {
@@ -151,6 +160,127 @@ const long256Functions: FunctionEntry[] = [
   ]),
 ];
 
+const WORD_MAX = 1n << 256n;
+
+/** The sum of LONG256s by group, as far as 256 bits go. */
+class Long256Sum implements BatchAggregateState {
+  private readonly sums: (bigint | undefined)[] = [];
+
+  update(groups: Int32Array | undefined, [column]: BatchColumn[], rowCount: number): void {
+    for (let row = 0; row < rowCount; row++) {
+      if (isNullWide(column, row)) continue;
+      const group = groups === undefined ? 0 : groups[row];
+      this.sums[group] = ((this.sums[group] ?? 0n) + wideValue(column, row)) % WORD_MAX;
+    }
+  }
+
+  merge(later: Long256Sum, mapping: Int32Array): void {
+    later.sums.forEach((sum, group) => {
+      if (sum !== undefined) this.sums[mapping[group]] = ((this.sums[mapping[group]] ?? 0n) + sum) % WORD_MAX;
+    });
+  }
+
+  finish(out: BatchOut, groupCount: number): void {
+    for (let group = 0; group < groupCount; group++) {
+      const sum = this.sums[group];
+      if (sum === undefined) setNullLong256(out, group);
+      else setLong256(out, group, sum);
+    }
+  }
+
+  sizeBytes(): number {
+    return this.sums.length * 64;
+  }
+}
+
+const long256Sums: FunctionEntry[] = [
+  {
+    ...base,
+    name: "+",
+    args: [{ name: "a", type: "LONG256" }, { name: "b", type: "LONG256" }],
+    returns: "LONG256",
+    summary: "Sum of LONG256s.",
+    examples: [],
+    batch: ([a, b], out, rowCount) => {
+      for (let row = 0; row < rowCount; row++) {
+        if (isNullWide(a, row) || isNullWide(b, row)) setNullLong256(out, row);
+        else setLong256(out, row, (wideValue(a, row) + wideValue(b, row)) % WORD_MAX);
+      }
+    },
+  },
+  {
+    ...base,
+    name: "sum",
+    args: [{ name: "value", type: "LONG256" }],
+    returns: "LONG256",
+    summary: "The sum of LONG256s.",
+    examples: [],
+    aggregate: { kind: "batch", create: () => new Long256Sum() },
+  },
+];
+
+/** Geohashes and arrays are cast to by "cast_GEOHASH" and "cast_ARRAY": the result's type says how long they are. */
+const shapedCasts: FunctionEntry[] = [
+  {
+    ...base,
+    name: "cast_GEOHASH",
+    args: [{ name: "text", type: "text" }],
+    returns: "LONG",
+    summary: "The geohash that a text is; null when it has too few characters or others.",
+    examples: [],
+    batch: ([column], out, rowCount) => {
+      const bits = geohashBits(out.type)!;
+      for (let row = 0; row < rowCount; row++) {
+        const text = column.text(row);
+        out.values[row] = (text === undefined || text === "" ? undefined : parseGeohash(text, bits)) ?? NULL_I64;
+      }
+    },
+  },
+  {
+    ...base,
+    name: "cast_GEOHASH",
+    args: [{ name: "geohash", type: "wide" }],
+    returns: "LONG",
+    summary: "A geohash cut to fewer bits.",
+    examples: [],
+    batch: ([column], out, rowCount) => {
+      const lost = BigInt(geohashBits(column.type)! - geohashBits(out.type)!);
+      for (let row = 0; row < rowCount; row++) {
+        out.values[row] = isNullWide(column, row) ? NULL_I64 : column.values[row] >> lost;
+      }
+    },
+  },
+  {
+    ...base,
+    name: "cast_ARRAY",
+    args: [{ name: "text", type: "text" }],
+    returns: "STRING",
+    summary: "The array that a text such as {1,2} is; null when it is none.",
+    examples: [],
+    batch: ([column], out, rowCount) => {
+      const dimensions = arrayDimensions(out.type);
+      for (let row = 0; row < rowCount; row++) {
+        const text = column.text(row)?.replaceAll("{", "[").replaceAll("}", "]");
+        out.setText(row, text === undefined ? undefined : parseArray(text, dimensions));
+      }
+    },
+  },
+  {
+    ...base,
+    name: "cast_ARRAY",
+    args: [{ name: "number", type: "DOUBLE" }],
+    returns: "STRING",
+    summary: "An array of one number.",
+    examples: [],
+    batch: ([column], out, rowCount) => {
+      for (let row = 0; row < rowCount; row++) {
+        const value = column.values[row] as number;
+        out.setText(row, Number.isNaN(value) ? undefined : encodeArray([value], 1));
+      }
+    },
+  },
+];
+
 const binaryFunctions: FunctionEntry[] = [
   {
     ...base,
@@ -205,6 +335,8 @@ const sameTypes: FunctionEntry["check"] = (_, types) =>
 
 export const wideFunctions: FunctionEntry[] = [
   ...long256Functions,
+  ...long256Sums,
+  ...shapedCasts,
   ...binaryFunctions,
   {
     ...base,
