@@ -33,6 +33,9 @@ interface Translation {
   address: number;
 }
 
+/** Left rows that are taken at a time: what is made of them stays in a cache. */
+const PROBE_ROWS = 16_384;
+
 export interface JoinIndex {
   kind: "dense" | "hash";
   table: number;
@@ -159,8 +162,9 @@ export class JoinReader implements MorselReader {
   private rowEnd = 0;
   private position = 0;
   private resume = 0;
-  /** The pair is the left rows as they are, in order. */
+  /** The pairs have the left rows from `firstRow` on, in order. */
   private isWhole = false;
+  private firstRow = 0;
   private leftMatched = false;
 
   /** The columns of the left base that are read. */
@@ -320,11 +324,13 @@ export class JoinReader implements MorselReader {
   /** The next pairs, in `leftRows` and `rightRows`. */
   private pairs(columns: readonly Vector[]): number {
     const { kernel } = this.bound!, { cells } = kernel, from = this.position;
+    const to = Math.min(this.rowEnd, from + PROBE_ROWS);
     kernel.setI32(cells.resume, this.resume);
-    this.position = kernel.run(from, this.rowEnd);
+    this.position = kernel.run(from, to);
     this.resume = kernel.getI32(cells.resume);
     const n = kernel.getI32(cells.pairs);
-    this.isWhole = this.probe.index.unique && !this.ends && n === this.rowEnd - this.rowStart;
+    this.isWhole = this.probe.index.unique && !this.ends && n === to - from;
+    this.firstRow = from;
     return this.residual === undefined || n === 0 ? n : this.pairsThatPass(columns, n);
   }
 
@@ -357,7 +363,7 @@ export class JoinReader implements MorselReader {
 
   private gather(left: readonly Vector[], n: number, needed: ReadonlySet<number>): Vector[] {
     const { probe, leftRows, rightRows, keepsLeft } = this, leftCount = probe.leftTypes.length;
-    const whole = this.isWhole ? advance(left, this.rowStart) : left;
+    const whole = this.isWhole ? advance(left, this.firstRow) : left;
     return [...left, ...probe.columns].map((column, k): Vector => {
       if (!needed.has(k)) return { ...column, address: 0 };
       if (k < leftCount) return this.isWhole ? whole[k] : this.gathered(k, column, leftRows, n, false);
