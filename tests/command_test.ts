@@ -75,18 +75,22 @@ Deno.test("health asks the server of these settings, and its status is the exit 
   ]);
 });
 
-Deno.test("SIGINT ends a server with a query under way within 5 s, with 0", async () => {
-  await using server = await startServer();
-  const query = server.exec(
-    "select count(), sum(a.x * b.x) from long_sequence(10000000) a cross join long_sequence(1000) b",
-  ).catch(() => "ended with the server");
-  await new Promise((resolve) => setTimeout(resolve, 300));
-  const before = Date.now();
-  server.process.kill("SIGINT");
-  assert.equal((await server.process.status).code, 0);
-  assert.ok(Date.now() - before < 6000, `${Date.now() - before} ms`);
-  await query;
-});
+Deno.test(
+  "SIGINT ends a server with a query under way within 5 s, with 0",
+  { ignore: Deno.build.os === "windows" },
+  async () => {
+    await using server = await startServer();
+    const query = server.exec(
+      "select count(), sum(a.x * b.x) from long_sequence(10000000) a cross join long_sequence(1000) b",
+    ).catch(() => "ended with the server");
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    const before = Date.now();
+    server.process.kill("SIGINT");
+    assert.equal((await server.process.status).code, 0);
+    assert.ok(Date.now() - before < 6000, `${Date.now() - before} ms`);
+    await query;
+  },
+);
 
 Deno.test("a port in use is one clear line, and 1", async () => {
   await using server = await startServer();
