@@ -78,3 +78,27 @@ Deno.test("whatever statement comes to a table first after a start finds all of 
     await Deno.remove(root, { recursive: true });
   }
 });
+
+Deno.test("a table without partitions knows its last row also when it is first asked for after a start", async () => {
+  const root = await Deno.makeTempDir({ prefix: "sundial-" });
+  let server = await startServer({ root });
+  try {
+    for (const name of ["short", "long"]) {
+      await server.exec(`create table ${name} (ts timestamp, v int) timestamp(ts)`);
+      await server.exec(`insert into ${name} values ('2024-01-02', 1)`);
+    }
+    await server.exec("checkpoint create");
+    await server.exec("checkpoint release");
+    for (const [name, rows] of [["short", 1], ["long", 2000]] as const) {
+      await server.stop();
+      server = await startServer({ root });
+      const values = Array.from({ length: rows }, () => "('2024-01-02', 2)").join();
+      assert.match((await server.exec(`insert into ${name} values ${values}, ('2024-01-01', 3)`)).error!, /older/);
+      assert.equal((await server.exec(`insert into ${name} values ${values}`)).error, undefined);
+      assert.deepEqual((await server.exec(`select count() from ${name}`)).dataset, [[1 + rows]]);
+    }
+  } finally {
+    await server.stop();
+    await Deno.remove(root, { recursive: true });
+  }
+});

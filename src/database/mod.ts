@@ -162,6 +162,10 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
           return catalogue.table(question.name)?.schema;
         case "tables":
           return catalogue.tables().map(({ schema }) => schema);
+        case "facts": {
+          const { rowCount, timestampMin, timestampMax } = catalogue.tableById(question.tableId)!;
+          return { rowCount, timestampMin, timestampMax };
+        }
         case "marks":
           return marksOf(question.scans, catalogue);
         case "metadata":

@@ -6,7 +6,7 @@
 import { asClientFault, SqlError, SQLSTATE } from "../errors.ts";
 import { CANCEL, cancelError, type PostedError, revivedError } from "../engine/mod.ts";
 import type { MetadataNode, PackedNode, Plan } from "../sql/plan.ts";
-import type { TableSchema } from "../storage/mod.ts";
+import type { TableSchema, TableSnapshot } from "../storage/mod.ts";
 import type { Value } from "../types/mod.ts";
 import type { Planned } from "./planning.ts";
 
@@ -36,10 +36,14 @@ export type Order =
   /** The statements of a text. */
   | { want: "parts"; text: string };
 
+export type TableFacts = Pick<TableSnapshot, "rowCount" | "timestampMin" | "timestampMax">;
+
 /** What the thread asks main, by kind. */
 export interface Answers {
   table: TableSchema | undefined;
   tables: TableSchema[];
+  /** Of a table: what few statements ask for, as it has to be open for it. */
+  facts: TableFacts;
   /** Of each scan: what EXPLAIN says of it. */
   marks: string[][];
   /** The node with its rows. */
@@ -51,6 +55,7 @@ export interface Answers {
 export type Question =
   | { kind: "table"; name: string }
   | { kind: "tables" }
+  | { kind: "facts"; tableId: number }
   | { kind: "marks"; scans: PackedNode["scans"] }
   | { kind: "metadata"; node: MetadataNode }
   | { kind: "call"; name: string };

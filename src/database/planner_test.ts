@@ -21,8 +21,12 @@ const context = {
   parquetSchema: () => [],
   effort: FULL_EFFORT,
 };
-const table = "create table t (ts timestamp, s symbol, a long, b double) timestamp(ts) partition by day";
-catalogue.apply(bind(parse(table), context).statement);
+for (
+  const table of [
+    "create table t (ts timestamp, s symbol, a long, b double) timestamp(ts) partition by day",
+    "create table u (ts timestamp, a long) timestamp(ts)",
+  ]
+) catalogue.apply(bind(parse(table), context).statement);
 
 function answer(question: Question): Answers[keyof Answers] {
   switch (question.kind) {
@@ -30,6 +34,8 @@ function answer(question: Question): Answers[keyof Answers] {
       return catalogue.table(question.name)?.schema;
     case "tables":
       return catalogue.tables().map(({ schema }) => schema);
+    case "facts":
+      return { rowCount: 0, timestampMin: null, timestampMax: null };
     case "marks":
       return question.scans.map(({ tableId }) => [`table ${tableId}`]);
     case "metadata": {
@@ -86,6 +92,7 @@ const LONG = [
   list(200, (k) => `select a + ${k}, s from t`, " union all "),
   `select s, ${list(500, (k) => `sum(a + ${k})`)} from t group by s`,
   `explain select ${list(500, (k) => `a + ${k}`)} from t`,
+  `insert into u values ${list(2000, (k) => `('2024-01-01T00:00:00', ${k})`)}`,
   `insert into t values ${list(2000, (k) => `('2024-01-01T00:00:00', 's${k}', ${k}, 1.5)`)}`,
   `update t set b = ${list(400, (k) => `b + ${k}`, " + ")}`,
   `create table n as (select ${list(300, (k) => `a c${k}`)} from t)`,
@@ -93,7 +100,7 @@ const LONG = [
   // Mistakes, at the end.
   `select ${list(500, () => "a")}, nothing from t`,
   `select ${list(500, () => "a")} from t where where`,
-  `select ${list(500, () => "a")} from t join u on a = a`,
+  `select ${list(500, () => "a")} from t join w on a = a`,
   `select ${list(500, () => "a")}, 'not closed from t`,
   `select ${"(".repeat(1000)}`,
 ];

@@ -41,8 +41,19 @@ export class DatabaseSession implements Session {
     const start = performance.now();
     const ready = (statement: Statement): Prepared =>
       new PreparedStatement(this, this.core, statement, Math.round((performance.now() - start) * 1e6));
-    const statement = this.core.statements.get(text, parameterTypes, this.identity, options);
-    return statement instanceof Promise ? statement.then(ready) : ready(statement);
+    // What little of a table has to be known to bind a statement may be in one that is not open yet.
+    const opened = async (error: unknown): Promise<Prepared> => {
+      if (!(error instanceof TableClosedError)) throw error;
+      await this.core.writer.open(error.tableId);
+      return await this.prepare(text, parameterTypes, options);
+    };
+    try {
+      const statement = this.core.statements.get(text, parameterTypes, this.identity, options);
+      return statement instanceof Promise ? statement.then(ready).catch(opened) : ready(statement);
+    } catch (error) {
+      if (!(error instanceof TableClosedError)) throw error;
+      return opened(error);
+    }
   }
 
   split(

@@ -11,6 +11,7 @@ import {
   type FromPlanner,
   type Order,
   type Question,
+  type TableFacts,
   type ToPlanner,
 } from "../database/planner.ts";
 import { scansOf } from "../database/sources.ts";
@@ -83,10 +84,11 @@ function carryOut(order: Order, transfer: Transferable[]): unknown {
 }
 
 function statementOf(
-  { text, parameterTypes, user, schemaVersion, nowMicros }: Exclude<Order, { want: "parts" }>,
+  { want, text, parameterTypes, user, schemaVersion, nowMicros }: Exclude<Order, { want: "parts" }>,
 ): Planned {
   const key = JSON.stringify([schemaVersion, user, parameterTypes, text]);
-  let planned = kept.get(key);
+  // A statement that is prepared is bound anew, as main would do it.
+  let planned = want === "statement" ? undefined : kept.get(key);
   if (planned === undefined || planned.boundByClock) {
     planned = planText(text, {
       catalogue: new AskedCatalogue(),
@@ -131,19 +133,24 @@ function ask<K extends keyof Answers>(question: Question & { kind: K }): Answers
   }
 }
 
-/** Main's tables, each asked for once a statement. The binder looks at nothing but their schemas. */
+/** Main's tables, each asked for once a statement. */
 class AskedCatalogue implements Catalogue {
   readonly version = 0;
   private readonly known = new Map<string, TableSnapshot | undefined>();
 
   table(name: string): TableSnapshot | undefined {
     const key = name.toLowerCase();
-    if (!this.known.has(key)) this.known.set(key, snapshotOf(ask({ kind: "table", name })));
+    if (!this.known.has(key)) this.known.set(key, this.ask(name));
     return this.known.get(key);
   }
 
   tables(): TableSnapshot[] {
-    return ask({ kind: "tables" }).map((schema) => snapshotOf(schema)!);
+    return ask({ kind: "tables" }).map(snapshotOf);
+  }
+
+  private ask(name: string): TableSnapshot | undefined {
+    const schema = ask({ kind: "table", name });
+    return schema && snapshotOf(schema);
   }
 
   tableById(): never {
@@ -155,6 +162,30 @@ class AskedCatalogue implements Catalogue {
   }
 }
 
-function snapshotOf(schema: TableSchema | undefined): TableSnapshot | undefined {
-  return schema && { schema } as TableSnapshot;
+function snapshotOf(schema: TableSchema): TableSnapshot {
+  const unknown = (): never => {
+    throw new Error("a statement is bound without its tables' rows");
+  };
+  let known: TableFacts | undefined;
+  const facts = () => known ??= ask({ kind: "facts", tableId: schema.id });
+  return {
+    schema,
+    get rowCount() {
+      return facts().rowCount;
+    },
+    get timestampMin() {
+      return facts().timestampMin;
+    },
+    get timestampMax() {
+      return facts().timestampMax;
+    },
+    get version() {
+      return unknown();
+    },
+    get lsn() {
+      return unknown();
+    },
+    partitions: unknown,
+    source: unknown,
+  };
 }
