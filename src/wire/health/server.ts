@@ -39,14 +39,18 @@ export interface HealthServer {
 const WAITING_MAX = 1024;
 const HEAD_BYTES_MAX = 64 * 1024;
 
+/** What timers can hold, and the second that node:http adds: 24 days. */
+const TIMER_MAX_MS = 2 ** 31 - 1001;
+
 export function serveHealth(options: HealthOptions): Promise<HealthServer> {
-  const slots = new Slots(options.connectionLimit, options.queueTimeoutMs);
+  const slots = new Slots(options.connectionLimit, Math.min(TIMER_MAX_MS, options.queueTimeoutMs));
+  const connectionTimeoutMs = Math.min(TIMER_MAX_MS, options.connectionTimeoutMs);
   const server = createServer({
     requireHostHeader: false,
     maxHeaderSize: HEAD_BYTES_MAX,
-    keepAliveTimeout: options.connectionTimeoutMs,
-    headersTimeout: options.connectionTimeoutMs,
-    requestTimeout: options.connectionTimeoutMs,
+    keepAliveTimeout: connectionTimeoutMs,
+    headersTimeout: connectionTimeoutMs,
+    requestTimeout: connectionTimeoutMs,
   }, (request, response) => {
     response.on("error", () => request.socket.destroy());
     slots.wait(request.socket).then(() => answer(request, response, options)).catch((error) => {
@@ -55,7 +59,7 @@ export function serveHealth(options: HealthOptions): Promise<HealthServer> {
       else reply(response, 500, "Internal server error", "text/plain");
     });
   });
-  server.timeout = options.connectionTimeoutMs;
+  server.timeout = connectionTimeoutMs;
   server.maxConnections = options.connectionLimit + WAITING_MAX;
   server.on("connection", (socket: Socket) => slots.enter(socket));
   // A request that is no HTTP gets no answer.

@@ -154,6 +154,17 @@ Deno.test("health: an idle connection is closed, and so is one that waits too lo
   });
 });
 
+Deno.test("health: times beyond what a timer can hold are no times of none", async () => {
+  const monthMs = 31 * 86_400_000;
+  await withServer({ connectionLimit: 1, connectionTimeoutMs: monthMs, queueTimeoutMs: monthMs }, async (connect) => {
+    const [first, waiting] = [await connect(), await connect()];
+    await waiting.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+    assert.equal(await waiting.ended(200), false);
+    first.close();
+    assert.equal(await waiting.receive(EMPTY), HEAD + EMPTY);
+  });
+});
+
 Deno.test("health: what is no HTTP is closed without an answer", async () => {
   await withServer({}, async (connect) => {
     const client = await connect();

@@ -23,7 +23,7 @@ class LineSink extends FakeDatabase {
   }
 }
 
-async function sent(pieces: string[], disconnectOnError: boolean): Promise<string[]> {
+async function sent(pieces: string[], disconnectOnError: boolean, idleTimeoutMs = 0): Promise<string[]> {
   const database = new LineSink();
   const options: LineTcpOptions = {
     hostname: "127.0.0.1",
@@ -32,7 +32,7 @@ async function sent(pieces: string[], disconnectOnError: boolean): Promise<strin
     identity: { name: "admin", groups: [] },
     precision: "n",
     connectionLimit: 4,
-    idleTimeoutMs: 0,
+    idleTimeoutMs,
     lineSizeMax: 1 << 20,
     disconnectOnError,
     showsLines: true,
@@ -54,6 +54,10 @@ async function sent(pieces: string[], disconnectOnError: boolean): Promise<strin
 
 Deno.test("lines over TCP are committed when they are whole, however they were cut", async () => {
   assert.deepEqual(await sent(["a v=1\nb v", "=2\nc", " v=3\n", "never ended"], true), ["a v=1", "b v=2", "c v=3"]);
+});
+
+Deno.test("an idle time of more than a timer can hold is not over at once", async () => {
+  assert.deepEqual(await sent(["a v=1\n", "b v=2\n"], true, 40 * 86_400_000), ["a v=1", "b v=2"]);
 });
 
 Deno.test("a line at fault ends the connection, and the lines before it stay", async () => {

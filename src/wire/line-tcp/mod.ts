@@ -30,6 +30,8 @@ export interface LineTcpOptions {
 
 const LF = 0x0a;
 const READ_BYTES = 1 << 18;
+/** A longer time would be over at once. */
+const TIMER_MAX_MS = 2 ** 31 - 1;
 
 export interface LineTcpServer {
   port: number;
@@ -128,7 +130,8 @@ async function readOrTimeOut(
   into: Uint8Array,
   idleTimeoutMs: number,
 ): Promise<number | undefined> {
-  const timer = idleTimeoutMs > 0 ? setTimeout(() => closeQuietly(connection), idleTimeoutMs) : undefined;
+  const isTimed = idleTimeoutMs > 0 && idleTimeoutMs <= TIMER_MAX_MS;
+  const timer = isTimed ? setTimeout(() => closeQuietly(connection), idleTimeoutMs) : undefined;
   try {
     return await connection.read(into) ?? undefined;
   } catch (error) {
