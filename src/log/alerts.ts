@@ -30,6 +30,8 @@ export interface AlertSettings {
 const REFUSED_DELAY_MAX_MS = 30_000;
 /** A delay of zero would do nothing else than try. */
 const RECONNECT_DELAY_MIN_MS = 10;
+/** A longer time would be over at once. */
+const TIMER_MAX_MS = 2 ** 31 - 1;
 /** While nobody takes alerts, the log says so again. */
 const REMINDER_MS = 60_000;
 const POST_TIMEOUT_MS = 10_000;
@@ -95,7 +97,7 @@ export class AlertOutput implements Output {
         toldMs = performance.now();
         this.#log.error(`no target takes alerts: ${this.#queue.length} are waiting in ${this.settings.queuePath}`);
       }
-      const reconnectDelayMs = Math.max(RECONNECT_DELAY_MIN_MS, this.settings.reconnectDelayMs);
+      const reconnectDelayMs = Math.min(Math.max(RECONNECT_DELAY_MIN_MS, this.settings.reconnectDelayMs), TIMER_MAX_MS);
       const delayMs = outcome === "refused"
         ? Math.min(REFUSED_DELAY_MAX_MS, reconnectDelayMs * 2 ** Math.min(failedRounds, 16))
         : reconnectDelayMs;

@@ -135,6 +135,20 @@ Deno.test("alerts: a target that cannot be reached is tried again after reconnec
   ]);
 });
 
+Deno.test("alerts: a delay is at least what a timer measures and at most what it holds", async () => {
+  for (const [reconnectDelayMs, pauseMs] of [[0, 10], [40 * 86_400_000, 2 ** 31 - 1]]) {
+    let up = false;
+    const { settings, taken } = scene({ a: () => up ? 200 : 0 });
+    const pausesMs: number[] = [];
+    const pause = (timeMs: number) => Promise.resolve(void (up = pausesMs.push(timeMs) > 0));
+    const output = new AlertOutput({ ...settings, reconnectDelayMs, pause });
+    await output.write([line("1")]);
+    await until(() => taken.length === 1);
+    await output.close();
+    assert.deepEqual(pausesMs, [pauseMs]);
+  }
+});
+
 Deno.test("alerts: a disk that takes nothing keeps no alert from a target that is up, and the log says so once", async () => {
   const { settings, taken } = scene({ a: () => 200 });
   const lines: string[] = [];
