@@ -71,7 +71,7 @@ export class Log {
     this.#levelText = options.verbose ? (level) => level : (level) => level[0];
     const { text, origin } = readLogConf(options, faults);
     this.origin = origin;
-    const debug = options.debug || options.env.SVC_DEBUG?.toLowerCase() === "true";
+    const debug = isDebugOn(options.env, faults) || options.debug === true;
     const surroundings: WriterSurroundings = {
       root: options.root,
       logDirectory: options.env[LOG_DIRECTORY] || join(options.root, "log"),
@@ -221,6 +221,12 @@ function rescue(prefix: string, lines: QueuedLine[], error: Error): void {
   } catch {
     // There is no one left to tell.
   }
+}
+
+function isDebugOn({ SVC_DEBUG: text = "" }: Record<string, string | undefined>, faults: ConfigError[]): boolean {
+  if (/^(true|false|)$/i.test(text)) return text.toLowerCase() === "true";
+  faults.push(new ConfigError("SVC_DEBUG", `SVC_DEBUG: found "${text}", expected true or false`));
+  return false;
 }
 
 function timeFormat({ timestamp }: LogOptions, faults: ConfigError[]): (timeMicros: number) => string {

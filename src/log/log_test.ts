@@ -118,6 +118,12 @@ Deno.test("a slip in SVC_LOG_ of an enabled writer stops the start with its name
   }
 });
 
+Deno.test("SVC_DEBUG is true or false, and nothing that would be false without a word", () => {
+  const faults = (SVC_DEBUG: string) => Log.check(withConf(STDOUT, { env: { SVC_DEBUG } }).options).faults;
+  assert.deepEqual(["true", "FALSE", ""].map((text) => faults(text).length), [0, 0, 0]);
+  assert.deepEqual(faults("1").map(({ message }) => message), ['SVC_DEBUG: found "1", expected true or false']);
+});
+
 Deno.test("SVC_LOG_LOG_DIR is where ${log.dir} points", async () => {
   const directory = Deno.makeTempDirSync();
   const conf = "writers=a\nw.a.class=LogFileWriter\nw.a.location=${log.dir}/x.log";
