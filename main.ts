@@ -342,6 +342,7 @@ function databaseOptions(config: Config, metrics: Metrics, wantsDebug: boolean):
     syncDelayMs: config.get("dev.sync.delay"),
     execWorkerCount: config.get("shared.worker.count"),
     directRowsMax: config.get("query.direct.rows.max"),
+    directWordsMax: config.get("query.direct.words.max"),
     wordsMax: config.get("query.words.max"),
     expressionsMax: config.get("query.expressions.max"),
     queryMemoryLimitBytes: config.get("cairo.query.memory.limit"),

@@ -1,5 +1,6 @@
 /**
- * Every recorded case over HTTP against the running server, small queries on the main thread and again all in workers.
+ * Every recorded case over HTTP against the running server, small queries on the main thread and again all planned and run by
+ * other threads.
  * `conformance/gaps.json` lists the cases that do not hold yet (file → lines); one that begins to hold must leave the list.
  */
 import assert from "node:assert/strict";
@@ -12,8 +13,9 @@ const gaps = JSON.parse(Deno.readTextFileSync(`${folder}gaps.json`)) as Record<s
 const files = [...Deno.readDirSync(folder)].map((entry) => entry.name).filter((name) => name.endsWith(".test")).sort();
 
 for (
-  const [title, env] of [["small queries on the main thread", {}], ["all queries in workers", {
+  const [title, env] of [["small queries on the main thread", {}], ["all queries by other threads", {
     SVC_QUERY_DIRECT_ROWS_MAX: "-1",
+    SVC_QUERY_DIRECT_WORDS_MAX: "0",
   }]] as const
 ) {
   Deno.test(`conformance over HTTP, ${title}`, async (t) => {

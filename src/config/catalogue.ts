@@ -188,6 +188,10 @@ export const sections = {
       "Queries that read at most so many rows run on the thread that received them, without a worker; -1: always in workers.",
       { min: -1 },
     ),
+    "query.direct.words.max": int(
+      400,
+      "Statements of at most so many words are read by the thread that received them, others by one of their own; 0: all of them.",
+    ),
     "query.words.max": int(
       50_000,
       "Words and marks of a statement, besides lists of values; longer ones are refused. Reading them takes 10 to 30 us each.",

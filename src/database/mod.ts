@@ -4,7 +4,7 @@ import { SqlError, SQLSTATE } from "../errors.ts";
 import { createScheduler, parquetSchema, type Scheduler } from "../engine/mod.ts";
 
 import { createRegistry } from "../sql/functions/mod.ts";
-import { FULL_EFFORT, QUICK_EFFORT } from "../sql/mod.ts";
+import { FULL_EFFORT, QUICK_EFFORT, quickEffort } from "../sql/mod.ts";
 import {
   type AppendBatch,
   type Catalogue,
@@ -48,7 +48,9 @@ export interface DatabaseOptions {
   syncDelayMs?: number;
   execWorkerCount: number;
   directRowsMax: number;
-  /** Longer statements are refused. */
+  /** Statements of more words are left to the planner. */
+  directWordsMax?: number;
+  /** Longer ones are refused. */
   wordsMax?: number;
   expressionsMax?: number;
   queryMemoryLimitBytes: number;
@@ -175,6 +177,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
       }
     },
   });
+  const quick = options.directWordsMax === undefined ? QUICK_EFFORT : quickEffort(options.directWordsMax);
   const statements = new StatementCache({
     quick: ({ text, parameterTypes, identity }) =>
       planText(text, {
@@ -184,7 +187,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
         nowMicros: nowMicros(),
         user: identity.name,
         parquetSchema: (path) => parquetSchema(path).columns,
-        effort: QUICK_EFFORT,
+        effort: quick,
       }),
     long: ({ text, parameterTypes, identity }, wait) =>
       planner.want("statement", {

@@ -35,9 +35,13 @@ export const FULL_EFFORT: Effort = {
 export class LongStatement extends Error {}
 
 /** About ten milliseconds. */
-export const QUICK_EFFORT: Effort = {
-  words: 400,
-  knownWords: 1_000,
-  expressions: 800,
-  beyond: () => new LongStatement("the statement is long"),
-};
+export const QUICK_EFFORT: Effort = quickEffort(400);
+
+export function quickEffort(words: number): Effort {
+  return {
+    words,
+    knownWords: 2.5 * words | 0,
+    expressions: 2 * words,
+    beyond: () => new LongStatement("the statement is long"),
+  };
+}

@@ -1,7 +1,7 @@
 /** SQL: text to typed plans. */
 export { bind, type BindContext, type Bound } from "./binder/mod.ts";
 export { tableOid } from "./binder/object_ids.ts";
-export { type Effort, FULL_EFFORT, LongStatement, QUICK_EFFORT } from "./effort.ts";
+export { type Effort, FULL_EFFORT, LongStatement, QUICK_EFFORT, quickEffort } from "./effort.ts";
 export { explain, type ExplainDetails, scanMarks } from "./explain.ts";
 export { parse, parseScript } from "./parser.ts";
 export { substituteCalls, substituteParameters } from "./parameters.ts";
