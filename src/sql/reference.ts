@@ -30,7 +30,7 @@ const GROUPS: [title: string, entries: readonly FunctionEntry[]][] = [
 
 /** What the binder puts in the place of what users write. */
 const INTERNAL =
-  /^(cast|assign|extract|json_extract|decimal)_|^keywords$|^(timestamp_floor|timestamp_ceil|dateadd|datediff)_/;
+  /^(cast|assign|extract|json_extract|decimal)_|^(keywords|array_of|array_slice)$|^(timestamp_floor|timestamp_ceil|dateadd|datediff)_/;
 const OPERATOR_FORMS: Record<string, string> = {
   neg: "-a",
   is_null: "a IS NULL",
@@ -112,11 +112,14 @@ function shortened(types: readonly [takes: string, gives: string][]): string[] {
   );
 }
 
+const SHOWN: Record<string, string> = { SYMBOL_TEXT: "SYMBOL", decimal: "DECIMAL", array: "DOUBLE[]" };
+
 function typesOf({ args, returns }: FunctionEntry): [takes: string, gives: string] {
-  const plain = (type: string) => type === "SYMBOL_TEXT" ? "SYMBOL" : type === "decimal" ? "DECIMAL" : type;
+  const plain = (type: string) => SHOWN[type] ?? type;
   const takes = args.map((arg) => plain(arg.type) + (arg.constant ? " *constant*" : "")).join(", ");
   if (typeof returns === "string") return [takes, plain(returns)];
   if (args.some((arg) => arg.type === "decimal")) return [takes, "DECIMAL"];
+  if (args.some((arg) => arg.type === "array") || args[0]?.name === "arrays") return [takes, "DOUBLE[]"];
   const isFirst = returns(args.map((_, index) => `${index}`)) === "0";
   return [takes, isFirst ? plain(args[0].type) : args.some((arg) => arg.type === "time") ? "time" : "text"];
 }

@@ -4,6 +4,7 @@ import type { FunctionEntry } from "../../sql/functions/entry.ts";
 import { childrenOf, type Expr } from "../../sql/plan.ts";
 import type { Dictionary } from "../../storage/contract.ts";
 import { layoutOf, typeOf, type Value } from "../../types/mod.ts";
+import { textBytes } from "../../types/wide.ts";
 import { TextArena, Workspace } from "../columns.ts";
 import type { QueryContext } from "../contract.ts";
 import { f32, f64, i32, i64, ifElse, input, type IrNode, load, loop, select, text, type WasmType } from "./ir.ts";
@@ -433,7 +434,7 @@ function constantBits(value: Value, tag: string, arena: TextArena): number | big
       return value === null ? NaN : Number(value);
     case "text": {
       if (value === null) return -4294967296n;
-      const [address, length] = arena.encode(String(value));
+      const [address, length] = arena.encode(textBytes(String(value), tag));
       return BigInt(address) | BigInt(length) << 32n;
     }
     default:

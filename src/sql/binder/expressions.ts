@@ -174,12 +174,39 @@ export class Expressions {
       case "exists":
         throw notSupported("EXISTS", e.at);
       case "array":
-        return arrayLiteral(e.items.map((item) => this.bind(item, scope)), e.items.map((item) => item.at), e.at);
+        return this.array(e, scope);
       case "index":
-        throw notSupported("an array index", e.at);
+        return this.index(e, scope);
       case "list":
         throw new SqlError("a list of values is not possible here", e.at);
     }
+  }
+
+  /** An array of constants is one; of anything else it is made for each row. */
+  private array(e: Extract<Expression, { kind: "array" }>, scope: Scope): Expr {
+    const items = e.items.map((item) => this.bind(item, scope));
+    if (items.every(({ kind }) => kind === "constant")) return arrayLiteral(items, e.items.map(({ at }) => at), e.at);
+    return this.function("array_of", items, e.at);
+  }
+
+  /** `a[1]`, `m[1, 2:]`: three numbers for each subscript, its kind, from and to. */
+  private index(e: Extract<Expression, { kind: "index" }>, scope: Scope): Expr {
+    const operand = this.bind(e.operand, scope);
+    const dimensions = arrayDimensions(operand.type);
+    if (dimensions === 0) throw typeMismatch(`${displayName(operand.type)} has no elements`, e.at);
+    if (e.subscripts.length > dimensions) {
+      const [first] = e.subscripts;
+      const at = "index" in first ? first.index.at : first.from?.at ?? e.at;
+      throw typeMismatch(`an array of ${dimensions} dimensions has no more subscripts`, at);
+    }
+    const missing = constant(null, "LONG");
+    const part = (x: Expression | undefined): Expr => x === undefined ? missing : this.bind(x, scope);
+    const numbers = e.subscripts.flatMap((subscript) =>
+      "index" in subscript
+        ? [constant(0n, "LONG"), part(subscript.index), missing]
+        : [constant(1n, "LONG"), part(subscript.from), part(subscript.to)]
+    );
+    return this.function("array_slice", [operand, ...numbers], e.at);
   }
 
   private column(e: Extract<Expression, { kind: "column" }>, scope: Scope): Expr {
@@ -288,7 +315,7 @@ export class Expressions {
       args = args.map((arg) => this.decimalOperand(name, arg, at));
     }
     const resolved = bindFunction(this, name, args, at, "operator");
-    return this.binding.at(resolved, at);
+    return this.binding.at(this.blamingArray(resolved, args), at);
   }
 
   /** Beside a DECIMAL whole numbers are decimals: constants of as many digits as they have. */
@@ -328,8 +355,8 @@ export class Expressions {
       return { kind: "call", function: `cast_GEOHASH(${source.type})`, args: [source], type: tag, at };
     }
     const dimensions = arrayDimensions(tag);
-    if (dimensions === 0 || !(isText(type) || (isNumber(type) && dimensions === 1))) return undefined;
-    const source = isText(type) ? expr : this.cast(expr, "DOUBLE", at);
+    if (dimensions === 0 || !(isTextOrChar(type) || (isNumber(type) && dimensions === 1))) return undefined;
+    const source = isText(type) ? expr : this.cast(expr, type === "CHAR" ? "STRING" : "DOUBLE", at);
     return { kind: "call", function: `cast_ARRAY(${source.type})`, args: [source], type: tag, at };
   }
 
@@ -344,7 +371,13 @@ export class Expressions {
 
   /** The call of function `name`; errors stand at the call or at the argument that does not fit. */
   function(name: string, args: Expr[], at: number): Expr {
-    return this.binding.at(bindFunction(this, name, args, at, "function"), at);
+    return this.binding.at(this.blamingArray(bindFunction(this, name, args, at, "function"), args), at);
+  }
+
+  /** Shapes that do not fit are told at the first array. */
+  private blamingArray(call: Expr, args: readonly Expr[]): Expr {
+    const array = args.find(({ type }) => arrayDimensions(type) > 0);
+    return array === undefined || call.kind !== "call" ? call : { ...call, at: this.binding.positionOf(array) };
   }
 
   /** Parameters without type take the type of the others. */
@@ -550,6 +583,7 @@ export class Expressions {
       }
       return scope.windows.add(e, scope);
     }
+    if (name.startsWith("array_elem_") && e.args.length > 1) return this.function(name, this.args(e, scope), e.at);
     if (kind === "window") throw new SqlError(`${e.name} wants OVER`, e.at, SQLSTATE.grouping);
     if (kind === "aggregate" || (kind === "none" && e.distinct)) return this.aggregate(e, name, scope);
     if (kind === "none") throw new SqlError(`there is no function ${e.name}`, e.at, SQLSTATE.undefinedFunction);

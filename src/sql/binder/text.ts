@@ -129,15 +129,16 @@ export function expressionText(
       return `ARRAY[${list(e.items)}]`;
     case "index":
       return `${text(e.operand)}[${
-        e.subscripts.map((s) =>
-          "index" in s
-            ? text(s.index)
-            : `${s.from === undefined ? "" : text(s.from)}:${s.to === undefined ? "" : text(s.to)}`
-        ).join(", ")
+        e.subscripts.map((s) => "index" in s ? text(s.index) : sliceText(s.from, s.to, text)).join(", ")
       }]`;
     case "list":
       return `(${list(e.items)})`;
   }
+}
+
+function sliceText(from: Expression | undefined, to: Expression | undefined, text: (e: Expression) => string): string {
+  if (from !== undefined && to !== undefined) return `${text(from)} : ${text(to)}`;
+  return `${from === undefined ? "" : text(from)}:${to === undefined ? "" : text(to)}`;
 }
 
 function concatenated(e: Expression): Expression[] {

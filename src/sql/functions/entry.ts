@@ -16,6 +16,7 @@ import type { Value } from "../../types/mod.ts";
  *     time       DATE TIMESTAMP TIMESTAMP_NS
  *     wide       LONG256 BINARY GEOHASH(..) DECIMAL(..) DOUBLE[].. (batch and aggregates only)
  *     decimal    DECIMAL(..) of any digits (likewise)
+ *     array      DOUBLE[].. of any dimensions (likewise)
  *
  * A SYMBOL argument under "text" comes to `emit` as a pair; under "SYMBOL", "any" and "same" as its code, and then a result of
  * type SYMBOL has the dictionary of the first such argument. (`batch` gets pairs always.)

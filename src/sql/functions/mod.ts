@@ -3,6 +3,7 @@ import { assert } from "../../errors.ts";
 import type { FunctionRegistry } from "../../engine/contract.ts";
 import { aggregateFunctions } from "./aggregates.ts";
 import { approximateFunctions } from "./approximate.ts";
+import { arrayFunctions } from "./arrays.ts";
 import { arithmeticFunctions } from "./arithmetic.ts";
 import { batchAggregateFunctions } from "./batch_aggregates.ts";
 import { castFunctions } from "./casts.ts";
@@ -36,6 +37,7 @@ export const FUNCTIONS: FunctionEntry[] = [
   ...castFunctions,
   ...wideFunctions,
   ...decimalFunctions,
+  ...arrayFunctions,
   ...conditionalFunctions,
   ...numericFunctions,
   ...timePartFunctions,

@@ -3,7 +3,7 @@ import { typeOf, type Value } from "../../types/mod.ts";
 import { type ReadFailure, readValue } from "../../types/parse/mod.ts";
 import type { Arg, FunctionEntry, Rewritten } from "./entry.ts";
 import { functionId } from "./entry.ts";
-import { commonDecimal, decimalOf } from "../../types/wide.ts";
+import { arrayDimensions, commonDecimal, decimalOf } from "../../types/wide.ts";
 import { isText, isWide, NUMBERS, TIMES } from "./nodes.ts";
 
 /** An overload that fits: each argument is to be cast to `types[i]` (by `cast_<TYPE>`) where it is not of it already. */
@@ -95,6 +95,7 @@ function isMember(type: string, spec: string): boolean {
   if (spec === "text") return isText(type);
   if (spec === "wide") return isWide(type);
   if (spec === "decimal") return decimalOf(type) !== undefined;
+  if (spec === "array") return arrayDimensions(type) > 0;
   return CLASS_MEMBERS[spec]?.includes(type) ?? type === spec;
 }
 
@@ -102,7 +103,7 @@ function isMember(type: string, spec: string): boolean {
 function target(type: string, spec: string): { type: string; cost: number } | undefined {
   if (spec === "any" || isMember(type, spec)) return { type, cost: 0 };
   // Nothing is cast into types with parameters: which one is not said.
-  if (spec === "wide" || spec === "decimal") return undefined;
+  if (spec === "wide" || spec === "decimal" || spec === "array") return undefined;
   for (const to of CLASS_DEFAULTS[spec] ?? [spec]) {
     const cost = implicitCost(type, to);
     if (cost !== undefined) return { type: to, cost };

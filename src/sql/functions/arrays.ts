@@ -1,0 +1,743 @@
+/**
+ * Arrays of DOUBLE of any dimensions: elements and slices, arithmetic element by element, what can be said of all elements.
+ * Indices count from 1, negative ones from the end.
+ */
+import { SqlError, SQLSTATE } from "../../errors.ts";
+import { NULL_I32, NULL_I64, typeOf, type Value } from "../../types/mod.ts";
+import { arrayDimensions } from "../../types/wide.ts";
+import { batchEntry } from "./batch_entry.ts";
+import type {
+  BatchAggregateState,
+  BatchColumn,
+  BatchFunction,
+  BatchOut,
+  FunctionContext,
+  FunctionEntry,
+} from "./entry.ts";
+
+interface Grid {
+  shape: number[];
+  values: Float64Array;
+}
+
+const ARRAY = (name: string) => ({ name, type: "array" });
+const arrayTag = (dimensions: number): string => `DOUBLE${"[]".repeat(Math.max(1, dimensions))}`;
+const sizeOf = (shape: readonly number[]): number => shape.reduce((size, length) => size * length, 1);
+
+function grid(shape: number[], value: (index: number) => number): Grid {
+  return { shape, values: Float64Array.from({ length: sizeOf(shape) }, (_, i) => value(i)) };
+}
+
+/** Bytes as `encodeArray` makes them; undefined for null. */
+function read(column: BatchColumn, row: number): Grid | undefined {
+  const bytes = column.bytes(row)?.slice();
+  if (bytes === undefined) return undefined;
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const shape = Array.from({ length: view.getUint32(0, true) }, (_, i) => view.getUint32(4 + 4 * i, true));
+  const first = 4 + 4 * shape.length;
+  return grid(shape, (i) => view.getFloat64(first + 8 * i, true));
+}
+
+function write(out: BatchOut, row: number, made: Grid | undefined): void {
+  if (made === undefined) return out.setText(row, undefined);
+  const first = 4 + 4 * made.shape.length;
+  const bytes = new Uint8Array(first + 8 * made.values.length);
+  const view = new DataView(bytes.buffer);
+  view.setUint32(0, made.shape.length, true);
+  made.shape.forEach((length, i) => view.setUint32(4 + 4 * i, length, true));
+  made.values.forEach((value, i) => view.setFloat64(first + 8 * i, Number.isFinite(value) ? value : NaN, true));
+  out.setText(row, bytes);
+}
+
+/** A number of a row of any numeric column; NaN for null. */
+function numberAt(column: BatchColumn, row: number): number {
+  if (column.type === "NULL") return NaN;
+  const value = column.values[row];
+  const { nullable, nullValue } = typeOf(column.type);
+  return nullable && value === nullValue ? NaN : Number(value);
+}
+
+/** For each row: `made` of the arguments. */
+function each(made: (row: number, context: FunctionContext) => void, rowCount: number, context: FunctionContext): void {
+  for (let row = 0; row < rowCount; row++) {
+    made(row, context);
+    if ((row & 255) === 255) context.poll();
+  }
+}
+
+/** An array to a number, from all its elements that are not null. */
+function reduction(name: string, summary: string, of: (values: number[]) => number): FunctionEntry {
+  return batchEntry(name, [ARRAY("array")], "DOUBLE", summary, ([column], out, rowCount, context) =>
+    each(
+      (row) => {
+        const values = read(column, row)?.values;
+        const present = values === undefined ? [] : [...values].filter((value) => !Number.isNaN(value));
+        out.values[row] = present.length === 0 ? NaN : of(present);
+      },
+      rowCount,
+      context,
+    ));
+}
+
+const total = (values: number[]): number => values.reduce((sum, value) => sum + value, 0);
+const mean = (values: number[]): number => total(values) / values.length;
+const deviation = (values: number[], less: number): number => {
+  const middle = mean(values), count = values.length - less;
+  return count <= 0 ? NaN : Math.sqrt(total(values.map((value) => (value - middle) ** 2)) / count);
+};
+
+/** An array to another one. */
+function mapping(
+  name: string,
+  summary: string,
+  returns: FunctionEntry["returns"],
+  of: (array: Grid) => Grid,
+): FunctionEntry {
+  return batchEntry(name, [ARRAY("array")], returns, summary, ([column], out, rowCount, context) =>
+    each(
+      (row) => {
+        const array = read(column, row);
+        write(out, row, array === undefined ? undefined : of(array));
+      },
+      rowCount,
+      context,
+    ));
+}
+
+const same = ([type]: string[]): string => type;
+const flat = (): string => arrayTag(1);
+
+/** Every run of the last dimension, changed. */
+function byRow(array: Grid, change: (row: number[]) => number[]): Grid {
+  const length = array.shape.at(-1) ?? 0;
+  const values = new Float64Array(array.values.length);
+  for (let at = 0; length > 0 && at < values.length; at += length) {
+    values.set(change([...array.values.subarray(at, at + length)]), at);
+  }
+  return { shape: array.shape, values };
+}
+
+function transposed({ shape, values }: Grid): Grid {
+  const turned = shape.toReversed();
+  const strides: number[] = [];
+  shape.reduceRight((stride, length, i) => {
+    strides[i] = stride;
+    return stride * length;
+  }, 1);
+  const turnedStrides = strides.toReversed();
+  return grid(turned, (index) => {
+    let rest = index, at = 0;
+    for (let i = turned.length - 1; i >= 0; i--) {
+      at += (rest % turned[i]) * turnedStrides[i];
+      rest = Math.floor(rest / turned[i]);
+    }
+    return values[at];
+  });
+}
+
+function unfit(message: string, context: FunctionContext): SqlError {
+  return new SqlError(message, context.at, SQLSTATE.invalidParameter);
+}
+
+/** The value at the place of `index` in an array that is stretched to `shape`. */
+function stretched({ shape, values }: Grid, to: readonly number[]): (index: number) => number {
+  const missing = to.length - shape.length;
+  return (index) => {
+    let rest = index, at = 0, stride = 1;
+    for (let i = to.length - 1; i >= missing; i--) {
+      const place = rest % to[i], length = shape[i - missing];
+      rest = Math.floor(rest / to[i]);
+      at += (length === 1 ? 0 : place) * stride;
+      stride *= length;
+    }
+    return values[at];
+  };
+}
+
+/** Element by element; a length of 1, and a dimension that is missing in front, fits any other. */
+function combined(a: Grid, b: Grid, operation: (x: number, y: number) => number, context: FunctionContext): Grid {
+  const dimensions = Math.max(a.shape.length, b.shape.length);
+  const shape = Array.from({ length: dimensions }, (_, i) => {
+    const x = a.shape[i - dimensions + a.shape.length] ?? 1, y = b.shape[i - dimensions + b.shape.length] ?? 1;
+    if (x !== y && x !== 1 && y !== 1) throw unfit(`arrays of ${x} and ${y} elements do not go together`, context);
+    return x === 1 ? y : x;
+  });
+  const left = stretched(a, shape), right = stretched(b, shape);
+  return grid(shape, (i) => operation(left(i), right(i)));
+}
+
+const scalar = (value: number): Grid => ({ shape: [], values: Float64Array.of(value) });
+
+function operandAt(column: BatchColumn, row: number): Grid | undefined {
+  return arrayDimensions(column.type) > 0 ? read(column, row) : scalar(numberAt(column, row));
+}
+
+const OPERATIONS: [name: string, summary: string, of: (x: number, y: number) => number][] = [
+  ["+", "Sum, element by element.", (x, y) => x + y],
+  ["-", "Difference, element by element.", (x, y) => x - y],
+  ["*", "Product, element by element.", (x, y) => x * y],
+  ["/", "Quotient, element by element.", (x, y) => x / y],
+];
+
+const widest = (types: string[]): string => arrayTag(Math.max(...types.map(arrayDimensions)));
+
+const arithmetic = OPERATIONS.flatMap(([name, summary, of]) =>
+  [["array", "array"], ["array", "DOUBLE"], ["DOUBLE", "array"]].map(([left, right]) =>
+    batchEntry(
+      name,
+      [{ name: "a", type: left }, { name: "b", type: right }],
+      widest,
+      summary,
+      ([a, b], out, rowCount, context) =>
+        each(
+          (row) => {
+            const x = operandAt(a, row), y = operandAt(b, row);
+            write(out, row, x === undefined || y === undefined ? undefined : combined(x, y, of, context));
+          },
+          rowCount,
+          context,
+        ),
+    )
+  )
+);
+
+/** From 1, or from the end; undefined outside. */
+function placeOf(index: bigint, length: number): number | undefined {
+  const place = index < 0n ? length + Number(index) : Number(index) - 1;
+  return index === NULL_I64 || place < 0 || place >= length ? undefined : place;
+}
+
+interface Cut {
+  from: number;
+  to: number;
+}
+
+/** `array_slice(array, kind, from, to, …)`: three numbers a subscript; of kind 0 it is an index, and `to` says nothing. */
+const slice: BatchFunction = ([column, ...numbers], out, rowCount, context) => {
+  const count = numbers.length / 3;
+  const isElement = out.type === "DOUBLE";
+  each(
+    (row) => {
+      const array = read(column, row);
+      const cuts: (Cut | undefined)[] = [];
+      const kept: number[] = [];
+      for (let i = 0; array !== undefined && i < array.shape.length; i++) {
+        const length = array.shape[i];
+        const [kind, from, to] = [0, 1, 2].map((k) => i < count ? numbers[3 * i + k].values[row] as bigint : NULL_I64);
+        if (kind === 0n) {
+          const place = placeOf(from, length);
+          cuts.push(place === undefined ? undefined : { from: place, to: place + 1 });
+        } else {
+          const start = from === NULL_I64 ? 0 : from < 0n ? length + Number(from) : Number(from) - 1;
+          const end = to === NULL_I64 ? length : to < 0n ? length + Number(to) : Number(to) - 1;
+          const cut = { from: Math.max(0, start), to: Math.min(length, end) };
+          if (cut.to < cut.from) cut.to = cut.from;
+          cuts.push(cut);
+          kept.push(cut.to - cut.from);
+        }
+      }
+      const isMissing = array === undefined || cuts.includes(undefined);
+      const made = isMissing ? undefined : cutOut(array!, cuts as Cut[], kept);
+      if (isElement) out.values[row] = made?.values[0] ?? NaN;
+      else write(out, row, made);
+    },
+    rowCount,
+    context,
+  );
+};
+
+function cutOut({ shape, values }: Grid, cuts: Cut[], kept: number[]): Grid {
+  const lengths = cuts.map(({ from, to }) => to - from);
+  return {
+    shape: kept,
+    values: grid(lengths, (index) => {
+      let rest = index, at = 0, stride = 1;
+      for (let i = shape.length - 1; i >= 0; i--) {
+        at += (cuts[i].from + rest % lengths[i]) * stride;
+        rest = Math.floor(rest / lengths[i]);
+        stride *= shape[i];
+      }
+      return values[at];
+    }).values,
+  };
+}
+
+function sliceType(types: string[], constants: readonly (Value | undefined)[] = []): string {
+  let dimensions = arrayDimensions(types[0]);
+  for (let i = 1; i < types.length; i += 3) if (Number(constants[i] ?? 1) === 0) dimensions--;
+  return dimensions <= 0 ? "DOUBLE" : arrayTag(dimensions);
+}
+
+/** A literal of expressions: numbers side by side, or arrays of one shape. */
+const literals: FunctionEntry[] = [
+  batchEntry(
+    "array_of",
+    [{ name: "element", type: "DOUBLE", variadic: true }],
+    flat,
+    "An array of the numbers.",
+    (columns, out, rowCount, context) =>
+      each((row) => write(out, row, grid([columns.length], (i) => columns[i].values[row])), rowCount, context),
+  ),
+  batchEntry(
+    "array_of",
+    [{ name: "row", type: "array", variadic: true }],
+    (types) => arrayTag(arrayDimensions(types[0]) + 1),
+    "An array of the arrays.",
+    (columns, out, rowCount, context) =>
+      each(
+        (row) => {
+          const rows = columns.map((column) => read(column, row));
+          const first = rows.find((each) => each !== undefined);
+          if (first === undefined || rows.includes(undefined)) return write(out, row, undefined);
+          if (rows.some((each) => String(each!.shape) !== String(first.shape))) {
+            throw unfit("the rows of an array have one length", context);
+          }
+          const size = first.values.length;
+          write(out, row, grid([rows.length, ...first.shape], (i) => rows[Math.floor(i / size)]!.values[i % size]));
+        },
+        rowCount,
+        context,
+      ),
+  ),
+];
+
+function product(a: Grid, b: Grid, context: FunctionContext): Grid {
+  const [rows, inner] = a.shape, [other, columns] = b.shape;
+  if (inner !== other) throw unfit(`a matrix of ${inner} columns times one of ${other} rows is not there`, context);
+  return grid([rows, columns], (index) => {
+    const i = Math.floor(index / columns), j = index % columns;
+    let sum = 0;
+    for (let k = 0; k < inner; k++) sum += a.values[i * inner + k] * b.values[k * columns + j];
+    return sum;
+  });
+}
+
+/** There is no element 0. */
+const noZero: FunctionEntry["check"] = (constants) => {
+  for (let i = 1; i + 2 < constants.length; i += 3) {
+    const zero = [i + 1, i + 2].find((at) => constants[at] === 0 || constants[at] === 0n);
+    if (zero !== undefined) return { argument: zero, message: "elements count from 1" };
+  }
+  return undefined;
+};
+
+const ofDimensions = (wanted: number, count: number): FunctionEntry["check"] => (_, types) => {
+  const wrong = types.slice(0, count).findIndex((type) => arrayDimensions(type) !== wanted);
+  return wrong < 0 ? undefined : { argument: wrong, message: `an array of ${wanted} dimensions is wanted` };
+};
+
+function optional(name: string, type: string, constant = false) {
+  return { name, type, optional: true, ...(constant ? { constant } : {}) };
+}
+
+const isTrue = (column: BatchColumn | undefined, row: number): boolean =>
+  column !== undefined && column.values[row] === 1;
+
+function sorted(row: number[], descending: boolean, nullsFirst: boolean): number[] {
+  const values = row.filter((value) => !Number.isNaN(value)).sort((a, b) => descending ? b - a : a - b);
+  const nulls = new Array(row.length - values.length).fill(NaN);
+  return nullsFirst ? [...nulls, ...values] : [...values, ...nulls];
+}
+
+/** Where the value goes into an ascending or descending list, behind equals or before them. */
+function insertionPoint(values: Float64Array, value: number, before: boolean): number {
+  const ascending = values.length < 2 || values[0] <= values[values.length - 1];
+  const at = values.findIndex((other) =>
+    ascending ? (before ? other >= value : other > value) : (before ? other <= value : other < value)
+  );
+  return (at < 0 ? values.length : at) + 1;
+}
+
+/** Element by element over several arrays, where nulls and what is missing count nothing. */
+class Elements {
+  shape: number[] = [];
+  private values = new Map<string, { value: number; count: number }>();
+  private seen = false;
+
+  constructor(private readonly kind: "min" | "max" | "sum" | "avg") {}
+
+  private put(key: string, value: number, count: number): void {
+    const now = this.values.get(key);
+    if (now === undefined) {
+      this.values.set(key, { value, count });
+      return;
+    }
+    now.count += count;
+    if (this.kind === "min") now.value = Math.min(now.value, value);
+    else if (this.kind === "max") now.value = Math.max(now.value, value);
+    else now.value += value;
+  }
+
+  private widen(shape: number[]): void {
+    this.seen = true;
+    this.shape = shape.map((length, i) => Math.max(length, this.shape[i] ?? 0));
+  }
+
+  add(array: Grid | undefined): void {
+    if (array === undefined || array.values.length === 0) return;
+    this.widen(array.shape);
+    array.values.forEach((value, index) => {
+      if (!Number.isNaN(value)) this.put(placesOf(index, array.shape), value, 1);
+    });
+  }
+
+  merge(later: Elements): void {
+    if (!later.seen) return;
+    this.widen(later.shape);
+    for (const [key, { value, count }] of later.values) this.put(key, value, count);
+  }
+
+  result(): Grid | undefined {
+    if (!this.seen) return undefined;
+    return grid(this.shape, (index) => {
+      const found = this.values.get(placesOf(index, this.shape));
+      if (found === undefined) return NaN;
+      return this.kind === "avg" ? found.value / found.count : found.value;
+    });
+  }
+
+  get size(): number {
+    return 64 + this.values.size * 64;
+  }
+}
+
+function placesOf(index: number, shape: readonly number[]): string {
+  const places: number[] = [];
+  let rest = index;
+  for (let i = shape.length - 1; i >= 0; i--) {
+    places[i] = rest % shape[i];
+    rest = Math.floor(rest / shape[i]);
+  }
+  return places.join();
+}
+
+class ElementsState implements BatchAggregateState {
+  private readonly groups: Elements[] = [];
+
+  constructor(private readonly kind: "min" | "max" | "sum" | "avg") {}
+
+  update(groups: Int32Array | undefined, [column]: BatchColumn[], rowCount: number): void {
+    for (let row = 0; row < rowCount; row++) {
+      (this.groups[groups === undefined ? 0 : groups[row]] ??= new Elements(this.kind)).add(read(column, row));
+    }
+  }
+
+  merge(later: ElementsState, mapping: Int32Array): void {
+    later.groups.forEach((elements, group) =>
+      (this.groups[mapping[group]] ??= new Elements(this.kind)).merge(elements)
+    );
+  }
+
+  finish(out: BatchOut, groupCount: number): void {
+    for (let group = 0; group < groupCount; group++) write(out, group, this.groups[group]?.result());
+  }
+
+  sizeBytes(): number {
+    return this.groups.reduce((sum, elements) => sum + (elements?.size ?? 0), 0);
+  }
+}
+
+const ELEMENTS: [kind: "min" | "max" | "sum" | "avg", what: string][] = [
+  ["min", "smallest elements"],
+  ["max", "greatest elements"],
+  ["sum", "sums of the elements"],
+  ["avg", "averages of the elements"],
+];
+const elementwise = ELEMENTS.flatMap(([kind, what]): FunctionEntry[] => [
+  batchEntry(
+    `array_elem_${kind}`,
+    [ARRAY("first"), { name: "next", type: "array", variadic: true }],
+    widest,
+    `The ${what} at the same place of several arrays.`,
+    (columns, out, rowCount, context) =>
+      each(
+        (row) => {
+          const elements = new Elements(kind);
+          for (const column of columns) elements.add(read(column, row));
+          write(out, row, elements.result());
+        },
+        rowCount,
+        context,
+      ),
+  ),
+  batchEntry(
+    `array_elem_${kind}`,
+    [ARRAY("array")],
+    same,
+    `The ${what} at the same place of all arrays.`,
+    undefined,
+    [],
+    {
+      aggregate: { kind: "batch", create: () => new ElementsState(kind) },
+    },
+  ),
+]);
+
+const build: FunctionEntry = batchEntry(
+  "array_build",
+  [{ name: "arrays", type: "INT", constant: true }, { name: "size", type: "INT" }, {
+    name: "filler",
+    type: "any",
+    variadic: true,
+  }],
+  (_, constants = []) => arrayTag(Number(constants[0] ?? 1) > 1 ? 2 : 1),
+  "So many arrays of that size, each filled with a number or with an array's elements.",
+  ([count, size, ...fillers], out, rowCount, context) =>
+    each(
+      (row) => {
+        const length = size.values[row] as number, arrays = count.values[row] as number;
+        if (length === NULL_I32) return write(out, row, undefined);
+        if (length < 0) throw unfit("the size of an array is not negative", context);
+        const rows = fillers.map((filler) => {
+          const found = operandAt(filler, row);
+          return (i: number): number =>
+            found === undefined ? NaN : found.shape.length === 0 ? found.values[0] : found.values[i] ?? NaN;
+        });
+        const wide = Math.max(0, length);
+        write(
+          out,
+          row,
+          arrays > 1 ? grid([arrays, wide], (i) => rows[Math.floor(i / wide)](i % wide)) : grid([wide], rows[0]),
+        );
+      },
+      rowCount,
+      context,
+    ),
+  [],
+  {
+    check: (constants, types) => {
+      const count = Number(constants[0]);
+      if (!(count >= 1)) return { argument: 0, message: "at least one array is wanted" };
+      return types.length - 2 === count ? undefined : { message: `${count} arrays want as many fillers` };
+    },
+  },
+);
+
+const others: FunctionEntry[] = [
+  batchEntry(
+    "array_slice",
+    [ARRAY("array"), { name: "number", type: "LONG", variadic: true }],
+    sliceType,
+    "Elements and slices: what `a[1, 2:4]` says.",
+    slice,
+    [],
+    { check: noZero },
+  ),
+  batchEntry(
+    "array_count",
+    [ARRAY("array")],
+    "INT",
+    "How many elements are not null.",
+    ([column], out, rowCount, context) =>
+      each(
+        (row) => {
+          const values = read(column, row)?.values ?? new Float64Array();
+          out.values[row] = values.reduce((count, value) => count + (Number.isNaN(value) ? 0 : 1), 0);
+        },
+        rowCount,
+        context,
+      ),
+  ),
+  batchEntry(
+    "array_position",
+    [ARRAY("array"), { name: "value", type: "DOUBLE" }],
+    "INT",
+    "The first place of a value; null where it is not.",
+    ([column, wanted], out, rowCount, context) =>
+      each(
+        (row) => {
+          const value = wanted.values[row] as number;
+          const at = read(column, row)?.values.findIndex((other) =>
+            other === value || (Number.isNaN(value) && Number.isNaN(other))
+          );
+          out.values[row] = at === undefined || at < 0 ? NULL_I32 : at + 1;
+        },
+        rowCount,
+        context,
+      ),
+    [],
+    { check: ofDimensions(1, 1) },
+  ),
+  batchEntry(
+    "array_sort",
+    [ARRAY("array"), optional("descending", "BOOLEAN"), optional("nullsFirst", "BOOLEAN")],
+    same,
+    "Each row sorted; nulls stand last, in descending order first.",
+    ([column, descending, nullsFirst], out, rowCount, context) =>
+      each(
+        (row) => {
+          const array = read(column, row), falls = isTrue(descending, row);
+          const first = nullsFirst === undefined ? falls : isTrue(nullsFirst, row);
+          write(out, row, array === undefined ? undefined : byRow(array, (values) => sorted(values, falls, first)));
+        },
+        rowCount,
+        context,
+      ),
+  ),
+  batchEntry(
+    "dim_length",
+    [ARRAY("array"), { name: "dimension", type: "INT", constant: true }],
+    "INT",
+    "The length of a dimension.",
+    ([column, dimension], out, rowCount, context) =>
+      each(
+        (row) => {
+          out.values[row] = read(column, row)?.shape[dimension.values[row] - 1] ?? 0;
+        },
+        rowCount,
+        context,
+      ),
+    [],
+    {
+      check: (constants, types) => {
+        const dimension = Number(constants[1]), most = arrayDimensions(types[0]);
+        return dimension >= 1 && dimension <= most
+          ? undefined
+          : { argument: 1, message: `a dimension from 1 to ${most} is wanted` };
+      },
+    },
+  ),
+  ...[["array", "array"], ["array", "DOUBLE"], ["DOUBLE", "array"]].map(([left, right]) =>
+    batchEntry(
+      "dot_product",
+      [{ name: "a", type: left }, { name: "b", type: right }],
+      "DOUBLE",
+      "The sum of the products of elements at the same place; nulls count nothing.",
+      ([a, b], out, rowCount, context) =>
+        each(
+          (row) => {
+            const x = operandAt(a, row), y = operandAt(b, row);
+            if (x === undefined || y === undefined) {
+              out.values[row] = NaN;
+              return;
+            }
+            if (x.shape.length > 0 && y.shape.length > 0 && String(x.shape) !== String(y.shape)) {
+              throw unfit("the arrays have different shapes", context);
+            }
+            const products = [...combined(x, y, (u, v) => u * v, context).values];
+            out.values[row] = total(products.filter((value) => !Number.isNaN(value)));
+          },
+          rowCount,
+          context,
+        ),
+    )
+  ),
+  batchEntry(
+    "matmul",
+    [ARRAY("a"), ARRAY("b")],
+    () => arrayTag(2),
+    "The product of two matrices.",
+    ([a, b], out, rowCount, context) =>
+      each(
+        (row) => {
+          const x = read(a, row), y = read(b, row);
+          write(out, row, x === undefined || y === undefined ? undefined : product(x, y, context));
+        },
+        rowCount,
+        context,
+      ),
+    [],
+    { check: ofDimensions(2, 2) },
+  ),
+  batchEntry(
+    "shift",
+    [ARRAY("array"), { name: "places", type: "INT" }, optional("fill", "DOUBLE")],
+    same,
+    "Each row moved by so many places, to the right; what comes free is null or the fill value.",
+    ([column, places, fill], out, rowCount, context) =>
+      each(
+        (row) => {
+          const array = read(column, row), by = places.values[row] as number;
+          const free = fill === undefined ? NaN : fill.values[row] as number;
+          write(
+            out,
+            row,
+            array === undefined ? undefined : byRow(array, (values) => values.map((_, i) => values[i - by] ?? free)),
+          );
+        },
+        rowCount,
+        context,
+      ),
+  ),
+  batchEntry(
+    "insertion_point",
+    [ARRAY("array"), { name: "value", type: "DOUBLE" }, optional("before", "BOOLEAN")],
+    "INT",
+    "Where a value goes into a sorted array: behind its equals, or before them.",
+    ([column, wanted, before], out, rowCount, context) =>
+      each(
+        (row) => {
+          const values = read(column, row)?.values;
+          out.values[row] = values === undefined
+            ? NULL_I32
+            : insertionPoint(values, wanted.values[row], isTrue(before, row));
+        },
+        rowCount,
+        context,
+      ),
+    [],
+    { check: ofDimensions(1, 1) },
+  ),
+  batchEntry(
+    "l2price",
+    [{ name: "size", type: "DOUBLE" }, ARRAY("sizes"), ARRAY("prices")],
+    "DOUBLE",
+    "The average price at which a size is traded with the book's levels, best first; null beyond the book.",
+    ([wanted, sizes, prices], out, rowCount, context) =>
+      each(
+        (row) => {
+          const size = wanted.values[row] as number,
+            volumes = read(sizes, row)?.values,
+            levels = read(prices, row)?.values;
+          if (volumes !== undefined && levels !== undefined && volumes.length !== levels.length) {
+            throw unfit("the book's sizes and prices have different lengths", context);
+          }
+          out.values[row] = volumes === undefined || levels === undefined ? NaN : bookPrice(size, volumes, levels);
+        },
+        rowCount,
+        context,
+      ),
+  ),
+];
+
+function bookPrice(size: number, volumes: Float64Array, prices: Float64Array): number {
+  let rest = size, paid = 0;
+  for (let i = 0; i < volumes.length; i++) {
+    const taken = Math.min(rest, volumes[i]);
+    paid += taken * prices[i];
+    rest -= taken;
+    if (rest <= 0) return paid / size;
+  }
+  return NaN;
+}
+
+export const arrayFunctions: FunctionEntry[] = [
+  ...arithmetic,
+  ...literals,
+  reduction("array_sum", "The sum of the elements.", total),
+  reduction("array_avg", "The average of the elements.", mean),
+  reduction("array_min", "The smallest element.", (values) => values.reduce((a, b) => Math.min(a, b))),
+  reduction("array_max", "The greatest element.", (values) => values.reduce((a, b) => Math.max(a, b))),
+  reduction("array_stddev", "The standard deviation of a sample.", (values) => deviation(values, 1)),
+  reduction("array_stddev_samp", "The standard deviation of a sample.", (values) => deviation(values, 1)),
+  reduction("array_stddev_pop", "The standard deviation of all there is.", (values) => deviation(values, 0)),
+  mapping("array_cum_sum", "The sums up to each element, in one row.", flat, ({ values }) => {
+    let sum = NaN;
+    return grid([values.length], (i) => {
+      if (!Number.isNaN(values[i])) sum = (Number.isNaN(sum) ? 0 : sum) + values[i];
+      return sum;
+    });
+  }),
+  mapping(
+    "neg",
+    "The negative of each element.",
+    same,
+    ({ shape, values }) => ({ shape, values: values.map((x) => -x) }),
+  ),
+  mapping("array_reverse", "Each row turned round.", same, (array) => byRow(array, (row) => row.reverse())),
+  mapping("flatten", "All elements in one row.", flat, ({ values }) => ({ shape: [values.length], values })),
+  mapping("transpose", "Rows and columns exchanged.", same, transposed),
+  build,
+  ...elementwise,
+  ...others,
+];
