@@ -38,6 +38,10 @@ export const JOIN_QUERIES: BenchQuery[] = [
     "select r.region, count(*) c, sum(t.amount) s from trades t join traders r on t.trader = r.trader group by r.region",
   ),
   both(
+    "join 1M traders by wide keys",
+    "select count(*) c, sum(t.amount * r.rate) s from trades t join traders r on t.trader * 1000003 = r.trader * 1000003",
+  ),
+  both(
     "join 100 symbols, by sector",
     "select s.sector, count(*) c, sum(t.amount * s.weight) w from trades t join symbols s on t.symbol = s.symbol group by s.sector",
   ),

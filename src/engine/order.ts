@@ -9,6 +9,7 @@ import { compareText, isNullAt, nullWords, POLL_ROWS, Workspace } from "./column
 import type { ParallelRunner, Vector } from "./contract.ts";
 import { TextInterner } from "./keys.ts";
 import { type Payload, sortRows } from "./row-sort.ts";
+import { columnSource, type KeySource, wordSource } from "./wasm/sort.ts";
 
 export interface Ordering {
   descending: boolean;
@@ -236,26 +237,75 @@ export function sortedRows(
   /** By the old row numbers; where it is placed, the numbers are those of its rows. */
   payload?: Payload,
 ): Int32Array {
-  const words = orderWords(keys, orderings, rowCount, space, poll);
   const order = space.words(Math.max(1, rowCount));
   for (let row = 0; row < rowCount; row++) order[row] = row;
-  radixSort(order, words, rowCount, space, poll, parallel, payload);
+  if (rowCount < 2) return order;
+  const words: OrderWords = [], sources: KeySource[] = [];
+  // Words of neighbouring columns are put together; whole columns need none.
+  let pending: OrderWords = [];
+  const flush = () => {
+    sources.push(...sourcesOf(pending));
+    pending = [];
+  };
+  keys.forEach((vector, k) => {
+    const direct = directSource(vector, orderings[k]);
+    if (direct === undefined) {
+      const made = wordsOf(vector, orderings[k], rowCount, space, poll);
+      pending.push(...made);
+      words.push(...made);
+    } else {
+      flush();
+      sources.push(direct);
+    }
+  });
+  const onlyWords = sources.length === 0;
+  flush();
+  const isDone = onlyWords
+    ? isSorted(order, words, rowCount, poll)
+    : isAscending(space.heap, keys[0], orderings[0], rowCount, poll);
+  if (!isDone) sortRows(order, sources, rowCount, space, poll, parallel, payload);
   freeOrderWords(words, space);
   return order;
 }
 
-/** Sorts the row numbers in `order[0 … n-1]` by `words`, stable. */
-export function radixSort(
-  order: Int32Array,
-  words: OrderWords,
+/** A column that is sorted by as it lies in memory. */
+function directSource({ type, address }: Vector, { descending, nulls }: Ordering): KeySource | undefined {
+  const layout = layoutOf(type);
+  if (layout !== "i64" && layout !== "f64") return undefined;
+  // Nulls have the place that their values give them: integers' are the least, floats' the greatest.
+  if (nulls !== undefined && nulls !== ((layout === "f64") === descending ? "first" : "last")) return undefined;
+  return columnSource(layout, address, descending);
+}
+
+function sourcesOf(words: OrderWords): KeySource[] {
+  const sources: KeySource[] = [];
+  for (let w = 0; w < words.length; w += 2) {
+    sources.push(wordSource(words[w].byteOffset, words[w + 1]?.byteOffset ?? 0));
+  }
+  return sources;
+}
+
+/** Is each value of the column beyond the one before? Then the rows are in order already. Most often few are looked at. */
+function isAscending(
+  heap: SharedHeap,
+  vector: Vector,
+  { descending, nulls }: Ordering,
   n: number,
-  space: Workspace,
   poll: () => void,
-  parallel?: ParallelRunner,
-  payload?: Payload,
-): void {
+): boolean {
+  if (nulls !== undefined) return false;
+  for (let row = 1; row < n; row++) {
+    if (row % POLL_ROWS === 0) poll();
+    const order = compareRows(heap, vector, row - 1, vector, row);
+    if (descending ? order <= 0 : order >= 0) return false;
+  }
+  return true;
+}
+
+/** Sorts the row numbers in `order[0 … n-1]` by `words`, stable. */
+export function radixSort(order: Int32Array, words: OrderWords, n: number, space: Workspace, poll: () => void): void {
   if (n < 2 || isSorted(order, words, n, poll)) return;
-  sortRows(order, words, n, space, poll, parallel, payload);
+  sortRows(order, sourcesOf(words), n, space, poll);
 }
 
 function isSorted(order: Int32Array, words: OrderWords, n: number, poll: () => void): boolean {

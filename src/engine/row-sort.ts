@@ -1,6 +1,6 @@
 /**
- * Row numbers by words: two words are a key of `wasm/sort.ts`, up to three keys travel with a row, and later words are looked at where
- * all before are equal. Many rows are spread over buckets of the first key's range, chunk by chunk, and the buckets sorted on their own, on all workers.
+ * Row numbers by keys of `wasm/sort.ts`: up to three travel with a row, as memory allows, and later ones are looked at where all before
+ * are equal. Many rows are spread over buckets of the first key's range, chunk by chunk, and the buckets sorted on their own, on all workers.
  */
 import { SqlError, SQLSTATE } from "../errors.ts";
 import type { SharedHeap } from "../storage/heap.ts";
@@ -9,7 +9,16 @@ import { Workspace } from "./columns.ts";
 import type { ParallelRunner, QueryMemory, Vector } from "./contract.ts";
 import { registerTask } from "./parallel.ts";
 import { rowBytes, rowFunctions } from "./wasm/rows.ts";
-import { BUCKET_BITS_MAX, countsBytes, elementBytes, KEYS_MAX, type KeyWords, sortFunctions } from "./wasm/sort.ts";
+import {
+  BUCKET_BITS_MAX,
+  countsBytes,
+  elementBytes,
+  KEYS_MAX,
+  type KeySource,
+  sortFunctions,
+  SOURCE_BYTES,
+  wordSource,
+} from "./wasm/sort.ts";
 
 /** So many rows are sorted without a look at the cancel word. */
 const ALONE_ROWS = 1 << 18;
@@ -29,8 +38,8 @@ interface SortTask {
   scratch: number;
   /** Keys of an element. */
   keys: number;
-  /** The words of so many keys, for the first go and for those after it. */
-  levels: KeyWords[][];
+  /** The sources of so many keys, for the first go and for those after it. */
+  levels: KeySource[][];
   chunkRows: number;
   /** Of the first keys. */
   least: bigint;
@@ -64,8 +73,8 @@ export class Payload {
     try {
       this.block = this.space.allocate(rowCount * rowBytes(widths));
     } catch (error) {
-      if (error instanceof SqlError && error.sqlState === SQLSTATE.outOfMemory) return undefined;
-      throw error;
+      if (!isOutOfMemory(error)) throw error;
+      return undefined;
     }
     return { columns: columns.map(({ address }) => address), widths, block: this.block };
   }
@@ -91,10 +100,10 @@ export class Payload {
 /** Least and greatest key, as text. */
 type Range = [least: string, most: string];
 
-/** Sorts the row numbers in `order[0 … n-1]` by `words`, most significant first; rows that are level stay in their order. */
+/** Sorts the row numbers in `order[0 … n-1]` by keys, most significant first; rows that are level stay in their order. */
 export function sortRows(
   order: Int32Array,
-  words: readonly Int32Array[],
+  sources: readonly KeySource[],
   n: number,
   space: Workspace,
   poll: () => void,
@@ -103,19 +112,18 @@ export function sortRows(
 ): void {
   const own = new Workspace(space.heap, space.memory, space.operator);
   try {
-    const keys = Math.max(1, Math.min(KEYS_MAX, Math.ceil(words.length / 2))), size = elementBytes(keys) * n;
-    const addressOf = (w: number) => words[w]?.byteOffset ?? 0;
-    const levels: KeyWords[][] = [];
-    for (let w = 0; w === 0 || w < words.length; w += 2 * keys) {
-      levels.push(Array.from({ length: keys }, (_, key) => [addressOf(w + 2 * key), addressOf(w + 2 * key + 1)]));
+    const { keys, elements, scratch } = elementsFor(n, sources.length, own);
+    const levels: KeySource[][] = [];
+    for (let from = 0; from === 0 || from < sources.length; from += keys) {
+      levels.push(Array.from({ length: keys }, (_, k) => sources[from + k] ?? wordSource(0, 0)));
     }
     const task: SortTask = {
       step: "keys",
       operator: space.operator,
       order: order.byteOffset,
       rowCount: n,
-      elements: own.allocate(size),
-      scratch: own.allocate(size),
+      elements,
+      scratch,
       keys,
       levels,
       chunkRows: Math.max(CHUNK_ROWS, Math.ceil(n / CHUNKS_MAX)),
@@ -126,7 +134,7 @@ export function sortRows(
       parts: [0, 1],
     };
     if (n <= ALONE_ROWS) return sortAlone(task, space.heap, space.memory, poll);
-    // Further words are looked up by the rows' old numbers.
+    // Further keys are looked up by the rows' old numbers.
     if (levels.length === 1) task.payload = payload?.reserve(n);
     const run = (step: SortTask["step"], count: number): unknown[] => {
       task.step = step;
@@ -143,6 +151,23 @@ export function sortRows(
   } finally {
     own.release();
   }
+}
+
+/** Memory for elements of as many keys as there is room for. */
+function elementsFor(n: number, count: number, own: Workspace): { keys: number; elements: number; scratch: number } {
+  for (let keys = Math.max(1, Math.min(KEYS_MAX, count));; keys--) {
+    try {
+      const size = elementBytes(keys) * n;
+      return { keys, elements: own.allocate(size), scratch: own.allocate(size) };
+    } catch (error) {
+      if (keys === 1 || !isOutOfMemory(error)) throw error;
+      own.release();
+    }
+  }
+}
+
+function isOutOfMemory(error: unknown): boolean {
+  return error instanceof SqlError && error.sqlState === SQLSTATE.outOfMemory;
 }
 
 function sortAlone(task: SortTask, heap: SharedHeap, memory: QueryMemory, poll: () => void): void {
@@ -213,13 +238,13 @@ class Sorter {
     this.functions = sortFunctions(heap.memory, task.keys);
     this.width = elementBytes(task.keys);
     this.depthCounts = this.space.allocate(countsBytes(task.keys, Math.min(task.rowCount, ALONE_ROWS)));
-    this.table = this.space.allocate(task.levels.length * 8 * task.keys);
-    heap.u32.set(task.levels.flat(2), this.table >>> 2);
+    this.table = this.space.allocate(task.levels.length * SOURCE_BYTES * task.keys);
+    heap.i32.set(task.levels.flat(2), this.table >>> 2);
   }
 
-  /** The words of a level's keys. */
-  private wordsOf(level: number): number {
-    return this.table + level * 8 * this.task.keys;
+  /** Where the sources of a level's keys are listed. */
+  private sourcesOf(level: number): number {
+    return this.table + level * SOURCE_BYTES * this.task.keys;
   }
 
   /** Few rows, at once. */
@@ -287,14 +312,14 @@ class Sorter {
     const { functions, heap, depthCounts, width, task: { levels, keys } } = this;
     this.poll();
     if (n <= ALONE_ROWS) {
-      functions.order(elements, scratch, n, depthCounts, this.wordsOf(level + 1), levels.length - 1 - level);
+      functions.order(elements, scratch, n, depthCounts, this.sourcesOf(level + 1), levels.length - 1 - level);
       return;
     }
     const [least, most] = this.range(key, elements, n);
     if (least === most) {
       if (key + 1 < keys) return this.sort(elements, scratch, n, level, key + 1);
       if (level + 1 >= levels.length) return;
-      functions.load(elements, n, this.wordsOf(level + 1));
+      functions.load(elements, n, this.sourcesOf(level + 1));
       return this.sort(elements, scratch, n, level + 1, 0);
     }
     const shift = shiftOf(most - least);

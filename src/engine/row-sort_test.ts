@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { Workspace } from "./columns.ts";
-import { radixSort } from "./order.ts";
-import { Payload } from "./row-sort.ts";
+import { createQueryMemory } from "./memory.ts";
+import { Payload, sortRows } from "./row-sort.ts";
 import { randomFrom, testContext, threeParticipants } from "./testing.ts";
+import { type KeySource, wordSource } from "./wasm/sort.ts";
 
 /** Words as a key of few values, of many, of one value most of the time, and of doubles' high halves. */
 const KINDS: Record<string, (random: () => number) => number> = {
@@ -47,7 +48,11 @@ Deno.test("rows are sorted by any number of words, stable, in few pieces and in 
           space,
         );
         const parallel = isParallel ? threeParticipants(context) : undefined;
-        radixSort(order, words, rowCount, space, () => {}, parallel, payload);
+        const sources: KeySource[] = [];
+        for (let w = 0; w < words.length; w += 2) {
+          sources.push(wordSource(words[w].byteOffset, words[w + 1]?.byteOffset ?? 0));
+        }
+        sortRows(order, sources, rowCount, space, () => {}, parallel, payload);
         assert.equal(payload.isPlaced, rowCount > 100_000 && shape.length <= 6, `${shape}`);
         let rows = order;
         if (payload.isPlaced) {
@@ -71,4 +76,44 @@ Deno.test("rows are sorted by any number of words, stable, in few pieces and in 
       }
     }
   }
+});
+
+Deno.test("with little memory fewer keys travel with a row", () => {
+  const context = testContext(1 << 27), rowCount = 80_000, random = randomFrom(1);
+  const plenty = Workspace.of(context, "test");
+  const words = Array.from({ length: 6 }, () => {
+    const word = plenty.words(rowCount);
+    for (let row = 0; row < rowCount; row++) word[row] = random() % 12;
+    return word;
+  });
+  const sources = [0, 2, 4].map((w) => wordSource(words[w].byteOffset, words[w + 1].byteOffset));
+  const order = plenty.words(rowCount);
+  const needed: number[] = [];
+  for (const limitBytes of [10_000_000, 6_000_000, 3_000_000]) {
+    const memory = createQueryMemory(context.heap, limitBytes);
+    for (let row = 0; row < rowCount; row++) order[row] = row;
+    sortRows(
+      order,
+      sources,
+      rowCount,
+      new Workspace(context.heap, memory, "sort"),
+      () => needed.push(memory.usedBytes),
+    );
+    for (let k = 1; k < rowCount; k++) {
+      let difference = 0;
+      for (let w = 0; w < 6 && difference === 0; w++) difference = words[w][order[k - 1]] - words[w][order[k]];
+      if (difference > 0 || (difference === 0 && order[k - 1] >= order[k])) {
+        assert.fail(`row ${k}, ${limitBytes} bytes`);
+      }
+    }
+    assert.ok(Math.max(...needed.splice(0)) <= limitBytes);
+    assert.equal(memory.usedBytes, 0);
+  }
+  const memory = createQueryMemory(context.heap, 1_000_000);
+  const space = new Workspace(context.heap, memory, "sort");
+  assert.throws(
+    () => sortRows(order, sources, rowCount, space, () => {}),
+    /^SqlError: sort needs .* limit of 1000000 bytes/,
+  );
+  assert.equal(memory.usedBytes, 0);
 });

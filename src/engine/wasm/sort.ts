@@ -20,15 +20,26 @@ export function countsBytes(keys: number, rowCount: number): number {
   return keys * 32 * (4 << Math.min(BUCKET_BITS_MAX, Math.max(2, Math.floor(Math.log2(rowCount)) - 2)));
 }
 
-/** Addresses of words by row: a key is high << 32 | low; 0 stands for words that are all 0. */
-export type KeyWords = [high: number, low: number];
+/** Where a row's key comes from: high and low words by row (0 for words that are all 0), or a column of values. */
+export type KeySource = [kind: number, address: number, low: number, invert: number];
+export const SOURCE = { words: 0, i64: 1, f64: 2 } as const;
+export const SOURCE_BYTES = 16;
+
+export function wordSource(high: number, low: number): KeySource {
+  return [SOURCE.words, high, low, 0];
+}
+
+/** NaN is the greatest, and -0 is 0. */
+export function columnSource(kind: "i64" | "f64", address: number, descending: boolean): KeySource {
+  return [SOURCE[kind], address, 0, descending ? -1 : 0];
+}
 
 /** With elements of some number of keys; `key` says which of them. */
 export interface SortFunctions {
-  /** Elements of the rows in `order`; `words` has the addresses of KeyWords, for each of their keys. */
-  start(elements: number, order: number, rowCount: number, words: number): void;
+  /** Elements of the rows in `order`; `sources` has a KeySource for each of their keys. */
+  start(elements: number, order: number, rowCount: number, sources: number): void;
   /** Other keys for the same elements. */
-  load(elements: number, rowCount: number, words: number): void;
+  load(elements: number, rowCount: number, sources: number): void;
   /** Writes the least and greatest key to `out`. */
   range(key: number, elements: number, rowCount: number, out: number): void;
   /** Adds up how many keys lie in each bucket: (key - least) >> shift. */
@@ -46,10 +57,10 @@ export interface SortFunctions {
     places: number,
   ): void;
   /**
-   * Sorts elements by their keys, and those of equal keys by the further ones: `words` has KeyWords for all keys of an element again and
-   * again, `left` times. `scratch` is as long as the elements, `counts` has `countsBytes`.
+   * Sorts elements by their keys, and those of equal keys by the further ones: `sources` has those of all keys of an element again
+   * and again, `left` times. `scratch` is as long as the elements, `counts` has `countsBytes`.
    */
-  order(elements: number, scratch: number, rowCount: number, counts: number, words: number, left: number): void;
+  order(elements: number, scratch: number, rowCount: number, counts: number, sources: number, left: number): void;
   /** Writes the elements' rows to `out`. */
   rows(elements: number, rowCount: number, out: number): void;
 }
@@ -135,29 +146,51 @@ class Writer {
     code.get(to).get(from).memory("i32.load", 8 * this.keys).memory("i32.store", 8 * this.keys);
   }
 
-  /** Gives a function that stores the keys of `row`; `words` are loaded once, before the loop. */
-  private keyWriter(code: Code, words: number): (element: number, row: number) => void {
-    const addresses = Array.from({ length: 2 * this.keys }, (_, k) => {
-      const address = code.local("i32");
-      code.get(words).memory("i32.load", 4 * k).set(address);
-      return address;
-    });
+  /** Gives a function that stores the keys of `row`; `sources` are read once, before the loop. */
+  private keyWriter(code: Code, sources: number): (element: number, row: number) => void {
+    const all = Array.from({ length: this.keys }, (_, key) =>
+      [0, 4, 8, 12].map((offset) => {
+        const part = code.local("i32");
+        code.get(sources).memory("i32.load", SOURCE_BYTES * key + offset).set(part);
+        return part;
+      }));
+    const value = code.local("f64"), bits = code.local("i64");
     const half = (address: number, row: number) =>
       code.get(address).if(() => word(code, address, row).memory("i64.load32_u"), () => code.i64(0n), "i64");
+    const at = (address: number, row: number) => code.get(address).get(row).i32(3).op("i32.shl").op("i32.add");
     return (element, row) => {
-      for (let key = 0; key < this.keys; key++) {
+      all.forEach(([kind, address, low, invert], key) => {
         code.get(element);
-        half(addresses[2 * key], row).i64(32n).op("i64.shl");
-        half(addresses[2 * key + 1], row).op("i64.or").memory("i64.store", 8 * key);
-      }
+        code.get(kind).op("i32.eqz").if(
+          () => {
+            half(address, row).i64(32n).op("i64.shl");
+            half(low, row).op("i64.or");
+          },
+          () => {
+            code.get(kind).i32(SOURCE.i64).op("i32.eq").if(
+              () => at(address, row).memory("i64.load").i64(-(1n << 63n)).op("i64.xor"),
+              () => {
+                at(address, row).memory("f64.load").set(value);
+                code.i64((1n << 63n) - 1n).get(value).f64(0).op("f64.add").op("i64.reinterpret_f64");
+                code.get(value).get(value).op("f64.ne").op("select").tee(bits);
+                // Negative ones the other way round, and before the others.
+                code.get(bits).i64(63n).op("i64.shr_s").i64(-(1n << 63n)).op("i64.or").op("i64.xor");
+              },
+              "i64",
+            );
+          },
+          "i64",
+        );
+        code.get(invert).op("i64.extend_i32_s").op("i64.xor").memory("i64.store", 8 * key);
+      });
     };
   }
 
   private start(): void {
     const { code } = this.module.function(["i32", "i32", "i32", "i32"], [], "start");
-    const [elements, order, rowCount, words] = [0, 1, 2, 3];
+    const [elements, order, rowCount, sources] = [0, 1, 2, 3];
     const end = code.local("i32"), row = code.local("i32");
-    const write = this.keyWriter(code, words);
+    const write = this.keyWriter(code, sources);
     this.endOf(code, elements, rowCount).set(end);
     this.each(code, elements, end, () => {
       code.get(order).memory("i32.load").set(row);
@@ -169,9 +202,9 @@ class Writer {
 
   private load(): number {
     const { code, index } = this.module.function(["i32", "i32", "i32"], [], "load");
-    const [elements, rowCount, words] = [0, 1, 2];
+    const [elements, rowCount, sources] = [0, 1, 2];
     const end = code.local("i32"), row = code.local("i32");
-    const write = this.keyWriter(code, words);
+    const write = this.keyWriter(code, sources);
     this.endOf(code, elements, rowCount).set(end);
     this.each(code, elements, end, () => {
       code.get(elements).memory("i32.load", 8 * this.keys).set(row);
@@ -334,7 +367,7 @@ class Writer {
 
   private order(load: number, sort: number): void {
     const { code, index } = this.module.function(["i32", "i32", "i32", "i32", "i32", "i32"], [], "order");
-    const [elements, scratch, rowCount, counts, words, left] = [0, 1, 2, 3, 4, 5];
+    const [elements, scratch, rowCount, counts, sources, left] = [0, 1, 2, 3, 4, 5];
     const end = code.local("i32"), from = code.local("i32"), to = code.local("i32"), size = code.local("i32");
     code.get(elements).get(scratch).get(rowCount).get(counts).call(sort);
     code.get(left).op("i32.eqz").if(() => code.return());
@@ -354,9 +387,9 @@ class Writer {
           })
         );
         code.get(to).get(from).op("i32.sub").i32(this.width).op("i32.div_u").tee(size).i32(1).op("i32.gt_u").if(() => {
-          code.get(from).get(size).get(words).call(load);
+          code.get(from).get(size).get(sources).call(load);
           code.get(from).get(from).get(elements).op("i32.sub").get(scratch).op("i32.add").get(size).get(counts);
-          code.get(words).i32(8 * this.keys).op("i32.add").get(left).i32(1).op("i32.sub").call(index);
+          code.get(sources).i32(SOURCE_BYTES * this.keys).op("i32.add").get(left).i32(1).op("i32.sub").call(index);
         });
         code.get(to).set(from).br(next);
       })
