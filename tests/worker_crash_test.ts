@@ -58,7 +58,8 @@ Deno.test("a query worker that fails: its query is told, others go on, its pins 
 Deno.test("a writer that fails: writes are refused, the process ends with a critical message, and a new start has all that was acknowledged", async () => {
   const root = await Deno.makeTempDir({ prefix: "sundial-writer-" });
   try {
-    const server = await startServer({ root, env: DEVELOPMENT });
+    // Slow syncs, so that at every moment some client waits for the writer.
+    const server = await startServer({ root, env: { ...DEVELOPMENT, SVC_DEV_SYNC_DELAY: "30ms" } });
     await server.exec("create table t (client long, n long, ts timestamp) timestamp(ts) partition by hour");
     const acknowledged = new Set<string>();
     const clients = [0, 1, 2, 3].map(async (client) => {
