@@ -1,7 +1,7 @@
 /**
  * Regular expressions that V8 can run without backtracking. Its other engine takes over where backtracking gets out of hand, as
  * `(a+)+$` does over thirty letters (see the flag in the task `start`), but not for expressions with the flags u or i, and not for
- * properties, look-around and back references.
+ * properties, look-around and back references. So what the flags mean is written out.
  */
 export interface PatientRegex {
   test(text: string): boolean;
@@ -9,38 +9,57 @@ export interface PatientRegex {
 }
 
 /** What the flag u reads in another way than the same expression without it, also over texts without surrogates. */
-const UNICODE_ONLY = /\\[pP]\{|\\u\{|\\u[dD][89a-fA-F]|[\ud800-\udfff]/;
-/** Texts that may mean something else to an expression with the flag u … */
+const UNICODE_ONLY = /\\u\{|\\u[dD][89a-fA-F]|[\ud800-\udfff]/;
+/** Of such an expression all characters beyond ASCII are alike, but for \s, \w and the like, for which those of private use are as others. */
+const ASCII_ONLY = /^(?:(?!\\[upP])[\0-\x7f])*$/;
+/** Letters beyond ASCII that the flags u and i together take for K and S. */
+const KELVIN_OR_LONG_S = /[\u017f\u212a]/;
 const SURROGATE = /[\ud800-\udfff]/;
-/** … and to one with both flags, which takes two signs beyond ASCII for K and S. */
-const SURROGATE_OR_LETTER = /[\ud800-\udfff\u017f\u212a]/;
 
 /** `source` is valid with the flag u, which `flags` holds. */
 export function patientRegex(source: string, flags: string): PatientRegex {
   const exact = new RegExp(source, flags);
   const quick = withoutUnicode(source, flags);
-  const special = flags.includes("i") ? SURROGATE_OR_LETTER : SURROGATE;
-  const of = (text: string) => quick === undefined || special.test(text) ? exact : quick;
+  const exactly: PatientRegex = {
+    test: (text) => exact.test(text),
+    replace: (text, by) => text.replace(exact, by),
+  };
+  if (quick === undefined) return exactly;
+  const ignoresCase = flags.includes("i");
+  const takesStandIns = ASCII_ONLY.test(source);
+  const doesNotFit = (text: string) => ignoresCase && KELVIN_OR_LONG_S.test(text);
   return {
-    test: (text) => of(text).test(text),
-    replace: (text, by) => text.replace(of(text), by),
+    test(text) {
+      if (doesNotFit(text)) return exactly.test(text);
+      if (!SURROGATE.test(text)) return quick.test(text);
+      const other = takesStandIns ? withStandIns(text) : undefined;
+      return other === undefined ? exactly.test(text) : quick.test(other.text);
+    },
+    replace(text, by) {
+      if (doesNotFit(text)) return exactly.replace(text, by);
+      if (!SURROGATE.test(text)) return text.replace(quick, by);
+      const other = takesStandIns ? withStandIns(text) : undefined;
+      return other === undefined ? exactly.replace(text, by) : replaceIn(other, quick, by);
+    },
   };
 }
 
-/** The same over texts without special letters, if there is such an expression. */
+/** The same over texts without surrogates, if there is such an expression. */
 function withoutUnicode(source: string, flags: string): RegExp | undefined {
   if (UNICODE_ONLY.test(source)) return undefined;
-  if (!flags.includes("i")) return new RegExp(source, flags.replace("u", ""));
+  if (!flags.includes("i")) return new RegExp(propertiesWritten(source), flags.replace("u", ""));
   // Case is written out, for ASCII; back references would still tell it.
-  return /^(?:(?!\\[uxk1-9])[\0-\x7f])*$/.test(source)
-    ? new RegExp(bothCases(source), flags.replace(/[ui]/g, ""))
+  return ASCII_ONLY.test(source) && !/\\[xk1-9]/.test(source)
+    ? new RegExp(casesWritten(source), flags.replace(/[ui]/g, ""))
     : undefined;
 }
+
+// Case
 
 /** Names of groups and escapes stay as they are; letters, ranges of a class and single characters are what is left. */
 const PART = /\(\?<\w+>|\\.|\[\^?|\]|[^\]]-[^\]\\]|[^]/g;
 
-function bothCases(source: string): string {
+function casesWritten(source: string): string {
   let inClass = false;
   return source.replace(PART, (part) => {
     if (part[0] === "[") inClass = true;
@@ -66,4 +85,84 @@ function otherCase(low: string, high: string): string {
     ranges += String.fromCharCode(from + shift) + (from < to ? `-${String.fromCharCode(to + shift)}` : "");
   }
   return ranges;
+}
+
+// Properties
+
+const PROPERTY = /\\[pP]\{[^}]+\}|\\.|[[\]]/g;
+
+function propertiesWritten(source: string): string {
+  let inClass = false;
+  return source.replace(PROPERTY, (part) => {
+    if (part === "[") inClass = true;
+    else if (part === "]") inClass = false;
+    else if (/^\\[pP]\{/.test(part)) return inClass ? rangesOf(part) : `[${rangesOf(part)}]`;
+    return part;
+  });
+}
+
+const knownRanges = new Map<string, string>();
+
+/** The characters of the basic plane that have the property, as the inside of a class. */
+function rangesOf(property: string): string {
+  let ranges = knownRanges.get(property);
+  if (ranges !== undefined) return ranges;
+  const has = new RegExp(property, "u");
+  const hex = (code: number) => `\\u${code.toString(16).padStart(4, "0")}`;
+  ranges = "";
+  for (let code = 0, from = -1; code <= 0x10000; code++) {
+    const isIn = code < 0x10000 && has.test(String.fromCharCode(code));
+    if (isIn && from < 0) from = code;
+    if (isIn || from < 0) continue;
+    ranges += `${hex(from)}-${hex(code - 1)}`;
+    from = -1;
+  }
+  knownRanges.set(property, ranges);
+  return ranges;
+}
+
+// Texts beyond the basic plane
+
+/** A text with a character of private use for each one beyond the basic plane, and the way back. */
+interface StandIns {
+  text: string;
+  back(text: string): string;
+}
+
+const PRIVATE_FIRST = 0xe000, PRIVATE_LAST = 0xf8ff;
+
+/** Undefined where there are not enough of them. */
+function withStandIns(text: string): StandIns | undefined {
+  const standIns = new Map<string, string>(), meant = new Map<string, string>();
+  let next = PRIVATE_FIRST;
+  const written = text.replace(/[\ud800-\udbff][\udc00-\udfff]/g, (pair) => {
+    let standIn = standIns.get(pair);
+    if (standIn !== undefined) return standIn;
+    while (next <= PRIVATE_LAST && text.includes(String.fromCharCode(next))) next++;
+    standIn = String.fromCharCode(next++);
+    standIns.set(pair, standIn);
+    meant.set(standIn, pair);
+    return standIn;
+  });
+  if (next > PRIVATE_LAST || SURROGATE.test(written)) return undefined;
+  return {
+    text: written,
+    back: (part) => part.replace(/[\ue000-\uf8ff]/g, (standIn) => meant.get(standIn) ?? standIn),
+  };
+}
+
+function replaceIn({ text, back }: StandIns, regex: RegExp, by: (...found: unknown[]) => string): string {
+  let replaced = "", last = 0, offset = 0;
+  const own = (group: string | undefined) => group === undefined ? undefined : back(group);
+  const whole = back(text);
+  for (const found of text.matchAll(regex)) {
+    const before = back(text.slice(last, found.index));
+    const groups = found.map(own);
+    offset += before.length;
+    const names = found.groups && Object.fromEntries(Object.entries(found.groups).map(([k, group]) => [k, own(group)]));
+    replaced += before + by(...groups, offset, whole, ...(names === undefined ? [] : [names]));
+    offset += groups[0]!.length;
+    last = found.index + found[0].length;
+  }
+  return replaced + back(text.slice(last));
 }
