@@ -2,6 +2,7 @@
  * Comparisons: nulls and texts that stand against numbers, times and addresses are settled while binding.
  */
 import { SqlError, SQLSTATE } from "../../errors.ts";
+import { geohashBits, parseGeohash } from "../../types/wide.ts";
 import type { Expr } from "../plan.ts";
 import { convertConstant } from "./convert.ts";
 import type { Expressions } from "./expressions.ts";
@@ -62,6 +63,14 @@ function textConstant(
     }
     const type = convertConstant(other.value, other.type, side.type) === undefined ? "DOUBLE" : side.type;
     return expressions.operator(operator, [side, expressions.binding.at(constant(exact, type), position)], at);
+  }
+  const bits = geohashBits(side.type);
+  if (bits !== undefined && (operator === "=" || operator === "!=")) {
+    const value = parseGeohash(String(other.value), bits);
+    if (value === undefined) {
+      throw new SqlError(`'${other.value}' is no ${displayName(side.type)}`, at, SQLSTATE.invalidText);
+    }
+    return expressions.operator(operator, [side, expressions.binding.at(constant(value, side.type), position)], at);
   }
   if (isTime(side.type) || side.type === "UUID" || side.type === "IPv4") {
     const value = convertConstant(other.value, other.type, side.type);

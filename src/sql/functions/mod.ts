@@ -12,6 +12,7 @@ import { conditionalFunctions } from "./conditional.ts";
 import { decimalFunctions } from "./decimal.ts";
 import type { FunctionEntry } from "./entry.ts";
 import { createFindOverload, takesExactly } from "./overload.ts";
+import { geographyFunctions } from "./geography.ts";
 import { generatorFunctions } from "./generators.ts";
 import { jsonFunctions } from "./json.ts";
 import { metaFunctions } from "./meta.ts";
@@ -38,6 +39,7 @@ export const FUNCTIONS: FunctionEntry[] = [
   ...wideFunctions,
   ...decimalFunctions,
   ...arrayFunctions,
+  ...geographyFunctions,
   ...conditionalFunctions,
   ...numericFunctions,
   ...timePartFunctions,

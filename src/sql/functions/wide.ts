@@ -58,7 +58,9 @@ function equality(whenEqual: boolean): BatchFunction {
     for (let row = 0; row < rowCount; row++) {
       const nullA = isNullWide(a, row), nullB = isNullWide(b, row);
       let equal = nullA === nullB;
-      if (equal && !nullA) {
+      // A longer geohash is another place than a shorter one.
+      if (equal && !nullA && a.type !== b.type && from === undefined) equal = false;
+      else if (equal && !nullA) {
         if (isText) {
           const x = a.bytes(row)!, y = b.bytes(row)!;
           equal = x.length === y.length && x.every((byte, i) => byte === y[i]);
@@ -329,7 +331,7 @@ const binaryFunctions: FunctionEntry[] = [
 ];
 
 const sameTypes: FunctionEntry["check"] = (_, types) =>
-  types[0] === types[1] || types.every((type) => decimalOf(type) !== undefined)
+  types[0] === types[1] || [decimalOf, geohashBits].some((kind) => types.every((type) => kind(type) !== undefined))
     ? undefined
     : { message: `${types[0]} and ${types[1]} cannot be compared` };
 

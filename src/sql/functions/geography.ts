@@ -1,0 +1,155 @@
+/** Places: geohashes of coordinates, boxes, circles, distances over ground. */
+import { f64, i32 } from "../../engine/compiler/ir.ts";
+import { NULL_I64, type Value } from "../../types/mod.ts";
+import { GEOHASH_BITS_MAX, geohashBits, geohashTag } from "../../types/wide.ts";
+import { batchEntry } from "./batch_entry.ts";
+import type { BatchColumn, FunctionEntry } from "./entry.ts";
+import { isNullWide } from "./wide.ts";
+
+const DOUBLE = (name: string) => ({ name, type: "DOUBLE" });
+
+/** Longitude and latitude halve their ranges by turns, longitude first. */
+export function geohashOf(longitude: number, latitude: number, bits: number): bigint {
+  const ranges: [number, number][] = [[-180, 180], [-90, 90]];
+  let hash = 0n;
+  for (let bit = 0; bit < bits; bit++) {
+    const range = ranges[bit % 2], value = bit % 2 === 0 ? longitude : latitude;
+    const middle = (range[0] + range[1]) / 2;
+    const isUpper = value >= middle;
+    range[isUpper ? 0 : 1] = middle;
+    hash = hash << 1n | (isUpper ? 1n : 0n);
+  }
+  return hash;
+}
+
+function checkPlace(constants: readonly (Value | undefined)[]) {
+  const [longitude, latitude, bits] = constants;
+  if (typeof longitude === "number" && Math.abs(longitude) > 180) {
+    return { argument: 0, message: "a longitude from -180 to 180 is wanted" };
+  }
+  if (typeof latitude === "number" && Math.abs(latitude) > 90) {
+    return { argument: 1, message: "a latitude from -90 to 90 is wanted" };
+  }
+  return Number(bits) >= 1 && Number(bits) <= GEOHASH_BITS_MAX
+    ? undefined
+    : { argument: 2, message: `1 to ${GEOHASH_BITS_MAX} bits are wanted` };
+}
+
+/** Pairs of latitude and longitude. */
+function checkCoordinates(constants: readonly (Value | undefined)[]) {
+  const wrong = constants.slice(0, 4).findIndex((value, i) =>
+    typeof value === "number" && Math.abs(value) > (i % 2 === 0 ? 90 : 180)
+  );
+  if (wrong < 0) return undefined;
+  return {
+    argument: wrong,
+    message: wrong % 2 === 0 ? "a latitude from -90 to 90 is wanted" : "a longitude from -180 to 180 is wanted",
+  };
+}
+
+/** Metres a degree of latitude, and of longitude at the equator. */
+const METRES_PER_DEGREE = 111_320;
+
+/** Over ground that is taken as flat around the first place. */
+function distance(latitude: number, longitude: number, toLatitude: number, toLongitude: number): number {
+  const north = (toLatitude - latitude) * METRES_PER_DEGREE;
+  const east = (toLongitude - longitude) * METRES_PER_DEGREE * Math.cos(latitude * Math.PI / 180);
+  return Math.sqrt(north * north + east * east);
+}
+
+const COORDINATES = [DOUBLE("latitude"), DOUBLE("longitude"), DOUBLE("toLatitude"), DOUBLE("toLongitude")];
+const ofRow = (columns: BatchColumn[], row: number): number[] => columns.map(({ values }) => values[row]);
+
+export const geographyFunctions: FunctionEntry[] = [
+  batchEntry(
+    "make_geohash",
+    [DOUBLE("longitude"), DOUBLE("latitude"), { name: "bits", type: "INT", constant: true }],
+    (_, constants = []) => geohashTag(Number(constants[2] ?? 1)),
+    "The geohash of a place, of so many bits.",
+    ([longitudes, latitudes, bits], out, rowCount) => {
+      for (let row = 0; row < rowCount; row++) {
+        const longitude = longitudes.values[row], latitude = latitudes.values[row];
+        const isPlace = Math.abs(longitude) <= 180 && Math.abs(latitude) <= 90;
+        out.values[row] = isPlace ? geohashOf(longitude, latitude, bits.values[row]) : NULL_I64;
+      }
+    },
+    [],
+    { check: checkPlace },
+  ),
+  batchEntry(
+    "within",
+    [{ name: "geohash", type: "wide" }, { name: "prefix", type: "wide", constant: true, variadic: true }],
+    "BOOLEAN",
+    "Does the geohash begin with one of the others?",
+    ([column, ...prefixes], out, rowCount) => {
+      const bits = geohashBits(column.type)!;
+      for (let row = 0; row < rowCount; row++) {
+        const isInside = !isNullWide(column, row) &&
+          prefixes.some((prefix) =>
+            column.values[row] >> BigInt(bits - geohashBits(prefix.type)!) === prefix.values[row]
+          );
+        out.values[row] = isInside ? 1 : 0;
+      }
+    },
+    [],
+    {
+      check: (_, types) => {
+        const wrong = types.findIndex((type) => geohashBits(type) === undefined);
+        return wrong < 0 ? undefined : { argument: wrong, message: "a geohash is wanted" };
+      },
+    },
+  ),
+  batchEntry(
+    "within_box",
+    [DOUBLE("x"), DOUBLE("y"), DOUBLE("minX"), DOUBLE("minY"), DOUBLE("maxX"), DOUBLE("maxY")],
+    "BOOLEAN",
+    "Is the point in the box, borders included?",
+    undefined,
+    [["within_box(1, 1, 0, 0, 2, 2)", true]],
+    {
+      emit: ([x, y, minX, minY, maxX, maxY]) =>
+        i32.and(i32.and(f64.ge(x, minX), f64.le(x, maxX)), i32.and(f64.ge(y, minY), f64.le(y, maxY))),
+    },
+  ),
+  batchEntry(
+    "within_radius",
+    [DOUBLE("x"), DOUBLE("y"), DOUBLE("centerX"), DOUBLE("centerY"), DOUBLE("radius")],
+    "BOOLEAN",
+    "Is the point in the circle, its line included?",
+    (columns, out, rowCount) => {
+      for (let row = 0; row < rowCount; row++) {
+        const [x, y, centerX, centerY, radius] = ofRow(columns, row);
+        out.values[row] = (x - centerX) ** 2 + (y - centerY) ** 2 <= radius ** 2 && radius >= 0 ? 1 : 0;
+      }
+    },
+    [["within_radius(3, 4, 0, 0, 5)", true]],
+  ),
+  batchEntry(
+    "geo_distance_meters",
+    COORDINATES,
+    "DOUBLE",
+    "Metres between two places that are not far from each other.",
+    (columns, out, rowCount) => {
+      for (let row = 0; row < rowCount; row++) {
+        const [latitude, longitude, toLatitude, toLongitude] = ofRow(columns, row);
+        out.values[row] = distance(latitude, longitude, toLatitude, toLongitude);
+      }
+    },
+    [["geo_distance_meters(0, 0, 0, 1)", 111320]],
+    { check: checkCoordinates },
+  ),
+  batchEntry(
+    "geo_within_radius_latlon",
+    [...COORDINATES, DOUBLE("meters")],
+    "BOOLEAN",
+    "Does the first place lie within so many metres of the second?",
+    (columns, out, rowCount) => {
+      for (let row = 0; row < rowCount; row++) {
+        const [latitude, longitude, toLatitude, toLongitude, meters] = ofRow(columns, row);
+        out.values[row] = distance(toLatitude, toLongitude, latitude, longitude) <= meters ? 1 : 0;
+      }
+    },
+    [["geo_within_radius_latlon(48.21, 16.37, 48.22, 16.37, 2000)", true]],
+    { check: checkCoordinates },
+  ),
+];
