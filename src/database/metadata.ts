@@ -2,6 +2,7 @@
 import type { Identity } from "../door.ts";
 import { SqlError, SQLSTATE } from "../errors.ts";
 import { FUNCTIONS } from "../sql/functions/mod.ts";
+import { keywords } from "../sql/mod.ts";
 import type { MetadataNode, Plan } from "../sql/plan.ts";
 import type { TableSnapshot } from "../storage/mod.ts";
 import { typeOf, type Value } from "../types/mod.ts";
@@ -41,6 +42,9 @@ function rowsOf(node: MetadataNode, core: Core, _identity: Identity): Value[][] 
 
 const byName = (a: TableSnapshot, b: TableSnapshot) => a.schema.name < b.schema.name ? -1 : 1;
 
+/** Sources that the dialect counts among plain functions. */
+const SERIES = new Set(["long_sequence", "generate_series"]);
+
 const SOURCES: Record<string, Source> = {
   tables: ({ catalogue }) =>
     catalogue.tables().toSorted((a, b) => a.schema.id - b.schema.id).map(({ schema }) => [
@@ -76,14 +80,26 @@ const SOURCES: Record<string, Source> = {
         `${name}(${args.map((arg) => arg.type).join(",")})`,
         signature,
         volatility !== "volatile",
-        aggregate ? "GROUP_BY" : window ? "WINDOW" : table ? "CURSOR" : "STANDARD",
+        aggregate ? "GROUP_BY" : window ? "WINDOW" : table && !SERIES.has(name) ? "CURSOR" : "STANDARD",
       ];
     }),
+  keywords: () => keywords().map((word) => [word]),
+  all_tables: ({ catalogue }) => catalogue.tables().toSorted(byName).map(({ schema }) => [schema.name]),
+  table_storage: ({ catalogue }) =>
+    catalogue.tables().toSorted(byName).map((table) => {
+      const partitions = partitionRows(table);
+      const sum = (column: number) => partitions.reduce((total, row) => total + BigInt(row[column] as bigint), 0n);
+      const { name, wal, partitionBy } = table.schema;
+      return [name, wal, partitionBy, BigInt(partitions.length), sum(5), sum(6)];
+    }),
+  /** There are no views yet. */
+  views: () => [],
+  materialized_views: () => [],
   /** Rows are visible when they are acknowledged: nothing waits to be applied. */
   wal_tables: ({ catalogue }) =>
     catalogue.tables().filter(({ schema }) => schema.wal).map((
       { schema, lsn },
-    ) => [schema.name, false, lsn, 0n, lsn, null, null, 0]),
+    ) => [schema.name, false, lsn, 0n, lsn, "", "", 0]),
   checkpoint_status: ({ backups }) => [[backups.startedAtMicros !== undefined, backups.startedAtMicros ?? null]],
 };
 

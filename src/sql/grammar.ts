@@ -389,6 +389,9 @@ export function grammarText(): string {
   return TEXT.replace(/^Sql \{\n|\n\}$/g, "").replace(/[ \t]+-- \w+$/gm, "").replace(/^ {2}/gm, "");
 }
 
+/** Every word that the grammar knows, in lower case. */
+export const keywords = (): string[] => [...KEYWORDS.keys()].map((word) => word.toLowerCase()).sort();
+
 export const reservedWords = (): string[] => RESERVED.split(" ");
 export const clauseWords = (): string[] => CLAUSE.split(" ");
 

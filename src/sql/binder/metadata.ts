@@ -43,6 +43,28 @@ const SOURCES = new Map<string, { columns: Column[]; args: number; isFunction: b
     args: 0,
     isFunction: true,
   }],
+  ["all_tables", { columns: columns("table_name:STRING"), args: 0, isFunction: true }],
+  ["table_storage", {
+    columns: columns(
+      "tableName:STRING walEnabled:BOOLEAN partitionBy:STRING partitionCount:LONG rowCount:LONG diskSize:LONG",
+    ),
+    args: 0,
+    isFunction: true,
+  }],
+  ["views", {
+    columns: columns(
+      "view_name:STRING view_sql:STRING view_table_dir_name:STRING invalidation_reason:STRING view_status:STRING view_status_update_time:TIMESTAMP",
+    ),
+    args: 0,
+    isFunction: true,
+  }],
+  ["materialized_views", {
+    columns: columns(
+      "view_name:STRING refresh_type:STRING base_table_name:STRING last_refresh_start_timestamp:TIMESTAMP last_refresh_finish_timestamp:TIMESTAMP view_sql:STRING view_table_dir_name:STRING invalidation_reason:STRING view_status:STRING refresh_period_hi:TIMESTAMP refresh_base_table_txn:LONG base_table_txn:LONG refresh_limit:INT refresh_limit_unit:STRING timer_time_zone:STRING timer_start:TIMESTAMP timer_interval:INT timer_interval_unit:STRING period_length:INT period_length_unit:STRING period_delay:INT period_delay_unit:STRING",
+    ),
+    args: 0,
+    isFunction: true,
+  }],
   ["checkpoint_status", { columns: columns("in_progress:BOOLEAN started_at:TIMESTAMP"), args: 0, isFunction: true }],
   ["show_tables", { columns: columns("table_name:STRING"), args: 0, isFunction: false }],
   ["show_columns", { columns: SHOW_COLUMNS, args: 1, isFunction: false }],
