@@ -80,10 +80,12 @@ export class BestRows {
         store.append(columns, rowCount, from);
         from += rowCount;
       } else {
-        const n = this.reaching(computed[0], from, batch.rowCount, last, limit - 1, kept) ??
-          this.before(computed[0], from, batch.rowCount, last, limit - 1, this.keyCount === 1, kept);
+        // Not many at once: where rows come with the best last, all of them would be taken.
+        const to = Math.min(batch.rowCount, from + Math.max(enough, 2 * FIRST_CUT_ROWS));
+        const n = this.reaching(computed[0], from, to, last, limit - 1, kept) ??
+          this.before(computed[0], from, to, last, limit - 1, this.keyCount === 1, kept);
         store.appendRows(columns, kept, n);
-        from = batch.rowCount;
+        from = to;
       }
       if (store.rowCount >= enough) this.cut();
     }
