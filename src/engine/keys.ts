@@ -1,5 +1,5 @@
 /**
- * Equal keys become equal small numbers: for joins, set operations, partitions and LATEST.
+ * Equal keys become equal small numbers: for joins by time, set operations, partitions and LATEST.
  *
  * A row's key is written as i32 words (text and symbols as the number of an interned text, so that symbols of different dictionaries
  * and plain text compare), then the words are looked up in one hash table. Null equals null; -0 equals 0; there is one NaN.

@@ -266,3 +266,28 @@ Deno.test("the first rows of a join by its columns, on one thread and on three, 
     endsClean(context);
   }
 });
+
+Deno.test("symbols join by codes of one dictionary and of two, and as texts where a dictionary is long", () => {
+  const rows = makeRows(400, 14, 60);
+  const { context, scan } = withTable(rows, 70);
+  const self = rowsOf(joinOf("left", scan(), scan(), [c(0)], [c(0)], context), context);
+  assert.deepEqual(text(self), text(joined("left", rows, rows, equal([0]))));
+  endsClean(context);
+
+  const columns: Column[] = [{ name: "s", type: "SYMBOL" }, { name: "n", type: "LONG" }];
+  const many = Array.from({ length: 70_000 }, (_, n): Row => [n === 40 ? null : `t${n}`, BigInt(n)]);
+  const alone = testContext(1 << 28, { functions });
+  const table = storedRows(columns, many, alone, 65_536), sources = [table.source], both = { ...alone, sources };
+  const few = Array.from({ length: 90 }, (_, n): Row => [n % 30 === 0 ? null : `t${n}`, BigInt(-n)]);
+  const on = (l: Row, r: Row) => l[0] === r[0];
+  for (const isRight of [true, false]) {
+    const predicate = fn("<", "BOOLEAN", col(1, "LONG"), lit(50n, "LONG"));
+    const long = createScan({ ...table.node, predicate }, table.source, both),
+      short = new RowsInput(columns, few, both);
+    const [left, right] = isRight ? [short, long] : [long, short];
+    const made = rowsOf(joinOf("inner", left, right, [col(0, "SYMBOL")], [col(0, "SYMBOL")], both), both);
+    const cut = many.slice(0, 50);
+    assert.deepEqual(text(made), text(isRight ? joined("inner", few, cut, on) : joined("inner", cut, few, on)));
+  }
+  endsClean(alone);
+});
