@@ -2,6 +2,9 @@
  * Every recorded case over HTTP against the running server, small queries on the main thread and again all planned and run by
  * other threads.
  * `conformance/gaps.json` lists the cases that do not hold yet (file → lines); one that begins to hold must leave the list.
+ * Both that are there are kept on purpose: `join_inner_cross` 137 sorts by `c.id`, and the recorded answer is sorted by `d.id`
+ * because a column of the result is called `id`; `update` 210 ends after `=`, and the recorded position of that mistake is 0
+ * where every other text that ends too early is told at a position in the statement.
  */
 import assert from "node:assert/strict";
 import { cleanup, difference, parseCases } from "./conformance.ts";
