@@ -36,7 +36,7 @@ import {
 } from "./src/log/mod.ts";
 import type { DatabaseOptions } from "./src/database/mod.ts";
 import { createMetrics, type Metrics, readProcess } from "./src/metrics/mod.ts";
-import { probeHealth, startHealth } from "./src/wire/health/mod.ts";
+import { healthFault, probeHealth, startHealth } from "./src/wire/health/mod.ts";
 import type { PgOptions } from "./src/wire/pg/mod.ts";
 import {
   advice,
@@ -642,6 +642,7 @@ function checkConfig(line: CommandLine): number {
   const config = loadConfig({ root: line.root, env: Deno.env.toObject(), faults });
   const log = LogWriters.check(logOptions(line, config));
   faults.push(...log.faults, ...addressFaults(config));
+  if (config.get("http.min.enabled")) faults.push(...[healthFault(config) ?? []].flat());
   throwFaults(faults);
   for (const warning of config.warnings) console.log(`warning: ${warning}`);
   if (line.logConf !== undefined) console.log(log.origin);

@@ -148,6 +148,14 @@ const refused: [string, string[], Record<string, string>, RegExp][] = [
     /^sundial: w\.stdout\.level: found "LOUD", .*\n$/,
   ],
 ];
+if (Deno.build.os === "linux") {
+  refused.push([
+    "a core that is not there in check-config",
+    ["check-config"],
+    { SVC_HTTP_MIN_WORKER_COUNT: "1", SVC_HTTP_MIN_WORKER_AFFINITY: "4000" },
+    /^sundial: http\.min\.worker\.affinity: found 4000, expected a core from 0 to \d+\n$/,
+  ]);
+}
 for (const [title, args, env, message] of refused) {
   Deno.test(`${title} is one clear line, 1, and no root`, async () => {
     const root = newRoot();

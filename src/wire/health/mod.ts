@@ -21,6 +21,22 @@ export interface HealthStart {
   log: Logger;
 }
 
+function workerCountOf(config: Config): number {
+  return config.get("http.min.worker.count") ?? (config.machine.cores > SHARED_CORES_MAX ? 1 : 0);
+}
+
+/** What keeps this machine from doing what the settings say. */
+export function healthFault(config: Config): ConfigError | undefined {
+  const key = "http.min.worker.affinity";
+  const { cores } = config.machine;
+  const core = config.get(key);
+  const isUsed = core !== null && workerCountOf(config) > 0 && Deno.build.os === "linux";
+  if (isUsed && core >= cores) {
+    return new ConfigError(key, `${key}: found ${core}, expected a core from 0 to ${cores - 1}`);
+  }
+}
+
+/** @throws {ConfigError} for what `healthFault` tells. */
 export function startHealth({ hostname, port, config, metrics, log }: HealthStart): Promise<HealthServer> {
   const pessimistic = config.get("metrics.enabled") && config.get("http.pessimistic.health.check.enabled");
   const credentials = config.get("http.health.check.authentication.required") && config.get("http.user") !== "";
@@ -37,18 +53,15 @@ export function startHealth({ hostname, port, config, metrics, log }: HealthStar
     credentials: credentials ? `${config.get("http.user")}:${config.get("http.password")}` : undefined,
   };
   const metricsText = config.get("metrics.enabled") ? () => metrics.text() : undefined;
-  const workerCount = config.get("http.min.worker.count") ?? (config.machine.cores > SHARED_CORES_MAX ? 1 : 0);
+  const fault = healthFault(config);
+  if (fault !== undefined) throw fault;
+  const workerCount = workerCountOf(config);
   const affinity = config.get("http.min.worker.affinity");
   if (affinity !== null) {
     if (workerCount === 0) {
       log.advisory("http.min.worker.affinity is not used: the server has no thread of its own (http.min.worker.count)");
     } else if (Deno.build.os !== "linux") {
       log.advisory("http.min.worker.affinity is not used: threads are pinned on Linux only");
-    } else if (affinity >= config.machine.cores) {
-      throw new ConfigError(
-        "http.min.worker.affinity",
-        `http.min.worker.affinity: found ${affinity}, expected a core from 0 to ${config.machine.cores - 1}`,
-      );
     }
   }
   const onError = (error: unknown) => {
