@@ -162,6 +162,9 @@ const REFUSED: [sql: string, position: number][] = [
   ["select r5.*, count() from r5 sample by 1d", 7],
   ["select ts, count() n from r5 sample by 6h having count() > 1", 42],
   ["select length(replace(repeat('a', 9000), 'a', repeat('b', 9000)))", 14],
+  ["select 'ab' ~ '(?=a)b'", 15],
+  ["select 'aa' ~ '(a)\\1'", 18],
+  ["select regexp_replace('aaa', '(a){1,20}', '$1')", 30],
 ];
 
 async function run(server: TestServer, { sql, rows }: Case): Promise<void> {

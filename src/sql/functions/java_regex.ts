@@ -1,8 +1,10 @@
 /**
  * Regular expressions of Java's syntax as JavaScript's. What has no counterpart (possessive quantifiers, atomic groups, class
- * intersections, \G) is refused, never read as something else.
+ * intersections, \G) is refused, never read as something else; so is what could hold a thread for ever (`patient_regex.ts`).
  * @see https://docs.oracle.com/en/java/javase/17/docs/api/java.base/java/util/regex/Pattern.html
  */
+
+import { patientRegex } from "./patient_regex.ts";
 
 export type Translated = { source: string; flags: string } | {
   problem: string; /** Into the pattern. */
@@ -32,13 +34,15 @@ class Refusal extends Error {
   }
 }
 
-export function translateRegex(pattern: string): Translated {
+/** @param keepsGroups its groups can be referred to, in a replacement. */
+export function translateRegex(pattern: string, keepsGroups: boolean): Translated {
   try {
     const { source, flags } = translate(pattern);
     try {
-      new RegExp(source, flags);
+      patientRegex(source, flags, keepsGroups);
     } catch (error) {
-      return { problem: (error as Error).message.replace(/^.*: /, ""), offset: 0 };
+      const { message } = error as Error;
+      return { problem: error instanceof SyntaxError ? message.replace(/^.*: /, "") : message, offset: 0 };
     }
     return { source, flags };
   } catch (error) {
@@ -77,6 +81,10 @@ function translate(pattern: string): { source: string; flags: string } {
       if (pattern.startsWith("(?>", at)) throw new Refusal("atomic groups are not supported", at);
       const inline = /^\(\?[a-zA-Z]*(?:-[a-zA-Z]+)?\)/.exec(pattern.slice(at));
       if (inline !== null) throw new Refusal("flags are supported at the start only", at);
+      if (/^\(\?\w*i\w*[-:]/.test(pattern.slice(at))) throw new Refusal("flags are supported at the start only", at);
+      if (/^\(\?<?[=!]/.test(pattern.slice(at, at + 4))) {
+        throw new Refusal("look-around is not supported, as a search with it may never end", at);
+      }
       source += character;
       at++;
       if (pattern[at] === "?") {
@@ -119,9 +127,8 @@ function escape(pattern: string, at: number, inClass: boolean): [source: string,
     ];
   }
   if ("dDwWsStnrfvbB".includes(character)) return [`\\${character === "v" ? "x0B" : character}`, at + 2];
-  if (/[1-9]/.test(character) && !inClass) {
-    const digits = /^\d+/.exec(pattern.slice(at + 1))![0];
-    return [`\\${digits}`, at + 1 + digits.length];
+  if (/[1-9k]/.test(character) && !inClass) {
+    throw new Refusal("back references are not supported, as a search with them may never end", at);
   }
   switch (character) {
     case "a":
@@ -133,11 +140,11 @@ function escape(pattern: string, at: number, inClass: boolean): [source: string,
     case "R":
       return ["(?:\\r\\n|[\\n\\x0B\\f\\r\\x85\\u2028\\u2029])", at + 2];
     case "A":
-      return ["(?<![^])", at + 2];
+      return ["(?-m:^)", at + 2];
     case "z":
-      return ["(?![^])", at + 2];
+      return ["(?-m:$)", at + 2];
     case "Z":
-      return ["(?=\\n?(?![^]))", at + 2];
+      throw new Refusal("\\Z is not supported: \\z is", at);
     case "0": {
       const octal = /^[0-3]?[0-7]{1,2}/.exec(pattern.slice(at + 2));
       if (octal === null) throw new Refusal("an octal escape has no digits", at);
@@ -151,11 +158,6 @@ function escape(pattern: string, at: number, inClass: boolean): [source: string,
     case "u": {
       if (!/^[0-9a-fA-F]{4}/.test(pattern.slice(at + 2))) throw new Refusal("a Unicode escape is not well formed", at);
       return [pattern.slice(at, at + 6), at + 6];
-    }
-    case "k": {
-      const name = /^<[A-Za-z][A-Za-z0-9]*>/.exec(pattern.slice(at + 2));
-      if (name === null) throw new Refusal("a reference has no name", at);
-      return [`\\k${name[0]}`, at + 2 + name[0].length];
     }
     case "p":
     case "P": {

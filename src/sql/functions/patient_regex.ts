@@ -1,8 +1,12 @@
 /**
  * Regular expressions that V8 can run without backtracking. Its other engine takes over where backtracking gets out of hand, as
  * `(a+)+$` does over thirty letters (see the flag in the task `start`), but not for expressions with the flags u or i, and not for
- * properties, look-around and back references. So what the flags mean is written out.
+ * properties and many repetitions. So all of that is written out. Look-around and back references, which it never takes, are
+ * refused (`java_regex.ts`).
  */
+import { SqlError, SQLSTATE } from "../../errors.ts";
+import { hasNestedRepetitions, repetitionsWritten, Unbounded } from "./repetitions.ts";
+
 export interface PatientRegex {
   test(text: string): boolean;
   replace(text: string, by: (...found: unknown[]) => string): string;
@@ -10,24 +14,34 @@ export interface PatientRegex {
 
 /** What the flag u reads in another way than the same expression without it, also over texts without surrogates. */
 const UNICODE_ONLY = /\\u\{|\\u[dD][89a-fA-F]|[\ud800-\udfff]/;
-/** Of such an expression all characters beyond ASCII are alike, but for \s, \w and the like, for which those of private use are as others. */
 const ASCII_ONLY = /^(?:(?!\\[upP])[\0-\x7f])*$/;
-/** Letters beyond ASCII that the flags u and i together take for K and S. */
+/** Of such an expression all characters beyond the basic plane are alike, and those of private use are as they are. */
+const BELOW_SURROGATES = /^(?:(?!\\[upP])[\0-\ud7ff])*$/;
+/** Letters beyond ASCII that the flags u and i together take for S and K. */
+const LONG_S = "\u017f", KELVIN = "\u212a";
 const KELVIN_OR_LONG_S = /[\u017f\u212a]/;
+/** What tells these two from other letters, and is not written out. */
+const WORDS = /\\[bBW]/;
 const SURROGATE = /[\ud800-\udfff]/;
 
-/** `source` is valid with the flag u, which `flags` holds. */
-export function patientRegex(source: string, flags: string): PatientRegex {
-  const exact = new RegExp(source, flags);
-  const quick = withoutUnicode(source, flags);
-  const exactly: PatientRegex = {
-    test: (text) => exact.test(text),
-    replace: (text, by) => text.replace(exact, by),
-  };
-  if (quick === undefined) return exactly;
+/**
+ * `source` has no look-around and no back references; `flags` holds u. `keepsGroups`: for `replace`, `test` is for the others.
+ * @throws {SyntaxError | Unbounded}
+ */
+export function patientRegex(source: string, flags: string, keepsGroups: boolean): PatientRegex {
+  const exact = new RegExp(source, keepsGroups ? `${flags}g` : flags);
+  const isDangerous = hasNestedRepetitions(source);
+  const exactly: PatientRegex = isDangerous
+    ? { test: refuseText, replace: refuseText }
+    : { test: (text) => exact.test(text), replace: (text, by) => text.replace(exact, by) };
+  const quick = withoutUnicode(source, flags, keepsGroups);
+  if (quick === undefined) {
+    if (isDangerous) throw new Unbounded(DANGER);
+    return exactly;
+  }
   const ignoresCase = flags.includes("i");
-  const takesStandIns = ASCII_ONLY.test(source);
-  const doesNotFit = (text: string) => ignoresCase && KELVIN_OR_LONG_S.test(text);
+  const takesStandIns = BELOW_SURROGATES.test(source);
+  const doesNotFit = (text: string) => ignoresCase && WORDS.test(source) && KELVIN_OR_LONG_S.test(text);
   return {
     test(text) {
       if (doesNotFit(text)) return exactly.test(text);
@@ -45,25 +59,34 @@ export function patientRegex(source: string, flags: string): PatientRegex {
 }
 
 /** The same over texts without surrogates, if there is such an expression. */
-function withoutUnicode(source: string, flags: string): RegExp | undefined {
+function withoutUnicode(source: string, flags: string, keepsGroups: boolean): RegExp | undefined {
   if (UNICODE_ONLY.test(source)) return undefined;
-  if (!flags.includes("i")) return new RegExp(propertiesWritten(source), flags.replace("u", ""));
-  // Case is written out, for ASCII; back references would still tell it.
-  return ASCII_ONLY.test(source) && !/\\[xk1-9]/.test(source)
-    ? new RegExp(casesWritten(source), flags.replace(/[ui]/g, ""))
-    : undefined;
+  // Case is written out for ASCII only, and escapes may stand for letters.
+  const ignoresCase = flags.includes("i");
+  if (ignoresCase && (!ASCII_ONLY.test(source) || /\\x/.test(source))) return undefined;
+  const written = ignoresCase ? casesWritten(source) : propertiesWritten(source);
+  return new RegExp(repetitionsWritten(written, keepsGroups), flags.replace(/[ui]/g, "") + (keepsGroups ? "g" : ""));
+}
+
+/** What is left for backtracking must not repeat what is repeated. */
+const DANGER =
+  "repetitions of repetitions are supported for characters of the basic plane only, and with (?i) for ASCII only";
+
+function refuseText(): never {
+  throw new SqlError(`Cannot search a text for the pattern: ${DANGER}`, 0, SQLSTATE.featureNotSupported);
 }
 
 // Case
 
 /** Names of groups and escapes stay as they are; letters, ranges of a class and single characters are what is left. */
-const PART = /\(\?<\w+>|\\.|\[\^?|\]|[^\]]-[^\]\\]|[^]/g;
+const PART = /\(\?(?:<\w+>|[a-z]*(?:-[a-z]+)?:)|\\.|\[\^?|\]|[^\]]-[^\]\\]|[^]/g;
 
 function casesWritten(source: string): string {
   let inClass = false;
   return source.replace(PART, (part) => {
     if (part[0] === "[") inClass = true;
     else if (part === "]") inClass = false;
+    else if (part === "\\w") return inClass ? part + LONG_S + KELVIN : `[${part}${LONG_S}${KELVIN}]`;
     else if (part.length === 3 && part[1] === "-" && inClass) return part + otherCase(part[0], part[2]);
     else if (part.length === 3 && part[1] === "-") return [...part].map((character) => either(character)).join("");
     else if (part.length === 1) return inClass ? part + otherCase(part, part) : either(part);
@@ -83,6 +106,10 @@ function otherCase(low: string, high: string): string {
     const from = Math.max(first, low.charCodeAt(0)), to = Math.min(last, high.charCodeAt(0));
     if (from > to) continue;
     ranges += String.fromCharCode(from + shift) + (from < to ? `-${String.fromCharCode(to + shift)}` : "");
+    for (const [letter, like] of [["s", LONG_S], ["k", KELVIN]]) {
+      const code = letter.charCodeAt(0) - (shift > 0 ? 32 : 0);
+      if (code >= from && code <= to) ranges += like;
+    }
   }
   return ranges;
 }

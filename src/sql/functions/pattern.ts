@@ -1,4 +1,5 @@
 /** LIKE, ILIKE, regular expressions of Java's syntax, glob. */
+import { SqlError, SQLSTATE } from "../../errors.ts";
 import type { BatchColumn, BatchFunction, FunctionContext, FunctionEntry } from "./entry.ts";
 import { offsetOf, windowOf, type Windows, windowsOf } from "./windows.ts";
 import { translateRegex, translateReplacement } from "./java_regex.ts";
@@ -140,7 +141,9 @@ function regexMatching(whenMatches: boolean): BatchFunction {
     for (let row = 0; row < rowCount; row++) {
       if (row === 0 || !patterns.isConstant) {
         const pattern = patterns.text(row);
-        regex = pattern === undefined ? undefined : compiled("regex", pattern, context, () => javaRegex(pattern, ""));
+        regex = pattern === undefined
+          ? undefined
+          : compiled("regex", pattern, context, () => javaRegex(pattern, false));
       }
       const text = regex === undefined ? undefined : shortText(windows, column, row);
       out.values[row] = (text !== undefined && regex!.test(text)) === whenMatches ? 1 : 0;
@@ -166,16 +169,19 @@ function shortText(windows: Windows, column: BatchColumn, row: number): string |
   return String.fromCharCode.apply(null, units);
 }
 
-function javaRegex(pattern: string, flags: string): PatientRegex {
-  const translated = translateRegex(pattern);
-  if ("problem" in translated) throw new Error(translated.problem); // constants were checked when the call was bound
-  return patientRegex(translated.source, translated.flags + flags);
+function javaRegex(pattern: string, keepsGroups: boolean): PatientRegex {
+  const translated = translateRegex(pattern, keepsGroups);
+  // Constants were checked when the call was bound.
+  if ("problem" in translated) {
+    throw new SqlError(`the pattern ${pattern} does not parse: ${translated.problem}`, 0, SQLSTATE.invalidParameter);
+  }
+  return patientRegex(translated.source, translated.flags, keepsGroups);
 }
 
 /** The fault is in the pattern's text, behind the opening quote. */
-const checkRegex: FunctionEntry["check"] = ([, pattern]) => {
+const checkRegex = (keepsGroups: boolean): FunctionEntry["check"] => ([, pattern]) => {
   if (typeof pattern !== "string") return undefined;
-  const translated = translateRegex(pattern);
+  const translated = translateRegex(pattern, keepsGroups);
   return "problem" in translated
     ? { argument: 1, offset: translated.offset + 1, message: `the pattern does not parse: ${translated.problem}` }
     : undefined;
@@ -191,7 +197,7 @@ const regexpReplace: BatchFunction = ([column, patterns, replacements], out, row
       continue;
     }
     if (regex === undefined || !patterns.isConstant) {
-      regex = compiled("replace", pattern, context, () => javaRegex(pattern, "g"));
+      regex = compiled("replace", pattern, context, () => javaRegex(pattern, true));
     }
     if (by === undefined || !replacements.isConstant) {
       by = compiled("by", replacement, context, () => translateReplacement(replacement));
@@ -218,7 +224,7 @@ function globRegex(pattern: string): PatientRegex {
       }
     } else source += character.replace(/[\\^$.|?*+()[\]{}/]/g, "\\$&");
   }
-  return patientRegex(`^${source}$`, "u");
+  return patientRegex(`^${source}$`, "u", false);
 }
 
 const globMatching: BatchFunction = ([column, patterns]: BatchColumn[], out, rowCount, context) => {
@@ -262,11 +268,17 @@ export const patternFunctions: FunctionEntry[] = [
     "'ABC' ILIKE 'ab%'",
     true,
   ]]),
-  entry("~", "Is the pattern (of Java's syntax) found anywhere?", regexMatching(true), [["'cat' ~ 'dog|cat'", true]], {
-    check: checkRegex,
-  }),
+  entry(
+    "~",
+    "Is the pattern (of Java's syntax, without look-around and back references) found anywhere?",
+    regexMatching(true),
+    [["'cat' ~ 'dog|cat'", true]],
+    {
+      check: checkRegex(false),
+    },
+  ),
   entry("!~", "Is the pattern (of Java's syntax) nowhere?", regexMatching(false), [["'x1' !~ '\\d'", false]], {
-    check: checkRegex,
+    check: checkRegex(false),
   }),
   entry(
     "glob",
@@ -282,7 +294,7 @@ export const patternFunctions: FunctionEntry[] = [
     {
       args: [TEXT, PATTERN, { name: "by", type: "text" }],
       returns: "STRING",
-      check: checkRegex,
+      check: checkRegex(true),
     },
   ),
 ];
