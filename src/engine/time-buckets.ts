@@ -1,6 +1,6 @@
 /**
- * How SAMPLE BY and timestamp_floor cut time: buckets of a number of units, from the epoch (weeks from a Monday), from a
- * given origin, or from the first row; in UTC or by the clocks of a zone.
+ * How SAMPLE BY and timestamp_floor cut time: buckets of a number of units, from the epoch (weeks from a Monday, with an offset
+ * from the epoch's Thursday and the offset), from a given origin (FROM, which the clocks of the zone show), or from the first row; in UTC or by the clocks of a zone.
  */
 import type { Sampling } from "../sql/plan.ts";
 import { floorDivide, nanosOf, UNIT_NANOS } from "../types/calendar.ts";
@@ -47,12 +47,12 @@ export class TimeBuckets {
     // Buckets finer than the clock hold one of its ticks.
     if (nanos > 0n && this.stride === 0n) this.stride = 1n;
     if (align === "first observation") this.origin = first;
-    else if (from !== undefined) this.origin = this.toLocal(from);
+    else if (from !== undefined) this.origin = from + offset;
     else if (this.stride === 0n) {
       // A month plus the offset, not a number of days into the month: months differ in length.
       this.origin = 0n;
       this.monthShift = offset;
-    } else this.origin = (unit === "w" ? FIRST_MONDAY_DAY * this.unitsADay : 0n) + offset;
+    } else this.origin = unit === "w" && offset === 0n ? FIRST_MONDAY_DAY * this.unitsADay : offset;
   }
 
   /** Where all buckets have one length in UTC: bucket k begins at origin + k * stride. */
@@ -126,6 +126,11 @@ export class TimeBuckets {
   private startOfMonth(month: bigint): bigint {
     return BigInt(dayOfCivil(Number(floorDivide(month, 12n)), Number(((month % 12n) + 12n) % 12n) + 1, 1)) *
       this.unitsADay;
+  }
+
+  /** The instant at which the zone's clocks show what a clock in UTC shows at `time`. */
+  shownAt(time: bigint): bigint {
+    return this.zone ? this.toUtc(time) : time;
   }
 
   private toLocal(time: bigint): bigint {

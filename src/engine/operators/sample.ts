@@ -231,11 +231,13 @@ class Filler {
     const start = context.heap.i64, first = kept.columns[0].address >>> 3;
     const bucketOf = (i: number) => start[first + (ordered ? ordered[i] : i)];
     if (kept.rowCount === 0 && !(padded && from !== undefined && to !== undefined)) return undefined;
-    const low = padded && from !== undefined ? known.of(from).start : bucketOf(0);
+    let low = padded && from !== undefined ? known.of(known.shownAt(from)).start : bucketOf(0);
+    // FROM is an instant for rows, and what clocks show for buckets: west of Greenwich rows come before the first of these.
+    if (kept.rowCount > 0 && bucketOf(0) < low) low = bucketOf(0);
     let high = kept.rowCount > 0 ? bucketOf(kept.rowCount - 1) : low;
     if (padded && to !== undefined) {
       if (from !== undefined && from >= to) return undefined;
-      const last = known.of(to - 1n).start;
+      const last = known.of(known.shownAt(to) - 1n).start;
       if (last > high) high = last;
     }
     return new Filler(node, kept, ordered, known, low, high, space, context);

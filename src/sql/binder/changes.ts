@@ -15,6 +15,7 @@ import { type Names, NO_NAMES, typeMismatch, unknownColumn, UNTYPED } from "./co
 import { fold } from "./convert.ts";
 import { nullValue } from "./expressions.ts";
 import { type Constant, constant, numberLiteral } from "./literals.ts";
+import { leavingOutIntervals } from "./membership.ts";
 import { columnOf, filter, project, sort } from "./plans.ts";
 import { nothing, type Relation, sameName, type ScopeColumn } from "./scope.ts";
 import type { Queries } from "./select.ts";
@@ -380,7 +381,8 @@ export function bindUpdate(queries: Queries, update: Extract<Statement, { kind: 
   }
   let { plan } = relation;
   if (update.where !== undefined) {
-    plan = filter(plan, expressions.condition(update.where, { columns: relation.columns, names, isFilter: true }));
+    const where = leavingOutIntervals(update.where, relation);
+    plan = filter(plan, expressions.condition(where, { columns: relation.columns, names, isFilter: true }));
   }
   const rowId = columnOf(scan, scan.columns.length - 1);
   plan = project(plan, [...values, rowId], [...update.sets.map((set) => set.column.text), "row id"]);
@@ -468,10 +470,8 @@ export function bindDelete(queries: Queries, statement: Extract<Statement, { kin
   const relation = changeRelation(scan, table.schema, statement.table);
   let plan: Plan = scan;
   if (statement.where !== undefined) {
-    plan = filter(
-      plan,
-      expressions.condition(statement.where, { columns: relation.columns, names: NO_NAMES, isFilter: true }),
-    );
+    const where = leavingOutIntervals(statement.where, relation);
+    plan = filter(plan, expressions.condition(where, { columns: relation.columns, names: NO_NAMES, isFilter: true }));
   }
   plan = project(plan, [columnOf(scan, scan.columns.length - 1)], ["row id"]);
   return { kind: "delete", tableId: table.schema.id, plan, at: statement.table.at };

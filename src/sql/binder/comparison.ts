@@ -7,7 +7,7 @@ import type { Expr } from "../plan.ts";
 import { convertConstant } from "./convert.ts";
 import type { Expressions } from "./expressions.ts";
 import { constant, FALSE, TRUE } from "./literals.ts";
-import { displayName, isInteger, isNumber, isTextOrChar, isTime } from "./types.ts";
+import { displayName, isInteger, isNumber, isText, isTextOrChar, isTime } from "./types.ts";
 
 const TURNED: Record<string, string> = { "=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<=" };
 
@@ -19,7 +19,9 @@ export function bindComparison(
   at: number,
 ): Expr {
   const [left, right] = expressions.settleAlike([first, second]);
-  const nullSide = left.type === "NULL" ? right : right.type === "NULL" ? left : undefined;
+  const isNull = (side: Expr) =>
+    side.type === "NULL" || (side.kind === "constant" && side.value === null && isText(side.type));
+  const nullSide = isNull(left) ? right : isNull(right) ? left : undefined;
   if (nullSide !== undefined) return withNull(expressions, operator, nullSide, at);
   const byText = textConstant(expressions, operator, left, right, at) ??
     textConstant(expressions, TURNED[operator], right, left, at);
@@ -31,9 +33,16 @@ export function bindComparison(
   return expressions.operator(operator, sides, at);
 }
 
-/** `x = null` finds nulls; `<=` and `>=` hold between two nulls; `<` and `>` never do. */
+/**
+ * `x = null` finds nulls. `<` and `>` never hold; `<=` and `>=` are true of nulls only, but of every text and UUID, and of no
+ * CHAR: users know it so.
+ */
 function withNull(expressions: Expressions, operator: string, operand: Expr, at: number): Expr {
   if (operator === "<" || operator === ">") return FALSE;
+  if (operator === "<=" || operator === ">=") {
+    if (isText(operand.type) || operand.type === "UUID") return TRUE;
+    if (operand.type === "CHAR") return FALSE;
+  }
   if (operand.type === "NULL") return operator === "!=" ? FALSE : TRUE;
   const test = expressions.isNull(operand, at);
   return operator === "!=" ? expressions.negate(test, at) : test;

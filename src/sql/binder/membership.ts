@@ -12,6 +12,7 @@ import { convertConstant } from "./convert.ts";
 import type { Expressions, Scope } from "./expressions.ts";
 import { type Constant, constant, FALSE } from "./literals.ts";
 import { or, sizeOf } from "./plans.ts";
+import { candidates, type Relation } from "./scope.ts";
 import { displayName, isInteger, isNumber, isText, isTextOrChar, isTime, isTimestamp } from "./types.ts";
 
 type InExpression = Extract<Expression, { kind: "in" }>;
@@ -49,6 +50,39 @@ function inIntervals(expressions: Expressions, operand: Expr, text: string, at: 
   const parsed = parseIntervals(text, operand.type, nowMicros, (made) => expressions.binding.spend(made, at));
   if (!Array.isArray(parsed)) throw new SqlError(parsed.problem, at, SQLSTATE.invalidText);
   return intervalTest(operand, parsed, at);
+}
+
+/**
+ * A condition of WHERE in which the designated timestamp is to differ from a text, alone or beside others by AND: what the text
+ * says is an interval then, as behind IN, and its rows are left out. (Elsewhere it is the interval's first instant.)
+ */
+export function leavingOutIntervals(where: Expression, relation: Relation): Expression {
+  // Long chains lean to the left.
+  const chain: Extract<Expression, { kind: "binary" }>[] = [];
+  let first = where;
+  for (; first.kind === "binary" && first.operator === "and"; first = first.left) chain.push(first);
+  let result = leftOut(first, relation);
+  for (const link of chain.reverse()) {
+    const right = link.right.kind === "binary" && link.right.operator === "and"
+      ? link.right
+      : leftOut(link.right, relation);
+    result = result === link.left && right === link.right ? link : { ...link, left: result, right };
+  }
+  return result;
+}
+
+function leftOut(where: Expression, relation: Relation): Expression {
+  const isNot = where.kind === "unary" && where.operator === "not";
+  const test = isNot ? where.operand : where;
+  if (test.kind !== "binary" || test.operator !== (isNot ? "=" : "!=")) return where;
+  const isTurned = test.left.kind === "string";
+  const [operand, item] = isTurned ? [test.right, test.left] : [test.left, test.right];
+  if (operand.kind !== "column" || item.kind !== "string") return where;
+  const [column, ...others] = candidates(relation.columns, operand.path);
+  if (column === undefined || others.length > 0 || column.index !== relation.timestamp) return where;
+  // What is no interval is told of as beside any other timestamp.
+  if (!Array.isArray(parseIntervals(item.value, column.type, 0n))) return where;
+  return { kind: "in", at: test.at, operand, items: [item], bare: true, negated: true };
 }
 
 /** Is `operand` in one of the intervals? The planner finds these calls again and prunes by them. */

@@ -30,7 +30,7 @@ export function samplePlan(
   const input = relation.plan;
   const time = columnOf(input, relation.timestamp);
   const sampling = bindSampling(expressions, sample, time.type, names);
-  const fillOf = bindFill(expressions, sample, items, aggregates, names);
+  const fillOf = bindFill(expressions, sample, items, aggregates, names, relation.timestamp);
 
   // The bucket stands where the timestamp is selected; its place in the node's output is 0.
   const grouping = new Grouping(binding, true, 1);
@@ -117,7 +117,9 @@ function bindSampling(expressions: Expressions, sample: SampleBy, timeType: stri
         SQLSTATE.invalidParameter,
       );
     }
-    sampling.offset = offset;
+    // Buckets that are filled from FROM on begin there.
+    const isFilled = sample.fill !== undefined && sample.fill.items.some(({ kind }) => kind !== "none");
+    sampling.offset = isFilled && sampling.from !== undefined ? 0n : offset;
   }
   return sampling;
 }
@@ -200,6 +202,7 @@ function bindFill(
   items: OutputItem[],
   aggregates: AggregateCall[],
   names: Names,
+  time: number,
 ): Fill[] {
   const { fill } = sample;
   if (fill === undefined) return [];
@@ -220,16 +223,20 @@ function bindFill(
       if (!places.some((place) => isSame(aggregates[place], call))) places.push(index - AGGREGATE_BASE);
     }
   }
-  if (fill.items.length < places.length) {
-    throw new SqlError(
-      `FILL has ${fill.items.length} values for ${places.length} aggregates`,
-      fill.items.at(-1)!.at,
-      SQLSTATE.grouping,
-    );
-  }
   // A single value the dialect meets only when it runs.
   const isPlain = fill.items.length === 1 && sample.align?.timeZone === undefined &&
     sample.align?.to !== "first observation";
+  const isKeyed = items.some(({ expr }) =>
+    !isAggregated(expr) && [...columnsRead(expr)].some((index) => index !== time)
+  );
+  if (fill.items.length < places.length) {
+    for (const item of fill.items) if (item.kind === "value") expressions.bind(item.value, { columns: [], names });
+    throw new SqlError(
+      `FILL has ${fill.items.length} values for ${places.length} aggregates`,
+      isPlain && !isKeyed ? -1 : fill.items.at(-1)!.at,
+      SQLSTATE.grouping,
+    );
+  }
   const given = places.map((place, i): Fill => {
     const item = fill.items[i];
     if (item.kind === "none") {

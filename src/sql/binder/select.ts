@@ -13,6 +13,7 @@ import { AGGREGATE_BASE, Expressions, type Scope, WINDOW_BASE } from "./expressi
 import { groupPlan } from "./grouping.ts";
 import { latestPlan } from "./latest.ts";
 import { constant } from "./literals.ts";
+import { leavingOutIntervals } from "./membership.ts";
 import { columnOf, columnsOf, columnsRead, filter, project, remap, rewrite, sameExpr, sort, walk } from "./plans.ts";
 import { placeBefore } from "./places.ts";
 import { samplePlan } from "./sampling.ts";
@@ -126,7 +127,7 @@ class SelectBinder {
     this.subqueries = new Subqueries(this.queries, () => this.plan, (plan) => this.plan = plan);
     if (select.where !== undefined) {
       if (select.from !== undefined && isPlainJoin(select.from)) this.refuseUnlikeKeys(select.where);
-      const predicate = this.expressions.condition(select.where, {
+      const predicate = this.expressions.condition(leavingOutIntervals(select.where, this.relation), {
         columns: this.relation.columns,
         names: this.names,
         subqueries: this.subqueries,

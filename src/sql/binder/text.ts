@@ -230,6 +230,6 @@ export function columnName(
   const inner = e.kind === "variable" ? variable?.(e.name) ?? e : e;
   if (inner.kind === "column") return inner.path.at(-1)!.text;
   const text = expressionText(inner, source, variable);
-  const cut = (length: number) => text.length > length ? text.slice(0, length).trimEnd() : text;
-  return text.includes(".") ? `"${cut(DOTTED_NAME_LENGTH_MAX)}"` : cut(NAME_LENGTH_MAX);
+  if (text.includes(".")) return `"${text.slice(0, DOTTED_NAME_LENGTH_MAX)}"`;
+  return text.length > NAME_LENGTH_MAX ? text.slice(0, NAME_LENGTH_MAX).trimEnd() : text;
 }

@@ -92,12 +92,13 @@ function mapping(
   summary: string,
   returns: FunctionEntry["returns"],
   of: (array: Grid) => Grid,
+  ofNull?: Grid,
 ): FunctionEntry {
   return batchEntry(name, [ARRAY("array")], returns, summary, ([column], out, rowCount, context) =>
     each(
       (row) => {
         const array = read(column, row);
-        write(out, row, array === undefined ? undefined : of(array));
+        write(out, row, array === undefined ? ofNull : of(array));
       },
       rowCount,
       context,
@@ -341,6 +342,7 @@ function sorted(row: number[], descending: boolean, nullsFirst: boolean): number
 
 /** Where the value goes into an ascending or descending list, behind equals or before them. */
 function insertionPoint(values: Float64Array, value: number, before: boolean): number {
+  if (Number.isNaN(value)) return 1;
   const ascending = values.length < 2 || values[0] <= values[values.length - 1];
   const at = values.findIndex((other) =>
     ascending ? (before ? other >= value : other > value) : (before ? other <= value : other < value)
@@ -607,7 +609,13 @@ const others: FunctionEntry[] = [
         each(
           (row) => {
             const x = operandAt(a, row), y = operandAt(b, row);
+            // A null array has no elements.
             if (x === undefined || y === undefined) {
+              out.values[row] = 0;
+              return;
+            }
+            // A number that is null makes every product one.
+            if ([x, y].some(({ shape, values }) => shape.length === 0 && Number.isNaN(values[0]))) {
               out.values[row] = NaN;
               return;
             }
@@ -735,7 +743,10 @@ export const arrayFunctions: FunctionEntry[] = [
     ({ shape, values }) => ({ shape, values: values.map((x) => -x) }),
   ),
   mapping("array_reverse", "Each row turned round.", same, (array) => byRow(array, (row) => row.reverse())),
-  mapping("flatten", "All elements in one row.", flat, ({ values }) => ({ shape: [values.length], values })),
+  mapping("flatten", "All elements in one row; of a null array: none.", flat, ({ values }) => ({
+    shape: [values.length],
+    values,
+  }), { shape: [0], values: new Float64Array(0) }),
   mapping("transpose", "Rows and columns exchanged.", same, transposed),
   build,
   ...elementwise,

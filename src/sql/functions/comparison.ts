@@ -34,7 +34,7 @@ const signed64: Order = {
   min: (a, b) => select(i64.ltS(a, b), a, b),
   max: (a, b) => select(i64.ltS(a, b), b, a),
 };
-/** IPv4 and CHAR, whose null is 0. */
+/** IPv4, whose null is 0. */
 const unsigned32: Order = {
   eq: i32.eq,
   lt: (a, b) => i32.and(i32.ltU(a, b), i32.ne(a, ZERO32)),
@@ -42,6 +42,8 @@ const unsigned32: Order = {
   min: (a, b) => select(i32.ltU(a, b), a, b),
   max: (a, b) => select(i32.ltU(a, b), b, a),
 };
+/** CHAR: `<=` does not hold between two nulls either. */
+const characters: Order = { ...unsigned32, le: (a, b) => i32.and(i32.leU(a, b), i32.ne(a, ZERO32)) };
 const TOLERANCE = f64.const(1e-10);
 const bothNull: Compare = (a, b) => i32.and(f64.ne(a, a), f64.ne(b, b));
 const doubles: Order = {
@@ -65,7 +67,7 @@ const ORDERS: [type: string, order: Order][] = [
   ["TIMESTAMP_NS", signed64],
   ["DATE", signed64],
   ["text", texts],
-  ["CHAR", unsigned32],
+  ["CHAR", characters],
   ["IPv4", unsigned32],
 ];
 

@@ -118,7 +118,7 @@ function unquoted(raw: string): string | undefined {
   }
 }
 
-/** A value as text: strings without quotes and escapes, null as null, all else as it stands. */
+/** A value as text: strings without quotes and escapes, all else as it stands; undefined: null. */
 function asText(raw: string): string | undefined {
   return raw === "null" ? undefined : raw[0] === '"' ? unquoted(raw) : raw;
 }
@@ -203,7 +203,8 @@ const entries: FunctionEntry[] = [
     ARGS,
     "VARCHAR",
     "The value at a path such as `$.a[0].b` of a JSON text; a cast behind it reads the value as that type.",
-    extracted((out, row, raw) => out.setText(row, raw === undefined ? undefined : asText(raw))),
+    // A null of the document is an empty text, to be told from a path that leads nowhere.
+    extracted((out, row, raw) => out.setText(row, raw === undefined ? undefined : raw === "null" ? "" : asText(raw))),
     [[`json_extract('{"a":[1,2]}', '$.a[1]')`, "2"], [`json_extract('{"a":"7"}', '.a')::int`, 7]],
   ),
   ...Object.entries(PUT).map(([type, put]) =>

@@ -4,8 +4,8 @@
  */
 import { text as ir } from "../../engine/compiler/ir.ts";
 import { SqlError, SQLSTATE } from "../../errors.ts";
-import { typeOf } from "../../types/mod.ts";
-import { arrayDimensions, geohashBits } from "../../types/wide.ts";
+import { NULL_I64, typeOf } from "../../types/mod.ts";
+import { arrayDimensions, decimalOf, geohashBits } from "../../types/wide.ts";
 import type { BatchColumn, BatchFunction, BatchOut, FunctionContext, FunctionEntry } from "./entry.ts";
 import { batchEntry } from "./batch_entry.ts";
 import { textOfRow } from "./text_casts.ts";
@@ -385,13 +385,13 @@ export const textFunctions: FunctionEntry[] = [
       name,
       [{ name: "value", type: "any", variadic: true }],
       "STRING",
-      "One behind the other as text; nulls are passed over.",
+      "One behind the other as text. Null texts are passed over, null numbers are written.",
       (args, out, rowCount, context) => {
         for (let row = 0; row < rowCount; row++) {
           let bytes = room(256);
           let length = 0;
           for (const column of args) {
-            const piece = isTextual(column) ? undefined : textOfRow(column, row, context);
+            const piece = isTextual(column) ? undefined : pieceOfRow(column, row, context);
             if (piece !== undefined) {
               if (length + piece.length > bytes.length) bytes = grow(bytes, length, length + piece.length);
               bytes.set(piece, length);
@@ -412,6 +412,20 @@ export const textFunctions: FunctionEntry[] = [
     ),
   })),
 ];
+
+/** What concat writes for nulls: users of this function know it so. Nulls of other types are passed over. */
+const NULL_PIECES: Record<string, Uint8Array> = Object.fromEntries(
+  Object.entries({ INT: "null", LONG: "null", DATE: "null", FLOAT: "NaN", DOUBLE: "NaN", IPv4: "0.0.0.0" })
+    .map(([type, text]) => [type, new TextEncoder().encode(text)]),
+);
+
+/** Dates come as the milliseconds that they are. */
+function pieceOfRow(column: BatchColumn, row: number, context: FunctionContext): Uint8Array | undefined {
+  if (column.type === "DATE" && column.values[row] !== NULL_I64) {
+    return new TextEncoder().encode(String(column.values[row]));
+  }
+  return textOfRow(column, row, context) ?? NULL_PIECES[decimalOf(column.type) === undefined ? column.type : "LONG"];
+}
 
 function grow(bytes: Uint8Array, used: number, sizeBytes: number): Uint8Array {
   const old = bytes.slice(0, used);

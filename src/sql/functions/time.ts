@@ -125,13 +125,14 @@ entries.push({
     ([times, patterns], out, rowCount, context) => {
       const pattern = patterns.text(0);
       const nanos = nanosOf(times.type);
+      const secondDigits = times.type === "DATE" ? 3 : times.type === "TIMESTAMP" ? 6 : 9;
       for (let row = 0; row < rowCount; row++) {
         if (times.values[row] === NULL_LONG || pattern === undefined) {
           out.setNull(row);
           continue;
         }
         const [second, rest] = splitSecond(times.values[row], 1000000000n / nanos);
-        out.setText(row, formatPattern(pattern, second, Number(rest * nanos), times.type === "DATE"));
+        out.setText(row, formatPattern(pattern, second, Number(rest * nanos), secondDigits));
         if ((row & 4095) === 4095) context.poll();
       }
     },

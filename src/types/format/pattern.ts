@@ -1,11 +1,12 @@
 /**
  * Patterns of times (`yyyy-MM-dd HH:mm:ss.SSSUUUNNNZ`), compiled once, both ways.
  *
- *     y yy yyyy   year        YYYY, ww   ISO year and week     M MM MMM MMMM  month         d dd  day   D  day of the year
- *     E EE        weekday, short and long                      H HH k kk K KK h hh  hours   a  AM or PM
- *     m mm s ss   minute, second      S SSS U UUU N NNN  groups of the fraction        G  era        z Z x  zone
+ *     y yy yyy yyyy  year; the last two or three digits of it     YYYY, ww  ISO year and week     w  week from January 1st
+ *     M MM MMM MMMM  month     d dd  day     D  day of the year     E EE  weekday, short and long     u  weekday, Sunday is 1
+ *     H HH k kk K KK h hh  hours     a  AM or PM     m mm s ss  minute, second     G  era     z Z x  zone
+ *     S SSS U UUU N NNN  groups of the fraction              U+ N+  all of it, down to the type's unit
  *
- * Other characters stand for themselves; text in single quotes too.
+ * The longest that fits is taken: `yyyyyy` is yyyy and yy. Other characters stand for themselves; text in single quotes too.
  */
 import { dayOfCivil, daysInMonth } from "../parse/time.ts";
 import { zoneOf } from "../zone.ts";
@@ -33,7 +34,18 @@ interface Token {
 }
 type Compiled = (Token | string)[];
 
-const LETTERS = "yYMdDEHkKhamsSUNGzZxwu";
+/** How often each letter may stand in one token. */
+const COUNTS: Record<string, readonly number[]> = {
+  ...Object.fromEntries([..."DauGZ"].map((letter) => [letter, [1]])),
+  ...Object.fromEntries([..."dEHkKhmsw"].map((letter) => [letter, [2, 1]])),
+  ...Object.fromEntries([..."SUN"].map((letter) => [letter, [3, 1]])),
+  ...Object.fromEntries([..."zx"].map((letter) => [letter, [3, 2, 1]])),
+  y: [4, 3, 2, 1],
+  M: [4, 3, 2, 1],
+  Y: [4],
+};
+/** Stands for a whole fraction. */
+const WHOLE = 0;
 
 function compile(pattern: string): Compiled {
   const tokens: Compiled = [];
@@ -48,9 +60,11 @@ function compile(pattern: string): Compiled {
       if (close === i + 1) literal("'");
       else literal(pattern.slice(i + 1, close < 0 ? pattern.length : close));
       i = close < 0 ? pattern.length : close + 1;
-    } else if (LETTERS.includes(letter)) {
-      let count = 1;
-      while (pattern[i + count] === letter) count++;
+    } else if ((letter === "U" || letter === "N") && pattern[i + 1] === "+") {
+      tokens.push({ letter, count: WHOLE });
+      i += 2;
+    } else if (letter in COUNTS && COUNTS[letter].some((count) => pattern.startsWith(letter.repeat(count), i))) {
+      const count = COUNTS[letter].find((count) => pattern.startsWith(letter.repeat(count), i))!;
       tokens.push({ letter, count });
       i += count;
     } else {
@@ -73,8 +87,8 @@ function compiled(pattern: string): Compiled {
 
 const digits = (value: number, width: number) => String(value).padStart(width, "0");
 
-/** `second` since 1970 and `nano` of it, by a pattern. With `milliseconds` (DATE) U and N stay letters. */
-export function formatPattern(pattern: string, second: number, nano: number, milliseconds: boolean): string {
+/** `second` since 1970 and `nano` of it, by a pattern. With three digits of a second (DATE) U and N stay letters. */
+export function formatPattern(pattern: string, second: number, nano: number, secondDigits: 3 | 6 | 9): string {
   const day = Math.floor(second / 86400);
   const ofDay = second - day * 86400;
   const { year, month, day: dayOfMonth } = civilOfDay(day);
@@ -89,13 +103,16 @@ export function formatPattern(pattern: string, second: number, nano: number, mil
     const padded = (value: number, full = 2) => digits(value, count >= 2 ? Math.max(full, 2) : 1);
     switch (letter) {
       case "y":
-        text += count === 2 ? digits(((year % 100) + 100) % 100, 2) : digits(year, count === 4 ? 4 : 1);
+        if (count === 2 || count === 3) {
+          const size = 10 ** count;
+          text += digits(((year % size) + size) % size, count);
+        } else text += digits(year, count);
         break;
       case "Y":
         text += digits(isoWeek(day).year, 4);
         break;
       case "w":
-        text += digits(isoWeek(day).week, count);
+        text += count === 2 ? digits(isoWeek(day).week, 2) : String(Math.floor((day - dayOfCivil(year, 1, 1)) / 7) + 1);
         break;
       case "M":
         text += count === 3 ? MONTH_NAMES[month - 1].slice(0, 3) : count >= 4 ? MONTH_NAMES[month - 1] : padded(month);
@@ -109,7 +126,11 @@ export function formatPattern(pattern: string, second: number, nano: number, mil
       case "E":
       case "u": {
         const weekday = (((day + 3) % 7) + 7) % 7;
-        text += letter === "u" ? String(weekday + 1) : count >= 2 ? DAY_NAMES[weekday] : DAY_NAMES[weekday].slice(0, 3);
+        text += letter === "u"
+          ? String((weekday + 1) % 7 + 1)
+          : count >= 2
+          ? DAY_NAMES[weekday]
+          : DAY_NAMES[weekday].slice(0, 3);
         break;
       }
       case "H":
@@ -137,10 +158,10 @@ export function formatPattern(pattern: string, second: number, nano: number, mil
         text += padded(Math.floor(nano / 1e6), 3);
         break;
       case "U":
-        text += milliseconds ? letter.repeat(count) : padded(Math.floor(nano / 1e3) % 1000, 3);
-        break;
       case "N":
-        text += milliseconds ? letter.repeat(count) : padded(nano % 1000, 3);
+        if (secondDigits === 3) text += count === WHOLE ? `${letter}+` : letter.repeat(count);
+        else if (count === WHOLE) text += digits(nano, 9).slice(0, letter === "U" ? 6 : secondDigits);
+        else text += padded(Math.floor(nano / (letter === "U" ? 1e3 : 1)) % 1000, 3);
         break;
       case "G":
         text += year > 0 ? "AD" : "BC";
@@ -165,7 +186,11 @@ export const parsedPattern = { second: 0, nano: 0 };
 export function parsePattern(pattern: string, text: string): boolean {
   let at = 0;
   let year = 1970, month = 1, day = 1, hour = 0, minute = 0, second = 0, nano = 0;
-  let half: boolean | undefined, twelve = false, offset: number | undefined, zoneName: string | undefined;
+  let half: boolean | undefined,
+    twelve = false,
+    before = false,
+    offset: number | undefined,
+    zoneName: string | undefined;
   let weekYear: number | undefined, week: number | undefined, dayOfYear: number | undefined;
   /** `width` digits, or as many as there are. */
   const number = (width: number | undefined): number => {
@@ -179,24 +204,39 @@ export function parsePattern(pattern: string, text: string): boolean {
     at = end;
     return value;
   };
-  for (const token of compiled(pattern)) {
+  /** A group of three digits of the fraction; fewer of them are its first ones, as in .5 */
+  const group = (count: number, isNarrow: boolean): number => {
+    const from = at, value = number(isNarrow ? 1 : count === 1 ? undefined : count);
+    if (isNarrow || count > 1) return value;
+    return at - from > 3 ? NaN : value * 10 ** (3 - (at - from));
+  };
+  const tokens = compiled(pattern);
+  for (const [i, token] of tokens.entries()) {
     if (typeof token === "string") {
       if (!text.startsWith(token, at)) return false;
       at += token.length;
       continue;
     }
     const { letter, count } = token;
-    const width = count === 1 ? undefined : count;
+    // Right before another field, a single letter is a single digit.
+    const isNarrow = count === 1 && typeof tokens[i + 1] === "object";
+    const width = isNarrow ? 1 : count === 1 ? undefined : count;
     let value = 0;
     switch (letter) {
       case "y":
-        value = year = count === 2 ? 2000 + number(2) : number(width);
+        value = count === 2 ? 2000 + number(2) : number(width);
+        year = count === 1 && value >= 10 && value < 100 ? value + 2000 : value;
         break;
       case "Y":
         value = weekYear = number(width);
         break;
       case "w":
-        value = week = number(width);
+        // Beside a year that is none of weeks, only two digits count.
+        value = number(width);
+        if (count === 2 || weekYear !== undefined) week = value;
+        break;
+      case "u":
+        value = number(width);
         break;
       case "M":
         if (count >= 3) {
@@ -256,20 +296,24 @@ export function parsePattern(pattern: string, text: string): boolean {
         if (second > 59) return false;
         break;
       case "S":
-        value = number(width);
-        nano += value * 1e6;
+        value = group(count, isNarrow);
+        nano = nano % 1e6 + value * 1e6;
         break;
       case "U":
-        value = number(width);
-        nano += value * 1e3;
-        break;
       case "N":
-        value = number(width);
-        nano += value;
+        if (count === WHOLE) {
+          const from = at, whole = number(undefined);
+          value = at - from > (letter === "U" ? 6 : 9) ? NaN : whole * 10 ** (9 - (at - from));
+          nano += value;
+        } else {
+          value = group(count, isNarrow);
+          nano += value * (letter === "U" ? 1e3 : 1);
+        }
         break;
       case "G": {
         const era = text.slice(at, at + 2).toUpperCase();
         if (era !== "AD" && era !== "BC") return false;
+        before = era === "BC";
         at += 2;
         break;
       }
@@ -287,13 +331,18 @@ export function parsePattern(pattern: string, text: string): boolean {
   }
   if (at !== text.length) return false;
   if (twelve && half) hour += 12;
+  if (before) year = 1 - year;
   if (nano >= 1e9 || month < 1 || month > 12 || day < 1 || day > daysInMonth(year, month)) return false;
   let dayNumber = dayOfCivil(year, month, day);
   if (weekYear !== undefined || week !== undefined) {
     const first = dayOfCivil(weekYear ?? year, 1, 4);
     dayNumber = first - (((first + 3) % 7) + 7) % 7 + ((week ?? 1) - 1) * 7;
   }
-  if (dayOfYear !== undefined) dayNumber = dayOfCivil(year, 1, 1) + dayOfYear - 1;
+  if (weekYear !== undefined && week === 53 && isoWeek(dayNumber).year !== weekYear) return false;
+  if (dayOfYear !== undefined) {
+    dayNumber = dayOfCivil(year, 1, 1) + dayOfYear - 1;
+    if (civilOfDay(dayNumber).year !== year) return false;
+  }
   parsedPattern.second = dayNumber * 86400 + hour * 3600 + minute * 60 + second;
   if (offset !== undefined) parsedPattern.second = zoneOf(zoneName!)!.toUtc(parsedPattern.second);
   parsedPattern.nano = nano;
