@@ -103,7 +103,7 @@ const SOURCES: Record<string, Source> = {
   checkpoint_status: ({ backups }) => [[backups.startedAtMicros !== undefined, backups.startedAtMicros ?? null]],
 };
 
-/** Told of every SYMBOL column, with and without an index. */
+/** Told of every SYMBOL column, with and without an index, unless the statement that made it said otherwise. */
 const INDEX_BLOCK_CAPACITY = 256;
 
 /** Arrays are called ARRAY in replies, but by their full type in metadata. */
@@ -119,14 +119,21 @@ function columnRows(table: TableSnapshot): Value[][] {
       column.name,
       typeName(column.type),
       column.indexed,
-      isSymbol ? INDEX_BLOCK_CAPACITY : 0,
+      isSymbol ? column.indexCapacity ?? INDEX_BLOCK_CAPACITY : 0,
       isSymbol && column.symbolCached,
       isSymbol ? column.symbolCapacity : 0,
-      isSymbol ? table.source([column.id]).dictionaries[0]?.count ?? 0 : 0,
+      isSymbol ? symbolTableSize(table, column.id) : 0,
       column.id === schema.timestampId,
       schema.dedupKeys.includes(column.id),
     ];
   });
+}
+
+/** Null is one more symbol where there are nulls. */
+function symbolTableSize(table: TableSnapshot, columnId: number): number {
+  const { dictionaries: [dictionary], segments } = table.source([columnId]);
+  const hasNulls = segments.some(({ chunks: [chunk], rowCount }) => rowCount > 0 && chunk?.stats.nullCount !== 0);
+  return (dictionary?.count ?? 0) + (hasNulls ? 1 : 0);
 }
 
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB"];
@@ -163,7 +170,7 @@ function createTableText({ schema }: TableSnapshot): string {
   const columns = schema.columns.map((column) => {
     const symbol = column.type === "SYMBOL" && !column.symbolCached ? " NOCACHE" : "";
     return `\t${column.name} ${typeName(column.type)}${symbol}${
-      column.indexed ? ` INDEX CAPACITY ${INDEX_BLOCK_CAPACITY}` : ""
+      column.indexed ? ` INDEX CAPACITY ${column.indexCapacity ?? INDEX_BLOCK_CAPACITY}` : ""
     }`;
   });
   const timestamp = schema.columns.find((column) => column.id === schema.timestampId);

@@ -298,6 +298,8 @@ export interface NewColumn {
   indexed: boolean;
   symbolCapacity: number;
   symbolCached: boolean;
+  /** As it is told; undefined: 256. */
+  indexCapacity?: number;
 }
 
 export type PartitionUnit = "NONE" | "HOUR" | "DAY" | "WEEK" | "MONTH" | "YEAR";

@@ -14,6 +14,8 @@ export interface TableColumn {
   readonly indexed: boolean;
   readonly symbolCapacity: number;
   readonly symbolCached: boolean;
+  /** As the statement gave it; undefined: 256. */
+  readonly indexCapacity?: number;
 }
 
 export interface TableSchema {

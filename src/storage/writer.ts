@@ -838,6 +838,7 @@ export class TableStore {
   }
 }
 
-function newColumn({ name, type, indexed, symbolCapacity, symbolCached }: NewColumn, id: number): TableColumn {
-  return { id, name, type, indexed, symbolCapacity, symbolCached };
+function newColumn(column: NewColumn, id: number): TableColumn {
+  const { name, type, indexed, symbolCapacity, symbolCached, indexCapacity } = column;
+  return { id, name, type, indexed, symbolCapacity, symbolCached, indexCapacity };
 }

@@ -47,6 +47,7 @@ export function checkColumnName(name: Name): void {
 }
 
 const CAPACITY_MAX = 1073741824;
+const INDEX_CAPACITY_MAX = 8388608;
 
 /** Names that clients write in casts, as PostgreSQL has them; columns go by the dialect's own. */
 const CAST_ONLY = new Set(["bool", "int2", "int4", "int8", "float4", "float8", "timestamptz"]);
@@ -77,6 +78,15 @@ function newColumn(definition: ColumnDefinition, text: string | undefined): NewC
       SQLSTATE.invalidParameter,
     );
   }
+  const { indexCapacity } = definition;
+  if (indexCapacity !== undefined && (indexCapacity < 2 || indexCapacity > INDEX_CAPACITY_MAX)) {
+    const word = placeOf(text, /\bindex\s+capacity\b/i, definition.type.at);
+    throw new SqlError(
+      `the capacity of an index lies between 2 and ${INDEX_CAPACITY_MAX}`,
+      nextToken(text, placeOf(text, /\bcapacity\b/i, word) + "capacity".length),
+      SQLSTATE.invalidParameter,
+    );
+  }
   if (type === "INTERVAL") throw typeMismatch("a column cannot have the type INTERVAL", definition.type.at);
   return {
     name: definition.name.text,
@@ -84,6 +94,7 @@ function newColumn(definition: ColumnDefinition, text: string | undefined): NewC
     indexed: definition.indexed === true,
     symbolCapacity: type === "SYMBOL" ? capacityOf(definition.symbolCapacity) : 0,
     symbolCached: type === "SYMBOL" && definition.symbolCached !== false,
+    indexCapacity: definition.indexCapacity === undefined ? undefined : capacityOf(definition.indexCapacity),
   };
 }
 
@@ -129,6 +140,7 @@ export function bindCreateTable(queries: Queries, create: CreateTable): BoundSta
       );
     }
     column.indexed = true;
+    if (index.capacity !== undefined) column.indexCapacity = capacityOf(index.capacity);
   }
   const partitionBy = partitionUnit(create);
   if (partitionBy !== "NONE" && create.timestamp === undefined) {
@@ -262,13 +274,7 @@ function createLike(binding: Binding, create: CreateTable): BoundStatement {
   const { schema } = binding.table(create.like!);
   const table: NewTable = {
     name: create.name.text,
-    columns: schema.columns.map(({ name, type, indexed, symbolCapacity, symbolCached }) => ({
-      name,
-      type,
-      indexed,
-      symbolCapacity,
-      symbolCached,
-    })),
+    columns: schema.columns.map(({ id: _, ...column }) => column),
     timestamp: schema.columns.findIndex((column) => column.id === schema.timestampId),
     partitionBy: schema.partitionBy,
     wal: schema.wal,
