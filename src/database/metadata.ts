@@ -1,6 +1,6 @@
 /** Rows of the sources that describe the database itself: one entry a source, by the name the binder gives it. */
 import type { Identity } from "../door.ts";
-import { SqlError, SQLSTATE } from "../errors.ts";
+import { CorruptFileError, SqlError, SQLSTATE, TableClosedError } from "../errors.ts";
 import { FUNCTIONS } from "../sql/functions/mod.ts";
 import { keywords } from "../sql/mod.ts";
 import type { MetadataNode, Plan } from "../sql/plan.ts";
@@ -46,23 +46,7 @@ const byName = (a: TableSnapshot, b: TableSnapshot) => a.schema.name < b.schema.
 const SERIES = new Set(["long_sequence", "generate_series"]);
 
 const SOURCES: Record<string, Source> = {
-  tables: ({ catalogue }) =>
-    catalogue.tables().toSorted((a, b) => a.schema.id - b.schema.id).map(({ schema }) => [
-      schema.id,
-      schema.name,
-      schema.columns.find((column) => column.id === schema.timestampId)?.name ?? null,
-      schema.partitionBy,
-      500_000,
-      600_000_000n,
-      schema.wal,
-      `t${schema.id}`,
-      schema.dedupKeys.length > 0,
-      schema.ttl?.count ?? 0,
-      schema.ttl?.unit ?? "HOUR",
-      false,
-      false,
-      "T",
-    ]),
+  tables: ({ catalogue }) => catalogue.tables().toSorted((a, b) => a.schema.id - b.schema.id).map(tableRow),
   show_tables: ({ catalogue }) => catalogue.tables().toSorted(byName).map(({ schema }) => [schema.name]),
   table_columns: (_, table) => columnRows(table()),
   show_columns: (_, table) => columnRows(table()),
@@ -94,6 +78,10 @@ const SOURCES: Record<string, Source> = {
     }),
   /** There are no views yet. */
   views: () => [],
+  /** Snapshots are shared, and one writer has all tables: there are no pools. */
+  reader_pool: () => [],
+  writer_pool: () => [],
+  memory_metrics: () => [["RSS", BigInt(Deno.memoryUsage().rss)]],
   materialized_views: () => [],
   /** Rows are visible when they are acknowledged: nothing waits to be applied. */
   wal_tables: ({ catalogue }) =>
@@ -102,6 +90,44 @@ const SOURCES: Record<string, Source> = {
     ) => [schema.name, false, lsn, 0n, lsn, "", "", 0]),
   checkpoint_status: ({ backups }) => [[backups.startedAtMicros !== undefined, backups.startedAtMicros ?? null]],
 };
+
+/** Statistics that are not kept count nothing; what is not known is null. */
+function tableRow(table: TableSnapshot): Value[] {
+  const { schema, lsn } = table;
+  const { rowCount, first, last } = extentOf(table);
+  return [
+    ...[schema.id, schema.name, schema.columns.find((column) => column.id === schema.timestampId)?.name ?? null],
+    ...[
+      schema.partitionBy,
+      schema.wal,
+      schema.dedupKeys.length > 0,
+      schema.ttl?.count ?? 0,
+      schema.ttl?.unit ?? "HOUR",
+    ],
+    ...[false, `t${schema.id}`, 500_000, 600_000_000n, false, "T"],
+    ...[rowCount, first, last, null, lsn, schema.wal ? 0 : null],
+    ...[0n, 0, 0, 0, 0, ...NONE],
+    ...[0n, null, schema.wal ? lsn : null, schema.wal ? last : null, ...NONE, ...NONE, false],
+  ];
+}
+
+/** A count and percentiles of nothing. */
+const NONE: readonly bigint[] = [0n, 0n, 0n, 0n, 0n];
+
+/** Of a table that nobody has opened yet nothing is known, and it stays closed. */
+function extentOf(table: TableSnapshot): { rowCount: Value; first: Value; last: Value } {
+  const column = table.schema.columns.find(({ id }) => id === table.schema.timestampId);
+  const micros = (time: bigint | null) => time !== null && column?.type === "TIMESTAMP_NS" ? time / 1000n : time;
+  try {
+    const { rowCount, timestampMin, timestampMax } = table;
+    return { rowCount: BigInt(rowCount), first: micros(timestampMin), last: micros(timestampMax) };
+  } catch (error) {
+    if (error instanceof TableClosedError || error instanceof CorruptFileError) {
+      return { rowCount: null, first: null, last: null };
+    }
+    throw error;
+  }
+}
 
 /** Told of every SYMBOL column, with and without an index, unless the statement that made it said otherwise. */
 const INDEX_BLOCK_CAPACITY = 256;

@@ -23,7 +23,15 @@ const PARTITIONS = columns(
 const SOURCES = new Map<string, { columns: Column[]; args: number; isFunction: boolean }>([
   ["tables", {
     columns: columns(
-      "id:INT table_name:STRING designatedTimestamp:STRING partitionBy:STRING maxUncommittedRows:INT o3MaxLag:LONG walEnabled:BOOLEAN directoryName:STRING dedup:BOOLEAN ttlValue:INT ttlUnit:STRING matView:BOOLEAN table_suspended:BOOLEAN table_type:CHAR",
+      `id:INT table_name:STRING designatedTimestamp:STRING partitionBy:STRING walEnabled:BOOLEAN dedup:BOOLEAN ttlValue:INT ttlUnit:STRING
+       matView:BOOLEAN directoryName:STRING maxUncommittedRows:INT o3MaxLag:LONG table_suspended:BOOLEAN table_type:CHAR
+       table_row_count:LONG table_min_timestamp:TIMESTAMP table_max_timestamp:TIMESTAMP table_last_write_timestamp:TIMESTAMP
+       table_txn:LONG table_memory_pressure_level:INT table_write_amp_count:LONG table_write_amp_p50:DOUBLE table_write_amp_p90:DOUBLE
+       table_write_amp_p99:DOUBLE table_write_amp_max:DOUBLE table_merge_rate_count:LONG table_merge_rate_p50:LONG
+       table_merge_rate_p90:LONG table_merge_rate_p99:LONG table_merge_rate_max:LONG wal_pending_row_count:LONG
+       wal_dedup_row_count_since_start:LONG wal_txn:LONG wal_max_timestamp:TIMESTAMP wal_tx_count:LONG wal_tx_size_p50:LONG
+       wal_tx_size_p90:LONG wal_tx_size_p99:LONG wal_tx_size_max:LONG replica_batch_count:LONG replica_batch_size_p50:LONG
+       replica_batch_size_p90:LONG replica_batch_size_p99:LONG replica_batch_size_max:LONG replica_more_pending:BOOLEAN`,
     ),
     args: 0,
     isFunction: true,
@@ -43,6 +51,17 @@ const SOURCES = new Map<string, { columns: Column[]; args: number; isFunction: b
     args: 0,
     isFunction: true,
   }],
+  ["reader_pool", {
+    columns: columns("table_name:STRING owner_thread_id:LONG last_access_timestamp:TIMESTAMP current_txn:LONG"),
+    args: 0,
+    isFunction: true,
+  }],
+  ["writer_pool", {
+    columns: columns("table_name:STRING owner_thread_id:LONG last_access_timestamp:TIMESTAMP ownership_reason:STRING"),
+    args: 0,
+    isFunction: true,
+  }],
+  ["memory_metrics", { columns: columns("memory_tag:STRING bytes:LONG"), args: 0, isFunction: true }],
   ["all_tables", { columns: columns("table_name:STRING"), args: 0, isFunction: true }],
   ["table_storage", {
     columns: columns(

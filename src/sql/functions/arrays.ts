@@ -24,7 +24,7 @@ const ARRAY = (name: string) => ({ name, type: "array" });
 const arrayTag = (dimensions: number): string => `DOUBLE${"[]".repeat(Math.max(1, dimensions))}`;
 const sizeOf = (shape: readonly number[]): number => shape.reduce((size, length) => size * length, 1);
 
-function grid(shape: number[], value: (index: number) => number): Grid {
+export function grid(shape: number[], value: (index: number) => number): Grid {
   return { shape, values: Float64Array.from({ length: sizeOf(shape) }, (_, i) => value(i)) };
 }
 
@@ -38,7 +38,7 @@ function read(column: BatchColumn, row: number): Grid | undefined {
   return grid(shape, (i) => view.getFloat64(first + 8 * i, true));
 }
 
-function write(out: BatchOut, row: number, made: Grid | undefined): void {
+export function write(out: BatchOut, row: number, made: Grid | undefined): void {
   if (made === undefined) return out.setText(row, undefined);
   const first = 4 + 4 * made.shape.length;
   const bytes = new Uint8Array(first + 8 * made.values.length);

@@ -23,7 +23,7 @@ function read(column: BatchColumn, row: number): bigint | undefined {
 }
 
 /** @throws where the value has more digits than the type. */
-function write(out: BatchOut, row: number, value: bigint | undefined, at: number): void {
+export function write(out: BatchOut, row: number, value: bigint | undefined, at: number): void {
   if (value === undefined) return out.setNull(row);
   const { precision, scale } = decimalOf(out.type)!;
   if ((value < 0n ? -value : value) >= 10n ** BigInt(precision)) {

@@ -31,15 +31,16 @@ function generator(
 }
 
 /** [0, 1) with 53 bits. */
-const unit = (context: FunctionContext) => (context.random() * 2097152 + (context.random() >>> 11)) / 9007199254740992;
-const below = (context: FunctionContext, count: number) => Math.floor(unit(context) * count);
-const long = (context: FunctionContext) =>
+export const unit = (context: FunctionContext) =>
+  (context.random() * 2097152 + (context.random() >>> 11)) / 9007199254740992;
+export const below = (context: FunctionContext, count: number) => Math.floor(unit(context) * count);
+export const long = (context: FunctionContext) =>
   BigInt.asIntN(64, (BigInt(context.random()) << 32n) | BigInt(context.random()));
 /** low … high */
 const between = (context: FunctionContext, low: bigint, high: bigint) =>
   low + BigInt.asUintN(64, long(context)) % (high - low + 1n);
 /** One row in `rate + 1` is null; 0: none. */
-const isNull = (context: FunctionContext, rate: number) => rate > 0 && context.random() % (rate + 1) === 0;
+export const isNull = (context: FunctionContext, rate: number) => rate > 0 && context.random() % (rate + 1) === 0;
 
 /** Bounds come as constants or columns. */
 const at = (column: BatchColumn, row: number) => column.values[row];
@@ -168,9 +169,12 @@ const entries: FunctionEntry[] = [
     },
     { check: checkRange },
   ),
-  ...["TIMESTAMP", "TIMESTAMP_NS"].map((type) =>
+  ...[["rnd_timestamp", "TIMESTAMP"], ["rnd_timestamp", "TIMESTAMP_NS"], ["rnd_timestamp_ns", "TIMESTAMP_NS"]].map(([
+    name,
+    type,
+  ]) =>
     generator(
-      "rnd_timestamp",
+      name,
       [["low", type], ["high", type], ["nullRate", "INT"]],
       type,
       "A time from low to high, or null.",

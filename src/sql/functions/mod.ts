@@ -18,6 +18,7 @@ import { jsonFunctions } from "./json.ts";
 import { metaFunctions } from "./meta.ts";
 import { numericFunctions } from "./numeric.ts";
 import { patternFunctions } from "./pattern.ts";
+import { randomWideFunctions } from "./random_wide.ts";
 import { statisticsFunctions } from "./statistics.ts";
 import { textFunctions } from "./text.ts";
 import { timeFunctions } from "./time.ts";
@@ -54,6 +55,7 @@ export const FUNCTIONS: FunctionEntry[] = [
   ...statisticsFunctions,
   ...windowFunctions,
   ...generatorFunctions,
+  ...randomWideFunctions,
   ...metaFunctions,
 ];
 

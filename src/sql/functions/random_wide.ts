@@ -1,0 +1,143 @@
+/** Random values of types with parameters: geohashes, decimals, arrays; and addresses of a network. */
+import { SqlError, SQLSTATE } from "../../errors.ts";
+import type { Value } from "../../types/mod.ts";
+import { DECIMAL_PRECISION_MAX, decimalTag, GEOHASH_BITS_MAX, geohashTag } from "../../types/wide.ts";
+import { grid, write as writeArray } from "./arrays.ts";
+import { batchEntry } from "./batch_entry.ts";
+import { write as writeDecimal } from "./decimal.ts";
+import type { FunctionEntry } from "./entry.ts";
+import { below, isNull, long, unit } from "./generators.ts";
+import { readNetwork } from "./networks.ts";
+
+const constant = (name: string, type = "INT") => ({ name, type, constant: true });
+const VOLATILE: Partial<FunctionEntry> = { volatility: "volatile" };
+const DIMENSIONS_MAX = 32;
+const LENGTH_DEFAULT = 16;
+const ELEMENTS_MAX = 1_000_000;
+
+type Fault = ReturnType<NonNullable<FunctionEntry["check"]>>;
+
+/** The first argument of these that is negative. */
+function negative(constants: readonly (Value | undefined)[], from: number): Fault {
+  const argument = constants.findIndex((value, i) => i >= from && Number(value) < 0);
+  return argument < 0 ? undefined : { argument, message: "it is negative" };
+}
+
+function checkArray(constants: readonly (Value | undefined)[]): Fault {
+  const [dimensions, , longest = LENGTH_DEFAULT] = constants.map(Number);
+  if (!(dimensions >= 1 && dimensions <= DIMENSIONS_MAX)) {
+    return { argument: 0, message: `1 to ${DIMENSIONS_MAX} dimensions are wanted` };
+  }
+  const lengths = constants.length - 3;
+  if (lengths > 0 && lengths !== dimensions) {
+    return {
+      argument: lengths > dimensions ? 2 + lengths : 3,
+      message: `${dimensions} dimensions want as many lengths`,
+    };
+  }
+  return negative(constants, 1) ??
+    (lengths <= 0 && longest === 0 ? { argument: 2, message: "a length of 1 or more is wanted" } : undefined);
+}
+
+const decimal = ([precision, scale]: readonly (Value | undefined)[] = []): [precision: number, scale: number] => [
+  Number(precision ?? 1),
+  Number(scale ?? 0),
+];
+
+export const randomWideFunctions: FunctionEntry[] = [
+  batchEntry(
+    "rnd_geohash",
+    [constant("bits")],
+    (_, constants = []) => geohashTag(Number(constants[0] ?? 1)),
+    "A geohash of so many bits.",
+    ([bits], out, rowCount, context) => {
+      for (let row = 0; row < rowCount; row++) {
+        out.values[row] = BigInt.asUintN(bits.values[0], long(context));
+        if ((row & 4095) === 4095) context.poll();
+      }
+    },
+    [],
+    {
+      ...VOLATILE,
+      check: ([bits]) =>
+        Number(bits) >= 1 && Number(bits) <= GEOHASH_BITS_MAX
+          ? undefined
+          : { argument: 0, message: `1 to ${GEOHASH_BITS_MAX} bits are wanted` },
+    },
+  ),
+  batchEntry(
+    "rnd_decimal",
+    [constant("precision"), constant("scale"), constant("nullRate")],
+    (_, constants) => decimalTag(...decimal(constants)),
+    "A DECIMAL that is not negative, or null.",
+    ([precision, , rate], out, rowCount, context) => {
+      const limit = 10n ** BigInt(precision.values[0]);
+      for (let row = 0; row < rowCount; row++) {
+        let value = 0n;
+        for (let words = 0; words < 4; words++) value = (value << 64n) | BigInt.asUintN(64, long(context));
+        writeDecimal(out, row, isNull(context, rate.values[0]) ? undefined : value % limit, context.at);
+        if ((row & 1023) === 1023) context.poll();
+      }
+    },
+    [],
+    {
+      ...VOLATILE,
+      check: (constants) => {
+        const [precision, scale] = decimal(constants);
+        if (!(precision >= 1 && precision <= DECIMAL_PRECISION_MAX)) {
+          return { message: `a precision from 1 to ${DECIMAL_PRECISION_MAX} is wanted` };
+        }
+        if (!(scale >= 0 && scale <= precision)) {
+          return { message: "the scale is not above the precision" };
+        }
+        return negative(constants, 2);
+      },
+    },
+  ),
+  batchEntry(
+    "rnd_ipv4",
+    [constant("network", "text"), constant("nullRate")],
+    "IPv4",
+    "An address of a network such as 10.0.0.0/8, or null.",
+    ([network, rate], out, rowCount, context) => {
+      const { address, mask } = readNetwork(network.text(0)!)!;
+      for (let row = 0; row < rowCount; row++) {
+        if (isNull(context, rate.values[0])) out.setNull(row);
+        else out.values[row] = (address & mask) | (context.random() & ~mask);
+        if ((row & 4095) === 4095) context.poll();
+      }
+    },
+    [],
+    {
+      ...VOLATILE,
+      check: (constants) =>
+        typeof constants[0] === "string" && readNetwork(constants[0]) !== undefined
+          ? negative(constants, 1)
+          : { argument: 0, message: "a network such as 10.0.0.0/8 is wanted" },
+    },
+  ),
+  ...[[], [{ ...constant("nullRate, longest, length"), variadic: true }]].map((more) =>
+    batchEntry(
+      "rnd_double_array",
+      [constant("dimensions"), ...more],
+      (_, constants = []) => `DOUBLE${"[]".repeat(Number(constants[0] ?? 1))}`,
+      `An array of numbers from 0 to 1, one in nullRate of them null; its lengths are given, or up to longest (${LENGTH_DEFAULT}).`,
+      ([dimensions, rate, longest, ...lengths], out, rowCount, context) => {
+        const limit = longest?.values[0] ?? LENGTH_DEFAULT, nullRate = rate?.values[0] ?? 0;
+        for (let row = 0; row < rowCount; row++) {
+          const shape = lengths.length > 0
+            ? lengths.map(({ values }) => values[0] as number)
+            : Array.from({ length: dimensions.values[0] }, () => 1 + below(context, limit));
+          if (shape.reduce((product, length) => product * length, 1) > ELEMENTS_MAX) {
+            throw new SqlError("rnd_double_array: the array becomes too long", context.at, SQLSTATE.outOfRange);
+          }
+          const value = () => nullRate > 0 && context.random() % nullRate === 0 ? NaN : unit(context);
+          writeArray(out, row, grid(shape, value));
+          context.poll();
+        }
+      },
+      [],
+      { ...VOLATILE, check: checkArray },
+    )
+  ),
+];
