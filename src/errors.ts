@@ -34,7 +34,7 @@ export const SQLSTATE = {
   objectNotInState: "55000",
 } as const;
 
-/** The client's fault: what was found and expected, and where. `position` counts UTF-16 units from 0 in the text sent. */
+/** The client's fault: what was found and expected, and where. `position` counts UTF-16 units from 0 in the text sent; -1: it has none. */
 export class SqlError extends Error {
   override readonly name = "SqlError";
   constructor(

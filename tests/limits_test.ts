@@ -12,6 +12,10 @@ const LONG: [shape: string, sql: string][] = [
   ["aggregates that rows go through one by one", "select count_distinct(x % 10) from long_sequence(1000000000000)"],
   ["a filter that nothing passes", "select x from long_sequence(1000000000000) where x < 0"],
   ["generate_series", "select sum(generate_series) from generate_series(1, 1000000000000)"],
+  [
+    "a search of a few long texts",
+    "select sum(strpos(repeat('ab', 400000 + x::int), repeat('ab', 200000) || 'c')) from long_sequence(100)",
+  ],
   ["groups", "select x % 10 k, count(), max(x) from long_sequence(1000000000000)"],
   ["groups of texts", "select concat('k', x % 10) k, count(), max(x) from long_sequence(1000000000000)"],
   ["distinct", "select distinct x % 10 k from long_sequence(1000000000000)"],

@@ -31,6 +31,11 @@ export interface RunOptions {
   timeoutMs?: number;
 }
 
+/** A few rows can be long ones: what takes longer goes to a worker, as others wait for this thread. */
+const DIRECT_MS_MAX = 25;
+
+class TakesLong extends Error {}
+
 export class Execution {
   constructor(
     private readonly heap: SharedHeap,
@@ -50,14 +55,24 @@ export class Execution {
     const { plan, sources } = this.settings.useStatistics
       ? answerFromStatistics(given, read)
       : { plan: given, sources: read };
-    return workOf(plan, sources) <= this.settings.directRowsMax
-      ? this.runDirect(plan, sources, options)
-      : this.runInWorker(plan, sources, options);
+    if (workOf(plan, sources) <= this.settings.directRowsMax) {
+      try {
+        return this.runDirect(plan, sources, options);
+      } catch (error) {
+        if (!(error instanceof TakesLong)) throw error;
+      }
+    }
+    return this.runInWorker(plan, sources, options);
   }
 
+  /** @throws {TakesLong} Nothing has come of it then, so that a worker can begin anew. */
   private runDirect(plan: Plan, sources: ScanSource[], options: RunOptions): Run {
     const memory = createQueryMemory(this.heap, this.settings.queryMemoryLimitBytes);
     const pool = this.pool.lease();
+    let deadline = Infinity;
+    const poll = () => {
+      if (performance.now() > deadline) throw new TakesLong();
+    };
     const context: QueryContext = {
       heap: this.heap,
       memory,
@@ -67,17 +82,19 @@ export class Execution {
       nowMicros: this.nowMicros(),
       random: seededRandom(),
       user: options.user,
-      poll: () => {},
+      poll,
       cancelWord: this.neverCancelled,
     };
     const chunks: Chunk[] = [];
     const output = createOutput(options.output, options.columns, this.heap);
     try {
       const operator = createOperator(plan, context);
+      deadline = performance.now() + DIRECT_MS_MAX;
       try {
         for (let batch = operator.next(); batch && !output.finished; batch = operator.next()) {
           const chunk = output.encode(batch);
           if (chunk) chunks.push(chunk);
+          poll();
         }
       } finally {
         operator.close();

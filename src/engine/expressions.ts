@@ -154,6 +154,8 @@ class Stages {
   private readonly computed: { slot: Slot; expr: Expr }[] = [];
   /** As in the options, until a filter has moved rows together: from then on it lies in memory like other columns. */
   private rowIdColumn: number | undefined;
+  /** Columns that hold one value, in all of their rows. */
+  private readonly constantSlots = new Set<Slot>();
 
   constructor(
     exprs: readonly Expr[],
@@ -393,10 +395,16 @@ class Stages {
       state: new Map(),
     };
     const batch = entry.batch;
+    // Long texts are not worked out while a statement is planned: here once for a batch.
+    const isConstant = entry.volatility !== "volatile" &&
+      args.every((arg) => arg.constant !== undefined || this.constantSlots.has(arg.slot));
+    if (isConstant) this.constantSlots.add(out);
+    const { width } = typeOf(expr.type);
     this.steps.push({
       run: (state) => {
         context.poll();
         functionContext.rowOffset = this.rowOffset;
+        const rowCount = isConstant ? Math.min(1, state.rowCount) : state.rowCount;
         const columns = args.map((arg, k) => {
           const address = constants[k]?.reserve(state.rowCount) ?? state.vectors[arg.slot]!.address;
           return batchColumn(
@@ -404,7 +412,7 @@ class Stages {
             types[k] === undefined ? this.types[arg.slot] : types[k],
             this.types[arg.slot],
             address,
-            state.rowCount,
+            rowCount,
             arg.constant?.value,
             arg.constant !== undefined,
             arg.dictionary,
@@ -412,9 +420,10 @@ class Stages {
         });
         arena.release();
         const address = buffer.reserve(state.rowCount);
-        const target = batchOut(context, expr.type, address, state.rowCount, arena);
-        batch(columns, target, state.rowCount, functionContext);
-        if (entry.nulls === "propagate") propagateNulls(context, columns, target, state.rowCount);
+        const target = batchOut(context, expr.type, address, rowCount, arena);
+        batch(columns, target, rowCount, functionContext);
+        if (entry.nulls === "propagate") propagateNulls(context, columns, target, rowCount);
+        if (isConstant) repeatFirst(context.heap, address, width, state.rowCount);
         state.vectors[out] = this.vectorOf(out, address);
       },
     });
@@ -626,14 +635,20 @@ function fillConstant(
   const { heap } = context;
   if (rowCount === 0) return;
   if (value === null) return fillNull(heap, type, address, 0, rowCount);
-  const { width } = typeOf(type);
   setValue(heap, type, address, 0, value, arena);
+  repeatFirst(heap, address, typeOf(type).width, rowCount);
+}
+
+/** All rows of a column become as its first. */
+function repeatFirst(heap: QueryContext["heap"], address: number, width: number, rowCount: number): void {
   for (let done = 1; done < rowCount; done *= 2) {
     heap.u8.copyWithin(address + done * width, address, address + Math.min(done, rowCount - done) * width);
   }
 }
 
 const decoder = new TextDecoder();
+/** Functions poll by rows, of which one can be long. */
+const LONG_TEXT_BYTES = 4_096;
 const ELEMENTS: Record<string, number> = { i128: 2, i256: 4, text: 2 };
 
 /** A view of a column for a batch function. `tag` is what the function was resolved for, `type` what lies in memory. */
@@ -669,6 +684,7 @@ export function batchColumn(
       assert(layout === "text");
       const length = heap.i32[pairs + row * 2 + 1];
       if (length < 0) return undefined;
+      if (length > LONG_TEXT_BYTES) context.poll();
       const at = heap.u32[pairs + row * 2];
       return decoder.decode(heap.u8.slice(at, at + length)); // decoders refuse shared memory
     },
@@ -710,6 +726,7 @@ export function batchOut(
       }
       heap.u32[pairs + row * 2] = at;
       heap.i32[pairs + row * 2 + 1] = length;
+      if (length > LONG_TEXT_BYTES) context.poll();
     },
     setView(row, at, length) {
       heap.u32[pairs + row * 2] = at;

@@ -3,13 +3,14 @@ import { SqlError, SQLSTATE } from "../../errors.ts";
 import type { BatchColumn, BatchFunction, FunctionContext, FunctionEntry } from "./entry.ts";
 import { offsetOf, windowOf, type Windows, windowsOf } from "./windows.ts";
 import { translateRegex, translateReplacement } from "./java_regex.ts";
+import { Pace } from "./pace.ts";
 import { type PatientRegex, patientRegex } from "./patient_regex.ts";
 
 const TEXT = { name: "text", type: "text" };
 const PATTERN = { name: "pattern", type: "text" };
 
 /** Does the text memory[from … to) match? */
-type Matcher = (memory: Uint8Array, from: number, to: number) => boolean;
+type Matcher = (memory: Uint8Array, from: number, to: number, pace: Pace) => boolean;
 
 const ANY_ONE = -1, ANY_MANY = -2;
 
@@ -48,16 +49,20 @@ export function likeMatcher(pattern: string): Matcher {
     if (!startsAny) return (memory, from, to) => to - from >= length && matchAt(memory, from, inner);
     if (!endsAny) return (memory, from, to) => to - from >= length && matchAt(memory, to - length, inner);
     const first = inner[0];
-    return (memory, from, to) => {
-      for (let at = from; at + length <= to; at++) if (memory[at] === first && matchAt(memory, at, inner)) return true;
+    return (memory, from, to, pace) => {
+      for (let at = from; at + length <= to; at++) {
+        if (memory[at] !== first) continue;
+        if (matchAt(memory, at, inner)) return true;
+        pace.spend(length);
+      }
       return false;
     };
   }
-  return (memory, from, to) => matchTokens(tokens, memory, from, to);
+  return (memory, from, to, pace) => matchTokens(tokens, memory, from, to, pace);
 }
 
 /** With one place to come back to, the last `%`: linear times the pattern's length. */
-function matchTokens(tokens: number[], memory: Uint8Array, from: number, to: number): boolean {
+function matchTokens(tokens: number[], memory: Uint8Array, from: number, to: number, pace: Pace): boolean {
   let at = from, token = 0, backToken = -1, backAt = 0;
   while (at < to) {
     const wanted = tokens[token];
@@ -68,6 +73,7 @@ function matchTokens(tokens: number[], memory: Uint8Array, from: number, to: num
       at += wanted === ANY_ONE ? sequenceLength(memory[at]) : 1;
       token++;
     } else if (backToken >= 0) {
+      pace.spend(1 + at - backAt);
       backAt += sequenceLength(memory[backAt]);
       at = backAt;
       token = backToken;
@@ -89,18 +95,18 @@ let folded = new Uint8Array(1024);
 function ilikeMatcher(pattern: string): Matcher {
   const lower = pattern.toLowerCase();
   const matches = likeMatcher(lower);
-  return (memory, from, to) => {
+  return (memory, from, to, pace) => {
     const length = to - from;
     if (length > folded.length) folded = new Uint8Array(length * 2);
     for (let i = 0; i < length; i++) {
       const byte = memory[from + i];
       if (byte > 127) {
         const bytes = new TextEncoder().encode(new TextDecoder().decode(memory.slice(from, to)).toLowerCase());
-        return matches(bytes, 0, bytes.length);
+        return matches(bytes, 0, bytes.length, pace);
       }
       folded[i] = byte >= 65 && byte <= 90 ? byte | 32 : byte;
     }
-    return matches(folded, 0, length);
+    return matches(folded, 0, length, pace);
   };
 }
 
@@ -118,6 +124,7 @@ function compiled<T>(kind: string, pattern: string, context: FunctionContext, ma
 function matching(kind: string, make: (pattern: string) => Matcher, whenMatches: boolean): BatchFunction {
   return ([column, patterns], out, rowCount, context) => {
     const windows = windowsOf(context.heap.u8);
+    const pace = new Pace(context);
     let matcher: Matcher | undefined;
     for (let row = 0; row < rowCount; row++) {
       if (matcher === undefined || !patterns.isConstant) {
@@ -126,10 +133,9 @@ function matching(kind: string, make: (pattern: string) => Matcher, whenMatches:
       }
       const length = column.values[2 * row + 1];
       const from = offsetOf(column, row);
-      out.values[row] = (length >= 0 && matcher(windowOf(windows, column, row), from, from + length)) === whenMatches
-        ? 1
-        : 0;
-      if ((row & 4095) === 4095) context.poll();
+      const memory = windowOf(windows, column, row);
+      out.values[row] = (length >= 0 && matcher(memory, from, from + length, pace)) === whenMatches ? 1 : 0;
+      pace.spend(16 + length);
     }
   };
 }

@@ -2,6 +2,7 @@
  * Text functions. Lengths and places count UTF-16 units, as clients of the dialect expect, though texts are UTF-8: pure ASCII, the
  * usual case, is worked on by bytes, and pieces of an argument are views of it.
  */
+import { Pace } from "./pace.ts";
 import { text as ir } from "../../engine/compiler/ir.ts";
 import { SqlError, SQLSTATE } from "../../errors.ts";
 import { NULL_I64, typeOf } from "../../types/mod.ts";
@@ -50,12 +51,18 @@ function rows(
   return (args, out, rowCount, context) => {
     const texts = args.filter(isTextual);
     const windows = windowsOf(context.heap.u8);
+    const pace = new Pace(context);
     for (let row = 0; row < rowCount; row++) {
+      let steps = 16;
       let isNull = false;
-      for (const column of texts) if (bytesIn(column, row) < 0) isNull = true;
+      for (const column of texts) {
+        const bytes = bytesIn(column, row);
+        if (bytes < 0) isNull = true;
+        else steps += bytes;
+      }
       if (isNull) out.setNull(row);
       else one(row, args, out, windows, context);
-      if ((row & 4095) === 4095) context.poll();
+      pace.spend(steps);
     }
   };
 }
@@ -133,6 +140,7 @@ function needleOf(column: BatchColumn, row: number, context: FunctionContext): U
 const strpos: BatchFunction = (args, out, rowCount, context) => {
   const windows = windowsOf(context.heap.u8);
   const [column, needles] = args;
+  const pace = new Pace(context);
   for (let row = 0; row < rowCount; row++) {
     if (bytesIn(column, row) < 0 || bytesIn(needles, row) < 0) {
       out.values[row] = INT_NULL;
@@ -140,21 +148,23 @@ const strpos: BatchFunction = (args, out, rowCount, context) => {
     }
     const memory = windowOf(windows, column, row);
     const from = offsetOf(column, row), to = from + bytesIn(column, row);
-    const at = find(memory, from, to, needleOf(needles, row, context));
+    const at = find(memory, from, to, needleOf(needles, row, context), pace);
     out.values[row] = at < 0 ? 0 : unitsIn(memory, from, at) + 1;
   }
 };
 
 /** Offset of `needle` in memory[from … to), or -1. A plain loop: `indexOf` over all of memory would run far past the text. */
-function find(memory: Uint8Array, from: number, to: number, needle: Uint8Array): number {
+function find(memory: Uint8Array, from: number, to: number, needle: Uint8Array, pace: Pace): number {
   const length = needle.length;
   if (length === 0) return from;
   const first = needle[0];
+  pace.spend(16 + to - from);
   for (let i = from; i + length <= to; i++) {
     if (memory[i] !== first) continue;
     let k = 1;
     while (k < length && memory[i + k] === needle[k]) k++;
     if (k === length) return i;
+    pace.spend(k);
   }
   return -1;
 }
@@ -182,9 +192,11 @@ const COUNT: Args[number] = { name: "count", type: "INT" };
 export const textFunctions: FunctionEntry[] = [
   batchEntry("length", [TEXT], "INT", "The number of characters; -1 for null.", ([column], out, rowCount, context) => {
     const windows = windowsOf(context.heap.u8);
+    const pace = new Pace(context);
     for (let row = 0; row < rowCount; row++) {
       const length = bytesIn(column, row);
       const from = offsetOf(column, row);
+      pace.spend(16 + length);
       out.values[row] = length < 0 ? -1 : unitsIn(windowOf(windows, column, row), from, from + length);
     }
   }, [["length('žluťoučký')", 9], ["length(cast(null as string))", -1]]),

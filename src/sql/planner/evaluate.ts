@@ -86,6 +86,7 @@ function call(
     return result(typeOf(expr.type).nullable ? null : expr.type === "BOOLEAN" ? false : 0);
   }
   const textBytes = args.reduce((sum, arg) => sum + (typeof arg.value === "string" ? arg.value.length * 3 : 0), 0);
+  if (textBytes > 3 * TEXT_LENGTH_MAX) return undefined;
   const arena = new Arena(textBytes);
   if (entry.emit !== undefined) {
     const inputs = args.map((arg, i): IrNode => ({
@@ -123,6 +124,8 @@ function functionContext(at: number, context: EvaluationContext, arena: Arena): 
 
 /** Beside the texts: a row of each argument and of the result. */
 const ARENA_BYTES = 4096;
+/** Longer texts are left to run time, in which a worker can take its time. */
+const TEXT_LENGTH_MAX = 16_384;
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
@@ -132,6 +135,8 @@ class Arena {
   readonly buffer: ArrayBuffer;
   readonly bytes: Uint8Array;
   private used = 16;
+  /** Of loops, within one another counted together. */
+  steps = 0;
 
   constructor(textBytes: number) {
     this.buffer = new ArrayBuffer((ARENA_BYTES + textBytes + 15) & ~15);
@@ -255,6 +260,9 @@ function batchOut(type: string, arena: Arena): BatchOut & { read(): Value } {
     address,
     values,
     setText(_row, value) {
+      if (value !== undefined && value.length > TEXT_LENGTH_MAX) {
+        throw new Error("too long to be worked out while planning");
+      }
       textValue = value === undefined ? null : typeof value === "string" ? value : decoder.decode(value.slice());
     },
     setView(_row, address, length) {
@@ -528,8 +536,8 @@ function run(node: IrNode, arena: Arena, bound: Map<unknown, Raw>): Raw {
       return value(1);
     case "loop": {
       bound.set(node.value, value(0));
-      for (let step = 0; value(1) !== 0; step++) {
-        if (step > LOOP_STEPS_MAX) throw new Error("too many steps while planning");
+      while (value(1) !== 0) {
+        if (++arena.steps > LOOP_STEPS_MAX) throw new Error("too many steps while planning");
         bound.set(node.value, value(2));
       }
       return bound.get(node.value)!;

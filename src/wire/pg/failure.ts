@@ -39,7 +39,7 @@ export function errorFields(error: unknown, text = "", at = 0): ErrorFields {
       severity: "ERROR",
       code,
       message,
-      position: WITHOUT_PLACE.test(code) ? undefined : characters(text, position) + at + 1,
+      position: position < 0 || WITHOUT_PLACE.test(code) ? undefined : characters(text, position) + at + 1,
     };
   }
   if (error instanceof ProtocolError) {
