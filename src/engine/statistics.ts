@@ -1,7 +1,7 @@
 /** Aggregates over whole segments are answered from what was written with the segments, where that is exact. */
 import type { AggregateCall, AggregateNode, Expr, Interval, Plan, ScanNode, ValuesNode } from "../sql/plan.ts";
 import type { ScanSource, SegmentSource } from "../storage/contract.ts";
-import type { Value } from "../types/mod.ts";
+import { typeOf, type Value } from "../types/mod.ts";
 
 const NUMBERS = new Set(["BYTE", "SHORT", "INT", "LONG", "FLOAT", "DOUBLE", "DATE", "TIMESTAMP", "TIMESTAMP_NS"]);
 /** Sums of floats depend on the order in which they are added; those of integers do not. */
@@ -72,6 +72,8 @@ function valueOf(
   if (args.length !== 1 || arg.kind !== "column" || columns[arg.index] < 0) return undefined;
   const column = columns[arg.index];
   const chunks = source.segments.map((segment) => segment.chunks[column]);
+  // Of a column that a row's INSERT left out nothing is stored; where there is no null, zeros stand for it.
+  if (chunks.includes(undefined) && !typeOf(arg.type).nullable) return undefined;
   if (name === "count" && (NUMBERS.has(arg.type) || arg.type === "SYMBOL")) {
     return BigInt(
       source.segments.reduce(

@@ -2,9 +2,10 @@
  * UNION, EXCEPT, INTERSECT: names from the first query, types that hold both.
  */
 import { SqlError, SQLSTATE } from "../../errors.ts";
-import type { OrderItem, SetOperation } from "../ast.ts";
+import type { OrderItem, Query, SetOperation } from "../ast.ts";
 import type { Expr, Plan, SortKey } from "../plan.ts";
 import { type Names, typeMismatch, unknownColumn } from "./context.ts";
+import { placeBefore } from "./places.ts";
 import { columnOf, project, sort } from "./plans.ts";
 import { sameName, type ScopeColumn } from "./scope.ts";
 import { bindLimit, type BoundQuery, type Queries } from "./select.ts";
@@ -12,13 +13,21 @@ import { computedTag, displayName, setType } from "./types.ts";
 
 const CAST_ORDER = ["BYTE", "SHORT", "INT", "LONG", "DATE", "TIMESTAMP", "TIMESTAMP_NS", "FLOAT", "DOUBLE"];
 
+/** Where a query begins in the text: at its parenthesis if it has one. */
+function beginOf(query: Query, text: string | undefined): number {
+  let first = query;
+  while (first.kind === "set" && first.with.length === 0) first = first.left;
+  const inside = first.with.length > 0 ? placeBefore(text, "with", first.with[0].name.at) : first.at;
+  return text?.[text.slice(0, inside).trimEnd().length - 1] === "(" ? text.lastIndexOf("(", inside) : inside;
+}
+
 export function bindSet(queries: Queries, query: SetOperation, names: Names): BoundQuery {
   const left = queries.bind(query.left, names);
   const right = queries.bind(query.right, names);
   if (left.visible !== right.visible) {
     throw new SqlError(
       `the queries give ${left.visible} and ${right.visible} columns`,
-      query.right.at,
+      beginOf(query.right, queries.binding.context.text),
       SQLSTATE.datatypeMismatch,
     );
   }

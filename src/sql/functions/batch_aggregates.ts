@@ -273,6 +273,7 @@ entries.push(
     ([type], _, context) => new DistinctState(type, context, writeCounts),
   ),
 );
+const isTime = (type: string) => type === "DATE" || type === "TIMESTAMP" || type === "TIMESTAMP_NS";
 /** Whose mode is one of a wider type. */
 const WIDENED = new Set(["BYTE", "SHORT", "INT", "FLOAT", "CHAR"]);
 for (const type of [...DISTINCT, "BOOLEAN"]) {
@@ -281,8 +282,8 @@ for (const type of [...DISTINCT, "BOOLEAN"]) {
     distinctAggregate(
       "mode",
       [{ name: "value", type }],
-      type === "SYMBOL" ? "SYMBOL_TEXT" : type,
-      "The value that most rows have.",
+      type === "SYMBOL" ? "SYMBOL_TEXT" : isTime(type) ? "LONG" : type,
+      isTime(type) ? "The value that most rows have, as a number of its unit." : "The value that most rows have.",
       ([type], _, context) => new DistinctState(type, context, writeModes, true),
     ),
   );
