@@ -35,13 +35,13 @@ export function bindComparison(
 
 /**
  * `x = null` finds nulls. `<` and `>` never hold; `<=` and `>=` are true of nulls only, but of every text and UUID, and of no
- * CHAR: users know it so.
+ * CHAR and LONG256: users know it so.
  */
 function withNull(expressions: Expressions, operator: string, operand: Expr, at: number): Expr {
   if (operator === "<" || operator === ">") return FALSE;
   if (operator === "<=" || operator === ">=") {
     if (isText(operand.type) || operand.type === "UUID") return TRUE;
-    if (operand.type === "CHAR") return FALSE;
+    if (operand.type === "CHAR" || operand.type === "LONG256") return FALSE;
   }
   if (operand.type === "NULL") return operator === "!=" ? FALSE : TRUE;
   const test = expressions.isNull(operand, at);

@@ -71,6 +71,13 @@ function equality(whenEqual: boolean): BatchFunction {
   };
 }
 
+const ORDERS: [name: string, summary: string, holds: (a: bigint, b: bigint) => boolean][] = [
+  ["<", "Is the first smaller?", (a, b) => a < b],
+  ["<=", "Is the first not greater?", (a, b) => a <= b],
+  [">", "Is the first greater?", (a, b) => a > b],
+  [">=", "Is the first not smaller?", (a, b) => a >= b],
+];
+
 /** Four words a row, lowest first. */
 function setLong256(out: BatchOut, row: number, value: bigint): void {
   for (let word = 0; word < 4; word++) out.values[4 * row + word] = BigInt.asIntN(64, value >> BigInt(64 * word));
@@ -360,6 +367,20 @@ export const wideFunctions: FunctionEntry[] = [
     examples: [],
     check: sameTypes,
     batch: equality(name === "="),
+  })),
+  ...ORDERS.map(([name, summary, holds]): FunctionEntry => ({
+    ...base,
+    name,
+    args: [{ name: "a", type: "LONG256" }, { name: "b", type: "LONG256" }],
+    returns: "BOOLEAN",
+    summary,
+    examples: [],
+    batch: ([a, b], out, rowCount) => {
+      for (let row = 0; row < rowCount; row++) {
+        const isThere = !isNullWide(a, row) && !isNullWide(b, row);
+        out.values[row] = isThere && holds(wideValue(a, row), wideValue(b, row)) ? 1 : 0;
+      }
+    },
   })),
   ...[["STRING", "STRING"], ["VARCHAR", "VARCHAR"]].map(([to, returns]): FunctionEntry => ({
     ...base,
