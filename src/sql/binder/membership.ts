@@ -63,9 +63,7 @@ export function leavingOutIntervals(where: Expression, relation: Relation): Expr
   for (; first.kind === "binary" && first.operator === "and"; first = first.left) chain.push(first);
   let result = leftOut(first, relation);
   for (const link of chain.reverse()) {
-    const right = link.right.kind === "binary" && link.right.operator === "and"
-      ? link.right
-      : leftOut(link.right, relation);
+    const right = leavingOutIntervals(link.right, relation);
     result = result === link.left && right === link.right ? link : { ...link, left: result, right };
   }
   return result;
