@@ -47,7 +47,7 @@ function* sourceFiles(directory = ""): Generator<string> {
   }
 }
 
-const isTest = (path: string) => /_test\.ts$|(^|\/)(testing|fake_|test_)/.test(path);
+const isTest = (path: string) => /_test\.ts$|(^|\/)(testing|fake-|test-)/.test(path);
 
 function imports(): Import[] {
   const found: Import[] = [];

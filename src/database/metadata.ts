@@ -8,7 +8,7 @@ import type { TableSnapshot } from "../storage/mod.ts";
 import { typeOf, type Value } from "../types/mod.ts";
 import { arrayDimensions } from "../types/wide.ts";
 import type { Core } from "./mod.ts";
-import { catalogRows, isCatalogSource } from "./pg_catalog.ts";
+import { catalogRows, isCatalogSource } from "./pg-catalog.ts";
 
 /** The plan with its metadata as rows of this moment. */
 export function resolveMetadata(plan: Plan, core: Core, identity: Identity): Plan {

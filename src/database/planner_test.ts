@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { SqlError } from "../errors.ts";
 import { mapStatement } from "../sql/planner/nodes.ts";
 import { bind, FULL_EFFORT, LongStatement, parse } from "../sql/mod.ts";
-import { FakeCatalogue } from "../sql/binder/fake_catalogue.ts";
+import { FakeCatalogue } from "../sql/binder/fake-catalogue.ts";
 import { unpackPlan } from "../engine/packed-plan.ts";
 import { type Answers, Planner, type PlannerOptions, type Question, type StatementOrder } from "./planner.ts";
 import { type Planned, planOfRun, planText } from "./planning.ts";

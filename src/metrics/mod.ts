@@ -25,7 +25,7 @@ export {
 } from "./catalogue.ts";
 export type { HistogramReading } from "./histogram.ts";
 export { readProcess } from "./process.ts";
-export { QueryCount, type QueryEnd } from "./query_count.ts";
+export { QueryCount, type QueryEnd } from "./query-count.ts";
 
 export const METRIC_PREFIX = "service_";
 

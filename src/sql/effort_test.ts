@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { bind } from "./binder/mod.ts";
 import type { BindContext } from "./binder/context.ts";
-import { FakeCatalogue } from "./binder/fake_catalogue.ts";
+import { FakeCatalogue } from "./binder/fake-catalogue.ts";
 import { type Effort, FULL_EFFORT, LongStatement, QUICK_EFFORT } from "./effort.ts";
 import { parse } from "./parser.ts";
 import { sizeOf } from "./binder/plans.ts";

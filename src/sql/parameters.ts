@@ -6,7 +6,7 @@ import type { Value } from "../types/mod.ts";
 import { convertConstant } from "./binder/convert.ts";
 import { nullValue } from "./binder/expressions.ts";
 import { rewrite } from "./binder/plans.ts";
-import { collapseRows } from "./planner/collapse_rows.ts";
+import { collapseRows } from "./planner/collapse-rows.ts";
 import { mapExpressions, mapStatement } from "./planner/nodes.ts";
 import type { BoundStatement, Expr, Plan } from "./plan.ts";
 

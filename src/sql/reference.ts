@@ -2,7 +2,7 @@
 import { typeNames, typeOf } from "../types/mod.ts";
 import { aggregateFunctions } from "./functions/aggregates.ts";
 import { arithmeticFunctions } from "./functions/arithmetic.ts";
-import { batchAggregateFunctions } from "./functions/batch_aggregates.ts";
+import { batchAggregateFunctions } from "./functions/batch-aggregates.ts";
 import { comparisonFunctions } from "./functions/comparison.ts";
 import { conditionalFunctions } from "./functions/conditional.ts";
 import { generatorFunctions } from "./functions/generators.ts";
@@ -12,8 +12,8 @@ import { patternFunctions } from "./functions/pattern.ts";
 import { statisticsFunctions } from "./functions/statistics.ts";
 import { textFunctions } from "./functions/text.ts";
 import { timeFunctions } from "./functions/time.ts";
-import { timePartFunctions } from "./functions/time_parts.ts";
-import { timeStepFunctions } from "./functions/time_steps.ts";
+import { timePartFunctions } from "./functions/time-parts.ts";
+import { timeStepFunctions } from "./functions/time-steps.ts";
 import { windowFunctions } from "./functions/window.ts";
 import { clauseWords, grammarText, reservedWords } from "./grammar.ts";
 

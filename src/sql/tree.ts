@@ -2,10 +2,10 @@
 import type * as ohm from "ohm-js";
 import { grammar } from "./grammar.ts";
 import type { Matched } from "./parser.ts";
-import { expressionActions } from "./tree_expressions.ts";
-import { during } from "./tree_nodes.ts";
-import { queryActions } from "./tree_queries.ts";
-import { statementActions } from "./tree_statements.ts";
+import { expressionActions } from "./tree-expressions.ts";
+import { during } from "./tree-nodes.ts";
+import { queryActions } from "./tree-queries.ts";
+import { statementActions } from "./tree-statements.ts";
 
 const semantics = grammar.createSemantics().addOperation<unknown>("tree", {
   ...queryActions,

@@ -1,5 +1,5 @@
 /**
- * All that storage asks of a file system: synchronous, positional, and small enough to have a faulty twin (`faulty_files.ts`).
+ * All that storage asks of a file system: synchronous, positional, and small enough to have a faulty twin (`faulty-files.ts`).
  * `read` and `write` may be short, as the system's are; `readFully` and `writeFully` are what callers use.
  */
 import fs from "node:fs";

@@ -3,7 +3,7 @@ import { CorruptFileError } from "../errors.ts";
 import { crc32 } from "./bytes.ts";
 import type { ScanSource } from "./contract.ts";
 import { writeFully } from "./files.ts";
-import { FaultyFiles } from "./faulty_files.ts";
+import { FaultyFiles } from "./faulty-files.ts";
 import { createHeap } from "./heap.ts";
 import { formatPool, SharedPool } from "./pool.ts";
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { CorruptFileError, TableClosedError } from "../errors.ts";
 import type { Value } from "../types/mod.ts";
 import { copyDatabase, createPool, openStorage, type Storage } from "./mod.ts";
-import { batchOf, newTable, openTables, readRows } from "./test_rows.ts";
+import { batchOf, newTable, openTables, readRows } from "./test-rows.ts";
 
 const TRADES = { sym: "SYMBOL", note: "VARCHAR", price: "DOUBLE", n: "LONG", ts: "TIMESTAMP" };
 const TYPES = { 0: "SYMBOL", 1: "VARCHAR", 2: "DOUBLE", 3: "LONG", 4: "TIMESTAMP" };

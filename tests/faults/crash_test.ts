@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { Died, FaultyFiles } from "../../src/storage/faulty_files.ts";
+import { Died, FaultyFiles } from "../../src/storage/faulty-files.ts";
 import { History, Opened, randomOf, run, script, testHeap } from "./harness.ts";
 
 const CUTS = Number(Deno.env.get("SUNDIAL_POWER_CUTS") ?? 200);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { CorruptFileError, DiskFullError, SqlError } from "../../src/errors.ts";
-import { FaultyFiles } from "../../src/storage/faulty_files.ts";
+import { FaultyFiles } from "../../src/storage/faulty-files.ts";
 import { append, checkpoint, create, History, Opened, randomOf, run, script, someRows, testHeap } from "./harness.ts";
 
 /** Of each file. */

@@ -4,12 +4,12 @@ import { CatalogueMirror } from "../../src/storage/catalogue.ts";
 import type { Command, Outcome } from "../../src/storage/commands.ts";
 import type { TableSnapshot } from "../../src/storage/contract.ts";
 import { TableClosedError } from "../../src/errors.ts";
-import { Died } from "../../src/storage/faulty_files.ts";
+import { Died } from "../../src/storage/faulty-files.ts";
 import type { Files } from "../../src/storage/files.ts";
 import { createHeap, HEAP_PAGE_BYTES, type SharedHeap } from "../../src/storage/heap.ts";
 import { packAppendBatch } from "../../src/storage/packed.ts";
 import { formatPool, SharedPool } from "../../src/storage/pool.ts";
-import { batchOf, newTable, readRows } from "../../src/storage/test_rows.ts";
+import { batchOf, newTable, readRows } from "../../src/storage/test-rows.ts";
 import { TableStore } from "../../src/storage/writer.ts";
 import type { Value } from "../../src/types/mod.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
 import { createPool, openStorage } from "../../src/storage/mod.ts";
-import { openTables, readRows } from "../../src/storage/test_rows.ts";
+import { openTables, readRows } from "../../src/storage/test-rows.ts";
 import { randomOf } from "./harness.ts";
 
 const ROWS = 50;
@@ -27,7 +27,7 @@ async function live(random: () => number, kills: number): Promise<void> {
         "run",
         "-A",
         "--no-check",
-        fileURLToPath(new URL("./kill_child.ts", import.meta.url)),
+        fileURLToPath(new URL("./kill-child.ts", import.meta.url)),
         `${root}/db`,
         String(start),
       ],

@@ -1,9 +1,9 @@
 /** A table that is loaded with rows past the log is there with all of them, or not at all. */
 import assert from "node:assert/strict";
-import { Died, FaultyFiles } from "../../src/storage/faulty_files.ts";
+import { Died, FaultyFiles } from "../../src/storage/faulty-files.ts";
 import type { Command } from "../../src/storage/commands.ts";
 import { packAppendBatch } from "../../src/storage/packed.ts";
-import { batchOf, newTable } from "../../src/storage/test_rows.ts";
+import { batchOf, newTable } from "../../src/storage/test-rows.ts";
 import type { Value } from "../../src/types/mod.ts";
 import { Opened, randomOf, testHeap } from "./harness.ts";
 

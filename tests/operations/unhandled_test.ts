@@ -6,7 +6,7 @@ import { SqlError } from "../../src/errors.ts";
 import { createMetrics } from "../../src/metrics/mod.ts";
 import { DEFAULT_HTTP_CONFIG, PLAIN_PAGE, startHttp } from "../../src/wire/http/mod.ts";
 import { startPg } from "../../src/wire/pg/mod.ts";
-import { FakeDatabase } from "../../src/wire/testing/fake_database.ts";
+import { FakeDatabase } from "../../src/wire/testing/fake-database.ts";
 import { until } from "../programs.ts";
 import { startServer, type TestServer } from "../server.ts";
 

@@ -6,7 +6,7 @@ import { optimize } from "../planner/mod.ts";
 import { mapStatement } from "../planner/nodes.ts";
 import { verifyPlan } from "../planner/verify.ts";
 import type { BindContext } from "./context.ts";
-import { FakeCatalogue } from "./fake_catalogue.ts";
+import { FakeCatalogue } from "./fake-catalogue.ts";
 import { bind, type Bound } from "./statements.ts";
 
 const catalogue = new FakeCatalogue();

@@ -5,7 +5,7 @@ import { notSupported, SqlError, SQLSTATE } from "../../errors.ts";
 import { typeOf, type Value } from "../../types/mod.ts";
 import { arrayDimensions, asDecimal, decimalOf, decimalTag, geohashBits, parseGeohash } from "../../types/wide.ts";
 import type { Expression, FunctionCall, OrderItem, Query } from "../ast.ts";
-import { isOidType, oidOfText } from "./object_ids.ts";
+import { isOidType, oidOfText } from "./object-ids.ts";
 import type { AggregateCall, Expr } from "../plan.ts";
 import { aggregateKind, bindFunction, castEntry, resolveOverload } from "./calls.ts";
 import { DECIMAL_TARGETS } from "../functions/decimal.ts";

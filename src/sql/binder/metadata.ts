@@ -2,7 +2,7 @@
  * Sources whose rows the door makes when the query starts: their names and columns.
  */
 import type { Column, MetadataNode } from "../plan.ts";
-import { CATALOG_TABLES, catalogName } from "./catalog_tables.ts";
+import { CATALOG_TABLES, catalogName } from "./catalog-tables.ts";
 import type { Value } from "../../types/mod.ts";
 
 function columns(text: string): Column[] {

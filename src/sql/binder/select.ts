@@ -6,7 +6,7 @@
 import { notSupported, SqlError, SQLSTATE } from "../../errors.ts";
 import type { Expression, Limit, OrderItem, Query, Select, SelectItem, Source } from "../ast.ts";
 import type { AggregateCall, Expr, Plan, SortKey } from "../plan.ts";
-import { isVolatile } from "../planner/push_filters.ts";
+import { isVolatile } from "../planner/push-filters.ts";
 import { type Binding, findVariable, type Names, typeMismatch } from "./context.ts";
 import { fold } from "./convert.ts";
 import { AGGREGATE_BASE, Expressions, type Scope, WINDOW_BASE } from "./expressions.ts";

@@ -3,7 +3,7 @@
  */
 import { SqlError } from "../../errors.ts";
 import type { Statement } from "../ast.ts";
-import { CLIENT_SETTINGS } from "../client_settings.ts";
+import { CLIENT_SETTINGS } from "../client-settings.ts";
 import type { Plan } from "../plan.ts";
 import type { Binding } from "./context.ts";
 import { metadataPlan } from "./metadata.ts";

@@ -11,7 +11,7 @@ import { isMetadata, metadataPlan } from "./metadata.ts";
 import { type Relation, sameName, type ScopeColumn } from "./scope.ts";
 import type { BoundQuery, Queries } from "./select.ts";
 import { showPlan } from "./show.ts";
-import { tableFunction } from "./table_functions.ts";
+import { tableFunction } from "./table-functions.ts";
 import { isTimestamp } from "./types.ts";
 
 export function bindSource(queries: Queries, source: Source, names: Names): Relation {

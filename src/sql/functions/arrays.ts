@@ -5,7 +5,7 @@
 import { SqlError, SQLSTATE } from "../../errors.ts";
 import { NULL_I32, NULL_I64, typeOf, type Value } from "../../types/mod.ts";
 import { arrayDimensions } from "../../types/wide.ts";
-import { batchEntry } from "./batch_entry.ts";
+import { batchEntry } from "./batch-entry.ts";
 import type {
   BatchAggregateState,
   BatchColumn,

@@ -5,7 +5,7 @@
 import { f32, f64, i32, i64, ifElse, type IrNode, select } from "../../engine/compiler/ir.ts";
 import type { FunctionEntry } from "./entry.ts";
 import { finite, finiteOrNull, MIN32, MIN64, NAN32, NAN64, ZERO32 } from "./nodes.ts";
-import { textCasts } from "./text_casts.ts";
+import { textCasts } from "./text-casts.ts";
 
 function cast(
   to: string,

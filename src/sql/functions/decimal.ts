@@ -5,7 +5,7 @@
 import { SqlError, SQLSTATE } from "../../errors.ts";
 import { layoutOf, typeOf, type Value } from "../../types/mod.ts";
 import { DECIMAL_PRECISION_MAX, decimalOf, decimalTag, type DecimalType, formatDecimal } from "../../types/wide.ts";
-import { batchEntry } from "./batch_entry.ts";
+import { batchEntry } from "./batch-entry.ts";
 import type {
   BatchAggregateState,
   BatchColumn,

@@ -2,7 +2,7 @@
 import { f64, i32 } from "../../engine/compiler/ir.ts";
 import { NULL_I64, type Value } from "../../types/mod.ts";
 import { GEOHASH_BITS_MAX, geohashBits, geohashTag } from "../../types/wide.ts";
-import { batchEntry } from "./batch_entry.ts";
+import { batchEntry } from "./batch-entry.ts";
 import type { BatchColumn, FunctionEntry } from "./entry.ts";
 import { isNullWide } from "./wide.ts";
 

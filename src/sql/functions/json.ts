@@ -4,7 +4,7 @@
  */
 import { NULL_I32, NULL_I64, type Value } from "../../types/mod.ts";
 import { readValue } from "../../types/parse/mod.ts";
-import { batchEntry } from "./batch_entry.ts";
+import { batchEntry } from "./batch-entry.ts";
 import type { BatchColumn, BatchOut, FunctionEntry } from "./entry.ts";
 
 /** The step of a path: a field's name or an item's index. */

@@ -1,9 +1,9 @@
 /** What is asked about the server and about values: types, versions, the few functions that clients of PostgreSQL call, hashes. */
 import { createHash } from "node:crypto";
 import { NULL_I32, tagOfName, typeOf } from "../../types/mod.ts";
-import { CLIENT_SETTINGS } from "../client_settings.ts";
+import { CLIENT_SETTINGS } from "../client-settings.ts";
 import type { FunctionContext, FunctionEntry } from "./entry.ts";
-import { batchEntry } from "./batch_entry.ts";
+import { batchEntry } from "./batch-entry.ts";
 import { readNetwork } from "./networks.ts";
 
 /** What this server says it is to clients that look for PostgreSQL's version. */

@@ -2,9 +2,9 @@
 import { SqlError, SQLSTATE } from "../../errors.ts";
 import type { BatchColumn, BatchFunction, FunctionContext, FunctionEntry } from "./entry.ts";
 import { offsetOf, windowOf, type Windows, windowsOf } from "./windows.ts";
-import { translateRegex, translateReplacement } from "./java_regex.ts";
+import { translateRegex, translateReplacement } from "./java-regex.ts";
 import { Pace } from "./pace.ts";
-import { type PatientRegex, patientRegex } from "./patient_regex.ts";
+import { type PatientRegex, patientRegex } from "./patient-regex.ts";
 
 const TEXT = { name: "text", type: "text" };
 const PATTERN = { name: "pattern", type: "text" };

@@ -8,8 +8,8 @@ import { SqlError, SQLSTATE } from "../../errors.ts";
 import { NULL_I64, typeOf } from "../../types/mod.ts";
 import { arrayDimensions, decimalOf, geohashBits } from "../../types/wide.ts";
 import type { BatchColumn, BatchFunction, BatchOut, FunctionContext, FunctionEntry } from "./entry.ts";
-import { batchEntry } from "./batch_entry.ts";
-import { textOfRow } from "./text_casts.ts";
+import { batchEntry } from "./batch-entry.ts";
+import { textOfRow } from "./text-casts.ts";
 import { baseOf, offsetOf, windowOf, type Windows, windowsOf } from "./windows.ts";
 
 type Args = FunctionEntry["args"];

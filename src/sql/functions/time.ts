@@ -5,7 +5,7 @@ import { formatPattern, parsedPattern, parsePattern } from "../../types/format/p
 import { instant, instantAs, parseInstant } from "../../types/parse/mod.ts";
 import { type Zone, zoneOf } from "../../types/zone.ts";
 import type { BatchFunction, FunctionContext, FunctionEntry } from "./entry.ts";
-import { batchEntry } from "./batch_entry.ts";
+import { batchEntry } from "./batch-entry.ts";
 
 const NULL_LONG = -9223372036854775808n;
 const TIME = { name: "time", type: "time" };

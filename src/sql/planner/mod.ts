@@ -3,12 +3,12 @@
  */
 import type { BoundStatement, Plan } from "../plan.ts";
 import type { EvaluationContext } from "./evaluate.ts";
-import { foldConstants } from "./fold_constants.ts";
+import { foldConstants } from "./fold-constants.ts";
 import { extractIntervals } from "./intervals.ts";
-import { mergeProjections } from "./merge_projections.ts";
+import { mergeProjections } from "./merge-projections.ts";
 import { mapStatement } from "./nodes.ts";
-import { pruneColumns } from "./prune_columns.ts";
-import { pushFilters } from "./push_filters.ts";
+import { pruneColumns } from "./prune-columns.ts";
+import { pushFilters } from "./push-filters.ts";
 import { dropSorts, limitSorts } from "./sorts.ts";
 
 export { usesClock } from "./clock.ts";

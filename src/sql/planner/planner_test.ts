@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { FakeCatalogue } from "../binder/fake_catalogue.ts";
+import { FakeCatalogue } from "../binder/fake-catalogue.ts";
 import { bind } from "../binder/mod.ts";
 import { explain } from "../explain.ts";
 import { substituteParameters } from "../parameters.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { LineError, SqlError } from "../../errors.ts";
-import { FakeDatabase, type FakeStatement } from "../testing/fake_database.ts";
+import { FakeDatabase, type FakeStatement } from "../testing/fake-database.ts";
 import { DEFAULT_HTTP_CONFIG, type HttpConfig, PLAIN_PAGE, startHttp } from "./mod.ts";
 import { execWindow, expWindow, Parameters } from "./parameters.ts";
 

@@ -10,7 +10,7 @@ import { type Bind, type Close, decoderOf, type Describe, type Execute, type For
 import type { Output } from "./output.ts";
 import { announcedOid, decodeParameter, isLoose, tagOfOid } from "./parameters.ts";
 import { isExplain, Portal, resultFormats, type Statement, type Step } from "./portal.ts";
-import { type Conversation, failedTransaction, Savepoints, sessionStatement } from "./session_statements.ts";
+import { type Conversation, failedTransaction, Savepoints, sessionStatement } from "./session-statements.ts";
 
 /** A client that sends many small statements at once lets others have their turn after this long. */
 const TURN_MS = 5;

@@ -9,7 +9,7 @@ import { DEFAULT_LIMITS, type PgOptions } from "./contract.ts";
 import { ConnectionLost, errorFields, FatalError, PG_SQLSTATE } from "./failure.ts";
 import { Input } from "./input.ts";
 import { type ByteWriter, Output } from "./output.ts";
-import { parameterStatuses, START_UP_SIZE_MAX, startUp } from "./start_up.ts";
+import { parameterStatuses, START_UP_SIZE_MAX, startUp } from "./start-up.ts";
 
 export type { PgLog, PgMetrics, PgOptions } from "./contract.ts";
 

@@ -1,7 +1,7 @@
 /** The conversation over a real socket, with a database that the test makes up. */
 import assert from "node:assert/strict";
 import { SqlError } from "../../errors.ts";
-import { FakeDatabase, type FakeStatement } from "../testing/fake_database.ts";
+import { FakeDatabase, type FakeStatement } from "../testing/fake-database.ts";
 import { type PgOptions, startPg } from "./mod.ts";
 
 const encoder = new TextEncoder(), decoder = new TextDecoder();

@@ -16,7 +16,7 @@ import {
   token,
   tokenIndex,
   word,
-} from "./tree_nodes.ts";
+} from "./tree-nodes.ts";
 
 export const expressionActions: ohm.ActionDict<unknown> = {
   // --- Expressions ---

@@ -10,7 +10,7 @@ import type {
 import { TEXTS, TIMES, withExamples } from "./nodes.ts";
 import { LAYOUT_WIDTH, layoutOf } from "../../types/mod.ts";
 import { isNullWide } from "./wide.ts";
-import { ValueTable } from "./value_table.ts";
+import { ValueTable } from "./value-table.ts";
 
 function aggregate(
   name: string,

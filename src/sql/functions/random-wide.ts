@@ -3,7 +3,7 @@ import { SqlError, SQLSTATE } from "../../errors.ts";
 import type { Value } from "../../types/mod.ts";
 import { DECIMAL_PRECISION_MAX, decimalTag, GEOHASH_BITS_MAX, geohashTag } from "../../types/wide.ts";
 import { grid, write as writeArray } from "./arrays.ts";
-import { batchEntry } from "./batch_entry.ts";
+import { batchEntry } from "./batch-entry.ts";
 import { write as writeDecimal } from "./decimal.ts";
 import type { FunctionEntry } from "./entry.ts";
 import { below, isNull, long, unit } from "./generators.ts";

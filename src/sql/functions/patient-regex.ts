@@ -2,7 +2,7 @@
  * Regular expressions that V8 can run without backtracking. Its other engine takes over where backtracking gets out of hand, as
  * `(a+)+$` does over thirty letters (see the flag in the task `start`), but not for expressions with the flags u or i, and not for
  * properties and many repetitions. So all of that is written out. Look-around and back references, which it never takes, are
- * refused (`java_regex.ts`).
+ * refused (`java-regex.ts`).
  */
 import { SqlError, SQLSTATE } from "../../errors.ts";
 import { hasNestedRepetitions, repetitionsWritten, Unbounded } from "./repetitions.ts";

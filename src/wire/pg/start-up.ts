@@ -7,7 +7,7 @@ import { FatalError, PG_SQLSTATE } from "./failure.ts";
 import type { Input } from "./input.ts";
 import { decoderOf, decodeStartUp, type StartUp } from "./messages.ts";
 import type { Output } from "./output.ts";
-import { parseTimeoutMs } from "./session_statements.ts";
+import { parseTimeoutMs } from "./session-statements.ts";
 
 /** Of all messages before the password was right. */
 export const START_UP_SIZE_MAX = 10_000;

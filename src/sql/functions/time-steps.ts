@@ -5,7 +5,7 @@
 import { bind, i32, i64, ifElse, type IrNode, select } from "../../engine/compiler/ir.ts";
 import { addMonths, addYears, nanosOf, UNIT_NANOS } from "../../types/calendar.ts";
 import { zoneOf } from "../../types/zone.ts";
-import { civil, dayOfMonthStart, floorDiv32, floorDiv64, floorMod64 } from "./calendar_nodes.ts";
+import { civil, dayOfMonthStart, floorDiv32, floorDiv64, floorMod64 } from "./calendar-nodes.ts";
 import type { BatchFunction, FunctionEntry, Rewritten } from "./entry.ts";
 import { ZERO32, ZERO64 } from "./nodes.ts";
 

@@ -1,6 +1,6 @@
 /** Parts of times: year, hour, extract … All emitted. */
 import { bind, i32, i64, type IrNode, select } from "../../engine/compiler/ir.ts";
-import { civil, dayOfMonthStart, floorDiv64, floorMod64, isLeap, weekday } from "./calendar_nodes.ts";
+import { civil, dayOfMonthStart, floorDiv64, floorMod64, isLeap, weekday } from "./calendar-nodes.ts";
 import type { FunctionEntry } from "./entry.ts";
 
 const UNITS_A_SECOND: Record<string, bigint> = { DATE: 1000n, TIMESTAMP: 1000000n, TIMESTAMP_NS: 1000000000n };

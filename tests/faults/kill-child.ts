@@ -1,6 +1,6 @@
 /** A database under load, to be killed: writes `<client> <number>` to stdout once a commit is acknowledged. */
 import { openStorage } from "../../src/storage/mod.ts";
-import { batchOf, newTable } from "../../src/storage/test_rows.ts";
+import { batchOf, newTable } from "../../src/storage/test-rows.ts";
 
 const [root] = Deno.args;
 const CLIENTS = 4, ROWS = 50;

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { patientRegex } from "./patient_regex.ts";
+import { patientRegex } from "./patient-regex.ts";
 
 const SOURCES = [
   ...[
@@ -77,7 +77,7 @@ Deno.test("patientRegex() finds what the flag u finds", () => {
 });
 
 Deno.test("patientRegex() ends where backtracking would not", async () => {
-  const url = new URL("./patient_regex.ts", import.meta.url).href;
+  const url = new URL("./patient-regex.ts", import.meta.url).href;
   const code = `import { patientRegex } from "${url}";
     for (const flags of ["u", "ui"]) console.log(patientRegex("(a+)+$", flags, false).test("😀" + "A".repeat(5000) + "a".repeat(5000) + "!"));
     for (const source of ["(\\\\p{L}+)+$", "(a{1,30}){1,30}b", "((((a+)+)+)+)+b", "(a+)+b[0-9]{32}", "(?-m:^)(a|a)+(?-m:$)", "(é|a+)+b"]) {

@@ -27,7 +27,7 @@ import {
   wholeNumber,
   word,
   written,
-} from "./tree_nodes.ts";
+} from "./tree-nodes.ts";
 
 /** A statement takes no schema but the one there is. */
 function onlyName(path: Path): Name {

@@ -1,7 +1,7 @@
 /**
  * A scripted life of a database on real files that kills itself at an I/O point:
  *
- *     kill_point_child.ts <root> <seed> <point> <steps that were acknowledged>
+ *     kill-point-child.ts <root> <seed> <point> <steps that were acknowledged>
  *
  * Writes the number of acknowledged steps to stdout after each, and in the end "points <how many there were>".
  */

@@ -14,7 +14,7 @@ async function live(root: string, dieAt: number, from: number): Promise<{ done: 
       "run",
       "-A",
       "--no-check",
-      fileURLToPath(new URL("./kill_point_child.ts", import.meta.url)),
+      fileURLToPath(new URL("./kill-point-child.ts", import.meta.url)),
       ...[root, SEED, dieAt, from].map(String),
     ],
     stdout: "piped",

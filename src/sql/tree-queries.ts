@@ -32,7 +32,7 @@ import {
   type Path,
   token,
   word,
-} from "./tree_nodes.ts";
+} from "./tree-nodes.ts";
 
 interface Prelude {
   declares: Select["declares"];

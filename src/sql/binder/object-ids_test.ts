@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { oidOfText } from "./object_ids.ts";
+import { oidOfText } from "./object-ids.ts";
 
 const catalogue = {
   table: (name: string) => name.toLowerCase() === "trades" ? { schema: { id: 7 } } as never : undefined,

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { LineError } from "../../errors.ts";
 import { parseLines } from "../line/mod.ts";
-import { FakeDatabase } from "../testing/fake_database.ts";
+import { FakeDatabase } from "../testing/fake-database.ts";
 import { type LineTcpOptions, startLineTcp } from "./mod.ts";
 
 /** Takes every line but those that hold "bad". */

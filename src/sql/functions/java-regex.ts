@@ -1,10 +1,10 @@
 /**
  * Regular expressions of Java's syntax as JavaScript's. What has no counterpart (possessive quantifiers, atomic groups, class
- * intersections, \G) is refused, never read as something else; so is what could hold a thread for ever (`patient_regex.ts`).
+ * intersections, \G) is refused, never read as something else; so is what could hold a thread for ever (`patient-regex.ts`).
  * @see https://docs.oracle.com/en/java/javase/17/docs/api/java.base/java/util/regex/Pattern.html
  */
 
-import { patientRegex } from "./patient_regex.ts";
+import { patientRegex } from "./patient-regex.ts";
 
 export type Translated = { source: string; flags: string } | {
   problem: string; /** Into the pattern. */

@@ -4,7 +4,7 @@
 import { rewrite } from "../binder/plans.ts";
 import { childrenOf, type Expr, type Plan, type ProjectNode } from "../plan.ts";
 import { mapPlan } from "./nodes.ts";
-import { isVolatile } from "./push_filters.ts";
+import { isVolatile } from "./push-filters.ts";
 
 export function mergeProjections(plan: Plan): Plan {
   return mapPlan(plan, (node) => {
