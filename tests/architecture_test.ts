@@ -37,6 +37,8 @@ const ASSEMBLERS = new Set(["workers"]);
 interface Import {
   from: string;
   to: string;
+  /** Nothing of it is loaded. */
+  isOfTypes: boolean;
 }
 
 function* sourceFiles(directory = ""): Generator<string> {
@@ -53,9 +55,10 @@ function imports(): Import[] {
   const found: Import[] = [];
   for (const from of sourceFiles()) {
     const text = Deno.readTextFileSync(join(SRC, from));
-    for (const [, specifier] of text.matchAll(/^(?:import|export)\b[^;]*?\bfrom\s+"(\.[^"]+)"/gm)) {
+    for (const [, what, specifier] of text.matchAll(/^(?:import|export)\b([^;]*?)\bfrom\s+"(\.[^"]+)"/gm)) {
       const to = join(from, "..", specifier).replaceAll("\\", "/");
-      found.push({ from, to });
+      const names = what.replace(/[{}]/g, "").split(",").map((name) => name.trim()).filter((name) => name !== "");
+      found.push({ from, to, isOfTypes: /^\s*type\b/.test(what) || names.every((name) => name.startsWith("type ")) });
     }
   }
   return found;
@@ -92,6 +95,19 @@ Deno.test("contracts exist, and import contracts and doors only", () => {
     CONTRACTS.has(from) && !CONTRACTS.has(to) && !DOORS.test(to) && !OPEN_ROOMS.has(room(to)) && room(from) !== room(to)
   );
   assert.deepEqual(past.map(say), []);
+});
+
+Deno.test("query workers load no SQL compiler, and the writer no engine: there are many of them, or it holds the tables", () => {
+  const loaded = (entry: string): Set<string> => {
+    const reached = new Set([entry]);
+    const all = imports().filter(({ isOfTypes }) => !isOfTypes);
+    for (const path of reached) for (const { from, to } of all) if (from === path) reached.add(to);
+    return reached;
+  };
+  const rooms = (entry: string, pattern: RegExp) => [...loaded(entry)].filter((path) => pattern.test(path));
+  assert.ok(loaded("workers/exec.ts").has("sql/functions/mod.ts"), "the walk gets there");
+  assert.deepEqual(rooms("workers/exec.ts", /^sql\/(?:mod|lexer|parser|tree-|binder|planner)/), []);
+  assert.deepEqual(rooms("workers/writer.ts", /^(?:sql|engine|database|wire)\//), []);
 });
 
 Deno.test("the start's lock file lists no tool of development", () => {

@@ -7,6 +7,7 @@ import type { Plan } from "../sql/plan.ts";
 import type { Catalogue, ScanSource } from "../storage/contract.ts";
 import type { SharedHeap, SharedPool } from "../storage/mod.ts";
 import { createOutput, type OutputOptions } from "./output.ts";
+import { seededRandom } from "./random.ts";
 import { resolveSources, workOf } from "./sources.ts";
 
 export interface ExecutionSettings {
@@ -160,17 +161,6 @@ function finishing(chunks: AsyncIterable<Chunk>, finish: () => void, cancel: () 
     },
   };
   return iterator;
-}
-
-/** Uniform in [0, 2^32): xorshift32, seeded anew for every query. Source: Marsaglia, "Xorshift RNGs", 2003. */
-export function seededRandom(seed: number = (Math.random() * 2 ** 32) >>> 0): () => number {
-  let state = seed || 1;
-  return () => {
-    state ^= state << 13;
-    state ^= state >>> 17;
-    state ^= state << 5;
-    return state >>> 0;
-  };
 }
 
 /** The options of `execute` as an output for wires. */

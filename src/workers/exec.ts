@@ -8,7 +8,7 @@ import { unpackPlan } from "../engine/packed-plan.ts";
 import { postedError } from "../engine/posted-error.ts";
 import { type FromWorker, type ToWorker } from "../engine/scheduler.ts";
 import { CANCEL, cancelError, SLOT, slotWord } from "../engine/slot.ts";
-import { seededRandom } from "../database/execution.ts";
+import { seededRandom } from "../database/random.ts";
 import { createRegistry } from "../sql/functions/mod.ts";
 import { createPool, type PoolLease, SHARED_WORD, SharedHeap, type SharedPool } from "../storage/mod.ts";
 import { yieldToOthers } from "./priority.ts";
