@@ -6,4 +6,17 @@
 import { deno, DEVELOPMENT_FLAGS } from "./flags.ts";
 
 const paths = Deno.args.some((arg) => !arg.startsWith("-")) ? [] : ["src/", "tests/"];
-Deno.exit(await deno("test", ...DEVELOPMENT_FLAGS, ...paths, ...Deno.args));
+// What tests leave there goes with it. Sockets and the like want short paths.
+const temporary = Deno.makeTempDirSync({ prefix: "sundial-test-" });
+for (const name of ["TMPDIR", "TMP", "TEMP"]) Deno.env.set(name, temporary);
+let status = 1;
+try {
+  status = await deno("test", ...DEVELOPMENT_FLAGS, ...paths, ...Deno.args);
+} finally {
+  try {
+    Deno.removeSync(temporary, { recursive: true });
+  } catch (error) {
+    console.error(`${temporary} could not be removed: ${(error as Error).message}`);
+  }
+}
+Deno.exit(status);
