@@ -102,3 +102,34 @@ Deno.test("a table without partitions knows its last row also when it is first a
     await Deno.remove(root, { recursive: true });
   }
 });
+
+Deno.test("a table that takes rows in order of time only knows its newest one, also when it is bound before it was opened", async () => {
+  const root = await Deno.makeTempDir({ prefix: "sundial-" });
+  const names = ["later", "earlier", "long_earlier"];
+  let server = await startServer({ root });
+  try {
+    for (const name of names) {
+      for (
+        const sql of [
+          `create table ${name} (ts timestamp, v int) timestamp(ts)`,
+          `insert into ${name} values ('2024-01-02', 1)`,
+        ]
+      ) assert.equal((await server.exec(sql)).error, undefined, sql);
+    }
+    await server.stop();
+    server = await startServer({ root });
+    assert.equal((await server.exec("insert into later values ('2024-01-03', 2)")).error, undefined);
+    assert.match(
+      (await server.exec("insert into earlier values ('2024-01-01', 2)")).error!,
+      /older than the table's last/,
+    );
+    const long = `insert into long_earlier values ('2024-01-01', ${LONG.replace("case v", "case 1")})`;
+    assert.match((await server.exec(long)).error!, /older than the table's last/);
+    for (const name of names) {
+      assert.deepEqual((await server.exec(`select count() from ${name}`)).dataset, [[name === "later" ? 2 : 1]]);
+    }
+  } finally {
+    await server.stop();
+    await Deno.remove(root, { recursive: true });
+  }
+});

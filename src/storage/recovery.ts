@@ -11,7 +11,6 @@ import { join, parentOf } from "./files.ts";
 import { type CatalogRecord, decodeCatalog } from "./manifest.ts";
 import { openTable, setDamage } from "./opening.ts";
 import { readSlots, syncSlot } from "./slots.ts";
-import type { Table } from "./table.ts";
 import type { TableStore } from "./writer.ts";
 import { writeCatalog } from "./checkpoint.ts";
 
@@ -38,13 +37,7 @@ export function recover(store: TableStore): Log {
   report.push(...scan.report);
   const log = Log.open(files, store.logDirectory, scan, options.random);
   removeGarbage(store, catalog);
-  for (const table of store.tables.values()) if (isWantedAtOnce(table)) openTable(store, table);
   return log;
-}
-
-/** What binding looks at must be known to readers: whether a row is in order, where a table takes them in order only. */
-function isWantedAtOnce({ schema }: Table): boolean {
-  return schema.timestampId >= 0 && schema.partitionBy === "NONE";
 }
 
 /**

@@ -75,7 +75,7 @@ Deno.test("a log of many small commits is kept short, and what is left of it is 
     await storage.writer.append([{ tableId: table.schema.id, batches: [batchOf(TYPES, rows.slice(k, k + 2))] }]);
   }
   // As it would be found after the process was killed.
-  copyDirectory(options.root, `${root}/two`);
+  await copyDatabase(options.root, `${root}/two`);
   const again = await openStorage({ ...options, root: `${root}/two` });
   await openTables(again);
   const blocks = Number(/(\d+) blocks of the log/.exec(again.report.join())?.[1]);
@@ -87,14 +87,6 @@ Deno.test("a log of many small commits is kept short, and what is left of it is 
   await again.writer.close();
   Deno.removeSync(root, { recursive: true });
 });
-
-function copyDirectory(from: string, to: string): void {
-  Deno.mkdirSync(to);
-  for (const { name, isDirectory } of Deno.readDirSync(from)) {
-    if (isDirectory) copyDirectory(`${from}/${name}`, `${to}/${name}`);
-    else Deno.copyFileSync(`${from}/${name}`, `${to}/${name}`);
-  }
-}
 
 Deno.test("large segments: late rows, updates and deletes keep order, values and statistics right", async () => {
   const root = Deno.makeTempDirSync();

@@ -198,10 +198,6 @@ export class TableStore {
     return isLong || (isIdle && isOld());
   }
 
-  get memoryReport(): { usedBytes: number; logBytes: number } {
-    return { usedBytes: this.memory.tailBytes, logBytes: this.log.sizeBytes };
-  }
-
   // ---- commands
 
   private executeOne(command: Exclude<Command, { kind: "append" }>): number | undefined {

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
 import { realFiles } from "../../src/storage/files.ts";
+import { copyDatabase } from "../../src/storage/mod.ts";
 import { History, Opened, randomOf, script, testHeap } from "./harness.ts";
 
 const SEED = 3;
@@ -51,7 +52,7 @@ Deno.test(`killed at I/O points of a real file system (${POINTS}), nothing that 
         // Twice dead: the second time soon after the start, mostly in recovery.
         if (point % (2 * step) === 0) {
           const copy = `${directory}-again`;
-          copyDirectory(directory, copy);
+          await copyDatabase(directory, copy);
           const { done } = await live(copy, 1 + (point % 11), first.done);
           check(history, copy, done);
           Deno.removeSync(copy, { recursive: true });
@@ -66,11 +67,3 @@ Deno.test(`killed at I/O points of a real file system (${POINTS}), nothing that 
     Deno.removeSync(root, { recursive: true });
   }
 });
-
-function copyDirectory(from: string, to: string): void {
-  Deno.mkdirSync(to);
-  for (const { name, isDirectory } of Deno.readDirSync(from)) {
-    if (isDirectory) copyDirectory(`${from}/${name}`, `${to}/${name}`);
-    else Deno.copyFileSync(`${from}/${name}`, `${to}/${name}`);
-  }
-}

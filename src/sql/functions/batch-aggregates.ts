@@ -7,6 +7,7 @@ import type {
   FunctionContext,
   FunctionEntry,
 } from "./entry.ts";
+import { batchEntry } from "./batch-entry.ts";
 import { TEXTS, TIMES, withExamples } from "./nodes.ts";
 import { LAYOUT_WIDTH, layoutOf } from "../../types/mod.ts";
 import { isNullWide } from "./wide.ts";
@@ -20,17 +21,7 @@ function aggregate(
   create: BatchAggregate["create"],
   more: Partial<FunctionEntry> = {},
 ): FunctionEntry {
-  return {
-    name,
-    args,
-    returns,
-    nulls: "custom",
-    volatility: "immutable",
-    summary,
-    examples: [],
-    aggregate: { kind: "batch", create },
-    ...more,
-  };
+  return batchEntry(name, args, returns, summary, undefined, [], { aggregate: { kind: "batch", create }, ...more });
 }
 
 /** As `aggregate`, with symbols as codes. */
