@@ -6,18 +6,9 @@ import type { Value } from "../types/mod.ts";
 import { valueAt } from "./columns.ts";
 import type { QueryContext } from "./contract.ts";
 import { compileExpressions } from "./expressions.ts";
-import { randomFrom, type Row, RowsInput, testContext } from "./testing.ts";
+import { col, fn, lit, randomFrom, type Row, RowsInput, testContext } from "./testing.ts";
 
 const functions = createRegistry();
-const col = (index: number, type: string): Expr => ({ kind: "column", index, type });
-const lit = (value: Value, type: string): Expr => ({ kind: "constant", value, type });
-const call = (name: string, type: string, ...args: Expr[]): Expr => ({
-  kind: "call",
-  function: functionId(name, args.map((a) => a.type)),
-  args,
-  type,
-  at: 0,
-});
 
 const TYPES = ["BOOLEAN", "BYTE", "SHORT", "CHAR", "INT", "LONG", "FLOAT", "DOUBLE", "TIMESTAMP", "SYMBOL", "VARCHAR"];
 
@@ -82,14 +73,14 @@ const c = (type: string) => col(at(type), type);
 Deno.test("scalar and lane forms of one expression agree with plain TypeScript, with nulls at every lane", () => {
   const rows = randomRows(3_001, 1);
   const exprs = [
-    call("+", "DOUBLE", c("DOUBLE"), lit(1.5, "DOUBLE")),
-    call("*", "LONG", c("LONG"), lit(3n, "LONG")),
-    call("+", "INT", c("INT"), lit(7, "INT")),
-    call("<", "BOOLEAN", c("LONG"), lit(0n, "LONG")),
-    call("and", "BOOLEAN", c("BOOLEAN"), call(">", "BOOLEAN", c("INT"), lit(-3, "INT"))),
-    call("is_null", "BOOLEAN", c("DOUBLE")),
-    call("=", "BOOLEAN", c("CHAR"), lit("C", "CHAR")),
-    call("neg", "SHORT", c("SHORT")),
+    fn("+", "DOUBLE", c("DOUBLE"), lit(1.5, "DOUBLE")),
+    fn("*", "LONG", c("LONG"), lit(3n, "LONG")),
+    fn("+", "INT", c("INT"), lit(7, "INT")),
+    fn("<", "BOOLEAN", c("LONG"), lit(0n, "LONG")),
+    fn("and", "BOOLEAN", c("BOOLEAN"), fn(">", "BOOLEAN", c("INT"), lit(-3, "INT"))),
+    fn("is_null", "BOOLEAN", c("DOUBLE")),
+    fn("=", "BOOLEAN", c("CHAR"), lit("C", "CHAR")),
+    fn("neg", "SHORT", c("SHORT")),
   ];
   const expected = rows.map((row) => {
     const d = row[at("DOUBLE")] as number | null,
@@ -108,24 +99,24 @@ Deno.test("scalar and lane forms of one expression agree with plain TypeScript, 
   });
   for (const batchRows of [1, 7, 64, 3_001]) assert.deepEqual(evaluateAll(rows, exprs, undefined, batchRows), expected);
   // One text output takes the lanes away: the same by scalar code.
-  const scalar = evaluateAll(rows, [...exprs, call("<", "BOOLEAN", c("VARCHAR"), lit("b", "VARCHAR"))], undefined, 999);
+  const scalar = evaluateAll(rows, [...exprs, fn("<", "BOOLEAN", c("VARCHAR"), lit("b", "VARCHAR"))], undefined, 999);
   assert.deepEqual(scalar.map((row) => row.slice(0, -1)), expected);
 });
 
 Deno.test("a filter keeps the rows for which all parts hold, and moves every column together", () => {
   const rows = randomRows(2_777, 2);
   const columns = TYPES.map((type, k) => col(k, type));
-  const laneable = call(
+  const laneable = fn(
     "and",
     "BOOLEAN",
-    call(">", "BOOLEAN", c("DOUBLE"), lit(0, "DOUBLE")),
-    call("<=", "BOOLEAN", c("INT"), lit(5, "INT")),
+    fn(">", "BOOLEAN", c("DOUBLE"), lit(0, "DOUBLE")),
+    fn("<=", "BOOLEAN", c("INT"), lit(5, "INT")),
   );
   const keep = (row: Row) =>
     row[at("DOUBLE")] !== null && (row[at("DOUBLE")] as number) > 1e-10 && row[at("INT")] !== null &&
     (row[at("INT")] as number) <= 5;
   assert.deepEqual(evaluateAll(rows, columns, laneable, 501), rows.filter(keep));
-  const withText = call("and", "BOOLEAN", laneable, call("=", "BOOLEAN", c("VARCHAR"), lit("zebra", "VARCHAR")));
+  const withText = fn("and", "BOOLEAN", laneable, fn("=", "BOOLEAN", c("VARCHAR"), lit("zebra", "VARCHAR")));
   assert.deepEqual(
     evaluateAll(rows, columns, withText, 501),
     rows.filter((row) => keep(row) && row[at("VARCHAR")] === "zebra"),
@@ -134,19 +125,19 @@ Deno.test("a filter keeps the rows for which all parts hold, and moves every col
 
 Deno.test("symbols: compared by codes, looked up for each entry, or as text", () => {
   const rows = randomRows(1_500, 3);
-  const one = call("=", "BOOLEAN", c("SYMBOL"), lit("zebra", "STRING"));
+  const one = fn("=", "BOOLEAN", c("SYMBOL"), lit("zebra", "STRING"));
   const text = functions.resolve(functionId("=", ["SYMBOL", "STRING"]));
   assert.ok(text);
   assert.deepEqual(
     evaluateAll(rows, [c("SYMBOL")], one, 400),
     rows.filter((row) => row[at("SYMBOL")] === "zebra").map((row) => [row[at("SYMBOL")]]),
   );
-  const most = call("!=", "BOOLEAN", c("SYMBOL"), lit("zebra", "STRING"));
+  const most = fn("!=", "BOOLEAN", c("SYMBOL"), lit("zebra", "STRING"));
   assert.deepEqual(
     evaluateAll(rows, [c("INT")], most, 400),
     rows.filter((row) => row[at("SYMBOL")] !== "zebra").map((row) => [row[at("INT")]]),
   );
-  const both = call("=", "BOOLEAN", c("SYMBOL"), c("VARCHAR"));
+  const both = fn("=", "BOOLEAN", c("SYMBOL"), c("VARCHAR"));
   assert.deepEqual(
     evaluateAll(rows, [both], undefined, 400),
     rows.map((row) => [row[at("SYMBOL")] === row[at("VARCHAR")]]),
@@ -181,14 +172,14 @@ Deno.test("CASE takes the first branch that holds; batch calls run between kerne
   const expr: Expr = {
     kind: "case",
     branches: [
-      { when: call(">", "BOOLEAN", c("INT"), lit(10, "INT")), then: lit(1n, "LONG") },
-      { when: call("is_null", "BOOLEAN", c("INT")), then: lit(null, "NULL") },
+      { when: fn(">", "BOOLEAN", c("INT"), lit(10, "INT")), then: lit(1n, "LONG") },
+      { when: fn("is_null", "BOOLEAN", c("INT")), then: lit(null, "NULL") },
     ],
     otherwise: c("LONG"),
     type: "LONG",
   };
-  const cast = call("cast_STRING", "STRING", call("+", "INT", c("INT"), lit(1, "INT")));
-  const filter = call("=", "BOOLEAN", cast, lit("5", "STRING"));
+  const cast = fn("cast_STRING", "STRING", fn("+", "INT", c("INT"), lit(1, "INT")));
+  const filter = fn("=", "BOOLEAN", cast, lit("5", "STRING"));
   const expected = rows.map((row) => {
     const i = row[at("INT")] as number | null;
     return [i !== null && i > 10 ? 1n : i === null ? null : row[at("LONG")], i === null ? null : String(i + 1)];
@@ -198,7 +189,7 @@ Deno.test("CASE takes the first branch that holds; batch calls run between kerne
     evaluateAll(
       rows,
       [c("INT")],
-      call("and", "BOOLEAN", call("<", "BOOLEAN", c("DOUBLE"), lit(0, "DOUBLE")), filter),
+      fn("and", "BOOLEAN", fn("<", "BOOLEAN", c("DOUBLE"), lit(0, "DOUBLE")), filter),
       128,
     ),
     rows.filter((row) => row[at("INT")] === 4 && row[at("DOUBLE")] !== null && (row[at("DOUBLE")] as number) < -1e-10)
@@ -217,7 +208,7 @@ Deno.test("a set cancel word stops a kernel", () => {
   };
   const input = new RowsInput([{ name: "x", type: "DOUBLE" }], [[1], [2]], context);
   const compiled = compileExpressions(
-    [call("+", "DOUBLE", col(0, "DOUBLE"), lit(1, "DOUBLE"))],
+    [fn("+", "DOUBLE", col(0, "DOUBLE"), lit(1, "DOUBLE"))],
     undefined,
     ["DOUBLE"],
     cancelled,

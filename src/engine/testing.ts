@@ -1,5 +1,6 @@
 /** For unit tests of operators: a query of its own heap, inputs made of plain rows, and the rows that come out. */
-import type { Column, ScanNode } from "../sql/plan.ts";
+import { functionId } from "../sql/functions/mod.ts";
+import type { AggregateCall, Column, Expr, ScanNode } from "../sql/plan.ts";
 import type { ColumnStats, ScanSource } from "../storage/contract.ts";
 import { createHeap } from "../storage/heap.ts";
 import { layoutOf, typeOf, type Value } from "../types/mod.ts";
@@ -57,6 +58,24 @@ export function testContext(
     ...more,
   } as QueryContext & { memory: TestMemory };
 }
+
+/** Expressions and aggregate calls of plans, without their places. */
+export const col = (index: number, type: string): Expr => ({ kind: "column", index, type });
+export const lit = (value: Value, type: string): Expr => ({ kind: "constant", value, type });
+export const fn = (name: string, type: string, ...args: Expr[]): Expr => ({
+  kind: "call",
+  function: functionId(name, args.map((a) => a.type)),
+  args,
+  type,
+  at: 0,
+});
+export const agg = (name: string, type: string, ...args: Expr[]): AggregateCall => ({
+  function: functionId(name, args.map((a) => a.type)),
+  args,
+  distinct: false,
+  type,
+  at: 0,
+});
 
 export type Row = Value[];
 

@@ -1,32 +1,28 @@
 import assert from "node:assert/strict";
-import { createRegistry, functionId } from "../../sql/functions/mod.ts";
+import { createRegistry } from "../../sql/functions/mod.ts";
 import type { AggregateCall, AggregateNode, Column, Expr, JoinNode, ScanNode } from "../../sql/plan.ts";
 import type { ScanSource } from "../../storage/contract.ts";
 import type { Value } from "../../types/mod.ts";
 import type { Operator, QueryContext } from "../contract.ts";
-import { randomFrom, type Row, RowsInput, rowsOf, storedRows, testContext, threeParticipants } from "../testing.ts";
+import {
+  agg,
+  col,
+  fn,
+  lit,
+  randomFrom,
+  type Row,
+  RowsInput,
+  rowsOf,
+  storedRows,
+  testContext,
+  threeParticipants,
+} from "../testing.ts";
 import { createAggregate } from "./aggregate.ts";
 import { createFilter, createProject } from "./filter-project.ts";
 import { createJoin } from "./join.ts";
 import { createScan } from "./scan.ts";
 
 const functions = createRegistry();
-const col = (index: number, type: string): Expr => ({ kind: "column", index, type });
-const lit = (value: Value, type: string): Expr => ({ kind: "constant", value, type });
-const fn = (name: string, type: string, ...args: Expr[]): Expr => ({
-  kind: "call",
-  function: functionId(name, args.map((a) => a.type)),
-  args,
-  type,
-  at: 0,
-});
-const agg = (name: string, type: string, ...args: Expr[]): AggregateCall => ({
-  function: functionId(name, args.map((a) => a.type)),
-  args,
-  distinct: false,
-  type,
-  at: 0,
-});
 
 const COLUMNS: Column[] = ["SYMBOL", "BOOLEAN", "INT", "LONG", "DOUBLE", "VARCHAR", "UUID", "FLOAT"].map((type, k) => ({
   name: `c${k}`,

@@ -5,7 +5,7 @@ import type { ScanSource } from "../../storage/contract.ts";
 import type { Value } from "../../types/mod.ts";
 import type { Operator, QueryContext } from "../contract.ts";
 import { openTask } from "../parallel.ts";
-import { randomFrom, type Row, RowsInput, rowsOf, testContext } from "../testing.ts";
+import { agg, randomFrom, type Row, RowsInput, rowsOf, testContext } from "../testing.ts";
 import { createFilter } from "./filter-project.ts";
 import { createSample } from "./sample.ts";
 import { createScan } from "./scan.ts";
@@ -16,13 +16,6 @@ const COLUMNS: Column[] = [{ name: "t", type: "TIMESTAMP" }, { name: "s", type: 
   type: "DOUBLE",
 }, { name: "b", type: "BOOLEAN" }];
 const c = (k: number): Expr => ({ kind: "column", index: k, type: COLUMNS[k].type });
-const agg = (name: string, type: string, ...args: Expr[]): AggregateCall => ({
-  function: functionId(name, args.map((a) => a.type)),
-  args,
-  distinct: false,
-  type,
-  at: 0,
-});
 const SECOND = 1_000_000n;
 
 /** Times with gaps, and stretches of many rows in one second. */

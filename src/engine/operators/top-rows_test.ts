@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
-import { createRegistry, functionId } from "../../sql/functions/mod.ts";
+import { createRegistry } from "../../sql/functions/mod.ts";
 import type { Column, Expr, ScanNode, SortKey, SortNode } from "../../sql/plan.ts";
 import type { ColumnStats, ScanSource } from "../../storage/contract.ts";
 import { typeOf, type Value } from "../../types/mod.ts";
 import type { Operator, QueryContext } from "../contract.ts";
 import { openTask } from "../parallel.ts";
-import { randomFrom, type Row, RowsInput, rowsOf, testContext } from "../testing.ts";
+import { fn, lit, randomFrom, type Row, RowsInput, rowsOf, testContext } from "../testing.ts";
 import { createFilter, createProject } from "./filter-project.ts";
 import { createScan } from "./scan.ts";
 import type { Pipeline } from "./pipeline.ts";
@@ -16,14 +16,6 @@ const functions = createRegistry();
 const TYPES = ["LONG", "INT", "DOUBLE", "FLOAT", "SYMBOL", "VARCHAR", "BOOLEAN", "CHAR", "SHORT"];
 const COLUMNS: Column[] = TYPES.map((type, k) => ({ name: `c${k}`, type }));
 const c = (k: number): Expr => ({ kind: "column", index: k, type: TYPES[k] });
-const lit = (value: Value, type: string): Expr => ({ kind: "constant", value, type });
-const fn = (name: string, type: string, ...args: Expr[]): Expr => ({
-  kind: "call",
-  function: functionId(name, args.map((a) => a.type)),
-  args,
-  type,
-  at: 0,
-});
 
 /** The first column has values that drift, so that statistics leave segments out; the others have many ties and nulls. */
 function makeRows(rowCount: number): Row[] {
