@@ -234,77 +234,57 @@ function unfit(text: string, type: string, context: FunctionContext): SqlError {
   return new SqlError(`${text} does not fit ${type}`, context.at, SQLSTATE.outOfRange);
 }
 
+/** The type that is cast to is told by the cast: `INT` stands for it here. */
+const castFrom = (type: string, summary: string, batch: BatchFunction): FunctionEntry =>
+  batchEntry("cast_DECIMAL", [{ name: "value", type }], "INT", summary, batch);
+
 const casts: FunctionEntry[] = [
   ...["BYTE", "SHORT", "INT", "LONG", "DATE", "TIMESTAMP", "TIMESTAMP_NS"].map((type) =>
-    batchEntry(
-      "cast_DECIMAL",
-      [{ name: "value", type }],
-      "INT",
-      "The value as DECIMAL.",
-      ([column], out, rowCount, context) => {
-        const { scale } = decimalOf(out.type)!;
-        const none = typeOf(type).nullable ? typeOf(type).nullValue : undefined;
-        for (let row = 0; row < rowCount; row++) {
-          const value = column.values[row];
-          write(out, row, value === none ? undefined : BigInt(value) * power(scale), context.at);
-        }
-      },
-    )
+    castFrom(type, "The value as DECIMAL.", ([column], out, rowCount, context) => {
+      const { scale } = decimalOf(out.type)!;
+      const none = typeOf(type).nullable ? typeOf(type).nullValue : undefined;
+      for (let row = 0; row < rowCount; row++) {
+        const value = column.values[row];
+        write(out, row, value === none ? undefined : BigInt(value) * power(scale), context.at);
+      }
+    })
   ),
   ...["FLOAT", "DOUBLE"].map((type) =>
-    batchEntry(
-      "cast_DECIMAL",
-      [{ name: "value", type }],
-      "INT",
-      "The value as DECIMAL.",
-      ([column], out, rowCount, context) => {
-        for (let row = 0; row < rowCount; row++) {
-          const number = column.values[row] as number;
-          const scaled = Number.isNaN(number) ? undefined : scaledText(String(number), decimalOf(out.type)!);
-          if (scaled === undefined && !Number.isNaN(number)) throw unfit(String(number), out.type, context);
-          write(out, row, scaled, context.at);
-        }
-      },
-    )
-  ),
-  ...["text", "CHAR"].map((type) =>
-    batchEntry(
-      "cast_DECIMAL",
-      [{ name: "value", type }],
-      "INT",
-      "The number that a text is.",
-      ([column], out, rowCount, context) => {
-        for (let row = 0; row < rowCount; row++) {
-          const code = type === "CHAR" ? column.values[row] as number : 0;
-          const text = type !== "CHAR" ? column.text(row) : code === 0 ? undefined : String.fromCharCode(code);
-          const scaled = text === undefined ? undefined : scaledText(text, decimalOf(out.type)!);
-          if (scaled === undefined && text !== undefined) throw unfit(`'${text}'`, out.type, context);
-          write(out, row, scaled, context.at);
-        }
-      },
-    )
-  ),
-  batchEntry(
-    "cast_DECIMAL",
-    [DECIMAL("value")],
-    "INT",
-    "The value with other digits.",
-    ([column], out, rowCount, context) => {
-      const from = decimalOf(column.type)!, to = decimalOf(out.type)!;
+    castFrom(type, "The value as DECIMAL.", ([column], out, rowCount, context) => {
       for (let row = 0; row < rowCount; row++) {
-        const value = read(column, row);
-        const scaled = value === undefined ? undefined : scaledText(formatDecimal(value, from.scale), to);
-        if (scaled === undefined && value !== undefined) {
-          throw unfit(
-            formatDecimal(value, from.scale),
-            out.type,
-            context,
-          );
-        }
+        const number = column.values[row] as number;
+        const scaled = Number.isNaN(number) ? undefined : scaledText(String(number), decimalOf(out.type)!);
+        if (scaled === undefined && !Number.isNaN(number)) throw unfit(String(number), out.type, context);
         write(out, row, scaled, context.at);
       }
-    },
+    })
   ),
+  ...["text", "CHAR"].map((type) =>
+    castFrom(type, "The number that a text is.", ([column], out, rowCount, context) => {
+      for (let row = 0; row < rowCount; row++) {
+        const code = type === "CHAR" ? column.values[row] as number : 0;
+        const text = type !== "CHAR" ? column.text(row) : code === 0 ? undefined : String.fromCharCode(code);
+        const scaled = text === undefined ? undefined : scaledText(text, decimalOf(out.type)!);
+        if (scaled === undefined && text !== undefined) throw unfit(`'${text}'`, out.type, context);
+        write(out, row, scaled, context.at);
+      }
+    })
+  ),
+  castFrom("decimal", "The value with other digits.", ([column], out, rowCount, context) => {
+    const from = decimalOf(column.type)!, to = decimalOf(out.type)!;
+    for (let row = 0; row < rowCount; row++) {
+      const value = read(column, row);
+      const scaled = value === undefined ? undefined : scaledText(formatDecimal(value, from.scale), to);
+      if (scaled === undefined && value !== undefined) {
+        throw unfit(
+          formatDecimal(value, from.scale),
+          out.type,
+          context,
+        );
+      }
+      write(out, row, scaled, context.at);
+    }
+  }),
   ...[["BYTE", 8], ["SHORT", 16], ["INT", 32], ["LONG", 64]].map(([type, bits]) =>
     batchEntry(
       `decimal_${type}`,
