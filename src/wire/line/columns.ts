@@ -82,50 +82,59 @@ export interface LineTable {
   lines: Int32Array;
 }
 
+/** A multiple of 8. */
 const ARENA_BYTES = 1 << 19;
+/** Arrays from this size on get a buffer of their own. */
+const OWN_BUFFER_BYTES_MIN = 1 << 16;
 
 const NULL_HIGH = -2147483648;
 const NO_BYTES = new Uint8Array(0), NO_WORDS = new Int32Array(0), NO_DOUBLES = new Float64Array(0);
 /** High word of the one NaN. */
 const NAN_HIGH = 0x7ff80000;
 
-/** Copies arrays into few buffers: each buffer costs when it is posted. */
+/**
+ * Copies arrays into few buffers, as each buffer costs when it is posted. A large array gets a buffer of its own: that is
+ * posted on without a copy, and is freed by itself.
+ */
 export class Arena {
   private buffer = new ArrayBuffer(ARENA_BYTES);
   private at = 0;
 
   u8(from: Uint8Array, count: number): Uint8Array<ArrayBuffer> {
-    const at = this.take(count);
-    const out = new Uint8Array(this.buffer, at, count);
+    const { buffer, at } = this.take(count);
+    const out = new Uint8Array(buffer, at, count);
     out.set(from.subarray(0, count));
     return out;
   }
 
   i16(from: Int16Array, count: number): Int16Array<ArrayBuffer> {
-    const at = this.take(count * 2);
-    const out = new Int16Array(this.buffer, at, count);
+    const { buffer, at } = this.take(count * 2);
+    const out = new Int16Array(buffer, at, count);
     out.set(from.subarray(0, count));
     return out;
   }
 
   i32(from: Int32Array, count: number): Int32Array<ArrayBuffer> {
-    const at = this.take(count * 4);
-    const out = new Int32Array(this.buffer, at, count);
+    const { buffer, at } = this.take(count * 4);
+    const out = new Int32Array(buffer, at, count);
     out.set(from.subarray(0, count));
     return out;
   }
 
-  /** Where `sizeBytes` of the buffer, which may be a new one, are free. */
-  private take(sizeBytes: number): number {
-    if (this.at + sizeBytes > this.buffer.byteLength) {
-      this.buffer = new ArrayBuffer(Math.max(ARENA_BYTES, sizeBytes));
+  /** Room for `sizeBytes` at a multiple of 8, which may be in a new buffer. */
+  private take(sizeBytes: number): { buffer: ArrayBuffer; at: number } {
+    if (sizeBytes >= OWN_BUFFER_BYTES_MIN) return { buffer: new ArrayBuffer(sizeBytes), at: 0 };
+    if (this.at + sizeBytes > ARENA_BYTES) {
+      this.buffer = new ArrayBuffer(ARENA_BYTES);
       this.at = 0;
     }
-    const at = this.at;
-    this.at = Math.min(this.buffer.byteLength, (at + sizeBytes + 7) & ~7);
-    return at;
+    const { buffer, at } = this;
+    this.at = Math.min(ARENA_BYTES, align8(at + sizeBytes));
+    return { buffer, at };
   }
 }
+
+const align8 = (size: number) => (size + 7) & ~7;
 
 /** Grows a column row by row. */
 export class ColumnBuilder {

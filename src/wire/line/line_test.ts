@@ -262,6 +262,32 @@ Deno.test("parseLines() takes arrays and decimals in binary, and the wide types 
   for (let size = 0; size < message.length; size++) parseLines(new Uint8Array(message.slice(0, size)), "n", NOW);
 });
 
+Deno.test("parseLines() reads unsigned integers as they are sent by Telegraf", () => {
+  assert.deepEqual(rowsOf("t v=765432u 1\nt v=0u 2\nt v=9223372036854775807u 3\nt v=5i 4\n").v, [
+    765432n,
+    0n,
+    9223372036854775807n,
+    5n,
+  ]);
+});
+
+Deno.test("parseLines() gives every text back, whatever the texts of a batch add up to", () => {
+  const sizes = [0, 1, 3, 255, 1023, 4095, 65_535, 65_536, 65_537, 524_287, 524_288, 524_289, 1_048_575, 1_048_577];
+  for (const size of sizes) {
+    for (const more of [0, 1, 2, 7]) {
+      const texts = ["x".repeat(size), ..."y".repeat(more)];
+      const lines = texts.map((text, row) => `t,g=${row} a="${text}",b="${row}",c=${row}i,d=t ${row + 1}000\n`);
+      const rows = rowsOf(lines.join(""));
+      assert.deepEqual(rows.a, texts);
+      assert.deepEqual(rows.b, texts.map((_, row) => String(row)));
+      assert.deepEqual(rows.c, texts.map((_, row) => BigInt(row)));
+      assert.deepEqual(rows.timestamp, texts.map((_, row) => BigInt(row + 1)));
+    }
+  }
+  const many = Array.from({ length: 20_000 }, (_, row) => row === 7 ? "x" : "thirty characters are in here.");
+  assert.deepEqual(rowsOf(many.map((text, row) => `t a="${text}" ${row + 1}000\n`).join("")).a, many);
+});
+
 const FAULTS: [title: string, text: string, line: number][] = [
   ["a word as value", "t v=1i 1\nt v=abc 2\n", 2],
   ["a name alone", "t\n", 1],
@@ -274,7 +300,9 @@ const FAULTS: [title: string, text: string, line: number][] = [
   ["a comment", "# t v=1i\n", 1],
   ["a forbidden column name", "t a.b=1i\n", 1],
   ["a forbidden table name", "t/x a=1i\n", 1],
-  ["a suffix that is none", "t v=7u\n", 1],
+  ["a suffix that is none", "t v=7z\n", 1],
+  ["an unsigned integer with a sign", "t v=-7u\n", 1],
+  ["an unsigned integer out of range", "t v=9223372036854775808u\n", 1],
   ["two suffixes", "t v=1ii\n", 1],
   ["an integer out of range", "t v=9223372036854775808i\n", 1],
   ["a double out of range", "t v=1e400\n", 1],

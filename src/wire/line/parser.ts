@@ -320,7 +320,8 @@ class Scanner {
     }
     this.at = at + 1;
     if (byte === 0x64) return this.rawText(column, row, KIND.decimal, from, at);
-    const kind = byte === 0x69
+    const isUnsigned = byte === 0x75 && !isNegative;
+    const kind = byte === 0x69 || isUnsigned
       ? KIND.long
       : byte === 0x74
       ? KIND.micros
