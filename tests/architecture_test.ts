@@ -17,6 +17,7 @@ const BESIDE = ["config", "log", "metrics", "service"];
 const CONTRACTS = new Set([
   "door.ts",
   "errors.ts",
+  "nearest.ts",
   "sql/ast.ts",
   "sql/plan.ts",
   "sql/functions/entry.ts",

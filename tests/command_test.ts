@@ -197,16 +197,16 @@ Deno.test("check-config tells every fault of server.conf, the environment and lo
   assert.deepEqual([code, stdout], [1, ""]);
   const conf = join(root, "conf", "server.conf");
   const expected = [
-    `${conf}:2: unknown key http.enabeld: did you mean http.enabled?`,
+    `${conf}:2: unknown key http.enabeld; did you mean http.enabled?`,
     `SVC_PG_PASSWORD_FILE: ${join(root, "none")} does not exist`,
     `${conf}:5: cairo.commit.mode: found "never", expected one of `,
     `${conf}:1: query.timeout: found "soon", expected a duration`,
     `SVC_HTTP_MIN_WORKER_COUNT: http.min.worker.count: found "2", expected `,
     "http.password: found nothing, expected a password, as http.user is set",
     'log.timestamp.timezone: found "Mars", expected Z or a time zone\'s name',
-    "log.conf:1: unknown key writters: did you mean writers?",
-    "SVC_LOG_W_A_LEVL: no writer has this property: did you mean SVC_LOG_W_A_LEVEL?",
-    "w.a.rollsize: unknown property: did you mean w.a.rollSize?",
+    "log.conf:1: unknown key writters; did you mean writers?",
+    "SVC_LOG_W_A_LEVL: no writer has this property; did you mean SVC_LOG_W_A_LEVEL?",
+    "w.a.rollsize: unknown property; did you mean w.a.rollSize?",
     'w.a.level: found "LOUD", expected ',
     'w.a.location: found "/no/such/place/x.log", expected a file in a directory that is there',
     'w.a.rollEvery: found "fortnight", expected one of ',
@@ -246,7 +246,7 @@ Deno.test("version, help and check-config", async () => {
   assert.equal(checked.code, 0);
   assert.match(
     checked.stdout,
-    /^warning: the environment: unknown key SVC_PG_USR: did you mean SVC_PG_USER\?\npg\.password=\*\*\*\* \(env\)\n/,
+    /^warning: the environment: unknown key SVC_PG_USR; did you mean SVC_PG_USER\?\npg\.password=\*\*\*\* \(env\)\n/,
   );
 });
 

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { ConfigError, throwFaults } from "../errors.ts";
 import { catalogue, type Key, type Settings } from "./catalogue.ts";
 import { FOREIGN_KEYS } from "./foreign.ts";
-import { nearest } from "./nearest.ts";
+import { didYouMean } from "../nearest.ts";
 import { parseProperties } from "./properties.ts";
 import type { Machine } from "./setting.ts";
 import { formatAddress, formatSize } from "./units.ts";
@@ -223,8 +223,7 @@ function readValueFile(sources: ConfigSources, key: Key, name: string, faults: C
 }
 
 function unknownKey(where: string, found: string, known: Iterable<string>): string {
-  const near = nearest(found, known);
-  return `${where}: unknown key ${found}${near === undefined ? "" : `: did you mean ${near}?`}`;
+  return `${where}: unknown key ${found}${didYouMean(found, known)}`;
 }
 
 /** What no single key's type can say; nothing about keys that have a fault of their own. */

@@ -1,7 +1,8 @@
 /** log.conf → writers, and records → the writers that want them. */
 import { isAbsolute, join } from "node:path";
 import { ConfigError, throwFaults } from "../errors.ts";
-import { nearest, parseProperties, readFileIfThere as readIfThere } from "../config/mod.ts";
+import { parseProperties, readFileIfThere as readIfThere } from "../config/mod.ts";
+import { didYouMean, nearest } from "../nearest.ts";
 import { dateFormat } from "./dates.ts";
 import { setReceiver } from "./logger.ts";
 import { type Output, type QueuedLine, WriterQueue } from "./queue.ts";
@@ -135,8 +136,8 @@ export class Log {
       // `w.http.min.level` is no property of a writer called `http`.
       if (property === undefined || known.includes(property) || property.includes(".")) continue;
       const near = nearest(property, known);
-      const hint = near ? `did you mean ${prefix}.${near}?` : `known are ${known.join(", ")}`;
-      faults.push(new ConfigError(key, `${key}: unknown property: ${hint}`));
+      const hint = near ? `; did you mean ${prefix}.${near}?` : `: known are ${known.join(", ")}`;
+      faults.push(new ConfigError(key, `${key}: unknown property${hint}`));
     }
     for (const property of writer.required) if (!get(property)) refuse(properties, property, "a value");
     const levels = parseLevels(get("level") ?? "INFO") ??
@@ -276,10 +277,7 @@ function readKeys(text: string, env: Record<string, string>, faults: ConfigError
   const keys = new Map<string, string>();
   for (const { key, value, line } of parseProperties(text)) {
     if (!key.startsWith("w.") && !GLOBAL_KEYS.includes(key)) {
-      const near = nearest(key, GLOBAL_KEYS);
-      faults.push(
-        new ConfigError(key, `log.conf:${line}: unknown key ${key}${near ? `: did you mean ${near}?` : ""}`),
-      );
+      faults.push(new ConfigError(key, `log.conf:${line}: unknown key ${key}${didYouMean(key, GLOBAL_KEYS)}`));
       continue;
     }
     keys.set(key, value);
@@ -295,8 +293,7 @@ function checkEnvironment(writers: string[], env: Record<string, string>, faults
   const knownNames = new Set(writers.flatMap((name) => known.map((property) => logEnvName(`w.${name}.${property}`))));
   for (const name of Object.keys(env)) {
     if (knownNames.has(name) || !writers.some((writer) => name.startsWith(logEnvName(`w.${writer}.`)))) continue;
-    const near = nearest(name, knownNames);
-    faults.push(new ConfigError(name, `${name}: no writer has this property${near ? `: did you mean ${near}?` : ""}`));
+    faults.push(new ConfigError(name, `${name}: no writer has this property${didYouMean(name, knownNames)}`));
   }
 }
 

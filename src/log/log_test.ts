@@ -111,7 +111,7 @@ Deno.test("a slip in SVC_LOG_ of an enabled writer stops the start with its name
   const { options } = withConf(conf);
   const check = (name: string) =>
     Log.check({ ...options, env: { [name]: "INFO" } }).faults.map(({ key, message }) => [key, message]);
-  const message = "SVC_LOG_W_STDOUT_LEVL: no writer has this property: did you mean SVC_LOG_W_STDOUT_LEVEL?";
+  const message = "SVC_LOG_W_STDOUT_LEVL: no writer has this property; did you mean SVC_LOG_W_STDOUT_LEVEL?";
   assert.deepEqual(check("SVC_LOG_W_STDOUT_LEVL"), [["SVC_LOG_W_STDOUT_LEVL", message]]);
   for (const name of ["SVC_LOG_W_HTTP_MIN_LEVEL", "SVC_LOG_W_FILE_LEVL", "SVC_LOG_LEVEL_VERBOSE"]) {
     assert.deepEqual(check(name), []);

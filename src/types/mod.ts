@@ -5,6 +5,6 @@
  * In plans and schemas a type is its **tag**: a string that compares with `===` and survives `postMessage`
  * ("LONG", "SYMBOL", "GEOHASH(4c)"). `typeOf(tag)` gives the entry.
  */
-export { type ColumnType, layoutOf, tagOfName, typeNames, typeOf } from "./registry.ts";
+export { type ColumnType, layoutOf, tagOfName, typeNames, typeOf, typeSpellings } from "./registry.ts";
 export type { Layout, Value } from "./layout.ts";
 export { ARRAY_CONSTRUCTOR, LAYOUT_WIDTH, NULL_I32, NULL_I64 } from "./layout.ts";

@@ -126,6 +126,12 @@ export function tagOfName(name: string): string | undefined {
   return BY_NAME.get(name.toUpperCase())?.tag;
 }
 
+/** In lower case: all single words that SQL takes for a type. */
+export function typeSpellings(): string[] {
+  const names = ENTRIES.flatMap(({ name, aliases }) => [name, ...aliases]).filter((name) => !name.includes(" "));
+  return [...new Set([...names, "DECIMAL", "GEOHASH"])].map((name) => name.toLowerCase());
+}
+
 export function layoutOf(tag: string): Layout {
   return typeOf(tag).layout;
 }

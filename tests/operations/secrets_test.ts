@@ -64,7 +64,7 @@ Deno.test("secrets from a file, from server.conf and from the environment are us
     }
     await server.stop();
     told.push(server.output());
-    assert.match(server.output(), /unknown key SVC_PG_PASWORD: did you mean SVC_PG_PASSWORD\?/);
+    assert.match(server.output(), /unknown key SVC_PG_PASWORD; did you mean SVC_PG_PASSWORD\?/);
   }
   const checked = await new Deno.Command(Deno.execPath(), {
     args: ["run", ...DEVELOPMENT_FLAGS, fromFileUrl("../main.ts"), "check-config", "-d", root],

@@ -75,6 +75,30 @@ for (const [sql, columns] of headers) {
   });
 }
 
+const misspelt: [sql: string, message: string][] = [
+  ["select * from tradse", "there is no table tradse; did you mean trades?"],
+  ["with recent as (select 1) select * from recnet", "there is no table recnet; did you mean recent?"],
+  ["select * from something", "there is no table something"],
+  ["update tradse set px = 1", "there is no table tradse; did you mean trades?"],
+  ["select smy from trades", "there is no column smy; did you mean sym?"],
+  ["select nothing from trades", "there is no column nothing"],
+  ["select q.bit from trades t join quotes q on (sym)", "there is no column q.bit; did you mean q.bid?"],
+  ["select r.bid from trades t join quotes q on (sym)", "there is no column r.bid; did you mean q.bid?"],
+  ["select qo.* from quotes qq", "there is no table qo in FROM; did you mean qq?"],
+  ["insert into trades (ts, quty) values (1, 2)", "there is no column quty; did you mean qty?"],
+  ["alter table trades drop column notte", "there is no column notte; did you mean note?"],
+  ["select * from trades latest on ts partition by symm", "there is no column symm; did you mean sym?"],
+  ["select coutn(*) from trades", "there is no function coutn; did you mean count?"],
+  ["select * from long_sequnce(3)", "there is no function long_sequnce that gives rows; did you mean long_sequence?"],
+  ["select px::doubel from trades", "there is no type doubel; did you mean double?"],
+  ["create table t (a itn)", "there is no type itn; did you mean int?"],
+  ["declare @low := 1 select @lwo", "the variable @lwo is not declared; did you mean @low?"],
+  ["show tabels", "SHOW does not know tabels; did you mean tables?"],
+];
+for (const [sql, message] of misspelt) {
+  Deno.test(`bind() suggests: ${sql}`, () => assert.throws(() => run(sql), { message }));
+}
+
 const refused: [sql: string, position: number][] = [
   ["select nope from trades", 7],
   ["select * from nowhere", 14],

@@ -11,7 +11,7 @@ import { findOverload } from "../functions/mod.ts";
 import { tokenize } from "../lexer.ts";
 import type { AggregateCall, BoundStatement, Column, Expr, Plan } from "../plan.ts";
 import { resolveOverload } from "./calls.ts";
-import { type Names, NO_NAMES, typeMismatch, unknownColumn, UNTYPED } from "./context.ts";
+import { type Names, NO_NAMES, tableNames, typeMismatch, unknownColumn, unknownTable, UNTYPED } from "./context.ts";
 import { fold } from "./convert.ts";
 import { nullValue } from "./expressions.ts";
 import { type Constant, constant, numberLiteral } from "./literals.ts";
@@ -56,7 +56,7 @@ function listedColumns(schema: TableSchema, names: Name[]): TableColumn[] {
   const columns: TableColumn[] = [];
   for (const name of names) {
     const column = schema.columns.find((candidate) => sameName(candidate.name, name.text));
-    if (column === undefined) throw unknownColumn(name.text, name.at);
+    if (column === undefined) throw unknownColumn(name.text, name.at, schema.columns);
     if (columns.includes(column)) throw new SqlError(`${name.text} is listed twice`, name.at, SQLSTATE.duplicateColumn);
     columns.push(column);
   }
@@ -175,7 +175,7 @@ function bindCell(queries: Queries, e: Expression, column: TableColumn, isDesign
     case "boolean":
       break;
     case "column":
-      throw unknownColumn(e.path.map((part) => part.text).join("."), e.at);
+      throw unknownColumn(e.path.map((part) => part.text).join("."), e.at, []);
   }
   const bound = queries.expressions.bind(e, { columns: [], names: NO_NAMES });
   return assign(queries, bound, target, e.at);
@@ -356,7 +356,7 @@ function insertSelect(queries: Queries, insert: Insert, columns: TableColumn[], 
 export function bindUpdate(queries: Queries, update: Extract<Statement, { kind: "update" }>): BoundStatement {
   const { binding, expressions } = queries;
   const table = binding.context.catalogue.table(update.table.text);
-  if (table === undefined) throw new SqlError(`there is no table ${update.table.text}`, 0, SQLSTATE.undefinedTable);
+  if (table === undefined) throw unknownTable(update.table.text, 0, tableNames(binding.context.catalogue));
   const { schema } = table;
   binding.requires.add(`UPDATE ${schema.name}`);
   const scan = scanOf(table, true);
@@ -368,7 +368,7 @@ export function bindUpdate(queries: Queries, update: Extract<Statement, { kind: 
   const values: Expr[] = [];
   for (const { column: name, value } of update.sets) {
     const column = schema.columns.find((candidate) => sameName(candidate.name, name.text));
-    if (column === undefined) throw unknownColumn(name.text, name.at);
+    if (column === undefined) throw unknownColumn(name.text, name.at, schema.columns);
     if (seen.has(column.id)) throw new SqlError(`${name.text} is set twice`, name.at, SQLSTATE.duplicateColumn);
     seen.add(column.id);
     if (column.id === schema.timestampId) {

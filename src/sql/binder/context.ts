@@ -2,6 +2,7 @@
  * What binding one statement needs and gathers: the catalogue, the parameters' types, the names in force.
  */
 import { SqlError, SQLSTATE } from "../../errors.ts";
+import { didYouMean } from "../../nearest.ts";
 import type { Catalogue, TableSnapshot } from "../../storage/contract.ts";
 import type { Expression, Name, Query } from "../ast.ts";
 import { type Effort, FULL_EFFORT } from "../effort.ts";
@@ -99,7 +100,7 @@ export class Binding {
 
   table(name: Name): TableSnapshot {
     const snapshot = this.context.catalogue.table(name.text);
-    if (snapshot === undefined) throw unknownTable(name.text, name.at);
+    if (snapshot === undefined) throw unknownTable(name.text, name.at, tableNames(this.context.catalogue));
     return snapshot;
   }
 
@@ -114,12 +115,34 @@ export class Binding {
   }
 }
 
-export function unknownTable(name: string, at: number): SqlError {
-  return new SqlError(`there is no table ${name}`, at, SQLSTATE.undefinedTable);
+export const tableNames = (catalogue: Pick<Catalogue, "tables">): string[] =>
+  catalogue.tables().map(({ schema }) => schema.name);
+
+/** `known`: the names that were possible. */
+export function unknownTable(name: string, at: number, known: Iterable<string>): SqlError {
+  return new SqlError(`there is no table ${name}${didYouMean(name, known)}`, at, SQLSTATE.undefinedTable);
 }
 
-export function unknownColumn(name: string, at: number): SqlError {
-  return new SqlError(`there is no column ${name}`, at, SQLSTATE.undefinedColumn);
+export function unknownColumn(name: string, at: number, known: readonly { name: string }[]): SqlError {
+  const hint = didYouMean(name, known.map((column) => column.name));
+  return new SqlError(`there is no column ${name}${hint}`, at, SQLSTATE.undefinedColumn);
+}
+
+export function unknownFunction(name: string, at: number, known: Iterable<string>, what = ""): SqlError {
+  return new SqlError(`there is no function ${name}${what}${didYouMean(name, known)}`, at, SQLSTATE.undefinedFunction);
+}
+
+export function unknownVariable(name: string, at: number, names: Names): SqlError {
+  const known = inForce(names).flatMap(({ variables }) => [...variables.keys()].map((key) => `@${key}`));
+  const hint = didYouMean(`@${name}`, known);
+  return new SqlError(`the variable @${name} is not declared${hint}`, at, SQLSTATE.undefinedColumn);
+}
+
+/** `names` and all that encloses them. */
+export function inForce(names: Names): Names[] {
+  const all: Names[] = [];
+  for (let at: Names | undefined = names; at !== undefined; at = at.parent) all.push(at);
+  return all;
 }
 
 export function ambiguousColumn(name: string, at: number): SqlError {

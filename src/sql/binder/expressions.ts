@@ -10,9 +10,17 @@ import type { AggregateCall, Expr } from "../plan.ts";
 import { aggregateKind, bindFunction, castEntry, resolveOverload } from "./calls.ts";
 import { DECIMAL_TARGETS } from "../functions/decimal.ts";
 import { JSON_TYPES } from "../functions/json.ts";
-import { findOverload } from "../functions/mod.ts";
+import { callableNames, findOverload } from "../functions/mod.ts";
 import { bindComparison } from "./comparison.ts";
-import { type Binding, findVariable, type Names, typeMismatch, UNTYPED } from "./context.ts";
+import {
+  type Binding,
+  findVariable,
+  type Names,
+  typeMismatch,
+  unknownFunction,
+  unknownVariable,
+  UNTYPED,
+} from "./context.ts";
 import { convertConstant, fold } from "./convert.ts";
 import { bindIn } from "./membership.ts";
 import {
@@ -124,7 +132,7 @@ export class Expressions {
       case "variable": {
         const found = findVariable(scope.names, e.name);
         if (found === undefined) {
-          throw new SqlError(`the variable @${e.name} is not declared`, e.at, SQLSTATE.undefinedColumn);
+          throw unknownVariable(e.name, e.at, scope.names);
         }
         return this.bind(found.value, { ...scope, names: found.names });
       }
@@ -586,7 +594,7 @@ export class Expressions {
     if (name.startsWith("array_elem_") && e.args.length > 1) return this.function(name, this.args(e, scope), e.at);
     if (kind === "window") throw new SqlError(`${e.name} wants OVER`, e.at, SQLSTATE.grouping);
     if (kind === "aggregate" || (kind === "none" && e.distinct)) return this.aggregate(e, name, scope);
-    if (kind === "none") throw new SqlError(`there is no function ${e.name}`, e.at, SQLSTATE.undefinedFunction);
+    if (kind === "none") throw unknownFunction(e.name, e.at, callableNames());
     if (e.distinct) throw new SqlError(`DISTINCT is for aggregates: ${e.name} is none`, e.args[0]?.at ?? e.at);
     const args = this.args(e, scope);
     if ((name === "coalesce" || name === "nvl") && args.some(({ type }) => decimalOf(type) !== undefined)) {

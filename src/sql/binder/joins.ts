@@ -211,7 +211,10 @@ function addShared(expressions: Expressions, keys: Keys, item: Expression, left:
   // Of several tables on the left that have the column, the first one counts.
   const [l] = candidates(left.columns, item.path);
   const [r] = candidates(right.columns, item.path);
-  if (l === undefined || r === undefined) throw unknownColumn(item.path.at(-1)!.text, item.at);
+  if (l === undefined || r === undefined) {
+    const { columns } = l === undefined ? left : right;
+    throw unknownColumn(item.path.at(-1)!.text, item.at, columns);
+  }
   addKey(expressions, keys, { kind: "column", index: l.index, type: l.type }, {
     kind: "column",
     index: r.index,

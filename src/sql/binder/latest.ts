@@ -23,7 +23,9 @@ export function latestPlan(
       const at = key.kind === "call" ? key.at + key.name.length : key.at;
       throw new SqlError("LATEST ON wants columns as its keys: compute others in a sub-query", at, SQLSTATE.grouping);
     }
-    if (candidates(relation.columns, key.path).length === 0) throw unknownColumn(key.path.at(-1)!.text, key.at);
+    if (candidates(relation.columns, key.path).length === 0) {
+      throw unknownColumn(key.path.at(-1)!.text, key.at, relation.columns);
+    }
     return expressions.bind(key, { columns: relation.columns, names });
   });
   if (keys.length === 0) throw new SqlError("LATEST ON wants PARTITION BY", latest.at);

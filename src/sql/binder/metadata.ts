@@ -111,6 +111,10 @@ export function metadataFunction(name: string): { args: number } | undefined {
   return source?.isFunction ? source : undefined;
 }
 
+export function metadataFunctions(): string[] {
+  return [...SOURCES].filter(([, { isFunction }]) => isFunction).map(([name]) => name);
+}
+
 /** A call does not tell its schema: only the name that no other function has stands for a table of the catalogs. */
 function functionSource(name: string): string {
   const lower = name.toLowerCase();

@@ -1,4 +1,5 @@
 /** Numbers of objects, as PostgreSQL has them: `oid` and its relatives are INT here, and a name beside them becomes its number. */
+import { tableNames, unknownTable } from "./context.ts";
 import { SqlError, SQLSTATE } from "../../errors.ts";
 import type { Catalogue } from "../../storage/contract.ts";
 import { tagOfName, typeOf } from "../../types/mod.ts";
@@ -30,7 +31,12 @@ export function tableOid(tableId: number): number {
 }
 
 /** The number of what `text` names. @throws {SqlError} at `at` when there is no such thing. */
-export function oidOfText(type: string, text: string, catalogue: Pick<Catalogue, "table">, at: number): number {
+export function oidOfText(
+  type: string,
+  text: string,
+  catalogue: Pick<Catalogue, "table" | "tables">,
+  at: number,
+): number {
   if (/^\d{1,10}$/.test(text)) return Number(text) | 0;
   const name = text.replace(/^(?:pg_catalog|public)\./i, "").replace(/^"(.*)"$/, "$1");
   if (type === "regclass") {
@@ -38,7 +44,7 @@ export function oidOfText(type: string, text: string, catalogue: Pick<Catalogue,
     if (system !== undefined) return system;
     const table = catalogue.table(name);
     if (table !== undefined) return tableOid(table.schema.id);
-    throw new SqlError(`there is no table ${text}`, at, SQLSTATE.undefinedTable);
+    throw unknownTable(text, at, tableNames(catalogue));
   }
   if (type === "regtype") {
     const tag = tagOfName(name.toLowerCase());

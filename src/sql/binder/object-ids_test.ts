@@ -3,6 +3,7 @@ import { oidOfText } from "./object-ids.ts";
 
 const catalogue = {
   table: (name: string) => name.toLowerCase() === "trades" ? { schema: { id: 7 } } as never : undefined,
+  tables: () => [],
 };
 
 Deno.test("oidOfText() knows tables, types and numbers", () => {

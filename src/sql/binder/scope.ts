@@ -67,9 +67,17 @@ function byName(columns: readonly ScopeColumn[]): Map<string, ScopeColumn[]> {
 export function lookUp(columns: readonly ScopeColumn[], path: readonly Name[], at: number): ScopeColumn {
   const found = candidates(columns, path);
   const text = path.map((part) => part.text).join(".");
-  if (found.length === 0) throw unknownColumn(text, at);
+  if (found.length === 0) throw unknownColumn(text, at, known(columns, path));
   if (found.length > 1) throw ambiguousColumn(text, at);
   return found[0];
+}
+
+/** What `path` may have meant: where its table is unknown, columns of its name in other tables. */
+function known(columns: readonly ScopeColumn[], path: readonly Name[]): readonly { name: string }[] {
+  if (path.length === 1) return columns;
+  const qualifier = path.slice(0, -1).map((part) => part.text).join(".").toLowerCase();
+  const own = columns.filter((column) => column.qualifier === qualifier);
+  return (own.length > 0 ? own : columns).map(({ qualifier, name }) => ({ name: `${qualifier}.${name}` }));
 }
 
 /** A name of a result column to be: an alias, what an expression is called, or a column that a star stands for. */

@@ -4,6 +4,7 @@
  *     FROM → WHERE → LATEST ON → SAMPLE BY | GROUP BY → HAVING → windows → select list → DISTINCT → ORDER BY → LIMIT
  */
 import { notSupported, SqlError, SQLSTATE } from "../../errors.ts";
+import { didYouMean } from "../../nearest.ts";
 import type { Expression, Limit, OrderItem, Query, Select, SelectItem, Source } from "../ast.ts";
 import type { AggregateCall, Expr, Plan, SortKey } from "../plan.ts";
 import { isVolatile } from "../planner/push-filters.ts";
@@ -262,7 +263,9 @@ class SelectBinder {
     const qualifier = star.table.text.toLowerCase();
     const own = columns.filter((column) => column.qualifier === qualifier);
     if (own.length === 0) {
-      throw new SqlError(`there is no table ${star.table.text} in FROM`, star.at, SQLSTATE.undefinedTable);
+      const known = new Set(columns.flatMap((column) => column.qualifier ?? []));
+      const hint = didYouMean(star.table.text, known);
+      throw new SqlError(`there is no table ${star.table.text} in FROM${hint}`, star.at, SQLSTATE.undefinedTable);
     }
     return own;
   }

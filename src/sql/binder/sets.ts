@@ -82,7 +82,7 @@ function orderSet(queries: Queries, plan: Plan, orderBy: OrderItem[], names: Nam
       expression = columnOf(plan, position - 1);
     } else if (e.kind === "column" && e.path.length === 1) {
       const index = columns.findIndex((column) => sameName(column.name, e.path[0].text));
-      if (index < 0) throw unknownColumn(e.path[0].text, e.at);
+      if (index < 0) throw unknownColumn(e.path[0].text, e.at, columns);
       expression = columnOf(plan, index);
     } else {
       expression = queries.expressions.bind(e, { columns, names });

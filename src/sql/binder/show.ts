@@ -2,6 +2,7 @@
  * SHOW: metadata as rows, and what the session is.
  */
 import { SqlError } from "../../errors.ts";
+import { didYouMean } from "../../nearest.ts";
 import type { Statement } from "../ast.ts";
 import { CLIENT_SETTINGS } from "../client-settings.ts";
 import type { Plan } from "../plan.ts";
@@ -29,7 +30,11 @@ export function showPlan(binding: Binding, show: Show): Plan {
   if (what === "tables") return metadataPlan("show_tables", [], show.at);
   if (what === "parameters") return metadataPlan("show_parameters", [], show.at);
   const setting = CLIENT_SETTINGS[what];
-  if (setting === undefined) throw new SqlError(`SHOW does not know ${show.what}`, show.whatAt + show.what.length);
+  if (setting === undefined) {
+    const known = [...Object.keys(OF_TABLE), "tables", "parameters", ...Object.keys(CLIENT_SETTINGS)];
+    const hint = didYouMean(show.what, known);
+    throw new SqlError(`SHOW does not know ${show.what}${hint}`, show.whatAt + show.what.length);
+  }
   const [name, value, type] = setting;
   return { node: "values", columns: [{ name, type: type ?? "STRING" }], rows: [[value]], timestamp: -1, order: "none" };
 }

@@ -1,11 +1,21 @@
 /**
  * FROM: tables, sub-queries, functions that give rows, joins.
  */
-import { notSupported, SqlError, SQLSTATE } from "../../errors.ts";
+import { notSupported } from "../../errors.ts";
 import type { TableSnapshot } from "../../storage/contract.ts";
 import type { Name, Source } from "../ast.ts";
 import type { Plan, ScanNode } from "../plan.ts";
-import { findQuery, findVariable, type Names, typeMismatch, unknownColumn } from "./context.ts";
+import {
+  findQuery,
+  findVariable,
+  inForce,
+  type Names,
+  tableNames,
+  typeMismatch,
+  unknownColumn,
+  unknownTable,
+  unknownVariable,
+} from "./context.ts";
 import { joinRelation } from "./joins.ts";
 import { isMetadata, metadataPlan } from "./metadata.ts";
 import { type Relation, sameName, type ScopeColumn } from "./scope.ts";
@@ -25,7 +35,7 @@ export function bindSource(queries: Queries, source: Source, names: Names): Rela
     case "variable": {
       const found = findVariable(names, source.name);
       if (found === undefined) {
-        throw new SqlError(`the variable @${source.name} is not declared`, source.at, SQLSTATE.undefinedColumn);
+        throw unknownVariable(source.name, source.at, names);
       }
       const { value } = found, { alias, timestamp } = source;
       if (value.kind === "query") {
@@ -90,7 +100,8 @@ function bindTable(queries: Queries, source: Extract<Source, { kind: "table" }>,
     const plan = metadataPlan(full, [], name.at);
     return relationOf({ plan, visible: plan.columns.length, timestamp: -1 }, source.alias ?? name);
   }
-  throw new SqlError(`there is no table ${full}`, source.at, SQLSTATE.undefinedTable);
+  const queryNames = inForce(names).flatMap(({ queries }) => [...queries.keys()]);
+  throw unknownTable(full, source.at, [...queryNames, ...tableNames(binding.context.catalogue)]);
 }
 
 /** All columns of a table, in its order. */
@@ -128,7 +139,7 @@ export function tableRelation(queries: Queries, snapshot: TableSnapshot, alias: 
 export function withTimestamp(relation: Relation, name: Name | undefined): Relation {
   if (name === undefined) return relation;
   const column = relation.columns.find((candidate) => sameName(candidate.name, name.text));
-  if (column === undefined) throw unknownColumn(name.text, name.at);
+  if (column === undefined) throw unknownColumn(name.text, name.at, relation.columns);
   if (!isTimestamp(column.type)) throw typeMismatch(`${name.text} is no TIMESTAMP`, name.at);
   const { plan } = relation;
   // Nothing says that rows are in its order: what needs that sorts, or takes its slower way.

@@ -5,13 +5,15 @@ import { notSupported, SqlError, SQLSTATE } from "../../errors.ts";
 import type { Value } from "../../types/mod.ts";
 import type { Expression, FunctionCall } from "../ast.ts";
 import type { Expr, Plan } from "../plan.ts";
-import { type Names, typeMismatch, unknownTable } from "./context.ts";
+import { type Names, tableNames, typeMismatch, unknownFunction, unknownTable } from "./context.ts";
 import { convertConstant, fold, foldAtNow } from "./convert.ts";
 import { type Constant, constant } from "./literals.ts";
-import { metadataFunction, metadataPlan } from "./metadata.ts";
+import { metadataFunction, metadataFunctions, metadataPlan } from "./metadata.ts";
 import { columnOf, project } from "./plans.ts";
 import type { Queries } from "./select.ts";
 import { isInteger, isTextOrChar, isTime } from "./types.ts";
+
+const ROW_FUNCTIONS = ["long_sequence", "generate_series", "read_parquet", "parquet_scan", ...metadataFunctions()];
 
 /** `name` is what qualifies the columns when the source has no alias. */
 export function tableFunction(queries: Queries, call: FunctionCall, names: Names): { plan: Plan; name: string } {
@@ -27,14 +29,14 @@ export function tableFunction(queries: Queries, call: FunctionCall, names: Names
   }
   const metadata = metadataFunction(name);
   if (metadata === undefined) {
-    throw new SqlError(`there is no function ${call.name} that gives rows`, call.at, SQLSTATE.undefinedFunction);
+    throw unknownFunction(call.name, call.at, ROW_FUNCTIONS, " that gives rows");
   }
   checkCount(call, metadata.args, metadata.args);
   const args: Value[] = call.args.map((arg) => {
     const value = constantOf(queries, arg, names);
     if (typeof value.value !== "string") throw typeMismatch(`${call.name} wants the name of a table`, arg.at);
     const table = queries.binding.context.catalogue.table(value.value);
-    if (table === undefined) throw unknownTable(value.value, arg.at);
+    if (table === undefined) throw unknownTable(value.value, arg.at, tableNames(queries.binding.context.catalogue));
     return table.schema.name;
   });
   return { plan: metadataPlan(name, args, call.at), name };

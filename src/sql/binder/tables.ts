@@ -122,7 +122,7 @@ export function bindCreateTable(queries: Queries, create: CreateTable): BoundSta
   if (create.timestamp !== undefined) {
     const name = create.timestamp;
     timestamp = columns.findIndex((column) => sameName(column.name, name.text));
-    if (timestamp < 0) throw unknownColumn(name.text, name.at);
+    if (timestamp < 0) throw unknownColumn(name.text, name.at, columns);
     if (!isTimestamp(columns[timestamp].type)) {
       throw typeMismatch(
         `the designated timestamp is a TIMESTAMP: ${name.text} is ${displayName(columns[timestamp].type)}`,
@@ -132,7 +132,7 @@ export function bindCreateTable(queries: Queries, create: CreateTable): BoundSta
   }
   for (const index of create.indexes) {
     const column = columns.find((candidate) => sameName(candidate.name, index.column.text));
-    if (column === undefined) throw unknownColumn(index.column.text, index.column.at);
+    if (column === undefined) throw unknownColumn(index.column.text, index.column.at, columns);
     if (column.type !== "SYMBOL") {
       throw typeMismatch(
         `only a SYMBOL has an index: ${column.name} is ${displayName(column.type)}`,
@@ -214,7 +214,7 @@ function dedupKeys(create: CreateTable, columns: NewColumn[], timestamp: number,
   const keys: number[] = [];
   for (const name of create.dedupKeys) {
     const index = columns.findIndex((column) => sameName(column.name, name.text));
-    if (index < 0) throw unknownColumn(name.text, name.at);
+    if (index < 0) throw unknownColumn(name.text, name.at, columns);
     if (columns[index].type.endsWith("[]")) throw typeMismatch(`${name.text} is an array and no key`, name.at);
     if (keys.includes(index)) throw new SqlError(`${name.text} is a key twice`, name.at, SQLSTATE.duplicateColumn);
     keys.push(index);
@@ -300,7 +300,7 @@ function queryColumns(queries: Queries, create: CreateTable): { columns: NewColu
   const casts = new Map<number, { type: string; at: number; symbolCapacity?: number; symbolCached?: boolean }>();
   for (const { column, type, symbolCapacity, symbolCached } of create.casts) {
     const index = plan.columns.findIndex((candidate) => sameName(candidate.name, column.text));
-    if (index < 0) throw unknownColumn(column.text, column.at);
+    if (index < 0) throw unknownColumn(column.text, column.at, plan.columns);
     if (casts.has(index)) throw new SqlError(`${column.text} is cast twice`, column.at, SQLSTATE.duplicateColumn);
     casts.set(index, { type: tagOfType(type), at: column.at, symbolCapacity, symbolCached });
   }
@@ -422,7 +422,7 @@ function checkOne(schema: TableSchema, items: { at: number }[]): void {
 
 function findColumn(schema: TableSchema, name: Name): TableSnapshot["schema"]["columns"][number] {
   const column = schema.columns.find((candidate) => sameName(candidate.name, name.text));
-  if (column === undefined) throw unknownColumn(name.text, name.at);
+  if (column === undefined) throw unknownColumn(name.text, name.at, schema.columns);
   return column;
 }
 

@@ -2,7 +2,8 @@
  * Types that two expressions share, and names of types as statements spell them.
  */
 import { notSupported, SqlError, SQLSTATE } from "../../errors.ts";
-import { tagOfName, typeOf } from "../../types/mod.ts";
+import { didYouMean } from "../../nearest.ts";
+import { tagOfName, typeOf, typeSpellings } from "../../types/mod.ts";
 import {
   commonDecimal,
   DECIMAL_PRECISION_MAX,
@@ -109,7 +110,7 @@ export function tagOfType(type: TypeName, inCast = false): string {
   if (LATER.has(type.name)) throw notSupported(`the type ${type.name}${"[]".repeat(type.dimensions)}`, type.at);
   if (tag === undefined || type.dimensions > 0) {
     throw new SqlError(
-      `there is no type ${type.name}${"[]".repeat(type.dimensions)}`,
+      `there is no type ${type.name}${"[]".repeat(type.dimensions)}${didYouMean(type.name, typeSpellings())}`,
       type.at,
       SQLSTATE.undefinedFunction,
     );

@@ -66,6 +66,11 @@ for (const entry of FUNCTIONS) {
   else list.push(entry);
 }
 
+/** Names that statements call: without operators and casts. */
+export function callableNames(): string[] {
+  return [...BY_NAME.keys()].filter((name) => /^(?!cast_|assign_)[a-z]\w*$/.test(name));
+}
+
 /** The overloads of a name, in any case; empty when there is none. */
 export function functionsNamed(name: string): readonly FunctionEntry[] {
   return BY_NAME.get(name) ?? BY_NAME.get(name.toLowerCase()) ?? [];
