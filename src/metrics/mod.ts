@@ -2,17 +2,8 @@
  * What the server counts. Rooms add to plain numbers and register what can be read; prom-client puts it into words when
  * somebody asks, and is loaded only then: counting costs an addition, metrics that are off cost nothing at the start.
  */
-import {
-  type CounterKey,
-  metricCatalogue,
-  type MetricEntry,
-  type MetricKey,
-  type ReadKey,
-  type Wire,
-  type WireCounterKey,
-  type WireHistogramKey,
-  WIRES,
-} from "./catalogue.ts";
+import { metricCatalogue, type MetricEntry, type MetricKey, WIRES } from "./catalogue.ts";
+import type { Counter, Counters, Figure, Metrics, MetricsByWire, Reader } from "./contract.ts";
 import { Histogram, type HistogramReading, histogramSamples, LATENCY_BOUNDS, type Sample } from "./histogram.ts";
 
 export {
@@ -23,41 +14,12 @@ export {
   type ReadKey,
   type Wire,
 } from "./catalogue.ts";
+export * from "./contract.ts";
 export type { HistogramReading } from "./histogram.ts";
 export { readProcess } from "./process.ts";
 export { QueryCount, type QueryEnd } from "./query-count.ts";
 
 export const METRIC_PREFIX = "service_";
-
-/** One that only grows. */
-export interface Counter {
-  readonly value: number;
-  inc(count?: number): void;
-}
-
-export type Counters = { readonly [K in CounterKey]: Counter };
-export type WireMetrics<W extends Wire> =
-  & { readonly [K in WireCounterKey<W>]: Counter }
-  & { readonly [K in WireHistogramKey<W>]: Histogram };
-export type MetricsByWire = { readonly [W in Wire]: WireMetrics<W> };
-/** What a wire that runs statements counts of each. */
-export type QueryMetrics = WireMetrics<"exec" | "exp" | "pg">;
-
-/** A number, or one by value of the metric's label; of a histogram its ranges. */
-export type Figure = number | Record<string, number> | HistogramReading;
-export type Reader = () => Figure;
-
-export interface Metrics extends Counters {
-  readonly wires: MetricsByWire;
-  /** Says where a gauge, or a counter kept elsewhere, is read; the last one told counts. */
-  read(key: ReadKey, reader: Reader): void;
-  /** The same for all that one function tells, by key; it is called once whenever somebody asks. */
-  readAll(source: () => Record<string, Figure>): void;
-  /** One i32: unhandled errors, for threads that must know while main is busy. */
-  readonly unhandledWord: Int32Array;
-  /** Prometheus text format 0.0.4. */
-  text(): Promise<string>;
-}
 
 const ENTRIES = Object.entries(metricCatalogue) as [MetricKey, MetricEntry][];
 

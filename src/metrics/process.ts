@@ -1,6 +1,6 @@
 /** What the system tells of this process. */
 import process from "node:process";
-import type { Metrics } from "./mod.ts";
+import type { Metrics } from "./contract.ts";
 
 export function readProcess(metrics: Metrics): void {
   metrics.read("cpuSeconds", () => {

@@ -1,5 +1,5 @@
 /** One statement in the figures of its wire: begun once, ended once. */
-import type { QueryMetrics } from "./mod.ts";
+import type { QueryMetrics } from "./contract.ts";
 
 export type QueryEnd = "queriesCompleted" | "queriesCancelled" | "queriesFailed";
 

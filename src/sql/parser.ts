@@ -208,12 +208,6 @@ function shorten(text: string): string {
   return text.length > 40 ? `${text.slice(0, 40)}…` : text;
 }
 
-/** What the grammar is matched against: `map` gives the token of each character. */
-export interface Matched {
-  readonly source: Source;
-  readonly map: number[];
-}
-
 const readBefore = new Map<string, MatchedNodes>();
 const READ_TOKENS_MAX = 400;
 /** What the grammar found takes about 1.5 kB a token. */

@@ -3,9 +3,23 @@ import type * as ohm from "ohm-js";
 import { SqlError, SQLSTATE } from "../errors.ts";
 import type { Expression, FunctionCall, Name } from "./ast.ts";
 import type { Token } from "./lexer.ts";
-import type { Matched } from "./parser.ts";
 
 export type Node = ohm.Node;
+
+/** A statement's text and tokens, and the lists that the parser reads without the grammar. */
+export interface TokenSource {
+  readonly text: string;
+  readonly tokens: Token[];
+  items(open: number): { items: Expression[]; next: number };
+  arrayItems(open: number): Expression[];
+  rows(open: number): { rows: Expression[][]; rowsAt: number[] };
+}
+
+/** What the grammar is matched against. `map` gives the token index of each character. */
+export interface Matched {
+  readonly source: TokenSource;
+  readonly map: number[];
+}
 
 /** Set while a tree is being built; lists of values build trees inside it. */
 export let matched: Matched;

@@ -1,9 +1,8 @@
 /** What the grammar matched → syntax tree: one action for each rule of grammar.ts, in the files named tree_*.ts. */
 import type * as ohm from "ohm-js";
 import { grammar } from "./grammar.ts";
-import type { Matched } from "./parser.ts";
 import { expressionActions } from "./tree-expressions.ts";
-import { during } from "./tree-nodes.ts";
+import { during, type Matched } from "./tree-nodes.ts";
 import { queryActions } from "./tree-queries.ts";
 import { statementActions } from "./tree-statements.ts";
 

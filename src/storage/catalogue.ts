@@ -6,13 +6,14 @@ import type {
   Dictionary,
   PartitionInfo,
   ScanSource,
+  SegmentRecord,
   SegmentSource,
   TableSchema,
   TableSnapshot,
 } from "./contract.ts";
 import { SHARED_WORD, type SharedHeap } from "./heap.ts";
 import { partitionName } from "./partition.ts";
-import type { Publication, SegmentRecord, TableChange } from "./publication.ts";
+import type { Publication, TableChange } from "./publication.ts";
 
 class Snapshot implements TableSnapshot {
   private readonly rows: number;

@@ -32,6 +32,16 @@ export interface TableSchema {
   readonly schemaVersion: number;
 }
 
+/** A segment as the writer publishes it. */
+export interface SegmentRecord {
+  partition: bigint;
+  rowCount: number;
+  timestampMin: bigint;
+  timestampMax: bigint;
+  /** By column id. `file` is an index into the table's list of files. */
+  chunks: (ColumnChunk | undefined)[];
+}
+
 /** Where the values of one column in one segment are. A missing chunk (undefined) is a column added later: all null. */
 export interface ColumnChunk {
   /** Address of the values in shared memory (dirty or tail data), or 0: then read them from the file. */

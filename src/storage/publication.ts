@@ -1,15 +1,6 @@
 /** What the writer tells the readers: changes of tables, as plain data. */
-import type { ColumnChunk, TableSchema } from "./contract.ts";
+import type { SegmentRecord, TableSchema } from "./contract.ts";
 import type { Segment, Table } from "./table.ts";
-
-export interface SegmentRecord {
-  partition: bigint;
-  rowCount: number;
-  timestampMin: bigint;
-  timestampMax: bigint;
-  /** By column id. `file` is a place in the table's list of files. */
-  chunks: (ColumnChunk | undefined)[];
-}
 
 /** The list of segments is the old one with `count` of them from `start` on replaced. */
 export interface Splice {

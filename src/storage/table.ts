@@ -4,13 +4,12 @@
  */
 import { assert, CorruptFileError } from "../errors.ts";
 import { type Chunk, type ChunkMaker, type Run, SEGMENT_ROWS_MAX } from "./chunks.ts";
-import type { AppendColumn, TableColumn, TableSchema } from "./contract.ts";
+import type { AppendColumn, SegmentRecord, TableColumn, TableSchema } from "./contract.ts";
 import type { DataFiles } from "./datafile.ts";
 import type { SymbolTable } from "./dictionary.ts";
 import type { SharedHeap } from "./heap.ts";
 import { addedKey, keyReader, lastOfSameKeys, missingKey } from "./keys.ts";
 import { partitionOf, type PartitionRange, timeBefore } from "./partition.ts";
-import type { SegmentRecord } from "./publication.ts";
 import { firstNotBelow, inOrder, type Rows, timeAt, toCodes } from "./rows.ts";
 import type { BlockPlace } from "./wal.ts";
 

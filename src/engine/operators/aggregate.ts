@@ -10,19 +10,7 @@ import { columnsOf } from "../compiler/expression.ts";
 import { flushKernelRows } from "../compiler/binding.ts";
 import { type Batch, MORSEL_ROWS, type Operator, type QueryContext, type Vector } from "../contract.ts";
 import { registerTask } from "../parallel.ts";
-import {
-  type BasePlan,
-  dictionariesOf,
-  type MorselReader,
-  morselsOfPlan,
-  openBase,
-  openMorsels,
-  type PipelineBase,
-  planOf,
-  type RowReader,
-  scanOf,
-  typesOfPlan,
-} from "./base.ts";
+import { dictionariesOf, morselsOfPlan, openBase, openMorsels, planOf, scanOf, typesOfPlan } from "./base.ts";
 import { asPipeline } from "./filter-project.ts";
 import { DistinctCount } from "./distinct-count.ts";
 import { DISTINCT_ROWS_MIN, groupsWithDistinctCounts } from "./distinct-groups.ts";
@@ -30,10 +18,9 @@ import { canPartition, groupInParts, registerPartTasks } from "./group-partition
 import { GroupedBatches } from "./group-batches.ts";
 import { Grouper, type GroupSpec, type GroupTable } from "./group-table.ts";
 import { isVolatile, type Pipeline } from "./pipeline.ts";
-import type { Morsel } from "./scan.ts";
+import type { BasePlan, MorselReader, PipelineBase, RowReader } from "./base-plan.ts";
+import { type Morsel, rangesOf } from "./morsels.ts";
 
-/** Ranges of a scan: more than workers, so that they end together; few, because each has a table. */
-const RANGES_MAX = 32;
 /** From so many rows on, and so many groups in the first morsel, rows are written out in parts first. */
 const PARTITION_ROWS_MIN = 500_000;
 const MANY_GROUPS = 8_192;
@@ -260,15 +247,6 @@ interface MorselTask {
 }
 
 type RangeTables = [range: number, table: GroupTable][];
-
-/** Neighbouring morsels, about the same number in each range. */
-export function rangesOf(morsels: readonly Morsel[]): Morsel[][] {
-  const count = Math.min(RANGES_MAX, morsels.length);
-  return Array.from(
-    { length: count },
-    (_, k) => morsels.slice(Math.floor(k * morsels.length / count), Math.floor((k + 1) * morsels.length / count)),
-  );
-}
 
 /** The columns of the base that are read. */
 function columnsRead(spec: GroupSpec): Set<number> {

@@ -20,7 +20,7 @@ import {
 import { createAggregate } from "./aggregate.ts";
 import { createFilter, createProject } from "./filter-project.ts";
 import { createJoin } from "./join.ts";
-import { createScan } from "./scan.ts";
+import { createScan } from "./pipeline.ts";
 
 const functions = createRegistry();
 

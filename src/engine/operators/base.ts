@@ -6,53 +6,11 @@ import { assert } from "../../errors.ts";
 import type { Column, Expr, ScanNode } from "../../sql/plan.ts";
 import type { Dictionary, ScanSource } from "../../storage/contract.ts";
 import { NO_DICTIONARY } from "../columns.ts";
-import type { Operator, QueryContext, Vector } from "../contract.ts";
-import type { JoinProbe } from "./join-probe.ts";
+import type { Operator, QueryContext } from "../contract.ts";
 import { JoinReader } from "./join-probe.ts";
-import { type Bound, type Morsel, morselsOf, ScanReader } from "./scan.ts";
-
-export type PipelineBase =
-  | { kind: "scan"; node: ScanNode; source: ScanSource }
-  | { kind: "operator"; input: Operator }
-  | { kind: "join"; join: JoinBase };
-
-/** A join as it lies under a pipeline. */
-export interface JoinBase {
-  /** The columns of the left side's base, then the right side's. */
-  readonly columns: readonly Column[];
-  readonly left: { readonly base: PipelineBase };
-  /** How to read it by morsels; undefined where that cannot be. The right side is read to its end. */
-  plan(): BasePlan | undefined;
-  /** All rows in order. */
-  open(needed: ReadonlySet<number>): RowReader;
-  close(): void;
-}
-
-/** A base that any thread can read by morsels. */
-export type BasePlan =
-  /** `source`: its place in the query's sources. */
-  | { kind: "scan"; node: ScanNode; source: number }
-  /** `predicates`: of the left rows, over the left base's columns. */
-  | { kind: "join"; left: BasePlan; predicates: readonly Expr[]; bounds: readonly Bound[]; probe: JoinProbe };
-
-/** Rows start … end-1 of columns; those not needed have address 0. Valid until the next call. */
-export interface Rows {
-  columns: Vector[];
-  start: number;
-  end: number;
-  /** What row ids start from. */
-  rowBase: bigint;
-}
-
-export interface RowReader {
-  /** Undefined at the end: of all rows, or of the morsel. */
-  next(): Rows | undefined;
-  close(): void;
-}
-
-export interface MorselReader extends RowReader {
-  start(morsel: Morsel): void;
-}
+import { ScanReader } from "./scan.ts";
+import type { BasePlan, MorselReader, PipelineBase, RowReader, Rows } from "./base-plan.ts";
+import { type Bound, type Morsel, morselsOf } from "./morsels.ts";
 
 export function columnsOfBase(base: PipelineBase): readonly Column[] {
   return base.kind === "scan" ? base.node.columns : base.kind === "join" ? base.join.columns : base.input.columns;

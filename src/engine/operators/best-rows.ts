@@ -11,10 +11,12 @@ import { type Batch, MORSEL_ROWS, type ParallelRunner, type QueryContext, type V
 import { type CompiledExpressions, compileExpressions, type ScanBatch } from "../expressions.ts";
 import { compareRows, sortedRows } from "../order.ts";
 import { registerTask } from "../parallel.ts";
-import { type BasePlan, type MorselReader, morselsOfPlan, openMorsels, planOf, scanOf, typesOfPlan } from "./base.ts";
+import { morselsOfPlan, openMorsels, planOf, scanOf, typesOfPlan } from "./base.ts";
 import { Expressions } from "./input.ts";
 import { isVolatile, type Pipeline } from "./pipeline.ts";
-import { advance, type Morsel } from "./scan.ts";
+import { advance } from "./scan.ts";
+import type { BasePlan, MorselReader } from "./base-plan.ts";
+import type { Morsel } from "./morsels.ts";
 
 const OPERATOR = "sort";
 /** With so many rows more than twice the limit, rows are cut down to the best for the first time. */

@@ -13,9 +13,9 @@ import { columnsOf, isNullIr } from "../compiler/expression.ts";
 import type { Batch, Operator, QueryContext } from "../contract.ts";
 import { fuse } from "../expressions.ts";
 import { registerTask } from "../parallel.ts";
-import { rangesOf } from "./aggregate.ts";
 import { isVolatile, type Pipeline } from "./pipeline.ts";
-import { morselsOf, ScanReader } from "./scan.ts";
+import { ScanReader } from "./scan.ts";
+import { morselsOf, rangesOf } from "./morsels.ts";
 
 /** 16 MiB a worker. */
 const RANGE_MAX = 1n << 27n;

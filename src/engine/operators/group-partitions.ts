@@ -22,8 +22,8 @@ import { Workspace } from "../columns.ts";
 import type { QueryContext } from "../contract.ts";
 import { registerTask } from "../parallel.ts";
 import { type FusedShape, Grouper, type GroupTable } from "./group-table.ts";
-import type { MorselReader } from "./base.ts";
-import type { Morsel } from "./scan.ts";
+import type { MorselReader } from "./base-plan.ts";
+import type { Morsel } from "./morsels.ts";
 
 const OPERATOR = "GROUP BY";
 const BITS = 8;

@@ -14,54 +14,12 @@ import { type JoinKey, probeKernel } from "../compiler/join.ts";
 import { MORSEL_ROWS, type QueryContext, type Vector } from "../contract.ts";
 import { type CompiledExpressions, compileExpressions, fuse } from "../expressions.ts";
 import { TextInterner } from "../keys.ts";
-import type { MorselReader, RowReader, Rows } from "./base.ts";
-import { advance, type Morsel } from "./scan.ts";
-
-/** How keys become words: numbers as they are, symbols as codes of the right side's dictionary, texts, and columns of 128 bits or more. */
-export interface KeyMode {
-  kind: "value" | "code" | "text" | "wide";
-  /** Of the right side's column, for codes. */
-  dictionary?: Dictionary;
-  /** Slots of a dense index. */
-  dense?: { low: bigint; count: bigint; step: number };
-}
-
-/** Codes of a left dictionary as codes of the right one: i32 from code -1 on, -2 for texts that are not there. */
-interface Translation {
-  key: number;
-  left: Dictionary;
-  address: number;
-}
+import { advance } from "./scan.ts";
+import type { JoinProbe, KeyMode, MorselReader, RowReader, Rows } from "./base-plan.ts";
+import type { Morsel } from "./morsels.ts";
 
 /** Left rows that are taken at a time: what is made of them stays in a cache. */
 const PROBE_ROWS = 16_384;
-
-export interface JoinIndex {
-  kind: "dense" | "hash";
-  table: number;
-  mask: number;
-  next: number;
-  /** No key comes twice. */
-  unique: boolean;
-}
-
-export interface JoinProbe {
-  type: JoinNode["type"];
-  /** Of the left base's columns, over which `keys` are. */
-  leftTypes: readonly string[];
-  keys: readonly Expr[];
-  modes: readonly KeyMode[];
-  index: JoinIndex;
-  /** The right side. */
-  columns: readonly Vector[];
-  rowCount: number;
-  /** A byte for each right row, 1 when it has a partner; 0 where nobody asks. */
-  marks: number;
-  /** Over the left base's columns and the right side's. */
-  residual?: Expr;
-  translations: readonly Translation[];
-  operator: string;
-}
 
 export function keepsLeftRows(type: JoinNode["type"]): boolean {
   return type === "left" || type === "full";

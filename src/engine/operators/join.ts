@@ -14,31 +14,13 @@ import { BoundKernel, flushKernelRows } from "../compiler/binding.ts";
 import { ExpressionCompiler, formOf, mapColumns } from "../compiler/expression.ts";
 import { bucketBytes, indexKernel, rangeKernel } from "../compiler/join.ts";
 import { MORSEL_ROWS, type Operator, type QueryContext, type Vector } from "../contract.ts";
-import {
-  type BasePlan,
-  columnsOfBase,
-  dictionariesOf,
-  type JoinBase,
-  openBase,
-  planOf,
-  type RowReader,
-  type Rows,
-  scanOf,
-} from "./base.ts";
+import { columnsOfBase, dictionariesOf, openBase, planOf, scanOf } from "./base.ts";
 import { asPipeline } from "./filter-project.ts";
 import { keepAll, type KeptRows } from "./input.ts";
-import {
-  type JoinIndex,
-  joinKeyOf,
-  type JoinProbe,
-  JoinReader,
-  keepsLeftRows,
-  type KeyMode,
-  noneOf,
-  translate,
-} from "./join-probe.ts";
+import { joinKeyOf, JoinReader, keepsLeftRows, noneOf, translate } from "./join-probe.ts";
 import { isVolatile, Pipeline } from "./pipeline.ts";
-import { type Bound, BOUNDED } from "./scan.ts";
+import type { BasePlan, JoinBase, JoinIndex, JoinProbe, KeyMode, RowReader, Rows } from "./base-plan.ts";
+import { type Bound, BOUNDED } from "./morsels.ts";
 
 /** Slots of a dense index: so many, or so many a row. A hash index takes as much memory. */
 const DENSE_SLOTS = 65_536;

@@ -19,8 +19,8 @@ import {
 import { createAggregate } from "./aggregate.ts";
 import { createFilter, createProject } from "./filter-project.ts";
 import { createJoin } from "./join.ts";
-import { createScan } from "./scan.ts";
 import { createSort } from "./sort.ts";
+import { createScan } from "./pipeline.ts";
 
 const functions = createRegistry();
 

@@ -5,7 +5,7 @@ import { setValue, TextArena, Workspace } from "../columns.ts";
 import type { Pool, QueryContext } from "../contract.ts";
 import { randomFrom, type Row, rowsOf, testContext } from "../testing.ts";
 import { createLatest } from "./latest.ts";
-import { createScan } from "./scan.ts";
+import { createScan } from "./pipeline.ts";
 
 const COLUMNS: Column[] = [
   { name: "t", type: "TIMESTAMP" },

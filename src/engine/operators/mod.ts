@@ -14,13 +14,13 @@ import { createLatest } from "./latest.ts";
 import { createLimit, LastOfReversed, lastRowsWanted } from "./limit.ts";
 import { createParquet } from "./parquet.ts";
 import { createSample } from "./sample.ts";
-import { createScan } from "./scan.ts";
 import { createSequence } from "./sequence.ts";
 import { createSet } from "./set.ts";
 import { createSort } from "./sort.ts";
 import { createTimeJoin } from "./time-join.ts";
 import { createValues } from "./values.ts";
 import { createWindow } from "./window.ts";
+import { createScan } from "./pipeline.ts";
 
 /** The operator of a whole plan. Close it in every case; if this throws, nothing is left open. */
 export function createOperator(plan: Plan, context: QueryContext): Operator {

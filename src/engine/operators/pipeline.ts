@@ -10,8 +10,10 @@ import { Workspace } from "../columns.ts";
 import type { Batch, Operator, QueryContext } from "../contract.ts";
 import { columnsOf, mapColumns } from "../compiler/expression.ts";
 import { type CompiledExpressions, compileExpressions } from "../expressions.ts";
-import { columnsOfBase, type JoinBase, type PipelineBase, type RowReader } from "./base.ts";
-import { advance, type Morsel, morselsOf, ScanReader } from "./scan.ts";
+import { columnsOfBase } from "./base.ts";
+import { advance, ScanReader } from "./scan.ts";
+import type { JoinBase, PipelineBase, RowReader } from "./base-plan.ts";
+import { type Morsel, morselsOf } from "./morsels.ts";
 
 /** Put-together expressions beyond this are left apart: a sum of sums doubles with every level. */
 const FUSED_SIZE_MAX = 400;
@@ -132,6 +134,17 @@ export class Pipeline implements Operator {
     if (this.base.kind === "operator") this.base.input.close();
     if (this.base.kind === "join") this.base.join.close();
   }
+}
+
+export function createScan(node: ScanNode, source: ScanSource, context: QueryContext): Operator {
+  const exprs: Expr[] = node.columns.map((column, index) => ({ kind: "column", index, type: column.type }));
+  return new Pipeline(
+    { kind: "scan", node, source },
+    node.predicate === undefined ? [] : [node.predicate],
+    exprs,
+    node.columns,
+    context,
+  );
 }
 
 /** Does it give something else each time? */

@@ -26,8 +26,8 @@ import { registerTask } from "../parallel.ts";
 import { TimeBuckets } from "../time-buckets.ts";
 import { Grouper, type GroupSpec, type GroupTable } from "./group-table.ts";
 import { isVolatile, Pipeline } from "./pipeline.ts";
-import { rangesOf } from "./aggregate.ts";
-import { lowerBound, type Morsel, morselsOf, ScanReader } from "./scan.ts";
+import { ScanReader } from "./scan.ts";
+import { lowerBound, type Morsel, morselsOf, rangesOf } from "./morsels.ts";
 
 const OPERATOR = "SAMPLE BY";
 const TASK = "SAMPLE BY";

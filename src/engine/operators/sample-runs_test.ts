@@ -8,7 +8,7 @@ import { openTask } from "../parallel.ts";
 import { agg, randomFrom, type Row, RowsInput, rowsOf, testContext } from "../testing.ts";
 import { createFilter } from "./filter-project.ts";
 import { createSample } from "./sample.ts";
-import { createScan } from "./scan.ts";
+import { createScan } from "./pipeline.ts";
 
 const functions = createRegistry();
 const COLUMNS: Column[] = [{ name: "t", type: "TIMESTAMP" }, { name: "s", type: "SYMBOL" }, {

@@ -1,141 +1,10 @@
 /** Rows of a stored table: runs of rows of segments, whose chunks are pinned while they are read. */
-import { assert } from "../../errors.ts";
-import type { Expr, ScanNode } from "../../sql/plan.ts";
-import type { ScanSource, SegmentSource } from "../../storage/contract.ts";
+import type { ScanNode } from "../../sql/plan.ts";
+import type { ScanSource } from "../../storage/contract.ts";
 import { SHARED_WORD } from "../../storage/heap.ts";
 import { layoutOf, typeOf } from "../../types/mod.ts";
 import { fillNull, NO_DICTIONARY, Workspace } from "../columns.ts";
-import type { Operator, QueryContext, Vector } from "../contract.ts";
-import { conjuncts } from "../expressions.ts";
-import { Pipeline } from "./pipeline.ts";
-
-/** Rows `start` … `end`-1 of a segment, by its place in the source. */
-export interface Morsel {
-  segment: number;
-  start: number;
-  end: number;
-}
-
-export function createScan(node: ScanNode, source: ScanSource, context: QueryContext): Operator {
-  const exprs: Expr[] = node.columns.map((column, index) => ({ kind: "column", index, type: column.type }));
-  return new Pipeline(
-    { kind: "scan", node, source },
-    node.predicate === undefined ? [] : [node.predicate],
-    exprs,
-    node.columns,
-    context,
-  );
-}
-
-/** A column lies between two values where a predicate holds; nulls do not. */
-export interface Bound {
-  column: number;
-  low?: number | bigint;
-  high?: number | bigint;
-}
-
-/** More than what `=` forgives between doubles. */
-const DOUBLE_SLACK = 1e-9;
-export const BOUNDED: ReadonlySet<string> = new Set(["INT", "LONG", "DOUBLE", "DATE", "TIMESTAMP", "TIMESTAMP_NS"]);
-
-/** What a comparison of a column with a constant says of the column. */
-function boundOf(part: Expr, context: QueryContext): Bound | undefined {
-  if (part.kind !== "call") return undefined;
-  const { name } = context.functions.resolve(part.function).entry;
-  const [left, right, third] = part.args;
-  const valueOf = (expr: Expr) =>
-    expr.kind === "constant" && (typeof expr.value === "number" || typeof expr.value === "bigint")
-      ? expr.value
-      : undefined;
-  const slack = (value: number | bigint, sign: number) =>
-    typeof value === "number" ? value + sign * (DOUBLE_SLACK + Math.abs(value) * 1e-15) : value;
-  const make = (column: Expr, low: number | bigint | undefined, high: number | bigint | undefined): Bound | undefined =>
-    column.kind !== "column" || !BOUNDED.has(column.type) ? undefined : {
-      column: column.index,
-      low: low === undefined ? undefined : slack(low, -1),
-      high: high === undefined ? undefined : slack(high, 1),
-    };
-  if (name === "between" && third !== undefined) {
-    const a = valueOf(right), b = valueOf(third);
-    if (a === undefined || b === undefined) return undefined;
-    return a < b ? make(left, a, b) : make(left, b, a); // the ends may be turned round
-  }
-  if (part.args.length !== 2) return undefined;
-  const swapped = left.kind === "constant";
-  const column = swapped ? right : left, value = valueOf(swapped ? left : right);
-  if (value === undefined) return undefined;
-  if (name === "=") return make(column, value, value);
-  if (name === "<" || name === "<=") return swapped ? make(column, value, undefined) : make(column, undefined, value);
-  if (name === ">" || name === ">=") return swapped ? make(column, undefined, value) : make(column, value, undefined);
-  return undefined;
-}
-
-/** Can no row of the segment be within the bound, by its statistics? */
-function isOutside({ chunks, rowCount }: SegmentSource, { column, low, high }: Bound): boolean {
-  if (column >= chunks.length) return false; // row ids
-  const chunk = chunks[column];
-  if (chunk === undefined || chunk.stats.nullCount === rowCount) return true; // all null
-  const { min, max } = chunk.stats;
-  return (low !== undefined && max !== undefined && max < low) ||
-    (high !== undefined && min !== undefined && min > high);
-}
-
-/** What of the table the scan's intervals and the statistics leave, in the order of the table. */
-export function morselsOf(
-  node: ScanNode,
-  source: ScanSource,
-  context: QueryContext,
-  predicates: readonly Expr[] = [],
-  /** That hold for all rows wanted, by what is known of them besides. */
-  known: readonly Bound[] = [],
-): Morsel[] {
-  const { intervals } = node;
-  const bounds = predicates.flatMap((predicate) => conjuncts(predicate, context)).flatMap((part) =>
-    boundOf(part, context) ?? []
-  ).concat(known);
-  const morsels: Morsel[] = [];
-  source.segments.forEach((segment, index) => {
-    if (segment.rowCount === 0 || bounds.some((bound) => isOutside(segment, bound))) return;
-    if (intervals === undefined) {
-      morsels.push({ segment: index, start: 0, end: segment.rowCount });
-      return;
-    }
-    const { timestampMin: min, timestampMax: max } = segment;
-    const touching = intervals.filter(([low, high]) => low <= max && high >= min);
-    if (touching.length === 0) return;
-    if (touching.length === 1 && touching[0][0] <= min && touching[0][1] >= max) {
-      morsels.push({ segment: index, start: 0, end: segment.rowCount });
-      return;
-    }
-    assert(node.timestamp >= 0 && source.sorted, "a scan with intervals reads the designated timestamp");
-    withChunk(context, source, index, node.timestamp, (address) => {
-      for (const [low, high] of touching) {
-        const start = lowerBound(context, address, segment.rowCount, low);
-        const end = high >= max ? segment.rowCount : lowerBound(context, address, segment.rowCount, high + 1n);
-        if (start < end) morsels.push({ segment: index, start, end });
-      }
-    });
-  });
-  return morsels;
-}
-
-function withChunk(
-  context: QueryContext,
-  source: ScanSource,
-  segment: number,
-  column: number,
-  use: (address: number) => void,
-): void {
-  const chunk = source.segments[segment].chunks[column];
-  assert(chunk !== undefined, "the designated timestamp is in every segment");
-  if (chunk.address !== 0) return use(chunk.address);
-  const address = context.pool.pin(source, segment, column);
-  try {
-    use(address);
-  } finally {
-    context.pool.unpin(source, segment, column);
-  }
-}
+import type { QueryContext, Vector } from "../contract.ts";
 
 /** The vectors from row `start` on. */
 export function advance(columns: readonly Vector[], start: number): Vector[] {
@@ -143,18 +12,6 @@ export function advance(columns: readonly Vector[], start: number): Vector[] {
   return columns.map((column) =>
     column.address === 0 ? column : { ...column, address: column.address + start * typeOf(column.type).width }
   );
-}
-
-/** First row whose time is not below `time`. */
-export function lowerBound(context: QueryContext, address: number, rowCount: number, time: bigint): number {
-  const times = context.heap.i64, base = address / 8;
-  let low = 0, high = rowCount;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if (times[base + middle] < time) low = middle + 1;
-    else high = middle;
-  }
-  return low;
 }
 
 /** The columns of a scan that are read, morsel by morsel. */

@@ -17,7 +17,8 @@ import { dictionaryOf, fuse } from "../expressions.ts";
 import { compareRows, sortedRows } from "../order.ts";
 import { registerTask } from "../parallel.ts";
 import type { Pipeline } from "./pipeline.ts";
-import { type Morsel, morselsOf, ScanReader } from "./scan.ts";
+import { ScanReader } from "./scan.ts";
+import { type Morsel, morselsOf } from "./morsels.ts";
 
 const OPERATOR = "sort";
 const TASK = "top rows";

@@ -7,8 +7,7 @@ import type { Operator, QueryContext } from "../contract.ts";
 import { openTask } from "../parallel.ts";
 import { fn, lit, randomFrom, type Row, RowsInput, rowsOf, testContext } from "../testing.ts";
 import { createFilter, createProject } from "./filter-project.ts";
-import { createScan } from "./scan.ts";
-import type { Pipeline } from "./pipeline.ts";
+import { createScan, type Pipeline } from "./pipeline.ts";
 import { createSort } from "./sort.ts";
 import { createTopRows } from "./top-rows.ts";
 

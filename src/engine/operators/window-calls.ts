@@ -5,8 +5,7 @@ import { layoutOf, typeOf } from "../../types/mod.ts";
 import { fillNull, gather, isNullAt, markNotNull, POLL_ROWS, type Workspace } from "../columns.ts";
 import type { Vector } from "../contract.ts";
 import { freeOrderWords, type OrderWords, orderWords, sameWords } from "../order.ts";
-import type { OrderedRows } from "./window.ts";
-import type { Frame } from "./window-frames.ts";
+import type { Frame, OrderedRows } from "./window-frames.ts";
 
 interface Evaluation {
   call: WindowCall;

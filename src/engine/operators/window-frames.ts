@@ -3,8 +3,20 @@ import { notSupported } from "../../errors.ts";
 import type { WindowCall } from "../../sql/plan.ts";
 import { layoutOf } from "../../types/mod.ts";
 import { POLL_ROWS, type Workspace } from "../columns.ts";
-import type { QueryContext } from "../contract.ts";
-import type { OrderedRows } from "./window.ts";
+import type { QueryContext, Vector } from "../contract.ts";
+import type { OrderWords } from "../order.ts";
+
+/** The rows of a window: those of partition p are rows[starts[p]] … rows[starts[p+1] - 1], in the window's order. */
+export interface OrderedRows {
+  rows: Int32Array;
+  starts: Int32Array;
+  partitionCount: number;
+  rowCount: number;
+  /** Of the sort keys, by row; none without ORDER BY. */
+  words: OrderWords;
+  /** The first sort key, by row. */
+  orderKey?: Vector;
+}
 
 /** Both never fall from one place of a partition to the next. */
 export interface Frame {

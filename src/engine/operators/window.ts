@@ -7,26 +7,14 @@ import { typeOf } from "../../types/mod.ts";
 import { Workspace } from "../columns.ts";
 import { type Batch, MORSEL_ROWS, type Operator, type QueryContext, type Vector } from "../contract.ts";
 import { KeyTable } from "../keys.ts";
-import { type OrderWords, orderWords, radixSort } from "../order.ts";
+import { orderWords, radixSort } from "../order.ts";
 import { keepAll, type KeptRows } from "./input.ts";
 import { evaluateCall } from "./window-calls.ts";
-import { frameBounds } from "./window-frames.ts";
+import { frameBounds, type OrderedRows } from "./window-frames.ts";
 import { createStreamingWindow, inInputOrder } from "./window-streaming.ts";
 
 export function createWindow(plan: WindowNode, input: Operator, context: QueryContext): Operator {
   return createStreamingWindow(plan, input, context) ?? new Window(plan, input, context);
-}
-
-/** The rows of a window: those of partition p are rows[starts[p]] … rows[starts[p+1] - 1], in the window's order. */
-export interface OrderedRows {
-  rows: Int32Array;
-  starts: Int32Array;
-  partitionCount: number;
-  rowCount: number;
-  /** Of the sort keys, by row; none without ORDER BY. */
-  words: OrderWords;
-  /** The first sort key, by row. */
-  orderKey?: Vector;
 }
 
 class Window implements Operator {

@@ -3,20 +3,15 @@
  * vectors of a batch by the same indices.
  */
 import type { Encoding, ResultColumn } from "../../door.ts";
-import type { Batch } from "../../engine/contract.ts";
 import type { SharedHeap } from "../../storage/heap.ts";
+import type { Encoder } from "./encoder.ts";
+import type { TypeForms, ValueWriter } from "./forms.ts";
 import { createParquetEncoder, type ParquetEncoding } from "./parquet.ts";
 import { type RowLoop, rowLoop } from "./rows.ts";
 import { asciiBytes, ByteSink } from "./sink.ts";
-import { formsOf, type TypeForms, type ValueWriter, writeInt32 } from "./types.ts";
+import { formsOf, writeInt32 } from "./types.ts";
 
-export interface Encoder {
-  /**
-   * Rows `firstRow` … `firstRow + rowCount - 1` of `batch`. `isFirst`: nothing of the result was encoded before.
-   * The bytes are the caller's: a buffer of just their size, never shared, so that it can be transferred.
-   */
-  encode(batch: Batch, firstRow: number, rowCount: number, isFirst: boolean): Uint8Array<ArrayBuffer>;
-}
+export type { Encoder };
 
 /** Rows between two looks at the cancel word. */
 const POLL_ROWS = 4_096;

@@ -12,7 +12,7 @@ import { brotliCompressSync, constants, gzipSync, zstdCompressSync } from "node:
 import type { Encoding, ResultColumn } from "../../door.ts";
 import type { Vector } from "../../engine/contract.ts";
 import type { SharedHeap } from "../../storage/heap.ts";
-import type { Encoder } from "./mod.ts";
+import type { Encoder } from "./encoder.ts";
 import { ByteSink } from "./sink.ts";
 import { formsOf } from "./types.ts";
 

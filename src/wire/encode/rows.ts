@@ -14,7 +14,8 @@ import {
 import type { Batch } from "../../engine/contract.ts";
 import type { SharedHeap } from "../../storage/heap.ts";
 import type { ByteSink } from "./sink.ts";
-import { type Escape, type ValueWriter, writeText } from "./types.ts";
+import type { Escape, ValueWriter } from "./forms.ts";
+import { writeText } from "./types.ts";
 
 /** What the loop is told of a column. */
 export interface LoopColumn {

@@ -6,7 +6,6 @@
  * and returns where it ended, or -1 for NULL. Fixed-size values fit in `maxBytes`, which the caller has made room for;
  * text makes room itself.
  */
-import type { Vector } from "../../engine/contract.ts";
 import { notSupported } from "../../errors.ts";
 import type { SharedHeap } from "../../storage/heap.ts";
 import {
@@ -21,32 +20,9 @@ import {
   formatTimestampMicros,
   formatUuid,
 } from "../../types/format/mod.ts";
+import type { Escape, TypeForms, ValueWriter, WriterFactory } from "./forms.ts";
 import type { ByteSink } from "./sink.ts";
 import { BINARY_FORMS, LONG256_FORMS, parametrisedForms } from "./wide.ts";
-
-export interface ValueWriter {
-  bind(vector: Vector): void;
-  write(row: number, at: number): number;
-}
-
-/** What a quotation mark inside of text becomes: `\"`, `""`, or all bytes stay as they are. */
-export type Escape = "json" | "csv" | "none";
-
-type WriterFactory = (heap: SharedHeap, sink: ByteSink, escape: Escape) => ValueWriter;
-
-export interface TypeForms {
-  text: WriterFactory;
-  /** Without it, `text`. */
-  pgText?: WriterFactory;
-  pgBinary: WriterFactory;
-  maxBytes: number;
-  jsonQuoted: boolean;
-  jsonNull: string;
-  csvQuoted: boolean;
-  csvNull: string;
-  /** Quoted in JSON when the client asks for large numbers as text. */
-  large?: boolean;
-}
 
 const NULL = -1;
 const TWO_32 = 4294967296;

@@ -11,7 +11,7 @@ import {
   geohashBits,
 } from "../../types/wide.ts";
 import type { ByteSink } from "./sink.ts";
-import type { TypeForms, ValueWriter } from "./types.ts";
+import type { TypeForms, ValueWriter } from "./forms.ts";
 
 const NULL = -1;
 

@@ -3,8 +3,8 @@ import type { Config } from "../../config/mod.ts";
 import { ConfigError } from "../../errors.ts";
 import { type Logger, shownText } from "../../log/mod.ts";
 import type { Metrics } from "../../metrics/mod.ts";
-import { type HealthOptions, type HealthServer, serveHealth } from "./server.ts";
-import { startHealthThread } from "./thread.ts";
+import { type HealthServer, serveHealth } from "./server.ts";
+import { startHealthThread, type ThreadSettings } from "./thread.ts";
 
 export { probeHealth } from "./probe.ts";
 export { type HealthOptions, type HealthServer, serveHealth } from "./server.ts";
@@ -84,6 +84,3 @@ export function startHealth({ hostname, port, config, metrics, log }: HealthStar
     onError,
   });
 }
-
-/** What can be posted to a thread. */
-export type ThreadSettings = Omit<HealthOptions, "healthy" | "metricsText" | "onError" | "onAnswer">;

@@ -3,8 +3,10 @@
  * that it does not matter what main is busy with; only /metrics asks main.
  */
 import { type Logger, shownText } from "../../log/mod.ts";
-import type { ThreadSettings } from "./mod.ts";
-import type { HealthServer } from "./server.ts";
+import type { HealthOptions, HealthServer } from "./server.ts";
+
+/** The settings that can be posted to the thread. */
+export type ThreadSettings = Omit<HealthOptions, "healthy" | "metricsText" | "onError" | "onAnswer">;
 
 export interface ThreadStart {
   settings: ThreadSettings;

@@ -1,6 +1,14 @@
 /** Failures as the fields of an ErrorResponse. */
 import { CorruptFileError, DiskFullError, ProtocolError, SqlError, SQLSTATE } from "../../errors.ts";
-import type { ErrorFields } from "./output.ts";
+
+/** Fields of an ErrorResponse. */
+export interface ErrorFields {
+  severity: "ERROR" | "FATAL";
+  code: string;
+  message: string;
+  /** From 1. */
+  position?: number;
+}
 
 /** Beyond those of `SQLSTATE`, what only this wire says. */
 export const PG_SQLSTATE = {

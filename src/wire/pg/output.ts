@@ -4,7 +4,7 @@
  */
 import type { ResultColumn } from "../../door.ts";
 import { typeOf } from "../../types/mod.ts";
-import { ConnectionLost } from "./failure.ts";
+import { ConnectionLost, type ErrorFields } from "./failure.ts";
 import type { Format } from "./messages.ts";
 
 const utf8 = new TextEncoder();
@@ -14,14 +14,6 @@ const COPIED_MAX = 16_384;
 
 /** Of a CHAR, as PostgreSQL writes character(1): 4 bytes of header and one character. */
 const CHAR_TYPE_MODIFIER = 5;
-
-export interface ErrorFields {
-  severity: "ERROR" | "FATAL";
-  code: string;
-  message: string;
-  /** From 1. */
-  position?: number;
-}
 
 /** The part of a connection that is written to. */
 export interface ByteWriter {
