@@ -68,6 +68,8 @@ export interface Prepared {
   parameters: string[];
   /** The statement's sort, for wires that treat some of them apart. */
   category: "query" | "ddl" | "dml" | "transaction" | "empty";
+  /** It reads data and has no other effect. */
+  isRead: boolean;
   /** Nanoseconds that parsing, binding and planning took. */
   compileNs: number;
   execute(values: Value[], options: ExecuteOptions): Promise<Answer>;

@@ -12,6 +12,7 @@ import {
   ms,
   oneOf,
   optionalInt,
+  origins,
   redirect,
   seconds,
   type Setting,
@@ -26,6 +27,12 @@ const UNLIMITED = Number.MAX_SAFE_INTEGER;
 /** A part of the machine's memory, in whole MiB. */
 const memoryShare = (divisor: number, maxBytes: number) => (machine: Machine) =>
   formatSize(Math.max(64 * MIB, Math.min(maxBytes, Math.floor(machine.memoryBytes / divisor / MIB) * MIB)));
+
+/** The machine's whole name, its first part, and that part in the local network. */
+const namesOf = ({ hostName }: Machine) => {
+  const [first] = hostName.split(".");
+  return [...new Set([hostName, first, `${first}.local`])].join(",");
+};
 
 const UNITS = ["n", "u", "ms", "s", "m", "h"] as const;
 const PARTITIONS = ["NONE", "HOUR", "DAY", "WEEK", "MONTH", "YEAR"] as const;
@@ -58,6 +65,15 @@ export const sections = {
       "User name for basic authentication over HTTP; needs http.password. Empty: no authentication.",
     ),
     "http.password": text("", "Password for basic authentication over HTTP; needs http.user.", { secret: true }),
+    "http.host.names": list(
+      namesOf,
+      "Names by which browsers may address the server, as behind a proxy. Addresses and localhost always work.",
+      { defaultSaid: "the machine's names", reloadable: true },
+    ),
+    "http.cors.origins": origins(
+      "Other origins whose pages may read answers and change data. Empty: none.",
+      { reloadable: true },
+    ),
     "http.net.connection.limit": int(256, "Most HTTP requests in flight; one more is answered 503.", {
       min: 1,
       reloadable: true,

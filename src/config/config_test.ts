@@ -13,7 +13,7 @@ import {
   parseSize,
 } from "./mod.ts";
 
-const machine = { cores: 2, memoryBytes: 8 * 2 ** 30 };
+const machine = { cores: 2, memoryBytes: 8 * 2 ** 30, hostName: "box.example.org" };
 function load(file: string, env: Record<string, string> = {}, files: Record<string, string> = {}): Config {
   const sources: ConfigSources = {
     root: "/r",
@@ -185,7 +185,7 @@ Deno.test("every default is a value of its type, on small and large machines", (
     new Config({
       root: "/r",
       env: {},
-      machine: { cores: 1, memoryBytes },
+      machine: { cores: 1, memoryBytes, hostName: "box" },
       readFile: () => undefined,
     });
   }

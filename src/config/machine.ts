@@ -5,6 +5,7 @@ import type { Machine } from "./setting.ts";
 export function thisMachine(): Machine {
   return {
     cores: navigator.hardwareConcurrency,
+    hostName: Deno.hostname().toLowerCase(),
     memoryBytes: Math.min(Deno.systemMemoryInfo().total, groupMemoryBytes(readText)),
   };
 }

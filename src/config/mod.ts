@@ -36,5 +36,10 @@ export function loadConfig(
 /** The defaults with `texts` in the place of server.conf: for tests and tools that have no root. */
 export function configOf(texts: Record<string, string> = {}, root = "."): Config {
   const file = Object.entries(texts).map(([key, text]) => `${key}=${text.replaceAll("\\", "\\\\")}`).join("\n");
-  return new Config({ root, env: {}, machine: { cores: 2, memoryBytes: 4 * 2 ** 30 }, readFile: () => file });
+  return new Config({
+    root,
+    env: {},
+    machine: { cores: 2, memoryBytes: 4 * 2 ** 30, hostName: "box" },
+    readFile: () => file,
+  });
 }

@@ -3,7 +3,7 @@ import { type Key, sections } from "./catalogue.ts";
 import { envName } from "./config.ts";
 import type { Setting } from "./setting.ts";
 
-const machine = { cores: 0, memoryBytes: 0 };
+const machine = { cores: 0, memoryBytes: 0, hostName: "" };
 const said = (setting: Setting<unknown>) =>
   setting.defaultSaid ?? (typeof setting.default === "function" ? setting.default(machine) : setting.default);
 const settingsOf = (section: Record<string, Setting<unknown>>) => Object.entries(section) as [Key, Setting<unknown>][];

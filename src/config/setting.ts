@@ -12,6 +12,8 @@ import {
 export interface Machine {
   readonly cores: number;
   readonly memoryBytes: number;
+  /** As other machines call it, in lower case. */
+  readonly hostName: string;
 }
 
 /** A setting: what its text may be, and all that is said about it anywhere. */
@@ -168,7 +170,7 @@ export const taken = (byDefault: string, why: string, options?: Options): Settin
   );
 
 /** Parts between commas, trimmed; empty ones are left out. */
-export const list = (byDefault: string, sentence: string, options?: Options): Setting<readonly string[]> =>
+export const list = (byDefault: Default, sentence: string, options?: Options): Setting<readonly string[]> =>
   setting(
     "a list, divided by commas",
     byDefault,
@@ -176,6 +178,14 @@ export const list = (byDefault: string, sentence: string, options?: Options): Se
     options,
     (value) => Object.freeze(value.split(",").map((part) => part.trim()).filter((part) => part !== "")),
   );
+
+/** As in the Origin header of browsers. */
+export const origins = (sentence: string, options?: Options): Setting<readonly string[]> =>
+  setting("origins (https://app.example.org), divided by commas", "", sentence, options, (value) => {
+    const parts = value.split(",").map((part) => part.trim()).filter((part) => part !== "");
+    const isOrigin = (part: string) => URL.canParse(part) && new URL(part).origin === part;
+    return parts.every(isOrigin) ? Object.freeze(parts) : undefined;
+  });
 
 export interface Redirect {
   readonly from: string;

@@ -55,6 +55,7 @@ function statement(action: () => void): Prepared {
     timestamp: -1,
     parameters: [],
     category: "ddl",
+    isRead: false,
     compileNs: 0,
     execute: () => {
       action();

@@ -95,6 +95,7 @@ class PreparedStatement implements Prepared {
   readonly timestamp: number;
   readonly parameters: string[];
   readonly category: Prepared["category"];
+  readonly isRead: boolean;
 
   constructor(
     private readonly session: DatabaseSession,
@@ -106,6 +107,7 @@ class PreparedStatement implements Prepared {
     this.timestamp = prepared.bound.kind === "query" ? prepared.bound.plan.timestamp : -1;
     this.parameters = prepared.parameters;
     this.category = prepared.category;
+    this.isRead = prepared.category === "empty" || prepared.category === "query" && !prepared.asksServer;
   }
 
   async execute(values: Value[], options: ExecuteOptions): Promise<Answer> {

@@ -2,16 +2,14 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { type Browser, chromium, type Page } from "playwright-core";
-import { installed } from "../programs.ts";
 import { startServer, type TestServer } from "../server.ts";
-
-const [browserName] = await installed(["chromium"], "browser");
+import { BROWSER_ARGS, browserName, browserPath } from "./browser.ts";
 
 async function withPage(use: (page: Page, server: TestServer) => Promise<void>): Promise<void> {
   await using server = await startServer();
   const browser: Browser = await chromium.launch({
-    executablePath: pathOf(browserName),
-    args: ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-dev-shm-usage"],
+    executablePath: browserPath,
+    args: BROWSER_ARGS,
   });
   try {
     const page = await browser.newPage({ viewport: { width: 1100, height: 720 } });
@@ -32,21 +30,10 @@ async function withPage(use: (page: Page, server: TestServer) => Promise<void>):
   }
 }
 
-function pathOf(program: string): string {
-  const found = (Deno.env.get("PATH") ?? "").split(":").map((directory) => join(directory, program)).find((path) => {
-    try {
-      return Deno.statSync(path).isFile;
-    } catch {
-      return false;
-    }
-  });
-  return found ?? program;
-}
-
 async function run(page: Page, sql: string): Promise<string> {
   await page.fill("#query", sql);
   await page.press("#query", "Control+Enter");
-  await page.waitForFunction("!document.body.classList.contains('busy')");
+  await page.waitForSelector("body:not(.busy)");
   return await page.innerText("#status");
 }
 

@@ -81,7 +81,12 @@ Deno.test("health thread: answers while main is blocked, and knows of unhandled 
 
 for (const [cores, isOwn] of [[16, false], [17, true]] as const) {
   Deno.test(`health: with ${cores} cores and no http.min.worker.count it is on ${isOwn ? "a" : "no"} thread of its own`, async () => {
-    const config = new Config({ root: ".", env: {}, machine: { cores, memoryBytes: 2 ** 32 }, readFile: () => "" });
+    const config = new Config({
+      root: ".",
+      env: {},
+      machine: { cores, memoryBytes: 2 ** 32, hostName: "box" },
+      readFile: () => "",
+    });
     const server = await startHealth({
       hostname: "127.0.0.1",
       port: 0,

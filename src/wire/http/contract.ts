@@ -3,6 +3,7 @@ import type { Config } from "../../config/mod.ts";
 import type { Database, Identity } from "../../door.ts";
 import type { RefusedStatement } from "../../log/mod.ts";
 import type { Metrics } from "../../metrics/mod.ts";
+import type { OriginRules } from "./origin.ts";
 import type { Parameters } from "./parameters.ts";
 
 export interface HttpConfig {
@@ -16,6 +17,8 @@ export interface HttpConfig {
   /** Cuts the rows of /exec and /exp. */
   maxResponseRows: number;
   readOnly: boolean;
+  /** Names by which browsers may address the server, and origins whose pages may use it. */
+  origins: OriginRules;
   /** Compress replies for clients that accept gzip. */
   gzip: boolean;
   /** Of a line-protocol request, also after it was inflated. */
@@ -51,6 +54,7 @@ export const DEFAULT_HTTP_CONFIG: HttpConfig = {
   kindLimits: { exec: -1, exp: -1, line_http: -1 },
   maxResponseRows: Number.MAX_SAFE_INTEGER,
   readOnly: false,
+  origins: { hostNames: [], corsOrigins: [] },
   gzip: false,
   maxBodySizeBytes: 1 << 30,
   pingVersion: "v2.7.4",
@@ -92,6 +96,14 @@ export function httpConfigOf(config: Config, version: string): HttpConfig {
     },
     maxResponseRows: get("http.security.max.response.rows"),
     readOnly: get("http.security.readonly") || get("readonly"),
+    origins: {
+      get hostNames() {
+        return [...get("http.host.names"), get("http.net.bind.to").hostname];
+      },
+      get corsOrigins() {
+        return get("http.cors.origins");
+      },
+    },
     gzip: get("http.allow.deflate.before.send"),
     get maxBodySizeBytes() {
       return get("line.http.max.recv.buffer.size");

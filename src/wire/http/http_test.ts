@@ -280,3 +280,43 @@ Deno.test("requests in flight are limited, in all and by what they are for", asy
     );
   }
 });
+
+Deno.test("every answer says that it is data, and the page that its own script may run", () =>
+  withServer(async (url) => {
+    const paths = ["/exec?query=one", "/exec?query=bad", "/exp?query=one", "/ping", "/settings", "/chk?j=t", "/nope"];
+    for (const path of paths) {
+      const { headers, body } = await fetch(`${url}${path}`);
+      await body?.cancel();
+      assert.equal(headers.get("x-content-type-options"), "nosniff", path);
+      assert.equal(headers.get("content-security-policy"), "default-src 'none'; frame-ancestors 'none'", path);
+    }
+    const { headers, body } = await fetch(`${url}/index.html`);
+    await body?.cancel();
+    assert.match(headers.get("content-security-policy")!, /script-src 'sha256-[^']+'; .*frame-ancestors 'none'/);
+  }));
+
+Deno.test("pages of other sites change nothing, and listed origins get their preflights answered", () =>
+  withServer(
+    async (url, database) => {
+      const foreign = { origin: "https://evil.example.org" };
+      for (const query of ["make", "insert", "update"]) {
+        const [status, text] = await body(`${url}/exec?query=${query}`, { headers: foreign });
+        assert.deepEqual([status, JSON.parse(text).query], [403, query]);
+      }
+      assert.equal((await body(`${url}/exec?query=one`, { headers: foreign }))[0], 200);
+      assert.equal((await body(`${url}/write`, { method: "POST", body: "t v=1i", headers: foreign }))[0], 403);
+      assert.deepEqual([database.executed.length, database.lines.length], [1, 0]);
+      const listed = { origin: "https://app.example.org" };
+      assert.equal((await body(`${url}/exec?query=make`, { headers: listed }))[0], 200);
+      assert.equal((await body(`${url}/write`, { method: "POST", body: "t v=1i", headers: listed }))[0], 204);
+      const preflight = { ...listed, "access-control-request-method": "POST" };
+      const reply = await fetch(`${url}/write`, { method: "OPTIONS", headers: preflight });
+      assert.deepEqual(
+        [reply.status, reply.headers.get("access-control-allow-origin")],
+        [204, "https://app.example.org"],
+      );
+      const others = { ...foreign, "access-control-request-method": "POST" };
+      assert.equal((await body(`${url}/write`, { method: "OPTIONS", headers: others }))[0], 405);
+    },
+    { origins: { hostNames: [], corsOrigins: ["https://app.example.org"] } },
+  ));

@@ -6,8 +6,9 @@ import { shownAddress, shownText } from "../../log/mod.ts";
 import { ANONYMOUS, authenticate } from "./auth.ts";
 import type { Call, HttpConfig, HttpOptions, HttpWire, Route } from "./contract.ts";
 import { InFlight } from "./in-flight.ts";
+import { judge, type Verdict } from "./origin.ts";
 import { Parameters } from "./parameters.ts";
-import { BrokenOff, methodNotSupported, notFound, textReply } from "./reply.ts";
+import { BrokenOff, type HeaderList, methodNotSupported, notFound, textReply } from "./reply.ts";
 import { chk } from "./routes/chk.ts";
 import { exec } from "./routes/exec.ts";
 import { exp } from "./routes/exp.ts";
@@ -17,6 +18,7 @@ import { redirect } from "./routes/redirect.ts";
 import { settings } from "./routes/settings.ts";
 import { warnings } from "./routes/warnings.ts";
 import { write } from "./routes/write.ts";
+import { securityHeaders } from "./security-headers.ts";
 import { Sessions } from "./sessions.ts";
 
 export {
@@ -44,6 +46,8 @@ export async function startHttp(options: HttpOptions): Promise<HttpServer> {
   const routes = routesOf(config);
   const inFlight = new InFlight(config);
   const sessions = new Sessions(config.sessionTimeoutMs);
+  const security = securityHeaders();
+  const pageSecurity = securityHeaders(textOf(options.consolePage));
   const server = Deno.serve({
     hostname: options.hostname,
     port: options.port,
@@ -52,7 +56,7 @@ export async function startHttp(options: HttpOptions): Promise<HttpServer> {
       if (error instanceof BrokenOff) return new Response(null);
       options.log.error(`unhandled error in the HTTP server: ${stackOf(error)}`);
       options.metrics?.unhandledErrors.inc();
-      return textReply(500, "internal server error");
+      return withHeaders(textReply(500, "internal server error"), security);
     },
   }, async (request, info) => {
     const { path, query } = splitUrl(request.url);
@@ -61,9 +65,15 @@ export async function startHttp(options: HttpOptions): Promise<HttpServer> {
     const refused = inFlight.enter(route?.wire);
     // A streaming reply is in flight to its end.
     if (refused === undefined) info.completed.catch(() => {}).finally(() => inFlight.leave(route?.wire));
-    const reply = refused ?? await answer(request, options, sessions, path, query, route);
+    const asker = { method, header: (name: string) => request.headers.get(name) };
+    const verdict = judge(asker, config.origins, false);
+    const reply = refused ?? answerOf(verdict) ?? await answer(request, options, sessions, path, query, route);
+    withHeaders(withHeaders(reply, verdict.headers), route === page ? pageSecurity : security);
     if (!config.keepsConnections) reply.headers.set("connection", "close");
     const { status } = reply;
+    if (verdict.refusal !== undefined) {
+      options.log.turnedAway?.(info.remoteAddr, `${method} ${path}: ${verdict.refusal}`);
+    }
     if (status === 401) options.log.turnedAway?.(info.remoteAddr, `${method} ${path}: who asks is not known`);
     // Only the path: a statement stands in what follows it.
     options.log.debug?.(() => `${status} ${method} ${shownText(path)} [client=${shownAddress(info.remoteAddr)}]`);
@@ -74,6 +84,21 @@ export async function startHttp(options: HttpOptions): Promise<HttpServer> {
     inFlight: () => inFlight.counts,
     close: () => server.shutdown(),
   };
+}
+
+/** The answer to a request that goes no further. */
+function answerOf({ refusal, isPreflight }: Verdict): Response | undefined {
+  if (refusal !== undefined) return textReply(403, refusal);
+  if (isPreflight) return new Response(null, { status: 204 });
+}
+
+function withHeaders(reply: Response, headers: HeaderList): Response {
+  for (const [name, value] of headers) reply.headers.set(name, value);
+  return reply;
+}
+
+function textOf(page: string | Uint8Array): string {
+  return typeof page === "string" ? page : new TextDecoder().decode(page);
 }
 
 function routesOf(config: HttpConfig): Map<string, Route> {

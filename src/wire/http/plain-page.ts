@@ -114,7 +114,7 @@ async function run(event) {
   const started = performance.now();
   try {
     const parameters = new URLSearchParams({ src: "con", limit: SHOWN_MAX, count: true, timings: true, query: text });
-    const reply = await fetch("/exec?" + parameters);
+    const reply = await fetch("/exec?" + parameters, { headers: { "x-sundial-page": "1" } });
     const body = await reply.text();
     const isJson = reply.headers.get("content-type")?.startsWith("application/json");
     const answer = isJson ? JSON.parse(body) : { error: body.trim() || reply.status + " " + reply.statusText };

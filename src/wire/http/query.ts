@@ -4,6 +4,7 @@ import { SqlError, SQLSTATE } from "../../errors.ts";
 import { shownText } from "../../log/mod.ts";
 import { QueryCount, type QueryEnd } from "../../metrics/mod.ts";
 import type { Call } from "./contract.ts";
+import { judge } from "./origin.ts";
 import { errorFields, isUnhandled } from "./reply.ts";
 
 /** The header's time limit; 0 when there is none that makes sense. */
@@ -21,10 +22,21 @@ function acceptsGzip(call: Call): boolean {
   });
 }
 
-/** Statements that change something are refused where nothing may change. @throws {SqlError} 25006 */
-export function refuseChange(call: Call, category: Prepared["category"]): void {
-  if (!call.options.config.readOnly || (category !== "ddl" && category !== "dml")) return;
-  throw new SqlError("the server is read-only", 0, SQLSTATE.readOnly);
+/**
+ * Refuses statements that change something, on a read-only server and for pages of other sites.
+ * @throws {SqlError} 25006, 42501
+ */
+export function refuseChange(call: Call, { category, isRead }: Prepared): void {
+  if (call.options.config.readOnly && (category === "ddl" || category === "dml")) {
+    throw new SqlError("the server is read-only", 0, SQLSTATE.readOnly);
+  }
+  const refusal = isRead ? undefined : foreignChange(call);
+  if (refusal !== undefined) throw new SqlError(refusal, 0, SQLSTATE.insufficientPrivilege);
+}
+
+/** Why the sender of the request may not change data; undefined if it may. */
+export function foreignChange({ request: { method, headers }, options }: Call): string | undefined {
+  return judge({ method, header: (name) => headers.get(name) }, options.config.origins, true).refusal;
 }
 
 /** The statement of a request has come. */

@@ -183,6 +183,7 @@ function prepared(run: () => string): Prepared {
     timestamp: -1,
     parameters: [],
     category: "transaction",
+    isRead: false,
     compileNs: 0,
     execute: async (): Promise<Answer> => ({ kind: "done", category: "transaction", tag: run(), rows: 0 }),
   };

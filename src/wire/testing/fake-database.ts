@@ -68,6 +68,7 @@ class FakeSession implements Session {
       timestamp: -1,
       parameters: (statement.parameters ?? []).map((type, index) => parameterTypes[index] ?? type),
       category: statement.done?.category ?? "query",
+      isRead: statement.done === undefined,
       compileNs: 1000,
       execute: async (values, options): Promise<Answer> => {
         database.executed.push({ text, values, options });

@@ -33,7 +33,7 @@ async function execute(call: Call): Promise<Response> {
       count.end("queriesFailed");
       return emptyQuery(query);
     }
-    refuseChange(call, prepared.category);
+    refuseChange(call, prepared);
     const columns = chooseColumns(prepared, parameters.get("cols"));
     if (typeof columns === "string") {
       count.end("queriesFailed");

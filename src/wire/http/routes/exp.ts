@@ -4,7 +4,7 @@ import { notSupported, SqlError } from "../../../errors.ts";
 import type { Call, Route } from "../contract.ts";
 import { capWindow, expWindow } from "../parameters.ts";
 import type { QueryCount } from "../../../metrics/mod.ts";
-import { beginQuery, failed, rowsOptions, statementTimeoutMs } from "../query.ts";
+import { beginQuery, failed, refuseChange, rowsOptions, statementTimeoutMs } from "../query.ts";
 import { ParquetAssembler, type ParquetEncoding } from "../../encode/parquet.ts";
 import { queryError, rowsReply } from "../reply.ts";
 
@@ -28,6 +28,7 @@ async function exportRows(call: Call): Promise<Response> {
     const timeoutMs = statementTimeoutMs(call);
     const prepared = await session.prepare(query, [], { signal: call.request.signal, timeoutMs });
     if (prepared.category !== "query") throw new SqlError("only rows can be exported: a query is expected", 0);
+    refuseChange(call, prepared);
     if (format === "parquet") return await parquetReply(call, count, query, prepared);
     const delimiter = oneByteDelimiter(parameters.get("delimiter"));
     const answer = await prepared.execute([], {

@@ -3,6 +3,7 @@ import { shownText } from "../../../log/mod.ts";
 import { gunzipSync } from "node:zlib";
 import { LineError } from "../../../errors.ts";
 import type { Call, Route } from "../contract.ts";
+import { foreignChange } from "../query.ts";
 import { textReply } from "../reply.ts";
 
 export const write: Route = {
@@ -26,6 +27,8 @@ async function countedLines(call: Call): Promise<Response> {
 async function writeLines(call: Call): Promise<Response> {
   const { config } = call.options;
   if (config.readOnly) return notAccepting();
+  const refusal = foreignChange(call);
+  if (refusal !== undefined) return textReply(403, refusal);
   const precision = call.parameters.get("precision") || "n";
   if (!Object.hasOwn(PRECISIONS, precision)) {
     return lineFailure(400, new LineError(0, `unknown precision '${precision}'`, "not supported"));

@@ -1,0 +1,27 @@
+/** The browser that tests of pages use. */
+import { join } from "node:path";
+import { installed } from "../programs.ts";
+
+/** Undefined where none is installed. */
+export const [browserName] = await installed(["chromium"], "browser");
+
+export const BROWSER_ARGS = [
+  "--headless",
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-background-networking",
+  "--disable-dev-shm-usage",
+];
+
+export const browserPath = pathOf(browserName);
+
+function pathOf(program: string): string {
+  const found = (Deno.env.get("PATH") ?? "").split(":").map((directory) => join(directory, program)).find((path) => {
+    try {
+      return Deno.statSync(path).isFile;
+    } catch {
+      return false;
+    }
+  });
+  return found ?? program;
+}
