@@ -37,14 +37,26 @@ export const SQLSTATE = {
 /** The client's fault: what was found and expected, and where. `position` counts UTF-16 units from 0 in the text sent; -1: it has none. */
 export class SqlError extends Error {
   override readonly name = "SqlError";
+  /**
+   * Where clients that show the place in the text shall show it. The dialect reports values that do not fit at 0, and its
+   * users' scripts compare positions; the caret stands at the value.
+   */
+  readonly caret: number;
   constructor(
     message: string,
     readonly position: number,
     readonly sqlState: string = SQLSTATE.syntax,
-    options?: ErrorOptions,
+    options?: ErrorOptions & { caret?: number },
   ) {
     super(message, options);
+    this.caret = options?.caret ?? position;
   }
+}
+
+/** The same error with a caret, if it has no place: one of a function knows no text. */
+export function withCaret(error: unknown, caret: number): unknown {
+  if (!(error instanceof SqlError) || error.position !== 0 || error.caret !== 0) return error;
+  return new SqlError(error.message, 0, error.sqlState, { cause: error, caret });
 }
 
 /** Who walks a statement does so by recursion: a stack that is full is the fault of the statement. Others stay as they are. */

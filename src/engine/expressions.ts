@@ -4,7 +4,7 @@
  *
  *     rows → filter by what kernels can say → (arguments → batch calls)… → one kernel: the rest of the filter, and all results
  */
-import { assert } from "../errors.ts";
+import { assert, withCaret } from "../errors.ts";
 import type { BatchColumn, BatchOut, FunctionContext, FunctionEntry } from "../sql/functions/entry.ts";
 import { childrenOf, type Expr } from "../sql/plan.ts";
 import type { Dictionary } from "../storage/contract.ts";
@@ -421,7 +421,11 @@ class Stages {
         arena.release();
         const address = buffer.reserve(state.rowCount);
         const target = batchOut(context, expr.type, address, rowCount, arena);
-        batch(columns, target, rowCount, functionContext);
+        try {
+          batch(columns, target, rowCount, functionContext);
+        } catch (error) {
+          throw withCaret(error, expr.at);
+        }
         if (entry.nulls === "propagate") propagateNulls(context, columns, target, rowCount);
         if (isConstant) repeatFirst(context.heap, address, width, state.rowCount);
         state.vectors[out] = this.vectorOf(out, address);

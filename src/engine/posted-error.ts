@@ -6,6 +6,7 @@ export interface PostedError {
   name: string;
   message: string;
   position: number;
+  caret?: number;
   sqlState: string;
   path?: string;
   stack?: string;
@@ -14,7 +15,8 @@ export interface PostedError {
 export function postedError(thrown: unknown): PostedError {
   const error = asClientFault(thrown);
   if (error instanceof SqlError) {
-    return { name: "SqlError", message: error.message, position: error.position, sqlState: error.sqlState };
+    const { message, position, caret, sqlState } = error;
+    return { name: "SqlError", message, position, caret, sqlState };
   }
   if (error instanceof CorruptFileError) {
     return {
@@ -30,8 +32,8 @@ export function postedError(thrown: unknown): PostedError {
 }
 
 /** The same error in another thread. */
-export function revivedError({ name, message, position, sqlState, path, stack }: PostedError): Error {
-  if (name === "SqlError") return new SqlError(message, position, sqlState);
+export function revivedError({ name, message, position, caret, sqlState, path, stack }: PostedError): Error {
+  if (name === "SqlError") return new SqlError(message, position, sqlState, { caret });
   if (name === "CorruptFileError") return new CorruptFileError(path!, message.slice(path!.length + ": ".length));
   return Object.assign(new Error(message), { stack });
 }

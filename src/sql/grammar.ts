@@ -8,6 +8,7 @@
  * Rules begin with a small letter, which tells Ohm to skip no blanks.
  */
 import * as ohm from "ohm-js";
+import type { Token } from "./lexer.ts";
 import recipe from "./grammar.recipe.json" with { type: "json" };
 
 const TEXT = String.raw`Sql {
@@ -318,6 +319,23 @@ export const MARKS = new Map<string, string>([["<>", String.fromCharCode(SYMBOL_
 export const CLASS_CHARACTERS = Object.fromEntries(
   CLASSES.map((name, index) => [name, String.fromCharCode(CLASS_FROM + index)]),
 ) as Record<TokenClass, string>;
+
+/** What the grammar reads for a token. */
+export function characterOf(token: Token): string {
+  switch (token.kind) {
+    case "word":
+      return KEYWORDS.get(token.text.toUpperCase()) ?? CLASS_CHARACTERS.name;
+    case "quoted":
+      return CLASS_CHARACTERS.name;
+    case "operator":
+      return MARKS.get(token.text)!;
+    case "semicolon":
+    case "end":
+      throw new Error("statements are split at their ends");
+    default:
+      return CLASS_CHARACTERS[token.kind];
+  }
+}
 
 /** Whether a token's character may stand where the grammar says `name`. */
 export function isNameCharacter(character: string): boolean {

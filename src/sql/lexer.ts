@@ -33,6 +33,14 @@ export interface Token {
   readonly end: number;
 }
 
+export function isWord(token: Token | undefined, ...words: string[]): boolean {
+  return token?.kind === "word" && words.includes(token.text.toUpperCase());
+}
+
+export function isMark(token: Token | undefined, mark: string): boolean {
+  return token !== undefined && token.kind === "operator" && token.text === mark;
+}
+
 /** The longest operators first: the lexer takes the first that fits. */
 const OPERATORS = [
   "<<=",

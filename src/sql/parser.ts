@@ -4,8 +4,10 @@
 import { notSupported, SqlError, SQLSTATE } from "../errors.ts";
 import type { Expression, Statement } from "./ast.ts";
 import { type Effort, FULL_EFFORT } from "./effort.ts";
-import { CLASS_CHARACTERS, grammar, isNameCharacter, KEYWORDS, MARKS, readable } from "./grammar.ts";
-import { type Token, tokenize } from "./lexer.ts";
+import { unexpected } from "./expectations.ts";
+import { characterOf, CLASS_CHARACTERS, grammar, isNameCharacter, KEYWORDS, readable } from "./grammar.ts";
+import { isMark, isWord, type Token, tokenize } from "./lexer.ts";
+import { errorOf } from "./mistakes.ts";
 import { type MatchedNodes, nodesOf, toTree } from "./tree.ts";
 
 /**
@@ -51,6 +53,7 @@ function split(text: string, effort: Effort): { source: Source; ranges: Range[] 
   return { source, ranges };
 }
 
+/** The rule that reads a statement, by its first word. */
 const RULES: Record<string, string> = {
   WITH: "withStatement",
   CREATE: "createTable",
@@ -77,6 +80,8 @@ const RULES: Record<string, string> = {
   CHECKPOINT: "checkpoint",
 };
 
+const STATEMENTS: Record<string, string> = { SELECT: "queryStatement", DECLARE: "queryStatement", ...RULES };
+
 function parseRange(source: Source, range: Range): Statement {
   const { tokens } = source;
   const first = tokens[range.from];
@@ -101,10 +106,6 @@ function parseBackup(tokens: Token[], { from, to }: Range): Statement {
   if (from + 3 === to || name.kind !== "string") throw unexpected(name, ["the backup's name in quotes"]);
   if (from + 4 < to) throw unexpected(tokens[from + 4], ["the end of the statement"]);
   return { kind: "backup", at, name: { text: name.text, at: name.at } };
-}
-
-function isWord(token: Token | undefined, ...words: string[]): boolean {
-  return token?.kind === "word" && words.includes(token.text.toUpperCase());
 }
 
 /** Statements that have names of their own in the dialect but are not built. */
@@ -185,29 +186,6 @@ function refuseUnsupported(tokens: Token[], range: Range): void {
   }
 }
 
-export function unexpected(token: Token, expected: string[]): SqlError {
-  const found = token.kind === "end"
-    ? "the statement ends"
-    : token.kind === "semicolon"
-    ? "the statement ends with ;"
-    : token.kind === "string"
-    ? `found '${shorten(token.text)}'`
-    : token.kind === "quoted"
-    ? `found "${shorten(token.text)}"`
-    : `found ${shorten(token.text)}`;
-  if (expected.length === 0) return new SqlError(`Cannot read the statement: ${found}`, token.at);
-  const shown = expected.slice(0, EXPECTED_SHOWN_MAX);
-  const list = shown.length > 1 ? `${shown.slice(0, -1).join(", ")} or ${shown.at(-1)}` : shown[0];
-  const more = expected.length > shown.length ? " (among others)" : "";
-  return new SqlError(`Cannot read the statement: ${found}, expected ${list}${more}`, token.at);
-}
-
-const EXPECTED_SHOWN_MAX = 8;
-
-function shorten(text: string): string {
-  return text.length > 40 ? `${text.slice(0, 40)}…` : text;
-}
-
 const readBefore = new Map<string, MatchedNodes>();
 const READ_TOKENS_MAX = 400;
 /** What the grammar found takes about 1.5 kB a token. */
@@ -261,7 +239,7 @@ export class Source {
     this.#count(map, nodes !== undefined);
     if (nodes === undefined) {
       const result = grammar.match(characters, rule);
-      if (result.failed()) throw this.#failure(result as unknown as Failed, map, lists);
+      if (result.failed()) throw this.#failure(rule, characters, map, lists, result as unknown as Failed);
       nodes = nodesOf(result);
       if (characters.length > READ_TOKENS_MAX) return nodes;
       readTokens += key.length;
@@ -322,7 +300,7 @@ export class Source {
       if (to === close) break;
       from = to + 1;
     }
-    if (!this.#is(close, isArray ? "]" : ")")) throw unexpected(this.tokens[close], [",", isArray ? "]" : ")"]);
+    if (!this.#is(close, isArray ? "]" : ")")) throw unexpected(this.tokens[close], ["a comma", isArray ? "]" : ")"]);
     return { items, next: close + 1 };
   }
 
@@ -392,8 +370,7 @@ export class Source {
   }
 
   #is(index: number, mark: string): boolean {
-    const token = this.tokens[index];
-    return token !== undefined && token.kind === "operator" && token.text === mark;
+    return isMark(this.tokens[index], mark);
   }
 
   /** One character a token, one for each whole list of values; `map` ends with the token behind the range. */
@@ -445,201 +422,21 @@ export class Source {
     return inner === close || !this.#is(inner + 1, ",");
   }
 
-  /**
-   * Where the user looks for the mistake, when that is not where reading stopped: the operator whose operand is missing,
-   * the IS with something else behind it, the bracket or CASE that is never closed.
-   */
-  #blamed(map: number[], at: number, expected: string[]): number | undefined {
-    const previous = at > 0 ? this.tokens[map[at] - 1] : undefined;
-    if (previous === undefined) return undefined;
-    const token = this.tokens[map[at]];
-    if (isWord(token, "UNION", "EXCEPT", "INTERSECT")) return this.#tailBefore(map[at], map[0]);
-    const isClause = isWord(token, ...CLAUSES);
-    if (expected.includes("an expression")) {
-      const opening = this.#openCase(map[at], map[0]);
-      if (isClause && opening !== undefined) return opening;
-      if (isClause && isOperator(previous) && !isWord(previous, "WHERE", "HAVING")) return token.at;
-      if (isWord(previous, "WHERE") && (isOperator(token) || isWord(token, "BETWEEN"))) return token.at;
-      if (this.#is(map[at] - 1, "(") && isWord(this.tokens[map[at] - 2], "CAST")) return this.tokens[map[at] - 2].at;
-      const between = this.#openBetween(map[at], map[0]);
-      if (isWord(previous, "AND") && between !== undefined) return between;
-      if (isOperator(previous) || (at === map.length - 1 && isWord(previous, "NOT", "ON"))) return previous.at;
-    }
-    if (this.#is(map[at], ",") && expected.includes(")") && isWord(this.tokens[map[0]], "DECLARE")) {
-      // Variables hold no lists.
-      const open = map.findLast((index) => index < map[at] && this.#is(index, "("));
-      if (open !== undefined && this.#is(open - 1, ":=")) return this.tokens[this.#partners.get(open)! + 1].at;
-    }
-    if (expected.includes("AND") && this.#is(map[at], ",")) return this.#openBetween(map[at], map[0]);
-    if (this.#is(map[at] - 1, ".") && expected.includes("a name")) return previous.at + 1;
-    if (
-      expected.includes("JOIN") && isWord(previous, "LEFT", "RIGHT", "FULL", "INNER", "CROSS", "ASOF", "LT", "SPLICE")
-    ) {
-      return previous.at;
-    }
-    if (isWord(previous, "AS") && this.#is(map[at], ")")) {
-      const open = map.findLast((index) => this.#is(index, "(") && this.#partners.get(index) === map[at]);
-      if (open !== undefined && isWord(this.tokens[open - 1], "CAST")) return this.tokens[open - 1].at;
-    }
-    if (expected.includes("END") && isClause) return this.#openCase(map[at], map[0]);
-    if (expected.includes("NULL") && expected.includes("TRUE")) {
-      const is = isWord(previous, "NOT") ? this.tokens[map[at] - 2] : previous;
-      if (isWord(is, "IS")) return is.at;
-    }
-    const typed = this.#typedBefore(map[at]);
-    if (typed !== undefined) return typed;
-    if (at > 1 && expected.includes("AS") && isWord(this.tokens[map[at] - 2], "WINDOW")) {
-      return this.tokens[map[at] - 2].at;
-    }
-    if (at < map.length - 1) return undefined;
-    if (isWord(previous, "LATEST", "OVER")) return previous.at;
-    if (isWord(previous, "FROM", "TO") && expected.includes("an expression")) return previous.at;
-    if (isWord(previous, "TABLE") && isWord(this.tokens[map[at] - 2], "DROP")) return previous.at;
-    if (expected.includes(")")) {
-      const open = map.findLast((index) => this.#is(index, "(") && this.#partners.get(index) === map[at]);
-      // A sub-query may go on, an expression should have ended.
-      if (open !== undefined && isWord(this.tokens[open + 1], "SELECT", "WITH", "DECLARE")) return undefined;
-      // Of a list of columns the rest is missed where it should stand.
-      if (open === map.find((index) => this.#is(index, "(")) && isWord(this.tokens[map[0]], "CREATE")) return undefined;
-      if (open !== undefined) return this.tokens[open].at;
-    }
-    if (isWord(previous, "IN")) return previous.at;
-    if (expected.includes("END")) return this.#openCase(map[at], map[0]);
-    return undefined;
-  }
-
-  /** The word before a text at `index`, or before the last text, which reads as a type that there is not. */
-  #typedBefore(index: number): number | undefined {
-    const string = this.tokens[index].kind === "string" ? index : index - 1;
-    const type = this.tokens[string - 1];
-    const isTyped = this.tokens[string].kind === "string" && type?.kind === "word" &&
-      (characterOf(type) === CLASS_CHARACTERS.name || isWord(type, "TIME", "INTERVAL"));
-    return isTyped ? type.at : undefined;
-  }
-
-  /** The CASE before `index` that has no END yet. */
-  #openCase(index: number, first: number): number | undefined {
-    let closed = 0;
-    for (let i = index - 1; i >= first; i--) {
-      if (isWord(this.tokens[i], "END")) closed++;
-      else if (isWord(this.tokens[i], "CASE") && closed-- === 0) return this.tokens[i].at;
-    }
-    return undefined;
-  }
-
-  /** The BETWEEN before `index` that has no second bound yet. */
-  #openBetween(index: number, first: number): number | undefined {
-    for (let i = index - 1, ands = 0; i >= first; i--) {
-      if (isWord(this.tokens[i], "AND") && ++ands > 1) return undefined;
-      if (!isWord(this.tokens[i], "BETWEEN")) continue;
-      return isWord(this.tokens[i - 1], "ROWS", "RANGE", "GROUPS") ? undefined : this.tokens[i].at;
-    }
-    return undefined;
-  }
-
-  /** ORDER BY or LIMIT of the query that a set operation at `index` would go on: they belong behind the last one. */
-  #tailBefore(index: number, first: number): number | undefined {
-    let depth = 0;
-    let found: number | undefined;
-    for (let i = index - 1; i >= first && depth >= 0; i--) {
-      const token = this.tokens[i];
-      if (this.#is(i, ")")) depth++;
-      else if (this.#is(i, "(")) depth--;
-      else if (depth === 0 && isWord(token, "ORDER", "LIMIT")) found = token.at;
-      else if (depth === 0 && isWord(token, "SELECT")) break;
-    }
-    return found;
-  }
-
-  #failure(result: Failed, map: number[], lists: number[]): SqlError {
-    const at = result.getRightmostFailurePosition();
-    const token = this.tokens[map[at]];
+  #failure(rule: string, characters: string, map: number[], lists: number[], stopped: Failed): SqlError {
+    const at = stopped.getRightmostFailurePosition();
     // A mistake inside a list that stands earlier is the first one in the text.
     for (const open of lists) if (open < map[at]) this.items(open);
-    const names = result.getRightmostFailures().map((failure) => readable(failure)).filter((name) =>
-      name !== undefined
-    );
-    const expected = preferred(new Set(names));
-    const where = this.#blamed(map, at, expected);
-    return where === undefined ? unexpected(token, expected) : new SqlError(unexpected(token, expected).message, where);
+    const expected = new Set(stopped.getRightmostFailures().flatMap((failure) => readable(failure) ?? []));
+    return errorOf({ tokens: this.tokens, partners: this.#partners, rule, characters, map, at, expected }, STATEMENTS);
   }
 }
-
-/** Words that end an expression: where an operand is missing before one of them, the dialect blames the word. */
-const CLAUSES = ["FROM", "WHERE", "ORDER", "GROUP", "LIMIT", "ON", "JOIN"];
-
-const EXPRESSION_STARTS = [
-  "a number",
-  "a string",
-  "a name",
-  "a parameter",
-  "a variable",
-  "a geohash",
-  "NULL",
-  "TRUE",
-  "FALSE",
-  "CASE",
-  "CAST",
-  "EXTRACT",
-  "EXISTS",
-  "ARRAY[",
-  "TIMESTAMP",
-  "TIMESTAMP_NS",
-  "DATE",
-  "IPV4",
-  "UUID",
-  "NOT",
-  "-",
-  "+",
-  "~",
-  "(",
-];
-
-/** What helps most comes first: in the middle of an expression everything may follow, and operators are the least news. */
-function preferred(found: Set<string>): string[] {
-  if (found.has("CASE") && found.has("a number")) {
-    for (const start of EXPRESSION_STARTS) found.delete(start);
-    found.add("an expression");
-  }
-  const names = [...found];
-  const rank = (name: string) =>
-    name === "an operator"
-      ? 2
-      : /^(IS|NOT|AND|OR|LIKE|ILIKE|BETWEEN|IN|::|\[|\.)$/.test(name)
-      ? 3
-      : /^an? /.test(name)
-      ? 0
-      : 1;
-  return names.sort((a, b) => rank(a) - rank(b) || (a < b ? -1 : 1));
-}
-
-function isOperator({ kind, text }: Token): boolean {
-  if (kind === "operator") return text === ":=" || MARKS.get(text)! <= MARKS.get("|")!;
-  return kind === "word" && /^(and|or|like|ilike|between|where|having)$/i.test(text);
-}
-
-const LITERALS = new Set(["number", "string", "parameter"]);
 
 interface Failed {
   getRightmostFailurePosition(): number;
   getRightmostFailures(): { toString(): string; getText(): string }[];
 }
 
-function characterOf(token: Token): string {
-  switch (token.kind) {
-    case "word":
-      return KEYWORDS.get(token.text.toUpperCase()) ?? CLASS_CHARACTERS.name;
-    case "quoted":
-      return CLASS_CHARACTERS.name;
-    case "operator":
-      return MARKS.get(token.text)!;
-    case "semicolon":
-    case "end":
-      throw new Error("statements are split at their ends");
-    default:
-      return CLASS_CHARACTERS[token.kind];
-  }
-}
+const LITERALS = new Set(["number", "string", "parameter"]);
 
 /** Pairs the brackets, and refuses what is nested too deep before anything recurses into it. */
 function partners(tokens: Token[]): Map<number, number> {

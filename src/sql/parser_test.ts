@@ -214,12 +214,46 @@ for (const { title, text, ...error } of refused) {
   Deno.test(`parse() refuses ${title}`, () => assert.throws(() => parse(text), { name: "SqlError", ...error }));
 }
 
-Deno.test("parse() says what it found and what it expected", () => {
-  assert.throws(() => parse("drop tabel x"), {
-    message: "Cannot read the statement: found tabel, expected ALL or TABLE",
-  });
-  assert.throws(() => parse("select a from t where a = order"), { message: /found order, expected an expression/ });
-});
+const explained: [text: string, message: string, position: number][] = [
+  ["selekt 1", "unknown statement selekt; did you mean SELECT?", 0],
+  ["creat table t (a int)", "unknown statement creat; did you mean CREATE?", 0],
+  ["delet from t", "unknown statement delet; did you mean DELETE?", 0],
+  ["explain selec 1", "unknown statement selec; did you mean SELECT?", 8],
+  ["explian select 1", "unknown statement explian; did you mean EXPLAIN?", 0],
+  [
+    "kill 5",
+    "unknown statement kill: expected SELECT, INSERT, CREATE or another statement, or a table's name",
+    0,
+  ],
+  ["drop tabel x", "Cannot read the statement: found tabel; did you mean TABLE?", 5],
+  ["drop x", "Cannot read the statement: found x, expected ALL or TABLE", 5],
+  ["select * form t", "Cannot read the statement: found form; did you mean FROM?", 9],
+  ["select 1 form t", "Cannot read the statement: found form; did you mean FROM?", 9],
+  ["select a from t wehre price > 1", "Cannot read the statement: found wehre; did you mean WHERE?", 16],
+  ["t gruop by a", "Cannot read the statement: found gruop; did you mean GROUP?", 2],
+  ["select sum(a) over (partion by b) from t", "Cannot read the statement: found partion; did you mean PARTITION?", 20],
+  ["alter table t ad column a int", "Cannot read the statement: found ad; did you mean ADD?", 14],
+  [
+    "select a b c from t",
+    "Cannot read the statement: found c, expected a comma, FROM, another clause or the end of the statement",
+    11,
+  ],
+  ["select sum(a from t", "Cannot read the statement: found from, expected ), a comma or an operator", 13],
+  ["select 1 2", "Cannot read the statement: found 2, expected for example a comma, FROM, an alias or an operator", 9],
+  ["select a from t where a = order", "Cannot read the statement: found order, expected an expression", 26],
+  ["select (1", "The parenthesis is not closed: ) is missing", 7],
+  ["select case when a then 1 from t", "CASE is not closed: END is missing", 7],
+  ["select 1 +", "an expression is missing behind +", 9],
+  ["select cast(as int)", "CAST is written as cast(value as type)", 7],
+  ["t where a between 1, 2", "BETWEEN is written as value BETWEEN low AND high", 10],
+  ["select 1 limit 2 union select 3", "LIMIT before UNION: put the query in parentheses", 9],
+  ["t where a > int '5'", "a text of type int is written as a cast: cast('…' as int)", 12],
+  ["t where a > tiemstamp '2020'", "Cannot read the statement: found tiemstamp; did you mean TIMESTAMP?", 12],
+  ["t where a > lnog '5'", "there is no type lnog for a text; did you mean long?", 12],
+];
+for (const [text, message, position] of explained) {
+  Deno.test(`parse() says what is wrong with ${text}`, () => assert.throws(() => parse(text), { message, position }));
+}
 
 const nestings: [string, string, string][] = [
   ["(", "1", ")"],

@@ -128,8 +128,13 @@ export function tagOfName(name: string): string | undefined {
 
 /** In lower case: all single words that SQL takes for a type. */
 export function typeSpellings(): string[] {
-  const names = ENTRIES.flatMap(({ name, aliases }) => [name, ...aliases]).filter((name) => !name.includes(" "));
-  return [...new Set([...names, "DECIMAL", "GEOHASH"])].map((name) => name.toLowerCase());
+  const names = [
+    ...ENTRIES.map(({ name }) => name),
+    "DECIMAL",
+    "GEOHASH",
+    ...ENTRIES.flatMap(({ aliases }) => aliases),
+  ];
+  return [...new Set(names)].filter((name) => !name.includes(" ")).map((name) => name.toLowerCase());
 }
 
 export function layoutOf(tag: string): Layout {

@@ -99,6 +99,24 @@ for (const [sql, message] of misspelt) {
   Deno.test(`bind() suggests: ${sql}`, () => assert.throws(() => run(sql), { message }));
 }
 
+const carets: [sql: string, message: string, position: number, caret: number][] = [
+  ["insert into plain (a) values (1), ('x')", "'x' is not an INT (column a of row 2)", 0, 35],
+  ["insert into plain (a) values (3000000000)", "3000000000 is out of the range of INT (column a of row 1)", 0, 30],
+  [
+    "insert into trades (ts, px) values ('2020-13-01', 1)",
+    "'2020-13-01' is not a TIMESTAMP (column ts of row 1)",
+    0,
+    36,
+  ],
+  ["select 1 + 'abc'", "'abc' is not an INT", 0, 11],
+  ["select * from plain where b > 'ten'", "'ten' is no LONG", 0, 30],
+  ["select * from trades where ts > '2020-13-01'", "'2020-13-01' is no TIMESTAMP", 32, 32],
+  ["insert into plain valeus (1, 2)", "Cannot read the statement: found valeus; did you mean VALUES?", 18, 18],
+];
+for (const [sql, message, position, caret] of carets) {
+  Deno.test(`bind() points at the value: ${sql}`, () => assert.throws(() => run(sql), { message, position, caret }));
+}
+
 const refused: [sql: string, position: number][] = [
   ["select nope from trades", 7],
   ["select * from nowhere", 14],

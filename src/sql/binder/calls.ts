@@ -95,8 +95,11 @@ function overloadError(
   style: "operator" | "function",
 ): SqlError {
   const state = failure.failure === "value" ? SQLSTATE.invalidText : SQLSTATE.undefinedFunction;
-  if (failure.atStart) return new SqlError(failure.message, 0, state);
   const blamed = failure.argument === undefined ? undefined : args[failure.argument];
+  if (failure.atStart) {
+    const caret = blamed === undefined ? at : expressions.binding.positionOf(blamed);
+    return new SqlError(failure.message, 0, state, { caret });
+  }
   if (
     blamed === undefined ||
     (style === "operator" && failure.failure === "types" && args.length === 2 && !isTimeComparison(name, args))

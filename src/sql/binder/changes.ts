@@ -8,6 +8,7 @@ import { typeOf, type Value } from "../../types/mod.ts";
 import { readValue } from "../../types/parse/mod.ts";
 import type { Expression, Name, Query, Statement } from "../ast.ts";
 import { findOverload } from "../functions/mod.ts";
+import { nearest } from "../../nearest.ts";
 import { tokenize } from "../lexer.ts";
 import type { AggregateCall, BoundStatement, Column, Expr, Plan } from "../plan.ts";
 import { resolveOverload } from "./calls.ts";
@@ -20,6 +21,7 @@ import { columnOf, filter, project, sort } from "./plans.ts";
 import { nothing, type Relation, sameName, type ScopeColumn } from "./scope.ts";
 import type { Queries } from "./select.ts";
 import { bindSource, scanOf } from "./sources.ts";
+import { isRowFunction } from "./table-functions.ts";
 import { displayName, isInteger, isNumber, isText, isTextOrChar, isTime, isTimestamp } from "./types.ts";
 
 type Insert = Extract<Statement, { kind: "insert" }>;
@@ -84,9 +86,10 @@ function valuesPlan(queries: Queries, insert: Insert, columns: TableColumn[], sn
     const values: Value[] = new Array(row.length);
     let expressions: Expr[] | undefined;
     for (let i = 0; i < row.length; i++) {
-      const cell = bindCell(queries, row[i], columns[i], columns[i].id === snapshot.schema.timestampId);
+      const isDesignated = columns[i].id === snapshot.schema.timestampId;
+      const cell = inCell(() => bindCell(queries, row[i], columns[i], isDesignated), columns[i].name, r);
       if (cell.kind === "constant") {
-        if (columns[i].id === snapshot.schema.timestampId) checkTime(cell.value, row[i].at);
+        if (isDesignated) checkTime(cell.value, row[i].at);
         values[i] = cell.value;
       } else {
         expressions ??= [];
@@ -104,6 +107,19 @@ function valuesPlan(queries: Queries, insert: Insert, columns: TableColumn[], sn
   });
   flush();
   return unionOf(parts, output);
+}
+
+const VALUE_STATES = new Set<string>([SQLSTATE.invalidText, SQLSTATE.outOfRange]);
+
+/** A value that does not fit names its column and row: not all clients show the place in the text. */
+function inCell(bindValue: () => Expr, column: string, row: number): Expr {
+  try {
+    return bindValue();
+  } catch (error) {
+    if (!(error instanceof SqlError) || !VALUE_STATES.has(error.sqlState)) throw error;
+    const { message, position, sqlState, caret } = error;
+    throw new SqlError(`${message} (column ${column} of row ${row + 1})`, position, sqlState, { caret, cause: error });
+  }
 }
 
 /** The closing parenthesis of the row that begins at `from`: where a wrong number of values is reported. */
@@ -205,7 +221,8 @@ function assignCall(queries: Queries, expr: Expr, target: string, at: number): E
 function notAssignable(from: string, to: string, at: number): SqlError {
   // The dialect tries whether the number of a time fits, when the row is written.
   const place = isTime(from) && isInteger(to) ? 0 : at;
-  return typeMismatch(`${displayName(from)} is no value for a column of type ${displayName(to)}`, place);
+  const message = `${displayName(from)} is no value for a column of type ${displayName(to)}`;
+  return new SqlError(message, place, SQLSTATE.datatypeMismatch, { caret: at });
 }
 
 /** Which types go into which columns without a cast: text to all but BOOLEAN; numbers, truth values and times not to text. */
@@ -243,6 +260,7 @@ function assigned(value: Value, from: string, to: string, at: number): Constant 
         `${formatDecimal(BigInt(value as number | bigint), decimalOf(from)?.scale ?? 0)} does not fit ${to}`,
         0,
         SQLSTATE.outOfRange,
+        { caret: at },
       );
     }
     return constant(read, to);
@@ -253,13 +271,13 @@ function assigned(value: Value, from: string, to: string, at: number): Constant 
   }
   if (isTextOrChar(from)) return fromText(value as string, to, at);
   const bits = INTEGER_BITS[to];
-  if (isNumber(from) && bits !== undefined) return constant(wholeValue(value as number | bigint, to, bits), to);
+  if (isNumber(from) && bits !== undefined) return constant(wholeValue(value as number | bigint, to, bits, at), to);
   if (isNumber(from) && isNumber(to)) {
     const number = Number(value);
     if (to !== "FLOAT") return constant(number, to);
     const single = Math.fround(number);
     if (Number.isFinite(number) && !Number.isFinite(single)) {
-      throw new SqlError(`${value} is out of the range of FLOAT`, 0, SQLSTATE.outOfRange);
+      throw new SqlError(`${value} is out of the range of FLOAT`, 0, SQLSTATE.outOfRange, { caret: at });
     }
     return constant(single, to);
   }
@@ -275,7 +293,9 @@ function assigned(value: Value, from: string, to: string, at: number): Constant 
 function fromText(value: string, to: string, at: number, isInstant = false): Constant {
   if (isText(to)) return constant(value, to);
   if (to === "CHAR") {
-    if (value.length > 1) throw new SqlError(`'${value}' is no CHAR`, 0, SQLSTATE.invalidText);
+    if (value.length > 1) {
+      throw new SqlError(`'${value}' is no CHAR`, 0, SQLSTATE.invalidText, { caret: at });
+    }
     return constant(value === "" ? null : value, to);
   }
   if (to === "UUID" && value === "") return constant(null, to);
@@ -285,19 +305,19 @@ function fromText(value: string, to: string, at: number, isInstant = false): Con
   if (read instanceof Object) {
     // A time that nanoseconds cannot hold is told at its place, text that is no value at the statement's start.
     const isTooFar = to === "TIMESTAMP_NS" && typeof readValue(value, "TIMESTAMP") === "bigint";
-    throw new SqlError(read.problem, isTooFar ? at : 0, SQLSTATE.invalidText);
+    throw new SqlError(read.problem, isTooFar ? at : 0, SQLSTATE.invalidText, { caret: at });
   }
   return constant(read ?? nullValue(to), to);
 }
 
 /** Fractions are cut; what is out of range is an error when the row is written. */
-function wholeValue(value: number | bigint, to: string, bits: number): Value {
+function wholeValue(value: number | bigint, to: string, bits: number, at: number): Value {
   if (typeof value === "number" && !Number.isFinite(value)) return nullValue(to);
   const whole = typeof value === "bigint" ? value : BigInt(Math.trunc(value));
   const lowest = -(1n << BigInt(bits - 1));
   if (whole === lowest && typeOf(to).nullable) return null;
   if (BigInt.asIntN(bits, whole) !== whole) {
-    throw new SqlError(`${value} is out of the range of ${displayName(to)}`, 0, SQLSTATE.outOfRange);
+    throw new SqlError(`${value} is out of the range of ${displayName(to)}`, 0, SQLSTATE.outOfRange, { caret: at });
   }
   return to === "LONG" ? whole : Number(whole);
 }
@@ -319,7 +339,16 @@ function ipText(value: number): string {
   return [24, 16, 8, 0].map((shift) => (value >>> shift) & 255).join(".");
 }
 
+/** `insert into t valeus (1)` reads as a function that gives rows. */
+function refuseMisspeltValues(query: Query): void {
+  if (query.kind !== "select" || !query.bare || query.from?.kind !== "function") return;
+  const { name, at } = query.from.call;
+  if (nearest(name, ["VALUES"]) === undefined || isRowFunction(name)) return;
+  throw new SqlError(`Cannot read the statement: found ${name}; did you mean VALUES?`, at);
+}
+
 function insertSelect(queries: Queries, insert: Insert, columns: TableColumn[], schema: TableSchema): Plan {
+  refuseMisspeltValues(insert.query!);
   const { plan, visible } = queries.bind(insert.query!, withNames(insert.with));
   const designated = columns.findIndex((column) => column.id === schema.timestampId);
   const timeType = designated < visible ? plan.columns[designated]?.type : undefined;

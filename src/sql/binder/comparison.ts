@@ -68,7 +68,9 @@ function textConstant(
       const isNarrow = isInteger(side.type) && (side.type !== "LONG" || other.type === "CHAR");
       if (isNarrow && operator === "!=") return TRUE;
       if (isNarrow && operator === "=") return FALSE;
-      throw new SqlError(`'${other.value}' is no ${displayName(side.type)}`, 0, SQLSTATE.invalidText);
+      throw new SqlError(`'${other.value}' is no ${displayName(side.type)}`, 0, SQLSTATE.invalidText, {
+        caret: position,
+      });
     }
     const type = convertConstant(other.value, other.type, side.type) === undefined ? "DOUBLE" : side.type;
     return expressions.operator(operator, [side, expressions.binding.at(constant(exact, type), position)], at);
@@ -85,7 +87,7 @@ function textConstant(
     const value = convertConstant(other.value, other.type, side.type);
     // A text that is no identifier finds nothing; one that is no time or address is a mistake.
     if (value === undefined && side.type === "IPv4" && other.type !== "CHAR") {
-      throw new SqlError(`'${other.value}' is no IPv4`, 0, SQLSTATE.invalidText);
+      throw new SqlError(`'${other.value}' is no IPv4`, 0, SQLSTATE.invalidText, { caret: position });
     }
     if (value === undefined && !isTime(side.type)) return operator === "!=" ? TRUE : FALSE;
     if (value === undefined) {

@@ -15,6 +15,8 @@ import { isInteger, isTextOrChar, isTime } from "./types.ts";
 
 const ROW_FUNCTIONS = ["long_sequence", "generate_series", "read_parquet", "parquet_scan", ...metadataFunctions()];
 
+export const isRowFunction = (name: string): boolean => ROW_FUNCTIONS.includes(name.toLowerCase());
+
 /** `name` is what qualifies the columns when the source has no alias. */
 export function tableFunction(queries: Queries, call: FunctionCall, names: Names): { plan: Plan; name: string } {
   const name = call.name.toLowerCase();
@@ -120,7 +122,7 @@ function generateSeries(queries: Queries, call: FunctionCall, names: Names): Pla
     : undefined;
   // Without a step, texts are read as numbers.
   if (step === undefined && [from, to].every((bound) => isTextOrChar(bound.type))) {
-    throw new SqlError(`'${from.value}' is not a DOUBLE`, 0, SQLSTATE.invalidText);
+    throw new SqlError(`'${from.value}' is not a DOUBLE`, 0, SQLSTATE.invalidText, { caret: call.args[0].at });
   }
   if (timeType !== undefined) {
     const [a, b] = [from, to].map((bound, i) => instantBound(queries, bound, timeType, call.args[i].at));

@@ -42,12 +42,12 @@ const WITHOUT_PLACE = /^(?:08|25|26|34|3B|42P0[35]|53|57|58|XX)/;
 /** `text` is what the statement was, and `at` its place in what the client sent. */
 export function errorFields(error: unknown, text = "", at = 0): ErrorFields {
   if (error instanceof SqlError) {
-    const { message, sqlState: code, position } = error;
+    const { message, sqlState: code, caret } = error;
     return {
       severity: "ERROR",
       code,
       message,
-      position: position < 0 || WITHOUT_PLACE.test(code) ? undefined : characters(text, position) + at + 1,
+      position: caret < 0 || WITHOUT_PLACE.test(code) ? undefined : characters(text, caret) + at + 1,
     };
   }
   if (error instanceof ProtocolError) {

@@ -1,0 +1,206 @@
+/** What is wrong with tokens that the grammar does not read, and where the dialect's users look for it. */
+import { SqlError } from "../errors.ts";
+import { didYouMean } from "../nearest.ts";
+import { typeSpellings } from "../types/mod.ts";
+import { expectations, found, unexpected } from "./expectations.ts";
+import { characterOf, CLASS_CHARACTERS, MARKS } from "./grammar.ts";
+import { isMark, isWord, type Token } from "./lexer.ts";
+import { misspeltKeyword } from "./misspelt.ts";
+
+export interface Mistake {
+  readonly tokens: readonly Token[];
+  /** Of an opening bracket: the index of its closing one, or of the end of the statement where that is missing. */
+  readonly partners: ReadonlyMap<number, number>;
+  /** The rule of the grammar, and what it was to read: a character a token, and the token's index. */
+  readonly rule: string;
+  readonly characters: string;
+  readonly map: readonly number[];
+  /** Index in `map` of what the grammar could not read. */
+  readonly at: number;
+  /** What it would have read there, as `readable()` calls it. */
+  readonly expected: ReadonlySet<string>;
+}
+
+/** `statements`: the first words of statements and the rules that read them. */
+export function errorOf(mistake: Mistake, statements: Record<string, string>): SqlError {
+  const { tokens, map, at } = mistake;
+  const token = tokens[map[at]];
+  const expected = expectations(mistake.expected);
+  const place = blamed(mistake, expected);
+  const tokenAt = (index: number) => tokens[map[index]];
+  const misspelt = misspeltKeyword(mistake, (index) => tokenAt(index).text, statements);
+  if (misspelt !== undefined) {
+    const { place: index, keyword } = misspelt;
+    const word = tokenAt(index);
+    if (index === 0) return new SqlError(`unknown statement ${word.text}; did you mean ${keyword}?`, word.at);
+    const message = `Cannot read the statement: ${found(word)}; did you mean ${keyword}?`;
+    return new SqlError(message, place ? place.at : word.at);
+  }
+  if (isUnknownStatement(mistake)) {
+    const { text, at } = tokenAt(0);
+    const message =
+      `unknown statement ${text}: expected SELECT, INSERT, CREATE or another statement, or a table's name`;
+    return new SqlError(message, at);
+  }
+  if (place === undefined) return unexpected(token, expected);
+  return new SqlError(place.message ?? unexpected(token, expected).message, place.at);
+}
+
+/** A word and then what can never stand behind a table's name. */
+function isUnknownStatement({ rule, characters, at }: Mistake): boolean {
+  return rule === "queryStatement" && at === 1 && characters.length > 1 && characters[0] === CLASS_CHARACTERS.name;
+}
+
+/**
+ * Where the user looks for the mistake, when that is not where reading stopped: the operator whose operand is missing,
+ * the IS with something else behind it, the bracket or CASE that is never closed. Without a message that of the token holds.
+ */
+function blamed(mistake: Mistake, expected: readonly string[]): { at: number; message?: string } | undefined {
+  const { tokens, partners, map, at } = mistake;
+  const index = map[at];
+  const previous = at > 0 ? tokens[index - 1] : undefined;
+  if (previous === undefined) return undefined;
+  const token = tokens[index];
+  const isAtEnd = at === map.length - 1;
+  const is = (place: number, mark: string) => isMark(tokens[place], mark);
+  const lastOpen = (holds: (open: number) => boolean) => map.findLast((open) => is(open, "(") && holds(open));
+  if (isWord(token, "UNION", "EXCEPT", "INTERSECT")) {
+    const tail = tailBefore(tokens, index, map[0]);
+    if (tail === undefined) return undefined;
+    const message = `${tail.text.toUpperCase()} before ${token.text.toUpperCase()}: put the query in parentheses`;
+    return { at: tail.at, message };
+  }
+  const openCase = caseBefore(tokens, index, map[0]);
+  const isClause = isWord(token, ...CLAUSES);
+  if (expected.includes("an expression")) {
+    if (isClause && openCase !== undefined) return { at: openCase, message: CASE_OPEN };
+    if (isClause && isOperator(previous) && !isWord(previous, "WHERE", "HAVING")) return { at: token.at };
+    if (isWord(previous, "WHERE") && (isOperator(token) || isWord(token, "BETWEEN"))) return { at: token.at };
+    if (is(index - 1, "(") && isWord(tokens[index - 2], "CAST")) {
+      return { at: tokens[index - 2].at, message: CAST_FORM };
+    }
+    const between = betweenBefore(tokens, index, map[0]);
+    if (isWord(previous, "AND") && between !== undefined) return { at: between, message: BETWEEN_FORM };
+    if (isOperator(previous) || (isAtEnd && isWord(previous, "NOT", "ON"))) {
+      return { at: previous.at, message: `an expression is missing behind ${previous.text}` };
+    }
+  }
+  if (is(index, ",") && mistake.expected.has(")") && isWord(tokens[map[0]], "DECLARE")) {
+    const open = lastOpen((place) => place < index);
+    if (open !== undefined && is(open - 1, ":=")) {
+      return { at: tokens[partners.get(open)! + 1].at, message: "a variable holds one value, not a list" };
+    }
+  }
+  if (mistake.expected.has("AND") && is(index, ",")) {
+    const between = betweenBefore(tokens, index, map[0]);
+    if (between !== undefined) return { at: between, message: BETWEEN_FORM };
+  }
+  if (is(index - 1, ".") && mistake.expected.has("a name")) return { at: previous.at + 1 };
+  if (
+    mistake.expected.has("JOIN") &&
+    isWord(previous, "LEFT", "RIGHT", "FULL", "INNER", "CROSS", "ASOF", "LT", "SPLICE")
+  ) {
+    return { at: previous.at };
+  }
+  if (isWord(previous, "AS") && is(index, ")")) {
+    const open = lastOpen((place) => partners.get(place) === index);
+    if (open !== undefined && isWord(tokens[open - 1], "CAST")) return { at: tokens[open - 1].at, message: CAST_FORM };
+  }
+  if (mistake.expected.has("END") && isClause && openCase !== undefined) return { at: openCase, message: CASE_OPEN };
+  if (mistake.expected.has("NULL") && mistake.expected.has("TRUE") && !expected.includes("an expression")) {
+    const word = isWord(previous, "NOT") ? tokens[index - 2] : previous;
+    if (isWord(word, "IS")) return { at: word.at };
+  }
+  const typed = typeBefore(tokens, index);
+  if (typed !== undefined) {
+    return { at: typed.at, message: typedMessage(typed.text) };
+  }
+  if (at > 1 && mistake.expected.has("AS") && isWord(tokens[index - 2], "WINDOW")) return { at: tokens[index - 2].at };
+  return isAtEnd ? blamedAtEnd(mistake, expected, previous, openCase) : undefined;
+}
+
+/** The statement ends too early. */
+function blamedAtEnd(
+  { tokens, partners, map, expected: exact }: Mistake,
+  expected: readonly string[],
+  previous: Token,
+  openCase: number | undefined,
+): { at: number; message?: string } | undefined {
+  const index = map.at(-1)!;
+  if (isWord(previous, "LATEST", "OVER")) return { at: previous.at };
+  if (isWord(previous, "FROM", "TO") && expected.includes("an expression")) return { at: previous.at };
+  if (isWord(previous, "TABLE") && isWord(tokens[index - 2], "DROP")) return { at: previous.at };
+  if (exact.has(")")) {
+    const first = map.find((place) => isMark(tokens[place], "("));
+    const open = map.findLast((place) => isMark(tokens[place], "(") && partners.get(place) === index);
+    // A sub-query may go on, an expression should have ended.
+    if (open !== undefined && isWord(tokens[open + 1], "SELECT", "WITH", "DECLARE")) return undefined;
+    // Of a list of columns the rest is missed where it should stand.
+    if (open === first && isWord(tokens[map[0]], "CREATE")) return undefined;
+    if (open !== undefined) return { at: tokens[open].at, message: "The parenthesis is not closed: ) is missing" };
+  }
+  if (isWord(previous, "IN")) return { at: previous.at };
+  if (exact.has("END") && openCase !== undefined) return { at: openCase, message: CASE_OPEN };
+  return undefined;
+}
+
+const CASE_OPEN = "CASE is not closed: END is missing";
+const CAST_FORM = "CAST is written as cast(value as type)";
+const BETWEEN_FORM = "BETWEEN is written as value BETWEEN low AND high";
+
+/** Words that end an expression: where an operand is missing before one of them, the dialect blames the word. */
+const CLAUSES = ["FROM", "WHERE", "ORDER", "GROUP", "LIMIT", "ON", "JOIN"];
+
+function typedMessage(type: string): string {
+  const known = typeSpellings();
+  return known.includes(type.toLowerCase())
+    ? `a text of type ${type} is written as a cast: cast('…' as ${type})`
+    : `there is no type ${type} for a text${didYouMean(type, known)}`;
+}
+
+/** The word before a text at `index`, or before the last text, which reads as a type that there is not. */
+function typeBefore(tokens: readonly Token[], index: number): Token | undefined {
+  const string = tokens[index].kind === "string" ? index : index - 1;
+  const type = tokens[string - 1];
+  const isTyped = tokens[string].kind === "string" && type?.kind === "word" &&
+    (characterOf(type) === CLASS_CHARACTERS.name || isWord(type, "TIME", "INTERVAL"));
+  return isTyped ? type : undefined;
+}
+
+/** The CASE before `index` that has no END yet. */
+function caseBefore(tokens: readonly Token[], index: number, first: number): number | undefined {
+  let closed = 0;
+  for (let i = index - 1; i >= first; i--) {
+    if (isWord(tokens[i], "END")) closed++;
+    else if (isWord(tokens[i], "CASE") && closed-- === 0) return tokens[i].at;
+  }
+  return undefined;
+}
+
+/** The BETWEEN before `index` that has no second bound yet. */
+function betweenBefore(tokens: readonly Token[], index: number, first: number): number | undefined {
+  for (let i = index - 1, ands = 0; i >= first; i--) {
+    if (isWord(tokens[i], "AND") && ++ands > 1) return undefined;
+    if (!isWord(tokens[i], "BETWEEN")) continue;
+    return isWord(tokens[i - 1], "ROWS", "RANGE", "GROUPS") ? undefined : tokens[i].at;
+  }
+  return undefined;
+}
+
+/** ORDER BY or LIMIT of the query that a set operation at `index` would go on: they belong behind the last one. */
+function tailBefore(tokens: readonly Token[], index: number, first: number): Token | undefined {
+  let depth = 0;
+  let tail: Token | undefined;
+  for (let i = index - 1; i >= first && depth >= 0; i--) {
+    if (isMark(tokens[i], ")")) depth++;
+    else if (isMark(tokens[i], "(")) depth--;
+    else if (depth === 0 && isWord(tokens[i], "ORDER", "LIMIT")) tail = tokens[i];
+    else if (depth === 0 && isWord(tokens[i], "SELECT")) break;
+  }
+  return tail;
+}
+
+function isOperator({ kind, text }: Token): boolean {
+  if (kind === "operator") return text === ":=" || MARKS.get(text)! <= MARKS.get("|")!;
+  return kind === "word" && /^(and|or|like|ilike|between|where|having)$/i.test(text);
+}
