@@ -2,9 +2,15 @@
 import type { ParquetNode } from "../../sql/plan.ts";
 import { OutputColumns, Workspace } from "../columns.ts";
 import { type Batch, MORSEL_ROWS, type Operator, type QueryContext } from "../contract.ts";
-import { ColumnReader } from "../parquet/column.ts";
-import { atPosition, openParquet, type ParquetColumn, ParquetError, type ParquetFile } from "../parquet/file.ts";
+import { type ColumnReader, columnReader } from "../parquet/column.ts";
+import { ParquetError } from "../parquet/error.ts";
+import { atPosition, openParquet, type ParquetFile } from "../parquet/file.ts";
+import type { ParquetColumn } from "../parquet/schema.ts";
 import { typesOf } from "./input.ts";
+
+/** What the rows of a batch may take, as the file tells it. */
+const BATCH_BYTES = 1 << 26;
+const BATCH_ROWS_MIN = 256;
 
 export function createParquet(plan: ParquetNode, context: QueryContext): Operator {
   return new Parquet(plan, context);
@@ -20,6 +26,7 @@ class Parquet implements Operator {
   private readers: ColumnReader[] = [];
   private group = -1;
   private rowsLeft = 0;
+  private batchRows = MORSEL_ROWS;
 
   constructor(private readonly plan: ParquetNode, private readonly context: QueryContext) {
     this.columns = plan.columns;
@@ -43,34 +50,42 @@ class Parquet implements Operator {
 
   next(): Batch | undefined {
     return atPosition(this.plan.at, () => {
-      while (this.rowsLeft === 0) {
-        for (const reader of this.readers) reader.close();
-        this.readers = [];
-        const group = this.file.rowGroups[++this.group];
-        if (group === undefined) return undefined;
-        this.rowsLeft = group.rowCount;
-        this.readers = this.fileColumns.map((column) => {
-          const extent = group.extents[column.leaf];
-          if (extent.valueCount !== group.rowCount) {
-            throw new ParquetError(`column ${column.name} has ${extent.valueCount} values in ${group.rowCount} rows`);
-          }
-          return new ColumnReader(column, extent, this.handle, this.space);
-        });
-      }
-      const rowCount = Math.min(MORSEL_ROWS, this.rowsLeft);
+      while (this.rowsLeft === 0) if (!this.nextGroup()) return undefined;
+      const rowCount = Math.min(this.batchRows, this.rowsLeft);
       for (let c = 0; c < this.readers.length; c++) {
         this.context.poll();
         this.readers[c].forget();
         this.readers[c].read(this.output.vectors[c].address, 0, rowCount);
       }
       this.rowsLeft -= rowCount;
+      if (this.rowsLeft === 0) for (const reader of this.readers) reader.finish();
       return { rowCount, columns: this.output.vectors };
     });
   }
 
-  close(): void {
-    this.space.release();
+  private nextGroup(): boolean {
+    for (const reader of this.readers) reader.close();
     this.readers = [];
+    const group = this.file.rowGroups[++this.group];
+    if (group === undefined) return false;
+    this.rowsLeft = group.rowCount;
+    if (group.rowCount === 0) return true;
+    let sizeBytes = 0;
+    this.readers = this.fileColumns.map((column) => {
+      const extent = group.extents[column.leaf];
+      sizeBytes += extent.plainSizeBytes;
+      return columnReader(column, extent, this.handle, this.space);
+    });
+    // Rows of long texts or arrays come in smaller batches.
+    const rows = Math.floor(BATCH_BYTES * group.rowCount / Math.max(1, sizeBytes));
+    this.batchRows = Math.max(BATCH_ROWS_MIN, Math.min(MORSEL_ROWS, rows));
+    return true;
+  }
+
+  close(): void {
+    for (const reader of this.readers) reader.close();
+    this.readers = [];
+    this.space.release();
     this.handle.close();
   }
 }

@@ -6,7 +6,7 @@
 import { Buffer } from "node:buffer";
 import { brotliDecompressSync, crc32, gunzipSync, zstdDecompressSync } from "node:zlib";
 import { compressors } from "hyparquet-compressors";
-import { ParquetError } from "./file.ts";
+import { ParquetError } from "./error.ts";
 
 export const PAGE = { data: 0, index: 1, dictionary: 2, dataV2: 3 } as const;
 export const ENCODING = {
@@ -28,8 +28,9 @@ export interface PageHeader {
   /** Rows, nulls included; in a dictionary the number of entries. */
   valueCount: number;
   encoding: number;
+  definitionEncoding: number;
+  repetitionEncoding: number;
   /** Version 2: levels lie before the values, never compressed. */
-  levelEncoding: number;
   repetitionBytes: number;
   definitionBytes: number;
   isCompressed: boolean;
@@ -45,7 +46,8 @@ export function readPageHeader(bytes: Uint8Array): PageHeader {
     compressedSizeBytes: -1,
     valueCount: -1,
     encoding: -1,
-    levelEncoding: ENCODING.rle,
+    definitionEncoding: ENCODING.rle,
+    repetitionEncoding: ENCODING.rle,
     repetitionBytes: 0,
     definitionBytes: 0,
     isCompressed: true,
@@ -60,7 +62,8 @@ export function readPageHeader(bytes: Uint8Array): PageHeader {
       reader.struct((inner, innerType) => {
         if (inner === 1) header.valueCount = reader.integer();
         else if (inner === 2) header.encoding = reader.integer();
-        else if (inner === 3) header.levelEncoding = reader.integer();
+        else if (inner === 3) header.definitionEncoding = reader.integer();
+        else if (inner === 4) header.repetitionEncoding = reader.integer();
         else reader.skip(innerType);
       });
     } else if (field === 7) {

@@ -1,0 +1,384 @@
+/** The pages of a column chunk, one after the other: levels, and values without nulls. Holds one page at a time. */
+import { layoutOf } from "../../types/mod.ts";
+import { LAYOUT_WIDTH } from "../../types/layout.ts";
+import type { Workspace } from "../columns.ts";
+import type { Values } from "./conversion.ts";
+import { ParquetError } from "./error.ts";
+import { type ColumnExtent, readAt } from "./file.ts";
+import {
+  checkCrc,
+  checkPageHeader,
+  decodeDelta,
+  decodeRuns,
+  decompress,
+  ENCODING,
+  joinStreams,
+  PAGE,
+  type PageHeader,
+  readPageHeader,
+} from "./page.ts";
+import type { ParquetColumn } from "./schema.ts";
+
+const READ_BYTES = 1 << 18;
+
+export class PageReader {
+  /** Bytes of the file from `windowOffset` on. */
+  private window = new Uint8Array(0);
+  private windowOffset = 0;
+  private offset: number;
+  private readonly end: number;
+  private valuesLeft: number;
+  private readonly repetitionMax: number;
+  /** i32 words of a value in memory; values of 1 and 2 bytes take an element. */
+  readonly words: number;
+
+  /** The page at hand. Levels are undefined where all are the highest (definition) or lowest (repetition). */
+  valueCount = 0;
+  repetition?: Int32Array;
+  definition?: Int32Array;
+  values: Values = new Int32Array(0);
+
+  private dictionary?: Values;
+  /** Blocks with the bytes of texts: of the dictionary, of the page at hand, and of pages whose rows are in the last batch. */
+  private dictionaryBlock = 0;
+  private pageBlock = 0;
+  private oldBlocks: number[] = [];
+  /** What is counted against the query for arrays outside of the shared memory. */
+  private accountedBytes = 0;
+
+  constructor(
+    private readonly column: ParquetColumn,
+    private readonly extent: ColumnExtent,
+    private readonly handle: Deno.FsFile,
+    private readonly space: Workspace,
+  ) {
+    this.offset = extent.offset;
+    this.end = extent.offset + extent.sizeBytes;
+    this.valuesLeft = extent.valueCount;
+    this.repetitionMax = column.dimensions.length;
+    this.words = this.repetitionMax > 0 ? 2 : Math.max(1, LAYOUT_WIDTH[layoutOf(column.type)] >>> 2);
+  }
+
+  /** There are values in pages to come. */
+  get hasNext(): boolean {
+    return this.valuesLeft > 0;
+  }
+
+  /** Goes to the next page with values. */
+  next(): void {
+    do {
+      if (this.valuesLeft <= 0 || this.offset >= this.end) {
+        throw new ParquetError("a column has fewer values than its row group has rows");
+      }
+      this.valueCount = 0;
+      this.nextPage();
+    } while (this.valueCount === 0);
+  }
+
+  /** The values read before are done with. */
+  forget(): void {
+    for (const block of this.oldBlocks) this.space.free(block);
+    this.oldBlocks = [];
+  }
+
+  close(): void {
+    this.forget();
+    if (this.pageBlock !== 0) this.space.free(this.pageBlock);
+    if (this.dictionaryBlock !== 0) this.space.free(this.dictionaryBlock);
+    this.pageBlock = this.dictionaryBlock = 0;
+    this.account(0);
+  }
+
+  private bytes(offset: number, length: number): Uint8Array {
+    if (offset < this.windowOffset || offset + length > this.windowOffset + this.window.length) {
+      const size = Math.min(Math.max(length, READ_BYTES), this.end - offset);
+      if (size < length) throw new ParquetError("a column's pages end too early");
+      this.window = new Uint8Array(size);
+      this.windowOffset = offset;
+      readAt(this.handle, offset, this.window);
+    }
+    const at = offset - this.windowOffset;
+    return this.window.subarray(at, at + length);
+  }
+
+  private account(sizeBytes: number): void {
+    this.space.memory.account(sizeBytes - this.accountedBytes, this.space.operator);
+    this.accountedBytes = sizeBytes;
+  }
+
+  private nextPage(): void {
+    const header = this.header();
+    checkPageHeader(header, this.end - this.offset - header.headerBytes);
+    const { type, valueCount } = header;
+    // Levels as well as values: what a page claims is counted before it is made.
+    if (type !== PAGE.index) this.account(header.sizeBytes + 4 * valueCount * (this.words + 2));
+    const page = this.bytes(this.offset + header.headerBytes, header.compressedSizeBytes);
+    this.offset += header.headerBytes + header.compressedSizeBytes;
+    checkCrc(header, page);
+    if (type === PAGE.dictionary) {
+      if (this.dictionary !== undefined) throw new ParquetError("a column has two dictionaries");
+      const block = this.pageBlock;
+      this.pageBlock = 0;
+      this.dictionary = this.plain(decompress(this.extent.codec, page, header.sizeBytes), valueCount);
+      this.dictionaryBlock = this.pageBlock;
+      this.pageBlock = block;
+    } else if (type === PAGE.data || type === PAGE.dataV2) this.dataPage(header, page);
+    else if (type !== PAGE.index) throw new ParquetError(`a page is of unknown type ${type}`);
+  }
+
+  private header(): PageHeader {
+    const size = Math.min(this.end - this.offset, 256);
+    try {
+      return readPageHeader(this.bytes(this.offset, size));
+    } catch (error) {
+      if (!(error instanceof RangeError)) throw error;
+      // Statistics of long texts make long headers.
+      return readPageHeader(this.bytes(this.offset, Math.min(this.end - this.offset, READ_BYTES)));
+    }
+  }
+
+  private dataPage(header: PageHeader, page: Uint8Array): void {
+    const { valueCount } = header, { definitionMax } = this.column, { repetitionMax } = this;
+    if (valueCount > this.valuesLeft) throw new ParquetError("a column has more values than its row group has rows");
+    let repetition: Uint8Array | undefined, definition: Uint8Array | undefined, body: Uint8Array;
+    if (header.type === PAGE.data) {
+      body = decompress(this.extent.codec, page, header.sizeBytes);
+      const levels = (encoding: number) => {
+        const [found, rest] = sizedLevels(body, encoding);
+        body = rest;
+        return found;
+      };
+      if (repetitionMax > 0) repetition = levels(header.repetitionEncoding);
+      if (definitionMax > 0) definition = levels(header.definitionEncoding);
+    } else {
+      const before = header.repetitionBytes + header.definitionBytes;
+      if (repetitionMax > 0) repetition = page.subarray(0, header.repetitionBytes);
+      if (definitionMax > 0) definition = page.subarray(header.repetitionBytes, before);
+      body = page.subarray(before);
+      if (before > header.sizeBytes) throw new ParquetError("a page's levels are longer than the page");
+      if (header.isCompressed) body = decompress(this.extent.codec, body, header.sizeBytes - before);
+    }
+    this.repetition = repetition && decodeLevels(repetition, repetitionMax, valueCount);
+    const levels = definition && decodeLevels(definition, definitionMax, valueCount);
+    let presentCount = valueCount;
+    if (levels !== undefined) {
+      presentCount = 0;
+      for (let i = 0; i < valueCount; i++) if (levels[i] === definitionMax) presentCount++;
+    }
+    this.definition = presentCount === valueCount ? undefined : levels;
+    if (this.pageBlock !== 0) this.oldBlocks.push(this.pageBlock);
+    this.pageBlock = 0;
+    this.values = this.decode(header.encoding, body, presentCount);
+    this.valueCount = valueCount;
+    this.valuesLeft -= valueCount;
+  }
+
+  private decode(encoding: number, bytes: Uint8Array, count: number): Values {
+    const { conversion } = this.column, { stored } = conversion;
+    switch (encoding) {
+      case ENCODING.dictionary:
+      case ENCODING.plainDictionary:
+        return this.lookUp(bytes, count);
+      case ENCODING.plain:
+        return this.plain(bytes, count);
+      case ENCODING.rle:
+        // The runs' size stands before them.
+        if (stored === "bits") return Int8Array.from(decodeRuns(bytes.subarray(4), 1, count));
+        break;
+      case ENCODING.delta: {
+        if (stored !== "fixed" || !conversion.isInteger) break;
+        const { words } = decodeDelta(bytes, 0, count);
+        if (conversion.sizeBytes === 8) return conversion.convert(bytesOf(words), count);
+        const low = new Int32Array(count);
+        for (let i = 0; i < count; i++) low[i] = words[i * 2];
+        return conversion.convert(bytesOf(low), count);
+      }
+      case ENCODING.deltaLength:
+        if (stored === "bytes") return this.fromPairs(this.deltaLength(bytes, count), count);
+        break;
+      case ENCODING.deltaText:
+        if (stored === "bytes") return this.fromPairs(this.deltaText(bytes, count), count);
+        if (stored === "fixed" && !conversion.isInteger) {
+          return conversion.convert(this.joined(this.deltaText(bytes, count), count, conversion.sizeBytes), count);
+        }
+        break;
+      case ENCODING.split:
+        if (stored === "fixed" || (stored === "bytes" && conversion.sizeBytes > 0)) {
+          return this.plain(joinStreams(bytes, conversion.sizeBytes, count), count);
+        }
+        break;
+    }
+    throw new ParquetError(`encoding ${encoding} is not known for this type`);
+  }
+
+  private lookUp(bytes: Uint8Array, count: number): Values {
+    if (count === 0) return new Int32Array(0);
+    const { dictionary, words } = this;
+    if (dictionary === undefined || bytes.length === 0) {
+      throw new ParquetError("a page refers to a dictionary that is not there");
+    }
+    const indices = decodeRuns(bytes.subarray(1), bytes[0], count);
+    const entries = dictionary.length / words;
+    for (let i = 0; i < count; i++) {
+      if (indices[i] >>> 0 >= entries) {
+        throw new ParquetError("a page refers to an entry that its dictionary has not");
+      }
+    }
+    if (dictionary instanceof Int32Array) {
+      const out = new Int32Array(count * words);
+      if (words === 1) { for (let i = 0; i < count; i++) out[i] = dictionary[indices[i]]; }
+      else if (words === 2) {
+        for (let i = 0, at = 0; i < count; i++) {
+          const from = indices[i] * 2;
+          out[at++] = dictionary[from];
+          out[at++] = dictionary[from + 1];
+        }
+      } else {for (let i = 0, at = 0; i < count; i++) {
+          for (let k = 0; k < words; k++) out[at++] = dictionary[indices[i] * words + k];
+        }}
+      return out;
+    }
+    const out = dictionary instanceof Int8Array ? new Int8Array(count) : new Int16Array(count);
+    for (let i = 0; i < count; i++) out[i] = dictionary[indices[i]];
+    return out;
+  }
+
+  private plain(bytes: Uint8Array, count: number): Values {
+    const { conversion } = this.column;
+    switch (conversion.stored) {
+      case "bits": {
+        if (count > bytes.length * 8) throw new ParquetError("a page's values end too early");
+        const out = new Int8Array(count);
+        for (let i = 0; i < count; i++) out[i] = (bytes[i >>> 3] >>> (i & 7)) & 1;
+        return out;
+      }
+      case "fixed": {
+        const size = conversion.sizeBytes * count;
+        if (size > bytes.length) throw new ParquetError("a page's values end too early");
+        // A copy, because a view needs its alignment.
+        return conversion.convert(bytes.slice(0, size), count);
+      }
+      case "bytes": {
+        const { sizeBytes } = conversion;
+        return this.fromPairs(sizeBytes > 0 ? this.equalPairs(bytes, count, sizeBytes) : this.plainText(bytes, count), count);
+      }
+    }
+  }
+
+  private fromPairs(pairs: Int32Array, count: number): Values {
+    const { conversion } = this.column;
+    if (conversion.stored !== "bytes") return pairs;
+    const { sizeBytes, convert } = conversion;
+    if (sizeBytes > 0) {
+      for (let i = 0; i < count; i++) {
+        if (pairs[i * 2 + 1] !== sizeBytes) throw new ParquetError("a value of fixed size has another size");
+      }
+    }
+    return convert === undefined ? pairs : convert(this.space.heap.u8, pairs, count);
+  }
+
+  /** Values of one size, one behind the other. */
+  private joined(pairs: Int32Array, count: number, sizeBytes: number): Uint8Array<ArrayBuffer> {
+    const { u8 } = this.space.heap, out = new Uint8Array(count * sizeBytes);
+    for (let i = 0; i < count; i++) {
+      const address = pairs[i * 2] >>> 0;
+      if (pairs[i * 2 + 1] !== sizeBytes) throw new ParquetError("a value of fixed size has another size");
+      out.set(u8.subarray(address, address + sizeBytes), i * sizeBytes);
+    }
+    return out;
+  }
+
+  private equalPairs(bytes: Uint8Array, count: number, sizeBytes: number): Int32Array {
+    if (sizeBytes * count > bytes.length) throw new ParquetError("a page's values end too early");
+    const base = this.textBlock(bytes), pairs = new Int32Array(count * 2);
+    for (let i = 0; i < count; i++) {
+      pairs[i * 2] = base + i * sizeBytes;
+      pairs[i * 2 + 1] = sizeBytes;
+    }
+    return pairs;
+  }
+
+  /** Length (u32) and bytes of each text. The bytes stay together as they are. */
+  private plainText(bytes: Uint8Array, count: number): Int32Array {
+    const base = this.textBlock(bytes), pairs = new Int32Array(count * 2);
+    let at = 0;
+    for (let i = 0; i < count; i++) {
+      if (at + 4 > bytes.length) throw new ParquetError("a page's texts end too early");
+      const length = bytes[at] | (bytes[at + 1] << 8) | (bytes[at + 2] << 16) | (bytes[at + 3] << 24);
+      at += 4;
+      if (length < 0 || at + length > bytes.length) throw new ParquetError("a page's texts end too early");
+      pairs[i * 2] = base + at;
+      pairs[i * 2 + 1] = length;
+      at += length;
+    }
+    return pairs;
+  }
+
+  private deltaLength(bytes: Uint8Array, count: number): Int32Array {
+    const { words, end } = decodeDelta(bytes, 0, count), texts = bytes.subarray(end);
+    const base = this.textBlock(texts), pairs = new Int32Array(count * 2);
+    let at = 0;
+    for (let i = 0; i < count; i++) {
+      const length = words[i * 2];
+      if (length < 0 || at + length > texts.length) throw new ParquetError("a page's texts end too early");
+      pairs[i * 2] = base + at;
+      pairs[i * 2 + 1] = length;
+      at += length;
+    }
+    return pairs;
+  }
+
+  /** Each text begins with a piece of the one before. */
+  private deltaText(bytes: Uint8Array, count: number): Int32Array {
+    const prefixes = decodeDelta(bytes, 0, count), suffixes = decodeDelta(bytes, prefixes.end, count);
+    let total = 0, before = 0;
+    for (let i = 0; i < count; i++) {
+      const prefix = prefixes.words[i * 2], suffix = suffixes.words[i * 2];
+      if (prefix < 0 || suffix < 0 || prefix > before) throw new ParquetError("a page's texts do not fit together");
+      before = prefix + suffix;
+      total += before;
+      if (total > 0x7fffffff) throw new ParquetError("a page's texts are too long");
+    }
+    const base = this.pageBlock = this.space.allocate(total), { u8 } = this.space.heap;
+    const pairs = new Int32Array(count * 2);
+    let to = base, last = base;
+    for (let i = 0, from = suffixes.end; i < count; i++) {
+      const prefix = prefixes.words[i * 2], suffix = suffixes.words[i * 2];
+      if (from + suffix > bytes.length) throw new ParquetError("a page's texts end too early");
+      u8.copyWithin(to, last, last + prefix);
+      u8.set(bytes.subarray(from, from + suffix), to + prefix);
+      pairs[i * 2] = to;
+      pairs[i * 2 + 1] = prefix + suffix;
+      last = to;
+      to += prefix + suffix;
+      from += suffix;
+    }
+    return pairs;
+  }
+
+  private textBlock(bytes: Uint8Array): number {
+    this.pageBlock = this.space.allocate(bytes.length);
+    this.space.heap.u8.set(bytes, this.pageBlock);
+    return this.pageBlock;
+  }
+}
+
+const bytesOf = (words: Int32Array): Uint8Array<ArrayBuffer> =>
+  new Uint8Array(words.buffer as ArrayBuffer, words.byteOffset, words.byteLength);
+
+/** Levels with their size before them (u32), and what is behind them. */
+function sizedLevels(body: Uint8Array, encoding: number): [levels: Uint8Array, rest: Uint8Array] {
+  if (encoding !== ENCODING.rle) throw new ParquetError("its levels are in an encoding that nobody writes any more");
+  if (body.length < 4) throw new ParquetError("a page ends before its levels");
+  const size = (body[0] | (body[1] << 8) | (body[2] << 16) | (body[3] << 24)) >>> 0;
+  if (size + 4 > body.length) throw new ParquetError("a page ends within its levels");
+  return [body.subarray(4, 4 + size), body.subarray(4 + size)];
+}
+
+function decodeLevels(bytes: Uint8Array, max: number, count: number): Int32Array {
+  const levels = decodeRuns(bytes, 32 - Math.clz32(max), count);
+  if ((max & (max + 1)) !== 0) {
+    for (let i = 0; i < count; i++) if (levels[i] > max) throw new ParquetError("a page has impossible levels");
+  }
+  return levels;
+}
