@@ -66,6 +66,8 @@ export interface Prepared {
   timestamp: number;
   /** Type tags of $1, $2, … */
   parameters: string[];
+  /** What the client is told besides the answer. */
+  notices: readonly string[];
   /** The statement's sort, for wires that treat some of them apart. */
   category: "query" | "ddl" | "dml" | "transaction" | "empty";
   /** It reads data and has no other effect. */

@@ -186,7 +186,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
         importRoot: options.importRoot,
         nowMicros: nowMicros(),
         user: identity.name,
-        parquetSchema: (path) => parquetSchema(path).columns,
+        parquetSchema: (path) => parquetSchema(path),
         effort: quick,
       }),
     long: ({ text, parameterTypes, identity }, wait) =>

@@ -18,7 +18,7 @@ const context = {
   importRoot: "/",
   nowMicros: NOW,
   user: "admin",
-  parquetSchema: () => [],
+  parquetSchema: () => ({ columns: [], leftOut: [] }),
   effort: FULL_EFFORT,
 };
 for (

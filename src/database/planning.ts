@@ -20,11 +20,13 @@ export interface Planned {
   columns: ResultColumn[] | undefined;
   parameters: string[];
   category: Prepared["category"];
+  /** What the client is told besides the answer. */
+  notices: string[];
   hasMetadata: boolean;
   /** Calls functions that the door answers. */
   asksServer: boolean;
-  /** Holds for the moment at which it was bound. */
-  boundByClock: boolean;
+  /** Holds only for the moment at which it was bound: it looked at the clock or at files. */
+  boundAnew: boolean;
 }
 
 const CATEGORY: Record<BoundStatement["kind"], Prepared["category"]> = {
@@ -59,7 +61,7 @@ export function planText(text: string, context: BindContext): Planned {
 function plan(text: string, context: BindContext): Planned {
   const tree = parse(text, context.effort);
   context.poll?.();
-  const { statement, columns, parameterTypes: parameters } = bind(tree, { ...context, text });
+  const { statement, columns, parameterTypes: parameters, notices } = bind(tree, { ...context, text });
   // With parameters, the rules run once their values are known.
   const bound = parameters.length > 0 ? statement : optimizeStatement(statement);
   const category = CATEGORY[bound.kind];
@@ -72,9 +74,10 @@ function plan(text: string, context: BindContext): Planned {
       : undefined,
     parameters,
     category,
+    notices,
     hasMetadata: plansOf(bound).some(hasMetadata),
     asksServer: /reload_config/i.test(text),
-    boundByClock: isBoundByClock(text),
+    boundAnew: isBoundAnew(text),
   };
 }
 
@@ -100,9 +103,12 @@ const RELATIVE_DAY = /\$(?:now|today|tomorrow|yesterday)/i;
 const BOUND_RANGE = /\b(?:generate_series|sample\s+by\s+\S{1,20}\s+(?:from|to))\b/i;
 const CLOCK = /\b(?:now|now_ns|today|tomorrow|yesterday|sysdate|systimestamp|systimestamp_ns|current_\w+)\b/i;
 
+/** A file may have other columns next time. */
+const FILE = /\b(?:read_parquet|parquet_scan)\b/i;
+
 /** Such a text is bound each time. One test at a time: each is over after one pass, also over a long text. */
-function isBoundByClock(text: string): boolean {
-  return RELATIVE_DAY.test(text) || BOUND_RANGE.test(text) && CLOCK.test(text);
+function isBoundAnew(text: string): boolean {
+  return RELATIVE_DAY.test(text) || BOUND_RANGE.test(text) && CLOCK.test(text) || FILE.test(text);
 }
 
 /** Its own plan, or that of the statement that it explains. */

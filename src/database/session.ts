@@ -94,6 +94,7 @@ class PreparedStatement implements Prepared {
   readonly columns: ResultColumn[] | undefined;
   readonly timestamp: number;
   readonly parameters: string[];
+  readonly notices: readonly string[];
   readonly category: Prepared["category"];
   readonly isRead: boolean;
 
@@ -106,6 +107,7 @@ class PreparedStatement implements Prepared {
     this.columns = prepared.columns;
     this.timestamp = prepared.bound.kind === "query" ? prepared.bound.plan.timestamp : -1;
     this.parameters = prepared.parameters;
+    this.notices = prepared.notices;
     this.category = prepared.category;
     this.isRead = prepared.category === "empty" || prepared.category === "query" && !prepared.asksServer;
   }

@@ -63,7 +63,7 @@ export class StatementCache {
 
   /** The statement itself, or bound anew where a schema has changed since. */
   refreshed(statement: Statement, identity: Identity, options: WaitOptions): Statement | Promise<Statement> {
-    return statement.schemaVersion === this.planning.schemaVersion() && !statement.boundByClock
+    return statement.schemaVersion === this.planning.schemaVersion() && !statement.boundAnew
       ? statement
       : this.get(statement.text, statement.parameterTypes, identity, options);
   }
@@ -74,7 +74,7 @@ export class StatementCache {
 
   private keep(key: string, statement: Statement): Statement {
     this.byKey.delete(key);
-    if (this.sizeMax > 0 && statement.text.length <= CACHED_TEXT_LENGTH_MAX && !statement.boundByClock) {
+    if (this.sizeMax > 0 && statement.text.length <= CACHED_TEXT_LENGTH_MAX && !statement.boundAnew) {
       if (this.byKey.size >= this.sizeMax) this.byKey.delete(this.byKey.keys().next().value!);
       this.byKey.set(key, statement);
     }

@@ -18,7 +18,7 @@ function bound(text: string, effort: Effort): Plan {
     importRoot: "/",
     nowMicros: 0n,
     user: "admin",
-    parquetSchema: () => [],
+    parquetSchema: () => ({ columns: [], leftOut: [] }),
     text,
     effort,
   };

@@ -89,14 +89,14 @@ function statementOf(
   const key = JSON.stringify([schemaVersion, user, parameterTypes, text]);
   // A statement that is prepared is bound anew, as main would do it.
   let planned = want === "statement" ? undefined : kept.get(key);
-  if (planned === undefined || planned.boundByClock) {
+  if (planned === undefined || planned.boundAnew) {
     planned = planText(text, {
       catalogue: new AskedCatalogue(),
       parameterTypes,
       importRoot,
       nowMicros,
       user,
-      parquetSchema: (path) => parquetSchema(path).columns,
+      parquetSchema: (path) => parquetSchema(path),
       effort,
       poll,
     });

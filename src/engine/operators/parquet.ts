@@ -33,12 +33,16 @@ class Parquet implements Operator {
     this.space = Workspace.of(context, "read_parquet");
     this.output = new OutputColumns(typesOf(plan.columns), this.space);
     try {
-      [this.file, this.handle] = atPosition(plan.at, () => [openParquet(plan.path), Deno.openSync(plan.path)] as const);
+      [this.file, this.handle] = atPosition(
+        plan.path,
+        plan.at,
+        () => [openParquet(plan.path), Deno.openSync(plan.path)] as const,
+      );
     } catch (error) {
       this.space.release();
       throw error;
     }
-    this.fileColumns = atPosition(plan.at, () =>
+    this.fileColumns = atPosition(plan.path, plan.at, () =>
       plan.fileColumns.map((name, c) => {
         const found = this.file.columns.find((column) => column.name === name);
         if (found?.type !== plan.columns[c].type) {
@@ -49,18 +53,27 @@ class Parquet implements Operator {
   }
 
   next(): Batch | undefined {
-    return atPosition(this.plan.at, () => {
+    return atPosition(this.plan.path, this.plan.at, () => {
       while (this.rowsLeft === 0) if (!this.nextGroup()) return undefined;
       const rowCount = Math.min(this.batchRows, this.rowsLeft);
       for (let c = 0; c < this.readers.length; c++) {
         this.context.poll();
         this.readers[c].forget();
-        this.readers[c].read(this.output.vectors[c].address, 0, rowCount);
+        this.readColumn(c, rowCount);
       }
       this.rowsLeft -= rowCount;
-      if (this.rowsLeft === 0) for (const reader of this.readers) reader.finish();
       return { rowCount, columns: this.output.vectors };
     });
+  }
+
+  private readColumn(c: number, rowCount: number): void {
+    try {
+      this.readers[c].read(this.output.vectors[c].address, 0, rowCount);
+      if (rowCount === this.rowsLeft) this.readers[c].finish();
+    } catch (error) {
+      if (!(error instanceof ParquetError)) throw error;
+      throw new ParquetError(`column ${this.fileColumns[c].name}: ${error.message}`, { cause: error });
+    }
   }
 
   private nextGroup(): boolean {

@@ -224,7 +224,7 @@ class ArrayReader implements ColumnReader {
 
   private irregular(what: string): ParquetError {
     return new ParquetError(
-      `row ${this.rowsRead + 1} of column ${this.column.name} in its row group is no ${this.column.type}: ${what}`,
+      `row ${this.rowsRead + 1} of a row group is no ${this.column.type}: ${what}`,
     );
   }
 

@@ -35,7 +35,11 @@ export const fixedBytes = (sizeBytes: number): Conversion => ({ stored: "bytes",
 const wordsOf = (bytes: Uint8Array<ArrayBuffer>) =>
   new Int32Array(bytes.buffer, bytes.byteOffset, bytes.byteLength >>> 2);
 
-function fixed(sizeBytes: number, isInteger: boolean, convert: (words: Int32Array, count: number) => Values): Conversion {
+function fixed(
+  sizeBytes: number,
+  isInteger: boolean,
+  convert: (words: Int32Array, count: number) => Values,
+): Conversion {
   return { stored: "fixed", sizeBytes, isInteger, convert: (bytes, count) => convert(wordsOf(bytes), count) };
 }
 
@@ -112,11 +116,12 @@ function halves(bytes: Uint8Array, count: number): Float64Array {
   for (let i = 0; i < count; i++) {
     const half = bytes[i * 2] | (bytes[i * 2 + 1] << 8);
     const exponent = (half >>> 10) & 31, fraction = half & 1023, sign = half & 0x8000 ? -1 : 1;
-    out[i] = sign * (exponent === 0
-      ? fraction * 2 ** -24
-      : exponent === 31
-      ? (fraction === 0 ? Infinity : NaN)
-      : (1 + fraction / 1024) * 2 ** (exponent - 15));
+    out[i] = sign *
+      (exponent === 0
+        ? fraction * 2 ** -24
+        : exponent === 31
+        ? (fraction === 0 ? Infinity : NaN)
+        : (1 + fraction / 1024) * 2 ** (exponent - 15));
   }
   return out;
 }
@@ -224,7 +229,11 @@ function digitCheck(tag: string, precision: number, width: number): (out: Int32A
 }
 
 /** Numbers as words of DOUBLE, for the elements of arrays. */
-export function toDouble(conversion: Conversion, kind: "i32" | "u32" | "i64" | "u64" | "f16" | "f32" | "f64" | "decimal", tag = ""): Conversion {
+export function toDouble(
+  conversion: Conversion,
+  kind: "i32" | "u32" | "i64" | "u64" | "f16" | "f32" | "f64" | "decimal",
+  tag = "",
+): Conversion {
   const numbers = (values: ArrayLike<number>) => new Int32Array(Float64Array.from(values).buffer);
   if (conversion.stored === "bytes") {
     return {

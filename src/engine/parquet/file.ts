@@ -46,12 +46,12 @@ export interface FileSchema {
  * @throws {SqlError} at `at`, when there is no such file, or it is no whole Parquet file.
  */
 export function parquetSchema(path: string, at = 0): FileSchema {
-  const { columns, leftOut, rowCount } = atPosition(at, () => openParquet(path));
+  const { columns, leftOut, rowCount } = atPosition(path, at, () => openParquet(path));
   return { columns: columns.map(({ name, type }) => ({ name, type })), leftOut, rowCount };
 }
 
 /** Runs `work`; what it finds wrong with the file becomes an SqlError at a position. */
-export function atPosition<T>(at: number, work: () => T): T {
+export function atPosition<T>(path: string, at: number, work: () => T): T {
   try {
     return work();
   } catch (error) {
@@ -61,9 +61,9 @@ export function atPosition<T>(at: number, work: () => T): T {
       error instanceof Deno.errors.PermissionDenied || error instanceof Deno.errors.IsADirectory ||
       error instanceof Deno.errors.NotADirectory;
     if (!expected) throw error;
-    throw new SqlError(`The Parquet file cannot be read: ${error.message}`, at, SQLSTATE.invalidParameter, {
-      cause: error,
-    });
+    const file = path.slice(path.lastIndexOf("/") + 1);
+    const found = error instanceof Deno.errors.NotFound ? "there is no such file" : error.message;
+    throw new SqlError(`${file} cannot be read as Parquet: ${found}`, at, SQLSTATE.invalidParameter, { cause: error });
   }
 }
 

@@ -260,7 +260,10 @@ export class PageReader {
       }
       case "bytes": {
         const { sizeBytes } = conversion;
-        return this.fromPairs(sizeBytes > 0 ? this.equalPairs(bytes, count, sizeBytes) : this.plainText(bytes, count), count);
+        return this.fromPairs(
+          sizeBytes > 0 ? this.equalPairs(bytes, count, sizeBytes) : this.plainText(bytes, count),
+          count,
+        );
       }
     }
   }

@@ -70,7 +70,14 @@ export function schemaOf(elements: readonly SchemaElement[], metadata: readonly 
       ? questdbType(leaf.element, hint) ?? typeOfLeaf(leaf.element)
       : arrayType(leaf.element, dimensions.length);
     if (type === undefined) return void refuse(name, node);
-    columns.push({ name: unique(name), type: type[0], conversion: type[1], leaf: leaf.leaf, definitionMax, dimensions });
+    columns.push({
+      name: unique(name),
+      type: type[0],
+      conversion: type[1],
+      leaf: leaf.leaf,
+      definitionMax,
+      dimensions,
+    });
   };
   const hints = questdbTypes(metadata);
   root.children.forEach((child, index) => visit(child, child.element.name, 0, hints[index]));
@@ -142,7 +149,9 @@ function describe(node: Node): string {
   return element.repetition_type === "REPEATED" && !isList(element) ? "LIST of STRUCT" : "STRUCT";
 }
 
-function describeLeaf({ type, type_length: length, logical_type: logical, converted_type: converted, ...more }: SchemaElement): string {
+function describeLeaf(
+  { type, type_length: length, logical_type: logical, converted_type: converted, ...more }: SchemaElement,
+): string {
   if (logical?.type === "DECIMAL" || converted === "DECIMAL") return `DECIMAL(${more.precision},${more.scale ?? 0})`;
   if (logical?.type === "INTEGER") return `${logical.isSigned ? "" : "U"}INT_${logical.bitWidth}`;
   const name = logical?.type ?? (converted === "UTF8" ? "STRING" : converted);

@@ -20,7 +20,10 @@ function run(text: string, more: Partial<BindContext> = {}): Bound {
     user: "admin",
     parquetSchema: (path) => {
       if (path !== "/srv/import/f.parquet") throw new Error("no such file");
-      return [{ name: "s", type: "VARCHAR" }, { name: "t", type: "TIMESTAMP" }];
+      return {
+        columns: [{ name: "s", type: "VARCHAR" }, { name: "t", type: "TIMESTAMP" }, { name: "u.x", type: "INT" }],
+        leftOut: [{ name: "m", type: "MAP" }, { name: "u.words", type: "LIST of STRING" }],
+      };
     },
     text,
     ...more,
@@ -65,7 +68,10 @@ const headers: [sql: string, columns: string][] = [
   ["select a x from plain union all select b from plain", "x LONG"],
   ["with w as (select a n from plain) select n + 1 from w", "n + 1 INT"],
   ["declare @x := 2 select @x + a from plain", "2 + a INT"],
-  ["select * from read_parquet('f.parquet')", "s VARCHAR, t TIMESTAMP"],
+  ["select * from read_parquet('f.parquet')", "s VARCHAR, t TIMESTAMP, u.x INT"],
+  ["select u.x from read_parquet('f.parquet')", "x INT"],
+  ["select \"u.x\" from read_parquet('f.parquet')", "u.x INT"],
+  ["select p.u.x from read_parquet('f.parquet') p", "x INT"],
   ["select case when qty > 1 then 1 else 2.5 end v from trades", "v DOUBLE"],
   ["select t.qty, m.bid from trades t asof join quotes m on t.sym = m.sym tolerance 1s", "qty INT, bid DOUBLE"],
 ];
@@ -166,6 +172,42 @@ for (const [sql, position] of refused) {
     assert.throws(() => run(sql), (error) => error instanceof SqlError && error.position === position);
   });
 }
+
+const unreadable = [
+  ["select m from read_parquet('f.parquet')", 7, "column m of f.parquet cannot be read: MAP has no type here"],
+  [
+    "select u.words from read_parquet('f.parquet')",
+    7,
+    "column u.words of f.parquet cannot be read: LIST of STRING has no type here",
+  ],
+  [
+    "select s from (select * from read_parquet('f.parquet')) where m is null",
+    62,
+    "column m of f.parquet cannot be read: MAP has no type here",
+  ],
+  ["select p.m from read_parquet('f.parquet') p", 7, "column m of f.parquet cannot be read: MAP has no type here"],
+] as const;
+for (const [sql, position, message] of unreadable) {
+  Deno.test(`bind() names what a file has and cannot be read: ${sql}`, () => {
+    assert.throws(() => run(sql), { name: "SqlError", position, message, sqlState: "0A000" });
+  });
+}
+
+Deno.test("bind() gives a notice where a star leaves columns of a file out", () => {
+  const notices = ["f.parquet: * leaves out columns that have no type here: m (MAP), u.words (LIST of STRING)"];
+  const told = [
+    "select * from read_parquet('f.parquet')",
+    "read_parquet('f.parquet')",
+    "select p.* from plain cross join read_parquet('f.parquet') p",
+    "create table n as (select s, t from (read_parquet('f.parquet')))",
+    "select count() from (select * from read_parquet('f.parquet'))",
+  ];
+  for (const sql of told) assert.deepEqual(run(sql).notices, notices, sql);
+  const untold = ["select s from read_parquet('f.parquet')", "select count() from read_parquet('f.parquet')"];
+  for (const sql of [...untold, "select plain.* from plain cross join read_parquet('f.parquet') p"]) {
+    assert.deepEqual(run(sql).notices, [], sql);
+  }
+});
 
 Deno.test("bind() converts the literals of INSERT to the columns' values", () => {
   const { statement } = run(

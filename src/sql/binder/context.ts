@@ -17,7 +17,7 @@ export interface BindContext {
   nowMicros: bigint;
   user: string;
   /** Columns of a Parquet file. Handed in, because the SQL room reads no files. */
-  parquetSchema: (path: string) => { name: string; type: string }[];
+  parquetSchema: (path: string) => FileColumns;
   /** The text of the statement: keeps `<>` apart from `!=` in the names of unnamed columns. */
   text?: string;
   effort?: Effort;
@@ -25,6 +25,12 @@ export interface BindContext {
   poll?: () => void;
   /** The text begins at this offset of what the client sent: positions are relative to the text. */
   settings?: Record<string, string>;
+}
+
+/** Columns with types of this database, and columns that have none, with their types in the file's terms. */
+export interface FileColumns {
+  columns: { name: string; type: string }[];
+  leftOut: { name: string; type: string }[];
 }
 
 /** Common table expressions and DECLARE variables that a query sees; inner ones hide outer ones. */
@@ -61,6 +67,10 @@ export const UNTYPED = "UNTYPED";
 export class Binding {
   readonly parameterTypes: (string | undefined)[];
   readonly requires = new Set<string>();
+  /** What the client is told besides the answer. */
+  readonly notices = new Set<string>();
+  /** By the names in lower case of columns of files that have no type here: why they cannot be read. */
+  readonly unreadable = new Map<string, string>();
   /** Where bound expressions stand in the text: for errors that are found later than the expression was bound. */
   private readonly positions = new WeakMap<Expr, number>();
   /** How deep views, sub-queries and expressions are nested. */
@@ -125,7 +135,14 @@ export function unknownTable(name: string, at: number, known: Iterable<string>):
 
 export function unknownColumn(name: string, at: number, known: readonly { name: string }[]): SqlError {
   const hint = didYouMean(name, known.map((column) => column.name));
-  return new SqlError(`there is no column ${name}${hint}`, at, SQLSTATE.undefinedColumn);
+  return new UnknownColumn(name, `there is no column ${name}${hint}`, at);
+}
+
+export class UnknownColumn extends SqlError {
+  /** `column` may have the name of a table before it. */
+  constructor(readonly column: string, message: string, at: number) {
+    super(message, at, SQLSTATE.undefinedColumn);
+  }
 }
 
 export function unknownFunction(name: string, at: number, known: Iterable<string>, what = ""): SqlError {

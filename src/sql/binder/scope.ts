@@ -13,6 +13,8 @@ export interface ScopeColumn {
   type: string;
   /** Index in the relation's plan. */
   index: number;
+  /** What the client is told when a star stands for it: of a file that has columns that cannot be read. */
+  notice?: string;
 }
 
 /** A source of rows with the names that it gives its columns. */
@@ -52,7 +54,16 @@ export function candidates(columns: readonly ScopeColumn[], path: readonly Name[
   const found = qualifier === undefined ? named : named.filter((column) => column.qualifier === qualifier);
   // `pg_catalog.pg_class.oid`: sources are known by their names without the schema.
   const isOfSchema = found.length === 0 && path.length === 3 && SCHEMAS.has(path[0].text.toLowerCase());
-  return isOfSchema ? candidates(columns, path.slice(1)) : found;
+  if (isOfSchema) return candidates(columns, path.slice(1));
+  return found.length === 0 && path.length > 1 ? fields(columns, path) : found;
+}
+
+/** Columns with a dot in their names, as fields of structs in files have: `struct.field`, `table.struct.field`. */
+function fields(columns: readonly ScopeColumn[], path: readonly Name[]): ScopeColumn[] {
+  const parts = path.map((part) => part.text.toLowerCase());
+  const whole = byName(columns).get(parts.join("."));
+  if (whole !== undefined || path.length === 2) return whole ?? [];
+  return (byName(columns).get(parts.slice(1).join(".")) ?? []).filter((column) => column.qualifier === parts[0]);
 }
 
 const namesOf = new WeakMap<readonly ScopeColumn[], Map<string, ScopeColumn[]>>();

@@ -218,6 +218,7 @@ class SelectBinder {
     for (const item of select.items) {
       if (item.expression.kind === "star") {
         for (const column of this.starColumns(item.expression)) {
+          if (column.notice !== undefined) this.binding.notices.add(column.notice);
           listed.push({ item, column, wanted: { text: column.name, isStar: true } });
         }
       } else if (item.alias !== undefined) {

@@ -55,9 +55,10 @@ export function bindSource(queries: Queries, source: Source, names: Names): Rela
       throw typeMismatch(`the variable @${source.name} is neither a table nor a query`, source.at);
     }
     case "function": {
-      const { plan, name } = tableFunction(queries, source.call, names);
+      const { plan, name, notice } = tableFunction(queries, source.call, names);
       const relation = relationOf({ plan, visible: plan.columns.length, timestamp: plan.timestamp }, source.alias);
       if (source.alias === undefined) { for (const column of relation.columns) column.qualifier = name; }
+      if (notice !== undefined) { for (const column of relation.columns) column.notice = notice; }
       return withTimestamp(relation, source.timestamp);
     }
     case "show": {

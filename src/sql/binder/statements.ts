@@ -5,7 +5,7 @@ import { SqlError, SQLSTATE } from "../../errors.ts";
 import type { Statement } from "../ast.ts";
 import type { BoundStatement, Column } from "../plan.ts";
 import { bindDelete, bindInsert, bindUpdate } from "./changes.ts";
-import { type BindContext, Binding, NO_NAMES } from "./context.ts";
+import { type BindContext, Binding, NO_NAMES, UnknownColumn } from "./context.ts";
 import { Queries } from "./select.ts";
 import { showPlan } from "./show.ts";
 import { bindAlter, bindCreateTable, bindDrop, bindRename, bindTruncate } from "./tables.ts";
@@ -18,14 +18,37 @@ export interface Bound {
   parameterTypes: string[];
   /** Permissions that it needs: "SELECT trades", "CREATE TABLE trades". */
   requires: string[];
+  /** What the client is told besides the answer. */
+  notices: string[];
 }
 
 /** @throws {SqlError} for whatever the statement gets wrong, at its place in the text. */
 export function bind(statement: Statement, context: BindContext): Bound {
   const binding = new Binding(context);
-  const bound = bindStatement(statement, new Queries(binding));
+  const bound = bindReadable(statement, binding);
   const parameterTypes = Array.from(binding.parameterTypes, (type) => type ?? "STRING");
-  return { statement: bound, columns: columnsOfStatement(bound), parameterTypes, requires: [...binding.requires] };
+  return {
+    statement: bound,
+    columns: columnsOfStatement(bound),
+    parameterTypes,
+    requires: [...binding.requires],
+    notices: [...binding.notices],
+  };
+}
+
+/** A column may be unknown because a file has it in a type that is not read. */
+function bindReadable(statement: Statement, binding: Binding): BoundStatement {
+  try {
+    return bindStatement(statement, new Queries(binding));
+  } catch (error) {
+    if (!(error instanceof UnknownColumn)) throw error;
+    const parts = error.column.toLowerCase().split(".");
+    for (let k = 0; k < parts.length; k++) {
+      const reason = binding.unreadable.get(parts.slice(k).join("."));
+      if (reason !== undefined) throw new SqlError(reason, error.position, SQLSTATE.featureNotSupported);
+    }
+    throw error;
+  }
 }
 
 function columnsOfStatement(bound: BoundStatement): Column[] {

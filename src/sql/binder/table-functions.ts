@@ -5,7 +5,7 @@ import { notSupported, SqlError, SQLSTATE } from "../../errors.ts";
 import type { Value } from "../../types/mod.ts";
 import type { Expression, FunctionCall } from "../ast.ts";
 import type { Expr, Plan } from "../plan.ts";
-import { type Names, tableNames, typeMismatch, unknownFunction, unknownTable } from "./context.ts";
+import { type FileColumns, type Names, tableNames, typeMismatch, unknownFunction, unknownTable } from "./context.ts";
 import { convertConstant, fold, foldAtNow } from "./convert.ts";
 import { type Constant, constant } from "./literals.ts";
 import { metadataFunction, metadataFunctions, metadataPlan } from "./metadata.ts";
@@ -18,7 +18,11 @@ const ROW_FUNCTIONS = ["long_sequence", "generate_series", "read_parquet", "parq
 export const isRowFunction = (name: string): boolean => ROW_FUNCTIONS.includes(name.toLowerCase());
 
 /** `name` is what qualifies the columns when the source has no alias. */
-export function tableFunction(queries: Queries, call: FunctionCall, names: Names): { plan: Plan; name: string } {
+export function tableFunction(
+  queries: Queries,
+  call: FunctionCall,
+  names: Names,
+): { plan: Plan; name: string; notice?: string } {
   const name = call.name.toLowerCase();
   switch (name) {
     case "long_sequence":
@@ -27,7 +31,7 @@ export function tableFunction(queries: Queries, call: FunctionCall, names: Names
       return { plan: generateSeries(queries, call, names), name };
     case "read_parquet":
     case "parquet_scan":
-      return { plan: readParquet(queries, call, names), name };
+      return { ...readParquet(queries, call, names), name };
   }
   const metadata = metadataFunction(name);
   if (metadata === undefined) {
@@ -235,13 +239,13 @@ function calendarSeries(name: string, a: bigint, b: bigint, months: number, type
   return { node: "values", columns: [{ name, type }], rows, timestamp: -1, order: "none" };
 }
 
-function readParquet(queries: Queries, call: FunctionCall, names: Names): Plan {
+function readParquet(queries: Queries, call: FunctionCall, names: Names): { plan: Plan; notice?: string } {
   checkCount(call, 1, 1);
   const [arg] = call.args;
   const value = constantOf(queries, arg, names);
   if (typeof value.value !== "string" || value.value === "") throw typeMismatch("the name of a file is wanted", arg.at);
   const path = importPath(queries.binding.context.importRoot, value.value, arg.at);
-  let schema: { name: string; type: string }[];
+  let schema: FileColumns;
   try {
     schema = queries.binding.context.parquetSchema(path);
   } catch (error) {
@@ -253,16 +257,36 @@ function readParquet(queries: Queries, call: FunctionCall, names: Names): Plan {
       { cause: error },
     );
   }
-  return {
+  const plan: Plan = {
     node: "parquet",
     path,
-    fileColumns: schema.map((column) => column.name),
+    fileColumns: schema.columns.map((column) => column.name),
     at: arg.at,
-    columns: schema.map(({ name, type }) => ({ name, type })),
+    columns: schema.columns.map(({ name, type }) => ({ name, type })),
     timestamp: -1,
     order: "none",
   };
+  return { plan, notice: leaveOut(queries, schema, value.value, arg.at) };
 }
+
+/** Remembers why columns cannot be read, and gives the notice of a star that leaves them out. */
+function leaveOut(queries: Queries, { columns, leftOut }: FileColumns, file: string, at: number): string | undefined {
+  if (leftOut.length === 0) return undefined;
+  const { unreadable } = queries.binding;
+  for (const { name, type } of leftOut) {
+    unreadable.set(name.toLowerCase(), `column ${name} of ${file} cannot be read: ${type} has no type here`);
+  }
+  const named = leftOut.slice(0, LEFT_OUT_NAMED_MAX).map(({ name, type }) => `${name} (${type})`).join(", ");
+  const more = leftOut.length - LEFT_OUT_NAMED_MAX;
+  const list = more > 0 ? `${named} and ${more} more` : named;
+  if (columns.length === 0) {
+    throw new SqlError(`${file} has no column with a type of this database: ${list}`, at, SQLSTATE.featureNotSupported);
+  }
+  return `${file}: * leaves out columns that have no type here: ${list}`;
+}
+
+/** A notice is read by people. */
+const LEFT_OUT_NAMED_MAX = 50;
 
 /** Files lie under the import directory: nothing with `..`, and an absolute path must begin with the directory. */
 function importPath(root: string, path: string, at: number): string {

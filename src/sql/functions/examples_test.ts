@@ -40,7 +40,7 @@ function firstValue(sql: string): unknown {
     importRoot: "/nowhere",
     nowMicros: context.nowMicros,
     user: context.user,
-    parquetSchema: () => [],
+    parquetSchema: () => ({ columns: [], leftOut: [] }),
     text: sql,
   });
   assert.equal(statement.kind, "query");

@@ -41,7 +41,7 @@ function bound(text: string): Plan {
     importRoot: "/",
     nowMicros: 0n,
     user: "",
-    parquetSchema: () => [],
+    parquetSchema: () => ({ columns: [], leftOut: [] }),
     text,
   });
   assert(statement.kind === "query");

@@ -186,6 +186,17 @@ export class Output {
     this.end();
   }
 
+  /** Told beside the answer, which goes on. */
+  noticeResponse(message: string): void {
+    this.begin("N");
+    this.field("S", "NOTICE");
+    this.field("V", "NOTICE");
+    this.field("C", "00000");
+    this.field("M", message);
+    this.byte(0);
+    this.end();
+  }
+
   private field(name: string, value: string): void {
     this.byte(name.charCodeAt(0));
     this.cstring(value);

@@ -52,6 +52,7 @@ export class Portal {
         signal,
         timeoutMs,
       });
+      for (const notice of prepared.notices) output.noticeResponse(notice);
       if (this.answer.kind === "rows") {
         this.chunks = this.answer.chunks[Symbol.asyncIterator]();
         if (this.answer.columns !== prepared.columns) await this.expectColumns(this.answer.columns);

@@ -182,6 +182,7 @@ function prepared(run: () => string): Prepared {
     columns: undefined,
     timestamp: -1,
     parameters: [],
+    notices: [],
     category: "transaction",
     isRead: false,
     compileNs: 0,

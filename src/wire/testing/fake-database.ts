@@ -67,6 +67,7 @@ class FakeSession implements Session {
       columns,
       timestamp: -1,
       parameters: (statement.parameters ?? []).map((type, index) => parameterTypes[index] ?? type),
+      notices: [],
       category: statement.done?.category ?? "query",
       isRead: statement.done === undefined,
       compileNs: 1000,

@@ -55,7 +55,7 @@ async function execute(call: Call): Promise<Response> {
     if (answer.kind === "done") {
       if (answer.tag.startsWith("INSERT")) call.options.metrics?.wires.exec.rowsIn.inc(answer.rows);
       count.end(answer.category === "empty" ? "queriesFailed" : "queriesCompleted");
-      return doneReply(answer, query);
+      return doneReply(answer, query, noticesField(prepared));
     }
     const compiledMs = performance.now();
     return await rowsReply({
@@ -67,7 +67,7 @@ async function execute(call: Call): Promise<Response> {
       tail(rowCount) {
         const lastRow = rowCount === 0 ? 0 : (window?.first ?? 0) + rowCount;
         const told = countAll ? answer.totalRows() : lastRow;
-        return `],"count":${told}${timings(call, prepared, compiledMs)}${explain(call)}}`;
+        return `],"count":${told}${noticesField(prepared)}${timings(call, prepared, compiledMs)}${explain(call)}}`;
       },
       errorTail(error, rowCount) {
         const { message, position } = failed(call, count, error, query);
@@ -98,10 +98,16 @@ function chooseColumns(prepared: Prepared, cols: string | undefined): number[] |
   return chosen;
 }
 
-function doneReply(answer: Answer & { kind: "done" }, query: string): Response {
+function doneReply(answer: Answer & { kind: "done" }, query: string, more: string): Response {
   if (answer.category === "empty") return emptyQuery(query);
-  if (answer.category !== "dml") return jsonReply('{"ddl":"OK"}');
-  return jsonReply(answer.tag.startsWith("UPDATE") ? `{"dml":"OK","updated":${answer.rows}}` : '{"dml":"OK"}');
+  if (answer.category !== "dml") return jsonReply(`{"ddl":"OK"${more}}`);
+  const updated = answer.tag.startsWith("UPDATE") ? `,"updated":${answer.rows}` : "";
+  return jsonReply(`{"dml":"OK"${updated}${more}}`);
+}
+
+/** What the client is told besides the answer; most statements have nothing of it. */
+function noticesField({ notices }: Prepared): string {
+  return notices.length === 0 ? "" : `,"notices":${JSON.stringify(notices)}`;
 }
 
 function documentHead(

@@ -40,7 +40,7 @@ async function exportRows(call: Call): Promise<Response> {
     if (answer.kind === "done") throw new SqlError("only rows can be exported: a query is expected", 0);
     return await rowsReply({
       contentType: "text/csv; charset=utf-8",
-      headers: [attachment(call, "csv")],
+      headers: [attachment(call, "csv"), ...noticesHeader(prepared)],
       ...rowsOptions(call, count),
       head: parameters.isTrue("nm") ? "" : headerLine(answer.columns, delimiter),
       chunks: answer.chunks,
@@ -72,7 +72,7 @@ async function parquetReply(call: Call, count: QueryCount, query: string, prepar
   return await rowsReply({
     ...rowsOptions(call, count),
     contentType: "application/vnd.apache.parquet",
-    headers: [attachment(call, "parquet")],
+    headers: [attachment(call, "parquet"), ...noticesHeader(prepared)],
     head: file.head,
     chunks: groupsOf(answer.chunks, file),
     tail: () => file.footer(),
@@ -116,6 +116,16 @@ const CODECS: readonly ParquetEncoding["codec"][] = ["UNCOMPRESSED", "SNAPPY", "
 
 function attachment(call: Call, extension: string): [string, string] {
   return ["content-disposition", `attachment; filename="${fileName(call.parameters.get("filename"))}.${extension}"`];
+}
+
+/** A list in JSON, in ASCII: a file has no place for what its reader is told besides. */
+function noticesHeader({ notices }: Prepared): [string, string][] {
+  if (notices.length === 0) return [];
+  const list = JSON.stringify(notices).replaceAll(
+    /[^\x20-\x7e]/g,
+    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
+  return [["sundial-notices", list]];
 }
 
 function headerLine(columns: ResultColumn[], delimiter: string): string {
