@@ -38,6 +38,8 @@ export interface QueryMemory {
   free(address: number, sizeBytes: number): void;
   /** State outside the shared memory (JS heap): positive or negative. */
   account(sizeBytes: number, operator: string): void;
+  /** Throws, and charges nothing, if so many more bytes would go beyond the limit: for what is gone again at once. */
+  need(sizeBytes: number, operator: string): void;
   readonly usedBytes: number;
   /** Frees what is left, at the end of the query. */
   release(): void;

@@ -5,10 +5,11 @@
  *     rows → filter by what kernels can say → (arguments → batch calls)… → one kernel: the rest of the filter, and all results
  */
 import { assert, withCaret } from "../errors.ts";
-import type { BatchColumn, BatchOut, FunctionContext, FunctionEntry } from "../sql/functions/entry.ts";
+import type { FunctionEntry } from "../sql/functions/entry.ts";
 import { childrenOf, type Expr } from "../sql/plan.ts";
 import type { Dictionary } from "../storage/contract.ts";
-import { ARRAY_CONSTRUCTOR, layoutOf, typeOf, type Value } from "../types/mod.ts";
+import { layoutOf, typeOf, type Value } from "../types/mod.ts";
+import { batchColumn, batchOut, functionContext, propagateNulls } from "./batch-calls.ts";
 import { fillNull, NO_DICTIONARY, setValue, TextArena, Workspace } from "./columns.ts";
 import { type Batch, MORSEL_ROWS, type QueryContext, type Vector } from "./contract.ts";
 import { BoundKernel, flushKernelRows } from "./compiler/binding.ts";
@@ -384,16 +385,7 @@ class Stages {
     const out = this.slot(expr.type);
     const buffer = new Buffer(space, expr.type);
     const arena = new TextArena(space);
-    const functionContext: FunctionContext = {
-      heap: context.heap,
-      nowMicros: context.nowMicros,
-      random: context.random,
-      at: expr.at,
-      poll: () => context.poll(),
-      user: context.user,
-      rowOffset: 0,
-      state: new Map(),
-    };
+    const call = functionContext(context, expr.at);
     const batch = entry.batch;
     // Long texts are not worked out while a statement is planned: here once for a batch.
     const isConstant = entry.volatility !== "volatile" &&
@@ -403,7 +395,7 @@ class Stages {
     this.steps.push({
       run: (state) => {
         context.poll();
-        functionContext.rowOffset = this.rowOffset;
+        call.rowOffset = this.rowOffset;
         const rowCount = isConstant ? Math.min(1, state.rowCount) : state.rowCount;
         const columns = args.map((arg, k) => {
           const address = constants[k]?.reserve(state.rowCount) ?? state.vectors[arg.slot]!.address;
@@ -422,7 +414,7 @@ class Stages {
         const address = buffer.reserve(state.rowCount);
         const target = batchOut(context, expr.type, address, rowCount, arena);
         try {
-          batch(columns, target, rowCount, functionContext);
+          batch(columns, target, rowCount, call);
         } catch (error) {
           throw withCaret(error, expr.at);
         }
@@ -647,129 +639,5 @@ function fillConstant(
 function repeatFirst(heap: QueryContext["heap"], address: number, width: number, rowCount: number): void {
   for (let done = 1; done < rowCount; done *= 2) {
     heap.u8.copyWithin(address + done * width, address, address + Math.min(done, rowCount - done) * width);
-  }
-}
-
-const decoder = new TextDecoder();
-/** Functions poll by rows, of which one can be long. */
-const LONG_TEXT_BYTES = 4_096;
-const ELEMENTS: Record<string, number> = { i128: 2, i256: 4, text: 2 };
-
-/** A view of a column for a batch function. `tag` is what the function was resolved for, `type` what lies in memory. */
-export function batchColumn(
-  context: QueryContext,
-  tag: string,
-  type: string,
-  address: number,
-  rowCount: number,
-  constant: Value | undefined,
-  isConstant: boolean,
-  dictionary?: Dictionary,
-): BatchColumn {
-  const { heap } = context;
-  const layout = layoutOf(type);
-  const values = typedView(heap.buffer, type, address, rowCount);
-  const pairs = address >>> 2;
-  return {
-    type: tag,
-    address,
-    values,
-    constant,
-    isConstant,
-    dictionary,
-    bytes(row) {
-      assert(layout === "text");
-      const length = heap.i32[pairs + row * 2 + 1];
-      if (length < 0) return undefined;
-      const at = heap.u32[pairs + row * 2];
-      return heap.u8.subarray(at, at + length);
-    },
-    text(row) {
-      assert(layout === "text");
-      const length = heap.i32[pairs + row * 2 + 1];
-      if (length < 0) return undefined;
-      if (length > LONG_TEXT_BYTES) context.poll();
-      const at = heap.u32[pairs + row * 2];
-      return decoder.decode(heap.u8.slice(at, at + length)); // decoders refuse shared memory
-    },
-  };
-}
-
-function typedView(buffer: ArrayBufferLike, type: string, address: number, rowCount: number) {
-  const layout = layoutOf(type);
-  if (type === "CHAR") return new Uint16Array(buffer, address, rowCount);
-  return new ARRAY_CONSTRUCTOR[layout](buffer as ArrayBuffer, address, rowCount * (ELEMENTS[layout] ?? 1));
-}
-
-/** A column for a batch function to write. */
-export function batchOut(
-  context: QueryContext,
-  type: string,
-  address: number,
-  rowCount: number,
-  arena: TextArena,
-): BatchOut {
-  const { heap } = context;
-  const pairs = address >>> 2;
-  return {
-    type,
-    address,
-    values: typedView(heap.buffer, type, address, rowCount),
-    setText(row, value) {
-      if (value === undefined) {
-        heap.i32[pairs + row * 2] = 0;
-        heap.i32[pairs + row * 2 + 1] = -1;
-        return;
-      }
-      let at: number, length: number;
-      if (typeof value === "string") [at, length] = arena.encode(value);
-      else {
-        length = value.length;
-        at = arena.reserve(length);
-        heap.u8.set(value, at);
-      }
-      heap.u32[pairs + row * 2] = at;
-      heap.i32[pairs + row * 2 + 1] = length;
-      if (length > LONG_TEXT_BYTES) context.poll();
-    },
-    setView(row, at, length) {
-      heap.u32[pairs + row * 2] = at;
-      heap.i32[pairs + row * 2 + 1] = length;
-    },
-    setNull(row) {
-      fillNull(heap, type, address, row, 1);
-    },
-  };
-}
-
-/** After a batch function that leaves nulls to us: null where an argument is null. */
-function propagateNulls(context: QueryContext, columns: readonly BatchColumn[], out: BatchOut, rowCount: number): void {
-  const { heap } = context;
-  for (const column of columns) {
-    const { layout, nullable } = typeOf(column.type);
-    if (!nullable) continue;
-    const { values } = column;
-    for (let row = 0; row < rowCount; row++) {
-      let none: boolean;
-      switch (layout) {
-        case "symbol":
-        case "text":
-          none = values[row * 2 + 1] < 0;
-          break;
-        case "f32":
-        case "f64":
-          none = !Number.isFinite(values[row]);
-          break;
-        case "i64":
-          none = values[row] === -9223372036854775808n;
-          break;
-        case "i128":
-          none = values[row * 2] === -9223372036854775808n && values[row * 2 + 1] === -9223372036854775808n;
-          break;
-        default:
-          none = values[row] === (column.type === "INT" ? -2147483648 : 0);
-      }
-      if (none) fillNull(heap, out.type, out.address, row, 1);
-    }
   }
 }

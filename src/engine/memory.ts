@@ -76,6 +76,12 @@ export class CountedMemory implements QueryMemory {
     else this.give(-units);
   }
 
+  need(sizeBytes: number, operator: string): void {
+    if (this.limitBytes > 0 && this.usedBytes + sizeBytes > this.limitBytes) {
+      throw overLimit(operator, sizeBytes, this.limitBytes);
+    }
+  }
+
   /** Leaves a block to another thread of the query, which calls `adopt`. */
   detach(address: number): void {
     const size = this.blocks.get(address);

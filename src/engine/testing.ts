@@ -25,6 +25,7 @@ export class TestMemory implements QueryMemory {
   account(sizeBytes: number): void {
     this.usedBytes += sizeBytes;
   }
+  need(): void {}
   release(): void {}
 }
 
@@ -100,6 +101,7 @@ export class RowsInput implements Operator {
       allocate: (n) => context.heap.allocate(n, "other"),
       free: (a, n) => context.heap.free(a, n, "other"),
       account() {},
+      need() {},
       usedBytes: 0,
       release() {},
     }, "test");
@@ -189,6 +191,7 @@ export function storedRows(
     allocate: (n) => heap.allocate(n, "other"),
     free() {},
     account() {},
+    need() {},
     usedBytes: 0,
     release() {},
   }, "test");

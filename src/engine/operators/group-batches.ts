@@ -11,7 +11,8 @@ import { type AggregateShape, byGroupKernel, finishKernel, initialiseKernel, str
 import { BoundKernel, flushKernelRows } from "../compiler/binding.ts";
 import { argumentClass, ExpressionCompiler, formOf } from "../compiler/expression.ts";
 import { type Batch, MORSEL_ROWS, type Operator, type QueryContext, type Vector } from "../contract.ts";
-import { batchColumn, batchOut, type CompiledExpressions, compileExpressions } from "../expressions.ts";
+import { batchColumn, batchOut, functionContext } from "../batch-calls.ts";
+import { type CompiledExpressions, compileExpressions } from "../expressions.ts";
 import { Grouper, type GroupTable } from "./group-table.ts";
 import type { Pipeline } from "./pipeline.ts";
 
@@ -126,6 +127,24 @@ function numberer(keys: readonly Vector[], context: QueryContext): Grouper {
   return grouper;
 }
 
+/** A state takes so many bytes of texts and arrays before what it keeps of them is charged. */
+const SLICE_BYTES = 1 << 20;
+
+/** Where the rows from `from` on have that many bytes: a row of them at least. */
+function endOfSlice({ heap }: QueryContext, vectors: readonly Vector[], from: number, rowCount: number): number {
+  let end = rowCount;
+  for (const { type, address } of vectors) {
+    if (layoutOf(type) !== "text") continue;
+    const lengths = (address >>> 2) + 1;
+    let bytes = 0;
+    for (let row = from; row < end; row++) {
+      bytes += heap.i32[lengths + 2 * row];
+      if (bytes > SLICE_BYTES) end = row + 1;
+    }
+  }
+  return end;
+}
+
 /** One aggregate over all groups. */
 class CallState {
   private fused?: {
@@ -178,39 +197,31 @@ class CallState {
       assert(entry.aggregate?.kind === "batch", `${call.function} is an aggregate`);
       const constants = call.args.map((arg) => (arg.kind === "constant" ? arg.value : undefined));
       this.batch ??= {
-        state: entry.aggregate.create(types, constants, {
-          heap: context.heap,
-          nowMicros: context.nowMicros,
-          random: context.random,
-          at: call.at,
-          poll: () => context.poll(),
-          user: context.user,
-          rowOffset: 0,
-          state: new Map(),
-        }),
+        state: entry.aggregate.create(types, constants, functionContext(context, call.at)),
         accounted: 0,
       };
       if (count === 0) return;
-      const view = groups === undefined ? undefined : context.heap.i32.subarray(groups >>> 2, (groups >>> 2) + count);
-      this.batch.state.update(view, this.batchColumns(args, types, count, entry.aggregate.codes === true), count);
-      const size = this.batch.state.sizeBytes();
-      context.memory.account(size - this.batch.accounted, OPERATOR);
-      this.batch.accounted = size;
+      const vectors = entry.aggregate.codes ? args : this.withTexts(args, count);
+      for (let from = 0, to; from < count; from = to) {
+        context.poll();
+        to = endOfSlice(context, vectors, from, count);
+        const view = groups === undefined
+          ? undefined
+          : context.heap.i32.subarray((groups >>> 2) + from, (groups >>> 2) + to);
+        this.batch.state.update(view, this.batchColumns(vectors, types, from, to), to - from);
+        const size = this.batch.state.sizeBytes();
+        context.memory.account(size - this.batch.accounted, OPERATOR);
+        this.batch.accounted = size;
+      }
     }
   }
 
-  /** Symbols come as text, unless codes will do. */
-  private batchColumns(
-    args: readonly Vector[],
-    types: readonly string[],
-    rowCount: number,
-    codes: boolean,
-  ): BatchColumn[] {
+  /** Symbols as texts. */
+  private withTexts(args: readonly Vector[], rowCount: number): Vector[] {
     const { context } = this;
     return args.map((arg, k) => {
-      const constant = this.call.args[k];
       let { type, address } = arg;
-      if (layoutOf(type) === "symbol" && !codes) {
+      if (layoutOf(type) === "symbol") {
         // A CASE without branches is its ELSE, as text.
         const text: Expr = {
           kind: "case",
@@ -225,15 +236,22 @@ class CallState {
         address = this.texts[k].run({ rowCount, columns: [arg] }).columns[0].address;
         type = "STRING";
       }
+      return { type, address, dictionary: arg.dictionary };
+    });
+  }
+
+  private batchColumns(vectors: readonly Vector[], types: readonly string[], from: number, to: number): BatchColumn[] {
+    return vectors.map((vector, k) => {
+      const constant = this.call.args[k];
       return batchColumn(
-        context,
+        this.context,
         types[k],
-        type,
-        address,
-        rowCount,
+        vector.type,
+        vector.address + from * typeOf(vector.type).width,
+        to - from,
         constant.kind === "constant" ? constant.value : undefined,
         constant.kind === "constant",
-        arg.dictionary,
+        vector.dictionary,
       );
     });
   }

@@ -43,6 +43,7 @@ function stored(
     allocate: (n) => heap.allocate(n, "other"),
     free: () => {},
     account() {},
+    need() {},
     usedBytes: 0,
     release() {},
   }, "test");

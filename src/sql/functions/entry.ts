@@ -86,7 +86,7 @@ export interface BatchColumn {
   dictionary?: Dictionary;
   /** The bytes of row `row` of a text column as a view of shared memory; undefined for null. */
   bytes(row: number): Uint8Array | undefined;
-  /** The text of row `row`; undefined for null. Decodes: slower than `bytes`. */
+  /** The text of row `row`; undefined for null. Decodes: slower than `bytes`. Throws where a long text goes beyond the limits. */
   text(row: number): string | undefined;
 }
 
@@ -99,11 +99,25 @@ export interface BatchOut {
   setText(row: number, value: string | Uint8Array | undefined): void;
   /** Sets a row to bytes that lie in shared memory for as long as the batch (a piece of an argument), without a copy. */
   setView(row: number, address: number, length: number): void;
+  /** Makes a row of a text result `length` bytes long, charged first; the caller writes them into the view. */
+  makeText(row: number, length: number): Uint8Array;
   setNull(row: number): void;
+}
+
+/**
+ * The query's memory, as functions see it. Whatever a function makes of a size that depends on values is charged before it is
+ * made: results and texts by `BatchOut` and `BatchColumn`, the rest here.
+ */
+export interface FunctionMemory {
+  /** Throws if the query has not so many bytes left. For what is gone when the call returns. */
+  need(sizeBytes: number): void;
+  /** Charges what lives as long as the query, in `state`. */
+  keep(sizeBytes: number): void;
 }
 
 export interface FunctionContext {
   heap: SharedHeap;
+  memory: FunctionMemory;
   /** Microseconds since 1970 when the statement started. */
   nowMicros: bigint;
   /** For rnd_ functions: uniform in [0, 2^32). */

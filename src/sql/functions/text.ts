@@ -4,11 +4,11 @@
  */
 import { Pace } from "./pace.ts";
 import { text as ir } from "../../engine/compiler/ir.ts";
-import { SqlError, SQLSTATE } from "../../errors.ts";
 import { NULL_I64, typeOf } from "../../types/mod.ts";
 import { arrayDimensions, decimalOf, geohashBits } from "../../types/wide.ts";
 import type { BatchColumn, BatchFunction, BatchOut, FunctionContext, FunctionEntry } from "./entry.ts";
 import { batchEntry } from "./batch-entry.ts";
+import { checkTextLength, fail, TEXT_BYTES_MAX } from "./sizes.ts";
 import { textOfRow } from "./text-casts.ts";
 import { baseOf, offsetOf, windowOf, type Windows, windowsOf } from "./windows.ts";
 
@@ -46,7 +46,14 @@ function skipUnits(memory: Uint8Array, from: number, to: number, count: number):
 
 /** Runs `one` for the rows in which no argument that is text is null. */
 function rows(
-  one: (row: number, args: BatchColumn[], out: BatchOut, windows: Windows, context: FunctionContext) => void,
+  one: (
+    row: number,
+    args: BatchColumn[],
+    out: BatchOut,
+    windows: Windows,
+    context: FunctionContext,
+    pace: Pace,
+  ) => void,
 ): BatchFunction {
   return (args, out, rowCount, context) => {
     const texts = args.filter(isTextual);
@@ -61,7 +68,7 @@ function rows(
         else steps += bytes;
       }
       if (isNull) out.setNull(row);
-      else one(row, args, out, windows, context);
+      else one(row, args, out, windows, context, pace);
       pace.spend(steps);
     }
   };
@@ -74,29 +81,43 @@ function isTextual(column: BatchColumn): boolean {
 
 const INT_NULL = -2147483648;
 
-let scratch = new Uint8Array(4096);
-function room(sizeBytes: number): Uint8Array {
-  if (sizeBytes > scratch.length) scratch = new Uint8Array(sizeBytes * 2);
-  return scratch;
-}
+/** Short texts are made here and copied; long ones are made where they stay. */
+const scratch = new Uint8Array(4096);
 
 /** The letters a … z (or A … Z) changed in ASCII; other text by the language's rules. */
 function changeCase(low: number, high: number, change: (text: string) => string): BatchFunction {
-  return rows((row, [column], out, windows) => {
+  return rows((row, [column], out, windows, context, pace) => {
     const memory = windowOf(windows, column, row);
     const from = offsetOf(column, row), length = bytesIn(column, row);
-    const bytes = room(length);
+    for (let i = 0; i < length; i++) {
+      if (memory[from + i] <= 127) continue;
+      context.memory.need(4 * length);
+      return out.setText(row, changeLetters(column.text(row)!, change, pace));
+    }
+    const bytes = length > scratch.length ? out.makeText(row, length) : scratch;
     for (let i = 0; i < length; i++) {
       const byte = memory[from + i];
-      if (byte > 127) {
-        out.setText(row, column.text(row)!.replace(/[^\0-\x7f]|[a-zA-Z]/gu, (letter) => sameLength(letter, change)));
-        return;
-      }
       bytes[i] = byte >= low && byte <= high ? byte ^ 32 : byte;
     }
-    out.setText(row, bytes.subarray(0, length));
+    if (bytes === scratch) out.setText(row, bytes.subarray(0, length));
   });
 }
+
+const PIECE_UNITS = 4_096;
+
+/** Piece by piece, as one call over a long text would not hear of a cancel. */
+function changeLetters(text: string, change: (text: string) => string, pace: Pace): string {
+  let changed = "";
+  for (let from = 0, to; from < text.length; from = to) {
+    to = Math.min(text.length, from + PIECE_UNITS);
+    if (isHighSurrogate(text.charCodeAt(to - 1))) to = Math.min(text.length, to + 1);
+    changed += text.slice(from, to).replace(/[^\0-\x7f]|[a-zA-Z]/gu, (letter) => sameLength(letter, change));
+    pace.spend(16 * PIECE_UNITS);
+  }
+  return changed;
+}
+
+const isHighSurrogate = (unit: number) => unit >= 0xd800 && unit < 0xdc00;
 
 /** Letter by letter: one that has no single counterpart (ß) stays. */
 function sameLength(letter: string, change: (text: string) => string): string {
@@ -158,33 +179,46 @@ function find(memory: Uint8Array, from: number, to: number, needle: Uint8Array, 
   const length = needle.length;
   if (length === 0) return from;
   const first = needle[0];
-  pace.spend(16 + to - from);
   for (let i = from; i + length <= to; i++) {
     if (memory[i] !== first) continue;
     let k = 1;
     while (k < length && memory[i + k] === needle[k]) k++;
-    if (k === length) return i;
+    if (k === length) {
+      pace.spend(16 + i - from);
+      return i;
+    }
     pace.spend(k);
   }
+  pace.spend(16 + to - from);
   return -1;
 }
-
-function fail(message: string, context: FunctionContext): never {
-  throw new SqlError(message, context.at, SQLSTATE.invalidParameter);
-}
-
-const RESULT_BYTES_MAX = 16 * 1024 * 1024;
 
 function pad(isLeft: boolean): BatchFunction {
   return rows((row, [column, lengths, fills], out, _, context) => {
     const wanted = lengths.values[row];
     if (wanted === INT_NULL || wanted < 0) return out.setNull(row);
-    if (wanted > RESULT_BYTES_MAX) fail(`${wanted} characters are too many`, context);
+    if (wanted > TEXT_BYTES_MAX) fail(`${wanted} characters are too many`, context);
+    context.memory.need(2 * wanted);
     const text = column.text(row)!;
     const fill = fills === undefined ? " " : fills.text(row)!;
     if (wanted <= text.length || fill === "") out.setText(row, text.slice(0, wanted));
     else out.setText(row, isLeft ? text.padStart(wanted, fill) : text.padEnd(wanted, fill));
   });
+}
+
+/** How often the needle is there, one behind the other. */
+function occurrences(memory: Uint8Array, from: number, to: number, needle: Uint8Array, pace: Pace): number {
+  let count = 0;
+  for (let at = find(memory, from, to, needle, pace); at >= 0; count++) {
+    at = find(memory, at + needle.length, to, needle, pace);
+  }
+  return count;
+}
+
+/** Short runs are copied faster by a loop. */
+function copy(memory: Uint8Array, from: number, to: number, target: Uint8Array, at: number): void {
+  if (to - from > 64) target.set(memory.subarray(from, to), at);
+  else for (let i = from; i < to; i++) target[at++] = memory[i];
 }
 
 const COUNT: Args[number] = { name: "count", type: "INT" };
@@ -284,17 +318,26 @@ export const textFunctions: FunctionEntry[] = [
     [TEXT, { name: "part", type: "text" }, { name: "by", type: "text" }],
     "STRING",
     "With every part replaced.",
-    rows((row, [column, parts, bys], out, _, context) => {
-      const text = column.text(row)!, part = parts.text(row)!;
-      if (part === "") return out.setText(row, text);
-      const by = bys.text(row)!;
-      let length = text.length;
-      const replaced = text.replaceAll(part, () => {
-        length += by.length - part.length;
-        if (length > RESULT_BYTES_MAX) fail("replace: the text becomes too long", context);
-        return by;
-      });
-      out.setText(row, replaced);
+    rows((row, [column, parts, bys], out, windows, context, pace) => {
+      const memory = windowOf(windows, column, row);
+      const from = offsetOf(column, row), to = from + bytesIn(column, row);
+      const part = needleOf(parts, row, context);
+      const count = part.length === 0 ? 0 : occurrences(memory, from, to, part, pace);
+      if (count === 0) return out.setView(row, baseOf(column, row) + from, to - from);
+      const by = bys.bytes(row)!;
+      const length = to - from + count * (by.length - part.length);
+      if (length > to - from) checkTextLength("replace", length, context);
+      const bytes = out.makeText(row, length);
+      for (let at = from, written = 0;;) {
+        const next = find(memory, at, to, part, pace);
+        const end = next < 0 ? to : next;
+        copy(memory, at, end, bytes, written);
+        if (next < 0) break;
+        written += end - at;
+        bytes.set(by, written);
+        written += by.length;
+        at = next + part.length;
+      }
     }),
     [["replace('aaa', 'aa', 'b')", "ba"]],
   ),
@@ -303,13 +346,23 @@ export const textFunctions: FunctionEntry[] = [
     [TEXT, { name: "delimiter", type: "text" }, { name: "index", type: "INT" }],
     pieceType,
     "The index-th piece between delimiters, counted from 1, or from the end with a negative index; empty when there is none.",
-    rows((row, [column, delimiters, indexes], out, _, context) => {
+    rows((row, [column, delimiters, indexes], out, windows, context, pace) => {
       const index = indexes.values[row];
       if (index === INT_NULL) return out.setNull(row);
       if (index === 0) fail("split_part: the index must not be 0", context);
-      const delimiter = delimiters.text(row)!;
-      const pieces = delimiter === "" ? [column.text(row)!] : column.text(row)!.split(delimiter);
-      out.setText(row, pieces.at(index < 0 ? index : index - 1) ?? "");
+      const memory = windowOf(windows, column, row);
+      const from = offsetOf(column, row), to = from + bytesIn(column, row);
+      const delimiter = needleOf(delimiters, row, context);
+      const after = (at: number) => delimiter.length === 0 ? -1 : find(memory, at, to, delimiter, pace);
+      const pieces = index > 0 || delimiter.length === 0 ? 1 : 1 + occurrences(memory, from, to, delimiter, pace);
+      let place = index > 0 ? index : pieces + 1 + index;
+      let start = from, end = after(start);
+      for (; place > 1 && end >= 0; place--) {
+        start = end + delimiter.length;
+        end = after(start);
+      }
+      if (place !== 1) out.setView(row, baseOf(column, row) + to, 0);
+      else out.setView(row, baseOf(column, row) + start, (end < 0 ? to : end) - start);
     }),
     [["split_part('x/y/z', '/', -1)", "z"]],
     {
@@ -357,7 +410,18 @@ export const textFunctions: FunctionEntry[] = [
     [TEXT],
     "STRING",
     "From the end to the start.",
-    rows((row, [column], out) => out.setText(row, [...column.text(row)!].reverse().join(""))),
+    rows((row, [column], out, windows) => {
+      const memory = windowOf(windows, column, row);
+      const from = offsetOf(column, row), to = from + bytesIn(column, row);
+      const bytes = out.makeText(row, to - from);
+      // Character by character, each with its bytes in order.
+      for (let at = from, left = to - from; at < to;) {
+        let next = at + 1;
+        while (next < to && (memory[next] & 0xc0) === 0x80) next++;
+        left -= next - at;
+        for (let i = 0; at < next; i++, at++) bytes[left + i] = memory[at];
+      }
+    }),
     [["reverse('abc')", "cba"]],
   ),
   batchEntry(
@@ -368,10 +432,12 @@ export const textFunctions: FunctionEntry[] = [
     rows((row, [column, counts], out, _, context) => {
       const count = counts.values[row];
       if (count === INT_NULL) return out.setNull(row);
-      if (Math.max(0, count) * bytesIn(column, row) > RESULT_BYTES_MAX) {
-        fail("repeat: the text becomes too long", context);
-      }
-      out.setText(row, column.text(row)!.repeat(Math.max(0, count)));
+      const once = bytesIn(column, row), length = Math.max(0, count) * once;
+      checkTextLength("repeat", length, context);
+      const bytes = out.makeText(row, length);
+      if (length === 0) return;
+      bytes.set(column.bytes(row)!);
+      for (let made = once; made < length; made *= 2) bytes.copyWithin(made, 0, Math.min(made, length - made));
     }),
     [["repeat('ab', 3)", "ababab"]],
   ),
@@ -380,8 +446,9 @@ export const textFunctions: FunctionEntry[] = [
     [TEXT],
     "STRING",
     "As an identifier: in double quotes where it needs them.",
-    rows((row, [column], out) => {
+    rows((row, [column], out, _, context) => {
       const text = column.text(row)!;
+      context.memory.need(4 * text.length);
       out.setText(row, /^[A-Za-z_][A-Za-z0-9_$]*$/.test(text) ? text : `"${text.replaceAll('"', '""')}"`);
     }),
     [["quote_ident('two words')", '"two words"']],
@@ -399,25 +466,31 @@ export const textFunctions: FunctionEntry[] = [
       "STRING",
       "One behind the other as text. Null texts are passed over, null numbers are written.",
       (args, out, rowCount, context) => {
+        const windows = windowsOf(context.heap.u8);
+        const pace = new Pace(context);
+        const pieces: (Uint8Array | undefined)[] = [];
         for (let row = 0; row < rowCount; row++) {
-          let bytes = room(256);
           let length = 0;
-          for (const column of args) {
-            const piece = isTextual(column) ? undefined : pieceOfRow(column, row, context);
+          for (let k = 0; k < args.length; k++) {
+            pieces[k] = isTextual(args[k]) ? undefined : pieceOfRow(args[k], row, context);
+            length += pieces[k]?.length ?? (isTextual(args[k]) ? Math.max(0, bytesIn(args[k], row)) : 0);
+          }
+          const bytes = length > scratch.length ? out.makeText(row, length) : scratch;
+          let at = 0;
+          for (let k = 0; k < args.length; k++) {
+            const column = args[k], piece = pieces[k];
             if (piece !== undefined) {
-              if (length + piece.length > bytes.length) bytes = grow(bytes, length, length + piece.length);
-              bytes.set(piece, length);
-              length += piece.length;
+              bytes.set(piece, at);
+              at += piece.length;
             } else if (isTextual(column) && bytesIn(column, row) > 0) {
               const from = offsetOf(column, row), size = bytesIn(column, row);
-              if (length + size > bytes.length) bytes = grow(bytes, length, length + size);
-              const memory = windowOf(windowsOf(context.heap.u8), column, row);
-              for (let i = 0; i < size; i++) bytes[length + i] = memory[from + i];
-              length += size;
+              copy(windowOf(windows, column, row), from, from + size, bytes, at);
+              at += size;
+              pace.spend(size >>> 2);
             }
           }
-          out.setText(row, bytes.subarray(0, length));
-          if ((row & 4095) === 4095) context.poll();
+          if (bytes === scratch) out.setText(row, bytes.subarray(0, length));
+          pace.spend(16);
         }
       },
       name === "concat" ? [["concat('a', 1, 2.5, true, null)", "a12.5true"]] : [["'n' || 5", "n5"]],
@@ -437,11 +510,4 @@ function pieceOfRow(column: BatchColumn, row: number, context: FunctionContext):
     return new TextEncoder().encode(String(column.values[row]));
   }
   return textOfRow(column, row, context) ?? NULL_PIECES[decimalOf(column.type) === undefined ? column.type : "LONG"];
-}
-
-function grow(bytes: Uint8Array, used: number, sizeBytes: number): Uint8Array {
-  const old = bytes.slice(0, used);
-  const grown = room(sizeBytes);
-  grown.set(old);
-  return grown;
 }

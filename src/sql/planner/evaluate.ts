@@ -110,6 +110,7 @@ function call(
 function functionContext(at: number, context: EvaluationContext, arena: Arena): FunctionContext {
   return {
     heap: arena.heap(),
+    memory: { need: short, keep: short },
     nowMicros: context.nowMicros ?? 0n,
     random: () => {
       throw new Error("no randomness while planning");
@@ -129,6 +130,11 @@ const TEXT_LENGTH_MAX = 16_384;
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
+
+/** What is made while planning is short. */
+function short(sizeBytes: number): void {
+  if (sizeBytes > 4 * TEXT_LENGTH_MAX) throw new Error("too long to be worked out while planning");
+}
 
 /** The memory of one call: columns of one row and the texts they point to, at addresses as in the shared memory. */
 class Arena {
@@ -254,6 +260,7 @@ function batchOut(type: string, arena: Arena): BatchOut & { read(): Value } {
   const layout = layoutOf(type);
   const { address, values } = oneRow(layout, arena);
   let textValue: string | null = null;
+  let made: Uint8Array | undefined;
   let isNull = false;
   return {
     type,
@@ -268,10 +275,15 @@ function batchOut(type: string, arena: Arena): BatchOut & { read(): Value } {
     setView(_row, address, length) {
       textValue = decoder.decode(arena.bytes.slice(address, address + length));
     },
+    makeText(_row, length) {
+      short(length);
+      return made = new Uint8Array(length);
+    },
     setNull() {
       isNull = true;
     },
     read() {
+      if (made !== undefined) return decoder.decode(made);
       if (layout === "text") return textValue;
       if (isNull) return typeOf(type).nullable ? null : type === "BOOLEAN" ? false : 0;
       if (layout === "i128") {

@@ -1,0 +1,182 @@
+/** What functions over whole columns see of the engine: their arguments, their result, and the query around them. */
+import { Buffer } from "node:buffer";
+import { assert, SqlError, SQLSTATE } from "../errors.ts";
+import type { BatchColumn, BatchOut, FunctionContext } from "../sql/functions/entry.ts";
+import type { Dictionary } from "../storage/contract.ts";
+import { ARRAY_CONSTRUCTOR, layoutOf, typeOf, type Value } from "../types/mod.ts";
+import { fillNull, type TextArena } from "./columns.ts";
+import type { QueryContext } from "./contract.ts";
+
+/** Names functions in errors of memory. */
+const OPERATOR = "a function";
+
+/** The query around a call at offset `at` of the statement. */
+export function functionContext(context: QueryContext, at: number): FunctionContext {
+  return {
+    heap: context.heap,
+    memory: {
+      need: (sizeBytes) => context.memory.need(sizeBytes, OPERATOR),
+      keep: (sizeBytes) => context.memory.account(sizeBytes, OPERATOR),
+    },
+    nowMicros: context.nowMicros,
+    random: context.random,
+    at,
+    poll: () => context.poll(),
+    user: context.user,
+    rowOffset: 0,
+    state: new Map(),
+  };
+}
+
+const decoder = new TextDecoder();
+const encoder = new TextEncoder();
+/** Functions poll by rows, of which one can be long. */
+const LONG_TEXT_BYTES = 4_096;
+/** A copy of these costs less than counting their bytes first. */
+const SHORT_TEXT_UNITS = 4_096;
+/** JavaScript's heap has another limit than the query: a string is a small part of it at most. */
+const STRING_BYTES_MAX = 64 << 20;
+
+/** Before a text of so many bytes becomes a JavaScript string. SQLSTATE 54000 where it is too long for one. */
+function beforeString(context: QueryContext, length: number): void {
+  context.poll();
+  if (length > STRING_BYTES_MAX) {
+    throw new SqlError(
+      `a text of ${length} bytes is too long for this function: ${STRING_BYTES_MAX} is the most`,
+      0,
+      SQLSTATE.programLimitExceeded,
+    );
+  }
+  context.memory.need(2 * length, OPERATOR);
+}
+const ELEMENTS: Record<string, number> = { i128: 2, i256: 4, text: 2 };
+
+/** A view of a column for a batch function. `tag` is what the function was resolved for, `type` what lies in memory. */
+export function batchColumn(
+  context: QueryContext,
+  tag: string,
+  type: string,
+  address: number,
+  rowCount: number,
+  constant: Value | undefined,
+  isConstant: boolean,
+  dictionary?: Dictionary,
+): BatchColumn {
+  const { heap } = context;
+  const layout = layoutOf(type);
+  const values = typedView(heap.buffer, type, address, rowCount);
+  const pairs = address >>> 2;
+  return {
+    type: tag,
+    address,
+    values,
+    constant,
+    isConstant,
+    dictionary,
+    bytes(row) {
+      assert(layout === "text");
+      const length = heap.i32[pairs + row * 2 + 1];
+      if (length < 0) return undefined;
+      const at = heap.u32[pairs + row * 2];
+      return heap.u8.subarray(at, at + length);
+    },
+    text(row) {
+      assert(layout === "text");
+      const length = heap.i32[pairs + row * 2 + 1];
+      if (length < 0) return undefined;
+      if (length > LONG_TEXT_BYTES) beforeString(context, length);
+      const at = heap.u32[pairs + row * 2];
+      return decoder.decode(heap.u8.subarray(at, at + length));
+    },
+  };
+}
+
+function typedView(buffer: ArrayBufferLike, type: string, address: number, rowCount: number) {
+  const layout = layoutOf(type);
+  if (type === "CHAR") return new Uint16Array(buffer, address, rowCount);
+  return new ARRAY_CONSTRUCTOR[layout](buffer as ArrayBuffer, address, rowCount * (ELEMENTS[layout] ?? 1));
+}
+
+/** A column for a batch function to write. */
+export function batchOut(
+  context: QueryContext,
+  type: string,
+  address: number,
+  rowCount: number,
+  arena: TextArena,
+): BatchOut {
+  const { heap } = context;
+  const pairs = address >>> 2;
+  const place = (row: number, length: number): number => {
+    if (length > LONG_TEXT_BYTES) context.poll();
+    const at = arena.reserve(length);
+    heap.u32[pairs + row * 2] = at;
+    heap.i32[pairs + row * 2 + 1] = length;
+    return at;
+  };
+  const makeText = (row: number, length: number): Uint8Array => {
+    const at = place(row, length);
+    return heap.u8.subarray(at, at + length);
+  };
+  return {
+    type,
+    address,
+    values: typedView(heap.buffer, type, address, rowCount),
+    setText(row, value) {
+      if (value === undefined) {
+        heap.i32[pairs + row * 2] = 0;
+        heap.i32[pairs + row * 2 + 1] = -1;
+      } else if (typeof value === "string" && value.length > SHORT_TEXT_UNITS) {
+        encoder.encodeInto(value, makeText(row, Buffer.byteLength(value)));
+      } else {
+        const bytes = typeof value === "string" ? encoder.encode(value) : value;
+        heap.u8.set(bytes, place(row, bytes.length));
+      }
+    },
+    makeText,
+    setView(row, at, length) {
+      heap.u32[pairs + row * 2] = at;
+      heap.i32[pairs + row * 2 + 1] = length;
+    },
+    setNull(row) {
+      fillNull(heap, type, address, row, 1);
+    },
+  };
+}
+
+/** After a batch function that leaves nulls to us: null where an argument is null. */
+export function propagateNulls(
+  context: QueryContext,
+  columns: readonly BatchColumn[],
+  out: BatchOut,
+  rowCount: number,
+): void {
+  const { heap } = context;
+  for (const column of columns) {
+    const { layout, nullable } = typeOf(column.type);
+    if (!nullable) continue;
+    const { values } = column;
+    for (let row = 0; row < rowCount; row++) {
+      let none: boolean;
+      switch (layout) {
+        case "symbol":
+        case "text":
+          none = values[row * 2 + 1] < 0;
+          break;
+        case "f32":
+        case "f64":
+          none = !Number.isFinite(values[row]);
+          break;
+        case "i64":
+          none = values[row] === -9223372036854775808n;
+          break;
+        case "i128":
+          none = values[row * 2] === -9223372036854775808n && values[row * 2 + 1] === -9223372036854775808n;
+          break;
+        default:
+          none = values[row] === (column.type === "INT" ? -2147483648 : 0);
+      }
+      if (none) fillNull(heap, out.type, out.address, row, 1);
+    }
+  }
+}
