@@ -2,7 +2,7 @@
 import type { Chunk, ExecuteOptions, ResultColumn } from "../door.ts";
 import { SqlError, SQLSTATE } from "../errors.ts";
 import type { FunctionRegistry, QueryContext } from "../engine/contract.ts";
-import { answerFromStatistics, createOperator, createQueryMemory, type Scheduler } from "../engine/mod.ts";
+import { answerFromStatistics, CountedMemory, createOperator, type Scheduler } from "../engine/mod.ts";
 import type { Plan } from "../sql/plan.ts";
 import type { Catalogue, ScanSource } from "../storage/contract.ts";
 import type { SharedHeap, SharedPool } from "../storage/mod.ts";
@@ -35,7 +35,28 @@ export interface RunOptions {
 /** A few rows can be long ones: what takes longer goes to a worker, as others wait for this thread. */
 const DIRECT_MS_MAX = 25;
 
+/** What is made of more bytes, or of a longer text, takes long too, within one step. */
+const DIRECT_BYTES_MAX = 32 << 20;
+const DIRECT_TEXT_BYTES_MAX = 64 << 10;
+
 class TakesLong extends Error {}
+
+/** The memory of a query that main runs itself. */
+class DirectMemory extends CountedMemory {
+  override allocate(sizeBytes: number, operator: string): number {
+    if (this.usedBytes + sizeBytes > DIRECT_BYTES_MAX) throw new TakesLong();
+    return super.allocate(sizeBytes, operator);
+  }
+
+  override account(sizeBytes: number, operator: string): void {
+    if (this.usedBytes + sizeBytes > DIRECT_BYTES_MAX) throw new TakesLong();
+    super.account(sizeBytes, operator);
+  }
+
+  override need(sizeBytes: number): void {
+    if (sizeBytes > DIRECT_TEXT_BYTES_MAX) throw new TakesLong();
+  }
+}
 
 export class Execution {
   constructor(
@@ -68,7 +89,7 @@ export class Execution {
 
   /** @throws {TakesLong} Nothing has come of it then, so that a worker can begin anew. */
   private runDirect(plan: Plan, sources: ScanSource[], options: RunOptions): Run {
-    const memory = createQueryMemory(this.heap, this.settings.queryMemoryLimitBytes);
+    const memory = new DirectMemory(this.heap, this.settings.queryMemoryLimitBytes);
     const pool = this.pool.lease();
     let deadline = Infinity;
     const poll = () => {
@@ -87,15 +108,17 @@ export class Execution {
       cancelWord: this.neverCancelled,
     };
     const chunks: Chunk[] = [];
-    const output = createOutput(options.output, options.columns, this.heap);
+    const output = createOutput(options.output, options.columns, this.heap, memory);
     try {
       const operator = createOperator(plan, context);
       deadline = performance.now() + DIRECT_MS_MAX;
       try {
         for (let batch = operator.next(); batch && !output.finished; batch = operator.next()) {
-          const chunk = output.encode(batch);
-          if (chunk) chunks.push(chunk);
-          poll();
+          const pieces = output.encode(batch);
+          for (let piece = pieces.next(); !piece.done; piece = pieces.next()) {
+            chunks.push(piece.value);
+            poll();
+          }
         }
       } finally {
         operator.close();

@@ -194,6 +194,29 @@ export function textPair(heap: SharedHeap, vector: Vector, row: number): [addres
   return [heap.u32[at], heap.i32[at + 1]];
 }
 
+/** Where the rows from `from` on have more than so many bytes of text: a row behind `from` at least. */
+export function endOfTexts(
+  { i32 }: SharedHeap,
+  vectors: readonly Vector[],
+  from: number,
+  rowCount: number,
+  bytesMax: number,
+): number {
+  let end = rowCount;
+  for (const { type, address, dictionary } of vectors) {
+    const layout = layoutOf(type);
+    if (layout !== "text" && layout !== "symbol") continue;
+    const words = address >>> 2, entries = (dictionary?.entries ?? 0) >>> 2;
+    let bytes = 0;
+    for (let row = from; row < end; row++) {
+      if (layout === "text") bytes += i32[words + 2 * row + 1];
+      else if (i32[words + row] >= 0) bytes += i32[entries + 2 * i32[words + row] + 1];
+      if (bytes > bytesMax) end = row + 1;
+    }
+  }
+  return end;
+}
+
 /** The value of a row, for the edges and for tests. */
 export function valueAt(heap: SharedHeap, vector: Vector, row: number): Value {
   const { type, address } = vector, layout = layoutOf(type);

@@ -8,6 +8,7 @@ export {
   unpackAppendBatch,
   valuesToAppendBatch,
 } from "./append.ts";
+export { endOfTexts } from "./columns.ts";
 export { CountedMemory, createQueryMemory } from "./memory.ts";
 export { createOperator } from "./operators/mod.ts";
 export { type PostedError, postedError, revivedError } from "./posted-error.ts";

@@ -99,10 +99,12 @@ export function formatGeohash(value: bigint, bits: number): string {
 export function parseDecimal(text: string, { precision, scale }: DecimalType): bigint | undefined {
   const match = /^([+-]?)(\d*)\.?(\d*)m?$/i.exec(text.replaceAll("_", ""));
   if (!match || (match[2] === "" && match[3] === "")) return undefined;
-  const fraction = match[3].replace(/0+$/, "");
-  if (fraction.length > scale) return undefined;
-  const value = BigInt(match[2] + fraction.padEnd(scale, "0") || "0");
-  if (value >= 10n ** BigInt(precision)) return undefined;
+  const whole = match[2].replace(/^0+/, "");
+  let end = match[3].length;
+  while (end > 0 && match[3][end - 1] === "0") end--;
+  // Looked at first, as a number of millions of digits takes minutes to make.
+  if (end > scale || whole.length > precision - scale) return undefined;
+  const value = BigInt(whole + match[3].slice(0, end).padEnd(scale, "0") || "0");
   return match[1] === "-" ? -value : value;
 }
 

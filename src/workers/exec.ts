@@ -1,5 +1,5 @@
 /** The entry of the workers that run queries: it wires the engine to functions, pool and encoders, and nothing else. */
-import { createOutput, type Output, type OutputOptions } from "../database/output.ts";
+import { createOutput, type Output, type OutputOptions, type Piece } from "../database/output.ts";
 import type { Operator, QueryContext } from "../engine/contract.ts";
 import { type CountedMemory, createOperator, createQueryMemory } from "../engine/mod.ts";
 import { help, type Invitation, SectionRunner } from "../engine/parallel.ts";
@@ -124,6 +124,8 @@ interface Lead {
   context: Context;
   output: Output;
   operator: Operator;
+  /** What the reader has not got of the last batch. */
+  pieces?: Iterator<Piece, undefined>;
 }
 
 function begin(id: number, request: PostedRequest, outputOptions: OutputOptions): void {
@@ -132,7 +134,7 @@ function begin(id: number, request: PostedRequest, outputOptions: OutputOptions)
     const context = own = contextOf(request);
     const helpers = [...peers.values()].slice(0, Math.max(0, navigator.hardwareConcurrency - 1));
     const plan = unpackPlan(request.plan);
-    const output = createOutput(outputOptions, plan.columns, heap);
+    const output = createOutput(outputOptions, plan.columns, heap, context.memory);
     const operator = createOperator(
       plan,
       helpers.length === 0 ? own : { ...own, parallel: new SectionRunner(heap, request, helpers, () => context) },
@@ -166,11 +168,15 @@ function advance(lead: Lead): void {
           parked.set(id, lead);
           return tell({ type: "parked", id });
         }
+        const piece = lead.pieces?.next().value;
+        if (piece !== undefined) {
+          send(lead, piece);
+          continue;
+        }
+        if (output.finished) break;
         const batch = operator.next();
         if (batch === undefined) break;
-        const chunk = output.encode(batch);
-        if (chunk) send(lead, chunk);
-        if (output.finished) break;
+        lead.pieces = output.encode(batch);
       }
     } finally {
       if (!parked.has(id)) operator.close();
@@ -197,7 +203,7 @@ function hasRoom({ request, context }: Lead): boolean {
   }
 }
 
-function send({ id, request }: Lead, { bytes, rows }: { bytes: Uint8Array; rows: number }): void {
+function send({ id, request }: Lead, { bytes, rows }: Piece): void {
   Atomics.add(heap.i32, slotWord(request.slot, SLOT.chunksUnderway), 1);
   tell({ type: "chunk", id, bytes, rows }, [bytes.buffer as ArrayBuffer]);
 }

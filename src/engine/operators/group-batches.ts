@@ -6,7 +6,7 @@ import { assert } from "../../errors.ts";
 import type { BatchAggregateState, BatchColumn } from "../../sql/functions/entry.ts";
 import type { AggregateCall, AggregateNode, Column, Expr } from "../../sql/plan.ts";
 import { layoutOf, typeOf } from "../../types/mod.ts";
-import { gather, TextArena, Workspace } from "../columns.ts";
+import { endOfTexts, gather, TextArena, Workspace } from "../columns.ts";
 import { type AggregateShape, byGroupKernel, finishKernel, initialiseKernel, strideOf } from "../compiler/aggregate.ts";
 import { BoundKernel, flushKernelRows } from "../compiler/binding.ts";
 import { argumentClass, ExpressionCompiler, formOf } from "../compiler/expression.ts";
@@ -130,21 +130,6 @@ function numberer(keys: readonly Vector[], context: QueryContext): Grouper {
 /** A state takes so many bytes of texts and arrays before what it keeps of them is charged. */
 const SLICE_BYTES = 1 << 20;
 
-/** Where the rows from `from` on have that many bytes: a row of them at least. */
-function endOfSlice({ heap }: QueryContext, vectors: readonly Vector[], from: number, rowCount: number): number {
-  let end = rowCount;
-  for (const { type, address } of vectors) {
-    if (layoutOf(type) !== "text") continue;
-    const lengths = (address >>> 2) + 1;
-    let bytes = 0;
-    for (let row = from; row < end; row++) {
-      bytes += heap.i32[lengths + 2 * row];
-      if (bytes > SLICE_BYTES) end = row + 1;
-    }
-  }
-  return end;
-}
-
 /** One aggregate over all groups. */
 class CallState {
   private fused?: {
@@ -204,7 +189,7 @@ class CallState {
       const vectors = entry.aggregate.codes ? args : this.withTexts(args, count);
       for (let from = 0, to; from < count; from = to) {
         context.poll();
-        to = endOfSlice(context, vectors, from, count);
+        to = endOfTexts(context.heap, vectors, from, count, SLICE_BYTES);
         const view = groups === undefined
           ? undefined
           : context.heap.i32.subarray((groups >>> 2) + from, (groups >>> 2) + to);

@@ -6,6 +6,7 @@ import { SqlError, SQLSTATE } from "../../errors.ts";
 import { NULL_I32, NULL_I64, typeOf, type Value } from "../../types/mod.ts";
 import { arrayDimensions } from "../../types/wide.ts";
 import { batchEntry } from "./batch-entry.ts";
+import { checkElements } from "./sizes.ts";
 import type {
   BatchAggregateState,
   BatchColumn,
@@ -24,29 +25,37 @@ const ARRAY = (name: string) => ({ name, type: "array" });
 const arrayTag = (dimensions: number): string => `DOUBLE${"[]".repeat(Math.max(1, dimensions))}`;
 const sizeOf = (shape: readonly number[]): number => shape.reduce((size, length) => size * length, 1);
 
-export function grid(shape: number[], value: (index: number) => number): Grid {
-  return { shape, values: Float64Array.from({ length: sizeOf(shape) }, (_, i) => value(i)) };
+export function grid(shape: number[], value: (index: number) => number, context: FunctionContext): Grid {
+  const size = sizeOf(shape);
+  checkElements(size, context);
+  const values = new Float64Array(size);
+  for (let from = 0; from < size; from += POLL_ELEMENTS) {
+    context.poll();
+    for (let i = from, to = Math.min(size, from + POLL_ELEMENTS); i < to; i++) values[i] = value(i);
+  }
+  return { shape, values };
 }
 
+const POLL_ELEMENTS = 16_384;
+
 /** Bytes as `encodeArray` makes them; undefined for null. */
-function read(column: BatchColumn, row: number): Grid | undefined {
-  const bytes = column.bytes(row)?.slice();
+function read(column: BatchColumn, row: number, context: FunctionContext): Grid | undefined {
+  const bytes = column.bytes(row);
   if (bytes === undefined) return undefined;
+  if (bytes.length > 8 * POLL_ELEMENTS) context.poll();
+  context.memory.need(bytes.length);
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const shape = Array.from({ length: view.getUint32(0, true) }, (_, i) => view.getUint32(4 + 4 * i, true));
-  const first = 4 + 4 * shape.length;
-  return grid(shape, (i) => view.getFloat64(first + 8 * i, true));
+  return { shape, values: new Float64Array(bytes.slice(4 + 4 * shape.length).buffer) };
 }
 
 export function write(out: BatchOut, row: number, made: Grid | undefined): void {
   if (made === undefined) return out.setText(row, undefined);
-  const first = 4 + 4 * made.shape.length;
-  const bytes = new Uint8Array(first + 8 * made.values.length);
-  const view = new DataView(bytes.buffer);
-  view.setUint32(0, made.shape.length, true);
-  made.shape.forEach((length, i) => view.setUint32(4 + 4 * i, length, true));
-  made.values.forEach((value, i) => view.setFloat64(first + 8 * i, Number.isFinite(value) ? value : NaN, true));
-  out.setText(row, bytes);
+  const { shape, values } = made;
+  for (let i = 0; i < values.length; i++) if (!Number.isFinite(values[i])) values[i] = NaN;
+  const bytes = out.makeText(row, 4 + 4 * shape.length + 8 * values.length);
+  bytes.set(new Uint8Array(Uint32Array.of(shape.length, ...shape).buffer));
+  bytes.set(new Uint8Array(values.buffer, values.byteOffset, values.byteLength), 4 + 4 * shape.length);
 }
 
 /** A number of a row of any numeric column; NaN for null. */
@@ -66,22 +75,22 @@ function each(made: (row: number, context: FunctionContext) => void, rowCount: n
 }
 
 /** An array to a number, from all its elements that are not null. */
-function reduction(name: string, summary: string, of: (values: number[]) => number): FunctionEntry {
+function reduction(name: string, summary: string, of: (values: Float64Array) => number): FunctionEntry {
   return batchEntry(name, [ARRAY("array")], "DOUBLE", summary, ([column], out, rowCount, context) =>
     each(
       (row) => {
-        const values = read(column, row)?.values;
-        const present = values === undefined ? [] : [...values].filter((value) => !Number.isNaN(value));
-        out.values[row] = present.length === 0 ? NaN : of(present);
+        const values = read(column, row, context)?.values;
+        const present = values?.filter((value) => !Number.isNaN(value));
+        out.values[row] = present === undefined || present.length === 0 ? NaN : of(present);
       },
       rowCount,
       context,
     ));
 }
 
-const total = (values: number[]): number => values.reduce((sum, value) => sum + value, 0);
-const mean = (values: number[]): number => total(values) / values.length;
-const deviation = (values: number[], less: number): number => {
+const total = (values: Float64Array): number => values.reduce((sum, value) => sum + value, 0);
+const mean = (values: Float64Array): number => total(values) / values.length;
+const deviation = (values: Float64Array, less: number): number => {
   const middle = mean(values), count = values.length - less;
   return count <= 0 ? NaN : Math.sqrt(total(values.map((value) => (value - middle) ** 2)) / count);
 };
@@ -91,14 +100,14 @@ function mapping(
   name: string,
   summary: string,
   returns: FunctionEntry["returns"],
-  of: (array: Grid) => Grid,
+  of: (array: Grid, context: FunctionContext) => Grid,
   ofNull?: Grid,
 ): FunctionEntry {
   return batchEntry(name, [ARRAY("array")], returns, summary, ([column], out, rowCount, context) =>
     each(
       (row) => {
-        const array = read(column, row);
-        write(out, row, array === undefined ? ofNull : of(array));
+        const array = read(column, row, context);
+        write(out, row, array === undefined ? ofNull : of(array, context));
       },
       rowCount,
       context,
@@ -109,16 +118,16 @@ const same = ([type]: string[]): string => type;
 const flat = (): string => arrayTag(1);
 
 /** Every run of the last dimension, changed. */
-function byRow(array: Grid, change: (row: number[]) => number[]): Grid {
+function byRow(array: Grid, change: (row: Float64Array) => Float64Array): Grid {
   const length = array.shape.at(-1) ?? 0;
   const values = new Float64Array(array.values.length);
   for (let at = 0; length > 0 && at < values.length; at += length) {
-    values.set(change([...array.values.subarray(at, at + length)]), at);
+    values.set(change(array.values.slice(at, at + length)), at);
   }
   return { shape: array.shape, values };
 }
 
-function transposed({ shape, values }: Grid): Grid {
+function transposed({ shape, values }: Grid, context: FunctionContext): Grid {
   const turned = shape.toReversed();
   const strides: number[] = [];
   shape.reduceRight((stride, length, i) => {
@@ -133,7 +142,7 @@ function transposed({ shape, values }: Grid): Grid {
       rest = Math.floor(rest / turned[i]);
     }
     return values[at];
-  });
+  }, context);
 }
 
 function unfit(message: string, context: FunctionContext): SqlError {
@@ -164,13 +173,13 @@ function combined(a: Grid, b: Grid, operation: (x: number, y: number) => number,
     return x === 1 ? y : x;
   });
   const left = stretched(a, shape), right = stretched(b, shape);
-  return grid(shape, (i) => operation(left(i), right(i)));
+  return grid(shape, (i) => operation(left(i), right(i)), context);
 }
 
 const scalar = (value: number): Grid => ({ shape: [], values: Float64Array.of(value) });
 
-function operandAt(column: BatchColumn, row: number): Grid | undefined {
-  return arrayDimensions(column.type) > 0 ? read(column, row) : scalar(numberAt(column, row));
+function operandAt(column: BatchColumn, row: number, context: FunctionContext): Grid | undefined {
+  return arrayDimensions(column.type) > 0 ? read(column, row, context) : scalar(numberAt(column, row));
 }
 
 const OPERATIONS: [name: string, summary: string, of: (x: number, y: number) => number][] = [
@@ -192,7 +201,7 @@ const arithmetic = OPERATIONS.flatMap(([name, summary, of]) =>
       ([a, b], out, rowCount, context) =>
         each(
           (row) => {
-            const x = operandAt(a, row), y = operandAt(b, row);
+            const x = operandAt(a, row, context), y = operandAt(b, row, context);
             write(out, row, x === undefined || y === undefined ? undefined : combined(x, y, of, context));
           },
           rowCount,
@@ -219,7 +228,7 @@ const slice: BatchFunction = ([column, ...numbers], out, rowCount, context) => {
   const isElement = out.type === "DOUBLE";
   each(
     (row) => {
-      const array = read(column, row);
+      const array = read(column, row, context);
       const cuts: (Cut | undefined)[] = [];
       const kept: number[] = [];
       for (let i = 0; array !== undefined && i < array.shape.length; i++) {
@@ -238,7 +247,7 @@ const slice: BatchFunction = ([column, ...numbers], out, rowCount, context) => {
         }
       }
       const isMissing = array === undefined || cuts.includes(undefined);
-      const made = isMissing ? undefined : cutOut(array!, cuts as Cut[], kept);
+      const made = isMissing ? undefined : cutOut(array!, cuts as Cut[], kept, context);
       if (isElement) out.values[row] = made?.values[0] ?? NaN;
       else write(out, row, made);
     },
@@ -247,7 +256,7 @@ const slice: BatchFunction = ([column, ...numbers], out, rowCount, context) => {
   );
 };
 
-function cutOut({ shape, values }: Grid, cuts: Cut[], kept: number[]): Grid {
+function cutOut({ shape, values }: Grid, cuts: Cut[], kept: number[], context: FunctionContext): Grid {
   const lengths = cuts.map(({ from, to }) => to - from);
   return {
     shape: kept,
@@ -259,7 +268,7 @@ function cutOut({ shape, values }: Grid, cuts: Cut[], kept: number[]): Grid {
         stride *= shape[i];
       }
       return values[at];
-    }).values,
+    }, context).values,
   };
 }
 
@@ -277,7 +286,7 @@ const literals: FunctionEntry[] = [
     flat,
     "An array of the numbers.",
     (columns, out, rowCount, context) =>
-      each((row) => write(out, row, grid([columns.length], (i) => columns[i].values[row])), rowCount, context),
+      each((row) => write(out, row, grid([columns.length], (i) => columns[i].values[row], context)), rowCount, context),
   ),
   batchEntry(
     "array_of",
@@ -287,14 +296,15 @@ const literals: FunctionEntry[] = [
     (columns, out, rowCount, context) =>
       each(
         (row) => {
-          const rows = columns.map((column) => read(column, row));
+          const rows = columns.map((column) => read(column, row, context));
           const first = rows.find((each) => each !== undefined);
           if (first === undefined || rows.includes(undefined)) return write(out, row, undefined);
           if (rows.some((each) => String(each!.shape) !== String(first.shape))) {
             throw unfit("the rows of an array have one length", context);
           }
           const size = first.values.length;
-          write(out, row, grid([rows.length, ...first.shape], (i) => rows[Math.floor(i / size)]!.values[i % size]));
+          const value = (i: number) => rows[Math.floor(i / size)]!.values[i % size];
+          write(out, row, grid([rows.length, ...first.shape], value, context));
         },
         rowCount,
         context,
@@ -310,7 +320,7 @@ function product(a: Grid, b: Grid, context: FunctionContext): Grid {
     let sum = 0;
     for (let k = 0; k < inner; k++) sum += a.values[i * inner + k] * b.values[k * columns + j];
     return sum;
-  });
+  }, context);
 }
 
 /** There is no element 0. */
@@ -334,10 +344,13 @@ function optional(name: string, type: string, constant = false) {
 const isTrue = (column: BatchColumn | undefined, row: number): boolean =>
   column !== undefined && column.values[row] === 1;
 
-function sorted(row: number[], descending: boolean, nullsFirst: boolean): number[] {
-  const values = row.filter((value) => !Number.isNaN(value)).sort((a, b) => descending ? b - a : a - b);
-  const nulls = new Array(row.length - values.length).fill(NaN);
-  return nullsFirst ? [...nulls, ...values] : [...values, ...nulls];
+function sorted(row: Float64Array, descending: boolean, nullsFirst: boolean): Float64Array {
+  // Without a comparison it sorts in ascending order, some ten times as fast.
+  const values = row.filter((value) => !Number.isNaN(value)).sort();
+  if (descending) values.reverse();
+  const all = new Float64Array(row.length).fill(NaN);
+  all.set(values, nullsFirst ? row.length - values.length : 0);
+  return all;
 }
 
 /** Where the value goes into an ascending or descending list, behind equals or before them. */
@@ -352,81 +365,99 @@ function insertionPoint(values: Float64Array, value: number, before: boolean): n
 
 /** Element by element over several arrays, where nulls and what is missing count nothing. */
 class Elements {
-  shape: number[] = [];
-  private values = new Map<string, { value: number; count: number }>();
-  private seen = false;
+  private shape: number[] | undefined;
+  private values = new Float64Array(0);
+  /** How many values went into each. */
+  private counts = new Float64Array(0);
 
-  constructor(private readonly kind: "min" | "max" | "sum" | "avg") {}
+  constructor(private readonly kind: "min" | "max" | "sum" | "avg", private readonly context: FunctionContext) {}
 
-  private put(key: string, value: number, count: number): void {
-    const now = this.values.get(key);
-    if (now === undefined) {
-      this.values.set(key, { value, count });
-      return;
-    }
-    now.count += count;
-    if (this.kind === "min") now.value = Math.min(now.value, value);
-    else if (this.kind === "max") now.value = Math.max(now.value, value);
-    else now.value += value;
+  private put(at: number, value: number, count: number): void {
+    const isFirst = this.counts[at] === 0;
+    this.counts[at] += count;
+    if (isFirst) this.values[at] = value;
+    else if (this.kind === "min") this.values[at] = Math.min(this.values[at], value);
+    else if (this.kind === "max") this.values[at] = Math.max(this.values[at], value);
+    else this.values[at] += value;
   }
 
-  private widen(shape: number[]): void {
-    this.seen = true;
-    this.shape = shape.map((length, i) => Math.max(length, this.shape[i] ?? 0));
+  /** Makes room for every place of an array of that shape. */
+  private widen(shape: readonly number[]): number[] {
+    const old = this.shape ?? shape.map(() => 0);
+    if (old.length !== shape.length) {
+      throw unfit(`arrays of ${old.length} and ${shape.length} dimensions do not go together`, this.context);
+    }
+    if (this.shape !== undefined && shape.every((length, i) => length <= old[i])) return this.shape;
+    const wide = shape.map((length, i) => Math.max(length, old[i]));
+    const place = placesIn(old, wide);
+    const { values, counts } = this;
+    checkElements(2 * sizeOf(wide), this.context);
+    this.values = new Float64Array(sizeOf(wide));
+    this.counts = new Float64Array(sizeOf(wide));
+    for (let i = 0; i < values.length; i++) {
+      const at = place(i);
+      this.values[at] = values[i];
+      this.counts[at] = counts[i];
+    }
+    return this.shape = wide;
   }
 
   add(array: Grid | undefined): void {
     if (array === undefined || array.values.length === 0) return;
-    this.widen(array.shape);
-    array.values.forEach((value, index) => {
-      if (!Number.isNaN(value)) this.put(placesOf(index, array.shape), value, 1);
-    });
+    const place = placesIn(array.shape, this.widen(array.shape));
+    const { values } = array;
+    for (let i = 0; i < values.length; i++) if (!Number.isNaN(values[i])) this.put(place(i), values[i], 1);
   }
 
   merge(later: Elements): void {
-    if (!later.seen) return;
-    this.widen(later.shape);
-    for (const [key, { value, count }] of later.values) this.put(key, value, count);
-  }
-
-  result(): Grid | undefined {
-    if (!this.seen) return undefined;
-    return grid(this.shape, (index) => {
-      const found = this.values.get(placesOf(index, this.shape));
-      if (found === undefined) return NaN;
-      return this.kind === "avg" ? found.value / found.count : found.value;
+    if (later.shape === undefined) return;
+    const place = placesIn(later.shape, this.widen(later.shape));
+    later.counts.forEach((count, i) => {
+      if (count > 0) this.put(place(i), later.values[i], count);
     });
   }
 
+  result(): Grid | undefined {
+    if (this.shape === undefined) return undefined;
+    const { values, counts, kind } = this;
+    const value = (i: number) => counts[i] === 0 ? NaN : kind === "avg" ? values[i] / counts[i] : values[i];
+    return grid(this.shape, value, this.context);
+  }
+
   get size(): number {
-    return 64 + this.values.size * 64;
+    return 64 + 16 * this.values.length;
   }
 }
 
-function placesOf(index: number, shape: readonly number[]): string {
-  const places: number[] = [];
-  let rest = index;
-  for (let i = shape.length - 1; i >= 0; i--) {
-    places[i] = rest % shape[i];
-    rest = Math.floor(rest / shape[i]);
-  }
-  return places.join();
+/** Where the element at an index of an array of the first shape stands in one of the second, which is nowhere shorter. */
+function placesIn(shape: readonly number[], wide: readonly number[]): (index: number) => number {
+  if (shape.length === 1 || shape.every((length, i) => length === wide[i])) return (index) => index;
+  return (index) => {
+    let rest = index, at = 0, stride = 1;
+    for (let i = shape.length - 1; i >= 0; i--) {
+      at += (rest % shape[i]) * stride;
+      rest = Math.floor(rest / shape[i]);
+      stride *= wide[i];
+    }
+    return at;
+  };
 }
 
 class ElementsState implements BatchAggregateState {
   private readonly groups: Elements[] = [];
 
-  constructor(private readonly kind: "min" | "max" | "sum" | "avg") {}
+  constructor(private readonly kind: "min" | "max" | "sum" | "avg", private readonly context: FunctionContext) {}
 
   update(groups: Int32Array | undefined, [column]: BatchColumn[], rowCount: number): void {
     for (let row = 0; row < rowCount; row++) {
-      (this.groups[groups === undefined ? 0 : groups[row]] ??= new Elements(this.kind)).add(read(column, row));
+      const group = groups === undefined ? 0 : groups[row];
+      (this.groups[group] ??= new Elements(this.kind, this.context)).add(read(column, row, this.context));
     }
   }
 
   merge(later: ElementsState, mapping: Int32Array): void {
     later.groups.forEach((elements, group) =>
-      (this.groups[mapping[group]] ??= new Elements(this.kind)).merge(elements)
+      (this.groups[mapping[group]] ??= new Elements(this.kind, this.context)).merge(elements)
     );
   }
 
@@ -454,8 +485,8 @@ const elementwise = ELEMENTS.flatMap(([kind, what]): FunctionEntry[] => [
     (columns, out, rowCount, context) =>
       each(
         (row) => {
-          const elements = new Elements(kind);
-          for (const column of columns) elements.add(read(column, row));
+          const elements = new Elements(kind, context);
+          for (const column of columns) elements.add(read(column, row, context));
           write(out, row, elements.result());
         },
         rowCount,
@@ -470,7 +501,7 @@ const elementwise = ELEMENTS.flatMap(([kind, what]): FunctionEntry[] => [
     undefined,
     [],
     {
-      aggregate: { kind: "batch", create: () => new ElementsState(kind) },
+      aggregate: { kind: "batch", create: (_, __, context) => new ElementsState(kind, context) },
     },
   ),
 ]);
@@ -491,7 +522,7 @@ const build: FunctionEntry = batchEntry(
         if (length === NULL_I32) return write(out, row, undefined);
         if (length < 0) throw unfit("the size of an array is not negative", context);
         const rows = fillers.map((filler) => {
-          const found = operandAt(filler, row);
+          const found = operandAt(filler, row, context);
           return (i: number): number =>
             found === undefined ? NaN : found.shape.length === 0 ? found.values[0] : found.values[i] ?? NaN;
         });
@@ -499,7 +530,9 @@ const build: FunctionEntry = batchEntry(
         write(
           out,
           row,
-          arrays > 1 ? grid([arrays, wide], (i) => rows[Math.floor(i / wide)](i % wide)) : grid([wide], rows[0]),
+          arrays > 1
+            ? grid([arrays, wide], (i) => rows[Math.floor(i / wide)](i % wide), context)
+            : grid([wide], rows[0], context),
         );
       },
       rowCount,
@@ -533,7 +566,7 @@ const others: FunctionEntry[] = [
     ([column], out, rowCount, context) =>
       each(
         (row) => {
-          const values = read(column, row)?.values ?? new Float64Array();
+          const values = read(column, row, context)?.values ?? new Float64Array();
           out.values[row] = values.reduce((count, value) => count + (Number.isNaN(value) ? 0 : 1), 0);
         },
         rowCount,
@@ -549,7 +582,7 @@ const others: FunctionEntry[] = [
       each(
         (row) => {
           const value = wanted.values[row] as number;
-          const at = read(column, row)?.values.findIndex((other) =>
+          const at = read(column, row, context)?.values.findIndex((other) =>
             other === value || (Number.isNaN(value) && Number.isNaN(other))
           );
           out.values[row] = at === undefined || at < 0 ? NULL_I32 : at + 1;
@@ -568,7 +601,7 @@ const others: FunctionEntry[] = [
     ([column, descending, nullsFirst], out, rowCount, context) =>
       each(
         (row) => {
-          const array = read(column, row), falls = isTrue(descending, row);
+          const array = read(column, row, context), falls = isTrue(descending, row);
           const first = nullsFirst === undefined ? falls : isTrue(nullsFirst, row);
           write(out, row, array === undefined ? undefined : byRow(array, (values) => sorted(values, falls, first)));
         },
@@ -584,7 +617,7 @@ const others: FunctionEntry[] = [
     ([column, dimension], out, rowCount, context) =>
       each(
         (row) => {
-          out.values[row] = read(column, row)?.shape[dimension.values[row] - 1] ?? 0;
+          out.values[row] = read(column, row, context)?.shape[dimension.values[row] - 1] ?? 0;
         },
         rowCount,
         context,
@@ -608,7 +641,7 @@ const others: FunctionEntry[] = [
       ([a, b], out, rowCount, context) =>
         each(
           (row) => {
-            const x = operandAt(a, row), y = operandAt(b, row);
+            const x = operandAt(a, row, context), y = operandAt(b, row, context);
             // A null array has no elements.
             if (x === undefined || y === undefined) {
               out.values[row] = 0;
@@ -622,7 +655,7 @@ const others: FunctionEntry[] = [
             if (x.shape.length > 0 && y.shape.length > 0 && String(x.shape) !== String(y.shape)) {
               throw unfit("the arrays have different shapes", context);
             }
-            const products = [...combined(x, y, (u, v) => u * v, context).values];
+            const products = combined(x, y, (u, v) => u * v, context).values;
             out.values[row] = total(products.filter((value) => !Number.isNaN(value)));
           },
           rowCount,
@@ -638,7 +671,7 @@ const others: FunctionEntry[] = [
     ([a, b], out, rowCount, context) =>
       each(
         (row) => {
-          const x = read(a, row), y = read(b, row);
+          const x = read(a, row, context), y = read(b, row, context);
           write(out, row, x === undefined || y === undefined ? undefined : product(x, y, context));
         },
         rowCount,
@@ -655,7 +688,7 @@ const others: FunctionEntry[] = [
     ([column, places, fill], out, rowCount, context) =>
       each(
         (row) => {
-          const array = read(column, row), by = places.values[row] as number;
+          const array = read(column, row, context), by = places.values[row] as number;
           const free = fill === undefined ? NaN : fill.values[row] as number;
           write(
             out,
@@ -675,7 +708,7 @@ const others: FunctionEntry[] = [
     ([column, wanted, before], out, rowCount, context) =>
       each(
         (row) => {
-          const values = read(column, row)?.values;
+          const values = read(column, row, context)?.values;
           out.values[row] = values === undefined
             ? NULL_I32
             : insertionPoint(values, wanted.values[row], isTrue(before, row));
@@ -695,8 +728,8 @@ const others: FunctionEntry[] = [
       each(
         (row) => {
           const size = wanted.values[row] as number,
-            volumes = read(sizes, row)?.values,
-            levels = read(prices, row)?.values;
+            volumes = read(sizes, row, context)?.values,
+            levels = read(prices, row, context)?.values;
           if (volumes !== undefined && levels !== undefined && volumes.length !== levels.length) {
             throw unfit("the book's sizes and prices have different lengths", context);
           }
@@ -729,12 +762,12 @@ export const arrayFunctions: FunctionEntry[] = [
   reduction("array_stddev", "The standard deviation of a sample.", (values) => deviation(values, 1)),
   reduction("array_stddev_samp", "The standard deviation of a sample.", (values) => deviation(values, 1)),
   reduction("array_stddev_pop", "The standard deviation of all there is.", (values) => deviation(values, 0)),
-  mapping("array_cum_sum", "The sums up to each element, in one row.", flat, ({ values }) => {
+  mapping("array_cum_sum", "The sums up to each element, in one row.", flat, ({ values }, context) => {
     let sum = NaN;
     return grid([values.length], (i) => {
       if (!Number.isNaN(values[i])) sum = (Number.isNaN(sum) ? 0 : sum) + values[i];
       return sum;
-    });
+    }, context);
   }),
   mapping(
     "neg",

@@ -6,11 +6,13 @@ import type {
   BatchOut,
   FunctionContext,
   FunctionEntry,
+  FunctionMemory,
 } from "./entry.ts";
 import { batchEntry } from "./batch-entry.ts";
 import { TEXTS, TIMES, withExamples } from "./nodes.ts";
 import { LAYOUT_WIDTH, layoutOf } from "../../types/mod.ts";
 import { isNullWide } from "./wide.ts";
+import { grownBytes } from "./sizes.ts";
 import { ValueTable } from "./value-table.ts";
 
 function aggregate(
@@ -40,7 +42,6 @@ class KeptState implements BatchAggregateState {
   kept: Kept[] = [];
   private bytesKept = 0;
 
-  /** `prefers(now, next)`: does the next row's value take the place? */
   /** `width`: bytes of a value; 0 for texts. */
   constructor(
     private readonly width: number,
@@ -152,7 +153,6 @@ class CountWide implements BatchAggregateState {
   update(groups: Int32Array | undefined, [column]: BatchColumn[], rowCount: number): void {
     for (let row = 0; row < rowCount; row++) {
       const isNull = isNullWide(column, row);
-      column.values[2 * row + 1] === -9223372036854775808n;
       const group = groupOf(groups, row);
       this.counts[group] = (this.counts[group] ?? 0) + (isNull ? 0 : 1);
     }
@@ -280,22 +280,27 @@ for (const type of [...DISTINCT, "BOOLEAN"]) {
   );
 }
 
+const NO_BYTES = new Uint8Array(0);
+
 /** Texts of each group with a delimiter between, as one growing byte string by group. */
 class JoinState implements BatchAggregateState {
-  parts: (Uint8Array | undefined)[] = [];
+  parts: (Uint8Array<ArrayBuffer> | undefined)[] = [];
   used: number[] = [];
   private total = 0;
-  constructor(private readonly delimiter: Uint8Array) {}
+  constructor(private readonly delimiter: Uint8Array, private readonly memory: FunctionMemory) {}
   append(group: number, piece: Uint8Array): void {
     const now = this.parts[group];
     const start = now === undefined ? 0 : this.used[group] + this.delimiter.length;
     const end = start + piece.length;
-    let buffer = now;
-    if (buffer === undefined || end > buffer.length) {
-      const grown = new Uint8Array(Math.max(32, end, (buffer?.length ?? 0) * 2));
-      if (buffer !== undefined) grown.set(buffer.subarray(0, this.used[group]));
-      this.total += grown.length - (buffer?.length ?? 0);
-      this.parts[group] = buffer = grown;
+    const buffer = grownBytes(
+      now ?? NO_BYTES,
+      now === undefined ? 0 : this.used[group],
+      Math.max(32, end),
+      this.memory,
+    );
+    if (buffer !== now) {
+      this.total += buffer.length - (now?.length ?? 0);
+      this.parts[group] = buffer;
     }
     if (now !== undefined) buffer.set(this.delimiter, this.used[group]);
     buffer.set(piece, start);
@@ -336,7 +341,7 @@ entries.push(
     [...textArgs, delimiterArg],
     joined,
     "The texts that are not null, with a delimiter between.",
-    (_, constants) => new JoinState(bytesOf(constants[1])),
+    (_, constants, { memory }) => new JoinState(bytesOf(constants[1]), memory),
     { check: checkDelimiter },
   ),
   distinctAggregate(
@@ -346,7 +351,7 @@ entries.push(
     "The distinct texts that are not null in order of first appearance, with a delimiter between.",
     ([type], constants, context) =>
       new DistinctState(type, context, (table, out, groupCount) => {
-        const join = new JoinState(bytesOf(constants[1]));
+        const join = new JoinState(bytesOf(constants[1]), context.memory);
         for (let entry = 0; entry < table.count; entry++) join.append(table.group(entry), table.bytes(entry));
         join.finish(out, groupCount);
       }),

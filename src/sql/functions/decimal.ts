@@ -14,6 +14,7 @@ import type {
   FunctionContext,
   FunctionEntry,
 } from "./entry.ts";
+import { shown } from "./sizes.ts";
 import { isNullWide, wideValue } from "./wide.ts";
 
 const WORDS: Record<string, number> = { i64: 1, i128: 2, i256: 4 };
@@ -225,13 +226,14 @@ export function scaledText(text: string, { precision, scale }: DecimalType): big
   if (exponent > 200) return undefined;
   const lost = exponent < 0 ? digits.slice(exponent) : "";
   if (/[1-9]/.test(lost)) return undefined;
-  const value = BigInt((exponent < 0 ? digits.slice(0, exponent) : digits + "0".repeat(exponent)) || "0");
-  if (value >= power(precision)) return undefined;
+  const kept = (exponent < 0 ? digits.slice(0, exponent) : digits + "0".repeat(exponent)).replace(/^0+/, "");
+  if (kept.length > precision) return undefined;
+  const value = BigInt(kept || "0");
   return match[1] === "-" ? -value : value;
 }
 
 function unfit(text: string, type: string, context: FunctionContext): SqlError {
-  return new SqlError(`${text} does not fit ${type}`, context.at, SQLSTATE.outOfRange);
+  return new SqlError(`${shown(text)} does not fit ${type}`, context.at, SQLSTATE.outOfRange);
 }
 
 /** The type that is cast to is told by the cast: `INT` stands for it here. */

@@ -1,5 +1,7 @@
 /** Random values and sequences: another value in every row. The seed is the query's, so long_sequence(n, a, b) repeats itself. */
 import type { BatchColumn, BatchFunction, BatchOut, FunctionContext, FunctionEntry } from "./entry.ts";
+import { Pace } from "./pace.ts";
+import { checkTextLength, fail, grownBytes, TEXT_BYTES_MAX } from "./sizes.ts";
 
 const NULL_INT = -2147483648;
 const NULL_LONG = -9223372036854775808n;
@@ -9,7 +11,7 @@ function generator(
   args: [name: string, type: string][],
   returns: string,
   summary: string,
-  row: (out: BatchOut, row: number, context: FunctionContext, args: BatchColumn[]) => void,
+  row: (out: BatchOut, row: number, context: FunctionContext, args: BatchColumn[], pace: Pace) => void,
   more: Partial<FunctionEntry> = {},
 ): FunctionEntry {
   return {
@@ -21,9 +23,10 @@ function generator(
     summary,
     examples: [],
     batch: (columns, out, rowCount, context) => {
+      const pace = new Pace(context);
       for (let i = 0; i < rowCount; i++) {
-        row(out, i, context, columns);
-        if ((i & 4095) === 4095) context.poll();
+        row(out, i, context, columns, pace);
+        pace.spend(16);
       }
     },
     ...more,
@@ -45,12 +48,39 @@ export const isNull = (context: FunctionContext, rate: number) => rate > 0 && co
 /** Bounds come as constants or columns. */
 const at = (column: BatchColumn, row: number) => column.values[row];
 
-const LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
-function letters(context: FunctionContext, low: number, high: number): string {
-  const length = low + below(context, high - low + 1);
-  let text = "";
-  for (let i = 0; i < length; i++) text += LETTERS[context.random() % 26];
-  return text;
+const lengthBetween = (context: FunctionContext, low: number, high: number) =>
+  Math.max(0, low + below(context, high - low + 1));
+
+function fillLetters(bytes: Uint8Array, from: number, length: number, context: FunctionContext, pace: Pace): void {
+  for (let i = from; i < from + length; i++) bytes[i] = 65 + context.random() % 26;
+  pace.spend(8 * length);
+}
+
+/** Texts that rows are picked from, one behind the other. */
+interface Texts {
+  bytes: Uint8Array;
+  /** Where each begins, and where the last one ends. */
+  starts: Float64Array;
+}
+
+const TEXTS_MAX = 1_000_000;
+
+function randomTexts(count: number, low: number, high: number, context: FunctionContext, pace: Pace): Texts {
+  if (!(count >= 1 && count <= TEXTS_MAX)) fail(`${count} texts cannot be made: 1 to ${TEXTS_MAX} can`, context);
+  checkTextLength("a random text", high, context);
+  let bytes = new Uint8Array(0);
+  const starts = new Float64Array(count + 1);
+  context.memory.keep(starts.byteLength);
+  for (let k = 0, used = 0; k < count; k++, starts[k] = used) {
+    const length = lengthBetween(context, low, high);
+    const before = bytes.length;
+    bytes = grownBytes(bytes, used, used + length, context.memory);
+    context.memory.keep(bytes.length - before);
+    fillLetters(bytes, used, length, context, pace);
+    used += length;
+    pace.spend(16);
+  }
+  return { bytes, starts };
 }
 
 const checkRange: FunctionEntry["check"] = ([low, high, rate]) =>
@@ -58,6 +88,19 @@ const checkRange: FunctionEntry["check"] = ([low, high, rate]) =>
     ? { message: "the lower bound is not below the upper one" }
     : typeof rate === "number" && rate < 0
     ? { message: "the rate of nulls is negative", argument: 2 }
+    : undefined;
+
+const checkTextRange: FunctionEntry["check"] = (constants, types) =>
+  checkRange(constants, types) ??
+    (Number(constants[1] ?? 0) > TEXT_BYTES_MAX
+      ? { message: `a text has ${TEXT_BYTES_MAX} letters at most`, argument: 1 }
+      : undefined);
+
+const checkTexts: FunctionEntry["check"] = ([count, , high]) =>
+  count !== undefined && !(Number(count) >= 1 && Number(count) <= TEXTS_MAX)
+    ? { message: `1 to ${TEXTS_MAX} texts are wanted`, argument: 0 }
+    : Number(high ?? 0) > TEXT_BYTES_MAX
+    ? { message: `a text has ${TEXT_BYTES_MAX} letters at most`, argument: 2 }
     : undefined;
 
 const entries: FunctionEntry[] = [
@@ -218,10 +261,13 @@ for (const [name, returns] of [["rnd_str", "STRING"], ["rnd_varchar", "VARCHAR"]
       [["low", "INT"], ["high", "INT"], ["nullRate", "INT"]],
       returns,
       "Capital letters, low to high of them, or null.",
-      (out, row, context, [low, high, rate]) => {
-        out.setText(row, isNull(context, at(rate, row)) ? undefined : letters(context, at(low, row), at(high, row)));
+      (out, row, context, [low, high, rate], pace) => {
+        if (isNull(context, at(rate, row))) return out.setText(row, undefined);
+        const length = lengthBetween(context, at(low, row), at(high, row));
+        checkTextLength(name, length, context);
+        fillLetters(out.makeText(row, length), 0, length, context, pace);
       },
-      { check: checkRange },
+      { check: checkTextRange },
     ),
     // A fixed number of different texts, made when the query starts.
     generator(
@@ -229,17 +275,17 @@ for (const [name, returns] of [["rnd_str", "STRING"], ["rnd_varchar", "VARCHAR"]
       [["count", "INT"], ["low", "INT"], ["high", "INT"], ["nullRate", "INT"]],
       returns,
       "One of count texts of low to high capital letters, or null.",
-      (out, row, context, [count, low, high, rate]) => {
-        let texts = context.state.get("texts") as string[] | undefined;
+      (out, row, context, [count, low, high, rate], pace) => {
+        let texts = context.state.get("texts") as Texts | undefined;
         if (texts === undefined) {
-          const size = Math.max(1, Math.min(at(count, row), 1_000_000));
-          context.state.set(
-            "texts",
-            texts = Array.from({ length: size }, () => letters(context, at(low, row), at(high, row))),
-          );
+          texts = randomTexts(at(count, row), at(low, row), at(high, row), context, pace);
+          context.state.set("texts", texts);
         }
-        out.setText(row, isNull(context, at(rate, row)) ? undefined : texts[below(context, texts.length)]);
+        if (isNull(context, at(rate, row))) return out.setText(row, undefined);
+        const k = below(context, texts.starts.length - 1);
+        out.setText(row, texts.bytes.subarray(texts.starts[k], texts.starts[k + 1]));
       },
+      { check: checkTexts },
     ),
     {
       name,

@@ -137,6 +137,7 @@ function asWhole(raw: string, bits: number): bigint | undefined {
   const text = asText(raw);
   const number = asNumber(raw);
   if (!Number.isFinite(number)) return undefined;
+  if (Math.abs(number) >= 2 ** 64) return undefined;
   const value = text !== undefined && /^-?\d+$/.test(text) ? BigInt(text) : BigInt(Math.trunc(number));
   return BigInt.asIntN(bits, value) === value ? value : undefined;
 }

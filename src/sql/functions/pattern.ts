@@ -4,6 +4,7 @@ import type { BatchColumn, BatchFunction, FunctionContext, FunctionEntry } from 
 import { offsetOf, windowOf, type Windows, windowsOf } from "./windows.ts";
 import { translateRegex, translateReplacement } from "./java-regex.ts";
 import { Pace } from "./pace.ts";
+import { checkTextLength } from "./sizes.ts";
 import { type PatientRegex, patientRegex } from "./patient-regex.ts";
 
 const TEXT = { name: "text", type: "text" };
@@ -143,6 +144,7 @@ function matching(kind: string, make: (pattern: string) => Matcher, whenMatches:
 function regexMatching(whenMatches: boolean): BatchFunction {
   return ([column, patterns], out, rowCount, context) => {
     const windows = windowsOf(context.heap.u8);
+    const pace = new Pace(context);
     let regex: PatientRegex | undefined;
     for (let row = 0; row < rowCount; row++) {
       if (row === 0 || !patterns.isConstant) {
@@ -153,7 +155,7 @@ function regexMatching(whenMatches: boolean): BatchFunction {
       }
       const text = regex === undefined ? undefined : shortText(windows, column, row);
       out.values[row] = (text !== undefined && regex!.test(text)) === whenMatches ? 1 : 0;
-      if ((row & 255) === 255) context.poll();
+      pace.spend(256 + (text?.length ?? 0));
     }
   };
 }
@@ -194,6 +196,7 @@ const checkRegex = (keepsGroups: boolean): FunctionEntry["check"] => ([, pattern
 };
 
 const regexpReplace: BatchFunction = ([column, patterns, replacements], out, rowCount, context) => {
+  const pace = new Pace(context);
   let regex: PatientRegex | undefined;
   let by: ReturnType<typeof translateReplacement> | undefined;
   for (let row = 0; row < rowCount; row++) {
@@ -208,8 +211,19 @@ const regexpReplace: BatchFunction = ([column, patterns, replacements], out, row
     if (by === undefined || !replacements.isConstant) {
       by = compiled("by", replacement, context, () => translateReplacement(replacement));
     }
-    out.setText(row, regex.replace(text, by));
-    if ((row & 255) === 255) context.poll();
+    // As the text grows, so that it is never made where it becomes too long.
+    let length = text.length;
+    const put = by;
+    const counted = (...found: unknown[]) => {
+      const made = put(...found);
+      pace.spend(64 + made.length);
+      length += made.length - (found[0] as string).length;
+      if (length > text.length) checkTextLength("regexp_replace", length, context);
+      return made;
+    };
+    context.memory.need(2 * text.length);
+    out.setText(row, regex.replace(text, counted));
+    pace.spend(256 + text.length);
   }
 };
 
@@ -234,8 +248,10 @@ function globRegex(pattern: string): PatientRegex {
 }
 
 const globMatching: BatchFunction = ([column, patterns]: BatchColumn[], out, rowCount, context) => {
+  const pace = new Pace(context);
   for (let row = 0; row < rowCount; row++) {
     const text = column.text(row), pattern = patterns.text(row);
+    pace.spend(256 + (text?.length ?? 0));
     out.values[row] = text !== undefined && pattern !== undefined && compiled("glob", pattern, context, () =>
         globRegex(pattern)).test(text)
       ? 1

@@ -1,5 +1,4 @@
 /** Random values of types with parameters: geohashes, decimals, arrays; and addresses of a network. */
-import { SqlError, SQLSTATE } from "../../errors.ts";
 import type { Value } from "../../types/mod.ts";
 import { DECIMAL_PRECISION_MAX, decimalTag, GEOHASH_BITS_MAX, geohashTag } from "../../types/wide.ts";
 import { grid, write as writeArray } from "./arrays.ts";
@@ -13,7 +12,6 @@ const constant = (name: string, type = "INT") => ({ name, type, constant: true }
 const VOLATILE: Partial<FunctionEntry> = { volatility: "volatile" };
 const DIMENSIONS_MAX = 32;
 const LENGTH_DEFAULT = 16;
-const ELEMENTS_MAX = 1_000_000;
 
 type Fault = ReturnType<NonNullable<FunctionEntry["check"]>>;
 
@@ -128,11 +126,8 @@ export const randomWideFunctions: FunctionEntry[] = [
           const shape = lengths.length > 0
             ? lengths.map(({ values }) => values[0] as number)
             : Array.from({ length: dimensions.values[0] }, () => 1 + below(context, limit));
-          if (shape.reduce((product, length) => product * length, 1) > ELEMENTS_MAX) {
-            throw new SqlError("rnd_double_array: the array becomes too long", context.at, SQLSTATE.outOfRange);
-          }
           const value = () => nullRate > 0 && context.random() % nullRate === 0 ? NaN : unit(context);
-          writeArray(out, row, grid(shape, value));
+          writeArray(out, row, grid(shape, value, context));
           context.poll();
         }
       },

@@ -34,11 +34,23 @@ export function grownBytes(
 ): Uint8Array<ArrayBuffer> {
   if (wanted <= bytes.length) return bytes;
   const size = Math.max(wanted, bytes.length * 2);
-  if (size > SMALL_BYTES) memory.need(size);
+  needLarge(size, memory);
   const grown = new Uint8Array(size);
   grown.set(bytes.subarray(0, used));
   return grown;
 }
 
-/** Below this, what is kept is charged soon enough. */
-const SMALL_BYTES = 65_536;
+/** Below this, what an aggregate keeps is charged soon enough when its rows are done. */
+const SMALL_BYTES = 1 << 20;
+
+/** Before a state grows to so many bytes. */
+export function needLarge(sizeBytes: number, memory: FunctionMemory): void {
+  if (sizeBytes > SMALL_BYTES) memory.need(sizeBytes);
+}
+
+const SHOWN_UNITS = 200;
+
+/** A value in an error: its start, if it is long. */
+export function shown(text: string): string {
+  return text.length > SHOWN_UNITS ? `${text.slice(0, SHOWN_UNITS)}…` : text;
+}

@@ -25,6 +25,8 @@ import {
 } from "../../types/parse/mod.ts";
 import type { BatchColumn, BatchFunction, BatchOut, FunctionContext, FunctionEntry } from "./entry.ts";
 import { TEXTS } from "./nodes.ts";
+import { Pace } from "./pace.ts";
+import { shown } from "./sizes.ts";
 import { textOfWide } from "./wide.ts";
 import { offsetOf, windowOf, windowsOf } from "./windows.ts";
 
@@ -123,6 +125,7 @@ function readTexts(reader: Reader, strictAs: string | undefined): BatchFunction 
   return ([column], out, rowCount, context) => {
     const windows = windowsOf(context.heap.u8);
     const pairs = column.values;
+    const pace = new Pace(context);
     for (let row = 0; row < rowCount; row++) {
       const length = pairs[2 * row + 1];
       if (length < 0) {
@@ -134,7 +137,7 @@ function readTexts(reader: Reader, strictAs: string | undefined): BatchFunction 
         if (strictAs !== undefined) throw notA(column.text(row) ?? "", strictAs);
         out.setNull(row);
       }
-      if ((row & 4095) === 4095) context.poll();
+      pace.spend(16 + length);
     }
   };
 }
@@ -142,7 +145,7 @@ function readTexts(reader: Reader, strictAs: string | undefined): BatchFunction 
 /** A value that does not fit where it is written. Position 0: which row it stands in is known only here. */
 function notA(text: string, tag: string): SqlError {
   return new SqlError(
-    `'${text}' is not ${/^[AEIOU]/.test(tag) ? "an" : "a"} ${typeOf(tag).name}`,
+    `'${shown(text)}' is not ${/^[AEIOU]/.test(tag) ? "an" : "a"} ${typeOf(tag).name}`,
     0,
     SQLSTATE.invalidText,
   );
@@ -202,7 +205,11 @@ entries.push(entry("cast_BOOLEAN", "CHAR", "BOOLEAN", ([column], out, rowCount) 
 }));
 for (const from of FROM_TEXT) {
   entries.push(entry("cast_CHAR", from, "CHAR", ([column], out, rowCount) => {
-    for (let row = 0; row < rowCount; row++) out.values[row] = column.text(row)?.charCodeAt(0) || 0;
+    for (let row = 0; row < rowCount; row++) {
+      // Four bytes have the first character whole.
+      const bytes = column.bytes(row)?.subarray(0, 4);
+      out.values[row] = bytes === undefined ? 0 : decoder.decode(bytes).charCodeAt(0) || 0;
+    }
   }));
 }
 for (
@@ -320,6 +327,7 @@ const WRITERS: Record<string, Writer> = {
 };
 
 const scratch = new Uint8Array(128);
+const decoder = new TextDecoder();
 
 /** A row of any type as text; undefined for null. For concat and the like. */
 export function textOfRow(column: BatchColumn, row: number, context: FunctionContext): Uint8Array | undefined {

@@ -10,6 +10,7 @@
 import { type Layout, LAYOUT_WIDTH, layoutOf } from "../../types/mod.ts";
 import type { Dictionary } from "../../storage/contract.ts";
 import type { BatchColumn, BatchOut, FunctionContext } from "./entry.ts";
+import { grownBytes, needLarge } from "./sizes.ts";
 import { isNullWide } from "./wide.ts";
 import { offsetOf, windowOf, windowsOf } from "./windows.ts";
 
@@ -178,11 +179,7 @@ export class ValueTable {
 
   private keep(bytes: Uint8Array, from: number, length: number): number {
     const at = this.arenaUsed;
-    if (at + length > this.arena.length) {
-      const grown = new Uint8Array(Math.max(at + length, this.arena.length * 2));
-      grown.set(this.arena.subarray(0, at));
-      this.arena = grown;
-    }
+    this.arena = grownBytes(this.arena, at, at + length, this.context.memory);
     for (let i = 0; i < length; i++) this.arena[at + i] = bytes[from + i];
     this.arenaUsed += length;
     return at;
@@ -207,6 +204,7 @@ export class ValueTable {
 
   private grow(): void {
     const size = this.groups.length * 2;
+    needLarge(size * 20, this.context.memory);
     const words = (old: Int32Array<ArrayBuffer>) => {
       const grown = new Int32Array(size);
       grown.set(old);
@@ -225,6 +223,7 @@ export class ValueTable {
   private rehash(): void {
     const old = this.slots;
     const mask = this.slotMask * 2 + 1;
+    needLarge((mask + 1) * SLOT_WORDS * 4, this.context.memory);
     const slots = new Int32Array((mask + 1) * SLOT_WORDS);
     for (let from = 0; from < old.length; from += SLOT_WORDS) {
       if (old[from] === 0) continue;

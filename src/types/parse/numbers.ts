@@ -26,12 +26,20 @@ export function parseLong(bytes: Uint8Array, from: number, to: number): bigint |
     const value = parseInteger(bytes, from, to, 1e15);
     return value === value ? BigInt(value) : undefined;
   }
-  const text = decodeAscii(bytes, from, to);
-  if (!/^[+-]?[0-9]+(_[0-9]+)*$/.test(text)) return undefined;
-  const digits = text.replaceAll("_", "");
-  const value = BigInt(digits.startsWith("+") ? digits.slice(1) : digits);
+  const start = bytes[from] === MINUS || bytes[from] === PLUS ? from + 1 : from;
+  let digits = "";
+  for (let i = start; i < to; i++) {
+    const byte = bytes[i];
+    if (byte === UNDERSCORE && i > start && i < to - 1 && bytes[i - 1] !== UNDERSCORE) continue;
+    if (byte < ZERO || byte > NINE || digits.length === LONG_DIGITS) return undefined;
+    if (byte !== ZERO || digits !== "") digits += byte - ZERO;
+  }
+  const value = BigInt(bytes[from] === MINUS ? `-${digits || "0"}` : digits || "0");
   return value === BigInt.asIntN(64, value) ? value : undefined;
 }
+
+/** Of the longest LONG: of more digits, zeros in front left out, no number needs to be made. */
+const LONG_DIGITS = 19;
 
 const POWERS = Array.from({ length: 23 }, (_, k) => 10 ** k);
 

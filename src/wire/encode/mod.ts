@@ -61,7 +61,7 @@ export function createEncoder(
           if (row > firstRow) poll();
           at = loop(batch, row, Math.min(end, row + POLL_ROWS), at, isFirst && row === firstRow);
         }
-        return sink.bytes.slice(0, at);
+        return sink.take(at);
       }
       for (const field of fields) field.writer.bind(batch.columns[field.index]);
       for (let row = firstRow, end = firstRow + rowCount; row < end; row++) {
@@ -69,7 +69,7 @@ export function createEncoder(
         if (at + rowBytes > sink.bytes.length) sink.ensure(at);
         at = writeRow(row, at, isFirst && row === firstRow);
       }
-      return sink.bytes.slice(0, at);
+      return sink.take(at);
     },
   };
 }

@@ -1,3 +1,5 @@
+const KEPT_BYTES = 8 << 20;
+
 /** A buffer that grows: encoders write into `bytes` at offsets of their own and ask for room ahead. */
 export class ByteSink {
   bytes: Uint8Array<ArrayBuffer>;
@@ -6,6 +8,13 @@ export class ByteSink {
 
   constructor(capacity: number) {
     this.bytes = new Uint8Array(capacity);
+  }
+
+  /** A copy of the first `size` bytes. A buffer that grew for one long row is not kept. */
+  take(size: number): Uint8Array<ArrayBuffer> {
+    const taken = this.bytes.slice(0, size);
+    if (this.bytes.length > KEPT_BYTES) this.bytes = new Uint8Array(KEPT_BYTES);
+    return taken;
   }
 
   /** Makes `bytes` at least `size + rowSlack` long; what was written stays. */
