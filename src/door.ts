@@ -24,7 +24,7 @@ export type Encoding =
   /** Row groups of a Parquet file: see `src/wire/encode/parquet.ts`. */
   | {
     name: "parquet";
-    codec: "UNCOMPRESSED" | "SNAPPY" | "GZIP" | "BROTLI" | "ZSTD";
+    codec: "UNCOMPRESSED" | "SNAPPY" | "GZIP" | "BROTLI" | "ZSTD" | "LZ4_RAW";
     level?: number;
     pageSizeBytes?: number;
   }

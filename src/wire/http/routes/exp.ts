@@ -91,7 +91,6 @@ async function* groupsOf(chunks: AsyncIterable<Chunk>, file: ParquetAssembler): 
 function parquetEncoding({ parameters }: Call): ParquetEncoding {
   if (parameters.get("partition_by")) throw notSupported("partition_by", 0);
   const codec = (parameters.get("compression_codec") || "zstd").toUpperCase();
-  if (codec === "LZ4_RAW") throw notSupported("compression_codec lz4_raw", 0);
   if (!CODECS.some((known) => known === codec)) {
     throw new SqlError(
       `unknown compression_codec '${codec.toLowerCase()}': known are ${CODECS.join(", ").toLowerCase()}`,
@@ -112,7 +111,7 @@ function parquetEncoding({ parameters }: Call): ParquetEncoding {
   };
 }
 
-const CODECS: readonly ParquetEncoding["codec"][] = ["UNCOMPRESSED", "SNAPPY", "GZIP", "BROTLI", "ZSTD"];
+const CODECS: readonly ParquetEncoding["codec"][] = ["UNCOMPRESSED", "SNAPPY", "GZIP", "BROTLI", "ZSTD", "LZ4_RAW"];
 
 function attachment(call: Call, extension: string): [string, string] {
   return ["content-disposition", `attachment; filename="${fileName(call.parameters.get("filename"))}.${extension}"`];
