@@ -11,6 +11,7 @@ import {
   checkTag,
   type Config,
   DEFAULT_TAG,
+  exposure,
   formatAddress,
   loadConfig,
   onAskedToStop,
@@ -258,6 +259,8 @@ async function startParts(
   main.info(log.origin);
   main.advisory(`root: ${root.path}${root.isNew ? " (new)" : ""}`);
   for (const warning of config.warnings) main.advisory(`configuration: ${warning}`);
+  const open = exposure(config);
+  if (open !== undefined) main.advisory(open);
   const limits = limitsOf(config.machine.memoryBytes);
   for (const line of advice(limits, { memoryBytes: config.get("cairo.memory.size") })) main.advisory(line);
   metrics.read("logMessagesDropped", () => log.dropped);
@@ -392,6 +395,9 @@ function pgOptions(config: Config): Omit<PgOptions, "hostname" | "port" | "datab
     },
     get namedStatementLimit() {
       return config.get("pg.named.statement.limit");
+    },
+    get logInTimeoutMs() {
+      return config.get("pg.login.timeout");
     },
     readOnly: config.get("pg.security.readonly") || config.get("readonly"),
     idleTimeoutMs: config.get("pg.net.connection.timeout"),

@@ -291,6 +291,9 @@ export const sections = {
     "pg.net.connection.timeout": ms("5m", "A connection without a message for this long is closed; 0: never.", {
       aliases: ["pg.net.idle.timeout"],
     }),
+    "pg.login.timeout": ms("10s", "A client that has not logged in after this long is sent away; 0: never.", {
+      reloadable: true,
+    }),
     "pg.net.connection.queue.timeout": taken("5m", "a connection above the limit is refused at once"),
     "pg.net.connection.hint": taken("false", "the system holds the connections that are not accepted yet"),
     "pg.named.statement.limit": int(10_000, "Most named prepared statements of one connection.", {

@@ -76,6 +76,13 @@ export const metricCatalogue = {
     "pg",
     "line_http",
   ),
+  authenticationsDelayed: byWire(
+    counter("authentications_delayed", "Log-ins that had to wait or were turned away, as passwords were wrong before."),
+    "exec",
+    "exp",
+    "pg",
+    "line_http",
+  ),
   connections: gauge("connections", "Connections; over HTTP requests that are being answered.", "wire"),
   jsonQueries: alias("json_queries", "queriesStarted", "exec"),
   jsonQueriesCompleted: alias("json_queries_completed", "queriesCompleted", "exec"),

@@ -1,8 +1,31 @@
-/** Comparing secrets. */
+/** Passwords as clients send them. */
 
 /** The time it takes tells nothing of where the texts differ. */
 export function equalInConstantTime(given: string, wanted: string): boolean {
   let difference = given.length ^ wanted.length;
   for (let index = 0; index < wanted.length; index++) difference |= given.charCodeAt(index) ^ wanted.charCodeAt(index);
   return difference === 0;
+}
+
+export interface Credentials {
+  user: string;
+  password: string;
+}
+
+const SCHEME = "Basic ";
+
+/** Of an Authorization header; undefined for other schemes and for what is no base64. */
+export function basicCredentials(header: string): Credentials | undefined {
+  if (!header.startsWith(SCHEME)) return undefined;
+  const text = decodeBase64(header.slice(SCHEME.length));
+  const colon = text?.indexOf(":") ?? -1;
+  return text === undefined || colon < 0 ? undefined : { user: text.slice(0, colon), password: text.slice(colon + 1) };
+}
+
+function decodeBase64(text: string): string | undefined {
+  try {
+    return new TextDecoder().decode(Uint8Array.from(atob(text), (character) => character.charCodeAt(0)));
+  } catch {
+    return undefined;
+  }
 }

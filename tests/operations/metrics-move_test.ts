@@ -92,6 +92,14 @@ const unauthorized = (path: string, method = "GET"): Action => async (d) => {
   });
   await reply.body?.cancel();
 };
+/** The wait begins with the fourth. The right password ends it for the tests that follow. */
+const guesses = (path: string, method = "GET"): Action => async (d) => {
+  for (const password of ["a", "b", "c", "d", PASSWORD]) {
+    const headers = { authorization: `Basic ${btoa(`${USER}:${password}`)}` };
+    const init = { method, headers, body: method === "POST" ? "" : undefined };
+    await (await fetch(`${d.server.http}${path}?query=select+1`, init)).body?.cancel();
+  }
+};
 const logIn = (password: string): Action => async ({ server }) => {
   const client = clientOf(server, password);
   await client.connect().then(() => client.end(), () => {});
@@ -153,6 +161,14 @@ const CASES: Case[] = [
     exp: unauthorized("/exp"),
     pg: logIn("guess"),
     line_http: unauthorized("/write", "POST"),
+  }),
+  ...byWire("authenticationsDelayed", {
+    exec: guesses("/exec"),
+    exp: guesses("/exp"),
+    pg: async (d) => {
+      for (let count = 0; count < 4; count++) await logIn(`guess ${count}`)(d);
+    },
+    line_http: guesses("/write", "POST"),
   }),
   { key: "connections", labels: { wire: "exec" }, during: unread("/exec") },
   { key: "connections", labels: { wire: "exp" }, during: unread("/exp") },

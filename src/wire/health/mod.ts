@@ -50,7 +50,7 @@ export function startHealth({ hostname, port, config, metrics, log }: HealthStar
     backlog: config.get("http.min.net.connection.hint") && Deno.build.os === "windows"
       ? config.get("http.min.net.connection.limit")
       : 256,
-    credentials: credentials ? `${config.get("http.user")}:${config.get("http.password")}` : undefined,
+    credentials: credentials ? { user: config.get("http.user"), password: config.get("http.password") } : undefined,
   };
   const metricsText = config.get("metrics.enabled") ? () => metrics.text() : undefined;
   const fault = healthFault(config);

@@ -11,7 +11,7 @@ Deno.test("probeHealth() asks with the credentials of the settings, on the loopb
     connectionLimit: 1,
     connectionTimeoutMs: 10_000,
     queueTimeoutMs: 1000,
-    credentials: "ann:secret",
+    credentials: { user: "ann", password: "secret" },
     healthy: () => healthy,
     onError: (error) => assert.fail(error as Error),
   });

@@ -4,8 +4,8 @@
  */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import { Buffer } from "node:buffer";
-import { timingSafeEqual } from "node:crypto";
+import { LogInDelays } from "../log-in-delays.ts";
+import { basicCredentials, type Credentials, equalInConstantTime } from "../passwords.ts";
 
 export interface HealthOptions {
   hostname: string;
@@ -19,8 +19,8 @@ export interface HealthOptions {
   queueTimeoutMs: number;
   /** Connections that the system keeps before they are accepted. */
   backlog?: number;
-  /** `user:password` that every request must bring; undefined: none. */
-  credentials?: string;
+  /** What every request must bring; undefined: nothing. */
+  credentials?: Credentials;
   /** False: the answer is 500. */
   healthy(): boolean;
   /** Undefined: /metrics is a path like any other. */
@@ -44,6 +44,7 @@ const TIMER_MAX_MS = 2 ** 31 - 1001;
 
 export function serveHealth(options: HealthOptions): Promise<HealthServer> {
   const slots = new Slots(options.connectionLimit, Math.min(TIMER_MAX_MS, options.queueTimeoutMs));
+  const delays = new LogInDelays();
   const connectionTimeoutMs = Math.min(TIMER_MAX_MS, options.connectionTimeoutMs);
   const server = createServer({
     requireHostHeader: false,
@@ -53,7 +54,7 @@ export function serveHealth(options: HealthOptions): Promise<HealthServer> {
     requestTimeout: connectionTimeoutMs,
   }, (request, response) => {
     response.on("error", () => request.socket.destroy());
-    slots.wait(request.socket).then(() => answer(request, response, options)).catch((error) => {
+    slots.wait(request.socket).then(() => answer(request, response, delays, options)).catch((error) => {
       options.onError(error);
       if (response.headersSent) request.socket.destroy();
       else reply(response, 500, "Internal server error", "text/plain");
@@ -74,6 +75,7 @@ export function serveHealth(options: HealthOptions): Promise<HealthServer> {
         port: address.port,
         close: () =>
           new Promise((closed) => {
+            delays.close();
             server.close(() => closed());
             server.closeAllConnections();
           }),
@@ -134,7 +136,12 @@ class Slots {
   }
 }
 
-async function answer(request: IncomingMessage, response: ServerResponse, options: HealthOptions): Promise<void> {
+async function answer(
+  request: IncomingMessage,
+  response: ServerResponse,
+  delays: LogInDelays,
+  options: HealthOptions,
+): Promise<void> {
   const { onAnswer } = options;
   if (onAnswer) {
     const { remoteAddress, remotePort } = request.socket;
@@ -145,7 +152,7 @@ async function answer(request: IncomingMessage, response: ServerResponse, option
     );
   }
   request.resume();
-  if (options.credentials !== undefined && !authorized(request.headers.authorization, options.credentials)) {
+  if (options.credentials !== undefined && !await authorized(request, options.credentials, delays)) {
     return reply(response, 401, "Unauthorized\r\n", "text/plain; charset=utf-8");
   }
   const { method = "" } = request;
@@ -175,8 +182,16 @@ function reply(response: ServerResponse, status: number, body: string, contentTy
   response.end(body);
 }
 
-function authorized(header: string | undefined, credentials: string): boolean {
-  const given = Buffer.from(header ?? "");
-  const wanted = Buffer.from(`Basic ${Buffer.from(credentials).toString("base64")}`);
-  return given.length === wanted.length && timingSafeEqual(given, wanted);
+async function authorized(request: IncomingMessage, wanted: Credentials, delays: LogInDelays): Promise<boolean> {
+  const given = basicCredentials(request.headers.authorization ?? "");
+  if (given === undefined) return false;
+  const user = given.user === wanted.user ? given.user : "", address = request.socket.remoteAddress ?? "";
+  const before = delays.before(user, address);
+  if (before !== undefined && !(before instanceof Promise)) return false;
+  await before;
+  const isUser = equalInConstantTime(given.user, wanted.user);
+  const isRight = equalInConstantTime(given.password, wanted.password) && isUser;
+  if (isRight) delays.right(user, address);
+  else delays.wrong(user, address, given.password);
+  return isRight;
 }

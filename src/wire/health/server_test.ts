@@ -115,7 +115,7 @@ Deno.test("health: 500 without a body when not healthy; credentials where asked 
     assert.equal(await client.receive(EMPTY), HEAD.replace("200 OK", "500 Internal Server Error") + EMPTY);
   });
   await withServer(
-    { credentials: "u:p", metricsText: () => Promise.resolve("# TYPE x counter\nx 1\n") },
+    { credentials: { user: "u", password: "p" }, metricsText: () => Promise.resolve("# TYPE x counter\nx 1\n") },
     async (connect) => {
       const client = await connect();
       await client.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");

@@ -1,33 +1,57 @@
-/** Basic authentication with the one user of the configuration. */
+/** Authentication of requests: by the one user of the configuration, or by a session's cookie. */
 import type { Identity } from "../../door.ts";
-import { equalInConstantTime } from "../passwords.ts";
+import { LogInDelays, TooManyWait } from "../log-in-delays.ts";
+import { basicCredentials, type Credentials, equalInConstantTime } from "../passwords.ts";
 import type { HttpConfig } from "./contract.ts";
 import type { Sessions } from "./sessions.ts";
 
-const SCHEME = "Basic ";
-
 export const ANONYMOUS: Identity = { name: "admin", groups: [] };
 
-/** Who asks, and by which session's token if by one; undefined when credentials are needed and wrong. */
-export function authenticate(
-  request: Request,
-  config: HttpConfig,
-  sessions: Sessions,
-): { identity: Identity; token?: string } | undefined {
-  if (config.user === "" || config.password === "") return { identity: ANONYMOUS };
-  const header = request.headers.get("authorization");
-  if (header === null) return sessions.identify(request.headers.get("cookie") ?? undefined);
-  if (!header.startsWith(SCHEME)) return undefined;
-  const given = decodeBase64(header.slice(SCHEME.length));
-  const wanted = `${config.user}:${config.password}`;
-  if (given === undefined || !equalInConstantTime(given, wanted)) return undefined;
-  return { identity: { name: config.user, groups: [] } };
+/** `token`: of the session that the request belongs to. */
+export interface Known {
+  identity: Identity;
+  token?: string;
 }
 
-function decodeBase64(text: string): string | undefined {
-  try {
-    return new TextDecoder().decode(Uint8Array.from(atob(text), (character) => character.charCodeAt(0)));
-  } catch {
-    return undefined;
+/** Undefined: credentials are needed, and missing or wrong. */
+type Answer = Known | undefined | TooManyWait;
+
+export class Authenticator {
+  private readonly delays: LogInDelays;
+
+  constructor(private readonly config: HttpConfig, private readonly sessions: Sessions) {
+    // Requests that wait are in flight, and must leave room for others.
+    this.delays = new LogInDelays({ waitingMax: () => Math.min(64, Math.ceil(config.maxRequestsInFlight / 4)) });
+  }
+
+  /** `onWait`: called when an answer has to wait, as passwords were wrong. */
+  authenticate(headers: Headers, hostname: string, onWait: () => void): Answer | Promise<Answer> {
+    const { user, password } = this.config;
+    if (user === "" || password === "") return { identity: ANONYMOUS };
+    const header = headers.get("authorization");
+    if (header === null) return this.sessions.identify(headers.get("cookie") ?? undefined);
+    const given = basicCredentials(header);
+    if (given === undefined) return undefined;
+    const before = this.delays.before(given.user === user ? user : "", hostname);
+    if (before === undefined) return this.check(given, hostname);
+    onWait();
+    return before instanceof TooManyWait ? before : before.then(() => this.check(given, hostname));
+  }
+
+  /** Requests that wait are answered at once. */
+  close(): void {
+    this.delays.close();
+  }
+
+  private check(given: Credentials, hostname: string): Known | undefined {
+    const { user, password } = this.config;
+    const isUser = equalInConstantTime(given.user, user), isPassword = equalInConstantTime(given.password, password);
+    const known = isUser ? user : "";
+    if (!isUser || !isPassword) {
+      this.delays.wrong(known, hostname, given.password);
+      return undefined;
+    }
+    this.delays.right(known, hostname);
+    return { identity: { name: user, groups: [] } };
   }
 }

@@ -227,6 +227,29 @@ Deno.test("credentials and a read-only server", () =>
     { user: "bob", password: "secret", readOnly: true },
   ));
 
+Deno.test("wrong passwords make that user wait, too many are turned away, and a session is not held up", () =>
+  withServer(
+    async (url) => {
+      const basic = (text: string) => ({ headers: { authorization: `Basic ${btoa(text)}` } });
+      const opened = await fetch(`${url}/exec?query=one&session=true`, basic("bob:secret"));
+      await opened.body?.cancel();
+      const cookie = opened.headers.get("set-cookie")!.split(";")[0];
+      for (let count = 0; count < 5; count++) {
+        assert.equal((await body(`${url}/exec?query=one`, basic(`bob:guess ${count}`)))[0], 401);
+      }
+      const ended: string[] = [];
+      const waiting = Array.from({ length: 12 }, async () => {
+        ended.push(String((await body(`${url}/exec?query=one`, basic("bob:secret")))[0]));
+      });
+      assert.equal((await body(`${url}/exec?query=one`, { headers: { cookie } }))[0], 200);
+      ended.push("session");
+      await Promise.all(waiting);
+      assert.deepEqual(ended.toSorted(), [...Array(8).fill("200"), ...Array(4).fill("429"), "session"]);
+      assert.deepEqual(new Set(ended.slice(-8)), new Set(["200"]));
+    },
+    { user: "bob", password: "secret" },
+  ));
+
 for (const path of ["exec", "exp"]) {
   Deno.test(`/${path} asks for chunks at the reader's pace and stops when the reader leaves`, async () => {
     let asked = 0;

@@ -3,7 +3,8 @@
  * A route is one file in `routes/` and one line here.
  */
 import { shownAddress, shownText } from "../../log/mod.ts";
-import { ANONYMOUS, authenticate } from "./auth.ts";
+import { TooManyWait } from "../log-in-delays.ts";
+import { ANONYMOUS, Authenticator } from "./auth.ts";
 import type { Call, HttpConfig, HttpOptions, HttpWire, Route } from "./contract.ts";
 import { InFlight } from "./in-flight.ts";
 import { judge, type Verdict } from "./origin.ts";
@@ -46,6 +47,7 @@ export async function startHttp(options: HttpOptions): Promise<HttpServer> {
   const routes = routesOf(config);
   const inFlight = new InFlight(config);
   const sessions = new Sessions(config.sessionTimeoutMs);
+  const authenticator = new Authenticator(config, sessions);
   const security = securityHeaders();
   const pageSecurity = securityHeaders(textOf(options.consolePage));
   const server = Deno.serve({
@@ -59,6 +61,7 @@ export async function startHttp(options: HttpOptions): Promise<HttpServer> {
       return withHeaders(textReply(500, "internal server error"), security);
     },
   }, async (request, info) => {
+    const { hostname } = info.remoteAddr;
     const { path, query } = splitUrl(request.url);
     const { method } = request;
     const route = routes.get(path);
@@ -67,7 +70,8 @@ export async function startHttp(options: HttpOptions): Promise<HttpServer> {
     if (refused === undefined) info.completed.catch(() => {}).finally(() => inFlight.leave(route?.wire));
     const asker = { method, header: (name: string) => request.headers.get(name) };
     const verdict = judge(asker, config.origins, false);
-    const reply = refused ?? answerOf(verdict) ?? await answer(request, options, sessions, path, query, route);
+    const reply = refused ?? answerOf(verdict) ??
+      await answer(request, { hostname, path, query, route, authenticator, sessions, options });
     withHeaders(withHeaders(reply, verdict.headers), route === page ? pageSecurity : security);
     if (!config.keepsConnections) reply.headers.set("connection", "close");
     const { status } = reply;
@@ -82,7 +86,10 @@ export async function startHttp(options: HttpOptions): Promise<HttpServer> {
   return {
     port: (server.addr as Deno.NetAddr).port,
     inFlight: () => inFlight.counts,
-    close: () => server.shutdown(),
+    close() {
+      authenticator.close();
+      return server.shutdown();
+    },
   };
 }
 
@@ -110,25 +117,33 @@ function routesOf(config: HttpConfig): Map<string, Route> {
   return routes;
 }
 
-function answer(
+/** What is known of a request before anything is answered. */
+interface Arrival {
+  /** Of the client. */
+  hostname: string;
+  path: string;
+  query: string;
+  route: Route | undefined;
+  authenticator: Authenticator;
+  sessions: Sessions;
+  options: HttpOptions;
+}
+
+async function answer(
   request: Request,
-  options: HttpOptions,
-  sessions: Sessions,
-  path: string,
-  query: string,
-  route: Route | undefined,
-): Response | Promise<Response> {
+  { hostname, path, query, route, authenticator, sessions, options }: Arrival,
+): Promise<Response> {
   const startedMs = performance.now();
   const method = request.method;
   let identity = ANONYMOUS, token: string | undefined;
   let authenticationNs = 0;
   if (route !== undefined && !(route.open && method === "GET")) {
-    const who = authenticate(request, options.config, sessions);
     const metrics = route.wire === undefined ? undefined : options.metrics?.wires[route.wire];
-    if (who === undefined) {
-      metrics?.authenticationsFailed.inc();
-      return textReply(401, "Unauthorized");
-    }
+    const asked = authenticator.authenticate(request.headers, hostname, () => metrics?.authenticationsDelayed.inc());
+    const who = asked instanceof Promise ? await asked : asked;
+    if (who === undefined || who instanceof TooManyWait) metrics?.authenticationsFailed.inc();
+    if (who === undefined) return textReply(401, "Unauthorized");
+    if (who instanceof TooManyWait) return tooManyLogIns(who);
     if (who.identity !== ANONYMOUS) metrics?.authenticationsSucceeded.inc();
     identity = who.identity;
     token = who.token;
@@ -149,16 +164,20 @@ function answer(
     startedMs,
     authenticationNs,
   };
-  const reply = route.methods[method](call);
+  const reply = await route.methods[method](call);
   const opens = identity !== ANONYMOUS &&
     (token !== undefined || route.wire === "exec" && call.parameters.isTrue("session"));
   return opens ? withCookie(reply, sessions.give(identity, token)) : reply;
 }
 
-async function withCookie(reply: Response | Promise<Response>, cookie: string): Promise<Response> {
-  const known = await reply;
-  known.headers.append("set-cookie", cookie);
-  return known;
+function withCookie(reply: Response, cookie: string): Response {
+  reply.headers.append("set-cookie", cookie);
+  return reply;
+}
+
+function tooManyLogIns({ retryAfterMs }: TooManyWait): Response {
+  const reply = textReply(429, "too many log-ins from this address wait, as passwords were wrong: try again later");
+  return withHeaders(reply, [["retry-after", String(Math.ceil(retryAfterMs / 1000))]]);
 }
 
 function hasBodySize(request: Request): boolean {

@@ -33,6 +33,8 @@ export interface PgOptions {
   connectionLimit?: number;
   /** A client that says nothing for so long is sent away; 0: never. */
   idleTimeoutMs?: number;
+  /** A client that has not logged in after so long is sent away; 0: never. */
+  logInTimeoutMs?: number;
   messageSizeMax?: number;
   /** Bytes of a client that are read at once. */
   receiveSizeBytes?: number;
@@ -48,6 +50,7 @@ export interface PgOptions {
 export const DEFAULT_LIMITS = {
   connectionLimit: 64,
   idleTimeoutMs: 300_000,
+  logInTimeoutMs: 10_000,
   messageSizeMax: 64 << 20,
   receiveSizeBytes: 65_536,
   sendSizeBytes: 65_536,

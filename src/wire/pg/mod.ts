@@ -6,6 +6,7 @@ import { shownAddress, shownText } from "../../log/mod.ts";
 import { ProtocolError } from "../../errors.ts";
 import { Connection } from "./connection.ts";
 import { DEFAULT_LIMITS, type PgOptions } from "./contract.ts";
+import { LogInDelays } from "../log-in-delays.ts";
 import { ConnectionLost, errorFields, FatalError, PG_SQLSTATE } from "./failure.ts";
 import { Input } from "./input.ts";
 import { type ByteWriter, Output } from "./output.ts";
@@ -13,7 +14,6 @@ import { parameterStatuses, START_UP_SIZE_MAX, startUp } from "./start-up.ts";
 
 export type { PgLog, PgMetrics, PgOptions } from "./contract.ts";
 
-const START_UP_TIMEOUT_MS = 60_000;
 /** Connections that have not logged in yet, beyond the limit of those that have: cancel requests come this way too. */
 const NEWCOMERS_MAX = 100;
 const LOOK_AROUND_MS = 1_000;
@@ -62,6 +62,7 @@ class PgServer {
   private readonly clients = new Map<number, Client>();
   private readonly accepting: Promise<void>;
   private readonly timer: ReturnType<typeof setInterval>;
+  private readonly logInDelays = new LogInDelays();
   private nextPid = 1;
   /** Clients that have logged in. */
   connectionCount = 0;
@@ -76,6 +77,7 @@ class PgServer {
     this.isClosing = true;
     this.listener.close();
     clearInterval(this.timer);
+    this.logInDelays.close();
     const reason = new FatalError("the server is shutting down", PG_SQLSTATE.adminShutdown);
     for (const client of this.clients.values()) this.dismiss(client, reason);
     const grace = setTimeout(() => {
@@ -139,7 +141,7 @@ class PgServer {
       receiveSizeBytes ?? DEFAULT_LIMITS.receiveSizeBytes,
     );
     try {
-      const who = await startUp(input, output, this.options);
+      const who = await startUp(input, output, conn.remoteAddr, this.logInDelays, this.options);
       if (who === undefined) return;
       if ("tag" in who) return this.cancel(who.pid, who.key);
       await this.converse(pid, client, input, output, who);
@@ -199,7 +201,10 @@ class PgServer {
       if (idleTimeoutMs > 0 && sendingSince !== undefined && now - sendingSince > idleTimeoutMs) {
         closeQuietly(client.conn);
       } else if (connection === undefined) {
-        if (now - client.since > START_UP_TIMEOUT_MS) closeQuietly(client.conn);
+        const logInTimeoutMs = this.options.logInTimeoutMs ?? DEFAULT_LIMITS.logInTimeoutMs;
+        if (logInTimeoutMs === 0 || now - client.since <= logInTimeoutMs) continue;
+        this.options.log.turnedAway?.(client.conn.remoteAddr, `no log-in within ${logInTimeoutMs} ms`);
+        closeQuietly(client.conn);
       } else if (
         idleTimeoutMs > 0 && connection.idleSince !== undefined && now - connection.idleSince > idleTimeoutMs
       ) {

@@ -256,6 +256,48 @@ test("refuses wrong passwords and unknown users", async (_open, _database, port)
   }
 });
 
+test("makes log-ins wait after wrong passwords of that user, and of no other", async (_open, _database, port) => {
+  const guess = (password: string) => RawClient.open(port, {}, password);
+  for (let count = 0; count < 5; count++) {
+    const client = await guess(`guess ${count}`);
+    assert.deepEqual(await client.until("!"), ["R:3", "E:28P01", "end"]);
+    client.conn.close();
+  }
+  const ended: string[] = [];
+  const clients = await Promise.all(Array.from({ length: 12 }, () => guess("quest")));
+  const waiting = clients.map(async (client) => {
+    const told = await client.until("Z");
+    ended.push(told.includes("E:53300") ? "refused" : told.at(-1)!);
+  });
+  const reader = await RawClient.open(port, { user: "reader" });
+  assert.equal((await reader.until("Z")).at(-1), "Z:I");
+  ended.push("reader");
+  await Promise.all(waiting);
+  // Four too many are told at once; eight wait longer than the other user, and are let in.
+  assert.deepEqual(ended.toSorted(), [...Array(8).fill("Z:I"), "reader", ...Array(4).fill("refused")]);
+  assert.deepEqual(new Set(ended.slice(-8)), new Set(["Z:I"]));
+  const after = await guess("quest");
+  assert.equal((await after.until("Z")).at(-1), "Z:I");
+  for (const { conn } of [...clients, reader, after]) conn.close();
+}, { readonlyEnabled: true, readonlyUser: "reader", readonlyPassword: "quest" });
+
+test("sends clients away that do not log in, silent ones and slow ones", async (_open, _database, port) => {
+  const silent = new RawClient(await Deno.connect({ hostname: "127.0.0.1", port }));
+  const slow = new RawClient(await Deno.connect({ hostname: "127.0.0.1", port }));
+  const asked = new RawClient(await Deno.connect({ hostname: "127.0.0.1", port }));
+  await asked.sendStartUp(int32(3 << 16), "user", 0, "admin", 0, 0);
+  // A long message, byte by byte.
+  await slow.send(Uint8Array.from(int32(8000)));
+  const drip = setInterval(() => slow.conn.write(new Uint8Array(1)).catch(() => {}), 20);
+  try {
+    const told = await Promise.all([silent.until("!"), slow.until("!"), asked.until("!")]);
+    assert.deepEqual(told, [["end"], ["end"], ["R:3", "end"]]);
+  } finally {
+    clearInterval(drip);
+  }
+  for (const { conn } of [silent, slow, asked]) conn.close();
+}, { logInTimeoutMs: 200 });
+
 test("lets the second user only read", async (open) => {
   const client = await open({ user: "reader" });
   await client.send(query("select"), query("insert"), query("create"), query("set x = 1"));

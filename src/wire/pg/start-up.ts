@@ -2,6 +2,7 @@
 import { timingSafeEqual } from "node:crypto";
 import type { Identity } from "../../door.ts";
 import { SQLSTATE } from "../../errors.ts";
+import { type LogInDelays, TooManyWait } from "../log-in-delays.ts";
 import type { PgOptions } from "./contract.ts";
 import { FatalError, PG_SQLSTATE } from "./failure.ts";
 import type { Input } from "./input.ts";
@@ -27,7 +28,13 @@ type Cancel = Extract<StartUp, { tag: "cancel" }>;
  * Undefined when the client went away.
  * @throws {FatalError} for the client to read.
  */
-export async function startUp(input: Input, output: Output, options: PgOptions): Promise<LogIn | Cancel | undefined> {
+export async function startUp(
+  input: Input,
+  output: Output,
+  address: Deno.NetAddr,
+  delays: LogInDelays,
+  options: PgOptions,
+): Promise<LogIn | Cancel | undefined> {
   for (;;) {
     if (!await input.fill()) return undefined;
     const message = decodeStartUp(input.next()!.body);
@@ -40,7 +47,7 @@ export async function startUp(input: Input, output: Output, options: PgOptions):
       case "cancel":
         return message;
       case "startUp":
-        return await logIn(message, input, output, options);
+        return await logIn(message, input, output, address, delays, options);
     }
   }
 }
@@ -49,6 +56,8 @@ async function logIn(
   { major, minor, parameters }: Extract<StartUp, { tag: "startUp" }>,
   input: Input,
   output: Output,
+  address: Deno.NetAddr,
+  delays: LogInDelays,
   options: PgOptions,
 ): Promise<LogIn | undefined> {
   if (major !== 3) {
@@ -66,16 +75,33 @@ async function logIn(
   const message = decoderOf(raw.type)?.(raw.body);
   if (message?.tag === "terminate") return undefined;
   if (message?.tag !== "password") throw new FatalError("a password is expected");
-  const known = authenticate(user, message.password, options);
   const metrics = options.metrics?.wires.pg;
+  const knownUser = isKnown(user, options) ? user : "";
+  const before = delays.before(knownUser, address.hostname);
+  if (before !== undefined) metrics?.authenticationsDelayed.inc();
+  if (before instanceof TooManyWait) {
+    metrics?.authenticationsFailed.inc();
+    throw new FatalError(
+      `too many log-ins of user "${user}" from this address wait, as passwords were wrong: try again later`,
+      PG_SQLSTATE.tooManyConnections,
+    );
+  }
+  await before;
+  const known = authenticate(user, message.password, options);
   if (known === undefined) {
+    delays.wrong(knownUser, address.hostname, message.password);
     metrics?.authenticationsFailed.inc();
     throw new FatalError(`password authentication failed for user "${user}"`, SQLSTATE.invalidPassword);
   }
+  delays.right(knownUser, address.hostname);
   metrics?.authenticationsSucceeded.inc();
   const statementTimeoutMs = timeoutOf(parameters);
   output.authenticationOk();
   return { ...known, statementTimeoutMs, applicationName: parameters.get("application_name") };
+}
+
+function isKnown(user: string, { user: admin, readonlyEnabled, readonlyUser }: PgOptions): boolean {
+  return user === admin || readonlyEnabled === true && user === readonlyUser;
 }
 
 function authenticate(

@@ -1,0 +1,41 @@
+import assert from "node:assert/strict";
+import { configOf, exposure } from "./mod.ts";
+
+const LOOPBACK = {
+  "http.net.bind.to": "127.0.0.1:9000",
+  "pg.net.bind.to": "[::1]:8812",
+  "line.tcp.net.bind.to": "localhost:9009",
+};
+const PASSWORDS = { "http.user": "u", "http.password": "p", "pg.password": "p", "line.tcp.enabled": "false" };
+
+const cases: { title: string; settings: Record<string, string>; said: string | undefined }[] = [
+  {
+    title: "a fresh server",
+    settings: {},
+    said: "open to every machine that reaches it: 0.0.0.0:9000 (HTTP, no password), " +
+      "0.0.0.0:8812 (PostgreSQL wire, the default password), 0.0.0.0:9009 (line protocol, no password). " +
+      "To close: set http.user and http.password, set pg.password, set line.tcp.enabled=false, or bind to 127.0.0.1",
+  },
+  { title: "loopback addresses", settings: LOOPBACK, said: undefined },
+  { title: "passwords everywhere", settings: PASSWORDS, said: undefined },
+  {
+    title: "a second user with the default password",
+    settings: { ...PASSWORDS, "pg.readonly.user.enabled": "true" },
+    said: "open to every machine that reaches it: 0.0.0.0:8812 (PostgreSQL wire, the default password). " +
+      "To close: set pg.readonly.password, or bind to 127.0.0.1",
+  },
+  {
+    title: "listeners that are off, and one with an empty password",
+    settings: {
+      "http.enabled": "false",
+      "line.tcp.enabled": "false",
+      "pg.net.bind.to": "10.0.0.1:1",
+      "pg.password": "",
+    },
+    said: "open to every machine that reaches it: 10.0.0.1:1 (PostgreSQL wire, an empty password). " +
+      "To close: set pg.password, or bind to 127.0.0.1",
+  },
+];
+for (const { title, settings, said } of cases) {
+  Deno.test(`exposure() of ${title}`, () => assert.equal(exposure(configOf(settings)), said));
+}
