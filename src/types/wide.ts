@@ -1,6 +1,6 @@
 /**
  * Types with parameters and wide values: LONG256, GEOHASH, DECIMAL, arrays of DOUBLE, BINARY. Values at the edges are bigints
- * (LONG256 unsigned; GEOHASH its bits; DECIMAL scaled by 10^scale) and texts (arrays: `[[1.0,null]]`; BINARY: not written by SQL).
+ * (LONG256 unsigned; GEOHASH its bits; DECIMAL scaled by 10^scale) and texts (arrays: `[[1.0,null]]`; BINARY: `\x00ff`).
  */
 import { formatDouble } from "./format/numbers.ts";
 
@@ -171,13 +171,39 @@ export function parseArray(text: string, dimensions: number): Uint8Array | undef
 
 const utf8 = new TextEncoder();
 
-/** The bytes of a value of a type of layout text: arrays have a form of their own, everything else is UTF-8. */
+/** The bytes of a value of a type of layout text: arrays and BINARY have forms of their own, everything else is UTF-8. */
 export function textBytes(value: string, tag: string): Uint8Array {
+  if (tag === "BINARY") return parseBinary(value)!;
   const dimensions = arrayDimensions(tag);
   return dimensions > 0 ? parseArray(value, dimensions)! : utf8.encode(value);
 }
 
 /** The opposite of `textBytes`. */
 export function textOfBytes(bytes: Uint8Array, tag: string): string {
+  if (tag === "BINARY") return formatBinary(bytes);
   return arrayDimensions(tag) > 0 ? formatArray(bytes) : new TextDecoder().decode(bytes);
+}
+
+/** Bytes as PostgreSQL writes a bytea: `\x00ff`. */
+export function formatBinary(bytes: Uint8Array): string {
+  return `\\x${bytes.toHex()}`;
+}
+
+/** The two text forms of a bytea: hexadecimal, `\x00ff`, and escaped, `a\000\\`. Undefined for other texts. */
+export function parseBinary(text: string): Uint8Array | undefined {
+  if (!text.startsWith("\\x")) return parseEscaped(text);
+  const digits = text.slice(2).replaceAll(/\s/g, "");
+  if (digits.length % 2 === 1 || /[^0-9a-fA-F]/.test(digits)) return undefined;
+  return Uint8Array.fromHex(digits);
+}
+
+function parseEscaped(text: string): Uint8Array | undefined {
+  if (!text.includes("\\")) return utf8.encode(text);
+  const bytes: number[] = [];
+  for (const [piece, octal] of text.matchAll(/\\([0-3][0-7]{2}|\\)|[^\\]+|\\/g)) {
+    if (piece === "\\") return undefined;
+    if (octal === undefined) { for (const byte of utf8.encode(piece)) bytes.push(byte); }
+    else bytes.push(octal === "\\" ? 0x5c : parseInt(octal, 8));
+  }
+  return Uint8Array.from(bytes);
 }

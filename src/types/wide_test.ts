@@ -1,11 +1,13 @@
 import assert from "node:assert/strict";
 import {
   formatArray,
+  formatBinary,
   formatDecimal,
   formatGeohash,
   formatLong256,
   geohashTag,
   parseArray,
+  parseBinary,
   parseDecimal,
   parseGeohash,
   parseLong256,
@@ -38,4 +40,14 @@ Deno.test("arrays of any depth print as they were written; ragged ones are refus
   assert.equal(formatArray(parseArray("[[1.0,null],[3,4.5]]", 2)!), "[[1.0,null],[3.0,4.5]]");
   assert.equal(formatArray(parseArray("[]", 1)!), "[]");
   assert.equal(parseArray("[[1],[2,3]]", 2), undefined);
+});
+
+Deno.test("parseBinary() reads both of PostgreSQL's forms, and formatBinary() writes the one", () => {
+  for (
+    const [text, bytes] of [["\\x00Ff", [0, 255]], ["\\x", []], ["", []], ["ab", [97, 98]], ["\\134\\\\", [92, 92]]]
+  ) {
+    assert.deepEqual([...parseBinary(text as string)!], bytes, text as string);
+  }
+  for (const broken of ["\\x0", "\\x0g", "a\\", "\\400", "\\12"]) assert.equal(parseBinary(broken), undefined, broken);
+  assert.equal(formatBinary(Uint8Array.of(0, 255)), "\\x00ff");
 });

@@ -166,9 +166,18 @@ export class Expressions {
           return this.bind({ ...e.operand, name: `json_extract_${tag}` }, scope);
         }
         const operand = this.bind(e.operand, scope);
-        if (operand.type === "BINARY" !== (tag === "BINARY") && operand.type !== "NULL") {
+        // Clients write literals so: '\\x00ff'::bytea.
+        const isBytea = e.type.name === "bytea" && (isText(operand.type) || operand.type === UNTYPED);
+        if (operand.type === "BINARY" !== (tag === "BINARY") && operand.type !== "NULL" && !isBytea) {
           const at = tag === "BINARY" ? e.type.at : e.at;
           throw typeMismatch(`${displayName(operand.type)} cannot be cast to ${displayName(tag)}`, at);
+        }
+        if (isBytea && operand.kind === "constant" && operand.value !== null) {
+          const value = convertConstant(operand.value, operand.type, tag);
+          if (value === undefined) {
+            throw new SqlError(`'${operand.value}' is no bytea`, e.operand.at, SQLSTATE.invalidText);
+          }
+          return constant(value, tag);
         }
         return this.cast(operand, tag, e.at);
       }

@@ -9,6 +9,7 @@ import {
   formatArray,
   geohashBits,
   parseArray,
+  parseBinary,
   parseGeohash,
   parseLong256,
 } from "../../types/wide.ts";
@@ -290,6 +291,11 @@ const shapedCasts: FunctionEntry[] = [
   },
 ];
 
+function equalBytes(a: Uint8Array | undefined, b: Uint8Array | undefined): boolean {
+  if (a === undefined || b === undefined) return a === b;
+  return a.length === b.length && a.every((byte, index) => byte === b[index]);
+}
+
 const binaryFunctions: FunctionEntry[] = [
   {
     ...base,
@@ -300,6 +306,34 @@ const binaryFunctions: FunctionEntry[] = [
     examples: [],
     batch: ([column], out, rowCount) => {
       for (let row = 0; row < rowCount; row++) out.values[row] = BigInt(column.values[2 * row + 1]);
+    },
+  },
+  ...(["=", "!="] as const).map((name): FunctionEntry => ({
+    ...base,
+    name,
+    args: [{ name: "a", type: "BINARY" }, { name: "b", type: "BINARY" }],
+    returns: "BOOLEAN",
+    summary: name === "=" ? "Are the bytes the same?" : "Do the bytes differ?",
+    examples: [],
+    batch: ([a, b], out, rowCount) => {
+      for (let row = 0; row < rowCount; row++) {
+        const isEqual = equalBytes(a.bytes(row), b.bytes(row));
+        out.values[row] = isEqual === (name === "=") ? 1 : 0;
+      }
+    },
+  })),
+  {
+    ...base,
+    name: "cast_BINARY",
+    args: [{ name: "text", type: "text" }],
+    returns: "BINARY",
+    summary: "The bytes that PostgreSQL's text form of a bytea stands for; a text that is none gives null.",
+    examples: [],
+    batch: ([column], out, rowCount) => {
+      for (let row = 0; row < rowCount; row++) {
+        const text = column.text(row);
+        out.setText(row, text === undefined ? undefined : parseBinary(text));
+      }
     },
   },
   {

@@ -4,8 +4,10 @@ import { typeOf } from "../registry.ts";
 import {
   arrayDimensions,
   decimalOf,
+  formatBinary,
   geohashBits,
   parseArray,
+  parseBinary,
   parseDecimal,
   parseGeohash,
   parseLong256,
@@ -22,6 +24,10 @@ const EMPTY = new Uint8Array(0);
 
 /** The value that `text` means as a `tag`; what is wrong when it means none. Text types take it as it is. */
 export function readValue(text: string, tag: string): Value | ReadFailure {
+  if (tag === "BINARY") {
+    const bytes = parseBinary(text);
+    return bytes === undefined ? { problem: "the text is not a BINARY: found a broken escape" } : formatBinary(bytes);
+  }
   if (typeOf(tag).layout === "text" && arrayDimensions(tag) === 0) return text;
   const bytes = encodeAscii(text) ?? EMPTY;
   const length = bytes === EMPTY ? 0 : text.length;

@@ -5,6 +5,7 @@ import {
   arrayDimensions,
   decimalOf,
   formatArray,
+  formatBinary,
   formatDecimal,
   formatGeohash,
   formatLong256,
@@ -140,7 +141,7 @@ export const LONG256_FORMS: TypeForms = {
   maxBytes: 66,
 };
 
-/** Text replies show no bytes. */
+/** JSON and CSV show no bytes. */
 export const BINARY_FORMS: TypeForms = {
   ...bare,
   jsonNull: "[]",
@@ -148,7 +149,7 @@ export const BINARY_FORMS: TypeForms = {
     const nothing = bytesPrinted(() => new Uint8Array(0))(heap, sink);
     return { bind: nothing.bind, write: () => NULL };
   },
-  pgText: keepBytes,
+  pgText: bytesPrinted((bytes) => ascii.encode(formatBinary(bytes))),
   pgBinary: keepBytes,
   maxBytes: 8,
 };

@@ -8,7 +8,7 @@ import { ConnectionLost, errorFields, FatalError, isUnhandled, PG_SQLSTATE } fro
 import type { Input, RawMessage } from "./input.ts";
 import { type Bind, type Close, decoderOf, type Describe, type Execute, type Format, type Parse } from "./messages.ts";
 import type { Output } from "./output.ts";
-import { announcedOid, decodeParameter, isLoose, tagOfOid } from "./parameters.ts";
+import { announcedOid, arrayTagOf, decodeParameter, isLoose, tagOfOid } from "./parameters.ts";
 import { isExplain, Portal, resultFormats, type Statement, type Step } from "./portal.ts";
 import { type Conversation, failedTransaction, Savepoints, sessionStatement } from "./session-statements.ts";
 
@@ -255,8 +255,27 @@ export class Connection implements Conversation {
   }
 
   private bind(message: Bind): void | Promise<void> {
+    const statement = this.withDimensions(this.statementOf(message.statement), message);
+    if (statement instanceof Promise) return statement.then((made) => this.bindTo(made, message));
+    return this.bindTo(statement, message);
+  }
+
+  /** The statement for arrays of as many dimensions as its arguments have: an OID does not say how many. */
+  private withDimensions(statement: Statement, { args, argFormats }: Bind): Statement | Promise<Statement> {
+    const { parameters } = statement.prepared;
+    const given = args.map((bytes, index) => arrayTagOf(bytes, formatOf(argFormats, index), statement.oids[index]));
+    // Where a column or a cast says how many dimensions there are, the argument is at fault.
+    const isOther = (tag: string | undefined, index: number) =>
+      tag !== undefined && tag !== parameters[index] && parameters[index] === tagOfOid(statement.oids[index]);
+    if (!given.some(isOther)) return statement;
+    const types = parameters.map((tag, index) => isOther(given[index], index) ? given[index] : tag);
+    const ready = (prepared: Prepared): Statement => ({ ...statement, prepared });
+    const prepared = this.session.prepare(statement.text, types, this.waitOptions);
+    return prepared instanceof Promise ? this.whileRunning(prepared).then(ready) : ready(prepared);
+  }
+
+  private bindTo(statement: Statement, message: Bind): void | Promise<void> {
     const { portal: name, args, argFormats } = message;
-    const statement = this.statementOf(message.statement);
     const { parameters, columns } = statement.prepared;
     if (args.length !== parameters.length) {
       throw new ProtocolError(`Bind has ${args.length} arguments: the statement has ${parameters.length} parameters`);
@@ -265,8 +284,7 @@ export class Connection implements Conversation {
       throw new ProtocolError(`Bind has ${argFormats.length} formats for ${args.length} arguments`);
     }
     const values = args.map((bytes, index) => {
-      const format = argFormats.length === 1 ? argFormats[0] : argFormats[index] ?? 0;
-      return decodeParameter(bytes, format, statement.oids[index], parameters[index], index + 1);
+      return decodeParameter(bytes, formatOf(argFormats, index), statement.oids[index], parameters[index], index + 1);
     });
     const before = this.portals.get(name);
     if (before !== undefined && name !== "") {
@@ -488,6 +506,11 @@ function endOf(error: unknown): QueryEnd {
   const isCancelled = error instanceof ConnectionLost ||
     (error instanceof SqlError && error.sqlState === SQLSTATE.queryCanceled);
   return isCancelled ? "queriesCancelled" : "queriesFailed";
+}
+
+/** None is all text, one holds for all. */
+function formatOf(formats: Format[], index: number): Format {
+  return formats.length === 1 ? formats[0] : formats[index] ?? 0;
 }
 
 function noValueFor(number: number): SqlError {

@@ -9,7 +9,7 @@ import { notSupported, ProtocolError, SqlError, SQLSTATE } from "../../errors.ts
 import { typeOf, type Value } from "../../types/mod.ts";
 import { formatValue } from "../../types/format/mod.ts";
 import { readValue } from "../../types/parse/mod.ts";
-import { arrayDimensions } from "../../types/wide.ts";
+import { arrayDimensions, formatBinary } from "../../types/wide.ts";
 import { arrayOfText, numericText, readArray } from "./composites.ts";
 import { PG_SQLSTATE } from "./failure.ts";
 import type { Format } from "./messages.ts";
@@ -31,14 +31,20 @@ const finite = (value: number): Value => value - value === 0 ? value : null;
 const long = (value: bigint): Value => value === -9223372036854775808n ? null : value;
 const micros = (view: DataView): Value => view.getBigInt64(0) + EPOCH_2000_MICROS;
 
+const bytesOf = (view: DataView) => new Uint8Array(view.buffer, view.byteOffset, view.byteLength);
+
 const TEXT: WireType = { tag: undefined, size: -1 };
 const NUMERIC = 1700;
 const BPCHAR = 1042, VARCHAR = 1043;
+
+/** int2[], int4[], int8[], float4[], float8[], numeric[] */
+const ARRAYS = [1005, 1007, 1016, 1021, 1022, 1231];
 
 const WIRE_TYPES = new Map<number, WireType>([
   [16, { tag: "BOOLEAN", size: 1, binary: (view) => view.getUint8(0) !== 0 }],
   [21, { tag: "SHORT", size: 2, binary: (view) => view.getInt16(0) }],
   [23, { tag: "INT", size: 4, binary: (view) => view.getInt32(0) === -2147483648 ? null : view.getInt32(0) }],
+  [17, { tag: "BINARY", size: -1, binary: (view) => formatBinary(bytesOf(view)) }],
   [20, { tag: "LONG", size: 8, binary: (view) => long(view.getBigInt64(0)) }],
   [26, { tag: "LONG", size: 4, binary: (view) => BigInt(view.getUint32(0)) }],
   [700, { tag: "FLOAT", size: 4, binary: (view) => finite(view.getFloat32(0)) }],
@@ -49,14 +55,13 @@ const WIRE_TYPES = new Map<number, WireType>([
   [2950, { tag: "UUID", size: 16, binary: (view) => (view.getBigUint64(0) << 64n) | view.getBigUint64(8) }],
   // A DECIMAL's digits, or a DOUBLE where the statement does not say: see `tagOfOid`.
   [NUMERIC, { tag: "DOUBLE", size: -1, binary: numericText }],
-  // int2[], int4[], int8[], float4[], float8[], numeric[]: the statement knows how many dimensions it wants.
-  ...[1005, 1007, 1016, 1021, 1022, 1231].map((oid) => [oid, { tag: undefined, size: -1, binary: readArray }] as const),
+  // The statement may want more dimensions: see `isLoose`.
+  ...ARRAYS.map((oid) => [oid, { tag: "DOUBLE[]", size: -1, binary: readArray }] as const),
   // char, name, text, unknown, bpchar, varchar
   ...[18, 19, 25, 705, BPCHAR, VARCHAR].map((oid) => [oid, TEXT] as const),
 ]);
 
 const REFUSED = new Map([
-  [17, "bytea"],
   [1083, "time"],
   [1186, "interval"],
   [1266, "timetz"],
@@ -67,7 +72,7 @@ const REFUSED = new Map([
 
 /** Does the OID settle a type only where the statement does not need another one? */
 export function isLoose(oid: number): boolean {
-  return oid === NUMERIC;
+  return oid === NUMERIC || ARRAYS.includes(oid);
 }
 
 /**
@@ -107,6 +112,23 @@ export function decodeParameter(
     );
   }
   return convert(type.binary(new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)), type.tag, tag, number);
+}
+
+/** The tag of an array argument, by its dimensions; undefined for empty arrays and for arguments of other types. */
+export function arrayTagOf(bytes: Uint8Array | null, format: Format, oid: number): string | undefined {
+  if (bytes === null || !ARRAYS.includes(oid)) return undefined;
+  if (format === 0) {
+    const braces = /^\s*[[{][\s[{]*/.exec(decodeText(bytes.subarray(0, 256)))?.[0].replaceAll(/\s/g, "") ?? "";
+    return isEmptyArray(bytes) ? undefined : "DOUBLE" + "[]".repeat(braces.length);
+  }
+  const dimensions = bytes.length < 4 ? 0 : new DataView(bytes.buffer, bytes.byteOffset, 4).getInt32(0);
+  return dimensions > 0 && dimensions <= ARRAY_DIMENSIONS_MAX ? "DOUBLE" + "[]".repeat(dimensions) : undefined;
+}
+
+const ARRAY_DIMENSIONS_MAX = 32;
+
+function isEmptyArray(text: Uint8Array): boolean {
+  return text.length < 64 && /^[\s[\]{}]*$/.test(decodeText(text));
 }
 
 const TRUE = /^(?:t|tr|tru|true|y|ye|yes|on|1)$/i;

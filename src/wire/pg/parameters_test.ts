@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { arrayOfText, numericText, readArray } from "./composites.ts";
-import { announcedOid, decodeParameter, tagOfOid } from "./parameters.ts";
+import { announcedOid, arrayTagOf, decodeParameter, tagOfOid } from "./parameters.ts";
 
 const text = (value: string) => new TextEncoder().encode(value);
 const hex = (value: string) => Uint8Array.from(value.match(/../g)!, (pair) => parseInt(pair, 16));
@@ -30,6 +30,8 @@ const binary: [oid: number, bytes: Uint8Array, tag: string, value: unknown][] = 
   [1043, text("10.1.2.3"), "IPv4", 0x0a010203],
   [25, text("12"), "INT", 12],
   [23, hex("0000000c"), "VARCHAR", "12"],
+  [17, hex("00ff5c27"), "BINARY", "\\x00ff5c27"],
+  [17, new Uint8Array(0), "BINARY", "\\x"],
 ];
 Deno.test("decodeParameter() reads binary arguments by the OID and gives what the statement needs", () => {
   for (const [oid, bytes, tag, value] of binary) {
@@ -52,6 +54,8 @@ const texts: [oid: number, text: string, tag: string, value: unknown][] = [
   [1042, "x", "CHAR", "x"],
   [1043, "", "VARCHAR", ""],
   [2950, "11111111-2222-3333-4444-555555555555", "UUID", 0x11111111222233334444555555555555n],
+  [17, "\\x00FF", "BINARY", "\\x00ff"],
+  [17, "a\\000\\\\", "BINARY", "\\x61005c"],
 ];
 Deno.test("decodeParameter() reads arguments of text", () => {
   for (const [oid, value, tag, expected] of texts) {
@@ -63,6 +67,8 @@ Deno.test("decodeParameter() reads arguments of text", () => {
 const refused = [
   { title: "letters for an INT", oid: 23, format: 0, bytes: text("abc"), tag: "INT", sqlState: "22P02" },
   { title: "'maybe' for a BOOLEAN", oid: 16, format: 0, bytes: text("maybe"), tag: "BOOLEAN", sqlState: "22P02" },
+  { title: "half a byte", oid: 17, format: 0, bytes: text("\\x0"), tag: "BINARY", sqlState: "22P02" },
+  { title: "a broken escape", oid: 17, format: 0, bytes: text("a\\9"), tag: "BINARY", sqlState: "22P02" },
   { title: "a day 32", oid: 1114, format: 0, bytes: text("2024-01-32"), tag: "TIMESTAMP", sqlState: "22P02" },
   {
     title: "eight bytes for an int4",
@@ -143,4 +149,13 @@ Deno.test("decodeParameter() reads UUIDs without groups, days with an offset, de
   }
   assert.equal(decodeParameter(text("12.3"), 0, 1700, "DECIMAL(10,2)", 1), 1230n);
   assert.equal(decodeParameter(text("{1,NULL}"), 0, 1022, "DOUBLE[]", 1), "[1,null]");
+});
+
+Deno.test("arrayTagOf() counts the dimensions of an argument", () => {
+  const twoDimensions = hex("00000002" + "00000000" + "000002bd");
+  assert.equal(arrayTagOf(twoDimensions, 1, 1022), "DOUBLE[][]");
+  assert.equal(arrayTagOf(text("{{1,2},{3,4}}"), 0, 1022), "DOUBLE[][]");
+  assert.equal(arrayTagOf(text(" { 1, 2 }"), 0, 1007), "DOUBLE[]");
+  for (const empty of [text("{}"), text("{{}}"), null]) assert.equal(arrayTagOf(empty, 0, 1022), undefined);
+  assert.equal(arrayTagOf(text("{1}"), 0, 1043), undefined);
 });
