@@ -179,21 +179,22 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
   });
   const quick = options.directWordsMax === undefined ? QUICK_EFFORT : quickEffort(options.directWordsMax);
   const statements = new StatementCache({
-    quick: ({ text, parameterTypes, identity }) =>
+    quick: ({ text, parameterTypes, identity, values }) =>
       planText(text, {
         catalogue,
         parameterTypes,
+        parameterValues: values,
         importRoot: options.importRoot,
         nowMicros: nowMicros(),
         user: identity.name,
         parquetSchema: (path) => parquetSchema(path),
         effort: quick,
       }),
-    long: ({ text, parameterTypes, identity }, wait) =>
+    long: ({ text, parameterTypes, identity, values }, wait) =>
       planner.want("statement", {
         text,
         parameterTypes,
-        values: [],
+        values: values ?? [],
         user: identity.name,
         nowMicros: nowMicros(),
         schemaVersion,

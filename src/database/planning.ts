@@ -27,6 +27,8 @@ export interface Planned {
   asksServer: boolean;
   /** Holds only for the moment at which it was bound: it looked at the clock or at files. */
   boundAnew: boolean;
+  /** Is to be bound anew with the values of its parameters. */
+  boundByValues: boolean;
 }
 
 const CATEGORY: Record<BoundStatement["kind"], Prepared["category"]> = {
@@ -61,7 +63,7 @@ export function planText(text: string, context: BindContext): Planned {
 function plan(text: string, context: BindContext): Planned {
   const tree = parse(text, context.effort);
   context.poll?.();
-  const { statement, columns, parameterTypes: parameters, notices } = bind(tree, { ...context, text });
+  const { statement, columns, parameterTypes: parameters, boundByValues, notices } = bind(tree, { ...context, text });
   // With parameters, the rules run once their values are known.
   const bound = parameters.length > 0 ? statement : optimizeStatement(statement);
   const category = CATEGORY[bound.kind];
@@ -78,6 +80,7 @@ function plan(text: string, context: BindContext): Planned {
     hasMetadata: plansOf(bound).some(hasMetadata),
     asksServer: /reload_config/i.test(text),
     boundAnew: isBoundAnew(text),
+    boundByValues,
   };
 }
 

@@ -127,8 +127,10 @@ class PreparedStatement implements Prepared {
   private async answer(values: Value[], options: ExecuteOptions): Promise<Answer> {
     for (;;) {
       // Another statement may have changed a table since this one was bound: bind it again, as a fresh one.
-      const statement = await this.core.statements.refreshed(this.prepared, this.session.identity, options);
+      const { statements } = this.core, { identity } = this.session;
+      const known = await statements.refreshed(this.prepared, identity, options);
       try {
+        const statement = await statements.withValues(known, values, identity, options);
         return await new Run(this.session, this.core, statement, values, options).answer();
       } catch (error) {
         if (!(error instanceof TableClosedError)) throw error;

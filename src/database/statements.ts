@@ -1,8 +1,9 @@
 /** Statements as they are ready to run, by their text: parsing, binding and planning happen once for each text and schema. */
 import type { Identity } from "../door.ts";
 import { LongStatement } from "../sql/mod.ts";
+import type { Value } from "../types/mod.ts";
 import type { WaitOptions } from "./planner.ts";
-import type { Planned } from "./planning.ts";
+import { type Planned, plansOf } from "./planning.ts";
 
 export interface Statement extends Planned {
   text: string;
@@ -17,6 +18,8 @@ export interface StatementSource {
   text: string;
   parameterTypes: (string | undefined)[];
   identity: Identity;
+  /** Of the parameters, where the statement is bound for one run. */
+  values?: readonly Value[];
 }
 
 export interface Planning {
@@ -66,6 +69,25 @@ export class StatementCache {
     return statement.schemaVersion === this.planning.schemaVersion() && !statement.boundAnew
       ? statement
       : this.get(statement.text, statement.parameterTypes, identity, options);
+  }
+
+  /** The statement for one run with these values of its parameters. */
+  withValues(
+    statement: Statement,
+    values: readonly Value[],
+    identity: Identity,
+    options: WaitOptions,
+  ): Statement | Promise<Statement> {
+    // Of a packed plan the planner does the same when it runs.
+    if (!statement.boundByValues || plansOf(statement.bound).some(({ node }) => node === "packed")) return statement;
+    const source = { text: statement.text, parameterTypes: statement.parameters, identity, values };
+    const ready = (planned: Planned): Statement => ({ ...statement, ...planned });
+    try {
+      return ready(this.planning.quick(source));
+    } catch (error) {
+      if (!(error instanceof LongStatement)) throw error;
+      return this.planning.long(source, options).then(ready);
+    }
   }
 
   get size(): number {

@@ -156,11 +156,12 @@ export interface SetOperation {
   limit?: Limit;
 }
 
-/** `limit a`, `limit a, b`, `limit a,` (b undefined, comma true). */
+/** `limit a`, `limit a, b`, `limit , b`; or with `offset`, where `low` is the count, if there is one. */
 export interface Limit {
   at: number;
   low?: Expression;
   high?: Expression;
+  offset?: Expression;
 }
 
 export interface SampleBy {

@@ -54,9 +54,13 @@ const TEXT = String.raw`Sql {
   nullsOrder = "NULLS" ("FIRST" | "LAST")
   limit = "LIMIT" "," expr                               -- high
         | "LIMIT" expr "OFFSET" expr                     -- offset
+        | "LIMIT" "ALL" limitOffset?                     -- all
+        | "OFFSET" expr limitCount?                      -- first
         | "LIMIT" expr "," expr                          -- both
         | "LIMIT" expr ","?                              -- low
         | "LIMIT"                                        -- none
+  limitCount = "LIMIT" expr
+  limitOffset = "OFFSET" expr
 
   sampleBy = "SAMPLE" "BY" interval sampleFrom? sampleTo? fill? align?
   interval = "-" anyNumber                               -- negative

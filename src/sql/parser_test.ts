@@ -111,19 +111,21 @@ Deno.test("parse() reads the clauses of time", () => {
   assert.equal(asof?.kind === "join" && asof.left.kind === "join" && asof.left.tolerance?.text, "10s");
 });
 
-const limits: [string, string | undefined, string | undefined][] = [
+const limits: [string, low: string | undefined, high: string | undefined, offset?: string][] = [
   ["5", "5", undefined],
   ["-3", "(- 3)", undefined],
   ["1, 2", "1", "2"],
   ["4,", "4", undefined],
   [",4", "4", undefined],
-  ["10 offset 20", "20", "30"],
+  ["10 offset 20", "10", undefined, "20"],
+  ["all offset a + 1", undefined, undefined, "(a + 1)"],
 ];
-for (const [text, low, high] of limits) {
+for (const [text, low, high, offset] of limits) {
   Deno.test(`parse() reads LIMIT ${text}`, () => {
     const { limit } = select(`t limit ${text}`);
     assert.equal(limit?.low && shown(limit.low), low);
     assert.equal(limit?.high && shown(limit.high), high);
+    assert.equal(limit?.offset && shown(limit.offset), offset);
   });
 }
 

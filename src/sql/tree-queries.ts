@@ -90,20 +90,6 @@ function completed(prelude: Prelude | undefined, operation: Query, tail: Tail): 
   return Object.assign(outer, tail);
 }
 
-/** OFFSET is given as the dialect's two bounds; that takes numbers that are known. */
-function limitWithOffset(at: number, count: Expression, offset: Expression): Limit {
-  if (count.kind !== "number" || offset.kind !== "number") {
-    throw notSupported("OFFSET with anything but plain numbers", offset.at);
-  }
-  const [countValue, offsetValue] = [count, offset].map(({ text }) =>
-    Number(text.replaceAll("_", "").replace(/l$/i, ""))
-  );
-  if (!Number.isSafeInteger(countValue + offsetValue)) {
-    throw new SqlError("OFFSET and LIMIT take whole numbers", offset.at);
-  }
-  return { at, low: offset, high: { kind: "number", at: count.at, text: String(countValue + offsetValue) } };
-}
-
 export const queryActions: ohm.ActionDict<unknown> = {
   // --- Queries ---
   queryStatement(query, _end): Statement {
@@ -270,7 +256,19 @@ export const queryActions: ohm.ActionDict<unknown> = {
     return { at: at(limit), low: high.tree() };
   },
   limit_offset(limit, count, _offset, offset): Limit {
-    return limitWithOffset(at(limit), count.tree(), offset.tree());
+    return { at: at(limit), low: count.tree(), offset: offset.tree() };
+  },
+  limit_all(limit, _all, offset): Limit {
+    return { at: at(limit), offset: optional(offset) };
+  },
+  limit_first(limit, offset, count): Limit {
+    return { at: at(limit), low: optional(count), offset: offset.tree() };
+  },
+  limitCount(_limit, count): Expression {
+    return count.tree();
+  },
+  limitOffset(_offset, offset): Expression {
+    return offset.tree();
   },
   limit_both(limit, low, _comma, high): Limit {
     return { at: at(limit), low: low.tree(), high: high.tree() };

@@ -23,6 +23,7 @@ import { type Effort, explain, FULL_EFFORT, splitScript, substituteCalls, usesCl
 import type { BoundStatement, Plan } from "../sql/plan.ts";
 import { mapPlan, mapStatement } from "../sql/planner/nodes.ts";
 import { yieldToOthers } from "./priority.ts";
+import type { Value } from "../types/mod.ts";
 import type { Catalogue, TableSchema, TableSnapshot } from "../storage/contract.ts";
 
 /** Statements that are kept for their next run. */
@@ -84,15 +85,13 @@ function carryOut(order: Order, transfer: Transferable[]): unknown {
 }
 
 function statementOf(
-  { want, text, parameterTypes, user, schemaVersion, nowMicros }: Exclude<Order, { want: "parts" }>,
+  { want, text, parameterTypes, values, user, schemaVersion, nowMicros }: Exclude<Order, { want: "parts" }>,
 ): Planned {
-  const key = JSON.stringify([schemaVersion, user, parameterTypes, text]);
-  // A statement that is prepared is bound anew, as main would do it.
-  let planned = want === "statement" ? undefined : kept.get(key);
-  if (planned === undefined || planned.boundAnew) {
-    planned = planText(text, {
+  const bindNow = (types: (string | undefined)[], parameterValues?: readonly Value[]) =>
+    planText(text, {
       catalogue: new AskedCatalogue(),
-      parameterTypes,
+      parameterTypes: types,
+      parameterValues,
       importRoot,
       nowMicros,
       user,
@@ -100,11 +99,16 @@ function statementOf(
       effort,
       poll,
     });
-  }
+  // Bound for one run: nothing to keep.
+  if (want === "statement" && values.length > 0) return bindNow(parameterTypes, values);
+  const key = JSON.stringify([schemaVersion, user, parameterTypes, text]);
+  // A statement that is prepared is bound anew, as main would do it.
+  let planned = want === "statement" ? undefined : kept.get(key);
+  if (planned === undefined || planned.boundAnew) planned = bindNow(parameterTypes);
   kept.delete(key);
   kept.set(key, planned);
   if (kept.size > KEPT_MAX) kept.delete(kept.keys().next().value!);
-  return planned;
+  return planned.boundByValues && want !== "statement" ? bindNow(planned.parameters, values) : planned;
 }
 
 /** With all that a run adds. */

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { SqlError } from "../../errors.ts";
 import { typeOf } from "../../types/mod.ts";
+import { FUNCTIONS } from "../functions/mod.ts";
 import { parse } from "../parser.ts";
 import { optimize } from "../planner/mod.ts";
 import { mapStatement } from "../planner/nodes.ts";
@@ -250,4 +251,18 @@ Deno.test("bind() says which column is the designated timestamp", () => {
   assert.equal(timestampOf("select px from trades"), -1);
   assert.equal(timestampOf("select ts, count() from trades sample by 1h"), 0);
   assert.equal(timestampOf("select ts, count() from trades"), -1);
+});
+
+Deno.test("bind() gives parameters of no type one that exists, or refuses them, in every function", () => {
+  for (const { name, args } of FUNCTIONS) {
+    if (!/^\w+$/.test(name)) continue;
+    const given = args.map((_, i) => `$${i + 1}`).join(", ");
+    for (const text of [`select ${name}(${given})`, `select ${name}(${given}) over () from quotes`]) {
+      try {
+        run(text).parameterTypes.forEach(typeOf);
+      } catch (error) {
+        if (!(error instanceof SqlError)) throw new Error(text, { cause: error });
+      }
+    }
+  }
 });

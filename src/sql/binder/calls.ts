@@ -8,6 +8,7 @@ import type { Expr } from "../plan.ts";
 import { UNTYPED } from "./context.ts";
 import { fold } from "./convert.ts";
 import type { Expressions } from "./expressions.ts";
+import { hasParameter } from "./plans.ts";
 
 /** Is `name` an aggregate, a window function, a plain one, or nothing known? */
 export function aggregateKind(name: string): "aggregate" | "window" | "scalar" | "none" {
@@ -38,6 +39,9 @@ export interface ResolvedCall {
 
 const CLASS_TYPES: Record<string, string> = { number: "DOUBLE", integer: "LONG", time: "TIMESTAMP" };
 
+/** Classes whose members have parameters: they say nothing of the type that an untyped argument should take. */
+const SHAPED_CLASSES = new Set(["wide", "decimal", "array"]);
+
 /** The arguments with types for untyped parameters: those of the first overload that the other arguments fit. */
 function settleParameters(expressions: Expressions, name: string, given: Expr[]): Expr[] {
   if (given.every((arg) => arg.type !== UNTYPED)) return given;
@@ -45,6 +49,7 @@ function settleParameters(expressions: Expressions, name: string, given: Expr[])
   for (const entry of functionsNamed(name)) {
     const specs = given.map((_, i) => entry.args[Math.min(i, entry.args.length - 1)]?.type ?? "any");
     const alike = given.find((arg, i) => specs[i] === "same" && arg.type !== UNTYPED)?.type;
+    if (given.some((arg, i) => arg.type === UNTYPED && SHAPED_CLASSES.has(specs[i]))) continue;
     const types = given.map((arg, i) => {
       if (arg.type !== UNTYPED) return arg.type;
       if (specs[i] === "same" && alike !== undefined) return alike === "NULL" ? "STRING" : alike;
@@ -73,7 +78,7 @@ export function resolveOverload(
   const types = args.map((arg) => arg.type);
   const folded = args.map((arg) => arg.kind === "constant" ? arg : fold(arg, expressions.binding));
   const constants: (Value | undefined)[] = folded.map((arg) => arg?.value);
-  const found = findOverload(name, types, constants);
+  const found = withStandIns(expressions, args, constants, () => findOverload(name, types, constants));
   if ("failure" in found) throw overloadError(expressions, name, found, args, at, style);
   const places = found.arguments ?? args.map((_, i) => i);
   const cast = places.map((place, i) => {
@@ -84,6 +89,31 @@ export function resolveOverload(
     return expressions.coerce(source, found.types[i], expressions.binding.positionOf(args[place]));
   });
   return { id: found.id, args: cast, type: found.returns, isWindow: found.entry.window === true };
+}
+
+/** What stands in for a parameter that must be constant until its value is known: the first that the function takes. */
+const STAND_INS: Value[] = ["d", "day", "1d", "UTC", "", 1];
+
+/** Tries to find an overload; `constants` gets stand-ins where it lacks a constant that a parameter will give. */
+function withStandIns(
+  expressions: Expressions,
+  args: Expr[],
+  constants: (Value | undefined)[],
+  find: () => ReturnType<typeof findOverload>,
+): ReturnType<typeof findOverload> {
+  const found = find();
+  if (!("failure" in found) || found.failure !== "constant") return found;
+  const open = found.argument!;
+  if (!hasParameter(args[open])) return found;
+  for (const standIn of STAND_INS) {
+    constants[open] = standIn;
+    const next = withStandIns(expressions, args, constants, find);
+    if ("failure" in next) continue;
+    expressions.binding.boundByValues = true;
+    return next;
+  }
+  constants[open] = undefined;
+  return found;
 }
 
 function overloadError(

@@ -4,6 +4,7 @@
 import { SqlError, SQLSTATE } from "../../errors.ts";
 import { didYouMean } from "../../nearest.ts";
 import type { Catalogue, TableSnapshot } from "../../storage/contract.ts";
+import type { Value } from "../../types/mod.ts";
 import type { Expression, Name, Query } from "../ast.ts";
 import { type Effort, FULL_EFFORT } from "../effort.ts";
 import type { Expr } from "../plan.ts";
@@ -12,6 +13,8 @@ export interface BindContext {
   catalogue: Catalogue;
   /** Type tags that the client gave for $1, $2 …; undefined to infer. */
   parameterTypes: (string | undefined)[];
+  /** Values of the parameters: given where a statement is bound anew for one run, because its shape depends on them. */
+  parameterValues?: readonly Value[];
   /** Absolute path of the directory that read_parquet may read. */
   importRoot: string;
   nowMicros: bigint;
@@ -71,6 +74,8 @@ export class Binding {
   readonly notices = new Set<string>();
   /** By the names in lower case of columns of files that have no type here: why they cannot be read. */
   readonly unreadable = new Map<string, string>();
+  /** The statement's shape depends on values of parameters that are not known yet: something else stands in for them. */
+  boundByValues = false;
   /** Where bound expressions stand in the text: for errors that are found later than the expression was bound. */
   private readonly positions = new WeakMap<Expr, number>();
   /** How deep views, sub-queries and expressions are nested. */

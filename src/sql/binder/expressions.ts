@@ -35,7 +35,7 @@ import {
   textLiteral,
   TRUE,
 } from "./literals.ts";
-import { not, sizeOf } from "./plans.ts";
+import { hasParameter, not, sizeOf } from "./plans.ts";
 import { candidates, lookUp, type ScopeColumn } from "./scope.ts";
 import { choiceOf } from "./text.ts";
 import {
@@ -128,7 +128,7 @@ export class Expressions {
       case "geohash":
         return geohashLiteral(e.text, e.at);
       case "parameter":
-        return { kind: "parameter", index: e.index, type: this.binding.parameterTypes[e.index] ?? UNTYPED, at: e.at };
+        return this.parameter(e);
       case "variable": {
         const found = findVariable(scope.names, e.name);
         if (found === undefined) {
@@ -197,6 +197,25 @@ export class Expressions {
       case "list":
         throw new SqlError("a list of values is not possible here", e.at);
     }
+  }
+
+  private parameter({ index, at }: Extract<Expression, { kind: "parameter" }>): Expr {
+    const { parameterTypes, context: { parameterValues } } = this.binding;
+    const type = parameterTypes[index] ?? UNTYPED;
+    if (parameterValues === undefined || type === UNTYPED) return { kind: "parameter", index, type, at };
+    const value = parameterValues[index] ?? null;
+    return this.binding.at(value === null ? this.nullOf(type) : constant(value, type), at);
+  }
+
+  /**
+   * The constant that `expr` is, or undefined. Where the value of a parameter decides, `standIn` is taken until it is known:
+   * the statement is then bound anew.
+   */
+  constantOf(expr: Expr, standIn: Constant): Constant | undefined {
+    const value = fold(this.settle(expr, standIn.type), this.binding);
+    if (value !== undefined || !hasParameter(expr)) return value;
+    this.binding.boundByValues = true;
+    return this.binding.at({ ...standIn }, this.binding.positionOf(expr));
   }
 
   /** An array of constants is one; of anything else it is made for each row. */

@@ -7,7 +7,7 @@ import { parseIntervals } from "../../types/parse/interval.ts";
 import type { Expression } from "../ast.ts";
 import type { Expr, Interval } from "../plan.ts";
 import { bindComparison } from "./comparison.ts";
-import { typeMismatch } from "./context.ts";
+import { typeMismatch, UNTYPED } from "./context.ts";
 import { convertConstant } from "./convert.ts";
 import type { Expressions, Scope } from "./expressions.ts";
 import { type Constant, constant, FALSE } from "./literals.ts";
@@ -31,6 +31,7 @@ function positive(expressions: Expressions, e: InExpression, scope: Scope): Expr
     if (item.kind === "constant" && isTextOrChar(item.type) && typeof item.value === "string") {
       return inIntervals(expressions, operand, item.value, e.items[0].at);
     }
+    if (isOpen(item)) return openInterval(expressions, item);
     if (item.type === "INTERVAL") return expressions.operator("in", [operand, item], e.at);
   }
   if (operand.type === "DATE" && e.bare) {
@@ -38,10 +39,21 @@ function positive(expressions: Expressions, e: InExpression, scope: Scope): Expr
     if (item.kind === "constant" && isText(item.type) && typeof item.value === "string") {
       return inIntervals(expressions, expressions.cast(operand, "TIMESTAMP", e.at), item.value, e.items[0].at);
     }
+    if (isOpen(item)) return openInterval(expressions, item);
   }
   const [settled, ...others] = expressions.settleAlike([operand, ...items]);
   refuseOtherKinds(settled, others, e);
   return inList(expressions, settled, others, e);
+}
+
+function isOpen(item: Expr): boolean {
+  return item.kind === "parameter" && (item.type === UNTYPED || isText(item.type));
+}
+
+/** What interval a parameter is shows once its value is known. */
+function openInterval(expressions: Expressions, parameter: Expr): Expr {
+  expressions.constantOf(parameter, constant("", "STRING"));
+  return FALSE;
 }
 
 /** One text beside IN is an interval, or several of them. */

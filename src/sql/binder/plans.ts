@@ -200,3 +200,11 @@ function joined(operator: string, parts: Expr[]): Expr | undefined {
 export function not(operand: Expr, at = 0): Expr {
   return { kind: "call", function: NOT, args: [operand], type: "BOOLEAN", at };
 }
+
+export function hasParameter(expr: Expr): boolean {
+  let found = false;
+  walk(expr, (e) => {
+    if (e.kind === "parameter") found = true;
+  });
+  return found;
+}

@@ -9,7 +9,8 @@ import { convertConstant, fold, foldAtNow } from "./convert.ts";
 import { parseOffset, parseSampling } from "./durations.ts";
 import { AGGREGATE_BASE, type Expressions, WINDOW_BASE } from "./expressions.ts";
 import { Grouping, isAggregated, outputColumns, placeAggregates } from "./grouping.ts";
-import { columnOf, columnsRead, rewrite, sameExpr } from "./plans.ts";
+import { constant } from "./literals.ts";
+import { columnOf, columnsRead, hasParameter, rewrite, sameExpr } from "./plans.ts";
 import type { Relation } from "./scope.ts";
 import type { OrderKey, OutputItem } from "./select.ts";
 import { displayName, isInteger, isNumber, isTextOrChar } from "./types.ts";
@@ -100,7 +101,7 @@ function bindSampling(expressions: Expressions, sample: SampleBy, timeType: stri
     );
   }
   if (align?.timeZone !== undefined) {
-    const zone = constantText(expressions, align.timeZone, names, "TIME ZONE");
+    const zone = constantText(expressions, align.timeZone, names, "TIME ZONE", "UTC");
     const known = zone === undefined ? undefined : zoneName(zone);
     if (known === undefined) {
       throw new SqlError(`there is no time zone '${zone ?? "null"}'`, align.timeZone.at, SQLSTATE.invalidParameter);
@@ -108,7 +109,7 @@ function bindSampling(expressions: Expressions, sample: SampleBy, timeType: stri
     sampling.timeZone = known;
   }
   if (align?.offset !== undefined) {
-    const written = constantText(expressions, align.offset, names, "WITH OFFSET");
+    const written = constantText(expressions, align.offset, names, "WITH OFFSET", "00:00");
     const offset = written === undefined ? undefined : parseOffset(written, timeType);
     if (offset === undefined) {
       throw new SqlError(
@@ -128,12 +129,18 @@ function bindSampling(expressions: Expressions, sample: SampleBy, timeType: stri
 function intervalText(expressions: Expressions, interval: SampleBy["interval"], names: Names): string | undefined {
   if (!("kind" in interval)) return interval.text;
   const value = interval.kind === "variable" ? findVariable(names, interval.name)?.value ?? interval : interval;
-  return value.kind === "number" ? value.text : constantText(expressions, value, names, "SAMPLE BY");
+  return value.kind === "number" ? value.text : constantText(expressions, value, names, "SAMPLE BY", "1h");
 }
 
-/** undefined is null. */
-function constantText(expressions: Expressions, e: Expression, names: Names, what: string): string | undefined {
-  const value = fold(expressions.bind(e, { columns: [], names }), expressions.binding);
+/** undefined is null; `standIn` is for a parameter without value. */
+function constantText(
+  expressions: Expressions,
+  e: Expression,
+  names: Names,
+  what: string,
+  standIn: string,
+): string | undefined {
+  const value = expressions.constantOf(expressions.bind(e, { columns: [], names }), constant(standIn, "STRING"));
   if (value === undefined || !(isTextOrChar(value.type) || value.value === null)) {
     throw typeMismatch(`${what} wants a constant text`, e.at);
   }
@@ -177,7 +184,8 @@ export function zoneName(text: string): string | undefined {
 }
 
 function instantOf(expressions: Expressions, e: Expression, timeType: string, names: Names): bigint {
-  const bound = expressions.bind(e, { columns: [], names });
+  const bound = expressions.settle(expressions.bind(e, { columns: [], names }), timeType);
+  if (hasParameter(bound)) return expressions.constantOf(bound, constant(0n, timeType))!.value as bigint;
   const value = foldAtNow(bound, expressions.binding) ??
     foldAtNow(expressions.cast(bound, timeType, e.at), expressions.binding);
   const converted = value === undefined || value.value === null
@@ -267,13 +275,13 @@ function valueFill(
   unfit: number,
   names: Names,
 ): Fill {
-  const bound = expressions.bind(written, { columns: [], names });
+  const bound = expressions.settle(expressions.bind(written, { columns: [], names }), type);
   if (WHOLE_TYPES.has(type) && (bound.type === "DOUBLE" || bound.type === "FLOAT")) {
     throw typeMismatch(`a ${displayName(bound.type)} cannot fill a ${displayName(type)}`, unfit);
   }
   // Its values are numbers in a dictionary, which a text that no row has is not in.
   if (type === "SYMBOL") throw notSupported("FILL of a SYMBOL with a value: NULL and PREV are", at);
-  const value = fold(expressions.cast(bound, type, at), expressions.binding);
+  const value = expressions.constantOf(expressions.cast(bound, type, at), expressions.nullOf(type));
   const given = fold(bound, expressions.binding)?.value;
   const isCut = isInteger(bound.type) && type === "INT" && given !== null && given !== undefined &&
     BigInt.asIntN(32, BigInt(given as number | bigint)) !== BigInt(given as number | bigint);

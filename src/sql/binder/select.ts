@@ -31,7 +31,7 @@ import { bindSet } from "./sets.ts";
 import { bindSource } from "./sources.ts";
 import { Subqueries } from "./subqueries.ts";
 import { columnName } from "./text.ts";
-import { displayName, isText, isTimestamp } from "./types.ts";
+import { displayName, isInteger, isText, isTimestamp } from "./types.ts";
 import { WindowCollector } from "./windows.ts";
 
 export interface QueryOptions {
@@ -157,7 +157,8 @@ class SelectBinder {
     if (where !== undefined) refuse("where", where.at);
     if (groupBy !== undefined) refuse("group", groupBy.at);
     if (orderBy.length > 0) refuse("order", orderBy[0].at);
-    if (limit?.low !== undefined || limit?.high !== undefined) throw new SqlError("LIMIT wants FROM", limit.at);
+    const { low, high, offset } = limit ?? {};
+    if (limit !== undefined && (low ?? high ?? offset) !== undefined) throw new SqlError("LIMIT wants FROM", limit.at);
   }
 
   /** In WHERE, too, columns of two tables that are to be equal are keys of a join: of one type, or both text. */
@@ -517,6 +518,7 @@ export function bindLimit(
   limit: Limit,
   names: Names,
 ): Plan {
+  if (limit.offset !== undefined) return bindOffset(expressions, input, limit, limit.offset, names);
   if (limit.low === undefined && limit.high === undefined) return input;
   let low: Expr | undefined;
   let high: Expr;
@@ -540,6 +542,33 @@ export function bindLimit(
   }
   return { node: "limit", input, low, high, columns: input.columns, timestamp: input.timestamp, order: input.order };
 }
+
+/** LIMIT count OFFSET n, as PostgreSQL has it: null is no limit and no offset. */
+function bindOffset(expressions: Expressions, input: Plan, limit: Limit, offset: Expression, names: Names): Plan {
+  const wholeNumber = (e: Expression, what: string): bigint | undefined => {
+    const bound = expressions.settle(expressions.bind(e, { columns: [], names }), "LONG");
+    const value = expressions.constantOf(bound, constant(1n, "LONG"));
+    if (value?.value === null) return undefined;
+    if (value === undefined || !isInteger(value.type)) throw typeMismatch(`${what} wants a whole number`, e.at);
+    const count = BigInt(value.value as number | bigint);
+    if (count < 0n) throw new SqlError(`${what} must not be negative`, e.at, SQLSTATE.invalidParameter);
+    return count;
+  };
+  const skipped = wholeNumber(offset, "OFFSET") ?? 0n;
+  const count = limit.low === undefined ? undefined : wholeNumber(limit.low, "LIMIT beside OFFSET");
+  const end = count === undefined || count > ROWS_MAX - skipped ? ROWS_MAX : skipped + count;
+  return {
+    node: "limit",
+    input,
+    low: constant(skipped, "LONG"),
+    high: constant(end, "LONG"),
+    columns: input.columns,
+    timestamp: input.timestamp,
+    order: input.order,
+  };
+}
+
+const ROWS_MAX = BigInt(Number.MAX_SAFE_INTEGER);
 
 function limitBound(expressions: Expressions, e: Expression, names: Names): Expr {
   const bound = expressions.settle(expressions.bind(e, { columns: [], names }), "LONG");

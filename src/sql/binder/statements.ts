@@ -16,6 +16,8 @@ export interface Bound {
   columns: Column[];
   /** Type tags of $1, $2 … */
   parameterTypes: string[];
+  /** Holds only for its columns and parameters: bind it anew with the values, see `BindContext.parameterValues`. */
+  boundByValues: boolean;
   /** Permissions that it needs: "SELECT trades", "CREATE TABLE trades". */
   requires: string[];
   /** What the client is told besides the answer. */
@@ -31,6 +33,7 @@ export function bind(statement: Statement, context: BindContext): Bound {
     statement: bound,
     columns: columnsOfStatement(bound),
     parameterTypes,
+    boundByValues: binding.boundByValues,
     requires: [...binding.requires],
     notices: [...binding.notices],
   };

@@ -58,14 +58,17 @@ function checkCount(call: FunctionCall, least: number, most: number): void {
   }
 }
 
-function constantOf(queries: Queries, e: Expression, names: Names): Constant {
-  const value = foldAtNow(queries.expressions.bind(e, { columns: [], names }), queries.binding);
+/** `standIn` is for a parameter without value. */
+function constantOf(queries: Queries, e: Expression, names: Names, standIn?: Constant): Constant {
+  const bound = queries.expressions.bind(e, { columns: [], names });
+  const value = foldAtNow(bound, queries.binding) ??
+    (standIn && queries.expressions.constantOf(bound, standIn));
   if (value === undefined) throw typeMismatch("a constant is wanted", e.at);
   return value;
 }
 
 function wholeNumber(queries: Queries, e: Expression, names: Names): bigint {
-  const value = constantOf(queries, e, names);
+  const value = constantOf(queries, e, names, constant(1n, "LONG"));
   if (value.value === null || !isInteger(value.type)) throw typeMismatch("a whole number is wanted", e.at);
   return BigInt(value.value as number | bigint);
 }
@@ -88,7 +91,7 @@ function sequence(name: string, type: string, start: bigint, step: bigint, count
 function longSequence(queries: Queries, call: FunctionCall, names: Names): Plan {
   checkCount(call, 1, 3);
   if (call.args.length === 2) throw new SqlError(`${call.name} takes two seeds`, call.at, SQLSTATE.undefinedFunction);
-  const given = constantOf(queries, call.args[0], names);
+  const given = constantOf(queries, call.args[0], names, constant(1n, "LONG"));
   if (given.type === "DOUBLE" || given.type === "FLOAT") {
     throw typeMismatch(`${call.name} wants a whole number`, call.at);
   }

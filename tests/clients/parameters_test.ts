@@ -1,0 +1,94 @@
+/** Parameters where the shape of a statement depends on their values: intervals, SAMPLE BY, LIMIT and OFFSET, constant arguments. */
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import pg from "pg";
+import { startServer } from "../server.ts";
+
+const options = { sanitizeOps: false, sanitizeResources: false };
+
+const DAY = "2024-01-01", NEXT = "2024-01-02";
+
+const answers: [sql: string, values: unknown[], rows: unknown[][]][] = [
+  ["select count() from p where ts in $1", [DAY], [["24"]]],
+  ["select count() from p where ts in $1", [`${DAY}T03`], [["1"]]],
+  ["select count() from p where ts in ($1)", [`${DAY}T03;2h`], [["2"]]],
+  ["select count() from p where ts not in $1", [DAY], [["24"]]],
+  ["select count() from p where ts in $1", [null], [["0"]]],
+  ["select count() from p where ts in $1", [new Date(`${DAY}T03:00:00Z`)], [["1"]]],
+  ["select count() from p where ts in $1 and x > $2", [DAY, 20], [["4"]]],
+  ["select x from p limit $1 offset $2", [2, 4], [[5], [6]]],
+  ["select x from p limit 2 offset $1", [46], [[47], [48]]],
+  ["select x from p limit $1 offset $2", [null, 47], [[48]]],
+  ["select x from p limit all offset $1", [47], [[48]]],
+  ["select x from p offset $1", [47], [[48]]],
+  ["select x from p offset $1 limit $2", [1, 1], [[2]]],
+  ["select count() from p sample by $1", ["1d"], [["24"], ["24"]]],
+  [
+    "select count() from p where ts in $1 sample by $2 from $3 to $4 fill($5)",
+    [DAY, "12h", "2023-12-31T12:00:00Z", NEXT, 7],
+    [["7"], ["12"], ["12"]],
+  ],
+  ["select count() from p sample by 1d align to calendar time zone $1", ["Asia/Tokyo"], [["15"], ["24"], ["9"]]],
+  ["select count() from p sample by 1d align to calendar with offset $1", ["12:00"], [["12"], ["24"], ["12"]]],
+  ["select hour(dateadd($1, $2, ts)) from p limit 1", ["h", 2], [[2]]],
+  ["select * from long_sequence($1)", [2], [["1"], ["2"]]],
+  ["select max($1) from p", [3], [["3"]]],
+];
+
+const refused: [sql: string, values: unknown[], code: string, position: number][] = [
+  ["select count() from p where ts in $1", ["junk"], "22P02", 35],
+  ["select x from p limit 1 offset $1", [-1], "22023", 32],
+  ["select count() from p sample by $1", ["no"], "22023", 33],
+];
+
+Deno.test("parameters that decide the shape of a statement", options, async (t) => {
+  await using server = await startServer();
+  const client = new pg.Client(`postgres://admin:quest@127.0.0.1:${server.pgPort}/qdb`);
+  await client.connect();
+  await client.query("create table p (ts timestamp, x int) timestamp(ts) partition by day");
+  await client.query(
+    `insert into p select timestamp_sequence('${DAY}', 3600000000L), x::int from long_sequence(48)`,
+  );
+  for (const [text, values, rows] of answers) {
+    await t.step(`${text} [${values}]`, async () => {
+      assert.deepEqual((await client.query({ text, values, rowMode: "array" })).rows, rows);
+    });
+  }
+  for (const [text, values, code, position] of refused) {
+    await t.step(`${text} [${values}]`, async () => {
+      await assert.rejects(client.query(text, values), { code, position: String(position) });
+    });
+  }
+  await t.step("a prepared statement takes other values", async () => {
+    const named = {
+      name: "by-day",
+      text: "select count() from p where ts in $1 sample by $2",
+      rowMode: "array",
+    } as const;
+    assert.deepEqual((await client.query({ ...named, values: [DAY, "12h"] })).rows, [["12"], ["12"]]);
+    assert.deepEqual((await client.query({ ...named, values: [NEXT, "1d"] })).rows, [["24"]]);
+  });
+  await t.step("in long statements", async () => {
+    const terms = Array.from({ length: 300 }, (_, i) => `x != ${1000 + i}`).join(" and ");
+    const text = `select count() from p where ${terms} and ts in $1 sample by $2`;
+    assert.deepEqual((await client.query({ text, values: [DAY, "1d"], rowMode: "array" })).rows, [["24"]]);
+    assert.deepEqual((await client.query({ text, values: [NEXT, "12h"], rowMode: "array" })).rows, [["12"], ["12"]]);
+  });
+  await t.step("bytes and arrays", async () => {
+    const bytes = Buffer.from([0, 255, 0x5c, 0x27]);
+    await client.query("create table b (b binary, i int)");
+    await client.query("insert into b values ($1, 1), ('\\x0102'::bytea, 2), ($2, 3)", [bytes, null]);
+    const { rows } = await client.query({ text: "select * from b", rowMode: "array" });
+    assert.deepEqual(rows, [[bytes, 1], [Buffer.from([1, 2]), 2], [null, 3]]);
+    assert.deepEqual((await client.query("select i from b where b = $1", [bytes])).rows, [{ i: 1 }]);
+    const asTexts = { types: { getTypeParser: () => String } } as unknown as pg.QueryConfig;
+    const arrays = await client.query({
+      ...asTexts,
+      text: "select $1::double[] a, $2::double[][] b, '\\x0aff'::bytea c",
+      values: ["{1,NULL}", "{{1,2},{3,4}}"],
+    });
+    assert.deepEqual(arrays.rows, [{ a: "{1.0,NULL}", b: "{{1.0,2.0},{3.0,4.0}}", c: "\\x0aff" }]);
+    await assert.rejects(client.query("select '\\x0'::bytea"), { code: "22P02", position: "8" });
+  });
+  await client.end();
+});
