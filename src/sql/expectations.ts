@@ -106,6 +106,7 @@ const GROUPS: Group[] = [
       "LATEST",
       "ORDER",
       "WINDOW",
+      "OFFSET",
       "TO",
       "ALIGN",
     ],
