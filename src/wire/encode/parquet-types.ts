@@ -88,7 +88,8 @@ function instant(unit: "MILLIS" | "MICROS" | "NANOS"): ParquetType["element"] {
     type: "INT64",
     // Nanoseconds came after converted types.
     converted_type: unit === "NANOS" ? undefined : `TIMESTAMP_${unit}`,
-    logical_type: { type: "TIMESTAMP", isAdjustedToUTC: true, unit },
+    // All are UTC. DuckDB cuts nanoseconds that say so to microseconds.
+    logical_type: { type: "TIMESTAMP", isAdjustedToUTC: unit !== "NANOS", unit },
   };
 }
 

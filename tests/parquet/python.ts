@@ -1,0 +1,20 @@
+/** Python with pyarrow, where there is one: `.ci/run` installs it and says where. */
+import { fromFileUrl } from "../paths.ts";
+
+const PYTHON = Deno.env.get("PYARROW_PYTHON") ?? "python3";
+
+export async function python(script: string, ...args: string[]): Promise<string> {
+  const path = fromFileUrl(new URL(script, import.meta.url));
+  const { success, stdout, stderr } = await new Deno.Command(PYTHON, { args: [path, ...args] }).output();
+  if (!success) throw new Error(new TextDecoder().decode(stderr));
+  return new TextDecoder().decode(stdout);
+}
+
+/** Says in one line what is left out without it. */
+export async function hasPyarrow(suite: string): Promise<boolean> {
+  const run = async () =>
+    await new Deno.Command(PYTHON, { args: ["-c", "import pyarrow.parquet"], stdout: "null", stderr: "null" }).output();
+  const { success } = await run().catch(() => ({ success: false }));
+  if (!success) console.log(`skipped: ${suite}: ${PYTHON} with pyarrow is not installed`);
+  return success;
+}
