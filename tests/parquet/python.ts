@@ -4,7 +4,7 @@ import { fromFileUrl } from "../paths.ts";
 const PYTHON = Deno.env.get("PYARROW_PYTHON") ?? "python3";
 
 export async function python(script: string, ...args: string[]): Promise<string> {
-  const path = fromFileUrl(new URL(script, import.meta.url));
+  const path = fromFileUrl(`./parquet/${script}`);
   const { success, stdout, stderr } = await new Deno.Command(PYTHON, { args: [path, ...args] }).output();
   if (!success) throw new Error(new TextDecoder().decode(stderr));
   return new TextDecoder().decode(stdout);
