@@ -93,11 +93,21 @@ export interface Session {
     text: string,
     options?: Pick<ExecuteOptions, "signal" | "timeoutMs">,
   ): { text: string; at: number }[] | Promise<{ text: string; at: number }[]>;
-  /** "idle", "open" (inside BEGIN) or "failed": what ReadyForQuery says. */
+  /** "idle", "open" (inside BEGIN) or "failed": what ReadyForQuery says. That of a request of several statements is not told. */
   readonly transaction: "idle" | "open" | "failed";
-  /** Tells an open transaction that a statement of it failed. */
-  fail(): void;
-  close(): void;
+  /** Statements from now on are one transaction, unless they are in one already: until `endRequest`, or for longer if one of them is BEGIN. */
+  beginRequest(): void;
+  /** Commits what `beginRequest` began. */
+  endRequest(): Promise<void>;
+  /** @throws {SqlError} 25P01 outside of a block that BEGIN has begun, 25P02 in one that has failed. */
+  savepoint(name: string): void;
+  /** @throws {SqlError} also when there is none of that name. */
+  release(name: string): void;
+  rollbackTo(name: string): Promise<void>;
+  /** Tells the transaction that a statement of it failed. What `beginRequest` began is undone then. */
+  fail(): Promise<void>;
+  /** Undoes the open transaction. */
+  close(): Promise<void>;
 }
 
 export interface Database {

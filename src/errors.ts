@@ -24,6 +24,11 @@ export const SQLSTATE = {
   insufficientPrivilege: "42501",
   outOfMemory: "53200",
   diskFull: "53100",
+  serializationFailure: "40001",
+  activeTransaction: "25001",
+  noActiveTransaction: "25P01",
+  failedTransaction: "25P02",
+  invalidSavepoint: "3B001",
   queryCanceled: "57014",
   readOnly: "25006",
   programLimitExceeded: "54000",
@@ -76,6 +81,15 @@ export class TableClosedError extends Error {
 /** What is known to SQL but not built yet. SQLSTATE 0A000, at its position. */
 export function notSupported(what: string, position: number): SqlError {
   return new SqlError(`${what} is not supported`, position, SQLSTATE.featureNotSupported);
+}
+
+/** A statement of a transaction of which an earlier one has failed. SQLSTATE 25P02. */
+export function failedTransaction(): SqlError {
+  return new SqlError(
+    "Cannot run the statement: the transaction has failed, and only ROLLBACK or ROLLBACK TO a savepoint is possible",
+    -1,
+    SQLSTATE.failedTransaction,
+  );
 }
 
 /** A line of a line-protocol request that cannot be taken. `line` counts from 1 over the request; 0 when it is none of them. */

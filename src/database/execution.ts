@@ -28,6 +28,8 @@ export interface RunOptions {
   output: OutputOptions;
   columns: ResultColumn[];
   user: string;
+  /** The tables as its session sees them. */
+  catalogue: Catalogue;
   signal?: AbortSignal;
   timeoutMs?: number;
 }
@@ -63,7 +65,6 @@ export class Execution {
     private readonly heap: SharedHeap,
     private readonly pool: SharedPool,
     private readonly functions: FunctionRegistry,
-    private readonly catalogue: Catalogue,
     private readonly scheduler: Scheduler,
     private readonly settings: ExecutionSettings,
     readonly nowMicros: () => bigint,
@@ -72,7 +73,7 @@ export class Execution {
   ) {}
 
   run(given: Plan, options: RunOptions): Run {
-    const read = resolveSources(given, this.catalogue);
+    const read = resolveSources(given, options.catalogue);
     if (given.node === "packed") return this.runInWorker(given, read, options);
     const { plan, sources } = this.settings.useStatistics
       ? answerFromStatistics(given, read)
@@ -132,7 +133,7 @@ export class Execution {
 
   private runInWorker(plan: Plan, sources: ScanSource[], options: RunOptions): Run {
     options.signal?.throwIfAborted();
-    const unpin = this.catalogue.pin();
+    const unpin = options.catalogue.pin();
     const timeoutMs = options.timeoutMs || this.settings.queryTimeoutMs;
     const run = this.scheduler.run({
       plan,

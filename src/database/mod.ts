@@ -24,10 +24,13 @@ import { planText } from "./planning.ts";
 import { TableLocks } from "./locks.ts";
 import { Progress } from "./progress.ts";
 import { DatabaseSession, SERVER } from "./session.ts";
-import { StatementCache } from "./statements.ts";
+import { type Planning, StatementCache } from "./statements.ts";
 import { marksOf } from "./sources.ts";
 import { Traces } from "./traces.ts";
 import type { LineTypes } from "../wire/line/mod.ts";
+
+/** Compiled statements that are kept for a transaction which has changed definitions. */
+const TRANSACTION_STATEMENTS_MAX = 100;
 
 export { withDevelopmentStatements } from "./development.ts";
 
@@ -98,6 +101,12 @@ export interface Core {
   append(changes: { tableId: number; batches: AppendBatch[] }[]): Promise<void>;
   /** Runs `change` while no rows are added to the table. */
   exclusively<T>(tableId: number, change: () => Promise<T>): Promise<T>;
+  /** Statements bound with tables that not everybody sees. */
+  statementsOf(tables: Catalogue, schemaVersion: () => number): StatementCache;
+  /** Of all tables: statements that were bound under another one are bound anew. */
+  schemaVersion(): number;
+  /** One that is nobody else's: of the tables as a transaction has changed them. */
+  privateSchemaVersion(): number;
   /** A schema has changed: statements that were bound before are bound anew. */
   schemaChanged(tag: string): Answer;
 }
@@ -143,13 +152,12 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
     heap,
     pool,
     functions,
-    catalogue,
     scheduler,
     options,
     nowMicros,
     SHARED_WORD.neverCancelled * Int32Array.BYTES_PER_ELEMENT,
   );
-  let schemaVersion = 0;
+  let schemaVersion = 0, lastPrivateSchemaVersion = 0;
   const planner = new Planner({
     workerUrl: new URL("../workers/planner.ts", import.meta.url),
     importRoot: options.importRoot,
@@ -158,30 +166,31 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
     timeoutMs: options.queryTimeoutMs,
     log: options.log,
     onUnhandledError: options.onUnhandledError,
-    answer: (question) => {
+    answer: (question, ofSession) => {
+      const tables = ofSession ?? catalogue;
       switch (question.kind) {
         case "table":
-          return catalogue.table(question.name)?.schema;
+          return tables.table(question.name)?.schema;
         case "tables":
-          return catalogue.tables().map(({ schema }) => schema);
+          return tables.tables().map(({ schema }) => schema);
         case "facts": {
-          const { rowCount, timestampMin, timestampMax } = catalogue.tableById(question.tableId)!;
+          const { rowCount, timestampMin, timestampMax } = tables.tableById(question.tableId)!;
           return { rowCount, timestampMin, timestampMax };
         }
         case "marks":
-          return marksOf(question.scans, catalogue);
+          return marksOf(question.scans, tables);
         case "metadata":
-          return resolveMetadata(question.node, core, SERVER);
+          return resolveMetadata(question.node, { ...core, catalogue: tables }, SERVER);
         case "call":
           return options.reloadConfig?.() ?? false;
       }
     },
   });
   const quick = options.directWordsMax === undefined ? QUICK_EFFORT : quickEffort(options.directWordsMax);
-  const statements = new StatementCache({
+  const planning = (tables: Catalogue, versionOf: () => number): Planning => ({
     quick: ({ text, parameterTypes, identity, values }) =>
       planText(text, {
-        catalogue,
+        catalogue: tables,
         parameterTypes,
         parameterValues: values,
         importRoot: options.importRoot,
@@ -197,10 +206,11 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
         values: values ?? [],
         user: identity.name,
         nowMicros: nowMicros(),
-        schemaVersion,
-      }, wait),
-    schemaVersion: () => schemaVersion,
-  }, options.statementCacheSize);
+        schemaVersion: versionOf(),
+      }, { ...wait, catalogue: tables }),
+    schemaVersion: versionOf,
+  });
+  const statements = new StatementCache(planning(catalogue, () => schemaVersion), options.statementCacheSize);
   const locks = new TableLocks();
   const core: Core = {
     options,
@@ -218,6 +228,9 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
       trace: () => options.tracesStatements() ? (end) => traces.add(end) : undefined,
     }),
     append: (changes) => locks.shared(changes.map((change) => change.tableId), () => writer.append(changes)),
+    statementsOf: (tables, versionOf) => new StatementCache(planning(tables, versionOf), TRANSACTION_STATEMENTS_MAX),
+    schemaVersion: () => schemaVersion,
+    privateSchemaVersion: () => --lastPrivateSchemaVersion,
     exclusively: (tableId, change) => locks.exclusive(tableId, change),
     schemaChanged: (tag) => {
       schemaVersion++;

@@ -6,7 +6,7 @@
 import { asClientFault, SqlError, SQLSTATE } from "../errors.ts";
 import { CANCEL, cancelError, type PostedError, revivedError } from "../engine/mod.ts";
 import type { MetadataNode, PackedNode, Plan } from "../sql/plan.ts";
-import type { TableSchema, TableSnapshot } from "../storage/mod.ts";
+import type { Catalogue, TableSchema, TableSnapshot } from "../storage/mod.ts";
 import type { Value } from "../types/mod.ts";
 import type { Planned } from "./planning.ts";
 
@@ -92,7 +92,8 @@ export interface PlannerOptions {
   expressions: number;
   /** Of a statement whose client gives none; 0 is none. */
   timeoutMs: number;
-  answer(question: Question): Answers[keyof Answers];
+  /** `catalogue`: the tables as the statement's session sees them, where that is not as all do. */
+  answer(question: Question, catalogue: Catalogue | undefined): Answers[keyof Answers];
   log(level: "INFO" | "CRITICAL", message: string): void;
   /** An error that is ours. */
   onUnhandledError?: () => void;
@@ -106,10 +107,13 @@ export interface WaitOptions {
   signal?: AbortSignal;
   /** 0 or undefined: the configured one. */
   timeoutMs?: number;
+  /** The tables as a session in a transaction sees them. */
+  catalogue?: Catalogue;
 }
 
 interface Job {
   order: Order;
+  catalogue: Catalogue | undefined;
   resolve(value: unknown): void;
   reject(error: unknown): void;
 }
@@ -158,12 +162,12 @@ export class Planner {
     this.end();
   }
 
-  private add(order: Order, { signal, timeoutMs: given }: WaitOptions): Promise<unknown> {
+  private add(order: Order, { signal, timeoutMs: given, catalogue }: WaitOptions): Promise<unknown> {
     signal?.throwIfAborted();
     if (this.isClosed) throw cancelError(CANCEL.shutdown, 0);
     const timeoutMs = given || this.options.timeoutMs;
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
-    const job: Job = { order, resolve, reject };
+    const job: Job = { order, catalogue, resolve, reject };
     const onAbort = () => this.giveUp(job, cancelError(CANCEL.byUser, 0));
     signal?.addEventListener("abort", onAbort, { once: true });
     const timer = timeoutMs > 0 && timeoutMs < 2 ** 31
@@ -252,7 +256,7 @@ export class Planner {
   private answer(question: Question): void {
     const { control, answers } = this.thread!;
     try {
-      answers.postMessage({ answer: this.options.answer(question) });
+      answers.postMessage({ answer: this.options.answer(question, this.current!.catalogue) });
     } catch (error) {
       this.current!.reject(error);
       return this.stop();

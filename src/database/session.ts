@@ -1,10 +1,10 @@
 /** One client's conversation: statements, prepared once and executed often, and its transaction. */
 import type { Answer, Chunk, ExecuteOptions, Identity, Prepared, ResultColumn, Session } from "../door.ts";
-import { asClientFault, SqlError, SQLSTATE, TableClosedError } from "../errors.ts";
+import { asClientFault, failedTransaction, SqlError, SQLSTATE, TableClosedError } from "../errors.ts";
 import { concatAppendBatches, packAppendBatch, unpackAppendBatch, valuesToAppendBatch } from "../engine/mod.ts";
 import { explain, splitScript, substituteCalls } from "../sql/mod.ts";
 import type { BoundStatement, NewTable, PackedNode, Plan } from "../sql/plan.ts";
-import type { AppendBatch, BulkLoad, TableSnapshot } from "../storage/contract.ts";
+import type { AppendBatch, BulkLoad, Catalogue, Change, TableSnapshot } from "../storage/contract.ts";
 import type { Value } from "../types/mod.ts";
 import type { Execution, Run as ExecutionRun } from "./execution.ts";
 import { listed, rowsOutput } from "./execution.ts";
@@ -12,8 +12,9 @@ import { resolveMetadata } from "./metadata.ts";
 import type { Core } from "./mod.ts";
 import type { StatementOrder, WaitOptions } from "./planner.ts";
 import { planOfRun, plansOf } from "./planning.ts";
-import { resolveSources } from "./sources.ts";
-import { QUICK_TEXT_LENGTH_MAX, type Statement } from "./statements.ts";
+import { resolveSources, scansOf } from "./sources.ts";
+import { QUICK_TEXT_LENGTH_MAX, type Statement, type StatementCache } from "./statements.ts";
+import { notInTransaction, noTransaction, Transaction } from "./transaction.ts";
 
 /** A new table's rows of fewer bytes go through the log with the table; more are loaded. */
 const LOAD_BYTES_MIN = 16 << 20;
@@ -21,23 +22,31 @@ const LOAD_BYTES_MIN = 16 << 20;
 /** Statements of the server itself are not watched. */
 export const SERVER: Identity = { name: "server", groups: [] };
 
-/** Rows that an INSERT in an open transaction has put aside. */
-interface PendingChange {
-  tableId: number;
-  batches: AppendBatch[];
-}
-
 export class DatabaseSession implements Session {
-  transaction: Session["transaction"] = "idle";
-  private pending: PendingChange[] = [];
+  /** What is open, by BEGIN or as a request of several statements. */
+  current: Transaction | undefined;
 
   constructor(private readonly core: Core, readonly identity: Identity) {}
+
+  get transaction(): Session["transaction"] {
+    if (!this.current?.isBlock) return "idle";
+    return this.current.hasFailed ? "failed" : "open";
+  }
+
+  get statements(): StatementCache {
+    return this.current?.statements ?? this.core.statements;
+  }
+
+  get catalogue(): Catalogue {
+    return this.current?.catalogue ?? this.core.catalogue;
+  }
 
   prepare(
     text: string,
     parameterTypes: (string | undefined)[] = [],
     options: WaitOptions = {},
   ): Prepared | Promise<Prepared> {
+    if (this.transaction === "failed") return this.prepareEnd(text, parameterTypes);
     const start = performance.now();
     const ready = (statement: Statement): Prepared =>
       new PreparedStatement(this, this.core, statement, Math.round((performance.now() - start) * 1e6));
@@ -48,12 +57,24 @@ export class DatabaseSession implements Session {
       return await this.prepare(text, parameterTypes, options);
     };
     try {
-      const statement = this.core.statements.get(text, parameterTypes, this.identity, options);
+      const statement = this.statements.get(text, parameterTypes, this.identity, options);
       return statement instanceof Promise ? statement.then(ready).catch(opened) : ready(statement);
     } catch (error) {
       if (!(error instanceof TableClosedError)) throw error;
       return opened(error);
     }
+  }
+
+  /** In a transaction that has failed: only what ends it is to be run, so that it does not matter what is wrong with others. */
+  private prepareEnd(text: string, parameterTypes: (string | undefined)[]): Prepared {
+    try {
+      const statement = this.core.statements.get(text, parameterTypes, this.identity);
+      if (!(statement instanceof Promise)) return new PreparedStatement(this, this.core, statement, 0);
+      statement.catch(() => {});
+    } catch {
+      // It is refused all the same.
+    }
+    throw failedTransaction();
   }
 
   split(
@@ -63,30 +84,59 @@ export class DatabaseSession implements Session {
     return text.length <= QUICK_TEXT_LENGTH_MAX ? splitScript(text) : this.core.planner.parts(text, options);
   }
 
-  fail(): void {
-    if (this.transaction === "open") this.transaction = "failed";
+  beginRequest(): void {
+    this.current ??= new Transaction(this.core, false);
   }
 
-  close(): void {
-    this.pending = [];
-    this.transaction = "idle";
-  }
-
-  /** Adds rows: at once, or at COMMIT inside a transaction. Nothing is kept of a failed one. */
-  async append(tableId: number, batches: AppendBatch[]): Promise<void> {
-    if (this.transaction === "failed") return;
-    if (this.transaction === "open") this.pending.push({ tableId, batches });
-    else await this.core.append([{ tableId, batches }]);
+  async endRequest(): Promise<void> {
+    if (this.current?.isBlock === false) await this.commit();
   }
 
   begin(): void {
-    if (this.transaction === "idle") this.transaction = "open";
+    if (this.current === undefined) this.current = new Transaction(this.core, true);
+    else this.current.isBlock = true;
   }
 
-  async commit(): Promise<void> {
-    const { pending, transaction } = this;
-    this.close();
-    if (transaction === "open" && pending.length > 0) await this.core.append(pending);
+  /** Gives the command tag: nothing is committed of a transaction that has failed. */
+  async commit(): Promise<string> {
+    const { current } = this;
+    this.current = undefined;
+    if (current?.hasFailed) {
+      await current.rollback();
+      return "ROLLBACK";
+    }
+    await current?.commit();
+    return "COMMIT";
+  }
+
+  async close(): Promise<void> {
+    const { current } = this;
+    this.current = undefined;
+    await current?.rollback();
+  }
+
+  async fail(): Promise<void> {
+    if (this.current?.isBlock === false) await this.close();
+    else if (this.current !== undefined) this.current.hasFailed = true;
+  }
+
+  savepoint(name: string): void {
+    this.block("SAVEPOINT").savepoint(name);
+  }
+
+  release(name: string): void {
+    this.block("RELEASE").release(name);
+  }
+
+  async rollbackTo(name: string): Promise<void> {
+    if (!this.current?.isBlock) throw noTransaction("ROLLBACK TO");
+    await this.current.rollbackTo(name);
+  }
+
+  private block(statement: string): Transaction {
+    if (!this.current?.isBlock) throw noTransaction(statement);
+    if (this.current.hasFailed) throw failedTransaction();
+    return this.current;
   }
 }
 
@@ -114,7 +164,10 @@ class PreparedStatement implements Prepared {
 
   async execute(values: Value[], options: ExecuteOptions): Promise<Answer> {
     const { progress } = this.core;
-    const { identity } = this.session;
+    const { identity, transaction } = this.session;
+    if (transaction === "failed" && this.category !== "transaction" && this.category !== "empty") {
+      throw failedTransaction();
+    }
     try {
       if (identity === SERVER || !progress.isWatched) return await this.answer(values, options);
       return await progress.watch(this.prepared.text, identity, () => this.answer(values, options));
@@ -127,7 +180,7 @@ class PreparedStatement implements Prepared {
   private async answer(values: Value[], options: ExecuteOptions): Promise<Answer> {
     for (;;) {
       // Another statement may have changed a table since this one was bound: bind it again, as a fresh one.
-      const { statements } = this.core, { identity } = this.session;
+      const { statements, identity } = this.session;
       const known = await statements.refreshed(this.prepared, identity, options);
       try {
         const statement = await statements.withValues(known, values, identity, options);
@@ -156,7 +209,23 @@ class Run {
   }
 
   answer(): Answer | Promise<Answer> {
-    const bound = this.statement.bound;
+    const { transaction, statement: { bound } } = this;
+    if (transaction === undefined || bound.kind === "transaction") return this.answerFor(bound);
+    return transaction.show(this.tablesRead()).then(() => this.answerFor(bound));
+  }
+
+  private get transaction(): Transaction | undefined {
+    return this.session.current;
+  }
+
+  /** What it says of the database itself may be about every table. */
+  private tablesRead(): number[] | "all" {
+    const { bound, hasMetadata } = this.statement;
+    if (hasMetadata) return "all";
+    return plansOf(bound).flatMap((plan) => scansOf(plan).map(({ tableId }) => tableId));
+  }
+
+  private answerFor(bound: BoundStatement): Answer | Promise<Answer> {
     switch (bound.kind) {
       case "query":
         return bound.plan.node === "packed"
@@ -169,7 +238,7 @@ class Run {
       case "set":
         return { kind: "done", category: "ddl", tag: "SET", rows: 0 };
       case "transaction":
-        return this.transaction(bound.action);
+        return this.endOrBegin(bound.action);
       default:
         return this.change(bound);
     }
@@ -183,12 +252,18 @@ class Run {
       nowMicros: () => this.execution.nowMicros(),
       user: name,
     });
-    return this.statement.hasMetadata ? resolveMetadata(known, this.core, this.session.identity) : known;
+    return this.statement.hasMetadata
+      ? resolveMetadata(known, { ...this.core, catalogue: this.session.catalogue }, this.session.identity)
+      : known;
   }
 
   /** The same of a long statement: what made its plan fills it in. */
   private async packedPlanOf(plan: PackedNode): Promise<Plan> {
-    return plan.isOpen ? await this.core.planner.want("plan", this.order(), this.options) : plan;
+    return plan.isOpen ? await this.core.planner.want("plan", this.order(), this.waitOptions) : plan;
+  }
+
+  private get waitOptions(): WaitOptions {
+    return { ...this.options, catalogue: this.session.catalogue };
   }
 
   private order(): StatementOrder {
@@ -232,15 +307,17 @@ class Run {
   }
 
   private runOptions() {
-    return { user: this.session.identity.name, signal: this.options.signal, timeoutMs: this.options.timeoutMs };
+    const { signal, timeoutMs } = this.options;
+    const { identity, catalogue } = this.session;
+    return { user: identity.name, catalogue, signal, timeoutMs };
   }
 
   private async explain(statement: BoundStatement): Promise<Answer> {
     if (plansOf(statement).some(({ node }) => node === "packed")) {
-      return this.lines(await this.core.planner.want("explain", this.order(), this.options));
+      return this.lines(await this.core.planner.want("explain", this.order(), this.waitOptions));
     }
     const plan = "plan" in statement ? this.planOf(statement.plan) : "query" in statement ? statement.query : undefined;
-    const { catalogue } = this.core;
+    const { catalogue } = this.session;
     const lines = explain(plan && "plan" in statement ? { ...statement, plan } : statement, {
       sources: plan && resolveSources(plan, catalogue),
       catalogue,
@@ -253,50 +330,55 @@ class Run {
     return this.query({ node: "values", columns, timestamp: -1, order: "none", rows: lines.map((line) => [line]) });
   }
 
-  private async transaction(action: "begin" | "commit" | "rollback"): Promise<Answer> {
+  private async endOrBegin(action: "begin" | "commit" | "rollback"): Promise<Answer> {
+    let tag = action.toUpperCase();
     if (action === "begin") this.session.begin();
-    else if (action === "commit") await this.session.commit();
-    else this.session.close();
-    return { kind: "done", category: "transaction", tag: action.toUpperCase(), rows: 0 };
+    else if (action === "commit") tag = await this.session.commit();
+    else await this.session.close();
+    return { kind: "done", category: "transaction", tag, rows: 0 };
   }
 
   private async change(bound: BoundStatement): Promise<Answer> {
-    const { core } = this;
-    const { writer } = core;
+    const { core, transaction } = this;
     switch (bound.kind) {
       case "createTable":
         return await this.createTable(bound);
       case "dropTable":
         for (const { name, at } of bound.names) {
-          const table = core.catalogue.table(name);
+          const table = this.session.catalogue.table(name);
           if (!table && !bound.ifExists) {
             throw new SqlError(`Cannot drop table ${name}: there is none of that name`, at, SQLSTATE.undefinedTable);
           }
-          if (table) await writer.dropTable(table.schema.id);
+          if (table) await this.define({ kind: "dropTable", tableId: table.schema.id });
         }
-        return core.schemaChanged("DROP TABLE");
+        return this.schemaChanged("DROP TABLE");
       case "truncate":
-        for (const id of bound.tableIds) await writer.truncate(id);
-        return core.schemaChanged("TRUNCATE TABLE");
+        for (const tableId of bound.tableIds) await this.define({ kind: "truncate", tableId });
+        return this.schemaChanged("TRUNCATE TABLE");
       case "rename":
-        if (core.catalogue.table(bound.to)) {
+        if (this.session.catalogue.table(bound.to)) {
           throw new SqlError(
             `Cannot rename to ${bound.to}: a table of that name exists`,
             bound.at,
             SQLSTATE.duplicateTable,
           );
         }
-        await writer.rename(bound.tableId, bound.to);
-        return core.schemaChanged("ALTER TABLE");
+        await this.define({ kind: "rename", tableId: bound.tableId, to: bound.to });
+        return this.schemaChanged("ALTER TABLE");
       case "addColumns":
-        await writer.addColumns(bound.tableId, bound.columns);
-        return core.schemaChanged("ALTER TABLE");
+        await this.define({ kind: "addColumns", tableId: bound.tableId, columns: bound.columns });
+        return this.schemaChanged("ALTER TABLE");
       case "dropColumns":
-        await writer.dropColumns(bound.tableId, bound.columnIds);
-        return core.schemaChanged("ALTER TABLE");
+        await this.define({ kind: "dropColumns", tableId: bound.tableId, columnIds: bound.columnIds });
+        return this.schemaChanged("ALTER TABLE");
       case "renameColumn":
-        await writer.renameColumn(bound.tableId, bound.columnId, bound.to);
-        return core.schemaChanged("ALTER TABLE");
+        await this.define({
+          kind: "renameColumn",
+          tableId: bound.tableId,
+          columnId: bound.columnId,
+          to: bound.to,
+        });
+        return this.schemaChanged("ALTER TABLE");
       case "insert":
         return await this.insert(bound);
       case "update":
@@ -304,10 +386,12 @@ class Run {
       case "delete":
         return await this.delete(bound);
       case "checkpoint":
+        if (transaction !== undefined) throw notInTransaction("CHECKPOINT");
         if (bound.action === "create") await core.backups.begin(bound.at);
         else await core.backups.end();
         return { kind: "done", category: "ddl", tag: "CHECKPOINT", rows: 0 };
       case "backup":
+        if (transaction !== undefined) throw notInTransaction("BACKUP");
         await core.backups.backup(bound.name, bound.at, this.options.signal);
         return { kind: "done", category: "ddl", tag: "BACKUP", rows: 0 };
       default:
@@ -315,9 +399,22 @@ class Run {
     }
   }
 
+  /** Changes a definition: now, or with the transaction. */
+  private async define(change: Change): Promise<void> {
+    if (this.transaction === undefined) await this.core.writer.change(change);
+    else await this.transaction.change(change, true);
+  }
+
+  /** Others do not see a transaction's new definitions before COMMIT. */
+  private schemaChanged(tag: string): Answer {
+    return this.transaction === undefined
+      ? this.core.schemaChanged(tag)
+      : { kind: "done", category: "ddl", tag, rows: 0 };
+  }
+
   private async createTable(bound: Extract<BoundStatement, { kind: "createTable" }>): Promise<Answer> {
     const { table, query } = bound;
-    if (this.core.catalogue.table(table.name)) {
+    if (this.session.catalogue.table(table.name)) {
       if (bound.ifNotExists) return { kind: "done", category: "ddl", tag: "CREATE TABLE", rows: 0 };
       throw new SqlError(
         `Cannot create table ${table.name}: there is one of that name`,
@@ -326,11 +423,13 @@ class Run {
       );
     }
     if (!query) {
-      await this.core.writer.createTable(table);
-      return this.core.schemaChanged("CREATE TABLE");
+      await this.define({ kind: "createTable", table });
+      return this.schemaChanged("CREATE TABLE");
     }
-    const rows = await this.createFilled(table, query);
-    this.core.schemaChanged("CREATE TABLE");
+    const rows = this.transaction === undefined
+      ? await this.createFilled(table, query)
+      : await this.createInTransaction(table, query, this.transaction);
+    this.schemaChanged("CREATE TABLE");
     return { kind: "done", category: "ddl", tag: `SELECT ${rows}`, rows };
   }
 
@@ -375,6 +474,13 @@ class Run {
     return totalRows();
   }
 
+  private async createInTransaction(table: NewTable, query: Plan, transaction: Transaction): Promise<number> {
+    const types = table.columns.map((column) => column.type);
+    const { batches, rows } = await this.collect(query, types, newColumnIds(table));
+    await transaction.change({ kind: "createTable", table, rows: batches }, true);
+    return rows;
+  }
+
   /** The packed rows of a plan whose values are known, on their way into columns of these types. */
   private rowsFor(plan: Plan, targets: string[], columnIds: number[]): ExecutionRun {
     if (
@@ -400,12 +506,16 @@ class Run {
   ): Promise<{ batches: AppendBatch[]; rows: number }> {
     const { chunks, totalRows } = this.rowsFor(await this.finalPlanOf(plan), targets, columnIds);
     const batches: AppendBatch[] = [];
-    for await (const chunk of chunks) batches.push(unpackAppendBatch(chunk.bytes, columnIds));
+    let bytes = 0;
+    for await (const chunk of chunks) {
+      batches.push(unpackAppendBatch(chunk.bytes, columnIds));
+      this.transaction?.checkSize(bytes += chunk.bytes.length);
+    }
     return { batches, rows: totalRows() };
   }
 
   private tableOf(tableId: number, at: number): TableSnapshot {
-    const table = this.core.catalogue.tableById(tableId);
+    const table = this.session.catalogue.tableById(tableId);
     if (!table) throw new SqlError("Cannot change the table: it was dropped meanwhile", at, SQLSTATE.undefinedTable);
     return table;
   }
@@ -417,46 +527,59 @@ class Run {
   private async insert(bound: Extract<BoundStatement, { kind: "insert" }>): Promise<Answer> {
     const table = this.tableOf(bound.tableId, bound.at);
     const { batches, rows } = await this.collect(bound.plan, this.typesOf(table, bound.columnIds), bound.columnIds);
-    const failed = this.session.transaction === "failed";
-    if (rows > 0) await this.session.append(bound.tableId, batches);
-    return { kind: "done", category: "dml", tag: `INSERT 0 ${failed ? 0 : rows}`, rows: failed ? 0 : rows };
+    if (rows > 0) {
+      if (this.transaction === undefined) await this.core.append([{ tableId: bound.tableId, batches }]);
+      else await this.transaction.append(bound.tableId, batches);
+    }
+    return { kind: "done", category: "dml", tag: `INSERT 0 ${rows}`, rows };
   }
 
   private async update(bound: Extract<BoundStatement, { kind: "update" }>): Promise<Answer> {
-    return await this.core.exclusively(bound.tableId, async () => {
-      const table = this.tableOf(bound.tableId, bound.at);
-      const ids = [...bound.columnIds, -1];
-      const unpin = this.core.catalogue.pin(); // row ids are those of this version
-      try {
-        const types = [...this.typesOf(table, bound.columnIds), "LONG"];
-        const { batches, rows } = await this.collect(bound.plan, types, ids);
-        if (rows > 0) {
-          const batch = concatAppendBatches(batches);
-          await this.core.writer.update(bound.tableId, table.version, {
-            rowIds: rowIdsOf(batch),
-            columns: batch.columns.slice(0, -1),
-          });
-        }
-        return { kind: "done", category: "dml", tag: `UPDATE ${rows}`, rows } as const;
-      } finally {
-        unpin();
-      }
-    });
+    const rows = await this.changeRows(bound, bound.columnIds, (version, batch) => ({
+      kind: "update",
+      tableId: bound.tableId,
+      version,
+      batch: { rowIds: rowIdsOf(batch), columns: batch.columns.slice(0, -1) },
+    }));
+    return { kind: "done", category: "dml", tag: `UPDATE ${rows}`, rows };
   }
 
   private async delete(bound: Extract<BoundStatement, { kind: "delete" }>): Promise<Answer> {
-    return await this.core.exclusively(bound.tableId, async () => {
-      const table = this.tableOf(bound.tableId, bound.at);
-      const unpin = this.core.catalogue.pin();
+    const rows = await this.changeRows(bound, [], (version, batch) => ({
+      kind: "delete",
+      tableId: bound.tableId,
+      version,
+      rowIds: rowIdsOf(batch),
+    }));
+    return { kind: "done", category: "dml", tag: `DELETE ${rows}`, rows };
+  }
+
+  /** Changes the rows that the plan names: a transaction's own state of the table, or the table itself while no rows are added. */
+  private async changeRows(
+    { tableId, plan, at }: Extract<BoundStatement, { kind: "update" | "delete" }>,
+    columnIds: number[],
+    changeOf: (version: number, batch: AppendBatch) => Change,
+  ): Promise<number> {
+    const { core, session, transaction } = this;
+    const work = async () => {
+      const table = this.tableOf(tableId, at);
+      const unpin = session.catalogue.pin(); // row ids are those of this version
       try {
-        const { batches, rows } = await this.collect(bound.plan, ["LONG"], [-1]);
-        const rowIds = () => rowIdsOf(concatAppendBatches(batches));
-        if (rows > 0) await this.core.writer.delete(bound.tableId, table.version, rowIds());
-        return { kind: "done", category: "dml", tag: `DELETE ${rows}`, rows } as const;
+        const types = [...this.typesOf(table, columnIds), "LONG"];
+        const { batches, rows } = await this.collect(plan, types, [...columnIds, -1]);
+        if (rows > 0) {
+          const change = changeOf(table.version, concatAppendBatches(batches));
+          if (transaction === undefined) await core.writer.change(change);
+          else await transaction.change(change, false);
+        }
+        return rows;
       } finally {
         unpin();
       }
-    });
+    };
+    if (transaction === undefined) return await core.exclusively(tableId, work);
+    await transaction.fork(tableId);
+    return await work();
   }
 }
 

@@ -1,5 +1,5 @@
 /** The mirror of the writer's state on the main thread: immutable snapshots of tables, made from publications. */
-import { CorruptFileError, TableClosedError } from "../errors.ts";
+import { CorruptFileError, SqlError, SQLSTATE, TableClosedError } from "../errors.ts";
 import type { Interval } from "../sql/plan.ts";
 import type {
   Catalogue,
@@ -13,7 +13,7 @@ import type {
 } from "./contract.ts";
 import { SHARED_WORD, type SharedHeap } from "./heap.ts";
 import { partitionName } from "./partition.ts";
-import type { Publication, TableChange } from "./publication.ts";
+import type { BranchPublication, Publication, TableChange } from "./publication.ts";
 
 class Snapshot implements TableSnapshot {
   private readonly rows: number;
@@ -29,8 +29,8 @@ class Snapshot implements TableSnapshot {
     readonly segments: readonly SegmentRecord[],
     readonly files: string[],
     readonly dictionaries: ReadonlyMap<number, Dictionary>,
-    private readonly isClosed: boolean,
-    private readonly damage: TableChange["damage"],
+    /** Why nothing but the schema can be read, if so. */
+    private readonly failure: (() => Error) | undefined,
     private before: Snapshot | undefined,
   ) {
     this.firstRows = new Float64Array(segments.length);
@@ -108,8 +108,25 @@ class Snapshot implements TableSnapshot {
   }
 
   private checkReadable(): void {
-    if (this.isClosed) throw new TableClosedError(this.schema.id);
-    if (this.damage !== undefined) throw new CorruptFileError(this.damage.path, this.damage.message);
+    if (this.failure !== undefined) throw this.failure();
+  }
+
+  /** A transaction's: dictionaries are shared with other sessions, and these have made larger ones. */
+  withDictionaries(newer: TableChange["dictionaries"]): Snapshot {
+    const dictionaries = new Map(this.dictionaries);
+    for (const dictionary of newer ?? []) {
+      const known = dictionaries.get(dictionary.columnId);
+      if (known === undefined || known.own) continue;
+      dictionaries.set(dictionary.columnId, { tableId: this.schema.id, ...dictionary });
+    }
+    const { schema, version, lsn, segments, files, failure } = this;
+    return new Snapshot(schema, version, lsn, segments, files, dictionaries, failure, this);
+  }
+
+  /** A transaction's: what it comes on top of is gone. */
+  lost(): Snapshot {
+    const { schema, version, lsn } = this;
+    return new Snapshot(schema, version, lsn, [], [], NO_DICTIONARIES, () => tableLost(schema.name), undefined);
   }
 
   private allSources(columnIds: readonly number[]): SegmentSource[] {
@@ -161,12 +178,95 @@ class Snapshot implements TableSnapshot {
 
 const NO_DICTIONARIES: ReadonlyMap<number, Dictionary> = new Map();
 
+/** The state of a table after a change. */
+function snapshotAfter(before: Snapshot | undefined, change: TableChange, version: number): Snapshot {
+  const { tableId, damage } = change;
+  let segments = before?.segments ?? [];
+  if (change.splice !== undefined) {
+    const { start, count, segments: added } = change.splice;
+    segments = [...segments.slice(0, start), ...added, ...segments.slice(start + count)];
+  }
+  const dictionaries = change.dictionaries === undefined ? before?.dictionaries ?? NO_DICTIONARIES : new Map(
+    change.dictionaries.map((dictionary) => [dictionary.columnId, { tableId, ...dictionary }]),
+  );
+  const failure = change.unread
+    ? () => new TableClosedError(tableId)
+    : damage && (() => new CorruptFileError(damage.path, damage.message));
+  return new Snapshot(
+    change.schema ?? before!.schema,
+    version,
+    change.lsn,
+    segments,
+    change.files ?? before?.files ?? [],
+    dictionaries,
+    failure,
+    before,
+  );
+}
+
+/** Another session has dropped a table that a transaction has changed. */
+export function tableLost(name: string): SqlError {
+  return new SqlError(
+    `Cannot go on with the transaction: table ${name} was dropped by another session`,
+    -1,
+    SQLSTATE.serializationFailure,
+  );
+}
+
+/** The tables as one open transaction sees them: its own state of those that it has changed. */
+class BranchMirror implements Catalogue {
+  /** Undefined: the transaction has dropped it. */
+  private readonly own = new Map<number, Snapshot | undefined>();
+
+  constructor(private readonly committed: CatalogueMirror) {}
+
+  get version(): number {
+    return this.committed.version;
+  }
+
+  table(name: string): TableSnapshot | undefined {
+    const lower = name.toLowerCase();
+    for (const snapshot of this.own.values()) if (snapshot?.schema.name.toLowerCase() === lower) return snapshot;
+    const table = this.committed.table(name);
+    return table && this.own.has(table.schema.id) ? undefined : table;
+  }
+
+  tableById(id: number): TableSnapshot | undefined {
+    return this.own.has(id) ? this.own.get(id) : this.committed.tableById(id);
+  }
+
+  tables(): TableSnapshot[] {
+    const others = this.committed.tables().filter(({ schema }) => !this.own.has(schema.id));
+    const own = [...this.own.values()].filter((snapshot) => snapshot !== undefined);
+    return [...others, ...own].sort((a, b) => a.schema.id - b.schema.id);
+  }
+
+  pin(): () => void {
+    return this.committed.pin();
+  }
+
+  apply({ tables }: BranchPublication, version: number): void {
+    for (const change of tables) {
+      const after = change.dropped ? undefined : snapshotAfter(this.own.get(change.tableId), change, version);
+      this.own.set(change.tableId, after);
+    }
+  }
+
+  /** Another session has changed a table. */
+  follow({ tableId, dropped, dictionaries }: TableChange): void {
+    const table = this.own.get(tableId);
+    if (table !== undefined) this.own.set(tableId, dropped ? table.lost() : table.withDictionaries(dictionaries));
+  }
+}
+
 export class CatalogueMirror implements Catalogue {
   version = 0;
   private readonly byId = new Map<number, Snapshot>();
   private byName = new Map<string, Snapshot>();
   /** How often each version is pinned. */
   private readonly pins = new Map<number, number>();
+  /** Of open transactions. */
+  private readonly branches = new Map<number, BranchMirror>();
   private readonly listeners = new Set<(publication: Publication) => void>();
 
   constructor(private readonly heap: SharedHeap) {}
@@ -205,9 +305,21 @@ export class CatalogueMirror implements Catalogue {
     };
   }
 
+  /** The tables as a transaction that has just begun sees them, until it ends. */
+  branch(transactionId: number): Catalogue {
+    const branch = new BranchMirror(this);
+    this.branches.set(transactionId, branch);
+    return branch;
+  }
+
   apply(publication: Publication): void {
-    for (const change of publication.tables) this.applyChange(change, publication.version);
-    this.version = publication.version;
+    const { version, tables, branch } = publication;
+    // Names that become free may be used again in the same publication.
+    for (const change of tables.filter(({ dropped }) => dropped)) this.drop(change);
+    for (const change of tables.filter(({ dropped }) => !dropped)) this.applyChange(change, version);
+    if (branch?.ended) this.branches.delete(branch.transactionId);
+    else if (branch !== undefined) this.branches.get(branch.transactionId)?.apply(branch, version);
+    this.version = version;
     this.announceOldest();
     for (const listener of this.listeners) listener(publication);
   }
@@ -218,41 +330,27 @@ export class CatalogueMirror implements Catalogue {
     return () => this.listeners.delete(listener);
   }
 
+  private drop(change: TableChange): void {
+    const { tableId } = change;
+    const before = this.byId.get(tableId);
+    this.byId.delete(tableId);
+    if (before !== undefined) this.forgetName(before);
+    for (const branch of this.branches.values()) branch.follow(change);
+  }
+
   private applyChange(change: TableChange, version: number): void {
     const before = this.byId.get(change.tableId);
-    if (change.dropped) {
-      if (before !== undefined) {
-        this.byId.delete(change.tableId);
-        this.byName.delete(before.schema.name.toLowerCase());
-      }
-      return;
-    }
-    const schema = change.schema ?? before!.schema;
-    let segments = before?.segments ?? [];
-    if (change.splice !== undefined) {
-      const { start, count, segments: added } = change.splice;
-      segments = [...segments.slice(0, start), ...added, ...segments.slice(start + count)];
-    }
-    const dictionaries = change.dictionaries === undefined ? before?.dictionaries ?? NO_DICTIONARIES : new Map(
-      change.dictionaries.map((dictionary) => [dictionary.columnId, { tableId: change.tableId, ...dictionary }]),
-    );
-    const files = change.files ?? before?.files ?? [];
-    const snapshot = new Snapshot(
-      schema,
-      version,
-      change.lsn,
-      segments,
-      files,
-      dictionaries,
-      change.unread ?? false,
-      change.damage,
-      before,
-    );
+    const snapshot = snapshotAfter(before, change, version);
     this.byId.set(change.tableId, snapshot);
-    if (before !== undefined && before.schema.name !== schema.name) {
-      this.byName.delete(before.schema.name.toLowerCase());
-    }
-    this.byName.set(schema.name.toLowerCase(), snapshot);
+    if (before !== undefined && before.schema.name !== snapshot.schema.name) this.forgetName(before);
+    this.byName.set(snapshot.schema.name.toLowerCase(), snapshot);
+    if (change.dictionaries !== undefined) { for (const branch of this.branches.values()) branch.follow(change); }
+  }
+
+  /** Unless another table has it by now. */
+  private forgetName({ schema }: Snapshot): void {
+    const name = schema.name.toLowerCase();
+    if (this.byName.get(name)?.schema.id === schema.id) this.byName.delete(name);
   }
 
   /** The writer frees what no version from this one on lists. */

@@ -6,7 +6,15 @@ import type { NewColumn, NewTable } from "../sql/plan.ts";
 import { align } from "./bytes.ts";
 import type { CatalogueMirror } from "./catalogue.ts";
 import { type Command, fromPlainError, type Outcome, type PlainError, toPlainError } from "./commands.ts";
-import type { AppendBatch, BulkLoad, StorageWriter, TableSnapshot, UpdateBatch } from "./contract.ts";
+import type {
+  AppendBatch,
+  BulkLoad,
+  Change,
+  StorageTransaction,
+  StorageWriter,
+  TableSnapshot,
+  UpdateBatch,
+} from "./contract.ts";
 import type { Publication } from "./publication.ts";
 import type { TableStore } from "./writer.ts";
 
@@ -30,6 +38,7 @@ const LOADS_UNDERWAY_MAX = 4;
 
 export class WriterClient implements StorageWriter {
   private nextId = 1;
+  private nextTransactionId = 1;
   private failure: unknown;
   private readonly waiting = new Map<
     number,
@@ -124,6 +133,23 @@ export class WriterClient implements StorageWriter {
 
   async delete(tableId: number, version: number, rowIds: BigInt64Array): Promise<void> {
     await this.send({ kind: "delete", tableId, version, rowIds });
+  }
+
+  async change(change: Change): Promise<number | undefined> {
+    return await this.send(change);
+  }
+
+  begin(limitBytes: number): StorageTransaction {
+    const transactionId = this.nextTransactionId++;
+    const base = { transactionId, limitBytes };
+    return {
+      catalogue: this.catalogue.branch(transactionId),
+      change: (changes) => this.send({ kind: "change", ...base, changes }),
+      fork: async (tableId) => void await this.send({ kind: "fork", ...base, tableId }),
+      rollbackTo: async (ordinal) => void await this.send({ kind: "rollbackTo", transactionId, ordinal }),
+      commit: async (changes) => void await this.send({ kind: "commit", ...base, changes }),
+      rollback: async () => void await this.send({ kind: "rollback", transactionId }),
+    };
   }
 
   async open(tableId: number): Promise<void> {

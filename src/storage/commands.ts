@@ -1,20 +1,17 @@
 /** What is asked of the writer, as plain data: one kind a method of `StorageWriter`. */
-import type { NewColumn, NewTable } from "../sql/plan.ts";
-import type { AppendBatch, UpdateBatch } from "./contract.ts";
+import type { NewTable } from "../sql/plan.ts";
+import type { Change, OrderedChange } from "./contract.ts";
 import { CorruptFileError, DiskFullError, SqlError } from "../errors.ts";
 import { HeapFullError } from "./heap.ts";
 
 export type Command =
-  | { kind: "createTable"; table: NewTable; rows?: AppendBatch[] }
-  | { kind: "dropTable"; tableId: number }
-  | { kind: "truncate"; tableId: number }
-  | { kind: "rename"; tableId: number; to: string }
-  | { kind: "addColumns"; tableId: number; columns: NewColumn[] }
-  | { kind: "dropColumns"; tableId: number; columnIds: number[] }
-  | { kind: "renameColumn"; tableId: number; columnId: number; to: string }
-  | { kind: "append"; changes: { tableId: number; batches: AppendBatch[] }[] }
-  | { kind: "update"; tableId: number; version: number; batch: UpdateBatch }
-  | { kind: "delete"; tableId: number; version: number; rowIds: BigInt64Array }
+  | Change
+  /** The first one begins the transaction. */
+  | { kind: "change"; transactionId: number; limitBytes: number; changes: OrderedChange[] }
+  | { kind: "fork"; transactionId: number; limitBytes: number; tableId: number }
+  | { kind: "rollbackTo"; transactionId: number; ordinal: number }
+  | { kind: "commit"; transactionId: number; limitBytes: number; changes: OrderedChange[] }
+  | { kind: "rollback"; transactionId: number }
   | { kind: "beginLoad"; table: NewTable }
   /** `packed`: see `packed.ts`; its columns are those of the new table, in order. */
   | { kind: "load"; loadId: number; packed: Uint8Array }

@@ -85,6 +85,8 @@ export interface Dictionary {
   columnId: number;
   entries: number;
   count: number;
+  /** Of a column that an open transaction has added: no other session has this dictionary. */
+  own?: true;
 }
 
 /** All that an engine needs to read (part of) a table. Valid while `version` is pinned. */
@@ -147,6 +149,40 @@ export interface UpdateBatch {
   columns: AppendColumn[];
 }
 
+/** What can be done in a transaction. */
+export type Change =
+  | { kind: "createTable"; table: NewTable; rows?: AppendBatch[] }
+  | { kind: "dropTable"; tableId: number }
+  | { kind: "truncate"; tableId: number }
+  | { kind: "rename"; tableId: number; to: string }
+  | { kind: "addColumns"; tableId: number; columns: NewColumn[] }
+  | { kind: "dropColumns"; tableId: number; columnIds: number[] }
+  | { kind: "renameColumn"; tableId: number; columnId: number; to: string }
+  | { kind: "append"; changes: { tableId: number; batches: AppendBatch[] }[] }
+  | { kind: "update"; tableId: number; version: number; batch: UpdateBatch }
+  | { kind: "delete"; tableId: number; version: number; rowIds: BigInt64Array };
+
+/** `ordinal`: its place among the changes of the transaction. */
+export type OrderedChange = Change & { ordinal: number };
+
+/**
+ * Changes that only `catalogue` shows until `commit`, which makes them all durable and visible at once, or none. A transaction
+ * has its own state of each table that it has changed, as of its first change there or `fork`. What others commit to that
+ * table meanwhile shows after `commit`, which fails with 40001 where both have changed the same rows or columns.
+ */
+export interface StorageTransaction {
+  readonly catalogue: Catalogue;
+  /** All of them or none. Gives the new table's id for the last one, if that makes one. */
+  change(changes: OrderedChange[]): Promise<number | undefined>;
+  /** From now on `catalogue` shows the transaction's own state of the table, so that its rows can be named by id. */
+  fork(tableId: number): Promise<void>;
+  /** Takes back the changes after this ordinal. */
+  rollbackTo(ordinal: number): Promise<void>;
+  /** After this, successful or not, the transaction is over. */
+  commit(changes: OrderedChange[]): Promise<void>;
+  rollback(): Promise<void>;
+}
+
 /**
  * The writing side. Every promise is fulfilled after the change is durable (by the commit mode), applied and published, so that
  * the next `tables()` shows it. Failures: SqlError (position 0) for what a row's values do wrong, CorruptFileError, DiskFullError.
@@ -165,6 +201,10 @@ export interface StorageWriter {
   append(changes: { tableId: number; batches: AppendBatch[] }[]): Promise<void>;
   update(tableId: number, version: number, batch: UpdateBatch): Promise<void>;
   delete(tableId: number, version: number, rowIds: BigInt64Array): Promise<void>;
+  /** Any of these, as data. Gives the new table's id, if it makes one. */
+  change(change: Change): Promise<number | undefined>;
+  /** A transaction that may hold so much memory for its changes. */
+  begin(limitBytes: number): StorageTransaction;
   /** Makes readable what a `TableClosedError` was about. Nothing to do for a table that was dropped. */
   open(tableId: number): Promise<void>;
   checkpoint(): Promise<void>;

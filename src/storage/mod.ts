@@ -34,6 +34,7 @@ export {
   type WriterFigure,
 } from "./heap.ts";
 export { packAppendBatch, unpackAppendBatch } from "./packed.ts";
+export { checkBatch } from "./rows.ts";
 export { PoolLease, SharedPool } from "./pool.ts";
 export { CatalogueMirror } from "./catalogue.ts";
 export { type Files, realFiles } from "./files.ts";

@@ -20,13 +20,22 @@ export interface TableChange {
   files?: string[];
   splice?: Splice;
   /** All of them, when one has changed. */
-  dictionaries?: { columnId: number; entries: number; count: number }[];
+  dictionaries?: { columnId: number; entries: number; count: number; own?: true }[];
   /** Set when the table cannot be read: where, and what is wrong. */
   damage?: { path: string; message: string };
 }
 
 export interface Publication {
   version: number;
+  tables: TableChange[];
+  branch?: BranchPublication;
+}
+
+/** Tables as one open transaction has changed them: only its own session sees that. */
+export interface BranchPublication {
+  transactionId: number;
+  /** The transaction is over, and nothing of its tables is to be read any more. */
+  ended?: true;
   tables: TableChange[];
 }
 
@@ -40,19 +49,8 @@ export function changeOf(table: Table, published: readonly Segment[]): TableChan
   }
   if (table.schema !== table.publishedSchema) change.schema = table.schema;
   if (segments !== published) {
-    let start = 0;
-    const least = Math.min(segments.length, published.length);
-    while (start < least && segments[start] === published[start]) start++;
-    let tail = 0;
-    while (tail < least - start && segments[segments.length - 1 - tail] === published[published.length - 1 - tail]) {
-      tail++;
-    }
-    const added = segments.slice(start, segments.length - tail);
-    change.splice = {
-      start,
-      count: published.length - tail - start,
-      segments: added.map((segment) => segment.record ??= recordOf(segment)),
-    };
+    const { start, count, added } = differenceOf(segments, published);
+    change.splice = { start, count, segments: added.map((segment) => segment.record ??= recordOf(segment)) };
     change.files = table.data.list.map((file) => file.path);
   }
   if (table.dictionaries.size > 0) {
@@ -63,6 +61,19 @@ export function changeOf(table: Table, published: readonly Segment[]): TableChan
     }));
   }
   return change;
+}
+
+/** The list was `before` with `count` segments from `start` on replaced by `added`. */
+export function differenceOf(
+  segments: readonly Segment[],
+  before: readonly Segment[],
+): { start: number; count: number; added: readonly Segment[] } {
+  let start = 0;
+  const least = Math.min(segments.length, before.length);
+  while (start < least && segments[start] === before[start]) start++;
+  let tail = 0;
+  while (tail < least - start && segments[segments.length - 1 - tail] === before[before.length - 1 - tail]) tail++;
+  return { start, count: before.length - tail - start, added: segments.slice(start, segments.length - tail) };
 }
 
 function recordOf({ partition, rowCount, timestampMin, timestampMax, chunks }: Segment): SegmentRecord {

@@ -4,9 +4,16 @@
  */
 import { SHARED_WORD } from "./heap.ts";
 import type { MemoryBlock, WriterMemory } from "./memory.ts";
-import { changeOf, type Splice, type TableChange } from "./publication.ts";
+import type { DataFiles } from "./datafile.ts";
+import { type BranchPublication, changeOf, type Splice, type TableChange } from "./publication.ts";
 import type { Segment, Table } from "./table.ts";
 import type { WriterOptions } from "./writer.ts";
+
+/** Tables as one transaction sees them. */
+export interface Unpublished {
+  /** What has changed since the last time. Memory that is not used any more is retired as of `version`. */
+  publication(version: number): BranchPublication;
+}
 
 export class Publisher {
   /** Of the last publication. */
@@ -41,9 +48,9 @@ export class Publisher {
     this.touched.add(table);
   }
 
-  /** Makes the current state of all touched tables the published one. */
-  publish(): void {
-    if (this.touched.size === 0) return;
+  /** Makes the current state of all touched tables the published one, and that of a transaction its own session's. */
+  publish(transaction?: Unpublished): void {
+    if (this.touched.size === 0 && transaction === undefined) return;
     const version = this.version + 1;
     const oldest = this.oldestVersion;
     const tables: TableChange[] = [];
@@ -55,9 +62,10 @@ export class Publisher {
     for (const table of this.dropped) this.forget(table, version);
     this.dropped.clear();
     this.touched.clear();
+    const branch = transaction?.publication(version);
     this.memory.settle();
     this.version = version;
-    this.options.publish({ version, tables });
+    this.options.publish({ version, tables, branch });
     this.reclaim();
   }
 
@@ -136,21 +144,31 @@ export class Publisher {
 }
 
 /** The published list is to become the current one, which differs from it as `splice` says. */
-function countUses(table: Table, { start, count, segments }: Splice, free: (block: MemoryBlock) => void): void {
-  for (const segment of table.segments.slice(start, start + segments.length)) countUse(table, segment, 1, free);
-  for (const segment of table.published.slice(start, start + count)) countUse(table, segment, -1, free);
+export function countUses(table: Table, { start, count, segments }: Splice, free: (block: MemoryBlock) => void): void {
+  countSegments(table.data, table.segments.slice(start, start + segments.length), 1, free);
+  countSegments(table.data, table.published.slice(start, start + count), -1, free);
   table.published = table.segments;
 }
 
-function countUse(table: Table, { chunks }: Segment, by: 1 | -1, free: (block: MemoryBlock) => void): void {
+/** Lists of segments keep memory and data files from going: one more of them, or one less. `taken`: blocks that no list had before. */
+export function countSegments(
+  data: DataFiles,
+  segments: readonly Segment[],
+  by: 1 | -1,
+  free: (block: MemoryBlock) => void,
+  taken: (block: MemoryBlock) => void = () => {},
+): void {
   const block = (b: MemoryBlock) => {
     b.refs += by;
     if (b.refs === 0) free(b);
+    else if (b.refs === by) taken(b);
   };
-  for (const chunk of chunks) {
-    if (chunk === undefined) continue;
-    if (chunk.values !== undefined) block(chunk.values);
-    chunk.texts.forEach(block);
-    if (chunk.plain.file >= 0) table.data.list[chunk.plain.file].liveBytes += by * chunk.plain.sizeBytes;
+  for (const { chunks } of segments) {
+    for (const chunk of chunks) {
+      if (chunk === undefined) continue;
+      if (chunk.values !== undefined) block(chunk.values);
+      chunk.texts.forEach(block);
+      if (chunk.plain.file >= 0) data.list[chunk.plain.file].liveBytes += by * chunk.plain.sizeBytes;
+    }
   }
 }

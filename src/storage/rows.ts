@@ -82,6 +82,14 @@ export function checkBatch(schema: TableSchema, batch: AppendBatch): void {
   if (schema.timestampId >= 0 && rowCount > 0) checkTimes(schema, batch);
 }
 
+/** The same of new values for rows that there are. */
+export function checkUpdate(schema: TableSchema, batch: AppendBatch): void {
+  if (batch.columns.some(({ columnId }) => columnId === schema.timestampId)) {
+    throw new SqlError("Cannot update the designated timestamp", 0, SQLSTATE.featureNotSupported);
+  }
+  checkBatch({ ...schema, timestampId: -1 }, batch);
+}
+
 function checkTexts(values: Uint8Array, count: number, heapSize: number): void {
   const pairs = new Int32Array(values.buffer, values.byteOffset, 2 * count);
   for (let k = 0; k < pairs.length; k += 2) {

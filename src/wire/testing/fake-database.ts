@@ -1,7 +1,7 @@
 /** A database for tests of the wires: the test says how a statement is answered, and batches are encoded as by the engine. */
 import type { Answer, Chunk, Database, ExecuteOptions, Identity, Prepared, ResultColumn, Session } from "../../door.ts";
 import type { Value } from "../../types/mod.ts";
-import { SqlError } from "../../errors.ts";
+import { failedTransaction, SqlError, SQLSTATE } from "../../errors.ts";
 import { createHeap, type SharedHeap } from "../../storage/heap.ts";
 import { createEncoder } from "../encode/mod.ts";
 
@@ -73,10 +73,12 @@ class FakeSession implements Session {
       compileNs: 1000,
       execute: async (values, options): Promise<Answer> => {
         database.executed.push({ text, values, options });
-        const tag = statement.done?.tag;
-        if (tag === "BEGIN") this.transaction = "open";
-        if (tag === "COMMIT" || tag === "ROLLBACK") this.transaction = "idle";
-        if (statement.done) return { kind: "done", ...statement.done };
+        const { done } = statement;
+        const hasFailed = this.transaction === "failed";
+        if (hasFailed && done?.category !== "transaction") throw failedTransaction();
+        if (done?.tag === "BEGIN") this.transaction = "open";
+        if (done?.tag === "COMMIT" || done?.tag === "ROLLBACK") this.transaction = "idle";
+        if (done) return { kind: "done", ...done, tag: hasFailed ? "ROLLBACK" : done.tag };
         const total = statement.rowCount ?? 1;
         return {
           kind: "rows",
@@ -95,7 +97,29 @@ class FakeSession implements Session {
     return parts;
   }
 
-  fail(): void {
+  beginRequest(): void {}
+
+  async endRequest(): Promise<void> {}
+
+  savepoint(): void {
+    this.checkBlock();
+  }
+
+  release(): void {
+    this.checkBlock();
+  }
+
+  async rollbackTo(): Promise<void> {
+    if (this.transaction === "failed") this.transaction = "open";
+    this.checkBlock();
+  }
+
+  private checkBlock(): void {
+    if (this.transaction === "idle") throw new SqlError("there is no transaction", -1, SQLSTATE.noActiveTransaction);
+    if (this.transaction === "failed") throw failedTransaction();
+  }
+
+  async fail(): Promise<void> {
     if (this.transaction === "open") this.transaction = "failed";
   }
 
@@ -103,7 +127,7 @@ class FakeSession implements Session {
     return {};
   }
 
-  close(): void {}
+  async close(): Promise<void> {}
 }
 
 async function* chunksOf(

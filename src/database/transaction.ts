@@ -1,0 +1,184 @@
+/**
+ * One open transaction of a session. Rows that it adds wait here until one of its statements has to see them; all other changes go
+ * to the writer at once, which keeps a state of the changed tables for this session alone until COMMIT.
+ */
+import { SqlError, SQLSTATE } from "../errors.ts";
+import { type AppendBatch, type Catalogue, type Change, checkBatch, type OrderedChange } from "../storage/mod.ts";
+import type { StorageTransaction } from "../storage/contract.ts";
+import type { Core } from "./mod.ts";
+import type { StatementCache } from "./statements.ts";
+
+type Append = Extract<OrderedChange, { kind: "append" }>;
+
+export class Transaction {
+  hasFailed = false;
+  private storage: StorageTransaction | undefined;
+  /** Rows that nobody has had to see yet, in the order in which they came. */
+  private pending: Append[] = [];
+  private pendingBytes = 0;
+  /** Of the last change, and of the last one that the writer has. */
+  private ordinal = 0;
+  private toldOrdinal = 0;
+  private savepoints: { name: string; ordinal: number }[] = [];
+  private readonly tableIds = new Set<number>();
+  /** Bound with the tables as this transaction sees them, once it has its own state of some. */
+  private ownStatements: StatementCache | undefined;
+  /** Nobody else's number for the definitions that this transaction sees, and the one for those of all when it was taken. */
+  private schemaVersion = { own: 0, committed: 0 };
+  private hasDefined = false;
+
+  /** `isBlock`: begun by BEGIN; or it holds for one request of several statements. */
+  constructor(private readonly core: Core, public isBlock: boolean) {}
+
+  /** The tables as the transaction sees them. */
+  get catalogue(): Catalogue {
+    return this.storage?.catalogue ?? this.core.catalogue;
+  }
+
+  get statements(): StatementCache {
+    return this.ownStatements ?? this.core.statements;
+  }
+
+  get limitBytes(): number {
+    return this.core.options.queryMemoryLimitBytes;
+  }
+
+  /** Takes rows for a table. What is wrong with them shows now, not at COMMIT. */
+  async append(tableId: number, batches: AppendBatch[]): Promise<void> {
+    const table = this.catalogue.tableById(tableId);
+    for (const batch of table === undefined ? [] : batches) checkBatch(table!.schema, batch);
+    this.pending.push({ kind: "append", ordinal: ++this.ordinal, changes: [{ tableId, batches }] });
+    this.tableIds.add(tableId);
+    for (const { columns } of batches) {
+      for (const { values, heap } of columns) this.pendingBytes += values.length + (heap?.length ?? 0);
+    }
+    this.checkSize(this.pendingBytes);
+  }
+
+  /** Any other change; `definesTable`: statements have to be bound anew. Gives the new table's id, if it makes one. */
+  async change(change: Change, definesTable: boolean): Promise<number | undefined> {
+    const ordinal = ++this.ordinal;
+    if ("tableId" in change) this.tableIds.add(change.tableId);
+    const newTableId = await this.tell([...this.taken(), { ...change, ordinal }]);
+    this.toldOrdinal = ordinal;
+    if (definesTable) {
+      this.hasDefined = true;
+      this.redefine();
+    }
+    return newTableId;
+  }
+
+  /** What is about to be read shows the rows that were added to it. */
+  async show(tableIds: readonly number[] | "all"): Promise<void> {
+    const isSeen = ({ changes }: Append) => tableIds === "all" || tableIds.includes(changes[0].tableId);
+    if (!this.pending.some(isSeen)) return;
+    this.toldOrdinal = this.ordinal;
+    await this.tell(this.taken());
+  }
+
+  /** The table's rows are about to be named by number: they have to be those of this transaction's own state of it. */
+  async fork(tableId: number): Promise<void> {
+    await this.show("all");
+    await this.opened().fork(tableId);
+  }
+
+  savepoint(name: string): void {
+    this.savepoints.push({ name, ordinal: this.ordinal });
+  }
+
+  release(name: string): void {
+    this.savepoints.length = this.indexOf(name);
+  }
+
+  async rollbackTo(name: string): Promise<void> {
+    const index = this.indexOf(name);
+    this.savepoints.length = index + 1;
+    const { ordinal } = this.savepoints[index];
+    this.pending = this.pending.filter((change) => change.ordinal <= ordinal);
+    if (this.toldOrdinal > ordinal) {
+      this.toldOrdinal = ordinal;
+      await this.storage!.rollbackTo(ordinal);
+      this.redefine();
+    }
+    this.hasFailed = false;
+  }
+
+  /** The transaction is over, whatever comes of it. */
+  async commit(): Promise<void> {
+    const { core, storage } = this;
+    const changes = this.taken();
+    if (storage === undefined) {
+      const rows = changes.flatMap((change) => change.changes);
+      if (rows.length > 0) await core.append(rows);
+      return;
+    }
+    await core.locks.shared([...this.tableIds], () => storage.commit(changes));
+    if (this.hasDefined) core.schemaChanged("");
+  }
+
+  async rollback(): Promise<void> {
+    this.taken();
+    await this.storage?.rollback();
+  }
+
+  checkSize(bytes: number): void {
+    if (bytes <= this.limitBytes) return;
+    throw new SqlError(
+      `Cannot hold the changes of the transaction: they take more than ${this.limitBytes} bytes, the limit of a query`,
+      0,
+      SQLSTATE.outOfMemory,
+    );
+  }
+
+  private opened(): StorageTransaction {
+    if (this.storage === undefined) {
+      const { core } = this;
+      this.storage = core.writer.begin(this.limitBytes);
+      this.redefine();
+      this.ownStatements = core.statementsOf(this.storage.catalogue, () => {
+        if (this.schemaVersion.committed !== core.schemaVersion()) this.redefine();
+        return this.schemaVersion.own;
+      });
+    }
+    return this.storage;
+  }
+
+  /** Statements that were bound before are bound anew. */
+  private redefine(): void {
+    const { core } = this;
+    this.schemaVersion = { own: core.privateSchemaVersion(), committed: core.schemaVersion() };
+  }
+
+  private taken(): Append[] {
+    this.pendingBytes = 0;
+    return this.pending.splice(0);
+  }
+
+  private async tell(changes: OrderedChange[]): Promise<number | undefined> {
+    return await this.opened().change(changes);
+  }
+
+  private indexOf(name: string): number {
+    const index = this.savepoints.findLastIndex((savepoint) => savepoint.name === name);
+    if (index < 0) throw new SqlError(`there is no savepoint ${name}`, -1, SQLSTATE.invalidSavepoint);
+    return index;
+  }
+}
+
+/** SQLSTATE 25001. */
+export function notInTransaction(statement: string): SqlError {
+  return new SqlError(
+    `${statement} cannot run in a transaction, nor with other statements in one request`,
+    -1,
+    SQLSTATE.activeTransaction,
+  );
+}
+
+/** SQLSTATE 25P01. */
+export function noTransaction(statement: string): SqlError {
+  return new SqlError(
+    `${statement} can only be used in a transaction: there is none`,
+    -1,
+    SQLSTATE.noActiveTransaction,
+  );
+}

@@ -1,0 +1,518 @@
+/**
+ * The changes of one open transaction. Each table that it changes is forked: the fork shares the immutable segments and is changed
+ * apart, so that only the transaction's session sees that. The changes themselves are kept too, for the log and for savepoints.
+ *
+ *     change    →  applied to the forks  →  published to the session
+ *     rollback  →  the forks are given up
+ *     commit    →  repeated on new forks of tables that others have changed  →  one group of the log  →  the tables become the forks
+ */
+import { assert, SqlError, SQLSTATE } from "../errors.ts";
+import { type Definition, encodeBatch, encodePlaces } from "./blocks.ts";
+import { toJson } from "./bytes.ts";
+import { tableLost } from "./catalogue.ts";
+import type { AppendBatch, AppendColumn, Change, OrderedChange, TableSchema } from "./contract.ts";
+import { definitionOf, newSchema } from "./definitions.ts";
+import { HeapFullError } from "./heap.ts";
+import type { MemoryBlock } from "./memory.ts";
+import { type BranchPublication, changeOf, differenceOf } from "./publication.ts";
+import { countSegments } from "./publisher.ts";
+import { applyEntries, conflict, rebase } from "./rebase.ts";
+import { checkBatch, checkUpdate } from "./rows.ts";
+import type { Segment, Table } from "./table.ts";
+import { BLOCK_KIND, FLAG_LAST } from "./wal.ts";
+import type { TableStore } from "./writer.ts";
+
+/** A table as the transaction sees it. */
+export interface Fork {
+  table: Table;
+  /** What it is a fork of; undefined: the transaction has made the table. */
+  base?: Table;
+  /** What it began with. */
+  start: { segments: readonly Segment[]; schema: TableSchema; nextColumnId: number };
+  /** The list whose memory is held. */
+  counted: readonly Segment[];
+  isDropped: boolean;
+  /** What the session was told. */
+  toldDropped: boolean;
+}
+
+/** A change of one table. */
+export interface Entry {
+  ordinal: number;
+  tableId: number;
+  /** Before the change. */
+  schema: TableSchema;
+  what: What;
+}
+
+export type What =
+  | { kind: "definition"; definition: Definition }
+  | { kind: "append"; batch: AppendBatch }
+  | RowChange;
+
+/** `before`: the segments that `places` count in; `rewritten`: by number, which have replaced which. */
+export type RowChange = {
+  places: Float64Array;
+  before: readonly Segment[];
+  rewritten: ReadonlyMap<number, number | undefined>;
+} & ({ kind: "update"; columns: AppendColumn[] } | { kind: "delete" });
+
+export class Branch {
+  private readonly forks = new Map<number, Fork>();
+  private entries: Entry[] = [];
+  /** Blocks of memory that no other state of a table uses. */
+  private readonly ownBlocks = new Set<MemoryBlock>();
+  private ownBytes = 0;
+  /** Of the changes themselves. */
+  private entryBytes = 0;
+  /** Memory in use when the change under way began. */
+  private tailBytesBefore = 0;
+  /** Why it can only be rolled back. */
+  private broken: unknown;
+
+  constructor(private readonly store: TableStore, readonly id: number, private readonly limitBytes: number) {}
+
+  /** All changes or none. Gives the new table's id for the last one, if that makes one. */
+  change(changes: readonly OrderedChange[]): number | undefined {
+    const newTableId = this.apply(changes);
+    this.publish();
+    return newTableId;
+  }
+
+  /** Gives the session its own state of the table. */
+  see(tableId: number): void {
+    this.guarded(() => this.fork(tableId));
+    this.publish();
+  }
+
+  rollbackTo(ordinal: number): void {
+    const kept = this.entries.filter((entry) => entry.ordinal <= ordinal);
+    if (kept.length === this.entries.length) return;
+    for (const fork of this.forks.values()) {
+      reset(fork);
+      const isMade = fork.base !== undefined || kept.some(({ tableId }) => tableId === fork.table.schema.id);
+      fork.isDropped = !isMade;
+    }
+    this.entries = [];
+    this.entryBytes = 0;
+    try {
+      this.guarded(() => {
+        for (const entry of kept) this.keep(entry);
+        this.repeat(kept);
+      });
+    } catch (error) {
+      this.broken = error;
+      throw error;
+    }
+    this.publish();
+  }
+
+  /** Makes the changes everybody's. The transaction is over afterwards, whatever comes of it. */
+  commit(changes: readonly OrderedChange[]): void {
+    try {
+      this.apply(changes);
+      this.entries = withoutReplaced(this.entries, (id) => this.forks.get(id)!.base !== undefined);
+      this.guarded(() => {
+        for (const fork of this.forks.values()) this.bringUpToDate(fork);
+      });
+      for (const { table, isDropped } of this.forks.values()) if (!isDropped) this.checkNameIsFree(table.schema);
+      if (this.entries.length > 0) this.write();
+    } finally {
+      this.end();
+    }
+  }
+
+  /** Gives back all that it holds. */
+  end(): void {
+    const { publisher, memory } = this.store;
+    for (const fork of this.forks.values()) this.giveUp(fork);
+    const wasSeen = this.forks.size > 0;
+    this.forks.clear();
+    if (wasSeen) publisher.publish({ publication: () => ({ transactionId: this.id, ended: true, tables: [] }) });
+    else memory.settle();
+  }
+
+  // ---- changes
+
+  private apply(changes: readonly OrderedChange[]): number | undefined {
+    if (this.broken !== undefined) throw this.broken;
+    this.store.checkWritable();
+    return this.guarded(() => {
+      let newTableId: number | undefined;
+      for (let k = 0; k < changes.length;) {
+        const waiting: Entry[] = [];
+        for (let change = changes[k]; change?.kind === "append"; change = changes[++k]) {
+          for (const { tableId, batches } of change.changes) {
+            for (const batch of batches) waiting.push(this.append(change.ordinal, tableId, batch));
+          }
+        }
+        this.repeat(waiting);
+        if (k < changes.length) newTableId = this.applyOne(changes[k++]);
+      }
+      return newTableId;
+    });
+  }
+
+  private append(ordinal: number, tableId: number, batch: AppendBatch): Entry {
+    const { schema } = this.fork(tableId).table;
+    checkBatch(schema, batch);
+    return this.keep({ ordinal, tableId, schema, what: { kind: "append", batch } });
+  }
+
+  private applyOne(change: OrderedChange): number | undefined {
+    if (change.kind === "createTable") return this.create(change);
+    assert(change.kind !== "append", "rows are added in groups");
+    const fork = this.fork(change.tableId);
+    this.repeat([
+      this.keep({
+        ordinal: change.ordinal,
+        tableId: change.tableId,
+        schema: fork.table.schema,
+        what: this.what(fork, change),
+      }),
+    ]);
+  }
+
+  private create({ ordinal, table: newTable, rows = [] }: Extract<OrderedChange, { kind: "createTable" }>): number {
+    this.checkNameIsFree({ id: -1, name: newTable.name });
+    const schema = newSchema(this.store.nextTableId++, newTable);
+    const table = this.store.newTable(schema);
+    this.add(table, undefined);
+    this.keep({
+      ordinal,
+      tableId: schema.id,
+      schema,
+      what: { kind: "definition", definition: { op: "create", schema } },
+    });
+    this.repeat(rows.map((batch) => this.append(ordinal, schema.id, batch)));
+    return schema.id;
+  }
+
+  private what(fork: Fork, change: Exclude<Change, { kind: "append" | "createTable" }>): What {
+    const { table } = fork;
+    switch (change.kind) {
+      case "dropTable":
+        return { kind: "definition", definition: { op: "drop" } };
+      case "truncate":
+        return { kind: "definition", definition: { op: "truncate" } };
+      case "update": {
+        const { columns, rowIds } = change.batch;
+        const places = this.store.placesOf(table, change.version, rowIds);
+        checkUpdate(table.schema, { rowCount: places.length, columns });
+        return { kind: "update", places, columns, before: table.segments, rewritten: new Map() };
+      }
+      case "delete": {
+        const places = this.store.placesOf(table, change.version, change.rowIds);
+        return { kind: "delete", places, before: table.segments, rewritten: new Map() };
+      }
+      case "rename":
+        this.checkNameIsFree({ id: table.schema.id, name: change.to });
+        return { kind: "definition", definition: definitionOf(table, change) };
+      default:
+        return { kind: "definition", definition: definitionOf(table, change) };
+    }
+  }
+
+  private keep(entry: Entry): Entry {
+    this.entries.push(entry);
+    this.entryBytes += bytesOf(entry.what);
+    this.checkLimit(0);
+    return entry;
+  }
+
+  /** Applies changes to the forks. */
+  private repeat(entries: readonly Entry[]): void {
+    applyEntries(entries, (tableId) => this.forks.get(tableId)!.table, (tableId) => {
+      this.forks.get(tableId)!.isDropped = true;
+    });
+  }
+
+  /** Runs `work`; when it fails the forks are as before. Counts what memory they use. */
+  private guarded<T>(work: () => T): T {
+    const { memory } = this.store;
+    const before = [...this.forks.values()].map((fork) => {
+      const { segments, schema, nextColumnId } = fork.table;
+      return { fork, table: fork.table, isDropped: fork.isDropped, state: { segments, schema, nextColumnId } };
+    });
+    const { entries, entryBytes } = this;
+    this.entries = entries.slice();
+    this.tailBytesBefore = memory.tailBytes;
+    try {
+      const result = work();
+      for (const fork of this.forks.values()) this.count(fork);
+      this.checkLimit(0);
+      return result;
+    } catch (error) {
+      const known = new Set(before.map(({ fork }) => fork));
+      for (const [id, fork] of this.forks) {
+        if (known.has(fork)) continue;
+        this.giveUp(fork);
+        this.forks.delete(id);
+      }
+      for (const { fork, table, isDropped, state } of before) {
+        Object.assign(table, state);
+        Object.assign(fork, { table, isDropped });
+        this.count(fork);
+      }
+      Object.assign(this, { entries, entryBytes });
+      memory.settle();
+      if (!(error instanceof HeapFullError)) throw error;
+      throw new SqlError(`Cannot hold the changes: ${error.message}`, 0, SQLSTATE.outOfMemory, { cause: error });
+    }
+  }
+
+  // ---- tables
+
+  /** The transaction's own state of a table. */
+  private fork(tableId: number): Fork {
+    const known = this.forks.get(tableId);
+    if (known === undefined) {
+      const base = this.store.table(tableId);
+      return this.add(base.fork(), base);
+    }
+    if (known.isDropped) {
+      throw new SqlError("Cannot find the table: the transaction has dropped it", 0, SQLSTATE.undefinedTable);
+    }
+    this.checkBase(known);
+    return known;
+  }
+
+  private add(table: Table, base: Table | undefined, segments: readonly Segment[] = table.segments): Fork {
+    const { schema, nextColumnId } = base ?? table;
+    const fork: Fork = {
+      table,
+      base,
+      start: { segments, schema, nextColumnId },
+      counted: [],
+      isDropped: false,
+      toldDropped: false,
+    };
+    this.watch(table);
+    countSegments(table.data, segments, 1, () => {});
+    this.forks.set(schema.id, fork);
+    return fork;
+  }
+
+  /** Stops a change that takes too much memory. */
+  private watch(table: Table): void {
+    table.onStep = table.onRewrite = () => this.checkLimit(this.store.memory.tailBytes - this.tailBytesBefore);
+  }
+
+  /** What another session has dropped shares memory with others no more. */
+  private checkBase({ base, table }: Fork): void {
+    if (base !== undefined && this.store.tables.get(base.schema.id) !== base) throw tableLost(table.schema.name);
+  }
+
+  private checkNameIsFree({ id, name }: { id: number; name: string }): void {
+    const lower = name.toLowerCase();
+    for (const { table: { schema }, isDropped } of this.forks.values()) {
+      if (!isDropped && schema.id !== id && schema.name.toLowerCase() === lower) throw nameIsTaken(name);
+    }
+    this.store.checkNameIsFree(name, (other) => this.forks.has(other));
+  }
+
+  private checkLimit(moreBytes: number): void {
+    if (this.entryBytes + this.ownBytes + moreBytes <= this.limitBytes) return;
+    throw new SqlError(
+      `Cannot hold the changes of the transaction: they take more than ${this.limitBytes} bytes, the limit of a query`,
+      0,
+      SQLSTATE.outOfMemory,
+    );
+  }
+
+  /** Memory that the fork uses is held, and what it does not use any more is given back. */
+  private count(fork: Fork): void {
+    const { table, counted } = fork;
+    const { start, count, added } = differenceOf(table.segments, counted);
+    countSegments(table.data, added, 1, () => {}, (block) => {
+      this.ownBlocks.add(block);
+      this.ownBytes += block.sizeBytes;
+    });
+    this.release(table, counted.slice(start, start + count));
+    fork.counted = table.segments;
+  }
+
+  private release(table: Table, segments: readonly Segment[]): void {
+    const { memory, publisher } = this.store;
+    countSegments(table.data, segments, -1, (block) => {
+      if (this.ownBlocks.delete(block)) this.ownBytes -= block.sizeBytes;
+      memory.retire(block, publisher.version + 1);
+    });
+  }
+
+  private giveUp(fork: Fork): void {
+    const { table, base, start, counted } = fork;
+    this.release(table, counted);
+    this.release(table, start.segments);
+    for (const [id, dictionary] of table.dictionaries) {
+      if (base?.dictionaries.get(id) !== dictionary) dictionary.retire(this.store.publisher.version + 1);
+    }
+    if (base === undefined) table.data.close();
+  }
+
+  // ---- what the session sees
+
+  private publish(): void {
+    const { publisher } = this.store;
+    for (const { base } of this.forks.values()) {
+      // The session's symbols may have moved a dictionary, which the others have to know.
+      const hasGrown = base !== undefined &&
+        [...base.dictionaries.values()].some(({ outgrown }) => outgrown.length > 0);
+      if (hasGrown) publisher.touch(base);
+    }
+    publisher.publish({ publication: (version) => this.publication(version) });
+  }
+
+  private publication(version: number): BranchPublication {
+    const publication: BranchPublication = { transactionId: this.id, tables: [] };
+    for (const fork of this.forks.values()) {
+      const { table, base, isDropped, toldDropped } = fork;
+      fork.toldDropped = isDropped;
+      if (isDropped) {
+        table.publishedSchema = undefined;
+        if (!toldDropped) publication.tables.push({ tableId: table.schema.id, lsn: 0n, dropped: true });
+        continue;
+      }
+      if (table.publishedSchema === table.schema && table.published === table.segments) continue;
+      const change = changeOf(table, table.publishedSchema === undefined ? [] : table.published);
+      change.dictionaries = change.dictionaries?.map((told) => {
+        const dictionary = table.dictionaries.get(told.columnId)!;
+        if (base?.dictionaries.get(told.columnId) === dictionary) return told;
+        for (const block of dictionary.outgrown.splice(0)) this.store.memory.retire(block, version);
+        return { ...told, own: true };
+      });
+      publication.tables.push(change);
+      table.published = table.segments;
+      table.publishedSchema = table.schema;
+      table.history = [{ version, segments: table.segments }];
+    }
+    return publication;
+  }
+
+  // ---- commit
+
+  /** Repeats the changes of a table that others have changed meanwhile on what it is now. */
+  private bringUpToDate(fork: Fork): void {
+    const { base, start, table, isDropped } = fork;
+    const { id } = table.schema;
+    const isOfTable = (entry: Entry) => entry.tableId === id;
+    const entries = this.entries.filter(isOfTable);
+    if (base === undefined || entries.length === 0) return;
+    this.checkBase(fork);
+    if (base.damage !== undefined) throw base.damage;
+    if (isDropped) return;
+    const isReplaced = entries.some(({ what }) => what.kind === "definition" && what.definition.op === "truncate");
+    const hasSameSchema = base.schema.schemaVersion === start.schema.schemaVersion;
+    if (hasSameSchema && (isReplaced || hasSameRows(base.segments, start.segments))) return;
+    if (!hasSameSchema && entries.some(({ what }) => what.kind !== "append")) {
+      throw conflict(`the columns or the name of table ${start.schema.name}`);
+    }
+    if (!hasSameSchema) {
+      for (const { what } of entries) if (what.kind === "append") checkBatch(base.schema, what.batch);
+    }
+    const rebased = rebase(base, start.segments, entries);
+    this.giveUp(fork);
+    this.add(rebased.table, base, rebased.start);
+    this.entries = this.entries.filter((entry) => !isOfTable(entry)).concat(rebased.entries);
+  }
+
+  private write(): void {
+    const { store } = this;
+    const blocks = this.entries.map(blockOf);
+    const write = () =>
+      store.commit((log) =>
+        blocks.map(({ info, payload }, k) =>
+          log.add({ ...info, flags: k === blocks.length - 1 ? FLAG_LAST : 0 }, payload)
+        )
+      );
+    const lsns = this.entries.every(({ what }) => makesRoom(what)) ? store.reserve.use(write) : write();
+    const lsnOf = new Map(this.entries.map(({ tableId }, k) => [tableId, lsns[k]]));
+    const changed = [...this.forks.values()].filter(({ table }) => lsnOf.has(table.schema.id));
+    const bases = changed.map(({ base }) => base).filter((base) => base !== undefined);
+    store.applyGroup(lsns, bases, () => {
+      // Nothing else can fail.
+      for (const { base, table } of changed) if (base === undefined) store.makeDirectory(table);
+      for (const { base, table, start, isDropped } of changed) {
+        const { id } = table.schema;
+        const lsn = lsnOf.get(id)!;
+        if (base === undefined) {
+          table.lsn = lsn;
+          store.take(table);
+          this.forks.delete(id); // what it holds is the table's now
+        } else if (isDropped) store.applyDefinition(base, { op: "drop" }, lsn);
+        else {
+          base.adopt(table, start.segments);
+          base.lsn = lsn;
+        }
+      }
+    });
+    const appended = this.entries.map(({ what }) => what).filter((what) => what.kind === "append");
+    store.count(1, appended.map(({ batch }) => batch));
+  }
+}
+
+function reset({ table, start }: Fork): void {
+  table.segments = start.segments as Segment[];
+  table.schema = start.schema;
+  table.nextColumnId = start.nextColumnId;
+}
+
+function nameIsTaken(name: string): SqlError {
+  return new SqlError(`Cannot use the name ${name}: there is such a table`, 0, SQLSTATE.duplicateTable);
+}
+
+function hasSameRows(a: readonly Segment[], b: readonly Segment[]): boolean {
+  return a.length === b.length && a.every(({ uid, rowCount }, k) => uid === b[k].uid && rowCount === b[k].rowCount);
+}
+
+/** The changes without rows that the transaction has removed all together, and without tables that it has made and dropped. */
+function withoutReplaced(entries: readonly Entry[], isForked: (tableId: number) => boolean): Entry[] {
+  const truncated = new Set<number>(), dropped = new Set<number>();
+  const kept = entries.toReversed().filter(({ tableId, what }) => {
+    if (dropped.has(tableId)) return false;
+    if (what.kind !== "definition") return !truncated.has(tableId);
+    const { op } = what.definition;
+    if (op === "drop") {
+      dropped.add(tableId);
+      return isForked(tableId);
+    }
+    if (op !== "truncate") return true;
+    const isLast = !truncated.has(tableId);
+    truncated.add(tableId);
+    return isLast;
+  });
+  return kept.reverse();
+}
+
+function bytesOf(what: What): number {
+  if (what.kind === "definition") return 1000;
+  let bytes = what.kind === "append" ? 0 : what.places.byteLength;
+  const columns = what.kind === "append" ? what.batch.columns : what.kind === "update" ? what.columns : [];
+  for (const { values, heap, symbols } of columns) {
+    bytes += values.byteLength + (heap?.byteLength ?? 0) + (symbols?.byteLength ?? 0);
+  }
+  return bytes;
+}
+
+/** It may use the room that is kept for when the disk is full. */
+function makesRoom(what: What): boolean {
+  return what.kind === "delete" ||
+    (what.kind === "definition" && (what.definition.op === "drop" || what.definition.op === "truncate"));
+}
+
+function blockOf({ tableId, schema, what }: Entry) {
+  const info = { kind: BLOCK_KIND[what.kind], tableId, schemaVersion: schema.schemaVersion };
+  switch (what.kind) {
+    case "definition":
+      return { info, payload: [toJson(what.definition)] };
+    case "append":
+      return { info, payload: encodeBatch(schema, what.batch) };
+    case "update":
+      return {
+        info,
+        payload: encodeBatch(schema, { rowCount: what.places.length, columns: what.columns }, what.places),
+      };
+    case "delete":
+      return { info, payload: [encodePlaces(what.places)] };
+  }
+}

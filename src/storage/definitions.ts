@@ -1,0 +1,90 @@
+/** What a change of a table's name or columns makes of its schema. */
+import { SqlError, SQLSTATE } from "../errors.ts";
+import type { NewColumn, NewTable } from "../sql/plan.ts";
+import type { Definition } from "./blocks.ts";
+import type { Change, TableColumn, TableSchema } from "./contract.ts";
+import type { Table } from "./table.ts";
+
+type Defining = Extract<Change, { kind: "rename" | "addColumns" | "dropColumns" | "renameColumn" }>;
+
+export function newSchema(id: number, table: NewTable): TableSchema {
+  const { name, columns, timestamp, partitionBy, wal, dedupKeys, ttl } = table;
+  return {
+    id,
+    name,
+    columns: columns.map(newColumn),
+    timestampId: timestamp,
+    partitionBy,
+    wal,
+    dedupKeys,
+    ttl,
+    schemaVersion: 0,
+  };
+}
+
+/** @throws {SqlError} where the table's columns do not allow it. Whether a table's new name is free is for the caller to check. */
+export function definitionOf(table: Pick<Table, "schema" | "nextColumnId">, change: Defining): Definition {
+  const { columns } = table.schema;
+  switch (change.kind) {
+    case "rename":
+      return changed(table.schema, { name: change.to });
+    case "renameColumn": {
+      const column = columnOf(table.schema, change.columnId);
+      checkColumnIsNew(columns.filter((other) => other !== column), change.to);
+      return changed(table.schema, { columns: columns.map((c) => (c === column ? { ...c, name: change.to } : c)) });
+    }
+    case "addColumns": {
+      const all = [...columns];
+      for (const column of change.columns) {
+        checkColumnIsNew(all, column.name);
+        all.push(newColumn(column, table.nextColumnId + all.length - columns.length));
+      }
+      return changed(table.schema, { columns: all });
+    }
+    case "dropColumns": {
+      for (const id of change.columnIds) {
+        columnOf(table.schema, id);
+        if (id === table.schema.timestampId) {
+          throw new SqlError("Cannot drop the designated timestamp", 0, SQLSTATE.invalidParameter);
+        }
+      }
+      const kept = columns.filter((column) => !change.columnIds.includes(column.id));
+      return changed(table.schema, { columns: kept }, change.columnIds);
+    }
+  }
+}
+
+function changed(schema: TableSchema, change: Partial<TableSchema>, dropped: readonly number[] = []): Definition {
+  return {
+    op: "schema",
+    schema: { ...schema, ...change, schemaVersion: schema.schemaVersion + 1 },
+    dropped: [...dropped],
+  };
+}
+
+function newColumn(column: NewColumn, id: number): TableColumn {
+  const { name, type, indexed, symbolCapacity, symbolCached, indexCapacity } = column;
+  return { id, name, type, indexed, symbolCapacity, symbolCached, indexCapacity };
+}
+
+function columnOf({ columns }: TableSchema, id: number): TableColumn {
+  const column = columns.find((c) => c.id === id);
+  if (column === undefined) throw new SqlError("Cannot find the column: it was dropped", 0, SQLSTATE.undefinedColumn);
+  return column;
+}
+
+function checkColumnIsNew(columns: readonly TableColumn[], name: string): void {
+  if (columns.some((column) => column.name.toLowerCase() === name.toLowerCase())) {
+    throw new SqlError(`Cannot use the name ${name}: the table has such a column`, 0, SQLSTATE.duplicateColumn);
+  }
+}
+
+/** Changes the table as its definition says; a table that is made or dropped is its owner's matter. */
+export function applyToTable(table: Table, definition: Definition): void {
+  table.changed = true;
+  if (definition.op === "truncate") table.truncate();
+  if (definition.op !== "schema") return;
+  table.schema = definition.schema;
+  table.nextColumnId = Math.max(table.nextColumnId, 1 + Math.max(-1, ...definition.schema.columns.map((c) => c.id)));
+  for (const id of definition.dropped) table.dropColumn(id);
+}

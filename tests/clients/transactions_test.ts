@@ -1,0 +1,269 @@
+/** Transactions over PG with the drivers' own ways: what is undone, who sees what, and what happens when two want the same rows. */
+import assert from "node:assert/strict";
+import pg from "pg";
+import postgres from "postgres";
+import { startServer, type TestServer } from "../server.ts";
+
+type Client = pg.Client;
+
+async function connected(server: TestServer): Promise<Client & AsyncDisposable> {
+  const client = new pg.Client({
+    host: "127.0.0.1",
+    port: server.pgPort,
+    user: "admin",
+    password: "quest",
+    database: "qdb",
+  });
+  await client.connect();
+  return Object.assign(client, { [Symbol.asyncDispose]: () => client.end() });
+}
+
+/** Rows as texts: columns with blanks between them. */
+async function rows(client: Client, sql: string): Promise<string[]> {
+  const result = await client.query({ text: sql, rowMode: "array" });
+  return result.rows.map((row: unknown[]) => row.map((value) => String(value)).join(" "));
+}
+
+async function run(client: Client, ...statements: string[]): Promise<string[]> {
+  const tags: string[] = [];
+  for (const statement of statements) {
+    const result = await client.query(statement).catch((error: { code: string }) => ({
+      command: error.code,
+      rowCount: null,
+    }));
+    tags.push(result.rowCount === null ? result.command : `${result.command} ${result.rowCount}`);
+  }
+  return tags;
+}
+
+const SENSORS =
+  "create table NAME (name symbol, celsius double, note varchar, ts timestamp) timestamp(ts) partition by day";
+
+async function makeSensors(client: Client, name: string): Promise<void> {
+  await run(
+    client,
+    SENSORS.replace("NAME", name),
+    `insert into ${name} values ('a', 1, 'x', '2024-01-01'), ('b', 2, 'y', '2024-01-02'), ('c', 3, null, '2024-01-03')`,
+  );
+}
+
+const CONTENT = (name: string) => `select name, celsius, note from ${name}`;
+
+Deno.test("transactions with pg", async (t) => {
+  await using server = await startServer();
+  await using client = await connected(server);
+  await using other = await connected(server);
+
+  await t.step("ROLLBACK undoes inserts, updates, deletes and TRUNCATE; nobody else sees them before", async () => {
+    await makeSensors(client, "t1");
+    const before = await rows(client, CONTENT("t1"));
+    const changes = [
+      "update t1 set celsius = 99",
+      "insert into t1 values ('d', 4, 'new', '2024-01-01T12:00:00')",
+      "update t1 set note = 'seen' where name = 'd'",
+      "delete from t1 where name = 'b'",
+    ];
+    assert.deepEqual(await run(client, "begin", ...changes), ["BEGIN", "UPDATE 3", "INSERT 1", "UPDATE 1", "DELETE 1"]);
+    assert.deepEqual(await rows(client, CONTENT("t1")), ["a 99 x", "d 4 seen", "c 99 null"]);
+    assert.deepEqual(await rows(other, CONTENT("t1")), before);
+    assert.deepEqual(await run(client, "rollback"), ["ROLLBACK"]);
+    assert.deepEqual(await rows(client, CONTENT("t1")), before);
+    await run(client, "begin", "truncate table t1", "insert into t1 values ('z', 0, null, '2025-01-01')");
+    assert.deepEqual(await rows(client, CONTENT("t1")), ["z 0 null"]);
+    assert.deepEqual(await rows(other, CONTENT("t1")), before);
+    await run(client, "rollback");
+    assert.deepEqual(await rows(client, CONTENT("t1")), before);
+    await run(client, "begin", ...changes, "commit");
+    assert.deepEqual(await rows(other, CONTENT("t1")), ["a 99 x", "d 4 seen", "c 99 null"]);
+  });
+
+  await t.step("definitions are undone, and committed together with rows", async () => {
+    await makeSensors(client, "t2");
+    const changes = [
+      SENSORS.replace("NAME", "t3"),
+      "insert into t3 select * from t2",
+      "alter table t2 add column extra symbol",
+      "update t2 set extra = name || '!'",
+      "create table t4 as (select name, celsius * 2 as twice from t3)",
+      "rename table t3 to t5",
+      "alter table t2 rename column note to remark",
+    ];
+    await run(client, "begin", ...changes, "drop table t1");
+    assert.deepEqual(await rows(client, "select name, remark, extra from t2"), ["a x a!", "b y b!", "c null c!"]);
+    assert.deepEqual(await rows(client, "select * from t4"), ["a 2", "b 4", "c 6"]);
+    assert.deepEqual(await rows(client, "select count() from t5"), ["3"]);
+    const names = "select table_name from tables() where table_name ~ '^t[1-5]$' order by 1";
+    assert.deepEqual(await rows(client, names), ["t2", "t4", "t5"]);
+    assert.deepEqual(await rows(other, names), ["t1", "t2"]);
+    assert.deepEqual(await rows(other, "select name, note from t2"), ["a x", "b y", "c null"]);
+    await run(client, "rollback");
+    assert.deepEqual(await rows(client, names), ["t1", "t2"]);
+    assert.deepEqual(await rows(client, "select * from t2 limit 1"), await rows(other, "select * from t2 limit 1"));
+    await run(client, "begin", ...changes, "drop table t1", SENSORS.replace("NAME", "t1"), "commit");
+    assert.deepEqual(await rows(other, names), ["t1", "t2", "t4", "t5"]);
+    assert.deepEqual(await rows(other, "select name, remark, extra from t2"), ["a x a!", "b y b!", "c null c!"]);
+    assert.deepEqual(await rows(other, "select count() from t1"), ["0"]);
+  });
+
+  await t.step("savepoints: nested ones, of the same name, released ones", async () => {
+    await makeSensors(client, "t6");
+    const set = (value: number) => `update t6 set celsius = ${value} where name = 'a'`;
+    const tags = await run(
+      client,
+      "begin",
+      set(10),
+      "savepoint s",
+      set(20),
+      "insert into t6 values ('n', 7, null, '2024-01-04')",
+      "savepoint s",
+      set(30),
+      "select * from nobody",
+      "select 1",
+      "rollback to s",
+    );
+    assert.deepEqual(tags.slice(-3), ["42P01", "25P02", "ROLLBACK"]);
+    const a = "select celsius from t6 where name in ('a', 'n')";
+    assert.deepEqual(await rows(client, a), ["20", "7"]);
+    await run(client, set(40), "rollback to savepoint s");
+    assert.deepEqual(await rows(client, a), ["20", "7"]);
+    assert.deepEqual(await run(client, "release s", set(50), "rollback to s"), ["RELEASE", "UPDATE 1", "ROLLBACK"]);
+    assert.deepEqual(await rows(client, a), ["10"]);
+    assert.deepEqual(await run(client, "release savepoint s", "savepoint u", "rollback to s", "rollback to u"), [
+      "RELEASE",
+      "SAVEPOINT",
+      "3B001",
+      "ROLLBACK",
+    ]);
+    await run(client, "rollback");
+    assert.deepEqual(await rows(client, a), ["1"]);
+    // Rows that nobody has looked at, and a table that was made behind the savepoint.
+    await run(
+      client,
+      "begin",
+      "insert into t6 values ('n', 1, null, '2024-01-04')",
+      "savepoint s",
+      "insert into t6 values ('n', 2, null, '2024-01-04')",
+      SENSORS.replace("NAME", "t7"),
+      "rollback to s",
+      "commit",
+    );
+    assert.deepEqual(await rows(other, a), ["1", "1"]);
+    assert.deepEqual(await run(other, "select * from t7"), ["42P01"]);
+  });
+
+  await t.step("a failed transaction answers 25P02, and its COMMIT ROLLBACK", async () => {
+    await makeSensors(client, "t8");
+    assert.deepEqual(
+      await run(
+        client,
+        "begin",
+        "delete from t8",
+        "select * from nobody",
+        "select 1",
+        "savepoint x",
+        "set a = 1",
+        "insert into t8 (name) values ('q')",
+        "commit",
+      ),
+      ["BEGIN", "DELETE 3", "42P01", "25P02", "25P02", "25P02", "25P02", "ROLLBACK"],
+    );
+    assert.deepEqual(await rows(client, "select count() from t8"), ["3"]);
+    assert.deepEqual(await run(client, "savepoint x", "release x", "rollback to x"), ["25P01", "25P01", "25P01"]);
+  });
+
+  await t.step("a connection that ends undoes its transaction", async () => {
+    await makeSensors(client, "t9");
+    const third = await connected(server);
+    await run(third, "begin", "delete from t9");
+    await third.end();
+    const fourth = await connected(server);
+    fourth.on("error", () => {}); // its socket is about to be destroyed
+    await run(fourth, "begin", "update t9 set celsius = 0");
+    // deno-lint-ignore no-explicit-any
+    (fourth as any).connection.stream.destroy();
+    assert.deepEqual(await rows(client, CONTENT("t9")), ["a 1 x", "b 2 y", "c 3 null"]);
+  });
+
+  await t.step("of two transactions that change the same rows the second one gets 40001", async () => {
+    await makeSensors(client, "t10");
+    await run(client, "begin", "update t10 set celsius = 10 where name = 'a'");
+    await run(other, "begin", "update t10 set celsius = 20 where name = 'a'");
+    assert.deepEqual(await run(client, "commit"), ["COMMIT"]);
+    assert.deepEqual(await run(other, "commit"), ["40001"]);
+    assert.deepEqual(await run(other, "select 1"), ["SELECT 1"]);
+    assert.deepEqual(await rows(other, CONTENT("t10")), ["a 10 x", "b 2 y", "c 3 null"]);
+    // One that waits holds nobody up.
+    await run(client, "begin", "update t10 set celsius = 11 where name = 'a'");
+    assert.deepEqual(await run(other, "update t10 set celsius = 12 where name = 'a'"), ["UPDATE 1"]);
+    assert.deepEqual(await run(client, "commit"), ["40001"]);
+    // Rows that others add do no harm.
+    await run(client, "begin", "update t10 set celsius = 13 where name = 'a'", "delete from t10 where name = 'b'");
+    await run(other, "insert into t10 values ('e', 5, null, '2024-01-03T01:00:00'), ('f', 6, null, '2024-01-09')");
+    await run(client, "insert into t10 values ('g', 7, null, '2024-01-10')");
+    assert.deepEqual(await run(client, "commit"), ["COMMIT"]);
+    assert.deepEqual(await rows(other, CONTENT("t10")), ["a 13 x", "c 3 null", "e 5 null", "f 6 null", "g 7 null"]);
+    // A table that is gone cannot be changed.
+    await run(client, "begin", "update t10 set celsius = 14 where name = 'a'");
+    await run(other, "drop table t10");
+    assert.deepEqual(await run(client, "select * from t10", "rollback"), ["40001", "ROLLBACK"]);
+  });
+
+  await t.step("several statements in one query are one transaction", async () => {
+    await makeSensors(client, "t11");
+    await assert.rejects(
+      client.query("update t11 set celsius = 0; delete from t11 where name = 'a'; select * from nobody"),
+      {
+        code: "42P01",
+      },
+    );
+    assert.deepEqual(await rows(client, CONTENT("t11")), ["a 1 x", "b 2 y", "c 3 null"]);
+    await assert.rejects(
+      client.query("delete from t11 where name = 'a'; commit; delete from t11 where name = 'b'; select * from nobody"),
+      { code: "42P01" },
+    );
+    assert.deepEqual(await rows(client, CONTENT("t11")), ["b 2 y", "c 3 null"]);
+    await client.query("create table t12 (x int); insert into t12 values (1), (2); update t12 set x = x + 10");
+    assert.deepEqual(await rows(other, "select x from t12"), ["11", "12"]);
+    await assert.rejects(client.query("begin; insert into t12 values (3); select * from nobody"), { code: "42P01" });
+    assert.deepEqual(await run(client, "select 1", "rollback"), ["25P02", "ROLLBACK"]);
+  });
+
+  await t.step("names what cannot run in a transaction", async () => {
+    assert.deepEqual(await run(client, "begin", "backup database", "rollback"), ["BEGIN", "25001", "ROLLBACK"]);
+    assert.deepEqual(await run(client, "begin", "checkpoint create", "rollback"), ["BEGIN", "25001", "ROLLBACK"]);
+  });
+});
+
+Deno.test("transactions with postgres", async () => {
+  await using server = await startServer();
+  const sql = postgres({
+    host: "127.0.0.1",
+    port: server.pgPort,
+    user: "admin",
+    password: "quest",
+    database: "qdb",
+    max: 3,
+  });
+  try {
+    await sql.unsafe("create table t (x int, ts timestamp) timestamp(ts) partition by day");
+    await sql.begin(async (tx) => {
+      await tx`insert into t values (${1}, ${new Date(1e12)})`;
+      await tx`update t set x = x + 1`;
+      await tx.savepoint(async (inner) => {
+        await inner`delete from t`;
+        throw new Error("undo");
+      }).catch(() => {});
+      assert.deepEqual((await tx`select x from t`).map(({ x }) => x), [2]);
+      assert.deepEqual((await sql`select x from t`).length, 0);
+    });
+    assert.deepEqual((await sql`select x from t`).map(({ x }) => x), [2]);
+    await assert.rejects(sql.begin(async (tx) => {
+      await tx`update t set x = 77`;
+      await tx`insert into t values (5, '2024-01-01')`;
+      throw new Error("never mind");
+    }));
+    assert.deepEqual((await sql`select x from t`).map(({ x }) => x), [2]);
+  } finally {
+    await sql.end();
+  }
+});
