@@ -4,6 +4,7 @@ import { asClientFault } from "../errors.ts";
 import {
   bind,
   type BindContext,
+  callsServer,
   inputsOf,
   optimize,
   optimizeStatement,
@@ -23,7 +24,7 @@ export interface Planned {
   /** What the client is told besides the answer. */
   notices: string[];
   hasMetadata: boolean;
-  /** Calls functions that the door answers. */
+  /** Calls functions that the session answers. */
   asksServer: boolean;
   /** Holds only for the moment at which it was bound: it looked at the clock or at files. */
   boundAnew: boolean;
@@ -63,7 +64,10 @@ export function planText(text: string, context: BindContext): Planned {
 function plan(text: string, context: BindContext): Planned {
   const tree = parse(text, context.effort);
   context.poll?.();
-  const { statement, columns, parameterTypes: parameters, boundByValues, notices } = bind(tree, { ...context, text });
+  const { statement, columns, parameterTypes: parameters, boundByValues, boundAnew, notices } = bind(tree, {
+    ...context,
+    text,
+  });
   // With parameters, the rules run once their values are known.
   const bound = parameters.length > 0 ? statement : optimizeStatement(statement);
   const category = CATEGORY[bound.kind];
@@ -78,8 +82,8 @@ function plan(text: string, context: BindContext): Planned {
     category,
     notices,
     hasMetadata: plansOf(bound).some(hasMetadata),
-    asksServer: /reload_config/i.test(text),
-    boundAnew: isBoundAnew(text),
+    asksServer: plansOf(bound).some(callsServer),
+    boundAnew,
     boundByValues,
   };
 }
@@ -98,20 +102,6 @@ export function planOfRun(plan: Plan, { parameters }: Pick<Planned, "parameters"
   // now() stands still while the statement runs: planned with it, scans are pruned by it.
   if (usesClock(known)) return optimize(known, { nowMicros: run.nowMicros(), user: run.user });
   return hasParameters ? optimize(known) : known;
-}
-
-/** Relative days, as in an interval. */
-const RELATIVE_DAY = /\$(?:now|today|tomorrow|yesterday)/i;
-/** Their ends are worked out when a statement is bound. */
-const BOUND_RANGE = /\b(?:generate_series|sample\s+by\s+\S{1,20}\s+(?:from|to))\b/i;
-const CLOCK = /\b(?:now|now_ns|today|tomorrow|yesterday|sysdate|systimestamp|systimestamp_ns|current_\w+)\b/i;
-
-/** A file may have other columns next time. */
-const FILE = /\b(?:read_parquet|parquet_scan)\b/i;
-
-/** Such a text is bound each time. One test at a time: each is over after one pass, also over a long text. */
-function isBoundAnew(text: string): boolean {
-  return RELATIVE_DAY.test(text) || BOUND_RANGE.test(text) && CLOCK.test(text) || FILE.test(text);
 }
 
 /** Its own plan, or that of the statement that it explains. */

@@ -5,7 +5,7 @@ export { type Effort, FULL_EFFORT, LongStatement, QUICK_EFFORT, quickEffort } fr
 export { keywords } from "./grammar.ts";
 export { explain, type ExplainDetails, scanMarks } from "./explain.ts";
 export { parse, parseScript } from "./parser.ts";
-export { substituteCalls, substituteParameters } from "./parameters.ts";
+export { callsServer, substituteCalls, substituteParameters } from "./parameters.ts";
 export { optimize, optimizeStatement, usesClock } from "./planner/mod.ts";
 export { inputsOf } from "./planner/nodes.ts";
 export { splitScript } from "./script.ts";

@@ -28,6 +28,19 @@ export function substituteParameters(subject: Plan | BoundStatement, values: rea
   return statement.kind === "insert" ? { ...statement, plan: collapseRows(statement.plan) } : statement;
 }
 
+/** Functions that the server answers before the engine runs. */
+const SERVER_CALLS: ReadonlySet<string> = new Set(["reload_config()"]);
+
+export function callsServer(plan: Plan): boolean {
+  let found = false;
+  mapExpressions(plan, (expr) =>
+    rewrite(expr, (e) => {
+      if (e.kind === "call" && SERVER_CALLS.has(e.function)) found = true;
+      return undefined;
+    }));
+  return found;
+}
+
 /** Values in place of calls that no engine can answer, such as `reload_config()`; each is asked for once a statement. */
 export function substituteCalls(plan: Plan, answers: Readonly<Record<string, () => Value>>): Plan {
   const known = new Map<string, Value>();

@@ -76,6 +76,8 @@ export class Binding {
   readonly unreadable = new Map<string, string>();
   /** The statement's shape depends on values of parameters that are not known yet: something else stands in for them. */
   boundByValues = false;
+  /** The bound statement depends on the clock or on files at the time of binding. */
+  boundAnew = false;
   /** Where bound expressions stand in the text: for errors that are found later than the expression was bound. */
   private readonly positions = new WeakMap<Expr, number>();
   /** How deep views, sub-queries and expressions are nested. */
@@ -105,6 +107,12 @@ export class Binding {
     const known = this.positions.get(expr);
     if (known !== undefined) return known;
     return "at" in expr ? expr.at : 0;
+  }
+
+  /** The moment of binding, in microseconds since 1970. A statement that asks for it holds for this moment only. */
+  now(): bigint {
+    this.boundAnew = true;
+    return this.context.nowMicros;
   }
 
   /** The type of parameter `index`, settled as `type` when nothing else did before. */

@@ -39,7 +39,7 @@ export function fold(expr: Expr, binding: Binding): Constant | undefined {
 
 /** The same with clocks, for what a plan is made of: such statements are bound for each run. */
 export function foldAtNow(expr: Expr, binding: Binding): Constant | undefined {
-  const { user, nowMicros } = binding.context;
-  const value = evaluate(expr, { user, nowMicros });
+  const { user } = binding.context;
+  const value = evaluate(expr, { user }) ?? evaluate(expr, { user, nowMicros: binding.now() });
   return value === undefined ? undefined : binding.at(value, binding.positionOf(expr));
 }

@@ -58,8 +58,8 @@ function openInterval(expressions: Expressions, parameter: Expr): Expr {
 
 /** One text beside IN is an interval, or several of them. */
 function inIntervals(expressions: Expressions, operand: Expr, text: string, at: number): Expr {
-  const { nowMicros } = expressions.binding.context;
-  const parsed = parseIntervals(text, operand.type, nowMicros, (made) => expressions.binding.spend(made, at));
+  const { binding } = expressions;
+  const parsed = parseIntervals(text, operand.type, () => binding.now(), (made) => binding.spend(made, at));
   if (!Array.isArray(parsed)) throw new SqlError(parsed.problem, at, SQLSTATE.invalidText);
   return intervalTest(operand, parsed, at);
 }
@@ -91,7 +91,7 @@ function leftOut(where: Expression, relation: Relation): Expression {
   const [column, ...others] = candidates(relation.columns, operand.path);
   if (column === undefined || others.length > 0 || column.index !== relation.timestamp) return where;
   // What is no interval is told of as beside any other timestamp.
-  if (!Array.isArray(parseIntervals(item.value, column.type, 0n))) return where;
+  if (!Array.isArray(parseIntervals(item.value, column.type, () => 0n))) return where;
   return { kind: "in", at: test.at, operand, items: [item], bare: true, negated: true };
 }
 

@@ -22,6 +22,8 @@ export interface Bound {
   requires: string[];
   /** What the client is told besides the answer. */
   notices: string[];
+  /** Depends on the clock or on files at the time of binding: it must be bound anew for each run. */
+  boundAnew: boolean;
 }
 
 /** @throws {SqlError} for whatever the statement gets wrong, at its place in the text. */
@@ -36,6 +38,7 @@ export function bind(statement: Statement, context: BindContext): Bound {
     boundByValues: binding.boundByValues,
     requires: [...binding.requires],
     notices: [...binding.notices],
+    boundAnew: binding.boundAnew,
   };
 }
 

@@ -250,6 +250,7 @@ function readParquet(queries: Queries, call: FunctionCall, names: Names): { plan
   const path = importPath(queries.binding.context.importRoot, value.value, arg.at);
   let schema: FileColumns;
   try {
+    queries.binding.boundAnew = true; // the file may have other columns next time
     schema = queries.binding.context.parquetSchema(path);
   } catch (error) {
     if (error instanceof SqlError) throw new SqlError(error.message, arg.at, error.sqlState, { cause: error });

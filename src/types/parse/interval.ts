@@ -29,6 +29,9 @@ interface Span {
 
 class Refusal extends Error {}
 
+/** Nanoseconds since 1970. */
+type Clock = () => bigint;
+
 /** Told of intervals before they are made. */
 type Count = (intervals: number) => void;
 
@@ -36,7 +39,8 @@ type Count = (intervals: number) => void;
 export function parseIntervals(
   text: string,
   tag: string,
-  nowMicros: bigint,
+  /** Microseconds since 1970; asked only for texts that name $now and the like. */
+  nowMicros: () => bigint,
   made: Count = () => {},
 ): [low: bigint, high: bigint][] | ReadFailure {
   try {
@@ -47,7 +51,7 @@ export function parseIntervals(
       if (sum > INTERVAL_COUNT_MAX) throw new Refusal("it makes too many intervals");
       made(intervals);
     };
-    const spans = read(text.trimStart(), nowMicros * 1000n, count).toSorted((
+    const spans = read(text.trimStart(), () => nowMicros() * 1000n, count).toSorted((
       a,
       b,
     ) => (a.start < b.start ? -1 : a.start > b.start ? 1 : 0));
@@ -66,7 +70,7 @@ export function parseIntervals(
   }
 }
 
-function read(text: string, now: bigint, count: Count): Span[] {
+function read(text: string, now: Clock, count: Count): Span[] {
   const [head, ...tail] = text.split(";");
   if (tail.length > 3 || tail.length === 2) throw new Refusal("behind a duration there are a period and a count");
   const mark = topLevel(head, /[@#]/);
@@ -95,7 +99,7 @@ function topLevel(text: string, pattern: RegExp): number {
   return -1;
 }
 
-function bodySpans(body: string, now: bigint, count: Count): Span[] {
+function bodySpans(body: string, now: Clock, count: Count): Span[] {
   if (body.startsWith("$")) return [variableRange(body, now)];
   return expand(body, count).map((date) => (date.startsWith("$") ? variableRange(date, now) : dateSpan(date)));
 }
@@ -199,7 +203,7 @@ function dateSpan(date: string): Span {
 }
 
 /** `$today`, `$now - 1h`, `$today - 7d..$now`. */
-function variableRange(text: string, now: bigint): Span {
+function variableRange(text: string, now: Clock): Span {
   const ends = text.split("..");
   if (ends.length > 2) throw new Refusal("a range has two ends");
   const first = variable(ends[0].trim(), now);
@@ -209,11 +213,11 @@ function variableRange(text: string, now: bigint): Span {
   return { start: first.start, end: last.end, coarse: true };
 }
 
-function variable(text: string, now: bigint): Span {
+function variable(text: string, clock: Clock): Span {
   const match = /^\$(now|today|yesterday|tomorrow)((?:\s*[+-]\s*\d*[a-zA-Z])*)$/i.exec(text);
   if (match === null) throw new Refusal(`'${text}' is not known: known are $now, $today, $yesterday, $tomorrow`);
   const name = match[1].toLowerCase();
-  const today = floorDivide(now, DAY) * DAY;
+  const now = clock(), today = floorDivide(now, DAY) * DAY;
   let start = name === "now" ? now : name === "today" ? today : name === "yesterday" ? today - DAY : today + DAY;
   for (const [, sign, count, unit] of match[2].matchAll(/([+-])\s*(\d*)([a-zA-Z])/g)) {
     const moved = addUnits(start, (sign === "-" ? -1 : 1) * Number(count || 1), unit, 1n);

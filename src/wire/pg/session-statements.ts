@@ -98,7 +98,10 @@ const ENTRIES: Entry[] = [
     },
   },
   {
-    pattern: pattern(`(LISTEN|NOTIFY|PREPARE|EXECUTE|DECLARE|FETCH|MOVE)\\s[\\s\\S]+`),
+    // DECLARE of variables begins a query, DECLARE of a cursor does not.
+    pattern: pattern(
+      `(LISTEN|NOTIFY|PREPARE|EXECUTE|DECLARE(?=\\s+\\S+\\s+(?:BINARY|ASENSITIVE|INSENSITIVE|NO|SCROLL|CURSOR)\\b)|FETCH|MOVE)\\s[\\s\\S]+`,
+    ),
     run([, word]) {
       throw notSupported(word.toUpperCase(), 0);
     },
