@@ -74,17 +74,23 @@ export const sections = {
       "Other origins whose pages may read answers and change data. Empty: none.",
       { reloadable: true },
     ),
-    "http.net.connection.limit": int(256, "Most HTTP requests in flight; one more is answered 503.", {
+    "http.net.connection.limit": int(256, "Most HTTP connections served at a time; one more waits for a slot.", {
       min: 1,
       reloadable: true,
       aliases: ["http.net.active.connection.limit"],
     }),
-    "http.net.connection.timeout": taken("5m", "connections are the HTTP library's", {
+    "http.net.connection.timeout": ms("5m", "A connection that neither asks nor reads for this long is closed.", {
+      reloadable: true,
       aliases: ["http.net.idle.connection.timeout"],
     }),
-    "http.net.connection.queue.timeout": taken("5s", "a request above the limit is refused at once", {
-      aliases: ["http.net.queued.connection.timeout"],
-    }),
+    "http.net.connection.queue.timeout": ms(
+      "5s",
+      "A connection that waits for a slot for longer is refused with 503.",
+      {
+        reloadable: true,
+        aliases: ["http.net.queued.connection.timeout"],
+      },
+    ),
     "http.net.connection.hint": taken("false", "the system holds the connections that are not accepted yet"),
     "http.json.query.connection.limit": int(
       -1,
@@ -102,10 +108,28 @@ export const sections = {
       { min: -1, reloadable: true },
     ),
     "http.send.buffer.size": taken("2m", "a chunk of a reply is what a batch of rows makes"),
-    "http.receive.buffer.size": taken("1m", "buffers are the HTTP library's", { aliases: ["http.recv.buffer.size"] }),
-    "http.request.header.buffer.size": taken("64k", "the HTTP library's own limit holds"),
+    "http.receive.buffer.size": taken("1m", "buffers grow with what they hold", { aliases: ["http.recv.buffer.size"] }),
+    "http.request.header.buffer.size": size("64k", "Longest head of a request: request line and headers.", {
+      min: 1024,
+      reloadable: true,
+    }),
+    "http.request.header.timeout": ms("30s", "A head that has not come whole after this time is refused with 408.", {
+      reloadable: true,
+    }),
+    "http.request.body.timeout": ms(
+      "30s",
+      "Time for a body, beside a second for each http.request.body.rate.min bytes; it is refused with 408 afterwards.",
+      { reloadable: true },
+    ),
+    "http.request.body.rate.min": size("1k", "Bytes a second that a client must send of a body.", {
+      min: 1,
+      reloadable: true,
+    }),
     "http.multipart.header.buffer.size": taken("512", "no endpoint takes bodies of several parts"),
-    "http.allow.deflate.before.send": bool(false, "Compresses /exec and /exp replies for clients that accept gzip."),
+    "http.allow.deflate.before.send": bool(
+      false,
+      "Compresses /exec and /exp replies above 4 KiB for clients that accept zstd or gzip.",
+    ),
     "http.version": taken("HTTP/1.1", "replies are of HTTP/1.1"),
     "http.server.keep.alive": bool(true, "Keeps connections open between requests."),
     "http.keep-alive.timeout": seconds("5", "Seconds told in the Keep-Alive header."),
@@ -172,10 +196,7 @@ export const sections = {
       "A connection that waits longer than this for a slot is closed.",
       { aliases: ["http.min.net.queued.connection.timeout"] },
     ),
-    "http.min.net.connection.hint": bool(
-      false,
-      "On Windows: tells the system that few connections come, whatever the limit is.",
-    ),
+    "http.min.net.connection.hint": taken("false", "the system holds the connections that are not accepted yet"),
     "http.min.worker.count": optionalInt(
       "Empty: on the main thread with 16 cores or fewer, on a thread of its own above. 0: on the main thread. 1: on a thread of its own.",
       { max: 1 },

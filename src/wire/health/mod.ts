@@ -37,7 +37,7 @@ export function healthFault(config: Config): ConfigError | undefined {
 }
 
 /** @throws {ConfigError} for what `healthFault` tells. */
-export function startHealth({ hostname, port, config, metrics, log }: HealthStart): Promise<HealthServer> {
+export async function startHealth({ hostname, port, config, metrics, log }: HealthStart): Promise<HealthServer> {
   const pessimistic = config.get("metrics.enabled") && config.get("http.pessimistic.health.check.enabled");
   const credentials = config.get("http.health.check.authentication.required") && config.get("http.user") !== "";
   const settings: ThreadSettings = {
@@ -46,10 +46,6 @@ export function startHealth({ hostname, port, config, metrics, log }: HealthStar
     connectionLimit: config.get("http.min.net.connection.limit"),
     connectionTimeoutMs: config.get("http.min.net.connection.timeout"),
     queueTimeoutMs: config.get("http.min.net.connection.queue.timeout"),
-    // The Windows backlog hint: few connections come at a time.
-    backlog: config.get("http.min.net.connection.hint") && Deno.build.os === "windows"
-      ? config.get("http.min.net.connection.limit")
-      : 256,
     credentials: credentials ? { user: config.get("http.user"), password: config.get("http.password") } : undefined,
   };
   const metricsText = config.get("metrics.enabled") ? () => metrics.text() : undefined;

@@ -51,7 +51,7 @@ async function begin(start: ToThread & { kind: "start" }): Promise<void> {
       scope.postMessage({ kind: "metrics", id });
     });
   try {
-    server = await serveHealth({
+    server = serveHealth({
       ...start.settings,
       healthy: () => !start.pessimistic || Atomics.load(start.unhandledWord, 0) === 0,
       metricsText: start.hasMetrics ? askMain : undefined,

@@ -3,6 +3,7 @@ import type { Identity } from "../../door.ts";
 import { LogInDelays, TooManyWait } from "../log-in-delays.ts";
 import { basicCredentials, type Credentials, equalInConstantTime } from "../passwords.ts";
 import type { HttpConfig } from "./contract.ts";
+import type { Headers } from "../http1/mod.ts";
 import type { Sessions } from "./sessions.ts";
 
 export const ANONYMOUS: Identity = { name: "admin", groups: [] };
@@ -20,8 +21,8 @@ export class Authenticator {
   private readonly delays: LogInDelays;
 
   constructor(private readonly config: HttpConfig, private readonly sessions: Sessions) {
-    // Requests that wait are in flight, and must leave room for others.
-    this.delays = new LogInDelays({ waitingMax: () => Math.min(64, Math.ceil(config.maxRequestsInFlight / 4)) });
+    // Requests that wait keep their connections, and must leave room for others.
+    this.delays = new LogInDelays({ waitingMax: () => Math.min(64, Math.ceil(config.limits.connectionsMax / 4)) });
   }
 
   /** `onWait`: called when an answer has to wait, as passwords were wrong. */

@@ -3,6 +3,7 @@ import type { Config } from "../../config/mod.ts";
 import type { Database, Identity } from "../../door.ts";
 import type { RefusedStatement } from "../../log/mod.ts";
 import type { Metrics } from "../../metrics/mod.ts";
+import type { HttpRequest, Limits, Reply } from "../http1/mod.ts";
 import type { OriginRules } from "./origin.ts";
 import type { Parameters } from "./parameters.ts";
 
@@ -10,8 +11,6 @@ export interface HttpConfig {
   /** Basic authentication is on when both are set. */
   user: string;
   password: string;
-  /** Requests beyond it are answered 503 at once. */
-  maxRequestsInFlight: number;
   /** Requests of a kind beyond it are answered 429 at once; -1: no limit of their own. */
   kindLimits: Readonly<Record<HttpWire, number>>;
   /** Cuts the rows of /exec and /exp. */
@@ -19,8 +18,10 @@ export interface HttpConfig {
   readOnly: boolean;
   /** Names by which browsers may address the server, and origins whose pages may use it. */
   origins: OriginRules;
-  /** Compress replies for clients that accept gzip. */
-  gzip: boolean;
+  /** Compress replies for clients that accept it. */
+  compresses: boolean;
+  /** Of connections. */
+  limits: Limits;
   /** Of a line-protocol request, also after it was inflated. */
   maxBodySizeBytes: number;
   /** What /ping calls itself. */
@@ -50,12 +51,21 @@ export interface HttpConfig {
 export const DEFAULT_HTTP_CONFIG: HttpConfig = {
   user: "",
   password: "",
-  maxRequestsInFlight: 256,
   kindLimits: { exec: -1, exp: -1, line_http: -1 },
   maxResponseRows: Number.MAX_SAFE_INTEGER,
   readOnly: false,
   origins: { hostNames: [], corsOrigins: [] },
-  gzip: false,
+  compresses: false,
+  limits: {
+    connectionsMax: 256,
+    queueTimeoutMs: 5000,
+    idleTimeoutMs: 300_000,
+    spareIdleMs: 5000,
+    headTimeoutMs: 30_000,
+    headSizeMax: 65_536,
+    bodyTimeoutMs: 30_000,
+    bodyRateMin: 1024,
+  },
   maxBodySizeBytes: 1 << 30,
   pingVersion: "v2.7.4",
   version: "0.1.0",
@@ -80,8 +90,29 @@ export function httpConfigOf(config: Config, version: string): HttpConfig {
     user: get("http.user"),
     password: get("http.password"),
     // Reloadable ones are read at their use.
-    get maxRequestsInFlight() {
-      return get("http.net.connection.limit");
+    limits: {
+      get connectionsMax() {
+        return get("http.net.connection.limit");
+      },
+      get queueTimeoutMs() {
+        return get("http.net.connection.queue.timeout");
+      },
+      get idleTimeoutMs() {
+        return get("http.net.connection.timeout");
+      },
+      spareIdleMs: get("http.keep-alive.timeout") * 1000,
+      get headTimeoutMs() {
+        return get("http.request.header.timeout");
+      },
+      get headSizeMax() {
+        return get("http.request.header.buffer.size");
+      },
+      get bodyTimeoutMs() {
+        return get("http.request.body.timeout");
+      },
+      get bodyRateMin() {
+        return get("http.request.body.rate.min");
+      },
     },
     kindLimits: {
       get exec() {
@@ -104,7 +135,7 @@ export function httpConfigOf(config: Config, version: string): HttpConfig {
         return get("http.cors.origins");
       },
     },
-    gzip: get("http.allow.deflate.before.send"),
+    compresses: get("http.allow.deflate.before.send"),
     get maxBodySizeBytes() {
       return get("line.http.max.recv.buffer.size");
     },
@@ -194,7 +225,7 @@ export interface HttpOptions {
 
 /** One request on its way through a route. */
 export interface Call {
-  request: Request;
+  request: HttpRequest;
   path: string;
   parameters: Parameters;
   identity: Identity;
@@ -208,7 +239,7 @@ export interface Call {
 
 export type HttpWire = "exec" | "exp" | "line_http";
 
-export type Handler = (call: Call) => Response | Promise<Response>;
+export type Handler = (call: Call) => Reply | Promise<Reply>;
 
 export interface Route {
   name: string;

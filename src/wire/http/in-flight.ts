@@ -1,33 +1,25 @@
-/** How many requests are in flight, in all and by what they are for, and who is one too many. */
+/** How many requests of each kind are in flight. One more than a kind's limit is refused. */
 import type { HttpConfig, HttpWire } from "./contract.ts";
-import { textReply } from "./reply.ts";
+import { type Reply, textReply } from "../http1/mod.ts";
 
 const NAMES: Record<HttpWire, string> = { exec: "http.json.query", exp: "http.export", line_http: "http.ilp" };
 
 export class InFlight {
   readonly counts: Record<HttpWire, number> = { exec: 0, exp: 0, line_http: 0 };
-  private all = 0;
 
-  constructor(private readonly config: Pick<HttpConfig, "maxRequestsInFlight" | "kindLimits">) {}
+  constructor(private readonly limits: HttpConfig["kindLimits"]) {}
 
   /** The refusal, where there are too many; otherwise the request counts until `leave`. */
-  enter(kind: HttpWire | undefined): Response | undefined {
-    const { maxRequestsInFlight, kindLimits } = this.config;
-    if (this.all >= maxRequestsInFlight) {
-      return textReply(503, `there are ${this.all} requests, the most that http.net.connection.limit allows`);
+  enter(kind: HttpWire): Reply | undefined {
+    const count = this.counts[kind], limit = this.limits[kind];
+    if (limit >= 0 && count >= limit) {
+      const reason = `there are ${count} requests, the most that ${NAMES[kind]}.connection.limit allows`;
+      return textReply(429, reason, [["Retry-After", "1"]]);
     }
-    if (kind !== undefined) {
-      const count = this.counts[kind], limit = kindLimits[kind];
-      if (limit >= 0 && count >= limit) {
-        return textReply(429, `there are ${count} requests, the most that ${NAMES[kind]}.connection.limit allows`);
-      }
-      this.counts[kind]++;
-    }
-    this.all++;
+    this.counts[kind]++;
   }
 
-  leave(kind: HttpWire | undefined): void {
-    this.all--;
-    if (kind !== undefined) this.counts[kind]--;
+  leave(kind: HttpWire): void {
+    this.counts[kind]--;
   }
 }

@@ -6,10 +6,11 @@ import { shownAddress, shownText } from "../../log/mod.ts";
 import { TooManyWait } from "../log-in-delays.ts";
 import { ANONYMOUS, Authenticator } from "./auth.ts";
 import type { Call, HttpConfig, HttpOptions, HttpWire, Route } from "./contract.ts";
+import { type HttpRequest, type Reply, startServer, textReply } from "../http1/mod.ts";
 import { InFlight } from "./in-flight.ts";
 import { judge, type Verdict } from "./origin.ts";
 import { Parameters } from "./parameters.ts";
-import { BrokenOff, type HeaderList, methodNotSupported, notFound, textReply } from "./reply.ts";
+import { methodNotSupported, notFound } from "./reply.ts";
 import { chk } from "./routes/chk.ts";
 import { exec } from "./routes/exec.ts";
 import { exp } from "./routes/exp.ts";
@@ -42,66 +43,61 @@ export interface HttpServer {
 }
 
 /** Answers until `close`, which takes no more requests and waits for those that run. */
-export async function startHttp(options: HttpOptions): Promise<HttpServer> {
+export function startHttp(options: HttpOptions): HttpServer {
   const { config } = options;
   const routes = routesOf(config);
-  const inFlight = new InFlight(config);
+  const inFlight = new InFlight(config.kindLimits);
   const sessions = new Sessions(config.sessionTimeoutMs);
   const authenticator = new Authenticator(config, sessions);
   const security = securityHeaders();
   const pageSecurity = securityHeaders(textOf(options.consolePage));
-  const server = Deno.serve({
+  const server = startServer({
     hostname: options.hostname,
     port: options.port,
-    onListen() {},
+    limits: config.limits,
     onError(error) {
-      if (error instanceof BrokenOff) return new Response(null);
       options.log.error(`unhandled error in the HTTP server: ${stackOf(error)}`);
       options.metrics?.unhandledErrors.inc();
-      return withHeaders(textReply(500, "internal server error"), security);
     },
-  }, async (request, info) => {
-    const { hostname } = info.remoteAddr;
-    const { path, query } = splitUrl(request.url);
-    const { method } = request;
-    const route = routes.get(path);
-    const refused = inFlight.enter(route?.wire);
-    // A streaming reply is in flight to its end.
-    if (refused === undefined) info.completed.catch(() => {}).finally(() => inFlight.leave(route?.wire));
-    const asker = { method, header: (name: string) => request.headers.get(name) };
-    const verdict = judge(asker, config.origins, false);
-    const reply = refused ?? answerOf(verdict) ??
-      await answer(request, { hostname, path, query, route, authenticator, sessions, options });
-    withHeaders(withHeaders(reply, verdict.headers), route === page ? pageSecurity : security);
-    if (!config.keepsConnections) reply.headers.set("connection", "close");
-    const { status } = reply;
-    if (verdict.refusal !== undefined) {
-      options.log.turnedAway?.(info.remoteAddr, `${method} ${path}: ${verdict.refusal}`);
-    }
-    if (status === 401) options.log.turnedAway?.(info.remoteAddr, `${method} ${path}: who asks is not known`);
-    // Only the path: a statement stands in what follows it.
-    options.log.debug?.(() => `${status} ${method} ${shownText(path)} [client=${shownAddress(info.remoteAddr)}]`);
-    return reply;
+    async handle(request) {
+      const { path, query } = splitTarget(request.target);
+      const { method, remoteAddr } = request;
+      const { hostname } = remoteAddr as Deno.NetAddr;
+      const route = routes.get(path);
+      const kind = route?.wire;
+      const refused = kind === undefined ? undefined : inFlight.enter(kind);
+      // A streaming reply is in flight to its end.
+      if (kind !== undefined && refused === undefined) request.onEnd = () => inFlight.leave(kind);
+      const asker = { method, header: (name: string) => request.headers.get(name) };
+      const verdict = judge(asker, config.origins, false);
+      const reply = refused ?? answerOf(verdict) ??
+        await answer(request, { hostname, path, query, route, authenticator, sessions, options });
+      reply.headers.push(...verdict.headers, ...(route === page ? pageSecurity : security));
+      if (!config.keepsConnections) reply.isLast = true;
+      const { status } = reply;
+      if (verdict.refusal !== undefined) {
+        options.log.turnedAway?.(remoteAddr, `${method} ${path}: ${verdict.refusal}`);
+      }
+      if (status === 401) options.log.turnedAway?.(remoteAddr, `${method} ${path}: who asks is not known`);
+      // Only the path: a statement stands in what follows it.
+      options.log.debug?.(() => `${status} ${method} ${shownText(path)} [client=${shownAddress(remoteAddr)}]`);
+      return reply;
+    },
   });
   return {
-    port: (server.addr as Deno.NetAddr).port,
+    port: server.port,
     inFlight: () => inFlight.counts,
     close() {
       authenticator.close();
-      return server.shutdown();
+      return server.close();
     },
   };
 }
 
 /** The answer to a request that goes no further. */
-function answerOf({ refusal, isPreflight }: Verdict): Response | undefined {
+function answerOf({ refusal, isPreflight }: Verdict): Reply | undefined {
   if (refusal !== undefined) return textReply(403, refusal);
-  if (isPreflight) return new Response(null, { status: 204 });
-}
-
-function withHeaders(reply: Response, headers: HeaderList): Response {
-  for (const [name, value] of headers) reply.headers.set(name, value);
-  return reply;
+  if (isPreflight) return { status: 204, headers: [] };
 }
 
 function textOf(page: string | Uint8Array): string {
@@ -130,9 +126,9 @@ interface Arrival {
 }
 
 async function answer(
-  request: Request,
+  request: HttpRequest,
   { hostname, path, query, route, authenticator, sessions, options }: Arrival,
-): Promise<Response> {
+): Promise<Reply> {
   const startedMs = performance.now();
   const method = request.method;
   let identity = ANONYMOUS, token: string | undefined;
@@ -170,28 +166,32 @@ async function answer(
   return opens ? withCookie(reply, sessions.give(identity, token)) : reply;
 }
 
-function withCookie(reply: Response, cookie: string): Response {
-  reply.headers.append("set-cookie", cookie);
+function withCookie(reply: Reply, cookie: string): Reply {
+  reply.headers.push(["Set-Cookie", cookie]);
   return reply;
 }
 
-function tooManyLogIns({ retryAfterMs }: TooManyWait): Response {
-  const reply = textReply(429, "too many log-ins from this address wait, as passwords were wrong: try again later");
-  return withHeaders(reply, [["retry-after", String(Math.ceil(retryAfterMs / 1000))]]);
+function tooManyLogIns({ retryAfterMs }: TooManyWait): Reply {
+  const reason = "too many log-ins from this address wait, as passwords were wrong: try again later";
+  return textReply(429, reason, [["Retry-After", String(Math.ceil(retryAfterMs / 1000))]]);
 }
 
-function hasBodySize(request: Request): boolean {
+function hasBodySize(request: HttpRequest): boolean {
   return request.headers.has("content-length") || request.headers.has("transfer-encoding");
 }
 
-/** By hand: `new URL` costs more than a whole small query. */
-function splitUrl(url: string): { path: string; query: string } {
-  const authority = url.indexOf("://");
-  const start = url.indexOf("/", authority < 0 ? 0 : authority + 3);
-  const question = url.indexOf("?", start);
+/** By hand: `new URL` costs more than a whole small query. The target may be a whole URL, as proxies send it. */
+function splitTarget(target: string): { path: string; query: string } {
+  const start = target.startsWith("/") ? 0 : pathStart(target);
+  const question = target.indexOf("?", start);
   return question < 0
-    ? { path: url.slice(start), query: "" }
-    : { path: url.slice(start, question), query: url.slice(question + 1) };
+    ? { path: target.slice(start), query: "" }
+    : { path: target.slice(start, question), query: target.slice(question + 1) };
+}
+
+function pathStart(url: string): number {
+  const authority = /^https?:\/\/[^/?]*/i.exec(url);
+  return authority === null ? 0 : authority[0].length;
 }
 
 function stackOf(error: unknown): string {

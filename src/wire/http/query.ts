@@ -3,6 +3,7 @@ import type { Chunk, Prepared } from "../../door.ts";
 import { SqlError, SQLSTATE } from "../../errors.ts";
 import { shownText } from "../../log/mod.ts";
 import { QueryCount, type QueryEnd } from "../../metrics/mod.ts";
+import { acceptedCoding, type ContentCoding } from "./compression.ts";
 import type { Call } from "./contract.ts";
 import { judge } from "./origin.ts";
 import { errorFields, isUnhandled } from "./reply.ts";
@@ -11,15 +12,6 @@ import { errorFields, isUnhandled } from "./reply.ts";
 export function statementTimeoutMs(call: Call): number {
   const header = call.request.headers.get("statement-timeout");
   return header !== null && /^\d{1,15}$/.test(header) ? Number(header) : 0;
-}
-
-function acceptsGzip(call: Call): boolean {
-  if (!call.options.config.gzip) return false;
-  return (call.request.headers.get("accept-encoding") ?? "").toLowerCase().split(",").some((offer) => {
-    const [name, ...parameters] = offer.split(";").map((part) => part.trim());
-    // A weight of zero is a refusal.
-    return name === "gzip" && !parameters.some((parameter) => /^q=0(?:\.0*)?$/.test(parameter));
-  });
 }
 
 /**
@@ -42,7 +34,7 @@ export function foreignChange({ request: { method, headers }, options }: Call): 
 /** The statement of a request has come. */
 export function beginQuery(call: Call, wire: "exec" | "exp"): QueryCount {
   const metrics = call.options.metrics?.wires[wire];
-  metrics?.bytesIn.inc(call.request.url.length);
+  metrics?.bytesIn.inc(call.request.target.length);
   return new QueryCount(metrics, call.startedMs);
 }
 
@@ -50,11 +42,12 @@ export function beginQuery(call: Call, wire: "exec" | "exp"): QueryCount {
 export function rowsOptions(
   call: Call,
   query: QueryCount,
-): { gzip: boolean; keepAlive: string; onChunk(chunk: Chunk): void; onEnd(how: QueryEnd): void } {
+): { coding: ContentCoding | undefined; keepAlive: string; onChunk(chunk: Chunk): void; onEnd(how: QueryEnd): void } {
   const { metrics } = query;
+  const { config } = call.options;
   return {
-    gzip: acceptsGzip(call),
-    keepAlive: call.options.config.keepAlive,
+    coding: config.compresses ? acceptedCoding(call.request.headers.get("accept-encoding")) : undefined,
+    keepAlive: config.keepAlive,
     onChunk(chunk) {
       metrics?.rowsOut.inc(chunk.rows);
       metrics?.bytesOut.inc(chunk.bytes.length);

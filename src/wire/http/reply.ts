@@ -1,45 +1,32 @@
 /** Replies: heads, text and JSON errors, and bodies that stream at the reader's pace. */
 import { CorruptFileError, DiskFullError, SqlError, SQLSTATE } from "../../errors.ts";
 import type { Chunk } from "../../door.ts";
+import { BrokenReplyError, type HeaderList, type Reply, textReply } from "../http1/mod.ts";
+import { compressed, CompressedStream, type ContentCoding } from "./compression.ts";
 
 const JSON_TYPE = "application/json; charset=utf-8";
 const encoder = new TextEncoder();
 
-export type HeaderList = [name: string, value: string][];
-
-/** Chunked, as clients of this interface expect, although the size of a small body is known. */
-const CHUNKED: HeaderList[number] = ["transfer-encoding", "chunked"];
-
-/** Bytes that a response may keep. A view of shared memory is not copied by the server, and would change under its hands. */
-export function ownBytes(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
-  return bytes.buffer instanceof ArrayBuffer ? bytes as Uint8Array<ArrayBuffer> : bytes.slice();
-}
-
-export function textReply(status: number, text: string): Response {
-  return new Response(encoder.encode(`${text}\r\n`), {
+export function jsonReply(body: string, status = 200, keepAlive = "timeout=5, max=10000"): Reply {
+  return {
     status,
-    headers: [["content-type", "text/plain; charset=utf-8"], CHUNKED],
-  });
-}
-
-export function jsonReply(body: string, status = 200, keepAlive = "timeout=5, max=10000"): Response {
-  return new Response(encoder.encode(body), {
-    status,
-    headers: [["content-type", JSON_TYPE], CHUNKED, ["keep-alive", keepAlive]],
-  });
+    headers: [["Content-Type", JSON_TYPE], ["Keep-Alive", keepAlive]],
+    body: encoder.encode(body),
+    // Clients of this interface expect chunks, although the size is known.
+    isChunked: true,
+  };
 }
 
 /** With a length, for the small documents that clients read with simple means. */
-export function documentReply(body: string | Uint8Array, contentType: string): Response {
-  const bytes = typeof body === "string" ? encoder.encode(body) : ownBytes(body);
-  return new Response(bytes, { headers: [["content-type", contentType], ["content-length", String(bytes.length)]] });
+export function documentReply(body: string | Uint8Array, contentType: string): Reply {
+  return { status: 200, headers: [["Content-Type", contentType]], body: bytesOf(body) };
 }
 
-export function notFound(): Response {
+export function notFound(): Reply {
   return textReply(404, "Not Found");
 }
 
-export function methodNotSupported(method: string): Response {
+export function methodNotSupported(method: string): Reply {
   return textReply(405, `Method ${method} not supported`);
 }
 
@@ -57,7 +44,7 @@ export function errorFields(error: unknown): { status: number; message: string; 
   return { status, message: `internal error: ${error instanceof Error ? error.message : String(error)}`, position: 0 };
 }
 
-export function queryError(query: string, message: string, position: number, status = 400): Response {
+export function queryError(query: string, message: string, position: number, status = 400): Reply {
   return jsonReply(JSON.stringify({ query, error: message, position }), status);
 }
 
@@ -65,9 +52,6 @@ export function queryError(query: string, message: string, position: number, sta
 export function isUnhandled(error: unknown): boolean {
   return !(error instanceof SqlError);
 }
-
-/** What ends a body without a place for its error, which has been told elsewhere. */
-export class BrokenOff extends Error {}
 
 export interface Body {
   contentType: string;
@@ -78,7 +62,8 @@ export interface Body {
   tail(rowCount: number): string | Uint8Array<ArrayBuffer>;
   /** The end of a document that broke off; undefined lets the connection break. */
   errorTail(error: unknown, rowCount: number): string | undefined;
-  gzip: boolean;
+  /** How the client wants it compressed. */
+  coding: ContentCoding | undefined;
   keepAlive: string;
   /** Told of each chunk that goes out. */
   onChunk(chunk: Chunk): void;
@@ -88,88 +73,122 @@ export interface Body {
 
 /**
  * A reply whose rows come from a running query. A failure before anything is sent is thrown. A result of at most one chunk is
- * sent at once, without the cost of a stream; otherwise each chunk is asked for when the reader has taken the one before.
+ * sent at once; otherwise each chunk is asked for when the client has taken the one before.
  */
-export async function rowsReply(body: Body): Promise<Response> {
+export async function rowsReply(body: Body): Promise<Reply> {
   const chunks = body.chunks[Symbol.asyncIterator]();
   const first = await chunks.next();
   const second = first.done ? first : await chunks.next();
   if (!first.done) body.onChunk(first.value);
-  const headers: HeaderList = [["content-type", body.contentType], ...body.headers, CHUNKED, [
-    "keep-alive",
-    body.keepAlive,
-  ]];
-  if (body.gzip) headers.push(["content-encoding", "gzip"]);
-  let rowCount = first.done ? 0 : first.value.rows;
+  const { coding } = body;
+  const headers: HeaderList = [["Content-Type", body.contentType], ...body.headers, ["Keep-Alive", body.keepAlive]];
+  const head = bytesOf(body.head);
   if (second.done) {
-    const bytes = join(body.head, first.done ? undefined : first.value.bytes, body.tail(rowCount));
+    const bytes = first.done ? NOTHING : ownBytes(first.value.bytes);
+    const parts = [head, bytes, bytesOf(body.tail(first.done ? 0 : first.value.rows))];
     body.onEnd("queriesCompleted");
-    return new Response(body.gzip ? compressed(new Response(bytes).body!) : bytes, { headers });
+    const small = coding === undefined ? undefined : compressed(parts, coding);
+    if (small === undefined) return { status: 200, headers, body: parts, isChunked: true };
+    return { status: 200, headers: [...headers, ["Content-Encoding", coding!]], body: small, isChunked: true };
   }
-  const waiting: Uint8Array<ArrayBuffer>[] = [
-    join(body.head, (first as IteratorYieldResult<Chunk>).value.bytes, ""),
-    ownBytes(second.value.bytes),
-  ];
-  rowCount += second.value.rows;
-  body.onChunk(second.value);
-  let sent: Uint8Array<ArrayBuffer> | undefined;
-  let isGone = false;
-  const stream = new ReadableStream<Uint8Array<ArrayBuffer>>({
-    async pull(controller) {
-      // The server holds the bytes of the last chunk by itself now; without this they would stay until some later collection,
-      // which at 200 MB/s were hundreds of megabytes. A compressing stream may not have read them yet.
-      if (!body.gzip && sent?.byteLength === sent?.buffer.byteLength) sent?.buffer.transfer(0);
-      const give = (bytes: Uint8Array<ArrayBuffer>) => controller.enqueue(sent = bytes);
-      const ready = waiting.shift();
-      if (ready !== undefined) return give(ready);
-      try {
-        const next = await chunks.next();
-        // The reader left meanwhile.
-        if (isGone) return;
-        if (!next.done) {
-          rowCount += next.value.rows;
-          body.onChunk(next.value);
-          return give(ownBytes(next.value.bytes));
-        }
-        const tail = bytesOf(body.tail(rowCount));
-        body.onEnd("queriesCompleted");
-        if (tail.length > 0) controller.enqueue(tail);
-        controller.close();
-      } catch (error) {
-        if (isGone) return;
-        const tail = body.errorTail(error, rowCount);
-        if (tail === undefined) return controller.error(new BrokenOff());
-        controller.enqueue(encoder.encode(tail));
-        controller.close();
+  const rows = new RowStream(body, chunks, head, [(first as IteratorYieldResult<Chunk>).value, second.value]);
+  if (coding === undefined) return { status: 200, headers, body: rows };
+  return { status: 200, headers: [...headers, ["Content-Encoding", coding]], body: new CompressedStream(rows, coding) };
+}
+
+/** Head, chunks and tail of a document, each made when it is asked for. */
+class RowStream implements AsyncIterable<Uint8Array>, AsyncIterator<Uint8Array> {
+  #rowCount: number;
+  #hasHead = false;
+  #hasEnded = false;
+  #sent: Uint8Array | undefined;
+
+  /** @param ready chunks that are there already; the first has been counted */
+  constructor(
+    private readonly body: Body,
+    private readonly chunks: AsyncIterator<Chunk>,
+    private readonly head: Uint8Array,
+    private readonly ready: Chunk[],
+  ) {
+    this.#rowCount = ready[0].rows;
+    this.ready[1] = { ...ready[1], bytes: ownBytes(ready[1].bytes) };
+    this.ready[0] = { ...ready[0], bytes: ownBytes(ready[0].bytes) };
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  async next(): Promise<IteratorResult<Uint8Array>> {
+    if (this.#hasEnded) return { done: true, value: undefined };
+    this.#release();
+    if (!this.#hasHead) {
+      this.#hasHead = true;
+      if (this.head.length > 0) return { done: false, value: this.head };
+    }
+    const ready = this.ready.shift();
+    if (ready !== undefined) {
+      if (this.ready.length === 0) this.#count(ready);
+      return this.#give(ready.bytes);
+    }
+    try {
+      const next = await this.chunks.next();
+      if (this.#hasEnded) return { done: true, value: undefined };
+      if (!next.done) {
+        this.#count(next.value);
+        return this.#give(next.value.bytes);
       }
-    },
-    async cancel() {
-      isGone = true;
-      body.onEnd("queriesCancelled");
-      await chunks.return?.();
-    },
-  }, { highWaterMark: 0 });
-  return new Response(body.gzip ? compressed(stream) : stream, { headers });
+      const tail = bytesOf(this.body.tail(this.#rowCount));
+      this.#end("queriesCompleted");
+      return tail.length > 0 ? { done: false, value: tail } : { done: true, value: undefined };
+    } catch (error) {
+      if (this.#hasEnded) return { done: true, value: undefined };
+      this.#hasEnded = true;
+      const tail = this.body.errorTail(error, this.#rowCount);
+      if (tail === undefined) throw new BrokenReplyError();
+      return { done: false, value: encoder.encode(tail) };
+    }
+  }
+
+  /** The client has gone. */
+  async return(): Promise<IteratorResult<Uint8Array>> {
+    if (!this.#hasEnded) {
+      this.#end("queriesCancelled");
+      await this.chunks.return?.();
+    }
+    return { done: true, value: undefined };
+  }
+
+  #end(how: "queriesCompleted" | "queriesCancelled"): void {
+    this.#hasEnded = true;
+    this.body.onEnd(how);
+  }
+
+  #count(chunk: Chunk): void {
+    this.#rowCount += chunk.rows;
+    this.body.onChunk(chunk);
+  }
+
+  #give(bytes: Uint8Array): IteratorResult<Uint8Array> {
+    this.#sent = bytes;
+    return { done: false, value: bytes };
+  }
+
+  /** Frees the chunk before: until some later collection they were hundreds of megabytes at 200 MB/s. */
+  #release(): void {
+    const buffer = this.#sent?.buffer;
+    if (buffer instanceof ArrayBuffer && this.#sent?.byteLength === buffer.byteLength) buffer.transfer(0);
+    this.#sent = undefined;
+  }
 }
 
-function compressed(body: ReadableStream<Uint8Array<ArrayBuffer>>): ReadableStream<Uint8Array<ArrayBuffer>> {
-  return body.pipeThrough(new CompressionStream("gzip"));
+const NOTHING = new Uint8Array(0);
+
+function bytesOf(text: string | Uint8Array): Uint8Array {
+  return typeof text === "string" ? encoder.encode(text) : text;
 }
 
-function bytesOf(text: string | Uint8Array): Uint8Array<ArrayBuffer> {
-  return typeof text === "string" ? encoder.encode(text) : ownBytes(text);
-}
-
-function join(
-  head: string | Uint8Array,
-  bytes: Uint8Array | undefined,
-  tail: string | Uint8Array,
-): Uint8Array<ArrayBuffer> {
-  const before = bytesOf(head), after = bytesOf(tail);
-  const size = bytes?.length ?? 0;
-  const whole = new Uint8Array(before.length + size + after.length);
-  whole.set(before);
-  if (bytes !== undefined) whole.set(bytes, before.length);
-  whole.set(after, before.length + size);
-  return whole;
+/** Bytes that may be kept. A view of shared memory would change while it waits. */
+function ownBytes(bytes: Uint8Array): Uint8Array {
+  return bytes.buffer instanceof ArrayBuffer ? bytes : bytes.slice();
 }

@@ -1,6 +1,6 @@
 /** Headers of every answer that tell browsers what they may do with it. */
 import { createHash } from "node:crypto";
-import type { HeaderList } from "./reply.ts";
+import type { HeaderList } from "../http1/mod.ts";
 
 /** An answer is data: it is no script, runs none, and is shown in no frame. */
 const COMMON: HeaderList = [

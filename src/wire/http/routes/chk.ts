@@ -1,10 +1,11 @@
 /** GET /chk?j=TABLE: is there such a table? */
 import type { Call, Route } from "../contract.ts";
-import { documentReply, textReply } from "../reply.ts";
+import { type Reply, textReply } from "../../http1/mod.ts";
+import { documentReply } from "../reply.ts";
 
 export const chk: Route = { name: "chk", paths: ["/chk"], methods: { GET: check }, open: false };
 
-function check(call: Call): Response {
+function check(call: Call): Reply {
   const name = call.parameters.get("j");
   if (name === undefined || name === "") return textReply(200, "table name missing");
   const status = call.database.table(name) === undefined ? "Does not exist" : "Exists";

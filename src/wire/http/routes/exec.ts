@@ -3,6 +3,7 @@ import type { Answer, Prepared, ResultColumn } from "../../../door.ts";
 import { SqlError } from "../../../errors.ts";
 import { typeOf } from "../../../types/mod.ts";
 import { arrayDimensions } from "../../../types/wide.ts";
+import type { Reply } from "../../http1/mod.ts";
 import type { Call, Route } from "../contract.ts";
 import { capWindow, execWindow } from "../parameters.ts";
 import { beginQuery, failed, refuseChange, rowsOptions, statementTimeoutMs } from "../query.ts";
@@ -16,7 +17,7 @@ export const exec: Route = {
   open: false,
 };
 
-async function execute(call: Call): Promise<Response> {
+async function execute(call: Call): Promise<Reply> {
   const { parameters } = call;
   const count = beginQuery(call, "exec");
   if (parameters.isBroken("query")) {
@@ -82,7 +83,7 @@ async function execute(call: Call): Promise<Response> {
   }
 }
 
-function emptyQuery(query: string): Response {
+function emptyQuery(query: string): Reply {
   return jsonReply(JSON.stringify({ error: "empty query", query, position: "0" }));
 }
 
@@ -98,7 +99,7 @@ function chooseColumns(prepared: Prepared, cols: string | undefined): number[] |
   return chosen;
 }
 
-function doneReply(answer: Answer & { kind: "done" }, query: string, more: string): Response {
+function doneReply(answer: Answer & { kind: "done" }, query: string, more: string): Reply {
   if (answer.category === "empty") return emptyQuery(query);
   if (answer.category !== "dml") return jsonReply(`{"ddl":"OK"${more}}`);
   const updated = answer.tag.startsWith("UPDATE") ? `,"updated":${answer.rows}` : "";

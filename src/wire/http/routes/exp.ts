@@ -1,6 +1,7 @@
 /** GET /exp: the rows of a query as a CSV or Parquet file. */
 import type { Chunk, Prepared, ResultColumn } from "../../../door.ts";
 import { notSupported, SqlError } from "../../../errors.ts";
+import type { Reply } from "../../http1/mod.ts";
 import type { Call, Route } from "../contract.ts";
 import { capWindow, expWindow } from "../parameters.ts";
 import type { QueryCount } from "../../../metrics/mod.ts";
@@ -10,7 +11,7 @@ import { queryError, rowsReply } from "../reply.ts";
 
 export const exp: Route = { name: "exp", paths: ["/exp"], wire: "exp", methods: { GET: exportRows }, open: false };
 
-async function exportRows(call: Call): Promise<Response> {
+async function exportRows(call: Call): Promise<Reply> {
   const { parameters } = call;
   const count = beginQuery(call, "exp");
   const query = parameters.get("query") ?? "";
@@ -60,7 +61,7 @@ async function exportRows(call: Call): Promise<Response> {
 }
 
 /** `limit` does not count here: a file is whole. */
-async function parquetReply(call: Call, count: QueryCount, query: string, prepared: Prepared): Promise<Response> {
+async function parquetReply(call: Call, count: QueryCount, query: string, prepared: Prepared): Promise<Reply> {
   const answer = await prepared.execute([], {
     encoding: parquetEncoding(call),
     window: capWindow(undefined, call.options.config.maxResponseRows),
@@ -114,7 +115,7 @@ function parquetEncoding({ parameters }: Call): ParquetEncoding {
 const CODECS: readonly ParquetEncoding["codec"][] = ["UNCOMPRESSED", "SNAPPY", "GZIP", "BROTLI", "ZSTD", "LZ4_RAW"];
 
 function attachment(call: Call, extension: string): [string, string] {
-  return ["content-disposition", `attachment; filename="${fileName(call.parameters.get("filename"))}.${extension}"`];
+  return ["Content-Disposition", `attachment; filename="${fileName(call.parameters.get("filename"))}.${extension}"`];
 }
 
 /** A list in JSON, in ASCII: a file has no place for what its reader is told besides. */

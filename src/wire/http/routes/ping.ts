@@ -5,8 +5,7 @@ export const ping: Route = {
   name: "ping",
   paths: ["/ping"],
   methods: {
-    GET: (call) =>
-      new Response(null, { status: 204, headers: [["x-influxdb-version", call.options.config.pingVersion]] }),
+    GET: (call) => ({ status: 204, headers: [["X-Influxdb-Version", call.options.config.pingVersion]] }),
   },
   open: true,
 };

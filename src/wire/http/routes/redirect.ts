@@ -5,7 +5,7 @@ export function redirect(to: string): Route {
   return {
     name: "redirect",
     paths: [],
-    methods: { GET: () => new Response(null, { status: 301, headers: [["location", to], ["content-length", "0"]] }) },
+    methods: { GET: () => ({ status: 301, headers: [["Location", to]] }) },
     open: true,
   };
 }

@@ -1,4 +1,5 @@
 /** GET /settings: what clients of the line protocol and the console want to know before they begin. */
+import type { Reply } from "../../http1/mod.ts";
 import type { Call, Route } from "../contract.ts";
 import { documentReply } from "../reply.ts";
 
@@ -7,7 +8,7 @@ export const settings: Route = { name: "settings", paths: ["/settings"], methods
 /** Versions of the line protocol that `src/wire/line` reads: text; binary doubles and arrays; binary decimals. */
 const LINE_PROTOCOL_VERSIONS = [1, 2, 3];
 
-function readSettings(call: Call): Response {
+function readSettings(call: Call): Reply {
   const { config } = call.options;
   const document = {
     config: {

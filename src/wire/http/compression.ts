@@ -1,0 +1,72 @@
+/** Compressed replies: for clients that accept it, where the answer is worth it. */
+import { once } from "node:events";
+import { createGzip, createZstdCompress, gzipSync, zstdCompressSync } from "node:zlib";
+
+export type ContentCoding = "gzip" | "zstd";
+
+/** Smaller answers are sent as they are. */
+const WORTH_BYTES = 4096;
+
+/** The coding that the Accept-Encoding header likes best; zstd among equals, as it costs less. */
+export function acceptedCoding(header: string | null): ContentCoding | undefined {
+  let best: ContentCoding | undefined, bestWeight = 0;
+  for (const offer of (header ?? "").toLowerCase().split(",")) {
+    const [name, ...parameters] = offer.split(";").map((part) => part.trim());
+    if (name !== "gzip" && name !== "zstd") continue;
+    const weight = parameters.map((parameter) => /^q=([01](?:\.\d{0,3})?)$/.exec(parameter)?.[1]).find(Boolean);
+    const value = weight === undefined ? 1 : Number(weight);
+    if (value > bestWeight || value === bestWeight && value > 0 && name === "zstd") [best, bestWeight] = [name, value];
+  }
+  return best;
+}
+
+/** Undefined where it is too little to be worth it. */
+export function compressed(parts: Uint8Array[], coding: ContentCoding): Uint8Array | undefined {
+  let size = 0;
+  for (const part of parts) size += part.length;
+  if (size <= WORTH_BYTES) return undefined;
+  const whole = new Uint8Array(size);
+  let at = 0;
+  for (const part of parts) {
+    whole.set(part, at);
+    at += part.length;
+  }
+  return coding === "gzip" ? gzipSync(whole) : zstdCompressSync(whole);
+}
+
+/** Compresses pieces as they come, at the pace of the reader. */
+export class CompressedStream implements AsyncIterable<Uint8Array>, AsyncIterator<Uint8Array> {
+  readonly #compressor;
+  readonly #output: AsyncIterator<Uint8Array>;
+  #feeding: Promise<void> | undefined;
+
+  constructor(private readonly pieces: AsyncIterator<Uint8Array>, coding: ContentCoding) {
+    this.#compressor = coding === "gzip" ? createGzip() : createZstdCompress();
+    this.#output = this.#compressor[Symbol.asyncIterator]();
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  next(): Promise<IteratorResult<Uint8Array>> {
+    this.#feeding ??= this.#feed().catch((error) => void this.#compressor.destroy(error));
+    return this.#output.next();
+  }
+
+  async #feed(): Promise<void> {
+    for (;;) {
+      const piece = await this.pieces.next();
+      if (piece.done) break;
+      // The compressor reads the piece after this returns, when the next one may have taken its place.
+      if (!this.#compressor.write(piece.value.slice())) await once(this.#compressor, "drain");
+    }
+    this.#compressor.end();
+  }
+
+  async return(): Promise<IteratorResult<Uint8Array>> {
+    this.#compressor.destroy();
+    await this.pieces.return?.();
+    return { done: true, value: undefined };
+  }
+}

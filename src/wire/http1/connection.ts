@@ -1,0 +1,367 @@
+/** One client: its requests one after the other, and its times. */
+import { BodyReader } from "./body.ts";
+import type { ByteConnection, Reply, ServerOptions } from "./contract.ts";
+import { ConnectionLostError, RequestError } from "./errors.ts";
+import { HeadEnd, parseHead, type RequestHead } from "./head.ts";
+import { Input } from "./input.ts";
+import { type Framing, headText, isBodyless, LAST_CHUNK, Output, sizeOf, textReply } from "./reply.ts";
+import { HttpRequest } from "./request.ts";
+
+/** Rest of a body that is read and dropped, so that the connection can serve the next request. */
+const DROPPED_MAX = 65_536;
+/** Requests that a client may send ahead, in bytes; more stay in the system's buffers. */
+const AHEAD_MAX = 65_536;
+const LINGER_MS = 1000;
+
+/** What the server waits for. `work`: a handler, which has its own limits. */
+type Waits = "request" | "head" | "body" | "work" | "write" | "end";
+
+export class Connection {
+  readonly #input: Input;
+  readonly #output = new Output();
+  #waits: Waits = "request";
+  #sinceMs = performance.now();
+  /** Time that has been waited for the body of this request. */
+  #bodyWaitedMs = 0;
+  #body: BodyReader | undefined;
+  #request: HttpRequest | undefined;
+  #isClosed = false;
+  /** No further request is taken. */
+  #isLast = false;
+  #hasServed = false;
+  #refusing: Promise<void> | undefined;
+  #awaitsContinue = false;
+  /** The slot is given back when the last reply is out, before the client has seen the end. */
+  onSlotFree: () => void = () => {};
+
+  constructor(
+    private readonly connection: ByteConnection,
+    private readonly options: ServerOptions,
+    private readonly isSecure: boolean,
+  ) {
+    this.#input = new Input(connection);
+  }
+
+  async run(): Promise<void> {
+    try {
+      while (!this.#isLast && await this.#serveOne());
+      if (this.#waits !== "end" && !this.#isClosed) await this.#linger();
+    } catch (error) {
+      if (!(error instanceof ConnectionLostError)) this.options.onError(error);
+    } finally {
+      await this.#refusing;
+      this.close();
+      this.onSlotFree();
+    }
+  }
+
+  /** Ends the connection where it is; what runs for it is cancelled. */
+  close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#request?.abort();
+    try {
+      this.connection.close();
+    } catch {
+      // The client was first.
+    }
+  }
+
+  /** Ends it now if no request is under way, otherwise after the reply. */
+  finish(): void {
+    this.#isLast = true;
+    if (this.#waits === "request" || this.#waits === "head" || this.#waits === "end") this.close();
+  }
+
+  /** Closes it if its client is too slow. */
+  checkTimes(nowMs: number): void {
+    const { limits } = this.options;
+    const waitedMs = nowMs - this.#sinceMs;
+    switch (this.#waits) {
+      case "request":
+      case "write":
+        if (waitedMs > limits.idleTimeoutMs) this.close();
+        return;
+      case "head":
+        if (waitedMs > limits.headTimeoutMs) this.#tooSlow("head");
+        return;
+      case "body": {
+        const allowedMs = limits.bodyTimeoutMs + (this.#body?.size ?? 0) / limits.bodyRateMin * 1000;
+        if (this.#bodyWaitedMs + waitedMs > allowedMs) this.#tooSlow("body");
+        return;
+      }
+      case "end":
+        if (waitedMs > LINGER_MS) this.close();
+    }
+  }
+
+  /** Since when the client could have asked for something, or have sent the rest of its head; undefined while a request runs. */
+  unusedMs(nowMs: number): { kind: "idle" | "slow"; ms: number } | undefined {
+    if (this.#waits === "request") return { kind: "idle", ms: nowMs - this.#sinceMs };
+    if (this.#waits === "head") return { kind: "slow", ms: nowMs - this.#sinceMs };
+  }
+
+  /** Makes room for another client. */
+  giveWay(): void {
+    if (this.#waits === "head") this.#tooSlow("head");
+    else this.close();
+  }
+
+  /** Answers without reading, and ends the connection. */
+  refuse(reply: Reply): Promise<void> {
+    return this.#refusing = this.#refuse(reply);
+  }
+
+  async #refuse(reply: Reply): Promise<void> {
+    try {
+      this.#isLast = true;
+      await this.#send(reply, undefined);
+      await this.#linger();
+    } catch {
+      // The client has gone.
+    } finally {
+      this.close();
+    }
+  }
+
+  #wait(what: Waits): void {
+    this.#waits = what;
+    this.#sinceMs = performance.now();
+  }
+
+  #tooSlow(part: "head" | "body"): void {
+    this.#wait("end");
+    this.#request?.abort();
+    this.onSlotFree();
+    this.refuse(textReply(408, `the ${part} of the request took too long`));
+  }
+
+  /** False when the client has ended the connection. */
+  async #serveOne(): Promise<boolean> {
+    let head: RequestHead | undefined;
+    try {
+      head = await this.#readHead();
+    } catch (error) {
+      if (!(error instanceof RequestError)) throw error;
+      this.#isLast = true;
+      await this.#send(textReply(error.status, error.message), undefined);
+      return true;
+    }
+    if (head === undefined) return false;
+    const body = this.#body = new BodyReader(this.#guarded(head), head.bodySize, () => this.#watch(request));
+    const request = this.#request = new HttpRequest(head, body, this.connection.remoteAddr, this.isSecure);
+    this.#wait("work");
+    if (!head.keepsAlive) this.#isLast = true;
+    if (body.isWhole) this.#watch(request);
+    try {
+      await this.#reply(request, head, body);
+    } finally {
+      request.onEnd?.();
+      this.#output.shrink();
+    }
+    this.#request = undefined;
+    this.#hasServed = true;
+    return true;
+  }
+
+  async #reply(request: HttpRequest, head: RequestHead, body: BodyReader): Promise<void> {
+    const reply = await this.#answer(request);
+    if (reply.isLast) this.#isLast = true;
+    try {
+      if (this.#waits === "end" || this.#isClosed) throw new ConnectionLostError();
+      // A client that waits for `100 Continue` may not send the body at all now.
+      if (!body.isWhole && (this.#awaitsContinue || !await this.#dropRest(body))) this.#isLast = true;
+      await this.#send(reply, head);
+    } catch (error) {
+      await discard(reply);
+      throw error;
+    }
+  }
+
+  async #readHead(): Promise<RequestHead | undefined> {
+    const input = this.#input;
+    // The handshake of TLS is part of the first head.
+    this.#wait(this.isSecure && !this.#hasServed ? "head" : "request");
+    // Empty lines before a request are those of clients that end a body with one.
+    for (let lines = 0; lines < 4; lines++) {
+      while (input.size === 0 || input.size === 1 && input.bytes[0] === 13) {
+        if (!await input.fill()) return undefined;
+      }
+      if (input.bytes[0] !== 13 || input.bytes[1] !== 10) break;
+      input.skip(2);
+    }
+    this.#wait("head");
+    const end = new HeadEnd();
+    const { headSizeMax } = this.options.limits;
+    for (;;) {
+      const size = end.find(input.bytes);
+      if (size !== undefined && size <= headSizeMax) {
+        const head = parseHead(input.bytes.subarray(0, size));
+        input.skip(size);
+        return head;
+      }
+      if (input.size > headSizeMax) {
+        throw end.hasRequestLine
+          ? new RequestError(431, `the headers are longer than ${headSizeMax} bytes`)
+          : new RequestError(414, `the request line is longer than ${headSizeMax} bytes`);
+      }
+      if (!await input.fill() || this.#waits !== "head") return undefined;
+    }
+  }
+
+  /** The input of a body, whose reads are timed, and the first of which asks the client to send it. */
+  #guarded(head: RequestHead): Pick<Input, "readInto" | "line"> {
+    this.#awaitsContinue = head.expectsContinue && head.bodySize !== 0;
+    this.#bodyWaitedMs = 0;
+    const timed = async <T>(read: () => Promise<T>): Promise<T> => {
+      if (this.#waits === "end" || this.#isClosed) throw new ConnectionLostError();
+      if (this.#awaitsContinue) {
+        this.#awaitsContinue = false;
+        await this.#write(CONTINUE);
+      }
+      this.#wait("body");
+      try {
+        return await read();
+      } catch (error) {
+        if (error instanceof ConnectionLostError) this.close();
+        throw error;
+      } finally {
+        if (this.#waits === "body") {
+          this.#bodyWaitedMs += performance.now() - this.#sinceMs;
+          this.#wait("work");
+        }
+      }
+    };
+    const input = this.#input;
+    return {
+      readInto: (into) => timed(() => input.readInto(into)),
+      line: (sizeMax) => timed(() => input.line(sizeMax)),
+    };
+  }
+
+  /** Reads ahead while a request runs, as the end of the stream is how a client that left is known. */
+  async #watch(request: HttpRequest): Promise<void> {
+    const input = this.#input;
+    while (this.#request === request && input.size < AHEAD_MAX) {
+      if (await input.fill()) continue;
+      if (this.#request === request) request.abort();
+      return;
+    }
+  }
+
+  async #answer(request: HttpRequest): Promise<Reply> {
+    try {
+      return await this.options.handle(request);
+    } catch (error) {
+      if (error instanceof RequestError) {
+        this.#isLast = true;
+        return textReply(error.status, error.message);
+      }
+      if (error instanceof ConnectionLostError) throw error;
+      this.options.onError(error);
+      return textReply(500, "internal server error");
+    }
+  }
+
+  /** Reads the rest of a body that no handler wanted; false when it is too long. */
+  async #dropRest(body: BodyReader): Promise<boolean> {
+    if (body.sizeLeft > DROPPED_MAX) return false;
+    const into = new Uint8Array(8192);
+    try {
+      for (let dropped = 0; !body.isWhole;) {
+        dropped += await body.readInto(into);
+        if (dropped > DROPPED_MAX) return false;
+      }
+      return true;
+    } catch (error) {
+      if (error instanceof RequestError) return false;
+      throw error;
+    }
+  }
+
+  /** @param head undefined where the request could not be read */
+  async #send(reply: Reply, head: RequestHead | undefined): Promise<void> {
+    const { body = [] } = reply;
+    const output = this.#output;
+    const parts = body instanceof Uint8Array ? [body] : Array.isArray(body) ? body : undefined;
+    const isOld = head?.minor === 0;
+    const framing = framingOf(reply, parts && sizeOf(parts), isOld);
+    if (framing.kind === "close") this.#isLast = true;
+    output.text(headText(reply, framing, this.#isLast ? "close" : isOld ? "keep-alive" : undefined));
+    if (head?.method === "HEAD" || framing.kind === "none") {
+      await this.#flush();
+      await discard(reply);
+    } else if (parts === undefined) {
+      await this.#stream(body as AsyncIterable<Uint8Array>, framing.kind === "chunked");
+    } else {
+      if (framing.kind === "chunked") {
+        output.chunk(parts);
+        output.add(LAST_CHUNK);
+      } else {
+        for (const part of parts) output.add(part);
+      }
+      await this.#flush();
+    }
+  }
+
+  async #stream(body: AsyncIterable<Uint8Array>, isChunked: boolean): Promise<void> {
+    const output = this.#output;
+    try {
+      for await (const piece of body) {
+        if (isChunked) output.chunk([piece]);
+        else output.add(piece);
+        await this.#flush();
+        this.#wait("work");
+        // A client that reads no more than it must is seen to have left here at the latest.
+        if (this.#isClosed) throw new ConnectionLostError();
+      }
+    } catch (error) {
+      // The head is out: only a broken connection tells that something is missing.
+      const hasGone = this.#isClosed || this.#input.isOver;
+      this.close();
+      throw hasGone ? new ConnectionLostError() : error;
+    }
+    if (isChunked) output.add(LAST_CHUNK);
+    if (output.size > 0) await this.#flush();
+  }
+
+  async #flush(): Promise<void> {
+    const { bytes } = this.#output;
+    await this.#write(bytes);
+    this.#output.clear();
+  }
+
+  async #write(bytes: Uint8Array): Promise<void> {
+    if (this.#waits !== "end") this.#wait("write");
+    try {
+      for (let at = 0; at < bytes.length;) {
+        at += await this.connection.write(at === 0 ? bytes : bytes.subarray(at));
+        if (this.#waits !== "end") this.#sinceMs = performance.now();
+      }
+    } catch {
+      throw new ConnectionLostError("the client has gone");
+    }
+  }
+
+  /** Waits for the client to close: a connection that is closed with unread bytes takes its last reply back. */
+  async #linger(): Promise<void> {
+    this.#wait("end");
+    this.onSlotFree();
+    if (this.#input.isOver) return;
+    await this.connection.closeWrite().catch(() => {});
+    while (await this.#input.fill()) this.#input.skip(this.#input.size);
+  }
+}
+
+/** Ends the query behind a reply that is not sent to its end. */
+async function discard({ body }: Reply): Promise<void> {
+  if (body !== undefined && Symbol.asyncIterator in body) await body[Symbol.asyncIterator]().return?.();
+}
+
+const CONTINUE = new TextEncoder().encode("HTTP/1.1 100 Continue\r\n\r\n");
+
+function framingOf(reply: Reply, size: number | undefined, isOld: boolean): Framing {
+  if (isBodyless(reply.status)) return { kind: "none" };
+  if (size !== undefined && (isOld || !reply.isChunked)) return { kind: "length", size };
+  return { kind: isOld ? "close" : "chunked" };
+}

@@ -1,0 +1,98 @@
+/** What a client sends, through a buffer. One read is under way at most. */
+import { ConnectionLostError, RequestError } from "./errors.ts";
+import type { ByteConnection } from "./contract.ts";
+
+const BUFFER_BYTES = 4096;
+const CR = 13, LF = 10;
+
+export class Input {
+  #buffer = new Uint8Array(BUFFER_BYTES);
+  #start = 0;
+  #end = 0;
+  #reading: Promise<boolean> | undefined;
+  /** The client has sent its last byte, or the connection is broken. */
+  isOver = false;
+
+  constructor(private readonly connection: ByteConnection) {}
+
+  /** What has arrived and was not taken. Valid until the next read. */
+  get bytes(): Uint8Array<ArrayBuffer> {
+    return this.#buffer.subarray(this.#start, this.#end);
+  }
+
+  get size(): number {
+    return this.#end - this.#start;
+  }
+
+  /** The first `size` bytes are done with. */
+  skip(size: number): void {
+    this.#start += size;
+    if (this.#start === this.#end && this.#reading === undefined) this.#start = this.#end = 0;
+  }
+
+  /** Reads once more; false at the end. */
+  fill(): Promise<boolean> {
+    if (this.#reading !== undefined) return this.#reading;
+    if (this.isOver) return Promise.resolve(false);
+    this.#makeRoom();
+    return this.#reading = this.#fillOnce();
+  }
+
+  async #fillOnce(): Promise<boolean> {
+    try {
+      const count = await this.connection.read(this.#buffer.subarray(this.#end));
+      if (count === null) this.isOver = true;
+      else this.#end += count;
+    } catch {
+      this.isOver = true;
+    }
+    this.#reading = undefined;
+    return !this.isOver;
+  }
+
+  #makeRoom(): void {
+    if (this.#start === this.#end) {
+      this.#start = this.#end = 0;
+      // A buffer that one long head needed is not kept by a connection that idles.
+      if (this.#buffer.length > BUFFER_BYTES) this.#buffer = new Uint8Array(BUFFER_BYTES);
+    }
+    if (this.#end < this.#buffer.length) return;
+    const kept = this.bytes;
+    const buffer = kept.length * 2 > this.#buffer.length ? new Uint8Array(this.#buffer.length * 2) : this.#buffer;
+    buffer.set(kept);
+    this.#buffer = buffer;
+    this.#start = 0;
+    this.#end = kept.length;
+  }
+
+  /** Up to `into.length` bytes of a body, past the buffer when that is empty. @throws {ConnectionLostError} */
+  async readInto(into: Uint8Array): Promise<number> {
+    if (this.size === 0 && this.#reading === undefined && into.length >= BUFFER_BYTES && !this.isOver) {
+      const count = await this.connection.read(into).catch(() => null);
+      if (count !== null) return count;
+      this.isOver = true;
+    }
+    if (this.size === 0 && !(await this.fill())) throw new ConnectionLostError("the body breaks off");
+    const bytes = this.bytes.subarray(0, into.length);
+    into.set(bytes);
+    this.skip(bytes.length);
+    return bytes.length;
+  }
+
+  /** A line without its CR LF. @throws {RequestError} for one that is longer, or has bare CR or LF */
+  async line(sizeMax: number): Promise<Uint8Array> {
+    for (let seen = 0;;) {
+      const { bytes } = this;
+      const at = bytes.indexOf(LF, seen);
+      if (at >= 0) {
+        const carriage = bytes.indexOf(CR);
+        if (carriage !== at - 1) throw new RequestError(400, "the body has a bare CR or LF between its chunks");
+        this.skip(at + 1);
+        return bytes.subarray(0, at - 1);
+      }
+      seen = bytes.length;
+      if (seen > sizeMax + 1) throw new RequestError(400, `a line between chunks is longer than ${sizeMax} bytes`);
+      if (!(await this.fill())) throw new ConnectionLostError("the body breaks off");
+    }
+  }
+}

@@ -1,0 +1,132 @@
+/** Replies as bytes. */
+import type { HeaderList, Reply } from "./contract.ts";
+
+const REASONS: Record<number, string> = {
+  200: "OK",
+  204: "No Content",
+  301: "Moved Permanently",
+  304: "Not Modified",
+  400: "Bad Request",
+  401: "Unauthorized",
+  403: "Forbidden",
+  404: "Not Found",
+  405: "Method Not Allowed",
+  408: "Request Timeout",
+  413: "Content Too Large",
+  414: "URI Too Long",
+  415: "Unsupported Media Type",
+  417: "Expectation Failed",
+  421: "Misdirected Request",
+  429: "Too Many Requests",
+  431: "Request Header Fields Too Large",
+  500: "Internal Server Error",
+  501: "Not Implemented",
+  503: "Service Unavailable",
+  505: "HTTP Version Not Supported",
+};
+
+const encoder = new TextEncoder();
+export const LAST_CHUNK = encoder.encode("0\r\n\r\n");
+// deno-lint-ignore no-control-regex
+const BAD_HEADER = /[^\t\x20-\x7e]/;
+
+/** A short reply as text: `text` and a line end. */
+export function textReply(status: number, text: string, headers: HeaderList = []): Reply {
+  return {
+    status,
+    headers: [["Content-Type", "text/plain; charset=utf-8"], ...headers],
+    body: encoder.encode(`${text}\r\n`),
+    isChunked: true,
+  };
+}
+
+export function isBodyless(status: number): boolean {
+  return status === 204 || status === 304 || status < 200;
+}
+
+/** How the end of a body is told. */
+export type Framing = { kind: "length"; size: number } | { kind: "chunked" } | { kind: "none" } | { kind: "close" };
+
+export function headText(
+  { status, headers }: Reply,
+  framing: Framing,
+  connection: "close" | "keep-alive" | undefined,
+): string {
+  let text = `HTTP/1.1 ${status} ${REASONS[status] ?? "Status"}\r\nServer: Sundial\r\nDate: ${dateText()}\r\n`;
+  if (framing.kind === "chunked") text += "Transfer-Encoding: chunked\r\n";
+  else if (framing.kind === "length") text += `Content-Length: ${framing.size}\r\n`;
+  for (const [name, value] of headers) {
+    if (BAD_HEADER.test(value)) throw new Error(`the header ${name} has a character that no header may have`);
+    text += `${name}: ${value}\r\n`;
+  }
+  return `${text}${connection === undefined ? "" : `Connection: ${connection}\r\n`}\r\n`;
+}
+
+let dateSecond = 0;
+let date = "";
+
+function dateText(): string {
+  const second = Math.floor(Date.now() / 1000);
+  if (second !== dateSecond) {
+    dateSecond = second;
+    date = new Date(second * 1000).toUTCString();
+  }
+  return date;
+}
+
+/** Bytes that are gathered for one write. */
+export class Output {
+  #bytes = new Uint8Array(2048);
+  size = 0;
+
+  get bytes(): Uint8Array {
+    return this.#bytes.subarray(0, this.size);
+  }
+
+  text(text: string): void {
+    this.#reserve(text.length);
+    // Heads are ASCII.
+    this.size += encoder.encodeInto(text, this.#bytes.subarray(this.size)).written;
+  }
+
+  add(bytes: Uint8Array): void {
+    this.#reserve(bytes.length);
+    this.#bytes.set(bytes, this.size);
+    this.size += bytes.length;
+  }
+
+  /** With the marks of a chunk around it. */
+  chunk(parts: readonly Uint8Array[]): void {
+    const size = sizeOf(parts);
+    if (size === 0) return;
+    this.#reserve(size + 20);
+    this.text(`${size.toString(16)}\r\n`);
+    for (const part of parts) this.add(part);
+    this.text("\r\n");
+  }
+
+  clear(): void {
+    this.size = 0;
+  }
+
+  /** Keeps a small buffer only: most connections idle. */
+  shrink(): void {
+    if (this.#bytes.length > KEPT_BYTES) this.#bytes = new Uint8Array(2048);
+  }
+
+  #reserve(size: number): void {
+    const needed = this.size + size;
+    if (needed <= this.#bytes.length) return;
+    const larger = new Uint8Array(Math.max(needed, Math.min(this.#bytes.length * 2, KEPT_BYTES)));
+    larger.set(this.bytes);
+    this.#bytes = larger;
+  }
+}
+
+const KEPT_BYTES = 65_536;
+
+export function sizeOf(parts: readonly Uint8Array[]): number {
+  let size = 0;
+  for (const part of parts) size += part.length;
+  return size;
+}

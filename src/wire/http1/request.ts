@@ -1,0 +1,78 @@
+/** A request as a handler sees it. Names and meanings are those of the web's `Request`, as far as they go. */
+import type { BodyReader } from "./body.ts";
+import type { Headers, RequestHead } from "./head.ts";
+
+export class HttpRequest {
+  readonly method: string;
+  /** Path and query, as sent. */
+  readonly target: string;
+  readonly headers: Headers;
+  readonly hasBody: boolean;
+  /** Called once, when the last byte of the reply is out or the client has gone. */
+  onEnd: (() => void) | undefined;
+  #controller: AbortController | undefined;
+  #isAborted = false;
+  #stream: ReadableStream<Uint8Array<ArrayBuffer>> | undefined;
+
+  constructor(
+    head: RequestHead,
+    private readonly reader: BodyReader,
+    readonly remoteAddr: Deno.Addr,
+    /** Came over TLS. */
+    readonly isSecure: boolean,
+  ) {
+    this.method = head.method;
+    this.target = head.target;
+    this.headers = head.headers;
+    this.hasBody = head.bodySize !== 0;
+  }
+
+  /** Aborted when the client has gone before its reply was whole. */
+  get signal(): AbortSignal {
+    this.#controller ??= new AbortController();
+    if (this.#isAborted) this.#controller.abort();
+    return this.#controller.signal;
+  }
+
+  abort(): void {
+    this.#isAborted = true;
+    this.#controller?.abort();
+  }
+
+  /** The body in pieces, at the pace of the reader; null when there is none. */
+  get body(): ReadableStream<Uint8Array<ArrayBuffer>> | null {
+    if (!this.hasBody) return null;
+    return this.#stream ??= new ReadableStream({
+      pull: async (controller) => {
+        const piece = await this.reader.read();
+        if (piece === undefined) controller.close();
+        else controller.enqueue(piece);
+      },
+    }, { highWaterMark: 0 });
+  }
+
+  /** The whole body; undefined when it is longer than `sizeMax`, of which no more is kept than that. */
+  async bytes(sizeMax: number): Promise<Uint8Array<ArrayBuffer> | undefined> {
+    if (this.reader.sizeLeft > sizeMax) return undefined;
+    // As much as is told, but what was only told takes no memory yet.
+    let bytes = new Uint8Array(Math.min(this.reader.sizeLeft || FIRST_BYTES, FIRST_BYTES_MAX));
+    let size = 0;
+    for (;;) {
+      if (size === bytes.length) {
+        if (this.reader.isWhole) return bytes;
+        const larger = new Uint8Array(
+          Math.max(FIRST_BYTES, Math.min(size * 2, this.reader.isChunked ? size * 2 : size + this.reader.sizeLeft)),
+        );
+        larger.set(bytes);
+        bytes = larger;
+      }
+      const count = await this.reader.readInto(bytes.subarray(size));
+      if (count === 0) return bytes.subarray(0, size);
+      size += count;
+      if (size > sizeMax) return undefined;
+    }
+  }
+}
+
+const FIRST_BYTES = 4096;
+const FIRST_BYTES_MAX = 1 << 20;

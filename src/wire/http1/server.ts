@@ -1,0 +1,158 @@
+/** Accepts connections, as many as there are slots; the others wait for one, and are refused after a while. */
+import { Connection } from "./connection.ts";
+import type { ByteConnection, Server, ServerOptions } from "./contract.ts";
+import { textReply } from "./reply.ts";
+
+/** More waiting connections than this are refused at once: each one costs memory. */
+const WAITING_MAX = 1024;
+const TICK_MS = 250;
+/** A head that has not come whole by then gives way to waiting clients. */
+const SPARE_HEAD_MS = 1000;
+/** Out of descriptors, for instance: trying again at once would only burn time. */
+const ACCEPT_PAUSE_MS = 100;
+
+interface Waiting {
+  connection: Deno.Conn;
+  untilMs: number;
+}
+
+export function startServer(options: ServerOptions): Server {
+  const listener = Deno.listen({ hostname: options.hostname, port: options.port });
+  return new HttpServer(listener, options);
+}
+
+class HttpServer implements Server {
+  /** They have a slot. */
+  readonly #served = new Set<Connection>();
+  /** Their last reply is out. */
+  readonly #ending = new Set<Connection>();
+  readonly #running = new Set<Promise<void>>();
+  readonly #waiting: Waiting[] = [];
+  readonly #ticks: ReturnType<typeof setInterval>;
+  readonly #accepting: Promise<void>;
+  #isClosing = false;
+
+  constructor(private readonly listener: Deno.Listener, private readonly options: ServerOptions) {
+    this.#ticks = setInterval(() => this.#tick(), TICK_MS);
+    this.#accepting = this.#accept();
+  }
+
+  get port(): number {
+    return (this.listener.addr as Deno.NetAddr).port;
+  }
+
+  connectionCount(): number {
+    return this.#served.size;
+  }
+
+  async close(): Promise<void> {
+    this.#isClosing = true;
+    this.listener.close();
+    await this.#accepting;
+    for (const { connection } of this.#waiting.splice(0)) closeQuietly(connection);
+    for (const connection of [...this.#served, ...this.#ending]) connection.finish();
+    await Promise.all(this.#running);
+    clearInterval(this.#ticks);
+  }
+
+  async #accept(): Promise<void> {
+    while (!this.#isClosing) {
+      try {
+        this.#welcome(await this.listener.accept());
+      } catch (error) {
+        if (this.#isClosing) return;
+        this.options.onError(error);
+        await new Promise((resolve) => setTimeout(resolve, ACCEPT_PAUSE_MS));
+      }
+    }
+  }
+
+  #welcome(connection: Deno.Conn): void {
+    const { limits } = this.options;
+    const nowMs = performance.now();
+    if (this.#served.size >= limits.connectionsMax) this.#makeRoom(nowMs);
+    if (this.#served.size < limits.connectionsMax) return this.#serve(connection);
+    if (this.#waiting.length >= WAITING_MAX) return this.#refuse(connection);
+    this.#waiting.push({ connection, untilMs: nowMs + limits.queueTimeoutMs });
+  }
+
+  #serve(connection: Deno.Conn): void {
+    const served = this.#connectionOf(connection);
+    this.#served.add(served);
+    served.onSlotFree = () => {
+      if (!this.#served.delete(served)) return;
+      this.#ending.add(served);
+      this.#admit();
+    };
+    this.#track(served, served.run());
+  }
+
+  #connectionOf(connection: Deno.Conn): Connection {
+    // Replies are written whole; waiting for more to send would only delay them.
+    if ("setNoDelay" in connection) (connection as Deno.TcpConn).setNoDelay(true);
+    const { secure } = this.options;
+    const bytes: ByteConnection = secure === undefined ? connection : secure(connection);
+    return new Connection(bytes, this.options, secure !== undefined);
+  }
+
+  #track(connection: Connection, run: Promise<void>): void {
+    const running = run.finally(() => {
+      this.#running.delete(running);
+      this.#ending.delete(connection);
+    });
+    this.#running.add(running);
+  }
+
+  #admit(): void {
+    while (!this.#isClosing && this.#served.size < this.options.limits.connectionsMax) {
+      const next = this.#waiting.shift();
+      if (next === undefined) return;
+      this.#serve(next.connection);
+    }
+  }
+
+  #refuse(connection: Deno.Conn): void {
+    if (this.#ending.size >= WAITING_MAX) return closeQuietly(connection);
+    const refused = this.#connectionOf(connection);
+    this.#ending.add(refused);
+    const { connectionsMax } = this.options.limits;
+    const reply = textReply(503, `there are ${connectionsMax} connections, which is the limit`, [["Retry-After", "1"]]);
+    this.#track(refused, refused.refuse(reply));
+  }
+
+  /** Ends the connection that has been of no use for the longest time, if there is one. */
+  #makeRoom(nowMs: number): void {
+    let longest: Connection | undefined, longestMs = 0;
+    for (const connection of this.#served) {
+      const unused = connection.unusedMs(nowMs);
+      if (unused === undefined) continue;
+      const spareMs = unused.kind === "idle" ? this.options.limits.spareIdleMs : SPARE_HEAD_MS;
+      if (unused.ms - spareMs > longestMs) [longest, longestMs] = [connection, unused.ms - spareMs];
+    }
+    if (longest === undefined) return;
+    longest.giveWay();
+    // Its own end comes later.
+    longest.onSlotFree();
+  }
+
+  #tick(): void {
+    const nowMs = performance.now();
+    for (const connection of this.#served) connection.checkTimes(nowMs);
+    for (const connection of this.#ending) connection.checkTimes(nowMs);
+    for (let size = -1; this.#waiting.length > 0 && size !== this.#waiting.length;) {
+      size = this.#waiting.length;
+      this.#makeRoom(nowMs);
+    }
+    while (this.#waiting.length > 0 && this.#waiting[0].untilMs <= nowMs) {
+      this.#refuse(this.#waiting.shift()!.connection);
+    }
+  }
+}
+
+function closeQuietly(connection: Deno.Conn): void {
+  try {
+    connection.close();
+  } catch {
+    // The client was first.
+  }
+}
