@@ -8,7 +8,6 @@ const CHUNK_LINE_MAX = 256;
 /** All trailers together; they are read and dropped. */
 const TRAILERS_MAX = 8192;
 const PIECE_BYTES = 65_536;
-// deno-lint-ignore no-control-regex
 const CHUNK_SIZE = /^([0-9A-Fa-f]{1,12})(?:;[\t\x20-\x7e\x80-\xff]*)?$/;
 
 export class BodyReader {

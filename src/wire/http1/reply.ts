@@ -27,7 +27,6 @@ const REASONS: Record<number, string> = {
 
 const encoder = new TextEncoder();
 export const LAST_CHUNK = encoder.encode("0\r\n\r\n");
-// deno-lint-ignore no-control-regex
 const BAD_HEADER = /[^\t\x20-\x7e]/;
 
 /** A short reply as text: `text` and a line end. */
