@@ -10,6 +10,17 @@ export interface Identity {
   groups: string[];
 }
 
+/** Where statements come from, for the list of what runs. */
+export interface Client {
+  wire: "http" | "pg";
+  /** host:port */
+  address(): string;
+  /** What the client calls itself. */
+  application?: string;
+  /** It may do more than read. */
+  canWrite: boolean;
+}
+
 export interface ResultColumn {
   name: string;
   /** Type tag; `typeOf(tag).name` is what replies call it. */
@@ -40,6 +51,8 @@ export interface ExecuteOptions {
   signal?: AbortSignal;
   /** 0 or undefined: the configured one. */
   timeoutMs?: number;
+  /** Told again and again how far the statement is, for people. */
+  progress?: { everyMs: number; tell(text: string): void };
 }
 
 export interface Chunk {
@@ -111,7 +124,7 @@ export interface Session {
 }
 
 export interface Database {
-  session(identity: Identity): Session;
+  session(identity: Identity, client?: Client): Session;
   /** Line protocol: `body` is the request, `precision` the unit of row times. @throws {LineError} with the line at fault. */
   writeLines(
     body: Uint8Array,

@@ -6,6 +6,7 @@ import { answerFromStatistics, CountedMemory, createOperator, type Scheduler } f
 import type { Plan } from "../sql/plan.ts";
 import type { Catalogue, ScanSource } from "../storage/contract.ts";
 import type { SharedHeap, SharedPool } from "../storage/mod.ts";
+import type { RunningStatement } from "./activity.ts";
 import { createOutput, type OutputOptions } from "./output.ts";
 import { seededRandom } from "./random.ts";
 import { resolveSources, workOf } from "./sources.ts";
@@ -32,6 +33,8 @@ export interface RunOptions {
   catalogue: Catalogue;
   signal?: AbortSignal;
   timeoutMs?: number;
+  /** The statement that the plan is part of. */
+  running?: RunningStatement;
 }
 
 /** A few rows can be long ones: what takes longer goes to a worker, as others wait for this thread. */
@@ -145,10 +148,15 @@ export class Execution {
     }, options.output);
     // Not when its reader has gone: its threads may look at what they read until they have seen that it is cancelled.
     run.ended.then(unpin);
+    const { running } = options;
+    running?.attach(run);
     const cancel = () => run.cancel();
     options.signal?.addEventListener("abort", cancel, { once: true });
     const finish = () => options.signal?.removeEventListener("abort", cancel);
-    return { chunks: finishing(run.chunks, finish, cancel), totalRows: run.totalRows };
+    return {
+      chunks: finishing(run.chunks, finish, cancel, (error) => running?.errorOf(error) ?? error),
+      totalRows: run.totalRows,
+    };
   }
 }
 
@@ -157,7 +165,12 @@ export async function* listed(chunks: Chunk[]): AsyncIterable<Chunk> {
 }
 
 /** The same chunks; `finish` runs once when they have ended, failed or are given up (then after `cancel`), even before the first was asked for. */
-function finishing(chunks: AsyncIterable<Chunk>, finish: () => void, cancel: () => void): AsyncIterable<Chunk> {
+function finishing(
+  chunks: AsyncIterable<Chunk>,
+  finish: () => void,
+  cancel: () => void,
+  errorOf: (error: unknown) => unknown,
+): AsyncIterable<Chunk> {
   const source = chunks[Symbol.asyncIterator]();
   let over = false;
   const end = (how?: () => void) => {
@@ -175,7 +188,7 @@ function finishing(chunks: AsyncIterable<Chunk>, finish: () => void, cancel: () 
         return result;
       } catch (error) {
         end();
-        throw error;
+        throw errorOf(error);
       }
     },
     async return() {

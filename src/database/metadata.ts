@@ -26,6 +26,9 @@ export function resolveMetadata(plan: Plan, core: Core, identity: Identity): Pla
 type Source = (core: Core, table: () => TableSnapshot) => Value[][];
 
 function rowsOf(node: MetadataNode, core: Core, _identity: Identity): Value[][] {
+  if (node.source === "pg_catalog.pg_stat_activity") {
+    return core.activity.catalogRows().map((row) => node.columns.map(({ name }) => row[name] ?? null));
+  }
   if (isCatalogSource(node.source)) {
     const schemas = core.catalogue.tables().map(({ schema }) => schema).toSorted((a, b) => a.id - b.id);
     return catalogRows(node.source, node.columns, schemas);
@@ -88,6 +91,7 @@ const SOURCES: Record<string, Source> = {
     catalogue.tables().filter(({ schema }) => schema.wal).map((
       { schema, lsn },
     ) => [schema.name, false, lsn, 0n, lsn, "", "", 0]),
+  query_activity: ({ activity }) => activity.rows(),
   checkpoint_status: ({ backups }) => [[backups.startedAtMicros !== undefined, backups.startedAtMicros ?? null]],
 };
 

@@ -1,5 +1,5 @@
 /** The one door between the wires and everything behind it: see `../door.ts` for its contract. */
-import type { Answer, Database, Identity, Session } from "../door.ts";
+import type { Answer, Database, Session } from "../door.ts";
 import { SqlError, SQLSTATE } from "../errors.ts";
 import { createScheduler, parquetSchema, type Scheduler } from "../engine/mod.ts";
 
@@ -14,6 +14,7 @@ import {
   type StorageWriter,
   type TableSnapshot,
 } from "../storage/mod.ts";
+import { Activity } from "./activity.ts";
 import { Backups } from "./backups.ts";
 import { Execution } from "./execution.ts";
 import { figuresOf } from "./figures.ts";
@@ -97,6 +98,7 @@ export interface Core {
   readonly scheduler: Scheduler;
   readonly backups: Backups;
   readonly progress: Progress;
+  readonly activity: Activity;
   /** Adds rows to tables in one commit, after changes that hold a table back. */
   append(changes: { tableId: number; batches: AppendBatch[] }[]): Promise<void>;
   /** Runs `change` while no rows are added to the table. */
@@ -222,6 +224,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
     locks,
     scheduler,
     backups: new Backups(writer, options, nowMicros),
+    activity: new Activity(nowMicros),
     progress: new Progress({
       logs: options.logsStatements,
       log: options.log,
@@ -246,7 +249,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
   });
   const ingest = new Ingest(core, nowMicros);
   return {
-    session: (identity: Identity): Session => new DatabaseSession(core, identity),
+    session: (identity, client): Session => new DatabaseSession(core, identity, client),
     writeLines: (body, precision) => ingest.writeLines(body, precision),
     append: async (name: string, batch: AppendBatch) => {
       const table = catalogue.table(name);

@@ -49,6 +49,7 @@ const CATEGORY: Record<BoundStatement["kind"], Prepared["category"]> = {
   transaction: "transaction",
   checkpoint: "ddl",
   backup: "ddl",
+  cancelQuery: "transaction",
   empty: "empty",
 };
 

@@ -1,5 +1,5 @@
 /** What happens to statements while they run, for the log and for the table of traces. */
-import type { Answer, Chunk, Identity } from "../door.ts";
+import type { Answer, Chunk } from "../door.ts";
 import { SqlError } from "../errors.ts";
 import { shownMessage, shownText } from "../log/mod.ts";
 
@@ -20,8 +20,6 @@ export interface StatementEnd {
 }
 
 export class Progress {
-  private nextId = 1;
-
   constructor(private readonly options: ProgressOptions) {}
 
   get isWatched(): boolean {
@@ -29,9 +27,12 @@ export class Progress {
   }
 
   /** Runs a statement to the end of its rows, under the eyes of whoever watches. */
-  async watch(text: string, { name: user }: Identity, execute: () => Answer | Promise<Answer>): Promise<Answer> {
+  async watch(
+    { id, text, user }: { id: number; text: string; user: string },
+    execute: () => Answer | Promise<Answer>,
+  ): Promise<Answer> {
     const { options } = this;
-    const id = this.nextId++, start = performance.now();
+    const start = performance.now();
     if (options.logs) {
       options.log(options.logs, `exe [id=${id}, sql=\`${shownText(text)}\`, principal=${shownText(user)}]`);
     }

@@ -1,11 +1,12 @@
 /** One client's conversation: statements, prepared once and executed often, and its transaction. */
-import type { Answer, Chunk, ExecuteOptions, Identity, Prepared, ResultColumn, Session } from "../door.ts";
+import type { Answer, Chunk, Client, ExecuteOptions, Identity, Prepared, ResultColumn, Session } from "../door.ts";
 import { asClientFault, failedTransaction, SqlError, SQLSTATE, TableClosedError } from "../errors.ts";
 import { concatAppendBatches, packAppendBatch, unpackAppendBatch, valuesToAppendBatch } from "../engine/mod.ts";
 import { explain, splitScript, substituteCalls } from "../sql/mod.ts";
 import type { BoundStatement, NewTable, PackedNode, Plan } from "../sql/plan.ts";
 import type { AppendBatch, BulkLoad, Catalogue, Change, TableSnapshot } from "../storage/contract.ts";
 import type { Value } from "../types/mod.ts";
+import type { RunningStatement } from "./activity.ts";
 import type { Execution, Run as ExecutionRun } from "./execution.ts";
 import { listed, rowsOutput } from "./execution.ts";
 import { resolveMetadata } from "./metadata.ts";
@@ -26,7 +27,7 @@ export class DatabaseSession implements Session {
   /** What is open, by BEGIN or as a request of several statements. */
   current: Transaction | undefined;
 
-  constructor(private readonly core: Core, readonly identity: Identity) {}
+  constructor(private readonly core: Core, readonly identity: Identity, readonly client?: Client) {}
 
   get transaction(): Session["transaction"] {
     if (!this.current?.isBlock) return "idle";
@@ -163,28 +164,34 @@ class PreparedStatement implements Prepared {
   }
 
   async execute(values: Value[], options: ExecuteOptions): Promise<Answer> {
-    const { progress } = this.core;
-    const { identity, transaction } = this.session;
+    const { progress, activity } = this.core;
+    const { identity, client, transaction } = this.session;
     if (transaction === "failed" && this.category !== "transaction" && this.category !== "empty") {
       throw failedTransaction();
     }
+    if (identity === SERVER) return await this.answer(values, options);
+    const running = activity.begin(this.prepared.text, identity, client, options);
     try {
-      if (identity === SERVER || !progress.isWatched) return await this.answer(values, options);
-      return await progress.watch(this.prepared.text, identity, () => this.answer(values, options));
+      const execute = () => this.answer(values, options, running);
+      const answer = await (progress.isWatched ? progress.watch(running, execute) : execute());
+      if (answer.kind === "rows") running.endWithQuery();
+      else running.end();
+      return answer;
     } catch (error) {
+      running.end();
       throw asClientFault(error);
     }
   }
 
   /** Tables that nobody has asked for since the start are opened on the way: nothing has happened yet when that shows. */
-  private async answer(values: Value[], options: ExecuteOptions): Promise<Answer> {
+  private async answer(values: Value[], options: ExecuteOptions, running?: RunningStatement): Promise<Answer> {
     for (;;) {
       // Another statement may have changed a table since this one was bound: bind it again, as a fresh one.
       const { statements, identity } = this.session;
       const known = await statements.refreshed(this.prepared, identity, options);
       try {
         const statement = await statements.withValues(known, values, identity, options);
-        return await new Run(this.session, this.core, statement, values, options).answer();
+        return await new Run(this.session, this.core, statement, values, options, running).answer();
       } catch (error) {
         if (!(error instanceof TableClosedError)) throw error;
         await this.core.writer.open(error.tableId);
@@ -204,6 +211,7 @@ class Run {
     private readonly statement: Statement,
     private readonly values: Value[],
     private readonly options: ExecuteOptions,
+    private readonly running?: RunningStatement,
   ) {
     this.execution = core.execution;
   }
@@ -307,9 +315,8 @@ class Run {
   }
 
   private runOptions() {
-    const { signal, timeoutMs } = this.options;
-    const { identity, catalogue } = this.session;
-    return { user: identity.name, catalogue, signal, timeoutMs };
+    const { session: { identity, catalogue }, options: { signal, timeoutMs }, running } = this;
+    return { user: identity.name, catalogue, signal, timeoutMs, running };
   }
 
   private async explain(statement: BoundStatement): Promise<Answer> {
@@ -339,7 +346,7 @@ class Run {
   }
 
   private async change(bound: BoundStatement): Promise<Answer> {
-    const { core, transaction } = this;
+    const { core, transaction, session: { identity, client } } = this;
     switch (bound.kind) {
       case "createTable":
         return await this.createTable(bound);
@@ -385,6 +392,9 @@ class Run {
         return await this.update(bound);
       case "delete":
         return await this.delete(bound);
+      case "cancelQuery":
+        core.activity.cancel(bound.id, { identity, canWrite: client?.canWrite ?? true }, bound.at);
+        return { kind: "done", category: "ddl", tag: "CANCEL QUERY", rows: 0 };
       case "checkpoint":
         if (transaction !== undefined) throw notInTransaction("CHECKPOINT");
         if (bound.action === "create") await core.backups.begin(bound.at);
@@ -447,6 +457,7 @@ class Run {
     let load: BulkLoad | undefined;
     try {
       for await (const chunk of chunks) {
+        this.countWritten(chunk);
         if (load !== undefined) {
           await load.add(chunk.bytes);
           continue;
@@ -509,9 +520,14 @@ class Run {
     let bytes = 0;
     for await (const chunk of chunks) {
       batches.push(unpackAppendBatch(chunk.bytes, columnIds));
+      this.countWritten(chunk);
       this.transaction?.checkSize(bytes += chunk.bytes.length);
     }
     return { batches, rows: totalRows() };
+  }
+
+  private countWritten({ rows }: Chunk): void {
+    if (this.running !== undefined) this.running.rowsWritten += rows;
   }
 
   private tableOf(tableId: number, at: number): TableSnapshot {

@@ -72,6 +72,10 @@ export interface QueryContext {
   poll(): void;
   /** Address of the i32 cancel word in shared memory that kernels poll. */
   readonly cancelWord: number;
+  /** Counts rows that a source has given; undefined where nobody asks. */
+  countRead?(rows: number): void;
+  /** Counts rows that a source has, before it gives any. */
+  countToRead?(rows: number): void;
   /** Runs morsels on other workers too; undefined on main and where there is one worker. */
   readonly parallel?: ParallelRunner;
 }

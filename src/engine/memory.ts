@@ -12,7 +12,8 @@ function overLimit(operator: string, sizeBytes: number, limitBytes: number): Sql
   );
 }
 
-const UNIT_BYTES = 4_096;
+/** What `memoryUnits` of a slot counts. */
+export const UNIT_BYTES = 4_096;
 
 export class CountedMemory implements QueryMemory {
   private readonly blocks = new Map<number, number>();

@@ -14,5 +14,5 @@ export { createOperator } from "./operators/mod.ts";
 export { type PostedError, postedError, revivedError } from "./posted-error.ts";
 export { CANCEL, cancelError } from "./slot.ts";
 export { answerFromStatistics } from "./statistics.ts";
-export { createScheduler, type QueryOrder, type RunningQuery, type Scheduler } from "./scheduler.ts";
+export { createScheduler, type QueryFigures, type QueryOrder, type RunningQuery, type Scheduler } from "./scheduler.ts";
 export { parquetSchema } from "./parquet/file.ts";

@@ -7,7 +7,8 @@ import { type PostedError, revivedError } from "./posted-error.ts";
 import type { SharedHeap } from "../storage/heap.ts";
 import type { QueryRequest } from "./contract.ts";
 import { packSources, type PostedRequest } from "./packed-sources.ts";
-import { CANCEL, cancelError, clearSlot, SLOT, SLOT_COUNT, slotWord } from "./slot.ts";
+import { UNIT_BYTES } from "./memory.ts";
+import { CANCEL, cancelError, clearSlot, SLOT, SLOT_COUNT, slotLong, slotWord } from "./slot.ts";
 
 export interface SchedulerOptions {
   heap: SharedHeap;
@@ -22,10 +23,24 @@ export interface SchedulerOptions {
 /** A query without what the scheduler adds. `output` is the entry module's: how batches become bytes. */
 export type QueryOrder = Omit<QueryRequest, "id" | "slot">;
 
+/** How far a query is, and what it holds. */
+export interface QueryFigures {
+  /** "waiting": for a worker; "sending": for its reader. */
+  state: "waiting" | "running" | "sending" | "ended";
+  /** The worker that leads it, or -1. */
+  worker: number;
+  rowsRead: number;
+  /** At most; 0 where no source knows. */
+  rowsToRead: number;
+  memoryBytes: number;
+}
+
 export interface RunningQuery {
   chunks: AsyncIterable<{ bytes: Uint8Array; rows: number }>;
   totalRows(): number;
   cancel(): void;
+  /** After the end: the last ones. */
+  figures(): QueryFigures;
   /** No thread works on it any more: what it reads may go. */
   ended: Promise<void>;
 }
@@ -284,6 +299,7 @@ class WorkerScheduler implements Scheduler {
       if (ended) return;
       ended = true;
       clearTimeout(timer);
+      last = { ...figures(), state: "ended", memoryBytes: 0 };
       this.underway.delete(underway);
       if (slot >= 0) this.giveSlot(slot);
       if (error === undefined) queue.end();
@@ -291,6 +307,21 @@ class WorkerScheduler implements Scheduler {
       resolve();
     };
     const word = (offset: number) => slotWord(slot, offset);
+    let last: QueryFigures | undefined;
+    const figures = (): QueryFigures => {
+      if (last !== undefined) return last;
+      if (!hasStarted) return { state: "waiting", worker: -1, rowsRead: 0, rowsToRead: 0, memoryBytes: 0 };
+      const long = (offset: number) => Number(Atomics.load(heap.i64, slotLong(slot, offset)));
+      const rowsToRead = long(SLOT.rowsToRead);
+      return {
+        state: parkedAt === undefined && job.only === undefined ? "running" : "sending",
+        worker: this.seats.findIndex((seat) => seat.job === job || seat.parked.has(job)),
+        // A segment is counted each time that it is opened.
+        rowsRead: rowsToRead > 0 ? Math.min(long(SLOT.rowsRead), rowsToRead) : long(SLOT.rowsRead),
+        rowsToRead,
+        memoryBytes: Atomics.load(heap.i32, word(SLOT.memoryUnits)) * UNIT_BYTES,
+      };
+    };
     let parkedAt: Seat | undefined;
     const underway: Underway = { cancel, isParked: () => parkedAt !== undefined, readAtMs: performance.now() };
     this.underway.add(underway);
@@ -348,7 +379,7 @@ class WorkerScheduler implements Scheduler {
       Atomics.notify(heap.i32, word(SLOT.chunksUnderway));
       goOn();
     };
-    return { chunks: queue, totalRows: () => totalRows, cancel: () => cancel(CANCEL.byUser), ended: promise };
+    return { chunks: queue, totalRows: () => totalRows, cancel: () => cancel(CANCEL.byUser), figures, ended: promise };
   }
 
   private readonly underway = new Set<Underway>();

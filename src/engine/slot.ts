@@ -24,8 +24,11 @@ export const SLOT = {
   helpers: 5,
   /** Results that helpers have left. */
   results: 6,
+  /** Rows that sources have given and that they have at most: each an i64. */
+  rowsRead: 8,
+  rowsToRead: 10,
   /** Pairs (address, size) of the helpers' results: JSON in the heap. */
-  resultList: 8,
+  resultList: 12,
 } as const;
 
 export const HELPERS_MAX = (SLOT_WORDS - SLOT.resultList) / 2;
@@ -34,6 +37,11 @@ export const CANCEL = { none: 0, byUser: 1, timeout: 2, helperFailed: 3, shutdow
 
 export function slotWord(slot: number, offset: number): number {
   return SHARED_WORD.querySlots + slot * SLOT_WORDS + offset;
+}
+
+/** The place of a 64-bit value in the i64 view. */
+export function slotLong(slot: number, offset: number): number {
+  return slotWord(slot, offset) / 2;
 }
 
 export function clearSlot(heap: SharedHeap, slot: number): void {

@@ -286,4 +286,5 @@ export type Statement =
   | { kind: "checkpoint"; at: number; action: "create" | "release" }
   /** BACKUP DATABASE [TO 'name'] */
   | { kind: "backup"; at: number; name?: { text: string; at: number } }
+  | { kind: "cancelQuery"; at: number; id: number }
   | { kind: "empty"; at: number };

@@ -88,6 +88,7 @@ function parseRange(source: Source, range: Range): Statement {
   const keyword = first.kind === "word" ? first.text.toUpperCase() : "";
   refuseUnsupported(tokens, range);
   if (keyword === "BACKUP" && isWord(tokens[range.from + 1], "DATABASE")) return parseBackup(tokens, range);
+  if (keyword === "CANCEL" && isWord(tokens[range.from + 1], "QUERY")) return parseCancel(tokens, range);
   if (keyword === "EXPLAIN") {
     const inner = { from: range.from + 1, to: range.to };
     if (inner.from === inner.to) throw unexpected(tokens[inner.to], ["a statement"]);
@@ -106,6 +107,17 @@ function parseBackup(tokens: Token[], { from, to }: Range): Statement {
   if (from + 3 === to || name.kind !== "string") throw unexpected(name, ["the backup's name in quotes"]);
   if (from + 4 < to) throw unexpected(tokens[from + 4], ["the end of the statement"]);
   return { kind: "backup", at, name: { text: name.text, at: name.at } };
+}
+
+/** CANCEL QUERY id. */
+function parseCancel(tokens: Token[], { from, to }: Range): Statement {
+  const id = tokens[from + 2];
+  if (from + 2 === to || id.kind !== "number" || !/^\d+$/.test(id.text)) {
+    const place = from + 2 === to ? tokens[from + 1] : id;
+    throw new SqlError("CANCEL QUERY wants the number of a query, as query_activity() shows it", place.at);
+  }
+  if (from + 3 < to) throw unexpected(tokens[from + 3], ["the end of the statement"]);
+  return { kind: "cancelQuery", at: id.at, id: Number(id.text) };
 }
 
 /** Statements that have names of their own in the dialect but are not built. */
@@ -136,7 +148,6 @@ const UNSUPPORTED: [string[], string][] = [
   [["SNAPSHOT"], "SNAPSHOT"],
   [["BACKUP", "TABLE"], "BACKUP TABLE"],
   [["REINDEX"], "REINDEX"],
-  [["CANCEL", "QUERY"], "CANCEL QUERY"],
   [["PREPARE"], "PREPARE"],
   [["EXECUTE"], "EXECUTE"],
   [["LISTEN"], "LISTEN"],

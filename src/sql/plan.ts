@@ -342,4 +342,5 @@ export type BoundStatement =
   | { kind: "transaction"; action: "begin" | "commit" | "rollback" }
   | { kind: "checkpoint"; action: "create" | "release"; at: number }
   | { kind: "backup"; name?: string; at: number }
+  | { kind: "cancelQuery"; id: number; at: number }
   | { kind: "empty" };

@@ -7,7 +7,7 @@ import { type PostedRequest, unpackSources } from "../engine/packed-sources.ts";
 import { unpackPlan } from "../engine/packed-plan.ts";
 import { postedError } from "../engine/posted-error.ts";
 import { type FromWorker, type ToWorker } from "../engine/scheduler.ts";
-import { CANCEL, cancelError, SLOT, slotWord } from "../engine/slot.ts";
+import { CANCEL, cancelError, SLOT, slotLong, slotWord } from "../engine/slot.ts";
 import { seededRandom } from "../database/random.ts";
 import { createRegistry } from "../sql/functions/mod.ts";
 import { createPool, type PoolLease, SHARED_WORD, SharedHeap, type SharedPool } from "../storage/mod.ts";
@@ -103,6 +103,8 @@ function contextOf(request: PostedRequest): Context {
     user: request.user,
     poll: pollOf(request),
     cancelWord: slotWord(request.slot, SLOT.cancel) * Int32Array.BYTES_PER_ELEMENT,
+    countRead: (rows: number) => void Atomics.add(heap.i64, slotLong(request.slot, SLOT.rowsRead), BigInt(rows)),
+    countToRead: (rows: number) => void Atomics.add(heap.i64, slotLong(request.slot, SLOT.rowsToRead), BigInt(rows)),
   };
   open.add(context);
   return context;

@@ -20,6 +20,7 @@ import { createSort } from "./sort.ts";
 import { createTimeJoin } from "./time-join.ts";
 import { createValues } from "./values.ts";
 import { createWindow } from "./window.ts";
+import { rowsWithin } from "./morsels.ts";
 import { createScan } from "./pipeline.ts";
 
 /** The operator of a whole plan. Close it in every case; if this throws, nothing is left open. */
@@ -45,6 +46,7 @@ function create(plan: Plan, firstScan: number, context: QueryContext): Operator 
   try {
     switch (plan.node) {
       case "scan":
+        context.countToRead?.(rowsWithin(plan, sourceOf(firstScan, context)));
         return createScan(plan, sourceOf(firstScan, context), context);
       case "parquet":
         return createParquet(plan, context);
@@ -123,6 +125,7 @@ function latest(plan: Plan & { node: "latest" }, firstScan: number, context: Que
   const { input } = plan;
   if (input.node !== "scan") return createLatest(plan, undefined, () => create(input, firstScan, context), context);
   const source = sourceOf(firstScan, context);
+  context.countToRead?.(rowsWithin(input, source));
   const open = (reverse: boolean) => {
     const node: ScanNode = reverse ? { ...input, reverse: true, order: "desc" } : input;
     return createScan(node, source, context);

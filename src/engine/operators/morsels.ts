@@ -68,6 +68,15 @@ function isOutside({ chunks, rowCount }: SegmentSource, { column, low, high }: B
     (high !== undefined && min !== undefined && min > high);
 }
 
+/** Rows of the segments that the scan's intervals touch: it reads no more. */
+export function rowsWithin({ intervals }: ScanNode, { segments, rowCount }: ScanSource): number {
+  if (intervals === undefined) return rowCount;
+  return segments.reduce((sum, { timestampMin, timestampMax, rowCount }) => {
+    const isTouched = intervals.some(([low, high]) => low <= timestampMax && high >= timestampMin);
+    return isTouched ? sum + rowCount : sum;
+  }, 0);
+}
+
 /** What of the table the scan's intervals and the statistics leave, in the order of the table. */
 export function morselsOf(
   node: ScanNode,

@@ -42,6 +42,7 @@ class Parquet implements Operator {
       this.space.release();
       throw error;
     }
+    context.countToRead?.(this.file.rowGroups.reduce((sum, group) => sum + group.rowCount, 0));
     this.fileColumns = atPosition(plan.path, plan.at, () =>
       plan.fileColumns.map((name, c) => {
         const found = this.file.columns.find((column) => column.name === name);
@@ -62,6 +63,7 @@ class Parquet implements Operator {
         this.readColumn(c, rowCount);
       }
       this.rowsLeft -= rowCount;
+      this.context.countRead?.(rowCount);
       return { rowCount, columns: this.output.vectors };
     });
   }

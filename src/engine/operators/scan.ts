@@ -40,6 +40,7 @@ export class ScanReader {
     this.unpin();
     Atomics.add(this.context.heap.i32, SHARED_WORD.morsels, 1);
     const { chunks, rowCount } = this.source.segments[segment];
+    this.context.countRead?.(rowCount);
     return this.node.columns.map(({ type }, column): Vector => {
       const dictionary = layoutOf(type) === "symbol" ? this.source.dictionaries[column] ?? NO_DICTIONARY : undefined;
       if (!this.needed.has(column) || column >= this.node.columnIds.length) return { type, address: 0, dictionary };

@@ -24,6 +24,7 @@ class Sequence implements Operator {
       "a sequence is one column of 64-bit integers",
     );
     this.columns = plan.columns;
+    context.countToRead?.(plan.count);
     this.space = Workspace.of(context, "sequence");
     this.low = Number(BigInt.asUintN(32, plan.start));
     this.high = Number(BigInt.asIntN(32, plan.start >> 32n));
@@ -52,6 +53,7 @@ class Sequence implements Operator {
     this.low = low;
     this.high = high;
     this.position += rowCount;
+    this.context.countRead?.(rowCount);
     return { rowCount, columns: this.output.vectors };
   }
 

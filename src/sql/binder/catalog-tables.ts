@@ -33,7 +33,7 @@ export const CATALOG_TABLES: Readonly<Record<string, string>> = {
     "oid:INT proname:STRING pronamespace:INT proowner:INT prolang:INT prokind:CHAR proretset:BOOLEAN prorettype:INT pronargs:SHORT",
   "pg_catalog.pg_settings": "name:STRING setting:STRING unit:STRING category:STRING short_desc:STRING context:STRING",
   "pg_catalog.pg_stat_activity":
-    "datid:INT datname:STRING pid:INT usename:STRING application_name:STRING client_addr:STRING state:STRING query:STRING",
+    "datid:INT datname:STRING pid:INT leader_pid:INT usesysid:INT usename:STRING application_name:STRING client_addr:STRING client_hostname:STRING client_port:INT backend_start:TIMESTAMP xact_start:TIMESTAMP query_start:TIMESTAMP state_change:TIMESTAMP wait_event_type:STRING wait_event:STRING state:STRING backend_xid:LONG backend_xmin:LONG query_id:LONG query:STRING backend_type:STRING",
   "pg_catalog.pg_tables":
     "schemaname:STRING tablename:STRING tableowner:STRING tablespace:STRING hasindexes:BOOLEAN hasrules:BOOLEAN hastriggers:BOOLEAN rowsecurity:BOOLEAN",
   "pg_catalog.pg_tablespace": "oid:INT spcname:STRING spcowner:INT spcacl:STRING",

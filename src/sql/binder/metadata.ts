@@ -84,6 +84,17 @@ const SOURCES = new Map<string, { columns: Column[]; args: number; isFunction: b
     args: 0,
     isFunction: true,
   }],
+  // Those of QuestDB first.
+  ["query_activity", {
+    columns: columns(
+      `query_id:LONG worker_id:LONG worker_pool:STRING username:STRING query_start:TIMESTAMP state_change:TIMESTAMP
+       state:STRING is_wal:BOOLEAN query:STRING
+       wire:STRING client_address:STRING application_name:STRING phase:STRING rows_read:LONG rows_to_read:LONG
+       rows_written:LONG memory_bytes:LONG seconds:DOUBLE`,
+    ),
+    args: 0,
+    isFunction: true,
+  }],
   ["checkpoint_status", { columns: columns("in_progress:BOOLEAN started_at:TIMESTAMP"), args: 0, isFunction: true }],
   ["show_tables", { columns: columns("table_name:STRING"), args: 0, isFunction: false }],
   ["show_columns", { columns: SHOW_COLUMNS, args: 1, isFunction: false }],

@@ -98,6 +98,8 @@ function bindStatement(statement: Statement, queries: Queries): BoundStatement {
       return { kind: "checkpoint", action: statement.action, at: statement.at };
     case "backup":
       return { kind: "backup", name: statement.name?.text, at: statement.name?.at ?? statement.at };
+    case "cancelQuery":
+      return { kind: "cancelQuery", id: statement.id, at: statement.at };
     case "empty":
       return { kind: "empty" };
   }

@@ -1,6 +1,6 @@
 /** What the HTTP server is given, and what a route gets and gives. */
 import type { Config } from "../../config/mod.ts";
-import type { Database, Identity } from "../../door.ts";
+import type { Client, Database, Identity } from "../../door.ts";
 import type { RefusedStatement } from "../../log/mod.ts";
 import type { Metrics } from "../../metrics/mod.ts";
 import type { HttpRequest, Limits, Reply } from "../http1/mod.ts";
@@ -229,6 +229,7 @@ export interface Call {
   path: string;
   parameters: Parameters;
   identity: Identity;
+  client: Client;
   database: Database;
   options: HttpOptions;
   /** performance.now() when the request came in. */

@@ -135,7 +135,11 @@ async function answer(
   let authenticationNs = 0;
   if (route !== undefined && !(route.open && method === "GET")) {
     const metrics = route.wire === undefined ? undefined : options.metrics?.wires[route.wire];
-    const asked = authenticator.authenticate(request.headers, hostname, () => metrics?.authenticationsDelayed.inc());
+    const asked = authenticator.authenticate(
+      request.headers,
+      hostname,
+      () => metrics?.authenticationsDelayed.inc(),
+    );
     const who = asked instanceof Promise ? await asked : asked;
     if (who === undefined || who instanceof TooManyWait) metrics?.authenticationsFailed.inc();
     if (who === undefined) return textReply(401, "Unauthorized");
@@ -155,6 +159,7 @@ async function answer(
     path,
     parameters: new Parameters(query),
     identity,
+    client: { wire: "http", address: () => shownAddress(request.remoteAddr), canWrite: true },
     database: options.database,
     options,
     startedMs,

@@ -16,6 +16,8 @@ import { type Conversation, sessionStatement } from "./session-statements.ts";
 const TURN_MS = 5;
 /** So often is the clock looked at: the few messages of one query never wait. */
 const MESSAGES_A_TURN = 32;
+/** So often is a client told how far its statement is. */
+const PROGRESS_MS = 5_000;
 const NO_FORMATS: Format[] = [];
 
 export interface ConnectionOptions extends PgOptions {
@@ -24,6 +26,7 @@ export interface ConnectionOptions extends PgOptions {
 
 export class Connection implements Conversation {
   statementTimeoutMs = 0;
+  tellsProgress = false;
   /** performance.now() when the last answer was given; undefined while one is being made. */
   idleSince: number | undefined = performance.now();
   private readonly statements = new Map<string, Statement>();
@@ -202,6 +205,13 @@ export class Connection implements Conversation {
   private begin(): QueryCount {
     return new QueryCount(this.metrics, performance.now());
   }
+
+  private readonly progress = {
+    everyMs: PROGRESS_MS,
+    tell: (text: string): void => {
+      if (this.isRunning) this.output.noticeMeanwhile(text);
+    },
+  };
 
   // The simple protocol
 
@@ -419,7 +429,11 @@ export class Connection implements Conversation {
     const rowBytes = this.output.rowBytes;
     this.isRunning = true;
     try {
-      const step = await portal.step(this.output, rowCountMax, this.abort.signal, this.statementTimeoutMs);
+      const step = await portal.step(this.output, rowCountMax, {
+        signal: this.abort.signal,
+        timeoutMs: this.statementTimeoutMs,
+        progress: this.tellsProgress ? this.progress : undefined,
+      });
       if (category === "transaction" && !isOfSession && session.transaction === "idle") {
         for (const [name, other] of this.portals) {
           if (other !== portal && other.isSuspended) await this.closePortal(name);

@@ -174,7 +174,12 @@ class PgServer {
       output.backendKeyData(pid, client.key);
       input.endStartUp(this.options.messageSizeMax ?? DEFAULT_LIMITS.messageSizeMax);
       const namedStatementLimit = this.options.namedStatementLimit ?? DEFAULT_LIMITS.namedStatementLimit;
-      const session = this.options.database.session(who.identity);
+      const session = this.options.database.session(who.identity, {
+        wire: "pg",
+        address: () => address,
+        application: who.applicationName,
+        canWrite: who.canWrite,
+      });
       client.connection = new Connection(input, output, session, who.canWrite, {
         ...this.options,
         namedStatementLimit,

@@ -27,6 +27,8 @@ export class Output {
   private start = 0;
   /** Sent by `rows` so far. */
   rowBytes = 0;
+  /** Writes under way: a second one could get into the middle of the first. */
+  private writing = 0;
 
   /** Above `fullBytes` the buffer is sent before more is added. */
   constructor(private readonly writer: ByteWriter, private readonly fullBytes = 65_536) {}
@@ -44,7 +46,7 @@ export class Output {
     // What is added while this is being sent must not overwrite it; a buffer that grew is not kept.
     this.bytes = SPARE.pop() ?? new Uint8Array(CAPACITY);
     this.view = new DataView(this.bytes.buffer);
-    await writeAll(this.writer, bytes.subarray(0, at));
+    await this.write(bytes.subarray(0, at));
     if (bytes.length === CAPACITY && SPARE.length < SPARE_COUNT_MAX) SPARE.push(bytes);
   }
 
@@ -62,8 +64,13 @@ export class Output {
 
   /** Whole buffers are given back at once: at hundreds of megabytes a second they would pile up until some later collection. */
   private async sendOn(bytes: Uint8Array): Promise<void> {
-    await this.flush();
-    await writeAll(this.writer, bytes);
+    this.writing++;
+    try {
+      await this.flush();
+      await this.write(bytes);
+    } finally {
+      this.writing--;
+    }
     if (bytes.buffer instanceof ArrayBuffer && bytes.byteLength === bytes.buffer.byteLength) bytes.buffer.transfer(0);
   }
 
@@ -184,6 +191,22 @@ export class Output {
     if (position !== undefined) this.field("P", String(position));
     this.byte(0);
     this.end();
+  }
+
+  private async write(bytes: Uint8Array): Promise<void> {
+    this.writing++;
+    try {
+      await writeAll(this.writer, bytes);
+    } finally {
+      this.writing--;
+    }
+  }
+
+  /** A notice while a statement runs: at once, or with what is sent next. Not for a client that does not read. */
+  noticeMeanwhile(message: string): void {
+    if (this.isFull) return;
+    this.noticeResponse(message);
+    if (this.writing === 0) this.flush().catch(() => {}); // the statement ends otherwise when its client has gone
   }
 
   /** Told beside the answer, which goes on. */

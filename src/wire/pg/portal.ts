@@ -1,5 +1,5 @@
 /** A prepared statement, and one with its arguments: a portal, which gives its rows in as many steps as the client likes. */
-import type { Answer, Chunk, Prepared, ResultColumn } from "../../door.ts";
+import type { Answer, Chunk, ExecuteOptions, Prepared, ResultColumn } from "../../door.ts";
 import { assert, SqlError, SQLSTATE } from "../../errors.ts";
 import type { Value } from "../../types/mod.ts";
 import type { Format } from "./messages.ts";
@@ -44,13 +44,16 @@ export class Portal {
   }
 
   /** Sends up to `rowCountMax` rows, 0: all that are left. */
-  async step(output: Output, rowCountMax: number, signal: AbortSignal, timeoutMs: number): Promise<Step> {
+  async step(
+    output: Output,
+    rowCountMax: number,
+    options: Pick<ExecuteOptions, "signal" | "timeoutMs" | "progress">,
+  ): Promise<Step> {
     const { prepared } = this.statement;
     if (this.answer === undefined) {
       this.answer = await prepared.execute(this.values, {
         encoding: { name: "pg", formats: this.formats },
-        signal,
-        timeoutMs,
+        ...options,
       });
       for (const notice of prepared.notices) output.noticeResponse(notice);
       if (this.answer.kind === "rows") {

@@ -9,6 +9,8 @@ import { failedTransaction, notSupported, SqlError, SQLSTATE } from "../../error
 export interface Conversation {
   readonly session: Pick<Session, "transaction" | "savepoint" | "release" | "rollbackTo">;
   statementTimeoutMs: number;
+  /** client_min_messages is info or lower: the client is told how far long statements are. */
+  tellsProgress: boolean;
   /** Forgets a prepared statement, or all of them. */
   deallocate(name: string | undefined): void;
   /** Closes a portal, or all of them. */
@@ -36,8 +38,23 @@ const ENTRIES: Entry[] = [
   },
   {
     pattern: pattern(`RESET\\s+(?:ALL|statement_timeout)`),
-    run(_words, conversation) {
+    run([text], conversation) {
       conversation.statementTimeoutMs = 0;
+      if (/\bALL\b/i.test(text)) conversation.tellsProgress = false;
+      return "SET";
+    },
+  },
+  {
+    pattern: pattern(`SET\\s+(?:SESSION\\s+|LOCAL\\s+)?client_min_messages\\s*(?:=|\\sTO\\s)\\s*(.+)`),
+    run([, value], conversation) {
+      conversation.tellsProgress = /^'?(?:debug[1-5]?|log|info)'?$/i.test(value.trim());
+      return "SET";
+    },
+  },
+  {
+    pattern: pattern(`RESET\\s+client_min_messages`),
+    run(_words, conversation) {
+      conversation.tellsProgress = false;
       return "SET";
     },
   },
@@ -50,6 +67,7 @@ const ENTRIES: Entry[] = [
       conversation.deallocate(undefined);
       conversation.closePortals(undefined);
       conversation.statementTimeoutMs = 0;
+      conversation.tellsProgress = false;
       return "SET";
     },
   },

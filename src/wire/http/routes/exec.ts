@@ -25,7 +25,7 @@ async function execute(call: Call): Promise<Reply> {
     return queryError("", "the query is not percent-encoded UTF-8", 0);
   }
   const query = parameters.get("query") ?? "";
-  const session = call.database.session(call.identity);
+  const session = call.database.session(call.identity, call.client);
   try {
     const timeoutMs = statementTimeoutMs(call);
     const prepared = await session.prepare(query, [], { signal: call.request.signal, timeoutMs });

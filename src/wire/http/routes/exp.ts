@@ -19,7 +19,7 @@ async function exportRows(call: Call): Promise<Reply> {
     count.end("queriesFailed");
     return queryError("", query === "" ? "no query text" : "the query is not percent-encoded UTF-8", 0);
   }
-  const session = call.database.session(call.identity);
+  const session = call.database.session(call.identity, call.client);
   try {
     const format = (parameters.get("fmt") ?? "csv").toLowerCase();
     if (format !== "csv" && format !== "parquet") {

@@ -1,0 +1,176 @@
+/** The statements that run: who sent them, how far they are, and their end by CANCEL QUERY. */
+import type { Client, ExecuteOptions, Identity } from "../door.ts";
+import { SqlError, SQLSTATE } from "../errors.ts";
+import type { QueryFigures, RunningQuery } from "../engine/mod.ts";
+import { shownText } from "../log/mod.ts";
+import type { Value } from "../types/mod.ts";
+
+/** What of the engine's query concerns the statement that it is part of. */
+type Query = Pick<RunningQuery, "figures" | "cancel" | "ended">;
+
+const NO_FIGURES: QueryFigures = { state: "ended", worker: -1, rowsRead: 0, rowsToRead: 0, memoryBytes: 0 };
+
+export class Activity {
+  private readonly running = new Map<number, RunningStatement>();
+  private nextId = 1;
+
+  constructor(private readonly nowMicros: () => bigint) {}
+
+  begin(text: string, { name }: Identity, client: Client | undefined, options: ExecuteOptions): RunningStatement {
+    const id = this.nextId++;
+    const statement = new RunningStatement(id, text, name, client, () => this.running.delete(id));
+    this.running.set(id, statement);
+    if (options.progress !== undefined) statement.tellProgress(options.progress);
+    return statement;
+  }
+
+  /** @throws at `at` where no such statement runs, or it cannot be stopped. */
+  cancel(id: number, by: { identity: Identity; canWrite: boolean }, at: number): void {
+    const statement = this.running.get(id);
+    if (statement === undefined) {
+      throw new SqlError(`there is no query ${id} that runs`, at, SQLSTATE.objectNotInState);
+    }
+    if (statement.user !== by.identity.name && !by.canWrite) {
+      const message = `query ${id} is of another user: a connection that may only read cancels its own`;
+      throw new SqlError(message, at, SQLSTATE.insufficientPrivilege);
+    }
+    if (!statement.cancel(by.identity.name)) {
+      const why = statement.phase === "writing" ? "it is writing its rows" : "no query thread works on it";
+      throw new SqlError(`query ${id} cannot be cancelled now: ${why}`, at, SQLSTATE.objectNotInState);
+    }
+  }
+
+  /** Of query_activity(), the oldest first. */
+  rows(): Value[][] {
+    const nowMicros = this.nowMicros(), nowMs = performance.now();
+    const micros = (ms: number) => nowMicros - BigInt(Math.round((nowMs - ms) * 1000));
+    return [...this.running.values()].map((statement) => {
+      const { worker, rowsRead, rowsToRead, memoryBytes } = statement.figures;
+      const { id, user, client, text, startedMs, changedMs, rowsWritten } = statement;
+      return [
+        ...[BigInt(id), worker < 0 ? null : BigInt(worker), worker < 0 ? "main" : "query", user],
+        ...[micros(startedMs), micros(changedMs), statement.isCancelled ? "cancelled" : "active", false],
+        ...[shownText(text), client?.wire ?? null, client?.address() ?? null, client?.application ?? null],
+        ...[statement.phase, BigInt(rowsRead), rowsToRead === 0 ? null : BigInt(rowsToRead), BigInt(rowsWritten)],
+        ...[BigInt(memoryBytes), (nowMs - startedMs) / 1000],
+      ];
+    });
+  }
+
+  /** Of pg_stat_activity, by column. The number of a query is its process id, as CANCEL QUERY takes it. */
+  catalogRows(): Record<string, Value>[] {
+    return this.rows().map((row) => {
+      const [id, , , user, started, changed, , , query, , address, application, phase] = row;
+      const [, host, port] = /^(.*):(\d+)$/.exec(String(address)) ?? [];
+      return {
+        datid: 1,
+        datname: "qdb",
+        pid: Number(id),
+        usesysid: 1,
+        usename: user,
+        application_name: application ?? "",
+        client_addr: host?.replace(/^\[(.*)\]$/, "$1") ?? null,
+        client_port: port === undefined ? null : Number(port),
+        xact_start: started,
+        query_start: started,
+        state_change: changed,
+        wait_event_type: phase === "sending" ? "Client" : null,
+        wait_event: phase === "sending" ? "ClientWrite" : null,
+        state: "active",
+        query_id: id,
+        query,
+        backend_type: "client backend",
+      };
+    });
+  }
+}
+
+/** "writing": all rows are there, and the statement has not ended. */
+export type Phase = "waiting" | "running" | "sending" | "writing";
+
+export class RunningStatement {
+  readonly startedMs = performance.now();
+  /** When it was cancelled, or else began. */
+  changedMs = this.startedMs;
+  rowsWritten = 0;
+  private query: Query | undefined;
+  private endsWithQuery = false;
+  private cancelledBy: string | undefined;
+  private timer: ReturnType<typeof setInterval> | undefined;
+
+  constructor(
+    readonly id: number,
+    readonly text: string,
+    readonly user: string,
+    readonly client: Client | undefined,
+    private readonly onEnd: () => void,
+  ) {}
+
+  get figures(): QueryFigures {
+    return this.query?.figures() ?? NO_FIGURES;
+  }
+
+  get isCancelled(): boolean {
+    return this.cancelledBy !== undefined;
+  }
+
+  get phase(): Phase {
+    if (this.query === undefined) return "running";
+    const { state } = this.figures;
+    return state === "ended" ? "writing" : state;
+  }
+
+  /** The engine has begun with it. */
+  attach(query: Query): void {
+    this.query = query;
+    query.ended.then(() => {
+      if (this.endsWithQuery) this.end();
+    });
+  }
+
+  /** Its rows are on their way: it ends when the engine has given the last one. */
+  endWithQuery(): void {
+    this.endsWithQuery = true;
+    if (this.figures.state === "ended") this.end();
+  }
+
+  end(): void {
+    clearInterval(this.timer);
+    this.onEnd();
+  }
+
+  /** False where nothing can stop it: it has not begun yet, or its rows are being written. */
+  cancel(by: string): boolean {
+    if (this.figures.state === "ended") return false;
+    this.cancelledBy ??= by;
+    this.changedMs = performance.now();
+    this.query!.cancel();
+    return true;
+  }
+
+  /** An error of its query, as its client is told. */
+  errorOf(error: unknown): unknown {
+    const isOfCancel = error instanceof SqlError && error.sqlState === SQLSTATE.queryCanceled;
+    if (this.cancelledBy === undefined || !isOfCancel) return error;
+    const message = `query ${this.id} was cancelled by ${this.cancelledBy} with CANCEL QUERY`;
+    return new SqlError(message, 0, SQLSTATE.queryCanceled, { cause: error });
+  }
+
+  tellProgress({ everyMs, tell }: NonNullable<ExecuteOptions["progress"]>): void {
+    this.timer = setInterval(() => tell(this.progressText()), everyMs);
+  }
+
+  /** For people: `query 7: 5,000,000 of 20,000,000 rows read (25 %), …`. */
+  private progressText(): string {
+    const { rowsRead, rowsToRead, memoryBytes } = this.figures;
+    const number = (value: number) => value.toLocaleString("en");
+    const share = rowsToRead === 0 ? "" : ` (${Math.floor(100 * rowsRead / rowsToRead)} %)`;
+    const parts = [
+      this.phase,
+      `${number(rowsRead)}${rowsToRead === 0 ? "" : ` of ${number(rowsToRead)}`} rows read${share}`,
+      ...this.rowsWritten > 0 ? [`${number(this.rowsWritten)} rows written`] : [],
+      `${number(Math.ceil(memoryBytes / 2 ** 20))} MiB of memory`,
+    ];
+    return `query ${this.id}: ${parts.join(", ")}`;
+  }
+}

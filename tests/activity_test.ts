@@ -1,0 +1,124 @@
+/** What runs is shown while it runs, and ends by its number. */
+import assert from "node:assert/strict";
+import pg from "pg";
+import { until } from "./programs.ts";
+import { startServer, type TestServer } from "./server.ts";
+
+/** It takes longer than any test waits. */
+const ENDLESS = "select count() from long_sequence(3000000) a cross join long_sequence(3000000) b where a.x + b.x = -1";
+const COLUMNS =
+  "query_id worker_id worker_pool username query_start state_change state is_wal query wire client_address " +
+  "application_name phase rows_read rows_to_read rows_written memory_bytes seconds";
+
+async function connected(server: TestServer, user = "admin", password = "quest"): Promise<pg.Client> {
+  const client = new pg.Client({ host: "127.0.0.1", port: server.pgPort, user, password, database: "qdb" });
+  await client.connect();
+  return client;
+}
+
+type Row = Record<string, unknown>;
+
+/** Those whose text begins with `start`. */
+async function running(server: TestServer, start: string): Promise<Row[]> {
+  const { columns, dataset, error } = await server.exec("select * from query_activity()");
+  assert.equal(error, undefined);
+  return dataset!
+    .map((row) => Object.fromEntries(columns!.map(({ name }, k) => [name, row[k]])))
+    .filter((row) => String(row.query).startsWith(start));
+}
+
+Deno.test("query_activity() and CANCEL QUERY", async (t) => {
+  await using server = await startServer({ env: { SVC_PG_READONLY_USER_ENABLED: "true" } });
+  const admin = await connected(server);
+  const one = (start: string) =>
+    until(`${start} reads`, async () => {
+      const [row] = await running(server, start);
+      return row !== undefined && Number(row.rows_read) > 0 ? row : undefined;
+    });
+
+  await t.step("shows who runs what, and how far it is", async () => {
+    const columns = (await server.exec("select * from query_activity()")).columns!;
+    assert.equal(columns.map(({ name }) => name).join(" "), COLUMNS);
+    const made = admin.query(
+      "create table big as (select x, rnd_str(10,20,0) s from long_sequence(5000000))",
+    );
+    const row = await one("create table big");
+    assert.deepEqual(
+      [row.username, row.wire, row.state, row.is_wal, row.worker_pool, row.rows_to_read],
+      ["admin", "pg", "active", false, "query", 5_000_000],
+    );
+    assert.match(String(row.client_address), /^127\.0\.0\.1:\d+$/);
+    assert.ok(Number(row.memory_bytes) > 0 && Number(row.rows_read) <= 5_000_000);
+    await made;
+    assert.deepEqual(await running(server, "create table big"), []);
+  });
+
+  await t.step("hides secrets", async () => {
+    const { dataset } = await server.exec("select query from query_activity() where 'password=''x1''' <> ''");
+    assert.match(String(dataset![0][0]), /\*\*\*\*/);
+  });
+
+  await t.step("counts rows of tables, of all threads", async () => {
+    const table = admin.query("select count() from big a cross join big b where a.x + b.x = -1").catch((error: Error) =>
+      error
+    );
+    const row = await one("select count() from big");
+    assert.equal(row.rows_to_read, 10_000_000);
+    assert.equal((await server.exec(`cancel query ${row.query_id}`)).error, undefined);
+    assert.match(String(await table), new RegExp(`query ${row.query_id} was cancelled by admin with CANCEL QUERY`));
+  });
+
+  await t.step("ends another's query over HTTP with an error that says so", async () => {
+    const ended = server.exec(ENDLESS);
+    const row = await one(ENDLESS);
+    assert.equal(row.wire, "http");
+    const { rows } = await admin.query("select pid, client_addr, state from pg_stat_activity where query like $1", [
+      "select count()%",
+    ]);
+    assert.deepEqual(rows, [{ pid: Number(row.query_id), client_addr: "127.0.0.1", state: "active" }]);
+    await admin.query(`CANCEL QUERY ${row.query_id}`);
+    assert.equal((await ended).error, `query ${row.query_id} was cancelled by admin with CANCEL QUERY`);
+    await until("the query is gone", async () => (await running(server, ENDLESS)).length === 0);
+  });
+
+  await t.step("lets those who may only read end their own", async () => {
+    const reader = await connected(server, "user", "quest");
+    const other = server.exec(ENDLESS);
+    const { query_id: id } = await one(ENDLESS);
+    await assert.rejects(reader.query(`cancel query ${id}`), { code: "42501" });
+    await admin.query(`cancel query ${id}`);
+    await other;
+    const second = await connected(server, "user", "quest");
+    const own = second.query(ENDLESS).catch((error: Error) => error);
+    await reader.query(`cancel query ${(await one(ENDLESS)).query_id}`);
+    assert.match(String(await own), /was cancelled by user/);
+    await Promise.all([reader.end(), second.end()]);
+  });
+
+  const refused: [statement: string, error: RegExp, position: number][] = [
+    ["cancel query 999999", /there is no query 999999 that runs/, 13],
+    ["cancel query 'x'", /wants the number of a query/, 13],
+    ["cancel query", /wants the number of a query/, 7],
+    ["cancel query -1", /wants the number of a query/, 13],
+    ["cancel query 1 2", /expected the end of the statement/, 15],
+  ];
+  for (const [statement, error, position] of refused) {
+    await t.step(`refuses ${statement}`, async () => {
+      const reply = await server.exec(statement);
+      assert.match(reply.error!, error);
+      assert.equal(reply.position, position);
+    });
+  }
+
+  await t.step("tells a client of the PostgreSQL wire that asked for it", async () => {
+    const notices: string[] = [];
+    admin.on("notice", ({ message }: { message?: string }) => notices.push(message!));
+    await admin.query("set client_min_messages to info");
+    await admin.query("set statement_timeout to '6s'");
+    await assert.rejects(admin.query(ENDLESS), /time-out/);
+    assert.match(notices[0], /^query \d+: running, [\d,]+ of 6,000,000 rows read \(\d+ %\), \d+ MiB of memory$/);
+    assert.ok(notices.length <= 2);
+  });
+
+  await admin.end();
+});
