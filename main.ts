@@ -357,6 +357,13 @@ function databaseOptions(config: Config, metrics: Metrics, wantsDebug: boolean):
     lineTypes: {
       float: config.get("line.float.default.column.type"),
       integer: config.get("line.integer.default.column.type"),
+      decimal: config.get("line.decimal.default.column.type"),
+    },
+    lineLimits: {
+      sizeMax: config.get("line.tcp.max.measurement.size"),
+      newTablesMax: config.get("line.auto.create.new.tables.max"),
+      newColumnsMax: config.get("line.auto.create.new.columns.max"),
+      memoryBytesMax: config.get("line.memory.size"),
     },
     statementCacheSize: config.get("cairo.statement.cache.size"),
     logsStatements: config.get("log.sql.query.progress.exe") ? "INFO" : wantsDebug ? "DEBUG" : undefined,

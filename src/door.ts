@@ -123,14 +123,31 @@ export interface Session {
   close(): Promise<void>;
 }
 
+/** Unit of row times in line protocol. */
+export type LinePrecision = "n" | "u" | "ms" | "s" | "m" | "h";
+
+/** Bytes of line protocol, cut anywhere. */
+export interface LineBody extends AsyncIterable<Uint8Array> {
+  /** If it is known. */
+  sizeBytes?: number;
+}
+
 export interface Database {
   session(identity: Identity, client?: Client): Session;
-  /** Line protocol: `body` is the request, `precision` the unit of row times. @throws {LineError} with the line at fault. */
-  writeLines(
-    body: Uint8Array,
-    precision: "n" | "u" | "ms" | "s" | "m" | "h",
+  /**
+   * Line protocol, one transaction: at the first fault no row is kept, but tables and columns that the lines before it made
+   * stay. The body is read as it is worked on. @throws {LineError} with the line at fault; and what the body's iterator throws.
+   */
+  writeLines(body: LineBody, precision: LinePrecision, identity: Identity): Promise<{ rows: number }>;
+  /**
+   * Lines out of a stream without end, a transaction too: `lines` ends with a line feed. Those from `doneBytes` on are not
+   * taken: what they need follows in the stream, or there are too many for one transaction. @throws {LineError} as above
+   */
+  takeLines(
+    lines: Uint8Array,
+    precision: LinePrecision,
     identity: Identity,
-  ): Promise<{ rows: number }>;
+  ): Promise<{ rows: number; doneBytes: number }>;
   /** Rows in columnar form: COPY, /imp and drivers' batches. */
   append(table: string, batch: AppendBatch, identity: Identity): Promise<void>;
   table(name: string): TableSnapshot | undefined;

@@ -97,12 +97,10 @@ export class LineError extends Error {
   override readonly name = "LineError";
   /** The line as it came, to show. */
   text: string | undefined;
-  /** The text ended in the middle of a value: what follows may complete it. */
-  isCut = false;
   constructor(
     readonly line: number,
     message: string,
-    readonly code: "invalid" | "not supported" | "internal error" = "invalid",
+    readonly code: "invalid" | "not supported" | "too busy" | "internal error" = "invalid",
     options?: ErrorOptions,
   ) {
     super(message, options);

@@ -6,6 +6,7 @@ import { formatSize } from "./units.ts";
 import {
   address,
   bool,
+  decimalType,
   int,
   list,
   type Machine,
@@ -333,18 +334,34 @@ export const sections = {
   "Line protocol": {
     "line.http.enabled": bool(true, "Line protocol over HTTP: /write and /api/v2/write."),
     "line.http.ping.version": text("v2.7.4", "Version told by /ping."),
-    "line.http.max.recv.buffer.size": size("1g", "Longest line-protocol request.", { min: 1024, reloadable: true }),
+    "line.http.max.recv.buffer.size": size("1g", "Longest line-protocol request, also after it is inflated.", {
+      min: 1024,
+      reloadable: true,
+    }),
+    "line.http.inflate.ratio.max": int(
+      200,
+      "A gzip request that is more than 16 MiB when inflated may be so many times as large as its gzip.",
+      { min: 1 },
+    ),
+    "line.memory.size": size(
+      "1g",
+      "Rows of line-protocol requests that wait for their commit. A request above it waits for the others, or is refused.",
+      { min: MIB },
+    ),
     "line.default.partition.by": oneOf(PARTITIONS, "DAY", "Partitioning of tables that the line protocol makes.", {
       aliases: ["line.tcp.default.partition.by"],
     }),
     "line.auto.create.new.tables": bool(true, "Makes tables that do not exist."),
+    "line.auto.create.new.tables.max": int(1_000, "Most tables that one request can make.", { min: 1 }),
     "line.auto.create.new.columns": bool(true, "Makes columns that do not exist."),
+    "line.auto.create.new.columns.max": int(10_000, "Most columns that one request can make.", { min: 1 }),
     "line.float.default.column.type": oneOf(["DOUBLE", "FLOAT"], "DOUBLE", "Type of new columns for numbers."),
     "line.integer.default.column.type": oneOf(
       ["LONG", "INT", "SHORT", "BYTE"],
       "LONG",
       "Type of new columns for whole numbers.",
     ),
+    "line.decimal.default.column.type": decimalType("DECIMAL(38,18)", "Type of new columns for decimals."),
     "line.log.message.on.error": bool(true, "Shows the line at fault in the log, and not only what is wrong with it."),
     "line.tcp.enabled": bool(true, "Line protocol over TCP, without log-in: whoever reaches its port may write."),
     "line.tcp.auth.db.path": text(
@@ -362,7 +379,7 @@ export const sections = {
     }),
     "line.tcp.disconnect.on.error": bool(true, "Closes a connection that sent a line at fault."),
     "line.tcp.timestamp": oneOf(UNITS, "n", "Unit of row times over TCP."),
-    "line.tcp.max.measurement.size": size("16m", "Longest line over TCP; a longer one ends its connection.", {
+    "line.tcp.max.measurement.size": size("16m", "Longest line, over HTTP too. A longer one is at fault.", {
       min: 1024,
       aliases: ["line.tcp.msg.buffer.size", "line.tcp.max.recv.buffer.size"],
     }),

@@ -203,6 +203,15 @@ export const redirect = (byDefault: string, sentence: string, options?: Options)
   });
 
 /** One of the words, without case. */
+/** A DECIMAL with precision and scale. */
+export const decimalType = (byDefault: string, sentence: string, options?: Options): Setting<string> =>
+  setting("a DECIMAL such as DECIMAL(18,3), of up to 76 digits", byDefault, sentence, options, (text) => {
+    const match = /^DECIMAL\((\d{1,2}), *(\d{1,2})\)$/i.exec(text);
+    const precision = Number(match?.[1]), scale = Number(match?.[2]);
+    if (match === null || precision < 1 || precision > 76 || scale > precision) return undefined;
+    return `DECIMAL(${precision},${scale})`;
+  });
+
 export const oneOf = <const W extends string>(
   words: readonly W[],
   byDefault: W,

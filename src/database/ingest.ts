@@ -1,78 +1,153 @@
-/** Line protocol into tables: parsed in a worker, fitted to the tables here, committed together. */
+/** Line protocol into tables: parsed piece by piece in a worker, fitted to the tables here, committed together. */
+import type { LineBody } from "../door.ts";
 import { LineError } from "../errors.ts";
-import { type AppendBatch, type TableSnapshot } from "../storage/mod.ts";
+import type { AppendBatch, TableSnapshot } from "../storage/mod.ts";
 import {
   fitToTable,
+  LinePieces,
   type LinePrecision,
   type LineTable,
   missingColumns,
   newTable,
   type ParsedLines,
   parseLines,
+  type ParseOptions,
   shownLine,
 } from "../wire/line/mod.ts";
+import { LineMemory, type LineShare } from "./line-memory.ts";
 import type { Core } from "./mod.ts";
 
-/** Bodies up to this size are parsed on the main thread: posting them would take longer. */
-const DIRECT_BODY_BYTES_MAX = 4_096;
+/** Texts up to this size are parsed on the main thread: posting them would take longer. */
+const DIRECT_TEXT_BYTES_MAX = 4_096;
+
+/** What the settings say of lines. */
+export interface LineLimits {
+  /** Bytes of a line. */
+  sizeMax: number;
+  /** Tables and columns that one request can make. */
+  newTablesMax: number;
+  newColumnsMax: number;
+  /** Rows of all requests that wait for their commit. */
+  memoryBytesMax: number;
+}
+
+/** A transaction of lines that goes on. */
+interface Pending {
+  batches: Map<number, AppendBatch[]>;
+  rows: number;
+  newTables: number;
+  newColumns: number;
+  share: LineShare;
+}
 
 export class Ingest {
   /** Tables and columns are made one after the other. */
   private schemaChange: Promise<unknown> = Promise.resolve();
+  private readonly memory: LineMemory;
+  private readonly limits: LineLimits;
 
-  constructor(private readonly core: Core, private readonly nowMicros: () => bigint) {}
+  constructor(private readonly core: Core, private readonly nowMicros: () => bigint) {
+    this.limits = core.options.lineLimits;
+    this.memory = new LineMemory(this.limits.memoryBytesMax);
+  }
 
-  /** One transaction: at the first fault no row is kept, but tables and columns of the lines before it stay. @throws {LineError} */
-  async writeLines(body: Uint8Array, precision: LinePrecision): Promise<{ rows: number }> {
-    const parsed = await this.parse(body, precision);
+  async writeLines(body: LineBody, precision: LinePrecision): Promise<{ rows: number }> {
+    const pieces = new LinePieces(body, this.limits.sizeMax, body.sizeBytes);
+    const options = this.optionsOf(precision);
+    return await this.commit(async (pending) => {
+      for (let firstLine = 1;;) {
+        const piece = await pieces.next(firstLine);
+        if (piece === undefined) return;
+        const parsed = await this.parse(piece.bytes, { ...options, firstLine, isContinued: piece.isContinued });
+        await this.add(parsed, firstLine, pending);
+        firstLine = parsed.nextLine;
+        pieces.done(parsed.body as Uint8Array<ArrayBuffer>, parsed.doneBytes, firstLine);
+        if (piece.isContinued) await pending.share.wait(firstLine);
+      }
+    });
+  }
+
+  async takeLines(lines: Uint8Array, precision: LinePrecision): Promise<{ rows: number; doneBytes: number }> {
+    let doneBytes = 0;
+    const { rows } = await this.commit(async (pending) => {
+      const parsed = await this.parse(lines, { ...this.optionsOf(precision), isContinued: true });
+      await this.add(parsed, 1, pending);
+      doneBytes = parsed.doneBytes;
+    });
+    return { rows, doneBytes };
+  }
+
+  private optionsOf(precision: LinePrecision): ParseOptions {
+    return { precision, nowMicros: this.nowMicros(), lineSizeMax: this.limits.sizeMax };
+  }
+
+  private async commit(gather: (pending: Pending) => Promise<void>): Promise<{ rows: number }> {
+    const pending: Pending = { batches: new Map(), rows: 0, newTables: 0, newColumns: 0, share: this.memory.share() };
     try {
-      return await this.write(parsed);
-    } catch (error) {
-      if (error instanceof LineError && error.line > 0) error.text = shownLine(parsed.body, error.line);
-      throw error;
+      await gather(pending);
+      const changes = [...pending.batches].map(([tableId, batches]) => ({ tableId, batches }));
+      if (changes.length > 0) await this.core.append(changes);
+      return { rows: pending.rows };
+    } finally {
+      pending.share.release();
     }
   }
 
-  private async write({ tables, fault }: ParsedLines): Promise<{ rows: number }> {
-    const changes: { tableId: number; batches: AppendBatch[] }[] = [];
-    let rows = 0;
+  private async parse(body: Uint8Array, options: ParseOptions): Promise<ParsedLines> {
+    if (body.length <= DIRECT_TEXT_BYTES_MAX) return parseLines(body, options);
+    return await this.core.scheduler.task("lines", { body, options }, [body.buffer as ArrayBuffer]) as ParsedLines;
+  }
+
+  /** @throws {LineError} for the first line at fault, after tables and columns of the lines before it are made. */
+  private async add({ tables, fault, body }: ParsedLines, firstLine: number, pending: Pending): Promise<void> {
+    let first = fault && new LineError(fault.line, fault.message);
     for (const lines of tables) {
-      const table = await this.tableFor(lines);
-      if (fault) continue;
-      changes.push({ tableId: table.schema.id, batches: [fitToTable(lines, table.schema)] });
-      rows += lines.rowCount;
+      if (first !== undefined && lines.line >= first.line) continue;
+      try {
+        const table = await this.tableFor(lines, pending);
+        const batch = fitToTable(lines, table.schema);
+        const batches = pending.batches.get(table.schema.id);
+        if (batches === undefined) pending.batches.set(table.schema.id, [batch]);
+        else batches.push(batch);
+        pending.rows += lines.rowCount;
+      } catch (error) {
+        if (!(error instanceof LineError)) throw error;
+        if (first === undefined || error.line < first.line) first = error;
+      }
     }
-    if (fault) throw Object.assign(new LineError(fault.line, fault.message), { isCut: fault.isCut });
-    if (rows > 0) await this.core.append(changes);
-    return { rows };
-  }
-
-  private async parse(body: Uint8Array, precision: LinePrecision): Promise<ParsedLines> {
-    const nowMicros = this.nowMicros();
-    if (body.length <= DIRECT_BODY_BYTES_MAX) return parseLines(body, precision, nowMicros);
-    return await this.core.scheduler.task("lines", { body, precision, nowMicros }, [
-      body.buffer as ArrayBuffer,
-    ]) as ParsedLines;
+    if (first !== undefined) {
+      if (first.line > 0) first.text = shownLine(body, first.line - firstLine + 1);
+      throw first;
+    }
+    pending.share.add(sizeOf(tables));
   }
 
   /** The table, made or widened where it lacks something that the lines have. */
-  private async tableFor(lines: LineTable): Promise<TableSnapshot> {
+  private async tableFor(lines: LineTable, pending: Pending): Promise<TableSnapshot> {
     const { catalogue, options } = this.core;
     const found = catalogue.table(lines.name);
     if (found && missingColumns(lines, found.schema, options.lineTypes).length === 0) return found;
-    const change = this.schemaChange.then(() => this.complete(lines));
+    const change = this.schemaChange.then(() => this.complete(lines, pending));
     this.schemaChange = change.catch(() => {});
     return await change;
   }
 
-  private async complete(lines: LineTable): Promise<TableSnapshot> {
+  private async complete(lines: LineTable, pending: Pending): Promise<TableSnapshot> {
     const { catalogue, writer, options } = this.core;
     const found = catalogue.table(lines.name);
     if (!found) {
       if (!options.lineCreatesTables) {
         throw new LineError(lines.line, `table ${lines.name} does not exist, and line.auto.create.new.tables is off`);
       }
-      const made = await writer.createTable(newTable(lines, options.linePartitionBy, options.lineTypes));
+      const table = newTable(lines, options.linePartitionBy, options.lineTypes);
+      this.countNew(lines, table.columns.length - 1, pending);
+      if (++pending.newTables > this.limits.newTablesMax) {
+        throw new LineError(
+          lines.line,
+          `the request makes more than ${this.limits.newTablesMax} tables (line.auto.create.new.tables.max)`,
+        );
+      }
+      const made = await writer.createTable(table);
       this.core.schemaChanged("CREATE TABLE");
       return made;
     }
@@ -84,9 +159,33 @@ export class Ingest {
           `table ${lines.name} has no column ${missing[0].name}, and line.auto.create.new.columns is off`,
         );
       }
+      this.countNew(lines, missing.length, pending);
       await writer.addColumns(found.schema.id, missing);
       this.core.schemaChanged("ALTER TABLE");
     }
     return catalogue.table(lines.name)!;
   }
+
+  private countNew(lines: LineTable, columns: number, pending: Pending): void {
+    pending.newColumns += columns;
+    if (pending.newColumns <= this.limits.newColumnsMax) return;
+    throw new LineError(
+      lines.line,
+      `the request makes more than ${this.limits.newColumnsMax} columns (line.auto.create.new.columns.max)`,
+    );
+  }
+}
+
+/** What the rows hold: their buffers, of which one may have many columns. */
+function sizeOf(tables: readonly LineTable[]): number {
+  const buffers = new Set<ArrayBufferLike>();
+  for (const { columns, times } of tables) {
+    buffers.add(times.buffer);
+    for (const { slots, codes, heap, symbols, symbolHeap } of columns) {
+      for (const { buffer } of [slots, codes, heap, symbols, symbolHeap]) buffers.add(buffer);
+    }
+  }
+  let size = 0;
+  for (const buffer of buffers) size += buffer.byteLength;
+  return size;
 }

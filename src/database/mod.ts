@@ -18,7 +18,7 @@ import { Activity } from "./activity.ts";
 import { Backups } from "./backups.ts";
 import { Execution } from "./execution.ts";
 import { figuresOf } from "./figures.ts";
-import { Ingest } from "./ingest.ts";
+import { Ingest, type LineLimits } from "./ingest.ts";
 import { resolveMetadata } from "./metadata.ts";
 import { Planner } from "./planner.ts";
 import { planText } from "./planning.ts";
@@ -65,6 +65,7 @@ export interface DatabaseOptions {
   lineCreatesTables: boolean;
   lineCreatesColumns: boolean;
   lineTypes: LineTypes;
+  lineLimits: LineLimits;
   /** Compiled statements that are kept. */
   statementCacheSize: number;
   /** Keep the times of statements in the table _query_trace. */
@@ -251,6 +252,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
   return {
     session: (identity, client): Session => new DatabaseSession(core, identity, client),
     writeLines: (body, precision) => ingest.writeLines(body, precision),
+    takeLines: (lines, precision) => ingest.takeLines(lines, precision),
     append: async (name: string, batch: AppendBatch) => {
       const table = catalogue.table(name);
       if (!table) throw new SqlError(`Cannot add rows to ${name}: there is no such table`, 0, SQLSTATE.undefinedTable);

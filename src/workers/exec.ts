@@ -12,7 +12,7 @@ import { seededRandom } from "../database/random.ts";
 import { createRegistry } from "../sql/functions/mod.ts";
 import { createPool, type PoolLease, SHARED_WORD, SharedHeap, type SharedPool } from "../storage/mod.ts";
 import { yieldToOthers } from "./priority.ts";
-import { type LinePrecision, type LineTable, parseLines } from "../wire/line/mod.ts";
+import { type LineTable, parseLines, type ParseOptions } from "../wire/line/mod.ts";
 
 /** Encoded chunks that may be on their way to the reader before the query waits. */
 const CHUNKS_UNDERWAY_MAX = 4;
@@ -212,8 +212,8 @@ function send({ id, request }: Lead, { bytes, rows }: Piece): void {
 
 const TASKS: Record<string, (payload: unknown) => { value: unknown; transfer: Transferable[] }> = {
   lines: (payload) => {
-    const { body, precision, nowMicros } = payload as { body: Uint8Array; precision: LinePrecision; nowMicros: bigint };
-    const value = parseLines(body, precision, nowMicros);
+    const { body, options } = payload as { body: Uint8Array; options: ParseOptions };
+    const value = parseLines(body, options);
     return { value, transfer: [body.buffer as ArrayBuffer, ...new Set(value.tables.flatMap(buffersOf))] };
   },
 };

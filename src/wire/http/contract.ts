@@ -24,6 +24,8 @@ export interface HttpConfig {
   limits: Limits;
   /** Of a line-protocol request, also after it was inflated. */
   maxBodySizeBytes: number;
+  /** Of a line-protocol request: how many times larger than the gzip it may be. */
+  inflateRatioMax: number;
   /** What /ping calls itself. */
   pingVersion: string;
   /** The product's. */
@@ -67,6 +69,7 @@ export const DEFAULT_HTTP_CONFIG: HttpConfig = {
     bodyRateMin: 1024,
   },
   maxBodySizeBytes: 1 << 30,
+  inflateRatioMax: 200,
   pingVersion: "v2.7.4",
   version: "0.1.0",
   maxNameLength: 127,
@@ -139,6 +142,7 @@ export function httpConfigOf(config: Config, version: string): HttpConfig {
     get maxBodySizeBytes() {
       return get("line.http.max.recv.buffer.size");
     },
+    inflateRatioMax: get("line.http.inflate.ratio.max"),
     pingVersion: get("line.http.ping.version"),
     version,
     maxNameLength: get("cairo.max.file.name.length"),

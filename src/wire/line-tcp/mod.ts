@@ -108,7 +108,7 @@ async function serve(connection: Deno.Conn, options: LineTcpOptions): Promise<vo
     used += read;
     const end = buffer.subarray(fresh, used).lastIndexOf(LF) + 1;
     if (end > 0) {
-      const taken = await writeAll(buffer.slice(0, fresh + end), peer, options);
+      const taken = await writeAll(buffer.subarray(0, fresh + end), peer, options);
       if (taken === undefined) return;
       buffer.copyWithin(0, taken, used);
       used -= taken;
@@ -154,14 +154,13 @@ async function writeAll(lines: Uint8Array, peer: string, options: LineTcpOptions
   for (let done = 0; done < lines.length;) {
     const rest = lines.subarray(done);
     try {
-      // Long texts are moved to the thread that parses them.
-      await write(rest.slice(), options);
-      break;
+      const taken = await write(rest, options);
+      if (taken === 0) return done;
+      done += taken;
     } catch (error) {
       if (!(error instanceof LineError) || error.line <= 0) throw error;
       const start = offsetOfLine(rest, error.line);
-      if (start > 0) await write(rest.slice(0, start), options);
-      if (error.isCut) return done + start;
+      for (let before = 0; before < start;) before += await write(rest.subarray(before, start), options);
       metrics?.wires.line_tcp.lineErrors.inc();
       const shown = showsLines && error.text !== undefined ? `: ${shownText(error.text)}` : "";
       log.error(`line of ${peer} refused: ${shownText(error.message)}${shown}`);
@@ -172,7 +171,9 @@ async function writeAll(lines: Uint8Array, peer: string, options: LineTcpOptions
   return lines.length;
 }
 
-async function write(lines: Uint8Array, { database, precision, identity, metrics }: LineTcpOptions): Promise<void> {
-  const { rows } = await database.writeLines(lines, precision, identity);
+/** The number of bytes that were taken. Long texts are moved to the thread that parses them, so they are copied. */
+async function write(lines: Uint8Array, { database, precision, identity, metrics }: LineTcpOptions): Promise<number> {
+  const { rows, doneBytes } = await database.takeLines(lines.slice(), precision, identity);
   metrics?.wires.line_tcp.rowsIn.inc(rows);
+  return doneBytes;
 }

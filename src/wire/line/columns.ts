@@ -45,6 +45,8 @@ export interface LineColumn {
   kind: number;
   /** Do rows have values of other kinds? */
   mixed: boolean;
+  /** The first line that names the column gives no value: a new column would have no type. */
+  isUntyped: boolean;
   /** First line that names the column, from 1. */
   line: number;
   /** Of the first array. */
@@ -86,6 +88,9 @@ export interface LineTable {
 const ARENA_BYTES = 1 << 19;
 /** Arrays from this size on get a buffer of their own. */
 const OWN_BUFFER_BYTES_MIN = 1 << 16;
+
+/** Roughly, of a row without its values, a value and a column without its values. */
+const ROW_BYTES = 13, CELL_BYTES = 9, COLUMN_BYTES = 512;
 
 const NULL_HIGH = -2147483648;
 const NO_BYTES = new Uint8Array(0), NO_WORDS = new Int32Array(0), NO_DOUBLES = new Float64Array(0);
@@ -148,8 +153,10 @@ export class ColumnBuilder {
   heapSize = 0;
   dimensions = 0;
   symbols: SymbolSet | undefined;
+  isUntyped = false;
 
-  constructor(readonly name: string, readonly line: number, private capacity: number) {
+  /** `index`: its place in the table. */
+  constructor(readonly name: string, readonly index: number, readonly line: number, private capacity: number) {
     this.kinds = new Uint8Array(capacity);
   }
 
@@ -174,6 +181,11 @@ export class ColumnBuilder {
     } else if (this.slots.length === 0) this.makeSlots();
   }
 
+  /** A null whose kind is known: it tells the type of a new column. */
+  noteNull(kind: number): void {
+    if (this.kind === KIND.none) this.kind = kind;
+  }
+
   setWords(row: number, low: number, high: number): void {
     this.slots[2 * row] = low;
     this.slots[2 * row + 1] = high;
@@ -190,11 +202,12 @@ export class ColumnBuilder {
   }
 
   finish(rowCount: number, arena: Arena): LineColumn {
-    const { name, kind, mixed, line, dimensions, symbols } = this;
+    const { name, kind, mixed, isUntyped, line, dimensions, symbols } = this;
     return {
       name,
       kind,
       mixed,
+      isUntyped,
       line,
       dimensions,
       kinds: arena.u8(this.kinds, rowCount),
@@ -310,15 +323,25 @@ export class TableBuilder {
   lines = new Int32Array(64);
   nanosecondTable = false;
   /** How the last line of the table was made up: the next one is mostly the same. */
-  readonly layout: { key: Uint8Array; column: ColumnBuilder; index: number }[] = [];
+  readonly layout: { key: Uint8Array; index: number }[] = [];
   /** The table of the line that came after a line of this one. */
   follower: TableBuilder | undefined;
 
   /** `key`: the name's bytes as they stand in a line. */
   constructor(readonly name: string, readonly key: Uint8Array, readonly line: number) {}
 
+  /** What one more column takes, roughly. */
+  get columnBytes(): number {
+    return COLUMN_BYTES + CELL_BYTES * this.capacity;
+  }
+
+  /** What one more row takes, roughly: it may need larger arrays. */
+  get growthBytes(): number {
+    return this.rowCount < this.capacity ? 0 : this.capacity * (ROW_BYTES + CELL_BYTES * this.columns.length);
+  }
+
   addColumn(name: string, line: number): number {
-    const column = new ColumnBuilder(name, line, this.capacity);
+    const column = new ColumnBuilder(name, this.columns.length, line, this.capacity);
     this.columns.push(column);
     this.lastRow.push(-1);
     this.byName.set(name.toLowerCase(), column);

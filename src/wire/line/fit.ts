@@ -17,6 +17,7 @@ import {
   parseLong256,
 } from "../../types/wide.ts";
 import { KIND, KIND_NAMES, type LineColumn, type LineTable } from "./columns.ts";
+import { excerpt } from "./places.ts";
 
 /** What a new table calls its designated timestamp. */
 export const TIME_COLUMN = "timestamp";
@@ -25,11 +26,12 @@ export const TIME_COLUMN = "timestamp";
 export interface LineTypes {
   float: "DOUBLE" | "FLOAT";
   integer: "LONG" | "INT" | "SHORT" | "BYTE";
+  /** A tag with precision and scale. */
+  decimal: string;
 }
 
-/** Type of a new column by its first literal; a text says why there is none. */
-const NEW_TYPES: Record<number, string | { refused: string }> = {
-  [KIND.none]: { refused: "has no value to tell its type" },
+/** Type of a new column by its first literal, where no setting names it. */
+const NEW_TYPES: Record<number, string> = {
   [KIND.tag]: "SYMBOL",
   [KIND.boolean]: "BOOLEAN",
   [KIND.text]: "VARCHAR",
@@ -37,33 +39,51 @@ const NEW_TYPES: Record<number, string | { refused: string }> = {
   [KIND.nanos]: "TIMESTAMP_NS",
   [KIND.millis]: "TIMESTAMP",
   [KIND.long256]: "LONG256",
-  [KIND.decimal]: { refused: "would be of type DECIMAL: make it with ALTER TABLE first" },
 };
 
-/** @throws {LineError} for a column that lines cannot make. */
+/** @throws {LineError} for a column whose first value is missing. */
 function newColumn(column: LineColumn, types: LineTypes): NewColumn {
-  const type = newType(column, types);
-  if (typeof type !== "string") throw new LineError(column.line, `column ${column.name} is new and ${type.refused}`);
-  return { name: column.name, type, indexed: false, symbolCapacity: 256, symbolCached: true };
+  if (column.isUntyped) {
+    throw new LineError(column.line, `column ${column.name} is new and has no value to tell its type`);
+  }
+  return {
+    name: column.name,
+    type: newType(column, types),
+    indexed: false,
+    symbolCapacity: 256,
+    symbolCached: true,
+  };
 }
 
-function newType({ kind, dimensions }: LineColumn, types: LineTypes): string | { refused: string } {
+function newType({ kind, dimensions }: LineColumn, types: LineTypes): string {
   if (kind === KIND.array) return `DOUBLE${"[]".repeat(dimensions)}`;
   if (kind === KIND.double) return types.float;
+  if (kind === KIND.decimal) return types.decimal;
   return kind === KIND.long ? types.integer : NEW_TYPES[kind];
 }
 
-const isNamed = (name: string) => (column: { name: string }) => column.name.toLowerCase() === name.toLowerCase();
+/** The columns of a schema by their names in lower case. */
+function columnsOf(schema: TableSchema): Map<string, TableColumn> {
+  let columns = columnsBySchema.get(schema);
+  if (columns === undefined) {
+    columns = new Map(schema.columns.map((column) => [column.name.toLowerCase(), column]));
+    columnsBySchema.set(schema, columns);
+  }
+  return columns;
+}
+
+const columnsBySchema = new WeakMap<TableSchema, Map<string, TableColumn>>();
 
 /** Columns that the lines have and the table has not. @throws {LineError} */
 export function missingColumns(lines: LineTable, schema: TableSchema, types: LineTypes): NewColumn[] {
-  const missing = lines.columns.filter((column) => !schema.columns.some(isNamed(column.name)));
+  const known = columnsOf(schema);
+  const missing = lines.columns.filter((column) => !known.has(column.name.toLowerCase()));
   return missing.map((column) => newColumn(column, types));
 }
 
 /** The table that the lines make: columns in the order seen, the designated timestamp last. @throws {LineError} */
 export function newTable(lines: LineTable, partitionBy: PartitionUnit, types: LineTypes): NewTable {
-  const given = lines.columns.filter((column) => !isNamed(TIME_COLUMN)(column));
+  const given = lines.columns.filter((column) => column.name.toLowerCase() !== TIME_COLUMN);
   const columns = given.map((column) => newColumn(column, types));
   const type = lines.nanosecondTable ? "TIMESTAMP_NS" : "TIMESTAMP";
   columns.push({ name: TIME_COLUMN, type, indexed: false, symbolCapacity: 256, symbolCached: true });
@@ -75,8 +95,9 @@ export function fitToTable(lines: LineTable, schema: TableSchema): AppendBatch {
   const columns: AppendColumn[] = [];
   let fault: LineError | undefined;
   let timeField: LineColumn | undefined;
+  const known = columnsOf(schema);
   for (const column of lines.columns) {
-    const target = schema.columns.find(isNamed(column.name));
+    const target = known.get(column.name.toLowerCase());
     if (target === undefined) throw new LineError(column.line, `table ${schema.name} has no column ${column.name}`);
     if (target.id === schema.timestampId) {
       timeField = column;
@@ -259,6 +280,13 @@ function instants(natural: number, unitNanos: bigint) {
   };
 }
 
+/** Text pairs of NULLs. */
+function nullPairs(rowCount: number): Int32Array {
+  const pairs = new Int32Array(rowCount * 2);
+  for (let row = 0; row < rowCount; row++) pairs[2 * row + 1] = -1;
+  return pairs;
+}
+
 /** Text pairs of texts and tags. */
 const text = (source: Source): Fitted => {
   const { column } = source;
@@ -267,8 +295,7 @@ const text = (source: Source): Fitted => {
   const heap = new Uint8Array(column.heap.length + column.symbolHeap.length);
   heap.set(column.heap);
   heap.set(column.symbolHeap, column.heap.length);
-  const pairs = new Int32Array(source.rowCount * 2);
-  for (let row = 0; row < source.rowCount; row++) pairs[2 * row + 1] = -1;
+  const pairs = nullPairs(source.rowCount);
   source.forEach((row, kind) => {
     if (kind === KIND.text) {
       pairs[2 * row] = column.slots[2 * row];
@@ -330,7 +357,7 @@ function readTexts(
     source.forEach((row, kind) => {
       if (kind !== KIND.text && kind !== KIND.tag && kind !== literal) throw source.refuse(row);
       const value = read(source.bytes(row));
-      if (value === undefined) throw source.refuse(row, `'${source.text(row)}' does not fit its column`);
+      if (value === undefined) throw source.refuse(row, `'${excerpt(source.text(row))}' does not fit its column`);
       if (value !== null) writeValue(view, row * width, width, value);
     });
     return { values };
@@ -383,7 +410,9 @@ function decimal(source: Source, width: number, type: DecimalType): Fitted {
     const text = kind === KIND.decimal ? source.text(row) : symbolText(source, row, kind);
     if (text === undefined) return;
     const value = parseDecimal(text, type);
-    if (value === undefined) throw source.refuse(row, `${text} does not fit DECIMAL(${type.precision},${type.scale})`);
+    if (value === undefined) {
+      throw source.refuse(row, `${excerpt(text)} does not fit DECIMAL(${type.precision},${type.scale})`);
+    }
     writeValue(view, row * width, width, value);
   });
   return { values };
@@ -400,7 +429,7 @@ function array(source: Source, dimensions: number): Fitted {
       );
     }
   });
-  return { values: words(column.slots), heap: column.heap };
+  return { values: words(column.slots.length > 0 ? column.slots : nullPairs(source.rowCount)), heap: column.heap };
 }
 
 const NULL_UUID = wideNull(16);

@@ -3,6 +3,7 @@ import type { TableSchema } from "../../storage/contract.ts";
 import {
   fitToTable,
   LineError,
+  LinePieces,
   type LinePrecision,
   type LineTypes,
   missingColumns,
@@ -14,7 +15,9 @@ import {
 
 const NOW = 1_700_000_000_000_000n;
 const bytes = (text: string) => new TextEncoder().encode(text);
-const parse = (text: string, precision: LinePrecision = "n") => parseLines(bytes(text), precision, NOW);
+const parse = (text: string, precision: LinePrecision = "n") => parseBytes(bytes(text), precision);
+const parseBytes = (body: Uint8Array, precision: LinePrecision = "n") =>
+  parseLines(body, { precision, nowMicros: NOW });
 
 function schemaOf(columns: [name: string, type: string][], timestamp = "timestamp"): TableSchema {
   return {
@@ -56,7 +59,7 @@ function readRows(lines: Parameters<typeof fitToTable>[0], schema: TableSchema):
         : new TextDecoder().decode(column.heap!.slice(pairs[2 * pair], pairs[2 * pair] + pairs[2 * pair + 1]));
     const values = type === "SYMBOL"
       ? [...words()].map((code) => code < 0 ? null : text(code, column.symbols!))
-      : type === "VARCHAR" || type === "STRING"
+      : type === "VARCHAR" || type === "STRING" || type.endsWith("[]")
       ? Array.from({ length: batch.rowCount }, (_, row) => text(row, words()))
       : type === "DOUBLE"
       ? [...new Float64Array(column.values.slice().buffer)]
@@ -72,18 +75,18 @@ function readRows(lines: Parameters<typeof fitToTable>[0], schema: TableSchema):
 
 const NULL_LONG = -(2n ** 63n);
 
-const TYPES: LineTypes = { float: "DOUBLE", integer: "LONG" };
+const TYPES: LineTypes = { float: "DOUBLE", integer: "LONG", decimal: "DECIMAL(38,18)" };
 
 Deno.test("new columns for numbers have the types that the settings name", () => {
   const { tables } = parse("t f=1.5,i=2i 1");
-  const made = newTable(tables[0], "DAY", { float: "FLOAT", integer: "SHORT" });
+  const made = newTable(tables[0], "DAY", { ...TYPES, float: "FLOAT", integer: "SHORT" });
   assert.deepEqual(made.columns.map(({ name, type }) => [name, type]), [
     ["f", "FLOAT"],
     ["i", "SHORT"],
     ["timestamp", "TIMESTAMP"],
   ]);
   assert.deepEqual(
-    missingColumns(tables[0], schemaOf([]), { float: "FLOAT", integer: "INT" }).map(({ type }) => type),
+    missingColumns(tables[0], schemaOf([]), { ...TYPES, float: "FLOAT", integer: "INT" }).map(({ type }) => type),
     [
       "FLOAT",
       "INT",
@@ -199,12 +202,12 @@ Deno.test("parseLines() takes binary doubles", () => {
     0x10,
   ];
   message.push(...new Uint8Array(new Float64Array([-2]).buffer));
-  const { tables } = parseLines(new Uint8Array(message), "n", NOW);
+  const { tables } = parseBytes(new Uint8Array(message));
   assert.deepEqual(readRows(tables[0], schemaOf([["d", "DOUBLE"], ["e", "LONG"], ["timestamp", "TIMESTAMP"]])).d, [
     1.25,
     -2,
   ]);
-  assert.equal(parseLines(new Uint8Array(message.slice(0, -3)), "n", NOW).fault?.line, 2);
+  assert.equal(parseBytes(new Uint8Array(message.slice(0, -3))).fault?.line, 2);
 });
 
 Deno.test("parseLines() takes arrays and decimals in binary, and the wide types as text", () => {
@@ -231,9 +234,16 @@ Deno.test("parseLines() takes arrays and decimals in binary, and the wide types 
     0x01,
   ];
   message.push(...bytes(',h=0xffi,g="u33d8",n=-2.5d 1000\nt h="0x1",g="x",m="1.5",n=3i 2000\nt m=1.25 3000\n'));
-  const { tables, fault } = parseLines(new Uint8Array(message), "n", NOW);
+  const { tables, fault } = parseBytes(new Uint8Array(message));
   assert.equal(fault, undefined);
-  assert.throws(() => newTable(tables[0], "DAY", TYPES), LineError);
+  assert.deepEqual(newTable(tables[0], "DAY", TYPES).columns.map(({ type }) => type), [
+    "DOUBLE[][]",
+    "DECIMAL(38,18)",
+    "LONG256",
+    "VARCHAR",
+    "DECIMAL(38,18)",
+    "TIMESTAMP",
+  ]);
   const schema = schemaOf([["a", "DOUBLE[][]"], ["m", "DECIMAL(6,2)"], ["h", "LONG256"], ["g", "GEOHASH(3c)"], [
     "n",
     "DECIMAL(20,1)",
@@ -259,7 +269,7 @@ Deno.test("parseLines() takes arrays and decimals in binary, and the wide types 
       ),
     LineError,
   );
-  for (let size = 0; size < message.length; size++) parseLines(new Uint8Array(message.slice(0, size)), "n", NOW);
+  for (let size = 0; size < message.length; size++) parseBytes(new Uint8Array(message.slice(0, size)));
 });
 
 Deno.test("parseLines() reads unsigned integers as they are sent by Telegraf", () => {
@@ -313,13 +323,13 @@ const FAULTS: [title: string, text: string, line: number][] = [
 for (const [title, text, line] of FAULTS) {
   Deno.test(`parseLines() refuses ${title}`, () => {
     const body = Uint8Array.from(text, (character) => character.charCodeAt(0));
-    assert.equal(parseLines(body, "n", NOW).fault?.line, line);
+    assert.equal(parseBytes(body).fault?.line, line);
   });
 }
 
 Deno.test("parseLines() reads what is cut at any byte without a failure of ours", () => {
   const whole = bytes('t,site=no\\ rth i=5i,f=1.5e2,s="te\\"xt",b=true,w=17t,x=0xffi,y=1.5d 1700000000000000000\r\n');
-  for (let size = 0; size <= whole.length; size++) parseLines(whole.subarray(0, size), "n", NOW);
+  for (let size = 0; size <= whole.length; size++) parseBytes(whole.subarray(0, size));
 });
 
 Deno.test("fitToTable() converts to the table's types", () => {
@@ -366,7 +376,7 @@ if (Deno.env.get("BENCH") === "1") {
     const body = bytes(lines.join("\n"));
     for (let round = 0; round < 6; round++) {
       const start = performance.now();
-      const { tables, fault } = parseLines(body, "n", NOW);
+      const { tables, fault } = parseBytes(body);
       const took = performance.now() - start;
       assert.equal(fault, undefined);
       const made = newTable(tables[0], "DAY", TYPES);
@@ -397,4 +407,139 @@ Deno.test("offsetOfLine() and shownLine() pass over line feeds in binary values 
   assert.equal(offsetOfLine(text, 9), text.length);
   assert.equal(shownLine(text, 5), "d v=1i");
   assert.equal(shownLine(new TextEncoder().encode(`t\u0001 v=${"x".repeat(999)}\n`), 1).length, 501);
+});
+
+/** The rows of a text that comes in chunks of the given size and is parsed in pieces. */
+async function rowsInPieces(text: Uint8Array, chunkBytes: number, pieceBytes: number, schema: TableSchema) {
+  async function* chunks() {
+    for (let at = 0; at < text.length; at += chunkBytes) yield text.slice(at, at + chunkBytes);
+  }
+  const pieces = new LinePieces(chunks(), 4096, 1, pieceBytes);
+  const rows: Record<string, unknown[]> = {};
+  const lines: number[] = [];
+  for (let firstLine = 1;;) {
+    const piece = await pieces.next(firstLine);
+    if (piece === undefined) return { rows, lines };
+    const parsed = parseLines(piece.bytes, {
+      precision: "n",
+      nowMicros: NOW,
+      firstLine,
+      isContinued: piece.isContinued,
+      lineSizeMax: 4096,
+    });
+    if (parsed.fault !== undefined) throw new LineError(parsed.fault.line, parsed.fault.message);
+    for (const table of parsed.tables) {
+      lines.push(...table.lines);
+      const values = readRows(table, schema);
+      for (const { name } of schema.columns) {
+        const isNull = (value: unknown) => value === NULL_LONG || Number.isNaN(value);
+        const found = values[name] ?? new Array(table.rowCount).fill(null);
+        (rows[name] ??= []).push(...found.map((value) => isNull(value) ? null : value));
+      }
+    }
+    firstLine = parsed.nextLine;
+    pieces.done(parsed.body as Uint8Array<ArrayBuffer>, parsed.doneBytes, firstLine);
+  }
+}
+
+Deno.test("LinePieces: a text gives the same rows wherever it is cut, line feeds within values included", async () => {
+  const feeds = String.fromCharCode(0x10, ...new Array(8).fill(0x0a)),
+    array = "\u000e\n\u0001\u0001\0\0\0" + "\n".repeat(8);
+  const lines = [
+    `t i=1i,d==${feeds},s="a\\\nb" 1000`,
+    "",
+    `t d==${feeds}`,
+    `t i=3i,m==\u0017\u0000\u0001\n 3000\r`,
+    `t m==\u0017\u0000\u0001\n`,
+    `t s="${"long ".repeat(40)}",a==${array}`,
+    `t a==${array},i=6i 6000`,
+    "\r",
+    "t i=7i 7000",
+  ];
+  const schema = schemaOf([
+    ["i", "LONG"],
+    ["d", "DOUBLE"],
+    ["s", "VARCHAR"],
+    ["m", "DECIMAL(18,0)"],
+    ["a", "DOUBLE[]"],
+    [
+      "timestamp",
+      "TIMESTAMP",
+    ],
+  ]);
+  for (const end of ["", "\n"]) {
+    const text = Uint8Array.from(lines.join("\n") + end, (character) => character.charCodeAt(0));
+    const whole = await rowsInPieces(text, text.length, 1 << 20, schema);
+    assert.deepEqual(whole.lines, [2, 4, 5, 6, 7, 8, 10]);
+    for (let pieceBytes = 1; pieceBytes <= text.length; pieceBytes++) {
+      assert.deepEqual(await rowsInPieces(text, 1 + pieceBytes % 7, pieceBytes, schema), whole, String(pieceBytes));
+    }
+  }
+});
+
+Deno.test("LinePieces: a fault has the same line wherever the text is cut", async () => {
+  const schema = schemaOf([["a", "LONG"], ["timestamp", "TIMESTAMP"]]);
+  const cases: [text: string, line: number][] = [
+    ["t a=1i\n\nt a=2i\nt a=x\nt a=3i\n", 4],
+    ['t a=1i\nt s="\\\nt a=2i', 3],
+    [`t a=1i\nt s="${"x".repeat(5000)}"\nt a=2i\n`, 2],
+    [`t a=1i\nt a=2i\nt s="${"x\\\n".repeat(3000)}`, 3],
+    [`t a=1i\n\n${"x".repeat(50_000)}`, 3],
+  ];
+  for (const [text, line] of cases) {
+    for (const pieceBytes of [1, 2, 3, 5, 8, 13, 21, 100, 5000, 60_000]) {
+      await assert.rejects(
+        rowsInPieces(bytes(text), 64, pieceBytes, schema),
+        (error) => error instanceof LineError && (error.line === line || text.includes("x\\\n") && error.line >= line),
+        `${text.slice(0, 40)} in pieces of ${pieceBytes}`,
+      );
+    }
+  }
+});
+
+Deno.test("parseLines() stops before rows of many columns take much memory, and goes on where it stopped", () => {
+  const names = Array.from({ length: 5_000 }, (_, column) => `c${column}=1`).join(",");
+  const body = bytes(`wide ${names}\n${"wide c1=2\n".repeat(20_000)}`);
+  let rows = 0, parses = 0;
+  for (let from = 0, firstLine = 1; from < body.length; parses++) {
+    const { tables, doneBytes, nextLine, fault } = parseLines(body.slice(from), {
+      precision: "n",
+      nowMicros: NOW,
+      firstLine,
+    });
+    assert.equal(fault, undefined);
+    assert.ok(doneBytes > 0);
+    const cells = tables.reduce((sum, table) => sum + table.columns.length * table.rowCount, 0);
+    assert.ok(cells < 4_000_000, `${cells} cells`);
+    rows += tables.reduce((sum, table) => sum + table.rowCount, 0);
+    from += doneBytes;
+    firstLine = nextLine;
+  }
+  assert.equal(rows, 20_001);
+  assert.ok(parses > 1);
+});
+
+Deno.test("a new column whose first line gives no value is refused, whatever follows", () => {
+  for (const text of ["t a=,b=1i\nt a=1i\n", "t b=1i\nt a==\u000e!\nt a=5\n"]) {
+    assert.throws(() => newTable(parse(text).tables[0], "DAY", TYPES), LineError);
+  }
+  const kept = schemaOf([["a", "DOUBLE[]"], ["b", "LONG"], ["timestamp", "TIMESTAMP"]]);
+  assert.equal(fitToTable(parse("t a=,b=1i\n").tables[0], kept).columns[0].values.length, 8);
+});
+
+Deno.test("parseLines() reads decimals with exponents, and those that are no number", () => {
+  const { tables, fault } = parse(
+    "t a=1.25e2d 1\nt a=15e-1d 2\nt a=-0.5e0d 3\nt a=NaNd 4\nt a=-Infinityd 5\nt a=0e9999d 6\nt a=1e20d 7\nt a=1e-9d 8\n",
+  );
+  assert.equal(fault, undefined);
+  const schema = schemaOf([["a", "DECIMAL(38,9)"], ["timestamp", "TIMESTAMP"]]);
+  const [a] = fitToTable(tables[0], schema).columns;
+  const words = new BigInt64Array(a.values.slice().buffer);
+  const values = Array.from(
+    { length: 8 },
+    (_, row) => (words[2 * row + 1] << 64n) | BigInt.asUintN(64, words[2 * row]),
+  );
+  const unit = 10n ** 9n, none = (NULL_LONG << 64n) | BigInt.asUintN(64, NULL_LONG);
+  assert.deepEqual(values, [125n * unit, 3n * unit / 2n, -unit / 2n, none, none, 0n, 10n ** 29n, 1n]);
+  assert.equal(parse("t a=1e999999999d\n").fault?.line, 1);
 });

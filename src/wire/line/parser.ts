@@ -7,19 +7,38 @@
  * and names are only decoded when that fails. The first fault ends the parse; the lines before it are given all the same.
  * @see https://docs.influxdata.com/influxdb/v2/reference/syntax/line-protocol/ (here without comments)
  */
+import type { LinePrecision } from "../../door.ts";
 import { LineError } from "../../errors.ts";
 import { DECIMAL_PRECISION_MAX, formatDecimal } from "../../types/wide.ts";
 import { Arena, ColumnBuilder, KIND, type LineTable, SymbolSet, TableBuilder } from "./columns.ts";
 import { columnNameFault, tableNameFault } from "./names.ts";
+import { excerpt } from "./places.ts";
 
-export type LinePrecision = "n" | "u" | "ms" | "s" | "m" | "h";
+export interface ParseOptions {
+  precision: LinePrecision;
+  /** The time of lines without one. */
+  nowMicros: bigint;
+  /** Number of the first line; 1 by default. */
+  firstLine?: number;
+  /**
+   * Does more text follow? Then the text ends with a line feed, and a line whose value goes on behind that is left for the
+   * next parse.
+   */
+  isContinued?: boolean;
+  /** Longest line. */
+  lineSizeMax?: number;
+}
 
 export interface ParsedLines {
   tables: LineTable[];
   /** The first line that could not be read. */
-  fault?: { line: number; message: string; isCut: boolean };
-  /** As it came: who posts it away gets it back. */
+  fault?: { line: number; message: string };
+  /** The text as it came: a thread that posted it away gets it back. */
   body: Uint8Array;
+  /** Where the lines in `tables` end. What follows is the line at fault, or is to be parsed next. */
+  doneBytes: number;
+  /** Number of the line there. */
+  nextLine: number;
 }
 
 const LF = 0x0a, CR = 0x0d, BLANK = 0x20, QUOTE = 0x22, COMMA = 0x2c, EQUALS = 0x3d, BACKSLASH = 0x5c;
@@ -32,7 +51,7 @@ for (const byte of [LF, CR, BLANK, COMMA, EQUALS, BACKSLASH]) SPECIAL[byte] = 1;
 const ENDS_VALUE = new Uint8Array(256);
 for (const byte of [LF, CR, BLANK, COMMA]) ENDS_VALUE[byte] = 1;
 
-const ELEMENT_DOUBLE = 0x0a;
+const ELEMENT_DOUBLE = 0x0a, ELEMENT_NULL = 0x21;
 const DIMENSIONS_MAX = 32;
 /** Binary values of protocol version 2 and later, after `==`. */
 const BINARY_DOUBLE = 0x10, BINARY_ARRAY = 0x0e, BINARY_DECIMAL = 0x17;
@@ -46,23 +65,29 @@ const POWERS = Array.from({ length: 23 }, (_, power) => Number(`1e${power}`));
 /** Microseconds in a unit of time. */
 const MICROS = { u: 1, ms: 1_000, s: 1_000_000, m: 60_000_000, h: 3_600_000_000 };
 
-/** @param nowMicros the time of lines without one. */
-export function parseLines(body: Uint8Array, precision: LinePrecision, nowMicros: bigint): ParsedLines {
-  const scanner = new Scanner(body, precision, Number(nowMicros));
+/** Rows of one parse take no more memory than this, roughly, but for a single line. Many columns with few values would. */
+const ROWS_BYTES_MAX = 16 << 20;
+/** A line cannot name more columns. */
+const COLUMNS_MAX = 65_536;
+
+/** Stops at the first line at fault, and where the rows have become too large for one parse. */
+export function parseLines(body: Uint8Array, options: ParseOptions): ParsedLines {
+  const scanner = new Scanner(body, options);
   let fault: ParsedLines["fault"];
   try {
     scanner.scan();
   } catch (error) {
     if (!(error instanceof LineError)) throw error;
-    fault = { line: error.line, message: error.message, isCut: error.isCut };
+    if (error !== scanner.pause) fault = { line: error.line, message: error.message };
   }
   const arena = new Arena();
   const tables = scanner.tables.filter((table) => table.rowCount > 0).map((table) => table.finish(arena));
-  // What the line at fault named first is not made.
-  if (fault !== undefined) {
-    for (const table of tables) table.columns = table.columns.filter((column) => column.line !== fault.line);
+  const { lineStart: doneBytes, firstLineOfRow: nextLine } = scanner;
+  // What only the line at fault has named is not made.
+  if (doneBytes < body.length) {
+    for (const table of tables) table.columns = table.columns.filter((column) => column.line < nextLine);
   }
-  return { tables, fault, body };
+  return { tables, fault, body, doneBytes, nextLine };
 }
 
 class Scanner {
@@ -78,8 +103,25 @@ class Scanner {
   private readonly view: DataView;
   // What `number` found besides its result.
   private mantissa = 0;
+  private readonly precision: LinePrecision;
+  private readonly nowMicros: number;
+  private readonly lineSizeMax: number;
+  /** Thrown where the line at `lineStart` is to be parsed later. */
+  readonly pause = new LineError(0, "");
+  private readonly isContinued: boolean;
+  /** Where the current line begins, and its number. */
+  lineStart = 0;
+  firstLineOfRow: number;
+  /** What the rows take, roughly. */
+  private rowsBytes = 0;
 
-  constructor(body: Uint8Array, private readonly precision: LinePrecision, private readonly nowMicros: number) {
+  constructor(body: Uint8Array, options: ParseOptions) {
+    this.precision = options.precision;
+    this.nowMicros = Number(options.nowMicros);
+    this.firstLineOfRow = options.firstLine ?? 1;
+    this.line = this.firstLineOfRow - 1;
+    this.isContinued = options.isContinued ?? false;
+    this.lineSizeMax = options.lineSizeMax ?? Infinity;
     // A copy with a line feed at the end: no loop needs to look for the end, and shared memory cannot change meanwhile.
     this.bytes = new Uint8Array(body.length + 16);
     this.bytes.set(body);
@@ -96,12 +138,22 @@ class Scanner {
       if (byte === LF) this.at++;
       else if (byte === CR && this.bytes[this.at + 1] === LF) this.at += 2;
       else table = this.scanLine(table);
+      this.lineStart = Math.min(this.at, this.end);
+      this.firstLineOfRow = this.line + 1;
     }
+  }
+
+  /** Called before rows take more memory. A single line gets what it needs. */
+  private reserve(bytes: number): void {
+    if (bytes === 0) return;
+    if (this.rowsBytes + bytes > ROWS_BYTES_MAX && this.lineStart > 0) throw this.pause;
+    this.rowsBytes += bytes;
   }
 
   private scanLine(last: TableBuilder | undefined): TableBuilder {
     const table = this.table(last);
     const bytes = this.bytes;
+    this.reserve(table.growthBytes);
     const row = table.beginRow();
     let step = 0;
     let isEmpty = true;
@@ -132,6 +184,8 @@ class Scanner {
     if (isEmpty) throw this.fault("tags or fields are expected after the table's name");
     if (bytes[this.at] === CR && bytes[this.at + 1] === LF) this.at++;
     if (bytes[this.at] !== LF) throw this.unexpected("the end of the line");
+    if (this.at >= this.end && this.isContinued) throw this.pause;
+    this.checkSize();
     this.at++;
     table.commitRow(micros, nanos, isGiven, this.line);
     return table;
@@ -150,6 +204,7 @@ class Scanner {
     if (table === undefined) {
       const fault = tableNameFault(name);
       if (fault !== undefined) throw this.fault(fault);
+      this.reserve(TABLE_BYTES);
       table = new TableBuilder(name, this.bytes.slice(from, this.at), this.line);
       this.byName.set(name.toLowerCase(), table);
       this.tables.push(table);
@@ -186,14 +241,17 @@ class Scanner {
     this.at++;
     const name = this.decode(to);
     const found = table.byName.get(name.toLowerCase());
-    let index = found === undefined ? -1 : table.columns.indexOf(found);
-    if (index < 0) {
-      const fault = columnNameFault(name);
-      if (fault !== undefined) throw this.fault(fault);
-      index = table.addColumn(name, this.line);
-    }
-    table.layout[step] = { key: bytes.slice(at, this.at), column: table.columns[index], index };
+    const index = found?.index ?? this.newColumn(table, name);
+    table.layout[step] = { key: bytes.slice(at, this.at), index };
     return index;
+  }
+
+  private newColumn(table: TableBuilder, name: string): number {
+    const fault = columnNameFault(name);
+    if (fault !== undefined) throw this.fault(fault);
+    if (table.columns.length >= COLUMNS_MAX) throw this.fault(`more than ${COLUMNS_MAX} columns are named`);
+    this.reserve(table.columnBytes);
+    return table.addColumn(name, this.line);
   }
 
   private tag(table: TableBuilder, row: number, step: number): void {
@@ -247,12 +305,17 @@ class Scanner {
     // The first of two values counts; the second must be well-formed all the same.
     const isRepeated = table.lastRow[index] === row;
     table.lastRow[index] = row;
-    const column = isRepeated ? new ColumnBuilder("", this.line, row + 1) : table.columns[index];
+    if (isRepeated) this.value(new ColumnBuilder("", -1, this.line, 1), 0);
+    else this.value(table.columns[index], row);
+  }
+
+  private value(column: ColumnBuilder, row: number): void {
     const first = this.bytes[this.at];
     if (isDigit(first) || first === MINUS || first === PLUS || first === POINT) this.number(column, row);
     else if (first === QUOTE) this.text(column, row);
     else if (first === EQUALS) this.binary(column, row);
     else if (ENDS_VALUE[first] === 0) this.word(column, row);
+    else if (column.line === this.line) column.isUntyped = true;
     if (ENDS_VALUE[this.bytes[this.at]] === 0) {
       throw this.unexpected("',', a blank or the end of the line after a value");
     }
@@ -297,7 +360,7 @@ class Scanner {
       byte = bytes[++at];
       const isDown = byte === MINUS;
       if (isDown || byte === PLUS) byte = bytes[++at];
-      if (!isDigit(byte)) throw this.fault(`'${this.ascii(from, at + 1)}' is no number`);
+      if (!isDigit(byte)) throw this.fault(`'${excerpt(this.ascii(from, at + 1))}' is no number`);
       while (isDigit(byte)) {
         power = Math.min(9999, power * 10 + (byte - 0x30));
         byte = bytes[++at];
@@ -312,14 +375,14 @@ class Scanner {
         if (isNegative) value = -value;
       } else {
         value = Number(this.ascii(from, at));
-        if (!Number.isFinite(value)) throw this.fault(`${this.ascii(from, at)} is too large for a double`);
+        if (!Number.isFinite(value)) throw this.fault(`${excerpt(this.ascii(from, at))} is too large for a double`);
       }
       column.note(row, KIND.double);
       column.doubles[row] = value;
       return;
     }
     this.at = at + 1;
-    if (byte === 0x64) return this.rawText(column, row, KIND.decimal, from, at);
+    if (byte === 0x64) return this.decimal(column, row, from, at);
     const isUnsigned = byte === 0x75 && !isNegative;
     const kind = byte === 0x69 || isUnsigned
       ? KIND.long
@@ -332,7 +395,7 @@ class Scanner {
       : 0;
     if (kind === 0 || !isInteger) {
       this.skipToken();
-      throw this.fault(`'${this.ascii(from, this.at)}' is no value`);
+      throw this.noValue(from);
     }
     column.note(row, kind);
     if (digits <= 15) {
@@ -342,8 +405,10 @@ class Scanner {
   }
 
   private wideInteger(column: ColumnBuilder, row: number, text: string): void {
-    const value = BigInt(text.replace("+", ""));
-    if (BigInt.asIntN(64, value) !== value) throw this.fault(`${text} is out of the range of LONG`);
+    const digits = text.replace("+", "").replace(/^(-?)0+(?=\d)/, "$1");
+    // Very long ones are not even read.
+    const value = digits.length > 20 ? 1n << 64n : BigInt(digits);
+    if (BigInt.asIntN(64, value) !== value) throw this.fault(`${excerpt(text)} is out of the range of LONG`);
     column.setWords(row, Number(BigInt.asIntN(32, value)), Number(BigInt.asIntN(32, value >> 32n)));
   }
 
@@ -352,7 +417,7 @@ class Scanner {
     this.at = from;
     this.skipToken();
     const text = this.ascii(from, this.at);
-    if (!/^[+-]?\d+(_\d+)*i$/.test(text)) throw this.fault(`'${text}' is no value`);
+    if (!/^[+-]?\d+(_\d+)*i$/.test(text)) throw this.noValue(from);
     column.note(row, KIND.long);
     this.wideInteger(column, row, text.slice(0, -1).replaceAll("_", ""));
   }
@@ -361,8 +426,33 @@ class Scanner {
     const from = this.at;
     this.skipToken();
     const text = this.ascii(from, this.at);
-    if (!/^0[xX][0-9a-fA-F]{1,64}i$/.test(text)) throw this.fault(`'${text}' is no value`);
+    if (!/^0[xX][0-9a-fA-F]{1,64}i$/.test(text)) throw this.noValue(from);
     this.rawText(column, row, KIND.long256, from, this.at - 1);
+  }
+
+  /** `1.5d` and `1e3d`, as a text without exponent. */
+  private decimal(column: ColumnBuilder, row: number, from: number, to: number): void {
+    const text = this.ascii(from, to);
+    const [, sign, whole, fraction, power] = /^([+-]?)0*(\d*)\.?(\d*)(?:[eE]([+-]?\d+))?$/.exec(text)!;
+    if (power === undefined) return this.rawText(column, row, KIND.decimal, from, to);
+    const digits = whole + fraction, point = whole.length + Number(power);
+    const isZero = /^0*$/.test(digits);
+    if (!isZero && Math.abs(point) > 2 * DECIMAL_PRECISION_MAX + digits.length) {
+      throw this.fault(`${excerpt(text)} is out of the range of DECIMAL`);
+    }
+    const plain = isZero
+      ? "0"
+      : point <= 0
+      ? `0.${"0".repeat(-point)}${digits}`
+      : `${digits.slice(0, point).padEnd(point, "0")}.${digits.slice(point)}0`;
+    this.decimalText(column, row, sign + plain);
+  }
+
+  private decimalText(column: ColumnBuilder, row: number, text: string): void {
+    column.note(row, KIND.decimal);
+    const { written } = new TextEncoder().encodeInto(text, column.ensureHeap(text.length).subarray(column.heapSize));
+    column.setWords(row, column.heapSize, written);
+    column.heapSize += written;
   }
 
   private rawText(column: ColumnBuilder, row: number, kind: number, from: number, to: number): void {
@@ -385,7 +475,8 @@ class Scanner {
     } else if (NO_NUMBERS.has(text)) {
       column.note(row, KIND.double);
       column.doubles[row] = NaN;
-    } else throw this.fault(`'${text}' is no value`);
+    } else if (text.endsWith("d") && NO_NUMBERS.has(text.slice(0, -1))) column.noteNull(KIND.decimal);
+    else throw this.noValue(from);
   }
 
   private text(column: ColumnBuilder, row: number): void {
@@ -434,6 +525,7 @@ class Scanner {
   }
 
   /**
+   *     0e 21        null
    *     0e 0a        array of doubles
    *     dimensions   u8
    *     lengths      u32 each
@@ -441,6 +533,12 @@ class Scanner {
    */
   private array(column: ColumnBuilder, row: number): void {
     const from = this.at + 2;
+    if (this.bytes[from] === ELEMENT_NULL) {
+      if (column.line === this.line) column.isUntyped = true;
+      this.at = from + 1;
+      return;
+    }
+    if (from + 2 > this.end) throw this.cut("an array is cut off");
     const dimensions = this.bytes[from + 1];
     if (this.bytes[from] !== ELEMENT_DOUBLE) {
       throw this.fault(`an array's elements are of the unknown type ${this.bytes[from]}`);
@@ -479,14 +577,11 @@ class Scanner {
     if (from > this.end || from + size > this.end) throw this.cut("a binary decimal is cut off");
     if (size > 32 || scale > DECIMAL_PRECISION_MAX) throw this.fault("a binary decimal is too large");
     this.at = from + size;
-    if (size === 0) return; // null
+    if (size === 0) return column.noteNull(KIND.decimal);
     let value = 0n;
     for (let index = from; index < this.at; index++) value = (value << 8n) | BigInt(this.bytes[index]);
     const text = formatDecimal(BigInt.asIntN(8 * size, value), scale);
-    column.note(row, KIND.decimal);
-    const { written } = new TextEncoder().encodeInto(text, column.ensureHeap(text.length).subarray(column.heapSize));
-    column.setWords(row, column.heapSize, written);
-    column.heapSize += written;
+    this.decimalText(column, row, text);
   }
 
   /** Microseconds into `mantissa`; gives the nanoseconds below them. */
@@ -563,12 +658,22 @@ class Scanner {
     return new TextDecoder().decode(this.bytes.subarray(from, to));
   }
 
+  /** The text ends within a value. */
   private cut(message: string): LineError {
-    return Object.assign(this.fault(message), { isCut: true });
+    return this.isContinued ? this.pause : this.fault(message);
+  }
+
+  private checkSize(): void {
+    const size = this.at - this.lineStart;
+    if (size > this.lineSizeMax) throw lineTooLong(this.firstLineOfRow, this.lineSizeMax);
   }
 
   private fault(message: string): LineError {
     return new LineError(this.line, message);
+  }
+
+  private noValue(from: number): LineError {
+    return this.fault(`'${excerpt(this.ascii(from, this.at))}' is no value`);
   }
 
   private unexpected(expected: string): LineError {
@@ -578,6 +683,14 @@ class Scanner {
     return this.fault(`${expected} is expected, but '${this.ascii(from, from + 1)}' was found`);
   }
 }
+
+/** The limit is a setting. */
+export function lineTooLong(line: number, sizeMax: number): LineError {
+  return new LineError(line, `the line is longer than ${sizeMax} bytes (line.tcp.max.measurement.size)`);
+}
+
+/** Of a table without columns, roughly. */
+const TABLE_BYTES = 2_048;
 
 const BOOLEANS = new Map([["t", true], ["true", true], ["f", false], ["false", false]]);
 const NO_NUMBERS = new Set(["NaN", "Infinity", "-Infinity", "+Infinity"]);

@@ -1,7 +1,7 @@
 /** Where lines stand in a text: asked for only when one of them is at fault. */
 
 const LF = 0x0a, QUOTE = 0x22, EQUALS = 0x3d, BACKSLASH = 0x5c;
-const BINARY_DOUBLE = 0x10, BINARY_ARRAY = 0x0e, BINARY_DECIMAL = 0x17;
+const BINARY_DOUBLE = 0x10, BINARY_ARRAY = 0x0e, BINARY_DECIMAL = 0x17, ELEMENT_NULL = 0x21;
 const SHOWN_BYTES = 500;
 
 /** Where line `line`, counted from 1, begins; the text's size when it has fewer. Line feeds in binary values end no line. */
@@ -34,6 +34,7 @@ function binarySize(bytes: Uint8Array, at: number): number {
     case BINARY_DECIMAL:
       return 4 + (bytes[at + 2] ?? 0);
     case BINARY_ARRAY: {
+      if (bytes[at + 1] === ELEMENT_NULL) return 3;
       const dimensions = bytes[at + 2] ?? 0, lengths = at + 3;
       if (lengths + 4 * dimensions > bytes.length) return bytes.length - at;
       const view = new DataView(bytes.buffer, bytes.byteOffset);
@@ -53,4 +54,11 @@ export function shownLine(bytes: Uint8Array, line: number): string {
   // deno-lint-ignore no-control-regex
   const clean = text.replace(/\r?\n$/, "").replaceAll(/[\u0000-\u001f\u007f]/g, "\ufffd");
   return to - from > SHOWN_BYTES ? `${clean}…` : clean;
+}
+
+const EXCERPT_LENGTH = 100;
+
+/** The beginning of a text that may be very long, for messages. */
+export function excerpt(text: string): string {
+  return text.length > EXCERPT_LENGTH ? `${text.slice(0, EXCERPT_LENGTH)}…` : text;
 }

@@ -1,5 +1,15 @@
 /** A database for tests of the wires: the test says how a statement is answered, and batches are encoded as by the engine. */
-import type { Answer, Chunk, Database, ExecuteOptions, Identity, Prepared, ResultColumn, Session } from "../../door.ts";
+import type {
+  Answer,
+  Chunk,
+  Database,
+  ExecuteOptions,
+  Identity,
+  LineBody,
+  Prepared,
+  ResultColumn,
+  Session,
+} from "../../door.ts";
 import type { Value } from "../../types/mod.ts";
 import { failedTransaction, SqlError, SQLSTATE } from "../../errors.ts";
 import { createHeap, type SharedHeap } from "../../storage/heap.ts";
@@ -34,10 +44,16 @@ export class FakeDatabase implements Database {
     return new FakeSession(this, identity);
   }
 
-  async writeLines(body: Uint8Array): Promise<{ rows: number }> {
+  async writeLines(body: LineBody): Promise<{ rows: number }> {
     if (this.writeFailure) throw this.writeFailure;
-    this.lines.push(body);
+    this.lines.push(new Uint8Array(await new Response(ReadableStream.from(body)).arrayBuffer()));
     return { rows: 1 };
+  }
+
+  async takeLines(lines: Uint8Array): Promise<{ rows: number; doneBytes: number }> {
+    if (this.writeFailure) throw this.writeFailure;
+    this.lines.push(lines);
+    return { rows: 1, doneBytes: lines.length };
   }
 
   async append(): Promise<void> {}

@@ -1,10 +1,10 @@
 /** POST /write: line protocol. */
 import { shownText } from "../../../log/mod.ts";
-import { gunzipSync } from "node:zlib";
 import { LineError } from "../../../errors.ts";
 import type { Call, Route } from "../contract.ts";
 import { foreignChange } from "../query.ts";
-import { type Reply, textReply } from "../../http1/mod.ts";
+import { ConnectionLostError, type Reply, RequestError, textReply } from "../../http1/mod.ts";
+import { BodyError, inflated, ReceivedBody } from "./write-body.ts";
 
 export const write: Route = {
   name: "write",
@@ -34,37 +34,47 @@ async function writeLines(call: Call): Promise<Reply> {
   if (!Object.hasOwn(PRECISIONS, precision)) {
     return lineFailure(400, new LineError(0, `unknown precision '${precision}'`, "not supported"));
   }
-  const received = await call.request.bytes(config.maxBodySizeBytes);
-  if (received === undefined) return tooLarge(call);
-  let body: Uint8Array = received;
-  call.options.metrics?.wires.line_http.bytesIn.inc(body.length);
-  if (call.request.headers.get("content-encoding")?.toLowerCase() === "gzip") {
-    try {
-      body = gunzipSync(body, { maxOutputLength: config.maxBodySizeBytes });
-    } catch (error) {
-      if ((error as { code?: string }).code === "ERR_BUFFER_TOO_LARGE") return tooLarge(call);
-      return lineFailure(415, new LineError(0, "the body is not gzip", "not supported"));
-    }
-  }
+  const unit = PRECISIONS[precision as keyof typeof PRECISIONS];
+  const received = new ReceivedBody(call.request, config.maxBodySizeBytes);
+  const isGzip = call.request.headers.get("content-encoding")?.toLowerCase() === "gzip";
   try {
-    const unit = PRECISIONS[precision as keyof typeof PRECISIONS];
-    const { rows } = await call.database.writeLines(body, unit, call.identity);
+    const { rows } = await call.database.writeLines(
+      isGzip ? inflated(received, config.maxBodySizeBytes, config.inflateRatioMax) : received,
+      unit,
+      call.identity,
+    );
     call.options.metrics?.wires.line_http.rowsIn.inc(rows);
     return { status: 204, headers: [] };
   } catch (error) {
-    if (error instanceof LineError) {
-      const shown = config.logLineErrors && error.text !== undefined ? `: ${shownText(error.text)}` : "";
-      call.options.log.error(`line protocol: line ${error.line}: ${shownText(error.message)}${shown}`);
-      return lineFailure(error.code === "internal error" ? 500 : 400, error);
-    }
-    call.options.metrics?.unhandledErrors.inc();
-    call.options.log.error(
-      `line protocol failed: ${error instanceof Error ? error.stack ?? error.message : String(error)}`,
-    );
-    const message = error instanceof Error ? error.message : String(error);
-    return lineFailure(500, new LineError(0, message, "internal error"));
+    if (error instanceof RequestError || error instanceof ConnectionLostError) throw error;
+    // A client that is still writing would not see the reply.
+    if (!(error instanceof BodyError && error.status === 413)) await received.drain();
+    return failed(call, error);
+  } finally {
+    call.options.metrics?.wires.line_http.bytesIn.inc(received.bytesRead);
   }
 }
+
+function failed(call: Call, error: unknown): Reply {
+  const { log, config, metrics } = call.options;
+  if (error instanceof BodyError) {
+    return error.status === 415
+      ? lineFailure(415, new LineError(0, error.message, "not supported"))
+      : textReply(error.status, error.message);
+  }
+  if (error instanceof LineError) {
+    const shown = config.logLineErrors && error.text !== undefined ? `: ${shownText(error.text)}` : "";
+    log.error(`line protocol: line ${error.line}: ${shownText(error.message)}${shown}`);
+    return lineFailure(STATUS[error.code], error);
+  }
+  metrics?.unhandledErrors.inc();
+  log.error(`line protocol failed: ${error instanceof Error ? error.stack ?? error.message : String(error)}`);
+  const message = error instanceof Error ? error.message : String(error);
+  return lineFailure(500, new LineError(0, message, "internal error"));
+}
+
+/** Clients try again after 500 and 503. */
+const STATUS = { "invalid": 400, "not supported": 400, "too busy": 503, "internal error": 500 } as const;
 
 function lineFailure(status: number, error: LineError): Reply {
   const message = error.line > 0
@@ -75,10 +85,6 @@ function lineFailure(status: number, error: LineError): Reply {
 
 function notAccepting(): Reply {
   return lineJson(421, { code: "not accepting writes", message: "the server is read-only", errorId: nextErrorId() });
-}
-
-function tooLarge(call: Call): Reply {
-  return textReply(413, `the body is larger than ${call.options.config.maxBodySizeBytes} bytes`);
 }
 
 /** Without a charset: clients of the line protocol read the fields only of this very type. */

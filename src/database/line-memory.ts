@@ -1,0 +1,87 @@
+/**
+ * Memory of rows that came by line protocol and wait for the commit of their request. All requests share one limit. A request
+ * that comes above it waits for the others, but for the oldest one, which goes on so that they do not all wait.
+ */
+import { LineError } from "../errors.ts";
+
+/** After so long a request is refused: those before it do not go on. */
+const WAIT_MS_MAX = 60_000;
+
+export interface LineShare {
+  /** Takes note of rows. */
+  add(bytes: number): void;
+  /** Waits until there is room for more. `line`: number of the next line. @throws {LineError} when there will be none. */
+  wait(line: number): Promise<void>;
+  release(): void;
+}
+
+export class LineMemory {
+  private usedBytes = 0;
+  /** Requests that hold rows, the oldest first. */
+  private readonly holders = new Set<Share>();
+  private readonly waiting = new Set<() => void>();
+
+  constructor(readonly bytesMax: number) {}
+
+  share(): LineShare {
+    return new Share(this);
+  }
+
+  add(share: Share, bytes: number): void {
+    this.usedBytes += bytes;
+    this.holders.add(share);
+  }
+
+  mayGoOn(share: Share): boolean {
+    return this.usedBytes <= this.bytesMax || !this.holders.has(share) || this.holders.values().next().value === share;
+  }
+
+  /** Until something was released, or for so long. */
+  async change(ms: number): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.waiting.add(resolve);
+    const timer = setTimeout(resolve, ms);
+    await promise;
+    clearTimeout(timer);
+    this.waiting.delete(resolve);
+  }
+
+  remove(share: Share, bytes: number): void {
+    this.usedBytes -= bytes;
+    this.holders.delete(share);
+    for (const goOn of this.waiting) goOn();
+  }
+}
+
+class Share implements LineShare {
+  private bytes = 0;
+
+  constructor(private readonly memory: LineMemory) {}
+
+  add(bytes: number): void {
+    this.bytes += bytes;
+    this.memory.add(this, bytes);
+  }
+
+  async wait(line: number): Promise<void> {
+    const { memory } = this;
+    if (this.bytes > memory.bytesMax) {
+      throw new LineError(
+        line,
+        `the rows before it take more than ${memory.bytesMax} bytes, the most that can wait for a commit (line.memory.size)`,
+      );
+    }
+    const deadline = performance.now() + WAIT_MS_MAX;
+    while (!memory.mayGoOn(this)) {
+      const left = deadline - performance.now();
+      if (left <= 0) {
+        throw new LineError(line, "rows of other requests take all of line.memory.size: try again", "too busy");
+      }
+      await memory.change(left);
+    }
+  }
+
+  release(): void {
+    if (this.bytes > 0) this.memory.remove(this, this.bytes);
+  }
+}

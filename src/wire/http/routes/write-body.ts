@@ -1,0 +1,116 @@
+/** The body of a line-protocol request, read as it is worked on: what it may be, and what its faults are answered. */
+import { createGunzip } from "node:zlib";
+import type { LineBody } from "../../../door.ts";
+import type { HttpRequest } from "../../http1/mod.ts";
+
+/** The body cannot be taken, whatever its lines say. */
+export class BodyError extends Error {
+  constructor(readonly status: 413 | 415, message: string) {
+    super(message);
+  }
+}
+
+/** What comes as fast as it is read would keep the thread: others get their turn so often. */
+const TURN_MS = 4;
+
+export class ReceivedBody implements LineBody {
+  readonly sizeBytes: number | undefined;
+  bytesRead = 0;
+  private turnEndsMs = performance.now() + TURN_MS;
+  private readonly reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
+
+  constructor(request: HttpRequest, private readonly sizeMax: number) {
+    const told = request.headers.get("content-length");
+    this.sizeBytes = told === null ? undefined : Number(told);
+    this.reader = request.body?.getReader();
+  }
+
+  /** Without `return`: a loop that is left does not end the connection. */
+  [Symbol.asyncIterator](): AsyncIterator<Uint8Array> {
+    return { next: () => this.next() };
+  }
+
+  /** Reads the rest for nothing. */
+  async drain(): Promise<void> {
+    try {
+      while (!(await this.next()).done);
+    } catch {
+      // It is too long, or its client has gone.
+    }
+  }
+
+  private async next(): Promise<IteratorResult<Uint8Array, undefined>> {
+    if ((this.sizeBytes ?? 0) > this.sizeMax) throw this.tooLarge();
+    const startMs = performance.now();
+    if (startMs > this.turnEndsMs) {
+      await new Promise((resolve) => setTimeout(resolve, 0));
+      this.turnEndsMs = performance.now() + TURN_MS;
+    }
+    const { done, value } = await this.reader?.read() ?? NOTHING;
+    // While it waited for the client, others had their turn.
+    if (performance.now() - startMs > 1) this.turnEndsMs = performance.now() + TURN_MS;
+    if (done) return { done, value: undefined };
+    this.bytesRead += value.length;
+    if (this.bytesRead > this.sizeMax) throw this.tooLarge();
+    return { done, value };
+  }
+
+  private tooLarge(): BodyError {
+    this.reader?.cancel().catch(() => {});
+    return tooLarge(this.sizeMax);
+  }
+}
+
+const NOTHING = { done: true, value: undefined } as const;
+
+const tooLarge = (sizeMax: number) => new BodyError(413, `the body is larger than ${sizeMax} bytes`);
+
+/** Most bytes that are inflated at a time: a small gzip may hold very many. */
+const INFLATED_BYTES = 1 << 18;
+/** So many are not held against the ratio. */
+const RATIO_FREE_BYTES = 1 << 24;
+
+/** What a gzip holds. */
+export function inflated(body: ReceivedBody, sizeMax: number, ratioMax: number): LineBody {
+  const source = inflate(body, sizeMax, ratioMax);
+  return { [Symbol.asyncIterator]: () => ({ next: () => source.next() }) };
+}
+
+async function* inflate(body: ReceivedBody, sizeMax: number, ratioMax: number): AsyncGenerator<Uint8Array> {
+  const gunzip = createGunzip({ chunkSize: INFLATED_BYTES });
+  feed(body, gunzip);
+  let size = 0;
+  try {
+    for await (const bytes of gunzip) {
+      size += bytes.length;
+      if (size > sizeMax) throw tooLarge(sizeMax);
+      if (size > RATIO_FREE_BYTES && size > ratioMax * body.bytesRead) {
+        throw new BodyError(
+          413,
+          `the body is more than ${ratioMax} times as large as its gzip (line.http.inflate.ratio.max)`,
+        );
+      }
+      yield bytes;
+    }
+  } catch (error) {
+    const isOfZlib = (error as { code?: string }).code?.startsWith("Z_");
+    throw isOfZlib ? new BodyError(415, "the body is not gzip") : error;
+  } finally {
+    gunzip.destroy();
+  }
+}
+
+/** Ends when the body does, or when nobody inflates it any more. */
+async function feed(body: ReceivedBody, gunzip: ReturnType<typeof createGunzip>): Promise<void> {
+  try {
+    for await (const bytes of body) {
+      if (gunzip.destroyed) return;
+      if (!gunzip.write(bytes)) {
+        await new Promise<void>((resolve) => gunzip.once("drain", resolve).once("close", resolve));
+      }
+    }
+    gunzip.end();
+  } catch (error) {
+    gunzip.destroy(error as Error);
+  }
+}

@@ -1,0 +1,90 @@
+/** A stream of bytes, cut anywhere, in pieces of whole lines. */
+import { lineTooLong } from "./parser.ts";
+
+const LF = 0x0a;
+/** A piece is of this size or a little more, but at the end of the stream and for long lines. */
+const PIECE_BYTES = 1 << 21;
+const FIRST_BYTES = 1 << 16;
+
+export interface Piece {
+  /** Its buffer may be transferred; it has to be given back to `done`. */
+  bytes: Uint8Array<ArrayBuffer>;
+  /** More follows: the piece ends with a line feed, which may be within a value. */
+  isContinued: boolean;
+}
+
+/**
+ * Reads as much as a piece needs and no more: `next` gives a piece, and `done` says how much of it was parsed. The rest comes
+ * with the next piece.
+ */
+export class LinePieces {
+  private buffer: Uint8Array<ArrayBuffer>;
+  private used = 0;
+  /** Bytes that the next piece should have. */
+  private wanted: number;
+  private hasEnded = false;
+  /** What followed the piece that is being parsed. */
+  private tail = new Uint8Array(0);
+  private readonly source: AsyncIterator<Uint8Array>;
+
+  /** `sizeBytes`: of the stream, if it is known. */
+  constructor(
+    source: AsyncIterable<Uint8Array>,
+    private readonly lineSizeMax: number,
+    sizeBytes = FIRST_BYTES,
+    private readonly pieceBytes = PIECE_BYTES,
+  ) {
+    this.source = source[Symbol.asyncIterator]();
+    this.wanted = pieceBytes;
+    this.buffer = new Uint8Array(Math.min(sizeBytes, pieceBytes + FIRST_BYTES));
+  }
+
+  /** undefined at the end. `line`: number of the piece's first line. @throws {LineError} for a line that is too long. */
+  async next(line: number): Promise<Piece | undefined> {
+    for (;;) {
+      while (!this.hasEnded && this.used < this.wanted) await this.read();
+      if (this.hasEnded) return this.used === 0 ? undefined : this.take(this.used);
+      const end = this.buffer.subarray(0, this.used).lastIndexOf(LF) + 1;
+      if (end > 0) return this.take(end);
+      if (this.used > this.lineSizeMax) throw lineTooLong(line, this.lineSizeMax);
+      this.wanted = 2 * this.used;
+    }
+  }
+
+  /** `bytes`: those of the piece. `line`: number of the line after `doneBytes`. @throws {LineError} as `next`. */
+  done(bytes: Uint8Array<ArrayBuffer>, doneBytes: number, line: number): void {
+    const left = bytes.length - doneBytes;
+    if (doneBytes === 0) {
+      // Its first line goes on behind the piece.
+      if (left > this.lineSizeMax) throw lineTooLong(line, this.lineSizeMax);
+      this.wanted = 2 * (left + this.tail.length);
+    } else this.wanted = this.pieceBytes;
+    this.buffer = new Uint8Array(bytes.buffer);
+    if (left > 0) this.buffer.copyWithin(0, doneBytes, bytes.length);
+    this.used = left;
+    this.append(this.tail);
+    this.tail = new Uint8Array(0);
+  }
+
+  private take(end: number): Piece {
+    this.tail = this.buffer.slice(end, this.used);
+    return { bytes: this.buffer.subarray(0, end), isContinued: !this.hasEnded || this.tail.length > 0 };
+  }
+
+  private async read(): Promise<void> {
+    const { done, value } = await this.source.next();
+    if (done) this.hasEnded = true;
+    else this.append(value);
+  }
+
+  private append(bytes: Uint8Array): void {
+    const size = this.used + bytes.length;
+    if (size > this.buffer.length) {
+      const larger = new Uint8Array(Math.max(size, Math.min(2 * this.buffer.length, this.wanted + FIRST_BYTES)));
+      larger.set(this.buffer.subarray(0, this.used));
+      this.buffer = larger;
+    }
+    this.buffer.set(bytes, this.used);
+    this.used = size;
+  }
+}
