@@ -132,21 +132,19 @@ function isStructOfOne({ element: { name }, children }: Node, list: SchemaElemen
   return (name === "array" || name === `${list.name}_tuple`) && children.length === 1;
 }
 
-function describe(node: Node): string {
-  const { element, children } = node;
-  if (children.length === 0) {
-    const one = describeLeaf(element);
-    return element.repetition_type === "REPEATED" ? `LIST of ${one}` : one;
-  }
+function describe({ element, children }: Node): string {
+  const one = describeOne(element, children);
+  return element.repetition_type === "REPEATED" ? `LIST of ${one}` : one;
+}
+
+function describeOne(element: SchemaElement, children: Node[]): string {
+  if (children.length === 0) return describeLeaf(element);
   if (isMap(element)) return "MAP";
-  if (isList(element) && children.length === 1) {
-    const [repeated] = children;
-    const inner = repeated.children.length === 1 && !isList(repeated.element) && !isStructOfOne(repeated, element)
-      ? repeated.children[0]
-      : repeated;
-    return inner === repeated && inner.children.length === 0 ? describe(inner) : `LIST of ${describe(inner)}`;
-  }
-  return element.repetition_type === "REPEATED" && !isList(element) ? "LIST of STRUCT" : "STRUCT";
+  if (!isList(element) || children.length !== 1) return "STRUCT";
+  const [repeated] = children;
+  // The repeated node is the element, or holds it.
+  const isElement = repeated.children.length !== 1 || isList(repeated.element) || isStructOfOne(repeated, element);
+  return isElement ? describe(repeated) : `LIST of ${describe(repeated.children[0])}`;
 }
 
 function describeLeaf(

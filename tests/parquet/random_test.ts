@@ -1,0 +1,58 @@
+/** Random files of every type and layout by pyarrow, read back by read_parquet: every value is what was written. */
+import assert from "node:assert/strict";
+import { startServer } from "../server.ts";
+import { hasPyarrow, python } from "./python.ts";
+
+interface RandomFile {
+  file: string;
+  layout: Record<string, unknown>;
+  rows: number;
+  columns: { name: string; sql: string; values: unknown[] }[];
+}
+
+const FILES = Number(Deno.env.get("SUNDIAL_RANDOM_FILES") ?? 25);
+const isThere = await hasPyarrow("random Parquet files");
+
+Deno.test({
+  name: "read_parquet() gives what random files were made of",
+  ignore: !isThere,
+  fn: async () => {
+    const seed = Number(Deno.env.get("SEED") ?? Date.now() % 2 ** 31);
+    console.log(`SEED=${seed}`);
+    await using server = await startServer();
+    const directory = `${server.root}/import`;
+    await Deno.mkdir(directory, { recursive: true });
+    const files: RandomFile[] = JSON.parse(await python("write_random.py", directory, String(seed), String(FILES)));
+    for (const { file, layout, rows, columns } of files) {
+      const select = (list: string) => `select ${list} from read_parquet('${file}')`;
+      const what = `${file}: ${rows} rows, ${JSON.stringify(layout)}`;
+      const all = await server.exec(select(columns.map(({ sql }, i) => `${sql} c${i}`).join(", ")));
+      assert.equal(all.error, undefined, `${what}: ${all.error}`);
+      assert.equal(all.count, rows, what);
+      columns.forEach(({ name, values }, i) => {
+        all.dataset!.forEach((row, at) => {
+          assert.ok(
+            isSame(row[i], values[at]),
+            `${name}, row ${at}: ${shown(row[i])}, not ${shown(values[at])}; ${what}`,
+          );
+        });
+      });
+      const counted = await server.exec(select("count()"));
+      assert.deepEqual(counted.dataset, [[rows]], what);
+    }
+  },
+});
+
+/** Numbers of FLOAT are printed with as many digits as tell them from others of FLOAT. */
+function isSame(found: unknown, expected: unknown): boolean {
+  if (Array.isArray(expected)) {
+    return Array.isArray(found) && found.length === expected.length &&
+      expected.every((element, i) => isSame(found[i], element));
+  }
+  if (typeof expected !== "number" || typeof found !== "number") return found === expected;
+  return found === expected || Math.fround(found) === expected;
+}
+
+function shown(value: unknown): string {
+  return (JSON.stringify(value) ?? "nothing").slice(0, 200);
+}
