@@ -35,6 +35,7 @@ import {
   windowsServiceName,
   wireLogger,
 } from "./src/log/mod.ts";
+import { VERSION } from "./src/version.ts";
 import type { DatabaseOptions } from "./src/database/mod.ts";
 import { createMetrics, type Metrics, readProcess } from "./src/metrics/mod.ts";
 import { healthFault, probeHealth, startHealth } from "./src/wire/health/mod.ts";
@@ -50,7 +51,7 @@ import {
   thisSystem,
 } from "./src/service/mod.ts";
 
-const HELP = `Sundial ${about.version}: a SQL time-series database
+const HELP = `Sundial ${VERSION}: a SQL time-series database
 
   sundial [start] [-d DIR] [-f] [-n] [-t TAG] [-Dout=FILE] [-Debug]
   sundial stop | status [-d DIR] [-t TAG]
@@ -101,7 +102,7 @@ const COMMANDS: Record<string, (line: CommandLine) => number | Promise<number>> 
   health,
   "check-config": checkConfig,
   service,
-  version: () => print(about.version),
+  version: () => print(VERSION),
   help: ({ rest }) => print(rest[0] === "keys" ? keysHelp() : HELP.trimEnd()),
 };
 
@@ -182,7 +183,7 @@ function logOptions(line: CommandLine, config: Config) {
     debug: line.debug,
     defaults: shippedText("conf/log.conf"),
     alertTemplate: shippedText("conf/alert-manager-tpl.json"),
-    version: about.version,
+    version: VERSION,
     verbose: config.get("log.level.verbose"),
     timestamp: {
       format: config.get("log.timestamp.format"),
@@ -252,7 +253,7 @@ async function startParts(
   const metrics = createMetrics();
   guardMain(main, metrics);
   main.advisory(
-    `Sundial ${about.version}, Deno ${Deno.version.deno}, ${config.machine.cores} cores, process ${Deno.pid}${
+    `Sundial ${VERSION}, Deno ${Deno.version.deno}, ${config.machine.cores} cores, process ${Deno.pid}${
       tagText(line.tag)
     }`,
   );
@@ -300,7 +301,7 @@ async function startParts(
       const http = await startHttp({
         ...at,
         database,
-        config: httpConfigOf(config, about.version),
+        config: httpConfigOf(config),
         log,
         metrics,
         consolePage: PLAIN_PAGE,
@@ -368,9 +369,9 @@ function databaseOptions(config: Config, metrics: Metrics, wantsDebug: boolean):
     statementCacheSize: config.get("cairo.statement.cache.size"),
     logsStatements: config.get("log.sql.query.progress.exe") ? "INFO" : wantsDebug ? "DEBUG" : undefined,
     tracesStatements: () => config.get("query.tracing.enabled") && !config.get("readonly"),
-    version: about.version,
     log: log.log,
     reloadConfig: () => reloadConfig(config),
+    pendingConfig: () => config.pending(),
     onUnhandledError: () => metrics.unhandledErrors.inc(),
     parameters: () =>
       config.parameters().map((
@@ -656,6 +657,8 @@ function checkConfig(line: CommandLine): number {
   const log = LogWriters.check(logOptions(line, config));
   faults.push(...log.faults, ...addressFaults(config));
   if (config.get("http.min.enabled")) faults.push(...[healthFault(config) ?? []].flat());
+  // All at once: an unknown key is often why another one is missed.
+  if (faults.length > 0) { for (const warning of config.warnings) console.error(`sundial: warning: ${warning}`); }
   throwFaults(faults);
   for (const warning of config.warnings) console.log(`warning: ${warning}`);
   if (line.logConf !== undefined) console.log(log.origin);

@@ -18,6 +18,7 @@ const CONTRACTS = new Set([
   "door.ts",
   "errors.ts",
   "nearest.ts",
+  "version.ts",
   "sql/ast.ts",
   "sql/plan.ts",
   "sql/functions/entry.ts",
@@ -57,6 +58,7 @@ function imports(): Import[] {
   for (const from of sourceFiles()) {
     const text = Deno.readTextFileSync(join(SRC, from));
     for (const [, what, specifier] of text.matchAll(/^(?:import|export)\b([^;]*?)\bfrom\s+"(\.[^"]+)"/gm)) {
+      if (specifier.endsWith("/deno.json")) continue; // about the program, and of no room
       const to = join(from, "..", specifier).replaceAll("\\", "/");
       const names = what.replace(/[{}]/g, "").split(",").map((name) => name.trim()).filter((name) => name !== "");
       found.push({ from, to, isOfTypes: /^\s*type\b/.test(what) || names.every((name) => name.startsWith("type ")) });

@@ -250,6 +250,25 @@ Deno.test("version, help and check-config", async () => {
   );
 });
 
+Deno.test("check-config tells of unknown keys beside faults", async () => {
+  const env = { SVC_PG_USR: "x", SVC_QUERY_TIMEOUT: "soon" };
+  const { code, stderr } = await sundial(["check-config", "-d", newRoot()], env);
+  assert.equal(code, 1);
+  assert.match(
+    stderr,
+    /^sundial: warning: the environment: unknown key SVC_PG_USR; did you mean SVC_PG_USER\?\nsundial: SVC_QUERY_TIMEOUT: .*"soon".*\n$/,
+  );
+});
+
+Deno.test("one version is told everywhere", async () => {
+  const { version } = JSON.parse(Deno.readTextFileSync(fromFileUrl("../deno.json")));
+  await using server = await startServer();
+  const said = (await server.exec("select build(), version()")).dataset![0];
+  assert.deepEqual(said, [`Sundial ${version}`, `PostgreSQL 12.3, Sundial ${version}`]);
+  const settings = await (await fetch(`${server.http}/settings`)).json();
+  assert.equal(settings.config["release.version"], version);
+});
+
 Deno.test("check-config tells of addresses that no adapter has, and not of those that a server is on", async () => {
   await using server = await startServer();
   const env = {

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import pg from "pg";
+import { until } from "./programs.ts";
 import { startServer } from "./server.ts";
 
 Deno.test("reload_config() takes over reloadable keys, names the others, and keeps all of them when one is bad", async () => {
@@ -27,16 +28,21 @@ Deno.test("reload_config() takes over reloadable keys, names the others, and kee
   assert.deepEqual(await reload(), [[true]]);
   assert.deepEqual(await reload(), [[false]], "only a key is left that cannot change");
   assert.deepEqual(await Promise.all([login("admin", "quest"), login("admin", "s3cret-word")]), [false, true]);
-  assert.match(server.output(), /configuration: query\.timeout has changed and takes effect at the next start/);
+  const told = /configuration: query\.timeout has changed and takes effect at the next start/;
+  await until("the log tells of it", () => told.test(server.output()));
+  const pending = async () => (await server.exec("select * from pending_config()")).dataset;
+  assert.deepEqual(await pending(), [["query.timeout", "60s", "5s"]]);
 
   write("pg.password=other-word\npg.net.connection.limit=many\nquery.timeout=soon");
   assert.deepEqual(await reload(), [[false]]);
+  assert.deepEqual(await pending(), [["query.timeout", "60s", "5s"]], "as before, where server.conf has faults");
   assert.ok(await login("admin", "s3cret-word"));
   assert.match(server.output(), / E server-main configuration was not read again: .*"soon".*; .*"many".*\r\n/);
   assert.doesNotMatch(server.output(), /s3cret-word|other-word/);
 
-  write("pg.password=s3cret-word\npg.net.connection.limit=1");
+  write("http.user=a\nhttp.password=b\npg.password=s3cret-word\npg.net.connection.limit=1");
   assert.deepEqual(await reload(), [[true]]);
+  assert.deepEqual(await pending(), [["http.user", "", "a"], ["http.password", "", "****"]]);
   const only = new pg.Client({
     host: "127.0.0.1",
     port: server.pgPort,

@@ -44,6 +44,7 @@ export class Config {
   /** What is odd but does not stop the start, a sentence each. */
   readonly warnings: readonly string[];
   #entries: ReadonlyMap<Key, Entry>;
+  #pending = new Map<Key, string>();
   readonly #sources: ConfigSources;
 
   constructor(sources: ConfigSources) {
@@ -82,6 +83,16 @@ export class Config {
     });
   }
 
+  /** What the last reload found changed that waits for a restart. */
+  pending(): { path: Key; value: string; pendingValue: string }[] {
+    const shown = (key: Key, text: string) => catalogue.get(key)!.secret && text !== "" ? "****" : text;
+    return [...this.#pending].map(([path, text]) => ({
+      path,
+      value: shown(path, this.#entries.get(path)!.text),
+      pendingValue: shown(path, text),
+    }));
+  }
+
   /**
    * Reads server.conf again and takes over the reloadable keys. `ignored`: keys that changed in the file but need a restart.
    * @throws {ConfigError} and keeps everything as it was.
@@ -103,6 +114,7 @@ export class Config {
       entries.set(key, entry);
     }
     this.#entries = entries;
+    this.#pending = new Map(ignored.map((key) => [key, fresh.get(key)!.text]));
     return { changed, ignored };
   }
 }

@@ -91,6 +91,8 @@ const SOURCES: Record<string, Source> = {
     catalogue.tables().filter(({ schema }) => schema.wal).map((
       { schema, lsn },
     ) => [schema.name, false, lsn, 0n, lsn, "", "", 0]),
+  pending_config: ({ options }) =>
+    (options.pendingConfig?.() ?? []).map(({ path, value, pendingValue }) => [path, value, pendingValue]),
   query_activity: ({ activity }) => activity.rows(),
   checkpoint_status: ({ backups }) => [[backups.startedAtMicros !== undefined, backups.startedAtMicros ?? null]],
 };

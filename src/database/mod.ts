@@ -72,12 +72,13 @@ export interface DatabaseOptions {
   tracesStatements: () => boolean;
   /** Tell the log when statements begin and end. */
   logsStatements: "INFO" | "DEBUG" | undefined;
-  version: string;
   log: (level: "DEBUG" | "INFO" | "ERROR" | "CRITICAL", message: string) => void;
   /** For SHOW PARAMETERS: rows of property_path, env_var_name, value, value_source, sensitive, reloadable. */
   parameters: () => (string | boolean)[][];
   /** Reads the settings again: has one changed that takes effect at once? */
   reloadConfig?: () => boolean;
+  /** Settings that the last reload found changed and that wait for a restart. */
+  pendingConfig?: () => { path: string; value: string; pendingValue: string }[];
   /** An error that is ours, not a client's. */
   onUnhandledError?: () => void;
   /** Nothing can be written any more until a new start. */

@@ -34,7 +34,7 @@ export function misspeltKeyword(
     return result.succeeded() || (result as unknown as Stopped).getRightmostFailurePosition() > at;
   };
   if (isName(0) && rule === "queryStatement") {
-    const keyword = nearest(wordAt(0), ["EXPLAIN", "BACKUP", "CANCEL", ...Object.keys(statements)]);
+    const keyword = nearest(wordAt(0), ["EXPLAIN", "BACKUP", "CANCEL", "DESCRIBE", ...Object.keys(statements)]);
     if (keyword !== undefined) {
       const isOther = !(keyword in statements);
       if (isOther || getsFurther("", 0, keyword, statements[keyword])) return { place: 0, keyword };

@@ -88,6 +88,10 @@ function parseRange(source: Source, range: Range): Statement {
   const keyword = first.kind === "word" ? first.text.toUpperCase() : "";
   refuseUnsupported(tokens, range);
   if (keyword === "BACKUP" && isWord(tokens[range.from + 1], "DATABASE")) return parseBackup(tokens, range);
+  if (keyword === "DESCRIBE" || keyword === "DESC") {
+    const description = parseDescribe(tokens, range);
+    if (description !== undefined) return description;
+  }
   if (keyword === "CANCEL" && isWord(tokens[range.from + 1], "QUERY")) return parseCancel(tokens, range);
   if (keyword === "EXPLAIN") {
     const inner = { from: range.from + 1, to: range.to };
@@ -107,6 +111,18 @@ function parseBackup(tokens: Token[], { from, to }: Range): Statement {
   if (from + 3 === to || name.kind !== "string") throw unexpected(name, ["the backup's name in quotes"]);
   if (from + 4 < to) throw unexpected(tokens[from + 4], ["the end of the statement"]);
   return { kind: "backup", at, name: { text: name.text, at: name.at } };
+}
+
+/** DESCRIBE [TABLE] name, which is SHOW COLUMNS. Undefined for what reads a table of that name. */
+function parseDescribe(tokens: Token[], { from, to }: Range): Statement | undefined {
+  let at = isWord(tokens[from + 1], "TABLE") ? from + 2 : from + 1;
+  if (at + 2 < to && isWord(tokens[at], "PUBLIC") && isMark(tokens[at + 1], ".")) at += 2;
+  const name = tokens[at];
+  const isName = name.kind === "quoted" || name.kind === "string" ||
+    (name.kind === "word" && isNameCharacter(characterOf(name)));
+  if (at + 1 !== to || !isName) return undefined;
+  const table = { text: name.text, at: name.at, quoted: name.kind !== "word" };
+  return { kind: "show", at: tokens[from].at, what: "columns", whatAt: tokens[from].at, table };
 }
 
 /** CANCEL QUERY id. */

@@ -216,6 +216,14 @@ for (const { title, text, ...error } of refused) {
   Deno.test(`parse() refuses ${title}`, () => assert.throws(() => parse(text), { name: "SqlError", ...error }));
 }
 
+Deno.test("parse() reads DESCRIBE as SHOW COLUMNS, but for tables of that name", () => {
+  for (const text of ["describe t", "DESC public.t", 'describe table "t"', "describe t;"]) {
+    const tree = parse(text);
+    assert(tree.kind === "show" && tree.what === "columns" && tree.table?.text === "t", text);
+  }
+  for (const text of ["describe", "describe where a = 1", "desc order by a"]) assert.equal(parse(text).kind, "query");
+});
+
 const explained: [text: string, message: string, position: number][] = [
   ["selekt 1", "unknown statement selekt; did you mean SELECT?", 0],
   ["creat table t (a int)", "unknown statement creat; did you mean CREATE?", 0],

@@ -95,6 +95,11 @@ const SOURCES = new Map<string, { columns: Column[]; args: number; isFunction: b
     args: 0,
     isFunction: true,
   }],
+  ["pending_config", {
+    columns: columns("property_path:STRING value:STRING pending_value:STRING"),
+    args: 0,
+    isFunction: true,
+  }],
   ["checkpoint_status", { columns: columns("in_progress:BOOLEAN started_at:TIMESTAMP"), args: 0, isFunction: true }],
   ["show_tables", { columns: columns("table_name:STRING"), args: 0, isFunction: false }],
   ["show_columns", { columns: SHOW_COLUMNS, args: 1, isFunction: false }],

@@ -1,5 +1,6 @@
 /** What is asked about the server and about values: types, versions, the few functions that clients of PostgreSQL call, hashes. */
 import { createHash } from "node:crypto";
+import { VERSION } from "../../version.ts";
 import { NULL_I32, tagOfName, typeOf } from "../../types/mod.ts";
 import { CLIENT_SETTINGS } from "../client-settings.ts";
 import type { FunctionContext, FunctionEntry } from "./entry.ts";
@@ -206,9 +207,9 @@ export const metaFunctions: FunctionEntry[] = [
   said(
     "version",
     "The version of PostgreSQL that clients may expect.",
-    () => `PostgreSQL ${POSTGRES_VERSION}, Sundial`,
+    () => `PostgreSQL ${POSTGRES_VERSION}, Sundial ${VERSION}`,
   ),
-  said("build", "The name of this server.", () => "Sundial"),
+  said("build", "The name and the version of this server.", () => `Sundial ${VERSION}`),
   said("current_database", "The name of the only database.", () => "qdb"),
   said("current_catalog", "The name of the only database.", () => "qdb"),
   said("current_schema", "The name of the only schema.", () => "public"),
@@ -229,7 +230,7 @@ export const metaFunctions: FunctionEntry[] = [
     "reload_config",
     [],
     "BOOLEAN",
-    "Reads server.conf again: has a setting changed that takes effect without a restart?",
+    "Reads server.conf again: has a setting changed that takes effect without a restart? `pending_config()` lists those that wait for one.",
     // The door puts the answer in its place.
     () => {
       throw new Error("reload_config() is not answered in the engine");

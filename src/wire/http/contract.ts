@@ -1,4 +1,5 @@
 /** What the HTTP server is given, and what a route gets and gives. */
+import { VERSION } from "../../version.ts";
 import type { Config } from "../../config/mod.ts";
 import type { Client, Database, Identity } from "../../door.ts";
 import type { RefusedStatement } from "../../log/mod.ts";
@@ -71,7 +72,7 @@ export const DEFAULT_HTTP_CONFIG: HttpConfig = {
   maxBodySizeBytes: 1 << 30,
   inflateRatioMax: 200,
   pingVersion: "v2.7.4",
-  version: "0.1.0",
+  version: VERSION,
   maxNameLength: 127,
   instanceName: "",
   acceptingWrites: ["http", "tcp", "pgwire"],
@@ -86,7 +87,7 @@ export const DEFAULT_HTTP_CONFIG: HttpConfig = {
 };
 
 /** The settings as this room wants them. */
-export function httpConfigOf(config: Config, version: string): HttpConfig {
+export function httpConfigOf(config: Config): HttpConfig {
   const get = config.get.bind(config);
   const lineEnabled = get("line.http.enabled");
   return {
@@ -144,7 +145,7 @@ export function httpConfigOf(config: Config, version: string): HttpConfig {
     },
     inflateRatioMax: get("line.http.inflate.ratio.max"),
     pingVersion: get("line.http.ping.version"),
-    version,
+    version: VERSION,
     maxNameLength: get("cairo.max.file.name.length"),
     instanceName: get("instance.name"),
     acceptingWrites: [
