@@ -1,0 +1,97 @@
+/** What a line-protocol request may cost: each limit ends in an answer that says where, and nothing of the request is kept. */
+import assert from "node:assert/strict";
+import { gzipSync } from "node:zlib";
+import { startServer, type TestServer } from "./server.ts";
+
+async function write(server: TestServer, body: BodyInit, headers: HeadersInit = {}) {
+  const reply = await fetch(`${server.http}/write`, { method: "POST", headers, body });
+  const text = await reply.text();
+  return { status: reply.status, text, line: /"line":(\d+)/.exec(text)?.[1] };
+}
+
+async function* repeated(text: string, count: number): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+  const piece = new TextEncoder().encode(text);
+  for (let k = 0; k < count; k++) yield piece;
+}
+
+/** Of resident memory. */
+function mebibytes(server: TestServer): number {
+  const status = Deno.readTextFileSync(`/proc/${server.process.pid}/status`);
+  return Number(/VmRSS:\s+(\d+)/.exec(status)![1]) / 1024;
+}
+
+async function countOf(server: TestServer, table: string): Promise<unknown> {
+  return (await server.exec(`select count() from ${table}`)).dataset?.[0][0];
+}
+
+Deno.test("limits of a line-protocol request are told with the line, and nothing of it is kept", async () => {
+  await using server = await startServer({
+    env: {
+      SVC_LINE_TCP_MAX_MEASUREMENT_SIZE: "64k",
+      SVC_LINE_AUTO_CREATE_NEW_TABLES_MAX: "3",
+      SVC_LINE_AUTO_CREATE_NEW_COLUMNS_MAX: "20",
+      SVC_LINE_MEMORY_SIZE: "4m",
+      SVC_LINE_HTTP_MAX_RECV_BUFFER_SIZE: "64m",
+    },
+  });
+  assert.equal((await write(server, "kept a=1i\n")).status, 204);
+  const long = `kept s="${"x".repeat(70_000)}"`;
+  const columns = (count: number) => Array.from({ length: count }, (_, k) => `c${k}=1i`).join(",");
+  const refused: [title: string, body: BodyInit, line: string, message: RegExp][] = [
+    ["a long line", `kept a=2i\n${long}\nkept a=3i\n`, "2", /longer than 65536 bytes/],
+    ["a line without end", ReadableStream.from(repeated("x".repeat(65_536), 300)), "1", /longer than 65536 bytes/],
+    ["many tables", "kept a=2i\nn1 a=1\nn2 a=1\nn3 a=1\nn4 a=1\n", "5", /more than 3 tables/],
+    ["many columns", `kept a=2i\nkept a=2i\nwide ${columns(21)}\n`, "3", /more than 20 columns/],
+    ["many rows", ReadableStream.from(repeated("kept a=2i\n".repeat(100_000), 20)), "", /more than 4194304 bytes/],
+  ];
+  for (const [title, body, line, message] of refused) {
+    const reply = await write(server, body);
+    assert.equal(reply.status, 400, `${title}: ${reply.text}`);
+    assert.match(reply.text, message);
+    if (line !== "") assert.equal(reply.line, line, title);
+  }
+  const newlines = gzipSync(new Uint8Array(32 << 20).fill(0x0a));
+  const gzip = { "content-encoding": "gzip" };
+  assert.equal((await write(server, new Uint8Array(newlines), gzip)).status, 413);
+  assert.equal((await write(server, ReadableStream.from(repeated("\n".repeat(1 << 20), 65)))).status, 413);
+  assert.equal((await write(server, new Uint8Array(newlines.subarray(0, 1000)), gzip)).status, 415);
+  assert.equal((await write(server, "no gzip at all", gzip)).status, 415);
+  assert.equal(await countOf(server, "kept"), 1);
+  assert.equal((await write(server, new Uint8Array(gzipSync("kept a=2i\n\n".repeat(10))), gzip)).status, 204);
+  assert.equal(await countOf(server, "kept"), 11);
+});
+
+Deno.test("requests that together hold more rows than the limit wait for each other", async () => {
+  await using server = await startServer({ env: { SVC_LINE_MEMORY_SIZE: "64m" } });
+  const lines = "t a=1i,b=2i,c=3i,d=4i 1700000000000000000\n".repeat(25_000);
+  const replies = await Promise.all(
+    Array.from({ length: 6 }, () => write(server, ReadableStream.from(repeated(lines, 20)))),
+  );
+  assert.deepEqual(replies.map(({ status, text }) => `${status} ${text}`), new Array(6).fill("204 "));
+  assert.equal(await countOf(server, "t"), 6 * 20 * 25_000);
+});
+
+Deno.test("bodies without lines cost no memory and hold nobody up", { ignore: Deno.build.os !== "linux" }, async () => {
+  await using server = await startServer({ env: { SVC_LINE_HTTP_INFLATE_RATIO_MAX: "2000" } });
+  await write(server, "t a=1i\n");
+  const before = mebibytes(server);
+  let most = 0, waitedMs = 0, isOver = false;
+  const watching = (async () => {
+    while (!isOver) {
+      const startMs = performance.now();
+      await (await fetch(`http://127.0.0.1:${server.minPort}/status`)).body?.cancel();
+      waitedMs = Math.max(waitedMs, performance.now() - startMs);
+      most = Math.max(most, mebibytes(server));
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+  })();
+  const newlines = gzipSync(new Uint8Array(512 << 20).fill(0x0a), { level: 9 });
+  waitedMs = 0;
+  assert.equal((await write(server, new Uint8Array(newlines), { "content-encoding": "gzip" })).status, 204);
+  assert.equal((await write(server, ReadableStream.from(repeated("x".repeat(1 << 20), 300)))).status, 400);
+  isOver = true;
+  await watching;
+  console.log(`resident ${before.toFixed()} → ${most.toFixed()} MiB, health ${waitedMs.toFixed()} ms`);
+  assert.ok(most < before + 300, `${before} → ${most} MiB`);
+  assert.ok(waitedMs < 5_000, `health took ${waitedMs} ms`);
+});
