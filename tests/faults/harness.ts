@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { CatalogueMirror } from "../../src/storage/catalogue.ts";
 import type { Command, Outcome } from "../../src/storage/commands.ts";
-import type { TableSnapshot } from "../../src/storage/contract.ts";
+import type { Change, TableSnapshot } from "../../src/storage/contract.ts";
 import { TableClosedError } from "../../src/errors.ts";
 import { Died } from "../../src/storage/faulty-files.ts";
 import type { Files } from "../../src/storage/files.ts";
@@ -114,8 +114,8 @@ function resetHeap(heap: SharedHeap): void {
 
 export interface Step {
   title: string;
-  /** Several: only the last one changes what is seen. */
-  command(db: Opened): Command | Command[];
+  /** Several: only the last one changes what is seen. Each is run before the next one is made. */
+  command(db: Opened): Command | Iterable<Command>;
   apply(model: Model): void;
 }
 
@@ -335,11 +335,51 @@ export function drop(name: string): Step {
 
 export const checkpoint: Step = { title: "checkpoint", command: () => ({ kind: "checkpoint" }), apply() {} };
 
+interface TransactionParts {
+  /** Tables whose rows are changed. */
+  forks: string[];
+  /** What is done and then taken back, up to a savepoint before `steps`. */
+  undone?: Step[];
+  steps: Step[];
+  /** All of it is given up in the end. */
+  isRolledBack?: boolean;
+}
+
+let transactionCount = 0;
+
+/** Steps that show all together, or not at all. */
+export function transaction({ forks, undone = [], steps, isRolledBack }: TransactionParts): Step {
+  return {
+    title: `${isRolledBack ? "roll back" : "commit"}: ${steps.map(({ title }) => title).join(", ")}`,
+    *command(db) {
+      const id = { transactionId: ++transactionCount, limitBytes: 1 << 20 };
+      const own = Object.create(db, { catalogue: { value: db.catalogue.branch(id.transactionId) } }) as Opened;
+      for (const name of forks) yield { kind: "fork", ...id, tableId: idOf(own, name) };
+      let ordinal = 0;
+      const changes = function* (parts: Step[]): Iterable<Command> {
+        for (const step of parts) {
+          const change = step.command(own) as Change;
+          yield { kind: "change", ...id, changes: [{ ...change, ordinal: ++ordinal }] };
+        }
+      };
+      yield* changes(undone);
+      if (undone.length > 0) yield { kind: "rollbackTo", ...id, ordinal: 0 };
+      yield* changes(steps);
+      if (isRolledBack) yield { kind: "rollback", ...id };
+      else yield { kind: "commit", ...id, changes: [] };
+    },
+    apply(model) {
+      if (!isRolledBack) { for (const step of steps) step.apply(model); }
+    },
+  };
+}
+
 /** The last outcome, or the first that is an error. */
 export function run(db: Opened, step: Step): Outcome {
   let outcome: Outcome = {};
   try {
-    for (const command of [db.opening(() => step.command(db))].flat()) {
+    const made = db.opening(() => step.command(db));
+    for (const command of Symbol.iterator in made ? made : [made]) {
       [outcome] = db.store.execute([command]);
       if (outcome.error !== undefined) break;
     }
@@ -489,5 +529,44 @@ export function script(seed: number): Step[] {
     drop("young"),
     create("c", { n: "LONG" }),
     append({ c: [{ 0: 1n }, { 0: null }] }),
+    transaction({
+      forks: ["d", "e", "keys"],
+      undone: [
+        change("d", () => true, undefined, () => null),
+        create("gone", COLUMNS, "ts", rows(3)),
+        append({ e: rows(8) }),
+      ],
+      steps: [
+        change("d", (k) => k % 3 === 1, 0, (k) => `new ${k}`),
+        append({ d: rows(12), e: rows(5), keys: grid(6) }),
+        change("d", (k) => k % 4 === 2, undefined, () => null),
+        change("e", (k) => k % 2 === 0, 1, (k) => `e ${k}`),
+        create("f", COLUMNS, "ts", rows(15)),
+        change("f", (k) => k % 5 === 0, 3, (k) => BigInt(k)),
+        addColumn("e", "tag", "SYMBOL"),
+        change("e", (k) => k % 3 === 0, 5, (k) => `tag ${k % 4}`),
+        change("keys", (k) => k % 6 === 0, undefined, () => null),
+      ],
+    }),
+    transaction({
+      forks: ["d"],
+      steps: [change("d", () => true, 1, () => "no"), drop("f"), truncate("e")],
+      isRolledBack: true,
+    }),
+    checkpoint,
+    transaction({
+      forks: ["f", "d"],
+      steps: [
+        change("f", (k) => k % 2 === 0, 1, (k) => `f ${k}`),
+        drop("c"),
+        rename("f", "c"),
+        truncate("d"),
+        append({ d: rows(7) }),
+        change("d", (k) => k === 3, undefined, () => null),
+        drop("keys"),
+        create("keys", { n: "LONG" }, undefined, [{ 0: 4n }]),
+      ],
+    }),
+    append({ c: rows(5), d: rows(4), e: rows(3) }),
   ];
 }
