@@ -10,6 +10,7 @@
  *
  * A comment `<!-- not run: why -->` before a block leaves it out, and `<!-- server: KEY=VALUE … -->` sets up the page's server.
  */
+import { pythonWithDriver } from "./programs.ts";
 import { join } from "node:path";
 import { START_FLAGS } from "../scripts/flags.ts";
 import { startServer, type TestServer } from "./server.ts";
@@ -246,16 +247,4 @@ function isInstalled(program: string): boolean {
     known.set(program, found);
   }
   return found;
-}
-
-/** The system's Python may have the driver where another on the PATH has not. */
-function pythonWithDriver(): string | undefined {
-  return ["python3", "/usr/bin/python3"].find((program) => {
-    try {
-      return new Deno.Command(program, { args: ["-c", "import psycopg"], stdout: "null", stderr: "null" }).outputSync()
-        .success;
-    } catch {
-      return false;
-    }
-  });
 }

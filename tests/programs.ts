@@ -15,6 +15,18 @@ export async function installed(names: string[], suite: string): Promise<string[
   return found;
 }
 
+/** A Python that has psycopg: the system's may, where another on the PATH has not. */
+export function pythonWithDriver(): string | undefined {
+  return ["python3", "/usr/bin/python3"].find((program) => {
+    try {
+      return new Deno.Command(program, { args: ["-c", "import psycopg"], stdout: "null", stderr: "null" }).outputSync()
+        .success;
+    } catch {
+      return false;
+    }
+  });
+}
+
 export interface Program {
   port: number;
   /** SIGKILL: what a failing machine does. */

@@ -49,6 +49,23 @@ Deno.test({ name: "psql", ignore: !isInstalled }, async (t) => {
     assert.equal(output, "1\n2\nERROR:  42P01\n");
   });
 
+  await t.step("undoes a transaction, and only the statement at fault with ON_ERROR_ROLLBACK", async () => {
+    const output = await psql(
+      "create table u (x int);\nbegin;\ninsert into u values (1);\nupdate u set x = 2;\nselect x from u;\nrollback;\n" +
+        "select count() from u;\n\\set ON_ERROR_ROLLBACK on\nbegin;\ninsert into u values (3);\nselect * from nobody;\n" +
+        "update u set x = 4;\ncommit;\nselect x from u;",
+      "-v",
+      "VERBOSITY=sqlstate",
+      "-q",
+    );
+    assert.equal(output, "2\n0\n4\nERROR:  42P01\n");
+    assert.equal(
+      await psql("", "-q", "-c", "delete from u; select * from nobody", "-v", "VERBOSITY=sqlstate"),
+      "ERROR:  42P01\n",
+    );
+    assert.equal(await psql("select x from u;\ndrop table u;", "-q"), "4\n");
+  });
+
   await t.step("lists tables, schemas and what there is none of", async () => {
     assert.equal(
       await psql("\\dt\n\\dt t\n\\d nobody\n\\dn"),
