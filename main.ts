@@ -40,6 +40,7 @@ import type { DatabaseOptions } from "./src/database/mod.ts";
 import { createMetrics, type Metrics, readProcess } from "./src/metrics/mod.ts";
 import { healthFault, probeHealth, startHealth } from "./src/wire/health/mod.ts";
 import type { PgOptions } from "./src/wire/pg/mod.ts";
+import type { Certificates } from "./src/wire/tls/mod.ts";
 import {
   advice,
   defaultServiceRoot,
@@ -287,8 +288,10 @@ async function startParts(
   const { httpConfigOf, PLAIN_PAGE, startHttp } = await import("./src/wire/http/mod.ts");
   const { startPg } = await import("./src/wire/pg/mod.ts");
   const { startLineTcp } = await import("./src/wire/line-tcp/mod.ts");
+  const certificates = await openCertificates(config, parts);
   const opened = await openDatabase({
     ...databaseOptions(config, metrics, log.wantsDebug),
+    reloadConfig: () => [reloadConfig(config), certificates?.reload()].includes(true),
     writerThread,
     onWriterFailed: (reason) => fail(`the writer has failed, ${reason}`),
   });
@@ -297,9 +300,11 @@ async function startParts(
   parts.push({ name: DATABASE, close: () => database.close() });
   if (config.get("http.enabled")) {
     const log = wireLogger("http-server");
+    const certificate = certificates?.of("http");
     const begin = async (at: Address) => {
-      const http = await startHttp({
+      const http = startHttp({
         ...at,
+        certificate,
         database,
         config: httpConfigOf(config),
         log,
@@ -330,6 +335,23 @@ async function startParts(
     parts.push(await listen("line.tcp.net.bind.to", config.get("line.tcp.net.bind.to"), log, begin));
   }
   main.advisory(`ready after ${Math.round(performance.now())} ms`);
+}
+
+/** Undefined where TLS is off: its modules then need not be loaded. @throws {ConfigError} */
+async function openCertificates(config: Config, parts: Part[]): Promise<Certificates | undefined> {
+  const keys = [
+    "tls.enabled",
+    "http.tls.enabled",
+    "http.min.tls.enabled",
+    "pg.tls.enabled",
+    "line.tcp.tls.enabled",
+  ] as const;
+  if (!keys.some((key) => config.get(key))) return undefined;
+  const { certificateFaults, Certificates } = await import("./src/wire/tls/mod.ts");
+  throwFaults(certificateFaults(config));
+  const certificates = new Certificates(config, logger("tls"));
+  parts.push({ name: "tls", close: () => Promise.resolve(certificates.close()) });
+  return certificates;
 }
 
 function databaseOptions(config: Config, metrics: Metrics, wantsDebug: boolean): DatabaseOptions {
@@ -370,7 +392,6 @@ function databaseOptions(config: Config, metrics: Metrics, wantsDebug: boolean):
     logsStatements: config.get("log.sql.query.progress.exe") ? "INFO" : wantsDebug ? "DEBUG" : undefined,
     tracesStatements: () => config.get("query.tracing.enabled") && !config.get("readonly"),
     log: log.log,
-    reloadConfig: () => reloadConfig(config),
     pendingConfig: () => config.pending(),
     onUnhandledError: () => metrics.unhandledErrors.inc(),
     parameters: () =>
@@ -651,12 +672,14 @@ function program(): string[] {
 }
 
 /** Opens no file of the root for writing. */
-function checkConfig(line: CommandLine): number {
+async function checkConfig(line: CommandLine): Promise<number> {
   const faults: ConfigError[] = [];
   const config = loadConfig({ root: line.root, env: Deno.env.toObject(), faults });
   const log = LogWriters.check(logOptions(line, config));
   faults.push(...log.faults, ...addressFaults(config));
   if (config.get("http.min.enabled")) faults.push(...[healthFault(config) ?? []].flat());
+  const { certificateFaults } = await import("./src/wire/tls/mod.ts");
+  faults.push(...certificateFaults(config));
   // All at once: an unknown key is often why another one is missed.
   if (faults.length > 0) { for (const warning of config.warnings) console.error(`sundial: warning: ${warning}`); }
   throwFaults(faults);

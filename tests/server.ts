@@ -50,6 +50,8 @@ interface StartOptions {
   keepRoot?: boolean;
   /** The header that requests need. */
   authorization?: string;
+  /** HTTP is served over TLS, with a certificate of this authority for localhost. */
+  caPath?: string;
 }
 
 /** Ready to answer. Another process may take a port between its choice and its use: then others are tried. */
@@ -87,7 +89,9 @@ async function tryToStart(options: StartOptions): Promise<TestServer> {
   const drained = Promise.all([drain(process.stdout), drain(process.stderr)]);
   let status: Deno.CommandStatus | undefined;
   const ended = process.status.then((s) => (status = s));
-  const http = `http://127.0.0.1:${httpPort}`;
+  const isTls = options.caPath !== undefined;
+  const http = isTls ? `https://localhost:${httpPort}` : `http://127.0.0.1:${httpPort}`;
+  const client = isTls ? Deno.createHttpClient({ caCerts: [Deno.readTextFileSync(options.caPath!)] }) : undefined;
   const headers: HeadersInit = options.authorization === undefined ? {} : { authorization: options.authorization };
   const deadline = Date.now() + 60_000;
   for (;;) {
@@ -97,7 +101,7 @@ async function tryToStart(options: StartOptions): Promise<TestServer> {
     }
     if (Date.now() > deadline) throw new Error(`the server is not ready after 60 s:\n${output}`);
     try {
-      const reply = await fetch(`${http}/exec?query=select%201`, { headers });
+      const reply = await fetch(`${http}/exec?query=select%201`, { headers, client });
       await reply.body?.cancel();
       if (reply.ok || reply.status === 401) break;
     } catch {
@@ -128,10 +132,11 @@ async function tryToStart(options: StartOptions): Promise<TestServer> {
     process,
     stop,
     exec: async (sql, parameters = {}) => {
-      const reply = await fetch(`${http}/exec?${new URLSearchParams({ query: sql, ...parameters })}`);
+      const reply = await fetch(`${http}/exec?${new URLSearchParams({ query: sql, ...parameters })}`, { client });
       return await reply.json();
     },
     [Symbol.asyncDispose]: async () => {
+      client?.close();
       await stop();
       if (!options.root && !options.keepRoot) await Deno.remove(root, { recursive: true });
     },

@@ -12,6 +12,7 @@ import {
   type Machine,
   ms,
   oneOf,
+  optionalBool,
   optionalInt,
   origins,
   redirect,
@@ -210,6 +211,30 @@ export const sections = {
       false,
       "Ends the minimal server's thread at its first unhandled error, instead of going on.",
     ),
+  },
+  "TLS": {
+    "tls.enabled": bool(false, "TLS 1.2 and 1.3 on every listener."),
+    "tls.cert.path": text(
+      "",
+      "PEM file of the certificate and those between it and the authority, relative to the root. It is read again when it " +
+        "changes and by reload_config(); connections stay.",
+    ),
+    "tls.private.key.path": text(
+      "",
+      "PEM file of the private key without a password (PKCS#8, PKCS#1 or SEC1), relative to the root. Read again likewise.",
+    ),
+    "http.tls.enabled": optionalBool("TLS for HTTP. Empty: as tls.enabled."),
+    "http.tls.cert.path": text("", "Certificate for HTTP. Empty: tls.cert.path."),
+    "http.tls.private.key.path": text("", "Private key for HTTP. Empty: tls.private.key.path."),
+    "http.min.tls.enabled": optionalBool("TLS for the minimal HTTP server. Empty: as tls.enabled."),
+    "http.min.tls.cert.path": text("", "Certificate for the minimal HTTP server. Empty: tls.cert.path."),
+    "http.min.tls.private.key.path": text("", "Private key for the minimal HTTP server. Empty: tls.private.key.path."),
+    "pg.tls.enabled": optionalBool("TLS for the PostgreSQL wire. Empty: as tls.enabled."),
+    "pg.tls.cert.path": text("", "Certificate for the PostgreSQL wire. Empty: tls.cert.path."),
+    "pg.tls.private.key.path": text("", "Private key for the PostgreSQL wire. Empty: tls.private.key.path."),
+    "line.tcp.tls.enabled": optionalBool("TLS for line protocol over TCP. Empty: as tls.enabled."),
+    "line.tcp.tls.cert.path": text("", "Certificate for line protocol over TCP. Empty: tls.cert.path."),
+    "line.tcp.tls.private.key.path": text("", "Private key for line protocol over TCP. Empty: tls.private.key.path."),
   },
   "Metrics": {
     "metrics.enabled": bool(

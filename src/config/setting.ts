@@ -74,6 +74,13 @@ export const bool = (byDefault: boolean, sentence: string, options?: Options): S
     return lower === "true" ? true : lower === "false" ? false : undefined;
   });
 
+/** Empty (null) means: as another setting says. */
+export const optionalBool = (sentence: string, options?: Options): Setting<boolean | null> =>
+  setting<boolean | null>("empty, true or false", "", sentence, options, (text) => {
+    const lower = text.toLowerCase();
+    return lower === "" ? null : lower === "true" ? true : lower === "false" ? false : undefined;
+  });
+
 /** A whole number from `min` to `max`. */
 export const int = (
   byDefault: number | ((machine: Machine) => string),

@@ -6,6 +6,7 @@ import type { RefusedStatement } from "../../log/mod.ts";
 import type { Metrics } from "../../metrics/mod.ts";
 import type { HttpRequest, Limits, Reply } from "../http1/mod.ts";
 import type { OriginRules } from "./origin.ts";
+import type { Certificate } from "../tls/mod.ts";
 import type { Parameters } from "./parameters.ts";
 
 export interface HttpConfig {
@@ -224,6 +225,8 @@ export interface HttpOptions {
   config: HttpConfig;
   log: HttpLog;
   metrics?: HttpMetrics;
+  /** Undefined: without TLS. */
+  certificate?: Pick<Certificate, "secure">;
   /** The document at `/`. */
   consolePage: string | Uint8Array;
 }

@@ -44,7 +44,7 @@ export interface HttpServer {
 
 /** Answers until `close`, which takes no more requests and waits for those that run. */
 export function startHttp(options: HttpOptions): HttpServer {
-  const { config } = options;
+  const { config, certificate } = options;
   const routes = routesOf(config);
   const inFlight = new InFlight(config.kindLimits);
   const sessions = new Sessions(config.sessionTimeoutMs);
@@ -55,6 +55,7 @@ export function startHttp(options: HttpOptions): HttpServer {
     hostname: options.hostname,
     port: options.port,
     limits: config.limits,
+    secure: certificate && ((connection) => certificate.secure(connection)),
     onError(error) {
       options.log.error(`unhandled error in the HTTP server: ${stackOf(error)}`);
       options.metrics?.unhandledErrors.inc();

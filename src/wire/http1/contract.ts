@@ -1,8 +1,8 @@
 /** What the HTTP/1.1 server is given, and what a handler gets and gives. */
+import type { ByteConnection } from "../tls/mod.ts";
 import type { HttpRequest } from "./request.ts";
 
-/** A TCP connection, or TLS over one. */
-export type ByteConnection = Pick<Deno.Conn, "read" | "write" | "close" | "closeWrite" | "remoteAddr">;
+export type { ByteConnection };
 
 export type HeaderList = [name: string, value: string][];
 

@@ -1,0 +1,159 @@
+/** A certificate with its key, read from PEM files and exchanged while connections go on. */
+import { createPrivateKey, type KeyObject, X509Certificate } from "node:crypto";
+import { createSecureContext, type SecureContext } from "node:tls";
+import { ConfigError } from "../../errors.ts";
+import { shownText } from "../../log/mod.ts";
+import { type ByteConnection, secure } from "./connection.ts";
+
+export interface CertificateFiles {
+  certPath: string;
+  keyPath: string;
+  /** The settings that name them, for messages. */
+  certSetting: string;
+  keySetting: string;
+}
+
+export interface CertificateLog {
+  advisory(message: string): void;
+  error(message: string): void;
+}
+
+/** Told in the log when less time than this is left. */
+const WARNING_MS = 14 * 86_400_000;
+
+interface Loaded {
+  context: SecureContext;
+  /** PEM of both files. */
+  text: string;
+  endsAtMs: number;
+}
+
+export class Certificate {
+  #loaded: Loaded;
+  /** Of both files when they were last looked at. */
+  #seen: string;
+  /** The files have changed, and may be in the middle of it. */
+  #isSettling = false;
+
+  /** @throws {ConfigError} */
+  constructor(readonly files: CertificateFiles, private readonly log: CertificateLog) {
+    this.#seen = this.#state();
+    this.#loaded = load(files);
+    const { endsAtMs } = this.#loaded;
+    // A server that runs with it is of more use than none: not every client checks.
+    if (endsAtMs < Date.now()) log.error(`${files.certSetting}: ${files.certPath} ${expired(endsAtMs)}`);
+    else this.#tell();
+  }
+
+  /** Begins TLS on an accepted connection. */
+  secure(connection: ByteConnection): ByteConnection {
+    return secure(connection, this.#loaded.context);
+  }
+
+  /** Reads the files again. A fault is logged and leaves the certificate as it is. True when there is a new one. */
+  reload(): boolean {
+    const { files } = this;
+    try {
+      const loaded = load(files);
+      if (loaded.text === this.#loaded.text) return false;
+      if (loaded.endsAtMs < Date.now()) {
+        throw new ConfigError(files.certSetting, `${files.certSetting}: ${files.certPath} ${expired(loaded.endsAtMs)}`);
+      }
+      this.#loaded = loaded;
+    } catch (error) {
+      if (!(error instanceof ConfigError)) throw error;
+      this.log.error(`the certificate in use stays: ${error.message}`);
+      return false;
+    }
+    this.#tell();
+    return true;
+  }
+
+  /** Reloads after a change of the files, once they have stayed the same from one call to the next. */
+  check(): void {
+    const state = this.#state();
+    if (state !== this.#seen) {
+      this.#seen = state;
+      this.#isSettling = true;
+    } else if (this.#isSettling) {
+      this.#isSettling = false;
+      this.reload();
+    }
+  }
+
+  #state(): string {
+    return [this.files.certPath, this.files.keyPath].map(stateOf).join();
+  }
+
+  #tell(): void {
+    const { endsAtMs } = this.#loaded;
+    const soon = endsAtMs - Date.now() < WARNING_MS ? ", which is soon" : "";
+    this.log.advisory(`certificate ${shownText(this.files.certPath)} is valid until ${dayOf(endsAtMs)}${soon}`);
+  }
+}
+
+const dayOf = (timeMs: number) => new Date(timeMs).toISOString().replace(".000Z", "Z");
+const expired = (endsAtMs: number) => `expired at ${dayOf(endsAtMs)}`;
+
+function stateOf(path: string): string {
+  try {
+    const { ino, mtime, size } = Deno.statSync(path);
+    return `${ino} ${mtime?.getTime()} ${size}`;
+  } catch {
+    return "none";
+  }
+}
+
+/** @throws {ConfigError} that names the file at fault */
+function load({ certPath, keyPath, certSetting, keySetting }: CertificateFiles): Loaded {
+  const cert = readText(certSetting, certPath), key = readText(keySetting, keyPath);
+  const certificates = certificatesOf(cert, certSetting, certPath);
+  const privateKey = privateKeyOf(key, keySetting, keyPath);
+  const [leaf] = certificates;
+  if (!leaf.checkPrivateKey(privateKey)) {
+    throw new ConfigError(
+      keySetting,
+      `${keySetting}: the key in ${keyPath} is not that of the certificate in ${certPath}`,
+    );
+  }
+  const startsAtMs = Math.max(...certificates.map(({ validFrom }) => Date.parse(validFrom)));
+  if (startsAtMs > Date.now()) {
+    throw new ConfigError(certSetting, `${certSetting}: ${certPath} is valid from ${dayOf(startsAtMs)} only`);
+  }
+  return {
+    context: createSecureContext({ cert, key, minVersion: "TLSv1.2" }),
+    text: cert + key,
+    endsAtMs: Math.min(...certificates.map(({ validTo }) => Date.parse(validTo))),
+  };
+}
+
+function readText(setting: string, path: string): string {
+  try {
+    return Deno.readTextFileSync(path);
+  } catch (error) {
+    const reason = error instanceof Deno.errors.NotFound ? "there is no such file" : (error as Error).message;
+    throw new ConfigError(setting, `${setting}: ${path} cannot be read: ${reason}`);
+  }
+}
+
+/** The server's certificate first, then those between it and the authority. */
+function certificatesOf(pem: string, setting: string, path: string): X509Certificate[] {
+  const blocks = pem.match(/-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----/gs) ?? [];
+  try {
+    if (blocks.length > 0) return blocks.map((block) => new X509Certificate(block));
+  } catch {
+    // Told below.
+  }
+  throw new ConfigError(setting, `${setting}: ${path} has no certificate in PEM (-----BEGIN CERTIFICATE-----)`);
+}
+
+function privateKeyOf(pem: string, setting: string, path: string): KeyObject {
+  if (/^-----BEGIN ENCRYPTED|^Proc-Type: 4,ENCRYPTED/m.test(pem)) {
+    throw new ConfigError(setting, `${setting}: the key in ${path} is encrypted: expected one without a password`);
+  }
+  try {
+    return createPrivateKey(pem);
+  } catch {
+    throw new ConfigError(setting, `${setting}: ${path} has no private key in PEM (PKCS#8, PKCS#1 or SEC1)`);
+  }
+}

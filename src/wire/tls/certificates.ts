@@ -1,0 +1,88 @@
+/** The certificates of all listeners, as the settings name them. */
+import { isAbsolute, join } from "node:path";
+import type { Config } from "../../config/mod.ts";
+import { ConfigError } from "../../errors.ts";
+import { Certificate, type CertificateFiles, type CertificateLog } from "./certificate.ts";
+
+const LISTENERS = ["http", "http.min", "pg", "line.tcp"] as const;
+export type TlsListener = typeof LISTENERS[number];
+/** The other listeners refuse to start with TLS rather than serve without it. */
+const SERVED: ReadonlySet<TlsListener> = new Set(["http"]);
+
+/** How often files are looked at. A change is taken when they have stayed the same for so long. */
+const CHECK_MS = 2000;
+
+/** Where a listener's certificate is; undefined: it serves without TLS. @throws {ConfigError} when one is not named */
+export function certificateFiles(config: Config, listener: TlsListener): CertificateFiles | undefined {
+  if (!(config.get(`${listener}.tls.enabled`) ?? config.get("tls.enabled"))) return undefined;
+  if (!SERVED.has(listener)) {
+    throw new ConfigError("tls.enabled", `TLS is not served by ${listener} yet: set ${listener}.tls.enabled=false`);
+  }
+  const [certPath, certSetting] = pathOf(config, listener, "cert.path");
+  const [keyPath, keySetting] = pathOf(config, listener, "private.key.path");
+  return { certPath, certSetting, keyPath, keySetting };
+}
+
+/** What keeps listeners from serving TLS as the settings say. */
+export function certificateFaults(config: Config): ConfigError[] {
+  const faults = new Map<string, ConfigError>();
+  for (const listener of LISTENERS) {
+    if (!config.get(`${listener}.enabled`)) continue;
+    try {
+      const files = certificateFiles(config, listener);
+      if (files !== undefined) new Certificate(files, { advisory() {}, error() {} });
+    } catch (error) {
+      if (!(error instanceof ConfigError)) throw error;
+      faults.set(error.message, error);
+    }
+  }
+  return [...faults.values()];
+}
+
+function pathOf(
+  config: Config,
+  listener: TlsListener,
+  name: "cert.path" | "private.key.path",
+): [path: string, setting: string] {
+  const own = `${listener}.tls.${name}` as const, shared = `tls.${name}` as const;
+  const setting = config.get(own) === "" ? shared : own;
+  const path = config.get(setting);
+  if (path === "") {
+    throw new ConfigError(shared, `${shared}: found nothing, expected a PEM file, as TLS is on for ${listener}`);
+  }
+  return [isAbsolute(path) ? path : join(config.root, path), setting];
+}
+
+/** One for each pair of files, however many listeners use it. */
+export class Certificates {
+  readonly #byFiles = new Map<string, Certificate>();
+  readonly #timer: ReturnType<typeof setInterval>;
+
+  constructor(private readonly config: Config, private readonly log: CertificateLog) {
+    this.#timer = setInterval(() => {
+      for (const certificate of this.#byFiles.values()) certificate.check();
+    }, CHECK_MS);
+    Deno.unrefTimer(this.#timer as unknown as number);
+  }
+
+  /** Undefined: this listener serves without TLS. @throws {ConfigError} */
+  of(listener: TlsListener): Certificate | undefined {
+    const files = certificateFiles(this.config, listener);
+    if (files === undefined) return undefined;
+    const name = JSON.stringify([files.certPath, files.keyPath]);
+    let certificate = this.#byFiles.get(name);
+    if (certificate === undefined) this.#byFiles.set(name, certificate = new Certificate(files, this.log));
+    return certificate;
+  }
+
+  /** Reads all files again. True when one has changed. */
+  reload(): boolean {
+    let hasChanged = false;
+    for (const certificate of this.#byFiles.values()) hasChanged = certificate.reload() || hasChanged;
+    return hasChanged;
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+  }
+}

@@ -1,0 +1,158 @@
+/** TLS of a running server: who connects, and what happens when its certificate changes. */
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { type Authority, authority } from "./certificates.ts";
+import { until } from "./programs.ts";
+import { startServer, type TestServer } from "./server.ts";
+
+async function withTls(test: (server: TestServer, ca: Authority, files: Files) => Promise<void>): Promise<void> {
+  using ca = authority("TLS");
+  if (ca === undefined) return;
+  const files = { cert: join(ca.directory, "server.pem"), key: join(ca.directory, "server.key") };
+  ca.issue("first", files.cert, files.key);
+  await using server = await startServer({
+    env: {
+      SVC_METRICS_ENABLED: "true",
+      SVC_HTTP_TLS_ENABLED: "true",
+      SVC_TLS_CERT_PATH: files.cert,
+      SVC_TLS_PRIVATE_KEY_PATH: files.key,
+    },
+    caPath: ca.path,
+  });
+  await test(server, ca, files);
+}
+
+interface Files {
+  cert: string;
+  key: string;
+}
+
+/** A connection that asks `select N`, and what its certificate is called. */
+class TlsClient {
+  #rest = "";
+  private constructor(private readonly connection: Deno.TlsConn) {}
+
+  static async to(server: TestServer, ca: Authority): Promise<TlsClient> {
+    const caCerts = [Deno.readTextFileSync(ca.path)];
+    return new TlsClient(await Deno.connectTls({ hostname: "localhost", port: server.httpPort, caCerts }));
+  }
+
+  async ask(number: number): Promise<void> {
+    const request = `GET /exec?query=select+${number}&nm=true HTTP/1.1\r\nHost: localhost\r\n\r\n`;
+    await this.connection.write(new TextEncoder().encode(request));
+    const buffer = new Uint8Array(4096);
+    while (!this.#rest.endsWith("0\r\n\r\n")) {
+      const size = await this.connection.read(buffer);
+      if (size === null) throw new Error("the connection was closed");
+      this.#rest += new TextDecoder().decode(buffer.subarray(0, size));
+    }
+    assert.match(this.#rest, new RegExp(`"dataset":\\[\\[${number}\\]\\]`));
+    this.#rest = "";
+  }
+
+  [Symbol.dispose](): void {
+    this.connection.close();
+  }
+}
+
+/** The name in the certificate that a new connection gets. */
+async function servedName(server: TestServer, ca: Authority, ...options: string[]): Promise<string> {
+  const { stdout, stderr } = await new Deno.Command("openssl", {
+    args: [
+      "s_client",
+      "-connect",
+      `localhost:${server.httpPort}`,
+      "-CAfile",
+      ca.path,
+      "-verify_return_error",
+      ...options,
+    ],
+    stdin: "null",
+    stdout: "piped",
+    stderr: "piped",
+  }).output();
+  const text = new TextDecoder().decode(stdout) + new TextDecoder().decode(stderr);
+  return /subject=CN ?= ?(\w+)/.exec(text)?.[1] ?? text;
+}
+
+async function reload(server: TestServer, ca: Authority): Promise<boolean> {
+  using client = Deno.createHttpClient({ caCerts: [Deno.readTextFileSync(ca.path)] });
+  const reply = await fetch(`https://localhost:${server.httpPort}/exec?query=select+reload_config()`, { client });
+  return (await reply.json()).dataset[0][0];
+}
+
+Deno.test("TLS: a new certificate serves new connections, by reload_config() and by itself; the others go on", () =>
+  withTls(async (server, ca, files) => {
+    using old = await TlsClient.to(server, ca);
+    await old.ask(1);
+    assert.equal(await servedName(server, ca), "first");
+    ca.issue("second", files.cert, files.key);
+    assert.equal(await reload(server, ca), true);
+    assert.equal(await reload(server, ca), false);
+    assert.equal(await servedName(server, ca), "second");
+    await old.ask(2);
+    ca.issue("third", files.cert, files.key);
+    await until("the third certificate is served", async () => await servedName(server, ca) === "third");
+    await old.ask(3);
+  }));
+
+Deno.test("TLS: what is wrong with new files is told with their names, and the old certificate stays", () =>
+  withTls(async (server, ca, { cert, key }) => {
+    const other = join(ca.directory, "other");
+    const [certText, keyText] = [cert, key].map((path) => Deno.readTextFileSync(path));
+    const faults: [title: string, spoil: () => void, told: string][] = [
+      ["another key", () => {
+        ca.issue("other", other, key);
+      }, `the key in ${key} is not that of the certificate in ${cert}`],
+      ["an expired certificate", () => ca.issue("expired", cert, key, -1), `${cert} expired at 20`],
+      ["no certificate", () => Deno.removeSync(cert), `${cert} cannot be read: there is no such file`],
+      ["no PEM", () => Deno.writeTextFileSync(cert, "hello"), `${cert} has no certificate in PEM`],
+      ["no key", () => Deno.writeTextFileSync(key, certText), `${key} has no private key in PEM`],
+    ];
+    for (const [title, spoil, told] of faults) {
+      spoil();
+      assert.equal(await reload(server, ca), false, title);
+      await until(`${title}: ${told}`, () => server.output().includes(told));
+      assert.equal(await servedName(server, ca), "first", title);
+      Deno.writeTextFileSync(cert, certText);
+      Deno.writeTextFileSync(key, keyText);
+    }
+  }));
+
+Deno.test("TLS: versions 1.2 and 1.3, and none before; curl verifies; HTTP without TLS gets no answer, nor harm", () =>
+  withTls(async (server, ca) => {
+    assert.equal(await servedName(server, ca, "-tls1_2"), "first");
+    assert.equal(await servedName(server, ca, "-tls1_3"), "first");
+    assert.notEqual(await servedName(server, ca, "-tls1_1"), "first");
+    await assert.rejects(fetch(`${server.http.replace("https", "http")}/ping`));
+    for (let client = 0; client < 20; client++) {
+      const connection = await Deno.connect({ hostname: "127.0.0.1", port: server.httpPort });
+      await connection.write(crypto.getRandomValues(new Uint8Array(100)));
+      connection.close();
+    }
+    const { stdout } = await new Deno.Command("curl", {
+      args: ["-s", "--cacert", ca.path, `https://localhost:${server.httpPort}/exec?query=select+5&nm=true`],
+      stdout: "piped",
+    }).output();
+    assert.equal(new TextDecoder().decode(stdout), '{"dataset":[[5]],"count":1}');
+    assert.doesNotMatch(server.output(), / [CE] http-server/);
+  }));
+
+Deno.test("TLS: rows stream at the pace of the reader, and a reader that leaves ends its query", () =>
+  withTls(async (server, ca) => {
+    using client = Deno.createHttpClient({ caCerts: [Deno.readTextFileSync(ca.path)] });
+    const query = encodeURIComponent("select x, 'some text' from long_sequence(1000000)");
+    const url = `https://localhost:${server.httpPort}/exp?query=`;
+    const text = await (await fetch(url + query, { client })).text();
+    assert.equal(text.split("\r\n").length, 1_000_002);
+    const endless = await fetch(`${url}${encodeURIComponent("select x from long_sequence(100000000000)")}`, { client });
+    const reader = endless.body!.getReader();
+    await reader.read();
+    const running = async () => {
+      const metrics = await (await fetch(`http://127.0.0.1:${server.minPort}/metrics`)).text();
+      return /^service_connections{wire="exp"} (\d+)$/m.exec(metrics)?.[1];
+    };
+    assert.equal(await running(), "1");
+    await reader.cancel();
+    await until("the query has ended", async () => await running() === "0");
+  }));
