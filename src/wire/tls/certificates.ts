@@ -4,8 +4,17 @@ import type { Config } from "../../config/mod.ts";
 import { ConfigError } from "../../errors.ts";
 import { Certificate, type CertificateFiles, type CertificateLog } from "./certificate.ts";
 
-const LISTENERS = ["http", "http.min", "pg", "line.tcp"] as const;
-export type TlsListener = typeof LISTENERS[number];
+/** The settings of each listener; those of `shared` hold where its own are empty. */
+const SETTINGS = {
+  http: { enabled: "http.tls.enabled", cert: "http.tls.cert.path", key: "http.tls.private.key.path" },
+  "http.min": { enabled: "http.min.tls.enabled", cert: "http.min.tls.cert.path", key: "http.min.tls.private.key.path" },
+  pg: { enabled: "pg.tls.enabled", cert: "pg.tls.cert.path", key: "pg.tls.private.key.path" },
+  "line.tcp": { enabled: "line.tcp.tls.enabled", cert: "line.tcp.tls.cert.path", key: "line.tcp.tls.private.key.path" },
+} as const;
+const SHARED = { enabled: "tls.enabled", cert: "tls.cert.path", key: "tls.private.key.path" } as const;
+
+export type TlsListener = keyof typeof SETTINGS;
+const LISTENERS = Object.keys(SETTINGS) as TlsListener[];
 /** The other listeners refuse to start with TLS rather than serve without it. */
 const SERVED: ReadonlySet<TlsListener> = new Set(["http"]);
 
@@ -14,12 +23,12 @@ const CHECK_MS = 2000;
 
 /** Where a listener's certificate is; undefined: it serves without TLS. @throws {ConfigError} when one is not named */
 export function certificateFiles(config: Config, listener: TlsListener): CertificateFiles | undefined {
-  if (!(config.get(`${listener}.tls.enabled`) ?? config.get("tls.enabled"))) return undefined;
+  if (!(config.get(SETTINGS[listener].enabled) ?? config.get(SHARED.enabled))) return undefined;
   if (!SERVED.has(listener)) {
     throw new ConfigError("tls.enabled", `TLS is not served by ${listener} yet: set ${listener}.tls.enabled=false`);
   }
-  const [certPath, certSetting] = pathOf(config, listener, "cert.path");
-  const [keyPath, keySetting] = pathOf(config, listener, "private.key.path");
+  const [certPath, certSetting] = pathOf(config, listener, "cert");
+  const [keyPath, keySetting] = pathOf(config, listener, "key");
   return { certPath, certSetting, keyPath, keySetting };
 }
 
@@ -39,12 +48,8 @@ export function certificateFaults(config: Config): ConfigError[] {
   return [...faults.values()];
 }
 
-function pathOf(
-  config: Config,
-  listener: TlsListener,
-  name: "cert.path" | "private.key.path",
-): [path: string, setting: string] {
-  const own = `${listener}.tls.${name}` as const, shared = `tls.${name}` as const;
+function pathOf(config: Config, listener: TlsListener, name: "cert" | "key"): [path: string, setting: string] {
+  const own = SETTINGS[listener][name], shared = SHARED[name];
   const setting = config.get(own) === "" ? shared : own;
   const path = config.get(setting);
   if (path === "") {
