@@ -47,6 +47,8 @@ const STATEMENTS: Record<string, FakeStatement> = {
   broken: { rowCount: 5000, failAt: 3000 },
   "broken at once": { rowCount: 5000, failAt: 0 },
   bad: { prepareError: new SqlError("no such thing", 3) },
+  told: { notices: ["größer", 'a "b"'] },
+  "made and told": { done: { category: "ddl", tag: "CREATE TABLE", rows: 0 }, notices: ["left out"] },
   make: { done: { category: "ddl", tag: "CREATE TABLE", rows: 0 } },
   insert: { done: { category: "dml", tag: "INSERT 0 3", rows: 3 } },
   update: { done: { category: "dml", tag: "UPDATE 2", rows: 2 } },
@@ -99,6 +101,8 @@ Deno.test("/exec answers rows, statements and errors", () =>
       ["query=six&nm=true&limit=2&count=true&quoteLargeNum=true", 200, '{"dataset":[["1"],["2"]],"count":6}'],
       ["query=one&nm=true&explain=true", 200, '{"dataset":[[1]],"count":1,"explain":{"jitCompiled":true}}'],
       ["query=one&cols=y", 400, '{"query":"one","error":"column \'y\' is not in the result"}'],
+      ["query=told&nm=true", 200, '{"dataset":[[1]],"count":1,"notices":["größer","a \\"b\\""]}'],
+      ["query=made+and+told", 200, '{"ddl":"OK","notices":["left out"]}'],
       ["query=make", 200, '{"ddl":"OK"}'],
       ["query=insert", 200, '{"dml":"OK"}'],
       ["query=update", 200, '{"dml":"OK","updated":2}'],
@@ -169,6 +173,9 @@ Deno.test("/exp answers CSV", () =>
     assert.deepEqual(await body(`${url}/exp?query=six&limit=7,9`), [200, '"x"\r\n']);
     assert.equal((await body(`${url}/exp?query=make`))[0], 400);
     assert.deepEqual(await body(`${url}/exp`), [400, '{"query":"","error":"no query text","position":0}']);
+    const told = await fetch(`${url}/exp?query=told`);
+    assert.equal(told.headers.get("sundial-notices"), '["gr\\u00f6\\u00dfer","a \\"b\\""]');
+    await told.body?.cancel();
     const reply = await fetch(`${url}/exp?query=one&filename=a%22b`);
     assert.equal(reply.headers.get("content-disposition"), 'attachment; filename="ab.csv"');
     await reply.body?.cancel();

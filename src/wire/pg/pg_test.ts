@@ -134,6 +134,8 @@ class RawClient {
         this.errors.push(fields);
         return `E:${fields.C}${fields.P === undefined ? "" : `@${fields.P}`}`;
       }
+      case "N":
+        return `N:${text.split("\0").find((field) => field.startsWith("M"))!.slice(1)}`;
       case "t":
         return `t:${Array.from({ length: view.getInt16(0) }, (_, index) => view.getInt32(2 + index * 4))}`;
       case "R":
@@ -159,6 +161,7 @@ function statements(text: string): FakeStatement {
   if (text === "ctas") return { done: { category: "ddl", tag: "SELECT 5", rows: 5 } };
   if (text === "echo") return { parameters: ["LONG"], echo: true };
   if (text === "breaks") return { rowCount: 100, chunkRows: 10, failAt: 30 };
+  if (text === "told") return { notices: ["größer", "and more"] };
   if (text === "slow") {
     return {
       onChunk: (signal) =>
@@ -338,6 +341,14 @@ for (const { text, told } of simple) {
     assert.equal((await client.until("Z")).at(-2), "C:SELECT 1");
   });
 }
+
+test("sends notices once, however a statement is run", async (open) => {
+  const client = await open();
+  await client.send(query("told"));
+  assert.deepEqual(await client.until("Z"), ["T", "N:größer", "N:and more", "D", "C:SELECT 1", "Z:I"]);
+  await client.send(parse("s", "told"), bind("p", "s"), execute("p", 1), execute("p", 1), SYNC);
+  assert.deepEqual(await client.until("Z"), ["1", "2", "N:größer", "N:and more", "D", "s", "C:SELECT 0", "Z:I"]);
+});
 
 test("runs a statement by Parse, Bind, Describe, Execute", async (open, database) => {
   const client = await open();

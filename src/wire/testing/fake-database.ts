@@ -24,6 +24,7 @@ export interface FakeStatement {
   /** Thrown before row `failAt`. */
   failAt?: number;
   prepareError?: SqlError;
+  notices?: string[];
   /** A value of `$1` for the column instead of the row's number. */
   echo?: boolean;
   /** Called for each chunk asked for. */
@@ -83,7 +84,7 @@ class FakeSession implements Session {
       columns,
       timestamp: -1,
       parameters: (statement.parameters ?? []).map((type, index) => parameterTypes[index] ?? type),
-      notices: [],
+      notices: statement.notices ?? [],
       category: statement.done?.category ?? "query",
       isRead: statement.done === undefined,
       compileNs: 1000,
