@@ -37,7 +37,7 @@ import {
 } from "./src/log/mod.ts";
 import { VERSION } from "./src/version.ts";
 import type { DatabaseOptions } from "./src/database/mod.ts";
-import { createMetrics, type Metrics, readProcess } from "./src/metrics/mod.ts";
+import { createMetrics, HEALTH_WORD, type Metrics, readProcess } from "./src/metrics/mod.ts";
 import { healthFault, probeHealth, startHealth } from "./src/wire/health/mod.ts";
 import type { PgOptions } from "./src/wire/pg/mod.ts";
 import type { Certificates } from "./src/wire/tls/mod.ts";
@@ -265,6 +265,7 @@ async function startParts(
   if (open !== undefined) main.advisory(open);
   const limits = limitsOf(config.machine.memoryBytes);
   for (const line of advice(limits, { memoryBytes: config.get("cairo.memory.size") })) main.advisory(line);
+  metrics.read("diskFull", () => Atomics.load(metrics.healthWords, HEALTH_WORD.diskFull));
   metrics.read("logMessagesDropped", () => log.dropped);
   readProcess(metrics);
   const connections: Record<string, () => number> = {};
@@ -393,6 +394,11 @@ function databaseOptions(config: Config, metrics: Metrics, wantsDebug: boolean):
     tracesStatements: () => config.get("query.tracing.enabled") && !config.get("readonly"),
     log: log.log,
     pendingConfig: () => config.pending(),
+    onDiskFull(isFull) {
+      Atomics.store(metrics.healthWords, HEALTH_WORD.diskFull, Number(isFull));
+      if (isFull) log.error("the disk is full: changes are refused until there is room");
+      else log.advisory("the disk has room again: changes are taken");
+    },
     onUnhandledError: () => metrics.unhandledErrors.inc(),
     parameters: () =>
       config.parameters().map((

@@ -20,7 +20,7 @@ export interface RunningServer {
 
 /** Gives what releases it. @throws {ConfigError} with the key "root". */
 export function lockRoot(root: string, tag: string): () => void {
-  const file = Deno.openSync(join(root, LOCK_FILE), { create: true, read: true, write: true });
+  const file = Deno.openSync(join(root, LOCK_FILE), { create: true, read: true, write: true, mode: 0o600 });
   if (!file.tryLockSync(true)) {
     file.close();
     const pid = runningPid(root);
@@ -30,7 +30,7 @@ export function lockRoot(root: string, tag: string): () => void {
     );
   }
   const pidFile = join(root, PID_FILE);
-  Deno.writeTextFileSync(pidFile, `${Deno.pid}\n${tag}\n`);
+  Deno.writeTextFileSync(pidFile, `${Deno.pid}\n${tag}\n`, { mode: 0o600 });
   removeIfThere(join(root, STOP_FILE));
   return () => {
     // Files are left: whoever opened one a moment ago must not lock a file that has no name any more.

@@ -8,7 +8,10 @@ import { DEFAULT_TAG } from "./tags.ts";
 const SHIPPED = ["conf/server.conf", "conf/log.conf", "import/trades.parquet"];
 /** What the user writes there is the user's own for ever. */
 const isConfiguration = (file: string) => file.startsWith("conf/");
-const DIRECTORIES = ["conf", "db", "import", "log"];
+/** Modes of a new root's directories, as data and passwords are in it; `log` is left to the umask, for programs that read logs. */
+const PRIVATE = 0o700;
+const DIRECTORIES = { conf: PRIVATE, db: PRIVATE, import: PRIVATE, log: undefined };
+const PRIVATE_FILE = 0o600;
 
 /** A file that comes with the program, also out of a compiled executable. */
 export function shippedFile(path: string): Uint8Array {
@@ -30,7 +33,8 @@ export interface Root {
 export function openRoot(path: string, options: { refresh?: boolean; except?: string[]; tag?: string } = {}): Root {
   try {
     const isNew = !exists(join(path, "db"));
-    for (const directory of DIRECTORIES) Deno.mkdirSync(join(path, directory), { recursive: true });
+    Deno.mkdirSync(path, { recursive: true, mode: PRIVATE });
+    for (const [name, mode] of Object.entries(DIRECTORIES)) Deno.mkdirSync(join(path, name), { recursive: true, mode });
     const release = lockRoot(path, options.tag ?? DEFAULT_TAG);
     for (const file of SHIPPED) {
       const refresh = options.refresh === true && !isConfiguration(file);
@@ -52,7 +56,7 @@ function place(path: string, bytes: Uint8Array, refresh: boolean): void {
     Deno.renameSync(path, `${path}.bak`);
   }
   const temporary = `${path}.new`;
-  Deno.writeFileSync(temporary, bytes);
+  Deno.writeFileSync(temporary, bytes, { mode: PRIVATE_FILE });
   Deno.renameSync(temporary, path);
 }
 

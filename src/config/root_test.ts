@@ -31,6 +31,32 @@ Deno.test("openRoot() makes the root once, keeps what the user wrote, and lets o
   Deno.removeSync(path, { recursive: true });
 });
 
+Deno.test("openRoot() lets only its user into a new root, and leaves the mode of one that is there", {
+  ignore: Deno.build.os === "windows",
+}, () => {
+  const directory = Deno.makeTempDirSync(), path = join(directory, "root");
+  const mode = (...names: string[]) => Deno.statSync(join(path, ...names)).mode! & 0o777;
+  const umask = Deno.umask(0o022);
+  try {
+    openRoot(path).release();
+    assert.deepEqual(["", "conf", "db", "import", "log"].map((name) => mode(name)), [
+      0o700,
+      0o700,
+      0o700,
+      0o700,
+      0o755,
+    ]);
+    assert.deepEqual(["server.conf", "log.conf"].map((name) => mode("conf", name)), [0o600, 0o600]);
+    assert.deepEqual([mode("sundial.lock"), mode("sundial.pid")], [0o600, 0o600]);
+    Deno.chmodSync(path, 0o750);
+    openRoot(path).release();
+    assert.equal(mode(), 0o750);
+  } finally {
+    Deno.umask(umask);
+    Deno.removeSync(directory, { recursive: true });
+  }
+});
+
 Deno.test("a root that cannot be made is a ConfigError", () => {
   const file = Deno.makeTempFileSync();
   assert.throws(() => openRoot(join(file, "below")), { name: "ConfigError", key: "root" });

@@ -85,13 +85,13 @@ export class Backups {
       );
     }
     const target = join(backupRoot, called);
-    await fs.mkdir(backupRoot, { recursive: true });
+    await fs.mkdir(backupRoot, { recursive: true, mode: 0o700 });
     if (await exists(target)) {
       throw new SqlError(`Cannot back up: there is a backup called ${called}`, at, SQLSTATE.duplicateObject);
     }
     const unfinished = join(backupRoot, UNFINISHED + called);
     try {
-      await fs.mkdir(unfinished);
+      await fs.mkdir(unfinished, { mode: 0o700 });
     } catch (error) {
       if ((error as { code?: string }).code !== "EEXIST") throw error;
       throw new SqlError(

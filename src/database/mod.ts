@@ -81,6 +81,8 @@ export interface DatabaseOptions {
   pendingConfig?: () => { path: string; value: string; pendingValue: string }[];
   /** An error that is ours, not a client's. */
   onUnhandledError?: () => void;
+  /** The disk has become full, or a change has found room again. */
+  onDiskFull?: (isFull: boolean) => void;
   /** Nothing can be written any more until a new start. */
   onWriterFailed?: (reason: string) => void;
   /** The writer's thread, if it was started ahead. */
@@ -133,6 +135,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
     checkpointIntervalMs: options.checkpointIntervalMs,
     syncDelayMs: options.syncDelayMs,
     onWriterFailed: options.onWriterFailed,
+    onDiskFull: options.onDiskFull,
     log: (level, message) => {
       options.log(level, message);
       // A commit that could not be applied, or a writer that stopped.
@@ -200,7 +203,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
         importRoot: options.importRoot,
         nowMicros: nowMicros(),
         user: identity.name,
-        parquetSchema: (path) => parquetSchema(path),
+        parquetSchema: (path) => parquetSchema(path, options.importRoot),
         effort: quick,
       }),
     long: ({ text, parameterTypes, identity, values }, wait) =>

@@ -93,6 +93,7 @@ export const metricCatalogue = {
     "unhandled_errors",
     "Errors that reached the top of a thread, failed handlers, and commits that could not be applied.",
   ),
+  diskFull: gauge("disk_full", "1 while changes are refused, as the disk is full."),
   statementsCached: gauge("statements_cached", "Compiled statements kept."),
   longStatements: counter("long_statements", "Statements read and planned by a thread of their own, as they are long."),
 

@@ -26,8 +26,15 @@ export interface Metrics extends Counters {
   read(key: ReadKey, reader: Reader): void;
   /** The same for all that one function tells, by key; it is called once whenever somebody asks. */
   readAll(source: () => Record<string, Figure>): void;
-  /** One i32: unhandled errors, for threads that must know while main is busy. */
-  readonly unhandledWord: Int32Array;
+  /** For threads that must know while main is busy: an i32 at each `HEALTH_WORD`. */
+  readonly healthWords: Int32Array;
   /** Prometheus text format 0.0.4. */
   text(): Promise<string>;
 }
+
+/** Places in `Metrics.healthWords`. */
+export const HEALTH_WORD = {
+  unhandledErrors: 0,
+  /** 1 while changes are refused, as the disk is full. */
+  diskFull: 1,
+} as const;

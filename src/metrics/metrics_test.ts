@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { createMetrics, metricCatalogue, type MetricEntry, QueryCount } from "./mod.ts";
+import { createMetrics, HEALTH_WORD, metricCatalogue, type MetricEntry, QueryCount } from "./mod.ts";
 
 const ENTRIES: MetricEntry[] = Object.values(metricCatalogue);
 
@@ -34,7 +34,7 @@ Deno.test("metrics: every name in blocks of TYPE, samples, HELP", async () => {
       assert.ok(text.includes(`\n${sample}\n`), sample);
     }
   }
-  assert.equal(Atomics.load(metrics.unhandledWord, 0), 1);
+  assert.equal(Atomics.load(metrics.healthWords, HEALTH_WORD.unhandledErrors), 1);
 });
 
 Deno.test("metrics: a statement is begun once and ended once, by wire, and has QuestDB's names too", async () => {

@@ -24,7 +24,7 @@ export const METRIC_PREFIX = "service_";
 const ENTRIES = Object.entries(metricCatalogue) as [MetricKey, MetricEntry][];
 
 export function createMetrics(): Metrics {
-  const unhandledWord = new Int32Array(new SharedArrayBuffer(4));
+  const healthWords = new Int32Array(new SharedArrayBuffer(8));
   const readers = new Map<
     MetricKey,
     () => Iterable<[labels: Record<string, string>, value: number | HistogramReading]>
@@ -43,7 +43,7 @@ export function createMetrics(): Metrics {
       const valueOf = (one: Counter | Histogram) => one instanceof Histogram ? one : one.value;
       readers.set(key, () => entry.wires!.map((wire) => [{ wire }, valueOf(wires[wire][key])]));
     } else if (entry.kind === "counter") {
-      const counter = key === "unhandledErrors" ? sharedCounter(unhandledWord) : plainCounter();
+      const counter = key === "unhandledErrors" ? sharedCounter(healthWords) : plainCounter();
       counters[key] = counter;
       readers.set(key, () => [[{}, counter.value]]);
     }
@@ -67,7 +67,7 @@ export function createMetrics(): Metrics {
         if (Object.hasOwn(metricCatalogue, key)) read(key as MetricKey, () => figures[key]);
       }
     },
-    unhandledWord,
+    healthWords,
     text: async () => {
       for (const refresh of refreshers) refresh();
       return await (await (exposition ??= expose(readers)))();

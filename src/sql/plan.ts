@@ -76,6 +76,8 @@ export interface ParquetNode extends NodeBase {
   node: "parquet";
   /** Absolute path; checked by the binder to lie in the import root. */
   path: string;
+  /** The import root. */
+  root: string;
   /** Names in the file, in the order of `columns`. */
   fileColumns: string[];
   at: number;

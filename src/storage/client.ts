@@ -36,22 +36,40 @@ export interface WriterPort {
 /** Batches of a bulk load that the writer may have before it. */
 const LOADS_UNDERWAY_MAX = 4;
 
+/** Commands that succeed on a full disk too. */
+const CHANGE_NOTHING: ReadonlySet<Command["kind"]> = new Set([
+  "open",
+  "hold",
+  "release",
+  "close",
+  "abortLoad",
+  "beginLoad",
+]);
+
 export class WriterClient implements StorageWriter {
   private nextId = 1;
   private nextTransactionId = 1;
   private failure: unknown;
+  private isDiskFull = false;
   private readonly waiting = new Map<
     number,
-    { resolve: (value: number | undefined) => void; reject: (error: unknown) => void }
+    { changes: boolean; resolve: (value: number | undefined) => void; reject: (error: unknown) => void }
   >();
 
-  constructor(private readonly port: WriterPort, private readonly catalogue: CatalogueMirror) {}
+  /** `onDiskFull`: told when the disk has become full, and when a change has found room again. */
+  constructor(
+    private readonly port: WriterPort,
+    private readonly catalogue: CatalogueMirror,
+    private readonly onDiskFull: (isFull: boolean) => void = () => {},
+  ) {}
 
   /** What came from the writer. */
   receive(answers: readonly Answer[]): void {
     for (const { id, value, error } of answers) {
       const waiter = this.waiting.get(id);
       this.waiting.delete(id);
+      if (error?.name === "DiskFullError") this.diskIsFull(true);
+      else if (error === undefined && waiter?.changes) this.diskIsFull(false);
       if (error === undefined) waiter?.resolve(value);
       else waiter?.reject(fromPlainError(error));
     }
@@ -172,11 +190,15 @@ export class WriterClient implements StorageWriter {
     await this.send({ kind: "close" });
   }
 
+  private diskIsFull(isFull: boolean): void {
+    if (isFull !== this.isDiskFull) this.onDiskFull(this.isDiskFull = isFull);
+  }
+
   private send(command: Command): Promise<number | undefined> {
     return new Promise((resolve, reject) => {
       if (this.failure !== undefined) return reject(this.failure);
       const id = this.nextId++;
-      this.waiting.set(id, { resolve, reject });
+      this.waiting.set(id, { changes: !CHANGE_NOTHING.has(command.kind), resolve, reject });
       try {
         this.port.send({ id, command });
       } catch (error) {

@@ -1,6 +1,6 @@
 /** Copies a database's files while its writer holds them (`StorageWriter.hold`) and goes on with its work. */
 import * as fs from "node:fs/promises";
-import { join } from "./files.ts";
+import { DIRECTORY_MODE, join } from "./files.ts";
 
 /** Made anew at each start. */
 const LEFT_OUT = new Set(["lock", "reserve"]);
@@ -27,7 +27,7 @@ async function copyDirectory(
   signal: AbortSignal | undefined,
   leftOut: ReadonlySet<string> = new Set(),
 ): Promise<void> {
-  await fs.mkdir(to, { recursive: true });
+  await fs.mkdir(to, { recursive: true, mode: DIRECTORY_MODE });
   const entries = await fs.readdir(from, { withFileTypes: true });
   // The log first: a block in it may tell of files that were made before it.
   entries.sort((a, b) => Number(b.name === "log") - Number(a.name === "log"));

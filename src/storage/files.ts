@@ -36,6 +36,10 @@ export interface Files {
   lock(path: string): { release(): void } | undefined;
 }
 
+/** Only the server's user may read the data, and its copies. */
+const FILE_MODE = 0o600;
+export const DIRECTORY_MODE = 0o700;
+
 /** At most so many buffers go to one system call (IOV_MAX is 1,024 on Linux). */
 const BUFFERS_MAX = 512;
 
@@ -167,7 +171,7 @@ export const realFiles: Files = {
     const { O_RDONLY, O_RDWR, O_CREAT } = fs.constants;
     const flags = mode === "read" ? O_RDONLY : mode === "write" ? O_RDWR : O_RDWR | O_CREAT;
     try {
-      return new RealFile(path, fs.openSync(path, flags, 0o644));
+      return new RealFile(path, fs.openSync(path, flags, FILE_MODE));
     } catch (error) {
       throw asDiskFull(path, error);
     }
@@ -178,7 +182,7 @@ export const realFiles: Files = {
   removeDirectory: (path) => fs.rmSync(path, { recursive: true, force: true }),
   makeDirectory(path) {
     try {
-      fs.mkdirSync(path, { recursive: true });
+      fs.mkdirSync(path, { recursive: true, mode: DIRECTORY_MODE });
     } catch (error) {
       throw asDiskFull(path, error);
     }
@@ -195,7 +199,7 @@ export const realFiles: Files = {
     }
   },
   lock(path) {
-    const file = Deno.openSync(path, { create: true, write: true, read: true });
+    const file = Deno.openSync(path, { create: true, write: true, read: true, mode: FILE_MODE });
     if (file.tryLockSync(true)) return { release: () => file.close() };
     file.close();
     return undefined;

@@ -69,6 +69,8 @@ export interface StorageOptions {
    * a new start goes on writing, as nobody knows in what state this one's memory is.
    */
   onWriterFailed?: (reason: string) => void;
+  /** The disk has become full, or a change has found room again. */
+  onDiskFull?: (isFull: boolean) => void;
   /** Runs `src/workers/writer.ts` and was told nothing yet. Default: a new one. */
   writerThread?: Worker;
   /** The writer runs in this thread: for tests. */
@@ -150,7 +152,7 @@ function openInProcess(options: StorageOptions, heap: SharedHeap): Storage {
       });
     },
   };
-  const client = new WriterClient(port, catalogue);
+  const client = new WriterClient(port, catalogue, options.onDiskFull);
   return { heap, catalogue, writer: client, report: store.report, crashWriter: (text) => client.crash(text) };
 }
 
@@ -167,7 +169,7 @@ function openWorker(options: StorageOptions, heap: SharedHeap): Promise<Storage>
       Atomics.notify(heap.i32, SHARED_WORD.writerWake);
     },
   };
-  const client = new WriterClient(port, catalogue);
+  const client = new WriterClient(port, catalogue, options.onDiskFull);
   return new Promise((resolve, reject) => {
     const writer: StorageWriter = Object.assign(Object.create(client) as WriterClient, {
       async close() {

@@ -95,7 +95,7 @@ function statementOf(
       importRoot,
       nowMicros,
       user,
-      parquetSchema: (path) => parquetSchema(path),
+      parquetSchema: (path) => parquetSchema(path, importRoot),
       effort,
       poll,
     });

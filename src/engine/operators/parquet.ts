@@ -33,11 +33,9 @@ class Parquet implements Operator {
     this.space = Workspace.of(context, "read_parquet");
     this.output = new OutputColumns(typesOf(plan.columns), this.space);
     try {
-      [this.file, this.handle] = atPosition(
-        plan.path,
-        plan.at,
-        () => [openParquet(plan.path), Deno.openSync(plan.path)] as const,
-      );
+      const opened = atPosition(plan.path, plan.at, () => openParquet(plan.path, plan.root));
+      this.file = opened.file;
+      this.handle = opened.handle;
     } catch (error) {
       this.space.release();
       throw error;

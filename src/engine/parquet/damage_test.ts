@@ -1,5 +1,6 @@
 /** Files of other writers, cut, with flipped bits, and with bytes of others: an error or the right number of rows, soon. */
 import assert from "node:assert/strict";
+import { dirname } from "node:path";
 import { SqlError } from "../../errors.ts";
 import type { ParquetNode } from "../../sql/plan.ts";
 import type { QueryContext } from "../contract.ts";
@@ -19,12 +20,13 @@ const PATIENCE_MS = 20_000;
 
 /** Rows by the file's footer, and rows that reading gives, all columns or as many as can be read by themselves. */
 function read(path: string, context: QueryContext): number {
-  const { columns, rowCount } = parquetSchema(path, 3);
+  const { columns, rowCount } = parquetSchema(path, dirname(path), 3);
   const plan: ParquetNode = {
     node: "parquet",
     columns,
     fileColumns: columns.map((column) => column.name),
     path,
+    root: dirname(path),
     at: 3,
     timestamp: -1,
     order: "none",
@@ -103,7 +105,7 @@ for (const file of FILES) {
         }
       };
       // A file may have a column that cannot be read as it is: then its rows are not looked at.
-      const rowCount = parquetSchema(new URL(file, DATA).pathname).rowCount;
+      const rowCount = parquetSchema(new URL(file, DATA).pathname, DATA.pathname).rowCount;
       for (const [kind, make] of DAMAGES) {
         for (let run = 0; run < RUNS; run++) {
           const [bytes, touchesFooter] = make(whole, random);

@@ -5,6 +5,7 @@
 import { parquetMetadata, type RowGroup } from "hyparquet";
 import { SqlError, SQLSTATE } from "../../errors.ts";
 import { ParquetError } from "./error.ts";
+import { openImportFile, OutsideError } from "./import-file.ts";
 import { type LeftOut, type ParquetColumn, schemaOf } from "./schema.ts";
 
 export interface ColumnExtent {
@@ -45,8 +46,12 @@ export interface FileSchema {
  * Columns and row count of a file, and the columns that have no type here.
  * @throws {SqlError} at `at`, when there is no such file, or it is no whole Parquet file.
  */
-export function parquetSchema(path: string, at = 0): FileSchema {
-  const { columns, leftOut, rowCount } = atPosition(path, at, () => openParquet(path));
+export function parquetSchema(path: string, root: string, at = 0): FileSchema {
+  const { columns, leftOut, rowCount } = atPosition(path, at, () => {
+    const { file, handle } = openParquet(path, root);
+    handle.close();
+    return file;
+  });
   return { columns: columns.map(({ name, type }) => ({ name, type })), leftOut, rowCount };
 }
 
@@ -56,32 +61,38 @@ export function atPosition<T>(path: string, at: number, work: () => T): T {
     return work();
   } catch (error) {
     // Decoders run over damaged bytes: a length out of range is the file's fault.
+    const name = path.slice(path.lastIndexOf("/") + 1);
+    if (error instanceof OutsideError) {
+      throw new SqlError(`${name} cannot be read: ${error.message}`, at, SQLSTATE.insufficientPrivilege, {
+        cause: error,
+      });
+    }
     const expected = error instanceof ParquetError || error instanceof RangeError || error instanceof TypeError ||
       error instanceof Deno.errors.NotFound ||
       error instanceof Deno.errors.PermissionDenied || error instanceof Deno.errors.IsADirectory ||
       error instanceof Deno.errors.NotADirectory;
     if (!expected) throw error;
-    const file = path.slice(path.lastIndexOf("/") + 1);
     const found = error instanceof Deno.errors.NotFound ? "there is no such file" : error.message;
-    throw new SqlError(`${file} cannot be read as Parquet: ${found}`, at, SQLSTATE.invalidParameter, { cause: error });
+    throw new SqlError(`${name} cannot be read as Parquet: ${found}`, at, SQLSTATE.invalidParameter, { cause: error });
   }
 }
 
-export function openParquet(path: string): ParquetFile {
-  const info = Deno.statSync(path);
-  if (!info.isFile) throw new ParquetError("it is not a file");
-  const stamp = `${info.mtime?.getTime()} ${info.size} ${info.ino}`;
-  const cached = cache.get(path);
-  if (cached?.stamp === stamp) return cached.file;
-  const handle = Deno.openSync(path);
+/** A file of the directory `root`. The caller closes the handle. */
+export function openParquet(path: string, root: string): { file: ParquetFile; handle: Deno.FsFile } {
+  const handle = openImportFile(path, root);
   try {
+    const info = handle.statSync();
+    const stamp = `${info.mtime?.getTime()} ${info.size} ${info.ino}`;
+    const cached = cache.get(path);
+    if (cached?.stamp === stamp) return { file: cached.file, handle };
     const file = readFooter(path, handle, info.size);
     if (cache.size >= CACHE_COUNT_MAX) cache.delete(cache.keys().next().value!);
     cache.delete(path);
     cache.set(path, { stamp, file });
-    return file;
-  } finally {
+    return { file, handle };
+  } catch (error) {
     handle.close();
+    throw error;
   }
 }
 

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { dirname } from "node:path";
 import { parquetWriteBuffer } from "hyparquet-writer";
 import { SqlError } from "../../errors.ts";
 import type { ParquetNode } from "../../sql/plan.ts";
@@ -41,12 +42,13 @@ function write(path: string, codec: "SNAPPY" | "UNCOMPRESSED"): Row[] {
 
 function read(path: string): Row[] {
   const context = testContext(1 << 26);
-  const { columns } = parquetSchema(path, 27);
+  const { columns } = parquetSchema(path, dirname(path), 27);
   const plan: ParquetNode = {
     node: "parquet",
     columns,
     fileColumns: columns.map((column) => column.name),
     path,
+    root: dirname(path),
     at: 27,
     timestamp: -1,
     order: "none",
@@ -71,7 +73,7 @@ for (const codec of ["UNCOMPRESSED", "SNAPPY"] as const) {
   Deno.test(`a written file is read back: ${codec}`, () =>
     withFile((path) => {
       const rows = write(path, codec);
-      const schema = parquetSchema(path);
+      const schema = parquetSchema(path, dirname(path));
       assert.equal(schema.rowCount, ROWS);
       assert.deepEqual(schema.columns.map((column) => column.type), [
         "INT",
@@ -95,6 +97,7 @@ Deno.test("columns are read by name, in any order, and none at all gives row cou
       columns: [{ name: "s", type: "VARCHAR" }, { name: "i", type: "INT" }],
       fileColumns: ["s", "i"],
       path,
+      root: dirname(path),
       at: 0,
       timestamp: -1,
       order: "none",
@@ -125,7 +128,7 @@ Deno.test("cut and damaged files are refused at the path, or the damage lies in 
       refused(bytes, false);
     }
     Deno.removeSync(path);
-    assert.throws(() => parquetSchema(path, 5), { name: "SqlError", position: 5 });
+    assert.throws(() => parquetSchema(path, dirname(path), 5), { name: "SqlError", position: 5 });
   }));
 
 /** As the format's description has it. */

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { dirname } from "node:path";
 import type { SchemaElement } from "hyparquet";
 import { ByteWriter, ParquetWriter } from "hyparquet-writer";
 import type { ParquetNode } from "../../sql/plan.ts";
@@ -150,13 +151,14 @@ Deno.test("lists of two levels are read as those of three with elements that are
   const path = Deno.makeTempFileSync();
   try {
     Deno.writeFileSync(path, writer.getBytes());
-    const { columns } = parquetSchema(path), context = testContext(1 << 26);
+    const { columns } = parquetSchema(path, dirname(path)), context = testContext(1 << 26);
     assert.deepEqual(columns, [{ name: "x", type: "DOUBLE[]" }]);
     const plan: ParquetNode = {
       node: "parquet",
       columns,
       fileColumns: ["x"],
       path,
+      root: dirname(path),
       at: 0,
       timestamp: -1,
       order: "none",

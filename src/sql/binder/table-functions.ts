@@ -264,6 +264,7 @@ function readParquet(queries: Queries, call: FunctionCall, names: Names): { plan
   const plan: Plan = {
     node: "parquet",
     path,
+    root: queries.binding.context.importRoot,
     fileColumns: schema.columns.map((column) => column.name),
     at: arg.at,
     columns: schema.columns.map(({ name, type }) => ({ name, type })),

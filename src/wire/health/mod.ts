@@ -3,7 +3,7 @@ import type { Config } from "../../config/mod.ts";
 import { ConfigError } from "../../errors.ts";
 import { type Logger, shownText } from "../../log/mod.ts";
 import type { Metrics } from "../../metrics/mod.ts";
-import { type HealthServer, serveHealth } from "./server.ts";
+import { faultOf, type HealthServer, serveHealth } from "./server.ts";
 import { startHealthThread, type ThreadSettings } from "./thread.ts";
 
 export { probeHealth } from "./probe.ts";
@@ -65,13 +65,13 @@ export async function startHealth({ hostname, port, config, metrics, log }: Heal
     log.critical("unhandled error", error);
   };
   if (workerCount === 0) {
-    const healthy = () => !pessimistic || metrics.unhandledErrors.value === 0;
+    const fault = () => pessimistic ? faultOf(metrics.healthWords) : undefined;
     const onAnswer = log.isDebug ? (line: string) => log.debug(shownText(line)) : undefined;
-    return serveHealth({ ...settings, healthy, metricsText, onError, onAnswer });
+    return serveHealth({ ...settings, fault, metricsText, onError, onAnswer });
   }
   return startHealthThread({
     settings,
-    unhandledWord: metrics.unhandledWord,
+    healthWords: metrics.healthWords,
     pessimistic,
     affinity: Deno.build.os === "linux" ? affinity : null,
     haltOnError: config.get("http.min.worker.haltOnError"),

@@ -12,7 +12,7 @@ Deno.test("probeHealth() asks with the credentials of the settings, on the loopb
     connectionTimeoutMs: 10_000,
     queueTimeoutMs: 1000,
     credentials: { user: "ann", password: "secret" },
-    healthy: () => healthy,
+    fault: () => healthy ? undefined : "",
     onError: (error) => assert.fail(error as Error),
   });
   const settings = { "http.min.bind.to": `0.0.0.0:${server.port}`, "http.user": "ann", "http.password": "secret" };

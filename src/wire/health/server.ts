@@ -1,5 +1,6 @@
 /** The minimal HTTP server: tells that the process lives, and its metrics. */
 import { type HttpRequest, type Reply, startServer, textReply } from "../http1/mod.ts";
+import { HEALTH_WORD } from "../../metrics/mod.ts";
 import { LogInDelays } from "../log-in-delays.ts";
 import { basicCredentials, type Credentials, equalInConstantTime } from "../passwords.ts";
 
@@ -15,13 +16,19 @@ export interface HealthOptions {
   queueTimeoutMs: number;
   /** What every request must bring; undefined: nothing. */
   credentials?: Credentials;
-  /** False: the answer is 500. */
-  healthy(): boolean;
+  /** Why the answer is 500, as its body says; undefined: it is 200. */
+  fault(): string | undefined;
   /** Undefined: /metrics is a path like any other. */
   metricsText?: () => Promise<string>;
   onError(error: unknown): void;
   /** Told of each answer. */
   onAnswer?(line: string): void;
+}
+
+/** What a pessimistic health check finds; "" for unhandled errors, whose reasons are in the log. */
+export function faultOf(words: Int32Array): string | undefined {
+  if (Atomics.load(words, HEALTH_WORD.diskFull) !== 0) return "the disk is full: changes are refused\r\n";
+  return Atomics.load(words, HEALTH_WORD.unhandledErrors) === 0 ? undefined : "";
 }
 
 export interface HealthServer {
@@ -90,7 +97,8 @@ async function answer(request: HttpRequest, delays: LogInDelays, options: Health
   if (options.metricsText && pathOf(request) === "/metrics") {
     return reply(200, await options.metricsText(), "text/plain; version=0.0.4; charset=utf-8");
   }
-  return reply(options.healthy() ? 200 : 500, "", "text/plain");
+  const fault = options.fault();
+  return reply(fault === undefined ? 200 : 500, fault ?? "", "text/plain");
 }
 
 /** In chunks: load balancers of this port compare bytes. */

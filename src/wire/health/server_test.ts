@@ -15,7 +15,7 @@ async function withServer(
     connectionLimit: 4,
     connectionTimeoutMs: 5000,
     queueTimeoutMs: 5000,
-    healthy: () => true,
+    fault: () => undefined,
     onError: (error) => errors.push(error),
     ...options,
   });
@@ -109,7 +109,7 @@ Deno.test("health: any path by GET and HEAD, byte by byte, several on one connec
 });
 
 Deno.test("health: 500 without a body when not healthy; credentials where asked for; metrics where given", async () => {
-  await withServer({ healthy: () => false }, async (connect) => {
+  await withServer({ fault: () => "" }, async (connect) => {
     const client = await connect();
     await client.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
     assert.equal(await client.receive(EMPTY), HEAD.replace("200 OK", "500 Internal Server Error") + EMPTY);

@@ -6,11 +6,11 @@ import { type Logger, shownText } from "../../log/mod.ts";
 import type { HealthOptions, HealthServer } from "./server.ts";
 
 /** The settings that can be posted to the thread. */
-export type ThreadSettings = Omit<HealthOptions, "healthy" | "metricsText" | "onError" | "onAnswer">;
+export type ThreadSettings = Omit<HealthOptions, "fault" | "metricsText" | "onError" | "onAnswer">;
 
 export interface ThreadStart {
   settings: ThreadSettings;
-  unhandledWord: Int32Array;
+  healthWords: Int32Array;
   pessimistic: boolean;
   /** Core to run on; null: any. */
   affinity: number | null;
@@ -24,7 +24,7 @@ export type ToThread =
   | {
     kind: "start";
     settings: ThreadSettings;
-    unhandledWord: Int32Array;
+    healthWords: Int32Array;
     pessimistic: boolean;
     affinity: number | null;
     haltOnError: boolean;
@@ -46,7 +46,7 @@ export type FromThread =
   | { kind: "closed" };
 
 export function startHealthThread(start: ThreadStart): Promise<HealthServer> {
-  const { settings, unhandledWord, pessimistic, affinity, haltOnError, metricsText, log, onError } = start;
+  const { settings, healthWords, pessimistic, affinity, haltOnError, metricsText, log, onError } = start;
   const worker = new Worker(new URL("./worker.ts", import.meta.url), { type: "module", name: "http-min-server" });
   const post = (message: ToThread) => worker.postMessage(message);
   return new Promise((resolve, reject) => {
@@ -99,7 +99,7 @@ export function startHealthThread(start: ThreadStart): Promise<HealthServer> {
     post({
       kind: "start",
       settings,
-      unhandledWord,
+      healthWords,
       pessimistic,
       affinity,
       haltOnError,

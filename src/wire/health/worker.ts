@@ -1,6 +1,6 @@
 /** The minimal server's own thread. */
 import { pinThread } from "./affinity.ts";
-import { type HealthServer, serveHealth } from "./server.ts";
+import { faultOf, type HealthServer, serveHealth } from "./server.ts";
 import type { FromThread, ToThread } from "./thread.ts";
 
 const scope = self as unknown as {
@@ -53,7 +53,7 @@ async function begin(start: ToThread & { kind: "start" }): Promise<void> {
   try {
     server = serveHealth({
       ...start.settings,
-      healthy: () => !start.pessimistic || Atomics.load(start.unhandledWord, 0) === 0,
+      fault: () => start.pessimistic ? faultOf(start.healthWords) : undefined,
       metricsText: start.hasMetrics ? askMain : undefined,
       onError,
       onAnswer: start.tellsAnswers ? (line) => scope.postMessage({ kind: "answer", line }) : undefined,

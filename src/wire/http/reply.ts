@@ -30,14 +30,23 @@ export function methodNotSupported(method: string): Reply {
   return textReply(405, `Method ${method} not supported`);
 }
 
+/** Insufficient Storage. Clients of the line protocol try again. */
+export const DISK_FULL_STATUS = 507;
+
 /** The fields of a failed statement. What is not the client's fault has no position of its own. */
 export function errorFields(error: unknown): { status: number; message: string; position: number } {
   if (error instanceof SqlError) {
     const forbidden = error.sqlState === SQLSTATE.insufficientPrivilege || error.sqlState === SQLSTATE.readOnly;
-    const status = forbidden ? 403 : error.sqlState === SQLSTATE.internal ? 500 : 400;
+    const status = forbidden
+      ? 403
+      : error.sqlState === SQLSTATE.internal
+      ? 500
+      : error.sqlState === SQLSTATE.diskFull
+      ? DISK_FULL_STATUS
+      : 400;
     return { status, message: error.message, position: error.position };
   }
-  const status = 500;
+  const status = error instanceof DiskFullError ? DISK_FULL_STATUS : 500;
   if (error instanceof CorruptFileError || error instanceof DiskFullError) {
     return { status, message: error.message, position: 0 };
   }
@@ -48,9 +57,9 @@ export function queryError(query: string, message: string, position: number, sta
   return jsonReply(JSON.stringify({ query, error: message, position }), status);
 }
 
-/** Is it a failure that is not the client's? Those are logged and counted. */
+/** Is it a failure that is neither the client's nor that of a full disk? Those are logged and counted. */
 export function isUnhandled(error: unknown): boolean {
-  return !(error instanceof SqlError);
+  return !(error instanceof SqlError || error instanceof DiskFullError);
 }
 
 export interface Body {

@@ -62,9 +62,10 @@ export function errorFields(error: unknown, text = "", at = 0): ErrorFields {
   };
 }
 
-/** Is it a failure that is not the client's? Those are logged and counted. */
+/** Is it a failure that is neither the client's nor that of a full disk? Those are logged and counted. */
 export function isUnhandled(error: unknown): boolean {
-  return !(error instanceof SqlError || error instanceof ProtocolError || isAbort(error));
+  return !(error instanceof SqlError || error instanceof ProtocolError || error instanceof DiskFullError ||
+    isAbort(error));
 }
 
 function isAbort(error: unknown): boolean {

@@ -1,8 +1,9 @@
 /** POST /write: line protocol. */
 import { shownText } from "../../../log/mod.ts";
-import { LineError } from "../../../errors.ts";
+import { DiskFullError, LineError } from "../../../errors.ts";
 import type { Call, Route } from "../contract.ts";
 import { foreignChange } from "../query.ts";
+import { DISK_FULL_STATUS } from "../reply.ts";
 import { ConnectionLostError, type Reply, RequestError, textReply } from "../../http1/mod.ts";
 import { BodyError, inflated, ReceivedBody } from "./write-body.ts";
 
@@ -66,6 +67,9 @@ function failed(call: Call, error: unknown): Reply {
     const shown = config.logLineErrors && error.text !== undefined ? `: ${shownText(error.text)}` : "";
     log.error(`line protocol: line ${error.line}: ${shownText(error.message)}${shown}`);
     return lineFailure(STATUS[error.code], error);
+  }
+  if (error instanceof DiskFullError) {
+    return lineFailure(DISK_FULL_STATUS, new LineError(0, error.message, "internal error"));
   }
   metrics?.unhandledErrors.inc();
   log.error(`line protocol failed: ${error instanceof Error ? error.stack ?? error.message : String(error)}`);

@@ -1,0 +1,67 @@
+/** Opens files of the import directory, and none outside of it that a symbolic link leads to. */
+import fs from "node:fs";
+import { relative, sep } from "node:path";
+import { ParquetError } from "./error.ts";
+
+/** A symbolic link in the path of a file leads out of the import directory. */
+export class OutsideError extends ParquetError {}
+
+/**
+ * What was opened is checked, not the path, as links can be exchanged between a check and an open. Links to files inside of the
+ * directory are followed. @throws {OutsideError}
+ */
+export function openImportFile(path: string, root: string): Deno.FsFile {
+  const realRoot = Deno.realPathSync(root);
+  return Deno.build.os === "linux" ? openByDescriptor(path, realRoot) : openAndCompare(path, realRoot);
+}
+
+/** The system tells the path of what is open, and opens it again by its descriptor. */
+function openByDescriptor(path: string, realRoot: string): Deno.FsFile {
+  // Opening a pipe would wait for its writer.
+  const descriptor = openDescriptor(path, fs.constants.O_RDONLY | fs.constants.O_NONBLOCK);
+  try {
+    const link = `/proc/self/fd/${descriptor}`;
+    checkInside(Deno.readLinkSync(link), realRoot);
+    if (!fs.fstatSync(descriptor).isFile()) throw new ParquetError("it is not a file");
+    return Deno.openSync(link);
+  } finally {
+    fs.closeSync(descriptor);
+  }
+}
+
+/** @throws the errors of Deno.openSync(), which takes no flags. */
+function openDescriptor(path: string, flags: number): number {
+  try {
+    return fs.openSync(path, flags);
+  } catch (error) {
+    const { code, message } = error as { code?: string; message: string };
+    if (code === "ENOENT") throw new Deno.errors.NotFound(message);
+    if (code === "EACCES") throw new Deno.errors.PermissionDenied(message);
+    if (code === "ENOTDIR") throw new Deno.errors.NotADirectory(message);
+    if (code === "ELOOP") throw new ParquetError("its symbolic links lead in a circle");
+    throw error;
+  }
+}
+
+/** The path is resolved after the open, and must lead to the same file. */
+function openAndCompare(path: string, realRoot: string): Deno.FsFile {
+  if (!Deno.statSync(path).isFile) throw new ParquetError("it is not a file");
+  const file = Deno.openSync(path);
+  try {
+    const real = Deno.realPathSync(path);
+    checkInside(real, realRoot);
+    const opened = file.statSync(), found = Deno.lstatSync(real);
+    if (opened.dev !== found.dev || opened.ino !== found.ino) throw new OutsideError("it was exchanged meanwhile");
+    return file;
+  } catch (error) {
+    file.close();
+    throw error;
+  }
+}
+
+function checkInside(real: string, realRoot: string): void {
+  const path = relative(realRoot, real);
+  if (path === ".." || path.startsWith(`..${sep}`) || path === real) {
+    throw new OutsideError("a symbolic link leads out of the import directory");
+  }
+}
