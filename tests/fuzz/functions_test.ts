@@ -1,0 +1,48 @@
+/**
+ * Each function of the catalogue with extremes of every argument, alone and as an argument of itself and others:
+ * SUNDIAL_ROUNDS=20 for a night. A failure tells its seed, and SEED=… repeats it.
+ */
+import assert from "node:assert/strict";
+import { ENTRIES, statementOf, TABLE } from "./catalogue.ts";
+import { randomOf, seedOfRun } from "./random.ts";
+import { told, Watched } from "./watched.ts";
+
+/** Statements of each entry at each depth. */
+const ROUNDS = Number(Deno.env.get("SUNDIAL_ROUNDS") ?? 0);
+const ALONGSIDE = 3;
+/** In a quick run, so many of the entries have their turn. */
+const QUICK = 400;
+
+Deno.test("no function holds up, fills or ends the server, whatever it is given", async () => {
+  const seed = seedOfRun();
+  console.log(`  SEED=${seed}`);
+  const random = randomOf(seed);
+  const statements: string[] = [];
+  for (let round = 0; round < Math.max(1, ROUNDS); round++) {
+    for (const depth of [0, 1, 2]) for (const entry of ENTRIES) statements.push(statementOf(random, entry, depth));
+  }
+  // In another order each time; of a quick run the first ones.
+  for (let k = statements.length - 1; k > 0; k--) {
+    const other = random.below(k + 1);
+    [statements[k], statements[other]] = [statements[other], statements[k]];
+  }
+  if (ROUNDS === 0) statements.length = QUICK;
+  const watched = await Watched.start();
+  for (const sql of TABLE) await watched.prepare(sql);
+  let answered = 0;
+  const errors = new Map<string, number>();
+  await Promise.all(Array.from({ length: ALONGSIDE }, async () => {
+    for (let sql = statements.pop(); sql !== undefined; sql = statements.pop()) {
+      const { error, status } = await watched.run(sql);
+      if (status === 0) break;
+      if (error === undefined) answered++;
+      else {
+        const kind = error.replace(/[\d.]+|'[^']*'/g, "…").slice(0, 60);
+        errors.set(kind, (errors.get(kind) ?? 0) + 1);
+      }
+    }
+  }));
+  console.log(`  ${answered} answered; ${await watched.end()}`);
+  if (Deno.env.has("SUNDIAL_ERRORS")) console.log([...errors].sort((a, b) => b[1] - a[1]).slice(0, 60));
+  assert.equal(watched.findings.length, 0, `SEED=${seed}\n${told(watched.findings)}`);
+});

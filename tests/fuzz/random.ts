@@ -1,0 +1,24 @@
+/** Random choices that repeat themselves: a failure tells its seed. */
+
+export interface Random {
+  /** A whole number from 0 to count - 1. */
+  below(count: number): number;
+  of<T>(list: readonly T[]): T;
+}
+
+/** The seed of a run: SEED, or another one each time. */
+export function seedOfRun(): number {
+  return Number(Deno.env.get("SEED") ?? Math.floor(Math.random() * 2 ** 31));
+}
+
+/** Source: mulberry32, Tommy Ettinger, 2017. */
+export function randomOf(seed: number): Random {
+  let state = seed | 0;
+  const below = (count: number) => {
+    state = (state + 0x6d2b79f5) | 0;
+    let t = Math.imul(state ^ (state >>> 15), 1 | state);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return Math.floor(((t ^ (t >>> 14)) >>> 0) / 2 ** 32 * count);
+  };
+  return { below, of: (list) => list[below(list.length)] };
+}
