@@ -2,7 +2,7 @@
 import type { Chunk, ExecuteOptions, ResultColumn } from "../door.ts";
 import { SqlError, SQLSTATE } from "../errors.ts";
 import type { FunctionRegistry, QueryContext } from "../engine/contract.ts";
-import { answerFromStatistics, CountedMemory, createOperator, type Scheduler } from "../engine/mod.ts";
+import { answerFromStatistics, CountedMemory, createOperator, type Scheduler, workAt } from "../engine/mod.ts";
 import type { Plan } from "../sql/plan.ts";
 import type { Catalogue, ScanSource } from "../storage/contract.ts";
 import type { SharedHeap, SharedPool } from "../storage/mod.ts";
@@ -111,6 +111,7 @@ export class Execution {
       poll,
       cancelWord: this.neverCancelled,
     };
+    workAt(context);
     const chunks: Chunk[] = [];
     const output = createOutput(options.output, options.columns, this.heap, memory);
     try {

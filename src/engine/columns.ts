@@ -9,6 +9,7 @@ import type { Dictionary } from "../storage/contract.ts";
 import type { SharedHeap } from "../storage/heap.ts";
 import { type Layout, layoutOf, typeOf, type Value } from "../types/mod.ts";
 import { textBytes, textOfBytes } from "../types/wide.ts";
+import { pollLongText } from "./long-texts.ts";
 import { gatherOf } from "./wasm/gather.ts";
 import { type Batch, MORSEL_ROWS, type QueryContext, type QueryMemory, type Vector } from "./contract.ts";
 
@@ -176,6 +177,7 @@ export function markNotNull(heap: SharedHeap, vector: Vector, rowCount: number, 
 /** By bytes, which is the order of code points; null (length -1) first. */
 export function compareText(u8: Uint8Array, a: number, aLength: number, b: number, bLength: number): number {
   const n = aLength < bLength ? aLength : bLength;
+  pollLongText(n);
   for (let i = 0; i < n; i++) {
     const difference = u8[a + i] - u8[b + i];
     if (difference !== 0) return difference;
@@ -397,6 +399,7 @@ export class TextArena {
       total += length;
     }
     if (total === 0) return;
+    pollLongText(total);
     if (high - low <= total + 4_096) {
       const shift = this.copy(low, high - low) - low;
       for (let at = from; at < to; at += 2) if (i32[at + 1] > 0) u32[at] += shift;

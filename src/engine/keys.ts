@@ -7,6 +7,7 @@
 import type { Dictionary } from "../storage/contract.ts";
 import type { SharedHeap } from "../storage/heap.ts";
 import { type Layout, layoutOf, typeOf } from "../types/mod.ts";
+import { pollLongText } from "./long-texts.ts";
 import { PairCache, POLL_ROWS, TextArena, type Workspace } from "./columns.ts";
 import type { Vector } from "./contract.ts";
 
@@ -32,6 +33,7 @@ export class TextInterner {
   number(address: number, length: number, insert: boolean): number {
     if (length < 0) return -1;
     const { u8 } = this.heap;
+    pollLongText(length);
     let hash = length;
     for (let i = 0; i < length; i++) hash = Math.imul(hash ^ u8[address + i], 0x01000193);
     hash = mix(hash);

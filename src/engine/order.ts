@@ -201,6 +201,7 @@ function mergeSort(
   const RUN = 12;
   for (let start = from; start < to; start += RUN) {
     const end = Math.min(to, start + RUN);
+    if (((start - from) & 0xfff) < RUN) poll();
     for (let i = start + 1; i < end; i++) {
       const value = order[i];
       let k = i;

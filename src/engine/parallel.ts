@@ -5,6 +5,7 @@
 import { SqlError } from "../errors.ts";
 import { SHARED_WORD, type SharedHeap } from "../storage/heap.ts";
 import type { ParallelRunner, QueryContext } from "./contract.ts";
+import { workAt } from "./long-texts.ts";
 import type { CountedMemory } from "./memory.ts";
 import type { PostedRequest } from "./packed-sources.ts";
 import { type PostedError, postedError, revivedError } from "./posted-error.ts";
@@ -126,6 +127,7 @@ function participate(
   morselCount: number,
   context: QueryContext,
 ): unknown {
+  workAt(context);
   const participant = openTask(task, data, context);
   try {
     for (

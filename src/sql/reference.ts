@@ -6,7 +6,7 @@ import { batchAggregateFunctions } from "./functions/batch-aggregates.ts";
 import { comparisonFunctions } from "./functions/comparison.ts";
 import { conditionalFunctions } from "./functions/conditional.ts";
 import { generatorFunctions } from "./functions/generators.ts";
-import { type FunctionEntry, FUNCTIONS } from "./functions/mod.ts";
+import { type FunctionEntry, FUNCTIONS, isInternal } from "./functions/mod.ts";
 import { numericFunctions } from "./functions/numeric.ts";
 import { patternFunctions } from "./functions/pattern.ts";
 import { statisticsFunctions } from "./functions/statistics.ts";
@@ -28,9 +28,6 @@ const GROUPS: [title: string, entries: readonly FunctionEntry[]][] = [
   ["Sources of rows, and random values", generatorFunctions],
 ];
 
-/** What the binder puts in the place of what users write. */
-const INTERNAL =
-  /^(cast|assign|extract|json_extract|decimal)_|^(keywords|array_of|array_slice)$|^(timestamp_floor|timestamp_ceil|dateadd|datediff)_/;
 const OPERATOR_FORMS: Record<string, string> = {
   neg: "-a",
   is_null: "a IS NULL",
@@ -55,7 +52,7 @@ export function functionsPage(): string {
     "out nulls, and every aggregate can be used with `OVER`. Casts are in [Types](types.md).",
   ];
   for (const [title, entries] of [...GROUPS, ["More", others] as const]) {
-    const shown = entries.filter(({ name }) => !INTERNAL.test(name));
+    const shown = entries.filter(({ name }) => !isInternal(name) && !/^json_extract_|^keywords$/.test(name));
     lines.push("", `## ${title}`, "", "| | Types | Meaning |", "|---|---|---|");
     for (const row of rowsOf(shown)) lines.push(`| ${row.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`);
   }

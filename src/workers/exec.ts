@@ -1,7 +1,7 @@
 /** The entry of the workers that run queries: it wires the engine to functions, pool and encoders, and nothing else. */
 import { createOutput, type Output, type OutputOptions, type Piece } from "../database/output.ts";
 import type { Operator, QueryContext } from "../engine/contract.ts";
-import { type CountedMemory, createOperator, createQueryMemory } from "../engine/mod.ts";
+import { type CountedMemory, createOperator, createQueryMemory, workAt } from "../engine/mod.ts";
 import { help, type Invitation, SectionRunner } from "../engine/parallel.ts";
 import { type PostedRequest, unpackSources } from "../engine/packed-sources.ts";
 import { unpackPlan } from "../engine/packed-plan.ts";
@@ -135,6 +135,7 @@ function begin(id: number, request: PostedRequest, outputOptions: OutputOptions)
   try {
     const context = own = contextOf(request);
     const helpers = [...peers.values()].slice(0, Math.max(0, navigator.hardwareConcurrency - 1));
+    workAt(context);
     const plan = unpackPlan(request.plan);
     const output = createOutput(outputOptions, plan.columns, heap, context.memory);
     const operator = createOperator(
@@ -162,6 +163,7 @@ function resume(id: number): void {
 function advance(lead: Lead): void {
   const { id, context, output, operator } = lead;
   let message: FromWorker;
+  workAt(context);
   try {
     try {
       for (;;) {

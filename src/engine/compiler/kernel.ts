@@ -12,7 +12,8 @@ import { SHARED_WORD } from "../../storage/heap.ts";
 import { type Code, Module, type ValueType } from "../wasm/assembler.ts";
 import { FORM_TYPE, FORM_WIDTH, type Input } from "./expression.ts";
 import { input, type IrNode, type WasmType } from "./ir.ts";
-import { Library } from "./library.ts";
+import { pollQuery } from "../long-texts.ts";
+import { Library, PROCEDURES } from "./library.ts";
 import {
   inputsOf,
   isLaneable,
@@ -80,7 +81,7 @@ export function inputShape(inputs: readonly Input[]): string {
 }
 
 export class KernelWriter {
-  readonly module = new Module();
+  readonly module = new Module(PROCEDURES);
   readonly library = new Library(this.module);
   readonly code: Code;
   private readonly functionIndex: number;
@@ -556,7 +557,9 @@ export class KernelCache {
       Atomics.add(this.words, SHARED_WORD.kernelsReused, 1);
     } else {
       const { bytes, cells } = build();
-      const instance = new WebAssembly.Instance(compiled(bytes), { env: { memory: this.memory } });
+      const instance = new WebAssembly.Instance(compiled(bytes), {
+        env: { memory: this.memory, poll: pollQuery },
+      });
       found = { run: instance.exports.run as Kernel, cells };
       Atomics.add(this.words, SHARED_WORD.kernelsCompiled, 1);
       if (this.entries.size >= this.capacity) this.entries.delete(this.entries.keys().next().value!);

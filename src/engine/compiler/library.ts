@@ -1,5 +1,14 @@
 /** Functions over text that IR nodes `text.*` call. A module has those that it uses. Text is an i64: address | length << 32, negative is null. */
+import { LONG_TEXT_BYTES } from "../long-texts.ts";
 import type { Code, Module } from "../wasm/assembler.ts";
+
+/** What the modules import: it throws where the query is to end. */
+export const PROCEDURES = ["poll"];
+const POLL = 0;
+
+function pollIfLong(code: Code, length: number, limit = LONG_TEXT_BYTES): void {
+  code.get(length).i32(limit).op("i32.gt_s").if(() => code.call(POLL));
+}
 
 export type LibraryName = "text.eq" | "text.compare" | "text.hash" | "text.indexOf";
 
@@ -40,6 +49,7 @@ function buildEqual(module: Module): number {
   });
   lengthOf(code, 0).tee(length);
   lengthOf(code, 1).op("i32.ne").if(() => code.i32(0).return());
+  pollIfLong(code, length);
   code.get(0).op("i32.wrap_i64").set(a);
   code.get(1).op("i32.wrap_i64").set(b);
   code.block((tail) =>
@@ -75,6 +85,7 @@ function buildCompare(module: Module): number {
   lengthOf(code, 0).set(lengthA);
   lengthOf(code, 1).set(lengthB);
   code.get(lengthA).get(lengthB).get(lengthA).get(lengthB).op("i32.lt_s").op("select").set(end);
+  pollIfLong(code, end);
   code.block((done) =>
     code.loop((again) => {
       code.get(k).get(end).op("i32.ge_s").brIf(done);
@@ -96,6 +107,7 @@ function buildHash(module: Module): number {
   code.get(0).i64(0n).op("i64.lt_s").if(() => code.i64(0x1F83D9ABFB41BD6Bn).return());
   lengthOf(code, 0).tee(length).op("i64.extend_i32_u").i64(0x9E3779B97F4A7C15n).op("i64.xor").set(hash);
   code.get(0).op("i32.wrap_i64").set(at);
+  pollIfLong(code, length);
   const mix = (): void => {
     // hash = rotl((hash ^ word) * odd, 29), word on the stack
     code.get(hash).op("i64.xor").i64(-0x61C8864680B583EBn).op("i64.mul").i64(29n).op("i64.rotl").set(hash);
@@ -124,6 +136,9 @@ function buildHash(module: Module): number {
   return index;
 }
 
+/** Of a part that has been compared in vain, at one place of many. */
+const LONG_PART_BYTES = 1_024;
+
 /** First offset of `b` in `a`, or -1; nulls are found nowhere. The empty text is found at 0. */
 function buildIndexOf(module: Module): number {
   const { code, index } = module.function(["i64", "i64"], ["i32"]);
@@ -137,6 +152,7 @@ function buildIndexOf(module: Module): number {
   code.get(0).get(1).op("i64.or").i64(0n).op("i64.lt_s").if(() => code.i32(-1).return());
   lengthOf(code, 1).tee(lengthB).op("i32.eqz").if(() => code.i32(0).return());
   lengthOf(code, 0).get(lengthB).op("i32.sub").set(last);
+  pollIfLong(code, last);
   code.get(0).op("i32.wrap_i64").set(a);
   code.get(1).op("i32.wrap_i64").tee(b).memory("i32.load8_u").set(first);
   code.loop((next) => {
@@ -152,6 +168,7 @@ function buildIndexOf(module: Module): number {
           code.br(again);
         })
       );
+      pollIfLong(code, j, LONG_PART_BYTES);
     });
     code.get(k).i32(1).op("i32.add").set(k);
     code.br(next);

@@ -262,13 +262,15 @@ export class Code {
   }
 }
 
-/** A module that imports the shared memory as `env.memory`. */
+/** A module that imports the shared memory as `env.memory`, and procedures of `env`: they have the first indices. */
 export class Module {
   private readonly functions: { code: Code; exported?: string }[] = [];
 
+  constructor(private readonly procedures: readonly string[] = []) {}
+
   function(parameters: ValueType[], results: ValueType[], exported?: string): { code: Code; index: number } {
     const code = new Code(parameters, results);
-    const index = this.functions.push({ code, exported }) - 1;
+    const index = this.procedures.length + this.functions.push({ code, exported }) - 1;
     return { code, index };
   }
 
@@ -281,7 +283,7 @@ export class Module {
       out.byte(id).u32(bytes.length).bytes(bytes.view());
     };
     section(1, (bytes) => {
-      bytes.u32(this.functions.length);
+      bytes.u32(this.functions.length + 1);
       for (const { code } of this.functions) {
         bytes.byte(0x60);
         for (const types of [code.parameters, code.results]) {
@@ -289,9 +291,13 @@ export class Module {
           for (const type of types) bytes.byte(VALUE_TYPE[type]);
         }
       }
+      bytes.byte(0x60).u32(0).u32(0); // of procedures
     });
     // Limits: shared, any size: the import's maximum must not be below the memory's.
-    section(2, (bytes) => bytes.u32(1).name("env").name("memory").byte(2).byte(3).u32(1).u32(65_536));
+    section(2, (bytes) => {
+      bytes.u32(1 + this.procedures.length).name("env").name("memory").byte(2).byte(3).u32(1).u32(65_536);
+      for (const name of this.procedures) bytes.name("env").name(name).byte(0).u32(this.functions.length);
+    });
     section(3, (bytes) => {
       bytes.u32(this.functions.length);
       this.functions.forEach((_, k) => bytes.u32(k));
@@ -302,7 +308,7 @@ export class Module {
         k,
       ) => (f.exported === undefined ? [] : [{ name: f.exported, index: k }]));
       bytes.u32(exported.length);
-      for (const { name, index } of exported) bytes.name(name).byte(0).u32(index);
+      for (const { name, index } of exported) bytes.name(name).byte(0).u32(this.procedures.length + index);
     });
     section(10, (bytes) => {
       bytes.u32(this.functions.length);

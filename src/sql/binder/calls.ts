@@ -3,7 +3,7 @@
  */
 import { SqlError, SQLSTATE } from "../../errors.ts";
 import type { Value } from "../../types/mod.ts";
-import { findOverload, functionsNamed, type OverloadFailure } from "../functions/mod.ts";
+import { findOverload, functionsNamed, isInternal, type OverloadFailure } from "../functions/mod.ts";
 import type { Expr } from "../plan.ts";
 import { UNTYPED } from "./context.ts";
 import { fold } from "./convert.ts";
@@ -12,6 +12,7 @@ import { hasParameter } from "./plans.ts";
 
 /** Is `name` an aggregate, a window function, a plain one, or nothing known? */
 export function aggregateKind(name: string): "aggregate" | "window" | "scalar" | "none" {
+  if (isInternal(name)) return "none";
   const entries = functionsNamed(name).filter((entry) => !entry.table);
   if (entries.length === 0) return "none";
   if (entries.some((entry) => entry.aggregate !== undefined)) return "aggregate";

@@ -325,6 +325,7 @@ function product(a: Grid, b: Grid, context: FunctionContext): Grid {
 
 /** There is no element 0. */
 const noZero: FunctionEntry["check"] = (constants) => {
+  if (constants.length % 3 !== 1) return { message: "three numbers are wanted for each subscript" };
   for (let i = 1; i + 2 < constants.length; i += 3) {
     const zero = [i + 1, i + 2].find((at) => constants[at] === 0 || constants[at] === 0n);
     if (zero !== undefined) return { argument: zero, message: "elements count from 1" };

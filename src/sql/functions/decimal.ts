@@ -194,8 +194,10 @@ function rounding(name: string, summary: string, rule: Rounding, carry: number):
     digits >= scale
       ? limited(precision, scale)
       : limited(precision - scale + Math.max(0, digits) + carry || 1, Math.max(0, digits));
-  const operation = (value: bigint, { scale }: DecimalType, digits: number): bigint => {
-    if (digits >= scale) return value;
+  const operation = (value: bigint, { precision, scale }: DecimalType, given: number): bigint => {
+    if (given >= scale) return value;
+    // Left of the first digit all places are alike.
+    const digits = Math.max(given, -precision - 1);
     return digits >= 0
       ? rescaled(value, scale, digits, rule)
       : divided(value, power(scale - digits), rule) * power(-digits);
