@@ -91,7 +91,7 @@ const TEXT = String.raw`Sql {
              | "TOLERANCE"                               -- noTolerance
   primarySource = sourceItem designated? sourceAlias? designated?
   sourceAlias = "AS" (name | "<string>")                 -- as
-              | ~("TIMESTAMP" "(") aliasName             -- plain
+              | ~("TIMESTAMP" "(") (aliasName | looseName | "<string>")  -- plain
   designated = "TIMESTAMP" "(" name ")"
   sourceItem = "(" show ")"                              -- show
              | "(" query ")"                             -- query
@@ -119,7 +119,8 @@ const TEXT = String.raw`Sql {
   subscript = expr? ":" expr?                            -- slice
             | expr                                       -- index
   operand = "<number>"                                   -- number
-          | "<string>"                                   -- string
+          | "<string>" ~"."                              -- string
+          | "<string>" ("." name)+                       -- quotedPath
           | "NULL"                                       -- null
           | "TRUE"                                       -- true
           | "FALSE"                                      -- false
@@ -178,7 +179,7 @@ const TEXT = String.raw`Sql {
              | "AS" query                                -- openQuery
   createItem = indexItem | columnDefinition
   indexItem = "INDEX" "(" name ("CAPACITY" "<number>")? ")"
-  columnDefinition = name type columnOption*
+  columnDefinition = columnName type columnOption*
   columnOption = "CAPACITY" "<number>"                   -- capacity
                | "CACHE"                                 -- cache
                | "NOCACHE"                               -- nocache
@@ -205,9 +206,9 @@ const TEXT = String.raw`Sql {
   // ALTER TABLE
   alterTable = "ALTER" "TABLE" tableName alteration end
   alteration = "ADD" "COLUMN"? ifNotExists? columnDefinition ("," columnDefinition)*  -- add
-             | "DROP" "COLUMN" name ("," name)*          -- drop
+             | "DROP" "COLUMN" columnName ("," columnName)*  -- drop
              | "RENAME" "COLUMN" renaming ("," renaming)*  -- rename
-             | "ALTER" "COLUMN" name "TYPE" type columnOption*  -- type
+             | "ALTER" "COLUMN" columnName "TYPE" type columnOption*  -- type
              | otherAlteration
   otherAlteration = "ALTER" "COLUMN" name columnChange        -- column
                   | "FORCE"? ("DROP" | "DETACH" | "ATTACH") "PARTITION" partitions  -- partition
@@ -219,7 +220,7 @@ const TEXT = String.raw`Sql {
                   | "SET" "TTL" ttl                           -- ttl
                   | "SET" "TYPE" "BYPASS"? "WAL"              -- setType
                   | ("SUSPEND" | "RESUME") "WAL" ("FROM" ("TRANSACTION" | "TXN") "<number>")?  -- wal
-  renaming = name "TO" name
+  renaming = columnName "TO" columnName
   columnChange = "ADD" "INDEX" ("CAPACITY" "<number>")?  -- addIndex
                | "DROP" "INDEX"                          -- dropIndex
                | ("CACHE" | "NOCACHE")                   -- cache
@@ -230,12 +231,12 @@ const TEXT = String.raw`Sql {
   // Rows
   insert = insertBody end
   insertBody = "INSERT" batching? "INTO" tableName columnNames? insertSource
-  columnNames = "(" name ("," name)* ")"
+  columnNames = "(" columnName ("," columnName)* ")"
   insertSource = "VALUES" "<rows>" ("," "<rows>")*       -- rows
                | ~("VALUES" | "(") query                 -- query
   update = updateBody end
   updateBody = "UPDATE" ~"SET" tableName sourceAlias? "SET" assignment ("," assignment)* from? where?
-  assignment = (name ".")? name "=" expr
+  assignment = (name ".")? columnName "=" expr
   delete = "DELETE" "FROM" tableName where? end
   dropTable = "DROP" "ALL" ("TABLES")? end               -- all
             | "DROP" "TABLE" ifExists? tableName end     -- one
@@ -258,6 +259,9 @@ const TEXT = String.raw`Sql {
   // Names: most keywords are names where no clause can stand.
   name (a name) = "<name>" | keywordName
   aliasName (a name) = "<name>" | freeKeyword
+  looseName (a name) = looseKeyword ~"("
+                     | "OFFSET" ~("<name>" | "<number>" | "<parameter>" | "<variable>" | "(")
+  columnName (a name) = name | "<string>"
 }`;
 
 /** Never names without quotes. */
@@ -266,9 +270,12 @@ const RESERVED =
   "LIMIT HAVING NULL TRUE FALSE DISTINCT WITH ORDER TABLE ALL OVER";
 /** Names, but not aliases without AS, because a clause can begin with them there. */
 const CLAUSE =
-  "BY GROUP SAMPLE LATEST ASOF LT SPLICE LEFT RIGHT INNER CROSS FULL OUTER WINDOW TOLERANCE FILL ALIGN PARTITION " +
-  "IGNORE RESPECT ASC DESC NULLS PRECEDING FOLLOWING TO SET VALUES EXISTS CAST DECLARE OFFSET ROWS RANGE GROUPS " +
-  "CUMULATIVE ARRAY EXCLUDE UNBOUNDED CURRENT HORIZON PIVOT NATURAL LATERAL USING FILTER WITHIN OPERATOR COLLATE ESCAPE OBSERVATION INTO FOR UNTIL";
+  "GROUP SAMPLE LATEST ASOF LT SPLICE LEFT RIGHT INNER CROSS FULL OUTER WINDOW TOLERANCE ALIGN PARTITION " +
+  "ASC DESC TO SET VALUES EXISTS CAST OFFSET RANGE ARRAY HORIZON PIVOT WITHIN INTO";
+/** Likewise, but for the aliases of tables, behind which none of these clauses begins. */
+const LOOSE =
+  "BY FILL IGNORE RESPECT NULLS PRECEDING FOLLOWING DECLARE ROWS GROUPS CUMULATIVE EXCLUDE UNBOUNDED CURRENT NATURAL LATERAL " +
+  "USING FILTER OPERATOR COLLATE ESCAPE OBSERVATION FOR UNTIL";
 /** Infix operators, in one range, so that the grammar tests them at once. */
 const SYMBOLS = [
   "=",
@@ -309,6 +316,7 @@ export type TokenClass = typeof CLASSES[number];
 
 const RESERVED_FROM = 0xe000;
 const CLAUSE_FROM = 0xe100;
+const LOOSE_FROM = 0xe180;
 const FREE_FROM = 0xe200;
 const FREE_TO = 0xe5ff;
 const SYMBOL_FROM = 0xe800;
@@ -354,8 +362,16 @@ function load(): ohm.Grammar {
   const words = [...TEXT.matchAll(/"([A-Z][A-Z0-9_]*)"/g)].map((match) => match[1]);
   const reserved = new Set(RESERVED.split(" "));
   const clause = new Set(CLAUSE.split(" "));
-  const free = new Set(words.filter((word) => !reserved.has(word) && !clause.has(word)));
-  for (const [set, from] of [[reserved, RESERVED_FROM], [clause, CLAUSE_FROM], [free, FREE_FROM]] as const) {
+  const loose = new Set(LOOSE.split(" "));
+  const free = new Set(words.filter((word) => !reserved.has(word) && !clause.has(word) && !loose.has(word)));
+  for (
+    const [set, from] of [
+      [reserved, RESERVED_FROM],
+      [clause, CLAUSE_FROM],
+      [loose, LOOSE_FROM],
+      [free, FREE_FROM],
+    ] as const
+  ) {
     [...set].forEach((word, index) => KEYWORDS.set(word, String.fromCharCode(from + index)));
   }
   SYMBOLS.forEach((symbol, index) => MARKS.set(symbol, String.fromCharCode(SYMBOL_FROM + index)));
@@ -382,6 +398,7 @@ function load(): ohm.Grammar {
   const range = (from: number, to: number) => `"${String.fromCharCode(from)}".."${String.fromCharCode(to)}"`;
   const rules = `
   keywordName = ${range(CLAUSE_FROM, FREE_TO)}
+  looseKeyword = ${range(LOOSE_FROM, FREE_FROM - 1)}
   freeKeyword = ${range(FREE_FROM, FREE_TO)}
   symbol (an operator) = ${range(SYMBOL_FROM, SYMBOL_FROM + SYMBOLS.length - 1)}
 }`;
@@ -415,7 +432,17 @@ export function grammarText(): string {
 export const keywords = (): string[] => [...KEYWORDS.keys()].map((word) => word.toLowerCase()).sort();
 
 export const reservedWords = (): string[] => RESERVED.split(" ");
-export const clauseWords = (): string[] => CLAUSE.split(" ");
+export const clauseWords = (): string[] => [...CLAUSE.split(" "), ...LOOSE.split(" ")];
+
+/** The word in upper case if it is reserved. */
+export function reservedWord(text: string): string | undefined {
+  if (text.length > RESERVED_LENGTH_MAX) return undefined;
+  const word = text.toUpperCase();
+  return RESERVED_WORDS.has(word) ? word : undefined;
+}
+
+const RESERVED_WORDS = new Set(RESERVED.split(" "));
+const RESERVED_LENGTH_MAX = Math.max(...[...RESERVED_WORDS].map((word) => word.length));
 
 /** What `grammar.recipe.json` holds. */
 export function grammarRecipe(): string {

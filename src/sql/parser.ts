@@ -5,10 +5,19 @@ import { notSupported, SqlError, SQLSTATE } from "../errors.ts";
 import type { Expression, Statement } from "./ast.ts";
 import { type Effort, FULL_EFFORT } from "./effort.ts";
 import { unexpected } from "./expectations.ts";
-import { characterOf, CLASS_CHARACTERS, grammar, isNameCharacter, KEYWORDS, readable } from "./grammar.ts";
+import {
+  characterOf,
+  CLASS_CHARACTERS,
+  grammar,
+  isNameCharacter,
+  KEYWORDS,
+  readable,
+  reservedWord,
+} from "./grammar.ts";
 import { isMark, isWord, type Token, tokenize } from "./lexer.ts";
 import { errorOf } from "./mistakes.ts";
 import { type MatchedNodes, nodesOf, toTree } from "./tree.ts";
+import { isNameHere } from "./word-names.ts";
 
 /**
  * Brackets and CASEs inside each other, sub-queries and window definitions counted twice: each takes some stack in the
@@ -236,8 +245,8 @@ export class Source {
     this.text = text;
     this.tokens = tokens;
     this.#effort = effort;
-    this.#partners = partners(tokens);
     this.#characters = new Array(tokens.length);
+    this.#partners = partners(tokens, (index) => this.#characters[index] = CLASS_CHARACTERS.name);
   }
 
   /** The tree of the tokens of a range by a rule of the grammar. */
@@ -465,14 +474,18 @@ interface Failed {
 
 const LITERALS = new Set(["number", "string", "parameter"]);
 
-/** Pairs the brackets, and refuses what is nested too deep before anything recurses into it. */
-function partners(tokens: Token[]): Map<number, number> {
+/**
+ * Pairs the brackets, and refuses what is nested too deep before anything recurses into it. On the way it tells of reserved
+ * words that are names where they stand.
+ */
+function partners(tokens: Token[], nameAt: (index: number) => void): Map<number, number> {
   const pairs = new Map<number, number>();
   const open: number[] = [];
   const weights: number[] = [];
   let bracketDepth = 0;
   let cases = 0;
   let prefixes = 0;
+  let inUpdate = isWord(tokens[0], "UPDATE");
   for (let index = 0; index < tokens.length; index++) {
     const { kind, text, at } = tokens[index];
     let prefix = false;
@@ -490,11 +503,15 @@ function partners(tokens: Token[]): Map<number, number> {
         }
       } else prefix = text === "-" || text === "+" || text === "~";
     } else if (kind === "word") {
-      if (text.length === 4 && text.toUpperCase() === "CASE") cases++;
-      else if (text.length === 3 && text.toUpperCase() === "END") cases = Math.max(0, cases - 1);
-      else prefix = text.length === 3 && text.toUpperCase() === "NOT";
+      const reserved = reservedWord(text);
+      if (reserved === undefined) prefix = false;
+      else if (isNameHere(tokens, index, reserved, { inCase: cases > 0, inUpdate })) nameAt(index);
+      else if (reserved === "CASE") cases++;
+      else if (reserved === "END") cases = Math.max(0, cases - 1);
+      else prefix = reserved === "NOT";
     } else if (kind === "semicolon" || kind === "end") {
       for (const opening of open) pairs.set(opening, index);
+      inUpdate = isWord(tokens[index + 1], "UPDATE");
       open.length =
         weights.length =
         bracketDepth =

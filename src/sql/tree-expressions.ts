@@ -178,6 +178,9 @@ export const expressionActions: ohm.ActionDict<unknown> = {
   operand_column(path): Expression {
     return { kind: "column", at: at(path), path: path.tree() };
   },
+  operand_quotedPath(first, _dots, rest): Expression {
+    return { kind: "column", at: at(first), path: [first, ...rest.children].map(name) };
+  },
   operand_query(open, query, _close): Expression {
     return { kind: "query", at: at(open), query: query.tree() };
   },

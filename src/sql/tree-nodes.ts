@@ -73,7 +73,7 @@ export function name(node: Node): Name {
 }
 /** Words that the grammar could take for names, but that the dialect wants in quotes where something gets its name. */
 const RESERVED = new Set(
-  ("add align alter array asc attach batch bypass cancel cast column create declare desc detach drop exists explain insert " +
+  ("add align alter asc attach batch bypass cancel cast column create desc detach drop exists explain insert " +
     "into lock outer partition rename resume sample set squash to update upsert values within").split(" "),
 );
 

@@ -1,0 +1,65 @@
+/** Reserved words that are names where they stand, as nothing else could stand there. */
+import { isMark, isWord, type Token } from "./lexer.ts";
+
+/** Behind these a name stands. */
+const BEFORE_NAMES = ["AS", "WITH", "TABLE", "INTO", "UPDATE", "FROM", "JOIN", "COLUMN"];
+/** Behind these an operand stands. */
+const BEFORE_OPERANDS = ["SELECT", "DISTINCT", "BY", "WHERE", "AND", "OR", "NOT", "ON"];
+/** Words that begin no operand, so that they are one before a comparison: `where limit = 1`. */
+const NO_OPERANDS =
+  /^(?:AS|DISTINCT|ELSE|END|EXCEPT|FROM|HAVING|INTERSECT|JOIN|LIMIT|ON|ORDER|TABLE|THEN|UNION|WHEN|WHERE|WITH)$/;
+const COMPARISONS = ["=", "!=", "<>", "<", "<=", ">", ">="];
+
+export interface Surroundings {
+  /** A CASE is open. */
+  inCase: boolean;
+  /** The statement is an UPDATE. */
+  inUpdate: boolean;
+}
+
+/** Is the reserved word at `index` a name? `word` is its upper-case spelling. */
+export function isNameHere(
+  tokens: readonly Token[],
+  index: number,
+  word: string,
+  { inCase, inUpdate }: Surroundings,
+): boolean {
+  const before = tokens[index - 1], next = tokens[index + 1];
+  const isAssigned = isMark(next, "=") && (isWord(before, "SET") || inUpdate && isMark(before, ","));
+  if (isAssigned || isWord(before, "COLUMN") && next.kind === "word") return true;
+  switch (word) {
+    case "WHEN":
+    case "THEN":
+    case "ELSE":
+      return !inCase;
+    case "IS":
+    case "ILIKE":
+      return isWord(before, ...BEFORE_NAMES) || isInList(before, next);
+    case "HAVING":
+      return isWord(before, ...BEFORE_NAMES, ...BEFORE_OPERANDS) || isInList(before, next) || isOperator(before) ||
+        isLast(next);
+    case "NULL":
+    case "TRUE":
+    case "FALSE":
+      return isWord(before, "FROM", "JOIN");
+  }
+  if (!NO_OPERANDS.test(word)) return false;
+  if (isMark(before, "(") && isMark(next, ")")) return tokens[index - 2]?.kind === "word" && word !== "DISTINCT";
+  const opens = isWord(before, "WHERE", "AND", "OR", "NOT") || isMark(before, "(");
+  return opens && COMPARISONS.some((mark) => isMark(next, mark));
+}
+
+/** In a list of columns: `(is int, having int)`, `(is, having)`. */
+function isInList(before: Token | undefined, next: Token): boolean {
+  if (!isMark(before, "(") && !isMark(before, ",")) return false;
+  return isMark(next, ",") || isMark(next, ")") ||
+    (next.kind === "word" && !isWord(next, "NOT", "NULL", "TRUE", "FALSE"));
+}
+
+function isOperator(token: Token | undefined): boolean {
+  return token?.kind === "operator" && !/^[)\]*]$/.test(token.text);
+}
+
+function isLast(next: Token): boolean {
+  return isWord(next, "FROM") || next.kind === "end" || next.kind === "semicolon" || isMark(next, ")");
+}
