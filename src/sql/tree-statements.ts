@@ -92,8 +92,8 @@ export const statementActions: ohm.ActionDict<unknown> = {
     return (statement: CreateTable) => void (statement.query = tree);
   },
   createBody_openQuery(_as, query) {
-    const tree: Query = query.tree();
-    return (statement: CreateTable) => void (statement.query = tree);
+    query.tree();
+    throw new SqlError("the query of CREATE TABLE AS stands in parentheses", at(query));
   },
   createItem(item) {
     return item.tree();

@@ -4,7 +4,6 @@
 import { notSupported, SqlError, SQLSTATE } from "../../errors.ts";
 import type { TableSchema, TableSnapshot } from "../../storage/contract.ts";
 import type { AlterAction, ColumnDefinition, CreateTable, Name, Statement } from "../ast.ts";
-import { tokenize } from "../lexer.ts";
 import type { BoundStatement, Expr, NewColumn, NewTable, PartitionUnit, Plan } from "../plan.ts";
 import { type Binding, NO_NAMES, typeMismatch, unknownColumn } from "./context.ts";
 import { nextToken, placeBefore, placeOf } from "./places.ts";
@@ -284,18 +283,8 @@ function createLike(binding: Binding, create: CreateTable): BoundStatement {
   return { kind: "createTable", table, ifNotExists: create.ifNotExists, at: create.name.at };
 }
 
-function isInParentheses(text: string, at: number): boolean {
-  const tokens = tokenize(text);
-  const first = tokens.findIndex((token) => token.at >= at);
-  return tokens[first]?.text === "(" || tokens[first - 1]?.text === "(";
-}
-
 /** Columns of CREATE TABLE AS, after its casts; the plan gives them in this order. */
 function queryColumns(queries: Queries, create: CreateTable): { columns: NewColumn[]; plan: Plan; inherited: number } {
-  const { text } = queries.binding.context;
-  if (text !== undefined && !isInParentheses(text, create.query!.at)) {
-    throw new SqlError("the query of CREATE TABLE AS stands in parentheses", create.query!.at);
-  }
   const { plan, visible } = queries.bind(create.query!, NO_NAMES);
   const casts = new Map<number, { type: string; at: number; symbolCapacity?: number; symbolCached?: boolean }>();
   for (const { column, type, symbolCapacity, symbolCached } of create.casts) {

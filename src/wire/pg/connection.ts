@@ -27,6 +27,7 @@ export interface ConnectionOptions extends PgOptions {
 export class Connection implements Conversation {
   statementTimeoutMs = 0;
   tellsProgress = false;
+  startTimeoutMs = 0;
   /** performance.now() when the last answer was given; undefined while one is being made. */
   idleSince: number | undefined = performance.now();
   private readonly statements = new Map<string, Statement>();

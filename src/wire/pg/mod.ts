@@ -184,7 +184,7 @@ class PgServer {
         ...this.options,
         namedStatementLimit,
       });
-      client.connection.statementTimeoutMs = who.statementTimeoutMs;
+      client.connection.startTimeoutMs = client.connection.statementTimeoutMs = who.statementTimeoutMs;
       await client.connection.run();
     } finally {
       this.connectionCount--;

@@ -11,6 +11,8 @@ export interface Conversation {
   statementTimeoutMs: number;
   /** client_min_messages is info or lower: the client is told how far long statements are. */
   tellsProgress: boolean;
+  /** As the client's start-up message said: what RESET goes back to. */
+  readonly startTimeoutMs: number;
   /** Forgets a prepared statement, or all of them. */
   deallocate(name: string | undefined): void;
   /** Closes a portal, or all of them. */
@@ -30,16 +32,17 @@ const NAME = `("(?:[^"]|"")+"|[^\\s;"]+)`;
 
 const ENTRIES: Entry[] = [
   {
-    pattern: pattern(`SET\\s+(?:SESSION\\s+|LOCAL\\s+)?statement_timeout\\s*(?:=|\\sTO\\s)\\s*(.+)`),
+    pattern: pattern(`SET\\s+(?:SESSION\\s+|LOCAL\\s+)?"?statement_timeout"?\\s*(?:=|\\sTO\\s)\\s*(.+)`),
     run([, value], conversation) {
-      conversation.statementTimeoutMs = parseTimeoutMs(value.trim());
+      const isDefault = /^default$/i.test(value.trim());
+      conversation.statementTimeoutMs = isDefault ? conversation.startTimeoutMs : parseTimeoutMs(value.trim());
       return "SET";
     },
   },
   {
     pattern: pattern(`RESET\\s+(?:ALL|statement_timeout)`),
     run([text], conversation) {
-      conversation.statementTimeoutMs = 0;
+      conversation.statementTimeoutMs = conversation.startTimeoutMs;
       if (/\bALL\b/i.test(text)) conversation.tellsProgress = false;
       return "SET";
     },
@@ -66,7 +69,7 @@ const ENTRIES: Entry[] = [
       if (!/\bALL\b/i.test(text)) return "SET";
       conversation.deallocate(undefined);
       conversation.closePortals(undefined);
-      conversation.statementTimeoutMs = 0;
+      conversation.statementTimeoutMs = conversation.startTimeoutMs;
       conversation.tellsProgress = false;
       return "SET";
     },
@@ -170,10 +173,9 @@ function identifier(name: string): string {
 
 const UNIT_MS: Record<string, number> = { us: 0.001, ms: 1, s: 1000, min: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** 250, '250ms', '2s', DEFAULT; 0 is the configured limit. */
+/** 250, '250ms', '0.5s', '2 min'; 0 is the configured limit. */
 export function parseTimeoutMs(text: string): number {
-  if (/^default$/i.test(text)) return 0;
-  const match = /^'?\s*(\d{1,12})\s*(us|ms|s|min|h|d)?\s*'?$/.exec(text);
+  const match = /^'?\s*(\d{1,12}(?:\.\d{1,9})?)\s*(us|ms|s|min|h|d)?\s*'?$/.exec(text);
   if (match === null) {
     throw new SqlError(
       `${text} is no value for statement_timeout: milliseconds are expected`,

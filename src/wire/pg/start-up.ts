@@ -135,7 +135,7 @@ function isEqual(given: string, wanted: string): boolean {
 /** As a parameter of its own, or as `-c statement_timeout=250` or `--statement_timeout=250` in `options`. */
 function timeoutOf(parameters: Map<string, string>): number {
   const given = parameters.get("statement_timeout") ??
-    /(?:-c\s*|--)statement[_-]timeout=((?:\\.|\S)+)/.exec(parameters.get("options") ?? "")?.[1].replaceAll("\\", "");
+    /(?:-c\s*|--)statement[_-]timeout=((?:\\.|\S)+)/i.exec(parameters.get("options") ?? "")?.[1].replaceAll("\\", "");
   if (given === undefined) return 0;
   try {
     return parseTimeoutMs(given);
