@@ -35,6 +35,25 @@ Deno.test("clients of the line protocol", { sanitizeOps: false, sanitizeResource
       ]);
     });
   }
+  await test.step("@questdb/nodejs-client: new columns of DECIMAL and arrays", async () => {
+    const sender = await Sender.fromConfig(
+      `http::addr=127.0.0.1:${server.httpPort};auto_flush=off;protocol_version=3;`,
+    );
+    await sender.table("lines_wide").decimalColumn("price", 1010n, 2).decimalColumnText("fee", "1.5e-3")
+      .arrayColumn("book", [[1.5, 2], [3, -4.25]]).at(1n, "us");
+    await sender.table("lines_wide").decimalColumnText("price", "-0.01").arrayColumn("book", null as never).at(
+      2n,
+      "us",
+    );
+    await sender.flush();
+    await sender.close();
+    const { columns, dataset } = await server.exec("select price, fee, book from lines_wide");
+    assert.deepEqual(columns?.map(({ type }) => type), ["DECIMAL(38,18)", "DECIMAL(38,18)", "ARRAY"]);
+    assert.deepEqual(dataset, [
+      ["10.100000000000000000", "0.001500000000000000", [[1.5, 2], [3, -4.25]]],
+      ["-0.010000000000000000", null, null],
+    ]);
+  });
   await test.step("@questdb/nodejs-client over TCP", async () => {
     const sender = await Sender.fromConfig(`tcp::addr=127.0.0.1:${server.linePort};protocol_version=1;`);
     await sender.connect();
