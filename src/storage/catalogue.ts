@@ -13,6 +13,7 @@ import type {
 } from "./contract.ts";
 import { SHARED_WORD, type SharedHeap } from "./heap.ts";
 import { partitionName } from "./partition.ts";
+import { isAscii, sameName } from "../types/names.ts";
 import type { BranchPublication, Publication, TableChange } from "./publication.ts";
 
 class Snapshot implements TableSnapshot {
@@ -225,8 +226,7 @@ class BranchMirror implements Catalogue {
   }
 
   table(name: string): TableSnapshot | undefined {
-    const lower = name.toLowerCase();
-    for (const snapshot of this.own.values()) if (snapshot?.schema.name.toLowerCase() === lower) return snapshot;
+    for (const snapshot of this.own.values()) if (snapshot && sameName(snapshot.schema.name, name)) return snapshot;
     const table = this.committed.table(name);
     return table && this.own.has(table.schema.id) ? undefined : table;
   }
@@ -272,7 +272,9 @@ export class CatalogueMirror implements Catalogue {
   constructor(private readonly heap: SharedHeap) {}
 
   table(name: string): TableSnapshot | undefined {
-    return this.byName.get(name.toLowerCase());
+    const found = this.byName.get(name.toLowerCase());
+    if (found !== undefined || isAscii(name)) return found;
+    return [...this.byName.values()].find(({ schema }) => sameName(schema.name, name));
   }
 
   tableById(id: number): TableSnapshot | undefined {

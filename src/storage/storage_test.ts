@@ -406,3 +406,19 @@ Deno.test("tables with keys keep the last row of each, and a time to live drops 
   await storage.writer.close();
   Deno.removeSync(root, { recursive: true });
 });
+
+Deno.test("tables of older roots whose names are the same in one Unicode form open, and keep their names", async () => {
+  const root = Deno.makeTempDirSync();
+  const names = ["caf\u00e9", "cafe\u0301", "a\u202eb"];
+  let storage = await open(root);
+  for (const name of names) await storage.writer.createTable(newTable(name, { n: "INT", [name]: "INT" }));
+  const check = () => assert.deepEqual(names.map((name) => storage.catalogue.table(name)?.schema.name), names);
+  check();
+  await storage.writer.close();
+  storage = await open(root);
+  check();
+  await storage.writer.dropTable(storage.catalogue.table(names[1])!.schema.id);
+  assert.equal(storage.catalogue.table(names[1])?.schema.name, names[0]);
+  await storage.writer.close();
+  Deno.removeSync(root, { recursive: true });
+});

@@ -18,11 +18,12 @@ import { nullValue } from "./expressions.ts";
 import { type Constant, constant, numberLiteral } from "./literals.ts";
 import { leavingOutIntervals } from "./membership.ts";
 import { columnOf, filter, project, sort } from "./plans.ts";
-import { nothing, type Relation, sameName, type ScopeColumn } from "./scope.ts";
+import { nothing, type Relation, type ScopeColumn } from "./scope.ts";
 import type { Queries } from "./select.ts";
 import { bindSource, scanOf } from "./sources.ts";
 import { isRowFunction } from "./table-functions.ts";
 import { displayName, isInteger, isNumber, isText, isTextOrChar, isTime, isTimestamp } from "./types.ts";
+import { findNamed } from "../../types/names.ts";
 
 type Insert = Extract<Statement, { kind: "insert" }>;
 type TableColumn = TableSchema["columns"][number];
@@ -57,7 +58,7 @@ export function bindInsert(queries: Queries, insert: Insert): BoundStatement {
 function listedColumns(schema: TableSchema, names: Name[]): TableColumn[] {
   const columns: TableColumn[] = [];
   for (const name of names) {
-    const column = schema.columns.find((candidate) => sameName(candidate.name, name.text));
+    const column = findNamed(schema.columns, name.text);
     if (column === undefined) throw unknownColumn(name.text, name.at, schema.columns);
     if (columns.includes(column)) throw new SqlError(`${name.text} is listed twice`, name.at, SQLSTATE.duplicateColumn);
     columns.push(column);
@@ -396,7 +397,7 @@ export function bindUpdate(queries: Queries, update: Extract<Statement, { kind: 
   const columnIds: number[] = [];
   const values: Expr[] = [];
   for (const { column: name, value } of update.sets) {
-    const column = schema.columns.find((candidate) => sameName(candidate.name, name.text));
+    const column = findNamed(schema.columns, name.text);
     if (column === undefined) throw unknownColumn(name.text, name.at, schema.columns);
     if (seen.has(column.id)) throw new SqlError(`${name.text} is set twice`, name.at, SQLSTATE.duplicateColumn);
     seen.add(column.id);

@@ -5,6 +5,7 @@ import { SqlError, SQLSTATE } from "../../errors.ts";
 import type { Name } from "../ast.ts";
 import type { Plan } from "../plan.ts";
 import { ambiguousColumn, unknownColumn } from "./context.ts";
+import { nameKey } from "../../types/names.ts";
 
 export interface ScopeColumn {
   name: string;
@@ -38,20 +39,19 @@ export function nothing(): Relation {
   };
 }
 
-export function sameName(a: string, b: string): boolean {
-  return a === b || a.toLowerCase() === b.toLowerCase();
-}
-
 const SCHEMAS = new Set(["public", "pg_catalog", "information_schema"]);
 
 /** Columns that `path` may mean. A generated name with a dot has double quotes as part of it, and is found without them. */
 export function candidates(columns: readonly ScopeColumn[], path: readonly Name[]): ScopeColumn[] {
-  const name = path[path.length - 1].text.toLowerCase();
+  const name = nameKey(path[path.length - 1].text);
   const quoted = `"${name}"`;
   const qualifier = path.length === 1 ? undefined : path.slice(0, -1).map((part) => part.text).join(".").toLowerCase();
   const called = byName(columns);
   const named = [...called.get(name) ?? [], ...called.get(quoted) ?? []];
-  const found = qualifier === undefined ? named : named.filter((column) => column.qualifier === qualifier);
+  const found = spelled(
+    qualifier === undefined ? named : named.filter((column) => column.qualifier === qualifier),
+    path[path.length - 1].text,
+  );
   // `pg_catalog.pg_class.oid`: sources are known by their names without the schema.
   const isOfSchema = found.length === 0 && path.length === 3 && SCHEMAS.has(path[0].text.toLowerCase());
   if (isOfSchema) return candidates(columns, path.slice(1));
@@ -66,12 +66,20 @@ function fields(columns: readonly ScopeColumn[], path: readonly Name[]): ScopeCo
   return (byName(columns).get(parts.slice(1).join(".")) ?? []).filter((column) => column.qualifier === parts[0]);
 }
 
+/** Columns of older roots may be the same in one Unicode form: their spelling tells them apart. */
+function spelled(found: ScopeColumn[], text: string): ScopeColumn[] {
+  if (found.length < 2) return found;
+  const lower = text.toLowerCase();
+  const alike = found.filter(({ name }) => name.toLowerCase() === lower);
+  return alike.length > 0 ? alike : found;
+}
+
 const namesOf = new WeakMap<readonly ScopeColumn[], Map<string, ScopeColumn[]>>();
 
-/** Columns by their names in lower case. A scope stands still once somebody looks for a name in it. */
+/** Columns by their names. A scope stands still once somebody looks for a name in it. */
 function byName(columns: readonly ScopeColumn[]): Map<string, ScopeColumn[]> {
   let names = namesOf.get(columns);
-  if (names === undefined) namesOf.set(columns, names = Map.groupBy(columns, ({ name }) => name.toLowerCase()));
+  if (names === undefined) namesOf.set(columns, names = Map.groupBy(columns, ({ name }) => nameKey(name)));
   return names;
 }
 

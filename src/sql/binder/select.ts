@@ -18,21 +18,14 @@ import { leavingOutIntervals } from "./membership.ts";
 import { columnOf, columnsOf, columnsRead, filter, project, remap, rewrite, sameExpr, sort, walk } from "./plans.ts";
 import { placeBefore } from "./places.ts";
 import { samplePlan } from "./sampling.ts";
-import {
-  candidates,
-  nothing,
-  type Relation,
-  sameName,
-  type ScopeColumn,
-  uniqueNames,
-  type WantedName,
-} from "./scope.ts";
+import { candidates, nothing, type Relation, type ScopeColumn, uniqueNames, type WantedName } from "./scope.ts";
 import { bindSet } from "./sets.ts";
 import { bindSource } from "./sources.ts";
 import { Subqueries } from "./subqueries.ts";
 import { columnName } from "./text.ts";
 import { displayName, isInteger, isText, isTimestamp } from "./types.ts";
 import { WindowCollector } from "./windows.ts";
+import { sameName } from "../../types/names.ts";
 
 export interface QueryOptions {
   /** Add the designated timestamp as a last, hidden column where the select list leaves it out: for joins by time around it. */

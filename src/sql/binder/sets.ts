@@ -7,9 +7,10 @@ import type { Expr, Plan, SortKey } from "../plan.ts";
 import { type Names, typeMismatch, unknownColumn } from "./context.ts";
 import { placeBefore } from "./places.ts";
 import { columnOf, project, sort } from "./plans.ts";
-import { sameName, type ScopeColumn } from "./scope.ts";
+import { type ScopeColumn } from "./scope.ts";
 import { bindLimit, type BoundQuery, type Queries } from "./select.ts";
 import { computedTag, displayName, setType } from "./types.ts";
+import { sameName } from "../../types/names.ts";
 
 const CAST_ORDER = ["BYTE", "SHORT", "INT", "LONG", "DATE", "TIMESTAMP", "TIMESTAMP_NS", "FLOAT", "DOUBLE"];
 

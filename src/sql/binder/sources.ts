@@ -18,11 +18,12 @@ import {
 } from "./context.ts";
 import { joinRelation } from "./joins.ts";
 import { isMetadata, metadataPlan } from "./metadata.ts";
-import { type Relation, sameName, type ScopeColumn } from "./scope.ts";
+import { type Relation, type ScopeColumn } from "./scope.ts";
 import type { BoundQuery, Queries } from "./select.ts";
 import { showPlan } from "./show.ts";
 import { tableFunction } from "./table-functions.ts";
 import { isTimestamp } from "./types.ts";
+import { sameName } from "../../types/names.ts";
 
 export function bindSource(queries: Queries, source: Source, names: Names): Relation {
   switch (source.kind) {

@@ -8,9 +8,9 @@ import type { BoundStatement, Expr, NewColumn, NewTable, PartitionUnit, Plan } f
 import { type Binding, NO_NAMES, typeMismatch, unknownColumn } from "./context.ts";
 import { nextToken, placeBefore, placeOf } from "./places.ts";
 import { columnOf, project } from "./plans.ts";
-import { sameName } from "./scope.ts";
 import type { Queries } from "./select.ts";
 import { displayName, isText, isTextOrChar, isTimestamp, tagOfType } from "./types.ts";
+import { findNamed, hiddenCharacterFault, nameKey, sameName } from "../../types/names.ts";
 
 /** Taken for QuestDB's sake; this storage has no use for them. */
 const SETTINGS = new Set(["maxuncommittedrows", "o3maxlag"]);
@@ -30,7 +30,7 @@ export function checkTableName(name: Name): void {
     ? `${text} has a character that a table's name cannot have`
     : /^\s|\s$|^\.|\.$|\..*\./.test(text)
     ? `${text} is no name for a table`
-    : undefined;
+    : hiddenCharacterFault(text);
   if (problem === undefined) return;
   // The dialect points at the sign where it would split a path.
   const sign = Math.max(text.search(/[/\\]/), text.search(/\.\./));
@@ -43,6 +43,8 @@ export function checkColumnName(name: Name): void {
   if (name.text === "" || name.text.length > TABLE_NAME_LENGTH_MAX || hasSign) {
     throw new SqlError(`'${name.text}' is no name for a column`, name.at, SQLSTATE.invalidName);
   }
+  const fault = hiddenCharacterFault(name.text);
+  if (fault !== undefined) throw new SqlError(fault, name.at, SQLSTATE.invalidName);
 }
 
 const CAPACITY_MAX = 1073741824;
@@ -182,7 +184,7 @@ export function bindCreateTable(queries: Queries, create: CreateTable): BoundSta
 function definedColumns(definitions: ColumnDefinition[], text: string | undefined): NewColumn[] {
   const taken = new Set<string>();
   return definitions.map((definition) => {
-    const key = definition.name.text.toLowerCase();
+    const key = nameKey(definition.name.text);
     if (taken.has(key)) {
       throw new SqlError(
         `two columns are called ${definition.name.text}`,
@@ -410,7 +412,7 @@ function checkOne(schema: TableSchema, items: { at: number }[]): void {
 }
 
 function findColumn(schema: TableSchema, name: Name): TableSnapshot["schema"]["columns"][number] {
-  const column = schema.columns.find((candidate) => sameName(candidate.name, name.text));
+  const column = findNamed(schema.columns, name.text);
   if (column === undefined) throw unknownColumn(name.text, name.at, schema.columns);
   return column;
 }

@@ -11,8 +11,8 @@ import { wordDuration } from "./durations.ts";
 import { type Expressions, type Scope, WINDOW_BASE, type WindowSink } from "./expressions.ts";
 import { placeOf } from "./places.ts";
 import { rewrite } from "./plans.ts";
-import { sameName } from "./scope.ts";
 import { displayName, isInteger, isTime } from "./types.ts";
+import { sameName } from "../../types/names.ts";
 
 interface ResolvedWindow {
   partitionBy: Window["partitionBy"];

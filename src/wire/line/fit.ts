@@ -18,6 +18,7 @@ import {
 } from "../../types/wide.ts";
 import { KIND, KIND_NAMES, type LineColumn, type LineTable } from "./columns.ts";
 import { excerpt } from "./places.ts";
+import { hiddenCharacterFault, nameKey } from "../../types/names.ts";
 
 /** What a new table calls its designated timestamp. */
 export const TIME_COLUMN = "timestamp";
@@ -46,6 +47,8 @@ function newColumn(column: LineColumn, types: LineTypes): NewColumn {
   if (column.isUntyped) {
     throw new LineError(column.line, `column ${column.name} is new and has no value to tell its type`);
   }
+  const fault = hiddenCharacterFault(column.name);
+  if (fault !== undefined) throw new LineError(column.line, fault);
   return {
     name: column.name,
     type: newType(column, types),
@@ -62,11 +65,17 @@ function newType({ kind, dimensions }: LineColumn, types: LineTypes): string {
   return kind === KIND.long ? types.integer : NEW_TYPES[kind];
 }
 
-/** The columns of a schema by their names in lower case. */
+/** The column of that name: the one that is spelled so, or the one that is the same in one Unicode form. */
+function columnOf(known: Map<string, TableColumn>, name: string): TableColumn | undefined {
+  return known.get(name.toLowerCase()) ?? known.get(nameKey(name));
+}
+
+/** The columns of a schema by their names in lower case, and in one Unicode form. */
 function columnsOf(schema: TableSchema): Map<string, TableColumn> {
   let columns = columnsBySchema.get(schema);
   if (columns === undefined) {
-    columns = new Map(schema.columns.map((column) => [column.name.toLowerCase(), column]));
+    columns = new Map(schema.columns.map((column) => [nameKey(column.name), column]));
+    for (const column of schema.columns) columns.set(column.name.toLowerCase(), column);
     columnsBySchema.set(schema, columns);
   }
   return columns;
@@ -77,13 +86,27 @@ const columnsBySchema = new WeakMap<TableSchema, Map<string, TableColumn>>();
 /** Columns that the lines have and the table has not. @throws {LineError} */
 export function missingColumns(lines: LineTable, schema: TableSchema, types: LineTypes): NewColumn[] {
   const known = columnsOf(schema);
-  const missing = lines.columns.filter((column) => !known.has(column.name.toLowerCase()));
+  const missing = lines.columns.filter((column) => columnOf(known, column.name) === undefined);
+  checkDistinct(missing);
   return missing.map((column) => newColumn(column, types));
+}
+
+/** @throws {LineError} for new columns whose names are the same in one Unicode form. */
+function checkDistinct(columns: readonly LineColumn[]): void {
+  const names = new Set<string>();
+  for (const { name, line } of columns) {
+    const key = nameKey(name);
+    if (names.has(key)) throw new LineError(line, `there are two columns ${name}, in different Unicode forms`);
+    names.add(key);
+  }
 }
 
 /** The table that the lines make: columns in the order seen, the designated timestamp last. @throws {LineError} */
 export function newTable(lines: LineTable, partitionBy: PartitionUnit, types: LineTypes): NewTable {
   const given = lines.columns.filter((column) => column.name.toLowerCase() !== TIME_COLUMN);
+  const fault = hiddenCharacterFault(lines.name);
+  if (fault !== undefined) throw new LineError(lines.line, fault);
+  checkDistinct(given);
   const columns = given.map((column) => newColumn(column, types));
   const type = lines.nanosecondTable ? "TIMESTAMP_NS" : "TIMESTAMP";
   columns.push({ name: TIME_COLUMN, type, indexed: false, symbolCapacity: 256, symbolCached: true });
@@ -97,7 +120,7 @@ export function fitToTable(lines: LineTable, schema: TableSchema): AppendBatch {
   let timeField: LineColumn | undefined;
   const known = columnsOf(schema);
   for (const column of lines.columns) {
-    const target = known.get(column.name.toLowerCase());
+    const target = columnOf(known, column.name);
     if (target === undefined) throw new LineError(column.line, `table ${schema.name} has no column ${column.name}`);
     if (target.id === schema.timestampId) {
       timeField = column;
