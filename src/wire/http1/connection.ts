@@ -170,7 +170,7 @@ export class Connection {
     try {
       if (this.#waits === "end" || this.#isClosed) throw new ConnectionLostError();
       // A client that waits for `100 Continue` may not send the body at all now.
-      if (!body.isWhole && (this.#awaitsContinue || !await this.#dropRest(body))) this.#isLast = true;
+      if (!body.isWhole && !this.#isLast && (this.#awaitsContinue || !await this.#dropRest(body))) this.#isLast = true;
       await this.#send(reply, head);
     } catch (error) {
       await discard(reply);
@@ -201,7 +201,7 @@ export class Connection {
         return head;
       }
       if (input.size > headSizeMax) {
-        throw end.hasRequestLine
+        throw end.requestLineSize < headSizeMax
           ? new RequestError(431, `the headers are longer than ${headSizeMax} bytes`)
           : new RequestError(414, `the request line is longer than ${headSizeMax} bytes`);
       }

@@ -39,17 +39,18 @@ export class HeadEnd {
       }
       if (at - 1 === this.#line) return at + 1;
       // A bad request line is refused before the rest has come.
-      if (this.#line === 0) requestLine(latin1(bytes.subarray(0, at - 1)));
+      if (this.#line === 0) {
+        requestLine(latin1(bytes.subarray(0, at - 1)));
+        this.requestLineSize = at + 1;
+      }
       this.#line = at + 1;
     }
     this.#seen = bytes.length;
     return undefined;
   }
 
-  /** Has the request line come? */
-  get hasRequestLine(): boolean {
-    return this.#line > 0;
-  }
+  /** Infinite while its end has not come. */
+  requestLineSize = Infinity;
 }
 
 /** The method's first byte; a TLS client's is 0x16. */
