@@ -118,6 +118,7 @@ export const sections = {
     "http.request.header.timeout": ms("30s", "A head that has not come whole after this time is refused with 408.", {
       reloadable: true,
     }),
+    "http.request.body.size.max": size("16m", "Longest body of a POST to /exec.", { min: 1024, reloadable: true }),
     "http.request.body.timeout": ms(
       "30s",
       "Time for a body, beside a second for each http.request.body.rate.min bytes; it is refused with 408 afterwards.",

@@ -28,6 +28,8 @@ export interface HttpConfig {
   maxBodySizeBytes: number;
   /** Of a line-protocol request: how many times larger than the gzip it may be. */
   inflateRatioMax: number;
+  /** Of a POST to /exec. */
+  statementSizeMax: number;
   /** What /ping calls itself. */
   pingVersion: string;
   /** The product's. */
@@ -72,6 +74,7 @@ export const DEFAULT_HTTP_CONFIG: HttpConfig = {
   },
   maxBodySizeBytes: 1 << 30,
   inflateRatioMax: 200,
+  statementSizeMax: 16 << 20,
   pingVersion: "v2.7.4",
   version: VERSION,
   maxNameLength: 127,
@@ -145,6 +148,9 @@ export function httpConfigOf(config: Config): HttpConfig {
       return get("line.http.max.recv.buffer.size");
     },
     inflateRatioMax: get("line.http.inflate.ratio.max"),
+    get statementSizeMax() {
+      return get("http.request.body.size.max");
+    },
     pingVersion: get("line.http.ping.version"),
     version: VERSION,
     maxNameLength: get("cairo.max.file.name.length"),

@@ -218,6 +218,10 @@ Deno.test("other paths", () =>
   withServer(async (url) => {
     assert.deepEqual(await body(`${url}/nope`), [404, "Not Found\r\n"]);
     assert.deepEqual(await body(`${url}/exec/`), [404, "Not Found\r\n"]);
+    assert.deepEqual(await body(`${url}/nope`, { method: "HEAD" }), [404, ""]);
+    const head = await fetch(`${url}/settings`, { method: "HEAD" });
+    assert.ok(head.status === 200 && Number(head.headers.get("content-length")) > 100);
+    assert.equal((await body(`${url}/exec?query=one`, { method: "HEAD" }))[0], 405);
     assert.deepEqual(await body(`${url}/nope`, { method: "DELETE" }), [405, "Method DELETE not supported\r\n"]);
     assert.deepEqual(await body(`${url}/chk?j=t&f=json`), [200, '{"status":"Does not exist"}']);
     assert.deepEqual(await body(`${url}/warnings`), [200, "[]"]);

@@ -22,6 +22,7 @@ const REASONS: Record<number, string> = {
   500: "Internal Server Error",
   501: "Not Implemented",
   503: "Service Unavailable",
+  507: "Insufficient Storage",
   505: "HTTP Version Not Supported",
 };
 

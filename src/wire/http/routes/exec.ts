@@ -1,4 +1,4 @@
-/** GET /exec: a statement's answer as JSON. */
+/** GET and POST /exec: a statement's answer as JSON. */
 import type { Answer, Prepared, ResultColumn } from "../../../door.ts";
 import { SqlError } from "../../../errors.ts";
 import { typeOf } from "../../../types/mod.ts";
@@ -8,16 +8,27 @@ import type { Call, Route } from "../contract.ts";
 import { capWindow, execWindow } from "../parameters.ts";
 import { beginQuery, failed, refuseChange, rowsOptions, statementTimeoutMs } from "../query.ts";
 import { jsonReply, queryError, rowsReply } from "../reply.ts";
+import { type Argument, prepareWith, readStatement, StatementBodyError } from "../statement-body.ts";
 
 export const exec: Route = {
   name: "exec",
   paths: ["/exec", "/api/v1/sql/execute"],
   wire: "exec",
-  methods: { GET: execute },
+  methods: { GET: execute, POST: executeBody },
   open: false,
 };
 
-async function execute(call: Call): Promise<Reply> {
+async function executeBody(call: Call): Promise<Reply> {
+  try {
+    const { parameters, args } = await readStatement(call);
+    return await execute({ ...call, parameters }, args);
+  } catch (error) {
+    if (error instanceof StatementBodyError) return queryError("", error.message, 0, error.status);
+    throw error;
+  }
+}
+
+async function execute(call: Call, args: readonly Argument[] = []): Promise<Reply> {
   const { parameters } = call;
   const count = beginQuery(call, "exec");
   if (parameters.isBroken("query")) {
@@ -28,7 +39,8 @@ async function execute(call: Call): Promise<Reply> {
   const session = call.database.session(call.identity, call.client);
   try {
     const timeoutMs = statementTimeoutMs(call);
-    const prepared = await session.prepare(query, [], { signal: call.request.signal, timeoutMs });
+    const options = { signal: call.request.signal, timeoutMs };
+    const { prepared, values } = await prepareWith(session, query, args, options);
     if (prepared.category === "empty") {
       if (query.trim().startsWith(";")) throw new SqlError("a statement is expected before ';'", 0);
       count.end("queriesFailed");
@@ -42,7 +54,7 @@ async function execute(call: Call): Promise<Reply> {
     }
     const window = capWindow(execWindow(parameters.get("limit")), call.options.config.maxResponseRows);
     const countAll = parameters.isTrue("count");
-    const answer = await prepared.execute([], {
+    const answer = await prepared.execute(values, {
       encoding: {
         name: "json",
         quoteLargeNumbers: parameters.isTrue("quoteLargeNum") || parameters.get("src") === "con",
