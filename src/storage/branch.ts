@@ -50,11 +50,10 @@ export type What =
   | { kind: "append"; batch: AppendBatch }
   | RowChange;
 
-/** `before`: the segments that `places` count in; `rewritten`: by number, which have replaced which. */
+/** `before`: the segments that `places` count in. */
 export type RowChange = {
   places: Float64Array;
   before: readonly Segment[];
-  rewritten: ReadonlyMap<number, number | undefined>;
 } & ({ kind: "update"; columns: AppendColumn[] } | { kind: "delete" });
 
 export class Branch {
@@ -199,11 +198,11 @@ export class Branch {
         const { columns, rowIds } = change.batch;
         const places = this.store.placesOf(table, change.version, rowIds);
         checkUpdate(table.schema, { rowCount: places.length, columns });
-        return { kind: "update", places, columns, before: table.segments, rewritten: new Map() };
+        return { kind: "update", places, columns, before: table.segments };
       }
       case "delete": {
         const places = this.store.placesOf(table, change.version, change.rowIds);
-        return { kind: "delete", places, before: table.segments, rewritten: new Map() };
+        return { kind: "delete", places, before: table.segments };
       }
       case "rename":
         this.checkNameIsFree({ id: table.schema.id, name: change.to });
@@ -288,6 +287,10 @@ export class Branch {
       toldDropped: false,
     };
     this.watch(table);
+    if (base !== undefined) {
+      base.moves.read();
+      if (!table.moves.isRead) table.moves.read();
+    }
     countSegments(table.data, segments, 1, () => {});
     this.forks.set(schema.id, fork);
     return fork;
@@ -348,6 +351,7 @@ export class Branch {
       if (base?.dictionaries.get(id) !== dictionary) dictionary.retire(this.store.publisher.version + 1);
     }
     if (base === undefined) table.data.close();
+    else base.moves.release();
   }
 
   // ---- what the session sees
@@ -410,7 +414,7 @@ export class Branch {
     if (!hasSameSchema) {
       for (const { what } of entries) if (what.kind === "append") checkBatch(base.schema, what.batch);
     }
-    const rebased = rebase(base, start.segments, entries);
+    const rebased = rebase(base, table, start.segments, entries);
     this.giveUp(fork);
     this.add(rebased.table, base, rebased.start);
     this.entries = this.entries.filter((entry) => !isOfTable(entry)).concat(rebased.entries);

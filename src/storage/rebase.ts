@@ -1,7 +1,8 @@
 /** The changes of a transaction, applied: to its own state of a table, or once more to what others have made of the table since. */
-import { SqlError, SQLSTATE } from "../errors.ts";
+import { assert, SqlError, SQLSTATE } from "../errors.ts";
 import type { Entry, RowChange } from "./branch.ts";
 import { applyToTable } from "./definitions.ts";
+import { type RowPlace, sourceRow } from "./moves.ts";
 import { type Rows, toRows } from "./rows.ts";
 import type { Segment, Table } from "./table.ts";
 
@@ -39,37 +40,32 @@ export function applyEntries(
 }
 
 function applyRowChange(table: Table, what: RowChange): void {
+  what.before = table.segments;
   if (what.kind === "update") table.update(what.places, what.columns);
   else table.delete(what.places);
-  what.rewritten = table.rewritten;
-}
-
-/** A segment on the new base, and how many of its first rows are the same as in the transaction's. */
-interface Counterpart {
-  uid: number;
-  rowCount: number;
 }
 
 /**
- * A new fork of `base` with the changes of an old one that began with `start`. Rows to be changed are found again by their segments'
- * numbers, which stay while rows are only added behind theirs.
- * @throws {SqlError} 40001 when others have changed one of the segments, or when it cannot be told.
+ * A new fork of `base` with the changes of an old one that began with `start`. Rows to be changed are found again by way of what
+ * they were in `start`.
+ * @throws {SqlError} 40001 when others have changed or deleted one of them, or when one was added by the transaction itself.
  */
 export function rebase(
   base: Table,
+  old: Table,
   start: readonly Segment[],
   entries: readonly Entry[],
 ): { table: Table; start: Segment[]; entries: Entry[] } {
   const table = base.fork();
+  table.moves.read();
   const begun = table.segments;
-  const counterparts = new Map<number, Counterpart>(start.map(({ uid, rowCount }) => [uid, { uid, rowCount }]));
+  const finder = new RowFinder(base, old, start, table);
   const done: Entry[] = [];
   for (let k = 0; k < entries.length;) {
     const { what } = entries[k];
     if (what.kind === "update" || what.kind === "delete") {
-      const moved = { ...what, ...translated(table, what, counterparts), before: table.segments };
+      const moved = { ...what, places: finder.placesOf(what) };
       applyRowChange(table, moved);
-      follow(what, moved, counterparts);
       done.push({ ...entries[k++], what: moved });
       continue;
     }
@@ -81,48 +77,59 @@ export function rebase(
   return { table, start: begun, entries: done };
 }
 
-/** Calls back for each segment that holds some of a change's rows, with the numbers of these in it. */
-function eachSegment({ before, places }: RowChange, call: (segment: Segment, rows: number[]) => void): void {
-  let firstRow = 0, at = 0;
-  for (const segment of before) {
-    const rows: number[] = [];
-    while (at < places.length && places[at] < firstRow + segment.rowCount) rows.push(places[at++] - firstRow);
-    if (rows.length > 0) call(segment, rows);
-    firstRow += segment.rowCount;
-  }
-}
+/** Finds rows of the old fork in the new one. */
+class RowFinder {
+  private readonly origins;
+  private readonly startCounts;
+  private readonly begun;
 
-/** The places of a change's rows in the table as it is now. */
-function translated(table: Table, what: RowChange, counterparts: ReadonlyMap<number, Counterpart>) {
-  const firstRows = new Map<number, number>();
-  let firstRow = 0;
-  for (const { uid, rowCount } of table.segments) {
-    firstRows.set(uid, firstRow);
-    firstRow += rowCount;
+  constructor(private readonly base: Table, old: Table, start: readonly Segment[], private readonly table: Table) {
+    this.origins = old.moves.origins();
+    this.startCounts = new Map(start.map(({ uid, rowCount }) => [uid, rowCount]));
+    this.begun = new Set(table.segments.map(({ uid }) => uid));
   }
-  const places = new Float64Array(what.places.length);
-  let at = 0;
-  eachSegment(what, ({ uid }, rows) => {
-    const counterpart = counterparts.get(uid);
-    const first = counterpart && firstRows.get(counterpart.uid);
-    if (counterpart === undefined || first === undefined || rows.at(-1)! >= counterpart.rowCount) {
-      throw conflict(`rows of table ${table.schema.name}`);
+
+  /** Places in the new fork as it is now. */
+  placesOf({ before, places }: RowChange): Float64Array {
+    const firstRows = new Map<number, number>();
+    let firstRow = 0;
+    for (const { uid, rowCount } of this.table.segments) {
+      firstRows.set(uid, firstRow);
+      firstRow += rowCount;
     }
-    for (const row of rows) places[at++] = first + row;
-  });
-  return { places };
-}
+    const found = new Float64Array(places.length);
+    let k = 0;
+    firstRow = 0;
+    for (const { uid, rowCount } of before) {
+      for (; k < places.length && places[k] < firstRow + rowCount; k++) {
+        const place = this.find({ uid, row: places[k] - firstRow }, firstRows);
+        if (place === undefined) throw conflict(`rows of table ${this.base.schema.name}`);
+        found[k] = firstRows.get(place.uid)! + place.row;
+        assert(k === 0 || found[k] > found[k - 1], "rows keep their order");
+      }
+      firstRow += rowCount;
+    }
+    return found;
+  }
 
-/** After the change has been repeated: which segments of the two states now are the same rows. */
-function follow(old: RowChange, repeated: RowChange, counterparts: Map<number, Counterpart>): void {
-  eachSegment(old, ({ uid }, rows) => {
-    const counterpart = counterparts.get(uid)!;
-    counterparts.delete(uid);
-    const oldUid = old.rewritten.get(uid), newUid = repeated.rewritten.get(counterpart.uid);
-    if (oldUid === undefined || newUid === undefined) return;
-    const rowCount = counterpart.rowCount - (old.kind === "delete" ? rows.length : 0);
-    counterparts.set(oldUid, { uid: newUid, rowCount });
-  });
+  /** Back to what the row was at first, then to where others have left it, then to where this transaction has. */
+  private find(row: RowPlace, firstRows: ReadonlyMap<number, number>): RowPlace | undefined {
+    const first = this.first(row);
+    const begun = first && this.base.moves.follow(first, (uid) => this.begun.has(uid), true);
+    return begun && this.table.moves.follow(begun, (uid) => firstRows.has(uid), false);
+  }
+
+  private first({ uid, row }: RowPlace): RowPlace | undefined {
+    for (;;) {
+      const count = this.startCounts.get(uid);
+      if (count !== undefined) return row < count ? { uid, row } : undefined;
+      const origin = this.origins.get(uid);
+      const source = origin && sourceRow(origin.runs, row);
+      if (source === undefined) return undefined;
+      ({ uid } = origin!);
+      row = source;
+    }
+  }
 }
 
 /** Two transactions cannot both have their way. SQLSTATE 40001. */

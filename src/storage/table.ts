@@ -9,6 +9,7 @@ import type { DataFiles } from "./datafile.ts";
 import type { SymbolTable } from "./dictionary.ts";
 import type { SharedHeap } from "./heap.ts";
 import { addedKey, keyReader, lastOfSameKeys, missingKey } from "./keys.ts";
+import { Moves } from "./moves.ts";
 import { partitionOf, type PartitionRange, timeBefore } from "./partition.ts";
 import { firstNotBelow, inOrder, type Rows, timeAt, toCodes } from "./rows.ts";
 import type { BlockPlace } from "./wal.ts";
@@ -70,8 +71,8 @@ export class Table {
   onStep: () => void = () => {};
   /** Called for each segment that an update or a delete has rewritten: may throw to stop it. */
   onRewrite: () => void = () => {};
-  /** Of the last update or delete: the segments that it has replaced, by the one in their place, if any is left. */
-  rewritten = new Map<number, number | undefined>();
+  /** Where rows of replaced segments have gone, while a transaction may ask. */
+  readonly moves = new Moves();
   /** Shared with the table's forks, so that a number is one segment's. */
   private uids = { next: 1 };
   /** How many tails are still to be left with room, since the last late row. */
@@ -125,6 +126,7 @@ export class Table {
     const own = new Map(this.segments.map((segment) => [segment.uid, segment]));
     const untouched = new Set(before);
     this.segments = fork.segments.map((segment) => untouched.has(segment) ? own.get(segment.uid)! : segment);
+    this.moves.addAll(fork.moves);
     this.schema = fork.schema;
     for (const [id, dictionary] of fork.dictionaries) this.dictionaries.set(id, dictionary);
     this.nextColumnId = fork.nextColumnId;
@@ -237,7 +239,9 @@ export class Table {
           this.data,
         );
       }
-      return { ...segment, uid: this.newUid(), chunks, record: undefined };
+      const uid = this.newUid();
+      this.moves.add(segment.uid, [{ uid, runs: [{ source: 0, start: 0, count: segment.rowCount }] }], rows);
+      return { ...segment, uid, chunks, record: undefined };
     });
   }
 
@@ -252,7 +256,9 @@ export class Table {
         at = row + 1;
       }
       if (at < segment.rowCount) runs.push({ source: 0, start: at, count: segment.rowCount - at });
-      return runs.length === 0 ? undefined : this.segmentOf(segment.partition, segment, undefined, runs);
+      const left = runs.length === 0 ? undefined : this.segmentOf(segment.partition, segment, undefined, runs);
+      this.moves.add(segment.uid, left === undefined ? [] : [{ uid: left.uid, runs }]);
+      return left;
     });
     this.segments = this.segments.filter((segment) => segment !== undefined);
   }
@@ -495,7 +501,10 @@ export class Table {
     }
     if (at < segment.rowCount) runs.push({ source: 0, start: at, count: segment.rowCount - at });
     loaded.release();
-    return cut(runs).map((piece) => this.segmentOf(segment.partition, segment, rows, piece));
+    const pieces = cut(runs);
+    const segments = pieces.map((piece) => this.segmentOf(segment.partition, segment, rows, piece));
+    this.moves.add(segment.uid, segments.map(({ uid }, k) => ({ uid, runs: pieces[k] })));
+    return segments;
   }
 
   private segmentOf(partition: bigint, old: Segment, rows: Rows | undefined, runs: Run[]): Segment {
@@ -520,7 +529,6 @@ export class Table {
     places: Float64Array,
     change: (segment: Segment, rows: Uint32Array, from: number) => Segment | undefined,
   ): void {
-    this.rewritten = new Map();
     let firstRow = 0, at = 0;
     for (let k = 0; k < this.segments.length && at < places.length; k++) {
       const segment = this.segments[k];
@@ -528,10 +536,8 @@ export class Table {
       while (at < places.length && places[at] < firstRow + segment.rowCount) at++;
       if (at > from) {
         const rows = Uint32Array.from(places.subarray(from, at), (place) => place - firstRow);
-        const changed = change(segment, rows, from);
+        this.segments[k] = change(segment, rows, from)!;
         this.onRewrite();
-        this.segments[k] = changed!;
-        this.rewritten.set(segment.uid, changed?.uid);
       }
       firstRow += segment.rowCount;
     }
