@@ -47,7 +47,7 @@ export interface Entry {
 
 export type What =
   | { kind: "definition"; definition: Definition }
-  | { kind: "append"; batch: AppendBatch }
+  | { kind: "append"; batch: AppendBatch; group: number }
   | RowChange;
 
 /** `before`: the segments that `places` count in. */
@@ -64,6 +64,8 @@ export class Branch {
   private ownBytes = 0;
   /** Of the changes themselves. */
   private entryBytes = 0;
+  /** Of rows that are added together. */
+  private group = 0;
   /** Memory in use when the change under way began. */
   private tailBytesBefore = 0;
   /** Why it can only be rolled back. */
@@ -140,6 +142,7 @@ export class Branch {
       let newTableId: number | undefined;
       for (let k = 0; k < changes.length;) {
         const waiting: Entry[] = [];
+        this.group++;
         for (let change = changes[k]; change?.kind === "append"; change = changes[++k]) {
           for (const { tableId, batches } of change.changes) {
             for (const batch of batches) waiting.push(this.append(change.ordinal, tableId, batch));
@@ -155,7 +158,7 @@ export class Branch {
   private append(ordinal: number, tableId: number, batch: AppendBatch): Entry {
     const { schema } = this.fork(tableId).table;
     checkBatch(schema, batch);
-    return this.keep({ ordinal, tableId, schema, what: { kind: "append", batch } });
+    return this.keep({ ordinal, tableId, schema, what: { kind: "append", batch, group: this.group } });
   }
 
   private applyOne(change: OrderedChange): number | undefined {
@@ -231,7 +234,14 @@ export class Branch {
     const { memory } = this.store;
     const before = [...this.forks.values()].map((fork) => {
       const { segments, schema, nextColumnId } = fork.table;
-      return { fork, table: fork.table, isDropped: fork.isDropped, state: { segments, schema, nextColumnId } };
+      const { addedCount } = fork.table.moves;
+      return {
+        fork,
+        table: fork.table,
+        isDropped: fork.isDropped,
+        addedCount,
+        state: { segments, schema, nextColumnId },
+      };
     });
     const { entries, entryBytes } = this;
     this.entries = entries.slice();
@@ -248,8 +258,9 @@ export class Branch {
         this.giveUp(fork);
         this.forks.delete(id);
       }
-      for (const { fork, table, isDropped, state } of before) {
+      for (const { fork, table, isDropped, addedCount, state } of before) {
         Object.assign(table, state);
+        table.moves.forgetAdded(addedCount);
         Object.assign(fork, { table, isDropped });
         this.count(fork);
       }
@@ -459,6 +470,7 @@ function reset({ table, start }: Fork): void {
   table.segments = start.segments as Segment[];
   table.schema = start.schema;
   table.nextColumnId = start.nextColumnId;
+  table.moves.clear();
 }
 
 function nameIsTaken(name: string): SqlError {

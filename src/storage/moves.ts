@@ -10,12 +10,21 @@ export interface Piece {
 interface Move {
   pieces: readonly Piece[];
   /** Rows that have got new values, ascending. */
-  changed: Uint32Array;
+  changed: Uint32Array<ArrayBufferLike>;
 }
 
 export interface RowPlace {
   uid: number;
   row: number;
+}
+
+/** Rows that came together as `group`: those with the numbers from `from` on, in order of time, are at `at` of a segment. */
+interface Added {
+  group: number;
+  from: number;
+  count: number;
+  uid: number;
+  at: number;
 }
 
 /** Runs and changed rows that are kept for a table. After more, rows that have moved are not found any more. */
@@ -27,6 +36,8 @@ export class Moves {
   private readers = 0;
   private size = 0;
   private readonly byUid = new Map<number, Move>();
+  private added: Added[] = [];
+  private adding: { group: number; offset: number } | undefined;
 
   get isRead(): boolean {
     return this.readers > 0;
@@ -37,13 +48,44 @@ export class Moves {
   }
 
   release(): void {
-    if (--this.readers > 0) return;
+    if (--this.readers === 0) this.clear();
+  }
+
+  clear(): void {
     this.byUid.clear();
+    this.added = [];
     this.size = 0;
   }
 
+  /** How many runs of added rows are known, to go back to. */
+  get addedCount(): number {
+    return this.added.length;
+  }
+
+  forgetAdded(count: number): void {
+    this.added.length = Math.min(count, this.added.length);
+  }
+
+  /** Rows that are added from now on are the group's, and numbered from `offset` on; undefined: theirs are not kept. */
+  number(group: number | undefined, offset: number): void {
+    this.adding = group === undefined ? undefined : { group, offset };
+  }
+
+  /** Rows were added: those from `from` on of what is being added. */
+  addRows(uid: number, at: number, from: number, count: number): void {
+    if (this.adding === undefined || this.readers === 0 || this.size > SIZE_MAX) return;
+    const { group, offset } = this.adding;
+    this.size++;
+    this.added.push({ group, from: offset + from, count, uid, at });
+  }
+
+  /** Which of the added rows a row of a segment is, and where each of them was put. */
+  numbers(): AddedRows {
+    return new AddedRows(this.added);
+  }
+
   /** Segment `uid` was replaced. */
-  add(uid: number, pieces: readonly Piece[], changed = NONE): void {
+  add(uid: number, pieces: readonly Piece[], changed: Uint32Array<ArrayBufferLike> = NONE): void {
     this.keep(uid, { pieces, changed });
   }
 
@@ -79,6 +121,26 @@ export class Moves {
   }
 }
 
+export class AddedRows {
+  private readonly byUid: ReadonlyMap<number, Added[]>;
+  private readonly byGroup: ReadonlyMap<number, Added[]>;
+
+  constructor(added: readonly Added[]) {
+    this.byUid = Map.groupBy(added, ({ uid }) => uid);
+    this.byGroup = Map.groupBy(added, ({ group }) => group);
+  }
+
+  numberOf({ uid, row }: RowPlace): { group: number; number: number } | undefined {
+    const found = this.byUid.get(uid)?.find(({ at, count }) => row >= at && row < at + count);
+    return found && { group: found.group, number: found.from + row - found.at };
+  }
+
+  placeOf({ group, number }: { group: number; number: number }): RowPlace | undefined {
+    const found = this.byGroup.get(group)?.find(({ from, count }) => number >= from && number < from + count);
+    return found && { uid: found.uid, row: found.at + number - found.from };
+  }
+}
+
 function placeIn(pieces: readonly Piece[], row: number): RowPlace | undefined {
   for (const { uid, runs } of pieces) {
     let at = 0;
@@ -100,7 +162,7 @@ export function sourceRow(runs: readonly Run[], row: number): number | undefined
   return undefined;
 }
 
-function includes(rows: Uint32Array, row: number): boolean {
+function includes(rows: Uint32Array<ArrayBufferLike>, row: number): boolean {
   let from = 0, to = rows.length;
   while (from < to) {
     const middle = (from + to) >>> 1;

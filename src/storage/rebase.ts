@@ -2,30 +2,31 @@
 import { assert, SqlError, SQLSTATE } from "../errors.ts";
 import type { Entry, RowChange } from "./branch.ts";
 import { applyToTable } from "./definitions.ts";
-import { type RowPlace, sourceRow } from "./moves.ts";
+import { type AddedRows, type RowPlace, sourceRow } from "./moves.ts";
 import { type Rows, toRows } from "./rows.ts";
 import type { Segment, Table } from "./table.ts";
 
-/** In order by table; neighbouring rows that are added to a table go into it together. */
+/** In order by table; rows of one group go into it together. */
 export function applyEntries(
   entries: readonly Entry[],
   tableOf: (tableId: number) => Table,
   onDrop: (tableId: number) => void,
 ): void {
-  const waiting = new Map<number, Rows[]>();
+  const waiting = new Map<number, { group: number; parts: Rows[] }>();
   const flush = (tableId: number) => {
-    const parts = waiting.get(tableId);
+    const added = waiting.get(tableId);
     waiting.delete(tableId);
-    if (parts !== undefined) tableOf(tableId).append(parts);
+    if (added !== undefined) tableOf(tableId).append(added.parts, added.group);
   };
   for (const { tableId, what } of entries) {
     const table = tableOf(tableId);
     if (what.kind === "append") {
+      if (waiting.get(tableId)?.group !== what.group) flush(tableId);
       if (what.batch.rowCount === 0) continue;
       const rows = toRows(table.schema, what.batch, (id) => table.dictionary(id));
-      const parts = waiting.get(tableId);
-      if (parts === undefined) waiting.set(tableId, [rows]);
-      else parts.push(rows);
+      const added = waiting.get(tableId);
+      if (added === undefined) waiting.set(tableId, { group: what.group, parts: [rows] });
+      else added.parts.push(rows);
       continue;
     }
     flush(tableId);
@@ -48,7 +49,7 @@ function applyRowChange(table: Table, what: RowChange): void {
 /**
  * A new fork of `base` with the changes of an old one that began with `start`. Rows to be changed are found again by way of what
  * they were in `start`.
- * @throws {SqlError} 40001 when others have changed or deleted one of them, or when one was added by the transaction itself.
+ * @throws {SqlError} 40001 when others have changed or deleted one of them.
  */
 export function rebase(
   base: Table,
@@ -82,9 +83,11 @@ class RowFinder {
   private readonly origins;
   private readonly startCounts;
   private readonly begun;
+  private readonly added;
 
   constructor(private readonly base: Table, old: Table, start: readonly Segment[], private readonly table: Table) {
     this.origins = old.moves.origins();
+    this.added = old.moves.numbers();
     this.startCounts = new Map(start.map(({ uid, rowCount }) => [uid, rowCount]));
     this.begun = new Set(table.segments.map(({ uid }) => uid));
   }
@@ -98,11 +101,12 @@ class RowFinder {
       firstRow += rowCount;
     }
     const found = new Float64Array(places.length);
+    const added = this.table.moves.numbers();
     let k = 0;
     firstRow = 0;
     for (const { uid, rowCount } of before) {
       for (; k < places.length && places[k] < firstRow + rowCount; k++) {
-        const place = this.find({ uid, row: places[k] - firstRow }, firstRows);
+        const place = this.find({ uid, row: places[k] - firstRow }, firstRows, added);
         if (place === undefined) throw conflict(`rows of table ${this.base.schema.name}`);
         found[k] = firstRows.get(place.uid)! + place.row;
         assert(k === 0 || found[k] > found[k - 1], "rows keep their order");
@@ -113,16 +117,19 @@ class RowFinder {
   }
 
   /** Back to what the row was at first, then to where others have left it, then to where this transaction has. */
-  private find(row: RowPlace, firstRows: ReadonlyMap<number, number>): RowPlace | undefined {
-    const first = this.first(row);
-    const begun = first && this.base.moves.follow(first, (uid) => this.begun.has(uid), true);
+  private find(row: RowPlace, firstRows: ReadonlyMap<number, number>, added: AddedRows): RowPlace | undefined {
+    const begun = this.begin(row, added);
     return begun && this.table.moves.follow(begun, (uid) => firstRows.has(uid), false);
   }
 
-  private first({ uid, row }: RowPlace): RowPlace | undefined {
+  /** The row in the new fork before the transaction has touched it there. */
+  private begin({ uid, row }: RowPlace, added: AddedRows): RowPlace | undefined {
     for (;;) {
-      const count = this.startCounts.get(uid);
-      if (count !== undefined) return row < count ? { uid, row } : undefined;
+      if (row < (this.startCounts.get(uid) ?? 0)) {
+        return this.base.moves.follow({ uid, row }, (other) => this.begun.has(other), true);
+      }
+      const number = this.added.numberOf({ uid, row });
+      if (number !== undefined) return added.placeOf(number);
       const origin = this.origins.get(uid);
       const source = origin && sourceRow(origin.runs, row);
       if (source === undefined) return undefined;

@@ -138,12 +138,16 @@ export class Table {
     return this.segments.reduce((sum, segment) => sum + segment.rowCount, 0);
   }
 
-  /** Rows of one group of commits, in the order of arrival. */
-  append(parts: Rows[]): void {
+  /** Rows of one group of commits, in the order of arrival. `group`: they are to be found again by their numbers in it. */
+  append(parts: Rows[], group?: number): void {
     this.segments = this.segments.slice();
     this.changed = true;
+    const replaces = this.schema.dedupKeys.length > 0;
+    let offset = 0;
     for (const sorted of inOrder(this.schema, parts)) {
-      const rows = this.schema.dedupKeys.length > 0 ? this.replaceSameKeys(sorted) : sorted;
+      this.moves.number(replaces ? undefined : group, offset);
+      offset += sorted.rowCount;
+      const rows = replaces ? this.replaceSameKeys(sorted) : sorted;
       for (let row = 0; row < rows.rowCount;) {
         const range = rows.times === undefined ? this.noTime : this.rangeOf(timeAt(rows.times, row));
         const end = this.endOfRange(rows, row, range);
@@ -438,6 +442,7 @@ export class Table {
       timestampMax: times === undefined ? 0n : timeAt(times, until - 1),
       chunks,
     };
+    this.moves.addRows(segment.uid, rowsBefore, from, until - from);
     if (tail !== undefined) this.segments[end - 1] = segment;
     else {
       this.segments.splice(end, 0, segment);
@@ -504,6 +509,13 @@ export class Table {
     const pieces = cut(runs);
     const segments = pieces.map((piece) => this.segmentOf(segment.partition, segment, rows, piece));
     this.moves.add(segment.uid, segments.map(({ uid }, k) => ({ uid, runs: pieces[k] })));
+    segments.forEach(({ uid }, k) => {
+      let at = 0;
+      for (const { source, start, count } of pieces[k]) {
+        if (source === 1) this.moves.addRows(uid, at, start, count);
+        at += count;
+      }
+    });
     return segments;
   }
 

@@ -202,6 +202,25 @@ Deno.test("transactions with pg", async (t) => {
     await run(client, "insert into t10 values ('g', 7, null, '2024-01-10')");
     assert.deepEqual(await run(client, "commit"), ["COMMIT"]);
     assert.deepEqual(await rows(other, CONTENT("t10")), ["a 13 x", "c 3 null", "e 5 null", "f 6 null", "g 7 null"]);
+    // Nor do changes of other rows, and late ones.
+    await run(
+      client,
+      "begin",
+      "update t10 set celsius = 14 where name = 'a'",
+      "insert into t10 values ('h', 8, null, '2024-01-02')",
+    );
+    await run(client, "update t10 set note = 'own' where name = 'h'");
+    await run(other, "update t10 set celsius = 15 where name = 'c'", "delete from t10 where name = 'f'");
+    await run(other, "insert into t10 values ('i', 9, null, '2023-12-31')");
+    assert.deepEqual(await run(client, "commit"), ["COMMIT"]);
+    assert.deepEqual(await rows(other, CONTENT("t10")), [
+      "i 9 null",
+      "a 14 x",
+      "h 8 own",
+      "c 15 null",
+      "e 5 null",
+      "g 7 null",
+    ]);
     // A table that is gone cannot be changed.
     await run(client, "begin", "update t10 set celsius = 14 where name = 'a'");
     await run(other, "drop table t10");
