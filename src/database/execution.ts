@@ -2,7 +2,15 @@
 import type { Chunk, ExecuteOptions, ResultColumn } from "../door.ts";
 import { SqlError, SQLSTATE } from "../errors.ts";
 import type { FunctionRegistry, QueryContext } from "../engine/contract.ts";
-import { answerFromStatistics, CountedMemory, createOperator, type Scheduler, workAt } from "../engine/mod.ts";
+import {
+  Analysis,
+  answerFromStatistics,
+  CountedMemory,
+  createOperator,
+  type PlanFigures,
+  type Scheduler,
+  workAt,
+} from "../engine/mod.ts";
 import type { Plan } from "../sql/plan.ts";
 import type { Catalogue, ScanSource } from "../storage/contract.ts";
 import type { SharedHeap, SharedPool } from "../storage/mod.ts";
@@ -35,6 +43,17 @@ export interface RunOptions {
   timeoutMs?: number;
   /** The statement that the plan is part of. */
   running?: RunningStatement;
+  /** EXPLAIN ANALYZE: takes in what was run and what it took. */
+  analyzed?: Analyzed;
+}
+
+/** A plan that was run under EXPLAIN ANALYZE. */
+export interface Analyzed {
+  /** As it was run. */
+  plan?: Plan;
+  sources?: ScanSource[];
+  /** There once the rows have ended. */
+  figures?: Promise<PlanFigures>;
 }
 
 /** A few rows can be long ones: what takes longer goes to a worker, as others wait for this thread. */
@@ -81,7 +100,7 @@ export class Execution {
     const { plan, sources } = this.settings.useStatistics
       ? answerFromStatistics(given, read)
       : { plan: given, sources: read };
-    if (workOf(plan, sources) <= this.settings.directRowsMax) {
+    if (options.analyzed === undefined && workOf(plan, sources) <= this.settings.directRowsMax) {
       try {
         return this.runDirect(plan, sources, options);
       } catch (error) {
@@ -137,6 +156,7 @@ export class Execution {
 
   private runInWorker(plan: Plan, sources: ScanSource[], options: RunOptions): Run {
     options.signal?.throwIfAborted();
+    const analysis = options.analyzed && Analysis.create(this.heap, plan);
     const unpin = options.catalogue.pin();
     const timeoutMs = options.timeoutMs || this.settings.queryTimeoutMs;
     const run = this.scheduler.run({
@@ -146,7 +166,16 @@ export class Execution {
       timeoutMs,
       memoryLimitBytes: this.settings.queryMemoryLimitBytes,
       user: options.user,
+      analysis: analysis?.shape,
     }, options.output);
+    if (analysis !== undefined) {
+      const figures = run.ended.then(() => {
+        const read = analysis.read();
+        analysis.free();
+        return read;
+      });
+      Object.assign(options.analyzed!, { plan, sources, figures } satisfies Analyzed);
+    }
     // Not when its reader has gone: its threads may look at what they read until they have seen that it is cancelled.
     run.ended.then(unpin);
     const { running } = options;

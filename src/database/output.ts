@@ -13,7 +13,9 @@ import { createEncoder } from "../wire/encode/mod.ts";
 export type OutputOptions =
   | { kind: "rows"; encoding: Encoding; window?: { first: number; count: number }; countAll?: boolean }
   /** `targets`: the table columns' type tags. */
-  | { kind: "append"; targets: string[] };
+  | { kind: "append"; targets: string[] }
+  /** For EXPLAIN ANALYZE: rows are counted. */
+  | { kind: "nothing" };
 
 export interface Output {
   /**
@@ -49,6 +51,7 @@ export function createOutput(
   heap: SharedHeap,
   memory: QueryMemory,
 ): Output {
+  if (options.kind === "nothing") return new NoOutput();
   return options.kind === "append"
     ? new AppendOutput(options.targets, heap, memory)
     : new RowsOutput(options, columns, heap, memory);
@@ -62,6 +65,17 @@ function needTexts(heap: SharedHeap, memory: QueryMemory, batch: Batch, from: nu
     for (let row = from, at = (address >>> 2) + 1; row < to; row++) bytes += Math.max(0, heap.i32[at + 2 * row]);
   }
   if (bytes > PIECE_BYTES) memory.need(ENCODED_BYTES_A_BYTE * bytes, OPERATOR);
+}
+
+class NoOutput implements Output {
+  readonly finished = false;
+  totalRows = 0;
+
+  // deno-lint-ignore require-yield -- there are no pieces
+  *encode({ rowCount }: Batch): Generator<Piece, undefined> {
+    this.totalRows += rowCount;
+    return undefined;
+  }
 }
 
 class AppendOutput implements Output {

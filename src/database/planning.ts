@@ -71,7 +71,8 @@ function plan(text: string, context: BindContext): Planned {
   });
   // With parameters, the rules run once their values are known.
   const bound = parameters.length > 0 ? statement : optimizeStatement(statement);
-  const category = CATEGORY[bound.kind];
+  // ANALYZE does what the statement says.
+  const category = CATEGORY[bound.kind === "explain" && bound.analyze ? bound.statement.kind : bound.kind];
   return {
     bound,
     columns: bound.kind === "explain"

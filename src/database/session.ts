@@ -1,13 +1,13 @@
 /** One client's conversation: statements, prepared once and executed often, and its transaction. */
 import type { Answer, Chunk, Client, ExecuteOptions, Identity, Prepared, ResultColumn, Session } from "../door.ts";
-import { asClientFault, failedTransaction, SqlError, SQLSTATE, TableClosedError } from "../errors.ts";
+import { asClientFault, failedTransaction, notSupported, SqlError, SQLSTATE, TableClosedError } from "../errors.ts";
 import { concatAppendBatches, packAppendBatch, unpackAppendBatch, valuesToAppendBatch } from "../engine/mod.ts";
-import { explain, splitScript, substituteCalls } from "../sql/mod.ts";
+import { explain, sizeText, splitScript, substituteCalls, timeText } from "../sql/mod.ts";
 import type { BoundStatement, NewTable, PackedNode, Plan } from "../sql/plan.ts";
 import type { AppendBatch, BulkLoad, Catalogue, Change, TableSnapshot } from "../storage/contract.ts";
 import type { Value } from "../types/mod.ts";
 import type { RunningStatement } from "./activity.ts";
-import type { Execution, Run as ExecutionRun } from "./execution.ts";
+import type { Analyzed, Execution, Run as ExecutionRun } from "./execution.ts";
 import { listed, rowsOutput } from "./execution.ts";
 import { resolveMetadata } from "./metadata.ts";
 import type { Core } from "./mod.ts";
@@ -204,6 +204,7 @@ class PreparedStatement implements Prepared {
 /** One execution. */
 class Run {
   private readonly execution: Execution;
+  private analyzed: Analyzed | undefined;
 
   constructor(
     private readonly session: DatabaseSession,
@@ -240,7 +241,7 @@ class Run {
           ? this.packedPlanOf(bound.plan).then((plan) => this.query(plan))
           : this.query(this.served(this.planOf(bound.plan)));
       case "explain":
-        return this.explain(bound.statement);
+        return bound.analyze ? this.explainAnalyze(bound.statement) : this.explain(bound.statement);
       case "empty":
         return { kind: "done", category: "empty", tag: "", rows: 0 };
       case "set":
@@ -315,8 +316,8 @@ class Run {
   }
 
   private runOptions() {
-    const { session: { identity, catalogue }, options: { signal, timeoutMs }, running } = this;
-    return { user: identity.name, catalogue, signal, timeoutMs, running };
+    const { session: { identity, catalogue }, options: { signal, timeoutMs }, running, analyzed } = this;
+    return { user: identity.name, catalogue, signal, timeoutMs, running, analyzed };
   }
 
   private async explain(statement: BoundStatement): Promise<Answer> {
@@ -330,6 +331,35 @@ class Run {
       catalogue,
     });
     return this.lines(lines);
+  }
+
+  /** Does what the statement says, and tells what each operator did. */
+  private async explainAnalyze(statement: BoundStatement): Promise<Answer> {
+    const [given] = plansOf(statement);
+    if (given === undefined) throw notSupported("EXPLAIN ANALYZE of a statement that reads nothing", 0);
+    if (given.node === "packed") throw notSupported("EXPLAIN ANALYZE of a statement of so many words", 0);
+    const analyzed: Analyzed = this.analyzed = {};
+    const start = performance.now();
+    const changed = statement.kind === "query" ? undefined : await this.change(statement);
+    if (statement.kind === "query") await this.runForNothing(this.served(this.planOf(given)));
+    const nanos = (performance.now() - start) * 1e6;
+    this.analyzed = undefined;
+    const { plan = given, sources } = analyzed;
+    const figures = await analyzed.figures;
+    const subject = "plan" in statement ? { ...statement, plan } : { ...statement, query: plan };
+    const lines = explain(subject as BoundStatement, { sources, catalogue: this.session.catalogue, figures });
+    if (changed?.kind === "done") {
+      lines.push(
+        `Changed ${changed.rows} rows, time besides reading ${timeText(nanos - (figures?.nodes[0].nanos ?? 0))}`,
+      );
+    }
+    const memory = figures === undefined ? "" : `, peak memory ${sizeText(figures.memoryPeakBytes)}`;
+    return this.lines([...lines, `Execution time ${timeText(nanos)}${memory}`]);
+  }
+
+  private async runForNothing(plan: Plan): Promise<void> {
+    const run = this.execution.run(plan, { output: { kind: "nothing" }, columns: plan.columns, ...this.runOptions() });
+    for await (const _ of run.chunks);
   }
 
   private lines(lines: string[]): Answer {

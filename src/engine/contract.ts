@@ -4,6 +4,7 @@
 import type { FunctionEntry } from "../sql/functions/entry.ts";
 import type { Column, Plan } from "../sql/plan.ts";
 import type { Dictionary, ScanSource } from "../storage/contract.ts";
+import type { Analysis, AnalysisShape } from "./analysis.ts";
 import type { SharedHeap } from "../storage/heap.ts";
 
 /** A column of a batch: `rowCount` values of the type's layout at `address`. */
@@ -72,6 +73,8 @@ export interface QueryContext {
   poll(): void;
   /** Address of the i32 cancel word in shared memory that kernels poll. */
   readonly cancelWord: number;
+  /** EXPLAIN ANALYZE. */
+  readonly analysis?: Analysis;
   /** Counts rows that a source has given; undefined where nobody asks. */
   countRead?(rows: number): void;
   /** Counts rows that a source has, before it gives any. */
@@ -86,7 +89,8 @@ export interface QueryContext {
  * `finish` gave (plain data).
  */
 export interface ParallelRunner {
-  run(taskName: string, data: unknown, morselCount: number): unknown[];
+  /** `node`: whose work it is, where figures are kept by nodes. */
+  run(taskName: string, data: unknown, morselCount: number, node?: number): unknown[];
   readonly workerCount: number;
 }
 
@@ -98,6 +102,8 @@ export interface QueryRequest {
   nowMicros: bigint;
   timeoutMs: number;
   memoryLimitBytes: number;
+  /** Where figures are kept by the nodes of the plan. */
+  analysis?: AnalysisShape;
   user: string;
   /** Query slot in shared memory: holds the cancel word and the flow-control credits. */
   slot: number;

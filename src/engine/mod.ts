@@ -15,5 +15,6 @@ export { createOperator } from "./operators/mod.ts";
 export { type PostedError, postedError, revivedError } from "./posted-error.ts";
 export { CANCEL, cancelError } from "./slot.ts";
 export { answerFromStatistics } from "./statistics.ts";
+export { Analysis, type PlanFigures } from "./analysis.ts";
 export { createScheduler, type QueryFigures, type QueryOrder, type RunningQuery, type Scheduler } from "./scheduler.ts";
 export { parquetSchema } from "./parquet/file.ts";

@@ -60,8 +60,9 @@ export class SectionRunner implements ParallelRunner {
     return this.helpers.length + 1;
   }
 
-  run(taskName: string, data: unknown, morselCount: number): unknown[] {
-    const { heap, request } = this;
+  run(taskName: string, data: unknown, morselCount: number, node?: number): unknown[] {
+    const { heap } = this;
+    const request = node === undefined ? this.request : inNode(this.request, node);
     const word = (offset: number) => slotWord(request.slot, offset);
     // Unlike any section before: an invitation that is read late opens nothing.
     const section = 1 + (Atomics.add(heap.i32, SHARED_WORD.sections, 1) & 0x3fffffff);
@@ -75,7 +76,7 @@ export class SectionRunner implements ParallelRunner {
     const results: unknown[] = [];
     const failures: unknown[] = [];
     try {
-      results.push(participate(heap, request.slot, taskName, data, morselCount, this.context()));
+      results.push(participate(heap, request, taskName, data, morselCount, this.context()));
     } catch (error) {
       failures.push(error);
       Atomics.compareExchange(heap.i32, word(SLOT.cancel), CANCEL.none, CANCEL.helperFailed);
@@ -119,14 +120,19 @@ export class SectionRunner implements ParallelRunner {
   }
 }
 
+function inNode(request: PostedRequest, node: number): PostedRequest {
+  return { ...request, analysis: { ...request.analysis!, node } };
+}
+
 function participate(
   heap: SharedHeap,
-  slot: number,
+  { slot, analysis }: PostedRequest,
   task: string,
   data: unknown,
   morselCount: number,
-  context: QueryContext,
+  given: QueryContext,
 ): unknown {
+  const context = analysis?.node === undefined ? given : given.analysis!.contextOf(analysis.node, given);
   workAt(context);
   const participant = openTask(task, data, context);
   try {
@@ -167,7 +173,7 @@ export function help<Context extends QueryContext & { memory: CountedMemory }>(
     if (!isOpen) return;
     try {
       context = contextOf(request);
-      const value = participate(heap, request.slot, task, data, morselCount, context);
+      const value = participate(heap, request, task, data, morselCount, context);
       const blocks = context.memory.handOver();
       try {
         leaveResult(heap, request.slot, { value, blocks });

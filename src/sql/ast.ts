@@ -251,7 +251,7 @@ export type AlterAction =
 
 export type Statement =
   | { kind: "query"; at: number; query: Query }
-  | { kind: "explain"; at: number; statement: Statement }
+  | { kind: "explain"; at: number; analyze: boolean; statement: Statement }
   | CreateTable
   | { kind: "dropTable"; at: number; name?: Name; ifExists: boolean; all: boolean }
   | { kind: "truncate"; at: number; tables: Name[]; ifExists: boolean; keepSymbols: boolean }

@@ -8,7 +8,8 @@ import { typeOf, type Value } from "../types/mod.ts";
 import { walk } from "./binder/plans.ts";
 import { createRegistry } from "./functions/mod.ts";
 import type { AggregateCall, BoundStatement, Expr, Interval, Plan, ScanNode, SortKey, WindowFrame } from "./plan.ts";
-import { inputsOf, mapNodeExpressions } from "./planner/nodes.ts";
+import type { PlanFigures } from "../engine/mod.ts";
+import { inputsOf, mapNodeExpressions, visitPlan } from "./planner/nodes.ts";
 
 export interface ExplainDetails {
   /** In the order of scans, depth first, left before right. */
@@ -17,6 +18,8 @@ export interface ExplainDetails {
   catalogue?: Catalogue;
   /** Instead of both: what is to be said of each scan, in their order. */
   marks?: readonly string[][];
+  /** Of EXPLAIN ANALYZE: what the nodes did, in the order of the plan. */
+  figures?: PlanFigures;
 }
 
 /** `scanned`: what is known of the scans, or their sources alone. */
@@ -30,16 +33,18 @@ export function explain(
 
 function explainPlan(plan: Plan, details: ExplainDetails): string[] {
   const lines: string[] = [];
-  let scans = 0, pipelines = 0;
+  let scans = 0, pipelines = 0, nodes = 0;
   const visit = (node: Plan, depth: number, above: number | undefined): void => {
     const indent = "  ".repeat(depth);
     const [head, ...more] = describe(node);
-    const marks: string[] = node.node === "scan" ? scanMarks(node, details, scans++) : [];
+    const scan = node.node === "scan" ? scans++ : undefined;
+    const marks: string[] = scan === undefined ? [] : scanMarks(node as ScanNode, details, scan);
     const pipeline = isStage(node) ? above ?? ++pipelines : undefined;
     if (pipeline !== undefined) {
       const batch = batchCalls(node);
       marks.push(`pipeline ${pipeline}: ${batch.length === 0 ? "fused" : `between kernels ${batch.join(", ")}`}`);
     }
+    if (details.figures !== undefined) marks.push(...figureMarks(node, nodes++, scan, details.figures));
     lines.push(`${indent}${head}${marks.length === 0 ? "" : ` [${marks.join("; ")}]`}`);
     for (const line of more) lines.push(`${indent}    ${line}`);
     for (const input of inputsOf(node)) {
@@ -48,6 +53,48 @@ function explainPlan(plan: Plan, details: ExplainDetails): string[] {
   };
   visit(plan, 0, undefined);
   return lines;
+}
+
+/** What the node at `index` did. */
+function figureMarks(node: Plan, index: number, scan: number | undefined, { nodes, scans }: PlanFigures): string[] {
+  const { batches, rows, bytes, nanos, memoryPeakBytes } = nodes[index];
+  const marks: string[] = [];
+  // Some operators find what they need without reading all of it.
+  if (scan !== undefined && scans[scan].rows > 0) {
+    marks.push(`read ${scans[scan].rows} rows, ${sizeText(scans[scan].bytes)}`);
+  }
+  if (batches === 0 && nanos === 0) marks.push("done by the operator above");
+  else {
+    const ofInputs = inputNumbers(node, index).reduce((sum, input) => sum + timeOf(nodes, input.node, input.index), 0);
+    const own = Math.max(0, nanos - ofInputs);
+    marks.push(`gave ${rows} rows, ${sizeText(bytes)}`, `time ${timeText(nanos)}, own ${timeText(own)}`);
+  }
+  if (memoryPeakBytes > 0) marks.push(`peak memory ${sizeText(memoryPeakBytes)}`);
+  return marks;
+}
+
+/** With all that it took from below: where another operator did its work, the time of its inputs. */
+function timeOf(nodes: PlanFigures["nodes"], node: Plan, index: number): number {
+  if (nodes[index].nanos > 0) return nodes[index].nanos;
+  return inputNumbers(node, index).reduce((sum, input) => sum + timeOf(nodes, input.node, input.index), 0);
+}
+
+function inputNumbers(node: Plan, index: number): { node: Plan; index: number }[] {
+  let next = index + 1;
+  return inputsOf(node).map((input) => {
+    const numbered = { node: input, index: next };
+    visitPlan(input, () => next++);
+    return numbered;
+  });
+}
+
+export function timeText(nanos: number): string {
+  return `${(nanos / 1e6).toFixed(3)} ms`;
+}
+
+export function sizeText(bytes: number): string {
+  const unit = bytes < 10_240 ? 0 : bytes < 10 * 2 ** 20 ? 1 : bytes < 10 * 2 ** 30 ? 2 : 3;
+  return `${Math.round(bytes / 1024 ** unit)} ${["B", "KiB", "MiB", "GiB"][unit]}`;
 }
 
 /** What there is to say of the scan at `index`: how much of its table it reads. */

@@ -3,7 +3,7 @@ export { bind, type BindContext, type Bound } from "./binder/mod.ts";
 export { tableOid } from "./binder/object-ids.ts";
 export { type Effort, FULL_EFFORT, LongStatement, QUICK_EFFORT, quickEffort } from "./effort.ts";
 export { keywords } from "./grammar.ts";
-export { explain, type ExplainDetails, scanMarks } from "./explain.ts";
+export { explain, type ExplainDetails, scanMarks, sizeText, timeText } from "./explain.ts";
 export { parse, parseScript } from "./parser.ts";
 export { callsServer, substituteCalls, substituteParameters } from "./parameters.ts";
 export { optimize, optimizeStatement, usesClock } from "./planner/mod.ts";

@@ -103,10 +103,11 @@ function parseRange(source: Source, range: Range): Statement {
   }
   if (keyword === "CANCEL" && isWord(tokens[range.from + 1], "QUERY")) return parseCancel(tokens, range);
   if (keyword === "EXPLAIN") {
-    const inner = { from: range.from + 1, to: range.to };
+    const analyzeWords = analyzeLength(tokens, range);
+    const inner = { from: range.from + 1 + analyzeWords, to: range.to };
     if (inner.from === inner.to) throw unexpected(tokens[inner.to], ["a statement"]);
     if (isWord(tokens[inner.from], "EXPLAIN")) throw unexpected(tokens[inner.from], ["a statement"]);
-    return { kind: "explain", at: first.at, statement: parseRange(source, inner) };
+    return { kind: "explain", at: first.at, analyze: analyzeWords > 0, statement: parseRange(source, inner) };
   }
   return source.match<Statement>(RULES[keyword] ?? "queryStatement", range);
 }
@@ -132,6 +133,13 @@ function parseDescribe(tokens: Token[], { from, to }: Range): Statement | undefi
   if (at + 1 !== to || !isName) return undefined;
   const table = { text: name.text, at: name.at, quoted: name.kind !== "word" };
   return { kind: "show", at: tokens[from].at, what: "columns", whatAt: tokens[from].at, table };
+}
+
+/** The words of EXPLAIN ANALYZE and EXPLAIN (ANALYZE) behind the first; a table of that name may be explained too. */
+function analyzeLength(tokens: Token[], { from, to }: Range): number {
+  if (isMark(tokens[from + 1], "(") && isWord(tokens[from + 2], "ANALYZE") && isMark(tokens[from + 3], ")")) return 3;
+  const isTable = from + 2 === to || isWord(tokens[from + 2], "WHERE", "ORDER", "LIMIT", "SAMPLE", "LATEST", "GROUP");
+  return isWord(tokens[from + 1], "ANALYZE") && !isTable ? 1 : 0;
 }
 
 /** CANCEL QUERY id. */

@@ -224,6 +224,22 @@ Deno.test("parse() reads DESCRIBE as SHOW COLUMNS, but for tables of that name",
   for (const text of ["describe", "describe where a = 1", "desc order by a"]) assert.equal(parse(text).kind, "query");
 });
 
+Deno.test("parse() reads EXPLAIN ANALYZE, but for tables of that name", () => {
+  const cases: [text: string, analyze: boolean, kind: string][] = [
+    ["explain analyze select 1", true, "query"],
+    ["explain (analyze) delete from t", true, "delete"],
+    ["explain analyze t", true, "query"],
+    ["explain analyze", false, "query"],
+    ["explain analyze where a = 1", false, "query"],
+    ["explain select 1", false, "query"],
+  ];
+  for (const [text, analyze, kind] of cases) {
+    const tree = parse(text);
+    assert(tree.kind === "explain");
+    assert.deepEqual([tree.analyze, tree.statement.kind], [analyze, kind], text);
+  }
+});
+
 const explained: [text: string, message: string, position: number][] = [
   ["selekt 1", "unknown statement selekt; did you mean SELECT?", 0],
   ["creat table t (a int)", "unknown statement creat; did you mean CREATE?", 0],

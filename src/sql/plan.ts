@@ -320,7 +320,7 @@ export interface NewTable {
 /** A statement, bound. The door runs commands; queries go to the engine. `at`s are for errors found while running. */
 export type BoundStatement =
   | { kind: "query"; plan: Plan }
-  | { kind: "explain"; statement: BoundStatement }
+  | { kind: "explain"; analyze: boolean; statement: BoundStatement }
   | {
     kind: "createTable";
     table: NewTable;

@@ -1,5 +1,6 @@
 /** The entry of the workers that run queries: it wires the engine to functions, pool and encoders, and nothing else. */
 import { createOutput, type Output, type OutputOptions, type Piece } from "../database/output.ts";
+import { Analysis, type AnalysisShape } from "../engine/analysis.ts";
 import type { Operator, QueryContext } from "../engine/contract.ts";
 import { type CountedMemory, createOperator, createQueryMemory, workAt } from "../engine/mod.ts";
 import { help, type Invitation, SectionRunner } from "../engine/parallel.ts";
@@ -90,6 +91,10 @@ function pollOf(request: PostedRequest): () => void {
   };
 }
 
+function analysisOf({ address, nodes, scans }: AnalysisShape): Analysis {
+  return new Analysis(heap, address, nodes, scans);
+}
+
 /** To be given back by `release`. */
 function contextOf(request: PostedRequest): Context {
   const context = {
@@ -98,6 +103,7 @@ function contextOf(request: PostedRequest): Context {
     pool: pool.lease(),
     functions,
     sources: unpackSources(request.sources),
+    analysis: request.analysis && analysisOf(request.analysis),
     nowMicros: request.nowMicros,
     random: seededRandom(),
     user: request.user,

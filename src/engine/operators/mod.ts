@@ -6,6 +6,7 @@ import { assert, notSupported } from "../../errors.ts";
 import type { Expr, Plan, ScanNode } from "../../sql/plan.ts";
 import type { ScanSource } from "../../storage/contract.ts";
 import type { Operator, QueryContext } from "../contract.ts";
+import { countNodes } from "../analysis.ts";
 import { createAggregate } from "./aggregate.ts";
 import { createDistinct } from "./distinct.ts";
 import { createFilter, createProject } from "./filter-project.ts";
@@ -25,7 +26,7 @@ import { createScan } from "./pipeline.ts";
 
 /** The operator of a whole plan. Close it in every case; if this throws, nothing is left open. */
 export function createOperator(plan: Plan, context: QueryContext): Operator {
-  return create(plan, 0, context);
+  return create(plan, 0, context, 0);
 }
 
 /** How many scans are in a plan. */
@@ -35,11 +36,25 @@ function scanCount(plan: Plan): number {
   return "input" in plan ? scanCount(plan.input) : 0;
 }
 
-function create(plan: Plan, firstScan: number, context: QueryContext): Operator {
-  if (plan.node === "latest") return latest(plan, firstScan, context);
+/** `node`: the number of the plan's root, as analyses count them. */
+function create(plan: Plan, firstScan: number, context: QueryContext, node: number): Operator {
+  const { analysis } = context;
+  if (analysis === undefined) return createNode(plan, firstScan, context, context, node);
+  return analysis.measured(node, createNode(plan, firstScan, analysis.contextOf(node, context), context, node));
+}
+
+/** `context` is that of the operator itself, `whole` that of the query. */
+function createNode(
+  plan: Plan,
+  firstScan: number,
+  context: QueryContext,
+  whole: QueryContext,
+  node: number,
+): Operator {
+  if (plan.node === "latest") return latest(plan, firstScan, context, whole, node);
   const opened: Operator[] = [];
-  const open = (input: Plan, first: number) => {
-    const operator = create(input, first, context);
+  const open = (input: Plan, first: number, number = node + 1) => {
+    const operator = create(input, first, whole, number);
     opened.push(operator);
     return operator;
   };
@@ -82,7 +97,12 @@ function create(plan: Plan, firstScan: number, context: QueryContext): Operator 
       case "join":
       case "timeJoin":
       case "set": {
-        const left = open(plan.left, firstScan), right = open(plan.right, firstScan + scanCount(plan.left));
+        const left = open(plan.left, firstScan),
+          right = open(
+            plan.right,
+            firstScan + scanCount(plan.left),
+            node + 1 + (context.analysis === undefined ? 0 : countNodes(plan.left)),
+          );
         if (plan.node === "join") return createJoin(plan, left, right, context);
         return plan.node === "set" ? createSet(plan, left, right, context) : createTimeJoin(plan, left, right, context);
       }
@@ -121,14 +141,23 @@ function isVolatile(expression: Expr, context: QueryContext): boolean {
   return expression.kind === "in" && isVolatile(expression.operand, context);
 }
 
-function latest(plan: Plan & { node: "latest" }, firstScan: number, context: QueryContext): Operator {
+function latest(
+  plan: Plan & { node: "latest" },
+  firstScan: number,
+  context: QueryContext,
+  whole: QueryContext,
+  node: number,
+): Operator {
   const { input } = plan;
-  if (input.node !== "scan") return createLatest(plan, undefined, () => create(input, firstScan, context), context);
-  const source = sourceOf(firstScan, context);
+  if (input.node !== "scan") {
+    return createLatest(plan, undefined, () => create(input, firstScan, whole, node + 1), context);
+  }
+  const source = sourceOf(firstScan, context), number = node + 1;
   context.countToRead?.(rowsWithin(input, source));
   const open = (reverse: boolean) => {
-    const node: ScanNode = reverse ? { ...input, reverse: true, order: "desc" } : input;
-    return createScan(node, source, context);
+    const ordered: ScanNode = reverse ? { ...input, reverse: true, order: "desc" } : input;
+    const scan = createScan(ordered, source, context);
+    return context.analysis?.measured(number, scan) ?? scan;
   };
   return createLatest(plan, { node: input, source }, open, context);
 }

@@ -41,6 +41,7 @@ export class ScanReader {
     Atomics.add(this.context.heap.i32, SHARED_WORD.morsels, 1);
     const { chunks, rowCount } = this.source.segments[segment];
     this.context.countRead?.(rowCount);
+    this.countScanned(rowCount);
     return this.node.columns.map(({ type }, column): Vector => {
       const dictionary = layoutOf(type) === "symbol" ? this.source.dictionaries[column] ?? NO_DICTIONARY : undefined;
       if (!this.needed.has(column) || column >= this.node.columnIds.length) return { type, address: 0, dictionary };
@@ -51,6 +52,14 @@ export class ScanReader {
       this.pinned.push({ segment, column });
       return { type, address, dictionary };
     });
+  }
+
+  private countScanned(rowCount: number): void {
+    const { analysis, sources } = this.context;
+    if (analysis === undefined) return;
+    const widths = this.node.columns.map(({ type }, column) => this.needed.has(column) ? typeOf(type).width : 0);
+    const rowBytes = widths.reduce((sum, width) => sum + width, 0);
+    analysis.countScanned(sources.indexOf(this.source), rowCount, rowCount * rowBytes);
   }
 
   /** What row ids of a segment start from. */

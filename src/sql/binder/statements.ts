@@ -1,7 +1,7 @@
 /**
  * Statements: what kind it is, and who binds it.
  */
-import { SqlError, SQLSTATE } from "../../errors.ts";
+import { notSupported, SqlError, SQLSTATE } from "../../errors.ts";
 import type { Statement } from "../ast.ts";
 import type { BoundStatement, Column } from "../plan.ts";
 import { bindDelete, bindInsert, bindUpdate } from "./changes.ts";
@@ -62,6 +62,8 @@ function columnsOfStatement(bound: BoundStatement): Column[] {
   return bound.kind === "explain" ? [{ name: "QUERY PLAN", type: "STRING" }] : [];
 }
 
+const READS: ReadonlySet<Statement["kind"]> = new Set(["query", "show", "insert", "update", "delete", "createTable"]);
+
 function bindStatement(statement: Statement, queries: Queries): BoundStatement {
   const { binding } = queries;
   switch (statement.kind) {
@@ -71,7 +73,14 @@ function bindStatement(statement: Statement, queries: Queries): BoundStatement {
       if (statement.statement.kind === "explain") {
         throw new SqlError("EXPLAIN cannot be explained", statement.statement.at, SQLSTATE.syntax);
       }
-      return { kind: "explain", statement: bindStatement(statement.statement, queries) };
+      if (statement.analyze && !READS.has(statement.statement.kind)) {
+        throw notSupported("EXPLAIN ANALYZE of a statement that reads nothing", statement.statement.at);
+      }
+      return {
+        kind: "explain",
+        analyze: statement.analyze,
+        statement: bindStatement(statement.statement, queries),
+      };
     case "createTable":
       return bindCreateTable(queries, statement);
     case "dropTable":

@@ -1,0 +1,222 @@
+/**
+ * EXPLAIN ANALYZE: what each node of a plan gave, and what it took. The figures are in shared memory, as several threads may work
+ * on a node. Nodes are numbered from the root on, depth first and left before right; scans likewise.
+ */
+import { SqlError, SQLSTATE } from "../errors.ts";
+import type { Plan } from "../sql/plan.ts";
+import { HeapFullError, SharedHeap } from "../storage/heap.ts";
+import { layoutOf, typeOf } from "../types/mod.ts";
+import type { Batch, Operator, ParallelRunner, QueryContext, QueryMemory } from "./contract.ts";
+
+/** Each an i64. */
+const WORD = { batches: 0, rows: 1, bytes: 2, nanos: 3, memory: 4, memoryPeak: 5 } as const;
+const NODE_WORDS = 6;
+const SCAN_WORDS = 2;
+
+export interface NodeFigures {
+  /** 0 where another node did its work in the same pass over the rows. */
+  batches: number;
+  rows: number;
+  /** Fixed widths, and the bytes of texts. */
+  bytes: number;
+  /** On the leading thread, with all that its inputs took. */
+  nanos: number;
+  memoryPeakBytes: number;
+}
+
+export interface PlanFigures {
+  nodes: NodeFigures[];
+  /** Rows and bytes of columns that scans have looked at, on all threads. */
+  scans: { rows: number; bytes: number }[];
+  memoryPeakBytes: number;
+}
+
+export function countNodes(plan: Plan): number {
+  return 1 + inputs(plan).reduce((sum, input) => sum + countNodes(input), 0);
+}
+
+function countScans(plan: Plan): number {
+  return plan.node === "scan" ? 1 : inputs(plan).reduce((sum, input) => sum + countScans(input), 0);
+}
+
+function inputs(plan: Plan): Plan[] {
+  if ("left" in plan) return [plan.left, plan.right];
+  return "input" in plan ? [plan.input] : [];
+}
+
+/** The figures of one plan. Nobody else frees them. */
+export class Analysis {
+  private readonly first: number;
+
+  /** `nodes` and `scans`: how many there are. */
+  constructor(
+    private readonly heap: SharedHeap,
+    readonly address: number,
+    private readonly nodes: number,
+    private readonly scans: number,
+  ) {
+    this.first = address / 8;
+  }
+
+  static create(heap: SharedHeap, plan: Plan): Analysis {
+    const nodes = countNodes(plan), scans = countScans(plan);
+    const address = allocate(heap, Analysis.sizeBytes(nodes, scans));
+    const analysis = new Analysis(heap, address, nodes, scans);
+    heap.i64.fill(0n, analysis.first, analysis.first + Analysis.sizeBytes(nodes, scans) / 8);
+    return analysis;
+  }
+
+  /** What another thread needs to count too. */
+  get shape(): AnalysisShape {
+    return { address: this.address, nodes: this.nodes, scans: this.scans };
+  }
+
+  private static sizeBytes(nodes: number, scans: number): number {
+    return 8 * ((nodes + 1) * NODE_WORDS + scans * SCAN_WORDS);
+  }
+
+  free(): void {
+    this.heap.free(this.address, Analysis.sizeBytes(this.nodes, this.scans), "query");
+  }
+
+  read(): PlanFigures {
+    const at = (index: number) => Number(Atomics.load(this.heap.i64, this.first + index));
+    const node = (index: number) => (word: number) => at(index * NODE_WORDS + word);
+    const scan = (index: number) => (this.nodes + 1) * NODE_WORDS + index * SCAN_WORDS;
+    return {
+      nodes: Array.from({ length: this.nodes }, (_, index) => {
+        const value = node(index);
+        return {
+          batches: value(WORD.batches),
+          rows: value(WORD.rows),
+          bytes: value(WORD.bytes),
+          nanos: value(WORD.nanos),
+          memoryPeakBytes: value(WORD.memoryPeak),
+        };
+      }),
+      scans: Array.from({ length: this.scans }, (_, index) => ({ rows: at(scan(index)), bytes: at(scan(index) + 1) })),
+      memoryPeakBytes: node(this.nodes)(WORD.memoryPeak),
+    };
+  }
+
+  private add(index: number, amount: number): number {
+    const by = BigInt(Math.round(amount));
+    return Number(Atomics.add(this.heap.i64, this.first + index, by) + by);
+  }
+
+  /** The context in which the node's operator works: what it holds is counted, also on other threads. */
+  contextOf(node: number, context: QueryContext): QueryContext {
+    const { parallel } = context;
+    const counted: ParallelRunner | undefined = parallel && {
+      workerCount: parallel.workerCount,
+      run: (task, data, morselCount) => parallel.run(task, data, morselCount, node),
+    };
+    return { ...context, memory: new NodeMemory(context.memory, this, node), parallel: counted };
+  }
+
+  /** The operator itself, whose calls are counted from now on. */
+  measured(node: number, operator: Operator): Operator {
+    const next = operator.next.bind(operator);
+    const first = node * NODE_WORDS;
+    operator.next = () => {
+      const start = performance.now();
+      try {
+        const batch = next();
+        if (batch !== undefined) {
+          this.add(first + WORD.batches, 1);
+          this.add(first + WORD.rows, batch.rowCount);
+          this.add(first + WORD.bytes, bytesOf(batch, this.heap));
+        }
+        return batch;
+      } finally {
+        this.add(first + WORD.nanos, (performance.now() - start) * 1e6);
+      }
+    };
+    return operator;
+  }
+
+  countScanned(scan: number, rows: number, bytes: number): void {
+    if (scan < 0) return;
+    const first = (this.nodes + 1) * NODE_WORDS + scan * SCAN_WORDS;
+    this.add(first, rows);
+    this.add(first + 1, bytes);
+  }
+
+  hold(node: number, bytes: number): void {
+    for (const each of [node, this.nodes]) {
+      const first = each * NODE_WORDS;
+      const held = BigInt(this.add(first + WORD.memory, bytes));
+      const place = this.first + first + WORD.memoryPeak;
+      for (
+        let peak = Atomics.load(this.heap.i64, place);
+        held > peak && Atomics.compareExchange(this.heap.i64, place, peak, held) !== peak;
+        peak = Atomics.load(this.heap.i64, place)
+      );
+    }
+  }
+}
+
+function allocate(heap: SharedHeap, sizeBytes: number): number {
+  try {
+    return heap.allocate(sizeBytes, "query");
+  } catch (error) {
+    if (!(error instanceof HeapFullError)) throw error;
+    const message = `EXPLAIN ANALYZE needs ${sizeBytes} bytes: the server's shared memory is full (${error.message})`;
+    throw new SqlError(message, 0, SQLSTATE.outOfMemory);
+  }
+}
+
+export interface AnalysisShape {
+  address: number;
+  nodes: number;
+  scans: number;
+  /** Whose work another thread shares. */
+  node?: number;
+}
+
+/** What one node holds. Blocks that other threads leave to the leader stay the node's. */
+class NodeMemory implements QueryMemory {
+  constructor(
+    private readonly inner: QueryMemory,
+    private readonly analysis: Analysis,
+    private readonly node: number,
+  ) {}
+
+  get usedBytes(): number {
+    return this.inner.usedBytes;
+  }
+
+  allocate(sizeBytes: number, operator: string): number {
+    const address = this.inner.allocate(sizeBytes, operator);
+    this.analysis.hold(this.node, SharedHeap.blockBytes(sizeBytes));
+    return address;
+  }
+
+  free(address: number, sizeBytes: number): void {
+    this.inner.free(address, sizeBytes);
+    this.analysis.hold(this.node, -SharedHeap.blockBytes(sizeBytes));
+  }
+
+  account(sizeBytes: number, operator: string): void {
+    this.inner.account(sizeBytes, operator);
+    this.analysis.hold(this.node, sizeBytes);
+  }
+
+  need(sizeBytes: number, operator: string): void {
+    this.inner.need(sizeBytes, operator);
+  }
+
+  release(): void {
+    this.inner.release();
+  }
+}
+
+function bytesOf({ rowCount, columns }: Batch, { i32 }: SharedHeap): number {
+  let bytes = 0;
+  for (const { type, address } of columns) {
+    bytes += rowCount * typeOf(type).width;
+    if (layoutOf(type) !== "text" || address === 0) continue;
+    for (let row = 0, at = address / 4 + 1; row < rowCount; row++, at += 2) bytes += Math.max(0, i32[at]);
+  }
+  return bytes;
+}

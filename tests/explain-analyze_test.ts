@@ -1,0 +1,131 @@
+/** EXPLAIN ANALYZE does what the statement says, and tells what each operator did. */
+import assert from "node:assert/strict";
+import pg from "pg";
+import { startServer } from "./server.ts";
+
+const ROWS = 300_000;
+const GAVE = (rows: number) => `gave ${rows} rows, \\d+ \\w+; time [\\d.]+ ms, own [\\d.]+ ms`;
+
+Deno.test("EXPLAIN ANALYZE", async (t) => {
+  await using server = await startServer({
+    env: { SVC_PG_READONLY_USER_ENABLED: "true", SVC_METRICS_ENABLED: "true" },
+  });
+  const run = async (statement: string) => {
+    const { error, dataset } = await server.exec(statement);
+    assert.equal(error, undefined, statement);
+    return dataset ?? [];
+  };
+  const analyze = async (statement: string) =>
+    (await run(`explain analyze ${statement}`)).map(([line]) => String(line)).join("\n");
+  await run(
+    `create table t as (select x, rnd_symbol('a', 'b') s, x::double d, x::string t, timestamp_sequence(0, 1000000) ts
+     from long_sequence(${ROWS})) timestamp(ts) partition by day`,
+  );
+  await run("create table u (x long, s symbol)");
+
+  const plans: [statement: string, ...lines: (string | RegExp)[]][] = [
+    [
+      "select s, max(d) from t where x <= 1000 group by s order by s",
+      new RegExp(`^Sort s \\[${GAVE(2)}; peak memory \\d+ KiB\\]`),
+      new RegExp(`Aggregate max\\(d\\) \\[.*${GAVE(2)}; peak memory`),
+      new RegExp(`Scan t: .*rows ${ROWS};.*read \\d+ rows, \\d+ KiB; done by the operator above`),
+      /^Execution time [\d.]+ ms, peak memory \d+ KiB$/m,
+    ],
+    [
+      "select a.x from t a join t b on a.x = b.x where a.d > 10",
+      new RegExp(`Project x \\[.*${GAVE(ROWS - 10)}`),
+      /Inner join on x = x \[done by the operator above; peak memory \d+ (?:KiB|MiB)\]/,
+      new RegExp(`Scan t: x \\[.*read ${ROWS} rows.*${GAVE(ROWS)}`),
+    ],
+    [
+      "select 1 union all select 2",
+      /^Union all \[gave 2 rows/,
+      /Project 1 \[.*gave 1 rows/,
+      /Project 2 \[.*gave 1 rows/,
+    ],
+    ["select * from t latest on ts partition by s", /^Latest on ts \[gave 2 rows/],
+    ["select * from long_sequence(1000000) limit 3", /gave 3 rows/],
+    ["select count() from t", /gave 1 rows, 8 B/],
+  ];
+  for (const [statement, ...lines] of plans) {
+    await t.step(statement, async () => {
+      const shown = await analyze(statement);
+      for (const line of lines) assert.match(shown, new RegExp(line, "m"));
+    });
+  }
+
+  await t.step("gives the plan of EXPLAIN", async () => {
+    const statement = "select s, max(d) from t group by s order by s";
+    const plain = (await run(`explain ${statement}`)).map(([line]) => String(line).replace(/ \[.*/, ""));
+    const analyzed = (await analyze(statement)).split("\n").map((line) => line.replace(/ \[.*/, ""));
+    assert.deepEqual(analyzed.slice(0, -1), plain);
+  });
+
+  await t.step("changes what the statement says", async () => {
+    assert.match(
+      await analyze("insert into u select x, s from t where x <= 10"),
+      /^Insert\n.*gave 10 rows(?:.*\n)+Changed 10 rows/,
+    );
+    assert.match(await analyze("insert into u values (11, 'c'), (12, 'd')"), /Changed 2 rows/);
+    assert.match(await analyze("update u set s = 'e' where x > 10"), /^Update\n(?:.*\n)+Changed 2 rows/);
+    assert.match(await analyze("delete from u where x <= 9"), /^Delete\n(?:.*\n)+Changed 9 rows/);
+    assert.deepEqual(await run("select x, s from u where x > 10"), [[11, "e"], [12, "e"]]);
+    assert.deepEqual(await run("select count() from u"), [[3]]);
+    assert.match(
+      await analyze("create table v as (select s, count() n from t group by s)"),
+      /^Create table v\n(?:.*\n)+Changed 2 rows/,
+    );
+    assert.deepEqual(await run("select sum(n) from v"), [[ROWS]]);
+  });
+
+  await t.step("counts as the change that it makes", async () => {
+    const connect = async (user: string) => {
+      const client = new pg.Client({
+        host: "127.0.0.1",
+        port: server.pgPort,
+        user,
+        password: "quest",
+        database: "qdb",
+      });
+      await client.connect();
+      return client;
+    };
+    const reader = await connect("user"), admin = await connect("admin");
+    await assert.rejects(reader.query("explain analyze delete from u"), { code: "25006" });
+    const { rows, command } = await reader.query("explain analyze select * from u");
+    assert.equal(command, "EXPLAIN");
+    assert.match(rows[0]["QUERY PLAN"], /gave 3 rows/);
+    await admin.query("begin");
+    await admin.query("explain analyze delete from u");
+    await admin.query("rollback");
+    assert.deepEqual(await run("select count() from u"), [[3]]);
+    await Promise.all([reader.end(), admin.end()]);
+  });
+
+  const refused: [statement: string, error: RegExp, position: number][] = [
+    ["explain analyze drop table u", /EXPLAIN ANALYZE of a statement that reads nothing is not supported/, 16],
+    ["explain analyze select y from u", /there is no column y/, 23],
+  ];
+  for (const [statement, error, position] of refused) {
+    await t.step(`refuses ${statement}`, async () => {
+      const reply = await server.exec(statement);
+      assert.match(reply.error!, error);
+      assert.equal(reply.position, position);
+    });
+  }
+
+  await t.step("leaves no memory behind, also of a statement that fails", async () => {
+    const held = async () => {
+      const text = await (await fetch(`http://127.0.0.1:${server.minPort}/metrics`)).text();
+      const [, bytes] = /^\w*memory_tag_bytes\{tag="query"\} (\d+)$/m.exec(text) ?? assert.fail(text);
+      return Number(bytes);
+    };
+    const before = await held();
+    for (let k = 0; k < 20; k++) {
+      await analyze("select s, max(d) from t group by s");
+      const failed = await server.exec("explain analyze insert into u (x) select t || 'x' from t");
+      assert.match(failed.error ?? "", /is not a LONG/);
+    }
+    assert.equal(await held(), before);
+  });
+});
