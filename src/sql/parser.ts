@@ -444,7 +444,8 @@ export class Source {
         for (;;) {
           lists.push(index);
           index = Math.min(this.#partners.get(index)!, range.to - 1);
-          if (!this.#is(index + 1, ",") || !this.#is(index + 2, "(")) break;
+          // What stands behind the range is another item of a list around it.
+          if (index + 2 >= range.to || !this.#is(index + 1, ",") || !this.#is(index + 2, "(")) break;
           index += 2;
         }
       } else {

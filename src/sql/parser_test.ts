@@ -336,3 +336,11 @@ Deno.test("a statement is read alike when one of the same form was read before",
   for (let k = 1; k < 100; k++) parse(`select ${Array.from({ length: k }, () => "a + 1").join()}`);
   assert.deepEqual(parse(forms[0]("n", "1")), parse(forms[0]("n", "1")));
 });
+
+Deno.test("parse() ends a list of values inside another one where the outer item ends", () => {
+  const start = performance.now();
+  const text = "insert into a values ('1', a values ('2', 1), ('3'm.2)";
+  assert.throws(() => parse(text), { message: /found values/, position: text.indexOf("values ('2'") });
+  // It took 13 seconds and the whole stack.
+  assert.ok(performance.now() - start < 2_000);
+});

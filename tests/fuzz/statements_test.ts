@@ -1,0 +1,38 @@
+/**
+ * Mutated statements of the conformance cases: none is an internal error, none hangs, none ends the server.
+ * SUNDIAL_MUTATIONS=100000 for a night. A failure tells its seed, and SEED=… repeats it.
+ */
+import assert from "node:assert/strict";
+import { parseCases } from "../conformance.ts";
+import { fromFileUrl } from "../paths.ts";
+import { mutated } from "./mutations.ts";
+import { randomOf, seedOfRun } from "./random.ts";
+import { told, Watched } from "./watched.ts";
+
+const COUNT = Number(Deno.env.get("SUNDIAL_MUTATIONS") ?? 5_000);
+const ALONGSIDE = 4;
+
+Deno.test(`${COUNT} mutated statements`, async () => {
+  const seed = seedOfRun();
+  console.log(`  SEED=${seed}`);
+  const random = randomOf(seed);
+  const folder = fromFileUrl("./conformance/");
+  const names = [...Deno.readDirSync(folder)].map(({ name }) => name).filter((name) => name.endsWith(".test")).sort();
+  const cases = names.flatMap((name) => parseCases(Deno.readTextFileSync(folder + name)));
+  const statements = cases.map(({ sql }) => sql);
+  const watched = await Watched.start();
+  for (const { kind, sql } of cases) {
+    if (kind === "statement" && /^\s*(create|insert)/i.test(sql)) await watched.server.exec(sql);
+  }
+  let left = COUNT, answered = 0;
+  await Promise.all(Array.from({ length: ALONGSIDE }, async () => {
+    while (left-- > 0) {
+      const sql = mutated(random, random.of(statements), random.of(statements));
+      const { error, status } = await watched.run(sql);
+      if (status === 0) break;
+      if (error === undefined) answered++;
+    }
+  }));
+  console.log(`  ${answered} answered; ${await watched.end({ holdsHealth: false })}`);
+  assert.equal(watched.findings.length, 0, `SEED=${seed}\n${told(watched.findings)}`);
+});
