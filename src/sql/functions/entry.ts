@@ -45,7 +45,8 @@ export interface FunctionEntry {
   nulls: "propagate" | "custom";
   volatility: "immutable" | "stable" | "volatile";
   summary: string;
-  examples: { sql: string; gives?: unknown; errorAt?: number }[];
+  /** `gives`: the first value; required but for sources whose rows depend on the server. */
+  examples: { sql: string; gives?: unknown }[];
 
   /** Looks at the arguments that are constants (undefined: not constant) when the call is bound; says what is wrong and with which. */
   check?: (constants: readonly (Value | undefined)[], types: readonly string[]) =>

@@ -342,8 +342,14 @@ for (
   });
 }
 
-/** Sources of rows: the binder makes nodes of them. */
-function source(name: string, args: FunctionEntry["args"], summary: string, sql: string): FunctionEntry {
+/** Sources of rows: the binder makes nodes of them. `gives`: the first value, if it is always the same. */
+function source(
+  name: string,
+  args: FunctionEntry["args"],
+  summary: string,
+  sql: string,
+  gives?: unknown,
+): FunctionEntry {
   return {
     name,
     args,
@@ -351,7 +357,7 @@ function source(name: string, args: FunctionEntry["args"], summary: string, sql:
     nulls: "custom",
     volatility: "volatile",
     summary,
-    examples: [{ sql }],
+    examples: [{ sql, gives }],
     table: true,
   };
 }
@@ -363,12 +369,14 @@ entries.push(
     [required("count", "LONG"), optional("seed1", "LONG"), optional("seed2", "LONG")],
     "So many rows: x from 1. Two seeds make random functions repeat themselves.",
     "SELECT * FROM long_sequence(3)",
+    1,
   ),
   source(
     "generate_series",
     [required("start", "any"), required("end", "any"), optional("step", "any")],
     "The numbers or times from start to end, both included.",
     "SELECT * FROM generate_series(1, 3)",
+    1,
   ),
   source(
     "read_parquet",
