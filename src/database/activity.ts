@@ -18,7 +18,7 @@ export class Activity {
 
   begin(text: string, { name }: Identity, client: Client | undefined, options: ExecuteOptions): RunningStatement {
     const id = this.nextId++;
-    const statement = new RunningStatement(id, text, name, client, () => this.running.delete(id));
+    const statement = new RunningStatement(id, text, name, client, this.running);
     this.running.set(id, statement);
     if (options.progress !== undefined) statement.tellProgress(options.progress);
     return statement;
@@ -103,7 +103,8 @@ export class RunningStatement {
     readonly text: string,
     readonly user: string,
     readonly client: Client | undefined,
-    private readonly onEnd: () => void,
+    /** Where it stands until it ends. */
+    private readonly running: Map<number, RunningStatement>,
   ) {}
 
   get figures(): QueryFigures {
@@ -131,12 +132,12 @@ export class RunningStatement {
   /** Its rows are on their way: it ends when the engine has given the last one. */
   endWithQuery(): void {
     this.endsWithQuery = true;
-    if (this.figures.state === "ended") this.end();
+    if (this.query === undefined || this.query.figures().state === "ended") this.end();
   }
 
   end(): void {
-    clearInterval(this.timer);
-    this.onEnd();
+    if (this.timer !== undefined) clearInterval(this.timer);
+    this.running.delete(this.id);
   }
 
   /** False where nothing can stop it: it has not begun yet, or its rows are being written. */

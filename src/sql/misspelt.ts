@@ -6,6 +6,9 @@ import { CLASS_CHARACTERS, grammar, KEYWORDS } from "./grammar.ts";
 const PLACES_MAX = 100;
 const KEYWORDS_TRIED_MAX = 3;
 
+/** First words of statements that the grammar does not know. */
+export const PLAIN_STATEMENTS = ["EXPLAIN", "BACKUP", "CANCEL", "DESCRIBE"];
+
 /** Where the grammar stopped. */
 export interface Stop {
   /** That the statement was read by. */
@@ -34,7 +37,7 @@ export function misspeltKeyword(
     return result.succeeded() || (result as unknown as Stopped).getRightmostFailurePosition() > at;
   };
   if (isName(0) && rule === "queryStatement") {
-    const keyword = nearest(wordAt(0), ["EXPLAIN", "BACKUP", "CANCEL", "DESCRIBE", ...Object.keys(statements)]);
+    const keyword = nearest(wordAt(0), [...PLAIN_STATEMENTS, ...Object.keys(statements)]);
     if (keyword !== undefined) {
       const isOther = !(keyword in statements);
       if (isOther || getsFurther("", 0, keyword, statements[keyword])) return { place: 0, keyword };

@@ -16,6 +16,7 @@ import {
 } from "./grammar.ts";
 import { isMark, isWord, type Token, tokenize } from "./lexer.ts";
 import { errorOf } from "./mistakes.ts";
+import { PLAIN_STATEMENTS } from "./misspelt.ts";
 import { type MatchedNodes, nodesOf, toTree } from "./tree.ts";
 import { isNameHere } from "./word-names.ts";
 
@@ -90,6 +91,9 @@ const RULES: Record<string, string> = {
 };
 
 const STATEMENTS: Record<string, string> = { SELECT: "queryStatement", DECLARE: "queryStatement", ...RULES };
+
+/** The first words of statements. */
+export const STATEMENT_WORDS = [...PLAIN_STATEMENTS, ...Object.keys(STATEMENTS)];
 
 function parseRange(source: Source, range: Range): Statement {
   const { tokens } = source;

@@ -86,6 +86,7 @@ const misspelt: [sql: string, message: string][] = [
   ["select * from tradse", "there is no table tradse; did you mean trades?"],
   ["with recent as (select 1) select * from recnet", "there is no table recnet; did you mean recent?"],
   ["select * from something", "there is no table something"],
+  ["selct", "there is no table selct; did you mean SELECT?"],
   ["update tradse set px = 1", "there is no table tradse; did you mean trades?"],
   ["select smy from trades", "there is no column smy; did you mean sym?"],
   ["select nothing from trades", "there is no column nothing"],

@@ -17,6 +17,7 @@ import {
   unknownVariable,
 } from "./context.ts";
 import { joinRelation } from "./joins.ts";
+import { STATEMENT_WORDS } from "../parser.ts";
 import { isMetadata, metadataPlan } from "./metadata.ts";
 import { type Relation, type ScopeColumn } from "./scope.ts";
 import type { BoundQuery, Queries } from "./select.ts";
@@ -103,7 +104,10 @@ function bindTable(queries: Queries, source: Extract<Source, { kind: "table" }>,
     return relationOf({ plan, visible: plan.columns.length, timestamp: -1 }, source.alias ?? name);
   }
   const queryNames = inForce(names).flatMap(({ queries }) => [...queries.keys()]);
-  throw unknownTable(full, source.at, [...queryNames, ...tableNames(binding.context.catalogue)]);
+  // A statement that begins with a name reads a table: `selct` too.
+  const isFirst = binding.context.text?.slice(0, source.at).trim() === "";
+  const words = isFirst ? STATEMENT_WORDS : [];
+  throw unknownTable(full, source.at, [...queryNames, ...tableNames(binding.context.catalogue), ...words]);
 }
 
 /** All columns of a table, in its order. */
