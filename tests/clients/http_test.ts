@@ -1,0 +1,168 @@
+/** HTTP clients that people use, each against the real server: `tests/clients/http/` has their programs. */
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { fromFileUrl } from "../paths.ts";
+import { until } from "../programs.ts";
+import { startServer, type TestServer } from "../server.ts";
+
+const PROGRAMS = fromFileUrl("./clients/http/");
+assert.ok(Deno.statSync(PROGRAMS).isDirectory);
+/** Rows of the large result of each client. */
+const ROWS = 300_000;
+/** Of the largest result, which curl reads; SUNDIAL_BYTES=1e8 for a quick run. */
+const BYTES_MAX = Number(Deno.env.get("SUNDIAL_BYTES") ?? 1e9);
+
+interface Client {
+  name: string;
+  /** Succeeds where the client is installed. */
+  probe: string[];
+  /** The base URL, the number of rows and that of requests follow. */
+  command: string[];
+  /** Requests one after the other. */
+  requests: number;
+}
+
+/** The virtual environment that `.ci/run` makes has aiohttp and requests. */
+const PYTHON = join(
+  Deno.env.get("XDG_CACHE_HOME") ?? join(Deno.env.get("HOME") ?? "", ".cache"),
+  "sundial-ci/python/bin/python",
+);
+
+const CLIENTS: Client[] = [
+  { name: "Java's HttpClient", probe: ["java", "-version"], command: ["java", "Client.java"], requests: 10_000 },
+  { name: "Go's net/http", probe: ["go", "version"], command: ["go", "run", "client.go"], requests: 10_000 },
+  { name: "Python's http.client", probe: ["python3", "-V"], command: ["python3", "client.py"], requests: 10_000 },
+  {
+    name: "requests",
+    probe: [PYTHON, "-c", "import requests"],
+    command: [PYTHON, "requests_client.py"],
+    requests: 1000,
+  },
+  { name: "aiohttp", probe: [PYTHON, "-c", "import aiohttp"], command: [PYTHON, "aiohttp_client.py"], requests: 1000 },
+  { name: "Node's fetch", probe: ["node", "-v"], command: ["node", "client.mjs"], requests: 10_000 },
+  {
+    name: "Deno's fetch",
+    probe: ["deno", "-V"],
+    command: [Deno.execPath(), "run", "-A", "--no-lock", "client.mjs"],
+    requests: 10_000,
+  },
+];
+
+interface Output {
+  success: boolean;
+  text: string;
+}
+
+async function run([program, ...args]: string[], stdin?: string): Promise<Output> {
+  const command = new Deno.Command(program, {
+    args,
+    cwd: PROGRAMS,
+    stdin: stdin === undefined ? "null" : "piped",
+    stdout: "piped",
+    stderr: "piped",
+  });
+  const child = command.spawn();
+  if (stdin !== undefined) await new Blob([stdin]).stream().pipeTo(child.stdin);
+  const { success, stdout, stderr } = await child.output();
+  const decoder = new TextDecoder();
+  return { success, text: decoder.decode(stdout) + decoder.decode(stderr) };
+}
+
+async function isInstalled(name: string, probe: string[]): Promise<boolean> {
+  try {
+    if ((await run(probe)).success) return true;
+  } catch (error) {
+    if (!(error instanceof Deno.errors.NotFound)) throw error;
+  }
+  console.log(`skipped: ${name} is not installed`);
+  return false;
+}
+
+async function assertNothingRuns(server: TestServer): Promise<void> {
+  const running = async () => {
+    const text = await (await fetch(`http://127.0.0.1:${server.minPort}/metrics`)).text();
+    return [...text.matchAll(/^service_connections{wire="(?:exec|exp|line_http)"} (\d+)$/gm)].map(([, count]) =>
+      Number(count)
+    );
+  };
+  await until("the aborted queries have ended", async () => (await running()).every((count) => count === 0));
+  assert.doesNotMatch(server.output(), / [CE] http-server/);
+}
+
+const start = () => startServer({ env: { SVC_METRICS_ENABLED: "true" } });
+
+for (const { name, probe, command, requests } of CLIENTS) {
+  Deno.test({
+    name: `${name}: GET, POST, streams, aborts, a hundred at once, ${requests} on a connection`,
+    async fn() {
+      if (!await isInstalled(name, probe)) return;
+      await using server = await start();
+      const { success, text } = await run([...command, server.http, String(ROWS), String(requests)]);
+      assert.ok(success && text.endsWith("ok\n"), text);
+      await assertNothingRuns(server);
+    },
+  });
+}
+
+Deno.test("curl: an upgrade to HTTP/2, pipes, Expect, HEAD, Range, and results of a byte to a gigabyte", async () => {
+  if (!await isInstalled("curl", ["curl", "--version"])) return;
+  await using server = await start();
+  const query = (path: string, sql: string) => `${server.http}${path}?nm=true&query=${encodeURIComponent(sql)}`;
+  const curl = async (...args: string[]) => (await run(["curl", "-sS", ...args])).text;
+  assert.equal(await curl("--http2", query("/exec", "select 1")), '{"dataset":[[1]],"count":1}');
+  assert.equal(
+    await curl("--http2", "-d", "query=select 1", `${server.http}/exec?nm=true`),
+    '{"dataset":[[1]],"count":1}',
+  );
+  assert.equal(await curl("--http1.0", query("/exec", "select 1")), '{"dataset":[[1]],"count":1}');
+  const lines = "curl v=1i\n".repeat(300_000);
+  const expecting = ["-H", "Expect: 100-continue", "-w", "%{http_code}", "--data-binary", "@-", `${server.http}/write`];
+  assert.equal((await run(["curl", "-sS", ...expecting], lines)).text, "204");
+  const chunked = [
+    "-H",
+    "Transfer-Encoding: chunked",
+    "-w",
+    "%{http_code}",
+    "-T",
+    "-",
+    "-X",
+    "POST",
+    `${server.http}/write`,
+  ];
+  assert.equal((await run(["curl", "-sS", ...chunked], lines)).text, "204");
+  assert.match(await curl("-I", `${server.http}/settings`), /^HTTP\/1\.1 200 OK\r\n.*Content-Length: \d{3}/s);
+  assert.equal(await curl("-r", "0-0", query("/exp", "select 10")), "10\r\n", "Range is not served");
+  for (const size of [1, 1000, 1e6, BYTES_MAX]) {
+    const row = "x".repeat(Math.min(size, 1000) - (size > 1 ? 4 : 0)), rows = Math.max(1, size / 1000);
+    const sql = size === 1 ? "select 1::int" : `select '${row}' from long_sequence(${rows})`;
+    const told = await curl("-o", "/dev/null", "-w", "%{http_code} %{size_download}", query("/exp", sql));
+    assert.equal(told, `200 ${size === 1 ? 3 : size}`);
+  }
+  await assertNothingRuns(server);
+});
+
+for (
+  const [name, package_, command] of [
+    ["ab", ["ab", "-V"], (url: string) => ["ab", "-q", "-k", "-n", "10000", "-c", "100", url]],
+    ["ab without keep-alive", ["ab", "-V"], (url: string) => ["ab", "-q", "-n", "2000", "-c", "50", url]],
+  ] as const
+) {
+  Deno.test(`${name}: every answer is right`, async () => {
+    if (!await isInstalled("ab", [...package_])) return;
+    await using server = await start();
+    const { text } = await run(command(`${server.http}/exec?query=select+1`));
+    assert.match(text, /Failed requests: +0\n/, text);
+    assert.doesNotMatch(text, /Non-2xx/);
+    await assertNothingRuns(server);
+  });
+}
+
+Deno.test("wrk: every answer is right", async () => {
+  const { text: usage } = await run(["wrk", "-v"]).catch(() => ({ text: "" }));
+  if (!usage.startsWith("wrk ")) return console.log("skipped: wrk is not installed");
+  await using server = await start();
+  const { text } = await run(["wrk", "-t1", "-c64", "-d2s", `${server.http}/exec?query=select+1`]);
+  assert.match(text, /requests in/, text);
+  assert.doesNotMatch(text, /Non-2xx|Socket errors/, text);
+  await assertNothingRuns(server);
+});
