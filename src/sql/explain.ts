@@ -356,6 +356,8 @@ export function exprText(e: Expr, names: readonly string[]): string {
       return valueText(e.value, e.type);
     case "parameter":
       return `$${e.index + 1}`;
+    case "placeholder":
+      throw new Error("a finished plan has no placeholders");
     case "in":
       return `${text(e.operand)} in (${e.values.map((value) => valueText(value, e.operand.type)).join(", ")})`;
     case "case":

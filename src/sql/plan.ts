@@ -10,12 +10,25 @@ export type Expr =
   | { kind: "constant"; value: Value; type: string }
   /** A bind variable; replaced by a constant before the plan runs. */
   | { kind: "parameter"; index: number; type: string; at: number }
+  | Placeholder
   /** `function` is the id of a catalogue entry: "name(TYPE,TYPE)". `at` is for errors while running. */
   | { kind: "call"; function: string; args: Expr[]; type: string; at: number }
   /** CASE and the like: conditions are BOOLEAN; `otherwise` is always there. Branches not taken are not an error. */
   | { kind: "case"; branches: { when: Expr; then: Expr }[]; otherwise: Expr; type: string }
   /** Membership in constants of `operand`'s type, nulls included. */
   | { kind: "in"; operand: Expr; values: Value[]; type: "BOOLEAN" };
+
+/**
+ * Stands for the output of a node that the binder has not made yet: `index` counts the aggregate calls, the window calls or the
+ * items of the select list; "bucket" is the start of a SAMPLE BY bucket. The binder replaces it by a column: no finished plan
+ * has one.
+ */
+export interface Placeholder {
+  kind: "placeholder";
+  of: "aggregate" | "window" | "bucket" | "item";
+  index: number;
+  type: string;
+}
 
 /** What an expression is made of. */
 export function childrenOf(expr: Expr): Expr[] {

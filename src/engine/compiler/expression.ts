@@ -201,7 +201,8 @@ export class ExpressionCompiler {
       case "in":
         return this.membership(expr.operand, expr.values);
       case "parameter":
-        throw new Error("a parameter is replaced before its plan runs");
+      case "placeholder":
+        throw new Error(`a ${expr.kind} is replaced before its plan runs`);
     }
   }
 
@@ -466,6 +467,7 @@ export function isEmittable(
     case "in":
       return isEmittable(expr.operand, inputTypes, context, perEntry);
     case "parameter":
+    case "placeholder":
       return false;
   }
 }

@@ -52,11 +52,6 @@ import {
 
 const INT_MAX = 2147483647;
 
-/** Aggregate calls stand as columns from here on until the aggregate node is made. */
-export const AGGREGATE_BASE = 1_000_000;
-/** Window calls, likewise. */
-export const WINDOW_BASE = 2_000_000;
-
 /** Sub-queries in expressions join themselves to the input; the binder of the query gives this. */
 export interface SubqueryHost {
   /** A BOOLEAN expression: is `operand` among the query's values? */
@@ -652,7 +647,7 @@ export class Expressions {
     const index = scope.shareAggregates === false
       ? scope.aggregates.push(call) - 1
       : sharedIndex(scope.aggregates, call);
-    return { kind: "column", index: AGGREGATE_BASE + index, type: call.type };
+    return { kind: "placeholder", of: "aggregate", index, type: call.type };
   }
 
   /** An aggregate's call with its arguments over the input. */

@@ -4,17 +4,12 @@
 import { SqlError, SQLSTATE } from "../../errors.ts";
 import type { AggregateCall, Column, Expr, Plan } from "../plan.ts";
 import type { Binding } from "./context.ts";
-import { AGGREGATE_BASE, WINDOW_BASE } from "./expressions.ts";
-import { columnsRead, filter, hashExpr, rewrite, sameExpr, walk } from "./plans.ts";
+import { columnsRead, filter, hashExpr, hasPlaceholder, placed, rewrite, sameExpr } from "./plans.ts";
 import type { OrderKey, OutputItem } from "./select.ts";
 
 /** Does the expression hold an aggregate call? */
 export function isAggregated(expr: Expr): boolean {
-  let found = false;
-  walk(expr, (e) => {
-    if (e.kind === "column" && e.index >= AGGREGATE_BASE && e.index < WINDOW_BASE) found = true;
-  });
-  return found;
+  return hasPlaceholder(expr, "aggregate");
 }
 
 /** Keys of a grouping with their place in its output, and how expressions are said over that output. */
@@ -47,7 +42,6 @@ export class Grouping {
   /** Aggregates are placed behind the keys only once all keys are known: until then they keep their placeholder. */
   over(expr: Expr): Expr {
     return rewrite(expr, (e) => {
-      if (e.kind === "column" && e.index >= AGGREGATE_BASE) return e;
       const key = this.find(e);
       if (key !== undefined) return { kind: "column", index: this.keyOffset + key, type: e.type };
       if (e.kind !== "column") return undefined;
@@ -63,14 +57,6 @@ export class Grouping {
   }
 }
 
-/** Puts aggregate placeholders to their place in the output. */
-export function placeAggregates(expr: Expr, firstAggregate: number): Expr {
-  return rewrite(expr, (e) => {
-    if (e.kind !== "column" || e.index < AGGREGATE_BASE) return undefined;
-    return { ...e, index: firstAggregate + e.index - AGGREGATE_BASE };
-  });
-}
-
 export function groupPlan(
   binding: Binding,
   input: Plan,
@@ -81,7 +67,7 @@ export function groupPlan(
   having: Expr | undefined,
 ): Plan {
   const grouping = new Grouping(binding, written === undefined, 0);
-  // Constants divide nothing; one stays where there are no others, as no rows make no group of it.
+  // Constant keys do not affect grouping. Keep one if it is the only key, so that empty input yields no group.
   const varied = (written ?? []).filter(({ expr }) => expr.kind !== "constant");
   for (const { expr } of varied.length > 0 ? varied : (written ?? []).slice(0, 1)) grouping.add(expr);
   if (written === undefined) {
@@ -95,8 +81,7 @@ export function groupPlan(
   for (const order of orders) if (order.expr !== undefined) order.expr = grouping.over(order.expr);
   const condition = having === undefined ? undefined : grouping.over(having);
   const first = grouping.keys.length;
-  for (const item of items) item.expr = placeAggregates(item.expr, first);
-  for (const order of orders) if (order.expr !== undefined) order.expr = placeAggregates(order.expr, first);
+  placeAggregates(items, orders, first);
   const plan: Plan = {
     node: "aggregate",
     input,
@@ -106,7 +91,13 @@ export function groupPlan(
     timestamp: -1,
     order: "none",
   };
-  return condition === undefined ? plan : filter(plan, placeAggregates(condition, first));
+  return condition === undefined ? plan : filter(plan, placed(condition, "aggregate", first));
+}
+
+/** Replaces the placeholders of aggregates by their columns in the grouping's output. */
+export function placeAggregates(items: OutputItem[], orders: OrderKey[], first: number): void {
+  for (const item of items) item.expr = placed(item.expr, "aggregate", first);
+  for (const order of orders) if (order.expr !== undefined) order.expr = placed(order.expr, "aggregate", first);
 }
 
 export function outputColumns(keys: Expr[], aggregates: AggregateCall[]): Column[] {

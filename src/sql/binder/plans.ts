@@ -6,6 +6,7 @@ import {
   type Column,
   type Expr,
   type FilterNode,
+  type Placeholder,
   type Plan,
   type ProjectNode,
   type SortKey,
@@ -103,6 +104,23 @@ export function columnsRead(expr: Expr, into = new Set<number>()): Set<number> {
   return into;
 }
 
+export function hasPlaceholder(expr: Expr, of: Placeholder["of"]): boolean {
+  let found = false;
+  walk(expr, (e) => {
+    if (e.kind === "placeholder" && e.of === of) found = true;
+  });
+  return found;
+}
+
+/** With the placeholders of one kind replaced by columns, which begin at `first`. */
+export function placed(expr: Expr, of: Placeholder["of"], first: number): Expr {
+  return rewrite(
+    expr,
+    (e) =>
+      e.kind === "placeholder" && e.of === of ? { kind: "column", index: first + e.index, type: e.type } : undefined,
+  );
+}
+
 /** With every column index changed by `map`. */
 export function remap(expr: Expr, map: (index: number) => number): Expr {
   return rewrite(expr, (e) => {
@@ -133,6 +151,8 @@ export function hashExpr(e: Expr): number {
     ? String(e.value)
     : e.kind === "case" || e.kind === "in"
     ? ""
+    : e.kind === "placeholder"
+    ? e.of + e.index
     : e.index;
   hash = 17;
   for (const character of `${e.kind}${own}`) hash = Math.imul(hash ^ character.codePointAt(0)!, 0x01000193);
@@ -148,6 +168,8 @@ export function sameExpr(a: Expr, b: Expr): boolean {
   switch (a.kind) {
     case "column":
       return a.index === (b as typeof a).index;
+    case "placeholder":
+      return a.of === (b as typeof a).of && a.index === (b as typeof a).index;
     case "constant":
       return Object.is(a.value, (b as typeof a).value);
     case "parameter":

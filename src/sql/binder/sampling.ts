@@ -7,10 +7,10 @@ import type { AggregateCall, Expr, Fill, Plan, Sampling } from "../plan.ts";
 import { findVariable, type Names, typeMismatch } from "./context.ts";
 import { convertConstant, fold, foldAtNow } from "./convert.ts";
 import { parseOffset, parseSampling } from "./durations.ts";
-import { AGGREGATE_BASE, type Expressions, WINDOW_BASE } from "./expressions.ts";
+import type { Expressions } from "./expressions.ts";
 import { Grouping, isAggregated, outputColumns, placeAggregates } from "./grouping.ts";
 import { constant } from "./literals.ts";
-import { columnOf, columnsRead, hasParameter, rewrite, sameExpr } from "./plans.ts";
+import { columnOf, columnsRead, hasParameter, placed, rewrite, sameExpr, walk } from "./plans.ts";
 import type { Relation } from "./scope.ts";
 import type { OrderKey, OutputItem } from "./select.ts";
 import { displayName, isInteger, isNumber, isTextOrChar } from "./types.ts";
@@ -35,7 +35,6 @@ export function samplePlan(
 
   // The bucket stands where the timestamp is selected; its place in the node's output is 0.
   const grouping = new Grouping(binding, true, 1);
-  const bucket: Expr = { kind: "column", index: 0, type: time.type };
   const keyOf = new Map<OutputItem, Expr>();
   for (const item of items) {
     const read = columnsRead(item.expr);
@@ -43,22 +42,20 @@ export function samplePlan(
       keyOf.set(item, { kind: "column", index: 1 + grouping.add(item.expr), type: item.expr.type });
     }
   }
-  // Inside an expression the timestamp means the bucket too: it is kept from the rewriting by a number no column has.
+  // Inside an expression the timestamp means the bucket too. A placeholder keeps it from becoming a key.
   const overBuckets = (expr: Expr): Expr => {
     const marked = rewrite(
       expr,
-      (e) => sameExpr(e, time) ? { kind: "column", index: BUCKET, type: time.type } : undefined,
+      (e) => sameExpr(e, time) ? { kind: "placeholder", of: "bucket", index: 0, type: time.type } : undefined,
     );
     if (marked !== expr) expressions.binding.at(marked, expressions.binding.positionOf(expr));
-    const over = grouping.over(marked);
-    return rewrite(over, (e) => e.kind === "column" && e.index === BUCKET ? bucket : undefined);
+    return placed(grouping.over(marked), "bucket", 0);
   };
   for (const item of items) item.expr = keyOf.get(item) ?? overBuckets(item.expr);
   grouping.close();
   for (const order of orders) if (order.expr !== undefined) order.expr = overBuckets(order.expr);
   const first = 1 + grouping.keys.length;
-  for (const item of items) item.expr = placeAggregates(item.expr, first);
-  for (const order of orders) if (order.expr !== undefined) order.expr = placeAggregates(order.expr, first);
+  placeAggregates(items, orders, first);
   return {
     node: "sample",
     input,
@@ -75,8 +72,6 @@ export function samplePlan(
     order: "asc",
   };
 }
-
-const BUCKET = 5_000_000;
 
 function bindSampling(expressions: Expressions, sample: SampleBy, timeType: string, names: Names): Sampling {
   const { interval, align } = sample;
@@ -225,11 +220,11 @@ function bindFill(
   const isSame = (a: AggregateCall, b: AggregateCall) =>
     a.function === b.function && a.distinct === b.distinct && a.args.every((arg, i) => sameExpr(arg, b.args[i]));
   for (const { expr } of items) {
-    for (const index of columnsRead(expr)) {
-      if (index < AGGREGATE_BASE || index >= WINDOW_BASE) continue;
-      const call = aggregates[index - AGGREGATE_BASE];
-      if (!places.some((place) => isSame(aggregates[place], call))) places.push(index - AGGREGATE_BASE);
-    }
+    walk(expr, (e) => {
+      if (e.kind !== "placeholder" || e.of !== "aggregate") return;
+      const call = aggregates[e.index];
+      if (!places.some((place) => isSame(aggregates[place], call))) places.push(e.index);
+    });
   }
   // A single value the dialect meets only when it runs.
   const isPlain = fill.items.length === 1 && sample.align?.timeZone === undefined &&

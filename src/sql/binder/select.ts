@@ -10,12 +10,12 @@ import type { AggregateCall, Expr, Plan, SortKey } from "../plan.ts";
 import { isVolatile } from "../planner/push-filters.ts";
 import { type Binding, findVariable, type Names, typeMismatch } from "./context.ts";
 import { fold } from "./convert.ts";
-import { AGGREGATE_BASE, Expressions, type Scope, WINDOW_BASE } from "./expressions.ts";
-import { groupPlan } from "./grouping.ts";
+import { Expressions, type Scope } from "./expressions.ts";
+import { groupPlan, isAggregated } from "./grouping.ts";
 import { latestPlan } from "./latest.ts";
 import { constant } from "./literals.ts";
 import { leavingOutIntervals } from "./membership.ts";
-import { columnOf, columnsOf, columnsRead, filter, project, remap, rewrite, sameExpr, sort, walk } from "./plans.ts";
+import { columnOf, columnsOf, columnsRead, filter, placed, project, rewrite, sameExpr, sort, walk } from "./plans.ts";
 import { placeBefore } from "./places.ts";
 import { samplePlan } from "./sampling.ts";
 import { candidates, nothing, type Relation, type ScopeColumn, uniqueNames, type WantedName } from "./scope.ts";
@@ -350,7 +350,7 @@ class SelectBinder {
         throw new SqlError(`there is no column ${e.text} in the select list`, e.at, SQLSTATE.grouping);
       }
       const { expr } = items[position - 1];
-      if (hasPlaceholder(expr)) {
+      if (isAggregated(expr)) {
         throw new SqlError(`column ${e.text} is an aggregate and no key`, e.at, SQLSTATE.grouping);
       }
       return { expr, at: e.at };
@@ -362,7 +362,7 @@ class SelectBinder {
       aliasesFirst: true,
     };
     const expr = this.expressions.bind(e, scope);
-    if (hasPlaceholder(expr)) throw new SqlError("an aggregate is no key", e.at, SQLSTATE.grouping);
+    if (isAggregated(expr)) throw new SqlError("an aggregate is no key", e.at, SQLSTATE.grouping);
     return { expr, at: e.at };
   }
 
@@ -471,18 +471,15 @@ function contains(expr: Expr, part: Expr): boolean {
 
 /** An order key as an expression over the select list, which is all that there is behind DISTINCT. */
 function overOutput(expr: Expr, items: readonly OutputItem[], at: number): Expr {
-  const placed = rewrite(expr, (e) => {
+  const over = rewrite(expr, (e) => {
     const index = items.findIndex((item) => sameExpr(item.expr, e));
-    return index < 0 ? undefined : { kind: "column", index: OUTPUT_BASE + index, type: e.type };
+    return index < 0 ? undefined : { kind: "placeholder", of: "item", index, type: e.type };
   });
-  if ([...columnsRead(placed)].some((index) => index < OUTPUT_BASE)) {
+  if (columnsRead(over).size > 0) {
     throw new SqlError("ORDER BY of SELECT DISTINCT wants columns of the select list", at, SQLSTATE.grouping);
   }
-  return remap(placed, (index) => index - OUTPUT_BASE);
+  return placed(over, "item", 0);
 }
-
-/** Above all indices of input columns. */
-const OUTPUT_BASE = 10_000_000;
 
 /** Is the projection the input as it is? */
 function isWhole(plan: Plan, expressions: Expr[], names: string[]): boolean {
@@ -494,14 +491,6 @@ export /** Tables side by side, which only WHERE can join. */
 function isPlainJoin(source: Source): boolean {
   if (source.kind !== "join" || source.type !== "cross") return false;
   return source.left.kind !== "join" || isPlainJoin(source.left);
-}
-
-function hasPlaceholder(expr: Expr): boolean {
-  let found = false;
-  walk(expr, (e) => {
-    if (e.kind === "column" && e.index >= AGGREGATE_BASE && e.index < WINDOW_BASE) found = true;
-  });
-  return found;
 }
 
 /** LIMIT n; n, ; , n; low, high. Negative bounds count from the end; bounds of one sign may be turned round. */

@@ -8,9 +8,9 @@ import { resolveOverload } from "./calls.ts";
 import { typeMismatch } from "./context.ts";
 import { fold } from "./convert.ts";
 import { wordDuration } from "./durations.ts";
-import { type Expressions, type Scope, WINDOW_BASE, type WindowSink } from "./expressions.ts";
+import { type Expressions, type Scope, type WindowSink } from "./expressions.ts";
 import { placeOf } from "./places.ts";
-import { rewrite } from "./plans.ts";
+import { placed } from "./plans.ts";
 import { displayName, isInteger, isTime } from "./types.ts";
 import { sameName } from "../../types/names.ts";
 
@@ -81,7 +81,7 @@ export class WindowCollector implements WindowSink {
       type: resolved.type,
       at: call.at,
     }) - 1;
-    return { kind: "column", index: WINDOW_BASE + index, type: resolved.type };
+    return { kind: "placeholder", of: "window", index, type: resolved.type };
   }
 
   /** In a window a sum is a DOUBLE, and small numbers are carried as LONG. */
@@ -238,10 +238,7 @@ export class WindowCollector implements WindowSink {
 
   /** Windows' placeholders to columns of the window node. */
   replace(expr: Expr, first: number): Expr {
-    return rewrite(
-      expr,
-      (e) => e.kind === "column" && e.index >= WINDOW_BASE ? { ...e, index: first + e.index - WINDOW_BASE } : undefined,
-    );
+    return placed(expr, "window", first);
   }
 }
 

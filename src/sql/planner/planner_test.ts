@@ -162,6 +162,15 @@ Deno.test("optimize() leaves generators where their rows are made", () => {
   assert.match(lines, /Filter \(r > 5\)[^]*rnd_int/);
 });
 
+Deno.test("verifyPlan() refuses a placeholder of the binder that is left", () => {
+  const plan = bound("select 1 v");
+  assert(plan.node === "project");
+  for (const  of of["aggregate", "window", "bucket", "item"] as const) {
+    const left: Plan = { ...plan, expressions: [{ kind: "placeholder", of, index: 0, type: plan.columns[0].type }] };
+    assert.throws(() => verifyPlan(left), /placeholder/);
+  }
+});
+
 Deno.test("intervals are sorted, disjoint, and turn into each other", () => {
   assert.deepEqual(normalize([[5n, 9n], [1n, 2n], [3n, 4n], [20n, 30n]]), [[1n, 9n], [20n, 30n]]);
   assert.deepEqual(intersect([[1n, 10n], [20n, 30n]], [[5n, 25n]]), [[5n, 10n], [20n, 25n]]);

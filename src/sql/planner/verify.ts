@@ -32,6 +32,7 @@ export function verifyPlan(plan: Plan): void {
     case "latest":
       assert(types(plan.columns) === types(plan.input.columns), `${plan.node}: other columns than its input`);
       if (plan.node === "sort") { for (const key of plan.keys) verifyExpr(key.expression, plan.input.columns, "sort"); }
+      if (plan.node === "limit") verifyAll(plan.low === undefined ? [plan.high] : [plan.low, plan.high], [], "limit");
       if (plan.node === "latest") {
         for (const key of [plan.time, ...plan.keys]) verifyExpr(key, plan.input.columns, "latest");
       }
@@ -103,6 +104,7 @@ function verifyAll(expressions: readonly Expr[], columns: readonly Column[], nod
 
 function verifyExpr(expr: Expr, columns: readonly Column[], node: string): void {
   walk(expr, (e) => {
+    assert(e.kind !== "placeholder", `${node}: a placeholder of the binder is left`);
     if (e.kind !== "column") return;
     assert(e.index >= 0 && e.index < columns.length, `${node}: no column ${e.index} of ${columns.length}`);
     assert(e.type === columns[e.index].type, `${node}: column ${e.index} is ${columns[e.index].type}, not ${e.type}`);
