@@ -113,9 +113,20 @@ Deno.test("query_activity() and CANCEL QUERY", async (t) => {
   await t.step("tells a client of the PostgreSQL wire that asked for it", async () => {
     const notices: string[] = [];
     admin.on("notice", ({ message }: { message?: string }) => notices.push(message!));
+    const options = "-c client_min_messages=info";
+    const asked = new pg.Client({
+      ...{ host: "127.0.0.1", port: server.pgPort, user: "admin", password: "quest", database: "qdb", options },
+    });
+    await asked.connect();
+    const askedNotices: string[] = [];
+    asked.on("notice", ({ message }: { message?: string }) => askedNotices.push(message!));
     await admin.query("set client_min_messages to info");
-    await admin.query("set statement_timeout to '6s'");
-    await assert.rejects(admin.query(ENDLESS), /time-out/);
+    await Promise.all([admin, asked].map(async (client) => {
+      await client.query("set statement_timeout to '6s'");
+      await assert.rejects(client.query(ENDLESS), /time-out/);
+    }));
+    await asked.end();
+    assert.equal(askedNotices.length > 0, true);
     assert.match(notices[0], /^query \d+: running, [\d,]+ of 6,000,000 rows read \(\d+ %\), \d+ MiB of memory$/);
     assert.ok(notices.length <= 2);
   });

@@ -185,6 +185,7 @@ class PgServer {
         namedStatementLimit,
       });
       client.connection.startTimeoutMs = client.connection.statementTimeoutMs = who.statementTimeoutMs;
+      client.connection.tellsProgress = who.tellsProgress;
       await client.connection.run();
     } finally {
       this.connectionCount--;

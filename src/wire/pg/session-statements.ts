@@ -50,7 +50,7 @@ const ENTRIES: Entry[] = [
   {
     pattern: pattern(`SET\\s+(?:SESSION\\s+|LOCAL\\s+)?client_min_messages\\s*(?:=|\\sTO\\s)\\s*(.+)`),
     run([, value], conversation) {
-      conversation.tellsProgress = /^'?(?:debug[1-5]?|log|info)'?$/i.test(value.trim());
+      conversation.tellsProgress = wantsProgress(value);
       return "SET";
     },
   },
@@ -169,6 +169,11 @@ function prepared(run: () => string | Promise<string>): Prepared {
 
 function identifier(name: string): string {
   return name.startsWith('"') ? name.slice(1, -1).replaceAll('""', '"') : name.toLowerCase();
+}
+
+/** Is this value of client_min_messages info or lower? */
+export function wantsProgress(value: string): boolean {
+  return /^'?(?:debug[1-5]?|log|info)'?$/i.test(value.trim());
 }
 
 const UNIT_MS: Record<string, number> = { us: 0.001, ms: 1, s: 1000, min: 60_000, h: 3_600_000, d: 86_400_000 };

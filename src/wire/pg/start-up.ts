@@ -8,7 +8,7 @@ import { FatalError, PG_SQLSTATE } from "./failure.ts";
 import type { Input } from "./input.ts";
 import { decoderOf, decodeStartUp, type StartUp } from "./messages.ts";
 import type { Output } from "./output.ts";
-import { parseTimeoutMs } from "./session-statements.ts";
+import { parseTimeoutMs, wantsProgress } from "./session-statements.ts";
 
 /** Of all messages before the password was right. */
 export const START_UP_SIZE_MAX = 10_000;
@@ -18,6 +18,8 @@ export interface LogIn {
   identity: Identity;
   canWrite: boolean;
   statementTimeoutMs: number;
+  /** Of client_min_messages. */
+  tellsProgress: boolean;
   applicationName: string | undefined;
 }
 
@@ -97,7 +99,8 @@ async function logIn(
   metrics?.authenticationsSucceeded.inc();
   const statementTimeoutMs = timeoutOf(parameters);
   output.authenticationOk();
-  return { ...known, statementTimeoutMs, applicationName: parameters.get("application_name") };
+  const tellsProgress = wantsProgress(settingOf("client_min_messages", parameters) ?? "");
+  return { ...known, statementTimeoutMs, tellsProgress, applicationName: parameters.get("application_name") };
 }
 
 function isKnown(user: string, { user: admin, readonlyEnabled, readonlyUser }: PgOptions): boolean {
@@ -134,14 +137,19 @@ function isEqual(given: string, wanted: string): boolean {
 
 /** As a parameter of its own, or as `-c statement_timeout=250` or `--statement_timeout=250` in `options`. */
 function timeoutOf(parameters: Map<string, string>): number {
-  const given = parameters.get("statement_timeout") ??
-    /(?:-c\s*|--)statement[_-]timeout=((?:\\.|\S)+)/i.exec(parameters.get("options") ?? "")?.[1].replaceAll("\\", "");
+  const given = settingOf("statement_timeout", parameters);
   if (given === undefined) return 0;
   try {
     return parseTimeoutMs(given);
   } catch (cause) {
     throw new FatalError((cause as Error).message, SQLSTATE.invalidParameter);
   }
+}
+
+/** A setting given as a parameter of its own, or in `options`. */
+function settingOf(name: string, parameters: Map<string, string>): string | undefined {
+  const pattern = new RegExp(`(?:-c\\s*|--)${name.replaceAll("_", "[_-]")}=((?:\\\\.|\\S)+)`, "i");
+  return parameters.get(name) ?? pattern.exec(parameters.get("options") ?? "")?.[1].replaceAll("\\", "");
 }
 
 /** What every client is told, in this order. Drivers read versions, encodings and date styles out of it. */
