@@ -238,3 +238,21 @@ function residentBytes(server: TestServer, field = "VmRSS"): number {
   const status = Deno.readTextFileSync(`/proc/${server.process.pid}/status`);
   return 1024 * Number(new RegExp(`${field}:\\s+(\\d+)`).exec(status)![1]);
 }
+
+Deno.test({
+  name: "memory goes back to the system when no query runs",
+  // Elsewhere there is no glibc to ask.
+  ignore: Deno.build.os !== "linux" || Deno.build.target.includes("musl"),
+  async fn() {
+    await using server = await prepared({ SVC_CAIRO_QUERY_MEMORY_LIMIT: "256m" });
+    const start = residentBytes(server);
+    for (const [, , sql] of LARGE.slice(0, 3)) await exec(server, sql);
+    assert.ok(residentBytes(server) > start + (200 << 20), "the queries have used it");
+    const deadline = Date.now() + 60_000;
+    while (residentBytes(server) > start + (100 << 20) && Date.now() < deadline) {
+      await new Promise((resolve) => setTimeout(resolve, 500));
+    }
+    assert.ok(residentBytes(server) <= start + (100 << 20), `${(residentBytes(server) - start) >> 20} MiB are kept`);
+    assert.deepEqual((await exec(server, "select sum(x) from long_sequence(1000000)")).dataset, [[500_000_500_000]]);
+  },
+});

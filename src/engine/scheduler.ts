@@ -63,6 +63,8 @@ export type ToWorker =
   | { type: "query"; id: number; request: PostedRequest; output: unknown }
   /** Goes on with a query that it has parked. */
   | { type: "resume"; id: number }
+  /** No query has run for a while: memory that it keeps for the next ones goes back. `isFirst`: that of all threads, too. */
+  | { type: "rest"; isFirst: boolean }
   | { type: "task"; id: number; name: string; payload: unknown }
   /** For tests: an error reaches the top of the thread. */
   | { type: "crash"; text: string };
@@ -115,6 +117,9 @@ const CHUNKS_LEFT_MAX = 2;
 
 /** A parked query whose reader has taken nothing for so long ends when others wait for its slot. */
 const STALL_MS = 10_000;
+
+/** Without a query for so long, the workers give memory back. */
+const REST_MS = 5_000;
 
 /** A query that was asked for and has not ended. */
 interface Underway {
@@ -237,7 +242,22 @@ class WorkerScheduler implements Scheduler {
     if (this.waiting.length > 0 && this.seats.every(isLost)) this.failWaiting();
   }
 
+  private restTimer: ReturnType<typeof setTimeout> | undefined;
+
+  private restLater(): void {
+    clearTimeout(this.restTimer);
+    this.restTimer = setTimeout(() => {
+      const isBusy = ({ job, parked }: Seat) => (job !== undefined && !job.isTask) || parked.size > 0;
+      if (this.seats.some(isBusy)) return this.restLater();
+      for (const { worker, index } of this.seats) {
+        worker.postMessage({ type: "rest", isFirst: index === 0 } satisfies ToWorker);
+      }
+    }, REST_MS);
+    Deno.unrefTimer(this.restTimer as unknown as number);
+  }
+
   private give(seat: Seat, job: Job): void {
+    if (!job.isTask) this.restLater();
     seat.parked.delete(job);
     job.only = undefined;
     seat.job = job;
@@ -417,6 +437,7 @@ class WorkerScheduler implements Scheduler {
     }
     this.closed = true;
     clearTimeout(this.stallTimer);
+    clearTimeout(this.restTimer);
     for (const { worker, retry } of [...this.seats, ...(this.taskSeat ? [this.taskSeat] : [])]) {
       clearTimeout(retry);
       worker.terminate();

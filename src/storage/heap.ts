@@ -4,7 +4,7 @@
  *
  * It is reserved whole at the start (`initial` = `maximum`), so views never go stale; the system gives pages on first touch.
  * Blocks come from a buddy system over 4 KiB units; its state lies in the memory itself, guarded by a lock word, so any
- * thread allocates and frees. Freed blocks keep their pages: first touch is paid once.
+ * thread allocates and frees. Freed blocks keep their pages while there is work: first touch is paid once (`workers/rest.ts`).
  * Source: Knowlton, "A Fast Storage Allocator", CACM 8(10), 1965.
  */
 import { assert } from "../errors.ts";
@@ -198,6 +198,34 @@ export class SharedHeap {
     } finally {
       this.unlock();
     }
+  }
+
+  /** The free blocks of at least `sizeBytes`, as they are now. */
+  freeBlocks(sizeBytes: number): { address: number; sizeBytes: number }[] {
+    const blocks: { address: number; sizeBytes: number }[] = [];
+    this.lock();
+    for (let order = orderOf(sizeBytes); order < ORDER_COUNT; order++) {
+      for (let unit = this.i32[FREE_HEAD + order]; unit >= 0; unit = this.i32[this.addressOf(unit) / 4 + 1]) {
+        blocks.push({ address: this.addressOf(unit), sizeBytes: UNIT_BYTES * 2 ** order });
+      }
+    }
+    this.unlock();
+    return blocks;
+  }
+
+  /** Allocates just this block, if it is still free and whole. Tagged "other". */
+  take({ address, sizeBytes }: { address: number; sizeBytes: number }): boolean {
+    const order = orderOf(sizeBytes), unit = ((address >>> UNIT_SHIFT) - this.i32[BASE_UNIT]) | 0;
+    this.lock();
+    const isFree = this.i8[this.stateAddress(unit)] === -(order + 1);
+    if (isFree) {
+      this.unlink(unit, order);
+      this.stateOf(unit, order, false);
+      this.i32[USED_UNITS] += 1 << order;
+      this.i32[TAG_USED + HEAP_TAGS.indexOf("other")] += 1 << order;
+    }
+    this.unlock();
+    return isFree;
   }
 
   /** Like `allocate`, but takes no more than `sizeBytes` rounded up to 4 KiB: the rest of the block goes back. Free it with `freeExact`. */

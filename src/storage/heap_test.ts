@@ -36,3 +36,19 @@ Deno.test("SharedHeap gives blocks that do not overlap and takes all of them bac
   heap.free(heap.allocate(half, "query"), half, "query");
   assert.ok(SharedHeap.blockBytes(5000) === 8192);
 });
+
+Deno.test("SharedHeap: free blocks are listed, and taken while they are free and whole", () => {
+  const heap = createHeap(1 << 26);
+  const used = heap.allocate(1 << 20, "query");
+  const [block, ...others] = heap.freeBlocks(1 << 20);
+  assert.ok(others.length > 0);
+  assert.ok(
+    [block, ...others].every(({ address, sizeBytes }) => used + (1 << 20) <= address || address + sizeBytes <= used),
+  );
+  assert.equal(heap.take(block), true);
+  assert.equal(heap.take(block), false);
+  assert.equal(heap.usedBytes("other"), block.sizeBytes);
+  heap.free(block.address, block.sizeBytes, "other");
+  heap.free(used, 1 << 20, "query");
+  assert.equal(heap.usedBytes(), 0);
+});

@@ -13,6 +13,7 @@ import { seededRandom } from "../database/random.ts";
 import { createRegistry } from "../sql/functions/mod.ts";
 import { createPool, type PoolLease, SHARED_WORD, SharedHeap, type SharedPool } from "../storage/mod.ts";
 import { yieldToOthers } from "./priority.ts";
+import { collectGarbage, giveBackPages } from "./rest.ts";
 import { type LineTable, parseLines, type ParseOptions } from "../wire/line/mod.ts";
 
 /** Encoded chunks that may be on their way to the reader before the query waits. */
@@ -48,6 +49,8 @@ self.onmessage = ({ data }: MessageEvent<ToWorker>) => {
       return whileBusy(() => begin(data.id, data.request, data.output as OutputOptions));
     case "resume":
       return whileBusy(() => resume(data.id));
+    case "rest":
+      return void rest(data.isFirst);
     case "task":
       return runTask(data.id, data.name, data.payload);
     case "crash":
@@ -73,6 +76,13 @@ function whileBusy(action: () => void): void {
   } finally {
     Atomics.sub(heap.i32, SHARED_WORD.workersBusy, 1);
   }
+}
+
+async function rest(isFirst: boolean): Promise<void> {
+  const isWanted = () => open.size > 0;
+  if (isWanted()) return;
+  collectGarbage();
+  if (isFirst) await giveBackPages(heap, isWanted);
 }
 
 /** A worker that was replaced leaves its place to the new one's port. */
