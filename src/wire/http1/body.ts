@@ -8,7 +8,7 @@ const CHUNK_LINE_MAX = 256;
 /** All trailers together; they are read and dropped. */
 const TRAILERS_MAX = 8192;
 const PIECE_BYTES = 65_536;
-const CHUNK_SIZE = /^([0-9A-Fa-f]{1,12})(?:;[\t\x20-\x7e\x80-\xff]*)?$/;
+const CHUNK_SIZE = /^([0-9A-Fa-f]{1,12})(?:;[\x21-\x7e][\t\x20-\x7e\x80-\xff]*)?$/;
 
 export class BodyReader {
   /** Bytes that have been read. */

@@ -229,7 +229,7 @@ function bodySizeOf(headers: Headers, minor: number): number | "chunked" {
 function expectsContinue(headers: Headers, minor: number): boolean {
   const expected = headers.get("expect");
   if (expected === null || minor === 0) return false;
-  if (expected.toLowerCase() !== "100-continue") {
+  if (expected.toLowerCase().split(",").some((part) => trimBlanks(part) !== "100-continue")) {
     throw new RequestError(417, "this expectation is not supported: known is 100-continue");
   }
   return true;

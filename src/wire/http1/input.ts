@@ -86,7 +86,9 @@ export class Input {
       const at = bytes.indexOf(LF, seen);
       if (at >= 0) {
         const carriage = bytes.indexOf(CR);
-        if (carriage !== at - 1) throw new RequestError(400, "the body has a bare CR or LF between its chunks");
+        if (at === 0 || carriage !== at - 1) {
+          throw new RequestError(400, "the body has a bare CR or LF between its chunks");
+        }
         this.skip(at + 1);
         return bytes.subarray(0, at - 1);
       }

@@ -168,6 +168,7 @@ const refused: [title: string, request: string, status: number][] = [
     "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nab\r\n0\r\n\r\n",
     400,
   ],
+  ["a bare line feed behind the last chunk", "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\n", 400],
   ["a huge chunk", "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nfffffffffffff\r\n", 400],
   ["a fragment", "GET /a#b HTTP/1.1\r\n\r\n", 400],
   ["a target that is no UTF-8", "GET /\xe9 HTTP/1.1\r\n\r\n", 400],
