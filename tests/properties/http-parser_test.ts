@@ -2,6 +2,7 @@
  * Our HTTP parser against Node's: both take the same requests for the same, or both refuse them. Where they differ on purpose,
  * a rule below says why.
  */
+// deno-lint-ignore-file no-control-regex
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { type HttpRequest, startServer } from "../../src/wire/http1/mod.ts";
