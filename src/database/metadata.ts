@@ -25,13 +25,13 @@ export function resolveMetadata(plan: Plan, core: Core, identity: Identity): Pla
 
 type Source = (core: Core, table: () => TableSnapshot) => Value[][];
 
-function rowsOf(node: MetadataNode, core: Core, _identity: Identity): Value[][] {
+function rowsOf(node: MetadataNode, core: Core, identity: Identity): Value[][] {
   if (node.source === "pg_catalog.pg_stat_activity") {
     return core.activity.catalogRows().map((row) => node.columns.map(({ name }) => row[name] ?? null));
   }
   if (isCatalogSource(node.source)) {
     const schemas = core.catalogue.tables().map(({ schema }) => schema).toSorted((a, b) => a.id - b.id);
-    return catalogRows(node.source, node.columns, schemas);
+    return catalogRows(node.source, node.columns, schemas, identity.name);
   }
   const source = SOURCES[node.source];
   if (!source) throw new SqlError(`${node.source} is not supported`, node.at, SQLSTATE.featureNotSupported);

@@ -54,7 +54,7 @@ const TYPES: PgType[] = [
 ];
 const TYPE_BY_OID = new Map(TYPES.map((each) => [each.oid, each]));
 
-type Rows = (tables: readonly TableSchema[], names: readonly string[]) => Record<string, Value>[];
+type Rows = (tables: readonly TableSchema[], user: string) => Record<string, Value>[];
 
 const forColumns = (
   tables: readonly TableSchema[],
@@ -148,6 +148,15 @@ const SOURCES: Record<string, Rows> = {
     datallowconn: true,
     datconnlimit: -1,
   }],
+  "pg_catalog.pg_roles": (_tables, user) => [{
+    oid: OWNER,
+    rolname: user,
+    rolsuper: true,
+    rolinherit: true,
+    rolcanlogin: true,
+    rolconnlimit: -1,
+    rolcreatedb: true,
+  }],
   "pg_catalog.pg_tables": (tables) =>
     tables.map((schema) => ({ schemaname: SCHEMA, tablename: schema.name, tableowner: SCHEMA })),
   "pg_catalog.pg_settings": () => [
@@ -201,7 +210,8 @@ export function catalogRows(
   source: string,
   columns: readonly { name: string; type: string }[],
   tables: readonly TableSchema[],
+  user: string,
 ): Value[][] {
-  const rows = SOURCES[source]?.(tables, columns.map(({ name }) => name)) ?? [];
+  const rows = SOURCES[source]?.(tables, user) ?? [];
   return rows.map((row) => columns.map(({ name, type }) => Object.hasOwn(row, name) ? row[name] : emptyValue(type)));
 }

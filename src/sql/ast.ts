@@ -25,6 +25,8 @@ export type Expression =
   | { kind: "variable"; at: number; name: string }
   /** `a`, `t.a`, `t."a b"`, `s.t.a`. */
   | { kind: "column"; at: number; path: Name[] }
+  /** A column of the query around a correlated sub-query, by its place among those that it uses; the binder makes these. */
+  | { kind: "outer"; at: number; index: number }
   /** `*` or `t.*` in a select list or as count's argument. */
   | { kind: "star"; at: number; table?: Name }
   /** Prefix operators: "-", "+", "not", "~". */

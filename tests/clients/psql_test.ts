@@ -74,6 +74,15 @@ Deno.test({ name: "psql", ignore: !isInstalled }, async (t) => {
     );
   });
 
+  await t.step("lists databases, roles, functions, types and sizes", async () => {
+    assert.equal(await psql("\\l"), "qdb|admin|UTF8|en_US.UTF-8|en_US.UTF-8||libc|\n");
+    assert.match(await psql("\\du"), /^admin\|Superuser, Create DB\|/);
+    for (const command of ["\\df", "\\dT"]) assert.equal(await psql(command), "", command);
+    assert.match(await psql("\\dt+"), /^public\|t\|table\|admin\|permanent\|/);
+    assert.equal(await psql("\\dn+"), "public|admin||\n");
+    assert.equal(await psql("\\dp"), "public|t|table|||\n");
+  });
+
   await t.step("asks in PostgreSQL's words", async () => {
     const sql =
       "select current_user, current_catalog, '7'::int4, 't'::regclass = oid from pg_class where relname = 't';";

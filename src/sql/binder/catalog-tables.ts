@@ -24,6 +24,11 @@ export const CATALOG_TABLES: Readonly<Record<string, string>> = {
   "pg_catalog.pg_range": "rngtypid:INT rngsubtype:INT rngcollation:INT rngsubopc:INT rngcanonical:INT rngsubdiff:INT",
   "pg_catalog.pg_extension":
     "oid:INT extname:STRING extowner:INT extnamespace:INT extrelocatable:BOOLEAN extversion:STRING extconfig:STRING extcondition:STRING",
+  "pg_catalog.pg_auth_members": "roleid:INT member:INT grantor:INT admin_option:BOOLEAN",
+  "pg_catalog.pg_sequence":
+    "seqrelid:INT seqtypid:INT seqstart:LONG seqincrement:LONG seqmax:LONG seqmin:LONG seqcache:LONG seqcycle:BOOLEAN",
+  "pg_catalog.pg_policy":
+    "oid:INT polname:STRING polrelid:INT polcmd:CHAR polpermissive:BOOLEAN polroles:STRING polqual:STRING polwithcheck:STRING",
   "pg_catalog.pg_am": "oid:INT amname:STRING amhandler:INT amtype:CHAR",
   "pg_catalog.pg_collation": "oid:INT collname:STRING collnamespace:INT collcollate:STRING collctype:STRING",
   "pg_catalog.pg_constraint":

@@ -58,6 +58,10 @@ export interface SubqueryHost {
   membership(operand: Expr, query: Query, names: Names, at: number): Expr;
   /** The value of a one-row query. */
   scalar(query: Query, names: Names, at: number): Expr;
+  /** A BOOLEAN expression: does the query give a row? */
+  exists(query: Query, names: Names, at: number): Expr;
+  /** The values of a query of one column, as PostgreSQL writes an array: `{a,b}`. */
+  array(query: Query, names: Names, at: number): Expr;
 }
 
 /** What an expression may refer to, and what is allowed in it. */
@@ -184,7 +188,12 @@ export class Expressions {
         if (scope.subqueries === undefined) throw notSupported("a sub-query here", e.query.at);
         return scope.subqueries.scalar(e.query, scope.names, e.at);
       case "exists":
-        throw notSupported("EXISTS", e.at);
+        if (scope.subqueries === undefined) throw notSupported("EXISTS here", e.at);
+        return scope.subqueries.exists(e.query, scope.names, e.at);
+      case "outer": {
+        const column = scope.columns.find(({ outer }) => outer === e.index)!;
+        return { kind: "column", index: column.index, type: column.type };
+      }
       case "array":
         return this.array(e, scope);
       case "index":
@@ -284,6 +293,11 @@ export class Expressions {
     if (isLogic(e)) return this.logic(e, scope);
     const list = asList(e);
     if (list !== undefined) return bindIn(this, list, scope);
+    const array = arrayOfAny(e);
+    if (array !== undefined) {
+      const element = this.cast(this.settle(this.bind(e.left, scope), "STRING"), "STRING", e.left.at);
+      return this.function("is_element", [element, this.settle(this.bind(array, scope), "STRING")], e.at);
+    }
     const chain: Binary[] = [];
     let first: Expression = e;
     while (first.kind === "binary" && !isLogic(first)) {
@@ -604,6 +618,11 @@ export class Expressions {
 
   private call(e: FunctionCall, scope: Scope): Expr {
     const name = e.name.startsWith("json_extract_") ? e.name : e.name.toLowerCase();
+    const [only] = e.args;
+    if (name === "array" && e.args.length === 1 && only.kind === "query") {
+      if (scope.subqueries === undefined) throw notSupported("ARRAY over a sub-query here", e.at);
+      return scope.subqueries.array(only.query, scope.names, e.at);
+    }
     const kind = aggregateKind(name);
     if (e.over !== undefined) {
       if (kind !== "window" && kind !== "aggregate") {
@@ -725,6 +744,12 @@ const OPPOSITE: Record<string, string> = { "<": ">=", "<=": ">", ">": "<=", ">="
 export function nullValue(type: string): Value {
   if (typeOf(type).nullable) return null;
   return type === "BOOLEAN" ? false : 0;
+}
+
+/** What `x = any(…)` looks in: an array in PostgreSQL's text form. */
+function arrayOfAny({ operator, right }: Binary): Expression | undefined {
+  if (operator !== "=" || right.kind !== "call" || right.name.toLowerCase() !== "any") return undefined;
+  return right.args.length === 1 && right.args[0].kind !== "query" ? right.args[0] : undefined;
 }
 
 /** `x = any(array[…])`, which tools write for `x in (…)`. */

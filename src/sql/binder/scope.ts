@@ -14,6 +14,8 @@ export interface ScopeColumn {
   type: string;
   /** Index in the relation's plan. */
   index: number;
+  /** Of a column of the query around a correlated sub-query: its place among those that the sub-query uses. */
+  outer?: number;
   /** What the client is told when a star stands for it: of a file that has columns that cannot be read. */
   notice?: string;
 }
@@ -48,10 +50,10 @@ export function candidates(columns: readonly ScopeColumn[], path: readonly Name[
   const qualifier = path.length === 1 ? undefined : path.slice(0, -1).map((part) => part.text).join(".").toLowerCase();
   const called = byName(columns);
   const named = [...called.get(name) ?? [], ...called.get(quoted) ?? []];
-  const found = spelled(
-    qualifier === undefined ? named : named.filter((column) => column.qualifier === qualifier),
-    path[path.length - 1].text,
-  );
+  const everywhere = qualifier === undefined ? named : named.filter((column) => column.qualifier === qualifier);
+  // The sub-query's own columns hide those around it.
+  const own = everywhere.filter(({ outer }) => outer === undefined);
+  const found = spelled(own.length > 0 ? own : everywhere, path[path.length - 1].text);
   // `pg_catalog.pg_class.oid`: sources are known by their names without the schema.
   const isOfSchema = found.length === 0 && path.length === 3 && SCHEMAS.has(path[0].text.toLowerCase());
   if (isOfSchema) return candidates(columns, path.slice(1));

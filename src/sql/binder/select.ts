@@ -30,6 +30,8 @@ import { sameName } from "../../types/names.ts";
 export interface QueryOptions {
   /** Add the designated timestamp as a last, hidden column where the select list leaves it out: for joins by time around it. */
   keepTimestamp?: boolean;
+  /** Of a correlated sub-query: the rows of the query around it, put beside each row of its own. */
+  outer?: { plan: Plan; columns: ScopeColumn[] };
 }
 
 export interface BoundQuery {
@@ -115,10 +117,11 @@ class SelectBinder {
     if (select.pivot !== undefined) throw notSupported("PIVOT", select.pivot.at);
     if (select.from === undefined) this.refuseWithoutFrom();
     else this.relation = bindSource(this.queries, select.from, this.names);
+    if (this.options.outer !== undefined) this.relation = beside(this.relation, this.options.outer);
     this.plan = this.relation.plan;
     // Columns cost less than expressions, but a name of a sub-query that is used twice doubles them.
     this.binding.spend(this.relation.columns.length >> 3, select.at);
-    this.subqueries = new Subqueries(this.queries, () => this.plan, (plan) => this.plan = plan);
+    this.subqueries = this.subqueriesOver(this.plan);
     if (select.where !== undefined) {
       if (select.from !== undefined && isPlainJoin(select.from)) this.refuseUnlikeKeys(select.where);
       const predicate = this.expressions.condition(leavingOutIntervals(select.where, this.relation), {
@@ -133,11 +136,22 @@ class SelectBinder {
       this.plan = latestPlan(this.expressions, this.relation, this.plan, select.latestOn, this.names);
     }
     this.windows.timestamp = this.timestampNow();
+    this.subqueries = this.subqueriesOver(this.plan);
     const items = this.outputItems();
     const orders = this.orderKeys(items);
     const grouped = this.group(items, orders);
     this.applyWindows(items, orders, grouped);
     return this.finish(items, orders, grouped);
+  }
+
+  /** Sub-queries over rows of `base`: those joined to it before do not stand in each later one again. */
+  private subqueriesOver(base: Plan): Subqueries {
+    return new Subqueries(this.queries, {
+      base,
+      columns: this.relation.columns,
+      input: () => this.plan,
+      replace: (plan) => this.plan = plan,
+    });
   }
 
   /** Clauses that want rows to work on. @throws at the first of them. */
@@ -189,9 +203,9 @@ class SelectBinder {
       windows: this.windows,
       subqueries: {
         membership: (...of) => this.subqueries.membership(...of),
-        scalar: (query) => {
-          throw notSupported("a sub-query here", query.at);
-        },
+        scalar: (...of) => this.subqueries.value(...of),
+        exists: (...of) => this.subqueries.exists(...of),
+        array: (...of) => this.subqueries.array(...of),
       },
     };
   }
@@ -253,7 +267,7 @@ class SelectBinder {
     const { columns } = this.relation;
     if (star.table === undefined) {
       if (this.select.from === undefined) throw new SqlError("a star wants a table: there is no FROM", star.at);
-      return columns;
+      return columns.filter(({ outer }) => outer === undefined);
     }
     const qualifier = star.table.text.toLowerCase();
     const own = columns.filter((column) => column.qualifier === qualifier);
@@ -459,6 +473,27 @@ export interface OrderKey {
   output?: number;
   /** … or the expression over the sources. */
   expr?: Expr;
+}
+
+/** Each row of a relation beside each row of the query around it. */
+function beside(relation: Relation, { plan, columns }: NonNullable<QueryOptions["outer"]>): Relation {
+  const left = relation.plan, first = left.columns.length;
+  return {
+    ...relation,
+    isTable: false,
+    plan: {
+      node: "join",
+      type: "cross",
+      left,
+      right: plan,
+      leftKeys: [],
+      rightKeys: [],
+      columns: [...left.columns, ...plan.columns],
+      timestamp: left.timestamp,
+      order: left.order,
+    },
+    columns: [...relation.columns, ...columns.map((column) => ({ ...column, index: first + column.index }))],
+  };
 }
 
 function contains(expr: Expr, part: Expr): boolean {

@@ -82,6 +82,8 @@ export function expressionText(
     }
     case "column":
       return e.path.map((part) => part.text).join(".");
+    case "outer":
+      return `outer ${e.index}`;
     case "star":
       return e.table === undefined ? "*" : `${e.table.text}.*`;
     case "unary":

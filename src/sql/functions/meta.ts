@@ -1,7 +1,8 @@
 /** What is asked about the server and about values: types, versions, the few functions that clients of PostgreSQL call, hashes. */
 import { createHash } from "node:crypto";
 import { VERSION } from "../../version.ts";
-import { NULL_I32, tagOfName, typeOf } from "../../types/mod.ts";
+import { SqlError } from "../../errors.ts";
+import { NULL_I32, NULL_I64, tagOfName, typeOf } from "../../types/mod.ts";
 import { CLIENT_SETTINGS } from "../client-settings.ts";
 import type { FunctionContext, FunctionEntry } from "./entry.ts";
 import { batchEntry } from "./batch-entry.ts";
@@ -109,6 +110,31 @@ function nothing(name: string, argCount: number, summary: string): FunctionEntry
   });
 }
 
+/** Of a unit there are up to 10,239. */
+function prettySize(bytes: bigint): string {
+  let size = bytes, unit = 0;
+  const units = ["bytes", "kB", "MB", "GB", "TB", "PB"];
+  for (; (size < 0n ? -size : size) >= 10_240n && unit < units.length - 1; unit++) size = (size + 512n) / 1024n;
+  return `${size} ${units[unit]}`;
+}
+
+/** Undefined, which is null, is left out of lists. */
+function quotedElement(text: string | undefined): string | undefined {
+  if (text === undefined) return "NULL";
+  if (text !== "" && !/[{},"\\\s]/.test(text) && !/^null$/i.test(text)) return text;
+  return `"${text.replaceAll(/["\\]/g, "\\$&")}"`;
+}
+
+/** The elements of `{a,"b c",NULL}` that are not null. */
+function elementsOf(array: string): string[] {
+  const elements: string[] = [];
+  for (const [, quoted, plain] of array.replace(/^\{|\}$/g, "").matchAll(/"((?:[^"\\]|\\.)*)"|([^,]+)/g)) {
+    if (quoted !== undefined) elements.push(quoted.replaceAll(/\\(.)/g, "$1"));
+    else if (plain !== "NULL") elements.push(plain);
+  }
+  return elements;
+}
+
 /** What types of columns are called, by their number. */
 const PG_TYPE_NAMES: Record<number, string> = {
   16: "boolean",
@@ -144,6 +170,84 @@ const clientFunctions: FunctionEntry[] = [
   nothing("pg_get_indexdef", 3, "There are no indexes in the catalogues."),
   nothing("pg_get_viewdef", 2, "There are no views."),
   nothing("pg_tablespace_location", 1, "There are no tablespaces."),
+  nothing("pg_get_function_result", 1, "Functions are listed by `functions()`."),
+  nothing("pg_get_function_arguments", 1, "Functions are listed by `functions()`."),
+  nothing("pg_get_serial_sequence", 2, "There are no sequences."),
+  batchEntry(
+    "pg_size_pretty",
+    [{ name: "bytes", type: "LONG" }],
+    "STRING",
+    "A number of bytes as PostgreSQL writes it.",
+    ([bytes], out, rowCount) => {
+      for (let row = 0; row < rowCount; row++) {
+        const value = bytes.values[row] as bigint;
+        out.setText(row, value === NULL_I64 ? undefined : prettySize(value));
+      }
+    },
+    [["pg_size_pretty(1000)", "1000 bytes"], ["pg_size_pretty(1000000)", "977 kB"]],
+  ),
+  ...["pg_table_size", "pg_relation_size", "pg_total_relation_size"].map((name) =>
+    batchEntry(
+      name,
+      [any("table")],
+      "LONG",
+      "NULL: sizes of tables are in `table_storage()`.",
+      (_, out, rowCount) => out.values.fill(NULL_I64, 0, rowCount),
+    )
+  ),
+  batchEntry(
+    "quote_array_element",
+    [{ name: "text", type: "text" }],
+    "STRING",
+    "The text as an element of an array in PostgreSQL's text form.",
+    ([column], out, rowCount) => {
+      for (let row = 0; row < rowCount; row++) out.setText(row, quotedElement(column.text(row)));
+    },
+    [["quote_array_element('a b')", '"a b"'], ["quote_array_element('a')", "a"]],
+  ),
+  batchEntry(
+    "is_element",
+    [{ name: "text", type: "text" }, { name: "array", type: "text" }],
+    "BOOLEAN",
+    "Is the text an element of an array in PostgreSQL's text form? `x = ANY(array)` is this.",
+    ([text, array], out, rowCount) => {
+      for (let row = 0; row < rowCount; row++) {
+        const wanted = text.text(row), elements = array.text(row);
+        out.values[row] = wanted !== undefined && elements !== undefined && elementsOf(elements).includes(wanted)
+          ? 1
+          : 0;
+      }
+    },
+    [["is_element('b', '{a,b}')", true], ["is_element('c', '{a,b}')", false]],
+  ),
+  batchEntry(
+    "array_to_string",
+    [{ name: "array", type: "text" }, { name: "separator", type: "text" }],
+    "STRING",
+    "The elements of an array in PostgreSQL's text form, with a separator between them; nulls are left out.",
+    ([array, separator], out, rowCount) => {
+      for (let row = 0; row < rowCount; row++) {
+        const text = array.text(row), between = separator.text(row);
+        out.setText(row, text === undefined || between === undefined ? undefined : elementsOf(text).join(between));
+      }
+    },
+    [["array_to_string('{a,NULL,\"b,c\"}', '; ')", "a; b,c"]],
+  ),
+  batchEntry(
+    "is_single_row",
+    [{ name: "count", type: "LONG" }],
+    "BOOLEAN",
+    "True; an error where a sub-query that stands for a value gives more than one row.",
+    ([count], out, rowCount, { at }) => {
+      for (let row = 0; row < rowCount; row++) {
+        if (count.values[row] > 1n) {
+          throw new SqlError("a sub-query that stands for a value gives several rows", at, "21000");
+        }
+        out.values[row] = 1;
+      }
+    },
+    [["is_single_row(1)", true]],
+  ),
   said("pg_encoding_to_char", "The encoding of all texts.", () => "UTF8", [any("encoding")]),
   batchEntry(
     "pg_is_in_recovery",
