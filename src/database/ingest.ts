@@ -160,7 +160,7 @@ export class Ingest {
         );
       }
       this.countNew(lines, missing.length, pending);
-      await writer.addColumns(found.schema.id, missing);
+      await writer.change({ kind: "addColumns", tableId: found.schema.id, columns: missing });
       this.core.schemaChanged("ALTER TABLE");
     }
     return catalogue.table(lines.name)!;

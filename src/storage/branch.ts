@@ -66,8 +66,8 @@ export class Branch {
   private entryBytes = 0;
   /** Of rows that are added together. */
   private group = 0;
-  /** Memory in use when the change under way began. */
-  private tailBytesBefore = 0;
+  /** Memory in use when the change under way began; undefined: it may take any. */
+  private tailBytesBefore: number | undefined;
   /** Why it can only be rolled back. */
   private broken: unknown;
 
@@ -93,14 +93,15 @@ export class Branch {
       reset(fork);
       const isMade = fork.base !== undefined || kept.some(({ tableId }) => tableId === fork.table.schema.id);
       fork.isDropped = !isMade;
+      this.count(fork);
     }
     this.entries = [];
     this.entryBytes = 0;
     try {
       this.guarded(() => {
         for (const entry of kept) this.keep(entry);
-        this.repeat(kept);
-      });
+        this.repeat(kept, (tableId) => this.settle(this.forks.get(tableId)!));
+      }, false);
     } catch (error) {
       this.broken = error;
       throw error;
@@ -111,11 +112,11 @@ export class Branch {
   /** Makes the changes everybody's. The transaction is over afterwards, whatever comes of it. */
   commit(changes: readonly OrderedChange[]): void {
     try {
-      this.apply(changes);
+      this.apply(changes, false);
       this.entries = withoutReplaced(this.entries, (id) => this.forks.get(id)!.base !== undefined);
       this.guarded(() => {
         for (const fork of this.forks.values()) this.bringUpToDate(fork);
-      });
+      }, false);
       for (const { table, isDropped } of this.forks.values()) if (!isDropped) this.checkNameIsFree(table.schema);
       if (this.entries.length > 0) this.write();
     } finally {
@@ -135,7 +136,7 @@ export class Branch {
 
   // ---- changes
 
-  private apply(changes: readonly OrderedChange[]): number | undefined {
+  private apply(changes: readonly OrderedChange[], isLimited = true): number | undefined {
     if (this.broken !== undefined) throw this.broken;
     this.store.checkWritable();
     return this.guarded(() => {
@@ -152,7 +153,7 @@ export class Branch {
         if (k < changes.length) newTableId = this.applyOne(changes[k++]);
       }
       return newTableId;
-    });
+    }, isLimited);
   }
 
   private append(ordinal: number, tableId: number, batch: AppendBatch): Entry {
@@ -218,19 +219,25 @@ export class Branch {
   private keep(entry: Entry): Entry {
     this.entries.push(entry);
     this.entryBytes += bytesOf(entry.what);
-    this.checkLimit(0);
+    this.checkLimit();
     return entry;
   }
 
   /** Applies changes to the forks. */
-  private repeat(entries: readonly Entry[]): void {
-    applyEntries(entries, (tableId) => this.forks.get(tableId)!.table, (tableId) => {
-      this.forks.get(tableId)!.isDropped = true;
-    });
+  private repeat(entries: readonly Entry[], onApplied?: (tableId: number) => void): void {
+    const tableOf = (tableId: number) => this.forks.get(tableId)!.table;
+    const drop = (tableId: number) => void (this.forks.get(tableId)!.isDropped = true);
+    applyEntries(entries, tableOf, drop, onApplied);
   }
 
-  /** Runs `work`; when it fails the forks are as before. Counts what memory they use. */
-  private guarded<T>(work: () => T): T {
+  /** Between two of many changes: what only the last one has used is free. */
+  private settle(fork: Fork): void {
+    this.count(fork);
+    this.store.memory.settle();
+  }
+
+  /** Runs `work`; when it fails the forks are as before. Counts what memory they use. `isLimited`: it may be too much. */
+  private guarded<T>(work: () => T, isLimited = true): T {
     const { memory } = this.store;
     const before = [...this.forks.values()].map((fork) => {
       const { segments, schema, nextColumnId } = fork.table;
@@ -245,11 +252,12 @@ export class Branch {
     });
     const { entries, entryBytes } = this;
     this.entries = entries.slice();
-    this.tailBytesBefore = memory.tailBytes;
+    this.tailBytesBefore = isLimited ? memory.tailBytes : undefined;
     try {
       const result = work();
+      // Now, as what is given back by counting cannot be taken again.
+      this.checkLimit();
       for (const fork of this.forks.values()) this.count(fork);
-      this.checkLimit(0);
       return result;
     } catch (error) {
       const known = new Set(before.map(({ fork }) => fork));
@@ -287,8 +295,8 @@ export class Branch {
     return known;
   }
 
-  private add(table: Table, base: Table | undefined, segments: readonly Segment[] = table.segments): Fork {
-    const { schema, nextColumnId } = base ?? table;
+  private add(table: Table, base: Table | undefined): Fork {
+    const { segments, schema, nextColumnId } = table;
     const fork: Fork = {
       table,
       base,
@@ -309,7 +317,7 @@ export class Branch {
 
   /** Stops a change that takes too much memory. */
   private watch(table: Table): void {
-    table.onStep = table.onRewrite = () => this.checkLimit(this.store.memory.tailBytes - this.tailBytesBefore);
+    table.onStep = table.onRewrite = () => this.checkLimit();
   }
 
   /** What another session has dropped shares memory with others no more. */
@@ -325,8 +333,10 @@ export class Branch {
     this.store.checkNameIsFree(name, (other) => this.forks.has(other));
   }
 
-  private checkLimit(moreBytes: number): void {
-    if (this.entryBytes + this.ownBytes + moreBytes <= this.limitBytes) return;
+  private checkLimit(): void {
+    if (this.tailBytesBefore === undefined) return;
+    const addedBytes = this.store.memory.tailBytes - this.tailBytesBefore;
+    if (this.entryBytes + this.ownBytes + addedBytes <= this.limitBytes) return;
     throw new SqlError(
       `Cannot hold the changes of the transaction: they take more than ${this.limitBytes} bytes, the limit of a query`,
       0,
@@ -425,10 +435,14 @@ export class Branch {
     if (!hasSameSchema) {
       for (const { what } of entries) if (what.kind === "append") checkBatch(base.schema, what.batch);
     }
-    const rebased = rebase(base, table, start.segments, entries);
-    this.giveUp(fork);
-    this.add(rebased.table, base, rebased.start);
-    this.entries = this.entries.filter((entry) => !isOfTable(entry)).concat(rebased.entries);
+    const renewed = this.add(base.fork(), base);
+    try {
+      const parts = { base, old: table, start: start.segments, table: renewed.table };
+      const repeated = rebase(parts, entries, () => this.settle(renewed));
+      this.entries = this.entries.filter((entry) => !isOfTable(entry)).concat(repeated);
+    } finally {
+      this.giveUp(fork);
+    }
   }
 
   private write(): void {

@@ -117,40 +117,8 @@ export class WriterClient implements StorageWriter {
     };
   }
 
-  async dropTable(tableId: number): Promise<void> {
-    await this.send({ kind: "dropTable", tableId });
-  }
-
-  async truncate(tableId: number): Promise<void> {
-    await this.send({ kind: "truncate", tableId });
-  }
-
-  async rename(tableId: number, to: string): Promise<void> {
-    await this.send({ kind: "rename", tableId, to });
-  }
-
-  async addColumns(tableId: number, columns: NewColumn[]): Promise<void> {
-    await this.send({ kind: "addColumns", tableId, columns });
-  }
-
-  async dropColumns(tableId: number, columnIds: number[]): Promise<void> {
-    await this.send({ kind: "dropColumns", tableId, columnIds });
-  }
-
-  async renameColumn(tableId: number, columnId: number, to: string): Promise<void> {
-    await this.send({ kind: "renameColumn", tableId, columnId, to });
-  }
-
   async append(changes: { tableId: number; batches: AppendBatch[] }[]): Promise<void> {
     await this.send({ kind: "append", changes });
-  }
-
-  async update(tableId: number, version: number, batch: UpdateBatch): Promise<void> {
-    await this.send({ kind: "update", tableId, version, batch });
-  }
-
-  async delete(tableId: number, version: number, rowIds: BigInt64Array): Promise<void> {
-    await this.send({ kind: "delete", tableId, version, rowIds });
   }
 
   async change(change: Change): Promise<number | undefined> {

@@ -191,17 +191,9 @@ export interface StorageWriter {
   createTable(table: NewTable, rows?: AppendBatch[]): Promise<TableSnapshot>;
   /** A new table with more rows than should be held at once: nobody sees it before its `commit`. */
   beginLoad(table: NewTable): Promise<BulkLoad>;
-  dropTable(tableId: number): Promise<void>;
-  truncate(tableId: number): Promise<void>;
-  rename(tableId: number, to: string): Promise<void>;
-  addColumns(tableId: number, columns: NewColumn[]): Promise<void>;
-  dropColumns(tableId: number, columnIds: number[]): Promise<void>;
-  renameColumn(tableId: number, columnId: number, to: string): Promise<void>;
   /** All batches of a call are one commit, visible together. */
   append(changes: { tableId: number; batches: AppendBatch[] }[]): Promise<void>;
-  update(tableId: number, version: number, batch: UpdateBatch): Promise<void>;
-  delete(tableId: number, version: number, rowIds: BigInt64Array): Promise<void>;
-  /** Any of these, as data. Gives the new table's id, if it makes one. */
+  /** Any other change. Gives the new table's id, if it makes one. */
   change(change: Change): Promise<number | undefined>;
   /** A transaction that may hold so much memory for its changes. */
   begin(limitBytes: number): StorageTransaction;

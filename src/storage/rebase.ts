@@ -11,12 +11,15 @@ export function applyEntries(
   entries: readonly Entry[],
   tableOf: (tableId: number) => Table,
   onDrop: (tableId: number) => void,
+  onApplied: (tableId: number) => void = () => {},
 ): void {
   const waiting = new Map<number, { group: number; parts: Rows[] }>();
   const flush = (tableId: number) => {
     const added = waiting.get(tableId);
     waiting.delete(tableId);
-    if (added !== undefined) tableOf(tableId).append(added.parts, added.group);
+    if (added === undefined) return;
+    tableOf(tableId).append(added.parts, added.group);
+    onApplied(tableId);
   };
   for (const { tableId, what } of entries) {
     const table = tableOf(tableId);
@@ -36,6 +39,7 @@ export function applyEntries(
         onDrop(tableId);
       } else applyToTable(table, what.definition);
     } else applyRowChange(table, what);
+    onApplied(tableId);
   }
   for (const tableId of [...waiting.keys()]) flush(tableId);
 }
@@ -47,19 +51,15 @@ function applyRowChange(table: Table, what: RowChange): void {
 }
 
 /**
- * A new fork of `base` with the changes of an old one that began with `start`. Rows to be changed are found again by way of what
- * they were in `start`.
+ * Repeats the changes of an old fork, which began with `start`, on `table`, a new fork of `base`. Rows to be changed are found again by
+ * way of what they were at first.
  * @throws {SqlError} 40001 when others have changed or deleted one of them.
  */
 export function rebase(
-  base: Table,
-  old: Table,
-  start: readonly Segment[],
+  { base, old, start, table }: { base: Table; old: Table; start: readonly Segment[]; table: Table },
   entries: readonly Entry[],
-): { table: Table; start: Segment[]; entries: Entry[] } {
-  const table = base.fork();
-  table.moves.read();
-  const begun = table.segments;
+  onApplied: () => void,
+): Entry[] {
   const finder = new RowFinder(base, old, start, table);
   const done: Entry[] = [];
   for (let k = 0; k < entries.length;) {
@@ -67,15 +67,16 @@ export function rebase(
     if (what.kind === "update" || what.kind === "delete") {
       const moved = { ...what, places: finder.placesOf(what) };
       applyRowChange(table, moved);
+      onApplied();
       done.push({ ...entries[k++], what: moved });
       continue;
     }
     const from = k;
     while (k < entries.length && entries[k].what.kind !== "update" && entries[k].what.kind !== "delete") k++;
-    applyEntries(entries.slice(from, k), () => table, () => {});
+    applyEntries(entries.slice(from, k), () => table, () => {}, onApplied);
     done.push(...entries.slice(from, k));
   }
-  return { table, start: begun, entries: done };
+  return done;
 }
 
 /** Finds rows of the old fork in the new one. */

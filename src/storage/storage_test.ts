@@ -172,11 +172,18 @@ Deno.test("large segments: late rows, updates and deletes keep order, values and
         { 1: "VARCHAR", 3: "SYMBOL" },
         places.map((place) => ({ 1: `new ${place}`, 3: null })),
       );
-      await storage.writer.update(tableId, snapshot.version, { rowIds, columns: changed });
+      await storage.writer.change({
+        kind: "update",
+        tableId,
+        version: snapshot.version,
+        batch: { rowIds, columns: changed },
+      });
       for (const place of places) model[place] = { ...model[place], 1: `new ${place}`, 3: null };
-      await assert.rejects(storage.writer.delete(tableId, snapshot.version, rowIds), { sqlState: "40001" });
+      await assert.rejects(storage.writer.change({ kind: "delete", tableId, version: snapshot.version, rowIds }), {
+        sqlState: "40001",
+      });
     } else {
-      await storage.writer.delete(tableId, snapshot.version, rowIds);
+      await storage.writer.change({ kind: "delete", tableId, version: snapshot.version, rowIds });
       const gone = new Set(places);
       model = model.filter((_, k) => !gone.has(k));
     }
@@ -210,7 +217,10 @@ Deno.test("what a row's values do wrong is refused, and nothing of it is there",
     name: "SqlError",
     sqlState: "42P07",
   });
-  await assert.rejects(storage.writer.dropTable(77), { name: "SqlError", sqlState: "42P01" });
+  await assert.rejects(storage.writer.change({ kind: "dropTable", tableId: 77 }), {
+    name: "SqlError",
+    sqlState: "42P01",
+  });
   assert.equal(storage.catalogue.table("t")!.rowCount, 0);
   await appendRows({ 0: "TIMESTAMP" }, [{ 0: 1n }]);
   assert.deepEqual(readRows(storage.heap, createPool(storage.heap), storage.catalogue.table("t")!), [[1n, null]]);
@@ -345,14 +355,14 @@ Deno.test("memory that readers are pinned to stays, and goes when they are done"
   for (let k = 0; k < 20; k++) {
     await storage.writer.append([{ tableId, batches: [batchOf(types, [{ 0: -1n, 1: BigInt(k) }])] }]);
   }
-  await storage.writer.truncate(tableId);
+  await storage.writer.change({ kind: "truncate", tableId });
   assert.deepEqual(readRows(storage.heap, pool, snapshot), before);
   assert.ok(storage.heap.usedBytes("tail") >= pinned);
   unpin();
   await storage.writer.append([{ tableId, batches: [batchOf(types, rows.slice(0, 1))] }]);
   await storage.writer.checkpoint();
   assert.ok(storage.heap.usedBytes("tail") <= 4 * 4096);
-  await storage.writer.dropTable(tableId);
+  await storage.writer.change({ kind: "dropTable", tableId: tableId });
   await storage.writer.checkpoint();
   assert.equal(storage.heap.usedBytes("tail"), 0);
   assert.equal(storage.heap.usedBytes("dictionary"), 0);
@@ -416,7 +426,7 @@ Deno.test("tables of older roots whose names are the same in one Unicode form op
   await storage.writer.close();
   storage = await open(root);
   check();
-  await storage.writer.dropTable(storage.catalogue.table(names[1])!.schema.id);
+  await storage.writer.change({ kind: "dropTable", tableId: storage.catalogue.table(names[1])!.schema.id });
   assert.equal(storage.catalogue.table(names[1])?.schema.name, names[0]);
   await storage.writer.close();
   Deno.removeSync(root, { recursive: true });

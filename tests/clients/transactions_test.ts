@@ -253,6 +253,31 @@ Deno.test("transactions with pg", async (t) => {
   });
 });
 
+Deno.test("a transaction that holds too much fails with 53200, and can be taken back to a savepoint", async () => {
+  await using server = await startServer({ env: { SVC_CAIRO_QUERY_MEMORY_LIMIT: "16m" } });
+  await using client = await connected(server);
+  const many = "insert into big select x, 'some text', (x * 1000000)::timestamp from long_sequence(1000000)";
+  await run(client, "create table big (n long, v varchar, ts timestamp) timestamp(ts) partition by day", many);
+  assert.deepEqual(
+    await run(client, "begin", many, "rollback", "begin", "update big set v = 'another text'", "rollback"),
+    ["BEGIN", "53200", "ROLLBACK", "BEGIN", "53200", "ROLLBACK"],
+  );
+  assert.deepEqual(
+    await run(
+      client,
+      "begin",
+      "update big set n = -1 where n = 1",
+      "savepoint s",
+      "delete from big where n % 2 = 0",
+      "rollback to s",
+      "update big set n = -2 where n = 2",
+      "commit",
+    ),
+    ["BEGIN", "UPDATE 1", "SAVEPOINT", "53200", "ROLLBACK", "UPDATE 1", "COMMIT"],
+  );
+  assert.deepEqual(await rows(client, "select count(), min(n), count_distinct(v) from big"), ["1000000 -2 1"]);
+});
+
 Deno.test("transactions with postgres", async () => {
   await using server = await startServer();
   const sql = postgres({

@@ -107,7 +107,7 @@ export class Connection implements Conversation {
       await this.output.flush();
     } finally {
       this.closePortals(undefined);
-      await this.session.close();
+      await this.session.close().catch((error) => this.options.log.error(`undoing a transaction failed: ${error}`));
     }
   }
 
