@@ -2,19 +2,11 @@
  * `StorageWriter` on the main thread. The writer itself runs behind a port: in its worker, or for tests in this thread.
  * Commands go out with their buffers transferred; each answer is preceded by the publication that made it true.
  */
-import type { NewColumn, NewTable } from "../sql/plan.ts";
+import type { NewTable } from "../sql/plan.ts";
 import { align } from "./bytes.ts";
 import type { CatalogueMirror } from "./catalogue.ts";
 import { type Command, fromPlainError, type Outcome, type PlainError, toPlainError } from "./commands.ts";
-import type {
-  AppendBatch,
-  BulkLoad,
-  Change,
-  StorageTransaction,
-  StorageWriter,
-  TableSnapshot,
-  UpdateBatch,
-} from "./contract.ts";
+import type { AppendBatch, BulkLoad, Change, StorageTransaction, StorageWriter, TableSnapshot } from "./contract.ts";
 import type { Publication } from "./publication.ts";
 import type { TableStore } from "./writer.ts";
 
