@@ -32,6 +32,7 @@ const answers: [sql: string, values: unknown[], rows: unknown[][]][] = [
   ["select count() from p sample by 1d align to calendar with offset $1", ["12:00"], [["12"], ["24"], ["12"]]],
   ["select hour(dateadd($1, $2, ts)) from p limit 1", ["h", 2], [[2]]],
   ["select * from long_sequence($1)", [2], [["1"], ["2"]]],
+  ["select cast($1 as regclass) = 1259", ["pg_catalog.pg_class"], [[true]]],
   ["select max($1) from p", [3], [["3"]]],
 ];
 

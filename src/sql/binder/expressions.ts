@@ -569,7 +569,9 @@ export class Expressions {
   }
 
   private objectId(e: Extract<Expression, { kind: "cast" }>, scope: Scope): Expr {
-    const operand = this.bind(e.operand, scope);
+    const given = this.bind(e.operand, scope);
+    const isName = given.kind === "parameter" && (given.type === UNTYPED || isText(given.type));
+    const operand = isName ? this.constantOf(given, constant("0", "STRING"))! : given;
     if (operand.kind !== "constant" || typeof operand.value !== "string") return this.cast(operand, "INT", e.at);
     const { catalogue } = this.binding.context;
     return constant(oidOfText(e.type.name, operand.value, catalogue, e.operand.at), "INT");
