@@ -9,6 +9,7 @@ import {
   type Address,
   askToStop,
   checkTag,
+  clearPasswords,
   type Config,
   DEFAULT_TAG,
   exposure,
@@ -261,8 +262,7 @@ async function startParts(
   main.info(log.origin);
   main.advisory(`root: ${root.path}${root.isNew ? " (new)" : ""}`);
   for (const warning of config.warnings) main.advisory(`configuration: ${warning}`);
-  const open = exposure(config);
-  if (open !== undefined) main.advisory(open);
+  for (const gap of [exposure(config), clearPasswords(config)]) if (gap !== undefined) main.advisory(gap);
   const limits = limitsOf(config.machine.memoryBytes);
   for (const line of advice(limits, { memoryBytes: config.get("cairo.memory.size") })) main.advisory(line);
   metrics.read("diskFull", () => Atomics.load(metrics.healthWords, HEALTH_WORD.diskFull));
@@ -274,10 +274,12 @@ async function startParts(
     () => Object.fromEntries(Object.entries(connections).map(([wire, count]) => [wire, count()])),
   );
 
+  const certificates = await openCertificates(config, parts);
   // Health first: who watches sees that the process lives while a long log is replayed.
   if (config.get("http.min.enabled")) {
     const health = logger("http-min-server");
-    const begin = (at: Address) => startHealth({ ...at, config, metrics, log: health });
+    const certificate = certificates?.of("http.min");
+    const begin = (at: Address) => startHealth({ ...at, certificate, config, metrics, log: health });
     parts.push(await listen("http.min.bind.to", config.get("http.min.bind.to"), health, begin));
   }
   // The writer's thread reads its modules while this one reads those of everything else, which other commands do without.
@@ -289,7 +291,6 @@ async function startParts(
   const { httpConfigOf, PLAIN_PAGE, startHttp } = await import("./src/wire/http/mod.ts");
   const { startPg } = await import("./src/wire/pg/mod.ts");
   const { startLineTcp } = await import("./src/wire/line-tcp/mod.ts");
-  const certificates = await openCertificates(config, parts);
   const opened = await openDatabase({
     ...databaseOptions(config, metrics, log.wantsDebug),
     reloadConfig: () => [reloadConfig(config), certificates?.reload()].includes(true),
@@ -319,8 +320,9 @@ async function startParts(
   }
   if (config.get("pg.enabled")) {
     const log = wireLogger("pg-server");
+    const certificate = certificates?.of("pg");
     const begin = async (at: Address) => {
-      const pg = await startPg(Object.assign(pgOptions(config), at, { database, log, metrics }));
+      const pg = await startPg(Object.assign(pgOptions(config), at, { certificate, database, log, metrics }));
       connections.pg = () => pg.connectionCount();
       return pg;
     };
@@ -328,8 +330,9 @@ async function startParts(
   }
   if (config.get("line.tcp.enabled") && !config.get("readonly")) {
     const log = logger("line-tcp-server");
+    const certificate = certificates?.of("line.tcp");
     const begin = (at: Address) => {
-      const line = startLineTcp(Object.assign(lineTcpOptions(config), at, { database, log, metrics }));
+      const line = startLineTcp(Object.assign(lineTcpOptions(config), at, { certificate, database, log, metrics }));
       connections.line_tcp = () => line.connectionCount();
       return Promise.resolve(line);
     };
@@ -346,6 +349,7 @@ async function openCertificates(config: Config, parts: Part[]): Promise<Certific
     "http.min.tls.enabled",
     "pg.tls.enabled",
     "line.tcp.tls.enabled",
+    "pg.tls.required",
   ] as const;
   if (!keys.some((key) => config.get(key))) return undefined;
   const { certificateFaults, Certificates } = await import("./src/wire/tls/mod.ts");
@@ -434,6 +438,7 @@ function pgOptions(config: Config): Omit<PgOptions, "hostname" | "port" | "datab
     get logInTimeoutMs() {
       return config.get("pg.login.timeout");
     },
+    requiresTls: config.get("pg.tls.required"),
     readOnly: config.get("pg.security.readonly") || config.get("readonly"),
     idleTimeoutMs: config.get("pg.net.connection.timeout"),
     messageSizeMax: config.get("pg.message.size.max"),

@@ -231,6 +231,7 @@ export const sections = {
     "http.min.tls.cert.path": text("", "Certificate for the minimal HTTP server. Empty: tls.cert.path."),
     "http.min.tls.private.key.path": text("", "Private key for the minimal HTTP server. Empty: tls.private.key.path."),
     "pg.tls.enabled": optionalBool("TLS for the PostgreSQL wire. Empty: as tls.enabled."),
+    "pg.tls.required": bool(false, "Refuses clients of the PostgreSQL wire without TLS, but for requests to cancel."),
     "pg.tls.cert.path": text("", "Certificate for the PostgreSQL wire. Empty: tls.cert.path."),
     "pg.tls.private.key.path": text("", "Private key for the PostgreSQL wire. Empty: tls.private.key.path."),
     "line.tcp.tls.enabled": optionalBool("TLS for line protocol over TCP. Empty: as tls.enabled."),

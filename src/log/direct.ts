@@ -9,15 +9,19 @@ export interface DirectRequest {
   headers: Record<string, string>;
   body?: string;
   timeoutMs: number;
+  /** By TLS. The certificate is not checked: it names the machine as others know it, not the address that is asked. */
+  isSecure?: boolean;
 }
 
 /** The answer's status. @throws when there is none in time. */
-export function askDirectly({ hostname, port }: Address, asked: DirectRequest): Promise<number> {
-  const { method, path, headers, body, timeoutMs } = asked;
-  return new Promise((resolve, reject) => {
+export async function askDirectly({ hostname, port }: Address, asked: DirectRequest): Promise<number> {
+  const { method, path, headers, body, timeoutMs, isSecure } = asked;
+  const begin: typeof request = isSecure ? (await import("node:https")).request : request;
+  return await new Promise((resolve, reject) => {
     const bytes = body === undefined ? undefined : Buffer.from(body);
     const size = bytes === undefined ? {} : { "content-length": String(bytes.length) };
-    const sent = request({ host: hostname, port, method, path, headers: { ...headers, ...size }, agent: false });
+    const to = { host: hostname, port, method, path, headers: { ...headers, ...size }, agent: false };
+    const sent = begin(isSecure ? { ...to, rejectUnauthorized: false } as typeof to : to);
     const timer = setTimeout(() => sent.destroy(new Error(`no answer within ${timeoutMs} ms`)), timeoutMs);
     sent.once("response", (reply) => {
       // The status says it all; what follows need not come to its end.

@@ -3,6 +3,7 @@ import type { Config } from "../../config/mod.ts";
 import { ConfigError } from "../../errors.ts";
 import { type Logger, shownText } from "../../log/mod.ts";
 import type { Metrics } from "../../metrics/mod.ts";
+import type { Certificate } from "../tls/mod.ts";
 import { faultOf, type HealthServer, serveHealth } from "./server.ts";
 import { startHealthThread, type ThreadSettings } from "./thread.ts";
 
@@ -16,6 +17,8 @@ export interface HealthStart {
   hostname: string;
   /** 0 takes any free one. */
   port: number;
+  /** Undefined: serves without TLS. */
+  certificate?: Certificate;
   config: Config;
   metrics: Metrics;
   log: Logger;
@@ -37,7 +40,9 @@ export function healthFault(config: Config): ConfigError | undefined {
 }
 
 /** @throws {ConfigError} for what `healthFault` tells. */
-export async function startHealth({ hostname, port, config, metrics, log }: HealthStart): Promise<HealthServer> {
+export async function startHealth(
+  { hostname, port, certificate, config, metrics, log }: HealthStart,
+): Promise<HealthServer> {
   const pessimistic = config.get("metrics.enabled") && config.get("http.pessimistic.health.check.enabled");
   const credentials = config.get("http.health.check.authentication.required") && config.get("http.user") !== "";
   const settings: ThreadSettings = {
@@ -67,10 +72,11 @@ export async function startHealth({ hostname, port, config, metrics, log }: Heal
   if (workerCount === 0) {
     const fault = () => pessimistic ? faultOf(metrics.healthWords) : undefined;
     const onAnswer = log.isDebug ? (line: string) => log.debug(shownText(line)) : undefined;
-    return serveHealth({ ...settings, fault, metricsText, onError, onAnswer });
+    return serveHealth({ ...settings, certificate, fault, metricsText, onError, onAnswer });
   }
   return startHealthThread({
     settings,
+    certificate,
     healthWords: metrics.healthWords,
     pessimistic,
     affinity: Deno.build.os === "linux" ? affinity : null,

@@ -19,14 +19,15 @@ export async function probeHealth(config: Config): Promise<{ isHealthy: boolean;
     );
   }
   const asked = reachable(address);
-  const url = `http://${formatAddress(asked)}/`;
+  const isSecure = config.get("http.min.tls.enabled") ?? config.get("tls.enabled");
+  const url = `${isSecure ? "https" : "http"}://${formatAddress(asked)}/`;
   const headers: Record<string, string> = { host: formatAddress(asked), connection: "close" };
   if (config.get("http.health.check.authentication.required") && config.get("http.user") !== "") {
     const bytes = new TextEncoder().encode(`${config.get("http.user")}:${config.get("http.password")}`);
     headers.authorization = `Basic ${bytes.toBase64()}`;
   }
   try {
-    const status = await askDirectly(asked, { method: "GET", path: "/", headers, timeoutMs: PATIENCE_MS });
+    const status = await askDirectly(asked, { method: "GET", path: "/", headers, timeoutMs: PATIENCE_MS, isSecure });
     const isHealthy = status >= 200 && status < 300;
     return { isHealthy, said: `${isHealthy ? "healthy" : "not healthy"}: ${status} from ${url}` };
   } catch (error) {

@@ -1,6 +1,7 @@
 /** The minimal HTTP server: tells that the process lives, and its metrics. */
 import { type HttpRequest, type Reply, startServer, textReply } from "../http1/mod.ts";
 import { HEALTH_WORD } from "../../metrics/mod.ts";
+import type { Certificate } from "../tls/mod.ts";
 import { LogInDelays } from "../log-in-delays.ts";
 import { basicCredentials, type Credentials, equalInConstantTime } from "../passwords.ts";
 
@@ -16,6 +17,8 @@ export interface HealthOptions {
   queueTimeoutMs: number;
   /** What every request must bring; undefined: nothing. */
   credentials?: Credentials;
+  /** Undefined: serves without TLS. */
+  certificate?: Pick<Certificate, "secure">;
   /** Why the answer is 500, as its body says; undefined: it is 200. */
   fault(): string | undefined;
   /** Undefined: /metrics is a path like any other. */
@@ -43,9 +46,11 @@ const encoder = new TextEncoder();
 
 export function serveHealth(options: HealthOptions): HealthServer {
   const delays = new LogInDelays();
+  const { certificate } = options;
   const server = startServer({
     hostname: options.hostname,
     port: options.port,
+    secure: certificate && ((connection) => certificate.secure(connection)),
     limits: {
       connectionsMax: options.connectionLimit,
       queueTimeoutMs: options.queueTimeoutMs,

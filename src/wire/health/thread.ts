@@ -3,13 +3,15 @@
  * that it does not matter what main is busy with; only /metrics asks main.
  */
 import { type Logger, shownText } from "../../log/mod.ts";
+import type { Certificate, Pem } from "../tls/mod.ts";
 import type { HealthOptions, HealthServer } from "./server.ts";
 
 /** The settings that can be posted to the thread. */
-export type ThreadSettings = Omit<HealthOptions, "fault" | "metricsText" | "onError" | "onAnswer">;
+export type ThreadSettings = Omit<HealthOptions, "fault" | "metricsText" | "onError" | "onAnswer" | "certificate">;
 
 export interface ThreadStart {
   settings: ThreadSettings;
+  certificate?: Certificate;
   healthWords: Int32Array;
   pessimistic: boolean;
   /** Core to run on; null: any. */
@@ -24,6 +26,7 @@ export type ToThread =
   | {
     kind: "start";
     settings: ThreadSettings;
+    pem?: Pem;
     healthWords: Int32Array;
     pessimistic: boolean;
     affinity: number | null;
@@ -32,6 +35,8 @@ export type ToThread =
     tellsAnswers: boolean;
   }
   | { kind: "metrics"; id: number; text?: string; error?: string }
+  /** There is a new certificate. */
+  | { kind: "pem"; pem: Pem }
   | { kind: "close" };
 
 export type FromThread =
@@ -46,7 +51,7 @@ export type FromThread =
   | { kind: "closed" };
 
 export function startHealthThread(start: ThreadStart): Promise<HealthServer> {
-  const { settings, healthWords, pessimistic, affinity, haltOnError, metricsText, log, onError } = start;
+  const { settings, certificate, healthWords, pessimistic, affinity, haltOnError, metricsText, log, onError } = start;
   const worker = new Worker(new URL("./worker.ts", import.meta.url), { type: "module", name: "http-min-server" });
   const post = (message: ToThread) => worker.postMessage(message);
   return new Promise((resolve, reject) => {
@@ -96,9 +101,11 @@ export function startHealthThread(start: ThreadStart): Promise<HealthServer> {
           return end();
       }
     };
+    certificate?.onChange(() => post({ kind: "pem", pem: certificate.pem }));
     post({
       kind: "start",
       settings,
+      pem: certificate?.pem,
       healthWords,
       pessimistic,
       affinity,

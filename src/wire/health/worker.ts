@@ -1,6 +1,7 @@
 /** The minimal server's own thread. */
 import { pinThread } from "./affinity.ts";
 import { faultOf, type HealthServer, serveHealth } from "./server.ts";
+import type { Certificate, Pem } from "../tls/mod.ts";
 import type { FromThread, ToThread } from "./thread.ts";
 
 const scope = self as unknown as {
@@ -10,6 +11,7 @@ const scope = self as unknown as {
 const texts = new Map<number, { resolve(text: string): void; reject(error: Error): void }>();
 let nextId = 0;
 let server: HealthServer | undefined;
+let certificate: Received | undefined;
 
 scope.onmessage = async ({ data }) => {
   if (data.kind === "start") return await begin(data);
@@ -18,6 +20,7 @@ scope.onmessage = async ({ data }) => {
     texts.delete(data.id);
     return data.text === undefined ? waiting?.reject(new Error(data.error)) : waiting?.resolve(data.text);
   }
+  if (data.kind === "pem") return certificate?.set(data.pem);
   await server?.close();
   scope.postMessage({ kind: "closed" });
 };
@@ -53,6 +56,7 @@ async function begin(start: ToThread & { kind: "start" }): Promise<void> {
   try {
     server = serveHealth({
       ...start.settings,
+      certificate: certificate = start.pem && await Received.of(start.pem),
       fault: () => start.pessimistic ? faultOf(start.healthWords) : undefined,
       metricsText: start.hasMetrics ? askMain : undefined,
       onError,
@@ -64,3 +68,26 @@ async function begin(start: ToThread & { kind: "start" }): Promise<void> {
     scope.postMessage({ kind: "refused", message, code });
   }
 }
+
+/** The certificate as main has read it; its modules are loaded only with TLS. */
+class Received implements Pick<Certificate, "secure"> {
+  #context: ReturnType<Tls["contextOf"]>;
+
+  private constructor(private readonly tls: Tls, pem: Pem) {
+    this.#context = tls.contextOf(pem);
+  }
+
+  static async of(pem: Pem): Promise<Received> {
+    return new Received(await import("../tls/mod.ts"), pem);
+  }
+
+  set(pem: Pem): void {
+    this.#context = this.tls.contextOf(pem);
+  }
+
+  secure(...[connection, options]: Parameters<Certificate["secure"]>): ReturnType<Certificate["secure"]> {
+    return this.tls.secure(connection, this.#context, options);
+  }
+}
+
+type Tls = typeof import("../tls/mod.ts");

@@ -7,6 +7,7 @@ import { LineError } from "../../errors.ts";
 import { shownAddress, shownText } from "../../log/mod.ts";
 import type { Metrics } from "../../metrics/mod.ts";
 import { type LinePrecision, offsetOfLine } from "../line/mod.ts";
+import type { ByteConnection, Certificate } from "../tls/mod.ts";
 
 export interface LineTcpOptions {
   hostname: string;
@@ -14,6 +15,8 @@ export interface LineTcpOptions {
   port: number;
   database: Database;
   identity: Identity;
+  /** Undefined: serves without TLS. */
+  certificate?: Pick<Certificate, "secure">;
   /** Unit of row times. */
   precision: LinePrecision;
   connectionLimit: number;
@@ -41,16 +44,21 @@ export interface LineTcpServer {
 
 export function startLineTcp(options: LineTcpOptions): LineTcpServer {
   const listener = Deno.listen({ hostname: options.hostname, port: options.port });
-  const connections = new Map<Deno.Conn, Promise<void>>();
+  const connections = new Map<ByteConnection, Promise<void>>();
   let isClosing = false;
-  const welcome = (connection: Deno.Conn) => {
+  const welcome = (accepted: Deno.Conn) => {
     if (connections.size >= options.connectionLimit) {
       options.log.error(`connection refused: there are ${connections.size} already, which is the limit`);
-      return closeQuietly(connection);
+      return closeQuietly(accepted);
     }
-    const address = shownAddress(connection.remoteAddr);
-    const served = serve(connection, options).catch((error) =>
-      options.log.error(`connection failed: ${(error as Error).message}`)
+    const address = shownAddress(accepted.remoteAddr);
+    const secured = options.certificate?.secure(accepted);
+    const connection = secured ?? accepted;
+    const serving = secured === undefined
+      ? serve(connection, options)
+      : secured.handshake.then(() => serve(connection, options));
+    const served = serving.catch((error) =>
+      options.log.error(`connection of ${address} failed: ${shownText((error as Error).message)}`)
     ).finally(() => {
       connections.delete(connection);
       closeQuietly(connection);
@@ -86,7 +94,7 @@ export function startLineTcp(options: LineTcpOptions): LineTcpServer {
   };
 }
 
-function closeQuietly(connection: Deno.Conn): void {
+function closeQuietly(connection: ByteConnection): void {
   try {
     connection.close();
   } catch {
@@ -94,7 +102,7 @@ function closeQuietly(connection: Deno.Conn): void {
   }
 }
 
-async function serve(connection: Deno.Conn, options: LineTcpOptions): Promise<void> {
+async function serve(connection: ByteConnection, options: LineTcpOptions): Promise<void> {
   const peer = (connection.remoteAddr as Deno.NetAddr).hostname;
   let buffer = new Uint8Array(READ_BYTES), used = 0;
   for (;;) {
@@ -126,7 +134,7 @@ async function serve(connection: Deno.Conn, options: LineTcpOptions): Promise<vo
 
 /** undefined at the end of the stream, and when nothing came for too long. */
 async function readOrTimeOut(
-  connection: Deno.Conn,
+  connection: ByteConnection,
   into: Uint8Array,
   idleTimeoutMs: number,
 ): Promise<number | undefined> {

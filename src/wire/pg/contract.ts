@@ -2,6 +2,7 @@
 import type { Database } from "../../door.ts";
 import type { RefusedStatement } from "../../log/mod.ts";
 import type { Metrics } from "../../metrics/mod.ts";
+import type { Certificate } from "../tls/mod.ts";
 
 export interface PgLog {
   info(message: string): void;
@@ -29,6 +30,10 @@ export interface PgOptions {
   readonlyEnabled?: boolean;
   /** Nobody may change anything over this wire. */
   readOnly?: boolean;
+  /** Undefined: requests for encryption are declined. */
+  certificate?: Pick<Certificate, "secure">;
+  /** Clients without TLS are refused. */
+  requiresTls?: boolean;
   /** Logged-in clients; one more is refused. */
   connectionLimit?: number;
   /** A client that says nothing for so long is sent away; 0: never. */

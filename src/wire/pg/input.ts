@@ -33,14 +33,20 @@ export class Input {
   /** So many have come. */
   byteCount = 0;
 
-  /** `onGone` is called when the client has closed or broken the connection. */
+  /**
+   * @param onGone is called when the client has closed or broken the connection
+   * @param first has been read of the connection already
+   */
   constructor(
     private readonly reader: ByteReader,
     private sizeMax: number,
     private readonly onGone: () => void,
     private readonly capacity = 65_536,
+    first = new Uint8Array(0),
   ) {
-    this.buffer = new Uint8Array(capacity);
+    this.buffer = new Uint8Array(Math.max(capacity, first.length));
+    this.buffer.set(first);
+    this.byteCount = this.end = first.length;
   }
 
   /** From now on messages have a type, and may be so long. */

@@ -5,7 +5,9 @@
 import { shownAddress, shownText } from "../../log/mod.ts";
 import { ProtocolError } from "../../errors.ts";
 import { Connection } from "./connection.ts";
+import type { ByteConnection } from "../tls/mod.ts";
 import { DEFAULT_LIMITS, type PgOptions } from "./contract.ts";
+import { type Agreed, agreeOnEncryption } from "./encryption.ts";
 import { LogInDelays } from "../log-in-delays.ts";
 import { ConnectionLost, errorFields, FatalError, PG_SQLSTATE } from "./failure.ts";
 import { Input } from "./input.ts";
@@ -48,7 +50,8 @@ function timed(client: Client): ByteWriter {
 
 /** One client, from accept to close. */
 interface Client {
-  conn: Deno.TcpConn;
+  /** With TLS once that has been agreed on. */
+  conn: ByteConnection;
   since: number;
   key: number;
   /** Since when it has not taken what is sent. */
@@ -119,39 +122,61 @@ class PgServer {
     const key = crypto.getRandomValues(new Int32Array(1))[0];
     const client: Client = { conn, since: performance.now(), key, done: Promise.resolve() };
     this.clients.set(pid, client);
+    // A small answer must not wait for the acknowledgement of the one before.
+    conn.setNoDelay(true);
     client.done = this.serve(pid, client).catch((error) => {
       this.options.metrics?.unhandledErrors.inc();
       this.options.log.error(`a PG connection failed: ${error instanceof Error ? error.stack : error}`);
     }).finally(() => {
-      closeQuietly(conn);
+      closeQuietly(client.conn);
       this.clients.delete(pid);
     });
   }
 
   private async serve(pid: number, client: Client): Promise<void> {
-    const { conn } = client;
-    // A small answer must not wait for the acknowledgement of the one before.
-    conn.setNoDelay(true);
-    const { receiveSizeBytes, sendSizeBytes } = this.options;
-    const output = new Output(timed(client), sendSizeBytes ?? DEFAULT_LIMITS.sendSizeBytes);
-    const input = new Input(
-      conn,
-      START_UP_SIZE_MAX,
-      () => client.connection?.gone(),
-      receiveSizeBytes ?? DEFAULT_LIMITS.receiveSizeBytes,
-    );
+    const output = new Output(timed(client), this.options.sendSizeBytes ?? DEFAULT_LIMITS.sendSizeBytes);
     try {
-      const who = await startUp(input, output, conn.remoteAddr, this.logInDelays, this.options);
-      if (who === undefined) return;
-      if ("tag" in who) return this.cancel(who.pid, who.key);
-      await this.converse(pid, client, input, output, who);
+      const agreed = await this.agree(client);
+      if (agreed === undefined) return;
+      client.conn = agreed.connection;
+      await this.logIn(pid, client, output, agreed);
     } catch (error) {
       if (error instanceof ConnectionLost) return;
       if (!(error instanceof ProtocolError)) throw error;
-      this.options.log.turnedAway?.(conn.remoteAddr, error.message);
+      this.options.log.turnedAway?.(client.conn.remoteAddr, error.message);
       output.errorResponse({ ...errorFields(error), severity: "FATAL" });
       await output.flush().catch(() => {});
     }
+  }
+
+  /** Undefined when the client has gone or its handshake has failed. */
+  private async agree({ conn }: Client): Promise<Agreed | undefined> {
+    try {
+      return await agreeOnEncryption(conn, this.options.certificate);
+    } catch (error) {
+      if (error instanceof ProtocolError) throw error;
+      this.options.log.turnedAway?.(conn.remoteAddr, (error as Error).message);
+    }
+  }
+
+  private async logIn(
+    pid: number,
+    client: Client,
+    output: Output,
+    { connection, first, isEncrypted }: Agreed,
+  ): Promise<void> {
+    const input = new Input(
+      connection,
+      START_UP_SIZE_MAX,
+      () => client.connection?.gone(),
+      this.options.receiveSizeBytes ?? DEFAULT_LIMITS.receiveSizeBytes,
+      first,
+    );
+    const { remoteAddr } = connection;
+    const who = await startUp(input, output, remoteAddr as Deno.NetAddr, this.logInDelays, this.options, isEncrypted);
+    if (who === undefined) return;
+    if ("tag" in who) return this.cancel(who.pid, who.key);
+    await this.converse(pid, client, input, output, who);
   }
 
   private async converse(pid: number, client: Client, input: Input, output: Output, who: LoggedIn): Promise<void> {
@@ -232,7 +257,7 @@ class PgServer {
 
 type LoggedIn = Exclude<Awaited<ReturnType<typeof startUp>>, undefined | { tag: "cancel" }>;
 
-function closeQuietly(conn: Deno.Conn): void {
+function closeQuietly(conn: Pick<Deno.Conn, "close">): void {
   try {
     conn.close();
   } catch {

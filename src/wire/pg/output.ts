@@ -82,11 +82,6 @@ export class Output {
     if (buffer instanceof ArrayBuffer && bytes.byteLength === buffer.byteLength) buffer.transfer(0);
   }
 
-  /** The answer to a request for encryption: no. It is not a message. */
-  refuseEncryption(): void {
-    this.byte(0x4e);
-  }
-
   authenticationCleartextPassword(): void {
     this.begin("R");
     this.int32(3);

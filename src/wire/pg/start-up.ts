@@ -1,4 +1,4 @@
-/** What comes before the conversation: encryption refused, the version agreed on, the user known. */
+/** What comes before the conversation, after encryption: the version agreed on, the user known. */
 import { timingSafeEqual } from "node:crypto";
 import type { Identity } from "../../door.ts";
 import { SQLSTATE } from "../../errors.ts";
@@ -36,21 +36,25 @@ export async function startUp(
   address: Deno.NetAddr,
   delays: LogInDelays,
   options: PgOptions,
+  isEncrypted: boolean,
 ): Promise<LogIn | Cancel | undefined> {
-  for (;;) {
-    if (!await input.fill()) return undefined;
-    const message = decodeStartUp(input.next()!.body);
-    switch (message.tag) {
-      case "sslRequest":
-      case "gssRequest":
-        output.refuseEncryption();
-        await output.flush();
-        continue;
-      case "cancel":
-        return message;
-      case "startUp":
-        return await logIn(message, input, output, address, delays, options);
-    }
+  if (!await input.fill()) return undefined;
+  const message = decodeStartUp(input.next()!.body);
+  switch (message.tag) {
+    case "sslRequest":
+    case "gssRequest":
+      throw new FatalError("encryption has been agreed on already: expected a start-up message");
+    case "cancel":
+      // Also without TLS where that is required, as in PostgreSQL: most clients cancel without.
+      return message;
+    case "startUp":
+      if (options.requiresTls && !isEncrypted) {
+        throw new FatalError(
+          "this server takes only clients with TLS (pg.tls.required): connect with sslmode=require or stricter",
+          PG_SQLSTATE.invalidAuthorization,
+        );
+      }
+      return await logIn(message, input, output, address, delays, options);
   }
 }
 

@@ -3,7 +3,7 @@ import { createPrivateKey, type KeyObject, X509Certificate } from "node:crypto";
 import { createSecureContext, type SecureContext } from "node:tls";
 import { ConfigError } from "../../errors.ts";
 import { shownText } from "../../log/mod.ts";
-import { type ByteConnection, secure } from "./connection.ts";
+import { type ByteConnection, secure, type SecureConnection, type SecureOptions } from "./connection.ts";
 
 export interface CertificateFiles {
   certPath: string;
@@ -21,10 +21,18 @@ export interface CertificateLog {
 /** Told in the log when less time than this is left. */
 const WARNING_MS = 14 * 86_400_000;
 
+export interface Pem {
+  cert: string;
+  key: string;
+}
+
+export function contextOf({ cert, key }: Pem): SecureContext {
+  return createSecureContext({ cert, key, minVersion: "TLSv1.2" });
+}
+
 interface Loaded {
   context: SecureContext;
-  /** PEM of both files. */
-  text: string;
+  pem: Pem;
   endsAtMs: number;
 }
 
@@ -34,6 +42,7 @@ export class Certificate {
   #seen: string;
   /** The files have changed, and may be in the middle of it. */
   #isSettling = false;
+  readonly #onChange: (() => void)[] = [];
 
   /** @throws {ConfigError} */
   constructor(readonly files: CertificateFiles, private readonly log: CertificateLog) {
@@ -46,8 +55,18 @@ export class Certificate {
   }
 
   /** Begins TLS on an accepted connection. */
-  secure(connection: ByteConnection): ByteConnection {
-    return secure(connection, this.#loaded.context);
+  secure(connection: ByteConnection, options?: SecureOptions): SecureConnection {
+    return secure(connection, this.#loaded.context, options);
+  }
+
+  /** PEM of certificate and key, for a thread that serves TLS itself. */
+  get pem(): Pem {
+    return this.#loaded.pem;
+  }
+
+  /** Calls `tell` when there is a new certificate. */
+  onChange(tell: () => void): void {
+    this.#onChange.push(tell);
   }
 
   /** Reads the files again. A fault is logged and leaves the certificate as it is. True when there is a new one. */
@@ -55,7 +74,8 @@ export class Certificate {
     const { files } = this;
     try {
       const loaded = load(files);
-      if (loaded.text === this.#loaded.text) return false;
+      const { cert, key } = this.#loaded.pem;
+      if (loaded.pem.cert === cert && loaded.pem.key === key) return false;
       if (loaded.endsAtMs < Date.now()) {
         throw new ConfigError(files.certSetting, `${files.certSetting}: ${files.certPath} ${expired(loaded.endsAtMs)}`);
       }
@@ -65,6 +85,7 @@ export class Certificate {
       this.log.error(`the certificate in use stays: ${error.message}`);
       return false;
     }
+    for (const tell of this.#onChange) tell();
     this.#tell();
     return true;
   }
@@ -121,8 +142,8 @@ function load({ certPath, keyPath, certSetting, keySetting }: CertificateFiles):
     throw new ConfigError(certSetting, `${certSetting}: ${certPath} is valid from ${dayOf(startsAtMs)} only`);
   }
   return {
-    context: createSecureContext({ cert, key, minVersion: "TLSv1.2" }),
-    text: cert + key,
+    context: contextOf({ cert, key }),
+    pem: { cert, key },
     endsAtMs: Math.min(...certificates.map(({ validTo }) => Date.parse(validTo))),
   };
 }

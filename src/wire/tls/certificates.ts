@@ -15,18 +15,17 @@ const SHARED = { enabled: "tls.enabled", cert: "tls.cert.path", key: "tls.privat
 
 export type TlsListener = keyof typeof SETTINGS;
 const LISTENERS = Object.keys(SETTINGS) as TlsListener[];
-/** The other listeners refuse to start with TLS rather than serve without it. */
-const SERVED: ReadonlySet<TlsListener> = new Set(["http"]);
 
 /** How often files are looked at. A change is taken when they have stayed the same for so long. */
 const CHECK_MS = 2000;
 
+function servesTls(config: Config, listener: TlsListener): boolean {
+  return config.get(SETTINGS[listener].enabled) ?? config.get(SHARED.enabled);
+}
+
 /** Where a listener's certificate is; undefined: it serves without TLS. @throws {ConfigError} when one is not named */
 export function certificateFiles(config: Config, listener: TlsListener): CertificateFiles | undefined {
-  if (!(config.get(SETTINGS[listener].enabled) ?? config.get(SHARED.enabled))) return undefined;
-  if (!SERVED.has(listener)) {
-    throw new ConfigError("tls.enabled", `TLS is not served by ${listener} yet: set ${listener}.tls.enabled=false`);
-  }
+  if (!servesTls(config, listener)) return undefined;
   const [certPath, certSetting] = pathOf(config, listener, "cert");
   const [keyPath, keySetting] = pathOf(config, listener, "key");
   return { certPath, certSetting, keyPath, keySetting };
@@ -35,6 +34,10 @@ export function certificateFiles(config: Config, listener: TlsListener): Certifi
 /** What keeps listeners from serving TLS as the settings say. */
 export function certificateFaults(config: Config): ConfigError[] {
   const faults = new Map<string, ConfigError>();
+  if (config.get("pg.enabled") && config.get("pg.tls.required") && !servesTls(config, "pg")) {
+    const message = "pg.tls.required: nobody could connect, as TLS is off: set pg.tls.enabled=true";
+    faults.set(message, new ConfigError("pg.tls.required", message));
+  }
   for (const listener of LISTENERS) {
     if (!config.get(`${listener}.enabled`)) continue;
     try {

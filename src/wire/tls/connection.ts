@@ -4,18 +4,40 @@
  */
 import { Buffer } from "node:buffer";
 import { Duplex } from "node:stream";
+import { setImmediate } from "node:timers";
 import { type SecureContext, TLSSocket } from "node:tls";
 
 /** A TCP connection, or TLS over one. */
 export type ByteConnection = Pick<Deno.Conn, "read" | "write" | "close" | "closeWrite" | "remoteAddr">;
 
-const BUFFER_BYTES = 65_536;
-
-export function secure(connection: ByteConnection, secureContext: SecureContext): ByteConnection {
-  return new TlsConnection(connection, secureContext);
+export interface SecureOptions {
+  /** What the client has sent already of its handshake. */
+  first?: Uint8Array;
+  /** Protocol that the client must agree on by ALPN, if it names any. */
+  protocol?: string;
+  handshakeTimeoutMs?: number;
 }
 
-class TlsConnection implements ByteConnection {
+/** A TLS connection; reads and writes wait for the handshake. */
+export interface SecureConnection extends ByteConnection {
+  /** Resolves after the handshake, to the protocol agreed on by ALPN; rejects with the reason when there is none. */
+  readonly handshake: Promise<string | undefined>;
+}
+
+const BUFFER_BYTES = 65_536;
+/** A client that has not ended its handshake by then is sent away. */
+const HANDSHAKE_TIMEOUT_MS = 10_000;
+
+export function secure(
+  connection: ByteConnection,
+  secureContext: SecureContext,
+  options: SecureOptions = {},
+): SecureConnection {
+  return new TlsConnection(connection, secureContext, options);
+}
+
+class TlsConnection implements SecureConnection {
+  readonly handshake: Promise<string | undefined>;
   readonly #socket: TLSSocket;
   readonly #raw: Duplex;
   #rest: Uint8Array = new Uint8Array(0);
@@ -23,9 +45,13 @@ class TlsConnection implements ByteConnection {
   #isOver = false;
   #wake: (() => void) | undefined;
 
-  constructor(private readonly connection: ByteConnection, secureContext: SecureContext) {
-    this.#raw = duplexOf(connection);
-    this.#socket = new TLSSocket(this.#raw as never, { isServer: true, secureContext });
+  constructor(private readonly connection: ByteConnection, secureContext: SecureContext, options: SecureOptions) {
+    this.#raw = duplexOf(connection, options.first);
+    const ALPNProtocols = options.protocol === undefined ? undefined : [options.protocol];
+    this.#socket = new TLSSocket(this.#raw as never, { isServer: true, secureContext, ALPNProtocols });
+    this.handshake = this.#handshake(options.handshakeTimeoutMs ?? HANDSHAKE_TIMEOUT_MS);
+    // Only some callers wait for it: the others see the failure in their first read.
+    this.handshake.catch(() => {});
     const fail = (error: Error) => {
       this.#error ??= error;
       this.#isOver = true;
@@ -41,6 +67,22 @@ class TlsConnection implements ByteConnection {
     this.#socket.on("end", end);
     this.#socket.on("close", end);
     this.#raw.on("close", end);
+  }
+
+  #handshake(timeoutMs: number): Promise<string | undefined> {
+    const { promise, resolve, reject } = Promise.withResolvers<string | undefined>();
+    const fail = (reason: string) => reject(new Error(`TLS: ${reason}`));
+    const timer = setTimeout(() => {
+      fail(`no handshake within ${timeoutMs} ms`);
+      this.close();
+    }, timeoutMs);
+    this.#socket.once("secure", () => resolve(this.#socket.alpnProtocol || undefined));
+    for (const source of [this.#socket, this.#raw]) source.once("error", ({ message }) => fail(message));
+    const left = () => fail("the client left before the end of the handshake");
+    this.#socket.once("end", left);
+    this.#socket.once("close", left);
+    this.#raw.once("close", left);
+    return promise.finally(() => clearTimeout(timer));
   }
 
   get remoteAddr(): Deno.Addr {
@@ -87,12 +129,19 @@ class TlsConnection implements ByteConnection {
   }
 }
 
-function duplexOf(connection: ByteConnection): Duplex {
+function duplexOf(connection: ByteConnection, first?: Uint8Array): Duplex {
   const buffer = new Uint8Array(BUFFER_BYTES);
   return new Duplex({
     highWaterMark: BUFFER_BYTES,
     async read() {
       try {
+        if (first !== undefined) {
+          // A faulty handshake that is here before the TLSSocket has started is thrown where nobody can catch it.
+          await new Promise<void>((resolve) => setImmediate(resolve));
+          this.push(Buffer.from(first));
+          first = undefined;
+          return;
+        }
         const count = await connection.read(buffer);
         this.push(count === null ? null : Buffer.from(buffer.slice(0, count)));
       } catch (error) {

@@ -1,0 +1,95 @@
+/** Whether a connection is encrypted is agreed on before its first message. */
+import type { ByteConnection } from "../tls/mod.ts";
+import type { PgOptions } from "./contract.ts";
+import { FatalError } from "./failure.ts";
+import { decodeStartUp } from "./messages.ts";
+
+export interface Agreed {
+  connection: ByteConnection;
+  /** What has been read of the first message. */
+  first: Uint8Array<ArrayBuffer>;
+  isEncrypted: boolean;
+}
+
+/** The first byte of a TLS handshake. A start-up message begins with 0, as it is short. */
+const TLS_HANDSHAKE = 0x16;
+const REQUEST_SIZE = 8;
+const FIRST_SIZE = 1_024;
+/** What PostgreSQL's clients call their protocol in ALPN. */
+const PROTOCOL = "postgresql";
+const YES = Uint8Array.of(0x53), NO = Uint8Array.of(0x4e);
+
+/**
+ * Answers SSLRequest and GSSENCRequest, and does the handshake of TLS. Undefined when the client left.
+ * @throws {FatalError} for a client that can still be told
+ * @throws {Error} when the handshake fails
+ */
+export async function agreeOnEncryption(
+  connection: ByteConnection,
+  certificate: PgOptions["certificate"],
+): Promise<Agreed | undefined> {
+  const buffer = new Uint8Array(FIRST_SIZE);
+  for (let size = 0;;) {
+    while (!isKnown(buffer, size)) {
+      const count = await connection.read(buffer.subarray(size)).catch(() => null);
+      if (count === null) return undefined;
+      size += count;
+    }
+    if (buffer[0] === TLS_HANDSHAKE) return await beginWithTls(connection, buffer.slice(0, size), certificate);
+    const tag = sizeOf(buffer) === REQUEST_SIZE ? decodeStartUp(buffer.subarray(4, REQUEST_SIZE)).tag : "startUp";
+    if (tag !== "sslRequest" && tag !== "gssRequest") {
+      return { connection, first: buffer.slice(0, size), isEncrypted: false };
+    }
+    if (tag === "sslRequest" && certificate !== undefined) {
+      if (size > REQUEST_SIZE) {
+        // Somebody in between could have put them there, to be taken for the client's own.
+        throw new FatalError(
+          `${size - REQUEST_SIZE} bytes came with the request for TLS: expected none before its answer`,
+        );
+      }
+      await connection.write(YES);
+      return await withTls(connection, certificate);
+    }
+    await connection.write(NO);
+    buffer.copyWithin(0, REQUEST_SIZE, size);
+    size -= REQUEST_SIZE;
+  }
+}
+
+/** Is there enough to tell requests and the beginning of TLS from start-up messages? */
+function isKnown(buffer: Uint8Array, size: number): boolean {
+  if (size < 4) return size > 0 && buffer[0] !== 0;
+  return sizeOf(buffer) !== REQUEST_SIZE || size >= REQUEST_SIZE;
+}
+
+function sizeOf(buffer: Uint8Array): number {
+  return new DataView(buffer.buffer).getUint32(0);
+}
+
+/** `sslnegotiation=direct`, since PostgreSQL 17. */
+async function beginWithTls(
+  connection: ByteConnection,
+  first: Uint8Array,
+  certificate: PgOptions["certificate"],
+): Promise<Agreed> {
+  if (certificate === undefined) {
+    throw new FatalError(
+      "the client began with TLS, which is off here: expected a start-up message, or pg.tls.enabled",
+    );
+  }
+  const agreed = await withTls(connection, certificate, first);
+  // Without the name, a page in a browser could make a request of HTTP pass for a start-up message.
+  if (agreed.protocol === PROTOCOL) return agreed;
+  agreed.connection.close();
+  throw new Error(`TLS: a client that begins with it names its protocol by ALPN: found none, expected "${PROTOCOL}"`);
+}
+
+async function withTls(
+  connection: ByteConnection,
+  certificate: NonNullable<PgOptions["certificate"]>,
+  first?: Uint8Array,
+): Promise<Agreed & { protocol: string | undefined }> {
+  const secured = certificate.secure(connection, { first, protocol: PROTOCOL });
+  const protocol = await secured.handshake;
+  return { connection: secured, first: new Uint8Array(0), isEncrypted: true, protocol };
+}
