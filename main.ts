@@ -9,7 +9,6 @@ import {
   type Address,
   askToStop,
   checkTag,
-  clearPasswords,
   type Config,
   DEFAULT_TAG,
   exposure,
@@ -262,7 +261,8 @@ async function startParts(
   main.info(log.origin);
   main.advisory(`root: ${root.path}${root.isNew ? " (new)" : ""}`);
   for (const warning of config.warnings) main.advisory(`configuration: ${warning}`);
-  for (const gap of [exposure(config), clearPasswords(config)]) if (gap !== undefined) main.advisory(gap);
+  const open = exposure(config);
+  if (open !== undefined) main.advisory(open);
   const limits = limitsOf(config.machine.memoryBytes);
   for (const line of advice(limits, { memoryBytes: config.get("cairo.memory.size") })) main.advisory(line);
   metrics.read("diskFull", () => Atomics.load(metrics.healthWords, HEALTH_WORD.diskFull));

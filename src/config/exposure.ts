@@ -36,30 +36,6 @@ export function exposure(config: Config): string | undefined {
   return `open to every machine that reaches it: ${places}. To close: ${remedies}, or bind to 127.0.0.1`;
 }
 
-/** One sentence about passwords that other machines send in clear text; undefined if they do not, or if `exposure` tells more. */
-export function clearPasswords(config: Config): string | undefined {
-  const isClear = (key: "http.tls.enabled" | "pg.tls.enabled") => !(config.get(key) ?? config.get("tls.enabled"));
-  const places: string[] = [];
-  const remedies: string[] = [];
-  const find = (wire: string, address: Address, hasPassword: boolean, key: "http.tls.enabled" | "pg.tls.enabled") => {
-    if (!hasPassword || isLoopback(address) || !isClear(key)) return;
-    places.push(`${formatAddress(address)} (${wire})`);
-    remedies.push(`${key}=true`);
-  };
-  find(
-    "HTTP",
-    config.get("http.net.bind.to"),
-    config.get("http.enabled") && config.get("http.user") !== "",
-    "http.tls.enabled",
-  );
-  const isSecret = !["", KNOWN_PASSWORD].includes(config.get("pg.password"));
-  find("PostgreSQL wire", config.get("pg.net.bind.to"), config.get("pg.enabled") && isSecret, "pg.tls.enabled");
-  if (places.length === 0) return undefined;
-  return `passwords are sent in clear text: ${places.join(", ")}. To encrypt: set ${
-    remedies.join(", ")
-  }, or bind to 127.0.0.1`;
-}
-
 function isLoopback({ hostname }: Address): boolean {
   return hostname === "localhost" || hostname === "::1" || /^127\./.test(hostname);
 }

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { clearPasswords, configOf, exposure } from "./mod.ts";
+import { configOf, exposure } from "./mod.ts";
 
 const LOOPBACK = {
   "http.net.bind.to": "127.0.0.1:9000",
@@ -38,25 +38,4 @@ const cases: { title: string; settings: Record<string, string>; said: string | u
 ];
 for (const { title, settings, said } of cases) {
   Deno.test(`exposure() of ${title}`, () => assert.equal(exposure(configOf(settings)), said));
-}
-
-const clearCases: { title: string; settings: Record<string, string>; said: string | undefined }[] = [
-  { title: "a fresh server, of which exposure() tells more", settings: {}, said: undefined },
-  {
-    title: "passwords everywhere",
-    settings: PASSWORDS,
-    said: "passwords are sent in clear text: 0.0.0.0:9000 (HTTP), 0.0.0.0:8812 (PostgreSQL wire). " +
-      "To encrypt: set http.tls.enabled=true, pg.tls.enabled=true, or bind to 127.0.0.1",
-  },
-  {
-    title: "TLS of the PostgreSQL wire alone",
-    settings: { ...PASSWORDS, "pg.tls.enabled": "true" },
-    said: "passwords are sent in clear text: 0.0.0.0:9000 (HTTP). " +
-      "To encrypt: set http.tls.enabled=true, or bind to 127.0.0.1",
-  },
-  { title: "TLS everywhere", settings: { ...PASSWORDS, "tls.enabled": "true" }, said: undefined },
-  { title: "loopback addresses", settings: { ...PASSWORDS, ...LOOPBACK }, said: undefined },
-];
-for (const { title, settings, said } of clearCases) {
-  Deno.test(`clearPasswords() of ${title}`, () => assert.equal(clearPasswords(configOf(settings)), said));
 }

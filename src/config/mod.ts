@@ -11,7 +11,7 @@ export { openRoot, type Root, shippedFile } from "./root.ts";
 export { checkTag, DEFAULT_TAG, Tags } from "./tags.ts";
 export { manualPage, serverConf } from "./reference.ts";
 export { thisMachine } from "./machine.ts";
-export { clearPasswords, exposure } from "./exposure.ts";
+export { exposure } from "./exposure.ts";
 export { parseProperties, type Property } from "./properties.ts";
 export type { Machine, Setting } from "./setting.ts";
 export { type Address, formatAddress, formatSize, parseAddress, parseDuration, parseSize } from "./units.ts";
