@@ -8,7 +8,7 @@
  *     select simulate_block(1000)               the main thread does nothing else for so many milliseconds
  */
 import type { Answer, Database, Prepared, Session } from "../door.ts";
-import type { OpenedDatabase } from "./mod.ts";
+import type { OpenedDatabase } from "./core.ts";
 
 const CRASH = /^\s*select\s+simulate_crash\s*\(\s*'((?:[^']|'')*)'\s*(?:,\s*'(promise|query|writer)'\s*)?\)\s*;?\s*$/i;
 const BLOCK = /^\s*select\s+simulate_block\s*\(\s*(\d+)\s*\)\s*;?\s*$/i;

@@ -15,21 +15,10 @@ import {
   shownLine,
 } from "../wire/line/mod.ts";
 import { LineMemory, type LineShare } from "./line-memory.ts";
-import type { Core } from "./mod.ts";
+import type { Core, LineLimits } from "./core.ts";
 
 /** Texts up to this size are parsed on the main thread: posting them would take longer. */
 const DIRECT_TEXT_BYTES_MAX = 4_096;
-
-/** What the settings say of lines. */
-export interface LineLimits {
-  /** Bytes of a line. */
-  sizeMax: number;
-  /** Tables and columns that one request can make. */
-  newTablesMax: number;
-  newColumnsMax: number;
-  /** Rows of all requests that wait for their commit. */
-  memoryBytesMax: number;
-}
 
 /** A transaction of lines that goes on. */
 interface Pending {

@@ -7,7 +7,7 @@ import type { MetadataNode, Plan } from "../sql/plan.ts";
 import type { TableSnapshot } from "../storage/mod.ts";
 import { typeOf, type Value } from "../types/mod.ts";
 import { arrayDimensions } from "../types/wide.ts";
-import type { Core } from "./mod.ts";
+import type { Core } from "./core.ts";
 import { catalogRows, isCatalogSource } from "./pg-catalog.ts";
 
 /** The plan with its metadata as rows of this moment. */

@@ -1,7 +1,7 @@
 /** The one door between the wires and everything behind it: see `../door.ts` for its contract. */
-import type { Answer, Database, Session } from "../door.ts";
+import type { Session } from "../door.ts";
 import { SqlError, SQLSTATE } from "../errors.ts";
-import { createScheduler, parquetSchema, type Scheduler } from "../engine/mod.ts";
+import { createScheduler, parquetSchema } from "../engine/mod.ts";
 
 import { createRegistry } from "../sql/functions/mod.ts";
 import { FULL_EFFORT, QUICK_EFFORT, quickEffort } from "../sql/mod.ts";
@@ -11,14 +11,14 @@ import {
   createPool,
   openStorage,
   SHARED_WORD,
-  type StorageWriter,
   type TableSnapshot,
 } from "../storage/mod.ts";
 import { Activity } from "./activity.ts";
 import { Backups } from "./backups.ts";
+import type { Core, DatabaseOptions, OpenedDatabase } from "./core.ts";
 import { Execution } from "./execution.ts";
 import { figuresOf } from "./figures.ts";
-import { Ingest, type LineLimits } from "./ingest.ts";
+import { Ingest } from "./ingest.ts";
 import { resolveMetadata } from "./metadata.ts";
 import { Planner } from "./planner.ts";
 import { planText } from "./planning.ts";
@@ -28,99 +28,12 @@ import { DatabaseSession, SERVER } from "./session.ts";
 import { type Planning, StatementCache } from "./statements.ts";
 import { marksOf } from "./sources.ts";
 import { Traces } from "./traces.ts";
-import type { LineTypes } from "../wire/line/mod.ts";
 
 /** Compiled statements that are kept for a transaction which has changed definitions. */
 const TRANSACTION_STATEMENTS_MAX = 100;
 
+export type { DatabaseOptions, OpenedDatabase } from "./core.ts";
 export { withDevelopmentStatements } from "./development.ts";
-
-export interface DatabaseOptions {
-  /** The database's directory; `db/` in it holds the tables. */
-  root: string;
-  /** Where read_parquet finds its files. */
-  importRoot: string;
-  /** Where BACKUP writes: a directory for each. */
-  backupRoot: string;
-  heapSizeBytes: number;
-  poolSizeBytes: number;
-  commitMode: "sync" | "nosync";
-  /** A checkpoint begins when the log has grown by so much, or the last one is so long ago. */
-  checkpointLogBytes?: number;
-  checkpointIntervalMs?: number;
-  /** Syncs take so much longer: for measurements. */
-  syncDelayMs?: number;
-  execWorkerCount: number;
-  directRowsMax: number;
-  /** Statements of more words are left to the planner. */
-  directWordsMax?: number;
-  /** Longer ones are refused. */
-  wordsMax?: number;
-  expressionsMax?: number;
-  queryMemoryLimitBytes: number;
-  queryTimeoutMs: number;
-  /** Answer from segments' statistics where they are exact. */
-  useStatistics: boolean;
-  linePartitionBy: "NONE" | "HOUR" | "DAY" | "WEEK" | "MONTH" | "YEAR";
-  lineCreatesTables: boolean;
-  lineCreatesColumns: boolean;
-  lineTypes: LineTypes;
-  lineLimits: LineLimits;
-  /** Compiled statements that are kept. */
-  statementCacheSize: number;
-  /** Keep the times of statements in the table _query_trace. */
-  tracesStatements: () => boolean;
-  /** Tell the log when statements begin and end. */
-  logsStatements: "INFO" | "DEBUG" | undefined;
-  log: (level: "DEBUG" | "INFO" | "ERROR" | "CRITICAL", message: string) => void;
-  /** For SHOW PARAMETERS: rows of property_path, env_var_name, value, value_source, sensitive, reloadable. */
-  parameters: () => (string | boolean)[][];
-  /** Reads the settings again: has one changed that takes effect at once? */
-  reloadConfig?: () => boolean;
-  /** Settings that the last reload found changed and that wait for a restart. */
-  pendingConfig?: () => { path: string; value: string; pendingValue: string }[];
-  /** An error that is ours, not a client's. */
-  onUnhandledError?: () => void;
-  /** The disk has become full, or a change has found room again. */
-  onDiskFull?: (isFull: boolean) => void;
-  /** Nothing can be written any more until a new start. */
-  onWriterFailed?: (reason: string) => void;
-  /** The writer's thread, if it was started ahead. */
-  writerThread?: Worker;
-  nowMicros?: () => bigint;
-}
-
-/** What sessions share. */
-export interface Core {
-  readonly options: DatabaseOptions;
-  readonly catalogue: Catalogue;
-  readonly writer: StorageWriter;
-  readonly execution: Execution;
-  readonly statements: StatementCache;
-  readonly planner: Planner;
-  readonly locks: TableLocks;
-  readonly scheduler: Scheduler;
-  readonly backups: Backups;
-  readonly progress: Progress;
-  readonly activity: Activity;
-  /** Adds rows to tables in one commit, after changes that hold a table back. */
-  append(changes: { tableId: number; batches: AppendBatch[] }[]): Promise<void>;
-  /** Runs `change` while no rows are added to the table. */
-  exclusively<T>(tableId: number, change: () => Promise<T>): Promise<T>;
-  /** Statements bound with tables that not everybody sees. */
-  statementsOf(tables: Catalogue, schemaVersion: () => number): StatementCache;
-  /** Of all tables: statements that were bound under another one are bound anew. */
-  schemaVersion(): number;
-  /** One that is nobody else's: of the tables as a transaction has changed them. */
-  privateSchemaVersion(): number;
-  /** A schema has changed: statements that were bound before are bound anew. */
-  schemaChanged(tag: string): Answer;
-}
-
-export interface OpenedDatabase extends Database {
-  /** For tests: an error reaches the top of a thread. */
-  crash(thread: "query" | "writer", text: string): void;
-}
 
 export async function openDatabase(options: DatabaseOptions): Promise<OpenedDatabase> {
   const nowMicros = options.nowMicros ??

@@ -10,7 +10,7 @@ import type { RunningStatement } from "./activity.ts";
 import type { Analyzed, Execution, Run as ExecutionRun } from "./execution.ts";
 import { listed, rowsOutput } from "./execution.ts";
 import { resolveMetadata } from "./metadata.ts";
-import type { Core } from "./mod.ts";
+import type { Core } from "./core.ts";
 import type { StatementOrder, WaitOptions } from "./planner.ts";
 import { planOfRun, plansOf } from "./planning.ts";
 import { resolveSources, scansOf } from "./sources.ts";

@@ -5,7 +5,7 @@
 import { SqlError, SQLSTATE } from "../errors.ts";
 import { type AppendBatch, type Catalogue, type Change, checkBatch, type OrderedChange } from "../storage/mod.ts";
 import type { StorageTransaction } from "../storage/contract.ts";
-import type { Core } from "./mod.ts";
+import type { Core } from "./core.ts";
 import type { StatementCache } from "./statements.ts";
 
 type Append = Extract<OrderedChange, { kind: "append" }>;
