@@ -15,7 +15,7 @@ import {
 } from "../storage/mod.ts";
 import { Activity } from "./activity.ts";
 import { Backups } from "./backups.ts";
-import type { Core, DatabaseOptions, OpenedDatabase } from "./core.ts";
+import { type Core, type DatabaseOptions, type OpenedDatabase, SERVER } from "./core.ts";
 import { Execution } from "./execution.ts";
 import { figuresOf } from "./figures.ts";
 import { Ingest } from "./ingest.ts";
@@ -24,7 +24,7 @@ import { Planner } from "./planner.ts";
 import { planText } from "./planning.ts";
 import { TableLocks } from "./locks.ts";
 import { Progress } from "./progress.ts";
-import { DatabaseSession, SERVER } from "./session.ts";
+import { DatabaseSession } from "./session.ts";
 import { type Planning, StatementCache } from "./statements.ts";
 import { marksOf } from "./sources.ts";
 import { Traces } from "./traces.ts";

@@ -1,0 +1,299 @@
+/** Executions of statements that change tables or their definitions, at once or within the session's transaction. */
+import type { Answer, Chunk, Client, Identity } from "../door.ts";
+import { concatAppendBatches, packAppendBatch, unpackAppendBatch, valuesToAppendBatch } from "../engine/mod.ts";
+import { SqlError, SQLSTATE } from "../errors.ts";
+import type { BoundStatement, NewTable, Plan } from "../sql/plan.ts";
+import type { AppendBatch, BulkLoad, Catalogue, Change, TableSnapshot } from "../storage/contract.ts";
+import type { RunningStatement } from "./activity.ts";
+import type { Core } from "./core.ts";
+import { listed, type Run as ExecutionRun } from "./execution.ts";
+import { notInTransaction, type Transaction } from "./transaction.ts";
+
+/** A new table's rows of fewer bytes go through the log with the table; more are loaded. */
+const LOAD_BYTES_MIN = 16 << 20;
+
+/** What a change uses of its session. */
+export interface ChangeSession {
+  readonly identity: Identity;
+  readonly client?: Client;
+  readonly current: Transaction | undefined;
+  readonly catalogue: Catalogue;
+}
+
+/** What a change uses of its execution. */
+export interface ChangeRun {
+  readonly signal: AbortSignal | undefined;
+  readonly running: RunningStatement | undefined;
+  /** The plan with the values of this execution. */
+  finalPlanOf(plan: Plan): Plan | Promise<Plan>;
+  /** Runs the plan; its chunks are packed rows for columns of the types `targets`. */
+  run(plan: Plan, targets: string[]): ExecutionRun;
+}
+
+export class Changes {
+  constructor(private readonly core: Core, private readonly session: ChangeSession, private readonly run: ChangeRun) {}
+
+  private get transaction(): Transaction | undefined {
+    return this.session.current;
+  }
+
+  async answer(bound: BoundStatement): Promise<Answer> {
+    const { core, transaction, session: { identity, client } } = this;
+    switch (bound.kind) {
+      case "createTable":
+        return await this.createTable(bound);
+      case "dropTable":
+        for (const { name, at } of bound.names) {
+          const table = this.session.catalogue.table(name);
+          if (!table && !bound.ifExists) {
+            throw new SqlError(`Cannot drop table ${name}: there is none of that name`, at, SQLSTATE.undefinedTable);
+          }
+          if (table) await this.define({ kind: "dropTable", tableId: table.schema.id });
+        }
+        return this.schemaChanged("DROP TABLE");
+      case "truncate":
+        for (const tableId of bound.tableIds) await this.define({ kind: "truncate", tableId });
+        return this.schemaChanged("TRUNCATE TABLE");
+      case "rename":
+        if (this.session.catalogue.table(bound.to)) {
+          throw new SqlError(
+            `Cannot rename to ${bound.to}: a table of that name exists`,
+            bound.at,
+            SQLSTATE.duplicateTable,
+          );
+        }
+        await this.define({ kind: "rename", tableId: bound.tableId, to: bound.to });
+        return this.schemaChanged("ALTER TABLE");
+      case "addColumns":
+        await this.define({ kind: "addColumns", tableId: bound.tableId, columns: bound.columns });
+        return this.schemaChanged("ALTER TABLE");
+      case "dropColumns":
+        await this.define({ kind: "dropColumns", tableId: bound.tableId, columnIds: bound.columnIds });
+        return this.schemaChanged("ALTER TABLE");
+      case "renameColumn":
+        await this.define({
+          kind: "renameColumn",
+          tableId: bound.tableId,
+          columnId: bound.columnId,
+          to: bound.to,
+        });
+        return this.schemaChanged("ALTER TABLE");
+      case "insert":
+        return await this.insert(bound);
+      case "update":
+        return await this.update(bound);
+      case "delete":
+        return await this.delete(bound);
+      case "cancelQuery":
+        core.activity.cancel(bound.id, { identity, canWrite: client?.canWrite ?? true }, bound.at);
+        return { kind: "done", category: "ddl", tag: "CANCEL QUERY", rows: 0 };
+      case "checkpoint":
+        if (transaction !== undefined) throw notInTransaction("CHECKPOINT");
+        if (bound.action === "create") await core.backups.begin(bound.at);
+        else await core.backups.end();
+        return { kind: "done", category: "ddl", tag: "CHECKPOINT", rows: 0 };
+      case "backup":
+        if (transaction !== undefined) throw notInTransaction("BACKUP");
+        await core.backups.backup(bound.name, bound.at, this.run.signal);
+        return { kind: "done", category: "ddl", tag: "BACKUP", rows: 0 };
+      default:
+        throw new Error(`no way to run ${bound.kind}`);
+    }
+  }
+
+  /** Changes a definition: now, or with the transaction. */
+  private async define(change: Change): Promise<void> {
+    if (this.transaction === undefined) await this.core.writer.change(change);
+    else await this.transaction.change(change, true);
+  }
+
+  /** Others do not see a transaction's new definitions before COMMIT. */
+  private schemaChanged(tag: string): Answer {
+    return this.transaction === undefined
+      ? this.core.schemaChanged(tag)
+      : { kind: "done", category: "ddl", tag, rows: 0 };
+  }
+
+  private async createTable(bound: Extract<BoundStatement, { kind: "createTable" }>): Promise<Answer> {
+    const { table, query } = bound;
+    if (this.session.catalogue.table(table.name)) {
+      if (bound.ifNotExists) return { kind: "done", category: "ddl", tag: "CREATE TABLE", rows: 0 };
+      throw new SqlError(
+        `Cannot create table ${table.name}: there is one of that name`,
+        bound.at,
+        SQLSTATE.duplicateTable,
+      );
+    }
+    if (!query) {
+      await this.define({ kind: "createTable", table });
+      return this.schemaChanged("CREATE TABLE");
+    }
+    const rows = this.transaction === undefined
+      ? await this.createFilled(table, query)
+      : await this.createInTransaction(table, query, this.transaction);
+    this.schemaChanged("CREATE TABLE");
+    return { kind: "done", category: "ddl", tag: `SELECT ${rows}`, rows };
+  }
+
+  /** A table of a query's rows; many of them go to the writer while the query runs. Gives their count. */
+  private async createFilled(table: NewTable, query: Plan): Promise<number> {
+    const { writer } = this.core;
+    const columnIds = newColumnIds(table);
+    const { chunks, totalRows } = this.rowsFor(
+      await this.run.finalPlanOf(query),
+      table.columns.map((column) => column.type),
+      columnIds,
+    );
+    const held: Chunk[] = [];
+    let heldBytes = 0;
+    let load: BulkLoad | undefined;
+    try {
+      for await (const chunk of chunks) {
+        this.countWritten(chunk);
+        if (load !== undefined) {
+          await load.add(chunk.bytes);
+          continue;
+        }
+        held.push(chunk);
+        heldBytes += chunk.bytes.length;
+        if (heldBytes < LOAD_BYTES_MIN) continue;
+        load = await writer.beginLoad(table);
+        for (const { bytes } of held.splice(0)) await load.add(bytes);
+      }
+      if (load === undefined) {
+        await writer.createTable(
+          table,
+          held.map(({ bytes }) => unpackAppendBatch(bytes, columnIds)),
+        );
+      } else {
+        // A copy by other means may have passed the table's directory before it comes to the log that names it.
+        await this.core.backups.released(this.run.signal);
+        await load.commit();
+      }
+    } catch (error) {
+      await load?.abort();
+      throw error;
+    }
+    return totalRows();
+  }
+
+  private async createInTransaction(table: NewTable, query: Plan, transaction: Transaction): Promise<number> {
+    const types = table.columns.map((column) => column.type);
+    const { batches, rows } = await this.collect(query, types, newColumnIds(table));
+    await transaction.change({ kind: "createTable", table, rows: batches }, true);
+    return rows;
+  }
+
+  /** The packed rows of a plan whose values are known, on their way into columns of these types. */
+  private rowsFor(plan: Plan, targets: string[], columnIds: number[]): ExecutionRun {
+    if (
+      plan.node === "values" && plan.rows.length > 0 &&
+      plan.columns.every((column, i) => column.type === targets[i] || column.type === "NULL")
+    ) {
+      const { rows } = plan;
+      const bytes = packAppendBatch(valuesToAppendBatch(rows, columnIds, targets));
+      return { chunks: listed([{ bytes, rows: rows.length }]), totalRows: () => rows.length };
+    }
+    return this.run.run(plan, targets);
+  }
+
+  /** All rows of a query, on their way into columns of these types. */
+  private async collect(
+    plan: Plan,
+    targets: string[],
+    columnIds: number[],
+  ): Promise<{ batches: AppendBatch[]; rows: number }> {
+    const { chunks, totalRows } = this.rowsFor(await this.run.finalPlanOf(plan), targets, columnIds);
+    const batches: AppendBatch[] = [];
+    let bytes = 0;
+    for await (const chunk of chunks) {
+      batches.push(unpackAppendBatch(chunk.bytes, columnIds));
+      this.countWritten(chunk);
+      this.transaction?.checkSize(bytes += chunk.bytes.length);
+    }
+    return { batches, rows: totalRows() };
+  }
+
+  private countWritten({ rows }: Chunk): void {
+    if (this.run.running !== undefined) this.run.running.rowsWritten += rows;
+  }
+
+  private tableOf(tableId: number, at: number): TableSnapshot {
+    const table = this.session.catalogue.tableById(tableId);
+    if (!table) throw new SqlError("Cannot change the table: it was dropped meanwhile", at, SQLSTATE.undefinedTable);
+    return table;
+  }
+
+  private typesOf(table: TableSnapshot, columnIds: number[]): string[] {
+    return columnIds.map((id) => table.schema.columns.find((column) => column.id === id)!.type);
+  }
+
+  private async insert(bound: Extract<BoundStatement, { kind: "insert" }>): Promise<Answer> {
+    const table = this.tableOf(bound.tableId, bound.at);
+    const { batches, rows } = await this.collect(bound.plan, this.typesOf(table, bound.columnIds), bound.columnIds);
+    if (rows > 0) {
+      if (this.transaction === undefined) await this.core.append([{ tableId: bound.tableId, batches }]);
+      else await this.transaction.append(bound.tableId, batches);
+    }
+    return { kind: "done", category: "dml", tag: `INSERT 0 ${rows}`, rows };
+  }
+
+  private async update(bound: Extract<BoundStatement, { kind: "update" }>): Promise<Answer> {
+    const rows = await this.changeRows(bound, bound.columnIds, (version, batch) => ({
+      kind: "update",
+      tableId: bound.tableId,
+      version,
+      batch: { rowIds: rowIdsOf(batch), columns: batch.columns.slice(0, -1) },
+    }));
+    return { kind: "done", category: "dml", tag: `UPDATE ${rows}`, rows };
+  }
+
+  private async delete(bound: Extract<BoundStatement, { kind: "delete" }>): Promise<Answer> {
+    const rows = await this.changeRows(bound, [], (version, batch) => ({
+      kind: "delete",
+      tableId: bound.tableId,
+      version,
+      rowIds: rowIdsOf(batch),
+    }));
+    return { kind: "done", category: "dml", tag: `DELETE ${rows}`, rows };
+  }
+
+  /** Changes the rows that the plan names: a transaction's own state of the table, or the table itself while no rows are added. */
+  private async changeRows(
+    { tableId, plan, at }: Extract<BoundStatement, { kind: "update" | "delete" }>,
+    columnIds: number[],
+    changeOf: (version: number, batch: AppendBatch) => Change,
+  ): Promise<number> {
+    const { core, session, transaction } = this;
+    const work = async () => {
+      const table = this.tableOf(tableId, at);
+      const unpin = session.catalogue.pin(); // row ids are those of this version
+      try {
+        const types = [...this.typesOf(table, columnIds), "LONG"];
+        const { batches, rows } = await this.collect(plan, types, [...columnIds, -1]);
+        if (rows > 0) {
+          const change = changeOf(table.version, concatAppendBatches(batches));
+          if (transaction === undefined) await core.writer.change(change);
+          else await transaction.change(change, false);
+        }
+        return rows;
+      } finally {
+        unpin();
+      }
+    };
+    if (transaction === undefined) return await core.exclusively(tableId, work);
+    await transaction.fork(tableId);
+    return await work();
+  }
+}
+
+/** The row ids that a plan gave as its last column. */
+function rowIdsOf(batch: AppendBatch): BigInt64Array {
+  const { values } = batch.columns[batch.columns.length - 1];
+  return new BigInt64Array(values.buffer, values.byteOffset, batch.rowCount);
+}
+
+/** A new table's columns are numbered from 0. */
+function newColumnIds(table: NewTable): number[] {
+  return table.columns.map((_, index) => index);
+}

@@ -1,0 +1,68 @@
+/** A statement of a session that is bound: what a wire asks of it, and its executions. */
+import type { Answer, ExecuteOptions, Prepared, ResultColumn } from "../door.ts";
+import { asClientFault, failedTransaction, TableClosedError } from "../errors.ts";
+import type { Value } from "../types/mod.ts";
+import type { RunningStatement } from "./activity.ts";
+import { type Core, SERVER } from "./core.ts";
+import { Run, type RunSession } from "./run.ts";
+import type { Statement } from "./statements.ts";
+
+export class PreparedStatement implements Prepared {
+  readonly columns: ResultColumn[] | undefined;
+  readonly timestamp: number;
+  readonly parameters: string[];
+  readonly notices: readonly string[];
+  readonly category: Prepared["category"];
+  readonly isRead: boolean;
+
+  constructor(
+    private readonly session: RunSession,
+    private readonly core: Core,
+    private readonly prepared: Statement,
+    readonly compileNs: number,
+  ) {
+    this.columns = prepared.columns;
+    this.timestamp = prepared.bound.kind === "query" ? prepared.bound.plan.timestamp : -1;
+    this.parameters = prepared.parameters;
+    this.notices = prepared.notices;
+    this.category = prepared.category;
+    this.isRead = prepared.category === "empty" || prepared.category === "query" && !prepared.asksServer;
+  }
+
+  async execute(values: Value[], options: ExecuteOptions): Promise<Answer> {
+    const { progress, activity } = this.core;
+    const { identity, client, transaction } = this.session;
+    if (transaction === "failed" && this.category !== "transaction" && this.category !== "empty") {
+      throw failedTransaction();
+    }
+    if (identity === SERVER) return await this.answer(values, options);
+    const running = activity.begin(this.prepared.text, identity, client, options);
+    try {
+      const execute = () => this.answer(values, options, running);
+      const answer = await (progress.isWatched ? progress.watch(running, execute) : execute());
+      if (answer.kind === "rows") running.endWithQuery();
+      else running.end();
+      return answer;
+    } catch (error) {
+      running.end();
+      throw asClientFault(error);
+    }
+  }
+
+  /** Tables that nobody has asked for since the start are opened on the way: nothing has happened yet when that shows. */
+  private async answer(values: Value[], options: ExecuteOptions, running?: RunningStatement): Promise<Answer> {
+    for (;;) {
+      // Another statement may have changed a table since this one was bound: bind it again, as a fresh one.
+      const { statements, identity } = this.session;
+      const known = await statements.refreshed(this.prepared, identity, options);
+      try {
+        const statement = await statements.withValues(known, values, identity, options);
+        return await new Run(this.session, this.core, statement, values, options, running).answer();
+      } catch (error) {
+        if (!(error instanceof TableClosedError)) throw error;
+        await this.core.writer.open(error.tableId);
+        options.signal?.throwIfAborted();
+      }
+    }
+  }
+}
