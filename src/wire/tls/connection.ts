@@ -25,6 +25,8 @@ export interface SecureConnection extends ByteConnection {
 }
 
 const BUFFER_BYTES = 65_536;
+/** Of a connection that says little: the buffer of its read is there all the time. */
+const SMALL_BUFFER_BYTES = 4_096;
 /** A client that has not ended its handshake by then is sent away. */
 const HANDSHAKE_TIMEOUT_MS = 10_000;
 
@@ -130,7 +132,7 @@ class TlsConnection implements SecureConnection {
 }
 
 function duplexOf(connection: ByteConnection, first?: Uint8Array): Duplex {
-  const buffer = new Uint8Array(BUFFER_BYTES);
+  let buffer = new Uint8Array(SMALL_BUFFER_BYTES);
   return new Duplex({
     highWaterMark: BUFFER_BYTES,
     async read() {
@@ -144,6 +146,7 @@ function duplexOf(connection: ByteConnection, first?: Uint8Array): Duplex {
         }
         const count = await connection.read(buffer);
         this.push(count === null ? null : Buffer.from(buffer.slice(0, count)));
+        if (count === buffer.length && count < BUFFER_BYTES) buffer = new Uint8Array(BUFFER_BYTES);
       } catch (error) {
         this.destroy(error as Error);
       }
