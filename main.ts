@@ -261,8 +261,7 @@ async function startParts(
   main.info(log.origin);
   main.advisory(`root: ${root.path}${root.isNew ? " (new)" : ""}`);
   for (const warning of config.warnings) main.advisory(`configuration: ${warning}`);
-  const open = exposure(config);
-  if (open !== undefined) main.advisory(open);
+  for (const line of exposure(config)) main.advisory(line);
   const limits = limitsOf(config.machine.memoryBytes);
   for (const line of advice(limits, { memoryBytes: config.get("cairo.memory.size") })) main.advisory(line);
   metrics.read("diskFull", () => Atomics.load(metrics.healthWords, HEALTH_WORD.diskFull));
@@ -428,6 +427,12 @@ function pgOptions(config: Config): Omit<PgOptions, "hostname" | "port" | "datab
     },
     get readonlyEnabled() {
       return config.get("pg.readonly.user.enabled");
+    },
+    get authMethod() {
+      return config.get("pg.auth.method");
+    },
+    get scramIterations() {
+      return config.get("pg.auth.scram.iterations");
     },
     get connectionLimit() {
       return config.get("pg.net.connection.limit");

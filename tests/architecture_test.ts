@@ -8,7 +8,7 @@ const SRC = fromFileUrl("../src/");
 /** From the door to the ground: a room imports rooms below it. `wire` is above all of them. */
 const STOREYS = ["wire", "database", "sql", "engine", "storage", "types"];
 /** They stand beside the house: any room may use them, and they use none of it, but may use those before them in this list. */
-const BESIDE = ["config", "log", "metrics", "service"];
+const BESIDE = ["config", "log", "metrics", "service", "auth"];
 
 /**
  * Contracts: plain declarations that both sides of a wall must see, and the only files that may be imported past a `mod.ts`

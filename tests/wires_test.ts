@@ -10,7 +10,8 @@ const RUNS = Number(Deno.env.get("SUNDIAL_RUNS") ?? 40);
 const utf8 = new TextEncoder();
 const wait = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
-const METRICS = { SVC_METRICS_ENABLED: "true" };
+/** The clients here speak to the PG wire in bytes, without SCRAM. */
+const SETTINGS = { SVC_METRICS_ENABLED: "true", SVC_PG_AUTH_METHOD: "password" };
 
 async function figures(server: TestServer): Promise<Map<string, number>> {
   const text = await (await fetch(`http://127.0.0.1:${server.minPort}/metrics`)).text();
@@ -155,7 +156,7 @@ const lineBytes = pieces(fc.oneof(
 ));
 
 Deno.test(`garbage on each wire, ${RUNS} times`, async () => {
-  await using server = await startServer({ env: METRICS });
+  await using server = await startServer({ env: SETTINGS });
   const wires: [string, number, fc.Arbitrary<Uint8Array[]>][] = [
     ["HTTP", server.httpPort, httpBytes],
     ["PG", server.pgPort, pgBytes],
@@ -261,7 +262,7 @@ const ROWS = Number(Deno.env.get("SUNDIAL_ROWS") ?? 1_000_000);
 
 Deno.test(`readers that do not read ${ROWS} rows stall nobody, cost little, and have all when they go on`, async () => {
   await using server = await startServer({
-    env: { ...METRICS, SVC_SHARED_WORKER_COUNT: "2", SVC_QUERY_TIMEOUT: "10m" },
+    env: { ...SETTINGS, SVC_SHARED_WORKER_COUNT: "2", SVC_QUERY_TIMEOUT: "10m" },
   });
   const query = `select x, x * 0.5 d, 'some text' t, x::timestamp ts from long_sequence(${ROWS})`;
   await server.exec("select count() from long_sequence(2000000) where x % 7 = 3"); // the memory of a first query
@@ -298,7 +299,7 @@ Deno.test(`readers that do not read ${ROWS} rows stall nobody, cost little, and 
 });
 
 Deno.test("a PG client that does not read is let go after the time of an idle one", async () => {
-  await using server = await startServer({ env: { ...METRICS, SVC_PG_NET_CONNECTION_TIMEOUT: "1s" } });
+  await using server = await startServer({ env: { ...SETTINGS, SVC_PG_NET_CONNECTION_TIMEOUT: "1s" } });
   const client = await PgClient.to(server);
   await client.ask(`select x, 'some text' t from long_sequence(5000000)`);
   for (const deadline = Date.now() + 20_000;; await wait(50)) {
@@ -314,7 +315,7 @@ Deno.test("a PG client that does not read is let go after the time of an idle on
 });
 
 Deno.test("clients that go away in the middle of a result leave nothing behind", async () => {
-  await using server = await startServer({ env: METRICS });
+  await using server = await startServer({ env: SETTINGS });
   await server.exec(
     "create table t as (select x, 'text ' || x s, timestamp_sequence(0, 1000000) ts from long_sequence(300000)) timestamp(ts) partition by day",
   );
@@ -348,7 +349,7 @@ Deno.test("clients that go away in the middle of a result leave nothing behind",
 });
 
 Deno.test("half requests, and requests that come byte by byte, stall nobody", async () => {
-  await using server = await startServer({ env: METRICS });
+  await using server = await startServer({ env: SETTINGS });
   const halves: [number, Uint8Array][] = [
     [server.httpPort, utf8.encode("GET /exec?query=sel")],
     [server.httpPort, utf8.encode("POST /write HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\nt v=1")],
@@ -391,7 +392,7 @@ Deno.test("half requests, and requests that come byte by byte, stall nobody", as
 
 // Ignored: one of its statements is not answered within a minute any more: to be found.
 Deno.test("huge heads, huge texts and deep nesting are refused or answered, and nobody waits", async () => {
-  await using server = await startServer({ env: METRICS });
+  await using server = await startServer({ env: SETTINGS });
   const status = async (head: string) => (await send(server.httpPort, [utf8.encode(head)], 2000)).slice(9, 12);
   const long = "x".repeat(1 << 20);
   for (const head of [`GET /${long} HTTP/1.1\r\n\r\n`, `GET / HTTP/1.1\r\nA: ${long}\r\n\r\n`, `${long}`]) {
@@ -434,7 +435,7 @@ Deno.test("huge heads, huge texts and deep nesting are refused or answered, and 
 Deno.test("a thousand connections on each port", async () => {
   await using server = await startServer({
     env: {
-      ...METRICS,
+      ...SETTINGS,
       SVC_HTTP_NET_CONNECTION_LIMIT: "1100",
       SVC_PG_NET_CONNECTION_LIMIT: "1100",
       SVC_LINE_TCP_NET_CONNECTION_LIMIT: "1100",

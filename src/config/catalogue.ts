@@ -331,6 +331,18 @@ export const sections = {
     "pg.readonly.user.enabled": bool(false, "A second user who may only read.", { reloadable: true }),
     "pg.readonly.user": text("user", "Name of the second user.", { reloadable: true }),
     "pg.readonly.password": text("quest", "Password of pg.readonly.user.", { secret: true, reloadable: true }),
+    "pg.auth.method": oneOf(
+      ["scram-sha-256", "password"],
+      "scram-sha-256",
+      "How clients prove their password: by SCRAM-SHA-256, which never sends it, or password: in clear text, for drivers " +
+        "without SCRAM.",
+      { reloadable: true },
+    ),
+    "pg.auth.scram.iterations": int(4096, "Rounds of SCRAM-SHA-256: more slow down guessing, and every log-in.", {
+      min: 4096,
+      max: 1_000_000,
+      reloadable: true,
+    }),
     "pg.security.readonly": bool(false, "Refuses every change over the PostgreSQL wire."),
     "pg.net.connection.limit": int(64, "Most connections; one more is refused with an error.", {
       min: 1,

@@ -1,4 +1,4 @@
-/** Which listeners let anybody in whom the network lets in. */
+/** Which listeners let in anybody whom the network lets in, or take passwords that others on the network can read. */
 import type { Config } from "./config.ts";
 import { type Address, formatAddress } from "./units.ts";
 
@@ -11,8 +11,13 @@ interface Gap {
   remedy: string;
 }
 
-/** One sentence about listeners that other machines reach and that ask for no password or a known one; undefined if none do. */
-export function exposure(config: Config): string | undefined {
+/** Sentences for the log: one about all open listeners, and one about each that takes passwords in clear text. */
+export function exposure(config: Config): string[] {
+  return [...openListeners(config), ...readablePasswords(config)];
+}
+
+/** Listeners that other machines reach and that ask for no password or a known one. */
+function openListeners(config: Config): string[] {
   const gaps: Gap[] = [];
   const find = (wire: string, address: Address, isOpen: boolean, why: string, remedy: string) => {
     if (isOpen && !isLoopback(address)) gaps.push({ where: `${formatAddress(address)} (${wire}, ${why})`, remedy });
@@ -30,10 +35,45 @@ export function exposure(config: Config): string | undefined {
   const hasLines = config.get("line.tcp.enabled") && !config.get("readonly");
   const line = config.get("line.tcp.net.bind.to");
   find("line protocol", line, hasLines, "no password", "set line.tcp.enabled=false");
-  if (gaps.length === 0) return undefined;
+  if (gaps.length === 0) return [];
   const places = [...new Set(gaps.map(({ where }) => where))].join(", ");
   const remedies = gaps.map(({ remedy }) => remedy).join(", ");
-  return `open to every machine that reaches it: ${places}. To close: ${remedies}, or bind to 127.0.0.1`;
+  return [`open to every machine that reaches it: ${places}. To close: ${remedies}, or bind to 127.0.0.1`];
+}
+
+/** Listeners that other machines reach and that take passwords in clear text without TLS. */
+function readablePasswords(config: Config): string[] {
+  const hasTls = (key: "http.tls.enabled" | "http.min.tls.enabled" | "pg.tls.enabled") =>
+    config.get(key) ?? config.get("tls.enabled");
+  const asksHttp = config.get("http.user") !== "" && config.get("http.password") !== "";
+  const asksHealth = config.get("http.min.enabled") && config.get("http.health.check.authentication.required");
+  const listeners = [
+    {
+      wire: "HTTP",
+      address: config.get("http.net.bind.to"),
+      isReadable: config.get("http.enabled") && asksHttp && !hasTls("http.tls.enabled"),
+      remedy: "set http.tls.enabled=true, or bind to 127.0.0.1 behind a proxy with TLS",
+    },
+    {
+      wire: "PostgreSQL wire",
+      address: config.get("pg.net.bind.to"),
+      isReadable: config.get("pg.enabled") && config.get("pg.auth.method") === "password" && !hasTls("pg.tls.enabled"),
+      remedy: "set pg.auth.method=scram-sha-256 or pg.tls.enabled=true, or bind to 127.0.0.1",
+    },
+    {
+      wire: "health",
+      address: config.get("http.min.bind.to"),
+      isReadable: asksHealth && asksHttp && !hasTls("http.min.tls.enabled"),
+      remedy: "set http.min.tls.enabled=true, or bind to 127.0.0.1",
+    },
+  ];
+  return listeners.filter(({ address, isReadable }) => isReadable && !isLoopback(address)).map((
+    { wire, address, remedy },
+  ) =>
+    `passwords cross the network in clear text to ${
+      formatAddress(address)
+    } (${wire}), as it has no TLS. To protect them: ${remedy}`
+  );
 }
 
 function isLoopback({ hostname }: Address): boolean {

@@ -28,6 +28,9 @@ export interface PgOptions {
   readonlyUser?: string;
   readonlyPassword?: string;
   readonlyEnabled?: boolean;
+  /** How clients show that they know the password; by default SCRAM-SHA-256. */
+  authMethod?: "scram-sha-256" | "password";
+  scramIterations?: number;
   /** Nobody may change anything over this wire. */
   readOnly?: boolean;
   /** Undefined: requests for encryption are declined. */
@@ -61,4 +64,5 @@ export const DEFAULT_LIMITS = {
   sendSizeBytes: 65_536,
   namedStatementLimit: 10_000,
   closeGraceMs: 2_500,
+  scramIterations: 4_096,
 };

@@ -200,6 +200,20 @@ export function decodePassword(body: Uint8Array): Password {
   return { tag: "password", password };
 }
 
+/**
+ * SASLInitialResponse:
+ *
+ *     mechanism  cstring
+ *     data       int32 size, size bytes                   size -1 is none
+ */
+export function decodeSaslInitialResponse(body: Uint8Array): { mechanism: string; data: Uint8Array | null } {
+  const reader = new Reader(body);
+  const mechanism = reader.cstring();
+  const data = reader.nullableBytes();
+  reader.end();
+  return { mechanism, data };
+}
+
 function bare<Tag extends "sync" | "flush" | "terminate">(tag: Tag): (body: Uint8Array) => { tag: Tag } {
   const message = { tag };
   return (body) => {

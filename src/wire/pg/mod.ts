@@ -4,6 +4,7 @@
  */
 import { shownAddress, shownText } from "../../log/mod.ts";
 import { ProtocolError } from "../../errors.ts";
+import type { Gate } from "./authentication.ts";
 import { Connection } from "./connection.ts";
 import type { ByteConnection } from "../tls/mod.ts";
 import { DEFAULT_LIMITS, type PgOptions } from "./contract.ts";
@@ -13,6 +14,7 @@ import { ConnectionLost, errorFields, FatalError, PG_SQLSTATE } from "./failure.
 import { Input } from "./input.ts";
 import { type ByteWriter, Output } from "./output.ts";
 import { parameterStatuses, START_UP_SIZE_MAX, startUp } from "./start-up.ts";
+import { Verifiers } from "./users.ts";
 
 export type { PgLog, PgMetrics, PgOptions } from "./contract.ts";
 
@@ -29,8 +31,10 @@ export interface RunningPg {
 
 /** Answers until `close`, which lets running statements end within a grace time and then cancels them. */
 export async function startPg(options: PgOptions): Promise<RunningPg> {
+  const verifiers = new Verifiers(options);
+  if (options.authMethod !== "password") await verifiers.current();
   const listener = Deno.listen({ hostname: options.hostname, port: options.port });
-  const server = new PgServer(listener, options);
+  const server = new PgServer(listener, { options, verifiers, delays: new LogInDelays() });
   return {
     port: (listener.addr as Deno.NetAddr).port,
     close: () => server.close(),
@@ -65,13 +69,14 @@ class PgServer {
   private readonly clients = new Map<number, Client>();
   private readonly accepting: Promise<void>;
   private readonly timer: ReturnType<typeof setInterval>;
-  private readonly logInDelays = new LogInDelays();
   private nextPid = 1;
   /** Clients that have logged in. */
   connectionCount = 0;
   private isClosing = false;
+  private readonly options: PgOptions;
 
-  constructor(private readonly listener: Deno.TcpListener, private readonly options: PgOptions) {
+  constructor(private readonly listener: Deno.TcpListener, private readonly gate: Gate) {
+    this.options = gate.options;
     this.accepting = this.accept();
     this.timer = setInterval(() => this.lookAround(), LOOK_AROUND_MS);
   }
@@ -80,7 +85,7 @@ class PgServer {
     this.isClosing = true;
     this.listener.close();
     clearInterval(this.timer);
-    this.logInDelays.close();
+    this.gate.delays.close();
     const reason = new FatalError("the server is shutting down", PG_SQLSTATE.adminShutdown);
     for (const client of this.clients.values()) this.dismiss(client, reason);
     const grace = setTimeout(() => {
@@ -173,7 +178,7 @@ class PgServer {
       first,
     );
     const { remoteAddr } = connection;
-    const who = await startUp(input, output, remoteAddr as Deno.NetAddr, this.logInDelays, this.options, isEncrypted);
+    const who = await startUp(input, output, remoteAddr as Deno.NetAddr, this.gate, isEncrypted);
     if (who === undefined) return;
     if ("tag" in who) return this.cancel(who.pid, who.key);
     await this.converse(pid, client, input, output, who);

@@ -88,6 +88,28 @@ export class Output {
     this.end();
   }
 
+  authenticationSasl(mechanisms: readonly string[]): void {
+    this.begin("R");
+    this.int32(10);
+    for (const name of mechanisms) this.cstring(name);
+    this.byte(0);
+    this.end();
+  }
+
+  authenticationSaslContinue(data: Uint8Array): void {
+    this.begin("R");
+    this.int32(11);
+    this.raw(data);
+    this.end();
+  }
+
+  authenticationSaslFinal(data: Uint8Array): void {
+    this.begin("R");
+    this.int32(12);
+    this.raw(data);
+    this.end();
+  }
+
   authenticationOk(): void {
     this.begin("R");
     this.int32(0);
@@ -250,6 +272,12 @@ export class Output {
     this.room(4);
     this.view.setInt32(this.at, value);
     this.at += 4;
+  }
+
+  private raw(bytes: Uint8Array): void {
+    this.room(bytes.length);
+    this.bytes.set(bytes, this.at);
+    this.at += bytes.length;
   }
 
   /** A zero inside of the text would end it: those are left out. */

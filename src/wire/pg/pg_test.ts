@@ -191,6 +191,7 @@ function test(
       database,
       user: "admin",
       password: "quest",
+      authMethod: "password",
       log: { info() {}, error() {} },
       closeGraceMs: 50,
       ...options,
@@ -589,6 +590,7 @@ Deno.test("startPg() tells clients that it is closing, and cancels what does not
     database: new FakeDatabase(statements),
     user: "admin",
     password: "quest",
+    authMethod: "password",
     log: { info() {}, error() {} },
     closeGraceMs: 50,
   });

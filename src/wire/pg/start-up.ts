@@ -1,12 +1,10 @@
 /** What comes before the conversation, after encryption: the version agreed on, the user known. */
-import { timingSafeEqual } from "node:crypto";
 import type { Identity } from "../../door.ts";
 import { SQLSTATE } from "../../errors.ts";
-import { type LogInDelays, TooManyWait } from "../log-in-delays.ts";
-import type { PgOptions } from "./contract.ts";
+import { authenticate, type Gate } from "./authentication.ts";
 import { FatalError, PG_SQLSTATE } from "./failure.ts";
 import type { Input } from "./input.ts";
-import { decoderOf, decodeStartUp, type StartUp } from "./messages.ts";
+import { decodeStartUp, type StartUp } from "./messages.ts";
 import type { Output } from "./output.ts";
 import { parseTimeoutMs, wantsProgress } from "./session-statements.ts";
 
@@ -34,8 +32,7 @@ export async function startUp(
   input: Input,
   output: Output,
   address: Deno.NetAddr,
-  delays: LogInDelays,
-  options: PgOptions,
+  gate: Gate,
   isEncrypted: boolean,
 ): Promise<LogIn | Cancel | undefined> {
   if (!await input.fill()) return undefined;
@@ -48,13 +45,13 @@ export async function startUp(
       // Also without TLS where that is required, as in PostgreSQL: most clients cancel without.
       return message;
     case "startUp":
-      if (options.requiresTls && !isEncrypted) {
+      if (gate.options.requiresTls && !isEncrypted) {
         throw new FatalError(
           "this server takes only clients with TLS (pg.tls.required): connect with sslmode=require or stricter",
           PG_SQLSTATE.invalidAuthorization,
         );
       }
-      return await logIn(message, input, output, address, delays, options);
+      return await logIn(message, input, output, address, gate);
   }
 }
 
@@ -63,8 +60,7 @@ async function logIn(
   input: Input,
   output: Output,
   address: Deno.NetAddr,
-  delays: LogInDelays,
-  options: PgOptions,
+  gate: Gate,
 ): Promise<LogIn | undefined> {
   if (major !== 3) {
     throw new FatalError(`protocol ${major}.${minor} is not spoken here: known is 3.0`, SQLSTATE.featureNotSupported);
@@ -74,69 +70,16 @@ async function logIn(
   if (minor > 0 || unknownOptions.length > 0) output.negotiateProtocolVersion(VERSION_3_0, unknownOptions);
   const user = parameters.get("user") ?? "";
   if (user === "") throw new FatalError("the start-up message names no user", PG_SQLSTATE.invalidAuthorization);
-  output.authenticationCleartextPassword();
-  await output.flush();
-  if (!await input.fill()) return undefined;
-  const raw = input.next()!;
-  const message = decoderOf(raw.type)?.(raw.body);
-  if (message?.tag === "terminate") return undefined;
-  if (message?.tag !== "password") throw new FatalError("a password is expected");
-  const metrics = options.metrics?.wires.pg;
-  const knownUser = isKnown(user, options) ? user : "";
-  const before = delays.before(knownUser, address.hostname);
-  if (before !== undefined) metrics?.authenticationsDelayed.inc();
-  if (before instanceof TooManyWait) {
-    metrics?.authenticationsFailed.inc();
-    throw new FatalError(
-      `too many log-ins of user "${user}" from this address wait, as passwords were wrong: try again later`,
-      PG_SQLSTATE.tooManyConnections,
-    );
-  }
-  await before;
-  const known = authenticate(user, message.password, options);
-  if (known === undefined) {
-    delays.wrong(knownUser, address.hostname, message.password);
-    metrics?.authenticationsFailed.inc();
-    throw new FatalError(`password authentication failed for user "${user}"`, SQLSTATE.invalidPassword);
-  }
-  delays.right(knownUser, address.hostname);
-  metrics?.authenticationsSucceeded.inc();
+  const known = await authenticate({ user, input, output, address }, gate);
+  if (known === undefined) return undefined;
   const statementTimeoutMs = timeoutOf(parameters);
-  output.authenticationOk();
-  const tellsProgress = wantsProgress(settingOf("client_min_messages", parameters) ?? "");
-  return { ...known, statementTimeoutMs, tellsProgress, applicationName: parameters.get("application_name") };
-}
-
-function isKnown(user: string, { user: admin, readonlyEnabled, readonlyUser }: PgOptions): boolean {
-  return user === admin || readonlyEnabled === true && user === readonlyUser;
-}
-
-function authenticate(
-  user: string,
-  password: string,
-  options: PgOptions,
-): { identity: Identity; canWrite: boolean } | undefined {
-  const identity = { name: user, groups: [] };
-  if (user === options.user) {
-    return isEqual(password, options.password) ? { identity, canWrite: !options.readOnly } : undefined;
-  }
-  const { readonlyEnabled, readonlyUser, readonlyPassword } = options;
-  if (readonlyEnabled && readonlyUser !== undefined && readonlyPassword !== undefined && user === readonlyUser) {
-    return isEqual(password, readonlyPassword) ? { identity, canWrite: false } : undefined;
-  }
-  // An unknown user takes as long as a wrong password.
-  isEqual(password, options.password);
-  return undefined;
-}
-
-/** The time it takes tells nothing of where the texts differ. */
-function isEqual(given: string, wanted: string): boolean {
-  const encoder = new TextEncoder();
-  const expected = encoder.encode(wanted);
-  const found = new Uint8Array(expected.length);
-  const bytes = encoder.encode(given);
-  found.set(bytes.subarray(0, expected.length));
-  return timingSafeEqual(found, expected) && bytes.length === expected.length;
+  return {
+    identity: { name: user, groups: [] },
+    canWrite: known.canWrite,
+    statementTimeoutMs,
+    tellsProgress: wantsProgress(settingOf("client_min_messages", parameters) ?? ""),
+    applicationName: parameters.get("application_name"),
+  };
 }
 
 /** As a parameter of its own, or as `-c statement_timeout=250` or `--statement_timeout=250` in `options`. */

@@ -1,0 +1,224 @@
+/** Log-ins by SCRAM over a real socket, byte by byte; `tests/clients/authentication_test.ts` has those of real drivers. */
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import { createHash, createHmac, pbkdf2Sync } from "node:crypto";
+import { FakeDatabase } from "../testing/fake-database.ts";
+import { type PgOptions, startPg } from "./mod.ts";
+
+const int32 = (value: number) => {
+  const bytes = Buffer.alloc(4);
+  bytes.writeInt32BE(value);
+  return bytes;
+};
+const message = (type: string, ...parts: Uint8Array[]) => {
+  const body = Buffer.concat(parts);
+  return Buffer.concat([Buffer.from(type), int32(body.length + 4), body]);
+};
+const cstring = (text: string) => Buffer.from(`${text}\0`);
+const initial = (data: string, mechanism = "SCRAM-SHA-256") =>
+  message("p", cstring(mechanism), int32(data.length), Buffer.from(data));
+const response = (data: string) => message("p", Buffer.from(data));
+
+interface Told {
+  /** "R10", "E08P01", "end". */
+  tag: string;
+  text: string;
+}
+
+class Client {
+  private rest = Buffer.alloc(0);
+  private constructor(private readonly conn: Deno.Conn) {}
+
+  static async open(port: number, user: string): Promise<Client> {
+    const client = new Client(await Deno.connect({ hostname: "127.0.0.1", port }));
+    const body = Buffer.concat([int32(3 << 16), cstring("user"), cstring(user), Buffer.alloc(1)]);
+    await client.send(Buffer.concat([int32(body.length + 4), body]));
+    return client;
+  }
+
+  async send(bytes: Uint8Array): Promise<void> {
+    for (let at = 0; at < bytes.length;) at += await this.conn.write(bytes.subarray(at));
+  }
+
+  async next(): Promise<Told> {
+    while (this.rest.length < 5 || this.rest.length < 1 + this.rest.readInt32BE(1)) {
+      const chunk = new Uint8Array(4096);
+      const count = await this.conn.read(chunk).catch(() => null);
+      if (count === null) return { tag: "end", text: "" };
+      this.rest = Buffer.concat([this.rest, chunk.subarray(0, count)]);
+    }
+    const end = 1 + this.rest.readInt32BE(1);
+    const type = String.fromCharCode(this.rest[0]), body = this.rest.subarray(5, end);
+    this.rest = this.rest.subarray(end);
+    if (type === "R") return { tag: `R${body.readInt32BE(0)}`, text: body.subarray(4).toString() };
+    if (type !== "E") return { tag: type, text: "" };
+    const fields = body.toString().split("\0");
+    const field = (name: string) => fields.find((one) => one.startsWith(name))?.slice(1);
+    return { tag: `E${field("C")}`, text: field("M") ?? "" };
+  }
+
+  async tags(count: number): Promise<string[]> {
+    const tags: string[] = [];
+    while (tags.length < count) tags.push((await this.next()).tag);
+    return tags;
+  }
+
+  /** The conversation of RFC 5802 from its client's side; what came last. */
+  async logIn(password: string, flag = "n"): Promise<Told> {
+    assert.equal((await this.next()).tag, "R10");
+    await this.send(initial(`${flag},,n=,r=abc`));
+    const serverFirst = (await this.next()).text;
+    const { nonce, salt, iterations } = attributes(serverFirst);
+    const salted = pbkdf2Sync(password, Buffer.from(salt, "base64"), iterations, 32, "sha256");
+    const hmac = (key: Uint8Array, text: string) => createHmac("sha256", key).update(text).digest();
+    const clientKey = hmac(salted, "Client Key");
+    const withoutProof = `c=${Buffer.from(`${flag},,`).toString("base64")},r=${nonce}`;
+    const authMessage = `n=,r=abc,${serverFirst},${withoutProof}`;
+    const signature = hmac(createHash("sha256").update(clientKey).digest(), authMessage);
+    const proof = Buffer.from(clientKey.map((byte, index) => byte ^ signature[index]));
+    await this.send(response(`${withoutProof},p=${proof.toString("base64")}`));
+    const final = await this.next();
+    if (final.tag !== "R12") return final;
+    assert.equal(final.text, `v=${hmac(hmac(salted, "Server Key"), authMessage).toString("base64")}`);
+    return await this.next();
+  }
+
+  [Symbol.dispose](): void {
+    this.conn.close();
+  }
+}
+
+function attributes(serverFirst: string): { nonce: string; salt: string; iterations: number } {
+  const { nonce, salt, iterations } = /^r=(?<nonce>.*),s=(?<salt>.*),i=(?<iterations>\d+)$/.exec(serverFirst)!.groups!;
+  return { nonce, salt, iterations: Number(iterations) };
+}
+
+function test(name: string, body: (open: (user?: string) => Promise<Client>, options: PgOptions) => Promise<void>) {
+  Deno.test(`startPg() ${name}`, async () => {
+    const unhandled: string[] = [];
+    const options: PgOptions = {
+      hostname: "127.0.0.1",
+      port: 0,
+      database: new FakeDatabase(() => ({})),
+      user: "admin",
+      password: "quest",
+      readonlyEnabled: true,
+      readonlyUser: "reader",
+      readonlyPassword: "read",
+      log: { info() {}, error: (text) => unhandled.push(text) },
+      closeGraceMs: 50,
+    };
+    const server = await startPg(options);
+    try {
+      await body((user = "admin") => Client.open(server.port, user), options);
+    } finally {
+      await server.close();
+    }
+    assert.deepEqual(unhandled, []);
+  });
+}
+
+test("signs users in by SCRAM, whether or not they could bind to a channel", async (open) => {
+  for (const [user, password, flag] of [["admin", "quest", "n"], ["admin", "quest", "y"], ["reader", "read", "n"]]) {
+    using client = await open(user);
+    assert.equal((await client.logIn(password, flag)).tag, "R0", `${user} ${flag}`);
+  }
+});
+
+test("refuses wrong passwords and unknown users with the same words", async (open) => {
+  for (const [user, password] of [["admin", "Quest"], ["admin", ""], ["reader", "quest"], ["nobody", "quest"]]) {
+    using client = await open(user);
+    assert.deepEqual(await client.logIn(password), {
+      tag: "E28P01",
+      text: `password authentication failed for user "${user}"`,
+    });
+    assert.equal((await client.next()).tag, "end");
+  }
+});
+
+test("has a salt for each name, known or not, that stays the same, and a new nonce each time", async (open) => {
+  const challenge = async (user: string) => {
+    using client = await open(user);
+    await client.next();
+    await client.send(initial("n,,n=,r=abc"));
+    return attributes((await client.next()).text);
+  };
+  const names = ["admin", "reader", "nobody", "Admin"];
+  const first = await Promise.all(names.map(challenge)), second = await Promise.all(names.map(challenge));
+  assert.deepEqual(first.map(({ salt }) => salt), second.map(({ salt }) => salt));
+  assert.equal(new Set(first.map(({ salt }) => salt)).size, names.length);
+  assert.equal(new Set([...first, ...second].map(({ nonce }) => nonce)).size, 2 * names.length);
+  assert.deepEqual(
+    new Set([...first, ...second].map(({ salt, iterations }) => [salt.length, iterations].join())),
+    new Set(["24,4096"]),
+  );
+});
+
+test("takes over a changed password, number of rounds and method", async (open, options) => {
+  const logIn = async (password: string) => {
+    using client = await open();
+    return (await client.logIn(password)).tag;
+  };
+  options.password = "other";
+  assert.deepEqual([await logIn("quest"), await logIn("other")], ["E28P01", "R0"]);
+  options.scramIterations = 5_000;
+  assert.equal(await logIn("other"), "R0");
+  options.authMethod = "password";
+  using client = await open();
+  await client.next();
+  await client.send(message("p", cstring("other")));
+  assert.equal((await client.next()).tag, "R0");
+});
+
+const SCRAM = "SCRAM-SHA-256";
+const refused: { title: string; sent: () => Uint8Array[]; tags: string[] }[] = [
+  { title: "a password in clear text", sent: () => [response("quest\0")], tags: ["E08P01", "end"] },
+  { title: "a statement", sent: () => [message("Q", cstring("select 1"))], tags: ["E08P01", "end"] },
+  { title: "another mechanism", sent: () => [initial("n,,n=,r=a", "PLAIN")], tags: ["E08P01", "end"] },
+  { title: "the mechanism with TLS", sent: () => [initial("n,,n=,r=a", `${SCRAM}-PLUS`)], tags: ["E08P01", "end"] },
+  { title: "channel binding", sent: () => [initial("p=tls-unique,,n=,r=a")], tags: ["E08P01", "end"] },
+  { title: "no data", sent: () => [message("p", cstring(SCRAM), int32(-1))], tags: ["E08P01", "end"] },
+  {
+    title: "less data than told",
+    sent: () => [message("p", cstring(SCRAM), int32(9), Buffer.from("n,,"))],
+    tags: ["E08P01", "end"],
+  },
+  {
+    title: "a message of 20,000 bytes",
+    sent: () => [initial(`n,,n=,r=${"a".repeat(20_000)}`)],
+    tags: ["E54000", "end"],
+  },
+  { title: "a name to act for", sent: () => [initial("n,a=admin,n=,r=a")], tags: ["E0A000", "end"] },
+  {
+    title: "a last message without proof",
+    sent: () => [initial("n,,n=,r=a"), response("c=biws,r=a")],
+    tags: ["R11", "E08P01", "end"],
+  },
+  {
+    title: "a first message in the place of the last one",
+    sent: () => [initial("n,,n=,r=a"), initial("n,,n=,r=a")],
+    tags: ["R11", "E08P01", "end"],
+  },
+  { title: "a client that leaves", sent: () => [initial("n,,n=,r=a"), message("X")], tags: ["R11", "end"] },
+];
+for (const { title, sent, tags } of refused) {
+  test(`refuses ${title}, and serves others`, async (open) => {
+    using client = await open();
+    assert.equal((await client.next()).tag, "R10");
+    for (const bytes of sent()) await client.send(bytes);
+    assert.deepEqual(await client.tags(tags.length), tags);
+    using other = await open();
+    assert.equal((await other.logIn("quest")).tag, "R0");
+  });
+}
+
+test("makes log-ins wait after three wrong proofs", async (open) => {
+  for (let count = 0; count < 4; count++) {
+    using client = await open();
+    assert.equal((await client.logIn("wrong")).tag, "E28P01");
+  }
+  const clients = await Promise.all(Array.from({ length: 12 }, () => open()));
+  const tags = await Promise.all(clients.map(async (client) => (await client.logIn("quest")).tag));
+  for (const client of clients) client[Symbol.dispose]();
+  assert.deepEqual(tags.toSorted(), [...Array(4).fill("E53300"), ...Array(8).fill("R0")]);
+});
