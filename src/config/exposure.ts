@@ -41,7 +41,7 @@ function openListeners(config: Config): string[] {
   return [`open to every machine that reaches it: ${places}. To close: ${remedies}, or bind to 127.0.0.1`];
 }
 
-/** Listeners that other machines reach and that take passwords in clear text without TLS. */
+/** Listeners that other machines reach and that take passwords in clear text from clients without TLS. */
 function readablePasswords(config: Config): string[] {
   const hasTls = (key: "http.tls.enabled" | "http.min.tls.enabled" | "pg.tls.enabled") =>
     config.get(key) ?? config.get("tls.enabled");
@@ -57,8 +57,9 @@ function readablePasswords(config: Config): string[] {
     {
       wire: "PostgreSQL wire",
       address: config.get("pg.net.bind.to"),
-      isReadable: config.get("pg.enabled") && config.get("pg.auth.method") === "password" && !hasTls("pg.tls.enabled"),
-      remedy: "set pg.auth.method=scram-sha-256 or pg.tls.enabled=true, or bind to 127.0.0.1",
+      isReadable: config.get("pg.enabled") && config.get("pg.auth.method") === "password" &&
+        !(hasTls("pg.tls.enabled") && config.get("pg.tls.required")),
+      remedy: "set pg.auth.method=scram-sha-256, or pg.tls.enabled=true and pg.tls.required=true, or bind to 127.0.0.1",
     },
     {
       wire: "health",
@@ -67,13 +68,11 @@ function readablePasswords(config: Config): string[] {
       remedy: "set http.min.tls.enabled=true, or bind to 127.0.0.1",
     },
   ];
-  return listeners.filter(({ address, isReadable }) => isReadable && !isLoopback(address)).map((
-    { wire, address, remedy },
-  ) =>
-    `passwords cross the network in clear text to ${
-      formatAddress(address)
-    } (${wire}), as it has no TLS. To protect them: ${remedy}`
-  );
+  return listeners.filter(({ address, isReadable }) => isReadable && !isLoopback(address))
+    .map(({ wire, address, remedy }) => {
+      const place = `${formatAddress(address)} (${wire})`;
+      return `passwords can cross the network in clear text, as clients may do without TLS: ${place}. To protect them: ${remedy}`;
+    });
 }
 
 function isLoopback({ hostname }: Address): boolean {

@@ -45,17 +45,25 @@ const cases: { title: string; settings: Record<string, string>; said?: string[] 
     title: "passwords in clear text",
     settings: { ...PASSWORDS, "pg.auth.method": "password", "http.health.check.authentication.required": "true" },
     said: [
-      "passwords cross the network in clear text to 0.0.0.0:9000 (HTTP), as it has no TLS. " +
+      "passwords can cross the network in clear text, as clients may do without TLS: 0.0.0.0:9000 (HTTP). " +
       "To protect them: set http.tls.enabled=true, or bind to 127.0.0.1 behind a proxy with TLS",
-      "passwords cross the network in clear text to 0.0.0.0:8812 (PostgreSQL wire), as it has no TLS. " +
-      "To protect them: set pg.auth.method=scram-sha-256 or pg.tls.enabled=true, or bind to 127.0.0.1",
-      "passwords cross the network in clear text to 0.0.0.0:9003 (health), as it has no TLS. " +
+      "passwords can cross the network in clear text, as clients may do without TLS: 0.0.0.0:8812 (PostgreSQL wire). " +
+      "To protect them: set pg.auth.method=scram-sha-256, or pg.tls.enabled=true and pg.tls.required=true, or bind to 127.0.0.1",
+      "passwords can cross the network in clear text, as clients may do without TLS: 0.0.0.0:9003 (health). " +
       "To protect them: set http.min.tls.enabled=true, or bind to 127.0.0.1",
     ],
   },
   {
     title: "passwords in clear text under TLS",
+    settings: { ...PASSWORDS, "pg.auth.method": "password", "tls.enabled": "true", "pg.tls.required": "true" },
+  },
+  {
+    title: "passwords in clear text where TLS is not required",
     settings: { ...PASSWORDS, "pg.auth.method": "password", "tls.enabled": "true" },
+    said: [
+      "passwords can cross the network in clear text, as clients may do without TLS: 0.0.0.0:8812 (PostgreSQL wire). " +
+      "To protect them: set pg.auth.method=scram-sha-256, or pg.tls.enabled=true and pg.tls.required=true, or bind to 127.0.0.1",
+    ],
   },
   {
     title: "passwords in clear text on loopback addresses",
