@@ -31,9 +31,10 @@ export interface RunningPg {
 
 /** Answers until `close`, which lets running statements end within a grace time and then cancels them. */
 export async function startPg(options: PgOptions): Promise<RunningPg> {
-  const verifiers = new Verifiers(options);
-  if (options.authMethod !== "password") await verifiers.current();
   const listener = Deno.listen({ hostname: options.hostname, port: options.port });
+  const verifiers = new Verifiers(options);
+  // The first log-in waits for it, tries again where it fails, and tells why.
+  if (options.authMethod !== "password") verifiers.current().catch(() => {});
   const server = new PgServer(listener, { options, verifiers, delays: new LogInDelays() });
   return {
     port: (listener.addr as Deno.NetAddr).port,
