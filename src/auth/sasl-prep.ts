@@ -10,7 +10,6 @@ export async function preparedPassword(password: string): Promise<Uint8Array> {
 
 async function prepare(password: string): Promise<string> {
   // SASLprep changes no ASCII, so that most servers never load its tables.
-  // deno-lint-ignore no-control-regex
   if (/^[\0-\x7f]*$/.test(password)) return password;
   const { saslprep } = await import("@mongodb-js/saslprep");
   try {
