@@ -156,7 +156,7 @@ const extremes: Extreme[] = [
 
 Deno.test("tables at the edges, before and after restarts", async (t) => {
   const root = await Deno.makeTempDir({ prefix: "sundial-extremes-" });
-  const env = { SVC_CAIRO_CHECKPOINT_LOG_SIZE: "16m" };
+  const env = { SVC_CAIRO_CHECKPOINT_LOG_SIZE: "16m", SVC_LINE_TCP_MAX_MEASUREMENT_SIZE: "32m" };
   try {
     let server = await startServer({ root, env });
     for (const { title, make, ask } of extremes) {

@@ -88,7 +88,8 @@ function blamed(mistake: Mistake, expected: readonly string[]): { at: number; me
   if (is(index, ",") && mistake.expected.has(")") && isWord(tokens[map[0]], "DECLARE")) {
     const open = lastOpen((place) => place < index);
     if (open !== undefined && is(open - 1, ":=")) {
-      return { at: tokens[partners.get(open)! + 1].at, message: "a variable holds one value, not a list" };
+      const close = partners.get(open)!; // the end of the statement, if the list is not closed
+      return { at: (tokens[close + 1] ?? tokens[close]).at, message: "a variable holds one value, not a list" };
     }
   }
   if (mistake.expected.has("AND") && is(index, ",")) {

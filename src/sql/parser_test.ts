@@ -344,3 +344,9 @@ Deno.test("parse() ends a list of values inside another one where the outer item
   // It took 13 seconds and the whole stack.
   assert.ok(performance.now() - start < 2_000);
 });
+
+Deno.test("parse() refuses a list for a variable, closed or not", () => {
+  for (const text of ["DECLARE @l := (1, 2) SELECT 1", "DECLARE @l := (1, ", "DECLARE @l :=( 1, 2SELECT k FROM t"]) {
+    assert.throws(() => parse(text), { name: "SqlError" }, text);
+  }
+});

@@ -144,7 +144,7 @@ Deno.test("node-postgres", async (t) => {
     { text: "select * from nobody", code: "42P01", position: "15" },
     { text: "select nothing from types", code: "42703", position: "8" },
     { text: "select 'ä😀' || nothing(1)", code: "42883", position: "16" },
-    { text: "selec 1", code: "42601", position: "7" },
+    { text: "selec 1", code: "42601", position: "1" },
     { text: "select * from types where i = $1", values: ["twelve"], code: "22P02" },
   ];
   await step("tells what is wrong and where", async () => {

@@ -136,7 +136,7 @@ Deno.test("log: statements that clients get wrong are told by each wire, with th
   await server.stop();
   const lines = server.output().split("\r\n").filter((line) => / err \[/.test(line)).map((line) => line.slice(28));
   assert.deepEqual(lines.map((line) => line.replace(/msg=.*, (pos=\d+)/, "$1")), [
-    "I http-server err [sql=`selec 1`, principal=admin, pos=6, state=42601]",
+    "I http-server err [sql=`selec 1`, principal=admin, pos=0, state=42601]",
     "I http-server err [sql=`select nothing\\nfrom long_sequence(1)`, principal=admin, pos=7, state=42703]",
     "I http-server err [sql=`alter user ann with password '****'`, principal=admin, pos=0, state=0A000]",
     "I http-server err [sql=`select x from no_table`, principal=admin, pos=14, state=42P01]",

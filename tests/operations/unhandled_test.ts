@@ -148,7 +148,7 @@ Deno.test("unhandled: a commit that could not be applied; what is found damaged 
     statementCacheSize: 10,
     tracesStatements: () => false,
     logsStatements: undefined,
-    version: "test",
+    lineLimits: { sizeMax: 1 << 20, newTablesMax: 1, newColumnsMax: 1, memoryBytesMax: 1 << 20 },
     parameters: () => [],
     writerThread,
     log: (_level: string, message: string) => void told.push(message),
