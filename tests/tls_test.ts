@@ -1,6 +1,7 @@
 /** TLS of a running server on all its ports: the versions, and what happens when its certificate changes. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
+import pg from "pg";
 import { type Authority, authority } from "./certificates.ts";
 import { until } from "./programs.ts";
 import { startServer, type TestServer } from "./server.ts";
@@ -81,25 +82,31 @@ async function servedName(server: TestServer, ca: Authority, ...options: string[
   return [...new Set(names)].join();
 }
 
-async function reload(server: TestServer, ca: Authority): Promise<boolean> {
+async function reload(server: TestServer, ca: Authority, call = "reload_config"): Promise<boolean> {
   using client = Deno.createHttpClient({ caCerts: [Deno.readTextFileSync(ca.path)] });
-  const reply = await fetch(`https://localhost:${server.httpPort}/exec?query=select+reload_config()`, { client });
+  const reply = await fetch(`https://localhost:${server.httpPort}/exec?query=select+${call}()`, { client });
   return (await reply.json()).dataset[0][0];
 }
 
 Deno.test("TLS: a new certificate serves new connections, by reload_config() and by itself; the others go on", () =>
   withTls(async (server, ca, files) => {
     using old = await TlsClient.to(server, ca);
+    const ssl = { ca: Deno.readTextFileSync(ca.path) };
+    const options = { host: "localhost", port: server.pgPort, user: "admin", password: "quest", database: "qdb", ssl };
+    const oldOfPg = new pg.Client(options);
+    await oldOfPg.connect();
     await old.ask(1);
     assert.equal(await servedName(server, ca), "first");
     ca.issue("second", files.cert, files.key);
     assert.equal(await reload(server, ca), true);
-    assert.equal(await reload(server, ca), false);
+    assert.equal(await reload(server, ca, "reload_tls"), false);
     assert.equal(await servedName(server, ca), "second");
     await old.ask(2);
     ca.issue("third", files.cert, files.key);
     await until("the third certificate is served", async () => await servedName(server, ca) === "third");
     await old.ask(3);
+    assert.deepEqual((await oldOfPg.query("select 4 as n")).rows, [{ n: 4 }]);
+    await oldOfPg.end();
   }));
 
 Deno.test("TLS: what is wrong with new files is told with their names, and the old certificate stays", () =>

@@ -124,9 +124,7 @@ export class Run {
   /** With the answers of the server itself in the plan. */
   private served(plan: Plan): Plan {
     const { reloadConfig } = this.core.options;
-    return this.statement.asksServer
-      ? substituteCalls(plan, { "reload_config()": reloadConfig ?? (() => false) })
-      : plan;
+    return this.statement.asksServer ? substituteCalls(plan, () => reloadConfig?.() ?? false) : plan;
   }
 
   private query(plan: Plan): Answer {

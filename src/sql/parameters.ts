@@ -29,7 +29,7 @@ export function substituteParameters(subject: Plan | BoundStatement, values: rea
 }
 
 /** Functions that the server answers before the engine runs. */
-const SERVER_CALLS: ReadonlySet<string> = new Set(["reload_config()"]);
+const SERVER_CALLS: ReadonlySet<string> = new Set(["reload_config()", "reload_tls()"]);
 
 export function callsServer(plan: Plan): boolean {
   let found = false;
@@ -42,12 +42,12 @@ export function callsServer(plan: Plan): boolean {
 }
 
 /** Values in place of calls that no engine can answer, such as `reload_config()`; each is asked for once a statement. */
-export function substituteCalls(plan: Plan, answers: Readonly<Record<string, () => Value>>): Plan {
+export function substituteCalls(plan: Plan, answer: (name: string) => Value): Plan {
   const known = new Map<string, Value>();
   return mapExpressions(plan, (expr) =>
     rewrite(expr, (e) => {
-      if (e.kind !== "call" || !Object.hasOwn(answers, e.function)) return undefined;
-      if (!known.has(e.function)) known.set(e.function, answers[e.function]());
+      if (e.kind !== "call" || !SERVER_CALLS.has(e.function)) return undefined;
+      if (!known.has(e.function)) known.set(e.function, answer(e.function));
       return { kind: "constant", value: known.get(e.function)!, type: e.type };
     }));
 }

@@ -117,8 +117,7 @@ function runPlan(plan: Plan, planned: Planned, { values, nowMicros, user }: Excl
   if (planned.hasMetadata) {
     run = mapPlan(run, (node) => node.node === "metadata" ? ask({ kind: "metadata", node }) : node);
   }
-  const reload = "reload_config()";
-  return planned.asksServer ? substituteCalls(run, { [reload]: () => ask({ kind: "call", name: reload }) }) : run;
+  return planned.asksServer ? substituteCalls(run, (name) => ask({ kind: "call", name })) : run;
 }
 
 /** Throws when nobody waits for the statement any more. */

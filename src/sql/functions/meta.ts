@@ -14,6 +14,14 @@ const POSTGRES_VERSION = "12.3";
 /** What is said of a VARCHAR is one. */
 const sameText = ([type]: string[]): string => type === "VARCHAR" ? "VARCHAR" : "STRING";
 
+/** Answered by the server, before the engine runs. */
+function served(name: string, summary: string): FunctionEntry {
+  const run = () => {
+    throw new Error(`${name}() is not answered in the engine`);
+  };
+  return batchEntry(name, [], "BOOLEAN", summary, run, [], { volatility: "volatile" });
+}
+
 /** The same text in every row. */
 function said(
   name: string,
@@ -330,18 +338,12 @@ export const metaFunctions: FunctionEntry[] = [
     (_, out, rowCount) => out.values.fill(1, 0, rowCount),
   ),
   ...clientFunctions,
-  batchEntry(
+  served(
     "reload_config",
-    [],
-    "BOOLEAN",
-    "Reads server.conf again: has a setting changed that takes effect without a restart? `pending_config()` lists those that wait for one.",
-    // The door puts the answer in its place.
-    () => {
-      throw new Error("reload_config() is not answered in the engine");
-    },
-    [],
-    { volatility: "volatile" },
+    "Reads server.conf and the certificates of TLS again: has something changed that takes effect without a restart? " +
+      "`pending_config()` lists settings that wait for one.",
   ),
+  served("reload_tls", "The same as `reload_config()`."),
   ...hashes,
   subnet("<<", false, true, "Is the address inside of a network, and the network larger than it?"),
   subnet("<<=", false, false, "Is the address inside of a network, or equal?"),
