@@ -93,6 +93,7 @@ function scan(names: string[], intervals?: [bigint, bigint][]): { node: ScanNode
   return {
     node: {
       node: "scan",
+      id: 0,
       tableId: 1,
       tableName: "trades",
       columnIds: ids,

@@ -95,11 +95,9 @@ export class Execution {
   ) {}
 
   run(given: Plan, options: RunOptions): Run {
-    const read = resolveSources(given, options.catalogue);
-    if (given.node === "packed") return this.runInWorker(given, read, options);
-    const { plan, sources } = this.settings.useStatistics
-      ? answerFromStatistics(given, read)
-      : { plan: given, sources: read };
+    const sources = resolveSources(given, options.catalogue);
+    if (given.node === "packed") return this.runInWorker(given, sources, options);
+    const plan = this.settings.useStatistics ? answerFromStatistics(given, sources) : given;
     if (options.analyzed === undefined && workOf(plan, sources) <= this.settings.directRowsMax) {
       try {
         return this.runDirect(plan, sources, options);
@@ -156,7 +154,7 @@ export class Execution {
 
   private runInWorker(plan: Plan, sources: ScanSource[], options: RunOptions): Run {
     options.signal?.throwIfAborted();
-    const analysis = options.analyzed && Analysis.create(this.heap, plan);
+    const analysis = options.analyzed && Analysis.create(this.heap, plan, sources.length);
     const unpin = options.catalogue.pin();
     const timeoutMs = options.timeoutMs || this.settings.queryTimeoutMs;
     const run = this.scheduler.run({

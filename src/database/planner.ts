@@ -5,7 +5,7 @@
  */
 import { asClientFault, SqlError, SQLSTATE } from "../errors.ts";
 import { CANCEL, cancelError, type PostedError, revivedError } from "../engine/mod.ts";
-import type { MetadataNode, PackedNode, Plan } from "../sql/plan.ts";
+import type { MetadataNode, Plan, ScanReading } from "../sql/plan.ts";
 import type { Catalogue, TableSchema, TableSnapshot } from "../storage/mod.ts";
 import type { Value } from "../types/mod.ts";
 import type { Planned } from "./planning.ts";
@@ -44,7 +44,7 @@ export interface Answers {
   tables: TableSchema[];
   /** Of a table: what few statements ask for, as it has to be open for it. */
   facts: TableFacts;
-  /** Of each scan: what EXPLAIN says of it. */
+  /** What EXPLAIN says of each scan, by its id. */
   marks: string[][];
   /** The node with its rows. */
   metadata: Plan;
@@ -56,7 +56,7 @@ export type Question =
   | { kind: "table"; name: string }
   | { kind: "tables" }
   | { kind: "facts"; tableId: number }
-  | { kind: "marks"; scans: PackedNode["scans"] }
+  | { kind: "marks"; scans: ScanReading[] }
   | { kind: "metadata"; node: MetadataNode }
   | { kind: "call"; name: string };
 

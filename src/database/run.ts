@@ -1,7 +1,7 @@
 /** One execution of a statement: queries, EXPLAIN and transactions here, changes in `changes.ts`. */
 import type { Answer, Client, ExecuteOptions, Identity, Session } from "../door.ts";
 import { notSupported } from "../errors.ts";
-import { explain, sizeText, substituteCalls, timeText } from "../sql/mod.ts";
+import { explain, mapStatement, sizeText, substituteCalls, timeText } from "../sql/mod.ts";
 import type { BoundStatement, PackedNode, Plan } from "../sql/plan.ts";
 import type { Catalogue } from "../storage/contract.ts";
 import type { Value } from "../types/mod.ts";
@@ -151,13 +151,9 @@ export class Run {
     if (plansOf(statement).some(({ node }) => node === "packed")) {
       return this.lines(await this.core.planner.want("explain", this.order(), this.waitOptions));
     }
-    const plan = "plan" in statement ? this.planOf(statement.plan) : "query" in statement ? statement.query : undefined;
+    const run = mapStatement(statement, (plan) => this.planOf(plan)), [plan] = plansOf(run);
     const { catalogue } = this.session;
-    const lines = explain(plan && "plan" in statement ? { ...statement, plan } : statement, {
-      sources: plan && resolveSources(plan, catalogue),
-      catalogue,
-    });
-    return this.lines(lines);
+    return this.lines(explain(run, { sources: plan && resolveSources(plan, catalogue), catalogue }));
   }
 
   /** Does what the statement says, and tells what each operator did. */

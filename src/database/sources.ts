@@ -1,29 +1,33 @@
-/** What a plan reads: its scans in the order the engine counts them, and about how much work it is. */
+/** What a plan reads, and about how much work it is. */
 import { inputsOf, scanMarks } from "../sql/mod.ts";
-import type { AggregateNode, Plan, ScanNode } from "../sql/plan.ts";
+import type { AggregateNode, Plan, ScanReading } from "../sql/plan.ts";
 import type { Catalogue, ScanSource } from "../storage/contract.ts";
 
-type Reading = Pick<ScanNode, "tableId" | "columnIds" | "intervals">;
-
-/** The scans in depth-first order, left before right: `QueryContext.sources[k]` is the k-th one's. */
-export function scansOf(plan: Plan): Reading[] {
+export function scansOf(plan: Plan): ScanReading[] {
   if (plan.node === "packed") return plan.scans;
-  return plan.node === "scan" ? [plan] : inputsOf(plan).flatMap(scansOf);
+  if (plan.node !== "scan") return inputsOf(plan).flatMap(scansOf);
+  const { id, tableId, columnIds, intervals } = plan;
+  return [{ id, tableId, columnIds, intervals }];
 }
 
-/** The current snapshots' segments for every scan. */
+/** The current snapshots' segments for every scan, by its id. */
 export function resolveSources(plan: Plan, catalogue: Catalogue): ScanSource[] {
   return sourcesOf(scansOf(plan), catalogue);
 }
 
-function sourcesOf(scans: Reading[], catalogue: Catalogue): ScanSource[] {
-  return scans.map((scan) => catalogue.tableById(scan.tableId)!.source(scan.columnIds, scan.intervals));
+function sourcesOf(scans: ScanReading[], catalogue: Catalogue): ScanSource[] {
+  const sources: ScanSource[] = [];
+  for (const { id, tableId, columnIds, intervals } of scans) {
+    sources[id] = catalogue.tableById(tableId)!.source(columnIds, intervals);
+  }
+  return sources;
 }
 
-/** What EXPLAIN says of each scan. */
-export function marksOf(scans: Reading[], catalogue: Catalogue): string[][] {
-  const sources = sourcesOf(scans, catalogue);
-  return scans.map((scan, index) => scanMarks(scan, { sources, catalogue }, index));
+/** What EXPLAIN says of each scan, by its id. */
+export function marksOf(scans: ScanReading[], catalogue: Catalogue): string[][] {
+  const sources = sourcesOf(scans, catalogue), marks: string[][] = [];
+  for (const scan of scans) marks[scan.id] = scanMarks(scan, { sources, catalogue });
+  return marks;
 }
 
 /** count() over a whole table: it adds the segments' row counts, and reads no row. */
@@ -37,7 +41,6 @@ const COLUMNS_A_ROW = 16;
 
 /** An upper bound of the rows that come out of a node, and of those that any node below handles: what decides where a query runs. */
 export function workOf(plan: Plan, sources: ScanSource[]): number {
-  let next = 0;
   let work = 0;
   const rows = (node: Plan): number => {
     const out = rowsOf(node);
@@ -47,7 +50,7 @@ export function workOf(plan: Plan, sources: ScanSource[]): number {
   const rowsOf = (node: Plan): number => {
     switch (node.node) {
       case "scan":
-        return sources[next++].rowCount;
+        return sources[node.id].rowCount;
       case "parquet":
       case "packed":
         return Infinity;
@@ -70,11 +73,7 @@ export function workOf(plan: Plan, sources: ScanSource[]): number {
         return node.fills.length > 0 ? Infinity : input;
       }
       case "aggregate":
-        if (countsRows(node)) {
-          next++;
-          return 1;
-        }
-        return Math.max(1, rows(node.input));
+        return countsRows(node) ? 1 : Math.max(1, rows(node.input));
       default:
         return rows(node.input);
     }

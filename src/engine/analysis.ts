@@ -1,6 +1,6 @@
 /**
  * EXPLAIN ANALYZE: what each node of a plan gave, and what it took. The figures are in shared memory, as several threads may work
- * on a node. Nodes are numbered from the root on, depth first and left before right; scans likewise.
+ * on a node. Nodes are numbered from the root on, depth first and left before right; scans go by their ids.
  */
 import { SqlError, SQLSTATE } from "../errors.ts";
 import type { Plan } from "../sql/plan.ts";
@@ -26,17 +26,13 @@ export interface NodeFigures {
 
 export interface PlanFigures {
   nodes: NodeFigures[];
-  /** Rows and bytes of columns that scans have looked at, on all threads. */
+  /** By ids: rows and bytes of columns that scans have looked at, on all threads. */
   scans: { rows: number; bytes: number }[];
   memoryPeakBytes: number;
 }
 
 export function countNodes(plan: Plan): number {
   return 1 + inputs(plan).reduce((sum, input) => sum + countNodes(input), 0);
-}
-
-function countScans(plan: Plan): number {
-  return plan.node === "scan" ? 1 : inputs(plan).reduce((sum, input) => sum + countScans(input), 0);
 }
 
 function inputs(plan: Plan): Plan[] {
@@ -58,8 +54,9 @@ export class Analysis {
     this.first = address / 8;
   }
 
-  static create(heap: SharedHeap, plan: Plan): Analysis {
-    const nodes = countNodes(plan), scans = countScans(plan);
+  /** `scans`: all ids are below it. */
+  static create(heap: SharedHeap, plan: Plan, scans: number): Analysis {
+    const nodes = countNodes(plan);
     const address = allocate(heap, Analysis.sizeBytes(nodes, scans));
     const analysis = new Analysis(heap, address, nodes, scans);
     heap.i64.fill(0n, analysis.first, analysis.first + Analysis.sizeBytes(nodes, scans) / 8);
@@ -136,7 +133,6 @@ export class Analysis {
   }
 
   countScanned(scan: number, rows: number, bytes: number): void {
-    if (scan < 0) return;
     const first = (this.nodes + 1) * NODE_WORDS + scan * SCAN_WORDS;
     this.add(first, rows);
     this.add(first + 1, bytes);

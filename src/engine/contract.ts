@@ -64,7 +64,7 @@ export interface QueryContext {
   readonly memory: QueryMemory;
   readonly pool: Pool;
   readonly functions: FunctionRegistry;
-  /** Scan sources by the scan node's place in the plan: `sources[k]` belongs to the k-th ScanNode in depth-first order (left before right). */
+  /** By the ids of the plan's scans. */
   readonly sources: ScanSource[];
   readonly nowMicros: bigint;
   readonly random: () => number;

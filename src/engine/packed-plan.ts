@@ -1,18 +1,16 @@
 /** Plans on their way between threads: see `PackedNode`. */
 import { deserialize, serialize } from "node:v8";
-import type { PackedNode, Plan } from "../sql/plan.ts";
+import type { Plan, ScanReading } from "../sql/plan.ts";
 
 /** Shorter ones stay as they are: any thread reads them in less than a millisecond. */
 const PACKED_BYTES_MIN = 32 << 10;
 
 /** The plan, packed if it is long. `scans` are what it reads. */
-export function packPlan(plan: Plan, scans: PackedNode["scans"], isOpen: boolean): Plan {
+export function packPlan(plan: Plan, scans: ScanReading[], isOpen: boolean): Plan {
   const bytes = new Uint8Array(serialize(plan));
   if (bytes.length < PACKED_BYTES_MIN) return plan;
   const { columns, timestamp, order } = plan;
-  // Not what else there is of a scan, such as its predicate.
-  const reads = scans.map(({ tableId, columnIds, intervals }) => ({ tableId, columnIds, intervals }));
-  return { node: "packed", bytes, scans: reads, isOpen, columns, timestamp, order };
+  return { node: "packed", bytes, scans, isOpen, columns, timestamp, order };
 }
 
 export function unpackPlan(plan: Plan): Plan {

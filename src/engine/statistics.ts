@@ -7,31 +7,20 @@ const NUMBERS = new Set(["BYTE", "SHORT", "INT", "LONG", "FLOAT", "DOUBLE", "DAT
 /** Sums of floats depend on the order in which they are added; those of integers do not. */
 const INTEGERS = new Set(["BYTE", "SHORT", "INT", "LONG"]);
 
-/** The plan with such aggregates as rows, and the sources that it still reads. */
-export function answerFromStatistics(plan: Plan, sources: ScanSource[]): { plan: Plan; sources: ScanSource[] } {
-  let next = 0;
-  const left: ScanSource[] = [];
-  const visit = (node: Plan): Plan => {
-    if (node.node === "scan") {
-      left.push(sources[next++]);
-      return node;
-    }
-    if (node.node === "aggregate") {
-      const scan = scanUnder(node);
-      const answer = scan && rowOf(node, scan.scan, scan.columns, sources[next]);
-      if (answer) {
-        next++;
-        return answer;
-      }
-    }
-    if ("left" in node) {
-      const first = visit(node.left);
-      return { ...node, left: first, right: visit(node.right) };
-    }
-    return "input" in node ? { ...node, input: visit(node.input) } : node;
-  };
-  const answered = visit(plan);
-  return left.length === sources.length ? { plan, sources } : { plan: answered, sources: left };
+/** The plan with such aggregates as rows. */
+export function answerFromStatistics(plan: Plan, sources: readonly ScanSource[]): Plan {
+  if (plan.node === "aggregate") {
+    const found = scanUnder(plan);
+    const answer = found && rowOf(plan, found.scan, found.columns, sources[found.scan.id]);
+    if (answer !== undefined) return answer;
+  }
+  if ("left" in plan) {
+    const left = answerFromStatistics(plan.left, sources), right = answerFromStatistics(plan.right, sources);
+    return left === plan.left && right === plan.right ? plan : { ...plan, left, right };
+  }
+  if (!("input" in plan)) return plan;
+  const input = answerFromStatistics(plan.input, sources);
+  return input === plan.input ? plan : { ...plan, input };
 }
 
 /** The scan that an aggregate without keys reads, and its columns by the aggregate's input column. */

@@ -235,6 +235,7 @@ export function storedRows(
   };
   const node: ScanNode = {
     node: "scan",
+    id: context.sources.push(source) - 1,
     tableId: 1,
     tableName: "t",
     columnIds: columns.map((_, k) => k),

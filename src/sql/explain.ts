@@ -7,16 +7,16 @@ import { formatValue } from "../types/format/mod.ts";
 import { typeOf, type Value } from "../types/mod.ts";
 import { walk } from "./binder/plans.ts";
 import { createRegistry } from "./functions/mod.ts";
-import type { AggregateCall, BoundStatement, Expr, Interval, Plan, ScanNode, SortKey, WindowFrame } from "./plan.ts";
+import type { AggregateCall, BoundStatement, Expr, Interval, Plan, ScanReading, SortKey, WindowFrame } from "./plan.ts";
 import type { PlanFigures } from "../engine/mod.ts";
 import { inputsOf, mapNodeExpressions, visitPlan } from "./planner/nodes.ts";
 
 export interface ExplainDetails {
-  /** In the order of scans, depth first, left before right. */
+  /** By the scans' ids. */
   sources?: readonly ScanSource[];
   /** Tells how much of a table there would be without pruning. */
   catalogue?: Catalogue;
-  /** Instead of both: what is to be said of each scan, in their order. */
+  /** Instead of both: what is to be said of each scan, by its id. */
   marks?: readonly string[][];
   /** Of EXPLAIN ANALYZE: what the nodes did, in the order of the plan. */
   figures?: PlanFigures;
@@ -33,18 +33,17 @@ export function explain(
 
 function explainPlan(plan: Plan, details: ExplainDetails): string[] {
   const lines: string[] = [];
-  let scans = 0, pipelines = 0, nodes = 0;
+  let pipelines = 0, nodes = 0;
   const visit = (node: Plan, depth: number, above: number | undefined): void => {
     const indent = "  ".repeat(depth);
     const [head, ...more] = describe(node);
-    const scan = node.node === "scan" ? scans++ : undefined;
-    const marks: string[] = scan === undefined ? [] : scanMarks(node as ScanNode, details, scan);
+    const marks: string[] = node.node === "scan" ? scanMarks(node, details) : [];
     const pipeline = isStage(node) ? above ?? ++pipelines : undefined;
     if (pipeline !== undefined) {
       const batch = batchCalls(node);
       marks.push(`pipeline ${pipeline}: ${batch.length === 0 ? "fused" : `between kernels ${batch.join(", ")}`}`);
     }
-    if (details.figures !== undefined) marks.push(...figureMarks(node, nodes++, scan, details.figures));
+    if (details.figures !== undefined) marks.push(...figureMarks(node, nodes++, details.figures));
     lines.push(`${indent}${head}${marks.length === 0 ? "" : ` [${marks.join("; ")}]`}`);
     for (const line of more) lines.push(`${indent}    ${line}`);
     for (const input of inputsOf(node)) {
@@ -56,12 +55,12 @@ function explainPlan(plan: Plan, details: ExplainDetails): string[] {
 }
 
 /** What the node at `index` did. */
-function figureMarks(node: Plan, index: number, scan: number | undefined, { nodes, scans }: PlanFigures): string[] {
+function figureMarks(node: Plan, index: number, { nodes, scans }: PlanFigures): string[] {
   const { batches, rows, bytes, nanos, memoryPeakBytes } = nodes[index];
   const marks: string[] = [];
   // Some operators find what they need without reading all of it.
-  if (scan !== undefined && scans[scan].rows > 0) {
-    marks.push(`read ${scans[scan].rows} rows, ${sizeText(scans[scan].bytes)}`);
+  if (node.node === "scan" && scans[node.id].rows > 0) {
+    marks.push(`read ${scans[node.id].rows} rows, ${sizeText(scans[node.id].bytes)}`);
   }
   if (batches === 0 && nanos === 0) marks.push("done by the operator above");
   else {
@@ -97,21 +96,19 @@ export function sizeText(bytes: number): string {
   return `${Math.round(bytes / 1024 ** unit)} ${["B", "KiB", "MiB", "GiB"][unit]}`;
 }
 
-/** What there is to say of the scan at `index`: how much of its table it reads. */
+/** How much of its table a scan reads. */
 export function scanMarks(
-  scan: Pick<ScanNode, "tableId" | "intervals">,
+  { id, tableId, intervals }: Omit<ScanReading, "columnIds">,
   { sources, catalogue, marks: known }: ExplainDetails,
-  index: number,
 ): string[] {
-  if (known !== undefined) return known[index];
-  const source = sources?.[index];
+  if (known !== undefined) return known[id];
+  const source = sources?.[id];
   if (source === undefined) return [];
   const marks: string[] = [];
-  const snapshot = catalogue?.tableById(scan.tableId);
+  const snapshot = catalogue?.tableById(tableId);
   let segments = `${source.segments.length}`;
   if (snapshot !== undefined) {
     const all = snapshot.partitions();
-    const { intervals } = scan;
     const kept = intervals === undefined
       ? all
       : all.filter((part) => intervals.some(([low, high]) => part.timestampMin <= high && part.timestampMax >= low));

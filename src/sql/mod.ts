@@ -7,5 +7,5 @@ export { explain, type ExplainDetails, scanMarks, sizeText, timeText } from "./e
 export { parse, parseScript } from "./parser.ts";
 export { callsServer, substituteCalls, substituteParameters } from "./parameters.ts";
 export { optimize, optimizeStatement, usesClock } from "./planner/mod.ts";
-export { inputsOf } from "./planner/nodes.ts";
+export { inputsOf, mapStatement } from "./planner/nodes.ts";
 export { splitScript } from "./script.ts";

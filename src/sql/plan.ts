@@ -73,6 +73,8 @@ interface NodeBase {
 /** Rows of a stored table. Output: `columns` (those of `columnIds`), then, with `rowId`, one LONG `segment << 32 | row`. */
 export interface ScanNode extends NodeBase {
   node: "scan";
+  /** Its own within the plan, from 0 on: sources and figures are found by it. -1 until the rules have run (see number-scans.ts). */
+  id: number;
   tableId: number;
   tableName: string;
   columnIds: number[];
@@ -84,6 +86,9 @@ export interface ScanNode extends NodeBase {
   reverse: boolean;
   rowId: boolean;
 }
+
+/** What of its table a scan reads. */
+export type ScanReading = Pick<ScanNode, "id" | "tableId" | "columnIds" | "intervals">;
 
 export interface ParquetNode extends NodeBase {
   node: "parquet";
@@ -280,8 +285,7 @@ export interface SetNode extends NodeBase {
 export interface PackedNode extends NodeBase {
   node: "packed";
   bytes: Uint8Array<ArrayBuffer>;
-  /** What it reads, depth first, left before right. */
-  scans: Pick<ScanNode, "tableId" | "columnIds" | "intervals">[];
+  scans: ScanReading[];
   /** Values of parameters, clocks or rows of metadata are still missing: it has to be made again for each run. */
   isOpen: boolean;
 }

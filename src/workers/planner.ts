@@ -76,10 +76,9 @@ function carryOut(order: Order, transfer: Transferable[]): unknown {
       return pack(runPlan(plan, planned, order), false);
     case "explain": {
       const { statement } = planned.bound as Extract<BoundStatement, { kind: "explain" }>;
-      const run = "plan" in statement ? runPlan(plan, planned, order) : plan;
-      const scans = scansOf(run).map(({ tableId, columnIds, intervals }) => ({ tableId, columnIds, intervals }));
-      const marks = ask({ kind: "marks", scans });
-      return explain("plan" in statement ? { ...statement, plan: run } : statement, { marks });
+      const run = mapStatement(statement, (given) => runPlan(given, planned, order));
+      const marks = ask({ kind: "marks", scans: plansOf(run).flatMap(scansOf) });
+      return explain(run, { marks });
     }
   }
 }

@@ -125,7 +125,7 @@ class Aggregate implements Operator {
 
   private fill(): GroupTable {
     const { base } = this.pipeline;
-    const plan = planOf(base, this.context);
+    const plan = planOf(base);
     if (plan !== undefined) return this.fillByMorsels(plan);
     const rows = openBase(base, this.spec.predicates, [], columnsRead(this.spec), this.context);
     try {

@@ -132,7 +132,7 @@ Deno.test("every kind of key over a stored table, with and without a filter", ()
     const exprs = keys.map(c);
     const indices = keys.map(at);
     assert.deepEqual(
-      aggregateOf(createScan(node, source, context), exprs, AGGREGATES, context),
+      aggregateOf(createScan(node, context), exprs, AGGREGATES, context),
       reference(rows, indices, computed),
       `by ${keys}`,
     );
@@ -140,7 +140,7 @@ Deno.test("every kind of key over a stored table, with and without a filter", ()
     const filtered = { ...node, predicate };
     const kept = rows.filter((row) => row[at("DOUBLE")] !== null && (row[at("DOUBLE")] as number) > 10 + 1e-10);
     assert.deepEqual(
-      aggregateOf(createScan(filtered, source, context), exprs, AGGREGATES, context),
+      aggregateOf(createScan(filtered, context), exprs, AGGREGATES, context),
       reference(kept, indices, computed),
       `by ${keys}, filtered`,
     );
@@ -180,7 +180,7 @@ Deno.test("many groups: tables and text arenas grow", () => {
     const context = testContext(1 << 27, { functions });
     const { node, source } = storedTable(rows, context, 1_000);
     assert.deepEqual(
-      aggregateOf(createScan(node, source, context), keys.map(c), AGGREGATES, context),
+      aggregateOf(createScan(node, context), keys.map(c), AGGREGATES, context),
       reference(rows, keys.map(at), computed),
       `by ${keys}`,
     );
@@ -212,7 +212,7 @@ Deno.test("DISTINCT aggregates and aggregates over batches, grouped and not", ()
     const context = testContext(1 << 27, { functions });
     const { node, source } = storedTable(rows, context, 500);
     assert.deepEqual(
-      aggregateOf(createScan(node, source, context), keys.map(c), calls, context),
+      aggregateOf(createScan(node, context), keys.map(c), calls, context),
       reference(rows, keys.map(at), compute),
       `by ${keys}`,
     );
@@ -232,7 +232,7 @@ Deno.test("counts of distinct values by keys, beside each other and beside other
       const sources = [source], context = { ...alone, sources };
       if (isParallel) Object.assign(context, { parallel: threeParticipants({ ...alone, sources }) });
       const predicate = fn("!=", "BOOLEAN", c("LONG"), lit(null, "LONG"));
-      const scan = () => createScan({ ...node, predicate }, source, context);
+      const scan = () => createScan({ ...node, predicate }, context);
       const calls = [
         distinct("INT"),
         agg("count", "LONG"),
@@ -281,7 +281,8 @@ Deno.test("segments whose statistics rule a comparison out are not read", () => 
         chunks: source.segments[s].chunks.map((chunk) => (unread.includes(s) ? { ...chunk!, address: 8 } : chunk)),
       })),
     };
-    return aggregateOf(createScan({ ...node, predicate }, kept, context), [], [agg("count", "LONG")], context)[0][0];
+    const within = { ...context, sources: [kept] };
+    return aggregateOf(createScan({ ...node, predicate }, within), [], [agg("count", "LONG")], within)[0][0];
   };
   const others = (...read: number[]) => source.segments.map((_, s) => s).filter((s) => !read.includes(s));
   assert.equal(countOf(fn("=", "BOOLEAN", c("LONG"), lit(342n, "LONG")), others(3)), 1n);
@@ -301,7 +302,7 @@ Deno.test("rows are counted without looking at them", () => {
   for (const rowCount of [1, 2, 777, 4_096]) {
     const context = testContext(1 << 26, { functions });
     const { node, source } = storedTable(makeRows(rowCount, 6), context, 100);
-    assert.deepEqual(aggregateOf(createScan(node, source, context), [], [agg("count", "LONG")], context), [[
+    assert.deepEqual(aggregateOf(createScan(node, context), [], [agg("count", "LONG")], context), [[
       BigInt(rowCount),
     ]]);
     assert.equal((context.memory as { usedBytes: number }).usedBytes, 0);
@@ -311,8 +312,8 @@ Deno.test("rows are counted without looking at them", () => {
 Deno.test("without rows: one row without keys, none with", () => {
   const context = testContext(1 << 26, { functions });
   const { node, source } = storedTable([], context, 10);
-  assert.deepEqual(aggregateOf(createScan(node, source, context), [], AGGREGATES, context), [computed([])]);
-  assert.deepEqual(aggregateOf(createScan(node, source, context), [c("INT")], AGGREGATES, context), []);
+  assert.deepEqual(aggregateOf(createScan(node, context), [], AGGREGATES, context), [computed([])]);
+  assert.deepEqual(aggregateOf(createScan(node, context), [c("INT")], AGGREGATES, context), []);
   assert.deepEqual(aggregateOf(new RowsInput([...COLUMNS], [], context), [], AGGREGATES, context), [computed([])]);
 });
 
@@ -327,7 +328,7 @@ Deno.test("any number of workers gives the same answer, also in parts and for co
       parallel: threeParticipants({ ...alone, sources: [table.source] }),
     };
     assert.deepEqual(
-      aggregateOf(createScan(table.node, table.source, shared), keys.map(c), AGGREGATES, shared),
+      aggregateOf(createScan(table.node, shared), keys.map(c), AGGREGATES, shared),
       reference(rows, keys.map(at), computed),
       `by ${keys}`,
     );
@@ -392,6 +393,7 @@ Deno.test("many rows of many groups are written out in parts: groups in the orde
     };
     const node: ScanNode = {
       node: "scan",
+      id: 0,
       tableId: 1,
       tableName: "t",
       columnIds: [0, 1, 2],
@@ -408,16 +410,16 @@ Deno.test("many rows of many groups are written out in parts: groups in the orde
       agg("count", "LONG"),
       agg("last", "DOUBLE", col(1, "DOUBLE")),
     ];
-    const found = aggregateOf(createScan(node, source, context), [col(0, "LONG")], calls, context);
+    const found = aggregateOf(createScan(node, context), [col(0, "LONG")], calls, context);
     assert.equal(found.length, expected.size);
     let k = 0;
     for (const [key, [sum, count, last]] of expected) assert.deepEqual(found[k++], [key, sum, BigInt(count), last]);
     assert.deepEqual(
-      aggregateOf(createScan(node, source, context), [], [agg("count_distinct", "LONG", col(2, "INT"))], context),
+      aggregateOf(createScan(node, context), [], [agg("count_distinct", "LONG", col(2, "INT"))], context),
       [[BigInt(distinct.size)]],
     );
     assert.deepEqual(
-      aggregateOf(createScan(node, source, context), [], [agg("count_distinct", "LONG", col(1, "DOUBLE"))], context),
+      aggregateOf(createScan(node, context), [], [agg("count_distinct", "LONG", col(1, "DOUBLE"))], context),
       [[1_000n]],
     );
     // Over a join, where some rows have no partner and some have two.
@@ -441,7 +443,7 @@ Deno.test("many rows of many groups are written out in parts: groups in the orde
         rightKeys: [col(0, "INT")],
         columns: [...columns, ...weights],
       } as unknown as JoinNode,
-      createScan(node, source, context),
+      createScan(node, context),
       new RowsInput(weights, right, context),
       context,
     );

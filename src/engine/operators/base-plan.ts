@@ -23,8 +23,7 @@ export interface JoinBase {
 
 /** A base that any thread can read by morsels. */
 export type BasePlan =
-  /** `source`: its place in the query's sources. */
-  | { kind: "scan"; node: ScanNode; source: number }
+  | { kind: "scan"; node: ScanNode }
   /** `predicates`: of the left rows, over the left base's columns. */
   | { kind: "join"; left: BasePlan; predicates: readonly Expr[]; bounds: readonly Bound[]; probe: JoinProbe };
 

@@ -2,13 +2,12 @@
  * What lies under filters and projections: the rows of a scan, of any operator, or of a join over one of these. Rows of a scan, and of
  * joins whose left sides go down to one, can be read morsel by morsel of that scan, on any thread, by a plan that is plain data.
  */
-import { assert } from "../../errors.ts";
 import type { Column, Expr, ScanNode } from "../../sql/plan.ts";
 import type { Dictionary, ScanSource } from "../../storage/contract.ts";
 import { NO_DICTIONARY } from "../columns.ts";
 import type { Operator, QueryContext } from "../contract.ts";
 import { JoinReader } from "./join-probe.ts";
-import { ScanReader } from "./scan.ts";
+import { ScanReader, sourceOf } from "./scan.ts";
 import type { BasePlan, MorselReader, PipelineBase, RowReader, Rows } from "./base-plan.ts";
 import { type Bound, type Morsel, morselsOf } from "./morsels.ts";
 
@@ -17,19 +16,18 @@ export function columnsOfBase(base: PipelineBase): readonly Column[] {
 }
 
 /** The base as a plan that any thread can read; undefined where it cannot be read by morsels. */
-export function planOf(base: PipelineBase, context: QueryContext): BasePlan | undefined {
+export function planOf(base: PipelineBase): BasePlan | undefined {
   if (base.kind === "operator") return undefined;
   if (base.kind === "join") return base.join.plan();
-  const source = context.sources.indexOf(base.source);
-  return source < 0 ? undefined : { kind: "scan", node: base.node, source };
+  return { kind: "scan", node: base.node };
 }
 
 class ScanMorsels implements MorselReader {
   private readonly reader: ScanReader;
   private morsel?: Morsel;
 
-  constructor(node: ScanNode, source: ScanSource, needed: ReadonlySet<number>, context: QueryContext) {
-    this.reader = new ScanReader(node, source, needed, context);
+  constructor(node: ScanNode, needed: ReadonlySet<number>, context: QueryContext) {
+    this.reader = new ScanReader(node, needed, context);
   }
 
   start(morsel: Morsel): void {
@@ -51,13 +49,11 @@ class ScanMorsels implements MorselReader {
 /** The scan at the bottom of a plan. */
 export function scanOf(plan: BasePlan, context: QueryContext): { node: ScanNode; source: ScanSource } {
   if (plan.kind === "join") return scanOf(plan.left, context);
-  const source = context.sources[plan.source];
-  assert(source !== undefined, "a helper has the leader's sources");
-  return { node: plan.node, source };
+  return { node: plan.node, source: sourceOf(plan.node, context) };
 }
 
 export function openMorsels(plan: BasePlan, needed: ReadonlySet<number>, context: QueryContext): MorselReader {
-  if (plan.kind === "scan") return new ScanMorsels(plan.node, scanOf(plan, context).source, needed, context);
+  if (plan.kind === "scan") return new ScanMorsels(plan.node, needed, context);
   const { probe, predicates } = plan;
   const left = openMorsels(plan.left, JoinReader.leftColumns(probe, predicates, needed), context);
   return new JoinReader(probe, predicates, left, needed, context);
@@ -99,7 +95,7 @@ export function openBase(
 ): RowReader {
   if (base.kind === "join") return base.join.open(needed);
   if (base.kind === "operator") return new OperatorRows(base.input);
-  const reader = new ScanMorsels(base.node, base.source, needed, context);
+  const reader = new ScanMorsels(base.node, needed, context);
   return new AllMorsels(reader, morselsOf(base.node, base.source, context, predicates, bounds));
 }
 

@@ -211,7 +211,7 @@ export function bestRowsByMorsels(
   if ([...predicates, ...exprs, ...keys.map((key) => key.expression)].some((expr) => isVolatile(expr, context))) {
     return undefined;
   }
-  const plan = planOf(base, context);
+  const plan = planOf(base);
   if (plan === undefined || scanOf(plan, context).source.rowCount < PARALLEL_ROWS_MIN) return undefined;
   const morsels = morselsOfPlan(plan, predicates, context);
   if (morsels.length < 2) return undefined;

@@ -14,7 +14,7 @@ import type { Batch, Operator, QueryContext } from "../contract.ts";
 import { fuse } from "../expressions.ts";
 import { registerTask } from "../parallel.ts";
 import { isVolatile, type Pipeline } from "./pipeline.ts";
-import { ScanReader } from "./scan.ts";
+import { ScanReader, sourceOf } from "./scan.ts";
 import { morselsOf, rangesOf } from "./morsels.ts";
 
 /** 16 MiB a worker. */
@@ -24,7 +24,6 @@ const OPERATOR = "count(DISTINCT)";
 
 interface BitmapTask {
   node: ScanNode;
-  source: number;
   predicates: readonly Expr[];
   value: Expr;
   low: bigint;
@@ -72,7 +71,6 @@ export class DistinctCount implements Operator {
     const sizeBytes = Math.ceil(Number(high - low + 1n) / 32) * 4;
     const task: BitmapTask = {
       node,
-      source: context.sources.indexOf(source),
       predicates: pipeline.predicates,
       value,
       low,
@@ -82,7 +80,7 @@ export class DistinctCount implements Operator {
     const opened = Bitmap.open(task, source, context);
     if (opened === undefined) return undefined;
     let bitmaps: BitmapResult[];
-    if (context.parallel !== undefined && ranges.length > 1 && task.source >= 0) {
+    if (context.parallel !== undefined && ranges.length > 1) {
       opened.close();
       bitmaps = context.parallel.run(TASK, task, ranges.length) as BitmapResult[];
     } else {
@@ -201,7 +199,7 @@ class Bitmap {
   ) {
     const needed = new Set<number>();
     for (const expr of [...task.predicates, task.value]) columnsOf(expr, needed);
-    this.reader = new ScanReader(task.node, source, needed, context);
+    this.reader = new ScanReader(task.node, needed, context);
     this.ranges = rangesOf(morselsOf(task.node, source, context, task.predicates));
   }
 
@@ -233,7 +231,7 @@ class Bitmap {
 
 registerTask(TASK, (data, context) => {
   const task = data as BitmapTask;
-  const opened = Bitmap.open(task, context.sources[task.source], context);
+  const opened = Bitmap.open(task, sourceOf(task.node, context), context);
   assert(opened !== undefined, "the leader has made the same kernel");
   return opened;
 });

@@ -96,7 +96,7 @@ class Join implements JoinBase {
   /** Right rows without a partner are known only when all left rows have been seen. */
   plan(): BasePlan | undefined {
     if (this.node.type === "right" || this.node.type === "full") return undefined;
-    const left = planOf(this.left.base, this.context);
+    const left = planOf(this.left.base);
     if (left === undefined) return undefined;
     const { probe, bounds } = this.build();
     if (probe.rowCount === 0 && !keepsLeftRows(this.node.type)) return undefined;
@@ -121,7 +121,7 @@ class Join implements JoinBase {
     const { node, left, right, space, context } = this;
     const kept = keepAll(right, node.rightKeys, space, context), { rowCount } = kept;
     const keys = node.leftKeys.map((key) => left.over(key));
-    const leftPlan = planOf(left.base, context);
+    const leftPlan = planOf(left.base);
     const dictionaries = leftPlan && dictionariesOf(leftPlan, context);
     const leftRows = leftPlan === undefined ? 0 : scanOf(leftPlan, context).source.rowCount;
     const modes = keys.map((key, k) => {

@@ -94,7 +94,7 @@ function withTable(rows: Row[], segmentRows: number, isParallel = false) {
   const table = storedRows(COLUMNS, rows, alone, segmentRows, true);
   const sources = [table.source];
   const context = { ...alone, sources, parallel: isParallel ? threeParticipants({ ...alone, sources }) : undefined };
-  return { context, scan: (predicate?: Expr) => createScan({ ...table.node, predicate }, table.source, context) };
+  return { context, scan: (predicate?: Expr) => createScan({ ...table.node, predicate }, context) };
 }
 
 function endsClean(context: QueryContext): void {
@@ -278,7 +278,7 @@ Deno.test("symbols join by codes of one dictionary and of two, and as texts wher
   const on = (l: Row, r: Row) => l[0] === r[0];
   for (const isRight of [true, false]) {
     const predicate = fn("<", "BOOLEAN", col(1, "LONG"), lit(50n, "LONG"));
-    const long = createScan({ ...table.node, predicate }, table.source, both),
+    const long = createScan({ ...table.node, predicate }, both),
       short = new RowsInput(columns, few, both);
     const [left, right] = isRight ? [short, long] : [long, short];
     const made = rowsOf(joinOf("inner", left, right, [col(0, "SYMBOL")], [col(0, "SYMBOL")], both), both);

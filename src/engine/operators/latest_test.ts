@@ -80,9 +80,19 @@ function stored(
     });
   }
   const dictionaries = [undefined, { tableId: 1, columnId: 1, entries, count: symbols.length }, undefined, undefined];
+  const source = {
+    tableId: 1,
+    version: 1,
+    rowCount: rows.length,
+    sorted: true,
+    files: ["f"],
+    segments,
+    dictionaries,
+  };
+  context.sources.push(source);
   return {
     context,
-    source: { tableId: 1, version: 1, rowCount: rows.length, sorted: true, files: ["f"], segments, dictionaries },
+    source,
     pins,
     open,
   };
@@ -96,6 +106,7 @@ function latestOf(rows: Row[], key: number): Row[] {
 const base = { timestamp: 0, order: "asc" as const };
 const scan = {
   node: "scan",
+  id: 0,
   columns: COLUMNS,
   columnIds: [0, 1, 2, 3],
   tableId: 1,
@@ -114,7 +125,7 @@ function run(table: ReturnType<typeof stored>, key: number): Row[] {
     keys: [{ kind: "column", index: key, type: COLUMNS[key].type }],
     ...base,
   };
-  const open = (reverse: boolean) => createScan({ ...scan, reverse }, table.source, table.context);
+  const open = (reverse: boolean) => createScan({ ...scan, reverse }, table.context);
   const rows = rowsOf(createLatest(plan, { node: scan, source: table.source }, open, table.context), table.context);
   assert.equal(table.open.size, 0);
   assert.equal(table.context.memory.usedBytes, 0);

@@ -1,10 +1,6 @@
-/**
- * From plan to operators. Scans are numbered in the order of the plan, depth first and left before right: the k-th one reads
- * `context.sources[k]`.
- */
-import { assert, notSupported } from "../../errors.ts";
+/** From plan to operators. */
+import { notSupported } from "../../errors.ts";
 import type { Expr, Plan, ScanNode } from "../../sql/plan.ts";
-import type { ScanSource } from "../../storage/contract.ts";
 import type { Operator, QueryContext } from "../contract.ts";
 import { countNodes } from "../analysis.ts";
 import { createAggregate } from "./aggregate.ts";
@@ -23,46 +19,34 @@ import { createValues } from "./values.ts";
 import { createWindow } from "./window.ts";
 import { rowsWithin } from "./morsels.ts";
 import { createScan } from "./pipeline.ts";
+import { sourceOf } from "./scan.ts";
 
 /** The operator of a whole plan. Close it in every case; if this throws, nothing is left open. */
 export function createOperator(plan: Plan, context: QueryContext): Operator {
-  return create(plan, 0, context, 0);
-}
-
-/** How many scans are in a plan. */
-function scanCount(plan: Plan): number {
-  if (plan.node === "scan") return 1;
-  if ("left" in plan) return scanCount(plan.left) + scanCount(plan.right);
-  return "input" in plan ? scanCount(plan.input) : 0;
+  return create(plan, context, 0);
 }
 
 /** `node`: the number of the plan's root, as analyses count them. */
-function create(plan: Plan, firstScan: number, context: QueryContext, node: number): Operator {
+function create(plan: Plan, context: QueryContext, node: number): Operator {
   const { analysis } = context;
-  if (analysis === undefined) return createNode(plan, firstScan, context, context, node);
-  return analysis.measured(node, createNode(plan, firstScan, analysis.contextOf(node, context), context, node));
+  if (analysis === undefined) return createNode(plan, context, context, node);
+  return analysis.measured(node, createNode(plan, analysis.contextOf(node, context), context, node));
 }
 
 /** `context` is that of the operator itself, `whole` that of the query. */
-function createNode(
-  plan: Plan,
-  firstScan: number,
-  context: QueryContext,
-  whole: QueryContext,
-  node: number,
-): Operator {
-  if (plan.node === "latest") return latest(plan, firstScan, context, whole, node);
+function createNode(plan: Plan, context: QueryContext, whole: QueryContext, node: number): Operator {
+  if (plan.node === "latest") return latest(plan, context, whole, node);
   const opened: Operator[] = [];
-  const open = (input: Plan, first: number, number = node + 1) => {
-    const operator = create(input, first, whole, number);
+  const open = (input: Plan, number = node + 1) => {
+    const operator = create(input, whole, number);
     opened.push(operator);
     return operator;
   };
   try {
     switch (plan.node) {
       case "scan":
-        context.countToRead?.(rowsWithin(plan, sourceOf(firstScan, context)));
-        return createScan(plan, sourceOf(firstScan, context), context);
+        context.countToRead?.(rowsWithin(plan, sourceOf(plan, context)));
+        return createScan(plan, context);
       case "parquet":
         return createParquet(plan, context);
       case "values":
@@ -74,35 +58,31 @@ function createNode(
       case "sequence":
         return createSequence(plan, context);
       case "filter":
-        return createFilter(plan, open(plan.input, firstScan), context);
+        return createFilter(plan, open(plan.input), context);
       case "project":
-        return createProject(plan, open(plan.input, firstScan), context);
+        return createProject(plan, open(plan.input), context);
       case "aggregate":
-        return createAggregate(plan, open(plan.input, firstScan), context);
+        return createAggregate(plan, open(plan.input), context);
       case "sample":
-        return createSample(plan, open(plan.input, firstScan), context);
+        return createSample(plan, open(plan.input), context);
       case "sort":
-        return createSort(plan, open(plan.input, firstScan), context);
+        return createSort(plan, open(plan.input), context);
       case "limit": {
         const last = lastRowsWanted(plan), backwards = last === undefined ? undefined : reversed(plan.input, context);
         if (last !== undefined && backwards !== undefined) {
-          return new LastOfReversed(open(backwards, firstScan), last, context);
+          return new LastOfReversed(open(backwards), last, context);
         }
-        return createLimit(plan, open(plan.input, firstScan), context);
+        return createLimit(plan, open(plan.input), context);
       }
       case "distinct":
-        return createDistinct(plan, open(plan.input, firstScan), context);
+        return createDistinct(plan, open(plan.input), context);
       case "window":
-        return createWindow(plan, open(plan.input, firstScan), context);
+        return createWindow(plan, open(plan.input), context);
       case "join":
       case "timeJoin":
       case "set": {
-        const left = open(plan.left, firstScan),
-          right = open(
-            plan.right,
-            firstScan + scanCount(plan.left),
-            node + 1 + (context.analysis === undefined ? 0 : countNodes(plan.left)),
-          );
+        const left = open(plan.left);
+        const right = open(plan.right, node + 1 + (context.analysis === undefined ? 0 : countNodes(plan.left)));
         if (plan.node === "join") return createJoin(plan, left, right, context);
         return plan.node === "set" ? createSet(plan, left, right, context) : createTimeJoin(plan, left, right, context);
       }
@@ -143,27 +123,20 @@ function isVolatile(expression: Expr, context: QueryContext): boolean {
 
 function latest(
   plan: Plan & { node: "latest" },
-  firstScan: number,
   context: QueryContext,
   whole: QueryContext,
   node: number,
 ): Operator {
   const { input } = plan;
   if (input.node !== "scan") {
-    return createLatest(plan, undefined, () => create(input, firstScan, whole, node + 1), context);
+    return createLatest(plan, undefined, () => create(input, whole, node + 1), context);
   }
-  const source = sourceOf(firstScan, context), number = node + 1;
+  const source = sourceOf(input, context), number = node + 1;
   context.countToRead?.(rowsWithin(input, source));
   const open = (reverse: boolean) => {
     const ordered: ScanNode = reverse ? { ...input, reverse: true, order: "desc" } : input;
-    const scan = createScan(ordered, source, context);
+    const scan = createScan(ordered, context);
     return context.analysis?.measured(number, scan) ?? scan;
   };
   return createLatest(plan, { node: input, source }, open, context);
-}
-
-function sourceOf(scan: number, context: QueryContext): ScanSource {
-  const source = context.sources[scan];
-  assert(source !== undefined, "every scan of a plan has a source");
-  return source;
 }

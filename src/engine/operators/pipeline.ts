@@ -11,7 +11,7 @@ import type { Batch, Operator, QueryContext } from "../contract.ts";
 import { columnsOf, mapColumns } from "../compiler/expression.ts";
 import { type CompiledExpressions, compileExpressions } from "../expressions.ts";
 import { columnsOfBase } from "./base.ts";
-import { advance, ScanReader } from "./scan.ts";
+import { advance, ScanReader, sourceOf } from "./scan.ts";
 import type { JoinBase, PipelineBase, RowReader } from "./base-plan.ts";
 import { type Morsel, morselsOf } from "./morsels.ts";
 
@@ -109,7 +109,7 @@ export class Pipeline implements Operator {
     if (this.morsels === undefined) {
       this.morsels = morselsOf(node, source, this.context, this.predicates);
       if (node.reverse) this.morsels.reverse();
-      this.reader = new ScanReader(node, source, this.neededColumns(), this.context);
+      this.reader = new ScanReader(node, this.neededColumns(), this.context);
       this.compiled = compileExpressions(this.exprs, this.predicates, this.baseTypes, this.context, {
         operator: "scan",
         expectedRows: source.rowCount,
@@ -136,10 +136,10 @@ export class Pipeline implements Operator {
   }
 }
 
-export function createScan(node: ScanNode, source: ScanSource, context: QueryContext): Operator {
+export function createScan(node: ScanNode, context: QueryContext): Operator {
   const exprs: Expr[] = node.columns.map((column, index) => ({ kind: "column", index, type: column.type }));
   return new Pipeline(
-    { kind: "scan", node, source },
+    { kind: "scan", node, source: sourceOf(node, context) },
     node.predicate === undefined ? [] : [node.predicate],
     exprs,
     node.columns,

@@ -26,7 +26,7 @@ import { registerTask } from "../parallel.ts";
 import { TimeBuckets } from "../time-buckets.ts";
 import { Grouper, type GroupSpec, type GroupTable } from "./group-table.ts";
 import { isVolatile, Pipeline } from "./pipeline.ts";
-import { ScanReader } from "./scan.ts";
+import { ScanReader, sourceOf } from "./scan.ts";
 import { lowerBound, type Morsel, morselsOf, rangesOf } from "./morsels.ts";
 
 const OPERATOR = "SAMPLE BY";
@@ -37,7 +37,6 @@ const SHORT_RUN_ROWS = 2_048;
 
 interface RunsTask {
   node: ScanNode;
-  source: number;
   spec: GroupSpec;
   sampling: Sampling;
   timeType: string;
@@ -95,7 +94,6 @@ export function createSampleRuns(
   ) return undefined;
   const task: RunsTask = {
     node: scan,
-    source: context.sources.indexOf(source),
     spec,
     sampling: node.sampling,
     timeType: node.time.type,
@@ -167,7 +165,7 @@ class Runs {
     for (const expr of [...spec.predicates, ...spec.keys, ...spec.calls.flatMap((call) => call.args)]) {
       columnsOf(expr, needed);
     }
-    this.reader = new ScanReader(node, source, needed, context);
+    this.reader = new ScanReader(node, needed, context);
     this.ranges = rangesOf(morselsOf(node, source, context, spec.predicates));
     const { memory } = context.heap;
     const bind = (kernel: { run: BoundKernel["kernel"]; cells: Record<string, number> }) =>
@@ -364,7 +362,7 @@ class Runs {
 
 registerTask(TASK, (data, context) => {
   const task = data as RunsTask;
-  const runs = Runs.open(task, context.sources[task.source], context);
+  const runs = Runs.open(task, sourceOf(task.node, context), context);
   assert(runs !== undefined, "the leader has made the same kernels");
   return runs;
 });
@@ -425,7 +423,7 @@ class SampledRuns implements Operator {
   private fill(): { address: number; count: number } {
     const { context, task, runs } = this, { heap } = context;
     let results: RangeRecords[];
-    if (context.parallel !== undefined && runs.ranges.length > 1 && task.source >= 0) {
+    if (context.parallel !== undefined && runs.ranges.length > 1) {
       results = (context.parallel.run(TASK, task, runs.ranges.length) as RangeRecords[][]).flat();
     } else {
       runs.ranges.forEach((_, range) => runs.run(range));

@@ -57,6 +57,7 @@ function stored(rows: Row[], context: QueryContext, segmentRows: number): { node
   return {
     node: {
       node: "scan",
+      id: 0,
       tableId: 1,
       tableName: "t",
       columnIds: [0, 1, 2, 3],
@@ -159,12 +160,12 @@ Deno.test("runs between bucket edges give what grouping by each row's bucket giv
           };
           const context: QueryContext = { ...alone, sources: [source] };
           assert.deepEqual(
-            sampled(filter(createScan(node, source, context), context), sampling, keys, aggregates, context),
+            sampled(filter(createScan(node, context), context), sampling, keys, aggregates, context),
             expected,
           );
           const spread = { ...context, parallel };
           assert.deepEqual(
-            sampled(filter(createScan(node, source, spread), spread), sampling, keys, aggregates, spread),
+            sampled(filter(createScan(node, spread), spread), sampling, keys, aggregates, spread),
             expected,
           );
         }

@@ -1,10 +1,17 @@
 /** Rows of a stored table: runs of rows of segments, whose chunks are pinned while they are read. */
+import { assert } from "../../errors.ts";
 import type { ScanNode } from "../../sql/plan.ts";
 import type { ScanSource } from "../../storage/contract.ts";
 import { SHARED_WORD } from "../../storage/heap.ts";
 import { layoutOf, typeOf } from "../../types/mod.ts";
 import { fillNull, NO_DICTIONARY, Workspace } from "../columns.ts";
 import type { QueryContext, Vector } from "../contract.ts";
+
+export function sourceOf({ id }: ScanNode, { sources }: QueryContext): ScanSource {
+  const source = sources[id];
+  assert(source !== undefined, "every scan of a plan has a source");
+  return source;
+}
 
 /** The vectors from row `start` on. */
 export function advance(columns: readonly Vector[], start: number): Vector[] {
@@ -19,16 +26,17 @@ export class ScanReader {
   private pinned: { segment: number; column: number }[] = [];
   private readonly nulls = new Map<string, number>();
   private readonly space: Workspace;
+  readonly source: ScanSource;
   /** Rows of null columns made so far. */
   private nullRows = 0;
 
   constructor(
     readonly node: ScanNode,
-    readonly source: ScanSource,
     private readonly needed: ReadonlySet<number>,
     private readonly context: QueryContext,
   ) {
     this.space = Workspace.of(context, "scan");
+    this.source = sourceOf(node, context);
   }
 
   get types(): string[] {
@@ -55,11 +63,11 @@ export class ScanReader {
   }
 
   private countScanned(rowCount: number): void {
-    const { analysis, sources } = this.context;
+    const { analysis } = this.context;
     if (analysis === undefined) return;
     const widths = this.node.columns.map(({ type }, column) => this.needed.has(column) ? typeOf(type).width : 0);
     const rowBytes = widths.reduce((sum, width) => sum + width, 0);
-    analysis.countScanned(sources.indexOf(this.source), rowCount, rowCount * rowBytes);
+    analysis.countScanned(this.node.id, rowCount, rowCount * rowBytes);
   }
 
   /** What row ids of a segment start from. */

@@ -17,7 +17,7 @@ import { dictionaryOf, fuse } from "../expressions.ts";
 import { compareRows, sortedRows } from "../order.ts";
 import { registerTask } from "../parallel.ts";
 import type { Pipeline } from "./pipeline.ts";
-import { ScanReader } from "./scan.ts";
+import { ScanReader, sourceOf } from "./scan.ts";
 import { type Morsel, morselsOf } from "./morsels.ts";
 
 const OPERATOR = "sort";
@@ -35,7 +35,6 @@ const PARALLEL_ROWS_MIN = 200_000;
 
 interface TopTask {
   node: ScanNode;
-  source: number;
   predicates: readonly Expr[];
   /** Over the scan's columns. */
   keys: readonly SortKey[];
@@ -66,7 +65,6 @@ export function createTopRows(
   if (!hasBound(over[0].expression.type) || !over.every(isNatural)) return undefined;
   const task: TopTask = {
     node: base.node,
-    source: context.sources.indexOf(base.source),
     predicates: pipeline.predicates,
     keys: over,
     limit,
@@ -234,7 +232,7 @@ class Finder {
     this.candidates = candidatesOf(task, source, context);
     const needed = new Set<number>();
     for (const expr of [...predicates, ...keys.map((key) => key.expression)]) columnsOf(expr, needed);
-    this.reader = new ScanReader(node, source, needed, context);
+    this.reader = new ScanReader(node, needed, context);
     const types = [...keys.map((key) => key.expression.type), "LONG"];
     this.store = new ColumnStore(types, space);
     this.found = types.map((type, k): Vector => ({
@@ -340,7 +338,7 @@ class TopRows implements Operator {
   ) {
     this.columns = task.node.columns;
     this.space = Workspace.of(context, OPERATOR);
-    this.reader = new ScanReader(task.node, source, needed, context);
+    this.reader = new ScanReader(task.node, needed, context);
     this.store = new ColumnStore([...needed].map((column) => this.columns[column].type), this.space);
   }
 
@@ -380,7 +378,7 @@ class TopRows implements Operator {
       finder.run(candidates[next++]);
     }
     const lists: RowList[] = [];
-    if (context.parallel !== undefined && task.source >= 0 && finder.rowsLeft(next) >= this.parallelRowsMin) {
+    if (context.parallel !== undefined && finder.rowsLeft(next) >= this.parallelRowsMin) {
       const rest: TopTask = { ...task, bound: finder.bound, skip: next };
       lists.push(...context.parallel.run(TASK, rest, candidates.length - next) as RowList[]);
     } else for (; next < candidates.length; next++) finder.run(candidates[next]);
@@ -400,7 +398,7 @@ class TopRows implements Operator {
 
 registerTask(TASK, (data, context) => {
   const task = data as TopTask;
-  const finder = Finder.open(task, context.sources[task.source], context);
+  const finder = Finder.open(task, sourceOf(task.node, context), context);
   assert(finder !== undefined, "the leader has made the same kernel");
   return {
     run: (morsel) => finder.run(finder.candidates[task.skip + morsel]),

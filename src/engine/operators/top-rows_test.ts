@@ -69,6 +69,7 @@ function stored(rows: Row[], context: QueryContext, segmentRows: number): { node
   return {
     node: {
       node: "scan",
+      id: 0,
       tableId: 1,
       tableName: "t",
       columnIds: TYPES.map((_, k) => k),
@@ -111,11 +112,11 @@ context.sources.push(source);
 
 /** By the sort of any input, and by that of a scan. */
 function both(extend: (input: Operator) => Operator, keys: SortKey[], limit: number): [Row[], Row[]] {
-  const scan = extend(createScan(node, source, context));
+  const scan = extend(createScan(node, context));
   const plain: Operator = { columns: scan.columns, next: () => scan.next(), close: () => scan.close() };
   const answers: [Row[], Row[]] = [
     sorted(plain, keys, limit),
-    sorted(extend(createScan(node, source, context)), keys, limit),
+    sorted(extend(createScan(node, context)), keys, limit),
   ];
   assert.equal(context.memory.usedBytes, 0, "all memory is given back");
   return answers;
@@ -215,7 +216,7 @@ Deno.test("the first rows found by several participants", () => {
   for (const keys of KEYS.slice(0, 17)) {
     const [expected] = both((input) => input, keys, 20);
     const top: Operator =
-      createTopRows(keys, 20, createScan(node, source, context) as Pipeline, { ...context, parallel }, 1)!.rows;
+      createTopRows(keys, 20, createScan(node, context) as Pipeline, { ...context, parallel }, 1)!.rows;
     assert.deepEqual(
       sorted({ columns: COLUMNS, next: () => top.next(), close: () => top.close() }, keys, 20),
       expected,

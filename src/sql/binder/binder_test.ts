@@ -5,7 +5,7 @@ import { FUNCTIONS } from "../functions/mod.ts";
 import { parse } from "../parser.ts";
 import { optimize } from "../planner/mod.ts";
 import { mapStatement } from "../planner/nodes.ts";
-import { verifyPlan } from "../planner/verify.ts";
+import { verifyPlan, verifyScanIds } from "../planner/verify.ts";
 import type { BindContext } from "./context.ts";
 import { FakeCatalogue } from "./fake-catalogue.ts";
 import { bind, type Bound } from "./statements.ts";
@@ -33,6 +33,7 @@ function run(text: string, more: Partial<BindContext> = {}): Bound {
     verifyPlan(plan);
     const optimized = optimize(plan);
     verifyPlan(optimized);
+    verifyScanIds(optimized);
     return optimized;
   });
   return bound;

@@ -118,6 +118,7 @@ export function scanOf(snapshot: TableSnapshot, rowId = false): ScanNode {
   if (rowId) columns.push({ name: "row id", type: "LONG" });
   return {
     node: "scan",
+    id: -1,
     tableId: schema.id,
     tableName: schema.name,
     columnIds: schema.columns.map((column) => column.id),

@@ -7,6 +7,7 @@ import { foldConstants } from "./fold-constants.ts";
 import { extractIntervals } from "./intervals.ts";
 import { mergeProjections } from "./merge-projections.ts";
 import { mapStatement } from "./nodes.ts";
+import { numberScans } from "./number-scans.ts";
 import { pruneColumns } from "./prune-columns.ts";
 import { pushFilters } from "./push-filters.ts";
 import { dropSorts, limitSorts } from "./sorts.ts";
@@ -20,7 +21,7 @@ export function optimize(plan: Plan, context: EvaluationContext = {}): Plan {
   const folded = foldConstants(plan, context);
   const filtered = extractIntervals(pushFilters(mergeProjections(folded)));
   const sorted = limitSorts(dropSorts(filtered));
-  const pruned = foldConstants(mergeProjections(pruneColumns(sorted)), context);
+  const pruned = numberScans(foldConstants(mergeProjections(pruneColumns(sorted)), context));
   // The answer's names are the statement's, whatever node gives them now.
   return pruned.columns === columns ? pruned : { ...pruned, columns };
 }

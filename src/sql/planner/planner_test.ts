@@ -9,7 +9,8 @@ import type { Value } from "../../types/mod.ts";
 import { evaluate } from "./evaluate.ts";
 import { complement, intersect, normalize } from "./intervals.ts";
 import { optimize } from "./mod.ts";
-import { verifyPlan } from "./verify.ts";
+import { numberScans } from "./number-scans.ts";
+import { verifyPlan, verifyScanIds } from "./verify.ts";
 
 const catalogue = new FakeCatalogue();
 for (
@@ -161,6 +162,25 @@ Deno.test("optimize() leaves generators where their rows are made", () => {
   const lines = planned("select r from (select rnd_int() r, x from long_sequence(9)) where r > 5").join("\n");
   assert.match(lines, /Filter \(r > 5\)[^]*rnd_int/);
 });
+
+Deno.test("optimize() gives each scan an id of its own, also where one node stands in two places", () => {
+  const scan = bound("trades");
+  const both: Plan = {
+    node: "set",
+    operator: "union all",
+    left: scan,
+    right: scan,
+    columns: scan.columns,
+    ...UNORDERED,
+  };
+  const optimized = optimize(both);
+  assert(optimized.node === "set" && optimized.left.node === "scan" && optimized.right.node === "scan");
+  assert.deepEqual([optimized.left.id, optimized.right.id], [0, 1]);
+  assert.throws(() => verifyScanIds(both), /id -1/);
+  assert.equal(numberScans(optimized), optimized);
+});
+
+const UNORDERED = { timestamp: -1, order: "none" } as const;
 
 Deno.test("verifyPlan() refuses a placeholder of the binder that is left", () => {
   const plan = bound("select 1 v");

@@ -4,7 +4,7 @@
 import { assert } from "../../errors.ts";
 import { walk } from "../binder/plans.ts";
 import type { Column, Expr, Plan } from "../plan.ts";
-import { inputsOf } from "./nodes.ts";
+import { inputsOf, visitPlan } from "./nodes.ts";
 
 /** @throws where a column index points at nothing, or a type is not the input's. */
 export function verifyPlan(plan: Plan): void {
@@ -96,6 +96,16 @@ export function verifyPlan(plan: Plan): void {
       );
       return;
   }
+}
+
+/** @throws where a scan has no id, or that of another one. Holds after the rules. */
+export function verifyScanIds(plan: Plan): void {
+  const ids = new Set<number>();
+  visitPlan(plan, (node) => {
+    if (node.node !== "scan") return;
+    assert(node.id >= 0 && !ids.has(node.id), `scan of ${node.tableName}: id ${node.id}`);
+    ids.add(node.id);
+  });
 }
 
 function verifyAll(expressions: readonly Expr[], columns: readonly Column[], node: string): void {
