@@ -54,6 +54,11 @@ Deno.test("EXPLAIN ANALYZE", async (t) => {
     });
   }
 
+  await t.step("EXPLAIN of CREATE TABLE AS prunes by the clock, as the statement does", async () => {
+    const lines = await run("explain create table v as (select x from t where ts > dateadd('d', 1, now()))");
+    assert.match(lines.join("\n"), /Scan t: x, ts \[.*segments 0 of/);
+  });
+
   await t.step("gives the plan of EXPLAIN", async () => {
     const statement = "select s, max(d) from t group by s order by s";
     const plain = (await run(`explain ${statement}`)).map(([line]) => String(line).replace(/ \[.*/, ""));

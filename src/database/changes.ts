@@ -1,8 +1,15 @@
 /** Executions of statements that change tables or their definitions, at once or within the session's transaction. */
 import type { Answer, Chunk, Client, Identity } from "../door.ts";
-import { concatAppendBatches, packAppendBatch, unpackAppendBatch, valuesToAppendBatch } from "../engine/mod.ts";
+import {
+  concatAppendBatches,
+  isPacked,
+  packAppendBatch,
+  type PostedPlan,
+  unpackAppendBatch,
+  valuesToAppendBatch,
+} from "../engine/mod.ts";
 import { SqlError, SQLSTATE } from "../errors.ts";
-import type { BoundStatement, NewTable, Plan } from "../sql/plan.ts";
+import type { BoundStatement, NewTable } from "../sql/plan.ts";
 import type { AppendBatch, BulkLoad, Catalogue, Change, TableSnapshot } from "../storage/contract.ts";
 import type { RunningStatement } from "./activity.ts";
 import type { Core } from "./core.ts";
@@ -25,9 +32,9 @@ export interface ChangeRun {
   readonly signal: AbortSignal | undefined;
   readonly running: RunningStatement | undefined;
   /** The plan with the values of this execution. */
-  finalPlanOf(plan: Plan): Plan | Promise<Plan>;
+  finalPlanOf(plan: PostedPlan): PostedPlan | Promise<PostedPlan>;
   /** Runs the plan; its chunks are packed rows for columns of the types `targets`. */
-  run(plan: Plan, targets: string[]): ExecutionRun;
+  run(plan: PostedPlan, targets: string[]): ExecutionRun;
 }
 
 export class Changes {
@@ -37,7 +44,7 @@ export class Changes {
     return this.session.current;
   }
 
-  async answer(bound: BoundStatement): Promise<Answer> {
+  async answer(bound: BoundStatement<PostedPlan>): Promise<Answer> {
     const { core, transaction, session: { identity, client } } = this;
     switch (bound.kind) {
       case "createTable":
@@ -114,7 +121,7 @@ export class Changes {
       : { kind: "done", category: "ddl", tag, rows: 0 };
   }
 
-  private async createTable(bound: Extract<BoundStatement, { kind: "createTable" }>): Promise<Answer> {
+  private async createTable(bound: Extract<BoundStatement<PostedPlan>, { kind: "createTable" }>): Promise<Answer> {
     const { table, query } = bound;
     if (this.session.catalogue.table(table.name)) {
       if (bound.ifNotExists) return { kind: "done", category: "ddl", tag: "CREATE TABLE", rows: 0 };
@@ -136,7 +143,7 @@ export class Changes {
   }
 
   /** A table of a query's rows; many of them go to the writer while the query runs. Gives their count. */
-  private async createFilled(table: NewTable, query: Plan): Promise<number> {
+  private async createFilled(table: NewTable, query: PostedPlan): Promise<number> {
     const { writer } = this.core;
     const columnIds = newColumnIds(table);
     const { chunks, totalRows } = this.rowsFor(
@@ -177,7 +184,7 @@ export class Changes {
     return totalRows();
   }
 
-  private async createInTransaction(table: NewTable, query: Plan, transaction: Transaction): Promise<number> {
+  private async createInTransaction(table: NewTable, query: PostedPlan, transaction: Transaction): Promise<number> {
     const types = table.columns.map((column) => column.type);
     const { batches, rows } = await this.collect(query, types, newColumnIds(table));
     await transaction.change({ kind: "createTable", table, rows: batches }, true);
@@ -185,9 +192,9 @@ export class Changes {
   }
 
   /** The packed rows of a plan whose values are known, on their way into columns of these types. */
-  private rowsFor(plan: Plan, targets: string[], columnIds: number[]): ExecutionRun {
+  private rowsFor(plan: PostedPlan, targets: string[], columnIds: number[]): ExecutionRun {
     if (
-      plan.node === "values" && plan.rows.length > 0 &&
+      !isPacked(plan) && plan.node === "values" && plan.rows.length > 0 &&
       plan.columns.every((column, i) => column.type === targets[i] || column.type === "NULL")
     ) {
       const { rows } = plan;
@@ -199,7 +206,7 @@ export class Changes {
 
   /** All rows of a query, on their way into columns of these types. */
   private async collect(
-    plan: Plan,
+    plan: PostedPlan,
     targets: string[],
     columnIds: number[],
   ): Promise<{ batches: AppendBatch[]; rows: number }> {
@@ -228,7 +235,7 @@ export class Changes {
     return columnIds.map((id) => table.schema.columns.find((column) => column.id === id)!.type);
   }
 
-  private async insert(bound: Extract<BoundStatement, { kind: "insert" }>): Promise<Answer> {
+  private async insert(bound: Extract<BoundStatement<PostedPlan>, { kind: "insert" }>): Promise<Answer> {
     const table = this.tableOf(bound.tableId, bound.at);
     const { batches, rows } = await this.collect(bound.plan, this.typesOf(table, bound.columnIds), bound.columnIds);
     if (rows > 0) {
@@ -238,7 +245,7 @@ export class Changes {
     return { kind: "done", category: "dml", tag: `INSERT 0 ${rows}`, rows };
   }
 
-  private async update(bound: Extract<BoundStatement, { kind: "update" }>): Promise<Answer> {
+  private async update(bound: Extract<BoundStatement<PostedPlan>, { kind: "update" }>): Promise<Answer> {
     const rows = await this.changeRows(bound, bound.columnIds, (version, batch) => ({
       kind: "update",
       tableId: bound.tableId,
@@ -248,7 +255,7 @@ export class Changes {
     return { kind: "done", category: "dml", tag: `UPDATE ${rows}`, rows };
   }
 
-  private async delete(bound: Extract<BoundStatement, { kind: "delete" }>): Promise<Answer> {
+  private async delete(bound: Extract<BoundStatement<PostedPlan>, { kind: "delete" }>): Promise<Answer> {
     const rows = await this.changeRows(bound, [], (version, batch) => ({
       kind: "delete",
       tableId: bound.tableId,
@@ -260,7 +267,7 @@ export class Changes {
 
   /** Changes the rows that the plan names: a transaction's own state of the table, or the table itself while no rows are added. */
   private async changeRows(
-    { tableId, plan, at }: Extract<BoundStatement, { kind: "update" | "delete" }>,
+    { tableId, plan, at }: Extract<BoundStatement<PostedPlan>, { kind: "update" | "delete" }>,
     columnIds: number[],
     changeOf: (version: number, batch: AppendBatch) => Change,
   ): Promise<number> {

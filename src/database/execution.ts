@@ -7,7 +7,9 @@ import {
   answerFromStatistics,
   CountedMemory,
   createOperator,
+  isPacked,
   type PlanFigures,
+  type PostedPlan,
   type Scheduler,
   workAt,
 } from "../engine/mod.ts";
@@ -94,9 +96,9 @@ export class Execution {
     private readonly neverCancelled: number,
   ) {}
 
-  run(given: Plan, options: RunOptions): Run {
+  run(given: PostedPlan, options: RunOptions): Run {
     const sources = resolveSources(given, options.catalogue);
-    if (given.node === "packed") return this.runInWorker(given, sources, options);
+    if (isPacked(given)) return this.runInWorker(given, sources, options);
     const plan = this.settings.useStatistics ? answerFromStatistics(given, sources) : given;
     if (options.analyzed === undefined && workOf(plan, sources) <= this.settings.directRowsMax) {
       try {
@@ -152,9 +154,11 @@ export class Execution {
     return { chunks: listed(chunks), totalRows: () => output.totalRows };
   }
 
-  private runInWorker(plan: Plan, sources: ScanSource[], options: RunOptions): Run {
+  private runInWorker(plan: PostedPlan, sources: ScanSource[], options: RunOptions): Run {
     options.signal?.throwIfAborted();
-    const analysis = options.analyzed && Analysis.create(this.heap, plan, sources.length);
+    // The session refuses EXPLAIN ANALYZE of packed plans.
+    const analyzed = options.analyzed === undefined || isPacked(plan) ? undefined : plan;
+    const analysis = analyzed && Analysis.create(this.heap, analyzed, sources.length);
     const unpin = options.catalogue.pin();
     const timeoutMs = options.timeoutMs || this.settings.queryTimeoutMs;
     const run = this.scheduler.run({
@@ -172,7 +176,7 @@ export class Execution {
         analysis.free();
         return read;
       });
-      Object.assign(options.analyzed!, { plan, sources, figures } satisfies Analyzed);
+      Object.assign(options.analyzed!, { plan: analyzed, sources, figures } satisfies Analyzed);
     }
     // Not when its reader has gone: its threads may look at what they read until they have seen that it is cancelled.
     run.ended.then(unpin);

@@ -4,7 +4,7 @@
  * becomes of it, only the statement that it was at fails.
  */
 import { asClientFault, SqlError, SQLSTATE } from "../errors.ts";
-import { CANCEL, cancelError, type PostedError, revivedError } from "../engine/mod.ts";
+import { CANCEL, cancelError, type PostedError, type PostedPlan, revivedError } from "../engine/mod.ts";
 import type { MetadataNode, Plan, ScanReading } from "../sql/plan.ts";
 import type { Catalogue, TableSchema, TableSnapshot } from "../storage/mod.ts";
 import type { Value } from "../types/mod.ts";
@@ -24,9 +24,9 @@ export interface StatementOrder {
 /** What is wanted of a statement, and what comes back. */
 export interface Wanted {
   /** Its plan is packed if it is long. */
-  statement: Planned;
+  statement: Planned<PostedPlan>;
   /** For one run. */
-  plan: Plan;
+  plan: PostedPlan;
   /** The lines of EXPLAIN. */
   explain: string[];
 }

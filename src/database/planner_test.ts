@@ -3,6 +3,7 @@ import { SqlError } from "../errors.ts";
 import { mapStatement } from "../sql/planner/nodes.ts";
 import { bind, FULL_EFFORT, LongStatement, parse } from "../sql/mod.ts";
 import { FakeCatalogue } from "../sql/binder/fake-catalogue.ts";
+import { isPacked, type PostedPlan } from "../engine/contract.ts";
 import { unpackPlan } from "../engine/packed-plan.ts";
 import { type Answers, Planner, type PlannerOptions, type Question, type StatementOrder } from "./planner.ts";
 import { type Planned, planOfRun, planText } from "./planning.ts";
@@ -110,7 +111,10 @@ function textOf(value: unknown): string {
   return JSON.stringify(value, (_, part) => typeof part === "bigint" ? `${part}n` : part);
 }
 
-const unpacked = (planned: Planned): Planned => ({ ...planned, bound: mapStatement(planned.bound, unpackPlan) });
+const unpacked = (planned: Planned<PostedPlan>): Planned => ({
+  ...planned,
+  bound: mapStatement(planned.bound, unpackPlan),
+});
 
 Deno.test("the planner gives what main would have given, and mistakes at the same places", async () => {
   await withPlanner({}, async (planner) => {
@@ -139,7 +143,7 @@ Deno.test("the planner fills in what only a run knows", async () => {
     const planned = await planner.want("statement", given);
     assert.deepEqual(planned.parameters, ["LONG"]);
     const { bound } = planned;
-    assert.ok(bound.kind === "query" && bound.plan.node === "packed" && bound.plan.isOpen);
+    assert.ok(bound.kind === "query" && isPacked(bound.plan) && bound.plan.isOpen);
     const values = [5n];
     const plan = unpackPlan(await planner.want("plan", { ...given, values }));
     const here = planText(text, { ...context, parameterTypes: ["LONG"] });

@@ -16,8 +16,8 @@ import type { BoundStatement, Plan } from "../sql/plan.ts";
 import type { Value } from "../types/mod.ts";
 
 /** What is to be known of a statement besides its text. */
-export interface Planned {
-  bound: BoundStatement;
+export interface Planned<P = Plan> {
+  bound: BoundStatement<P>;
   columns: ResultColumn[] | undefined;
   parameters: string[];
   category: Prepared["category"];
@@ -107,7 +107,7 @@ export function planOfRun(plan: Plan, { parameters }: Pick<Planned, "parameters"
 }
 
 /** Its own plan, or that of the statement that it explains. */
-export function plansOf(bound: BoundStatement): Plan[] {
+export function plansOf<P>(bound: BoundStatement<P>): P[] {
   if (bound.kind === "explain") return plansOf(bound.statement);
   if ("plan" in bound) return [bound.plan];
   return "query" in bound && bound.query ? [bound.query] : [];

@@ -2,7 +2,8 @@
 import type { Answer, Client, ExecuteOptions, Identity, Session } from "../door.ts";
 import { notSupported } from "../errors.ts";
 import { explain, mapStatement, sizeText, substituteCalls, timeText } from "../sql/mod.ts";
-import type { BoundStatement, PackedNode, Plan } from "../sql/plan.ts";
+import { isPacked, type PackedPlan, type PostedPlan } from "../engine/mod.ts";
+import type { BoundStatement, Plan } from "../sql/plan.ts";
 import type { Catalogue } from "../storage/contract.ts";
 import type { Value } from "../types/mod.ts";
 import type { RunningStatement } from "./activity.ts";
@@ -63,10 +64,10 @@ export class Run {
     return plansOf(bound).flatMap((plan) => scansOf(plan).map(({ tableId }) => tableId));
   }
 
-  private answerFor(bound: BoundStatement): Answer | Promise<Answer> {
+  private answerFor(bound: BoundStatement<PostedPlan>): Answer | Promise<Answer> {
     switch (bound.kind) {
       case "query":
-        return bound.plan.node === "packed"
+        return isPacked(bound.plan)
           ? this.packedPlanOf(bound.plan).then((plan) => this.query(plan))
           : this.query(this.served(this.planOf(bound.plan)));
       case "explain":
@@ -96,7 +97,7 @@ export class Run {
   }
 
   /** The same of a long statement: what made its plan fills it in. */
-  private async packedPlanOf(plan: PackedNode): Promise<Plan> {
+  private async packedPlanOf(plan: PackedPlan): Promise<PostedPlan> {
     return plan.isOpen ? await this.core.planner.want("plan", this.order(), this.waitOptions) : plan;
   }
 
@@ -117,8 +118,8 @@ export class Run {
     };
   }
 
-  private finalPlanOf(plan: Plan): Plan | Promise<Plan> {
-    return plan.node === "packed" ? this.packedPlanOf(plan) : this.planOf(plan);
+  private finalPlanOf(plan: PostedPlan): PostedPlan | Promise<PostedPlan> {
+    return isPacked(plan) ? this.packedPlanOf(plan) : this.planOf(plan);
   }
 
   /** With the answers of the server itself in the plan. */
@@ -127,7 +128,7 @@ export class Run {
     return this.statement.asksServer ? substituteCalls(plan, () => reloadConfig?.() ?? false) : plan;
   }
 
-  private query(plan: Plan): Answer {
+  private query(plan: PostedPlan): Answer {
     const run = this.execution.run(plan, {
       output: rowsOutput(this.options),
       columns: plan.columns,
@@ -147,20 +148,21 @@ export class Run {
     return { user: identity.name, catalogue, signal, timeoutMs, running, analyzed };
   }
 
-  private async explain(statement: BoundStatement): Promise<Answer> {
-    if (plansOf(statement).some(({ node }) => node === "packed")) {
+  private async explain(statement: BoundStatement<PostedPlan>): Promise<Answer> {
+    const [given] = plansOf(statement);
+    if (given !== undefined && isPacked(given)) {
       return this.lines(await this.core.planner.want("explain", this.order(), this.waitOptions));
     }
-    const run = mapStatement(statement, (plan) => this.planOf(plan)), [plan] = plansOf(run);
-    const { catalogue } = this.session;
-    return this.lines(explain(run, { sources: plan && resolveSources(plan, catalogue), catalogue }));
+    const plan = given && this.planOf(given), { catalogue } = this.session;
+    const sources = plan && resolveSources(plan, catalogue);
+    return this.lines(explain(mapStatement(statement, () => plan!), { sources, catalogue }));
   }
 
   /** Does what the statement says, and tells what each operator did. */
-  private async explainAnalyze(statement: BoundStatement): Promise<Answer> {
+  private async explainAnalyze(statement: BoundStatement<PostedPlan>): Promise<Answer> {
     const [given] = plansOf(statement);
     if (given === undefined) throw notSupported("EXPLAIN ANALYZE of a statement that reads nothing", 0);
-    if (given.node === "packed") throw notSupported("EXPLAIN ANALYZE of a statement of so many words", 0);
+    if (isPacked(given)) throw notSupported("EXPLAIN ANALYZE of a statement of so many words", 0);
     const analyzed: Analyzed = this.analyzed = {};
     const start = performance.now();
     const changed = statement.kind === "query" ? undefined : await this.changes().answer(statement);

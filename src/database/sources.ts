@@ -1,17 +1,18 @@
 /** What a plan reads, and about how much work it is. */
+import { isPacked, type PostedPlan } from "../engine/mod.ts";
 import { inputsOf, scanMarks } from "../sql/mod.ts";
 import type { AggregateNode, Plan, ScanReading } from "../sql/plan.ts";
 import type { Catalogue, ScanSource } from "../storage/contract.ts";
 
-export function scansOf(plan: Plan): ScanReading[] {
-  if (plan.node === "packed") return plan.scans;
+export function scansOf(plan: PostedPlan): ScanReading[] {
+  if (isPacked(plan)) return plan.scans;
   if (plan.node !== "scan") return inputsOf(plan).flatMap(scansOf);
   const { id, tableId, columnIds, intervals } = plan;
   return [{ id, tableId, columnIds, intervals }];
 }
 
 /** The current snapshots' segments for every scan, by its id. */
-export function resolveSources(plan: Plan, catalogue: Catalogue): ScanSource[] {
+export function resolveSources(plan: PostedPlan, catalogue: Catalogue): ScanSource[] {
   return sourcesOf(scansOf(plan), catalogue);
 }
 
@@ -52,7 +53,6 @@ export function workOf(plan: Plan, sources: ScanSource[]): number {
       case "scan":
         return sources[node.id].rowCount;
       case "parquet":
-      case "packed":
         return Infinity;
       case "values":
         return node.rows.length;

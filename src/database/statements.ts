@@ -1,11 +1,12 @@
 /** Statements as they are ready to run, by their text: parsing, binding and planning happen once for each text and schema. */
 import type { Identity } from "../door.ts";
+import { isPacked, type PostedPlan } from "../engine/mod.ts";
 import { LongStatement } from "../sql/mod.ts";
 import type { Value } from "../types/mod.ts";
 import type { WaitOptions } from "./planner.ts";
 import { type Planned, plansOf } from "./planning.ts";
 
-export interface Statement extends Planned {
+export interface Statement extends Planned<PostedPlan> {
   text: string;
   /** As the client gave them. */
   parameterTypes: (string | undefined)[];
@@ -26,7 +27,7 @@ export interface Planning {
   /** On this thread. @throws {LongStatement} where that would hold up others. */
   quick(source: StatementSource): Planned;
   /** On another one. */
-  long(source: StatementSource, options: WaitOptions): Promise<Planned>;
+  long(source: StatementSource, options: WaitOptions): Promise<Planned<PostedPlan>>;
   /** Of all tables. */
   schemaVersion(): number;
 }
@@ -53,7 +54,7 @@ export class StatementCache {
     const cached = this.byKey.get(key);
     if (cached && cached.schemaVersion === schemaVersion) return cached;
     const source = { text, parameterTypes, identity };
-    const keep = (planned: Planned) => this.keep(key, { ...planned, text, parameterTypes, schemaVersion });
+    const keep = (planned: Planned<PostedPlan>) => this.keep(key, { ...planned, text, parameterTypes, schemaVersion });
     if (text.length <= QUICK_TEXT_LENGTH_MAX) {
       try {
         return keep(this.planning.quick(source));
@@ -79,9 +80,9 @@ export class StatementCache {
     options: WaitOptions,
   ): Statement | Promise<Statement> {
     // Of a packed plan the planner does the same when it runs.
-    if (!statement.boundByValues || plansOf(statement.bound).some(({ node }) => node === "packed")) return statement;
+    if (!statement.boundByValues || plansOf(statement.bound).some(isPacked)) return statement;
     const source = { text: statement.text, parameterTypes: statement.parameters, identity, values };
-    const ready = (planned: Planned): Statement => ({ ...statement, ...planned });
+    const ready = (planned: Planned<PostedPlan>): Statement => ({ ...statement, ...planned });
     try {
       return ready(this.planning.quick(source));
     } catch (error) {

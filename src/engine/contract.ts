@@ -2,7 +2,7 @@
  * The engine's walls: batches, operators, what a query may use. Runs the same in an exec worker and, for small queries, on main.
  */
 import type { FunctionEntry } from "../sql/functions/entry.ts";
-import type { Column, Plan } from "../sql/plan.ts";
+import type { Column, Plan, ScanReading } from "../sql/plan.ts";
 import type { Dictionary, ScanSource } from "../storage/contract.ts";
 import type { Analysis, AnalysisShape } from "./analysis.ts";
 import type { SharedHeap } from "../storage/heap.ts";
@@ -94,10 +94,31 @@ export interface ParallelRunner {
   readonly workerCount: number;
 }
 
+/**
+ * A whole plan as bytes, on its way from the thread that made it to the one that runs it: a long statement's plan has tens of
+ * thousands of parts, and the threads between need not read them.
+ */
+export interface PackedPlan {
+  bytes: Uint8Array<ArrayBuffer>;
+  scans: ScanReading[];
+  /** Values of parameters, clocks or rows of metadata are still missing: it has to be made again for each run. */
+  isOpen: boolean;
+  /** Of the plan's root. */
+  columns: Column[];
+  timestamp: number;
+}
+
+/** A plan as threads post it. */
+export type PostedPlan = Plan | PackedPlan;
+
+export function isPacked(plan: PostedPlan): plan is PackedPlan {
+  return "bytes" in plan;
+}
+
 /** What a whole query needs: posted to an exec worker. */
 export interface QueryRequest {
   id: number;
-  plan: Plan;
+  plan: PostedPlan;
   sources: ScanSource[];
   nowMicros: bigint;
   timeoutMs: number;

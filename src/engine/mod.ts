@@ -1,6 +1,6 @@
 /** The engine room: plans to answers. */
 export type * from "./contract.ts";
-export { MORSEL_ROWS } from "./contract.ts";
+export { isPacked, MORSEL_ROWS } from "./contract.ts";
 export {
   concatAppendBatches,
   packAppendBatch,

@@ -1,18 +1,19 @@
-/** Plans on their way between threads: see `PackedNode`. */
+/** Plans on their way between threads: long ones as bytes. */
 import { deserialize, serialize } from "node:v8";
 import type { Plan, ScanReading } from "../sql/plan.ts";
+import { isPacked, type PostedPlan } from "./contract.ts";
 
 /** Shorter ones stay as they are: any thread reads them in less than a millisecond. */
 const PACKED_BYTES_MIN = 32 << 10;
 
-/** The plan, packed if it is long. `scans` are what it reads. */
-export function packPlan(plan: Plan, scans: ScanReading[], isOpen: boolean): Plan {
+/** The plan, packed if it is long. */
+export function packPlan(plan: Plan, scans: ScanReading[], isOpen: boolean): PostedPlan {
   const bytes = new Uint8Array(serialize(plan));
   if (bytes.length < PACKED_BYTES_MIN) return plan;
-  const { columns, timestamp, order } = plan;
-  return { node: "packed", bytes, scans, isOpen, columns, timestamp, order };
+  const { columns, timestamp } = plan;
+  return { bytes, scans, isOpen, columns, timestamp };
 }
 
-export function unpackPlan(plan: Plan): Plan {
-  return plan.node === "packed" ? deserialize(plan.bytes) : plan;
+export function unpackPlan(plan: PostedPlan): Plan {
+  return isPacked(plan) ? deserialize(plan.bytes) : plan;
 }

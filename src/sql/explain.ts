@@ -195,8 +195,6 @@ function describe(plan: Plan): string[] {
       return [`Metadata ${plan.source}(${plan.args.map(String).join(", ")})`];
     case "sequence":
       return [`Sequence of ${plan.count} from ${plan.start} by ${plan.step}`];
-    case "packed":
-      return ["Packed"];
     case "filter":
       return [`Filter ${text(plan.predicate)}`];
     case "project":

@@ -278,18 +278,6 @@ export interface SetNode extends NodeBase {
   right: Plan;
 }
 
-/**
- * A whole plan as bytes, on its way from the thread that made it to the one that runs it: of a long statement it has tens of
- * thousands of parts, and what lies between need not see them.
- */
-export interface PackedNode extends NodeBase {
-  node: "packed";
-  bytes: Uint8Array<ArrayBuffer>;
-  scans: ScanReading[];
-  /** Values of parameters, clocks or rows of metadata are still missing: it has to be made again for each run. */
-  isOpen: boolean;
-}
-
 export type Plan =
   | ScanNode
   | ParquetNode
@@ -307,8 +295,7 @@ export type Plan =
   | JoinNode
   | TimeJoinNode
   | WindowNode
-  | SetNode
-  | PackedNode;
+  | SetNode;
 
 /** A column of a table that is to be made. `type` is a tag. */
 export interface NewColumn {
@@ -334,16 +321,16 @@ export interface NewTable {
   ttl?: { count: number; unit: string };
 }
 
-/** A statement, bound. The door runs commands; queries go to the engine. `at`s are for errors found while running. */
-export type BoundStatement =
-  | { kind: "query"; plan: Plan }
-  | { kind: "explain"; analyze: boolean; statement: BoundStatement }
+/** A statement, bound, with its plans as `P`. The door runs commands; queries go to the engine. `at`s are for errors found while running. */
+export type BoundStatement<P = Plan> =
+  | { kind: "query"; plan: P }
+  | { kind: "explain"; analyze: boolean; statement: BoundStatement<P> }
   | {
     kind: "createTable";
     table: NewTable;
     ifNotExists: boolean;
     at: number; /** Columns in the table's order. */
-    query?: Plan;
+    query?: P;
   }
   | { kind: "dropTable"; names: { name: string; at: number }[]; ifExists: boolean }
   | { kind: "truncate"; tableIds: number[] }
@@ -352,11 +339,11 @@ export type BoundStatement =
   | { kind: "dropColumns"; tableId: number; columnIds: number[] }
   | { kind: "renameColumn"; tableId: number; columnId: number; to: string }
   /** `plan`'s columns are `columnIds`'; the other columns get nulls. `values` says that it was VALUES, for the tag and for errors at row 0. */
-  | { kind: "insert"; tableId: number; columnIds: number[]; plan: Plan; values: boolean; at: number }
+  | { kind: "insert"; tableId: number; columnIds: number[]; plan: P; values: boolean; at: number }
   /** `plan` is a scan with rowId last, projected to: new values of `columnIds`, then the row id. */
-  | { kind: "update"; tableId: number; columnIds: number[]; plan: Plan; at: number }
+  | { kind: "update"; tableId: number; columnIds: number[]; plan: P; at: number }
   /** `plan` gives one column: the row id. */
-  | { kind: "delete"; tableId: number; plan: Plan; at: number }
+  | { kind: "delete"; tableId: number; plan: P; at: number }
   | { kind: "set"; text: string }
   | { kind: "transaction"; action: "begin" | "commit" | "rollback" }
   | { kind: "checkpoint"; action: "create" | "release"; at: number }

@@ -15,6 +15,7 @@ import {
   type ToPlanner,
 } from "../database/planner.ts";
 import { scansOf } from "../database/sources.ts";
+import { isPacked, type PostedPlan } from "../engine/contract.ts";
 import { packPlan } from "../engine/packed-plan.ts";
 import { parquetSchema } from "../engine/parquet/file.ts";
 import { postedError } from "../engine/posted-error.ts";
@@ -61,9 +62,9 @@ function carryOut(order: Order, transfer: Transferable[]): unknown {
   if (order.want === "parts") return splitScript(order.text);
   const planned = statementOf(order);
   const [plan] = plansOf(planned.bound);
-  const pack = (packable: Plan, isOpen: boolean): Plan => {
+  const pack = (packable: Plan, isOpen: boolean): PostedPlan => {
     const packed = packPlan(packable, scansOf(packable), isOpen);
-    if (packed.node === "packed") transfer.push(packed.bytes.buffer);
+    if (isPacked(packed)) transfer.push(packed.bytes.buffer);
     return packed;
   };
   switch (order.want) {

@@ -53,8 +53,6 @@ function createNode(plan: Plan, context: QueryContext, whole: QueryContext, node
         return createValues(plan, context);
       case "metadata":
         throw notSupported("Metadata that were not made into rows before the query", plan.at);
-      case "packed":
-        throw new Error("a packed plan is unpacked by the thread that runs it");
       case "sequence":
         return createSequence(plan, context);
       case "filter":

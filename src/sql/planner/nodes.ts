@@ -11,7 +11,6 @@ export function inputsOf(plan: Plan): Plan[] {
     case "values":
     case "metadata":
     case "sequence":
-    case "packed":
       return [];
     case "join":
     case "timeJoin":
@@ -30,7 +29,6 @@ export function withInputs(plan: Plan, inputs: Plan[]): Plan {
     case "values":
     case "metadata":
     case "sequence":
-    case "packed":
       return plan;
     case "join":
     case "timeJoin":
@@ -116,7 +114,10 @@ export function mapExpressions(plan: Plan, change: (expr: Expr) => Expr): Plan {
 }
 
 /** The statement with its plan changed. */
-export function mapStatement(statement: BoundStatement, change: (plan: Plan) => Plan): BoundStatement {
+export function mapStatement<From, To>(
+  statement: BoundStatement<From>,
+  change: (plan: From) => To,
+): BoundStatement<To> {
   switch (statement.kind) {
     case "explain":
       return { ...statement, statement: mapStatement(statement.statement, change) };
@@ -126,7 +127,7 @@ export function mapStatement(statement: BoundStatement, change: (plan: Plan) => 
     case "delete":
       return { ...statement, plan: change(statement.plan) };
     case "createTable":
-      return statement.query === undefined ? statement : { ...statement, query: change(statement.query) };
+      return { ...statement, query: statement.query && change(statement.query) };
     default:
       return statement;
   }

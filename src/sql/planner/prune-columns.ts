@@ -51,7 +51,6 @@ function prune(plan: Plan, wanted: Set<number>): { plan: Plan; moves: Moves } {
     case "values":
     case "metadata":
     case "sequence":
-    case "packed":
       return unchanged(plan);
     case "project": {
       const kept = order(wanted);
