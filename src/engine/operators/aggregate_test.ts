@@ -128,7 +128,7 @@ Deno.test("every kind of key over a stored table, with and without a filter", ()
   const rows = makeRows(7_013, 1);
   for (const keys of KEY_SETS) {
     const context = testContext(1 << 27, { functions });
-    const { node, source } = storedTable(rows, context, 300); // 24 segments
+    const { node } = storedTable(rows, context, 300); // 24 segments
     const exprs = keys.map(c);
     const indices = keys.map(at);
     assert.deepEqual(
@@ -178,7 +178,7 @@ Deno.test("many groups: tables and text arenas grow", () => {
   const rows = makeRows(30_000, 3, 20_000);
   for (const keys of [["INT"], ["VARCHAR"], ["LONG", "VARCHAR"]]) {
     const context = testContext(1 << 27, { functions });
-    const { node, source } = storedTable(rows, context, 1_000);
+    const { node } = storedTable(rows, context, 1_000);
     assert.deepEqual(
       aggregateOf(createScan(node, context), keys.map(c), AGGREGATES, context),
       reference(rows, keys.map(at), computed),
@@ -210,7 +210,7 @@ Deno.test("DISTINCT aggregates and aggregates over batches, grouped and not", ()
   };
   for (const keys of [[], ["SYMBOL"], ["INT"], ["VARCHAR"]]) {
     const context = testContext(1 << 27, { functions });
-    const { node, source } = storedTable(rows, context, 500);
+    const { node } = storedTable(rows, context, 500);
     assert.deepEqual(
       aggregateOf(createScan(node, context), keys.map(c), calls, context),
       reference(rows, keys.map(at), compute),
@@ -301,7 +301,7 @@ Deno.test("segments whose statistics rule a comparison out are not read", () => 
 Deno.test("rows are counted without looking at them", () => {
   for (const rowCount of [1, 2, 777, 4_096]) {
     const context = testContext(1 << 26, { functions });
-    const { node, source } = storedTable(makeRows(rowCount, 6), context, 100);
+    const { node } = storedTable(makeRows(rowCount, 6), context, 100);
     assert.deepEqual(aggregateOf(createScan(node, context), [], [agg("count", "LONG")], context), [[
       BigInt(rowCount),
     ]]);
@@ -311,7 +311,7 @@ Deno.test("rows are counted without looking at them", () => {
 
 Deno.test("without rows: one row without keys, none with", () => {
   const context = testContext(1 << 26, { functions });
-  const { node, source } = storedTable([], context, 10);
+  const { node } = storedTable([], context, 10);
   assert.deepEqual(aggregateOf(createScan(node, context), [], AGGREGATES, context), [computed([])]);
   assert.deepEqual(aggregateOf(createScan(node, context), [c("INT")], AGGREGATES, context), []);
   assert.deepEqual(aggregateOf(new RowsInput([...COLUMNS], [], context), [], AGGREGATES, context), [computed([])]);
