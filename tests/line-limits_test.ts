@@ -61,6 +61,22 @@ Deno.test("limits of a line-protocol request are told with the line, and nothing
   assert.equal(await countOf(server, "kept"), 11);
 });
 
+Deno.test("rows of one field each, of many fields in all, are refused before they are spread out", async () => {
+  await using server = await startServer({ env: { SVC_LINE_MEMORY_SIZE: "64m", SVC_METRICS_ENABLED: "true" } });
+  const rows = (count: number) => Array.from({ length: count }, (_, k) => `wide c${k % 1_000}=1i\n`).join("");
+  assert.equal((await write(server, rows(1_000))).status, 204);
+  const reply = await write(server, rows(20_000));
+  assert.equal(reply.status, 400, reply.text);
+  assert.match(reply.text, /the rows before it take more than 67108864 bytes/);
+  assert.equal(await countOf(server, "wide"), 1_000);
+  // In requests of few rows each they are taken.
+  for (let k = 0; k < 10; k++) assert.equal((await write(server, rows(1_000))).status, 204);
+  assert.equal(await countOf(server, "wide"), 11_000);
+  assert.deepEqual((await server.exec("select count(c0), sum(c999) from wide")).dataset, [[11, 11]]);
+  const metrics = await (await fetch(`http://127.0.0.1:${server.minPort}/metrics`)).text();
+  assert.match(metrics, /unhandled_errors_total 0/);
+});
+
 Deno.test("requests that together hold more rows than the limit wait for each other", async () => {
   await using server = await startServer({ env: { SVC_LINE_MEMORY_SIZE: "64m" } });
   const lines = "t a=1i,b=2i,c=3i,d=4i 1700000000000000000\n".repeat(25_000);

@@ -22,11 +22,35 @@ const DIRECT_TEXT_BYTES_MAX = 4_096;
 
 /** A transaction of lines that goes on. */
 interface Pending {
-  batches: Map<number, AppendBatch[]>;
+  tables: Map<number, PendingRows>;
   rows: number;
   newTables: number;
   newColumns: number;
   share: LineShare;
+}
+
+/** Rows of one table. */
+class PendingRows {
+  readonly batches: AppendBatch[] = [];
+  private rowCount = 0;
+  private rowBytes = 0;
+  private readonly columns = new Set<number>();
+
+  /**
+   * Gives how many bytes more the rows will take as stored, without their texts: each row has then a value or a null in each column
+   * that any of them names. Rows of few columns each, of many in all, take far more than the batches.
+   */
+  add(batch: AppendBatch): number {
+    const before = this.rowCount * this.rowBytes;
+    this.batches.push(batch);
+    this.rowCount += batch.rowCount;
+    for (const { columnId, values } of batch.columns) {
+      if (this.columns.has(columnId)) continue;
+      this.columns.add(columnId);
+      this.rowBytes += values.length / batch.rowCount;
+    }
+    return this.rowCount * this.rowBytes - before;
+  }
 }
 
 export class Ingest {
@@ -71,10 +95,10 @@ export class Ingest {
   }
 
   private async commit(gather: (pending: Pending) => Promise<void>): Promise<{ rows: number }> {
-    const pending: Pending = { batches: new Map(), rows: 0, newTables: 0, newColumns: 0, share: this.memory.share() };
+    const pending: Pending = { tables: new Map(), rows: 0, newTables: 0, newColumns: 0, share: this.memory.share() };
     try {
       await gather(pending);
-      const changes = [...pending.batches].map(([tableId, batches]) => ({ tableId, batches }));
+      const changes = [...pending.tables].map(([tableId, { batches }]) => ({ tableId, batches }));
       if (changes.length > 0) await this.core.append(changes);
       return { rows: pending.rows };
     } finally {
@@ -88,16 +112,21 @@ export class Ingest {
   }
 
   /** @throws {LineError} for the first line at fault, after tables and columns of the lines before it are made. */
-  private async add({ tables, fault, body }: ParsedLines, firstLine: number, pending: Pending): Promise<void> {
+  private async add(
+    { tables, fault, body, nextLine }: ParsedLines,
+    firstLine: number,
+    pending: Pending,
+  ): Promise<void> {
     let first = fault && new LineError(fault.line, fault.message);
+    let storedBytes = 0;
     for (const lines of tables) {
       if (first !== undefined && lines.line >= first.line) continue;
       try {
         const table = await this.tableFor(lines, pending);
         const batch = fitToTable(lines, table.schema);
-        const batches = pending.batches.get(table.schema.id);
-        if (batches === undefined) pending.batches.set(table.schema.id, [batch]);
-        else batches.push(batch);
+        let rows = pending.tables.get(table.schema.id);
+        if (rows === undefined) pending.tables.set(table.schema.id, rows = new PendingRows());
+        storedBytes += rows.add(batch);
         pending.rows += lines.rowCount;
       } catch (error) {
         if (!(error instanceof LineError)) throw error;
@@ -108,7 +137,7 @@ export class Ingest {
       if (first.line > 0) first.text = shownLine(body, first.line - firstLine + 1);
       throw first;
     }
-    pending.share.add(sizeOf(tables));
+    pending.share.add(Math.max(sizeOf(tables), storedBytes), nextLine);
   }
 
   /** The table, made or widened where it lacks something that the lines have. */

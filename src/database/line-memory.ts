@@ -8,8 +8,8 @@ import { LineError } from "../errors.ts";
 const WAIT_MS_MAX = 60_000;
 
 export interface LineShare {
-  /** Takes note of rows. */
-  add(bytes: number): void;
+  /** Takes note of rows. `line`: number of the next line. @throws {LineError} when they are too many for a commit. */
+  add(bytes: number, line: number): void;
   /** Waits until there is room for more. `line`: number of the next line. @throws {LineError} when there will be none. */
   wait(line: number): Promise<void>;
   release(): void;
@@ -58,19 +58,20 @@ class Share implements LineShare {
 
   constructor(private readonly memory: LineMemory) {}
 
-  add(bytes: number): void {
-    this.bytes += bytes;
-    this.memory.add(this, bytes);
-  }
-
-  async wait(line: number): Promise<void> {
+  add(bytes: number, line: number): void {
     const { memory } = this;
+    this.bytes += bytes;
+    memory.add(this, bytes);
     if (this.bytes > memory.bytesMax) {
       throw new LineError(
         line,
         `the rows before it take more than ${memory.bytesMax} bytes, the most that can wait for a commit (line.memory.size)`,
       );
     }
+  }
+
+  async wait(line: number): Promise<void> {
+    const { memory } = this;
     const deadline = performance.now() + WAIT_MS_MAX;
     while (!memory.mayGoOn(this)) {
       const left = deadline - performance.now();

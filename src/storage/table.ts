@@ -3,6 +3,7 @@
  * change; each change makes a new list, so going back to the published state is to take the old list again.
  */
 import { assert, CorruptFileError } from "../errors.ts";
+import { LAYOUT_WIDTH, layoutOf } from "../types/mod.ts";
 import { type Chunk, type ChunkMaker, type Run, SEGMENT_ROWS_MAX } from "./chunks.ts";
 import type { AppendColumn, SegmentRecord, TableColumn, TableSchema } from "./contract.ts";
 import type { DataFiles } from "./datafile.ts";
@@ -16,6 +17,10 @@ import type { BlockPlace } from "./wal.ts";
 
 /** A segment is not made longer once a column of it has so many bytes of text. */
 const SEGMENT_TEXT_BYTES_MAX = 16 << 20;
+
+/** A segment has fewer rows where its columns take more than so many bytes, but some at least. Texts count apart. */
+const SEGMENT_VALUE_BYTES_MAX = 64 << 20;
+const SEGMENT_ROWS_MIN = 256;
 
 /** Tails of tables that get late rows are left with room for them: one that is full would be cut into halves by the first. */
 const ROWS_WITH_ROOM = 57_344;
@@ -423,7 +428,10 @@ export class Table {
     inserted: (count: number) => void,
   ): number {
     const before = end > 0 && this.segments[end - 1].partition === partition ? this.segments[end - 1] : undefined;
-    const rowsMax = this.tailsWithRoom > 0 ? ROWS_WITH_ROOM : SEGMENT_ROWS_MAX;
+    const rowsMax = Math.min(
+      this.tailsWithRoom > 0 ? ROWS_WITH_ROOM : SEGMENT_ROWS_MAX,
+      this.rowsOfWidth(before, rows),
+    );
     const isFull = before === undefined || before.rowCount >= rowsMax ||
       before.chunks.some((chunk) => chunk !== undefined && chunk.textBytes >= SEGMENT_TEXT_BYTES_MAX);
     const tail = isFull ? undefined : before;
@@ -450,6 +458,15 @@ export class Table {
       inserted(1);
     }
     return until;
+  }
+
+  /** Most rows of a segment that has the columns of both. */
+  private rowsOfWidth(tail: Segment | undefined, rows: Rows): number {
+    let width = 0;
+    for (const { id, type } of this.schema.columns) {
+      if (tail?.chunks[id] !== undefined || rows.columns[id] !== undefined) width += LAYOUT_WIDTH[layoutOf(type)];
+    }
+    return Math.max(SEGMENT_ROWS_MIN, Math.floor(SEGMENT_VALUE_BYTES_MAX / Math.max(1, width)));
   }
 
   /** Merges rows [from, to), all below the last time of segments [first, end), into those they belong to. Gives how many segments were added. */

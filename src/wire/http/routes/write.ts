@@ -1,6 +1,6 @@
 /** POST /write: line protocol. */
 import { shownText } from "../../../log/mod.ts";
-import { DiskFullError, LineError } from "../../../errors.ts";
+import { DiskFullError, LineError, SqlError, SQLSTATE } from "../../../errors.ts";
 import type { Call, Route } from "../contract.ts";
 import { foreignChange } from "../query.ts";
 import { DISK_FULL_STATUS } from "../reply.ts";
@@ -70,6 +70,10 @@ function failed(call: Call, error: unknown): Reply {
   }
   if (error instanceof DiskFullError) {
     return lineFailure(DISK_FULL_STATUS, new LineError(0, error.message, "internal error"));
+  }
+  if (error instanceof SqlError && error.sqlState === SQLSTATE.outOfMemory) {
+    log.error(`line protocol: ${error.message}`);
+    return lineFailure(STATUS["too busy"], new LineError(0, error.message, "too busy"));
   }
   metrics?.unhandledErrors.inc();
   log.error(`line protocol failed: ${error instanceof Error ? error.stack ?? error.message : String(error)}`);
