@@ -213,6 +213,10 @@ const MADE: [sql: string, answer: unknown | RegExp][] = [
   ["select count(cast(repeat('9' || x, 2000000) as long)) from long_sequence(20)", 0],
   ["select cast(repeat('9', 10000000) as decimal(76,0))", /does not fit/],
   ["select array_build(1, 2000000000, 1)", TOO_LONG],
+  ["select 'a' ~ repeat('x', 16000000 + x::int) from long_sequence(1)", TOO_LONG],
+  ["select 'a' like repeat('a b%', 4000000) from long_sequence(1)", TOO_LONG],
+  ["select glob('a', repeat('[a-z]*', 100000)) from long_sequence(1)", TOO_LONG],
+  ["select repeat('x', 30000) like repeat('x', 29999) || '_'", true],
   ["select array_sum(array_build(1, 1000000, 1))", 1_000_000],
 ];
 

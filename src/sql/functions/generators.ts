@@ -39,9 +39,23 @@ export const unit = (context: FunctionContext) =>
 export const below = (context: FunctionContext, count: number) => Math.floor(unit(context) * count);
 export const long = (context: FunctionContext) =>
   BigInt.asIntN(64, (BigInt(context.random()) << 32n) | BigInt(context.random()));
-/** low … high */
-const between = (context: FunctionContext, low: bigint, high: bigint) =>
-  low + BigInt.asUintN(64, long(context)) % (high - low + 1n);
+/** Constants are checked when the call is bound, other bounds row by row. */
+const BAD_RANGE = "the lower bound is not below the upper one";
+
+/** low … high; null without one of them. */
+function between(context: FunctionContext, low: bigint, high: bigint): bigint {
+  if (low === NULL_LONG || high === NULL_LONG) return NULL_LONG;
+  if (low > high) fail(BAD_RANGE, context);
+  return low + BigInt.asUintN(64, long(context)) % (high - low + 1n);
+}
+
+/** The same for small integers; `none` is their null. */
+function smallBetween(context: FunctionContext, low: number, high: number, none?: number): number {
+  if (low === none || high === none) return none!;
+  if (low > high) fail(BAD_RANGE, context);
+  return low + below(context, high - low + 1);
+}
+
 /** One row in `rate + 1` is null; 0: none. */
 export const isNull = (context: FunctionContext, rate: number) => rate > 0 && context.random() % (rate + 1) === 0;
 
@@ -85,7 +99,7 @@ function randomTexts(count: number, low: number, high: number, context: Function
 
 const checkRange: FunctionEntry["check"] = ([low, high, rate]) =>
   low !== undefined && high !== undefined && low !== null && high !== null && low >= high
-    ? { message: "the lower bound is not below the upper one" }
+    ? { message: BAD_RANGE }
     : typeof rate === "number" && rate < 0
     ? { message: "the rate of nulls is negative", argument: 2 }
     : undefined;
@@ -124,7 +138,7 @@ const entries: FunctionEntry[] = [
     "BYTE",
     "A BYTE from low to high.",
     (out, row, context, [low, high]) =>
-      out.values[row] = at(low, row) + below(context, at(high, row) - at(low, row) + 1),
+      out.values[row] = smallBetween(context, at(low, row), at(high, row)),
     { check: checkRange },
   ),
   generator(
@@ -140,7 +154,7 @@ const entries: FunctionEntry[] = [
     "SHORT",
     "A SHORT from low to high.",
     (out, row, context, [low, high]) =>
-      out.values[row] = at(low, row) + below(context, at(high, row) - at(low, row) + 1),
+      out.values[row] = smallBetween(context, at(low, row), at(high, row)),
     { check: checkRange },
   ),
   generator("rnd_int", [], "INT", "Any INT but null.", (out, row, context) => {
@@ -155,7 +169,7 @@ const entries: FunctionEntry[] = [
     (out, row, context, [low, high, rate]) => {
       out.values[row] = isNull(context, at(rate, row))
         ? NULL_INT
-        : at(low, row) + below(context, at(high, row) - at(low, row) + 1);
+        : smallBetween(context, at(low, row), at(high, row), NULL_INT);
     },
     { check: checkRange },
   ),

@@ -5,6 +5,7 @@
  */
 
 import { patientRegex } from "./patient-regex.ts";
+import { PATTERN_UNITS_MAX } from "./sizes.ts";
 
 export type Translated = { source: string; flags: string } | {
   problem: string; /** Into the pattern. */
@@ -36,6 +37,9 @@ class Refusal extends Error {
 
 /** @param keepsGroups its groups can be referred to, in a replacement. */
 export function translateRegex(pattern: string, keepsGroups: boolean): Translated {
+  if (pattern.length > PATTERN_UNITS_MAX) {
+    return { problem: `it has ${pattern.length} characters, ${PATTERN_UNITS_MAX} are the most`, offset: 0 };
+  }
   try {
     const { source, flags } = translate(pattern);
     try {

@@ -4,7 +4,7 @@ import type { BatchColumn, BatchFunction, FunctionContext, FunctionEntry } from 
 import { offsetOf, windowOf, type Windows, windowsOf } from "./windows.ts";
 import { translateRegex, translateReplacement } from "./java-regex.ts";
 import { Pace } from "./pace.ts";
-import { checkTextLength } from "./sizes.ts";
+import { checkTextLength, fail, PATTERN_UNITS_MAX, shown } from "./sizes.ts";
 import { type PatientRegex, patientRegex } from "./patient-regex.ts";
 
 const TEXT = { name: "text", type: "text" };
@@ -111,11 +111,19 @@ function ilikeMatcher(pattern: string): Matcher {
   };
 }
 
+function checkPatternLength({ length }: string, context: FunctionContext): void {
+  if (length > PATTERN_UNITS_MAX) {
+    fail(`a pattern of ${length} characters is too long: ${PATTERN_UNITS_MAX} are the most`, context);
+  }
+}
+
 /** What is made of a pattern, kept for the call site. Patterns from a column are made as they come. */
 function compiled<T>(kind: string, pattern: string, context: FunctionContext, make: () => T): T {
   const key = `${kind} ${pattern}`;
   let made = context.state.get(key) as T | undefined;
   if (made === undefined) {
+    checkPatternLength(pattern, context);
+    context.poll();
     if (context.state.size > 256) context.state.clear();
     context.state.set(key, made = make());
   }
@@ -181,7 +189,8 @@ function javaRegex(pattern: string, keepsGroups: boolean): PatientRegex {
   const translated = translateRegex(pattern, keepsGroups);
   // Constants were checked when the call was bound.
   if ("problem" in translated) {
-    throw new SqlError(`the pattern ${pattern} does not parse: ${translated.problem}`, 0, SQLSTATE.invalidParameter);
+    const message = `the pattern ${shown(pattern)} does not parse: ${translated.problem}`;
+    throw new SqlError(message, 0, SQLSTATE.invalidParameter);
   }
   return patientRegex(translated.source, translated.flags, keepsGroups);
 }

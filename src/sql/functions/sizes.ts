@@ -4,6 +4,8 @@ import type { FunctionContext, FunctionMemory } from "./entry.ts";
 
 /** The longest text that a function makes when an argument says how long. */
 export const TEXT_BYTES_MAX = 16 * 1024 * 1024;
+/** The longest pattern. Those of a column are compiled row by row. */
+export const PATTERN_UNITS_MAX = 32_768;
 /** The most elements of an array that a function makes. */
 export const ELEMENTS_MAX = 10_000_000;
 
