@@ -9,7 +9,7 @@ import { told, Watched } from "./watched.ts";
 
 /** Statements of each entry at each depth. */
 const ROUNDS = Number(Deno.env.get("SUNDIAL_ROUNDS") ?? 0);
-const ALONGSIDE = 3;
+const ALONGSIDE = Number(Deno.env.get("SUNDIAL_ALONGSIDE") ?? 3);
 /** In a quick run, so many of the entries have their turn. */
 const QUICK = 400;
 

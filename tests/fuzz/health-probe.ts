@@ -1,5 +1,7 @@
 /** Asks for health every few milliseconds, on a thread of its own, and tells how long each answer took. */
-const times: number[] = [];
+import type { HealthAnswer } from "./watched.ts";
+
+const answers: HealthAnswer[] = [];
 let isOver = false;
 
 self.onmessage = async ({ data }: MessageEvent<string>) => {
@@ -8,16 +10,16 @@ self.onmessage = async ({ data }: MessageEvent<string>) => {
     return;
   }
   while (!isOver) {
-    const start = performance.now();
+    const start = Date.now(), startMs = performance.now();
     try {
       await (await fetch(data)).text();
     } catch {
-      times.push(Infinity);
+      answers.push({ start, ms: Infinity });
       break;
     }
-    times.push(performance.now() - start);
+    answers.push({ start, ms: performance.now() - startMs });
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
   while (!isOver) await new Promise((resolve) => setTimeout(resolve, 10));
-  self.postMessage(times);
+  self.postMessage(answers);
 };

@@ -10,7 +10,7 @@ import { randomOf, seedOfRun } from "./random.ts";
 import { told, Watched } from "./watched.ts";
 
 const COUNT = Number(Deno.env.get("SUNDIAL_MUTATIONS") ?? 5_000);
-const ALONGSIDE = 4;
+const ALONGSIDE = Number(Deno.env.get("SUNDIAL_ALONGSIDE") ?? 4);
 
 Deno.test(`${COUNT} mutated statements`, async () => {
   const seed = seedOfRun();

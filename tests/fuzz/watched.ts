@@ -20,9 +20,27 @@ export interface Reply {
   error?: string;
 }
 
+/** A statement that has run, with what was seen meanwhile. Others may have run beside it. */
+interface Run {
+  sql: string;
+  start: number;
+  end: number;
+  /** Of resident memory, above what there was at the start. */
+  peakBytes: number;
+}
+
+/** An answer of health: when it was asked for, by `Date.now`, and how long it took. */
+export interface HealthAnswer {
+  start: number;
+  ms: number;
+}
+
+/** So many of the worst statements are told by time, by memory and by health. */
+const WORST = Number(Deno.env.get("SUNDIAL_WORST") ?? 0);
+
 export class Watched {
   readonly findings: Finding[] = [];
-  readonly times: number[] = [];
+  private readonly runs: Run[] = [];
   private readonly startBytes: number;
   private readonly health: Worker;
 
@@ -51,6 +69,13 @@ export class Watched {
     return 1024 * Number(new RegExp(`${field}:\\s+(\\d+)`).exec(status)?.[1] ?? 0);
   }
 
+  /** The most resident memory since the last call. */
+  private takePeak(): number {
+    const peak = this.resident("VmHWM") - this.startBytes;
+    if (Deno.build.os === "linux") Deno.writeTextFileSync(`/proc/${this.server.process.pid}/clear_refs`, "5");
+    return peak;
+  }
+
   /** Runs a statement of the preparations, however long it takes. */
   async prepare(sql: string): Promise<void> {
     const reply = await fetch(`${this.server.http}/exec?${new URLSearchParams({ query: sql })}`, {
@@ -62,7 +87,7 @@ export class Watched {
 
   /** Runs a statement; what is wrong with what it comes to is a finding. */
   async run(sql: string): Promise<Reply> {
-    const start = performance.now();
+    const start = Date.now();
     let status = 0, head = "";
     try {
       const reply = await fetch(`${this.server.http}/exec?${new URLSearchParams({ query: sql, nm: "true" })}`, {
@@ -73,8 +98,8 @@ export class Watched {
     } catch (error) {
       this.findings.push({ sql, what: `no answer: ${(error as Error).message}` });
     }
-    const ms = performance.now() - start;
-    this.times.push(ms);
+    const end = Date.now(), ms = end - start;
+    this.runs.push({ sql, start, end, peakBytes: this.takePeak() });
     const error = /"error":"((?:[^"\\]|\\.)*)"/.exec(head)?.[1];
     if (status >= 500 || /internal error|worker that|thread that planned/.test(error ?? "")) {
       this.findings.push({ sql, what: `${status} ${error ?? head.slice(0, 200)}` });
@@ -85,12 +110,13 @@ export class Watched {
 
   /** Ends the server and says what there is to say. */
   async end({ holdsHealth }: { holdsHealth: boolean }): Promise<string> {
-    const { promise, resolve } = Promise.withResolvers<number[]>();
-    this.health.onmessage = ({ data }: MessageEvent<number[]>) => resolve(data);
+    const { promise, resolve } = Promise.withResolvers<HealthAnswer[]>();
+    this.health.onmessage = ({ data }: MessageEvent<HealthAnswer[]>) => resolve(data);
     this.health.postMessage("end");
-    const health = (await promise).sort((a, b) => a - b);
+    const answers = await promise;
+    const health = answers.map(({ ms }) => ms).sort((a, b) => a - b);
     this.health.terminate();
-    const grown = this.resident("VmHWM") - this.startBytes;
+    const grown = this.runs.reduce((most, { peakBytes }) => Math.max(most, peakBytes), this.takePeak());
     const status = await this.server.stop();
     if (status !== 0) this.findings.push({ sql: "", what: `the server ended with status ${status}` });
     if (/query worker \d+ failed|unhandled/i.test(this.server.output())) {
@@ -106,7 +132,8 @@ export class Watched {
     if (grown > (MEMORY_LIMIT_BYTES + BOUNDS.extraBytes) * SLACK) {
       this.findings.push({ sql: "", what: `resident memory grew by ${mebibytes(grown)} MiB` });
     }
-    const times = this.times.sort((a, b) => a - b);
+    const times = this.runs.map(({ start, end }) => end - start).sort((a, b) => a - b);
+    if (WORST > 0) console.log(this.worst(answers));
     return `${times.length} statements, p50 ${at(times, 0.5).toFixed(1)} ms, p99 ${
       at(times, 0.99).toFixed(0)
     } ms, most ${at(times, 1).toFixed(0)} ms, ${
@@ -116,6 +143,26 @@ export class Watched {
       `resident memory grew by ${mebibytes(grown)} MiB at most, of ${
         mebibytes(MEMORY_LIMIT_BYTES + BOUNDS.extraBytes)
       }`;
+  }
+
+  private worst(answers: readonly HealthAnswer[]): string {
+    const byTime = this.runs.toSorted((a, b) => (b.end - b.start) - (a.end - a.start)).slice(0, WORST);
+    const growth = this.runs.map(({ sql, peakBytes }, k) => ({
+      sql,
+      peakBytes,
+      bytes: peakBytes - (this.runs[k - 1]?.peakBytes ?? 0),
+    }));
+    const byMemory = growth.sort((a, b) => b.bytes - a.bytes).slice(0, WORST);
+    const late = answers.toSorted((a, b) => b.ms - a.ms).slice(0, WORST);
+    const lines = [
+      ...byTime.map(({ sql, start, end }) => `${end - start} ms: ${sql}`),
+      ...byMemory.map(({ sql, bytes, peakBytes }) => `${mebibytes(bytes)} to ${mebibytes(peakBytes)} MiB: ${sql}`),
+      ...late.flatMap(({ start, ms }) => {
+        const during = this.runs.filter((run) => run.end >= start && run.start <= start + ms);
+        return [`health after ${ms.toFixed(0)} ms:`, ...during.map(({ sql }) => `  ${sql}`)];
+      }),
+    ];
+    return lines.join("\n");
   }
 }
 

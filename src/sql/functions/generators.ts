@@ -137,8 +137,7 @@ const entries: FunctionEntry[] = [
     [["low", "INT"], ["high", "INT"]],
     "BYTE",
     "A BYTE from low to high.",
-    (out, row, context, [low, high]) =>
-      out.values[row] = smallBetween(context, at(low, row), at(high, row)),
+    (out, row, context, [low, high]) => out.values[row] = smallBetween(context, at(low, row), at(high, row)),
     { check: checkRange },
   ),
   generator(
@@ -153,8 +152,7 @@ const entries: FunctionEntry[] = [
     [["low", "INT"], ["high", "INT"]],
     "SHORT",
     "A SHORT from low to high.",
-    (out, row, context, [low, high]) =>
-      out.values[row] = smallBetween(context, at(low, row), at(high, row)),
+    (out, row, context, [low, high]) => out.values[row] = smallBetween(context, at(low, row), at(high, row)),
     { check: checkRange },
   ),
   generator("rnd_int", [], "INT", "Any INT but null.", (out, row, context) => {
