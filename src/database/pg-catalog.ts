@@ -1,5 +1,5 @@
-/** Rows of `pg_catalog` and `information_schema`: what tables there are, in the words of PostgreSQL. A source without an entry is empty. */
-import { tableOid } from "../sql/mod.ts";
+/** Rows of `pg_catalog` and `information_schema`: what tables there are, in the words of PostgreSQL. */
+import { type FilledTable, tableOid } from "../sql/mod.ts";
 import type { TableSchema } from "../storage/mod.ts";
 import { typeOf, type Value } from "../types/mod.ts";
 import { arrayDimensions } from "../types/wide.ts";
@@ -82,7 +82,7 @@ const CLASS = {
 };
 
 /** By full name. What a row does not say is 0, false or NULL. */
-const SOURCES: Record<string, Rows> = {
+const SOURCES: Record<Exclude<FilledTable, "pg_catalog.pg_stat_activity">, Rows> = {
   "pg_catalog.pg_type": () =>
     TYPES.map(({ oid, name, size, array, element, category }) => ({
       oid,
@@ -212,6 +212,6 @@ export function catalogRows(
   tables: readonly TableSchema[],
   user: string,
 ): Value[][] {
-  const rows = SOURCES[source]?.(tables, user) ?? [];
+  const rows = Object.hasOwn(SOURCES, source) ? SOURCES[source as keyof typeof SOURCES](tables, user) : [];
   return rows.map((row) => columns.map(({ name, type }) => Object.hasOwn(row, name) ? row[name] : emptyValue(type)));
 }

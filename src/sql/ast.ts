@@ -62,6 +62,8 @@ export type Expression =
     operand: Expression;
     subscripts: ({ index: Expression } | { from?: Expression; to?: Expression })[];
   }
+  /** `(row).name`: a field of a composite value. */
+  | { kind: "field"; at: number; operand: Expression; name: Name }
   /** A list in parentheses of two or more, where the dialect allows one: `on (a, b)`. */
   | { kind: "list"; at: number; items: Expression[] };
 
@@ -73,6 +75,8 @@ export interface FunctionCall {
   schema?: string;
   args: Expression[];
   distinct: boolean;
+  /** `string_agg(x, ',' order by y)` */
+  orderBy?: OrderItem[];
   ignoreNulls: boolean;
   over?: Window | { reference: Name };
   /** `extract(unit from ts)` becomes a call of "extract" with a string literal first. */
@@ -188,15 +192,21 @@ export interface LatestOn {
   partitionBy: Expression[];
 }
 
+/** What a source is called, `x` or `x(a, b)`: names of its first columns. */
+export interface SourceNames {
+  alias?: Name;
+  columnNames?: Name[];
+}
+
 export type Source =
   /** A table, view or CTE. `timestamp(col)` behind it names the designated timestamp. */
-  | { kind: "table"; at: number; name: Name; schema?: Name; alias?: Name; timestamp?: Name }
-  | { kind: "subquery"; at: number; query: Query; alias?: Name; timestamp?: Name }
+  | ({ kind: "table"; at: number; name: Name; schema?: Name; timestamp?: Name } & SourceNames)
+  | ({ kind: "subquery"; at: number; query: Query; timestamp?: Name } & SourceNames)
   /** `@t`, declared as a query or a table's name. */
-  | { kind: "variable"; at: number; name: string; alias?: Name; timestamp?: Name }
+  | ({ kind: "variable"; at: number; name: string; timestamp?: Name } & SourceNames)
   /** `long_sequence(10)`, `read_parquet('f')`, `tables()`. */
-  | { kind: "function"; at: number; call: FunctionCall; alias?: Name; timestamp?: Name }
-  | { kind: "show"; at: number; statement: Statement; alias?: Name }
+  | ({ kind: "function"; at: number; call: FunctionCall; timestamp?: Name } & SourceNames)
+  | ({ kind: "show"; at: number; statement: Statement } & SourceNames)
   | Join;
 
 export interface Join {

@@ -90,8 +90,9 @@ const TEXT = String.raw`Sql {
              | "TOLERANCE" "-"? anyNumber                -- tolerance
              | "TOLERANCE"                               -- noTolerance
   primarySource = sourceItem designated? sourceAlias? designated?
-  sourceAlias = "AS" (name | "<string>")                 -- as
-              | ~("TIMESTAMP" "(") (aliasName | looseName | "<string>")  -- plain
+  sourceAlias = "AS" (name | "<string>") sourceColumns?  -- as
+              | ~("TIMESTAMP" "(") (aliasName | looseName | "<string>") sourceColumns?  -- plain
+  sourceColumns = "(" name ("," name)* ")"
   designated = "TIMESTAMP" "(" name ")"
   sourceItem = "(" show ")"                              -- show
              | "(" query ")"                             -- query
@@ -115,6 +116,8 @@ const TEXT = String.raw`Sql {
           | "NOT"? "IN" "(" subquery ")"                 -- inQuery
           | "[" subscript ("," subscript)* "]"           -- index
           | "COLLATE" path                               -- collate
+          | "ESCAPE" "<string>"                          -- escape
+          | "." name                                     -- field
           | "WITHIN" "(" expr ("," expr)* ")"            -- within
   subscript = expr? ":" expr?                            -- slice
             | expr                                       -- index
@@ -131,6 +134,7 @@ const TEXT = String.raw`Sql {
           | "<array>"                                    -- array
           | "CAST" "(" expr "AS" type ")"                -- cast
           | "EXTRACT" "(" (name | "<string>") "FROM" expr ")"  -- extract
+          | "TRIM" "(" name expr "FROM" expr ")"         -- trim
           | "EXISTS" "(" subquery ")"                    -- exists
           | ("TIMESTAMP" | "TIMESTAMP_NS" | "DATE" | "IPV4" | "UUID") "<string>"  -- typed
           | path "(" args? ")" nulls? over?              -- call
@@ -140,7 +144,7 @@ const TEXT = String.raw`Sql {
   path = name ("." name)*
   args = "*"                                             -- star
        | subquery                                        -- query
-       | "DISTINCT"? expr ("," expr)*                    -- list
+       | "DISTINCT"? expr ("," expr)* orderBy?           -- list
   nulls = ("IGNORE" | "RESPECT") "NULLS"
   over = "OVER" windowSpec                               -- spec
        | "OVER" name                                     -- reference

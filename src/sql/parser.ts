@@ -216,7 +216,6 @@ function refuseUnsupported(tokens: Token[], range: Range): void {
         if (isWord(token, "FILTER") && next.text === "(" && isWord(tokens[index + 2], "WHERE")) {
           throw notSupported("FILTER", token.at);
         }
-        if (isWord(token, "ESCAPE") && next.kind === "string") throw notSupported("ESCAPE", token.at);
         break;
       case 7:
         if (isWord(token, "HORIZON") && isWord(next, "JOIN")) throw notSupported("HORIZON JOIN", token.at);

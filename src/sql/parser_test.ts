@@ -264,7 +264,7 @@ const explained: [text: string, message: string, position: number][] = [
     "Cannot read the statement: found c, expected a comma, FROM, another clause or the end of the statement",
     11,
   ],
-  ["select sum(a from t", "Cannot read the statement: found from, expected ), a comma or an operator", 13],
+  ["select sum(a from t", "Cannot read the statement: found from, expected ), a comma, ORDER BY or an operator", 13],
   ["select 1 2", "Cannot read the statement: found 2, expected for example a comma, FROM, an alias or an operator", 9],
   ["select a from t where a = order", "Cannot read the statement: found order, expected an expression", 26],
   ["select (1", "The parenthesis is not closed: ) is missing", 7],

@@ -110,6 +110,22 @@ export const expressionActions: ohm.ActionDict<unknown> = {
     if (collation !== "default" && collation !== "c") throw notSupported(`COLLATE ${collation}`, at(collate));
     return postfix(LEVEL.postfix, at(collate), (operand) => operand);
   },
+  postfix_escape(escape, string): FlatItem {
+    const character: Expression = { kind: "string", at: at(string), value: token(string).text };
+    return postfix(LEVEL.equality, at(escape), (operand) => {
+      if (operand.kind !== "binary" || !/like$/.test(operand.operator)) {
+        throw new SqlError("ESCAPE wants LIKE or ILIKE before it", at(escape));
+      }
+      return { ...operand, right: call([{ ...name(escape), text: "like_pattern" }], [operand.right, character]) };
+    });
+  },
+  postfix_field(dot, field): FlatItem {
+    return postfix(
+      LEVEL.postfix,
+      at(dot),
+      (operand) => ({ kind: "field", at: at(dot), operand, name: name(field) }),
+    );
+  },
   postfix_within(within, _open, first, _commas, rest, _close): FlatItem {
     const hashes = list<Expression>(first, rest);
     return postfix(LEVEL.membership, at(within), (operand) => call([name(within)], [operand, ...hashes]));
@@ -159,6 +175,13 @@ export const expressionActions: ohm.ActionDict<unknown> = {
     const unitText: Expression = { kind: "string", at: at(unit), value: token(unit).text };
     return call([name(extract)], [unitText, expr.tree()]);
   },
+  operand_trim(trim, _open, side, characters, _from, text, _close): Expression {
+    const named = { both: "btrim", leading: "ltrim", trailing: "rtrim" }[word(side)];
+    if (named === undefined) {
+      throw new SqlError("TRIM wants BOTH, LEADING or TRAILING before what it takes away", at(side));
+    }
+    return call([{ ...name(trim), text: named }], [text.tree(), characters.tree()]);
+  },
   operand_exists(exists, _open, query, _close): Expression {
     return { kind: "exists", at: at(exists), query: query.tree() };
   },
@@ -196,8 +219,9 @@ export const expressionActions: ohm.ActionDict<unknown> = {
   args_query(query): Partial<FunctionCall> {
     return { args: [{ kind: "query", at: at(query), query: query.tree() }] };
   },
-  args_list(distinct, first, _commas, rest): Partial<FunctionCall> {
-    return { args: list(first, rest), distinct: given(distinct) };
+  args_list(distinct, first, _commas, rest, orderBy): Partial<FunctionCall> {
+    const args = list<Expression>(first, rest);
+    return { args, distinct: given(distinct), ...(given(orderBy) && { orderBy: optional(orderBy) }) };
   },
   over_spec(_over, spec) {
     return spec.tree();

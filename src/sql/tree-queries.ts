@@ -6,6 +6,7 @@ import type {
   Join,
   LatestOn,
   Limit,
+  Name,
   OrderItem,
   Query,
   SampleBy,
@@ -13,6 +14,7 @@ import type {
   SelectItem,
   SetOperation,
   Source,
+  SourceNames,
   Statement,
 } from "./ast.ts";
 import { tooComplex } from "./effort.ts";
@@ -394,7 +396,7 @@ export const queryActions: ohm.ActionDict<unknown> = {
   primarySource(item, before, alias, behind): Source {
     const source = item.tree() as Source;
     if (source.kind === "join") return source;
-    if (given(alias)) source.alias = alias.child(0).tree();
+    if (given(alias)) Object.assign(source, alias.child(0).tree() as SourceNames);
     const designated = [before, behind].filter(given);
     if (designated.length > 1) throw new SqlError("The designated timestamp is named twice", at(behind));
     if (designated.length === 1) {
@@ -403,11 +405,14 @@ export const queryActions: ohm.ActionDict<unknown> = {
     }
     return source;
   },
-  sourceAlias_as(_as, alias) {
-    return name(alias);
+  sourceAlias_as(_as, alias, columns): SourceNames {
+    return sourceNames(alias, columns);
   },
-  sourceAlias_plain(alias) {
-    return name(alias);
+  sourceAlias_plain(alias, columns): SourceNames {
+    return sourceNames(alias, columns);
+  },
+  sourceColumns(_open, first, _commas, rest, _close): Name[] {
+    return [first, ...rest.children].map(name);
   },
   designated(_timestamp, _open, column, _close) {
     return name(column);
@@ -431,6 +436,10 @@ export const queryActions: ohm.ActionDict<unknown> = {
     return given(second) ? { schema: name(first), name: name(second.child(0)) } : { name: name(first) };
   },
 };
+
+function sourceNames(alias: Node, columns: Node): SourceNames {
+  return { alias: name(alias), columnNames: optional(columns) };
+}
 
 function setOperation(first: Node, operators: Node, terms: Node): Query {
   if (operators.numChildren === 0) return first.tree();

@@ -8,6 +8,7 @@ import type {
   Expression,
   Name,
   Query,
+  SourceNames,
   Statement,
   TypeName,
 } from "./ast.ts";
@@ -242,7 +243,7 @@ export const statementActions: ohm.ActionDict<unknown> = {
       kind: "update",
       at: at(update),
       table: onlyName(table.tree()),
-      alias: optional(alias),
+      alias: optional<SourceNames>(alias)?.alias,
       sets: list(first, rest),
       from: optional(from),
       where: optional(where),

@@ -83,6 +83,16 @@ Deno.test({ name: "psql", ignore: !isInstalled }, async (t) => {
     assert.equal(await psql("\\dp"), "public|t|table|||\n");
   });
 
+  await t.step("describes a table", async () => {
+    await psql("create table d (x int, s symbol, a double[], ts timestamp) timestamp(ts) partition by day;");
+    const types = ["x|integer", "s|character varying", "a|double precision[]", "ts|timestamp without time zone"];
+    assert.equal(await psql("\\d d"), types.map((line) => `${line}|||\n`).join(""));
+    assert.equal(await psql("\\d public.d"), await psql("\\d d"));
+    assert.equal(await psql("\\d+ d"), types.map((line) => `${line}||||plain||\n`).join(""));
+    assert.match(await psql("\\d d", "-P", "tuples_only=off"), /Table "public.d"/);
+    await psql("drop table d;");
+  });
+
   await t.step("asks in PostgreSQL's words", async () => {
     const sql =
       "select current_user, current_catalog, '7'::int4, 't'::regclass = oid from pg_class where relname = 't';";

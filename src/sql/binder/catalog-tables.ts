@@ -1,7 +1,7 @@
 /** The tables of `pg_catalog` and `information_schema` that clients of PostgreSQL read, with those of their columns that are asked for. */
 
-/** By full name; `name:TYPE` for each column. */
-export const CATALOG_TABLES: Readonly<Record<string, string>> = {
+/** Tables with rows, by full name; `name:TYPE` for each column. */
+const FILLED_TABLES = {
   "pg_catalog.pg_type":
     "oid:INT typname:STRING typbasetype:INT typarray:INT typnamespace:INT typnotnull:BOOLEAN typtypmod:INT typtype:CHAR typcategory:CHAR typrelid:INT typelem:INT typreceive:INT typsend:INT typdelim:CHAR typinput:INT typoutput:INT typowner:INT typlen:SHORT typbyval:BOOLEAN typispreferred:BOOLEAN typisdefined:BOOLEAN typalign:CHAR typstorage:CHAR typndims:INT typcollation:INT typdefault:STRING",
   "pg_catalog.pg_class":
@@ -9,9 +9,29 @@ export const CATALOG_TABLES: Readonly<Record<string, string>> = {
   "pg_catalog.pg_namespace": "nspname:STRING oid:INT xmin:LONG nspowner:INT nspacl:STRING",
   "pg_catalog.pg_attribute":
     "attrelid:INT attname:STRING attnum:SHORT atttypid:INT attnotnull:BOOLEAN atttypmod:INT attlen:SHORT attidentity:CHAR attgenerated:CHAR attisdropped:BOOLEAN atthasdef:BOOLEAN attcollation:INT attndims:INT attstorage:CHAR attstattarget:INT attacl:STRING",
-  "pg_catalog.pg_attrdef": "oid:INT adrelid:INT adnum:SHORT adbin:STRING",
   "pg_catalog.pg_database":
     "oid:INT datname:STRING datdba:INT encoding:INT datcollate:STRING datctype:STRING datistemplate:BOOLEAN datallowconn:BOOLEAN datconnlimit:INT datlastsysoid:INT datfrozenxid:LONG datminmxid:LONG dattablespace:INT datacl:STRING",
+  "pg_catalog.pg_roles":
+    "rolname:STRING rolsuper:BOOLEAN rolinherit:BOOLEAN rolcreaterole:BOOLEAN rolcreatedb:BOOLEAN rolcanlogin:BOOLEAN rolreplication:BOOLEAN rolconnlimit:INT rolpassword:STRING rolvaliduntil:TIMESTAMP rolbypassrls:BOOLEAN rolconfig:STRING oid:INT",
+  "pg_catalog.pg_settings": "name:STRING setting:STRING unit:STRING category:STRING short_desc:STRING context:STRING",
+  "pg_catalog.pg_stat_activity":
+    "datid:INT datname:STRING pid:INT leader_pid:INT usesysid:INT usename:STRING application_name:STRING client_addr:STRING client_hostname:STRING client_port:INT backend_start:TIMESTAMP xact_start:TIMESTAMP query_start:TIMESTAMP state_change:TIMESTAMP wait_event_type:STRING wait_event:STRING state:STRING backend_xid:LONG backend_xmin:LONG query_id:LONG query:STRING backend_type:STRING",
+  "pg_catalog.pg_tables":
+    "schemaname:STRING tablename:STRING tableowner:STRING tablespace:STRING hasindexes:BOOLEAN hasrules:BOOLEAN hastriggers:BOOLEAN rowsecurity:BOOLEAN",
+  "information_schema.schemata": "catalog_name:STRING schema_name:STRING schema_owner:STRING",
+  "information_schema.tables":
+    "table_catalog:STRING table_schema:STRING table_name:STRING table_type:STRING self_referencing_column_name:STRING reference_generation:STRING user_defined_type_catalog:STRING user_defined_type_schema:STRING user_defined_type_name:STRING is_insertable_into:BOOLEAN is_typed:BOOLEAN commit_action:STRING",
+  "information_schema.columns":
+    "table_catalog:STRING table_schema:STRING table_name:STRING column_name:STRING ordinal_position:INT column_default:STRING is_nullable:STRING data_type:STRING",
+  "information_schema.questdb_columns":
+    "table_catalog:STRING table_schema:STRING table_name:STRING column_name:STRING ordinal_position:INT column_default:STRING is_nullable:STRING data_type:STRING",
+};
+
+export type FilledTable = keyof typeof FILLED_TABLES;
+
+/** Tables of what this database has none of. */
+const EMPTY_TABLES = {
+  "pg_catalog.pg_attrdef": "oid:INT adrelid:INT adnum:SHORT adbin:STRING",
   "pg_catalog.pg_description": "objoid:INT classoid:INT objsubid:SHORT description:STRING",
   "pg_catalog.pg_shdescription": "objoid:INT classoid:INT description:STRING",
   "pg_catalog.pg_index":
@@ -19,8 +39,6 @@ export const CATALOG_TABLES: Readonly<Record<string, string>> = {
   "pg_catalog.pg_inherits": "inhrelid:INT inhparent:INT inhseqno:INT",
   "pg_catalog.pg_locks":
     "locktype:STRING database:INT relation:INT page:INT tuple:SHORT virtualxid:STRING transactionid:LONG classid:INT objid:INT objsubid:SHORT virtualtransaction:STRING pid:INT mode:STRING granted:BOOLEAN fastpath:BOOLEAN waitstart:TIMESTAMP",
-  "pg_catalog.pg_roles":
-    "rolname:STRING rolsuper:BOOLEAN rolinherit:BOOLEAN rolcreaterole:BOOLEAN rolcreatedb:BOOLEAN rolcanlogin:BOOLEAN rolreplication:BOOLEAN rolconnlimit:INT rolpassword:STRING rolvaliduntil:TIMESTAMP rolbypassrls:BOOLEAN rolconfig:STRING oid:INT",
   "pg_catalog.pg_range": "rngtypid:INT rngsubtype:INT rngcollation:INT rngsubopc:INT rngcanonical:INT rngsubdiff:INT",
   "pg_catalog.pg_extension":
     "oid:INT extname:STRING extowner:INT extnamespace:INT extrelocatable:BOOLEAN extversion:STRING extconfig:STRING extcondition:STRING",
@@ -36,30 +54,46 @@ export const CATALOG_TABLES: Readonly<Record<string, string>> = {
   "pg_catalog.pg_enum": "oid:INT enumtypid:INT enumsortorder:FLOAT enumlabel:STRING",
   "pg_catalog.pg_proc":
     "oid:INT proname:STRING pronamespace:INT proowner:INT prolang:INT prokind:CHAR proretset:BOOLEAN prorettype:INT pronargs:SHORT",
-  "pg_catalog.pg_settings": "name:STRING setting:STRING unit:STRING category:STRING short_desc:STRING context:STRING",
-  "pg_catalog.pg_stat_activity":
-    "datid:INT datname:STRING pid:INT leader_pid:INT usesysid:INT usename:STRING application_name:STRING client_addr:STRING client_hostname:STRING client_port:INT backend_start:TIMESTAMP xact_start:TIMESTAMP query_start:TIMESTAMP state_change:TIMESTAMP wait_event_type:STRING wait_event:STRING state:STRING backend_xid:LONG backend_xmin:LONG query_id:LONG query:STRING backend_type:STRING",
-  "pg_catalog.pg_tables":
-    "schemaname:STRING tablename:STRING tableowner:STRING tablespace:STRING hasindexes:BOOLEAN hasrules:BOOLEAN hastriggers:BOOLEAN rowsecurity:BOOLEAN",
   "pg_catalog.pg_tablespace": "oid:INT spcname:STRING spcowner:INT spcacl:STRING",
   "pg_catalog.pg_trigger": "oid:INT tgrelid:INT tgname:STRING tgenabled:CHAR tgisinternal:BOOLEAN tgconstraint:INT",
   "pg_catalog.pg_user": "usename:STRING usesysid:INT usecreatedb:BOOLEAN usesuper:BOOLEAN",
   "pg_catalog.pg_views": "schemaname:STRING viewname:STRING viewowner:STRING definition:STRING",
   "pg_catalog.pg_matviews": "schemaname:STRING matviewname:STRING matviewowner:STRING definition:STRING",
   "pg_catalog.pg_indexes": "schemaname:STRING tablename:STRING indexname:STRING tablespace:STRING indexdef:STRING",
-  "information_schema.schemata": "catalog_name:STRING schema_name:STRING schema_owner:STRING",
-  "information_schema.tables":
-    "table_catalog:STRING table_schema:STRING table_name:STRING table_type:STRING self_referencing_column_name:STRING reference_generation:STRING user_defined_type_catalog:STRING user_defined_type_schema:STRING user_defined_type_name:STRING is_insertable_into:BOOLEAN is_typed:BOOLEAN commit_action:STRING",
-  "information_schema.columns":
-    "table_catalog:STRING table_schema:STRING table_name:STRING column_name:STRING ordinal_position:INT column_default:STRING is_nullable:STRING data_type:STRING",
-  "information_schema.questdb_columns":
-    "table_catalog:STRING table_schema:STRING table_name:STRING column_name:STRING ordinal_position:INT column_default:STRING is_nullable:STRING data_type:STRING",
   "information_schema.views": "table_catalog:STRING table_schema:STRING table_name:STRING view_definition:STRING",
   "information_schema.table_constraints":
     "constraint_catalog:STRING constraint_schema:STRING constraint_name:STRING table_catalog:STRING table_schema:STRING table_name:STRING constraint_type:STRING is_deferrable:STRING initially_deferred:STRING enforced:STRING nulls_distinct:STRING",
   "information_schema.key_column_usage":
     "constraint_catalog:STRING constraint_schema:STRING constraint_name:STRING table_catalog:STRING table_schema:STRING table_name:STRING column_name:STRING ordinal_position:INT position_in_unique_constraint:INT",
+  "pg_catalog.pg_statistic_ext":
+    "oid:INT stxrelid:INT stxname:STRING stxnamespace:INT stxowner:INT stxstattarget:INT stxkeys:STRING stxkind:STRING",
+  "pg_catalog.pg_opclass": "oid:INT opcmethod:INT opcname:STRING opcnamespace:INT opcintype:INT opcdefault:BOOLEAN",
+  "pg_catalog.pg_publication": "oid:INT pubname:STRING pubowner:INT puballtables:BOOLEAN",
+  "pg_catalog.pg_publication_rel": "oid:INT prpubid:INT prrelid:INT",
+  "pg_catalog.pg_publication_namespace": "oid:INT pnpubid:INT pnnspid:INT",
+  "pg_catalog.pg_foreign_table": "ftrelid:INT ftserver:INT ftoptions:STRING",
+  "pg_catalog.pg_foreign_server": "oid:INT srvname:STRING srvowner:INT",
+  "pg_catalog.pg_partitioned_table": "partrelid:INT partstrat:CHAR partnatts:SHORT",
+  "pg_catalog.pg_rewrite": "oid:INT rulename:STRING ev_class:INT ev_type:CHAR ev_enabled:CHAR",
+  "pg_catalog.pg_cursors": "name:STRING statement:STRING",
 };
+
+export const CATALOG_TABLES: Readonly<Record<string, string>> = { ...FILLED_TABLES, ...EMPTY_TABLES };
+
+/** Columns that are NULL in every row, though others of their tables are not. */
+const NULL_COLUMNS: Readonly<Record<string, readonly string[]>> = {
+  "pg_catalog.pg_class": ["relacl", "reloptions", "relpartbound"],
+};
+
+export function isNullColumn(table: string, column: string): boolean {
+  return NULL_COLUMNS[catalogName(table) ?? ""]?.includes(column) ?? false;
+}
+
+/** Has the table no rows whatever happens? */
+export function isEmptyTable(name: string): boolean {
+  const full = catalogName(name);
+  return full !== undefined && Object.hasOwn(EMPTY_TABLES, full);
+}
 
 /** The full name of a table of the catalogs; those of `pg_catalog` do without the schema. */
 export function catalogName(name: string): string | undefined {

@@ -6,7 +6,7 @@ import { typeOf, type Value } from "../../types/mod.ts";
 import { arrayDimensions, asDecimal, decimalOf, decimalTag, geohashBits, parseGeohash } from "../../types/wide.ts";
 import type { Expression, FunctionCall, OrderItem, Query } from "../ast.ts";
 import { isOidType, oidOfText } from "./object-ids.ts";
-import type { AggregateCall, Expr } from "../plan.ts";
+import type { AggregateCall, Expr, SortKey } from "../plan.ts";
 import { aggregateKind, bindFunction, castEntry, resolveOverload } from "./calls.ts";
 import { DECIMAL_TARGETS } from "../functions/decimal.ts";
 import { JSON_TYPES } from "../functions/json.ts";
@@ -76,6 +76,8 @@ export interface Scope {
   aggregates?: AggregateCall[];
   /** Equal aggregate calls share one state. Not so under FILL, which is by place in the select list. */
   shareAggregates?: boolean;
+  /** Takes the order in which an aggregate of the list wants its rows; without it ORDER BY is refused. */
+  aggregateOrder?: (keys: SortKey[], call: AggregateCall) => void;
   /** Where window calls are gathered. */
   windows?: WindowSink;
   subqueries?: SubqueryHost;
@@ -198,6 +200,8 @@ export class Expressions {
         return this.array(e, scope);
       case "index":
         return this.index(e, scope);
+      case "field":
+        throw notSupported("a field of a composite value", e.name.at);
       case "list":
         throw new SqlError("a list of values is not possible here", e.at);
     }
@@ -627,6 +631,7 @@ export class Expressions {
     }
     const kind = aggregateKind(name);
     if (e.over !== undefined) {
+      if (e.orderBy !== undefined) throw notSupported("ORDER BY in a window function's arguments", e.orderBy[0].at);
       if (kind !== "window" && kind !== "aggregate") {
         throw new SqlError(`${e.name} is no window function`, e.at, SQLSTATE.undefinedFunction);
       }
@@ -639,6 +644,7 @@ export class Expressions {
     if (kind === "window") throw new SqlError(`${e.name} wants OVER`, e.at, SQLSTATE.grouping);
     if (kind === "aggregate" || (kind === "none" && e.distinct)) return this.aggregate(e, name, scope);
     if (kind === "none") throw unknownFunction(e.name, e.at, callableNames());
+    if (e.orderBy !== undefined) throw new SqlError(`ORDER BY is for aggregates: ${e.name} is none`, e.orderBy[0].at);
     if (e.distinct) throw new SqlError(`DISTINCT is for aggregates: ${e.name} is none`, e.args[0]?.at ?? e.at);
     const args = this.args(e, scope);
     if ((name === "coalesce" || name === "nvl") && args.some(({ type }) => decimalOf(type) !== undefined)) {
@@ -665,6 +671,11 @@ export class Expressions {
       throw new SqlError(`the aggregate ${e.name} is not possible here`, at, SQLSTATE.grouping);
     }
     const call = this.aggregateCall(e, name, scope);
+    if (e.orderBy !== undefined) {
+      if (scope.aggregateOrder === undefined) throw notSupported("ORDER BY in an aggregate here", e.orderBy[0].at);
+      const inner: Scope = { ...scope, aggregates: undefined, windows: undefined, aliases: undefined };
+      scope.aggregateOrder(e.orderBy.map((item) => this.sortKey(item, inner)), call);
+    }
     const index = scope.shareAggregates === false
       ? scope.aggregates.push(call) - 1
       : sharedIndex(scope.aggregates, call);
@@ -697,7 +708,7 @@ export class Expressions {
   }
 
   /** An item of ORDER BY inside a window. */
-  sortKey(item: OrderItem, scope: Scope): { expression: Expr; descending: boolean; nulls?: "first" | "last" } {
+  sortKey(item: OrderItem, scope: Scope): SortKey {
     return { expression: this.bind(item.expression, scope), descending: item.descending, nulls: item.nulls };
   }
 }

@@ -8,6 +8,7 @@ import { bindComparison } from "./comparison.ts";
 import { type Names, typeMismatch, unknownColumn } from "./context.ts";
 import { fixedDuration } from "./durations.ts";
 import type { Expressions, Scope } from "./expressions.ts";
+import { noRows, tolerant } from "./no-rows.ts";
 import { nextToken, placeBefore } from "./places.ts";
 import { and, columnOf, columnsRead, remap, sort } from "./plans.ts";
 import { candidates, type Relation, type ScopeColumn } from "./scope.ts";
@@ -21,9 +22,9 @@ interface Keys {
   residual: Expr[];
 }
 
-export function joinRelation(queries: Queries, join: Join, names: Names): Relation {
-  const left = bindSource(queries, join.left, names);
-  const right = bindSource(queries, join.right, names);
+export function joinRelation(queries: Queries, join: Join, names: Names, outer: readonly ScopeColumn[]): Relation {
+  const left = bindSource(queries, join.left, names, outer);
+  const right = bindSource(queries, join.right, names, outer);
   checkAliases(join, left, right);
   switch (join.type) {
     case "window":
@@ -77,7 +78,12 @@ function plainJoin(queries: Queries, join: Join, left: Relation, right: Relation
     throw new SqlError("the join wants ON", nextToken(queries.binding.context.text, join.end, aliasPlace(join.right)));
   }
   if (join.tolerance !== undefined) throw misplacedTolerance(queries, join.tolerance.at);
-  const keys = joinKeys(queries.expressions, join.on, left, right, { columns, names }, false);
+  const bindKeys = () => joinKeys(queries.expressions, join.on, left, right, { columns, names }, false);
+  if (hasNoRows(type, left, right)) {
+    tolerant(bindKeys);
+    return { plan: noRows(planColumns), columns, isTable: false, isEmpty: true, timestamp: -1 };
+  }
+  const keys = bindKeys();
   // The left side's rows come in their order; the right side of RIGHT and FULL has rows in none.
   const keepsOrder = type !== "right" && type !== "full";
   const plan: JoinNode = {
@@ -93,6 +99,20 @@ function plainJoin(queries: Queries, join: Join, left: Relation, right: Relation
     order: keepsOrder ? left.plan.order : "none",
   };
   return { plan, columns, isTable: false, timestamp: keepsOrder ? left.timestamp : -1 };
+}
+
+function hasNoRows(type: JoinNode["type"], left: Relation, right: Relation): boolean {
+  const [l, r] = [left.isEmpty === true, right.isEmpty === true];
+  switch (type) {
+    case "left":
+      return l;
+    case "right":
+      return r;
+    case "full":
+      return l && r;
+    default:
+      return l || r;
+  }
 }
 
 function timeJoin(queries: Queries, join: Join, left: Relation, right: Relation, names: Names): Relation {

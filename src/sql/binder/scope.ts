@@ -16,6 +16,8 @@ export interface ScopeColumn {
   index: number;
   /** Of a column of the query around a correlated sub-query: its place among those that the sub-query uses. */
   outer?: number;
+  /** Is it known to be NULL in every row? */
+  isNull?: boolean;
   /** What the client is told when a star stands for it: of a file that has columns that cannot be read. */
   notice?: string;
 }
@@ -27,6 +29,8 @@ export interface Relation {
   columns: ScopeColumn[];
   /** Is it a table as stored, so that only its designated timestamp will do for LATEST ON? */
   isTable: boolean;
+  /** Is it known to have no rows? */
+  isEmpty?: boolean;
   /** Index in the plan of the column that time joins and SAMPLE BY go by, or -1. */
   timestamp: number;
 }

@@ -14,6 +14,7 @@ import { Expressions, type Scope } from "./expressions.ts";
 import { groupPlan, isAggregated } from "./grouping.ts";
 import { latestPlan } from "./latest.ts";
 import { constant } from "./literals.ts";
+import { givesNoRows, noRows, tolerant } from "./no-rows.ts";
 import { leavingOutIntervals } from "./membership.ts";
 import { columnOf, columnsOf, columnsRead, filter, placed, project, rewrite, sameExpr, sort, walk } from "./plans.ts";
 import { placeBefore } from "./places.ts";
@@ -40,6 +41,8 @@ export interface BoundQuery {
   visible: number;
   /** By what joins by time and SAMPLE BY around the query go, or -1. */
   timestamp: number;
+  /** Is it known to have no rows? */
+  isEmpty?: boolean;
 }
 
 export class Queries {
@@ -98,6 +101,7 @@ class SelectBinder {
   private relation: Relation = nothing();
   private plan!: Plan;
   private readonly aggregates: AggregateCall[] = [];
+  private readonly aggregateOrders: { keys: SortKey[]; call: AggregateCall }[] = [];
   private readonly windows: WindowCollector;
   private subqueries!: Subqueries;
 
@@ -116,12 +120,13 @@ class SelectBinder {
     const { select } = this;
     if (select.pivot !== undefined) throw notSupported("PIVOT", select.pivot.at);
     if (select.from === undefined) this.refuseWithoutFrom();
-    else this.relation = bindSource(this.queries, select.from, this.names);
+    else this.relation = bindSource(this.queries, select.from, this.names, this.options.outer?.columns);
     if (this.options.outer !== undefined) this.relation = beside(this.relation, this.options.outer);
     this.plan = this.relation.plan;
     // Columns cost less than expressions, but a name of a sub-query that is used twice doubles them.
     this.binding.spend(this.relation.columns.length >> 3, select.at);
     this.subqueries = this.subqueriesOver(this.plan);
+    if (this.relation.isEmpty === true && givesNoRows(select)) return this.withoutRows();
     if (select.where !== undefined) {
       if (select.from !== undefined && isPlainJoin(select.from)) this.refuseUnlikeKeys(select.where);
       const predicate = this.expressions.condition(leavingOutIntervals(select.where, this.relation), {
@@ -142,6 +147,18 @@ class SelectBinder {
     const grouped = this.group(items, orders);
     this.applyWindows(items, orders, grouped);
     return this.finish(items, orders, grouped);
+  }
+
+  /** Nothing is computed: what matters are the names and types of the columns. */
+  private withoutRows(): BoundQuery {
+    const { where, limit } = this.select;
+    const scope = { columns: this.relation.columns, names: this.names, subqueries: this.subqueries };
+    if (where !== undefined) tolerant(() => this.expressions.condition(where, scope));
+    const items = this.outputItems();
+    for (const order of this.select.orderBy) tolerant(() => this.orderKey(order, items));
+    const plan = noRows(items.map(({ name, expr: { type } }) => ({ name, type: type === "NULL" ? "STRING" : type })));
+    const limited = limit === undefined ? plan : bindLimit(this.expressions, plan, limit, this.names);
+    return { plan: limited, visible: items.length, timestamp: -1, isEmpty: true };
   }
 
   /** Sub-queries over rows of `base`: those joined to it before do not stand in each later one again. */
@@ -200,6 +217,7 @@ class SelectBinder {
       aliases,
       aggregates: this.aggregates,
       shareAggregates: this.select.sampleBy?.fill === undefined,
+      aggregateOrder: (keys, call) => this.aggregateOrders.push({ keys, call }),
       windows: this.windows,
       subqueries: {
         membership: (...of) => this.subqueries.membership(...of),
@@ -246,7 +264,10 @@ class SelectBinder {
         return;
       }
       const scope = this.listScope(this.aliases);
-      const expr = this.expressions.settle(this.expressions.bind(this.countOf(item.expression), scope), "STRING");
+      const bind = () => this.expressions.settle(this.expressions.bind(this.countOf(item.expression), scope), "STRING");
+      const expr = this.relation.isEmpty === true && givesNoRows(select)
+        ? tolerant(bind) ?? this.expressions.nullOf("STRING")
+        : bind();
       if (item.alias !== undefined) this.aliases.set(item.alias.text.toLowerCase(), expr);
       output.push({ item, expr, name: names[i], aliased: item.alias !== undefined });
     });
@@ -281,14 +302,16 @@ class SelectBinder {
 
   /** ORDER BY: positions, result columns, aliases, then any expression over the sources. */
   private orderKeys(items: OutputItem[]): OrderKey[] {
-    return this.select.orderBy.map((order) => {
-      const output = this.outputOf(order, items);
-      if (output !== undefined) return { order, output };
-      const scope = { ...this.listScope(this.aliases), aliasesFirst: true };
-      const expr = this.expressions.settle(this.expressions.bind(order.expression, scope), "STRING");
-      const same = items.findIndex((item) => sameExpr(item.expr, expr));
-      return same >= 0 ? { order, output: same } : { order, expr };
-    });
+    return this.select.orderBy.map((order) => this.orderKey(order, items));
+  }
+
+  private orderKey(order: OrderItem, items: OutputItem[]): OrderKey {
+    const output = this.outputOf(order, items);
+    if (output !== undefined) return { order, output };
+    const scope = { ...this.listScope(this.aliases), aliasesFirst: true };
+    const expr = this.expressions.settle(this.expressions.bind(order.expression, scope), "STRING");
+    const same = items.findIndex((item) => sameExpr(item.expr, expr));
+    return same >= 0 ? { order, output: same } : { order, expr };
   }
 
   private outputOf(order: OrderItem, items: OutputItem[]): number | undefined {
@@ -315,6 +338,9 @@ class SelectBinder {
     if (select.sampleBy !== undefined) {
       if (select.groupBy !== undefined) {
         throw new SqlError("SAMPLE BY does not go with GROUP BY", select.groupBy.at, SQLSTATE.grouping);
+      }
+      if (this.aggregateOrders.length > 0) {
+        throw notSupported("ORDER BY in an aggregate beside SAMPLE BY", this.aggregateOrders[0].call.at);
       }
       if (select.having !== undefined) {
         const before = this.binding.context.text?.slice(0, select.having.at).toLowerCase() ?? "";
@@ -353,8 +379,27 @@ class SelectBinder {
       subqueries: undefined,
     });
     const keys = select.groupBy?.items.map((item) => this.groupKey(item, items));
+    this.orderForAggregates();
     this.plan = groupPlan(this.binding, this.plan, items, orders, this.aggregates, keys, having);
     return true;
+  }
+
+  /** `string_agg(x, ',' order by y)`: the rows are sorted before they are grouped. */
+  private orderForAggregates(): void {
+    const [first, ...others] = this.aggregateOrders;
+    if (first === undefined) return;
+    const { at } = first.call;
+    const isSame = (keys: SortKey[]): boolean =>
+      keys.length === first.keys.length && keys.every((key, i) => {
+        const { expression, descending, nulls } = first.keys[i];
+        return key.descending === descending && key.nulls === nulls && sameExpr(key.expression, expression);
+      });
+    if (!others.every(({ keys }) => isSame(keys))) throw notSupported("aggregates of several orders in one query", at);
+    const other = this.aggregates.find((aggregate) =>
+      /^(first|last|string_)/.test(aggregate.function) && !this.aggregateOrders.some(({ call }) => call === aggregate)
+    );
+    if (other !== undefined) throw notSupported("an aggregate of another order beside one with ORDER BY", other.at);
+    this.plan = sort(this.plan, first.keys);
   }
 
   private groupKey(e: Expression, items: OutputItem[]): { expr: Expr; at: number } {

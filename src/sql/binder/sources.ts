@@ -1,7 +1,7 @@
 /**
  * FROM: tables, sub-queries, functions that give rows, joins.
  */
-import { notSupported } from "../../errors.ts";
+import { notSupported, SqlError, SQLSTATE } from "../../errors.ts";
 import type { TableSnapshot } from "../../storage/contract.ts";
 import type { Name, Source } from "../ast.ts";
 import type { Plan, ScanNode } from "../plan.ts";
@@ -16,9 +16,13 @@ import {
   unknownTable,
   unknownVariable,
 } from "./context.ts";
+import { fold } from "./convert.ts";
 import { joinRelation } from "./joins.ts";
+import { isEmptyTable, isNullColumn } from "./catalog-tables.ts";
 import { STATEMENT_WORDS } from "../parser.ts";
 import { isMetadata, metadataPlan } from "./metadata.ts";
+import { noRows } from "./no-rows.ts";
+import { elementsOf } from "../functions/pg-arrays.ts";
 import { type Relation, type ScopeColumn } from "./scope.ts";
 import type { BoundQuery, Queries } from "./select.ts";
 import { showPlan } from "./show.ts";
@@ -26,7 +30,25 @@ import { tableFunction } from "./table-functions.ts";
 import { isTimestamp } from "./types.ts";
 import { sameName } from "../../types/names.ts";
 
-export function bindSource(queries: Queries, source: Source, names: Names): Relation {
+/** `outer`: columns of the query around a correlated sub-query, for arguments of functions. */
+export function bindSource(
+  queries: Queries,
+  source: Source,
+  names: Names,
+  outer: readonly ScopeColumn[] = [],
+): Relation {
+  const relation = bindPlain(queries, source, names, outer);
+  if (source.kind === "join" || source.columnNames === undefined) return relation;
+  const { columns } = relation, { columnNames } = source;
+  if (columnNames.length > columns.length) {
+    const { at } = columnNames[columns.length];
+    throw new SqlError(`there are ${columns.length} columns to name: found ${columnNames.length} names`, at);
+  }
+  const named = columns.map((column, i) => i < columnNames.length ? { ...column, name: columnNames[i].text } : column);
+  return { ...relation, columns: named, isTable: false };
+}
+
+function bindPlain(queries: Queries, source: Source, names: Names, outer: readonly ScopeColumn[]): Relation {
   switch (source.kind) {
     case "table":
       return bindTable(queries, source, names);
@@ -57,6 +79,7 @@ export function bindSource(queries: Queries, source: Source, names: Names): Rela
       throw typeMismatch(`the variable @${source.name} is neither a table nor a query`, source.at);
     }
     case "function": {
+      if (source.call.name.toLowerCase() === "unnest") return unnested(queries, source, names, outer);
       const { plan, name, notice } = tableFunction(queries, source.call, names);
       const relation = relationOf({ plan, visible: plan.columns.length, timestamp: plan.timestamp }, source.alias);
       if (source.alias === undefined) { for (const column of relation.columns) column.qualifier = name; }
@@ -69,7 +92,7 @@ export function bindSource(queries: Queries, source: Source, names: Names): Rela
       return relationOf({ plan, visible: plan.columns.length, timestamp: -1 }, source.alias);
     }
     case "join":
-      return joinRelation(queries, source, names);
+      return joinRelation(queries, source, names, outer);
   }
 }
 
@@ -81,7 +104,7 @@ export function relationOf(bound: BoundQuery, alias: Name | undefined): Relation
     qualifier,
     index,
   }));
-  return { plan: bound.plan, columns, isTable: false, timestamp: bound.timestamp };
+  return { plan: bound.plan, columns, isTable: false, isEmpty: bound.isEmpty, timestamp: bound.timestamp };
 }
 
 function bindTable(queries: Queries, source: Extract<Source, { kind: "table" }>, names: Names): Relation {
@@ -101,13 +124,50 @@ function bindTable(queries: Queries, source: Extract<Source, { kind: "table" }>,
   }
   if (isMetadata(full)) {
     const plan = metadataPlan(full, [], name.at);
-    return relationOf({ plan, visible: plan.columns.length, timestamp: -1 }, source.alias ?? name);
+    const isEmpty = isEmptyTable(full);
+    const bound = { plan, visible: plan.columns.length, timestamp: -1, isEmpty };
+    const relation = relationOf(bound, source.alias ?? name);
+    for (const column of relation.columns) column.isNull = isNullColumn(full, column.name);
+    return relation;
   }
   const queryNames = inForce(names).flatMap(({ queries }) => [...queries.keys()]);
   // A statement that begins with a name reads a table: `selct` too.
   const isFirst = binding.context.text?.slice(0, source.at).trim() === "";
   const words = isFirst ? STATEMENT_WORDS : [];
   throw unknownTable(full, source.at, [...queryNames, ...tableNames(binding.context.catalogue), ...words]);
+}
+
+/**
+ * `unnest(array) x`: a row for each element, of a column that has the alias as its name. An array of the query around it must
+ * be known to be NULL, as there are no lateral joins.
+ */
+function unnested(
+  queries: Queries,
+  source: Extract<Source, { kind: "function" }>,
+  names: Names,
+  outer: readonly ScopeColumn[],
+): Relation {
+  const { call } = source;
+  if (call.args.length !== 1) {
+    const message = `unnest takes 1 argument: found ${call.args.length}`;
+    throw new SqlError(message, call.at, SQLSTATE.undefinedFunction);
+  }
+  const { expressions, binding } = queries;
+  const array = expressions.settle(expressions.bind(call.args[0], { columns: outer, names }), "STRING");
+  const column = { name: source.alias?.text ?? "unnest", type: "STRING" };
+  let plan = noRows([column]), isEmpty = true;
+  if (array.kind === "column") {
+    const { isNull } = outer.find(({ index }) => index === array.index)!;
+    if (isNull !== true) throw notSupported("unnest of a column", call.at);
+  } else {
+    const text = fold(expressions.cast(array, "STRING", call.at), binding);
+    if (text === undefined) throw notSupported("unnest of what is no constant", call.at);
+    const elements = text.value === null ? [] : elementsOf(text.value as string);
+    plan = { node: "values", columns: [column], rows: elements.map((e) => [e]), timestamp: -1, order: "none" };
+    isEmpty = false;
+  }
+  const alias = source.alias ?? { text: "unnest", at: call.at, quoted: false };
+  return relationOf({ plan, visible: 1, timestamp: -1, isEmpty }, alias);
 }
 
 /** All columns of a table, in its order. */

@@ -133,6 +133,8 @@ export function expressionText(
       return `${text(e.operand)}[${
         e.subscripts.map((s) => "index" in s ? text(s.index) : sliceText(s.from, s.to, text)).join(", ")
       }]`;
+    case "field":
+      return `${inside(e.operand, ATOM)}.${e.name.text}`;
     case "list":
       return `(${list(e.items)})`;
   }

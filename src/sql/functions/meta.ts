@@ -5,6 +5,7 @@ import { SqlError } from "../../errors.ts";
 import { NULL_I32, NULL_I64, tagOfName, typeOf } from "../../types/mod.ts";
 import { CLIENT_SETTINGS } from "../client-settings.ts";
 import type { FunctionContext, FunctionEntry } from "./entry.ts";
+import { elementsOf, quotedElement } from "./pg-arrays.ts";
 import { batchEntry } from "./batch-entry.ts";
 import { readNetwork } from "./networks.ts";
 
@@ -126,21 +127,17 @@ function prettySize(bytes: bigint): string {
   return `${size} ${units[unit]}`;
 }
 
-/** Undefined, which is null, is left out of lists. */
-function quotedElement(text: string | undefined): string | undefined {
-  if (text === undefined) return "NULL";
-  if (text !== "" && !/[{},"\\\s]/.test(text) && !/^null$/i.test(text)) return text;
-  return `"${text.replaceAll(/["\\]/g, "\\$&")}"`;
-}
-
-/** The elements of `{a,"b c",NULL}` that are not null. */
-function elementsOf(array: string): string[] {
-  const elements: string[] = [];
-  for (const [, quoted, plain] of array.replace(/^\{|\}$/g, "").matchAll(/"((?:[^"\\]|\\.)*)"|([^,]+)/g)) {
-    if (quoted !== undefined) elements.push(quoted.replaceAll(/\\(.)/g, "$1"));
-    else if (plain !== "NULL") elements.push(plain);
+function likePattern(pattern: string, escape: string, at: number): string {
+  if ([...escape].length > 1) throw new SqlError(`ESCAPE wants one character: found '${escape}'`, at, "22025");
+  let result = "";
+  const characters = [...pattern];
+  for (let i = 0; i < characters.length; i++) {
+    const character = characters[i];
+    if (character !== escape) result += character === "\\" ? "\\\\" : character;
+    else if (i + 1 < characters.length) result += `\\${characters[++i]}`;
+    else throw new SqlError(`the pattern ends in the escape character '${escape}'`, at, "22025");
   }
-  return elements;
+  return result;
 }
 
 /** What types of columns are called, by their number. */
@@ -166,6 +163,7 @@ const PG_TYPE_NAMES: Record<number, string> = {
 /** Asked by psql, drivers and tools when they look around; all of them have the schema `pg_catalog` as well. */
 const clientFunctions: FunctionEntry[] = [
   always("pg_function_is_visible", 1, "Every function is."),
+  always("pg_collation_is_visible", 1, "Every collation is."),
   always("pg_type_is_visible", 1, "Every type is."),
   always("has_schema_privilege", 3, "Who is connected sees the schema."),
   always("has_table_privilege", 3, "Who is connected sees the tables."),
@@ -180,6 +178,7 @@ const clientFunctions: FunctionEntry[] = [
   nothing("pg_tablespace_location", 1, "There are no tablespaces."),
   nothing("pg_get_function_result", 1, "Functions are listed by `functions()`."),
   nothing("pg_get_function_arguments", 1, "Functions are listed by `functions()`."),
+  nothing("pg_get_statisticsobjdef_columns", 1, "There are no extended statistics."),
   nothing("pg_get_serial_sequence", 2, "There are no sequences."),
   batchEntry(
     "pg_size_pretty",
@@ -212,6 +211,20 @@ const clientFunctions: FunctionEntry[] = [
       for (let row = 0; row < rowCount; row++) out.setText(row, quotedElement(column.text(row)));
     },
     [["quote_array_element('a b')", '"a b"'], ["quote_array_element('a')", "a"]],
+  ),
+  batchEntry(
+    "like_pattern",
+    [{ name: "pattern", type: "text" }, { name: "escape", type: "text" }],
+    "STRING",
+    "The pattern of LIKE … ESCAPE as one whose escape character is the backslash; an empty `escape` is none.",
+    ([pattern, escape], out, rowCount, { at }) => {
+      for (let row = 0; row < rowCount; row++) {
+        const text = pattern.text(row), character = escape.text(row);
+        const given = text === undefined || character === undefined ? undefined : likePattern(text, character, at);
+        out.setText(row, given);
+      }
+    },
+    [["like_pattern('50/%_', '/')", "50\\%_"]],
   ),
   batchEntry(
     "is_element",

@@ -1,0 +1,73 @@
+/** What tools and drivers ask the catalogues of PostgreSQL for: `tests/clients/pg/` has their programs. */
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { fromFileUrl } from "../paths.ts";
+import { startServer, type TestServer } from "../server.ts";
+
+const PROGRAMS = fromFileUrl("./clients/pg/");
+const TOOLS = join(
+  Deno.env.get("XDG_CACHE_HOME") ?? join(Deno.env.get("HOME") ?? "", ".cache"),
+  "sundial-ci",
+);
+/** `.ci/run` makes the virtual environment. */
+const PYTHON = join(TOOLS, "python/bin/python");
+
+async function run(program: string, ...args: string[]): Promise<{ success: boolean; text: string }> {
+  const command = new Deno.Command(program, { args, cwd: PROGRAMS, stdin: "null", stdout: "piped", stderr: "piped" });
+  const { success, stdout, stderr } = await command.output();
+  const decoder = new TextDecoder();
+  return { success, text: decoder.decode(stdout) + decoder.decode(stderr) };
+}
+
+async function isInstalled(name: string, program: string, ...args: string[]): Promise<boolean> {
+  try {
+    if ((await run(program, ...args)).success) return true;
+  } catch (error) {
+    if (!(error instanceof Deno.errors.NotFound)) throw error;
+  }
+  console.log(`skipped: ${name} is not installed`);
+  return false;
+}
+
+async function startWithTables(): Promise<TestServer> {
+  const server = await startServer();
+  const t =
+    "create table t (x int, v varchar, s symbol index, d double, a double[], b boolean, u uuid, l long, ts timestamp)";
+  for (const sql of [`${t} timestamp(ts) partition by day`, "create table other (n long)"]) await server.exec(sql);
+  return server;
+}
+
+Deno.test({
+  name: "SQLAlchemy inspects and reflects tables",
+  ignore: !await isInstalled("SQLAlchemy", PYTHON, "-c", "import sqlalchemy, psycopg"),
+}, async () => {
+  await using server = await startWithTables();
+  const { text } = await run(PYTHON, "sqlalchemy_client.py", String(server.pgPort));
+  assert.equal(
+    text,
+    `schemas ['public']
+tables ['other', 't'] True False
+views [] [] []
+column x INTEGER() True None
+column v VARCHAR() True None
+column s VARCHAR() True None
+column d DOUBLE_PRECISION(precision=53) True None
+column a ARRAY(DOUBLE_PRECISION(precision=53)) True None
+column b BOOLEAN() True None
+column u UUID() True None
+column l BIGINT() True None
+column ts TIMESTAMP() True None
+primary key []
+get_foreign_keys []
+get_indexes []
+get_unique_constraints []
+get_check_constraints []
+get_table_options {}
+comment {'text': None}
+types [] []
+no table nobody
+reflected ['other', 't'] ['x', 'v', 's', 'd', 'a', 'b', 'u', 'l', 'ts']
+rows [(7, 'seven')]
+`,
+  );
+});
