@@ -1,6 +1,6 @@
 /**
  * EXPLAIN ANALYZE: what each node of a plan gave, and what it took. The figures are in shared memory, as several threads may work
- * on a node. Nodes are numbered from the root on, depth first and left before right; scans go by their ids.
+ * on a node. Nodes go by their ids in the physical plan, scans by their own.
  */
 import { SqlError, SQLSTATE } from "../errors.ts";
 import type { Plan } from "../sql/plan.ts";
@@ -31,7 +31,7 @@ export interface PlanFigures {
   memoryPeakBytes: number;
 }
 
-export function countNodes(plan: Plan): number {
+function countNodes(plan: Plan): number {
   return 1 + inputs(plan).reduce((sum, input) => sum + countNodes(input), 0);
 }
 

@@ -12,6 +12,7 @@ export { endOfTexts } from "./columns.ts";
 export { workAt } from "./long-texts.ts";
 export { CountedMemory, createQueryMemory } from "./memory.ts";
 export { createOperator } from "./operators/mod.ts";
+export { type PhysicalPlan, physicalPlan } from "./physical/mod.ts";
 export { type PostedError, postedError, revivedError } from "./posted-error.ts";
 export { CANCEL, cancelError } from "./slot.ts";
 export { answerFromStatistics } from "./statistics.ts";

@@ -8,8 +8,8 @@ import { typeOf, type Value } from "../types/mod.ts";
 import { walk } from "./binder/plans.ts";
 import { createRegistry } from "./functions/mod.ts";
 import type { AggregateCall, BoundStatement, Expr, Interval, Plan, ScanReading, SortKey, WindowFrame } from "./plan.ts";
-import type { PlanFigures } from "../engine/mod.ts";
-import { inputsOf, mapNodeExpressions, visitPlan } from "./planner/nodes.ts";
+import { type PhysicalPlan, physicalPlan, type PlanFigures } from "../engine/mod.ts";
+import { inputsOf, mapNodeExpressions } from "./planner/nodes.ts";
 
 export interface ExplainDetails {
   /** By the scans' ids. */
@@ -33,30 +33,31 @@ export function explain(
 
 function explainPlan(plan: Plan, details: ExplainDetails): string[] {
   const lines: string[] = [];
-  let pipelines = 0, nodes = 0;
-  const visit = (node: Plan, depth: number, above: number | undefined): void => {
+  let pipelines = 0;
+  const visit = (physical: PhysicalPlan, depth: number, above: number | undefined): void => {
+    const { node } = physical;
     const indent = "  ".repeat(depth);
-    const [head, ...more] = describe(node);
+    const [head, ...more] = describe(physical);
     const marks: string[] = node.node === "scan" ? scanMarks(node, details) : [];
     const pipeline = isStage(node) ? above ?? ++pipelines : undefined;
     if (pipeline !== undefined) {
       const batch = batchCalls(node);
       marks.push(`pipeline ${pipeline}: ${batch.length === 0 ? "fused" : `between kernels ${batch.join(", ")}`}`);
     }
-    if (details.figures !== undefined) marks.push(...figureMarks(node, nodes++, details.figures));
+    if (details.figures !== undefined) marks.push(...figureMarks(physical, details.figures));
     lines.push(`${indent}${head}${marks.length === 0 ? "" : ` [${marks.join("; ")}]`}`);
     for (const line of more) lines.push(`${indent}    ${line}`);
-    for (const input of inputsOf(node)) {
-      visit(input, depth + 1, pipeline !== undefined && continues(input) ? pipeline : undefined);
+    for (const input of physical.inputs) {
+      visit(input, depth + 1, pipeline !== undefined && continues(input.node) ? pipeline : undefined);
     }
   };
-  visit(plan, 0, undefined);
+  visit(physicalPlan(plan, { functions: registry }), 0, undefined);
   return lines;
 }
 
-/** What the node at `index` did. */
-function figureMarks(node: Plan, index: number, { nodes, scans }: PlanFigures): string[] {
-  const { batches, rows, bytes, nanos, memoryPeakBytes } = nodes[index];
+/** What the node did. */
+function figureMarks({ id, node, inputs }: PhysicalPlan, { nodes, scans }: PlanFigures): string[] {
+  const { batches, rows, bytes, nanos, memoryPeakBytes } = nodes[id];
   const marks: string[] = [];
   // Some operators find what they need without reading all of it.
   if (node.node === "scan" && scans[node.id].rows > 0) {
@@ -64,8 +65,7 @@ function figureMarks(node: Plan, index: number, { nodes, scans }: PlanFigures): 
   }
   if (batches === 0 && nanos === 0) marks.push("done by the operator above");
   else {
-    const ofInputs = inputNumbers(node, index).reduce((sum, input) => sum + timeOf(nodes, input.node, input.index), 0);
-    const own = Math.max(0, nanos - ofInputs);
+    const own = Math.max(0, nanos - inputs.reduce((sum, input) => sum + timeOf(nodes, input), 0));
     marks.push(`gave ${rows} rows, ${sizeText(bytes)}`, `time ${timeText(nanos)}, own ${timeText(own)}`);
   }
   if (memoryPeakBytes > 0) marks.push(`peak memory ${sizeText(memoryPeakBytes)}`);
@@ -73,18 +73,9 @@ function figureMarks(node: Plan, index: number, { nodes, scans }: PlanFigures): 
 }
 
 /** With all that it took from below: where another operator did its work, the time of its inputs. */
-function timeOf(nodes: PlanFigures["nodes"], node: Plan, index: number): number {
-  if (nodes[index].nanos > 0) return nodes[index].nanos;
-  return inputNumbers(node, index).reduce((sum, input) => sum + timeOf(nodes, input.node, input.index), 0);
-}
-
-function inputNumbers(node: Plan, index: number): { node: Plan; index: number }[] {
-  let next = index + 1;
-  return inputsOf(node).map((input) => {
-    const numbered = { node: input, index: next };
-    visitPlan(input, () => next++);
-    return numbered;
-  });
+function timeOf(nodes: PlanFigures["nodes"], { id, inputs }: PhysicalPlan): number {
+  if (nodes[id].nanos > 0) return nodes[id].nanos;
+  return inputs.reduce((sum, input) => sum + timeOf(nodes, input), 0);
 }
 
 export function timeText(nanos: number): string {
@@ -174,7 +165,8 @@ function explainStatement(statement: BoundStatement, details: ExplainDetails): s
   }
 }
 
-function describe(plan: Plan): string[] {
+function describe(physical: PhysicalPlan): string[] {
+  const plan = physical.node;
   const names = plan.columns.map((column) => column.name);
   const inputs = inputNames(plan);
   const text = (e: Expr): string => exprText(e, inputs);
@@ -216,7 +208,7 @@ function describe(plan: Plan): string[] {
     case "sort":
       return [`Sort ${sortText(plan.keys, text)}${plan.limit === undefined ? "" : `, first ${plan.limit}`}`];
     case "limit":
-      return [`Limit ${plan.low === undefined ? "" : `${text(plan.low)}, `}${text(plan.high)}`];
+      return [`Limit ${plan.low === undefined ? "" : `${text(plan.low)}, `}${text(plan.high)}${wayText(physical)}`];
     case "distinct":
       return ["Distinct"];
     case "join":
@@ -241,7 +233,7 @@ function describe(plan: Plan): string[] {
     }
     case "window":
       return [
-        "Window",
+        `Window${wayText(physical)}`,
         ...plan.calls.map((call) => {
           const parts = [
             ...(call.partitionBy.length === 0 ? [] : [`partition by ${call.partitionBy.map(text).join(", ")}`]),
@@ -253,6 +245,22 @@ function describe(plan: Plan): string[] {
       ];
     case "set":
       return [capital(plan.operator)];
+  }
+}
+
+function wayText(physical: PhysicalPlan): string {
+  if (physical.operator === "window") return physical.way === "streaming" ? ", streaming" : ", over kept rows";
+  if (physical.operator !== "limit") return "";
+  const { way } = physical;
+  switch (way.kind) {
+    case "first":
+      return "";
+    case "last":
+      return `, keeps ${way.count} rows`;
+    case "last of reversed":
+      return ", read from the end";
+    case "without ends":
+      return `, keeps ${way.without} rows`;
   }
 }
 

@@ -4,47 +4,25 @@
  *     n        the first n           -n       the last n
  *     lo, hi   rows lo+1 … hi        -a, -b   without the last b of the last a       lo, -b   without the first lo and the last b
  *
- * Bounds of one sign are swapped when they are the wrong way round. What counts from the end needs a buffer of that many rows, no more.
+ * What counts from the end needs a buffer of that many rows, no more. The physical pass has chosen the way.
  */
-import { SqlError, SQLSTATE } from "../../errors.ts";
-import type { Expr, LimitNode } from "../../sql/plan.ts";
 import { typeOf } from "../../types/mod.ts";
 import { ColumnStore, OutputColumns, Workspace } from "../columns.ts";
 import { type Batch, MORSEL_ROWS, type Operator, type QueryContext } from "../contract.ts";
+import type { LimitWay } from "../physical/plan.ts";
 import { typesOf } from "./input.ts";
 
-export function createLimit(plan: LimitNode, input: Operator, context: QueryContext): Operator {
-  let low = plan.low === undefined ? undefined : bound(plan.low);
-  let high = bound(plan.high);
-  if (low === undefined) {
-    if (high >= 0) return new First(input, 0, high);
-    low = high;
-    high = 0;
+export function createLimit(way: LimitWay, input: Operator, context: QueryContext): Operator {
+  switch (way.kind) {
+    case "first":
+      return new First(input, way.from, way.to);
+    case "last":
+      return new Last(input, way.count, way.without, context);
+    case "last of reversed":
+      return new LastOfReversed(input, way.count, context);
+    case "without ends":
+      return new WithoutEnds(input, way.skip, way.without, context);
   }
-  if (low >= 0 && high >= 0) return new First(input, Math.min(low, high), Math.max(low, high));
-  if (low >= 0) return new WithoutEnds(input, low, -high, context);
-  if (high > 0) {
-    throw new SqlError(
-      "A limit from the end to a row counted from the start is not possible",
-      0,
-      SQLSTATE.invalidParameter,
-    );
-  }
-  return new Last(input, Math.max(-low, -high), Math.min(-low, -high), context);
-}
-
-function bound(expression: Expr): number {
-  if (
-    expression.kind !== "constant" || expression.value === null || typeof expression.value === "string" ||
-    typeof expression.value === "boolean"
-  ) {
-    throw new SqlError(
-      "A limit must be a number",
-      expression.kind === "parameter" || expression.kind === "call" ? expression.at : 0,
-      SQLSTATE.invalidParameter,
-    );
-  }
-  return Number(expression.value);
 }
 
 class First implements Operator {
@@ -123,7 +101,7 @@ class Last implements Operator {
 }
 
 /** The last `count` rows of an input that is given with its last row first, so that no more of it is read. */
-export class LastOfReversed implements Operator {
+class LastOfReversed implements Operator {
   readonly columns;
   private readonly space: Workspace;
   private kept?: { rows: ColumnStore; order: Int32Array };
@@ -168,13 +146,6 @@ export class LastOfReversed implements Operator {
     this.space.release();
     this.input.close();
   }
-}
-
-/** How many rows from the end a plan asks for, when that is all it asks for. */
-export function lastRowsWanted(plan: LimitNode): number | undefined {
-  const low = plan.low === undefined ? 0 : bound(plan.low), high = bound(plan.high);
-  if (plan.low === undefined && high < 0) return -high;
-  return low < 0 && high === 0 ? -low : undefined;
 }
 
 /** Without the first `skip` and the last `without` rows: a row goes out when `without` more have come. */

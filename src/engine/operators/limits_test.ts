@@ -1,18 +1,20 @@
 /** What every operator owes a query: it stops when told to, names itself when memory runs out, and gives everything back. */
 import assert from "node:assert/strict";
 import { SqlError } from "../../errors.ts";
-import type { Column, Expr } from "../../sql/plan.ts";
+import type { Column, Expr, WindowNode } from "../../sql/plan.ts";
 import { MORSEL_ROWS, type Operator, type QueryContext } from "../contract.ts";
 import { createQueryMemory } from "../memory.ts";
 import { randomFrom, type Row, RowsInput, testContext } from "../testing.ts";
 import { createJoin } from "./join.ts";
 import { createLatest } from "./latest.ts";
+import { limitWay } from "../physical/limit.ts";
 import { createLimit } from "./limit.ts";
 import { createSequence } from "./sequence.ts";
 import { createSet } from "./set.ts";
 import { createSort } from "./sort.ts";
 import { createTimeJoin } from "./time-join.ts";
 import { createWindow } from "./window.ts";
+import { windowWay } from "./window-streaming.ts";
 
 const COLUMNS: Column[] = [{ name: "t", type: "TIMESTAMP" }, { name: "s", type: "VARCHAR" }, {
   name: "d",
@@ -31,6 +33,9 @@ const over = {
   at: 0,
 };
 
+const windowOver = (node: WindowNode, input: Operator, context: QueryContext) =>
+  createWindow(node, windowWay(node), input, context);
+
 /** By the name that errors call it. `plan` is as much of it as the operator looks at. */
 const OPERATORS: [
   name: string,
@@ -47,8 +52,11 @@ const OPERATORS: [
     (plan, input, context) =>
       createSort(plan({ keys: [{ expression: column(2), descending: true }], limit: 100_000 }), input(), context),
   ],
-  ["limit", (plan, input, context) => createLimit(plan({ high: long(-100_000n) }), input(), context)],
-  ["limit", (plan, input, context) => createLimit(plan({ low: long(2n), high: long(-100_000n) }), input(), context)],
+  ["limit", (plan, input, context) => createLimit(limitWay(plan({ high: long(-100_000n) })), input(), context)],
+  [
+    "limit",
+    (plan, input, context) => createLimit(limitWay(plan({ low: long(2n), high: long(-100_000n) })), input(), context),
+  ],
   ["union", (plan, input, context) => createSet(plan({ operator: "union" }), input(), input(), context)],
   ["except", (plan, input, context) => createSet(plan({ operator: "except all" }), input(), input(), context)],
   [
@@ -94,7 +102,7 @@ const OPERATORS: [
   [
     "window",
     (plan, input, context) =>
-      createWindow(
+      windowOver(
         plan({ input: base, calls: [{ function: "sum(DOUBLE)", args: [column(2)], type: "DOUBLE", ...over }] }),
         input(),
         context,
@@ -103,7 +111,7 @@ const OPERATORS: [
   [
     "window",
     (plan, input, context) =>
-      createWindow(
+      windowOver(
         plan({
           input: base,
           calls: [{ function: "sum(DOUBLE)", args: [column(2)], type: "DOUBLE", ...over, orderBy: [] }],

@@ -14,6 +14,7 @@ import type { Value } from "../../types/mod.ts";
 import { randomFrom, type Row, RowsInput, rowsOf, testContext } from "../testing.ts";
 import { createJoin } from "./join.ts";
 import { createLatest } from "./latest.ts";
+import { limitWay } from "../physical/limit.ts";
 import { createLimit } from "./limit.ts";
 import { createSequence } from "./sequence.ts";
 import { createSet } from "./set.ts";
@@ -133,7 +134,7 @@ Deno.test("limit takes what slices of the whole take", () => {
       ...base,
     } as unknown as LimitNode;
     sameRows(
-      rowsOf(createLimit(plan, new RowsInput(COLUMNS, rows, context, 300), context), context),
+      rowsOf(createLimit(limitWay(plan), new RowsInput(COLUMNS, rows, context, 300), context), context),
       expected,
       `limit ${low}, ${high}`,
     );
@@ -145,7 +146,10 @@ Deno.test("a limit from the end holds no more rows than it needs", () => {
   const context = testContext();
   const rows = randomRows(randomFrom(2), 400_000);
   const plan = { node: "limit", columns: COLUMNS, high: long(-10), ...base } as unknown as LimitNode;
-  sameRows(rowsOf(createLimit(plan, new RowsInput(COLUMNS, rows, context, 20_000), context), context), rows.slice(-10));
+  sameRows(
+    rowsOf(createLimit(limitWay(plan), new RowsInput(COLUMNS, rows, context, 20_000), context), context),
+    rows.slice(-10),
+  );
   assert.ok(context.memory.peakBytes < 100_000);
 });
 

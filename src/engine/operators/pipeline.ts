@@ -148,7 +148,7 @@ export function createScan(node: ScanNode, context: QueryContext): Operator {
 }
 
 /** Does it give something else each time? */
-export function isVolatile(expr: Expr, context: QueryContext): boolean {
+export function isVolatile(expr: Expr, context: Pick<QueryContext, "functions">): boolean {
   if (expr.kind === "call" && context.functions.resolve(expr.function).entry.volatility === "volatile") return true;
   return childrenOf(expr).some((child) => isVolatile(child, context));
 }

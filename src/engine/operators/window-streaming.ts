@@ -7,14 +7,22 @@ import { layoutOf, typeOf } from "../../types/mod.ts";
 import { isNullAt, markNotNull, nullWords, OutputColumns, Workspace } from "../columns.ts";
 import { type Batch, MORSEL_ROWS, type Operator, type QueryContext, type Vector } from "../contract.ts";
 import { KeyTable } from "../keys.ts";
+import type { WindowWay } from "../physical/plan.ts";
 import { Expressions, typesOf } from "./input.ts";
 import { seesAhead } from "./window-calls.ts";
 
-/** undefined when a call needs more than the rows before. */
-export function createStreamingWindow(plan: WindowNode, input: Operator, context: QueryContext): Operator | undefined {
-  const steps = plan.calls.map((call) => inInputOrder(call.orderBy, plan) ? STEPS[nameOf(call)]?.(call) : undefined);
-  if (steps.some((step) => step === undefined)) return undefined;
-  return new StreamingWindow(plan, steps as MakeStep[], input, context);
+/** Rows can go out as they come in where every call needs no more than the rows before. */
+export function windowWay(plan: WindowNode): WindowWay {
+  return plan.calls.every((call) => stepOf(call, plan) !== undefined) ? "streaming" : "general";
+}
+
+function stepOf(call: WindowCall, plan: WindowNode): MakeStep | undefined {
+  return inInputOrder(call.orderBy, plan) ? STEPS[nameOf(call)]?.(call) : undefined;
+}
+
+/** For windows whose way is "streaming". */
+export function createStreamingWindow(plan: WindowNode, input: Operator, context: QueryContext): Operator {
+  return new StreamingWindow(plan, plan.calls.map((call) => stepOf(call, plan)!), input, context);
 }
 
 function nameOf(call: WindowCall): string {

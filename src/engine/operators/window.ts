@@ -8,13 +8,14 @@ import { Workspace } from "../columns.ts";
 import { type Batch, MORSEL_ROWS, type Operator, type QueryContext, type Vector } from "../contract.ts";
 import { KeyTable } from "../keys.ts";
 import { orderWords, radixSort } from "../order.ts";
+import type { WindowWay } from "../physical/plan.ts";
 import { keepAll, type KeptRows } from "./input.ts";
 import { evaluateCall } from "./window-calls.ts";
 import { frameBounds, type OrderedRows } from "./window-frames.ts";
 import { createStreamingWindow, inInputOrder } from "./window-streaming.ts";
 
-export function createWindow(plan: WindowNode, input: Operator, context: QueryContext): Operator {
-  return createStreamingWindow(plan, input, context) ?? new Window(plan, input, context);
+export function createWindow(plan: WindowNode, way: WindowWay, input: Operator, context: QueryContext): Operator {
+  return way === "streaming" ? createStreamingWindow(plan, input, context) : new Window(plan, input, context);
 }
 
 class Window implements Operator {

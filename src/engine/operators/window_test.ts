@@ -3,6 +3,7 @@ import type { Column, Expr, SortKey, WindowCall, WindowFrame, WindowNode } from 
 import type { Value } from "../../types/mod.ts";
 import { randomFrom, type Row, RowsInput, rowsOf, testContext } from "../testing.ts";
 import { createWindow } from "./window.ts";
+import { windowWay } from "./window-streaming.ts";
 
 const COLUMNS: Column[] = [
   { name: "ts", type: "TIMESTAMP" },
@@ -54,7 +55,10 @@ function runAs(rows: Row[], calls: WindowCall[], batchRows: number, order: strin
     timestamp: 0,
     order: "asc",
   } as unknown as WindowNode;
-  const made = rowsOf(createWindow(plan, new RowsInput(COLUMNS, rows, context, batchRows), context), context);
+  const made = rowsOf(
+    createWindow(plan, windowWay(plan), new RowsInput(COLUMNS, rows, context, batchRows), context),
+    context,
+  );
   assert.equal(context.memory.usedBytes, 0);
   assert.deepEqual(made.map((row) => row.slice(0, COLUMNS.length)), rows);
   return made.map((row) => row.slice(COLUMNS.length));

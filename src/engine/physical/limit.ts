@@ -1,0 +1,60 @@
+/** How LIMIT finds its rows. Bounds of one sign are swapped when they are the wrong way round. */
+import { SqlError, SQLSTATE } from "../../errors.ts";
+import type { Expr, LimitNode, Plan } from "../../sql/plan.ts";
+import type { QueryContext } from "../contract.ts";
+import { isVolatile } from "../operators/pipeline.ts";
+import type { LimitWay } from "./plan.ts";
+
+/** The way over any input. */
+export function limitWay(node: LimitNode): LimitWay {
+  let low = node.low === undefined ? undefined : bound(node.low);
+  let high = bound(node.high);
+  if (low === undefined) {
+    if (high >= 0) return { kind: "first", from: 0, to: high };
+    low = high;
+    high = 0;
+  }
+  if (low >= 0 && high >= 0) return { kind: "first", from: Math.min(low, high), to: Math.max(low, high) };
+  if (low >= 0) return { kind: "without ends", skip: low, without: -high };
+  if (high > 0) {
+    throw new SqlError(
+      "A limit from the end to a row counted from the start is not possible",
+      0,
+      SQLSTATE.invalidParameter,
+    );
+  }
+  return { kind: "last", count: 0 - Math.min(low, high), without: 0 - Math.max(low, high) };
+}
+
+/** The way over this input, and the input as it is to be read: the last rows of a table are read from its end. */
+export function limitOver(node: LimitNode, context: Pick<QueryContext, "functions">): { way: LimitWay; input: Plan } {
+  const way = limitWay(node);
+  const backwards = way.kind === "last" && way.without === 0 ? reversed(node.input, context) : undefined;
+  if (way.kind !== "last" || backwards === undefined) return { way, input: node.input };
+  return { way: { kind: "last of reversed", count: way.count }, input: backwards };
+}
+
+function bound(expression: Expr): number {
+  if (
+    expression.kind !== "constant" || expression.value === null || typeof expression.value === "string" ||
+    typeof expression.value === "boolean"
+  ) {
+    throw new SqlError(
+      "A limit must be a number",
+      expression.kind === "parameter" || expression.kind === "call" ? expression.at : 0,
+      SQLSTATE.invalidParameter,
+    );
+  }
+  return Number(expression.value);
+}
+
+/** The same rows with the last one first, where that costs nothing: a scan below filters and projections. */
+function reversed(plan: Plan, context: Pick<QueryContext, "functions">): Plan | undefined {
+  if (plan.node === "scan") return { ...plan, reverse: !plan.reverse };
+  if (plan.node !== "filter" && plan.node !== "project") return undefined;
+  const expressions = plan.node === "filter" ? [plan.predicate] : plan.expressions;
+  // Functions whose values depend on the rows before would give others.
+  if (expressions.some((expression) => isVolatile(expression, context))) return undefined;
+  const input = reversed(plan.input, context);
+  return input && { ...plan, input };
+}
