@@ -151,6 +151,16 @@ Deno.test("explain() tells what runs in one kernel and what between kernels", ()
   ]);
 });
 
+Deno.test("explain() shows the ways that the physical pass has chosen", () => {
+  assert.deepEqual(planned("select px from trades limit -3"), [
+    "Limit -3, read from the end",
+    "  Scan trades, newest first: px",
+  ]);
+  assert.equal(planned("select px from trades order by px limit -3")[0], "Limit -3, keeps 3 rows");
+  assert.match(planned("select row_number() over () n from trades").join("\n"), /Window, streaming$/m);
+  assert.match(planned("select rank() over (order by px) n from trades").join("\n"), /Window, over kept rows$/m);
+});
+
 Deno.test("optimize() prunes by parameters, and by the clock when it is given", () => {
   assert.match(planned("select px from trades where ts >= $1", [0n]).join(), /time: 1970-01-01T00:00:00.000000Z …/);
   const text = "select px from trades where ts > dateadd('h', -1, now())";
