@@ -33,6 +33,8 @@ function checkArray(constants: readonly (Value | undefined)[]): Fault {
       message: `${dimensions} dimensions want as many lengths`,
     };
   }
+  const none = constants.findIndex((value, k) => k >= 2 && (value === null || Number.isNaN(value)));
+  if (none >= 0) return { argument: none, message: "it is null" };
   return negative(constants, 1) ??
     (lengths <= 0 && longest === 0 ? { argument: 2, message: "a length of 1 or more is wanted" } : undefined);
 }
