@@ -231,6 +231,7 @@ class ArrayReader implements ColumnReader {
   private push(isThere: boolean): void {
     const at = this.elementCount++ * 2;
     if (at === this.elements.length) {
+      this.space.memory.need(8 * at, this.space.operator);
       const longer = new Int32Array(at * 2);
       longer.set(this.elements);
       this.elements = longer;

@@ -191,36 +191,103 @@ export function decompress(codec: string, bytes: Uint8Array, sizeBytes: number):
 
 /** The hybrid of runs and bit-packed groups: `count` values of `width` bits. */
 export function decodeRuns(bytes: Uint8Array, width: number, count: number): Int32Array {
-  if (width > 32) throw new ParquetError("a run has too wide values");
   const out = new Int32Array(count);
-  const valueBytes = (width + 7) >>> 3;
-  for (let at = 0, n = 0; n < count;) {
-    let head = 0, shift = 0;
-    for (;; shift += 7) {
-      if (at >= bytes.length || shift > 28) throw new ParquetError("runs end too early");
-      const byte = bytes[at++];
+  new Runs(bytes, width, count).read(out, count);
+  return out;
+}
+
+/** The bit-packed values of a group. */
+const GROUP = 8;
+
+/** The same, read piece by piece: a run of a few bytes may claim millions of values. */
+export class Runs {
+  private at = 0;
+  private readonly valueBytes: number;
+  /** Values of the run at hand that were not read. */
+  private left = 0;
+  private isPacked = false;
+  private value = 0;
+  /** A group that was read in part. */
+  private readonly group = new Int32Array(GROUP);
+  private groupAt = GROUP;
+
+  constructor(private readonly bytes: Uint8Array, private readonly width: number, private valuesLeft: number) {
+    if (width > 32) throw new ParquetError("a run has too wide values");
+    this.valueBytes = (width + 7) >>> 3;
+  }
+
+  /** The next `count` values, from the start of `out`. */
+  read(out: Int32Array, count: number): void {
+    for (let n = 0; n < count;) n += this.some(out, n, count - n);
+  }
+
+  /** How many of all values are `wanted`; none may be above it. */
+  countOf(wanted: number): number {
+    const some = new Int32Array(1024);
+    let count = 0;
+    const add = (value: number, times: number) => {
+      if (value > wanted) throw new ParquetError("a page has impossible levels");
+      if (value === wanted) count += times;
+    };
+    while (this.left > 0 || this.valuesLeft > 0) {
+      if (this.left === 0) this.begin();
+      if (!this.isPacked) {
+        add(this.value, this.left);
+        this.left = 0;
+      } else {
+        const n = this.some(some, 0, some.length);
+        for (let k = 0; k < n; k++) add(some[k], 1);
+      }
+    }
+    return count;
+  }
+
+  /** Up to `count` values of the run at hand. Gives how many. */
+  private some(out: Int32Array, from: number, count: number): number {
+    if (this.left === 0) this.begin();
+    let n = Math.min(this.left, count);
+    if (!this.isPacked) out.fill(this.value, from, from + n);
+    else if (this.groupAt < GROUP) {
+      n = Math.min(n, GROUP - this.groupAt);
+      out.set(this.group.subarray(this.groupAt, this.groupAt + n), from);
+      this.groupAt += n;
+    } else if (n === this.left || n >= GROUP) {
+      if (n < this.left) n -= n % GROUP;
+      this.unpack(n, out, from);
+    } else {
+      this.unpack(Math.min(GROUP, this.left), this.group, 0);
+      this.groupAt = 0;
+      return this.some(out, from, count);
+    }
+    this.left -= n;
+    return n;
+  }
+
+  private unpack(count: number, out: Int32Array, from: number): void {
+    // Writers may leave off the padding of the last group.
+    if (this.at + Math.ceil(count * this.width / 8) > this.bytes.length) throw new ParquetError("runs end too early");
+    unpack(this.bytes, this.at, this.width, count, out, from);
+    this.at += Math.ceil(count / GROUP) * this.width;
+  }
+
+  private begin(): void {
+    let head = 0;
+    for (let shift = 0;; shift += 7) {
+      if (this.at >= this.bytes.length || shift > 28) throw new ParquetError("runs end too early");
+      const byte = this.bytes[this.at++];
       head += (byte & 0x7f) * 2 ** shift;
       if (byte < 0x80) break;
     }
-    if (head % 2 === 0) {
-      const length = Math.min(head / 2, count - n);
-      if (length === 0) throw new ParquetError("a run is empty");
-      if (at + valueBytes > bytes.length) throw new ParquetError("runs end too early");
-      let value = 0;
-      for (let k = 0; k < valueBytes; k++) value |= bytes[at++] << (8 * k);
-      out.fill(value, n, n + length);
-      n += length;
-    } else {
-      const groups = (head - 1) / 2, length = Math.min(groups * 8, count - n);
-      if (length === 0) throw new ParquetError("a run is empty");
-      // Writers may leave off the padding of the last group.
-      if (at + Math.ceil(length * width / 8) > bytes.length) throw new ParquetError("runs end too early");
-      unpack(bytes, at, width, length, out, n);
-      n += length;
-      at += groups * width;
-    }
+    this.isPacked = head % 2 === 1;
+    this.left = Math.min(this.isPacked ? (head - 1) / 2 * GROUP : head / 2, this.valuesLeft);
+    if (this.left === 0) throw new ParquetError("a run is empty");
+    this.valuesLeft -= this.left;
+    this.groupAt = GROUP;
+    if (this.isPacked) return;
+    if (this.at + this.valueBytes > this.bytes.length) throw new ParquetError("runs end too early");
+    this.value = 0;
+    for (let k = 0; k < this.valueBytes; k++) this.value |= this.bytes[this.at++] << (8 * k);
   }
-  return out;
 }
 
 /** Bit-packed values, lowest bits first. */

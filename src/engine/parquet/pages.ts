@@ -1,7 +1,11 @@
-/** The pages of a column chunk, one after the other: levels, and values without nulls. Holds one page at a time. */
+/**
+ * The pages of a column chunk, one after the other and in pieces: levels, and values without nulls. Holds one page at a time, and of
+ * what its runs claim one piece.
+ */
 import { layoutOf } from "../../types/mod.ts";
 import { LAYOUT_WIDTH } from "../../types/layout.ts";
 import type { Workspace } from "../columns.ts";
+import { pollQuery } from "../long-texts.ts";
 import type { Values } from "./conversion.ts";
 import { ParquetError } from "./error.ts";
 import { type ColumnExtent, readAt } from "./file.ts";
@@ -9,17 +13,21 @@ import {
   checkCrc,
   checkPageHeader,
   decodeDelta,
-  decodeRuns,
   decompress,
   ENCODING,
   joinStreams,
   PAGE,
   type PageHeader,
   readPageHeader,
+  Runs,
 } from "./page.ts";
 import type { ParquetColumn } from "./schema.ts";
 
 const READ_BYTES = 1 << 18;
+/** Values of a piece, with nulls. */
+const PIECE_VALUES = 65_536;
+/** Its levels, indices and values, the widest of them. */
+const PIECE_BYTES = PIECE_VALUES * (8 + 4 + 32);
 
 export class PageReader {
   /** Bytes of the file from `windowOffset` on. */
@@ -32,10 +40,16 @@ export class PageReader {
   /** i32 words of a value in memory; values of 1 and 2 bytes take an element. */
   readonly words: number;
 
-  /** The page at hand. Levels are undefined where all are the highest (definition) or lowest (repetition). */
+  /** What follows of the page at hand: so many values, with nulls, their levels if they differ, and the values themselves. */
+  private pageLeft = 0;
+  private repetitionRuns?: Runs;
+  private definitionRuns?: Runs;
+  private takeValues: (count: number) => Values = () => new Int32Array(0);
+
+  /** The piece at hand. Levels are undefined where all are the highest (definition) or lowest (repetition). */
   valueCount = 0;
-  repetition?: Int32Array;
-  definition?: Int32Array;
+  repetition?: Int32Array<ArrayBuffer>;
+  definition?: Int32Array<ArrayBuffer>;
   values: Values = new Int32Array(0);
 
   private dictionary?: Values;
@@ -45,6 +59,7 @@ export class PageReader {
   private oldBlocks: number[] = [];
   /** What is counted against the query for arrays outside of the shared memory. */
   private accountedBytes = 0;
+  private dictionaryBytes = 0;
 
   constructor(
     private readonly column: ParquetColumn,
@@ -59,20 +74,36 @@ export class PageReader {
     this.words = this.repetitionMax > 0 ? 2 : Math.max(1, LAYOUT_WIDTH[layoutOf(column.type)] >>> 2);
   }
 
-  /** There are values in pages to come. */
+  /** There are values in pieces to come. */
   get hasNext(): boolean {
     return this.valuesLeft > 0;
   }
 
-  /** Goes to the next page with values. */
+  /** Goes to the next piece. */
   next(): void {
-    do {
+    pollQuery();
+    while (this.pageLeft === 0) {
       if (this.valuesLeft <= 0 || this.offset >= this.end) {
         throw new ParquetError("a column has fewer values than its row group has rows");
       }
-      this.valueCount = 0;
       this.nextPage();
-    } while (this.valueCount === 0);
+    }
+    this.nextPiece();
+  }
+
+  private nextPiece(): void {
+    const count = this.valueCount = Math.min(this.pageLeft, PIECE_VALUES);
+    this.pageLeft -= count;
+    this.valuesLeft -= count;
+    this.repetition = this.repetitionRuns && readLevels(this.repetitionRuns, count, this.repetition);
+    this.definition = this.definitionRuns && readLevels(this.definitionRuns, count, this.definition);
+    let presentCount = count;
+    if (this.definition !== undefined) {
+      const { definitionMax } = this.column;
+      presentCount = 0;
+      for (let i = 0; i < count; i++) if (this.definition[i] === definitionMax) presentCount++;
+    }
+    this.values = this.takeValues(presentCount);
   }
 
   /** The values read before are done with. */
@@ -85,7 +116,7 @@ export class PageReader {
     this.forget();
     if (this.pageBlock !== 0) this.space.free(this.pageBlock);
     if (this.dictionaryBlock !== 0) this.space.free(this.dictionaryBlock);
-    this.pageBlock = this.dictionaryBlock = 0;
+    this.pageBlock = this.dictionaryBlock = this.dictionaryBytes = 0;
     this.account(0);
   }
 
@@ -101,7 +132,9 @@ export class PageReader {
     return this.window.subarray(at, at + length);
   }
 
+  /** Besides the dictionary. */
   private account(sizeBytes: number): void {
+    sizeBytes += this.dictionaryBytes;
     this.space.memory.account(sizeBytes - this.accountedBytes, this.space.operator);
     this.accountedBytes = sizeBytes;
   }
@@ -110,8 +143,9 @@ export class PageReader {
     const header = this.header();
     checkPageHeader(header, this.end - this.offset - header.headerBytes);
     const { type, valueCount } = header;
-    // Levels as well as values: what a page claims is counted before it is made.
-    if (type !== PAGE.index) this.account(header.sizeBytes + 4 * valueCount * (this.words + 2));
+    // What a page claims is counted before it is made.
+    if (type === PAGE.dictionary) this.account(header.sizeBytes + 4 * valueCount * (this.words + 2));
+    else if (type !== PAGE.index) this.account(header.sizeBytes + PIECE_BYTES);
     const page = this.bytes(this.offset + header.headerBytes, header.compressedSizeBytes);
     this.offset += header.headerBytes + header.compressedSizeBytes;
     checkCrc(header, page);
@@ -122,6 +156,7 @@ export class PageReader {
       this.dictionary = this.plain(decompress(this.extent.codec, page, header.sizeBytes), valueCount);
       this.dictionaryBlock = this.pageBlock;
       this.pageBlock = block;
+      this.dictionaryBytes = this.accountedBytes;
     } else if (type === PAGE.data || type === PAGE.dataV2) this.dataPage(header, page);
     else if (type !== PAGE.index) throw new ParquetError(`a page is of unknown type ${type}`);
   }
@@ -158,33 +193,47 @@ export class PageReader {
       if (before > header.sizeBytes) throw new ParquetError("a page's levels are longer than the page");
       if (header.isCompressed) body = decompress(this.extent.codec, body, header.sizeBytes - before);
     }
-    this.repetition = repetition && decodeLevels(repetition, repetitionMax, valueCount);
-    const levels = definition && decodeLevels(definition, definitionMax, valueCount);
-    let presentCount = valueCount;
-    if (levels !== undefined) {
-      presentCount = 0;
-      for (let i = 0; i < valueCount; i++) if (levels[i] === definitionMax) presentCount++;
-    }
-    this.definition = presentCount === valueCount ? undefined : levels;
+    if (repetition !== undefined) levelsOf(repetition, repetitionMax, valueCount).countOf(repetitionMax);
+    const presentCount = definition === undefined
+      ? valueCount
+      : levelsOf(definition, definitionMax, valueCount).countOf(definitionMax);
+    this.repetitionRuns = repetition && levelsOf(repetition, repetitionMax, valueCount);
+    this.definitionRuns = definition === undefined || presentCount === valueCount
+      ? undefined
+      : levelsOf(definition, definitionMax, valueCount);
     if (this.pageBlock !== 0) this.oldBlocks.push(this.pageBlock);
     this.pageBlock = 0;
-    this.values = this.decode(header.encoding, body, presentCount);
-    this.valueCount = valueCount;
-    this.valuesLeft -= valueCount;
+    this.takeValues = this.valuesOf(header, body, presentCount);
+    this.pageLeft = valueCount;
+  }
+
+  /** Gives the next so many of the `count` values of a page. */
+  private valuesOf({ encoding, sizeBytes }: PageHeader, bytes: Uint8Array, count: number): (count: number) => Values {
+    const { words } = this;
+    if (encoding === ENCODING.dictionary || encoding === ENCODING.plainDictionary) {
+      if (count === 0) return () => new Int32Array(0);
+      if (this.dictionary === undefined || bytes.length === 0) {
+        throw new ParquetError("a page refers to a dictionary that is not there");
+      }
+      const indices = new Runs(bytes.subarray(1), bytes[0], count);
+      return (count) => this.lookUp(indices, count);
+    }
+    if (encoding === ENCODING.rle && this.column.conversion.stored === "bits") {
+      // The runs' size stands before them.
+      const bits = new Runs(bytes.subarray(4), 1, count);
+      return (count) => Int8Array.from(taken(bits, count));
+    }
+    this.account(sizeBytes + PIECE_BYTES + 4 * count * (words + 2));
+    const values = this.decode(encoding, bytes, count);
+    let at = 0;
+    return (count) => values.subarray(at * words, (at += count) * words);
   }
 
   private decode(encoding: number, bytes: Uint8Array, count: number): Values {
     const { conversion } = this.column, { stored } = conversion;
     switch (encoding) {
-      case ENCODING.dictionary:
-      case ENCODING.plainDictionary:
-        return this.lookUp(bytes, count);
       case ENCODING.plain:
         return this.plain(bytes, count);
-      case ENCODING.rle:
-        // The runs' size stands before them.
-        if (stored === "bits") return Int8Array.from(decodeRuns(bytes.subarray(4), 1, count));
-        break;
       case ENCODING.delta: {
         if (stored !== "fixed" || !conversion.isInteger) break;
         const { words } = decodeDelta(bytes, 0, count);
@@ -211,13 +260,9 @@ export class PageReader {
     throw new ParquetError(`encoding ${encoding} is not known for this type`);
   }
 
-  private lookUp(bytes: Uint8Array, count: number): Values {
-    if (count === 0) return new Int32Array(0);
-    const { dictionary, words } = this;
-    if (dictionary === undefined || bytes.length === 0) {
-      throw new ParquetError("a page refers to a dictionary that is not there");
-    }
-    const indices = decodeRuns(bytes.subarray(1), bytes[0], count);
+  private lookUp(runs: Runs, count: number): Values {
+    const { words } = this, dictionary = this.dictionary!;
+    const indices = taken(runs, count);
     const entries = dictionary.length / words;
     for (let i = 0; i < count; i++) {
       if (indices[i] >>> 0 >= entries) {
@@ -378,10 +423,20 @@ function sizedLevels(body: Uint8Array, encoding: number): [levels: Uint8Array, r
   return [body.subarray(4, 4 + size), body.subarray(4 + size)];
 }
 
-function decodeLevels(bytes: Uint8Array, max: number, count: number): Int32Array {
-  const levels = decodeRuns(bytes, 32 - Math.clz32(max), count);
-  if ((max & (max + 1)) !== 0) {
-    for (let i = 0; i < count; i++) if (levels[i] > max) throw new ParquetError("a page has impossible levels");
-  }
+function levelsOf(bytes: Uint8Array, max: number, count: number): Runs {
+  return new Runs(bytes, 32 - Math.clz32(max), count);
+}
+
+/** Into `before`, if it is long enough. */
+function readLevels(runs: Runs, count: number, before?: Int32Array<ArrayBuffer>): Int32Array<ArrayBuffer> {
+  const isReused = before !== undefined && before.buffer.byteLength >= 4 * count;
+  const levels = isReused ? new Int32Array(before.buffer, 0, count) : new Int32Array(count);
+  runs.read(levels, count);
   return levels;
+}
+
+function taken(runs: Runs, count: number): Int32Array {
+  const values = new Int32Array(count);
+  runs.read(values, count);
+  return values;
 }

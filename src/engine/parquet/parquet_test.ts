@@ -3,10 +3,13 @@ import { dirname } from "node:path";
 import { parquetWriteBuffer } from "hyparquet-writer";
 import { SqlError } from "../../errors.ts";
 import type { ParquetNode } from "../../sql/plan.ts";
+import { Workspace } from "../columns.ts";
+import { workAt } from "../long-texts.ts";
 import { createParquet } from "../operators/parquet.ts";
 import { randomFrom, type Row, rowsOf, testContext } from "../testing.ts";
 import { parquetSchema } from "./file.ts";
-import { decodeDelta, decodeRuns, joinStreams } from "./page.ts";
+import { columnReader } from "./column.ts";
+import { decodeDelta, decodeRuns, ENCODING, joinStreams, PAGE, Runs } from "./page.ts";
 
 const ROWS = 3_000;
 const symbols = ["alpha", "größe", "", "日本"];
@@ -196,3 +199,108 @@ Deno.test("runs and bit-packed groups", () => {
   assert.throws(() => decodeRuns(Uint8Array.of(20, 5), 3, 11), { name: "ParquetError" });
   assert.deepEqual([...joinStreams(Uint8Array.of(1, 2, 3, 4, 5, 6), 2, 3)], [1, 4, 2, 5, 3, 6]);
 });
+
+Deno.test("runs are read in pieces of any size", () => {
+  const random = randomFrom(11);
+  for (let width = 0; width <= 20; width++) {
+    const bytes: number[] = [], values: number[] = [];
+    for (let run = 0; run < 30; run++) {
+      if (random() % 2 === 0) {
+        const count = 1 + random() % 40, value = random() % 2 ** width;
+        bytes.push(...varint(count * 2));
+        for (let k = 0; k < Math.ceil(width / 8); k++) bytes.push((value >>> (8 * k)) & 255);
+        for (let k = 0; k < count; k++) values.push(value);
+      } else {
+        const packed = Array.from({ length: 8 * (1 + random() % 5) }, () => random() % 2 ** width);
+        bytes.push(...varint(packed.length / 4 + 1));
+        let bits = 0n;
+        packed.forEach((value, k) => bits |= BigInt(value) << BigInt(k * width));
+        for (let k = 0; k < packed.length * width / 8; k++) bytes.push(Number((bits >> BigInt(8 * k)) & 255n));
+        values.push(...packed);
+      }
+    }
+    const runs = new Runs(Uint8Array.from(bytes), width, values.length), found: number[] = [];
+    while (found.length < values.length) {
+      const piece = new Int32Array(Math.min(values.length - found.length, random() % 30));
+      runs.read(piece, piece.length);
+      found.push(...piece);
+    }
+    assert.deepEqual(found, values, `width ${width}`);
+    const most = Math.max(...values);
+    const all = new Runs(Uint8Array.from(bytes), width, values.length);
+    assert.equal(all.countOf(most), values.filter((value) => value === most).length);
+    assert.throws(() => new Runs(Uint8Array.from(bytes), width, values.length).countOf(most - 1), /impossible levels/);
+  }
+});
+
+Deno.test("a page of a few bytes that claims many values costs memory for a piece of them", () => {
+  const claimed = 200_000_000;
+  // Null all of them; and all of them the one entry of a dictionary.
+  for (const isNull of [true, false]) {
+    const levels = [...varint(claimed * 2), isNull ? 0 : 1];
+    const values = isNull ? [] : [1, ...varint(claimed * 2), 0];
+    const bytes = Uint8Array.from([
+      ...(isNull ? [] : dictionaryPage(Uint8Array.of(7, 0, 0, 0, 0, 0, 0, 0))),
+      ...dataPage(claimed, levels, values),
+    ]);
+    const path = Deno.makeTempFileSync();
+    Deno.writeFileSync(path, bytes);
+    const file = Deno.openSync(path);
+    let polls = 0;
+    const context = testContext(1 << 24, { poll: () => polls++ });
+    workAt(context);
+    const column = { name: "n", type: "LONG", conversion: CONVERSION, leaf: 0, definitionMax: 1, dimensions: [] };
+    const extent = {
+      codec: "UNCOMPRESSED",
+      offset: 0,
+      sizeBytes: bytes.length,
+      plainSizeBytes: bytes.length,
+      valueCount: claimed,
+    };
+    const space = Workspace.of(context, "read_parquet");
+    const reader = columnReader(column, extent, file, space);
+    const rows = 50_000, address = space.allocate(rows * 8);
+    for (let k = 0; k < 20; k++) reader.read(address, 0, rows);
+    const longs = context.heap.i64.subarray(address / 8, address / 8 + rows);
+    assert.ok(longs.every((long) => long === (isNull ? -(2n ** 63n) : 7n)));
+    assert.ok(context.memory.usedBytes < 16 << 20, `${context.memory.usedBytes} bytes`);
+    assert.ok(polls >= 10, `${polls} polls`);
+    reader.close();
+    file.close();
+    Deno.removeSync(path);
+  }
+});
+
+const CONVERSION = { stored: "fixed", sizeBytes: 8, isInteger: true, convert: longsOf } as const;
+
+function longsOf(bytes: Uint8Array<ArrayBuffer>): Int32Array<ArrayBuffer> {
+  return new Int32Array(bytes.buffer, bytes.byteOffset, bytes.length / 4);
+}
+
+function varint(value: number): number[] {
+  const bytes: number[] = [];
+  for (; value > 127; value = Math.floor(value / 128)) bytes.push(value % 128 + 128);
+  return [...bytes, value];
+}
+
+/** Fields of a header as the compact protocol has them: i32, one after the other. */
+const fields = (...values: number[]): number[] => values.flatMap((value) => [0x15, ...varint(2 * value)]);
+
+function dictionaryPage(bytes: Uint8Array): number[] {
+  return [...fields(PAGE.dictionary, bytes.length, bytes.length), 0x4c, ...fields(1, ENCODING.plain), 0, 0, ...bytes];
+}
+
+/** Of version 2, not compressed. */
+function dataPage(count: number, levels: number[], values: number[]): number[] {
+  const size = levels.length + values.length;
+  return [
+    ...fields(PAGE.dataV2, size, size),
+    0x5c,
+    ...fields(count, values.length === 0 ? count : 0, count, ENCODING.dictionary, levels.length, 0),
+    0x12,
+    0,
+    0,
+    ...levels,
+    ...values,
+  ];
+}
