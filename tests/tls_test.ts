@@ -6,7 +6,10 @@ import { type Authority, authority } from "./certificates.ts";
 import { until } from "./programs.ts";
 import { startServer, type TestServer } from "./server.ts";
 
-async function withTls(test: (server: TestServer, ca: Authority, files: Files) => Promise<void>): Promise<void> {
+async function withTls(
+  test: (server: TestServer, ca: Authority, files: Files) => Promise<void>,
+  env: Record<string, string> = {},
+): Promise<void> {
   using ca = authority("TLS");
   if (ca === undefined) return;
   const files = { cert: join(ca.directory, "server.pem"), key: join(ca.directory, "server.key") };
@@ -19,6 +22,7 @@ async function withTls(test: (server: TestServer, ca: Authority, files: Files) =
       SVC_HTTP_MIN_WORKER_COUNT: "1",
       SVC_TLS_CERT_PATH: files.cert,
       SVC_TLS_PRIVATE_KEY_PATH: files.key,
+      ...env,
     },
     caPath: ca.path,
   });
@@ -82,6 +86,30 @@ async function servedName(server: TestServer, ca: Authority, ...options: string[
   return [...new Set(names)].join();
 }
 
+/** What a client of TLS says first. */
+async function clientHello(): Promise<Uint8Array> {
+  using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const { port } = listener.addr as Deno.NetAddr;
+  const client = Deno.connectTls({ hostname: "127.0.0.1", port, alpnProtocols: ["postgresql"] }).then((c) =>
+    c.handshake()
+  );
+  using accepted = await listener.accept();
+  const buffer = new Uint8Array(4096);
+  const size = await accepted.read(buffer);
+  await accepted.closeWrite();
+  await client.catch(() => {});
+  return buffer.slice(0, size!);
+}
+
+/** With some bytes changed behind the record's head, or cut off. */
+function damaged(bytes: Uint8Array): Uint8Array {
+  const copy = bytes.slice();
+  for (let change = Math.random() * 5; change > 0; change--) {
+    copy[5 + Math.floor(Math.random() * (copy.length - 5))] = Math.random() * 256;
+  }
+  return copy.subarray(0, Math.random() < 0.5 ? copy.length : Math.ceil(Math.random() * copy.length));
+}
+
 async function reload(server: TestServer, ca: Authority, call = "reload_config"): Promise<boolean> {
   using client = Deno.createHttpClient({ caCerts: [Deno.readTextFileSync(ca.path)] });
   const reply = await fetch(`https://localhost:${server.httpPort}/exec?query=select+${call}()`, { client });
@@ -138,10 +166,11 @@ Deno.test("TLS: versions 1.2 and 1.3, and none before; curl verifies; HTTP witho
     assert.equal(await servedName(server, ca, "-tls1_3"), "first");
     assert.doesNotMatch(await servedName(server, ca, "-tls1_1"), /first/);
     await assert.rejects(fetch(`${server.http.replace("https", "http")}/ping`));
+    const hello = await clientHello();
     for (const port of [server.httpPort, server.minPort, server.linePort, server.pgPort]) {
-      for (let client = 0; client < 20; client++) {
+      for (let client = 0; client < 50; client++) {
         const connection = await Deno.connect({ hostname: "127.0.0.1", port });
-        await connection.write(crypto.getRandomValues(new Uint8Array(100)));
+        await connection.write(client % 2 ? crypto.getRandomValues(new Uint8Array(100)) : damaged(hello));
         connection.close();
       }
     }
@@ -171,3 +200,15 @@ Deno.test("TLS: rows stream at the pace of the reader, and a reader that leaves 
     await reader.cancel();
     await until("the query has ended", async () => await running() === "0");
   }));
+
+Deno.test("TLS: the cookie of a session is marked Secure", () =>
+  withTls(async (server, ca) => {
+    using client = Deno.createHttpClient({ caCerts: [Deno.readTextFileSync(ca.path)] });
+    const authorization = `Basic ${btoa("someone:secret")}`;
+    const reply = await fetch(`${server.http}/exec?query=select+1&session=true`, {
+      client,
+      headers: { authorization },
+    });
+    await reply.body?.cancel();
+    assert.match(reply.headers.get("set-cookie") ?? "", /; Secure$/);
+  }, { SVC_HTTP_USER: "someone", SVC_HTTP_PASSWORD: "secret" }));

@@ -68,6 +68,7 @@ async function psql(place: Place): Promise<void> {
   assert.equal((await ask("sslmode=require")).text, "500500\n");
   assert.match((await ask(`sslmode=verify-full sslrootcert=${place.other.path}`)).text, /certificate verify failed/);
   assert.match((await ask("sslmode=disable")).text, /FATAL: .*pg\.tls\.required/);
+  assert.match((await ask("sslmode=require password=wrong")).text, /FATAL: +password authentication failed/);
   const wrongName = await ask(`sslmode=verify-full sslrootcert=${place.ca.path} hostaddr=127.0.0.1 host=example.org`);
   assert.match(wrongName.text, /does not match host name "example.org"/);
 }

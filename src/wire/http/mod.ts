@@ -170,11 +170,11 @@ async function answer(
   const reply = await route.methods[method](call);
   const opens = identity !== ANONYMOUS &&
     (token !== undefined || route.wire === "exec" && call.parameters.isTrue("session"));
-  return opens ? withCookie(reply, sessions.give(identity, token)) : reply;
+  return opens ? withCookie(reply, sessions.give(identity, token), request) : reply;
 }
 
-function withCookie(reply: Reply, cookie: string): Reply {
-  reply.headers.push(["Set-Cookie", cookie]);
+function withCookie(reply: Reply, cookie: string, { isSecure }: HttpRequest): Reply {
+  reply.headers.push(["Set-Cookie", isSecure ? `${cookie}; Secure` : cookie]);
   return reply;
 }
 
