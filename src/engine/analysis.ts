@@ -6,7 +6,15 @@ import { SqlError, SQLSTATE } from "../errors.ts";
 import type { Plan } from "../sql/plan.ts";
 import { HeapFullError, SharedHeap } from "../storage/heap.ts";
 import { layoutOf, typeOf } from "../types/mod.ts";
-import type { Batch, Operator, ParallelRunner, QueryContext, QueryMemory } from "./contract.ts";
+import type {
+  AnalysisShape,
+  Batch,
+  Operator,
+  ParallelRunner,
+  PlanAnalysis,
+  QueryContext,
+  QueryMemory,
+} from "./contract.ts";
 
 /** Each an i64. */
 const WORD = { batches: 0, rows: 1, bytes: 2, nanos: 3, memory: 4, memoryPeak: 5 } as const;
@@ -41,7 +49,7 @@ function inputs(plan: Plan): Plan[] {
 }
 
 /** The figures of one plan. Nobody else frees them. */
-export class Analysis {
+export class Analysis implements PlanAnalysis {
   private readonly first: number;
 
   /** `nodes` and `scans`: how many there are. */
@@ -160,14 +168,6 @@ function allocate(heap: SharedHeap, sizeBytes: number): number {
     const message = `EXPLAIN ANALYZE needs ${sizeBytes} bytes: the server's shared memory is full (${error.message})`;
     throw new SqlError(message, 0, SQLSTATE.outOfMemory);
   }
-}
-
-export interface AnalysisShape {
-  address: number;
-  nodes: number;
-  scans: number;
-  /** Whose work another thread shares. */
-  node?: number;
 }
 
 /** What one node holds. Blocks that other threads leave to the leader stay the node's. */

@@ -4,7 +4,6 @@
 import type { FunctionEntry } from "../sql/functions/entry.ts";
 import type { Column, Plan, ScanReading } from "../sql/plan.ts";
 import type { Dictionary, ScanSource } from "../storage/contract.ts";
-import type { Analysis, AnalysisShape } from "./analysis.ts";
 import type { SharedHeap } from "../storage/heap.ts";
 
 /** A column of a batch: `rowCount` values of the type's layout at `address`. */
@@ -59,6 +58,25 @@ export interface Pool {
   unpin(source: ScanSource, segment: number, column: number): void;
 }
 
+/** Where the figures of EXPLAIN ANALYZE are: plain data for another thread. */
+export interface AnalysisShape {
+  address: number;
+  nodes: number;
+  scans: number;
+  /** Whose work another thread shares. */
+  node?: number;
+}
+
+/** Figures of a plan's nodes while it runs. */
+export interface PlanAnalysis {
+  readonly shape: AnalysisShape;
+  /** The context in which the node's operator works: its memory is counted, also on other threads. */
+  contextOf(node: number, context: QueryContext): QueryContext;
+  /** The operator itself, whose calls are counted from now on. */
+  measured(node: number, operator: Operator): Operator;
+  countScanned(scan: number, rows: number, bytes: number): void;
+}
+
 export interface QueryContext {
   readonly heap: SharedHeap;
   readonly memory: QueryMemory;
@@ -74,7 +92,7 @@ export interface QueryContext {
   /** Address of the i32 cancel word in shared memory that kernels poll. */
   readonly cancelWord: number;
   /** EXPLAIN ANALYZE. */
-  readonly analysis?: Analysis;
+  readonly analysis?: PlanAnalysis;
   /** Counts rows that a source has given; undefined where nobody asks. */
   countRead?(rows: number): void;
   /** Counts rows that a source has, before it gives any. */

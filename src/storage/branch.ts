@@ -7,11 +7,12 @@
  *     commit    →  repeated on new forks of tables that others have changed  →  one group of the log  →  the tables become the forks
  */
 import { assert, SqlError, SQLSTATE } from "../errors.ts";
-import { type Definition, encodeBatch, encodePlaces } from "./blocks.ts";
+import { encodeBatch, encodePlaces } from "./blocks.ts";
 import { toJson } from "./bytes.ts";
 import { tableLost } from "./catalogue.ts";
-import type { AppendBatch, AppendColumn, Change, OrderedChange, TableSchema } from "./contract.ts";
+import type { AppendBatch, Change, OrderedChange, TableSchema } from "./contract.ts";
 import { definitionOf, newSchema } from "./definitions.ts";
+import type { Entry, What } from "./entries.ts";
 import { HeapFullError } from "./heap.ts";
 import type { MemoryBlock } from "./memory.ts";
 import { type BranchPublication, changeOf, differenceOf } from "./publication.ts";
@@ -20,7 +21,7 @@ import { applyEntries, conflict, rebase } from "./rebase.ts";
 import { checkBatch, checkUpdate } from "./rows.ts";
 import type { Segment, Table } from "./table.ts";
 import { BLOCK_KIND, FLAG_LAST } from "./wal.ts";
-import type { TableStore } from "./writer.ts";
+import type { Store } from "./store.ts";
 
 /** A table as the transaction sees it. */
 export interface Fork {
@@ -35,26 +36,6 @@ export interface Fork {
   /** What the session was told. */
   toldDropped: boolean;
 }
-
-/** A change of one table. */
-export interface Entry {
-  ordinal: number;
-  tableId: number;
-  /** Before the change. */
-  schema: TableSchema;
-  what: What;
-}
-
-export type What =
-  | { kind: "definition"; definition: Definition }
-  | { kind: "append"; batch: AppendBatch; group: number }
-  | RowChange;
-
-/** `before`: the segments that `places` count in. */
-export type RowChange = {
-  places: Float64Array;
-  before: readonly Segment[];
-} & ({ kind: "update"; columns: AppendColumn[] } | { kind: "delete" });
 
 export class Branch {
   private readonly forks = new Map<number, Fork>();
@@ -71,7 +52,7 @@ export class Branch {
   /** Why it can only be rolled back. */
   private broken: unknown;
 
-  constructor(private readonly store: TableStore, readonly id: number, private readonly limitBytes: number) {}
+  constructor(private readonly store: Store, readonly id: number, private readonly limitBytes: number) {}
 
   /** All changes or none. Gives the new table's id for the last one, if that makes one. */
   change(changes: readonly OrderedChange[]): number | undefined {

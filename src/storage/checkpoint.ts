@@ -8,14 +8,14 @@ import { encodeCatalog, encodeManifest } from "./manifest.ts";
 import { writeSlot } from "./slots.ts";
 import type { Table } from "./table.ts";
 import type { Log } from "./wal.ts";
-import type { TableStore } from "./writer.ts";
+import type { Store } from "./store.ts";
 
 /**
  * In steps, a table each, between which commands may run: a manifest says which block of the log it is as of, so that it does not
  * matter what comes meanwhile. What is changed after a table's step, and tables that are made after the first, are in the log
  * that stays. May be begun anew after it has failed for want of room.
  */
-export function* checkpointSteps(store: TableStore, log: Log): Generator<void, void> {
+export function* checkpointSteps(store: Store, log: Log): Generator<void, void> {
   const { files, root, compactBytes } = store.options;
   const logStart = log.roll();
   const changed = [...store.tables.values()].filter((table) => table.changed);
@@ -75,7 +75,7 @@ export function writeManifest(files: Files, table: Table): void {
   table.generation++;
 }
 
-export function writeCatalog(store: TableStore, logStart: number): void {
+export function writeCatalog(store: Store, logStart: number): void {
   // Those without a manifest are younger than `logStart`.
   const listed = [...store.tables.values()].filter(({ generation, damage }) => generation > 0 || damage !== undefined);
   const tables = listed.map(({ schema, generation, newestLsn, damage }) => ({

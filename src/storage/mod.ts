@@ -20,7 +20,8 @@ import type { StorageWriter } from "./contract.ts";
 import { type Files, realFiles } from "./files.ts";
 import { createHeap, SHARED_WORD, type SharedHeap } from "./heap.ts";
 import { formatPool, SharedPool } from "./pool.ts";
-import { type LogLevel, TableStore } from "./writer.ts";
+import type { LogLevel } from "./options.ts";
+import { TableStore } from "./writer.ts";
 
 export type * from "./contract.ts";
 export {

@@ -13,7 +13,7 @@ import { decodeManifest, type Manifest } from "./manifest.ts";
 import { readSlots, syncSlot } from "./slots.ts";
 import type { Table } from "./table.ts";
 import { BLOCK_KIND, BlockReader } from "./wal.ts";
-import type { TableStore } from "./writer.ts";
+import type { Store } from "./store.ts";
 
 /** Rows are applied when so many have come together: late rows cost less in large groups. */
 const GROUP_ROWS_MAX = 1_000_000;
@@ -22,7 +22,7 @@ const GROUP_ROWS_MAX = 1_000_000;
  * Reads what is on disk of a table. Damage stays with the table, which is open then. After other errors it is not, and may be
  * opened again: what was read and applied by then is whole. Makes no change that a start after a crash would not make again.
  */
-export function openTable(store: TableStore, table: Table): void {
+export function openTable(store: Store, table: Table): void {
   const { unread } = table;
   if (unread === undefined) return;
   try {
@@ -38,7 +38,7 @@ export function openTable(store: TableStore, table: Table): void {
 }
 
 /** Damage in one table leaves the others usable. */
-export function setDamage(store: TableStore, table: Table, error: CorruptFileError): void {
+export function setDamage(store: Store, table: Table, error: CorruptFileError): void {
   table.damage ??= error;
   table.unread = undefined;
   table.segments = [];
@@ -47,7 +47,7 @@ export function setDamage(store: TableStore, table: Table, error: CorruptFileErr
   store.options.onDamage(`table ${table.schema.name} cannot be used: ${error.message}`);
 }
 
-function readManifest(store: TableStore, table: Table): void {
+function readManifest(store: Store, table: Table): void {
   const { files } = store.options;
   const { generation } = table;
   const base = join(table.directory, "manifest");
@@ -83,7 +83,7 @@ function readManifest(store: TableStore, table: Table): void {
 }
 
 /** Extents are checked when they are read; a file that is missing or too short can be told at once. */
-function checkFiles(store: TableStore, paths: readonly string[], { segments }: Manifest): void {
+function checkFiles(store: Store, paths: readonly string[], { segments }: Manifest): void {
   const ends = paths.map(() => 0);
   for (const { chunks } of segments) {
     for (const chunk of chunks) {
@@ -101,7 +101,7 @@ function checkFiles(store: TableStore, paths: readonly string[], { segments }: M
 }
 
 /** The size of a data file whose version is known. A damaged header harms no extent. */
-function checkedSize(store: TableStore, path: string): number {
+function checkedSize(store: Store, path: string): number {
   const file = store.options.files.open(path, "read");
   try {
     const header = new Uint8Array(HEADER_BYTES);
@@ -114,7 +114,7 @@ function checkedSize(store: TableStore, path: string): number {
 }
 
 /** Data files that an interrupted checkpoint has left: no manifest lists them. */
-function removeOrphans(store: TableStore, table: Table): void {
+function removeOrphans(store: Store, table: Table): void {
   const { files } = store.options;
   const known = new Set(table.data.list.map((file) => file.path));
   for (const name of files.list(table.directory)) {
@@ -124,7 +124,7 @@ function removeOrphans(store: TableStore, table: Table): void {
 }
 
 /** In groups, each of which is taken off the list once it is applied. */
-function applyBlocks(store: TableStore, table: Table): void {
+function applyBlocks(store: Store, table: Table): void {
   const { blocks } = table.unread!;
   const reader = new BlockReader(store.options.files);
   const { replayed } = store;
@@ -145,7 +145,7 @@ function applyBlocks(store: TableStore, table: Table): void {
 }
 
 /** Neighbouring appends, or a block of another kind. */
-function applyGroup(store: TableStore, table: Table, reader: BlockReader): { count: number; rows: number } {
+function applyGroup(store: Store, table: Table, reader: BlockReader): { count: number; rows: number } {
   const { blocks } = table.unread!;
   const before = table.segments;
   try {

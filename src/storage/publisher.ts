@@ -7,7 +7,7 @@ import type { MemoryBlock, WriterMemory } from "./memory.ts";
 import type { DataFiles } from "./datafile.ts";
 import { type BranchPublication, changeOf, type Splice, type TableChange } from "./publication.ts";
 import type { Segment, Table } from "./table.ts";
-import type { WriterOptions } from "./writer.ts";
+import type { WriterOptions } from "./options.ts";
 
 /** Tables as one transaction sees them. */
 export interface Unpublished {

@@ -1,6 +1,6 @@
 /** The changes of a transaction, applied: to its own state of a table, or once more to what others have made of the table since. */
 import { assert, SqlError, SQLSTATE } from "../errors.ts";
-import type { Entry, RowChange } from "./branch.ts";
+import type { Entry, RowChange } from "./entries.ts";
 import { applyToTable } from "./definitions.ts";
 import { type AddedRows, type RowPlace, sourceRow } from "./moves.ts";
 import { type Rows, toRows } from "./rows.ts";

@@ -11,10 +11,10 @@ import { join, parentOf } from "./files.ts";
 import { type CatalogRecord, decodeCatalog } from "./manifest.ts";
 import { openTable, setDamage } from "./opening.ts";
 import { readSlots, syncSlot } from "./slots.ts";
-import type { TableStore } from "./writer.ts";
+import type { Store } from "./store.ts";
 import { writeCatalog } from "./checkpoint.ts";
 
-export function recover(store: TableStore): Log {
+export function recover(store: Store): Log {
   const { options, report } = store;
   const { files } = options;
   const catalog = readCatalog(store);
@@ -44,7 +44,7 @@ export function recover(store: TableStore): Log {
  * Files that were made since the catalogue was written have numbers that it does not know. A number is one file's in the whole
  * database: the pool goes by it.
  */
-function reserveFileIds(store: TableStore): void {
+function reserveFileIds(store: Store): void {
   const { files, root } = store.options;
   for (const directory of files.list(root)) {
     if (!/^t\d+$/.test(directory)) continue;
@@ -55,7 +55,7 @@ function reserveFileIds(store: TableStore): void {
   }
 }
 
-function readCatalog(store: TableStore): CatalogRecord | undefined {
+function readCatalog(store: Store): CatalogRecord | undefined {
   const { files } = store.options;
   const { slots, damage } = readSlots(files, store.catalogBase);
   const logs = logFiles(files, store.logDirectory);
@@ -77,7 +77,7 @@ function readCatalog(store: TableStore): CatalogRecord | undefined {
   return catalog;
 }
 
-function sizeOf(store: TableStore, path: string): number {
+function sizeOf(store: Store, path: string): number {
   const file = store.options.files.open(path, "read");
   try {
     return file.size();
@@ -86,7 +86,7 @@ function sizeOf(store: TableStore, path: string): number {
   }
 }
 
-function createDatabase(store: TableStore): Log {
+function createDatabase(store: Store): Log {
   const { files, root, random } = store.options;
   files.makeDirectory(store.logDirectory);
   const log = Log.create(files, store.logDirectory, 1, random);
@@ -97,7 +97,7 @@ function createDatabase(store: TableStore): Log {
 }
 
 /** Definitions are applied, in order; blocks of rows go to their tables. */
-function distribute(store: TableStore, blocks: readonly BlockPlace[]): void {
+function distribute(store: Store, blocks: readonly BlockPlace[]): void {
   const reader = new BlockReader(store.options.files);
   try {
     blocks.forEach((block, k) => {
@@ -109,7 +109,7 @@ function distribute(store: TableStore, blocks: readonly BlockPlace[]): void {
   }
 }
 
-function addBlock(store: TableStore, block: BlockPlace): void {
+function addBlock(store: Store, block: BlockPlace): void {
   const table = store.tables.get(block.tableId);
   // A checkpoint that went on while the table was dropped has left it out.
   if (table === undefined || table.damage !== undefined) return;
@@ -120,7 +120,7 @@ function addBlock(store: TableStore, block: BlockPlace): void {
   table.changed = true;
 }
 
-function define(store: TableStore, { tableId, lsn }: BlockPlace, payload: () => Uint8Array): void {
+function define(store: Store, { tableId, lsn }: BlockPlace, payload: () => Uint8Array): void {
   let table = store.tables.get(tableId);
   let definition: Definition;
   try {
@@ -153,7 +153,7 @@ function define(store: TableStore, { tableId, lsn }: BlockPlace, payload: () => 
 }
 
 /** What an interrupted checkpoint or a drop has left. */
-function removeGarbage(store: TableStore, catalog: CatalogRecord): void {
+function removeGarbage(store: Store, catalog: CatalogRecord): void {
   const { files, root } = store.options;
   for (const { path, firstLsn } of logFiles(files, store.logDirectory)) {
     if (firstLsn < catalog.logStart) files.remove(path);

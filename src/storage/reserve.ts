@@ -1,7 +1,7 @@
 /** Room on the disk that is kept for what makes room, or must not fail, when the disk is full. */
 import { DiskFullError } from "../errors.ts";
 import { type Files, writeFully } from "./files.ts";
-import type { LogLevel } from "./writer.ts";
+import type { LogLevel } from "./options.ts";
 
 export class DiskReserve {
   constructor(

@@ -3,7 +3,7 @@ import { DiskFullError } from "../errors.ts";
 import type { MemoryBlock, WriterMemory } from "./memory.ts";
 import type { Publisher } from "./publisher.ts";
 import type { Table } from "./table.ts";
-import type { WriterOptions } from "./writer.ts";
+import type { WriterOptions } from "./options.ts";
 
 /** What is stored between two groups of commits. */
 const STEP_BYTES = 8 << 20;

@@ -1,14 +1,14 @@
 /** The open transactions, by the number that their sessions have given them. */
 import { Branch } from "./branch.ts";
 import type { Command } from "./commands.ts";
-import type { TableStore } from "./writer.ts";
+import type { Store } from "./store.ts";
 
 type OfTransaction = Extract<Command, { transactionId: number }>;
 
 export class Transactions {
   private readonly branches = new Map<number, Branch>();
 
-  constructor(private readonly store: TableStore) {}
+  constructor(private readonly store: Store) {}
 
   /** Gives a new table's id, if that is what the change made. */
   execute(command: OfTransaction): number | undefined {

@@ -1,6 +1,7 @@
 /** The entry of the workers that run queries: it wires the engine to functions, pool and encoders, and nothing else. */
 import { createOutput, type Output, type OutputOptions, type Piece } from "../database/output.ts";
-import { Analysis, type AnalysisShape } from "../engine/analysis.ts";
+import { Analysis } from "../engine/analysis.ts";
+import type { AnalysisShape } from "../engine/contract.ts";
 import type { Operator, QueryContext } from "../engine/contract.ts";
 import { type CountedMemory, createOperator, createQueryMemory, workAt } from "../engine/mod.ts";
 import { help, type Invitation, SectionRunner } from "../engine/parallel.ts";

@@ -1,6 +1,6 @@
 /** What a client sends, through a buffer. One read is under way at most. */
 import { ConnectionLostError, RequestError } from "./errors.ts";
-import type { ByteConnection } from "./contract.ts";
+import type { ByteConnection } from "../tls/mod.ts";
 
 const BUFFER_BYTES = 4096;
 const CR = 13, LF = 10;

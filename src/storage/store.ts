@@ -1,0 +1,48 @@
+/**
+ * The writer's state as its parts see it: recovery, opening, checkpoint and transactions change it, each in its own file.
+ * `writer.ts` implements it.
+ */
+import type { Definition } from "./blocks.ts";
+import type { AppendBatch, TableSchema } from "./contract.ts";
+import type { WriterMemory } from "./memory.ts";
+import type { WriterOptions } from "./options.ts";
+import type { Publisher } from "./publisher.ts";
+import type { DiskReserve } from "./reserve.ts";
+import type { Storing } from "./storing.ts";
+import type { Table } from "./table.ts";
+import type { Log } from "./wal.ts";
+
+export interface Store {
+  readonly options: WriterOptions;
+  readonly tables: Map<number, Table>;
+  /** Lines of the report of the start. */
+  readonly report: string[];
+  /** What opened tables have taken from the log since the start. */
+  readonly replayed: { blocks: number; rows: number; ms: number };
+  readonly publisher: Publisher;
+  readonly storing: Storing;
+  readonly memory: WriterMemory;
+  readonly reserve: DiskReserve;
+  nextTableId: number;
+  nextFileId: number;
+  catalogGeneration: number;
+  readonly logDirectory: string;
+  readonly catalogBase: string;
+  /** Why nothing can be written, if so. */
+  readonly sealed: string | undefined;
+  open(table: Table): undefined;
+  makeDurable(sync: () => void): void;
+  makeDirectory(table: Table): void;
+  newTable(schema: TableSchema): Table;
+  take(table: Table): void;
+  applyDefinition(table: Table, definition: Definition, lsn: number): void;
+  applyRows(table: Table, batches: readonly AppendBatch[]): void;
+  commit(add: (log: Log) => number[]): number[];
+  count(commits: number, rows?: readonly { rowCount: number }[]): void;
+  applyGroup(lsns: readonly number[], tables: readonly Table[], apply: () => void, undo?: () => void): void;
+  stored(table: Table): void;
+  checkWritable(): void;
+  table(id: number): Table;
+  checkNameIsFree(name: string, except?: (tableId: number) => boolean): void;
+  placesOf(table: Table, version: number, rowIds: BigInt64Array): Float64Array;
+}
