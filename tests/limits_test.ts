@@ -236,6 +236,29 @@ Deno.test("what a function makes is charged before it is made", async (t) => {
   assert.ok(grown < 2 * (limitBytes + (200 << 20)), `${grown >> 20} MiB`);
 });
 
+Deno.test({
+  name: "what a query has made goes with it, and does not add up over queries",
+  // Elsewhere there is no glibc to ask.
+  ignore: Deno.build.os !== "linux" || Deno.build.target.includes("musl"),
+  async fn() {
+    const limitBytes = 256 << 20;
+    await using server = await prepared({
+      SVC_CAIRO_QUERY_MEMORY_LIMIT: `${limitBytes}`,
+      SVC_SHARED_WORKER_COUNT: "2",
+    });
+    const start = residentBytes(server);
+    let most = 0;
+    for (let k = 0; k < 12; k++) {
+      const text = ["repeat('a b,', 300000)", "repeat('x', 16000000)", "repeat('[', 1000000)"][k % 3];
+      const { error } = await exec(server, `select x % 1000 k, first(${text}) from long_sequence(10000)`);
+      assert.match(error ?? "no error", TOO_MUCH);
+      most = Math.max(most, residentBytes(server) - start);
+    }
+    // Those of one query, and free pages of the shared memory.
+    assert.ok(most < 2 * limitBytes + (200 << 20), `${most >> 20} MiB`);
+  },
+});
+
 /** 0 where the system does not tell. */
 function residentBytes(server: TestServer, field = "VmRSS"): number {
   if (Deno.build.os !== "linux") return 0;

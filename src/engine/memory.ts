@@ -19,6 +19,9 @@ export class CountedMemory implements QueryMemory {
   private readonly blocks = new Map<number, number>();
   private readonly accounted = new Map<string, number>();
   private units = 0;
+  /** Of this thread: what lies in buffers of JavaScript, and the most that did. */
+  private outsideBytes = 0;
+  outsideBytesMax = 0;
 
   /** `counter`: i32 index of the word that counts the query's units of 4 KiB over all its threads; without one, this thread is all. */
   constructor(
@@ -70,6 +73,8 @@ export class CountedMemory implements QueryMemory {
   }
 
   account(sizeBytes: number, operator: string): void {
+    this.outsideBytes += sizeBytes;
+    this.outsideBytesMax = Math.max(this.outsideBytesMax, this.outsideBytes);
     const bytes = (this.accounted.get(operator) ?? 0) + sizeBytes;
     const units = Math.ceil(bytes / UNIT_BYTES) - Math.ceil((bytes - sizeBytes) / UNIT_BYTES);
     this.accounted.set(operator, bytes);
@@ -81,6 +86,7 @@ export class CountedMemory implements QueryMemory {
     if (this.limitBytes > 0 && this.usedBytes + sizeBytes > this.limitBytes) {
       throw overLimit(operator, sizeBytes, this.limitBytes);
     }
+    this.outsideBytesMax = Math.max(this.outsideBytesMax, this.outsideBytes + sizeBytes);
   }
 
   /** Leaves a block to another thread of the query, which calls `adopt`. */

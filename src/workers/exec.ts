@@ -14,7 +14,7 @@ import { seededRandom } from "../database/random.ts";
 import { createRegistry } from "../sql/functions/mod.ts";
 import { createPool, type PoolLease, SHARED_WORD, SharedHeap, type SharedPool } from "../storage/mod.ts";
 import { yieldToOthers } from "./priority.ts";
-import { collectGarbage, giveBackPages } from "./rest.ts";
+import { collectGarbage, giveBackLarge, giveBackPages } from "./rest.ts";
 import { type LineTable, parseLines, type ParseOptions } from "../wire/line/mod.ts";
 
 /** Encoded chunks that may be on their way to the reader before the query waits. */
@@ -134,6 +134,7 @@ function release(context: Context): void {
   } finally {
     context.memory.release();
   }
+  giveBackLarge(context.memory.outsideBytesMax);
 }
 
 /** A query that this worker leads. */

@@ -38,3 +38,22 @@ export function collectGarbage(): void {
   }
   collect();
 }
+
+/** Less is left to V8. */
+const LARGE_BYTES = 64 << 20;
+let isAsked = false;
+
+/**
+ * After a query that had so many bytes outside of the shared memory: V8 collects them when it needs room for itself, and the C
+ * allocator keeps them then, so that several such queries would hold several times what one of them may.
+ */
+export function giveBackLarge(sizeBytes: number): void {
+  if (sizeBytes < LARGE_BYTES || isAsked) return;
+  isAsked = true;
+  // The query is still on the stack.
+  setTimeout(() => {
+    isAsked = false;
+    collectGarbage();
+    libc()?.malloc_trim(0n);
+  });
+}
