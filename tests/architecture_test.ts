@@ -92,6 +92,47 @@ Deno.test("a room is entered through its mod.ts", () => {
   assert.deepEqual(past.map(say), []);
 });
 
+/** Files of one circle import each other, directly or through others. Imports of types count too. */
+const CIRCLES = [
+  // Expressions, calls and comparisons bind each other's arguments, and so do queries, sources, joins and sub-queries.
+  ["sql/binder/calls.ts", "sql/binder/comparison.ts", "sql/binder/expressions.ts", "sql/binder/membership.ts"],
+  [
+    "sql/binder/grouping.ts",
+    "sql/binder/joins.ts",
+    "sql/binder/sampling.ts",
+    "sql/binder/select.ts",
+    "sql/binder/sets.ts",
+    "sql/binder/sources.ts",
+    "sql/binder/subqueries.ts",
+    "sql/binder/table-functions.ts",
+  ],
+];
+
+/** Strongly connected components of more than one file. Source: Tarjan, "Depth-first search and linear graph algorithms", 1972. */
+function circles(all: readonly Import[]): string[][] {
+  const targets = new Map<string, string[]>();
+  for (const { from, to } of all) targets.set(from, [...targets.get(from) ?? [], to]);
+  const order = new Map<string, number>(), low = new Map<string, number>(), open: string[] = [], found: string[][] = [];
+  const visit = (file: string) => {
+    order.set(file, order.size);
+    low.set(file, order.get(file)!);
+    open.push(file);
+    for (const to of targets.get(file) ?? []) {
+      if (!order.has(to)) visit(to);
+      if (open.includes(to)) low.set(file, Math.min(low.get(file)!, low.get(to)!));
+    }
+    if (low.get(file) !== order.get(file)) return;
+    const component = open.splice(open.indexOf(file));
+    if (component.length > 1) found.push(component.sort());
+  };
+  for (const file of targets.keys()) if (!order.has(file)) visit(file);
+  return found.sort();
+}
+
+Deno.test("no files import each other in a circle, but for those that are known", () => {
+  assert.deepEqual(circles(imports()), CIRCLES);
+});
+
 Deno.test("contracts exist, and import contracts and doors only", () => {
   for (const path of CONTRACTS) assert.ok(Deno.statSync(join(SRC, path)).isFile, path);
   const past = imports().filter(({ from, to }) =>
