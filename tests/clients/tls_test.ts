@@ -202,5 +202,5 @@ Deno.test("clients verify the certificate", { sanitizeOps: false, sanitizeResour
     caPath: ca.path,
   });
   for (const [name, run] of CLIENTS) await test.step(name, () => run({ server, ca, other }));
-  assert.doesNotMatch(server.output(), / C | E (?:http|http-min|pg)-server/);
+  assert.doesNotMatch(server.output(), / [CE] (?:server-main|http-server|http-min-server|pg-server|line-tcp-server) /);
 });

@@ -54,9 +54,10 @@ export function startLineTcp(options: LineTcpOptions): LineTcpServer {
     const address = shownAddress(accepted.remoteAddr);
     const secured = options.certificate?.secure(accepted);
     const connection = secured ?? accepted;
-    const serving = secured === undefined
-      ? serve(connection, options)
-      : secured.handshake.then(() => serve(connection, options));
+    const serving = secured === undefined ? serve(connection, options) : secured.handshake.then(
+      () => serve(connection, options),
+      ({ message }) => options.log.info(`turned away [client=${address}, msg=${shownText(message)}]`),
+    );
     const served = serving.catch((error) =>
       options.log.error(`connection of ${address} failed: ${shownText((error as Error).message)}`)
     ).finally(() => {
