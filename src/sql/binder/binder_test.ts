@@ -268,3 +268,40 @@ Deno.test("bind() gives parameters of no type one that exists, or refuses them, 
     }
   }
 });
+
+Deno.test("bind() gives a parameter of no type one that exists, or refuses it, in every place of a query", () => {
+  for (
+    const text of [
+      "select px, rank() over (partition by $1 order by px) from trades",
+      "select px, rank() over (order by $1) from trades",
+      "select string_agg(sym, ',' order by $1) from trades",
+      "select count() from trades group by $1",
+      "select $1, count() from trades",
+      "select distinct $1 from trades",
+      "select px from trades order by $1",
+      "select px from trades where $1",
+      "select px from trades where $1 = $2",
+      "select px from trades where px between $1 and $2",
+      "select px from trades where px in ($1, $2)",
+      "select a.px from trades a join trades b on a.px = $1",
+      "select a.px from trades a join trades b on $1 = $2",
+      "select * from (select $1 p from trades) a join (select $2 p from trades) b on a.p = b.p",
+      "select * from trades latest on ts partition by $1",
+      "select ts, count() from trades sample by 1h fill($1)",
+      "select ts, $1, count() from trades sample by 1h",
+      "select sum(px) over (order by ts rows between $1 preceding and current row) from trades",
+      "select $1 union select $2",
+      "select $1 union all select 1",
+      "select case $1 when $2 then $3 else $4 end",
+      "select array[$1, $2]",
+      "select (select $1), exists (select $2), -$3, not $4, $5 is null, $6::int",
+      "with a as (select $1 v) select v, count() from a group by v",
+    ]
+  ) {
+    try {
+      run(text).parameterTypes.forEach(typeOf);
+    } catch (error) {
+      if (!(error instanceof SqlError)) throw new Error(text, { cause: error });
+    }
+  }
+});

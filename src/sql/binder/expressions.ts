@@ -709,7 +709,8 @@ export class Expressions {
 
   /** An item of ORDER BY inside a window. */
   sortKey(item: OrderItem, scope: Scope): SortKey {
-    return { expression: this.bind(item.expression, scope), descending: item.descending, nulls: item.nulls };
+    const expression = this.settle(this.bind(item.expression, scope), "STRING");
+    return { expression, descending: item.descending, nulls: item.nulls };
   }
 }
 

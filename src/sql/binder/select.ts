@@ -420,7 +420,7 @@ class SelectBinder {
       aliases: this.aliases,
       aliasesFirst: true,
     };
-    const expr = this.expressions.bind(e, scope);
+    const expr = this.expressions.settle(this.expressions.bind(e, scope), "STRING");
     if (isAggregated(expr)) throw new SqlError("an aggregate is no key", e.at, SQLSTATE.grouping);
     return { expr, at: e.at };
   }

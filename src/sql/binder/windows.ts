@@ -47,7 +47,9 @@ export class WindowCollector implements WindowSink {
       ? this.named_(over.reference, this.named.length)
       : this.resolve(over, this.named.length);
     const inner: Scope = { ...scope, aggregates: undefined, windows: undefined, isWindow: true };
-    const partitionBy = window.partitionBy.map((e) => this.expressions.bind(e, inner));
+    const partitionBy = window.partitionBy.map((e) =>
+      this.expressions.settle(this.expressions.bind(e, inner), "STRING")
+    );
     const orderBy = window.orderBy.map((item): SortKey => this.expressions.sortKey(item, inner));
     if (call.distinct) throw notSupported("DISTINCT in a window function", call.at);
     const star = call.args.length === 1 && call.args[0].kind === "star";
