@@ -1,5 +1,5 @@
 /** Rows of `pg_catalog` and `information_schema`: what tables there are, in the words of PostgreSQL. */
-import { type FilledTable, tableOid } from "../sql/mod.ts";
+import { ARRAY_IN, type FilledTable, tableOid } from "../sql/mod.ts";
 import type { TableSchema } from "../storage/mod.ts";
 import { typeOf, type Value } from "../types/mod.ts";
 import { arrayDimensions } from "../types/wide.ts";
@@ -92,6 +92,7 @@ const SOURCES: Record<Exclude<FilledTable, "pg_catalog.pg_stat_activity">, Rows>
       typnamespace: PG_CATALOG,
       typtype: "b",
       typcategory: category,
+      typinput: category === "A" ? ARRAY_IN : 0,
       typlen: size,
       typtypmod: -1,
       typowner: OWNER,

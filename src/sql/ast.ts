@@ -217,6 +217,8 @@ export interface Join {
   right: Source;
   /** `on expr`; `on (a, b)` gives a list (or a single column). */
   on?: Expression;
+  /** USING: the columns of `on` are one in the result. */
+  merges?: boolean;
   /** TOLERANCE of ASOF and LT, as written: "10s". */
   tolerance?: { text: string; at: number };
   /** The end of the joined source, where a missing ON is reported. */

@@ -57,6 +57,8 @@ const GROUPS: Group[] = [
       "CAST",
       "EXTRACT",
       "TRIM",
+      "SUBSTRING",
+      "ALL",
       "EXISTS",
       "ARRAY[",
       "TIMESTAMP",

@@ -87,6 +87,7 @@ const TEXT = String.raw`Sql {
            | "JOIN"                                      -- bare
   joinOption = "ON" "(" name ("," name)+ ")"             -- columns
              | "ON" expr                                 -- expr
+             | "USING" "(" name ("," name)* ")"          -- using
              | "TOLERANCE" "-"? anyNumber                -- tolerance
              | "TOLERANCE"                               -- noTolerance
   primarySource = sourceItem designated? sourceAlias? designated?
@@ -135,6 +136,8 @@ const TEXT = String.raw`Sql {
           | "CAST" "(" expr "AS" type ")"                -- cast
           | "EXTRACT" "(" (name | "<string>") "FROM" expr ")"  -- extract
           | "TRIM" "(" name expr "FROM" expr ")"         -- trim
+          | "SUBSTRING" "(" expr "FROM" expr "FOR" expr ")"  -- substring
+          | "ALL" "(" expr ")"                           -- all
           | "EXISTS" "(" subquery ")"                    -- exists
           | ("TIMESTAMP" | "TIMESTAMP_NS" | "DATE" | "IPV4" | "UUID") "<string>"  -- typed
           | path "(" args? ")" nulls? over?              -- call

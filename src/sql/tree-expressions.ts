@@ -182,6 +182,12 @@ export const expressionActions: ohm.ActionDict<unknown> = {
     }
     return call([{ ...name(trim), text: named }], [text.tree(), characters.tree()]);
   },
+  operand_substring(substring, _open, text, _from, from, _for, count, _close): Expression {
+    return call([name(substring)], [text.tree(), from.tree(), count.tree()]);
+  },
+  operand_all(all, _open, array, _close): Expression {
+    return call([{ text: "all", at: at(all), quoted: false }], [array.tree()]);
+  },
   operand_exists(exists, _open, query, _close): Expression {
     return { kind: "exists", at: at(exists), query: query.tree() };
   },

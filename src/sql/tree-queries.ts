@@ -383,6 +383,11 @@ export const queryActions: ohm.ActionDict<unknown> = {
     }));
     return { on: { kind: "list", at: at(open), items } };
   },
+  joinOption_using(using, _open, first, _commas, rest, _close): Partial<Join> {
+    const columns = [first, ...rest.children].map(name);
+    const items = columns.map((column): Expression => ({ kind: "column", at: column.at, path: [column] }));
+    return { on: { kind: "list", at: at(using), items }, merges: true };
+  },
   joinOption_expr(_on, expr) {
     return { on: expr.tree() };
   },

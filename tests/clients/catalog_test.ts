@@ -29,6 +29,9 @@ async function isInstalled(name: string, program: string, ...args: string[]): Pr
   return false;
 }
 
+/** `.ci/run` downloads it. */
+const JDBC = join(TOOLS, "postgresql-42.7.8.jar");
+
 async function startWithTables(): Promise<TestServer> {
   const server = await startServer();
   const t =
@@ -68,6 +71,71 @@ types [] []
 no table nobody
 reflected ['other', 't'] ['x', 'v', 's', 'd', 'a', 'b', 'u', 'l', 'ts']
 rows [(7, 'seven')]
+`,
+  );
+});
+
+Deno.test({
+  name: "JDBC's DatabaseMetaData",
+  ignore: !await isInstalled("JDBC", "java", "-cp", JDBC, "Catalog.java"),
+}, async () => {
+  await using server = await startWithTables();
+  const { text } = await run("java", "-cp", JDBC, "Catalog.java", String(server.pgPort));
+  assert.equal(
+    text,
+    `catalogs
+  qdb
+schemas
+  pg_catalog
+  public
+schemas p%
+  public
+tables
+  public other TABLE
+  public t TABLE
+tables t
+  public t TABLE
+columns
+  t x 4 int4 1 YES
+  t v 12 varchar 2 YES
+  t s 12 varchar 3 YES
+  t d 8 float8 4 YES
+  t a 2003 _float8 5 YES
+  t b -7 bool 6 YES
+  t u 1111 uuid 7 YES
+  t l -5 int8 8 YES
+  t ts 93 timestamp 9 YES
+column n
+  other n -5 int8 1 YES
+primary keys
+indexes
+imported keys
+exported keys
+procedures
+functions
+best row
+types
+  bool -7
+  int8 -5
+  bigserial -5
+  oid -5
+  bpchar 1
+  numeric 2
+  int4 4
+  serial 4
+  int2 5
+  smallserial 5
+  float4 7
+  float8 8
+  varchar 12
+  date 91
+  timestamp 93
+  binary 1111
+  internal 1111
+  uuid 1111
+  _varchar 2003
+  _float8 2003
+keywords true
 `,
   );
 });

@@ -4,7 +4,7 @@
 import { notSupported, SqlError, SQLSTATE } from "../../errors.ts";
 import { typeOf, type Value } from "../../types/mod.ts";
 import { arrayDimensions, asDecimal, decimalOf, decimalTag, geohashBits, parseGeohash } from "../../types/wide.ts";
-import type { Expression, FunctionCall, OrderItem, Query } from "../ast.ts";
+import type { Expression, FunctionCall, OrderItem, Query, TypeName } from "../ast.ts";
 import { isOidType, oidOfText } from "./object-ids.ts";
 import type { AggregateCall, Expr, SortKey } from "../plan.ts";
 import { aggregateKind, bindFunction, castEntry, resolveOverload } from "./calls.ts";
@@ -161,6 +161,7 @@ export class Expressions {
         return e.negated ? not(test, e.at) : test;
       }
       case "cast": {
+        if (isTextArray(e.type)) return this.textArray(e, scope);
         if (isOidType(e.type.name)) return this.objectId(e, scope);
         const tag = e.style === "::" && e.type.name === "float" ? "DOUBLE" : tagOfType(e.type, true);
         if (e.operand.kind === "call" && e.operand.name.toLowerCase() === "json_extract" && JSON_TYPES.has(tag)) {
@@ -237,6 +238,11 @@ export class Expressions {
   private index(e: Extract<Expression, { kind: "index" }>, scope: Scope): Expr {
     const operand = this.bind(e.operand, scope);
     const dimensions = arrayDimensions(operand.type);
+    const [only] = e.subscripts;
+    if (
+      e.operand.kind === "call" && TEXT_ARRAYS.has(e.operand.name.toLowerCase()) && e.subscripts.length === 1 &&
+      "index" in only
+    ) return this.function("array_element", [operand, this.bind(only.index, scope)], e.at);
     if (dimensions === 0) throw typeMismatch(`${displayName(operand.type)} has no elements`, e.at);
     if (e.subscripts.length > dimensions) {
       const [first] = e.subscripts;
@@ -297,10 +303,11 @@ export class Expressions {
     if (isLogic(e)) return this.logic(e, scope);
     const list = asList(e);
     if (list !== undefined) return bindIn(this, list, scope);
-    const array = arrayOfAny(e);
+    const array = arrayOfAny(e) ?? arrayOfAll(e);
     if (array !== undefined) {
       const element = this.cast(this.settle(this.bind(e.left, scope), "STRING"), "STRING", e.left.at);
-      return this.function("is_element", [element, this.settle(this.bind(array, scope), "STRING")], e.at);
+      const test = this.function("is_element", [element, this.settle(this.bind(array, scope), "STRING")], e.at);
+      return e.operator === "=" ? test : this.negate(test, e.at);
     }
     const chain: Binary[] = [];
     let first: Expression = e;
@@ -572,6 +579,13 @@ export class Expressions {
     return constant(nullValue(type), type);
   }
 
+  /** `'{a,b}'::text[]`: such an array is its text. */
+  private textArray(e: Extract<Expression, { kind: "cast" }>, scope: Scope): Expr {
+    const operand = this.settle(this.bind(e.operand, scope), "STRING");
+    if (isText(operand.type) || operand.type === "NULL") return this.cast(operand, "STRING", e.at);
+    throw typeMismatch(`${displayName(operand.type)} cannot be cast to ${e.type.name}[]`, e.at);
+  }
+
   private objectId(e: Extract<Expression, { kind: "cast" }>, scope: Scope): Expr {
     const given = this.bind(e.operand, scope);
     const isName = given.kind === "parameter" && (given.type === UNTYPED || isText(given.type));
@@ -765,6 +779,20 @@ function arrayOfAny({ operator, right }: Binary): Expression | undefined {
   if (operator !== "=" || right.kind !== "call" || right.name.toLowerCase() !== "any") return undefined;
   return right.args.length === 1 && right.args[0].kind !== "query" ? right.args[0] : undefined;
 }
+
+/** What `x <> all(…)` looks in. */
+function arrayOfAll({ operator, right }: Binary): Expression | undefined {
+  if (operator !== "!=" || right.kind !== "call" || right.name !== "all" || right.args.length !== 1) return undefined;
+  return right.args[0];
+}
+
+/** Types of arrays that PostgreSQL's clients ask its catalogues with. */
+function isTextArray({ name, dimensions }: TypeName): boolean {
+  return dimensions === 1 && (name === "text" || name === "varchar" || name === "name" || name === "oid");
+}
+
+/** Functions that give arrays in PostgreSQL's text form. */
+const TEXT_ARRAYS = new Set(["current_schemas"]);
 
 /** `x = any(array[…])`, which tools write for `x in (…)`. */
 function asList({ operator, at, left, right }: Binary): Extract<Expression, { kind: "in" }> | undefined {

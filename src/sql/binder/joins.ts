@@ -14,6 +14,7 @@ import { and, columnOf, columnsRead, remap, sort } from "./plans.ts";
 import { candidates, type Relation, type ScopeColumn } from "./scope.ts";
 import type { Queries } from "./select.ts";
 import { bindSource } from "./sources.ts";
+import { nameKey } from "../../types/names.ts";
 import { displayName, isText } from "./types.ts";
 
 interface Keys {
@@ -72,8 +73,9 @@ function combined(left: Relation, right: Relation): { columns: ScopeColumn[]; pl
 }
 
 function plainJoin(queries: Queries, join: Join, left: Relation, right: Relation, names: Names): Relation {
-  const { columns, planColumns } = combined(left, right);
+  const { columns: all, planColumns } = combined(left, right);
   const type = join.type as JoinNode["type"];
+  const columns = join.merges === true ? merged(all, join, left.columns.length) : all;
   if (type !== "cross" && join.on === undefined) {
     throw new SqlError("the join wants ON", nextToken(queries.binding.context.text, join.end, aliasPlace(join.right)));
   }
@@ -101,6 +103,17 @@ function plainJoin(queries: Queries, join: Join, left: Relation, right: Relation
   return { plan, columns, isTable: false, timestamp: keepsOrder ? left.timestamp : -1 };
 }
 
+/** The columns of USING on the right side are found only with their table's name. */
+function merged(columns: ScopeColumn[], join: Join, leftCount: number): ScopeColumn[] {
+  if (join.type === "right" || join.type === "full") throw notSupported("USING of RIGHT and FULL joins", join.on!.at);
+  const names = new Set(
+    join.on!.kind === "list" ? join.on!.items.map((e) => e.kind === "column" ? nameKey(e.path[0].text) : "") : [],
+  );
+  return columns.map((column, i) =>
+    i >= leftCount && names.has(nameKey(column.name)) ? { ...column, isMerged: true } : column
+  );
+}
+
 function hasNoRows(type: JoinNode["type"], left: Relation, right: Relation): boolean {
   const [l, r] = [left.isEmpty === true, right.isEmpty === true];
   switch (type) {
@@ -117,6 +130,7 @@ function hasNoRows(type: JoinNode["type"], left: Relation, right: Relation): boo
 
 function timeJoin(queries: Queries, join: Join, left: Relation, right: Relation, names: Names): Relation {
   const { columns, planColumns } = combined(left, right);
+  if (join.merges === true) throw notSupported("USING of a join by time", join.on!.at);
   if (left.timestamp < 0) throw new SqlError("the left side has no designated timestamp", join.at, SQLSTATE.grouping);
   if (right.timestamp < 0) throw new SqlError("the right side has no designated timestamp", join.at, SQLSTATE.grouping);
   const type = join.type as TimeJoinNode["type"];

@@ -22,6 +22,9 @@ const SYSTEM_CLASSES: Readonly<Record<string, number>> = {
   pg_extension: 3079,
 };
 
+/** The function that reads arrays: drivers tell arrays from other types by it. */
+export const ARRAY_IN = 750;
+
 export function isOidType(name: string): boolean {
   return OID_TYPES.has(name);
 }
@@ -46,6 +49,7 @@ export function oidOfText(
     if (table !== undefined) return tableOid(table.schema.id);
     throw unknownTable(text, at, tableNames(catalogue));
   }
+  if (type === "regproc" && name.toLowerCase() === "array_in") return ARRAY_IN;
   if (type === "regtype") {
     const tag = tagOfName(name.toLowerCase());
     if (tag !== undefined) return typeOf(tag).pgOid;

@@ -16,6 +16,8 @@ export interface ScopeColumn {
   index: number;
   /** Of a column of the query around a correlated sub-query: its place among those that the sub-query uses. */
   outer?: number;
+  /** USING has merged it with a column of the left side: it is found only with its table's name. */
+  isMerged?: boolean;
   /** Is it known to be NULL in every row? */
   isNull?: boolean;
   /** What the client is told when a star stands for it: of a file that has columns that cannot be read. */
@@ -54,7 +56,9 @@ export function candidates(columns: readonly ScopeColumn[], path: readonly Name[
   const qualifier = path.length === 1 ? undefined : path.slice(0, -1).map((part) => part.text).join(".").toLowerCase();
   const called = byName(columns);
   const named = [...called.get(name) ?? [], ...called.get(quoted) ?? []];
-  const everywhere = qualifier === undefined ? named : named.filter((column) => column.qualifier === qualifier);
+  const everywhere = qualifier === undefined
+    ? named.filter(({ isMerged }) => isMerged !== true)
+    : named.filter((column) => column.qualifier === qualifier);
   // The sub-query's own columns hide those around it.
   const own = everywhere.filter(({ outer }) => outer === undefined);
   const found = spelled(own.length > 0 ? own : everywhere, path[path.length - 1].text);

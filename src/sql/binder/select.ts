@@ -288,7 +288,7 @@ class SelectBinder {
     const { columns } = this.relation;
     if (star.table === undefined) {
       if (this.select.from === undefined) throw new SqlError("a star wants a table: there is no FROM", star.at);
-      return columns.filter(({ outer }) => outer === undefined);
+      return columns.filter(({ outer, isMerged }) => outer === undefined && isMerged !== true);
     }
     const qualifier = star.table.text.toLowerCase();
     const own = columns.filter((column) => column.qualifier === qualifier);

@@ -22,7 +22,7 @@ import { isEmptyTable, isNullColumn } from "./catalog-tables.ts";
 import { STATEMENT_WORDS } from "../parser.ts";
 import { isMetadata, metadataPlan } from "./metadata.ts";
 import { noRows } from "./no-rows.ts";
-import { elementsOf } from "../functions/pg-arrays.ts";
+import { elementsOf } from "../../types/pg-arrays.ts";
 import { type Relation, type ScopeColumn } from "./scope.ts";
 import type { BoundQuery, Queries } from "./select.ts";
 import { showPlan } from "./show.ts";
@@ -163,7 +163,13 @@ function unnested(
     const text = fold(expressions.cast(array, "STRING", call.at), binding);
     if (text === undefined) throw notSupported("unnest of what is no constant", call.at);
     const elements = text.value === null ? [] : elementsOf(text.value as string);
-    plan = { node: "values", columns: [column], rows: elements.map((e) => [e]), timestamp: -1, order: "none" };
+    plan = {
+      node: "values",
+      columns: [column],
+      rows: elements.map((element) => [element ?? null]),
+      timestamp: -1,
+      order: "none",
+    };
     isEmpty = false;
   }
   const alias = source.alias ?? { text: "unnest", at: call.at, quoted: false };

@@ -4,6 +4,7 @@
 import { notSupported, SqlError, SQLSTATE } from "../../errors.ts";
 import type { Value } from "../../types/mod.ts";
 import type { Expression, FunctionCall } from "../ast.ts";
+import { KEYWORDS } from "../grammar.ts";
 import type { Expr, Plan } from "../plan.ts";
 import { type FileColumns, type Names, tableNames, typeMismatch, unknownFunction, unknownTable } from "./context.ts";
 import { convertConstant, fold, foldAtNow } from "./convert.ts";
@@ -13,7 +14,14 @@ import { columnOf, project } from "./plans.ts";
 import type { Queries } from "./select.ts";
 import { isInteger, isTextOrChar, isTime } from "./types.ts";
 
-const ROW_FUNCTIONS = ["long_sequence", "generate_series", "read_parquet", "parquet_scan", ...metadataFunctions()];
+const ROW_FUNCTIONS = [
+  "long_sequence",
+  "generate_series",
+  "pg_get_keywords",
+  "read_parquet",
+  "parquet_scan",
+  ...metadataFunctions(),
+];
 
 export const isRowFunction = (name: string): boolean => ROW_FUNCTIONS.includes(name.toLowerCase());
 
@@ -29,6 +37,9 @@ export function tableFunction(
       return { plan: longSequence(queries, call, names), name };
     case "generate_series":
       return { plan: generateSeries(queries, call, names), name };
+    case "pg_get_keywords":
+      checkCount(call, 0, 0);
+      return { plan: keywords(), name };
     case "read_parquet":
     case "parquet_scan":
       return { ...readParquet(queries, call, names), name };
@@ -46,6 +57,13 @@ export function tableFunction(
     return table.schema.name;
   });
   return { plan: metadataPlan(name, args, call.at), name };
+}
+
+/** The words of this database's grammar. */
+function keywords(): Plan {
+  const columns = ["word", "catcode", "catdesc"].map((column) => ({ name: column, type: "STRING" }));
+  const rows = [...KEYWORDS.keys()].map((word) => [word.toLowerCase(), "U", "unreserved"]);
+  return { node: "values", columns, rows, timestamp: -1, order: "none" };
 }
 
 function checkCount(call: FunctionCall, least: number, most: number): void {

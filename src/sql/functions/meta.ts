@@ -5,7 +5,7 @@ import { SqlError } from "../../errors.ts";
 import { NULL_I32, NULL_I64, tagOfName, typeOf } from "../../types/mod.ts";
 import { CLIENT_SETTINGS } from "../client-settings.ts";
 import type { FunctionContext, FunctionEntry } from "./entry.ts";
-import { elementsOf, quotedElement } from "./pg-arrays.ts";
+import { elementsOf, quotedElement } from "../../types/pg-arrays.ts";
 import { batchEntry } from "./batch-entry.ts";
 import { readNetwork } from "./networks.ts";
 
@@ -242,6 +242,44 @@ const clientFunctions: FunctionEntry[] = [
     [["is_element('b', '{a,b}')", true], ["is_element('c', '{a,b}')", false]],
   ),
   batchEntry(
+    "array_element",
+    [{ name: "array", type: "text" }, { name: "index", type: "LONG" }],
+    "STRING",
+    "An element of an array in PostgreSQL's text form, counted from 1; NULL where there is none.",
+    ([array, index], out, rowCount) => {
+      for (let row = 0; row < rowCount; row++) {
+        const text = array.text(row), at = index.values[row] as bigint;
+        out.setText(row, text === undefined || at < 1n ? undefined : elementsOf(text)[Number(at) - 1]);
+      }
+    },
+    [["array_element('{a,NULL,\"b,c\"}', 3)", "b,c"], ["array_element('{a}', 2)", null]],
+  ),
+  batchEntry(
+    "array_upper",
+    [{ name: "array", type: "text" }, { name: "dimension", type: "LONG" }],
+    "LONG",
+    "The number of elements of an array of one dimension in PostgreSQL's text form; NULL without one.",
+    ([array, dimension], out, rowCount) => {
+      for (let row = 0; row < rowCount; row++) {
+        const text = array.text(row), count = text === undefined ? 0 : elementsOf(text).length;
+        out.values[row] = count === 0 || dimension.values[row] !== 1n ? NULL_I64 : BigInt(count);
+      }
+    },
+    [["array_upper('{a,b}', 1)", 2]],
+  ),
+  batchEntry(
+    "current_schemas",
+    [{ name: "with_implicit", type: "BOOLEAN" }],
+    "STRING",
+    "The schemas whose names can be left out.",
+    ([implicit], out, rowCount) => {
+      for (let row = 0; row < rowCount; row++) {
+        out.setText(row, implicit.values[row] === 1 ? "{pg_catalog,public}" : "{public}");
+      }
+    },
+    [["current_schemas(true)", "{pg_catalog,public}"]],
+  ),
+  batchEntry(
     "array_to_string",
     [{ name: "array", type: "text" }, { name: "separator", type: "text" }],
     "STRING",
@@ -249,7 +287,12 @@ const clientFunctions: FunctionEntry[] = [
     ([array, separator], out, rowCount) => {
       for (let row = 0; row < rowCount; row++) {
         const text = array.text(row), between = separator.text(row);
-        out.setText(row, text === undefined || between === undefined ? undefined : elementsOf(text).join(between));
+        out.setText(
+          row,
+          text === undefined || between === undefined
+            ? undefined
+            : elementsOf(text).filter((e) => e !== undefined).join(between),
+        );
       }
     },
     [["array_to_string('{a,NULL,\"b,c\"}', '; ')", "a; b,c"]],
@@ -298,6 +341,16 @@ const clientFunctions: FunctionEntry[] = [
       }
     },
     [["current_setting('server_encoding')", "UTF8"], ["current_setting('jit')", ""]],
+  ),
+  batchEntry(
+    "set_config",
+    [{ name: "name", type: "text" }, { name: "value", type: "text" }, { name: "is_local", type: "BOOLEAN" }],
+    "STRING",
+    "Gives the value back and sets nothing: settings are set by SET.",
+    ([_name, value], out, rowCount) => {
+      for (let row = 0; row < rowCount; row++) out.setText(row, value.text(row));
+    },
+    [["set_config('jit', 'off', false)", "off"]],
   ),
   batchEntry(
     "to_regtype",

@@ -1,5 +1,6 @@
 /** Arrays and numerics of PostgreSQL as the texts that our types are read from. */
-import { ProtocolError } from "../../errors.ts";
+import { notSupported, ProtocolError } from "../../errors.ts";
+import { quotedElement } from "../../types/pg-arrays.ts";
 import { PG_SQLSTATE } from "./failure.ts";
 
 /** `{{1,2},{3,NULL}}` → `[[1,2],[3,null]]`; other texts stay. */
@@ -90,4 +91,33 @@ export function numericText(view: DataView): string | null {
   for (let power = -1; fraction.length < scale; power--) fraction += group(power);
   const digits = whole.replace(/^0+(?=\d)/, "") || "0";
   return `${sign === NEGATIVE ? "-" : ""}${digits}${scale === 0 ? "" : `.${fraction.slice(0, scale)}`}`;
+}
+
+/**
+ * The binary form of an array of one dimension as its text: `{a,"b c",NULL}`. `read` gives an element's text.
+ * @throws {ProtocolError} 22P03, when the bytes are no such array.
+ */
+export function readTextArray(view: DataView, read: (bytes: Uint8Array) => string): string {
+  const broken = (why: string) =>
+    new ProtocolError(`an array's binary form is broken: ${why}`, PG_SQLSTATE.invalidBinary);
+  if (view.byteLength < 12) throw broken("it is cut off");
+  const dimensions = view.getInt32(0);
+  if (dimensions === 0) return "{}";
+  if (dimensions !== 1) throw notSupported(`an array of texts with ${dimensions} dimensions`, 0);
+  if (view.byteLength < 20) throw broken("it is cut off");
+  const length = view.getInt32(12), elements: string[] = [];
+  let at = 20;
+  for (let i = 0; i < length; i++) {
+    if (at + 4 > view.byteLength) throw broken("it is cut off");
+    const size = view.getInt32(at);
+    at += 4;
+    if (size < -1 || at + Math.max(0, size) > view.byteLength) throw broken("it is cut off");
+    const text = size < 0 ? undefined : read(new Uint8Array(view.buffer, view.byteOffset + at, size));
+    elements.push(quotedElement(text));
+    at += Math.max(0, size);
+  }
+  if (length < 0 || at !== view.byteLength) {
+    throw broken(length < 0 ? `it has ${length} elements` : "bytes are left over");
+  }
+  return `{${elements.join(",")}}`;
 }

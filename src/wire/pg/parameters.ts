@@ -9,7 +9,7 @@ import { notSupported, ProtocolError, SqlError, SQLSTATE } from "../../errors.ts
 import { typeOf, type Value } from "../../types/mod.ts";
 import { formatValue } from "../../types/format/mod.ts";
 import { arrayDimensions, formatBinary } from "../../types/wide.ts";
-import { arrayOfText, numericText, readArray } from "./composites.ts";
+import { arrayOfText, numericText, readArray, readTextArray } from "./composites.ts";
 import { textParameter } from "../text-parameter.ts";
 import { PG_SQLSTATE } from "./failure.ts";
 import type { Format } from "./messages.ts";
@@ -40,6 +40,19 @@ const BPCHAR = 1042, VARCHAR = 1043;
 /** int2[], int4[], int8[], float4[], float8[], numeric[] */
 const ARRAYS = [1005, 1007, 1016, 1021, 1022, 1231];
 
+/** char[], name[], text[], bpchar[], varchar[]: `{a,b}` in the catalogues, and so here. */
+const TEXT_ARRAYS = [1002, 1003, 1009, 1014, 1015];
+const OID_ARRAY = 1028;
+
+function oidText(bytes: Uint8Array): string {
+  if (bytes.length !== 4) {
+    throw new ProtocolError(`an oid has 4 bytes: found ${bytes.length}`, PG_SQLSTATE.invalidBinary);
+  }
+  return String(new DataView(bytes.buffer, bytes.byteOffset, 4).getUint32(0));
+}
+
+const textArray = (view: DataView): Value => readTextArray(view, decodeText);
+
 const WIRE_TYPES = new Map<number, WireType>([
   [16, { tag: "BOOLEAN", size: 1, binary: (view) => view.getUint8(0) !== 0 }],
   [21, { tag: "SHORT", size: 2, binary: (view) => view.getInt16(0) }],
@@ -57,6 +70,12 @@ const WIRE_TYPES = new Map<number, WireType>([
   [NUMERIC, { tag: "DOUBLE", size: -1, binary: numericText }],
   // The statement may want more dimensions: see `isLoose`.
   ...ARRAYS.map((oid) => [oid, { tag: "DOUBLE[]", size: -1, binary: readArray }] as const),
+  ...TEXT_ARRAYS.map((oid) => [oid, { tag: "STRING", size: -1, binary: textArray }] as const),
+  [OID_ARRAY, {
+    tag: "STRING",
+    size: -1,
+    binary: (view) => readTextArray(view, oidText),
+  }],
   // char, name, text, unknown, bpchar, varchar
   ...[18, 19, 25, 705, BPCHAR, VARCHAR].map((oid) => [oid, TEXT] as const),
 ]);
@@ -66,7 +85,7 @@ const REFUSED = new Map([
   [1186, "interval"],
   [1266, "timetz"],
   [3802, "jsonb"],
-  ...[1000, 1001, 1002, 1003, 1009, 1014, 1015, 1028, 1115, 1182, 1185, 2951]
+  ...[1000, 1001, 1115, 1182, 1185, 2951]
     .map((oid) => [oid, "an array"] as const),
 ]);
 
