@@ -52,7 +52,7 @@ export function functionsPage(): string {
     "out nulls, and every aggregate can be used with `OVER`. Casts are in [Types](types.md).",
   ];
   for (const [title, entries] of [...GROUPS, ["More", others] as const]) {
-    const shown = entries.filter(({ name }) => !isInternal(name) && !/^json_extract_|^keywords$/.test(name));
+    const shown = entries.filter(({ name }) => !isInternal(name) && name !== "keywords");
     lines.push("", `## ${title}`, "", "| | Types | Meaning |", "|---|---|---|");
     for (const row of rowsOf(shown)) lines.push(`| ${row.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`);
   }

@@ -123,7 +123,7 @@ const CLASSES: Record<string, string[]> = {
 
 /** What statements can write. The rest stands behind these: dateadd('M', …) is a call of "dateadd_months". */
 export const ENTRIES: readonly FunctionEntry[] = FUNCTIONS.filter(({ name }) =>
-  !isInternal(name) || /^(?:cast|assign|decimal)_|^array_(?:of|slice)$/.test(name)
+  !isInternal(name) || /^(?:cast|assign|decimal|json_extract)_|^array_(?:of|slice)$/.test(name)
 );
 
 /** The entries whose result has a type, by it: arguments of calls within calls. */

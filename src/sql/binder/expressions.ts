@@ -164,8 +164,10 @@ export class Expressions {
         if (isTextArray(e.type)) return this.textArray(e, scope);
         if (isOidType(e.type.name)) return this.objectId(e, scope);
         const tag = e.style === "::" && e.type.name === "float" ? "DOUBLE" : tagOfType(e.type, true);
-        if (e.operand.kind === "call" && e.operand.name.toLowerCase() === "json_extract" && JSON_TYPES.has(tag)) {
-          return this.bind({ ...e.operand, name: `json_extract_${tag}` }, scope);
+        const { operand: inner } = e;
+        const isExtract = inner.kind === "call" && inner.name.toLowerCase() === "json_extract" && JSON_TYPES.has(tag);
+        if (isExtract && inner.over === undefined && !inner.distinct && inner.orderBy === undefined) {
+          return this.function(`json_extract_${tag}`, this.args(inner, scope), inner.at);
         }
         const operand = this.bind(e.operand, scope);
         // Clients write literals so: '\\x00ff'::bytea.
@@ -637,7 +639,7 @@ export class Expressions {
   }
 
   private call(e: FunctionCall, scope: Scope): Expr {
-    const name = e.name.startsWith("json_extract_") ? e.name : e.name.toLowerCase();
+    const name = e.name.toLowerCase();
     const [only] = e.args;
     if (name === "array" && e.args.length === 1 && only.kind === "query") {
       if (scope.subqueries === undefined) throw notSupported("ARRAY over a sub-query here", e.at);

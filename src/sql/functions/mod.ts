@@ -68,15 +68,13 @@ for (const entry of FUNCTIONS) {
 
 /** What the binder puts in the place of what users write. They do not call it, as it checks nothing that was checked before. */
 export function isInternal(name: string): boolean {
-  return /^(?:cast|assign|extract|decimal)_|^array_(?:of|slice)$|^(?:timestamp_(?:floor|ceil)|dateadd|datediff)_/i
+  return /^(?:cast|assign|extract|decimal|json_extract)_|^array_(?:of|slice)$|^(?:timestamp_(?:floor|ceil)|dateadd|datediff)_/i
     .test(name);
 }
 
 /** Names that statements call: without operators. */
 export function callableNames(): string[] {
-  return [...BY_NAME.keys()].filter((name) =>
-    /^[a-z]\w*$/.test(name) && !isInternal(name) && !name.startsWith("json_extract_")
-  );
+  return [...BY_NAME.keys()].filter((name) => /^[a-z]\w*$/.test(name) && !isInternal(name));
 }
 
 /** The overloads of a name, in any case; empty when there is none. */
