@@ -333,6 +333,11 @@ Deno.test("every answer says that it is data, and the page that its own script m
       assert.equal(headers.get("x-content-type-options"), "nosniff", path);
       assert.equal(headers.get("content-security-policy"), "default-src 'none'; frame-ancestors 'none'", path);
     }
+    const { hostname, port } = new URL(url);
+    using connection = await Deno.connect({ hostname, port: Number(port) });
+    await connection.write(new TextEncoder().encode("GET / HTTP/1.1\r\nno colon\r\n\r\n"));
+    const refused = await new Response(connection.readable).text();
+    assert.match(refused, /^HTTP\/1\.1 400 [^]*x-content-type-options: nosniff\r\n/i);
     const { headers, body } = await fetch(`${url}/index.html`);
     await body?.cancel();
     assert.match(headers.get("content-security-policy")!, /script-src 'sha256-[^']+'; .*frame-ancestors 'none'/);

@@ -55,6 +55,7 @@ export function startHttp(options: HttpOptions): HttpServer {
     hostname: options.hostname,
     port: options.port,
     limits: config.limits,
+    ownHeaders: security,
     secure: certificate && ((connection) => certificate.secure(connection)),
     onError(error) {
       options.log.error(`unhandled error in the HTTP server: ${stackOf(error)}`);

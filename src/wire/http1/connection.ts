@@ -107,6 +107,11 @@ export class Connection {
     else this.close();
   }
 
+  /** A reply that no handler has made. */
+  #failure(status: number, text: string): Reply {
+    return textReply(status, text, this.options.ownHeaders);
+  }
+
   /** Answers without reading, and ends the connection. */
   refuse(reply: Reply): Promise<void> {
     return this.#refusing = this.#refuse(reply);
@@ -133,7 +138,7 @@ export class Connection {
     this.#wait("end");
     this.#request?.abort();
     this.onSlotFree();
-    this.refuse(textReply(408, `the ${part} of the request took too long`));
+    this.refuse(this.#failure(408, `the ${part} of the request took too long`));
   }
 
   /** False when the client has ended the connection. */
@@ -144,7 +149,7 @@ export class Connection {
     } catch (error) {
       if (!(error instanceof RequestError)) throw error;
       this.#isLast = true;
-      await this.#send(textReply(error.status, error.message), undefined);
+      await this.#send(this.#failure(error.status, error.message), undefined);
       return true;
     }
     if (head === undefined) return false;
@@ -255,11 +260,11 @@ export class Connection {
     } catch (error) {
       if (error instanceof RequestError) {
         this.#isLast = true;
-        return textReply(error.status, error.message);
+        return this.#failure(error.status, error.message);
       }
       if (error instanceof ConnectionLostError) throw error;
       this.options.onError(error);
-      return textReply(500, "internal server error");
+      return this.#failure(500, "internal server error");
     }
   }
 

@@ -46,6 +46,8 @@ export interface ServerOptions {
   /** Answers a request. What it throws is told to `onError` and answered 500. */
   handle(request: HttpRequest): Reply | Promise<Reply>;
   onError(error: unknown): void;
+  /** Headers of replies that the server makes itself. */
+  ownHeaders?: HeaderList;
   /** Puts TLS over an accepted connection. */
   secure?(connection: Deno.Conn): ByteConnection;
 }

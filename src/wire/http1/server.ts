@@ -1,6 +1,6 @@
 /** Accepts connections, as many as there are slots; the others wait for one, and are refused after a while. */
 import { Connection } from "./connection.ts";
-import type { ByteConnection, Server, ServerOptions } from "./contract.ts";
+import type { ByteConnection, HeaderList, Server, ServerOptions } from "./contract.ts";
 import { textReply } from "./reply.ts";
 
 /** More waiting connections than this are refused at once: each one costs memory. */
@@ -115,8 +115,9 @@ class HttpServer implements Server {
     if (this.#ending.size >= WAITING_MAX) return closeQuietly(connection);
     const refused = this.#connectionOf(connection);
     this.#ending.add(refused);
-    const { connectionsMax } = this.options.limits;
-    const reply = textReply(503, `there are ${connectionsMax} connections, which is the limit`, [["Retry-After", "1"]]);
+    const { limits: { connectionsMax }, ownHeaders = [] } = this.options;
+    const headers: HeaderList = [["Retry-After", "1"], ...ownHeaders];
+    const reply = textReply(503, `there are ${connectionsMax} connections, which is the limit`, headers);
     this.#track(refused, refused.refuse(reply));
   }
 
