@@ -34,6 +34,7 @@ const answers: [sql: string, values: unknown[], rows: unknown[][]][] = [
   ["select * from long_sequence($1)", [2], [["1"], ["2"]]],
   ["select cast($1 as regclass) = 1259", ["pg_catalog.pg_class"], [[true]]],
   ["select max($1) from p", [3], [["3"]]],
+  ["select 'b c' = any($1), 'd' = any($1), 'd' <> all($1)", [["a", "b c"]], [[true, false, true]]],
 ];
 
 const refused: [sql: string, values: unknown[], code: string, position: number][] = [

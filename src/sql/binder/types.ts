@@ -99,12 +99,16 @@ function geohashType({ parameters, at, name }: TypeName): string {
   return geohashTag(bits);
 }
 
+/** What PostgreSQL's clients call DOUBLE in casts. */
+const DOUBLES = new Set(["float8", "double precision"]);
+
 /** The tag of a type as written. @throws at its place when there is no such type. */
 export function tagOfType(type: TypeName, inCast = false): string {
   const tag = tagOfName(type.name);
   if (type.name === "decimal" && type.dimensions === 0) return decimalType(type, inCast);
   if (type.name === "geohash" && type.dimensions === 0) return geohashType(type);
-  if (type.name === "double" && type.dimensions > 0 && type.dimensions <= ARRAY_DIMENSIONS_MAX) {
+  const isDouble = type.name === "double" || (inCast && DOUBLES.has(type.name));
+  if (isDouble && type.dimensions > 0 && type.dimensions <= ARRAY_DIMENSIONS_MAX) {
     return `DOUBLE${"[]".repeat(type.dimensions)}`;
   }
   if (LATER.has(type.name)) throw notSupported(`the type ${type.name}${"[]".repeat(type.dimensions)}`, type.at);

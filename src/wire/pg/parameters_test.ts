@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { arrayOfText, numericText, readArray } from "./composites.ts";
+import { arrayOfText, numericText, readArray, readTextArray } from "./composites.ts";
 import { announcedOid, arrayTagOf, decodeParameter, tagOfOid } from "./parameters.ts";
 
 const text = (value: string) => new TextEncoder().encode(value);
@@ -158,4 +158,22 @@ Deno.test("arrayTagOf() counts the dimensions of an argument", () => {
   assert.equal(arrayTagOf(text(" { 1, 2 }"), 0, 1007), "DOUBLE[]");
   for (const empty of [text("{}"), text("{{}}"), null]) assert.equal(arrayTagOf(empty, 0, 1022), undefined);
   assert.equal(arrayTagOf(text("{1}"), 0, 1043), undefined);
+});
+
+Deno.test("text[] and oid[] become texts of arrays, and what is cut is refused", () => {
+  // one dimension, with nulls, of text: ["a", "b c", null]
+  const bytes = hex("0000000100000001000000190000000300000001" + "0000000161" + "00000003622063" + "ffffffff");
+  assert.equal(decodeParameter(bytes, 1, 1009, "STRING", 1), '{a,"b c",NULL}');
+  for (let size = 0; size < bytes.length; size++) {
+    const cut = new DataView(bytes.buffer, 0, size);
+    assert.throws(() => readTextArray(cut, (element) => String(element)), { sqlState: "22P03" }, `${size} bytes`);
+  }
+  const oids = hex("00000001000000000000001a0000000200000001" + "0000000400000413" + "00000004ffffffff");
+  assert.equal(decodeParameter(oids, 1, 1028, "STRING", 1), "{1043,4294967295}");
+  const short = hex("00000001000000000000001a0000000100000001" + "000000020413");
+  assert.throws(() => decodeParameter(short, 1, 1028, "STRING", 1), { sqlState: "22P03" });
+  assert.equal(decodeParameter(hex("000000000000000000000019"), 1, 1015, "STRING", 1), "{}");
+  assert.equal(decodeParameter(text("{a,b}"), 0, 1009, "STRING", 1), "{a,b}");
+  const two = hex("000000020000000000000019" + "0000000100000001" + "0000000100000001" + "0000000161");
+  assert.throws(() => decodeParameter(two, 1, 1009, "STRING", 1), { sqlState: "0A000" });
 });
