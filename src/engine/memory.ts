@@ -19,9 +19,8 @@ export class CountedMemory implements QueryMemory {
   private readonly blocks = new Map<number, number>();
   private readonly accounted = new Map<string, number>();
   private units = 0;
-  /** Of this thread: what lies in buffers of JavaScript, and the most that did. */
-  private outsideBytes = 0;
-  outsideBytesMax = 0;
+  /** All that this thread has made in buffers of JavaScript, and let go since or not. */
+  madeBytes = 0;
 
   /** `counter`: i32 index of the word that counts the query's units of 4 KiB over all its threads; without one, this thread is all. */
   constructor(
@@ -73,8 +72,7 @@ export class CountedMemory implements QueryMemory {
   }
 
   account(sizeBytes: number, operator: string): void {
-    this.outsideBytes += sizeBytes;
-    this.outsideBytesMax = Math.max(this.outsideBytesMax, this.outsideBytes);
+    if (sizeBytes > 0) this.madeBytes += sizeBytes;
     const bytes = (this.accounted.get(operator) ?? 0) + sizeBytes;
     const units = Math.ceil(bytes / UNIT_BYTES) - Math.ceil((bytes - sizeBytes) / UNIT_BYTES);
     this.accounted.set(operator, bytes);
@@ -86,7 +84,7 @@ export class CountedMemory implements QueryMemory {
     if (this.limitBytes > 0 && this.usedBytes + sizeBytes > this.limitBytes) {
       throw overLimit(operator, sizeBytes, this.limitBytes);
     }
-    this.outsideBytesMax = Math.max(this.outsideBytesMax, this.outsideBytes + sizeBytes);
+    this.madeBytes += sizeBytes;
   }
 
   /** Leaves a block to another thread of the query, which calls `adopt`. */

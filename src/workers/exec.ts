@@ -134,7 +134,7 @@ function release(context: Context): void {
   } finally {
     context.memory.release();
   }
-  giveBackLarge(context.memory.outsideBytesMax);
+  giveBackLarge(context.memory.madeBytes);
 }
 
 /** A query that this worker leads. */

@@ -44,7 +44,7 @@ const LARGE_BYTES = 64 << 20;
 let isAsked = false;
 
 /**
- * After a query that had so many bytes outside of the shared memory: V8 collects them when it needs room for itself, and the C
+ * After a query that has made so many bytes outside of the shared memory: V8 collects them when it needs room for itself, and the C
  * allocator keeps them then, so that several such queries would hold several times what one of them may.
  */
 export function giveBackLarge(sizeBytes: number): void {

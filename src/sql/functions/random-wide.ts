@@ -84,11 +84,11 @@ export const randomWideFunctions: FunctionEntry[] = [
       ...VOLATILE,
       check: (constants) => {
         const [precision, scale] = decimal(constants);
-        if (!(precision >= 1 && precision <= DECIMAL_PRECISION_MAX)) {
+        if (constants[0] === null || !(precision >= 1 && precision <= DECIMAL_PRECISION_MAX)) {
           return { message: `a precision from 1 to ${DECIMAL_PRECISION_MAX} is wanted` };
         }
-        if (!(scale >= 0 && scale <= precision)) {
-          return { message: "the scale is not above the precision" };
+        if (constants[1] === null || !(scale >= 0 && scale <= precision)) {
+          return { message: "a scale from 0 to the precision is wanted" };
         }
         return negative(constants, 2);
       },
