@@ -139,3 +139,12 @@ keywords true
 `,
   );
 });
+
+Deno.test({
+  name: "asyncpg",
+  ignore: !await isInstalled("asyncpg", PYTHON, "-c", "import asyncpg"),
+}, async () => {
+  await using server = await startWithTables();
+  const { text } = await run(PYTHON, "asyncpg_client.py", String(server.pgPort));
+  assert.equal(text, "same True\nundone []\nsum 20100\nprepared [11, 12, 13] ['int8']\n");
+});
