@@ -1,4 +1,5 @@
 /** Arrays in PostgreSQL's text form, `{a,"b c",NULL}`. */
+import { SqlError, SQLSTATE } from "../errors.ts";
 
 /** An element in the text of an array; undefined is NULL. */
 export function quotedElement(text: string | undefined): string {
@@ -7,8 +8,15 @@ export function quotedElement(text: string | undefined): string {
   return `"${text.replaceAll(/["\\]/g, "\\$&")}"`;
 }
 
-/** The elements; undefined is NULL. */
+/** An array is read whole, without looks at a cancel: this takes some ten milliseconds. */
+const LENGTH_MAX = 262_144;
+
+/** The elements; undefined is NULL. @throws where the text is very long. */
 export function elementsOf(array: string): (string | undefined)[] {
+  if (array.length > LENGTH_MAX) {
+    const message = `the text of an array has at most ${LENGTH_MAX} characters: found ${array.length}`;
+    throw new SqlError(message, 0, SQLSTATE.programLimitExceeded);
+  }
   const elements: (string | undefined)[] = [];
   for (const [, quoted, plain] of array.replace(/^\{|\}$/g, "").matchAll(/"((?:[^"\\]|\\.)*)"|([^,]+)/g)) {
     if (quoted !== undefined) elements.push(quoted.replaceAll(/\\(.)/g, "$1"));

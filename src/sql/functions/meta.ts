@@ -1,7 +1,7 @@
 /** What is asked about the server and about values: types, versions, the few functions that clients of PostgreSQL call, hashes. */
 import { createHash } from "node:crypto";
 import { VERSION } from "../../version.ts";
-import { SqlError } from "../../errors.ts";
+import { SqlError, SQLSTATE } from "../../errors.ts";
 import { NULL_I32, NULL_I64, tagOfName, typeOf } from "../../types/mod.ts";
 import { CLIENT_SETTINGS } from "../client-settings.ts";
 import type { FunctionContext, FunctionEntry } from "./entry.ts";
@@ -127,8 +127,17 @@ function prettySize(bytes: bigint): string {
   return `${size} ${units[unit]}`;
 }
 
+/** It is rewritten whole for each row. */
+const PATTERN_MAX = 65_536;
+
 function likePattern(pattern: string, escape: string, at: number): string {
-  if ([...escape].length > 1) throw new SqlError(`ESCAPE wants one character: found '${escape}'`, at, "22025");
+  if (escape.length > 2 || [...escape].length > 1) {
+    throw new SqlError(`ESCAPE wants one character: found '${escape.slice(0, 40)}'`, at, "22025");
+  }
+  if (pattern.length > PATTERN_MAX) {
+    const message = `a pattern with ESCAPE has at most ${PATTERN_MAX} characters: found ${pattern.length}`;
+    throw new SqlError(message, at, SQLSTATE.programLimitExceeded);
+  }
   let result = "";
   const characters = [...pattern];
   for (let i = 0; i < characters.length; i++) {
@@ -217,8 +226,9 @@ const clientFunctions: FunctionEntry[] = [
     [{ name: "pattern", type: "text" }, { name: "escape", type: "text" }],
     "STRING",
     "The pattern of LIKE … ESCAPE as one whose escape character is the backslash; an empty `escape` is none.",
-    ([pattern, escape], out, rowCount, { at }) => {
+    ([pattern, escape], out, rowCount, { at, poll }) => {
       for (let row = 0; row < rowCount; row++) {
+        poll();
         const text = pattern.text(row), character = escape.text(row);
         const given = text === undefined || character === undefined ? undefined : likePattern(text, character, at);
         out.setText(row, given);
@@ -231,8 +241,9 @@ const clientFunctions: FunctionEntry[] = [
     [{ name: "text", type: "text" }, { name: "array", type: "text" }],
     "BOOLEAN",
     "Is the text an element of an array in PostgreSQL's text form? `x = ANY(array)` is this.",
-    ([text, array], out, rowCount) => {
+    ([text, array], out, rowCount, { poll }) => {
       for (let row = 0; row < rowCount; row++) {
+        poll();
         const wanted = text.text(row), elements = array.text(row);
         out.values[row] = wanted !== undefined && elements !== undefined && elementsOf(elements).includes(wanted)
           ? 1
@@ -246,8 +257,9 @@ const clientFunctions: FunctionEntry[] = [
     [{ name: "array", type: "text" }, { name: "index", type: "LONG" }],
     "STRING",
     "An element of an array in PostgreSQL's text form, counted from 1; NULL where there is none.",
-    ([array, index], out, rowCount) => {
+    ([array, index], out, rowCount, { poll }) => {
       for (let row = 0; row < rowCount; row++) {
+        poll();
         const text = array.text(row), at = index.values[row] as bigint;
         out.setText(row, text === undefined || at < 1n ? undefined : elementsOf(text)[Number(at) - 1]);
       }
@@ -259,8 +271,9 @@ const clientFunctions: FunctionEntry[] = [
     [{ name: "array", type: "text" }, { name: "dimension", type: "LONG" }],
     "LONG",
     "The number of elements of an array of one dimension in PostgreSQL's text form; NULL without one.",
-    ([array, dimension], out, rowCount) => {
+    ([array, dimension], out, rowCount, { poll }) => {
       for (let row = 0; row < rowCount; row++) {
+        poll();
         const text = array.text(row), count = text === undefined ? 0 : elementsOf(text).length;
         out.values[row] = count === 0 || dimension.values[row] !== 1n ? NULL_I64 : BigInt(count);
       }
@@ -284,8 +297,9 @@ const clientFunctions: FunctionEntry[] = [
     [{ name: "array", type: "text" }, { name: "separator", type: "text" }],
     "STRING",
     "The elements of an array in PostgreSQL's text form, with a separator between them; nulls are left out.",
-    ([array, separator], out, rowCount) => {
+    ([array, separator], out, rowCount, { poll }) => {
       for (let row = 0; row < rowCount; row++) {
+        poll();
         const text = array.text(row), between = separator.text(row);
         out.setText(
           row,
