@@ -245,6 +245,8 @@ const CASES: Case[] = [
   { key: "memoryLimit", holds: (bytes) => bytes > 16 << 20 },
   { key: "memoryRss", holds: (bytes) => bytes > 10e6 },
   { key: "memoryJsHeap", holds: (bytes) => bytes > 1e6 },
+  // tests/disk-full_test.ts fills a disk.
+  { key: "diskFull", holds: (isFull) => isFull === 0 },
   // src/log tests that messages are dropped and counted.
   { key: "logMessagesDropped", holds: (count) => count === 0 },
   { key: "cpuSeconds", by: (d) => d.exec("select sum(x) from big where x > 1") },
