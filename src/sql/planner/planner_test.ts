@@ -195,8 +195,11 @@ const UNORDERED = { timestamp: -1, order: "none" } as const;
 Deno.test("verifyPlan() refuses a placeholder of the binder that is left", () => {
   const plan = bound("select 1 v");
   assert(plan.node === "project");
-  for (const  of of["aggregate", "window", "bucket", "item"] as const) {
-    const left: Plan = { ...plan, expressions: [{ kind: "placeholder", of, index: 0, type: plan.columns[0].type }] };
+  for (const kind of ["aggregate", "window", "bucket", "item"] as const) {
+    const left: Plan = {
+      ...plan,
+      expressions: [{ kind: "placeholder", of: kind, index: 0, type: plan.columns[0].type }],
+    };
     assert.throws(() => verifyPlan(left), /placeholder/);
   }
 });
