@@ -6,6 +6,7 @@ import {
   type Column,
   type Expr,
   type FilterNode,
+  type JoinNode,
   type Placeholder,
   type Plan,
   type ProjectNode,
@@ -32,6 +33,21 @@ export function project(input: Plan, expressions: Expr[], names: string[]): Proj
 
 export function filter(input: Plan, predicate: Expr): FilterNode {
   return { node: "filter", input, predicate, columns: input.columns, timestamp: input.timestamp, order: input.order };
+}
+
+/** Each row of `left` with each row of `right`, in the order of `left`. */
+export function crossJoin(left: Plan, right: Plan): JoinNode {
+  return {
+    node: "join",
+    type: "cross",
+    left,
+    right,
+    leftKeys: [],
+    rightKeys: [],
+    columns: [...left.columns, ...right.columns],
+    timestamp: left.timestamp,
+    order: left.order,
+  };
 }
 
 /** After an order by anything but the designated timestamp there is none. */

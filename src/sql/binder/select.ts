@@ -16,7 +16,19 @@ import { latestPlan } from "./latest.ts";
 import { constant } from "./literals.ts";
 import { givesNoRows, noRows, tolerant } from "./no-rows.ts";
 import { leavingOutIntervals } from "./membership.ts";
-import { columnOf, columnsOf, columnsRead, filter, placed, project, rewrite, sameExpr, sort, walk } from "./plans.ts";
+import {
+  columnOf,
+  columnsOf,
+  columnsRead,
+  crossJoin,
+  filter,
+  placed,
+  project,
+  rewrite,
+  sameExpr,
+  sort,
+  walk,
+} from "./plans.ts";
 import { placeBefore } from "./places.ts";
 import { samplePlan } from "./sampling.ts";
 import { candidates, nothing, type Relation, type ScopeColumn, uniqueNames, type WantedName } from "./scope.ts";
@@ -526,17 +538,7 @@ function beside(relation: Relation, { plan, columns }: NonNullable<QueryOptions[
   return {
     ...relation,
     isTable: false,
-    plan: {
-      node: "join",
-      type: "cross",
-      left,
-      right: plan,
-      leftKeys: [],
-      rightKeys: [],
-      columns: [...left.columns, ...plan.columns],
-      timestamp: left.timestamp,
-      order: left.order,
-    },
+    plan: crossJoin(left, plan),
     columns: [...relation.columns, ...columns.map((column) => ({ ...column, index: first + column.index }))],
   };
 }

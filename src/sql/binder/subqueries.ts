@@ -11,7 +11,7 @@ import { resolveOverload } from "./calls.ts";
 import { type Names, typeMismatch, UnknownColumn } from "./context.ts";
 import type { SubqueryHost } from "./expressions.ts";
 import { constant, TRUE } from "./literals.ts";
-import { columnOf, columnsOf, filter, isOneRow, project } from "./plans.ts";
+import { columnOf, columnsOf, crossJoin, filter, isOneRow, project } from "./plans.ts";
 import { candidates, type ScopeColumn } from "./scope.ts";
 import type { BoundQuery, Queries } from "./select.ts";
 import { displayName, isText } from "./types.ts";
@@ -103,17 +103,7 @@ export class Subqueries implements SubqueryHost {
     if (rows.keys.length > 0) return this.single(rows, query, at);
     const plan = firstRow(project(rows.plan, [rows.value], ["value"]));
     const left = this.input();
-    this.replaceInput({
-      node: "join",
-      type: "cross",
-      left,
-      right: plan,
-      leftKeys: [],
-      rightKeys: [],
-      columns: [...left.columns, ...plan.columns],
-      timestamp: left.timestamp,
-      order: left.order,
-    });
+    this.replaceInput(crossJoin(left, plan));
     return { kind: "column", index: left.columns.length, type: plan.columns[0].type };
   }
 
