@@ -19,7 +19,7 @@ import { type Constant, constant, numberLiteral } from "./literals.ts";
 import { leavingOutIntervals } from "./membership.ts";
 import { columnOf, filter, project, sort } from "./plans.ts";
 import { nothing, type Relation, type ScopeColumn } from "./scope.ts";
-import type { Queries } from "./select.ts";
+import type { Queries } from "./query.ts";
 import { bindSource, scanOf } from "./sources.ts";
 import { isRowFunction } from "./table-functions.ts";
 import { displayName, isInteger, isNumber, isText, isTextOrChar, isTime, isTimestamp } from "./types.ts";

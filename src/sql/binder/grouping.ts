@@ -5,7 +5,7 @@ import { SqlError, SQLSTATE } from "../../errors.ts";
 import type { AggregateCall, Column, Expr, Plan } from "../plan.ts";
 import type { Binding } from "./context.ts";
 import { columnsRead, filter, hashExpr, hasPlaceholder, placed, rewrite, sameExpr } from "./plans.ts";
-import type { OrderKey, OutputItem } from "./select.ts";
+import type { OrderKey, OutputItem } from "./query.ts";
 
 /** Does the expression hold an aggregate call? */
 export function isAggregated(expr: Expr): boolean {

@@ -12,8 +12,7 @@ import { noRows, tolerant } from "./no-rows.ts";
 import { nextToken, placeBefore } from "./places.ts";
 import { and, columnOf, columnsRead, remap, sort } from "./plans.ts";
 import { candidates, type Relation, type ScopeColumn } from "./scope.ts";
-import type { Queries } from "./select.ts";
-import { bindSource } from "./sources.ts";
+import type { Queries } from "./query.ts";
 import { nameKey } from "../../types/names.ts";
 import { displayName, isText } from "./types.ts";
 
@@ -23,9 +22,7 @@ interface Keys {
   residual: Expr[];
 }
 
-export function joinRelation(queries: Queries, join: Join, names: Names, outer: readonly ScopeColumn[]): Relation {
-  const left = bindSource(queries, join.left, names, outer);
-  const right = bindSource(queries, join.right, names, outer);
+export function joinRelation(queries: Queries, join: Join, left: Relation, right: Relation, names: Names): Relation {
   checkAliases(join, left, right);
   switch (join.type) {
     case "window":

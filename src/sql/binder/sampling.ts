@@ -12,7 +12,7 @@ import { Grouping, isAggregated, outputColumns, placeAggregates } from "./groupi
 import { constant } from "./literals.ts";
 import { columnOf, columnsRead, hasParameter, placed, rewrite, sameExpr, walk } from "./plans.ts";
 import type { Relation } from "./scope.ts";
-import type { OrderKey, OutputItem } from "./select.ts";
+import type { OrderKey, OutputItem } from "./query.ts";
 import { displayName, isInteger, isNumber, isTextOrChar } from "./types.ts";
 
 export function samplePlan(

@@ -5,15 +5,13 @@
  */
 import { notSupported, SqlError, SQLSTATE } from "../../errors.ts";
 import { didYouMean } from "../../nearest.ts";
-import type { Expression, Limit, OrderItem, Query, Select, SelectItem, Source } from "../ast.ts";
+import type { Expression, OrderItem, Query, Select, SelectItem, Source } from "../ast.ts";
 import type { AggregateCall, Expr, Plan, SortKey } from "../plan.ts";
 import { isVolatile } from "../planner/push-filters.ts";
 import { type Binding, findVariable, type Names, typeMismatch } from "./context.ts";
-import { fold } from "./convert.ts";
 import { Expressions, type Scope } from "./expressions.ts";
 import { groupPlan, isAggregated } from "./grouping.ts";
 import { latestPlan } from "./latest.ts";
-import { constant } from "./literals.ts";
 import { givesNoRows, noRows, tolerant } from "./no-rows.ts";
 import { leavingOutIntervals } from "./membership.ts";
 import {
@@ -32,32 +30,17 @@ import {
 import { placeBefore } from "./places.ts";
 import { samplePlan } from "./sampling.ts";
 import { candidates, nothing, type Relation, type ScopeColumn, uniqueNames, type WantedName } from "./scope.ts";
+import { bindLimit } from "./limit.ts";
+import type { BoundQuery, OrderKey, OutputItem, Queries, QueryOptions } from "./query.ts";
 import { bindSet } from "./sets.ts";
 import { bindSource } from "./sources.ts";
 import { Subqueries } from "./subqueries.ts";
 import { columnName } from "./text.ts";
-import { displayName, isInteger, isText, isTimestamp } from "./types.ts";
+import { displayName, isText, isTimestamp } from "./types.ts";
 import { WindowCollector } from "./windows.ts";
 import { sameName } from "../../types/names.ts";
 
-export interface QueryOptions {
-  /** Add the designated timestamp as a last, hidden column where the select list leaves it out: for joins by time around it. */
-  keepTimestamp?: boolean;
-  /** Of a correlated sub-query: the rows of the query around it, put beside each row of its own. */
-  outer?: { plan: Plan; columns: ScopeColumn[] };
-}
-
-export interface BoundQuery {
-  plan: Plan;
-  /** Columns that the query shows: all of the plan's but for a hidden timestamp. */
-  visible: number;
-  /** By what joins by time and SAMPLE BY around the query go, or -1. */
-  timestamp: number;
-  /** Is it known to have no rows? */
-  isEmpty?: boolean;
-}
-
-export class Queries {
+export class QueryBinder implements Queries {
   readonly expressions: Expressions;
 
   constructor(readonly binding: Binding) {
@@ -96,16 +79,6 @@ function innerNames(query: Query, outer: Names): Names {
 
 /** How many variables are written out for the names of a select list's columns. */
 const EXPANSIONS_MAX = 2_000;
-
-/** One item of the select list after stars are spread. */
-export interface OutputItem {
-  item: SelectItem;
-  /** undefined until bound. */
-  expr: Expr;
-  name: string;
-  /** Was it written with its own alias? */
-  aliased: boolean;
-}
 
 class SelectBinder {
   private readonly expressions: Expressions;
@@ -524,14 +497,6 @@ class SelectBinder {
   }
 }
 
-export interface OrderKey {
-  order: OrderItem;
-  /** Index of the result column that is meant … */
-  output?: number;
-  /** … or the expression over the sources. */
-  expr?: Expr;
-}
-
 /** Each row of a relation beside each row of the query around it. */
 function beside(relation: Relation, { plan, columns }: NonNullable<QueryOptions["outer"]>): Relation {
   const left = relation.plan, first = left.columns.length;
@@ -569,83 +534,8 @@ function isWhole(plan: Plan, expressions: Expr[], names: string[]): boolean {
     expressions.every((e, i) => e.kind === "column" && e.index === i && plan.columns[i].name === names[i]);
 }
 
-export /** Tables side by side, which only WHERE can join. */
+/** Tables side by side, which only WHERE can join. */
 function isPlainJoin(source: Source): boolean {
   if (source.kind !== "join" || source.type !== "cross") return false;
   return source.left.kind !== "join" || isPlainJoin(source.left);
-}
-
-/** LIMIT n; n, ; , n; low, high. Negative bounds count from the end; bounds of one sign may be turned round. */
-export function bindLimit(
-  expressions: Expressions,
-  input: Plan,
-  limit: Limit,
-  names: Names,
-): Plan {
-  if (limit.offset !== undefined) return bindOffset(expressions, input, limit, limit.offset, names);
-  if (limit.low === undefined && limit.high === undefined) return input;
-  let low: Expr | undefined;
-  let high: Expr;
-  if (limit.low === undefined || limit.high === undefined) {
-    high = limitBound(expressions, (limit.low ?? limit.high)!, names);
-  } else {
-    low = limitBound(expressions, limit.low, names);
-    high = limitBound(expressions, limit.high, names);
-    if (low.kind === "constant" && high.kind === "constant") {
-      const a = low.value as bigint, b = high.value as bigint;
-      if (a < 0n && b > 0n) {
-        throw new SqlError(
-          "LIMIT from the end to a place from the start is not possible",
-          limit.low.at,
-          SQLSTATE.invalidParameter,
-        );
-      }
-      if (a < 0n && b === 0n) [low, high] = [undefined, low];
-      else if (a < 0n === b < 0n && a > b) [low, high] = [high, low];
-    }
-  }
-  return { node: "limit", input, low, high, columns: input.columns, timestamp: input.timestamp, order: input.order };
-}
-
-/** LIMIT count OFFSET n, as PostgreSQL has it: null is no limit and no offset. */
-function bindOffset(expressions: Expressions, input: Plan, limit: Limit, offset: Expression, names: Names): Plan {
-  const wholeNumber = (e: Expression, what: string): bigint | undefined => {
-    const bound = expressions.settle(expressions.bind(e, { columns: [], names }), "LONG");
-    const value = expressions.constantOf(bound, constant(1n, "LONG"));
-    if (value?.value === null) return undefined;
-    if (value === undefined || !isInteger(value.type)) throw typeMismatch(`${what} wants a whole number`, e.at);
-    const count = BigInt(value.value as number | bigint);
-    if (count < 0n) throw new SqlError(`${what} must not be negative`, e.at, SQLSTATE.invalidParameter);
-    return count;
-  };
-  const skipped = wholeNumber(offset, "OFFSET") ?? 0n;
-  const count = limit.low === undefined ? undefined : wholeNumber(limit.low, "LIMIT beside OFFSET");
-  const end = count === undefined || count > ROWS_MAX - skipped ? ROWS_MAX : skipped + count;
-  return {
-    node: "limit",
-    input,
-    low: constant(skipped, "LONG"),
-    high: constant(end, "LONG"),
-    columns: input.columns,
-    timestamp: input.timestamp,
-    order: input.order,
-  };
-}
-
-const ROWS_MAX = BigInt(Number.MAX_SAFE_INTEGER);
-
-function limitBound(expressions: Expressions, e: Expression, names: Names): Expr {
-  const bound = expressions.settle(expressions.bind(e, { columns: [], names }), "LONG");
-  if (bound.kind === "parameter") return bound.type === "LONG" ? bound : expressions.cast(bound, "LONG", e.at);
-  const value = fold(bound, expressions.binding);
-  if (
-    value === undefined && bound.kind === "call" && ["INT", "LONG", "SHORT", "BYTE"].includes(bound.type) &&
-    columnsRead(bound).size === 0
-  ) {
-    return expressions.cast(bound, "LONG", e.at);
-  }
-  if (value === undefined || value.value === null || !["BYTE", "SHORT", "INT", "LONG"].includes(value.type)) {
-    throw typeMismatch("LIMIT wants a whole number", e.at);
-  }
-  return expressions.binding.at(constant(BigInt(value.value as number | bigint), "LONG"), e.at);
 }

@@ -8,7 +8,8 @@ import { type Names, typeMismatch, unknownColumn } from "./context.ts";
 import { placeBefore } from "./places.ts";
 import { columnOf, project, sort } from "./plans.ts";
 import { type ScopeColumn } from "./scope.ts";
-import { bindLimit, type BoundQuery, type Queries } from "./select.ts";
+import { bindLimit } from "./limit.ts";
+import type { BoundQuery, Queries } from "./query.ts";
 import { computedTag, displayName, setType } from "./types.ts";
 import { sameName } from "../../types/names.ts";
 

@@ -24,7 +24,7 @@ import { isMetadata, metadataPlan } from "./metadata.ts";
 import { noRows } from "./no-rows.ts";
 import { elementsOf } from "../../types/pg-arrays.ts";
 import { type Relation, type ScopeColumn } from "./scope.ts";
-import type { BoundQuery, Queries } from "./select.ts";
+import type { BoundQuery, Queries } from "./query.ts";
 import { showPlan } from "./show.ts";
 import { tableFunction } from "./table-functions.ts";
 import { isTimestamp } from "./types.ts";
@@ -92,7 +92,13 @@ function bindPlain(queries: Queries, source: Source, names: Names, outer: readon
       return relationOf({ plan, visible: plan.columns.length, timestamp: -1 }, source.alias);
     }
     case "join":
-      return joinRelation(queries, source, names, outer);
+      return joinRelation(
+        queries,
+        source,
+        bindSource(queries, source.left, names, outer),
+        bindSource(queries, source.right, names, outer),
+        names,
+      );
   }
 }
 

@@ -6,7 +6,8 @@ import type { Statement } from "../ast.ts";
 import type { BoundStatement, Column } from "../plan.ts";
 import { bindDelete, bindInsert, bindUpdate } from "./changes.ts";
 import { type BindContext, Binding, NO_NAMES, UnknownColumn } from "./context.ts";
-import { Queries } from "./select.ts";
+import type { Queries } from "./query.ts";
+import { QueryBinder } from "./select.ts";
 import { showPlan } from "./show.ts";
 import { bindAlter, bindCreateTable, bindDrop, bindRename, bindTruncate } from "./tables.ts";
 
@@ -45,7 +46,7 @@ export function bind(statement: Statement, context: BindContext): Bound {
 /** A column may be unknown because a file has it in a type that is not read. */
 function bindReadable(statement: Statement, binding: Binding): BoundStatement {
   try {
-    return bindStatement(statement, new Queries(binding));
+    return bindStatement(statement, new QueryBinder(binding));
   } catch (error) {
     if (!(error instanceof UnknownColumn)) throw error;
     const parts = error.column.toLowerCase().split(".");

@@ -13,7 +13,7 @@ import type { SubqueryHost } from "./expressions.ts";
 import { constant, TRUE } from "./literals.ts";
 import { columnOf, columnsOf, crossJoin, filter, isOneRow, project } from "./plans.ts";
 import { candidates, type ScopeColumn } from "./scope.ts";
-import type { BoundQuery, Queries } from "./select.ts";
+import type { BoundQuery, Queries } from "./query.ts";
 import { displayName, isText } from "./types.ts";
 
 /** The query that sub-queries stand in. */

@@ -11,7 +11,7 @@ import { convertConstant, fold, foldAtNow } from "./convert.ts";
 import { type Constant, constant } from "./literals.ts";
 import { metadataFunction, metadataFunctions, metadataPlan } from "./metadata.ts";
 import { columnOf, project } from "./plans.ts";
-import type { Queries } from "./select.ts";
+import type { Queries } from "./query.ts";
 import { isInteger, isTextOrChar, isTime } from "./types.ts";
 
 const ROW_FUNCTIONS = [

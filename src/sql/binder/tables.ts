@@ -8,7 +8,7 @@ import type { BoundStatement, Expr, NewColumn, NewTable, PartitionUnit, Plan } f
 import { type Binding, NO_NAMES, typeMismatch, unknownColumn } from "./context.ts";
 import { nextToken, placeBefore, placeOf } from "./places.ts";
 import { columnOf, project } from "./plans.ts";
-import type { Queries } from "./select.ts";
+import type { Queries } from "./query.ts";
 import { displayName, isText, isTextOrChar, isTimestamp, tagOfType } from "./types.ts";
 import { findNamed, hiddenCharacterFault, nameKey, sameName } from "../../types/names.ts";
 
