@@ -7,6 +7,9 @@ export type ContentCoding = "gzip" | "zstd";
 /** Smaller answers are sent as they are. */
 const WORTH_BYTES = 4096;
 
+/** Compressing runs on the main thread: between slices of so many bytes others have their turn. */
+const SLICE_BYTES = 65_536;
+
 /** The coding that the Accept-Encoding header likes best; zstd among equals, as it costs less. */
 export function acceptedCoding(header: string | null): ContentCoding | undefined {
   let best: ContentCoding | undefined, bestWeight = 0;
@@ -58,8 +61,11 @@ export class CompressedStream implements AsyncIterable<Uint8Array>, AsyncIterato
     for (;;) {
       const piece = await this.pieces.next();
       if (piece.done) break;
-      // The compressor reads the piece after this returns, when the next one may have taken its place.
-      if (!this.#compressor.write(piece.value.slice())) await once(this.#compressor, "drain");
+      for (let at = 0; at < piece.value.length; at += SLICE_BYTES) {
+        // The compressor reads the slice after this returns, when the next piece may have taken its place.
+        const slice = piece.value.slice(at, at + SLICE_BYTES);
+        if (!this.#compressor.write(slice)) await once(this.#compressor, "drain");
+      }
     }
     this.#compressor.end();
   }
