@@ -81,7 +81,8 @@ Deno.test("openImportFile() never opens what is outside while links are exchange
         try {
           text = read(join(path, "file"), inside);
         } catch (error) {
-          if (!(error instanceof OutsideError)) throw error;
+          // The system may find nothing behind a link that is exchanged at this moment.
+          if (!(error instanceof OutsideError || error instanceof Deno.errors.NotFound)) throw error;
         }
         assert.equal(text, "inside");
       }
