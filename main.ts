@@ -297,7 +297,7 @@ async function startParts(
     onWriterFailed: (reason) => fail(`the writer has failed, ${reason}`),
   });
   const database = config.get("dev.mode.enabled") ? withDevelopmentStatements(opened) : opened;
-  metrics.readAll(() => database.figures());
+  metrics.readAll(() => database.statistics());
   parts.push({ name: DATABASE, close: () => database.close() });
   if (config.get("http.enabled")) {
     const log = wireLogger("http-server");

@@ -5,7 +5,7 @@ import { fromFileUrl } from "./paths.ts";
 
 const SRC = fromFileUrl("../src/");
 
-/** From the door to the ground: a room imports rooms below it. `wire` is above all of them. */
+/** From top to bottom: a room imports only rooms below it. `wire` is above all of them. */
 const STOREYS = ["wire", "database", "sql", "engine", "storage", "types"];
 /** They stand beside the house: any room may use them, and they use none of it, but may use those before them in this list. */
 const BESIDE = ["config", "log", "metrics", "service", "auth"];
@@ -15,7 +15,7 @@ const BESIDE = ["config", "log", "metrics", "service", "auth"];
  * or against the arrows. Each says what it is in its first lines.
  */
 const CONTRACTS = new Set([
-  "door.ts",
+  "api.ts",
   "errors.ts",
   "nearest.ts",
   "version.ts",
@@ -27,11 +27,11 @@ const CONTRACTS = new Set([
   "engine/contract.ts",
   "engine/compiler/ir.ts",
 ]);
-/** At the bottom: a library of small files, imported one by one, as a door would load all of it in every worker. */
+/** At the bottom: a library of small files, imported one by one, as one module would load all of it in every worker. */
 const OPEN_ROOMS = new Set(["types"]);
 /** Bytes ↔ rows, run in the threads that have the rows: the one part of `wire` that rooms below it use. */
 const CODECS = new Set(["wire/encode/mod.ts", "wire/line/mod.ts"]);
-/** Rooms within rooms that have a door of their own. */
+/** Rooms within rooms that have a mod.ts of their own. */
 const DOORS = /(^|\/)mod\.ts$/;
 /** Threads are put together from several rooms, as main.ts puts the process together. */
 const ASSEMBLERS = new Set(["workers"]);

@@ -13,14 +13,14 @@ const wait = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 /** The clients here speak to the PG wire in bytes, without SCRAM. */
 const SETTINGS = { SVC_METRICS_ENABLED: "true", SVC_PG_AUTH_METHOD: "password" };
 
-async function figures(server: TestServer): Promise<Map<string, number>> {
+async function metricsOf(server: TestServer): Promise<Map<string, number>> {
   const text = await (await fetch(`http://127.0.0.1:${server.minPort}/metrics`)).text();
   return new Map([...text.matchAll(/^(service_\S+) (\S+)$/gm)].map(([, name, value]) => [name, Number(value)]));
 }
 
 async function assertWell(server: TestServer): Promise<void> {
   assert.deepEqual((await server.exec("select 1")).dataset, [[1]]);
-  assert.equal((await figures(server)).get("service_unhandled_errors_total"), 0, server.output());
+  assert.equal((await metricsOf(server)).get("service_unhandled_errors_total"), 0, server.output());
   assert.doesNotMatch(server.output(), / C /);
 }
 
@@ -303,7 +303,7 @@ Deno.test("a PG client that does not read is let go after the time of an idle on
   const client = await PgClient.to(server);
   await client.ask(`select x, 'some text' t from long_sequence(5000000)`);
   for (const deadline = Date.now() + 20_000;; await wait(50)) {
-    const now = await figures(server);
+    const now = await metricsOf(server);
     if (now.get('service_connections{wire="pg"}') === 0 && now.get('service_memory_tag_bytes{tag="query"}') === 0) {
       break;
     }
@@ -320,7 +320,7 @@ Deno.test("clients that go away in the middle of a result leave nothing behind",
     "create table t as (select x, 'text ' || x s, timestamp_sequence(0, 1000000) ts from long_sequence(300000)) timestamp(ts) partition by day",
   );
   const query = "select a.x, a.s, b.s t from t a join t b on x";
-  const before = await figures(server);
+  const before = await metricsOf(server);
   const kept = ['service_memory_tag_bytes{tag="query"}', 'service_memory_tag_bytes{tag="batch"}', "service_pool_pins"];
   for (let round = 0; round < 3; round++) {
     const readers = await Promise.all(
@@ -338,7 +338,7 @@ Deno.test("clients that go away in the middle of a result leave nothing behind",
     for (const client of clients) client.close();
   }
   for (const deadline = Date.now() + 15_000;;) {
-    const now = await figures(server);
+    const now = await metricsOf(server);
     if (kept.every((name) => now.get(name) === before.get(name))) break;
     if (Date.now() > deadline) {
       assert.fail(kept.map((name) => `${name} ${before.get(name)} → ${now.get(name)}`).join("; "));

@@ -4,7 +4,7 @@ import { startServer, type TestServer } from "./server.ts";
 
 const DEVELOPMENT = { SVC_DEV_MODE_ENABLED: "true", SVC_METRICS_ENABLED: "true" };
 
-async function figure(server: TestServer, name: string): Promise<number> {
+async function metric(server: TestServer, name: string): Promise<number> {
   const text = await (await fetch(`http://127.0.0.1:${server.minPort}/metrics`)).text();
   const found = new RegExp(`^${name} (\\S+)$`, "m").exec(text);
   assert.ok(found, `${name} is in the metrics`);
@@ -26,8 +26,8 @@ Deno.test("a query worker that fails: its query is told, others go on, its pins 
   await server.exec(
     "create table t as (select x, 'text ' || x s, timestamp_sequence(0, 1000000) ts from long_sequence(500000)) timestamp(ts) partition by day",
   );
-  const queryMemory = () => figure(server, 'service_memory_tag_bytes\\{tag="query"\\}');
-  const pins = () => figure(server, "service_pool_pins");
+  const queryMemory = () => metric(server, 'service_memory_tag_bytes\\{tag="query"\\}');
+  const pins = () => metric(server, "service_pool_pins");
   const [memoryBefore, pinsBefore] = [await queryMemory(), await pins()];
   for (let round = 0; round < 3; round++) {
     // Its reader does not read, and the result is more than sockets hold: it waits with frames pinned and memory taken.
@@ -52,7 +52,7 @@ Deno.test("a query worker that fails: its query is told, others go on, its pins 
   );
   const both = await Promise.all([1, 2, 3, 4].map((k) => server.exec(`select count() from t where x > ${k}`)));
   assert.deepEqual(both.map(({ dataset }) => dataset?.[0][0]), [499999, 499998, 499997, 499996]);
-  assert.equal(await figure(server, "service_unhandled_errors_total"), 3);
+  assert.equal(await metric(server, "service_unhandled_errors_total"), 3);
 });
 
 Deno.test("a writer that fails: writes are refused, the process ends with a critical message, and a new start has all that was acknowledged", async () => {

@@ -1,14 +1,14 @@
 /** The statements that run: who sent them, how far they are, and their end by CANCEL QUERY. */
-import type { Client, ExecuteOptions, Identity } from "../door.ts";
+import type { Client, ExecuteOptions, Identity } from "../api.ts";
 import { SqlError, SQLSTATE } from "../errors.ts";
-import type { QueryFigures, RunningQuery } from "../engine/mod.ts";
+import type { QueryStatistics, RunningQuery } from "../engine/mod.ts";
 import { shownText } from "../log/mod.ts";
 import type { Value } from "../types/mod.ts";
 
 /** What of the engine's query concerns the statement that it is part of. */
-type Query = Pick<RunningQuery, "figures" | "cancel" | "ended">;
+type Query = Pick<RunningQuery, "statistics" | "cancel" | "ended">;
 
-const NO_FIGURES: QueryFigures = { state: "ended", worker: -1, rowsRead: 0, rowsToRead: 0, memoryBytes: 0 };
+const NO_STATISTICS: QueryStatistics = { state: "ended", worker: -1, rowsRead: 0, rowsToRead: 0, memoryBytes: 0 };
 
 export class Activity {
   private readonly running = new Map<number, RunningStatement>();
@@ -45,7 +45,7 @@ export class Activity {
     const nowMicros = this.nowMicros(), nowMs = performance.now();
     const micros = (ms: number) => nowMicros - BigInt(Math.round((nowMs - ms) * 1000));
     return [...this.running.values()].map((statement) => {
-      const { worker, rowsRead, rowsToRead, memoryBytes } = statement.figures;
+      const { worker, rowsRead, rowsToRead, memoryBytes } = statement.statistics;
       const { id, user, client, text, startedMs, changedMs, rowsWritten } = statement;
       return [
         ...[BigInt(id), worker < 0 ? null : BigInt(worker), worker < 0 ? "main" : "query", user],
@@ -107,8 +107,8 @@ export class RunningStatement {
     private readonly running: Map<number, RunningStatement>,
   ) {}
 
-  get figures(): QueryFigures {
-    return this.query?.figures() ?? NO_FIGURES;
+  get statistics(): QueryStatistics {
+    return this.query?.statistics() ?? NO_STATISTICS;
   }
 
   get isCancelled(): boolean {
@@ -117,7 +117,7 @@ export class RunningStatement {
 
   get phase(): Phase {
     if (this.query === undefined) return "running";
-    const { state } = this.figures;
+    const { state } = this.statistics;
     return state === "ended" ? "writing" : state;
   }
 
@@ -132,7 +132,7 @@ export class RunningStatement {
   /** Its rows are on their way: it ends when the engine has given the last one. */
   endWithQuery(): void {
     this.endsWithQuery = true;
-    if (this.query === undefined || this.query.figures().state === "ended") this.end();
+    if (this.query === undefined || this.query.statistics().state === "ended") this.end();
   }
 
   end(): void {
@@ -142,7 +142,7 @@ export class RunningStatement {
 
   /** False where nothing can stop it: it has not begun yet, or its rows are being written. */
   cancel(by: string): boolean {
-    if (this.figures.state === "ended") return false;
+    if (this.statistics.state === "ended") return false;
     this.cancelledBy ??= by;
     this.changedMs = performance.now();
     this.query!.cancel();
@@ -163,7 +163,7 @@ export class RunningStatement {
 
   /** For people: `query 7: 5,000,000 of 20,000,000 rows read (25 %), …`. */
   private progressText(): string {
-    const { rowsRead, rowsToRead, memoryBytes } = this.figures;
+    const { rowsRead, rowsToRead, memoryBytes } = this.statistics;
     const number = (value: number) => value.toLocaleString("en");
     const share = rowsToRead === 0 ? "" : ` (${Math.floor(100 * rowsRead / rowsToRead)} %)`;
     const parts = [

@@ -1,5 +1,5 @@
 /** Executions of statements that change tables or their definitions, at once or within the session's transaction. */
-import type { Answer, Chunk, Client, Identity } from "../door.ts";
+import type { Answer, Chunk, Client, Identity } from "../api.ts";
 import {
   concatAppendBatches,
   isPacked,

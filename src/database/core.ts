@@ -1,5 +1,5 @@
 /** What the parts of the database share: its options and its services. */
-import type { Answer, Database, Identity } from "../door.ts";
+import type { Answer, Database, Identity } from "../api.ts";
 import type { Scheduler } from "../engine/mod.ts";
 import type { AppendBatch, Catalogue, StorageWriter } from "../storage/mod.ts";
 import type { LineTypes } from "../wire/line/mod.ts";

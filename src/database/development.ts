@@ -7,7 +7,7 @@
  *     select simulate_crash('text', 'writer')   … of the writer
  *     select simulate_block(1000)               the main thread does nothing else for so many milliseconds
  */
-import type { Answer, Database, Prepared, Session } from "../door.ts";
+import type { Answer, Database, Prepared, Session } from "../api.ts";
 import type { OpenedDatabase } from "./core.ts";
 
 const CRASH = /^\s*select\s+simulate_crash\s*\(\s*'((?:[^']|'')*)'\s*(?:,\s*'(promise|query|writer)'\s*)?\)\s*;?\s*$/i;

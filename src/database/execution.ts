@@ -1,5 +1,5 @@
 /** Runs plans: small ones on the calling thread, the others in a worker, with the same operators and the same encoders. */
-import type { Chunk, ExecuteOptions, ResultColumn } from "../door.ts";
+import type { Chunk, ExecuteOptions, ResultColumn } from "../api.ts";
 import { SqlError, SQLSTATE } from "../errors.ts";
 import type { FunctionRegistry, QueryContext } from "../engine/contract.ts";
 import {
@@ -8,7 +8,7 @@ import {
   CountedMemory,
   createOperator,
   isPacked,
-  type PlanFigures,
+  type PlanStatistics,
   type PostedPlan,
   type Scheduler,
   workAt,
@@ -55,7 +55,7 @@ export interface Analyzed {
   plan?: Plan;
   sources?: ScanSource[];
   /** There once the rows have ended. */
-  figures?: Promise<PlanFigures>;
+  statistics?: Promise<PlanStatistics>;
 }
 
 /** A few rows can be long ones: what takes longer goes to a worker, as others wait for this thread. */
@@ -171,12 +171,12 @@ export class Execution {
       analysis: analysis?.shape,
     }, options.output);
     if (analysis !== undefined) {
-      const figures = run.ended.then(() => {
+      const statistics = run.ended.then(() => {
         const read = analysis.read();
         analysis.free();
         return read;
       });
-      Object.assign(options.analyzed!, { plan: analyzed, sources, figures } satisfies Analyzed);
+      Object.assign(options.analyzed!, { plan: analyzed, sources, statistics } satisfies Analyzed);
     }
     // Not when its reader has gone: its threads may look at what they read until they have seen that it is cancelled.
     run.ended.then(unpin);

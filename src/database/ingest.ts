@@ -1,5 +1,5 @@
 /** Line protocol into tables: parsed piece by piece in a worker, fitted to the tables here, committed together. */
-import type { LineBody } from "../door.ts";
+import type { LineBody } from "../api.ts";
 import { LineError } from "../errors.ts";
 import type { AppendBatch, TableSnapshot } from "../storage/mod.ts";
 import {

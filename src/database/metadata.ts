@@ -1,5 +1,5 @@
 /** Rows of the sources that describe the database itself: one entry a source, by the name the binder gives it. */
-import type { Identity } from "../door.ts";
+import type { Identity } from "../api.ts";
 import { CorruptFileError, SqlError, SQLSTATE, TableClosedError } from "../errors.ts";
 import { FUNCTIONS } from "../sql/functions/mod.ts";
 import { keywords } from "../sql/mod.ts";

@@ -1,5 +1,5 @@
-/** The one door between the wires and everything behind it: see `../door.ts` for its contract. */
-import type { Session } from "../door.ts";
+/** Implements the API of `../api.ts`. */
+import type { Session } from "../api.ts";
 import { SqlError, SQLSTATE } from "../errors.ts";
 import { createScheduler, parquetSchema } from "../engine/mod.ts";
 
@@ -17,7 +17,7 @@ import { Activity } from "./activity.ts";
 import { Backups } from "./backups.ts";
 import { type Core, type DatabaseOptions, type OpenedDatabase, SERVER } from "./core.ts";
 import { Execution } from "./execution.ts";
-import { figuresOf } from "./figures.ts";
+import { statisticsOf } from "./statistics.ts";
 import { Ingest } from "./ingest.ts";
 import { resolveMetadata } from "./metadata.ts";
 import { Planner } from "./planner.ts";
@@ -177,7 +177,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
     },
     table: (name: string): TableSnapshot | undefined => catalogue.table(name),
     crash: (thread, text) => (thread === "writer" ? storage.crashWriter(text) : scheduler.crash(text)),
-    figures: () => figuresOf(heap, pool, catalogue, statements, planner),
+    statistics: () => statisticsOf(heap, pool, catalogue, statements, planner),
     close: async () => {
       await traces.flush();
       planner.close();

@@ -2,7 +2,7 @@
  * From result batches to what leaves the engine: encoded rows for a wire, or rows on their way into a table.
  * Runs where the batches are made: in the leading worker, or on main for small queries.
  */
-import type { Encoding, ResultColumn } from "../door.ts";
+import type { Encoding, ResultColumn } from "../api.ts";
 import { endOfTexts, packAppendBatch, toAppendBatch } from "../engine/mod.ts";
 import type { Batch, QueryMemory } from "../engine/contract.ts";
 import type { SharedHeap } from "../storage/heap.ts";

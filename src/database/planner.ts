@@ -48,7 +48,7 @@ export interface Answers {
   marks: string[][];
   /** The node with its rows. */
   metadata: Plan;
-  /** What a function that the door answers gives. */
+  /** The result of a function that is answered by the database room. */
   call: Value;
 }
 

@@ -1,5 +1,5 @@
 /** A text as a statement that is ready to run: on main for most, in the planner's thread for long ones. */
-import type { Prepared, ResultColumn } from "../door.ts";
+import type { Prepared, ResultColumn } from "../api.ts";
 import { asClientFault } from "../errors.ts";
 import {
   bind,

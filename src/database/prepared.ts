@@ -1,5 +1,5 @@
 /** A statement of a session that is bound: what a wire asks of it, and its executions. */
-import type { Answer, ExecuteOptions, Prepared, ResultColumn } from "../door.ts";
+import type { Answer, ExecuteOptions, Prepared, ResultColumn } from "../api.ts";
 import { asClientFault, failedTransaction, TableClosedError } from "../errors.ts";
 import type { Value } from "../types/mod.ts";
 import type { RunningStatement } from "./activity.ts";

@@ -1,5 +1,5 @@
 /** What happens to statements while they run, for the log and for the table of traces. */
-import type { Answer, Chunk } from "../door.ts";
+import type { Answer, Chunk } from "../api.ts";
 import { SqlError } from "../errors.ts";
 import { shownMessage, shownText } from "../log/mod.ts";
 

@@ -1,5 +1,5 @@
 /** One execution of a statement: queries, EXPLAIN and transactions here, changes in `changes.ts`. */
-import type { Answer, Client, ExecuteOptions, Identity, Session } from "../door.ts";
+import type { Answer, Client, ExecuteOptions, Identity, Session } from "../api.ts";
 import { notSupported } from "../errors.ts";
 import { explain, mapStatement, sizeText, substituteCalls, timeText } from "../sql/mod.ts";
 import { isPacked, type PackedPlan, type PostedPlan } from "../engine/mod.ts";
@@ -170,15 +170,15 @@ export class Run {
     const nanos = (performance.now() - start) * 1e6;
     this.analyzed = undefined;
     const { plan = given, sources } = analyzed;
-    const figures = await analyzed.figures;
+    const statistics = await analyzed.statistics;
     const subject = "plan" in statement ? { ...statement, plan } : { ...statement, query: plan };
-    const lines = explain(subject as BoundStatement, { sources, catalogue: this.session.catalogue, figures });
+    const lines = explain(subject as BoundStatement, { sources, catalogue: this.session.catalogue, statistics });
     if (changed?.kind === "done") {
       lines.push(
-        `Changed ${changed.rows} rows, time besides reading ${timeText(nanos - (figures?.nodes[0].nanos ?? 0))}`,
+        `Changed ${changed.rows} rows, time besides reading ${timeText(nanos - (statistics?.nodes[0].nanos ?? 0))}`,
       );
     }
-    const memory = figures === undefined ? "" : `, peak memory ${sizeText(figures.memoryPeakBytes)}`;
+    const memory = statistics === undefined ? "" : `, peak memory ${sizeText(statistics.memoryPeakBytes)}`;
     return this.lines([...lines, `Execution time ${timeText(nanos)}${memory}`]);
   }
 

@@ -1,5 +1,5 @@
 /** One client's conversation: statements, prepared once and executed often, and its transaction. */
-import type { Client, Identity, Prepared, Session } from "../door.ts";
+import type { Client, Identity, Prepared, Session } from "../api.ts";
 import { failedTransaction, TableClosedError } from "../errors.ts";
 import { splitScript } from "../sql/mod.ts";
 import type { Catalogue } from "../storage/contract.ts";

@@ -1,5 +1,5 @@
 /** Statements as they are ready to run, by their text: parsing, binding and planning happen once for each text and schema. */
-import type { Identity } from "../door.ts";
+import type { Identity } from "../api.ts";
 import { isPacked, type PostedPlan } from "../engine/mod.ts";
 import { LongStatement } from "../sql/mod.ts";
 import type { Value } from "../types/mod.ts";

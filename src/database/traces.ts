@@ -1,5 +1,5 @@
 /** The table `_query_trace`: when each statement began, how long it took and who asked. Traces of the last day are kept. */
-import type { Session } from "../door.ts";
+import type { Session } from "../api.ts";
 import { valuesToAppendBatch } from "../engine/mod.ts";
 import type { Catalogue, StorageWriter } from "../storage/mod.ts";
 import type { StatementEnd } from "./progress.ts";

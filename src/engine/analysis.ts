@@ -1,5 +1,5 @@
 /**
- * EXPLAIN ANALYZE: what each node of a plan gave, and what it took. The figures are in shared memory, as several threads may work
+ * EXPLAIN ANALYZE: what each node of a plan gave, and what it took. The statistics are in shared memory, as several threads may work
  * on a node. Nodes go by their ids in the physical plan, scans by their own.
  */
 import { SqlError, SQLSTATE } from "../errors.ts";
@@ -21,7 +21,7 @@ const WORD = { batches: 0, rows: 1, bytes: 2, nanos: 3, memory: 4, memoryPeak: 5
 const NODE_WORDS = 6;
 const SCAN_WORDS = 2;
 
-export interface NodeFigures {
+export interface NodeStatistics {
   /** 0 where another node did its work in the same pass over the rows. */
   batches: number;
   rows: number;
@@ -32,8 +32,8 @@ export interface NodeFigures {
   memoryPeakBytes: number;
 }
 
-export interface PlanFigures {
-  nodes: NodeFigures[];
+export interface PlanStatistics {
+  nodes: NodeStatistics[];
   /** By ids: rows and bytes of columns that scans have looked at, on all threads. */
   scans: { rows: number; bytes: number }[];
   memoryPeakBytes: number;
@@ -48,7 +48,7 @@ function inputs(plan: Plan): Plan[] {
   return "input" in plan ? [plan.input] : [];
 }
 
-/** The figures of one plan. Nobody else frees them. */
+/** The statistics of one plan. Nobody else frees them. */
 export class Analysis implements PlanAnalysis {
   private readonly first: number;
 
@@ -84,7 +84,7 @@ export class Analysis implements PlanAnalysis {
     this.heap.free(this.address, Analysis.sizeBytes(this.nodes, this.scans), "query");
   }
 
-  read(): PlanFigures {
+  read(): PlanStatistics {
     const at = (index: number) => Number(Atomics.load(this.heap.i64, this.first + index));
     const node = (index: number) => (word: number) => at(index * NODE_WORDS + word);
     const scan = (index: number) => (this.nodes + 1) * NODE_WORDS + index * SCAN_WORDS;

@@ -58,7 +58,7 @@ export interface Pool {
   unpin(source: ScanSource, segment: number, column: number): void;
 }
 
-/** Where the figures of EXPLAIN ANALYZE are: plain data for another thread. */
+/** Where the statistics of EXPLAIN ANALYZE are: plain data for another thread. */
 export interface AnalysisShape {
   address: number;
   nodes: number;
@@ -67,7 +67,7 @@ export interface AnalysisShape {
   node?: number;
 }
 
-/** Figures of a plan's nodes while it runs. */
+/** Statistics of a plan's nodes while it runs. */
 export interface PlanAnalysis {
   readonly shape: AnalysisShape;
   /** The context in which the node's operator works: its memory is counted, also on other threads. */
@@ -107,7 +107,7 @@ export interface QueryContext {
  * `finish` gave (plain data).
  */
 export interface ParallelRunner {
-  /** `node`: whose work it is, where figures are kept by nodes. */
+  /** `node`: whose work it is, where statistics are kept by nodes. */
   run(taskName: string, data: unknown, morselCount: number, node?: number): unknown[];
   readonly workerCount: number;
 }
@@ -141,7 +141,7 @@ export interface QueryRequest {
   nowMicros: bigint;
   timeoutMs: number;
   memoryLimitBytes: number;
-  /** Where figures are kept by the nodes of the plan. */
+  /** Where statistics are kept by the nodes of the plan. */
   analysis?: AnalysisShape;
   user: string;
   /** Query slot in shared memory: holds the cancel word and the flow-control credits. */

@@ -16,6 +16,12 @@ export { type PhysicalPlan, physicalPlan } from "./physical/mod.ts";
 export { type PostedError, postedError, revivedError } from "./posted-error.ts";
 export { CANCEL, cancelError } from "./slot.ts";
 export { answerFromStatistics } from "./statistics.ts";
-export { Analysis, type PlanFigures } from "./analysis.ts";
-export { createScheduler, type QueryFigures, type QueryOrder, type RunningQuery, type Scheduler } from "./scheduler.ts";
+export { Analysis, type PlanStatistics } from "./analysis.ts";
+export {
+  createScheduler,
+  type QueryOrder,
+  type QueryStatistics,
+  type RunningQuery,
+  type Scheduler,
+} from "./scheduler.ts";
 export { parquetSchema } from "./parquet/file.ts";

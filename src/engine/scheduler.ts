@@ -24,7 +24,7 @@ export interface SchedulerOptions {
 export type QueryOrder = Omit<QueryRequest, "id" | "slot">;
 
 /** How far a query is, and what it holds. */
-export interface QueryFigures {
+export interface QueryStatistics {
   /** "waiting": for a worker; "sending": for its reader. */
   state: "waiting" | "running" | "sending" | "ended";
   /** The worker that leads it, or -1. */
@@ -40,7 +40,7 @@ export interface RunningQuery {
   totalRows(): number;
   cancel(): void;
   /** After the end: the last ones. */
-  figures(): QueryFigures;
+  statistics(): QueryStatistics;
   /** No thread works on it any more: what it reads may go. */
   ended: Promise<void>;
 }
@@ -319,7 +319,7 @@ class WorkerScheduler implements Scheduler {
       if (ended) return;
       ended = true;
       clearTimeout(timer);
-      last = { ...figures(), state: "ended", memoryBytes: 0 };
+      last = { ...statistics(), state: "ended", memoryBytes: 0 };
       this.underway.delete(underway);
       if (slot >= 0) this.giveSlot(slot);
       if (error === undefined) queue.end();
@@ -327,8 +327,8 @@ class WorkerScheduler implements Scheduler {
       resolve();
     };
     const word = (offset: number) => slotWord(slot, offset);
-    let last: QueryFigures | undefined;
-    const figures = (): QueryFigures => {
+    let last: QueryStatistics | undefined;
+    const statistics = (): QueryStatistics => {
       if (last !== undefined) return last;
       if (!hasStarted) return { state: "waiting", worker: -1, rowsRead: 0, rowsToRead: 0, memoryBytes: 0 };
       const long = (offset: number) => Number(Atomics.load(heap.i64, slotLong(slot, offset)));
@@ -399,7 +399,13 @@ class WorkerScheduler implements Scheduler {
       Atomics.notify(heap.i32, word(SLOT.chunksUnderway));
       goOn();
     };
-    return { chunks: queue, totalRows: () => totalRows, cancel: () => cancel(CANCEL.byUser), figures, ended: promise };
+    return {
+      chunks: queue,
+      totalRows: () => totalRows,
+      cancel: () => cancel(CANCEL.byUser),
+      statistics,
+      ended: promise,
+    };
   }
 
   private readonly underway = new Set<Underway>();

@@ -17,15 +17,15 @@ export type MetricsByWire = { readonly [W in Wire]: WireMetrics<W> };
 export type QueryMetrics = WireMetrics<"exec" | "exp" | "pg">;
 
 /** A number, or one by value of the metric's label; of a histogram its ranges. */
-export type Figure = number | Record<string, number> | HistogramReading;
-export type Reader = () => Figure;
+export type Reading = number | Record<string, number> | HistogramReading;
+export type Reader = () => Reading;
 
 export interface Metrics extends Counters {
   readonly wires: MetricsByWire;
   /** Says where a gauge, or a counter kept elsewhere, is read; the last one told counts. */
   read(key: ReadKey, reader: Reader): void;
   /** The same for all that one function tells, by key; it is called once whenever somebody asks. */
-  readAll(source: () => Record<string, Figure>): void;
+  readAll(source: () => Record<string, Reading>): void;
   /** For threads that must know while main is busy: an i32 at each `HEALTH_WORD`. */
   readonly healthWords: Int32Array;
   /** Prometheus text format 0.0.4. */

@@ -3,7 +3,7 @@
  * somebody asks, and is loaded only then: counting costs an addition, metrics that are off cost nothing at the start.
  */
 import { metricCatalogue, type MetricEntry, type MetricKey, WIRES } from "./catalogue.ts";
-import type { Counter, Counters, Figure, Metrics, MetricsByWire, Reader } from "./contract.ts";
+import type { Counter, Counters, Metrics, MetricsByWire, Reader, Reading } from "./contract.ts";
 import { Histogram, type HistogramReading, histogramSamples, LATENCY_BOUNDS, type Sample } from "./histogram.ts";
 
 export {
@@ -51,20 +51,20 @@ export function createMetrics(): Metrics {
   const read = (key: MetricKey, reader: Reader) => {
     const { label = "of" } = metricCatalogue[key] as MetricEntry;
     readers.set(key, () => {
-      const figure = reader();
-      if (typeof figure === "number" || isHistogram(figure)) return [[{}, figure]];
-      return Object.entries(figure).map(([value, count]) => [{ [label]: value }, count]);
+      const reading = reader();
+      if (typeof reading === "number" || isHistogram(reading)) return [[{}, reading]];
+      return Object.entries(reading).map(([value, count]) => [{ [label]: value }, count]);
     });
   };
   let exposition: Promise<() => Promise<string>> | undefined;
   return Object.assign(counters as Counters, {
     wires: wires as unknown as MetricsByWire,
     read,
-    readAll: (source: () => Record<string, Figure>) => {
-      let figures = source();
-      refreshers.push(() => figures = source());
-      for (const key of Object.keys(figures)) {
-        if (Object.hasOwn(metricCatalogue, key)) read(key as MetricKey, () => figures[key]);
+    readAll: (source: () => Record<string, Reading>) => {
+      let statistics = source();
+      refreshers.push(() => statistics = source());
+      for (const key of Object.keys(statistics)) {
+        if (Object.hasOwn(metricCatalogue, key)) read(key as MetricKey, () => statistics[key]);
       }
     },
     healthWords,
@@ -75,7 +75,8 @@ export function createMetrics(): Metrics {
   });
 }
 
-const isHistogram = (figure: Figure): figure is HistogramReading => typeof figure === "object" && "bounds" in figure;
+const isHistogram = (reading: Reading): reading is HistogramReading =>
+  typeof reading === "object" && "bounds" in reading;
 
 function plainCounter(): Counter {
   let value = 0;

@@ -1,4 +1,4 @@
-/** One statement in the figures of its wire: begun once, ended once. */
+/** One statement in the statistics of its wire: begun once, ended once. */
 import type { QueryMetrics } from "./contract.ts";
 
 export type QueryEnd = "queriesCompleted" | "queriesCancelled" | "queriesFailed";

@@ -8,7 +8,7 @@ import { typeOf, type Value } from "../types/mod.ts";
 import { walk } from "./binder/plans.ts";
 import { createRegistry } from "./functions/mod.ts";
 import type { AggregateCall, BoundStatement, Expr, Interval, Plan, ScanReading, SortKey, WindowFrame } from "./plan.ts";
-import { type PhysicalPlan, physicalPlan, type PlanFigures } from "../engine/mod.ts";
+import { type PhysicalPlan, physicalPlan, type PlanStatistics } from "../engine/mod.ts";
 import { inputsOf, mapNodeExpressions } from "./planner/nodes.ts";
 
 export interface ExplainDetails {
@@ -19,7 +19,7 @@ export interface ExplainDetails {
   /** Instead of both: what is to be said of each scan, by its id. */
   marks?: readonly string[][];
   /** Of EXPLAIN ANALYZE: what the nodes did, in the order of the plan. */
-  figures?: PlanFigures;
+  statistics?: PlanStatistics;
 }
 
 /** `scanned`: what is known of the scans, or their sources alone. */
@@ -44,7 +44,7 @@ function explainPlan(plan: Plan, details: ExplainDetails): string[] {
       const batch = batchCalls(node);
       marks.push(`pipeline ${pipeline}: ${batch.length === 0 ? "fused" : `between kernels ${batch.join(", ")}`}`);
     }
-    if (details.figures !== undefined) marks.push(...figureMarks(physical, details.figures));
+    if (details.statistics !== undefined) marks.push(...statisticsMarks(physical, details.statistics));
     lines.push(`${indent}${head}${marks.length === 0 ? "" : ` [${marks.join("; ")}]`}`);
     for (const line of more) lines.push(`${indent}    ${line}`);
     for (const input of physical.inputs) {
@@ -56,7 +56,7 @@ function explainPlan(plan: Plan, details: ExplainDetails): string[] {
 }
 
 /** What the node did. */
-function figureMarks({ id, node, inputs }: PhysicalPlan, { nodes, scans }: PlanFigures): string[] {
+function statisticsMarks({ id, node, inputs }: PhysicalPlan, { nodes, scans }: PlanStatistics): string[] {
   const { batches, rows, bytes, nanos, memoryPeakBytes } = nodes[id];
   const marks: string[] = [];
   // Some operators find what they need without reading all of it.
@@ -73,7 +73,7 @@ function figureMarks({ id, node, inputs }: PhysicalPlan, { nodes, scans }: PlanF
 }
 
 /** With all that it took from below: where another operator did its work, the time of its inputs. */
-function timeOf(nodes: PlanFigures["nodes"], { id, inputs }: PhysicalPlan): number {
+function timeOf(nodes: PlanStatistics["nodes"], { id, inputs }: PhysicalPlan): number {
   if (nodes[id].nanos > 0) return nodes[id].nanos;
   return inputs.reduce((sum, input) => sum + timeOf(nodes, input), 0);
 }

@@ -73,7 +73,7 @@ interface NodeBase {
 /** Rows of a stored table. Output: `columns` (those of `columnIds`), then, with `rowId`, one LONG `segment << 32 | row`. */
 export interface ScanNode extends NodeBase {
   node: "scan";
-  /** Its own within the plan, from 0 on: sources and figures are found by it. -1 until the rules have run (see number-scans.ts). */
+  /** Its own within the plan, from 0 on: sources and statistics are found by it. -1 until the rules have run (see number-scans.ts). */
   id: number;
   tableId: number;
   tableName: string;
@@ -107,7 +107,7 @@ export interface ValuesNode extends NodeBase {
   rows: Value[][];
 }
 
-/** Rows made by the door when the query starts: `source` is "tables", "table_columns", … with `args`. Becomes a ValuesNode. */
+/** Rows made by the database room when the query starts: `source` is "tables", "table_columns", … with `args`. Becomes a ValuesNode. */
 export interface MetadataNode extends NodeBase {
   node: "metadata";
   source: string;
@@ -321,7 +321,7 @@ export interface NewTable {
   ttl?: { count: number; unit: string };
 }
 
-/** A statement, bound, with its plans as `P`. The door runs commands; queries go to the engine. `at`s are for errors found while running. */
+/** A statement, bound, with its plans as `P`. Commands run in the database room, queries in the engine. `at`s are for errors found while running. */
 export type BoundStatement<P = Plan> =
   | { kind: "query"; plan: P }
   | { kind: "explain"; analyze: boolean; statement: BoundStatement<P> }

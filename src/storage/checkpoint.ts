@@ -39,8 +39,8 @@ export function* checkpointSteps(store: Store, log: Log): Generator<void, void> 
   for (const { data } of store.tables.values()) {
     for (const file of data.list) if (!file.removed) dead += file.sizeBytes - file.liveBytes;
   }
-  store.options.heap.setFigure("deadBytes", dead);
-  store.options.heap.setFigure("logBytes", log.sizeBytes);
+  store.options.heap.setCounter("deadBytes", dead);
+  store.options.heap.setCounter("logBytes", log.sizeBytes);
 }
 
 export function storeDictionaries(files: Files, table: Table): void {

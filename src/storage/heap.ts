@@ -53,21 +53,21 @@ export const SHARED_WORD = {
   oldestVersion: 136,
   /** Counts commands sent to the writer, which sleeps on it. */
   writerWake: 138,
-  /** What the writer counts: 32 doubles, written by its thread only; see `WRITER_FIGURES`. Even index. */
-  writerFigures: 192,
+  /** What the writer counts: 32 doubles, written by its thread only; see `WRITER_COUNTERS`. Even index. */
+  writerCounters: 192,
   /** Scheduler: 64 words a query slot from here. */
   querySlots: 256,
 } as const;
 
-/** The writer's counts since the start, in the order of their places behind `SHARED_WORD.writerFigures`. */
-export const WRITER_FIGURES = [
+/** The writer's counts since the start, in the order of their places behind `SHARED_WORD.writerCounters`. */
+export const WRITER_COUNTERS = [
   "commits",
   "committedRows",
   "rewrittenSegments",
   "logBytes",
   "deadBytes",
 ] as const;
-export type WriterFigure = (typeof WRITER_FIGURES)[number];
+export type WriterCounter = (typeof WRITER_COUNTERS)[number];
 
 /** What it counts by ranges: their upper ends. Each has a word a range, one for what is above, and one for the sum. */
 export const WRITER_HISTOGRAMS = {
@@ -77,8 +77,8 @@ export const WRITER_HISTOGRAMS = {
 export type WriterHistogram = keyof typeof WRITER_HISTOGRAMS;
 
 const HISTOGRAM_AT = {
-  fsyncSeconds: WRITER_FIGURES.length,
-  commitGroupSize: WRITER_FIGURES.length + WRITER_HISTOGRAMS.fsyncSeconds.length + 2,
+  fsyncSeconds: WRITER_COUNTERS.length,
+  commitGroupSize: WRITER_COUNTERS.length + WRITER_HISTOGRAMS.fsyncSeconds.length + 2,
 };
 
 export class SharedHeap {
@@ -109,17 +109,17 @@ export class SharedHeap {
   }
 
   /** One of the writer's counts. */
-  figure(name: WriterFigure): number {
-    return this.f64[SHARED_WORD.writerFigures / 2 + WRITER_FIGURES.indexOf(name)];
+  counter(name: WriterCounter): number {
+    return this.f64[SHARED_WORD.writerCounters / 2 + WRITER_COUNTERS.indexOf(name)];
   }
 
   /** For the writer's thread. */
-  setFigure(name: WriterFigure, value: number): void {
-    this.f64[SHARED_WORD.writerFigures / 2 + WRITER_FIGURES.indexOf(name)] = value;
+  setCounter(name: WriterCounter, value: number): void {
+    this.f64[SHARED_WORD.writerCounters / 2 + WRITER_COUNTERS.indexOf(name)] = value;
   }
 
-  addFigure(name: WriterFigure, count: number): void {
-    this.setFigure(name, this.figure(name) + count);
+  addCounter(name: WriterCounter, count: number): void {
+    this.setCounter(name, this.counter(name) + count);
   }
 
   /** For the writer's thread: `value` falls into one of the ranges. */
@@ -139,7 +139,7 @@ export class SharedHeap {
   }
 
   private histogramWords(name: WriterHistogram): Float64Array {
-    const start = SHARED_WORD.writerFigures / 2 + HISTOGRAM_AT[name];
+    const start = SHARED_WORD.writerCounters / 2 + HISTOGRAM_AT[name];
     return this.f64.subarray(start, start + WRITER_HISTOGRAMS[name].length + 2);
   }
 

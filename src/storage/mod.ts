@@ -31,8 +31,8 @@ export {
   type HeapTag,
   SHARED_WORD,
   SharedHeap,
-  WRITER_FIGURES,
-  type WriterFigure,
+  WRITER_COUNTERS,
+  type WriterCounter,
 } from "./heap.ts";
 export { packAppendBatch, unpackAppendBatch } from "./packed.ts";
 export { checkBatch } from "./rows.ts";
@@ -98,7 +98,7 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
   return options.inProcess ? openInProcess(options, heap) : await openWorker(options, heap);
 }
 
-/** A thread's door to the pool: all that a worker needs is the heap's memory. */
+/** A thread's access to the pool. A worker needs only the heap's memory. */
 export function createPool(heap: SharedHeap, files: Files = realFiles): SharedPool {
   return new SharedPool(heap, files);
 }

@@ -134,7 +134,7 @@ function applyBlocks(store: Store, table: Table): void {
       const { count, rows } = applyGroup(store, table, reader);
       table.lsn = Math.max(table.lsn, blocks[count - 1].lsn);
       blocks.splice(0, count);
-      store.storing.whileOpening(table);
+      store.flusher.whileOpening(table);
       replayed.blocks += count;
       replayed.rows += rows;
     }

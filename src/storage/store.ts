@@ -8,7 +8,7 @@ import type { WriterMemory } from "./memory.ts";
 import type { WriterOptions } from "./options.ts";
 import type { Publisher } from "./publisher.ts";
 import type { DiskReserve } from "./reserve.ts";
-import type { Storing } from "./storing.ts";
+import type { Flusher } from "./flusher.ts";
 import type { Table } from "./table.ts";
 import type { Log } from "./wal.ts";
 
@@ -20,7 +20,7 @@ export interface Store {
   /** What opened tables have taken from the log since the start. */
   readonly replayed: { blocks: number; rows: number; ms: number };
   readonly publisher: Publisher;
-  readonly storing: Storing;
+  readonly flusher: Flusher;
   readonly memory: WriterMemory;
   readonly reserve: DiskReserve;
   nextTableId: number;

@@ -494,7 +494,7 @@ export class Table {
   }
 
   private mergeInto(segment: Segment, rows: Rows, from: number, to: number): Segment[] {
-    this.heap.addFigure("rewrittenSegments", 1);
+    this.heap.addCounter("rewrittenSegments", 1);
     const chunk = segment.chunks[this.schema.timestampId]!;
     const loaded = this.make.resident(this.typeOf(this.schema.timestampId), chunk, segment.rowCount, this.data);
     const times = rows.times!;

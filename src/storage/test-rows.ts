@@ -67,7 +67,7 @@ function texts(values: (string | null)[]): { values: Uint8Array; heap: Uint8Arra
   return { values: new Uint8Array(pairs.buffer), heap: Uint8Array.from(parts) };
 }
 
-/** Makes all tables readable, as the door does when it comes to one. */
+/** Makes all tables readable, as a session does on first use of a table. */
 export async function openTables(
   { catalogue, writer }: { catalogue: Catalogue; writer: StorageWriter },
 ): Promise<void> {

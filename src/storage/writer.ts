@@ -30,7 +30,7 @@ import { recover } from "./recovery.ts";
 import { checkBatch, checkUpdate, type Rows, toRows } from "./rows.ts";
 import { DiskReserve } from "./reserve.ts";
 import type { Store } from "./store.ts";
-import { Storing } from "./storing.ts";
+import { Flusher } from "./flusher.ts";
 import { Table } from "./table.ts";
 import { Transactions } from "./transactions.ts";
 
@@ -45,7 +45,7 @@ export class TableStore implements Store {
   /** Tables with rows in the log, to be opened when there is nothing else to do. */
   private replayable: Table[] = [];
   readonly publisher: Publisher;
-  readonly storing: Storing;
+  readonly flusher: Flusher;
   readonly transactions = new Transactions(this);
   readonly memory: WriterMemory;
   nextTableId = 1;
@@ -70,7 +70,7 @@ export class TableStore implements Store {
     this.memory.onPressure = (sizeBytes) => options.evict(sizeBytes);
     this.make = new ChunkMaker(this.memory);
     this.publisher = new Publisher(this.memory, options);
-    this.storing = new Storing(this.tables, this.memory, this.publisher, options);
+    this.flusher = new Flusher(this.tables, this.memory, this.publisher, options);
     files.makeDirectory(root);
     this.reserve = new DiskReserve(files, join(root, "reserve"), options.reserveBytes, options.log);
     const lock = files.lock(join(root, "lock"));
@@ -85,7 +85,7 @@ export class TableStore implements Store {
       if (blocks > 0) this.report.push(`${blocks} blocks of the log come on top of ${this.replayable.length} tables`);
       this.publisher.publish();
       this.reserve.keep();
-      this.storing.whenOverBudget();
+      this.flusher.whenOverBudget();
     } catch (error) {
       lock.release();
       throw error;
@@ -128,7 +128,7 @@ export class TableStore implements Store {
   maintain(isIdle = false): void {
     if (this.closed) return;
     this.publisher.reclaim();
-    this.storing.whenOverBudget();
+    this.flusher.whenOverBudget();
     if (isIdle && this.replayable.length > 0) return this.replayNext();
     if (this.sealedBy !== undefined) return;
     try {
@@ -496,7 +496,7 @@ export class TableStore implements Store {
   }
 
   private watch(table: Table): void {
-    table.onStep = () => this.storing.duringLoad(table);
+    table.onStep = () => this.flusher.duringLoad(table);
     table.onRewrite = () => {};
   }
 
@@ -550,16 +550,16 @@ export class TableStore implements Store {
       throw error;
     }
     if (this.options.commitMode === "sync") this.syncLog();
-    this.options.heap.setFigure("logBytes", this.log.sizeBytes);
+    this.options.heap.setCounter("logBytes", this.log.sizeBytes);
     return lsns;
   }
 
   /** For the metrics: commits that were applied together. */
   count(commits: number, rows: readonly { rowCount: number }[] = []): void {
     const { heap } = this.options;
-    heap.addFigure("commits", commits);
+    heap.addCounter("commits", commits);
     heap.observe("commitGroupSize", commits);
-    for (const { rowCount } of rows) heap.addFigure("committedRows", rowCount);
+    for (const { rowCount } of rows) heap.addCounter("committedRows", rowCount);
   }
 
   private syncLog(): void {
@@ -662,7 +662,7 @@ export class TableStore implements Store {
 
   private storeAhead(): void {
     try {
-      this.storing.ahead(this.log.sizeBytes);
+      this.flusher.ahead(this.log.sizeBytes);
     } catch (error) {
       this.checkpointFailed(error);
     }

@@ -3,7 +3,7 @@ import { startServer, type TestServer } from "../server.ts";
 
 /** What the server owes to everybody, whatever it is asked. */
 export const BOUNDS = { timeoutMs: 1_000, answerMs: 2_000, healthMs: 20, extraBytes: 200 << 20 };
-/** Machines of CI are busy: tests hold the bounds at so many times, and report the real figures. */
+/** CI machines are shared, so tests allow this multiple of each bound and report the measured values. */
 export const SLACK = 5;
 
 const MEMORY_LIMIT_BYTES = 256 << 20;

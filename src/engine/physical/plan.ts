@@ -2,7 +2,7 @@
 import type { LimitNode, Plan, WindowNode } from "../../sql/plan.ts";
 
 interface PhysicalBase {
-  /** Its own within the plan, from 0 at the root on, depth first and left before right. Figures are found by it. */
+  /** Its own within the plan, from 0 at the root on, depth first and left before right. Statistics are found by it. */
   id: number;
   /** Left before right. They may differ from `node`'s inputs. */
   inputs: PhysicalPlan[];

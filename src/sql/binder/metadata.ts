@@ -1,5 +1,5 @@
 /**
- * Sources whose rows the door makes when the query starts: their names and columns.
+ * Names and columns of sources whose rows are made when the query starts (tables(), pg_catalog, …).
  */
 import type { Column, MetadataNode } from "../plan.ts";
 import { CATALOG_TABLES, catalogName } from "./catalog-tables.ts";

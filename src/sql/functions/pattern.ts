@@ -1,7 +1,7 @@
 /** LIKE, ILIKE, regular expressions of Java's syntax, glob. */
 import { SqlError, SQLSTATE } from "../../errors.ts";
 import type { BatchColumn, BatchFunction, FunctionContext, FunctionEntry } from "./entry.ts";
-import { offsetOf, windowOf, type Windows, windowsOf } from "./windows.ts";
+import { type MemoryViews, offsetOf, viewOf, viewsOf } from "./memory-views.ts";
 import { translateRegex, translateReplacement } from "./java-regex.ts";
 import { Pace } from "./pace.ts";
 import { checkTextLength, fail, PATTERN_UNITS_MAX, shown } from "./sizes.ts";
@@ -132,7 +132,7 @@ function compiled<T>(kind: string, pattern: string, context: FunctionContext, ma
 
 function matching(kind: string, make: (pattern: string) => Matcher, whenMatches: boolean): BatchFunction {
   return ([column, patterns], out, rowCount, context) => {
-    const windows = windowsOf(context.heap.u8);
+    const views = viewsOf(context.heap.u8);
     const pace = new Pace(context);
     let matcher: Matcher | undefined;
     for (let row = 0; row < rowCount; row++) {
@@ -142,7 +142,7 @@ function matching(kind: string, make: (pattern: string) => Matcher, whenMatches:
       }
       const length = column.values[2 * row + 1];
       const from = offsetOf(column, row);
-      const memory = windowOf(windows, column, row);
+      const memory = viewOf(views, column, row);
       out.values[row] = (length >= 0 && matcher(memory, from, from + length, pace)) === whenMatches ? 1 : 0;
       pace.spend(16 + length);
     }
@@ -151,7 +151,7 @@ function matching(kind: string, make: (pattern: string) => Matcher, whenMatches:
 
 function regexMatching(whenMatches: boolean): BatchFunction {
   return ([column, patterns], out, rowCount, context) => {
-    const windows = windowsOf(context.heap.u8);
+    const views = viewsOf(context.heap.u8);
     const pace = new Pace(context);
     let regex: PatientRegex | undefined;
     for (let row = 0; row < rowCount; row++) {
@@ -161,7 +161,7 @@ function regexMatching(whenMatches: boolean): BatchFunction {
           ? undefined
           : compiled("regex", pattern, context, () => javaRegex(pattern, false));
       }
-      const text = regex === undefined ? undefined : shortText(windows, column, row);
+      const text = regex === undefined ? undefined : shortText(views, column, row);
       out.values[row] = (text !== undefined && regex!.test(text)) === whenMatches ? 1 : 0;
       pace.spend(256 + (text?.length ?? 0));
     }
@@ -171,11 +171,11 @@ function regexMatching(whenMatches: boolean): BatchFunction {
 const units: number[] = [];
 
 /** The text of a row; short ASCII ones without a decoder, whose calls cost more than they do. */
-function shortText(windows: Windows, column: BatchColumn, row: number): string | undefined {
+function shortText(views: MemoryViews, column: BatchColumn, row: number): string | undefined {
   const length = column.values[2 * row + 1];
   if (length < 0) return undefined;
   if (length > 64) return column.text(row);
-  const memory = windowOf(windows, column, row), from = offsetOf(column, row);
+  const memory = viewOf(views, column, row), from = offsetOf(column, row);
   units.length = length;
   for (let i = 0; i < length; i++) {
     const byte = memory[from + i];

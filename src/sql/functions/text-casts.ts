@@ -28,7 +28,7 @@ import { TEXTS } from "./nodes.ts";
 import { Pace } from "./pace.ts";
 import { shown } from "./sizes.ts";
 import { textOfWide } from "./wide.ts";
-import { offsetOf, windowOf, windowsOf } from "./windows.ts";
+import { offsetOf, viewOf, viewsOf } from "./memory-views.ts";
 
 const FROM_TEXT = [...TEXTS, "NULL"];
 
@@ -123,7 +123,7 @@ const READERS: Record<string, Reader> = {
 
 function readTexts(reader: Reader, strictAs: string | undefined): BatchFunction {
   return ([column], out, rowCount, context) => {
-    const windows = windowsOf(context.heap.u8);
+    const views = viewsOf(context.heap.u8);
     const pairs = column.values;
     const pace = new Pace(context);
     for (let row = 0; row < rowCount; row++) {
@@ -133,7 +133,7 @@ function readTexts(reader: Reader, strictAs: string | undefined): BatchFunction 
         continue;
       }
       const from = offsetOf(column, row);
-      if (!reader(windowOf(windows, column, row), from, from + length, out, row)) {
+      if (!reader(viewOf(views, column, row), from, from + length, out, row)) {
         if (strictAs !== undefined) throw notA(column.text(row) ?? "", strictAs);
         out.setNull(row);
       }

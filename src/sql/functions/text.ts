@@ -10,7 +10,7 @@ import type { BatchColumn, BatchFunction, BatchOut, FunctionContext, FunctionEnt
 import { batchEntry } from "./batch-entry.ts";
 import { checkTextLength, fail, TEXT_BYTES_MAX } from "./sizes.ts";
 import { textOfRow } from "./text-casts.ts";
-import { baseOf, offsetOf, windowOf, type Windows, windowsOf } from "./windows.ts";
+import { baseOf, type MemoryViews, offsetOf, viewOf, viewsOf } from "./memory-views.ts";
 
 type Args = FunctionEntry["args"];
 const TEXT: Args[number] = { name: "text", type: "text" };
@@ -50,14 +50,14 @@ function rows(
     row: number,
     args: BatchColumn[],
     out: BatchOut,
-    windows: Windows,
+    views: MemoryViews,
     context: FunctionContext,
     pace: Pace,
   ) => void,
 ): BatchFunction {
   return (args, out, rowCount, context) => {
     const texts = args.filter(isTextual);
-    const windows = windowsOf(context.heap.u8);
+    const views = viewsOf(context.heap.u8);
     const pace = new Pace(context);
     for (let row = 0; row < rowCount; row++) {
       let steps = 16;
@@ -68,7 +68,7 @@ function rows(
         else steps += bytes;
       }
       if (isNull) out.setNull(row);
-      else one(row, args, out, windows, context, pace);
+      else one(row, args, out, views, context, pace);
       pace.spend(steps);
     }
   };
@@ -86,8 +86,8 @@ const scratch = new Uint8Array(4096);
 
 /** The letters a … z (or A … Z) changed in ASCII; other text by the language's rules. */
 function changeCase(low: number, high: number, change: (text: string) => string): BatchFunction {
-  return rows((row, [column], out, windows, context, pace) => {
-    const memory = windowOf(windows, column, row);
+  return rows((row, [column], out, views, context, pace) => {
+    const memory = viewOf(views, column, row);
     const from = offsetOf(column, row), length = bytesIn(column, row);
     for (let i = 0; i < length; i++) {
       if (memory[from + i] <= 127) continue;
@@ -126,8 +126,8 @@ function sameLength(letter: string, change: (text: string) => string): string {
 }
 
 function trimmed(left: boolean, right: boolean): BatchFunction {
-  return rows((row, [column], out, windows) => {
-    const memory = windowOf(windows, column, row);
+  return rows((row, [column], out, views) => {
+    const memory = viewOf(views, column, row);
     let from = offsetOf(column, row), to = from + bytesIn(column, row);
     while (left && from < to && memory[from] === 32) from++;
     while (right && to > from && memory[to - 1] === 32) to--;
@@ -136,8 +136,8 @@ function trimmed(left: boolean, right: boolean): BatchFunction {
 }
 
 function leftOrRight(isLeft: boolean): BatchFunction {
-  return rows((row, [column, counts], out, windows) => {
-    const memory = windowOf(windows, column, row), base = baseOf(column, row);
+  return rows((row, [column, counts], out, views) => {
+    const memory = viewOf(views, column, row), base = baseOf(column, row);
     const count = counts.values[row];
     if (count === INT_NULL) return out.setNull(row);
     const from = offsetOf(column, row), to = from + bytesIn(column, row);
@@ -159,7 +159,7 @@ function needleOf(column: BatchColumn, row: number, context: FunctionContext): U
 }
 
 const strpos: BatchFunction = (args, out, rowCount, context) => {
-  const windows = windowsOf(context.heap.u8);
+  const views = viewsOf(context.heap.u8);
   const [column, needles] = args;
   const pace = new Pace(context);
   for (let row = 0; row < rowCount; row++) {
@@ -167,7 +167,7 @@ const strpos: BatchFunction = (args, out, rowCount, context) => {
       out.values[row] = INT_NULL;
       continue;
     }
-    const memory = windowOf(windows, column, row);
+    const memory = viewOf(views, column, row);
     const from = offsetOf(column, row), to = from + bytesIn(column, row);
     const at = find(memory, from, to, needleOf(needles, row, context), pace);
     out.values[row] = at < 0 ? 0 : unitsIn(memory, from, at) + 1;
@@ -225,13 +225,13 @@ const COUNT: Args[number] = { name: "count", type: "INT" };
 
 export const textFunctions: FunctionEntry[] = [
   batchEntry("length", [TEXT], "INT", "The number of characters; -1 for null.", ([column], out, rowCount, context) => {
-    const windows = windowsOf(context.heap.u8);
+    const views = viewsOf(context.heap.u8);
     const pace = new Pace(context);
     for (let row = 0; row < rowCount; row++) {
       const length = bytesIn(column, row);
       const from = offsetOf(column, row);
       pace.spend(16 + length);
-      out.values[row] = length < 0 ? -1 : unitsIn(windowOf(windows, column, row), from, from + length);
+      out.values[row] = length < 0 ? -1 : unitsIn(viewOf(views, column, row), from, from + length);
     }
   }, [["length('žluťoučký')", 9], ["length(cast(null as string))", -1]]),
   batchEntry("length_bytes", [TEXT], "INT", "The number of bytes in UTF-8; -1 for null.", undefined, [[
@@ -283,11 +283,11 @@ export const textFunctions: FunctionEntry[] = [
     [TEXT, { name: "start", type: "INT" }, { name: "length", type: "INT" }],
     "STRING",
     "So many characters from the start-th, counted from 1; what lies before the first is lost.",
-    rows((row, [column, starts, lengths], out, windows, context) => {
+    rows((row, [column, starts, lengths], out, views, context) => {
       const start = starts.values[row], length = lengths.values[row];
       if (start === INT_NULL || length === INT_NULL) return out.setNull(row);
       if (length < 0) fail("substring: the length is negative", context);
-      const memory = windowOf(windows, column, row);
+      const memory = viewOf(views, column, row);
       const from = offsetOf(column, row), to = from + bytesIn(column, row);
       const last = start + length - 1;
       const first = skipUnits(memory, from, to, Math.max(0, start - 1));
@@ -318,8 +318,8 @@ export const textFunctions: FunctionEntry[] = [
     [TEXT, { name: "part", type: "text" }, { name: "by", type: "text" }],
     "STRING",
     "With every part replaced.",
-    rows((row, [column, parts, bys], out, windows, context, pace) => {
-      const memory = windowOf(windows, column, row);
+    rows((row, [column, parts, bys], out, views, context, pace) => {
+      const memory = viewOf(views, column, row);
       const from = offsetOf(column, row), to = from + bytesIn(column, row);
       const part = needleOf(parts, row, context);
       const count = part.length === 0 ? 0 : occurrences(memory, from, to, part, pace);
@@ -346,11 +346,11 @@ export const textFunctions: FunctionEntry[] = [
     [TEXT, { name: "delimiter", type: "text" }, { name: "index", type: "INT" }],
     pieceType,
     "The index-th piece between delimiters, counted from 1, or from the end with a negative index; empty when there is none.",
-    rows((row, [column, delimiters, indexes], out, windows, context, pace) => {
+    rows((row, [column, delimiters, indexes], out, views, context, pace) => {
       const index = indexes.values[row];
       if (index === INT_NULL) return out.setNull(row);
       if (index === 0) fail("split_part: the index must not be 0", context);
-      const memory = windowOf(windows, column, row);
+      const memory = viewOf(views, column, row);
       const from = offsetOf(column, row), to = from + bytesIn(column, row);
       const delimiter = needleOf(delimiters, row, context);
       const after = (at: number) => delimiter.length === 0 ? -1 : find(memory, at, to, delimiter, pace);
@@ -393,11 +393,11 @@ export const textFunctions: FunctionEntry[] = [
     "BOOLEAN",
     "Does it begin so?",
     ([column, starts], out, rowCount, context) => {
-      const windows = windowsOf(context.heap.u8);
+      const views = viewsOf(context.heap.u8);
       for (let row = 0; row < rowCount; row++) {
         const length = bytesIn(starts, row);
         let holds = bytesIn(column, row) >= length && length >= 0;
-        const memory = windowOf(windows, column, row), others = windowOf(windows, starts, row);
+        const memory = viewOf(views, column, row), others = viewOf(views, starts, row);
         const from = offsetOf(column, row), other = offsetOf(starts, row);
         for (let i = 0; holds && i < length; i++) holds = memory[from + i] === others[other + i];
         out.values[row] = holds ? 1 : 0;
@@ -410,8 +410,8 @@ export const textFunctions: FunctionEntry[] = [
     [TEXT],
     "STRING",
     "From the end to the start.",
-    rows((row, [column], out, windows) => {
-      const memory = windowOf(windows, column, row);
+    rows((row, [column], out, views) => {
+      const memory = viewOf(views, column, row);
       const from = offsetOf(column, row), to = from + bytesIn(column, row);
       const bytes = out.makeText(row, to - from);
       // Character by character, each with its bytes in order.
@@ -466,7 +466,7 @@ export const textFunctions: FunctionEntry[] = [
       "STRING",
       "One behind the other as text. Null texts are passed over, null numbers are written.",
       (args, out, rowCount, context) => {
-        const windows = windowsOf(context.heap.u8);
+        const views = viewsOf(context.heap.u8);
         const pace = new Pace(context);
         const pieces: (Uint8Array | undefined)[] = [];
         for (let row = 0; row < rowCount; row++) {
@@ -484,7 +484,7 @@ export const textFunctions: FunctionEntry[] = [
               at += piece.length;
             } else if (isTextual(column) && bytesIn(column, row) > 0) {
               const from = offsetOf(column, row), size = bytesIn(column, row);
-              copy(windowOf(windows, column, row), from, from + size, bytes, at);
+              copy(viewOf(views, column, row), from, from + size, bytes, at);
               at += size;
               pace.spend(size >>> 2);
             }

@@ -12,7 +12,7 @@ import type { Dictionary } from "../../storage/contract.ts";
 import type { BatchColumn, BatchOut, FunctionContext } from "./entry.ts";
 import { grownBytes, needLarge } from "./sizes.ts";
 import { isNullWide } from "./wide.ts";
-import { offsetOf, windowOf, windowsOf } from "./windows.ts";
+import { offsetOf, viewOf, viewsOf } from "./memory-views.ts";
 
 const SLOT_WORDS = 4;
 const POLL_ROWS = 4096;
@@ -53,7 +53,7 @@ export class ValueTable {
   /** Adds a column's values that are not null. */
   add(groups: Int32Array | undefined, column: BatchColumn, rowCount: number): void {
     const { i32 } = this.context.heap;
-    const windows = windowsOf(this.context.heap.u8);
+    const views = viewsOf(this.context.heap.u8);
     const { values, address } = column;
     for (let from = 0; from < rowCount; from += POLL_ROWS) {
       this.context.poll();
@@ -86,7 +86,7 @@ export class ValueTable {
             if (length < 0) continue;
             this.addBytes(
               groups === undefined ? 0 : groups[row],
-              windowOf(windows, column, row),
+              viewOf(views, column, row),
               offsetOf(column, row),
               length,
             );
@@ -102,7 +102,7 @@ export class ValueTable {
         case "i128":
         case "i256": {
           const width = LAYOUT_WIDTH[this.layout];
-          const bytes = address < 0x80000000 ? windows.low : windows.high, start = address & 0x7fffffff;
+          const bytes = address < 0x80000000 ? views.low : views.high, start = address & 0x7fffffff;
           for (let row = from; row < to; row++) {
             if (!isNullWide(column, row)) {
               this.addBytes(groups === undefined ? 0 : groups[row], bytes, start + width * row, width);

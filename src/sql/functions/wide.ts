@@ -1,7 +1,7 @@
 /** Values of more than 64 bits and of types with parameters: nulls, equality, and their texts. */
 import { Buffer } from "node:buffer";
 import { Pace } from "./pace.ts";
-import { offsetOf, windowOf, windowsOf } from "./windows.ts";
+import { offsetOf, viewOf, viewsOf } from "./memory-views.ts";
 import { layoutOf, NULL_I64, typeOf, type Value } from "../../types/mod.ts";
 import { formatValue } from "../../types/format/mod.ts";
 import {
@@ -372,7 +372,7 @@ const binaryFunctions: FunctionEntry[] = [
     summary: "The bytes that a text in base 64 stands for.",
     examples: [],
     batch: ([column], out, rowCount, context) => {
-      const windows = windowsOf(context.heap.u8);
+      const views = viewsOf(context.heap.u8);
       const pace = new Pace(context);
       for (let row = 0; row < rowCount; row++) {
         const length = column.values[2 * row + 1];
@@ -381,7 +381,7 @@ const binaryFunctions: FunctionEntry[] = [
           continue;
         }
         const from = offsetOf(column, row);
-        fromBase64(windowOf(windows, column, row), from, from + length, (size) => out.makeText(row, size));
+        fromBase64(viewOf(views, column, row), from, from + length, (size) => out.makeText(row, size));
         pace.spend(16 + 2 * length);
       }
     },

@@ -2,7 +2,7 @@
  * Result batches → bytes of a reply, in the thread that made the batch. `columns` are the result's; the encoder reads the
  * vectors of a batch by the same indices.
  */
-import type { Encoding, ResultColumn } from "../../door.ts";
+import type { Encoding, ResultColumn } from "../../api.ts";
 import type { SharedHeap } from "../../storage/heap.ts";
 import type { Encoder } from "./encoder.ts";
 import type { TypeForms, ValueWriter } from "./forms.ts";

@@ -3,7 +3,7 @@
  * one. What Parquet has no type for is told beside the schema, in QuestDB's terms, so that both read it back as it was.
  */
 import type { KeyValue, SchemaElement } from "hyparquet";
-import type { ResultColumn } from "../../door.ts";
+import type { ResultColumn } from "../../api.ts";
 import type { Vector } from "../../engine/contract.ts";
 import type { SharedHeap } from "../../storage/heap.ts";
 import { arrayDimensions, decimalOf, geohashBits } from "../../types/wide.ts";

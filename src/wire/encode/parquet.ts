@@ -9,7 +9,7 @@
 import type { RowGroup } from "hyparquet";
 import { ByteWriter, ParquetWriter } from "hyparquet-writer";
 import { brotliCompressSync, constants, gzipSync, zstdCompressSync } from "node:zlib";
-import type { Encoding, ResultColumn } from "../../door.ts";
+import type { Encoding, ResultColumn } from "../../api.ts";
 import type { SharedHeap } from "../../storage/heap.ts";
 import type { Encoder } from "./encoder.ts";
 import { lz4Compress } from "./lz4.ts";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { Encoding } from "../../door.ts";
+import type { Encoding } from "../../api.ts";
 import type { Batch, Vector } from "../../engine/contract.ts";
 import { createHeap } from "../../storage/heap.ts";
 import { createEncoder } from "./mod.ts";

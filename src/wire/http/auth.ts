@@ -1,5 +1,5 @@
 /** Authentication of requests: by the one user of the configuration, or by a session's cookie. */
-import type { Identity } from "../../door.ts";
+import type { Identity } from "../../api.ts";
 import { LogInDelays, TooManyWait } from "../log-in-delays.ts";
 import { basicCredentials, type Credentials, equalInConstantTime } from "../passwords.ts";
 import type { HttpConfig } from "./contract.ts";

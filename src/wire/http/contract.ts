@@ -1,7 +1,7 @@
 /** What the HTTP server is given, and what a route gets and gives. */
 import { VERSION } from "../../version.ts";
 import type { Config } from "../../config/mod.ts";
-import type { Client, Database, Identity } from "../../door.ts";
+import type { Client, Database, Identity } from "../../api.ts";
 import type { RefusedStatement } from "../../log/mod.ts";
 import type { Metrics } from "../../metrics/mod.ts";
 import type { HttpRequest, Limits, Reply } from "../http1/mod.ts";
@@ -260,7 +260,7 @@ export interface Route {
   name: string;
   /** Where it is served unless the settings say otherwise. */
   paths: string[];
-  /** Whose figures its requests go into; none for those that tell of the server. */
+  /** Whose statistics its requests go into; none for those that tell of the server. */
   wire?: HttpWire;
   methods: Record<string, Handler>;
   /** Served without credentials, also where others need them. */

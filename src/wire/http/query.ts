@@ -1,5 +1,5 @@
 /** What the routes that run statements have in common. */
-import type { Chunk, Prepared } from "../../door.ts";
+import type { Chunk, Prepared } from "../../api.ts";
 import { SqlError, SQLSTATE } from "../../errors.ts";
 import { shownText } from "../../log/mod.ts";
 import { QueryCount, type QueryEnd } from "../../metrics/mod.ts";

@@ -1,6 +1,6 @@
 /** Replies: heads, text and JSON errors, and bodies that stream at the reader's pace. */
 import { CorruptFileError, DiskFullError, SqlError, SQLSTATE } from "../../errors.ts";
-import type { Chunk } from "../../door.ts";
+import type { Chunk } from "../../api.ts";
 import { BrokenReplyError, type HeaderList, type Reply, textReply } from "../http1/mod.ts";
 import { compressed, CompressedStream, type ContentCoding } from "./compression.ts";
 

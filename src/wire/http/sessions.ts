@@ -2,7 +2,7 @@
  * Sessions of browsers: who has shown a password once is known by a cookie from then on. Each reply to it carries a new one,
  * so that one that was overheard does not last; the one before holds a little longer, for requests that are on their way.
  */
-import type { Identity } from "../../door.ts";
+import type { Identity } from "../../api.ts";
 
 const COOKIE = "sundial_session";
 const TOKEN = /^s1[A-Za-z0-9_-]{43}$/;

@@ -1,5 +1,5 @@
 /** A statement in the body of a POST to /exec: a form, or JSON with the values of its parameters. */
-import type { ExecuteOptions, Prepared, Session } from "../../door.ts";
+import type { ExecuteOptions, Prepared, Session } from "../../api.ts";
 import { SqlError, SQLSTATE } from "../../errors.ts";
 import type { Value } from "../../types/mod.ts";
 import { textParameter } from "../text-parameter.ts";

@@ -2,7 +2,7 @@
  * Line protocol over TCP: a stream of lines without replies. What has arrived is committed whenever a read ends with whole lines;
  * a client learns of a fault by the closed connection and the log.
  */
-import type { Database, Identity } from "../../door.ts";
+import type { Database, Identity } from "../../api.ts";
 import { LineError } from "../../errors.ts";
 import { shownAddress, shownText } from "../../log/mod.ts";
 import type { Metrics } from "../../metrics/mod.ts";

@@ -7,7 +7,7 @@
  * and names are only decoded when that fails. The first fault ends the parse; the lines before it are given all the same.
  * @see https://docs.influxdata.com/influxdb/v2/reference/syntax/line-protocol/ (here without comments)
  */
-import type { LinePrecision } from "../../door.ts";
+import type { LinePrecision } from "../../api.ts";
 import { LineError } from "../../errors.ts";
 import { DECIMAL_PRECISION_MAX, formatDecimal } from "../../types/wide.ts";
 import { Arena, ColumnBuilder, KIND, type LineTable, SymbolSet, TableBuilder } from "./columns.ts";

@@ -1,5 +1,5 @@
 /** The conversation with one logged-in client: messages in, answers out, in order. */
-import type { Prepared, Session } from "../../door.ts";
+import type { Prepared, Session } from "../../api.ts";
 import { failedTransaction, notSupported, ProtocolError, SqlError, SQLSTATE } from "../../errors.ts";
 import { shownText } from "../../log/mod.ts";
 import { QueryCount, type QueryEnd, type WireMetrics } from "../../metrics/mod.ts";

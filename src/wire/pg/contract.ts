@@ -1,5 +1,5 @@
 /** What the PG server is given. */
-import type { Database } from "../../door.ts";
+import type { Database } from "../../api.ts";
 import type { RefusedStatement } from "../../log/mod.ts";
 import type { Metrics } from "../../metrics/mod.ts";
 import type { Certificate } from "../tls/mod.ts";

@@ -2,7 +2,7 @@
  * What the server sends. Messages gather in one buffer and leave in one write; big chunks of rows leave as they are.
  * @see https://www.postgresql.org/docs/current/protocol-message-formats.html
  */
-import type { ResultColumn } from "../../door.ts";
+import type { ResultColumn } from "../../api.ts";
 import { typeOf } from "../../types/mod.ts";
 import { ConnectionLost, type ErrorFields } from "./failure.ts";
 import type { Format } from "./messages.ts";

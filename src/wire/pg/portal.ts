@@ -1,5 +1,5 @@
 /** A prepared statement, and one with its arguments: a portal, which gives its rows in as many steps as the client likes. */
-import type { Answer, Chunk, ExecuteOptions, Prepared, ResultColumn } from "../../door.ts";
+import type { Answer, Chunk, ExecuteOptions, Prepared, ResultColumn } from "../../api.ts";
 import { assert, SqlError, SQLSTATE } from "../../errors.ts";
 import type { Value } from "../../types/mod.ts";
 import type { Format } from "./messages.ts";

@@ -2,7 +2,7 @@
  * Statements that are about the conversation, not about data: settings, savepoints, the names of prepared statements and
  * portals. They are answered here; all others go to the database.
  */
-import type { Answer, Prepared, Session } from "../../door.ts";
+import type { Answer, Prepared, Session } from "../../api.ts";
 import { failedTransaction, notSupported, SqlError, SQLSTATE } from "../../errors.ts";
 
 /** What such statements act on. */

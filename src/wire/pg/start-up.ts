@@ -1,5 +1,5 @@
 /** What comes before the conversation, after encryption: the version agreed on, the user known. */
-import type { Identity } from "../../door.ts";
+import type { Identity } from "../../api.ts";
 import { SQLSTATE } from "../../errors.ts";
 import { authenticate, type Gate } from "./authentication.ts";
 import { FatalError, PG_SQLSTATE } from "./failure.ts";

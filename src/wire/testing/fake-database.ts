@@ -9,7 +9,7 @@ import type {
   Prepared,
   ResultColumn,
   Session,
-} from "../../door.ts";
+} from "../../api.ts";
 import type { Value } from "../../types/mod.ts";
 import { failedTransaction, SqlError, SQLSTATE } from "../../errors.ts";
 import { createHeap, type SharedHeap } from "../../storage/heap.ts";
@@ -63,7 +63,7 @@ export class FakeDatabase implements Database {
     return undefined;
   }
 
-  figures(): Record<string, number> {
+  statistics(): Record<string, number> {
     return {};
   }
 
@@ -140,7 +140,7 @@ class FakeSession implements Session {
     if (this.transaction === "open") this.transaction = "failed";
   }
 
-  figures(): Record<string, number> {
+  statistics(): Record<string, number> {
     return {};
   }
 

@@ -1,5 +1,5 @@
 /** GET and POST /exec: a statement's answer as JSON. */
-import type { Answer, Prepared, ResultColumn } from "../../../door.ts";
+import type { Answer, Prepared, ResultColumn } from "../../../api.ts";
 import { SqlError } from "../../../errors.ts";
 import { typeOf } from "../../../types/mod.ts";
 import { arrayDimensions } from "../../../types/wide.ts";

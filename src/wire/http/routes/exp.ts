@@ -1,5 +1,5 @@
 /** GET /exp: the rows of a query as a CSV or Parquet file. */
-import type { Chunk, Prepared, ResultColumn } from "../../../door.ts";
+import type { Chunk, Prepared, ResultColumn } from "../../../api.ts";
 import { notSupported, SqlError } from "../../../errors.ts";
 import type { Reply } from "../../http1/mod.ts";
 import type { Call, Route } from "../contract.ts";

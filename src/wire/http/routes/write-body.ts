@@ -1,6 +1,6 @@
 /** The body of a line-protocol request, read as it is worked on: what it may be, and what its faults are answered. */
 import { createGunzip } from "node:zlib";
-import type { LineBody } from "../../../door.ts";
+import type { LineBody } from "../../../api.ts";
 import type { HttpRequest } from "../../http1/mod.ts";
 
 /** The body cannot be taken, whatever its lines say. */

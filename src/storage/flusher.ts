@@ -8,7 +8,7 @@ import type { WriterOptions } from "./options.ts";
 /** What is stored between two groups of commits. */
 const STEP_BYTES = 8 << 20;
 
-export class Storing {
+export class Flusher {
   /** What was left when segments were last stored: tails, and what readers are pinned to. Looking again needs more than that. */
   private unstorableBytes = 0;
   /** How long the log was when segments were stored ahead, and the table that was last. */

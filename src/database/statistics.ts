@@ -1,26 +1,26 @@
 /** What storage and engine count, by the keys of the metric catalogue. Read when somebody asks. */
-import type { Database } from "../door.ts";
+import type { Database } from "../api.ts";
 import type { Planner } from "./planner.ts";
 import type { StatementCache } from "./statements.ts";
 import { type CatalogueMirror, HEAP_TAGS, SHARED_WORD, type SharedHeap, type SharedPool } from "../storage/mod.ts";
 
-export function figuresOf(
+export function statisticsOf(
   heap: SharedHeap,
   pool: SharedPool,
   catalogue: CatalogueMirror,
   statements: StatementCache,
   planner: Planner,
-): ReturnType<Database["figures"]> {
+): ReturnType<Database["statistics"]> {
   const word = (index: number) => Atomics.load(heap.i32, index) >>> 0;
   const { hits, misses, evictions, pins } = pool.stats();
   return {
-    commits: heap.figure("commits"),
-    committedRows: heap.figure("committedRows"),
+    commits: heap.counter("commits"),
+    committedRows: heap.counter("committedRows"),
     commitGroupSize: heap.histogram("commitGroupSize"),
     fsyncSeconds: heap.histogram("fsyncSeconds"),
-    rewrittenSegments: heap.figure("rewrittenSegments"),
-    logBytesSinceCheckpoint: heap.figure("logBytes"),
-    deadExtentBytes: heap.figure("deadBytes"),
+    rewrittenSegments: heap.counter("rewrittenSegments"),
+    logBytesSinceCheckpoint: heap.counter("logBytes"),
+    deadExtentBytes: heap.counter("deadBytes"),
     pinnedVersions: catalogue.pinCount,
     poolHits: hits,
     poolMisses: misses,

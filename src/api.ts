@@ -1,5 +1,5 @@
 /**
- * The contract of the one door between the wires and everything behind it; `database.ts` implements it.
+ * The API between the wires and everything behind it. `database/` implements it.
  * A wire: `database.session(identity)` → `session.prepare(text)` → `prepared.execute(values)` → an answer.
  */
 import type { AppendBatch, TableSnapshot } from "./storage/contract.ts";
@@ -152,7 +152,7 @@ export interface Database {
   append(table: string, batch: AppendBatch, identity: Identity): Promise<void>;
   table(name: string): TableSnapshot | undefined;
   /** What storage and engine count, by the metric's key; a record is by the metric's label; counts are of ranges that end at bounds. */
-  figures(): Record<
+  statistics(): Record<
     string,
     number | Record<string, number> | { bounds: readonly number[]; counts: ArrayLike<number>; sum: number }
   >;

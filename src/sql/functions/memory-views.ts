@@ -4,7 +4,7 @@
  */
 import type { BatchColumn } from "./entry.ts";
 
-export interface Windows {
+export interface MemoryViews {
   /** All of memory, indexed by addresses below 2^31. */
   low: Uint8Array;
   /** From 2^31 on. */
@@ -12,10 +12,10 @@ export interface Windows {
 }
 
 const HALF = 0x80000000;
-const known = new WeakMap<Uint8Array, Windows>();
+const known = new WeakMap<Uint8Array, MemoryViews>();
 
 /** The views of a memory: asked for once a batch. */
-export function windowsOf(memory: Uint8Array): Windows {
+export function viewsOf(memory: Uint8Array): MemoryViews {
   let found = known.get(memory);
   if (found === undefined) {
     const high = memory.length > HALF ? new Uint8Array(memory.buffer, memory.byteOffset + HALF) : memory.subarray(0, 0);
@@ -25,8 +25,8 @@ export function windowsOf(memory: Uint8Array): Windows {
 }
 
 /** The view in which the text of a row lies, at `offsetOf` it. */
-export function windowOf(windows: Windows, column: BatchColumn, row: number): Uint8Array {
-  return column.values[2 * row] < 0 ? windows.high : windows.low;
+export function viewOf(views: MemoryViews, column: BatchColumn, row: number): Uint8Array {
+  return column.values[2 * row] < 0 ? views.high : views.low;
 }
 
 export function offsetOf(column: BatchColumn, row: number): number {
