@@ -3,8 +3,8 @@
  *
  *     append   row count u32, column count u32, then for each column: id, bytes of values, bytes of heap, number of symbols (u32 each);
  *              then for each column its values, heap and symbols, each part padded to 8 bytes
- *     update   the same, and behind it the rows' places in the table, f64 each
- *     delete   places
+ *     update   as append, followed by the rows' ordinals in the table, f64 each
+ *     delete   ordinals
  *     others   JSON
  */
 import type { AppendBatch, AppendColumn, TableSchema } from "./contract.ts";
@@ -12,7 +12,9 @@ import { align } from "./bytes.ts";
 import { LAYOUT_WIDTH, layoutOf } from "../types/mod.ts";
 
 export type Definition =
-  /** `generation`: of the manifest that was durable before this block, of a table that was loaded with rows. */
+  /**
+   * Set for a table that was loaded with rows: the generation of the manifest that was made durable before this block.
+   */
   | { op: "create"; schema: TableSchema; generation?: number }
   | { op: "schema"; schema: TableSchema; dropped: number[] }
   | { op: "drop" }
@@ -26,7 +28,7 @@ function bytesOf(view: ArrayBufferView): Uint8Array {
   return new Uint8Array(view.buffer as ArrayBuffer, view.byteOffset, view.byteLength);
 }
 
-export function encodeBatch(schema: TableSchema, batch: AppendBatch, places?: Float64Array): Uint8Array[] {
+export function encodeBatch(schema: TableSchema, batch: AppendBatch, ordinals?: Float64Array): Uint8Array[] {
   const { rowCount, columns } = batch;
   const head = new Uint32Array(2 + 4 * columns.length);
   head[0] = rowCount;
@@ -44,17 +46,17 @@ export function encodeBatch(schema: TableSchema, batch: AppendBatch, places?: Fl
     if (heap !== undefined) add(heap);
     if (symbols !== undefined) add(bytesOf(symbols));
   });
-  if (places !== undefined) add(bytesOf(places));
+  if (ordinals !== undefined) add(bytesOf(ordinals));
   return parts;
 }
 
-/** Views into `payload`, which begins at a multiple of 8. */
+/** The batch's arrays are views of `payload`, which begins at a multiple of 8. */
 export function decodeBatch(payload: Uint8Array): { batch: AppendBatch; rest: Uint8Array } {
   const { buffer, byteOffset } = payload;
   const view = new DataView(buffer, byteOffset, payload.length);
   const rowCount = view.getUint32(0, true), columnCount = view.getUint32(4, true);
   let at = 8 + 16 * columnCount;
-  // A start reads very many small blocks: no view is made that is not needed.
+  // Replay reads very many small blocks, so no unnecessary view is made.
   const take = (size: number) => {
     if (size === 0) return NO_BYTES;
     const bytes = payload.subarray(at, at + size);
@@ -74,10 +76,10 @@ export function decodeBatch(payload: Uint8Array): { batch: AppendBatch; rest: Ui
   return { batch: { rowCount, columns }, rest: payload.subarray(at) };
 }
 
-export function decodePlaces(bytes: Uint8Array): Float64Array {
+export function decodeOrdinals(bytes: Uint8Array): Float64Array {
   return new Float64Array(bytes.buffer, bytes.byteOffset, bytes.length >> 3);
 }
 
-export function encodePlaces(places: Float64Array): Uint8Array {
-  return bytesOf(places);
+export function encodeOrdinals(ordinals: Float64Array): Uint8Array {
+  return bytesOf(ordinals);
 }

@@ -1,13 +1,13 @@
 /**
- * The changes of one open transaction. Each table that it changes is forked: the fork shares the immutable segments and is changed
- * apart, so that only the transaction's session sees that. The changes themselves are kept too, for the log and for savepoints.
+ * The changes of one open transaction. Each table that it changes is forked: the fork shares the immutable segments, and only
+ * the transaction's session sees its changes. The changes are also kept as a list, for the log and for savepoints.
  *
  *     change    →  applied to the forks  →  published to the session
- *     rollback  →  the forks are given up
+ *     rollback  →  the forks are discarded
  *     commit    →  repeated on new forks of tables that others have changed  →  one group of the log  →  the tables become the forks
  */
 import { assert, SqlError, SQLSTATE } from "../errors.ts";
-import { encodeBatch, encodePlaces } from "./blocks.ts";
+import { encodeBatch, encodeOrdinals } from "./blocks.ts";
 import { toJson } from "./bytes.ts";
 import { tableLost } from "./catalogue.ts";
 import type { AppendBatch, Change, OrderedChange, TableSchema } from "./contract.ts";
@@ -26,42 +26,42 @@ import type { Store } from "./store.ts";
 /** A table as the transaction sees it. */
 export interface Fork {
   table: Table;
-  /** What it is a fork of; undefined: the transaction has made the table. */
+  /** The table that was forked; undefined if the transaction has created the table. */
   base?: Table;
-  /** What it began with. */
+  /** The state of `base` when it was forked. */
   start: { segments: readonly Segment[]; schema: TableSchema; nextColumnId: number };
-  /** The list whose memory is held. */
+  /** The segment list whose memory this branch has reference-counted; see `count`. */
   counted: readonly Segment[];
   isDropped: boolean;
-  /** What the session was told. */
+  /** The session has been told that the table is dropped. */
   toldDropped: boolean;
 }
 
 export class Branch {
   private readonly forks = new Map<number, Fork>();
   private entries: Entry[] = [];
-  /** Blocks of memory that no other state of a table uses. */
+  /** Blocks of memory that only the forks of this branch use. */
   private readonly ownBlocks = new Set<MemoryBlock>();
   private ownBytes = 0;
-  /** Of the changes themselves. */
+  /** Bytes of the kept changes. */
   private entryBytes = 0;
-  /** Of rows that are added together. */
+  /** Number of the current group: rows of one group are appended together. */
   private group = 0;
-  /** Memory in use when the change under way began; undefined: it may take any. */
+  /** Unstored memory (`WriterMemory.tailBytes`) when the current change began; undefined: no limit applies. */
   private tailBytesBefore: number | undefined;
-  /** Why it can only be rolled back. */
+  /** Set once the transaction can only be rolled back: the reason. */
   private broken: unknown;
 
   constructor(private readonly store: Store, readonly id: number, private readonly limitBytes: number) {}
 
-  /** All changes or none. Gives the new table's id for the last one, if that makes one. */
+  /** Applies all changes or none. Returns the new table's id if the last change creates a table. */
   change(changes: readonly OrderedChange[]): number | undefined {
     const newTableId = this.apply(changes);
     this.publish();
     return newTableId;
   }
 
-  /** Gives the session its own state of the table. */
+  /** Forks the table and publishes the fork to the session. */
   see(tableId: number): void {
     this.guarded(() => this.fork(tableId));
     this.publish();
@@ -90,7 +90,7 @@ export class Branch {
     this.publish();
   }
 
-  /** Makes the changes everybody's. The transaction is over afterwards, whatever comes of it. */
+  /** Commits. The transaction is over afterwards, whether or not the commit succeeds. */
   commit(changes: readonly OrderedChange[]): void {
     try {
       this.apply(changes, false);
@@ -105,7 +105,7 @@ export class Branch {
     }
   }
 
-  /** Gives back all that it holds. */
+  /** Releases everything that the transaction holds. */
   end(): void {
     const { publisher, memory } = this.store;
     for (const fork of this.forks.values()) this.giveUp(fork);
@@ -181,13 +181,13 @@ export class Branch {
         return { kind: "definition", definition: { op: "truncate" } };
       case "update": {
         const { columns, rowIds } = change.batch;
-        const places = this.store.placesOf(table, change.version, rowIds);
-        checkUpdate(table.schema, { rowCount: places.length, columns });
-        return { kind: "update", places, columns, before: table.segments };
+        const ordinals = this.store.ordinalsOf(table, change.version, rowIds);
+        checkUpdate(table.schema, { rowCount: ordinals.length, columns });
+        return { kind: "update", ordinals, columns, before: table.segments };
       }
       case "delete": {
-        const places = this.store.placesOf(table, change.version, change.rowIds);
-        return { kind: "delete", places, before: table.segments };
+        const ordinals = this.store.ordinalsOf(table, change.version, change.rowIds);
+        return { kind: "delete", ordinals, before: table.segments };
       }
       case "rename":
         this.checkNameIsFree({ id: table.schema.id, name: change.to });
@@ -211,13 +211,16 @@ export class Branch {
     applyEntries(entries, tableOf, drop, onApplied);
   }
 
-  /** Between two of many changes: what only the last one has used is free. */
+  /** Runs between two of many changes: frees memory that only the last one used. */
   private settle(fork: Fork): void {
     this.count(fork);
     this.store.memory.settle();
   }
 
-  /** Runs `work`; when it fails the forks are as before. Counts what memory they use. `isLimited`: it may be too much. */
+  /**
+   * Runs `work` and counts the memory that the forks use. If it fails, the forks are restored. `isLimited`: the memory
+   * limit applies.
+   */
   private guarded<T>(work: () => T, isLimited = true): T {
     const { memory } = this.store;
     const before = [...this.forks.values()].map((fork) => {
@@ -236,7 +239,7 @@ export class Branch {
     this.tailBytesBefore = isLimited ? memory.tailBytes : undefined;
     try {
       const result = work();
-      // Now, as what is given back by counting cannot be taken again.
+      // Check before counting: memory that counting releases cannot be taken back.
       this.checkLimit();
       for (const fork of this.forks.values()) this.count(fork);
       return result;
@@ -262,7 +265,7 @@ export class Branch {
 
   // ---- tables
 
-  /** The transaction's own state of a table. */
+  /** Returns the transaction's own state of a table, and forks the table on first use. */
   private fork(tableId: number): Fork {
     const known = this.forks.get(tableId);
     if (known === undefined) {
@@ -301,7 +304,7 @@ export class Branch {
     table.onStep = table.onRewrite = () => this.checkLimit();
   }
 
-  /** What another session has dropped shares memory with others no more. */
+  /** Fails if another session has dropped the table: a dropped table no longer shares memory with its forks. */
   private checkBase({ base, table }: Fork): void {
     if (base !== undefined && this.store.tables.get(base.schema.id) !== base) throw tableLost(table.schema.name);
   }
@@ -325,7 +328,7 @@ export class Branch {
     );
   }
 
-  /** Memory that the fork uses is held, and what it does not use any more is given back. */
+  /** Updates the reference counts: holds the memory that the fork uses and releases what it no longer uses. */
   private count(fork: Fork): void {
     const { table, counted } = fork;
     const { start, count, added } = differenceOf(table.segments, counted);
@@ -361,7 +364,7 @@ export class Branch {
   private publish(): void {
     const { publisher } = this.store;
     for (const { base } of this.forks.values()) {
-      // The session's symbols may have moved a dictionary, which the others have to know.
+      // The session's symbols may have moved a dictionary. Other sessions need its new address.
       const hasGrown = base !== undefined &&
         [...base.dictionaries.values()].some(({ outgrown }) => outgrown.length > 0);
       if (hasGrown) publisher.touch(base);
@@ -397,7 +400,10 @@ export class Branch {
 
   // ---- commit
 
-  /** Repeats the changes of a table that others have changed meanwhile on what it is now. */
+  /**
+   * Rebases the transaction's changes of a table onto the current state, if others have changed the table since the
+   * fork.
+   */
   private bringUpToDate(fork: Fork): void {
     const { base, start, table, isDropped } = fork;
     const { id } = table.schema;
@@ -440,7 +446,7 @@ export class Branch {
     const changed = [...this.forks.values()].filter(({ table }) => lsnOf.has(table.schema.id));
     const bases = changed.map(({ base }) => base).filter((base) => base !== undefined);
     store.applyGroup(lsns, bases, () => {
-      // Nothing else can fail.
+      // From here on nothing can fail except making a directory.
       for (const { base, table } of changed) if (base === undefined) store.makeDirectory(table);
       for (const { base, table, start, isDropped } of changed) {
         const { id } = table.schema;
@@ -448,7 +454,7 @@ export class Branch {
         if (base === undefined) {
           table.lsn = lsn;
           store.take(table);
-          this.forks.delete(id); // what it holds is the table's now
+          this.forks.delete(id); // the table now owns its memory
         } else if (isDropped) store.applyDefinition(base, { op: "drop" }, lsn);
         else {
           base.adopt(table, start.segments);
@@ -476,7 +482,10 @@ function hasSameRows(a: readonly Segment[], b: readonly Segment[]): boolean {
   return a.length === b.length && a.every(({ uid, rowCount }, k) => uid === b[k].uid && rowCount === b[k].rowCount);
 }
 
-/** The changes without rows that the transaction has removed all together, and without tables that it has made and dropped. */
+/**
+ * Leaves out row changes that a later truncate made irrelevant, and all changes of tables that were created and dropped
+ * here.
+ */
 function withoutReplaced(entries: readonly Entry[], isForked: (tableId: number) => boolean): Entry[] {
   const truncated = new Set<number>(), dropped = new Set<number>();
   const kept = entries.toReversed().filter(({ tableId, what }) => {
@@ -497,7 +506,7 @@ function withoutReplaced(entries: readonly Entry[], isForked: (tableId: number) 
 
 function bytesOf(what: What): number {
   if (what.kind === "definition") return 1000;
-  let bytes = what.kind === "append" ? 0 : what.places.byteLength;
+  let bytes = what.kind === "append" ? 0 : what.ordinals.byteLength;
   const columns = what.kind === "append" ? what.batch.columns : what.kind === "update" ? what.columns : [];
   for (const { values, heap, symbols } of columns) {
     bytes += values.byteLength + (heap?.byteLength ?? 0) + (symbols?.byteLength ?? 0);
@@ -505,7 +514,7 @@ function bytesOf(what: What): number {
   return bytes;
 }
 
-/** It may use the room that is kept for when the disk is full. */
+/** True for changes that free space: they may use the disk reserve. */
 function makesRoom(what: What): boolean {
   return what.kind === "delete" ||
     (what.kind === "definition" && (what.definition.op === "drop" || what.definition.op === "truncate"));
@@ -521,9 +530,9 @@ function blockOf({ tableId, schema, what }: Entry) {
     case "update":
       return {
         info,
-        payload: encodeBatch(schema, { rowCount: what.places.length, columns: what.columns }, what.places),
+        payload: encodeBatch(schema, { rowCount: what.ordinals.length, columns: what.columns }, what.ordinals),
       };
     case "delete":
-      return { info, payload: [encodePlaces(what.places)] };
+      return { info, payload: [encodeOrdinals(what.ordinals)] };
   }
 }

@@ -1,4 +1,7 @@
-/** Transactions beside one another and beside plain changes, compared with rows that are known by a number of their own. */
+/**
+ * Runs random transactions beside one another and beside plain changes, and compares the tables with a model keyed by a
+ * row id.
+ */
 import assert from "node:assert/strict";
 import { FaultyFiles } from "./faulty-files.ts";
 import { CatalogueMirror } from "./catalogue.ts";
@@ -10,7 +13,7 @@ import { batchOf, newTable, readRows } from "./test-rows.ts";
 import { TableStore } from "./writer.ts";
 
 const RUNS = 30, STEPS = 150;
-/** Some transactions may hold little, so that changes of theirs are refused. */
+/** Some transactions have a small limit, so that their changes are refused. */
 const LIMITS_BYTES = [1 << 20, 1 << 20, 12_000];
 const COLUMNS = { id: "LONG", sym: "SYMBOL", text: "VARCHAR", ts: "TIMESTAMP" };
 const TYPES = { 0: "LONG", 1: "SYMBOL", 2: "VARCHAR", 3: "TIMESTAMP" };
@@ -23,7 +26,7 @@ interface Row {
 }
 type Rows = Map<bigint, Row>;
 
-/** What a transaction has made of each table, and which of the rows that it began with it has touched. */
+/** A transaction's expected state of each table, and which of its initial rows it has changed. */
 interface Open {
   id: number;
   limitBytes: number;
@@ -98,14 +101,14 @@ class Life {
     const rows: Rows = new Map();
     for (let k = 0; k < count; k++) {
       const id = this.nextId++;
-      // Each its own time, some late.
+      // Each row has its own time; some are late.
       const ts = (this.random() < 0.7 ? id : BigInt(Math.floor(this.random() * Number(id)))) * HOUR + id;
       rows.set(id, { text: `t${id}`, sym: `s${Math.floor(this.random() * 40)}`, ts });
     }
     return rows;
   }
 
-  /** A change of some rows of a table, and what it makes of them. */
+  /** A random change of some rows of a table. Updates `rows` to the expected result. */
   private change(catalogue: Catalogue, name: string, rows: Rows): { change: Change; touched: bigint[] } | undefined {
     const table = catalogue.table(name)!;
     const tableId = table.schema.id;
@@ -118,14 +121,14 @@ class Life {
     }
     const ordered = inOrder(rows);
     const rate = this.random() * 0.3;
-    const places = ordered.map((_, place) => place).filter(() => this.random() < rate);
-    if (places.length === 0) return undefined;
+    const ordinals = ordered.map((_, ordinal) => ordinal).filter(() => this.random() < rate);
+    if (ordinals.length === 0) return undefined;
     const { segments } = table.source([]);
-    const rowIds = BigInt64Array.from(places, (place) => {
-      const segment = segments.find((s) => place < s.firstRow + s.rowCount)!;
-      return (BigInt(segment.ordinal) << 32n) | BigInt(place - segment.firstRow);
+    const rowIds = BigInt64Array.from(ordinals, (ordinal) => {
+      const segment = segments.find((s) => ordinal < s.firstRow + s.rowCount)!;
+      return (BigInt(segment.ordinal) << 32n) | BigInt(ordinal - segment.firstRow);
     });
-    const touched = places.map((place) => ordered[place][0]);
+    const touched = ordinals.map((ordinal) => ordered[ordinal][0]);
     const { version } = table;
     if (kind === "delete") {
       for (const id of touched) rows.delete(id);
@@ -235,7 +238,7 @@ class Life {
     assert.deepEqual(readRows(this.heap, this.pool, catalogue.table(name)!), expected);
   }
 
-  /** Memory that is in use once nothing is left. */
+  /** Returns the memory that is in use after everything is dropped. */
   close(): number {
     for (const transaction of this.open.slice()) this.end(transaction, false);
     this.check();
@@ -250,7 +253,7 @@ function inOrder(rows: Rows): [bigint, Row][] {
   return [...rows].sort(([, a], [, b]) => (a.ts < b.ts ? -1 : 1));
 }
 
-Deno.test("transactions beside one another: what is committed is whole, nothing is lost, no memory stays", () => {
+Deno.test("concurrent transactions: commits are atomic, no row is lost, all memory is freed", () => {
   let conflicts = 0, rebased = 0, refused = 0;
   for (let seed = 1; seed <= RUNS; seed++) {
     const life = new Life(seed);

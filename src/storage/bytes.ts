@@ -1,4 +1,4 @@
-/** Little-endian records: what manifests, slots and the log's payloads are made of. */
+/** Little-endian records: the encoding of manifests, slots and log payloads. */
 import { crc32 as zlibCrc32 } from "node:zlib";
 import { assert } from "../errors.ts";
 
@@ -19,7 +19,7 @@ export class ByteWriter {
   private at = 0;
 
   u8(value: number): void {
-    const at = this.room(1); // before the view is looked at: it may be another one then
+    const at = this.room(1); // Before `this.view` is read: growing replaces the view.
     this.view.setUint8(at, value);
   }
 
@@ -33,7 +33,7 @@ export class ByteWriter {
     this.view.setBigInt64(at, value, true);
   }
 
-  /** A whole number below 2^53. */
+  /** Writes a whole number below 2^53. */
   size(value: number): void {
     assert(Number.isSafeInteger(value) && value >= 0, "a size is a whole number");
     const at = this.room(8);
@@ -69,7 +69,7 @@ export class ByteWriter {
   }
 }
 
-/** Running out of bytes is ours to assert: every record is read after its checksum was right. */
+/** Running out of bytes is an assertion failure: every record's checksum is verified before it is read. */
 export class ByteReader {
   private readonly view: DataView;
   private at = 0;
@@ -116,7 +116,7 @@ export class ByteReader {
   }
 }
 
-/** JSON with 64-bit integers, for the small records that change shape from version to version. */
+/** JSON with 64-bit integers, for small records that change shape between versions. */
 export function toJson(value: unknown): Uint8Array {
   return utf8Encoder.encode(JSON.stringify(value, (_, v) => (typeof v === "bigint" ? { $n: v.toString() } : v)));
 }

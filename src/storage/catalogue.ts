@@ -20,7 +20,7 @@ class Snapshot implements TableSnapshot {
   private readonly rows: number;
   /** Ordinal in the table of each segment's first row. */
   private readonly firstRows: Float64Array;
-  /** Segment sources by the columns asked for. Taken over by the next snapshot, as most segments stay. */
+  /** Segment sources by requested columns. The next snapshot takes them over, as most segments stay. */
   private readonly sources = new Map<string, SegmentSource[]>();
 
   constructor(
@@ -30,7 +30,7 @@ class Snapshot implements TableSnapshot {
     readonly segments: readonly SegmentRecord[],
     readonly files: string[],
     readonly dictionaries: ReadonlyMap<number, Dictionary>,
-    /** Why nothing but the schema can be read, if so. */
+    /** If set, only the schema can be read; the function returns the reason. */
     private readonly failure: (() => Error) | undefined,
     private before: Snapshot | undefined,
   ) {
@@ -112,7 +112,10 @@ class Snapshot implements TableSnapshot {
     if (this.failure !== undefined) throw this.failure();
   }
 
-  /** A transaction's: dictionaries are shared with other sessions, and these have made larger ones. */
+  /**
+   * For a transaction's snapshot: takes over dictionaries that other sessions have enlarged, as dictionaries are
+   * shared.
+   */
   withDictionaries(newer: TableChange["dictionaries"]): Snapshot {
     const dictionaries = new Map(this.dictionaries);
     for (const dictionary of newer ?? []) {
@@ -124,7 +127,7 @@ class Snapshot implements TableSnapshot {
     return new Snapshot(schema, version, lsn, segments, files, dictionaries, failure, this);
   }
 
-  /** A transaction's: what it comes on top of is gone. */
+  /** For a transaction's snapshot after another session has dropped the table: reading it fails. */
   lost(): Snapshot {
     const { schema, version, lsn } = this;
     return new Snapshot(schema, version, lsn, [], [], NO_DICTIONARIES, () => tableLost(schema.name), undefined);
@@ -154,7 +157,7 @@ class Snapshot implements TableSnapshot {
     return sources;
   }
 
-  /** Segments that overlap an interval: both are in ascending order. */
+  /** Returns the segments that overlap the intervals. Segments and intervals are both in ascending order. */
   private prune(all: SegmentSource[], intervals: readonly Interval[]): SegmentSource[] {
     const kept: SegmentSource[] = [];
     let next = 0;
@@ -171,7 +174,7 @@ class Snapshot implements TableSnapshot {
     return kept;
   }
 
-  /** A snapshot keeps the one before it, for its cache, but not a chain of them. */
+  /** Ends the chain: a snapshot keeps only its direct predecessor, for its cache. */
   private forgetBefore(): void {
     this.before = undefined;
   }
@@ -179,7 +182,7 @@ class Snapshot implements TableSnapshot {
 
 const NO_DICTIONARIES: ReadonlyMap<number, Dictionary> = new Map();
 
-/** The state of a table after a change. */
+/** Returns the state of a table after a change. */
 function snapshotAfter(before: Snapshot | undefined, change: TableChange, version: number): Snapshot {
   const { tableId, damage } = change;
   let segments = before?.segments ?? [];
@@ -214,9 +217,12 @@ export function tableLost(name: string): SqlError {
   );
 }
 
-/** The tables as one open transaction sees them: its own state of those that it has changed. */
+/**
+ * The catalogue as one open transaction sees it: its own snapshots of the tables that it has changed, the committed
+ * ones otherwise.
+ */
 class BranchMirror implements Catalogue {
-  /** Undefined: the transaction has dropped it. */
+  /** Undefined: the transaction has dropped the table. */
   private readonly own = new Map<number, Snapshot | undefined>();
 
   constructor(private readonly committed: CatalogueMirror) {}
@@ -252,7 +258,7 @@ class BranchMirror implements Catalogue {
     }
   }
 
-  /** Another session has changed a table. */
+  /** Applies another session's change of a table. */
   follow({ tableId, dropped, dictionaries }: TableChange): void {
     const table = this.own.get(tableId);
     if (table !== undefined) this.own.set(tableId, dropped ? table.lost() : table.withDictionaries(dictionaries));
@@ -263,9 +269,9 @@ export class CatalogueMirror implements Catalogue {
   version = 0;
   private readonly byId = new Map<number, Snapshot>();
   private byName = new Map<string, Snapshot>();
-  /** How often each version is pinned. */
+  /** Number of pins of each version. */
   private readonly pins = new Map<number, number>();
-  /** Of open transactions. */
+  /** By transaction id, of the open transactions. */
   private readonly branches = new Map<number, BranchMirror>();
   private readonly listeners = new Set<(publication: Publication) => void>();
 
@@ -281,12 +287,12 @@ export class CatalogueMirror implements Catalogue {
     return this.byId.get(id);
   }
 
-  /** In the order in which they were made. */
+  /** In order of creation. */
   tables(): TableSnapshot[] {
     return [...this.byId.values()].sort((a, b) => a.schema.id - b.schema.id);
   }
 
-  /** Snapshots that readers hold. */
+  /** Number of pinned versions. */
   get pinCount(): number {
     return this.pins.size;
   }
@@ -307,7 +313,7 @@ export class CatalogueMirror implements Catalogue {
     };
   }
 
-  /** The tables as a transaction that has just begun sees them, until it ends. */
+  /** Returns the catalogue as a new transaction sees it until its end. */
   branch(transactionId: number): Catalogue {
     const branch = new BranchMirror(this);
     this.branches.set(transactionId, branch);
@@ -316,7 +322,7 @@ export class CatalogueMirror implements Catalogue {
 
   apply(publication: Publication): void {
     const { version, tables, branch } = publication;
-    // Names that become free may be used again in the same publication.
+    // Drops go first: a freed name may be reused in the same publication.
     for (const change of tables.filter(({ dropped }) => dropped)) this.drop(change);
     for (const change of tables.filter(({ dropped }) => !dropped)) this.applyChange(change, version);
     if (branch?.ended) this.branches.delete(branch.transactionId);
@@ -326,7 +332,7 @@ export class CatalogueMirror implements Catalogue {
     for (const listener of this.listeners) listener(publication);
   }
 
-  /** Calls back after each publication; gives the way to stop that. */
+  /** Calls back after each publication. Returns a function that unsubscribes. */
   onChange(listener: (publication: Publication) => void): () => void {
     this.listeners.add(listener);
     return () => this.listeners.delete(listener);
@@ -349,13 +355,13 @@ export class CatalogueMirror implements Catalogue {
     if (change.dictionaries !== undefined) { for (const branch of this.branches.values()) branch.follow(change); }
   }
 
-  /** Unless another table has it by now. */
+  /** Frees the name, unless another table has taken it. */
   private forgetName({ schema }: Snapshot): void {
     const name = schema.name.toLowerCase();
     if (this.byName.get(name)?.schema.id === schema.id) this.byName.delete(name);
   }
 
-  /** The writer frees what no version from this one on lists. */
+  /** Tells the writer the oldest version in use. The writer then frees what only older versions list. */
   private announceOldest(): void {
     let oldest = this.version;
     for (const version of this.pins.keys()) if (version < oldest) oldest = version;

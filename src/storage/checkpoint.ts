@@ -1,6 +1,6 @@
 /**
- * A checkpoint: table by table its data, dictionaries and manifest, each synced before the next; then the catalogue, and only
- * then the log is dropped. The log alone carries durability in between.
+ * Makes a checkpoint. For each table it syncs data, dictionaries and manifest, in this order; then it writes the
+ * catalogue and drops the log. Until then the log alone provides durability.
  */
 import type { Chunk } from "./chunks.ts";
 import { type Files, join } from "./files.ts";
@@ -11,9 +11,9 @@ import type { Log } from "./wal.ts";
 import type { Store } from "./store.ts";
 
 /**
- * In steps, a table each, between which commands may run: a manifest says which block of the log it is as of, so that it does not
- * matter what comes meanwhile. What is changed after a table's step, and tables that are made after the first, are in the log
- * that stays. May be begun anew after it has failed for want of room.
+ * Works in steps of one table, between which commands may run. That is safe because each manifest records the log block
+ * that it covers: changes after a table's step, and tables created after the first step, are in the part of the log
+ * that is kept. A checkpoint that failed for lack of space may be restarted.
  */
 export function* checkpointSteps(store: Store, log: Log): Generator<void, void> {
   const { files, root, compactBytes } = store.options;
@@ -22,11 +22,11 @@ export function* checkpointSteps(store: Store, log: Log): Generator<void, void> 
   for (const table of changed) {
     if (store.tables.get(table.schema.id) === table) store.open(table);
     if (table.damage !== undefined || store.tables.get(table.schema.id) !== table) continue;
-    table.store(true);
+    table.flush(true);
     table.compact(compactBytes);
     storeDictionaries(files, table);
     table.data.sync();
-    // Without syncs at commit: a manifest must not know more than the log, whose numbers would be given out again.
+    // With `nosync`: a manifest must not cover more than the durable log, or a restart would reuse LSNs.
     log.syncPending();
     writeManifest(files, table);
     store.stored(table);
@@ -50,16 +50,16 @@ export function storeDictionaries(files: Files, table: Table): void {
 }
 
 export function writeManifest(files: Files, table: Table): void {
-  const places = new Map<number, number>();
-  const kept = table.data.list.filter((file, place) => {
+  const newIndexes = new Map<number, number>();
+  const kept = table.data.list.filter((file, index) => {
     const isKept = !file.removed;
-    if (isKept) places.set(place, places.size);
+    if (isKept) newIndexes.set(index, newIndexes.size);
     return isKept;
   });
   const segments = table.segments.map((segment) => ({
     ...segment,
     chunks: segment.chunks.map((chunk): Chunk | undefined =>
-      chunk && { ...chunk, plain: { ...chunk.plain, file: places.get(chunk.plain.file)! } }
+      chunk && { ...chunk, plain: { ...chunk.plain, file: newIndexes.get(chunk.plain.file)! } }
     ),
   }));
   const payload = encodeManifest({
@@ -76,7 +76,7 @@ export function writeManifest(files: Files, table: Table): void {
 }
 
 export function writeCatalog(store: Store, logStart: number): void {
-  // Those without a manifest are younger than `logStart`.
+  // Tables without a manifest are newer than `logStart`.
   const listed = [...store.tables.values()].filter(({ generation, damage }) => generation > 0 || damage !== undefined);
   const tables = listed.map(({ schema, generation, newestLsn, damage }) => ({
     schema,

@@ -1,6 +1,6 @@
 /**
- * Making chunks: the values of one column in one segment. A chunk object never changes; the tail's next version shares its
- * memory and is longer, a late row or an update makes new memory.
+ * Makes chunks. A chunk holds the values of one column in one segment and never changes. The tail's next version shares its
+ * memory and is longer; a late row or an update makes new memory.
  */
 import { LAYOUT_WIDTH, layoutOf } from "../types/mod.ts";
 import type { ColumnChunk } from "./contract.ts";
@@ -14,12 +14,12 @@ export const SEGMENT_ROWS_MAX = 65_536;
 const TEXT_BLOCK_MIN = 4096, TEXT_BLOCK_MAX = 1 << 20;
 
 export interface Chunk {
-  /** What is published. `file` is -1 as long as the chunk is not on disk, `address` 0 when it is not in memory. */
+  /** The published form. `file` is -1 until the chunk is on disk; `address` is 0 when it is not in memory. */
   readonly plain: ColumnChunk;
   readonly values?: MemoryBlock;
-  /** Rows that `values` has room for. */
+  /** Number of rows that `values` has space for. */
   readonly capacity: number;
-  /** What text pairs point into. */
+  /** Blocks that the text pairs point into. */
   readonly texts: readonly MemoryBlock[];
   /** Bytes of text in memory. */
   readonly textBytes: number;
@@ -43,7 +43,10 @@ export class ChunkMaker {
     this.heap = memory.heap;
   }
 
-  /** `rowsBefore` rows of `chunk`, then rows [from, to) of `added`. Both undefined: nothing to store, all null. */
+  /**
+   * Returns `rowsBefore` rows of `chunk`, then rows [from, to) of `added`. If both are undefined nothing is stored: all
+   * null.
+   */
   append(
     tag: string,
     chunk: Chunk | undefined,
@@ -82,7 +85,7 @@ export class ChunkMaker {
     return { plain: plainOf(address, rowCount * width, stats), values, capacity, texts, textBytes };
   }
 
-  /** A chunk made of runs. */
+  /** Returns a chunk made of runs. */
   assemble(
     tag: string,
     chunk: Chunk | undefined,
@@ -147,17 +150,19 @@ export class ChunkMaker {
     return { plain: plainOf(values.address, rowCount * width, stats), values, capacity, texts, textBytes };
   }
 
-  /** Writes a chunk to its table's data file. `keep`: it stays in memory too. */
+  /** Writes a chunk to its table's data file. `keep`: the values stay in memory too. */
   store(tag: string, chunk: Chunk, rowCount: number, keep: boolean, data: DataFiles): Chunk {
     const valueBytes = rowCount * LAYOUT_WIDTH[layoutOf(tag)];
     const { address } = chunk.plain;
     const values = this.heap.u8.subarray(address, address + valueBytes);
-    const place = data.append(layoutOf(tag) === "text" ? this.compactTexts(address, rowCount) : [values]);
-    const plain = { ...place, address: keep ? address : 0, valueBytes, stats: chunk.plain.stats };
+    const extent = data.append(layoutOf(tag) === "text" ? this.compactTexts(address, rowCount) : [values]);
+    const plain = { ...extent, address: keep ? address : 0, valueBytes, stats: chunk.plain.stats };
     return keep ? { ...chunk, plain } : { plain, capacity: 0, texts: [], textBytes: 0 };
   }
 
-  /** The chunk's values in memory; read from the file when they are not there. `release` gives back what was only read for this. */
+  /**
+   * The chunk's values in memory, read from the file if necessary. `release` frees what was read only for this call.
+   */
   resident(
     tag: string,
     chunk: Chunk,
@@ -178,7 +183,7 @@ export class ChunkMaker {
     }
     relocateTexts(this.heap, block.address, rowCount, block.address + valueBytes);
     block.used = block.sizeBytes;
-    // The texts stay where they are, so the block does.
+    // The texts stay where they are, so the block must stay too.
     return { address: block.address, texts: [block], textBytes: sizeBytes - valueBytes, release() {} };
   }
 
@@ -186,7 +191,10 @@ export class ChunkMaker {
     if (count > 0) fillNulls(this.heap.u8.subarray(address, address + count * LAYOUT_WIDTH[layoutOf(tag)]), tag);
   }
 
-  /** Copies texts into the last block of `texts` that has room, or a new one, and writes their pairs at `address`. */
+  /**
+   * Copies texts into the last block of `texts` if it has space, otherwise into a new one. Writes their pairs at
+   * `address`.
+   */
   private writeTexts(
     address: number,
     { values, heap }: RowColumn,
@@ -208,7 +216,7 @@ export class ChunkMaker {
     const { i32, u8 } = this.heap;
     let at = block === undefined ? 0 : block.address + block.used;
     let out = address / 4;
-    // Texts that lie behind one another are copied as one run.
+    // Texts that are contiguous are copied as one run.
     let runStart = 0, runEnd = 0;
     for (let k = 2 * from; k < 2 * to; k += 2, out += 2) {
       const length = pairs[k + 1];
@@ -228,7 +236,7 @@ export class ChunkMaker {
     return { texts, bytes };
   }
 
-  /** Pairs with offsets, and the texts behind one another. */
+  /** Returns the pairs with offsets instead of addresses, and the texts, made contiguous. */
   private compactTexts(address: number, rowCount: number): Uint8Array[] {
     const { i32, u8 } = this.heap;
     const pairs = new Int32Array(2 * rowCount);
@@ -259,7 +267,7 @@ export class ChunkMaker {
   }
 }
 
-/** Offsets of stored text pairs become addresses. */
+/** Turns the offsets of stored text pairs into addresses. */
 export function relocateTexts(heap: SharedHeap, address: number, rowCount: number, base: number): void {
   const { i32 } = heap;
   for (let k = address / 4, end = k + 2 * rowCount; k < end; k += 2) if (i32[k + 1] > 0) i32[k] += base;

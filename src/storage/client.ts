@@ -1,6 +1,6 @@
 /**
- * `StorageWriter` on the main thread. The writer itself runs behind a port: in its worker, or for tests in this thread.
- * Commands go out with their buffers transferred; each answer is preceded by the publication that made it true.
+ * `StorageWriter` on the main thread. The writer itself runs behind a port, in its worker or (in tests) in this thread.
+ * Commands go out with their buffers transferred. The publication that a command causes arrives before its answer.
  */
 import type { NewTable } from "../sql/plan.ts";
 import { align } from "./bytes.ts";
@@ -25,10 +25,10 @@ export interface WriterPort {
   send(envelope: Envelope): void;
 }
 
-/** Batches of a bulk load that the writer may have before it. */
+/** Number of batches of a bulk load that may be queued at the writer. */
 const LOADS_UNDERWAY_MAX = 4;
 
-/** Commands that succeed on a full disk too. */
+/** Commands that succeed on a full disk, so their success does not show that space was found. */
 const CHANGE_NOTHING: ReadonlySet<Command["kind"]> = new Set([
   "open",
   "hold",
@@ -48,14 +48,14 @@ export class WriterClient implements StorageWriter {
     { changes: boolean; resolve: (value: number | undefined) => void; reject: (error: unknown) => void }
   >();
 
-  /** `onDiskFull`: told when the disk has become full, and when a change has found room again. */
+  /** `onDiskFull` is called when the disk has become full, and when a change has succeeded again. */
   constructor(
     private readonly port: WriterPort,
     private readonly catalogue: CatalogueMirror,
     private readonly onDiskFull: (isFull: boolean) => void = () => {},
   ) {}
 
-  /** What came from the writer. */
+  /** Handles the writer's answers. */
   receive(answers: readonly Answer[]): void {
     for (const { id, value, error } of answers) {
       const waiter = this.waiting.get(id);
@@ -71,12 +71,12 @@ export class WriterClient implements StorageWriter {
     return this.failure !== undefined;
   }
 
-  /** For tests. Nobody answers. */
+  /** For tests. The command gets no answer. */
   crash(text: string): void {
     this.send({ kind: "crash", text }).catch(() => {});
   }
 
-  /** The writer is gone: nobody will answer any more. */
+  /** The writer has ended: rejects everything that waits for an answer. */
   fail(error: unknown): void {
     this.failure = error;
     for (const { reject } of this.waiting.values()) reject(error);
@@ -94,7 +94,7 @@ export class WriterClient implements StorageWriter {
     return {
       add: async (packed) => {
         const done = this.send({ kind: "load", loadId, packed });
-        done.catch(() => {}); // whoever waits for it gets the error
+        done.catch(() => {}); // the error is reported where `done` is awaited
         underway.push(done);
         if (underway.length >= LOADS_UNDERWAY_MAX) await underway.shift();
       },
@@ -171,7 +171,7 @@ export class WriterClient implements StorageWriter {
 
 const VIEWS = { u8: Uint8Array, i32: Int32Array, i64: BigInt64Array } as const;
 
-/** A view in a buffer of its own, or in the message's. `length` counts elements. */
+/** A view in a buffer of its own, or in the gathered buffer. `length` counts elements. */
 interface PackedView {
   view: keyof typeof VIEWS;
   buffer?: ArrayBuffer;
@@ -179,19 +179,22 @@ interface PackedView {
   length: number;
 }
 
-/** What is posted to the writer. */
+/** The message that is posted to the writer. */
 export interface Packed {
   value: unknown;
-  /** Of all the views that are small, or a part of something: a buffer each would cost more than to copy them. */
+  /**
+   * Contains all views that are small or cover only a part of their buffer: copying them is cheaper than one buffer
+   * each.
+   */
   gathered: ArrayBuffer;
 }
 
-/** Views from this size on keep their buffer, if it is theirs alone. */
+/** Views of at least this size keep their buffer, if they cover all of it. */
 const OWN_BUFFER_BYTES_MIN = 65_536;
 
 /**
- * Views as places in bare buffers, which are transferred: the synchronous receive walks through everything that it gets, and
- * it would walk through a view value by value.
+ * Replaces views by offsets in bare buffers, which are transferred. The synchronous receive walks everything that it
+ * gets, and it would walk a view value by value.
  */
 export function pack(value: unknown, transfer: Set<ArrayBuffer>): Packed {
   const parts: Uint8Array[] = [];
@@ -229,7 +232,7 @@ export function pack(value: unknown, transfer: Set<ArrayBuffer>): Packed {
   return { value: packed, gathered: gathered.buffer };
 }
 
-/** The opposite of `pack`; makes its changes in place. */
+/** The inverse of `pack`. Changes the message in place. */
 export function unpack({ value, gathered }: Packed): unknown {
   const walk = (item: unknown): unknown => {
     if (item === null || typeof item !== "object") return item;
@@ -248,7 +251,7 @@ export function unpack({ value, gathered }: Packed): unknown {
   return walk(value);
 }
 
-/** Runs commands that have come together, and makes their answers. */
+/** Executes commands that arrived together and returns their answers. */
 export function answer(store: TableStore, envelopes: readonly Envelope[]): Answer[] {
   const outcomes: Outcome[] = store.execute(envelopes.map(({ command }) => command));
   return outcomes.map((outcome, k) =>
@@ -258,7 +261,7 @@ export function answer(store: TableStore, envelopes: readonly Envelope[]): Answe
   );
 }
 
-/** What goes from main to the writer's worker to start it. */
+/** The message by which main starts the writer's worker. */
 export interface WriterStart {
   memory: WebAssembly.Memory;
   port: MessagePort;

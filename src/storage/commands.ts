@@ -1,4 +1,4 @@
-/** What is asked of the writer, as plain data: one kind a method of `StorageWriter`. */
+/** Commands to the writer, as plain data: one kind for each method of `StorageWriter`. */
 import type { NewTable } from "../sql/plan.ts";
 import type { Change, OrderedChange } from "./contract.ts";
 import { CorruptFileError, DiskFullError, SqlError } from "../errors.ts";
@@ -6,14 +6,14 @@ import { HeapFullError } from "./heap.ts";
 
 export type Command =
   | Change
-  /** The first one begins the transaction. */
+  /** The first of these with a new transaction id begins the transaction. */
   | { kind: "change"; transactionId: number; limitBytes: number; changes: OrderedChange[] }
   | { kind: "fork"; transactionId: number; limitBytes: number; tableId: number }
   | { kind: "rollbackTo"; transactionId: number; ordinal: number }
   | { kind: "commit"; transactionId: number; limitBytes: number; changes: OrderedChange[] }
   | { kind: "rollback"; transactionId: number }
   | { kind: "beginLoad"; table: NewTable }
-  /** `packed`: see `packed.ts`; its columns are those of the new table, in order. */
+  /** `packed`: see `packed.ts`. Its columns are those of the new table, in order. */
   | { kind: "load"; loadId: number; packed: Uint8Array }
   | { kind: "endLoad"; loadId: number }
   | { kind: "abortLoad"; loadId: number }
@@ -22,16 +22,16 @@ export type Command =
   | { kind: "hold" }
   | { kind: "release" }
   | { kind: "close" }
-  /** For tests: an error reaches the top of the writer's thread. */
+  /** For tests: throws an error at the top of the writer's thread. */
   | { kind: "crash"; text: string };
 
-/** `value` is the new table's id for createTable and endLoad, and the load's for beginLoad. */
+/** `value` is the new table's id for createTable and endLoad, and the load's id for beginLoad. */
 export interface Outcome {
   value?: number;
   error?: unknown;
 }
 
-/** An error that can be posted: classes do not survive it. */
+/** An error as plain data, because error classes do not survive posting. */
 export interface PlainError {
   name: string;
   message: string;

@@ -1,12 +1,12 @@
 /**
- * What crosses the walls of the storage room, as plain data that can be posted between threads.
+ * The data that crosses the boundary of the storage room. It is plain, so that it can be posted between threads.
  *
  *     main  ──commands──▶ writer worker ──publications──▶ main (catalogue mirror) ──scan sources──▶ exec workers
  */
 import type { Interval, NewColumn, NewTable, PartitionUnit } from "../sql/plan.ts";
 
 export interface TableColumn {
-  /** Never changes and is never used again in this table. */
+  /** Never changes and is never reused in this table. */
   readonly id: number;
   readonly name: string;
   /** Type tag. */
@@ -14,7 +14,7 @@ export interface TableColumn {
   readonly indexed: boolean;
   readonly symbolCapacity: number;
   readonly symbolCached: boolean;
-  /** As the statement gave it; undefined: 256. */
+  /** As given in the statement; undefined: 256. */
   readonly indexCapacity?: number;
 }
 
@@ -28,7 +28,7 @@ export interface TableSchema {
   readonly wal: boolean;
   readonly dedupKeys: readonly number[];
   readonly ttl?: { count: number; unit: string };
-  /** Counts changes of name and columns. */
+  /** Counts changes of the name and the columns. */
   readonly schemaVersion: number;
 }
 
@@ -44,33 +44,37 @@ export interface SegmentRecord {
 
 /** Where the values of one column in one segment are. A missing chunk (undefined) is a column added later: all null. */
 export interface ColumnChunk {
-  /** Address of the values in shared memory (dirty or tail data), or 0: then read them from the file. */
+  /** Address of the values in shared memory (data not yet stored), or 0: read them from the file. */
   address: number;
   /** Index into `ScanSource.files`, offset and stored size; used when `address` is 0. */
   file: number;
   offset: number;
   sizeBytes: number;
   crc: number;
-  /** Bytes of the values proper; for text, the heap of `sizeBytes - valueBytes` bytes follows them. */
+  /** Bytes of the values without texts; for text, a heap of `sizeBytes - valueBytes` bytes follows them. */
   valueBytes: number;
   stats: ColumnStats;
 }
 
-/** Exact. `min` and `max` are of the values that are not null; undefined for text, or when all are null. Symbols: codes. */
+/**
+ * Exact statistics. `min` and `max` cover the non-null values; undefined for text, or if all are null. Symbols: codes.
+ */
 export interface ColumnStats {
   nullCount: number;
   min?: number | bigint;
   max?: number | bigint;
-  /** Of the values that are not null: number for floats (added in row order), bigint for integers; undefined for the others. */
+  /**
+   * Sum of the non-null values: number for floats (added in row order), bigint for integers, undefined for other types.
+   */
   sum?: number | bigint;
 }
 
 export interface SegmentSource {
   rowCount: number;
-  /** Of the designated timestamp; 0n and 0n without one. */
+  /** Range of the designated timestamp; 0n and 0n without one. */
   timestampMin: bigint;
   timestampMax: bigint;
-  /** First row's ordinal in the table: rows of a snapshot are counted in the order of segments. */
+  /** Ordinal of the first row in the snapshot: rows are counted in the order of segments. */
   firstRow: number;
   /** Ordinal of the segment in the snapshot: the upper half of row ids. */
   ordinal: number;
@@ -80,31 +84,34 @@ export interface SegmentSource {
 
 /** A dictionary of a SYMBOL column as of a snapshot: `entries` is the address of `count` text pairs in shared memory. */
 export interface Dictionary {
-  /** Equal ids and columns mean that codes can be compared. */
+  /** Codes can be compared if table id and column id are equal. */
   tableId: number;
   columnId: number;
   entries: number;
   count: number;
-  /** Of a column that an open transaction has added: no other session has this dictionary. */
+  /** Set if an open transaction has added the column: no other session has this dictionary. */
   own?: true;
 }
 
-/** All that an engine needs to read (part of) a table. Valid while `version` is pinned. */
+/** Everything that the engine needs to read a table or a part of it. Valid while `version` is pinned. */
 export interface ScanSource {
   tableId: number;
   version: number;
   rowCount: number;
-  /** Are the segments' rows in ascending order of the designated timestamp, also across segments? Always true when there is one. */
+  /**
+   * The segments' rows are in ascending order of the designated timestamp, also across segments. True for each table
+   * that has one.
+   */
   sorted: boolean;
   files: string[];
   segments: SegmentSource[];
-  /** By position in `columnIds`; undefined for other types than SYMBOL. */
+  /** By position in `columnIds`; undefined for types other than SYMBOL. */
   dictionaries: (Dictionary | undefined)[];
 }
 
 /**
- * A committed state of a table. Immutable. Of a table that nobody has asked for since the start only the schema and the LSN are
- * known: the rest throws a TableClosedError, and is there in the snapshot that `StorageWriter.open` makes.
+ * A committed, immutable state of a table. For a table that has not been opened since the start, only the schema and
+ * the LSN are known: everything else throws a TableClosedError. `StorageWriter.open` publishes a snapshot that has it.
  */
 export interface TableSnapshot {
   readonly schema: TableSchema;
@@ -114,7 +121,7 @@ export interface TableSnapshot {
   readonly timestampMin: bigint | null;
   readonly timestampMax: bigint | null;
   partitions(): PartitionInfo[];
-  /** Segments in order (oldest first), pruned by `intervals`; rows of a kept segment may still lie outside. */
+  /** Segments in order (oldest first), pruned by `intervals`. A kept segment may contain rows outside the intervals. */
   source(columnIds: readonly number[], intervals?: readonly Interval[]): ScanSource;
 }
 
@@ -128,8 +135,9 @@ export interface PartitionInfo {
 }
 
 /**
- * Rows on their way into a table; buffers can be transferred. `values` has the column's layout. Text: (offset into `heap`,
- * length) pairs. SYMBOL: i32 codes into this batch's own `symbols` (text pairs into `heap`), -1 null. Columns not given get nulls.
+ * Rows to be added to a table; its buffers can be transferred. `values` has the column's layout. Text: (offset into
+ * `heap`, length) pairs. SYMBOL: i32 codes into this batch's own `symbols` (text pairs into `heap`), -1 null. Columns
+ * that are not given get nulls.
  */
 export interface AppendBatch {
   rowCount: number;
@@ -143,13 +151,13 @@ export interface AppendColumn {
   symbols?: Int32Array;
 }
 
-/** Rows by id (`segment ordinal << 32 | row`, ascending) with new values, against snapshot `version`. */
+/** New values for the rows with these ids (`segment ordinal << 32 | row`, ascending) of snapshot `version`. */
 export interface UpdateBatch {
   rowIds: BigInt64Array;
   columns: AppendColumn[];
 }
 
-/** What can be done in a transaction. */
+/** A change that is allowed in a transaction. */
 export type Change =
   | { kind: "createTable"; table: NewTable; rows?: AppendBatch[] }
   | { kind: "dropTable"; tableId: number }
@@ -162,66 +170,74 @@ export type Change =
   | { kind: "update"; tableId: number; version: number; batch: UpdateBatch }
   | { kind: "delete"; tableId: number; version: number; rowIds: BigInt64Array };
 
-/** `ordinal`: its place among the changes of the transaction. */
+/** `ordinal`: position among the transaction's changes. */
 export type OrderedChange = Change & { ordinal: number };
 
 /**
- * Changes that only `catalogue` shows until `commit`, which makes them all durable and visible at once, or none. A transaction
- * has its own state of each table that it has changed, as of its first change there or `fork`. What others commit to that
- * table meanwhile shows after `commit`, which fails with 40001 where both have changed the same rows or columns.
+ * A transaction. Its changes are visible only through its `catalogue` until `commit`, which makes all of them durable
+ * and visible at once, or none. It has its own state of each table that it has changed, as of its first change there or
+ * `fork`. Other commits to that table become visible to it only after `commit`, which fails with 40001 if both changed
+ * the same rows or columns.
  */
 export interface StorageTransaction {
   readonly catalogue: Catalogue;
-  /** All of them or none. Gives the new table's id for the last one, if that makes one. */
+  /** Applies all changes or none. Returns the new table's id if the last change creates a table. */
   change(changes: OrderedChange[]): Promise<number | undefined>;
-  /** From now on `catalogue` shows the transaction's own state of the table, so that its rows can be named by id. */
+  /** From now on `catalogue` returns the transaction's own state of the table, so that rows can be addressed by id. */
   fork(tableId: number): Promise<void>;
-  /** Takes back the changes after this ordinal. */
+  /** Undoes the changes after this ordinal. */
   rollbackTo(ordinal: number): Promise<void>;
-  /** After this, successful or not, the transaction is over. */
+  /** The transaction is over afterwards, whether or not the commit succeeds. */
   commit(changes: OrderedChange[]): Promise<void>;
   rollback(): Promise<void>;
 }
 
 /**
- * The writing side. Every promise is fulfilled after the change is durable (by the commit mode), applied and published, so that
- * the next `tables()` shows it. Failures: SqlError (position 0) for what a row's values do wrong, CorruptFileError, DiskFullError.
+ * The writing side. A promise is fulfilled once the change is durable (as the commit mode says), applied and published,
+ * so that the next `tables()` shows it. Failures: SqlError (position 0) for unacceptable values, CorruptFileError,
+ * DiskFullError.
  */
 export interface StorageWriter {
   createTable(table: NewTable, rows?: AppendBatch[]): Promise<TableSnapshot>;
-  /** A new table with more rows than should be held at once: nobody sees it before its `commit`. */
+  /** Begins a table with more rows than should be held in memory at once. The table is invisible until its `commit`. */
   beginLoad(table: NewTable): Promise<BulkLoad>;
-  /** All batches of a call are one commit, visible together. */
+  /** All batches of one call are committed together and become visible together. */
   append(changes: { tableId: number; batches: AppendBatch[] }[]): Promise<void>;
-  /** Any other change. Gives the new table's id, if it makes one. */
+  /** Any other change. Returns the new table's id, if the change creates one. */
   change(change: Change): Promise<number | undefined>;
-  /** A transaction that may hold so much memory for its changes. */
+  /** Begins a transaction that may hold `limitBytes` of memory for its changes. */
   begin(limitBytes: number): StorageTransaction;
-  /** Makes readable what a `TableClosedError` was about. Nothing to do for a table that was dropped. */
+  /** Opens a table after a `TableClosedError`. Does nothing if the table was dropped. */
   open(tableId: number): Promise<void>;
   checkpoint(): Promise<void>;
-  /** Makes a checkpoint; from then on files that it lists stay as they are, so that they can be copied, until `release`. Holds are counted. */
+  /**
+   * Makes a checkpoint. The files that it lists then stay unchanged until `release`, so that they can be copied. Holds
+   * are counted.
+   */
   hold(): Promise<void>;
   release(): Promise<void>;
-  /** Everything on disk, files closed, the lock released. */
+  /** Writes everything to disk, closes the files and releases the lock. */
   close(): Promise<void>;
 }
 
-/** Rows on their way into a table that is being made. Nothing of it is left when it fails, is aborted or the process ends. */
+/**
+ * The rows of a table that is being created. If the load fails or is aborted, or the process ends, nothing remains of
+ * it.
+ */
 export interface BulkLoad {
-  /** A packed batch of all columns in order, whose buffer is taken away. Waits while too many are on their way. */
+  /** Adds a packed batch of all columns in order and takes over its buffer. Waits while too many batches are queued. */
   add(packed: Uint8Array): Promise<void>;
   commit(): Promise<TableSnapshot>;
   abort(): Promise<void>;
 }
 
-/** The reading side, on the main thread. Names are found without case. */
+/** The reading side, on the main thread. Names are case-insensitive. */
 export interface Catalogue {
   table(name: string): TableSnapshot | undefined;
   tableById(id: number): TableSnapshot | undefined;
   tables(): TableSnapshot[];
-  /** Keeps what `snapshot` lists from being reused until the returned function is called. */
+  /** Prevents the memory and files of the current version from being reused until the returned function is called. */
   pin(): () => void;
-  /** Grows with every publication. */
+  /** Increases with every publication. */
   readonly version: number;
 }

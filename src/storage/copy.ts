@@ -1,14 +1,14 @@
-/** Copies a database's files while its writer holds them (`StorageWriter.hold`) and goes on with its work. */
+/** Copies a database's files while its writer holds them (`StorageWriter.hold`) and continues to work. */
 import * as fs from "node:fs/promises";
 import { DIRECTORY_MODE, join } from "./files.ts";
 
-/** Made anew at each start. */
+/** The start makes these anew. */
 const LEFT_OUT = new Set(["lock", "reserve"]);
 
 /**
- * Everything that was acknowledged before the call is in the copy, and the copy is on stable storage in the end. What the
- * writer adds meanwhile lies behind what the manifests list, or in the log, which is read to wherever it ends: a last block
- * that is there in part is cut off like any torn tail when the copy is opened.
+ * Copies the database. The copy contains everything that was acknowledged before the call, and it is on stable storage
+ * at the end. Data that the writer adds meanwhile lies behind what the manifests list, or in the log, which is copied
+ * to its current end. If the last block was copied only in part, opening the copy cuts it off like any torn tail.
  */
 export async function copyDatabase(
   from: string,
@@ -29,7 +29,7 @@ async function copyDirectory(
 ): Promise<void> {
   await fs.mkdir(to, { recursive: true, mode: DIRECTORY_MODE });
   const entries = await fs.readdir(from, { withFileTypes: true });
-  // The log first: a block in it may tell of files that were made before it.
+  // The log goes first: its blocks may refer to files that were made before them.
   entries.sort((a, b) => Number(b.name === "log") - Number(a.name === "log"));
   for (const entry of entries) {
     signal?.throwIfAborted();

@@ -1,28 +1,28 @@
 /**
- * The data files of a table, `d<id>.seg`: a header (`format.ts`) and extents (one column of one segment each) one behind the
- * other, never overwritten.
- * A file that has become large is followed by a new one; one whose extents are all dead is removed after a checkpoint.
+ * The data files of a table, `d<id>.seg`: a header (`format.ts`) followed by contiguous extents (one column of one segment each)
+ * that are never overwritten. A file that has become large is followed by a new one. A file without live extents is removed
+ * after a checkpoint.
  */
 import { CorruptFileError } from "../errors.ts";
 import { align, crc32 } from "./bytes.ts";
 import { DATA_MAGIC, encodeHeader, HEADER_BYTES } from "./format.ts";
 import { type File, type Files, join, readFully, writeFully } from "./files.ts";
 
-/** Extents begin at multiples of it: pool entries name them in 32 bits. */
+/** Extents begin at multiples of this, so that pool entries can name them in 32 bits. */
 export const EXTENT_ALIGN = 64;
 const FILE_BYTES_MAX = 1 << 30;
 const ZEROS = new Uint8Array(EXTENT_ALIGN);
 
 export interface DataFile {
-  /** Never used again in this database. */
+  /** Never reused in this database. */
   id: number;
   path: string;
-  /** Where the next extent goes. */
+  /** Size of the file: the offset of the next extent. */
   sizeBytes: number;
   /** Bytes of extents that the current state lists. */
   liveBytes: number;
   removed: boolean;
-  /** Nothing is added to it any more. */
+  /** Nothing is added to the file any more. */
   full?: true;
 }
 
@@ -31,7 +31,7 @@ export function dataFilePath(directory: string, id: number): string {
 }
 
 export class DataFiles {
-  /** Places in it are the `file` of chunks, so it only grows. */
+  /** `file` of a chunk is an index into this list, so the list only grows. */
   readonly list: DataFile[] = [];
   private readonly handles = new Map<number, File>();
   private readonly unsynced = new Set<number>();
@@ -43,31 +43,31 @@ export class DataFiles {
     private readonly nextFileId: () => number,
   ) {}
 
-  /** Writes an extent. Durable after `sync`. */
+  /** Writes an extent. It is durable after `sync`. */
   append(parts: readonly Uint8Array[]): { file: number; offset: number; sizeBytes: number; crc: number } {
     let sizeBytes = 0, crc = 0;
     for (const part of parts) {
       sizeBytes += part.length;
       crc = crc32(part, crc);
     }
-    const place = this.current(sizeBytes);
-    const file = this.list[place];
+    const index = this.current(sizeBytes);
+    const file = this.list[index];
     const offset = file.sizeBytes;
-    this.unsynced.add(place);
-    writeFully(this.handle(place), [...parts, ZEROS.subarray(0, align(sizeBytes, EXTENT_ALIGN) - sizeBytes)], offset);
+    this.unsynced.add(index);
+    writeFully(this.handle(index), [...parts, ZEROS.subarray(0, align(sizeBytes, EXTENT_ALIGN) - sizeBytes)], offset);
     file.sizeBytes = offset + align(sizeBytes, EXTENT_ALIGN);
-    return { file: place, offset, sizeBytes, crc };
+    return { file: index, offset, sizeBytes, crc };
   }
 
-  read(place: number, offset: number, crc: number, into: Uint8Array): void {
-    const { path } = this.list[place];
-    const got = readFully(this.handle(place), into, offset);
+  read(index: number, offset: number, crc: number, into: Uint8Array): void {
+    const { path } = this.list[index];
+    const got = readFully(this.handle(index), into, offset);
     if (got < into.length) throw new CorruptFileError(path, `it ends within the extent at byte ${offset}`);
     if (crc32(into) !== crc) throw new CorruptFileError(path, `the extent at byte ${offset} is damaged`);
   }
 
   sync(): void {
-    for (const place of this.unsynced) this.handle(place).sync();
+    for (const index of this.unsynced) this.handle(index).sync();
     this.unsynced.clear();
     if (this.madeFile) this.files.syncDirectory(this.directory);
     this.madeFile = false;
@@ -79,16 +79,16 @@ export class DataFiles {
     this.handles.clear();
   }
 
-  removeFile(place: number): void {
-    this.handles.get(place)?.close();
-    this.handles.delete(place);
-    this.unsynced.delete(place);
-    this.files.remove(this.list[place].path);
-    this.list[place].removed = true;
+  removeFile(index: number): void {
+    this.handles.get(index)?.close();
+    this.handles.delete(index);
+    this.unsynced.delete(index);
+    this.files.remove(this.list[index].path);
+    this.list[index].removed = true;
   }
 
-  /** The file that grows. */
-  get currentPlace(): number {
+  /** Index of the file that new extents go to. */
+  get currentIndex(): number {
     return this.list.length - 1;
   }
 
@@ -110,9 +110,9 @@ export class DataFiles {
     return this.list.length - 1;
   }
 
-  private handle(place: number): File {
-    let handle = this.handles.get(place);
-    if (handle === undefined) this.handles.set(place, handle = this.files.open(this.list[place].path, "write"));
+  private handle(index: number): File {
+    let handle = this.handles.get(index);
+    if (handle === undefined) this.handles.set(index, handle = this.files.open(this.list[index].path, "write"));
     return handle;
   }
 }

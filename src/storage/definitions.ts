@@ -1,4 +1,4 @@
-/** What a change of a table's name or columns makes of its schema. */
+/** Derives a table's new schema from a change of its name or columns. */
 import { SqlError, SQLSTATE } from "../errors.ts";
 import type { NewColumn, NewTable } from "../sql/plan.ts";
 import type { Definition } from "./blocks.ts";
@@ -22,7 +22,10 @@ export function newSchema(id: number, table: NewTable): TableSchema {
   };
 }
 
-/** @throws {SqlError} where the table's columns do not allow it. Whether a table's new name is free is for the caller to check. */
+/**
+ * @throws {SqlError} if the table's columns do not allow the change. The caller checks whether a new table name is
+ * free.
+ */
 export function definitionOf(table: Pick<Table, "schema" | "nextColumnId">, change: Defining): Definition {
   const { columns } = table.schema;
   switch (change.kind) {
@@ -79,7 +82,7 @@ function checkColumnIsNew(columns: readonly TableColumn[], name: string): void {
   }
 }
 
-/** Changes the table as its definition says; a table that is made or dropped is its owner's matter. */
+/** Applies a definition to the table. The caller handles creation and drop. */
 export function applyToTable(table: Table, definition: Definition): void {
   table.changed = true;
   if (definition.op === "truncate") table.truncate();

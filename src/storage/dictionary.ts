@@ -1,6 +1,6 @@
 /**
- * The texts of a SYMBOL column: code k is the k-th text that came. Entries (text pairs) and bytes lie in shared memory for
- * readers; the hash table from text to code is the writer's own.
+ * The texts of a SYMBOL column: code k is the k-th text that was added. Entries (text pairs) and bytes are in shared memory for
+ * readers; only the writer has the hash table from text to code.
  */
 import { CorruptFileError } from "../errors.ts";
 import { crc32 } from "./bytes.ts";
@@ -18,9 +18,9 @@ export class SymbolTable {
   private hashes = new Int32Array(64);
   /** Code + 1, or 0. */
   private slots = new Int32Array(128);
-  /** Replaced since the last publication. */
+  /** Blocks that were replaced since the last publication. */
   outgrown: MemoryBlock[] = [];
-  /** On disk: how many entries, in how many bytes, with which running CRC. */
+  /** The part that is on disk: number of entries, bytes, and their running CRC. */
   stored = { count: 0, sizeBytes: 0, crc: 0 };
 
   constructor(private readonly memory: WriterMemory) {
@@ -41,7 +41,10 @@ export class SymbolTable {
     return this.add(hash, slot, bytes, offset, length);
   }
 
-  /** Appends what is not on disk yet (length u32 and bytes each, behind a header: `format.ts`) and syncs. What lies behind `stored` never counted. */
+  /**
+   * Appends the entries that are not on disk yet (length u32 and bytes each, behind a header: `format.ts`) and syncs.
+   * Bytes beyond `stored` are leftovers and are overwritten.
+   */
   store(files: Files, path: string): void {
     if (this.stored.count === this.count) return;
     const texts: Uint8Array[] = [];
@@ -106,7 +109,7 @@ export class SymbolTable {
     return u8.subarray(u32[pair], u32[pair] + i32[pair + 1]);
   }
 
-  /** Gives all memory back, at version `version`. */
+  /** Gives all memory back, as of version `version`. */
   retire(version: number): void {
     for (const block of [this.entries, ...this.arenas, ...this.outgrown]) {
       block.refs = 0;

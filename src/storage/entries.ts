@@ -7,7 +7,7 @@ import type { Segment } from "./table.ts";
 export interface Entry {
   ordinal: number;
   tableId: number;
-  /** Before the change. */
+  /** Schema before the change. */
   schema: TableSchema;
   what: What;
 }
@@ -17,8 +17,8 @@ export type What =
   | { kind: "append"; batch: AppendBatch; group: number }
   | RowChange;
 
-/** `before`: the segments that `places` count in. */
+/** `ordinals` are row ordinals in the segments `before`. */
 export type RowChange = {
-  places: Float64Array;
+  ordinals: Float64Array;
   before: readonly Segment[];
 } & ({ kind: "update"; columns: AppendColumn[] } | { kind: "delete" });

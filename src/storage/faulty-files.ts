@@ -1,13 +1,13 @@
 /**
- * The faulty twin of `realFiles`: a file system in memory that knows what was synced, and that dies, loses, reorders, fails and
- * fills up as it is told. For tests.
+ * A test double of `realFiles`: a file system in memory that knows what was synced. On request it dies, loses or reorders writes,
+ * fails, or fills up.
  */
 import { DiskFullError } from "../errors.ts";
 import { type File, type Files, parentOf } from "./files.ts";
 
 const SECTOR_BYTES = 512;
 
-/** What a process sees when it is killed: thrown at the I/O point chosen, and from every call after it. */
+/** Simulates a killed process: thrown at the chosen I/O point and by every call after it. */
 export class Died extends Error {
   override readonly name = "Died";
 }
@@ -54,18 +54,18 @@ class Inode {
 
 interface NameChange {
   path: string;
-  /** undefined: the name goes away. */
+  /** undefined: the name is removed. */
   to: Inode | "directory" | undefined;
 }
 
 export interface Faults {
-  /** The process dies at this change of the file system (from 1). */
+  /** The process dies at this change of the file system (counted from 1). */
   dieAt?: number;
-  /** This sync (from 1) fails, and what it should have made durable never is. */
+  /** This sync (counted from 1) fails, and the data that it covered never becomes durable. */
   failSyncAt?: number;
   /** Bytes that fit on the disk. */
   capacityBytes?: number;
-  /** Writes take only part of what they are given. */
+  /** Writes may be short. */
   shortWrites?: boolean;
 }
 
@@ -81,7 +81,10 @@ export class FaultyFiles implements Files {
 
   constructor(public faults: Faults = {}, private readonly random: () => number = Math.random) {}
 
-  /** What a new process finds after a kill: all that was written, though not all of it would survive a power cut. This one is over. */
+  /**
+   * Returns the state that a new process finds after a kill: everything that was written, synced or not. This object is
+   * unusable afterwards.
+   */
   afterKill(faults: Faults = {}): FaultyFiles {
     const next = new FaultyFiles(faults, this.random);
     next.names = this.names;
@@ -90,7 +93,7 @@ export class FaultyFiles implements Files {
     return next;
   }
 
-  /** What is found after a power cut: what was synced, and any part of what was not. */
+  /** Returns the state after a power cut: everything that was synced, and a random part of what was not. */
   afterPowerCut(faults: Faults = {}): FaultyFiles {
     const mood = this.random();
     const survives = () => (mood < 0.2 ? false : mood < 0.3 ? true : this.random() < 0.5);
@@ -123,7 +126,7 @@ export class FaultyFiles implements Files {
     });
   }
 
-  /** For a look at what is there that changes nothing. */
+  /** Returns a copy for inspection. */
   copy(): FaultyFiles {
     return this.successor({}, this.names, ({ current }) => current.clone());
   }
@@ -304,7 +307,7 @@ export class FaultyFiles implements Files {
     try {
       this.countSync();
     } catch (error) {
-      // As Linux does it: the pages count as clean now, and are never written.
+      // As on Linux: after a failed sync the pages count as clean and are never written.
       if (!(error instanceof Died)) inode.unsynced = [];
       throw error;
     }

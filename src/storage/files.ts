@@ -1,18 +1,18 @@
 /**
- * All that storage asks of a file system: synchronous, positional, and small enough to have a faulty twin (`faulty-files.ts`).
- * `read` and `write` may be short, as the system's are; `readFully` and `writeFully` are what callers use.
+ * Everything that storage needs from a file system: synchronous, positional, and small enough for a test double
+ * (`faulty-files.ts`). `read` and `write` may be short; callers use `readFully` and `writeFully`.
  */
 import fs from "node:fs";
 import { DiskFullError } from "../errors.ts";
 
 export interface File {
   readonly path: string;
-  /** Bytes read, 0 at the end of the file. */
+  /** Returns the number of bytes read, 0 at the end of the file. */
   read(into: Uint8Array, position: number): number;
-  /** Bytes written of the buffers, one behind the other. At least one, or an error. */
+  /** Writes the buffers one after the other. Returns the number of bytes written, at least one, or throws. */
   write(buffers: readonly Uint8Array[], position: number): number;
   truncate(sizeBytes: number): void;
-  /** What was written survives a power cut after this; with `dataSync`, all but times. */
+  /** After this, written data survives a power cut. `dataSync` leaves out the file's times. */
   sync(): void;
   dataSync(): void;
   size(): number;
@@ -20,27 +20,27 @@ export interface File {
 }
 
 export interface Files {
-  /** "write" and "create" read too; "create" makes the file when there is none. */
+  /** "write" and "create" can read too; "create" makes the file if it does not exist. */
   open(path: string, mode: "read" | "write" | "create"): File;
   exists(path: string): boolean;
   rename(from: string, to: string): void;
   remove(path: string): void;
   removeDirectory(path: string): void;
-  /** With parents; none of it is durable before `syncDirectory` of each parent. */
+  /** Makes parents too. Durable only after `syncDirectory` of each parent. */
   makeDirectory(path: string): void;
   /** Names in a directory, sorted. */
   list(path: string): string[];
   /** Makes the names in a directory durable. */
   syncDirectory(path: string): void;
-  /** Undefined when another process holds it. */
+  /** Returns undefined when another process holds the lock. */
   lock(path: string): { release(): void } | undefined;
 }
 
-/** Only the server's user may read the data, and its copies. */
+/** Only the server's user may read the data and its copies. */
 const FILE_MODE = 0o600;
 export const DIRECTORY_MODE = 0o700;
 
-/** At most so many buffers go to one system call (IOV_MAX is 1,024 on Linux). */
+/** Maximum number of buffers for one system call (IOV_MAX is 1,024 on Linux). */
 const BUFFERS_MAX = 512;
 
 export function writeFully(file: File, buffers: readonly Uint8Array[], position: number): void {
@@ -57,12 +57,12 @@ export function writeFully(file: File, buffers: readonly Uint8Array[], position:
   }
 }
 
-/** What reading takes. */
+/** The part of `File` that reading needs. */
 export type ReadableFile = Pick<File, "path" | "read">;
 
 const WINDOW_BYTES = 1 << 20;
 
-/** A file that nobody writes, read from front to back: few large reads, of which `take` gives views. */
+/** Reads an unchanging file from front to back by few large reads. `take` returns views of them. */
 export class ReadAhead implements ReadableFile {
   private window = new Uint8Array(0);
   private start = 0;
@@ -73,10 +73,13 @@ export class ReadAhead implements ReadableFile {
     return this.file.path;
   }
 
-  /** Fewer bytes than asked only at the end of the file. They stay as they are, and begin at a multiple of 8 if `position` does. */
+  /**
+   * Returns fewer bytes than requested only at the end of the file. The view stays valid, and begins at a multiple of 8
+   * if `position` does.
+   */
   take(position: number, size: number): Uint8Array<ArrayBuffer> {
     if (position < this.start || position + size > this.start + this.window.length) {
-      // A new one each time, as views of the last one may be in use.
+      // A new window each time, because views of the last one may be in use.
       const window = new Uint8Array(Math.max(WINDOW_BYTES, size + 8));
       this.start = position - position % 8;
       this.window = window.subarray(0, readFully(this.file, window, this.start));
@@ -92,7 +95,7 @@ export class ReadAhead implements ReadableFile {
   }
 }
 
-/** Bytes read: fewer than asked only at the end of the file. */
+/** Returns the number of bytes read: fewer than requested only at the end of the file. */
 export function readFully(file: ReadableFile, into: Uint8Array, position: number): number {
   let done = 0;
   while (done < into.length) {
@@ -118,7 +121,7 @@ export function join(...parts: string[]): string {
   return parts.join("/");
 }
 
-/** The directory that holds a path's name. */
+/** The directory of a path. */
 export function parentOf(path: string): string {
   const at = Math.max(path.lastIndexOf("/"), path.lastIndexOf("\\"));
   return at < 0 ? "." : at === 0 ? "/" : path.slice(0, at);

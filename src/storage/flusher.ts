@@ -1,19 +1,22 @@
-/** How segments leave the memory for the data files: when they take too much of it, and ahead of a checkpoint. */
+/** Flushes segments from memory to the data files: when they take too much memory, and ahead of a checkpoint. */
 import { DiskFullError } from "../errors.ts";
 import type { MemoryBlock, WriterMemory } from "./memory.ts";
 import type { Publisher } from "./publisher.ts";
 import type { Table } from "./table.ts";
 import type { WriterOptions } from "./options.ts";
 
-/** What is stored between two groups of commits. */
+/** Bytes to flush between two groups of commits. */
 const STEP_BYTES = 8 << 20;
 
 export class Flusher {
-  /** What was left when segments were last stored: tails, and what readers are pinned to. Looking again needs more than that. */
-  private unstorableBytes = 0;
-  /** How long the log was when segments were stored ahead, and the table that was last. */
-  private storedAheadAt = 0;
-  private storedLast = -1;
+  /**
+   * Memory that the last flush could not free: tails, and blocks that readers pin. The next flush waits until clearly
+   * more is in use.
+   */
+  private unflushableBytes = 0;
+  /** Log size at the last flush ahead of a checkpoint, and the id of the table that was flushed last. */
+  private flushedAheadAt = 0;
+  private lastFlushed = -1;
 
   constructor(
     private readonly tables: ReadonlyMap<number, Table>,
@@ -22,48 +25,53 @@ export class Flusher {
     private readonly options: Pick<WriterOptions, "log" | "memoryBytes" | "checkpointLogBytes">,
   ) {}
 
-  /** Between steps of a bulk load. */
+  /** Called between the steps of a bulk load. */
   duringLoad(table: Table): void {
-    if (this.memory.tailBytes > this.options.memoryBytes) this.storeUnpublished(table, false);
+    if (this.memory.tailBytes > this.options.memoryBytes) this.flushUnpublished(table, false);
   }
 
-  /** While a table is opened: nobody sees what it holds yet, so that all of it may leave the memory, its tail too. */
+  /**
+   * Called while a table is opened. Its rows are not published yet, so all of them may leave memory, the tail included.
+   */
   whileOpening(table: Table): void {
-    if (this.memory.tailBytes > this.options.memoryBytes) this.storeUnpublished(table, true);
+    if (this.memory.tailBytes > this.options.memoryBytes) this.flushUnpublished(table, true);
   }
 
-  /** For published tables: as much as keeps to the budget, a step at a time as long as that keeps up. */
+  /**
+   * Flushes published tables until memory is within the budget: step by step, or all at once if that does not keep up.
+   */
   whenOverBudget(): void {
     const { memoryBytes } = this.options;
     const { tailBytes } = this.memory;
-    if (tailBytes <= Math.max(memoryBytes, this.unstorableBytes * 1.125)) return;
+    if (tailBytes <= Math.max(memoryBytes, this.unflushableBytes * 1.125)) return;
     try {
-      if (this.storeSome(tailBytes > memoryBytes * 1.5 ? Infinity : STEP_BYTES)) return;
-      if (this.memory.tailBytes > memoryBytes) this.storeTails(this.memory.tailBytes - memoryBytes * 0.75);
-      this.unstorableBytes = this.memory.tailBytes;
+      if (this.flushSome(tailBytes > memoryBytes * 1.5 ? Infinity : STEP_BYTES)) return;
+      if (this.memory.tailBytes > memoryBytes) this.flushTails(this.memory.tailBytes - memoryBytes * 0.75);
+      this.unflushableBytes = this.memory.tailBytes;
     } catch (error) {
       this.options.log("ERROR", `segments could not be stored: ${(error as Error).message}`);
     }
   }
 
   /**
-   * Once the log is half as long as it may get: segments are stored bit by bit, so that the checkpoint finds little to do.
-   * @throws what a sync throws, which cannot be made up for.
+   * Once the log has reached half of its limit, flushes segments bit by bit, so that the checkpoint has little left to
+   * do.
+   * @throws the error of a failed sync, after which the state of the files is unknown.
    */
   ahead(logSizeBytes: number): void {
     const { checkpointLogBytes } = this.options;
     const step = Math.min(STEP_BYTES, checkpointLogBytes / 16);
-    if (logSizeBytes < this.storedAheadAt) this.storedAheadAt = 0;
-    if (logSizeBytes < checkpointLogBytes / 2 || logSizeBytes - this.storedAheadAt < step) return;
-    this.storedAheadAt = logSizeBytes;
-    this.storeSome(2 * step, true);
+    if (logSizeBytes < this.flushedAheadAt) this.flushedAheadAt = 0;
+    if (logSizeBytes < checkpointLogBytes / 2 || logSizeBytes - this.flushedAheadAt < step) return;
+    this.flushedAheadAt = logSizeBytes;
+    this.flushSome(2 * step, true);
   }
 
-  private storeUnpublished(table: Table, tail: boolean): void {
+  private flushUnpublished(table: Table, tail: boolean): void {
     try {
-      table.store(tail, Infinity, !tail);
+      table.flush(tail, Infinity, !tail);
     } catch (error) {
-      // The rows are in the log already. They stay in memory until the disk takes them.
+      // The rows are in the log already. They stay in memory until the disk has space.
       if (!(error instanceof DiskFullError)) throw error;
       return;
     }
@@ -79,32 +87,34 @@ export class Flusher {
     this.memory.sweep(inUse);
   }
 
-  /** Stores about so much of what is in memory; false when there is no more. Tables take turns. */
-  private storeSome(bytesMax: number, sync = false): boolean {
+  /** Flushes about `bytesMax` bytes; returns false if there was less to flush. Tables take turns. */
+  private flushSome(bytesMax: number, sync = false): boolean {
     let left = bytesMax;
     const tables = [...this.tables.values()].filter((table) => table.changed && table.damage === undefined);
-    const next = Math.max(0, tables.findIndex((table) => table.schema.id > this.storedLast));
+    const next = Math.max(0, tables.findIndex((table) => table.schema.id > this.lastFlushed));
     for (const table of [...tables.slice(next), ...tables.slice(0, next)]) {
       if (left <= 0) break;
       const before = table.segments;
-      left -= table.store(false, left);
+      left -= table.flush(false, left);
       if (table.segments === before) continue;
       this.publisher.touch(table);
       if (sync) table.data.sync();
-      this.storedLast = table.schema.id;
+      this.lastFlushed = table.schema.id;
     }
     this.publisher.publish();
     return left <= 0;
   }
 
-  /** Of thousands of tables the tails alone may be too much: those that were added to longest ago leave the memory. */
-  private storeTails(bytes: number): void {
+  /**
+   * With thousands of tables the tails alone may exceed the budget: flushes those that were appended to longest ago.
+   */
+  private flushTails(bytes: number): void {
     const idle = [...this.tables.values()].filter((table) => table.damage === undefined).sort((a, b) => a.lsn - b.lsn);
     for (const table of idle) {
       if (bytes <= 0) break;
       const tailBytes = table.tailBytes();
       if (tailBytes === 0) continue;
-      table.store(true, Infinity, false);
+      table.flush(true, Infinity, false);
       this.publisher.touch(table);
       bytes -= tailBytes;
     }

@@ -1,17 +1,17 @@
 /**
- * The version of what is in the files, one for all of them: catalogue, manifests, log, dictionaries and data files each say it,
- * so that a file by itself says what it is. It is raised by any change that the version before could not read, and the reader
- * then goes on reading the old one: `tests/roots/` has a root of each.
+ * The format version of all files: catalogue, manifests, log, dictionaries and data files each record it, so that each file can be
+ * checked by itself. Raise it for any change that the previous version cannot read, and keep reading the older formats:
+ * `tests/roots/` has a root of each.
  *
- *     0   as 1, but catalogue, log and data files do not say it
- *     1   the first that is told
+ *     0   as 1, but catalogue, log and data files do not record it
+ *     1   the first recorded version
  */
 import { ConfigError } from "../errors.ts";
 import { crc32 } from "./bytes.ts";
 
 export const FORMAT_VERSION = 1;
 
-/** @throws {ConfigError} which stops the start: guessing at what a newer version wrote would spoil it. */
+/** @throws {ConfigError} for a newer version. This stops the start: reading unknown formats could destroy data. */
 export function checkFormat(path: string, version: number): void {
   if (version <= FORMAT_VERSION) return;
   throw new ConfigError(
@@ -37,7 +37,7 @@ export function encodeHeader(magic: number): Uint8Array {
   return bytes;
 }
 
-/** Undefined when the bytes are no such header: of format 0, or damaged. */
+/** Returns undefined if the bytes are no valid header: the file is of format 0, or damaged. */
 export function headerVersion(bytes: Uint8Array, magic: number): number | undefined {
   if (bytes.length < HEADER_BYTES) return undefined;
   const view = new DataView(bytes.buffer, bytes.byteOffset, HEADER_BYTES);

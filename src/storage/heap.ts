@@ -1,10 +1,10 @@
 /**
  * One shared memory for everything that kernels touch: the pool's frames, the tails of tables, dictionaries and the
- * queries' working memory. An address is a u32, the same in every thread.
+ * working memory of queries. An address is a u32 and valid in every thread.
  *
- * It is reserved whole at the start (`initial` = `maximum`), so views never go stale; the system gives pages on first touch.
- * Blocks come from a buddy system over 4 KiB units; its state lies in the memory itself, guarded by a lock word, so any
- * thread allocates and frees. Freed blocks keep their pages while there is work: first touch is paid once (`workers/rest.ts`).
+ * The whole size is reserved at the start (`initial` = `maximum`), so views never go stale; the system provides pages on first
+ * touch. Blocks come from a buddy allocator over 4 KiB units. Its state is in the memory itself, guarded by a lock word, so any
+ * thread can allocate and free. Freed blocks keep their pages while there is work, to avoid repeated first touches (`workers/rest.ts`).
  * Source: Knowlton, "A Fast Storage Allocator", CACM 8(10), 1965.
  */
 import { assert } from "../errors.ts";
@@ -22,44 +22,51 @@ const TAG_USED = 2; // 16 words: units in use by tag
 const FREE_HEAD = 24; // ORDER_COUNT words: first free unit of each order, or -1
 const UNIT_COUNT = 60;
 const BASE_UNIT = 61;
-/** Words 64 … 1023 are for other rooms: see `reserveWords`. */
+/** Words 64 … 1023 are shared words of other rooms: see `SHARED_WORD`. */
 const FIRST_RESERVED_WORD = 64;
 
 export const HEAP_TAGS = ["pool", "tail", "dictionary", "query", "batch", "other"] as const;
 export type HeapTag = (typeof HEAP_TAGS)[number];
 
-/** Thrown when no block is left: callers turn it into an eviction or an error that names the operator. */
+/** Thrown when no block is left. Callers evict frames, or report an error that names the operator. */
 export class HeapFullError extends Error {
   override readonly name = "HeapFullError";
 }
 
-/** Named words of the control block that other rooms share between threads (i32 indices). One list, so that none overlap. */
+/**
+ * Words of the control block that other rooms share between threads (i32 indices), in one list so that none overlap.
+ */
 export const SHARED_WORD = {
   poolLock: FIRST_RESERVED_WORD,
   poolDirectory: FIRST_RESERVED_WORD + 1,
   poolState: FIRST_RESERVED_WORD + 2, // … + 61
-  /** Rows that passed through compiled kernels since the start: u64 in two words (see `Atomics.add` on the i64 view). Even index. */
+  /**
+   * Rows processed by compiled kernels since the start: a u64 in two words, so the index is even (use `Atomics.add` on
+   * the i64 view).
+   */
   kernelRows: 128,
-  /** Modules compiled, and cache hits. */
+  /** Number of compiled modules, and of cache hits. */
   kernelsCompiled: 130,
   kernelsReused: 131,
   morsels: 132,
   workersBusy: 133,
-  /** Stays 0: the cancel word of queries that nothing cancels. */
+  /** Always 0: the cancel word of queries that cannot be cancelled. */
   neverCancelled: 134,
-  /** Counts parallel sections. */
+  /** Number of parallel sections. */
   sections: 135,
   /** The oldest version of the catalogue that a reader may still look at: an i64 (index 68 of the i64 view). */
   oldestVersion: 136,
-  /** Counts commands sent to the writer, which sleeps on it. */
+  /** Number of commands sent to the writer, which sleeps on this word. */
   writerWake: 138,
-  /** What the writer counts: 32 doubles, written by its thread only; see `WRITER_COUNTERS`. Even index. */
+  /** The writer's counters: 32 doubles, written only by its thread; see `WRITER_COUNTERS`. Even index. */
   writerCounters: 192,
-  /** Scheduler: 64 words a query slot from here. */
+  /** Scheduler: 64 words for each query slot, from here on. */
   querySlots: 256,
 } as const;
 
-/** The writer's counts since the start, in the order of their places behind `SHARED_WORD.writerCounters`. */
+/**
+ * The writer's counters since the start, in the order in which they are stored from `SHARED_WORD.writerCounters` on.
+ */
 export const WRITER_COUNTERS = [
   "commits",
   "committedRows",
@@ -69,7 +76,10 @@ export const WRITER_COUNTERS = [
 ] as const;
 export type WriterCounter = (typeof WRITER_COUNTERS)[number];
 
-/** What it counts by ranges: their upper ends. Each has a word a range, one for what is above, and one for the sum. */
+/**
+ * The writer's histograms: the upper bounds of the buckets. Each has a word for each bucket, one for values above, and
+ * one for the sum.
+ */
 export const WRITER_HISTOGRAMS = {
   fsyncSeconds: [0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1],
   commitGroupSize: [1, 2, 5, 10, 20, 50, 100, 200],
@@ -93,7 +103,7 @@ export class SharedHeap {
   readonly i64: BigInt64Array;
   readonly u64: BigUint64Array;
 
-  /** Wraps a memory that `createHeap` has laid out; every thread makes one of its own over the same memory. */
+  /** Wraps a memory that `createHeap` has formatted. Every thread makes its own wrapper of the same memory. */
   constructor(readonly memory: WebAssembly.Memory) {
     const buffer = memory.buffer;
     this.i8 = new Int8Array(buffer);
@@ -108,12 +118,12 @@ export class SharedHeap {
     this.u64 = new BigUint64Array(buffer);
   }
 
-  /** One of the writer's counts. */
+  /** Returns one of the writer's counters. */
   counter(name: WriterCounter): number {
     return this.f64[SHARED_WORD.writerCounters / 2 + WRITER_COUNTERS.indexOf(name)];
   }
 
-  /** For the writer's thread. */
+  /** Only for the writer's thread. */
   setCounter(name: WriterCounter, value: number): void {
     this.f64[SHARED_WORD.writerCounters / 2 + WRITER_COUNTERS.indexOf(name)] = value;
   }
@@ -122,7 +132,7 @@ export class SharedHeap {
     this.setCounter(name, this.counter(name) + count);
   }
 
-  /** For the writer's thread: `value` falls into one of the ranges. */
+  /** Counts `value` in its bucket. Only for the writer's thread. */
   observe(name: WriterHistogram, value: number): void {
     const words = this.histogramWords(name);
     const bounds: readonly number[] = WRITER_HISTOGRAMS[name];
@@ -147,12 +157,14 @@ export class SharedHeap {
     return this.memory.buffer;
   }
 
-  /** A block of at least `sizeBytes`, aligned to 4 KiB, with whatever it held before. Free it with the same size. */
+  /**
+   * Allocates a block of at least `sizeBytes`, aligned to 4 KiB, with undefined contents. Free it with the same size.
+   */
   allocate(sizeBytes: number, tag: HeapTag): number {
     const order = orderOf(sizeBytes);
     this.lock();
     try {
-      // Below 2^31 as long as there is room: V8 reads typed arrays by indexes beyond it some fifty times as slowly.
+      // Prefer addresses below 2^31: V8 accesses typed arrays at higher indexes some fifty times as slowly.
       let have = order;
       while (have < ORDER_COUNT && !this.isLow(this.i32[FREE_HEAD + have])) have++;
       if (have >= ORDER_COUNT) {
@@ -200,7 +212,7 @@ export class SharedHeap {
     }
   }
 
-  /** The free blocks of at least `sizeBytes`, as they are now. */
+  /** Returns the blocks of at least `sizeBytes` that are free now. */
   freeBlocks(sizeBytes: number): { address: number; sizeBytes: number }[] {
     const blocks: { address: number; sizeBytes: number }[] = [];
     this.lock();
@@ -213,7 +225,7 @@ export class SharedHeap {
     return blocks;
   }
 
-  /** Allocates just this block, if it is still free and whole. Tagged "other". */
+  /** Allocates exactly this block if it is still free and whole. Its tag is "other". */
   take({ address, sizeBytes }: { address: number; sizeBytes: number }): boolean {
     const order = orderOf(sizeBytes), unit = ((address >>> UNIT_SHIFT) - this.i32[BASE_UNIT]) | 0;
     this.lock();
@@ -228,7 +240,10 @@ export class SharedHeap {
     return isFree;
   }
 
-  /** Like `allocate`, but takes no more than `sizeBytes` rounded up to 4 KiB: the rest of the block goes back. Free it with `freeExact`. */
+  /**
+   * Like `allocate`, but keeps only `sizeBytes` rounded up to 4 KiB and returns the rest of the block. Free it with
+   * `freeExact`.
+   */
   allocateExact(sizeBytes: number, tag: HeapTag): number {
     const address = this.allocate(sizeBytes, tag);
     let order = orderOf(sizeBytes);
@@ -237,7 +252,7 @@ export class SharedHeap {
     const spare = (1 << order) - left;
     this.i32[USED_UNITS] -= spare;
     this.i32[TAG_USED + HEAP_TAGS.indexOf(tag)] -= spare;
-    // Halves from the left are kept whole, one is halved on, those right of it are free.
+    // Halve repeatedly: halves that are needed whole are kept, one is halved again, those behind it are freed.
     while (left < 1 << order) {
       const half = 1 << --order;
       if (left > half) {
@@ -260,7 +275,7 @@ export class SharedHeap {
     }
   }
 
-  /** What `allocate(sizeBytes)` really takes. */
+  /** The size of the block that `allocate(sizeBytes)` takes. */
   static blockBytes(sizeBytes: number): number {
     return UNIT_BYTES * 2 ** orderOf(sizeBytes);
   }
@@ -290,7 +305,7 @@ export class SharedHeap {
     }
   }
 
-  /** Is it a block, and does it begin in the lower half? */
+  /** True if `unit` is a block that begins in the lower 2 GiB. */
   private isLow(unit: number): boolean {
     return unit >= 0 && this.addressOf(unit) < 0x80000000;
   }
@@ -307,7 +322,10 @@ export class SharedHeap {
     this.i8[this.stateAddress(unit)] = free ? -(order + 1) : order + 1;
   }
 
-  /** A free block begins with its neighbours in the list of its order: previous, next (units, -1 at the ends). */
+  /**
+   * Adds a block to the free list of its order. A free block begins with its previous and next unit in the list, -1 at
+   * the ends.
+   */
   private link(unit: number, order: number): void {
     const word = this.addressOf(unit) / 4;
     const next = this.i32[FREE_HEAD + order];
@@ -326,7 +344,7 @@ export class SharedHeap {
     if (next >= 0) this.i32[this.addressOf(next) / 4] = previous;
   }
 
-  /** Held for microseconds, so spinning is right, also on the main thread, which must not wait. */
+  /** The lock is held for microseconds, so spinning is fine, also on the main thread, which must not wait. */
   private lock(): void {
     while (Atomics.compareExchange(this.i32, LOCK, 0, 1) !== 0) { /* spin */ }
   }

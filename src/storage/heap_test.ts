@@ -37,7 +37,7 @@ Deno.test("SharedHeap gives blocks that do not overlap and takes all of them bac
   assert.ok(SharedHeap.blockBytes(5000) === 8192);
 });
 
-Deno.test("SharedHeap: free blocks are listed, and taken while they are free and whole", () => {
+Deno.test("SharedHeap lists free blocks, and take() succeeds only for blocks that are still free and whole", () => {
   const heap = createHeap(1 << 26);
   const used = heap.allocate(1 << 20, "query");
   const [block, ...others] = heap.freeBlocks(1 << 20);

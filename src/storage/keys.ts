@@ -1,4 +1,4 @@
-/** Keys of rows as strings, for tables that keep one row a key. Only rows with equal times come here. */
+/** Row keys as strings, for tables with deduplication keys. Only rows with equal timestamps get here. */
 import { LAYOUT_WIDTH, layoutOf, typeOf } from "../types/mod.ts";
 import type { TableColumn, TableSchema } from "./contract.ts";
 import { type RowColumn, type Rows, takeRows } from "./rows.ts";
@@ -7,7 +7,7 @@ export type KeyReader = (row: number) => string;
 
 const nullKey: KeyReader = () => "null";
 
-/** Reads values of a type at `address` of `bytes`; text pairs point into `texts`, from `base` on. */
+/** Reads values of a type at `address` of `bytes`. Text pairs point into `texts`, relative to `base`. */
 export function keyReader(tag: string, bytes: Uint8Array, address: number, texts: Uint8Array, base: number): KeyReader {
   const type = typeOf(tag);
   const layout = layoutOf(tag), width = LAYOUT_WIDTH[layout];
@@ -55,7 +55,7 @@ function latin1(bytes: Uint8Array, from: number, to: number): string {
   return text;
 }
 
-/** Values that are not there: BOOLEAN, BYTE and SHORT have no null, so they are 0. */
+/** The key of a column that is not given. BOOLEAN, BYTE and SHORT have no null, so it is 0 for them. */
 export function missingKey(tag: string): KeyReader {
   return typeOf(tag).nullable ? nullKey : () => "0";
 }
@@ -64,7 +64,7 @@ export function addedKey(tag: string, column: RowColumn | undefined): KeyReader 
   return column === undefined ? missingKey(tag) : keyReader(tag, column.values, 0, column.heap ?? new Uint8Array(0), 0);
 }
 
-/** Of rows in order of time: those that no later one of the same time and keys follows. */
+/** Of rows in time order, keeps the last one of each time and key. */
 export function lastOfSameKeys(schema: TableSchema, keys: readonly TableColumn[], rows: Rows): Rows {
   const { times, rowCount } = rows;
   const readers = keys.map(({ id, type }) => addedKey(type, rows.columns[id]));

@@ -1,6 +1,6 @@
 /**
- * A bulk load: the rows of a new table come batch by batch and go into segments on disk at once, not through the log. The table
- * is nobody's until its manifest is durable and a block of the log has named it.
+ * A bulk load: the rows of a new table arrive in batches and go directly into segments on disk, not through the log. The table
+ * stays invisible until its manifest is durable and a log block names it.
  */
 import { storeDictionaries, writeManifest } from "./checkpoint.ts";
 import type { Files } from "./files.ts";
@@ -8,10 +8,12 @@ import { unpackAppendBatch } from "./packed.ts";
 import { checkBatch, isSorted, type Rows, timeAt, toRows } from "./rows.ts";
 import type { Table } from "./table.ts";
 
-/** Rows that are not in order of time wait until so many have come: each group of late rows may touch every segment. */
+/**
+ * Rows that are out of order are collected up to these limits, because each group of late rows may touch every segment.
+ */
 const WAITING_ROWS_MAX = 4_000_000;
 const WAITING_BYTES_MAX = 256 << 20;
-/** Segments are written when so many rows have come since the last time. */
+/** Segments are flushed after this many rows. */
 const STORE_ROWS = 524_288;
 
 export class Load {
@@ -39,12 +41,12 @@ export class Load {
     if (this.waitingRows >= WAITING_ROWS_MAX || this.waitingBytes >= WAITING_BYTES_MAX) this.appendWaiting();
   }
 
-  /** Makes all rows durable, with a manifest that says the table is as of block `lsn`. */
+  /** Makes all rows durable, with a manifest that records block `lsn`. */
   finish(lsn: number): void {
     const { table, files } = this;
     this.appendWaiting();
     table.lsn = lsn;
-    table.store(true);
+    table.flush(true);
     storeDictionaries(files, table);
     table.data.sync();
     writeManifest(files, table);
@@ -66,7 +68,7 @@ export class Load {
     this.table.append(parts);
     for (const { rowCount } of parts) this.rowsInMemory += rowCount;
     if (this.rowsInMemory < STORE_ROWS) return;
-    this.table.store(false);
+    this.table.flush(false);
     this.rowsInMemory = 0;
   }
 }

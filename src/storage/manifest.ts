@@ -1,6 +1,6 @@
 /**
- * A table's manifest: schema, files, dictionaries and segments as of an LSN. Written whole into one of two slots at a
- * checkpoint. And the catalogue of the database: which tables there are, and where the log begins.
+ * A table's manifest: schema, files, dictionaries and segments as of an LSN, written whole into one of two slots at a
+ * checkpoint. And the catalogue of the database: the list of tables, and where the log begins.
  */
 import type { Chunk } from "./chunks.ts";
 import { ByteReader, ByteWriter, fromJson, toJson } from "./bytes.ts";
@@ -72,7 +72,7 @@ export function decodeManifest(path: string, bytes: Uint8Array): Manifest {
   return { ...head, segments };
 }
 
-/** 0 none, 1 numbers, 2 bigints, 3 numbers with a bigint sum; +4: there is a sum. */
+/** Kind: 0 none, 1 numbers, 2 bigints, 3 numbers with a bigint sum; +4 if there is a sum. */
 function encodeStats(out: ByteWriter, { nullCount, min, max, sum }: ColumnStats): void {
   out.u32(nullCount);
   const kind = min === undefined ? 0 : typeof min === "bigint" ? 2 : typeof sum === "bigint" ? 3 : 1;
@@ -103,15 +103,15 @@ function decodeStats(reader: ByteReader): ColumnStats {
 
 export interface CatalogEntry {
   schema: TableSchema;
-  /** Of its manifest, or an earlier one. */
+  /** Generation of its manifest or of an earlier one. */
   generation: number;
-  /** Of the last block that concerned it. Older versions did not write it. */
+  /** LSN of the last block that concerns the table. Older versions did not write it. */
   lsn?: number;
   damage?: { path: string; message: string };
 }
 
 export interface CatalogRecord {
-  /** All blocks below are in the manifests. */
+  /** The manifests cover all blocks below this LSN. */
   logStart: number;
   nextTableId: number;
   nextFileId: number;

@@ -1,27 +1,27 @@
 /**
- * Blocks of shared memory that the writer owns. A block lives as long as a chunk of the current state lists it (`refs`), and
- * then until no reader is pinned to a version that listed it.
+ * Blocks of shared memory that the writer owns. A block lives as long as a chunk of the current state refers to it (`refs`), and
+ * then until no reader is pinned to a version that referred to it.
  */
 import { HeapFullError, type HeapTag, SHARED_WORD, SharedHeap } from "./heap.ts";
 
 export class MemoryBlock {
-  /** Chunks and dictionaries of the published state that use it. */
+  /** Number of chunks and dictionaries of the published state that use it. */
   refs = 0;
-  /** Bytes given out, where a block is filled bit by bit. */
+  /** Bytes handed out, for blocks that are filled bit by bit. */
   used = 0;
-  /** Was it in use when a version was published? Until then nobody else can know it. */
+  /** True if a published version used it. Until then no reader can know it. */
   published = false;
 
   constructor(readonly address: number, readonly sizeBytes: number, readonly tag: HeapTag) {}
 }
 
 export class WriterMemory {
-  /** Allocated since the last publication. */
+  /** Blocks allocated since the last publication. */
   private fresh: MemoryBlock[] = [];
   private retired: { version: number; block: MemoryBlock }[] = [];
-  /** Asked for room when the heap is full; true when it made some. */
+  /** Called when the heap is full; returns true if it freed some memory. */
   onPressure: (sizeBytes: number) => boolean = () => false;
-  /** Of tails and segments that are not stored, retired ones included. */
+  /** Bytes of tails and of segments that are not stored, retired ones included. */
   tailBytes = 0;
 
   constructor(readonly heap: SharedHeap) {}
@@ -34,20 +34,22 @@ export class WriterMemory {
     return block;
   }
 
-  /** For what was never published: frees at once. */
+  /** Frees a block that was never published. */
   discard(block: MemoryBlock): void {
     const at = this.fresh.lastIndexOf(block);
     if (at >= 0) this.fresh.splice(at, 1);
     this.free(block);
   }
 
-  /** A block that no chunk of version `version` and later uses. */
+  /** Retires a block that no chunk uses from version `version` on. */
   retire(block: MemoryBlock, version: number): void {
     if (!block.published) return; // `settle` frees it
     this.retired.push({ version, block });
   }
 
-  /** After a publication, or after going back to the last one: what was allocated in between and is not used goes at once. */
+  /**
+   * After a publication or a rollback to the last one: frees the blocks that were allocated in between and are unused.
+   */
   settle(): void {
     for (const block of this.fresh) {
       if (block.refs === 0) this.free(block);
@@ -56,7 +58,10 @@ export class WriterMemory {
     this.fresh = [];
   }
 
-  /** In the middle of a large load: frees what was allocated for it and has been stored meanwhile. `inUse` is what has not. */
+  /**
+   * During a large load: frees blocks that were allocated for it and whose data is on disk by now. `inUse`: blocks to
+   * keep.
+   */
   sweep(inUse: ReadonlySet<MemoryBlock>): void {
     const kept: MemoryBlock[] = [];
     for (const block of this.fresh) {
@@ -66,7 +71,7 @@ export class WriterMemory {
     this.fresh = kept;
   }
 
-  /** Frees what no reader can see any more. */
+  /** Frees retired blocks that no reader can see any more. */
   reclaim(): void {
     const oldest = Number(Atomics.load(this.heap.i64, SHARED_WORD.oldestVersion / 2));
     if (this.retired.length === 0 || this.retired[0].version > oldest) return;

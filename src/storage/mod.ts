@@ -1,7 +1,7 @@
 /**
  * The storage room: tables on disk, the log, snapshots and the pool of column frames.
  *
- *     openStorage   on the main thread: the heap, the catalogue's mirror, and a writer in its own worker
+ *     openStorage   on the main thread: makes the heap, the catalogue's mirror, and a writer in its own worker
  *     createPool    on every thread that runs queries, over the same memory: `createPool(new SharedHeap(memory))`
  */
 import { ConfigError, SqlError, SQLSTATE } from "../errors.ts";
@@ -42,41 +42,41 @@ export { type Files, realFiles } from "./files.ts";
 export { copyDatabase, syncDirectory } from "./copy.ts";
 
 export interface StorageOptions {
-  /** The `db` directory. Made when there is none. */
+  /** The `db` directory. It is made if it does not exist. */
   root: string;
-  /** All of the shared memory. */
+  /** Size of the whole shared memory. */
   heapSizeBytes: number;
-  /** Frames of stored segments. Default: half of the heap. */
+  /** Memory for frames of stored segments. Default: half of the heap. */
   poolSizeBytes?: number;
-  /** Segments in memory that are not stored yet. Default: an eighth of the heap. */
+  /** Memory for segments that are not stored yet. Default: an eighth of the heap. */
   unstoredSizeBytes?: number;
-  /** "sync": what is answered survives a power cut. Default. */
+  /** "sync": acknowledged changes survive a power cut. Default. */
   commitMode?: "sync" | "nosync";
-  /** A checkpoint is made when the log is larger. Default: 256 MiB. */
+  /** Makes a checkpoint when the log is larger. Default: 256 MiB. */
   checkpointLogBytes?: number;
-  /** A checkpoint is made when the log has more blocks. Default: 100,000. */
+  /** Makes a checkpoint when the log has more blocks. Default: 100,000. */
   checkpointLogBlocks?: number;
-  /** A checkpoint is made when the last one is so long ago. Default: 60 s. */
+  /** Makes a checkpoint when the last one is older. Default: 60 s. */
   checkpointIntervalMs?: number;
-  /** Syncs of the writer's worker take so much longer: for measurements. Default: 0. */
+  /** Lengthens each sync of the writer's worker, for measurements. Default: 0. */
   syncDelayMs?: number;
-  /** Kept free on the disk for when it is full. Default: 16 MiB. */
+  /** Disk space kept free for when the disk is full. Default: 16 MiB. */
   reserveBytes?: number;
   log?: (level: LogLevel, message: string) => void;
-  /** A table was found damaged when it was opened. The others go on. */
+  /** Called when a table was found damaged on opening. The other tables stay usable. */
   onDamage?: (message: string) => void;
   /**
-   * The writer's thread has ended by an error. What was acknowledged is in the log; what was asked for since is refused, and only
-   * a new start goes on writing, as nobody knows in what state this one's memory is.
+   * Called when the writer's thread has ended by an error. Acknowledged changes are in the log. Later requests are
+   * refused: the state of the shared memory is unknown, so only a new start can write again.
    */
   onWriterFailed?: (reason: string) => void;
-  /** The disk has become full, or a change has found room again. */
+  /** Called when the disk has become full, and when a change has succeeded again. */
   onDiskFull?: (isFull: boolean) => void;
-  /** Runs `src/workers/writer.ts` and was told nothing yet. Default: a new one. */
+  /** A worker that runs `src/workers/writer.ts` and has received no message yet. Default: a new one. */
   writerThread?: Worker;
-  /** The writer runs in this thread: for tests. */
+  /** Runs the writer in this thread, for tests. */
   inProcess?: boolean;
-  /** With `inProcess` only. */
+  /** Only with `inProcess`. */
   files?: Files;
   random?: () => number;
 }
@@ -85,13 +85,13 @@ export interface Storage {
   heap: SharedHeap;
   catalogue: CatalogueMirror;
   writer: StorageWriter;
-  /** What recovery did, a line each. */
+  /** Lines about what recovery did. */
   report: string[];
-  /** For tests: an error reaches the top of the writer's thread. */
+  /** For tests: throws an error at the top of the writer's thread. */
   crashWriter(text: string): void;
 }
 
-/** @throws {ConfigError} when another process has the database; {CorruptFileError} when it cannot be opened at all. */
+/** @throws {ConfigError} when another process has the database open; {CorruptFileError} when it cannot be opened. */
 export async function openStorage(options: StorageOptions): Promise<Storage> {
   const heap = createHeap(options.heapSizeBytes);
   formatPool(heap, options.poolSizeBytes ?? options.heapSizeBytes / 2);

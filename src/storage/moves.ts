@@ -1,7 +1,10 @@
-/** Which rows of segments that were replaced are where now: so that a transaction finds its rows again after others have changed a table. */
+/**
+ * Records where the rows of replaced segments are now, so that a transaction finds its rows after others have changed
+ * the table.
+ */
 import type { Run } from "./chunks.ts";
 
-/** A segment that has taken rows of an older one: those of its runs with source 0. */
+/** A segment that has taken over rows of an older one: its runs with source 0. */
 export interface Piece {
   uid: number;
   runs: readonly Run[];
@@ -9,16 +12,19 @@ export interface Piece {
 
 interface Move {
   pieces: readonly Piece[];
-  /** Rows that have got new values, ascending. */
+  /** Rows that got new values, ascending. */
   changed: Uint32Array<ArrayBufferLike>;
 }
 
-export interface RowPlace {
+export interface RowLocation {
   uid: number;
   row: number;
 }
 
-/** Rows that came together as `group`: those with the numbers from `from` on, in order of time, are at `at` of a segment. */
+/**
+ * A run of rows that were appended as part of `group`: the rows numbered from `from` on, in time order, are at row `at`
+ * of segment `uid`.
+ */
 interface Added {
   group: number;
   from: number;
@@ -27,12 +33,12 @@ interface Added {
   at: number;
 }
 
-/** Runs and changed rows that are kept for a table. After more, rows that have moved are not found any more. */
+/** Maximum number of runs and changed rows that are kept for a table. Rows that move after that cannot be found. */
 const SIZE_MAX = 1_000_000;
 const NONE = new Uint32Array(0);
 
 export class Moves {
-  /** How many ask for them: nothing is kept for nobody. */
+  /** Number of transactions that need the moves. Nothing is recorded while it is 0. */
   private readers = 0;
   private size = 0;
   private readonly byUid = new Map<number, Move>();
@@ -57,7 +63,7 @@ export class Moves {
     this.size = 0;
   }
 
-  /** How many runs of added rows are known, to go back to. */
+  /** Number of recorded runs of added rows; `forgetAdded` goes back to it. */
   get addedCount(): number {
     return this.added.length;
   }
@@ -66,12 +72,17 @@ export class Moves {
     this.added.length = Math.min(count, this.added.length);
   }
 
-  /** Rows that are added from now on are the group's, and numbered from `offset` on; undefined: theirs are not kept. */
+  /**
+   * Rows that are added from now on belong to `group` and are numbered from `offset` on. undefined: they are not
+   * recorded.
+   */
   number(group: number | undefined, offset: number): void {
     this.adding = group === undefined ? undefined : { group, offset };
   }
 
-  /** Rows were added: those from `from` on of what is being added. */
+  /**
+   * Records that rows were added: `count` of the rows being added, from number `from` on, at row `at` of segment `uid`.
+   */
   addRows(uid: number, at: number, from: number, count: number): void {
     if (this.adding === undefined || this.readers === 0 || this.size > SIZE_MAX) return;
     const { group, offset } = this.adding;
@@ -79,12 +90,12 @@ export class Moves {
     this.added.push({ group, from: offset + from, count, uid, at });
   }
 
-  /** Which of the added rows a row of a segment is, and where each of them was put. */
+  /** Maps between rows of segments and the numbers of added rows. */
   numbers(): AddedRows {
     return new AddedRows(this.added);
   }
 
-  /** Segment `uid` was replaced. */
+  /** Records that segment `uid` was replaced by `pieces`. */
   add(uid: number, pieces: readonly Piece[], changed: Uint32Array<ArrayBufferLike> = NONE): void {
     this.keep(uid, { pieces, changed });
   }
@@ -99,19 +110,22 @@ export class Moves {
     this.byUid.set(uid, move);
   }
 
-  /** Where a row is in the segments of the list `has` tells of; undefined when it is gone, or `isUnchanged` and it is not. */
-  follow({ uid, row }: RowPlace, has: (uid: number) => boolean, isUnchanged: boolean): RowPlace | undefined {
+  /**
+   * Follows a row to a segment for which `has` is true. Returns undefined if the row was deleted, or if `isUnchanged`
+   * and it got new values.
+   */
+  follow({ uid, row }: RowLocation, has: (uid: number) => boolean, isUnchanged: boolean): RowLocation | undefined {
     while (!has(uid)) {
       const move = this.byUid.get(uid);
       if (move === undefined || (isUnchanged && includes(move.changed, row))) return undefined;
-      const next = placeIn(move.pieces, row);
+      const next = locationIn(move.pieces, row);
       if (next === undefined) return undefined;
       ({ uid, row } = next);
     }
     return { uid, row };
   }
 
-  /** Each segment that has taken rows of another one: that one's number, and the runs. */
+  /** For each segment that has taken over rows of another one: the other one's uid, and the runs. */
   origins(): Map<number, { uid: number; runs: readonly Run[] }> {
     const origins = new Map<number, { uid: number; runs: readonly Run[] }>();
     for (const [uid, { pieces }] of this.byUid) {
@@ -130,18 +144,18 @@ export class AddedRows {
     this.byGroup = Map.groupBy(added, ({ group }) => group);
   }
 
-  numberOf({ uid, row }: RowPlace): { group: number; number: number } | undefined {
+  numberOf({ uid, row }: RowLocation): { group: number; number: number } | undefined {
     const found = this.byUid.get(uid)?.find(({ at, count }) => row >= at && row < at + count);
     return found && { group: found.group, number: found.from + row - found.at };
   }
 
-  placeOf({ group, number }: { group: number; number: number }): RowPlace | undefined {
+  locationOf({ group, number }: { group: number; number: number }): RowLocation | undefined {
     const found = this.byGroup.get(group)?.find(({ from, count }) => number >= from && number < from + count);
     return found && { uid: found.uid, row: found.at + number - found.from };
   }
 }
 
-function placeIn(pieces: readonly Piece[], row: number): RowPlace | undefined {
+function locationIn(pieces: readonly Piece[], row: number): RowLocation | undefined {
   for (const { uid, runs } of pieces) {
     let at = 0;
     for (const { source, start, count } of runs) {
@@ -152,7 +166,7 @@ function placeIn(pieces: readonly Piece[], row: number): RowPlace | undefined {
   return undefined;
 }
 
-/** What stands in row `row` of runs: undefined when it was added there. */
+/** The old segment's row that is at row `row` of the runs; undefined if that row was added. */
 export function sourceRow(runs: readonly Run[], row: number): number | undefined {
   let at = 0;
   for (const { source, start, count } of runs) {

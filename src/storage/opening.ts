@@ -1,9 +1,9 @@
 /**
- * Opening a table: what its manifest lists, and on top of it what the log has. It happens when the table is first asked for, so
- * that a start does not take longer the more tables there are.
+ * Opens a table: reads what its manifest lists, and applies the blocks of the log that come after it. This happens on the first
+ * access, so that the duration of a start does not depend on the number of tables.
  */
 import { CorruptFileError } from "../errors.ts";
-import { decodeBatch, decodePlaces } from "./blocks.ts";
+import { decodeBatch, decodeOrdinals } from "./blocks.ts";
 import { dictionaryPath } from "./checkpoint.ts";
 import type { AppendBatch } from "./contract.ts";
 import { dataFilePath } from "./datafile.ts";
@@ -15,12 +15,13 @@ import type { Table } from "./table.ts";
 import { BLOCK_KIND, BlockReader } from "./wal.ts";
 import type { Store } from "./store.ts";
 
-/** Rows are applied when so many have come together: late rows cost less in large groups. */
+/** Rows are applied in groups of up to this many: late rows cost less in large groups. */
 const GROUP_ROWS_MAX = 1_000_000;
 
 /**
- * Reads what is on disk of a table. Damage stays with the table, which is open then. After other errors it is not, and may be
- * opened again: what was read and applied by then is whole. Makes no change that a start after a crash would not make again.
+ * Reads a table from disk. If it is damaged, the damage is recorded and the table counts as open. After other errors it
+ * stays closed and can be opened again; blocks that were applied by then stay applied. Changes nothing on disk that a
+ * start after a crash would not repeat.
  */
 export function openTable(store: Store, table: Table): void {
   const { unread } = table;
@@ -37,7 +38,7 @@ export function openTable(store: Store, table: Table): void {
   table.unread = undefined;
 }
 
-/** Damage in one table leaves the others usable. */
+/** Records damage of one table. The others stay usable. */
 export function setDamage(store: Store, table: Table, error: CorruptFileError): void {
   table.damage ??= error;
   table.unread = undefined;
@@ -82,7 +83,7 @@ function readManifest(store: Store, table: Table): void {
   removeOrphans(store, table);
 }
 
-/** Extents are checked when they are read; a file that is missing or too short can be told at once. */
+/** Checks that files exist and are long enough. The extents are checked when they are read. */
 function checkFiles(store: Store, paths: readonly string[], { segments }: Manifest): void {
   const ends = paths.map(() => 0);
   for (const { chunks } of segments) {
@@ -92,15 +93,15 @@ function checkFiles(store: Store, paths: readonly string[], { segments }: Manife
       }
     }
   }
-  paths.forEach((path, place) => {
-    if (ends[place] === 0) return;
+  paths.forEach((path, index) => {
+    if (ends[index] === 0) return;
     if (!store.options.files.exists(path)) throw new CorruptFileError(path, "the file is missing");
     const size = checkedSize(store, path);
-    if (size < ends[place]) throw new CorruptFileError(path, `it has ${size} bytes, but ${ends[place]} were written`);
+    if (size < ends[index]) throw new CorruptFileError(path, `it has ${size} bytes, but ${ends[index]} were written`);
   });
 }
 
-/** The size of a data file whose version is known. A damaged header harms no extent. */
+/** Checks a data file's version and returns its size. A damaged header does not affect the extents. */
 function checkedSize(store: Store, path: string): number {
   const file = store.options.files.open(path, "read");
   try {
@@ -113,7 +114,7 @@ function checkedSize(store: Store, path: string): number {
   }
 }
 
-/** Data files that an interrupted checkpoint has left: no manifest lists them. */
+/** Removes data files of an interrupted checkpoint, which no manifest lists. */
 function removeOrphans(store: Store, table: Table): void {
   const { files } = store.options;
   const known = new Set(table.data.list.map((file) => file.path));
@@ -123,7 +124,7 @@ function removeOrphans(store: Store, table: Table): void {
   }
 }
 
-/** In groups, each of which is taken off the list once it is applied. */
+/** Applies blocks in groups. A group is removed from the list once it is applied. */
 function applyBlocks(store: Store, table: Table): void {
   const { blocks } = table.unread!;
   const reader = new BlockReader(store.options.files);
@@ -144,7 +145,7 @@ function applyBlocks(store: Store, table: Table): void {
   }
 }
 
-/** Neighbouring appends, or a block of another kind. */
+/** Applies neighbouring appends together, or one block of another kind. */
 function applyGroup(store: Store, table: Table, reader: BlockReader): { count: number; rows: number } {
   const { blocks } = table.unread!;
   const before = table.segments;
@@ -164,10 +165,10 @@ function applyGroup(store: Store, table: Table, reader: BlockReader): { count: n
       return { count: batches.length, rows };
     }
     const payload = reader.payload(blocks, 0);
-    if (blocks[0].kind === BLOCK_KIND.delete) table.delete(decodePlaces(payload));
+    if (blocks[0].kind === BLOCK_KIND.delete) table.delete(decodeOrdinals(payload));
     else {
       const { batch, rest } = decodeBatch(payload);
-      table.update(decodePlaces(rest), batch.columns);
+      table.update(decodeOrdinals(rest), batch.columns);
     }
     store.publisher.touch(table);
     return { count: 1, rows: 0 };

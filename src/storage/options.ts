@@ -1,4 +1,4 @@
-/** What the writer is given. */
+/** The options of the writer. */
 import type { Files } from "./files.ts";
 import type { SharedHeap } from "./heap.ts";
 import type { Publication } from "./publication.ts";
@@ -12,24 +12,30 @@ export interface WriterOptions {
   heap: SharedHeap;
   commitMode: "sync" | "nosync";
   log: (level: LogLevel, message: string) => void;
-  /** A table was found damaged: nobody's fault here, but somebody has to know. */
+  /** Called when a table was found damaged. */
   onDamage: (message: string) => void;
-  /** Gets each new version before the commands that made it are answered. */
+  /** Receives each new version before the commands that caused it are answered. */
   publish: (publication: Publication) => void;
-  /** Checkpoint when the log is larger. */
+  /** Makes a checkpoint when the log is larger. */
   checkpointLogBytes: number;
-  /** Checkpoint when the log has more blocks, as small ones take longer to replay than their bytes tell. Default: 100,000. */
+  /**
+   * Makes a checkpoint when the log has more blocks: small blocks take longer to replay than their size suggests.
+   * Default: 100,000.
+   */
   checkpointLogBlocks?: number;
-  /** Checkpoint when the last one is so long ago, there is something to write and nobody waits. Default: never. */
+  /**
+   * Makes a checkpoint when the last one is older, there is something to write and no command is waiting. Default:
+   * never.
+   */
   checkpointIntervalMs?: number;
-  /** A checkpoint goes on for so long between two groups of commits, at least by a table. Default: 10. */
+  /** Time that a checkpoint may take between two groups of commits; at least one table is done. Default: 10. */
   checkpointStepMs?: number;
-  /** Store segments when those in memory take more. */
+  /** Flushes segments when those in memory take more. */
   memoryBytes: number;
   random: () => number;
-  /** Kept free on the disk for checkpoints and deletes when it is full. */
+  /** Disk space kept free for checkpoints and deletes on a full disk. */
   reserveBytes: number;
-  /** Data files from this size on are rewritten when more than half of them is dead. */
+  /** Data files of at least this size are rewritten when more than half of them is dead. */
   compactBytes: number;
   /** Asks the pool to give back shared memory. */
   evict: (sizeBytes: number) => boolean;

@@ -1,5 +1,5 @@
 /**
- * Rows on their way into a table as one buffer, so that a batch crosses threads without being walked through:
+ * A batch of rows as one buffer, so that structured cloning between threads need not walk through it:
  *
  *     rowCount u32, columnCount u32, then for each column: values, heap and symbols sizes in bytes (u32 each, 2^32 - 1 for
  *     none), then the columns' bytes in the same order, each part aligned to 8 bytes.
@@ -8,7 +8,7 @@ import type { AppendBatch, AppendColumn } from "./contract.ts";
 
 const align = (size: number): number => (size + 7) & ~7;
 
-/** The parts of `batch` may lie in shared memory: they are copied. */
+/** The parts of `batch` may be in shared memory; they are copied. */
 export function packAppendBatch(batch: AppendBatch): Uint8Array {
   const head = 8 + batch.columns.length * 12;
   let size = align(head);
@@ -34,7 +34,7 @@ export function packAppendBatch(batch: AppendBatch): Uint8Array {
   return bytes;
 }
 
-/** The opposite of `packAppendBatch`; the parts are views of `bytes`. */
+/** The inverse of `packAppendBatch`. The parts are views of `bytes`. */
 export function unpackAppendBatch(bytes: Uint8Array, columnIds: readonly number[]): AppendBatch {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const rowCount = view.getUint32(0, true), columnCount = view.getUint32(4, true);

@@ -1,4 +1,4 @@
-/** How time is cut into partitions. Bounds and names are worked out once a batch, so bigint will do. */
+/** Partitions of time. Bounds and names are computed once for each batch, so bigint is fast enough. */
 import type { PartitionUnit } from "../sql/plan.ts";
 
 const HOUR_US = 3_600_000_000n;
@@ -7,9 +7,9 @@ const DAY_US = 24n * HOUR_US;
 const MONDAY_US = 4n * DAY_US;
 
 export interface PartitionRange {
-  /** First instant, in the column's unit. It is the partition's identity. */
+  /** First instant, in the column's unit. It identifies the partition. */
   start: bigint;
-  /** First instant behind it. */
+  /** First instant after it. */
   end: bigint;
 }
 
@@ -79,7 +79,7 @@ export function partitionName(start: bigint, unit: PartitionUnit, ticksPerMicro:
   }
 }
 
-/** `timestamp` less a time to live. */
+/** Returns `timestamp` minus a time to live. */
 export function timeBefore(
   timestamp: bigint,
   { count, unit }: { count: number; unit: string },
@@ -91,7 +91,7 @@ export function timeBefore(
   const date = new Date(Number(floorDiv(us, 1000n)));
   const months = unit === "YEAR" ? 12 * count : count;
   const monthStart = utcMicros(date.getUTCFullYear(), date.getUTCMonth());
-  // A day that the earlier month does not have becomes its last one.
+  // If the earlier month lacks the day, use its last day.
   const earlier = utcMicros(date.getUTCFullYear(), date.getUTCMonth() - months);
   const next = utcMicros(date.getUTCFullYear(), date.getUTCMonth() - months + 1);
   const back = earlier + (us - monthStart);

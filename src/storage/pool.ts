@@ -1,10 +1,11 @@
 /**
- * Frames of stored column chunks in shared memory, for all threads. The directory is a hash table in shared memory from
- * (data file, extent) to frame, under one lock: it is held for some hundred nanoseconds a morsel. Files are read outside of it.
+ * Frames of stored column chunks in shared memory, for all threads. The directory is a hash table in shared memory that maps
+ * (data file, extent) to a frame. One lock guards it and is held for some hundred nanoseconds each morsel; files are read
+ * outside of it.
  *
- * A frame is on probation until it is asked for a second time. Frames are taken by a clock over the directory's slots (in no
- * order that a scan could follow). As long as those on probation take more than a quarter of the pool, only they are taken: so a
- * scan of any length turns over that quarter and leaves the rest.
+ * A frame is on probation until its second use. A clock over the directory's slots, whose order is unrelated to that of scans,
+ * selects the frames to evict. While frames on probation take more than a quarter of the pool, only they are evicted, so a scan of
+ * any length replaces only that quarter.
  */
 import { assert, CorruptFileError } from "../errors.ts";
 import type { Pool } from "../engine/contract.ts";
@@ -27,7 +28,7 @@ const SLOT_WORDS = 8;
 
 const LOADING = 1, READY = 2, FAILED = 3;
 const USES_MAX = 3;
-/** A file that was removed keeps its room on the disk as long as it is open. */
+/** A removed file occupies disk space as long as it is open. */
 const FILES_OPEN_MAX = 64;
 
 // Words of the pool's state, from `SHARED_WORD.poolState` on.
@@ -43,7 +44,7 @@ const ENTRIES = 8;
 const EVICTIONS = 9;
 const PINNED = 10;
 
-/** Lays out an empty pool. Once, by the thread that made the heap. */
+/** Formats an empty pool. The thread that made the heap calls this once. */
 export function formatPool(heap: SharedHeap, poolSizeBytes: number): void {
   let capacity = 1024;
   while (capacity < poolSizeBytes / 8192) capacity *= 2;
@@ -59,10 +60,10 @@ export function formatPool(heap: SharedHeap, poolSizeBytes: number): void {
 
 const FILE_ID = /d(\d+)\.seg$/;
 
-/** Slots of pins, and how often each is pinned. */
+/** Pinned slots, and the number of pins of each. */
 type Held = Map<number, number>;
 
-/** The pins of one query: if it ends badly, all that are left go at once. */
+/** The pins of one query. If the query fails, all remaining ones are released together. */
 export class PoolLease implements Pool {
   private readonly held: Held = new Map();
 
@@ -87,7 +88,7 @@ export class SharedPool implements Pool {
   private readonly mask: number;
   private readonly handles = new Map<string, { id: number; file: File }>();
   private readonly ids = new Map<string, number>();
-  /** Pins that are no query's. */
+  /** Pins that belong to no query. */
   private readonly held: Held = new Map();
 
   constructor(private readonly heap: SharedHeap, private readonly files: Files = realFiles) {
@@ -130,7 +131,7 @@ export class SharedPool implements Pool {
         }
         this.unlock();
         if (state === READY || this.waitFor(slot)) return this.hold(held, slot);
-        // Whoever read it failed: try it ourselves, to have the error.
+        // The thread that was reading it failed. Try again here to get the error.
         this.dropPin(slot);
         continue;
       }
@@ -171,7 +172,7 @@ export class SharedPool implements Pool {
     held.clear();
   }
 
-  /** Makes room in the heap, for others than the pool. False when no frame could be taken. */
+  /** Frees memory of the heap for other uses than the pool. Returns false if no frame could be evicted. */
   evict(sizeBytes: number): boolean {
     this.lock();
     try {
@@ -252,12 +253,12 @@ export class SharedPool implements Pool {
     return handle.file;
   }
 
-  /** Waits until another thread has read the frame; false when it could not. */
+  /** Waits until another thread has read the frame; false if that failed. */
   private waitFor(slot: number): boolean {
     for (;;) {
       const state = Atomics.load(this.i32, slot + STATE);
       if (state !== LOADING) return state === READY;
-      // The main thread must not sleep; a read takes some ten microseconds.
+      // The main thread must not sleep, and a read takes some ten microseconds.
       if (typeof WorkerGlobalScope !== "undefined" && globalThis instanceof WorkerGlobalScope) {
         Atomics.wait(this.i32, slot + STATE, LOADING, 50);
       }
@@ -291,7 +292,7 @@ export class SharedPool implements Pool {
     }
   }
 
-  /** A slot with a frame, pinned once and being loaded. */
+  /** Makes a slot with a frame that is pinned once and still loading. */
   private insert(id: number, extent: number, sizeBytes: number): number {
     const blockBytes = align(sizeBytes, 4096);
     try {
@@ -336,7 +337,7 @@ export class SharedPool implements Pool {
     if (this.i32[slot + USES] < USES_MAX) this.i32[slot + USES]++;
   }
 
-  /** Frees one frame. Its bytes, or 0 when all are pinned. */
+  /** Evicts one frame. Returns its size in bytes, or 0 when all are pinned. */
   private takeOne(): number {
     if (this.state(ENTRIES) === 0) return 0;
     const slots = this.mask + 1;
@@ -365,7 +366,7 @@ export class SharedPool implements Pool {
     this.addState(USED_KIB, -bytes / 1024);
     this.addState(ENTRIES, -1);
     this.i32[slot + FILE] = -1;
-    // Removed slots at the end of a run can be empty ones again.
+    // Removed slots at the end of a run can become empty again.
     let k = (slot - this.directory) / SLOT_WORDS;
     if (this.i32[this.directory + ((k + 1) & this.mask) * SLOT_WORDS + FILE] !== 0) return;
     while (this.i32[this.directory + k * SLOT_WORDS + FILE] === -1) {
@@ -375,7 +376,10 @@ export class SharedPool implements Pool {
     }
   }
 
-  /** Gets rid of removed slots by emptying the directory of all that is not pinned: pinned slots are known by their place. */
+  /**
+   * Gets rid of removed slots by removing all unpinned entries. Pinned entries cannot move: their pins refer to the
+   * slot.
+   */
   private rebuild(): void {
     for (let k = 0; k <= this.mask; k++) {
       const slot = this.directory + k * SLOT_WORDS;

@@ -9,7 +9,7 @@ import { formatPool, SharedPool } from "./pool.ts";
 
 const FRAME = 4096;
 
-/** A file of `count` extents; extent k holds k in every word. */
+/** A file of `count` extents; every word of extent k is k. */
 function sourceOf(files: FaultyFiles, count: number): ScanSource {
   files.makeDirectory("/t1");
   const file = files.open("/t1/d1.seg", "create");
@@ -44,7 +44,7 @@ function touch(pool: SharedPool, heap: ReturnType<typeof createHeap>, source: Sc
   pool.unpin(source, k, 0);
 }
 
-Deno.test("SharedPool keeps to its limit, and a long scan leaves the frames that are used again", () => {
+Deno.test("SharedPool keeps to its limit, and a long scan does not evict frames in repeated use", () => {
   const heap = createHeap(16 << 20);
   formatPool(heap, 64 * FRAME);
   const files = new FaultyFiles();
@@ -60,7 +60,7 @@ Deno.test("SharedPool keeps to its limit, and a long scan leaves the frames that
   assert.equal(pool.stats().frames, 0);
 });
 
-Deno.test("SharedPool never takes a pinned frame, and gives a query's pins back at once", () => {
+Deno.test("SharedPool never evicts a pinned frame, and releases all pins of a query together", () => {
   const heap = createHeap(16 << 20);
   formatPool(heap, 8 * FRAME);
   const files = new FaultyFiles();
@@ -76,7 +76,7 @@ Deno.test("SharedPool never takes a pinned frame, and gives a query's pins back 
   assert.equal(pool.stats().frames, 0);
 });
 
-Deno.test("SharedPool names the file of a damaged extent, each time it is asked for", () => {
+Deno.test("SharedPool reports the file of a damaged extent on each read", () => {
   const heap = createHeap(16 << 20);
   formatPool(heap, 8 * FRAME);
   const files = new FaultyFiles();

@@ -1,8 +1,8 @@
-/** What the writer tells the readers: changes of tables, as plain data. */
+/** The messages from the writer to the readers: changes of tables, as plain data. */
 import type { SegmentRecord, TableSchema } from "./contract.ts";
 import type { Segment, Table } from "./table.ts";
 
-/** The list of segments is the old one with `count` of them from `start` on replaced. */
+/** A change of the segment list: replaces `count` segments from index `start` on. */
 export interface Splice {
   start: number;
   count: number;
@@ -13,15 +13,15 @@ export interface TableChange {
   tableId: number;
   lsn: bigint;
   dropped?: true;
-  /** Nobody has opened it since the start: what it holds comes when somebody does. */
+  /** Not opened since the start: the contents follow when the table is opened. */
   unread?: true;
   schema?: TableSchema;
-  /** Paths of data files, when there are more than before. */
+  /** Paths of all data files, if there are new ones. */
   files?: string[];
   splice?: Splice;
-  /** All of them, when one has changed. */
+  /** All dictionaries, if one has changed. */
   dictionaries?: { columnId: number; entries: number; count: number; own?: true }[];
-  /** Set when the table cannot be read: where, and what is wrong. */
+  /** Set if the table cannot be read. */
   damage?: { path: string; message: string };
 }
 
@@ -31,15 +31,15 @@ export interface Publication {
   branch?: BranchPublication;
 }
 
-/** Tables as one open transaction has changed them: only its own session sees that. */
+/** Tables as one open transaction has changed them. Only its own session sees them. */
 export interface BranchPublication {
   transactionId: number;
-  /** The transaction is over, and nothing of its tables is to be read any more. */
+  /** The transaction is over, and its tables must not be read any more. */
   ended?: true;
   tables: TableChange[];
 }
 
-/** What has changed since the table's segments were `published`. */
+/** Returns what has changed since the table's segments were `published`. */
 export function changeOf(table: Table, published: readonly Segment[]): TableChange {
   const { segments, damage } = table;
   const change: TableChange = { tableId: table.schema.id, lsn: BigInt(table.newestLsn) };
@@ -63,7 +63,7 @@ export function changeOf(table: Table, published: readonly Segment[]): TableChan
   return change;
 }
 
-/** The list was `before` with `count` segments from `start` on replaced by `added`. */
+/** Returns the difference of two lists: `count` segments of `before` from `start` on were replaced by `added`. */
 export function differenceOf(
   segments: readonly Segment[],
   before: readonly Segment[],

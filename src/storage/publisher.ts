@@ -1,6 +1,6 @@
 /**
- * What readers see: versions of the tables, each published as a whole. And what nobody sees any more: memory is freed, and files
- * are removed, once no reader is pinned to a version that listed them.
+ * Publishes versions of the tables to the readers, each as a whole. Frees memory and removes files once no reader is pinned to a
+ * version that refers to them.
  */
 import { SHARED_WORD } from "./heap.ts";
 import type { MemoryBlock, WriterMemory } from "./memory.ts";
@@ -9,22 +9,22 @@ import { type BranchPublication, changeOf, type Splice, type TableChange } from 
 import type { Segment, Table } from "./table.ts";
 import type { WriterOptions } from "./options.ts";
 
-/** Tables as one transaction sees them. */
+/** The tables as one transaction sees them. */
 export interface Unpublished {
-  /** What has changed since the last time. Memory that is not used any more is retired as of `version`. */
+  /** The changes since the last call. Unused memory is retired as of `version`. */
   publication(version: number): BranchPublication;
 }
 
 export class Publisher {
-  /** Of the last publication. */
+  /** The last published version. */
   version = 0;
-  /** Copies of the files that are being made: as long as there are any, no file is removed. */
+  /** Number of copies of the files under way. No file is removed while it is positive. */
   holds = 0;
   private readonly touched = new Set<Table>();
-  /** Dropped since the last publication, and the directories that go after the next checkpoint. */
+  /** Tables dropped since the last publication, and directories to remove after the next checkpoint. */
   private readonly dropped = new Set<Table>();
   private droppedDirectories: string[] = [];
-  /** Files that nothing durable lists any more, and the version from which on no reader does. */
+  /** Files that nothing durable refers to, and the version from which on no reader refers to them. */
   private readonly doomed: { version: number; remove: () => void }[] = [];
 
   constructor(
@@ -32,23 +32,23 @@ export class Publisher {
     private readonly options: Pick<WriterOptions, "files" | "heap" | "log" | "publish">,
   ) {}
 
-  /** Its state goes out with the next publication. */
+  /** Includes the table's state in the next publication. */
   touch(table: Table): void {
     this.touched.add(table);
   }
 
-  /** The tables whose state is not published yet. */
+  /** The tables whose current state is not published yet. */
   get unpublished(): Iterable<Table> {
     return this.touched;
   }
 
-  /** The next publication says that it is gone. */
+  /** Announces in the next publication that the table is dropped. */
   drop(table: Table): void {
     this.dropped.add(table);
     this.touched.add(table);
   }
 
-  /** Makes the current state of all touched tables the published one, and that of a transaction its own session's. */
+  /** Publishes the current state of all touched tables, and a transaction's state to its own session. */
   publish(transaction?: Unpublished): void {
     if (this.touched.size === 0 && transaction === undefined) return;
     const version = this.version + 1;
@@ -69,7 +69,10 @@ export class Publisher {
     this.reclaim();
   }
 
-  /** Keeps what a table that is being loaded uses from being freed by other tables' publications; what it no longer uses goes. */
+  /**
+   * Keeps the memory of a table that is being loaded when other tables are published, and frees what the table no
+   * longer uses.
+   */
   holdUnpublished(table: Table): void {
     const { splice } = changeOf(table, table.published);
     if (splice !== undefined) countUses(table, splice, (block) => this.memory.discard(block));
@@ -80,7 +83,7 @@ export class Publisher {
     this.memory.settle();
   }
 
-  /** A table that is gone, or never was: its memory, and later its directory. */
+  /** Gives up a table that was dropped or whose load failed: its memory, and later its directory. */
   forget(table: Table, version = this.version + 1): void {
     this.touched.delete(table);
     for (const dictionary of table.dictionaries.values()) dictionary.retire(version);
@@ -88,7 +91,7 @@ export class Publisher {
     this.droppedDirectories.push(table.directory);
   }
 
-  /** When no reader and no copy can be using the file. */
+  /** Calls `remove` once no reader and no copy can be using the file. */
   removeLater(remove: () => void): void {
     this.doomed.push({ version: this.version, remove });
   }
@@ -97,7 +100,7 @@ export class Publisher {
     return this.droppedDirectories.length > 0;
   }
 
-  /** The catalogue on disk no longer lists them. */
+  /** Called when the catalogue on disk no longer lists the tables. */
   removeDroppedDirectories(): void {
     for (const directory of this.droppedDirectories) {
       this.removeLater(() => this.options.files.removeDirectory(directory));
@@ -122,12 +125,12 @@ export class Publisher {
     }
   }
 
-  /** That a reader may be pinned to. */
+  /** The oldest version that a reader may be pinned to. */
   private get oldestVersion(): number {
     return Number(Atomics.load(this.options.heap.i64, SHARED_WORD.oldestVersion / 2));
   }
 
-  /** Makes the table's current state the published one: gives what has changed. */
+  /** Makes the table's current state the published one and returns the difference. */
   private publishTable(table: Table, version: number): TableChange {
     const change = changeOf(table, table.publishedSchema === undefined ? [] : table.published);
     if (this.dropped.has(table)) change.dropped = true;
@@ -143,14 +146,17 @@ export class Publisher {
   }
 }
 
-/** The published list is to become the current one, which differs from it as `splice` says. */
+/** Updates reference counts as the current segment list replaces the published one; they differ as `splice` says. */
 export function countUses(table: Table, { start, count, segments }: Splice, free: (block: MemoryBlock) => void): void {
   countSegments(table.data, table.segments.slice(start, start + segments.length), 1, free);
   countSegments(table.data, table.published.slice(start, start + count), -1, free);
   table.published = table.segments;
 }
 
-/** Lists of segments keep memory and data files from going: one more of them, or one less. `taken`: blocks that no list had before. */
+/**
+ * Adds or removes one list of segments as a user of memory blocks and data files. `taken` is called for blocks that had
+ * no user.
+ */
 export function countSegments(
   data: DataFiles,
   segments: readonly Segment[],

@@ -1,12 +1,15 @@
-/** The changes of a transaction, applied: to its own state of a table, or once more to what others have made of the table since. */
+/**
+ * Applies the changes of a transaction to its own state of a table, or repeats them on the state that others have
+ * committed since.
+ */
 import { assert, SqlError, SQLSTATE } from "../errors.ts";
 import type { Entry, RowChange } from "./entries.ts";
 import { applyToTable } from "./definitions.ts";
-import { type AddedRows, type RowPlace, sourceRow } from "./moves.ts";
+import { type AddedRows, type RowLocation, sourceRow } from "./moves.ts";
 import { type Rows, toRows } from "./rows.ts";
 import type { Segment, Table } from "./table.ts";
 
-/** In order by table; rows of one group go into it together. */
+/** Changes keep their order within a table. Rows of one group are appended together. */
 export function applyEntries(
   entries: readonly Entry[],
   tableOf: (tableId: number) => Table,
@@ -46,13 +49,13 @@ export function applyEntries(
 
 function applyRowChange(table: Table, what: RowChange): void {
   what.before = table.segments;
-  if (what.kind === "update") table.update(what.places, what.columns);
-  else table.delete(what.places);
+  if (what.kind === "update") table.update(what.ordinals, what.columns);
+  else table.delete(what.ordinals);
 }
 
 /**
- * Repeats the changes of an old fork, which began with `start`, on `table`, a new fork of `base`. Rows to be changed are found again by
- * way of what they were at first.
+ * Repeats the changes of an old fork, which began with `start`, on `table`, a new fork of `base`. Changed rows are
+ * located by their identity at the start.
  * @throws {SqlError} 40001 when others have changed or deleted one of them.
  */
 export function rebase(
@@ -65,7 +68,7 @@ export function rebase(
   for (let k = 0; k < entries.length;) {
     const { what } = entries[k];
     if (what.kind === "update" || what.kind === "delete") {
-      const moved = { ...what, places: finder.placesOf(what) };
+      const moved = { ...what, ordinals: finder.ordinalsOf(what) };
       applyRowChange(table, moved);
       onApplied();
       done.push({ ...entries[k++], what: moved });
@@ -93,23 +96,23 @@ class RowFinder {
     this.begun = new Set(table.segments.map(({ uid }) => uid));
   }
 
-  /** Places in the new fork as it is now. */
-  placesOf({ before, places }: RowChange): Float64Array {
+  /** Row ordinals in the new fork in its present state. */
+  ordinalsOf({ before, ordinals }: RowChange): Float64Array {
     const firstRows = new Map<number, number>();
     let firstRow = 0;
     for (const { uid, rowCount } of this.table.segments) {
       firstRows.set(uid, firstRow);
       firstRow += rowCount;
     }
-    const found = new Float64Array(places.length);
+    const found = new Float64Array(ordinals.length);
     const added = this.table.moves.numbers();
     let k = 0;
     firstRow = 0;
     for (const { uid, rowCount } of before) {
-      for (; k < places.length && places[k] < firstRow + rowCount; k++) {
-        const place = this.find({ uid, row: places[k] - firstRow }, firstRows, added);
-        if (place === undefined) throw conflict(`rows of table ${this.base.schema.name}`);
-        found[k] = firstRows.get(place.uid)! + place.row;
+      for (; k < ordinals.length && ordinals[k] < firstRow + rowCount; k++) {
+        const location = this.find({ uid, row: ordinals[k] - firstRow }, firstRows, added);
+        if (location === undefined) throw conflict(`rows of table ${this.base.schema.name}`);
+        found[k] = firstRows.get(location.uid)! + location.row;
         assert(k === 0 || found[k] > found[k - 1], "rows keep their order");
       }
       firstRow += rowCount;
@@ -117,20 +120,23 @@ class RowFinder {
     return found;
   }
 
-  /** Back to what the row was at first, then to where others have left it, then to where this transaction has. */
-  private find(row: RowPlace, firstRows: ReadonlyMap<number, number>, added: AddedRows): RowPlace | undefined {
+  /**
+   * Traces the row back to the start of the transaction, then forward through the changes of others, then through those
+   * of this transaction.
+   */
+  private find(row: RowLocation, firstRows: ReadonlyMap<number, number>, added: AddedRows): RowLocation | undefined {
     const begun = this.begin(row, added);
     return begun && this.table.moves.follow(begun, (uid) => firstRows.has(uid), false);
   }
 
-  /** The row in the new fork before the transaction has touched it there. */
-  private begin({ uid, row }: RowPlace, added: AddedRows): RowPlace | undefined {
+  /** The row in the new fork before this transaction changed it there. */
+  private begin({ uid, row }: RowLocation, added: AddedRows): RowLocation | undefined {
     for (;;) {
       if (row < (this.startCounts.get(uid) ?? 0)) {
         return this.base.moves.follow({ uid, row }, (other) => this.begun.has(other), true);
       }
       const number = this.added.numberOf({ uid, row });
-      if (number !== undefined) return added.placeOf(number);
+      if (number !== undefined) return added.locationOf(number);
       const origin = this.origins.get(uid);
       const source = origin && sourceRow(origin.runs, row);
       if (source === undefined) return undefined;
@@ -140,7 +146,7 @@ class RowFinder {
   }
 }
 
-/** Two transactions cannot both have their way. SQLSTATE 40001. */
+/** Error for conflicting changes by two transactions. SQLSTATE 40001. */
 export function conflict(what: string): SqlError {
   return new SqlError(
     `Cannot commit the transaction: another session has changed ${what} meanwhile; try it again from the start`,

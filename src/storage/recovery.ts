@@ -1,10 +1,10 @@
 /**
- * Opening a database: the newest valid catalogue, then the log from where the manifests end, in which definitions are applied
- * and rows are left for when their table is opened (`opening.ts`). Writes nothing that would make a second try come out
- * differently, so it may be interrupted at any point.
+ * Opens a database: reads the newest valid catalogue, then the log from where the manifests end. Definitions are applied; row
+ * blocks are kept until their table is opened (`opening.ts`). Recovery may be interrupted at any point, because it writes nothing
+ * that changes the result of a second attempt.
  */
 import { CorruptFileError } from "../errors.ts";
-import { BLOCK_HEADER_BYTES, BLOCK_KIND, type BlockPlace, BlockReader, Log, logFiles, Scan } from "./wal.ts";
+import { BLOCK_HEADER_BYTES, BLOCK_KIND, type BlockLocation, BlockReader, Log, logFiles, Scan } from "./wal.ts";
 import type { Definition } from "./blocks.ts";
 import { fromJson } from "./bytes.ts";
 import { join, parentOf } from "./files.ts";
@@ -28,7 +28,7 @@ export function recover(store: Store): Log {
     store.publisher.touch(table);
     if (damage !== undefined) table.damage = new CorruptFileError(damage.path, damage.message);
     else table.unread = { base: "manifest", lsn: lsn ?? 0, blocks: [] };
-    // An older catalogue does not tell.
+    // Older catalogues do not record the LSN.
     if (lsn === undefined) openTable(store, table);
   }
   reserveFileIds(store);
@@ -41,8 +41,8 @@ export function recover(store: Store): Log {
 }
 
 /**
- * Files that were made since the catalogue was written have numbers that it does not know. A number is one file's in the whole
- * database: the pool goes by it.
+ * Reserves the ids of files that are newer than the catalogue. A file id must be unique in the database, because the
+ * pool's keys contain it.
  */
 function reserveFileIds(store: Store): void {
   const { files, root } = store.options;
@@ -60,7 +60,7 @@ function readCatalog(store: Store): CatalogRecord | undefined {
   const { slots, damage } = readSlots(files, store.catalogBase);
   const logs = logFiles(files, store.logDirectory);
   if (slots.length === 0) {
-    // Only a start that was interrupted leaves a log without blocks and no catalogue.
+    // Only an interrupted first start leaves a log without blocks and no catalogue.
     const isNew = logs.every(({ path, firstLsn }) => firstLsn === 1 && sizeOf(store, path) <= BLOCK_HEADER_BYTES);
     if (isNew) return undefined;
     throw damage[0] ?? new CorruptFileError(store.catalogBase, "it is missing, but there is a log");
@@ -69,7 +69,8 @@ function readCatalog(store: Store): CatalogRecord | undefined {
   store.catalogGeneration = newest.generation;
   const catalog = decodeCatalog(newest.path, newest.payload);
   if (damage.length > 0) {
-    // The damaged one may be the newer. Then the log tells: it still begins where the older one says, or it is lost.
+    // The damaged slot may be the newer one. The log decides: if it still begins where the older slot says, nothing is
+    // missing.
     if (!logs.some((log) => log.firstLsn === catalog.logStart)) throw damage[0];
     store.report.push(`${damage[0].message}; ${newest.path} was used, and the log is complete from there`);
   }
@@ -96,8 +97,8 @@ function createDatabase(store: Store): Log {
   return log;
 }
 
-/** Definitions are applied, in order; blocks of rows go to their tables. */
-function distribute(store: Store, blocks: readonly BlockPlace[]): void {
+/** Applies definitions in order and hands row blocks to their tables. */
+function distribute(store: Store, blocks: readonly BlockLocation[]): void {
   const reader = new BlockReader(store.options.files);
   try {
     blocks.forEach((block, k) => {
@@ -109,9 +110,9 @@ function distribute(store: Store, blocks: readonly BlockPlace[]): void {
   }
 }
 
-function addBlock(store: Store, block: BlockPlace): void {
+function addBlock(store: Store, block: BlockLocation): void {
   const table = store.tables.get(block.tableId);
-  // A checkpoint that went on while the table was dropped has left it out.
+  // A checkpoint left the table out because it was dropped meanwhile.
   if (table === undefined || table.damage !== undefined) return;
   if (table.unread === undefined && block.lsn <= table.lsn) return;
   const unread = table.unread ??= { base: "memory", lsn: 0, blocks: [] };
@@ -120,7 +121,7 @@ function addBlock(store: Store, block: BlockPlace): void {
   table.changed = true;
 }
 
-function define(store: Store, { tableId, lsn }: BlockPlace, payload: () => Uint8Array): void {
+function define(store: Store, { tableId, lsn }: BlockLocation, payload: () => Uint8Array): void {
   let table = store.tables.get(tableId);
   let definition: Definition;
   try {
@@ -132,11 +133,11 @@ function define(store: Store, { tableId, lsn }: BlockPlace, payload: () => Uint8
     return;
   }
   if (definition.op === "create") {
-    if (table !== undefined) return; // the catalogue has it
+    if (table !== undefined) return; // the catalogue already has it
     const { schema, generation } = definition;
     table = store.newTable(schema);
     table.lsn = lsn;
-    // One that was made with its rows has a manifest, which was durable before the block.
+    // A table created with rows has a manifest, which was durable before this block.
     table.generation = generation ?? 0;
     table.changed = generation === undefined;
     table.unread = { base: generation === undefined ? "nothing" : "manifest", lsn, blocks: [] };
@@ -146,13 +147,13 @@ function define(store: Store, { tableId, lsn }: BlockPlace, payload: () => Uint8
   } else if (definition.op === "drop") {
     if (table !== undefined) store.applyDefinition(table, definition, lsn);
   } else if (table !== undefined) {
-    // It comes on top of what the blocks before have made.
+    // The definition applies on top of the blocks before it.
     openTable(store, table);
     if (table.damage === undefined && lsn > table.lsn) store.applyDefinition(table, definition, lsn);
   }
 }
 
-/** What an interrupted checkpoint or a drop has left. */
+/** Removes the remains of an interrupted checkpoint and of dropped tables. */
 function removeGarbage(store: Store, catalog: CatalogRecord): void {
   const { files, root } = store.options;
   for (const { path, firstLsn } of logFiles(files, store.logDirectory)) {

@@ -1,4 +1,4 @@
-/** Room on the disk that is kept for what makes room, or must not fail, when the disk is full. */
+/** Disk space reserved for operations that free space, or must not fail, when the disk is full. */
 import { DiskFullError } from "../errors.ts";
 import { type Files, writeFully } from "./files.ts";
 import type { LogLevel } from "./options.ts";
@@ -11,7 +11,7 @@ export class DiskReserve {
     private readonly log: (level: LogLevel, message: string) => void,
   ) {}
 
-  /** Runs `action`, and once more without the reserve when the disk is full. */
+  /** Runs `action`. If the disk is full, releases the reserve and tries once more. */
   use<T>(action: () => T): T {
     try {
       return action();
@@ -23,7 +23,7 @@ export class DiskReserve {
     }
   }
 
-  /** Takes the reserve (back) if there is room for it. */
+  /** Allocates the reserve again if there is space for it. */
   keep(): void {
     if (this.sizeBytes === 0 || this.files.exists(this.path)) return;
     try {

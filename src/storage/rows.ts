@@ -1,4 +1,4 @@
-/** Batches on their way into a table: checked, their symbols interned, sorted by the designated timestamp. */
+/** Batches to be added to a table: checks them, interns their symbols, sorts them by the designated timestamp. */
 import { assert, SqlError, SQLSTATE } from "../errors.ts";
 import { LAYOUT_WIDTH, layoutOf } from "../types/mod.ts";
 import type { AppendBatch, AppendColumn, TableSchema } from "./contract.ts";
@@ -14,11 +14,11 @@ export interface Rows {
   rowCount: number;
   /** By column id; undefined: all null. */
   columns: (RowColumn | undefined)[];
-  /** 32-bit halves of the designated timestamp, low one first. */
+  /** The designated timestamp as 32-bit halves, the low one first. */
   times?: Int32Array;
 }
 
-/** A view that starts at a multiple of 8 bytes. */
+/** Returns a view that starts at a multiple of 8 bytes, or a copy. */
 function aligned(bytes: Uint8Array): Uint8Array {
   return bytes.byteOffset % 8 === 0 ? bytes : bytes.slice();
 }
@@ -27,12 +27,12 @@ export function halvesOf(bytes: Uint8Array, rowCount: number): Int32Array {
   return new Int32Array(bytes.buffer, bytes.byteOffset, rowCount * 2);
 }
 
-/** Is a before b? Of 64-bit integers as halves; the low one counts without sign. */
+/** Compares 64-bit integers given as halves; the low half is unsigned. */
 function isLess(aHigh: number, aLow: number, bHigh: number, bLow: number): boolean {
   return aHigh < bHigh || (aHigh === bHigh && (aLow >>> 0) < (bLow >>> 0));
 }
 
-/** First index in [from, to) whose time is not below (`orEqual`: is above) the given one; `to` when there is none. */
+/** First index in [from, to) whose time is at or above (`orEqual`: above) the given one; `to` if there is none. */
 export function firstNotBelow(
   times: Int32Array,
   start: number,
@@ -57,7 +57,7 @@ export function timeAt(times: Int32Array, row: number): bigint {
 }
 
 /**
- * What a batch may not do is refused before it goes to the log, so that applying it cannot fail.
+ * Refuses unacceptable batches before they go to the log, so that applying them cannot fail.
  * @throws {SqlError} at position 0.
  */
 export function checkBatch(schema: TableSchema, batch: AppendBatch): void {
@@ -82,7 +82,7 @@ export function checkBatch(schema: TableSchema, batch: AppendBatch): void {
   if (schema.timestampId >= 0 && rowCount > 0) checkTimes(schema, batch);
 }
 
-/** The same of new values for rows that there are. */
+/** Like `checkBatch`, for new values of existing rows. */
 export function checkUpdate(schema: TableSchema, batch: AppendBatch): void {
   if (batch.columns.some(({ columnId }) => columnId === schema.timestampId)) {
     throw new SqlError("Cannot update the designated timestamp", 0, SQLSTATE.featureNotSupported);
@@ -119,7 +119,7 @@ function checkTimes(schema: TableSchema, batch: AppendBatch): void {
   }
 }
 
-/** Interns the symbols. The batch has passed `checkBatch`. */
+/** Interns the symbols of a batch that has passed `checkBatch`. */
 export function toRows(schema: TableSchema, batch: AppendBatch, dictionaryOf: (columnId: number) => SymbolTable): Rows {
   const columns: (RowColumn | undefined)[] = [];
   for (const given of batch.columns) {
@@ -146,7 +146,7 @@ export function toCodes(
     const code = codes[row];
     if (code < 0) out[row] = -1;
     else {
-      // Only symbols that rows use get into the dictionary, in the order of the rows.
+      // Only symbols that rows use get into the dictionary, in row order.
       let found = global[code];
       if (found < 0) {
         found = global[code] = dictionary.intern(
@@ -168,14 +168,14 @@ export function isSorted(times: Int32Array): boolean {
   return true;
 }
 
-/** Do the rows of `b` all come at or after those of `a`, both being sorted? */
+/** True if all rows of `b` are at or after those of `a`. Both are sorted. */
 function follows(a: Int32Array, b: Int32Array): boolean {
   return a.length === 0 || b.length === 0 || !isLess(b[1], b[0], a[a.length - 1], a[a.length - 2]);
 }
 
 const SMALL_ROWS = 256;
 
-/** The same rows in as few sorted parts as can be had without merging what is in order already. */
+/** Returns the rows in sorted parts, as few as possible without merging rows that are already in order. */
 export function inOrder(schema: TableSchema, parts: Rows[]): Rows[] {
   if (schema.timestampId < 0) return parts;
   let ordered = true;
@@ -184,7 +184,7 @@ export function inOrder(schema: TableSchema, parts: Rows[]): Rows[] {
   }
   if (ordered) {
     const rowCount = parts.reduce((sum, part) => sum + part.rowCount, 0);
-    // To copy a few rows costs less than to go through the segments' chunks for each of many small parts.
+    // Copying a few rows is cheaper than walking the segments' chunks for each of many small parts.
     return parts.length > 1 && rowCount < parts.length * SMALL_ROWS ? [concatenate(schema, parts)] : parts;
   }
   return [sortRows(schema, parts.length === 1 ? parts[0] : concatenate(schema, parts))];
@@ -219,7 +219,7 @@ function concatenate(schema: TableSchema, parts: Rows[]): Rows {
   return { rowCount, columns, times: halvesOf(columns[schema.timestampId]!.values, rowCount) };
 }
 
-/** Fills a column's bytes with its null; `bytes` begins at a multiple of the width. */
+/** Fills a column's bytes with its null. `bytes` begins at a multiple of the width. */
 export function fillNulls(bytes: Uint8Array, tag: string): void {
   const layout = layoutOf(tag);
   const word = (n: number) => new Int32Array(bytes.buffer, bytes.byteOffset, bytes.length / n);
@@ -252,7 +252,7 @@ function sortRows(schema: TableSchema, rows: Rows): Rows {
   return takeRows(schema, rows, sortedOrder(rows.times!));
 }
 
-/** The rows of the given numbers, in that order. */
+/** Returns the rows with the given numbers, in that order. */
 export function takeRows(schema: TableSchema, rows: Rows, order: Uint32Array): Rows {
   const columns = rows.columns.slice();
   for (const { id, type } of schema.columns) {
@@ -266,7 +266,10 @@ export function takeRows(schema: TableSchema, rows: Rows, order: Uint32Array): R
 
 const DIGIT_BITS = 11, DIGITS = 1 << DIGIT_BITS;
 
-/** Row numbers in a stable order of time: radix sort, least digit first, of the distance from the earliest. */
+/**
+ * Row numbers in stable time order: a radix sort, least significant digit first, of the distance from the earliest
+ * time.
+ */
 function sortedOrder(times: Int32Array): Uint32Array {
   const count = times.length / 2;
   let minHigh = times[1], minLow = times[0] >>> 0, maxHigh = minHigh, maxLow = minLow;

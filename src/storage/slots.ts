@@ -1,6 +1,6 @@
 /**
- * A small record that is replaced whole: two files, `NAME.0` and `NAME.1`, written in turn, so that a power cut in the
- * middle of a write leaves the other one. Each holds
+ * A small record that is replaced as a whole: two files, `NAME.0` and `NAME.1`, written in turn, so that a power cut during a
+ * write leaves the other one intact. Each contains
  *
  *     magic u32 "SLOT"   crc u32 of all behind it   generation f64   payload size u32   payload
  */
@@ -21,7 +21,7 @@ export function slotPath(base: string, generation: number): string {
   return `${base}.${generation % 2}`;
 }
 
-/** Writes and syncs. The directory is the caller's to sync when the file may be new. */
+/** Writes and syncs a slot. If the file may be new, the caller syncs the directory. */
 export function writeSlot(files: Files, base: string, generation: number, payload: Uint8Array): void {
   const header = new Uint8Array(HEADER_BYTES);
   const view = new DataView(header.buffer);
@@ -39,7 +39,7 @@ export function writeSlot(files: Files, base: string, generation: number, payloa
   }
 }
 
-/** Makes durable what was read: the process that wrote it may have died before its sync. */
+/** Syncs a slot that was read: the process that wrote it may have died before its sync. */
 export function syncSlot(files: Files, path: string): void {
   const file = files.open(path, "write");
   try {
@@ -50,7 +50,7 @@ export function syncSlot(files: Files, path: string): void {
   files.syncDirectory(parentOf(path));
 }
 
-/** The valid slots, newest first, and what is wrong with the others that exist. */
+/** Returns the valid slots, newest first, and the damage of the other existing ones. */
 export function readSlots(files: Files, base: string): { slots: Slot[]; damage: CorruptFileError[] } {
   const slots: Slot[] = [];
   const damage: CorruptFileError[] = [];

@@ -1,12 +1,12 @@
 /**
- * Exact statistics of a column's values, extended range by range as a tail grows. 64-bit integers go as two halves of plain
- * numbers: a bigint a row costs 20 times as much. Sums of halves stay below 2^53, because a segment has at most 65,536 rows.
+ * Exact statistics of a column's values, extended as a tail grows. 64-bit integers are handled as two halves of plain
+ * numbers, as a bigint for each row costs 20 times as much. Sums of halves stay below 2^53, because a segment has at most 65,536 rows.
  */
 import { NULL_I32, NULL_I64, typeOf } from "../types/mod.ts";
 import type { ColumnStats } from "./contract.ts";
 import type { SharedHeap } from "./heap.ts";
 
-/** Statistics of `values[from … to)`, on top of those of the rows before. */
+/** Statistics of `values[from … to)`, added to those of the rows before. */
 export function extendStats(
   heap: SharedHeap,
   tag: string,
@@ -44,7 +44,7 @@ export function extendStats(
   }
 }
 
-/** All null: `count` rows of a column that was not given. */
+/** Statistics of `count` rows of a column that was not given: all null. */
 export function nullStats(tag: string, count: number): ColumnStats {
   const type = typeOf(tag);
   if (type.nullable) return { nullCount: count };

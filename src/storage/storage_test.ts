@@ -64,17 +64,17 @@ for (const inProcess of [true, false]) {
   });
 }
 
-Deno.test("a log of many small commits is kept short, and what is left of it is replayed in order", async () => {
+Deno.test("a log of many small commits is kept short, and its rest is replayed in order", async () => {
   const root = Deno.makeTempDirSync();
   const options = { root: `${root}/one`, heapSizeBytes: 64 << 20, inProcess: true };
   const storage = await openStorage({ ...options, checkpointLogBlocks: 50 });
   const table = await storage.writer.createTable(newTable("Trades", TRADES, "ts"));
-  // Of two rows each, with equal times and late ones.
+  // Batches of two rows, with equal and late timestamps.
   const rows = rowsAt(Array.from({ length: 400 }, (_, k) => BigInt(k - k % 7) * 1000n));
   for (let k = 0; k < rows.length; k += 2) {
     await storage.writer.append([{ tableId: table.schema.id, batches: [batchOf(TYPES, rows.slice(k, k + 2))] }]);
   }
-  // As it would be found after the process was killed.
+  // Copies the state that a killed process would leave.
   await copyDatabase(options.root, `${root}/two`);
   const again = await openStorage({ ...options, root: `${root}/two` });
   await openTables(again);
@@ -157,20 +157,20 @@ Deno.test("large segments: late rows, updates and deletes keep order, values and
     check();
     const snapshot = storage.catalogue.table("t")!;
     const unpin = storage.catalogue.pin();
-    const places = model.map((_, k) => k).filter((k) => k % 1000 === round);
+    const ordinals = model.map((_, k) => k).filter((k) => k % 1000 === round);
     const { segments } = snapshot.source([]);
-    const rowIds = BigInt64Array.from(places, (place) => {
-      const segment = segments.find((s) => place < s.firstRow + s.rowCount)!;
-      return (BigInt(segment.ordinal) << 32n) | BigInt(place - segment.firstRow);
+    const rowIds = BigInt64Array.from(ordinals, (ordinal) => {
+      const segment = segments.find((s) => ordinal < s.firstRow + s.rowCount)!;
+      return (BigInt(segment.ordinal) << 32n) | BigInt(ordinal - segment.firstRow);
     });
-    // An append in between does not matter, as long as the touched segments stay.
+    // An append in between does not matter, as long as it leaves the segments of the update alone.
     const newest = make([BigInt(SPAN) + BigInt(round)]);
     await storage.writer.append([{ tableId, batches: [batchOf(types, newest)] }]);
     model.push(...newest);
     if (round < 2) {
       const { columns: changed } = batchOf(
         { 1: "VARCHAR", 3: "SYMBOL" },
-        places.map((place) => ({ 1: `new ${place}`, 3: null })),
+        ordinals.map((ordinal) => ({ 1: `new ${ordinal}`, 3: null })),
       );
       await storage.writer.change({
         kind: "update",
@@ -178,13 +178,13 @@ Deno.test("large segments: late rows, updates and deletes keep order, values and
         version: snapshot.version,
         batch: { rowIds, columns: changed },
       });
-      for (const place of places) model[place] = { ...model[place], 1: `new ${place}`, 3: null };
+      for (const ordinal of ordinals) model[ordinal] = { ...model[ordinal], 1: `new ${ordinal}`, 3: null };
       await assert.rejects(storage.writer.change({ kind: "delete", tableId, version: snapshot.version, rowIds }), {
         sqlState: "40001",
       });
     } else {
       await storage.writer.change({ kind: "delete", tableId, version: snapshot.version, rowIds });
-      const gone = new Set(places);
+      const gone = new Set(ordinals);
       model = model.filter((_, k) => !gone.has(k));
     }
     unpin();
@@ -199,7 +199,7 @@ Deno.test("large segments: late rows, updates and deletes keep order, values and
   Deno.removeSync(root, { recursive: true });
 });
 
-Deno.test("what a row's values do wrong is refused, and nothing of it is there", async () => {
+Deno.test("a batch with unacceptable values is refused as a whole", async () => {
   const root = Deno.makeTempDirSync();
   const storage = await open(root);
   const { schema: { id: tableId } } = await storage.writer.createTable(
@@ -228,7 +228,7 @@ Deno.test("what a row's values do wrong is refused, and nothing of it is there",
   Deno.removeSync(root, { recursive: true });
 });
 
-Deno.test("tails of more tables than memory holds leave it, and are added to all the same", async () => {
+Deno.test("tails that exceed the memory budget are flushed, and can still be appended to", async () => {
   const root = Deno.makeTempDirSync();
   let storage = await open(root);
   const ids: number[] = [];
@@ -242,7 +242,7 @@ Deno.test("tails of more tables than memory holds leave it, and are added to all
     for (let k = 0; k < ROWS; k++) times[k] = BigInt(from + k);
     return new Uint8Array(times.buffer);
   };
-  // 90 tables of 60,000 rows of two columns: 90 MB, and as much for what is being copied.
+  // 90 tables of 60,000 rows of two columns: 90 MB, and as much for copies in progress.
   for (let round = 0; round < 4; round++) {
     for (const tableId of ids) {
       const columns = [0, 1].map((columnId) => ({ columnId, values: values(round * ROWS) }));
@@ -255,12 +255,12 @@ Deno.test("tails of more tables than memory holds leave it, and are added to all
     for (const k of [0, 7, 59]) {
       const rows = readRows(storage.heap, pool, storage.catalogue.table(`t${k}`)!);
       assert.equal(rows.length, 4 * ROWS);
-      assert.ok(rows.every(([n, ts], place) => n === BigInt(place) && ts === n));
+      assert.ok(rows.every(([n, ts], ordinal) => n === BigInt(ordinal) && ts === n));
     }
     pool.close();
   };
   check();
-  // The same when all of it comes out of the log: a copy is what a kill would leave, as nothing is under way.
+  // The same with everything in the log: a copy equals the state after a kill.
   const copy = Deno.makeTempDirSync();
   await copyDatabase(root, copy);
   await storage.writer.close();
@@ -272,7 +272,7 @@ Deno.test("tails of more tables than memory holds leave it, and are added to all
   Deno.removeSync(copy, { recursive: true });
 });
 
-Deno.test("a start reads no table: each is opened when it is asked for, and damage shows then", async () => {
+Deno.test("a start reads no table: each is opened on first use, and damage is reported then", async () => {
   const root = Deno.makeTempDirSync();
   let storage = await open(root);
   const types = { 0: "SYMBOL", 1: "TIMESTAMP" };
@@ -325,7 +325,7 @@ Deno.test("a start reads no table: each is opened when it is asked for, and dama
   await writer.open(damaged);
   assert.match(found.join(), /table damaged cannot be used: .*manifest/);
   assert.throws(() => read(damaged), CorruptFileError);
-  // A checkpoint leaves alone what nobody has opened.
+  // A checkpoint does not open closed tables.
   await writer.checkpoint();
   assert.throws(() => read(stored), TableClosedError);
   await writer.close();
@@ -338,7 +338,7 @@ Deno.test("a start reads no table: each is opened when it is asked for, and dama
   for (const directory of [root, copy]) Deno.removeSync(directory, { recursive: true });
 });
 
-Deno.test("memory that readers are pinned to stays, and goes when they are done", async () => {
+Deno.test("pinned memory is kept until the readers are done", async () => {
   const root = Deno.makeTempDirSync();
   const storage = await open(root);
   const types = { 0: "LONG", 1: "TIMESTAMP" };
@@ -416,7 +416,7 @@ Deno.test("tables with keys keep the last row of each, and a time to live drops 
   Deno.removeSync(root, { recursive: true });
 });
 
-Deno.test("tables of older roots whose names are the same in one Unicode form open, and keep their names", async () => {
+Deno.test("tables of older roots whose names have the same Unicode normalization open and keep their names", async () => {
   const root = Deno.makeTempDirSync();
   const names = ["caf\u00e9", "cafe\u0301", "a\u202eb"];
   let storage = await open(root);

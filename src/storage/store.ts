@@ -1,5 +1,5 @@
 /**
- * The writer's state as its parts see it: recovery, opening, checkpoint and transactions change it, each in its own file.
+ * The writer's state, as recovery, opening, checkpoint and transactions see it, each in its own file.
  * `writer.ts` implements it.
  */
 import type { Definition } from "./blocks.ts";
@@ -15,9 +15,9 @@ import type { Log } from "./wal.ts";
 export interface Store {
   readonly options: WriterOptions;
   readonly tables: Map<number, Table>;
-  /** Lines of the report of the start. */
+  /** Lines of the start's report. */
   readonly report: string[];
-  /** What opened tables have taken from the log since the start. */
+  /** Blocks and rows that opening tables has applied from the log since the start. */
   readonly replayed: { blocks: number; rows: number; ms: number };
   readonly publisher: Publisher;
   readonly flusher: Flusher;
@@ -28,7 +28,7 @@ export interface Store {
   catalogGeneration: number;
   readonly logDirectory: string;
   readonly catalogBase: string;
-  /** Why nothing can be written, if so. */
+  /** If set, nothing can be written: the reason. */
   readonly sealed: string | undefined;
   open(table: Table): undefined;
   makeDurable(sync: () => void): void;
@@ -44,5 +44,5 @@ export interface Store {
   checkWritable(): void;
   table(id: number): Table;
   checkNameIsFree(name: string, except?: (tableId: number) => boolean): void;
-  placesOf(table: Table, version: number, rowIds: BigInt64Array): Float64Array;
+  ordinalsOf(table: Table, version: number, rowIds: BigInt64Array): Float64Array;
 }

@@ -1,6 +1,6 @@
 /**
- * A table in the writer: its schema, its segments in order, and how rows get into them and out of them. Segment objects never
- * change; each change makes a new list, so going back to the published state is to take the old list again.
+ * A table in the writer: its schema, its segments in order, and how rows are added and removed. Segment objects never change;
+ * each change makes a new list, so restoring the published state means taking the old list again.
  */
 import { assert, CorruptFileError } from "../errors.ts";
 import { LAYOUT_WIDTH, layoutOf } from "../types/mod.ts";
@@ -13,23 +13,26 @@ import { addedKey, keyReader, lastOfSameKeys, missingKey } from "./keys.ts";
 import { Moves } from "./moves.ts";
 import { partitionOf, type PartitionRange, timeBefore } from "./partition.ts";
 import { firstNotBelow, inOrder, type Rows, timeAt, toCodes } from "./rows.ts";
-import type { BlockPlace } from "./wal.ts";
+import type { BlockLocation } from "./wal.ts";
 
-/** A segment is not made longer once a column of it has so many bytes of text. */
+/** A segment is not extended once one of its columns has this many bytes of text. */
 const SEGMENT_TEXT_BYTES_MAX = 16 << 20;
 
-/** A segment has fewer rows where its columns take more than so many bytes, but some at least. Texts count apart. */
+/**
+ * A segment has fewer rows if its columns would take more than this many bytes, but at least the minimum. Texts count
+ * separately.
+ */
 const SEGMENT_VALUE_BYTES_MAX = 64 << 20;
 const SEGMENT_ROWS_MIN = 256;
 
-/** Tails of tables that get late rows are left with room for them: one that is full would be cut into halves by the first. */
+/** Tails of tables with late rows leave space for more: the first late row would cut a full segment into halves. */
 const ROWS_WITH_ROOM = 57_344;
 
-/** A checkpoint moves about so much at most, a table. */
+/** Maximum number of bytes that one checkpoint moves within a table. */
 const COMPACT_BYTES_MAX = 256 << 20;
 
 export interface Segment {
-  /** The same as long as its rows are only added to at the end: then row numbers in it stay right. */
+  /** Stays the same while rows are only appended: row numbers in the segment stay valid. */
   readonly uid: number;
   /** Start of its partition; 0n without partitions. */
   readonly partition: bigint;
@@ -39,17 +42,17 @@ export interface Segment {
   readonly timestampMax: bigint;
   /** By column id; undefined: all null. */
   readonly chunks: readonly (Chunk | undefined)[];
-  /** Its published form, once there is one. */
+  /** The published form, once it was made. */
   record?: SegmentRecord;
 }
 
-/** What of a table has not been read since the start. */
+/** The part of a table that has not been read since the start. */
 export interface Unread {
-  /** What the blocks come on top of. Nothing: the log has made the table. */
+  /** The state that the blocks apply to. "nothing": the log creates the table. */
   base: "manifest" | "nothing" | "memory";
-  /** Blocks of the log, in order; the manifest may have some already. */
-  blocks: BlockPlace[];
-  /** Of the last block that it will be as of, as far as is known. */
+  /** Blocks of the log, in order. The manifest may cover some of them. */
+  blocks: BlockLocation[];
+  /** LSN that the table will have after reading, as far as it is known. */
   lsn: number;
 }
 
@@ -57,30 +60,30 @@ export class Table {
   /** Undefined once the table is open. */
   unread: Unread | undefined;
   segments: Segment[] = [];
-  /** What readers see. */
+  /** The segments that readers see. */
   published: readonly Segment[] = [];
   publishedSchema: TableSchema | undefined;
   readonly dictionaries = new Map<number, SymbolTable>();
-  /** Of the last block applied. */
+  /** LSN of the last block applied. */
   lsn = 0;
-  /** Changed since its manifest was written? */
+  /** True if changed since its manifest was written. */
   changed = false;
   /** Generation of the newest manifest. */
   generation = 0;
   nextColumnId = 0;
-  /** What was found wrong: then nothing can be read or written. */
+  /** Set if the table is damaged: it can be neither read nor written. */
   damage: CorruptFileError | undefined;
-  /** Segment lists of versions that may still be pinned, for row ids that come back. */
+  /** Segment lists of versions that may still be pinned, to resolve row ids of those versions. */
   history: { version: number; segments: readonly Segment[] }[] = [];
-  /** Called between steps of a large load: may store segments and give memory back. */
+  /** Called between the steps of a large load. May flush segments and free memory. */
   onStep: () => void = () => {};
-  /** Called for each segment that an update or a delete has rewritten: may throw to stop it. */
+  /** Called for each segment that an update or a delete has rewritten. May throw to stop the change. */
   onRewrite: () => void = () => {};
-  /** Where rows of replaced segments have gone, while a transaction may ask. */
+  /** Records where rows of replaced segments have gone, while a transaction may need it. */
   readonly moves = new Moves();
-  /** Shared with the table's forks, so that a number is one segment's. */
+  /** Shared with the table's forks, so that each uid belongs to one segment. */
   private uids = { next: 1 };
-  /** How many tails are still to be left with room, since the last late row. */
+  /** How many more tails leave space for late rows. */
   private tailsWithRoom = 0;
   private range: PartitionRange = { start: 0n, end: 0n };
 
@@ -95,7 +98,7 @@ export class Table {
     this.nextColumnId = 1 + Math.max(-1, ...schema.columns.map((column) => column.id));
   }
 
-  /** LSN of the last block that concerns it, whether it was read yet or not. */
+  /** LSN of the last block that concerns the table, whether or not it was applied. */
   get newestLsn(): number {
     return Math.max(this.lsn, this.unread?.lsn ?? 0);
   }
@@ -111,8 +114,8 @@ export class Table {
   }
 
   /**
-   * The same table as of now, to be changed apart from it: a transaction's. It shares what is immutable, and the dictionaries,
-   * which only grow. It has no room to add rows in place: that room is this table's.
+   * Returns a fork of the table for a transaction. It shares the immutable segments and the dictionaries, which only
+   * grow. It does not append to segments in index: their free space belongs to this table.
    */
   fork(): Table {
     const { schema, directory, data, make, heap, newDictionary } = this;
@@ -126,7 +129,10 @@ export class Table {
     return fork;
   }
 
-  /** Becomes what a fork of it is. Segments that neither has changed stay this table's. `before` are those that the fork began with. */
+  /**
+   * Takes over the state of a fork, which began with `before`. Segments that the fork has not changed keep this table's
+   * objects.
+   */
   adopt(fork: Table, before: readonly Segment[]): void {
     const own = new Map(this.segments.map((segment) => [segment.uid, segment]));
     const untouched = new Set(before);
@@ -143,7 +149,10 @@ export class Table {
     return this.segments.reduce((sum, segment) => sum + segment.rowCount, 0);
   }
 
-  /** Rows of one group of commits, in the order of arrival. `group`: they are to be found again by their numbers in it. */
+  /**
+   * Appends the rows of one group of commits, in order of arrival. `group`: the rows are recorded so that they can be
+   * found by their number in it.
+   */
   append(parts: Rows[], group?: number): void {
     this.segments = this.segments.slice();
     this.changed = true;
@@ -163,7 +172,7 @@ export class Table {
     this.dropExpired();
   }
 
-  /** The rows without those that a later one of the same keys replaces; stored ones that are replaced are deleted. */
+  /** Leaves out rows that a later row with the same keys replaces, and deletes the stored rows that are replaced. */
   private replaceSameKeys(rows: Rows): Rows {
     const { schema } = this;
     const keys = schema.columns.filter((column) =>
@@ -172,16 +181,18 @@ export class Table {
     const kept = lastOfSameKeys(schema, keys, rows);
     const last = this.segments.at(-1);
     if (last === undefined || timeAt(kept.times!, 0) > last.timestampMax) return kept;
-    const places: number[] = [];
+    const ordinals: number[] = [];
     let firstRow = 0;
     for (const segment of this.segments) {
       const { timestampMin: min, timestampMax: max } = segment;
       const from = firstNotBelow(kept.times!, 0, 0, kept.rowCount, ...halves(min), false);
       const to = firstNotBelow(kept.times!, 0, from, kept.rowCount, ...halves(max), true);
-      if (from < to) { for (const row of this.sameKeysIn(segment, keys, kept, from, to)) places.push(firstRow + row); }
+      if (from < to) {
+        for (const row of this.sameKeysIn(segment, keys, kept, from, to)) ordinals.push(firstRow + row);
+      }
       firstRow += segment.rowCount;
     }
-    if (places.length > 0) this.delete(Float64Array.from(places));
+    if (ordinals.length > 0) this.delete(Float64Array.from(ordinals));
     return kept;
   }
 
@@ -213,7 +224,7 @@ export class Table {
     return found;
   }
 
-  /** Drops the partitions that have become older than the table's time to live, counted from its newest row. */
+  /** Drops partitions that are older than the table's time to live, counted from its newest row. */
   private dropExpired(): void {
     const { ttl, partitionBy } = this.schema;
     if (ttl === undefined || this.segments.length === 0) return;
@@ -224,18 +235,18 @@ export class Table {
     if (kept > 0) this.segments.splice(0, kept);
   }
 
-  /** New values of `columns` for rows by their place in the table, ascending. */
-  update(places: Float64Array, columns: readonly AppendColumn[]): void {
+  /** Sets new values of `columns` in the rows with these ordinals, ascending. */
+  update(ordinals: Float64Array, columns: readonly AppendColumn[]): void {
     this.segments = this.segments.slice();
     this.changed = true;
     const added = columns.map((given) => {
       const column = this.schema.columns.find((c) => c.id === given.columnId)!;
       const values = column.type === "SYMBOL"
-        ? toCodes(given, places.length, this.dictionary(column.id))
+        ? toCodes(given, ordinals.length, this.dictionary(column.id))
         : given.values.slice();
       return { column, rows: { values, heap: given.heap } };
     });
-    this.eachTouched(places, (segment, rows, from) => {
+    this.eachTouched(ordinals, (segment, rows, from) => {
       const chunks = segment.chunks.slice();
       for (const { column, rows: values } of added) {
         chunks[column.id] = this.make.update(
@@ -254,10 +265,10 @@ export class Table {
     });
   }
 
-  delete(places: Float64Array): void {
+  delete(ordinals: Float64Array): void {
     this.segments = this.segments.slice();
     this.changed = true;
-    this.eachTouched(places, (segment, rows) => {
+    this.eachTouched(ordinals, (segment, rows) => {
       const runs: Run[] = [];
       let at = 0;
       for (const row of rows) {
@@ -277,7 +288,7 @@ export class Table {
     this.changed = true;
   }
 
-  /** Forgets the values of a dropped column. */
+  /** Discards the values of a dropped column. */
   dropColumn(columnId: number): void {
     this.changed = true;
     this.segments = this.segments.map((segment) => {
@@ -289,17 +300,17 @@ export class Table {
   }
 
   /**
-   * Writes chunks that are only in memory to the data files, about `bytesMax` of them. `all`: the last segment too, which stays in
-   * memory to be added to unless `keepsTail` is false. Gives how many bytes it wrote.
+   * Writes chunks that are only in memory to the data files, about `bytesMax` bytes. `all`: includes the last segment,
+   * which stays in memory for further appends unless `keepsTail` is false. Returns the number of bytes written.
    */
-  store(all: boolean, bytesMax = Infinity, keepsTail = true): number {
+  flush(all: boolean, bytesMax = Infinity, keepsTail = true): number {
     let copied = false, bytes = 0;
     for (let k = 0; k < this.segments.length && bytes < bytesMax; k++) {
       const segment = this.segments[k];
       if (!segment.chunks.some((chunk) => chunk !== undefined && chunk.plain.address !== 0)) continue;
       const isLast = k === this.segments.length - 1;
       if (isLast && !all) continue;
-      // A tail that nothing was added to since the last time leaves the memory.
+      // A tail without new rows since the last flush leaves memory.
       const keep = keepsTail && isLast && segment.rowCount < SEGMENT_ROWS_MAX &&
         segment.chunks.some((chunk) => chunk !== undefined && chunk.plain.file < 0);
       const chunks = segment.chunks.map((chunk, id) => {
@@ -330,7 +341,10 @@ export class Table {
     return bytes;
   }
 
-  /** Moves what is alive out of data files of at least `sizeBytes` of which more than half is dead, so that they can go. */
+  /**
+   * Moves live extents out of data files of at least `sizeBytes` of which more than half is dead, so that the files can
+   * be removed.
+   */
   compact(sizeBytes: number): void {
     const live = new Float64Array(this.data.list.length);
     for (const { chunks } of this.segments) {
@@ -340,13 +354,13 @@ export class Table {
     }
     const sparse = new Set<number>();
     let moved = 0;
-    this.data.list.forEach((file, place) => {
-      if (file.removed || file.sizeBytes < sizeBytes || 2 * live[place] > file.sizeBytes || moved > COMPACT_BYTES_MAX) {
+    this.data.list.forEach((file, index) => {
+      if (file.removed || file.sizeBytes < sizeBytes || 2 * live[index] > file.sizeBytes || moved > COMPACT_BYTES_MAX) {
         return;
       }
-      sparse.add(place);
+      sparse.add(index);
       file.full = true;
-      moved += live[place];
+      moved += live[index];
     });
     if (moved === 0) return;
     this.segments = this.segments.map((segment) => {
@@ -357,7 +371,7 @@ export class Table {
         try {
           this.data.read(chunk.plain.file, chunk.plain.offset, chunk.plain.crc, bytes);
         } catch (error) {
-          if (error instanceof CorruptFileError) return chunk; // it stays where it is: whoever reads it is told
+          if (error instanceof CorruptFileError) return chunk; // stays where it is: reading it reports the error
           throw error;
         }
         return { ...chunk, plain: { ...chunk.plain, ...this.data.append([bytes]) } };
@@ -389,8 +403,8 @@ export class Table {
     return firstNotBelow(times, 0, from, rowCount, Number(end >> 32n), Number(BigInt.asIntN(32, end)), false);
   }
 
-  /** First segment at or behind a partition. */
-  private placeOf(partition: bigint): number {
+  /** Index of the first segment in this partition or after it. */
+  private segmentIndexOf(partition: bigint): number {
     let from = 0, to = this.segments.length;
     while (from < to) {
       const middle = (from + to) >>> 1;
@@ -403,13 +417,13 @@ export class Table {
   private appendToPartition(partition: bigint, rows: Rows, from: number, to: number): void {
     const last = this.segments.at(-1);
     let end = this.segments.length;
-    if (last !== undefined && last.partition > partition) end = this.placeOf(partition + 1n);
+    if (last !== undefined && last.partition > partition) end = this.segmentIndexOf(partition + 1n);
     const tail = end > 0 && this.segments[end - 1].partition === partition ? this.segments[end - 1] : undefined;
     if (tail !== undefined && rows.times !== undefined && timeAt(rows.times, from) < tail.timestampMax) {
       const [high, low] = halves(tail.timestampMax);
       const onTime = firstNotBelow(rows.times, 0, from, to, high, low, false);
       this.tailsWithRoom = 2;
-      end += this.mergeLate(this.placeOf(partition), end, rows, from, onTime);
+      end += this.mergeLate(this.segmentIndexOf(partition), end, rows, from, onTime);
       from = onTime;
     }
     while (from < to) {
@@ -418,7 +432,7 @@ export class Table {
     }
   }
 
-  /** Puts rows into the segment before `end` or into a new one there. Gives the first row that is left. */
+  /** Appends rows to the segment before `end`, or to a new one there. Returns the first row that did not fit. */
   private appendToTail(
     partition: bigint,
     end: number,
@@ -460,7 +474,7 @@ export class Table {
     return until;
   }
 
-  /** Most rows of a segment that has the columns of both. */
+  /** Maximum number of rows of a segment with the columns of both. */
   private rowsOfWidth(tail: Segment | undefined, rows: Rows): number {
     let width = 0;
     for (const { id, type } of this.schema.columns) {
@@ -469,25 +483,28 @@ export class Table {
     return Math.max(SEGMENT_ROWS_MIN, Math.floor(SEGMENT_VALUE_BYTES_MAX / Math.max(1, width)));
   }
 
-  /** Merges rows [from, to), all below the last time of segments [first, end), into those they belong to. Gives how many segments were added. */
+  /**
+   * Merges rows [from, to), all before the last time of segments [first, end), into these segments. Returns the number
+   * of segments added.
+   */
   private mergeLate(first: number, end: number, rows: Rows, from: number, to: number): number {
     const times = rows.times!;
-    const merged: { place: number; segments: Segment[] }[] = [];
-    let place = first;
+    const merged: { index: number; segments: Segment[] }[] = [];
+    let index = first;
     while (from < to) {
       const time = timeAt(times, from);
-      while (place + 1 < end && this.segments[place + 1].timestampMin <= time) place++;
+      while (index + 1 < end && this.segments[index + 1].timestampMin <= time) index++;
       let until = to;
-      if (place + 1 < end) {
-        const [high, low] = halves(this.segments[place + 1].timestampMin);
+      if (index + 1 < end) {
+        const [high, low] = halves(this.segments[index + 1].timestampMin);
         until = firstNotBelow(times, 0, from, to, high, low, false);
       }
-      merged.push({ place, segments: this.mergeInto(this.segments[place], rows, from, until) });
+      merged.push({ index, segments: this.mergeInto(this.segments[index], rows, from, until) });
       from = until;
     }
     let added = 0;
-    for (const { place, segments } of merged.reverse()) {
-      this.segments.splice(place, 1, ...segments);
+    for (const { index, segments } of merged.reverse()) {
+      this.segments.splice(index, 1, ...segments);
       added += segments.length - 1;
     }
     return added;
@@ -501,7 +518,7 @@ export class Table {
     const runs: Run[] = [];
     let at = 0;
     while (from < to) {
-      // Rows with the time of a stored row come behind it.
+      // Rows with the time of a stored row go behind it.
       const next = firstNotBelow(
         this.heap.i32,
         loaded.address / 4,
@@ -553,28 +570,31 @@ export class Table {
     };
   }
 
-  /** Calls `change` for each segment that holds some of `places`, with their rows in it; undefined from it removes the segment. */
+  /**
+   * Calls `change` for each segment that contains some of the rows `ordinals`, with its rows. A segment for which it
+   * returns undefined is removed.
+   */
   private eachTouched(
-    places: Float64Array,
+    ordinals: Float64Array,
     change: (segment: Segment, rows: Uint32Array, from: number) => Segment | undefined,
   ): void {
     let firstRow = 0, at = 0;
-    for (let k = 0; k < this.segments.length && at < places.length; k++) {
+    for (let k = 0; k < this.segments.length && at < ordinals.length; k++) {
       const segment = this.segments[k];
       const from = at;
-      while (at < places.length && places[at] < firstRow + segment.rowCount) at++;
+      while (at < ordinals.length && ordinals[at] < firstRow + segment.rowCount) at++;
       if (at > from) {
-        const rows = Uint32Array.from(places.subarray(from, at), (place) => place - firstRow);
+        const rows = Uint32Array.from(ordinals.subarray(from, at), (ordinal) => ordinal - firstRow);
         this.segments[k] = change(segment, rows, from)!;
         this.onRewrite();
       }
       firstRow += segment.rowCount;
     }
-    assert(at === places.length, "every row is in the table");
+    assert(at === ordinals.length, "every row is in the table");
   }
 }
 
-/** The segment with its memory full, so that rows that are added make new memory. */
+/** Returns the segment without free space, so that appending allocates new memory. */
 function withoutRoom(segment: Segment): Segment {
   const { rowCount } = segment;
   if (!segment.chunks.some((chunk) => chunk !== undefined && chunk.capacity > rowCount)) return segment;
@@ -585,7 +605,7 @@ function halves(value: bigint): [high: number, low: number] {
   return [Number(value >> 32n), Number(BigInt.asIntN(32, value))];
 }
 
-/** Cuts runs into pieces of about equal length that fit a segment. */
+/** Cuts runs into pieces of about equal length that fit into a segment. */
 function cut(runs: Run[]): Run[][] {
   const rowCount = runs.reduce((sum, run) => sum + run.count, 0);
   if (rowCount <= SEGMENT_ROWS_MAX) return [runs];

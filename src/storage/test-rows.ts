@@ -1,4 +1,4 @@
-/** For tests: rows as plain values, in and out. */
+/** Test helpers: rows as plain values, in and out. */
 import type { AppendBatch, AppendColumn, Catalogue, StorageWriter, TableSnapshot } from "./contract.ts";
 import type { SharedHeap } from "./heap.ts";
 import type { NewTable } from "../sql/plan.ts";
@@ -67,7 +67,7 @@ function texts(values: (string | null)[]): { values: Uint8Array; heap: Uint8Arra
   return { values: new Uint8Array(pairs.buffer), heap: Uint8Array.from(parts) };
 }
 
-/** Makes all tables readable, as a session does on first use of a table. */
+/** Opens all tables, as a session does on the first use of a table. */
 export async function openTables(
   { catalogue, writer }: { catalogue: Catalogue; writer: StorageWriter },
 ): Promise<void> {

@@ -1,4 +1,4 @@
-/** The open transactions, by the number that their sessions have given them. */
+/** The open transactions, by the id that their session has given them. */
 import { Branch } from "./branch.ts";
 import type { Command } from "./commands.ts";
 import type { Store } from "./store.ts";
@@ -10,7 +10,7 @@ export class Transactions {
 
   constructor(private readonly store: Store) {}
 
-  /** Gives a new table's id, if that is what the change made. */
+  /** Returns the new table's id, if the change created one. */
   execute(command: OfTransaction): number | undefined {
     const { transactionId: id } = command;
     switch (command.kind) {

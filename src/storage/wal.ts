@@ -1,5 +1,5 @@
 /**
- * The write-ahead log of the whole database: `log/<first LSN>.wal`, files that follow one another. A file is a header and blocks:
+ * The write-ahead log of the whole database: consecutive files `log/<first LSN>.wal`, each a header and blocks:
  *
  *     file    magic u32 "SWAL", crc u32 of all behind it, first LSN f64, salt u32, crc of the last block before u32, format
  *             version u32, zeros to 64 bytes
@@ -7,10 +7,11 @@
  *     header  magic u32, crc u32 of all behind it (seeded with the file's salt), lsn f64, kind u16, flags u16, table id u32,
  *             schema version u32, payload size u32, payload crc u32, crc of the last durable block u32, durable lsn f64, zeros
  *
- * A commit is one block or more, the last one flagged. Every block says which block was the last durable one when it was
- * written, and a mark (a header alone) says it again once the sync is over. So a block that cannot be read is **damage** when
- * anything valid behind it says that it was durable, and a **torn tail** otherwise: only that is cut off.
- * The salt keeps bytes of users, or of an older file, from passing as a header. The second header lets a flip in the first be read past.
+ * A commit is one or more blocks; the last one is flagged. Every block records which block was the last durable one when it was
+ * written. A mark (a header alone) records it again after the sync. So an unreadable block is **damage** if anything valid behind
+ * it says that it was durable. Otherwise it is a **torn tail**, and only that is cut off.
+ * The salt prevents user data, or the bytes of an older file, from passing as a header. The second header allows reading past a
+ * damaged first one.
  */
 import { CorruptFileError } from "../errors.ts";
 import { align, crc32 } from "./bytes.ts";
@@ -35,8 +36,8 @@ export interface BlockInfo {
   schemaVersion: number;
 }
 
-/** Where a block of a log that was scanned lies. */
-export interface BlockPlace extends BlockInfo {
+/** Location of a block in a scanned log. */
+export interface BlockLocation extends BlockInfo {
   path: string;
   payloadAt: number;
   payloadSize: number;
@@ -128,7 +129,7 @@ export function logFiles(files: Files, directory: string): { path: string; first
     .map((name) => ({ path: join(directory, name), firstLsn: Number(name.slice(0, 16)) }));
 }
 
-/** Where a log ends: what is needed to go on writing it. */
+/** The end of a log: everything needed to continue writing it. */
 interface End {
   path: string;
   firstLsn: number;
@@ -141,7 +142,7 @@ interface End {
 export class Log {
   private queue: Uint8Array[] = [];
   private queuedBytes = 0;
-  /** Of the last block queued. */
+  /** LSN of the last queued block. */
   lastLsn: number;
   private lastCrc: number;
   private durableLsn: number;
@@ -149,9 +150,9 @@ export class Log {
   private position: number;
   private file: File;
   private salt: number;
-  /** First LSN of the file that is written. */
+  /** First LSN of the current file. */
   firstLsn: number;
-  /** Bytes of all files since the last `drop`. */
+  /** Bytes of the older files since the last `drop`. */
   private olderBytes = 0;
   /** First LSN since the last `drop`. */
   private oldestLsn: number;
@@ -170,13 +171,13 @@ export class Log {
     this.lastCrc = this.durableCrc = end.lastCrc;
   }
 
-  /** An empty log whose first block is to be `firstLsn`, durable. */
+  /** Creates an empty, durable log whose first block will be `firstLsn`. */
   static create(files: Files, directory: string, firstLsn: number, random: () => number): Log {
     const end = createFile(files, directory, firstLsn, 0, random);
     return new Log(files, directory, end, random);
   }
 
-  /** Opens where `scan` ended, and cuts the torn tail. */
+  /** Opens the log where `scan` ended, and cuts off the torn tail. */
   static open(files: Files, directory: string, scan: Scan, random: () => number): Log {
     const log = new Log(files, directory, scan.end, random);
     if (log.file.size() > log.position) log.file.truncate(log.position);
@@ -184,7 +185,7 @@ export class Log {
     for (const { path, firstLsn } of logFiles(files, directory)) {
       if (firstLsn >= scan.firstLsn && path !== scan.end.path) log.olderBytes += sizeOf(files, path);
     }
-    // What a killed process had written counts from now on, so it must not be lost later.
+    // Recovery relies on what a killed process had written, so make that durable.
     log.file.sync();
     files.syncDirectory(directory);
     return log;
@@ -198,7 +199,7 @@ export class Log {
     return this.lastLsn - this.oldestLsn + 1;
   }
 
-  /** Queues a block; gives its LSN. */
+  /** Queues a block and returns its LSN. */
   add(info: Omit<BlockInfo, "lsn">, parts: readonly Uint8Array[]): number {
     let payloadSize = 0, payloadCrc = 0;
     for (const part of parts) {
@@ -217,7 +218,7 @@ export class Log {
     return lsn;
   }
 
-  /** Writes what is queued. */
+  /** Writes the queued blocks. */
   write(): void {
     if (this.queue.length === 0) return;
     writeFully(this.file, this.queue, this.position);
@@ -232,12 +233,12 @@ export class Log {
     this.durableCrc = this.lastCrc;
   }
 
-  /** Syncs if something was written since. */
+  /** Syncs if something was written since the last sync. */
   syncPending(): void {
     if (this.durableLsn < this.lastLsn) this.sync();
   }
 
-  /** Says on disk how far the log is durable. Not synced itself: it is of use against damage, not for durability. */
+  /** Records on disk how far the log is durable. Not synced: it serves to detect damage, not for durability. */
   mark(): void {
     const header = {
       magic: MARK_MAGIC,
@@ -255,7 +256,7 @@ export class Log {
     this.position += BLOCK_HEADER_BYTES;
   }
 
-  /** Where to go back to when a group cannot be written. */
+  /** The state to go back to if a group cannot be written. */
   savepoint(): { position: number; lastLsn: number; lastCrc: number } {
     return { position: this.position, lastLsn: this.lastLsn, lastCrc: this.lastCrc };
   }
@@ -269,7 +270,9 @@ export class Log {
     this.lastCrc = to.lastCrc;
   }
 
-  /** Goes on in a new file; what came before is durable then, also without sync at commit. Gives the first LSN of the new file. */
+  /**
+   * Continues in a new file, after syncing the current one, also with `nosync`. Returns the first LSN of the new file.
+   */
   roll(): number {
     this.sync();
     if (this.position === BLOCK_HEADER_BYTES) return this.firstLsn;
@@ -283,7 +286,7 @@ export class Log {
     return this.firstLsn;
   }
 
-  /** Removes the files whose blocks all lie below `lsn`, where the current file begins. */
+  /** Removes the files whose blocks all are below `lsn`, with which the current file begins. */
   dropBefore(lsn: number): void {
     for (const { path, firstLsn } of logFiles(this.files, this.directory)) if (firstLsn < lsn) this.files.remove(path);
     this.files.syncDirectory(this.directory);
@@ -321,12 +324,12 @@ function sizeOf(files: Files, path: string): number {
 }
 
 /**
- * The log of a database that was not closed, checked from `firstLsn` on. Makes no change, so that it can be repeated.
- * @throws {CorruptFileError} when blocks are missing or damaged of which not even the table can be told.
+ * Scans the log of a database from `firstLsn` on. Changes nothing, so that it can be repeated.
+ * @throws {CorruptFileError} when blocks are missing or damaged and the affected table is unknown.
  */
 export class Scan {
-  /** Blocks of whole commits, in order; aborted ones are left out. */
-  readonly blocks: BlockPlace[] = [];
+  /** Blocks of complete commits, in order, without aborted ones. */
+  readonly blocks: BlockLocation[] = [];
   readonly report: string[] = [];
   readonly aborted = new Set<number>();
   end: End;
@@ -349,7 +352,7 @@ export class Scan {
     this.cutUnfinished();
   }
 
-  /** False when the file was never finished being made. */
+  /** Returns false if the creation of the file was interrupted. */
   private scanFile(path: string, firstLsn: number, isFollowed: boolean, isFirst: boolean): boolean {
     const file = this.files.open(path, "read");
     const reader = new ReadAhead(file);
@@ -375,7 +378,7 @@ export class Scan {
     }
   }
 
-  /** Where the next block is expected. */
+  /** Reads the block expected at `position`. */
   private scanBlock(file: ReadAhead, position: number, size: number, isFollowed: boolean): number {
     const { salt } = this.end;
     let header = readHeader(file, position, salt);
@@ -391,7 +394,7 @@ export class Scan {
       return this.end.position = position + BLOCK_HEADER_BYTES;
     }
     if (header === undefined) {
-      // The copy behind the payload tells how long the block was.
+      // The copy of the header behind the payload tells the block's length.
       const tail = findHeader(
         file,
         position + BLOCK_HEADER_BYTES,
@@ -422,7 +425,7 @@ export class Scan {
     return this.end.position = tailAt + BLOCK_HEADER_BYTES;
   }
 
-  /** A mark may be flipped too: then the expected block, or the end, follows at once. */
+  /** A mark may be damaged too: then the expected block, or the end, follows immediately. */
   private onlyMarkIsLost(file: ReadAhead, position: number, size: number): boolean {
     const next = readHeader(file, position + BLOCK_HEADER_BYTES, this.end.salt);
     return next !== undefined && next.magic === HEAD_MAGIC && next.lsn === this.end.lastLsn + 1 &&
@@ -441,14 +444,14 @@ export class Scan {
     for (let k = 0; k + 8 <= bytes.length; k += 8) this.aborted.add(view.getFloat64(k, true));
   }
 
-  /** Blocks behind the last finished commit never were acknowledged: they go. */
+  /** Removes blocks behind the last complete commit: they were never acknowledged. */
   private cutUnfinished(): void {
     let count = this.blocks.length;
     while (count > 0 && (this.blocks[count - 1].flags & FLAG_LAST) === 0) count--;
     if (count < this.blocks.length) {
       const first = this.blocks[count];
       this.report.push(`${first.path}: cut a commit of which only ${this.blocks.length - count} blocks were written`);
-      // LSNs may not be used twice: an abort block would be as good, but the tail is never durable here.
+      // An LSN must not be used twice. An abort block would work as well, but this tail is never durable.
       this.end = {
         ...this.end,
         position: first.payloadAt - BLOCK_HEADER_BYTES,
@@ -463,10 +466,10 @@ export class Scan {
   }
 }
 
-/** Blocks that lie no farther apart are read together, up to so many bytes. */
+/** Blocks with at most this gap between them are read together, up to the maximum. */
 const READ_GAP_BYTES = 16 << 10, READ_BYTES_MAX = 4 << 20;
 
-/** Reads payloads of blocks, which may lie far apart: those of one table among a thousand. */
+/** Reads payloads of blocks that may be far apart, such as those of one table among a thousand. */
 export class BlockReader {
   private file: File | undefined;
   private window = new Uint8Array(0);
@@ -474,8 +477,11 @@ export class BlockReader {
 
   constructor(private readonly files: Files) {}
 
-  /** The payload of `blocks[k]`, whose neighbours are wanted next. @throws {CorruptFileError} when it is damaged. */
-  payload(blocks: readonly BlockPlace[], k: number): Uint8Array {
+  /**
+   * Returns the payload of `blocks[k]` and reads ahead for its successors. @throws {CorruptFileError} when it is
+   * damaged.
+   */
+  payload(blocks: readonly BlockLocation[], k: number): Uint8Array {
     const { path, payloadAt, payloadSize, payloadCrc, lsn } = blocks[k];
     if (this.file?.path !== path) {
       this.close();
@@ -495,8 +501,11 @@ export class BlockReader {
     this.window = new Uint8Array(0);
   }
 
-  /** Payloads begin at multiples of 8, and so do the views of them. A new window each time, as views of the last one may be in use. */
-  private read(blocks: readonly BlockPlace[], first: number): void {
+  /**
+   * Payloads, and thus views of them, begin at multiples of 8. A new window each time, because views of the last one
+   * may be in use.
+   */
+  private read(blocks: readonly BlockLocation[], first: number): void {
     this.start = blocks[first].payloadAt;
     let end = this.start + blocks[first].payloadSize;
     for (let k = first + 1; k < blocks.length; k++) {
@@ -519,7 +528,10 @@ function payloadCrcOf(file: ReadAhead, position: number, size: number): number {
   return bytes.length < size ? -1 : crc32(bytes);
 }
 
-/** The first header from `position` on that `wanted` takes. Only on the way of damage, so a plain search will do. */
+/**
+ * Returns the first header from `position` on for which `wanted` is true. Used only after damage, so a plain search is
+ * fast enough.
+ */
 function findHeader(
   file: ReadableFile,
   position: number,

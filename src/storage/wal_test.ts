@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { realFiles } from "./files.ts";
 import { BLOCK_KIND, FLAG_LAST, Log, Scan } from "./wal.ts";
 
-Deno.test("a log of two files is as long after a start as before, so that a checkpoint comes when it is due", () => {
+Deno.test("a log of two files has the same size after a start, so that its checkpoint is made when due", () => {
   const directory = Deno.makeTempDirSync();
   const log = Log.create(realFiles, directory, 1, Math.random);
   const add = () => {
@@ -11,7 +11,7 @@ Deno.test("a log of two files is as long after a start as before, so that a chec
     log.write();
   };
   for (let k = 0; k < 5; k++) add();
-  // As a checkpoint does that then does not come to its end.
+  // Like a checkpoint that does not complete.
   log.roll();
   add();
   log.close();

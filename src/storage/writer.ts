@@ -1,16 +1,16 @@
 /**
- * The writing side of storage, single-threaded and synchronous: commands in, outcomes and publications out. A group of commits
- * goes like this:
+ * The writing side of storage, single-threaded and synchronous: commands in, outcomes and publications out. The path of a group
+ * of commits:
  *
  *     check  →  blocks into the log  →  one sync  →  apply to the tables  →  publish  →  answer
  *
- * so what is answered is durable and visible. Nothing that was checked can fail later but for want of memory: then the group is
- * taken back, and an abort block keeps recovery from doing it.
+ * So an answered command is durable and visible. After validation only out-of-memory can fail; the group is then rolled back,
+ * and an abort block keeps recovery from applying it.
  */
 import { assert, ConfigError, CorruptFileError, DiskFullError, SqlError, SQLSTATE } from "../errors.ts";
 import type { NewTable } from "../sql/plan.ts";
 import { BLOCK_KIND, FLAG_LAST, Log } from "./wal.ts";
-import { type Definition, encodeBatch, encodePlaces } from "./blocks.ts";
+import { type Definition, encodeBatch, encodeOrdinals } from "./blocks.ts";
 import { toJson } from "./bytes.ts";
 import { ChunkMaker } from "./chunks.ts";
 import type { Command, Outcome } from "./commands.ts";
@@ -35,14 +35,14 @@ import { Table } from "./table.ts";
 import { Transactions } from "./transactions.ts";
 
 const STEP_MS = 10;
-/** A start replays so many blocks of a row each in a second. */
+/** A start replays about this many single-row blocks in a second. */
 const LOG_BLOCKS_MAX = 100_000;
 export class TableStore implements Store {
   readonly tables = new Map<number, Table>();
   readonly report: string[] = [];
-  /** What opened tables have taken from the log since the start. */
+  /** Blocks and rows that opening tables has applied from the log since the start. */
   readonly replayed = { blocks: 0, rows: 0, ms: 0 };
-  /** Tables with rows in the log, to be opened when there is nothing else to do. */
+  /** Tables with rows in the log, which are opened when the writer is idle. */
   private replayable: Table[] = [];
   readonly publisher: Publisher;
   readonly flusher: Flusher;
@@ -53,17 +53,17 @@ export class TableStore implements Store {
   catalogGeneration = 0;
   private log!: Log;
   private readonly make: ChunkMaker;
-  /** Tables that are being made, by their id. */
+  /** Tables that are being loaded, by their id. */
   private readonly loads = new Map<number, Load>();
   private sealedBy: string | undefined;
   readonly reserve: DiskReserve;
   private closed = false;
   private checkpointedAtMs = performance.now();
-  /** The checkpoint that is being made. */
+  /** The checkpoint in progress. */
   private underway: Generator<void, void> | undefined;
   private lock: { release(): void };
 
-  /** Opens or makes the database. @throws {ConfigError} when another process has it. */
+  /** Opens or creates the database. @throws {ConfigError} when another process has it open. */
   constructor(readonly options: WriterOptions) {
     const { files, root, heap } = options;
     this.memory = new WriterMemory(heap);
@@ -100,12 +100,12 @@ export class TableStore implements Store {
     return join(this.options.root, "catalog");
   }
 
-  /** Why nothing can be written, if so. */
+  /** If set, nothing can be written: the reason. */
   get sealed(): string | undefined {
     return this.sealedBy;
   }
 
-  /** Runs commands in order. Neighbouring appends are one group. */
+  /** Executes commands in order. Neighbouring appends form one group. */
   execute(commands: readonly Command[]): Outcome[] {
     const outcomes: Outcome[] = [];
     for (let k = 0; k < commands.length;) {
@@ -124,7 +124,7 @@ export class TableStore implements Store {
     return outcomes;
   }
 
-  /** To be called when there is time: takes back memory, and does a part of what is due. `isIdle`: no command came for a while. */
+  /** Called when there is time: frees memory and does a part of the due work. `isIdle`: no command came for a while. */
   maintain(isIdle = false): void {
     if (this.closed) return;
     this.publisher.reclaim();
@@ -134,7 +134,7 @@ export class TableStore implements Store {
     try {
       if (this.underway === undefined && this.isCheckpointDue(isIdle)) this.beginCheckpoint();
       if (this.underway === undefined) return this.storeAhead();
-      // Behind a log that has outgrown its bound by so much, those who write have to wait.
+      // If the log has outgrown its limit by this much, the checkpoint runs to its end and commands wait.
       const isLate = this.log.sizeBytes > 2 * this.options.checkpointLogBytes;
       this.goOn(isLate ? Infinity : this.options.checkpointStepMs ?? STEP_MS);
       if (this.underway === undefined) this.reserve.keep();
@@ -143,12 +143,12 @@ export class TableStore implements Store {
     }
   }
 
-  /** A checkpoint is under way, or there are rows in the log that no table has: `maintain` has more to do. */
+  /** A checkpoint is in progress, or tables with rows in the log are not opened yet: `maintain` has more to do. */
   get isBusy(): boolean {
     return this.replayable.length > 0 || (this.underway !== undefined && this.sealedBy === undefined);
   }
 
-  /** Opens a table whose rows are in the log. Who asks for it, and the next checkpoint, find the work done. */
+  /** Opens a table whose rows are in the log, so that its first reader and the next checkpoint need not. */
   private replayNext(): void {
     const table = this.replayable.pop()!;
     try {
@@ -161,7 +161,10 @@ export class TableStore implements Store {
     this.options.log("INFO", `replayed ${blocks} blocks with ${rows} rows from the log in ${Math.round(ms)} ms`);
   }
 
-  /** By age only when nobody waits: with a thousand tables it takes seconds, and the log is safe without it. */
+  /**
+   * Age counts only while no command waits: with a thousand tables a checkpoint takes seconds, and the log is durable
+   * without it.
+   */
   private isCheckpointDue(isIdle: boolean): boolean {
     const { checkpointLogBytes, checkpointLogBlocks = LOG_BLOCKS_MAX, checkpointIntervalMs = Infinity } = this.options;
     if (this.publisher.holds > 0 || this.log.sizeBytes === 0) return false;
@@ -217,7 +220,7 @@ export class TableStore implements Store {
         this.checkWritable();
         return this.checkpoint();
       case "hold":
-        // One that is read-only changes no file any more.
+        // A read-only database changes no file any more.
         if (this.sealedBy === undefined) this.checkpoint();
         this.publisher.holds++;
         return;
@@ -297,7 +300,8 @@ export class TableStore implements Store {
         load.finish(this.log.lastLsn);
         this.options.files.syncDirectory(this.options.root);
       } catch (error) {
-        // The root directory is everybody's, and a sync that failed cannot be made up for: see `syncLog`.
+        // Failures outside the load: the root directory is shared, and nothing is known after a failed sync (see
+        // `syncLog`).
         const ofThisLoad = [DiskFullError, HeapFullError, SqlError, CorruptFileError];
         if (!ofThisLoad.some((kind) => error instanceof kind)) {
           this.seal(`a bulk load failed: ${(error as Error).message}`);
@@ -311,7 +315,7 @@ export class TableStore implements Store {
     try {
       [table.lsn] = this.commit((log) => [log.add(info, [toJson({ op: "create", schema, generation })])]);
     } catch (error) {
-      // After a failed sync the block may be durable all the same: then what it names has to be there.
+      // After a failed sync the block may be durable nevertheless. Then the files that it names must exist.
       if (this.sealedBy === undefined) this.abortLoad(id);
       throw error;
     }
@@ -383,7 +387,7 @@ export class TableStore implements Store {
       });
       this.count(accepted.length, [...byTable.values()].flatMap(({ batches }) => batches));
     } catch (error) {
-      // One command's table may be at fault (a damaged segment): the others are done by themselves.
+      // One table may be at fault (a damaged segment): apply the other commands separately.
       commands.forEach((command, k) => {
         if (accepted.includes(command)) {
           outcomes[k] = accepted.length === 1 ? { error } : this.appendGroup([command])[0];
@@ -395,23 +399,23 @@ export class TableStore implements Store {
 
   private update(table: Table, version: number, batch: UpdateBatch): undefined {
     this.checkWritable();
-    const places = this.placesOf(table, version, batch.rowIds);
-    if (places.length === 0) return;
-    const change: AppendBatch = { rowCount: places.length, columns: batch.columns };
+    const ordinals = this.ordinalsOf(table, version, batch.rowIds);
+    if (ordinals.length === 0) return;
+    const change: AppendBatch = { rowCount: ordinals.length, columns: batch.columns };
     checkUpdate(table.schema, change);
     this.changeRows(
       table,
       BLOCK_KIND.update,
-      encodeBatch(table.schema, change, places),
-      () => table.update(places, batch.columns),
+      encodeBatch(table.schema, change, ordinals),
+      () => table.update(ordinals, batch.columns),
     );
   }
 
   private delete(table: Table, version: number, rowIds: BigInt64Array): undefined {
     this.checkWritable();
-    const places = this.placesOf(table, version, rowIds);
-    if (places.length > 0) {
-      this.changeRows(table, BLOCK_KIND.delete, [encodePlaces(places)], () => table.delete(places));
+    const ordinals = this.ordinalsOf(table, version, rowIds);
+    if (ordinals.length > 0) {
+      this.changeRows(table, BLOCK_KIND.delete, [encodeOrdinals(ordinals)], () => table.delete(ordinals));
     }
   }
 
@@ -440,9 +444,9 @@ export class TableStore implements Store {
     this.count(1);
   }
 
-  // ---- what opening and recovery do too
+  // ---- also used by opening and recovery
 
-  /** Reads what is on disk of a table that nobody has asked for yet; publishes it, or as much of it as there was memory for. */
+  /** Reads a table that has not been opened since the start, and publishes it, or as much of it as memory allowed. */
   open(table: Table): undefined {
     if (table.unread === undefined) return;
     try {
@@ -460,7 +464,7 @@ export class TableStore implements Store {
     }
   }
 
-  /** After a sync that fails nothing can be relied on: see `syncLog`. */
+  /** Runs a sync and seals the database if it fails: see `syncLog`. */
   makeDurable(sync: () => void): void {
     try {
       sync();
@@ -479,7 +483,10 @@ export class TableStore implements Store {
     return table;
   }
 
-  /** An empty one, whatever an interrupted load or table has left there. If there is one it stays: a full disk may not give another. */
+  /**
+   * Makes an empty directory, whatever an interrupted load has left there. An empty one is kept: a full disk may not
+   * allow a new one.
+   */
   makeDirectory({ directory }: Table): void {
     const { files } = this.options;
     if (files.exists(directory) && files.list(directory).length === 0) return;
@@ -500,10 +507,10 @@ export class TableStore implements Store {
     table.onRewrite = () => {};
   }
 
-  /** A table that a transaction has made: from the next publication on everybody sees it. */
+  /** Adds a table that a transaction has created. The next publication makes it visible to all. */
   take(table: Table): void {
     this.watch(table);
-    table.published = table.segments; // whose memory is held already
+    table.published = table.segments; // whose memory is already counted
     table.publishedSchema = undefined;
     table.history = [];
     table.changed = true;
@@ -534,7 +541,7 @@ export class TableStore implements Store {
 
   // ---- committing
 
-  /** Makes blocks durable. On failure nothing of them is left, or nothing can be written any more. */
+  /** Makes blocks durable. If that fails, either they are undone or the database is sealed. */
   commit(add: (log: Log) => number[]): number[] {
     const before = this.log.savepoint();
     let lsns: number[];
@@ -554,7 +561,7 @@ export class TableStore implements Store {
     return lsns;
   }
 
-  /** For the metrics: commits that were applied together. */
+  /** Updates the metrics of commits that were applied together. */
   count(commits: number, rows: readonly { rowCount: number }[] = []): void {
     const { heap } = this.options;
     heap.addCounter("commits", commits);
@@ -569,14 +576,14 @@ export class TableStore implements Store {
       this.log.sync();
       heap.observe("fsyncSeconds", (performance.now() - start) / 1000);
     } catch (error) {
-      // What the system did with the pages is unknown after a failed sync: a second one that succeeds would prove nothing.
+      // After a failed sync the state of the written pages is unknown, so a later successful sync would prove nothing.
       this.seal(`the log could not be synced: ${(error as Error).message}`);
       throw error;
     }
     try {
       this.log.mark();
     } catch {
-      // Only of use against damage; the next block overwrites what was written of it.
+      // Only useful against damage; the next block overwrites what was written of it.
     }
   }
 
@@ -620,7 +627,7 @@ export class TableStore implements Store {
 
   // ---- checkpoints
 
-  /** All of it, now. */
+  /** Makes a whole checkpoint now. */
   checkpoint(): undefined {
     if (this.publisher.holds > 0) return;
     this.underway = undefined;
@@ -628,7 +635,7 @@ export class TableStore implements Store {
     this.goOn(Infinity);
   }
 
-  /** False when there is nothing to write. */
+  /** Returns false when there is nothing to write. */
   private beginCheckpoint(): boolean {
     this.checkpointedAtMs = performance.now();
     const isChanged = () => [...this.tables.values()].some((table) => table.changed && table.damage === undefined);
@@ -637,7 +644,7 @@ export class TableStore implements Store {
     return true;
   }
 
-  /** Goes on with the checkpoint for so long, at least by a step. */
+  /** Continues the checkpoint for this long, by at least one step. */
   private goOn(ms: number): void {
     const deadline = performance.now() + ms;
     try {
@@ -645,7 +652,7 @@ export class TableStore implements Store {
     } catch (error) {
       this.underway = undefined;
       this.checkpointFailed(error);
-      // All of it once more, with the room that was kept for that.
+      // Repeat all of it, using the disk reserve.
       try {
         this.reserve.use(() => {
           for (const _ of checkpointSteps(this, this.log));
@@ -668,7 +675,10 @@ export class TableStore implements Store {
     }
   }
 
-  /** Want of room, or of memory to open a table, leaves everything as it was: the log carries on. After other failures nothing on disk can be relied on. */
+  /**
+   * A lack of disk space, or of memory to open a table, changes nothing: the log continues. After other failures the
+   * state on disk is unknown, and the database is sealed.
+   */
   private checkpointFailed(error: unknown): void {
     if (error instanceof DiskFullError || (error instanceof SqlError && error.sqlState === SQLSTATE.outOfMemory)) {
       return;
@@ -677,15 +687,18 @@ export class TableStore implements Store {
     throw error;
   }
 
-  /** For a checkpoint: the table's manifest is durable. Files that it does not list go as soon as no reader does. */
+  /**
+   * Called by a checkpoint when the table's manifest is durable. Files that it does not list are removed once no reader
+   * uses them.
+   */
   stored(table: Table): void {
     this.publisher.touch(table);
     this.publisher.publish();
     table.changed = false;
-    table.data.list.forEach((file, place) => {
-      if (file.removed || file.liveBytes > 0 || place === table.data.currentPlace) return;
+    table.data.list.forEach((file, index) => {
+      if (file.removed || file.liveBytes > 0 || index === table.data.currentIndex) return;
       file.removed = true;
-      this.publisher.removeLater(() => table.data.removeFile(place));
+      this.publisher.removeLater(() => table.data.removeFile(index));
     });
   }
 
@@ -709,7 +722,7 @@ export class TableStore implements Store {
     }
   }
 
-  /** One that can be read and written. */
+  /** Returns an open, undamaged table. */
   table(id: number): Table {
     const table = this.find(id);
     this.open(table);
@@ -723,7 +736,7 @@ export class TableStore implements Store {
     return table;
   }
 
-  /** `except`: tables whose names do not count. */
+  /** `except`: tables whose names are ignored. */
   checkNameIsFree(name: string, except: (tableId: number) => boolean = () => false): void {
     const lower = name.toLowerCase();
     for (const { schema } of this.tables.values()) {
@@ -733,8 +746,8 @@ export class TableStore implements Store {
     }
   }
 
-  /** Places in the table's current order of rows that were known by `segment << 32 | row` in version `version`. */
-  placesOf(table: Table, version: number, rowIds: BigInt64Array): Float64Array {
+  /** The current ordinals of rows that have the ids `segment << 32 | row` in version `version`. */
+  ordinalsOf(table: Table, version: number, rowIds: BigInt64Array): Float64Array {
     const entry = table.history.findLast((e) => e.version <= version);
     const firstRows = new Map<number, number>();
     let first = 0;
@@ -743,8 +756,8 @@ export class TableStore implements Store {
       first += segment.rowCount;
     }
     const halves = new Int32Array(rowIds.buffer, rowIds.byteOffset, 2 * rowIds.length);
-    const places = new Float64Array(rowIds.length);
-    for (let k = 0; k < places.length; k++) {
+    const ordinals = new Float64Array(rowIds.length);
+    for (let k = 0; k < ordinals.length; k++) {
       const firstRow = entry && firstRows.get(entry.segments[halves[2 * k + 1]].uid);
       if (firstRow === undefined) {
         throw new SqlError(
@@ -753,8 +766,8 @@ export class TableStore implements Store {
           SQLSTATE.serializationFailure,
         );
       }
-      places[k] = firstRow + halves[2 * k];
+      ordinals[k] = firstRow + halves[2 * k];
     }
-    return places;
+    return ordinals;
   }
 }
