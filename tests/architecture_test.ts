@@ -18,6 +18,7 @@ const CONTRACTS = new Set([
   "api.ts",
   "errors.ts",
   "nearest.ts",
+  "requirement.ts",
   "version.ts",
   "sql/ast.ts",
   "sql/plan.ts",

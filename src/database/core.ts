@@ -1,5 +1,6 @@
 /** What the parts of the database share: its options and its services. */
 import type { Answer, Database, Identity } from "../api.ts";
+import type { Requirement } from "../requirement.ts";
 import type { Scheduler } from "../engine/mod.ts";
 import type { AppendBatch, Catalogue, StorageWriter } from "../storage/mod.ts";
 import type { LineTypes } from "../wire/line/mod.ts";
@@ -66,6 +67,8 @@ export interface DatabaseOptions {
   reloadConfig?: () => boolean;
   /** Settings that the last reload found changed and that wait for a restart. */
   pendingConfig?: () => { path: string; value: string; pendingValue: string }[];
+  /** Checks, at each execution, that the user may run a statement with these requirements. @throws {SqlError} if not. */
+  authorize?: (identity: Identity, requires: readonly Requirement[]) => void;
   /** An error that is ours, not a client's. */
   onUnhandledError?: () => void;
   /** The disk has become full, or a change has found room again. */

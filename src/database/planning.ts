@@ -1,6 +1,7 @@
 /** A text as a statement that is ready to run: on main for most, in the planner's thread for long ones. */
 import type { Prepared, ResultColumn } from "../api.ts";
 import { asClientFault } from "../errors.ts";
+import type { Requirement } from "../requirement.ts";
 import {
   bind,
   type BindContext,
@@ -20,6 +21,8 @@ export interface Planned<P = Plan> {
   bound: BoundStatement<P>;
   columns: ResultColumn[] | undefined;
   parameters: string[];
+  /** What the statement requires of its user. Checked at each execution. */
+  requires: Requirement[];
   category: Prepared["category"];
   /** What the client is told besides the answer. */
   notices: string[];
@@ -65,7 +68,7 @@ export function planText(text: string, context: BindContext): Planned {
 function plan(text: string, context: BindContext): Planned {
   const tree = parse(text, context.effort);
   context.poll?.();
-  const { statement, columns, parameterTypes: parameters, boundByValues, boundAnew, notices } = bind(tree, {
+  const { statement, columns, parameterTypes: parameters, requires, boundByValues, boundAnew, notices } = bind(tree, {
     ...context,
     text,
   });
@@ -81,6 +84,7 @@ function plan(text: string, context: BindContext): Planned {
       ? columns
       : undefined,
     parameters,
+    requires,
     category,
     notices,
     hasMetadata: plansOf(bound).some(hasMetadata),

@@ -57,6 +57,8 @@ export class PreparedStatement implements Prepared {
       const known = await statements.refreshed(this.prepared, identity, options);
       try {
         const statement = await statements.withValues(known, values, identity, options);
+        // Every execution passes here, over every wire but the line protocol.
+        if (identity !== SERVER) this.core.options.authorize?.(identity, statement.requires);
         return await new Run(this.session, this.core, statement, values, options, running).answer();
       } catch (error) {
         if (!(error instanceof TableClosedError)) throw error;

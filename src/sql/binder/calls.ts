@@ -81,6 +81,7 @@ export function resolveOverload(
   const constants: (Value | undefined)[] = folded.map((arg) => arg?.value);
   const found = withStandIns(expressions, args, constants, () => findOverload(name, types, constants));
   if ("failure" in found) throw overloadError(expressions, name, found, args, at, style);
+  if (found.entry.permission !== undefined) expressions.binding.requires.add(found.entry.permission, at);
   const places = found.arguments ?? args.map((_, i) => i);
   const cast = places.map((place, i) => {
     if (typeof place !== "number") return expressions.coerce({ kind: "constant", ...place }, found.types[i], at);

@@ -10,7 +10,7 @@ import type { Expression, Name, Query, Statement } from "../ast.ts";
 import { findOverload } from "../functions/mod.ts";
 import { nearest } from "../../nearest.ts";
 import { tokenize } from "../lexer.ts";
-import type { AggregateCall, BoundStatement, Column, Expr, Plan } from "../plan.ts";
+import type { AggregateCall, BoundStatement, Column, Expr, Plan, ScanNode } from "../plan.ts";
 import { resolveOverload } from "./calls.ts";
 import { type Names, NO_NAMES, tableNames, typeMismatch, unknownColumn, unknownTable, UNTYPED } from "./context.ts";
 import { fold } from "./convert.ts";
@@ -18,9 +18,9 @@ import { nullValue } from "./expressions.ts";
 import { type Constant, constant, numberLiteral } from "./literals.ts";
 import { leavingOutIntervals } from "./membership.ts";
 import { columnOf, filter, project, sort } from "./plans.ts";
-import { nothing, type Relation, type ScopeColumn } from "./scope.ts";
+import { nothing, type Relation } from "./scope.ts";
 import type { Queries } from "./query.ts";
-import { bindSource, scanOf } from "./sources.ts";
+import { bindSource, scanOf, storedColumns } from "./sources.ts";
 import { isRowFunction } from "./table-functions.ts";
 import { displayName, isInteger, isNumber, isText, isTextOrChar, isTime, isTimestamp } from "./types.ts";
 import { findNamed } from "../../types/names.ts";
@@ -32,7 +32,7 @@ export function bindInsert(queries: Queries, insert: Insert): BoundStatement {
   const { binding } = queries;
   const snapshot = binding.table(insert.table);
   const { schema } = snapshot;
-  binding.requires.add(`INSERT ${schema.name}`);
+  binding.requires.add("INSERT", insert.table.at, schema);
   const columns = insert.columns === undefined ? [...schema.columns] : listedColumns(schema, insert.columns);
   const noTimestamp = schema.timestampId >= 0 && !columns.some((column) => column.id === schema.timestampId);
   if (noTimestamp) {
@@ -388,9 +388,9 @@ export function bindUpdate(queries: Queries, update: Extract<Statement, { kind: 
   const table = binding.context.catalogue.table(update.table.text);
   if (table === undefined) throw unknownTable(update.table.text, 0, tableNames(binding.context.catalogue));
   const { schema } = table;
-  binding.requires.add(`UPDATE ${schema.name}`);
+  const changed = binding.requires.ofColumns("UPDATE", update.table.at, schema);
   const scan = scanOf(table, true);
-  const target = changeRelation(scan, schema, update.alias ?? update.table);
+  const target = changeRelation(queries, scan, update.table, update.alias);
   const names = withNames(update.with);
   const relation = update.from === undefined ? target : crossed(target, bindSource(queries, update.from, names));
   const seen = new Set<number>();
@@ -406,6 +406,7 @@ export function bindUpdate(queries: Queries, update: Extract<Statement, { kind: 
     }
     const bound = expressions.bind(value, { columns: relation.columns, names });
     refuseNarrowing(queries, bound, column.type, value.at);
+    changed.use(column.id, name.text, name.at);
     columnIds.push(column.id);
     values.push(assign(queries, bound, storedTag(column.type), value.at));
   }
@@ -495,9 +496,9 @@ function firstMatches(queries: Queries, plan: Plan, at: number): Plan {
 export function bindDelete(queries: Queries, statement: Extract<Statement, { kind: "delete" }>): BoundStatement {
   const { binding, expressions } = queries;
   const table = binding.table(statement.table);
-  binding.requires.add(`DELETE ${table.schema.name}`);
+  binding.requires.add("DELETE", statement.table.at, table.schema);
   const scan = scanOf(table, true);
-  const relation = changeRelation(scan, table.schema, statement.table);
+  const relation = changeRelation(queries, scan, statement.table);
   let plan: Plan = scan;
   if (statement.where !== undefined) {
     const where = leavingOutIntervals(statement.where, relation);
@@ -507,8 +508,7 @@ export function bindDelete(queries: Queries, statement: Extract<Statement, { kin
   return { kind: "delete", tableId: table.schema.id, plan, at: statement.table.at };
 }
 
-function changeRelation(scan: Plan, schema: TableSchema, alias: Name): Relation {
-  const qualifier = alias.text.toLowerCase();
-  const columns = schema.columns.map(({ name, type }, index): ScopeColumn => ({ name, type, qualifier, index }));
+function changeRelation(queries: Queries, scan: ScanNode, table: Name, alias = table): Relation {
+  const columns = storedColumns(queries, scan, alias, table.at);
   return { plan: scan, columns, isTable: true, timestamp: scan.timestamp };
 }

@@ -8,6 +8,7 @@ import type { Value } from "../../types/mod.ts";
 import type { Expression, Name, Query } from "../ast.ts";
 import { type Effort, FULL_EFFORT } from "../effort.ts";
 import type { Expr } from "../plan.ts";
+import { Requirements } from "./requirements.ts";
 
 export interface BindContext {
   catalogue: Catalogue;
@@ -69,7 +70,7 @@ export const UNTYPED = "UNTYPED";
 /** The state of binding one statement. */
 export class Binding {
   readonly parameterTypes: (string | undefined)[];
-  readonly requires = new Set<string>();
+  readonly requires = new Requirements();
   /** What the client is told besides the answer. */
   readonly notices = new Set<string>();
   /** By the names in lower case of columns of files that have no type here: why they cannot be read. */

@@ -11,7 +11,7 @@ import type { Expressions, Scope } from "./expressions.ts";
 import { noRows, tolerant } from "./no-rows.ts";
 import { nextToken, placeBefore } from "./places.ts";
 import { and, columnOf, columnsRead, remap, sort } from "./plans.ts";
-import { candidates, type Relation, type ScopeColumn } from "./scope.ts";
+import { candidates, markTimestampUsed, markUsed, type Relation, type ScopeColumn } from "./scope.ts";
 import type { Queries } from "./query.ts";
 import { nameKey } from "../../types/names.ts";
 import { displayName, isText } from "./types.ts";
@@ -130,6 +130,7 @@ function timeJoin(queries: Queries, join: Join, left: Relation, right: Relation,
   if (join.merges === true) throw notSupported("USING of a join by time", join.on!.at);
   if (left.timestamp < 0) throw new SqlError("the left side has no designated timestamp", join.at, SQLSTATE.grouping);
   if (right.timestamp < 0) throw new SqlError("the right side has no designated timestamp", join.at, SQLSTATE.grouping);
+  for (const side of [left, right]) markTimestampUsed(side, join.at);
   const type = join.type as TimeJoinNode["type"];
   if (join.tolerance !== undefined && type === "splice") throw misplacedTolerance(queries, join.tolerance.at);
   const keys = joinKeys(queries.expressions, join.on, left, right, { columns, names }, true);
@@ -246,6 +247,7 @@ function addShared(expressions: Expressions, keys: Keys, item: Expression, left:
     const { columns } = l === undefined ? left : right;
     throw unknownColumn(item.path.at(-1)!.text, item.at, columns);
   }
+  for (const column of [l, r]) markUsed(column, item.at);
   addKey(expressions, keys, { kind: "column", index: l.index, type: l.type }, {
     kind: "column",
     index: r.index,

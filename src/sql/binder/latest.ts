@@ -7,7 +7,7 @@ import type { Plan } from "../plan.ts";
 import { type Names, typeMismatch, unknownColumn } from "./context.ts";
 import type { Expressions } from "./expressions.ts";
 import { columnOf } from "./plans.ts";
-import { candidates, lookUp, type Relation } from "./scope.ts";
+import { candidates, lookUp, markTimestampUsed, type Relation } from "./scope.ts";
 import { displayName, isTimestamp } from "./types.ts";
 
 export function latestPlan(
@@ -46,6 +46,7 @@ function timestampIndex(relation: Relation, latest: LatestOn): number {
     if (relation.timestamp < 0) {
       throw new SqlError("LATEST BY wants a designated timestamp", latest.at, SQLSTATE.grouping);
     }
+    markTimestampUsed(relation, latest.at);
     return relation.timestamp;
   }
   if (e.kind !== "column") throw new SqlError("LATEST ON wants a column", e.at);

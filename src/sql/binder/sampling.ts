@@ -11,7 +11,7 @@ import type { Expressions } from "./expressions.ts";
 import { Grouping, isAggregated, outputColumns, placeAggregates } from "./grouping.ts";
 import { constant } from "./literals.ts";
 import { columnOf, columnsRead, hasParameter, placed, rewrite, sameExpr, walk } from "./plans.ts";
-import type { Relation } from "./scope.ts";
+import { markTimestampUsed, type Relation } from "./scope.ts";
 import type { OrderKey, OutputItem } from "./query.ts";
 import { displayName, isInteger, isNumber, isTextOrChar } from "./types.ts";
 
@@ -28,6 +28,7 @@ export function samplePlan(
   if (relation.timestamp < 0) {
     throw new SqlError("SAMPLE BY wants a designated timestamp: name one by timestamp(column)", 0, SQLSTATE.grouping);
   }
+  markTimestampUsed(relation, sample.at);
   const input = relation.plan;
   const time = columnOf(input, relation.timestamp);
   const sampling = bindSampling(expressions, sample, time.type, names);

@@ -5,6 +5,7 @@ import { SqlError, SQLSTATE } from "../../errors.ts";
 import type { Name } from "../ast.ts";
 import type { Plan } from "../plan.ts";
 import { ambiguousColumn, unknownColumn } from "./context.ts";
+import type { ColumnUse } from "./requirements.ts";
 import { nameKey } from "../../types/names.ts";
 
 export interface ScopeColumn {
@@ -20,6 +21,8 @@ export interface ScopeColumn {
   isMerged?: boolean;
   /** Is it known to be NULL in every row? */
   isNull?: boolean;
+  /** Of a stored column: its id, and where its uses are recorded. */
+  stored?: { id: number; table: ColumnUse };
   /** What the client is told when a star stands for it: of a file that has columns that cannot be read. */
   notice?: string;
 }
@@ -98,7 +101,19 @@ export function lookUp(columns: readonly ScopeColumn[], path: readonly Name[], a
   const text = path.map((part) => part.text).join(".");
   if (found.length === 0) throw unknownColumn(text, at, known(columns, path));
   if (found.length > 1) throw ambiguousColumn(text, at);
+  markUsed(found[0], at, text);
   return found[0];
+}
+
+/** Records that the statement uses the column. */
+export function markUsed({ stored, name }: ScopeColumn, at: number, text = name): void {
+  stored?.table.use(stored.id, text, at);
+}
+
+/** The same of the column that time joins, SAMPLE BY and LATEST BY use without naming it. */
+export function markTimestampUsed({ columns, timestamp }: Relation, at: number): void {
+  const column = columns.find(({ index }) => index === timestamp);
+  if (column !== undefined) markUsed(column, at);
 }
 
 /** What `path` may have meant: where its table is unknown, columns of its name in other tables. */

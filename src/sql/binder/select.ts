@@ -29,7 +29,15 @@ import {
 } from "./plans.ts";
 import { placeBefore } from "./places.ts";
 import { samplePlan } from "./sampling.ts";
-import { candidates, nothing, type Relation, type ScopeColumn, uniqueNames, type WantedName } from "./scope.ts";
+import {
+  candidates,
+  markUsed,
+  nothing,
+  type Relation,
+  type ScopeColumn,
+  uniqueNames,
+  type WantedName,
+} from "./scope.ts";
 import { bindLimit } from "./limit.ts";
 import type { BoundQuery, OrderKey, OutputItem, Queries, QueryOptions } from "./query.ts";
 import { bindSet } from "./sets.ts";
@@ -229,6 +237,7 @@ class SelectBinder {
     for (const item of select.items) {
       if (item.expression.kind === "star") {
         for (const column of this.starColumns(item.expression)) {
+          markUsed(column, item.at);
           if (column.notice !== undefined) this.binding.notices.add(column.notice);
           listed.push({ item, column, wanted: { text: column.name, isStar: true } });
         }

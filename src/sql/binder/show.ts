@@ -25,6 +25,7 @@ export function showPlan(binding: Binding, show: Show): Plan {
       throw new SqlError(`SHOW ${what.toUpperCase()} wants a table`, show.whatAt + show.what.length);
     }
     const { schema } = binding.table(show.table);
+    binding.requires.ofColumns("SELECT", show.table.at, schema).useTable();
     return metadataPlan(ofTable, [schema.name], show.table.at);
   }
   if (what === "tables") return metadataPlan("show_tables", [], show.at);

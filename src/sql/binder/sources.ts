@@ -4,7 +4,7 @@
 import { notSupported, SqlError, SQLSTATE } from "../../errors.ts";
 import type { TableSnapshot } from "../../storage/contract.ts";
 import type { Name, Source } from "../ast.ts";
-import type { Plan, ScanNode } from "../plan.ts";
+import type { ScanNode } from "../plan.ts";
 import {
   findQuery,
   findVariable,
@@ -23,7 +23,7 @@ import { STATEMENT_WORDS } from "../parser.ts";
 import { isMetadata, metadataPlan } from "./metadata.ts";
 import { noRows } from "./no-rows.ts";
 import { elementsOf } from "../../types/pg-arrays.ts";
-import { type Relation, type ScopeColumn } from "./scope.ts";
+import { markUsed, type Relation, type ScopeColumn } from "./scope.ts";
 import type { BoundQuery, Queries } from "./query.ts";
 import { showPlan } from "./show.ts";
 import { tableFunction } from "./table-functions.ts";
@@ -126,7 +126,7 @@ function bindTable(queries: Queries, source: Extract<Source, { kind: "table" }>,
     : `${schema.text}.${name.text}`;
   const snapshot = binding.context.catalogue.table(full);
   if (snapshot !== undefined) {
-    return withTimestamp(tableRelation(queries, snapshot, source.alias ?? name), source.timestamp);
+    return withTimestamp(tableRelation(queries, snapshot, source.alias ?? name, source.at), source.timestamp);
   }
   if (isMetadata(full)) {
     const plan = metadataPlan(full, [], name.at);
@@ -202,16 +202,17 @@ export function scanOf(snapshot: TableSnapshot, rowId = false): ScanNode {
   };
 }
 
-export function tableRelation(queries: Queries, snapshot: TableSnapshot, alias: Name): Relation {
-  queries.binding.requires.add(`SELECT ${snapshot.schema.name}`);
-  const plan: Plan = scanOf(snapshot);
+function tableRelation(queries: Queries, snapshot: TableSnapshot, alias: Name, at: number): Relation {
+  const plan = scanOf(snapshot);
+  queries.binding.requires.ofColumns("SELECT", at, snapshot.schema).useTable();
+  return { plan, columns: storedColumns(queries, plan, alias, at), isTable: true, timestamp: plan.timestamp };
+}
+
+/** The columns of a table as a statement reads them: it requires SELECT on those that it uses. */
+export function storedColumns({ binding }: Queries, scan: ScanNode, alias: Name, at: number): ScopeColumn[] {
+  const table = binding.requires.ofColumns("SELECT", at, { id: scan.tableId, name: scan.tableName });
   const qualifier = alias.text.toLowerCase();
-  return {
-    plan,
-    columns: plan.columns.map(({ name, type }, index) => ({ name, type, qualifier, index })),
-    isTable: true,
-    timestamp: plan.timestamp,
-  };
+  return scan.columnIds.map((id, index) => ({ ...scan.columns[index], qualifier, index, stored: { id, table } }));
 }
 
 /** `timestamp(col)` behind a source: names the designated timestamp, without sorting. */
@@ -220,6 +221,7 @@ export function withTimestamp(relation: Relation, name: Name | undefined): Relat
   const column = relation.columns.find((candidate) => sameName(candidate.name, name.text));
   if (column === undefined) throw unknownColumn(name.text, name.at, relation.columns);
   if (!isTimestamp(column.type)) throw typeMismatch(`${name.text} is no TIMESTAMP`, name.at);
+  markUsed(column, name.at, name.text);
   const { plan } = relation;
   // Nothing says that rows are in its order: what needs that sorts, or takes its slower way.
   const order = plan.timestamp === column.index ? plan.order : "none";

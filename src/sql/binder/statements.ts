@@ -2,6 +2,7 @@
  * Statements: what kind it is, and who binds it.
  */
 import { notSupported, SqlError, SQLSTATE } from "../../errors.ts";
+import type { Requirement } from "../../requirement.ts";
 import type { Statement } from "../ast.ts";
 import type { BoundStatement, Column } from "../plan.ts";
 import { bindDelete, bindInsert, bindUpdate } from "./changes.ts";
@@ -19,8 +20,7 @@ export interface Bound {
   parameterTypes: string[];
   /** Holds only for its columns and parameters: bind it anew with the values, see `BindContext.parameterValues`. */
   boundByValues: boolean;
-  /** Permissions that it needs: "SELECT trades", "CREATE TABLE trades". */
-  requires: string[];
+  requires: Requirement[];
   /** What the client is told besides the answer. */
   notices: string[];
   /** Depends on the clock or on files at the time of binding: it must be bound anew for each run. */
@@ -37,7 +37,7 @@ export function bind(statement: Statement, context: BindContext): Bound {
     columns: columnsOfStatement(bound),
     parameterTypes,
     boundByValues: binding.boundByValues,
-    requires: [...binding.requires],
+    requires: binding.requires.list(),
     notices: [...binding.notices],
     boundAnew: binding.boundAnew,
   };
@@ -105,8 +105,10 @@ function bindStatement(statement: Statement, queries: Queries): BoundStatement {
     case "transaction":
       return { kind: "transaction", action: statement.action };
     case "checkpoint":
+      binding.requires.add("SNAPSHOT", statement.at);
       return { kind: "checkpoint", action: statement.action, at: statement.at };
     case "backup":
+      binding.requires.add("BACKUP DATABASE", statement.at);
       return { kind: "backup", name: statement.name?.text, at: statement.name?.at ?? statement.at };
     case "cancelQuery":
       return { kind: "cancelQuery", id: statement.id, at: statement.at };

@@ -54,6 +54,7 @@ export function tableFunction(
     if (typeof value.value !== "string") throw typeMismatch(`${call.name} wants the name of a table`, arg.at);
     const table = queries.binding.context.catalogue.table(value.value);
     if (table === undefined) throw unknownTable(value.value, arg.at, tableNames(queries.binding.context.catalogue));
+    queries.binding.requires.ofColumns("SELECT", arg.at, table.schema).useTable();
     return table.schema.name;
   });
   return { plan: metadataPlan(name, args, call.at), name };

@@ -9,6 +9,7 @@ import { type Binding, NO_NAMES, typeMismatch, unknownColumn } from "./context.t
 import { nextToken, placeBefore, placeOf } from "./places.ts";
 import { columnOf, project } from "./plans.ts";
 import type { Queries } from "./query.ts";
+import type { ColumnUse } from "./requirements.ts";
 import { displayName, isText, isTextOrChar, isTimestamp, tagOfType } from "./types.ts";
 import { findNamed, hiddenCharacterFault, nameKey, sameName } from "../../types/names.ts";
 
@@ -110,7 +111,7 @@ function capacityOf(wanted: number | undefined): number {
 export function bindCreateTable(queries: Queries, create: CreateTable): BoundStatement {
   const { binding } = queries;
   checkTableName(create.name);
-  binding.requires.add(`CREATE TABLE ${create.name.text}`);
+  binding.requires.add("CREATE TABLE", create.at);
   const existing = binding.context.catalogue.table(create.name.text);
   if (existing !== undefined && !create.ifNotExists) {
     throw new SqlError(`the table ${create.name.text} exists already`, create.name.at, SQLSTATE.duplicateTable);
@@ -273,6 +274,7 @@ function parseTtl(
 
 function createLike(binding: Binding, create: CreateTable): BoundStatement {
   const { schema } = binding.table(create.like!);
+  binding.requires.ofColumns("SELECT", create.like!.at, schema).useTable();
   const table: NewTable = {
     name: create.name.text,
     columns: schema.columns.map(({ id: _, ...column }) => column),
@@ -345,16 +347,18 @@ function isStorableCast(from: string, to: string): boolean {
 
 export function bindDrop(binding: Binding, drop: Extract<Statement, { kind: "dropTable" }>): BoundStatement {
   if (drop.all) {
+    const tables = binding.context.catalogue.tables();
+    for (const { schema } of tables) binding.requires.add("DROP TABLE", drop.at, schema);
     return {
       kind: "dropTable",
-      names: binding.context.catalogue.tables().map(({ schema }) => ({ name: schema.name, at: drop.at })),
+      names: tables.map(({ schema }) => ({ name: schema.name, at: drop.at })),
       ifExists: true,
     };
   }
   const name = drop.name!;
   const table = binding.context.catalogue.table(name.text);
   if (table === undefined && !drop.ifExists) throw binding.table(name);
-  binding.requires.add(`DROP TABLE ${name.text}`);
+  if (table !== undefined) binding.requires.add("DROP TABLE", name.at, table.schema);
   return {
     kind: "dropTable",
     names: table === undefined ? [] : [{ name: table.schema.name, at: name.at }],
@@ -370,7 +374,7 @@ export function bindTruncate(binding: Binding, truncate: Extract<Statement, { ki
       if (truncate.ifExists) continue;
       throw binding.table(name);
     }
-    binding.requires.add(`TRUNCATE TABLE ${table.schema.name}`);
+    binding.requires.add("TRUNCATE TABLE", name.at, table.schema);
     tableIds.push(table.schema.id);
   }
   return { kind: "truncate", tableIds };
@@ -382,21 +386,22 @@ export function bindRename(binding: Binding, rename: Extract<Statement, { kind: 
   checkTableName({ ...rename.to, at: 0 });
   const other = binding.context.catalogue.table(rename.to.text);
   if (other !== undefined) throw new SqlError(`the table ${rename.to.text} exists already`, 0, SQLSTATE.duplicateTable);
-  binding.requires.add(`RENAME TABLE ${schema.name}`);
+  binding.requires.add("RENAME TABLE", rename.from.at, schema);
   return { kind: "rename", tableId: schema.id, to: rename.to.text, at: rename.to.at };
 }
 
 export function bindAlter(binding: Binding, alter: Extract<Statement, { kind: "alterTable" }>): BoundStatement {
   const { schema } = binding.table(alter.table);
-  binding.requires.add(`ALTER TABLE ${schema.name}`);
+  const { requires } = binding;
   const { action } = alter;
   switch (action.kind) {
     case "addColumn":
+      requires.add("ADD COLUMN", alter.table.at, schema);
       return addColumns(schema, action, binding.context.text);
     case "dropColumn":
-      return dropColumns(schema, action);
+      return dropColumns(schema, action, requires.ofColumns("DROP COLUMN", alter.table.at, schema));
     case "renameColumn":
-      return renameColumn(schema, action);
+      return renameColumn(schema, action, requires.ofColumns("RENAME COLUMN", alter.table.at, schema));
     case "columnType":
       throw notSupported("ALTER COLUMN TYPE", action.at);
     case "other":
@@ -444,10 +449,15 @@ function addColumns(
   return { kind: "addColumns", tableId: schema.id, columns, ifNotExists: action.ifNotExists, at: action.at };
 }
 
-function dropColumns(schema: TableSchema, action: Extract<AlterAction, { kind: "dropColumn" }>): BoundStatement {
+function dropColumns(
+  schema: TableSchema,
+  action: Extract<AlterAction, { kind: "dropColumn" }>,
+  dropped: ColumnUse,
+): BoundStatement {
   checkOne(schema, action.columns);
   const columnIds = action.columns.map((name) => {
     const column = findColumn(schema, name);
+    dropped.use(column.id, name.text, name.at);
     if (column.id === schema.timestampId) {
       throw new SqlError("the designated timestamp cannot be dropped", 0, SQLSTATE.invalidParameter);
     }
@@ -456,10 +466,15 @@ function dropColumns(schema: TableSchema, action: Extract<AlterAction, { kind: "
   return { kind: "dropColumns", tableId: schema.id, columnIds };
 }
 
-function renameColumn(schema: TableSchema, action: Extract<AlterAction, { kind: "renameColumn" }>): BoundStatement {
+function renameColumn(
+  schema: TableSchema,
+  action: Extract<AlterAction, { kind: "renameColumn" }>,
+  renamed: ColumnUse,
+): BoundStatement {
   if (action.renames.length > 1) throw notSupported("a list of columns to rename", action.renames[1].from.at);
   const [{ from, to }] = action.renames;
   const column = findColumn(schema, from);
+  renamed.use(column.id, from.text, from.at);
   if (column.id === schema.timestampId) {
     throw new SqlError("the designated timestamp cannot be renamed", 0, SQLSTATE.invalidParameter);
   }

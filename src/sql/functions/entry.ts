@@ -4,6 +4,7 @@
  */
 import type { IrNode } from "../../engine/compiler/ir.ts";
 import type { Dictionary } from "../../storage/contract.ts";
+import type { Permission } from "../../requirement.ts";
 import type { SharedHeap } from "../../storage/heap.ts";
 import type { Value } from "../../types/mod.ts";
 
@@ -63,6 +64,8 @@ export interface FunctionEntry {
   aggregate?: AggregateImplementation;
   /** Only usable with OVER: row_number, rank, lag … The window operator knows it by name. */
   window?: boolean;
+  /** What its callers need, besides that of the columns in its arguments. */
+  permission?: Permission;
   /** A source of rows: long_sequence, read_parquet, tables. The binder knows it by name. */
   table?: boolean;
 }

@@ -20,7 +20,7 @@ function served(name: string, summary: string): FunctionEntry {
   const run = () => {
     throw new Error(`${name}() is not answered in the engine`);
   };
-  return batchEntry(name, [], "BOOLEAN", summary, run, [], { volatility: "volatile" });
+  return batchEntry(name, [], "BOOLEAN", summary, run, [], { volatility: "volatile", permission: "SYSTEM ADMIN" });
 }
 
 /** The same text in every row. */

@@ -1,0 +1,76 @@
+/**
+ * What a statement requires of its user. The binder derives it from the statement as written, before any rule prunes columns
+ * or answers from statistics. A session checks it at each execution.
+ */
+
+export interface Requirement {
+  readonly permission: Permission;
+  /** Absent for a permission on the database. */
+  readonly table?: { readonly id: number; readonly name: string };
+  /**
+   * The columns that the statement uses, in the order of the text. Empty if it uses the table but none of its columns, as `SELECT count() FROM t` does.
+   * Absent if the permission is needed on the whole table.
+   */
+  readonly columns?: readonly UsedColumn[];
+  /** Offset into the statement: of the table's name, or of the statement's first word. */
+  readonly at: number;
+}
+
+export interface UsedColumn {
+  readonly id: number;
+  /** As the statement names it; a column that `*` stands for, by its own name. */
+  readonly name: string;
+  /** Offset of the first use; of the `*`, or of the clause that uses a designated timestamp without naming it. */
+  readonly at: number;
+}
+
+/** Names of permissions as GRANT takes them. */
+export type Permission =
+  | "SELECT"
+  | "INSERT"
+  | "UPDATE"
+  | "DELETE"
+  | "CREATE TABLE"
+  | "DROP TABLE"
+  | "TRUNCATE TABLE"
+  | "RENAME TABLE"
+  | "VACUUM TABLE"
+  | "ADD COLUMN"
+  | "DROP COLUMN"
+  | "RENAME COLUMN"
+  | "ALTER COLUMN TYPE"
+  | "ALTER COLUMN CACHE"
+  | "ADD INDEX"
+  | "DROP INDEX"
+  | "REINDEX"
+  | "ATTACH PARTITION"
+  | "DETACH PARTITION"
+  | "DROP PARTITION"
+  | "DEDUP ENABLE"
+  | "DEDUP DISABLE"
+  | "SET TABLE PARAM"
+  | "SET TABLE TYPE"
+  | "RESUME WAL"
+  | "BACKUP DATABASE"
+  | "SNAPSHOT"
+  | "SQL ENGINE ADMIN"
+  | "SYSTEM ADMIN"
+  | "SETTINGS"
+  | "ADD EXTERNAL ALIAS"
+  | "REMOVE EXTERNAL ALIAS"
+  | "ADD PASSWORD"
+  | "REMOVE PASSWORD"
+  | "CREATE USER"
+  | "DROP USER"
+  | "ENABLE USER"
+  | "DISABLE USER"
+  | "CREATE GROUP"
+  | "DROP GROUP"
+  | "ADD USER"
+  | "REMOVE USER"
+  | "CREATE SERVICE ACCOUNT"
+  | "DROP SERVICE ACCOUNT"
+  | "CREATE REST TOKEN"
+  | "DROP REST TOKEN"
+  | "LIST USERS"
+  | "USER DETAILS";

@@ -1,0 +1,69 @@
+/** Collects what a statement requires while it is bound. */
+import type { Permission, Requirement, UsedColumn } from "../../requirement.ts";
+
+type Table = NonNullable<Requirement["table"]>;
+
+export class Requirements {
+  private readonly byKey = new Map<string, Requirement>();
+
+  /** The statement requires a permission on the database, or on the whole table. */
+  add(permission: Permission, at: number, table?: Table): void {
+    const key = keyOf(permission, table);
+    if (this.byKey.has(key)) return;
+    this.byKey.set(key, table === undefined ? { permission, at } : { permission, table: identityOf(table), at });
+  }
+
+  /** The statement requires a permission on columns of the table: on those that are recorded in the result. */
+  ofColumns(permission: Permission, at: number, table: Table): ColumnUse {
+    // Apart from `add`: the permission on the whole table may be required too.
+    const key = `${keyOf(permission, table)} columns`;
+    const known = this.byKey.get(key) as UsedColumns | undefined;
+    if (known !== undefined) return known;
+    const requirement = new UsedColumns(permission, identityOf(table), at);
+    this.byKey.set(key, requirement);
+    return requirement;
+  }
+
+  /** As plain data, columns in the order of the text. */
+  list(): Requirement[] {
+    const required = [...this.byKey.values()].filter((each) => !(each instanceof UsedColumns) || each.isRequired);
+    return required.map(({ permission, table, columns, at }) => ({
+      permission,
+      at,
+      ...table && { table },
+      ...columns && { columns: columns.toSorted((a, b) => a.at - b.at) },
+    }));
+  }
+}
+
+/** The columns of one table that a statement uses. */
+export interface ColumnUse {
+  /** The permission is required even if no column is used. */
+  useTable(): void;
+  use(id: number, name: string, at: number): void;
+}
+
+class UsedColumns implements Requirement, ColumnUse {
+  isRequired = false;
+  /** By id, each at its first use. */
+  private readonly used = new Map<number, UsedColumn>();
+
+  constructor(readonly permission: Permission, readonly table: Table, readonly at: number) {}
+
+  get columns(): UsedColumn[] {
+    return [...this.used.values()];
+  }
+
+  useTable(): void {
+    this.isRequired = true;
+  }
+
+  use(id: number, name: string, at: number): void {
+    this.isRequired = true;
+    const known = this.used.get(id);
+    if (known === undefined || known.at > at) this.used.set(id, { id, name, at });
+  }
+}
+
+const keyOf = (permission: Permission, table: Table | undefined) => `${permission} ${table?.id ?? ""}`;
+const identityOf = ({ id, name }: Table): Table => ({ id, name });
