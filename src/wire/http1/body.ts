@@ -1,20 +1,20 @@
-/** The body of a request: so many bytes, or chunks until the last one. */
+/** The body of a request: of known length, or chunked. */
 import { RequestError } from "./errors.ts";
 import { badField, latin1 } from "./head.ts";
 import type { Input } from "./input.ts";
 
-/** Size, blank and extensions of a chunk. */
+/** Maximum size of a chunk's size line with its extensions. */
 const CHUNK_LINE_MAX = 256;
-/** All trailers together; they are read and dropped. */
+/** Maximum size of all trailers together; they are read and dropped. */
 const TRAILERS_MAX = 8192;
 const PIECE_BYTES = 65_536;
 const CHUNK_SIZE = /^([0-9A-Fa-f]{1,12})(?:;[\x21-\x7e][\t\x20-\x7e\x80-\xff]*)?$/;
 
 export class BodyReader {
-  /** Bytes that have been read. */
+  /** Number of bytes read so far. */
   size = 0;
   isWhole: boolean;
-  /** Bytes of the body, or of the chunk, that are still to come. */
+  /** Bytes of the body, or of the current chunk, that are still to come. */
   #left: number;
   readonly isChunked: boolean;
   #hasChunk = false;
@@ -29,12 +29,12 @@ export class BodyReader {
     this.isWhole = size === 0;
   }
 
-  /** Bytes that are known to come. */
+  /** Number of bytes that are known to be still to come. */
   get sizeLeft(): number {
     return this.#left;
   }
 
-  /** Fills a part of `into`; 0 at the end. @throws {RequestError | ConnectionLostError} */
+  /** Fills a part of `into` and returns its size, 0 at the end. @throws {RequestError | ConnectionLostError} */
   async readInto(into: Uint8Array): Promise<number> {
     if (this.isWhole) return 0;
     if (this.#left === 0) {
@@ -48,7 +48,7 @@ export class BodyReader {
     return count;
   }
 
-  /** The next bytes, which are the caller's; undefined at the end. */
+  /** Returns the next bytes, which the caller then owns; undefined at the end. */
   async read(): Promise<Uint8Array<ArrayBuffer> | undefined> {
     const piece = new Uint8Array(this.isChunked ? PIECE_BYTES : Math.min(PIECE_BYTES, Math.max(1, this.#left)));
     const count = await this.readInto(piece);

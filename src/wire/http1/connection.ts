@@ -1,4 +1,4 @@
-/** One client: its requests one after the other, and its times. */
+/** One client connection: serves its requests in sequence and enforces its time limits. */
 import { BodyReader } from "./body.ts";
 import type { ByteConnection, Reply, ServerOptions } from "./contract.ts";
 import { ConnectionLostError, RequestError } from "./errors.ts";
@@ -7,13 +7,16 @@ import { Input } from "./input.ts";
 import { type Framing, headText, isBodyless, LAST_CHUNK, Output, sizeOf, textReply } from "./reply.ts";
 import { HttpRequest } from "./request.ts";
 
-/** Rest of a body that is read and dropped, so that the connection can serve the next request. */
+/**
+ * If at most this much of a body remains unread, it is read and dropped, so that the connection can serve the next
+ * request.
+ */
 const DROPPED_MAX = 65_536;
-/** Requests that a client may send ahead, in bytes; more stay in the system's buffers. */
+/** Maximum number of bytes to read ahead of the current request; more stays in the system's buffers. */
 const AHEAD_MAX = 65_536;
 const LINGER_MS = 1000;
 
-/** What the server waits for. `work`: a handler, which has its own limits. */
+/** What the connection waits for. `work`: for a handler, which has its own limits. */
 type Waits = "request" | "head" | "body" | "work" | "write" | "end";
 
 export class Connection {
@@ -21,17 +24,17 @@ export class Connection {
   readonly #output = new Output();
   #waits: Waits = "request";
   #sinceMs = performance.now();
-  /** Time that has been waited for the body of this request. */
+  /** Time spent waiting for this request's body. */
   #bodyWaitedMs = 0;
   #body: BodyReader | undefined;
   #request: HttpRequest | undefined;
   #isClosed = false;
-  /** No further request is taken. */
+  /** No further request is accepted. */
   #isLast = false;
   #hasServed = false;
   #refusing: Promise<void> | undefined;
   #awaitsContinue = false;
-  /** The slot is given back when the last reply is out, before the client has seen the end. */
+  /** Called when the last reply is sent and the connection's slot is free, before the client has closed. */
   onSlotFree: () => void = () => {};
 
   constructor(
@@ -55,7 +58,7 @@ export class Connection {
     }
   }
 
-  /** Ends the connection where it is; what runs for it is cancelled. */
+  /** Closes the connection at once and aborts its request. */
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
@@ -63,17 +66,17 @@ export class Connection {
     try {
       this.connection.close();
     } catch {
-      // The client was first.
+      // already closed by the client
     }
   }
 
-  /** Ends it now if no request is under way, otherwise after the reply. */
+  /** Closes the connection now if no request is running, otherwise after the reply. */
   finish(): void {
     this.#isLast = true;
     if (this.#waits === "request" || this.#waits === "head" || this.#waits === "end") this.close();
   }
 
-  /** Closes it if its client is too slow. */
+  /** Closes the connection if its client is too slow. */
   checkTimes(nowMs: number): void {
     const { limits } = this.options;
     const waitedMs = nowMs - this.#sinceMs;
@@ -95,24 +98,26 @@ export class Connection {
     }
   }
 
-  /** Since when the client could have asked for something, or have sent the rest of its head; undefined while a request runs. */
+  /**
+   * How long the connection has been idle, or has been waiting for the rest of a head; undefined while a request runs.
+   */
   unusedMs(nowMs: number): { kind: "idle" | "slow"; ms: number } | undefined {
     if (this.#waits === "request") return { kind: "idle", ms: nowMs - this.#sinceMs };
     if (this.#waits === "head") return { kind: "slow", ms: nowMs - this.#sinceMs };
   }
 
-  /** Makes room for another client. */
+  /** Closes the connection to free its slot for another client. */
   giveWay(): void {
     if (this.#waits === "head") this.#tooSlow("head");
     else this.close();
   }
 
-  /** A reply that no handler has made. */
+  /** A reply that the server makes itself. */
   #failure(status: number, text: string): Reply {
     return textReply(status, text, this.options.ownHeaders);
   }
 
-  /** Answers without reading, and ends the connection. */
+  /** Replies without reading a request, then closes the connection. */
   refuse(reply: Reply): Promise<void> {
     return this.#refusing = this.#refuse(reply);
   }
@@ -123,7 +128,7 @@ export class Connection {
       await this.#send(reply, undefined);
       await this.#linger();
     } catch {
-      // The client has gone.
+      // the client has gone
     } finally {
       this.close();
     }
@@ -141,7 +146,7 @@ export class Connection {
     this.refuse(this.#failure(408, `the ${part} of the request took too long`));
   }
 
-  /** False when the client has ended the connection. */
+  /** Returns false when the client has closed the connection. */
   async #serveOne(): Promise<boolean> {
     let head: RequestHead | undefined;
     try {
@@ -174,7 +179,7 @@ export class Connection {
     if (reply.isLast) this.#isLast = true;
     try {
       if (this.#waits === "end" || this.#isClosed) throw new ConnectionLostError();
-      // A client that waits for `100 Continue` may not send the body at all now.
+      // A client that waits for `100 Continue` may now leave out the body.
       if (!body.isWhole && !this.#isLast && (this.#awaitsContinue || !await this.#dropRest(body))) this.#isLast = true;
       await this.#send(reply, head);
     } catch (error) {
@@ -185,9 +190,9 @@ export class Connection {
 
   async #readHead(): Promise<RequestHead | undefined> {
     const input = this.#input;
-    // The handshake of TLS is part of the first head.
+    // The TLS handshake counts as part of the first head.
     this.#wait(this.isSecure && !this.#hasServed ? "head" : "request");
-    // Empty lines before a request are those of clients that end a body with one.
+    // Empty lines before a request are skipped: some clients send one after a body.
     for (let lines = 0; lines < 4; lines++) {
       while (input.size === 0 || input.size === 1 && input.bytes[0] === 13) {
         if (!await input.fill()) return undefined;
@@ -214,7 +219,7 @@ export class Connection {
     }
   }
 
-  /** The input of a body, whose reads are timed, and the first of which asks the client to send it. */
+  /** The input for a body. Its reads are timed, and the first one sends `100 Continue` if the client expects that. */
   #guarded(head: RequestHead): Pick<Input, "readInto" | "line"> {
     this.#awaitsContinue = head.expectsContinue && head.bodySize !== 0;
     this.#bodyWaitedMs = 0;
@@ -244,7 +249,7 @@ export class Connection {
     };
   }
 
-  /** Reads ahead while a request runs, as the end of the stream is how a client that left is known. */
+  /** Reads ahead while a request runs, because a client that leaves is only noticed by the end of its stream. */
   async #watch(request: HttpRequest): Promise<void> {
     const input = this.#input;
     while (this.#request === request && input.size < AHEAD_MAX) {
@@ -268,7 +273,7 @@ export class Connection {
     }
   }
 
-  /** Reads the rest of a body that no handler wanted; false when it is too long. */
+  /** Reads and drops the rest of a body that no handler read. Returns false if it is too long. */
   async #dropRest(body: BodyReader): Promise<boolean> {
     if (body.sizeLeft > DROPPED_MAX) return false;
     const into = new Uint8Array(8192);
@@ -284,7 +289,7 @@ export class Connection {
     }
   }
 
-  /** @param head undefined where the request could not be read */
+  /** @param head undefined if the request could not be read */
   async #send(reply: Reply, head: RequestHead | undefined): Promise<void> {
     const { body = [] } = reply;
     const output = this.#output;
@@ -317,11 +322,11 @@ export class Connection {
         else output.add(piece);
         await this.#flush();
         this.#wait("work");
-        // A client that reads no more than it must is seen to have left here at the latest.
+        // For a client that reads slowly, this is where its leaving is noticed at the latest.
         if (this.#isClosed) throw new ConnectionLostError();
       }
     } catch (error) {
-      // The head is out: only a broken connection tells that something is missing.
+      // The head is already sent, so only a broken connection can show that something is missing.
       const hasGone = this.#isClosed || this.#input.isOver;
       this.close();
       throw hasGone ? new ConnectionLostError() : error;
@@ -348,7 +353,10 @@ export class Connection {
     }
   }
 
-  /** Waits for the client to close: a connection that is closed with unread bytes takes its last reply back. */
+  /**
+   * Waits for the client to close: closing a connection with unread bytes would discard the reply on the way (TCP
+   * reset).
+   */
   async #linger(): Promise<void> {
     this.#wait("end");
     this.onSlotFree();
@@ -358,7 +366,7 @@ export class Connection {
   }
 }
 
-/** Ends the query behind a reply that is not sent to its end. */
+/** Ends the query behind a reply that was not sent completely. */
 async function discard({ body }: Reply): Promise<void> {
   if (body !== undefined && Symbol.asyncIterator in body) await body[Symbol.asyncIterator]().return?.();
 }

@@ -1,4 +1,4 @@
-/** What the HTTP/1.1 server is given, and what a handler gets and gives. */
+/** The types of the HTTP/1.1 server: its options, and what handlers return. */
 import type { ByteConnection } from "../tls/mod.ts";
 import type { HttpRequest } from "./request.ts";
 
@@ -10,51 +10,52 @@ export interface Reply {
   status: number;
   headers: HeaderList;
   /**
-   * Bytes, whole or in parts, go out with the head in one write. Pieces go out as they are made, each when the client has taken
-   * the one before; the iterator is returned when the client goes. A piece is copied before the next one is asked for.
+   * An array of bytes, in one or more parts, is sent with the head in one write. An iterable is sent piece by piece:
+   * the next piece is requested when the client has taken the previous one, and `return()` is called if the client
+   * leaves. A piece is copied before the next one is requested.
    */
   body?: Uint8Array | Uint8Array[] | AsyncIterable<Uint8Array>;
-  /** Sends known bytes as a chunk, without a Content-Length. */
+  /** Sends an array of bytes as one chunk, without a Content-Length. */
   isChunked?: boolean;
-  /** Ends the connection after this reply. */
+  /** Closes the connection after this reply. */
   isLast?: boolean;
 }
 
-/** Read at their use, so that they can change while the server runs. */
+/** Limits. They are read on each use, so that they can change while the server runs. */
 export interface Limits {
-  /** Connections that are served at a time. */
+  /** Maximum number of connections that are served at a time. */
   readonly connectionsMax: number;
-  /** One more waits so long for a slot, and is then refused with 503. */
+  /** How long another connection waits for a slot before it is refused with 503. */
   readonly queueTimeoutMs: number;
-  /** A connection is closed when its client neither asks nor reads for so long. */
+  /** A connection is closed when its client neither sends nor reads for this long. */
   readonly idleTimeoutMs: number;
-  /** While others wait for a slot, a connection that has idled for so long gives its own up. */
+  /** While others wait for a slot, a connection that has been idle for this long is closed. */
   readonly spareIdleMs: number;
-  /** From the first byte of a head to its last. */
+  /** Time from the first byte of a head to the last one. */
   readonly headTimeoutMs: number;
   readonly headSizeMax: number;
-  /** Waiting for a body, beside a second for each `bodyRateMin` bytes that came. */
+  /** Time to wait for a body, plus one second for each `bodyRateMin` bytes received. */
   readonly bodyTimeoutMs: number;
   readonly bodyRateMin: number;
 }
 
 export interface ServerOptions {
   hostname: string;
-  /** 0 takes any free one. */
+  /** 0 takes any free port. */
   port: number;
   limits: Limits;
-  /** Answers a request. What it throws is told to `onError` and answered 500. */
+  /** Answers a request. An error that it throws goes to `onError` and is answered with 500. */
   handle(request: HttpRequest): Reply | Promise<Reply>;
   onError(error: unknown): void;
   /** Headers of replies that the server makes itself. */
   ownHeaders?: HeaderList;
-  /** Puts TLS over an accepted connection. */
+  /** Wraps an accepted connection in TLS. */
   secure?(connection: Deno.Conn): ByteConnection;
 }
 
 export interface Server {
   port: number;
   connectionCount(): number;
-  /** Takes no more connections, ends those that idle, and waits for the requests that run. */
+  /** Accepts no more connections, closes idle ones, and waits for running requests. */
   close(): Promise<void>;
 }

@@ -1,8 +1,8 @@
 /**
- * The head of a request: request line and header fields, read strictly as RFC 9112 has them.
+ * The head of a request: request line and header fields, parsed strictly according to RFC 9112.
  *
  * Refused: a bare CR or LF, folded lines, blanks before a colon, control characters, two lengths, two Hosts, transfer codings
- * other than `chunked`. Each of these is read differently by different programs, which request smuggling is made of.
+ * other than `chunked`. Programs interpret these differently, which allows request smuggling.
  */
 import { RequestError } from "./errors.ts";
 
@@ -14,23 +14,23 @@ const REQUEST_LINE = new RegExp(`^(${TOKEN}) ([^\\x00-\\x20\\x7f]+) HTTP/(\\d)\\
 const FIELD_NAME = new RegExp(`^${TOKEN}$`);
 // deno-lint-ignore no-control-regex
 const BAD_VALUE = /[\x00-\x08\x0a-\x1f\x7f]/;
-/** The fields of a good head in one match: it is the whole check of nearly every request. */
+/** Matches all fields of a valid head at once. This is the only check that nearly every request needs. */
 const GOOD_FIELDS = new RegExp(`^(?:${TOKEN}:[\\t\\x20-\\x7e\\x80-\\xff]*\\r\\n)*$`);
 
 const ascii = new TextDecoder();
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
-/** Where a head ends, found piece by piece as it arrives. Refuses at once what cannot become a head. */
+/** Finds the end of a head as its bytes arrive. Refuses immediately what cannot become a valid head. */
 export class HeadEnd {
-  /** Bytes from the start of the request that have been looked at. */
+  /** Number of bytes examined, from the start of the request. */
   #seen = 0;
-  /** The start of the line that is looked at. */
+  /** Start of the line being examined. */
   #line = 0;
 
-  /** The size of the head with the empty line after it; undefined while it is not whole. @throws {RequestError} */
+  /** Returns the size of the head including the empty line; undefined while it is incomplete. @throws {RequestError} */
   find(bytes: Uint8Array): number | undefined {
     if (this.#seen === 0 && bytes.length > 0 && !isTokenByte(bytes[0])) throw notHttp(bytes);
-    // By hand: indexOf() costs more for lines this short.
+    // A loop, because indexOf() costs more for such short lines.
     for (let at = this.#seen; at < bytes.length; at++) {
       if (bytes[at] !== LF) continue;
       if (at === 0 || bytes[at - 1] !== CR) {
@@ -38,7 +38,7 @@ export class HeadEnd {
         throw new RequestError(400, "a header line ends in a bare line feed: expected CR LF");
       }
       if (at - 1 === this.#line) return at + 1;
-      // A bad request line is refused before the rest has come.
+      // A bad request line is refused before the rest arrives.
       if (this.#line === 0) {
         requestLine(latin1(bytes.subarray(0, at - 1)));
         this.requestLineSize = at + 1;
@@ -49,11 +49,11 @@ export class HeadEnd {
     return undefined;
   }
 
-  /** Infinite while its end has not come. */
+  /** Infinity until its end has arrived. */
   requestLineSize = Infinity;
 }
 
-/** The method's first byte; a TLS client's is 0x16. */
+/** True for bytes that can start a method. A TLS client sends 0x16. */
 function isTokenByte(byte: number): boolean {
   return byte > 0x20 && byte < 0x7f;
 }
@@ -75,15 +75,15 @@ function requestLine(line: string): { method: string; target: string; minor: num
   return { method, target, minor: Number(minor) };
 }
 
-/** The header fields of a request. Names have no case. */
+/** The header fields of a request. Names are case-insensitive. */
 export class Headers {
-  /** @param places start of the name, the colon and the end of the value, of each field */
-  constructor(private readonly text: string, private readonly places: readonly number[]) {}
+  /** @param offsets of each field: start of the name, the colon, and the end of the value */
+  constructor(private readonly text: string, private readonly offsets: readonly number[]) {}
 
-  /** The value; values of several fields of this name are joined by ", ". */
+  /** Returns the value; if several fields have this name, their values joined by ", ". */
   get(name: string): string | null {
     let found: string | null = null;
-    for (let at = 0; at < this.places.length; at += 3) {
+    for (let at = 0; at < this.offsets.length; at += 3) {
       if (!this.#isNamed(at, name)) continue;
       const value = this.#value(at);
       found = found === null ? value : `${found}${name === "cookie" ? "; " : ", "}${value}`;
@@ -95,26 +95,26 @@ export class Headers {
     return this.get(name) !== null;
   }
 
-  /** How many fields have this name. */
+  /** Number of fields with this name. */
   count(name: string): number {
     let count = 0;
-    for (let at = 0; at < this.places.length; at += 3) if (this.#isNamed(at, name)) count++;
+    for (let at = 0; at < this.offsets.length; at += 3) if (this.#isNamed(at, name)) count++;
     return count;
   }
 
   *[Symbol.iterator](): Generator<[name: string, value: string]> {
-    for (let at = 0; at < this.places.length; at += 3) {
-      yield [this.text.slice(this.places[at], this.places[at + 1]).toLowerCase(), this.#value(at)];
+    for (let at = 0; at < this.offsets.length; at += 3) {
+      yield [this.text.slice(this.offsets[at], this.offsets[at + 1]).toLowerCase(), this.#value(at)];
     }
   }
 
   #isNamed(at: number, name: string): boolean {
-    const start = this.places[at], colon = this.places[at + 1];
+    const start = this.offsets[at], colon = this.offsets[at + 1];
     return colon - start === name.length && this.text.slice(start, colon).toLowerCase() === name;
   }
 
   #value(at: number): string {
-    return trimBlanks(this.text.slice(this.places[at + 1] + 1, this.places[at + 2]));
+    return trimBlanks(this.text.slice(this.offsets[at + 1] + 1, this.offsets[at + 2]));
   }
 }
 
@@ -124,28 +124,28 @@ function trimBlanks(value: string): string {
 
 export interface RequestHead {
   method: string;
-  /** As it was sent; bytes above ASCII are read as UTF-8. */
+  /** As sent, with bytes above ASCII decoded as UTF-8. */
   target: string;
-  /** 1 of HTTP/1.1, 0 of HTTP/1.0. */
+  /** Minor version: 1 for HTTP/1.1, 0 for HTTP/1.0. */
   minor: number;
   headers: Headers;
-  /** The size of the body; "chunked" when only its end tells. */
+  /** Size of the body, or "chunked". */
   bodySize: number | "chunked";
   /** The client waits for `100 Continue` before it sends the body. */
   expectsContinue: boolean;
-  /** The client wants the connection to stay. */
+  /** The client wants to keep the connection open. */
   keepsAlive: boolean;
 }
 
-/** Reads a whole head, with the empty line at its end. @throws {RequestError} */
+/** Parses a complete head, including the empty line at its end. @throws {RequestError} */
 export function parseHead(bytes: Uint8Array): RequestHead {
   const text = textOf(bytes);
   const lineEnd = text.indexOf("\r\n");
   const { method, target, minor } = requestLine(text.slice(0, lineEnd));
   const fields = text.slice(lineEnd + 2, -2);
-  const places = fieldPlaces(fields);
-  const headers = new Headers(fields, places);
-  if (places.length === 0) {
+  const offsets = fieldPlaces(fields);
+  const headers = new Headers(fields, offsets);
+  if (offsets.length === 0) {
     return {
       method,
       target: targetOf(target),
@@ -170,17 +170,17 @@ export function parseHead(bytes: Uint8Array): RequestHead {
 
 function fieldPlaces(fields: string): number[] {
   if (!GOOD_FIELDS.test(fields)) throw badField(fields);
-  const places: number[] = [];
+  const offsets: number[] = [];
   for (let at = 0; at < fields.length;) {
     const colon = fields.indexOf(":", at);
     const end = fields.indexOf("\r\n", colon);
-    places.push(at, colon, end);
+    offsets.push(at, colon, end);
     at = end + 2;
   }
-  return places;
+  return offsets;
 }
 
-/** Says which line is at fault. */
+/** Returns an error that names the bad line. */
 export function badField(fields: string): RequestError {
   for (const line of fields.split("\r\n")) {
     const colon = line.indexOf(":");
@@ -214,7 +214,7 @@ function bodySizeOf(headers: Headers, minor: number): number | "chunked" {
   const coding = headers.get("transfer-encoding");
   if (coding === null) {
     if (length === null) return 0;
-    // Two fields are joined by a comma, and so are no number.
+    // Two fields are joined by a comma, so they are not a number.
     if (!/^\d{1,15}$/.test(length)) throw new RequestError(400, "Content-Length is not one number of bytes");
     return Number(length);
   }
@@ -239,14 +239,14 @@ function keepsAlive(headers: Headers, minor: number): boolean {
   const header = headers.get("connection");
   if (header === null) return minor === 1;
   const options = header.toLowerCase().split(",").map(trimBlanks);
-  // Upgrades, as `h2c`, are not taken: the request is answered as it stands.
+  // Upgrades such as `h2c` are ignored, and the request is answered as it is.
   return !options.includes("close") && (minor === 1 || options.includes("keep-alive"));
 }
 
-/** One character for each byte. */
+/** Decodes one character for each byte. */
 function textOf(bytes: Uint8Array): string {
   const text = ascii.decode(bytes);
-  // U+FFFD and joined sequences stand for bytes above ASCII.
+  // U+FFFD, or fewer characters than bytes, shows that there are bytes above ASCII.
   return text.length === bytes.length && !text.includes("\ufffd") ? text : latin1(bytes);
 }
 

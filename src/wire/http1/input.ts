@@ -1,4 +1,4 @@
-/** What a client sends, through a buffer. One read is under way at most. */
+/** The buffered input of a connection. At most one read is in progress. */
 import { ConnectionLostError, RequestError } from "./errors.ts";
 import type { ByteConnection } from "../tls/mod.ts";
 
@@ -10,12 +10,12 @@ export class Input {
   #start = 0;
   #end = 0;
   #reading: Promise<boolean> | undefined;
-  /** The client has sent its last byte, or the connection is broken. */
+  /** The client has closed its sending side, or the connection is broken. */
   isOver = false;
 
   constructor(private readonly connection: ByteConnection) {}
 
-  /** What has arrived and was not taken. Valid until the next read. */
+  /** Bytes received and not yet consumed. Valid until the next read. */
   get bytes(): Uint8Array<ArrayBuffer> {
     return this.#buffer.subarray(this.#start, this.#end);
   }
@@ -24,13 +24,13 @@ export class Input {
     return this.#end - this.#start;
   }
 
-  /** The first `size` bytes are done with. */
+  /** Consumes the first `size` bytes. */
   skip(size: number): void {
     this.#start += size;
     if (this.#start === this.#end && this.#reading === undefined) this.#start = this.#end = 0;
   }
 
-  /** Reads once more; false at the end. */
+  /** Reads once more. Returns false at the end. */
   fill(): Promise<boolean> {
     if (this.#reading !== undefined) return this.#reading;
     if (this.isOver) return Promise.resolve(false);
@@ -53,7 +53,7 @@ export class Input {
   #makeRoom(): void {
     if (this.#start === this.#end) {
       this.#start = this.#end = 0;
-      // A buffer that one long head needed is not kept by a connection that idles.
+      // An idle connection does not keep a buffer that one long head needed.
       if (this.#buffer.length > BUFFER_BYTES) this.#buffer = new Uint8Array(BUFFER_BYTES);
     }
     if (this.#end < this.#buffer.length) return;
@@ -65,7 +65,7 @@ export class Input {
     this.#end = kept.length;
   }
 
-  /** Up to `into.length` bytes of a body, past the buffer when that is empty. @throws {ConnectionLostError} */
+  /** Reads up to `into.length` bytes of a body, bypassing the buffer when it is empty. @throws {ConnectionLostError} */
   async readInto(into: Uint8Array): Promise<number> {
     if (this.size === 0 && this.#reading === undefined && into.length >= BUFFER_BYTES && !this.isOver) {
       const count = await this.connection.read(into).catch(() => null);
@@ -79,7 +79,7 @@ export class Input {
     return bytes.length;
   }
 
-  /** A line without its CR LF. @throws {RequestError} for one that is longer, or has bare CR or LF */
+  /** Returns a line without its CR LF. @throws {RequestError} if it is longer or contains a bare CR or LF */
   async line(sizeMax: number): Promise<Uint8Array> {
     for (let seen = 0;;) {
       const { bytes } = this;

@@ -1,6 +1,6 @@
 /**
- * An HTTP/1.1 server over `Deno.listen`: strict about what it reads, with limits of connections, sizes and times, and one write
- * for a reply whose size is known. `docs/architecture.md` says why it is not a library's.
+ * An HTTP/1.1 server over `Deno.listen`: parses strictly, limits connections, sizes and times, and sends a reply of known size
+ * in one write. `docs/architecture.md` says why it is our own and not a library's.
  */
 export type { ByteConnection, HeaderList, Limits, Reply, Server, ServerOptions } from "./contract.ts";
 export { BrokenReplyError, ConnectionLostError, RequestError } from "./errors.ts";

@@ -1,4 +1,4 @@
-/** Replies as bytes. */
+/** Encodes replies. */
 import type { HeaderList, Reply } from "./contract.ts";
 
 const REASONS: Record<number, string> = {
@@ -30,7 +30,7 @@ const encoder = new TextEncoder();
 export const LAST_CHUNK = encoder.encode("0\r\n\r\n");
 const BAD_HEADER = /[^\t\x20-\x7e]/;
 
-/** A short reply as text: `text` and a line end. */
+/** A short text reply: `text` and a line end. */
 export function textReply(status: number, text: string, headers: HeaderList = []): Reply {
   return {
     status,
@@ -44,7 +44,7 @@ export function isBodyless(status: number): boolean {
   return status === 204 || status === 304 || status < 200;
 }
 
-/** How the end of a body is told. */
+/** How the end of a body is marked. */
 export type Framing = { kind: "length"; size: number } | { kind: "chunked" } | { kind: "none" } | { kind: "close" };
 
 export function headText(
@@ -74,7 +74,7 @@ function dateText(): string {
   return date;
 }
 
-/** Bytes that are gathered for one write. */
+/** Collects bytes for one write. */
 export class Output {
   #bytes = new Uint8Array(2048);
   size = 0;
@@ -95,7 +95,7 @@ export class Output {
     this.size += bytes.length;
   }
 
-  /** With the marks of a chunk around it. */
+  /** Adds the parts as one chunk. */
   chunk(parts: readonly Uint8Array[]): void {
     const size = sizeOf(parts);
     if (size === 0) return;
@@ -109,7 +109,7 @@ export class Output {
     this.size = 0;
   }
 
-  /** Keeps a small buffer only: most connections idle. */
+  /** Keeps only a small buffer, because most connections are idle. */
   shrink(): void {
     if (this.#bytes.length > KEPT_BYTES) this.#bytes = new Uint8Array(2048);
   }

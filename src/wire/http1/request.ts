@@ -1,4 +1,4 @@
-/** A request as a handler sees it. Names and meanings are those of the web's `Request`, as far as they go. */
+/** A request as handlers see it. Names and meanings follow the web's `Request` where they overlap. */
 import type { BodyReader } from "./body.ts";
 import type { Headers, RequestHead } from "./head.ts";
 
@@ -8,7 +8,7 @@ export class HttpRequest {
   readonly target: string;
   readonly headers: Headers;
   readonly hasBody: boolean;
-  /** Called once, when the last byte of the reply is out or the client has gone. */
+  /** Called once, after the last byte of the reply is sent or the client has left. */
   onEnd: (() => void) | undefined;
   #controller: AbortController | undefined;
   #isAborted = false;
@@ -18,7 +18,7 @@ export class HttpRequest {
     head: RequestHead,
     private readonly reader: BodyReader,
     readonly remoteAddr: Deno.Addr,
-    /** Came over TLS. */
+    /** The connection uses TLS. */
     readonly isSecure: boolean,
   ) {
     this.method = head.method;
@@ -27,7 +27,7 @@ export class HttpRequest {
     this.hasBody = head.bodySize !== 0;
   }
 
-  /** Aborted when the client has gone before its reply was whole. */
+  /** Aborted if the client leaves before its reply is complete. */
   get signal(): AbortSignal {
     this.#controller ??= new AbortController();
     if (this.#isAborted) this.#controller.abort();
@@ -39,7 +39,7 @@ export class HttpRequest {
     this.#controller?.abort();
   }
 
-  /** The body in pieces, at the pace of the reader; null when there is none. */
+  /** The body in pieces, read at the consumer's pace; null without a body. */
   get body(): ReadableStream<Uint8Array<ArrayBuffer>> | null {
     if (!this.hasBody) return null;
     return this.#stream ??= new ReadableStream({
@@ -51,10 +51,10 @@ export class HttpRequest {
     }, { highWaterMark: 0 });
   }
 
-  /** The whole body; undefined when it is longer than `sizeMax`, of which no more is kept than that. */
+  /** Returns the whole body, or undefined if it is longer than `sizeMax`. Buffers at most `sizeMax` bytes. */
   async bytes(sizeMax: number): Promise<Uint8Array<ArrayBuffer> | undefined> {
     if (this.reader.sizeLeft > sizeMax) return undefined;
-    // As much as is told, but what was only told takes no memory yet.
+    // Start with the announced size, but do not allocate large amounts before bytes arrive.
     let bytes = new Uint8Array(Math.min(this.reader.sizeLeft || FIRST_BYTES, FIRST_BYTES_MAX));
     let size = 0;
     for (;;) {

@@ -1,14 +1,14 @@
-/** Accepts connections, as many as there are slots; the others wait for one, and are refused after a while. */
+/** Accepts connections up to the number of slots. Further ones wait for a slot and are refused after a while. */
 import { Connection } from "./connection.ts";
 import type { ByteConnection, HeaderList, Server, ServerOptions } from "./contract.ts";
 import { textReply } from "./reply.ts";
 
-/** More waiting connections than this are refused at once: each one costs memory. */
+/** More waiting connections than this are refused at once, because each one costs memory. */
 const WAITING_MAX = 1024;
 const TICK_MS = 250;
-/** A head that has not come whole by then gives way to waiting clients. */
+/** While clients wait, a head that is still incomplete after this time loses its slot. */
 const SPARE_HEAD_MS = 1000;
-/** Out of descriptors, for instance: trying again at once would only burn time. */
+/** After an accept error such as a lack of descriptors, retrying at once would only waste CPU time. */
 const ACCEPT_PAUSE_MS = 100;
 
 interface Waiting {
@@ -22,9 +22,9 @@ export function startServer(options: ServerOptions): Server {
 }
 
 class HttpServer implements Server {
-  /** They have a slot. */
+  /** Connections with a slot. */
   readonly #served = new Set<Connection>();
-  /** Their last reply is out. */
+  /** Connections whose last reply is sent. */
   readonly #ending = new Set<Connection>();
   readonly #running = new Set<Promise<void>>();
   readonly #waiting: Waiting[] = [];
@@ -88,7 +88,7 @@ class HttpServer implements Server {
   }
 
   #connectionOf(connection: Deno.Conn): Connection {
-    // Replies are written whole; waiting for more to send would only delay them.
+    // Replies are written whole, so Nagle's algorithm would only delay them.
     if ("setNoDelay" in connection) (connection as Deno.TcpConn).setNoDelay(true);
     const { secure } = this.options;
     const bytes: ByteConnection = secure === undefined ? connection : secure(connection);
@@ -121,7 +121,7 @@ class HttpServer implements Server {
     this.#track(refused, refused.refuse(reply));
   }
 
-  /** Ends the connection that has been of no use for the longest time, if there is one. */
+  /** Closes the connection that has been idle or incomplete for the longest time, if there is one. */
   #makeRoom(nowMs: number): void {
     let longest: Connection | undefined, longestMs = 0;
     for (const connection of this.#served) {
@@ -132,7 +132,7 @@ class HttpServer implements Server {
     }
     if (longest === undefined) return;
     longest.giveWay();
-    // Its own end comes later.
+    // The slot is free now, although the connection ends later.
     longest.onSlotFree();
   }
 
@@ -154,6 +154,6 @@ function closeQuietly(connection: Deno.Conn): void {
   try {
     connection.close();
   } catch {
-    // The client was first.
+    // already closed by the client
   }
 }

@@ -34,7 +34,7 @@ async function withServer(
   assert.deepEqual(errors, []);
 }
 
-/** Says what it got. */
+/** Replies with a description of the request. */
 async function echo(request: HttpRequest): Promise<Reply> {
   if (request.target === "/pieces") return { status: 200, headers: [], body: pieces(3) };
   if (request.target === "/unread") return textReply(200, "not read");
@@ -79,14 +79,14 @@ class Client {
     try {
       this.connection.close();
     } catch {
-      // The server was first.
+      // already closed by the server
     }
   }
 }
 
 const wait = (timeMs: number) => new Promise((resolve) => setTimeout(resolve, timeMs));
 
-/** What the server says to these bytes until it closes, or says no more. */
+/** Sends bytes and returns everything that the server sends until it closes or falls silent. */
 async function say(server: Server, text: string | Uint8Array): Promise<string> {
   using client = await Client.to(server);
   await client.send(text);
@@ -121,7 +121,7 @@ const taken: [title: string, request: string, body: string][] = [
 ];
 
 for (const [title, request, body] of taken) {
-  Deno.test(`HTTP/1.1 takes ${title}, whole and byte by byte`, () =>
+  Deno.test(`HTTP/1.1 accepts ${title}, whole and byte by byte`, () =>
     withServer(async (server) => {
       assert.equal(bodyOf(await say(server, request)), body);
       using client = await Client.to(server);
@@ -178,7 +178,7 @@ const refused: [title: string, request: string, status: number][] = [
 ];
 
 for (const [title, request, status] of refused) {
-  Deno.test(`HTTP/1.1 refuses ${title}, says so and ends the connection`, () =>
+  Deno.test(`HTTP/1.1 refuses ${title} with a message and closes the connection`, () =>
     withServer(async (server) => {
       using client = await Client.to(server);
       await client.send(Uint8Array.from(request, (character) => character.charCodeAt(0))).catch(() => {});
@@ -212,7 +212,7 @@ Deno.test("HTTP/1.1 answers pipelined requests in order, and those of HTTP/1.0 w
     assert.match(kept, /Content-Length: 10\r\n.*Connection: keep-alive\r\n.*Connection: close\r\n.*GET \/a $/s);
   }));
 
-Deno.test("HTTP/1.1 asks for a body that it wants, by 100 Continue, and for no other", () =>
+Deno.test("HTTP/1.1 sends 100 Continue only for a body that the handler reads", () =>
   withServer(async (server) => {
     using client = await Client.to(server);
     await client.send("POST /a HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n");
@@ -224,7 +224,7 @@ Deno.test("HTTP/1.1 asks for a body that it wants, by 100 Continue, and for no o
     assert.equal(statusOf(await other.until("over")), 200);
   }));
 
-Deno.test("HTTP/1.1 cuts slow heads and bodies, idle connections and those that do not read", () =>
+Deno.test("HTTP/1.1 closes connections with slow heads or bodies, idle ones, and those that do not read", () =>
   withServer(
     async (server) => {
       const cases: [title: string, bytes: string, status: number | undefined][] = [
@@ -256,7 +256,7 @@ async function* flood() {
   for (;;) yield new Uint8Array(1 << 20);
 }
 
-Deno.test("HTTP/1.1 takes a slow body that keeps the rate", () =>
+Deno.test("HTTP/1.1 accepts a slow body above the minimum rate", () =>
   withServer(
     async (server) => {
       using client = await Client.to(server);
@@ -295,7 +295,7 @@ Deno.test("HTTP/1.1 serves others although 600 connections send a byte a second"
     }
   }));
 
-Deno.test("HTTP/1.1 refuses a connection that found no slot in time with 503, and serves one that did", () =>
+Deno.test("HTTP/1.1 refuses a connection that got no slot in time with 503, and serves one that did", () =>
   withServer(
     async (server) => {
       using first = await Client.to(server);
@@ -319,7 +319,7 @@ Deno.test("HTTP/1.1 refuses a connection that found no slot in time with 503, an
     },
   ));
 
-Deno.test("HTTP/1.1 gives the slot of a connection that idles to one that waits", () =>
+Deno.test("HTTP/1.1 gives the slot of an idle connection to a waiting one", () =>
   withServer(
     async (server) => {
       using idle = await Client.to(server);
@@ -376,7 +376,7 @@ Deno.test("HTTP/1.1 aborts the request of a client that has left, before its rep
   );
 });
 
-Deno.test("HTTP/1.1 answers 500 for a handler that fails, breaks a body that fails, and goes on", async () => {
+Deno.test("HTTP/1.1 answers 500 for a handler that fails, breaks off a body that fails, and continues", async () => {
   const errors: unknown[] = [];
   const server = startServer({
     hostname: "127.0.0.1",

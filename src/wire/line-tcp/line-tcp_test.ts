@@ -4,7 +4,7 @@ import { parseLines } from "../line/mod.ts";
 import { FakeDatabase } from "../testing/fake-database.ts";
 import { type LineTcpOptions, startLineTcp } from "./mod.ts";
 
-/** Takes every line but those that hold "bad". */
+/** Accepts every line except those that contain "bad". */
 class LineSink extends FakeDatabase {
   readonly taken: string[] = [];
 
@@ -52,19 +52,19 @@ async function sent(pieces: string[], disconnectOnError: boolean, idleTimeoutMs 
   return database.taken;
 }
 
-Deno.test("lines over TCP are committed when they are whole, however they were cut", async () => {
+Deno.test("lines over TCP are committed once they are complete, wherever the stream was cut", async () => {
   assert.deepEqual(await sent(["a v=1\nb v", "=2\nc", " v=3\n", "never ended"], true), ["a v=1", "b v=2", "c v=3"]);
 });
 
-Deno.test("an idle time of more than a timer can hold is not over at once", async () => {
+Deno.test("an idle time-out beyond the timer's range does not expire at once", async () => {
   assert.deepEqual(await sent(["a v=1\n", "b v=2\n"], true, 40 * 86_400_000), ["a v=1", "b v=2"]);
 });
 
-Deno.test("a line at fault ends the connection, and the lines before it stay", async () => {
+Deno.test("a bad line closes the connection, and the lines before it are kept", async () => {
   assert.deepEqual(await sent(["a v=1\nb v=2\nbad x=1\nc v=3\n"], true), ["a v=1", "b v=2"]);
 });
 
-Deno.test("with line.tcp.disconnect.on.error=false only the line at fault is left out", async () => {
+Deno.test("with line.tcp.disconnect.on.error=false only the bad line is left out", async () => {
   assert.deepEqual(await sent(["a v=1\nbad x=1\nc v=3\nbad x=1\n", "d v=4\n"], false), ["a v=1", "c v=3", "d v=4"]);
 });
 
@@ -79,6 +79,6 @@ Deno.test("a value with a line feed in it may come in two pieces", async () => {
   assert.deepEqual((await sent([text, 'two"\n'], true)).join("|"), 'd s="one\\|two"');
 });
 
-Deno.test("a line above the limit ends the connection", async () => {
+Deno.test("a line above the limit closes the connection", async () => {
   assert.deepEqual(await sent(["a v=1\n", `b v="${"x".repeat(2 << 20)}`], true), ["a v=1"]);
 });

@@ -1,6 +1,6 @@
 /**
- * Line protocol over TCP: a stream of lines without replies. What has arrived is committed whenever a read ends with whole lines;
- * a client learns of a fault by the closed connection and the log.
+ * Line protocol over TCP: a stream of lines without replies. Complete lines are committed after each read. A client learns of an
+ * error only by the closed connection and the log.
  */
 import type { Database, Identity } from "../../api.ts";
 import { LineError } from "../../errors.ts";
@@ -11,21 +11,21 @@ import type { ByteConnection, Certificate } from "../tls/mod.ts";
 
 export interface LineTcpOptions {
   hostname: string;
-  /** 0 takes any free one. */
+  /** 0 takes any free port. */
   port: number;
   database: Database;
   identity: Identity;
-  /** Undefined: serves without TLS. */
+  /** Undefined: no TLS. */
   certificate?: Pick<Certificate, "secure">;
-  /** Unit of row times. */
+  /** Unit of timestamps. */
   precision: LinePrecision;
   connectionLimit: number;
-  /** A connection without a line for so long is closed; 0: never. */
+  /** A connection is closed after this long without a line; 0: never. */
   idleTimeoutMs: number;
   lineSizeMax: number;
-  /** Close the connection of a line at fault; otherwise only that line is left out. */
+  /** Close the connection after a bad line; otherwise leave out only that line. */
   disconnectOnError: boolean;
-  /** Show lines at fault in the log. */
+  /** Show bad lines in the log. */
   showsLines: boolean;
   log: { info(message: string): void; error(message: string): void; debug?(message: () => string): void };
   metrics?: Pick<Metrics, "wires">;
@@ -33,7 +33,7 @@ export interface LineTcpOptions {
 
 const LF = 0x0a;
 const READ_BYTES = 1 << 18;
-/** A longer time would be over at once. */
+/** Longer timeouts overflow the timer and would fire at once. */
 const TIMER_MAX_MS = 2 ** 31 - 1;
 
 export interface LineTcpServer {
@@ -75,7 +75,7 @@ export function startLineTcp(options: LineTcpOptions): LineTcpServer {
       } catch (error) {
         if (isClosing) return;
         options.log.error(`accepting a client failed: ${error}`);
-        // Out of descriptors, for instance: trying again at once would only burn time.
+        // After an error such as a lack of descriptors, retrying at once would only waste CPU time.
         await new Promise((resolve) => setTimeout(resolve, 100));
       }
     }
@@ -99,7 +99,7 @@ function closeQuietly(connection: ByteConnection): void {
   try {
     connection.close();
   } catch {
-    // it is closed already
+    // already closed
   }
 }
 
@@ -133,7 +133,7 @@ async function serve(connection: ByteConnection, options: LineTcpOptions): Promi
   }
 }
 
-/** undefined at the end of the stream, and when nothing came for too long. */
+/** Returns undefined at the end of the stream and after a time-out. */
 async function readOrTimeOut(
   connection: ByteConnection,
   into: Uint8Array,
@@ -155,8 +155,8 @@ async function readOrTimeOut(
 }
 
 /**
- * Commits lines; gives the count of bytes that are done with. At a line at fault, those before it are kept; undefined: the
- * connection is to be closed. A value with a line feed in it may still be on its way: such a line waits for the rest.
+ * Commits lines and returns the number of bytes consumed. Lines before a bad one are kept. Returns undefined if the
+ * connection must be closed. A last line whose value contains a line feed may be incomplete; it waits for the rest.
  */
 async function writeAll(lines: Uint8Array, peer: string, options: LineTcpOptions): Promise<number | undefined> {
   const { disconnectOnError, showsLines, log, metrics } = options;
@@ -180,7 +180,10 @@ async function writeAll(lines: Uint8Array, peer: string, options: LineTcpOptions
   return lines.length;
 }
 
-/** The number of bytes that were taken. Long texts are moved to the thread that parses them, so they are copied. */
+/**
+ * Returns the number of bytes consumed. The lines are copied, because long texts are transferred to the thread that
+ * parses them.
+ */
 async function write(lines: Uint8Array, { database, precision, identity, metrics }: LineTcpOptions): Promise<number> {
   const { rows, doneBytes } = await database.takeLines(lines.slice(), precision, identity);
   metrics?.wires.line_tcp.rowsIn.inc(rows);

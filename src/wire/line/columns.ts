@@ -1,9 +1,9 @@
 /**
- * What a line-protocol request becomes before it meets a table: for each table its rows in columns, as plain data that can be
- * posted between threads. A column keeps the kind of literal of each row, because what fits depends on the table.
+ * Parsed lines before they are matched to a table: for each table its rows as columns, in plain data that can be posted between
+ * threads. A column records the kind of each row's literal, because the table's types decide which kinds fit.
  */
 
-/** The sort of a literal. 0 is a row that does not give the column. */
+/** The kind of a literal. `none`: the row does not give the column. */
 export const KIND = {
   none: 0,
   /** Code into `symbols`. */
@@ -41,24 +41,24 @@ export const KIND_NAMES = [
 
 export interface LineColumn {
   name: string;
-  /** Of the first row that has a value; `none` when only empty fields were seen. */
+  /** Kind of the first value; `none` if there were only empty fields. */
   kind: number;
-  /** Do rows have values of other kinds? */
+  /** True if rows have values of other kinds. */
   mixed: boolean;
-  /** The first line that names the column gives no value: a new column would have no type. */
+  /** The first line that names the column gives no value, so a new column would have no type. */
   isUntyped: boolean;
   /** First line that names the column, from 1. */
   line: number;
-  /** Of the first array. */
+  /** Number of dimensions of the first array. */
   dimensions: number;
-  /** A byte a row. */
+  /** One byte for each row. */
   kinds: Uint8Array;
   /**
-   * Two words a row, by kind: an i64, the bits of a double, 0 or 1, or a text pair (offset into `heap`, length). Rows without
-   * a value have the null of the column's `kind`. Empty for a column of tags only.
+   * Two words for each row, by kind: an i64, the bits of a double, 0 or 1, or a text pair (offset into `heap`, length).
+   * Rows without a value have the null of the column's `kind`. Empty if the column has only tags.
    */
   slots: Int32Array;
-  /** A code a row, -1 without a tag. Empty for a column without tags. */
+  /** One code for each row, -1 without a tag. Empty if the column has no tags. */
   codes: Int32Array;
   heap: Uint8Array;
   /** Text pairs into `symbolHeap`. */
@@ -72,34 +72,34 @@ export interface LineTable {
   line: number;
   rowCount: number;
   columns: LineColumn[];
-  /** Row times in microseconds, two words each: given ones, and the clock's. */
+  /** Timestamps in microseconds, two words for each row: from the line, or from the clock. */
   times: Int32Array;
-  /** Nanoseconds below the microsecond, when any row has them. */
+  /** Nanoseconds beyond the microsecond, if any row has them. */
   timeNanos: Int16Array | undefined;
-  /** 1 for rows that gave their time; undefined when all did. */
+  /** 1 for rows with a timestamp in the line; undefined if all have one. */
   timed: Uint8Array | undefined;
-  /** Were the first row's nanoseconds given as such (`…n`)? Then a new table counts in nanoseconds. */
+  /** True if the first row's timestamp is in nanoseconds (`…n`): a new table then uses TIMESTAMP_NS. */
   nanosecondTable: boolean;
-  /** Line of each row. */
+  /** Line number of each row. */
   lines: Int32Array;
 }
 
 /** A multiple of 8. */
 const ARENA_BYTES = 1 << 19;
-/** Arrays from this size on get a buffer of their own. */
+/** A multiple of 8. */
 const OWN_BUFFER_BYTES_MIN = 1 << 16;
 
-/** Roughly, of a row without its values, a value and a column without its values. */
+/** Approximate size of a row without its values, of a value, and of a column without its values. */
 const ROW_BYTES = 13, CELL_BYTES = 9, COLUMN_BYTES = 512;
 
 const NULL_HIGH = -2147483648;
 const NO_BYTES = new Uint8Array(0), NO_WORDS = new Int32Array(0), NO_DOUBLES = new Float64Array(0);
-/** High word of the one NaN. */
+/** High word of the canonical NaN. */
 const NAN_HIGH = 0x7ff80000;
 
 /**
- * Copies arrays into few buffers, as each buffer costs when it is posted. A large array gets a buffer of its own: that is
- * posted on without a copy, and is freed by itself.
+ * Copies arrays into few buffers, because posting costs time for each buffer. A large array gets a buffer of its own,
+ * which can be transferred again without a copy and freed separately.
  */
 export class Arena {
   private buffer = new ArrayBuffer(ARENA_BYTES);
@@ -126,7 +126,7 @@ export class Arena {
     return out;
   }
 
-  /** Room for `sizeBytes` at a multiple of 8, which may be in a new buffer. */
+  /** Allocates `sizeBytes` at a multiple of 8, in a new buffer if necessary. */
   private take(sizeBytes: number): { buffer: ArrayBuffer; at: number } {
     if (sizeBytes >= OWN_BUFFER_BYTES_MIN) return { buffer: new ArrayBuffer(sizeBytes), at: 0 };
     if (this.at + sizeBytes > ARENA_BYTES) {
@@ -155,7 +155,7 @@ export class ColumnBuilder {
   symbols: SymbolSet | undefined;
   isUntyped = false;
 
-  /** `index`: its place in the table. */
+  /** `index`: its index in the table. */
   constructor(readonly name: string, readonly index: number, readonly line: number, private capacity: number) {
     this.kinds = new Uint8Array(capacity);
   }
@@ -169,7 +169,7 @@ export class ColumnBuilder {
     if (this.codes.length > 0) this.makeCodes();
   }
 
-  /** Sets the kind of a row: call it before the value is written. */
+  /** Sets the kind of a row's literal. Call it before writing the value. */
   note(row: number, kind: number): void {
     this.kinds[row] = kind;
     if (kind !== this.kind) {
@@ -181,7 +181,7 @@ export class ColumnBuilder {
     } else if (this.slots.length === 0) this.makeSlots();
   }
 
-  /** A null whose kind is known: it tells the type of a new column. */
+  /** A null of known kind determines the type of a new column. */
   noteNull(kind: number): void {
     if (this.kind === KIND.none) this.kind = kind;
   }
@@ -191,7 +191,7 @@ export class ColumnBuilder {
     this.slots[2 * row + 1] = high;
   }
 
-  /** Room for `size` more bytes of text. */
+  /** Makes space for `size` more bytes of text. */
   ensureHeap(size: number): Uint8Array {
     if (this.heapSize + size > this.heap.length) {
       const larger = new Uint8Array(Math.max(1024, this.heap.length * 2, this.heapSize + size));
@@ -241,7 +241,7 @@ export class ColumnBuilder {
   }
 }
 
-/** The distinct tags of a column: an open hash over their bytes. */
+/** The distinct tags of a column: an open-addressing hash table over their bytes. */
 export class SymbolSet {
   pairs = new Int32Array(64);
   hashes = new Int32Array(32);
@@ -250,7 +250,7 @@ export class SymbolSet {
   count = 0;
   private slots = new Int32Array(64).fill(-1);
 
-  /** The code of `bytes[from … to)`, whose hash is given. */
+  /** Returns the code of `bytes[from … to)`, which has the given hash. */
   intern(bytes: Uint8Array, from: number, to: number, hash: number): number {
     const mask = this.slots.length - 1;
     const length = to - from;
@@ -308,13 +308,13 @@ function grown(from: Int32Array<ArrayBuffer>, length: number): Int32Array<ArrayB
   return larger;
 }
 
-/** Grows a table's rows. A row is begun, filled and committed; a row that is not committed is overwritten. */
+/** Collects a table's rows. A row is filled and then committed; an uncommitted row is overwritten by the next one. */
 export class TableBuilder {
   rowCount = 0;
   capacity = 64;
   readonly columns: ColumnBuilder[] = [];
   readonly byName = new Map<string, ColumnBuilder>();
-  /** Row of the last value of each column, to tell a second value in one line. */
+  /** For each column the row of its last value, to detect a second value in one line. */
   readonly lastRow: number[] = [];
   times = new Int32Array(128);
   timeNanos: Int16Array<ArrayBuffer> | undefined;
@@ -322,20 +322,20 @@ export class TableBuilder {
   untimedCount = 0;
   lines = new Int32Array(64);
   nanosecondTable = false;
-  /** How the last line of the table was made up: the next one is mostly the same. */
+  /** The columns of the table's last line in order, as the next line mostly has the same ones. */
   readonly layout: { key: Uint8Array; index: number }[] = [];
-  /** The table of the line that came after a line of this one. */
+  /** The table that followed a line of this one. */
   follower: TableBuilder | undefined;
 
-  /** `key`: the name's bytes as they stand in a line. */
+  /** `key`: the bytes of the name as written in a line. */
   constructor(readonly name: string, readonly key: Uint8Array, readonly line: number) {}
 
-  /** What one more column takes, roughly. */
+  /** Approximate memory that one more column takes. */
   get columnBytes(): number {
     return COLUMN_BYTES + CELL_BYTES * this.capacity;
   }
 
-  /** What one more row takes, roughly: it may need larger arrays. */
+  /** Approximate memory that one more row takes: more if the arrays must grow. */
   get growthBytes(): number {
     return this.rowCount < this.capacity ? 0 : this.capacity * (ROW_BYTES + CELL_BYTES * this.columns.length);
   }
@@ -362,7 +362,7 @@ export class TableBuilder {
     return this.rowCount;
   }
 
-  /** Sets the time of the row that was begun, and keeps the row. */
+  /** Commits the current row with its timestamp. */
   commitRow(micros: number, nanos: number, isGiven: boolean, line: number): void {
     const row = this.rowCount++;
     this.times[2 * row] = micros;

@@ -1,6 +1,6 @@
 /**
- * Lines meet their table: which columns are missing, and the rows in the types of the table's columns.
- * One entry a column type says which literals it takes.
+ * Matches parsed lines to their table: finds missing columns, and converts the rows to the types of the table's columns.
+ * One entry for each column type says which literals it accepts.
  */
 import { LineError } from "../../errors.ts";
 import type { NewColumn, NewTable, PartitionUnit } from "../../sql/plan.ts";
@@ -17,21 +17,21 @@ import {
   parseLong256,
 } from "../../types/wide.ts";
 import { KIND, KIND_NAMES, type LineColumn, type LineTable } from "./columns.ts";
-import { excerpt } from "./places.ts";
+import { excerpt } from "./excerpts.ts";
 import { hiddenCharacterFault, nameKey } from "../../types/names.ts";
 
-/** What a new table calls its designated timestamp. */
+/** Name of the designated timestamp of a new table. */
 export const TIME_COLUMN = "timestamp";
 
-/** What numbers become in columns that lines make. */
+/** Types of new columns for numeric literals. */
 export interface LineTypes {
   float: "DOUBLE" | "FLOAT";
   integer: "LONG" | "INT" | "SHORT" | "BYTE";
-  /** A tag with precision and scale. */
+  /** A type tag with precision and scale. */
   decimal: string;
 }
 
-/** Type of a new column by its first literal, where no setting names it. */
+/** Type of a new column by the kind of its first literal, unless a setting decides. */
 const NEW_TYPES: Record<number, string> = {
   [KIND.tag]: "SYMBOL",
   [KIND.boolean]: "BOOLEAN",
@@ -42,7 +42,7 @@ const NEW_TYPES: Record<number, string> = {
   [KIND.long256]: "LONG256",
 };
 
-/** @throws {LineError} for a column whose first value is missing. */
+/** @throws {LineError} if the column's first value is missing. */
 function newColumn(column: LineColumn, types: LineTypes): NewColumn {
   if (column.isUntyped) {
     throw new LineError(column.line, `column ${column.name} is new and has no value to tell its type`);
@@ -65,12 +65,12 @@ function newType({ kind, dimensions }: LineColumn, types: LineTypes): string {
   return kind === KIND.long ? types.integer : NEW_TYPES[kind];
 }
 
-/** The column of that name: the one that is spelled so, or the one that is the same in one Unicode form. */
+/** Finds a column by its exact name ignoring case, or by its name in Unicode normal form. */
 function columnOf(known: Map<string, TableColumn>, name: string): TableColumn | undefined {
   return known.get(name.toLowerCase()) ?? known.get(nameKey(name));
 }
 
-/** The columns of a schema by their names in lower case, and in one Unicode form. */
+/** The columns of a schema by lower-case name, and by name in Unicode normal form. */
 function columnsOf(schema: TableSchema): Map<string, TableColumn> {
   let columns = columnsBySchema.get(schema);
   if (columns === undefined) {
@@ -83,7 +83,7 @@ function columnsOf(schema: TableSchema): Map<string, TableColumn> {
 
 const columnsBySchema = new WeakMap<TableSchema, Map<string, TableColumn>>();
 
-/** Columns that the lines have and the table has not. @throws {LineError} */
+/** Columns of the lines that the table lacks. @throws {LineError} */
 export function missingColumns(lines: LineTable, schema: TableSchema, types: LineTypes): NewColumn[] {
   const known = columnsOf(schema);
   const missing = lines.columns.filter((column) => columnOf(known, column.name) === undefined);
@@ -91,7 +91,7 @@ export function missingColumns(lines: LineTable, schema: TableSchema, types: Lin
   return missing.map((column) => newColumn(column, types));
 }
 
-/** @throws {LineError} for new columns whose names are the same in one Unicode form. */
+/** @throws {LineError} if the names of two new columns have the same Unicode normal form. */
 function checkDistinct(columns: readonly LineColumn[]): void {
   const names = new Set<string>();
   for (const { name, line } of columns) {
@@ -101,7 +101,10 @@ function checkDistinct(columns: readonly LineColumn[]): void {
   }
 }
 
-/** The table that the lines make: columns in the order seen, the designated timestamp last. @throws {LineError} */
+/**
+ * Definition of a new table for the lines: columns in order of appearance, the designated timestamp last. @throws
+ * {LineError}
+ */
 export function newTable(lines: LineTable, partitionBy: PartitionUnit, types: LineTypes): NewTable {
   const given = lines.columns.filter((column) => column.name.toLowerCase() !== TIME_COLUMN);
   const fault = hiddenCharacterFault(lines.name);
@@ -113,7 +116,7 @@ export function newTable(lines: LineTable, partitionBy: PartitionUnit, types: Li
   return { name: lines.name, columns, timestamp: columns.length - 1, partitionBy, wal: true, dedupKeys: [] };
 }
 
-/** The rows in the table's types. @throws {LineError} with the first line that has a value that does not fit. */
+/** Converts the rows to the table's types. @throws {LineError} for the first line with a value that does not fit. */
 export function fitToTable(lines: LineTable, schema: TableSchema): AppendBatch {
   const columns: AppendColumn[] = [];
   let fault: LineError | undefined;
@@ -148,7 +151,7 @@ export function fitToTable(lines: LineTable, schema: TableSchema): AppendBatch {
 
 type Fitted = Omit<AppendColumn, "columnId">;
 
-/** The values of a column on their way: how to read one, and how to refuse it. */
+/** The values of a column before conversion: reads them and makes the errors for bad ones. */
 class Source {
   readonly doubles: Float64Array;
   readonly longs: BigInt64Array;
@@ -162,12 +165,12 @@ class Source {
     return this.lines.rowCount;
   }
 
-  /** Do all values have this kind? Then rows without one have its null already. */
+  /** True if all values have this kind. Rows without a value then already have its null. */
   isAll(kind: number): boolean {
     return this.column.kind === kind && !this.column.mixed;
   }
 
-  /** Calls back for each row that has a value. */
+  /** Calls back for each row with a value. */
   forEach(take: (row: number, kind: number) => void): void {
     const { kinds } = this.column;
     for (let row = 0; row < kinds.length; row++) if (kinds[row] !== KIND.none) take(row, kinds[row]);
@@ -209,7 +212,7 @@ function firstRow(column: LineColumn): number {
   return Math.max(0, column.kinds.findIndex((kind) => kind !== KIND.none));
 }
 
-/** BYTE, SHORT, INT: integers in range, and booleans as 1 and 0. */
+/** BYTE, SHORT, INT: accepts integers in range, and booleans as 1 and 0. */
 function integers(
   make: (rowCount: number) => Int8Array | Int16Array | Int32Array,
   low: number,
@@ -248,7 +251,7 @@ const long = (source: Source): Fitted => {
   return { values: new Uint8Array(values.buffer) };
 };
 
-/** A number or a boolean as a double; NaN is null. */
+/** Returns a number or a boolean as a double; NaN is null. */
 function asDouble(source: Source, row: number, kind: number): number {
   if (kind === KIND.double) return source.doubles[row];
   if (kind === KIND.long) return isNull(source, row) ? NaN : Number(source.longs[row]);
@@ -283,10 +286,10 @@ const boolean = (source: Source): Fitted => {
 
 const floorDivide = (value: bigint, by: bigint): bigint => (value - (((value % by) + by) % by)) / by;
 
-/** Nanoseconds in what the literals of a kind count. */
+/** Nanoseconds in the unit of each kind of timestamp literal. */
 const KIND_NANOS: Record<number, bigint> = { [KIND.nanos]: 1n, [KIND.micros]: 1_000n, [KIND.millis]: 1_000_000n };
 
-/** `unitNanos`: what the column counts. Bare integers count the same. */
+/** `unitNanos`: nanoseconds in the column's unit. Bare integers have the column's unit. */
 function instants(natural: number, unitNanos: bigint) {
   return (source: Source): Fitted => {
     if (source.isAll(natural) || source.isAll(KIND.long)) return { values: words(source.column.slots) };
@@ -314,7 +317,7 @@ function nullPairs(rowCount: number): Int32Array {
 const text = (source: Source): Fitted => {
   const { column } = source;
   if (source.isAll(KIND.text)) return { values: words(column.slots), heap: column.heap };
-  // Tags' bytes go behind those of the texts.
+  // The bytes of tags go behind those of the texts.
   const heap = new Uint8Array(column.heap.length + column.symbolHeap.length);
   heap.set(column.heap);
   heap.set(column.symbolHeap, column.heap.length);
@@ -332,7 +335,7 @@ const text = (source: Source): Fitted => {
   return { values: words(pairs), heap };
 };
 
-/** Everything as its text. */
+/** Accepts every kind, as text. */
 const symbol = (source: Source): Fitted => {
   const { column } = source;
   if (source.isAll(KIND.tag)) return { values: words(column.codes), heap: column.symbolHeap, symbols: column.symbols };
@@ -366,7 +369,7 @@ function symbolText(source: Source, row: number, kind: number): string | undefin
   return source.text(row);
 }
 
-/** Types that are read from text. */
+/** Types that are parsed from text. */
 function readTexts(
   width: number,
   nullValue: bigint,
@@ -397,21 +400,21 @@ function writeValue(view: DataView, at: number, width: number, value: bigint): v
   }
 }
 
-/** The null of types of several words: each word is the smallest. */
+/** The null of types of several words: each word is the smallest i64. */
 function wideNull(width: number): bigint {
   let value = 0n;
   for (let word = 0; word < width / 8; word++) value = (value << 64n) | BigInt.asUintN(64, NULL_LONG);
   return value;
 }
 
-/** LONG256: `0xffi`, and texts. */
+/** LONG256: accepts `0xffi` and texts. */
 const long256 = (source: Source): Fitted =>
   readTexts(32, wideNull(32), (bytes) => parseLong256(new TextDecoder().decode(bytes)), KIND.long256)(source);
 
-/** Types that have parameters; undefined for a type that lines cannot fill. */
+/** Types with parameters; undefined for a type that lines cannot fill. */
 function parametrisedFit(tag: string): ((source: Source) => Fitted) | undefined {
   const bits = geohashBits(tag);
-  // What is no geohash of enough characters becomes null.
+  // A text that is not a geohash of enough characters becomes null.
   if (bits !== undefined) {
     return readTexts(8, wideNull(8), (bytes) => parseGeohash(new TextDecoder().decode(bytes), bits) ?? null);
   }
@@ -421,7 +424,7 @@ function parametrisedFit(tag: string): ((source: Source) => Fitted) | undefined 
   return dimensions > 0 ? (source) => array(source, dimensions) : undefined;
 }
 
-/** `1.25d`, texts, floats and integers that fit precision and scale. */
+/** Accepts `1.25d`, texts, floats and integers that fit precision and scale. */
 function decimal(source: Source, width: number, type: DecimalType): Fitted {
   const values = new Uint8Array(source.rowCount * width);
   const view = new DataView(values.buffer);
@@ -444,7 +447,7 @@ function decimal(source: Source, width: number, type: DecimalType): Fitted {
 function array(source: Source, dimensions: number): Fitted {
   const { column } = source;
   source.forEach((row, kind) => {
-    const found = kind === KIND.array ? column.heap[column.slots[2 * row]] : 0; // fewer than 256, so one byte tells
+    const found = kind === KIND.array ? column.heap[column.slots[2 * row]] : 0; // fewer than 256, so one byte suffices
     if (found !== dimensions) {
       throw source.refuse(
         row,
@@ -483,7 +486,7 @@ const FITS: Record<string, (source: Source) => Fitted> = {
   }),
 };
 
-/** Row times in the designated timestamp's unit; a field of its name counts where the line gives no time. */
+/** Timestamps in the designated timestamp's unit. A field with its name applies to lines without a timestamp. */
 function fitTimes(lines: LineTable, field: LineColumn | undefined, target: TableColumn): Uint8Array {
   const inNanos = target.type === "TIMESTAMP_NS";
   let times = words(lines.times);

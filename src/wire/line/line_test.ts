@@ -272,7 +272,7 @@ Deno.test("parseLines() takes arrays and decimals in binary, and the wide types 
   for (let size = 0; size < message.length; size++) parseBytes(new Uint8Array(message.slice(0, size)));
 });
 
-Deno.test("parseLines() reads unsigned integers as they are sent by Telegraf", () => {
+Deno.test("parseLines() reads unsigned integers as Telegraf sends them", () => {
   assert.deepEqual(rowsOf("t v=765432u 1\nt v=0u 2\nt v=9223372036854775807u 3\nt v=5i 4\n").v, [
     765432n,
     0n,
@@ -281,7 +281,7 @@ Deno.test("parseLines() reads unsigned integers as they are sent by Telegraf", (
   ]);
 });
 
-Deno.test("parseLines() gives every text back, whatever the texts of a batch add up to", () => {
+Deno.test("parseLines() returns every text, whatever their total size", () => {
   const sizes = [0, 1, 3, 255, 1023, 4095, 65_535, 65_536, 65_537, 524_287, 524_288, 524_289, 1_048_575, 1_048_577];
   for (const size of sizes) {
     for (const more of [0, 1, 2, 7]) {
@@ -327,7 +327,7 @@ for (const [title, text, line] of FAULTS) {
   });
 }
 
-Deno.test("parseLines() reads what is cut at any byte without a failure of ours", () => {
+Deno.test("parseLines() handles text that is cut at any byte without an internal error", () => {
   const whole = bytes('t,site=no\\ rth i=5i,f=1.5e2,s="te\\"xt",b=true,w=17t,x=0xffi,y=1.5d 1700000000000000000\r\n');
   for (let size = 0; size <= whole.length; size++) parseBytes(whole.subarray(0, size));
 });
@@ -393,13 +393,13 @@ if (Deno.env.get("BENCH") === "1") {
   });
 }
 
-Deno.test("offsetOfLine() and shownLine() pass over line feeds in binary values and count those in strings", () => {
+Deno.test("offsetOfLine() and shownLine() skip line feeds in binary values and count those in strings", () => {
   const double = "\u0010\n\n\n\n\n\n\n\n", array = `\u000e\n\u0001${"\u0001\0\0\0"}${"\n".repeat(8)}`;
   const decimal = "\u0017\u0002\u0003\n\n\n";
   const lines = [`a v==${double},w==${array} 1`, `b v==${decimal}`, 'c s="x\\\ny \\" =="', "d v=1i", ""];
   const text = new TextEncoder().encode(lines.join("\n"));
   let at = 0;
-  // The third has two lines, as its string has a line feed.
+  // The third row has two lines, as its string contains a line feed.
   for (const [index, line] of [1, 2, 3, 5].entries()) {
     assert.equal(offsetOfLine(text, line), at, lines[index]);
     at += lines[index].length + 1;
@@ -409,7 +409,7 @@ Deno.test("offsetOfLine() and shownLine() pass over line feeds in binary values 
   assert.equal(shownLine(new TextEncoder().encode(`t\u0001 v=${"x".repeat(999)}\n`), 1).length, 501);
 });
 
-/** The rows of a text that comes in chunks of the given size and is parsed in pieces. */
+/** The rows of a text that arrives in chunks of the given size and is parsed in pieces. */
 async function rowsInPieces(text: Uint8Array, chunkBytes: number, pieceBytes: number, schema: TableSchema) {
   async function* chunks() {
     for (let at = 0; at < text.length; at += chunkBytes) yield text.slice(at, at + chunkBytes);
@@ -497,7 +497,7 @@ Deno.test("LinePieces: a fault has the same line wherever the text is cut", asyn
   }
 });
 
-Deno.test("parseLines() stops before rows of many columns take much memory, and goes on where it stopped", () => {
+Deno.test("parseLines() stops before rows of many columns take much memory, and continues where it stopped", () => {
   const names = Array.from({ length: 5_000 }, (_, column) => `c${column}=1`).join(",");
   const body = bytes(`wide ${names}\n${"wide c1=2\n".repeat(20_000)}`);
   let rows = 0, parses = 0;
@@ -519,7 +519,7 @@ Deno.test("parseLines() stops before rows of many columns take much memory, and 
   assert.ok(parses > 1);
 });
 
-Deno.test("a new column whose first line gives no value is refused, whatever follows", () => {
+Deno.test("a new column without a value in its first line is refused, whatever follows", () => {
   for (const text of ["t a=,b=1i\nt a=1i\n", "t b=1i\nt a==\u000e!\nt a=5\n"]) {
     assert.throws(() => newTable(parse(text).tables[0], "DAY", TYPES), LineError);
   }
@@ -527,7 +527,7 @@ Deno.test("a new column whose first line gives no value is refused, whatever fol
   assert.equal(fitToTable(parse("t a=,b=1i\n").tables[0], kept).columns[0].values.length, 8);
 });
 
-Deno.test("parseLines() reads decimals with exponents, and those that are no number", () => {
+Deno.test("parseLines() reads decimals with exponents, and NaN", () => {
   const { tables, fault } = parse(
     "t a=1.25e2d 1\nt a=15e-1d 2\nt a=-0.5e0d 3\nt a=NaNd 4\nt a=-Infinityd 5\nt a=0e9999d 6\nt a=1e20d 7\nt a=1e-9d 8\n",
   );

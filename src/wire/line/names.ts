@@ -1,8 +1,8 @@
-/** Which names tables and columns may have. */
+/** Rules for the names of tables and columns. */
 
 const NAME_LENGTH_MAX = 127;
 
-/** Why a column cannot be called so; undefined when it can. */
+/** Returns why the name is not allowed for a column; undefined if it is. */
 export function columnNameFault(name: string): string | undefined {
   if (name === "") return "a column's name is empty";
   if (name.length > NAME_LENGTH_MAX) return `a column's name is longer than ${NAME_LENGTH_MAX} characters`;

@@ -3,41 +3,41 @@
  *
  *     table[,tag=value]* [field=value[,field=value]*] [time]\n
  *
- * The scanner works on bytes in place. Lines of a table are mostly alike, so the keys of the last line are compared first,
- * and names are only decoded when that fails. The first fault ends the parse; the lines before it are given all the same.
- * @see https://docs.influxdata.com/influxdb/v2/reference/syntax/line-protocol/ (here without comments)
+ * The scanner works on bytes in place. Consecutive lines of a table mostly have the same keys, so the keys of the last line are
+ * compared first, and names are decoded only if that fails. The first error ends the parse; the lines before it are returned.
+ * @see https://docs.influxdata.com/influxdb/v2/reference/syntax/line-protocol/ (comments are not supported)
  */
 import type { LinePrecision } from "../../api.ts";
 import { LineError } from "../../errors.ts";
 import { DECIMAL_PRECISION_MAX, formatDecimal } from "../../types/wide.ts";
 import { Arena, ColumnBuilder, KIND, type LineTable, SymbolSet, TableBuilder } from "./columns.ts";
 import { columnNameFault, tableNameFault } from "./names.ts";
-import { excerpt } from "./places.ts";
+import { excerpt } from "./excerpts.ts";
 
 export interface ParseOptions {
   precision: LinePrecision;
-  /** The time of lines without one. */
+  /** Timestamp of lines without one. */
   nowMicros: bigint;
   /** Number of the first line; 1 by default. */
   firstLine?: number;
   /**
-   * Does more text follow? Then the text ends with a line feed, and a line whose value goes on behind that is left for the
-   * next parse.
+   * True if more text follows. Then the text ends with a line feed, and a last line whose value continues behind it is
+   * left for the next parse.
    */
   isContinued?: boolean;
-  /** Longest line. */
+  /** Maximum length of a line. */
   lineSizeMax?: number;
 }
 
 export interface ParsedLines {
   tables: LineTable[];
-  /** The first line that could not be read. */
+  /** The first bad line. */
   fault?: { line: number; message: string };
-  /** The text as it came: a thread that posted it away gets it back. */
+  /** The input. If it was transferred to a thread, this returns it. */
   body: Uint8Array;
-  /** Where the lines in `tables` end. What follows is the line at fault, or is to be parsed next. */
+  /** End of the lines in `tables`. After it comes the bad line, or the text for the next parse. */
   doneBytes: number;
-  /** Number of the line there. */
+  /** Number of the line at `doneBytes`. */
   nextLine: number;
 }
 
@@ -59,18 +59,21 @@ const BINARY_DOUBLE = 0x10, BINARY_ARRAY = 0x0e, BINARY_DECIMAL = 0x17;
 const TWO_32 = 4294967296;
 const HASH_START = 0x811c9dc5 | 0, HASH_PRIME = 0x01000193;
 
-/** `POWERS[k]` = 10^k, exact: the doubles with which a product or quotient of exact operands is rounded once. */
+/** `POWERS[k]` = 10^k. These are exact doubles, so a product or quotient with an exact operand is rounded only once. */
 const POWERS = Array.from({ length: 23 }, (_, power) => Number(`1e${power}`));
 
 /** Microseconds in a unit of time. */
 const MICROS = { u: 1, ms: 1_000, s: 1_000_000, m: 60_000_000, h: 3_600_000_000 };
 
-/** Rows of one parse take no more memory than this, roughly, but for a single line. Many columns with few values would. */
+/**
+ * Approximate maximum memory of the rows of one parse, except for a single line. Many columns with few values need much
+ * more than their text.
+ */
 const ROWS_BYTES_MAX = 16 << 20;
-/** A line cannot name more columns. */
+/** Maximum number of columns in a line. */
 const COLUMNS_MAX = 65_536;
 
-/** Stops at the first line at fault, and where the rows have become too large for one parse. */
+/** Parses until the first bad line, or until the rows take too much memory for one parse. */
 export function parseLines(body: Uint8Array, options: ParseOptions): ParsedLines {
   const scanner = new Scanner(body, options);
   let fault: ParsedLines["fault"];
@@ -83,7 +86,7 @@ export function parseLines(body: Uint8Array, options: ParseOptions): ParsedLines
   const arena = new Arena();
   const tables = scanner.tables.filter((table) => table.rowCount > 0).map((table) => table.finish(arena));
   const { lineStart: doneBytes, firstLineOfRow: nextLine } = scanner;
-  // What only the line at fault has named is not made.
+  // Leave out columns that only the bad line names.
   if (doneBytes < body.length) {
     for (const table of tables) table.columns = table.columns.filter((column) => column.line < nextLine);
   }
@@ -94,25 +97,25 @@ class Scanner {
   readonly tables: TableBuilder[] = [];
   private readonly byName = new Map<string, TableBuilder>();
   private readonly bytes: Uint8Array;
-  /** Where the text ends; a line feed stands there. */
+  /** End of the text; a line feed is there. */
   private readonly end: number;
   private at = 0;
   private line = 0;
-  /** Bytes of the token that was unescaped last. */
+  /** Bytes of the last unescaped token. */
   private scratch = new Uint8Array(256);
   private readonly view: DataView;
-  // What `number` found besides its result.
+  // Further results of `number`.
   private mantissa = 0;
   private readonly precision: LinePrecision;
   private readonly nowMicros: number;
   private readonly lineSizeMax: number;
-  /** Thrown where the line at `lineStart` is to be parsed later. */
+  /** Thrown when the line at `lineStart` must be left for the next parse. */
   readonly pause = new LineError(0, "");
   private readonly isContinued: boolean;
-  /** Where the current line begins, and its number. */
+  /** Start of the current line, and its number. */
   lineStart = 0;
   firstLineOfRow: number;
-  /** What the rows take, roughly. */
+  /** Approximate memory of the rows. */
   private rowsBytes = 0;
 
   constructor(body: Uint8Array, options: ParseOptions) {
@@ -122,7 +125,8 @@ class Scanner {
     this.line = this.firstLineOfRow - 1;
     this.isContinued = options.isContinued ?? false;
     this.lineSizeMax = options.lineSizeMax ?? Infinity;
-    // A copy with a line feed at the end: no loop needs to look for the end, and shared memory cannot change meanwhile.
+    // A copy with a line feed at the end, so that loops need not check for the end, and shared memory cannot change
+    // meanwhile.
     this.bytes = new Uint8Array(body.length + 16);
     this.bytes.set(body);
     this.bytes[body.length] = LF;
@@ -143,7 +147,7 @@ class Scanner {
     }
   }
 
-  /** Called before rows take more memory. A single line gets what it needs. */
+  /** Called before rows take more memory. A single line may take any amount. */
   private reserve(bytes: number): void {
     if (bytes === 0) return;
     if (this.rowsBytes + bytes > ROWS_BYTES_MAX && this.lineStart > 0) throw this.pause;
@@ -213,7 +217,7 @@ class Scanner {
     return table;
   }
 
-  /** Is `key` a whole table name here? Then it is passed over. */
+  /** If the table name here is `key`, skips it and returns true. */
   private takes(key: Uint8Array): boolean {
     const { bytes, at } = this;
     for (let index = 0; index < key.length; index++) if (bytes[at + index] !== key[index]) return false;
@@ -223,7 +227,7 @@ class Scanner {
     return true;
   }
 
-  /** The column whose name is here, with the `=` behind it. Its index in the table. */
+  /** Reads the column name here and the `=` after it. Returns the column's index in the table. */
   private column(table: TableBuilder, step: number): number {
     const { bytes, at } = this;
     const known = table.layout[step];
@@ -288,7 +292,7 @@ class Scanner {
     column.codes[row] = column.symbols.intern(source, start, to, hash);
   }
 
-  /** Is the row's time here, with no fields before it? */
+  /** True if the line has no fields: its end or a timestamp is next. `isEmpty`: it has no tags either. */
   private isTime(isEmpty: boolean): boolean {
     const bytes = this.bytes;
     const first = bytes[this.at];
@@ -302,7 +306,7 @@ class Scanner {
 
   private field(table: TableBuilder, row: number, step: number): void {
     const index = this.column(table, step);
-    // The first of two values counts; the second must be well-formed all the same.
+    // The first of two values counts, but the second must be well-formed too.
     const isRepeated = table.lastRow[index] === row;
     table.lastRow[index] = row;
     if (isRepeated) this.value(new ColumnBuilder("", -1, this.line, 1), 0);
@@ -322,8 +326,9 @@ class Scanner {
   }
 
   /**
-   * A number with its suffix. Up to 15 digits are gathered exactly in a double; with a power of ten up to 22 one more
-   * operation gives the right double (Clinger, "How to Read Floating Point Numbers Accurately", 1990). The rest is read from text.
+   * A number with its suffix. Up to 15 digits fit exactly into a double, and one multiplication or division by a power
+   * of ten up to 10^22 then gives the correctly rounded result (Clinger, "How to Read Floating Point Numbers
+   * Accurately", 1990). Other numbers are parsed from text.
    */
   private number(column: ColumnBuilder, row: number): void {
     const bytes = this.bytes;
@@ -406,7 +411,7 @@ class Scanner {
 
   private wideInteger(column: ColumnBuilder, row: number, text: string): void {
     const digits = text.replace("+", "").replace(/^(-?)0+(?=\d)/, "$1");
-    // Very long ones are not even read.
+    // Do not convert very long digit strings.
     const value = digits.length > 20 ? 1n << 64n : BigInt(digits);
     if (BigInt.asIntN(64, value) !== value) throw this.fault(`${excerpt(text)} is out of the range of LONG`);
     column.setWords(row, Number(BigInt.asIntN(32, value)), Number(BigInt.asIntN(32, value >> 32n)));
@@ -430,7 +435,7 @@ class Scanner {
     this.rawText(column, row, KIND.long256, from, this.at - 1);
   }
 
-  /** `1.5d` and `1e3d`, as a text without exponent. */
+  /** `1.5d` and `1e3d`, stored as a text without exponent. */
   private decimal(column: ColumnBuilder, row: number, from: number, to: number): void {
     const text = this.ascii(from, to);
     const [, sign, whole, fraction, power] = /^([+-]?)0*(\d*)\.?(\d*)(?:[eE]([+-]?\d+))?$/.exec(text)!;
@@ -463,7 +468,7 @@ class Scanner {
     column.heapSize += to - from;
   }
 
-  /** Booleans, and the numbers that are words. */
+  /** Booleans, and numbers written as words (NaN, Infinity). */
   private word(column: ColumnBuilder, row: number): void {
     const from = this.at;
     this.skipToken();
@@ -493,7 +498,7 @@ class Scanner {
     for (let index = from, to = start; index < at; index++) heap[to++] = bytes[index];
     column.heapSize += at - from;
     while (byte !== QUOTE) {
-      // Here stands a backslash: it takes the next byte as it is, a line feed too.
+      // A backslash escapes the next byte, including a line feed.
       if (byte === LF) throw this.fault("a string has no end");
       if (at + 2 >= this.end) throw this.cut("a string has no end");
       byte = bytes[++at];
@@ -570,7 +575,7 @@ class Scanner {
     this.at = end;
   }
 
-  /** 17, scale u8, size u8, the unscaled value with its highest byte first. */
+  /** 0x17, scale u8, size u8, the unscaled value, most significant byte first. */
   private binaryDecimal(column: ColumnBuilder, row: number): void {
     const scale = this.bytes[this.at + 2], size = this.bytes[this.at + 3];
     const from = this.at + 4;
@@ -584,7 +589,7 @@ class Scanner {
     this.decimalText(column, row, text);
   }
 
-  /** Microseconds into `mantissa`; gives the nanoseconds below them. */
+  /** Reads the microseconds into `mantissa` and returns the remaining nanoseconds. */
   private time(table: TableBuilder): number {
     const bytes = this.bytes;
     const from = this.at;
@@ -614,8 +619,8 @@ class Scanner {
   }
 
   /**
-   * Unescapes a name or a tag's value into `scratch` and gives its length. It ends before `,`, a blank, a line end and,
-   * but for table names, `=`.
+   * Unescapes a name or a tag's value into `scratch` and returns its length. It ends before `,`, a blank, a line end
+   * and (except for table names) `=`.
    */
   private token(isTable: boolean): number {
     const bytes = this.bytes;
@@ -658,7 +663,7 @@ class Scanner {
     return new TextDecoder().decode(this.bytes.subarray(from, to));
   }
 
-  /** The text ends within a value. */
+  /** The error for a text that ends within a value. */
   private cut(message: string): LineError {
     return this.isContinued ? this.pause : this.fault(message);
   }
@@ -689,7 +694,7 @@ export function lineTooLong(line: number, sizeMax: number): LineError {
   return new LineError(line, `the line is longer than ${sizeMax} bytes (line.tcp.max.measurement.size)`);
 }
 
-/** Of a table without columns, roughly. */
+/** Approximate memory of a table without columns. */
 const TABLE_BYTES = 2_048;
 
 const BOOLEANS = new Map([["t", true], ["true", true], ["f", false], ["false", false]]);

@@ -1,33 +1,33 @@
-/** A stream of bytes, cut anywhere, in pieces of whole lines. */
+/** Cuts a stream of bytes into pieces of whole lines. */
 import { lineTooLong } from "./parser.ts";
 
 const LF = 0x0a;
-/** A piece is of this size or a little more, but at the end of the stream and for long lines. */
+/** Pieces have this size or a little more, except at the end of the stream and for long lines. */
 const PIECE_BYTES = 1 << 21;
 const FIRST_BYTES = 1 << 16;
 
 export interface Piece {
-  /** Its buffer may be transferred; it has to be given back to `done`. */
+  /** The buffer may be transferred, and must be given back to `done`. */
   bytes: Uint8Array<ArrayBuffer>;
   /** More follows: the piece ends with a line feed, which may be within a value. */
   isContinued: boolean;
 }
 
 /**
- * Reads as much as a piece needs and no more: `next` gives a piece, and `done` says how much of it was parsed. The rest comes
- * with the next piece.
+ * Reads no more than a piece needs. `next` returns a piece, and `done` reports how much of it was parsed; the rest is
+ * part of the next piece.
  */
 export class LinePieces {
   private buffer: Uint8Array<ArrayBuffer>;
   private used = 0;
-  /** Bytes that the next piece should have. */
+  /** Minimum size of the next piece. */
   private wanted: number;
   private hasEnded = false;
-  /** What followed the piece that is being parsed. */
+  /** Bytes that followed the piece being parsed. */
   private tail = new Uint8Array(0);
   private readonly source: AsyncIterator<Uint8Array>;
 
-  /** `sizeBytes`: of the stream, if it is known. */
+  /** `sizeBytes`: size of the stream, if known. */
   constructor(
     source: AsyncIterable<Uint8Array>,
     private readonly lineSizeMax: number,
@@ -39,7 +39,10 @@ export class LinePieces {
     this.buffer = new Uint8Array(Math.min(sizeBytes, pieceBytes + FIRST_BYTES));
   }
 
-  /** undefined at the end. `line`: number of the piece's first line. @throws {LineError} for a line that is too long. */
+  /**
+   * Returns undefined at the end. `line`: number of the piece's first line. @throws {LineError} for a line that is too
+   * long.
+   */
   async next(line: number): Promise<Piece | undefined> {
     for (;;) {
       while (!this.hasEnded && this.used < this.wanted) await this.read();
@@ -55,7 +58,7 @@ export class LinePieces {
   done(bytes: Uint8Array<ArrayBuffer>, doneBytes: number, line: number): void {
     const left = bytes.length - doneBytes;
     if (doneBytes === 0) {
-      // Its first line goes on behind the piece.
+      // The first line continues behind the piece.
       if (left > this.lineSizeMax) throw lineTooLong(line, this.lineSizeMax);
       this.wanted = 2 * (left + this.tail.length);
     } else this.wanted = this.pieceBytes;

@@ -1,10 +1,13 @@
-/** Where lines stand in a text: asked for only when one of them is at fault. */
+/** Finds and shows single lines of a text. Used only for error messages. */
 
 const LF = 0x0a, QUOTE = 0x22, EQUALS = 0x3d, BACKSLASH = 0x5c;
 const BINARY_DOUBLE = 0x10, BINARY_ARRAY = 0x0e, BINARY_DECIMAL = 0x17, ELEMENT_NULL = 0x21;
 const SHOWN_BYTES = 500;
 
-/** Where line `line`, counted from 1, begins; the text's size when it has fewer. Line feeds in binary values end no line. */
+/**
+ * Offset of line `line`, counted from 1; the text's size if it has fewer lines. Line feeds in binary values do not end
+ * a line.
+ */
 export function offsetOfLine(bytes: Uint8Array, line: number): number {
   for (let at = 0, current = 1, inString = false;; at++) {
     if (current === line && !inString) return at;
@@ -14,7 +17,7 @@ export function offsetOfLine(bytes: Uint8Array, line: number): number {
       if (bytes[++at] === LF) current++;
     } else if (byte === LF) {
       current++;
-      // A string with a bare line feed is at fault itself: what follows is another line.
+      // A bare line feed in a string is an error, and the next line begins after it.
       inString = false;
     } else if (inString) inString = byte !== QUOTE;
     else if (byte === EQUALS) {
@@ -26,7 +29,7 @@ export function offsetOfLine(bytes: Uint8Array, line: number): number {
   }
 }
 
-/** Bytes of the second `=` and the binary value whose type stands at `at`; 0 where there is none. */
+/** Size of the second `=` and the binary value whose type byte is at `at`; 0 if there is none. */
 function binarySize(bytes: Uint8Array, at: number): number {
   switch (bytes[at]) {
     case BINARY_DOUBLE:
@@ -47,7 +50,7 @@ function binarySize(bytes: Uint8Array, at: number): number {
   }
 }
 
-/** The line as a text to show, without what is not printable and what is too much. */
+/** The line as printable text, shortened if it is long. */
 export function shownLine(bytes: Uint8Array, line: number): string {
   const from = offsetOfLine(bytes, line), to = offsetOfLine(bytes, line + 1);
   const text = new TextDecoder().decode(bytes.subarray(from, Math.min(to, from + SHOWN_BYTES)));
