@@ -27,21 +27,24 @@ interface Entry {
 }
 
 export interface ConfigSources {
-  /** The root directory: `conf/server.conf` lies in it. */
+  /** The root directory; it contains `conf/server.conf`. */
   root: string;
   env: Record<string, string>;
   machine: Machine;
-  /** Undefined: no such file. @throws other failures. */
+  /** Returns undefined if the file does not exist. @throws other failures. */
   readFile(path: string): string | undefined;
-  /** Takes what is wrong, which is thrown otherwise; in its place the defaults hold. */
+  /** Collects faults instead of throwing them; settings at fault get their defaults. */
   faults?: ConfigError[];
 }
 
-/** The settings of a running server. Frozen but for what `reload()` may change, so read reloadable keys at their use. */
+/**
+ * The settings of a running server. Immutable except for the keys that `reload()` may change, so read reloadable keys
+ * on each use.
+ */
 export class Config {
   readonly root: string;
   readonly machine: Machine;
-  /** What is odd but does not stop the start, a sentence each. */
+  /** Oddities that do not prevent the start, one sentence each. */
   readonly warnings: readonly string[];
   #entries: ReadonlyMap<Key, Entry>;
   #pending = new Map<Key, string>();
@@ -64,12 +67,12 @@ export class Config {
     return this.#entries.get(key)!.value as Settings[K];
   }
 
-  /** Was the key set at all, or does its default hold? */
+  /** Where the value comes from: environment, file or default. */
   source(key: Key): ValueSource {
     return this.#entries.get(key)!.source;
   }
 
-  /** A path as settings write it: absolute, or relative to the root. */
+  /** A path setting as a path: relative values are relative to the root. */
   path(key: PathKey): string {
     const value = this.get(key);
     return isAbsolutePath(value) ? value : join(this.root, value);
@@ -83,7 +86,7 @@ export class Config {
     });
   }
 
-  /** What the last reload found changed that waits for a restart. */
+  /** Settings that had changed at the last reload but need a restart. */
   pending(): { path: Key; value: string; pendingValue: string }[] {
     const shown = (key: Key, text: string) => catalogue.get(key)!.secret && text !== "" ? "****" : text;
     return [...this.#pending].map(([path, text]) => ({
@@ -94,8 +97,9 @@ export class Config {
   }
 
   /**
-   * Reads server.conf again and takes over the reloadable keys. `ignored`: keys that changed in the file but need a restart.
-   * @throws {ConfigError} and keeps everything as it was.
+   * Reads server.conf again and applies the reloadable keys. `ignored`: keys that changed in the file but need a
+   * restart.
+   * @throws {ConfigError} and changes nothing.
    */
   reload(): { changed: Key[]; ignored: Key[] } {
     const faults: ConfigError[] = [];
@@ -135,7 +139,7 @@ export function envName(key: string): string {
   return `SVC_${key.toUpperCase().replace(/[.-]/g, "_")}`;
 }
 
-/** Every spelling → the key that it means. */
+/** Every spelling → its key. */
 const KEY_BY_SPELLING = new Map<string, Key>(
   [...catalogue].flatMap(([key, setting]) => [key, ...setting.aliases].map((spelling) => [spelling, key] as const)),
 );
@@ -143,7 +147,7 @@ const KEY_BY_ENV_NAME = new Map([...KEY_BY_SPELLING].map(([spelling, key]) => [e
 
 const FOREIGN_ENV_NAMES = new Set([...FOREIGN_KEYS].map(envName));
 
-/** Environment names that begin with SVC_ and are no settings: the log's (see `src/log/`). */
+/** Environment names that begin with SVC_ but belong to the log (see `src/log/`). */
 const LOG_ENV_NAMES = [
   "SVC_LOG_WRITERS",
   "SVC_LOG_LOG_DIR",
@@ -169,7 +173,7 @@ function readEntries(sources: ConfigSources, warnings: string[], faults: ConfigE
       continue;
     }
     const before = texts.get(key);
-    // The key's own spelling wins over an older one, wherever they stand.
+    // The key's current spelling takes precedence over an older one, whatever their order in the file.
     if (before && before.spelling === key && spelling !== key) continue;
     texts.set(key, { text: value, source: "conf", where: `${path}:${line}`, spelling });
   }
@@ -180,7 +184,7 @@ function readEntries(sources: ConfigSources, warnings: string[], faults: ConfigE
     if (key !== undefined) {
       texts.set(key, { text: sources.env[name].trim(), source: "env", where: name, spelling: key });
     } else if (fileKey !== undefined) {
-      // A value in the environment itself is the nearer one.
+      // A value in the environment itself takes precedence over one in a file.
       if (sources.env[name.slice(0, -5)] !== undefined) continue;
       const text = readValueFile(sources, fileKey, name, faults);
       if (text !== undefined) texts.set(fileKey, { text, source: "env", where: name, spelling: fileKey });
@@ -219,7 +223,7 @@ function readServerConf(sources: ConfigSources, path: string, faults: ConfigErro
   }
 }
 
-/** Undefined: a fault. */
+/** Returns undefined after a fault. */
 function readValueFile(sources: ConfigSources, key: Key, name: string, faults: ConfigError[]): string | undefined {
   const path = sources.env[name];
   let text: string | undefined;
@@ -230,7 +234,7 @@ function readValueFile(sources: ConfigSources, key: Key, name: string, faults: C
     return undefined;
   }
   if (text === undefined) faults.push(new ConfigError(key, `${name}: ${path} does not exist`));
-  // An editor ends a file with a line end, which is no part of a password.
+  // Editors end a file with a line end, which is not part of a password.
   return text?.replace(/\r?\n$/, "");
 }
 
@@ -238,7 +242,7 @@ function unknownKey(where: string, found: string, known: Iterable<string>): stri
   return `${where}: unknown key ${found}${didYouMean(found, known)}`;
 }
 
-/** What no single key's type can say; nothing about keys that have a fault of their own. */
+/** Checks rules between several settings. Skips rules about settings that have a fault of their own. */
 function checkTogether(config: Config, faults: ConfigError[]): void {
   const faulty = new Set(faults.map(({ key }) => key));
   const check = (keys: Key[], holds: boolean, message: () => string) => {
@@ -278,7 +282,7 @@ const LISTENERS = [
   ["http.min.bind.to", "http.min.enabled"],
 ] as const;
 
-/** The system would only say that the port is in use. */
+/** Finds listeners on the same port. The system's error would only say that the port is in use. */
 function checkListeners(config: Config, check: (keys: Key[], holds: boolean, message: () => string) => void): void {
   const isAny = (host: string) => host === "0.0.0.0" || host === "::";
   const on = LISTENERS.filter(([, enabled]) => config.get(enabled));

@@ -60,7 +60,7 @@ Deno.test("units: sizes, durations, addresses", () => {
   for (const bad of ["9003", "host", "h:70000", "a b:1", ":1"]) assert.equal(parseAddress(bad), undefined, bad);
 });
 
-Deno.test("Config: the environment wins over the file, the file over the default", () => {
+Deno.test("Config: the environment has precedence over the file, the file over the default", () => {
   const config = load("pg.user=a\nhttp.bind.to=127.0.0.1:1\nquery.timeout=5m", {
     SVC_PG_USER: "b",
     SVC_HTTP_KEEP_ALIVE_MAX: "7",
@@ -106,7 +106,7 @@ Deno.test("Config: an unknown key is a warning with the nearest known one, or a 
   assert.throws(() => load("nosuch.key=1\nconfig.validation.strict=true"), { name: "ConfigError", key: "nosuch.key" });
 });
 
-Deno.test("Config: keys of QuestDB for parts that are not here are named, and no fault, also when strict", () => {
+Deno.test("Config: keys of QuestDB for parts that do not exist here are reported but no fault, also when strict", () => {
   const config = load("config.validation.strict=true\ncairo.o3.max.lag=5s\nhttp.worker.count=2", {
     SVC_CAIRO_MAX_UNCOMMITTED_ROWS: "1000",
   });
@@ -142,7 +142,7 @@ Deno.test("Config: a message names key, found and expected", () => {
   });
 });
 
-Deno.test("Config: listeners may have one port at addresses of their own, where they are off, or where it is chosen", () => {
+Deno.test("Config: listeners may share a port at different addresses, when one is off, or when the system chooses it", () => {
   for (
     const file of [
       "http.net.bind.to=127.0.0.1:1\npg.net.bind.to=127.0.0.2:1",
@@ -152,7 +152,7 @@ Deno.test("Config: listeners may have one port at addresses of their own, where 
   ) load(file);
 });
 
-Deno.test("Config: all faults are told at once, and nothing follows from a key that has one", () => {
+Deno.test("Config: all faults are reported together, and a key's fault causes no further ones", () => {
   const faults: ConfigError[] = [];
   const readFile = () => {
     throw new Error("no permission");
@@ -168,7 +168,7 @@ Deno.test("Config: all faults are told at once, and nothing follows from a key t
   });
 });
 
-Deno.test("Config.reload() takes over reloadable keys only", () => {
+Deno.test("Config.reload() applies reloadable keys only", () => {
   let file = "pg.user=a\nquery.timeout=1s";
   const config = new Config({ root: "/r", env: {}, machine, readFile: () => file });
   file = "pg.user=b\nquery.timeout=2s";

@@ -1,8 +1,8 @@
-/** Which listeners let in anybody whom the network lets in, or take passwords that others on the network can read. */
+/** Finds listeners that let in everybody on the network, or accept passwords in clear text. */
 import type { Config } from "./config.ts";
 import { type Address, formatAddress } from "./units.ts";
 
-/** The default of pg.password and pg.readonly.password, which everybody knows. */
+/** The publicly known default of pg.password and pg.readonly.password. */
 const KNOWN_PASSWORD = "quest";
 
 interface Gap {
@@ -11,12 +11,14 @@ interface Gap {
   remedy: string;
 }
 
-/** Sentences for the log: one about all open listeners, and one about each that takes passwords in clear text. */
+/**
+ * Sentences for the log: one about all open listeners, and one about each listener that accepts clear-text passwords.
+ */
 export function exposure(config: Config): string[] {
   return [...openListeners(config), ...readablePasswords(config)];
 }
 
-/** Listeners that other machines reach and that ask for no password or a known one. */
+/** Listeners that other machines can reach and that require no password or a publicly known one. */
 function openListeners(config: Config): string[] {
   const gaps: Gap[] = [];
   const find = (wire: string, address: Address, isOpen: boolean, why: string, remedy: string) => {
@@ -41,7 +43,7 @@ function openListeners(config: Config): string[] {
   return [`open to every machine that reaches it: ${places}. To close: ${remedies}, or bind to 127.0.0.1`];
 }
 
-/** Listeners that other machines reach and that take passwords in clear text from clients without TLS. */
+/** Listeners that other machines can reach and that accept passwords without TLS. */
 function readablePasswords(config: Config): string[] {
   const hasTls = (key: "http.tls.enabled" | "http.min.tls.enabled" | "pg.tls.enabled") =>
     config.get(key) ?? config.get("tls.enabled");

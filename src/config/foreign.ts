@@ -1,7 +1,7 @@
 /**
- * Keys of QuestDB 9.3.4's server.conf, older ones at the end, for parts that this server does not have: pools, queues, workers of its own threads.
- * A file that comes from there may hold them, with config.validation.strict on as well: they have no effect, and one line of the
- * log names those that were found.
+ * Keys of QuestDB 9.3.4's server.conf (older ones at the end) for parts that this server lacks, such as pools, queues and workers of
+ * its own threads. They are accepted without effect, also with config.validation.strict, and one line in the log lists those that
+ * were found.
  */
 export const FOREIGN_KEYS: ReadonlySet<string> = new Set(
   `

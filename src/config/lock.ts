@@ -1,6 +1,6 @@
 /**
- * One process at a time holds a root. The lock is the system's on `sundial.lock`, so it ends with the process however that ends.
- * Who holds it stands in `sundial.pid`, a file of its own: Windows lets nobody else read one that is locked.
+ * One process at a time holds a root. The lock is a file lock of the operating system on `sundial.lock`, so it ends with the process.
+ * `sundial.pid` names the holder. It is a separate file because a locked file cannot be read by others on Windows.
  */
 import { join } from "node:path";
 import { ConfigError } from "../errors.ts";
@@ -10,7 +10,7 @@ const LOCK_FILE = "sundial.lock";
 const PID_FILE = "sundial.pid";
 const STOP_FILE = "sundial.stop";
 
-/** Where processes cannot send each other signals, the server looks for the request to stop this often. */
+/** On systems without signals between processes, the server polls for the request to stop at this interval. */
 const STOP_POLL_MS = 200;
 
 export interface RunningServer {
@@ -18,7 +18,7 @@ export interface RunningServer {
   tag: string;
 }
 
-/** Gives what releases it. @throws {ConfigError} with the key "root". */
+/** Returns a function that releases the lock. @throws {ConfigError} with the key "root". */
 export function lockRoot(root: string, tag: string): () => void {
   const file = Deno.openSync(join(root, LOCK_FILE), { create: true, read: true, write: true, mode: 0o600 });
   if (!file.tryLockSync(true)) {
@@ -33,13 +33,13 @@ export function lockRoot(root: string, tag: string): () => void {
   Deno.writeTextFileSync(pidFile, `${Deno.pid}\n${tag}\n`, { mode: 0o600 });
   removeIfThere(join(root, STOP_FILE));
   return () => {
-    // Files are left: whoever opened one a moment ago must not lock a file that has no name any more.
+    // The files are kept: a process that has just opened one must not lock a removed file.
     Deno.truncateSync(pidFile);
     file.close();
   };
 }
 
-/** Who holds the root, or undefined. */
+/** Returns the process that holds the root, or undefined. */
 export function runningServer(root: string): RunningServer | undefined {
   let file: Deno.FsFile;
   try {
@@ -53,7 +53,7 @@ export function runningServer(root: string): RunningServer | undefined {
     const [pid, tag] = Deno.readTextFileSync(join(root, PID_FILE)).split("\n");
     return Number(pid) > 0 ? { pid: Number(pid), tag: tag || DEFAULT_TAG } : undefined;
   } catch (error) {
-    // It is just being made.
+    // The file is just being created.
     if (error instanceof Deno.errors.NotFound) return undefined;
     throw error;
   } finally {
@@ -61,15 +61,14 @@ export function runningServer(root: string): RunningServer | undefined {
   }
 }
 
-/** Its process. */
 export const runningPid = (root: string): number | undefined => runningServer(root)?.pid;
 
-/** For Windows, where SIGTERM ends a process on the spot. */
+/** For Windows, where SIGTERM kills a process at once. */
 export function askToStop(root: string): void {
   Deno.writeTextFileSync(join(root, STOP_FILE), "");
 }
 
-/** Calls `stop` once somebody has asked; keeps no process alive. Gives what ends the looking. */
+/** Calls `stop` when a stop is requested. Does not keep the process alive. Returns a function that ends the polling. */
 export function onAskedToStop(root: string, stop: () => void): () => void {
   const timer = setInterval(() => {
     if (!removeIfThere(join(root, STOP_FILE))) return;

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { askToStop, lockRoot, onAskedToStop, runningServer } from "./lock.ts";
 
-Deno.test("lockRoot() tells who holds the root, and an old request to stop is not for a new server", async () => {
+Deno.test("lockRoot() names the process that holds the root, and a new server ignores an old request to stop", async () => {
   const root = Deno.makeTempDirSync();
   assert.equal(runningServer(root), undefined);
   askToStop(root);
@@ -18,7 +18,7 @@ Deno.test("lockRoot() tells who holds the root, and an old request to stop is no
   Deno.removeSync(root, { recursive: true });
 });
 
-Deno.test("onAskedToStop() hears askToStop() once", async () => {
+Deno.test("onAskedToStop() reacts to askToStop() once", async () => {
   const root = Deno.makeTempDirSync();
   const heard = Promise.withResolvers<void>();
   const keepAlive = setInterval(() => {}, 1000);

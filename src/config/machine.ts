@@ -1,4 +1,4 @@
-/** The machine as this process may use it. */
+/** The part of the machine that this process may use. */
 import { dirname, join } from "node:path/posix";
 import type { Machine } from "./setting.ts";
 
@@ -13,14 +13,15 @@ export function thisMachine(): Machine {
 const GROUPS = "/sys/fs/cgroup";
 
 /**
- * The smallest limit of the control groups that the process is in (a container's, a service's); Infinity: none, or no Linux.
+ * The smallest memory limit of the process's control groups (of a container or a service); Infinity without one, or
+ * outside Linux.
  * @see https://docs.kernel.org/admin-guide/cgroup-v2.html
  */
 export function groupMemoryBytes(read: (path: string) => string | undefined): number {
   const groups = read("/proc/self/cgroup") ?? "";
   const limitIn = (directory: string, file: string) => {
     let smallest = Infinity;
-    // In a container the path may be the host's, of which nothing is to be seen but the group at the top.
+    // In a container the path may be the host's, and only the top group is visible.
     for (let at = directory; at.startsWith(GROUPS); at = dirname(at)) {
       const text = read(join(at, file))?.trim();
       if (text !== undefined && /^\d+$/.test(text)) smallest = Math.min(smallest, Number(text));

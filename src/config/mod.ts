@@ -1,4 +1,4 @@
-/** Settings: server.conf and the environment → one typed Config. Imports nothing of the other rooms. */
+/** Settings: server.conf and the environment → one typed Config. Imports no other room. */
 import type { ConfigError } from "../errors.ts";
 import { Config } from "./config.ts";
 import { thisMachine } from "./machine.ts";
@@ -16,7 +16,7 @@ export { parseProperties, type Property } from "./properties.ts";
 export type { Machine, Setting } from "./setting.ts";
 export { type Address, formatAddress, formatSize, parseAddress, parseDuration, parseSize } from "./units.ts";
 
-/** Undefined where there is no such file. */
+/** Returns undefined if the file does not exist. */
 export function readFileIfThere(path: string): string | undefined {
   try {
     return Deno.readTextFileSync(path);
@@ -26,7 +26,10 @@ export function readFileIfThere(path: string): string | undefined {
   }
 }
 
-/** @throws {ConfigError} names the key, what was found and what was expected; `faults`: goes there instead. */
+/**
+ * @throws {ConfigError} with the key, what was found and what was expected. With `faults`, errors are collected there
+ * instead.
+ */
 export function loadConfig(
   options: { root: string; env?: Record<string, string>; machine?: Machine; faults?: ConfigError[] },
 ): Config {
@@ -34,7 +37,7 @@ export function loadConfig(
   return new Config({ root, env, machine, readFile: readFileIfThere, faults });
 }
 
-/** The defaults with `texts` in the place of server.conf: for tests and tools that have no root. */
+/** The defaults with `texts` in place of server.conf, for tests and tools without a root. */
 export function configOf(texts: Record<string, string> = {}, root = "."): Config {
   const file = Object.entries(texts).map(([key, text]) => `${key}=${text.replaceAll("\\", "\\\\")}`).join("\n");
   return new Config({

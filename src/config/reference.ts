@@ -1,4 +1,4 @@
-/** The catalogue as documents: the shipped server.conf and the manual's page. */
+/** Generates documents from the catalogue: the shipped server.conf and the manual's page. */
 import { type Key, sections } from "./catalogue.ts";
 import { envName } from "./config.ts";
 import type { Setting } from "./setting.ts";
@@ -8,7 +8,7 @@ const said = (setting: Setting<unknown>) =>
   setting.defaultSaid ?? (typeof setting.default === "function" ? setting.default(machine) : setting.default);
 const settingsOf = (section: Record<string, Setting<unknown>>) => Object.entries(section) as [Key, Setting<unknown>][];
 
-/** server.conf: every key with its sentence, each line a comment, so that a default that changes reaches those who set nothing. */
+/** server.conf: every key with its sentence, commented out, so that changed defaults apply wherever nothing is set. */
 export function serverConf(): string {
   const lines = [
     "# Settings of Sundial. A line that begins with # is a comment: take the # away to set a key.",

@@ -1,19 +1,22 @@
-/** The root directory: made on the first start with the shipped files, and held by one process at a time. */
+/** The root directory: created on the first start with the shipped files, and held by one process at a time. */
 import { join } from "node:path";
 import { ConfigError } from "../errors.ts";
 import { lockRoot } from "./lock.ts";
 import { DEFAULT_TAG } from "./tags.ts";
 
-/** Copied into a new root. */
+/** Files that are copied into a new root. */
 const SHIPPED = ["conf/server.conf", "conf/log.conf", "import/trades.parquet"];
-/** What the user writes there is the user's own for ever. */
+/** Configuration belongs to the user and is never replaced. */
 const isConfiguration = (file: string) => file.startsWith("conf/");
-/** Modes of a new root's directories, as data and passwords are in it; `log` is left to the umask, for programs that read logs. */
+/**
+ * Directory modes of a new root: private, because it contains data and passwords. `log` follows the umask, for programs
+ * that read logs.
+ */
 const PRIVATE = 0o700;
 const DIRECTORIES = { conf: PRIVATE, db: PRIVATE, import: PRIVATE, log: undefined };
 const PRIVATE_FILE = 0o600;
 
-/** A file that comes with the program, also out of a compiled executable. */
+/** Reads a file that is shipped with the program, also from a compiled executable. */
 export function shippedFile(path: string): Uint8Array {
   return Deno.readFileSync(new URL(`../../${path}`, import.meta.url));
 }
@@ -26,8 +29,8 @@ export interface Root {
 }
 
 /**
- * Makes what is missing and takes the lock. `refresh`: exchanges shipped files for those of this version, but never the
- * configuration; changed ones are kept as `*.bak`. `except`: shipped files that are not wanted.
+ * Creates what is missing and takes the lock. `refresh`: replaces shipped files by this version's, except
+ * configuration; modified ones are kept as `*.bak`. `except`: shipped files to leave out.
  * @throws {ConfigError} with the key "root".
  */
 export function openRoot(path: string, options: { refresh?: boolean; except?: string[]; tag?: string } = {}): Root {
@@ -47,7 +50,7 @@ export function openRoot(path: string, options: { refresh?: boolean; except?: st
   }
 }
 
-/** Whole or not at all: a start that is killed here leaves no half file. */
+/** Writes a file atomically, so that a killed start leaves no partial file. */
 function place(path: string, bytes: Uint8Array, refresh: boolean): void {
   if (exists(path)) {
     if (!refresh) return;

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { outdated } from "../../scripts/docs.ts";
 import { openRoot, runningPid } from "./mod.ts";
 
-Deno.test("openRoot() makes the root once, keeps what the user wrote, and lets one process in", () => {
+Deno.test("openRoot() creates the root once, keeps the user's files, and admits one process", () => {
   const path = join(Deno.makeTempDirSync(), "root");
   assert.equal(runningPid(path), undefined);
   const root = openRoot(path);
@@ -31,7 +31,7 @@ Deno.test("openRoot() makes the root once, keeps what the user wrote, and lets o
   Deno.removeSync(path, { recursive: true });
 });
 
-Deno.test("openRoot() lets only its user into a new root, and leaves the mode of one that is there", {
+Deno.test("openRoot() makes a new root private, and keeps the mode of an existing one", {
   ignore: Deno.build.os === "windows",
 }, () => {
   const directory = Deno.makeTempDirSync(), path = join(directory, "root");
@@ -57,7 +57,7 @@ Deno.test("openRoot() lets only its user into a new root, and leaves the mode of
   }
 });
 
-Deno.test("a root that cannot be made is a ConfigError", () => {
+Deno.test("a root that cannot be created is a ConfigError", () => {
   const file = Deno.makeTempFileSync();
   assert.throws(() => openRoot(join(file, "below")), { name: "ConfigError", key: "root" });
 });

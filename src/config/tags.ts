@@ -1,9 +1,9 @@
-/** Names of servers: `stop -t TAG` and `status -t TAG` find the root on which somebody of the same user started one. */
+/** Names of servers: `stop -t TAG` and `status -t TAG` find the root of a server that the same user started. */
 import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
 import { ConfigError } from "../errors.ts";
 
-/** Of a server that was given none; it is not kept, as any number of servers has it. */
+/** The tag of servers without one. It is not recorded, because any number of servers has it. */
 export const DEFAULT_TAG = "sundial";
 
 /** Tags become names of files and services. @throws {ConfigError} */
@@ -12,7 +12,7 @@ export function checkTag(tag: string): void {
   throw new ConfigError("-t", `-t: found "${tag}", expected letters, digits, _, - and .`);
 }
 
-/** A file for each tag, which names the root. Whether a server still runs there is for the root's lock to say. */
+/** One file for each tag, with the path of the root. Whether a server runs there is decided by the root's lock. */
 export class Tags {
   constructor(readonly directory: string = defaultDirectory()) {}
 
@@ -38,7 +38,7 @@ function defaultDirectory(): string {
   return runtime ? join(runtime, "sundial") : join(tmpdir(), `sundial-tags-${userInfo().username}`);
 }
 
-/** Anybody can make a directory in /tmp, and with it say which process `stop` ends. */
+/** Anybody can create a directory in /tmp, and could decide by it which process `stop` ends. */
 function isOurs(directory: string): boolean {
   return Deno.build.os === "windows" || Deno.lstatSync(directory).uid === Deno.uid();
 }

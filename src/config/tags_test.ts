@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { checkTag, DEFAULT_TAG, openRoot, runningServer, Tags } from "./mod.ts";
 
-Deno.test("Tags: a tag leads to the root on which a server was started last; the default one to none", () => {
+Deno.test("Tags: a tag leads to the root of its last server; the default tag leads to none", () => {
   const directory = join(Deno.makeTempDirSync(), "tags");
   const tags = new Tags(directory);
   assert.equal(tags.root("a"), undefined);
@@ -14,7 +14,7 @@ Deno.test("Tags: a tag leads to the root on which a server was started last; the
   Deno.removeSync(join(directory, ".."), { recursive: true });
 });
 
-Deno.test("Tags: a directory of somebody else is not believed", {
+Deno.test("Tags: a directory of another user is not trusted", {
   ignore: Deno.build.os === "windows" || Deno.uid() !== 0,
 }, () => {
   const directory = Deno.makeTempDirSync();
@@ -26,14 +26,14 @@ Deno.test("Tags: a directory of somebody else is not believed", {
   Deno.removeSync(directory, { recursive: true });
 });
 
-Deno.test("checkTag() takes what may be a part of a file's name", () => {
+Deno.test("checkTag() accepts what may be part of a file name", () => {
   for (const tag of ["a", "West-2_b.c", "0"]) checkTag(tag);
   for (const tag of ["", ".", "..", "a/b", "-x", "a b", "ä", "x".repeat(65)]) {
     assert.throws(() => checkTag(tag), { name: "ConfigError", key: "-t" }, tag);
   }
 });
 
-Deno.test("runningServer() knows process and tag of who holds the root", () => {
+Deno.test("runningServer() returns the process and tag that hold the root", () => {
   const path = join(Deno.makeTempDirSync(), "root");
   const root = openRoot(path, { tag: "west" });
   assert.deepEqual(runningServer(path), { pid: Deno.pid, tag: "west" });

@@ -1,8 +1,8 @@
-/** Sizes, durations and addresses as settings write them. Each returns undefined for a text that is none. */
+/** Sizes, durations and addresses as written in settings. Each parser returns undefined for invalid text. */
 
 const SIZE_UNITS: Record<string, number> = { "": 1, b: 1, k: 2 ** 10, m: 2 ** 20, g: 2 ** 30, t: 2 ** 40 };
 
-/** `64k`, `128m`, `1g`, `4096`: bytes. */
+/** `64k`, `128m`, `1g`, `4096` in bytes. */
 export function parseSize(text: string): number | undefined {
   const match = /^(\d+)\s*([bkmgt]?)(?<=[\dkmgt]|b)b?$/i.exec(text.trim());
   if (!match) return undefined;
@@ -10,7 +10,7 @@ export function parseSize(text: string): number | undefined {
   return Number.isSafeInteger(bytes) ? bytes : undefined;
 }
 
-/** Whole units where they fit: `64k`. */
+/** In the largest whole unit: `64k`. */
 export function formatSize(bytes: number): string {
   for (const unit of ["t", "g", "m", "k"]) {
     if (bytes > 0 && bytes % SIZE_UNITS[unit] === 0) return bytes / SIZE_UNITS[unit] + unit;
@@ -21,7 +21,7 @@ export function formatSize(bytes: number): string {
 export type TimeUnit = "us" | "ms" | "s";
 const MICROS: Record<string, number> = { us: 1, ms: 1e3, s: 1e6, m: 60e6, h: 3600e6, d: 86400e6, w: 7 * 86400e6 };
 
-/** `5m`, `500ms`, `300000`: in `unit`, which a bare number is in already. Fractions of a unit are rounded up. */
+/** `5m`, `500ms`, `300000` in `unit`, which also applies to a bare number. Fractions of a unit are rounded up. */
 export function parseDuration(text: string, unit: TimeUnit): number | undefined {
   const match = /^(\d+)\s*(us|ms|s|m|h|d|w|)$/i.exec(text.trim());
   if (!match) return undefined;
@@ -31,12 +31,14 @@ export function parseDuration(text: string, unit: TimeUnit): number | undefined 
 }
 
 export interface Address {
-  /** As `listen` takes it: `0.0.0.0` for `0`, without the brackets of IPv6. */
+  /** As `listen` expects it: `0.0.0.0` for `0`, IPv6 without brackets. */
   readonly hostname: string;
   readonly port: number;
 }
 
-/** `0.0.0.0:9000`, `[::1]:9000`, `localhost:9000`; `0:9000` and `*:9000` bind all IPv4 adapters. Port 0: any free one. */
+/**
+ * `0.0.0.0:9000`, `[::1]:9000`, `localhost:9000`; `0:9000` and `*:9000` bind all IPv4 adapters. Port 0: any free port.
+ */
 export function parseAddress(text: string): Address | undefined {
   const match = /^(?:\[([0-9a-fA-F:.%\w]+)\]|([^\s:[\]]+)):(\d{1,5})$/.exec(text.trim());
   if (!match) return undefined;

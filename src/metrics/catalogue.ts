@@ -1,6 +1,9 @@
-/** Every metric's name, kind and sentence, once. A new one is an entry here; names get the prefix `service_`. */
+/**
+ * Every metric's name, kind and description, declared once. A new metric is one entry here. Names get the prefix
+ * `service_`.
+ */
 
-/** Where statements and rows come in. */
+/** Where statements and rows enter. */
 export const WIRES = ["exec", "exp", "pg", "line_http", "line_tcp"] as const;
 export type Wire = (typeof WIRES)[number];
 
@@ -8,11 +11,11 @@ export interface MetricEntry {
   readonly name: string;
   readonly kind: "counter" | "gauge" | "histogram";
   readonly help: string;
-  /** Name of its one label, when it has several values. */
+  /** Name of its label, if it has one. */
   readonly label?: string;
-  /** Counted apart for each of these: the values of its label `wire`. */
+  /** Counted separately for each of these wires: the values of its label `wire`. */
   readonly wires?: readonly Wire[];
-  /** Another name for one value of that metric: dashboards made for QuestDB ask for it. */
+  /** An alias for another metric's value of one wire, because dashboards for QuestDB query this name. */
   readonly same?: { readonly key: string; readonly wire: Wire };
 }
 
@@ -145,9 +148,9 @@ type SharedByWires = { [K in MetricKey]: Catalogue[K] extends { wires: readonly 
 type Aliases = { [K in MetricKey]: Catalogue[K] extends { same: unknown } ? K : never }[MetricKey];
 
 export type CounterKey = Exclude<KeyOf<"counter">, SharedByWires | Aliases>;
-/** What is told where it is read, and not counted here. */
+/** Metrics that are read from elsewhere instead of being counted here. */
 export type ReadKey = Exclude<MetricKey, SharedByWires | Aliases>;
-/** What a wire counts; of several wires what they have in common. */
+/** The counters of a wire; for a union of wires, those that they have in common. */
 export type WireCounterKey<W extends Wire> = {
   [K in SharedByWires & KeyOf<"counter">]: [W] extends [Catalogue[K]["wires"][number]] ? K : never;
 }[SharedByWires & KeyOf<"counter">];

@@ -1,14 +1,14 @@
-/** How often a value fell into which range: for latencies and sizes. */
+/** Histograms of latencies and sizes. */
 
 export interface HistogramReading {
-  /** Upper ends of the ranges, ends included; what is above the last has a range of its own. */
+  /** Inclusive upper bounds of the buckets; one more bucket holds the values above the last bound. */
   readonly bounds: readonly number[];
-  /** One more than bounds; of each range by itself. */
+  /** Count of each bucket (not cumulative): one more than bounds. */
   readonly counts: ArrayLike<number>;
   readonly sum: number;
 }
 
-/** Seconds: from a cached small query to the longest that are let run. */
+/** Seconds: from a cached small query to the longest ones that are allowed. */
 export const LATENCY_BOUNDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 
 export class Histogram implements HistogramReading {
@@ -33,7 +33,7 @@ export interface Sample {
   value: number;
 }
 
-/** As the text format has it: each bucket holds those below as well. */
+/** As the text format requires: each bucket includes the lower ones. */
 export function histogramSamples(name: string, labels: Record<string, string>, reading: HistogramReading): Sample[] {
   const samples: Sample[] = [];
   let count = 0;

@@ -37,7 +37,7 @@ Deno.test("metrics: every name in blocks of TYPE, samples, HELP", async () => {
   assert.equal(Atomics.load(metrics.healthWords, HEALTH_WORD.unhandledErrors), 1);
 });
 
-Deno.test("metrics: a statement is begun once and ended once, by wire, and has QuestDB's names too", async () => {
+Deno.test("metrics: a statement starts and ends once, is counted by wire, and has QuestDB's names too", async () => {
   const metrics = createMetrics();
   const query = new QueryCount(metrics.wires.exec, performance.now() - 70);
   query.end("queriesCompleted");
@@ -65,7 +65,7 @@ Deno.test("metrics: names are Prometheus names, once each", () => {
   assert.equal(new Set(names).size, names.length);
   for (const name of names) {
     assert.match(name, /^[a-z][a-z0-9_]*$/);
-    // What promtool objects to.
+    // promtool rejects these suffixes.
     assert.doesNotMatch(name, /_(counter|gauge|histogram|summary)(_|$)/);
   }
 });

@@ -1,6 +1,6 @@
 /**
- * What the server counts. Rooms add to plain numbers and register what can be read; prom-client puts it into words when
- * somebody asks, and is loaded only then: counting costs an addition, metrics that are off cost nothing at the start.
+ * The server's metrics. Rooms increment plain numbers and register sources. prom-client formats them and is loaded on the first
+ * request, so that counting costs one addition and disabled metrics cost nothing at the start.
  */
 import { metricCatalogue, type MetricEntry, type MetricKey, WIRES } from "./catalogue.ts";
 import type { Counter, Counters, Metrics, MetricsByWire, Reader, Reading } from "./contract.ts";
@@ -99,7 +99,7 @@ function sharedCounter(word: Int32Array): Counter {
 
 type Readers = ReadonlyMap<MetricKey, () => Iterable<[Record<string, string>, number | HistogramReading]>>;
 
-/** What prom-client asks of a metric that is registered with it: everything is counted elsewhere, so that there is no more to one. */
+/** The part of a metric that prom-client uses for output. Values are counted elsewhere, so nothing else is needed. */
 interface Registered {
   get(): { name: string; help: string; type: MetricEntry["kind"]; values: Sample[] };
 }
@@ -113,7 +113,7 @@ async function expose(readers: Readers): Promise<() => Promise<string>> {
       name,
       get() {
         const values: Sample[] = [];
-        // One that nobody has told how to read says nothing, rather than 0.
+        // A metric without a registered source has no value, rather than 0.
         for (const [labels, value] of readers.get(key)?.() ?? []) {
           if (typeof value === "number") values.push({ metricName: name, labels, value });
           else values.push(...histogramSamples(name, labels, value));
@@ -127,8 +127,9 @@ async function expose(readers: Readers): Promise<() => Promise<string>> {
 }
 
 /**
- * Puts the HELP line of each block behind its samples. Every reader of the format takes it there, and scripts written for
- * QuestDB, which expect `# TYPE name kind` and then the sample, go on working. Blocks without samples are left out.
+ * Moves the HELP line of each block behind its samples. Every parser of the format accepts that, and scripts written
+ * for QuestDB, which expect the sample right after `# TYPE name kind`, continue to work. Blocks without samples are
+ * left out.
  */
 function helpLast(text: string): string {
   const blocks = text.trimEnd().split("\n\n").flatMap((block) => {

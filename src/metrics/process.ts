@@ -1,4 +1,4 @@
-/** What the system tells of this process. */
+/** Metrics that the system provides about this process. */
 import process from "node:process";
 import type { Metrics } from "./contract.ts";
 

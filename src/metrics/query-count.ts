@@ -1,4 +1,4 @@
-/** One statement in the statistics of its wire: begun once, ended once. */
+/** Counts one statement in the metrics of its wire: it starts once and ends once. */
 import type { QueryMetrics } from "./contract.ts";
 
 export type QueryEnd = "queriesCompleted" | "queriesCancelled" | "queriesFailed";
@@ -11,7 +11,7 @@ export class QueryCount {
     metrics?.queriesStarted.inc();
   }
 
-  /** A reply may break off more than once, as by an error and by the client that goes away: the first end counts. */
+  /** Only the first end counts: a reply may end more than once, for example by an error and by the client leaving. */
   end(how: QueryEnd): void {
     if (this.hasEnded || this.metrics === undefined) return;
     this.hasEnded = true;

@@ -1,4 +1,4 @@
-/** macOS: a daemon of launchd. */
+/** macOS: a launchd daemon. */
 import { type Service, type ServiceManager, startCommand } from "./service.ts";
 
 const label = (tag: string) => `io.sundial.${tag}`;
@@ -7,10 +7,10 @@ export const launchd: ServiceManager = {
   path: ({ tag }) => `/Library/LaunchDaemons/${label(tag)}.plist`,
   install: (service) => [
     { kind: "run", command: ["install", "-d", "-m", "0750", "-o", service.user, service.root] },
-    // A root that somebody else has started before.
+    // The root may have been created by another user.
     { kind: "run", command: ["chown", "-R", service.user, service.root] },
     { kind: "write", path: launchd.path(service), text: launchdPlist(service) },
-    // A definition that is loaded already would be kept as it was.
+    // launchd would keep a definition that is already loaded.
     { kind: "run", command: ["launchctl", "bootout", `system/${label(service.tag)}`], mayFail: true },
     { kind: "run", command: ["launchctl", "bootstrap", "system", launchd.path(service)] },
     { kind: "run", command: ["launchctl", "enable", `system/${label(service.tag)}`] },
@@ -30,7 +30,7 @@ export function launchdPlist(service: Service): string {
     ["UserName", user],
     ["WorkingDirectory", root],
     ["RunAtLoad", true],
-    // Started again after a crash, but not after `sundial stop`.
+    // Restart after a crash, but not after `sundial stop`.
     ["KeepAlive", { SuccessfulExit: false }],
     ["ThrottleInterval", 2],
     ["ExitTimeOut", 30],
@@ -38,7 +38,7 @@ export function launchdPlist(service: Service): string {
     ["Umask", 0o077],
     ["SoftResourceLimits", { NumberOfFiles: 1_048_576, Core: 0 }],
     ["HardResourceLimits", { NumberOfFiles: 1_048_576, Core: 0 }],
-    // Only what comes before log.conf is read; the log itself is in log/ of the root, as log.conf says.
+    // Only output before log.conf is read goes here; then the log goes to log/ of the root, as log.conf says.
     ["StandardErrorPath", `${root}/launchd.log`],
   ];
   return `<?xml version="1.0" encoding="UTF-8"?>

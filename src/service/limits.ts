@@ -1,6 +1,9 @@
-/** What the machine allows, held against what the server will want: advice for the log, and no reason not to start. */
+/**
+ * Compares the machine's limits with the server's needs. The results are advice for the log and do not prevent the
+ * start.
+ */
 
-/** What is asked of the system; undefined where it cannot tell. */
+/** Limits of the system; undefined if unknown. */
 export interface Limits {
   /** Soft limit of open files. */
   openFiles?: number;
@@ -8,11 +11,11 @@ export interface Limits {
   overcommit?: number;
   /** vm.max_map_count */
   mapCount?: number;
-  /** That this process may use. */
+  /** Memory that this process may use. */
   memoryBytes: number;
 }
 
-/** Each table that is read or written needs a file or more, each connection one. */
+/** Each open table needs at least one file, each connection one. */
 const OPEN_FILES_MIN = 8192;
 const MAP_COUNT_MIN = 65_530;
 const MEMORY_SHARE_MAX = 0.75;
@@ -50,7 +53,7 @@ export function advice(limits: Limits, wanted: { memoryBytes: number }): string[
 
 const mebibytes = (bytes: number) => `${Math.round(bytes / 2 ** 20)} MiB`;
 
-/** Linux tells in files; elsewhere only the memory is known. */
+/** Only Linux provides these as files; elsewhere only the memory is known. */
 export function limitsOf(memoryBytes: number, read: (path: string) => string | undefined = readText): Limits {
   const number = (text: string | undefined) => {
     const value = Number(text?.trim() || NaN);

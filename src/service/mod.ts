@@ -1,4 +1,4 @@
-/** The server as a service of the system, and what the system allows it. */
+/** Installs the server as a system service, and checks the system's limits. */
 import { checkTag } from "../config/mod.ts";
 import { ConfigError } from "../errors.ts";
 import { launchd } from "./launchd.ts";
@@ -23,7 +23,10 @@ export function isServiceAction(text: string): text is ServiceAction {
   return (ACTIONS as readonly string[]).includes(text);
 }
 
-/** The exit status of the command line. `show`: the steps are printed and not taken. @throws {ConfigError} */
+/**
+ * Returns the exit status of the command line. `show`: prints the steps instead of executing them. @throws
+ * {ConfigError}
+ */
 export function serviceCommand(action: ServiceAction, service: Service, show: boolean, system: System): number {
   checkNames(service);
   const manager = MANAGERS[system.os];
@@ -70,7 +73,7 @@ function checkNames({ tag, user, root }: Service): void {
   if (!/^[A-Za-z_][\w.-]{0,31}$/.test(user)) {
     throw new ConfigError("--user", `--user: found "${user}", expected a user's name`);
   }
-  // The root is given to the service's user with all that is in it.
+  // The service's user becomes the owner of the root and everything in it.
   if (
     /[\n\r\0]/.test(root) ||
     /^(\/[^/]*|\/(usr|var|etc)\/[^/]+|[A-Za-z]:\\?)$/.test(root.replace(/\/+$/, "") || "/") && !/sundial/i.test(root)

@@ -1,12 +1,12 @@
-/** What a service is, on any system: the files to write and the commands to run, as data, so that they can be shown first. */
+/** A service on any system: the files to write and the commands to run, as data, so that they can be shown first. */
 
 export interface Service {
-  /** `sundial`, or the tag of one of several servers of a machine. */
+  /** `sundial`, or the tag of one of several servers on a machine. */
   tag: string;
   root: string;
-  /** The executable and what stands before the command: nothing, when it is compiled. */
+  /** The executable and the arguments before the command; none if it is compiled. */
   program: readonly string[];
-  /** Who it runs as. */
+  /** The user that it runs as. */
   user: string;
   /** Further arguments of `start`. */
   options?: readonly string[];
@@ -15,12 +15,12 @@ export interface Service {
 export type Step =
   | { kind: "write"; path: string; text: string }
   | { kind: "remove"; path: string }
-  /** `unless`: not when this succeeds. `mayFail`: goes on all the same. */
+  /** `unless`: skip this if that command succeeds. `mayFail`: continue after a failure. */
   | { kind: "run"; command: readonly string[]; unless?: readonly string[]; mayFail?: boolean };
 
-/** A system's way of keeping services. */
+/** A system's service manager. */
 export interface ServiceManager {
-  /** What the definition is called and where it is. */
+  /** Path of the service definition. */
   path(service: Service): string;
   install(service: Service): Step[];
   remove(service: Service): Step[];

@@ -70,7 +70,7 @@ Deno.test("service install --print changes nothing", () => {
   }
 });
 
-Deno.test("service install --print gives a script that a shell runs, with every word as it is", {
+Deno.test("service install --print prints a script for a shell, with every word quoted correctly", {
   ignore: Deno.build.os === "windows",
 }, async () => {
   const system = new FakeSystem("linux");
@@ -89,7 +89,7 @@ Deno.test("service install --print gives a script that a shell runs, with every 
   assert.equal(lines.at(-2), "systemctl|restart|sundial.service|");
 });
 
-Deno.test("service says what is missing before it changes anything", () => {
+Deno.test("service reports what is missing before it changes anything", () => {
   const system = new FakeSystem("linux");
   system.files.clear();
   assert.throws(() => serviceCommand("install", service, false, system), /systemd does not run here; with --print/);
@@ -120,7 +120,7 @@ for (const [title, program, expected] of words) {
   Deno.test(`systemdUnit(): ${title}`, () => assert.match(systemdUnit({ ...service, program }), expected));
 }
 
-Deno.test("a step that fails ends the installation, and says which", () => {
+Deno.test("a failing step ends the installation and is reported", () => {
   const system = new FakeSystem("linux");
   system.fails.add("systemctl");
   assert.throws(() => serviceCommand("install", service, false, system), /"systemctl daemon-reload" ended with 1/);
@@ -161,15 +161,15 @@ Deno.test("the Windows service names the wrapper that is missing", () => {
   ]);
 });
 
-Deno.test("winswXml() quotes paths as Windows takes them apart", () => {
+Deno.test("winswXml() quotes paths for Windows' argument parser", () => {
   const xml = winswXml({ ...service, tag: "a&b", root: "C:\\my data\\", program: ["C:\\Program Files\\sundial.exe"] });
   assert.match(xml, /<executable>C:\\Program Files\\sundial\.exe<\/executable>/);
   assert.match(xml, /<arguments>start -d &quot;C:\\my data\\\\&quot; -t a&amp;b<\/arguments>/);
   assert.match(xml, /<id>sundial-a&amp;b<\/id>/);
 });
 
-/** Elements that are open, and keys before values: what plutil would look at. */
-Deno.test("launchdPlist() is well formed, and its dictionaries are keys and values in turn", () => {
+/** A structural check like plutil's: nesting of elements, and keys before values. */
+Deno.test("launchdPlist() is well formed, and its dictionaries alternate keys and values", () => {
   const plist = launchdPlist({ ...service, root: "/Users/a&b/<data>" });
   const open: { name: string; children: string[] }[] = [{ name: "", children: [] }];
   for (const [, close, name, empty] of plist.replace(/<[?!][^>]*>/g, "").matchAll(/<(\/?)([a-z]+)[^>]*?(\/?)>/g)) {
@@ -201,7 +201,7 @@ Deno.test({
     for (const root of ["/var/lib/sundial", "/srv/my data/100% $ours"]) {
       const directory = Deno.makeTempDirSync();
       const path = `${directory}/sundial.service`;
-      // The executable has to exist, and `verify` looks for the user of units of a real machine only.
+      // `verify` requires an existing executable, and looks up the units' user only on a real machine.
       Deno.writeTextFileSync(path, systemdUnit({ ...service, root, program: [Deno.execPath()] }));
       const analyze = async (...args: string[]) => {
         const { success, stdout, stderr } = await new Deno.Command("systemd-analyze", {
@@ -213,14 +213,14 @@ Deno.test({
         return text;
       };
       assert.equal(await analyze("verify", "--man=no", path), "");
-      // 0 is best: services without any of this have 9.6. In tenths: 20 is 2.0.
+      // 0 is best: services without any of this have 9.6. The threshold is in tenths: 20 is 2.0.
       await analyze("security", "--offline=true", "--threshold=20", path);
       Deno.removeSync(directory, { recursive: true });
     }
   },
 });
 
-Deno.test("limits are told when they are too low, and only then", () => {
+Deno.test("limits are reported only if they are too low", () => {
   const files: Record<string, string> = {
     "/proc/self/limits":
       "Limit                     Soft Limit           Hard Limit           Units\nMax open files            1024                 524288               files\n",

@@ -1,19 +1,19 @@
-/** What is done to the machine: handed in, so that tests can look at it. */
+/** Effects on the machine, injected so that tests can observe them. */
 import { dirname } from "node:path";
 
 export interface System {
   os: typeof Deno.build.os;
-  /** False: this user surely may not change services. */
+  /** False: this user certainly may not change services. */
   isAdministrator: boolean;
   exists(path: string): boolean;
   write(path: string, text: string): void;
   remove(path: string): void;
-  /** Its exit status; its output goes to the terminal unless `quiet`. */
+  /** Returns the exit status. Output goes to the terminal unless `quiet`. */
   run(command: readonly string[], quiet: boolean): number;
   print(line: string): void;
 }
 
-/** What a shell gives for a command that it does not find. */
+/** Exit status of a shell for an unknown command. */
 const NOT_FOUND = 127;
 
 export function thisSystem(): System {
@@ -53,13 +53,13 @@ export function thisSystem(): System {
   };
 }
 
-/** Where a service keeps its data when nobody says otherwise; on Windows where QuestDB's does. */
+/** Default data directory of a service; on Windows the same as QuestDB's. */
 export function defaultServiceRoot(os: System["os"], name: string): string {
   if (os === "windows") return "C:\\Windows\\System32\\qdbroot";
   return os === "darwin" ? `/usr/local/var/${name}` : `/var/lib/${name}`;
 }
 
-/** On Linux one of the service's own; macOS makes none by a single command, so it is whoever called sudo. */
+/** On Linux a dedicated user. macOS cannot create one by a single command, so it is the user who called sudo. */
 export function defaultServiceUser(os: System["os"], env: Record<string, string | undefined>): string {
   return os === "darwin" ? env.SUDO_USER ?? env.USER ?? "root" : "sundial";
 }

@@ -1,4 +1,4 @@
-/** Linux: a unit of systemd that may do nothing but what a database does. */
+/** Linux: a systemd unit that may do only what a database needs. */
 import { type Service, type ServiceManager, serviceName, startCommand } from "./service.ts";
 
 export const systemd: ServiceManager = {
@@ -22,12 +22,13 @@ export const systemd: ServiceManager = {
         unless: ["id", "-u", user],
       },
       { kind: "run", command: ["install", "-d", "-m", "0750", "-o", user, root] },
-      // A root that somebody else has started before. Nothing after the colon: the group of that user, whatever it is called.
+      // The root may have been created by another user. An empty group after the colon means that user's group,
+      // whatever its name.
       { kind: "run", command: ["chown", "-R", `${user}:`, root] },
       { kind: "write", path: systemd.path(service), text: systemdUnit(service) },
       { kind: "run", command: ["systemctl", "daemon-reload"] },
       { kind: "run", command: ["systemctl", "enable", `${serviceName(tag)}.service`] },
-      // Not `enable --now`, which would leave one that runs with what was written before.
+      // Not `enable --now`, which would leave a running service on the old definition.
       { kind: "run", command: ["systemctl", "restart", `${serviceName(tag)}.service`] },
     ];
   },
@@ -100,12 +101,12 @@ WantedBy=multi-user.target
 `;
 }
 
-/** In commands systemd also replaces $x, but not in what names the executable. */
+/** In arguments systemd also replaces $x, but not in the path of the executable. */
 function commandWord(word: string, index: number): string {
   return quoted(index === 0 ? word : word.replaceAll("$", () => "$$"));
 }
 
-/** systemd replaces %x and reads backslashes, also inside of quotes. */
+/** systemd replaces %x and interprets backslashes, even inside quotes. */
 function quoted(text: string): string {
   const safe = text.replaceAll("\\", "\\\\").replaceAll("%", "%%");
   return /^[\w/.:=@%$+,-]+$/.test(safe) ? safe : `"${safe.replaceAll('"', '\\"')}"`;

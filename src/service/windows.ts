@@ -1,16 +1,16 @@
 /**
- * Windows: a service through WinSW, an executable under the service's name beside an XML file of the same name. A service must
- * answer the service manager within seconds of its start, from a thread of its own, for as long as it runs; a JavaScript
- * runtime has no such thread, and calling back into it from one that the system owns is what FFI cannot do safely.
+ * Windows: a service by means of WinSW, an executable with the service's name beside an XML file of the same name. A service must
+ * answer the service manager within seconds of its start, and continuously, from a separate thread. A JavaScript runtime has no such
+ * thread, and FFI cannot safely call back into it from a thread that the system owns.
  * @see https://github.com/winsw/winsw
  */
 import { escapeXml } from "./launchd.ts";
 import { type Service, type ServiceManager, serviceName, startCommand } from "./service.ts";
 
-/** The account that the service runs as, by the name that it has in every language of Windows. */
+/** SID of the account that the service runs as; its name depends on the language of Windows. */
 const LOCAL_SERVICE = "*S-1-5-19";
 
-/** Where the wrapper is to be put: it is not shipped. */
+/** Where the wrapper must be placed; it is not shipped. */
 export function wrapperPath(service: Service): string {
   return winsw.path(service).replace(/\.xml$/, ".exe");
 }
@@ -20,7 +20,7 @@ export const winsw: ServiceManager = {
   install: (service) => [
     { kind: "write", path: winsw.path(service), text: winswXml(service) },
     { kind: "run", command: ["icacls", service.root, "/grant", `${LOCAL_SERVICE}:(OI)(CI)M`, "/T", "/Q"] },
-    // The first event of a source registers it, which only an administrator may.
+    // The first event of a source registers it, which requires an administrator.
     {
       kind: "run",
       command: [
@@ -28,7 +28,7 @@ export const winsw: ServiceManager = {
         ...["/D", "the service is installed"],
       ],
     },
-    // A definition that is installed already would be kept as it was.
+    // A definition that is already installed would be kept.
     { kind: "run", command: [wrapperPath(service), "stop"], mayFail: true },
     { kind: "run", command: [wrapperPath(service), "uninstall"], mayFail: true },
     { kind: "run", command: [wrapperPath(service), "install"] },
@@ -64,7 +64,7 @@ export function winswXml(service: Service): string {
 `;
 }
 
-/** As CommandLineToArgvW takes it apart: backslashes count only in front of a quote. */
+/** Quotes for CommandLineToArgvW: backslashes are special only before a quote. */
 function argument(text: string): string {
   return /[\s"]/.test(text) ? `"${text.replace(/(\\*)"/g, '$1$1\\"').replace(/(\\+)$/, "$1$1")}"` : text;
 }

@@ -1,45 +1,48 @@
 /**
- * Slows down guessing of passwords. After some different wrong passwords for a user from an address, each further log-in of that
- * pair waits before its password is looked at. Other users and other addresses are not affected, so nobody can lock a user out.
+ * Slows down password guessing. After several different wrong passwords for a user from one address, each further log-in of that
+ * pair must wait before its password is checked. Other users and addresses are not affected, so nobody can lock a user out.
  *
- * The wait comes before the check: a wait after a wrong password could be skipped by closing the connection.
+ * The wait precedes the check, because a client could skip a wait after a wrong password by closing the connection.
  */
 import { createHash, randomBytes } from "node:crypto";
 import { setTimeout } from "node:timers/promises";
 
-/** So many different wrong passwords cost nothing: people mistype. */
+/** This many different wrong passwords cause no wait, as people mistype. */
 const FREE_COUNT = 3;
 const FIRST_WAIT_MS = 250;
 const WAIT_MAX_MS = 5_000;
 /** Wrong passwords are forgotten after this long. */
 const FORGET_MS = 600_000;
-/** Log-ins of one user and address that wait at a time. */
+/** Maximum number of waiting log-ins for one user and address. */
 const WAITING_MAX = 8;
 const ENTRIES_MAX = 10_000;
 
 interface Entry {
   wrongCount: number;
-  /** Digest of the last wrong password: a program that repeats one guesses nothing, and its users must not wait for it. */
+  /**
+   * Digest of the last wrong password. A program that repeats one password is not guessing and must not delay the
+   * user's log-ins.
+   */
   lastWrong: string;
   waitingCount: number;
   atMs: number;
 }
 
 export interface LogInDelaysOptions {
-  /** Log-ins that wait at a time, in all. */
+  /** Maximum number of waiting log-ins in total. */
   waitingMax?: () => number;
   nowMs?: () => number;
   /** Ends early when the server closes. */
   wait?: (timeMs: number, closed: AbortSignal) => Promise<void>;
 }
 
-/** Too many log-ins wait: this one was refused without looking at its password. */
+/** Too many log-ins are waiting: this one was refused without checking its password. */
 export class TooManyWait {
   constructor(readonly retryAfterMs: number) {}
 }
 
 export class LogInDelays {
-  /** The one that had a wrong password last comes last. */
+  /** In order of the latest wrong password, the most recent one last. */
   private readonly entries = new Map<string, Entry>();
   private readonly salt = randomBytes(16);
   private readonly waitingMax: () => number;
@@ -54,7 +57,7 @@ export class LogInDelays {
     this.wait = options.wait ?? pause;
   }
 
-  /** Nobody waits any longer. */
+  /** Ends all waits. */
   close(): void {
     this.closed.abort();
   }
@@ -64,8 +67,8 @@ export class LogInDelays {
   }
 
   /**
-   * What must happen before the password is checked: nothing, or a wait. `user`: "" for users that do not exist, as their number
-   * is not limited.
+   * Returns what must precede the password check: nothing, a wait, or a refusal. `user`: "" for unknown users, as their
+   * number is unlimited.
    */
   before(user: string, hostname: string): undefined | Promise<void> | TooManyWait {
     const entry = this.entryOf(keyOf(user, hostname));
@@ -118,7 +121,7 @@ function keyOf(user: string, hostname: string): string {
   return `${networkOf(hostname)} ${user}`;
 }
 
-/** Whoever has one IPv6 address has its whole network of 64 bits. */
+/** The /64 network of an IPv6 address, because the holder of one address has the whole network. */
 export function networkOf(hostname: string): string {
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(hostname);
   if (mapped !== null) return mapped[1];

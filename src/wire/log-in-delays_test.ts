@@ -21,7 +21,7 @@ function delaysOf(options: { waitingMax?: number } = {}) {
   return { delays, clock, waits, guess, wait };
 }
 
-Deno.test("LogInDelays: waits grow with each other wrong password, up to a bound", () => {
+Deno.test("LogInDelays: waits grow with each different wrong password, up to a bound", () => {
   const waited = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 1000].map((count) => {
     const { guess, wait } = delaysOf();
     guess(count);
@@ -30,7 +30,7 @@ Deno.test("LogInDelays: waits grow with each other wrong password, up to a bound
   assert.deepEqual(waited, [0, 0, 0, 250, 500, 1000, 2000, 4000, 5000, 5000, 5000]);
 });
 
-Deno.test("LogInDelays: only that user from that address waits, until the right password or long after", () => {
+Deno.test("LogInDelays: only that user from that address waits, until the right password or until it is forgotten", () => {
   const { delays, clock, guess, wait } = delaysOf();
   guess(5);
   assert.deepEqual([wait(), wait("other"), wait("admin", "10.0.0.2")], [1000, 0, 0]);
@@ -43,13 +43,13 @@ Deno.test("LogInDelays: only that user from that address waits, until the right 
   assert.equal(wait(), 0);
 });
 
-Deno.test("LogInDelays: a program that repeats one wrong password makes nobody wait", () => {
+Deno.test("LogInDelays: repeating one wrong password causes no wait", () => {
   const { delays, wait } = delaysOf();
   for (let count = 0; count < 100; count++) delays.wrong("admin", "10.0.0.1", "old password");
   assert.equal(wait(), 0);
 });
 
-Deno.test("LogInDelays: few wait at a time, for one user and address and in all", async () => {
+Deno.test("LogInDelays: the number of waiting log-ins is limited, for one user and address and in total", async () => {
   const { guess, wait, waits } = delaysOf({ waitingMax: 10 });
   guess(5);
   guess(5, "admin", "10.0.0.2");
@@ -60,7 +60,7 @@ Deno.test("LogInDelays: few wait at a time, for one user and address and in all"
   assert.deepEqual([wait(), wait()], [1000, Infinity]);
 });
 
-Deno.test("LogInDelays: remembers a bounded number of addresses", () => {
+Deno.test("LogInDelays: remembers a limited number of addresses", () => {
   const { delays } = delaysOf();
   for (let index = 0; index < 20_000; index++) delays.wrong("", `10.1.${index >> 8}.${index & 255}`, "x");
   assert.equal(delays.size, 10_000);

@@ -1,6 +1,6 @@
 /** Passwords as clients send them. */
 
-/** The time it takes tells nothing of where the texts differ. */
+/** Takes a time that does not depend on where the texts differ. */
 export function equalInConstantTime(given: string, wanted: string): boolean {
   let difference = given.length ^ wanted.length;
   for (let index = 0; index < wanted.length; index++) difference |= given.charCodeAt(index) ^ wanted.charCodeAt(index);
@@ -14,7 +14,7 @@ export interface Credentials {
 
 const SCHEME = "Basic ";
 
-/** Of an Authorization header; undefined for other schemes and for what is no base64. */
+/** Credentials of an Authorization header; undefined for other schemes and for invalid base64. */
 export function basicCredentials(header: string): Credentials | undefined {
   if (!header.startsWith(SCHEME)) return undefined;
   const text = decodeBase64(header.slice(SCHEME.length));

@@ -1,4 +1,4 @@
-/** Parameters of statements that a client sends as text. */
+/** Statement parameters that a client sends as text. */
 import { SqlError, SQLSTATE } from "../errors.ts";
 import type { Value } from "../types/mod.ts";
 import { readValue } from "../types/parse/mod.ts";
@@ -6,7 +6,7 @@ import { readValue } from "../types/parse/mod.ts";
 const TRUE = /^(?:t|tr|tru|true|y|ye|yes|on|1)$/i;
 const FALSE = /^(?:f|fa|fal|fals|false|n|no|of|off|0)$/i;
 
-/** The value of parameter `number` (from 1). @throws {SqlError} 22P02 */
+/** Returns the value of parameter `number` (from 1). @throws {SqlError} 22P02 */
 export function textParameter(text: string, tag: string, number: number): Value {
   switch (tag) {
     case "BOOLEAN":
@@ -16,13 +16,13 @@ export function textParameter(text: string, tag: string, number: number): Value 
     case "DATE":
     case "TIMESTAMP":
     case "TIMESTAMP_NS":
-      // A plain integer counts the type's own unit since 1970, and is no year.
+      // A plain integer is in the type's own unit since 1970; it is not a year.
       if (/^-?\d{1,19}$/.test(text)) return BigInt(text);
-      // A date with an offset, as some drivers write dates: the day begins there.
+      // Some drivers write dates with an offset: it means midnight there.
       text = text.replace(/^(\d{4}-\d\d-\d\d) ?([+-]\d\d(?::?\d\d)?)$/, "$1T00:00:00$2");
       break;
     case "UUID":
-      // PostgreSQL takes the digits in any groups, and some drivers send none.
+      // PostgreSQL accepts the digits in any grouping, and some drivers send no groups.
       if (/^\{?[0-9a-fA-F-]{32,40}\}?$/.test(text)) return readUuid(text.replaceAll(/[{}-]/g, ""), text, number);
   }
   const value = readValue(text, tag);

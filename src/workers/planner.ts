@@ -1,7 +1,7 @@
 /**
- * The entry of the thread that reads, binds and plans long statements, one after the other. It asks main for what it has to know
- * of tables, and sleeps until it is told. Nobody can interrupt it: what it does is bounded, and it looks at a word in shared memory
- * whether anybody still waits.
+ * The entry of the thread that reads, binds and plans long statements, one at a time. It asks main for table metadata
+ * and sleeps until main answers. It cannot be interrupted: its work is bounded, and it polls a cancel word in shared
+ * memory.
  */
 import { receiveMessageOnPort } from "node:worker_threads";
 import { type Planned, planOfRun, plansOf, planText } from "../database/planning.ts";
@@ -27,16 +27,16 @@ import { yieldToOthers } from "./priority.ts";
 import type { Value } from "../types/mod.ts";
 import type { Catalogue, TableSchema, TableSnapshot } from "../storage/contract.ts";
 
-/** Statements that are kept for their next run. */
+/** Maximum number of planned statements to cache. */
 const KEPT_MAX = 4;
-/** How long to sleep at most before looking whether anybody still waits. */
+/** Maximum sleep between two checks of the cancel word. */
 const SLEEP_MS = 100;
 
 let control: Int32Array;
 let answers: Parameters<typeof receiveMessageOnPort>[0];
 let importRoot: string;
 let effort: Effort;
-/** By all that they depend on; the one used last at the end. */
+/** By everything that they depend on, the most recently used one last. */
 const kept = new Map<string, Planned>();
 
 const tell = (message: FromPlanner, transfer: Transferable[] = []) => self.postMessage(message, transfer);
@@ -99,10 +99,10 @@ function statementOf(
       effort,
       poll,
     });
-  // Bound for one run: nothing to keep.
+  // Bound for one execution, so it is not cached.
   if (want === "statement" && values.length > 0) return bindNow(parameterTypes, values);
   const key = JSON.stringify([schemaVersion, user, parameterTypes, text]);
-  // A statement that is prepared is bound anew, as main would do it.
+  // A statement to be prepared is bound anew, as main would do it.
   let planned = want === "statement" ? undefined : kept.get(key);
   if (planned === undefined || planned.boundAnew) planned = bindNow(parameterTypes);
   kept.delete(key);
@@ -111,7 +111,7 @@ function statementOf(
   return planned.boundByValues && want !== "statement" ? bindNow(planned.parameters, values) : planned;
 }
 
-/** With all that a run adds. */
+/** Adds everything that depends on the execution. */
 function runPlan(plan: Plan, planned: Planned, { values, nowMicros, user }: Exclude<Order, { want: "parts" }>): Plan {
   let run = planOfRun(plan, planned, { values, nowMicros: () => nowMicros, user });
   if (planned.hasMetadata) {
@@ -120,7 +120,7 @@ function runPlan(plan: Plan, planned: Planned, { values, nowMicros, user }: Excl
   return planned.asksServer ? substituteCalls(run, (name) => ask({ kind: "call", name })) : run;
 }
 
-/** Throws when nobody waits for the statement any more. */
+/** Throws if the statement was cancelled. */
 function poll(): void {
   if (Atomics.load(control, CONTROL.cancel) !== 0) throw cancelError(CANCEL.byUser, 0);
 }
@@ -136,7 +136,7 @@ function ask<K extends keyof Answers>(question: Question & { kind: K }): Answers
   }
 }
 
-/** Main's tables, each asked for once a statement. */
+/** Main's tables. Each is requested once for each statement. */
 class AskedCatalogue implements Catalogue {
   readonly version = 0;
   private readonly known = new Map<string, TableSnapshot | undefined>();

@@ -1,6 +1,6 @@
 /**
- * The writer's worker: one loop that sleeps on a word in shared memory, takes all commands that have come, runs them as one
- * group and answers. It never returns to the event loop, so nothing but commands reaches it.
+ * The writer's worker: one loop that sleeps on a word in shared memory, takes all pending commands, executes them as one group and
+ * answers. It never returns to the event loop, so nothing but commands reaches it.
  */
 import { receiveMessageOnPort } from "node:worker_threads";
 import { ConfigError } from "../errors.ts";
@@ -11,7 +11,7 @@ import { SHARED_WORD, SharedHeap } from "../storage/heap.ts";
 import { SharedPool } from "../storage/pool.ts";
 import { TableStore } from "../storage/writer.ts";
 
-/** Housekeeping happens at least so often. */
+/** Housekeeping runs at least this often. */
 const IDLE_MS = 1000;
 
 const tell = (message: FromWriter) => self.postMessage(message);

@@ -194,7 +194,7 @@ function hexOf(value: bigint): string {
   return BigInt.asUintN(64, value).toString(16).padStart(16, "0");
 }
 
-Deno.test("createEncoder() picks columns, quotes LONG and goes on after other rows", () => {
+Deno.test("createEncoder() selects columns, quotes LONG and continues after earlier rows", () => {
   const columns = [longs("LONG", 1n, 2n, 3n), words("INT", 4, 5, 6)];
   const named = columns.map((column, index) => ({ name: `c${index}`, type: column.type }));
   const encoder = createEncoder({ name: "json", quoteLargeNumbers: true, columns: [1, 0] }, named, heap);

@@ -3,8 +3,9 @@ import type { Batch } from "../../engine/contract.ts";
 
 export interface Encoder {
   /**
-   * Rows `firstRow` … `firstRow + rowCount - 1` of `batch`. `isFirst`: nothing of the result was encoded before.
-   * The bytes are the caller's: a buffer of just their size, never shared, so that it can be transferred.
+   * Encodes rows `firstRow` … `firstRow + rowCount - 1` of `batch`. `isFirst`: nothing of the result was encoded
+   * before. The caller owns the bytes: their buffer has exactly their size and is not shared, so that it can be
+   * transferred.
    */
   encode(batch: Batch, firstRow: number, rowCount: number, isFirst: boolean): Uint8Array<ArrayBuffer>;
 }

@@ -1,4 +1,4 @@
-/** How the values of a column type are written: what an entry of `types.ts` holds. */
+/** The contents of an entry of `types.ts`: how the values of a column type are written. */
 import type { Vector } from "../../engine/contract.ts";
 import type { SharedHeap } from "../../storage/heap.ts";
 import type { ByteSink } from "./sink.ts";
@@ -8,14 +8,14 @@ export interface ValueWriter {
   write(row: number, at: number): number;
 }
 
-/** What a quotation mark inside of text becomes: `\"`, `""`, or all bytes stay as they are. */
+/** How quotation marks in text are escaped: `\"`, `""`, or not at all. */
 export type Escape = "json" | "csv" | "none";
 
 export type WriterFactory = (heap: SharedHeap, sink: ByteSink, escape: Escape) => ValueWriter;
 
 export interface TypeForms {
   text: WriterFactory;
-  /** Without it, `text`. */
+  /** Default: `text`. */
   pgText?: WriterFactory;
   pgBinary: WriterFactory;
   maxBytes: number;
@@ -23,6 +23,6 @@ export interface TypeForms {
   jsonNull: string;
   csvQuoted: boolean;
   csvNull: string;
-  /** Quoted in JSON when the client asks for large numbers as text. */
+  /** Quoted in JSON if the client wants large numbers as text. */
   large?: boolean;
 }

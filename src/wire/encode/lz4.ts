@@ -1,19 +1,19 @@
 /**
- * LZ4's block format, without a frame: what Parquet calls LZ4_RAW. The runtime has no LZ4.
+ * LZ4's block format without a frame, which Parquet calls LZ4_RAW. The runtime has no LZ4.
  * @see https://github.com/lz4/lz4/blob/dev/doc/lz4_Block_format.md
  */
 
 const MATCH_MIN = 4, OFFSET_MAX = 65_535;
-/** The last bytes are literals, and no match begins close to the end: fast decoders copy more than they need. */
+/** The last bytes must be literals, and no match may begin close to the end: fast decoders copy more than they need. */
 const LITERALS_LAST = 5, MATCH_LAST = 12;
 const HASH_BITS = 14;
-/** After so many misses in a row the search makes longer steps: bytes that do not compress cost little. */
+/** After this many consecutive misses the search takes longer steps, so that incompressible data costs little. */
 const SKIP_SHIFT = 6;
 
-/** Source of the search: the reference's fast mode, a table of the last place of each hash of four bytes. */
+/** Source of the search: the reference's fast mode, a table of the last position of each hash of four bytes. */
 export function lz4Compress(input: Uint8Array): Uint8Array {
   const size = input.length;
-  // Decoders of Parquet take no bytes for none, and not all of them a block that is empty.
+  // For empty input, Parquet decoders accept zero bytes, but not all accept an empty block.
   if (size === 0) return input;
   const out = new Uint8Array(size + Math.ceil(size / 255) + 16);
   const table = new Int32Array(1 << HASH_BITS).fill(-1);

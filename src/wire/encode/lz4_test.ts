@@ -9,7 +9,7 @@ function roundTrip(bytes: Uint8Array): Uint8Array {
   return packed;
 }
 
-Deno.test("lz4Compress() gives what decoders turn into the same bytes", () => {
+Deno.test("lz4Compress() round-trips through a decoder", () => {
   const runs = fc.array(fc.tuple(fc.uint8Array({ maxLength: 40 }), fc.integer({ min: 1, max: 400 })), {
     maxLength: 20,
   });
@@ -51,7 +51,7 @@ Deno.test("lz4Compress() at sizes around its limits", () => {
     const noise = new Uint8Array(size);
     for (let i = 0; i < size; i += 65_536) crypto.getRandomValues(noise.subarray(i, i + 65_536));
     assert.ok(roundTrip(noise).length <= size + size / 255 + 16);
-    // The same noise again lies beyond the reach of a match.
+    // The same noise again, but beyond the range of a match.
     if (size >= 65_536) roundTrip(Uint8Array.from({ length: 2 * size }, (_, i) => noise[i % size]));
   }
 });

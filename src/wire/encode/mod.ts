@@ -1,6 +1,6 @@
 /**
- * Result batches → bytes of a reply, in the thread that made the batch. `columns` are the result's; the encoder reads the
- * vectors of a batch by the same indices.
+ * Encodes result batches as bytes of a reply, in the thread that produced the batch. `columns` are those of the result; a batch
+ * has its vectors in the same order.
  */
 import type { Encoding, ResultColumn } from "../../api.ts";
 import type { SharedHeap } from "../../storage/heap.ts";
@@ -13,9 +13,9 @@ import { formsOf, writeInt32 } from "./types.ts";
 
 export type { Encoder };
 
-/** Rows between two looks at the cancel word. */
+/** Rows between two checks of the cancel word. */
 const POLL_ROWS = 4_096;
-/** Batches of so many rows are worth a loop of their own. */
+/** Batches of at least this many rows are worth a generated loop. */
 const LOOP_ROWS_MIN = 1_024;
 const COMMA = 0x2c, QUOTE = 0x22, OPEN = 0x5b, CLOSE = 0x5d, LETTER_D = 0x44;
 
@@ -27,7 +27,7 @@ interface Field {
   nullText: Uint8Array;
 }
 
-/** Writes one row from `at` on, and returns where it ended. */
+/** Writes one row at `at` and returns the end. */
 type RowWriter = (row: number, at: number, isFirst: boolean) => number;
 
 export function createEncoder(
@@ -74,7 +74,7 @@ export function createEncoder(
   };
 }
 
-/** Encodings that write rows one behind the other. */
+/** Encodings that write rows one after the other. */
 type RowEncoding = Exclude<Encoding, ParquetEncoding>;
 
 function fieldsOf(encoding: RowEncoding, forms: TypeForms[], heap: SharedHeap, sink: ByteSink): Field[] {

@@ -1,6 +1,6 @@
 /**
- * How each column type is written to Parquet: in the form that QuestDB gives it, which is its own logical type where Parquet has
- * one. What Parquet has no type for is told beside the schema, in QuestDB's terms, so that both read it back as it was.
+ * How each column type is written to Parquet: as QuestDB writes it, with the corresponding logical type if Parquet has one. Types
+ * without one are recorded in QuestDB's metadata beside the schema, so that both can read them back unchanged.
  */
 import type { KeyValue, SchemaElement } from "hyparquet";
 import type { ResultColumn } from "../../api.ts";
@@ -10,19 +10,19 @@ import { arrayDimensions, decimalOf, geohashBits } from "../../types/wide.ts";
 import { ByteSink } from "./sink.ts";
 import { formsOf } from "./types.ts";
 
-/** The value of a row, null where it has none. */
+/** The value of a row, or null. */
 type Reader = (row: number) => unknown;
 
 interface ParquetType {
-  /** What is stored, and what it means. */
+  /** The stored type and its logical type. */
   element: Omit<SchemaElement, "name" | "repetition_type">;
-  /** False where the type has no null. */
+  /** False if the type has no null. */
   optional: boolean;
-  /** Lists around the element. */
+  /** Number of lists around the element. */
   dimensions?: number;
   /** QuestDB's number of the type. */
   code: number;
-  /** Values as the writer takes them for `physical`. */
+  /** Returns values as the writer expects them for `physical`. */
   reader(heap: SharedHeap, vector: Vector): Reader;
 }
 
@@ -78,7 +78,7 @@ const symbol: ParquetType = {
 
 type Integer = "INT_8" | "INT_16" | "INT_32" | "INT_64" | "UINT_16" | "UINT_32";
 
-/** Without the logical type that says the same: the writer gives its width in a form that others do not read. */
+/** Without the equivalent logical type, whose width the writer encodes in a form that others cannot read. */
 function integer(name: Integer): ParquetType["element"] {
   return { type: name === "INT_64" ? "INT64" : "INT32", converted_type: name };
 }
@@ -86,9 +86,9 @@ function integer(name: Integer): ParquetType["element"] {
 function instant(unit: "MILLIS" | "MICROS" | "NANOS"): ParquetType["element"] {
   return {
     type: "INT64",
-    // Nanoseconds came after converted types.
+    // Converted types have no nanoseconds.
     converted_type: unit === "NANOS" ? undefined : `TIMESTAMP_${unit}`,
-    // All are UTC. DuckDB cuts nanoseconds that say so to microseconds.
+    // All times are UTC. DuckDB truncates nanoseconds that are marked as UTC to microseconds.
     logical_type: { type: "TIMESTAMP", isAdjustedToUTC: unit !== "NANOS", unit },
   };
 }
@@ -112,7 +112,7 @@ const TYPES: Record<string, ParquetType> = {
     code: 3,
     reader: (heap, { address }) => (row) => heap.i16[address / 2 + row],
   },
-  /** The UTF-16 unit. */
+  /** The UTF-16 code unit. */
   CHAR: {
     element: integer("UINT_16"),
     optional: true,
@@ -179,7 +179,7 @@ const TYPES: Record<string, ParquetType> = {
   },
 };
 
-/** Bytes of a value of two or four words; turned round, its most significant byte comes first. */
+/** Returns the bytes of a value of two or four words, least significant first, or reversed. */
 function wideReader(width: number, isReversed: boolean): ParquetType["reader"] {
   return (heap, { address }) => (row) => {
     let isNull = true;
@@ -192,7 +192,7 @@ function wideReader(width: number, isReversed: boolean): ParquetType["reader"] {
   };
 }
 
-/** Types without a counterpart go as the text that CSV has for them. */
+/** Types without a counterpart are written as their CSV text. */
 function asText(type: string): ParquetType {
   const forms = formsOf(type);
   return {
@@ -211,7 +211,7 @@ function asText(type: string): ParquetType {
   };
 }
 
-/** In the smallest storage that the digits fit. */
+/** In the smallest storage that fits the digits. */
 function decimalType(precision: number, scale: number): ParquetType {
   const meaning = {
     converted_type: "DECIMAL",
@@ -219,7 +219,7 @@ function decimalType(precision: number, scale: number): ParquetType {
     scale,
     logical_type: { type: "DECIMAL", precision, scale },
   } as const;
-  // 28: DECIMAL of one byte; 33: of 32.
+  // Type codes from 28, DECIMAL of one byte, to 33, of 32 bytes.
   const size = [2, 4, 9, 18, 38].findIndex((digits) => precision <= digits);
   const code = (28 + (size < 0 ? 5 : size)) | (precision << 8) | (scale << 18);
   if (precision <= 9) {
@@ -238,7 +238,7 @@ function decimalType(precision: number, scale: number): ParquetType {
   return { element, optional: true, code, reader: wideReader(width, true) };
 }
 
-/** As a number of the smallest size that its bits fit. */
+/** As a number of the smallest size that fits its bits. */
 function geohashType(bits: number): ParquetType {
   const name = bits < 8 ? "INT_8" : bits < 16 ? "INT_16" : bits < 32 ? "INT_32" : "INT_64";
   const code = (bits < 8 ? 14 : bits < 16 ? 15 : bits < 32 ? 16 : 17) | (bits << 8) | (1 << 16);
@@ -253,7 +253,7 @@ function geohashType(bits: number): ParquetType {
   return { element: integer(name), optional: true, code, reader };
 }
 
-/** Lists of lists of DOUBLE, NaN as null. */
+/** Nested lists of DOUBLE; null is NaN. */
 function arrayType(dimensions: number): ParquetType {
   return {
     element: { type: "DOUBLE" },
@@ -295,8 +295,8 @@ export function parquetSchemaOf(columns: readonly ResultColumn[]): SchemaElement
 }
 
 /**
- * The schema as pages are made by it: values come in their stored form, so that the writer has nothing to convert. Texts are
- * the exception.
+ * The schema by which pages are written: values are already in their stored form, so that the writer converts only
+ * texts.
  */
 export function physicalSchemaOf(columns: readonly ResultColumn[]): SchemaElement[] {
   return parquetSchemaOf(columns).map(({ name, type, type_length, repetition_type, num_children, converted_type }) => ({
@@ -325,7 +325,7 @@ function elementsOf(name: string, { element, optional, dimensions = 0 }: Parquet
   return [...lists.flat(), { ...element, name: "element", repetition_type: "OPTIONAL" }];
 }
 
-/** What QuestDB keeps beside the schema. */
+/** The metadata that QuestDB stores beside the schema. */
 export function questdbMetadata(columns: readonly ResultColumn[]): KeyValue[] {
   const schema = columns.map(({ type }) => ({ column_type: parquetType(type).code, column_top: 0 }));
   return [{ key: "questdb", value: JSON.stringify({ version: 1, schema }) }];

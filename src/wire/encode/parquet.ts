@@ -1,10 +1,10 @@
 /**
- * Rows as row groups of a Parquet file. Each call of the encoder makes one group, so that groups are made where their rows
- * are; the head and the footer, which need all groups, are added where they come together:
+ * Encodes rows as row groups of a Parquet file. Each call of the encoder makes one group, in the thread that has the rows. Head and
+ * footer, which need all groups, are added where the groups are collected:
  *
  *     chunk   u32 size of the description, its JSON, the group's bytes
  *
- * Offsets in a description count from where the group's bytes begin.
+ * Offsets in a description are relative to the start of the group's bytes.
  */
 import type { RowGroup } from "hyparquet";
 import { ByteWriter, ParquetWriter } from "hyparquet-writer";
@@ -20,7 +20,7 @@ export type ParquetEncoding = Extract<Encoding, { name: "parquet" }>;
 /** "PAR1", before the first group. */
 const MAGIC = new TextEncoder().encode("PAR1");
 
-/** By the codec's name: the level that is used when none is given is the library's. */
+/** Compressors by codec name. Without a level, the library's default applies. */
 const COMPRESSORS: Record<
   ParquetEncoding["codec"],
   ((level: number | undefined) => (input: Uint8Array) => Uint8Array) | undefined
@@ -65,7 +65,7 @@ export function createParquetEncoder(
   };
 }
 
-/** Puts groups together to a file: `head`, then `group` of each chunk, then `footer`. */
+/** Assembles groups into a file: `head`, then `group` for each chunk, then `footer`. */
 export class ParquetAssembler {
   private readonly writer = new ByteWriter();
   private readonly file: ParquetWriter;
@@ -81,7 +81,7 @@ export class ParquetAssembler {
 
   readonly head: Uint8Array<ArrayBuffer> = MAGIC.slice();
 
-  /** The group's bytes, a view of the chunk. */
+  /** Returns the group's bytes, a view of the chunk. */
   group(chunk: Uint8Array): Uint8Array {
     const size = new DataView(chunk.buffer, chunk.byteOffset).getUint32(0, true);
     const group: RowGroup = JSON.parse(new TextDecoder().decode(chunk.subarray(4, 4 + size)), textAsBigints);
@@ -94,7 +94,7 @@ export class ParquetAssembler {
   }
 
   footer(): Uint8Array<ArrayBuffer> {
-    this.writer.index = 0; // the head was given already
+    this.writer.index = 0; // the head was already returned
     this.file.finish();
     return this.writer.getBytes().slice();
   }

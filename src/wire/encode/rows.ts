@@ -1,6 +1,6 @@
 /**
- * Rows as CSV or JSON in one generated loop. A loop over the columns' writers calls functions of unknown kind for every value,
- * which costs more than the formatting; here every call is known to the compiler. For the common types; others keep their writers.
+ * Writes rows as CSV or JSON in one generated loop. A loop over the columns' writers makes megamorphic calls for every value, which
+ * cost more than the formatting; in generated code every call is monomorphic. Covers the common types; others keep their writers.
  */
 import {
   formatDate,
@@ -17,9 +17,9 @@ import type { ByteSink } from "./sink.ts";
 import type { Escape, ValueWriter } from "./forms.ts";
 import { writeText } from "./types.ts";
 
-/** What the loop is told of a column. */
+/** What the loop generator needs to know about a column. */
 export interface LoopColumn {
-  /** In the batch. */
+  /** Index in the batch. */
   index: number;
   type: string;
   quoted: boolean;
@@ -27,10 +27,10 @@ export interface LoopColumn {
   writer: ValueWriter;
 }
 
-/** Writes rows [from, to) of the batch at `at`; gives the end. */
+/** Writes rows [from, to) of the batch at `at` and returns the end. */
 export type RowLoop = (batch: Batch, from: number, to: number, at: number, isFirst: boolean) => number;
 
-/** Over `base`, the vector's address in rows, and `row`: statements that set `missing`, or write at `at`. */
+/** Statements that set `missing` or write at `at`. They use `base`, the vector's address in rows, and `row`. */
 interface Snippet {
   width: number;
   read: string;
@@ -109,11 +109,11 @@ type LoopMaker = (
   formats: typeof FORMATS,
 ) => RowLoop;
 
-/** By their text: queries of the same shape share the compiled loop. */
+/** By source text: queries of the same shape share the compiled loop. */
 const makers = new Map<string, LoopMaker>();
 const MAKERS_MAX = 200;
 
-/** `delimiter`: of CSV; undefined for JSON. */
+/** `delimiter`: for CSV; undefined for JSON. */
 export function rowLoop(
   columns: readonly LoopColumn[],
   delimiter: number | undefined,
@@ -134,7 +134,7 @@ export function rowLoop(
 
 const put = (...codes: number[]) => codes.map((code) => `bytes[at++] = ${code};`).join(" ");
 
-/** Made of constants of this file, numbers and nothing that a client has written. */
+/** The source text is made only of constants in this file and numbers, never of a client's text. */
 function loopText(columns: readonly LoopColumn[], delimiter: number | undefined): string {
   const isJson = delimiter === undefined;
   const binds = columns.map(({ type }, k) => {

@@ -28,7 +28,7 @@ const TEXTS = ["plain", 'with "quotes"', "back\\slash", "line\nfeed", "", "żó�
 
 const heap = createHeap(64 << 20);
 
-/** Text pairs, also of null. */
+/** Text pairs, including null. */
 function pairs(count: number, pick: (k: number) => string | undefined): number {
   const address = heap.allocate(count * 8, "other");
   for (let k = 0; k < count; k++) {

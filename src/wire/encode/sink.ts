@@ -1,23 +1,23 @@
 const KEPT_BYTES = 8 << 20;
 
-/** A buffer that grows: encoders write into `bytes` at offsets of their own and ask for room ahead. */
+/** A growing buffer. Encoders write into `bytes` at their own offsets and reserve space in advance. */
 export class ByteSink {
   bytes: Uint8Array<ArrayBuffer>;
-  /** What the fixed-size rest of a row may take: writers of variable size keep this much free behind them. */
+  /** Space for the fixed-size rest of a row: writers of variable size keep this much free behind them. */
   rowSlack = 64;
 
   constructor(capacity: number) {
     this.bytes = new Uint8Array(capacity);
   }
 
-  /** A copy of the first `size` bytes. A buffer that grew for one long row is not kept. */
+  /** Returns a copy of the first `size` bytes. Drops a buffer that had grown for one long row. */
   take(size: number): Uint8Array<ArrayBuffer> {
     const taken = this.bytes.slice(0, size);
     if (this.bytes.length > KEPT_BYTES) this.bytes = new Uint8Array(KEPT_BYTES);
     return taken;
   }
 
-  /** Makes `bytes` at least `size + rowSlack` long; what was written stays. */
+  /** Makes `bytes` at least `size + rowSlack` long and keeps the contents. */
   ensure(size: number): Uint8Array<ArrayBuffer> {
     const needed = size + this.rowSlack;
     if (needed > this.bytes.length) {

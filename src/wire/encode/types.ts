@@ -1,10 +1,10 @@
 /**
  * How each column type is written: as text (JSON, CSV, PostgreSQL's text format) and in PostgreSQL's binary format.
- * One entry a type tag; a type that has no entry cannot be a result.
+ * There is one entry for each type tag; a type without an entry cannot be a result.
  *
- * A writer is made once per result column and bound to each batch's vector. It writes the value of a row without quotes
- * and returns where it ended, or -1 for NULL. Fixed-size values fit in `maxBytes`, which the caller has made room for;
- * text makes room itself.
+ * A writer is made once for each result column and bound to each batch's vector. It writes the value of a row without quotes
+ * and returns the end, or -1 for NULL. Fixed-size values take at most `maxBytes`, which the caller has reserved; text writers
+ * reserve space themselves.
  */
 import { notSupported } from "../../errors.ts";
 import type { SharedHeap } from "../../storage/heap.ts";
@@ -26,12 +26,12 @@ import { BINARY_FORMS, LONG256_FORMS, parametrisedForms } from "./wide.ts";
 
 const NULL = -1;
 const TWO_32 = 4294967296;
-/** High words of 64-bit integers that a double holds exactly lie in [-SAFE_HIGH, SAFE_HIGH). */
+/** A 64-bit integer is exact as a double if its high word is in [-SAFE_HIGH, SAFE_HIGH). */
 const SAFE_HIGH = 1 << 21;
 const BLANK = 0x20, LETTER_Z = 0x5a;
 const EPOCH_2000_MICROS = 946_684_800_000_000;
 
-/** A writer over one typed array of the heap: `shift` is log2 of the bytes a row. */
+/** A writer over one typed array of the heap: `shift` is log2 of the bytes for each row. */
 function scalar(shift: number, write: (index: number, at: number) => number): ValueWriter {
   let base = 0;
   const scale = 2 ** shift;
@@ -66,7 +66,7 @@ const charText: WriterFactory = (heap, sink, escape) =>
     if (unit === 0) return NULL;
     const bytes = sink.bytes;
     if (unit < 0x80) {
-      // In CSV a CHAR is never quoted, so it is not escaped either.
+      // CSV never quotes a CHAR, so it is not escaped either.
       if (escape === "json" && MUST_ESCAPE[unit] !== 0) return writeEscape(unit, escape, bytes, at);
       bytes[at] = unit;
       return at + 1;
@@ -143,7 +143,9 @@ function instantText(format: InstantFormat): WriterFactory {
     );
 }
 
-/** `…T10:20:30.123456Z` as PostgreSQL spells it, with a blank and without the zone; `digits` are those of the fraction. */
+/**
+ * `…T10:20:30.123456Z` as PostgreSQL writes it: with a blank and without the zone. `digits`: number of fraction digits.
+ */
 function pgInstant(format: InstantFormat, digits: number): InstantFormat {
   const timeBytes = "T10:20:30.Z".length + digits;
   return (low, high, bytes, at) => {
@@ -153,10 +155,10 @@ function pgInstant(format: InstantFormat, digits: number): InstantFormat {
   };
 }
 
-/** Cut to what fits PostgreSQL's type: microseconds. */
+/** Truncated to microseconds, as PostgreSQL's type has no more. */
 const pgNanos: InstantFormat = (low, high, bytes, at) => pgInstant(formatNanos, 9)(low, high, bytes, at) - 3;
 
-/** Microseconds since 2000. `isMicros`: the column counts them already, so that most values need no BigInt. */
+/** Microseconds since 2000. `isMicros`: the column is in microseconds, so that most values need no BigInt. */
 function instantBinary(toMicros: (value: bigint) => bigint, isMicros: boolean): WriterFactory {
   return (heap, sink) =>
     scalar(3, (index, at) => {
@@ -174,7 +176,7 @@ function instantBinary(toMicros: (value: bigint) => bigint, isMicros: boolean): 
     });
 }
 
-/** Text pairs: the address of the bytes and their length. */
+/** Text pairs: address and length of the bytes. */
 const text: WriterFactory = (heap, sink, escape) => {
   let base = 0;
   return {
@@ -295,7 +297,7 @@ export function formsOf(type: string): TypeForms {
   return forms;
 }
 
-// Bytes that JSON text cannot hold as they are; CSV fields escape the same ones.
+// Bytes that must be escaped in JSON text; CSV fields escape the same ones.
 const MUST_ESCAPE = new Uint8Array(256);
 MUST_ESCAPE.fill(1, 0, 0x20);
 MUST_ESCAPE[0x22] = 1;

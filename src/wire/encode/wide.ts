@@ -1,4 +1,4 @@
-/** How the types with parameters and wide values are written; see `types.ts` for the contract. */
+/** Writers for types with parameters and for wide values; see `types.ts` for the contract. */
 import type { SharedHeap } from "../../storage/heap.ts";
 import { copyAscii } from "../../types/format/mod.ts";
 import {
@@ -18,7 +18,10 @@ const NULL = -1;
 
 type Read = (heap: SharedHeap, index: number) => bigint | undefined;
 
-/** A signed integer of `words` i64 words at row `index`, lowest first; undefined for null (every word the smallest). */
+/**
+ * A signed integer of `words` i64 words at row `index`, lowest word first; undefined for null (every word is the
+ * smallest i64).
+ */
 const wide = (words: number, signed: boolean): Read => (heap, index) => {
   let value = 0n, isNull = true;
   for (let k = words - 1; k >= 0; k--) {
@@ -30,7 +33,7 @@ const wide = (words: number, signed: boolean): Read => (heap, index) => {
   return signed ? BigInt.asIntN(64 * words, value) : value;
 };
 
-/** A value as ASCII. */
+/** Writes a value as ASCII text. */
 const printed =
   (widthBytes: number, read: Read, print: (value: bigint) => string) =>
   (heap: SharedHeap, sink: ByteSink): ValueWriter => {
@@ -44,7 +47,7 @@ const printed =
     };
   };
 
-/** Bytes of a row of layout text, through `print`. */
+/** Writes the bytes of a row of text layout, converted by `print`. */
 const bytesPrinted = (print: (bytes: Uint8Array) => Uint8Array) => (heap: SharedHeap, sink: ByteSink): ValueWriter => {
   let base = 0;
   return {
@@ -69,7 +72,10 @@ function pgArrayText(bytes: Uint8Array): Uint8Array {
 
 const FLOAT8_OID = 701;
 
-/** Dimensions, a flag for nulls, the elements' type, each dimension's length and lower bound, the elements with their sizes. */
+/**
+ * Number of dimensions, a flag for nulls, the element type, each dimension's length and lower bound, the elements with
+ * their sizes.
+ */
 function pgArrayBinary(bytes: Uint8Array): Uint8Array {
   const view = new DataView(bytes.buffer);
   const dimensions = view.getUint32(0, true);
@@ -141,7 +147,7 @@ export const LONG256_FORMS: TypeForms = {
   maxBytes: 66,
 };
 
-/** JSON and CSV show no bytes. */
+/** JSON and CSV do not show the bytes. */
 export const BINARY_FORMS: TypeForms = {
   ...bare,
   jsonNull: "[]",
@@ -154,7 +160,7 @@ export const BINARY_FORMS: TypeForms = {
   maxBytes: 8,
 };
 
-/** Of types with parameters; undefined for all others. */
+/** Forms of types with parameters; undefined for all others. */
 export function parametrisedForms(tag: string): TypeForms | undefined {
   const decimal = decimalOf(tag);
   if (decimal) {

@@ -1,8 +1,8 @@
-/** Cores that a mask of sched_setaffinity can name. */
+/** Number of cores in a mask for sched_setaffinity. */
 const CORE_COUNT_MAX = 4096;
 
 /**
- * Pins the calling thread to one core (Linux). Says why it could not, or undefined.
+ * Pins the calling thread to one core (Linux). Returns the reason if it failed, otherwise undefined.
  * @see https://man7.org/linux/man-pages/man2/sched_setaffinity.2.html
  */
 export function pinThread(core: number): string | undefined {

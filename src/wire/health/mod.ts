@@ -1,4 +1,4 @@
-/** The minimal HTTP server as the settings `http.min.*` want it: on the main thread or on one of its own. */
+/** The minimal HTTP server, on the main thread or on its own one, as the settings `http.min.*` say. */
 import type { Config } from "../../config/mod.ts";
 import { ConfigError } from "../../errors.ts";
 import { type Logger, shownText } from "../../log/mod.ts";
@@ -10,14 +10,14 @@ import { startHealthThread, type ThreadSettings } from "./thread.ts";
 export { probeHealth } from "./probe.ts";
 export { type HealthOptions, type HealthServer, serveHealth } from "./server.ts";
 
-/** With more cores than this, a thread that mostly sleeps costs nothing that would be missed. */
+/** On machines with more cores than this, an extra thread that mostly sleeps costs nothing noticeable. */
 const SHARED_CORES_MAX = 16;
 
 export interface HealthStart {
   hostname: string;
-  /** 0 takes any free one. */
+  /** 0 takes any free port. */
   port: number;
-  /** Undefined: serves without TLS. */
+  /** Undefined: no TLS. */
   certificate?: Certificate;
   config: Config;
   metrics: Metrics;
@@ -28,7 +28,7 @@ function workerCountOf(config: Config): number {
   return config.get("http.min.worker.count") ?? (config.machine.cores > SHARED_CORES_MAX ? 1 : 0);
 }
 
-/** What keeps this machine from doing what the settings say. */
+/** Returns why this machine cannot fulfil the settings. */
 export function healthFault(config: Config): ConfigError | undefined {
   const key = "http.min.worker.affinity";
   const { cores } = config.machine;
@@ -39,7 +39,7 @@ export function healthFault(config: Config): ConfigError | undefined {
   }
 }
 
-/** @throws {ConfigError} for what `healthFault` tells. */
+/** @throws {ConfigError} as returned by `healthFault`. */
 export async function startHealth(
   { hostname, port, certificate, config, metrics, log }: HealthStart,
 ): Promise<HealthServer> {

@@ -1,12 +1,15 @@
-/** Asks a running server's minimal server, as whoever watches it would: for containers, which have no other program to ask with. */
+/**
+ * Queries a running server's minimal server as a monitor would. For containers, which contain no other program for
+ * that.
+ */
 import { type Address, type Config, formatAddress } from "../../config/mod.ts";
 import { ConfigError } from "../../errors.ts";
 import { askDirectly } from "../../log/mod.ts";
 
-/** Below the time after which containers give up. */
+/** Shorter than the time-out of containers. */
 const PATIENCE_MS = 4000;
 
-/** `config`: as the server was started with. @throws {ConfigError} when there is nothing to ask. */
+/** `config`: as the server was started with. @throws {ConfigError} if the minimal server is off. */
 export async function probeHealth(config: Config): Promise<{ isHealthy: boolean; said: string }> {
   const address = config.get("http.min.bind.to");
   if (!config.get("http.min.enabled")) {
@@ -35,7 +38,7 @@ export async function probeHealth(config: Config): Promise<{ isHealthy: boolean;
   }
 }
 
-/** One that binds all adapters is asked on the loopback one. */
+/** A server that listens on all adapters is queried on the loopback adapter. */
 function reachable({ hostname, port }: Address): Address {
   if (hostname === "0.0.0.0") return { hostname: "127.0.0.1", port };
   return hostname === "::" ? { hostname: "::1", port } : { hostname, port };

@@ -3,7 +3,7 @@ import { configOf } from "../../config/mod.ts";
 import { probeHealth } from "./probe.ts";
 import { serveHealth } from "./server.ts";
 
-Deno.test("probeHealth() asks with the credentials of the settings, on the loopback adapter for all adapters", async () => {
+Deno.test("probeHealth() uses the credentials of the settings, and the loopback adapter if the server listens on all", async () => {
   let healthy = true;
   const server = await serveHealth({
     hostname: "0.0.0.0",

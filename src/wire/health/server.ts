@@ -1,4 +1,4 @@
-/** The minimal HTTP server: tells that the process lives, and its metrics. */
+/** The minimal HTTP server: health and metrics. */
 import { type HttpRequest, type Reply, startServer, textReply } from "../http1/mod.ts";
 import { HEALTH_WORD } from "../../metrics/mod.ts";
 import type { Certificate } from "../tls/mod.ts";
@@ -7,28 +7,28 @@ import { basicCredentials, type Credentials, equalInConstantTime } from "../pass
 
 export interface HealthOptions {
   hostname: string;
-  /** 0 takes any free one. */
+  /** 0 takes any free port. */
   port: number;
-  /** Connections served at a time; the others wait for a slot. */
+  /** Maximum number of connections served at a time; others wait for a slot. */
   connectionLimit: number;
   /** A connection without a request for this long is closed. */
   connectionTimeoutMs: number;
-  /** A connection that waits for a slot for longer is refused. */
+  /** A connection that waits longer for a slot is refused. */
   queueTimeoutMs: number;
-  /** What every request must bring; undefined: nothing. */
+  /** Credentials required of every request; undefined: none. */
   credentials?: Credentials;
-  /** Undefined: serves without TLS. */
+  /** Undefined: no TLS. */
   certificate?: Pick<Certificate, "secure">;
-  /** Why the answer is 500, as its body says; undefined: it is 200. */
+  /** Returns the body of a 500 answer; undefined: the answer is 200. */
   fault(): string | undefined;
-  /** Undefined: /metrics is a path like any other. */
+  /** Undefined: /metrics is an ordinary path. */
   metricsText?: () => Promise<string>;
   onError(error: unknown): void;
-  /** Told of each answer. */
+  /** Called for each answer. */
   onAnswer?(line: string): void;
 }
 
-/** What a pessimistic health check finds; "" for unhandled errors, whose reasons are in the log. */
+/** The fault that a pessimistic health check reports; "" for unhandled errors, whose reasons are in the log. */
 export function faultOf(words: Int32Array): string | undefined {
   if (Atomics.load(words, HEALTH_WORD.diskFull) !== 0) return "the disk is full: changes are refused\r\n";
   return Atomics.load(words, HEALTH_WORD.unhandledErrors) === 0 ? undefined : "";
@@ -39,7 +39,7 @@ export interface HealthServer {
   close(): Promise<void>;
 }
 
-/** Requests of those who watch are short. */
+/** Monitoring requests are short. */
 const REQUEST_TIMEOUT_MS = 10_000;
 const HEAD_SIZE_MAX = 64 * 1024;
 const encoder = new TextEncoder();
@@ -55,7 +55,7 @@ export function serveHealth(options: HealthOptions): HealthServer {
       connectionsMax: options.connectionLimit,
       queueTimeoutMs: options.queueTimeoutMs,
       idleTimeoutMs: options.connectionTimeoutMs,
-      // A load balancer keeps its connections as long as it may.
+      // Load balancers keep their connections open as long as they can.
       spareIdleMs: Infinity,
       headTimeoutMs: REQUEST_TIMEOUT_MS,
       headSizeMax: HEAD_SIZE_MAX,
@@ -106,7 +106,7 @@ async function answer(request: HttpRequest, delays: LogInDelays, options: Health
   return reply(fault === undefined ? 200 : 500, fault ?? "", "text/plain");
 }
 
-/** In chunks: load balancers of this port compare bytes. */
+/** Chunked, because load balancers of this port compare bytes. */
 function reply(status: number, body: string, contentType: string): Reply {
   return { status, headers: [["Content-Type", contentType]], body: encoder.encode(body), isChunked: true };
 }

@@ -56,7 +56,7 @@ class Client {
   async send(text: string) {
     await this.connection.write(encoder.encode(text));
   }
-  /** What has come when it ends as told, without the date; "" after `patienceMs`. */
+  /** Returns everything received until `end`, without the date; "" after `patienceMs`. */
   async receive(end: string, patienceMs = 2000): Promise<string> {
     for (const until = Date.now() + patienceMs; Date.now() < until;) {
       if (this.#text.endsWith(end) && this.#text !== "") {
@@ -78,7 +78,7 @@ class Client {
     try {
       this.connection.close();
     } catch {
-      // closed already
+      // already closed
     }
     return this.#reading;
   }
@@ -108,7 +108,7 @@ Deno.test("health: any path by GET and HEAD, byte by byte, several on one connec
   });
 });
 
-Deno.test("health: 500 without a body when not healthy; credentials where asked for; metrics where given", async () => {
+Deno.test("health: 500 without a body when not healthy; credentials if required; metrics if configured", async () => {
   await withServer({ fault: () => "" }, async (connect) => {
     const client = await connect();
     await client.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
@@ -154,7 +154,7 @@ Deno.test("health: an idle connection is closed, and so is one that waits too lo
   });
 });
 
-Deno.test("health: times beyond what a timer can hold are no times of none", async () => {
+Deno.test("health: time-outs beyond a timer's range do not expire at once", async () => {
   const monthMs = 31 * 86_400_000;
   await withServer({ connectionLimit: 1, connectionTimeoutMs: monthMs, queueTimeoutMs: monthMs }, async (connect) => {
     const [first, waiting] = [await connect(), await connect()];
@@ -165,7 +165,7 @@ Deno.test("health: times beyond what a timer can hold are no times of none", asy
   });
 });
 
-Deno.test("health: what is no HTTP is refused", async () => {
+Deno.test("health: anything but HTTP is refused", async () => {
   await withServer({}, async (connect) => {
     const client = await connect();
     await client.send("hello\r\n\r\n");

@@ -1,6 +1,6 @@
 /**
- * The minimal server's own thread, from main's side. The thread answers health by itself, from a word in shared memory, so
- * that it does not matter what main is busy with; only /metrics asks main.
+ * Main's side of the minimal server's own thread. The thread answers health requests by itself from a word in shared memory, even
+ * while main is blocked; only /metrics asks main.
  */
 import { type Logger, shownText } from "../../log/mod.ts";
 import type { Certificate, Pem } from "../tls/mod.ts";
@@ -46,7 +46,7 @@ export type FromThread =
   | { kind: "error"; message: string }
   | { kind: "warning"; message: string }
   | { kind: "answer"; line: string }
-  /** After the error that `haltOnError` ends the thread for. */
+  /** Sent after an error for which `haltOnError` ends the thread. */
   | { kind: "halted" }
   | { kind: "closed" };
 
@@ -63,7 +63,7 @@ export function startHealthThread(start: ThreadStart): Promise<HealthServer> {
       closed();
     };
     worker.onerror = (event) => {
-      // Prevented, or the process would end with the thread.
+      // Prevent the default, which would end the process together with the thread.
       event.preventDefault();
       onError(new Error(`the minimal server's thread has ended: ${event.message}`));
       end();

@@ -4,7 +4,10 @@ import { logger } from "../../log/mod.ts";
 import { createMetrics } from "../../metrics/mod.ts";
 import { startHealth } from "./mod.ts";
 
-/** A client on a thread of its own: `count` requests on one connection, each answer's time in ms, and the last status line. */
+/**
+ * A client on its own thread: `count` requests on one connection; returns the time of each answer in ms, and the last
+ * status line.
+ */
 function clientThread(port: number, count: number): { done: Promise<{ timesMs: number[]; status: string }> } {
   const code = `
     const connection = await Deno.connect({ hostname: "127.0.0.1", port: ${port} });
@@ -52,7 +55,7 @@ const COUNTING_CLIENT = `
 const start = (settings: Record<string, string>, metrics = createMetrics()) =>
   startHealth({ hostname: "127.0.0.1", port: 0, config: configOf(settings), metrics, log: logger("http-min-server") });
 
-Deno.test("health thread: answers while main is blocked, and knows of unhandled errors", async () => {
+Deno.test("health thread: answers while main is blocked, and reports unhandled errors", async () => {
   const metrics = createMetrics();
   const server = await start({
     "http.min.worker.count": "1",
@@ -68,7 +71,7 @@ Deno.test("health thread: answers while main is blocked, and knows of unhandled 
     while (performance.now() < until) { /* main does not come back */ }
     const { timesMs } = await client.done;
     timesMs.sort((a, b) => a - b);
-    // Far below the 600 ms for which main was away, also on a busy machine.
+    // Far below the 600 ms for which main was blocked, also on a busy machine.
     assert.ok(timesMs.at(-2)! < 100, `${timesMs.at(-2)} ms`);
     const text = await (await fetch(`http://127.0.0.1:${server.port}/metrics`)).text();
     assert.match(text, /service_unhandled_errors_total 0\n/);
@@ -80,7 +83,7 @@ Deno.test("health thread: answers while main is blocked, and knows of unhandled 
 });
 
 for (const [cores, isOwn] of [[16, false], [17, true]] as const) {
-  Deno.test(`health: with ${cores} cores and no http.min.worker.count it is on ${isOwn ? "a" : "no"} thread of its own`, async () => {
+  Deno.test(`health: with ${cores} cores and no http.min.worker.count it ${isOwn ? "has" : "does not have"} its own thread`, async () => {
     const config = new Config({
       root: ".",
       env: {},
@@ -98,7 +101,7 @@ for (const [cores, isOwn] of [[16, false], [17, true]] as const) {
     const client = new Worker(`data:application/javascript,${encodeURIComponent(COUNTING_CLIENT)}`, { type: "module" });
     client.postMessage({ port: server.port, answers });
     while (Atomics.load(answers, 0) === 0) await new Promise((resolve) => setTimeout(resolve, 5));
-    // Main does not come back while the client asks on and on.
+    // Main stays blocked while the client sends requests.
     const before = Atomics.load(answers, 0);
     const until = performance.now() + (isOwn ? 10_000 : 300);
     while (performance.now() < until && Atomics.load(answers, 0) < before + 3);

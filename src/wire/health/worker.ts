@@ -69,7 +69,7 @@ async function begin(start: ToThread & { kind: "start" }): Promise<void> {
   }
 }
 
-/** The certificate as main has read it; its modules are loaded only with TLS. */
+/** The certificate as read by main. The TLS modules are loaded only if it is used. */
 class Received implements Pick<Certificate, "secure"> {
   #context: ReturnType<Tls["contextOf"]>;
 

@@ -1,4 +1,4 @@
-/** A certificate with its key, read from PEM files and exchanged while connections go on. */
+/** A certificate and its key, read from PEM files and replaceable while connections are open. */
 import { createPrivateKey, type KeyObject, X509Certificate } from "node:crypto";
 import { createSecureContext, type SecureContext } from "node:tls";
 import { ConfigError } from "../../errors.ts";
@@ -8,7 +8,7 @@ import { type ByteConnection, secure, type SecureConnection, type SecureOptions 
 export interface CertificateFiles {
   certPath: string;
   keyPath: string;
-  /** The settings that name them, for messages. */
+  /** Names of the settings, for messages. */
   certSetting: string;
   keySetting: string;
 }
@@ -18,7 +18,7 @@ export interface CertificateLog {
   error(message: string): void;
 }
 
-/** Told in the log when less time than this is left. */
+/** The log warns when less time than this is left. */
 const WARNING_MS = 14 * 86_400_000;
 
 export interface Pem {
@@ -38,9 +38,9 @@ interface Loaded {
 
 export class Certificate {
   #loaded: Loaded;
-  /** Of both files when they were last looked at. */
+  /** State of both files when they were last checked. */
   #seen: string;
-  /** The files have changed, and may be in the middle of it. */
+  /** The files have changed, and the change may be incomplete. */
   #isSettling = false;
   readonly #onChange: (() => void)[] = [];
 
@@ -49,12 +49,12 @@ export class Certificate {
     this.#seen = this.#state();
     this.#loaded = load(files);
     const { endsAtMs } = this.#loaded;
-    // A server that runs with it is of more use than none: not every client checks.
+    // An expired certificate does not prevent the start, as not every client checks it.
     if (endsAtMs < Date.now()) log.error(`${files.certSetting}: ${files.certPath} ${expired(endsAtMs)}`);
     else this.#tell();
   }
 
-  /** Begins TLS on an accepted connection. */
+  /** Starts TLS on an accepted connection. */
   secure(connection: ByteConnection, options?: SecureOptions): SecureConnection {
     return secure(connection, this.#loaded.context, options);
   }
@@ -64,12 +64,15 @@ export class Certificate {
     return this.#loaded.pem;
   }
 
-  /** Calls `tell` when there is a new certificate. */
+  /** Calls `tell` whenever there is a new certificate. */
   onChange(tell: () => void): void {
     this.#onChange.push(tell);
   }
 
-  /** Reads the files again. A fault is logged and leaves the certificate as it is. True when there is a new one. */
+  /**
+   * Reads the files again. An error is logged, and the old certificate stays in use. Returns true if there is a new
+   * one.
+   */
   reload(): boolean {
     const { files } = this;
     try {
@@ -90,7 +93,7 @@ export class Certificate {
     return true;
   }
 
-  /** Reloads after a change of the files, once they have stayed the same from one call to the next. */
+  /** Reloads changed files once they are the same in two consecutive calls. */
   check(): void {
     const state = this.#state();
     if (state !== this.#seen) {
@@ -125,7 +128,7 @@ function stateOf(path: string): string {
   }
 }
 
-/** @throws {ConfigError} that names the file at fault */
+/** @throws {ConfigError} that names the bad file */
 function load({ certPath, keyPath, certSetting, keySetting }: CertificateFiles): Loaded {
   const cert = readText(certSetting, certPath), key = readText(keySetting, keyPath);
   const certificates = certificatesOf(cert, certSetting, certPath);
@@ -157,13 +160,13 @@ function readText(setting: string, path: string): string {
   }
 }
 
-/** The server's certificate first, then those between it and the authority. */
+/** The server's certificate first, then the intermediate ones. */
 function certificatesOf(pem: string, setting: string, path: string): X509Certificate[] {
   const blocks = pem.match(/-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----/gs) ?? [];
   try {
     if (blocks.length > 0) return blocks.map((block) => new X509Certificate(block));
   } catch {
-    // Told below.
+    // reported below
   }
   throw new ConfigError(setting, `${setting}: ${path} has no certificate in PEM (-----BEGIN CERTIFICATE-----)`);
 }

@@ -4,7 +4,7 @@ import type { Config } from "../../config/mod.ts";
 import { ConfigError } from "../../errors.ts";
 import { Certificate, type CertificateFiles, type CertificateLog } from "./certificate.ts";
 
-/** The settings of each listener; those of `shared` hold where its own are empty. */
+/** The settings of each listener. The `SHARED` ones apply where its own are empty. */
 const SETTINGS = {
   http: { enabled: "http.tls.enabled", cert: "http.tls.cert.path", key: "http.tls.private.key.path" },
   "http.min": { enabled: "http.min.tls.enabled", cert: "http.min.tls.cert.path", key: "http.min.tls.private.key.path" },
@@ -16,14 +16,14 @@ const SHARED = { enabled: "tls.enabled", cert: "tls.cert.path", key: "tls.privat
 export type TlsListener = keyof typeof SETTINGS;
 const LISTENERS = Object.keys(SETTINGS) as TlsListener[];
 
-/** How often files are looked at. A change is taken when they have stayed the same for so long. */
+/** Interval of checking the files. A change is applied once the files have stayed the same for one interval. */
 const CHECK_MS = 2000;
 
 function servesTls(config: Config, listener: TlsListener): boolean {
   return config.get(SETTINGS[listener].enabled) ?? config.get(SHARED.enabled);
 }
 
-/** Where a listener's certificate is; undefined: it serves without TLS. @throws {ConfigError} when one is not named */
+/** Files of a listener's certificate; undefined: no TLS. @throws {ConfigError} if a file is not set */
 export function certificateFiles(config: Config, listener: TlsListener): CertificateFiles | undefined {
   if (!servesTls(config, listener)) return undefined;
   const [certPath, certSetting] = pathOf(config, listener, "cert");
@@ -31,7 +31,7 @@ export function certificateFiles(config: Config, listener: TlsListener): Certifi
   return { certPath, certSetting, keyPath, keySetting };
 }
 
-/** What keeps listeners from serving TLS as the settings say. */
+/** Reasons why listeners cannot serve TLS as the settings say. */
 export function certificateFaults(config: Config): ConfigError[] {
   const faults = new Map<string, ConfigError>();
   if (config.get("pg.enabled") && config.get("pg.tls.required") && !servesTls(config, "pg")) {
@@ -61,7 +61,7 @@ function pathOf(config: Config, listener: TlsListener, name: "cert" | "key"): [p
   return [isAbsolute(path) ? path : join(config.root, path), setting];
 }
 
-/** One for each pair of files, however many listeners use it. */
+/** Holds one certificate for each pair of files, shared by all listeners that use it. */
 export class Certificates {
   readonly #byFiles = new Map<string, Certificate>();
   readonly #timer: ReturnType<typeof setInterval>;
@@ -73,7 +73,7 @@ export class Certificates {
     Deno.unrefTimer(this.#timer as unknown as number);
   }
 
-  /** Undefined: this listener serves without TLS. @throws {ConfigError} */
+  /** Undefined: this listener has no TLS. @throws {ConfigError} */
   of(listener: TlsListener): Certificate | undefined {
     const files = certificateFiles(this.config, listener);
     if (files === undefined) return undefined;
@@ -83,7 +83,7 @@ export class Certificates {
     return certificate;
   }
 
-  /** Reads all files again. True when one has changed. */
+  /** Reads all files again. Returns true if one has changed. */
   reload(): boolean {
     let hasChanged = false;
     for (const certificate of this.#byFiles.values()) hasChanged = certificate.reload() || hasChanged;

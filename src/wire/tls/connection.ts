@@ -1,6 +1,6 @@
 /**
- * TLS on the server's side of an accepted connection, also one on which something else was said before, as PostgreSQL's
- * SSLRequest. Each connection takes the certificate of its moment, so a new certificate needs no new listener.
+ * Server-side TLS over an accepted connection, also after other data such as PostgreSQL's SSLRequest. Each connection uses the
+ * certificate of its start, so that a new certificate needs no new listener.
  */
 import { Buffer } from "node:buffer";
 import { Duplex } from "node:stream";
@@ -11,23 +11,23 @@ import { type SecureContext, TLSSocket } from "node:tls";
 export type ByteConnection = Pick<Deno.Conn, "read" | "write" | "close" | "closeWrite" | "remoteAddr">;
 
 export interface SecureOptions {
-  /** What the client has sent already of its handshake. */
+  /** The part of the handshake that was already received. */
   first?: Uint8Array;
-  /** Protocol that the client must agree on by ALPN, if it names any. */
+  /** Protocol that the client must agree on by ALPN, if it offers any. */
   protocol?: string;
   handshakeTimeoutMs?: number;
 }
 
 /** A TLS connection; reads and writes wait for the handshake. */
 export interface SecureConnection extends ByteConnection {
-  /** Resolves after the handshake, to the protocol agreed on by ALPN; rejects with the reason when there is none. */
+  /** Resolves after the handshake to the protocol agreed on by ALPN; rejects with the reason if the handshake fails. */
   readonly handshake: Promise<string | undefined>;
 }
 
 const BUFFER_BYTES = 65_536;
-/** Of a connection that says little: the buffer of its read is there all the time. */
+/** For connections with little traffic: the read buffer exists all the time. */
 const SMALL_BUFFER_BYTES = 4_096;
-/** A client that has not ended its handshake by then is sent away. */
+/** A client that has not completed its handshake by then is disconnected. */
 const HANDSHAKE_TIMEOUT_MS = 10_000;
 
 export function secure(
@@ -52,7 +52,7 @@ class TlsConnection implements SecureConnection {
     const ALPNProtocols = options.protocol === undefined ? undefined : [options.protocol];
     this.#socket = new TLSSocket(this.#raw as never, { isServer: true, secureContext, ALPNProtocols });
     this.handshake = this.#handshake(options.handshakeTimeoutMs ?? HANDSHAKE_TIMEOUT_MS);
-    // Only some callers wait for it: the others see the failure in their first read.
+    // Only some callers await the handshake; for the others the first read reports the failure.
     this.handshake.catch(() => {});
     const fail = (error: Error) => {
       this.#error ??= error;
@@ -105,7 +105,7 @@ class TlsConnection implements SecureConnection {
     return bytes.length;
   }
 
-  /** Done when the bytes are out, so that a slow reader holds the writer back. */
+  /** Resolves when the bytes are sent, so that a slow reader slows down the writer. */
   write(bytes: Uint8Array): Promise<number> {
     return new Promise((resolve, reject) => {
       if (this.#error !== undefined) return reject(this.#error);
@@ -138,7 +138,8 @@ function duplexOf(connection: ByteConnection, first?: Uint8Array): Duplex {
     async read() {
       try {
         if (first !== undefined) {
-          // A faulty handshake that is here before the TLSSocket has started is thrown where nobody can catch it.
+          // A faulty handshake that arrives before the TLSSocket has started would throw uncatchably (Deno 2.9.6), so
+          // wait one turn.
           await new Promise<void>((resolve) => setImmediate(resolve));
           this.push(Buffer.from(first));
           first = undefined;
@@ -167,7 +168,7 @@ function duplexOf(connection: ByteConnection, first?: Uint8Array): Duplex {
       try {
         connection.close();
       } catch {
-        // The client was first.
+        // already closed by the client
       }
       done(error);
     },
