@@ -287,7 +287,7 @@ async function startParts(
     name: "writer",
   });
   const { openDatabase, withDevelopmentStatements } = await import("./src/database/mod.ts");
-  const { httpConfigOf, PLAIN_PAGE, startHttp } = await import("./src/wire/http/mod.ts");
+  const { httpConfigOf, loadConsole, startHttp } = await import("./src/wire/http/mod.ts");
   const { startPg } = await import("./src/wire/pg/mod.ts");
   const { startLineTcp } = await import("./src/wire/line-tcp/mod.ts");
   const opened = await openDatabase({
@@ -310,7 +310,7 @@ async function startParts(
         config: httpConfigOf(config),
         log,
         metrics,
-        consolePage: PLAIN_PAGE,
+        console: loadConsole(await consoleDirectory()),
       });
       for (const wire of ["exec", "exp", "line_http"] as const) connections[wire] = () => http.inFlight()[wire];
       return http;
@@ -676,6 +676,22 @@ function service({ rest, tag, root, isRootGiven, user, print, logConf, debug }: 
     print,
     system,
   );
+}
+
+/** The files of the console. Releases have them; a start from the sources builds them once. */
+async function consoleDirectory(): Promise<string> {
+  const here = import.meta.dirname!;
+  const released = join(here, "build/console");
+  try {
+    if (Deno.statSync(released).isDirectory) return released;
+  } catch (error) {
+    if (!(error instanceof Deno.errors.NotFound)) throw error;
+  }
+  // The address is computed, so that the bundler is no part of the program's module graph.
+  const builder: typeof import("./scripts/console/mod.ts") = await import(
+    import.meta.resolve("./scripts/console/mod.ts")
+  );
+  return await builder.consoleDirectory(here);
 }
 
 /** What starts this program, from any directory. */

@@ -1,17 +1,17 @@
 /**
- * Writes the lock files. deno.lock, of the task `start`, has only what the program itself imports: whoever starts it downloads
- * what is listed there, and DuckDB for the benchmark alone is 170 MB. dev.lock, of tests and benchmark, has everything.
+ * Writes the lock files. deno.lock, of the task `start`, has only what the program imports and what builds the console: a first start
+ * downloads what is listed there, and DuckDB for the benchmark alone is 170 MB. dev.lock, of tests and benchmark, has everything.
  * deno.json names none, as `deno task` itself would download it; for the same reason tools are in its `scopes`.
  *
  *     deno task lock [--check]
  */
 import { deno } from "./flags.ts";
-import { PROGRAM } from "./release/packages.ts";
+import { CONSOLE, PROGRAM } from "./release/packages.ts";
 
 const ROOT = new URL("../", import.meta.url);
 const LOCKS: [string, string[]][] = [
-  ["deno.lock", [...PROGRAM]],
-  ["dev.lock", [...PROGRAM, ...["src/", "tests/", "bench/", "scripts/"].flatMap(sources)]],
+  ["deno.lock", [...PROGRAM, ...CONSOLE]],
+  ["dev.lock", [...PROGRAM, ...CONSOLE, ...["src/", "tests/", "bench/", "scripts/"].flatMap(sources)]],
 ];
 
 const check = Deno.args.includes("--check");

@@ -12,10 +12,19 @@ import { unzipSync } from "fflate";
 import { parseTar } from "nanotar";
 import about from "../deno.json" with { type: "json" };
 import { EMBEDDED } from "../scripts/embedded.ts";
+import { consoleDirectory } from "../scripts/console/mod.ts";
 import { START_FLAGS } from "../scripts/flags.ts";
 import { readExecutable } from "../scripts/release/executable.ts";
 import { makeRelease } from "../scripts/release/make.ts";
-import { filesBelow, lockedPackages, PackageCache, PROGRAM, ROOT } from "../scripts/release/packages.ts";
+import {
+  CONSOLE,
+  filesBelow,
+  PackageCache,
+  PROGRAM,
+  programPackages,
+  ROOT,
+  shippedPackages,
+} from "../scripts/release/packages.ts";
 import { compile, type Stage, stage } from "../scripts/release/stage.ts";
 import { namesOf, TARGETS } from "../scripts/release/targets.ts";
 import { smoke } from "../scripts/smoke.ts";
@@ -42,31 +51,33 @@ Deno.test("embedded: an executable", async (t) => {
   const base = Deno.env.get("DENORT_BIN");
   Deno.env.set("DENORT_BIN", Deno.execPath());
   try {
-    const packages = await PackageCache.open(PROGRAM);
+    const packages = await PackageCache.open([...PROGRAM, ...CONSOLE]);
     const system = TARGETS[Deno.build.target];
     const { archive, program } = namesOf(system, about.version);
+    const consoleFiles = await consoleDirectory(ROOT);
     const dist = join(one, "dist");
     const made = await makeRelease({ targets: [Deno.build.target], dist, build: one, time: TIME });
     const outputs = [join(dist, system, program), join(two, program)];
-    await compile(stage(two, packages, TIME), Deno.build.target, outputs[1]);
+    await compile(stage(two, packages, consoleFiles, TIME), Deno.build.target, outputs[1]);
     const executable = readExecutable(outputs[0]);
     const paths = executable.files.map(({ path }) => path);
 
     await t.step("has every worker, every shipped file, and the modules that they import", async () => {
       const modules = await importedBy(PROGRAM);
+      const consolePaths = filesBelow(consoleFiles).map((path) => `build/console/${path}`);
       const own = paths.filter((path) => !path.startsWith(PACKAGES));
-      assert.deepEqual(own.sort(), [...new Set([...modules, ...EMBEDDED])].sort());
+      assert.deepEqual(own.sort(), [...new Set([...modules, ...EMBEDDED, ...consolePaths])].sort());
       assert.ok(own.length > 100);
     });
 
     await t.step("has the packages of deno.lock, each with its code and nothing else", () => {
-      assert.deepEqual(executable.packages, lockedPackages().map(({ id }) => id).sort(byId));
-      for (const { name, version } of lockedPackages()) {
+      assert.deepEqual(executable.packages, programPackages().map(({ id }) => id).sort(byId));
+      for (const { name, version } of programPackages()) {
         const own = paths.filter((path) => path.startsWith(`${PACKAGES}${name}/${version}/`));
         assert.ok(own.some((path) => path.endsWith("/package.json")), name);
         assert.ok(own.some((path) => /\.[cm]?js$/.test(path)), name);
       }
-      assert.deepEqual(paths.filter((path) => !/\.(?:[cm]?js|ts|json|conf|parquet)$/.test(path)), []);
+      assert.deepEqual(paths.filter((path) => !/\.(?:[cm]?js|ts|json|conf|parquet|css|html|gz)$/.test(path)), []);
     });
 
     await t.step("has the flags, permissions and unstable features of the task start", () => {
@@ -112,7 +123,7 @@ Deno.test("embedded: an executable", async (t) => {
       const listed = components.map(({ purl }: { purl: string }) => purl).filter((purl: string) =>
         purl.startsWith("pkg:npm/")
       );
-      const embedded = executable.packages.map((id) => `pkg:npm/${id.replace(/^@/, "%40")}`);
+      const embedded = shippedPackages().map(({ id }) => id).map((id) => `pkg:npm/${id.replace(/^@/, "%40")}`);
       assert.deepEqual(listed.sort(), embedded.sort());
     });
 

@@ -12,9 +12,10 @@ import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { parse } from "yaml";
 import about from "../deno.json" with { type: "json" };
+import page from "../src/console/deno.json" with { type: "json" };
 import { type ArchiveFile, tarGz, zip } from "../scripts/release/archive.ts";
 import { licenseTexts } from "../scripts/release/licenses.ts";
-import { lockedPackages, PackageCache, PROGRAM, ROOT } from "../scripts/release/packages.ts";
+import { CONSOLE, PackageCache, PROGRAM, ROOT, shippedPackages } from "../scripts/release/packages.ts";
 import { billOfMaterials, purlOf } from "../scripts/release/sbom.ts";
 import { TARGETS } from "../scripts/release/targets.ts";
 import { smoke } from "../scripts/smoke.ts";
@@ -69,7 +70,7 @@ Deno.test("zip() has the same bytes for the same files, in order, at one time in
 });
 
 Deno.test("billOfMaterials() is valid CycloneDX, and lists deno.lock, Deno and V8", async () => {
-  const cache = await PackageCache.open(PROGRAM);
+  const cache = await PackageCache.open([...PROGRAM, ...CONSOLE]);
   const text = billOfMaterials(about.version, cache, TIME);
   assert.equal(text, billOfMaterials(about.version, cache, TIME));
   const validator = new CycloneDX.Validation.JsonStrictValidator(CycloneDX.Spec.Version.v1dot6);
@@ -80,7 +81,7 @@ Deno.test("billOfMaterials() is valid CycloneDX, and lists deno.lock, Deno and V
   const { components, dependencies, metadata } = JSON.parse(text);
   const purls = components.map(({ purl }: { purl: string }) => purl);
   const runtime = [`pkg:github/denoland/deno@v${Deno.version.deno}`, `pkg:generic/v8@${Deno.version.v8}`];
-  assert.deepEqual(purls, [...lockedPackages().map(purlOf), ...runtime]);
+  assert.deepEqual(purls, [...shippedPackages().map(purlOf), ...runtime]);
   for (const { licenses, hashes, type } of components) {
     assert.match(licenses[0].expression, /^[\w.-]+$/);
     if (type === "library") assert.match(hashes[0].content, /^[0-9a-f]{128}$/);
@@ -88,7 +89,8 @@ Deno.test("billOfMaterials() is valid CycloneDX, and lists deno.lock, Deno and V
   assert.equal(metadata.timestamp, "2026-01-02T03:04:06Z");
   const refs = dependencies.map(({ ref }: { ref: string }) => ref);
   assert.deepEqual(refs.toSorted(), [metadata.component["bom-ref"], ...purls].sort());
-  const own = new Set(Object.values(about.imports).map((specifier) => specifier.replace("npm:", "")));
+  const imported = [...Object.values(about.imports), ...Object.values(page.imports)];
+  const own = new Set(imported.map((specifier) => /^npm:(@?[^@]+@[^/]+)/.exec(specifier)![1]));
   const direct = dependencies[0].dependsOn.filter((ref: string) => ref.startsWith("pkg:npm/"));
   assert.deepEqual(
     direct.map((ref: string) => ref.slice("pkg:npm/".length).replace("%40", "@")).sort(),
@@ -97,8 +99,10 @@ Deno.test("billOfMaterials() is valid CycloneDX, and lists deno.lock, Deno and V
 });
 
 Deno.test("licenseTexts() has the terms of every package, of Deno and of V8", async () => {
-  const text = licenseTexts(await PackageCache.open(PROGRAM));
-  for (const { id } of lockedPackages()) assert.match(text, new RegExp(`^${id.replaceAll(".", "\\.")} \\(.+\\)$`, "m"));
+  const text = licenseTexts(await PackageCache.open([...PROGRAM, ...CONSOLE]));
+  for (const { id } of shippedPackages()) {
+    assert.match(text, new RegExp(`^${id.replaceAll(".", "\\.")} \\(.+\\)$`, "m"));
+  }
   for (const part of [/^deno 2\..* \(MIT\)$/m, /^v8 .* \(BSD-3-Clause\)$/m, /Copyright .* the Deno authors/]) {
     assert.match(text, part);
   }

@@ -1,6 +1,6 @@
 /** The licence texts of what is in an executable: npm packages, Deno, V8. */
 import { join } from "node:path";
-import { lockedPackages, type Package, type PackageCache, readJson, ROOT } from "./packages.ts";
+import { type Package, type PackageCache, readJson, ROOT, shippedPackages } from "./packages.ts";
 
 /** Has a text beside this file, as no npm package brings it along. */
 export interface RuntimePart {
@@ -29,7 +29,7 @@ export function licenseOf(one: Package, cache: PackageCache): string {
 
 /** @throws {Error} when a package has no licence text: it may not be passed on. */
 export function licenseTexts(cache: PackageCache): string {
-  const parts = lockedPackages().map((one) => ({
+  const parts = shippedPackages().map((one) => ({
     title: `${one.id} (${licenseOf(one, cache)})`,
     text: licenseFiles(one, cache),
   }));

@@ -11,9 +11,10 @@
 import { createHash } from "node:crypto";
 import { dirname, join } from "node:path";
 import about from "../../deno.json" with { type: "json" };
+import { consoleDirectory } from "../console/mod.ts";
 import { type ArchiveFile, tarGz, zip } from "./archive.ts";
 import { licenseTexts } from "./licenses.ts";
-import { PackageCache, PROGRAM, ROOT } from "./packages.ts";
+import { CONSOLE, PackageCache, PROGRAM, ROOT } from "./packages.ts";
 import { billOfMaterials } from "./sbom.ts";
 import { compile, stage } from "./stage.ts";
 import { namesOf, TARGETS } from "./targets.ts";
@@ -39,8 +40,8 @@ export interface ReleaseOptions {
 
 /** Gives the names of the archives. */
 export async function makeRelease({ targets, dist, build, time }: ReleaseOptions): Promise<string[]> {
-  const cache = await PackageCache.open(PROGRAM);
-  const staged = stage(build, cache, time);
+  const cache = await PackageCache.open([...PROGRAM, ...CONSOLE]);
+  const staged = stage(build, cache, await consoleDirectory(ROOT), time);
   const text = new TextEncoder();
   const materials = text.encode(billOfMaterials(about.version, cache, time));
   const common: ArchiveFile[] = [

@@ -1,4 +1,4 @@
-/** The npm packages that deno.lock names: those that the program itself imports, and what these import. */
+/** The npm packages of the program and of the console, at the versions of deno.lock. */
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { EMBEDDED } from "../embedded.ts";
@@ -7,6 +7,9 @@ export const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 
 /** Where the program's modules begin: workers are entry points of their own, as nothing imports them. */
 export const PROGRAM = ["main.ts", ...EMBEDDED.filter((path) => path.endsWith(".ts"))];
+
+/** A start from the sources builds the console: what it is bundled from, and the bundler. */
+export const CONSOLE = ["src/console/main.tsx", "scripts/console/build.ts"];
 
 export interface Package {
   /** `name@version`, as purls, SBOM and executables name it. */
@@ -17,27 +20,76 @@ export interface Package {
   readonly integrity: string;
   /** Ids. */
   readonly dependencies: string[];
-  /** The program imports it by its own name. */
+  /** The program, or the console, imports it by its own name. */
   readonly isDirect: boolean;
 }
 
 interface Lock {
+  version: string;
   /** `npm:name@range` to version. */
   specifiers: Record<string, string>;
   npm: Record<string, { integrity: string; dependencies?: string[] }>;
 }
 
-export function lockedPackages(lock: Lock = readJson(join(ROOT, "deno.lock")) as Lock): Package[] {
-  const direct = new Set(
-    Object.entries(lock.specifiers).map(([specifier, version]) =>
-      `${/^npm:(@?[^@]+)@/.exec(specifier)![1]}@${version}`
-    ),
-  );
-  const packages = Object.entries(lock.npm).map(([key, { integrity, dependencies = [] }]) => {
+/** What the program imports, directly or through others. */
+export function programPackages(): Package[] {
+  return reachable(importsOf("deno.json"));
+}
+
+/** Of deno.lock, what the program imports. */
+export function programLock(): unknown {
+  const lock = readJson(join(ROOT, "deno.lock")) as Lock;
+  const ids = new Set(programPackages().map(({ id }) => id));
+  const only = <T>(entries: Record<string, T>, idOf: (key: string, value: T) => string) =>
+    Object.fromEntries(Object.entries(entries).filter(([key, value]) => ids.has(idOf(key, value))));
+  return {
+    version: lock.version,
+    specifiers: only(lock.specifiers, (key, version) => `${/^npm:(@?[^@]+)@/.exec(key)![1]}@${version.split("_")[0]}`),
+    npm: only(lock.npm, (key) => /^@?[^@]+@[^_]+/.exec(key)![0]),
+    workspace: { dependencies: Object.values(importMapOf("deno.json")).sort() },
+  };
+}
+
+/** What the files of the console are bundled from. */
+export function consolePackages(): Package[] {
+  return reachable(importsOf("src/console/deno.json"));
+}
+
+/** All that is passed on with an executable. */
+export function shippedPackages(): Package[] {
+  const byId = new Map([...programPackages(), ...consolePackages()].map((one) => [one.id, one]));
+  return [...byId.values()].sort((a, b) => (a.id < b.id ? -1 : 1));
+}
+
+/** `name@version` of each package that an import map names. */
+function importsOf(path: string): Set<string> {
+  return new Set(Object.values(importMapOf(path)).map((specifier) => /^npm:(@?[^@]+@[^/]+)/.exec(specifier)![1]));
+}
+
+function importMapOf(path: string): Record<string, string> {
+  return (readJson(join(ROOT, path)) as { imports: Record<string, string> }).imports;
+}
+
+function reachable(direct: ReadonlySet<string>): Package[] {
+  const all = new Map(lockedPackages().map((one) => [one.id, one]));
+  const found = new Map<string, Package>();
+  const visit = (id: string) => {
+    if (found.has(id)) return;
+    const one = all.get(id);
+    if (one === undefined) throw new Error(`${id} is not in deno.lock: run deno task lock`);
+    found.set(id, { ...one, isDirect: direct.has(id) });
+    one.dependencies.forEach(visit);
+  };
+  direct.forEach(visit);
+  return [...found.values()];
+}
+
+function lockedPackages(): Omit<Package, "isDirect">[] {
+  const { npm } = readJson(join(ROOT, "deno.lock")) as Lock;
+  const packages = Object.entries(npm).map(([key, { integrity, dependencies = [] }]) => {
     // What stands behind `_` are the peers that were chosen for it.
     const { name, version } = /^(?<name>@?[^@]+)@(?<version>[^_]+)/.exec(key)!.groups!;
-    const id = `${name}@${version}`;
-    return { id, name, version, integrity, dependencies, isDirect: direct.has(key) };
+    return { id: `${name}@${version}`, name, version, integrity, dependencies };
   });
   // A dependency is a bare name as long as there is one version of it.
   const idOf = (dependency: string) =>

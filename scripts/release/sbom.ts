@@ -4,10 +4,10 @@
  */
 import { createHash } from "node:crypto";
 import { licenseOf, runtimeParts } from "./licenses.ts";
-import { lockedPackages, type Package, type PackageCache } from "./packages.ts";
+import { type Package, type PackageCache, shippedPackages } from "./packages.ts";
 
 export function billOfMaterials(version: string, cache: PackageCache, time: Date): string {
-  const packages = lockedPackages();
+  const packages = shippedPackages();
   const runtime = runtimeParts();
   const root = `pkg:generic/sundial@${version}`;
   const body = {

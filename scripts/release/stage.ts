@@ -1,9 +1,10 @@
 /**
- * What an executable is compiled from: a copy of the sources, and a cache of Deno's with the packages of deno.lock. Not the
- * work tree itself, for three reasons:
+ * What an executable is compiled from: a copy of the sources, and a cache of Deno's with the packages that the program imports. Not the
+ * work tree itself, for four reasons:
  *
  * - `deno compile` writes each file's time of change into the executable: here all are the same, and so are the bytes of two
  *   compilations.
+ * - It embeds all packages of the lock file, and deno.lock has those that build the console too.
  * - It embeds packages whole: here they are what can be imported, without types, tests, examples and source maps.
  * - It parses all that could be code by its name, which is also what has no extension: in Deno 2.9 lists of numbers that bintrees
  *   has for its tests end that with an overflow of the stack (denoland/deno#36746), and each LICENSE leaves a syntax error with
@@ -12,7 +13,16 @@
 import { dirname, join } from "node:path";
 import { EMBEDDED } from "../embedded.ts";
 import { START_FLAGS } from "../flags.ts";
-import { exists, filesBelow, lockedPackages, type PackageCache, ROOT, run } from "./packages.ts";
+import {
+  exists,
+  filesBelow,
+  type PackageCache,
+  programLock,
+  programPackages,
+  readJson,
+  ROOT,
+  run,
+} from "./packages.ts";
 
 export interface Stage {
   /** The sources. */
@@ -25,12 +35,18 @@ export interface Stage {
 const CODE = /\.(?:[cm]?js|json|wasm)$/;
 const NOT_OF_THE_PROGRAM = /^(?:test|tests|example|examples|benchmark|benchmarks|docs)\//;
 
-/** Made anew, but for the bases of executables, which were downloaded. */
-export function stage(directory: string, packages: PackageCache, time: Date): Stage {
+/** Where the program looks for the files of the console first. */
+const CONSOLE = "build/console";
+
+/** `consoleFiles`: a directory that `scripts/console/` has built. Made anew, but for the bases of executables, which were downloaded. */
+export function stage(directory: string, packages: PackageCache, consoleFiles: string, time: Date): Stage {
   const [tree, cache] = [join(directory, "tree"), join(directory, "cache")];
   for (const old of [tree, join(cache, "npm")]) if (exists(old)) Deno.removeSync(old, { recursive: true });
   for (const path of sources()) copy(join(ROOT, path), join(tree, path), time);
-  for (const one of lockedPackages()) {
+  write(join(tree, "deno.json"), programConfig(), time);
+  write(join(tree, "deno.lock"), programLock(), time);
+  for (const path of filesBelow(consoleFiles)) copy(join(consoleFiles, path), join(tree, CONSOLE, path), time);
+  for (const one of programPackages()) {
     const { path, relative } = packages.find(one);
     const files = filesBelow(path).filter((file) => CODE.test(file) && !NOT_OF_THE_PROGRAM.test(file));
     for (const file of files) copy(join(path, file), join(cache, "npm", relative, file), time);
@@ -40,7 +56,7 @@ export function stage(directory: string, packages: PackageCache, time: Date): St
 
 /** `output` names the program too: keep its last part the same. */
 export async function compile({ tree, cache }: Stage, target: string, output: string): Promise<void> {
-  const includes = EMBEDDED.flatMap((path) => ["--include", path]);
+  const includes = [...EMBEDDED, CONSOLE].flatMap((path) => ["--include", path]);
   const flags = ["--quiet", "--no-check", "--frozen", ...START_FLAGS, ...includes];
   Deno.mkdirSync(dirname(output), { recursive: true });
   await run(["compile", ...flags, "--target", target, "--output", output, "main.ts"], {
@@ -53,7 +69,18 @@ function sources(): string[] {
   const below = ["src", "conf", "import"].flatMap((name) =>
     filesBelow(join(ROOT, name)).map((path) => `${name}/${path}`)
   );
-  return ["main.ts", "deno.json", "deno.lock", ...below].filter((path) => !/_test\.ts$/.test(path));
+  return ["main.ts", ...below].filter((path) => !/_test\.ts$/.test(path) && !path.startsWith("src/console/"));
+}
+
+/** Of deno.json, without what the console and the repository's own tools need. */
+function programConfig(): unknown {
+  const { workspace: _, scopes: __, ...rest } = readJson(join(ROOT, "deno.json")) as Record<string, unknown>;
+  return rest;
+}
+
+function write(path: string, value: unknown, time: Date): void {
+  Deno.writeTextFileSync(path, JSON.stringify(value, null, 2) + "\n");
+  Deno.utimeSync(path, time, time);
 }
 
 function copy(from: string, to: string, time: Date): void {

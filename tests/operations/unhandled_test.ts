@@ -4,7 +4,8 @@ import pg from "pg";
 import { type DatabaseOptions, openDatabase } from "../../src/database/mod.ts";
 import { SqlError } from "../../src/errors.ts";
 import { createMetrics } from "../../src/metrics/mod.ts";
-import { DEFAULT_HTTP_CONFIG, PLAIN_PAGE, startHttp } from "../../src/wire/http/mod.ts";
+import { DEFAULT_HTTP_CONFIG, startHttp } from "../../src/wire/http/mod.ts";
+import { FAKE_CONSOLE } from "../../src/wire/testing/fake-console.ts";
 import { startPg } from "../../src/wire/pg/mod.ts";
 import { FakeDatabase } from "../../src/wire/testing/fake-database.ts";
 import { until } from "../programs.ts";
@@ -102,7 +103,7 @@ for (const [statement, status, unhandled] of outcomes) {
       isDebug: false,
     };
     const at = { hostname: "127.0.0.1", port: 0, database, log: silent, metrics };
-    const http = await startHttp({ ...at, config: DEFAULT_HTTP_CONFIG, consolePage: PLAIN_PAGE });
+    const http = await startHttp({ ...at, config: DEFAULT_HTTP_CONFIG, console: FAKE_CONSOLE });
     const wire = await startPg({ ...at, user: "admin", password: "quest" });
     try {
       const query = new URLSearchParams({ query: statement });

@@ -10,17 +10,22 @@ const WORTH_BYTES = 4096;
 /** Compressing runs on the main thread: between slices of so many bytes others have their turn. */
 const SLICE_BYTES = 65_536;
 
-/** The coding that the Accept-Encoding header likes best; zstd among equals, as it costs less. */
-export function acceptedCoding(header: string | null): ContentCoding | undefined {
+const ALL: readonly ContentCoding[] = ["zstd", "gzip"];
+
+/** The one of `codings` that the Accept-Encoding header prefers; the first among equals. zstd costs less CPU. */
+export function acceptedCoding(header: string | null, codings = ALL): ContentCoding | undefined {
   let best: ContentCoding | undefined, bestWeight = 0;
-  for (const offer of (header ?? "").toLowerCase().split(",")) {
-    const [name, ...parameters] = offer.split(";").map((part) => part.trim());
-    if (name !== "gzip" && name !== "zstd") continue;
-    const weight = parameters.map((parameter) => /^q=([01](?:\.\d{0,3})?)$/.exec(parameter)?.[1]).find(Boolean);
-    const value = weight === undefined ? 1 : Number(weight);
-    if (value > bestWeight || value === bestWeight && value > 0 && name === "zstd") [best, bestWeight] = [name, value];
+  const offers = (header ?? "").toLowerCase().split(",").map((offer) => offer.split(";").map((part) => part.trim()));
+  for (const coding of codings) {
+    const weight = Math.max(0, ...offers.filter(([name]) => name === coding).map(([, ...rest]) => weightOf(rest)));
+    if (weight > bestWeight) [best, bestWeight] = [coding, weight];
   }
   return best;
+}
+
+function weightOf(parameters: string[]): number {
+  const weight = parameters.map((parameter) => /^q=([01](?:\.\d{0,3})?)$/.exec(parameter)?.[1]).find(Boolean);
+  return weight === undefined ? 1 : Number(weight);
 }
 
 /** Undefined where it is too little to be worth it. */

@@ -7,6 +7,7 @@ import type { Metrics } from "../../metrics/mod.ts";
 import type { HttpRequest, Limits, Reply } from "../http1/mod.ts";
 import type { OriginRules } from "./origin.ts";
 import type { Certificate } from "../tls/mod.ts";
+import type { ConsoleFiles } from "./console-files.ts";
 import type { Parameters } from "./parameters.ts";
 
 export interface HttpConfig {
@@ -52,6 +53,8 @@ export interface HttpConfig {
   /** Other paths for a route, by its name. */
   paths: Partial<Record<string, readonly string[]>>;
   redirects: readonly { from: string; to: string }[];
+  /** What stands before the paths of the console's files, without a slash at its end. */
+  consolePrefix: string;
 }
 
 export const DEFAULT_HTTP_CONFIG: HttpConfig = {
@@ -88,6 +91,7 @@ export const DEFAULT_HTTP_CONFIG: HttpConfig = {
   exportTimeoutMs: 0,
   paths: {},
   redirects: [],
+  consolePrefix: "",
 };
 
 /** The settings as this room wants them. */
@@ -168,6 +172,7 @@ export function httpConfigOf(config: Config): HttpConfig {
     exportTimeoutMs: get("http.export.timeout"),
     paths: pathsOf(config),
     redirects: redirectsOf(config),
+    consolePrefix: consolePrefix(config),
   };
 }
 
@@ -233,8 +238,7 @@ export interface HttpOptions {
   metrics?: HttpMetrics;
   /** Undefined: without TLS. */
   certificate?: Pick<Certificate, "secure">;
-  /** The document at `/`. */
-  consolePage: string | Uint8Array;
+  console: ConsoleFiles;
 }
 
 /** One request on its way through a route. */
@@ -265,4 +269,6 @@ export interface Route {
   methods: Record<string, Handler>;
   /** Served without credentials, also where others need them. */
   open: boolean;
+  /** Its replies carry a content security policy of their own. */
+  ownSecurity?: boolean;
 }

@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { zstdDecompressSync } from "node:zlib";
 import { LineError, SqlError } from "../../errors.ts";
 import { FakeDatabase, type FakeStatement } from "../testing/fake-database.ts";
-import { DEFAULT_HTTP_CONFIG, type HttpConfig, PLAIN_PAGE, startHttp } from "./mod.ts";
+import { DEFAULT_HTTP_CONFIG, type HttpConfig, startHttp } from "./mod.ts";
+import { FAKE_CONSOLE } from "../testing/fake-console.ts";
 import { execWindow, expWindow, Parameters } from "./parameters.ts";
 
 const ALL = Number.MAX_SAFE_INTEGER;
@@ -69,7 +70,7 @@ async function withServer(
     database,
     config: { ...DEFAULT_HTTP_CONFIG, ...config },
     log: { info() {}, error() {} },
-    consolePage: PLAIN_PAGE,
+    console: FAKE_CONSOLE,
   });
   try {
     await test(`http://127.0.0.1:${server.port}`, database);
@@ -231,7 +232,7 @@ Deno.test("other paths", () =>
       "tcp",
     ]]);
     assert.equal((await fetch(`${url}/ping`)).headers.get("x-influxdb-version"), "v2.7.4");
-    assert.match((await body(`${url}/`))[1], /<textarea/);
+    assert.match((await body(`${url}/`))[1], /<title>Sundial/);
   }));
 
 Deno.test("credentials and a read-only server", () =>
@@ -340,7 +341,31 @@ Deno.test("every answer says that it is data, and the page that its own script m
     assert.match(refused, /^HTTP\/1\.1 400 [^]*x-content-type-options: nosniff\r\n/i);
     const { headers, body } = await fetch(`${url}/index.html`);
     await body?.cancel();
-    assert.match(headers.get("content-security-policy")!, /script-src 'sha256-[^']+'; .*frame-ancestors 'none'/);
+    assert.match(headers.get("content-security-policy")!, /script-src 'self' 'nonce-[^']+'; .*frame-ancestors 'none'/);
+  }));
+
+Deno.test("the console: a nonce for each page, and files that browsers may keep", () =>
+  withServer(async (url) => {
+    const nonces = new Set<string>();
+    for (const path of ["/", "/index.html"]) {
+      const reply = await fetch(url + path);
+      const nonce = /nonce="([^"]+)"/.exec(await reply.text())![1];
+      assert.ok(reply.headers.get("content-security-policy")!.includes(`script-src 'self' 'nonce-${nonce}'`));
+      nonces.add(nonce);
+    }
+    assert.equal(nonces.size, 2);
+    for (const [accepted, coding] of [["gzip, br", "gzip"], ["identity", null], ["gzip;q=0", null]] as const) {
+      const reply = await fetch(`${url}/assets/main-1.js`, { headers: { "accept-encoding": accepted } });
+      assert.equal(reply.status, 200);
+      assert.match(await reply.text(), /^console\.log\(1\);\n/);
+      assert.equal(reply.headers.get("vary")!.includes("Accept-Encoding"), true);
+      assert.match(reply.headers.get("cache-control")!, /immutable/);
+      assert.equal(reply.headers.get("content-type"), "text/javascript; charset=utf-8");
+      if (coding === null) assert.equal(reply.headers.get("content-length"), "1600");
+    }
+    const missing = await fetch(`${url}/assets/main-2.js`);
+    await missing.body?.cancel();
+    assert.equal(missing.status, 404);
   }));
 
 Deno.test("pages of other sites change nothing, and listed origins get their preflights answered", () =>

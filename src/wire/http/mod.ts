@@ -5,12 +5,14 @@
 import { shownAddress, shownText } from "../../log/mod.ts";
 import { TooManyWait } from "../log-in-delays.ts";
 import { ANONYMOUS, Authenticator } from "./auth.ts";
+import type { ConsoleFiles } from "./console-files.ts";
 import type { Call, HttpConfig, HttpOptions, HttpWire, Route } from "./contract.ts";
 import { type HttpRequest, type Reply, startServer, textReply } from "../http1/mod.ts";
 import { InFlight } from "./in-flight.ts";
 import { judge, type Verdict } from "./origin.ts";
 import { Parameters } from "./parameters.ts";
 import { methodNotSupported, notFound } from "./reply.ts";
+import { assets, ASSETS_PATH } from "./routes/assets.ts";
 import { chk } from "./routes/chk.ts";
 import { exec } from "./routes/exec.ts";
 import { exp } from "./routes/exp.ts";
@@ -31,7 +33,7 @@ export {
   type HttpMetrics,
   type HttpOptions,
 } from "./contract.ts";
-export { PLAIN_PAGE } from "./plain-page.ts";
+export { type ConsoleFiles, loadConsole } from "./console-files.ts";
 
 const ROUTES: Route[] = [exec, exp, write, ping, settings, warnings, chk, page];
 
@@ -45,12 +47,11 @@ export interface HttpServer {
 /** Answers until `close`, which takes no more requests and waits for those that run. */
 export function startHttp(options: HttpOptions): HttpServer {
   const { config, certificate } = options;
-  const routes = routesOf(config);
+  const routes = routesOf(config, options.console);
   const inFlight = new InFlight(config.kindLimits);
   const sessions = new Sessions(config.sessionTimeoutMs);
   const authenticator = new Authenticator(config, sessions);
   const security = securityHeaders();
-  const pageSecurity = securityHeaders(textOf(options.consolePage));
   const server = startServer({
     hostname: options.hostname,
     port: options.port,
@@ -74,7 +75,7 @@ export function startHttp(options: HttpOptions): HttpServer {
       const verdict = judge(asker, config.origins, false);
       const reply = refused ?? answerOf(verdict) ??
         await answer(request, { hostname, path, query, route, authenticator, sessions, options });
-      reply.headers.push(...verdict.headers, ...(route === page ? pageSecurity : security));
+      reply.headers.push(...verdict.headers, ...route?.ownSecurity === true ? [] : security);
       if (!config.keepsConnections) reply.isLast = true;
       const { status } = reply;
       if (verdict.refusal !== undefined) {
@@ -102,15 +103,12 @@ function answerOf({ refusal, isPreflight }: Verdict): Reply | undefined {
   if (isPreflight) return { status: 204, headers: [] };
 }
 
-function textOf(page: string | Uint8Array): string {
-  return typeof page === "string" ? page : new TextDecoder().decode(page);
-}
-
-function routesOf(config: HttpConfig): Map<string, Route> {
+function routesOf(config: HttpConfig, files: ConsoleFiles): Map<string, Route> {
   const served = ROUTES.filter((route) => route !== write || config.lineEnabled);
   const routes = new Map(
     served.flatMap((route) => (config.paths[route.name] ?? route.paths).map((path) => [path, route])),
   );
+  for (const name of files.assets.keys()) routes.set(config.consolePrefix + ASSETS_PATH + name, assets);
   for (const { from, to } of config.redirects) routes.set(from, redirect(to));
   return routes;
 }

@@ -1,0 +1,100 @@
+/**
+ * Builds the console: `src/console/` → static files in `build/console-HASH/`, where HASH is that of its sources. A start from the
+ * sources builds them once; executables embed them. Packages and the bundler are those of deno.lock.
+ */
+import { basename, dirname, join } from "node:path";
+import { gzipSync } from "node:zlib";
+import { build, stop } from "esbuild";
+
+/** Bundles the console of the repository at `root` into `output`, which must not exist. */
+export async function buildConsole(root: string, output: string): Promise<void> {
+  const source = join(root, "src/console");
+  const work = `${output}.${Deno.pid}`;
+  const packages = join(work, "node_modules"), files = join(work, "files");
+  Deno.mkdirSync(packages, { recursive: true });
+  try {
+    await linkPackages(root, join(source, "main.tsx"), packages);
+    await build({
+      absWorkingDir: root,
+      entryPoints: [join(source, "main.tsx")],
+      outdir: files,
+      entryNames: "[name]-[hash]",
+      chunkNames: "[name]-[hash]",
+      bundle: true,
+      splitting: true,
+      format: "esm",
+      target: "es2022",
+      minify: true,
+      legalComments: "none",
+      jsx: "automatic",
+      jsxImportSource: "preact",
+      nodePaths: [packages],
+      logLevel: "error",
+    });
+    writePage(join(source, "index.html"), files);
+    for (const { name } of Deno.readDirSync(files)) compress(join(files, name));
+    Deno.mkdirSync(dirname(output), { recursive: true });
+    moveInto(files, output);
+  } finally {
+    await stop();
+    Deno.removeSync(work, { recursive: true });
+  }
+}
+
+/** Others may have built the same meanwhile. */
+function moveInto(files: string, output: string): void {
+  try {
+    Deno.renameSync(files, output);
+  } catch (error) {
+    if (!isDirectory(output)) throw error;
+  }
+}
+
+interface Graph {
+  npmPackages: Record<string, { name: string; localPath: string }>;
+}
+
+/** Links the packages that `entry` needs into one folder, by their names: esbuild does not know Deno's cache. */
+async function linkPackages(root: string, entry: string, folder: string): Promise<void> {
+  const { success, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
+    args: ["info", "--json", "--lock=deno.lock", entry],
+    cwd: root,
+  }).output();
+  if (!success) throw new Error(`deno info: ${new TextDecoder().decode(stderr).trim()}`);
+  const { npmPackages } = JSON.parse(new TextDecoder().decode(stdout)) as Graph;
+  const linked = new Map<string, string>();
+  for (const [id, { name, localPath }] of Object.entries(npmPackages)) {
+    const other = linked.get(name);
+    if (other !== undefined) {
+      throw new Error(`the console needs ${other} and ${id}: one version of a package is expected`);
+    }
+    linked.set(name, id);
+    const link = join(folder, name);
+    Deno.mkdirSync(dirname(link), { recursive: true });
+    Deno.symlinkSync(localPath, link, { type: "junction" });
+  }
+}
+
+/** The page names its script and style by their hashed names, relative to its own address. */
+function writePage(template: string, files: string): void {
+  const names = [...Deno.readDirSync(files)].map(({ name }) => name);
+  const nameOf = (pattern: RegExp) => `assets/${names.find((name) => pattern.test(name))}`;
+  const page = Deno.readTextFileSync(template)
+    .replaceAll("{SCRIPT}", nameOf(/^main-\w+\.js$/))
+    .replaceAll("{STYLE}", nameOf(/^main-\w+\.css$/));
+  Deno.writeTextFileSync(join(files, "index.html"), page);
+}
+
+function compress(path: string): void {
+  if (basename(path) !== "index.html") {
+    Deno.writeFileSync(`${path}.gz`, gzipSync(Deno.readFileSync(path), { level: 9 }));
+  }
+}
+
+const isDirectory = (path: string): boolean => {
+  try {
+    return Deno.statSync(path).isDirectory;
+  } catch {
+    return false;
+  }
+};
