@@ -471,21 +471,24 @@ class Stages {
     const pending: { slot: Slot; expr: Expr }[] = [];
     const arg = this.argument(operand, pending);
     if (pending.length > 0) this.kernelStep([], pending);
-    assert(arg.constant === undefined, "IN over a constant is settled by the binder or is emittable");
+    const filled = arg.constant && new ConstantColumn(context, space, arg.constant);
     const out = this.slot("BOOLEAN");
     const buffer = new Buffer(space, "BOOLEAN");
-    const { heap } = context;
-    const wanted = new Set(
-      values.map((value) => (value === null ? "null" : BigInt.asUintN(128, BigInt(value as bigint)).toString())),
-    );
+    const { heap } = context, { width } = typeOf(operand.type);
+    // Values of 128 and 256 bits are the same where their bytes are.
+    const list = new Buffer(space, operand.type).reserve(values.length), arena = new TextArena(space);
+    const bytesAt = (at: number) => heap.u8.subarray(at, at + width).toHex();
+    const wanted = new Set(values.map((value, k) => {
+      setValue(heap, operand.type, list, k, value, arena);
+      return bytesAt(list + k * width);
+    }));
     this.steps.push({
       run: (state) => {
         context.poll();
-        const address = buffer.reserve(state.rowCount), from = state.vectors[arg.slot]!.address / 8;
+        const address = buffer.reserve(state.rowCount);
+        const from = filled?.reserve(state.rowCount) ?? state.vectors[arg.slot]!.address;
         for (let row = 0; row < state.rowCount; row++) {
-          const low = heap.u64[from + row * 2], high = heap.u64[from + row * 2 + 1];
-          const isNull = low === 1n << 63n && high === 1n << 63n;
-          heap.u8[address + row] = wanted.has(isNull ? "null" : (high << 64n | low).toString()) ? 1 : 0;
+          heap.u8[address + row] = wanted.has(bytesAt(from + row * width)) ? 1 : 0;
         }
         state.vectors[out] = this.vectorOf(out, address);
       },

@@ -9,9 +9,11 @@ export const LONG_TEXT_BYTES = 65_536;
 
 let current: Pick<QueryContext, "poll"> | undefined;
 
-/** From here on the thread works at this query. */
-export function workAt(context: Pick<QueryContext, "poll">): void {
+/** From here on the thread works at this query. Returns the one before. */
+export function workAt(context: Pick<QueryContext, "poll"> | undefined): Pick<QueryContext, "poll"> | undefined {
+  const before = current;
   current = context;
+  return before;
 }
 
 /** Throws where the query at hand is to end. Kernels import it. */

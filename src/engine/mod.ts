@@ -9,6 +9,7 @@ export {
   valuesToAppendBatch,
 } from "./append.ts";
 export { endOfTexts } from "./columns.ts";
+export { type Constant, ConstantCalls, type ConstantContext } from "./constant-calls.ts";
 export { workAt } from "./long-texts.ts";
 export { CountedMemory, createQueryMemory } from "./memory.ts";
 export { createOperator } from "./operators/mod.ts";

@@ -1,5 +1,5 @@
 import { assert } from "../errors.ts";
-import { type Layout, LAYOUT_WIDTH, NULL_I32, NULL_I64 } from "./layout.ts";
+import { type Layout, LAYOUT_WIDTH, NULL_I32, NULL_I64, type Value } from "./layout.ts";
 import { arrayDimensions, decimalOf, geohashBits } from "./wide.ts";
 
 /** All there is to know of a column type. Reading from and writing to text are in `./parse/` and `./encode/`, by the same tag. */
@@ -15,6 +15,8 @@ export interface ColumnType {
   readonly nullValue: number | bigint;
   /** False for BOOLEAN, BYTE and SHORT: a missing value reads as false or 0 and IS NULL is false. */
   readonly nullable: boolean;
+  /** What a missing value reads as: null, or false or 0. */
+  readonly missing: Value;
   /** May a table column have it? */
   readonly storable: boolean;
   readonly pgOid: number;
@@ -53,6 +55,7 @@ function entry(
     width: LAYOUT_WIDTH[layout],
     nullValue: NULL_LAYOUT[layout],
     nullable: true,
+    missing: null,
     storable: true,
     pgOid: pg[0],
     pgSize: pg[1],
@@ -63,9 +66,9 @@ function entry(
 }
 
 const ENTRIES: ColumnType[] = [
-  entry("BOOLEAN", "i8", [16, 1], "signed", { nullable: false, aliases: ["BOOL"] }),
-  entry("BYTE", "i8", [21, 2], "signed", { nullable: false }),
-  entry("SHORT", "i16", [21, 2], "signed", { nullable: false, aliases: ["SMALLINT", "INT2"] }),
+  entry("BOOLEAN", "i8", [16, 1], "signed", { nullable: false, missing: false, aliases: ["BOOL"] }),
+  entry("BYTE", "i8", [21, 2], "signed", { nullable: false, missing: 0 }),
+  entry("SHORT", "i16", [21, 2], "signed", { nullable: false, missing: 0, aliases: ["SMALLINT", "INT2"] }),
   entry("CHAR", "i16", [1042, -1], "unsigned"), // one UTF-16 unit; 0 is null
   entry("INT", "i32", [23, 4], "signed", { aliases: ["INTEGER", "INT4"] }),
   entry("LONG", "i64", [20, 8], "signed", { aliases: ["BIGINT", "INT8"] }),

@@ -417,7 +417,7 @@ function compareBytes(a: Uint8Array, b: Uint8Array): number {
 }
 
 /** A constant as the kernel sees it: number for i32, f32, f64, bigint for i64. Texts are written to the arena. */
-function constantBits(value: Value, tag: string, arena: TextArena): number | bigint {
+export function constantBits(value: Value, tag: string, arena: TextArena): number | bigint {
   switch (layoutOf(tag)) {
     case "i8":
       return value === null ? 0 : Number(value);

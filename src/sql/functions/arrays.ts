@@ -6,6 +6,7 @@ import { SqlError, SQLSTATE } from "../../errors.ts";
 import { NULL_I32, NULL_I64, typeOf, type Value } from "../../types/mod.ts";
 import { arrayDimensions } from "../../types/wide.ts";
 import { batchEntry } from "./batch-entry.ts";
+import { NUMBERS } from "./nodes.ts";
 import { checkElements } from "./sizes.ts";
 import type {
   BatchAggregateState,
@@ -507,6 +508,9 @@ const elementwise = ELEMENTS.flatMap(([kind, what]): FunctionEntry[] => [
   ),
 ]);
 
+const isFiller = (type: string): boolean =>
+  (NUMBERS as readonly string[]).includes(type) || type === "NULL" || arrayDimensions(type) > 0;
+
 const build: FunctionEntry = batchEntry(
   "array_build",
   [{ name: "arrays", type: "INT", constant: true }, { name: "size", type: "INT" }, {
@@ -544,6 +548,10 @@ const build: FunctionEntry = batchEntry(
     check: (constants, types) => {
       const count = Number(constants[0]);
       if (!(count >= 1)) return { argument: 0, message: "at least one array is wanted" };
+      const unfit = types.findIndex((type, k) => k >= 2 && !isFiller(type));
+      if (unfit > 0) {
+        return { argument: unfit, message: `array_build: a filler is a number or an array, found ${types[unfit]}` };
+      }
       return types.length - 2 === count ? undefined : { message: `${count} arrays want as many fillers` };
     },
   },

@@ -1,0 +1,193 @@
+/**
+ * Expressions of constants, carried out as over rows: by the same kernels and batch functions, over one row of a memory of
+ * their own. While statements are bound and planned, so what takes long is refused: it is left to the query's thread.
+ */
+import { assert } from "../errors.ts";
+import type { Expr } from "../sql/plan.ts";
+import { createHeap, SHARED_WORD } from "../storage/heap.ts";
+import { layoutOf, type Value } from "../types/mod.ts";
+import { batchColumn, batchOut, functionContext, propagateNulls } from "./batch-calls.ts";
+import { setValue, TextArena, valueAt, Workspace } from "./columns.ts";
+import { BoundKernel } from "./compiler/binding.ts";
+import { argumentClass, constantBits, emitCall, FORM_TYPE, formOf } from "./compiler/expression.ts";
+import { input } from "./compiler/ir.ts";
+import { projectKernel } from "./compiler/project.ts";
+import type { FunctionRegistry, QueryContext, QueryMemory } from "./contract.ts";
+import { compileExpressions } from "./expressions.ts";
+import { workAt } from "./long-texts.ts";
+
+export type Constant = Extract<Expr, { kind: "constant" }>;
+type Call = Extract<Expr, { kind: "call" }>;
+
+/** What the statement is bound or planned for. */
+export interface ConstantContext {
+  nowMicros?: bigint;
+  user?: string;
+}
+
+const MEMORY_BYTES = 8 << 20;
+/** Of all that one call makes at once. */
+const BLOCK_BYTES_MAX = 65_536;
+/** Of the arguments together. Longer texts are left to run time. */
+const TEXT_LENGTH_MAX = 16_384;
+/** Loops poll about every tenth of a millisecond. */
+const POLLS_MAX = 32;
+/** Known calls are forgotten above this. */
+const KNOWN_MAX = 256;
+
+/** How a call is carried out. Texts that it makes are in `arena` until the next call. */
+type Prepared = (call: Call, args: readonly Constant[]) => Value;
+
+export class ConstantCalls {
+  private readonly heap = createHeap(MEMORY_BYTES);
+  private readonly context: QueryContext;
+  private readonly space: Workspace;
+  private readonly arena: TextArena;
+  private readonly known = new Map<string, Prepared>();
+  private now: ConstantContext = {};
+  private polls = 0;
+
+  constructor(private readonly functions: FunctionRegistry) {
+    this.context = this.createContext();
+    this.space = Workspace.of(this.context, "a constant");
+    this.arena = new TextArena(this.space);
+  }
+
+  /** The value of a call of constants, or of CASE and IN over them. Throws where the query would, and where it takes long. */
+  valueOf(expr: Expr, now: ConstantContext): Value {
+    this.now = now;
+    this.polls = 0;
+    const before = workAt(this.context);
+    try {
+      return expr.kind === "call" ? this.call(expr) : this.expression(expr);
+    } finally {
+      workAt(before);
+      this.arena.release();
+    }
+  }
+
+  private call(expr: Call): Value {
+    let length = 0;
+    const args = expr.args.map((arg) => {
+      assert(arg.kind === "constant");
+      if (typeof arg.value === "string") length += arg.value.length;
+      return arg;
+    });
+    if (length > TEXT_LENGTH_MAX) throw new TooLong();
+    const key = `${expr.function}:${expr.type}`;
+    let prepared = this.known.get(key);
+    if (prepared === undefined) {
+      if (this.known.size >= KNOWN_MAX) this.forget();
+      this.known.set(key, prepared = this.prepare(expr));
+    }
+    return prepared(expr, args);
+  }
+
+  private forget(): void {
+    this.known.clear();
+    this.arena.release();
+    this.space.release();
+  }
+
+  private prepare(expr: Call): Prepared {
+    const { entry, types } = this.functions.resolve(expr.function);
+    // Texts of symbols are given as texts, as over rows.
+    const tags = types.map((type) => (layoutOf(type) === "symbol" ? "STRING" : type));
+    assert(layoutOf(expr.type) !== "symbol", "codes of symbols need a dictionary");
+    const kernelTags = types.map((type, k) => (argumentClass(entry, k) === "text" ? tags[k] : type));
+    if (entry.emit !== undefined && [expr.type, ...kernelTags].every((tag) => formOf(tag) !== undefined)) {
+      return this.kernelCall(expr, kernelTags);
+    }
+    return this.batchCall(expr, tags);
+  }
+
+  private kernelCall(expr: Call, tags: readonly string[]): Prepared {
+    const { context, space, arena } = this, { heap } = context;
+    const { entry, types } = this.functions.resolve(expr.function);
+    const wasmTypes = tags.map((tag) => FORM_TYPE[formOf(tag)!]);
+    const inputs = wasmTypes.map((type) => ({ kind: "constant", type, value: 0 }) as const);
+    const node = emitCall(entry, wasmTypes.map((type, k) => input(k, type)), types, expr.type, () => false);
+    const kernel = projectKernel(heap.memory, inputs, undefined, [{ kind: "value", form: formOf(expr.type)!, node }]);
+    const bound = new BoundKernel(kernel.run, kernel.cells, inputs, context, space, kernel.cells.count);
+    const address = space.allocate(ROW_BYTES);
+    bound.setI32(bound.cells.out0, address);
+    return (_, args) => {
+      args.forEach((arg, k) => bound.setConstant(k, constantBits(arg.value, tags[k], arena)));
+      bound.kernel(bound.block, 0, 1);
+      return valueAt(heap, { type: expr.type, address }, 0);
+    };
+  }
+
+  private batchCall({ function: id, type }: Call, tags: readonly string[]): Prepared {
+    const { context, space, arena } = this, { heap } = context;
+    const { entry, types } = this.functions.resolve(id);
+    const { batch } = entry;
+    assert(batch !== undefined, `${id} runs in a kernel or over batches`);
+    const rows = tags.map(() => space.allocate(ROW_BYTES)), result = space.allocate(ROW_BYTES);
+    return (call, args) => {
+      const columns = args.map(({ value }, k) => {
+        setValue(heap, tags[k], rows[k], 0, value, arena);
+        return batchColumn(context, types[k], tags[k], rows[k], 1, value, true);
+      });
+      const out = batchOut(context, type, result, 1, arena);
+      batch(columns, out, 1, functionContext(context, call.at));
+      if (entry.nulls === "propagate") propagateNulls(context, columns, out, 1);
+      return valueAt(heap, { type, address: result }, 0);
+    };
+  }
+
+  private expression(expr: Expr): Value {
+    const compiled = compileExpressions([expr], undefined, [], this.context);
+    try {
+      return valueAt(this.heap, compiled.run({ rowCount: 1, columns: [] }).columns[0], 0);
+    } finally {
+      compiled.close();
+    }
+  }
+
+  private createContext(): QueryContext {
+    const { heap, functions } = this;
+    const memory: QueryMemory = {
+      allocate: (sizeBytes) => {
+        memory.need(sizeBytes, "");
+        return heap.allocate(sizeBytes, "query");
+      },
+      free: (address, sizeBytes) => heap.free(address, sizeBytes, "query"),
+      account: (sizeBytes) => memory.need(sizeBytes, ""),
+      need: (sizeBytes) => {
+        if (sizeBytes > BLOCK_BYTES_MAX) throw new TooLong();
+      },
+      usedBytes: 0,
+      release: () => {},
+    };
+    const absent = () => assert(false, "constants are read from no table");
+    const nowMicros = () => this.now.nowMicros ?? 0n, user = () => this.now.user ?? "";
+    return {
+      heap,
+      memory,
+      functions,
+      pool: { pin: absent as () => never, unpin: absent },
+      sources: [],
+      get nowMicros() {
+        return nowMicros();
+      },
+      get user() {
+        return user();
+      },
+      random: absent as () => never,
+      poll: () => {
+        if (++this.polls > POLLS_MAX) throw new TooLong();
+      },
+      cancelWord: SHARED_WORD.neverCancelled * 4,
+    };
+  }
+}
+
+/** Of the widest layout, and what lanes write beyond it. */
+const ROW_BYTES = 64;
+
+class TooLong extends Error {
+  constructor() {
+    super("left to the thread that runs the query");
+  }
+}
