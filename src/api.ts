@@ -79,6 +79,8 @@ export interface Prepared {
   timestamp: number;
   /** Type tags of $1, $2, … */
   parameters: string[];
+  /** By parameter: the element type of an array of PostgreSQL that is a text here, as in `$1::oid[]`. */
+  parameterArrays: readonly (string | undefined)[];
   /** What the client is told besides the answer. */
   notices: readonly string[];
   /** The statement's sort, for wires that treat some of them apart. */

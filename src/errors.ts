@@ -16,6 +16,7 @@ export const SQLSTATE = {
   datatypeMismatch: "42804",
   invalidName: "42602",
   grouping: "42803",
+  invalidRecursion: "42P19",
   invalidParameter: "22023",
   invalidText: "22P02",
   outOfRange: "22003",

@@ -54,6 +54,7 @@ function statement(action: () => void): Prepared {
     columns: undefined,
     timestamp: -1,
     parameters: [],
+    parameterArrays: [],
     notices: [],
     category: "ddl",
     isRead: false,

@@ -1,5 +1,5 @@
 /** Rows of `pg_catalog` and `information_schema`: what tables there are, in the words of PostgreSQL. */
-import { ARRAY_IN, type FilledTable, tableOid } from "../sql/mod.ts";
+import { ARRAY_IN, BASE_TYPE, type FilledTable, tableOid } from "../sql/mod.ts";
 import type { TableSchema } from "../storage/mod.ts";
 import { typeOf, type Value } from "../types/mod.ts";
 import { arrayDimensions } from "../types/wide.ts";
@@ -90,7 +90,7 @@ const SOURCES: Record<Exclude<FilledTable, "pg_catalog.pg_stat_activity">, Rows>
       typarray: array,
       typelem: element ?? 0,
       typnamespace: PG_CATALOG,
-      typtype: "b",
+      typtype: BASE_TYPE,
       typcategory: category,
       typinput: category === "A" ? ARRAY_IN : 0,
       typlen: size,

@@ -23,6 +23,8 @@ export interface Planned<P = Plan> {
   parameters: string[];
   /** What the statement requires of its user. Checked at each execution. */
   requires: Requirement[];
+  /** See `Bound`. */
+  parameterArrays: (string | undefined)[];
   category: Prepared["category"];
   /** What the client is told besides the answer. */
   notices: string[];
@@ -68,10 +70,8 @@ export function planText(text: string, context: BindContext): Planned {
 function plan(text: string, context: BindContext): Planned {
   const tree = parse(text, context.effort);
   context.poll?.();
-  const { statement, columns, parameterTypes: parameters, requires, boundByValues, boundAnew, notices } = bind(tree, {
-    ...context,
-    text,
-  });
+  const bindings = bind(tree, { ...context, text });
+  const { statement, columns, parameterTypes: parameters, requires, boundByValues, boundAnew, notices } = bindings;
   // With parameters, the rules run once their values are known.
   const bound = parameters.length > 0 ? statement : optimizeStatement(statement);
   // ANALYZE does what the statement says.
@@ -85,6 +85,7 @@ function plan(text: string, context: BindContext): Planned {
       : undefined,
     parameters,
     requires,
+    parameterArrays: bindings.parameterArrays,
     category,
     notices,
     hasMetadata: plansOf(bound).some(hasMetadata),

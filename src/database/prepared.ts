@@ -11,6 +11,7 @@ export class PreparedStatement implements Prepared {
   readonly columns: ResultColumn[] | undefined;
   readonly timestamp: number;
   readonly parameters: string[];
+  readonly parameterArrays: Prepared["parameterArrays"];
   readonly notices: readonly string[];
   readonly category: Prepared["category"];
   readonly isRead: boolean;
@@ -24,6 +25,7 @@ export class PreparedStatement implements Prepared {
     this.columns = prepared.columns;
     this.timestamp = prepared.bound.kind === "query" ? prepared.bound.plan.timestamp : -1;
     this.parameters = prepared.parameters;
+    this.parameterArrays = prepared.parameterArrays;
     this.notices = prepared.notices;
     this.category = prepared.category;
     this.isRead = prepared.category === "empty" || prepared.category === "query" && !prepared.asksServer;

@@ -40,6 +40,9 @@ function countsRows({ input, keys }: AggregateNode): boolean {
 /** A row of more columns counts for several. */
 const COLUMNS_A_ROW = 16;
 
+/** Rounds of a recursion mostly have few rows. The time limit of direct queries moves the others to a worker. */
+const WORKING_ROWS = 100;
+
 /** An upper bound of the rows that come out of a node, and of those that any node below handles: what decides where a query runs. */
 export function workOf(plan: Plan, sources: ScanSource[]): number {
   let work = 0;
@@ -58,6 +61,8 @@ export function workOf(plan: Plan, sources: ScanSource[]): number {
         return node.rows.length;
       case "metadata":
         return 100;
+      case "working":
+        return WORKING_ROWS;
       case "sequence":
         return node.count;
       case "join": {
@@ -66,6 +71,7 @@ export function workOf(plan: Plan, sources: ScanSource[]): number {
       }
       case "timeJoin":
       case "set":
+      case "recursion":
         return rows(node.left) + rows(node.right);
       case "sample": {
         // A fill makes any number of rows of few.

@@ -99,6 +99,13 @@ export interface QueryContext {
   countToRead?(rows: number): void;
   /** Runs morsels on other workers too; undefined on main and where there is one worker. */
   readonly parallel?: ParallelRunner;
+  /** Of the recursions around the operator, by their ids: the rows of the round before. */
+  readonly working?: ReadonlyMap<number, WorkingRows>;
+}
+
+export interface WorkingRows {
+  rowCount: number;
+  columns: readonly Vector[];
 }
 
 /**

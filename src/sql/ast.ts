@@ -128,11 +128,19 @@ export interface SelectItem {
 
 export type Query = Select | SetOperation;
 
+/** A query of WITH. `recursive`: WITH RECURSIVE, so that it may read itself. */
+export interface CommonTable {
+  name: Name;
+  columnNames?: Name[];
+  query: Query;
+  recursive: boolean;
+}
+
 export interface Select {
   kind: "select";
   at: number;
   declares: { name: string; at: number; value: Expression; overridable: boolean }[];
-  with: { name: Name; query: Query }[];
+  with: CommonTable[];
   distinct: boolean;
   distinctAt: number;
   /** A bare table (`trades where …`) has one `star` item and `bare: true`. */
@@ -154,7 +162,7 @@ export interface SetOperation {
   kind: "set";
   at: number;
   declares: Select["declares"];
-  with: { name: Name; query: Query }[];
+  with: CommonTable[];
   operator: "union" | "union all" | "except" | "except all" | "intersect" | "intersect all";
   left: Query;
   right: Query;
@@ -279,7 +287,7 @@ export type Statement =
     rows?: Expression[][];
     rowsAt: number[];
     query?: Query;
-    with: { name: Name; query: Query }[];
+    with: CommonTable[];
   }
   | {
     kind: "update";
@@ -289,7 +297,7 @@ export type Statement =
     sets: { column: Name; value: Expression }[];
     from?: Source;
     where?: Expression;
-    with: { name: Name; query: Query }[];
+    with: CommonTable[];
   }
   | { kind: "delete"; at: number; table: Name; where?: Expression }
   /** SHOW what [FROM table]: what is lower case words ("tables", "columns", "server_version", "time zone"). */

@@ -245,6 +245,10 @@ function describe(physical: PhysicalPlan): string[] {
       ];
     case "set":
       return [capital(plan.operator)];
+    case "recursion":
+      return [`Recursion${plan.distinct ? ", distinct" : ""}`];
+    case "working":
+      return ["Rows of the round before"];
   }
 }
 

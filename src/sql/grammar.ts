@@ -25,8 +25,8 @@ const TEXT = String.raw`Sql {
           | with                                         -- with
   declare = "DECLARE" declaration ("," declaration)* ","?
   declaration = "OVERRIDABLE"? "<variable>" ":=" expr
-  with = "WITH" cte ("," cte)*
-  cte = name "AS" "(" query ")"
+  with = "WITH" "RECURSIVE"? cte ("," cte)*
+  cte = name sourceColumns? "AS" "(" query ")"
   setOperation = term (setOperator term)*
   explicitOperation = explicitTerm (setOperator term)*
   setOperator = ("UNION" | "EXCEPT" | "INTERSECT") ("ALL" | "DISTINCT")?

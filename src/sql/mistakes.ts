@@ -85,6 +85,9 @@ function blamed(mistake: Mistake, expected: readonly string[]): { at: number; me
       return { at: previous.at, message: `an expression is missing behind ${previous.text}` };
     }
   }
+  if (is(index - 1, "(") && isWord(token, "SELECT") && isWord(tokens[index - 3], "WITH", "RECURSIVE")) {
+    return { at: previous.at, message: `AS is missing behind ${tokens[index - 2].text}` };
+  }
   if (is(index, ",") && mistake.expected.has(")") && isWord(tokens[map[0]], "DECLARE")) {
     const open = lastOpen((place) => place < index);
     if (open !== undefined && is(open - 1, ":=")) {

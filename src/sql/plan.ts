@@ -278,6 +278,26 @@ export interface SetNode extends NodeBase {
   right: Plan;
 }
 
+/**
+ * WITH RECURSIVE: the rows of `left`, then round by round those of `right` over the rows of the round before, until a round
+ * gives none. Both have the node's types in order.
+ */
+export interface RecursionNode extends NodeBase {
+  node: "recursion";
+  /** Its own within the statement. */
+  id: number;
+  /** UNION: leave out rows that an earlier round or the same one gave. */
+  distinct: boolean;
+  left: Plan;
+  right: Plan;
+}
+
+/** Below the `right` of the recursion with this id: the rows of the round before. */
+export interface WorkingNode extends NodeBase {
+  node: "working";
+  id: number;
+}
+
 export type Plan =
   | ScanNode
   | ParquetNode
@@ -295,7 +315,9 @@ export type Plan =
   | JoinNode
   | TimeJoinNode
   | WindowNode
-  | SetNode;
+  | SetNode
+  | RecursionNode
+  | WorkingNode;
 
 /** A column of a table that is to be made. `type` is a tag. */
 export interface NewColumn {

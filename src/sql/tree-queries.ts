@@ -2,6 +2,7 @@
 import type * as ohm from "ohm-js";
 import { notSupported, SqlError } from "../errors.ts";
 import type {
+  CommonTable,
   Expression,
   Join,
   LatestOn,
@@ -130,11 +131,11 @@ export const queryActions: ohm.ActionDict<unknown> = {
   declaration(overridable, variable, _assign, value): Select["declares"][number] {
     return { name: token(variable).text, at: at(variable), value: value.tree(), overridable: given(overridable) };
   },
-  with(_with, first, _commas, rest) {
-    return list(first, rest);
+  with(_with, recursive, first, _commas, rest): CommonTable[] {
+    return list<CommonTable>(first, rest).map((table) => ({ ...table, recursive: given(recursive) }));
   },
-  cte(cteName, _as, _open, query, _close): Select["with"][number] {
-    return { name: newName(name(cteName)), query: query.tree() };
+  cte(cteName, columns, _as, _open, query, _close): CommonTable {
+    return { name: newName(name(cteName)), columnNames: optional(columns), query: query.tree(), recursive: false };
   },
   setOperation: setOperation,
   explicitOperation: setOperation,

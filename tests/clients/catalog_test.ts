@@ -146,5 +146,9 @@ Deno.test({
 }, async () => {
   await using server = await startWithTables();
   const { text } = await run(PYTHON, "asyncpg_client.py", String(server.pgPort));
-  assert.equal(text, "same True\nundone []\nsum 20100\nprepared [11, 12, 13] ['int8']\n");
+  assert.equal(
+    text,
+    "same True\nundone []\nsum 20100\nprepared [11, 12, 13] ['int8']\n" +
+      "arrays True\ncomputed [2.0, 5.0]\ncursor [[1.5, -2.0], []]\n",
+  );
 });

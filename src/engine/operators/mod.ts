@@ -10,6 +10,7 @@ import { createJoin } from "./join.ts";
 import { createLatest } from "./latest.ts";
 import { createLimit } from "./limit.ts";
 import { createParquet } from "./parquet.ts";
+import { createRecursion, createWorking } from "./recursion.ts";
 import { createSample } from "./sample.ts";
 import { createSequence } from "./sequence.ts";
 import { createSet } from "./set.ts";
@@ -35,6 +36,13 @@ function create(plan: PhysicalPlan, context: QueryContext): Operator {
 /** `context` is that of the operator itself, `whole` that of the query. */
 function createNode(plan: PhysicalPlan, context: QueryContext, whole: QueryContext): Operator {
   if (plan.node.node === "latest") return latest(plan.node, plan.inputs[0], context, whole);
+  if (plan.node.node === "recursion") {
+    const [left, right] = plan.inputs;
+    return createRecursion(plan.node, context, {
+      first: () => create(left, whole),
+      step: (working) => create(right, { ...whole, working: new Map([...whole.working ?? [], working]) }),
+    });
+  }
   const opened: Operator[] = [];
   try {
     for (const input of plan.inputs) opened.push(create(input, whole));
@@ -79,8 +87,11 @@ function createOver(plan: PhysicalPlan, [first, second]: readonly Operator[], co
       return createTimeJoin(node, first, second, context);
     case "set":
       return createSet(node, first, second, context);
+    case "working":
+      return createWorking(node, context);
     case "latest":
-      throw new Error("LATEST ON opens its input itself");
+    case "recursion":
+      throw new Error(`${node.node} opens its inputs itself`);
   }
 }
 

@@ -86,7 +86,7 @@ abstract class Hashed implements Operator {
 }
 
 /** Rows that `table` has not seen, among those that `keep` lets through. */
-function pickNew(table: KeyTable, batch: Batch, out: Int32Array, keep?: (row: number) => boolean): number {
+export function pickNew(table: KeyTable, batch: Batch, out: Int32Array, keep?: (row: number) => boolean): number {
   let seen = table.count, n = 0;
   const groups = table.groups(batch.columns, batch.rowCount, true);
   for (let row = 0; row < batch.rowCount; row++) {

@@ -23,7 +23,8 @@ export function physicalPlan(plan: Plan, context: Pick<QueryContext, "functions"
         return { id, operator: "window", node, way: windowWay(node), inputs: [choose(node.input)] };
       case "join":
       case "timeJoin":
-      case "set": {
+      case "set":
+      case "recursion": {
         const left = choose(node.left), right = choose(node.right);
         return { id, operator: "of node", node, inputs: [left, right] };
       }

@@ -1,5 +1,8 @@
 /** The tables of `pg_catalog` and `information_schema` that clients of PostgreSQL read, with those of their columns that are asked for. */
 
+/** The `typtype` of all types: there are no domains, enums or composites. */
+export const BASE_TYPE = "b";
+
 /** Tables with rows, by full name; `name:TYPE` for each column. */
 const FILLED_TABLES = {
   "pg_catalog.pg_type":
@@ -81,13 +84,15 @@ const EMPTY_TABLES = {
 
 export const CATALOG_TABLES: Readonly<Record<string, string>> = { ...FILLED_TABLES, ...EMPTY_TABLES };
 
-/** Columns that are NULL in every row, though others of their tables are not. */
-const NULL_COLUMNS: Readonly<Record<string, readonly string[]>> = {
-  "pg_catalog.pg_class": ["relacl", "reloptions", "relpartbound"],
+/** Columns that have one value in every row. */
+const CONSTANT_COLUMNS: Readonly<Record<string, Readonly<Record<string, string | null>>>> = {
+  "pg_catalog.pg_class": { relacl: null, reloptions: null, relpartbound: null },
+  "pg_catalog.pg_type": { typtype: BASE_TYPE },
 };
 
-export function isNullColumn(table: string, column: string): boolean {
-  return NULL_COLUMNS[catalogName(table) ?? ""]?.includes(column) ?? false;
+/** The value of every row, or undefined where rows may differ. */
+export function constantOfColumn(table: string, column: string): string | null | undefined {
+  return CONSTANT_COLUMNS[catalogName(table) ?? ""]?.[column];
 }
 
 /** Has the table no rows whatever happens? */

@@ -12,7 +12,7 @@ import { nearest } from "../../nearest.ts";
 import { tokenize } from "../lexer.ts";
 import type { AggregateCall, BoundStatement, Column, Expr, Plan, ScanNode } from "../plan.ts";
 import { resolveOverload } from "./calls.ts";
-import { type Names, NO_NAMES, tableNames, typeMismatch, unknownColumn, unknownTable, UNTYPED } from "./context.ts";
+import { innerNames, NO_NAMES, tableNames, typeMismatch, unknownColumn, unknownTable, UNTYPED } from "./context.ts";
 import { fold } from "./convert.ts";
 import { nullValue } from "./expressions.ts";
 import { type Constant, constant, numberLiteral } from "./literals.ts";
@@ -350,7 +350,7 @@ function refuseMisspeltValues(query: Query): void {
 
 function insertSelect(queries: Queries, insert: Insert, columns: TableColumn[], schema: TableSchema): Plan {
   refuseMisspeltValues(insert.query!);
-  const { plan, visible } = queries.bind(insert.query!, withNames(insert.with));
+  const { plan, visible } = queries.bind(insert.query!, innerNames({ declares: [], with: insert.with }, NO_NAMES));
   const designated = columns.findIndex((column) => column.id === schema.timestampId);
   const timeType = designated < visible ? plan.columns[designated]?.type : undefined;
   const isNoTime = timeType !== undefined && (isInteger(timeType) || timeType === "CHAR" || timeType === "NULL");
@@ -391,7 +391,7 @@ export function bindUpdate(queries: Queries, update: Extract<Statement, { kind: 
   const changed = binding.requires.ofColumns("UPDATE", update.table.at, schema);
   const scan = scanOf(table, true);
   const target = changeRelation(queries, scan, update.table, update.alias);
-  const names = withNames(update.with);
+  const names = innerNames({ declares: [], with: update.with }, NO_NAMES);
   const relation = update.from === undefined ? target : crossed(target, bindSource(queries, update.from, names));
   const seen = new Set<number>();
   const columnIds: number[] = [];
@@ -437,14 +437,6 @@ function refuseNarrowing(queries: Queries, bound: Expr, target: string, at: numb
   }
   if (target === "FLOAT" && typeof value === "number") return;
   throw notAssignable(bound.type, target, at);
-}
-
-function withNames(clauses: { name: Name; query: Query }[]): Names {
-  let names: Names = NO_NAMES;
-  for (const { name, query } of clauses) {
-    names = { parent: names, queries: new Map([[name.text.toLowerCase(), { query, names }]]), variables: new Map() };
-  }
-  return names;
 }
 
 /** Every row of the table beside every row of FROM; WHERE makes a join of it. */

@@ -5,9 +5,9 @@ import { SqlError, SQLSTATE } from "../../errors.ts";
 import { didYouMean } from "../../nearest.ts";
 import type { Catalogue, TableSnapshot } from "../../storage/contract.ts";
 import type { Value } from "../../types/mod.ts";
-import type { Expression, Name, Query } from "../ast.ts";
+import type { CommonTable, Expression, Name, Query } from "../ast.ts";
 import { type Effort, FULL_EFFORT } from "../effort.ts";
-import type { Expr } from "../plan.ts";
+import type { Expr, WorkingNode } from "../plan.ts";
 import { Requirements } from "./requirements.ts";
 
 export interface BindContext {
@@ -40,13 +40,16 @@ export interface FileColumns {
 /** Common table expressions and DECLARE variables that a query sees; inner ones hide outer ones. */
 export interface Names {
   readonly parent?: Names;
-  readonly queries: Map<string, { query: Query; names: Names }>;
+  readonly queries: ReadonlyMap<string, CommonQuery>;
   readonly variables: Map<string, { value: Expression; names: Names }>;
 }
 
+/** A query of WITH and the names in force there; within a recursion the rows of its last round. */
+export type CommonQuery = { table: CommonTable; names: Names } | { working: WorkingNode };
+
 export const NO_NAMES: Names = { queries: new Map(), variables: new Map() };
 
-export function findQuery(names: Names, name: string): { query: Query; names: Names } | undefined {
+export function findQuery(names: Names, name: string): CommonQuery | undefined {
   const key = name.toLowerCase();
   for (let at: Names | undefined = names; at !== undefined; at = at.parent) {
     const found = at.queries.get(key);
@@ -64,12 +67,35 @@ export function findVariable(names: Names, name: string): { value: Expression; n
   return undefined;
 }
 
+/** The names that a query adds by DECLARE and WITH. */
+export function innerNames(query: Pick<Query, "declares" | "with">, outer: Names): Names {
+  let names = outer;
+  for (const declared of query.declares) {
+    // A later variable may use an earlier one, and a name declared again hides itself.
+    names = {
+      parent: names,
+      queries: new Map(),
+      variables: new Map([[declared.name.toLowerCase(), { value: declared.value, names }]]),
+    };
+  }
+  const seen = new Set<string>();
+  for (const table of query.with) {
+    const { name } = table, key = name.text.toLowerCase();
+    if (seen.has(key)) throw new SqlError(`WITH has ${name.text} twice`, name.at, SQLSTATE.duplicateTable);
+    seen.add(key);
+    names = { parent: names, queries: new Map([[key, { table, names }]]), variables: new Map() };
+  }
+  return names;
+}
+
 /** Marks the type of a parameter that nothing has settled yet; no plan that leaves the binder has it. */
 export const UNTYPED = "UNTYPED";
 
 /** The state of binding one statement. */
 export class Binding {
   readonly parameterTypes: (string | undefined)[];
+  /** By parameter: the element type of an array of PostgreSQL that is a text here, as in `$1::oid[]`. */
+  readonly parameterArrays: (string | undefined)[] = [];
   readonly requires = new Requirements();
   /** What the client is told besides the answer. */
   readonly notices = new Set<string>();
@@ -84,6 +110,7 @@ export class Binding {
   /** How deep views, sub-queries and expressions are nested. */
   private depth = 0;
   private bound = 0;
+  private recursions = 0;
   private readonly effort: Effort;
 
   constructor(readonly context: BindContext) {
@@ -97,6 +124,11 @@ export class Binding {
     this.bound += expressions;
     const { expressions: max, beyond } = this.effort;
     if (this.bound > max) throw beyond(`more than ${max} expressions`, at, max);
+  }
+
+  /** The id of one more recursion. */
+  nextRecursion(): number {
+    return this.recursions++;
   }
 
   at<T extends Expr>(expr: T, at: number): T {

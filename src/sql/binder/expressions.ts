@@ -35,9 +35,10 @@ import {
   textLiteral,
   TRUE,
 } from "./literals.ts";
-import { hasParameter, not, sizeOf } from "./plans.ts";
+import { hasParameter, not, rewrite, sizeOf } from "./plans.ts";
 import { candidates, lookUp, type ScopeColumn } from "./scope.ts";
 import { choiceOf } from "./text.ts";
+import { tolerant } from "./tolerant.ts";
 import {
   branchType,
   computedTag,
@@ -540,11 +541,29 @@ export class Expressions {
       return bindComparison(this, "=", operand, value, branch.when.at);
     });
     const values = [...e.branches.map((branch) => branch.then), ...(e.otherwise === undefined ? [] : [e.otherwise])];
-    const bound = this.settleAlike(values.map((value) => this.bind(value, scope)));
+    const bound = this.settleAlike(values.map((value, i) => this.branch(value, whens[i], scope)));
     const type = this.branchesType(bound, values, choice !== undefined && e.otherwise !== undefined);
     const branches = e.branches.map((_, i) => ({ when: whens[i], then: this.cast(bound[i], type, values[i].at) }));
     const otherwise = e.otherwise === undefined ? this.nullOf(type) : this.cast(bound.at(-1)!, type, e.otherwise.at);
     return { kind: "case", branches, otherwise, type };
+  }
+
+  /** A value behind THEN or ELSE. What cannot be done here is NULL where columns of the catalogue rule the branch out. */
+  private branch(value: Expression, when: Expr | undefined, scope: Scope): Expr {
+    if (when === undefined || !this.isNever(when, scope)) return this.bind(value, scope);
+    return tolerant(() => this.bind(value, scope)) ?? NULL_CONSTANT;
+  }
+
+  private isNever(when: Expr, { columns }: Scope): boolean {
+    let hasKnown = false;
+    const known = rewrite(when, (e) => {
+      if (e.kind !== "column") return undefined;
+      const value = columns.find(({ index }) => index === e.index)?.known;
+      if (value === undefined) return undefined;
+      hasKnown = true;
+      return { kind: "constant", value, type: e.type };
+    });
+    return hasKnown && fold(known, this.binding)?.value === false;
   }
 
   /** The type of all branches. @throws at the first that does not go with those before it; `elseFirst`: ELSE stands before all. */
@@ -584,6 +603,7 @@ export class Expressions {
   /** `'{a,b}'::text[]`: such an array is its text. */
   private textArray(e: Extract<Expression, { kind: "cast" }>, scope: Scope): Expr {
     const operand = this.settle(this.bind(e.operand, scope), "STRING");
+    if (e.operand.kind === "parameter") this.binding.parameterArrays[e.operand.index] = e.type.name;
     if (isText(operand.type) || operand.type === "NULL") return this.cast(operand, "STRING", e.at);
     throw typeMismatch(`${displayName(operand.type)} cannot be cast to ${e.type.name}[]`, e.at);
   }

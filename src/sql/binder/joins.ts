@@ -8,7 +8,8 @@ import { bindComparison } from "./comparison.ts";
 import { type Names, typeMismatch, unknownColumn } from "./context.ts";
 import { fixedDuration } from "./durations.ts";
 import type { Expressions, Scope } from "./expressions.ts";
-import { noRows, tolerant } from "./no-rows.ts";
+import { noRows } from "./no-rows.ts";
+import { tolerant } from "./tolerant.ts";
 import { nextToken, placeBefore } from "./places.ts";
 import { and, columnOf, columnsRead, remap, sort } from "./plans.ts";
 import { candidates, markTimestampUsed, markUsed, type Relation, type ScopeColumn } from "./scope.ts";
@@ -61,16 +62,28 @@ function misplacedTolerance(queries: Queries, at: number): SqlError {
 }
 
 /** Left columns, then right columns; the hidden ones too. */
-function combined(left: Relation, right: Relation): { columns: ScopeColumn[]; planColumns: Plan["columns"] } {
+function combined(
+  left: Relation,
+  right: Relation,
+  type: Join["type"],
+): { columns: ScopeColumn[]; planColumns: Plan["columns"] } {
   const offset = left.plan.columns.length;
+  // In rows without a match a column is NULL.
+  const side = (columns: ScopeColumn[], isKept: boolean) =>
+    isKept ? columns : columns.map((column) => ({ ...column, known: column.known === null ? null : undefined }));
+  const columns = [
+    ...side(left.columns, type !== "right" && type !== "full" && type !== "splice"),
+    ...side(right.columns, type === "inner" || type === "cross" || type === "right")
+      .map((column) => ({ ...column, index: column.index + offset })),
+  ];
   return {
-    columns: [...left.columns, ...right.columns.map((column) => ({ ...column, index: column.index + offset }))],
+    columns,
     planColumns: [...left.plan.columns, ...right.plan.columns],
   };
 }
 
 function plainJoin(queries: Queries, join: Join, left: Relation, right: Relation, names: Names): Relation {
-  const { columns: all, planColumns } = combined(left, right);
+  const { columns: all, planColumns } = combined(left, right, join.type);
   const type = join.type as JoinNode["type"];
   const columns = join.merges === true ? merged(all, join, left.columns.length) : all;
   if (type !== "cross" && join.on === undefined) {
@@ -126,7 +139,7 @@ function hasNoRows(type: JoinNode["type"], left: Relation, right: Relation): boo
 }
 
 function timeJoin(queries: Queries, join: Join, left: Relation, right: Relation, names: Names): Relation {
-  const { columns, planColumns } = combined(left, right);
+  const { columns, planColumns } = combined(left, right, join.type);
   if (join.merges === true) throw notSupported("USING of a join by time", join.on!.at);
   if (left.timestamp < 0) throw new SqlError("the left side has no designated timestamp", join.at, SQLSTATE.grouping);
   if (right.timestamp < 0) throw new SqlError("the right side has no designated timestamp", join.at, SQLSTATE.grouping);

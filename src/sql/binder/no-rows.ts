@@ -2,30 +2,12 @@
  * Relations that are known to have no rows, as catalogue tables of what this database lacks. Nothing over them is ever
  * computed, so a query over them may use functions and types that do not exist here. Names of columns are still checked.
  */
-import { SqlError, SQLSTATE } from "../../errors.ts";
 import type { Expression, Select } from "../ast.ts";
 import type { Column, Plan } from "../plan.ts";
 import { aggregateKind } from "./calls.ts";
 
 export function noRows(columns: Column[]): Plan {
   return { node: "values", columns, rows: [], timestamp: -1, order: "none" };
-}
-
-const TOLERATED: ReadonlySet<string> = new Set([
-  SQLSTATE.undefinedFunction,
-  SQLSTATE.featureNotSupported,
-  SQLSTATE.datatypeMismatch,
-  SQLSTATE.grouping,
-]);
-
-/** What `bind` gives, or undefined where it asks for something that does not exist here. */
-export function tolerant<T>(bind: () => T): T | undefined {
-  try {
-    return bind();
-  } catch (error) {
-    if (error instanceof SqlError && TOLERATED.has(error.sqlState)) return undefined;
-    throw error;
-  }
 }
 
 /** PostgreSQL's aggregates that are not here. */

@@ -19,8 +19,8 @@ export interface ScopeColumn {
   outer?: number;
   /** USING has merged it with a column of the left side: it is found only with its table's name. */
   isMerged?: boolean;
-  /** Is it known to be NULL in every row? */
-  isNull?: boolean;
+  /** The value that it has in every row, where that is known. */
+  known?: string | null;
   /** Of a stored column: its id, and where its uses are recorded. */
   stored?: { id: number; table: ColumnUse };
   /** What the client is told when a star stands for it: of a file that has columns that cannot be read. */

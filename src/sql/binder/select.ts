@@ -8,11 +8,12 @@ import { didYouMean } from "../../nearest.ts";
 import type { Expression, OrderItem, Query, Select, SelectItem, Source } from "../ast.ts";
 import type { AggregateCall, Expr, Plan, SortKey } from "../plan.ts";
 import { isVolatile } from "../planner/push-filters.ts";
-import { type Binding, findVariable, type Names, typeMismatch } from "./context.ts";
+import { type Binding, findVariable, innerNames, type Names, typeMismatch } from "./context.ts";
 import { Expressions, type Scope } from "./expressions.ts";
 import { groupPlan, isAggregated } from "./grouping.ts";
 import { latestPlan } from "./latest.ts";
-import { givesNoRows, noRows, tolerant } from "./no-rows.ts";
+import { givesNoRows, noRows } from "./no-rows.ts";
+import { tolerant } from "./tolerant.ts";
 import { leavingOutIntervals } from "./membership.ts";
 import {
   columnOf,
@@ -62,27 +63,6 @@ export class QueryBinder implements Queries {
       return query.kind === "set" ? bindSet(this, query, inner) : new SelectBinder(this, query, inner, options).bind();
     });
   }
-}
-
-/** The names that a query adds by DECLARE and WITH. */
-function innerNames(query: Query, outer: Names): Names {
-  let names = outer;
-  for (const declared of query.declares) {
-    // A later variable may use an earlier one, and a name declared again hides itself.
-    names = {
-      parent: names,
-      queries: new Map(),
-      variables: new Map([[declared.name.toLowerCase(), { value: declared.value, names }]]),
-    };
-  }
-  const seen = new Set<string>();
-  for (const { name, query: body } of query.with) {
-    const key = name.text.toLowerCase();
-    if (seen.has(key)) throw new SqlError(`WITH has ${name.text} twice`, name.at, SQLSTATE.duplicateTable);
-    seen.add(key);
-    names = { parent: names, queries: new Map([[key, { query: body, names }]]), variables: new Map() };
-  }
-  return names;
 }
 
 /** How many variables are written out for the names of a select list's columns. */

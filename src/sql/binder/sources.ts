@@ -18,11 +18,12 @@ import {
 } from "./context.ts";
 import { fold } from "./convert.ts";
 import { joinRelation } from "./joins.ts";
-import { isEmptyTable, isNullColumn } from "./catalog-tables.ts";
+import { constantOfColumn, isEmptyTable } from "./catalog-tables.ts";
 import { STATEMENT_WORDS } from "../parser.ts";
 import { isMetadata, metadataPlan } from "./metadata.ts";
 import { noRows } from "./no-rows.ts";
 import { elementsOf } from "../../types/pg-arrays.ts";
+import { bindCommon, renamed } from "./recursion.ts";
 import { markUsed, type Relation, type ScopeColumn } from "./scope.ts";
 import type { BoundQuery, Queries } from "./query.ts";
 import { showPlan } from "./show.ts";
@@ -39,13 +40,7 @@ export function bindSource(
 ): Relation {
   const relation = bindPlain(queries, source, names, outer);
   if (source.kind === "join" || source.columnNames === undefined) return relation;
-  const { columns } = relation, { columnNames } = source;
-  if (columnNames.length > columns.length) {
-    const { at } = columnNames[columns.length];
-    throw new SqlError(`there are ${columns.length} columns to name: found ${columnNames.length} names`, at);
-  }
-  const named = columns.map((column, i) => i < columnNames.length ? { ...column, name: columnNames[i].text } : column);
-  return { ...relation, columns: named, isTable: false };
+  return { ...relation, columns: renamed(relation.columns, source.columnNames), isTable: false };
 }
 
 function bindPlain(queries: Queries, source: Source, names: Names, outer: readonly ScopeColumn[]): Relation {
@@ -117,8 +112,9 @@ function bindTable(queries: Queries, source: Extract<Source, { kind: "table" }>,
   const { name, schema } = source;
   const common = schema === undefined ? findQuery(names, name.text) : undefined;
   if (common !== undefined) {
-    const bound = queries.bind(common.query, common.names, { keepTimestamp: true });
-    return withTimestamp(relationOf(bound, source.alias ?? name), source.timestamp);
+    const relation = relationOf(bindCommon(queries, common, { keepTimestamp: true }), source.alias ?? name);
+    const columnNames = "table" in common ? common.table.columnNames : undefined;
+    return withTimestamp({ ...relation, columns: renamed(relation.columns, columnNames) }, source.timestamp);
   }
   const { binding } = queries;
   const full = schema === undefined || schema.text.toLowerCase() === "public"
@@ -133,7 +129,7 @@ function bindTable(queries: Queries, source: Extract<Source, { kind: "table" }>,
     const isEmpty = isEmptyTable(full);
     const bound = { plan, visible: plan.columns.length, timestamp: -1, isEmpty };
     const relation = relationOf(bound, source.alias ?? name);
-    for (const column of relation.columns) column.isNull = isNullColumn(full, column.name);
+    for (const column of relation.columns) column.known = constantOfColumn(full, column.name);
     return relation;
   }
   const queryNames = inForce(names).flatMap(({ queries }) => [...queries.keys()]);
@@ -163,8 +159,8 @@ function unnested(
   const column = { name: source.alias?.text ?? "unnest", type: "STRING" };
   let plan = noRows([column]), isEmpty = true;
   if (array.kind === "column") {
-    const { isNull } = outer.find(({ index }) => index === array.index)!;
-    if (isNull !== true) throw notSupported("unnest of a column", call.at);
+    const { known } = outer.find(({ index }) => index === array.index)!;
+    if (known !== null) throw notSupported("unnest of a column", call.at);
   } else {
     const text = fold(expressions.cast(array, "STRING", call.at), binding);
     if (text === undefined) throw notSupported("unnest of what is no constant", call.at);

@@ -18,6 +18,8 @@ export interface Bound {
   columns: Column[];
   /** Type tags of $1, $2 … */
   parameterTypes: string[];
+  /** By parameter: the element type of an array of PostgreSQL that is a text here, as in `$1::oid[]`. */
+  parameterArrays: (string | undefined)[];
   /** Holds only for its columns and parameters: bind it anew with the values, see `BindContext.parameterValues`. */
   boundByValues: boolean;
   requires: Requirement[];
@@ -36,6 +38,7 @@ export function bind(statement: Statement, context: BindContext): Bound {
     statement: bound,
     columns: columnsOfStatement(bound),
     parameterTypes,
+    parameterArrays: binding.parameterArrays,
     boundByValues: binding.boundByValues,
     requires: binding.requires.list(),
     notices: [...binding.notices],

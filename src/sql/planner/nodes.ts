@@ -11,10 +11,12 @@ export function inputsOf(plan: Plan): Plan[] {
     case "values":
     case "metadata":
     case "sequence":
+    case "working":
       return [];
     case "join":
     case "timeJoin":
     case "set":
+    case "recursion":
       return [plan.left, plan.right];
     default:
       return [plan.input];
@@ -29,10 +31,12 @@ export function withInputs(plan: Plan, inputs: Plan[]): Plan {
     case "values":
     case "metadata":
     case "sequence":
+    case "working":
       return plan;
     case "join":
     case "timeJoin":
     case "set":
+    case "recursion":
       return inputs[0] === plan.left && inputs[1] === plan.right
         ? plan
         : { ...plan, left: inputs[0], right: inputs[1] };

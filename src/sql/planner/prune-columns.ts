@@ -51,6 +51,7 @@ function prune(plan: Plan, wanted: Set<number>): { plan: Plan; moves: Moves } {
     case "values":
     case "metadata":
     case "sequence":
+    case "working":
       return unchanged(plan);
     case "project": {
       const kept = order(wanted);
@@ -137,9 +138,10 @@ function prune(plan: Plan, wanted: Set<number>): { plan: Plan; moves: Moves } {
       const narrowed: Plan = { ...plan, input: input.plan, calls, columns, ...placeOf(plan, moves) };
       return { moves, plan: mapNodeExpressions(narrowed, (e) => moved(e, input.moves)) };
     }
+    case "recursion":
     case "set": {
       const all = new Set(plan.columns.keys());
-      if (plan.operator !== "union all") {
+      if (plan.node === "recursion" || plan.operator !== "union all") {
         return unchanged({ ...plan, left: whole(plan.left, all), right: whole(plan.right, all) });
       }
       const kept = order(wanted);

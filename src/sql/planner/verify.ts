@@ -90,9 +90,10 @@ export function verifyPlan(plan: Plan): void {
       );
       return;
     case "set":
+    case "recursion":
       assert(
         types(plan.left.columns) === types(plan.columns) && types(plan.right.columns) === types(plan.columns),
-        "set: sides differ",
+        `${plan.node}: sides differ`,
       );
       return;
   }

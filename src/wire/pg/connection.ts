@@ -403,7 +403,7 @@ export class Connection implements Conversation {
       isOfSession,
       text,
       at,
-      oids: prepared.parameters.map((tag, index) => announcedOid(oids[index], tag)),
+      oids: prepared.parameters.map((tag, i) => announcedOid(oids[i], tag, prepared.parameterArrays[i])),
       isExplain: prepared.columns !== undefined && isExplain(text),
     };
   }

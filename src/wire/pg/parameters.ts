@@ -40,8 +40,14 @@ const BPCHAR = 1042, VARCHAR = 1043;
 /** int2[], int4[], int8[], float4[], float8[], numeric[] */
 const ARRAYS = [1005, 1007, 1016, 1021, 1022, 1231];
 
-/** char[], name[], text[], bpchar[], varchar[]: `{a,b}` in the catalogues, and so here. */
-const TEXT_ARRAYS = [1002, 1003, 1009, 1014, 1015];
+/** Arrays of texts: `{a,b}` in the catalogues, and so here. */
+const TEXT_ARRAYS: Readonly<Record<string, number>> = {
+  char: 1002,
+  name: 1003,
+  text: 1009,
+  bpchar: 1014,
+  varchar: 1015,
+};
 const OID_ARRAY = 1028;
 
 function oidText(bytes: Uint8Array): string {
@@ -70,7 +76,7 @@ const WIRE_TYPES = new Map<number, WireType>([
   [NUMERIC, { tag: "DOUBLE", size: -1, binary: numericText }],
   // The statement may want more dimensions: see `isLoose`.
   ...ARRAYS.map((oid) => [oid, { tag: "DOUBLE[]", size: -1, binary: readArray }] as const),
-  ...TEXT_ARRAYS.map((oid) => [oid, { tag: "STRING", size: -1, binary: textArray }] as const),
+  ...Object.values(TEXT_ARRAYS).map((oid) => [oid, { tag: "STRING", size: -1, binary: textArray }] as const),
   [OID_ARRAY, {
     tag: "STRING",
     size: -1,
@@ -104,9 +110,11 @@ export function tagOfOid(oid: number): string | undefined {
   return WIRE_TYPES.get(oid)?.tag;
 }
 
-/** What ParameterDescription says of a parameter: the client's own OID, or that of the type found. */
-export function announcedOid(given: number | undefined, tag: string): number {
-  return given || typeOf(tag).pgOid;
+/** What ParameterDescription says of a parameter: the client's own OID, or that of the type found. `arrayOf`: see `Prepared`. */
+export function announcedOid(given: number | undefined, tag: string, arrayOf?: string): number {
+  if (given) return given;
+  if (arrayOf === undefined) return typeOf(tag).pgOid;
+  return arrayOf === "oid" ? OID_ARRAY : TEXT_ARRAYS[arrayOf];
 }
 
 /**

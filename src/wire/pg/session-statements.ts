@@ -159,6 +159,7 @@ function prepared(run: () => string | Promise<string>): Prepared {
     columns: undefined,
     timestamp: -1,
     parameters: [],
+    parameterArrays: [],
     notices: [],
     category: "transaction",
     isRead: false,

@@ -84,6 +84,7 @@ class FakeSession implements Session {
       columns,
       timestamp: -1,
       parameters: (statement.parameters ?? []).map((type, index) => parameterTypes[index] ?? type),
+      parameterArrays: [],
       notices: statement.notices ?? [],
       category: statement.done?.category ?? "query",
       isRead: statement.done === undefined,

@@ -1,4 +1,4 @@
-"""asyncpg: prepared statements in binary form, transactions, cursors. Columns of arrays are left out: it asks for them by WITH RECURSIVE."""
+"""asyncpg: prepared statements in binary form, transactions, cursors, arrays, whose types it asks for by WITH RECURSIVE."""
 
 import asyncio
 import sys
@@ -28,6 +28,14 @@ async def main():
         print("sum", sum([row[0] async for row in cursor]))
     statement = await connection.prepare("select $1::long + x y from long_sequence(3)")
     print("prepared", [row["y"] for row in await statement.fetch(10)], [a.type.name for a in statement.get_attributes()])
+    await connection.execute("create table arrays (a double[], m double[][], n long)")
+    values = [([1.5, -2.0], [[1.0, 2.0], [3.0, 4.0]], 1), ([], None, 2), (None, [[0.5]], 3)]
+    await connection.executemany("insert into arrays values ($1, $2, $3)", values)
+    stored = await connection.fetch("select a, m, n from arrays order by n")
+    print("arrays", [tuple(row) for row in stored] == values)
+    print("computed", await connection.fetchval("select $1::double[] * 2", [1.0, 2.5]))
+    async with connection.transaction():
+        print("cursor", [row["a"] async for row in connection.cursor("select a from arrays where n < 3 order by n")])
     await connection.close()
 
 
