@@ -6,7 +6,7 @@ import { fromFileUrl } from "./paths.ts";
 const SRC = fromFileUrl("../src/");
 
 /** From top to bottom: a room imports only rooms below it. `wire` is above all of them. */
-const STOREYS = ["wire", "database", "sql", "engine", "storage", "types"];
+const STOREYS = ["wire", "database", "sql", "engine", "storage", "access", "types"];
 /** They stand beside the house: any room may use them, and they use none of it, but may use those before them in this list. */
 const BESIDE = ["config", "log", "metrics", "service", "auth"];
 

@@ -62,6 +62,10 @@ const raised: [string, RegExp, (bytes: Uint8Array, path: string) => Uint8Array][
     new DataView(bytes.buffer).setUint32(20, NEWER, true);
     return slot(bytes);
   }],
+  ["slot of access control", /access\.\d$/, (bytes) => {
+    new DataView(bytes.buffer).setUint32(20, NEWER, true);
+    return slot(bytes);
+  }],
   ["log", /\.wal$/, (bytes) => {
     new DataView(bytes.buffer).setUint32(24, NEWER, true);
     return headed(bytes);
@@ -143,9 +147,13 @@ Deno.test("every file of a database says its format", () => {
   assert.deepEqual(filesBelow(database).filter((path) => !raised.some(([, names]) => names.test(path))), []);
 });
 
+/** A start opens the tables of a root whose catalogue does not tell their LSNs. */
+const OPENS_TABLES = 1;
+
 for (const [title, names, raise] of raised) {
   Deno.test(`a ${title} of a newer version stops the start with one line`, async () => {
-    const root = copyOf(FORMAT_VERSION);
+    const isOfTable = ["manifest", "data file", "dictionary"].includes(title);
+    const root = copyOf(isOfTable ? OPENS_TABLES : FORMAT_VERSION);
     const paths = filesBelow(join(root, "db")).filter((path) => names.test(path));
     assert.ok(paths.length > 0);
     for (const path of paths) Deno.writeFileSync(path, raise(Deno.readFileSync(path), path));

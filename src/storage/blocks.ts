@@ -5,20 +5,26 @@
  *              then for each column its values, heap and symbols, each part padded to 8 bytes
  *     update   as append, followed by the rows' ordinals in the table, f64 each
  *     delete   ordinals
+ *     access   JSON: a list of keys with their texts, or null
  *     others   JSON
  */
+import type { TableEvent } from "../access/mod.ts";
 import type { AppendBatch, AppendColumn, TableSchema } from "./contract.ts";
 import { align } from "./bytes.ts";
 import { LAYOUT_WIDTH, layoutOf } from "../types/mod.ts";
 
+/** `access`: what it means for grants. */
 export type Definition =
-  /**
-   * Set for a table that was loaded with rows: the generation of the manifest that was made durable before this block.
-   */
-  | { op: "create"; schema: TableSchema; generation?: number }
-  | { op: "schema"; schema: TableSchema; dropped: number[] }
-  | { op: "drop" }
-  | { op: "truncate" };
+  & { access?: TableEvent }
+  & (
+    /**
+     * Set for a table that was loaded with rows: the generation of the manifest that was made durable before this block.
+     */
+    | { op: "create"; schema: TableSchema; generation?: number }
+    | { op: "schema"; schema: TableSchema; dropped: number[] }
+    | { op: "drop" }
+    | { op: "truncate" }
+  );
 
 const ZEROS = new Uint8Array(8);
 const NO_BYTES = new Uint8Array(0);

@@ -11,7 +11,7 @@ import { encodeBatch, encodeOrdinals } from "./blocks.ts";
 import { toJson } from "./bytes.ts";
 import { tableLost } from "./catalogue.ts";
 import type { AppendBatch, Change, OrderedChange, TableSchema } from "./contract.ts";
-import { definitionOf, newSchema } from "./definitions.ts";
+import { creation, definitionOf, newSchema, removal } from "./definitions.ts";
 import type { Entry, What } from "./entries.ts";
 import { HeapFullError } from "./heap.ts";
 import type { MemoryBlock } from "./memory.ts";
@@ -157,7 +157,9 @@ export class Branch {
     ]);
   }
 
-  private create({ ordinal, table: newTable, rows = [] }: Extract<OrderedChange, { kind: "createTable" }>): number {
+  private create(
+    { ordinal, table: newTable, rows = [], creator }: Extract<OrderedChange, { kind: "createTable" }>,
+  ): number {
     this.checkNameIsFree({ id: -1, name: newTable.name });
     const schema = newSchema(this.store.nextTableId++, newTable);
     const table = this.store.newTable(schema);
@@ -166,7 +168,7 @@ export class Branch {
       ordinal,
       tableId: schema.id,
       schema,
-      what: { kind: "definition", definition: { op: "create", schema } },
+      what: { kind: "definition", definition: creation(schema, creator) },
     });
     this.repeat(rows.map((batch) => this.append(ordinal, schema.id, batch)));
     return schema.id;
@@ -176,7 +178,7 @@ export class Branch {
     const { table } = fork;
     switch (change.kind) {
       case "dropTable":
-        return { kind: "definition", definition: { op: "drop" } };
+        return { kind: "definition", definition: removal(table.schema, change.permissions) };
       case "truncate":
         return { kind: "definition", definition: { op: "truncate" } };
       case "update": {
@@ -446,6 +448,9 @@ export class Branch {
     const changed = [...this.forks.values()].filter(({ table }) => lsnOf.has(table.schema.id));
     const bases = changed.map(({ base }) => base).filter((base) => base !== undefined);
     store.applyGroup(lsns, bases, () => {
+      this.entries.forEach(({ what }, k) => {
+        if (what.kind === "definition") store.access.follow(what.definition.access, lsns[k]);
+      });
       // From here on nothing can fail except making a directory.
       for (const { base, table } of changed) if (base === undefined) store.makeDirectory(table);
       for (const { base, table, start, isDropped } of changed) {

@@ -1,7 +1,9 @@
 /** The mirror of the writer's state on the main thread: immutable snapshots of tables, made from publications. */
 import { CorruptFileError, SqlError, SQLSTATE, TableClosedError } from "../errors.ts";
+import { type RecordChange, withChanges } from "../access/mod.ts";
 import type { Interval } from "../sql/plan.ts";
 import type {
+  AccessSource,
   Catalogue,
   Dictionary,
   PartitionInfo,
@@ -265,8 +267,23 @@ class BranchMirror implements Catalogue {
   }
 }
 
+class AccessMirror implements AccessSource {
+  records: ReadonlyMap<string, string> = new Map();
+  private readonly listeners = new Set<(changes: readonly RecordChange[]) => void>();
+
+  apply(changes: readonly RecordChange[]): void {
+    this.records = withChanges(this.records, changes);
+    for (const listener of this.listeners) listener(changes);
+  }
+
+  onChange(listener: (changes: readonly RecordChange[]) => void): void {
+    this.listeners.add(listener);
+  }
+}
+
 export class CatalogueMirror implements Catalogue {
   version = 0;
+  readonly access = new AccessMirror();
   private readonly byId = new Map<number, Snapshot>();
   private byName = new Map<string, Snapshot>();
   /** Number of pins of each version. */
@@ -321,13 +338,14 @@ export class CatalogueMirror implements Catalogue {
   }
 
   apply(publication: Publication): void {
-    const { version, tables, branch } = publication;
+    const { version, tables, branch, access } = publication;
     // Drops go first: a freed name may be reused in the same publication.
     for (const change of tables.filter(({ dropped }) => dropped)) this.drop(change);
     for (const change of tables.filter(({ dropped }) => !dropped)) this.applyChange(change, version);
     if (branch?.ended) this.branches.delete(branch.transactionId);
     else if (branch !== undefined) this.branches.get(branch.transactionId)?.apply(branch, version);
     this.version = version;
+    if (access !== undefined) this.access.apply(access);
     this.announceOldest();
     for (const listener of this.listeners) listener(publication);
   }

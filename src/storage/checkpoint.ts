@@ -32,6 +32,10 @@ export function* checkpointSteps(store: Store, log: Log): Generator<void, void> 
     store.stored(table);
     yield;
   }
+  if (store.access.changed) {
+    log.syncPending();
+    store.access.store(files, root);
+  }
   files.syncDirectory(root);
   writeCatalog(store, logStart);
   log.dropBefore(logStart);
@@ -89,7 +93,7 @@ export function writeCatalog(store: Store, logStart: number): void {
     store.options.files,
     store.catalogBase,
     store.catalogGeneration + 1,
-    encodeCatalog({ logStart, nextTableId, nextFileId, tables }),
+    encodeCatalog({ logStart, nextTableId, nextFileId, access: store.access.generation, tables }),
   );
   store.options.files.syncDirectory(store.options.root);
   store.catalogGeneration++;

@@ -6,7 +6,15 @@ import type { NewTable } from "../sql/plan.ts";
 import { align } from "./bytes.ts";
 import type { CatalogueMirror } from "./catalogue.ts";
 import { type Command, fromPlainError, type Outcome, type PlainError, toPlainError } from "./commands.ts";
-import type { AppendBatch, BulkLoad, Change, StorageTransaction, StorageWriter, TableSnapshot } from "./contract.ts";
+import type {
+  AccessChange,
+  AppendBatch,
+  BulkLoad,
+  Change,
+  StorageTransaction,
+  StorageWriter,
+  TableSnapshot,
+} from "./contract.ts";
 import type { Publication } from "./publication.ts";
 import type { TableStore } from "./writer.ts";
 
@@ -83,13 +91,13 @@ export class WriterClient implements StorageWriter {
     this.waiting.clear();
   }
 
-  async createTable(table: NewTable, rows?: AppendBatch[]): Promise<TableSnapshot> {
-    const id = await this.send({ kind: "createTable", table, rows });
+  async createTable(table: NewTable, rows?: AppendBatch[], creator?: string): Promise<TableSnapshot> {
+    const id = await this.send({ kind: "createTable", table, rows, creator });
     return this.catalogue.tableById(id!)!;
   }
 
-  async beginLoad(table: NewTable): Promise<BulkLoad> {
-    const loadId = (await this.send({ kind: "beginLoad", table }))!;
+  async beginLoad(table: NewTable, creator?: string): Promise<BulkLoad> {
+    const loadId = (await this.send({ kind: "beginLoad", table, creator }))!;
     const underway: Promise<unknown>[] = [];
     return {
       add: async (packed) => {
@@ -115,6 +123,10 @@ export class WriterClient implements StorageWriter {
 
   async change(change: Change): Promise<number | undefined> {
     return await this.send(change);
+  }
+
+  async changeAccess(changes: readonly AccessChange[]): Promise<void> {
+    await this.send({ kind: "changeAccess", changes });
   }
 
   begin(limitBytes: number): StorageTransaction {

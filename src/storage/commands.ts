@@ -1,6 +1,6 @@
 /** Commands to the writer, as plain data: one kind for each method of `StorageWriter`. */
 import type { NewTable } from "../sql/plan.ts";
-import type { Change, OrderedChange } from "./contract.ts";
+import type { AccessChange, Change, OrderedChange } from "./contract.ts";
 import { CorruptFileError, DiskFullError, SqlError } from "../errors.ts";
 import { HeapFullError } from "./heap.ts";
 
@@ -12,7 +12,8 @@ export type Command =
   | { kind: "rollbackTo"; transactionId: number; ordinal: number }
   | { kind: "commit"; transactionId: number; limitBytes: number; changes: OrderedChange[] }
   | { kind: "rollback"; transactionId: number }
-  | { kind: "beginLoad"; table: NewTable }
+  | { kind: "changeAccess"; changes: readonly AccessChange[] }
+  | { kind: "beginLoad"; table: NewTable; creator?: string }
   /** `packed`: see `packed.ts`. Its columns are those of the new table, in order. */
   | { kind: "load"; loadId: number; packed: Uint8Array }
   | { kind: "endLoad"; loadId: number }

@@ -3,6 +3,7 @@
  *
  *     main  ──commands──▶ writer worker ──publications──▶ main (catalogue mirror) ──scan sources──▶ exec workers
  */
+import type { RecordChange } from "../access/mod.ts";
 import type { Interval, NewColumn, NewTable, PartitionUnit } from "../sql/plan.ts";
 
 export interface TableColumn {
@@ -157,13 +158,14 @@ export interface UpdateBatch {
   columns: AppendColumn[];
 }
 
-/** A change that is allowed in a transaction. */
+/** A change that is allowed in a transaction. `creator`: the principal that gets all rights on the new table or columns. */
 export type Change =
-  | { kind: "createTable"; table: NewTable; rows?: AppendBatch[] }
-  | { kind: "dropTable"; tableId: number }
+  | { kind: "createTable"; table: NewTable; rows?: AppendBatch[]; creator?: string }
+  /** `permissions`: what was granted on it goes as well. */
+  | { kind: "dropTable"; tableId: number; permissions?: boolean }
   | { kind: "truncate"; tableId: number }
   | { kind: "rename"; tableId: number; to: string }
-  | { kind: "addColumns"; tableId: number; columns: NewColumn[] }
+  | { kind: "addColumns"; tableId: number; columns: NewColumn[]; creator?: string }
   | { kind: "dropColumns"; tableId: number; columnIds: number[] }
   | { kind: "renameColumn"; tableId: number; columnId: number; to: string }
   | { kind: "append"; changes: { tableId: number; batches: AppendBatch[] }[] }
@@ -198,13 +200,18 @@ export interface StorageTransaction {
  * DiskFullError.
  */
 export interface StorageWriter {
-  createTable(table: NewTable, rows?: AppendBatch[]): Promise<TableSnapshot>;
+  createTable(table: NewTable, rows?: AppendBatch[], creator?: string): Promise<TableSnapshot>;
   /** Begins a table with more rows than should be held in memory at once. The table is invisible until its `commit`. */
-  beginLoad(table: NewTable): Promise<BulkLoad>;
+  beginLoad(table: NewTable, creator?: string): Promise<BulkLoad>;
   /** All batches of one call are committed together and become visible together. */
   append(changes: { tableId: number; batches: AppendBatch[] }[]): Promise<void>;
   /** Any other change. Returns the new table's id, if the change creates one. */
   change(change: Change): Promise<number | undefined>;
+  /**
+   * Changes records of access control, all or none. @throws {SqlError} 40001 if a record is no longer what `before` says: repeat
+   * the change from the current records.
+   */
+  changeAccess(changes: readonly AccessChange[]): Promise<void>;
   /** Begins a transaction that may hold `limitBytes` of memory for its changes. */
   begin(limitBytes: number): StorageTransaction;
   /** Opens a table after a `TableClosedError`. Does nothing if the table was dropped. */
@@ -229,6 +236,20 @@ export interface BulkLoad {
   add(packed: Uint8Array): Promise<void>;
   commit(): Promise<TableSnapshot>;
   abort(): Promise<void>;
+}
+
+/** A record of access control that is replaced. Null: there is none. */
+export interface AccessChange {
+  readonly key: string;
+  readonly before: string | null;
+  readonly after: string | null;
+}
+
+/** The records of access control, by key. */
+export interface AccessSource {
+  readonly records: ReadonlyMap<string, string>;
+  /** Calls `listener` after each change. */
+  onChange(listener: (changes: readonly RecordChange[]) => void): void;
 }
 
 /** The reading side, on the main thread. Names are case-insensitive. */

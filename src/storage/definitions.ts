@@ -30,11 +30,17 @@ export function definitionOf(table: Pick<Table, "schema" | "nextColumnId">, chan
   const { columns } = table.schema;
   switch (change.kind) {
     case "rename":
-      return changed(table.schema, { name: change.to });
+      return {
+        ...changed(table.schema, { name: change.to }),
+        access: { kind: "tableRenamed", from: table.schema.name, to: change.to },
+      };
     case "renameColumn": {
       const column = columnOf(table.schema, change.columnId);
       checkColumnIsNew(columns.filter((other) => other !== column), change.to);
-      return changed(table.schema, { columns: columns.map((c) => (c === column ? { ...c, name: change.to } : c)) });
+      return {
+        ...changed(table.schema, { columns: columns.map((c) => (c === column ? { ...c, name: change.to } : c)) }),
+        access: { kind: "columnRenamed", table: table.schema.name, from: column.name, to: change.to },
+      };
     }
     case "addColumns": {
       const all = [...columns];
@@ -42,7 +48,13 @@ export function definitionOf(table: Pick<Table, "schema" | "nextColumnId">, chan
         checkColumnIsNew(all, column.name);
         all.push(newColumn(column, table.nextColumnId + all.length - columns.length));
       }
-      return changed(table.schema, { columns: all });
+      const names = change.columns.map(({ name }) => name), { creator } = change;
+      return {
+        ...changed(table.schema, { columns: all }),
+        access: creator === undefined
+          ? undefined
+          : { kind: "columnsAdded", table: table.schema.name, columns: names, creator },
+      };
     }
     case "dropColumns": {
       for (const id of change.columnIds) {
@@ -55,6 +67,18 @@ export function definitionOf(table: Pick<Table, "schema" | "nextColumnId">, chan
       return changed(table.schema, { columns: kept }, change.columnIds);
     }
   }
+}
+
+export function creation(schema: TableSchema, creator: string | undefined): Extract<Definition, { op: "create" }> {
+  return {
+    op: "create",
+    schema,
+    access: creator === undefined ? undefined : { kind: "tableCreated", table: schema.name, creator },
+  };
+}
+
+export function removal({ name }: TableSchema, permissions: boolean | undefined): Definition {
+  return { op: "drop", access: permissions ? { kind: "permissionsDropped", table: name } : undefined };
 }
 
 function changed(schema: TableSchema, change: Partial<TableSchema>, dropped: readonly number[] = []): Definition {

@@ -23,7 +23,7 @@ export class Load {
   private rowsInMemory = 0;
   private readonly columnIds: number[];
 
-  constructor(readonly table: Table, private readonly files: Files) {
+  constructor(readonly table: Table, private readonly files: Files, readonly creator: string | undefined) {
     this.columnIds = table.schema.columns.map((column) => column.id);
   }
 

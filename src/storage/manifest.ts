@@ -115,6 +115,8 @@ export interface CatalogRecord {
   logStart: number;
   nextTableId: number;
   nextFileId: number;
+  /** Generation of the slot with the records of access control, or an earlier one; 0: there is none. */
+  access?: number;
   tables: CatalogEntry[];
 }
 

@@ -1,4 +1,5 @@
 /** The messages from the writer to the readers: changes of tables, as plain data. */
+import type { RecordChange } from "../access/mod.ts";
 import type { SegmentRecord, TableSchema } from "./contract.ts";
 import type { Segment, Table } from "./table.ts";
 
@@ -29,6 +30,8 @@ export interface Publication {
   version: number;
   tables: TableChange[];
   branch?: BranchPublication;
+  /** Records of access control that have changed. */
+  access?: readonly RecordChange[];
 }
 
 /** Tables as one open transaction has changed them. Only its own session sees them. */

@@ -2,6 +2,7 @@
  * Publishes versions of the tables to the readers, each as a whole. Frees memory and removes files once no reader is pinned to a
  * version that refers to them.
  */
+import type { AccessRecords } from "./access.ts";
 import { SHARED_WORD } from "./heap.ts";
 import type { MemoryBlock, WriterMemory } from "./memory.ts";
 import type { DataFiles } from "./datafile.ts";
@@ -29,6 +30,7 @@ export class Publisher {
 
   constructor(
     private readonly memory: WriterMemory,
+    private readonly access: AccessRecords,
     private readonly options: Pick<WriterOptions, "files" | "heap" | "log" | "publish">,
   ) {}
 
@@ -50,7 +52,7 @@ export class Publisher {
 
   /** Publishes the current state of all touched tables, and a transaction's state to its own session. */
   publish(transaction?: Unpublished): void {
-    if (this.touched.size === 0 && transaction === undefined) return;
+    if (this.touched.size === 0 && transaction === undefined && !this.access.hasUnpublished) return;
     const version = this.version + 1;
     const oldest = this.oldestVersion;
     const tables: TableChange[] = [];
@@ -65,7 +67,8 @@ export class Publisher {
     const branch = transaction?.publication(version);
     this.memory.settle();
     this.version = version;
-    this.options.publish({ version, tables, branch });
+    const access = this.access.hasUnpublished ? this.access.takeUnpublished() : undefined;
+    this.options.publish({ version, tables, branch, access });
     this.reclaim();
   }
 

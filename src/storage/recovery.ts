@@ -5,6 +5,7 @@
  */
 import { CorruptFileError } from "../errors.ts";
 import { BLOCK_HEADER_BYTES, BLOCK_KIND, type BlockLocation, BlockReader, Log, logFiles, Scan } from "./wal.ts";
+import type { RecordChange } from "../access/mod.ts";
 import type { Definition } from "./blocks.ts";
 import { fromJson } from "./bytes.ts";
 import { join, parentOf } from "./files.ts";
@@ -32,6 +33,7 @@ export function recover(store: Store): Log {
     if (lsn === undefined) openTable(store, table);
   }
   reserveFileIds(store);
+  store.access.load(files, options.root, catalog.access ?? 0);
   const scan = new Scan(files, store.logDirectory, catalog.logStart);
   distribute(store, scan.blocks);
   report.push(...scan.report);
@@ -103,7 +105,9 @@ function distribute(store: Store, blocks: readonly BlockLocation[]): void {
   try {
     blocks.forEach((block, k) => {
       if (block.kind === BLOCK_KIND.definition) define(store, block, () => reader.payload(blocks, k));
-      else if (block.kind !== BLOCK_KIND.abort) addBlock(store, block);
+      else if (block.kind === BLOCK_KIND.access) {
+        store.access.apply(fromJson<RecordChange[]>(reader.payload(blocks, k)), block.lsn);
+      } else if (block.kind !== BLOCK_KIND.abort) addBlock(store, block);
     });
   } finally {
     reader.close();
@@ -132,6 +136,7 @@ function define(store: Store, { tableId, lsn }: BlockLocation, payload: () => Ui
     if (lsn > table.lsn) setDamage(store, table, error);
     return;
   }
+  store.access.follow(definition.access, lsn);
   if (definition.op === "create") {
     if (table !== undefined) return; // the catalogue already has it
     const { schema, generation } = definition;

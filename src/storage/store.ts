@@ -2,6 +2,7 @@
  * The writer's state, as recovery, opening, checkpoint and transactions see it, each in its own file.
  * `writer.ts` implements it.
  */
+import type { AccessRecords } from "./access.ts";
 import type { Definition } from "./blocks.ts";
 import type { AppendBatch, TableSchema } from "./contract.ts";
 import type { WriterMemory } from "./memory.ts";
@@ -19,6 +20,7 @@ export interface Store {
   readonly report: string[];
   /** Blocks and rows that opening tables has applied from the log since the start. */
   readonly replayed: { blocks: number; rows: number; ms: number };
+  readonly access: AccessRecords;
   readonly publisher: Publisher;
   readonly flusher: Flusher;
   readonly memory: WriterMemory;

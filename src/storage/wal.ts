@@ -25,7 +25,7 @@ const MARK_MAGIC = 0x4b4c424d;
 export const BLOCK_HEADER_BYTES = 64;
 const ZEROS = new Uint8Array(BLOCK_HEADER_BYTES);
 
-export const BLOCK_KIND = { definition: 1, append: 2, update: 3, delete: 4, abort: 5 } as const;
+export const BLOCK_KIND = { definition: 1, append: 2, update: 3, delete: 4, abort: 5, access: 6 } as const;
 export const FLAG_LAST = 1;
 
 export interface BlockInfo {

@@ -10,13 +10,14 @@
 import { assert, ConfigError, CorruptFileError, DiskFullError, SqlError, SQLSTATE } from "../errors.ts";
 import type { NewTable } from "../sql/plan.ts";
 import { BLOCK_KIND, FLAG_LAST, Log } from "./wal.ts";
+import { AccessRecords } from "./access.ts";
 import { type Definition, encodeBatch, encodeOrdinals } from "./blocks.ts";
 import { toJson } from "./bytes.ts";
 import { ChunkMaker } from "./chunks.ts";
 import type { Command, Outcome } from "./commands.ts";
-import type { AppendBatch, TableSchema, UpdateBatch } from "./contract.ts";
+import type { AccessChange, AppendBatch, TableSchema, UpdateBatch } from "./contract.ts";
 import { DataFiles } from "./datafile.ts";
-import { applyToTable, definitionOf, newSchema } from "./definitions.ts";
+import { applyToTable, creation, definitionOf, newSchema, removal } from "./definitions.ts";
 import { SymbolTable } from "./dictionary.ts";
 import { checkpointSteps } from "./checkpoint.ts";
 import { join } from "./files.ts";
@@ -44,6 +45,7 @@ export class TableStore implements Store {
   readonly replayed = { blocks: 0, rows: 0, ms: 0 };
   /** Tables with rows in the log, which are opened when the writer is idle. */
   private replayable: Table[] = [];
+  readonly access = new AccessRecords();
   readonly publisher: Publisher;
   readonly flusher: Flusher;
   readonly transactions = new Transactions(this);
@@ -69,7 +71,7 @@ export class TableStore implements Store {
     this.memory = new WriterMemory(heap);
     this.memory.onPressure = (sizeBytes) => options.evict(sizeBytes);
     this.make = new ChunkMaker(this.memory);
-    this.publisher = new Publisher(this.memory, options);
+    this.publisher = new Publisher(this.memory, this.access, options);
     this.flusher = new Flusher(this.tables, this.memory, this.publisher, options);
     files.makeDirectory(root);
     this.reserve = new DiskReserve(files, join(root, "reserve"), options.reserveBytes, options.log);
@@ -178,9 +180,11 @@ export class TableStore implements Store {
   private executeOne(command: Exclude<Command, { kind: "append" }>): number | undefined {
     switch (command.kind) {
       case "createTable":
-        return this.createTable(command.table, command.rows ?? []);
-      case "dropTable":
-        return this.define(this.find(command.tableId), { op: "drop" });
+        return this.createTable(command.table, command.rows ?? [], command.creator);
+      case "dropTable": {
+        const table = this.find(command.tableId);
+        return this.define(table, removal(table.schema, command.permissions));
+      }
       case "truncate":
         return this.define(this.table(command.tableId), { op: "truncate" });
       case "rename": {
@@ -198,6 +202,8 @@ export class TableStore implements Store {
         return this.update(this.table(command.tableId), command.version, command.batch);
       case "delete":
         return this.delete(this.table(command.tableId), command.version, command.rowIds);
+      case "changeAccess":
+        return this.changeAccess(command.changes);
       case "change":
       case "fork":
       case "rollbackTo":
@@ -205,7 +211,7 @@ export class TableStore implements Store {
       case "rollback":
         return this.transactions.execute(command);
       case "beginLoad":
-        return this.beginLoad(command.table);
+        return this.beginLoad(command.table, command.creator);
       case "load":
         return this.load(command.loadId, (load) => load.add(command.packed));
       case "endLoad":
@@ -240,14 +246,25 @@ export class TableStore implements Store {
     return newSchema(this.nextTableId, table);
   }
 
-  private createTable(newTable: NewTable, rows: readonly AppendBatch[]): number {
+  private changeAccess(changes: readonly AccessChange[]): undefined {
+    this.checkWritable();
+    this.access.check(changes);
+    const records = changes.map(({ key, after }) => [key, after] as const);
+    const info = { kind: BLOCK_KIND.access, flags: FLAG_LAST, tableId: 0, schemaVersion: 0 };
+    const lsns = this.commit((log) => [log.add(info, [toJson(records)])]);
+    this.applyGroup(lsns, [], () => this.access.apply(records, lsns[0]));
+    this.count(1);
+  }
+
+  private createTable(newTable: NewTable, rows: readonly AppendBatch[], creator: string | undefined): number {
     const schema = this.newSchema(newTable);
+    const definition = creation(schema, creator);
     for (const batch of rows) checkBatch(schema, batch);
     const last = (k: number) => (k === rows.length ? FLAG_LAST : 0);
     const lsns = this.commit((log) => {
       const info = { tableId: schema.id, schemaVersion: 0 };
       const lsns = [
-        log.add({ ...info, kind: BLOCK_KIND.definition, flags: last(0) }, [toJson({ op: "create", schema })]),
+        log.add({ ...info, kind: BLOCK_KIND.definition, flags: last(0) }, [toJson(definition)]),
       ];
       rows.forEach((batch, k) =>
         lsns.push(log.add({ ...info, kind: BLOCK_KIND.append, flags: last(k + 1) }, encodeBatch(schema, batch)))
@@ -257,6 +274,7 @@ export class TableStore implements Store {
     this.nextTableId++;
     this.applyGroup(lsns, [], () => {
       const table = this.applyCreate(schema);
+      this.access.follow(definition.access, lsns[0]);
       table.lsn = lsns.at(-1)!;
       this.applyRows(table, rows);
     }, () => {
@@ -268,11 +286,11 @@ export class TableStore implements Store {
     return schema.id;
   }
 
-  private beginLoad(newTable: NewTable): number {
+  private beginLoad(newTable: NewTable, creator: string | undefined): number {
     const schema = this.newSchema(newTable);
     const table = this.newTable(schema);
     this.makeDirectory(table);
-    this.loads.set(schema.id, new Load(table, this.options.files));
+    this.loads.set(schema.id, new Load(table, this.options.files, creator));
     return this.nextTableId++;
   }
 
@@ -309,11 +327,12 @@ export class TableStore implements Store {
         throw error;
       }
     });
-    const { table } = this.loads.get(id)!;
+    const { table, creator } = this.loads.get(id)!;
     const { schema, generation } = table;
+    const definition: Definition = { ...creation(schema, creator), generation };
     const info = { kind: BLOCK_KIND.definition, flags: FLAG_LAST, tableId: id, schemaVersion: 0 };
     try {
-      [table.lsn] = this.commit((log) => [log.add(info, [toJson({ op: "create", schema, generation })])]);
+      [table.lsn] = this.commit((log) => [log.add(info, [toJson(definition)])]);
     } catch (error) {
       // After a failed sync the block may be durable nevertheless. Then the files that it names must exist.
       if (this.sealedBy === undefined) this.abortLoad(id);
@@ -321,6 +340,7 @@ export class TableStore implements Store {
     }
     this.loads.delete(id);
     this.tables.set(id, table);
+    this.access.follow(definition.access, table.lsn);
     this.publisher.touch(table);
     this.publisher.publish();
     this.count(1, table.segments);
@@ -440,7 +460,10 @@ export class TableStore implements Store {
     };
     const write = () => this.commit((log) => [log.add(info, [toJson(definition)])]);
     const lsns = definition.op === "schema" ? write() : this.reserve.use(write);
-    this.applyGroup(lsns, [table], () => this.applyDefinition(table, definition, lsns[0]));
+    this.applyGroup(lsns, [table], () => {
+      this.applyDefinition(table, definition, lsns[0]);
+      this.access.follow(definition.access, lsns[0]);
+    });
     this.count(1);
   }
 
@@ -600,9 +623,11 @@ export class TableStore implements Store {
     undo: () => void = () => {},
   ): void {
     const before = tables.map((table) => ({ table, segments: table.segments, schema: table.schema, lsn: table.lsn }));
+    const restoreAccess = this.access.savepoint();
     try {
       apply();
     } catch (error) {
+      restoreAccess();
       for (const { table, segments, schema, lsn } of before) Object.assign(table, { segments, schema, lsn });
       undo();
       this.memory.settle();

@@ -1,5 +1,6 @@
 /** A scripted life of a database over the faulty twin, with a plain model beside it. */
 import assert from "node:assert/strict";
+import { allOf } from "../../src/access/mod.ts";
 import { CatalogueMirror } from "../../src/storage/catalogue.ts";
 import type { Command, Outcome } from "../../src/storage/commands.ts";
 import type { Change, TableSnapshot } from "../../src/storage/contract.ts";
@@ -137,7 +138,7 @@ export function create(
   columns: Record<string, string>,
   timestamp?: string,
   rows: Record<number, Value>[] = [],
-  { dedupKeys, ttlDays }: Pick<ModelTable, "dedupKeys" | "ttlDays"> = {},
+  { dedupKeys, ttlDays, creator }: Pick<ModelTable, "dedupKeys" | "ttlDays"> & { creator?: string } = {},
 ): Step {
   const types = Object.fromEntries(Object.values(columns).map((type, id) => [id, type]));
   return {
@@ -150,6 +151,7 @@ export function create(
         ttl: ttlDays === undefined ? undefined : { count: ttlDays, unit: "DAY" },
       },
       rows: rows.length ? [batchOf(types, rows)] : [],
+      creator,
     }),
     apply(model) {
       const table: ModelTable = {
@@ -333,6 +335,44 @@ export function drop(name: string): Step {
   };
 }
 
+/** Stands for the records of access control among the tables of the model. */
+const ACCESS = "(access)";
+
+/** Sets records of access control; null removes one. */
+export function changeAccess(records: Record<string, string | null>): Step {
+  return {
+    title: `change access: ${Object.keys(records).join(", ")}`,
+    command: (db) => ({
+      kind: "changeAccess",
+      changes: Object.entries(records).map(([key, after]) => ({
+        key,
+        before: db.catalogue.access.records.get(key) ?? null,
+        after,
+      })),
+    }),
+    apply: (model) => setRecords(model, records),
+  };
+}
+
+function setRecords(model: Model, records: Record<string, string | null>): void {
+  const known = Object.fromEntries((model.get(ACCESS)?.rows ?? []).map((row) => [row[0], row[1]]));
+  const rows = Object.entries({ ...known, ...records }).filter(([, text]) => text !== null).sort()
+    .map(([key, text]) => ({ 0: key, 1: text } as Record<number, Value>));
+  const columns = ["key", "text"].map((name, id) => ({ name, type: "STRING", id }));
+  model.set(ACCESS, { columns, nextColumnId: 2, timestamp: undefined, rows });
+}
+
+/** `step` also makes the records of access control what they are here. */
+export function withAccess(step: Step, records: Record<string, string | null>): Step {
+  return {
+    ...step,
+    apply(model) {
+      step.apply(model);
+      setRecords(model, records);
+    },
+  };
+}
+
 export const checkpoint: Step = { title: "checkpoint", command: () => ({ kind: "checkpoint" }), apply() {} };
 
 interface TransactionParts {
@@ -451,12 +491,13 @@ function isEqual(a: unknown, b: unknown): boolean {
 type Content = Record<string, { columns: string[]; rows: Value[][] }>;
 
 function contentOf(db: Opened): Content {
-  return Object.fromEntries(
-    db.catalogue.tables().map((snapshot) => [
-      snapshot.schema.name,
-      { columns: snapshot.schema.columns.map((column) => `${column.name} ${column.type}`), rows: db.rows(snapshot) },
-    ]).sort(([a], [b]) => (a < b ? -1 : 1)),
-  );
+  const tables = db.catalogue.tables().map((snapshot): [string, Content[string]] => [
+    snapshot.schema.name,
+    { columns: snapshot.schema.columns.map((column) => `${column.name} ${column.type}`), rows: db.rows(snapshot) },
+  ]);
+  const records = [...db.catalogue.access.records].sort();
+  if (records.length > 0) tables.push([ACCESS, { columns: ["key STRING", "text STRING"], rows: records }]);
+  return Object.fromEntries(tables.sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
 function expectedOf(model: Model): Content {
@@ -483,6 +524,10 @@ export function someRows(random: Random, count: number, days: number): Record<nu
   }));
 }
 
+/** The record of a user with these grants. */
+const alice = (grants: unknown[]) => JSON.stringify({ kind: "user", name: "alice", grants });
+const onTable = (table: string, option = 0) => [["SELECT", option, table], ["INSERT", option, table]];
+
 /** All kinds of commands, with checkpoints among them. */
 export function script(seed: number): Step[] {
   const random = randomOf(seed);
@@ -499,6 +544,7 @@ export function script(seed: number): Step[] {
     create("a", COLUMNS, "ts"),
     append({ a: rows(20) }),
     create("b", { text: "STRING", n: "LONG", sym: "SYMBOL" }),
+    changeAccess({ "principal/alice": alice(onTable("b")), "principal/bob": "bob", secret: "once" }),
     append({ a: rows(5), b: plain(7) }),
     append({ a: rows(10) }),
     checkpoint,
@@ -518,7 +564,8 @@ export function script(seed: number): Step[] {
     append({ keys: grid(15), young: rows(6, 12), e: rows(4) }),
     dropColumn("a", 2),
     append({ a: rows(9).map(({ 2: _, ...row }) => row), b: plain(2) }),
-    rename("b", "c"),
+    withAccess(rename("b", "c"), { "principal/alice": alice(onTable("c")) }),
+    changeAccess({ "principal/bob": null, secret: "twice" }),
     create("d", COLUMNS, "ts", rows(40, 1)),
     drop("c"),
     checkpoint,
@@ -527,7 +574,10 @@ export function script(seed: number): Step[] {
     renameColumn("e", 1, "remark"),
     change("e", (k) => k % 3 === 0, undefined, () => null),
     drop("young"),
-    create("c", { n: "LONG" }),
+    withAccess(create("c", { n: "LONG" }, undefined, [], { creator: "alice" }), {
+      "principal/alice": alice([...onTable("c", 1), ...allOf("table").slice(2).map((name) => [name, 1, "c"])]),
+    }),
+    changeAccess({ "principal/alice": alice(onTable("f")) }),
     append({ c: [{ 0: 1n }, { 0: null }] }),
     transaction({
       forks: ["d", "e", "keys"],
@@ -559,7 +609,7 @@ export function script(seed: number): Step[] {
       steps: [
         change("f", (k) => k % 2 === 0, 1, (k) => `f ${k}`),
         drop("c"),
-        rename("f", "c"),
+        withAccess(rename("f", "c"), { "principal/alice": alice(onTable("c")) }),
         truncate("d"),
         append({ d: rows(7) }),
         change("d", (k) => k === 3, undefined, () => null),

@@ -1,0 +1,296 @@
+/** What GRANT, REVOKE and membership come to. The expectations are those of the documentation, not of the code. */
+import assert from "node:assert/strict";
+import {
+  AccessSnapshot,
+  allOf,
+  changesOf,
+  decodePrincipal,
+  encodePrincipal,
+  type Grant,
+  newPrincipal,
+  type Permission,
+  permissionOf,
+  PERMISSIONS,
+  type Principal,
+  principalRecordKey,
+  Rights,
+  type TableEvent,
+  tokenHash,
+  withChanges,
+  withGrant,
+  withoutGrant,
+} from "./mod.ts";
+
+const TABLES = [
+  { name: "trades", columns: [{ name: "ts" }, { name: "symbol" }, { name: "price" }] },
+  { name: "orders", columns: [{ name: "ts" }, { name: "id" }] },
+  { name: "fees", columns: [{ name: "ts" }] },
+];
+
+/** "SELECT", "SELECT on trades", "SELECT on trades(price)"; a `+` behind it is the grant option. */
+function parse(text: string): Grant {
+  const [, permission, table, column, option] = /^([A-Z ]+?)(?: on (\w+))?(?:\((\w+)\))?(\+)?$/.exec(text)!;
+  return { permission: permission as Permission, table, column, grantOption: option !== undefined };
+}
+
+function say({ permission, table, column, grantOption }: Grant): string {
+  return `${permission}${table ? ` on ${table}` : ""}${column ? `(${column})` : ""}${grantOption ? "+" : ""}`;
+}
+
+const apply = (statements: string[]) =>
+  statements.reduce<Grant[]>((grants, statement) => {
+    const [verb, ...rest] = statement.split(" ");
+    const grant = parse(rest.join(" "));
+    return verb === "grant" ? withGrant(grants, grant) : withoutGrant(grants, grant, TABLES);
+  }, []);
+
+const outcomes: { title: string; after: string[]; shows: string[] }[] = [
+  { title: "a grant is kept", after: ["grant SELECT on trades"], shows: ["SELECT on trades"] },
+  { title: "a grant again overwrites the option", after: ["grant HTTP+", "grant HTTP"], shows: ["HTTP"] },
+  { title: "a grant again can add the option", after: ["grant HTTP", "grant HTTP+"], shows: ["HTTP+"] },
+  {
+    title: "the database's grant replaces that of a table and a column",
+    after: ["grant SELECT on trades", "grant SELECT on orders(id)", "grant SELECT"],
+    shows: ["SELECT"],
+  },
+  {
+    title: "what the database's grant gives already is left out",
+    after: ["grant SELECT", "grant SELECT on trades"],
+    shows: ["SELECT"],
+  },
+  {
+    title: "the table's grant replaces that of a column",
+    after: ["grant SELECT on trades(price)", "grant SELECT on trades"],
+    shows: ["SELECT on trades"],
+  },
+  {
+    title: "what gives the option besides is not redundant",
+    after: ["grant SELECT", "grant SELECT on trades+"],
+    shows: ["SELECT", "SELECT on trades+"],
+  },
+  { title: "names are compared without case", after: ["grant SELECT on Trades", "revoke SELECT on trades"], shows: [] },
+  {
+    title: "revoking from a table what is held for all leaves the others that exist",
+    after: ["grant SELECT+", "revoke SELECT on trades"],
+    shows: ["SELECT on orders+", "SELECT on fees+"],
+  },
+  {
+    title: "revoking from a column what is held for the table leaves the other columns",
+    after: ["grant SELECT on trades", "revoke SELECT on trades(price)"],
+    shows: ["SELECT on trades(ts)", "SELECT on trades(symbol)"],
+  },
+  {
+    title: "revoking from a column what is held for all leaves other tables and the other columns",
+    after: ["grant UPDATE", "revoke UPDATE on orders(id)"],
+    shows: ["UPDATE on trades", "UPDATE on fees", "UPDATE on orders(ts)"],
+  },
+  {
+    title: "revoking for all tables takes what is held below too",
+    after: ["grant SELECT on trades", "grant SELECT on orders(id)", "revoke SELECT"],
+    shows: [],
+  },
+  {
+    title: "revoking from a table takes its columns too",
+    after: ["grant SELECT on trades(price)", "revoke SELECT on trades"],
+    shows: [],
+  },
+  {
+    title: "another permission stays",
+    after: ["grant SELECT on trades", "grant UPDATE on trades", "revoke SELECT on trades"],
+    shows: ["UPDATE on trades"],
+  },
+  { title: "revoking what is not held changes nothing", after: ["grant HTTP", "revoke PGWIRE"], shows: ["HTTP"] },
+  {
+    title: "what does not exist yet can be granted",
+    after: ["grant SELECT on later(x)"],
+    shows: ["SELECT on later(x)"],
+  },
+];
+for (const { title, after, shows } of outcomes) {
+  Deno.test(`grants: ${title}`, () => assert.deepEqual(apply(after).map(say).sort(), shows.sort()));
+}
+
+const schemaOf = (name: string, ...columns: string[]) => ({
+  name,
+  timestampId: columns.indexOf("ts"),
+  columns: columns.map((name, id) => ({ id, name })),
+});
+const TRADES = schemaOf("trades", "ts", "symbol", "price");
+
+/** The columns on which SELECT is held. */
+const readable: { title: string; grants: string[]; table?: typeof TRADES; columns: string[] | "all" }[] = [
+  { title: "nothing", grants: [], columns: [] },
+  { title: "another table", grants: ["SELECT on orders"], columns: [] },
+  { title: "another permission", grants: ["UPDATE on trades", "INSERT", "HTTP"], columns: [] },
+  { title: "the database", grants: ["SELECT"], columns: "all" },
+  { title: "the table", grants: ["SELECT on TRADES"], columns: "all" },
+  { title: "a column, and with it the timestamp", grants: ["SELECT on trades(price)"], columns: ["ts", "price"] },
+  { title: "the timestamp alone", grants: ["SELECT on trades(ts)"], columns: ["ts"] },
+  {
+    title: "a column of a table without a timestamp",
+    grants: ["SELECT on plain(a)"],
+    table: schemaOf("plain", "a", "b"),
+    columns: ["a"],
+  },
+  { title: "a column that does not exist", grants: ["SELECT on trades(none)"], columns: [] },
+  { title: "everything as an administrator", grants: ["DATABASE ADMIN"], columns: "all" },
+];
+for (const { title, grants, table = TRADES, columns } of readable) {
+  Deno.test(`rights: SELECT by ${title}`, () => {
+    const found = new Rights(false, grants.map(parse)).on("SELECT", table);
+    const names = found === "all" ? found : [...found].sort().map((id) => table.columns[id].name);
+    assert.deepEqual(names, columns);
+  });
+}
+
+Deno.test("rights: columns that come later are in a table's grant, and not in those of columns", () => {
+  const wide = schemaOf("trades", "ts", "symbol", "price", "size");
+  const onTable = new Rights(false, [parse("SELECT on trades")]);
+  const onColumns = new Rights(false, ["ts", "symbol", "price"].map((name) => parse(`SELECT on trades(${name})`)));
+  for (const rights of [onTable, onColumns]) rights.on("SELECT", TRADES);
+  assert.equal(onTable.on("SELECT", wide), "all");
+  assert.deepEqual(onColumns.on("SELECT", wide), new Set([0, 1, 2]));
+});
+
+const grantable: { held: string; target: string; may: boolean }[] = [
+  { held: "SELECT", target: "SELECT on trades", may: false },
+  { held: "SELECT+", target: "SELECT on trades", may: true },
+  { held: "SELECT on trades+", target: "SELECT on trades(price)", may: true },
+  { held: "SELECT on trades+", target: "SELECT", may: false },
+  { held: "SELECT on trades+", target: "SELECT on orders", may: false },
+  { held: "SELECT on trades(price)+", target: "SELECT on trades", may: false },
+  { held: "UPDATE+", target: "SELECT on trades", may: false },
+  { held: "DATABASE ADMIN", target: "SELECT", may: true },
+];
+for (const { held, target, may } of grantable) {
+  Deno.test(`rights: who has ${held} ${may ? "may" : "may not"} grant ${target}`, () => {
+    assert.equal(new Rights(false, [parse(held)]).canGrant(parse(target)), may);
+  });
+}
+
+function snapshotOf(...principals: Principal[]): AccessSnapshot {
+  return new AccessSnapshot(
+    1,
+    new Map(principals.map((principal) => [principalRecordKey(principal.name), encodePrincipal(principal)])),
+    "admin",
+  );
+}
+
+const withGrants = (principal: Principal, ...grants: string[]): Principal => ({
+  ...principal,
+  grants: grants.map(parse),
+});
+
+Deno.test("a user has its own rights and those of its groups; a service account its own; a group none of itself", () => {
+  const snapshot = snapshotOf(
+    { ...withGrants(newPrincipal("user", "alice"), "HTTP"), groups: ["readers", "gone"] },
+    withGrants(newPrincipal("group", "readers"), "SELECT on trades"),
+    withGrants(newPrincipal("service account", "app"), "INSERT on trades"),
+  );
+  const rights = snapshot.rightsOf("ALICE");
+  assert.ok(rights.has("HTTP"));
+  assert.equal(rights.on("SELECT", TRADES), "all");
+  assert.equal(snapshot.rightsOf("app").on("INSERT", TRADES), "all");
+  assert.equal(snapshot.rightsOf("app").on("SELECT", TRADES) === "all", false);
+  assert.deepEqual(snapshot.rightsOf("readers").grants, []);
+  assert.deepEqual(snapshot.rightsOf("nobody").grants, []);
+  assert.ok(snapshot.rightsOf("admin").isAdmin);
+});
+
+Deno.test("a user that is disabled has no rights", () => {
+  const alice = { ...withGrants(newPrincipal("user", "alice"), "HTTP"), isEnabled: false };
+  assert.equal(snapshotOf(alice).rightsOf("alice").has("HTTP"), false);
+});
+
+Deno.test("the same right by oneself and by a group is one, with the option of either", () => {
+  const alice = { ...withGrants(newPrincipal("user", "alice"), "SELECT on trades"), groups: ["g"] };
+  const snapshot = snapshotOf(alice, withGrants(newPrincipal("group", "g"), "SELECT on Trades+", "HTTP"));
+  assert.deepEqual(snapshot.grantsOf(alice).map(say).sort(), ["HTTP", "SELECT on Trades+"]);
+});
+
+Deno.test("a token is found by its hash, as long as it is kept", () => {
+  const token = { hash: tokenHash("qt1secret"), expiresAt: 5, ttlMs: 60_000, refreshes: false };
+  const snapshot = snapshotOf({ ...newPrincipal("user", "alice"), tokens: [token] });
+  assert.equal(snapshot.ofToken("qt1secret")?.principal.name, "alice");
+  assert.equal(snapshot.ofToken("qt1other"), undefined);
+  const after = snapshot.after(withChanges(snapshot.records, [[principalRecordKey("alice"), null]]));
+  assert.equal(after.ofToken("qt1secret"), undefined);
+  assert.equal(after.version, 2);
+});
+
+Deno.test("a principal's record is read as it was written", () => {
+  const alice: Principal = {
+    ...withGrants(newPrincipal("user", "Alice"), "HTTP+", "SELECT on trades", "UPDATE on trades(__proto__)"),
+    isEnabled: false,
+    verifier: { salt: "c2FsdA==", iterations: 3, storedKey: "a2V5", serverKey: "c2Vydg==" },
+    tokens: [{ hash: "x", expiresAt: 1, ttlMs: 2, refreshes: true }],
+    groups: ["g"],
+    assumes: [{ account: "app", grantOption: true }],
+  };
+  assert.deepEqual(decodePrincipal(encodePrincipal(alice)), alice);
+  const group: Principal = { ...newPrincipal("group", "g"), externalAlias: "CN=x" };
+  assert.deepEqual(decodePrincipal(encodePrincipal(group)), group);
+});
+
+const events: { title: string; event: TableEvent; before: string[]; after: string[] }[] = [
+  {
+    title: "grants follow a table that is renamed",
+    event: { kind: "tableRenamed", from: "trades", to: "deals" },
+    before: ["SELECT on Trades+", "UPDATE on trades(price)", "SELECT on orders", "HTTP"],
+    after: ["SELECT on deals+", "UPDATE on deals(price)", "SELECT on orders", "HTTP"],
+  },
+  {
+    title: "what was granted on the new name before is not had on the renamed table",
+    event: { kind: "tableRenamed", from: "secrets", to: "open" },
+    before: ["SELECT on open"],
+    after: [],
+  },
+  {
+    title: "grants follow a column that is renamed, and those on its new name end",
+    event: { kind: "columnRenamed", table: "trades", from: "price", to: "cost" },
+    before: ["SELECT on trades(price)", "UPDATE on trades(cost)", "SELECT on orders(price)"],
+    after: ["SELECT on trades(cost)", "SELECT on orders(price)"],
+  },
+  {
+    title: "CASCADE PERMISSIONS drops a table's grants",
+    event: { kind: "permissionsDropped", table: "trades" },
+    before: ["SELECT on trades", "SELECT on trades(price)", "SELECT"],
+    after: ["SELECT"],
+  },
+];
+for (const { title, event, before, after } of events) {
+  Deno.test(`changes of tables: ${title}`, () => {
+    const { records } = snapshotOf(withGrants(newPrincipal("user", "alice"), ...before));
+    const changed = withChanges(records, changesOf(records, event));
+    const alice = new AccessSnapshot(1, changed, undefined).principal("alice")!;
+    assert.deepEqual(alice.grants.map(say).sort(), after.sort());
+  });
+}
+
+Deno.test("changes of tables: the creator of a table has all rights of its level, and can grant them", () => {
+  const { records } = snapshotOf(newPrincipal("user", "alice"), newPrincipal("user", "bob"));
+  const changes = changesOf(records, { kind: "tableCreated", table: "trades", creator: "alice" });
+  assert.equal(changes.length, 1);
+  const alice = new AccessSnapshot(1, withChanges(records, changes), undefined).principal("alice")!;
+  assert.deepEqual(alice.grants.map(say).sort(), allOf("table").map((name) => `${name} on trades+`).sort());
+  const admin: TableEvent = { kind: "tableCreated", table: "t", creator: "admin" };
+  assert.deepEqual(changesOf(records, admin), []);
+});
+
+Deno.test("changes of tables: who adds a column has all rights of its level", () => {
+  const { records } = snapshotOf(newPrincipal("user", "alice"));
+  const event: TableEvent = { kind: "columnsAdded", table: "trades", columns: ["size"], creator: "alice" };
+  const alice = new AccessSnapshot(1, withChanges(records, changesOf(records, event)), undefined).principal("alice")!;
+  assert.deepEqual(alice.grants.map(say).sort(), allOf("column").map((name) => `${name} on trades(size)+`).sort());
+});
+
+/** Counted in the documentation. */
+Deno.test("permissions: those of the documentation, on its levels", () => {
+  const levels = (name: string) => permissionOf(name)!.levels.join();
+  assert.equal(PERMISSIONS.filter(({ levels }) => levels.includes("column")).length, 9);
+  assert.equal(PERMISSIONS.filter(({ levels }) => levels.includes("table")).length, 34);
+  assert.equal(levels("SELECT"), "database,table,column");
+  assert.equal(levels("INSERT"), "database,table");
+  assert.equal(levels("HTTP"), "database");
+  assert.equal(permissionOf("OWNER"), undefined);
+});

@@ -1,0 +1,27 @@
+/** Who may do what: principals, permissions and grants as data, and the checks. Storage keeps the records; nothing here waits. */
+export { covers, type Grant, type GrantedTable, type Target, withGrant, withoutGrant } from "./grants.ts";
+export {
+  allOf,
+  ENDPOINTS,
+  hasLevel,
+  type Level,
+  type Permission,
+  type PermissionEntry,
+  permissionOf,
+  PERMISSIONS,
+} from "./permissions.ts";
+export {
+  type Assumption,
+  decodePrincipal,
+  encodePrincipal,
+  newPrincipal,
+  type Principal,
+  principalKey,
+  type PrincipalKind,
+  samePrincipal,
+  type StoredToken,
+  type StoredVerifier,
+} from "./principals.ts";
+export { changesOf, principalRecordKey, type RecordChange, type TableEvent, withChanges } from "./records.ts";
+export { ALL_RIGHTS, type CheckedTable, type Columns, NO_RIGHTS, Rights } from "./rights.ts";
+export { AccessSnapshot, tokenHash } from "./snapshot.ts";

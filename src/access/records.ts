@@ -1,0 +1,79 @@
+/**
+ * The records of access control, by key, as the storage room keeps them: a text each. Storage makes them durable and applies what
+ * changes of tables mean for grants, in the order of its log, so that a rename and its grants are one change.
+ */
+import { afterColumnRename, afterTableRename, type Grant, withGrant, withoutTable } from "./grants.ts";
+import { allOf } from "./permissions.ts";
+import { decodePrincipal, encodePrincipal, principalKey } from "./principals.ts";
+
+/** Null: the record goes. */
+export type RecordChange = readonly [key: string, text: string | null];
+
+/** What a change of a table means for grants. */
+export type TableEvent =
+  /** `creator` gets all rights on it. */
+  | { kind: "tableCreated"; table: string; creator: string }
+  | { kind: "columnsAdded"; table: string; columns: readonly string[]; creator: string }
+  | { kind: "tableRenamed"; from: string; to: string }
+  | { kind: "columnRenamed"; table: string; from: string; to: string }
+  /** With CASCADE PERMISSIONS: otherwise grants stay, by name. */
+  | { kind: "permissionsDropped"; table: string };
+
+const PRINCIPAL = "principal/";
+
+export const principalRecordKey = (name: string) => PRINCIPAL + principalKey(name);
+
+export const isPrincipalRecord = (key: string) => key.startsWith(PRINCIPAL);
+
+/** The records that an event changes. */
+export function changesOf(records: ReadonlyMap<string, string>, event: TableEvent): RecordChange[] {
+  if (event.kind === "tableCreated" || event.kind === "columnsAdded") {
+    const key = principalRecordKey(event.creator), text = records.get(key);
+    if (text === undefined) return []; // the built-in admin, or one that was dropped meanwhile
+    const principal = decodePrincipal(text);
+    const grants = creatorsGrants(event).reduce<readonly Grant[]>(withGrant, principal.grants);
+    return [[key, encodePrincipal({ ...principal, grants })]];
+  }
+  const changes: RecordChange[] = [];
+  for (const [key, text] of records) {
+    if (!isPrincipalRecord(key) || !text.includes('"grants"')) continue;
+    const principal = decodePrincipal(text);
+    const grants = grantsAfter(principal.grants, event);
+    if (grants !== principal.grants) changes.push([key, encodePrincipal({ ...principal, grants })]);
+  }
+  return changes;
+}
+
+function creatorsGrants(event: Extract<TableEvent, { creator: string }>): Grant[] {
+  const { table } = event;
+  if (event.kind === "tableCreated") {
+    return allOf("table").map((permission) => ({ permission, table, grantOption: true }));
+  }
+  return event.columns.flatMap((column) =>
+    allOf("column").map((permission) => ({ permission, table, column, grantOption: true }))
+  );
+}
+
+function grantsAfter(grants: readonly Grant[], event: Exclude<TableEvent, { creator: string }>): readonly Grant[] {
+  switch (event.kind) {
+    case "tableRenamed":
+      return afterTableRename(grants, event.from, event.to);
+    case "columnRenamed":
+      return afterColumnRename(grants, event.table, event.from, event.to);
+    case "permissionsDropped":
+      return withoutTable(grants, event.table);
+  }
+}
+
+/** The records after changes: another map, as readers keep the one before. */
+export function withChanges(
+  records: ReadonlyMap<string, string>,
+  changes: readonly RecordChange[],
+): ReadonlyMap<string, string> {
+  const after = new Map(records);
+  for (const [key, text] of changes) {
+    if (text === null) after.delete(key);
+    else after.set(key, text);
+  }
+  return after;
+}
