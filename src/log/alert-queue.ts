@@ -1,8 +1,9 @@
 /**
- * Alerts that nobody has taken yet, on disk, so that they outlive the process. Nothing while there is none; else lines of JSON:
+ * The alerts that are not delivered yet, on disk, so that they survive the process. The file is empty while there are none;
+ * otherwise it contains lines of JSON:
  *
  *     {"format":1}       not in format 0
- *     "BODY"             for each
+ *     "BODY"             one for each alert
  */
 import { ConfigError } from "../errors.ts";
 
@@ -11,12 +12,12 @@ const FORMAT_VERSION = 1;
 export class AlertQueue {
   readonly #bodies: string[] = [];
   #sizeBytes = 0;
-  /** Lines at the head of the file that have been taken. */
+  /** Number of lines at the start of the file whose alerts are delivered. */
   #taken = 0;
-  /** Why the file is behind; what waits is here all the same. */
+  /** Why the file could not be written; the alerts are still kept in memory. */
   fault: Error | undefined;
 
-  /** @throws where the file cannot be written; {ConfigError} when a newer version wrote it. */
+  /** @throws if the file cannot be written; {ConfigError} for the file of a newer version. */
   constructor(readonly path: string, readonly limitBytes: number) {
     for (const line of readLines(path)) this.#add(line);
     this.#rewrite();
@@ -30,7 +31,10 @@ export class AlertQueue {
     return this.#bodies[0];
   }
 
-  /** On disk when it returns, but for `fault`; gives the number of oldest alerts that had to make room. */
+  /**
+   * Adds an alert. It is on disk on return, unless `fault` is set. Returns the number of oldest alerts dropped to make
+   * room.
+   */
   push(body: string): number {
     this.#add(body);
     let lost = 0;
@@ -45,14 +49,17 @@ export class AlertQueue {
     return lost;
   }
 
-  /** The head has been taken. A crash before the file says so sends it again, which receivers recognize. */
+  /**
+   * Removes the delivered first alert. If the process crashes before the file is updated, it is sent again; receivers
+   * recognize duplicates.
+   */
   shift(): void {
     this.#sizeBytes -= this.#bodies.shift()!.length;
     this.#taken++;
     if (this.#bodies.length === 0 || this.#taken >= 64 || this.fault) this.#keep(() => this.#rewrite());
   }
 
-  /** A full disk is what alerts tell of: it must not stand in their way. */
+  /** Alerts may report a full disk, so a failed write must not stop them. */
   #keep(write: () => void): void {
     try {
       write();
@@ -62,7 +69,7 @@ export class AlertQueue {
     }
   }
 
-  /** The head goes to the end: it is not to stand in the way of the others. */
+  /** Moves the first alert to the end, so that it does not hold up the others. */
   rotate(): void {
     this.#bodies.push(this.#bodies.shift()!);
   }
@@ -93,7 +100,7 @@ function readLines(path: string): string[] {
     try {
       return line === "" ? [] : [JSON.parse(line) as string | { format: number }];
     } catch {
-      // The last line of a process that was killed while it wrote.
+      // An incomplete last line, of a process that was killed while writing.
       return [];
     }
   });

@@ -1,17 +1,18 @@
 import { dateFormat } from "./dates.ts";
 
-/** Told in alerts of machines that set nothing. */
+/** Labels that have the value GLOBAL if the environment does not set them. */
 const GLOBAL_NAMES = ["CLUSTER_NAME", "ORGID", "NAMESPACE", "INSTANCE_NAME"];
 
 export interface AlertTemplate {
-  /** The body of a request. */
+  /** Returns the body of a request. */
   fill(message: string, timeMicros: number): string;
 }
 
 /**
- * `${ALERT_MESSAGE}`, `${date: pattern}`, `${SVC_VERSION}`, `${CLUSTER_NAME}`, `${ORGID}`, `${NAMESPACE}`, `${INSTANCE_NAME}`
- * (GLOBAL when not set) and any other environment variable; other braces stay. What is put in is escaped for a JSON text.
- * @throws {SyntaxError} when what comes out is no JSON.
+ * Replaces `${ALERT_MESSAGE}`, `${date: pattern}`, `${SVC_VERSION}`, `${CLUSTER_NAME}`, `${ORGID}`, `${NAMESPACE}`,
+ * `${INSTANCE_NAME}` (GLOBAL if not set) and any other environment variable; other braces stay. Values are escaped as
+ * JSON strings.
+ * @throws {SyntaxError} if the result is not JSON.
  */
 export function parseAlertTemplate(
   text: string,

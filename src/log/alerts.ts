@@ -1,4 +1,4 @@
-/** The writer that hands CRITICAL messages to Alertmanagers. */
+/** The writer that sends CRITICAL messages to Alertmanagers. */
 import { formatAddress } from "../config/mod.ts";
 import { AlertQueue } from "./alert-queue.ts";
 import { askDirectly } from "./direct.ts";
@@ -14,30 +14,30 @@ export interface AlertTarget {
 export interface AlertSettings {
   targets: AlertTarget[];
   template: AlertTemplate;
-  /** Longest message that is put into an alert; the rest is cut. */
+  /** Longer messages are truncated in alerts. */
   messageBytesMax: number;
   queuePath: string;
   queueBytesMax: number;
-  /** Between two attempts with the same target. */
+  /** Pause between two attempts with the same target. */
   reconnectDelayMs: number;
-  /** Index of the target that is tried first. */
+  /** Index of the first target to try. */
   firstTarget: number;
   post?: (target: AlertTarget, body: string) => Promise<number>;
   pause?: (timeMs: number) => Promise<void>;
 }
 
-/** Between attempts with an alert that is refused for what it says. */
+/** Maximum pause between attempts with an alert that is refused because of its contents. */
 const REFUSED_DELAY_MAX_MS = 30_000;
-/** A delay of zero would do nothing else than try. */
+/** Lower bound of the pause, to avoid a busy loop with a delay of zero. */
 const RECONNECT_DELAY_MIN_MS = 10;
-/** A longer time would be over at once. */
+/** Longer timeouts overflow the timer and would fire at once. */
 const TIMER_MAX_MS = 2 ** 31 - 1;
-/** While nobody takes alerts, the log says so again. */
+/** Interval of repeating in the log that alerts cannot be delivered. */
 const REMINDER_MS = 60_000;
 const POST_TIMEOUT_MS = 10_000;
-/** At the end of the process, for what is still in the queue. */
+/** Time for the rest of the queue when the process ends. */
 const LAST_WORDS_MS = 1_000;
-/** Every version from 0.16 on has it; the first API has left in 0.27. */
+/** Available since 0.16; version 0.27 removed the first API. */
 const PATH = "/api/v2/alerts";
 
 export class AlertOutput implements Output {
@@ -47,7 +47,7 @@ export class AlertOutput implements Output {
   #sending: Promise<void> | undefined;
   #wake: (() => void) | undefined;
   #closed = false;
-  /** The queue could not be written, and the log has it. */
+  /** The queue could not be written, and this was logged. */
   #isFaulty = false;
   #lastMs = 0;
 
@@ -59,7 +59,8 @@ export class AlertOutput implements Output {
 
   write(lines: QueuedLine[]): Promise<void> {
     for (const { text, timeMicros } of lines) {
-      // Alerts with equal labels are one to an Alertmanager, and the time in milliseconds is all that tells two apart.
+      // Alertmanager merges alerts with equal labels. Only the time in milliseconds distinguishes two, so it must be
+      // unique.
       this.#lastMs = Math.max(Math.floor(timeMicros / 1000), this.#lastMs + 1);
       const message = text.trimEnd().slice(0, this.settings.messageBytesMax);
       const lost = this.#queue.push(this.settings.template.fill(message, Math.max(timeMicros, this.#lastMs * 1000)));
@@ -76,9 +77,9 @@ export class AlertOutput implements Output {
     this.#sending ??= this.#send();
   }
 
-  /** Sends until the queue is empty. An alert leaves it when a target has answered 2xx. */
+  /** Sends until the queue is empty. An alert leaves the queue when a target has answered 2xx. */
   async #send(): Promise<void> {
-    // Not before `#sending` is set: it is emptied in the same turn in which the queue is found empty.
+    // Start after `#sending` is set: it is cleared in the same turn in which the queue is found empty.
     await Promise.resolve();
     let failedRounds = 0;
     let toldMs = 0;
@@ -90,7 +91,7 @@ export class AlertOutput implements Output {
         this.#queue.shift();
         continue;
       }
-      // Refused for what it says: the others need not wait for it.
+      // The target refused the contents: continue with the other alerts.
       if (outcome === "refused") this.#queue.rotate();
       failedRounds++;
       if (failedRounds === 1 || performance.now() - toldMs > REMINDER_MS) {
@@ -139,7 +140,7 @@ export class AlertOutput implements Output {
     });
   }
 
-  /** What is not taken within a second stays on disk for the next start. */
+  /** Alerts that are not delivered within a second stay on disk for the next start. */
   async close(): Promise<void> {
     if (this.#sending) {
       const lastWords = new Promise<void>((resolve) => setTimeout(resolve, LAST_WORDS_MS));

@@ -62,7 +62,7 @@ async function until(holds: () => boolean): Promise<void> {
   }
 }
 
-Deno.test("alerts: 2xx takes, a 500 and a refused connection fail over, and the new target stays", async () => {
+Deno.test("alerts: 2xx delivers, a 500 or a refused connection fails over, and the new target is kept", async () => {
   let first = 200;
   const { settings, taken } = scene({ a: () => first, b: () => 202 });
   const output = new AlertOutput(settings);
@@ -78,7 +78,7 @@ Deno.test("alerts: 2xx takes, a 500 and a refused connection fail over, and the 
   assert.deepEqual(taken, ["a 1", "b 2", "b 3"]);
 });
 
-Deno.test("alerts: those of one millisecond get times that tell them apart", async () => {
+Deno.test("alerts: several in one millisecond get distinct times", async () => {
   const { settings } = scene({ a: () => 200 });
   const times: string[] = [];
   const output = new AlertOutput({
@@ -92,7 +92,7 @@ Deno.test("alerts: those of one millisecond get times that tell them apart", asy
   assert.deepEqual(times, ["09:56:12.388", "09:56:12.389", "09:56:12.390"]);
 });
 
-Deno.test("alerts: with all down they wait on disk, survive a restart, and are sent in order", async () => {
+Deno.test("alerts: with all targets down they wait on disk, survive a restart, and are sent in order", async () => {
   let up = false;
   const { settings, taken } = scene({ a: () => up ? 200 : 0, b: () => up ? 200 : 503 });
   const before = new AlertOutput({ ...settings, reconnectDelayMs: 60_000 });
@@ -110,7 +110,7 @@ Deno.test("alerts: with all down they wait on disk, survive a restart, and are s
   assert.equal(Deno.readTextFileSync(settings.queuePath), "");
 });
 
-Deno.test("alerts: a target that cannot be reached is tried again after reconnectDelay each time, and the log says so once", async () => {
+Deno.test("alerts: an unreachable target is retried after reconnectDelay each time, and logged once", async () => {
   let up = false;
   const { settings, taken } = scene({ a: () => up ? 200 : 0 });
   const pausesMs: number[] = [], lines: string[] = [];
@@ -135,7 +135,7 @@ Deno.test("alerts: a target that cannot be reached is tried again after reconnec
   ]);
 });
 
-Deno.test("alerts: a delay is at least what a timer measures and at most what it holds", async () => {
+Deno.test("alerts: a delay is clamped to the range of a timer", async () => {
   for (const [reconnectDelayMs, pauseMs] of [[0, 10], [40 * 86_400_000, 2 ** 31 - 1]]) {
     let up = false;
     const { settings, taken } = scene({ a: () => up ? 200 : 0 });
@@ -149,7 +149,7 @@ Deno.test("alerts: a delay is at least what a timer measures and at most what it
   }
 });
 
-Deno.test("alerts: a disk that takes nothing keeps no alert from a target that is up, and the log says so once", async () => {
+Deno.test("alerts: a full disk does not stop delivery to a reachable target, and is logged once", async () => {
   const { settings, taken } = scene({ a: () => 200 });
   const lines: string[] = [];
   setReceiver(({ message }) => lines.push(message));
@@ -170,13 +170,13 @@ Deno.test("alerts: a disk that takes nothing keeps no alert from a target that i
   assert.equal(Deno.readTextFileSync(settings.queuePath), "");
 });
 
-Deno.test("alerts: a queue that cannot be kept stops the start, and says which file", () => {
+Deno.test("alerts: a queue that cannot be written stops the start with the name of the file", () => {
   const options = checkConf(conf(""));
   Deno.removeSync(join(options.root, "log"));
   assert.throws(() => new Log(options), { key: "w.alert.class", message: /^w\.alert: .*alert-alerts\.queue/ });
 });
 
-Deno.test("alerts: a queue of the format before is sent, one of a newer is refused with what to do", async () => {
+Deno.test("alerts: a queue of the previous format is sent; one of a newer format is refused with advice", async () => {
   const { settings, taken } = scene({ a: () => 200 });
   const bodies = ["1", "2"].map((text) => JSON.stringify(settings.template.fill(text, 0)) + "\n").join("");
   Deno.writeTextFileSync(settings.queuePath, bodies);
@@ -192,7 +192,7 @@ Deno.test("alerts: a queue of the format before is sent, one of a newer is refus
   assert.equal(Deno.readTextFileSync(settings.queuePath), `{"format":2}\n${bodies}`, "and stays as it is");
 });
 
-Deno.test("alerts: the queue is bounded, the oldest go; one that is refused lets others pass", async () => {
+Deno.test("alerts: the queue is bounded and drops the oldest; a refused alert does not hold up others", async () => {
   let refusing = true;
   const { settings, taken } = scene({ a: () => refusing ? 400 : 200 });
   const output = new AlertOutput({ ...settings, queueBytesMax: 30 });
@@ -213,7 +213,7 @@ function checkConf(text: string, root = Deno.makeTempDirSync()) {
 }
 
 const twelve = Array.from({ length: 12 }, (_, index) => `h${index}:${index + 1}`).join(",");
-Deno.test("alerts: twelve targets are taken, in any of their forms", () => {
+Deno.test("alerts: up to twelve targets are accepted, in every notation", () => {
   assert.deepEqual(Log.check(checkConf(conf(`w.alert.alertTargets=${twelve}`))).faults, []);
   assert.deepEqual(Log.check(checkConf(conf('w.alert.alertTargets="a, :1, b:2, [::1]:3"'))).faults, []);
   assert.deepEqual(Log.check(checkConf(conf(""))).faults, []);

@@ -1,6 +1,6 @@
 /**
- * Times in Java's pattern letters, as log.conf and server.conf write them: yyyy yy MM M MMM dd d EEE HH H mm m ss s SSS UUU z,
- * text between single quotes, and everything that is no letter as it is.
+ * Formats times by Java's pattern letters, as in log.conf and server.conf: yyyy yy MM M MMM dd d EEE HH H mm m ss s SSS UUU z.
+ * Text in single quotes and all characters except letters are copied.
  */
 export interface DateFormat {
   (timeMicros: number): string;
@@ -17,7 +17,7 @@ interface Parts {
   micros: number;
 }
 
-/** `zone`: "Z" or an IANA name. `zoneText` is what `z` gives. @throws RangeError for an unknown zone or locale. */
+/** `zone`: "Z" or an IANA name. `zoneText`: the output of `z`. @throws RangeError for an unknown zone or locale. */
 export function dateFormat(pattern: string, zone = "Z", locale = "en", zoneText = zone): DateFormat {
   const tokens = pattern.match(/'[^']*'|([A-Za-z])\1*|[^A-Za-z']+/g) ?? [];
   const months = names(locale, { month: "short" }, (index) => Date.UTC(2024, index, 1), 12);
@@ -85,7 +85,9 @@ function names(
   return Array.from({ length: count }, (_, index) => format.format(timeOf(index)));
 }
 
-/** Milliseconds to add to UTC. Offsets change on whole quarters of an hour, so one answer is good for that long. */
+/**
+ * Milliseconds to add to UTC. Offsets change only at whole quarters of an hour, so a result is cached for that long.
+ */
 function zoneOffset(zone: string): (timeMicros: number) => number {
   if (zone === "Z" || zone === "UTC") return () => 0;
   const format = new Intl.DateTimeFormat("en-u-hc-h23", {

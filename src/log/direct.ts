@@ -1,4 +1,6 @@
-/** HTTP over a connection of its own, straight to an address: `fetch` would go through the proxy that the environment names. */
+/**
+ * Sends HTTP directly to an address on a connection of its own. `fetch` would use the proxy that the environment names.
+ */
 import { Buffer } from "node:buffer";
 import { request } from "node:http";
 import type { Address } from "../config/mod.ts";
@@ -9,11 +11,13 @@ export interface DirectRequest {
   headers: Record<string, string>;
   body?: string;
   timeoutMs: number;
-  /** By TLS. The certificate is not checked: it names the machine as others know it, not the address that is asked. */
+  /**
+   * Uses TLS. The certificate is not verified, because it names the host as others know it, not the address used here.
+   */
   isSecure?: boolean;
 }
 
-/** The answer's status. @throws when there is none in time. */
+/** Returns the status of the answer. @throws if there is none in time. */
 export async function askDirectly({ hostname, port }: Address, asked: DirectRequest): Promise<number> {
   const { method, path, headers, body, timeoutMs, isSecure } = asked;
   const begin: typeof request = isSecure ? (await import("node:https")).request : request;
@@ -24,7 +28,7 @@ export async function askDirectly({ hostname, port }: Address, asked: DirectRequ
     const sent = begin(isSecure ? { ...to, rejectUnauthorized: false } as typeof to : to);
     const timer = setTimeout(() => sent.destroy(new Error(`no answer within ${timeoutMs} ms`)), timeoutMs);
     sent.once("response", (reply) => {
-      // The status says it all; what follows need not come to its end.
+      // Only the status matters, so the rest of the reply is discarded.
       reply.on("error", () => {});
       reply.destroy();
       resolve(reply.statusCode ?? 0);

@@ -1,4 +1,4 @@
-/** The writers' ends: console, one file, rolling files. */
+/** Outputs of the writers: console, one file, rolling files. */
 import { basename, dirname, join } from "node:path";
 import { dateFormat } from "./dates.ts";
 import { logger } from "./logger.ts";
@@ -15,15 +15,18 @@ export function consoleOutput(target: { write(bytes: Uint8Array): Promise<number
   return { write: (lines) => writeAll(target, encode(lines)), close: () => Promise.resolve() };
 }
 
-/** What `location` says, with its parts filled in. */
+/** A `location` with its variables replaced. */
 export interface Location {
-  /** The path for a file opened at that time. */
+  /** The path of a file opened at that time. */
   path(timeMicros: number): string;
-  /** Fits the base names of all files that the location ever gave, rolled ones too. */
+  /** Matches the base names of all files that the location can produce, including rolled ones. */
   pattern: RegExp;
 }
 
-/** `${log.dir}`, `${date:pattern}` and environment variables. `unknown`: the name in braces that is none of these. */
+/**
+ * Supports `${log.dir}`, `${date:pattern}` and environment variables. `unknown`: a name in braces that is none of
+ * these.
+ */
 export function parseLocation(
   text: string,
   variables: Record<string, string | undefined>,
@@ -38,7 +41,7 @@ export function parseLocation(
     parts.push(value);
   }
   parts.push(text.slice(at));
-  // Dates become NULs, which no path holds, until the last part of the path is known.
+  // Dates are represented by NULs, which paths cannot contain, until the last part of the path is known.
   const shape = parts.map((part) => typeof part === "string" ? part : "\0".repeat(part(0).length)).join("");
   const base = shape.split(Deno.build.os === "windows" ? /[/\\]/ : "/").at(-1)!;
   const pattern = base.replace(/[.*+?^${}()|[\]\\]/g, "\\$&").replaceAll("\0", ".");
@@ -48,7 +51,7 @@ export function parseLocation(
   };
 }
 
-/** One file, appended to. @throws where it cannot be opened. */
+/** Appends to one file. @throws if it cannot be opened. */
 export function fileOutput(path: string): Output {
   const file = Deno.openSync(path, { create: true, append: true });
   return {
@@ -59,7 +62,7 @@ export function fileOutput(path: string): Output {
 
 export type RollEvery = "NONE" | "MINUTE" | "HOUR" | "DAY" | "MONTH" | "YEAR";
 export const ROLL_EVERY: readonly RollEvery[] = ["NONE", "MINUTE", "HOUR", "DAY", "MONTH", "YEAR"];
-/** Characters of an ISO time that stay equal within a period. */
+/** Number of leading characters of an ISO time that are constant within a period. */
 const PERIOD_PREFIX: Record<RollEvery, number> = { NONE: 0, MINUTE: 16, HOUR: 13, DAY: 10, MONTH: 7, YEAR: 4 };
 
 export interface Rolling {
@@ -67,18 +70,18 @@ export interface Rolling {
   rollEvery: RollEvery;
   /** Bytes; 0: no limit. */
   rollSize: number;
-  /** Older files are deleted when a new one begins; 0: never. */
+  /** Files older than this are deleted when a new one begins; 0: never. */
   lifeDurationMs: number;
-  /** The oldest files are deleted while all of them are larger; 0: no limit. */
+  /** The oldest files are deleted while the total size exceeds this; 0: no limit. */
   sizeLimit: number;
 }
 
 /**
- * A file that is exchanged for a new one when a period ends or it has grown too large. A new file of the same name moves the
- * old ones up: `name.1` is the newest of them.
+ * A file that is replaced by a new one when a period ends or it grows too large. If the new file has the same name, the
+ * old ones are renamed: `name.1` is the newest of them.
  */
 export class RollingOutput implements Output {
-  /** Undefined where the last attempt to open one has failed. */
+  /** Undefined if the last attempt to open one failed. */
   #file: Deno.FsFile | undefined;
   #path: string;
   #sizeBytes: number;
@@ -89,7 +92,7 @@ export class RollingOutput implements Output {
     this.#file = Deno.openSync(this.#path, { create: true, append: true });
     const stat = this.#file.statSync();
     this.#sizeBytes = stat.size;
-    // A file left from before belongs to the period in which it was last written.
+    // An existing file belongs to the period of its last modification.
     this.#period = this.#periodOf(stat.size > 0 && stat.mtime ? stat.mtime.getTime() * 1000 : nowMicros);
   }
 
@@ -118,7 +121,7 @@ export class RollingOutput implements Output {
     this.#sizeBytes += bytes.length;
   }
 
-  /** In a directory that a date names, and that may not be there yet. */
+  /** Opens the file. Its directory may contain a date and not exist yet. */
   async #open(): Promise<Deno.FsFile> {
     await Deno.mkdir(dirname(this.#path), { recursive: true });
     this.#file = await Deno.open(this.#path, { create: true, append: true });
@@ -141,7 +144,7 @@ export class RollingOutput implements Output {
     try {
       await this.#deleteOld(timeMicros);
     } catch (error) {
-      // What is to be written matters more.
+      // Writing the log is more important, so only report this.
       logger("log").error(`old files beside ${path} could not be deleted: ${(error as Error).message}`);
     }
   }
@@ -171,7 +174,7 @@ export class RollingOutput implements Output {
   }
 }
 
-/** `name` → `name.1`, `name.1` → `name.2`, … */
+/** Renames `name` → `name.1`, `name.1` → `name.2`, … */
 async function moveUp(path: string): Promise<void> {
   let count = 1;
   while (await exists(`${path}.${count}`)) count++;

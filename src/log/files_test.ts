@@ -62,14 +62,14 @@ Deno.test("RollingOutput deletes files of its pattern that are older than lifeDu
   ]);
 });
 
-Deno.test("RollingOutput makes the directory that a date names, and writes again where one was missing for a while", async () => {
+Deno.test("RollingOutput creates directories from dates, and resumes writing when a missing directory is back", async () => {
   const { directory, rolling: settings } = rolling("x.log", { rollEvery: "MONTH" });
   Deno.mkdirSync(join(directory, "202603"));
   const location = parseLocation(join(directory, "${date:yyyyMM}", "x.log"), {}) as Location;
   const output = new RollingOutput({ ...settings, location }, at("2026-03-31T23:00:00Z"));
   await output.write([line(at("2026-03-31T23:30:00Z"), "a"), line(at("2026-04-01T00:00:00Z"), "b")]);
   assert.equal(Deno.readTextFileSync(join(directory, "202604", "x.log")), "b");
-  // What is no directory cannot be made one.
+  // A path that is a file cannot become a directory.
   Deno.writeTextFileSync(join(directory, "202605"), "");
   await assert.rejects(output.write([line(at("2026-05-01T00:00:00Z"), "lost")]));
   Deno.removeSync(join(directory, "202605"));

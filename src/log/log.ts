@@ -1,4 +1,4 @@
-/** log.conf → writers, and records → the writers that want them. */
+/** Creates writers from log.conf, and distributes records to them. */
 import { isAbsolute, join } from "node:path";
 import { ConfigError, throwFaults } from "../errors.ts";
 import { parseProperties, readFileIfThere as readIfThere } from "../config/mod.ts";
@@ -21,15 +21,15 @@ import {
 export interface LogOptions {
   root: string;
   env: Record<string, string>;
-  /** Of `-Dout=FILE`: read instead of `<root>/conf/log.conf`. */
+  /** From `-Dout=FILE`: read instead of `<root>/conf/log.conf`. */
   out?: string;
-  /** Of `-Debug`; SVC_DEBUG=true does the same. */
+  /** From `-Debug`; SVC_DEBUG=true has the same effect. */
   debug?: boolean;
-  /** The shipped log.conf: what holds when there is no file. */
+  /** The shipped log.conf, which applies if there is no file. */
   defaults: string;
-  /** The shipped template of alerts; `[]` where nobody sends any. */
+  /** The shipped alert template; `[]` if no alerts are sent. */
   alertTemplate?: string;
-  /** The product's, for alerts. */
+  /** Version of the product, for alerts. */
   version?: string;
   random?: () => number;
   /** log.level.verbose */
@@ -38,7 +38,10 @@ export interface LogOptions {
   timestamp?: { format: string; zone: string; locale: string };
   nowMicros?: () => number;
   stdout?: { write(bytes: Uint8Array): Promise<number> };
-  /** The system's own event log, where a service has one: it takes what is critical or advisory besides the writers. */
+  /**
+   * The system's event log, for services that have one: receives critical and advisory records in addition to the
+   * writers.
+   */
   events?: Output;
 }
 
@@ -50,14 +53,14 @@ interface Route {
 
 const LINE_END = "\r\n";
 const COMMON_PROPERTIES = ["class", "level", "scope", "bufferSize"];
-/** Taken so that files of QuestDB load; these queues size themselves. */
+/** Accepted so that files for QuestDB load; these queues size themselves. */
 const GLOBAL_KEYS = ["writers", "queueDepth", "recordLength"];
 const DEFAULT_BUFFER_BYTES = 4 * 2 ** 20;
-/** Where `${log.dir}` points, unless it is `<root>/log`. */
+/** Sets `${log.dir}`; the default is `<root>/log`. */
 const LOG_DIRECTORY = "SVC_LOG_LOG_DIR";
 
 export class Log {
-  /** Where the configuration came from, a sentence for the log's first line. */
+  /** The source of the configuration, a sentence for the first line of the log. */
   readonly origin: string;
   readonly #routes: Route[] = [];
   readonly #events: WriterQueue | undefined;
@@ -65,7 +68,10 @@ export class Log {
   readonly #time: (timeMicros: number) => string;
   readonly #levelText: (level: Level) => string;
 
-  /** @throws {ConfigError} with the key of log.conf, before anything is written. `check`: takes the faults, opens nothing. */
+  /**
+   * @throws {ConfigError} with the key of log.conf, before anything is written. `check`: collects the faults and opens
+   * nothing.
+   */
   constructor(options: LogOptions, check?: ConfigError[]) {
     const faults: ConfigError[] = [];
     this.#time = timeFormat(options, faults);
@@ -99,7 +105,7 @@ export class Log {
     }
   }
 
-  /** What is wrong in log.conf and its environment, without opening a writer. */
+  /** Checks log.conf and its environment without opening a writer. */
   static check(options: LogOptions): { faults: ConfigError[]; origin: string } {
     const faults: ConfigError[] = [];
     const { origin } = new Log(options, faults);
@@ -118,7 +124,7 @@ export class Log {
       surroundings.env[logEnvName(`${prefix}.${property}`)] ?? keys.get(`${prefix}.${property}`);
     const properties: WriterProperties = { prefix, get, faults };
     const className = get("class");
-    // The shipped file lists a writer whose lines are comments: nothing is said, and nothing is wanted.
+    // In the shipped file a listed writer may have all its lines commented out: then it is silently ignored.
     if (className === undefined || className === "") {
       if ([...COMMON_PROPERTIES, ...allProperties()].some((property) => get(property))) {
         refuse(properties, "class", `one of ${classNames().join(", ")}`);
@@ -133,7 +139,7 @@ export class Log {
     const known = [...COMMON_PROPERTIES, ...writer.properties];
     for (const key of keys.keys()) {
       const property = key.startsWith(`${prefix}.`) ? key.slice(prefix.length + 1) : undefined;
-      // `w.http.min.level` is no property of a writer called `http`.
+      // `w.http.min.level` is not a property of a writer named `http`.
       if (property === undefined || known.includes(property) || property.includes(".")) continue;
       const near = nearest(property, known);
       const hint = near ? `; did you mean ${prefix}.${near}?` : `: known are ${known.join(", ")}`;
@@ -163,7 +169,7 @@ export class Log {
     return new WriterQueue(output, limitBytes, tellDropped, (lines, error) => rescue(prefix, lines, error));
   }
 
-  /** Does any writer want DEBUG? */
+  /** True if any writer has level DEBUG. */
   get wantsDebug(): boolean {
     return this.#routes.some((route) => (route.levels & DEBUG_BIT) !== 0);
   }
@@ -177,7 +183,10 @@ export class Log {
     if (this.#events && EVENT_LEVELS.includes(record.level)) this.#events.push(line ?? this.#line(record));
   };
 
-  /** The writers with the longest scope that begins the logger's name; those without a scope take what is left. */
+  /**
+   * Returns the writers with the longest scope that is a prefix of the logger's name. Writers without a scope get the
+   * remaining loggers.
+   */
   #routesOf(loggerName: string): Route[] {
     const fitting = this.#routes.filter((route) => loggerName.startsWith(route.scope));
     const longest = Math.max(...fitting.map((route) => route.scope.length));
@@ -192,7 +201,7 @@ export class Log {
     };
   }
 
-  /** Fulfilled when everything received so far is written. */
+  /** Resolves when everything received so far is written. */
   async flush(): Promise<void> {
     await Promise.all(this.#queues().map((queue) => queue.flush()));
   }
@@ -212,7 +221,7 @@ export class Log {
   }
 }
 
-/** What a full or broken disk keeps out of its file is not lost without a trace: the grave part goes to stderr. */
+/** Writes the severe lines that a full or broken disk keeps out of the log to stderr. */
 function rescue(prefix: string, lines: QueuedLine[], error: Error): void {
   const grave = lines.filter((line) => line.level !== "DEBUG" && line.level !== "INFO").map((line) => line.text).join(
     "",
@@ -220,7 +229,7 @@ function rescue(prefix: string, lines: QueuedLine[], error: Error): void {
   try {
     Deno.stderr.writeSync(new TextEncoder().encode(`${prefix}: cannot write the log: ${error.message}\n${grave}`));
   } catch {
-    // There is no one left to tell.
+    // stderr is not writable either
   }
 }
 
@@ -287,7 +296,10 @@ function readKeys(text: string, env: Record<string, string>, faults: ConfigError
   return keys;
 }
 
-/** A name that begins as a writer's keys do and goes on as no property of any class: a slip that would leave the default in force. */
+/**
+ * Finds environment names that begin like a writer's keys but are no property of any class: a typing error would leave
+ * the default in force.
+ */
 function checkEnvironment(writers: string[], env: Record<string, string>, faults: ConfigError[]): void {
   const known = [...COMMON_PROPERTIES, ...allProperties()];
   const knownNames = new Set(writers.flatMap((name) => known.map((property) => logEnvName(`w.${name}.${property}`))));
@@ -297,7 +309,7 @@ function checkEnvironment(writers: string[], env: Record<string, string>, faults
   }
 }
 
-/** Opens the writers and makes them the receiver of this thread's messages. @throws {ConfigError} */
+/** Opens the writers and installs them as the receiver of this thread's messages. @throws {ConfigError} */
 export function openLog(options: LogOptions): Log {
   const log = new Log(options);
   setReceiver(log.receive, log.wantsDebug);

@@ -68,7 +68,7 @@ Deno.test("levels: a word means itself and all above, DEBUG alone, lists are uni
   assert.equal(parseLevels("ADVISORY"), levelBit("ADVISORY"));
 });
 
-Deno.test("-Debug and SVC_DEBUG add DEBUG to every writer; SVC_LOG_… wins over the file", async () => {
+Deno.test("-Debug and SVC_DEBUG add DEBUG to every writer; SVC_LOG_… has precedence over the file", async () => {
   assert.equal(await lettersOf(`${STDOUT}w.stdout.level=CRITICAL`, { debug: true }), "DCA");
   assert.equal(await lettersOf(`${STDOUT}w.stdout.level=CRITICAL`, { env: { SVC_DEBUG: "true" } }), "DCA");
   assert.equal(
@@ -94,10 +94,10 @@ const refused: [string, string][] = [
   ["writers=a\nw.a.class=LogFileWriter\nw.a.location=${nosuch}/x.log", "w.a.location"],
   ["writers=a\nw.a.class=LogRollingFileWriter\nw.a.location=${log.dir}/x\nw.a.rollEvery=fortnight", "w.a.rollEvery"],
   ["writers=a\nw.a.class=LogRollingFileWriter\nw.a.location=${log.dir}/x\nw.a.rollSize=big", "w.a.rollSize"],
-  // A bare number would be milliseconds, and every old file would go.
+  // A bare number would mean milliseconds and delete every old file.
   ["writers=a\nw.a.class=LogRollingFileWriter\nw.a.location=${log.dir}/x\nw.a.lifeDuration=30", "w.a.lifeDuration"],
   ["writers=a\nw.a.class=LogRollingFileWriter\nw.a.location=${log.dir}/x\nw.a.lifeDuration=30ms", "w.a.lifeDuration"],
-  // Not the writer without any property, as the shipped file has one.
+  // A writer without any property is accepted, as the shipped file has one.
   ["writers=a\nw.a.level=CRITICAL\nw.a.alertTargets=localhost:9093", "w.a.class"],
   ["writer=a", "writer"],
 ];
@@ -106,7 +106,7 @@ for (const [conf, key] of refused) {
     assert.throws(() => new Log(withConf(conf).options), { name: "ConfigError", key }));
 }
 
-Deno.test("a slip in SVC_LOG_ of an enabled writer stops the start with its name; others are not looked at", () => {
+Deno.test("a misspelt SVC_LOG_ name of an enabled writer stops the start; those of other writers are ignored", () => {
   const conf = `${STDOUT.replace("stdout\n", "stdout,http.min\n")}w.http.min.class=LogConsoleWriter\n`;
   const { options } = withConf(conf);
   const check = (name: string) =>
@@ -118,7 +118,7 @@ Deno.test("a slip in SVC_LOG_ of an enabled writer stops the start with its name
   }
 });
 
-Deno.test("SVC_DEBUG is true or false, and nothing that would be false without a word", () => {
+Deno.test("SVC_DEBUG accepts only true and false", () => {
   const faults = (SVC_DEBUG: string) => Log.check(withConf(STDOUT, { env: { SVC_DEBUG } }).options).faults;
   assert.deepEqual(["true", "FALSE", ""].map((text) => faults(text).length), [0, 0, 0]);
   assert.deepEqual(faults("1").map(({ message }) => message), ['SVC_DEBUG: found "1", expected true or false']);
@@ -136,11 +136,11 @@ Deno.test("SVC_LOG_LOG_DIR is where ${log.dir} points", async () => {
   assert.deepEqual(Log.check(elsewhere).faults.map(({ key }) => key), ["w.a.location"]);
 });
 
-Deno.test("properties of writers that are not enabled are not looked at", async () => {
+Deno.test("properties of writers that are not enabled are ignored", async () => {
   assert.equal(await lettersOf(`${STDOUT}w.other.class=Nonsense\nw.other.what=1\nw.stdout.level=ADVISORY`), "A");
 });
 
-Deno.test("-Dout names another file, and the defaults hold where it is missing", () => {
+Deno.test("-Dout names another file, and the defaults apply if it is missing", () => {
   const { root, options } = withConf(STDOUT);
   const other = join(root, "other.conf");
   Deno.writeTextFileSync(other, "writers=\n");
@@ -148,7 +148,7 @@ Deno.test("-Dout names another file, and the defaults hold where it is missing",
   assert.match(new Log({ ...options, out: join(root, "none.conf") }).origin, /factory defaults/);
 });
 
-Deno.test("logger() keeps braces, and loggers of LogTape's own do not disturb", async () => {
+Deno.test("logger() keeps braces, and LogTape's own loggers do not interfere", async () => {
   const { out, options } = withConf(`${STDOUT}w.stdout.level=INFO`);
   const log = openLog(options);
   logger("q").info("select {a} from '{b}'");
@@ -196,7 +196,7 @@ Deno.test("rolling by time: the first message after the boundary opens the next 
   assert.deepEqual([read("x-20261121-0956.log"), read("x-20261121-0957.log")], ["a", "bc"]);
 });
 
-Deno.test("WriterQueue drops DEBUG and INFO when the disk is slow, and never ERROR; the count is told", async () => {
+Deno.test("WriterQueue drops DEBUG and INFO when the disk is slow, never ERROR, and reports the count", async () => {
   const written: string[] = [];
   let release = () => {};
   const gate = new Promise<void>((resolve) => release = resolve);
@@ -227,7 +227,7 @@ Deno.test("WriterQueue drops DEBUG and INFO when the disk is slow, and never ERR
   assert.ok(told > 0);
 });
 
-Deno.test("WriterQueue counts what a disk that fails has cost", async () => {
+Deno.test("WriterQueue counts the lines that a failing disk loses", async () => {
   const written: string[] = [], rescued: string[] = [];
   let fails = true;
   const output = {
@@ -253,7 +253,7 @@ Deno.test("WriterQueue counts what a disk that fails has cost", async () => {
   assert.deepEqual([rescued, written, queue.state.dropped], [["INFO", "ERROR", "DEBUG"], ["INFO", "dropped 2"], 2]);
 });
 
-Deno.test("dateFormat() speaks Java's letters", () => {
+Deno.test("dateFormat() supports Java's pattern letters", () => {
   assert.equal(dateFormat("EEE d MMM yy 'at' H:mm z")(NOON), "Sat 21 Nov 26 at 9:56 Z");
   assert.equal(dateFormat("yyyy/MM/dd", "Asia/Tokyo")(Date.UTC(2026, 11, 31, 16) * 1000), "2027/01/01");
   assert.throws(() => dateFormat("yyyy", "Mars/Olympus"));
@@ -264,7 +264,7 @@ Deno.test("docs/log.md has every property of every class", () => {
   const told = new Set(
     [...page.matchAll(/^\| ((?:`\w+`(?:, )?)+) \|/gm)].flatMap(([, names]) => names.match(/\w+/g)!),
   );
-  // Taken from files of QuestDB, without effect.
+  // Accepted without effect in files for QuestDB.
   const known = ["class", "level", "scope", "bufferSize", ...allProperties()].filter((name) =>
     name !== "spinBeforeFlush"
   );

@@ -1,13 +1,13 @@
 /**
- * What the rooms call: `logger("http-server").info("listening on …")`. LogTape carries the record to the one sink that
- * `openLog()` (main) or `logToMain()` (workers) has installed; before that, messages go nowhere, as in unit tests.
+ * The function that all rooms use: `logger("http-server").info("listening on …")`. LogTape passes the record to the one sink
+ * that `openLog()` (main) or `logToMain()` (workers) has installed. Before that, as in unit tests, messages are discarded.
  */
 import { configureSync, getLogger, type LogLevel as TapeLevel, type LogRecord as TapeRecord } from "@logtape/logtape";
 import type { Level, LogRecord } from "./record.ts";
 
 export interface Logger {
   readonly name: string;
-  /** Does anybody want DEBUG? */
+  /** True if anybody wants DEBUG. */
   readonly isDebug: boolean;
   debug(message: string | (() => string)): void;
   info(message: string): void;
@@ -17,7 +17,10 @@ export interface Logger {
   log(level: Level, message: string): void;
 }
 
-/** LogTape has no ADVISORY: it travels as "warning". Writers choose by our levels, so the order of LogTape's does not matter. */
+/**
+ * LogTape has no ADVISORY, so it is passed as "warning". Writers filter by our levels, so the order of LogTape's does
+ * not matter.
+ */
 const TAPE_LEVEL: Record<Level, TapeLevel> = {
   DEBUG: "debug",
   INFO: "info",
@@ -39,7 +42,8 @@ const nowMicros = () => Math.round((performance.timeOrigin + performance.now()) 
 export function logger(name: string): Logger {
   const tape = getLogger(name);
   const log = (level: Level, message: string) =>
-    // emit() and not info(): messages hold SQL, whose braces LogTape would take for placeholders, and times keep microseconds.
+    // Uses emit() instead of info(): LogTape would interpret braces in SQL as placeholders, and emit() keeps
+    // microseconds.
     tape.emit({
       level: TAPE_LEVEL[level],
       message: [message],
@@ -68,7 +72,7 @@ function withError(message: string, error: unknown): string {
   return `${message}: ${error instanceof Error ? error.stack ?? error.message : String(error)}`;
 }
 
-/** Installs the one receiver of this thread's records; undefined: none. */
+/** Installs the receiver of this thread's records, replacing any other; undefined: none. */
 export function setReceiver(receive: ((record: LogRecord) => void) | undefined, debug = true): void {
   if (receive === undefined) {
     return configureSync({ reset: true, sinks: {}, loggers: [{ category: ["logtape", "meta"], sinks: [] }] });

@@ -1,6 +1,6 @@
 /**
- * Messages → writers, as log.conf says. Main calls `openLog()`; a worker calls `logToMain()` with its own `postMessage`, and
- * main hands what it gets to `log.receive`. Everyone else calls `logger(name)`.
+ * Messages → writers, as log.conf says. Main calls `openLog()`. A worker calls `logToMain()` with its own `postMessage`, and
+ * main passes what arrives to `log.receive`. All other code calls `logger(name)`.
  */
 import { setReceiver } from "./logger.ts";
 import type { LogRecord } from "./record.ts";
@@ -19,7 +19,7 @@ export {
 export { eventOutput, standardOutput, windowsServiceName } from "./windows.ts";
 export { type Level, LEVELS, type LogRecord } from "./record.ts";
 
-/** Sends this thread's records away; `debug`: also those of level DEBUG. */
+/** Posts this thread's records elsewhere. `debug`: includes those of level DEBUG. */
 export function logToMain(post: (record: LogRecord) => void, debug = false): void {
   setReceiver(post, debug);
 }

@@ -1,8 +1,8 @@
 import type { Level } from "./record.ts";
 
-/** Where a writer's lines go in the end. */
+/** The destination of a writer's lines. */
 export interface Output {
-  /** Takes lines in their order; called again only when it has finished. `timeMicros` is the last line's. */
+  /** Writes lines in order. It is called again only after it has finished. `timeMicros` is that of the last line. */
   write(lines: QueuedLine[]): Promise<void>;
   close(): Promise<void>;
 }
@@ -10,11 +10,11 @@ export interface Output {
 export interface QueuedLine {
   timeMicros: number;
   level: Level;
-  /** With its line end. */
+  /** Includes the line end. */
   text: string;
 }
 
-/** Messages by level that were thrown away since the start, and why the last output failed, for tests and metrics. */
+/** Number of messages dropped since the start, and the last output error, for tests and metrics. */
 export interface QueueState {
   dropped: number;
   failure: Error | undefined;
@@ -23,8 +23,8 @@ export interface QueueState {
 const mayBeDropped = ({ level }: QueuedLine) => level === "DEBUG" || level === "INFO";
 
 /**
- * The bounded queue between a message and a slow disk. `push` never waits: above `limitBytes` DEBUG and INFO are dropped and
- * counted, the others are kept in any case. One write is under way at a time and takes all that has gathered.
+ * The bounded queue between messages and a slow disk. `push` never waits: above `limitBytes` DEBUG and INFO are dropped
+ * and counted; other levels are always kept. One write at a time takes everything that is queued.
  */
 export class WriterQueue {
   readonly state: QueueState = { dropped: 0, failure: undefined };
@@ -36,9 +36,9 @@ export class WriterQueue {
   constructor(
     readonly output: Output,
     readonly limitBytes: number,
-    /** The line that tells of dropped ones, once there is room again. */
+    /** Makes the line that reports dropped lines, once there is space again. */
     readonly tellDropped: (count: number) => QueuedLine,
-    /** Last resort for lines that an output could not take. */
+    /** Last resort for lines that an output could not write. */
     readonly rescue: (lines: QueuedLine[], error: Error) => void = () => {},
   ) {}
 
@@ -53,7 +53,7 @@ export class WriterQueue {
   }
 
   async #run(): Promise<void> {
-    // Leaves the caller's turn first, so that a burst of messages is one write.
+    // Defer to the next turn, so that a burst of messages is one write.
     await Promise.resolve();
     while (this.#lines.length > 0) {
       const lines = this.#lines;
@@ -75,7 +75,7 @@ export class WriterQueue {
     this.#pump = undefined;
   }
 
-  /** Fulfilled when all that was pushed before is written. */
+  /** Resolves when everything pushed before is written. */
   async flush(): Promise<void> {
     while (this.#pump) await this.#pump;
   }

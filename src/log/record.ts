@@ -1,4 +1,4 @@
-/** A message on its way to the writers; plain data, so that workers can post it. */
+/** A message to the writers, as plain data that workers can post. */
 export interface LogRecord {
   /** Microseconds since 1970, UTC. */
   timeMicros: number;
@@ -8,7 +8,7 @@ export interface LogRecord {
   message: string;
 }
 
-/** From the least to the gravest. ADVISORY is what the person on call should read in any case: versions, addresses, roots. */
+/** In ascending severity. ADVISORY is for what operators should read in any case: versions, addresses, roots. */
 export const LEVELS = ["DEBUG", "INFO", "ERROR", "CRITICAL", "ADVISORY"] as const;
 export type Level = (typeof LEVELS)[number];
 
@@ -18,8 +18,8 @@ export const levelBit = (level: Level): LevelSet => 1 << LEVELS.indexOf(level);
 export const DEBUG_BIT = levelBit("DEBUG");
 
 /**
- * `INFO` is INFO and all above, `ERROR,DEBUG` the union. DEBUG is DEBUG alone: whoever lists it wants it beside another word.
- * Undefined: an unknown word.
+ * `INFO` means INFO and above, `ERROR,DEBUG` the union. DEBUG means only DEBUG, as it is listed in addition to another
+ * level. Returns undefined for an unknown word.
  */
 export function parseLevels(text: string): LevelSet | undefined {
   let set = 0;

@@ -1,19 +1,19 @@
-/** What clients get wrong, for the log: a line each, and few enough that nobody floods it with them. */
+/** Logs clients' errors: one line each, at a limited rate so that nobody can flood the log. */
 import { formatAddress } from "../config/mod.ts";
 import { SqlError } from "../errors.ts";
 import { type Logger, logger } from "./logger.ts";
 
 export interface RefusedStatement {
   text: string;
-  /** Who sent it. */
+  /** The user who sent it. */
   user: string;
   error: unknown;
 }
 
-/** What a wire logs with. */
+/** The logger of a wire. */
 export interface WireLogger extends Logger {
   refused(statement: RefusedStatement): void;
-  /** A client that is not let in, or has to leave. */
+  /** Logs a client that is refused or disconnected. */
   turnedAway(address: Deno.Addr, reason: string): void;
 }
 
@@ -39,7 +39,7 @@ export function shownAddress(address: Deno.Addr): string {
   return "hostname" in address ? formatAddress(address) : address.transport;
 }
 
-/** In a second; the others are counted. */
+/** Maximum number of lines in a second; the others are only counted. */
 const LINES_MAX = 10;
 const SECOND_MS = 1000;
 
@@ -50,7 +50,7 @@ export class FewLines {
 
   constructor(
     private readonly write: (line: string) => void,
-    /** What the lines tell of, behind a count. */
+    /** What the lines are about, as printed after the count. */
     private readonly what: string,
     private readonly nowMs = () => performance.now(),
   ) {}
@@ -75,19 +75,19 @@ export class FewLines {
 }
 
 const SHOWN_LENGTH_MAX = 1000;
-/** Looked through for secrets: where the text is cut, one may be cut too. */
+/** Only this much is searched for secrets, and longer texts are cut there: secrets behind it are not shown either. */
 const SEARCHED_LENGTH_MAX = 65_536;
 
-/** What is written in quotes behind these words of other servers' statements is not for the log. */
+/** Quoted text behind these words, which occur in statements of other servers, must not be logged. */
 const SECRET =
   /(\b(?:password|passwd|secret|secret_key|token|identified\s+by)\b\s*(?:=|:|to\b)?\s*)(?:'((?:[^']|'')*)(?:'|$)|"([^"]*)(?:"|$))/gi;
 
-/** A statement in one line of the log: cut, controls as their escapes, `'****'` for secrets. */
+/** A statement as one line for the log: shortened, control characters escaped, secrets replaced by `'****'`. */
 export function shownText(text: string): string {
   return inOneLine(text.slice(0, SEARCHED_LENGTH_MAX).replace(SECRET, "$1'****'"));
 }
 
-/** A message about a statement, without the statement's secrets. */
+/** An error message about a statement, without the statement's secrets. */
 export function shownMessage(message: string, text: string): string {
   let shown = message;
   for (const [, , single, double] of text.slice(0, SEARCHED_LENGTH_MAX).matchAll(SECRET)) {
@@ -97,7 +97,7 @@ export function shownMessage(message: string, text: string): string {
 }
 
 function inOneLine(text: string): string {
-  // A pair of surrogates is not torn.
+  // Do not split a surrogate pair.
   const cut = text.length > SHOWN_LENGTH_MAX
     ? `${text.slice(0, SHOWN_LENGTH_MAX).replace(/[\ud800-\udbff]$/, "")}…`
     : text;

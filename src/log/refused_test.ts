@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { SqlError } from "../errors.ts";
 import { FewLines, refusedLine, shownText } from "./refused.ts";
 
-Deno.test("refused statements: a line with text, user, message, place; line ends and secrets are not in it", () => {
+Deno.test("refused statements: one line with text, user, message and position, without line ends and secrets", () => {
   const statements = [
     { text: "select\r\n\tnothing\x1b[2J", user: "ann\n", error: new SqlError("no such column", 9, "42703") },
     { text: "create user bo with PASSWORD 'it''s me'", user: "ann", error: new SqlError("found 'it''s me'", 7) },
@@ -29,7 +29,7 @@ Deno.test("FewLines: ten in a second are written, the others are counted", () =>
   assert.deepEqual(lines.slice(10), ["15 more statements were refused in a second", "err"]);
 });
 
-Deno.test("shownText() cuts between characters, and keeps what is short", () => {
+Deno.test("shownText() cuts between characters, and keeps short texts", () => {
   assert.equal(shownText("select 'ü 😀'"), "select 'ü 😀'");
   const cut = shownText("x".repeat(999) + "😀" + "y".repeat(70_000));
   assert.equal(cut, "x".repeat(999) + "…");

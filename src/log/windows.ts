@@ -1,8 +1,8 @@
 /**
- * Where people on Windows look for what a server says: a file for each start besides the console, and the Application event
- * log for a service. The system is handed in, so that the rules can be tested elsewhere.
+ * Log outputs that users of Windows expect: a file for each start in addition to the console, and the Application event log for a
+ * service. The system is injected, so that the rules can be tested on other systems.
  *
- * Events are written by eventcreate.exe, which every Windows has and which registers the source by itself.
+ * Events are written by eventcreate.exe, which is part of Windows and registers the source by itself.
  * @see https://learn.microsoft.com/windows-server/administration/windows-commands/eventcreate
  */
 import { join } from "node:path/win32";
@@ -12,23 +12,23 @@ import type { Level } from "./record.ts";
 export interface Host {
   os: string;
   env: Record<string, string | undefined>;
-  /** Of `-d`; undefined: not given. */
+  /** From `-d`; undefined: not given. */
   dataDirectory: string | undefined;
-  /** Of the start, in local time. */
+  /** Time of the start, in local time. */
   now: Date;
 }
 
-/** Set by WinSW, which runs the server as a service, to the service's name. */
+/** WinSW, which runs the server as a service, sets this to the service's name. */
 const SERVICE_VARIABLE = "WINSW_SERVICE_ID";
-/** What a service starts in, and the root that QuestDB's has there. */
+/** Working directory of a service; QuestDB uses it as the root. */
 const SERVICE_DATA_DIRECTORY = "C:\\Windows\\System32\\qdbroot";
 
-/** Undefined: this is no Windows service. */
+/** Returns undefined if this process is not a Windows service. */
 export function windowsServiceName({ os, env }: Pick<Host, "os" | "env">): string | undefined {
   return os === "windows" && env[SERVICE_VARIABLE] ? env[SERVICE_VARIABLE] : undefined;
 }
 
-/** The file that holds what this start says on the console; undefined: not on Windows. */
+/** The file for this start's console output; undefined on other systems. */
 export function consoleFile(host: Host): string | undefined {
   if (host.os !== "windows") return undefined;
   const isService = windowsServiceName(host) !== undefined;
@@ -44,7 +44,7 @@ export interface ByteTarget {
   write(bytes: Uint8Array): Promise<number>;
 }
 
-/** The console, and on Windows also its file, which is made with the first message. */
+/** The console, and on Windows also its file, which is created with the first message. */
 export function standardOutput(
   host: Host,
   console: ByteTarget,
@@ -69,9 +69,9 @@ function append(path: string): ByteTarget {
   return Deno.openSync(path, { create: true, append: true });
 }
 
-/** What a service tells the event log: that it started and ended, and what is critical. */
+/** Levels that a service writes to the event log: start, end, and critical messages. */
 export const EVENT_LEVELS: readonly Level[] = ["CRITICAL", "ADVISORY"];
-/** Longer ones are cut: they are in the file. */
+/** Longer texts are cut; the file has the whole text. */
 const DESCRIPTION_CHARS_MAX = 4000;
 
 /** Arguments of eventcreate.exe. */
@@ -83,7 +83,7 @@ export function eventArguments(source: string, level: Level, text: string): stri
 
 type Run = (program: string, args: string[]) => Promise<{ code: number }>;
 
-/** One process for each event, one after the other. */
+/** Starts one process for each event, one at a time. */
 export function eventOutput(source: string, run: Run = runProgram): Output {
   return {
     write: async (lines: QueuedLine[]) => {

@@ -21,7 +21,7 @@ for (const [title, host, path] of paths) {
     assert.equal(consoleFile({ os: "windows", env: {}, dataDirectory: undefined, now, ...host }), path));
 }
 
-Deno.test("windowsServiceName() is that of the wrapper, on Windows", () => {
+Deno.test("windowsServiceName() is the name given by the wrapper, on Windows", () => {
   assert.equal(windowsServiceName({ os: "windows", env: service }), "Sundial");
   assert.equal(windowsServiceName({ os: "windows", env: {} }), undefined);
   assert.equal(windowsServiceName({ os: "linux", env: service }), undefined);
@@ -48,7 +48,7 @@ Deno.test("standardOutput() on Windows writes console and file whole, and opens 
   assert.equal(standardOutput({ ...host, os: "linux" }, console), console);
 });
 
-Deno.test("events: the service's name is the source, in the Application log; a failure is told", async () => {
+Deno.test("events: the service's name is the source, in the Application log; a failure is reported", async () => {
   assert.deepEqual(eventArguments("Sundial", "CRITICAL", 'a "fault"\r\n'), [
     ...["/L", "APPLICATION", "/SO", "Sundial", "/T", "ERROR", "/ID", "2", "/D", 'a "fault"'],
   ]);
@@ -60,7 +60,7 @@ Deno.test("events: the service's name is the source, in the Application log; a f
   );
 });
 
-Deno.test("events: a service sends what is critical or advisory, whatever log.conf says and of every logger", async () => {
+Deno.test("events: a service sends critical and advisory records of every logger, regardless of log.conf", async () => {
   const runs: string[][] = [];
   const run = (program: string, args: string[]) => Promise.resolve({ code: 0 * runs.push([program, ...args]) });
   const root = Deno.makeTempDirSync();

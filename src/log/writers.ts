@@ -1,4 +1,4 @@
-/** The writer classes that log.conf can name: their properties, and how each is opened. A new class is one entry here. */
+/** The writer classes of log.conf: their properties, and how they are opened. A new class is one entry here. */
 import { dirname, isAbsolute, join, resolve } from "node:path";
 import { ConfigError } from "../errors.ts";
 import { parseDuration, parseSize } from "../config/mod.ts";
@@ -7,13 +7,13 @@ import { type AlertTemplate, parseAlertTemplate } from "./alert-template.ts";
 import { consoleOutput, fileOutput, type Location, parseLocation, ROLL_EVERY, RollingOutput } from "./files.ts";
 import type { Output } from "./queue.ts";
 
-/** What a writer is opened with. */
+/** The properties that a writer is configured with. */
 export interface WriterProperties {
   /** `w.stdout` */
   readonly prefix: string;
   /** Undefined: not set. */
   get(property: string): string | undefined;
-  /** Takes what is wrong: with any, nothing is opened. */
+  /** Collects faults. If there are any, nothing is opened. */
   readonly faults: ConfigError[];
 }
 
@@ -21,26 +21,26 @@ export interface WriterSurroundings {
   root: string;
   /** `${log.dir}` */
   logDirectory: string;
-  /** `<root>/log`, which a start makes. */
+  /** `<root>/log`, which the start creates. */
   ownLogDirectory: string;
   env: Record<string, string>;
   nowMicros(): number;
   stdout: { write(bytes: Uint8Array): Promise<number> };
-  /** The shipped template of alerts. */
+  /** The shipped alert template. */
   alertTemplate: string;
-  /** The product's. */
+  /** Version of the product. */
   version: string;
-  /** From 0 up to 1. */
+  /** In [0, 1). */
   random(): number;
 }
 
 export interface WriterClass {
-  /** Besides class, level, scope and bufferSize. */
+  /** Properties in addition to class, level, scope and bufferSize. */
   readonly properties: readonly string[];
   readonly required: readonly string[];
-  /** Takes the levels it names without ADVISORY, which tells of no fault. */
+  /** The writer ignores ADVISORY, even if its level includes it, because ADVISORY reports no fault. */
   readonly faultsOnly?: boolean;
-  /** Reads and checks the properties; what it returns opens the files, and throws {ConfigError}. */
+  /** Reads and checks the properties. The function that it returns opens the files and may throw {ConfigError}. */
   prepare(properties: WriterProperties, surroundings: WriterSurroundings): () => Output;
 }
 
@@ -115,7 +115,7 @@ const classes: Record<string, WriterClass> = {
   },
 };
 
-/** Of any class. */
+/** The properties of all classes. */
 export const allProperties = (): string[] => Object.values(classes).flatMap(({ properties }) => properties);
 
 export const classNames = (): string[] => Object.keys(classes).map((known) => CLASS_PREFIXES[0] + known);
@@ -147,7 +147,7 @@ export function sizeOf(properties: WriterProperties, property: string, byDefault
 
 const ALERT_TARGETS_MAX = 12;
 
-/** Host and port are each optional: `a:1`, `a`, `:1`. None at all: the default ones. */
+/** Host and port are both optional: `a:1`, `a`, `:1`. An empty list means the default target. */
 function alertTargetsOf(properties: WriterProperties): AlertTarget[] {
   const host = properties.get("defaultAlertHost") || "127.0.0.1";
   const port = Number(properties.get("defaultAlertPort") || "9093");
@@ -187,7 +187,7 @@ function alertTemplateOf(
 
 const DAY_MS = 86_400_000;
 
-/** Here `m` is minutes and `M` months, as in QuestDB's rolling writer. */
+/** `m` means minutes and `M` months, as in QuestDB's rolling writer. */
 function lifeDurationOf(properties: WriterProperties): number {
   const text = properties.get("lifeDuration");
   if (text === undefined || text === "") return 0;

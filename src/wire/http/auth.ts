@@ -1,4 +1,4 @@
-/** Authentication of requests: by the one user of the configuration, or by a session's cookie. */
+/** Authenticates requests: by the configured user, or by a session cookie. */
 import type { Identity } from "../../api.ts";
 import { LogInDelays, TooManyWait } from "../log-in-delays.ts";
 import { basicCredentials, type Credentials, equalInConstantTime } from "../passwords.ts";
@@ -8,24 +8,24 @@ import type { Sessions } from "./sessions.ts";
 
 export const ANONYMOUS: Identity = { name: "admin", groups: [] };
 
-/** `token`: of the session that the request belongs to. */
+/** `token`: of the request's session. */
 export interface Known {
   identity: Identity;
   token?: string;
 }
 
-/** Undefined: credentials are needed, and missing or wrong. */
+/** Undefined: credentials are required, and missing or wrong. */
 type Answer = Known | undefined | TooManyWait;
 
 export class Authenticator {
   private readonly delays: LogInDelays;
 
   constructor(private readonly config: HttpConfig, private readonly sessions: Sessions) {
-    // Requests that wait keep their connections, and must leave room for others.
+    // Waiting requests occupy their connections and must leave enough for others.
     this.delays = new LogInDelays({ waitingMax: () => Math.min(64, Math.ceil(config.limits.connectionsMax / 4)) });
   }
 
-  /** `onWait`: called when an answer has to wait, as passwords were wrong. */
+  /** `onWait` is called if the answer is delayed because of wrong passwords. */
   authenticate(headers: Headers, hostname: string, onWait: () => void): Answer | Promise<Answer> {
     const { user, password } = this.config;
     if (user === "" || password === "") return { identity: ANONYMOUS };
@@ -39,7 +39,7 @@ export class Authenticator {
     return before instanceof TooManyWait ? before : before.then(() => this.check(given, hostname));
   }
 
-  /** Requests that wait are answered at once. */
+  /** Ends the waits of delayed requests. */
   close(): void {
     this.delays.close();
   }

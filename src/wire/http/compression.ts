@@ -1,13 +1,13 @@
-/** Compressed replies: for clients that accept it, where the answer is worth it. */
+/** Compression of replies, for clients that accept it and replies that are large enough. */
 import { once } from "node:events";
 import { createGzip, createZstdCompress, gzipSync, zstdCompressSync } from "node:zlib";
 
 export type ContentCoding = "gzip" | "zstd";
 
-/** Smaller answers are sent as they are. */
+/** Smaller replies are sent uncompressed. */
 const WORTH_BYTES = 4096;
 
-/** Compressing runs on the main thread: between slices of so many bytes others have their turn. */
+/** Compression runs on the main thread, in slices of this size so that it does not block others. */
 const SLICE_BYTES = 65_536;
 
 const ALL: readonly ContentCoding[] = ["zstd", "gzip"];
@@ -42,7 +42,7 @@ export function compressed(parts: Uint8Array[], coding: ContentCoding): Uint8Arr
   return coding === "gzip" ? gzipSync(whole) : zstdCompressSync(whole);
 }
 
-/** Compresses pieces as they come, at the pace of the reader. */
+/** Compresses pieces as they arrive, at the reader's pace. */
 export class CompressedStream implements AsyncIterable<Uint8Array>, AsyncIterator<Uint8Array> {
   readonly #compressor;
   readonly #output: AsyncIterator<Uint8Array>;
@@ -67,7 +67,7 @@ export class CompressedStream implements AsyncIterable<Uint8Array>, AsyncIterato
       const piece = await this.pieces.next();
       if (piece.done) break;
       for (let at = 0; at < piece.value.length; at += SLICE_BYTES) {
-        // The compressor reads the slice after this returns, when the next piece may have taken its place.
+        // The compressor reads the slice after this returns, when the buffer may already hold the next piece.
         const slice = piece.value.slice(at, at + SLICE_BYTES);
         if (!this.#compressor.write(slice)) await once(this.#compressor, "drain");
       }

@@ -130,10 +130,10 @@ Deno.test("/exec streams many chunks, and ends the document when a row fails", (
     assert.equal(JSON.parse(broken).dataset.length, 3000);
   }));
 
-Deno.test("replies are compressed for those who take gzip or zstd, from 4 KiB on", () =>
+Deno.test("replies above 4 KiB are compressed for clients that accept gzip or zstd", () =>
   withServer(async (url) => {
     const coding = async (query: string, offer: string) => {
-      // A client of its own, as fetch() unpacks what it gets and does not tell.
+      // A raw connection, because fetch() decompresses answers without telling.
       const connection = await Deno.connect({ hostname: "127.0.0.1", port: Number(new URL(url).port) });
       await connection.write(
         new TextEncoder().encode(
@@ -183,7 +183,7 @@ Deno.test("/exp answers CSV", () =>
     await assert.rejects(body(`${url}/exp?query=broken`));
   }));
 
-Deno.test("/write passes lines on and tells the line at fault", () =>
+Deno.test("/write passes lines on and reports the bad line", () =>
   withServer(async (url, database) => {
     const post = (init: RequestInit, query = "") => body(`${url}/write${query}`, { method: "POST", ...init });
     assert.deepEqual(await post({ body: "t v=1i" }), [204, ""]);
@@ -255,7 +255,7 @@ Deno.test("credentials and a read-only server", () =>
     { user: "bob", password: "secret", readOnly: true },
   ));
 
-Deno.test("wrong passwords make that user wait, too many are turned away, and a session is not held up", () =>
+Deno.test("wrong passwords delay that user, too many waiting log-ins are refused, and sessions are not delayed", () =>
   withServer(
     async (url) => {
       const basic = (text: string) => ({ headers: { authorization: `Basic ${btoa(text)}` } });
@@ -325,7 +325,7 @@ Deno.test("requests of a kind in flight are limited", async () => {
   );
 });
 
-Deno.test("every answer says that it is data, and the page that its own script may run", () =>
+Deno.test("every answer forbids scripts, and the page allows only its own", () =>
   withServer(async (url) => {
     const paths = ["/exec?query=one", "/exec?query=bad", "/exp?query=one", "/ping", "/settings", "/chk?j=t", "/nope"];
     for (const path of paths) {
@@ -368,7 +368,7 @@ Deno.test("the console: a nonce for each page, and files that browsers may keep"
     assert.equal(missing.status, 404);
   }));
 
-Deno.test("pages of other sites change nothing, and listed origins get their preflights answered", () =>
+Deno.test("pages of other sites cannot change data, and preflights of listed origins are answered", () =>
   withServer(
     async (url, database) => {
       const foreign = { origin: "https://evil.example.org" };

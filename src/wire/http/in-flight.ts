@@ -1,4 +1,4 @@
-/** How many requests of each kind are in flight. One more than a kind's limit is refused. */
+/** Counts the requests of each kind in flight. Requests above a kind's limit are refused. */
 import type { HttpConfig, HttpWire } from "./contract.ts";
 import { type Reply, textReply } from "../http1/mod.ts";
 
@@ -9,7 +9,7 @@ export class InFlight {
 
   constructor(private readonly limits: HttpConfig["kindLimits"]) {}
 
-  /** The refusal, where there are too many; otherwise the request counts until `leave`. */
+  /** Returns a refusal if there are too many requests. Otherwise the request counts until `leave`. */
   enter(kind: HttpWire): Reply | undefined {
     const count = this.counts[kind], limit = this.limits[kind];
     if (limit >= 0 && count >= limit) {

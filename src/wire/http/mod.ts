@@ -1,6 +1,6 @@
 /**
- * The HTTP interface: finds the route of a request, knows who asks, and turns failures into status codes.
- * A route is one file in `routes/` and one line here.
+ * The HTTP interface: selects the route of a request, authenticates the client, and maps failures to status codes.
+ * Each route is one file in `routes/` and one line here.
  */
 import { shownAddress, shownText } from "../../log/mod.ts";
 import { TooManyWait } from "../log-in-delays.ts";
@@ -39,12 +39,12 @@ const ROUTES: Route[] = [exec, exp, write, ping, settings, warnings, chk, page];
 
 export interface HttpServer {
   port: number;
-  /** Requests that are being answered, to their last byte. */
+  /** Number of requests that are not completely answered. */
   inFlight(): Record<HttpWire, number>;
   close(): Promise<void>;
 }
 
-/** Answers until `close`, which takes no more requests and waits for those that run. */
+/** Serves until `close`, which accepts no more requests and waits for running ones. */
 export function startHttp(options: HttpOptions): HttpServer {
   const { config, certificate } = options;
   const routes = routesOf(config, options.console);
@@ -69,7 +69,7 @@ export function startHttp(options: HttpOptions): HttpServer {
       const route = routes.get(path);
       const kind = route?.wire;
       const refused = kind === undefined ? undefined : inFlight.enter(kind);
-      // A streaming reply is in flight to its end.
+      // A streaming reply is in flight until its end.
       if (kind !== undefined && refused === undefined) request.onEnd = () => inFlight.leave(kind);
       const asker = { method, header: (name: string) => request.headers.get(name) };
       const verdict = judge(asker, config.origins, false);
@@ -82,7 +82,7 @@ export function startHttp(options: HttpOptions): HttpServer {
         options.log.turnedAway?.(remoteAddr, `${method} ${path}: ${verdict.refusal}`);
       }
       if (status === 401) options.log.turnedAway?.(remoteAddr, `${method} ${path}: who asks is not known`);
-      // Only the path: a statement stands in what follows it.
+      // Only the path: the query may contain a statement.
       options.log.debug?.(() => `${status} ${method} ${shownText(path)} [client=${shownAddress(remoteAddr)}]`);
       return reply;
     },
@@ -97,7 +97,7 @@ export function startHttp(options: HttpOptions): HttpServer {
   };
 }
 
-/** The answer to a request that goes no further. */
+/** The reply to a request that is refused or is a preflight; otherwise undefined. */
 function answerOf({ refusal, isPreflight }: Verdict): Reply | undefined {
   if (refusal !== undefined) return textReply(403, refusal);
   if (isPreflight) return { status: 204, headers: [] };
@@ -113,9 +113,9 @@ function routesOf(config: HttpConfig, files: ConsoleFiles): Map<string, Route> {
   return routes;
 }
 
-/** What is known of a request before anything is answered. */
+/** The parts of a request that are known before it is answered. */
 interface Arrival {
-  /** Of the client. */
+  /** Address of the client. */
   hostname: string;
   path: string;
   query: string;
@@ -130,7 +130,7 @@ async function answer(
   { hostname, path, query, route, authenticator, sessions, options }: Arrival,
 ): Promise<Reply> {
   const startedMs = performance.now();
-  // A statement is not run for an answer that nobody reads.
+  // For HEAD no statement is run, as nobody would read its answer.
   const method = request.method === "HEAD" && route?.wire === undefined ? "GET" : request.method;
   let identity = ANONYMOUS, token: string | undefined;
   let authenticationNs = 0;
@@ -186,7 +186,7 @@ function hasBodySize(request: HttpRequest): boolean {
   return request.headers.has("content-length") || request.headers.has("transfer-encoding");
 }
 
-/** By hand: `new URL` costs more than a whole small query. The target may be a whole URL, as proxies send it. */
+/** Splits by hand, because `new URL` costs more than a whole small query. Proxies send a whole URL as the target. */
 function splitTarget(target: string): { path: string; query: string } {
   const start = target.startsWith("/") ? 0 : pathStart(target);
   const question = target.indexOf("?", start);

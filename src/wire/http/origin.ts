@@ -1,21 +1,21 @@
 /**
- * Protects the server from pages of other sites in the browser of somebody who can reach it.
+ * Protects the server from pages of other sites in the browser of somebody who can reach the server.
  *
- * A request that looks like a browser's must name a known host, as DNS rebinding makes a foreign name mean this machine. It may
- * change data only if our own page or an origin in `http.cors.origins` sent it. Scripts and drivers are not affected: whoever
- * can run one needs no browser to attack.
+ * A request that looks like a browser's must name a known host, because DNS rebinding can point a foreign name at this machine. It may
+ * change data only if our own page or an origin in `http.cors.origins` sent it. Scripts and drivers are not affected: an attacker who
+ * can run one does not need a browser.
  * @see https://fetch.spec.whatwg.org/#cors-protocol
  * @see https://www.w3.org/TR/fetch-metadata/
  */
 
-/** Sent by our page only. A page of another origin needs the consent of a preflight to send it. */
+/** Only our page sends this header. A page of another origin could send it only after a successful preflight. */
 export const PAGE_HEADER = "x-sundial-page";
 
 const PREFLIGHT_SECONDS = "600";
 const METHODS = "GET, POST, OPTIONS";
 
 export interface OriginRules {
-  /** Names in the Host header, in lower case and without a port. Addresses and localhost are always known. */
+  /** Accepted names in the Host header, in lower case and without port. Addresses and localhost are always accepted. */
   hostNames: readonly string[];
   /** Other origins whose pages may read answers and change data. */
   corsOrigins: readonly string[];
@@ -23,14 +23,14 @@ export interface OriginRules {
 
 export interface Asker {
   method: string;
-  /** The value of a header by its name in lower case. */
+  /** Returns the value of a header, by its name in lower case. */
   header(name: string): string | null;
 }
 
 export interface Verdict {
-  /** Why the answer is 403. */
+  /** If set, the reason to answer 403. */
   refusal?: string;
-  /** The request is a preflight that is answered 204 and goes no further. */
+  /** The request is a preflight: it is answered 204 and not processed further. */
   isPreflight?: true;
   /** Headers for the answer. */
   headers: [name: string, value: string][];
@@ -66,14 +66,20 @@ export function judge({ method, header }: Asker, rules: OriginRules, changes: bo
 
 const refused = (refusal: string): Verdict => ({ refusal, headers: [] });
 
-/** Sec-Fetch-Mode alone is no sign of a browser: Node's fetch() sends it. PowerShell calls itself Mozilla. */
+/**
+ * Sec-Fetch-Mode alone does not indicate a browser, as Node's fetch() sends it. PowerShell's user agent begins with
+ * Mozilla.
+ */
 function looksLikeBrowser(header: Asker["header"]): boolean {
   if (header("sec-fetch-dest") !== null || header("referer") !== null) return true;
   const agent = header("user-agent") ?? "";
   return agent.startsWith("Mozilla/") && !agent.includes("PowerShell/");
 }
 
-/** Browsers send Sec-Fetch-Site to localhost and over TLS, and Origin with every POST. Others need our page's header. */
+/**
+ * Browsers send Sec-Fetch-Site to localhost and over TLS, and Origin with every POST. All other requests need our
+ * page's header.
+ */
 function isOwn(header: Asker["header"], origin: string | null, site: string | null, host: string): boolean {
   if (site === "same-origin" || site === "none" || header(PAGE_HEADER) !== null) return true;
   return site === null && (origin === `http://${host}` || origin === `https://${host}`);
@@ -85,7 +91,7 @@ function isKnownHost(host: string, names: readonly string[]): boolean {
   return name === "localhost" || /^\d+\.\d+\.\d+\.\d+$/.test(name) || names.includes(name);
 }
 
-/** Answers depend on the origin once any origin is listed, which caches must know. */
+/** Once origins are listed, answers depend on the request's origin, and caches must know that. */
 function corsHeaders(origin: string | undefined): Verdict["headers"] {
   if (origin === undefined) return [["vary", "Origin"]];
   return [["vary", "Origin"], ["access-control-allow-origin", origin], ["access-control-allow-credentials", "true"]];

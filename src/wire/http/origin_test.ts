@@ -43,7 +43,7 @@ for (const [title, headers] of mayOnlyRead) {
     assert.match(ask(headers, true).refusal!, /may not change data: http\.cors\.origins/);
     const read = ask(headers, false);
     assert.equal(read.refusal, undefined);
-    // Without this header the browser keeps the answer from the page.
+    // Without this header the browser does not let the page read the answer.
     assert.ok(!read.headers.some(([name]) => name === "access-control-allow-origin"));
   });
 }

@@ -1,4 +1,4 @@
-/** The query part of a URL: `+` is a blank, the last of equal names counts, names have case. */
+/** The query part of a URL: `+` is a blank, the last of equal names counts, names are case-sensitive. */
 export class Parameters {
   private readonly raw = new Map<string, string>();
 
@@ -15,18 +15,18 @@ export class Parameters {
     }
   }
 
-  /** The decoded text, or undefined when it is not there or cannot be decoded. */
+  /** The decoded text, or undefined if it is missing or cannot be decoded. */
   get(name: string): string | undefined {
     const raw = this.raw.get(name);
     return raw === undefined ? undefined : decode(raw);
   }
 
-  /** A parameter that is there but is not percent-encoded UTF-8. */
+  /** True if the parameter is present but not percent-encoded UTF-8. */
   isBroken(name: string): boolean {
     return this.raw.has(name) && this.get(name) === undefined;
   }
 
-  /** `true`, in any case: other words have no effect. */
+  /** `true`, in any case. Other values count as false. */
   isTrue(name: string): boolean {
     return this.raw.get(name)?.toLowerCase() === "true";
   }
@@ -49,7 +49,7 @@ export interface RowWindow {
 const ALL_ROWS = Number.MAX_SAFE_INTEGER;
 const LONG_MAX = 2n ** 63n - 1n;
 
-/** A number in the range of LONG, brought into the range of safe integers; undefined for anything else. */
+/** A number in the range of LONG, clamped to safe integers; undefined for anything else. */
 function limitNumber(text: string): number | undefined {
   if (!/^[+-]?\d+$/.test(text)) return undefined;
   const exact = BigInt(text.replace("+", ""));
@@ -57,7 +57,7 @@ function limitNumber(text: string): number | undefined {
   return Math.max(-ALL_ROWS, Math.min(ALL_ROWS, Number(exact)));
 }
 
-/** The two halves of `limit`: `high` is undefined for `N`, and endless for `L,` and `L,x`. */
+/** The two parts of `limit`: `high` is undefined for `N`, and infinite for `L,` and `L,x`. */
 function limitParts(text: string): { low: number; high: number | undefined } | undefined {
   const parts = text.split(",").map((part) => part.trim());
   if (parts.length > 2) return undefined;
@@ -66,7 +66,7 @@ function limitParts(text: string): { low: number; high: number | undefined } | u
   return { low, high: parts.length === 1 ? undefined : limitNumber(parts[1]) ?? ALL_ROWS };
 }
 
-/** /exec: `N` is rows 1 to N, `L,H` rows L to H counted from one, both included; at least one row. */
+/** /exec: `N` means rows 1 to N, `L,H` rows L to H, counted from one and inclusive; at least one row. */
 export function execWindow(limit: string | undefined): RowWindow | undefined {
   const parts = limit === undefined ? undefined : limitParts(limit);
   if (parts === undefined) return undefined;
@@ -75,7 +75,7 @@ export function execWindow(limit: string | undefined): RowWindow | undefined {
   return { first, count: Math.max(1, parts.high - first) };
 }
 
-/** /exp: `N` is the first N rows, `L,H` those after row L up to row H. */
+/** /exp: `N` means the first N rows, `L,H` the rows after row L up to row H. */
 export function expWindow(limit: string | undefined): RowWindow | undefined {
   const parts = limit === undefined ? undefined : limitParts(limit);
   if (parts === undefined) return undefined;
@@ -84,7 +84,7 @@ export function expWindow(limit: string | undefined): RowWindow | undefined {
   return { first, count: Math.max(0, parts.high - first) };
 }
 
-/** The window cut to the rows that a reply may have; undefined when nothing is cut. */
+/** Limits the window to the maximum rows of a reply; undefined if there is no limit. */
 export function capWindow(window: RowWindow | undefined, maxRows: number): RowWindow | undefined {
   if (maxRows >= ALL_ROWS) return window;
   return { first: window?.first ?? 0, count: Math.min(window?.count ?? ALL_ROWS, maxRows) };

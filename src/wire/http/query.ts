@@ -1,4 +1,4 @@
-/** What the routes that run statements have in common. */
+/** Functions shared by the routes that run statements. */
 import type { Chunk, Prepared } from "../../api.ts";
 import { SqlError, SQLSTATE } from "../../errors.ts";
 import { shownText } from "../../log/mod.ts";
@@ -8,7 +8,7 @@ import type { Call } from "./contract.ts";
 import { judge } from "./origin.ts";
 import { errorFields, isUnhandled } from "./reply.ts";
 
-/** The header's time limit; 0 when there is none that makes sense. */
+/** The time limit from the header; 0 if it is missing or invalid. */
 export function statementTimeoutMs(call: Call): number {
   const header = call.request.headers.get("statement-timeout");
   return header !== null && /^\d{1,15}$/.test(header) ? Number(header) : 0;
@@ -31,14 +31,14 @@ export function foreignChange({ request: { method, headers }, options }: Call): 
   return judge({ method, header: (name) => headers.get(name) }, options.config.origins, true).refusal;
 }
 
-/** The statement of a request has come. */
+/** Starts counting a request's statement. */
 export function beginQuery(call: Call, wire: "exec" | "exp"): QueryCount {
   const metrics = call.options.metrics?.wires[wire];
   metrics?.bytesIn.inc(call.request.target.length);
   return new QueryCount(metrics, call.startedMs);
 }
 
-/** What replies with rows have in common. */
+/** Options that all replies with rows share. */
 export function rowsOptions(
   call: Call,
   query: QueryCount,
@@ -56,7 +56,7 @@ export function rowsOptions(
   };
 }
 
-/** Counts and logs a failed statement, and gives the reply's fields. */
+/** Counts and logs a failed statement. Returns the fields of the reply. */
 export function failed(
   call: Call,
   query: QueryCount,

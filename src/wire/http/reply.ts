@@ -1,4 +1,4 @@
-/** Replies: heads, text and JSON errors, and bodies that stream at the reader's pace. */
+/** Makes replies: heads, text and JSON errors, and bodies that are streamed at the reader's pace. */
 import { CorruptFileError, DiskFullError, SqlError, SQLSTATE } from "../../errors.ts";
 import type { Chunk } from "../../api.ts";
 import { BrokenReplyError, type HeaderList, type Reply, textReply } from "../http1/mod.ts";
@@ -17,7 +17,7 @@ export function jsonReply(body: string, status = 200, keepAlive = "timeout=5, ma
   };
 }
 
-/** With a length, for the small documents that clients read with simple means. */
+/** A reply with Content-Length, for small documents that clients read with simple HTTP code. */
 export function documentReply(body: string | Uint8Array, contentType: string): Reply {
   return { status: 200, headers: [["Content-Type", contentType]], body: bytesOf(body) };
 }
@@ -30,10 +30,10 @@ export function methodNotSupported(method: string): Reply {
   return textReply(405, `Method ${method} not supported`);
 }
 
-/** Insufficient Storage. Clients of the line protocol try again. */
+/** 507 Insufficient Storage. Clients of the line protocol retry. */
 export const DISK_FULL_STATUS = 507;
 
-/** The fields of a failed statement. What is not the client's fault has no position of its own. */
+/** The fields of a failed statement. Only client errors have a position. */
 export function errorFields(error: unknown): { status: number; message: string; position: number } {
   if (error instanceof SqlError) {
     const forbidden = error.sqlState === SQLSTATE.insufficientPrivilege || error.sqlState === SQLSTATE.readOnly;
@@ -57,7 +57,7 @@ export function queryError(query: string, message: string, position: number, sta
   return jsonReply(JSON.stringify({ query, error: message, position }), status);
 }
 
-/** Is it a failure that is neither the client's nor that of a full disk? Those are logged and counted. */
+/** True for failures that are neither the client's nor caused by a full disk. These are logged and counted. */
 export function isUnhandled(error: unknown): boolean {
   return !(error instanceof SqlError || error instanceof DiskFullError);
 }
@@ -69,20 +69,20 @@ export interface Body {
   chunks: AsyncIterable<Chunk>;
   /** The end of the document, after `rowCount` rows. */
   tail(rowCount: number): string | Uint8Array<ArrayBuffer>;
-  /** The end of a document that broke off; undefined lets the connection break. */
+  /** The end of a document that failed midway; undefined: break off the connection. */
   errorTail(error: unknown, rowCount: number): string | undefined;
-  /** How the client wants it compressed. */
+  /** The coding that the client accepts. */
   coding: ContentCoding | undefined;
   keepAlive: string;
-  /** Told of each chunk that goes out. */
+  /** Called for each chunk that is sent. */
   onChunk(chunk: Chunk): void;
-  /** Told when the last byte was made, and when the client has gone before; errors go through `errorTail`. */
+  /** Called when the last byte is produced, or when the client leaves earlier; errors go to `errorTail`. */
   onEnd(how: "queriesCompleted" | "queriesCancelled"): void;
 }
 
 /**
- * A reply whose rows come from a running query. A failure before anything is sent is thrown. A result of at most one chunk is
- * sent at once; otherwise each chunk is asked for when the client has taken the one before.
+ * A reply whose rows come from a running query. A failure before anything is sent is thrown. A result of at most one
+ * chunk is sent at once. Otherwise each chunk is requested when the client has taken the previous one.
  */
 export async function rowsReply(body: Body): Promise<Reply> {
   const chunks = body.chunks[Symbol.asyncIterator]();
@@ -105,14 +105,14 @@ export async function rowsReply(body: Body): Promise<Reply> {
   return { status: 200, headers: [...headers, ["Content-Encoding", coding]], body: new CompressedStream(rows, coding) };
 }
 
-/** Head, chunks and tail of a document, each made when it is asked for. */
+/** Head, chunks and tail of a document, each produced on request. */
 class RowStream implements AsyncIterable<Uint8Array>, AsyncIterator<Uint8Array> {
   #rowCount: number;
   #hasHead = false;
   #hasEnded = false;
   #sent: Uint8Array | undefined;
 
-  /** @param ready chunks that are there already; the first has been counted */
+  /** @param ready chunks that were already produced; the first one is counted already */
   constructor(
     private readonly body: Body,
     private readonly chunks: AsyncIterator<Chunk>,
@@ -159,7 +159,7 @@ class RowStream implements AsyncIterable<Uint8Array>, AsyncIterator<Uint8Array> 
     }
   }
 
-  /** The client has gone. */
+  /** The client has left. */
   async return(): Promise<IteratorResult<Uint8Array>> {
     if (!this.#hasEnded) {
       this.#end("queriesCancelled");
@@ -183,7 +183,10 @@ class RowStream implements AsyncIterable<Uint8Array>, AsyncIterator<Uint8Array> 
     return { done: false, value: bytes };
   }
 
-  /** Frees the chunk before: until some later collection they were hundreds of megabytes at 200 MB/s. */
+  /**
+   * Frees the previous chunk's buffer at once. Left to the garbage collector, hundreds of megabytes accumulated at 200
+   * MB/s.
+   */
   #release(): void {
     const buffer = this.#sent?.buffer;
     if (buffer instanceof ArrayBuffer && this.#sent?.byteLength === buffer.byteLength) buffer.transfer(0);
@@ -197,7 +200,7 @@ function bytesOf(text: string | Uint8Array): Uint8Array {
   return typeof text === "string" ? encoder.encode(text) : text;
 }
 
-/** Bytes that may be kept. A view of shared memory would change while it waits. */
+/** Returns bytes that may be kept: copies a view of shared memory, which could change while it waits. */
 function ownBytes(bytes: Uint8Array): Uint8Array {
   return bytes.buffer instanceof ArrayBuffer ? bytes : bytes.slice();
 }

@@ -1,12 +1,12 @@
 /**
- * Sessions of browsers: who has shown a password once is known by a cookie from then on. Each reply to it carries a new one,
- * so that one that was overheard does not last; the one before holds a little longer, for requests that are on their way.
+ * Browser sessions: after log-in with a password, a cookie identifies the user. Each reply replaces the cookie, so that an
+ * intercepted one is useful only briefly. The previous one stays valid a little longer, for requests that are already under way.
  */
 import type { Identity } from "../../api.ts";
 
 const COOKIE = "sundial_session";
 const TOKEN = /^s1[A-Za-z0-9_-]{43}$/;
-/** After a newer one was given. */
+/** How long a token stays valid after its replacement. */
 const GRACE_MS = 60_000;
 const SESSIONS_MAX = 10_000;
 
@@ -16,12 +16,12 @@ interface Session {
 }
 
 export class Sessions {
-  /** The oldest first. */
+  /** Oldest first. */
   private readonly byToken = new Map<string, Session>();
 
   constructor(private readonly timeoutMs: number, private readonly nowMs: () => number = () => performance.now()) {}
 
-  /** Who the Cookie header names. */
+  /** Returns the user of the Cookie header. */
   identify(header: string | undefined): { identity: Identity; token: string } | undefined {
     for (const part of header?.split(";") ?? []) {
       const [name, token = ""] = part.trim().split("=", 2);
@@ -34,7 +34,7 @@ export class Sessions {
     return undefined;
   }
 
-  /** The value of Set-Cookie for a session, which takes the place of the one of `before`. */
+  /** Returns the value of Set-Cookie for a new token, which replaces `before`. */
   give(identity: Identity, before?: string): string {
     const now = this.nowMs();
     const old = before === undefined ? undefined : this.byToken.get(before);

@@ -4,7 +4,7 @@ import { Sessions } from "./sessions.ts";
 const bob = { name: "bob", groups: [] };
 const cookieOf = (setCookie: string) => setCookie.split(";")[0];
 
-Deno.test("Sessions know a cookie until it was not used for the time-out, and the one before for a moment", () => {
+Deno.test("Sessions accept a cookie until it is unused for the time-out, and its predecessor briefly", () => {
   let now = 0;
   const sessions = new Sessions(600_000, () => now);
   const first = sessions.give(bob);

@@ -1,4 +1,4 @@
-/** A statement in the body of a POST to /exec: a form, or JSON with the values of its parameters. */
+/** A statement in the body of a POST to /exec: a form, or JSON with parameter values. */
 import type { ExecuteOptions, Prepared, Session } from "../../api.ts";
 import { SqlError, SQLSTATE } from "../../errors.ts";
 import type { Value } from "../../types/mod.ts";
@@ -6,14 +6,14 @@ import { textParameter } from "../text-parameter.ts";
 import type { Call } from "./contract.ts";
 import { Parameters } from "./parameters.ts";
 
-/** The body is no statement, and is answered with this status. */
+/** The body is no valid statement; it is answered with this status. */
 export class StatementBodyError extends Error {
   constructor(readonly status: number, message: string) {
     super(message);
   }
 }
 
-/** A value as JSON has it; numbers keep their digits. */
+/** A JSON value; numbers keep their digits. */
 export type Argument = string | boolean | null | JsonNumber;
 
 class JsonNumber {
@@ -21,7 +21,7 @@ class JsonNumber {
 }
 
 export interface StatementBody {
-  /** Those of the URL, and those of the body over them. */
+  /** The parameters of the URL, overridden by those of the body. */
   parameters: Parameters;
   args: Argument[];
 }
@@ -85,7 +85,7 @@ function keepDigits(_key: string, value: unknown, context: { source: string }): 
 const isArgument = (value: unknown): value is Argument =>
   value === null || typeof value === "string" || typeof value === "boolean" || value instanceof JsonNumber;
 
-/** Arrays are texts of arrays. */
+/** Arrays become texts of arrays. */
 function argumentOf(value: unknown, index: number): Argument {
   if (isArgument(value)) return value;
   if (Array.isArray(value)) return arrayText(value, index);
@@ -110,8 +110,8 @@ export interface PreparedArguments {
 }
 
 /**
- * Prepares a statement with its arguments. The statement says what types they have; where it leaves that open, as in
- * `select $1`, numbers and truth values have their own.
+ * Prepares a statement with its arguments. The statement determines their types. If it does not, as in `select $1`,
+ * numbers and booleans keep their own.
  * @throws {SqlError}
  */
 export async function prepareWith(
@@ -136,7 +136,7 @@ export async function prepareWith(
   return { prepared, values };
 }
 
-/** What a parameter is where nothing says what it is. */
+/** Types that the binder gives to a parameter of undetermined type. */
 const OPEN_TYPES = new Set(["STRING", "VARCHAR"]);
 
 function ownType(arg: Argument): string | undefined {

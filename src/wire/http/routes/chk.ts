@@ -1,4 +1,4 @@
-/** GET /chk?j=TABLE: is there such a table? */
+/** GET /chk?j=TABLE: tells whether a table exists. */
 import type { Call, Route } from "../contract.ts";
 import { type Reply, textReply } from "../../http1/mod.ts";
 import { documentReply } from "../reply.ts";

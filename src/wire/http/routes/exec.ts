@@ -1,4 +1,4 @@
-/** GET and POST /exec: a statement's answer as JSON. */
+/** GET and POST /exec: runs a statement and answers in JSON. */
 import type { Answer, Prepared, ResultColumn } from "../../../api.ts";
 import { SqlError } from "../../../errors.ts";
 import { typeOf } from "../../../types/mod.ts";
@@ -99,7 +99,7 @@ function emptyQuery(query: string): Reply {
   return jsonReply(JSON.stringify({ error: "empty query", query, position: "0" }));
 }
 
-/** Indices of the columns in `cols`; undefined for all of them; the name of one that is not there. */
+/** Indices of the columns in `cols`; undefined for all columns; the name of an unknown column. */
 function chooseColumns(prepared: Prepared, cols: string | undefined): number[] | undefined | string {
   if (cols === undefined || cols === "" || prepared.columns === undefined) return undefined;
   const chosen: number[] = [];
@@ -118,7 +118,7 @@ function doneReply(answer: Answer & { kind: "done" }, query: string, more: strin
   return jsonReply(`{"dml":"OK"${updated}${more}}`);
 }
 
-/** What the client is told besides the answer; most statements have nothing of it. */
+/** Notices for the client; most statements have none. */
 function noticesField({ notices }: Prepared): string {
   return notices.length === 0 ? "" : `,"notices":${JSON.stringify(notices)}`;
 }
@@ -149,7 +149,7 @@ function timings(call: Call, prepared: Prepared, compiledMs: number): string {
   return `,"timings":{"authentication":${call.authenticationNs},"compiler":${compiler},"execute":${execute},"count":0}`;
 }
 
-/** There is no other way than to compile a query. */
+/** Every query is compiled. */
 function explain(call: Call): string {
   return call.parameters.isTrue("explain") ? ',"explain":{"jitCompiled":true}' : "";
 }

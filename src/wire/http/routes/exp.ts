@@ -25,7 +25,7 @@ async function exportRows(call: Call): Promise<Reply> {
     if (format !== "csv" && format !== "parquet") {
       throw new SqlError(`unknown export format '${format}': known are csv and parquet`, 0);
     }
-    // Refused before it is prepared as well as after: nothing but a query may run here.
+    // Changes are refused before preparation as well as after it: only queries may run here.
     const timeoutMs = statementTimeoutMs(call);
     const prepared = await session.prepare(query, [], { signal: call.request.signal, timeoutMs });
     if (prepared.category !== "query") throw new SqlError("only rows can be exported: a query is expected", 0);
@@ -47,7 +47,7 @@ async function exportRows(call: Call): Promise<Reply> {
       chunks: answer.chunks,
       tail: () => "",
       errorTail(error) {
-        // CSV has no place for an error: the broken connection tells the client that rows are missing.
+        // CSV cannot represent an error: the broken connection tells the client that rows are missing.
         failed(call, count, error, query);
         return undefined;
       },
@@ -60,7 +60,7 @@ async function exportRows(call: Call): Promise<Reply> {
   }
 }
 
-/** `limit` does not count here: a file is whole. */
+/** `limit` does not apply: a file is always complete. */
 async function parquetReply(call: Call, count: QueryCount, query: string, prepared: Prepared): Promise<Reply> {
   const answer = await prepared.execute([], {
     encoding: parquetEncoding(call),
@@ -88,7 +88,7 @@ async function* groupsOf(chunks: AsyncIterable<Chunk>, file: ParquetAssembler): 
   for await (const { bytes, rows } of chunks) yield { bytes: file.group(bytes), rows };
 }
 
-/** The parameters of a Parquet file. Groups have the rows of one batch, so `row_group_size` is only checked. */
+/** The parameters of a Parquet file. A group has the rows of one batch, so `row_group_size` is only validated. */
 function parquetEncoding({ parameters }: Call): ParquetEncoding {
   if (parameters.get("partition_by")) throw notSupported("partition_by", 0);
   const codec = (parameters.get("compression_codec") || "zstd").toUpperCase();
@@ -118,7 +118,7 @@ function attachment(call: Call, extension: string): [string, string] {
   return ["Content-Disposition", `attachment; filename="${fileName(call.parameters.get("filename"))}.${extension}"`];
 }
 
-/** A list in JSON, in ASCII: a file has no place for what its reader is told besides. */
+/** Notices as a JSON list in ASCII, in a header because the file cannot contain them. */
 function noticesHeader({ notices }: Prepared): [string, string][] {
   if (notices.length === 0) return [];
   const list = JSON.stringify(notices).replaceAll(
@@ -136,7 +136,7 @@ function oneByteDelimiter(text: string | undefined): string {
   return text !== undefined && text.length === 1 && text.charCodeAt(0) < 0x80 ? text : ",";
 }
 
-/** The name goes into a header: no quotes, line ends or other controls, and ASCII only. */
+/** The name is part of a header: ASCII only, without quotes and control characters. */
 function fileName(text: string | undefined): string {
   const clean = (text ?? "").replaceAll(/[^\x20-\x7e]|["\\]/g, "");
   return clean === "" ? `sundial-query-${Date.now()}` : clean;

@@ -1,4 +1,4 @@
-/** A path that stands for another one. */
+/** A path that redirects to another one. */
 import type { Route } from "../contract.ts";
 
 export function redirect(to: string): Route {

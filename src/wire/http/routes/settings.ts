@@ -1,4 +1,4 @@
-/** GET /settings: what clients of the line protocol and the console want to know before they begin. */
+/** GET /settings: information that clients of the line protocol and the console request first. */
 import type { Reply } from "../../http1/mod.ts";
 import type { Call, Route } from "../contract.ts";
 import { documentReply } from "../reply.ts";

@@ -1,4 +1,4 @@
-/** GET /warnings: what is wrong with the machine's set-up. Nothing that we look at could be. */
+/** GET /warnings: warnings about the machine's configuration. The list is always empty. */
 import type { Route } from "../contract.ts";
 import { jsonReply } from "../reply.ts";
 

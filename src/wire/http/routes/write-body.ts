@@ -1,16 +1,16 @@
-/** The body of a line-protocol request, read as it is worked on: what it may be, and what its faults are answered. */
+/** The body of a line-protocol request, read as it is processed: its limits, and the errors for violations. */
 import { createGunzip } from "node:zlib";
 import type { LineBody } from "../../../api.ts";
 import type { HttpRequest } from "../../http1/mod.ts";
 
-/** The body cannot be taken, whatever its lines say. */
+/** The body is unacceptable, regardless of its lines. */
 export class BodyError extends Error {
   constructor(readonly status: 413 | 415, message: string) {
     super(message);
   }
 }
 
-/** What comes as fast as it is read would keep the thread: others get their turn so often. */
+/** Yield to other work at this interval: a body that arrives as fast as it is read would block the thread. */
 const TURN_MS = 4;
 
 export class ReceivedBody implements LineBody {
@@ -25,17 +25,17 @@ export class ReceivedBody implements LineBody {
     this.reader = request.body?.getReader();
   }
 
-  /** Without `return`: a loop that is left does not end the connection. */
+  /** Without `return`: leaving a loop early does not end the connection. */
   [Symbol.asyncIterator](): AsyncIterator<Uint8Array> {
     return { next: () => this.next() };
   }
 
-  /** Reads the rest for nothing. */
+  /** Reads and discards the rest. */
   async drain(): Promise<void> {
     try {
       while (!(await this.next()).done);
     } catch {
-      // It is too long, or its client has gone.
+      // too long, or the client has left
     }
   }
 
@@ -47,7 +47,7 @@ export class ReceivedBody implements LineBody {
       this.turnEndsMs = performance.now() + TURN_MS;
     }
     const { done, value } = await this.reader?.read() ?? NOTHING;
-    // While it waited for the client, others had their turn.
+    // While this waited for the client, other work could run.
     if (performance.now() - startMs > 1) this.turnEndsMs = performance.now() + TURN_MS;
     if (done) return { done, value: undefined };
     this.bytesRead += value.length;
@@ -65,12 +65,12 @@ const NOTHING = { done: true, value: undefined } as const;
 
 const tooLarge = (sizeMax: number) => new BodyError(413, `the body is larger than ${sizeMax} bytes`);
 
-/** Most bytes that are inflated at a time: a small gzip may hold very many. */
+/** Maximum number of bytes inflated at a time, because a small gzip may expand enormously. */
 const INFLATED_BYTES = 1 << 18;
-/** So many are not held against the ratio. */
+/** The ratio is not checked below this size. */
 const RATIO_FREE_BYTES = 1 << 24;
 
-/** What a gzip holds. */
+/** Inflates a gzip body. */
 export function inflated(body: ReceivedBody, sizeMax: number, ratioMax: number): LineBody {
   const source = inflate(body, sizeMax, ratioMax);
   return { [Symbol.asyncIterator]: () => ({ next: () => source.next() }) };
@@ -100,7 +100,7 @@ async function* inflate(body: ReceivedBody, sizeMax: number, ratioMax: number): 
   }
 }
 
-/** Ends when the body does, or when nobody inflates it any more. */
+/** Ends with the body, or when inflating has been given up. */
 async function feed(body: ReceivedBody, gunzip: ReturnType<typeof createGunzip>): Promise<void> {
   try {
     for await (const bytes of body) {

@@ -48,7 +48,7 @@ async function writeLines(call: Call): Promise<Reply> {
     return { status: 204, headers: [] };
   } catch (error) {
     if (error instanceof RequestError || error instanceof ConnectionLostError) throw error;
-    // A client that is still writing would not see the reply.
+    // A client that is still sending would not see the reply.
     if (!(error instanceof BodyError && error.status === 413)) await received.drain();
     return failed(call, error);
   } finally {
@@ -81,7 +81,7 @@ function failed(call: Call, error: unknown): Reply {
   return lineFailure(500, new LineError(0, message, "internal error"));
 }
 
-/** Clients try again after 500 and 503. */
+/** Clients retry after 500 and 503. */
 const STATUS = { "invalid": 400, "not supported": 400, "too busy": 503, "internal error": 500 } as const;
 
 function lineFailure(status: number, error: LineError): Reply {
@@ -95,13 +95,13 @@ function notAccepting(): Reply {
   return lineJson(421, { code: "not accepting writes", message: "the server is read-only", errorId: nextErrorId() });
 }
 
-/** Without a charset: clients of the line protocol read the fields only of this very type. */
+/** The type has no charset, because clients of the line protocol read the fields only with exactly this type. */
 function lineJson(status: number, fields: Record<string, unknown>): Reply {
   const body = encoder.encode(JSON.stringify(fields));
   return { status, headers: [["Content-Type", "application/json"]], body, isChunked: true };
 }
 
-/** Names the failure, so that a client's report can be found in the log. */
+/** An id by which a client's report can be found in the log. */
 function nextErrorId(): string {
   return `${crypto.randomUUID().slice(0, 8)}-${++errorCount}`;
 }
