@@ -141,7 +141,7 @@ Deno.test("query workers load no SQL compiler, and the writer no engine: there a
   };
   const rooms = (entry: string, pattern: RegExp) => [...loaded(entry)].filter((path) => pattern.test(path));
   assert.ok(loaded("workers/exec.ts").has("sql/functions/mod.ts"), "the walk gets there");
-  assert.deepEqual(rooms("workers/exec.ts", /^sql\/(?:mod|lexer|parser|tree-|binder|planner)/), []);
+  assert.deepEqual(rooms("workers/exec.ts", /^sql\/(?:mod|bind|lexer|parser|tree-|binder|planner|statements)/), []);
   assert.deepEqual(rooms("workers/writer.ts", /^(?:sql|engine|database|wire)\//), []);
 });
 

@@ -9,7 +9,8 @@ import {
   valuesToAppendBatch,
 } from "../engine/mod.ts";
 import { SqlError, SQLSTATE } from "../errors.ts";
-import type { BoundStatement, NewTable } from "../sql/plan.ts";
+import type { StatementRun } from "../sql/mod.ts";
+import type { NewTable, OtherBound } from "../sql/plan.ts";
 import type { AppendBatch, BulkLoad, Catalogue, Change, TableSnapshot } from "../storage/contract.ts";
 import type { RunningStatement } from "./activity.ts";
 import type { Core } from "./core.ts";
@@ -37,14 +38,14 @@ export interface ChangeRun {
   run(plan: PostedPlan, targets: string[]): ExecutionRun;
 }
 
-export class Changes {
+export class Changes implements StatementRun {
   constructor(private readonly core: Core, private readonly session: ChangeSession, private readonly run: ChangeRun) {}
 
   private get transaction(): Transaction | undefined {
     return this.session.current;
   }
 
-  async answer(bound: BoundStatement<PostedPlan>): Promise<Answer> {
+  async answer(bound: OtherBound<PostedPlan>): Promise<Answer> {
     const { core, transaction, session: { identity, client } } = this;
     switch (bound.kind) {
       case "createTable":
@@ -57,10 +58,7 @@ export class Changes {
           }
           if (table) await this.define({ kind: "dropTable", tableId: table.schema.id });
         }
-        return this.schemaChanged("DROP TABLE");
-      case "truncate":
-        for (const tableId of bound.tableIds) await this.define({ kind: "truncate", tableId });
-        return this.schemaChanged("TRUNCATE TABLE");
+        return this.defined("DROP TABLE");
       case "rename":
         if (this.session.catalogue.table(bound.to)) {
           throw new SqlError(
@@ -70,13 +68,13 @@ export class Changes {
           );
         }
         await this.define({ kind: "rename", tableId: bound.tableId, to: bound.to });
-        return this.schemaChanged("ALTER TABLE");
+        return this.defined("ALTER TABLE");
       case "addColumns":
         await this.define({ kind: "addColumns", tableId: bound.tableId, columns: bound.columns });
-        return this.schemaChanged("ALTER TABLE");
+        return this.defined("ALTER TABLE");
       case "dropColumns":
         await this.define({ kind: "dropColumns", tableId: bound.tableId, columnIds: bound.columnIds });
-        return this.schemaChanged("ALTER TABLE");
+        return this.defined("ALTER TABLE");
       case "renameColumn":
         await this.define({
           kind: "renameColumn",
@@ -84,7 +82,7 @@ export class Changes {
           columnId: bound.columnId,
           to: bound.to,
         });
-        return this.schemaChanged("ALTER TABLE");
+        return this.defined("ALTER TABLE");
       case "insert":
         return await this.insert(bound);
       case "update":
@@ -109,20 +107,20 @@ export class Changes {
   }
 
   /** Changes a definition: now, or with the transaction. */
-  private async define(change: Change): Promise<void> {
+  async define(change: Change): Promise<void> {
     if (this.transaction === undefined) await this.core.writer.change(change);
     else await this.transaction.change(change, true);
   }
 
   /** Others do not see a transaction's new definitions before COMMIT. */
-  private schemaChanged(tag: string): Answer {
+  defined(tag: string): Answer {
     return this.transaction === undefined
       ? this.core.schemaChanged(tag)
       : { kind: "done", category: "ddl", tag, rows: 0 };
   }
 
-  private async createTable(bound: Extract<BoundStatement<PostedPlan>, { kind: "createTable" }>): Promise<Answer> {
-    const { table, query } = bound;
+  private async createTable(bound: Extract<OtherBound<PostedPlan>, { kind: "createTable" }>): Promise<Answer> {
+    const { table, plan: query } = bound;
     if (this.session.catalogue.table(table.name)) {
       if (bound.ifNotExists) return { kind: "done", category: "ddl", tag: "CREATE TABLE", rows: 0 };
       throw new SqlError(
@@ -133,12 +131,12 @@ export class Changes {
     }
     if (!query) {
       await this.define({ kind: "createTable", table });
-      return this.schemaChanged("CREATE TABLE");
+      return this.defined("CREATE TABLE");
     }
     const rows = this.transaction === undefined
       ? await this.createFilled(table, query)
       : await this.createInTransaction(table, query, this.transaction);
-    this.schemaChanged("CREATE TABLE");
+    this.defined("CREATE TABLE");
     return { kind: "done", category: "ddl", tag: `SELECT ${rows}`, rows };
   }
 
@@ -235,7 +233,7 @@ export class Changes {
     return columnIds.map((id) => table.schema.columns.find((column) => column.id === id)!.type);
   }
 
-  private async insert(bound: Extract<BoundStatement<PostedPlan>, { kind: "insert" }>): Promise<Answer> {
+  private async insert(bound: Extract<OtherBound<PostedPlan>, { kind: "insert" }>): Promise<Answer> {
     const table = this.tableOf(bound.tableId, bound.at);
     const { batches, rows } = await this.collect(bound.plan, this.typesOf(table, bound.columnIds), bound.columnIds);
     if (rows > 0) {
@@ -245,7 +243,7 @@ export class Changes {
     return { kind: "done", category: "dml", tag: `INSERT 0 ${rows}`, rows };
   }
 
-  private async update(bound: Extract<BoundStatement<PostedPlan>, { kind: "update" }>): Promise<Answer> {
+  private async update(bound: Extract<OtherBound<PostedPlan>, { kind: "update" }>): Promise<Answer> {
     const rows = await this.changeRows(bound, bound.columnIds, (version, batch) => ({
       kind: "update",
       tableId: bound.tableId,
@@ -255,7 +253,7 @@ export class Changes {
     return { kind: "done", category: "dml", tag: `UPDATE ${rows}`, rows };
   }
 
-  private async delete(bound: Extract<BoundStatement<PostedPlan>, { kind: "delete" }>): Promise<Answer> {
+  private async delete(bound: Extract<OtherBound<PostedPlan>, { kind: "delete" }>): Promise<Answer> {
     const rows = await this.changeRows(bound, [], (version, batch) => ({
       kind: "delete",
       tableId: bound.tableId,
@@ -267,7 +265,7 @@ export class Changes {
 
   /** Changes the rows that the plan names: a transaction's own state of the table, or the table itself while no rows are added. */
   private async changeRows(
-    { tableId, plan, at }: Extract<BoundStatement<PostedPlan>, { kind: "update" | "delete" }>,
+    { tableId, plan, at }: Extract<OtherBound<PostedPlan>, { kind: "update" | "delete" }>,
     columnIds: number[],
     changeOf: (version: number, batch: AppendBatch) => Change,
   ): Promise<number> {

@@ -7,13 +7,15 @@ import {
   type BindContext,
   callsServer,
   inputsOf,
+  isListed,
+  kindOf,
   optimize,
   optimizeStatement,
   parse,
   substituteParameters,
   usesClock,
 } from "../sql/mod.ts";
-import type { BoundStatement, Plan } from "../sql/plan.ts";
+import type { BoundStatement, OtherBound, Plan } from "../sql/plan.ts";
 import type { Value } from "../types/mod.ts";
 
 /** What is to be known of a statement besides its text. */
@@ -37,12 +39,11 @@ export interface Planned<P = Plan> {
   boundByValues: boolean;
 }
 
-const CATEGORY: Record<BoundStatement["kind"], Prepared["category"]> = {
+const CATEGORY: Record<OtherBound["kind"], Prepared["category"]> = {
   query: "query",
   explain: "query",
   createTable: "ddl",
   dropTable: "ddl",
-  truncate: "ddl",
   rename: "ddl",
   addColumns: "ddl",
   dropColumns: "ddl",
@@ -75,7 +76,8 @@ function plan(text: string, context: BindContext): Planned {
   // With parameters, the rules run once their values are known.
   const bound = parameters.length > 0 ? statement : optimizeStatement(statement);
   // ANALYZE does what the statement says.
-  const category = CATEGORY[bound.kind === "explain" && bound.analyze ? bound.statement.kind : bound.kind];
+  const explained = bound as OtherBound;
+  const category = categoryOf(explained.kind === "explain" && explained.analyze ? explained.statement : bound);
   return {
     bound,
     columns: bound.kind === "explain"
@@ -111,11 +113,14 @@ export function planOfRun(plan: Plan, { parameters }: Pick<Planned, "parameters"
   return hasParameters ? optimize(known) : known;
 }
 
+function categoryOf(bound: BoundStatement): Prepared["category"] {
+  return isListed(bound) ? kindOf(bound).category : CATEGORY[bound.kind as OtherBound["kind"]];
+}
+
 /** Its own plan, or that of the statement that it explains. */
 export function plansOf<P>(bound: BoundStatement<P>): P[] {
-  if (bound.kind === "explain") return plansOf(bound.statement);
-  if ("plan" in bound) return [bound.plan];
-  return "query" in bound && bound.query ? [bound.query] : [];
+  if (bound.statement !== undefined) return plansOf(bound.statement);
+  return bound.plan === undefined ? [] : [bound.plan];
 }
 
 function hasMetadata(plan: Plan): boolean {

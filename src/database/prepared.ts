@@ -23,7 +23,7 @@ export class PreparedStatement implements Prepared {
     readonly compileNs: number,
   ) {
     this.columns = prepared.columns;
-    this.timestamp = prepared.bound.kind === "query" ? prepared.bound.plan.timestamp : -1;
+    this.timestamp = prepared.bound.kind === "query" ? prepared.bound.plan!.timestamp : -1;
     this.parameters = prepared.parameters;
     this.parameterArrays = prepared.parameterArrays;
     this.notices = prepared.notices;

@@ -1,9 +1,9 @@
 /** One execution of a statement: queries, EXPLAIN and transactions here, changes in `changes.ts`. */
 import type { Answer, Client, ExecuteOptions, Identity, Session } from "../api.ts";
 import { notSupported } from "../errors.ts";
-import { explain, mapStatement, sizeText, substituteCalls, timeText } from "../sql/mod.ts";
+import { explain, isListed, kindOf, mapStatement, sizeText, substituteCalls, timeText } from "../sql/mod.ts";
 import { isPacked, type PackedPlan, type PostedPlan } from "../engine/mod.ts";
-import type { BoundStatement, Plan } from "../sql/plan.ts";
+import type { BoundStatement, OtherBound, Plan } from "../sql/plan.ts";
 import type { Catalogue } from "../storage/contract.ts";
 import type { Value } from "../types/mod.ts";
 import type { RunningStatement } from "./activity.ts";
@@ -64,7 +64,9 @@ export class Run {
     return plansOf(bound).flatMap((plan) => scansOf(plan).map(({ tableId }) => tableId));
   }
 
-  private answerFor(bound: BoundStatement<PostedPlan>): Answer | Promise<Answer> {
+  private answerFor(statement: BoundStatement<PostedPlan>): Answer | Promise<Answer> {
+    if (isListed(statement)) return kindOf(statement).execute(statement, this.changes());
+    const bound = statement as OtherBound<PostedPlan>;
     switch (bound.kind) {
       case "query":
         return isPacked(bound.plan)
@@ -165,14 +167,19 @@ export class Run {
     if (isPacked(given)) throw notSupported("EXPLAIN ANALYZE of a statement of so many words", 0);
     const analyzed: Analyzed = this.analyzed = {};
     const start = performance.now();
-    const changed = statement.kind === "query" ? undefined : await this.changes().answer(statement);
+    const changed = statement.kind === "query"
+      ? undefined
+      : await this.changes().answer(statement as OtherBound<PostedPlan>);
     if (statement.kind === "query") await this.runForNothing(this.served(this.planOf(given)));
     const nanos = (performance.now() - start) * 1e6;
     this.analyzed = undefined;
     const { plan = given, sources } = analyzed;
     const statistics = await analyzed.statistics;
-    const subject = "plan" in statement ? { ...statement, plan } : { ...statement, query: plan };
-    const lines = explain(subject as BoundStatement, { sources, catalogue: this.session.catalogue, statistics });
+    const lines = explain({ ...statement, plan } as BoundStatement, {
+      sources,
+      catalogue: this.session.catalogue,
+      statistics,
+    });
     if (changed?.kind === "done") {
       lines.push(
         `Changed ${changed.rows} rows, time besides reading ${timeText(nanos - (statistics?.nodes[0].nanos ?? 0))}`,

@@ -271,12 +271,18 @@ export type AlterAction =
   /** Anything the grammar knows but nothing does yet: refused by the binder at `at`. */
   | { kind: "other"; at: number; text: string };
 
-export type Statement =
+/** As its kind's file in `statements/` says. */
+export interface Statement {
+  readonly kind: string;
+  readonly at: number;
+}
+
+/** Those that are not there yet. */
+export type OtherStatement =
   | { kind: "query"; at: number; query: Query }
   | { kind: "explain"; at: number; analyze: boolean; statement: Statement }
   | CreateTable
   | { kind: "dropTable"; at: number; name?: Name; ifExists: boolean; all: boolean }
-  | { kind: "truncate"; at: number; tables: Name[]; ifExists: boolean; keepSymbols: boolean }
   | { kind: "rename"; at: number; from: Name; to: Name }
   | { kind: "alterTable"; at: number; table: Name; action: AlterAction }
   | {

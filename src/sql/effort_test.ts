@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { bind } from "./binder/mod.ts";
+import { bind } from "./bind.ts";
 import type { BindContext } from "./binder/context.ts";
 import { FakeCatalogue } from "./binder/fake-catalogue.ts";
 import { type Effort, FULL_EFFORT, LongStatement, QUICK_EFFORT } from "./effort.ts";
@@ -24,7 +24,7 @@ function bound(text: string, effort: Effort): Plan {
   };
   const { statement } = bind(parse(text, effort), context);
   if (statement.kind === "createTable") catalogue.apply(statement);
-  return statement.kind === "query" ? statement.plan : { node: "values" } as Plan;
+  return statement.kind === "query" ? statement.plan! : { node: "values" } as Plan;
 }
 
 bound("create table t (a long, b long)", FULL_EFFORT);

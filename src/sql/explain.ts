@@ -7,7 +7,17 @@ import { formatValue } from "../types/format/mod.ts";
 import { typeOf, type Value } from "../types/mod.ts";
 import { walk } from "./binder/plans.ts";
 import { createRegistry } from "./functions/mod.ts";
-import type { AggregateCall, BoundStatement, Expr, Interval, Plan, ScanReading, SortKey, WindowFrame } from "./plan.ts";
+import type {
+  AggregateCall,
+  BoundStatement,
+  Expr,
+  Interval,
+  OtherBound,
+  Plan,
+  ScanReading,
+  SortKey,
+  WindowFrame,
+} from "./plan.ts";
 import { type PhysicalPlan, physicalPlan, type PlanStatistics } from "../engine/mod.ts";
 import { inputsOf, mapNodeExpressions } from "./planner/nodes.ts";
 
@@ -143,7 +153,8 @@ function batchCalls(plan: Plan): string[] {
 }
 
 /** Statements that change tables begin with what they do. */
-function explainStatement(statement: BoundStatement, details: ExplainDetails): string[] {
+function explainStatement(bound: BoundStatement, details: ExplainDetails): string[] {
+  const statement = bound as OtherBound;
   const over = (head: string, plan: Plan): string[] => [head, ...explainPlan(plan, details).map((line) => `  ${line}`)];
   switch (statement.kind) {
     case "query":
@@ -157,9 +168,9 @@ function explainStatement(statement: BoundStatement, details: ExplainDetails): s
     case "delete":
       return over("Delete", statement.plan);
     case "createTable":
-      return statement.query === undefined
+      return statement.plan === undefined
         ? [`Create table ${statement.table.name}`]
-        : over(`Create table ${statement.table.name}`, statement.query);
+        : over(`Create table ${statement.table.name}`, statement.plan);
     default:
       return [statement.kind];
   }

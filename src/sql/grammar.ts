@@ -9,9 +9,11 @@
  */
 import * as ohm from "ohm-js";
 import type { Token } from "./lexer.ts";
+import { STATEMENT_GROUPS, STATEMENTS } from "./statements/mod.ts";
 import recipe from "./grammar.recipe.json" with { type: "json" };
 
-const TEXT = String.raw`Sql {
+/** All but the statements. */
+const COMMON = String.raw`
   queryStatement = query end
   withStatement = prelude (insertBody | updateBody) end  -- write
                 | query end                              -- query
@@ -248,8 +250,6 @@ const TEXT = String.raw`Sql {
   dropTable = "DROP" "ALL" ("TABLES")? end               -- all
             | "DROP" "TABLE" ifExists? tableName end     -- one
   ifExists = "IF" "EXISTS"
-  truncate = "TRUNCATE" "TABLE"? ifExists? tableName ("," tableName)* keepMaps? end
-  keepMaps = "KEEP" "SYMBOL" "MAPS"
   rename = "RENAME" "TABLE" tableName "TO" tableName end
 
   // The session and the server
@@ -268,8 +268,17 @@ const TEXT = String.raw`Sql {
   aliasName (a name) = "<name>" | freeKeyword
   looseName (a name) = looseKeyword ~"("
                      | "OFFSET" ~("<name>" | "<number>" | "<parameter>" | "<variable>" | "(")
-  columnName (a name) = name | "<string>"
-}`;
+  columnName (a name) = name | "<string>"`;
+
+/** The statements, and the rules that read those with the same first words. */
+const LISTED = [
+  ...STATEMENTS.map(({ form }) => form.grammar),
+  ...STATEMENT_GROUPS.map(({ form, statement, kinds }) =>
+    `\n  ${form} = ${kinds.map(({ kind }) => kind).join(" | ")}\n  ${statement} = ${form} end`
+  ),
+];
+
+const TEXT = `Sql {${COMMON}\n${LISTED.join("\n")}\n}`;
 
 /** Never names without quotes. */
 const RESERVED =

@@ -1,5 +1,6 @@
 /** SQL: text to typed plans. */
-export { bind, type BindContext, type Bound } from "./binder/mod.ts";
+export { bind, type Bound } from "./bind.ts";
+export type { BindContext } from "./binder/context.ts";
 export { BASE_TYPE, type FilledTable } from "./binder/catalog-tables.ts";
 export { ARRAY_IN, tableOid } from "./binder/object-ids.ts";
 export { type Effort, FULL_EFFORT, LongStatement, QUICK_EFFORT, quickEffort } from "./effort.ts";
@@ -9,4 +10,6 @@ export { parse, parseScript } from "./parser.ts";
 export { callsServer, substituteCalls, substituteParameters } from "./parameters.ts";
 export { optimize, optimizeStatement, usesClock } from "./planner/mod.ts";
 export { inputsOf, mapStatement } from "./planner/nodes.ts";
+export { isListed, kindOf } from "./statements/mod.ts";
+export type { StatementRun } from "./statements/statement.ts";
 export { splitScript } from "./script.ts";

@@ -25,7 +25,7 @@ export function substituteParameters(subject: Plan | BoundStatement, values: rea
   const plan = (given: Plan): Plan => mapExpressions(given, replace);
   if ("node" in subject) return plan(subject);
   const statement = mapStatement(subject, plan);
-  return statement.kind === "insert" ? { ...statement, plan: collapseRows(statement.plan) } : statement;
+  return statement.kind === "insert" ? { ...statement, plan: collapseRows(statement.plan!) } : statement;
 }
 
 /** Functions that the server answers before the engine runs. */

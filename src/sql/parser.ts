@@ -2,7 +2,7 @@
  * Tokens → syntax tree: classes of tokens for the grammar, lists of values around it, errors in words.
  */
 import { notSupported, SqlError, SQLSTATE } from "../errors.ts";
-import type { Expression, Statement } from "./ast.ts";
+import type { Expression, OtherStatement, Statement } from "./ast.ts";
 import { type Effort, FULL_EFFORT } from "./effort.ts";
 import { unexpected } from "./expectations.ts";
 import {
@@ -17,6 +17,7 @@ import {
 import { isMark, isWord, type Token, tokenize } from "./lexer.ts";
 import { errorOf } from "./mistakes.ts";
 import { PLAIN_STATEMENTS } from "./misspelt.ts";
+import { STATEMENT_GROUPS, type StatementGroup } from "./statements/mod.ts";
 import { type MatchedNodes, nodesOf, toTree } from "./tree.ts";
 import { isNameHere } from "./word-names.ts";
 
@@ -72,7 +73,6 @@ const RULES: Record<string, string> = {
   UPDATE: "update",
   DELETE: "delete",
   DROP: "dropTable",
-  TRUNCATE: "truncate",
   RENAME: "rename",
   SHOW: "showStatement",
   SET: "set",
@@ -90,7 +90,14 @@ const RULES: Record<string, string> = {
   CHECKPOINT: "checkpoint",
 };
 
-const STATEMENTS: Record<string, string> = { SELECT: "queryStatement", DECLARE: "queryStatement", ...RULES };
+const STATEMENTS: Record<string, string> = {
+  SELECT: "queryStatement",
+  DECLARE: "queryStatement",
+  ...RULES,
+  ...Object.fromEntries(
+    STATEMENT_GROUPS.filter(({ words }) => !words.includes(" ")).map(({ words, statement }) => [words, statement]),
+  ),
+};
 
 /** The first words of statements. */
 export const STATEMENT_WORDS = [...PLAIN_STATEMENTS, ...Object.keys(STATEMENTS)];
@@ -111,13 +118,26 @@ function parseRange(source: Source, range: Range): Statement {
     const inner = { from: range.from + 1 + analyzeWords, to: range.to };
     if (inner.from === inner.to) throw unexpected(tokens[inner.to], ["a statement"]);
     if (isWord(tokens[inner.from], "EXPLAIN")) throw unexpected(tokens[inner.from], ["a statement"]);
-    return { kind: "explain", at: first.at, analyze: analyzeWords > 0, statement: parseRange(source, inner) };
+    const statement = parseRange(source, inner);
+    return { kind: "explain", at: first.at, analyze: analyzeWords > 0, statement } as OtherStatement;
   }
+  const group = groupOf(tokens, range);
+  if (group !== undefined) return source.match<Statement>(group.statement, range);
   return source.match<Statement>(RULES[keyword] ?? "queryStatement", range);
 }
 
+/** Two words before one: CREATE USER before CREATE. */
+const GROUPS = STATEMENT_GROUPS.map((group) => ({ ...group, words: group.words.split(" ") }))
+  .sort((a, b) => b.words.length - a.words.length);
+
+function groupOf(tokens: Token[], { from, to }: Range): Omit<StatementGroup, "words"> | undefined {
+  return GROUPS.find(({ words }) =>
+    from + words.length <= to && words.every((word, i) => isWord(tokens[from + i], word))
+  );
+}
+
 /** BACKUP DATABASE [TO 'name']: so plain that the grammar need not know of it. */
-function parseBackup(tokens: Token[], { from, to }: Range): Statement {
+function parseBackup(tokens: Token[], { from, to }: Range): OtherStatement {
   const { at } = tokens[from];
   if (from + 2 === to) return { kind: "backup", at };
   if (!isWord(tokens[from + 2], "TO")) throw unexpected(tokens[from + 2], ["TO", "the end of the statement"]);
@@ -128,7 +148,7 @@ function parseBackup(tokens: Token[], { from, to }: Range): Statement {
 }
 
 /** DESCRIBE [TABLE] name, which is SHOW COLUMNS. Undefined for what reads a table of that name. */
-function parseDescribe(tokens: Token[], { from, to }: Range): Statement | undefined {
+function parseDescribe(tokens: Token[], { from, to }: Range): OtherStatement | undefined {
   let at = isWord(tokens[from + 1], "TABLE") ? from + 2 : from + 1;
   if (at + 2 < to && isWord(tokens[at], "PUBLIC") && isMark(tokens[at + 1], ".")) at += 2;
   const name = tokens[at];
@@ -147,7 +167,7 @@ function analyzeLength(tokens: Token[], { from, to }: Range): number {
 }
 
 /** CANCEL QUERY id. */
-function parseCancel(tokens: Token[], { from, to }: Range): Statement {
+function parseCancel(tokens: Token[], { from, to }: Range): OtherStatement {
   const id = tokens[from + 2];
   if (from + 2 === to || id.kind !== "number" || !/^\d+$/.test(id.text)) {
     const place = from + 2 === to ? tokens[from + 1] : id;

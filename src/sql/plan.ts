@@ -343,19 +343,27 @@ export interface NewTable {
   ttl?: { count: number; unit: string };
 }
 
-/** A statement, bound, with its plans as `P`. Commands run in the database room, queries in the engine. `at`s are for errors found while running. */
-export type BoundStatement<P = Plan> =
+/** A statement, bound, with its plan as `P`: plain data, as its kind's file in `statements/` says. */
+export interface BoundStatement<P = Plan> {
+  readonly kind: string;
+  /** Its rows are the answer, or what the statement stores or changes. */
+  readonly plan?: P;
+  /** The statement that EXPLAIN explains. */
+  readonly statement?: BoundStatement<P>;
+}
+
+/** Those that are not there yet. `at`s are for errors found while running. */
+export type OtherBound<P = Plan> =
   | { kind: "query"; plan: P }
-  | { kind: "explain"; analyze: boolean; statement: BoundStatement<P> }
+  | { kind: "explain"; analyze: boolean; statement: OtherBound<P> }
   | {
     kind: "createTable";
     table: NewTable;
     ifNotExists: boolean;
     at: number; /** Columns in the table's order. */
-    query?: P;
+    plan?: P;
   }
   | { kind: "dropTable"; names: { name: string; at: number }[]; ifExists: boolean }
-  | { kind: "truncate"; tableIds: number[] }
   | { kind: "rename"; tableId: number; to: string; at: number }
   | { kind: "addColumns"; tableId: number; columns: NewColumn[]; ifNotExists: boolean; at: number }
   | { kind: "dropColumns"; tableId: number; columnIds: number[] }

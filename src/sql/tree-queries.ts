@@ -9,6 +9,7 @@ import type {
   Limit,
   Name,
   OrderItem,
+  OtherStatement as Statement,
   Query,
   SampleBy,
   Select,
@@ -16,7 +17,6 @@ import type {
   SetOperation,
   Source,
   SourceNames,
-  Statement,
 } from "./ast.ts";
 import { tooComplex } from "./effort.ts";
 import { CHAIN_MAX } from "./expressions.ts";

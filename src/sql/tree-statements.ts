@@ -1,5 +1,6 @@
 /** Actions for all statements that are no queries. */
 import type * as ohm from "ohm-js";
+import { onlyName } from "./statements/parts.ts";
 import { notSupported, SqlError } from "../errors.ts";
 import type {
   AlterAction,
@@ -7,9 +8,9 @@ import type {
   CreateTable,
   Expression,
   Name,
+  OtherStatement as Statement,
   Query,
   SourceNames,
-  Statement,
   TypeName,
 } from "./ast.ts";
 import {
@@ -29,14 +30,6 @@ import {
   word,
   written,
 } from "./tree-nodes.ts";
-
-/** A statement takes no schema but the one there is. */
-function onlyName(path: Path): Name {
-  if (path.schema !== undefined && path.schema.text.toLowerCase() !== "public") {
-    throw new SqlError(`Unknown schema ${path.schema.text}: tables are in public`, path.schema.at);
-  }
-  return path.name;
-}
 
 function bareName(path: Path): Name {
   if (path.schema !== undefined) {
@@ -261,11 +254,6 @@ export const statementActions: ohm.ActionDict<unknown> = {
   },
   dropTable_one(drop, _table, ifExists, table, _end): Statement {
     return { kind: "dropTable", at: at(drop), name: bareName(table.tree()), ifExists: given(ifExists), all: false };
-  },
-  truncate(truncate, table, ifExists, first, _commas, rest, keepMaps, _end): Statement {
-    if (!given(table)) throw new SqlError("TRUNCATE wants the word TABLE", at(first));
-    const tables = list<Path>(first, rest).map(onlyName);
-    return { kind: "truncate", at: at(truncate), tables, ifExists: given(ifExists), keepSymbols: given(keepMaps) };
   },
   rename(rename, _table, from, _to, to, _end): Statement {
     return { kind: "rename", at: at(rename), from: onlyName(from.tree()), to: onlyName(to.tree()) };

@@ -21,7 +21,7 @@ import { parquetSchema } from "../engine/parquet/file.ts";
 import { postedError } from "../engine/posted-error.ts";
 import { CANCEL, cancelError } from "../engine/slot.ts";
 import { type Effort, explain, FULL_EFFORT, splitScript, substituteCalls, usesClock } from "../sql/mod.ts";
-import type { BoundStatement, Plan } from "../sql/plan.ts";
+import type { Plan } from "../sql/plan.ts";
 import { mapPlan, mapStatement } from "../sql/planner/nodes.ts";
 import { yieldToOthers } from "./priority.ts";
 import type { Value } from "../types/mod.ts";
@@ -76,8 +76,7 @@ function carryOut(order: Order, transfer: Transferable[]): unknown {
     case "plan":
       return pack(runPlan(plan, planned, order), false);
     case "explain": {
-      const { statement } = planned.bound as Extract<BoundStatement, { kind: "explain" }>;
-      const run = mapStatement(statement, (given) => runPlan(given, planned, order));
+      const run = mapStatement(planned.bound.statement!, (given) => runPlan(given, planned, order));
       const marks = ask({ kind: "marks", scans: plansOf(run).flatMap(scansOf) });
       return explain(run, { marks });
     }

@@ -8,7 +8,7 @@ import { mapStatement } from "../planner/nodes.ts";
 import { verifyPlan, verifyScanIds } from "../planner/verify.ts";
 import type { BindContext } from "./context.ts";
 import { FakeCatalogue } from "./fake-catalogue.ts";
-import { bind, type Bound } from "./statements.ts";
+import { bind, type Bound } from "../bind.ts";
 
 const catalogue = new FakeCatalogue();
 
@@ -217,9 +217,9 @@ Deno.test("bind() converts the literals of INSERT to the columns' values", () =>
     "insert into plain values (1.9, '12', 'n', '2024-01-01', '11111111-0000-0000-0000-000000000001'), (null, null, null, null, null)",
   );
   assert.equal(statement.kind, "insert");
-  const { plan } = statement as Extract<typeof statement, { kind: "insert" }>;
-  assert.equal(plan.node, "values");
-  assert.deepEqual(plan.node === "values" && plan.rows, [
+  const { plan } = statement;
+  assert.equal(plan?.node, "values");
+  assert.deepEqual(plan?.node === "values" && plan.rows, [
     [1, 12n, "n", 1_704_067_200_000_000n, 0x11111111_0000_0000_0000_000000000001n],
     [null, null, null, null, null],
   ]);
@@ -244,8 +244,8 @@ Deno.test("bind() infers a parameter's type from what it stands against", () => 
 
 Deno.test("bind() says which column is the designated timestamp", () => {
   const timestampOf = (sql: string): number => {
-    const { statement } = run(sql);
-    return statement.kind === "query" ? statement.plan.timestamp : -2;
+    const { kind, plan } = run(sql).statement;
+    return kind === "query" ? plan!.timestamp : -2;
   };
   assert.equal(timestampOf("select px, ts from trades where qty > 1 limit 3"), 1);
   assert.equal(timestampOf("select px, ts from trades order by ts desc"), 1);

@@ -6,11 +6,11 @@ import { SqlError, SQLSTATE } from "../../errors.ts";
 import type { TableSchema, TableSnapshot } from "../../storage/contract.ts";
 import { typeOf, type Value } from "../../types/mod.ts";
 import { readValue } from "../../types/parse/mod.ts";
-import type { Expression, Name, Query, Statement } from "../ast.ts";
+import type { Expression, Name, OtherStatement as Statement, Query } from "../ast.ts";
 import { findOverload } from "../functions/mod.ts";
 import { nearest } from "../../nearest.ts";
 import { tokenize } from "../lexer.ts";
-import type { AggregateCall, BoundStatement, Column, Expr, Plan, ScanNode } from "../plan.ts";
+import type { AggregateCall, Column, Expr, OtherBound, Plan, ScanNode } from "../plan.ts";
 import { resolveOverload } from "./calls.ts";
 import { innerNames, NO_NAMES, tableNames, typeMismatch, unknownColumn, unknownTable, UNTYPED } from "./context.ts";
 import { fold } from "./convert.ts";
@@ -28,7 +28,7 @@ import { findNamed } from "../../types/names.ts";
 type Insert = Extract<Statement, { kind: "insert" }>;
 type TableColumn = TableSchema["columns"][number];
 
-export function bindInsert(queries: Queries, insert: Insert): BoundStatement {
+export function bindInsert(queries: Queries, insert: Insert): OtherBound {
   const { binding } = queries;
   const snapshot = binding.table(insert.table);
   const { schema } = snapshot;
@@ -383,7 +383,7 @@ function insertSelect(queries: Queries, insert: Insert, columns: TableColumn[], 
   return project(plan, expressions, columns.map((column) => column.name));
 }
 
-export function bindUpdate(queries: Queries, update: Extract<Statement, { kind: "update" }>): BoundStatement {
+export function bindUpdate(queries: Queries, update: Extract<Statement, { kind: "update" }>): OtherBound {
   const { binding, expressions } = queries;
   const table = binding.context.catalogue.table(update.table.text);
   if (table === undefined) throw unknownTable(update.table.text, 0, tableNames(binding.context.catalogue));
@@ -485,7 +485,7 @@ function firstMatches(queries: Queries, plan: Plan, at: number): Plan {
   return project(sorted, [...values, columnOf(sorted, 0)], plan.columns.map((column) => column.name));
 }
 
-export function bindDelete(queries: Queries, statement: Extract<Statement, { kind: "delete" }>): BoundStatement {
+export function bindDelete(queries: Queries, statement: Extract<Statement, { kind: "delete" }>): OtherBound {
   const { binding, expressions } = queries;
   const table = binding.table(statement.table);
   binding.requires.add("DELETE", statement.table.at, table.schema);

@@ -1,6 +1,6 @@
 /** A catalogue without storage, for tests: tables are what CREATE TABLE made, and have no rows. */
 import type { Catalogue, TableSchema, TableSnapshot } from "../../storage/contract.ts";
-import type { BoundStatement, NewTable } from "../plan.ts";
+import type { BoundStatement, NewTable, OtherBound } from "../plan.ts";
 
 export class FakeCatalogue implements Catalogue {
   private readonly snapshots = new Map<number, TableSnapshot>();
@@ -39,7 +39,8 @@ export class FakeCatalogue implements Catalogue {
   }
 
   /** Does to the schemas what the statement says. */
-  apply(statement: BoundStatement): void {
+  apply(bound: BoundStatement): void {
+    const statement = bound as OtherBound;
     switch (statement.kind) {
       case "createTable":
         if (this.table(statement.table.name) === undefined) this.add(statement.table);

@@ -1,6 +1,6 @@
 /** What the binders of queries and of their clauses share: they bind queries within queries through `Queries`. */
-import type { OrderItem, Query, SelectItem } from "../ast.ts";
-import type { Expr, Plan } from "../plan.ts";
+import type { OrderItem, Query, SelectItem, Statement } from "../ast.ts";
+import type { BoundStatement, Expr, Plan } from "../plan.ts";
 import type { Binding, Names } from "./context.ts";
 import type { Expressions } from "./expressions.ts";
 import type { ScopeColumn } from "./scope.ts";
@@ -22,10 +22,19 @@ export interface BoundQuery {
   isEmpty?: boolean;
 }
 
+/** The language as a whole. Handed in, as its statements import the binders. */
+export interface Language {
+  /** First words of statements. */
+  readonly statementWords: readonly string[];
+  readonly keywords: readonly string[];
+  bind(statement: Statement, queries: Queries): BoundStatement;
+}
+
 /** Binds queries. `QueryBinder` implements it. */
 export interface Queries {
   readonly binding: Binding;
   readonly expressions: Expressions;
+  readonly language: Language;
   bind(query: Query, names: Names, options?: QueryOptions): BoundQuery;
 }
 

@@ -5,7 +5,7 @@ import { parse } from "../parser.ts";
 import { optimize } from "../planner/mod.ts";
 import { mapStatement, visitPlan } from "../planner/nodes.ts";
 import { FakeCatalogue } from "./fake-catalogue.ts";
-import { bind, type Bound } from "./statements.ts";
+import { bind, type Bound } from "../bind.ts";
 
 function bindWith(catalogue: FakeCatalogue, text: string): Bound {
   return bind(parse(text), {

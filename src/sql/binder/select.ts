@@ -40,7 +40,7 @@ import {
   type WantedName,
 } from "./scope.ts";
 import { bindLimit } from "./limit.ts";
-import type { BoundQuery, OrderKey, OutputItem, Queries, QueryOptions } from "./query.ts";
+import type { BoundQuery, Language, OrderKey, OutputItem, Queries, QueryOptions } from "./query.ts";
 import { bindSet } from "./sets.ts";
 import { bindSource } from "./sources.ts";
 import { Subqueries } from "./subqueries.ts";
@@ -52,7 +52,7 @@ import { sameName } from "../../types/names.ts";
 export class QueryBinder implements Queries {
   readonly expressions: Expressions;
 
-  constructor(readonly binding: Binding) {
+  constructor(readonly binding: Binding, readonly language: Language) {
     this.expressions = new Expressions(binding);
   }
 

@@ -3,7 +3,7 @@
  */
 import { SqlError } from "../../errors.ts";
 import { didYouMean } from "../../nearest.ts";
-import type { Statement } from "../ast.ts";
+import type { OtherStatement as Statement } from "../ast.ts";
 import { CLIENT_SETTINGS } from "../client-settings.ts";
 import type { Plan } from "../plan.ts";
 import type { Binding } from "./context.ts";

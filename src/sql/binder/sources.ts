@@ -19,14 +19,12 @@ import {
 import { fold } from "./convert.ts";
 import { joinRelation } from "./joins.ts";
 import { constantOfColumn, isEmptyTable } from "./catalog-tables.ts";
-import { STATEMENT_WORDS } from "../parser.ts";
 import { isMetadata, metadataPlan } from "./metadata.ts";
 import { noRows } from "./no-rows.ts";
 import { elementsOf } from "../../types/pg-arrays.ts";
 import { bindCommon, renamed } from "./recursion.ts";
 import { markUsed, type Relation, type ScopeColumn } from "./scope.ts";
 import type { BoundQuery, Queries } from "./query.ts";
-import { showPlan } from "./show.ts";
 import { tableFunction } from "./table-functions.ts";
 import { isTimestamp } from "./types.ts";
 import { sameName } from "../../types/names.ts";
@@ -82,8 +80,8 @@ function bindPlain(queries: Queries, source: Source, names: Names, outer: readon
       return withTimestamp(relation, source.timestamp);
     }
     case "show": {
-      if (source.statement.kind !== "show") throw notSupported("this statement as a table", source.at);
-      const plan = showPlan(queries.binding, source.statement);
+      const { plan } = queries.language.bind(source.statement, queries);
+      if (plan === undefined) throw notSupported("this statement as a table", source.at);
       return relationOf({ plan, visible: plan.columns.length, timestamp: -1 }, source.alias);
     }
     case "join":
@@ -135,7 +133,7 @@ function bindTable(queries: Queries, source: Extract<Source, { kind: "table" }>,
   const queryNames = inForce(names).flatMap(({ queries }) => [...queries.keys()]);
   // A statement that begins with a name reads a table: `selct` too.
   const isFirst = binding.context.text?.slice(0, source.at).trim() === "";
-  const words = isFirst ? STATEMENT_WORDS : [];
+  const words = isFirst ? queries.language.statementWords : [];
   throw unknownTable(full, source.at, [...queryNames, ...tableNames(binding.context.catalogue), ...words]);
 }
 

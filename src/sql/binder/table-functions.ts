@@ -4,7 +4,6 @@
 import { notSupported, SqlError, SQLSTATE } from "../../errors.ts";
 import type { Value } from "../../types/mod.ts";
 import type { Expression, FunctionCall } from "../ast.ts";
-import { KEYWORDS } from "../grammar.ts";
 import type { Expr, Plan } from "../plan.ts";
 import { type FileColumns, type Names, tableNames, typeMismatch, unknownFunction, unknownTable } from "./context.ts";
 import { convertConstant, fold, foldAtNow } from "./convert.ts";
@@ -39,7 +38,7 @@ export function tableFunction(
       return { plan: generateSeries(queries, call, names), name };
     case "pg_get_keywords":
       checkCount(call, 0, 0);
-      return { plan: keywords(), name };
+      return { plan: keywords(queries.language.keywords), name };
     case "read_parquet":
     case "parquet_scan":
       return { ...readParquet(queries, call, names), name };
@@ -61,9 +60,9 @@ export function tableFunction(
 }
 
 /** The words of this database's grammar. */
-function keywords(): Plan {
+function keywords(words: readonly string[]): Plan {
   const columns = ["word", "catcode", "catdesc"].map((column) => ({ name: column, type: "STRING" }));
-  const rows = [...KEYWORDS.keys()].map((word) => [word.toLowerCase(), "U", "unreserved"]);
+  const rows = words.map((word) => [word.toLowerCase(), "U", "unreserved"]);
   return { node: "values", columns, rows, timestamp: -1, order: "none" };
 }
 

@@ -3,8 +3,8 @@
  */
 import { notSupported, SqlError, SQLSTATE } from "../../errors.ts";
 import type { TableSchema, TableSnapshot } from "../../storage/contract.ts";
-import type { AlterAction, ColumnDefinition, CreateTable, Name, Statement } from "../ast.ts";
-import type { BoundStatement, Expr, NewColumn, NewTable, PartitionUnit, Plan } from "../plan.ts";
+import type { AlterAction, ColumnDefinition, CreateTable, Name, OtherStatement as Statement } from "../ast.ts";
+import type { Expr, NewColumn, NewTable, OtherBound, PartitionUnit, Plan } from "../plan.ts";
 import { type Binding, NO_NAMES, typeMismatch, unknownColumn } from "./context.ts";
 import { nextToken, placeBefore, placeOf } from "./places.ts";
 import { columnOf, project } from "./plans.ts";
@@ -108,7 +108,7 @@ function capacityOf(wanted: number | undefined): number {
   return capacity;
 }
 
-export function bindCreateTable(queries: Queries, create: CreateTable): BoundStatement {
+export function bindCreateTable(queries: Queries, create: CreateTable): OtherBound {
   const { binding } = queries;
   checkTableName(create.name);
   binding.requires.add("CREATE TABLE", create.at);
@@ -178,7 +178,7 @@ export function bindCreateTable(queries: Queries, create: CreateTable): BoundSta
     table,
     ifNotExists: create.ifNotExists,
     at: create.name.at,
-    query: existing === undefined ? plan : undefined,
+    plan: existing === undefined ? plan : undefined,
   };
 }
 
@@ -272,7 +272,7 @@ function parseTtl(
   return count % 24 === 0 ? { count: count / 24, unit: "DAY" } : { count, unit: "HOUR" };
 }
 
-function createLike(binding: Binding, create: CreateTable): BoundStatement {
+function createLike(binding: Binding, create: CreateTable): OtherBound {
   const { schema } = binding.table(create.like!);
   binding.requires.ofColumns("SELECT", create.like!.at, schema).useTable();
   const table: NewTable = {
@@ -345,7 +345,7 @@ function isStorableCast(from: string, to: string): boolean {
   return to !== "SYMBOL" && to !== "UUID" && to !== "IPv4";
 }
 
-export function bindDrop(binding: Binding, drop: Extract<Statement, { kind: "dropTable" }>): BoundStatement {
+export function bindDrop(binding: Binding, drop: Extract<Statement, { kind: "dropTable" }>): OtherBound {
   if (drop.all) {
     const tables = binding.context.catalogue.tables();
     for (const { schema } of tables) binding.requires.add("DROP TABLE", drop.at, schema);
@@ -366,21 +366,7 @@ export function bindDrop(binding: Binding, drop: Extract<Statement, { kind: "dro
   };
 }
 
-export function bindTruncate(binding: Binding, truncate: Extract<Statement, { kind: "truncate" }>): BoundStatement {
-  const tableIds: number[] = [];
-  for (const name of truncate.tables) {
-    const table = binding.context.catalogue.table(name.text);
-    if (table === undefined) {
-      if (truncate.ifExists) continue;
-      throw binding.table(name);
-    }
-    binding.requires.add("TRUNCATE TABLE", name.at, table.schema);
-    tableIds.push(table.schema.id);
-  }
-  return { kind: "truncate", tableIds };
-}
-
-export function bindRename(binding: Binding, rename: Extract<Statement, { kind: "rename" }>): BoundStatement {
+export function bindRename(binding: Binding, rename: Extract<Statement, { kind: "rename" }>): OtherBound {
   const { schema } = binding.table({ ...rename.from, at: 0 });
   // The dialect finds both faults when it renames: at 0.
   checkTableName({ ...rename.to, at: 0 });
@@ -390,7 +376,7 @@ export function bindRename(binding: Binding, rename: Extract<Statement, { kind: 
   return { kind: "rename", tableId: schema.id, to: rename.to.text, at: rename.to.at };
 }
 
-export function bindAlter(binding: Binding, alter: Extract<Statement, { kind: "alterTable" }>): BoundStatement {
+export function bindAlter(binding: Binding, alter: Extract<Statement, { kind: "alterTable" }>): OtherBound {
   const { schema } = binding.table(alter.table);
   const { requires } = binding;
   const { action } = alter;
@@ -426,7 +412,7 @@ function addColumns(
   schema: TableSchema,
   action: Extract<AlterAction, { kind: "addColumn" }>,
   text: string | undefined,
-): BoundStatement {
+): OtherBound {
   checkOne(schema, action.columns.map((column) => column.name));
   const columns: NewColumn[] = [];
   for (const definition of action.columns) {
@@ -453,7 +439,7 @@ function dropColumns(
   schema: TableSchema,
   action: Extract<AlterAction, { kind: "dropColumn" }>,
   dropped: ColumnUse,
-): BoundStatement {
+): OtherBound {
   checkOne(schema, action.columns);
   const columnIds = action.columns.map((name) => {
     const column = findColumn(schema, name);
@@ -470,7 +456,7 @@ function renameColumn(
   schema: TableSchema,
   action: Extract<AlterAction, { kind: "renameColumn" }>,
   renamed: ColumnUse,
-): BoundStatement {
+): OtherBound {
   if (action.renames.length > 1) throw notSupported("a list of columns to rename", action.renames[1].from.at);
   const [{ from, to }] = action.renames;
   const column = findColumn(schema, from);

@@ -3,7 +3,7 @@ import { createOperator } from "../../engine/operators/mod.ts";
 import { randomFrom, rowsOf, testContext } from "../../engine/testing.ts";
 import { formatValue } from "../../types/format/mod.ts";
 import type { Value } from "../../types/mod.ts";
-import { bind } from "../binder/mod.ts";
+import { bind } from "../bind.ts";
 import { parse } from "../parser.ts";
 import { createRegistry, FUNCTIONS } from "./mod.ts";
 
@@ -43,10 +43,10 @@ function firstValue(sql: string): unknown {
     parquetSchema: () => ({ columns: [], leftOut: [] }),
     text: sql,
   });
-  assert.equal(statement.kind, "query");
-  if (statement.kind !== "query") return undefined;
-  const value = rowsOf(createOperator(statement.plan, context), context)[0]?.[0] as Value;
-  const { type } = statement.plan.columns[0];
+  const { plan } = statement;
+  assert.ok(plan !== undefined);
+  const value = rowsOf(createOperator(plan, context), context)[0]?.[0] as Value;
+  const { type } = plan.columns[0];
   return type === "LONG" && value !== null
     ? Number(value)
     : typeof value === "bigint"

@@ -122,17 +122,10 @@ export function mapStatement<From, To>(
   statement: BoundStatement<From>,
   change: (plan: From) => To,
 ): BoundStatement<To> {
-  switch (statement.kind) {
-    case "explain":
-      return { ...statement, statement: mapStatement(statement.statement, change) };
-    case "query":
-    case "insert":
-    case "update":
-    case "delete":
-      return { ...statement, plan: change(statement.plan) };
-    case "createTable":
-      return { ...statement, query: statement.query && change(statement.query) };
-    default:
-      return statement;
-  }
+  const { plan, statement: inner, ...rest } = statement;
+  return {
+    ...rest,
+    ...plan !== undefined && { plan: change(plan) },
+    ...inner !== undefined && { statement: mapStatement(inner, change) },
+  };
 }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { FakeCatalogue } from "../binder/fake-catalogue.ts";
-import { bind } from "../binder/mod.ts";
+import { bind } from "../bind.ts";
 import { explain } from "../explain.ts";
 import { substituteParameters } from "../parameters.ts";
 import { parse } from "../parser.ts";
@@ -45,7 +45,7 @@ function bound(text: string): Plan {
     parquetSchema: () => ({ columns: [], leftOut: [] }),
     text,
   });
-  assert(statement.kind === "query");
+  assert(statement.plan !== undefined);
   return statement.plan;
 }
 

@@ -1,16 +1,17 @@
-/**
- * Statements: what kind it is, and who binds it.
- */
-import { notSupported, SqlError, SQLSTATE } from "../../errors.ts";
-import type { Requirement } from "../../requirement.ts";
-import type { Statement } from "../ast.ts";
-import type { BoundStatement, Column } from "../plan.ts";
-import { bindDelete, bindInsert, bindUpdate } from "./changes.ts";
-import { type BindContext, Binding, NO_NAMES, UnknownColumn } from "./context.ts";
-import type { Queries } from "./query.ts";
-import { QueryBinder } from "./select.ts";
-import { showPlan } from "./show.ts";
-import { bindAlter, bindCreateTable, bindDrop, bindRename, bindTruncate } from "./tables.ts";
+/** Trees → bound statements. */
+import { notSupported, SqlError, SQLSTATE } from "../errors.ts";
+import type { Requirement } from "../requirement.ts";
+import type { OtherStatement, Statement } from "./ast.ts";
+import { KEYWORDS } from "./grammar.ts";
+import { STATEMENT_WORDS } from "./parser.ts";
+import type { BoundStatement, Column, OtherBound } from "./plan.ts";
+import { isListed, kindOf } from "./statements/mod.ts";
+import { bindDelete, bindInsert, bindUpdate } from "./binder/changes.ts";
+import { type BindContext, Binding, NO_NAMES, UnknownColumn } from "./binder/context.ts";
+import type { Language, Queries } from "./binder/query.ts";
+import { QueryBinder } from "./binder/select.ts";
+import { showPlan } from "./binder/show.ts";
+import { bindAlter, bindCreateTable, bindDrop, bindRename } from "./binder/tables.ts";
 
 export interface Bound {
   statement: BoundStatement;
@@ -49,7 +50,7 @@ export function bind(statement: Statement, context: BindContext): Bound {
 /** A column may be unknown because a file has it in a type that is not read. */
 function bindReadable(statement: Statement, binding: Binding): BoundStatement {
   try {
-    return bindStatement(statement, new QueryBinder(binding));
+    return bindStatement(statement, new QueryBinder(binding, LANGUAGE));
   } catch (error) {
     if (!(error instanceof UnknownColumn)) throw error;
     const parts = error.column.toLowerCase().split(".");
@@ -61,14 +62,34 @@ function bindReadable(statement: Statement, binding: Binding): BoundStatement {
   }
 }
 
-function columnsOfStatement(bound: BoundStatement): Column[] {
+const LANGUAGE: Language = {
+  statementWords: STATEMENT_WORDS,
+  keywords: [...KEYWORDS.keys()],
+  bind: bindStatement,
+};
+
+function columnsOfStatement(statement: BoundStatement): Column[] {
+  const bound = statement as OtherBound;
   if (bound.kind === "query") return bound.plan.columns;
   return bound.kind === "explain" ? [{ name: "QUERY PLAN", type: "STRING" }] : [];
 }
 
-const READS: ReadonlySet<Statement["kind"]> = new Set(["query", "show", "insert", "update", "delete", "createTable"]);
+const READS: ReadonlySet<OtherStatement["kind"]> = new Set([
+  "query",
+  "show",
+  "insert",
+  "update",
+  "delete",
+  "createTable",
+]);
 
 function bindStatement(statement: Statement, queries: Queries): BoundStatement {
+  // Binders make no packed plans.
+  if (isListed(statement)) return kindOf(statement).bind(statement, queries) as BoundStatement;
+  return bindOther(statement as OtherStatement, queries);
+}
+
+function bindOther(statement: OtherStatement, queries: Queries): OtherBound {
   const { binding } = queries;
   switch (statement.kind) {
     case "query":
@@ -77,20 +98,18 @@ function bindStatement(statement: Statement, queries: Queries): BoundStatement {
       if (statement.statement.kind === "explain") {
         throw new SqlError("EXPLAIN cannot be explained", statement.statement.at, SQLSTATE.syntax);
       }
-      if (statement.analyze && !READS.has(statement.statement.kind)) {
+      if (statement.analyze && !READS.has(statement.statement.kind as OtherStatement["kind"])) {
         throw notSupported("EXPLAIN ANALYZE of a statement that reads nothing", statement.statement.at);
       }
       return {
         kind: "explain",
         analyze: statement.analyze,
-        statement: bindStatement(statement.statement, queries),
+        statement: bindStatement(statement.statement, queries) as OtherBound,
       };
     case "createTable":
       return bindCreateTable(queries, statement);
     case "dropTable":
       return bindDrop(binding, statement);
-    case "truncate":
-      return bindTruncate(binding, statement);
     case "rename":
       return bindRename(binding, statement);
     case "alterTable":
