@@ -12,6 +12,25 @@ function overLimit(operator: string, sizeBytes: number, limitBytes: number): Sql
   );
 }
 
+/** This much of what functions made and let go may wait for the collector of each thread. */
+const GARBAGE_BYTES_MAX = 64 << 20;
+
+let collect: (() => void) | undefined;
+let madeSinceCollection = 0;
+
+/** How this thread collects its garbage. V8 by itself waits until it needs room, whatever a query's limit is. */
+export function collectWith(collectGarbage: () => void): void {
+  collect = collectGarbage;
+}
+
+/** Before so many bytes are made in JavaScript's heap. */
+function beforeMaking(sizeBytes: number): void {
+  madeSinceCollection += sizeBytes;
+  if (madeSinceCollection <= GARBAGE_BYTES_MAX || collect === undefined) return;
+  madeSinceCollection = sizeBytes;
+  collect();
+}
+
 /** What `memoryUnits` of a slot counts. */
 export const UNIT_BYTES = 4_096;
 
@@ -25,7 +44,7 @@ export class CountedMemory implements QueryMemory {
   /** `counter`: i32 index of the word that counts the query's units of 4 KiB over all its threads; without one, this thread is all. */
   constructor(
     private readonly heap: SharedHeap,
-    private readonly limitBytes: number,
+    readonly limitBytes: number,
     private readonly counter?: number,
   ) {}
 
@@ -72,7 +91,7 @@ export class CountedMemory implements QueryMemory {
   }
 
   account(sizeBytes: number, operator: string): void {
-    if (sizeBytes > 0) this.madeBytes += sizeBytes;
+    if (sizeBytes > 0) this.made(sizeBytes);
     const bytes = (this.accounted.get(operator) ?? 0) + sizeBytes;
     const units = Math.ceil(bytes / UNIT_BYTES) - Math.ceil((bytes - sizeBytes) / UNIT_BYTES);
     this.accounted.set(operator, bytes);
@@ -84,7 +103,12 @@ export class CountedMemory implements QueryMemory {
     if (this.limitBytes > 0 && this.usedBytes + sizeBytes > this.limitBytes) {
       throw overLimit(operator, sizeBytes, this.limitBytes);
     }
+    this.made(sizeBytes);
+  }
+
+  private made(sizeBytes: number): void {
     this.madeBytes += sizeBytes;
+    beforeMaking(sizeBytes);
   }
 
   /** Leaves a block to another thread of the query, which calls `adopt`. */

@@ -11,7 +11,7 @@ export {
 export { endOfTexts } from "./columns.ts";
 export { type Constant, ConstantCalls, type ConstantContext } from "./constant-calls.ts";
 export { workAt } from "./long-texts.ts";
-export { CountedMemory, createQueryMemory } from "./memory.ts";
+export { collectWith, CountedMemory, createQueryMemory } from "./memory.ts";
 export { createOperator } from "./operators/mod.ts";
 export { type PhysicalPlan, physicalPlan } from "./physical/mod.ts";
 export { type PostedError, postedError, revivedError } from "./posted-error.ts";

@@ -4,7 +4,8 @@
  *
  * The whole size is reserved at the start (`initial` = `maximum`), so views never go stale; the system provides pages on first
  * touch. Blocks come from a buddy allocator over 4 KiB units. Its state is in the memory itself, guarded by a lock word, so any
- * thread can allocate and free. Freed blocks keep their pages while there is work, to avoid repeated first touches (`workers/rest.ts`).
+ * thread can allocate and free. Freed blocks keep their pages, to avoid repeated first touches. The heap counts such pages, and
+ * `workers/rest.ts` returns those beyond a limit to the system.
  * Source: Knowlton, "A Fast Storage Allocator", CACM 8(10), 1965.
  */
 import { assert } from "../errors.ts";
@@ -22,11 +23,23 @@ const TAG_USED = 2; // 16 words: units in use by tag
 const FREE_HEAD = 24; // ORDER_COUNT words: first free unit of each order, or -1
 const UNIT_COUNT = 60;
 const BASE_UNIT = 61;
+/** Units of free blocks that may still have their pages. */
+const WARM_UNITS = 62;
+/** Blocks that `take` holds for a moment: see `allocate`. */
+const GIVING_BACK = 63;
 /** Words 64 … 1023 are shared words of other rooms: see `SHARED_WORD`. */
 const FIRST_RESERVED_WORD = 64;
 
 export const HEAP_TAGS = ["pool", "tail", "dictionary", "query", "batch", "other"] as const;
 export type HeapTag = (typeof HEAP_TAGS)[number];
+
+/** A free block, as it was when it was listed. */
+export interface FreeBlock {
+  address: number;
+  sizeBytes: number;
+  /** The part from its start that may still have its pages. */
+  warmBytes: number;
+}
 
 /** Thrown when no block is left. Callers evict frames, or report an error that names the operator. */
 export class HeapFullError extends Error {
@@ -162,6 +175,19 @@ export class SharedHeap {
    */
   allocate(sizeBytes: number, tag: HeapTag): number {
     const order = orderOf(sizeBytes);
+    for (;;) {
+      const unit = this.allocateUnits(order, tag);
+      if (unit >= 0) return this.addressOf(unit);
+      // Blocks whose pages go back to the system are free again within milliseconds.
+      if (Atomics.load(this.i32, GIVING_BACK) > 0) continue;
+      throw new HeapFullError(
+        `no block of ${sizeBytes} bytes is left: ${this.usedBytes()} of ${this.sizeBytes()} bytes are in use`,
+      );
+    }
+  }
+
+  /** The first unit of a block, or -1. */
+  private allocateUnits(order: number, tag: HeapTag): number {
     this.lock();
     try {
       // Prefer addresses below 2^31: V8 accesses typed arrays at higher indexes some fifty times as slowly.
@@ -171,73 +197,87 @@ export class SharedHeap {
         have = order;
         while (have < ORDER_COUNT && this.i32[FREE_HEAD + have] < 0) have++;
       }
-      if (have >= ORDER_COUNT) {
-        throw new HeapFullError(
-          `no block of ${sizeBytes} bytes is left: ${this.usedBytes()} of ${this.sizeBytes()} bytes are in use`,
-        );
-      }
+      if (have >= ORDER_COUNT) return -1;
       const unit = this.i32[FREE_HEAD + have];
-      this.unlink(unit, have);
-      while (have > order) this.link(unit + (1 << --have), have);
+      let warm = this.unlink(unit, have);
+      while (have > order) {
+        const half = 1 << --have;
+        this.link(unit + half, have, Math.max(0, warm - half));
+        warm = Math.min(warm, half);
+      }
       this.stateOf(unit, order, false);
-      this.i32[USED_UNITS] += 1 << order;
-      this.i32[TAG_USED + HEAP_TAGS.indexOf(tag)] += 1 << order;
-      return this.addressOf(unit);
+      this.countUsed(1 << order, tag);
+      return unit;
     } finally {
       this.unlock();
     }
   }
 
-  free(address: number, sizeBytes: number, tag: HeapTag): void {
+  /** `warmBytes`: how much of it, from its start, has pages. */
+  free(address: number, sizeBytes: number, tag: HeapTag, warmBytes = SharedHeap.blockBytes(sizeBytes)): void {
     let order = orderOf(sizeBytes);
-    let unit = ((address >>> UNIT_SHIFT) - this.i32[BASE_UNIT]) | 0;
+    let unit = this.unitOf(address), warm = Math.ceil(warmBytes / UNIT_BYTES);
     this.lock();
     try {
       assert(
         this.i8[this.stateAddress(unit)] === order + 1,
         "a block is freed once, with the size it was allocated with",
       );
-      this.i32[USED_UNITS] -= 1 << order;
-      this.i32[TAG_USED + HEAP_TAGS.indexOf(tag)] -= 1 << order;
+      this.countUsed(-(1 << order), tag);
       for (; order < ORDER_COUNT - 1; order++) {
         const buddy = unit ^ (1 << order);
         if (buddy >= this.i32[UNIT_COUNT] || this.i8[this.stateAddress(buddy)] !== -(order + 1)) break;
-        this.unlink(buddy, order);
+        warm += this.unlink(buddy, order);
         this.i8[this.stateAddress(Math.max(unit, buddy))] = 0;
         unit = Math.min(unit, buddy);
       }
-      this.link(unit, order);
+      this.link(unit, order, warm);
     } finally {
       this.unlock();
     }
   }
 
+  /** Free memory that has pages. An estimate: when a block is split, its pages are assumed to lie at its start. */
+  warmFreeBytes(): number {
+    return UNIT_BYTES * this.i32[WARM_UNITS];
+  }
+
   /** Returns the blocks of at least `sizeBytes` that are free now. */
-  freeBlocks(sizeBytes: number): { address: number; sizeBytes: number }[] {
-    const blocks: { address: number; sizeBytes: number }[] = [];
+  freeBlocks(sizeBytes: number): FreeBlock[] {
+    const blocks: FreeBlock[] = [];
     this.lock();
     for (let order = orderOf(sizeBytes); order < ORDER_COUNT; order++) {
       for (let unit = this.i32[FREE_HEAD + order]; unit >= 0; unit = this.i32[this.addressOf(unit) / 4 + 1]) {
-        blocks.push({ address: this.addressOf(unit), sizeBytes: UNIT_BYTES * 2 ** order });
+        const address = this.addressOf(unit), warmBytes = UNIT_BYTES * this.i32[address / 4 + 2];
+        blocks.push({ address, sizeBytes: UNIT_BYTES * 2 ** order, warmBytes });
       }
     }
     this.unlock();
     return blocks;
   }
 
-  /** Allocates exactly this block if it is still free and whole. Its tag is "other". */
-  take({ address, sizeBytes }: { address: number; sizeBytes: number }): boolean {
-    const order = orderOf(sizeBytes), unit = ((address >>> UNIT_SHIFT) - this.i32[BASE_UNIT]) | 0;
+  /**
+   * Allocates exactly this block if it is still free and whole. Its tag is "other". Call `putBack` within milliseconds:
+   * allocations that find no other block wait for it.
+   */
+  take(block: FreeBlock): boolean {
+    const order = orderOf(block.sizeBytes), unit = this.unitOf(block.address);
     this.lock();
     const isFree = this.i8[this.stateAddress(unit)] === -(order + 1);
     if (isFree) {
-      this.unlink(unit, order);
+      Atomics.add(this.i32, GIVING_BACK, 1);
+      block.warmBytes = UNIT_BYTES * this.unlink(unit, order);
       this.stateOf(unit, order, false);
-      this.i32[USED_UNITS] += 1 << order;
-      this.i32[TAG_USED + HEAP_TAGS.indexOf("other")] += 1 << order;
+      this.countUsed(1 << order, "other");
     }
     this.unlock();
     return isFree;
+  }
+
+  /** Frees a block that `take` returned. */
+  putBack({ address, sizeBytes }: FreeBlock, warmBytes: number): void {
+    this.free(address, sizeBytes, "other", warmBytes);
+    Atomics.sub(this.i32, GIVING_BACK, 1);
   }
 
   /**
@@ -247,11 +287,9 @@ export class SharedHeap {
   allocateExact(sizeBytes: number, tag: HeapTag): number {
     const address = this.allocate(sizeBytes, tag);
     let order = orderOf(sizeBytes);
-    let left = exactUnits(sizeBytes), unit = ((address >>> UNIT_SHIFT) - this.i32[BASE_UNIT]) | 0;
+    let left = exactUnits(sizeBytes), unit = this.unitOf(address);
     this.lock();
-    const spare = (1 << order) - left;
-    this.i32[USED_UNITS] -= spare;
-    this.i32[TAG_USED + HEAP_TAGS.indexOf(tag)] -= spare;
+    this.countUsed(left - (1 << order), tag);
     // Halve repeatedly: halves that are needed whole are kept, one is halved again, those behind it are freed.
     while (left < 1 << order) {
       const half = 1 << --order;
@@ -259,7 +297,7 @@ export class SharedHeap {
         this.stateOf(unit, order, false);
         unit += half;
         left -= half;
-      } else this.link(unit + half, order);
+      } else this.link(unit + half, order, 0);
     }
     this.stateOf(unit, order, false);
     this.unlock();
@@ -299,7 +337,7 @@ export class SharedHeap {
     for (let unit = 0, left = this.i32[UNIT_COUNT]; left > 0;) {
       let order = Math.min(ORDER_COUNT - 1, 31 - Math.clz32(left));
       while (unit & ((1 << order) - 1)) order--;
-      this.link(unit, order);
+      this.link(unit, order, 0);
       unit += 1 << order;
       left -= 1 << order;
     }
@@ -308,6 +346,15 @@ export class SharedHeap {
   /** True if `unit` is a block that begins in the lower 2 GiB. */
   private isLow(unit: number): boolean {
     return unit >= 0 && this.addressOf(unit) < 0x80000000;
+  }
+
+  private unitOf(address: number): number {
+    return ((address >>> UNIT_SHIFT) - this.i32[BASE_UNIT]) | 0;
+  }
+
+  private countUsed(units: number, tag: HeapTag): void {
+    this.i32[USED_UNITS] += units;
+    this.i32[TAG_USED + HEAP_TAGS.indexOf(tag)] += units;
   }
 
   private addressOf(unit: number): number {
@@ -324,24 +371,30 @@ export class SharedHeap {
 
   /**
    * Adds a block to the free list of its order. A free block begins with its previous and next unit in the list, -1 at
-   * the ends.
+   * the ends, and its warm units.
    */
-  private link(unit: number, order: number): void {
+  private link(unit: number, order: number, warm: number): void {
     const word = this.addressOf(unit) / 4;
     const next = this.i32[FREE_HEAD + order];
     this.i32[word] = -1;
     this.i32[word + 1] = next;
+    this.i32[word + 2] = warm;
+    this.i32[WARM_UNITS] += warm;
     if (next >= 0) this.i32[this.addressOf(next) / 4] = unit;
     this.i32[FREE_HEAD + order] = unit;
     this.stateOf(unit, order, true);
   }
 
-  private unlink(unit: number, order: number): void {
+  /** @returns Its warm units. */
+  private unlink(unit: number, order: number): number {
     const word = this.addressOf(unit) / 4;
     const previous = this.i32[word], next = this.i32[word + 1];
     if (previous >= 0) this.i32[this.addressOf(previous) / 4 + 1] = next;
     else this.i32[FREE_HEAD + order] = next;
     if (next >= 0) this.i32[this.addressOf(next) / 4] = previous;
+    const warm = this.i32[word + 2];
+    this.i32[WARM_UNITS] -= warm;
+    return warm;
   }
 
   /** The lock is held for microseconds, so spinning is fine, also on the main thread, which must not wait. */

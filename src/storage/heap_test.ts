@@ -48,7 +48,25 @@ Deno.test("SharedHeap lists free blocks, and take() succeeds only for blocks tha
   assert.equal(heap.take(block), true);
   assert.equal(heap.take(block), false);
   assert.equal(heap.usedBytes("other"), block.sizeBytes);
-  heap.free(block.address, block.sizeBytes, "other");
+  heap.putBack(block, 0);
   heap.free(used, 1 << 20, "query");
   assert.equal(heap.usedBytes(), 0);
+});
+
+Deno.test("SharedHeap counts the free memory that has pages, whatever is split and merged", () => {
+  const heap = createHeap(1 << 26);
+  assert.equal(heap.warmFreeBytes(), 0);
+  const addresses = Array.from({ length: 16 }, () => heap.allocate(1 << 20, "query"));
+  assert.equal(heap.warmFreeBytes(), 0);
+  for (const address of addresses) heap.free(address, 1 << 20, "query");
+  assert.equal(heap.warmFreeBytes(), 16 << 20);
+  const half = heap.allocate(8 << 20, "query");
+  assert.equal(heap.warmFreeBytes(), 8 << 20);
+  heap.free(half, 8 << 20, "query", 1 << 20);
+  assert.equal(heap.warmFreeBytes(), 9 << 20);
+  for (const block of heap.freeBlocks(1 << 20)) {
+    if (!heap.take(block)) continue;
+    heap.putBack(block, Math.min(block.warmBytes, 4096));
+  }
+  assert.ok(heap.warmFreeBytes() <= 4096 * heap.freeBlocks(1 << 20).length);
 });

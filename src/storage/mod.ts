@@ -26,6 +26,7 @@ import { TableStore } from "./writer.ts";
 export type * from "./contract.ts";
 export {
   createHeap,
+  type FreeBlock,
   HEAP_TAGS,
   HeapFullError,
   type HeapTag,

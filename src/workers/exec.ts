@@ -3,7 +3,7 @@ import { createOutput, type Output, type OutputOptions, type Piece } from "../da
 import { Analysis } from "../engine/analysis.ts";
 import type { AnalysisShape } from "../engine/contract.ts";
 import type { Operator, QueryContext } from "../engine/contract.ts";
-import { type CountedMemory, createOperator, createQueryMemory, workAt } from "../engine/mod.ts";
+import { collectWith, type CountedMemory, createOperator, createQueryMemory, workAt } from "../engine/mod.ts";
 import { help, type Invitation, SectionRunner } from "../engine/parallel.ts";
 import { type PostedRequest, unpackSources } from "../engine/packed-sources.ts";
 import { unpackPlan } from "../engine/packed-plan.ts";
@@ -14,7 +14,7 @@ import { seededRandom } from "../database/random.ts";
 import { createRegistry } from "../sql/functions/mod.ts";
 import { createPool, type PoolLease, SHARED_WORD, SharedHeap, type SharedPool } from "../storage/mod.ts";
 import { yieldToOthers } from "./priority.ts";
-import { collectGarbage, giveBackLarge, giveBackPages } from "./rest.ts";
+import { collectGarbage, giveBackAfter, giveBackAll, returnLargeBlocks } from "./rest.ts";
 import { type LineTable, parseLines, type ParseOptions } from "../wire/line/mod.ts";
 
 /** Encoded chunks that may be on their way to the reader before the query waits. */
@@ -43,6 +43,8 @@ self.onmessage = ({ data }: MessageEvent<ToWorker>) => {
       heap = new SharedHeap(data.memory);
       pool = createPool(heap);
       if (data.runsQueries) yieldToOthers();
+      returnLargeBlocks();
+      collectWith(collectGarbage);
       return tell({ type: "ready" });
     case "peer":
       return addPeer(data.index, data.port);
@@ -83,7 +85,7 @@ async function rest(isFirst: boolean): Promise<void> {
   const isWanted = () => open.size > 0;
   if (isWanted()) return;
   collectGarbage();
-  if (isFirst) await giveBackPages(heap, isWanted);
+  if (isFirst) await giveBackAll(heap, isWanted);
 }
 
 /** A worker that was replaced leaves its place to the new one's port. */
@@ -134,7 +136,7 @@ function release(context: Context): void {
   } finally {
     context.memory.release();
   }
-  giveBackLarge(context.memory.madeBytes);
+  giveBackAfter(heap, context.memory);
 }
 
 /** A query that this worker leads. */

@@ -6,6 +6,8 @@ const SYMBOLS = {
   madvise: { parameters: ["pointer", "usize", "i32"], result: "i32" },
   /** @see https://man7.org/linux/man-pages/man3/malloc_trim.3.html */
   malloc_trim: { parameters: ["usize"], result: "i32" },
+  /** @see https://man7.org/linux/man-pages/man3/mallopt.3.html */
+  mallopt: { parameters: ["i32", "i32"], result: "i32" },
 } as const;
 
 type Libc = Deno.DynamicLibrary<typeof SYMBOLS>["symbols"];

@@ -7,6 +7,7 @@ import { NULL_I32, NULL_I64, typeOf, type Value } from "../../types/mod.ts";
 import { arrayDimensions } from "../../types/wide.ts";
 import { batchEntry } from "./batch-entry.ts";
 import { NUMBERS } from "./nodes.ts";
+import { Pace } from "./pace.ts";
 import { checkElements } from "./sizes.ts";
 import type {
   BatchAggregateState,
@@ -75,25 +76,38 @@ function each(made: (row: number, context: FunctionContext) => void, rowCount: n
   }
 }
 
-/** An array to a number, from all its elements that are not null. */
-function reduction(name: string, summary: string, of: (values: Float64Array) => number): FunctionEntry {
+/** An array to a number; `of` gets an array's elements that are not null, of which there is one at least. */
+function reduction(name: string, summary: string, of: (present: Float64Array) => number): FunctionEntry {
   return batchEntry(name, [ARRAY("array")], "DOUBLE", summary, ([column], out, rowCount, context) =>
     each(
       (row) => {
-        const values = read(column, row, context)?.values;
-        const present = values?.filter((value) => !Number.isNaN(value));
-        out.values[row] = present === undefined || present.length === 0 ? NaN : of(present);
+        const values = read(column, row, context)?.values ?? new Float64Array(0);
+        const present = withoutNulls(values);
+        out.values[row] = present.length === 0 ? NaN : of(present);
       },
       rowCount,
       context,
     ));
 }
 
-const total = (values: Float64Array): number => values.reduce((sum, value) => sum + value, 0);
+/** Those that are not null, moved to the start of `values`. */
+function withoutNulls(values: Float64Array): Float64Array {
+  let count = 0;
+  for (const value of values) if (!Number.isNaN(value)) values[count++] = value;
+  return values.subarray(0, count);
+}
+
+const total = (values: Float64Array): number => {
+  let sum = 0;
+  for (const value of values) sum += value;
+  return sum;
+};
 const mean = (values: Float64Array): number => total(values) / values.length;
 const deviation = (values: Float64Array, less: number): number => {
   const middle = mean(values), count = values.length - less;
-  return count <= 0 ? NaN : Math.sqrt(total(values.map((value) => (value - middle) ** 2)) / count);
+  let squares = 0;
+  for (const value of values) squares += (value - middle) ** 2;
+  return count <= 0 ? NaN : Math.sqrt(squares / count);
 };
 
 /** An array to another one. */
@@ -118,14 +132,15 @@ function mapping(
 const same = ([type]: string[]): string => type;
 const flat = (): string => arrayTag(1);
 
-/** Every run of the last dimension, changed. */
-function byRow(array: Grid, change: (row: Float64Array) => Float64Array): Grid {
-  const length = array.shape.at(-1) ?? 0;
-  const values = new Float64Array(array.values.length);
+/** Every run of the last dimension, changed in its place. */
+function byRow(array: Grid, context: FunctionContext, change: (row: Float64Array) => void): Grid {
+  const { shape, values } = array, length = shape.at(-1) ?? 0;
+  const pace = new Pace(context);
   for (let at = 0; length > 0 && at < values.length; at += length) {
-    values.set(change(array.values.slice(at, at + length)), at);
+    change(values.subarray(at, at + length));
+    pace.spend(64 + length);
   }
-  return { shape: array.shape, values };
+  return array;
 }
 
 function transposed({ shape, values }: Grid, context: FunctionContext): Grid {
@@ -316,9 +331,11 @@ const literals: FunctionEntry[] = [
 function product(a: Grid, b: Grid, context: FunctionContext): Grid {
   const [rows, inner] = a.shape, [other, columns] = b.shape;
   if (inner !== other) throw unfit(`a matrix of ${inner} columns times one of ${other} rows is not there`, context);
+  const pace = new Pace(context);
   return grid([rows, columns], (index) => {
     const i = Math.floor(index / columns), j = index % columns;
     let sum = 0;
+    pace.spend(inner);
     for (let k = 0; k < inner; k++) sum += a.values[i * inner + k] * b.values[k * columns + j];
     return sum;
   }, context);
@@ -346,13 +363,58 @@ function optional(name: string, type: string, constant = false) {
 const isTrue = (column: BatchColumn | undefined, row: number): boolean =>
   column !== undefined && column.values[row] === 1;
 
-function sorted(row: Float64Array, descending: boolean, nullsFirst: boolean): Float64Array {
-  // Without a comparison it sorts in ascending order, some ten times as fast.
-  const values = row.filter((value) => !Number.isNaN(value)).sort();
+function sort(row: Float64Array, descending: boolean, nullsFirst: boolean, context: FunctionContext): void {
+  const values = withoutNulls(row), count = values.length;
+  sortAscending(values, context);
   if (descending) values.reverse();
-  const all = new Float64Array(row.length).fill(NaN);
-  all.set(values, nullsFirst ? row.length - values.length : 0);
-  return all;
+  if (nullsFirst) row.copyWithin(row.length - count, 0, count);
+  row.fill(NaN, nullsFirst ? 0 : count, nullsFirst ? row.length - count : row.length);
+}
+
+/** Runs of this length are sorted in about a millisecond. */
+const RUN_ELEMENTS = 16_384;
+
+/** Runs are sorted, then merged in pairs, so that it polls. Without a comparison, `sort` is some ten times as fast. */
+function sortAscending(values: Float64Array, context: FunctionContext): void {
+  const count = values.length;
+  for (let at = 0; at < count; at += RUN_ELEMENTS) {
+    context.poll();
+    values.subarray(at, at + RUN_ELEMENTS).sort();
+  }
+  if (count <= RUN_ELEMENTS) return;
+  checkElements(count, context);
+  let from: Float64Array = values, to: Float64Array = new Float64Array(count);
+  for (let run = RUN_ELEMENTS; run < count; run *= 2) {
+    for (let at = 0; at < count; at += 2 * run) {
+      mergeRuns(from, to, at, Math.min(count, at + run), Math.min(count, at + 2 * run), context);
+    }
+    [from, to] = [to, from];
+  }
+  if (from !== values) values.set(from);
+}
+
+function mergeRuns(
+  from: Float64Array,
+  to: Float64Array,
+  start: number,
+  middle: number,
+  end: number,
+  context: FunctionContext,
+): void {
+  for (let a = start, b = middle, at = start; at < end;) {
+    context.poll();
+    for (const stop = Math.min(end, at + POLL_ELEMENTS); at < stop; at++) {
+      to[at] = b === end || (a < middle && from[a] <= from[b]) ? from[a++] : from[b++];
+    }
+  }
+}
+
+/** Moves a row's elements to the right. */
+function shift(row: Float64Array, by: number, free: number): void {
+  const places = Math.max(-row.length, Math.min(row.length, by));
+  if (places >= 0) row.copyWithin(places, 0);
+  else row.copyWithin(0, -places);
+  row.fill(free, places >= 0 ? 0 : row.length + places, places >= 0 ? places : row.length);
 }
 
 /** Where the value goes into an ascending or descending list, behind equals or before them. */
@@ -408,7 +470,10 @@ class Elements {
     if (array === undefined || array.values.length === 0) return;
     const place = placesIn(array.shape, this.widen(array.shape));
     const { values } = array;
-    for (let i = 0; i < values.length; i++) if (!Number.isNaN(values[i])) this.put(place(i), values[i], 1);
+    for (let i = 0; i < values.length; i++) {
+      if (i % POLL_ELEMENTS === 0) this.context.poll();
+      if (!Number.isNaN(values[i])) this.put(place(i), values[i], 1);
+    }
   }
 
   merge(later: Elements): void {
@@ -575,8 +640,7 @@ const others: FunctionEntry[] = [
     ([column], out, rowCount, context) =>
       each(
         (row) => {
-          const values = read(column, row, context)?.values ?? new Float64Array();
-          out.values[row] = values.reduce((count, value) => count + (Number.isNaN(value) ? 0 : 1), 0);
+          out.values[row] = withoutNulls(read(column, row, context)?.values ?? new Float64Array()).length;
         },
         rowCount,
         context,
@@ -612,7 +676,11 @@ const others: FunctionEntry[] = [
         (row) => {
           const array = read(column, row, context), falls = isTrue(descending, row);
           const first = nullsFirst === undefined ? falls : isTrue(nullsFirst, row);
-          write(out, row, array === undefined ? undefined : byRow(array, (values) => sorted(values, falls, first)));
+          write(
+            out,
+            row,
+            array === undefined ? undefined : byRow(array, context, (values) => sort(values, falls, first, context)),
+          );
         },
         rowCount,
         context,
@@ -664,8 +732,7 @@ const others: FunctionEntry[] = [
             if (x.shape.length > 0 && y.shape.length > 0 && String(x.shape) !== String(y.shape)) {
               throw unfit("the arrays have different shapes", context);
             }
-            const products = combined(x, y, (u, v) => u * v, context).values;
-            out.values[row] = total(products.filter((value) => !Number.isNaN(value)));
+            out.values[row] = total(withoutNulls(combined(x, y, (u, v) => u * v, context).values));
           },
           rowCount,
           context,
@@ -702,7 +769,7 @@ const others: FunctionEntry[] = [
           write(
             out,
             row,
-            array === undefined ? undefined : byRow(array, (values) => values.map((_, i) => values[i - by] ?? free)),
+            array === undefined ? undefined : byRow(array, context, (values) => shift(values, by, free)),
           );
         },
         rowCount,
@@ -782,9 +849,18 @@ export const arrayFunctions: FunctionEntry[] = [
     "neg",
     "The negative of each element.",
     same,
-    ({ shape, values }) => ({ shape, values: values.map((x) => -x) }),
+    (array) => {
+      const { values } = array;
+      for (let i = 0; i < values.length; i++) values[i] = -values[i];
+      return array;
+    },
   ),
-  mapping("array_reverse", "Each row turned round.", same, (array) => byRow(array, (row) => row.reverse())),
+  mapping(
+    "array_reverse",
+    "Each row turned round.",
+    same,
+    (array, context) => byRow(array, context, (row) => row.reverse()),
+  ),
   mapping("flatten", "All elements in one row; of a null array: none.", flat, ({ values }) => ({
     shape: [values.length],
     values,

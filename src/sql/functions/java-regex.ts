@@ -4,7 +4,7 @@
  * @see https://docs.oracle.com/en/java/javase/17/docs/api/java.base/java/util/regex/Pattern.html
  */
 
-import { patientRegex } from "./patient-regex.ts";
+import { type Groups, type Names, patientRegex } from "./patient-regex.ts";
 import { PATTERN_UNITS_MAX } from "./sizes.ts";
 
 export type Translated = { source: string; flags: string } | {
@@ -223,8 +223,10 @@ function characterClass(pattern: string, from: number): [source: string, next: n
   throw new Refusal("a class is not closed", from);
 }
 
-/** `$1`, `${name}` and backslashes of Java's replacements as a function for String.replace. */
-export function translateReplacement(replacement: string): (...found: unknown[]) => string {
+export type Replacement = (found: Groups, names: Names | undefined) => string;
+
+/** `$1`, `${name}` and backslashes of Java's replacements as a function of a match. */
+export function translateReplacement(replacement: string): Replacement {
   const parts: (string | number | { name: string })[] = [];
   for (let at = 0; at < replacement.length;) {
     const rest = replacement.slice(at);
@@ -243,11 +245,9 @@ export function translateReplacement(replacement: string): (...found: unknown[])
       at++;
     }
   }
-  return (...found) => {
-    const names = found.at(-1) as Record<string, string> | undefined;
-    return parts.map((
+  return (found, names) =>
+    parts.map((
       part,
     ) => (typeof part === "string" ? part : typeof part === "number" ? found[part] ?? "" : names?.[part.name] ?? ""))
       .join("");
-  };
 }

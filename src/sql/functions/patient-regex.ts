@@ -9,8 +9,14 @@ import { hasNestedRepetitions, repetitionsWritten, Unbounded } from "./repetitio
 
 export interface PatientRegex {
   test(text: string): boolean;
-  replace(text: string, by: (...found: unknown[]) => string): string;
+  /** Every match, in order: V8's own `replace` would list millions of them before it asks for the first one's replacement. */
+  each(text: string, use: UseMatch): void;
 }
+
+/** A match and its groups, its place in the text, and its named groups. */
+export type UseMatch = (found: Groups, index: number, names?: Names) => void;
+export type Groups = readonly (string | undefined)[];
+export type Names = Readonly<Record<string, string | undefined>>;
 
 /** What the flag u reads in another way than the same expression without it, also over texts without surrogates. */
 const UNICODE_ONLY = /\\u\{|\\u[dD][89a-fA-F]|[\ud800-\udfff]/;
@@ -25,15 +31,15 @@ const WORDS = /\\[bBW]/;
 const SURROGATE = /[\ud800-\udfff]/;
 
 /**
- * `source` has no look-around and no back references; `flags` holds u. `keepsGroups`: for `replace`, `test` is for the others.
+ * `source` has no look-around and no back references; `flags` holds u. `keepsGroups`: for `each`, `test` is for the others.
  * @throws {SyntaxError | Unbounded}
  */
 export function patientRegex(source: string, flags: string, keepsGroups: boolean): PatientRegex {
   const exact = new RegExp(source, keepsGroups ? `${flags}g` : flags);
   const isDangerous = hasNestedRepetitions(source);
   const exactly: PatientRegex = isDangerous
-    ? { test: refuseText, replace: refuseText }
-    : { test: (text) => exact.test(text), replace: (text, by) => text.replace(exact, by) };
+    ? { test: refuseText, each: refuseText }
+    : { test: (text) => exact.test(text), each: (text, use) => eachMatch(exact, text, use) };
   const quick = withoutUnicode(source, flags, keepsGroups);
   if (quick === undefined) {
     if (isDangerous) throw new Unbounded(DANGER);
@@ -49,13 +55,22 @@ export function patientRegex(source: string, flags: string, keepsGroups: boolean
       const other = takesStandIns ? withStandIns(text) : undefined;
       return other === undefined ? exactly.test(text) : quick.test(other.text);
     },
-    replace(text, by) {
-      if (doesNotFit(text)) return exactly.replace(text, by);
-      if (!SURROGATE.test(text)) return text.replace(quick, by);
+    each(text, use) {
+      if (doesNotFit(text)) return exactly.each(text, use);
+      if (!SURROGATE.test(text)) return eachMatch(quick, text, use);
       const other = takesStandIns ? withStandIns(text) : undefined;
-      return other === undefined ? exactly.replace(text, by) : replaceIn(other, quick, by);
+      if (other === undefined) exactly.each(text, use);
+      else eachMatchOf(other, quick, use);
     },
   };
+}
+
+function eachMatch(regex: RegExp, text: string, use: UseMatch): void {
+  regex.lastIndex = 0;
+  for (let found = regex.exec(text); found !== null; found = regex.exec(text)) {
+    use(found, found.index, found.groups);
+    if (found[0] === "") regex.lastIndex += regex.unicode && (text.codePointAt(found.index) ?? 0) > 0xffff ? 2 : 1;
+  }
 }
 
 /** The same over texts without surrogates, if there is such an expression. */
@@ -178,18 +193,16 @@ function withStandIns(text: string): StandIns | undefined {
   };
 }
 
-function replaceIn({ text, back }: StandIns, regex: RegExp, by: (...found: unknown[]) => string): string {
-  let replaced = "", last = 0, offset = 0;
+function eachMatchOf({ text, back }: StandIns, regex: RegExp, use: UseMatch): void {
+  let last = 0, offset = 0;
   const own = (group: string | undefined) => group === undefined ? undefined : back(group);
-  const whole = back(text);
-  for (const found of text.matchAll(regex)) {
-    const before = back(text.slice(last, found.index));
-    const groups = found.map(own);
-    offset += before.length;
-    const names = found.groups && Object.fromEntries(Object.entries(found.groups).map(([k, group]) => [k, own(group)]));
-    replaced += before + by(...groups, offset, whole, ...(names === undefined ? [] : [names]));
-    offset += groups[0]!.length;
-    last = found.index + found[0].length;
-  }
-  return replaced + back(text.slice(last));
+  eachMatch(regex, text, (found, index, names) => {
+    offset += back(text.slice(last, index)).length;
+    last = index;
+    use(
+      found.map(own),
+      offset,
+      names && Object.fromEntries(Object.entries(names).map(([k, group]) => [k, own(group)])),
+    );
+  });
 }

@@ -2,8 +2,9 @@
 import { SqlError, SQLSTATE } from "../../errors.ts";
 import type { BatchColumn, BatchFunction, FunctionContext, FunctionEntry } from "./entry.ts";
 import { type MemoryViews, offsetOf, viewOf, viewsOf } from "./memory-views.ts";
-import { translateRegex, translateReplacement } from "./java-regex.ts";
+import { type Replacement, translateRegex, translateReplacement } from "./java-regex.ts";
 import { Pace } from "./pace.ts";
+import { TextPieces } from "./text-pieces.ts";
 import { checkTextLength, fail, PATTERN_UNITS_MAX, shown } from "./sizes.ts";
 import { type PatientRegex, patientRegex } from "./patient-regex.ts";
 
@@ -207,7 +208,7 @@ const checkRegex = (keepsGroups: boolean): FunctionEntry["check"] => ([, pattern
 const regexpReplace: BatchFunction = ([column, patterns, replacements], out, rowCount, context) => {
   const pace = new Pace(context);
   let regex: PatientRegex | undefined;
-  let by: ReturnType<typeof translateReplacement> | undefined;
+  let by: Replacement | undefined;
   for (let row = 0; row < rowCount; row++) {
     const text = column.text(row), pattern = patterns.text(row), replacement = replacements.text(row);
     if (text === undefined || pattern === undefined || replacement === undefined) {
@@ -220,18 +221,21 @@ const regexpReplace: BatchFunction = ([column, patterns, replacements], out, row
     if (by === undefined || !replacements.isConstant) {
       by = compiled("by", replacement, context, () => translateReplacement(replacement));
     }
-    // As the text grows, so that it is never made where it becomes too long.
-    let length = text.length;
+    const made = new TextPieces(context);
     const put = by;
-    const counted = (...found: unknown[]) => {
-      const made = put(...found);
-      pace.spend(64 + made.length);
-      length += made.length - (found[0] as string).length;
+    // As the text grows, so that it is never made where it becomes too long.
+    let length = text.length, last = 0;
+    regex.each(text, (found, index, names) => {
+      const replaced = found[0]!.length, piece = put(found, names);
+      pace.spend(64 + piece.length);
+      length += piece.length - replaced;
       if (length > text.length) checkTextLength("regexp_replace", length, context);
-      return made;
-    };
-    context.memory.need(2 * text.length);
-    out.setText(row, regex.replace(text, counted));
+      made.add(text.slice(last, index));
+      made.add(piece);
+      last = index + replaced;
+    });
+    made.add(text.slice(last));
+    out.setText(row, made.text());
     pace.spend(256 + text.length);
   }
 };
