@@ -3,14 +3,15 @@
  *
  *     deno task docs [--check]        --check: writes nothing, fails where something is not up to date
  */
+import { SECTIONS } from "../src/command/settings.ts";
 import { manualPage, serverConf } from "../src/config/mod.ts";
 import { metricsPage } from "../src/metrics/reference.ts";
 import { grammarRecipe } from "../src/sql/grammar.ts";
 import { functionsPage, syntaxPage, typesPage } from "../src/sql/reference.ts";
 
 const GENERATED: [string, () => string][] = [
-  ["conf/server.conf", serverConf],
-  ["docs/configuration.md", manualPage],
+  ["conf/server.conf", () => serverConf(SECTIONS)],
+  ["docs/configuration.md", () => manualPage(SECTIONS)],
   ["docs/functions.md", functionsPage],
   ["docs/metrics.md", metricsPage],
   ["docs/syntax.md", syntaxPage],

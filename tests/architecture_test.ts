@@ -34,8 +34,10 @@ const OPEN_ROOMS = new Set(["types"]);
 const CODECS = new Set(["wire/encode/mod.ts", "wire/line/mod.ts"]);
 /** Rooms within rooms that have a mod.ts of their own. */
 const DOORS = /(^|\/)mod\.ts$/;
-/** Threads are put together from several rooms, as main.ts puts the process together. */
-const ASSEMBLERS = new Set(["workers"]);
+/** Declarations of settings: loaded before any part is made, so they import only `config` and each other. */
+const isSettings = (path: string) => /\/settings\.ts$/.test(path) && !/^(?:config|command)\/|\/routes\//.test(path);
+/** They put threads and the process together from several rooms. */
+const ASSEMBLERS = new Set(["workers", "command"]);
 
 interface Import {
   from: string;
@@ -74,7 +76,9 @@ const say = ({ from, to }: Import) => `src/${from} imports src/${to}`;
 Deno.test("imports go down the house", () => {
   const against = imports().filter(({ from, to }) => {
     const [fromRoom, toRoom] = [room(from), room(to)];
-    if (fromRoom === toRoom || CONTRACTS.has(to) || CODECS.has(to) || ASSEMBLERS.has(fromRoom)) return false;
+    if (fromRoom === toRoom || CONTRACTS.has(to) || CODECS.has(to) || isSettings(to) || ASSEMBLERS.has(fromRoom)) {
+      return false;
+    }
     if (BESIDE.includes(fromRoom)) {
       return BESIDE.indexOf(toRoom) < 0 || BESIDE.indexOf(toRoom) >= BESIDE.indexOf(fromRoom);
     }
@@ -88,7 +92,7 @@ Deno.test("imports go down the house", () => {
 Deno.test("a room is entered through its mod.ts", () => {
   const past = imports().filter(({ from, to }) =>
     room(from) !== room(to) && room(to) !== "" && !OPEN_ROOMS.has(room(to)) && !DOORS.test(to) && !CONTRACTS.has(to) &&
-    !ASSEMBLERS.has(room(from))
+    !isSettings(to) && !ASSEMBLERS.has(room(from))
   );
   assert.deepEqual(past.map(say), []);
 });
@@ -128,6 +132,13 @@ Deno.test("contracts exist, and import contracts and doors only", () => {
   for (const path of CONTRACTS) assert.ok(Deno.statSync(join(SRC, path)).isFile, path);
   const past = imports().filter(({ from, to }) =>
     CONTRACTS.has(from) && !CONTRACTS.has(to) && !DOORS.test(to) && !OPEN_ROOMS.has(room(to)) && room(from) !== room(to)
+  );
+  assert.deepEqual(past.map(say), []);
+});
+
+Deno.test("declarations of settings load nothing else", () => {
+  const past = imports().filter(({ from, to, isOfTypes }) =>
+    isSettings(from) && !isOfTypes && !isSettings(to) && to !== "config/mod.ts"
   );
   assert.deepEqual(past.map(say), []);
 });

@@ -19,7 +19,11 @@ import { CONSOLE, PackageCache, PROGRAM, ROOT, shippedPackages } from "../script
 import { billOfMaterials, purlOf } from "../scripts/release/sbom.ts";
 import { TARGETS } from "../scripts/release/targets.ts";
 import { smoke } from "../scripts/smoke.ts";
-import { configOf } from "../src/config/mod.ts";
+import { configOf } from "../src/command/settings.ts";
+import { healthSettings } from "../src/wire/health/settings.ts";
+import { httpSettings } from "../src/wire/http/settings.ts";
+import { lineTcpSettings } from "../src/wire/line-tcp/settings.ts";
+import { pgSettings } from "../src/wire/pg/settings.ts";
 import { installed } from "./programs.ts";
 
 const TIME = new Date("2026-01-02T03:04:06Z");
@@ -187,9 +191,11 @@ Deno.test("the image has nothing but the executable, is nobody's root, and tells
   assert.deepEqual(image.get("FROM"), ["scratch"]);
   assert.match(image.get("USER")![0], /^[1-9]\d*:[1-9]\d*$/);
   const config = configOf();
-  const keys = ["http.net.bind.to", "pg.net.bind.to", "line.tcp.net.bind.to", "http.min.bind.to"] as const;
-  assert.deepEqual(image.get("EXPOSE")!.map(Number), keys.map((key) => config.get(key).port));
-  for (const key of keys) assert.equal(config.get(key).hostname, "0.0.0.0", "a container is reached from outside");
+  const listeners = [httpSettings, pgSettings, lineTcpSettings, healthSettings];
+  assert.deepEqual(image.get("EXPOSE")!.map(Number), listeners.map(({ address }) => config.get(address).port));
+  for (const { address } of listeners) {
+    assert.equal(config.get(address).hostname, "0.0.0.0", "a container is reached from outside");
+  }
   assert.deepEqual(image.get("STOPSIGNAL"), ["SIGTERM"]);
   // Without a shell, all commands are arrays.
   const [program] = image.get("ENTRYPOINT")!;

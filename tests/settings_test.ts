@@ -1,29 +1,36 @@
 /** Settings do what their sentences say: each is read somewhere, or said to have no effect. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { catalogue } from "../src/config/mod.ts";
+import { SECTIONS } from "../src/command/settings.ts";
+import { Catalogue, isSetting, type Setting } from "../src/config/mod.ts";
 import { fromFileUrl } from "./paths.ts";
 import { startServer } from "./server.ts";
 
 const REPOSITORY = fromFileUrl("../");
 
-/** Here keys are declared, and told to clients. */
-const DECLARING = new Set(["src/config/catalogue.ts", "src/wire/http/routes/settings.ts"]);
-
 function sources(directory: string): string[] {
   return [...Deno.readDirSync(join(REPOSITORY, directory))].flatMap(({ name, isDirectory }) => {
     const path = `${directory}/${name}`;
     if (isDirectory) return sources(path);
-    return /\.ts$/.test(name) && !/_test\.ts$/.test(name) && !DECLARING.has(path) ? [path] : [];
+    return /\.ts$/.test(name) && !/_test\.ts$/.test(name) ? [path] : [];
   });
 }
 
+/** The settings of a group, by the names under which they are read. */
+function named(group: object): [name: string, setting: Setting<unknown>][] {
+  return Object.entries(group).flatMap(([name, entry]) => isSetting(entry) ? [[name, entry]] : named(entry));
+}
+
 Deno.test("every setting is read, or said to have no effect", () => {
-  const text = ["main.ts", ...sources("src")].map((path) => Deno.readTextFileSync(join(REPOSITORY, path))).join("\n");
-  const isRead = (key: string) => text.includes(`"${key}"`);
-  const entries = [...catalogue];
-  assert.deepEqual(entries.filter(([key, { isTaken }]) => !isTaken && !isRead(key)).map(([key]) => key), []);
-  assert.deepEqual(entries.filter(([key, { isTaken }]) => isTaken && isRead(key)).map(([key]) => key), []);
+  const text = sources("src").map((path) => Deno.readTextFileSync(join(REPOSITORY, path))).join("\n");
+  const all = SECTIONS.flatMap(({ settings }) => settings.flatMap(named));
+  assert.deepEqual(new Set(all.map(([, { key }]) => key)), new Set(new Catalogue(SECTIONS).settings.keys()));
+  const unread = all.filter(([name, { isIgnored }]) => {
+    // `options.name`, `{ name } = options` and a list of settings are reads; `name: int("key", …)` declares.
+    const read = new RegExp(`\\.${name}\\b|\\{[^{}()]*\\b${name}\\b[^{}()]*\\} =`);
+    return !isIgnored && !/^\d$/.test(name) && !read.test(text);
+  });
+  assert.deepEqual(unread.map(([, { key }]) => key), []);
 });
 
 Deno.test("settings of the wires and of statements take effect", async () => {

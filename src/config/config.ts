@@ -1,11 +1,12 @@
+import assert from "node:assert/strict";
 import { join } from "node:path";
 import { ConfigError, throwFaults } from "../errors.ts";
-import { catalogue, type Key, type Settings } from "./catalogue.ts";
+import { Catalogue, envName, type Section } from "./catalogue.ts";
 import { FOREIGN_KEYS } from "./foreign.ts";
 import { didYouMean } from "../nearest.ts";
 import { parseProperties } from "./properties.ts";
-import type { Machine } from "./setting.ts";
-import { formatAddress, formatSize } from "./units.ts";
+import { type Group, isSetting, type Machine, type Setting, type Values } from "./setting.ts";
+import { generalSettings } from "./settings.ts";
 
 export type ValueSource = "default" | "conf" | "env";
 
@@ -31,6 +32,8 @@ export interface ConfigSources {
   root: string;
   env: Record<string, string>;
   machine: Machine;
+  /** All settings there are. */
+  sections: readonly Section[];
   /** Returns undefined if the file does not exist. @throws other failures. */
   readFile(path: string): string | undefined;
   /** Collects faults instead of throwing them; settings at fault get their defaults. */
@@ -38,48 +41,68 @@ export interface ConfigSources {
 }
 
 /**
- * The settings of a running server. Immutable except for the keys that `reload()` may change, so read reloadable keys
- * on each use.
+ * The settings of a running server. Immutable except for the settings that `reload()` may change, so read reloadable
+ * settings on each use.
  */
 export class Config {
   readonly root: string;
   readonly machine: Machine;
   /** Oddities that do not prevent the start, one sentence each. */
   readonly warnings: readonly string[];
-  #entries: ReadonlyMap<Key, Entry>;
-  #pending = new Map<Key, string>();
+  #entries: ReadonlyMap<string, Entry>;
+  #pending = new Map<string, string>();
+  readonly #catalogue: Catalogue;
   readonly #sources: ConfigSources;
+  readonly #views = new WeakMap<Group, unknown>();
 
   constructor(sources: ConfigSources) {
     this.root = sources.root;
     this.machine = sources.machine;
     this.#sources = sources;
+    this.#catalogue = new Catalogue(sources.sections);
     const warnings: string[] = [];
     const faults: ConfigError[] = [];
-    this.#entries = readEntries(sources, warnings, faults);
+    this.#entries = readEntries(this.#catalogue, sources, warnings, faults);
     this.warnings = Object.freeze(warnings);
-    checkTogether(this, faults);
+    checkTogether(this, sources.sections, faults);
     if (sources.faults) sources.faults.push(...faults);
     else throwFaults(faults);
   }
 
-  get<K extends Key>(key: K): Settings[K] {
-    return this.#entries.get(key)!.value as Settings[K];
+  get<T>(setting: Setting<T>): T {
+    return this.#entry(setting).value as T;
   }
 
   /** Where the value comes from: environment, file or default. */
-  source(key: Key): ValueSource {
-    return this.#entries.get(key)!.source;
+  source(setting: Setting<unknown>): ValueSource {
+    return this.#entry(setting).source;
   }
 
-  /** A path setting as a path: relative values are relative to the root. */
-  path(key: PathKey): string {
-    const value = this.get(key);
-    return isAbsolutePath(value) ? value : join(this.root, value);
+  /** The values of a group under its names. Each is read when it is used, so that a reload takes effect. */
+  of<G extends Group>(group: G): Values<G> {
+    let view = this.#views.get(group);
+    if (view === undefined) this.#views.set(group, view = Object.freeze(this.view(group)));
+    return view as Values<G>;
+  }
+
+  /** As `of`, in an object of the caller's own, which may add to it. */
+  view<G extends Group>(group: G): Values<G> {
+    const view = {};
+    for (const [name, entry] of Object.entries(group)) {
+      const get = isSetting(entry) ? () => this.get(entry) : () => this.of(entry);
+      Object.defineProperty(view, name, { get, enumerable: true, configurable: true });
+    }
+    return view as Values<G>;
+  }
+
+  #entry(setting: Setting<unknown>): Entry {
+    const entry = this.#entries.get(setting.key);
+    assert(entry !== undefined && this.#catalogue.settings.get(setting.key) === setting, `${setting.key} is declared`);
+    return entry;
   }
 
   parameters(): Parameter[] {
-    return [...catalogue].map(([path, setting]) => {
+    return [...this.#catalogue.settings].map(([path, setting]) => {
       const { text, source } = this.#entries.get(path)!;
       const value = setting.secret && text !== "" ? "****" : text;
       return { path, envName: envName(path), value, source, sensitive: setting.secret, reloadable: setting.reloadable };
@@ -87,8 +110,9 @@ export class Config {
   }
 
   /** Settings that had changed at the last reload but need a restart. */
-  pending(): { path: Key; value: string; pendingValue: string }[] {
-    const shown = (key: Key, text: string) => catalogue.get(key)!.secret && text !== "" ? "****" : text;
+  pending(): { path: string; value: string; pendingValue: string }[] {
+    const shown = (key: string, text: string) =>
+      this.#catalogue.settings.get(key)!.secret && text !== "" ? "****" : text;
     return [...this.#pending].map(([path, text]) => ({
       path,
       value: shown(path, this.#entries.get(path)!.text),
@@ -101,16 +125,16 @@ export class Config {
    * restart.
    * @throws {ConfigError} and changes nothing.
    */
-  reload(): { changed: Key[]; ignored: Key[] } {
+  reload(): { changed: string[]; ignored: string[] } {
     const faults: ConfigError[] = [];
-    const fresh = readEntries(this.#sources, [], faults);
+    const fresh = readEntries(this.#catalogue, this.#sources, [], faults);
     throwFaults(faults);
     const entries = new Map(this.#entries);
-    const changed: Key[] = [];
-    const ignored: Key[] = [];
+    const changed: string[] = [];
+    const ignored: string[] = [];
     for (const [key, entry] of fresh) {
       if (entry.text === entries.get(key)!.text) continue;
-      if (!catalogue.get(key)!.reloadable) {
+      if (!this.#catalogue.settings.get(key)!.reloadable) {
         ignored.push(key);
         continue;
       }
@@ -122,28 +146,6 @@ export class Config {
     return { changed, ignored };
   }
 }
-
-export type PathKey =
-  | "cairo.root"
-  | "cairo.sql.copy.root"
-  | "cairo.sql.copy.export.root"
-  | "cairo.backup.root"
-  | "http.static.public.directory";
-
-function isAbsolutePath(path: string): boolean {
-  return /^([/\\]|[A-Za-z]:[/\\])/.test(path);
-}
-
-/** `http.keep-alive.max` → `SVC_HTTP_KEEP_ALIVE_MAX`. */
-export function envName(key: string): string {
-  return `SVC_${key.toUpperCase().replace(/[.-]/g, "_")}`;
-}
-
-/** Every spelling → its key. */
-const KEY_BY_SPELLING = new Map<string, Key>(
-  [...catalogue].flatMap(([key, setting]) => [key, ...setting.aliases].map((spelling) => [spelling, key] as const)),
-);
-const KEY_BY_ENV_NAME = new Map([...KEY_BY_SPELLING].map(([spelling, key]) => [envName(spelling), key]));
 
 const FOREIGN_ENV_NAMES = new Set([...FOREIGN_KEYS].map(envName));
 
@@ -158,18 +160,23 @@ const LOG_ENV_NAMES = [
 ];
 const isForeign = (name: string) => name.startsWith("SVC_LOG_W_") || LOG_ENV_NAMES.includes(name);
 
-function readEntries(sources: ConfigSources, warnings: string[], faults: ConfigError[]): Map<Key, Entry> {
+function readEntries(
+  { settings, byKey, byEnvName }: Catalogue,
+  sources: ConfigSources,
+  warnings: string[],
+  faults: ConfigError[],
+): Map<string, Entry> {
   const path = join(sources.root, "conf", "server.conf");
-  const texts = new Map<Key, { text: string; source: ValueSource; where: string; spelling: string }>();
+  const texts = new Map<string, { text: string; source: ValueSource; where: string; spelling: string }>();
   const unknown: ConfigError[] = [], foreign: string[] = [];
   for (const { key: spelling, value, line } of parseProperties(readServerConf(sources, path, faults))) {
-    const key = KEY_BY_SPELLING.get(spelling);
+    const key = byKey.get(spelling);
     if (key === undefined && FOREIGN_KEYS.has(spelling)) {
       foreign.push(spelling);
       continue;
     }
     if (key === undefined) {
-      unknown.push(new ConfigError(spelling, unknownKey(`${path}:${line}`, spelling, KEY_BY_SPELLING.keys())));
+      unknown.push(new ConfigError(spelling, unknownKey(`${path}:${line}`, spelling, byKey.keys())));
       continue;
     }
     const before = texts.get(key);
@@ -179,8 +186,8 @@ function readEntries(sources: ConfigSources, warnings: string[], faults: ConfigE
   }
   for (const name of Object.keys(sources.env).sort()) {
     if (!name.startsWith("SVC_") || isForeign(name)) continue;
-    const key = KEY_BY_ENV_NAME.get(name);
-    const fileKey = key === undefined && name.endsWith("_FILE") ? KEY_BY_ENV_NAME.get(name.slice(0, -5)) : undefined;
+    const key = byEnvName.get(name);
+    const fileKey = key === undefined && name.endsWith("_FILE") ? byEnvName.get(name.slice(0, -5)) : undefined;
     if (key !== undefined) {
       texts.set(key, { text: sources.env[name].trim(), source: "env", where: name, spelling: key });
     } else if (fileKey !== undefined) {
@@ -189,13 +196,13 @@ function readEntries(sources: ConfigSources, warnings: string[], faults: ConfigE
       const text = readValueFile(sources, fileKey, name, faults);
       if (text !== undefined) texts.set(fileKey, { text, source: "env", where: name, spelling: fileKey });
     } else if (FOREIGN_ENV_NAMES.has(name)) foreign.push(name);
-    else warnings.push(unknownKey("the environment", name, KEY_BY_ENV_NAME.keys()));
+    else warnings.push(unknownKey("the environment", name, byEnvName.keys()));
   }
   if (foreign.length > 0) warnings.push(`keys of QuestDB that have no effect here: ${foreign.join(", ")}`);
-  const entries = new Map<Key, Entry>();
-  for (const [key, setting] of catalogue) {
+  const entries = new Map<string, Entry>();
+  for (const [key, setting] of settings) {
     const given = texts.get(key);
-    const value = given && setting.parse(given.text);
+    const value = given && setting.parse(given.text, sources.root);
     if (given && value !== undefined) {
       entries.set(key, { text: given.text, value, source: given.source });
       continue;
@@ -207,9 +214,9 @@ function readEntries(sources: ConfigSources, warnings: string[], faults: ConfigE
       );
     }
     const text = typeof setting.default === "function" ? setting.default(sources.machine) : setting.default;
-    entries.set(key, { text, value: setting.parse(text), source: "default" });
+    entries.set(key, { text, value: setting.parse(text, sources.root), source: "default" });
   }
-  if (entries.get("config.validation.strict")!.value === true) faults.unshift(...unknown);
+  if (entries.get(generalSettings.validationStrict.key)!.value === true) faults.unshift(...unknown);
   else warnings.unshift(...unknown.map((fault) => fault.message));
   return entries;
 }
@@ -224,7 +231,7 @@ function readServerConf(sources: ConfigSources, path: string, faults: ConfigErro
 }
 
 /** Returns undefined after a fault. */
-function readValueFile(sources: ConfigSources, key: Key, name: string, faults: ConfigError[]): string | undefined {
+function readValueFile(sources: ConfigSources, key: string, name: string, faults: ConfigError[]): string | undefined {
   const path = sources.env[name];
   let text: string | undefined;
   try {
@@ -243,60 +250,12 @@ function unknownKey(where: string, found: string, known: Iterable<string>): stri
 }
 
 /** Checks rules between several settings. Skips rules about settings that have a fault of their own. */
-function checkTogether(config: Config, faults: ConfigError[]): void {
+function checkTogether(config: Config, sections: readonly Section[], faults: ConfigError[]): void {
   const faulty = new Set(faults.map(({ key }) => key));
-  const check = (keys: Key[], holds: boolean, message: () => string) => {
-    if (!holds && !keys.some((key) => faulty.has(key))) {
-      faults.push(new ConfigError(keys[0], `${keys[0]}: ${message()}`));
-    }
-  };
-  const [pool, memory] = [config.get("cairo.pool.size"), config.get("cairo.memory.size")];
-  check(
-    ["cairo.pool.size", "cairo.memory.size"],
-    pool < memory,
-    () => `found ${formatSize(pool)}, expected less than cairo.memory.size (${formatSize(memory)})`,
-  );
-  check(
-    ["line.tcp.auth.db.path", "line.tcp.enabled"],
-    config.get("line.tcp.auth.db.path") === "" || !config.get("line.tcp.enabled"),
-    () => "line protocol over TCP has no log-in: set line.tcp.enabled=false, or take this key away",
-  );
-  checkListeners(config, check);
-  const [user, password] = [config.get("http.user"), config.get("http.password")];
-  check(
-    ["http.password", "http.user"],
-    user === "" || password !== "",
-    () => "found nothing, expected a password, as http.user is set",
-  );
-  check(
-    ["http.user", "http.password"],
-    user !== "" || password === "",
-    () => "found nothing, expected a name, as http.password is set",
-  );
-}
-
-const LISTENERS = [
-  ["http.net.bind.to", "http.enabled"],
-  ["pg.net.bind.to", "pg.enabled"],
-  ["line.tcp.net.bind.to", "line.tcp.enabled"],
-  ["http.min.bind.to", "http.min.enabled"],
-] as const;
-
-/** Finds listeners on the same port. The system's error would only say that the port is in use. */
-function checkListeners(config: Config, check: (keys: Key[], holds: boolean, message: () => string) => void): void {
-  const isAny = (host: string) => host === "0.0.0.0" || host === "::";
-  const on = LISTENERS.filter(([, enabled]) => config.get(enabled));
-  on.forEach(([key, enabled], index) => {
-    const { hostname, port } = config.get(key);
-    for (const [otherKey, otherEnabled] of on.slice(0, index)) {
-      const other = config.get(otherKey);
-      const clash = port !== 0 && port === other.port &&
-        (hostname === other.hostname || isAny(hostname) || isAny(other.hostname));
-      check(
-        [key, otherKey, enabled, otherEnabled],
-        !clash,
-        () => `found ${formatAddress({ hostname, port })}, expected another port than that of ${otherKey}`,
-      );
-    }
-  });
+  for (const { check } of sections) {
+    check?.(config, (settings, message) => {
+      const [{ key }] = settings;
+      if (!settings.some((setting) => faulty.has(setting.key))) faults.push(new ConfigError(key, `${key}: ${message}`));
+    });
+  }
 }

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import type { ConfigError } from "../errors.ts";
+import { configOf, SECTIONS } from "../command/settings.ts";
 import { FOREIGN_KEYS } from "./foreign.ts";
 import {
-  catalogue,
+  Catalogue,
   Config,
-  configOf,
   type ConfigSources,
   formatSize,
   parseAddress,
@@ -13,10 +13,15 @@ import {
   parseSize,
 } from "./mod.ts";
 
+const catalogue = new Catalogue(SECTIONS).settings;
+const sections = SECTIONS;
+const valueOf = (config: Config, key: string) => config.get(catalogue.get(key)!);
+
 const machine = { cores: 2, memoryBytes: 8 * 2 ** 30, hostName: "box.example.org" };
 function load(file: string, env: Record<string, string> = {}, files: Record<string, string> = {}): Config {
   const sources: ConfigSources = {
     root: "/r",
+    sections,
     env,
     machine,
     readFile: (path) => path.endsWith("server.conf") ? file : files[path],
@@ -66,20 +71,20 @@ Deno.test("Config: the environment has precedence over the file, the file over t
     SVC_HTTP_KEEP_ALIVE_MAX: "7",
     PATH: "/",
   });
-  assert.equal(config.get("pg.user"), "b");
-  assert.deepEqual(config.get("http.net.bind.to"), { hostname: "127.0.0.1", port: 1 });
-  assert.equal(config.get("query.timeout"), 300_000);
-  assert.equal(config.get("http.keep-alive.max"), 7);
-  assert.equal(config.get("http.min.net.connection.limit"), 4);
-  assert.equal(config.get("http.min.worker.count"), null);
-  assert.equal(config.get("shared.worker.count"), 2);
-  assert.equal(config.source("http.net.bind.to"), "conf");
+  assert.equal(valueOf(config, "pg.user"), "b");
+  assert.deepEqual(valueOf(config, "http.net.bind.to"), { hostname: "127.0.0.1", port: 1 });
+  assert.equal(valueOf(config, "query.timeout"), 300_000);
+  assert.equal(valueOf(config, "http.keep-alive.max"), 7);
+  assert.equal(valueOf(config, "http.min.net.connection.limit"), 4);
+  assert.equal(valueOf(config, "http.min.worker.count"), null);
+  assert.equal(valueOf(config, "shared.worker.count"), 2);
+  assert.equal(config.source(catalogue.get("http.net.bind.to")!), "conf");
   assert.deepEqual(config.warnings, []);
 });
 
 Deno.test("Config: secrets come from files and are never shown", () => {
   const config = load("", { SVC_PG_PASSWORD_FILE: "/run/pw" }, { "/run/pw": "s3cret\n" });
-  assert.equal(config.get("pg.password"), "s3cret");
+  assert.equal(valueOf(config, "pg.password"), "s3cret");
   const shown = config.parameters().find((parameter) => parameter.path === "pg.password")!;
   assert.deepEqual(shown, {
     path: "pg.password",
@@ -158,10 +163,10 @@ Deno.test("Config: all faults are reported together, and a key's fault causes no
     throw new Error("no permission");
   };
   const env = { SVC_CAIRO_POOL_SIZE: "all", SVC_CAIRO_MEMORY_SIZE: "256m", SVC_QUERY_TIMEOUT: "soon" };
-  const config = new Config({ root: "/r", env, machine, readFile, faults });
+  const config = new Config({ root: "/r", sections, env, machine, readFile, faults });
   assert.deepEqual(faults.map(({ key }) => key), ["server.conf", "query.timeout", "cairo.pool.size"]);
-  assert.equal(config.get("query.timeout"), 60_000);
-  assert.throws(() => new Config({ root: "/r", env, machine, readFile }), {
+  assert.equal(valueOf(config, "query.timeout"), 60_000);
+  assert.throws(() => new Config({ root: "/r", sections, env, machine, readFile }), {
     name: "ConfigError",
     key: "server.conf",
     message: faults.map(({ message }) => message).join("\n"),
@@ -170,24 +175,25 @@ Deno.test("Config: all faults are reported together, and a key's fault causes no
 
 Deno.test("Config.reload() applies reloadable keys only", () => {
   let file = "pg.user=a\nquery.timeout=1s";
-  const config = new Config({ root: "/r", env: {}, machine, readFile: () => file });
+  const config = new Config({ root: "/r", sections, env: {}, machine, readFile: () => file });
   file = "pg.user=b\nquery.timeout=2s";
   assert.deepEqual(config.reload(), { changed: ["pg.user"], ignored: ["query.timeout"] });
-  assert.equal(config.get("pg.user"), "b");
-  assert.equal(config.get("query.timeout"), 1000);
+  assert.equal(valueOf(config, "pg.user"), "b");
+  assert.equal(valueOf(config, "query.timeout"), 1000);
   file = "pg.net.connection.limit=many";
   assert.throws(() => config.reload());
-  assert.equal(config.get("pg.user"), "b");
+  assert.equal(valueOf(config, "pg.user"), "b");
 });
 
 Deno.test("every default is a value of its type, on small and large machines", () => {
   for (const memoryBytes of [2 ** 28, 2 ** 40]) {
     new Config({
       root: "/r",
+      sections,
       env: {},
       machine: { cores: 1, memoryBytes, hostName: "box" },
       readFile: () => undefined,
     });
   }
-  assert.equal(configOf({ "instance.name": "a\\b" }).get("instance.name"), "a\\b");
+  assert.equal(valueOf(configOf({ "instance.name": "a\\b" }), "instance.name"), "a\\b");
 });

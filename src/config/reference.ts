@@ -1,38 +1,36 @@
 /** Generates documents from the catalogue: the shipped server.conf and the manual's page. */
-import { type Key, sections } from "./catalogue.ts";
-import { envName } from "./config.ts";
+import { envName, type Section, settingsOf } from "./catalogue.ts";
 import type { Setting } from "./setting.ts";
 
 const machine = { cores: 0, memoryBytes: 0, hostName: "" };
 const said = (setting: Setting<unknown>) =>
   setting.defaultSaid ?? (typeof setting.default === "function" ? setting.default(machine) : setting.default);
-const settingsOf = (section: Record<string, Setting<unknown>>) => Object.entries(section) as [Key, Setting<unknown>][];
 
 /** server.conf: every key with its sentence, commented out, so that changed defaults apply wherever nothing is set. */
-export function serverConf(): string {
+export function serverConf(sections: readonly Section[]): string {
   const lines = [
     "# Settings of Sundial. A line that begins with # is a comment: take the # away to set a key.",
     "# The environment wins over this file: SVC_ and the key in upper case, dots and dashes as underscores",
     "# (SVC_HTTP_NET_BIND_TO=127.0.0.1:9000); SVC_…_FILE names a file that holds the value.",
     "# Sizes take k, m, g; times take us, ms, s, m, h, d. `check-config` tells what is wrong in here without starting.",
   ];
-  for (const [title, section] of Object.entries(sections)) {
-    lines.push("", `################ ${title}`);
-    for (const [key, setting] of settingsOf(section)) {
+  for (const section of sections) {
+    lines.push("", `################ ${section.title}`);
+    for (const setting of settingsOf(section)) {
       const special = setting.defaultSaid === undefined ? "" : ` Default: ${setting.defaultSaid}.`;
       lines.push("", ...wrap(`${setting.sentence} (${setting.type})${special}`, 118).map((line) => `# ${line}`));
-      lines.push(`#${key}=${setting.defaultSaid === undefined ? said(setting) : ""}`);
+      lines.push(`#${setting.key}=${setting.defaultSaid === undefined ? said(setting) : ""}`);
     }
   }
   return lines.join("\n") + "\n";
 }
 
 /** docs/configuration.md */
-export function manualPage(): string {
+export function manualPage(sections: readonly Section[]): string {
   const lines = [
     "# Configuration",
     "",
-    "<!-- Made by `deno task docs` from src/config/catalogue.ts: change it there. -->",
+    "<!-- Made by `deno task docs` from the settings that the rooms of src/ declare: change it there. -->",
     "",
     "Settings are read from `conf/server.conf` under the root, a Java properties file, and from the environment, which wins:",
     "`SVC_` and the key in upper case with dots and dashes as underscores. `SVC_…_FILE` names a file that holds the value, as",
@@ -43,18 +41,20 @@ export function manualPage(): string {
     "Sizes are bytes, or take `k`, `m`, `g` (times 1024). Durations are in the key's unit, or take `us`, `ms`, `s`, `m`, `h`, `d`.",
     "*Reloadable* keys take effect by `select reload_config()`.",
   ];
-  for (const [title, section] of Object.entries(sections)) {
-    lines.push("", `## ${title}`, "", "| Key | Default | Meaning |", "|---|---|---|");
-    for (const [key, setting] of settingsOf(section)) {
+  for (const section of sections) {
+    lines.push("", `## ${section.title}`, "", "| Key | Default | Meaning |", "|---|---|---|");
+    for (const setting of settingsOf(section)) {
       const byDefault = setting.secret ? "" : said(setting);
       const notes = [
         setting.type === "text" ? "" : ` Takes ${setting.type}.`,
         setting.reloadable ? " *Reloadable.*" : "",
         setting.aliases.length > 0 ? ` Also spelled ${setting.aliases.map((alias) => `\`${alias}\``).join(", ")}.` : "",
-        setting.secret ? ` Never shown; \`${envName(key)}_FILE\` reads it from a file.` : "",
+        setting.secret ? ` Never shown; \`${envName(setting.key)}_FILE\` reads it from a file.` : "",
       ];
       const shownDefault = byDefault === "" ? "" : setting.defaultSaid === undefined ? `\`${byDefault}\`` : byDefault;
-      lines.push(`| \`${key}\` | ${shownDefault} | ${(setting.sentence + notes.join("")).replaceAll("|", "\\|")} |`);
+      lines.push(
+        `| \`${setting.key}\` | ${shownDefault} | ${(setting.sentence + notes.join("")).replaceAll("|", "\\|")} |`,
+      );
     }
   }
   return lines.join("\n") + "\n";

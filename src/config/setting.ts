@@ -1,12 +1,5 @@
-import {
-  type Address,
-  formatAddress,
-  formatSize,
-  parseAddress,
-  parseDuration,
-  parseSize,
-  type TimeUnit,
-} from "./units.ts";
+import { join } from "node:path";
+import { type Address, formatSize, parseAddress, parseDuration, parseSize } from "./units.ts";
 
 /** The machine that defaults depend on. */
 export interface Machine {
@@ -16,8 +9,10 @@ export interface Machine {
   readonly hostName: string;
 }
 
-/** A setting: what its text may be, and all that is said about it anywhere. */
+/** A setting: what its text may be, and all that is said about it anywhere. The file that reads a setting declares it. */
 export interface Setting<T> {
+  /** As in server.conf. */
+  readonly key: string;
   /** In words, for messages and the manual: "a size (bytes, k, m, g)". */
   readonly type: string;
   /** As it would be written. "" is a value like any other: it means what the sentence says. */
@@ -32,13 +27,41 @@ export interface Setting<T> {
   /** Takes effect without a restart. */
   readonly reloadable: boolean;
   /** Taken, because files of other servers have it, and read by nobody. */
-  readonly isTaken: boolean;
-  /** Undefined: not a value of this type. */
-  parse(text: string): T | undefined;
+  readonly isIgnored: boolean;
+  /** Undefined: not a value of this type. `root`: the root directory, which paths are relative to. */
+  parse(text: string, root: string): T | undefined;
+}
+
+/** Settings by the names under which they are read: `config.of(group)` has their values under the same names. */
+export interface Group {
+  readonly [name: string]: Setting<unknown> | Group;
+}
+
+export interface SettingReader {
+  get<T>(setting: Setting<T>): T;
+}
+
+/** What `config.of(group)` gives. */
+export type Values<G> = {
+  readonly [N in keyof G]: G[N] extends Setting<infer T> ? T : G[N] extends Group ? Values<G[N]> : never;
+};
+
+/** The defaults of a group whose settings do not depend on the machine. */
+export function defaultsOf<G extends Group>(group: G): Values<G> {
+  const values = Object.entries(group).map(([name, entry]) => {
+    if (!isSetting(entry)) return [name, defaultsOf(entry)];
+    if (typeof entry.default !== "string") throw new TypeError(`the default of ${entry.key} depends on the machine`);
+    return [name, entry.parse(entry.default, "")];
+  });
+  return Object.fromEntries(values);
+}
+
+export function isSetting(entry: Setting<unknown> | Group): entry is Setting<unknown> {
+  return typeof entry.key === "string";
 }
 
 export interface Options {
-  isTaken?: boolean;
+  isIgnored?: boolean;
   aliases?: string[];
   secret?: boolean;
   reloadable?: boolean;
@@ -48,41 +71,44 @@ export interface Options {
 type Default = Setting<unknown>["default"];
 
 function setting<T>(
+  key: string,
   type: string,
   byDefault: Default,
   sentence: string,
   options: Options | undefined,
-  parse: (text: string) => T | undefined,
+  parse: Setting<T>["parse"],
 ): Setting<T> {
-  const { aliases = [], secret = false, reloadable = false, isTaken = false, defaultSaid } = options ?? {};
+  const { aliases = [], secret = false, reloadable = false, isIgnored = false, defaultSaid } = options ?? {};
   return Object.freeze({
+    key,
     type,
     default: byDefault,
     sentence,
     aliases,
     secret,
     reloadable,
-    isTaken,
+    isIgnored,
     defaultSaid,
     parse,
   });
 }
 
-export const bool = (byDefault: boolean, sentence: string, options?: Options): Setting<boolean> =>
-  setting("true or false", String(byDefault), sentence, options, (text) => {
+export const bool = (key: string, byDefault: boolean, sentence: string, options?: Options): Setting<boolean> =>
+  setting(key, "true or false", String(byDefault), sentence, options, (text) => {
     const lower = text.toLowerCase();
     return lower === "true" ? true : lower === "false" ? false : undefined;
   });
 
 /** Empty (null) means: as another setting says. */
-export const optionalBool = (sentence: string, options?: Options): Setting<boolean | null> =>
-  setting<boolean | null>("empty, true or false", "", sentence, options, (text) => {
+export const optionalBool = (key: string, sentence: string, options?: Options): Setting<boolean | null> =>
+  setting<boolean | null>(key, "empty, true or false", "", sentence, options, (text) => {
     const lower = text.toLowerCase();
     return lower === "" ? null : lower === "true" ? true : lower === "false" ? false : undefined;
   });
 
 /** A whole number from `min` to `max`. */
 export const int = (
+  key: string,
   byDefault: number | ((machine: Machine) => string),
   sentence: string,
   options?: Options & { min?: number; max?: number },
@@ -92,6 +118,7 @@ export const int = (
     ? (min === 0 ? "a whole number" : `a whole number from ${min}`)
     : `a whole number from ${min} to ${max}`;
   return setting(
+    key,
     type,
     typeof byDefault === "number" ? String(byDefault) : byDefault,
     sentence,
@@ -102,6 +129,7 @@ export const int = (
 
 /** Empty (undefined) means: decided by the program. */
 export const optionalInt = (
+  key: string,
   sentence: string,
   options?: Options & { min?: number; max?: number },
 ): Setting<number | null> => {
@@ -110,6 +138,7 @@ export const optionalInt = (
     ? `empty or a whole number from ${min}`
     : `empty or a whole number from ${min} to ${max}`;
   return setting<number | null>(
+    key,
     type,
     "",
     sentence,
@@ -129,6 +158,7 @@ function wholeNumber(text: string, min: number, max: number): number | undefined
 
 /** Bytes. */
 export const size = (
+  key: string,
   byDefault: Default,
   sentence: string,
   options?: Options & { min?: number; max?: number },
@@ -136,49 +166,77 @@ export const size = (
   const { min = 0, max = Number.MAX_SAFE_INTEGER } = options ?? {};
   const range = (min > 0 ? ` from ${formatSize(min)}` : "") +
     (max < Number.MAX_SAFE_INTEGER ? ` up to ${formatSize(max)}` : "");
-  return setting(`a size${range} (bytes, or with k, m, g)`, byDefault, sentence, options, (text) => {
+  return setting(key, `a size${range} (bytes, or with k, m, g)`, byDefault, sentence, options, (text) => {
     const bytes = parseSize(text);
     return bytes === undefined || bytes < min || bytes > max ? undefined : bytes;
   });
 };
 
-const TIME_WORDS: Record<TimeUnit, string> = { us: "microseconds", ms: "milliseconds", s: "seconds" };
-
-/** Its value is in `unit`, and so is a bare number. */
-const duration = (unit: TimeUnit) => (byDefault: string, sentence: string, options?: Options): Setting<number> =>
+/** Its value is in milliseconds, and so is a bare number. */
+export const ms = (key: string, byDefault: string, sentence: string, options?: Options): Setting<number> =>
   setting(
-    `a duration (${TIME_WORDS[unit]}, or with us, ms, s, m, h, d)`,
+    key,
+    "a duration (milliseconds, or with us, ms, s, m, h, d)",
     byDefault,
     sentence,
     options,
-    (text) => parseDuration(text, unit),
+    (text) => parseDuration(text, "ms"),
   );
-export const ms = duration("ms");
-export const us = duration("us");
-export const seconds = duration("s");
+/** Its value is in milliseconds, and a bare number means seconds. */
+export const seconds = (key: string, byDefault: string, sentence: string, options?: Options): Setting<number> =>
+  setting(
+    key,
+    "a duration (seconds, or with us, ms, s, m, h, d)",
+    byDefault,
+    sentence,
+    options,
+    (text) => parseDuration(/^\d+$/.test(text) ? `${text}s` : text, "ms"),
+  );
 
-export const address = (byDefault: string, sentence: string, options?: Options): Setting<Address> =>
-  setting("an address (host:port; host 0 binds all adapters)", byDefault, sentence, options, parseAddress);
+export const address = (key: string, byDefault: string, sentence: string, options?: Options): Setting<Address> =>
+  setting(key, "an address (host:port; host 0 binds all adapters)", byDefault, sentence, options, parseAddress);
 
-export const text = (byDefault: string, sentence: string, options?: Options): Setting<string> =>
-  setting("text", byDefault, sentence, options, (value) => value);
+/** A file or directory as an absolute path; it may be written relative to the root. Empty stays empty. */
+export const path = (key: string, byDefault: string, sentence: string, options?: Options): Setting<string> =>
+  setting(
+    key,
+    "text",
+    byDefault,
+    sentence,
+    options,
+    (value, root) => value === "" || isAbsolutePath(value) ? value : join(root, value),
+  );
+
+function isAbsolutePath(path: string): boolean {
+  return /^([/\\]|[A-Za-z]:[/\\])/.test(path);
+}
+
+export const text = (key: string, byDefault: string, sentence: string, options?: Options): Setting<string> =>
+  setting(key, "text", byDefault, sentence, options, (value) => value);
 
 /**
  * A key of QuestDB's server.conf that means nothing here: it is no unknown key, and whatever it is set to has no effect.
  * `why` goes on after "without effect:".
  */
-export const taken = (byDefault: string, why: string, options?: Options): Setting<string> =>
+export const ignored = (key: string, byDefault: string, why: string, options?: Options): Setting<string> =>
   setting(
+    key,
     "text",
     byDefault,
     `Taken for compatibility, without effect: ${why}.`,
-    { ...options, isTaken: true },
+    { ...options, isIgnored: true },
     (value) => value,
   );
 
 /** Parts between commas, trimmed; empty ones are left out. */
-export const list = (byDefault: Default, sentence: string, options?: Options): Setting<readonly string[]> =>
+export const list = (
+  key: string,
+  byDefault: Default,
+  sentence: string,
+  options?: Options,
+): Setting<readonly string[]> =>
   setting(
+    key,
     "a list, divided by commas",
     byDefault,
     sentence,
@@ -187,8 +245,8 @@ export const list = (byDefault: Default, sentence: string, options?: Options): S
   );
 
 /** As in the Origin header of browsers. */
-export const origins = (sentence: string, options?: Options): Setting<readonly string[]> =>
-  setting("origins (https://app.example.org), divided by commas", "", sentence, options, (value) => {
+export const origins = (key: string, sentence: string, options?: Options): Setting<readonly string[]> =>
+  setting(key, "origins (https://app.example.org), divided by commas", "", sentence, options, (value) => {
     const parts = value.split(",").map((part) => part.trim()).filter((part) => part !== "");
     const isOrigin = (part: string) => URL.canParse(part) && new URL(part).origin === part;
     return parts.every(isOrigin) ? Object.freeze(parts) : undefined;
@@ -200,8 +258,13 @@ export interface Redirect {
 }
 
 /** `/from -> /to`; empty: none. */
-export const redirect = (byDefault: string, sentence: string, options?: Options): Setting<Redirect | null> =>
-  setting<Redirect | null>("a redirect (/from -> /to) or empty", byDefault, sentence, options, (value) => {
+export const redirect = (
+  key: string,
+  byDefault: string,
+  sentence: string,
+  options?: Options,
+): Setting<Redirect | null> =>
+  setting<Redirect | null>(key, "a redirect (/from -> /to) or empty", byDefault, sentence, options, (value) => {
     if (value.trim() === "") return null;
     const [from, to, ...more] = value.split("->").map((path) => path.trim());
     // What stands in a Location header has no controls and no blanks.
@@ -209,29 +272,28 @@ export const redirect = (byDefault: string, sentence: string, options?: Options)
     return isPath(from) && isPath(to) && more.length === 0 ? Object.freeze({ from, to }) : undefined;
   });
 
-/** One of the words, without case. */
 /** A DECIMAL with precision and scale. */
-export const decimalType = (byDefault: string, sentence: string, options?: Options): Setting<string> =>
-  setting("a DECIMAL such as DECIMAL(18,3), of up to 76 digits", byDefault, sentence, options, (text) => {
+export const decimalType = (key: string, byDefault: string, sentence: string, options?: Options): Setting<string> =>
+  setting(key, "a DECIMAL such as DECIMAL(18,3), of up to 76 digits", byDefault, sentence, options, (text) => {
     const match = /^DECIMAL\((\d{1,2}), *(\d{1,2})\)$/i.exec(text);
     const precision = Number(match?.[1]), scale = Number(match?.[2]);
     if (match === null || precision < 1 || precision > 76 || scale > precision) return undefined;
     return `DECIMAL(${precision},${scale})`;
   });
 
+/** One of the words, without case. */
 export const oneOf = <const W extends string>(
+  key: string,
   words: readonly W[],
   byDefault: W,
   sentence: string,
   options?: Options,
 ): Setting<W> =>
   setting(
+    key,
     `one of ${words.join(", ")}`,
     byDefault,
     sentence,
     options,
     (value) => words.find((word) => word.toLowerCase() === value.toLowerCase()),
   );
-
-/** What was written, for messages: an address as it is listened on. */
-export { formatAddress };

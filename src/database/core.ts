@@ -1,65 +1,22 @@
 /** What the parts of the database share: its options and its services. */
 import type { Answer, Database, Identity } from "../api.ts";
+import type { Values } from "../config/mod.ts";
 import type { Requirement } from "../requirement.ts";
 import type { Scheduler } from "../engine/mod.ts";
 import type { AppendBatch, Catalogue, StorageWriter } from "../storage/mod.ts";
-import type { LineTypes } from "../wire/line/mod.ts";
 import type { Activity } from "./activity.ts";
 import type { Backups } from "./backups.ts";
 import type { Execution } from "./execution.ts";
 import type { TableLocks } from "./locks.ts";
 import type { Planner } from "./planner.ts";
 import type { Progress } from "./progress.ts";
+import type { databaseSettings } from "./settings.ts";
 import type { StatementCache } from "./statements.ts";
 
-/** What the settings say of lines. */
-export interface LineLimits {
-  /** Bytes of a line. */
-  sizeMax: number;
-  /** Tables and columns that one request can make. */
-  newTablesMax: number;
-  newColumnsMax: number;
-  /** Rows of all requests that wait for their commit. */
-  memoryBytesMax: number;
-}
-
-export interface DatabaseOptions {
-  /** The database's directory; `db/` in it holds the tables. */
-  root: string;
-  /** Where read_parquet finds its files. */
-  importRoot: string;
-  /** Where BACKUP writes: a directory for each. */
-  backupRoot: string;
-  heapSizeBytes: number;
-  poolSizeBytes: number;
-  commitMode: "sync" | "nosync";
-  /** A checkpoint begins when the log has grown by so much, or the last one is so long ago. */
-  checkpointLogBytes?: number;
-  checkpointIntervalMs?: number;
-  /** Syncs take so much longer: for measurements. */
-  syncDelayMs?: number;
-  execWorkerCount: number;
-  directRowsMax: number;
-  /** Statements of more words are left to the planner. */
-  directWordsMax?: number;
-  /** Longer ones are refused. */
-  wordsMax?: number;
-  expressionsMax?: number;
-  queryMemoryLimitBytes: number;
-  queryTimeoutMs: number;
-  /** Answer from segments' statistics where they are exact. */
-  useStatistics: boolean;
-  linePartitionBy: "NONE" | "HOUR" | "DAY" | "WEEK" | "MONTH" | "YEAR";
-  lineCreatesTables: boolean;
-  lineCreatesColumns: boolean;
-  lineTypes: LineTypes;
-  lineLimits: LineLimits;
-  /** Compiled statements that are kept. */
-  statementCacheSize: number;
-  /** Keep the times of statements in the table _query_trace. */
-  tracesStatements: () => boolean;
-  /** Tell the log when statements begin and end. */
-  logsStatements: "INFO" | "DEBUG" | undefined;
+/** The settings, and services of the process. */
+export interface DatabaseOptions extends Values<typeof databaseSettings> {
+  /** Statements are logged at DEBUG where the setting does not ask for more. */
+  logsDebug: boolean;
   log: (level: "DEBUG" | "INFO" | "ERROR" | "CRITICAL", message: string) => void;
   /** For SHOW PARAMETERS: rows of property_path, env_var_name, value, value_source, sensitive, reloadable. */
   parameters: () => (string | boolean)[][];

@@ -7,13 +7,13 @@
  *     select simulate_crash('text', 'writer')   … of the writer
  *     select simulate_block(1000)               the main thread does nothing else for so many milliseconds
  */
-import type { Answer, Database, Prepared, Session } from "../api.ts";
+import type { Answer, Prepared, Session } from "../api.ts";
 import type { OpenedDatabase } from "./core.ts";
 
 const CRASH = /^\s*select\s+simulate_crash\s*\(\s*'((?:[^']|'')*)'\s*(?:,\s*'(promise|query|writer)'\s*)?\)\s*;?\s*$/i;
 const BLOCK = /^\s*select\s+simulate_block\s*\(\s*(\d+)\s*\)\s*;?\s*$/i;
 
-export function withDevelopmentStatements(database: OpenedDatabase): Database {
+export function withDevelopmentStatements(database: OpenedDatabase): OpenedDatabase {
   return {
     ...database,
     session: (identity) => {

@@ -15,7 +15,7 @@ import {
   shownLine,
 } from "../wire/line/mod.ts";
 import { LineMemory, type LineShare } from "./line-memory.ts";
-import type { Core, LineLimits } from "./core.ts";
+import type { Core } from "./core.ts";
 
 /** Texts up to this size are parsed on the main thread: posting them would take longer. */
 const DIRECT_TEXT_BYTES_MAX = 4_096;
@@ -57,7 +57,7 @@ export class Ingest {
   /** Tables and columns are made one after the other. */
   private schemaChange: Promise<unknown> = Promise.resolve();
   private readonly memory: LineMemory;
-  private readonly limits: LineLimits;
+  private readonly limits: Core["options"]["lineLimits"];
 
   constructor(private readonly core: Core, private readonly nowMicros: () => bigint) {
     this.limits = core.options.lineLimits;

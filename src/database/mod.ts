@@ -4,7 +4,7 @@ import { SqlError, SQLSTATE } from "../errors.ts";
 import { createScheduler, parquetSchema } from "../engine/mod.ts";
 
 import { createRegistry } from "../sql/functions/mod.ts";
-import { FULL_EFFORT, QUICK_EFFORT, quickEffort } from "../sql/mod.ts";
+import { quickEffort } from "../sql/mod.ts";
 import {
   type AppendBatch,
   type Catalogue,
@@ -15,6 +15,7 @@ import {
 } from "../storage/mod.ts";
 import { Activity } from "./activity.ts";
 import { Backups } from "./backups.ts";
+import { withDevelopmentStatements } from "./development.ts";
 import { type Core, type DatabaseOptions, type OpenedDatabase, SERVER } from "./core.ts";
 import { Execution } from "./execution.ts";
 import { statisticsOf } from "./statistics.ts";
@@ -33,7 +34,7 @@ import { Traces } from "./traces.ts";
 const TRANSACTION_STATEMENTS_MAX = 100;
 
 export type { DatabaseOptions, OpenedDatabase } from "./core.ts";
-export { withDevelopmentStatements } from "./development.ts";
+export { databaseSections, databaseSettings } from "./settings.ts";
 
 export async function openDatabase(options: DatabaseOptions): Promise<OpenedDatabase> {
   const nowMicros = options.nowMicros ??
@@ -42,7 +43,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
     root: options.root,
     heapSizeBytes: options.heapSizeBytes,
     poolSizeBytes: options.poolSizeBytes,
-    commitMode: options.commitMode,
+    commitMode: options.commitMode === "sync" ? "sync" : "nosync",
     writerThread: options.writerThread,
     checkpointLogBytes: options.checkpointLogBytes,
     checkpointIntervalMs: options.checkpointIntervalMs,
@@ -81,8 +82,8 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
   const planner = new Planner({
     workerUrl: new URL("../workers/planner.ts", import.meta.url),
     importRoot: options.importRoot,
-    words: options.wordsMax ?? FULL_EFFORT.words,
-    expressions: options.expressionsMax ?? FULL_EFFORT.expressions,
+    words: options.wordsMax,
+    expressions: options.expressionsMax,
     timeoutMs: options.queryTimeoutMs,
     log: options.log,
     onUnhandledError: options.onUnhandledError,
@@ -106,7 +107,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
       }
     },
   });
-  const quick = options.directWordsMax === undefined ? QUICK_EFFORT : quickEffort(options.directWordsMax);
+  const quick = quickEffort(options.directWordsMax);
   const planning = (tables: Catalogue, versionOf: () => number): Planning => ({
     quick: ({ text, parameterTypes, identity, values }) =>
       planText(text, {
@@ -144,9 +145,9 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
     backups: new Backups(writer, options, nowMicros),
     activity: new Activity(nowMicros),
     progress: new Progress({
-      logs: options.logsStatements,
+      logs: options.logsStatements ? "INFO" : options.logsDebug ? "DEBUG" : undefined,
       log: options.log,
-      trace: () => options.tracesStatements() ? (end) => traces.add(end) : undefined,
+      trace: () => options.tracesStatements && !options.readOnly ? (end) => traces.add(end) : undefined,
     }),
     append: (changes) => locks.shared(changes.map((change) => change.tableId), () => writer.append(changes)),
     statementsOf: (tables, versionOf) => new StatementCache(planning(tables, versionOf), TRANSACTION_STATEMENTS_MAX),
@@ -166,7 +167,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
     onError: (error) => options.log("ERROR", `cannot write the traces of statements: ${error}`),
   });
   const ingest = new Ingest(core, nowMicros);
-  return {
+  const database: OpenedDatabase = {
     session: (identity, client): Session => new DatabaseSession(core, identity, client),
     writeLines: (body, precision) => ingest.writeLines(body, precision),
     takeLines: (lines, precision) => ingest.takeLines(lines, precision),
@@ -185,4 +186,5 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
       await writer.close();
     },
   };
+  return options.hasDevelopmentStatements ? withDevelopmentStatements(database) : database;
 }

@@ -4,7 +4,8 @@ import pg from "pg";
 import { type DatabaseOptions, openDatabase } from "../../src/database/mod.ts";
 import { SqlError } from "../../src/errors.ts";
 import { createMetrics } from "../../src/metrics/mod.ts";
-import { DEFAULT_HTTP_CONFIG, startHttp } from "../../src/wire/http/mod.ts";
+import { configOf } from "../../src/command/settings.ts";
+import { startHttp } from "../../src/wire/http/mod.ts";
 import { FAKE_CONSOLE } from "../../src/wire/testing/fake-console.ts";
 import { startPg } from "../../src/wire/pg/mod.ts";
 import { FakeDatabase } from "../../src/wire/testing/fake-database.ts";
@@ -103,7 +104,7 @@ for (const [statement, status, unhandled] of outcomes) {
       isDebug: false,
     };
     const at = { hostname: "127.0.0.1", port: 0, database, log: silent, metrics };
-    const http = await startHttp({ ...at, config: DEFAULT_HTTP_CONFIG, console: FAKE_CONSOLE });
+    const http = await startHttp({ ...at, config: configOf(), console: FAKE_CONSOLE });
     const wire = await startPg({ ...at, user: "admin", password: "quest" });
     try {
       const query = new URLSearchParams({ query: statement });
@@ -147,8 +148,9 @@ Deno.test("unhandled: a commit that could not be applied; what is found damaged 
     queryTimeoutMs: 1000,
     useStatistics: true,
     statementCacheSize: 10,
-    tracesStatements: () => false,
-    logsStatements: undefined,
+    tracesStatements: false,
+    logsStatements: false,
+    logsDebug: false,
     lineLimits: { sizeMax: 1 << 20, newTablesMax: 1, newColumnsMax: 1, memoryBytesMax: 1 << 20 },
     parameters: () => [],
     writerThread,

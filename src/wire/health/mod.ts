@@ -3,7 +3,10 @@ import type { Config } from "../../config/mod.ts";
 import { ConfigError } from "../../errors.ts";
 import { type Logger, shownText } from "../../log/mod.ts";
 import type { Metrics } from "../../metrics/mod.ts";
+import { metricsSettings } from "../../metrics/settings.ts";
+import { httpSettings } from "../http/settings.ts";
 import type { Certificate } from "../tls/mod.ts";
+import { healthSettings } from "./settings.ts";
 import { faultOf, type HealthServer, serveHealth } from "./server.ts";
 import { startHealthThread, type ThreadSettings } from "./thread.ts";
 
@@ -25,14 +28,14 @@ export interface HealthStart {
 }
 
 function workerCountOf(config: Config): number {
-  return config.get("http.min.worker.count") ?? (config.machine.cores > SHARED_CORES_MAX ? 1 : 0);
+  return config.get(healthSettings.workerCount) ?? (config.machine.cores > SHARED_CORES_MAX ? 1 : 0);
 }
 
 /** Returns why this machine cannot fulfil the settings. */
 export function healthFault(config: Config): ConfigError | undefined {
-  const key = "http.min.worker.affinity";
+  const { key } = healthSettings.workerAffinity;
   const { cores } = config.machine;
-  const core = config.get(key);
+  const core = config.get(healthSettings.workerAffinity);
   const isUsed = core !== null && workerCountOf(config) > 0 && Deno.build.os === "linux";
   if (isUsed && core >= cores) {
     return new ConfigError(key, `${key}: found ${core}, expected a core from 0 to ${cores - 1}`);
@@ -43,21 +46,23 @@ export function healthFault(config: Config): ConfigError | undefined {
 export async function startHealth(
   { hostname, port, certificate, config, metrics, log }: HealthStart,
 ): Promise<HealthServer> {
-  const pessimistic = config.get("metrics.enabled") && config.get("http.pessimistic.health.check.enabled");
-  const credentials = config.get("http.health.check.authentication.required") && config.get("http.user") !== "";
+  const pessimistic = config.get(metricsSettings.enabled) && config.get(healthSettings.isPessimistic);
+  const credentials = config.get(healthSettings.requiresAuthentication) && config.get(httpSettings.user) !== "";
   const settings: ThreadSettings = {
     hostname,
     port,
-    connectionLimit: config.get("http.min.net.connection.limit"),
-    connectionTimeoutMs: config.get("http.min.net.connection.timeout"),
-    queueTimeoutMs: config.get("http.min.net.connection.queue.timeout"),
-    credentials: credentials ? { user: config.get("http.user"), password: config.get("http.password") } : undefined,
+    connectionLimit: config.get(healthSettings.connectionLimit),
+    connectionTimeoutMs: config.get(healthSettings.connectionTimeoutMs),
+    queueTimeoutMs: config.get(healthSettings.queueTimeoutMs),
+    credentials: credentials
+      ? { user: config.get(httpSettings.user), password: config.get(httpSettings.password) }
+      : undefined,
   };
-  const metricsText = config.get("metrics.enabled") ? () => metrics.text() : undefined;
+  const metricsText = config.get(metricsSettings.enabled) ? () => metrics.text() : undefined;
   const fault = healthFault(config);
   if (fault !== undefined) throw fault;
   const workerCount = workerCountOf(config);
-  const affinity = config.get("http.min.worker.affinity");
+  const affinity = config.get(healthSettings.workerAffinity);
   if (affinity !== null) {
     if (workerCount === 0) {
       log.advisory("http.min.worker.affinity is not used: the server has no thread of its own (http.min.worker.count)");
@@ -80,7 +85,7 @@ export async function startHealth(
     healthWords: metrics.healthWords,
     pessimistic,
     affinity: Deno.build.os === "linux" ? affinity : null,
-    haltOnError: config.get("http.min.worker.haltOnError"),
+    haltOnError: config.get(healthSettings.haltOnError),
     metricsText,
     log,
     onError,

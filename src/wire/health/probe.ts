@@ -5,14 +5,17 @@
 import { type Address, type Config, formatAddress } from "../../config/mod.ts";
 import { ConfigError } from "../../errors.ts";
 import { askDirectly } from "../../log/mod.ts";
+import { httpSettings } from "../http/settings.ts";
+import { tlsSettings } from "../tls/settings.ts";
+import { healthSettings } from "./settings.ts";
 
 /** Shorter than the time-out of containers. */
 const PATIENCE_MS = 4000;
 
 /** `config`: as the server was started with. @throws {ConfigError} if the minimal server is off. */
 export async function probeHealth(config: Config): Promise<{ isHealthy: boolean; said: string }> {
-  const address = config.get("http.min.bind.to");
-  if (!config.get("http.min.enabled")) {
+  const address = config.get(healthSettings.address);
+  if (!config.get(healthSettings.enabled)) {
     throw new ConfigError("http.min.enabled", "http.min.enabled: the minimal server, which tells health, is off");
   }
   if (address.port === 0) {
@@ -22,11 +25,11 @@ export async function probeHealth(config: Config): Promise<{ isHealthy: boolean;
     );
   }
   const asked = reachable(address);
-  const isSecure = config.get("http.min.tls.enabled") ?? config.get("tls.enabled");
+  const isSecure = config.get(tlsSettings.health.enabled) ?? config.get(tlsSettings.shared.enabled);
   const url = `${isSecure ? "https" : "http"}://${formatAddress(asked)}/`;
   const headers: Record<string, string> = { host: formatAddress(asked), connection: "close" };
-  if (config.get("http.health.check.authentication.required") && config.get("http.user") !== "") {
-    const bytes = new TextEncoder().encode(`${config.get("http.user")}:${config.get("http.password")}`);
+  if (config.get(healthSettings.requiresAuthentication) && config.get(httpSettings.user) !== "") {
+    const bytes = new TextEncoder().encode(`${config.get(httpSettings.user)}:${config.get(httpSettings.password)}`);
     headers.authorization = `Basic ${bytes.toBase64()}`;
   }
   try {

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { Config, configOf } from "../../config/mod.ts";
+import { configOf, SECTIONS } from "../../command/settings.ts";
+import { Config } from "../../config/mod.ts";
 import { logger } from "../../log/mod.ts";
 import { createMetrics } from "../../metrics/mod.ts";
 import { startHealth } from "./mod.ts";
@@ -85,6 +86,7 @@ Deno.test("health thread: answers while main is blocked, and reports unhandled e
 for (const [cores, isOwn] of [[16, false], [17, true]] as const) {
   Deno.test(`health: with ${cores} cores and no http.min.worker.count it ${isOwn ? "has" : "does not have"} its own thread`, async () => {
     const config = new Config({
+      sections: SECTIONS,
       root: ".",
       env: {},
       machine: { cores, memoryBytes: 2 ** 32, hostName: "box" },

@@ -2,9 +2,9 @@
 import type { Identity } from "../../api.ts";
 import { LogInDelays, TooManyWait } from "../log-in-delays.ts";
 import { basicCredentials, type Credentials, equalInConstantTime } from "../passwords.ts";
-import type { HttpConfig } from "./contract.ts";
 import type { Headers } from "../http1/mod.ts";
 import type { Sessions } from "./sessions.ts";
+import type { HttpSettings } from "./settings.ts";
 
 export const ANONYMOUS: Identity = { name: "admin", groups: [] };
 
@@ -20,7 +20,7 @@ type Answer = Known | undefined | TooManyWait;
 export class Authenticator {
   private readonly delays: LogInDelays;
 
-  constructor(private readonly config: HttpConfig, private readonly sessions: Sessions) {
+  constructor(private readonly config: HttpSettings, private readonly sessions: Sessions) {
     // Waiting requests occupy their connections and must leave enough for others.
     this.delays = new LogInDelays({ waitingMax: () => Math.min(64, Math.ceil(config.limits.connectionsMax / 4)) });
   }

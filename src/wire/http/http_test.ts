@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { zstdDecompressSync } from "node:zlib";
 import { LineError, SqlError } from "../../errors.ts";
 import { FakeDatabase, type FakeStatement } from "../testing/fake-database.ts";
-import { DEFAULT_HTTP_CONFIG, type HttpConfig, startHttp } from "./mod.ts";
+import { configOf } from "../../command/settings.ts";
+import { startHttp } from "./mod.ts";
 import { FAKE_CONSOLE } from "../testing/fake-console.ts";
 import { execWindow, expWindow, Parameters } from "./parameters.ts";
 
@@ -58,7 +59,7 @@ const STATEMENTS: Record<string, FakeStatement> = {
 
 async function withServer(
   test: (url: string, database: FakeDatabase) => Promise<void>,
-  config: Partial<HttpConfig> = {},
+  settings: Record<string, string> = {},
   more: Record<string, FakeStatement> = {},
 ): Promise<void> {
   const database = new FakeDatabase((text) =>
@@ -68,7 +69,7 @@ async function withServer(
     hostname: "127.0.0.1",
     port: 0,
     database,
-    config: { ...DEFAULT_HTTP_CONFIG, ...config },
+    config: configOf(settings),
     log: { info() {}, error() {} },
     console: FAKE_CONSOLE,
   });
@@ -165,7 +166,7 @@ Deno.test("replies above 4 KiB are compressed for clients that accept gzip or zs
         assert.equal(JSON.parse(text).dataset.length, STATEMENTS[query].rowCount);
       }
     }
-  }, { compresses: true }));
+  }, { "http.allow.deflate.before.send": "true" }));
 
 Deno.test("/exp answers CSV", () =>
   withServer(async (url) => {
@@ -202,7 +203,7 @@ Deno.test("/write passes lines on and reports the bad line", () =>
     });
     assert.deepEqual(await post({ body: chunked }), [204, ""]);
     assert.equal(new TextDecoder().decode(database.lines.at(-1)), "t v=3i");
-    assert.equal((await post({ body: "t v=1i".repeat(100) }))[0], 413);
+    assert.equal((await post({ body: "t v=1i".repeat(1000) }))[0], 413);
     database.writeFailure = new LineError(2, "odd");
     const [status, text] = await post({ body: "t v=1i" });
     const reply = JSON.parse(text);
@@ -213,7 +214,7 @@ Deno.test("/write passes lines on and reports the bad line", () =>
       2,
     ]);
     assert.deepEqual(await body(`${url}/write`), [405, "Method GET not supported\r\n"]);
-  }, { maxBodySizeBytes: 100 }));
+  }, { "line.http.max.recv.buffer.size": "1k" }));
 
 Deno.test("other paths", () =>
   withServer(async (url) => {
@@ -252,7 +253,7 @@ Deno.test("credentials and a read-only server", () =>
       assert.equal((await body(`${url}/ping`))[0], 204);
       assert.equal((await body(`${url}/write`, { method: "POST", body: "t v=1i", ...basic("bob:secret") }))[0], 421);
     },
-    { user: "bob", password: "secret", readOnly: true },
+    { "http.user": "bob", "http.password": "secret", "http.security.readonly": "true" },
   ));
 
 Deno.test("wrong passwords delay that user, too many waiting log-ins are refused, and sessions are not delayed", () =>
@@ -275,7 +276,7 @@ Deno.test("wrong passwords delay that user, too many waiting log-ins are refused
       assert.deepEqual(ended.toSorted(), [...Array(8).fill("200"), ...Array(4).fill("429"), "session"]);
       assert.deepEqual(new Set(ended.slice(-8)), new Set(["200"]));
     },
-    { user: "bob", password: "secret" },
+    { "http.user": "bob", "http.password": "secret" },
   ));
 
 for (const path of ["exec", "exp"]) {
@@ -320,7 +321,7 @@ Deno.test("requests of a kind in flight are limited", async () => {
       assert.equal((await waiting)[0], 200);
       assert.equal((await body(`${url}/exec?query=one`))[0], 200);
     },
-    { kindLimits: { exec: 1, exp: -1, line_http: -1 } },
+    { "http.json.query.connection.limit": "1" },
     { slow: { onChunk: () => blocked.promise } },
   );
 });
@@ -391,5 +392,5 @@ Deno.test("pages of other sites cannot change data, and preflights of listed ori
       const others = { ...foreign, "access-control-request-method": "POST" };
       assert.equal((await body(`${url}/write`, { method: "OPTIONS", headers: others }))[0], 405);
     },
-    { origins: { hostNames: [], corsOrigins: ["https://app.example.org"] } },
+    { "http.cors.origins": "https://app.example.org" },
   ));

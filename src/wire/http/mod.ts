@@ -1,41 +1,24 @@
-/**
- * The HTTP interface: selects the route of a request, authenticates the client, and maps failures to status codes.
- * Each route is one file in `routes/` and one line here.
- */
+/** The HTTP interface: selects the route of a request, authenticates the client, and maps failures to status codes. */
+import type { Config } from "../../config/mod.ts";
 import { shownAddress, shownText } from "../../log/mod.ts";
 import { TooManyWait } from "../log-in-delays.ts";
 import { ANONYMOUS, Authenticator } from "./auth.ts";
-import type { ConsoleFiles } from "./console-files.ts";
-import type { Call, HttpConfig, HttpOptions, HttpWire, Route } from "./contract.ts";
+import type { Call, HttpOptions, HttpWire, Route } from "./contract.ts";
 import { type HttpRequest, type Reply, startServer, textReply } from "../http1/mod.ts";
 import { InFlight } from "./in-flight.ts";
 import { judge, type Verdict } from "./origin.ts";
+import type { ConsoleFiles } from "./console-files.ts";
 import { Parameters } from "./parameters.ts";
 import { methodNotSupported, notFound } from "./reply.ts";
 import { assets, ASSETS_PATH } from "./routes/assets.ts";
-import { chk } from "./routes/chk.ts";
-import { exec } from "./routes/exec.ts";
-import { exp } from "./routes/exp.ts";
-import { page } from "./routes/page.ts";
-import { ping } from "./routes/ping.ts";
+import { ROUTES } from "./routes/mod.ts";
 import { redirect } from "./routes/redirect.ts";
-import { settings } from "./routes/settings.ts";
-import { warnings } from "./routes/warnings.ts";
-import { write } from "./routes/write.ts";
 import { securityHeaders } from "./security-headers.ts";
+import { consolePrefix, httpSettings, originRules } from "./settings.ts";
 import { Sessions } from "./sessions.ts";
 
-export {
-  DEFAULT_HTTP_CONFIG,
-  type HttpConfig,
-  httpConfigOf,
-  type HttpLog,
-  type HttpMetrics,
-  type HttpOptions,
-} from "./contract.ts";
+export type { HttpLog, HttpMetrics, HttpOptions } from "./contract.ts";
 export { type ConsoleFiles, loadConsole } from "./console-files.ts";
-
-const ROUTES: Route[] = [exec, exp, write, ping, settings, warnings, chk, page];
 
 export interface HttpServer {
   port: number;
@@ -47,15 +30,16 @@ export interface HttpServer {
 /** Serves until `close`, which accepts no more requests and waits for running ones. */
 export function startHttp(options: HttpOptions): HttpServer {
   const { config, certificate } = options;
+  const settings = config.of(httpSettings);
   const routes = routesOf(config, options.console);
-  const inFlight = new InFlight(config.kindLimits);
-  const sessions = new Sessions(config.sessionTimeoutMs);
-  const authenticator = new Authenticator(config, sessions);
+  const inFlight = new InFlight(config);
+  const sessions = new Sessions(settings.sessionTimeoutMs);
+  const authenticator = new Authenticator(settings, sessions);
   const security = securityHeaders();
   const server = startServer({
     hostname: options.hostname,
     port: options.port,
-    limits: config.limits,
+    limits: settings.limits,
     ownHeaders: security,
     secure: certificate && ((connection) => certificate.secure(connection)),
     onError(error) {
@@ -68,15 +52,15 @@ export function startHttp(options: HttpOptions): HttpServer {
       const { hostname } = remoteAddr as Deno.NetAddr;
       const route = routes.get(path);
       const kind = route?.wire;
-      const refused = kind === undefined ? undefined : inFlight.enter(kind);
+      const refused = kind === undefined ? undefined : inFlight.enter(kind, route?.inFlightMax);
       // A streaming reply is in flight until its end.
       if (kind !== undefined && refused === undefined) request.onEnd = () => inFlight.leave(kind);
       const asker = { method, header: (name: string) => request.headers.get(name) };
-      const verdict = judge(asker, config.origins, false);
+      const verdict = judge(asker, originRules(config), false);
       const reply = refused ?? answerOf(verdict) ??
         await answer(request, { hostname, path, query, route, authenticator, sessions, options });
       reply.headers.push(...verdict.headers, ...route?.ownSecurity === true ? [] : security);
-      if (!config.keepsConnections) reply.isLast = true;
+      if (!settings.keepsConnections) reply.isLast = true;
       const { status } = reply;
       if (verdict.refusal !== undefined) {
         options.log.turnedAway?.(remoteAddr, `${method} ${path}: ${verdict.refusal}`);
@@ -103,14 +87,31 @@ function answerOf({ refusal, isPreflight }: Verdict): Reply | undefined {
   if (isPreflight) return { status: 204, headers: [] };
 }
 
-function routesOf(config: HttpConfig, files: ConsoleFiles): Map<string, Route> {
-  const served = ROUTES.filter((route) => route !== write || config.lineEnabled);
-  const routes = new Map(
-    served.flatMap((route) => (config.paths[route.name] ?? route.paths).map((path) => [path, route])),
-  );
-  for (const name of files.assets.keys()) routes.set(config.consolePrefix + ASSETS_PATH + name, assets);
-  for (const { from, to } of config.redirects) routes.set(from, redirect(to));
+function routesOf(config: Config, files: ConsoleFiles): Map<string, Route> {
+  const { redirects, redirectCount } = config.of(httpSettings);
+  const routes = new Map<string, Route>();
+  for (const route of ROUTES) {
+    if (route.isServed?.(config) === false) continue;
+    for (const path of pathsOf(route, config)) routes.set(path, route);
+  }
+  const prefix = consolePrefix(config);
+  for (const name of files.assets.keys()) routes.set(prefix + ASSETS_PATH + name, assets);
+  for (const [index, redirection] of Object.values(redirects).slice(0, redirectCount).entries()) {
+    if (redirection === null) continue;
+    const { from, to } = redirection;
+    const isDefault = config.source(Object.values(httpSettings.redirects)[index]) === "default";
+    if (isDefault) routes.set(prefix + from, redirect(prefix + to));
+    else routes.set(from, redirect(to));
+  }
   return routes;
+}
+
+/** Under the console's prefix, but for those that are set themselves. */
+function pathsOf({ paths, hasNoPrefix }: Route, config: Config): readonly string[] {
+  const prefix = consolePrefix(config);
+  if (!("key" in paths)) return prefix === "" ? paths : [`${prefix}/index.html`, `${prefix}/`];
+  const isPrefixed = !hasNoPrefix && config.source(paths) === "default";
+  return isPrefixed ? config.get(paths).map((path) => prefix + path) : config.get(paths);
 }
 
 /** The parts of a request that are known before it is answered. */

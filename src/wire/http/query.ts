@@ -7,6 +7,7 @@ import { acceptedCoding, type ContentCoding } from "./compression.ts";
 import type { Call } from "./contract.ts";
 import { judge } from "./origin.ts";
 import { errorFields, isUnhandled } from "./reply.ts";
+import { httpSettings, isReadOnly, keepAliveHeader, originRules } from "./settings.ts";
 
 /** The time limit from the header; 0 if it is missing or invalid. */
 export function statementTimeoutMs(call: Call): number {
@@ -19,7 +20,7 @@ export function statementTimeoutMs(call: Call): number {
  * @throws {SqlError} 25006, 42501
  */
 export function refuseChange(call: Call, { category, isRead }: Prepared): void {
-  if (call.options.config.readOnly && (category === "ddl" || category === "dml")) {
+  if (isReadOnly(call.options.config) && (category === "ddl" || category === "dml")) {
     throw new SqlError("the server is read-only", 0, SQLSTATE.readOnly);
   }
   const refusal = isRead ? undefined : foreignChange(call);
@@ -28,7 +29,7 @@ export function refuseChange(call: Call, { category, isRead }: Prepared): void {
 
 /** Why the sender of the request may not change data; undefined if it may. */
 export function foreignChange({ request: { method, headers }, options }: Call): string | undefined {
-  return judge({ method, header: (name) => headers.get(name) }, options.config.origins, true).refusal;
+  return judge({ method, header: (name) => headers.get(name) }, originRules(options.config), true).refusal;
 }
 
 /** Starts counting a request's statement. */
@@ -46,8 +47,10 @@ export function rowsOptions(
   const { metrics } = query;
   const { config } = call.options;
   return {
-    coding: config.compresses ? acceptedCoding(call.request.headers.get("accept-encoding")) : undefined,
-    keepAlive: config.keepAlive,
+    coding: config.of(httpSettings).compresses
+      ? acceptedCoding(call.request.headers.get("accept-encoding"))
+      : undefined,
+    keepAlive: keepAliveHeader(config),
     onChunk(chunk) {
       metrics?.rowsOut.inc(chunk.rows);
       metrics?.bytesOut.inc(chunk.bytes.length);

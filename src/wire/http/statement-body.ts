@@ -31,12 +31,11 @@ const JSON_TYPE = "application/json";
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
 /** @throws {StatementBodyError} */
-export async function readStatement({ request, options }: Call): Promise<StatementBody> {
+export async function readStatement({ request }: Call, sizeMax: number): Promise<StatementBody> {
   const type = (request.headers.get("content-type") ?? "").split(";")[0].trim().toLowerCase();
   if (type !== FORM && type !== JSON_TYPE) {
     throw new StatementBodyError(415, `found the content type '${type}', expected ${FORM} or ${JSON_TYPE}`);
   }
-  const sizeMax = options.config.statementSizeMax;
   const bytes = await request.bytes(sizeMax);
   if (bytes === undefined) throw new StatementBodyError(413, `the body is longer than ${sizeMax} bytes`);
   const text = decode(bytes);

@@ -6,10 +6,12 @@ import type { Database, Identity } from "../../api.ts";
 import { LineError } from "../../errors.ts";
 import { shownAddress, shownText } from "../../log/mod.ts";
 import type { Metrics } from "../../metrics/mod.ts";
-import { type LinePrecision, offsetOfLine } from "../line/mod.ts";
+import { offsetOfLine } from "../line/mod.ts";
+import type { Values } from "../../config/mod.ts";
 import type { ByteConnection, Certificate } from "../tls/mod.ts";
+import type { lineTcpSettings } from "./settings.ts";
 
-export interface LineTcpOptions {
+export interface LineTcpOptions extends Values<Omit<typeof lineTcpSettings, "enabled" | "address" | "authPath">> {
   hostname: string;
   /** 0 takes any free port. */
   port: number;
@@ -17,16 +19,6 @@ export interface LineTcpOptions {
   identity: Identity;
   /** Undefined: no TLS. */
   certificate?: Pick<Certificate, "secure">;
-  /** Unit of timestamps. */
-  precision: LinePrecision;
-  connectionLimit: number;
-  /** A connection is closed after this long without a line; 0: never. */
-  idleTimeoutMs: number;
-  lineSizeMax: number;
-  /** Close the connection after a bad line; otherwise leave out only that line. */
-  disconnectOnError: boolean;
-  /** Show bad lines in the log. */
-  showsLines: boolean;
   log: { info(message: string): void; error(message: string): void; debug?(message: () => string): void };
   metrics?: Pick<Metrics, "wires">;
 }

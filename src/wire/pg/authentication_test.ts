@@ -93,10 +93,16 @@ function attributes(serverFirst: string): { nonce: string; salt: string; iterati
   return { nonce, salt, iterations: Number(iterations) };
 }
 
-function test(name: string, body: (open: (user?: string) => Promise<Client>, options: PgOptions) => Promise<void>) {
+/** A reload changes what the server reads. */
+type Mutable<T> = { -readonly [K in keyof T]: T[K] };
+
+function test(
+  name: string,
+  body: (open: (user?: string) => Promise<Client>, options: Mutable<PgOptions>) => Promise<void>,
+) {
   Deno.test(`startPg() ${name}`, async () => {
     const unhandled: string[] = [];
-    const options: PgOptions = {
+    const options: Mutable<PgOptions> = {
       hostname: "127.0.0.1",
       port: 0,
       database: new FakeDatabase(() => ({})),

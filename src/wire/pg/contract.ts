@@ -2,7 +2,9 @@
 import type { Database } from "../../api.ts";
 import type { RefusedStatement } from "../../log/mod.ts";
 import type { Metrics } from "../../metrics/mod.ts";
+import { defaultsOf, type Values } from "../../config/mod.ts";
 import type { Certificate } from "../tls/mod.ts";
+import { pgSettings } from "./settings.ts";
 
 export interface PgLog {
   info(message: string): void;
@@ -17,52 +19,20 @@ export interface PgLog {
 /** What this room counts. */
 export type PgMetrics = Pick<Metrics, "wires" | "queryErrors" | "unhandledErrors">;
 
-export interface PgOptions {
+type Settings = Values<Omit<typeof pgSettings, "enabled" | "address">>;
+
+/** The settings, by default as they are declared; user and password are always given. */
+export interface PgOptions extends Partial<Omit<Settings, "user" | "password">>, Pick<Settings, "user" | "password"> {
   hostname: string;
   /** 0 takes any free one. */
   port: number;
   database: Database;
-  user: string;
-  password: string;
-  /** A second user, who may only read. */
-  readonlyUser?: string;
-  readonlyPassword?: string;
-  readonlyEnabled?: boolean;
-  /** How clients show that they know the password; by default SCRAM-SHA-256. */
-  authMethod?: "scram-sha-256" | "password";
-  scramIterations?: number;
-  /** Nobody may change anything over this wire. */
-  readOnly?: boolean;
   /** Undefined: requests for encryption are declined. */
   certificate?: Pick<Certificate, "secure">;
-  /** Clients without TLS are refused. */
-  requiresTls?: boolean;
-  /** Logged-in clients; one more is refused. */
-  connectionLimit?: number;
-  /** A client that says nothing for so long is sent away; 0: never. */
-  idleTimeoutMs?: number;
-  /** A client that has not logged in after so long is sent away; 0: never. */
-  logInTimeoutMs?: number;
-  messageSizeMax?: number;
-  /** Bytes of a client that are read at once. */
-  receiveSizeBytes?: number;
-  /** Answers gather up to this size before they are sent. */
-  sendSizeBytes?: number;
-  namedStatementLimit?: number;
   /** How long `close` waits for running queries before it cancels them. */
   closeGraceMs?: number;
   log: PgLog;
   metrics?: PgMetrics;
 }
 
-export const DEFAULT_LIMITS = {
-  connectionLimit: 64,
-  idleTimeoutMs: 300_000,
-  logInTimeoutMs: 10_000,
-  messageSizeMax: 64 << 20,
-  receiveSizeBytes: 65_536,
-  sendSizeBytes: 65_536,
-  namedStatementLimit: 10_000,
-  closeGraceMs: 2_500,
-  scramIterations: 4_096,
-};
+export const DEFAULT_LIMITS = { ...defaultsOf(pgSettings), closeGraceMs: 2_500 };

@@ -13,7 +13,11 @@ export interface User {
 
 /** As the configuration has them now: it may be reloaded. The first of a name counts. */
 function usersOf(options: PgOptions): User[] {
-  const users = [{ name: options.user, password: options.password, canWrite: !options.readOnly }];
+  const users = [{
+    name: options.user,
+    password: options.password,
+    canWrite: !(options.readOnly || options.isServerReadOnly),
+  }];
   const { readonlyEnabled, readonlyUser, readonlyPassword } = options;
   if (readonlyEnabled && readonlyUser !== undefined && readonlyPassword !== undefined) {
     users.push({ name: readonlyUser, password: readonlyPassword, canWrite: false });

@@ -1,26 +1,28 @@
 /** The certificates of all listeners, as the settings name them. */
-import { isAbsolute, join } from "node:path";
 import type { Config } from "../../config/mod.ts";
 import { ConfigError } from "../../errors.ts";
+import { healthSettings } from "../health/settings.ts";
+import { httpSettings } from "../http/settings.ts";
+import { lineTcpSettings } from "../line-tcp/settings.ts";
+import { pgSettings } from "../pg/settings.ts";
 import { Certificate, type CertificateFiles, type CertificateLog } from "./certificate.ts";
+import { tlsSettings } from "./settings.ts";
 
-/** The settings of each listener. The `SHARED` ones apply where its own are empty. */
-const SETTINGS = {
-  http: { enabled: "http.tls.enabled", cert: "http.tls.cert.path", key: "http.tls.private.key.path" },
-  "http.min": { enabled: "http.min.tls.enabled", cert: "http.min.tls.cert.path", key: "http.min.tls.private.key.path" },
-  pg: { enabled: "pg.tls.enabled", cert: "pg.tls.cert.path", key: "pg.tls.private.key.path" },
-  "line.tcp": { enabled: "line.tcp.tls.enabled", cert: "line.tcp.tls.cert.path", key: "line.tcp.tls.private.key.path" },
-} as const;
-const SHARED = { enabled: "tls.enabled", cert: "tls.cert.path", key: "tls.private.key.path" } as const;
+export type TlsListener = Exclude<keyof typeof tlsSettings, "shared">;
 
-export type TlsListener = keyof typeof SETTINGS;
-const LISTENERS = Object.keys(SETTINGS) as TlsListener[];
+/** Listeners, and whether they are on. */
+const LISTENERS = {
+  http: httpSettings.enabled,
+  health: healthSettings.enabled,
+  pg: pgSettings.enabled,
+  lineTcp: lineTcpSettings.enabled,
+};
 
 /** Interval of checking the files. A change is applied once the files have stayed the same for one interval. */
 const CHECK_MS = 2000;
 
 function servesTls(config: Config, listener: TlsListener): boolean {
-  return config.get(SETTINGS[listener].enabled) ?? config.get(SHARED.enabled);
+  return config.get(tlsSettings[listener].enabled) ?? config.get(tlsSettings.shared.enabled);
 }
 
 /** Files of a listener's certificate; undefined: no TLS. @throws {ConfigError} if a file is not set */
@@ -34,14 +36,14 @@ export function certificateFiles(config: Config, listener: TlsListener): Certifi
 /** Reasons why listeners cannot serve TLS as the settings say. */
 export function certificateFaults(config: Config): ConfigError[] {
   const faults = new Map<string, ConfigError>();
-  if (config.get("pg.enabled") && config.get("pg.tls.required") && !servesTls(config, "pg")) {
+  if (config.get(pgSettings.enabled) && config.get(tlsSettings.pg.required) && !servesTls(config, "pg")) {
     const message = "pg.tls.required: nobody could connect, as TLS is off: set pg.tls.enabled=true";
     faults.set(message, new ConfigError("pg.tls.required", message));
   }
-  for (const listener of LISTENERS) {
-    if (!config.get(`${listener}.enabled`)) continue;
+  for (const [listener, isOn] of Object.entries(LISTENERS)) {
+    if (!config.get(isOn)) continue;
     try {
-      const files = certificateFiles(config, listener);
+      const files = certificateFiles(config, listener as TlsListener);
       if (files !== undefined) new Certificate(files, { advisory() {}, error() {} });
     } catch (error) {
       if (!(error instanceof ConfigError)) throw error;
@@ -52,13 +54,12 @@ export function certificateFaults(config: Config): ConfigError[] {
 }
 
 function pathOf(config: Config, listener: TlsListener, name: "cert" | "key"): [path: string, setting: string] {
-  const own = SETTINGS[listener][name], shared = SHARED[name];
+  const own = tlsSettings[listener][name], shared = tlsSettings.shared[name];
   const setting = config.get(own) === "" ? shared : own;
   const path = config.get(setting);
-  if (path === "") {
-    throw new ConfigError(shared, `${shared}: found nothing, expected a PEM file, as TLS is on for ${listener}`);
-  }
-  return [isAbsolute(path) ? path : join(config.root, path), setting];
+  if (path !== "") return [path, setting.key];
+  const wire = LISTENERS[listener].key.replace(".enabled", "");
+  throw new ConfigError(shared.key, `${shared.key}: found nothing, expected a PEM file, as TLS is on for ${wire}`);
 }
 
 /** Holds one certificate for each pair of files, shared by all listeners that use it. */

@@ -8,8 +8,10 @@ export const ASSETS_PATH = "/assets/";
 
 export const assets: Route = {
   name: "assets",
-  // One for each file: see `assetPaths`.
+  summary: "files of the console",
+  // One for each file.
   paths: [],
+  settings: {},
   methods: {
     GET({ path, request, options }) {
       const asset = options.console.assets.get(path.slice(path.lastIndexOf("/") + 1));

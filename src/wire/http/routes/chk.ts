@@ -1,9 +1,22 @@
 /** GET /chk?j=TABLE: tells whether a table exists. */
+import { list } from "../../../config/mod.ts";
 import type { Call, Route } from "../contract.ts";
 import { type Reply, textReply } from "../../http1/mod.ts";
 import { documentReply } from "../reply.ts";
 
-export const chk: Route = { name: "chk", paths: ["/chk"], methods: { GET: check }, open: false };
+const settings = {
+  paths: list("http.context.table.status", "/chk", "Paths of the endpoint that tells whether a table exists."),
+};
+
+export const chk: Route = {
+  name: "chk",
+  summary: "tells whether the table exists",
+  usage: "GET /chk?j=TABLE",
+  paths: settings.paths,
+  settings,
+  methods: { GET: check },
+  open: false,
+};
 
 function check(call: Call): Reply {
   const name = call.parameters.get("j");

@@ -1,5 +1,6 @@
 /** GET and POST /exec: runs a statement and answers in JSON. */
 import type { Answer, Prepared, ResultColumn } from "../../../api.ts";
+import { int, list, size } from "../../../config/mod.ts";
 import { SqlError } from "../../../errors.ts";
 import { typeOf } from "../../../types/mod.ts";
 import { arrayDimensions } from "../../../types/wide.ts";
@@ -8,11 +9,29 @@ import type { Call, Route } from "../contract.ts";
 import { capWindow, execWindow } from "../parameters.ts";
 import { beginQuery, failed, refuseChange, rowsOptions, statementTimeoutMs } from "../query.ts";
 import { jsonReply, queryError, rowsReply } from "../reply.ts";
+import { httpSettings } from "../settings.ts";
 import { type Argument, prepareWith, readStatement, StatementBodyError } from "../statement-body.ts";
+
+const settings = {
+  paths: list("http.context.execute", "/exec,/api/v1/sql/execute", "Paths of the SQL endpoint."),
+  inFlightMax: int(
+    "http.json.query.connection.limit",
+    -1,
+    "Most /exec requests in flight; one more is answered 429. -1: no limit of their own.",
+    { min: -1, reloadable: true },
+  ),
+  statementSizeMax: size("http.request.body.size.max", "16m", "Longest body of a POST to /exec.", {
+    min: 1024,
+    reloadable: true,
+  }),
+};
 
 export const exec: Route = {
   name: "exec",
-  paths: ["/exec", "/api/v1/sql/execute"],
+  summary: "runs a statement, answers in JSON",
+  paths: settings.paths,
+  settings,
+  inFlightMax: settings.inFlightMax,
   wire: "exec",
   methods: { GET: execute, POST: executeBody },
   open: false,
@@ -20,7 +39,7 @@ export const exec: Route = {
 
 async function executeBody(call: Call): Promise<Reply> {
   try {
-    const { parameters, args } = await readStatement(call);
+    const { parameters, args } = await readStatement(call, call.options.config.get(settings.statementSizeMax));
     return await execute({ ...call, parameters }, args);
   } catch (error) {
     if (error instanceof StatementBodyError) return queryError("", error.message, 0, error.status);
@@ -52,7 +71,7 @@ async function execute(call: Call, args: readonly Argument[] = []): Promise<Repl
       count.end("queriesFailed");
       return jsonReply(JSON.stringify({ query, error: `column '${columns}' is not in the result` }), 400);
     }
-    const window = capWindow(execWindow(parameters.get("limit")), call.options.config.maxResponseRows);
+    const window = capWindow(execWindow(parameters.get("limit")), call.options.config.of(httpSettings).maxResponseRows);
     const countAll = parameters.isTrue("count");
     const answer = await prepared.execute(values, {
       encoding: {

@@ -1,5 +1,7 @@
 /** GET /exp: the rows of a query as a CSV or Parquet file. */
 import type { Chunk, Prepared, ResultColumn } from "../../../api.ts";
+import { int, list, ms } from "../../../config/mod.ts";
+import { VERSION } from "../../../version.ts";
 import { notSupported, SqlError } from "../../../errors.ts";
 import type { Reply } from "../../http1/mod.ts";
 import type { Call, Route } from "../contract.ts";
@@ -8,8 +10,33 @@ import type { QueryCount } from "../../../metrics/mod.ts";
 import { beginQuery, failed, refuseChange, rowsOptions, statementTimeoutMs } from "../query.ts";
 import { ParquetAssembler, type ParquetEncoding } from "../../encode/parquet.ts";
 import { queryError, rowsReply } from "../reply.ts";
+import { httpSettings } from "../settings.ts";
 
-export const exp: Route = { name: "exp", paths: ["/exp"], wire: "exp", methods: { GET: exportRows }, open: false };
+const settings = {
+  paths: list("http.context.export", "/exp", "Paths of the export endpoint."),
+  inFlightMax: int(
+    "http.export.connection.limit",
+    -1,
+    "Most /exp requests in flight; one more is answered 429. -1: no limit of their own.",
+    { min: -1, reloadable: true },
+  ),
+  timeoutMs: ms(
+    "http.export.timeout",
+    "300s",
+    "A Parquet export that takes longer is ended, whatever query.timeout is; 0: query.timeout holds.",
+  ),
+};
+
+export const exp: Route = {
+  name: "exp",
+  summary: "rows of a query as CSV or Parquet",
+  paths: settings.paths,
+  settings,
+  inFlightMax: settings.inFlightMax,
+  wire: "exp",
+  methods: { GET: exportRows },
+  open: false,
+};
 
 async function exportRows(call: Call): Promise<Reply> {
   const { parameters } = call;
@@ -34,7 +61,7 @@ async function exportRows(call: Call): Promise<Reply> {
     const delimiter = oneByteDelimiter(parameters.get("delimiter"));
     const answer = await prepared.execute([], {
       encoding: { name: "csv", delimiter },
-      window: capWindow(expWindow(parameters.get("limit")), call.options.config.maxResponseRows),
+      window: capWindow(expWindow(parameters.get("limit")), call.options.config.of(httpSettings).maxResponseRows),
       signal: call.request.signal,
       timeoutMs,
     });
@@ -64,12 +91,12 @@ async function exportRows(call: Call): Promise<Reply> {
 async function parquetReply(call: Call, count: QueryCount, query: string, prepared: Prepared): Promise<Reply> {
   const answer = await prepared.execute([], {
     encoding: parquetEncoding(call),
-    window: capWindow(undefined, call.options.config.maxResponseRows),
+    window: capWindow(undefined, call.options.config.of(httpSettings).maxResponseRows),
     signal: call.request.signal,
-    timeoutMs: statementTimeoutMs(call) || call.options.config.exportTimeoutMs,
+    timeoutMs: statementTimeoutMs(call) || call.options.config.get(settings.timeoutMs),
   });
   if (answer.kind === "done") throw new SqlError("only rows can be exported: a query is expected", 0);
-  const file = new ParquetAssembler(answer.columns, `Sundial ${call.options.config.version}`);
+  const file = new ParquetAssembler(answer.columns, `Sundial ${VERSION}`);
   return await rowsReply({
     ...rowsOptions(call, count),
     contentType: "application/vnd.apache.parquet",

@@ -6,7 +6,10 @@ import { pageSecurityHeaders } from "../security-headers.ts";
 
 export const page: Route = {
   name: "page",
+  summary: "the web console",
+  usage: "GET /",
   paths: ["/", "//", "/index.html"],
+  settings: {},
   methods: {
     GET({ options }) {
       const nonce = randomBytes(18).toString("base64");

@@ -1,28 +1,58 @@
 /** GET /settings: information that clients of the line protocol and the console request first. */
+import { generalSettings, list } from "../../../config/mod.ts";
+import { VERSION } from "../../../version.ts";
 import type { Reply } from "../../http1/mod.ts";
 import type { Call, Route } from "../contract.ts";
+import { lineTcpSettings } from "../../line-tcp/settings.ts";
+import { pgSettings } from "../../pg/settings.ts";
 import { documentReply } from "../reply.ts";
+import { httpSettings, isReadOnly } from "../settings.ts";
+import { writeSettings } from "./write.ts";
 
-export const settings: Route = { name: "settings", paths: ["/settings"], methods: { GET: readSettings }, open: true };
+const own = { paths: list("http.context.settings", "/settings", "Paths of the settings endpoint.") };
+
+/** What it tells. */
+const told = {
+  user: httpSettings.user,
+  password: httpSettings.password,
+  instanceName: generalSettings.instanceName,
+  maxNameLength: generalSettings.maxNameLength,
+  http: writeSettings.isServed,
+  tcp: lineTcpSettings.enabled,
+  pgwire: pgSettings.enabled,
+};
+
+export const settings: Route = {
+  name: "settings",
+  summary: "information for QuestDB's clients and console",
+  paths: own.paths,
+  settings: own,
+  methods: { GET: readSettings },
+  open: true,
+};
+
+/** Where rows may be written. */
+const WIRES = ["http", "tcp", "pgwire"] as const;
 
 /** Versions of the line protocol that `src/wire/line` reads: text; binary doubles and arrays; binary decimals. */
 const LINE_PROTOCOL_VERSIONS = [1, 2, 3];
 
 function readSettings(call: Call): Reply {
-  const { config } = call.options;
+  const { user, password, instanceName, maxNameLength, ...served } = call.options.config.of(told);
+  const wires = WIRES.filter((wire) => served[wire]);
   const document = {
     config: {
       "release.type": "OSS",
-      "release.version": config.version,
-      ...(config.instanceName === "" ? {} : { "instance.name": config.instanceName }),
+      "release.version": VERSION,
+      ...(instanceName === "" ? {} : { "instance.name": instanceName }),
       "http.settings.readonly": true,
-      ...(config.user !== "" && config.password !== "" ? { "acl.enabled": true } : {}),
-      "accepting.writes": config.readOnly ? [] : config.acceptingWrites,
+      ...(user !== "" && password !== "" ? { "acl.enabled": true } : {}),
+      "accepting.writes": isReadOnly(call.options.config) ? [] : wires,
       "line.proto.support.versions": LINE_PROTOCOL_VERSIONS,
-      "ilp.proto.transports": config.acceptingWrites.filter((wire) => wire !== "pgwire"),
+      "ilp.proto.transports": wires.filter((wire) => wire !== "pgwire"),
       "posthog.enabled": false,
       "posthog.api.key": null,
-      "cairo.max.file.name.length": config.maxNameLength,
+      "cairo.max.file.name.length": maxNameLength,
     },
     "preferences.version": 0,
     preferences: {},

@@ -1,15 +1,47 @@
 /** POST /write: line protocol. */
 import { shownText } from "../../../log/mod.ts";
+import { bool, int, list, size } from "../../../config/mod.ts";
 import { DiskFullError, LineError, SqlError, SQLSTATE } from "../../../errors.ts";
 import type { Call, Route } from "../contract.ts";
 import { foreignChange } from "../query.ts";
 import { DISK_FULL_STATUS } from "../reply.ts";
+import { isReadOnly } from "../settings.ts";
+import { lineErrorSettings } from "../../line/settings.ts";
 import { ConnectionLostError, type Reply, RequestError, textReply } from "../../http1/mod.ts";
 import { BodyError, inflated, ReceivedBody } from "./write-body.ts";
 
+const own = {
+  isServed: bool("line.http.enabled", true, "Line protocol over HTTP: /write and /api/v2/write."),
+  paths: list("http.context.ilp", "/write,/api/v2/write", "Paths of the line-protocol endpoint."),
+  inFlightMax: int(
+    "http.ilp.connection.limit",
+    -1,
+    "Most line-protocol requests in flight; one more is answered 429. -1: no limit of their own.",
+    { min: -1, reloadable: true },
+  ),
+  bodySizeMax: size(
+    "line.http.max.recv.buffer.size",
+    "1g",
+    "Longest line-protocol request, also after it is inflated.",
+    { min: 1024, reloadable: true },
+  ),
+  inflateRatioMax: int(
+    "line.http.inflate.ratio.max",
+    200,
+    "A gzip request that is more than 16 MiB when inflated may be so many times as large as its gzip.",
+    { min: 1 },
+  ),
+};
+export const writeSettings = { ...own, ...lineErrorSettings };
+
 export const write: Route = {
   name: "write",
-  paths: ["/write", "/api/v2/write"],
+  summary: "[line protocol](line-protocol.md)",
+  paths: own.paths,
+  hasNoPrefix: true,
+  settings: own,
+  isServed: (config) => config.get(own.isServed),
+  inFlightMax: own.inFlightMax,
   wire: "line_http",
   methods: { POST: countedLines },
   open: false,
@@ -27,8 +59,8 @@ async function countedLines(call: Call): Promise<Reply> {
 }
 
 async function writeLines(call: Call): Promise<Reply> {
-  const { config } = call.options;
-  if (config.readOnly) return notAccepting();
+  const { bodySizeMax, inflateRatioMax } = call.options.config.of(writeSettings);
+  if (isReadOnly(call.options.config)) return notAccepting();
   const refusal = foreignChange(call);
   if (refusal !== undefined) return textReply(403, refusal);
   const precision = call.parameters.get("precision") || "n";
@@ -36,11 +68,11 @@ async function writeLines(call: Call): Promise<Reply> {
     return lineFailure(400, new LineError(0, `unknown precision '${precision}'`, "not supported"));
   }
   const unit = PRECISIONS[precision as keyof typeof PRECISIONS];
-  const received = new ReceivedBody(call.request, config.maxBodySizeBytes);
+  const received = new ReceivedBody(call.request, bodySizeMax);
   const isGzip = call.request.headers.get("content-encoding")?.toLowerCase() === "gzip";
   try {
     const { rows } = await call.database.writeLines(
-      isGzip ? inflated(received, config.maxBodySizeBytes, config.inflateRatioMax) : received,
+      isGzip ? inflated(received, bodySizeMax, inflateRatioMax) : received,
       unit,
       call.identity,
     );
@@ -64,7 +96,7 @@ function failed(call: Call, error: unknown): Reply {
       : textReply(error.status, error.message);
   }
   if (error instanceof LineError) {
-    const shown = config.logLineErrors && error.text !== undefined ? `: ${shownText(error.text)}` : "";
+    const shown = config.of(writeSettings).showsLines && error.text !== undefined ? `: ${shownText(error.text)}` : "";
     log.error(`line protocol: line ${error.line}: ${shownText(error.message)}${shown}`);
     return lineFailure(STATUS[error.code], error);
   }

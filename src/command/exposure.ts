@@ -1,6 +1,10 @@
 /** Finds listeners that let in everybody on the network, or accept passwords in clear text. */
-import type { Config } from "./config.ts";
-import { type Address, formatAddress } from "./units.ts";
+import { type Address, type Config, formatAddress, generalSettings } from "../config/mod.ts";
+import { healthSettings } from "../wire/health/settings.ts";
+import { httpSettings } from "../wire/http/settings.ts";
+import { lineTcpSettings } from "../wire/line-tcp/settings.ts";
+import { pgSettings } from "../wire/pg/settings.ts";
+import { tlsSettings } from "../wire/tls/settings.ts";
 
 /** The publicly known default of pg.password and pg.readonly.password. */
 const KNOWN_PASSWORD = "quest";
@@ -24,18 +28,18 @@ function openListeners(config: Config): string[] {
   const find = (wire: string, address: Address, isOpen: boolean, why: string, remedy: string) => {
     if (isOpen && !isLoopback(address)) gaps.push({ where: `${formatAddress(address)} (${wire}, ${why})`, remedy });
   };
-  const http = config.get("http.net.bind.to"), pg = config.get("pg.net.bind.to");
-  const hasHttp = config.get("http.enabled"), hasPg = config.get("pg.enabled");
-  find("HTTP", http, hasHttp && config.get("http.user") === "", "no password", "set http.user and http.password");
-  const reader = hasPg && config.get("pg.readonly.user.enabled");
-  const passwords = [["pg.password", hasPg], ["pg.readonly.password", reader]] as const;
-  for (const [key, isUsed] of passwords) {
-    const password = config.get(key);
+  const http = config.get(httpSettings.address), pg = config.get(pgSettings.address);
+  const hasHttp = config.get(httpSettings.enabled), hasPg = config.get(pgSettings.enabled);
+  find("HTTP", http, hasHttp && config.get(httpSettings.user) === "", "no password", "set http.user and http.password");
+  const reader = hasPg && config.get(pgSettings.readonlyEnabled);
+  const passwords = [[pgSettings.password, hasPg], [pgSettings.readonlyPassword, reader]] as const;
+  for (const [setting, isUsed] of passwords) {
+    const password = config.get(setting);
     const why = password === "" ? "an empty password" : "the default password";
-    find("PostgreSQL wire", pg, isUsed && (password === "" || password === KNOWN_PASSWORD), why, `set ${key}`);
+    find("PostgreSQL wire", pg, isUsed && (password === "" || password === KNOWN_PASSWORD), why, `set ${setting.key}`);
   }
-  const hasLines = config.get("line.tcp.enabled") && !config.get("readonly");
-  const line = config.get("line.tcp.net.bind.to");
+  const hasLines = config.get(lineTcpSettings.enabled) && !config.get(generalSettings.readOnly);
+  const line = config.get(lineTcpSettings.address);
   find("line protocol", line, hasLines, "no password", "set line.tcp.enabled=false");
   if (gaps.length === 0) return [];
   const places = [...new Set(gaps.map(({ where }) => where))].join(", ");
@@ -45,28 +49,28 @@ function openListeners(config: Config): string[] {
 
 /** Listeners that other machines can reach and that accept passwords without TLS. */
 function readablePasswords(config: Config): string[] {
-  const hasTls = (key: "http.tls.enabled" | "http.min.tls.enabled" | "pg.tls.enabled") =>
-    config.get(key) ?? config.get("tls.enabled");
-  const asksHttp = config.get("http.user") !== "" && config.get("http.password") !== "";
-  const asksHealth = config.get("http.min.enabled") && config.get("http.health.check.authentication.required");
+  const hasTls = (listener: "http" | "health" | "pg") =>
+    config.get(tlsSettings[listener].enabled) ?? config.get(tlsSettings.shared.enabled);
+  const asksHttp = config.get(httpSettings.user) !== "" && config.get(httpSettings.password) !== "";
+  const asksHealth = config.get(healthSettings.enabled) && config.get(healthSettings.requiresAuthentication);
   const listeners = [
     {
       wire: "HTTP",
-      address: config.get("http.net.bind.to"),
-      isReadable: config.get("http.enabled") && asksHttp && !hasTls("http.tls.enabled"),
+      address: config.get(httpSettings.address),
+      isReadable: config.get(httpSettings.enabled) && asksHttp && !hasTls("http"),
       remedy: "set http.tls.enabled=true, or bind to 127.0.0.1 behind a proxy with TLS",
     },
     {
       wire: "PostgreSQL wire",
-      address: config.get("pg.net.bind.to"),
-      isReadable: config.get("pg.enabled") && config.get("pg.auth.method") === "password" &&
-        !(hasTls("pg.tls.enabled") && config.get("pg.tls.required")),
+      address: config.get(pgSettings.address),
+      isReadable: config.get(pgSettings.enabled) && config.get(pgSettings.authMethod) === "password" &&
+        !(hasTls("pg") && config.get(tlsSettings.pg.required)),
       remedy: "set pg.auth.method=scram-sha-256, or pg.tls.enabled=true and pg.tls.required=true, or bind to 127.0.0.1",
     },
     {
       wire: "health",
-      address: config.get("http.min.bind.to"),
-      isReadable: asksHealth && asksHttp && !hasTls("http.min.tls.enabled"),
+      address: config.get(healthSettings.address),
+      isReadable: asksHealth && asksHttp && !hasTls("health"),
       remedy: "set http.min.tls.enabled=true, or bind to 127.0.0.1",
     },
   ];

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { configOf, exposure } from "./mod.ts";
+import { exposure } from "./exposure.ts";
+import { configOf } from "./settings.ts";
 
 const LOOPBACK = {
   "http.net.bind.to": "127.0.0.1:9000",

@@ -1,0 +1,79 @@
+/** The addresses of the listeners, and why one cannot be listened on. */
+import { type Address, type Config, formatAddress, type Section } from "../config/mod.ts";
+import { ConfigError } from "../errors.ts";
+import type { Logger } from "../log/mod.ts";
+import { healthSettings } from "../wire/health/settings.ts";
+import { httpSettings } from "../wire/http/settings.ts";
+import { lineTcpSettings } from "../wire/line-tcp/settings.ts";
+import { pgSettings } from "../wire/pg/settings.ts";
+import type { Part } from "./ending.ts";
+
+const LISTENERS = [httpSettings, pgSettings, lineTcpSettings, healthSettings];
+
+/** Finds listeners on the same port. The system's error would only say that the port is in use. */
+export const checkListeners: NonNullable<Section["check"]> = (config, refuse) => {
+  const isAny = (host: string) => host === "0.0.0.0" || host === "::";
+  const on = LISTENERS.filter(({ enabled }) => config.get(enabled));
+  on.forEach((own, index) => {
+    const { hostname, port } = config.get(own.address);
+    for (const other of on.slice(0, index)) {
+      const taken = config.get(other.address);
+      const clash = port !== 0 && port === taken.port &&
+        (hostname === taken.hostname || isAny(hostname) || isAny(taken.hostname));
+      if (!clash) continue;
+      refuse(
+        [own.address, other.address, own.enabled, other.enabled],
+        `found ${formatAddress({ hostname, port })}, expected another port than that of ${other.address.key}`,
+      );
+    }
+  });
+};
+
+/** Starts a listener where the settings say, and logs where it listens. @throws {ConfigError} when it cannot */
+export async function listen(
+  config: Config,
+  { address }: (typeof LISTENERS)[number],
+  log: Logger,
+  begin: (address: Address) => Promise<{ port: number; close(): Promise<void> }>,
+): Promise<Part> {
+  const at = config.get(address);
+  try {
+    const { port, close } = await begin(at);
+    log.advisory(`listening on ${formatAddress({ ...at, port })}`);
+    return { name: log.name, close };
+  } catch (error) {
+    throw listenFault(address.key, at, error) ?? error;
+  }
+}
+
+function listenFault(key: string, address: Address, error: unknown): ConfigError | undefined {
+  const code = (error as { code?: string }).code;
+  const shown = formatAddress(address);
+  if (error instanceof Deno.errors.AddrInUse || code === "EADDRINUSE") {
+    return new ConfigError(key, `${key}: ${shown} is in use by another process`);
+  }
+  // node:net of Deno says EINVAL of an address that no adapter has.
+  if (error instanceof Deno.errors.AddrNotAvailable || code === "EADDRNOTAVAIL" || code === "EINVAL") {
+    return new ConfigError(key, `${key}: no network adapter of this machine has the address of ${shown}`);
+  }
+  if (code === "ENOTFOUND" || /failed to lookup address/.test((error as Error).message)) {
+    return new ConfigError(key, `${key}: no address is known for the host of ${shown}`);
+  }
+  if (error instanceof Deno.errors.PermissionDenied || code === "EACCES") {
+    return new ConfigError(key, `${key}: not permitted to listen on ${shown}`);
+  }
+}
+
+/** What keeps listeners from their addresses, whoever is on their ports now. */
+export function addressFaults(config: Config): ConfigError[] {
+  return LISTENERS.flatMap(({ enabled, address }) => {
+    if (!config.get(enabled)) return [];
+    const at = config.get(address);
+    try {
+      Deno.listen({ hostname: at.hostname, port: 0 }).close();
+      return [];
+    } catch (error) {
+      return listenFault(address.key, at, error) ?? [];
+    }
+  });
+}

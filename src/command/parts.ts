@@ -1,0 +1,132 @@
+/** Makes the parts of the server and wires them together. */
+import type { Config, Root } from "../config/mod.ts";
+import { databaseSettings } from "../database/settings.ts";
+import { throwFaults } from "../errors.ts";
+import { type Log, type Logger, logger } from "../log/mod.ts";
+import { createMetrics, HEALTH_WORD, type Metrics, readProcess } from "../metrics/mod.ts";
+import { advice, limitsOf } from "../service/mod.ts";
+import { VERSION } from "../version.ts";
+import { startHealth } from "../wire/health/mod.ts";
+import { healthSettings } from "../wire/health/settings.ts";
+import type { Certificates } from "../wire/tls/mod.ts";
+import { tlsSettings } from "../wire/tls/settings.ts";
+import type { CommandLine } from "./command-line.ts";
+import { DATABASE, type Part } from "./ending.ts";
+import { exposure } from "./exposure.ts";
+import { listen } from "./listeners.ts";
+import { reloadConfig } from "./reload.ts";
+import { tagText } from "./tag.ts";
+
+export interface Start {
+  line: CommandLine;
+  config: Config;
+  root: Root;
+  log: Log;
+  /** What has been started, in order; it has to be ended even if a later part fails. */
+  parts: Part[];
+  /** Ends the server. */
+  fail(reason: string): void;
+}
+
+/** What every listener is started with. */
+export interface Shared {
+  config: Config;
+  metrics: Metrics;
+  certificates: Certificates | undefined;
+  /** By the names of wires: connections, and over HTTP requests that are being answered. */
+  connections: Map<string, () => number>;
+}
+
+export async function startParts({ line, config, root, log, parts, fail }: Start): Promise<void> {
+  const main = logger("server-main");
+  const metrics = createMetrics();
+  guardMain(main, metrics);
+  tellStart(main, { line, config, root, log });
+  metrics.read("diskFull", () => Atomics.load(metrics.healthWords, HEALTH_WORD.diskFull));
+  metrics.read("logMessagesDropped", () => log.dropped);
+  readProcess(metrics);
+  const connections = new Map<string, () => number>();
+  metrics.read("connections", () => Object.fromEntries([...connections].map(([wire, count]) => [wire, count()])));
+  const certificates = await openCertificates(config, parts);
+  const shared: Shared = { config, metrics, certificates, connections };
+  // Health first: who watches sees that the process lives while a long log is replayed.
+  if (config.get(healthSettings.enabled)) parts.push(await beginHealth(shared));
+  // The writer's thread reads its modules while this one reads those of everything else, which other commands do without.
+  const writerThread = new Worker(new URL("../workers/writer.ts", import.meta.url), { type: "module", name: "writer" });
+  const { openDatabase } = await import("../database/mod.ts");
+  const wires = await import("./wires.ts");
+  const database = await openDatabase(Object.assign(databaseServices(config, metrics, log.wantsDebug), {
+    reloadConfig: () => [reloadConfig(config), certificates?.reload()].includes(true),
+    writerThread,
+    onWriterFailed: (reason: string) => fail(`the writer has failed, ${reason}`),
+  }));
+  metrics.readAll(() => database.statistics());
+  parts.push({ name: DATABASE, close: () => database.close() });
+  await wires.startWires({ ...shared, database, parts });
+  main.advisory(`ready after ${Math.round(performance.now())} ms`);
+}
+
+function tellStart(main: Logger, { line, config, root, log }: Pick<Start, "line" | "config" | "root" | "log">): void {
+  const { cores, memoryBytes } = config.machine;
+  const tag = tagText(line.tag);
+  main.advisory(`Sundial ${VERSION}, Deno ${Deno.version.deno}, ${cores} cores, process ${Deno.pid}${tag}`);
+  main.info(log.origin);
+  main.advisory(`root: ${root.path}${root.isNew ? " (new)" : ""}`);
+  for (const warning of config.warnings) main.advisory(`configuration: ${warning}`);
+  for (const sentence of exposure(config)) main.advisory(sentence);
+  const wanted = { memoryBytes: config.get(databaseSettings.heapSizeBytes) };
+  for (const sentence of advice(limitsOf(memoryBytes), wanted)) main.advisory(sentence);
+}
+
+function beginHealth({ config, metrics, certificates }: Shared): Promise<Part> {
+  const log = logger("http-min-server");
+  const certificate = certificates?.of("health");
+  return listen(config, healthSettings, log, (at) => startHealth({ ...at, certificate, config, metrics, log }));
+}
+
+/** Undefined where TLS is off: its modules then need not be loaded. @throws {ConfigError} */
+async function openCertificates(config: Config, parts: Part[]): Promise<Certificates | undefined> {
+  const { shared, http, health, pg, lineTcp } = config.of(tlsSettings);
+  const isOn = [shared, http, health, pg, lineTcp].some(({ enabled }) => enabled);
+  if (!isOn && !pg.required) return undefined;
+  const { certificateFaults, Certificates } = await import("../wire/tls/mod.ts");
+  throwFaults(certificateFaults(config));
+  const certificates = new Certificates(config, logger("tls"));
+  parts.push({ name: "tls", close: () => Promise.resolve(certificates.close()) });
+  return certificates;
+}
+
+/** The settings of the database, and what it tells the other parts. */
+function databaseServices(config: Config, metrics: Metrics, logsDebug: boolean) {
+  const log = logger("database");
+  // A view: what a reload changes is read at its use.
+  return Object.assign(config.view(databaseSettings), {
+    logsDebug,
+    log: log.log,
+    pendingConfig: () => config.pending(),
+    onDiskFull(isFull: boolean) {
+      Atomics.store(metrics.healthWords, HEALTH_WORD.diskFull, Number(isFull));
+      if (isFull) log.error("the disk is full: changes are refused until there is room");
+      else log.advisory("the disk has room again: changes are taken");
+    },
+    onUnhandledError: () => metrics.unhandledErrors.inc(),
+    parameters: () =>
+      config.parameters().map((
+        { path, envName, value, source, sensitive, reloadable },
+      ) => [path, envName, value, source, sensitive, reloadable]),
+  });
+}
+
+/** An error that reached the top of this thread is logged and counted, and the server goes on. */
+function guardMain(log: Logger, metrics: Metrics): void {
+  addEventListener("error", (event) => {
+    event.preventDefault();
+    metrics.unhandledErrors.inc();
+    log.critical("unhandled error", event.error ?? event.message);
+  });
+  addEventListener("unhandledrejection", (event) => {
+    event.preventDefault();
+    metrics.unhandledErrors.inc();
+    log.critical("unhandled rejection", event.reason);
+  });
+}

@@ -1,0 +1,41 @@
+/** All settings: the sections that the rooms declare, in the order of server.conf and of the manual. */
+import { Config, generalSection, loadConfig, type Section } from "../config/mod.ts";
+import { databaseSections } from "../database/settings.ts";
+import type { ConfigError } from "../errors.ts";
+import { logSection } from "../log/settings.ts";
+import { metricsSection } from "../metrics/settings.ts";
+import { healthSection } from "../wire/health/settings.ts";
+import { httpSection } from "../wire/http/section.ts";
+import { lineSection } from "../wire/line-tcp/settings.ts";
+import { pgSection } from "../wire/pg/settings.ts";
+import { tlsSection } from "../wire/tls/settings.ts";
+import { checkListeners } from "./listeners.ts";
+
+export const SECTIONS: readonly Section[] = [
+  { ...generalSection, check: checkListeners },
+  httpSection,
+  healthSection,
+  tlsSection,
+  metricsSection,
+  ...databaseSections,
+  pgSection,
+  lineSection,
+  logSection,
+];
+
+/** The settings of a root and of the environment. `faults`: takes what is wrong, which is thrown otherwise. @throws {ConfigError} */
+export function loadSettings(root: string, faults?: ConfigError[]): Config {
+  return loadConfig({ root, sections: SECTIONS, env: Deno.env.toObject(), faults });
+}
+
+/** The defaults with `texts` in place of server.conf, for tests and tools without a root. */
+export function configOf(texts: Record<string, string> = {}, root = "."): Config {
+  const file = Object.entries(texts).map(([key, text]) => `${key}=${text.replaceAll("\\", "\\\\")}`).join("\n");
+  return new Config({
+    root,
+    sections: SECTIONS,
+    env: {},
+    machine: { cores: 2, memoryBytes: 4 * 2 ** 30, hostName: "box" },
+    readFile: () => file,
+  });
+}

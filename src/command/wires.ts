@@ -1,0 +1,61 @@
+/** Starts the listeners of the database. */
+import { generalSettings } from "../config/mod.ts";
+import type { Database } from "../api.ts";
+import { logger, wireLogger } from "../log/mod.ts";
+import { loadConsole, startHttp } from "../wire/http/mod.ts";
+import { httpSettings } from "../wire/http/settings.ts";
+import { startLineTcp } from "../wire/line-tcp/mod.ts";
+import { lineTcpSettings } from "../wire/line-tcp/settings.ts";
+import { startPg } from "../wire/pg/mod.ts";
+import { pgSettings } from "../wire/pg/settings.ts";
+import { consoleDirectory } from "./console.ts";
+import type { Part } from "./ending.ts";
+import { listen } from "./listeners.ts";
+import type { Shared } from "./parts.ts";
+
+interface Wires extends Shared {
+  database: Database;
+  parts: Part[];
+}
+
+export async function startWires(wires: Wires): Promise<void> {
+  const { config, parts } = wires;
+  if (config.get(httpSettings.enabled)) parts.push(await beginHttp(wires));
+  if (config.get(pgSettings.enabled)) parts.push(await beginPg(wires));
+  const takesLines = config.get(lineTcpSettings.enabled) && !config.get(generalSettings.readOnly);
+  if (takesLines) parts.push(await beginLineTcp(wires));
+}
+
+function beginHttp({ config, metrics, certificates, connections, database }: Wires): Promise<Part> {
+  const log = wireLogger("http-server");
+  const certificate = certificates?.of("http");
+  return listen(config, httpSettings, log, async (at) => {
+    const console = loadConsole(await consoleDirectory());
+    const http = startHttp({ ...at, certificate, database, config, log, metrics, console });
+    for (const wire of ["exec", "exp", "line_http"] as const) connections.set(wire, () => http.inFlight()[wire]);
+    return http;
+  });
+}
+
+function beginPg({ config, metrics, certificates, connections, database }: Wires): Promise<Part> {
+  const log = wireLogger("pg-server");
+  const certificate = certificates?.of("pg");
+  return listen(config, pgSettings, log, async (at) => {
+    const pg = await startPg(Object.assign(config.view(pgSettings), at, { certificate, database, log, metrics }));
+    connections.set("pg", () => pg.connectionCount());
+    return pg;
+  });
+}
+
+function beginLineTcp({ config, metrics, certificates, connections, database }: Wires): Promise<Part> {
+  const log = logger("line-tcp-server");
+  const certificate = certificates?.of("lineTcp");
+  // The stream carries no name: whoever may reach the port may write.
+  const identity = { name: config.get(pgSettings.user), groups: [] };
+  return listen(config, lineTcpSettings, log, (at) => {
+    const options = { certificate, database, identity, log, metrics };
+    const line = startLineTcp(Object.assign(config.view(lineTcpSettings), at, options));
+    connections.set("line_tcp", () => line.connectionCount());
+    return Promise.resolve(line);
+  });
+}

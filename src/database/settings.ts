@@ -1,0 +1,179 @@
+/** The settings of statements and tables. */
+import {
+  bool,
+  formatSize,
+  generalSettings,
+  ignored,
+  int,
+  type Machine,
+  ms,
+  oneOf,
+  path,
+  type Section,
+  size,
+} from "../config/mod.ts";
+import { lineSettings } from "../wire/line/settings.ts";
+
+const MIB = 2 ** 20;
+
+/** A part of the machine's memory, in whole MiB. */
+const memoryShare = (divisor: number, maxBytes: number) => (machine: Machine) =>
+  formatSize(Math.max(64 * MIB, Math.min(maxBytes, Math.floor(machine.memoryBytes / divisor / MIB) * MIB)));
+
+/** How statements are run. */
+const querySettings = {
+  execWorkerCount: int("shared.worker.count", (machine) => String(machine.cores), "Threads that run queries.", {
+    defaultSaid: "one per core",
+    max: 256,
+    aliases: ["shared.query.worker.count"],
+  }),
+  queryTimeoutMs: ms("query.timeout", "60s", "A query that runs longer is ended with an error; 0: never.", {
+    aliases: ["query.timeout.sec"],
+  }),
+  directRowsMax: int(
+    "query.direct.rows.max",
+    10_000,
+    "Queries that read at most so many rows run on the thread that received them, without a worker; -1: always in workers.",
+    { min: -1 },
+  ),
+  directWordsMax: int(
+    "query.direct.words.max",
+    400,
+    "Statements of at most so many words are read by the thread that received them, others by one of their own; 0: all of them.",
+  ),
+  wordsMax: int(
+    "query.words.max",
+    50_000,
+    "Words and marks of a statement, besides lists of values; longer ones are refused. Reading them takes 10 to 30 us each.",
+    { min: 1_000 },
+  ),
+  expressionsMax: int(
+    "query.expressions.max",
+    200_000,
+    "Expressions of a statement, counted as often as names of sub-queries, columns and variables repeat them.",
+    { min: 1_000 },
+  ),
+  tracesStatements: bool(
+    "query.tracing.enabled",
+    false,
+    "Keeps time, text, duration and user of each statement of the last day in the table _query_trace.",
+    { reloadable: true },
+  ),
+  logsStatements: bool(
+    "log.sql.query.progress.exe",
+    false,
+    "Lines in the log when a statement begins and when it ends, with its text.",
+  ),
+  queryMemoryLimitBytes: size(
+    "cairo.query.memory.limit",
+    memoryShare(4, 1024 * MIB),
+    "Most memory of one query; a query that needs more fails with an error.",
+    { min: MIB, defaultSaid: "a quarter of the machine's memory, at most 1g", aliases: ["query.memory.limit"] },
+  ),
+  statementCacheSize: int(
+    "cairo.statement.cache.size",
+    1000,
+    "Compiled statements that are kept, each by its text; 0: none.",
+  ),
+  useStatistics: bool(
+    "query.statistics.enabled",
+    true,
+    "Answers count, sum, min and max from the segments' statistics where they are exact.",
+  ),
+};
+
+/** Where and how tables are kept. */
+const storageSettings = {
+  root: path("cairo.root", "db", "Directory of the database, relative to the root.", { aliases: ["cairo.root.dir"] }),
+  commitMode: oneOf(
+    "cairo.commit.mode",
+    ["sync", "async", "nosync"],
+    "sync",
+    "`sync`: a change is acknowledged when it is on stable storage. `nosync`: it survives a killed process, but not a lost power supply. `async` is read as `nosync`.",
+  ),
+  poolSizeBytes: size("cairo.pool.size", memoryShare(4, 2048 * MIB), "Memory that keeps column data between queries.", {
+    min: 16 * MIB,
+    max: 3 * 1024 * MIB,
+    defaultSaid: "a quarter of the machine's memory, at most 2g",
+  }),
+  heapSizeBytes: size(
+    "cairo.memory.size",
+    memoryShare(2, 4095 * MIB),
+    "Memory shared by all threads: the pool, fresh rows, dictionaries and the working memory of queries. Pages are taken when they are first used.",
+    { min: 64 * MIB, max: 4095 * MIB, defaultSaid: "half of the machine's memory, at most 4095m" },
+  ),
+  checkpointLogBytes: size(
+    "cairo.checkpoint.log.size",
+    "256m",
+    "A checkpoint begins when the write-ahead log has grown by this much.",
+    {
+      min: MIB,
+    },
+  ),
+  checkpointIntervalMs: ms(
+    "cairo.checkpoint.interval",
+    "60s",
+    "A checkpoint begins after this long as well, when there is something to write and no change comes for a second.",
+  ),
+  importRoot: path(
+    "cairo.sql.copy.root",
+    "import",
+    "Directory that read_parquet() and COPY FROM read, relative to the root.",
+    {
+      aliases: ["cairo.sql.copy.root.dir"],
+    },
+  ),
+  backupRoot: path("cairo.backup.root", "backup", "Directory that BACKUP DATABASE writes to, relative to the root.", {
+    aliases: ["cairo.sql.backup.root"],
+  }),
+};
+
+/** Keys of QuestDB that mean nothing here. */
+const storageIgnored = [
+  ignored("cairo.default.symbol.capacity", "256", "symbol tables grow as they need to"),
+  ignored("cairo.default.symbol.cache.flag", "true", "all symbols are in memory"),
+  ignored("cairo.sql.copy.export.root", "export", "COPY writes no files"),
+  ignored("cairo.snapshot.instance.id", "", "a restored copy starts like any other root"),
+];
+
+const queryIgnored = [ignored("cairo.sql.jit.mode", "on", "every query is compiled")];
+
+/** For tests and measurements. */
+const developmentSettings = {
+  hasDevelopmentStatements: bool(
+    "dev.mode.enabled",
+    false,
+    "Allows statements that exist for tests only, such as simulate_crash().",
+  ),
+  syncDelayMs: ms(
+    "dev.sync.delay",
+    "0",
+    "Lets every sync of the writer take so much longer, to measure what slow disks do.",
+  ),
+};
+
+/** What the database reads. */
+export const databaseSettings = {
+  ...querySettings,
+  ...storageSettings,
+  ...developmentSettings,
+  ...lineSettings,
+  readOnly: generalSettings.readOnly,
+};
+
+export const databaseSections: readonly Section[] = [
+  { title: "Queries", settings: [querySettings, queryIgnored] },
+  {
+    title: "Storage",
+    settings: [storageSettings, storageIgnored],
+    check(config, refuse) {
+      const { poolSizeBytes, heapSizeBytes } = storageSettings;
+      const [pool, memory] = [config.get(poolSizeBytes), config.get(heapSizeBytes)];
+      if (pool >= memory) {
+        const expected = `less than ${heapSizeBytes.key} (${formatSize(memory)})`;
+        refuse([poolSizeBytes, heapSizeBytes], `found ${formatSize(pool)}, expected ${expected}`);
+      }
+    },
+  },
+  { title: "Development", settings: [developmentSettings] },
+];

@@ -1,0 +1,19 @@
+/** All settings of the HTTP interface, for the catalogue. */
+import type { Section } from "../../config/mod.ts";
+import { ROUTES } from "./routes/mod.ts";
+import { httpIgnored, ownHttpSettings } from "./settings.ts";
+
+export const httpSection: Section = {
+  title: "HTTP server",
+  settings: [ownHttpSettings, ...ROUTES.map(({ settings }) => settings), httpIgnored],
+  check(config, refuse) {
+    const { user, password } = ownHttpSettings;
+    const [name, secret] = [config.get(user), config.get(password)];
+    if (name !== "" && secret === "") {
+      refuse([password, user], `found nothing, expected a password, as ${user.key} is set`);
+    }
+    if (name === "" && secret !== "") {
+      refuse([user, password], `found nothing, expected a name, as ${password.key} is set`);
+    }
+  },
+};

@@ -1,0 +1,179 @@
+/** What several files of the HTTP interface read. Each route declares the settings of its own. */
+import {
+  address,
+  bool,
+  type Config,
+  generalSettings,
+  ignored,
+  int,
+  list,
+  type Machine,
+  ms,
+  origins,
+  redirect,
+  seconds,
+  size,
+  text,
+  type Values,
+} from "../../config/mod.ts";
+import type { OriginRules } from "./origin.ts";
+
+const UNLIMITED = Number.MAX_SAFE_INTEGER;
+
+/** The machine's whole name, its first part, and that part in the local network. */
+const namesOf = ({ hostName }: Machine) => {
+  const [first] = hostName.split(".");
+  return [...new Set([hostName, first, `${first}.local`])].join(",");
+};
+
+const settings = {
+  enabled: bool("http.enabled", true, "HTTP server: SQL, line protocol, import, export and the web console."),
+  address: address("http.net.bind.to", "0.0.0.0:9000", "Where HTTP listens.", { aliases: ["http.bind.to"] }),
+  user: text(
+    "http.user",
+    "",
+    "User name for basic authentication over HTTP; needs http.password. Empty: no authentication.",
+  ),
+  password: text("http.password", "", "Password for basic authentication over HTTP; needs http.user.", {
+    secret: true,
+  }),
+  hostNames: list(
+    "http.host.names",
+    namesOf,
+    "Names by which browsers may address the server, as behind a proxy. Addresses and localhost always work.",
+    { defaultSaid: "the machine's names", reloadable: true },
+  ),
+  corsOrigins: origins(
+    "http.cors.origins",
+    "Other origins whose pages may read answers and change data. Empty: none.",
+    { reloadable: true },
+  ),
+  limits: {
+    connectionsMax: int(
+      "http.net.connection.limit",
+      256,
+      "Most HTTP connections served at a time; one more waits for a slot.",
+      {
+        min: 1,
+        reloadable: true,
+        aliases: ["http.net.active.connection.limit"],
+      },
+    ),
+    idleTimeoutMs: ms(
+      "http.net.connection.timeout",
+      "5m",
+      "A connection that neither asks nor reads for this long is closed.",
+      {
+        reloadable: true,
+        aliases: ["http.net.idle.connection.timeout"],
+      },
+    ),
+    queueTimeoutMs: ms(
+      "http.net.connection.queue.timeout",
+      "5s",
+      "A connection that waits for a slot for longer is refused with 503.",
+      {
+        reloadable: true,
+        aliases: ["http.net.queued.connection.timeout"],
+      },
+    ),
+    headSizeMax: size(
+      "http.request.header.buffer.size",
+      "64k",
+      "Longest head of a request: request line and headers.",
+      {
+        min: 1024,
+        reloadable: true,
+      },
+    ),
+    headTimeoutMs: ms(
+      "http.request.header.timeout",
+      "30s",
+      "A head that has not come whole after this time is refused with 408.",
+      {
+        reloadable: true,
+      },
+    ),
+    bodyTimeoutMs: ms(
+      "http.request.body.timeout",
+      "30s",
+      "Time for a body, beside a second for each http.request.body.rate.min bytes; it is refused with 408 afterwards.",
+      { reloadable: true },
+    ),
+    bodyRateMin: size("http.request.body.rate.min", "1k", "Bytes a second that a client must send of a body.", {
+      min: 1,
+      reloadable: true,
+    }),
+    /** Also told to clients. */
+    spareIdleMs: seconds("http.keep-alive.timeout", "5", "Seconds told in the Keep-Alive header."),
+  },
+  keepAliveMax: int("http.keep-alive.max", 10_000, "Requests told in the Keep-Alive header."),
+  keepsConnections: bool("http.server.keep.alive", true, "Keeps connections open between requests."),
+  compresses: bool(
+    "http.allow.deflate.before.send",
+    false,
+    "Compresses /exec and /exp replies above 4 KiB for clients that accept zstd or gzip.",
+  ),
+  readOnly: bool("http.security.readonly", false, "Refuses every change over HTTP."),
+  maxResponseRows: int("http.security.max.response.rows", UNLIMITED, "Most rows of one /exec or /exp reply.", {
+    min: 1,
+    defaultSaid: "no limit",
+  }),
+  sessionTimeoutMs: ms(
+    "http.session.timeout",
+    "30m",
+    "A session that /exec with session=true has opened ends after this long without use.",
+  ),
+  consolePrefix: text(
+    "http.context.web.console",
+    "/",
+    "Prefix of the console's path and of those below that are not set, but for line protocol and its ping.",
+  ),
+  redirectCount: int("http.redirect.count", 1, "How many http.redirect.N keys are read.", { max: 4 }),
+  redirects: {
+    1: redirect("http.redirect.1", "/ -> /index.html", "A path that is answered 301, and where it leads."),
+    2: redirect("http.redirect.2", "", "As http.redirect.1."),
+    3: redirect("http.redirect.3", "", "As http.redirect.1."),
+    4: redirect("http.redirect.4", "", "As http.redirect.1."),
+  },
+};
+
+/** Keys of QuestDB that mean nothing here. */
+export const httpIgnored = [
+  ignored("http.net.connection.hint", "false", "the system holds the connections that are not accepted yet"),
+  ignored("http.send.buffer.size", "2m", "a chunk of a reply is what a batch of rows makes"),
+  ignored("http.receive.buffer.size", "1m", "buffers grow with what they hold", { aliases: ["http.recv.buffer.size"] }),
+  ignored("http.multipart.header.buffer.size", "512", "no endpoint takes bodies of several parts"),
+  ignored("http.version", "HTTP/1.1", "replies are of HTTP/1.1"),
+  ignored("http.context.import", "/imp", "there is no import over HTTP; read_parquet() and line protocol take rows"),
+  ignored("http.settings.readonly", "false", "the console keeps no preferences on the server"),
+  ignored("http.text.analysis.max.lines", "1000", "there is no import over HTTP"),
+  ignored("http.busy.retry.maximum.wait.before.retry", "1000", "no statement waits for a busy table by trying again"),
+  ignored("http.static.public.directory", "public", "no files are served"),
+];
+
+export const httpSettings = { ...settings, isServerReadOnly: generalSettings.readOnly };
+export type HttpSettings = Values<typeof httpSettings>;
+export const ownHttpSettings = settings;
+
+export function isReadOnly(config: Config): boolean {
+  const { readOnly, isServerReadOnly } = config.of(httpSettings);
+  return readOnly || isServerReadOnly;
+}
+
+/** Names by which browsers may address the server, and origins whose pages may use it. */
+export function originRules(config: Config): OriginRules {
+  const { hostNames, address, corsOrigins } = config.of(httpSettings);
+  return { hostNames: [...hostNames, address.hostname], corsOrigins };
+}
+
+/** The Keep-Alive header. */
+export function keepAliveHeader(config: Config): string {
+  const { limits, keepAliveMax } = config.of(httpSettings);
+  return `timeout=${limits.spareIdleMs / 1000}, max=${keepAliveMax}`;
+}
+
+/** What the paths of console and routes begin with, without a slash at the end. */
+export function consolePrefix(config: Config): string {
+  return config.of(httpSettings).consolePrefix.replace(/\/+$/, "");
+}
