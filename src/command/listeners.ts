@@ -8,7 +8,7 @@ import { lineTcpSettings } from "../wire/line-tcp/settings.ts";
 import { pgSettings } from "../wire/pg/settings.ts";
 import type { Part } from "./ending.ts";
 
-const LISTENERS = [httpSettings, pgSettings, lineTcpSettings, healthSettings];
+const LISTENERS = [healthSettings, httpSettings, pgSettings, lineTcpSettings];
 
 /** Finds listeners on the same port. The system's error would only say that the port is in use. */
 export const checkListeners: NonNullable<Section["check"]> = (config, refuse) => {
