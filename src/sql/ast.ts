@@ -213,7 +213,7 @@ export type Source =
   /** `@t`, declared as a query or a table's name. */
   | ({ kind: "variable"; at: number; name: string; timestamp?: Name } & SourceNames)
   /** `long_sequence(10)`, `read_parquet('f')`, `tables()`. */
-  | ({ kind: "function"; at: number; call: FunctionCall; timestamp?: Name } & SourceNames)
+  | ({ kind: "function"; at: number; call: FunctionCall; ordinality?: { at: number }; timestamp?: Name } & SourceNames)
   | ({ kind: "show"; at: number; statement: Statement } & SourceNames)
   | Join;
 

@@ -256,6 +256,8 @@ function describe(physical: PhysicalPlan): string[] {
       ];
     case "set":
       return [capital(plan.operator)];
+    case "unnest":
+      return [`Unnest ${plan.arrays.map(text).join(", ")}`];
     case "recursion":
       return [`Recursion${plan.distinct ? ", distinct" : ""}`];
     case "working":

@@ -99,9 +99,10 @@ const COMMON = String.raw`
   designated = "TIMESTAMP" "(" name ")"
   sourceItem = "(" show ")"                              -- show
              | "(" query ")"                             -- query
-             | path "(" args? ")"                        -- function
+             | "LATERAL"? path "(" args? ")" ordinality?  -- function
              | tableName                                 -- table
              | "<variable>"                              -- variable
+  ordinality = "WITH" "ORDINALITY"
   tableName = tablePart ("." tablePart)?
   tablePart = name | "<string>"
 

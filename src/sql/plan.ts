@@ -19,13 +19,13 @@ export type Expr =
   | { kind: "in"; operand: Expr; values: Value[]; type: "BOOLEAN" };
 
 /**
- * Stands for the output of a node that the binder has not made yet: `index` counts the aggregate calls, the window calls or the
+ * Stands for the output of a node that the binder has not made yet: `index` counts the aggregate calls, the window calls, the arrays of `unnest` or the
  * items of the select list; "bucket" is the start of a SAMPLE BY bucket. The binder replaces it by a column: no finished plan
  * has one.
  */
 export interface Placeholder {
   kind: "placeholder";
-  of: "aggregate" | "window" | "bucket" | "item";
+  of: "aggregate" | "window" | "bucket" | "item" | "unnest";
   index: number;
   type: string;
 }
@@ -279,6 +279,17 @@ export interface SetNode extends NodeBase {
 }
 
 /**
+ * For each row of the input a row for each element of its arrays, beside each other; a shorter array is followed by nulls.
+ * Output: the input's columns, a DOUBLE for each array, then, with `ordinality`, the element's place from 1 on as a LONG.
+ */
+export interface UnnestNode extends NodeBase {
+  node: "unnest";
+  input: Plan;
+  arrays: Expr[];
+  ordinality: boolean;
+}
+
+/**
  * WITH RECURSIVE: the rows of `left`, then round by round those of `right` over the rows of the round before, until a round
  * gives none. Both have the node's types in order.
  */
@@ -316,6 +327,7 @@ export type Plan =
   | TimeJoinNode
   | WindowNode
   | SetNode
+  | UnnestNode
   | RecursionNode
   | WorkingNode;
 

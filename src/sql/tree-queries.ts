@@ -429,8 +429,9 @@ export const queryActions: ohm.ActionDict<unknown> = {
   sourceItem_query(open, query, _close): Source {
     return { kind: "subquery", at: at(open), query: query.tree() };
   },
-  sourceItem_function(path, _open, args, _close): Source {
-    return { kind: "function", at: at(path), call: call(path.tree(), [], optional(args)) };
+  sourceItem_function(_lateral, path, _open, args, _close, ordinality): Source {
+    const source: Source = { kind: "function", at: at(path), call: call(path.tree(), [], optional(args)) };
+    return given(ordinality) ? { ...source, ordinality: { at: at(ordinality) } } : source;
   },
   sourceItem_table(table): Source {
     return { kind: "table", at: at(table), ...table.tree() as Path };

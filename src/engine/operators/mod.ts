@@ -16,6 +16,7 @@ import { createSequence } from "./sequence.ts";
 import { createSet } from "./set.ts";
 import { createSort } from "./sort.ts";
 import { createTimeJoin } from "./time-join.ts";
+import { createUnnest } from "./unnest.ts";
 import { createValues } from "./values.ts";
 import { createWindow } from "./window.ts";
 import { rowsWithin } from "./morsels.ts";
@@ -87,6 +88,8 @@ function createOver(plan: PhysicalPlan, [first, second]: readonly Operator[], co
       return createTimeJoin(node, first, second, context);
     case "set":
       return createSet(node, first, second, context);
+    case "unnest":
+      return createUnnest(node, first, context);
     case "working":
       return createWorking(node, context);
     case "latest":

@@ -81,6 +81,8 @@ export interface Scope {
   aggregateOrder?: (keys: SortKey[], call: AggregateCall) => void;
   /** Where window calls are gathered. */
   windows?: WindowSink;
+  /** Where the calls of `unnest` are gathered; without it they are refused. */
+  unnest?: UnnestSink;
   subqueries?: SubqueryHost;
   /** Is it the condition of WHERE? */
   isFilter?: boolean;
@@ -88,7 +90,14 @@ export interface Scope {
   isWindow?: boolean;
 }
 
+/** Within an aggregate or a window function. */
+export const NO_CALLS_OF_ROWS = { aggregates: undefined, windows: undefined, unnest: undefined };
+
 export interface WindowSink {
+  add(call: FunctionCall, scope: Scope): Expr;
+}
+
+export interface UnnestSink {
   add(call: FunctionCall, scope: Scope): Expr;
 }
 
@@ -679,6 +688,10 @@ export class Expressions {
     if (name.startsWith("array_elem_") && e.args.length > 1) return this.function(name, this.args(e, scope), e.at);
     if (kind === "window") throw new SqlError(`${e.name} wants OVER`, e.at, SQLSTATE.grouping);
     if (kind === "aggregate" || (kind === "none" && e.distinct)) return this.aggregate(e, name, scope);
+    if (name === "unnest") {
+      if (scope.unnest === undefined) throw notSupported("unnest outside of FROM and the select list", e.at);
+      return scope.unnest.add(e, scope);
+    }
     if (kind === "none") throw unknownFunction(e.name, e.at, callableNames());
     if (e.orderBy !== undefined) throw new SqlError(`ORDER BY is for aggregates: ${e.name} is none`, e.orderBy[0].at);
     if (e.distinct) throw new SqlError(`DISTINCT is for aggregates: ${e.name} is none`, e.args[0]?.at ?? e.at);
@@ -709,7 +722,7 @@ export class Expressions {
     const call = this.aggregateCall(e, name, scope);
     if (e.orderBy !== undefined) {
       if (scope.aggregateOrder === undefined) throw notSupported("ORDER BY in an aggregate here", e.orderBy[0].at);
-      const inner: Scope = { ...scope, aggregates: undefined, windows: undefined, aliases: undefined };
+      const inner: Scope = { ...scope, ...NO_CALLS_OF_ROWS, aliases: undefined };
       scope.aggregateOrder(e.orderBy.map((item) => this.sortKey(item, inner)), call);
     }
     const index = scope.shareAggregates === false
@@ -725,7 +738,7 @@ export class Expressions {
       if (name !== "count") throw notSupported(`${e.name}(DISTINCT)`, e.args[0]?.at ?? e.at);
       actual = "count_distinct";
     }
-    const inner: Scope = { ...scope, aggregates: undefined, windows: undefined, aliases: undefined };
+    const inner: Scope = { ...scope, ...NO_CALLS_OF_ROWS, aliases: undefined };
     const star = e.args.length === 1 && e.args[0].kind === "star";
     if (star && name !== "count") {
       throw new SqlError(`${e.name} takes no star`, e.args[0].at, SQLSTATE.undefinedFunction);

@@ -3,10 +3,10 @@
  * computed, so a query over them may use functions and types that do not exist here. Names of columns are still checked.
  */
 import type { Expression, Select } from "../ast.ts";
-import type { Column, Plan } from "../plan.ts";
+import type { Column, ValuesNode } from "../plan.ts";
 import { aggregateKind } from "./calls.ts";
 
-export function noRows(columns: Column[]): Plan {
+export function noRows(columns: Column[]): ValuesNode {
   return { node: "values", columns, rows: [], timestamp: -1, order: "none" };
 }
 

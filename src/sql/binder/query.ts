@@ -1,9 +1,9 @@
 /** What the binders of queries and of their clauses share: they bind queries within queries through `Queries`. */
-import type { OrderItem, Query, SelectItem, Statement } from "../ast.ts";
+import type { Name, OrderItem, Query, SelectItem, Statement } from "../ast.ts";
 import type { BoundStatement, Expr, Plan } from "../plan.ts";
 import type { Binding, Names } from "./context.ts";
 import type { Expressions } from "./expressions.ts";
-import type { ScopeColumn } from "./scope.ts";
+import type { Relation, ScopeColumn } from "./scope.ts";
 
 export interface QueryOptions {
   /** Add the designated timestamp as a last, hidden column where the select list leaves it out: for joins by time around it. */
@@ -20,6 +20,18 @@ export interface BoundQuery {
   timestamp: number;
   /** Is it known to have no rows? */
   isEmpty?: boolean;
+}
+
+/** The rows of a query or function as a source. */
+export function relationOf(bound: BoundQuery, alias: Name | undefined): Relation {
+  const qualifier = alias?.text.toLowerCase();
+  const columns = bound.plan.columns.slice(0, bound.visible).map((column, index): ScopeColumn => ({
+    name: column.name,
+    type: column.type,
+    qualifier,
+    index,
+  }));
+  return { plan: bound.plan, columns, isTable: false, isEmpty: bound.isEmpty, timestamp: bound.timestamp };
 }
 
 /** The language as a whole. Handed in, as its statements import the binders. */

@@ -45,6 +45,7 @@ import { bindSet } from "./sets.ts";
 import { bindSource } from "./sources.ts";
 import { Subqueries } from "./subqueries.ts";
 import { columnName } from "./text.ts";
+import { UnnestCollector, unnestOver } from "./unnest.ts";
 import { displayName, isText, isTimestamp } from "./types.ts";
 import { WindowCollector } from "./windows.ts";
 import { sameName } from "../../types/names.ts";
@@ -76,6 +77,7 @@ class SelectBinder {
   private readonly aggregates: AggregateCall[] = [];
   private readonly aggregateOrders: { keys: SortKey[]; call: AggregateCall }[] = [];
   private readonly windows: WindowCollector;
+  private readonly unnests: UnnestCollector;
   private subqueries!: Subqueries;
 
   constructor(
@@ -87,14 +89,14 @@ class SelectBinder {
     this.expressions = queries.expressions;
     this.binding = queries.binding;
     this.windows = new WindowCollector(this.expressions, select.windows);
+    this.unnests = new UnnestCollector(this.expressions);
   }
 
   bind(): BoundQuery {
     const { select } = this;
     if (select.pivot !== undefined) throw notSupported("PIVOT", select.pivot.at);
     if (select.from === undefined) this.refuseWithoutFrom();
-    else this.relation = bindSource(this.queries, select.from, this.names, this.options.outer?.columns);
-    if (this.options.outer !== undefined) this.relation = beside(this.relation, this.options.outer);
+    else this.relation = this.sourceOf(select.from);
     this.plan = this.relation.plan;
     // Columns cost less than expressions, but a name of a sub-query that is used twice doubles them.
     this.binding.spend(this.relation.columns.length >> 3, select.at);
@@ -117,9 +119,17 @@ class SelectBinder {
     this.subqueries = this.subqueriesOver(this.plan);
     const items = this.outputItems();
     const orders = this.orderKeys(items);
+    this.applyUnnest(items, orders);
     const grouped = this.group(items, orders);
     this.applyWindows(items, orders, grouped);
     return this.finish(items, orders, grouped);
+  }
+
+  private sourceOf(from: Source): Relation {
+    const { queries, names, options: { outer } } = this;
+    if (outer === undefined) return bindSource(queries, from, names);
+    const around = { plan: outer.plan, columns: outer.columns, isTable: false, timestamp: -1 };
+    return unnestOver(queries, from, around, names) ?? beside(bindSource(queries, from, names, outer.columns), outer);
   }
 
   /** Nothing is computed: what matters are the names and types of the columns. */
@@ -192,6 +202,7 @@ class SelectBinder {
       shareAggregates: this.select.sampleBy?.fill === undefined,
       aggregateOrder: (keys, call) => this.aggregateOrders.push({ keys, call }),
       windows: this.windows,
+      unnest: this.unnests,
       subqueries: {
         membership: (...of) => this.subqueries.membership(...of),
         scalar: (...of) => this.subqueries.value(...of),
@@ -397,6 +408,26 @@ class SelectBinder {
     const expr = this.expressions.settle(this.expressions.bind(e, scope), "STRING");
     if (isAggregated(expr)) throw new SqlError("an aggregate is no key", e.at, SQLSTATE.grouping);
     return { expr, at: e.at };
+  }
+
+  private applyUnnest(items: OutputItem[], orders: OrderKey[]): void {
+    const { unnests, select, windows, aggregates } = this;
+    if (!unnests.isUsed) return;
+    const beside = windows.calls.length > 0
+      ? "window functions"
+      : aggregates.length > 0
+      ? "aggregates"
+      : select.groupBy !== undefined
+      ? "GROUP BY"
+      : select.sampleBy !== undefined
+      ? "SAMPLE BY"
+      : undefined;
+    if (beside !== undefined) throw notSupported(`unnest beside ${beside} (put it in FROM)`, unnests.at);
+    const first = this.plan.columns.length;
+    this.plan = unnests.plan(this.plan);
+    const place = (expr: Expr): Expr => placed(expr, "unnest", first);
+    for (const item of items) item.expr = place(item.expr);
+    for (const order of orders) if (order.expr !== undefined) order.expr = place(order.expr);
   }
 
   private applyWindows(items: OutputItem[], orders: OrderKey[], grouped: boolean): void {

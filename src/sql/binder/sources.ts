@@ -1,7 +1,7 @@
 /**
  * FROM: tables, sub-queries, functions that give rows, joins.
  */
-import { notSupported, SqlError, SQLSTATE } from "../../errors.ts";
+import { notSupported } from "../../errors.ts";
 import type { TableSnapshot } from "../../storage/contract.ts";
 import type { Name, Source } from "../ast.ts";
 import type { ScanNode } from "../plan.ts";
@@ -16,16 +16,14 @@ import {
   unknownTable,
   unknownVariable,
 } from "./context.ts";
-import { fold } from "./convert.ts";
 import { joinRelation } from "./joins.ts";
 import { constantOfColumn, isEmptyTable } from "./catalog-tables.ts";
 import { isMetadata, metadataPlan } from "./metadata.ts";
-import { noRows } from "./no-rows.ts";
-import { elementsOf } from "../../types/pg-arrays.ts";
 import { bindCommon, renamed } from "./recursion.ts";
 import { markUsed, type Relation, type ScopeColumn } from "./scope.ts";
-import type { BoundQuery, Queries } from "./query.ts";
+import { type Queries, relationOf } from "./query.ts";
 import { tableFunction } from "./table-functions.ts";
+import { bindUnnest, isUnnest, unnestJoin } from "./unnest.ts";
 import { isTimestamp } from "./types.ts";
 import { sameName } from "../../types/names.ts";
 
@@ -72,7 +70,8 @@ function bindPlain(queries: Queries, source: Source, names: Names, outer: readon
       throw typeMismatch(`the variable @${source.name} is neither a table nor a query`, source.at);
     }
     case "function": {
-      if (source.call.name.toLowerCase() === "unnest") return unnested(queries, source, names, outer);
+      if (isUnnest(source.call)) return bindUnnest(queries, source, names, outer);
+      if (source.ordinality !== undefined) throw notSupported("WITH ORDINALITY of this function", source.ordinality.at);
       const { plan, name, notice } = tableFunction(queries, source.call, names);
       const relation = relationOf({ plan, visible: plan.columns.length, timestamp: plan.timestamp }, source.alias);
       if (source.alias === undefined) { for (const column of relation.columns) column.qualifier = name; }
@@ -84,26 +83,12 @@ function bindPlain(queries: Queries, source: Source, names: Names, outer: readon
       if (plan === undefined) throw notSupported("this statement as a table", source.at);
       return relationOf({ plan, visible: plan.columns.length, timestamp: -1 }, source.alias);
     }
-    case "join":
-      return joinRelation(
-        queries,
-        source,
-        bindSource(queries, source.left, names, outer),
-        bindSource(queries, source.right, names, outer),
-        names,
-      );
+    case "join": {
+      const left = bindSource(queries, source.left, names, outer);
+      return unnestJoin(queries, source, left, names) ??
+        joinRelation(queries, source, left, bindSource(queries, source.right, names, outer), names);
+    }
   }
-}
-
-export function relationOf(bound: BoundQuery, alias: Name | undefined): Relation {
-  const qualifier = alias?.text.toLowerCase();
-  const columns = bound.plan.columns.slice(0, bound.visible).map((column, index): ScopeColumn => ({
-    name: column.name,
-    type: column.type,
-    qualifier,
-    index,
-  }));
-  return { plan: bound.plan, columns, isTable: false, isEmpty: bound.isEmpty, timestamp: bound.timestamp };
 }
 
 function bindTable(queries: Queries, source: Extract<Source, { kind: "table" }>, names: Names): Relation {
@@ -135,45 +120,6 @@ function bindTable(queries: Queries, source: Extract<Source, { kind: "table" }>,
   const isFirst = binding.context.text?.slice(0, source.at).trim() === "";
   const words = isFirst ? queries.language.statementWords : [];
   throw unknownTable(full, source.at, [...queryNames, ...tableNames(binding.context.catalogue), ...words]);
-}
-
-/**
- * `unnest(array) x`: a row for each element, of a column that has the alias as its name. An array of the query around it must
- * be known to be NULL, as there are no lateral joins.
- */
-function unnested(
-  queries: Queries,
-  source: Extract<Source, { kind: "function" }>,
-  names: Names,
-  outer: readonly ScopeColumn[],
-): Relation {
-  const { call } = source;
-  if (call.args.length !== 1) {
-    const message = `unnest takes 1 argument: found ${call.args.length}`;
-    throw new SqlError(message, call.at, SQLSTATE.undefinedFunction);
-  }
-  const { expressions, binding } = queries;
-  const array = expressions.settle(expressions.bind(call.args[0], { columns: outer, names }), "STRING");
-  const column = { name: source.alias?.text ?? "unnest", type: "STRING" };
-  let plan = noRows([column]), isEmpty = true;
-  if (array.kind === "column") {
-    const { known } = outer.find(({ index }) => index === array.index)!;
-    if (known !== null) throw notSupported("unnest of a column", call.at);
-  } else {
-    const text = fold(expressions.cast(array, "STRING", call.at), binding);
-    if (text === undefined) throw notSupported("unnest of what is no constant", call.at);
-    const elements = text.value === null ? [] : elementsOf(text.value as string);
-    plan = {
-      node: "values",
-      columns: [column],
-      rows: elements.map((element) => [element ?? null]),
-      timestamp: -1,
-      order: "none",
-    };
-    isEmpty = false;
-  }
-  const alias = source.alias ?? { text: "unnest", at: call.at, quoted: false };
-  return relationOf({ plan, visible: 1, timestamp: -1, isEmpty }, alias);
 }
 
 /** All columns of a table, in its order. */

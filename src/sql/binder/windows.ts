@@ -8,7 +8,7 @@ import { resolveOverload } from "./calls.ts";
 import { typeMismatch } from "./context.ts";
 import { fold } from "./convert.ts";
 import { wordDuration } from "./durations.ts";
-import { type Expressions, type Scope, type WindowSink } from "./expressions.ts";
+import { type Expressions, NO_CALLS_OF_ROWS, type Scope, type WindowSink } from "./expressions.ts";
 import { placeOf } from "./places.ts";
 import { placed } from "./plans.ts";
 import { displayName, isInteger, isTime } from "./types.ts";
@@ -46,7 +46,7 @@ export class WindowCollector implements WindowSink {
     const window = "reference" in over
       ? this.named_(over.reference, this.named.length)
       : this.resolve(over, this.named.length);
-    const inner: Scope = { ...scope, aggregates: undefined, windows: undefined, isWindow: true };
+    const inner: Scope = { ...scope, ...NO_CALLS_OF_ROWS, isWindow: true };
     const partitionBy = window.partitionBy.map((e) =>
       this.expressions.settle(this.expressions.bind(e, inner), "STRING")
     );

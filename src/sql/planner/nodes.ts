@@ -106,6 +106,8 @@ export function mapNodeExpressions(plan: Plan, change: (expr: Expr) => Expr): Pl
         leftKeys: plan.leftKeys.map(change),
         rightKeys: plan.rightKeys.map(change),
       };
+    case "unnest":
+      return { ...plan, arrays: plan.arrays.map(change) };
     case "window":
       return { ...plan, calls: mapWindows(plan.calls, change) };
     default:

@@ -138,6 +138,16 @@ function prune(plan: Plan, wanted: Set<number>): { plan: Plan; moves: Moves } {
       const narrowed: Plan = { ...plan, input: input.plan, calls, columns, ...placeOf(plan, moves) };
       return { moves, plan: mapNodeExpressions(narrowed, (e) => moved(e, input.moves)) };
     }
+    case "unnest": {
+      const width = plan.input.columns.length;
+      const input = prune(plan.input, reads(plan.arrays, [...wanted].filter((index) => index < width)));
+      const own = plan.columns.slice(width), first = input.plan.columns.length;
+      const moves: Moves = new Map(input.moves);
+      own.forEach((_, i) => moves.set(width + i, first + i));
+      const columns = [...input.plan.columns, ...own];
+      const narrowed: Plan = { ...plan, input: input.plan, columns, ...placeOf(plan, moves) };
+      return { moves, plan: mapNodeExpressions(narrowed, (e) => moved(e, input.moves)) };
+    }
     case "recursion":
     case "set": {
       const all = new Set(plan.columns.keys());

@@ -102,6 +102,14 @@ function push(plan: Plan, given: Expr[], growth: Growth): Plan {
         return above(withInputs(plan, [push(plan.left, below, growth), push(plan.right, below, growth)]), here);
       }
       return above(withInputs(plan, [push(plan.left, [], growth), push(plan.right, [], growth)]), predicates);
+    case "unnest": {
+      const width = plan.input.columns.length;
+      const [below, here] = split(
+        predicates,
+        (e) => columnsRead(e).size > 0 && [...columnsRead(e)].every((index) => index < width) && !isVolatile(e),
+      );
+      return above(withInputs(plan, [push(plan.input, below, growth)]), here);
+    }
     default:
       return above(withInputs(plan, inputsOf(plan).map((input) => push(input, [], growth))), predicates);
   }

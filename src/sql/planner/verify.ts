@@ -73,6 +73,13 @@ export function verifyPlan(plan: Plan): void {
       }
       return;
     }
+    case "unnest": {
+      verifyAll(plan.arrays, plan.input.columns, "unnest");
+      const own = [...plan.arrays.map(() => "DOUBLE"), ...(plan.ordinality ? ["LONG"] : [])];
+      const output = [...plan.input.columns.map((column) => column.type), ...own];
+      assert(types(plan.columns) === output.join(","), "unnest: columns are not its input's and elements");
+      return;
+    }
     case "window":
       for (const call of plan.calls) {
         verifyAll(
