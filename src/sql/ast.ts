@@ -1,6 +1,6 @@
 /**
- * The syntax tree: what the text says, before any name is looked up. `at` is a node's offset into the text as it came,
- * in UTF-16 units: of the operator for binary and postfix operators, of the first token otherwise.
+ * The syntax tree: the structure of the text, before names are resolved. `at` is a node's offset in the original text, in UTF-16
+ * units: that of the operator for binary and postfix operators, otherwise that of the first token.
  */
 
 /** An identifier as written, without its quotes. */
@@ -15,17 +15,20 @@ export type Expression =
   | { kind: "boolean"; at: number; value: boolean }
   /** `text` as written, with underscores and suffix ("1_000", "2.5e3", "7L", "1.50m", "0xff"). */
   | { kind: "number"; at: number; text: string }
-  /** `value` without quotes, '' undone. */
+  /** `value` without quotes, with '' unescaped. */
   | { kind: "string"; at: number; value: string }
   /** `#u33d`, `#u33d/12`, `##0101`, as written. */
   | { kind: "geohash"; at: number; text: string }
-  /** $1, $2 …: counted from 0. Also `?` where a wire allows it. */
+  /** $1, $2 …, counted from 0. Also `?` if the wire allows it. */
   | { kind: "parameter"; at: number; index: number }
-  /** DECLARE variable, without the @. */
+  /** A DECLARE variable, without the @. */
   | { kind: "variable"; at: number; name: string }
   /** `a`, `t.a`, `t."a b"`, `s.t.a`. */
   | { kind: "column"; at: number; path: Name[] }
-  /** A column of the query around a correlated sub-query, by its place among those that it uses; the binder makes these. */
+  /**
+   * A column of the query around a correlated sub-query, by its ordinal among those that it uses. Only the binder
+   * creates these.
+   */
   | { kind: "outer"; at: number; index: number }
   /** `*` or `t.*` in a select list or as count's argument. */
   | { kind: "star"; at: number; table?: Name }
@@ -51,7 +54,7 @@ export type Expression =
     otherwise?: Expression;
   }
   | FunctionCall
-  /** A sub-query as a value. */
+  /** A scalar sub-query. */
   | { kind: "query"; at: number; query: Query }
   | { kind: "exists"; at: number; query: Query }
   | { kind: "array"; at: number; items: Expression[] }
@@ -64,13 +67,13 @@ export type Expression =
   }
   /** `(row).name`: a field of a composite value. */
   | { kind: "field"; at: number; operand: Expression; name: Name }
-  /** A list in parentheses of two or more, where the dialect allows one: `on (a, b)`. */
+  /** A parenthesised list of two or more, where the dialect allows one: `on (a, b)`. */
   | { kind: "list"; at: number; items: Expression[] };
 
 export interface FunctionCall {
   kind: "call";
   at: number;
-  /** As written; look it up without case. A schema prefix (`pg_catalog.`) is in `schema`. */
+  /** As written; names are case-insensitive. A schema prefix (`pg_catalog.`) is in `schema`. */
   name: string;
   schema?: string;
   args: Expression[];
@@ -79,12 +82,12 @@ export interface FunctionCall {
   orderBy?: OrderItem[];
   ignoreNulls: boolean;
   over?: Window | { reference: Name };
-  /** `extract(unit from ts)` becomes a call of "extract" with a string literal first. */
+  /** `extract(unit from ts)` becomes a call of "extract" with a string literal as first argument. */
 }
 
 export interface Window {
   at: number;
-  /** An earlier named window it builds on. */
+  /** An earlier named window that this one extends. */
   base?: Name;
   partitionBy: Expression[];
   orderBy: OrderItem[];
@@ -104,7 +107,10 @@ export type FrameBound =
   /** `unit` is given for RANGE: "minute" and so on. */
   | { kind: "preceding" | "following"; at: number; offset: Expression; unit?: Name };
 
-/** `int`, `double precision`, `decimal(10, 2)`, `geohash(4c)`, `double[][]`. `text` is normalised to lower case without blanks but one between words. */
+/**
+ * `int`, `double precision`, `decimal(10, 2)`, `geohash(4c)`, `double[][]`. `text` is in lower case, with single blanks
+ * between words.
+ */
 export interface TypeName {
   at: number;
   name: string;
@@ -128,7 +134,7 @@ export interface SelectItem {
 
 export type Query = Select | SetOperation;
 
-/** A query of WITH. `recursive`: WITH RECURSIVE, so that it may read itself. */
+/** A query of WITH. `recursive`: WITH RECURSIVE, so it may refer to itself. */
 export interface CommonTable {
   name: Name;
   columnNames?: Name[];
@@ -170,7 +176,7 @@ export interface SetOperation {
   limit?: Limit;
 }
 
-/** `limit a`, `limit a, b`, `limit , b`; or with `offset`, where `low` is the count, if there is one. */
+/** `limit a`, `limit a, b`, `limit , b`. With `offset`, `low` is the count, if there is one. */
 export interface Limit {
   at: number;
   low?: Expression;
@@ -184,7 +190,7 @@ export interface SampleBy {
   interval: { text: string; at: number } | Expression;
   from?: Expression;
   to?: Expression;
-  /** none, null, prev, linear or an expression, in the order written; undefined without FILL. */
+  /** none, null, prev, linear or an expression, in the written order; undefined without FILL. */
   fill?: {
     at: number;
     items:
@@ -200,17 +206,17 @@ export interface LatestOn {
   partitionBy: Expression[];
 }
 
-/** What a source is called, `x` or `x(a, b)`: names of its first columns. */
+/** The alias of a source, `x` or `x(a, b)`: with names of its first columns. */
 export interface SourceNames {
   alias?: Name;
   columnNames?: Name[];
 }
 
 export type Source =
-  /** A table, view or CTE. `timestamp(col)` behind it names the designated timestamp. */
+  /** A table, view or CTE. `timestamp(col)` after it selects the designated timestamp. */
   | ({ kind: "table"; at: number; name: Name; schema?: Name; timestamp?: Name } & SourceNames)
   | ({ kind: "subquery"; at: number; query: Query; timestamp?: Name } & SourceNames)
-  /** `@t`, declared as a query or a table's name. */
+  /** `@t`, declared as a query or a table name. */
   | ({ kind: "variable"; at: number; name: string; timestamp?: Name } & SourceNames)
   /** `long_sequence(10)`, `read_parquet('f')`, `tables()`. */
   | ({ kind: "function"; at: number; call: FunctionCall; ordinality?: { at: number }; timestamp?: Name } & SourceNames)
@@ -223,13 +229,13 @@ export interface Join {
   type: "inner" | "left" | "right" | "full" | "cross" | "asof" | "lt" | "splice" | "window" | "horizon";
   left: Source;
   right: Source;
-  /** `on expr`; `on (a, b)` gives a list (or a single column). */
+  /** `on expr`; `on (a, b)` is a list (or a single column). */
   on?: Expression;
-  /** USING: the columns of `on` are one in the result. */
+  /** USING: each pair of `on` columns becomes one column of the result. */
   merges?: boolean;
   /** TOLERANCE of ASOF and LT, as written: "10s". */
   tolerance?: { text: string; at: number };
-  /** The end of the joined source, where a missing ON is reported. */
+  /** The end of the joined source: the position for a missing ON. */
   end: number;
 }
 
@@ -249,7 +255,7 @@ export interface CreateTable {
   name: Name;
   ifNotExists: boolean;
   columns: ColumnDefinition[];
-  /** CREATE TABLE AS (query), with `, cast(c as type)` and `, index(c)` behind. */
+  /** CREATE TABLE AS (query), followed by `, cast(c as type)` and `, index(c)`. */
   query?: Query;
   casts: { column: Name; type: TypeName; symbolCapacity?: number; symbolCached?: boolean }[];
   indexes: { column: Name; capacity?: number }[];
@@ -268,7 +274,7 @@ export type AlterAction =
   | { kind: "dropColumn"; at: number; columns: Name[] }
   | { kind: "renameColumn"; at: number; renames: { from: Name; to: Name }[] }
   | { kind: "columnType"; at: number; column: Name; type: TypeName; definition: ColumnDefinition }
-  /** Anything the grammar knows but nothing does yet: refused by the binder at `at`. */
+  /** Actions that the grammar accepts but that are not implemented: the binder refuses them at `at`. */
   | { kind: "other"; at: number; text: string };
 
 /** As its kind's file in `statements/` says. */
@@ -306,9 +312,9 @@ export type OtherStatement =
     with: CommonTable[];
   }
   | { kind: "delete"; at: number; table: Name; where?: Expression }
-  /** SHOW what [FROM table]: what is lower case words ("tables", "columns", "server_version", "time zone"). */
+  /** SHOW what [FROM table]: `what` is in lower case ("tables", "columns", "server_version", "time zone"). */
   | { kind: "show"; at: number; what: string; whatAt: number; table?: Name }
-  /** SET, RESET, DISCARD, …: taken and without effect, but for what the session knows. */
+  /** SET, RESET, DISCARD, …: accepted without effect, except for settings that the session knows. */
   | { kind: "set"; at: number; text: string }
   | { kind: "transaction"; at: number; action: "begin" | "commit" | "rollback" }
   | { kind: "checkpoint"; at: number; action: "create" | "release" }

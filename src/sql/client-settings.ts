@@ -1,7 +1,10 @@
-/** Settings of PostgreSQL that its clients ask for, by SHOW and by current_setting(): what they expect of a server like this. */
+/**
+ * Settings of PostgreSQL that clients query by SHOW and current_setting(), with the values that they expect of a
+ * compatible server.
+ */
 import type { Value } from "../types/mod.ts";
 
-/** By their names in lower case: as a result column calls it, its value, its type when that is not STRING. */
+/** By name in lower case: the name of the result column, the value, and the type if it is not STRING. */
 export const CLIENT_SETTINGS: Readonly<Record<string, readonly [name: string, value: Value, type?: string]>> = {
   "server_version": ["server_version", "12.3 (questdb)"],
   "server_version_num": ["server_version_num", "123000"],

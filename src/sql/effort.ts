@@ -1,17 +1,17 @@
 /**
- * How much of a statement one thread takes upon itself. Reading, binding and planning cannot be interrupted, so the thread that
- * serves clients leaves what is longer to another one (see workers/planner.ts), and nobody takes what is longer than that.
+ * Limits on the work for one statement. Parsing, binding and planning cannot be interrupted, so the thread that serves clients
+ * hands longer statements to another thread (see workers/planner.ts), and still longer ones are refused.
  */
 import { SqlError, SQLSTATE } from "../errors.ts";
 
 export interface Effort {
-  /** Words and marks that the grammar reads, lists of values not counted. */
+  /** Tokens that the grammar reads, not counting lists of values. */
   readonly words: number;
-  /** Those of forms that it has read before: they take a tenth of the time. */
+  /** Tokens of known statement forms, which are read in a tenth of the time. */
   readonly knownWords: number;
-  /** Expressions and sub-queries, counted as often as they are bound: a name that is used twice is bound twice. */
+  /** Expressions and sub-queries, counted each time they are bound: an alias that is used twice is bound twice. */
   readonly expressions: number;
-  /** What is thrown where a statement is longer. */
+  /** The error for a statement above a limit. */
   beyond(what: string, at: number, max: number): Error;
 }
 
@@ -23,7 +23,7 @@ export function tooComplex(what: string, at: number, max: number): SqlError {
   );
 }
 
-/** A statement longer than it is refused. */
+/** Statements above these limits are refused. */
 export const FULL_EFFORT: Effort = {
   words: 50_000,
   knownWords: Infinity,
@@ -31,7 +31,7 @@ export const FULL_EFFORT: Effort = {
   beyond: tooComplex,
 };
 
-/** Thrown where a statement is more than `QUICK_EFFORT`: no mistake of its author. */
+/** Thrown for a statement above `QUICK_EFFORT`. It is not an error of the statement. */
 export class LongStatement extends Error {}
 
 /** About ten milliseconds. */

@@ -1,8 +1,8 @@
-/** What a statement lacks where the grammar stopped, in words: groups of tokens instead of each of them. */
+/** Describes what the grammar expected where it stopped, in words: groups of tokens instead of single ones. */
 import { SqlError } from "../errors.ts";
 import type { Token } from "./lexer.ts";
 
-/** `expected` are labels of `expectations()`, or other words. */
+/** `expected` are labels returned by `expectations()`, or other words. */
 export function unexpected(token: Token, expected: readonly string[]): SqlError {
   if (expected.length === 0) return new SqlError(`Cannot read the statement: ${found(token)}`, token.at);
   const shown = expected.slice(0, SHOWN_MAX);
@@ -32,14 +32,14 @@ function shorten(text: string): string {
   return text.length > 40 ? `${text.slice(0, 40)}…` : text;
 }
 
-/** A label for several tokens, shown where all of `needs` are expected; it stands for these and for all of `covers`. */
+/** A label for several tokens. It is shown if all of `needs` are expected, and replaces these and all of `covers`. */
 interface Group {
   label: string;
   needs: string[];
   covers?: string[];
 }
 
-/** The first ones win: a later group sees what they have left. */
+/** Earlier groups take precedence: a later group sees only the remaining tokens. */
 const GROUPS: Group[] = [
   { label: "a query", needs: ["SELECT", "DECLARE", "WITH"], covers: ["(", "a name", "a string", "a variable"] },
   {
@@ -117,7 +117,7 @@ const GROUPS: Group[] = [
   },
 ];
 
-/** Keywords that never stand alone. */
+/** Keywords that only occur in phrases. */
 const PHRASES: Record<string, string> = {
   GROUP: "GROUP BY",
   ORDER: "ORDER BY",
@@ -127,7 +127,7 @@ const PHRASES: Record<string, string> = {
   ",": "a comma",
 };
 
-/** What is likely to be missing comes first: marks and values, then keywords, then what may stand almost anywhere. */
+/** Order of labels: marks and values, then keywords, then what is allowed almost anywhere. */
 function rank(label: string): number {
   if (label === "an alias") return 3;
   if (label === "an operator") return 4;
@@ -136,10 +136,10 @@ function rank(label: string): number {
   return /^(?:an? |\W$)/.test(label) ? 0 : label === "FROM" ? 1 : 2;
 }
 
-/** Labels for tokens as the grammar calls them (see `readable()`). */
+/** Returns labels for tokens named as by `readable()`. */
 export function expectations(tokens: Iterable<string>): string[] {
   const left = new Set(tokens);
-  // Behind a name anything may be called.
+  // After a name an opening parenthesis (a call) is always possible, so it is left out.
   if (left.has("an operator") && left.has(".")) left.delete("(");
   const labels: string[] = [];
   for (const { label, needs, covers = [] } of GROUPS) {

@@ -1,6 +1,6 @@
 /**
- * EXPLAIN: a plan as indented lines. Scans say how many partitions and segments are left of the table, and which pipelines
- * run as one fused kernel.
+ * EXPLAIN: prints a plan as indented lines. Scans show how many partitions and segments remain after pruning; pipelines show
+ * which nodes run as one fused kernel.
  */
 import type { Catalogue, ScanSource } from "../storage/contract.ts";
 import { formatValue } from "../types/format/mod.ts";
@@ -22,17 +22,17 @@ import { type PhysicalPlan, physicalPlan, type PlanStatistics } from "../engine/
 import { inputsOf, mapNodeExpressions } from "./planner/nodes.ts";
 
 export interface ExplainDetails {
-  /** By the scans' ids. */
+  /** By scan id. */
   sources?: readonly ScanSource[];
-  /** Tells how much of a table there would be without pruning. */
+  /** Provides the size of a table without pruning. */
   catalogue?: Catalogue;
-  /** Instead of both: what is to be said of each scan, by its id. */
+  /** Replaces both: the text for each scan, by its id. */
   marks?: readonly string[][];
-  /** Of EXPLAIN ANALYZE: what the nodes did, in the order of the plan. */
+  /** For EXPLAIN ANALYZE: measurements of the nodes, in plan order. */
   statistics?: PlanStatistics;
 }
 
-/** `scanned`: what is known of the scans, or their sources alone. */
+/** `scanned`: details of the scans, or only their sources. */
 export function explain(
   subject: Plan | BoundStatement,
   scanned: ExplainDetails | readonly ScanSource[] = {},
@@ -65,11 +65,11 @@ function explainPlan(plan: Plan, details: ExplainDetails): string[] {
   return lines;
 }
 
-/** What the node did. */
+/** The measurements of a node as text. */
 function statisticsMarks({ id, node, inputs }: PhysicalPlan, { nodes, scans }: PlanStatistics): string[] {
   const { batches, rows, bytes, nanos, memoryPeakBytes } = nodes[id];
   const marks: string[] = [];
-  // Some operators find what they need without reading all of it.
+  // Some operators find their result without reading the whole scan.
   if (node.node === "scan" && scans[node.id].rows > 0) {
     marks.push(`read ${scans[node.id].rows} rows, ${sizeText(scans[node.id].bytes)}`);
   }
@@ -82,7 +82,7 @@ function statisticsMarks({ id, node, inputs }: PhysicalPlan, { nodes, scans }: P
   return marks;
 }
 
-/** With all that it took from below: where another operator did its work, the time of its inputs. */
+/** Time of a node including its inputs. If another operator did its work, the time of its inputs. */
 function timeOf(nodes: PlanStatistics["nodes"], { id, inputs }: PhysicalPlan): number {
   if (nodes[id].nanos > 0) return nodes[id].nanos;
   return inputs.reduce((sum, input) => sum + timeOf(nodes, input), 0);
@@ -120,7 +120,7 @@ export function scanMarks(
   return marks;
 }
 
-/** Nodes that share a kernel with what lies below them. */
+/** True for nodes that share a kernel with their input. */
 function isStage(plan: Plan): boolean {
   return plan.node === "aggregate" || continues(plan);
 }
@@ -131,7 +131,7 @@ function continues(plan: Plan): boolean {
 
 const registry = createRegistry();
 
-/** Functions of the node without a kernel form: they run over whole batches, between two kernels. */
+/** Functions of the node without a kernel form. They run on whole batches, between two kernels. */
 function batchCalls(plan: Plan): string[] {
   const names = new Set<string>();
   const look = (e: Expr): Expr => {
@@ -327,7 +327,7 @@ function timeType(plan: Plan): string {
   return plan.timestamp < 0 ? "TIMESTAMP" : plan.columns[plan.timestamp].type;
 }
 
-/** So many intervals are shown; the rest are counted. */
+/** More intervals than this are only counted. */
 const INTERVALS_SHOWN = 4;
 
 function intervalsText(intervals: readonly Interval[], type: string): string {

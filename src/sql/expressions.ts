@@ -1,7 +1,7 @@
 /**
- * Precedence: the grammar gives an expression as a flat list of operators and operands, and this makes a tree of it.
- * From loose to tight: OR, AND, NOT, = and != (with LIKE, ~, IS), < and the like (with tests of subnets), IN and BETWEEN,
- * |, ^, &, ||, + -, * / %, unary - + ~, and :: and [ ] tightest.
+ * Precedence: the grammar returns an expression as a flat list of operators and operands; this builds the tree. In ascending
+ * precedence: OR, AND, NOT, = and != (with LIKE, ~, IS), < and the like (with subnet tests), IN and BETWEEN, |, ^, &, ||, + -,
+ * * / %, unary - + ~, and finally :: and [ ].
  */
 import { SqlError } from "../errors.ts";
 import type { Expression } from "./ast.ts";
@@ -56,7 +56,7 @@ const INFIX_LEVELS: Record<string, number> = {
   "%": LEVEL.product,
 };
 
-/** Trees as deep as this are safe for everyone who walks them by recursion. */
+/** Trees up to this depth are safe for recursive functions. */
 export const CHAIN_MAX = 1000;
 
 export function buildExpression(items: FlatItem[]): Expression {
@@ -97,7 +97,7 @@ class Precedence {
     const item = this.#items[this.#next++];
     if (item.part === "operand") return item.expression;
     if (item.part !== "prefix") throw new Error("an expression begins with an infix operator");
-    // NOT behind a tighter operator (1 + NOT x) takes what its own level takes; types are the binder's business.
+    // NOT after a tighter operator (1 + NOT x) accepts operands of its own level; the binder checks types.
     const level = item.operator === "not" ? LEVEL.not : LEVEL.sign;
     const operand = this.expression(Math.max(level, item.operator === "not" ? levelMin : 0));
     return { kind: "unary", at: item.at, operator: item.operator, operand };
@@ -131,7 +131,10 @@ class Precedence {
     }
   }
 
-  /** Programs write thousands of ANDs and ORs in a row: beyond a few, the tree is balanced, which changes no answer. */
+  /**
+   * Programs generate chains of thousands of ANDs and ORs. Longer chains become balanced trees, which does not change
+   * the result.
+   */
   #logical(first: Expression, operator: string, at: number, level: number): Expression {
     const operands = [first, this.expression(level + 1)];
     const ats = [at];

@@ -1,11 +1,11 @@
 /**
- * The grammar, over tokens: every quoted word below stands for one token, that keyword; `"<name>"` and its like stand
- * for one token of that class. `load()` turns each of them into one character (a private-use code point), and a statement
- * becomes a string of such characters, which Ohm reads without any blanks between. An expression is a flat list of
- * operands and operators here: precedence is applied in expressions.ts. Long lists of values come as one token
- * ("<items>", "<rows>", "<array>"), whose items the parser reads itself.
+ * The grammar, over tokens: a quoted upper-case word stands for one keyword token; `"<name>"` and the like stand for one token of
+ * that class. `load()` maps each of them to one character (a private-use code point). A statement becomes a string of such
+ * characters, which Ohm reads without blanks in between. An expression is a flat list of operands and operators here;
+ * expressions.ts applies precedence. Long lists of values are one token ("<items>", "<rows>", "<array>"), and the parser reads
+ * their items itself.
  *
- * Rules begin with a small letter, which tells Ohm to skip no blanks.
+ * Rule names begin with a lower-case letter, so that Ohm does not skip blanks.
  */
 import * as ohm from "ohm-js";
 import type { Token } from "./lexer.ts";
@@ -19,7 +19,7 @@ const COMMON = String.raw`
                 | query end                              -- query
   expressionOnly = expr end
 
-  // Queries. A bare table ("trades where …") is one too, but not inside an expression, where a name is a column.
+  // Queries. A bare table ("trades where …") is a query too, but not inside an expression, where a name is a column.
   query = prelude? setOperation tail
   subquery = prelude setOperation tail                   -- prelude
            | explicitOperation tail                      -- plain
@@ -32,7 +32,7 @@ const COMMON = String.raw`
   setOperation = term (setOperator term)*
   explicitOperation = explicitTerm (setOperator term)*
   setOperator = ("UNION" | "EXCEPT" | "INTERSECT") ("ALL" | "DISTINCT")?
-  // A query in parentheses is a bare source as well: the parser takes it out again where nothing stands behind it.
+  // A query in parentheses is also a bare source; the parser unwraps it if nothing follows.
   term = select | bare
   explicitTerm = select
                | "(" subquery ")"                        -- nested
@@ -264,7 +264,7 @@ const COMMON = String.raw`
   transactionMode = "," | name
   checkpoint = "CHECKPOINT" ("CREATE" | "RELEASE") end
 
-  // Names: most keywords are names where no clause can stand.
+  // Names: most keywords are also names where no clause can begin.
   name (a name) = "<name>" | keywordName
   aliasName (a name) = "<name>" | freeKeyword
   looseName (a name) = looseKeyword ~"("
@@ -281,19 +281,19 @@ const LISTED = [
 
 const TEXT = `Sql {${COMMON}\n${LISTED.join("\n")}\n}`;
 
-/** Never names without quotes. */
+/** These need quotes to be names. */
 const RESERVED =
   "SELECT FROM WHERE AND OR NOT IN IS BETWEEN LIKE ILIKE AS CASE WHEN THEN ELSE END JOIN ON UNION EXCEPT INTERSECT " +
   "LIMIT HAVING NULL TRUE FALSE DISTINCT WITH ORDER TABLE ALL OVER";
-/** Names, but not aliases without AS, because a clause can begin with them there. */
+/** Names, but not aliases without AS, because a clause can begin with them at that position. */
 const CLAUSE =
   "GROUP SAMPLE LATEST ASOF LT SPLICE LEFT RIGHT INNER CROSS FULL OUTER WINDOW TOLERANCE ALIGN PARTITION " +
   "ASC DESC TO SET VALUES EXISTS CAST OFFSET RANGE ARRAY HORIZON PIVOT WITHIN INTO";
-/** Likewise, but for the aliases of tables, behind which none of these clauses begins. */
+/** Like CLAUSE, except that they are allowed as aliases of tables, after which none of these clauses can begin. */
 const LOOSE =
   "BY FILL IGNORE RESPECT NULLS PRECEDING FOLLOWING DECLARE ROWS GROUPS CUMULATIVE EXCLUDE UNBOUNDED CURRENT NATURAL LATERAL " +
   "USING FILTER OPERATOR COLLATE ESCAPE OBSERVATION FOR UNTIL";
-/** Infix operators, in one range, so that the grammar tests them at once. */
+/** Infix operators, in one range of characters, so that the grammar tests for all of them at once. */
 const SYMBOLS = [
   "=",
   "!=",
@@ -349,7 +349,7 @@ export const CLASS_CHARACTERS = Object.fromEntries(
   CLASSES.map((name, index) => [name, String.fromCharCode(CLASS_FROM + index)]),
 ) as Record<TokenClass, string>;
 
-/** What the grammar reads for a token. */
+/** The character that represents a token in the grammar. */
 export function characterOf(token: Token): string {
   switch (token.kind) {
     case "word":
@@ -366,13 +366,13 @@ export function characterOf(token: Token): string {
   }
 }
 
-/** Whether a token's character may stand where the grammar says `name`. */
+/** True if a token's character is allowed where the grammar says `name`. */
 export function isNameCharacter(character: string): boolean {
   return character === CLASS_CHARACTERS.name ||
     (character.charCodeAt(0) >= CLAUSE_FROM && character.charCodeAt(0) <= FREE_TO);
 }
 
-/** How a character is called in messages. */
+/** Names of characters in messages. */
 const READABLE = new Map<string, string>();
 
 function load(): ohm.Grammar {
@@ -419,7 +419,7 @@ function load(): ohm.Grammar {
   freeKeyword = ${range(FREE_FROM, FREE_TO)}
   symbol (an operator) = ${range(SYMBOL_FROM, SYMBOL_FROM + SYMBOLS.length - 1)}
 }`;
-  // Comments first: they may hold quotes.
+  // Remove comments first, as they may contain quotes.
   const source = TEXT.replace(/\/\/.*$/gm, "").replace(/"([^"]+)"/g, (_, text: string) => {
     const character = text.startsWith("<") && text.endsWith(">") && text.length > 2
       ? CLASS_CHARACTERS[text.slice(1, -1) as TokenClass]
@@ -431,27 +431,27 @@ function load(): ohm.Grammar {
 }
 
 /**
- * Ohm reads its own notation in 400 ms and a recipe of the result in 6, so the recipe is kept beside the grammar
- * (`deno task docs` writes it). One of another text is not taken.
+ * Ohm takes 400 ms to read a grammar in its notation but 6 ms for a compiled recipe, so the recipe is stored beside the
+ * grammar (`deno task docs` writes it). A recipe of a different text is ignored.
  */
 function grammarOf(source: string): ohm.Grammar {
   if ((recipe[1] as { source?: string } | undefined)?.source !== source) return ohm.grammar(source);
-  // Ohm exports it without declaring it, as it is meant for generated code.
+  // Ohm exports this function without declaring it, as it is meant for generated code.
   return (ohm as unknown as { makeRecipe(recipe: unknown): ohm.Grammar }).makeRecipe(recipe);
 }
 
-/** For the reference: without the names of alternatives. */
+/** The grammar for the reference, without the names of alternatives. */
 export function grammarText(): string {
   return TEXT.replace(/^Sql \{\n|\n\}$/g, "").replace(/[ \t]+-- \w+$/gm, "").replace(/^ {2}/gm, "");
 }
 
-/** Every word that the grammar knows, in lower case. */
+/** All keywords, in lower case. */
 export const keywords = (): string[] => [...KEYWORDS.keys()].map((word) => word.toLowerCase()).sort();
 
 export const reservedWords = (): string[] => RESERVED.split(" ");
 export const clauseWords = (): string[] => [...CLAUSE.split(" "), ...LOOSE.split(" ")];
 
-/** The word in upper case if it is reserved. */
+/** Returns the word in upper case if it is reserved. */
 export function reservedWord(text: string): string | undefined {
   if (text.length > RESERVED_LENGTH_MAX) return undefined;
   const word = text.toUpperCase();
@@ -461,14 +461,14 @@ export function reservedWord(text: string): string | undefined {
 const RESERVED_WORDS = new Set(RESERVED.split(" "));
 const RESERVED_LENGTH_MAX = Math.max(...[...RESERVED_WORDS].map((word) => word.length));
 
-/** What `grammar.recipe.json` holds. */
+/** The contents of `grammar.recipe.json`. */
 export function grammarRecipe(): string {
   return (grammar as unknown as { toRecipe(): string }).toRecipe() + "\n";
 }
 
 export const grammar: ohm.Grammar = load();
 
-/** What a failure of the grammar expected, in words for a message: `"("`, `FROM`, `a name`; undefined for what helps nobody. */
+/** What the grammar expected where it failed, for messages: `"("`, `FROM`, `a name`; undefined for internal rules. */
 export function readable(failure: { type?: string; toString(): string; getText(): string }): string | undefined {
   const text = failure.getText();
   const known = READABLE.get(text);

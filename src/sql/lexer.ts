@@ -1,19 +1,22 @@
 /**
- * Text → tokens. Hand-written: it settles strings, comments, numbers and operators, and refuses what no statement can
- * hold. Which words are keywords is the grammar's business, so that most of them stay usable as names.
+ * Text → tokens. Hand-written: recognizes strings, comments, numbers and operators, and refuses invalid characters. The grammar
+ * decides which words are keywords, so that most of them can also be names.
  */
 import { SqlError, SQLSTATE } from "../errors.ts";
 
 export type TokenKind =
   /** An unquoted name or keyword. */
   | "word"
-  /** A name in double quotes or backticks; `value` is without them. */
+  /** A name in double quotes or backticks; `value` is the name without them. */
   | "quoted"
   /** 'text'; `value` is without the quotes. */
   | "string"
-  /** A literal that is a number: 1, 1_000, .5, 1e3, 0xff, 7L, 1.50m, 3d. */
+  /** A numeric literal: 1, 1_000, .5, 1e3, 0xff, 7L, 1.50m, 3d. */
   | "number"
-  /** Digits with letters behind that are no number: 15m, 4c, 1M, 30s (15m and 1d are numbers also as durations). */
+  /**
+   * Digits followed by letters that are not a number: 15m, 4c, 1M, 30s. (15m and 1d are numbers that also serve as
+   * durations.)
+   */
   | "duration"
   /** $1, or ? counted from the left. */
   | "parameter"
@@ -27,7 +30,10 @@ export type TokenKind =
 
 export interface Token {
   readonly kind: TokenKind;
-  /** As written; for strings and quoted names without quotes and doubled quotes, for variables without the @. */
+  /**
+   * As written, but without quotes and with doubled quotes unescaped for strings and quoted names, and without the @
+   * for variables.
+   */
   readonly text: string;
   readonly at: number;
   readonly end: number;
@@ -41,7 +47,7 @@ export function isMark(token: Token | undefined, mark: string): boolean {
   return token !== undefined && token.kind === "operator" && token.text === mark;
 }
 
-/** The longest operators first: the lexer takes the first that fits. */
+/** Longest first: the lexer takes the first that matches. */
 const OPERATORS = [
   "<<=",
   ">>=",
@@ -65,16 +71,16 @@ for (const operator of OPERATORS) {
 
 /** An integer with underscores, a fraction without, an exponent, a suffix; or hexadecimal digits. */
 const NUMBER = /^(?:0[xX][0-9a-fA-F]+|\d+(?:_\d+)*[lL]?|(?:\d+\.?\d*|\.\d+|\d+(?:_\d+)*)(?:[eE][+-]?\d+)?[dDfFmM]?)$/;
-/** What runs together behind a digit; a sign belongs to it only in an exponent. */
+/** Characters that belong together after a digit. A sign belongs to the number only in an exponent. */
 const NUMBER_LIKE =
   /(?:0[xX][0-9a-zA-Z_]*|(?:\d[\d_]*(?:\.\d[\d_]*|\.(?![.\p{L}])|\.(?=[eE][+-]?\d|[mMdDfF](?![\p{L}\p{N}_])))?|\.\d[\d_]*)(?:[eE][+-]?\d+(?![\p{L}_])|[eE][+-]?\d+[dDfFmM](?![\p{L}\p{N}_]))?[\p{L}\p{N}_]*)/uy;
 const WORD = /[\p{L}_\u0080-\uffff][\p{L}\p{N}\p{M}_$\u0080-\uffff]*/uy;
 const GEOHASH = /##?[0-9a-zA-Z]*(?:\/\d+)?/y;
 
-/** Beyond it a statement is refused before any work is done on it. */
+/** Longer statements are refused before any work is done. */
 export const TEXT_LENGTH_MAX = 64 * 1024 * 1024;
 
-/** The tokens of `text`, closed by one of kind "end" whose `at` is the end of the text. */
+/** Returns the tokens of `text`, and a last one of kind "end" at the end of the text. */
 export function tokenize(text: string): Token[] {
   if (text.length > TEXT_LENGTH_MAX) {
     throw new SqlError(
@@ -91,7 +97,7 @@ export function tokenize(text: string): Token[] {
     if (isSpace(code)) {
       at++;
     } else if (isWordStart(code)) {
-      // Escape strings of PostgreSQL's tools, E'...'.
+      // Escape strings E'...', which PostgreSQL's tools write.
       if ((code === 69 || code === 101) && text.charCodeAt(at + 1) === 39) {
         const { value, end } = quoted(text, at + 1, true);
         tokens.push({ kind: "string", text: value, at, end });
@@ -189,14 +195,14 @@ function wordEnd(text: string, at: number): number {
 }
 
 function numberEnd(text: string, at: number): number {
-  // Plain integers are most of long lists.
+  // Fast path for plain integers, which are most items of long lists.
   let end = at;
   while (isDigit(text.charCodeAt(end))) end++;
   const next = text.charCodeAt(end);
   if (end > at && (next === 44 || next === 41 || next === 32)) return end;
   NUMBER_LIKE.lastIndex = at;
   end = at + NUMBER_LIKE.exec(text)![0].length;
-  // 1.2.3 is one mistake, not two numbers.
+  // 1.2.3 is one error, not two numbers.
   while (text.charCodeAt(end) === 46 && isDigit(text.charCodeAt(end + 1))) {
     end++;
     while (isDigit(text.charCodeAt(end)) || isWordStart(text.charCodeAt(end))) end++;
@@ -212,7 +218,7 @@ function isDigit(code: number): boolean {
   return code >= 48 && code <= 57;
 }
 
-/** Letters, the underscore and everything beyond ASCII, as in PostgreSQL. */
+/** Letters, the underscore and all non-ASCII characters, as in PostgreSQL. */
 function isWordStart(code: number): boolean {
   return (code >= 97 && code <= 122) || (code >= 65 && code <= 90) || code === 95 || (code >= 128 && !isSpace(code));
 }

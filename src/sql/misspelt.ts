@@ -1,27 +1,28 @@
-/** Keywords with a typing error in them: `selekt 1`, `select * form t`. */
+/** Finds misspelt keywords: `selekt 1`, `select * form t`. */
 import { nearest } from "../nearest.ts";
 import { CLASS_CHARACTERS, grammar, KEYWORDS } from "./grammar.ts";
 
-/** The grammar takes up to 30 us a word, and each attempt reads the statement again. */
+/** The grammar takes up to 30 us for each word, and each attempt reads the statement again. */
 const PLACES_MAX = 100;
 const KEYWORDS_TRIED_MAX = 3;
 
-/** First words of statements that the grammar does not know. */
+/** First words of statements that are parsed without the grammar. */
 export const PLAIN_STATEMENTS = ["EXPLAIN", "BACKUP", "CANCEL", "DESCRIBE"];
 
-/** Where the grammar stopped. */
+/** The position where the grammar stopped. */
 export interface Stop {
-  /** That the statement was read by. */
+  /** The rule that the statement was read by. */
   rule: string;
-  /** The statement, a character a token. */
+  /** The statement, one character for each token. */
   characters: string;
   /** Index in `characters`. */
   at: number;
 }
 
 /**
- * The place of a word, and the keyword that was meant: one with which the grammar gets further than it did. The word is the
- * one where it stopped, one of the two before it, which were taken for aliases, or the first one of the statement.
+ * Returns the index of a misspelt word and the intended keyword: one with which the grammar gets further. Candidates
+ * are the word where it stopped, the two words before it, which may have been taken for aliases, and the first word of
+ * the statement.
  */
 export function misspeltKeyword(
   { rule, characters, at }: Stop,
@@ -31,7 +32,7 @@ export function misspeltKeyword(
   if (at > PLACES_MAX) return undefined;
   const isName = (place: number) => characters[place] === CLASS_CHARACTERS.name;
   const getsFurther = (start: string, place: number, keyword: string, by: string) => {
-    // One more token than was read: more of the statement may have mistakes of its own.
+    // Try one token more than was read, because the rest of the statement may contain further errors.
     const mended = start + KEYWORDS.get(keyword)! + characters.slice(place + 1, at + 1);
     const result = grammar.match(mended, by);
     return result.succeeded() || (result as unknown as Stopped).getRightmostFailurePosition() > at;

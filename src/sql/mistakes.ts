@@ -1,4 +1,6 @@
-/** What is wrong with tokens that the grammar does not read, and where the dialect's users look for it. */
+/**
+ * Finds the error message and position for tokens that the grammar cannot read, as users of the dialect expect them.
+ */
 import { SqlError } from "../errors.ts";
 import { didYouMean } from "../nearest.ts";
 import { typeSpellings } from "../types/mod.ts";
@@ -9,19 +11,19 @@ import { misspeltKeyword } from "./misspelt.ts";
 
 export interface Mistake {
   readonly tokens: readonly Token[];
-  /** Of an opening bracket: the index of its closing one, or of the end of the statement where that is missing. */
+  /** For an opening bracket: the index of its closing one, or of the end of the statement if it is not closed. */
   readonly partners: ReadonlyMap<number, number>;
-  /** The rule of the grammar, and what it was to read: a character a token, and the token's index. */
+  /** The rule of the grammar and its input: one character for each token, and the tokens' indices. */
   readonly rule: string;
   readonly characters: string;
   readonly map: readonly number[];
-  /** Index in `map` of what the grammar could not read. */
+  /** Index in `map` of the token that the grammar could not read. */
   readonly at: number;
-  /** What it would have read there, as `readable()` calls it. */
+  /** What the grammar expected there, named as by `readable()`. */
   readonly expected: ReadonlySet<string>;
 }
 
-/** `statements`: the first words of statements and the rules that read them. */
+/** `statements`: the first words of statements, and the rules that read them. */
 export function errorOf(mistake: Mistake, statements: Record<string, string>): SqlError {
   const { tokens, map, at } = mistake;
   const token = tokens[map[at]];
@@ -46,14 +48,14 @@ export function errorOf(mistake: Mistake, statements: Record<string, string>): S
   return new SqlError(place.message ?? unexpected(token, expected).message, place.at);
 }
 
-/** A word and then what can never stand behind a table's name. */
+/** A word followed by something that cannot follow a table name. */
 function isUnknownStatement({ rule, characters, at }: Mistake): boolean {
   return rule === "queryStatement" && at === 1 && characters.length > 1 && characters[0] === CLASS_CHARACTERS.name;
 }
 
 /**
- * Where the user looks for the mistake, when that is not where reading stopped: the operator whose operand is missing,
- * the IS with something else behind it, the bracket or CASE that is never closed. Without a message that of the token holds.
+ * Finds the position of the error if it is not where reading stopped: the operator without an operand, the IS with an
+ * invalid right side, the bracket or CASE that is not closed. Without `message`, the message for the token applies.
  */
 function blamed(mistake: Mistake, expected: readonly string[]): { at: number; message?: string } | undefined {
   const { tokens, partners, map, at } = mistake;
@@ -123,7 +125,7 @@ function blamed(mistake: Mistake, expected: readonly string[]): { at: number; me
   return isAtEnd ? blamedAtEnd(mistake, expected, previous, openCase) : undefined;
 }
 
-/** The statement ends too early. */
+/** The position of the error if the statement ends too early. */
 function blamedAtEnd(
   { tokens, partners, map, expected: exact }: Mistake,
   expected: readonly string[],
@@ -137,9 +139,9 @@ function blamedAtEnd(
   if (exact.has(")")) {
     const first = map.find((place) => isMark(tokens[place], "("));
     const open = map.findLast((place) => isMark(tokens[place], "(") && partners.get(place) === index);
-    // A sub-query may go on, an expression should have ended.
+    // A sub-query may continue; an expression should have ended.
     if (open !== undefined && isWord(tokens[open + 1], "SELECT", "WITH", "DECLARE")) return undefined;
-    // Of a list of columns the rest is missed where it should stand.
+    // In a list of column definitions, the error is at the end.
     if (open === first && isWord(tokens[map[0]], "CREATE")) return undefined;
     if (open !== undefined) return { at: tokens[open].at, message: "The parenthesis is not closed: ) is missing" };
   }
@@ -152,7 +154,7 @@ const CASE_OPEN = "CASE is not closed: END is missing";
 const CAST_FORM = "CAST is written as cast(value as type)";
 const BETWEEN_FORM = "BETWEEN is written as value BETWEEN low AND high";
 
-/** Words that end an expression: where an operand is missing before one of them, the dialect blames the word. */
+/** Words that end an expression. If an operand is missing before one of them, the error is at the word. */
 const CLAUSES = ["FROM", "WHERE", "ORDER", "GROUP", "LIMIT", "ON", "JOIN"];
 
 function typedMessage(type: string): string {
@@ -162,7 +164,7 @@ function typedMessage(type: string): string {
     : `there is no type ${type} for a text${didYouMean(type, known)}`;
 }
 
-/** The word before a text at `index`, or before the last text, which reads as a type that there is not. */
+/** Returns the word before a string at `index` or before it, if the word looks like an unknown type. */
 function typeBefore(tokens: readonly Token[], index: number): Token | undefined {
   const string = tokens[index].kind === "string" ? index : index - 1;
   const type = tokens[string - 1];
@@ -171,7 +173,7 @@ function typeBefore(tokens: readonly Token[], index: number): Token | undefined 
   return isTyped ? type : undefined;
 }
 
-/** The CASE before `index` that has no END yet. */
+/** The last CASE before `index` without an END. */
 function caseBefore(tokens: readonly Token[], index: number, first: number): number | undefined {
   let closed = 0;
   for (let i = index - 1; i >= first; i--) {
@@ -181,7 +183,7 @@ function caseBefore(tokens: readonly Token[], index: number, first: number): num
   return undefined;
 }
 
-/** The BETWEEN before `index` that has no second bound yet. */
+/** The last BETWEEN before `index` without a second bound. */
 function betweenBefore(tokens: readonly Token[], index: number, first: number): number | undefined {
   for (let i = index - 1, ands = 0; i >= first; i--) {
     if (isWord(tokens[i], "AND") && ++ands > 1) return undefined;
@@ -191,7 +193,7 @@ function betweenBefore(tokens: readonly Token[], index: number, first: number): 
   return undefined;
 }
 
-/** ORDER BY or LIMIT of the query that a set operation at `index` would go on: they belong behind the last one. */
+/** ORDER BY or LIMIT before a set operation at `index`. They are only allowed after the last query. */
 function tailBefore(tokens: readonly Token[], index: number, first: number): Token | undefined {
   let depth = 0;
   let tail: Token | undefined;

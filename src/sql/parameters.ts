@@ -1,6 +1,4 @@
-/**
- * Values in place of $1, $2 …
- */
+/** Substitutes values for $1, $2 … */
 import { SqlError, SQLSTATE } from "../errors.ts";
 import type { Value } from "../types/mod.ts";
 import { convertConstant } from "./binder/convert.ts";
@@ -10,7 +8,7 @@ import { collapseRows } from "./planner/collapse-rows.ts";
 import { mapExpressions, mapStatement } from "./planner/nodes.ts";
 import type { BoundStatement, Expr, Plan } from "./plan.ts";
 
-/** `values` are of the parameters' types. INSERT's rows of parameters become plain rows. */
+/** `values` have the parameters' types. In INSERT, rows of parameters become plain values. */
 export function substituteParameters(plan: Plan, values: readonly Value[]): Plan;
 export function substituteParameters(statement: BoundStatement, values: readonly Value[]): BoundStatement;
 export function substituteParameters(subject: Plan | BoundStatement, values: readonly Value[]): Plan | BoundStatement {
@@ -28,7 +26,7 @@ export function substituteParameters(subject: Plan | BoundStatement, values: rea
   return statement.kind === "insert" ? { ...statement, plan: collapseRows(statement.plan!) } : statement;
 }
 
-/** Functions that the server answers before the engine runs. */
+/** Functions that the server evaluates before the engine runs. */
 const SERVER_CALLS: ReadonlySet<string> = new Set(["reload_config()", "reload_tls()"]);
 
 export function callsServer(plan: Plan): boolean {
@@ -41,7 +39,10 @@ export function callsServer(plan: Plan): boolean {
   return found;
 }
 
-/** Values in place of calls that no engine can answer, such as `reload_config()`; each is asked for once a statement. */
+/**
+ * Substitutes values for calls that the engine cannot evaluate, such as `reload_config()`. Each is evaluated once for
+ * each statement.
+ */
 export function substituteCalls(plan: Plan, answer: (name: string) => Value): Plan {
   const known = new Map<string, Value>();
   return mapExpressions(plan, (expr) =>

@@ -1,5 +1,5 @@
 /**
- * Tokens → syntax tree: classes of tokens for the grammar, lists of values around it, errors in words.
+ * Tokens → syntax tree: classifies tokens for the grammar, parses lists of values without it, and words the errors.
  */
 import { notSupported, SqlError, SQLSTATE } from "../errors.ts";
 import type { Expression, OtherStatement, Statement } from "./ast.ts";
@@ -22,12 +22,12 @@ import { type MatchedNodes, nodesOf, toTree } from "./tree.ts";
 import { isNameHere } from "./word-names.ts";
 
 /**
- * Brackets and CASEs inside each other, sub-queries and window definitions counted twice: each takes some stack in the
- * grammar (a hundred sub-queries behind IN were its end in a stack of 1 MB) and in all that walk the tree.
+ * Maximum nesting of brackets and CASEs. Sub-queries and window definitions count twice. Each level takes stack in the
+ * grammar (a hundred nested IN sub-queries exhausted a stack of 1 MB) and in all functions that walk the tree.
  */
 export const NESTING_MAX = 100;
 
-/** One statement, with or without a semicolon behind it. Offsets count from the start of `text`. */
+/** Parses one statement with an optional semicolon. Offsets count from the start of `text`. */
 export function parse(text: string, effort: Effort = FULL_EFFORT): Statement {
   const { source, ranges } = split(text, effort);
   if (ranges.length === 0) return { kind: "empty", at: 0 };
@@ -40,7 +40,7 @@ export function parse(text: string, effort: Effort = FULL_EFFORT): Statement {
   return parseRange(source, ranges[0]);
 }
 
-/** The statements between semicolons; empty ones are left out. Each one's `at` is its offset in `text`. */
+/** Parses the statements between semicolons, leaving out empty ones. `at` of each is its offset in `text`. */
 export function parseScript(text: string): Statement[] {
   const { source, ranges } = split(text, FULL_EFFORT);
   return ranges.map((range) => parseRange(source, range));
@@ -64,7 +64,7 @@ function split(text: string, effort: Effort): { source: Source; ranges: Range[] 
   return { source, ranges };
 }
 
-/** The rule that reads a statement, by its first word. */
+/** The rule for a statement, by its first word. */
 const RULES: Record<string, string> = {
   WITH: "withStatement",
   CREATE: "createTable",
@@ -99,7 +99,7 @@ const STATEMENTS: Record<string, string> = {
   ),
 };
 
-/** The first words of statements. */
+/** The first words of all statements. */
 export const STATEMENT_WORDS = [...PLAIN_STATEMENTS, ...Object.keys(STATEMENTS)];
 
 function parseRange(source: Source, range: Range): Statement {
@@ -159,7 +159,10 @@ function parseDescribe(tokens: Token[], { from, to }: Range): OtherStatement | u
   return { kind: "show", at: tokens[from].at, what: "columns", whatAt: tokens[from].at, table };
 }
 
-/** The words of EXPLAIN ANALYZE and EXPLAIN (ANALYZE) behind the first; a table of that name may be explained too. */
+/**
+ * Number of words of EXPLAIN ANALYZE and EXPLAIN (ANALYZE) after the first. A table named `analyze` may be explained
+ * too.
+ */
 function analyzeLength(tokens: Token[], { from, to }: Range): number {
   if (isMark(tokens[from + 1], "(") && isWord(tokens[from + 2], "ANALYZE") && isMark(tokens[from + 3], ")")) return 3;
   const isTable = from + 2 === to || isWord(tokens[from + 2], "WHERE", "ORDER", "LIMIT", "SAMPLE", "LATEST", "GROUP");
@@ -177,7 +180,7 @@ function parseCancel(tokens: Token[], { from, to }: Range): OtherStatement {
   return { kind: "cancelQuery", at: id.at, id: Number(id.text) };
 }
 
-/** Statements that have names of their own in the dialect but are not built. */
+/** Statements of the dialect that are not implemented. */
 const UNSUPPORTED: [string[], string][] = [
   [["CREATE", "VIEW"], "CREATE VIEW"],
   [["CREATE", "OR", "REPLACE"], "CREATE OR REPLACE"],
@@ -212,7 +215,7 @@ const UNSUPPORTED: [string[], string][] = [
 
 function refuseUnsupported(tokens: Token[], range: Range): void {
   for (const [words, name] of UNSUPPORTED) {
-    // A table may have such a name: then one of these words or nothing stands behind it.
+    // A table may have such a name: then nothing or one of the following words comes next.
     if (!words.every((word, index) => range.from + index < range.to && isWord(tokens[range.from + index], word))) {
       continue;
     }
@@ -255,20 +258,20 @@ function refuseUnsupported(tokens: Token[], range: Range): void {
 
 const readBefore = new Map<string, MatchedNodes>();
 const READ_TOKENS_MAX = 400;
-/** What the grammar found takes about 1.5 kB a token. */
+/** A match of the grammar takes about 1.5 kB for each token. */
 const READ_TOKENS_SUM_MAX = 10_000;
 let readTokens = 0;
 
-/** A text with its tokens and the partner of each bracket. */
+/** A text with its tokens, and the partner of each bracket. */
 export class Source {
   readonly text: string;
   readonly tokens: Token[];
-  /** Of an opening bracket: the index of its closing one, or of the end of the statement where that is missing. */
+  /** For an opening bracket: the index of its closing one, or of the end of the statement if it is not closed. */
   readonly #partners: Map<number, number>;
   /** Cache of each token's character in the grammar. */
   readonly #characters: (string | undefined)[];
   readonly #effort: Effort;
-  /** Those that the grammar has read so far; `knownWords` are of forms that it had read before. */
+  /** Number of tokens that the grammar has read so far. `knownWords` counts those of forms that were cached. */
   #words = 0;
   #knownWords = 0;
 
@@ -280,13 +283,13 @@ export class Source {
     this.#partners = partners(tokens, (index) => this.#characters[index] = CLASS_CHARACTERS.name);
   }
 
-  /** The tree of the tokens of a range by a rule of the grammar. */
+  /** Returns the tree for a range of tokens by a rule of the grammar. */
   match<T>(rule: string, range: Range): T {
     const { characters, map, lists } = this.#encode(range);
     try {
       return toTree(this.#read(rule, characters, map, lists), { source: this, map }) as T;
     } catch (error) {
-      // NESTING_MAX is meant to prevent it; a caller that has used up most of the stack must not bring the server down.
+      // NESTING_MAX should prevent this, but the caller may have used up most of the stack already.
       if (error instanceof RangeError) {
         throw new SqlError(
           "The statement is nested too deep",
@@ -299,7 +302,7 @@ export class Source {
     }
   }
 
-  /** What the grammar says of a string of tokens holds for all statements that differ in names and values only. */
+  /** A match of a token string is valid for all statements that differ only in names and values, so it is cached. */
   #read(rule: string, characters: string, map: number[], lists: number[]): MatchedNodes {
     const key = rule + characters;
     let nodes = readBefore.get(key);
@@ -311,7 +314,7 @@ export class Source {
       if (characters.length > READ_TOKENS_MAX) return nodes;
       readTokens += key.length;
     } else readBefore.delete(key);
-    // The order of the map is that of the last use.
+    // Re-insert, so that the map is in order of last use.
     readBefore.set(key, nodes);
     while (readTokens > READ_TOKENS_SUM_MAX) {
       const oldest = readBefore.keys().next().value!;
@@ -321,7 +324,7 @@ export class Source {
     return nodes;
   }
 
-  /** @throws where the statement is longer than this thread should read. */
+  /** @throws if the statement is longer than this thread should read. */
   #count(map: number[], isKnown: boolean): void {
     const { words, knownWords, beyond } = this.#effort;
     const before = isKnown ? this.#knownWords : this.#words;
@@ -335,8 +338,8 @@ export class Source {
   }
 
   /**
-   * The items of a list in brackets, from the token of the opening one. Plain values are taken as they stand; for all
-   * others the grammar is asked, so that 50,000 literals never go through it.
+   * Parses the items of a list in brackets, from the index of the opening one. Plain values are read directly, and only
+   * other items use the grammar, so that 50,000 literals never go through it.
    */
   items(open: number): { items: Expression[]; next: number } {
     const close = this.#partners.get(open)!;
@@ -371,7 +374,7 @@ export class Source {
     return { items, next: close + 1 };
   }
 
-  /** Rows behind VALUES, from the first opening parenthesis. */
+  /** Parses the rows of VALUES, from the first opening parenthesis. */
   rows(open: number): { rows: Expression[][]; rowsAt: number[] } {
     const rows: Expression[][] = [];
     const rowsAt: number[] = [];
@@ -406,7 +409,7 @@ export class Source {
       const operand: Expression = { kind: "number", at: this.tokens[from + 1].at, text: this.tokens[from + 1].text };
       return { kind: "unary", at, operator: "-", operand };
     } else if (this.#is(from, "[") && this.#partners.get(from) === to - 1) {
-      // An array in an array literal.
+      // An array within an array literal.
       return { kind: "array", at, items: this.arrayItems(from) };
     } else if (isWord(first, "ARRAY") && this.#is(from + 1, "[") && this.#partners.get(from + 1) === to - 1) {
       return { kind: "array", at: this.tokens[from + 1].at, items: this.arrayItems(from + 1) };
@@ -425,7 +428,7 @@ export class Source {
     return this.match<Expression>("expressionOnly", { from, to });
   }
 
-  /** `now()`, `to_timestamp('…')`: a name that is no keyword, and arguments without words of their own. */
+  /** `now()`, `to_timestamp('…')`: a name that is not a keyword, and arguments without keywords. */
   #isPlainCall(from: number, to: number): boolean {
     if (!this.#is(from + 1, "(") || this.#partners.get(from + 1) !== to - 1) return false;
     if (characterOf(this.tokens[from]) !== CLASS_CHARACTERS.name) return false;
@@ -440,7 +443,7 @@ export class Source {
     return isMark(this.tokens[index], mark);
   }
 
-  /** One character a token, one for each whole list of values; `map` ends with the token behind the range. */
+  /** One character for each token, or for each whole list of values. `map` ends with the token after the range. */
   #encode(range: Range): { characters: string; map: number[]; lists: number[] } {
     const { tokens } = this;
     const map: number[] = [];
@@ -467,7 +470,7 @@ export class Source {
         for (;;) {
           lists.push(index);
           index = Math.min(this.#partners.get(index)!, range.to - 1);
-          // What stands behind the range is another item of a list around it.
+          // Parentheses after the range belong to an enclosing list.
           if (index + 2 >= range.to || !this.#is(index + 1, ",") || !this.#is(index + 2, "(")) break;
           index += 2;
         }
@@ -479,7 +482,7 @@ export class Source {
     return { characters, map, lists };
   }
 
-  /** Whether a query stands in the parenthesis, rather than values; `((select …))` counts, `((1), 2)` does not. */
+  /** True if the parenthesis contains a query instead of values: `((select …))` does, `((1), 2)` does not. */
   #holdsQuery(open: number): boolean {
     let index = open;
     while (this.#is(index, "(")) index++;
@@ -492,7 +495,7 @@ export class Source {
 
   #failure(rule: string, characters: string, map: number[], lists: number[], stopped: Failed): SqlError {
     const at = stopped.getRightmostFailurePosition();
-    // A mistake inside a list that stands earlier is the first one in the text.
+    // An error in an earlier list comes first in the text.
     for (const open of lists) if (open < map[at]) this.items(open);
     const expected = new Set(stopped.getRightmostFailures().flatMap((failure) => readable(failure) ?? []));
     return errorOf({ tokens: this.tokens, partners: this.#partners, rule, characters, map, at, expected }, STATEMENTS);
@@ -507,8 +510,8 @@ interface Failed {
 const LITERALS = new Set(["number", "string", "parameter"]);
 
 /**
- * Pairs the brackets, and refuses what is nested too deep before anything recurses into it. On the way it tells of reserved
- * words that are names where they stand.
+ * Pairs the brackets, and refuses deep nesting before any recursion. Also calls `nameAt` for reserved words that are
+ * used as names.
  */
 function partners(tokens: Token[], nameAt: (index: number) => void): Map<number, number> {
   const pairs = new Map<number, number>();

@@ -1,6 +1,6 @@
 /**
- * The typed plan: what the binder makes of a syntax tree and the engine runs. Plain data, so that it can be posted to a
- * worker, compared and printed (EXPLAIN). No node knows the catalogue: tables are ids, functions are entries' ids.
+ * The typed plan: the binder makes it from a syntax tree and the engine runs it. It is plain data, so that it can be posted to a
+ * worker, compared and printed (EXPLAIN). Nodes do not refer to the catalogue: tables are ids, functions are ids of entries.
  */
 import type { Value } from "../types/mod.ts";
 
@@ -11,11 +11,14 @@ export type Expr =
   /** A bind variable; replaced by a constant before the plan runs. */
   | { kind: "parameter"; index: number; type: string; at: number }
   | Placeholder
-  /** `function` is the id of a catalogue entry: "name(TYPE,TYPE)". `at` is for errors while running. */
+  /** `function` is the id of a catalogue entry: "name(TYPE,TYPE)". `at` is the position of runtime errors. */
   | { kind: "call"; function: string; args: Expr[]; type: string; at: number }
-  /** CASE and the like: conditions are BOOLEAN; `otherwise` is always there. Branches not taken are not an error. */
+  /**
+   * CASE and similar: conditions are BOOLEAN, and `otherwise` is always present. Branches that are not taken cannot
+   * fail.
+   */
   | { kind: "case"; branches: { when: Expr; then: Expr }[]; otherwise: Expr; type: string }
-  /** Membership in constants of `operand`'s type, nulls included. */
+  /** Membership in a list of constants of `operand`'s type, including nulls. */
   | { kind: "in"; operand: Expr; values: Value[]; type: "BOOLEAN" };
 
 /**
@@ -30,7 +33,7 @@ export interface Placeholder {
   type: string;
 }
 
-/** What an expression is made of. */
+/** The direct sub-expressions of an expression. */
 export function childrenOf(expr: Expr): Expr[] {
   switch (expr.kind) {
     case "call":
@@ -44,7 +47,7 @@ export function childrenOf(expr: Expr): Expr[] {
   }
 }
 
-/** `function` is an aggregate entry's id. */
+/** `function` is the id of an aggregate entry. */
 export interface AggregateCall {
   function: string;
   args: Expr[];
@@ -58,56 +61,64 @@ export interface Column {
   readonly type: string;
 }
 
-/** A range of the designated timestamp in its own unit, both ends included. */
+/** A range of the designated timestamp in its own unit, both ends inclusive. */
 export type Interval = [low: bigint, high: bigint];
 
 interface NodeBase {
-  /** What comes out, in order. */
+  /** The output columns, in order. */
   columns: Column[];
   /** Index of the designated timestamp among `columns`, or -1. */
   timestamp: number;
-  /** Are rows in ascending ("asc") or descending order of the designated timestamp? */
+  /** The order of the rows by the designated timestamp. */
   order: "asc" | "desc" | "none";
 }
 
-/** Rows of a stored table. Output: `columns` (those of `columnIds`), then, with `rowId`, one LONG `segment << 32 | row`. */
+/**
+ * Reads a stored table. Output: `columns` (those of `columnIds`), then, with `rowId`, one LONG `segment << 32 | row`.
+ */
 export interface ScanNode extends NodeBase {
   node: "scan";
-  /** Its own within the plan, from 0 on: sources and statistics are found by it. -1 until the rules have run (see number-scans.ts). */
+  /**
+   * Unique within the plan, from 0; sources and statistics are found by it. -1 until the rules have run (see
+   * number-scans.ts).
+   */
   id: number;
   tableId: number;
   tableName: string;
   columnIds: number[];
-  /** Sorted, disjoint; undefined means all. Segments are pruned by them, and rows outside are left out. */
+  /** Sorted and disjoint; undefined means all. Segments are pruned by them, and rows outside are left out. */
   intervals?: Interval[];
-  /** Rows for which it is true; over the scan's own columns. */
+  /** Only rows for which this is true are output. Refers to the scan's own columns. */
   predicate?: Expr;
-  /** Give the newest rows first. */
+  /** Output the newest rows first. */
   reverse: boolean;
   rowId: boolean;
 }
 
-/** What of its table a scan reads. */
+/** The part of a table that a scan reads. */
 export type ScanReading = Pick<ScanNode, "id" | "tableId" | "columnIds" | "intervals">;
 
 export interface ParquetNode extends NodeBase {
   node: "parquet";
-  /** Absolute path; checked by the binder to lie in the import root. */
+  /** Absolute path; the binder has checked that it is inside the import root. */
   path: string;
   /** The import root. */
   root: string;
-  /** Names in the file, in the order of `columns`. */
+  /** Column names in the file, in the order of `columns`. */
   fileColumns: string[];
   at: number;
 }
 
-/** Rows that are known: VALUES, metadata, SELECT without FROM (one row of no columns: `rows` is [[]]). */
+/** Known rows: VALUES, metadata, SELECT without FROM (one row without columns: `rows` is [[]]). */
 export interface ValuesNode extends NodeBase {
   node: "values";
   rows: Value[][];
 }
 
-/** Rows made by the database room when the query starts: `source` is "tables", "table_columns", … with `args`. Becomes a ValuesNode. */
+/**
+ * Rows that the database room makes when the query starts: `source` is "tables", "table_columns", … with `args`. It is
+ * replaced by a ValuesNode.
+ */
 export interface MetadataNode extends NodeBase {
   node: "metadata";
   source: string;
@@ -115,7 +126,10 @@ export interface MetadataNode extends NodeBase {
   at: number;
 }
 
-/** long_sequence: one LONG column, from `start`, `count` rows, by `step`. generate_series is the same with another name and type. */
+/**
+ * long_sequence: one LONG column with `count` rows, from `start` by `step`. generate_series uses it with another name
+ * and type.
+ */
 export interface SequenceNode extends NodeBase {
   node: "sequence";
   start: bigint;
@@ -137,7 +151,9 @@ export interface ProjectNode extends NodeBase {
   expressions: Expr[];
 }
 
-/** One row a group: keys, then aggregates. No keys: exactly one row. In order of the groups' first rows. */
+/**
+ * One row for each group: keys, then aggregates, in the order of the groups' first rows. Without keys: exactly one row.
+ */
 export interface AggregateNode extends NodeBase {
   node: "aggregate";
   input: Plan;
@@ -145,37 +161,40 @@ export interface AggregateNode extends NodeBase {
   aggregates: AggregateCall[];
 }
 
-/** How SAMPLE BY cuts time into buckets. Units as in SQL: n U T s m h d w M y. */
+/** The buckets of SAMPLE BY. Units as in SQL: n U T s m h d w M y. */
 export interface Sampling {
   count: number;
   unit: string;
-  /** Calendar: buckets from the epoch (or `from`); otherwise from the first row's time. */
+  /** calendar: buckets are aligned to the epoch (or `from`); otherwise to the first row's time. */
   align: "calendar" | "first observation";
   /** IANA name or ±hh:mm; "" is UTC. */
   timeZone: string;
   /** WITH OFFSET, in the timestamp's unit. */
   offset: bigint;
-  /** In the timestamp's unit; rows outside are left out, and with a fill the buckets are padded to them. */
+  /** In the timestamp's unit. Rows outside are left out, and with a fill the buckets extend to these bounds. */
   from?: bigint;
   to?: bigint;
 }
 
 export type Fill = { kind: "none" | "null" | "prev" | "linear" } | { kind: "value"; value: Value };
 
-/** Output: keys (in `columns` order: the bucket's start at `bucketIndex`, the other keys around it), then aggregates. In order of buckets. */
+/**
+ * Output: keys (in `columns` order: the bucket's start at `bucketIndex`, the other keys around it), then aggregates. In
+ * order of buckets.
+ */
 export interface SampleNode extends NodeBase {
   node: "sample";
   input: Plan;
-  /** The timestamp over the input. */
+  /** The timestamp, over the input. */
   time: Expr;
   sampling: Sampling;
   keys: Expr[];
   aggregates: AggregateCall[];
-  /** One an aggregate; empty without FILL. Output columns: bucket, keys…, aggregates…. */
+  /** One for each aggregate; empty without FILL. Output columns: bucket, keys…, aggregates…. */
   fills: Fill[];
 }
 
-/** The last row by `time` of each combination of `keys`; rows come out in the order of time. */
+/** The last row by `time` for each combination of `keys`, output in order of time. */
 export interface LatestNode extends NodeBase {
   node: "latest";
   input: Plan;
@@ -186,20 +205,20 @@ export interface LatestNode extends NodeBase {
 export interface SortKey {
   expression: Expr;
   descending: boolean;
-  /** Undefined: the dialect's place (see `ColumnType.order`). */
+  /** Undefined: the dialect's default (see `ColumnType.order`). */
   nulls?: "first" | "last";
 }
 
-/** Stable. */
+/** A stable sort. */
 export interface SortNode extends NodeBase {
   node: "sort";
   input: Plan;
   keys: SortKey[];
-  /** Only the first so many rows are needed (set by a planner rule). */
+  /** Only this many first rows are needed (set by a planner rule). */
   limit?: number;
 }
 
-/** Rows low+1 … high of the input, by the dialect's rule: negative bounds count from the end. */
+/** Rows low+1 … high of the input, as in the dialect: negative bounds count from the end. */
 export interface LimitNode extends NodeBase {
   node: "limit";
   input: Plan;
@@ -208,22 +227,22 @@ export interface LimitNode extends NodeBase {
   high: Expr;
 }
 
-/** Rows without repetition, in order of first appearance. */
+/** Distinct rows, in order of first appearance. */
 export interface DistinctNode extends NodeBase {
   node: "distinct";
   input: Plan;
 }
 
-/** Output: left columns, then right columns. Unmatched sides are filled with the types' nulls. */
+/** Output: left columns, then right columns. Unmatched sides get the types' nulls. */
 export interface JoinNode extends NodeBase {
   node: "join";
   type: "inner" | "left" | "right" | "full" | "cross";
   left: Plan;
   right: Plan;
-  /** Equal keys, pairwise of one layout (the binder has put casts in); nulls match. */
+  /** Equality keys; each pair has the same layout (the binder inserted casts). Nulls match. */
   leftKeys: Expr[];
   rightKeys: Expr[];
-  /** Over left columns then right columns; what ON says besides equal keys. */
+  /** The rest of ON besides the equality keys, over left columns then right columns. */
   residual?: Expr;
 }
 
@@ -233,17 +252,17 @@ export interface TimeJoinNode extends NodeBase {
   type: "asof" | "lt" | "splice";
   left: Plan;
   right: Plan;
-  /** Over each side's columns; in one unit. Both inputs come in ascending order of it. */
+  /** Over each side's columns, in the same unit. Both inputs are in ascending order of it. */
   leftTime: Expr;
   rightTime: Expr;
   leftKeys: Expr[];
   rightKeys: Expr[];
-  /** In the time's unit; undefined: any age. */
+  /** In the time's unit; undefined: no limit. */
   tolerance?: bigint;
 }
 
 export interface WindowCall {
-  /** A window entry's id: "row_number()", or an aggregate's. */
+  /** The id of a window entry such as "row_number()", or of an aggregate. */
   function: string;
   args: Expr[];
   ignoreNulls: boolean;
@@ -254,7 +273,7 @@ export interface WindowCall {
   at: number;
 }
 
-/** Offsets are rows, or for "range" in the unit of the (single, ascending) order key. undefined is unbounded. */
+/** Offsets are in rows, or for "range" in the unit of the (single, ascending) order key. undefined: unbounded. */
 export interface WindowFrame {
   unit: "rows" | "range";
   /** Negative: preceding; 0: current row; positive: following. */
@@ -263,14 +282,14 @@ export interface WindowFrame {
   excludeCurrentRow: boolean;
 }
 
-/** Output: the input's columns, then one column a call; rows keep the input's order. */
+/** Output: the input's columns, then one column for each call. Rows keep the input's order. */
 export interface WindowNode extends NodeBase {
   node: "window";
   input: Plan;
   calls: WindowCall[];
 }
 
-/** The inputs have the same types in order (the binder has put casts in). */
+/** The inputs have the same types in order (the binder inserted casts). */
 export interface SetNode extends NodeBase {
   node: "set";
   operator: "union" | "union all" | "except" | "except all" | "intersect" | "intersect all";
@@ -295,15 +314,15 @@ export interface UnnestNode extends NodeBase {
  */
 export interface RecursionNode extends NodeBase {
   node: "recursion";
-  /** Its own within the statement. */
+  /** Unique within the statement. */
   id: number;
-  /** UNION: leave out rows that an earlier round or the same one gave. */
+  /** UNION: leave out rows that occurred before. */
   distinct: boolean;
   left: Plan;
   right: Plan;
 }
 
-/** Below the `right` of the recursion with this id: the rows of the round before. */
+/** Below the `right` of the recursion with this id: the rows of the previous round. */
 export interface WorkingNode extends NodeBase {
   node: "working";
   id: number;
@@ -331,14 +350,14 @@ export type Plan =
   | RecursionNode
   | WorkingNode;
 
-/** A column of a table that is to be made. `type` is a tag. */
+/** A column of a table to be created. `type` is a tag. */
 export interface NewColumn {
   name: string;
   type: string;
   indexed: boolean;
   symbolCapacity: number;
   symbolCached: boolean;
-  /** As it is told; undefined: 256. */
+  /** As given; undefined: 256. */
   indexCapacity?: number;
 }
 
@@ -380,11 +399,14 @@ export type OtherBound<P = Plan> =
   | { kind: "addColumns"; tableId: number; columns: NewColumn[]; ifNotExists: boolean; at: number }
   | { kind: "dropColumns"; tableId: number; columnIds: number[] }
   | { kind: "renameColumn"; tableId: number; columnId: number; to: string }
-  /** `plan`'s columns are `columnIds`'; the other columns get nulls. `values` says that it was VALUES, for the tag and for errors at row 0. */
+  /**
+   * The columns of `plan` are those of `columnIds`; other columns get nulls. `values`: the source is VALUES, which
+   * matters for the command tag and for errors.
+   */
   | { kind: "insert"; tableId: number; columnIds: number[]; plan: P; values: boolean; at: number }
-  /** `plan` is a scan with rowId last, projected to: new values of `columnIds`, then the row id. */
+  /** `plan` is a scan with rowId last, projected to the new values of `columnIds` and the row id. */
   | { kind: "update"; tableId: number; columnIds: number[]; plan: P; at: number }
-  /** `plan` gives one column: the row id. */
+  /** `plan` has one column: the row id. */
   | { kind: "delete"; tableId: number; plan: P; at: number }
   | { kind: "set"; text: string }
   | { kind: "transaction"; action: "begin" | "commit" | "rollback" }

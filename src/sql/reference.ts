@@ -1,4 +1,4 @@
-/** The catalogues of SQL as documents: docs/functions.md, docs/types.md and docs/syntax.md, which `deno task docs` writes. */
+/** Generates docs/functions.md, docs/types.md and docs/syntax.md from the catalogues of SQL, for `deno task docs`. */
 import { typeNames, typeOf } from "../types/mod.ts";
 import { aggregateFunctions } from "./functions/aggregates.ts";
 import { arithmeticFunctions } from "./functions/arithmetic.ts";
@@ -59,7 +59,7 @@ export function functionsPage(): string {
   return lines.join("\n") + "\n";
 }
 
-/** One for the overloads that look alike. */
+/** One row for overloads of the same form. */
 function rowsOf(entries: readonly FunctionEntry[]): string[][] {
   const rows = new Map<string, { form: string; types: [string, string][]; summary: string; example?: string }>();
   for (const entry of entries) {
@@ -89,13 +89,13 @@ function formOf({ name, args, table, window }: FunctionEntry): string {
   return `${name}(${list.join(", ")})${window && !table ? " OVER (…)" : ""}`;
 }
 
-/** Overloads that differ only in their first type are told in one line. */
+/** Overloads that differ only in their first type share one line. */
 function shortened(types: readonly [takes: string, gives: string][]): string[] {
   const lines = new Map<string, Set<string>>();
   for (const [takes, gives] of types) {
     const [first, ...rest] = takes.split(", ");
     const isOneType = rest.every((part) => part === first);
-    // Not where another type gives it too.
+    // Unless another type has the same result.
     const isSame = types.length > 1 && types.every((each) => each[1] !== gives || each[0].split(", ")[0] === gives);
     const end = isSame ? "the same" : gives;
     const key = `${isOneType ? "" : `, ${rest.join(", ")}`} → ${end}`;

@@ -1,6 +1,9 @@
 import { tokenize } from "./lexer.ts";
 
-/** A text's statements, divided at its semicolons; empty ones are left out. Errors in one are relative to its `at`. */
+/**
+ * Splits a text at its semicolons into statements, leaving out empty ones. Error positions are relative to `at` of the
+ * statement.
+ */
 export function splitScript(text: string): { text: string; at: number }[] {
   const statements: { text: string; at: number }[] = [];
   let start: number | undefined;

@@ -105,7 +105,7 @@ export const expressionActions: ohm.ActionDict<unknown> = {
     return postfix(LEVEL.postfix, position, (operand) => ({ kind: "index", at: position, operand, subscripts }));
   },
   postfix_collate(collate, path): FlatItem {
-    // What PostgreSQL's tools write: the order that there is anyway.
+    // PostgreSQL's tools write the default collation, which is the order used anyway.
     const collation = (path.tree() as Name[]).at(-1)!.text.toLowerCase();
     if (collation !== "default" && collation !== "c") throw notSupported(`COLLATE ${collation}`, at(collate));
     return postfix(LEVEL.postfix, at(collate), (operand) => operand);
@@ -164,7 +164,7 @@ export const expressionActions: ohm.ActionDict<unknown> = {
     return { kind: "geohash", at: at(geohash), text: token(geohash).text };
   },
   operand_array(array): Expression {
-    // The word ARRAY is no part of the value: its place is the bracket's.
+    // The value begins at the bracket, not at the word ARRAY.
     const open = tokenIndex(array) + 1;
     return { kind: "array", at: matched.source.tokens[open].at, items: matched.source.arrayItems(open) };
   },

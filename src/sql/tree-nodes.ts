@@ -1,4 +1,4 @@
-/** What all actions on the grammar's nodes share: the way from a node to its tokens. */
+/** Functions shared by all grammar actions: from a node to its tokens. */
 import type * as ohm from "ohm-js";
 import { SqlError, SQLSTATE } from "../errors.ts";
 import type { Expression, FunctionCall, Name } from "./ast.ts";
@@ -15,13 +15,13 @@ export interface TokenSource {
   rows(open: number): { rows: Expression[][]; rowsAt: number[] };
 }
 
-/** What the grammar is matched against. `map` gives the token index of each character. */
+/** The input of the grammar. `map` has the token index of each character. */
 export interface Matched {
   readonly source: TokenSource;
   readonly map: number[];
 }
 
-/** Set while a tree is being built; lists of values build trees inside it. */
+/** Set while a tree is built. Lists of values are built recursively. */
 export let matched: Matched;
 
 /** Runs `build` over the nodes of one match. */
@@ -44,7 +44,7 @@ export function token(node: Node): Token {
 export function at(node: Node): number {
   return token(node).at;
 }
-/** The end of the last token of a node that is not empty. */
+/** End of the last token of a non-empty node. */
 export function endOf(node: Node): number {
   return matched.source.tokens[matched.map[node.source.endIdx] - 1].end;
 }
@@ -71,13 +71,13 @@ export function name(node: Node): Name {
   const { text, at, kind } = token(node);
   return { text, at, quoted: kind !== "word" };
 }
-/** Words that the grammar could take for names, but that the dialect wants in quotes where something gets its name. */
+/** Words that the grammar accepts as names, but that need quotes where a new name is given. */
 const RESERVED = new Set(
   ("add align alter asc attach batch bypass cancel cast column create desc detach drop exists explain insert " +
     "into lock outer partition rename resume sample set squash to update upsert values within").split(" "),
 );
 
-/** The name that something gets. @throws where it is a word of the dialect and not in quotes. */
+/** A name given to something new. @throws if it is one of these words without quotes. */
 export function newName(given: Name): Name {
   if (given.quoted || !RESERVED.has(given.text.toLowerCase())) return given;
   throw new SqlError(`${given.text} is a word of SQL: as a name it wants double quotes`, given.at, SQLSTATE.syntax);

@@ -1,4 +1,4 @@
-/** Actions for queries: select, set operations, sources, the clauses of time. */
+/** Actions for queries: select, set operations, sources, time-series clauses. */
 import type * as ohm from "ohm-js";
 import { notSupported, SqlError } from "../errors.ts";
 import type {
@@ -71,7 +71,7 @@ function bareSelect(at: number, from: Source, clauses: Clauses): Select {
   };
 }
 
-/** A query that was read as the only source of a bare one, with nothing behind it: itself. */
+/** Unwraps a query that was parsed as the only source of a bare query without further clauses. */
 function unwrapped(query: Query): { query: Query; nested: boolean } {
   if (query.kind !== "select" || !query.bare || query.from?.kind !== "subquery") return { query, nested: false };
   const { from } = query;
@@ -87,7 +87,7 @@ function completed(prelude: Prelude | undefined, operation: Query, tail: Tail): 
   const { query, nested } = unwrapped(operation);
   const nothingAround = prelude === undefined && tail.orderBy.length === 0 && tail.limit === undefined;
   if (nothingAround) return query;
-  // What stands around a query in parentheses must not mix with its own clauses.
+  // Clauses around a query in parentheses must not be merged with its own.
   const outer = nested && operation.kind === "select" ? operation : query;
   if (prelude !== undefined) Object.assign(outer, prelude);
   return Object.assign(outer, tail);
@@ -186,7 +186,7 @@ export const queryActions: ohm.ActionDict<unknown> = {
     if (given(alias)) {
       item.alias = alias.child(0).tree();
       const { source } = alias.child(0);
-      // `name 'text'` is a value of type `name`, and there is no such type.
+      // `name 'text'` would be a value of type `name`, which does not exist.
       if (item.expression.kind === "column" && source.contents === CLASS_CHARACTERS.string) {
         throw new SqlError(`${item.expression.path.at(-1)!.text} is no type of a value in quotes`, item.at);
       }

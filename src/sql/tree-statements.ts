@@ -1,4 +1,4 @@
-/** Actions for all statements that are no queries. */
+/** Actions for all statements other than queries. */
 import type * as ohm from "ohm-js";
 import { onlyName } from "./statements/parts.ts";
 import { notSupported, SqlError } from "../errors.ts";
@@ -60,7 +60,7 @@ export const statementActions: ohm.ActionDict<unknown> = {
     }
     const seen = new Set<string>();
     for (const option of options.children) {
-      // BYPASS WAL and WAL are one option.
+      // BYPASS WAL and WAL set the same option.
       const kind = word(option) === "bypass" ? "wal" : word(option);
       if (seen.has(kind)) throw new SqlError(`The option ${kind.toUpperCase()} is given already`, at(option));
       seen.add(kind);

@@ -1,4 +1,6 @@
-/** What the grammar matched → syntax tree: one action for each rule of grammar.ts, in the files named tree_*.ts. */
+/**
+ * Converts a match of the grammar to the syntax tree: one action for each rule of grammar.ts, in the files tree-*.ts.
+ */
 import type * as ohm from "ohm-js";
 import { grammar } from "./grammar.ts";
 import { expressionActions } from "./tree-expressions.ts";
@@ -17,7 +19,7 @@ const semantics = grammar.createSemantics().addOperation<unknown>("tree", {
   ),
 });
 
-/** What a successful match found, without a text. */
+/** The result of a successful match, without its text. */
 export type MatchedNodes = ReturnType<typeof semantics>;
 
 export function nodesOf(result: ohm.MatchResult): MatchedNodes {

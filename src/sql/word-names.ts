@@ -1,23 +1,23 @@
-/** Reserved words that are names where they stand, as nothing else could stand there. */
+/** Recognizes reserved words that are used as names at positions where nothing else is possible. */
 import { isMark, isWord, type Token } from "./lexer.ts";
 
-/** Behind these a name stands. */
+/** A name follows these. */
 const BEFORE_NAMES = ["AS", "WITH", "TABLE", "INTO", "UPDATE", "FROM", "JOIN", "COLUMN"];
-/** Behind these an operand stands. */
+/** An operand follows these. */
 const BEFORE_OPERANDS = ["SELECT", "DISTINCT", "BY", "WHERE", "AND", "OR", "NOT", "ON"];
-/** Words that begin no operand, so that they are one before a comparison: `where limit = 1`. */
+/** Words that cannot begin an operand. Before a comparison they must be a name: `where limit = 1`. */
 const NO_OPERANDS =
   /^(?:AS|DISTINCT|ELSE|END|EXCEPT|FROM|HAVING|INTERSECT|JOIN|LIMIT|ON|ORDER|TABLE|THEN|UNION|WHEN|WHERE|WITH)$/;
 const COMPARISONS = ["=", "!=", "<>", "<", "<=", ">", ">="];
 
 export interface Surroundings {
-  /** A CASE is open. */
+  /** Inside a CASE. */
   inCase: boolean;
   /** The statement is an UPDATE. */
   inUpdate: boolean;
 }
 
-/** Is the reserved word at `index` a name? `word` is its upper-case spelling. */
+/** True if the reserved word at `index` is a name. `word` is its upper-case spelling. */
 export function isNameHere(
   tokens: readonly Token[],
   index: number,

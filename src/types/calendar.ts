@@ -1,8 +1,8 @@
-/** Counting in calendar units. Instants are counts of `unitsASecond`ths since 1970 UTC. */
+/** Calendar arithmetic. Instants are counted in units (`unitsADay` of them a day) since 1970 UTC. */
 import { civilOfDay } from "./format/time.ts";
 import { dayOfCivil, daysInMonth } from "./parse/time.ts";
 
-/** Units of durations as SQL spells them, with their length in nanoseconds; M and y have none. */
+/** Units of durations as written in SQL, with their length in nanoseconds; M and y have no fixed length. */
 export const UNIT_NANOS: Readonly<Record<string, bigint>> = {
   n: 1n,
   u: 1000n,
@@ -25,7 +25,7 @@ export function floorDivide(a: bigint, b: bigint): bigint {
   return a % b < 0n ? quotient - 1n : quotient;
 }
 
-/** `months` later; the day is cut to the length of the month. */
+/** Adds `months`; the day is limited to the length of the month. */
 export function addMonths(value: bigint, months: number, unitsADay: bigint): bigint {
   const day = floorDivide(value, unitsADay);
   const civil = civilOfDay(Number(day));
@@ -34,7 +34,7 @@ export function addMonths(value: bigint, months: number, unitsADay: bigint): big
   return value + (BigInt(dayOfCivil(year, month, Math.min(civil.day, daysInMonth(year, month)))) - day) * unitsADay;
 }
 
-/** `years` later; 29 February of a year without one is 1 March. */
+/** Adds `years`; 29 February becomes 1 March in a year without one. */
 export function addYears(value: bigint, years: number, unitsADay: bigint): bigint {
   const day = floorDivide(value, unitsADay);
   const civil = civilOfDay(Number(day));
@@ -43,7 +43,7 @@ export function addYears(value: bigint, years: number, unitsADay: bigint): bigin
   return value + (BigInt(target) - day) * unitsADay;
 }
 
-/** `count` units later; undefined for an unknown unit. `nanosAUnit` is `nanosOf` the value's type. */
+/** Adds `count` units; undefined for an unknown unit. `nanosAUnit` is `nanosOf` the value's type. */
 export function addUnits(value: bigint, count: number, unit: string, nanosAUnit: bigint): bigint | undefined {
   const unitsADay = 86400000000000n / nanosAUnit;
   if (unit === "M") return addMonths(value, count, unitsADay);

@@ -19,7 +19,7 @@ Deno.test("LONG256 prints whole bytes", () => {
   assert.equal(parseLong256("0x" + "f".repeat(65)), undefined);
 });
 
-Deno.test("a geohash may be cut, never lengthened", () => {
+Deno.test("a geohash may be shortened, never lengthened", () => {
   assert.equal(formatGeohash(parseGeohash("u33d9", 20)!, 20), "u33d");
   assert.equal(formatGeohash(parseGeohash("u33", 7)!, 7), "1101000");
   assert.equal(parseGeohash("u3", 20), undefined);
@@ -27,7 +27,7 @@ Deno.test("a geohash may be cut, never lengthened", () => {
   assert.deepEqual([geohashTag(20), geohashTag(7)], ["GEOHASH(4c)", "GEOHASH(7b)"]);
 });
 
-Deno.test("decimals keep their scale and refuse digits they have no room for", () => {
+Deno.test("decimals keep their scale and refuse too many digits", () => {
   const type = { precision: 8, scale: 2 };
   assert.equal(formatDecimal(parseDecimal("-5.5", type)!, 2), "-5.50");
   assert.equal(formatDecimal(parseDecimal(".05m", type)!, 2), "0.05");
@@ -42,7 +42,7 @@ Deno.test("arrays of any depth print as they were written; ragged ones are refus
   assert.equal(parseArray("[[1],[2,3]]", 2), undefined);
 });
 
-Deno.test("parseBinary() reads both of PostgreSQL's forms, and formatBinary() writes the one", () => {
+Deno.test("parseBinary() reads both of PostgreSQL's forms, and formatBinary() writes one of them", () => {
   for (
     const [text, bytes] of [["\\x00Ff", [0, 255]], ["\\x", []], ["", []], ["ab", [97, 98]], ["\\134\\\\", [92, 92]]]
   ) {

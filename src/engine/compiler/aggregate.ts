@@ -1,13 +1,13 @@
 /**
  * Kernels of grouping. A group is a record of 8-byte words:
  *
- *     header    dense: group number + 1 in the low half, ordinal of first appearance in the high one; hash: no header
- *     keys      hash: the words that tell groups apart (texts as address | length << 32)
+ *     header    dense: group number + 1 in the low half, ordinal of first appearance in the high half; hash: none
+ *     keys      hash: the words that distinguish groups (texts as address | length << 32)
  *     states    of the aggregates, one word each
  *
- * single   no keys: one record, states in locals (and in lanes) over the rows
- * dense    keys with few possible values: records lie by group number, `list` has the numbers in order of first appearance
- * hash     records lie in order of first appearance; buckets of (hash, record + 1) find them
+ * single   no keys: one record, whose states are in locals (and in lanes) while rows are processed
+ * dense    keys with few possible values: records are indexed by group number; `list` has the numbers in order of first appearance
+ * hash     records are in order of first appearance; buckets of (hash, record + 1) find them
  */
 import type { FusedAggregate } from "../../sql/functions/entry.ts";
 import { type ColumnForm, FORM_WIDTH, type Input } from "./expression.ts";
@@ -17,15 +17,15 @@ import { inputsOf, type LaneScope, lowerLanes, lowerMask } from "./lower.ts";
 
 export interface AggregateShape {
   aggregate: FusedAggregate;
-  /** Tells the entry apart in cache keys: the function's id. */
+  /** Identifies the entry in cache keys: the function's id. */
   id: string;
   types: string[];
   args: IrNode[];
-  /** States of a group at its first row, where they are not the aggregate's start values. */
+  /** States of a group after its first row, if they differ from the aggregate's start values. */
   initial?: IrNode[];
 }
 
-/** How a key column becomes words, and back. */
+/** How a key column is converted to words and back. */
 export interface KeyShape {
   words: IrNode[];
   isText: boolean;
@@ -33,7 +33,7 @@ export interface KeyShape {
   form: ColumnForm | undefined;
 }
 
-/** A dense key: value + bias lies in 0 … size-1. */
+/** A dense key: value + bias is in 0 … size-1. */
 export interface DenseKey {
   node: IrNode;
   bias: number;
@@ -79,7 +79,7 @@ function constant({ type, initial }: StateSlot): IrNode {
   }
 }
 
-/** What a row does to records in memory. */
+/** Emits the code that updates and merges records in memory. */
 export class Records {
   private readonly slots: StateSlot[][];
   private readonly args: IrNode[][];
@@ -99,7 +99,7 @@ export class Records {
     );
   }
 
-  /** Inputs that an update reads, states left out. */
+  /** Inputs that the updates read, without the states. */
   get nodes(): IrNode[] {
     return [...this.args.flat(), ...this.aggregates.flatMap((aggregate) => aggregate.initial ?? [])];
   }
@@ -121,7 +121,9 @@ export class Records {
     );
   }
 
-  /** Nulls are rare: one test that no argument is null leaves updates without a choice between old and new states. */
+  /**
+   * Nulls are rare, so one test that no argument is null allows updates without a select between old and new states.
+   */
   update(record: number): void {
     const { code } = this.writer;
     const conditions = new Map<string, IrNode>();
@@ -159,7 +161,7 @@ export class Records {
     });
   }
 
-  /** States of `later` are merged into those of `record`. */
+  /** Merges the states of `later` into those of `record`. */
   merge(record: number, later: number): void {
     const { code } = this.writer;
     this.aggregates.forEach(({ aggregate, types }, k) => {
@@ -184,7 +186,7 @@ export class Records {
     record: number,
   ): void {
     const { code } = this.writer;
-    // All are worked out from the old states before one is stored: they stay in locals until then, so plain stores will do.
+    // All new states are computed from the old ones before the first is stored.
     nodes.forEach((node, s) => {
       if (node === states[s].node) return;
       code.get(record);
@@ -206,7 +208,7 @@ export class Records {
 
 // ---- no keys
 
-/** Cell `record`: address of the one record, set up by the caller. */
+/** Cell `record`: address of the one record, which the caller initialises. */
 export function singleKernel(
   memory: WebAssembly.Memory,
   inputs: readonly Input[],
@@ -259,7 +261,7 @@ function buildSingle(inputs: readonly Input[], predicate: IrNode | undefined, ag
     () => slots.map((list) => list.map(({ type }) => writer.laneLocal(type))),
   );
   const laneUpdates = laneSets.map(updatesOf);
-  // Few rows pass a condition on symbols: going to those alone beats masks over all.
+  // Symbol predicates are selective, so visiting only matching rows beats SIMD masking.
   const laneable = flat.length > 0 && !writer.isSelective(predicate) && !aggregates.some((a) => a.aggregate.ordered) &&
     writer.hasLanes([...laneUpdates[0].flat(), ...(predicate === undefined ? [] : [predicate])]);
 
@@ -314,7 +316,7 @@ function buildSingle(inputs: readonly Input[], predicate: IrNode | undefined, ag
           code.get(row).i32(2 * sets).op("i32.add").set(row).br(again);
         })
       );
-      // What is left of the last strip.
+      // The remaining rows of the last strip.
       code.block((done) =>
         code.loop((again) => {
           code.get(row).get(stripEnd).op("i32.ge_s").brIf(done);
@@ -360,9 +362,9 @@ function buildSingle(inputs: readonly Input[], predicate: IrNode | undefined, ag
 }
 
 /**
- * Leaves a state's new lanes; rows outside `mask` leave it as it is. Sums and extremes that take only some rows are the common case:
- * what is added is cleared by the mask, or made a NaN that no comparison takes, which is much less work than to choose between old
- * and new.
+ * Leaves a state's new lanes on the stack; rows outside `mask` keep the old value. Masked sums and extremes are the
+ * common case: the mask clears the addend, or turns it into a NaN that no comparison selects. That is much cheaper than
+ * a select between old and new values.
  */
 function updateLanes(
   node: IrNode,
@@ -379,7 +381,7 @@ function updateLanes(
   const simple = step.args.length === 2 && isState(step.args[0]);
   const pushMask = () => {
     if (condition !== undefined) {
-      // Most aggregates of one column ask the same of it.
+      // Aggregates over the same column mostly share this condition.
       const key = shapeOf(condition), known = conditions.get(key);
       if (known !== undefined) code.get(known);
       else {
@@ -423,8 +425,8 @@ function updateLanes(
 // ---- dense keys
 
 /**
- * Cells: `table` (zeroed before the first run), `list` (i32 group numbers), `groups` (how many; kept between runs), and with
- * `numbers` the address of an i32 column that is given each row's ordinal.
+ * Cells: `table` (zeroed before the first run), `list` (i32 group numbers), `groups` (their count, kept between runs),
+ * and with `numbers` the address of an i32 column that receives the group ordinal of each row.
  */
 export function denseKernel(
   memory: WebAssembly.Memory,
@@ -487,7 +489,10 @@ function groupNumber(keys: readonly DenseKey[]): IrNode {
   );
 }
 
-/** Adds the groups of a later dense table. Rows are places in the later table's list. Cells: table, list, groups, laterTable, laterList. */
+/**
+ * Merges the groups of a later dense table. Rows are indices in the later table's list. Cells: table, list, groups,
+ * laterTable, laterList.
+ */
 export function denseMergeKernel(memory: WebAssembly.Memory, aggregates: readonly AggregateShape[]): CompiledKernel {
   return kernelCache(memory).get(`denseMerge|${aggregateKey(withoutArgs(aggregates))}`, () => {
     const writer = new KernelWriter([]);
@@ -512,7 +517,7 @@ export function denseMergeKernel(memory: WebAssembly.Memory, aggregates: readonl
       code.get(number).i32(stride).op("i32.mul").get(table).op("i32.add").tee(slot).memory("i64.load").op("i64.eqz").if(
         () => {
           code.get(slot).get(later).i32(stride).memoryCopy();
-          // The ordinal is this table's.
+          // Replace the ordinal by the one in this table.
           code.get(slot).get(groups).memory("i32.store", 4);
           code.get(list).get(groups).i32(2).op("i32.shl").op("i32.add").get(number).memory("i32.store");
           code.get(groups).i32(1).op("i32.add").set(groups);
@@ -526,7 +531,7 @@ export function denseMergeKernel(memory: WebAssembly.Memory, aggregates: readonl
   });
 }
 
-/** For kernels that see states but no rows. */
+/** For kernels that process states but no rows. */
 function withoutArgs(aggregates: readonly AggregateShape[]): AggregateShape[] {
   return aggregates.map((a) => ({
     ...a,
@@ -536,7 +541,9 @@ function withoutArgs(aggregates: readonly AggregateShape[]): AggregateShape[] {
   }));
 }
 
-/** Adds later single records to the first. Rows are records; cells: record, laters (the records side by side). */
+/**
+ * Merges later single records into the first. Rows are records; cells: record, laters (the contiguous later records).
+ */
 export function singleMergeKernel(memory: WebAssembly.Memory, aggregates: readonly AggregateShape[]): CompiledKernel {
   return kernelCache(memory).get(`singleMerge|${aggregateKey(withoutArgs(aggregates))}`, () => {
     const writer = new KernelWriter([]);
@@ -567,7 +574,7 @@ interface HashCells {
   capacity: number;
   arenaNext: number;
   arenaEnd: number;
-  /** Out: what ran out when the kernel stopped before the end: 1 records, 2 room for texts. */
+  /** Output: what ran out when the kernel stopped early: 1 records, 2 space for texts. */
   wants: number;
   numbers: number;
 }
@@ -622,7 +629,10 @@ class HashTable {
     this.record = code.local("i32");
   }
 
-  /** Leaves the record of the key `words` in `record`. `whenNew` fills it in behind the key; `copyTexts`: the texts' bytes are kept. */
+  /**
+   * Sets `record` to the record of the key `words`. If it is new, `whenNew` fills in what follows the key. `copyTexts`:
+   * copies the texts' bytes.
+   */
   find(words: readonly IrNode[], row: number, copyTexts: boolean, whenNew: () => void): void {
     const { writer } = this;
     const { code } = writer;
@@ -668,7 +678,7 @@ class HashTable {
     words.forEach((word, k) => {
       code.get(this.record);
       if (copyTexts && this.texts[k]) {
-        // A null has no bytes; its word is made canonical by `keyWord`.
+        // A null has no bytes; `keyWord` makes its word canonical.
         code.get(this.arenaNext);
         writer.lower(text.address(word));
         writer.lower(lengthOf(word));
@@ -710,11 +720,11 @@ class HashTable {
   }
 }
 
-/** Multiplication spreads upwards, so the upper half is the hash. */
+/** Multiplication carries information upwards, so the upper half is the hash. */
 export function hashOf(words: readonly IrNode[], texts: readonly boolean[]): IrNode {
   const odd = i64.const(-0x61C8864680B583EBn);
   const parts = words.map((word, k): IrNode => (texts[k] ? { op: "text.hash", type: "i64", args: [word] } : word));
-  // Each step reads the last one's result twice: without a local for it, code doubled with every key.
+  // Each step uses the previous result twice, so bind it to a local: otherwise the code doubles with every key.
   const spread = (hash: IrNode, bits: bigint) =>
     bind(hash, (value) => i64.xor(value, i64.shrU(value, i64.const(bits))));
   let hash = i64.mul(parts[0], odd);
@@ -722,7 +732,7 @@ export function hashOf(words: readonly IrNode[], texts: readonly boolean[]): IrN
   return i64.mul(spread(hash, 32n), odd);
 }
 
-/** Rows into a hash table. Result: the row to go on from after what `wants` says was given, or the end. */
+/** Groups rows in a hash table. Result: the end, or the row to continue with after providing what `wants` says. */
 export function hashKernel(
   memory: WebAssembly.Memory,
   inputs: readonly Input[],
@@ -759,7 +769,7 @@ export function hashKernel(
   });
 }
 
-/** Adds the groups of a later hash table, whose texts stay where they are. Rows are its records; extra cell: later. */
+/** Merges the groups of a later hash table; texts are not copied. Rows are its records; extra cell: later. */
 export function hashMergeKernel(
   memory: WebAssembly.Memory,
   texts: readonly boolean[],
@@ -824,7 +834,7 @@ export function rehashKernel(memory: WebAssembly.Memory): CompiledKernel {
 
 // ---- updates by group number
 
-/** Rows into states that lie by the group number in column `group`. Cell: states. */
+/** Updates states indexed by the group number in column `group`. Cell: states. */
 export function byGroupKernel(
   memory: WebAssembly.Memory,
   inputs: readonly Input[],
@@ -850,7 +860,7 @@ export function byGroupKernel(
   });
 }
 
-/** Sets states of groups start … end-1 to their start values. Cell: states. */
+/** Sets the states of groups start … end-1 to their start values. Cell: states. */
 export function initialiseKernel(
   memory: WebAssembly.Memory,
   headerWords: number,
@@ -876,15 +886,15 @@ export function initialiseKernel(
 // ---- results
 
 export type KeyOutput =
-  /** A key of a hash record: `words` words from `word` on. */
+  /** A key of a hash record: `words` words, beginning with `word`. */
   | { kind: "words"; word: number; words: number; form: ColumnForm | undefined }
-  /** A part of a dense group number: of that in the list, or (plus 1) of that in the record's word. */
+  /** A part of a dense group number, which comes from the list or (plus 1) from the record's word. */
   | { kind: "dense"; word?: number; divisor: number; size: number; bias: number; form: ColumnForm };
 
 /**
- * Records into columns. Rows are groups in order. Where the record is: `list` "none": side by side from `records`; "numbers": by the
- * group numbers in `list`; "addresses": `list` has addresses. Cells: records, list, key0 …, out0 … Aggregates beyond `forms` give
- * no column.
+ * Converts records to columns. Rows are groups in order. `list` says where the records are: "none": contiguous from
+ * `records`; "numbers": indexed by the group numbers in `list`; "addresses": at the addresses in `list`. Cells:
+ * records, list, key0 …, out0 … Aggregates beyond `forms` have no output column.
  */
 export function finishKernel(
   memory: WebAssembly.Memory,
@@ -943,7 +953,7 @@ export function finishKernel(
   });
 }
 
-/** The word that tells a one-word key's values apart: -0 is 0, there is one NaN and one null text. */
+/** The canonical word of a one-word key: -0 is 0, and there is one NaN and one null text. */
 export function keyWord(value: IrNode, form: ColumnForm, isText: boolean): IrNode {
   switch (form) {
     case "f64":

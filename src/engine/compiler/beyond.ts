@@ -1,12 +1,12 @@
-/** The kernel behind ORDER BY … LIMIT: numbers of the rows that may still be among the first. */
+/** The kernel behind ORDER BY … LIMIT: row numbers of the rows that may still be among the first. */
 import type { CompiledKernel } from "./aggregate.ts";
 import { type ColumnForm, FORM_TYPE, type Input } from "./expression.ts";
 import { f64, i32, i64, input, type IrNode } from "./ir.ts";
 import { kernelCache, KernelWriter } from "./kernel.ts";
 
 /**
- * Rows whose key is not behind `limit`, and those whose key is null, in order. Inputs: the key (column 0), the limit. Cell: rows (an
- * i32 list). Result: how many.
+ * Lists, in order, the rows whose key is null or not beyond `limit`. Inputs: the key (column 0), the limit. Cell: rows
+ * (an i32 list). Result: the number of rows.
  */
 export function beyondKernel(
   memory: WebAssembly.Memory,

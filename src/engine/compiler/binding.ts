@@ -1,4 +1,4 @@
-/** A kernel with its parameter block: what is written there before a run, and the run itself. */
+/** A kernel with its parameter block: sets the parameters before a run, and runs the kernel. */
 import { SHARED_WORD } from "../../storage/heap.ts";
 import type { Workspace } from "../columns.ts";
 import type { QueryContext, Vector } from "../contract.ts";
@@ -26,7 +26,7 @@ export class BoundKernel {
     });
   }
 
-  /** Another value for the k-th input, a constant. */
+  /** Sets the k-th input, a constant, to another value. */
   setConstant(k: number, value: number | bigint): void {
     const { heap } = this.context, input = this.inputs[k];
     const at = this.block + (KERNEL_CELLS.firstInput + 2 * k) * 8;
@@ -49,7 +49,7 @@ export class BoundKernel {
     return this.context.heap.i32[(this.block >>> 2) + cell * 2];
   }
 
-  /** Addresses of the columns of a batch; `firstRow` is added to the row numbers of a "row" input. */
+  /** Sets the addresses of a batch's columns. `rowBase` is added to the row numbers of a "row" input. */
   setColumns(columns: readonly Pick<Vector, "address">[], rowBase = 0n): void {
     this.inputs.forEach((input, k) => {
       const cell = KERNEL_CELLS.firstInput + 2 * k;
@@ -58,7 +58,7 @@ export class BoundKernel {
     });
   }
 
-  /** The kernel's result; throws when the query was cancelled. */
+  /** Runs the kernel and returns its result. Throws if the query was cancelled. */
   run(start: number, end: number): number {
     const { heap } = this.context;
     const result = this.kernel(this.block, start, end);
@@ -71,7 +71,9 @@ export class BoundKernel {
   }
 }
 
-/** Rows are counted in a number and added to the shared word now and then: atomics on big integers are slow. */
+/**
+ * Counted in a number and added to the shared word from time to time, because atomic operations on BigInts are slow.
+ */
 let pending = 0;
 function countRows(i64: BigInt64Array, rowCount: number): void {
   pending += rowCount;

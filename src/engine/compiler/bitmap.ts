@@ -1,10 +1,10 @@
-/** The kernel of counting distinct integers of a known range: a bit for each value. Cells: bitmap, low (i64). */
+/** The kernel that counts distinct integers of a known range, with one bit for each value. Cells: bitmap, low (i64). */
 import type { CompiledKernel } from "./aggregate.ts";
 import type { Input } from "./expression.ts";
 import { i64, type IrNode } from "./ir.ts";
 import { inputShape, kernelCache, KernelWriter, shapeOf } from "./kernel.ts";
 
-/** `skip` holds for the values that are not counted: nulls. */
+/** `skip` is true for values that are not counted: nulls. */
 export function bitmapKernel(
   memory: WebAssembly.Memory,
   inputs: readonly Input[],

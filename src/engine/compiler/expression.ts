@@ -1,4 +1,4 @@
-/** Plan expressions to IR: inputs are numbered, calls go to their entries' `emit`, rules for nulls are added. */
+/** Lowers plan expressions to IR: numbers the inputs, calls the entries' `emit`, and adds the rules for nulls. */
 import { assert } from "../../errors.ts";
 import type { FunctionEntry } from "../../sql/functions/entry.ts";
 import { childrenOf, type Expr } from "../../sql/plan.ts";
@@ -11,19 +11,19 @@ import { f32, f64, i32, i64, ifElse, input, type IrNode, load, loop, select, tex
 import { isLaneable } from "./lower.ts";
 import { bind } from "./ir.ts";
 
-/** Where a kernel's input comes from for each row. */
+/** The source of a kernel input for each row. */
 export type Input =
   /** A column of the batch. CHAR is zero-extended: "u16". */
   | { kind: "column"; column: number; form: ColumnForm }
-  /** The k-th 8 bytes of a value (or row) of `width` bytes. */
+  /** The k-th 8-byte word of a value of `width` bytes. */
   | { kind: "word"; column: number; width: number; k: number }
-  /** The text of a symbol: column of codes, and the dictionary's entries. */
+  /** The text of a symbol: the column of codes, and the dictionary's entries. */
   | { kind: "symbolText"; column: number; entries: number }
-  /** One value a dictionary entry, worked out before: at `address`, that of code -1 first. */
+  /** One precomputed value for each dictionary entry, from `address` on; the first is that of code -1. */
   | { kind: "lookup"; column: number; address: number; form: ColumnForm }
-  /** From the parameter block. */
+  /** A constant in the parameter block. */
   | { kind: "constant"; type: WasmType; value: number | bigint }
-  /** `base + row`, the base in the parameter block. */
+  /** `base + row`, with the base in the parameter block. */
   | { kind: "row" };
 
 export type ColumnForm = "i8" | "i16" | "u16" | "i32" | "i64" | "f32" | "f64";
@@ -39,7 +39,7 @@ export const FORM_TYPE: Record<ColumnForm, WasmType> = {
 };
 export const FORM_WIDTH: Record<ColumnForm, number> = { i8: 1, i16: 2, u16: 2, i32: 4, i64: 8, f32: 4, f64: 8 };
 
-/** Undefined for the 128-bit types, which no kernel computes with. */
+/** Undefined for 128-bit types, with which no kernel computes. */
 export function formOf(tag: string): ColumnForm | undefined {
   switch (layoutOf(tag)) {
     case "i8":
@@ -65,7 +65,7 @@ export function isText(tag: string): boolean {
   return layoutOf(tag) === "text";
 }
 
-/** The null of a type as a value of the kernel. */
+/** The null of a type as IR. */
 export function nullIr(tag: string): IrNode {
   switch (layoutOf(tag)) {
     case "i8":
@@ -86,7 +86,7 @@ export function nullIr(tag: string): IrNode {
   }
 }
 
-/** Is a value null? Undefined for the types without null. `pair`: a symbol given as its text. */
+/** Tests for null; undefined for types without null. `pair`: a symbol given as its text. */
 export function isNullIr(value: IrNode, tag: string): IrNode | undefined {
   switch (layoutOf(tag)) {
     case "i8":
@@ -108,7 +108,7 @@ export function isNullIr(value: IrNode, tag: string): IrNode | undefined {
   }
 }
 
-/** The argument's declared class; the last one is repeated for variadic entries. */
+/** The declared class of the argument; the last one repeats for variadic entries. */
 export function argumentClass(entry: FunctionEntry, index: number): string {
   return entry.args[Math.min(index, entry.args.length - 1)]?.type ?? "any";
 }
@@ -117,7 +117,7 @@ const CHAIN_MAX = 8;
 
 export class ExpressionCompiler {
   readonly inputs: Input[] = [];
-  /** The inputs' numbers by what they are. */
+  /** Input numbers by key. */
   private readonly byKey = new Map<string, number>();
   private readonly arena: TextArena;
   private readonly lookups = new Map<string, IrNode>();
@@ -128,7 +128,7 @@ export class ExpressionCompiler {
     readonly dictionaries: readonly (Dictionary | undefined)[],
     readonly context: QueryContext,
     readonly space: Workspace,
-    /** Works an expression over one symbol column out for every dictionary entry; undefined where that does not pay. */
+    /** Computes an expression over one symbol column for every dictionary entry; undefined if that does not pay off. */
     private readonly perEntry?: (expr: Expr, column: number, dictionary: Dictionary) => number | undefined,
     private readonly rowIdColumn = -1,
   ) {
@@ -144,7 +144,7 @@ export class ExpressionCompiler {
     return index;
   }
 
-  /** Column `index` as its layout has it; a symbol as its code. */
+  /** Column `index` in its layout; a symbol as its code. */
   column(index: number): IrNode {
     if (index === this.rowIdColumn) return input(this.add("row", () => ({ kind: "row" })), "i64");
     const form = formOf(this.inputTypes[index]);
@@ -173,7 +173,7 @@ export class ExpressionCompiler {
     );
   }
 
-  /** A number that the kernel is given: an address or a count. */
+  /** A number passed to the kernel: an address or a count. */
   parameter(value: number): IrNode {
     return input(this.inputs.push({ kind: "constant", type: "i32", value }) - 1, "i32");
   }
@@ -206,7 +206,7 @@ export class ExpressionCompiler {
     }
   }
 
-  /** The value where `tag` is wanted: symbols become text where the result is text. */
+  /** The value as type `tag`: symbols become text if the tag is a text type. */
   value(expr: Expr, tag: string): IrNode {
     if (expr.kind === "constant" && expr.value === null) return this.constant(null, tag);
     return isText(tag) && layoutOf(expr.type) === "symbol" ? this.textOf(expr) : this.lower(expr);
@@ -263,7 +263,10 @@ export class ExpressionCompiler {
     return result;
   }
 
-  /** The codes for which a table of truth values is true, when they are few: comparing codes has lanes, looking up has not. */
+  /**
+   * The codes for which a truth table is true, if they are few: comparing codes works in lanes, a table lookup does
+   * not.
+   */
   private fewCodes(address: number, count: number): number[] | undefined {
     const codes: number[] = [];
     for (let k = 0; k <= count; k++) {
@@ -290,7 +293,10 @@ export class ExpressionCompiler {
     return this.search(value, valueTag, values);
   }
 
-  /** Binary search in a sorted array of the constants. Floats are compared by the bits of f64, which for equality is enough. */
+  /**
+   * Binary search in a sorted array of the constants. Floats are compared by their f64 bits, which suffices for
+   * equality.
+   */
   private search(value: IrNode, tag: string, values: readonly Value[]): IrNode {
     const words = BigInt64Array.from(values, (v) => {
       const bits = this.constantBits(v, tag);
@@ -322,7 +328,7 @@ export class ExpressionCompiler {
       );
     }
     const at = (index: IrNode) => load.i64(i32.add(base, i32.shl(index, i32.const(3))));
-    // The first word not below the needle: state is low | high << 32.
+    // Find the first word not below the needle. The state is low | high << 32.
     return bind(needle, (x) => {
       const below = (word: IrNode) => isPair ? i32.ltS(text.compare(word, x), i32.const(0)) : i64.ltS(word, x);
       const low = (state: IrNode) => i32.wrap(state);
@@ -347,7 +353,7 @@ export class ExpressionCompiler {
   }
 }
 
-/** A call with the rule for nulls. `known(k)`: argument k is a constant that is not null. */
+/** Emits a call with the entry's rule for nulls. `known(k)`: argument k is a non-null constant. */
 export function emitCall(
   entry: FunctionEntry,
   args: IrNode[],
@@ -374,7 +380,7 @@ function bindUnlessSimple(value: IrNode, body: (bound: IrNode) => IrNode): IrNod
   return simple ? body(value) : bind(value, body);
 }
 
-/** Entries use their arguments as often as they like; each is worked out once. */
+/** Binds each argument, so that entries can use it repeatedly without recomputation. */
 function bindAll(args: readonly IrNode[], body: (bound: IrNode[]) => IrNode): IrNode {
   const bound: IrNode[] = [];
   const next = (k: number): IrNode =>
@@ -385,7 +391,7 @@ function bindAll(args: readonly IrNode[], body: (bound: IrNode[]) => IrNode): Ir
   return next(0);
 }
 
-/** A branch that may be slow or loop is only worked out when it is taken. */
+/** A branch that may be slow or loop is only evaluated when it is taken. */
 function choose(condition: IrNode, then: IrNode, otherwise: IrNode): IrNode {
   const cheap = isLaneable(then, () => true) && isLaneable(otherwise, () => true);
   return cheap ? select(condition, then, otherwise) : ifElse(condition, then, otherwise);
@@ -443,7 +449,7 @@ export function constantBits(value: Value, tag: string, arena: TextArena): numbe
   }
 }
 
-/** Can a kernel work it out from columns (and tables for symbols) alone? */
+/** True if a kernel can compute the expression from columns (and from tables for symbols) alone. */
 export function isEmittable(
   expr: Expr,
   inputTypes: readonly string[],
@@ -503,10 +509,10 @@ export function columnsOf(expr: Expr, into = new Set<number>()): Set<number> {
   return into;
 }
 
-/** A dictionary above this is not gone through for one query. */
+/** Expressions are not precomputed over dictionaries larger than this. */
 const PER_ENTRY_MAX = 1 << 17;
 
-/** The one symbol column that a whole expression is about, when its value can be worked out for each dictionary entry once. */
+/** The only symbol column that the expression reads, if its value can be precomputed for each dictionary entry. */
 export function perEntryColumn(
   expr: Expr,
   inputTypes: readonly string[],
@@ -523,7 +529,7 @@ export function perEntryColumn(
   return dictionary !== undefined && dictionary.count <= PER_ENTRY_MAX ? column : undefined;
 }
 
-/** Equal text for equal expressions. */
+/** Equal expressions have equal keys. */
 export function exprKey(expr: Expr): string {
   return JSON.stringify(
     expr,

@@ -1,6 +1,6 @@
 /**
- * A typed expression tree that becomes WebAssembly: what `emit` of a function entry builds, with no word about lanes. The
- * compiler lowers a tree to 2 × 64-bit SIMD lanes when every node of it has a lane form, and to scalar code otherwise.
+ * A typed expression tree that is compiled to WebAssembly. The `emit` functions of function entries build it, without regard to
+ * lanes. The compiler lowers a tree to 2 × 64-bit SIMD lanes if every node has a lane form, and to scalar code otherwise.
  *
  * The wasm type of an SQL value:
  *
@@ -128,36 +128,42 @@ export const f64 = {
   reinterpret: (a: IrNode): IrNode => node("f64.reinterpret_i64", "f64", [a]),
 };
 
-/** `whenTrue` if `condition` (i32) is not 0. Both sides are worked out. Has lanes. */
+/** `whenTrue` if `condition` (i32) is not 0. Both branches are evaluated. Has lanes. */
 export function select(condition: IrNode, whenTrue: IrNode, whenFalse: IrNode): IrNode {
   return node("select", whenTrue.type, [condition, whenTrue, whenFalse]);
 }
 
-/** As `select`, but only the side that is taken is worked out (a division that would trap). Scalar only. */
+/** Like `select`, but evaluates only the branch taken, such as a division that might trap. Scalar only. */
 export function ifElse(condition: IrNode, whenTrue: IrNode, whenFalse: IrNode): IrNode {
   return node("if", whenTrue.type, [condition, whenTrue, whenFalse]);
 }
 
-/** Works `value` out once for several uses in `body`. */
+/** Evaluates `value` once for several uses in `body`. */
 export function bind(value: IrNode, body: (bound: IrNode) => IrNode): IrNode {
   const identity = {};
   const result = body(node("bound", value.type, [], identity));
   return node("bind", result.type, [value, result], identity);
 }
 
-/** The i-th value that the kernel is given for a row: a column, or a constant from the parameter block. Made by the compiler. */
+/**
+ * The i-th input of the kernel for a row: a column, or a constant from the parameter block. Only the compiler creates
+ * it.
+ */
 export function input(index: number, type: WasmType): IrNode {
   return node("input", type, [], index);
 }
 
-/** A loop of scalar steps: `state` starts as `initial` and becomes `step(state)` while `condition(state)`; gives the last state. Polls cancel. Scalar only. */
+/**
+ * A scalar loop: `state` starts as `initial` and becomes `step(state)` while `condition(state)` holds. Returns the last
+ * state. Polls for cancellation. Scalar only.
+ */
 export function loop(initial: IrNode, condition: (state: IrNode) => IrNode, step: (state: IrNode) => IrNode): IrNode {
   const identity = {};
   const state = node("bound", initial.type, [], identity);
   return node("loop", initial.type, [initial, condition(state), step(state)], identity);
 }
 
-/** Reads of memory, for text: address is i32. */
+/** Memory reads, for text. Addresses are i32. */
 export const load = {
   u8: (address: IrNode): IrNode => node("i32.load8_u", "i32", [address]),
   u16: (address: IrNode): IrNode => node("i32.load16_u", "i32", [address]),
@@ -172,14 +178,17 @@ export const text = {
   /** In bytes; -1 for null. */
   length: (a: IrNode): IrNode => i32.wrap(i64.shrS(a, i64.const(32n))),
   isNull: (a: IrNode): IrNode => i64.ltS(a, i64.const(0n)),
-  /** Library functions of the compiler, over bytes; null equals null and is the smallest. */
+  /** Library functions of the compiler, over bytes. Null equals null and sorts first. */
   eq: (a: IrNode, b: IrNode): IrNode => node("text.eq", "i32", [a, b]),
   /** Negative, 0, positive. */
   compare: (a: IrNode, b: IrNode): IrNode => node("text.compare", "i32", [a, b]),
   hash: (a: IrNode): IrNode => node("text.hash", "i64", [a]),
-  /** Offset in bytes of the first `b` in `a`, or -1. */
+  /** Byte offset of the first `b` in `a`, or -1. */
   indexOf: (a: IrNode, b: IrNode): IrNode => node("text.indexOf", "i32", [a, b]),
 };
 
-/** Is a value of this type tag's layout null? The compiler uses it for "propagate"; entries may too. CHAR and IPv4: 0; floats: NaN. */
+/**
+ * Tests a value of one type for null. Used by the compiler for "propagate", and by entries. CHAR and IPv4: 0; floats:
+ * NaN.
+ */
 export type IsNull = (value: IrNode) => IrNode;

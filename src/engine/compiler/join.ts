@@ -1,11 +1,11 @@
 /**
- * Kernels of equi joins. The rows of the right side are found by their keys:
+ * Kernels of equi-joins. The rows of the build side (right) are found by their keys:
  *
- *     dense    integers of a small range: table[slot] has the first row + 1 of the slot's key, 0 for none
- *     hash     buckets of (first row + 1, tag, key words), open addressing; the first word is 0 in a free one
- *     next     next[row] is the next row + 1 with the same key, in ascending order; 0 behind the last
+ *     dense    integers of a small range: table[slot] is the first row + 1 of the slot's key, 0 for none
+ *     hash     buckets of (first row + 1, tag, key words), open addressing; the first word of a free bucket is 0
+ *     next     next[row] is the next row + 1 with the same key, in ascending order; 0 after the last
  *
- * A dense key's slot is value - low; then come null and what is out of range, whose slot is never filled.
+ * The slot of a dense key is value - low. Two more slots follow: for null, and for values out of range, which is always empty.
  */
 import { type CompiledKernel, hashOf } from "./aggregate.ts";
 import type { Input } from "./expression.ts";
@@ -13,10 +13,13 @@ import { i32, i64, type IrNode, select } from "./ir.ts";
 import { inputShape, kernelCache, KernelWriter, shapeOf } from "./kernel.ts";
 import type { Code } from "../wasm/assembler.ts";
 
-/** One key column. Nodes `low`, `count` (i64) and `step` (i32: slots of the keys behind it) are constants of the kernel. */
+/**
+ * One key column. Nodes `low`, `count` (i64) and `step` (i32: number of slots of the following keys) are constants of
+ * the kernel.
+ */
 export interface DenseKey {
   word: IrNode;
-  /** The word of null, where it lies apart from the values. */
+  /** The word of null, if it is separate from the values. */
   none: bigint | undefined;
   low: IrNode;
   count: IrNode;
@@ -39,7 +42,10 @@ function keyShape(key: JoinKey): string {
     : key.words.map((word, k) => `${shapeOf(word)}${key.texts[k]}`).join(",");
 }
 
-/** The least and greatest word but null's. Cells: low, high (start as the greatest and least that can be). Result: how many are null. */
+/**
+ * The least and greatest non-null word. Cells: low, high (initially the greatest and least possible). Result: the
+ * number of nulls.
+ */
 export function rangeKernel(
   memory: WebAssembly.Memory,
   inputs: readonly Input[],
@@ -72,7 +78,7 @@ export function rangeKernel(
   });
 }
 
-/** Finds a key: leaves the address of its first row's word in `place`. */
+/** Finds a key: sets `place` to the address of the word with its first row. */
 class Index {
   readonly place: number;
   readonly head: number;
@@ -95,12 +101,12 @@ class Index {
     this.slot = key.kind === "dense" ? slotOf(writer, key.keys) : undefined;
   }
 
-  /** What `find` reads. */
+  /** Inputs of `find`. */
   get nodes(): IrNode[] {
     return this.slot === undefined ? this.words : [this.slot];
   }
 
-  /** Has `head` too. A key that is not there: the place where it would be, and 0. */
+  /** Also sets `head`, the word at `place`. If the key is missing, `place` is its free bucket and `head` is 0. */
   find(): void {
     const { writer, place, head, table, tag, words, texts } = this;
     const { code } = writer;
@@ -135,12 +141,12 @@ class Index {
     code.get(at).set(place);
   }
 
-  /** A single number is compared itself. */
+  /** A single number is compared directly, without a tag. */
   private get usesTag(): boolean {
     return this.words.length > 1 || this.texts.some((isText) => isText);
   }
 
-  /** Writes the key into a free place. */
+  /** Writes the key into a free bucket. */
   fill(): void {
     const { writer: { code } } = this;
     if (this.usesTag) code.get(this.place).get(this.tag).memory("i32.store", 4);
@@ -167,8 +173,8 @@ function address(code: Code, base: number, index: number): Code {
 }
 
 /**
- * Puts rows into an index: row 0 … rowCount-1 of the kernel stand for last … last - rowCount + 1, so that each key's rows come to
- * lie in ascending order. Cells: table, mask, next, last, repeated (becomes 1 when a key has come twice).
+ * Inserts rows into an index. Rows 0 … rowCount-1 of the kernel stand for last … last - rowCount + 1, so that the rows
+ * of each key are linked in ascending order. Cells: table, mask, next, last, repeated (set to 1 if a key occurs twice).
  */
 export function indexKernel(memory: WebAssembly.Memory, inputs: readonly Input[], key: JoinKey): CompiledKernel {
   return kernelCache(memory).get(`joinIndex${key.kind}|${inputShape(inputs)}|${keyShape(key)}`, () => {
@@ -201,22 +207,22 @@ export function indexKernel(memory: WebAssembly.Memory, inputs: readonly Input[]
 }
 
 export interface ProbeMode {
-  /** No key comes twice on the right. */
+  /** No key occurs twice on the build side. */
   unique: boolean;
-  /** A left row without a partner makes a pair with row -1 … */
+  /** A left row without a match makes a pair with row -1 … */
   keepsLeft: boolean;
-  /** … and every left row does, behind its partners: a condition on pairs will say which of them stay. */
+  /** … and every left row does, after its matches: a join condition then decides which pairs are kept. */
   ends: boolean;
-  /** Right rows that have a partner are marked with 1, a byte each. */
+  /** Right rows with a match are marked with 1, one byte each. */
   marks: boolean;
 }
 
 export const PROBE_RESUME = { fresh: 0, atEnd: -1 } as const;
 
 /**
- * Pairs of left and right rows, in the order of the left rows, then of the right ones. Cells: table, mask, next, leftRows, rightRows
- * (i32 lists), capacity (of both), pairs (out: how many), resume (in and out: where a left row's partners go on), marks. Result: the
- * left row to go on with, or the end.
+ * Lists the pairs of left and right rows, ordered by left row, then by right row. Cells: table, mask, next, leftRows,
+ * rightRows (i32 lists), capacity (of both), pairs (out: their number), resume (in and out: where a left row's matches
+ * continue), marks. Result: the left row to continue with, or the end.
  */
 export function probeKernel(
   memory: WebAssembly.Memory,
@@ -245,7 +251,7 @@ export function probeKernel(
       writer.storeCell("i32", cells.resume, resume);
       code.get(row).return();
     };
-    /** The pair of `row` with row head - 1, which for 0 is no row. */
+    /** The pair of `row` with row head - 1, which is -1 for no match. */
     const pair = (row: number) => {
       address(code, leftRows, pairs).get(row).memory("i32.store");
       address(code, rightRows, pairs).get(head).i32(1).op("i32.sub").tee(right).memory("i32.store");
@@ -258,7 +264,7 @@ export function probeKernel(
     writer.scalarRows(predicate, index.nodes, (row) => {
       index.find();
       if (mode.unique && !mode.ends) {
-        // At most one pair a row, so there is room for all.
+        // At most one pair for each row, so there is space for all.
         if (mode.keepsLeft) {
           pair(row);
           if (mode.marks) code.get(head).if(() => mark());

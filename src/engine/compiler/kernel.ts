@@ -1,10 +1,10 @@
 /**
- * The frame of every kernel: one exported function `run(block, start, end)` that goes over rows start … end-1.
+ * The frame of every kernel: one exported function `run(block, start, end)` that processes rows start … end-1.
  *
- *     block   i64 cells in shared memory: address of the cancel word, then two cells an input, then what the kernel's sink wants
- *     result  what the sink says, or CANCELLED
+ *     block   i64 cells in shared memory: address of the cancel word, two cells for each input, then the cells of the kernel's sink
+ *     result  defined by the sink, or CANCELLED
  *
- * Rows are taken in strips of 4,096; between strips the cancel word is read. A predicate whose nodes have lanes is worked out for
+ * Rows are processed in strips of 4,096; the cancel word is read between strips. A predicate whose nodes have lanes is evaluated for
  * eight rows at once into bits (conditions on 32-bit columns for sixteen), and the scalar body runs for the bits that are set.
  */
 import { SqlError, SQLSTATE } from "../../errors.ts";
@@ -35,7 +35,7 @@ const FIRST_INPUT_CELL = 1;
 const GROUP_ROWS = 8;
 const NARROW_GROUP_ROWS = 16;
 
-/** Byte offset of a cell of the parameter block. */
+/** Byte offset of a cell in the parameter block. */
 function offsetOf(cell: number): number {
   return cell * 8;
 }
@@ -85,15 +85,15 @@ export class KernelWriter {
   readonly library = new Library(this.module);
   readonly code: Code;
   private readonly functionIndex: number;
-  /** Parameters. */
+  /** Locals of the parameters. */
   readonly block = 0;
   readonly start = 1;
   readonly end = 2;
   private readonly cancelWord: number;
-  /** Addresses of columns, values of constants. */
+  /** Locals of column addresses and constants. */
   private readonly primary: (number | undefined)[];
   private readonly secondary: (number | undefined)[] = [];
-  /** Values of inputs for the row at hand; those beyond `inputs` are derived. */
+  /** Locals of inputs for the current row; those beyond `inputs` are derived. */
   private readonly scalars: (number | undefined)[] = [];
   private readonly lanes: (number | undefined)[] = [];
   private readonly derived: { index: number; node: IrNode }[] = [];
@@ -126,7 +126,7 @@ export class KernelWriter {
     };
   }
 
-  /** A cell of the sink's own; gives its number. */
+  /** Adds a cell for the sink and returns its number. */
   cell(): number {
     return this.nextCell++;
   }
@@ -135,7 +135,7 @@ export class KernelWriter {
     return this.nextCell;
   }
 
-  /** A local that holds a cell's value from the start on. */
+  /** A local that is loaded with a cell's value at the start. */
   loadCell(type: ValueType, cell: number): number {
     const local = this.code.local(type);
     this.code.get(this.block).memory(`${type}.load`, offsetOf(cell)).set(local);
@@ -150,7 +150,7 @@ export class KernelWriter {
     this.code.get(this.cancelWord).memory("i32.atomic.load").if(() => this.code.i32(CANCELLED).return());
   }
 
-  /** An input of the sink's own (a state) that lives in locals. */
+  /** Adds an input for the sink (a state) that is kept in a local. */
   local(type: WasmType): { node: IrNode; local: number } {
     const index = this.nextInput++;
     const local = this.code.local(type);
@@ -158,7 +158,7 @@ export class KernelWriter {
     return { node: input(index, type), local };
   }
 
-  /** An input with lanes in a local of its own. */
+  /** Adds an input whose lanes are kept in a local. */
   laneLocal(type: WasmType): { node: IrNode; local: number } {
     const index = this.nextInput++;
     const local = this.code.local("v128");
@@ -170,7 +170,7 @@ export class KernelWriter {
     this.lanes[node.value as number] = local;
   }
 
-  /** Worked out once a row, after the predicate, for any number of uses. */
+  /** Evaluates the node once for each row, after the predicate, for several uses. */
   derive(node: IrNode): IrNode {
     if (node.op === "input" || node.op.endsWith(".const")) return node;
     const index = this.nextInput++;
@@ -182,7 +182,7 @@ export class KernelWriter {
     return this.derived.find((d) => d.index === index);
   }
 
-  /** Base inputs that nodes read, through derived ones. */
+  /** The base inputs that nodes read, directly or through derived ones. */
   private baseInputs(nodes: readonly IrNode[]): { base: Set<number>; derived: Set<number> } {
     const base = new Set<number>(), derived = new Set<number>();
     const visit = (list: readonly IrNode[]) => {
@@ -199,7 +199,7 @@ export class KernelWriter {
     return { base, derived };
   }
 
-  /** Loads what `nodes` read for the row in local `row`. */
+  /** Loads the inputs of `nodes` for the row in local `row`. */
   loadRow(nodes: readonly IrNode[], row: number, loaded: ReadonlySet<number> = new Set()): Set<number> {
     const { base, derived } = this.baseInputs(nodes);
     for (const k of base) if (!loaded.has(k)) this.loadScalar(k, row);
@@ -238,7 +238,7 @@ export class KernelWriter {
         code.get(this.primary[k]!).get(row).op("i64.extend_i32_u").op("i64.add");
         break;
       case "lookup":
-        // Tables start with code -1.
+        // Tables start with the value of code -1.
         code.get(this.secondary[k]!);
         this.address(this.primary[k]!, row, 4).memory("i32.load").i32(1).op("i32.add");
         if (FORM_WIDTH[spec.form] > 1) code.i32(Math.log2(FORM_WIDTH[spec.form])).op("i32.shl");
@@ -262,7 +262,7 @@ export class KernelWriter {
     lowerScalar(node, this.scope);
   }
 
-  /** Do these nodes, and what they derive from, have lanes? `own`: inputs of the sink with lanes. */
+  /** True if these nodes, and the derived ones that they read, have lanes. */
   hasLanes(nodes: readonly IrNode[]): boolean {
     const inputHasLanes = (index: number): boolean => {
       const d = this.isDerived(index);
@@ -278,7 +278,7 @@ export class KernelWriter {
     return { code: this.code, input: (k) => this.lanes[k]!, bound: new Map() };
   }
 
-  /** Constants as lanes, before the loops. */
+  /** Loads the constants into lanes, before the loops. */
   splatConstants(): void {
     const { code } = this;
     this.inputs.forEach((spec, k) => {
@@ -346,7 +346,10 @@ export class KernelWriter {
     code.set(this.lanes[k]!);
   }
 
-  /** The strips: `body(row, stripEnd)` moves `row` to stripEnd. Falls out at the end of the rows. */
+  /**
+   * Emits the loop over strips. `body(row, stripEnd)` must advance `row` to stripEnd. Execution continues after it at
+   * the end of the rows.
+   */
   strips(body: (row: number, stripEnd: number) => void): void {
     const { code } = this;
     const row = code.local("i32"), stripEnd = code.local("i32");
@@ -364,7 +367,7 @@ export class KernelWriter {
     );
   }
 
-  /** The parts of a predicate that are conditions on 32-bit columns (a symbol's code, most often), and the others. */
+  /** Splits a predicate into conditions on 32-bit columns (mostly symbol codes) and the rest. */
   private split(predicate: IrNode): { narrow: IrNode[]; rest: IrNode[] } {
     const isValue = (k: number) => {
       const spec = this.inputs[k];
@@ -376,12 +379,12 @@ export class KernelWriter {
     return { narrow, rest: parts.filter((part) => !narrow.includes(part)) };
   }
 
-  /** Is there a condition that sixteen rows are tested for at once? Few rows are taken to pass it. */
+  /** True if a part of the predicate is tested for sixteen rows at once. It is assumed that few rows pass it. */
   isSelective(predicate: IrNode | undefined): boolean {
     return predicate !== undefined && this.split(predicate).narrow.length > 0;
   }
 
-  /** Runs `body` for each row for which `predicate` holds. `nodes` are what the body reads; they are loaded. */
+  /** Runs `body` for each row that passes `predicate`. Loads `nodes`, the inputs of the body. */
   scalarRows(predicate: IrNode | undefined, nodes: readonly IrNode[], body: (row: number) => void): void {
     const { code } = this;
     if (predicate !== undefined && this.isSelective(predicate)) {
@@ -450,7 +453,7 @@ export class KernelWriter {
     }
   }
 
-  /** For sixteen rows: constants are spread before the loops. */
+  /** Sets `bits` for sixteen rows. Constants are loaded into lanes before the loops. */
   private narrowBits(predicate: IrNode): (row: number, bits: number) => void {
     const { code } = this;
     const constants = new Map<number, number>();
@@ -514,16 +517,16 @@ export class KernelWriter {
         code.get(row).i32(groupRows).op("i32.add").set(row).br(next);
       })
     );
-    // A group may end beyond the strip's end, which then is the end of the rows.
+    // A group may extend beyond the strip's end, which then is the end of the rows.
   }
 
-  /** Ends the function with the i32 on the stack. */
+  /** Returns the i32 on the stack as the function's result, and ends the module. */
   finish(): Uint8Array<ArrayBuffer> {
     return this.module.finish();
   }
 }
 
-/** What V8 bounds (50,000 locals, 7.5 MB of a function) only a statement of thousands of expressions reaches. */
+/** Only a statement with thousands of expressions reaches V8's limits (50,000 locals, 7.5 MB for a function). */
 function compiled(bytes: Uint8Array<ArrayBuffer>): WebAssembly.Module {
   try {
     return new WebAssembly.Module(bytes);
@@ -537,10 +540,10 @@ function compiled(bytes: Uint8Array<ArrayBuffer>): WebAssembly.Module {
   }
 }
 
-/** Runs of equal kernels share their module. */
+/** Caches modules, which executions of equal kernels share. */
 export class KernelCache {
   private readonly entries = new Map<string, { run: Kernel; cells: Record<string, number> }>();
-  /** Counts are shared by all threads. */
+  /** The counters are shared by all threads. */
   private readonly words: Int32Array;
 
   constructor(private readonly memory: WebAssembly.Memory, private readonly capacity = 512) {
@@ -553,7 +556,7 @@ export class KernelCache {
   ): { run: Kernel; cells: Record<string, number> } {
     let found = this.entries.get(key);
     if (found !== undefined) {
-      this.entries.delete(key); // the youngest stands last
+      this.entries.delete(key); // move to the end: the least recently used entry is first
       Atomics.add(this.words, SHARED_WORD.kernelsReused, 1);
     } else {
       const { bytes, cells } = build();

@@ -1,8 +1,11 @@
-/** Functions over text that IR nodes `text.*` call. A module has those that it uses. Text is an i64: address | length << 32, negative is null. */
+/**
+ * Text functions that IR nodes `text.*` call. A module contains those that it uses. Text is an i64: address | length <<
+ * 32, negative is null.
+ */
 import { LONG_TEXT_BYTES } from "../long-texts.ts";
 import type { Code, Module } from "../wasm/assembler.ts";
 
-/** What the modules import: it throws where the query is to end. */
+/** Imports of the modules. `poll` throws if the query must end. */
 export const PROCEDURES = ["poll"];
 const POLL = 0;
 
@@ -38,12 +41,12 @@ function lengthOf(code: Code, text: number): Code {
   return code.get(text).i64(32n).op("i64.shr_s").op("i32.wrap_i64");
 }
 
-/** Null equals null only. */
+/** Null equals only null. */
 function buildEqual(module: Module): number {
   const { code, index } = module.function(["i64", "i64"], ["i32"]);
   const length = code.local("i32"), a = code.local("i32"), b = code.local("i32");
   code.get(0).get(1).op("i64.eq").if(() => code.i32(1).return());
-  // Either null: equal only when both are.
+  // If either is null, they are equal only if both are.
   code.get(0).get(1).op("i64.or").i64(0n).op("i64.lt_s").if(() => {
     code.get(0).get(1).op("i64.and").i64(0n).op("i64.lt_s").return();
   });
@@ -74,7 +77,7 @@ function buildEqual(module: Module): number {
   return index;
 }
 
-/** By bytes, which for UTF-8 is by code points; then by length. Null is the smallest. */
+/** Compares bytes, which for UTF-8 is the order of code points, then lengths. Null is the smallest. */
 function buildCompare(module: Module): number {
   const { code, index } = module.function(["i64", "i64"], ["i32"]);
   const lengthA = code.local("i32"),
@@ -100,7 +103,7 @@ function buildCompare(module: Module): number {
   return index;
 }
 
-/** Eight bytes at a time, each mixed in by multiplication (the scheme of wyhash, without its 128-bit products). */
+/** Hashes eight bytes at a time, each mixed in by a multiplication (like wyhash, but without 128-bit products). */
 function buildHash(module: Module): number {
   const { code, index } = module.function(["i64"], ["i64"]);
   const hash = code.local("i64"), at = code.local("i32"), length = code.local("i32");
@@ -136,10 +139,10 @@ function buildHash(module: Module): number {
   return index;
 }
 
-/** Of a part that has been compared in vain, at one place of many. */
+/** A failed comparison that has read this much at one of many positions polls for cancellation. */
 const LONG_PART_BYTES = 1_024;
 
-/** First offset of `b` in `a`, or -1; nulls are found nowhere. The empty text is found at 0. */
+/** First offset of `b` in `a`, or -1. Nulls are never found. The empty text is found at 0. */
 function buildIndexOf(module: Module): number {
   const { code, index } = module.function(["i64", "i64"], ["i32"]);
   const lengthB = code.local("i32"),

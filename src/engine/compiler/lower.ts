@@ -1,17 +1,17 @@
-/** IR to instructions: one row at a time, or two rows in the 64-bit lanes of a vector. */
+/** Lowers IR to instructions: for one row, or for two rows in the 64-bit lanes of a vector. */
 import { assert } from "../../errors.ts";
 import type { Code } from "../wasm/assembler.ts";
 import type { IrNode } from "./ir.ts";
 import type { Library, LibraryName } from "./library.ts";
 
-/** Where the values of inputs and bound nodes are. */
+/** Locations of the values of inputs and bound nodes. */
 export interface ScalarScope {
   code: Code;
   library: Library;
-  /** Local that holds the input's value for the row. */
+  /** The local that holds the input's value for the row. */
   input(index: number): number;
   bound: Map<object, number>;
-  /** Leaves the kernel when the query was cancelled: written into each turn of a `loop`. */
+  /** Leaves the kernel if the query was cancelled. Emitted into each iteration of a `loop`. */
   poll(): void;
 }
 
@@ -87,14 +87,14 @@ export function lowerScalar(node: IrNode, scope: ScalarScope): void {
 }
 
 /**
- * How a value lies in lanes: i32 sign-extended to 64 bits, f32 as the f64 of the same value, i64 and f64 as they are.
- * A comparison is a mask (all bits of a lane) and becomes 0 or 1 only where a number is wanted.
+ * Representation of a value in lanes: i32 sign-extended to 64 bits, f32 as the f64 of the same value, i64 and f64
+ * unchanged. A comparison is a mask (all bits of a lane) and becomes 0 or 1 only where a number is needed.
  */
 type LaneForm = "value" | "mask";
 
 export interface LaneScope {
   code: Code;
-  /** Local (v128) that holds the input's lanes; undefined if the input has none. */
+  /** The local (v128) that holds the input's lanes; undefined if the input has none. */
   input(index: number): number;
   bound: Map<object, { local: number; form: LaneForm }>;
 }
@@ -158,7 +158,7 @@ const OTHERS = new Set([
   "f32.convert_i32_s",
 ]);
 
-/** Has every node of the tree a lane form? `hasLanes` says it of the inputs. */
+/** True if every node of the tree has a lane form. `hasLanes` decides for inputs. */
 export function isLaneable(node: IrNode, hasLanes: (input: number) => boolean): boolean {
   if (node.op === "input") return hasLanes(node.value as number);
   return hasLaneForm(node) && node.args.every((arg) => isLaneable(arg, hasLanes));
@@ -175,7 +175,7 @@ function hasLaneForm(node: IrNode): boolean {
   return false;
 }
 
-/** i32 lanes 0 and 2 moved to lanes 0 and 1. */
+/** Moves i32 lanes 0 and 2 to lanes 0 and 1. */
 const EVEN_I32 = [0, 1, 2, 3, 8, 9, 10, 11, 0, 1, 2, 3, 8, 9, 10, 11];
 const SIGN_I64 = -0x8000000000000000n;
 
@@ -340,7 +340,7 @@ function lower(node: IrNode, scope: LaneScope): LaneForm {
   values();
   code.op(`f64x2.${name}`);
   if (FLOAT_COMPARISONS.has(name)) return "mask";
-  // One rounding to f64 and one to f32 give what one rounding to f32 would: 53 >= 2 * 24 + 2.
+  // Rounding to f64 and then to f32 equals one rounding to f32, because 53 >= 2 * 24 + 2.
   if (type === "f32" && (name === "add" || name === "sub" || name === "mul" || name === "div" || name === "sqrt")) {
     round(code);
   }
@@ -355,14 +355,14 @@ function round(code: Code): void {
   code.op("f32x4.demote_f64x2_zero").op("f64x2.promote_low_f32x4");
 }
 
-/** The low halves of both lanes to the first two i32 lanes. */
+/** Moves the low halves of both lanes to the first two i32 lanes. */
 export function toEven(code: Code): void {
   const local = code.local("v128");
   code.tee(local).get(local).shuffle(EVEN_I32);
 }
 
 /**
- * Exact for all 64 bits, with the halves put into mantissas of known exponent.
+ * Exact for all 64 bits: puts the halves into mantissas with known exponents.
  * Source: Mysticial, https://stackoverflow.com/questions/41144668 (int64 to double, full range)
  */
 function convertI64(code: Code): void {
@@ -391,15 +391,18 @@ export function lowerLanes(node: IrNode, scope: LaneScope): void {
   if (lower(node, scope) === "mask") scope.code.splat64(1n).op("v128.and");
 }
 
-/** Leaves all bits of the lanes for which the i32 node is not 0. */
+/** Leaves a mask of the lanes for which the i32 node is not 0. */
 export function lowerMask(node: IrNode, scope: LaneScope): void {
-  // A truth value made of masks and numbers: both as masks. Right for and/or of values 0 and 1, which is what conditions are.
+  // A boolean made of masks and numbers: convert both to masks. Correct for and/or of 0 and 1, as in conditions.
   if (lower(node, scope) === "value") scope.code.splat64(0n).op("i64x2.ne");
 }
 
 const NARROW_COMPARISONS = new Set(["i32.eq", "i32.ne", "i32.lt_s", "i32.gt_s", "i32.le_s", "i32.ge_s"]);
 
-/** Is the tree a condition on 32-bit values alone, so that four rows fit into a vector? `isValue` says it of the inputs. */
+/**
+ * True if the tree is a condition on 32-bit values only, so that four rows fit into a vector. `isValue` decides for
+ * inputs.
+ */
 export function isNarrow(node: IrNode, isValue: (input: number) => boolean): boolean {
   const { op, args } = node;
   if (NARROW_COMPARISONS.has(op)) {
@@ -411,7 +414,7 @@ export function isNarrow(node: IrNode, isValue: (input: number) => boolean): boo
   return op === "i32.eqz" && isNarrow(args[0], isValue);
 }
 
-/** Leaves the mask of four rows; `push` leaves an input's four values. */
+/** Leaves the mask of four rows. `push` leaves an input's four values. */
 export function lowerNarrow(node: IrNode, code: Code, push: (input: number) => void): void {
   if (node.op === "input") return push(node.value as number);
   if (node.op === "i32.const") {
@@ -424,7 +427,7 @@ export function lowerNarrow(node: IrNode, code: Code, push: (input: number) => v
   else code.op(name === "and" || name === "or" ? `v128.${name}` : `i32x4.${name}`);
 }
 
-/** The parts of a condition that must all hold. */
+/** The operands of a conjunction. */
 export function partsOf(condition: IrNode): IrNode[] {
   return condition.op === "i32.and" ? condition.args.flatMap(partsOf) : [condition];
 }
@@ -440,7 +443,7 @@ export function inputsOf(nodes: readonly IrNode[]): number[] {
   return [...seen].sort((a, b) => a - b);
 }
 
-/** The tree as text, for cache keys: bound values are numbered in order. */
+/** The tree as text, for cache keys. Bound values are numbered in order. */
 export function shapeOf(node: IrNode): string {
   const numbers = new Map<object, number>();
   const visit = (n: IrNode): string => {

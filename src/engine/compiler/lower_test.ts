@@ -10,7 +10,7 @@ import { projectKernel } from "./project.ts";
 const FORMS: ColumnForm[] = ["i8", "i16", "u16", "i32", "i64", "f32", "f64"];
 const ROWS = 24;
 
-/** Trees of nodes that have lanes, of any type, over one column of each form and a constant of each type. */
+/** Random trees of nodes that have lanes, of any type, over one column of each form and a constant of each type. */
 function treesFrom(random: () => number) {
   const pick = <T>(list: readonly T[]): T => list[random() % list.length];
   const compare = (depth: number): IrNode => {
@@ -68,7 +68,7 @@ function treesFrom(random: () => number) {
   return tree;
 }
 
-Deno.test("lanes give bit for bit what scalar code gives, for every node and form", () => {
+Deno.test("lanes and scalar code give the same bits, for every node and form", () => {
   const context = testContext(1 << 26);
   const { heap } = context;
   const space = Workspace.of(context, "test");
@@ -103,7 +103,7 @@ Deno.test("lanes give bit for bit what scalar code gives, for every node and for
   const tree = treesFrom(random);
   const target = space.allocate(ROWS * 8 + 16);
   const bitsOf = (form: ColumnForm, rowCount: number) => {
-    // One NaN is as good as another.
+    // All NaNs are equal.
     if (form === "f64") return Array.from(heap.f64.slice(target / 8, target / 8 + rowCount));
     if (form === "f32") return Array.from(heap.f32.slice(target / 4, target / 4 + rowCount));
     return Array.from(heap.u8.slice(target, target + rowCount * FORM_WIDTH[form]));
@@ -119,7 +119,7 @@ Deno.test("lanes give bit for bit what scalar code gives, for every node and for
     kernel.setI32(compiled.cells.out0, target);
     kernel.run(0, ROWS);
     const lanes = bitsOf(form, ROWS);
-    // A run of one row has no pair.
+    // A run of one row uses no lane pair.
     for (let row = 0; row < ROWS; row++) {
       kernel.setI32(compiled.cells.out0, target + row * width);
       kernel.run(row, row + 1);

@@ -1,7 +1,7 @@
 /**
- * Kernels for grouping by many keys: rows are first written out by the upper bits of their key's hash, so that each part's groups fit
- * into a cache, and the parts are grouped one by one. A row that was written out has its key's words, the arguments' words, and its
- * number in the table, by which the groups of all parts are put into the order of their first rows.
+ * Kernels for grouping by many keys. Rows are first partitioned by the upper bits of their key's hash, so that the groups of each
+ * partition fit into a cache, and then the partitions are grouped one by one. A written row has its key's words, the arguments' words
+ * and its number in the table. The row numbers serve to order the groups of all partitions by their first rows.
  */
 import type { FusedAggregate } from "../../sql/functions/entry.ts";
 import { type AggregateShape, type CompiledKernel, hashOf, type KeyShape } from "./aggregate.ts";
@@ -9,7 +9,7 @@ import type { Input } from "./expression.ts";
 import { f32, f64, i32, i64, input, type IrNode, type WasmType } from "./ir.ts";
 import { inputShape, kernelCache, KernelWriter, shapeOf } from "./kernel.ts";
 
-/** The words of a row, in order, without the row number. */
+/** The words of a written row, in order, without the row number. */
 export interface RowShape {
   keys: readonly KeyShape[];
   /** Distinct arguments. */
@@ -50,14 +50,14 @@ function fromWord(word: IrNode, type: WasmType): IrNode {
   }
 }
 
-/** `2 ** bits` parts, by the upper bits of the hash whose lower bits find the bucket. */
+/** The partition of a key, out of `2 ** bits`, by the upper bits of its hash. The lower bits select the bucket. */
 function partOf(words: readonly IrNode[], bits: number): IrNode {
   return i32.wrap(i64.shrU(hashOf(words, words.map(() => false)), i64.const(BigInt(64 - bits))));
 }
 
 /**
- * With `write`: rows are written where `cursors` (an address a part) points, which moves on; else `cursors` counts rows. Cells:
- * cursors, firstRow (the number of row 0).
+ * With `write`, writes rows where `cursors` (one address for each partition) point, and advances these; otherwise
+ * counts rows in `cursors`. Cells: cursors, firstRow (the number of row 0).
  */
 export function scatterKernel(
   memory: WebAssembly.Memory,
@@ -99,7 +99,7 @@ export function scatterKernel(
   });
 }
 
-/** Not a function of SQL: the number of a group's first row, set when the group is made. */
+/** Not an SQL function: the number of a group's first row, set when the group is created. */
 const FIRST_ROW: FusedAggregate = {
   kind: "fused",
   ordered: true,
@@ -110,8 +110,8 @@ const FIRST_ROW: FusedAggregate = {
 };
 
 /**
- * Keys and aggregates over rows that were written out, with the first row's number as the last aggregate. `base` is the constant input
- * that the numbers start from.
+ * Keys and aggregates over written rows, with the first row's number as the last aggregate. `base` is the constant
+ * input that row numbers are relative to.
  */
 export function overWrittenRows(
   shape: RowShape,
@@ -120,7 +120,7 @@ export function overWrittenRows(
   const width = rowBytes(shape), words = wordsOf(shape);
   const count = words.length + shape.args.length + 1;
   const inputs = Array.from({ length: count }, (_, k): Input => ({ kind: "word", column: 0, width, k }));
-  // What the numbers start from is another for each piece that was written.
+  // The base differs for each written piece.
   const base = inputs.push({ kind: "constant", type: "i64", value: 0n }) - 1;
   const word = (k: number) => input(k, "i64");
   let next = 0;
@@ -146,7 +146,10 @@ export function overWrittenRows(
   };
 }
 
-/** Sets the bit of each record's first row; other threads may set theirs in the same words. Rows are records; cells: records, bitmap. */
+/**
+ * Sets the bit of each record's first row, atomically because other threads may set bits in the same words. Rows are
+ * records; cells: records, bitmap.
+ */
 export function markKernel(memory: WebAssembly.Memory, stride: number): CompiledKernel {
   return kernelCache(memory).get(`mark${stride}`, () => {
     const writer = new KernelWriter([]);
@@ -165,7 +168,10 @@ export function markKernel(memory: WebAssembly.Memory, stride: number): Compiled
   });
 }
 
-/** How many bits are set before each word of the bitmap. Rows are words; cells: bitmap, before; result: all bits. */
+/**
+ * Counts the bits that are set before each word of the bitmap. Rows are words; cells: bitmap, before; result: the
+ * number of all bits.
+ */
 export function prefixKernel(memory: WebAssembly.Memory): CompiledKernel {
   return kernelCache(memory).get("prefix", () => {
     const writer = new KernelWriter([]);
@@ -185,7 +191,10 @@ export function prefixKernel(memory: WebAssembly.Memory): CompiledKernel {
   });
 }
 
-/** Writes each record's address to its place in the order of first rows. Rows are records; cells: records, bitmap, before, list. */
+/**
+ * Writes each record's address to its index in the order of first rows. Rows are records; cells: records, bitmap,
+ * before, list.
+ */
 export function placeKernel(memory: WebAssembly.Memory, stride: number): CompiledKernel {
   return kernelCache(memory).get(`place${stride}`, () => {
     const writer = new KernelWriter([]);

@@ -1,4 +1,7 @@
-/** The kernel of filter and projection: rows that pass are written side by side into the output columns. Result: how many. */
+/**
+ * The kernel of filter and projection: writes rows that pass contiguously into the output columns. Result: their
+ * number.
+ */
 import { type ColumnForm, FORM_WIDTH, type Input } from "./expression.ts";
 import type { IrNode } from "./ir.ts";
 import { inputShape, type Kernel, kernelCache, KernelWriter, shapeOf, storeOf } from "./kernel.ts";
@@ -6,12 +9,15 @@ import { lowerLanes, toEven } from "./lower.ts";
 
 export type ProjectOutput =
   | { kind: "value"; node: IrNode; form: ColumnForm }
-  /** A column of 16 or 32 bytes a row, as it is. */
+  /** A column of 16 or 32 bytes for each row, copied. */
   | { kind: "copy"; width: number };
 
 export interface ProjectKernel {
   run: Kernel;
-  /** Cells of the outputs' addresses `out0` …, of copied columns' addresses `copy0` …, and `count` of all cells. */
+  /**
+   * Cells with the outputs' addresses `out0` …, the addresses of copied columns `copy0` …, and `count`, the number of
+   * all cells.
+   */
   cells: Record<string, number>;
 }
 

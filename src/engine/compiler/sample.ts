@@ -1,12 +1,13 @@
-/** Kernels of SAMPLE BY over ordered times. */
+/** Kernels of SAMPLE BY over ordered timestamps. */
 import { aggregateKey, type AggregateShape, type CompiledKernel, Records, strideOf } from "./aggregate.ts";
 import type { Input } from "./expression.ts";
 import type { IrNode } from "./ir.ts";
 import { inputShape, kernelCache, KernelWriter, shapeOf } from "./kernel.ts";
 
 /**
- * Cuts rows start … end-1 into runs of one bucket, by galloping search. Cells: times (address), origin and stride (i64), starts (i64
- * list of the buckets' starts), ends (i32 list of the runs' ends), capacity. Result: how many runs; the last one's end says how far.
+ * Splits rows start … end-1 into runs of one bucket, by galloping search. Cells: times (address), origin and stride
+ * (i64), starts (i64 list of the buckets' starts), ends (i32 list of the runs' ends), capacity. Result: the number of
+ * runs; the end of the last run is the next row.
  */
 export function edgesKernel(memory: WebAssembly.Memory): CompiledKernel {
   return kernelCache(memory).get("edges", () => {
@@ -36,7 +37,7 @@ export function edgesKernel(memory: WebAssembly.Memory): CompiledKernel {
       code.loop((next) => {
         code.get(row).get(writer.end).op("i32.ge_s").get(count).get(capacity).op("i32.ge_s").op("i32.or").brIf(done);
         writer.poll();
-        // bucket = time - ((time - origin) mod stride), the remainder taken positive
+        // bucket = time - ((time - origin) mod stride), with a non-negative remainder
         timeAt(() => code.get(row)).tee(bucket);
         code.get(bucket).get(origin).op("i64.sub").get(stride).op("i64.rem_s").get(stride).op("i64.add").get(stride).op(
           "i64.rem_s",
@@ -78,8 +79,8 @@ export function edgesKernel(memory: WebAssembly.Memory): CompiledKernel {
 }
 
 /**
- * Takes a bucket's groups out of a dense table: records of (bucket, header, states) at `target`, and the table is empty again. Rows are
- * places in the list. Cells: table, list, target, bucket (i64).
+ * Moves a bucket's groups from a dense table to `target`, as records of (bucket, header, states), and empties the
+ * table. Rows are indices in the list. Cells: table, list, target, bucket (i64).
  */
 export function flushKernel(memory: WebAssembly.Memory, aggregates: readonly AggregateShape[]): CompiledKernel {
   const stride = strideOf(1, aggregates);
@@ -107,9 +108,9 @@ export function flushKernel(memory: WebAssembly.Memory, aggregates: readonly Agg
 }
 
 /**
- * Rows of many short runs, each into a record of its own: (bucket, states), the last state being the count of rows. Records without
- * rows are taken out again. Cells: starts, ends, runs, records, continued (1: the first run goes on with the record that is there
- * already). Result: how many records there are.
+ * Aggregates many short runs, each into its own record: (bucket, states), where the last state is the row count.
+ * Records without rows are removed. Cells: starts, ends, runs, records, continued (1: the first run continues the
+ * record that is already there). Result: the number of records.
  */
 export function runsKernel(
   memory: WebAssembly.Memory,

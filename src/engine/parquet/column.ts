@@ -1,4 +1,4 @@
-/** Reads one column of a row group into a vector, page after page. */
+/** Reads one column of a row group into a vector, page by page. */
 import { type Layout, layoutOf } from "../../types/mod.ts";
 import { nullWords, TextArena, type Workspace } from "../columns.ts";
 import type { Values } from "./conversion.ts";
@@ -8,9 +8,9 @@ import { PageReader } from "./pages.ts";
 import type { ParquetColumn } from "./schema.ts";
 
 export interface ColumnReader {
-  /** Writes the next rows to the column at `address`, from row `from` on. Texts are valid until `forget`. */
+  /** Writes the next rows to the column at `address`, starting at row `from`. Texts are valid until `forget`. */
   read(address: number, from: number, rowCount: number): void;
-  /** The rows read before are done with. */
+  /** Releases the rows read before. */
   forget(): void;
   /** @throws when there are values of more rows than were read. */
   finish(): void;
@@ -29,7 +29,7 @@ export function columnReader(
 
 class FlatReader implements ColumnReader {
   private readonly layout: Layout;
-  /** The next row of the page at hand, and its value. */
+  /** The next row of the current page, and its value. */
   private row = 0;
   private value = 0;
 
@@ -69,7 +69,7 @@ class FlatReader implements ColumnReader {
     this.pages.close();
   }
 
-  /** Rows of the page at hand, with nulls where there is no value. */
+  /** Writes rows of the current page, with nulls where there is no value. */
   private write(address: number, from: number, rowCount: number): void {
     const { layout } = this, { heap } = this.space, { definitionMax } = this.column;
     const { definition, values, words } = this.pages;
@@ -102,16 +102,19 @@ class FlatReader implements ColumnReader {
 }
 
 /**
- * Lists to arrays: see `encodeArray` for their bytes. A repetition level r > 0 says that an entry goes on in the list of
- * dimension r - 1; the definition level says how far the entry is there.
+ * Reads lists as arrays: see `encodeArray` for their bytes. A repetition level r > 0 means that an entry continues the
+ * list of dimension r - 1; the definition level says to what depth the entry is present.
  */
 class ArrayReader implements ColumnReader {
   private readonly dimensionCount: number;
   private readonly arena: TextArena;
-  /** The next entry of the page at hand, and its value. */
+  /** The next entry of the current page, and its value. */
   private entry = 0;
   private value = 0;
-  /** The row at hand: elements of its lists by dimension, so far (-1: no list), and in lists that are complete (-1: none was). */
+  /**
+   * The current row: number of elements of its lists by dimension, so far (-1: no list), and in complete lists (-1:
+   * none yet).
+   */
   private readonly counts: number[];
   private readonly lengths: number[];
   private elements = new Int32Array(64);
@@ -159,7 +162,7 @@ class ArrayReader implements ColumnReader {
     return this.entry >= this.pages.valueCount && !this.pages.hasNext;
   }
 
-  /** Takes the entries of one row. Gives true for null. */
+  /** Reads the entries of one row. Returns true for null. */
   private readRow(): boolean {
     const { pages, counts, dimensionCount } = this, { definitionMax, dimensions } = this.column;
     this.elementCount = 0;
@@ -193,14 +196,14 @@ class ArrayReader implements ColumnReader {
     return isNull;
   }
 
-  /** One more element in the list of dimension `repetition - 1`; the lists in the element before are complete. */
+  /** Adds an element to the list of dimension `repetition - 1`; the lists within the previous element are complete. */
   private goOn(repetition: number): void {
     this.closeFrom(repetition);
     if (this.counts[repetition - 1] < 1) throw new ParquetError("an empty list has elements");
     this.counts[repetition - 1]++;
   }
 
-  /** Lists of dimension `from` and deeper begin, as far as the entry goes. */
+  /** Starts the lists of dimension `from` and deeper, as far as the entry is present. */
   private open(from: number, definition: number): void {
     const { dimensions } = this.column;
     for (let k = from; k < this.dimensionCount; k++) {

@@ -1,30 +1,30 @@
 /**
- * How stored values become values of a column: one entry for each pair of a stored form and a type. Pages are decoded to plain
- * values first; a conversion then turns a whole page of them, or a dictionary, into words of the column's layout.
+ * Conversion of stored values to column values: one entry for each pair of a stored form and a type. Pages are first decoded to
+ * plain values; a conversion then turns a whole page or dictionary of them into words of the column's layout.
  */
 import { decimalOf, formatDecimal } from "../../types/wide.ts";
 import { ParquetError } from "./error.ts";
 
-/** Values without nulls: numbers of 1 or 2 bytes, or i32 words of wider ones. */
+/** Values without nulls: numbers of 1 or 2 bytes, or the i32 words of wider ones. */
 export type Values = Int8Array | Int16Array | Int32Array;
 
 export type Conversion =
-  /** BOOLEAN: a bit each. */
+  /** BOOLEAN: one bit each. */
   | { stored: "bits" }
   /** Values of a fixed size. `bytes` has a buffer of its own. */
   | {
     stored: "fixed";
     sizeBytes: number;
-    /** INT32 or INT64, so that values can be differences. */
+    /** INT32 or INT64, which may be delta-encoded. */
     isInteger: boolean;
     convert(bytes: Uint8Array<ArrayBuffer>, count: number): Values;
   }
-  /** Bytes: pairs of address and length, as text columns have them. */
+  /** Bytes: pairs of address and length, as in text columns. */
   | {
     stored: "bytes";
-    /** 0: each value has its length before it. */
+    /** 0: each value is preceded by its length. */
     sizeBytes: number;
-    /** From pairs of addresses in `u8` to other values. */
+    /** Converts pairs of addresses in `u8` to other values. */
     convert?(u8: Uint8Array, pairs: Int32Array, count: number): Values;
   };
 
@@ -98,10 +98,10 @@ export const UUID = fixed(16, false, (words, count) => {
   return out;
 });
 
-/** Lowest byte first, as a column has it. */
+/** Least significant byte first, as in a column. */
 export const LONG256 = fixed(32, false, same);
 
-/** Halves in a word's low and high 16 bits. */
+/** Two halves in the low and high 16 bits of a word. */
 export const F16: Conversion = {
   stored: "fixed",
   sizeBytes: 2,
@@ -126,7 +126,7 @@ function halves(bytes: Uint8Array, count: number): Float64Array {
   return out;
 }
 
-/** A whole number that is 0 to 2^bits - 1. */
+/** An integer in 0 … 2^bits - 1. */
 export function geohash(sizeBytes: 4 | 8, bits: number): Conversion {
   return fixed(sizeBytes, true, (words, count) => {
     const out = sizeBytes === 8 ? words : widened(words, count, true);
@@ -183,7 +183,7 @@ export function decimal(tag: string, source: DecimalSource): Conversion {
   });
 }
 
-/** Two's complement, most significant byte first, to `width` words with the lowest first. */
+/** Converts two's complement, most significant byte first, to `width` words, lowest first. */
 function fromBigEndian(
   bytes: Uint8Array,
   at: number,
@@ -202,14 +202,14 @@ function fromBigEndian(
     }
     out[to + k] = word;
   }
-  // Bytes that the column has no room for repeat the sign.
+  // Bytes beyond the column's width must repeat the sign.
   for (let k = 0; k < length - width * 4; k++) if (bytes[at + k] !== (sign & 255)) throw tooManyDigits(tag);
   if (length > width * 4 && out[to + width - 1] >> 31 !== sign) throw tooManyDigits(tag);
 }
 
 const tooManyDigits = (tag: string) => new ParquetError(`a value has more digits than ${tag} holds`);
 
-/** Refuses values of more digits than the type has. */
+/** Refuses values with more digits than the type has. */
 function digitCheck(tag: string, precision: number, width: number): (out: Int32Array, count: number) => Int32Array {
   const limit = 10n ** BigInt(precision);
   const word = (value: bigint, k: number) => Number(BigInt.asUintN(32, value >> BigInt(32 * k)));
@@ -218,7 +218,7 @@ function digitCheck(tag: string, precision: number, width: number): (out: Int32A
   return (out, count) => {
     for (let i = 0, top = width - 1; i < count; i++, top += width) {
       const isNegative = out[top] < 0, bound = isNegative ? negative : limits;
-      // The highest word that differs from the bound's decides.
+      // The highest word that differs from the bound decides.
       let k = width - 1;
       while (k >= 0 && (out[top - width + 1 + k] >>> 0) === bound[k]) k--;
       const isAbove = k >= 0 && (out[top - width + 1 + k] >>> 0) > bound[k];
@@ -228,7 +228,7 @@ function digitCheck(tag: string, precision: number, width: number): (out: Int32A
   };
 }
 
-/** Numbers as words of DOUBLE, for the elements of arrays. */
+/** Converts numbers to words of DOUBLE, for the elements of arrays. */
 export function toDouble(
   conversion: Conversion,
   kind: "i32" | "u32" | "i64" | "u64" | "f16" | "f32" | "f64" | "decimal",
@@ -267,7 +267,7 @@ export function toDouble(
   };
 }
 
-/** @throws for a whole number that DOUBLE would round. */
+/** @throws for an integer that DOUBLE would round. */
 function exactNumbers(words: Int32Array, count: number, isSigned: boolean): Float64Array {
   const out = new Float64Array(count);
   for (let i = 0; i < count; i++) {

@@ -1,4 +1,7 @@
-/** Files of other writers, cut, with flipped bits, and with bytes of others: an error or the right number of rows, soon. */
+/**
+ * Reads files of other writers after truncation, bit flips and splicing: the result must be an error or the right
+ * number of rows, in time.
+ */
 import assert from "node:assert/strict";
 import { dirname } from "node:path";
 import { SqlError } from "../../errors.ts";
@@ -13,12 +16,14 @@ const FILES = [...Deno.readDirSync(DATA)].map(({ name }) => name).filter((name) 
   /^(types|zoo|sample).*\.parquet$/.test(name)
 )
   .sort();
-/** Damaged files of each kind; a night takes more. */
+/** Number of damaged files of each kind; nightly runs use more. */
 const RUNS = Number(Deno.env.get("SUNDIAL_DAMAGED_FILES") ?? 12);
-/** Of a read that takes milliseconds. */
+/** Limit for a read that normally takes milliseconds. */
 const PATIENCE_MS = 20_000;
 
-/** Rows by the file's footer, and rows that reading gives, all columns or as many as can be read by themselves. */
+/**
+ * Number of rows from the footer, and number of rows read: with all columns, or with those that can be read separately.
+ */
 function read(path: string, context: QueryContext): number {
   const { columns, rowCount } = parquetSchema(path, dirname(path), 3);
   const plan: ParquetNode = {
@@ -79,7 +84,7 @@ const DAMAGES: Damage[] = [
 ];
 
 for (const file of FILES) {
-  Deno.test(`a damaged file is refused, or has the right number of rows: ${file}`, () => {
+  Deno.test(`a damaged file is refused or gives the right number of rows: ${file}`, () => {
     const whole = Deno.readFileSync(new URL(file, DATA));
     const seed = Number(Deno.env.get("SEED") ?? Date.now() % 2 ** 31);
     const random = randomFrom(seed), directory = Deno.makeTempDirSync();
@@ -104,7 +109,7 @@ for (const file of FILES) {
           Deno.removeSync(path);
         }
       };
-      // A file may have a column that cannot be read as it is: then its rows are not looked at.
+      // If a file has a column that cannot be read even undamaged, its rows are not compared.
       const rowCount = parquetSchema(new URL(file, DATA).pathname, DATA.pathname).rowCount;
       for (const [kind, make] of DAMAGES) {
         for (let run = 0; run < RUNS; run++) {

@@ -1,4 +1,4 @@
-/** The file is not what the format says, or holds what is not read here. */
+/** The file is invalid, or uses a feature that is not supported. */
 export class ParquetError extends Error {
   override readonly name = "ParquetError";
 }

@@ -1,5 +1,5 @@
 /**
- * A Parquet file: what its footer says, checked, in this database's types.
+ * A Parquet file: its footer, checked, with columns mapped to the types of this database.
  * @see https://parquet.apache.org/docs/file-format/
  */
 import { parquetMetadata, type RowGroup } from "hyparquet";
@@ -12,9 +12,9 @@ export interface ColumnExtent {
   codec: string;
   offset: number;
   sizeBytes: number;
-  /** Once decompressed. */
+  /** Size when decompressed. */
   plainSizeBytes: number;
-  /** Entries of lists, nulls and empty lists included. */
+  /** Number of list entries, including nulls and empty lists. */
   valueCount: number;
 }
 
@@ -23,7 +23,7 @@ export interface ParquetFile {
   columns: ParquetColumn[];
   leftOut: LeftOut[];
   rowCount: number;
-  /** `extents` by leaf. */
+  /** `extents` is indexed by leaf. */
   rowGroups: { rowCount: number; extents: ColumnExtent[] }[];
 }
 
@@ -32,7 +32,7 @@ interface Cached {
   file: ParquetFile;
 }
 
-/** Footers are small beside their files; the few in use are kept. */
+/** Number of cached footers. They are small compared to their files. */
 const CACHE_COUNT_MAX = 64;
 const cache = new Map<string, Cached>();
 
@@ -43,8 +43,8 @@ export interface FileSchema {
 }
 
 /**
- * Columns and row count of a file, and the columns that have no type here.
- * @throws {SqlError} at `at`, when there is no such file, or it is no whole Parquet file.
+ * Columns and row count of a file, and the columns whose types are not supported.
+ * @throws {SqlError} at `at`, if the file does not exist or is not a complete Parquet file.
  */
 export function parquetSchema(path: string, root: string, at = 0): FileSchema {
   const { columns, leftOut, rowCount } = atPosition(path, at, () => {
@@ -55,12 +55,12 @@ export function parquetSchema(path: string, root: string, at = 0): FileSchema {
   return { columns: columns.map(({ name, type }) => ({ name, type })), leftOut, rowCount };
 }
 
-/** Runs `work`; what it finds wrong with the file becomes an SqlError at a position. */
+/** Runs `work` and turns errors of the file into SqlErrors at a position. */
 export function atPosition<T>(path: string, at: number, work: () => T): T {
   try {
     return work();
   } catch (error) {
-    // Decoders run over damaged bytes: a length out of range is the file's fault.
+    // Decoders run over damaged bytes, so a length out of range is the file's fault.
     const name = path.slice(path.lastIndexOf("/") + 1);
     if (error instanceof OutsideError) {
       throw new SqlError(`${name} cannot be read: ${error.message}`, at, SQLSTATE.insufficientPrivilege, {
@@ -77,7 +77,7 @@ export function atPosition<T>(path: string, at: number, work: () => T): T {
   }
 }
 
-/** A file of the directory `root`. The caller closes the handle. */
+/** Opens a file of the directory `root`. The caller closes the handle. */
 export function openParquet(path: string, root: string): { file: ParquetFile; handle: Deno.FsFile } {
   const handle = openImportFile(path, root);
   try {
@@ -105,7 +105,7 @@ export function readAt(handle: Deno.FsFile, offset: number, into: Uint8Array): v
   }
 }
 
-/** The tail of a file: footer, its length (u32), "PAR1". */
+/** Reads the end of a file: footer, its length (u32), "PAR1". */
 function readFooter(path: string, handle: Deno.FsFile, sizeBytes: number): ParquetFile {
   if (sizeBytes < 12) throw new ParquetError("it is too short");
   const tail = new Uint8Array(8);
@@ -133,7 +133,7 @@ function readFooter(path: string, handle: Deno.FsFile, sizeBytes: number): Parqu
     }
     for (const { name, leaf, dimensions } of columns) {
       const { valueCount } = extents[leaf];
-      // An entry of a list is a value, and an empty list is one too.
+      // Each list entry counts as a value, and so does an empty list.
       if (dimensions.length > 0 ? valueCount < rowCount : valueCount !== rowCount) {
         throw new ParquetError(`column ${name} has ${valueCount} values in ${rowCount} rows`);
       }
@@ -155,7 +155,7 @@ function rowGroupOf(group: RowGroup, fileSizeBytes: number): ParquetFile["rowGro
       offset !== undefined && offset > 0n
     ).map(Number);
     const offset = Math.min(...starts), sizeBytes = Number(data.total_compressed_size);
-    // Groups without rows may lie nowhere.
+    // Empty row groups may have arbitrary offsets.
     if (rowCount > 0 && !(offset >= 4 && sizeBytes >= 0 && offset + sizeBytes <= fileSizeBytes)) {
       throw new ParquetError("a column lies outside of the file");
     }

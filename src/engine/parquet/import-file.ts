@@ -1,23 +1,23 @@
-/** Opens files of the import directory, and none outside of it that a symbolic link leads to. */
+/** Opens files of the import directory, but none that a symbolic link outside of it leads to. */
 import fs from "node:fs";
 import { relative, sep } from "node:path";
 import { ParquetError } from "./error.ts";
 
-/** A symbolic link in the path of a file leads out of the import directory. */
+/** The file's path leads out of the import directory through a symbolic link. */
 export class OutsideError extends ParquetError {}
 
 /**
- * What was opened is checked, not the path, as links can be exchanged between a check and an open. Links to files inside of the
- * directory are followed. @throws {OutsideError}
+ * Checks the file that was opened instead of the path, because links can be replaced between a check and an open. Links
+ * to files inside the directory are followed. @throws {OutsideError}
  */
 export function openImportFile(path: string, root: string): Deno.FsFile {
   const realRoot = Deno.realPathSync(root);
   return Deno.build.os === "linux" ? openByDescriptor(path, realRoot) : openAndCompare(path, realRoot);
 }
 
-/** The system tells the path of what is open, and opens it again by its descriptor. */
+/** /proc tells the path of the open descriptor, and opens it again as a Deno.FsFile. */
 function openByDescriptor(path: string, realRoot: string): Deno.FsFile {
-  // Opening a pipe would wait for its writer.
+  // Without O_NONBLOCK, opening a pipe would wait for its writer.
   const descriptor = openDescriptor(path, fs.constants.O_RDONLY | fs.constants.O_NONBLOCK);
   try {
     const link = `/proc/self/fd/${descriptor}`;
@@ -29,7 +29,7 @@ function openByDescriptor(path: string, realRoot: string): Deno.FsFile {
   }
 }
 
-/** @throws the errors of Deno.openSync(), which takes no flags. */
+/** Deno.openSync() accepts no flags. @throws the same errors as Deno.openSync(). */
 function openDescriptor(path: string, flags: number): number {
   try {
     return fs.openSync(path, flags);
@@ -43,7 +43,7 @@ function openDescriptor(path: string, flags: number): number {
   }
 }
 
-/** The path is resolved after the open, and must lead to the same file. */
+/** Resolves the path after opening; it must lead to the same file. */
 function openAndCompare(path: string, realRoot: string): Deno.FsFile {
   if (!Deno.statSync(path).isFile) throw new ParquetError("it is not a file");
   const file = Deno.openSync(path);

@@ -68,13 +68,13 @@ Deno.test(
     }),
 );
 
-Deno.test("openImportFile() never opens what is outside while links are exchanged", () =>
+Deno.test("openImportFile() never opens a file outside while links are being replaced", () =>
   withDirectories((inside, outside) => {
     const path = join(inside, "link");
     Deno.symlinkSync(join(inside, "deep"), path);
     Deno.symlinkSync(outside, join(inside, "out"));
     const exchanges = new Worker(new URL("./testing/exchange-links.ts", import.meta.url), { type: "module" });
-    const state = new Int32Array(new SharedArrayBuffer(4)); // 1: it shall end; 2: it has
+    const state = new Int32Array(new SharedArrayBuffer(4)); // 1: stop; 2: has stopped
     exchanges.postMessage([join(inside, "deep"), outside, path, state]);
     try {
       for (const until = Date.now() + 500; Date.now() < until;) {
@@ -87,7 +87,7 @@ Deno.test("openImportFile() never opens what is outside while links are exchange
         assert.equal(text, "inside");
       }
     } finally {
-      // A link that it makes later would be in the way of removing the directory.
+      // A link created later would prevent the removal of the directory.
       Atomics.store(state, 0, 1);
       Atomics.wait(state, 0, 1, 5_000);
       exchanges.terminate();

@@ -25,19 +25,19 @@ export interface PageHeader {
   sizeBytes: number;
   compressedSizeBytes: number;
   crc?: number;
-  /** Rows, nulls included; in a dictionary the number of entries. */
+  /** Number of rows including nulls; for a dictionary, of entries. */
   valueCount: number;
   encoding: number;
   definitionEncoding: number;
   repetitionEncoding: number;
-  /** Version 2: levels lie before the values, never compressed. */
+  /** Version 2: levels precede the values and are never compressed. */
   repetitionBytes: number;
   definitionBytes: number;
   isCompressed: boolean;
   headerBytes: number;
 }
 
-/** Bytes before the page's own; `bytes` begins with the header. @throws {RangeError} when `bytes` ends within it. */
+/** Parses the header at the start of `bytes`. @throws {RangeError} if `bytes` ends within it. */
 export function readPageHeader(bytes: Uint8Array): PageHeader {
   const reader = new CompactReader(bytes);
   const header: PageHeader = {
@@ -108,7 +108,7 @@ class CompactReader {
     throw new ParquetError("a number in a page header is too long");
   }
 
-  /** Zigzag. */
+  /** A zigzag-encoded integer. */
   integer(): number {
     const value = this.varint();
     return value % 2 === 0 ? value / 2 : -(value + 1) / 2;
@@ -189,25 +189,25 @@ export function decompress(codec: string, bytes: Uint8Array, sizeBytes: number):
   return out instanceof Buffer ? new Uint8Array(out.buffer, out.byteOffset, out.length) : out;
 }
 
-/** The hybrid of runs and bit-packed groups: `count` values of `width` bits. */
+/** Decodes the hybrid of runs and bit-packed groups: `count` values of `width` bits. */
 export function decodeRuns(bytes: Uint8Array, width: number, count: number): Int32Array {
   const out = new Int32Array(count);
   new Runs(bytes, width, count).read(out, count);
   return out;
 }
 
-/** The bit-packed values of a group. */
+/** Number of bit-packed values in a group. */
 const GROUP = 8;
 
-/** The same, read piece by piece: a run of a few bytes may claim millions of values. */
+/** Decodes runs piece by piece, because a run of a few bytes may claim millions of values. */
 export class Runs {
   private at = 0;
   private readonly valueBytes: number;
-  /** Values of the run at hand that were not read. */
+  /** Remaining values of the current run. */
   private left = 0;
   private isPacked = false;
   private value = 0;
-  /** A group that was read in part. */
+  /** A group that was partly read. */
   private readonly group = new Int32Array(GROUP);
   private groupAt = GROUP;
 
@@ -216,12 +216,12 @@ export class Runs {
     this.valueBytes = (width + 7) >>> 3;
   }
 
-  /** The next `count` values, from the start of `out`. */
+  /** Reads the next `count` values into the start of `out`. */
   read(out: Int32Array, count: number): void {
     for (let n = 0; n < count;) n += this.some(out, n, count - n);
   }
 
-  /** How many of all values are `wanted`; none may be above it. */
+  /** Counts the values equal to `wanted`; no value may be larger. */
   countOf(wanted: number): number {
     const some = new Int32Array(1024);
     let count = 0;
@@ -242,7 +242,7 @@ export class Runs {
     return count;
   }
 
-  /** Up to `count` values of the run at hand. Gives how many. */
+  /** Reads up to `count` values of the current run and returns their number. */
   private some(out: Int32Array, from: number, count: number): number {
     if (this.left === 0) this.begin();
     let n = Math.min(this.left, count);
@@ -264,7 +264,7 @@ export class Runs {
   }
 
   private unpack(count: number, out: Int32Array, from: number): void {
-    // Writers may leave off the padding of the last group.
+    // Writers may omit the padding of the last group.
     if (this.at + Math.ceil(count * this.width / 8) > this.bytes.length) throw new ParquetError("runs end too early");
     unpack(this.bytes, this.at, this.width, count, out, from);
     this.at += Math.ceil(count / GROUP) * this.width;
@@ -290,7 +290,7 @@ export class Runs {
   }
 }
 
-/** Bit-packed values, lowest bits first. */
+/** Unpacks bit-packed values, lowest bits first. */
 function unpack(bytes: Uint8Array, at: number, width: number, count: number, out: Int32Array, from: number): void {
   if (width === 0) {
     out.fill(0, from, from + count);
@@ -317,7 +317,7 @@ function unpack(bytes: Uint8Array, at: number, width: number, count: number, out
   for (let k = 0, bit = at * 8; k < count; k++, bit += width) out[from + k] = bitsAt(bytes, bit, width);
 }
 
-/** Up to 32 bits from a bit offset; bytes behind the end read as 0. */
+/** Up to 32 bits from a bit offset; bytes after the end read as 0. */
 function bitsAt(bytes: Uint8Array, bit: number, width: number): number {
   if (width === 0) return 0;
   const at = Math.floor(bit / 8), shift = bit & 7;
@@ -326,7 +326,9 @@ function bitsAt(bytes: Uint8Array, bit: number, width: number): number {
   return width === 32 ? value | 0 : value & ((1 << width) - 1);
 }
 
-/** DELTA_BINARY_PACKED: `count` numbers as pairs of words (low, high), and where the bytes behind them begin. */
+/**
+ * DELTA_BINARY_PACKED: returns `count` numbers as pairs of words (low, high), and the offset after the encoded bytes.
+ */
 export function decodeDelta(bytes: Uint8Array, from: number, count: number): { words: Int32Array; end: number } {
   let at = from;
   const varint = (): [low: number, high: number] => {
@@ -356,7 +358,7 @@ export function decodeDelta(bytes: Uint8Array, from: number, count: number): { w
     words[0] = low;
     words[1] = high;
   }
-  // All of the values are walked over, so that `end` is right.
+  // All values are decoded, so that `end` is right.
   for (let n = 1; n < total;) {
     const [minLow, minHigh] = zigzag();
     const widths = at;
@@ -384,7 +386,7 @@ export function decodeDelta(bytes: Uint8Array, from: number, count: number): { w
   return { words, end: Math.min(at, bytes.length) };
 }
 
-/** BYTE_STREAM_SPLIT: byte k of all values, for each k; put together again. */
+/** BYTE_STREAM_SPLIT: joins the separate streams of byte 0, 1, … of all values. */
 export function joinStreams(bytes: Uint8Array, width: number, count: number): Uint8Array {
   if (count * width > bytes.length) throw new ParquetError("split values end too early");
   const out = new Uint8Array(count * width);

@@ -1,6 +1,6 @@
 /**
- * The pages of a column chunk, one after the other and in pieces: levels, and values without nulls. Holds one page at a time, and of
- * what its runs claim one piece.
+ * Reads the pages of a column chunk one by one, in pieces: levels, and values without nulls. Keeps one page at a time, and only one
+ * piece of what its runs expand to.
  */
 import { layoutOf } from "../../types/mod.ts";
 import { LAYOUT_WIDTH } from "../../types/layout.ts";
@@ -24,9 +24,9 @@ import {
 import type { ParquetColumn } from "./schema.ts";
 
 const READ_BYTES = 1 << 18;
-/** Values of a piece, with nulls. */
+/** Number of values in a piece, including nulls. */
 const PIECE_VALUES = 65_536;
-/** Its levels, indices and values, the widest of them. */
+/** Size of its levels, indices and values of the widest type. */
 const PIECE_BYTES = PIECE_VALUES * (8 + 4 + 32);
 
 export class PageReader {
@@ -37,27 +37,30 @@ export class PageReader {
   private readonly end: number;
   private valuesLeft: number;
   private readonly repetitionMax: number;
-  /** i32 words of a value in memory; values of 1 and 2 bytes take an element. */
+  /** i32 words of a value in memory; values of 1 and 2 bytes take one element. */
   readonly words: number;
 
-  /** What follows of the page at hand: so many values, with nulls, their levels if they differ, and the values themselves. */
+  /** The rest of the current page: number of values including nulls, their levels if not all equal, and the values. */
   private pageLeft = 0;
   private repetitionRuns?: Runs;
   private definitionRuns?: Runs;
   private takeValues: (count: number) => Values = () => new Int32Array(0);
 
-  /** The piece at hand. Levels are undefined where all are the highest (definition) or lowest (repetition). */
+  /** The current piece. Levels are undefined if all are the highest (definition) or lowest (repetition). */
   valueCount = 0;
   repetition?: Int32Array<ArrayBuffer>;
   definition?: Int32Array<ArrayBuffer>;
   values: Values = new Int32Array(0);
 
   private dictionary?: Values;
-  /** Blocks with the bytes of texts: of the dictionary, of the page at hand, and of pages whose rows are in the last batch. */
+  /**
+   * Blocks with the bytes of texts: of the dictionary, of the current page, and of pages whose rows are in the last
+   * batch.
+   */
   private dictionaryBlock = 0;
   private pageBlock = 0;
   private oldBlocks: number[] = [];
-  /** What is counted against the query for arrays outside of the shared memory. */
+  /** Bytes charged to the query for arrays outside of the shared memory. */
   private accountedBytes = 0;
   private dictionaryBytes = 0;
 
@@ -74,12 +77,12 @@ export class PageReader {
     this.words = this.repetitionMax > 0 ? 2 : Math.max(1, LAYOUT_WIDTH[layoutOf(column.type)] >>> 2);
   }
 
-  /** There are values in pieces to come. */
+  /** True if more pieces follow. */
   get hasNext(): boolean {
     return this.valuesLeft > 0;
   }
 
-  /** Goes to the next piece. */
+  /** Moves to the next piece. */
   next(): void {
     pollQuery();
     while (this.pageLeft === 0) {
@@ -106,7 +109,7 @@ export class PageReader {
     this.values = this.takeValues(presentCount);
   }
 
-  /** The values read before are done with. */
+  /** Releases the values read before. */
   forget(): void {
     for (const block of this.oldBlocks) this.space.free(block);
     this.oldBlocks = [];
@@ -132,7 +135,7 @@ export class PageReader {
     return this.window.subarray(at, at + length);
   }
 
-  /** Besides the dictionary. */
+  /** Charges memory to the query, in addition to the dictionary's. */
   private account(sizeBytes: number): void {
     sizeBytes += this.dictionaryBytes;
     this.space.memory.account(sizeBytes - this.accountedBytes, this.space.operator);
@@ -143,7 +146,7 @@ export class PageReader {
     const header = this.header();
     checkPageHeader(header, this.end - this.offset - header.headerBytes);
     const { type, valueCount } = header;
-    // What a page claims is counted before it is made.
+    // The size that a page claims is charged before memory is allocated.
     if (type === PAGE.dictionary) this.account(header.sizeBytes + 4 * valueCount * (this.words + 2));
     else if (type !== PAGE.index) this.account(header.sizeBytes + PIECE_BYTES);
     const page = this.bytes(this.offset + header.headerBytes, header.compressedSizeBytes);
@@ -167,7 +170,7 @@ export class PageReader {
       return readPageHeader(this.bytes(this.offset, size));
     } catch (error) {
       if (!(error instanceof RangeError)) throw error;
-      // Statistics of long texts make long headers.
+      // Statistics of long texts can make the header long.
       return readPageHeader(this.bytes(this.offset, Math.min(this.end - this.offset, READ_BYTES)));
     }
   }
@@ -207,7 +210,7 @@ export class PageReader {
     this.pageLeft = valueCount;
   }
 
-  /** Gives the next so many of the `count` values of a page. */
+  /** Returns a function that returns the next values of a page, out of `count`. */
   private valuesOf({ encoding, sizeBytes }: PageHeader, bytes: Uint8Array, count: number): (count: number) => Values {
     const { words } = this;
     if (encoding === ENCODING.dictionary || encoding === ENCODING.plainDictionary) {
@@ -219,7 +222,7 @@ export class PageReader {
       return (count) => this.lookUp(indices, count);
     }
     if (encoding === ENCODING.rle && this.column.conversion.stored === "bits") {
-      // The runs' size stands before them.
+      // The size of the runs precedes them.
       const bits = new Runs(bytes.subarray(4), 1, count);
       return (count) => Int8Array.from(taken(bits, count));
     }
@@ -300,7 +303,7 @@ export class PageReader {
       case "fixed": {
         const size = conversion.sizeBytes * count;
         if (size > bytes.length) throw new ParquetError("a page's values end too early");
-        // A copy, because a view needs its alignment.
+        // Copy, because a view would need alignment.
         return conversion.convert(bytes.slice(0, size), count);
       }
       case "bytes": {
@@ -325,7 +328,7 @@ export class PageReader {
     return convert === undefined ? pairs : convert(this.space.heap.u8, pairs, count);
   }
 
-  /** Values of one size, one behind the other. */
+  /** Concatenates values of one size. */
   private joined(pairs: Int32Array, count: number, sizeBytes: number): Uint8Array<ArrayBuffer> {
     const { u8 } = this.space.heap, out = new Uint8Array(count * sizeBytes);
     for (let i = 0; i < count; i++) {
@@ -346,7 +349,7 @@ export class PageReader {
     return pairs;
   }
 
-  /** Length (u32) and bytes of each text. The bytes stay together as they are. */
+  /** Length (u32) and bytes of each text. The bytes are kept in one block. */
   private plainText(bytes: Uint8Array, count: number): Int32Array {
     const base = this.textBlock(bytes), pairs = new Int32Array(count * 2);
     let at = 0;
@@ -376,7 +379,7 @@ export class PageReader {
     return pairs;
   }
 
-  /** Each text begins with a piece of the one before. */
+  /** Each text begins with a prefix of the previous one. */
   private deltaText(bytes: Uint8Array, count: number): Int32Array {
     const prefixes = decodeDelta(bytes, 0, count), suffixes = decodeDelta(bytes, prefixes.end, count);
     let total = 0, before = 0;
@@ -414,7 +417,7 @@ export class PageReader {
 const bytesOf = (words: Int32Array): Uint8Array<ArrayBuffer> =>
   new Uint8Array(words.buffer as ArrayBuffer, words.byteOffset, words.byteLength);
 
-/** Levels with their size before them (u32), and what is behind them. */
+/** Splits off levels that are preceded by their size (u32). */
 function sizedLevels(body: Uint8Array, encoding: number): [levels: Uint8Array, rest: Uint8Array] {
   if (encoding !== ENCODING.rle) throw new ParquetError("its levels are in an encoding that nobody writes any more");
   if (body.length < 4) throw new ParquetError("a page ends before its levels");
@@ -427,7 +430,7 @@ function levelsOf(bytes: Uint8Array, max: number, count: number): Runs {
   return new Runs(bytes, 32 - Math.clz32(max), count);
 }
 
-/** Into `before`, if it is long enough. */
+/** Reads levels into `before` if it is large enough. */
 function readLevels(runs: Runs, count: number, before?: Int32Array<ArrayBuffer>): Int32Array<ArrayBuffer> {
   const isReused = before !== undefined && before.buffer.byteLength >= 4 * count;
   const levels = isReused ? new Int32Array(before.buffer, 0, count) : new Int32Array(count);

@@ -91,7 +91,7 @@ for (const codec of ["UNCOMPRESSED", "SNAPPY"] as const) {
     }));
 }
 
-Deno.test("columns are read by name, in any order, and none at all gives row counts", () =>
+Deno.test("columns are read by name, in any order; without columns only rows are counted", () =>
   withFile((path) => {
     const rows = write(path, "SNAPPY");
     const context = testContext(1 << 26);
@@ -109,7 +109,7 @@ Deno.test("columns are read by name, in any order, and none at all gives row cou
     assert.equal(rowsOf(createParquet({ ...plan, columns: [], fileColumns: [] }, context), context).length, ROWS);
   }));
 
-Deno.test("cut and damaged files are refused at the path, or the damage lies in values", () =>
+Deno.test("cut and damaged files are refused at the path, unless the damage is in values", () =>
   withFile((path) => {
     write(path, "SNAPPY");
     const whole = Deno.readFileSync(path);
@@ -134,7 +134,7 @@ Deno.test("cut and damaged files are refused at the path, or the damage lies in 
     assert.throws(() => parquetSchema(path, dirname(path), 5), { name: "SqlError", position: 5 });
   }));
 
-/** As the format's description has it. */
+/** As described in the format's specification. */
 function encodeDelta(values: bigint[]): Uint8Array {
   const out: number[] = [];
   const varint = (value: bigint) => {
@@ -167,7 +167,7 @@ function encodeDelta(values: bigint[]): Uint8Array {
   return Uint8Array.from(out);
 }
 
-Deno.test("delta-coded numbers of all widths come back", () => {
+Deno.test("delta-coded numbers of all widths are decoded", () => {
   const random = randomFrom(22);
   for (let width = 0; width <= 64; width++) {
     const values = Array.from(
@@ -183,7 +183,7 @@ Deno.test("delta-coded numbers of all widths come back", () => {
 });
 
 Deno.test("runs and bit-packed groups", () => {
-  // A run of ten 5s, then eight values of 3 bits: 0 … 7 (the format's own example).
+  // A run of ten 5s, then eight 3-bit values 0 … 7 (the specification's example).
   assert.deepEqual([...decodeRuns(Uint8Array.of(20, 5, 3, 0x88, 0xc6, 0xfa), 3, 18)], [
     ...Array(10).fill(5),
     0,
@@ -233,9 +233,9 @@ Deno.test("runs are read in pieces of any size", () => {
   }
 });
 
-Deno.test("a page of a few bytes that claims many values costs memory for a piece of them", () => {
+Deno.test("a small page that claims many values takes memory only for one piece of them", () => {
   const claimed = 200_000_000;
-  // Null all of them; and all of them the one entry of a dictionary.
+  // All values null, and all values equal to a dictionary's only entry.
   for (const isNull of [true, false]) {
     const levels = [...varint(claimed * 2), isNull ? 0 : 1];
     const values = isNull ? [] : [1, ...varint(claimed * 2), 0];
@@ -283,14 +283,14 @@ function varint(value: number): number[] {
   return [...bytes, value];
 }
 
-/** Fields of a header as the compact protocol has them: i32, one after the other. */
+/** Header fields in the compact protocol: consecutive i32 fields. */
 const fields = (...values: number[]): number[] => values.flatMap((value) => [0x15, ...varint(2 * value)]);
 
 function dictionaryPage(bytes: Uint8Array): number[] {
   return [...fields(PAGE.dictionary, bytes.length, bytes.length), 0x4c, ...fields(1, ENCODING.plain), 0, 0, ...bytes];
 }
 
-/** Of version 2, not compressed. */
+/** A page of version 2, uncompressed. */
 function dataPage(count: number, levels: number[], values: number[]): number[] {
   const size = levels.length + values.length;
   return [

@@ -1,6 +1,6 @@
 /**
- * From a file's schema, a tree, to columns: a leaf is one column, fields of structs are `struct.field`, lists of numbers are
- * arrays. What has no type here is left out, with the reason.
+ * Maps a file's schema, a tree, to columns: each leaf is one column, fields of structs are `struct.field`, lists of numbers are
+ * arrays. Unsupported types are left out, with the reason.
  * @see https://github.com/apache/parquet-format/blob/master/LogicalTypes.md
  */
 import type { KeyValue, SchemaElement } from "hyparquet";
@@ -13,18 +13,18 @@ export interface ParquetColumn {
   name: string;
   type: string;
   conversion: Conversion;
-  /** Ordinal among the leaves, so also in each row group. */
+  /** Ordinal among the leaves, and thus in each row group. */
   leaf: number;
-  /** The definition level of a value that is not null; 0: all are there. */
+  /** The definition level of a non-null value; 0: no value is null. */
   definitionMax: number;
   /** For arrays: the definition level of an element, for each dimension. Empty for other columns. */
   dimensions: number[];
 }
 
-/** A column that has no type here. */
+/** A column of an unsupported type. */
 export interface LeftOut {
   name: string;
-  /** In the file's terms: `LIST of STRING`. */
+  /** In terms of the file: `LIST of STRING`. */
   type: string;
 }
 
@@ -37,13 +37,13 @@ export interface ParquetSchema {
 interface Node {
   element: SchemaElement;
   children: Node[];
-  /** Of leaves. */
+  /** Ordinal among the leaves. */
   leaf: number;
 }
 
 const DEPTH_MAX = 100, DIMENSIONS_MAX = 32;
 
-/** @throws {ParquetError} when the elements are no tree. */
+/** @throws {ParquetError} if the elements do not form a tree. */
 export function schemaOf(elements: readonly SchemaElement[], metadata: readonly KeyValue[] | undefined): ParquetSchema {
   const { root, leafCount } = treeOf(elements);
   const columns: ParquetColumn[] = [], leftOut: LeftOut[] = [];
@@ -84,7 +84,7 @@ export function schemaOf(elements: readonly SchemaElement[], metadata: readonly 
   return { columns, leftOut, leafCount };
 }
 
-/** The elements come in prefix order. */
+/** The elements are in prefix order. */
 function treeOf(elements: readonly SchemaElement[]): { root: Node; leafCount: number } {
   let next = 0, leafCount = 0;
   const take = (depth: number): Node => {
@@ -111,7 +111,7 @@ interface ListLeaf {
   dimensions: number[];
 }
 
-/** The one leaf below a node that is a leaf itself, a list, or a list of lists; undefined for structs and maps in lists. */
+/** The single leaf below a node that is a leaf, a list, or a list of lists; undefined for structs and maps in lists. */
 function listLeaf(node: Node, level: number, dimensions: number[] = []): ListLeaf | undefined {
   const { element, children } = node;
   if (element.repetition_type === "OPTIONAL") level++;
@@ -123,11 +123,11 @@ function listLeaf(node: Node, level: number, dimensions: number[] = []): ListLea
   // Two levels: the repeated node is the element.
   if (repeated.children.length === 0 || isList(repeated.element)) return listLeaf(repeated, level, dimensions);
   if (repeated.children.length > 1 || isStructOfOne(repeated, element)) return undefined;
-  // Three levels: it only holds the element.
+  // Three levels: the repeated node only contains the element.
   return listLeaf(repeated.children[0], level + 1, [...dimensions, level + 1]);
 }
 
-/** Old writers' names of repeated groups that are elements themselves. */
+/** Old writers use these names for repeated groups that are the elements themselves. */
 function isStructOfOne({ element: { name }, children }: Node, list: SchemaElement): boolean {
   return (name === "array" || name === `${list.name}_tuple`) && children.length === 1;
 }
@@ -142,7 +142,7 @@ function describeOne(element: SchemaElement, children: Node[]): string {
   if (isMap(element)) return "MAP";
   if (!isList(element) || children.length !== 1) return "STRUCT";
   const [repeated] = children;
-  // The repeated node is the element, or holds it.
+  // The repeated node is the element or contains it.
   const isElement = repeated.children.length !== 1 || isList(repeated.element) || isStructOfOne(repeated, element);
   return isElement ? describe(repeated) : `LIST of ${describe(repeated.children[0])}`;
 }
@@ -203,7 +203,7 @@ function typeOfLeaf(element: SchemaElement): Found | undefined {
   }
 }
 
-/** UINT64 has values that LONG has not. */
+/** LONG cannot hold all values of UINT64. */
 const U64_TYPE = decimalTag(20, 0);
 
 function isText({ logical_type: logical, converted_type: converted }: SchemaElement): boolean {
@@ -221,7 +221,7 @@ function timestampUnit({ logical_type: logical, converted_type: converted }: Sch
   return converted === "TIMESTAMP_MICROS" ? "MICROS" : converted === "TIMESTAMP_MILLIS" ? "MILLIS" : undefined;
 }
 
-/** Undefined: it is no decimal; null: it is one that has no type here. */
+/** Undefined: not a decimal; null: an unsupported decimal. */
 function decimalOfLeaf(element: SchemaElement): Found | null | undefined {
   if (element.logical_type?.type !== "DECIMAL" && element.converted_type !== "DECIMAL") return undefined;
   const { precision = 0, scale = 0, type, type_length: length = 0 } = element;
@@ -257,7 +257,7 @@ function elementConversion(element: SchemaElement): Conversion | undefined {
   if (element.logical_type?.type === "FLOAT16") return conversions.toDouble(conversion, "f16");
   if (type !== "INT32" && type !== "INT64") return undefined;
   const integer = integerOf(element);
-  // A time is no number.
+  // A time is not a number.
   if (integer !== undefined && !/^U?INT_\d+$/.test(integer)) return undefined;
   if (element.logical_type !== undefined && element.logical_type.type !== "INTEGER") return undefined;
   const isUnsigned = integer?.startsWith("U");
@@ -266,7 +266,7 @@ function elementConversion(element: SchemaElement): Conversion | undefined {
     : conversions.toDouble(conversions.I64, isUnsigned ? "u64" : "i64");
 }
 
-/** QuestDB says its own types of the columns, by numbers: the low byte is the type, parameters are above. */
+/** QuestDB stores its own column types as numbers: the low byte is the type, parameters are above it. */
 function questdbTypes(metadata: readonly KeyValue[] | undefined): (number | undefined)[] {
   const text = metadata?.find(({ key }) => key === "questdb")?.value;
   if (text === undefined) return [];
@@ -274,11 +274,11 @@ function questdbTypes(metadata: readonly KeyValue[] | undefined): (number | unde
     const { schema } = JSON.parse(text);
     return Array.isArray(schema) ? schema.map((column) => Number(column?.column_type) || undefined) : [];
   } catch {
-    return []; // the file's own types hold
+    return []; // use the file's own types
   }
 }
 
-/** Of types that Parquet has not, where the stored form is the one that goes with them. */
+/** Types without a Parquet counterpart, if the stored form matches. */
 function questdbType(element: SchemaElement, code: number | undefined): Found | undefined {
   if (code === undefined) return undefined;
   const { type, type_length: length } = element;

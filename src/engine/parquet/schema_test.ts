@@ -25,7 +25,7 @@ const root = (...children: SchemaElement[][]): SchemaElement[] => [
 ];
 const text = { type: "BYTE_ARRAY", converted_type: "UTF8" } as const;
 
-/** A schema's one column: its type, the level of a value, and the levels of elements by dimension. */
+/** A schema with one column: its type, the definition level of a value, and those of elements by dimension. */
 const read: [what: string, column: SchemaElement[], found: [string, number, number[]]][] = [
   ["a value", leaf("x", "REQUIRED"), ["DOUBLE", 0, []]],
   ["a value or null", leaf("x", "OPTIONAL"), ["DOUBLE", 1, []]],
@@ -111,13 +111,13 @@ for (const [type, column] of refused) {
   Deno.test(`schemaOf() leaves out ${type}: ${JSON.stringify(column.map(({ name }) => name))}`, () => {
     const { columns, leftOut } = schemaOf(root(column, leaf("y", "OPTIONAL")), undefined);
     assert.deepEqual(leftOut, [{ name: "x", type }]);
-    // What comes behind it is found by its place among all leaves.
+    // The next column is found by its ordinal among all leaves.
     const leafCount = column.filter((element) => element.type !== undefined).length;
     assert.deepEqual(columns.map(({ name, leaf }) => [name, leaf]), [["y", leafCount]]);
   });
 }
 
-Deno.test("schemaOf() names fields of structs by their path, and no two columns alike", () => {
+Deno.test("schemaOf() names fields of structs by their path, and makes names unique", () => {
   const schema = root(
     group("s", "OPTIONAL", undefined, leaf("a", "REQUIRED"), group("t", "OPTIONAL", undefined, leaf("b", "OPTIONAL"))),
     leaf("s.a", "REQUIRED"),
@@ -132,7 +132,7 @@ Deno.test("schemaOf() names fields of structs by their path, and no two columns 
   ]);
 });
 
-Deno.test("schemaOf() refuses what is no tree", () => {
+Deno.test("schemaOf() refuses elements that do not form a tree", () => {
   const cut = root(group("x", "OPTIONAL", "LIST", leaf("element", "REPEATED"))).slice(0, -1);
   const longer = [...root(leaf("x", "OPTIONAL")), ...leaf("y", "OPTIONAL")];
   for (const elements of [[], cut, longer, [{ name: "schema", num_children: 1e9 }]]) {
@@ -140,7 +140,7 @@ Deno.test("schemaOf() refuses what is no tree", () => {
   }
 });
 
-Deno.test("lists of two levels are read as those of three with elements that are all there", () => {
+Deno.test("two-level lists are read like three-level ones with required elements", () => {
   const three = group("x", "OPTIONAL", "LIST", group("list", "REPEATED", undefined, leaf("element", "REQUIRED")));
   const two = group("x", "OPTIONAL", "LIST", leaf("element", "REPEATED"));
   const lists = [[1, 2], null, [], [3.5]];

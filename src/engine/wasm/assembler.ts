@@ -1,9 +1,9 @@
 /**
- * WebAssembly modules as bytes. Control flow is written with labels, never with counted depths:
+ * Assembles WebAssembly modules. Branches use labels, never counted depths:
  *
  *     code.block((done) => code.loop((next) => { …; code.brIf(done); …; code.br(next); }))
  *
- * Nothing is checked here: the engine that loads the module validates it, and every emitter's test loads one.
+ * Nothing is checked here: the engine validates the module on loading, and every emitter's test loads one.
  * @see https://webassembly.github.io/spec/core/binary/index.html
  */
 import { assert } from "../../errors.ts";
@@ -14,7 +14,7 @@ export type ValueType = "i32" | "i64" | "f32" | "f64" | "v128";
 const VALUE_TYPE: Record<ValueType, number> = { i32: 0x7f, i64: 0x7e, f32: 0x7d, f64: 0x7c, v128: 0x7b };
 const NO_RESULT = 0x40;
 
-/** A block to branch to; holds only while its block is being written. */
+/** A branch target, valid only while its block is being written. */
 export interface Label {
   readonly depth: number;
 }
@@ -83,7 +83,7 @@ class Bytes {
 const scratch = new DataView(new ArrayBuffer(16));
 const scratchBytes = new Uint8Array(scratch.buffer);
 
-/** The body of one function: parameters are the first locals. */
+/** The body of one function. Parameters are the first locals. */
 export class Code {
   private readonly body = new Bytes();
   private readonly localTypes: ValueType[] = [];
@@ -126,7 +126,7 @@ export class Code {
     return this;
   }
 
-  /** The bytes `lanes` (0 … 31) of the two vectors on the stack. */
+  /** Selects the bytes `lanes` (0 … 31) of the two vectors on the stack. */
   shuffle(lanes: readonly number[]): this {
     this.op("i8x16.shuffle");
     this.body.bytes(lanes);
@@ -170,7 +170,7 @@ export class Code {
     return this;
   }
 
-  /** Both 64-bit lanes the same. */
+  /** A constant with both 64-bit lanes equal. */
   splat64(value: bigint): this {
     this.op("v128.const");
     scratch.setBigInt64(0, value, true);
@@ -184,7 +184,7 @@ export class Code {
     return this.splat64(scratch.getBigInt64(0, true));
   }
 
-  /** The two 64-bit lanes. */
+  /** A constant with the given 64-bit lanes. */
   lanes64(low: bigint, high: bigint): this {
     this.op("v128.const");
     scratch.setBigInt64(0, low, true);
@@ -226,12 +226,12 @@ export class Code {
     return this.nested(0x02, result, body);
   }
 
-  /** Branching to the label starts the body again; falling out of it leaves. */
+  /** Branching to the label restarts the body; reaching its end leaves the loop. */
   loop(body: (again: Label) => void): this {
     return this.nested(0x03, undefined, body);
   }
 
-  /** Takes an i32 from the stack. */
+  /** Pops the i32 condition from the stack. */
   if(then: () => void, otherwise?: () => void, result?: ValueType): this {
     return this.nested(0x04, result, () => {
       then();
@@ -262,7 +262,10 @@ export class Code {
   }
 }
 
-/** A module that imports the shared memory as `env.memory`, and procedures of `env`: they have the first indices. */
+/**
+ * A module that imports the shared memory as `env.memory`, and procedures of `env`, which get the first function
+ * indices.
+ */
 export class Module {
   private readonly functions: { code: Code; exported?: string }[] = [];
 
@@ -293,7 +296,7 @@ export class Module {
       }
       bytes.byte(0x60).u32(0).u32(0); // of procedures
     });
-    // Limits: shared, any size: the import's maximum must not be below the memory's.
+    // Limits: shared, of any size, because the import's maximum must not be below the memory's.
     section(2, (bytes) => {
       bytes.u32(1 + this.procedures.length).name("env").name("memory").byte(2).byte(3).u32(1).u32(65_536);
       for (const name of this.procedures) bytes.name("env").name(name).byte(0).u32(this.functions.length);

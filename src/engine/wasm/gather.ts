@@ -1,7 +1,10 @@
-/** Rows of a column by a list of row numbers: one function for each width of values, with and without "no row" in the list. */
+/**
+ * Gathers rows of a column by a list of row numbers: one function for each width, with and without "no row" in the
+ * list.
+ */
 import { type Code, Module } from "./assembler.ts";
 
-/** `none` is eight bytes of what stands for row -1, again and again for wider values. */
+/** `none`: eight bytes that represent row -1, repeated for wider values. */
 type Gather = (source: number, rows: number, rowCount: number, target: number, none: bigint) => void;
 
 const WIDTHS = [1, 2, 4, 8, 16, 32];
@@ -10,7 +13,7 @@ const STORE: Record<number, string> = { 1: "i32.store8", 2: "i32.store16", 4: "i
 
 const instances = new WeakMap<WebAssembly.Memory, Map<string, Gather>>();
 
-/** For values of `width` bytes; without `nulls` the list has no -1. */
+/** For values of `width` bytes. Without `nulls` the list must not contain -1. */
 export function gatherOf(memory: WebAssembly.Memory, width: number, nulls: boolean): Gather {
   let known = instances.get(memory);
   if (known === undefined) instances.set(memory, known = instantiate(memory));

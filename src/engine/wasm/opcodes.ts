@@ -1,9 +1,9 @@
 /**
- * The opcodes that the compiler uses, by their text names. A name with a prefix byte is written `[prefix, number]`.
+ * The opcodes that the compiler uses, by their text names. An opcode with a prefix byte is written `[prefix, number]`.
  * @see https://webassembly.github.io/spec/core/binary/instructions.html
  */
 
-/** Numbered runs of the plain opcodes: first number, then names in order. */
+/** Consecutive opcodes without prefix: the first number, then the names in order. */
 const RUNS: [first: number, names: string][] = [
   [0x1b, "select"],
   [
@@ -93,7 +93,7 @@ export const OPCODE: ReadonlyMap<string, readonly [prefix: number, number: numbe
   return codes;
 })();
 
-/** log2 of the natural alignment in bytes, which loads and stores say. Atomic accesses must be aligned so. */
+/** log2 of the natural alignment in bytes, which loads and stores declare. Atomic accesses must be aligned. */
 export function alignmentOf(name: string): number {
   if (name.startsWith("v128.")) return 0; // columns may start at any row
   if (name.includes("8")) return 0;

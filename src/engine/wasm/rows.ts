@@ -1,17 +1,20 @@
 /**
- * Rows side by side: the values of a row, which lie in as many columns, put next to each other. Rows that are fetched from anywhere in
- * memory cost a miss of the cache each, and not one for each of their columns.
+ * Row format: packs the values of a row from several columns next to each other. Fetching a row from a random address then costs one
+ * cache miss instead of one for each column.
  */
 import { type Code, Module } from "./assembler.ts";
 
 export interface RowFunctions {
-  /** Writes rows from … to-1 of columns, whose addresses `columns` lists, to the places in the list `places`, counted from `block`. */
+  /**
+   * Writes rows from … to-1 of the columns (`columns` lists their addresses) to the row indices in the list `places`,
+   * relative to `block`.
+   */
   pack(columns: number, from: number, to: number, places: number, block: number): void;
-  /** Writes the rows in the list `rows` to columns, whose addresses `columns` lists. */
+  /** Writes the rows in the list `rows` to columns (`columns` lists their addresses). */
   unpack(block: number, rows: number, rowCount: number, columns: number): void;
 }
 
-/** Bytes of a row with values of these widths: the wide ones come first. */
+/** Size of a row with values of these widths. Wide values come first. */
 export function rowBytes(widths: readonly number[]): number {
   const sum = widths.reduce((a, b) => a + b, 0), most = Math.min(8, Math.max(...widths));
   return Math.ceil(sum / most) * most;
@@ -52,7 +55,7 @@ function build(widths: readonly number[]): Uint8Array<ArrayBuffer> {
   return module.finish();
 }
 
-/** The columns' addresses in locals. */
+/** Loads the columns' addresses into locals. */
 function columnsIn(code: Code, columns: number, widths: readonly number[]): number[] {
   return widths.map((_, k) => {
     const column = code.local("i32");

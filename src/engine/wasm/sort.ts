@@ -1,8 +1,7 @@
 /**
- * Sorting of row numbers by 64-bit keys. An element has one to three keys, which are compared without sign,
- * and a row number: with further keys at hand they need not be fetched from anywhere. Elements are spread
- * over buckets by their keys' distance from the least one, and so on within each bucket, so that a few passes over ever smaller ranges
- * do; few elements are inserted one by one. All steps keep the order of equal keys.
+ * Sorts row numbers by 64-bit keys. An element has one to three keys, compared unsigned, and a row number; keeping further keys in
+ * the element avoids fetching them. Elements are distributed to buckets by their key's distance from the least one, and recursively
+ * within each bucket, so that a few passes over ever smaller ranges suffice. Small ranges use insertion sort. All steps are stable.
  *
  * Source: McIlroy, Bostic, McIlroy, "Engineering Radix Sort", 1993, for buckets from the most significant digit on.
  */
@@ -15,12 +14,12 @@ export function elementBytes(keys: number): number {
   return 8 * keys + 4;
 }
 
-/** Room for the counts of all depths of one call of `order`. */
+/** Size of the counters for all depths of one call of `order`. */
 export function countsBytes(keys: number, rowCount: number): number {
   return keys * 32 * (4 << Math.min(BUCKET_BITS_MAX, Math.max(2, Math.floor(Math.log2(rowCount)) - 2)));
 }
 
-/** Where a row's key comes from: high and low words by row (0 for words that are all 0), or a column of values. */
+/** Source of a row's key: high and low words by row (0 for words that are all 0), or a column of values. */
 export type KeySource = [kind: number, address: number, low: number, invert: number];
 export const SOURCE = { words: 0, i64: 1, f64: 2 } as const;
 export const SOURCE_BYTES = 16;
@@ -29,24 +28,27 @@ export function wordSource(high: number, low: number): KeySource {
   return [SOURCE.words, high, low, 0];
 }
 
-/** NaN is the greatest, and -0 is 0. */
+/** NaN sorts last, and -0 equals 0. */
 export function columnSource(kind: "i64" | "f64", address: number, descending: boolean): KeySource {
   return [SOURCE[kind], address, 0, descending ? -1 : 0];
 }
 
-/** With elements of some number of keys; `key` says which of them. */
+/** Functions for elements with a fixed number of keys. `key` selects one of them. */
 export interface SortFunctions {
-  /** Elements of the rows in `order`; `sources` has a KeySource for each of their keys. */
+  /** Makes elements of the rows in `order`. `sources` has a KeySource for each key. */
   start(elements: number, order: number, rowCount: number, sources: number): void;
-  /** Other keys for the same elements. */
+  /** Loads other keys into the same elements. */
   load(elements: number, rowCount: number, sources: number): void;
   /** Writes the least and greatest key to `out`. */
   range(key: number, elements: number, rowCount: number, out: number): void;
-  /** Adds up how many keys lie in each bucket: (key - least) >> shift. */
+  /** Adds the number of keys in each bucket, (key - least) >> shift, to `counts`. */
   count(key: number, elements: number, rowCount: number, least: bigint, shift: bigint, counts: number): void;
-  /** Moves elements to the addresses that `cursors` has for their buckets, which move on. */
+  /** Moves elements to the addresses in `cursors` for their buckets, and advances the cursors. */
   scatter(key: number, elements: number, rowCount: number, least: bigint, shift: bigint, cursors: number): void;
-  /** The same by the first key; elements get the numbers of their new places for rows, counted from `base`, which go to `places` too. */
+  /**
+   * Like `scatter`, by the first key. The elements' row numbers become their new positions, counted from `base`; these
+   * are also written to `places`.
+   */
   place(
     elements: number,
     rowCount: number,
@@ -57,11 +59,11 @@ export interface SortFunctions {
     places: number,
   ): void;
   /**
-   * Sorts elements by their keys, and those of equal keys by the further ones: `sources` has those of all keys of an element again
-   * and again, `left` times. `scratch` is as long as the elements, `counts` has `countsBytes`.
+   * Sorts elements by their keys, and equal ones by further keys: `sources` has the sources for all keys of an element,
+   * repeated `left` times. `scratch` is as large as the elements, `counts` has `countsBytes`.
    */
   order(elements: number, scratch: number, rowCount: number, counts: number, sources: number, left: number): void;
-  /** Writes the elements' rows to `out`. */
+  /** Writes the elements' row numbers to `out`. */
   rows(elements: number, rowCount: number, out: number): void;
 }
 
@@ -123,7 +125,7 @@ class Writer {
     return this.module.finish();
   }
 
-  /** `body` for each element from `at` to `end`: `at` is moved on. */
+  /** Runs `body` for each element from `at` to `end`, advancing `at`. */
   private each(code: Code, at: number, end: number, body: () => void): void {
     code.block((done) =>
       code.loop((again) => {
@@ -134,7 +136,7 @@ class Writer {
     );
   }
 
-  /** Leaves the address behind the elements. */
+  /** Leaves the address after the last element. */
   private endOf(code: Code, elements: number, rowCount: number): Code {
     return code.get(rowCount).i32(this.width).op("i32.mul").get(elements).op("i32.add");
   }
@@ -146,7 +148,7 @@ class Writer {
     code.get(to).get(from).memory("i32.load", 8 * this.keys).memory("i32.store", 8 * this.keys);
   }
 
-  /** Gives a function that stores the keys of `row`; `sources` are read once, before the loop. */
+  /** Returns a function that stores the keys of `row`. `sources` are read once, before the loop. */
   private keyWriter(code: Code, sources: number): (element: number, row: number) => void {
     const all = Array.from({ length: this.keys }, (_, key) =>
       [0, 4, 8, 12].map((offset) => {
@@ -173,7 +175,7 @@ class Writer {
                 at(address, row).memory("f64.load").set(value);
                 code.i64((1n << 63n) - 1n).get(value).f64(0).op("f64.add").op("i64.reinterpret_f64");
                 code.get(value).get(value).op("f64.ne").op("select").tee(bits);
-                // Negative ones the other way round, and before the others.
+                // Negative values are inverted, and sort before the others.
                 code.get(bits).i64(63n).op("i64.shr_s").i64(-(1n << 63n)).op("i64.or").op("i64.xor");
               },
               "i64",
@@ -229,7 +231,7 @@ class Writer {
     return index;
   }
 
-  /** Leaves the address of the bucket's word in `counts`. */
+  /** Leaves the address of the bucket's counter in `counts`. */
   private bucket(code: Code, key: number, element: number, least: number, shift: number, counts: number): Code {
     code.get(element).memory("i64.load", 8 * key).get(least).op("i64.sub").get(shift).op("i64.shr_u");
     return code.op("i32.wrap_i64").i32(2).op("i32.shl").get(counts).op("i32.add");
@@ -309,7 +311,7 @@ class Writer {
     return index;
   }
 
-  /** By `key` and those behind it; `further` sorts by those behind it. */
+  /** Sorts by `key` and the following ones; `further` sorts by the following ones. */
   private sort(key: number, { range, count, scatter }: Steps, insert: number, further: number): number {
     const { code, index } = this.module.function(["i32", "i32", "i32", "i32"], []);
     const [elements, scratch, rowCount, counts] = [0, 1, 2, 3];
@@ -326,12 +328,12 @@ class Writer {
       if (!isLast) code.get(elements).get(scratch).get(rowCount).get(counts).call(further);
       code.return();
     });
-    // About four elements a bucket.
+    // About four elements in each bucket.
     code.i32(29).get(rowCount).op("i32.clz").op("i32.sub").tee(bits);
     code.i32(BUCKET_BITS_MAX).get(bits).i32(BUCKET_BITS_MAX).op("i32.lt_s").op("select").set(bits);
     code.i64(64n).get(span).op("i64.clz").op("i64.sub").get(bits).op("i64.extend_i32_u").op("i64.sub").tee(shift);
     code.i64(0n).get(shift).i64(0n).op("i64.gt_s").op("select").set(shift);
-    // Counts, then where each bucket starts.
+    // Count, then compute where each bucket starts.
     code.get(span).get(shift).op("i64.shr_u").op("i32.wrap_i64").i32(1).op("i32.add").i32(2).op("i32.shl");
     code.get(counts).op("i32.add").set(end);
     const buckets = (body: () => void) => {
@@ -352,7 +354,7 @@ class Writer {
     code.get(elements).get(rowCount).get(least).get(shift).get(counts).call(scatter);
     code.get(elements).get(scratch).get(rowCount).i32(this.width).op("i32.mul").memoryCopy();
     if (isLast) code.get(shift).op("i64.eqz").if(() => code.return());
-    // Each cursor has come to its bucket's end.
+    // Each cursor is now at its bucket's end.
     code.get(scratch).set(from);
     buckets(() => {
       code.get(at).memory("i32.load").tee(sum).get(from).op("i32.sub").i32(this.width).op("i32.div_u").tee(size);

@@ -32,7 +32,7 @@ const doubles: [number, string][] = [
   [39269.98, "39269.98"],
   [0.012345, "0.012345"],
 ];
-Deno.test("formatDouble() writes as Java", () => {
+Deno.test("formatDouble() writes like Java", () => {
   for (const [value, expected] of doubles) {
     if (value === 5e-324) continue; // one digit is the shortest; Java adds a second here
     assert.equal(text(formatDouble(value, bytes, 0)), expected);
@@ -48,7 +48,7 @@ Deno.test("formatDouble() gives a text that reads back", () => {
   }
 });
 
-Deno.test("formatFloat() writes the digits that tell floats apart", () => {
+Deno.test("formatFloat() writes the shortest digits that identify the float", () => {
   const cases: [number, string][] = [[1.1, "1.1"], [0.1, "0.1"], [16777216, "1.6777216E7"], [123456.79, "123456.79"], [
     1e-5,
     "1.0E-5",

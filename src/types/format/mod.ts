@@ -1,4 +1,4 @@
-/** Values as text, as casts to STRING and VARCHAR give it and as replies print it. */
+/** Formats values as text, for casts to STRING and VARCHAR and for replies. */
 export * from "./numbers.ts";
 export * from "./time.ts";
 export { formatValue, intervalText } from "./value.ts";

@@ -1,6 +1,6 @@
 /**
- * Numbers as ASCII, written into `bytes` at `at`; the new offset comes back. The caller has seen to nulls and to room
- * (`*_BYTES_MAX`). 64-bit integers come as two words, low (any 32-bit reading of it) and high, so that no BigInt is made for a row.
+ * Formats numbers as ASCII into `bytes` at `at` and returns the end. The caller handles nulls and reserves space (`*_BYTES_MAX`).
+ * 64-bit integers are passed as two words, low (signed or unsigned) and high, to avoid a BigInt for each row.
  */
 
 export const INT_BYTES_MAX = 11;
@@ -31,7 +31,7 @@ export function formatPair(value: number, bytes: Uint8Array, at: number): number
   return at + 2;
 }
 
-/** `value` below 2^31 as exactly `width` digits. */
+/** `value` below 2^31 with exactly `width` digits. */
 export function formatPadded(value: number, width: number, bytes: Uint8Array, at: number): number {
   for (let i = at + width - 1; i >= at; i--) {
     const tenth = (value / 10) | 0;
@@ -104,7 +104,7 @@ export function formatLong(low: number, high: number, bytes: Uint8Array, at: num
   }
   low >>>= 0;
   if (high < 0x200000) return formatUnsigned(high * 4294967296 + low, bytes, at);
-  // The quotient may be one off, as the value is rounded to 53 bits; the remainder modulo 2^32 tells.
+  // The quotient may be off by one, as the value is rounded to 53 bits; the remainder modulo 2^32 shows it.
   let billions = Math.floor((high * 4294967296 + low) / 1e9);
   let rest = (low - Math.imul(billions, 1000000000)) | 0;
   if (rest < 0) {
@@ -124,22 +124,23 @@ export function formatBigInt(value: bigint, bytes: Uint8Array, at: number): numb
 const POWERS = [1, 10, 100, 1e3, 1e4, 1e5, 1e6];
 
 /**
- * A finite double as Java writes it: shortest digits; plain from 0.001 below 10,000,000 with a digit after the point
- * ("100.0"), else scientific ("1.0E7", "9.9E-4").
+ * Formats a finite double like Java: shortest digits; plain from 0.001 to below 10,000,000 with a digit after the point
+ * ("100.0"), otherwise scientific ("1.0E7", "9.9E-4").
  */
 export function formatDouble(value: number, bytes: Uint8Array, at: number): number {
   if (value < 0 || (value === 0 && 1 / value < 0)) {
     bytes[at++] = MINUS;
     value = -value;
   }
-  // Few decimals: n / 10^k is rounded correctly, so when it gives the value back, n's digits are its shortest (n has at most 15).
+  // Few decimals: n / 10^k is rounded correctly, so if it equals the value, n (at most 15 digits) has the shortest
+  // digits.
   if (value < 1e7 && value >= 1e-3) {
     for (let k = 0; k <= 6; k++) {
       const power = POWERS[k];
       const scaled = Math.floor(value * power + 0.5);
       if (scaled / power === value) return formatDecimals(value, scaled, k, bytes, at);
     }
-    return copyAscii(String(value), bytes, at); // JavaScript writes these plainly, and with a point: whole ones were found above
+    return copyAscii(String(value), bytes, at); // plain and with a point: integers were handled above
   }
   if (value === 0) return formatDecimals(0, 0, 0, bytes, at);
   if (value < 1e15 && value >= 1e7) {
@@ -152,7 +153,7 @@ export function formatDouble(value: number, bytes: Uint8Array, at: number): numb
   return formatDigits(value.toExponential(), bytes, at);
 }
 
-/** `scaled` / 10^k, plainly, with at least one decimal. */
+/** `scaled` / 10^k in plain notation, with at least one decimal. */
 function formatDecimals(value: number, scaled: number, k: number, bytes: Uint8Array, at: number): number {
   const whole = Math.floor(value);
   at = formatSmall(whole, bytes, at);
@@ -177,7 +178,7 @@ function formatScientific(digits: string, k: number, bytes: Uint8Array, at: numb
   return formatInt(exponent, bytes, at);
 }
 
-/** "d.ddde±n" of JavaScript, in Java's form: plain or scientific by the size. */
+/** Converts JavaScript's "d.ddde±n" to Java's form, plain or scientific by magnitude. */
 function formatDigits(exponential: string, bytes: Uint8Array, at: number): number {
   const e = exponential.indexOf("e");
   const digits = exponential[0] + exponential.slice(2, e);
@@ -188,7 +189,10 @@ function formatDigits(exponential: string, bytes: Uint8Array, at: number): numbe
   return copyAscii(`${whole}.${digits.slice(exponent + 1) || "0"}`, bytes, at);
 }
 
-/** A finite float (given as the double of the same value): as `formatDouble`, with the digits that tell floats apart. */
+/**
+ * A finite float (given as the double of the same value): like `formatDouble`, with the shortest digits that identify
+ * the float.
+ */
 export function formatFloat(value: number, bytes: Uint8Array, at: number): number {
   if (value < 0 || (value === 0 && 1 / value < 0)) {
     bytes[at++] = MINUS;
@@ -209,7 +213,7 @@ export function formatFloat(value: number, bytes: Uint8Array, at: number): numbe
   return formatDigits(value.toExponential(8), bytes, at);
 }
 
-/** `words[index …]` are the low half's two words, then the high half's. */
+/** `words[index …]`: the two words of the low half, then those of the high half. */
 export function formatUuid(words: Int32Array | Uint32Array, index: number, bytes: Uint8Array, at: number): number {
   for (let byte = 15; byte >= 0; byte--) {
     const pair = 2 * ((words[index + (byte >> 2)] >>> (8 * (byte & 3))) & 255);
@@ -220,7 +224,7 @@ export function formatUuid(words: Int32Array | Uint32Array, index: number, bytes
   return at;
 }
 
-/** An address by its 32 bits. */
+/** An IPv4 address given as 32 bits. */
 export function formatIPv4(value: number, bytes: Uint8Array, at: number): number {
   at = formatSmall(value >>> 24, bytes, at);
   bytes[at++] = POINT;

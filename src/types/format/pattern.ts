@@ -1,12 +1,12 @@
 /**
- * Patterns of times (`yyyy-MM-dd HH:mm:ss.SSSUUUNNNZ`), compiled once, both ways.
+ * Date patterns (`yyyy-MM-dd HH:mm:ss.SSSUUUNNNZ`), compiled once, for formatting and parsing.
  *
  *     y yy yyy yyyy  year; the last two or three digits of it     YYYY, ww  ISO year and week     w  week from January 1st
  *     M MM MMM MMMM  month     d dd  day     D  day of the year     E EE  weekday, short and long     u  weekday, Sunday is 1
  *     H HH k kk K KK h hh  hours     a  AM or PM     m mm s ss  minute, second     G  era     z Z x  zone
  *     S SSS U UUU N NNN  groups of the fraction              U+ N+  all of it, down to the type's unit
  *
- * The longest that fits is taken: `yyyyyy` is yyyy and yy. Other characters stand for themselves; text in single quotes too.
+ * The longest possible token is taken: `yyyyyy` is yyyy and yy. Other characters, and text in single quotes, are literals.
  */
 import { dayOfCivil, daysInMonth } from "../parse/time.ts";
 import { zoneOf } from "../zone.ts";
@@ -34,7 +34,7 @@ interface Token {
 }
 type Compiled = (Token | string)[];
 
-/** How often each letter may stand in one token. */
+/** Possible repetitions of each letter in one token. */
 const COUNTS: Record<string, readonly number[]> = {
   ...Object.fromEntries([..."DauGZ"].map((letter) => [letter, [1]])),
   ...Object.fromEntries([..."dEHkKhmsw"].map((letter) => [letter, [2, 1]])),
@@ -44,7 +44,7 @@ const COUNTS: Record<string, readonly number[]> = {
   M: [4, 3, 2, 1],
   Y: [4],
 };
-/** Stands for a whole fraction. */
+/** Represents a whole fraction. */
 const WHOLE = 0;
 
 function compile(pattern: string): Compiled {
@@ -87,7 +87,7 @@ function compiled(pattern: string): Compiled {
 
 const digits = (value: number, width: number) => String(value).padStart(width, "0");
 
-/** `second` since 1970 and `nano` of it, by a pattern. With three digits of a second (DATE) U and N stay letters. */
+/** Formats `second` since 1970 and its `nano` by a pattern. With three fraction digits (DATE), U and N are literals. */
 export function formatPattern(pattern: string, second: number, nano: number, secondDigits: 3 | 6 | 9): string {
   const day = Math.floor(second / 86400);
   const ofDay = second - day * 86400;
@@ -179,10 +179,10 @@ function isoWeek(day: number): { year: number; week: number } {
   return { year, week: Math.floor((thursday - dayOfCivil(year, 1, 1)) / 7) + 1 };
 }
 
-/** What `parsePattern` found last. */
+/** The last result of `parsePattern`. */
 export const parsedPattern = { second: 0, nano: 0 };
 
-/** Reads a whole text by a pattern into `parsedPattern`; false when it does not match or names no date. */
+/** Parses a whole text by a pattern into `parsedPattern`; false if it does not match or is not a valid date. */
 export function parsePattern(pattern: string, text: string): boolean {
   let at = 0;
   let year = 1970, month = 1, day = 1, hour = 0, minute = 0, second = 0, nano = 0;
@@ -192,7 +192,7 @@ export function parsePattern(pattern: string, text: string): boolean {
     offset: number | undefined,
     zoneName: string | undefined;
   let weekYear: number | undefined, week: number | undefined, dayOfYear: number | undefined;
-  /** `width` digits, or as many as there are. */
+  /** Reads `width` digits, or as many as there are. */
   const number = (width: number | undefined): number => {
     let end = at;
     while (
@@ -204,7 +204,7 @@ export function parsePattern(pattern: string, text: string): boolean {
     at = end;
     return value;
   };
-  /** A group of three digits of the fraction; fewer of them are its first ones, as in .5 */
+  /** A group of three fraction digits. Fewer digits are the leading ones, as in .5 */
   const group = (count: number, isNarrow: boolean): number => {
     const from = at, value = number(isNarrow ? 1 : count === 1 ? undefined : count);
     if (isNarrow || count > 1) return value;
@@ -218,7 +218,7 @@ export function parsePattern(pattern: string, text: string): boolean {
       continue;
     }
     const { letter, count } = token;
-    // Right before another field, a single letter is a single digit.
+    // Directly before another field, a single letter stands for a single digit.
     const isNarrow = count === 1 && typeof tokens[i + 1] === "object";
     const width = isNarrow ? 1 : count === 1 ? undefined : count;
     let value = 0;
@@ -231,7 +231,7 @@ export function parsePattern(pattern: string, text: string): boolean {
         value = weekYear = number(width);
         break;
       case "w":
-        // Beside a year that is none of weeks, only two digits count.
+        // Unless the year is a week-based one, only two digits are read.
         value = number(width);
         if (count === 2 || weekYear !== undefined) week = value;
         break;

@@ -1,10 +1,10 @@
 /**
- * Times as ASCII, written into `bytes` at `at`; the new offset comes back. Instants come as two words, low and high, so that no
- * BigInt is made for a row. Neighbouring rows are mostly of one day, so the text of the last day is kept.
+ * Formats times as ASCII into `bytes` at `at` and returns the end. Instants are passed as two words, low and high, to avoid a BigInt
+ * for each row. Neighbouring rows are mostly of the same day, so the text of the last day is cached.
  */
 import { formatPadded, formatPair } from "./numbers.ts";
 
-/** "-292277-01-01T00:00:00.000000000Z" and a little room. */
+/** Fits "-292277-01-01T00:00:00.000000000Z". */
 export const TIME_BYTES_MAX = 36;
 
 const MINUS = 45, POINT = 46, COLON = 58, UPPER_T = 84, UPPER_Z = 90;
@@ -14,7 +14,7 @@ let dayKeptLength = 0;
 const dayKeptBytes = new Uint8Array(16);
 
 /**
- * Year, month (1 … 12) and day (1 … 31) of a count of days since 1970.
+ * Year, month (1 … 12) and day (1 … 31) of a day count since 1970.
  * Source: Hinnant, "chrono-Compatible Low-Level Date Algorithms", civil_from_days.
  */
 export function civilOfDay(day: number): { year: number; month: number; day: number } {
@@ -67,7 +67,10 @@ function formatSecond(second: number, bytes: Uint8Array, at: number): number {
   return at + 8;
 }
 
-/** Splits an instant into whole seconds and `unitsASecond`ths; the double of it may be off, its remainder modulo 2^32 is not. */
+/**
+ * Splits an instant into whole seconds and `unitsASecond`ths. The double may be off, but its remainder modulo 2^32 is
+ * exact.
+ */
 function formatInstant(
   low: number,
   high: number,

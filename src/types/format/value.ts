@@ -1,4 +1,4 @@
-/** One value as text: for literals and metadata, never in loops over rows. */
+/** Formats single values as text, for literals and metadata. Not for loops over rows. */
 import { assert } from "../../errors.ts";
 import type { Value } from "../layout.ts";
 import { formatDouble, formatFloat, formatIPv4, formatUuid } from "./numbers.ts";
@@ -16,7 +16,7 @@ function wordsOf(value: bigint): void {
   for (let i = 0; i < 4; i++) words[i] = Number(BigInt.asIntN(32, value >> BigInt(32 * i)));
 }
 
-/** The text that a cast of a value of type `tag` to STRING gives; null stays null. */
+/** The text of a value of type `tag` when cast to STRING; null stays null. */
 export function formatValue(value: Value, tag: string): string | null {
   if (value === null) return null;
   switch (typeof value) {

@@ -1,4 +1,7 @@
-/** Bytes and strings of ASCII. Shared memory cannot be given to TextDecoder, so short texts go by characters. */
+/**
+ * Converts between bytes and ASCII strings. TextDecoder rejects shared memory, so short texts are converted character
+ * by character.
+ */
 
 export function decodeAscii(bytes: Uint8Array, from: number, to: number): string {
   let text = "";
@@ -8,7 +11,7 @@ export function decodeAscii(bytes: Uint8Array, from: number, to: number): string
 
 let scratch = new Uint8Array(256);
 
-/** The text as bytes, valid until the next call; undefined when it is not ASCII. */
+/** The text as bytes, valid until the next call; undefined if it is not ASCII. */
 export function encodeAscii(text: string): Uint8Array | undefined {
   if (text.length > scratch.length) scratch = new Uint8Array(text.length * 2);
   for (let i = 0; i < text.length; i++) {

@@ -1,5 +1,5 @@
 /**
- * The text behind `ts IN`: dates of any precision and what multiplies them.
+ * Parses the text after `ts IN`: dates of any precision with modifiers.
  *
  *     text      body [@zone] [#days] [;duration [;period;count]]
  *     body      date, with brackets at any place: 2024-01-[02,05..07]T[09:30,10:00], [2024-01-01,2024-02-01]T10
@@ -7,7 +7,7 @@
  *     days      workday wd weekend Mon,Friday…
  *     duration  1d30m: from the start, the end not included
  *
- * A date covers all of its finest part; with a zone or Z, or with a blank in place of T, it is one instant.
+ * A date covers its finest given part; with a zone or Z, or with a blank instead of T, it is a single instant.
  */
 import { addUnits, floorDivide, nanosOf, UNIT_NANOS } from "../calendar.ts";
 import { civilOfDay } from "../format/time.ts";
@@ -17,10 +17,10 @@ import { dayOfCivil, instant, parseInstant, type Precision } from "./time.ts";
 import type { ReadFailure } from "./values.ts";
 
 const DAY = UNIT_NANOS.d;
-/** More intervals than this come from a mistake. */
+/** A text that expands to more intervals is certainly a mistake. */
 const INTERVAL_COUNT_MAX = 100_000;
 
-/** In nanoseconds, `end` not included. `coarse`: wider than a day. */
+/** In nanoseconds, `end` exclusive. `coarse`: longer than a day. */
 interface Span {
   start: bigint;
   end: bigint;
@@ -29,17 +29,20 @@ interface Span {
 
 class Refusal extends Error {}
 
-/** Nanoseconds since 1970. */
+/** Returns nanoseconds since 1970. */
 type Clock = () => bigint;
 
-/** Told of intervals before they are made. */
+/** Called with the number of intervals before they are created. */
 type Count = (intervals: number) => void;
 
-/** Sorted disjoint ranges in the unit of type `tag`, both ends included. A short text makes many: `made` is told before it does. */
+/**
+ * Sorted disjoint ranges in the unit of type `tag`, both ends inclusive. A short text can expand to many, so `made` is
+ * called before that.
+ */
 export function parseIntervals(
   text: string,
   tag: string,
-  /** Microseconds since 1970; asked only for texts that name $now and the like. */
+  /** Microseconds since 1970; called only for texts with $now and the like. */
   nowMicros: () => bigint,
   made: Count = () => {},
 ): [low: bigint, high: bigint][] | ReadFailure {
@@ -104,7 +107,7 @@ function bodySpans(body: string, now: Clock, count: Count): Span[] {
   return expand(body, count).map((date) => (date.startsWith("$") ? variableRange(date, now) : dateSpan(date)));
 }
 
-/** Multiplies brackets out. */
+/** Expands the brackets. */
 function expand(text: string, count: Count): string[] {
   const open = text.indexOf("[");
   if (open < 0) {
@@ -132,7 +135,7 @@ function expand(text: string, count: Count): string[] {
   return items.flatMap((item) => suffixes.map((suffix) => prefix + item + suffix));
 }
 
-/** One item between commas: a range, or something with brackets of its own. */
+/** Expands one item of a list: a range, or an item with brackets. */
 function itemsOf(item: string, count: Count): string[] {
   if (item === "") throw new Refusal("a list has an empty place");
   if (item.startsWith("$")) return [item];
@@ -184,7 +187,7 @@ function dateSpan(date: string): Span {
     const monday = firstThursday - ((firstThursday + 3) % 7 + 7) % 7;
     const number = Number(week[2]);
     const start = monday + (number - 1) * 7;
-    // The last week is the one whose Thursday lies in the year.
+    // The last week is the one whose Thursday is in the year.
     if (number < 1 || civilOfDay(start + 3).year !== Number(week[1])) {
       throw new Refusal(`${week[1]} has no week ${week[2]}`);
     }
@@ -229,7 +232,7 @@ function variable(text: string, clock: Clock): Span {
 
 const DAY_NAMES = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
 
-/** Only what starts on the named days; wider spans are cut into days first. */
+/** Keeps spans that start on the named days; longer spans are first split into days. */
 function onDays(spans: Span[], names: string, count: Count): Span[] {
   const wanted = new Set<number>();
   for (const name of names.toLowerCase().split(",").map((part) => part.trim())) {
@@ -274,7 +277,7 @@ function repeat(span: Span, period: string, times: string, count: Count): Span[]
     throw new Refusal(`'${times}' is no count`);
   }
   count(Number(times));
-  // A month after the 31st is the month's last day, and a month after that the same day again: both ends move step by step.
+  // Both ends move step by step: one month after the 31st is the last day of the month, and later months keep that day.
   const spans: Span[] = [];
   let { start, end } = span;
   for (let i = 0; i < Number(times); i++) {

@@ -1,4 +1,4 @@
-/** Text as values. */
+/** Parses text as values. */
 export * from "./numbers.ts";
 export * from "./time.ts";
 export { parseIntervals } from "./interval.ts";

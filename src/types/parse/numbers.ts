@@ -1,9 +1,12 @@
-/** Numbers out of ASCII, `bytes[from … to)`, as casts and INSERT read them: no blanks, no suffix. */
+/** Parses numbers from ASCII, `bytes[from … to)`, as casts and INSERT do: no blanks, no suffix. */
 import { decodeAscii } from "./ascii.ts";
 
 const ZERO = 48, NINE = 57, PLUS = 43, MINUS = 45, UNDERSCORE = 95, POINT = 46;
 
-/** A whole number of -limit-1 … limit with an optional sign and underscores between digits; NaN if it is none. `limit` is below 2^53. */
+/**
+ * An integer in -limit-1 … limit with an optional sign and underscores between digits; NaN if invalid. `limit` is below
+ * 2^53.
+ */
 export function parseInteger(bytes: Uint8Array, from: number, to: number, limit: number): number {
   const negative = bytes[from] === MINUS;
   if (from < to && (negative || bytes[from] === PLUS)) from++;
@@ -20,7 +23,7 @@ export function parseInteger(bytes: Uint8Array, from: number, to: number, limit:
   return value > limit ? NaN : value;
 }
 
-/** A LONG; undefined if it is none. */
+/** A LONG; undefined if invalid. */
 export function parseLong(bytes: Uint8Array, from: number, to: number): bigint | undefined {
   if (to - from <= 15) {
     const value = parseInteger(bytes, from, to, 1e15);
@@ -38,14 +41,14 @@ export function parseLong(bytes: Uint8Array, from: number, to: number): bigint |
   return value === BigInt.asIntN(64, value) ? value : undefined;
 }
 
-/** Of the longest LONG: of more digits, zeros in front left out, no number needs to be made. */
+/** Digits of the longest LONG. If there are more, without leading zeros, the text is out of range and not converted. */
 const LONG_DIGITS = 19;
 
 const POWERS = Array.from({ length: 23 }, (_, k) => 10 ** k);
 
 /**
- * A double, rounded correctly. undefined: it is none. "NaN" and infinities are the null, NaN.
- * Up to 15 digits and a power of ten that is exact need one division (Clinger's fast path).
+ * A correctly rounded double; undefined if invalid. "NaN" and infinities give NaN, the null. Up to 15 digits with an
+ * exact power of ten need only one division (Clinger's fast path).
  */
 export function parseDouble(bytes: Uint8Array, from: number, to: number): number | undefined {
   let i = from;
@@ -76,7 +79,7 @@ export function parseDouble(bytes: Uint8Array, from: number, to: number): number
   return Number.isFinite(parsed) ? parsed : NaN;
 }
 
-/** A dotted address as 32 bits, signed; undefined if it is none. */
+/** A dotted address as 32 bits, signed; undefined if invalid. */
 export function parseIPv4(bytes: Uint8Array, from: number, to: number): number | undefined {
   let value = 0, parts = 0, part = -1, width = 0;
   for (let i = from; i <= to; i++) {
@@ -96,7 +99,7 @@ export function parseIPv4(bytes: Uint8Array, from: number, to: number): number |
   return parts === 4 ? value : undefined;
 }
 
-/** The 128 bits of a UUID; undefined if it is none. */
+/** The 128 bits of a UUID; undefined if invalid. */
 export function parseUuid(bytes: Uint8Array, from: number, to: number): bigint | undefined {
   if (to - from !== 36) return undefined;
   const text = decodeAscii(bytes, from, to);

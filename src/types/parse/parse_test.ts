@@ -60,7 +60,7 @@ const refused: [text: string, tag: string][] = [
   ["", "TIMESTAMP"],
   ["2024-", "DATE"],
 ];
-Deno.test("readValue() refuses what is none", () => {
+Deno.test("readValue() refuses invalid texts", () => {
   for (const [text, tag] of refused) {
     assert.ok((readValue(text, tag) as { problem: string })?.problem, `${text} as ${tag}`);
   }
@@ -119,7 +119,7 @@ const spans: [text: string, ranges: string[]][] = [
   ["2023-W01-6", ["2023-01-07T00:00:00 2023-01-08T00:00:00"]],
   ["$today", ["2024-06-10T00:00:00 2024-06-11T00:00:00"]],
 ];
-Deno.test("parseIntervals() multiplies out", () => {
+Deno.test("parseIntervals() expands brackets, ranges and repetitions", () => {
   for (const [text, ranges] of spans) assert.deepEqual(intervals(text), ranges, text);
   assert.deepEqual(parseIntervals("2023-01-01 09:30", "TIMESTAMP", () => NOW), [[
     1672565400000000n,
@@ -131,7 +131,7 @@ Deno.test("parseIntervals() multiplies out", () => {
   ]]);
   assert.deepEqual(parseIntervals("$now - 1h..$now", "TIMESTAMP", () => NOW), [[NOW - 3600000000n, NOW]]);
 });
-Deno.test("parseIntervals() refuses what is none", () => {
+Deno.test("parseIntervals() refuses invalid texts", () => {
   const none = [
     "yesterday noon",
     "2023-13",
@@ -152,7 +152,7 @@ Deno.test("parseIntervals() refuses what is none", () => {
   for (const text of none) assert.ok("problem" in parseIntervals(text, "TIMESTAMP", () => NOW), text);
 });
 
-Deno.test("zoneOf() follows the clocks", () => {
+Deno.test("zoneOf() follows changes of the clocks", () => {
   const berlin = zoneOf("europe/berlin")!;
   const at = (text: string) => Date.parse(text) / 1000;
   assert.equal(berlin.offsetAt(at("2023-03-26T00:59:59Z")), 3600);

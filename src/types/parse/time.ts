@@ -1,13 +1,13 @@
 /**
- * Instants out of ASCII:
+ * Parses instants from ASCII:
  *
  *     yyyy[-MM[-dd[(T| )HH[:mm[:ss[.f…]]]]]][Z | ±hh[[:]mm]]       f…: 1 to 9 digits; a zone needs a time or a day
  */
 
-/** What was written last: the finest part tells how wide an interval of it is. */
+/** The finest part that was written; it determines the width of an interval. */
 export type Precision = "year" | "month" | "day" | "hour" | "minute" | "second" | "milli" | "micro" | "nano";
 
-/** The answer of `parseInstant`, by parts so that no object is made for a row. */
+/** The result of `parseInstant`, as separate fields to avoid an object for each row. */
 export const instant = {
   /** Since 1970, UTC. */
   second: 0,
@@ -16,7 +16,7 @@ export const instant = {
   precision: "year" as Precision,
   /** A Z or an offset was given. */
   zoned: false,
-  /** A blank stood in place of T. */
+  /** A blank was given instead of T. */
   blank: false,
 };
 
@@ -32,7 +32,7 @@ export function daysInMonth(year: number, month: number): number {
   return month === 2 && isLeapYear(year) ? 29 : DAYS_IN_MONTH[month - 1];
 }
 
-/** Days since 1970 of a date of the (proleptic) Gregorian calendar. `month` is 1 … 12. */
+/** Days since 1970 of a date in the (proleptic) Gregorian calendar. `month` is 1 … 12. */
 export function dayOfCivil(year: number, month: number, day: number): number {
   const before = year - 1;
   const leapDays = Math.floor(before / 4) - Math.floor(before / 100) + Math.floor(before / 400) - 477;
@@ -48,7 +48,7 @@ function pair(bytes: Uint8Array, at: number): number {
 
 const MINUS = 45, PLUS = 43, COLON = 58, POINT = 46, UPPER_T = 84, BLANK = 32, UPPER_Z = 90;
 
-/** Puts the instant that `bytes[from … to)` names into `instant`; false when it names none. */
+/** Parses `bytes[from … to)` into `instant`; false if it is invalid. */
 export function parseInstant(bytes: Uint8Array, from: number, to: number): boolean {
   let at = from;
   if (to - at < 4) return false;
@@ -128,7 +128,7 @@ export function parseInstant(bytes: Uint8Array, from: number, to: number): boole
   return true;
 }
 
-/** `instant` in the unit of a time type; digits beyond it are dropped. undefined: beyond its range. */
+/** `instant` in the unit of a time type; further digits are dropped. undefined: out of range. */
 export function instantAs(tag: string): bigint | undefined {
   switch (tag) {
     case "DATE":

@@ -1,4 +1,4 @@
-/** One text as a value of a type: for literals, parameters and settings. Columns are read by the functions on bytes. */
+/** Parses one text as a value of a type, for literals, parameters and settings. Columns use the functions on bytes. */
 import type { Value } from "../layout.ts";
 import { typeOf } from "../registry.ts";
 import {
@@ -22,7 +22,7 @@ export interface ReadFailure {
 
 const EMPTY = new Uint8Array(0);
 
-/** The value that `text` means as a `tag`; what is wrong when it means none. Text types take it as it is. */
+/** The value of `text` as type `tag`, or a description of the error. Text types keep the text unchanged. */
 export function readValue(text: string, tag: string): Value | ReadFailure {
   if (tag === "BINARY") {
     const bytes = parseBinary(text);
