@@ -610,3 +610,25 @@ export function setValue(
       assert(false, `no value of layout ${layout} is written by itself`);
   }
 }
+
+/** Writes one value to rows 0 … rowCount-1. */
+export function fillConstant(
+  heap: SharedHeap,
+  type: string,
+  address: number,
+  rowCount: number,
+  value: Value,
+  arena: TextArena,
+): void {
+  if (rowCount === 0) return;
+  if (value === null) return fillNull(heap, type, address, 0, rowCount);
+  setValue(heap, type, address, 0, value, arena);
+  repeatFirst(heap, address, typeOf(type).width, rowCount);
+}
+
+/** All rows of a column become as its first. */
+export function repeatFirst(heap: SharedHeap, address: number, width: number, rowCount: number): void {
+  for (let done = 1; done < rowCount; done *= 2) {
+    heap.u8.copyWithin(address + done * width, address, address + Math.min(done, rowCount - done) * width);
+  }
+}

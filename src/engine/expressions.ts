@@ -10,7 +10,7 @@ import { childrenOf, type Expr } from "../sql/plan.ts";
 import type { Dictionary } from "../storage/contract.ts";
 import { layoutOf, typeOf, type Value } from "../types/mod.ts";
 import { batchColumn, batchOut, functionContext, propagateNulls } from "./batch-calls.ts";
-import { fillNull, NO_DICTIONARY, setValue, TextArena, Workspace } from "./columns.ts";
+import { fillConstant, NO_DICTIONARY, repeatFirst, setValue, TextArena, Workspace } from "./columns.ts";
 import { type Batch, MORSEL_ROWS, type QueryContext, type Vector } from "./contract.ts";
 import { BoundKernel, flushKernelRows } from "./compiler/binding.ts";
 import {
@@ -347,9 +347,9 @@ class Stages {
         for (const { slot, value } of constants) {
           const address = buffers.get(slot)!.reserve(state.rowCount);
           if ((filled.get(slot) ?? 0) < state.rowCount) {
-            fillConstant(context, this.types[slot], address, state.rowCount, value, arena);
+            fillConstant(context.heap, this.types[slot], address, state.rowCount, value, arena);
             filled.set(slot, buffers.get(slot)!.rows);
-            fillConstant(context, this.types[slot], address, buffers.get(slot)!.rows, value, arena);
+            fillConstant(context.heap, this.types[slot], address, buffers.get(slot)!.rows, value, arena);
           }
         }
         for (const { slot } of outputs) state.vectors[slot] = this.vectorOf(slot, buffers.get(slot)!.address);
@@ -617,30 +617,8 @@ class ConstantColumn {
     const address = this.buffer.reserve(rowCount);
     if (this.filled < rowCount) {
       this.filled = this.buffer.rows;
-      fillConstant(this.context, this.expr.type, address, this.filled, this.expr.value, this.arena);
+      fillConstant(this.context.heap, this.expr.type, address, this.filled, this.expr.value, this.arena);
     }
     return address;
-  }
-}
-
-function fillConstant(
-  context: QueryContext,
-  type: string,
-  address: number,
-  rowCount: number,
-  value: Value,
-  arena: TextArena,
-): void {
-  const { heap } = context;
-  if (rowCount === 0) return;
-  if (value === null) return fillNull(heap, type, address, 0, rowCount);
-  setValue(heap, type, address, 0, value, arena);
-  repeatFirst(heap, address, typeOf(type).width, rowCount);
-}
-
-/** All rows of a column become as its first. */
-function repeatFirst(heap: QueryContext["heap"], address: number, width: number, rowCount: number): void {
-  for (let done = 1; done < rowCount; done *= 2) {
-    heap.u8.copyWithin(address + done * width, address, address + Math.min(done, rowCount - done) * width);
   }
 }

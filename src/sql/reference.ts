@@ -49,7 +49,7 @@ export function functionsPage(): string {
     "What `functions()` lists, by subject. An argument in brackets may be left out, and one with `…` repeated; *constant* ones",
     "must be known when the statement is read. *text* takes STRING, VARCHAR and SYMBOL, *number* all numbers, *time* DATE,",
     "TIMESTAMP and TIMESTAMP_NS, *same* any type, but one for all. Types are widened where none fits exactly. Aggregates leave",
-    "out nulls, and every aggregate can be used with `OVER`. Casts are in [Types](types.md).",
+    "out nulls, and every aggregate can be used with `OVER`, without DISTINCT. Casts are in [Types](types.md).",
   ];
   for (const [title, entries] of [...GROUPS, ["More", others] as const]) {
     const shown = entries.filter(({ name }) => !isInternal(name) && name !== "keywords");

@@ -2,9 +2,10 @@
 import { assert, notSupported, SqlError, SQLSTATE } from "../../errors.ts";
 import type { Expr, WindowCall } from "../../sql/plan.ts";
 import { layoutOf, typeOf } from "../../types/mod.ts";
-import { fillNull, gather, isNullAt, markNotNull, POLL_ROWS, type Workspace } from "../columns.ts";
-import type { Vector } from "../contract.ts";
+import { fillConstant, gather, isNullAt, markNotNull, POLL_ROWS, TextArena, type Workspace } from "../columns.ts";
+import type { QueryContext, Vector } from "../contract.ts";
 import { freeOrderWords, type OrderWords, orderWords, sameWords } from "../order.ts";
+import { aggregateFrames } from "./window-aggregates.ts";
 import type { Frame, OrderedRows } from "./window-frames.ts";
 
 interface Evaluation {
@@ -24,14 +25,16 @@ export function evaluateCall(
   ordered: OrderedRows,
   frame: Frame | undefined,
   space: Workspace,
-  poll: () => void,
+  context: QueryContext,
 ): Vector {
   const name = call.function.slice(0, call.function.indexOf("("));
-  const evaluation: Evaluation = { call, args, ordered, frame, space, poll };
-  const evaluate = FUNCTIONS[name];
-  if (evaluate === undefined) throw notSupported(`${name} as a window function`, call.at);
-  return evaluate(evaluation);
+  const evaluate = SUMS.has(name) && layoutOf(call.type) !== "f64" ? undefined : FUNCTIONS[name];
+  if (evaluate === undefined) return aggregateFrames(call, args, ordered, frame!, space, context);
+  return evaluate({ call, args, ordered, frame, space, poll: () => context.poll() });
 }
+
+/** Over DOUBLEs they go from frame to frame by what comes and leaves; over DECIMALs and LONG256 as all other aggregates. */
+const SUMS = new Set(["sum", "ksum", "nsum", "avg"]);
 
 const FUNCTIONS: Record<string, (evaluation: Evaluation) => Vector> = {
   row_number: (e) =>
@@ -184,31 +187,15 @@ function shifted(e: Evaluation, direction: -1 | 1): Vector {
   return out;
 }
 
-/** A constant argument as a column; only numbers and null. */
+/** A constant argument as a column. */
 function constantColumn(e: Evaluation, index: number): Vector {
-  const expression = e.call.args[index], { heap } = e.space, { rowCount } = e.ordered;
+  const expression = e.call.args[index];
   assert(expression?.kind === "constant", "arguments that are no constants have columns");
-  const { value } = expression;
-  if (value === null) {
-    const out = result(e, e.call.type);
-    fillNull(heap, out.type, out.address, 0, rowCount);
-    return out;
-  }
-  if (typeof value === "number") {
-    const out = result(e, "DOUBLE");
-    heap.f64.fill(value, out.address >>> 3, (out.address >>> 3) + rowCount);
-    return layoutOf(e.call.type) === "i64" ? bigints(e, out, BigInt(Math.trunc(value))) : out;
-  }
-  if (typeof value === "bigint") {
-    return bigints(e, result(e, layoutOf(expression.type) === "i64" ? expression.type : "LONG"), value);
-  }
-  throw notSupported(`A constant of type ${expression.type} as argument of a window function`, e.call.at);
-}
-
-function bigints(e: Evaluation, out: Vector, value: bigint): Vector {
-  const from = out.address >>> 3;
-  e.space.heap.i64.fill(value, from, from + e.ordered.rowCount);
-  return { type: layoutOf(out.type) === "i64" ? out.type : e.call.type, address: out.address };
+  const { value } = expression, { space, ordered } = e;
+  const own = value === null ? e.call.type : expression.type;
+  const out = result(e, layoutOf(own) === "symbol" ? "STRING" : own);
+  fillConstant(space.heap, out.type, out.address, ordered.rowCount, value, new TextArena(space));
+  return out;
 }
 
 /** The dialect's first_value IGNORE NULLS from the start, unpartitioned, gives rows before the first value that value too. */

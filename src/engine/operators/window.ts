@@ -49,7 +49,6 @@ class Window implements Operator {
 
   private work(): KeptRows {
     const { plan, space, context } = this;
-    const poll = () => context.poll();
     // Constants (offsets, kinds of average) are read from the plan.
     const expressions: Expr[] = [];
     const needed = (expression: Expr) => expressions.push(expression) - 1;
@@ -76,7 +75,7 @@ class Window implements Operator {
         ordered,
         frame,
         space,
-        poll,
+        context,
       );
       frame?.free();
       return result;

@@ -71,7 +71,7 @@ export class WindowCollector implements WindowSink {
         placeOf(this.expressions.binding.context.text, /\bignore\s+nulls\b/i, call.at),
       );
     }
-    if (name === "avg" && args.length > 1) this.checkExponential(call, window, orderBy);
+    if (name === "avg" && resolved.isWindow) this.checkExponential(call, window, orderBy);
     const frame = UNFRAMED.has(name) ? wholeFrame(orderBy.length > 0) : this.frame(window.frame, orderBy, scope);
     const index = this.calls.push({
       function: resolved.id,
