@@ -6,6 +6,7 @@
 import { SECTIONS } from "../src/command/settings.ts";
 import { manualPage, serverConf } from "../src/config/mod.ts";
 import { metricsPage } from "../src/metrics/reference.ts";
+import { withRoutes } from "../src/wire/http/reference.ts";
 import { grammarRecipe } from "../src/sql/grammar.ts";
 import { functionsPage, syntaxPage, typesPage } from "../src/sql/reference.ts";
 
@@ -13,6 +14,7 @@ const GENERATED: [string, () => string][] = [
   ["conf/server.conf", () => serverConf(SECTIONS)],
   ["docs/configuration.md", () => manualPage(SECTIONS)],
   ["docs/functions.md", functionsPage],
+  ["docs/http.md", () => withRoutes(readText("docs/http.md"))],
   ["docs/metrics.md", metricsPage],
   ["docs/syntax.md", syntaxPage],
   ["docs/types.md", typesPage],

@@ -33,6 +33,7 @@ function beginHttp({ config, metrics, certificates, connections, database }: Wir
     const console = loadConsole(await consoleDirectory());
     const http = startHttp({ ...at, certificate, database, config, log, metrics, console });
     for (const wire of ["exec", "exp", "line_http"] as const) connections.set(wire, () => http.inFlight()[wire]);
+    metrics.read("httpRequests", () => http.requests());
     return http;
   });
 }

@@ -56,8 +56,8 @@ export function defaultsOf<G extends Group>(group: G): Values<G> {
   return Object.fromEntries(values);
 }
 
-export function isSetting(entry: Setting<unknown> | Group): entry is Setting<unknown> {
-  return typeof entry.key === "string";
+export function isSetting(entry: object): entry is Setting<unknown> {
+  return "key" in entry && typeof entry.key === "string";
 }
 
 export interface Options {

@@ -86,6 +86,10 @@ export const metricCatalogue = {
     "pg",
     "line_http",
   ),
+  httpRequests: {
+    ...counter("http_requests", "Requests over HTTP that a route was found for, by route."),
+    label: "route",
+  },
   connections: gauge("connections", "Connections; over HTTP requests that are being answered.", "wire"),
   jsonQueries: alias("json_queries", "queriesStarted", "exec"),
   jsonQueriesCompleted: alias("json_queries_completed", "queriesCompleted", "exec"),

@@ -42,7 +42,7 @@ export function createMetrics(): Metrics {
       }
       const valueOf = (one: Counter | Histogram) => one instanceof Histogram ? one : one.value;
       readers.set(key, () => entry.wires!.map((wire) => [{ wire }, valueOf(wires[wire][key])]));
-    } else if (entry.kind === "counter") {
+    } else if (entry.kind === "counter" && entry.label === undefined) {
       const counter = key === "unhandledErrors" ? sharedCounter(healthWords) : plainCounter();
       counters[key] = counter;
       readers.set(key, () => [[{}, counter.value]]);

@@ -216,6 +216,23 @@ Deno.test("/write passes lines on and reports the bad line", () =>
     assert.deepEqual(await body(`${url}/write`), [405, "Method GET not supported\r\n"]);
   }, { "line.http.max.recv.buffer.size": "1k" }));
 
+Deno.test("requests are counted by route", async () => {
+  const server = startHttp({
+    hostname: "127.0.0.1",
+    port: 0,
+    database: new FakeDatabase(() => ({})),
+    config: configOf(),
+    log: { info() {}, error() {} },
+    console: FAKE_CONSOLE,
+  });
+  for (const path of ["ping", "chk?j=t", "chk", "nosuch"]) {
+    await (await fetch(`http://127.0.0.1:${server.port}/${path}`)).body?.cancel();
+  }
+  const counted = Object.entries(server.requests()).filter(([, count]) => count > 0);
+  await server.close();
+  assert.deepEqual(Object.fromEntries(counted), { ping: 1, chk: 2 });
+});
+
 Deno.test("other paths", () =>
   withServer(async (url) => {
     assert.deepEqual(await body(`${url}/nope`), [404, "Not Found\r\n"]);

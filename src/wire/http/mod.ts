@@ -1,5 +1,5 @@
 /** The HTTP interface: selects the route of a request, authenticates the client, and maps failures to status codes. */
-import type { Config } from "../../config/mod.ts";
+import { type Config, isSetting } from "../../config/mod.ts";
 import { shownAddress, shownText } from "../../log/mod.ts";
 import { TooManyWait } from "../log-in-delays.ts";
 import { ANONYMOUS, Authenticator } from "./auth.ts";
@@ -24,6 +24,8 @@ export interface HttpServer {
   port: number;
   /** Number of requests that are not completely answered. */
   inFlight(): Record<HttpWire, number>;
+  /** Number of requests since the start, by the names of routes. */
+  requests(): Record<string, number>;
   close(): Promise<void>;
 }
 
@@ -33,6 +35,7 @@ export function startHttp(options: HttpOptions): HttpServer {
   const settings = config.of(httpSettings);
   const routes = routesOf(config, options.console);
   const inFlight = new InFlight(config);
+  const requests = Object.fromEntries(ROUTES.map(({ name }) => [name, 0]));
   const sessions = new Sessions(settings.sessionTimeoutMs);
   const authenticator = new Authenticator(settings, sessions);
   const security = securityHeaders();
@@ -52,6 +55,7 @@ export function startHttp(options: HttpOptions): HttpServer {
       const { hostname } = remoteAddr as Deno.NetAddr;
       const route = routes.get(path);
       const kind = route?.wire;
+      if (route !== undefined && route.name in requests) requests[route.name]++;
       const refused = kind === undefined ? undefined : inFlight.enter(kind, route?.inFlightMax);
       // A streaming reply is in flight until its end.
       if (kind !== undefined && refused === undefined) request.onEnd = () => inFlight.leave(kind);
@@ -74,6 +78,7 @@ export function startHttp(options: HttpOptions): HttpServer {
   return {
     port: server.port,
     inFlight: () => inFlight.counts,
+    requests: () => requests,
     close() {
       authenticator.close();
       return server.close();
@@ -109,7 +114,7 @@ function routesOf(config: Config, files: ConsoleFiles): Map<string, Route> {
 /** Under the console's prefix, but for those that are set themselves. */
 function pathsOf({ paths, hasNoPrefix }: Route, config: Config): readonly string[] {
   const prefix = consolePrefix(config);
-  if (!("key" in paths)) return prefix === "" ? paths : [`${prefix}/index.html`, `${prefix}/`];
+  if (!isSetting(paths)) return paths.map((path) => prefix + path);
   const isPrefixed = !hasNoPrefix && config.source(paths) === "default";
   return isPrefixed ? config.get(paths).map((path) => prefix + path) : config.get(paths);
 }

@@ -1,6 +1,8 @@
 /** Makes replies: heads, text and JSON errors, and bodies that are streamed at the reader's pace. */
 import { CorruptFileError, DiskFullError, SqlError, SQLSTATE } from "../../errors.ts";
-import type { Chunk } from "../../api.ts";
+import type { Chunk, ResultColumn } from "../../api.ts";
+import { typeOf } from "../../types/mod.ts";
+import { arrayDimensions } from "../../types/wide.ts";
 import { BrokenReplyError, type HeaderList, type Reply, textReply } from "../http1/mod.ts";
 import { compressed, CompressedStream, type ContentCoding } from "./compression.ts";
 
@@ -55,6 +57,13 @@ export function errorFields(error: unknown): { status: number; message: string; 
 
 export function queryError(query: string, message: string, position: number, status = 400): Reply {
   return jsonReply(JSON.stringify({ query, error: message, position }), status);
+}
+
+/** A column as replies with rows describe it. */
+export function columnJson(column: ResultColumn): string {
+  const dimensions = arrayDimensions(column.type);
+  const array = dimensions > 0 ? `,"dim":${dimensions},"elemType":"DOUBLE"` : "";
+  return `{"name":${JSON.stringify(column.name)},"type":${JSON.stringify(typeOf(column.type).name)}${array}}`;
 }
 
 /** True for failures that are neither the client's nor caused by a full disk. These are logged and counted. */

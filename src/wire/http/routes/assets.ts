@@ -8,7 +8,8 @@ export const ASSETS_PATH = "/assets/";
 
 export const assets: Route = {
   name: "assets",
-  summary: "files of the console",
+  summary: "files of the web console",
+  usage: "GET /assets/…",
   // One for each file.
   paths: [],
   settings: {},

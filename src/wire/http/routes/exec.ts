@@ -1,14 +1,12 @@
 /** GET and POST /exec: runs a statement and answers in JSON. */
-import type { Answer, Prepared, ResultColumn } from "../../../api.ts";
+import type { Answer, Prepared } from "../../../api.ts";
 import { int, list, size } from "../../../config/mod.ts";
 import { SqlError } from "../../../errors.ts";
-import { typeOf } from "../../../types/mod.ts";
-import { arrayDimensions } from "../../../types/wide.ts";
 import type { Reply } from "../../http1/mod.ts";
 import type { Call, Route } from "../contract.ts";
 import { capWindow, execWindow } from "../parameters.ts";
 import { beginQuery, failed, refuseChange, rowsOptions, statementTimeoutMs } from "../query.ts";
-import { jsonReply, queryError, rowsReply } from "../reply.ts";
+import { columnJson, jsonReply, queryError, rowsReply } from "../reply.ts";
 import { httpSettings } from "../settings.ts";
 import { type Argument, prepareWith, readStatement, StatementBodyError } from "../statement-body.ts";
 
@@ -151,14 +149,8 @@ function documentHead(
   if (call.parameters.isTrue("nm")) return '{"dataset":[';
   const columns = chosen === undefined ? answer.columns : chosen.map((index) => answer.columns[index]);
   const timestamp = chosen === undefined ? answer.timestamp : chosen.indexOf(answer.timestamp);
-  const described = columns.map(describe).join(",");
+  const described = columns.map(columnJson).join(",");
   return `{"query":${JSON.stringify(query)},"columns":[${described}],"timestamp":${timestamp},"dataset":[`;
-}
-
-function describe(column: ResultColumn): string {
-  const dimensions = arrayDimensions(column.type);
-  const array = dimensions > 0 ? `,"dim":${dimensions},"elemType":"DOUBLE"` : "";
-  return `{"name":${JSON.stringify(column.name)},"type":${JSON.stringify(typeOf(column.type).name)}${array}}`;
 }
 
 function timings(call: Call, prepared: Prepared, compiledMs: number): string {

@@ -1,5 +1,6 @@
 /** All routes, in the order of the manual. A new one is a file in this folder and its name here. */
 import type { Route } from "../contract.ts";
+import { assets } from "./assets.ts";
 import { chk } from "./chk.ts";
 import { exec } from "./exec.ts";
 import { exp } from "./exp.ts";
@@ -9,4 +10,4 @@ import { settings } from "./settings.ts";
 import { warnings } from "./warnings.ts";
 import { write } from "./write.ts";
 
-export const ROUTES: readonly Route[] = [exec, exp, write, ping, chk, settings, warnings, page];
+export const ROUTES: readonly Route[] = [exec, exp, write, ping, chk, settings, warnings, page, assets];
