@@ -216,6 +216,20 @@ Deno.test("/write passes lines on and reports the bad line", () =>
     assert.deepEqual(await body(`${url}/write`), [405, "Method GET not supported\r\n"]);
   }, { "line.http.max.recv.buffer.size": "1k" }));
 
+Deno.test("/api/v1/sql/validate compiles and does not run", () =>
+  withServer(async (url, database) => {
+    const validate = (query: string) => body(`${url}/api/v1/sql/validate?query=${query}`);
+    assert.deepEqual(await validate("one"), [
+      200,
+      '{"query":"one","columns":[{"name":"x","type":"LONG"}],"timestamp":-1}',
+    ]);
+    assert.deepEqual(await validate("make"), [200, '{"queryType":"DDL"}']);
+    assert.deepEqual(await validate("insert"), [200, '{"queryType":"DML"}']);
+    assert.deepEqual(await validate("bad"), [400, '{"query":"bad","error":"no such thing","position":3}']);
+    assert.deepEqual(await validate(""), [400, '{"query":"","error":"a statement is expected","position":0}']);
+    assert.deepEqual(database.executed, []);
+  }));
+
 Deno.test("requests are counted by route", async () => {
   const server = startHttp({
     hostname: "127.0.0.1",

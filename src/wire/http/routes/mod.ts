@@ -7,7 +7,8 @@ import { exp } from "./exp.ts";
 import { page } from "./page.ts";
 import { ping } from "./ping.ts";
 import { settings } from "./settings.ts";
+import { validate } from "./validate.ts";
 import { warnings } from "./warnings.ts";
 import { write } from "./write.ts";
 
-export const ROUTES: readonly Route[] = [exec, exp, write, ping, chk, settings, warnings, page, assets];
+export const ROUTES: readonly Route[] = [exec, validate, exp, write, ping, chk, settings, warnings, page, assets];
