@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import type { ConfigError } from "../errors.ts";
 import { configOf, SECTIONS } from "../command/settings.ts";
-import { FOREIGN_KEYS } from "./foreign.ts";
 import {
   Catalogue,
   Config,
@@ -118,8 +117,6 @@ Deno.test("Config: keys of QuestDB for parts that do not exist here are reported
   assert.deepEqual(config.warnings, [
     "keys of QuestDB that have no effect here: cairo.o3.max.lag, http.worker.count, SVC_CAIRO_MAX_UNCOMMITTED_ROWS",
   ]);
-  const ours = [...catalogue].flatMap(([key, { aliases }]) => [key, ...aliases]);
-  assert.deepEqual(ours.filter((key) => FOREIGN_KEYS.has(key)), []);
 });
 
 const refused: [string, string, Record<string, string>?][] = [
