@@ -13,7 +13,9 @@ Deno.test("metrics: every name in blocks of TYPE, samples, HELP", async () => {
   metrics.read("connections", () => ({ pg: 3 }));
   for (const time of [1, 2]) {
     const blocks = (await metrics.text()).trimEnd().split("\n\n");
-    const counted = ENTRIES.filter((entry) => entry.kind === "counter" && entry.label === undefined || entry.wires !== undefined);
+    const counted = ENTRIES.filter((entry) =>
+      entry.kind === "counter" && entry.label === undefined || entry.wires !== undefined
+    );
     assert.equal(blocks.length, counted.length + 2);
     for (const block of blocks) {
       assert.match(

@@ -184,6 +184,15 @@ Deno.test("/exp answers CSV", () =>
     await assert.rejects(body(`${url}/exp?query=broken`));
   }));
 
+Deno.test("/exp compresses Parquet files as the setting says, unless the request does", () =>
+  withServer(async (url, database) => {
+    for (const query of ["", "&compression_codec=zstd"]) {
+      await (await fetch(`${url}/exp?query=one&fmt=parquet${query}`)).body?.cancel();
+    }
+    const codecs = database.executed.map(({ options: { encoding } }) => encoding.name === "parquet" && encoding.codec);
+    assert.deepEqual(codecs, ["SNAPPY", "ZSTD"]);
+  }, { "cairo.parquet.export.compression.codec": "snappy" }));
+
 Deno.test("/write passes lines on and reports the bad line", () =>
   withServer(async (url, database) => {
     const post = (init: RequestInit, query = "") => body(`${url}/write${query}`, { method: "POST", ...init });

@@ -1,6 +1,6 @@
 /** GET /exp: the rows of a query as a CSV or Parquet file. */
 import type { Chunk, Prepared, ResultColumn } from "../../../api.ts";
-import { int, list, ms } from "../../../config/mod.ts";
+import { int, list, ms, oneOf } from "../../../config/mod.ts";
 import { VERSION } from "../../../version.ts";
 import { notSupported, SqlError } from "../../../errors.ts";
 import type { Reply } from "../../http1/mod.ts";
@@ -11,6 +11,15 @@ import { beginQuery, failed, refuseChange, rowsOptions, statementTimeoutMs } fro
 import { ParquetAssembler, type ParquetEncoding } from "../../encode/parquet.ts";
 import { queryError, rowsReply } from "../reply.ts";
 import { httpSettings } from "../settings.ts";
+
+const CODECS = [
+  "UNCOMPRESSED",
+  "SNAPPY",
+  "GZIP",
+  "BROTLI",
+  "ZSTD",
+  "LZ4_RAW",
+] as const satisfies ParquetEncoding["codec"][];
 
 const settings = {
   paths: list("http.context.export", "/exp", "Paths of the export endpoint."),
@@ -24,6 +33,13 @@ const settings = {
     "http.export.timeout",
     "300s",
     "A Parquet export that takes longer is ended, whatever query.timeout is; 0: query.timeout holds.",
+  ),
+  codec: oneOf(
+    "cairo.parquet.export.compression.codec",
+    CODECS,
+    "ZSTD",
+    "Compression of exported Parquet files, unless the request has a compression_codec.",
+    { reloadable: true },
   ),
 };
 
@@ -116,9 +132,9 @@ async function* groupsOf(chunks: AsyncIterable<Chunk>, file: ParquetAssembler): 
 }
 
 /** The parameters of a Parquet file. A group has the rows of one batch, so `row_group_size` is only validated. */
-function parquetEncoding({ parameters }: Call): ParquetEncoding {
+function parquetEncoding({ parameters, options }: Call): ParquetEncoding {
   if (parameters.get("partition_by")) throw notSupported("partition_by", 0);
-  const codec = (parameters.get("compression_codec") || "zstd").toUpperCase();
+  const codec = (parameters.get("compression_codec") || options.config.get(settings.codec)).toUpperCase();
   if (!CODECS.some((known) => known === codec)) {
     throw new SqlError(
       `unknown compression_codec '${codec.toLowerCase()}': known are ${CODECS.join(", ").toLowerCase()}`,
@@ -138,8 +154,6 @@ function parquetEncoding({ parameters }: Call): ParquetEncoding {
     pageSizeBytes: pageSize ? Math.max(1024, Number(pageSize)) : undefined,
   };
 }
-
-const CODECS: readonly ParquetEncoding["codec"][] = ["UNCOMPRESSED", "SNAPPY", "GZIP", "BROTLI", "ZSTD", "LZ4_RAW"];
 
 function attachment(call: Call, extension: string): [string, string] {
   return ["Content-Disposition", `attachment; filename="${fileName(call.parameters.get("filename"))}.${extension}"`];
