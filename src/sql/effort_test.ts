@@ -33,7 +33,7 @@ bound("create table s (ts timestamp) timestamp(ts)", FULL_EFFORT);
 const list = (count: number, item: (k: number) => string, separator = ", ") =>
   Array.from({ length: count }, (_, k) => item(k)).join(separator);
 
-/** Each name is used twice by the next. */
+/** Each CTE uses the previous one twice. */
 const doubling = (levels: number) =>
   `with c0 as (select a from t), ${
     list(levels, (k) => `c${k + 1} as (select x.a from c${k} x cross join c${k} y)`)
@@ -78,7 +78,7 @@ for (const { title, text, refusedAt } of LONG) {
   });
 }
 
-Deno.test("a statement is not long by its lists of values, nor by its columns", () => {
+Deno.test("lists of values and columns do not make a statement long", () => {
   bound(`select a from t where a in (${list(10_000, String)}) or b in (${list(10_000, (k) => `-${k}`)})`, QUICK_EFFORT);
   bound(`select ${list(100, () => "a")} from t`, QUICK_EFFORT);
 });
@@ -91,7 +91,7 @@ Deno.test("intervals are counted before they are made", () => {
   }
 });
 
-Deno.test("words beyond the limit are told at the first of them", () => {
+Deno.test("words beyond the limit are reported at the first of them", () => {
   const text = `select ${list(30_000, () => "a", " + ")} from t`;
   assert.throws(() => parse(text), {
     message: "The statement is too complex: 60002 words and marks besides lists of values, at most 50000 are taken",
@@ -99,7 +99,7 @@ Deno.test("words beyond the limit are told at the first of them", () => {
   });
 });
 
-Deno.test("filters go down as long as the plan does not grow beyond measure", () => {
+Deno.test("filters are pushed down as long as the plan stays within its limit", () => {
   const nested = (levels: number) => `${"select a + a a from (".repeat(levels)}select a from t${")".repeat(levels)}`;
   const union = list(40, (k) => `select a + b + ${k} a from t`, " union all ");
   for (

@@ -15,7 +15,7 @@ function select(text: string): Select {
   return tree as Select;
 }
 
-/** With every bracket that precedence puts in. */
+/** The expression with all brackets that precedence implies. */
 function shown(e: Expression): string {
   switch (e.kind) {
     case "number":
@@ -69,7 +69,7 @@ for (const [text, tree] of precedence) {
     assert.equal(shown(select(`select ${text} from t`).items[0].expression), tree));
 }
 
-Deno.test("parse() takes keywords as names where no clause can stand", () => {
+Deno.test("parse() accepts keywords as names where no clause can begin", () => {
   const tree = select("select group, key, timestamp, date, left, t.sample, count from window");
   assert.deepEqual(tree.items.map((item) => shown(item.expression)), [
     "group",
@@ -83,7 +83,7 @@ Deno.test("parse() takes keywords as names where no clause can stand", () => {
   assert.deepEqual(tree.from, { kind: "table", at: 63, name: { text: "window", at: 63, quoted: false } });
 });
 
-Deno.test("parse() takes a bare table and a query in parentheses", () => {
+Deno.test("parse() accepts a bare table and a query in parentheses", () => {
   const bare = select("trades where x > 1 limit 5");
   assert.equal(bare.bare, true);
   assert.equal(bare.where?.kind, "binary");
@@ -93,14 +93,14 @@ Deno.test("parse() takes a bare table and a query in parentheses", () => {
   assert.equal(shown(wrapped.limit!.low!), "1");
 });
 
-Deno.test("parse() gives ORDER BY and LIMIT at the end to the whole of a set operation", () => {
+Deno.test("parse() applies a final ORDER BY and LIMIT to the whole set operation", () => {
   const tree = query("select a from t union all trades except select 1 order by 1 limit 3");
   assert.equal(tree.kind === "set" && tree.operator, "except");
   assert.equal(tree.kind === "set" && tree.left.kind === "set" && tree.left.operator, "union all");
   assert.equal(tree.orderBy.length, 1);
 });
 
-Deno.test("parse() reads the clauses of time", () => {
+Deno.test("parse() reads the time-series clauses", () => {
   const tree = select(
     "select ts, sum(x) from t where ts in '2024' sample by 15m from '2024' to '2025' fill(prev, null, 0) align to calendar time zone 'UTC' with offset '00:10'",
   );
@@ -159,7 +159,7 @@ Deno.test("parse() reads CREATE TABLE in all its options", () => {
   ]);
 });
 
-Deno.test("parse() gives rows the same trees by the short way as by the grammar", () => {
+Deno.test("parse() gives rows the same trees by the fast path as by the grammar", () => {
   const items = [
     "1",
     "-1.5",
@@ -179,7 +179,7 @@ Deno.test("parse() gives rows the same trees by the short way as by the grammar"
   const tree = parse(text);
   assert(tree.kind === "insert" && tree.rows !== undefined);
   tree.rows[0].forEach((item, index) => {
-    // Blanks bring the select list to the same offsets.
+    // Pad with blanks, so that offsets are equal.
     const at = text.indexOf(
       `${items[index]}${index === items.length - 1 ? ")" : ","}`,
       index === 0 ? 0 : tree.rows![0][index - 1].at + 1,
@@ -218,7 +218,7 @@ for (const { title, text, ...error } of refused) {
   Deno.test(`parse() refuses ${title}`, () => assert.throws(() => parse(text), { name: "SqlError", ...error }));
 }
 
-Deno.test("parse() reads DESCRIBE as SHOW COLUMNS, but for tables of that name", () => {
+Deno.test("parse() reads DESCRIBE as SHOW COLUMNS, except for tables of that name", () => {
   for (const text of ["describe t", "DESC public.t", 'describe table "t"', "describe t;"]) {
     const tree = parse(text);
     assert(tree.kind === "show" && tree.what === "columns" && tree.table?.text === "t", text);
@@ -226,7 +226,7 @@ Deno.test("parse() reads DESCRIBE as SHOW COLUMNS, but for tables of that name",
   for (const text of ["describe", "describe where a = 1", "desc order by a"]) assert.equal(parse(text).kind, "query");
 });
 
-Deno.test("parse() reads EXPLAIN ANALYZE, but for tables of that name", () => {
+Deno.test("parse() reads EXPLAIN ANALYZE, except for tables of that name", () => {
   const cases: [text: string, analyze: boolean, kind: string][] = [
     ["explain analyze select 1", true, "query"],
     ["explain (analyze) delete from t", true, "delete"],
@@ -280,7 +280,7 @@ const explained: [text: string, message: string, position: number][] = [
   ["t where a > lnog '5'", "there is no type lnog for a text; did you mean long?", 12],
 ];
 for (const [text, message, position] of explained) {
-  Deno.test(`parse() says what is wrong with ${text}`, () => assert.throws(() => parse(text), { message, position }));
+  Deno.test(`parse() reports the error in ${text}`, () => assert.throws(() => parse(text), { message, position }));
 }
 
 const nestings: [string, string, string][] = [
@@ -296,7 +296,7 @@ const nestings: [string, string, string][] = [
   ["(select ", "1", ")"],
 ];
 for (const [open, middle, close] of nestings) {
-  Deno.test(`parse() stands ${open.trim()} nested deep, and refuses it deeper`, () => {
+  Deno.test(`parse() accepts deeply nested ${open.trim()}, and refuses deeper nesting`, () => {
     const nested = (depth: number) => `select ${open.repeat(depth)}${middle}${close.repeat(depth)}`;
     parse(nested(NESTING_MAX / 2));
     for (const depth of [NESTING_MAX + 1, 20_000]) {
@@ -323,7 +323,7 @@ Deno.test("parse() reads long lists of values without the grammar", () => {
   assert(rows.kind === "insert" && rows.rows?.length === 10_000 && rows.rowsAt.length === 10_000);
 });
 
-Deno.test("a statement is read alike when one of the same form was read before", () => {
+Deno.test("a statement gives the same tree if one of the same form was read before", () => {
   const forms = [
     (name: string, value: string) => `select ${name}, sum(x) from t where ${name} > ${value} sample by 1h`,
     (name: string, value: string) => `select a, (select ${value}) from ${name} where b in (1, ${value}, 3)`,
@@ -334,16 +334,16 @@ Deno.test("a statement is read alike when one of the same form was read before",
     assert.notDeepEqual(parse(form("another", "22.5")), fresh);
     assert.deepEqual(parse(form("n", "1")), fresh);
   }
-  // More than are kept.
+  // More forms than the cache keeps.
   for (let k = 1; k < 100; k++) parse(`select ${Array.from({ length: k }, () => "a + 1").join()}`);
   assert.deepEqual(parse(forms[0]("n", "1")), parse(forms[0]("n", "1")));
 });
 
-Deno.test("parse() ends a list of values inside another one where the outer item ends", () => {
+Deno.test("parse() ends a nested list of values where the outer item ends", () => {
   const start = performance.now();
   const text = "insert into a values ('1', a values ('2', 1), ('3'm.2)";
   assert.throws(() => parse(text), { message: /found values/, position: text.indexOf("values ('2'") });
-  // It took 13 seconds and the whole stack.
+  // This used to take 13 seconds and the whole stack.
   assert.ok(performance.now() - start < 2_000);
 });
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { FUNCTIONS } from "./functions/mod.ts";
 import { functionsPage, syntaxPage, typesPage } from "./reference.ts";
 
-Deno.test("functionsPage() has every function that is called by its name, with what it takes and gives", () => {
+Deno.test("functionsPage() has every callable function with its argument and result types", () => {
   const page = functionsPage();
   const called = FUNCTIONS.filter(({ name, args }) => /^[a-z]/.test(name) && args.length !== 2).map(({ name }) => name);
   const internal =
@@ -15,7 +15,7 @@ Deno.test("functionsPage() has every function that is called by its name, with w
   }
 });
 
-Deno.test("typesPage() tells of columns and casts; syntaxPage() is the grammar without the parser's marks", () => {
+Deno.test("typesPage() describes columns and casts; syntaxPage() is the grammar without the names of alternatives", () => {
   assert.match(typesPage(), /\n\| TIMESTAMP \| [^|]*\| 8 \| yes \| timestamp \|\n/);
   assert.match(typesPage(), /\n\| LONG \| [^\n]*\bDOUBLE\b[^\n]* \|\n/);
   assert.match(syntaxPage(), /\nlatestOn = "LATEST" "ON" expr "PARTITION" "BY"/);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { splitScript } from "./script.ts";
 
-Deno.test("splitScript() divides at semicolons, not at those in texts and comments", () => {
+Deno.test("splitScript() splits at semicolons, except in texts and comments", () => {
   assert.deepEqual(splitScript(" select 1 ; ;-- a ; b\nselect ';' /* ; */ x;\n"), [{ text: "select 1", at: 1 }, {
     text: "select ';' /* ; */ x",
     at: 22,

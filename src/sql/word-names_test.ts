@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { parse } from "./parser.ts";
 
-/** As QuestDB 9.3.4 takes them, which was asked for every keyword in each of these places. */
+/** As QuestDB 9.3.4 accepts them; determined by trying every keyword at each of these positions. */
 const EVERYWHERE = ["else", "having", "then", "when"];
 const DEFINED = [...EVERYWHERE, "array", "declare", "ilike", "is"];
 const BEFORE_COMPARISON =
@@ -35,12 +35,12 @@ const places: [title: string, words: string[], text: (word: string) => string][]
   ["a new column", ASSIGNED, (word) => `alter table t add column ${word} int`],
 ];
 for (const [title, words, text] of places) {
-  Deno.test(`keywords are names where they are ${title}`, () => {
+  Deno.test(`keywords are names if they are ${title}`, () => {
     for (const word of words) assert.doesNotThrow(() => parse(text(word)), word);
   });
 }
 
-Deno.test("keywords of CASE stay what they are inside of one", () => {
+Deno.test("keywords of CASE stay keywords inside a CASE", () => {
   for (const word of ["when", "then", "else"]) {
     assert.throws(() => parse(`select case when a then ${word} end from t`), word);
   }

@@ -171,7 +171,7 @@ const refused: [sql: string, position: number][] = [
   ["explain explain select 1", 8],
 ];
 for (const [sql, position] of refused) {
-  Deno.test(`bind() refuses at its place: ${sql}`, () => {
+  Deno.test(`bind() refuses at the right position: ${sql}`, () => {
     assert.throws(() => run(sql), (error) => error instanceof SqlError && error.position === position);
   });
 }
@@ -191,12 +191,12 @@ const unreadable = [
   ["select p.m from read_parquet('f.parquet') p", 7, "column m of f.parquet cannot be read: MAP has no type here"],
 ] as const;
 for (const [sql, position, message] of unreadable) {
-  Deno.test(`bind() names what a file has and cannot be read: ${sql}`, () => {
+  Deno.test(`bind() names columns of a file that cannot be read: ${sql}`, () => {
     assert.throws(() => run(sql), { name: "SqlError", position, message, sqlState: "0A000" });
   });
 }
 
-Deno.test("bind() gives a notice where a star leaves columns of a file out", () => {
+Deno.test("bind() gives a notice when a star leaves out columns of a file", () => {
   const notices = ["f.parquet: * leaves out columns that have no type here: m (MAP), u.words (LIST of STRING)"];
   const told = [
     "select * from read_parquet('f.parquet')",
@@ -225,7 +225,7 @@ Deno.test("bind() converts the literals of INSERT to the columns' values", () =>
   ]);
 });
 
-Deno.test("bind() infers a parameter's type from what it stands against", () => {
+Deno.test("bind() infers a parameter's type from its context", () => {
   assert.deepEqual(run("select * from plain where b = $1 and name = $2 limit $3").parameterTypes, [
     "LONG",
     "STRING",
@@ -242,7 +242,7 @@ Deno.test("bind() infers a parameter's type from what it stands against", () => 
   assert.deepEqual(run("select $1 + 1", { parameterTypes: ["DOUBLE"] }).parameterTypes, ["DOUBLE"]);
 });
 
-Deno.test("bind() says which column is the designated timestamp", () => {
+Deno.test("bind() finds the designated timestamp", () => {
   const timestampOf = (sql: string): number => {
     const { kind, plan } = run(sql).statement;
     return kind === "query" ? plan!.timestamp : -2;
@@ -255,7 +255,7 @@ Deno.test("bind() says which column is the designated timestamp", () => {
   assert.equal(timestampOf("select ts, count() from trades"), -1);
 });
 
-Deno.test("bind() gives parameters of no type one that exists, or refuses them, in every function", () => {
+Deno.test("bind() gives untyped parameters an existing type, or refuses them, in every function", () => {
   for (const { name, args } of FUNCTIONS) {
     if (!/^\w+$/.test(name)) continue;
     const given = args.map((_, i) => `$${i + 1}`).join(", ");
@@ -269,7 +269,7 @@ Deno.test("bind() gives parameters of no type one that exists, or refuses them, 
   }
 });
 
-Deno.test("bind() gives a parameter of no type one that exists, or refuses it, in every place of a query", () => {
+Deno.test("bind() gives an untyped parameter an existing type, or refuses it, at every position in a query", () => {
   for (
     const text of [
       "select px, rank() over (partition by $1 order by px) from trades",

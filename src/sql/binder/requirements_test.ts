@@ -92,12 +92,12 @@ const required: [text: string, requires: string][] = [
   ["cancel query 1", ""],
 ];
 for (const [text, requires] of required) {
-  Deno.test(`bind() says that ${text} requires ${requires || "nothing"}`, () => {
+  Deno.test(`bind() finds that ${text} requires ${requires || "nothing"}`, () => {
     assert.equal(bindWith(catalogue, text).requires.map(shown).join("; "), requires);
   });
 }
 
-Deno.test("bind() says where a permission is required", () => {
+Deno.test("bind() gives the position of a required permission", () => {
   const placesOf = (text: string) => {
     const [{ at, columns }] = bindWith(catalogue, text).requires;
     return [at, columns?.map((column) => `${column.name} ${column.at}`).join(", ")];
@@ -110,7 +110,7 @@ Deno.test("bind() says where a permission is required", () => {
   assert.deepEqual(placesOf("  create table v (a int)"), [2, undefined]);
 });
 
-/** Rules may leave columns out of a scan, but none may appear in it that the statement does not require. */
+/** Rules may remove columns from a scan, but every column that remains must be required by the statement. */
 function unrequired({ statement, requires }: Bound): string[] {
   const found: string[] = [];
   const used = new Set(
@@ -122,7 +122,7 @@ function unrequired({ statement, requires }: Bound): string[] {
     visitPlan(optimize(plan), (node) => {
       if (node.node !== "scan") return;
       node.columnIds.forEach((id, i) => {
-        // The designated timestamp goes with any other column: a reader may see it.
+        // The designated timestamp is allowed with any other column.
         const isTime = i === node.timestamp;
         if (!isTime && !used.has(`${node.tableId} ${id}`)) found.push(`${node.tableName}.${node.columns[i].name}`);
       });
@@ -132,7 +132,7 @@ function unrequired({ statement, requires }: Bound): string[] {
   return found;
 }
 
-Deno.test("no scan of the recorded cases reads a column that the statement does not require", () => {
+Deno.test("in the recorded cases no scan reads a column that the statement does not require", () => {
   const folder = new URL("../../../tests/conformance/", import.meta.url);
   let count = 0;
   const problems: string[] = [];

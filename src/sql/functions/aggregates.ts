@@ -1,4 +1,4 @@
-/** Aggregates whose state is a few numbers: they run inside kernels. */
+/** Aggregates whose state is a few numbers, so that they run inside kernels. */
 import { f32, f64, i32, i64, type IrNode, select, type WasmType } from "../../engine/compiler/ir.ts";
 import type { FunctionEntry, FusedAggregate } from "./entry.ts";
 import {
@@ -54,7 +54,7 @@ entries.push(
   aggregate("count", undefined, "LONG", "The number of rows.", count, ["SELECT count() FROM long_sequence(3)", 3]),
 );
 
-/** BOOLEAN is left out: the dialect refuses to count truth values. */
+/** Without BOOLEAN, which the dialect refuses to count. */
 const COUNTED = [
   "BYTE",
   "SHORT",
@@ -78,7 +78,7 @@ for (const type of COUNTED) {
   }));
 }
 
-/** Whole sums: the count tells whether there was a value at all. */
+/** Integer sums: the count tells whether there was any value. */
 for (const type of ["BYTE", "SHORT", "INT", "LONG"]) {
   entries.push(aggregate("sum", type, "LONG", "The sum of the values that are not null; it wraps round.", {
     state: () => [I64_ZERO, I64_ZERO],
@@ -126,7 +126,7 @@ for (const type of ["BOOLEAN", "BYTE", "SHORT", "INT", "LONG", "FLOAT", "DOUBLE"
   );
 }
 
-/** MIN64 is the null, so it says "none yet"; as the smallest value it needs no test in a maximum. */
+/** MIN64 is the null and thus means "no value yet"; as the smallest value it needs no test in a maximum. */
 const longMax: Omit<FusedAggregate, "kind"> = {
   state: () => [{ type: "i64", initial: -9223372036854775808n }],
   update: ([s], [x]) => [select(i64.gtS(x, s), x, s)],
@@ -149,7 +149,10 @@ for (const type of ["LONG", ...TIMES]) {
   );
 }
 
-/** 32 bits and less are kept in 64, where a bound beyond them says "none yet". CHAR and IPv4 come zero-extended, 0 being null. */
+/**
+ * Types of at most 32 bits are kept in 64, where an out-of-range bound means "no value yet". CHAR and IPv4 are
+ * zero-extended and have null 0.
+ */
 for (const type of ["BYTE", "SHORT", "INT", "CHAR", "IPv4"]) {
   const unsigned = type === "CHAR" || type === "IPv4";
   const widen = (x: IrNode) => (unsigned ? i64.extendU(x) : i64.extendS(x));
@@ -186,7 +189,10 @@ for (const type of ["BOOLEAN", "FLOAT", "DOUBLE"]) {
   }
 }
 
-/** Every type that a kernel can hold in one value; SYMBOL as its code. (Texts lie in frames that are let go: see text_aggregates.ts.) */
+/**
+ * Every type whose values a kernel holds in one word; SYMBOL as its code. (Texts are in pool frames that are released:
+ * see batch-aggregates.ts.)
+ */
 const KEPT = ["BOOLEAN", "BYTE", "SHORT", "CHAR", "INT", "LONG", "FLOAT", "DOUBLE", ...TIMES, "SYMBOL", "IPv4"];
 for (const type of KEPT) {
   const wasm = wasmTypeOf(type)!;
@@ -216,7 +222,7 @@ for (const type of KEPT) {
       update: (_, [x]) => [x, ONE64],
     }),
   );
-  // Types without a null give INTs, which have one for groups without rows.
+  // Types without a null return INT, which has one, for groups without rows.
   if (type === "BYTE" || type === "SHORT") continue;
   entries.push(
     aggregate("first_not_null", type, type, "The first value that is not null.", {

@@ -1,7 +1,7 @@
 /**
- * approx_percentile() and approx_median(): percentiles from counts of values in buckets, as high-dynamic-range histograms have
- * them. With precision p, values up to 2 · 10^p are told apart exactly, and greater ones to so many digits: a power of two is
- * divided into `half` buckets, where half is the power of two from 10^p on.
+ * approx_percentile() and approx_median(): percentiles from counts of values in buckets, as in high-dynamic-range histograms.
+ * With precision p, values up to 2 · 10^p are distinguished exactly, and greater ones to p digits: each power of two is divided
+ * into `half` buckets, where half is the least power of two that is at least 10^p.
  *
  * Source: Tene, "HdrHistogram: A High Dynamic Range Histogram", 2012 to 2016.
  */
@@ -13,16 +13,16 @@ const PRECISION_DEFAULT = 1;
 const PRECISION_MAX = 5;
 
 interface Counts {
-  /** How many values lie in the bucket that begins at the key. */
+  /** Number of values in the bucket that begins at the key. */
   byStart: Map<number, number>;
   total: number;
-  /** The smallest value above zero: from its power of two come the smallest buckets. */
+  /** The smallest value above zero; its power of two determines the smallest buckets. */
   least: number;
 }
 
 const noCounts = (): Counts => ({ byStart: new Map(), total: 0, least: Infinity });
 
-/** The power of two that is not above `value`. */
+/** The greatest power of two that is not above `value`. */
 function powerOf(value: number): number {
   const power = 2 ** Math.floor(Math.log2(value));
   return power > value ? power / 2 : power * 2 <= value ? power * 2 : power;
@@ -44,7 +44,7 @@ class HistogramState implements BatchAggregateState {
     if (value > 0 && value < counts.least) counts.least = value;
   }
 
-  /** Whole numbers have buckets of 1 at least. */
+  /** Buckets of integers are at least 1 wide. */
   private width(value: number): number {
     const width = powerOf(value) / this.half;
     return this.isWhole ? Math.max(1, width) : width;
@@ -85,7 +85,7 @@ class HistogramState implements BatchAggregateState {
     }
   }
 
-  /** The last value of the bucket that the fraction of all values is reached in; of fraction 0 its first value. */
+  /** The last value of the bucket that contains the fraction; for fraction 0 the bucket's first value. */
   private percentile({ byStart, total, least }: Counts): number {
     const wanted = Math.max(1, Math.ceil(this.fraction * total));
     let seen = 0;

@@ -1,4 +1,7 @@
-/** Arithmetic and bit operators. Integers wrap round; a division by zero is null; fractions carry their null (NaN) by themselves. */
+/**
+ * Arithmetic and bit operators. Integers wrap around, division by zero is null, and floating-point nulls (NaN)
+ * propagate by themselves.
+ */
 import { f32, f64, i32, i64, ifElse, type IrNode, select } from "../../engine/compiler/ir.ts";
 import type { BatchFunction, FunctionEntry } from "./entry.ts";
 import { finiteOrNull, MIN32, MIN64, ZERO32, ZERO64 } from "./nodes.ts";
@@ -26,7 +29,7 @@ function operator(
   };
 }
 
-/** Both traps are walked round, as the null test may be a select that works both sides out. */
+/** Avoids both traps, because the null test may be a select that evaluates both branches. */
 function divide(a: IrNode, b: IrNode): IrNode {
   return a.type === "i32"
     ? ifElse(i32.eqz(b), MIN32, ifElse(i32.eq(b, i32.const(-1)), i32.sub(ZERO32, a), i32.divS(a, b)))
@@ -73,7 +76,7 @@ for (const { name, summary, integer, example, gives } of ARITHMETIC) {
     operator(name, ["LONG", "LONG"], "LONG", "propagate", summary, {
       emit: ([a, b]) => (integer ? i64[integer](a, b) : divide(a, b)),
     }),
-    // The dialect has no difference of FLOATs: it is one of DOUBLEs.
+    // The dialect has no FLOAT difference: it uses DOUBLE.
     ...name === "-" ? [] : [operator(name, ["FLOAT", "FLOAT"], "FLOAT", "custom", summary, {
       emit: ([a, b]) => (integer ? f32[integer](a, b) : finiteOrNull(f32.div(a, b))),
     })],
@@ -111,7 +114,7 @@ for (const time of ["TIMESTAMP", "TIMESTAMP_NS"]) {
   );
 }
 
-/** 0.0.0.0 is null, and so is what leaves the range. */
+/** 0.0.0.0 is null, and so is a result out of range. */
 function address(sum: IrNode): IrNode {
   return select(i64.eqz(i64.shrU(sum, i64.const(32n))), i32.wrap(sum), ZERO32);
 }

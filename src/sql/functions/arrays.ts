@@ -1,6 +1,6 @@
 /**
- * Arrays of DOUBLE of any dimensions: elements and slices, arithmetic element by element, what can be said of all elements.
- * Indices count from 1, negative ones from the end.
+ * Arrays of DOUBLE of any dimensions: elements and slices, element-wise arithmetic, reductions. Indices count from 1; negative ones
+ * from the end.
  */
 import { SqlError, SQLSTATE } from "../../errors.ts";
 import { NULL_I32, NULL_I64, typeOf, type Value } from "../../types/mod.ts";
@@ -40,7 +40,7 @@ export function grid(shape: number[], value: (index: number) => number, context:
 
 const POLL_ELEMENTS = 16_384;
 
-/** Bytes as `encodeArray` makes them; undefined for null. */
+/** The array encoded by `encodeArray`; undefined for null. */
 function read(column: BatchColumn, row: number, context: FunctionContext): Grid | undefined {
   const bytes = column.bytes(row);
   if (bytes === undefined) return undefined;
@@ -60,7 +60,7 @@ export function write(out: BatchOut, row: number, made: Grid | undefined): void 
   bytes.set(new Uint8Array(values.buffer, values.byteOffset, values.byteLength), 4 + 4 * shape.length);
 }
 
-/** A number of a row of any numeric column; NaN for null. */
+/** A row of any numeric column as a number; NaN for null. */
 function numberAt(column: BatchColumn, row: number): number {
   if (column.type === "NULL") return NaN;
   const value = column.values[row];
@@ -68,7 +68,7 @@ function numberAt(column: BatchColumn, row: number): number {
   return nullable && value === nullValue ? NaN : Number(value);
 }
 
-/** For each row: `made` of the arguments. */
+/** Calls `made` for each row and polls. */
 function each(made: (row: number, context: FunctionContext) => void, rowCount: number, context: FunctionContext): void {
   for (let row = 0; row < rowCount; row++) {
     made(row, context);
@@ -76,7 +76,7 @@ function each(made: (row: number, context: FunctionContext) => void, rowCount: n
   }
 }
 
-/** An array to a number; `of` gets an array's elements that are not null, of which there is one at least. */
+/** An array to a number. `of` receives the non-null elements, at least one. */
 function reduction(name: string, summary: string, of: (present: Float64Array) => number): FunctionEntry {
   return batchEntry(name, [ARRAY("array")], "DOUBLE", summary, ([column], out, rowCount, context) =>
     each(
@@ -90,7 +90,7 @@ function reduction(name: string, summary: string, of: (present: Float64Array) =>
     ));
 }
 
-/** Those that are not null, moved to the start of `values`. */
+/** Moves the non-null elements to the start of `values`. */
 function withoutNulls(values: Float64Array): Float64Array {
   let count = 0;
   for (const value of values) if (!Number.isNaN(value)) values[count++] = value;
@@ -110,7 +110,7 @@ const deviation = (values: Float64Array, less: number): number => {
   return count <= 0 ? NaN : Math.sqrt(squares / count);
 };
 
-/** An array to another one. */
+/** An array to another array. */
 function mapping(
   name: string,
   summary: string,
@@ -132,7 +132,7 @@ function mapping(
 const same = ([type]: string[]): string => type;
 const flat = (): string => arrayTag(1);
 
-/** Every run of the last dimension, changed in its place. */
+/** Changes every run of the last dimension in place. */
 function byRow(array: Grid, context: FunctionContext, change: (row: Float64Array) => void): Grid {
   const { shape, values } = array, length = shape.at(-1) ?? 0;
   const pace = new Pace(context);
@@ -165,7 +165,7 @@ function unfit(message: string, context: FunctionContext): SqlError {
   return new SqlError(message, context.at, SQLSTATE.invalidParameter);
 }
 
-/** The value at the place of `index` in an array that is stretched to `shape`. */
+/** The element for `index` of shape `to` in an array that is broadcast to it. */
 function stretched({ shape, values }: Grid, to: readonly number[]): (index: number) => number {
   const missing = to.length - shape.length;
   return (index) => {
@@ -180,7 +180,7 @@ function stretched({ shape, values }: Grid, to: readonly number[]): (index: numb
   };
 }
 
-/** Element by element; a length of 1, and a dimension that is missing in front, fits any other. */
+/** Element-wise operation with broadcasting: a length of 1, or a missing leading dimension, matches any length. */
 function combined(a: Grid, b: Grid, operation: (x: number, y: number) => number, context: FunctionContext): Grid {
   const dimensions = Math.max(a.shape.length, b.shape.length);
   const shape = Array.from({ length: dimensions }, (_, i) => {
@@ -227,7 +227,7 @@ const arithmetic = OPERATIONS.flatMap(([name, summary, of]) =>
   )
 );
 
-/** From 1, or from the end; undefined outside. */
+/** Index from 0; the argument counts from 1, or negative from the end. undefined if out of range. */
 function placeOf(index: bigint, length: number): number | undefined {
   const place = index < 0n ? length + Number(index) : Number(index) - 1;
   return index === NULL_I64 || place < 0 || place >= length ? undefined : place;
@@ -238,7 +238,10 @@ interface Cut {
   to: number;
 }
 
-/** `array_slice(array, kind, from, to, …)`: three numbers a subscript; of kind 0 it is an index, and `to` says nothing. */
+/**
+ * `array_slice(array, kind, from, to, …)`: three numbers for each subscript. For kind 0 it is an index, and `to` is
+ * ignored.
+ */
 const slice: BatchFunction = ([column, ...numbers], out, rowCount, context) => {
   const count = numbers.length / 3;
   const isElement = out.type === "DOUBLE";
@@ -294,7 +297,7 @@ function sliceType(types: string[], constants: readonly (Value | undefined)[] = 
   return dimensions <= 0 ? "DOUBLE" : arrayTag(dimensions);
 }
 
-/** A literal of expressions: numbers side by side, or arrays of one shape. */
+/** Array literals of expressions: numbers, or arrays of equal shape. */
 const literals: FunctionEntry[] = [
   batchEntry(
     "array_of",
@@ -341,7 +344,7 @@ function product(a: Grid, b: Grid, context: FunctionContext): Grid {
   }, context);
 }
 
-/** There is no element 0. */
+/** Element 0 does not exist. */
 const noZero: FunctionEntry["check"] = (constants) => {
   if (constants.length % 3 !== 1) return { message: "three numbers are wanted for each subscript" };
   for (let i = 1; i + 2 < constants.length; i += 3) {
@@ -371,10 +374,13 @@ function sort(row: Float64Array, descending: boolean, nullsFirst: boolean, conte
   row.fill(NaN, nullsFirst ? 0 : count, nullsFirst ? row.length - count : row.length);
 }
 
-/** Runs of this length are sorted in about a millisecond. */
+/** A run of this length is sorted in about a millisecond. */
 const RUN_ELEMENTS = 16_384;
 
-/** Runs are sorted, then merged in pairs, so that it polls. Without a comparison, `sort` is some ten times as fast. */
+/**
+ * Sorts runs and merges them pairwise, polling in between. `sort` without a comparison function is some ten times as
+ * fast as with one.
+ */
 function sortAscending(values: Float64Array, context: FunctionContext): void {
   const count = values.length;
   for (let at = 0; at < count; at += RUN_ELEMENTS) {
@@ -409,7 +415,7 @@ function mergeRuns(
   }
 }
 
-/** Moves a row's elements to the right. */
+/** Shifts a row's elements to the right. */
 function shift(row: Float64Array, by: number, free: number): void {
   const places = Math.max(-row.length, Math.min(row.length, by));
   if (places >= 0) row.copyWithin(places, 0);
@@ -417,7 +423,7 @@ function shift(row: Float64Array, by: number, free: number): void {
   row.fill(free, places >= 0 ? 0 : row.length + places, places >= 0 ? places : row.length);
 }
 
-/** Where the value goes into an ascending or descending list, behind equals or before them. */
+/** Insertion point of the value in an ascending or descending list, after equal values or before them. */
 function insertionPoint(values: Float64Array, value: number, before: boolean): number {
   if (Number.isNaN(value)) return 1;
   const ascending = values.length < 2 || values[0] <= values[values.length - 1];
@@ -427,11 +433,11 @@ function insertionPoint(values: Float64Array, value: number, before: boolean): n
   return (at < 0 ? values.length : at) + 1;
 }
 
-/** Element by element over several arrays, where nulls and what is missing count nothing. */
+/** Element-wise aggregation of several arrays. Nulls and missing elements are ignored. */
 class Elements {
   private shape: number[] | undefined;
   private values = new Float64Array(0);
-  /** How many values went into each. */
+  /** Number of values that contributed to each element. */
   private counts = new Float64Array(0);
 
   constructor(private readonly kind: "min" | "max" | "sum" | "avg", private readonly context: FunctionContext) {}
@@ -445,7 +451,7 @@ class Elements {
     else this.values[at] += value;
   }
 
-  /** Makes room for every place of an array of that shape. */
+  /** Grows to contain every element of an array of that shape. */
   private widen(shape: readonly number[]): number[] {
     const old = this.shape ?? shape.map(() => 0);
     if (old.length !== shape.length) {
@@ -496,7 +502,7 @@ class Elements {
   }
 }
 
-/** Where the element at an index of an array of the first shape stands in one of the second, which is nowhere shorter. */
+/** Maps an index in an array of the first shape to one of the second, which is at least as long in every dimension. */
 function placesIn(shape: readonly number[], wide: readonly number[]): (index: number) => number {
   if (shape.length === 1 || shape.every((length, i) => length === wide[i])) return (index) => index;
   return (index) => {
@@ -724,7 +730,7 @@ const others: FunctionEntry[] = [
               out.values[row] = 0;
               return;
             }
-            // A number that is null makes every product one.
+            // A null number makes every product null.
             if ([x, y].some(({ shape, values }) => shape.length === 0 && Number.isNaN(values[0]))) {
               out.values[row] = NaN;
               return;

@@ -1,4 +1,4 @@
-/** Aggregates whose state is not a few numbers: texts, distinct values, lists. */
+/** Aggregates with a larger state: texts, distinct values, lists. */
 import type {
   BatchAggregate,
   BatchAggregateState,
@@ -26,7 +26,7 @@ function aggregate(
   return batchEntry(name, args, returns, summary, undefined, [], { aggregate: { kind: "batch", create }, ...more });
 }
 
-/** As `aggregate`, with symbols as codes. */
+/** Like `aggregate`, with symbols as codes. */
 function distinctAggregate(...parts: Parameters<typeof aggregate>): FunctionEntry {
   const made = aggregate(...parts);
   return { ...made, aggregate: { ...made.aggregate as BatchAggregate, codes: true } };
@@ -34,10 +34,12 @@ function distinctAggregate(...parts: Parameters<typeof aggregate>): FunctionEntr
 
 const groupOf = (groups: Int32Array | undefined, row: number): number => (groups === undefined ? 0 : groups[row]);
 
-/** One kept value of a group: the bytes of a text, or of a 128-bit value. null is a value that is null; undefined: none yet. */
+/**
+ * The kept value of a group: the bytes of a text or of a 128-bit value. null: the value is null; undefined: none yet.
+ */
 type Kept = Uint8Array | null | undefined;
 
-/** A byte string by group: first, last, smallest, greatest. */
+/** One byte string for each group: first, last, smallest or greatest. */
 class KeptState implements BatchAggregateState {
   kept: Kept[] = [];
   private bytesKept = 0;
@@ -122,7 +124,7 @@ const WORDS: [name: string, mode: "first" | "last" | "min" | "max", skipNulls: b
 for (const [name, mode, skipNulls, summary] of WORDS) {
   const extreme = mode === "min" || mode === "max";
   for (const type of TEXTS) {
-    if (type === "SYMBOL" && !extreme) continue; // its codes are kept by the fused ones
+    if (type === "SYMBOL" && !extreme) continue; // the fused aggregates keep codes
     const returns = extreme && type !== "VARCHAR" ? "STRING" : type;
     entries.push(
       aggregate(name, [{ name: "value", type }], returns, summary, () => new KeptState(0, mode, skipNulls)),
@@ -220,7 +222,7 @@ function writeCounts(table: ValueTable, out: BatchOut, groupCount: number): void
   for (let group = 0; group < groupCount; group++) out.values[group] = BigInt(counts[group]);
 }
 
-/** The value with most rows; of equals the one that came first. */
+/** The most frequent value; among equals the one that came first. */
 function writeModes(table: ValueTable, out: BatchOut, groupCount: number): void {
   const best = new Int32Array(groupCount).fill(-1);
   for (let entry = 0; entry < table.count; entry++) {
@@ -265,7 +267,7 @@ entries.push(
   ),
 );
 const isTime = (type: string) => type === "DATE" || type === "TIMESTAMP" || type === "TIMESTAMP_NS";
-/** Whose mode is one of a wider type. */
+/** Types whose mode is computed as a wider type. */
 const WIDENED = new Set(["BYTE", "SHORT", "INT", "FLOAT", "CHAR"]);
 for (const type of [...DISTINCT, "BOOLEAN"]) {
   if (WIDENED.has(type)) continue;
@@ -282,7 +284,7 @@ for (const type of [...DISTINCT, "BOOLEAN"]) {
 
 const NO_BYTES = new Uint8Array(0);
 
-/** Texts of each group with a delimiter between, as one growing byte string by group. */
+/** Concatenates the texts of each group with a delimiter, in one growing byte string for each group. */
 class JoinState implements BatchAggregateState {
   parts: (Uint8Array<ArrayBuffer> | undefined)[] = [];
   used: number[] = [];
@@ -359,7 +361,7 @@ entries.push(
   ),
 );
 
-/** Σ ln x, count, and whether a value was not above zero. */
+/** Σ ln x, the count, and whether a value was not positive. */
 class GeometricState implements BatchAggregateState {
   logs: number[] = [];
   counts: number[] = [];
@@ -396,7 +398,7 @@ entries.push(
   ),
 );
 
-/** The way along points in the order of rows: how far by group, the first and the last point. */
+/** Length of the path through points in row order: the length, the first and the last point of each group. */
 class DistanceState implements BatchAggregateState {
   lengths: number[] = [];
   first: ([number, number] | undefined)[] = [];
@@ -433,10 +435,10 @@ class DistanceState implements BatchAggregateState {
   }
 }
 
-/** The dialect's. */
+/** The value that the dialect uses. */
 const EARTH_RADIUS_KM = 6371.088;
 
-/** Between two points in degrees. Source: Sinnott, "Virtues of the Haversine", 1984. */
+/** Distance of two points in degrees. Source: Sinnott, "Virtues of the Haversine", 1984. */
 function haversineKilometres(latitude: number, longitude: number, latitude2: number, longitude2: number): number {
   const radians = Math.PI / 180;
   const dLatitude = (latitude2 - latitude) * radians / 2, dLongitude = (longitude2 - longitude) * radians / 2;

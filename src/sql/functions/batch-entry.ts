@@ -1,7 +1,7 @@
-/** Entries of functions that run over whole columns in TypeScript. */
+/** Entries of functions that process whole columns in TypeScript. */
 import type { BatchFunction, FunctionEntry } from "./entry.ts";
 
-/** Immutable, and with its own rule for nulls, unless `more` says otherwise. `batch` is left out where `more` has another way. */
+/** By default immutable, with its own rule for nulls. `batch` is omitted if `more` has another implementation. */
 export function batchEntry(
   name: string,
   args: FunctionEntry["args"],

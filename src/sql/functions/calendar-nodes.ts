@@ -1,4 +1,6 @@
-/** Calendar arithmetic as trees. A day is an i32 count since 1970; years are shifted so that divisions stay unsigned. */
+/**
+ * Calendar arithmetic as IR trees. A day is an i32 count since 1970; years are shifted so that divisions stay unsigned.
+ */
 import { bind, i32, i64, type IrNode, select } from "../../engine/compiler/ir.ts";
 import { ZERO32, ZERO64 } from "./nodes.ts";
 
@@ -21,11 +23,11 @@ export function floorDiv32(x: IrNode, by: IrNode): IrNode {
   return bind(x, (a) => i32.sub(i32.divS(a, by), i32.ltS(i32.remS(a, by), ZERO32)));
 }
 
-/** Eras of 400 years by which all is shifted: 292,000 years either way stay positive. */
+/** Shift in eras of 400 years: dates within 292,000 years of 1970 become positive. */
 const ERAS = 1000;
 const DAYS_AN_ERA = 146097;
 
-/** Gives `body` the civil date of a day. Source: Hinnant, "chrono-Compatible Low-Level Date Algorithms". */
+/** Calls `body` with the civil date of a day. Source: Hinnant, "chrono-Compatible Low-Level Date Algorithms". */
 export function civil(day: IrNode, body: (date: { year: IrNode; month: IrNode; day: IrNode }) => IrNode): IrNode {
   return bind(
     plus(day, 719468 + ERAS * DAYS_AN_ERA),
@@ -68,7 +70,7 @@ export function civil(day: IrNode, body: (date: { year: IrNode; month: IrNode; d
   );
 }
 
-/** The day of the first of a month (1 … 12). */
+/** The day number of the first of a month (1 … 12). */
 export function dayOfMonthStart(year: IrNode, month: IrNode): IrNode {
   return bind(
     month,

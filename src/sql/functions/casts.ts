@@ -1,6 +1,6 @@
 /**
- * Casts: "cast_<TYPE>" of one argument. What does not fit is null (or false, 0): integers drop high bits, fractions are cut,
- * text that does not parse is null. "assign_<TYPE>" is what INSERT and UPDATE do: there it is an error at position 0.
+ * Casts: "cast_<TYPE>" with one argument. Values that do not fit become null (or false, 0): integers drop high bits, fractions are
+ * truncated, unparsable text is null. "assign_<TYPE>" is used by INSERT and UPDATE, where such values are errors at position 0.
  */
 import { f32, f64, i32, i64, ifElse, type IrNode, select } from "../../engine/compiler/ir.ts";
 import type { FunctionEntry } from "./entry.ts";
@@ -30,7 +30,7 @@ const isMin64 = (a: IrNode) => i64.eq(a, MIN64);
 const truth = (a: IrNode) => i32.ne(a, ZERO32);
 const long = (a: IrNode) => select(isMin32(a), MIN64, i64.extendS(a));
 
-/** Saturated values beyond the range become null by the test. */
+/** The test makes saturated out-of-range values null. */
 const doubleToInt = (a: IrNode) =>
   select(i32.and(f64.gt(a, f64.const(-2147483649)), f64.lt(a, f64.const(2147483648))), i32.truncSatF64(a), MIN32);
 const doubleToLong = (a: IrNode) =>
@@ -42,7 +42,7 @@ const doubleToLong = (a: IrNode) =>
 
 const entries: FunctionEntry[] = [];
 
-// Small integers and BOOLEAN have no null, so they only change their width.
+// Small integers and BOOLEAN have no null, so only their width changes.
 for (const from of ["BOOLEAN", "BYTE", "SHORT"]) {
   for (const to of ["BYTE", "SHORT", "INT"]) {
     if (from === to) continue;
@@ -58,7 +58,7 @@ for (const from of ["BOOLEAN", "BYTE", "SHORT"]) {
   }
 }
 
-// The low bits of INT's and LONG's nulls are 0, which is what the types without null want.
+// The low bits of the nulls of INT and LONG are 0, which is right for types without null.
 entries.push(
   cast("BYTE", "INT", (a) => i32.extend8(a), [{ sql: "cast(300 as byte)", gives: 44 }]),
   cast("SHORT", "INT", (a) => i32.extend16(a)),

@@ -1,6 +1,6 @@
 /**
- * Comparison and logic. There is no third truth value: null equals null, `<` and `>` with a null are false, `<=` and `>=` hold
- * between two nulls. DOUBLEs that differ by no more than 1e-10 are equal.
+ * Comparison and logic, two-valued: null equals null, `<` and `>` with a null are false, `<=` and `>=` are true for two nulls.
+ * DOUBLEs that differ by at most 1e-10 are equal.
  */
 import { layoutOf } from "../../types/mod.ts";
 import { f64, i32, i64, type IrNode, select, text } from "../../engine/compiler/ir.ts";
@@ -12,14 +12,14 @@ interface Order {
   eq: Compare;
   lt: Compare;
   le: Compare;
-  /** The smaller and the greater of two, null being the smallest (for DOUBLE: null when either is). */
+  /** The smaller and the greater of two; null is the smallest (for DOUBLE: null if either is null). */
   min?: Compare;
   max?: Compare;
 }
 
 const not = (a: IrNode): IrNode => i32.eqz(a);
 
-/** Signed integers whose null is the smallest value: a null on the left of `<` must not count as smaller. */
+/** Signed integers with the smallest value as null: a null on the left of `<` must not count as smaller. */
 const signed32: Order = {
   eq: i32.eq,
   lt: (a, b) => i32.and(i32.ltS(a, b), i32.ne(a, MIN32)),
@@ -34,7 +34,7 @@ const signed64: Order = {
   min: (a, b) => select(i64.ltS(a, b), a, b),
   max: (a, b) => select(i64.ltS(a, b), b, a),
 };
-/** IPv4, whose null is 0. */
+/** IPv4 has null 0. */
 const unsigned32: Order = {
   eq: i32.eq,
   lt: (a, b) => i32.and(i32.ltU(a, b), i32.ne(a, ZERO32)),
@@ -42,7 +42,7 @@ const unsigned32: Order = {
   min: (a, b) => select(i32.ltU(a, b), a, b),
   max: (a, b) => select(i32.ltU(a, b), b, a),
 };
-/** CHAR: `<=` does not hold between two nulls either. */
+/** CHAR: `<=` is false even for two nulls. */
 const characters: Order = { ...unsigned32, le: (a, b) => i32.and(i32.leU(a, b), i32.ne(a, ZERO32)) };
 const TOLERANCE = f64.const(1e-10);
 const bothNull: Compare = (a, b) => i32.and(f64.ne(a, a), f64.ne(b, b));
@@ -128,7 +128,7 @@ function isNullWide(column: BatchColumn, row: number): boolean {
   return column.values[2 * row] === NULL_HALF && column.values[2 * row + 1] === NULL_HALF;
 }
 
-/** 128 bits, unsigned; only the order of two that are not null means something. */
+/** Compares 128 bits, unsigned. Only meaningful if neither is null. */
 function compareWide(a: BatchColumn, b: BatchColumn, row: number): number {
   const x = a.values, y = b.values;
   if (x[2 * row + 1] !== y[2 * row + 1]) {
@@ -179,7 +179,7 @@ for (const [name, op] of [["=", i32.eq], ["!=", i32.ne]] as const) {
   entries.push(entry(name, ["INTERVAL", "INTERVAL"], "Are they one interval?", { batch: wideBatch(holds) }));
 }
 
-// Turned bounds are swapped; a null bound holds for no value but null, as the two comparisons say.
+// Reversed bounds are swapped. A null bound only includes null, as with two comparisons.
 for (const [type, order] of ORDERS) {
   const { le, min, max } = order;
   if (type === "CHAR" || min === undefined || max === undefined) continue;
@@ -247,7 +247,9 @@ for (const type of ["UUID", "INTERVAL"]) {
   );
 }
 
-/** Types with parameters and wide ones: null is -1 as a text's length, else the smallest number in every 64-bit word. */
+/**
+ * Wide types and types with parameters: null is length -1 for text, otherwise the smallest number in every 64-bit word.
+ */
 entries.push(
   entry("is_null", ["any"], "Is it null?", {
     batch: ([a], out, rowCount) => {

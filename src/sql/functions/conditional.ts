@@ -1,4 +1,4 @@
-/** Choosing among values: coalesce, nullif, greatest, least. (CASE is a node of the plan.) */
+/** Choosing between values: coalesce, nullif, greatest, least. (CASE is a node of the plan.) */
 import { bind, f64, i32, i64, type IrNode, select, text } from "../../engine/compiler/ir.ts";
 import { NULL_I64, typeOf } from "../../types/mod.ts";
 import type { BatchFunction, FunctionEntry } from "./entry.ts";
@@ -21,7 +21,7 @@ const coalesceWide: BatchFunction = (args, out, rowCount) => {
   }
 };
 
-/** The greater (or smaller) of two; a null gives way. */
+/** The greater (or smaller) of two; a null yields to the other value. */
 function better(type: string, greatest: boolean): (a: IrNode, b: IrNode) => IrNode {
   return (left, right) =>
     bind(left, (a) =>

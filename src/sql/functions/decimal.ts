@@ -1,6 +1,6 @@
 /**
- * DECIMAL: arithmetic, order, rounding, casts, sums. Values are scaled bigints; the results' types say their scale. The binder
- * makes decimals of whole numbers beside them first.
+ * DECIMAL: arithmetic, comparison, rounding, casts, sums. Values are scaled bigints; the scale is part of the type. The binder
+ * first converts integer operands to decimals.
  */
 import { SqlError, SQLSTATE } from "../../errors.ts";
 import { layoutOf, typeOf, type Value } from "../../types/mod.ts";
@@ -23,7 +23,7 @@ function read(column: BatchColumn, row: number): bigint | undefined {
   return isNullWide(column, row) ? undefined : wideValue(column, row);
 }
 
-/** @throws where the value has more digits than the type. */
+/** @throws if the value has more digits than the type. */
 export function write(out: BatchOut, row: number, value: bigint | undefined, at: number): void {
   if (value === undefined) return out.setNull(row);
   const { precision, scale } = decimalOf(out.type)!;
@@ -56,12 +56,12 @@ const inwards: Rounding = (quotient) => quotient;
 const upwards: Rounding = (quotient, remainder) => (remainder > 0n ? quotient + 1n : quotient);
 const downwards: Rounding = (quotient, remainder) => (remainder < 0n ? quotient - 1n : quotient);
 
-/** `value / divisor` with a positive divisor, rounded. */
+/** `value / divisor`, rounded. The divisor is positive. */
 function divided(value: bigint, divisor: bigint, rounding: Rounding): bigint {
   return rounding(value / divisor, value % divisor, divisor);
 }
 
-/** From one scale to another. */
+/** Converts from one scale to another. */
 function rescaled(value: bigint, from: number, to: number, rounding: Rounding): bigint {
   return to >= from ? value * power(to - from) : divided(value, power(from - to), rounding);
 }
@@ -95,14 +95,14 @@ function binary(operation: Operation): BatchFunction {
   };
 }
 
-/** The type that holds both: as many digits before the point and behind it as either has, and `more`. */
+/** The type that holds both operands: the maximum of integer digits and of fraction digits, plus `more` digits. */
 function holding([a, b]: string[], more: number): string {
   const left = decimalOf(a) ?? { precision: 1, scale: 0 }, right = decimalOf(b) ?? left;
   const scale = Math.max(left.scale, right.scale);
   return limited(Math.max(left.precision - left.scale, right.precision - right.scale) + scale + more, scale);
 }
 
-/** The scales together, and all digits that there are. */
+/** The sum of the scales, with the maximum precision. */
 const product = ([a, b]: string[]): string =>
   limited(DECIMAL_PRECISION_MAX, (decimalOf(a)?.scale ?? 0) + (decimalOf(b)?.scale ?? 0));
 
@@ -136,7 +136,7 @@ const ORDERS: [name: string, holds: (sign: number) => boolean, ofNulls: boolean]
   [">=", (sign) => sign >= 0, true],
 ];
 
-/** -1, 0 or 1 of two DECIMALs of any scales; undefined where one is null. */
+/** -1, 0 or 1 for two DECIMALs of any scales; undefined if one is null. */
 export function compareDecimals(a: BatchColumn, b: BatchColumn, row: number): number | undefined {
   const x = read(a, row), y = read(b, row);
   if (x === undefined || y === undefined) return undefined;
@@ -161,7 +161,7 @@ const comparisons: FunctionEntry[] = ORDERS.map(([name, holds, ofNulls]) =>
   )
 );
 
-/** One DECIMAL to another, with digits that are constant or none. */
+/** DECIMAL to DECIMAL, with an optional constant number of digits. */
 function unary(
   name: string,
   summary: string,
@@ -188,7 +188,7 @@ function unary(
 
 const whole = ({ precision, scale }: DecimalType): string => limited(precision - scale + (scale > 0 ? 1 : 0), 0);
 
-/** Rounded to `digits` decimals: of the same type where that is no fewer. */
+/** Rounds to `digits` decimals; the type stays if it has no more of them. */
 function rounding(name: string, summary: string, rule: Rounding, carry: number): FunctionEntry[] {
   const returns = ({ precision, scale }: DecimalType, digits: number): string =>
     digits >= scale
@@ -196,7 +196,7 @@ function rounding(name: string, summary: string, rule: Rounding, carry: number):
       : limited(precision - scale + Math.max(0, digits) + carry || 1, Math.max(0, digits));
   const operation = (value: bigint, { precision, scale }: DecimalType, given: number): bigint => {
     if (given >= scale) return value;
-    // Left of the first digit all places are alike.
+    // Left of the first digit all positions give the same result.
     const digits = Math.max(given, -precision - 1);
     return digits >= 0
       ? rescaled(value, scale, digits, rule)
@@ -220,7 +220,7 @@ const roundings: FunctionEntry[] = [
   unary("sign", "-1, 0 or 1.", () => decimalTag(1, 0), (value) => (value < 0n ? -1n : value > 0n ? 1n : 0n)),
 ];
 
-/** A number as text, with an exponent or without, as a scaled value; undefined where digits would be lost. */
+/** Parses a number, optionally with an exponent, to a scaled value; undefined if digits would be lost. */
 export function scaledText(text: string, { precision, scale }: DecimalType): bigint | undefined {
   const match = /^([+-]?)(\d*)\.?(\d*)(?:[eE]([+-]?\d{1,4}))?$/.exec(text.trim());
   if (!match || (match[2] === "" && match[3] === "")) return undefined;
@@ -238,7 +238,7 @@ function unfit(text: string, type: string, context: FunctionContext): SqlError {
   return new SqlError(`${shown(text)} does not fit ${type}`, context.at, SQLSTATE.outOfRange);
 }
 
-/** The type that is cast to is told by the cast: `INT` stands for it here. */
+/** The cast's type determines the result type, so `INT` is only a stand-in here. */
 const castFrom = (type: string, summary: string, batch: BatchFunction): FunctionEntry =>
   batchEntry("cast_DECIMAL", [{ name: "value", type }], "INT", summary, batch);
 
@@ -323,7 +323,7 @@ const casts: FunctionEntry[] = [
   ),
 ];
 
-/** Types that a DECIMAL is cast to by "decimal_<TYPE>". */
+/** Types that "decimal_<TYPE>" casts a DECIMAL to. */
 export const DECIMAL_TARGETS: ReadonlySet<string> = new Set(["BYTE", "SHORT", "INT", "LONG", "FLOAT", "DOUBLE"]);
 
 interface Total {
@@ -372,7 +372,7 @@ class DecimalState implements BatchAggregateState {
       if (total === undefined) out.setNull(group);
       else if (this.kind !== "avg") write(out, group, total.value, this.at);
       else {
-        // Halves of the last digit are told from the exact quotient.
+        // Round from the exact quotient, so that halves of the last digit are recognized.
         const digits = scale - this.scale;
         const value = digits >= 0 ? total.value * power(digits) : total.value;
         const divisor = digits >= 0 ? total.count : total.count * power(-digits);
@@ -386,7 +386,7 @@ class DecimalState implements BatchAggregateState {
   }
 }
 
-/** Sums have room: 18 digits for up to 4, 38 for up to 18, else all. */
+/** Precision of sums: 18 digits for up to 4, 38 for up to 18, otherwise the maximum. */
 const sumType = ([type]: string[]): string => {
   const { precision, scale } = decimalOf(type) ?? { precision: 1, scale: 0 };
   return decimalTag(precision <= 4 ? 18 : precision <= 18 ? 38 : DECIMAL_PRECISION_MAX, scale);

@@ -7,7 +7,7 @@ import { bind } from "../bind.ts";
 import { parse } from "../parser.ts";
 import { createRegistry, FUNCTIONS } from "./mod.ts";
 
-/** Sources that need stored tables or files. */
+/** Table functions that need stored tables or files. */
 const STORED = new Set([
   "read_parquet",
   "parquet_scan",
@@ -27,7 +27,7 @@ const catalogue = {
   version: 0,
 };
 
-/** The first value of a query's first row, as JSON shows it. */
+/** The first value of a query's first row, as in JSON. */
 function firstValue(sql: string): unknown {
   const context = testContext(1 << 26, {
     functions: createRegistry(),

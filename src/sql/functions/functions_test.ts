@@ -13,7 +13,7 @@ Deno.test("FUNCTIONS: no name and signature occurs twice", () => {
   }
 });
 
-Deno.test("FUNCTIONS: each entry has one way to be worked out, and says what it does", () => {
+Deno.test("FUNCTIONS: each entry has one implementation and a summary", () => {
   for (const entry of FUNCTIONS) {
     const ways =
       [entry.emit, entry.batch, entry.aggregate, entry.window, entry.table, entry.rewrite].filter(Boolean).length;
@@ -50,7 +50,7 @@ const found: [name: string, types: string[], id: string, returns: string][] = [
   ["arg_max", ["INT", "LONG"], "arg_max(INT,LONG)", "DOUBLE"],
   ["SUM", ["SHORT"], "sum(SHORT)", "LONG"],
 ];
-Deno.test("findOverload() takes exact types first, then the cheapest casts", () => {
+Deno.test("findOverload() prefers exact types, then the cheapest casts", () => {
   for (const [name, types, id, returns] of found) {
     const overload = findOverload(name, types);
     assert.ok("entry" in overload, `${name}(${types}): ${JSON.stringify(overload)}`);
@@ -58,7 +58,7 @@ Deno.test("findOverload() takes exact types first, then the cheapest casts", () 
   }
 });
 
-Deno.test("findOverload() turns a call with a constant unit into the entry of that unit", () => {
+Deno.test("findOverload() rewrites a call with a constant unit to the entry of that unit", () => {
   const hour = findOverload("extract", ["STRING", "TIMESTAMP"], ["hour"]);
   assert.ok("entry" in hour);
   assert.deepEqual([hour.id, hour.arguments], ["hour(TIMESTAMP)", [1]]);
@@ -89,7 +89,7 @@ const refused: [
   ["cast_UUID", ["BOOLEAN"], [], { failure: "types", argument: undefined }],
   ["uppercase", ["STRING"], [], { failure: "unknown" }],
 ];
-Deno.test("findOverload() says why none fits, and which argument is to blame", () => {
+Deno.test("findOverload() reports why no overload matches, and which argument is at fault", () => {
   for (const [name, types, constants, expected] of refused) {
     const failure = findOverload(name, types, constants) as unknown as Record<string, unknown>;
     for (const [key, value] of Object.entries(expected)) {
@@ -98,7 +98,7 @@ Deno.test("findOverload() says why none fits, and which argument is to blame", (
   }
 });
 
-Deno.test("createRegistry() resolves what findOverload() names", () => {
+Deno.test("createRegistry() resolves the ids of findOverload()", () => {
   const registry = createRegistry();
   for (const [name, types] of found) {
     const overload = findOverload(name, types);

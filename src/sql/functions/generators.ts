@@ -1,4 +1,7 @@
-/** Random values and sequences: another value in every row. The seed is the query's, so long_sequence(n, a, b) repeats itself. */
+/**
+ * Random values and sequences, different in every row. The query provides the seed, so long_sequence(n, a, b) is
+ * reproducible.
+ */
 import type { BatchColumn, BatchFunction, BatchOut, FunctionContext, FunctionEntry } from "./entry.ts";
 import { Pace } from "./pace.ts";
 import { checkTextLength, fail, grownBytes, TEXT_BYTES_MAX } from "./sizes.ts";
@@ -42,24 +45,24 @@ export const long = (context: FunctionContext) =>
 /** Constants are checked when the call is bound, other bounds row by row. */
 const BAD_RANGE = "the lower bound is not below the upper one";
 
-/** low … high; null without one of them. */
+/** low … high; null if either is null. */
 function between(context: FunctionContext, low: bigint, high: bigint): bigint {
   if (low === NULL_LONG || high === NULL_LONG) return NULL_LONG;
   if (low > high) fail(BAD_RANGE, context);
   return low + BigInt.asUintN(64, long(context)) % (high - low + 1n);
 }
 
-/** The same for small integers; `none` is their null. */
+/** Like `between`, for small integers; `none` is their null. */
 function smallBetween(context: FunctionContext, low: number, high: number, none?: number): number {
   if (low === none || high === none) return none!;
   if (low > high) fail(BAD_RANGE, context);
   return low + below(context, high - low + 1);
 }
 
-/** One row in `rate + 1` is null; 0: none. */
+/** True for one of `rate + 1` rows on average; 0: never. */
 export const isNull = (context: FunctionContext, rate: number) => rate > 0 && context.random() % (rate + 1) === 0;
 
-/** Bounds come as constants or columns. */
+/** Bounds are constants or columns. */
 const at = (column: BatchColumn, row: number) => column.values[row];
 
 const lengthBetween = (context: FunctionContext, low: number, high: number) =>
@@ -70,10 +73,10 @@ function fillLetters(bytes: Uint8Array, from: number, length: number, context: F
   pace.spend(8 * length);
 }
 
-/** Texts that rows are picked from, one behind the other. */
+/** A concatenation of texts that rows are picked from. */
 interface Texts {
   bytes: Uint8Array;
-  /** Where each begins, and where the last one ends. */
+  /** Start of each text, and the end of the last one. */
   starts: Float64Array;
 }
 
@@ -320,7 +323,7 @@ for (const [name, returns] of [["rnd_str", "STRING"], ["rnd_varchar", "VARCHAR"]
   );
 }
 
-/** The start, and each row's step added for the next one. The sum lives as long as the query. */
+/** The running sum of steps, from the start. It lives as long as the query. */
 function sequence(): BatchFunction {
   return ([starts, steps], out, rowCount, context) => {
     let next = (context.state.get("next") as bigint | undefined) ?? starts.values[0];
@@ -354,7 +357,7 @@ for (
   });
 }
 
-/** Sources of rows: the binder makes nodes of them. `gives`: the first value, if it is always the same. */
+/** Table functions, which the binder turns into nodes. `gives`: the first value, if it is always the same. */
 function source(
   name: string,
   args: FunctionEntry["args"],

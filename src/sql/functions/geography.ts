@@ -1,4 +1,4 @@
-/** Places: geohashes of coordinates, boxes, circles, distances over ground. */
+/** Geography: geohashes of coordinates, boxes, circles, distances. */
 import { f64, i32 } from "../../engine/compiler/ir.ts";
 import { NULL_I64, type Value } from "../../types/mod.ts";
 import { GEOHASH_BITS_MAX, geohashBits, geohashTag } from "../../types/wide.ts";
@@ -8,7 +8,7 @@ import { isNullWide } from "./wide.ts";
 
 const DOUBLE = (name: string) => ({ name, type: "DOUBLE" });
 
-/** Longitude and latitude halve their ranges by turns, longitude first. */
+/** Bits alternate between longitude and latitude, longitude first; each halves its range. */
 export function geohashOf(longitude: number, latitude: number, bits: number): bigint {
   const ranges: [number, number][] = [[-180, 180], [-90, 90]];
   let hash = 0n;
@@ -47,10 +47,10 @@ function checkCoordinates(constants: readonly (Value | undefined)[]) {
   };
 }
 
-/** Metres a degree of latitude, and of longitude at the equator. */
+/** Metres for a degree of latitude, and of longitude at the equator. */
 const METRES_PER_DEGREE = 111_320;
 
-/** Over ground that is taken as flat around the first place. */
+/** Approximates the ground as flat around the first point. */
 function distance(latitude: number, longitude: number, toLatitude: number, toLongitude: number): number {
   const north = (toLatitude - latitude) * METRES_PER_DEGREE;
   const east = (toLongitude - longitude) * METRES_PER_DEGREE * Math.cos(latitude * Math.PI / 180);

@@ -1,6 +1,6 @@
 /**
- * Regular expressions of Java's syntax as JavaScript's. What has no counterpart (possessive quantifiers, atomic groups, class
- * intersections, \G) is refused, never read as something else; so is what could hold a thread for ever (`patient-regex.ts`).
+ * Translates regular expressions from Java's syntax to JavaScript's. Features without a counterpart (possessive quantifiers, atomic
+ * groups, class intersections, \G) are refused, and so are patterns that could block a thread indefinitely (`patient-regex.ts`).
  * @see https://docs.oracle.com/en/java/javase/17/docs/api/java.base/java/util/regex/Pattern.html
  */
 
@@ -12,7 +12,7 @@ export type Translated = { source: string; flags: string } | {
   offset: number;
 };
 
-/** POSIX and java.lang.Character classes, as the inside of a class. */
+/** POSIX and java.lang.Character classes, as the contents of a class. */
 const CLASSES: Record<string, string> = {
   Lower: "a-z",
   Upper: "A-Z",
@@ -35,7 +35,7 @@ class Refusal extends Error {
   }
 }
 
-/** @param keepsGroups its groups can be referred to, in a replacement. */
+/** @param keepsGroups its groups are used in a replacement. */
 export function translateRegex(pattern: string, keepsGroups: boolean): Translated {
   if (pattern.length > PATTERN_UNITS_MAX) {
     return { problem: `it has ${pattern.length} characters, ${PATTERN_UNITS_MAX} are the most`, offset: 0 };
@@ -118,7 +118,7 @@ function translate(pattern: string): { source: string; flags: string } {
   return { source, flags };
 }
 
-/** A backslash at `at`: its translation and where to go on. */
+/** Translates a backslash at `at`. Returns the translation and the index after it. */
 function escape(pattern: string, at: number, inClass: boolean): [source: string, next: number] {
   const character = pattern[at + 1];
   if (character === undefined) throw new Refusal("the pattern ends with a backslash", pattern.length);
@@ -192,7 +192,7 @@ function escape(pattern: string, at: number, inClass: boolean): [source: string,
   ];
 }
 
-/** A class from its "[": unions of nested classes are flattened, intersections refused. */
+/** Translates a class from its "[". Unions of nested classes are flattened, intersections refused. */
 function characterClass(pattern: string, from: number): [source: string, next: number] {
   let source = "[";
   let at = from + 1;
@@ -225,7 +225,7 @@ function characterClass(pattern: string, from: number): [source: string, next: n
 
 export type Replacement = (found: Groups, names: Names | undefined) => string;
 
-/** `$1`, `${name}` and backslashes of Java's replacements as a function of a match. */
+/** Converts Java's replacement syntax (`$1`, `${name}`, backslashes) to a function of a match. */
 export function translateReplacement(replacement: string): Replacement {
   const parts: (string | number | { name: string })[] = [];
   for (let at = 0; at < replacement.length;) {

@@ -1,16 +1,16 @@
 /**
- * json_extract(document, path): one value of a JSON text. A cast right behind it reads the value as that type, which the binder
- * writes as a call of "json_extract_<TYPE>".
+ * json_extract(document, path): one value of a JSON text. A cast directly after it reads the value as that type; the binder turns it
+ * into a call of "json_extract_<TYPE>".
  */
 import { NULL_I32, NULL_I64, type Value } from "../../types/mod.ts";
 import { readValue } from "../../types/parse/mod.ts";
 import { batchEntry } from "./batch-entry.ts";
 import type { BatchColumn, BatchOut, FunctionEntry } from "./entry.ts";
 
-/** The step of a path: a field's name or an item's index. */
+/** A step of a path: a field's name or an item's index. */
 type Step = string | number;
 
-/** `$.a[0].b`, also without the dollar; undefined: no such path. */
+/** Parses `$.a[0].b`, also without the dollar; undefined if invalid. */
 export function readPath(text: string): Step[] | undefined {
   const steps: Step[] = [];
   const pattern = /\.([^.[\]]+)|\[(\d+)\]/y;
@@ -37,7 +37,7 @@ function scalarEnd(text: string, at: number): number {
   return SCALAR.test(text) ? SCALAR.lastIndex : -1;
 }
 
-/** The end of the value at `at`; -1 where there is none that is whole. Brackets are counted, so that depth costs no stack. */
+/** The end of the value at `at`; -1 if it is incomplete. Counts brackets, so that depth takes no stack. */
 function valueEnd(text: string, at: number): number {
   const open: string[] = [];
   for (;;) {
@@ -58,7 +58,7 @@ function valueEnd(text: string, at: number): number {
   }
 }
 
-/** The text of the value that `steps` lead to, as it stands in the document; undefined where there is none. */
+/** The text of the value at `steps`, as written in the document; undefined if there is none. */
 export function findValue(text: string, steps: readonly Step[]): string | undefined {
   let at = skipBlanks(text, 0);
   let inside = "";
@@ -102,7 +102,7 @@ function itemAt(text: string, at: number, index: number): number | undefined {
   return text[at] === "]" ? undefined : at;
 }
 
-/** Behind the comma that follows the value at `at`. */
+/** The offset after the comma that follows the value at `at`. */
 function afterItem(text: string, at: number): number | undefined {
   const end = valueEnd(text, at);
   if (end < 0) return undefined;
@@ -118,21 +118,21 @@ function unquoted(raw: string): string | undefined {
   }
 }
 
-/** A value as text: strings without quotes and escapes, all else as it stands; undefined: null. */
+/** A value as text: strings without quotes and escapes, everything else as written; undefined: null. */
 function asText(raw: string): string | undefined {
   return raw === "null" ? undefined : raw[0] === '"' ? unquoted(raw) : raw;
 }
 
 const TRUTH: Record<string, number> = { true: 1, false: 0 };
 
-/** The value as a number, with its fraction; numbers may be written as text. */
+/** The value as a number, with its fraction. Numbers may be written as text. */
 function asNumber(raw: string): number {
   if (raw in TRUTH) return TRUTH[raw];
   const text = asText(raw);
   return text === undefined || !/^-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?$/.test(text) ? NaN : Number(text);
 }
 
-/** As a whole number: fractions are cut, what has more bits is none. */
+/** As an integer: fractions are truncated; undefined if it has too many bits. */
 function asWhole(raw: string, bits: number): bigint | undefined {
   const text = asText(raw);
   const number = asNumber(raw);
@@ -142,7 +142,7 @@ function asWhole(raw: string, bits: number): bigint | undefined {
   return BigInt.asIntN(bits, value) === value ? value : undefined;
 }
 
-/** A value that is written as text, or for times as a number of their units. */
+/** A value that is written as text, or for times as a number in their units. */
 function asValue(raw: string, type: string): Value | undefined {
   const text = asText(raw);
   if (text === undefined) return undefined;
@@ -181,7 +181,7 @@ const PUT: Record<string, Put> = {
   },
 };
 
-/** Types that a cast behind json_extract() reads from the document itself. */
+/** Types for which a cast after json_extract() reads the document itself. */
 export const JSON_TYPES: ReadonlySet<string> = new Set(Object.keys(PUT));
 
 const ARGS = [{ name: "document", type: "text" }, { name: "path", type: "STRING", constant: true }];
@@ -204,7 +204,7 @@ const entries: FunctionEntry[] = [
     ARGS,
     "VARCHAR",
     "The value at a path such as `$.a[0].b` of a JSON text; a cast behind it reads the value as that type.",
-    // A null of the document is an empty text, to be told from a path that leads nowhere.
+    // A null in the document is an empty text, to distinguish it from a missing value.
     extracted((out, row, raw) => out.setText(row, raw === undefined ? undefined : raw === "null" ? "" : asText(raw))),
     [[`json_extract('{"a":[1,2]}', '$.a[1]')`, "2"], [`json_extract('{"a":"7"}', '.a')::int`, 7]],
   ),

@@ -1,20 +1,20 @@
 /**
- * Bytes of shared memory for loops. Addresses reach beyond 2^31, and an index that is no 32-bit integer makes V8 read a typed array
- * some fifty times as slowly (measured: 8 ns against 312 ns for the length of a short text). So the upper half has a view of its own.
+ * Views of shared memory for loops. Addresses exceed 2^31, and with an index that is not a 32-bit integer V8 reads a typed array some
+ * fifty times as slowly (measured: 8 ns against 312 ns for the length of a short text). So the upper half has its own view.
  */
 import type { BatchColumn } from "./entry.ts";
 
 export interface MemoryViews {
   /** All of memory, indexed by addresses below 2^31. */
   low: Uint8Array;
-  /** From 2^31 on. */
+  /** Addresses from 2^31 on. */
   high: Uint8Array;
 }
 
 const HALF = 0x80000000;
 const known = new WeakMap<Uint8Array, MemoryViews>();
 
-/** The views of a memory: asked for once a batch. */
+/** Returns the views of a memory. Call it once for each batch. */
 export function viewsOf(memory: Uint8Array): MemoryViews {
   let found = known.get(memory);
   if (found === undefined) {
@@ -24,7 +24,7 @@ export function viewsOf(memory: Uint8Array): MemoryViews {
   return found;
 }
 
-/** The view in which the text of a row lies, at `offsetOf` it. */
+/** The view that contains the text of a row, at `offsetOf` it. */
 export function viewOf(views: MemoryViews, column: BatchColumn, row: number): Uint8Array {
   return column.values[2 * row] < 0 ? views.high : views.low;
 }
@@ -33,7 +33,7 @@ export function offsetOf(column: BatchColumn, row: number): number {
   return column.values[2 * row] & 0x7fffffff;
 }
 
-/** What to add to an offset to have the address again. */
+/** The address of offset 0 in that view. */
 export function baseOf(column: BatchColumn, row: number): number {
   return column.values[2 * row] < 0 ? HALF : 0;
 }

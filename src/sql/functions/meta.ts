@@ -1,4 +1,6 @@
-/** What is asked about the server and about values: types, versions, the few functions that clients of PostgreSQL call, hashes. */
+/**
+ * Functions about the server and about values: types, versions, hashes, and functions that PostgreSQL's clients call.
+ */
 import { createHash } from "node:crypto";
 import { VERSION } from "../../version.ts";
 import { SqlError, SQLSTATE } from "../../errors.ts";
@@ -9,13 +11,13 @@ import { elementsOf, quotedElement } from "../../types/pg-arrays.ts";
 import { batchEntry } from "./batch-entry.ts";
 import { readNetwork } from "./networks.ts";
 
-/** What this server says it is to clients that look for PostgreSQL's version. */
+/** The version that the server reports to PostgreSQL's clients. */
 const POSTGRES_VERSION = "12.3";
 
-/** What is said of a VARCHAR is one. */
+/** VARCHAR for a VARCHAR argument, otherwise STRING. */
 const sameText = ([type]: string[]): string => type === "VARCHAR" ? "VARCHAR" : "STRING";
 
-/** Answered by the server, before the engine runs. */
+/** Evaluated by the server, before the engine runs. */
 function served(name: string, summary: string): FunctionEntry {
   const run = () => {
     throw new Error(`${name}() is not answered in the engine`);
@@ -64,7 +66,10 @@ const hashes = ["md5", "sha1", "sha256"].flatMap((name) =>
   )
 );
 
-/** Is the address in the network? `strictly`: and not the network itself. The network stands first or second. */
+/**
+ * Tests whether the address is in the network. `strictly`: excludes the network itself. The network is the first or the
+ * second argument.
+ */
 function subnet(name: string, networkFirst: boolean, strictly: boolean, summary: string): FunctionEntry {
   const address = { name: "address", type: "IPv4" }, network = { name: "network", type: "text" };
   return batchEntry(
@@ -105,13 +110,13 @@ function subnet(name: string, networkFirst: boolean, strictly: boolean, summary:
   );
 }
 
-/** True in every row: what clients ask about rights and visibility. */
+/** True in every row, for clients' questions about rights and visibility. */
 function always(name: string, argCount: number, summary: string): FunctionEntry {
   const args = Array.from({ length: argCount }, (_, index) => any(`arg${index + 1}`, index > 0));
   return batchEntry(name, args, "BOOLEAN", summary, (_, out, rowCount) => out.values.fill(1, 0, rowCount));
 }
 
-/** NULL in every row: what there is nothing of. */
+/** NULL in every row, for objects that do not exist here. */
 function nothing(name: string, argCount: number, summary: string): FunctionEntry {
   const args = Array.from({ length: argCount }, (_, index) => any(`arg${index + 1}`, index > 0));
   return batchEntry(name, args, "STRING", summary, (_, out, rowCount) => {
@@ -119,7 +124,7 @@ function nothing(name: string, argCount: number, summary: string): FunctionEntry
   });
 }
 
-/** Of a unit there are up to 10,239. */
+/** A unit is used for up to 10,239 of it. */
 function prettySize(bytes: bigint): string {
   let size = bytes, unit = 0;
   const units = ["bytes", "kB", "MB", "GB", "TB", "PB"];
@@ -127,7 +132,7 @@ function prettySize(bytes: bigint): string {
   return `${size} ${units[unit]}`;
 }
 
-/** It is rewritten whole for each row. */
+/** Maximum length, because the pattern is rewritten for each row. */
 const PATTERN_MAX = 65_536;
 
 function likePattern(pattern: string, escape: string, at: number): string {
@@ -149,7 +154,7 @@ function likePattern(pattern: string, escape: string, at: number): string {
   return result;
 }
 
-/** What types of columns are called, by their number. */
+/** Names of column types, by PostgreSQL's type number. */
 const PG_TYPE_NAMES: Record<number, string> = {
   16: "boolean",
   17: "bytea",
@@ -169,7 +174,7 @@ const PG_TYPE_NAMES: Record<number, string> = {
   2950: "uuid",
 };
 
-/** Asked by psql, drivers and tools when they look around; all of them have the schema `pg_catalog` as well. */
+/** Called by psql, drivers and tools when they inspect the server. All also exist with the schema `pg_catalog`. */
 const clientFunctions: FunctionEntry[] = [
   always("pg_function_is_visible", 1, "Every function is."),
   always("pg_collation_is_visible", 1, "Every collation is."),

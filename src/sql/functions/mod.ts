@@ -1,4 +1,4 @@
-/** The catalogue of functions: one list, which the binder, `functions()`, the reference and the tests read. */
+/** The catalogue of functions: one list for the binder, `functions()`, the reference and the tests. */
 import { assert } from "../../errors.ts";
 import type { FunctionRegistry } from "../../engine/contract.ts";
 import { aggregateFunctions } from "./aggregates.ts";
@@ -66,29 +66,32 @@ for (const entry of FUNCTIONS) {
   else list.push(entry);
 }
 
-/** What the binder puts in the place of what users write. They do not call it, as it checks nothing that was checked before. */
+/**
+ * True for functions that the binder substitutes for what users write. Users cannot call them, because they do not
+ * check their arguments again.
+ */
 export function isInternal(name: string): boolean {
   return /^(?:cast|assign|extract|decimal|json_extract)_|^array_(?:of|slice)$|^(?:timestamp_(?:floor|ceil)|dateadd|datediff)_/i
     .test(name);
 }
 
-/** Names that statements call: without operators. */
+/** Names that statements can call, without operators. */
 export function callableNames(): string[] {
   return [...BY_NAME.keys()].filter((name) => /^[a-z]\w*$/.test(name) && !isInternal(name));
 }
 
-/** The overloads of a name, in any case; empty when there is none. */
+/** The overloads of a name, ignoring case; empty if there are none. */
 export function functionsNamed(name: string): readonly FunctionEntry[] {
   return BY_NAME.get(name) ?? BY_NAME.get(name.toLowerCase()) ?? [];
 }
 
 /**
- * The overload that a call means. `types` are the arguments' tags, `constants` the values of those that are constants.
- * Cast argument i to `types[i]` of the answer with `cast_<TYPE>` where it differs.
+ * Finds the overload for a call. `types` are the arguments' tags, `constants` their values if constant. If `types[i]`
+ * of the result differs, cast argument i to it with `cast_<TYPE>`.
  */
 export const findOverload = createFindOverload(BY_NAME);
 
-/** Looks up ids of plans. */
+/** Resolves the function ids in plans. */
 export function createRegistry(): FunctionRegistry {
   const resolved = new Map<string, { entry: FunctionEntry; types: string[] }>();
   return {

@@ -6,7 +6,7 @@ export interface Network {
   bits: number;
 }
 
-/** undefined when the text is none. Octets that are left out are 0. */
+/** Returns undefined if the text is invalid. Missing octets are 0. */
 export function readNetwork(text: string): Network | undefined {
   const match = /^(\d{1,3}(?:\.\d{1,3}){0,3})(?:\/(\d{1,2}))?$/.exec(text);
   if (match === null) return undefined;

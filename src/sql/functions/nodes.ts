@@ -1,4 +1,4 @@
-/** Small trees that many entries need: a type's null, the test for it, and what a value is to a kernel. */
+/** Small IR trees that many entries need: a type's null, the test for it, and the wasm type of its values. */
 import { f32, f64, i32, i64, type IrNode, select, text, type WasmType } from "../../engine/compiler/ir.ts";
 import { layoutOf, NULL_I32, NULL_I64 } from "../../types/mod.ts";
 import { arrayDimensions, decimalOf, geohashBits } from "../../types/wide.ts";
@@ -18,7 +18,10 @@ export function isWide(tag: string): boolean {
     arrayDimensions(tag) > 0;
 }
 
-/** The wasm type of a value; undefined for 128-bit ones. SYMBOL: its code, as an argument of class "text" never is. */
+/**
+ * The wasm type of a value; undefined for 128-bit types. SYMBOL: of its code (an argument of class "text" is a pair
+ * instead).
+ */
 export function wasmTypeOf(tag: string): WasmType | undefined {
   switch (layoutOf(tag)) {
     case "i8":
@@ -47,17 +50,17 @@ export const ONE32 = i32.const(1);
 export const ZERO64 = i64.const(0n);
 export const ONE64 = i64.const(1n);
 
-/** Infinities are null too. */
+/** Infinities count as null too. */
 export function finite(x: IrNode): IrNode {
   return x.type === "f32" ? f32.lt(f32.abs(x), f32.const(Infinity)) : f64.lt(f64.abs(x), f64.const(Infinity));
 }
 
-/** Infinities become the one NaN. */
+/** Turns infinities into NaN. */
 export function finiteOrNull(x: IrNode): IrNode {
   return select(finite(x), x, x.type === "f32" ? NAN32 : NAN64);
 }
 
-/** The null of a type; what stands for it in the types without one. */
+/** The null of a type, or its substitute for types without null. */
 export function nullOf(tag: string): IrNode {
   switch (tag) {
     case "BOOLEAN":
@@ -79,7 +82,7 @@ export function nullOf(tag: string): IrNode {
   }
 }
 
-/** Is a value not null? undefined where a type has no null. */
+/** Tests that a value is not null; undefined for types without null. */
 export function notNull(x: IrNode, tag: string): IrNode | undefined {
   switch (tag) {
     case "BOOLEAN":
@@ -101,7 +104,7 @@ export function notNull(x: IrNode, tag: string): IrNode | undefined {
   }
 }
 
-/** As a number of 64 bits, without a look at nulls. */
+/** The value as f64, ignoring nulls. */
 export function toF64(x: IrNode): IrNode {
   switch (x.type) {
     case "i32":
@@ -119,13 +122,13 @@ export function toI64(x: IrNode): IrNode {
   return x.type === "i32" ? i64.extendS(x) : x;
 }
 
-/** `whenNotNull` under the test of `x`, or plainly where the type has no null. */
+/** `then` if `x` is not null; unconditionally for types without null. */
 export function whenNotNull(x: IrNode, tag: string, then: IrNode, otherwise: IrNode): IrNode {
   const test = notNull(x, tag);
   return test === undefined ? then : select(test, then, otherwise);
 }
 
-/** Puts examples at the first overload of each name. */
+/** Adds examples to the first overload of each name. */
 export function withExamples(
   entries: FunctionEntry[],
   examples: Record<string, [sql: string, gives: unknown][]>,

@@ -1,4 +1,7 @@
-/** Mathematics. What runs in wasm is emitted; the transcendental functions are the runtime's own over whole columns. */
+/**
+ * Mathematics. Functions with wasm instructions are emitted; transcendental functions use the JavaScript runtime over
+ * whole columns.
+ */
 import { bind, f32, f64, i32, i64, type IrNode, select } from "../../engine/compiler/ir.ts";
 import type { BatchFunction, FunctionEntry } from "./entry.ts";
 import { finiteOrNull, ZERO32, ZERO64 } from "./nodes.ts";
@@ -25,7 +28,7 @@ function entry(
   };
 }
 
-/** Over DOUBLE columns; null (NaN) comes out as null, and so does what is not finite. */
+/** Maps DOUBLE columns. Null (NaN) and non-finite results give null. */
 function mapped(f: (x: number) => number): BatchFunction {
   return ([column], out, rowCount) => {
     const x = column.values, values = out.values;
@@ -46,7 +49,7 @@ function mappedPair(f: (x: number, y: number) => number): BatchFunction {
   };
 }
 
-/** Rounding to digits, as the dialect does it: scaled by a power of ten, and back by the opposite one. */
+/** Rounds to digits like the dialect: multiplies by a power of ten, rounds, and divides. */
 function digitsRounded(round: (scaled: number) => number, toWhole = round): BatchFunction {
   return ([a, b], out, rowCount) => {
     const x = a.values, digits = b.values, values = out.values;
@@ -65,7 +68,7 @@ function digitsRounded(round: (scaled: number) => number, toWhole = round): Batc
     }
   };
 }
-/** What decimals make of a half may lie a hair below it: 1.005 * 100 is 100.49999999999999. */
+/** A decimal half may be represented slightly too low: 1.005 * 100 is 100.49999999999999. */
 const HAIR = 5e-13;
 const awayFromZero = (x: number) => Math.sign(x) * Math.floor(Math.abs(x) + HAIR + 0.5);
 const halfEven = (x: number) => {
@@ -82,7 +85,7 @@ const absolute = (
   : bind(x, (a) => select(i64.ltS(a, ZERO64), i64.sub(ZERO64, a), a)));
 const sign32 = (x: IrNode) => bind(x, (a) => i32.sub(i32.gtS(a, ZERO32), i32.ltS(a, ZERO32)));
 
-/** Halves go up, but not past a value that is a whole number already or too large to have a fraction. */
+/** Rounds halves up. Values without a fraction, or too large for one, stay unchanged. */
 const rounded = (x: IrNode) =>
   bind(x, (a) => select(f64.lt(f64.abs(a), f64.const(4503599627370496)), f64.floor(f64.add(a, f64.const(0.5))), a));
 

@@ -1,4 +1,4 @@
-/** Which entry a call means: exact types first, then the cheapest implicit casts, in listed order. */
+/** Overload resolution: exact types first, then the cheapest implicit casts, in listed order. */
 import { typeOf, type Value } from "../../types/mod.ts";
 import { type ReadFailure, readValue } from "../../types/parse/mod.ts";
 import type { Arg, FunctionEntry, Rewritten } from "./entry.ts";
@@ -6,26 +6,26 @@ import { functionId } from "./entry.ts";
 import { arrayDimensions, commonDecimal, decimalOf } from "../../types/wide.ts";
 import { isText, isWide, NUMBERS, TIMES } from "./nodes.ts";
 
-/** An overload that fits: each argument is to be cast to `types[i]` (by `cast_<TYPE>`) where it is not of it already. */
+/** A matching overload. Each argument that does not have type `types[i]` must be cast to it (by `cast_<TYPE>`). */
 export interface Overload {
   entry: FunctionEntry;
   types: string[];
   returns: string;
-  /** What plans call it. */
+  /** The function id in plans. */
   id: string;
-  /** Set when the call became one of another entry: its arguments, to which `types` belongs. */
+  /** Set if the call was rewritten to another entry: its arguments, to which `types` refers. */
   arguments?: Rewritten["args"];
 }
 
-/** Why none fits. */
+/** Why no overload matches. */
 export interface OverloadFailure {
   failure: "unknown" | "count" | "types" | "constant" | "value";
   message: string;
-  /** The argument at fault; undefined: report it at the call. */
+  /** The argument at fault; undefined: report the error at the call. */
   argument?: number;
-  /** How far into the argument's text the fault lies: into a pattern, behind its quote. */
+  /** Offset of the error within the argument's text, such as in a pattern after its quote. */
   offset?: number;
-  /** The dialect reports it at position 0: text that is no number, a letter that is no digit. */
+  /** The dialect reports it at position 0: text that is not a number, a letter that is not a digit. */
   atStart?: boolean;
 }
 
@@ -68,16 +68,16 @@ const TEXT_COST: Record<string, number> = {
 
 const NULL_LAST = new Set(["BOOLEAN", "BYTE", "SHORT", "BINARY"]);
 
-/** What an implicit cast costs; undefined: there is none. */
+/** Cost of an implicit cast; undefined: there is none. */
 export function implicitCost(from: string, to: string): number | undefined {
   if (from === to) return 0;
-  // Types that have no null of their own come last.
+  // Types without null come last.
   if (from === "NULL") return to === "SYMBOL" ? undefined : NULL_LAST.has(to) ? 2 : 1;
   if (isText(from)) return TEXT_COST[to];
   return NUMBER_COST[from]?.[to];
 }
 
-/** The members of a class in the order in which a cast into it looks for the cheapest. */
+/** The members of a class, in the order of searching for the cheapest cast. */
 const CLASS_MEMBERS: Record<string, readonly string[]> = {
   number: NUMBERS,
   integer: ["BYTE", "SHORT", "INT", "LONG"],
@@ -99,10 +99,10 @@ function isMember(type: string, spec: string): boolean {
   return CLASS_MEMBERS[spec]?.includes(type) ?? type === spec;
 }
 
-/** The type an argument of `type` takes under `spec`, with what that costs. */
+/** The type of an argument of `type` for `spec`, and the cost of the cast. */
 function target(type: string, spec: string): { type: string; cost: number } | undefined {
   if (spec === "any" || isMember(type, spec)) return { type, cost: 0 };
-  // Nothing is cast into types with parameters: which one is not said.
+  // Nothing is implicitly cast to types with parameters, as the parameters are unknown.
   if (spec === "wide" || spec === "decimal" || spec === "array") return undefined;
   for (const to of CLASS_DEFAULTS[spec] ?? [spec]) {
     const cost = implicitCost(type, to);
@@ -112,8 +112,8 @@ function target(type: string, spec: string): { type: string; cost: number } | un
 }
 
 /**
- * The type that all of `types` become: branches of CASE, arguments of coalesce ("case"), columns of set operations ("union").
- * undefined when they do not go together.
+ * The common type of `types`: of CASE branches and coalesce arguments ("case"), or of columns of set operations
+ * ("union"). undefined if they are incompatible.
  */
 export function commonType(types: readonly string[], purpose: "case" | "union"): string | undefined {
   let common = types[0];
@@ -139,7 +139,7 @@ function commonOfTwo(a: string, b: string, purpose: "case" | "union"): string | 
   if (times.includes(a) && times.includes(b)) return times.indexOf(a) < times.indexOf(b) ? b : a;
   const textA = isText(a) || a === "CHAR", textB = isText(b) || b === "CHAR";
   if (textA && textB) {
-    // STRING with VARCHAR is VARCHAR in an expression, STRING in a set operation.
+    // STRING with VARCHAR is VARCHAR in an expression, but STRING in a set operation.
     if (purpose === "case" && (a === "VARCHAR" || b === "VARCHAR")) return "VARCHAR";
     return a === "VARCHAR" && b === "VARCHAR" ? "VARCHAR" : "STRING";
   }
@@ -154,7 +154,7 @@ interface Candidate {
   entry: FunctionEntry;
   types: string[];
   cost: number;
-  /** A constant that does not read as the type that this overload wants. */
+  /** A constant that cannot be read as the type that this overload requires. */
   bad?: OverloadFailure;
 }
 
@@ -168,7 +168,10 @@ function takesCount(entry: FunctionEntry, count: number): boolean {
   return count >= required && (count <= entry.args.length || last?.variadic === true);
 }
 
-/** A text constant that is to become a number or a time must read as one; the values of casts written out are their own affair. */
+/**
+ * A text constant that is implicitly cast to a number or a time must be valid; explicit casts handle their values
+ * themselves.
+ */
 function badConstant(
   value: Value | undefined,
   from: string,
@@ -221,7 +224,7 @@ function candidate(
         argument: i,
       };
     }
-    // Texts are numbers where the dialect reads them so, in arithmetic, but are not added up.
+    // The dialect reads texts as numbers in arithmetic, but does not aggregate them.
     if (entry.aggregate !== undefined && isText(types[i]) && !isText(found.type)) {
       return {
         failure: "types",
@@ -240,7 +243,10 @@ function nameOf(tag: string): string {
   return tag === "NULL" ? "NULL" : typeOf(tag).name;
 }
 
-/** Where a call of several overloads of the same number of arguments fails, the dialect blames the call, not an argument. */
+/**
+ * For functions with several overloads of the same argument count, the dialect reports the error at the call, not at an
+ * argument.
+ */
 const BLAME_CALL = new Set(
   ("length to_str avg sum bit_and bit_or bit_xor upper lower to_uppercase to_lowercase trim ltrim rtrim left right strpos " +
     "position lpad rpad starts_with quote_ident reverse repeat round to_timestamp to_timestamp_ns to_date timestamp_floor " +
@@ -272,9 +278,9 @@ export function createFindOverload(byName: ReadonlyMap<string, FunctionEntry[]>)
     }
     let best: Candidate | undefined;
     let why: OverloadFailure | undefined;
-    /** Arguments that do not go with each other are to blame, whatever other overloads there are. */
+    /** Incompatible arguments are the error to report, whatever other overloads there are. */
     let unlike: OverloadFailure | undefined;
-    /** An overload that fits but for what must be a constant. */
+    /** An overload that matches except for an argument that must be constant. */
     let noConstant: OverloadFailure | undefined;
     for (const entry of fitting) {
       const found = candidate(entry, types, constants);
@@ -311,7 +317,7 @@ export function createFindOverload(byName: ReadonlyMap<string, FunctionEntry[]>)
       failure: "types",
       message: `${name}(${wanted}) is not known: known is ${fitting.map(signature).slice(0, 8).join(", ")}`,
     };
-    // A time against a truth value is blamed on the value.
+    // For a comparison of a time with a boolean, the error is at the boolean.
     if (COMPARISONS.has(name) && types.length === 2 && (TIMES as readonly string[]).includes(types[0])) {
       failure.argument = 1;
     }
@@ -323,7 +329,7 @@ function badness(found: Candidate): number {
   return found.bad === undefined ? found.cost : found.cost + 1e6;
 }
 
-/** Does the entry take exactly these tags, without a cast? */
+/** True if the entry accepts exactly these tags, without a cast. */
 export function takesExactly(entry: FunctionEntry, types: readonly string[]): boolean {
   if (!takesCount(entry, types.length)) return false;
   return types.every((type, i) => isMember(type, specOf(entry, i).type));

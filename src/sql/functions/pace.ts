@@ -1,9 +1,9 @@
 import type { FunctionContext } from "./entry.ts";
 
-/** Steps of some nanoseconds each: about a tenth of a millisecond in all. */
+/** Steps of some nanoseconds each: about a tenth of a millisecond in total. */
 const STEPS = 65_536;
 
-/** Has a function that runs over texts of any length poll often enough, however few rows it has. */
+/** Makes a function over texts of any length poll often enough, even with few rows. */
 export class Pace {
   private left = STEPS;
 

@@ -1,37 +1,41 @@
 /**
- * Regular expressions that V8 can run without backtracking. Its other engine takes over where backtracking gets out of hand, as
- * `(a+)+$` does over thirty letters (see the flag in the task `start`), but not for expressions with the flags u or i, and not for
- * properties and many repetitions. So all of that is written out. Look-around and back references, which it never takes, are
- * refused (`java-regex.ts`).
+ * Rewrites regular expressions so that V8 can run them without backtracking. V8's other engine takes over when backtracking explodes,
+ * as for `(a+)+$` over thirty letters (see the flag in the task `start`), but it does not support the flags u and i, properties, and
+ * many repetitions. So all of these are expanded. It never supports look-around and back references, which are refused
+ * (`java-regex.ts`).
  */
 import { SqlError, SQLSTATE } from "../../errors.ts";
 import { hasNestedRepetitions, repetitionsWritten, Unbounded } from "./repetitions.ts";
 
 export interface PatientRegex {
   test(text: string): boolean;
-  /** Every match, in order: V8's own `replace` would list millions of them before it asks for the first one's replacement. */
+  /**
+   * Visits every match in order. V8's own `replace` would list millions of matches before calling the replacement
+   * function.
+   */
   each(text: string, use: UseMatch): void;
 }
 
-/** A match and its groups, its place in the text, and its named groups. */
+/** A match with its groups, its index in the text, and its named groups. */
 export type UseMatch = (found: Groups, index: number, names?: Names) => void;
 export type Groups = readonly (string | undefined)[];
 export type Names = Readonly<Record<string, string | undefined>>;
 
-/** What the flag u reads in another way than the same expression without it, also over texts without surrogates. */
+/** Matches expressions whose meaning depends on the flag u even over texts without surrogates. */
 const UNICODE_ONLY = /\\u\{|\\u[dD][89a-fA-F]|[\ud800-\udfff]/;
 const ASCII_ONLY = /^(?:(?!\\[upP])[\0-\x7f])*$/;
-/** Of such an expression all characters beyond the basic plane are alike, and those of private use are as they are. */
+/** Such an expression treats all characters beyond the basic plane alike, and private-use characters as themselves. */
 const BELOW_SURROGATES = /^(?:(?!\\[upP])[\0-\ud7ff])*$/;
-/** Letters beyond ASCII that the flags u and i together take for S and K. */
+/** Non-ASCII letters that the flags u and i together match with S and K. */
 const LONG_S = "\u017f", KELVIN = "\u212a";
 const KELVIN_OR_LONG_S = /[\u017f\u212a]/;
-/** What tells these two from other letters, and is not written out. */
+/** These depend on whether the two letters are word characters, and are not expanded. */
 const WORDS = /\\[bBW]/;
 const SURROGATE = /[\ud800-\udfff]/;
 
 /**
- * `source` has no look-around and no back references; `flags` holds u. `keepsGroups`: for `each`, `test` is for the others.
+ * `source` has no look-around and no back references; `flags` includes u. `keepsGroups`: required for `each`; `test`
+ * works without.
  * @throws {SyntaxError | Unbounded}
  */
 export function patientRegex(source: string, flags: string, keepsGroups: boolean): PatientRegex {
@@ -73,17 +77,17 @@ function eachMatch(regex: RegExp, text: string, use: UseMatch): void {
   }
 }
 
-/** The same over texts without surrogates, if there is such an expression. */
+/** An equivalent expression for texts without surrogates, if there is one. */
 function withoutUnicode(source: string, flags: string, keepsGroups: boolean): RegExp | undefined {
   if (UNICODE_ONLY.test(source)) return undefined;
-  // Case is written out for ASCII only, and escapes may stand for letters.
+  // Case is expanded for ASCII only, and escapes may stand for letters.
   const ignoresCase = flags.includes("i");
   if (ignoresCase && (!ASCII_ONLY.test(source) || /\\x/.test(source))) return undefined;
   const written = ignoresCase ? casesWritten(source) : propertiesWritten(source);
   return new RegExp(repetitionsWritten(written, keepsGroups), flags.replace(/[ui]/g, "") + (keepsGroups ? "g" : ""));
 }
 
-/** What is left for backtracking must not repeat what is repeated. */
+/** Expressions that can only run with backtracking must not contain nested repetitions. */
 const DANGER =
   "repetitions of repetitions are supported for characters of the basic plane only, and with (?i) for ASCII only";
 
@@ -93,7 +97,7 @@ function refuseText(): never {
 
 // Case
 
-/** Names of groups and escapes stay as they are; letters, ranges of a class and single characters are what is left. */
+/** Names of groups and escapes stay unchanged; the rest are letters, ranges in classes and single characters. */
 const PART = /\(\?(?:<\w+>|[a-z]*(?:-[a-z]+)?:)|\\.|\[\^?|\]|[^\]]-[^\]\\]|[^]/g;
 
 function casesWritten(source: string): string {
@@ -114,7 +118,7 @@ function either(letter: string): string {
   return other === "" ? letter : `[${letter}${other}]`;
 }
 
-/** Ranges for the letters between both in their other case. */
+/** The ranges of the other case for the letters between both ends. */
 function otherCase(low: string, high: string): string {
   let ranges = "";
   for (const [first, last, shift] of [[65, 90, 32], [97, 122, -32]]) {
@@ -145,7 +149,7 @@ function propertiesWritten(source: string): string {
 
 const knownRanges = new Map<string, string>();
 
-/** The characters of the basic plane that have the property, as the inside of a class. */
+/** The characters of the basic plane with the property, as the contents of a class. */
 function rangesOf(property: string): string {
   let ranges = knownRanges.get(property);
   if (ranges !== undefined) return ranges;
@@ -165,7 +169,10 @@ function rangesOf(property: string): string {
 
 // Texts beyond the basic plane
 
-/** A text with a character of private use for each one beyond the basic plane, and the way back. */
+/**
+ * A text in which each character beyond the basic plane is replaced by a private-use character, and the inverse
+ * function.
+ */
 interface StandIns {
   text: string;
   back(text: string): string;
@@ -173,7 +180,7 @@ interface StandIns {
 
 const PRIVATE_FIRST = 0xe000, PRIVATE_LAST = 0xf8ff;
 
-/** Undefined where there are not enough of them. */
+/** Undefined if there are too many different characters. */
 function withStandIns(text: string): StandIns | undefined {
   const standIns = new Map<string, string>(), meant = new Map<string, string>();
   let next = PRIVATE_FIRST;

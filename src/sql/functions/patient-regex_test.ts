@@ -61,7 +61,7 @@ const TEXTS = [
   ...["ka-zs", "KA-ZS", "DX", "z", "Z", "_", "`", "[A-C]", "]", "C", "xXx", "ABabC", "A-B", "as", "Sa"],
 ];
 
-Deno.test("patientRegex() finds what the flag u finds", () => {
+Deno.test("patientRegex() gives the same matches as the flag u", () => {
   for (const source of SOURCES) {
     for (const flags of ["u", "us", "ui", "uim"]) {
       const regex = patientRegex(source, flags, false), all = patientRegex(source, flags, true);
@@ -81,14 +81,14 @@ Deno.test("patientRegex() finds what the flag u finds", () => {
   }
 });
 
-Deno.test("patientRegex() ends where backtracking would not", async () => {
+Deno.test("patientRegex() terminates where backtracking would not", async () => {
   const url = new URL("./patient-regex.ts", import.meta.url).href;
   const code = `import { patientRegex } from "${url}";
     for (const flags of ["u", "ui"]) console.log(patientRegex("(a+)+$", flags, false).test("😀" + "A".repeat(5000) + "a".repeat(5000) + "!"));
     for (const source of ["(\\\\p{L}+)+$", "(a{1,30}){1,30}b", "((((a+)+)+)+)+b", "(a+)+b[0-9]{32}", "(?-m:^)(a|a)+(?-m:$)", "(é|a+)+b"]) {
       console.log(patientRegex(source, "u", false).test("a".repeat(5000) + "!"));
     }`;
-  // With the flag of the task `start`, which tests are run without.
+  // Run with the flag of the task `start`, which tests run without.
   const flag = "--v8-flags=--enable-experimental-regexp-engine-on-excessive-backtracks";
   const { stdout } = await new Deno.Command(Deno.execPath(), {
     args: ["run", flag, "--no-lock", `data:application/typescript,${encodeURIComponent(code)}`],

@@ -1,4 +1,4 @@
-/** LIKE, ILIKE, regular expressions of Java's syntax, glob. */
+/** LIKE, ILIKE, regular expressions in Java's syntax, glob. */
 import { SqlError, SQLSTATE } from "../../errors.ts";
 import type { BatchColumn, BatchFunction, FunctionContext, FunctionEntry } from "./entry.ts";
 import { type MemoryViews, offsetOf, viewOf, viewsOf } from "./memory-views.ts";
@@ -11,12 +11,12 @@ import { type PatientRegex, patientRegex } from "./patient-regex.ts";
 const TEXT = { name: "text", type: "text" };
 const PATTERN = { name: "pattern", type: "text" };
 
-/** Does the text memory[from … to) match? */
+/** Tests whether the text memory[from … to) matches. */
 type Matcher = (memory: Uint8Array, from: number, to: number, pace: Pace) => boolean;
 
 const ANY_ONE = -1, ANY_MANY = -2;
 
-/** The pattern as bytes and wildcards. A backslash takes the next character as it is. */
+/** The pattern as bytes and wildcards. A backslash escapes the next character. */
 function compileLike(pattern: string): number[] {
   const tokens: number[] = [];
   const encoder = new TextEncoder();
@@ -36,7 +36,7 @@ function matchAt(memory: Uint8Array, at: number, bytes: number[]): boolean {
   return true;
 }
 
-/** Plain text, a start, an end and a part in the middle are told apart from the rest, which needs backtracking. */
+/** Special cases for plain text, a prefix, a suffix and a substring; everything else needs backtracking. */
 export function likeMatcher(pattern: string): Matcher {
   const tokens = compileLike(pattern);
   const startsAny = tokens[0] === ANY_MANY, endsAny = tokens.length > 0 && tokens.at(-1) === ANY_MANY;
@@ -63,7 +63,7 @@ export function likeMatcher(pattern: string): Matcher {
   return (memory, from, to, pace) => matchTokens(tokens, memory, from, to, pace);
 }
 
-/** With one place to come back to, the last `%`: linear times the pattern's length. */
+/** Backtracks only to the last `%`: the time is linear in text length times pattern length. */
 function matchTokens(tokens: number[], memory: Uint8Array, from: number, to: number, pace: Pace): boolean {
   let at = from, token = 0, backToken = -1, backAt = 0;
   while (at < to) {
@@ -93,7 +93,7 @@ function sequenceLength(byte: number): number {
 
 let folded = new Uint8Array(1024);
 
-/** ASCII is folded by bytes; where text or pattern has other letters, both are folded by the language's rules. */
+/** ASCII is folded bytewise. If text or pattern contain other letters, both are folded by Unicode rules. */
 function ilikeMatcher(pattern: string): Matcher {
   const lower = pattern.toLowerCase();
   const matches = likeMatcher(lower);
@@ -118,7 +118,9 @@ function checkPatternLength({ length }: string, context: FunctionContext): void 
   }
 }
 
-/** What is made of a pattern, kept for the call site. Patterns from a column are made as they come. */
+/**
+ * Caches what is compiled from a constant pattern, for the call site. Patterns from columns are compiled for each row.
+ */
 function compiled<T>(kind: string, pattern: string, context: FunctionContext, make: () => T): T {
   const key = `${kind} ${pattern}`;
   let made = context.state.get(key) as T | undefined;
@@ -171,7 +173,7 @@ function regexMatching(whenMatches: boolean): BatchFunction {
 
 const units: number[] = [];
 
-/** The text of a row; short ASCII ones without a decoder, whose calls cost more than they do. */
+/** The text of a row. Short ASCII texts are decoded here, because a decoder's call costs more. */
 function shortText(views: MemoryViews, column: BatchColumn, row: number): string | undefined {
   const length = column.values[2 * row + 1];
   if (length < 0) return undefined;
@@ -196,7 +198,7 @@ function javaRegex(pattern: string, keepsGroups: boolean): PatientRegex {
   return patientRegex(translated.source, translated.flags, keepsGroups);
 }
 
-/** The fault is in the pattern's text, behind the opening quote. */
+/** The position is within the pattern's text, after the opening quote. */
 const checkRegex = (keepsGroups: boolean): FunctionEntry["check"] => ([, pattern]) => {
   if (typeof pattern !== "string") return undefined;
   const translated = translateRegex(pattern, keepsGroups);
@@ -223,7 +225,7 @@ const regexpReplace: BatchFunction = ([column, patterns, replacements], out, row
     }
     const made = new TextPieces(context);
     const put = by;
-    // As the text grows, so that it is never made where it becomes too long.
+    // Tracks the length of the result, so that it is never built if it becomes too long.
     let length = text.length, last = 0;
     regex.each(text, (found, index, names) => {
       const replaced = found[0]!.length, piece = put(found, names);
@@ -240,7 +242,7 @@ const regexpReplace: BatchFunction = ([column, patterns, replacements], out, row
   }
 };
 
-/** `*`, `?` and `[a-c]` over the whole text. */
+/** `*`, `?` and `[a-c]`, matched against the whole text. */
 function globRegex(pattern: string): PatientRegex {
   let source = "";
   for (let i = 0; i < pattern.length; i++) {

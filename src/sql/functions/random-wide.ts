@@ -1,4 +1,4 @@
-/** Random values of types with parameters: geohashes, decimals, arrays; and addresses of a network. */
+/** Random values of types with parameters (geohashes, decimals, arrays), and random addresses of a network. */
 import type { Value } from "../../types/mod.ts";
 import { DECIMAL_PRECISION_MAX, decimalTag, GEOHASH_BITS_MAX, geohashTag } from "../../types/wide.ts";
 import { grid, write as writeArray } from "./arrays.ts";
@@ -15,7 +15,7 @@ const LENGTH_DEFAULT = 16;
 
 type Fault = ReturnType<NonNullable<FunctionEntry["check"]>>;
 
-/** The first argument of these that is negative. */
+/** The first negative argument from index `from` on. */
 function negative(constants: readonly (Value | undefined)[], from: number): Fault {
   const argument = constants.findIndex((value, i) => i >= from && Number(value) < 0);
   return argument < 0 ? undefined : { argument, message: "it is negative" };

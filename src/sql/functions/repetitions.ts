@@ -1,12 +1,12 @@
 /**
- * Repetitions of a regular expression written out, so that V8 can stop backtracking: the engine that then takes over runs through
- * the text once, but takes expressions only in which nothing is repeated more than 16 times, within one another counted together.
+ * Expands repetitions in a regular expression, so that V8 can stop backtracking. V8's linear-time engine accepts only expressions
+ * in which nothing is repeated more than 16 times, counting nested repetitions together.
  * @see https://v8.dev/blog/non-backtracking-regexp
  */
 
-/** How often something may be repeated in all. */
+/** Maximum total repetition count. */
 const FACTOR_MAX = 16;
-/** Characters, classes and groups of what is written out. */
+/** Maximum number of characters, classes and groups in the expanded expression. */
 const ATOMS_MAX = 4_000;
 
 type Node =
@@ -21,12 +21,12 @@ const ATOM =
 const OPEN = /\((?:\?(?:<\w+>|[a-z]*(?:-[a-z]+)?:|<?[=!]))?/y;
 const QUANTIFIER = /(?:([*+?])|\{(\d+)(?:(,)(\d*))?\})(\??)/y;
 
-/** What cannot be written out, as a sentence's second half. */
+/** An expression that cannot be expanded. The message is the second half of a sentence. */
 export class Unbounded extends Error {}
 
 /**
- * The same expression for V8's other engine. `source` is valid JavaScript without look-ahead and back references.
- * @param keepsGroups somebody looks at what its groups have found.
+ * The same expression for V8's linear-time engine. `source` is valid JavaScript without look-ahead and back references.
+ * @param keepsGroups the caller needs the contents of groups.
  * @throws {Unbounded}
  */
 export function repetitionsWritten(source: string, keepsGroups: boolean, factorMax = FACTOR_MAX): string {
@@ -34,7 +34,7 @@ export function repetitionsWritten(source: string, keepsGroups: boolean, factorM
   return writer.write(parse(source), 1, keepsGroups);
 }
 
-/** Does it repeat what repeats something itself? */
+/** True if a repetition contains another one. */
 export function hasNestedRepetitions(source: string): boolean {
   const look = (node: Node, isInside: boolean): boolean => {
     switch (node.kind) {
@@ -98,7 +98,7 @@ class Writer {
 
   constructor(private readonly factorMax: number) {}
 
-  /** `factor`: how often what is around repeats it. */
+  /** `factor`: number of repetitions by the enclosing nodes. */
   write(node: Node, factor: number, keepsGroups: boolean): string {
     switch (node.kind) {
       case "atom":
@@ -127,7 +127,7 @@ class Writer {
         `what is repeated more than ${this.factorMax} times, more or less often, cannot be a group to refer to: (?:…) can`,
       );
     }
-    // Rounds that find nothing end a repetition, but not what is written for it: what is found can differ, not whether.
+    // An empty iteration ends a repetition, but not its expansion: the match is the same, but groups may differ.
     if (keepsGroups && max > min && max < Infinity && canBeEmpty(body)) {
       throw new Unbounded(`what may be empty cannot be repeated more than ${this.factorMax} times, more or less often`);
     }

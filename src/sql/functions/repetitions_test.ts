@@ -26,7 +26,7 @@ function expression(random: (below: number) => number, depth: number): string {
   return random(4) === 0 ? `${sequence()}|${sequence()}` : sequence();
 }
 
-Deno.test("repetitionsWritten() finds what the expression as it was written finds, groups included where it keeps them", () => {
+Deno.test("repetitionsWritten() gives the same matches as the original, including groups where it keeps them", () => {
   let kept = 0;
   for (let seed = 1; seed <= 3000; seed++) {
     const random = randomOf(seed);
@@ -55,7 +55,7 @@ Deno.test("repetitionsWritten() finds what the expression as it was written find
   assert.ok(kept > 1000, `${kept}`);
 });
 
-Deno.test("repetitionsWritten() refuses what would be too long, and groups whose last round cannot be told", () => {
+Deno.test("repetitionsWritten() refuses expressions that become too long, and groups whose last iteration is ambiguous", () => {
   assert.throws(() => repetitionsWritten("(?:a{70}){70}", false), /more than 4000 characters/);
   assert.throws(() => repetitionsWritten("(a){1,17}", true), /cannot be a group/);
   assert.equal(repetitionsWritten("(a){2,16}", true), "(a){2,16}");

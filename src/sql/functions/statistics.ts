@@ -1,4 +1,4 @@
-/** Aggregates over moments and weights: variance, covariance, regression, weighted means, prices. All fused. */
+/** Aggregates over moments and weights: variance, covariance, regression, weighted means, prices. All are fused. */
 import { f64, i32, i64, type IrNode, select } from "../../engine/compiler/ir.ts";
 import type { FunctionEntry, FusedAggregate } from "./entry.ts";
 import {
@@ -39,7 +39,7 @@ function aggregate(
   };
 }
 
-/** Keeps the whole state where the row is left out. */
+/** Keeps the whole state if the row is to be left out. */
 function when(keep: IrNode, next: IrNode[], state: IrNode[]): IrNode[] {
   return next.map((value, i) => select(keep, value, state[i]));
 }
@@ -47,7 +47,7 @@ function when(keep: IrNode, next: IrNode[], state: IrNode[]): IrNode[] {
 const entries: FunctionEntry[] = [];
 
 /**
- * Count, mean, sum of squared distances from the mean.
+ * Count, mean, sum of squared deviations from the mean.
  * Sources: Welford 1962; Chan, Golub and LeVeque 1979 for the merge.
  */
 const moments = (finish: (n: IrNode, m2: IrNode) => IrNode): Fused => ({
@@ -100,7 +100,7 @@ entries.push(
   ),
 );
 
-/** Count, means of y and x, sums of products of distances: xy, xx, yy. Rows with a null in either are left out. */
+/** Count, means of y and x, sums of products of deviations: xy, xx, yy. Rows with a null in either are left out. */
 const pairs = (
   finish: (s: { n: IrNode; meanY: IrNode; meanX: IrNode; xy: IrNode; xx: IrNode; yy: IrNode }) => IrNode,
 ): Fused => ({
@@ -200,7 +200,7 @@ entries.push(
   ),
 );
 
-/** Σw, Σw², mean, sum of weighted squared distances (West 1979). */
+/** Σw, Σw², mean, sum of weighted squared deviations (West 1979). */
 const weightedSpread = (finish: (w: IrNode, w2: IrNode, s: IrNode) => IrNode): Fused => ({
   state: () => [F64, F64, F64, F64],
   update: (state, [x, w]) => {
@@ -288,8 +288,8 @@ entries.push(
 );
 
 /**
- * Σ price·time to the next row, Σ time, Σ price, count; then the first row's time, the last row's price and time, so that runs
- * of rows can be joined.
+ * Σ price·time to the next row, Σ time, Σ price, count; then the first row's time and the last row's price and time, so
+ * that runs of rows can be merged.
  */
 const twap: Fused = {
   ordered: true,
@@ -332,7 +332,7 @@ for (const time of ["TIMESTAMP", "TIMESTAMP_NS"]) {
   );
 }
 
-/** The key of the best row so far, its value, and whether there was one. Of equal keys the first counts. */
+/** The key of the best row so far, its value, and whether there was one. Among equal keys the first counts. */
 for (const [name, greatest] of [["arg_min", false], ["arg_max", true]] as const) {
   for (const valueType of ["INT", "LONG", "DOUBLE", ...TIMES]) {
     for (const keyType of ["LONG", "DOUBLE", ...TIMES]) {
@@ -350,7 +350,7 @@ for (const [name, greatest] of [["arg_min", false], ["arg_max", true]] as const)
           returns,
           `The value of the first row with the ${greatest ? "greatest" : "smallest"} key.`,
           {
-            ordered: true, // of equal keys the first counts
+            ordered: true, // among equal keys the first counts
             state: () => [
               keyType === "DOUBLE" ? F64 : I64,
               float ? { type: "f64", initial: NaN } : { type: "i64", initial: -9223372036854775808n },
@@ -369,7 +369,7 @@ for (const [name, greatest] of [["arg_min", false], ["arg_max", true]] as const)
   }
 }
 
-/** First and last value, whether there was one, whether a fall was seen. */
+/** First and last value, whether there was one, and whether the value ever decreased. */
 for (const type of ["BYTE", "SHORT", "INT", "LONG", ...TIMES]) {
   entries.push(aggregate("isordered", [["value", type]], "BOOLEAN", "Does the value never fall from row to row?", {
     ordered: true,

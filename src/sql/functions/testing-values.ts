@@ -1,8 +1,8 @@
-/** For tests over the whole catalogue: values of each type that hurt, and the types that an entry takes. */
+/** For tests over the whole catalogue: edge-case values of each type, and the types that an entry accepts. */
 import type { Value } from "../../types/mod.ts";
 import type { FunctionEntry } from "./mod.ts";
 
-/** The types that a class of arguments is tried with. */
+/** The types used to test each class of arguments. */
 const CLASS_TYPES: Record<string, string[]> = {
   any: ["LONG", "STRING", "UUID", "BOOLEAN", "DOUBLE", "TIMESTAMP", "CHAR", "LONG256"],
   same: ["INT", "LONG", "DOUBLE", "STRING", "FLOAT", "TIMESTAMP"],
@@ -30,7 +30,7 @@ const TEXTS = [
   null,
 ];
 
-/** Ends of ranges, zeros, nulls and what is ordinary. */
+/** Ends of ranges, zeros, nulls and ordinary values. */
 export const VALUES: Readonly<Record<string, readonly Value[]>> = {
   BOOLEAN: [true, false],
   BYTE: [0, 1, -1, 127, -128],
@@ -61,7 +61,7 @@ export const VALUES: Readonly<Record<string, readonly Value[]>> = {
   "DOUBLE[][]": ["[[1.0,2.0],[3.0,4.0]]", "[[null]]", null],
 };
 
-/** What arguments that have to be constants mean something with. */
+/** Meaningful texts for arguments that must be constant. */
 export const CONSTANT_TEXTS: readonly string[] = [
   "h",
   "d",
@@ -77,7 +77,10 @@ export const CONSTANT_TEXTS: readonly string[] = [
   "$.a",
 ];
 
-/** Types of calls of the entry: each member of a class comes in one of them; optional arguments are there or not, and repeated. */
+/**
+ * Argument types for calls of the entry: each member of a class occurs in one of them, with and without optional
+ * arguments, with repeated ones.
+ */
 export function signatures(entry: FunctionEntry): string[][] {
   const found = new Map<string, string[]>();
   for (const repeats of [3, 2, 1, 0]) {

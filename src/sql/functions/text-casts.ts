@@ -52,7 +52,7 @@ function entry(
   };
 }
 
-/** Reads bytes[from … to) into row `row` of a column; false when they do not parse. */
+/** Reads bytes[from … to) into row `row` of a column. Returns false if they are invalid. */
 type Reader = (bytes: Uint8Array, from: number, to: number, out: BatchOut, row: number) => boolean;
 
 function integerReader(limit: number): Reader {
@@ -142,7 +142,7 @@ function readTexts(reader: Reader, strictAs: string | undefined): BatchFunction 
   };
 }
 
-/** A value that does not fit where it is written. Position 0: which row it stands in is known only here. */
+/** A value that cannot be stored. Position 0, because only the row is known here. */
 function notA(text: string, tag: string): SqlError {
   return new SqlError(
     `'${shown(text)}' is not ${/^[AEIOU]/.test(tag) ? "an" : "a"} ${typeOf(tag).name}`,
@@ -167,7 +167,7 @@ for (const [to, reader] of Object.entries(READERS)) {
   for (const from of FROM_TEXT) {
     const more: Partial<FunctionEntry> = { examples: from === "STRING" ? EXAMPLES[to] ?? [] : [] };
     if (to === "UUID" || to === "IPv4") {
-      // Written out as a constant, a bad one is a mistake; in a column it is null.
+      // An invalid constant is an error; in a column it is null.
       more.check = ([value]) => {
         const read = typeof value === "string" ? readValue(value, to) : null;
         return read instanceof Object && "problem" in read ? { argument: 0, message: read.problem } : undefined;
@@ -175,14 +175,14 @@ for (const [to, reader] of Object.entries(READERS)) {
     }
     entries.push(entry(`cast_${to}`, from, to, readTexts(reader, undefined), more));
     if (to === "BOOLEAN") continue;
-    // On its way into a column a text of digits is a number of units, not a year.
+    // When stored in a column, a text of digits is a number in the column's unit, not a year.
     const either: Reader = (...args) => READERS.LONG(...args) || reader(...args);
     const isTime = to === "DATE" || to === "TIMESTAMP" || to === "TIMESTAMP_NS";
     entries.push(entry(`assign_${to}`, from, to, readTexts(isTime ? either : reader, to), { examples: [] }));
   }
 }
 
-// CHAR: a digit is a number, of units where a time is wanted; anything else is a mistake.
+// CHAR: a digit is a number (for times, of units); anything else is an error.
 const ZERO = 48;
 const FROM_DIGIT = ["BYTE", "SHORT", "INT", "LONG", "FLOAT", "DOUBLE", "DATE", "TIMESTAMP", "TIMESTAMP_NS"];
 for (const to of FROM_DIGIT) {
@@ -206,7 +206,7 @@ entries.push(entry("cast_BOOLEAN", "CHAR", "BOOLEAN", ([column], out, rowCount) 
 for (const from of FROM_TEXT) {
   entries.push(entry("cast_CHAR", from, "CHAR", ([column], out, rowCount) => {
     for (let row = 0; row < rowCount; row++) {
-      // Four bytes have the first character whole.
+      // Four bytes are enough for the first character.
       const bytes = column.bytes(row)?.subarray(0, 4);
       out.values[row] = bytes === undefined ? 0 : decoder.decode(bytes).charCodeAt(0) || 0;
     }
@@ -239,7 +239,7 @@ entries.push(entry("cast_INTERVAL", "NULL", "INTERVAL", (_, out, rowCount) => {
   for (let row = 0; row < rowCount; row++) out.setNull(row);
 }));
 
-// Numbers on their way into narrower columns: fractions are cut, but what is out of range is an error.
+// Storing numbers in narrower columns: fractions are truncated, but values out of range are errors.
 const WHOLE_LIMITS: [to: string, low: number, high: number][] = [["BYTE", -128, 127], ["SHORT", -32768, 32767], [
   "INT",
   -2147483647,
@@ -277,7 +277,7 @@ for (const from of ["FLOAT", "DOUBLE"]) {
   }, { summary: "The value for a column of type LONG; an error when it does not fit." }));
 }
 
-/** Writes row `row` as ASCII at 0 and gives the length; -1 for null. */
+/** Writes row `row` as ASCII at offset 0 and returns the length; -1 for null. */
 type Writer = (column: BatchColumn, row: number, bytes: Uint8Array, context: FunctionContext) => number;
 
 const TRUE = new TextEncoder().encode("true"), FALSE = new TextEncoder().encode("false");
@@ -329,7 +329,7 @@ const WRITERS: Record<string, Writer> = {
 const scratch = new Uint8Array(128);
 const decoder = new TextDecoder();
 
-/** A row of any type as text; undefined for null. For concat and the like. */
+/** A row of any type as text; undefined for null. For concat and similar functions. */
 export function textOfRow(column: BatchColumn, row: number, context: FunctionContext): Uint8Array | undefined {
   const writer = WRITERS[column.type];
   if (writer === undefined) {
@@ -356,7 +356,7 @@ for (const [to, returns] of TEXT_TARGETS) {
       }
     }, { examples: from === "DOUBLE" && to === "STRING" ? [{ sql: "1e10::string", gives: "1.0E10" }] : [] }));
   }
-  // A pair stays a pair.
+  // A text pair stays unchanged.
   for (const from of ["text", "NULL"]) {
     entries.push({
       ...entry(`cast_${to}`, from, returns, () => {}),

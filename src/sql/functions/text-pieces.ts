@@ -1,4 +1,4 @@
-/** A text made of any number of pieces. */
+/** A text that is built from any number of pieces. */
 import { Buffer } from "node:buffer";
 import type { FunctionContext } from "./entry.ts";
 import { grownBytes } from "./sizes.ts";
@@ -7,8 +7,8 @@ const PENDING_UNITS = 16_384;
 const encoder = new TextEncoder();
 
 /**
- * V8 keeps a concatenation as a tree of its pieces until it is read, 32 bytes for each one, which nothing charges. So they become bytes
- * by the thousands, and those are charged before they are made.
+ * V8 keeps a concatenation as a tree of its pieces until it is read: 32 bytes for each piece, which are not charged. So
+ * pieces are converted to bytes in groups of thousands, and these are charged before they are allocated.
  */
 export class TextPieces {
   private pending = "";
@@ -22,7 +22,7 @@ export class TextPieces {
     if (this.pending.length > PENDING_UNITS) this.encode();
   }
 
-  /** All of them, in a form that `BatchOut.setText` takes. */
+  /** The whole text, in a form that `BatchOut.setText` accepts. */
   text(): string | Uint8Array {
     if (this.used === 0) return this.pending;
     this.encode();

@@ -1,6 +1,6 @@
 /**
- * Text functions. Lengths and places count UTF-16 units, as clients of the dialect expect, though texts are UTF-8: pure ASCII, the
- * usual case, is worked on by bytes, and pieces of an argument are views of it.
+ * Text functions. Lengths and positions count UTF-16 units, as clients of the dialect expect, although texts are UTF-8. ASCII, the
+ * usual case, is processed bytewise, and substrings of an argument are views of it.
  */
 import { Pace } from "./pace.ts";
 import { text as ir } from "../../engine/compiler/ir.ts";
@@ -15,15 +15,15 @@ import { baseOf, type MemoryViews, offsetOf, viewOf, viewsOf } from "./memory-vi
 type Args = FunctionEntry["args"];
 const TEXT: Args[number] = { name: "text", type: "text" };
 
-/** Pieces of a text keep its type; what is made anew is STRING. */
+/** Substrings keep the text type; new texts are STRING. */
 const pieceType = (types: string[]) => (types[0] === "VARCHAR" ? "VARCHAR" : "STRING");
 
-/** In bytes; negative for null. */
+/** Length in bytes; negative for null. */
 function bytesIn(column: BatchColumn, row: number): number {
   return column.values[2 * row + 1];
 }
 
-/** UTF-16 units of UTF-8 bytes. */
+/** Number of UTF-16 units of UTF-8 bytes. */
 export function unitsIn(memory: Uint8Array, from: number, to: number): number {
   let units = 0;
   for (let i = from; i < to; i++) {
@@ -33,7 +33,7 @@ export function unitsIn(memory: Uint8Array, from: number, to: number): number {
   return units;
 }
 
-/** Address of the unit `count` units behind `from`; `to` when there are not so many. */
+/** Address `count` units after `from`; `to` if there are fewer. */
 function skipUnits(memory: Uint8Array, from: number, to: number, count: number): number {
   let i = from;
   while (count > 0 && i < to) {
@@ -44,7 +44,7 @@ function skipUnits(memory: Uint8Array, from: number, to: number, count: number):
   return Math.min(i, to);
 }
 
-/** Runs `one` for the rows in which no argument that is text is null. */
+/** Calls `one` for the rows in which no text argument is null. */
 function rows(
   one: (
     row: number,
@@ -81,10 +81,10 @@ function isTextual(column: BatchColumn): boolean {
 
 const INT_NULL = -2147483648;
 
-/** Short texts are made here and copied; long ones are made where they stay. */
+/** Short texts are built here and copied; long ones are built in place. */
 const scratch = new Uint8Array(4096);
 
-/** The letters a … z (or A … Z) changed in ASCII; other text by the language's rules. */
+/** Changes the ASCII letters a … z (or A … Z); other text by Unicode rules. */
 function changeCase(low: number, high: number, change: (text: string) => string): BatchFunction {
   return rows((row, [column], out, views, context, pace) => {
     const memory = viewOf(views, column, row);
@@ -105,7 +105,7 @@ function changeCase(low: number, high: number, change: (text: string) => string)
 
 const PIECE_UNITS = 4_096;
 
-/** Piece by piece, as one call over a long text would not hear of a cancel. */
+/** Piece by piece, because a single call over a long text could not be cancelled. */
 function changeLetters(text: string, change: (text: string) => string, pace: Pace): string {
   let changed = "";
   for (let from = 0, to; from < text.length; from = to) {
@@ -119,7 +119,7 @@ function changeLetters(text: string, change: (text: string) => string, pace: Pac
 
 const isHighSurrogate = (unit: number) => unit >= 0xd800 && unit < 0xdc00;
 
-/** Letter by letter: one that has no single counterpart (ß) stays. */
+/** Letter by letter: one without a single counterpart (ß) stays. */
 function sameLength(letter: string, change: (text: string) => string): string {
   const changed = change(letter);
   return changed.length === letter.length ? changed : letter;
@@ -149,7 +149,7 @@ function leftOrRight(isLeft: boolean): BatchFunction {
   });
 }
 
-/** A needle that is looked for in many rows is copied out of shared memory once. */
+/** Copies a constant needle out of shared memory once, for all rows. */
 function needleOf(column: BatchColumn, row: number, context: FunctionContext): Uint8Array {
   if (!column.isConstant) return column.bytes(row)!;
   const key = `needle ${column.constant}`;
@@ -174,7 +174,10 @@ const strpos: BatchFunction = (args, out, rowCount, context) => {
   }
 };
 
-/** Offset of `needle` in memory[from … to), or -1. A plain loop: `indexOf` over all of memory would run far past the text. */
+/**
+ * Offset of `needle` in memory[from … to), or -1. A loop, because `indexOf` over the whole memory would search far
+ * beyond the text.
+ */
 function find(memory: Uint8Array, from: number, to: number, needle: Uint8Array, pace: Pace): number {
   const length = needle.length;
   if (length === 0) return from;
@@ -206,7 +209,7 @@ function pad(isLeft: boolean): BatchFunction {
   });
 }
 
-/** How often the needle is there, one behind the other. */
+/** Number of non-overlapping occurrences. */
 function occurrences(memory: Uint8Array, from: number, to: number, needle: Uint8Array, pace: Pace): number {
   let count = 0;
   for (let at = find(memory, from, to, needle, pace); at >= 0; count++) {
@@ -215,7 +218,7 @@ function occurrences(memory: Uint8Array, from: number, to: number, needle: Uint8
   return count;
 }
 
-/** Short runs are copied faster by a loop. */
+/** A loop copies short runs faster. */
 function copy(memory: Uint8Array, from: number, to: number, target: Uint8Array, at: number): void {
   if (to - from > 64) target.set(memory.subarray(from, to), at);
   else for (let i = from; i < to; i++) target[at++] = memory[i];
@@ -414,7 +417,7 @@ export const textFunctions: FunctionEntry[] = [
       const memory = viewOf(views, column, row);
       const from = offsetOf(column, row), to = from + bytesIn(column, row);
       const bytes = out.makeText(row, to - from);
-      // Character by character, each with its bytes in order.
+      // Reverse character by character, keeping the order of each one's bytes.
       for (let at = from, left = to - from; at < to;) {
         let next = at + 1;
         while (next < to && (memory[next] & 0xc0) === 0x80) next++;
@@ -498,13 +501,13 @@ export const textFunctions: FunctionEntry[] = [
   })),
 ];
 
-/** What concat writes for nulls: users of this function know it so. Nulls of other types are passed over. */
+/** Representation of nulls in concat, as in QuestDB. Nulls of other types are skipped. */
 const NULL_PIECES: Record<string, Uint8Array> = Object.fromEntries(
   Object.entries({ INT: "null", LONG: "null", DATE: "null", FLOAT: "NaN", DOUBLE: "NaN", IPv4: "0.0.0.0" })
     .map(([type, text]) => [type, new TextEncoder().encode(text)]),
 );
 
-/** Dates come as the milliseconds that they are. */
+/** DATE is printed as milliseconds. */
 function pieceOfRow(column: BatchColumn, row: number, context: FunctionContext): Uint8Array | undefined {
   if (column.type === "DATE" && column.values[row] !== NULL_I64) {
     return new TextEncoder().encode(String(column.values[row]));

@@ -1,4 +1,4 @@
-/** Parts of times: year, hour, extract … All emitted. */
+/** Parts of times: year, hour, extract … All are emitted. */
 import { bind, i32, i64, type IrNode, select } from "../../engine/compiler/ir.ts";
 import { civil, dayOfMonthStart, floorDiv64, floorMod64, isLeap, weekday } from "./calendar-nodes.ts";
 import type { FunctionEntry } from "./entry.ts";
@@ -7,13 +7,13 @@ const UNITS_A_SECOND: Record<string, bigint> = { DATE: 1000n, TIMESTAMP: 1000000
 
 interface Part {
   name: string;
-  /** Other names in extract. */
+  /** Further names in extract. */
   units: string[];
   summary: string;
   returns?: "INT" | "LONG" | "BOOLEAN";
   emit: (time: IrNode, unitsASecond: bigint) => IrNode;
   example: unknown;
-  /** Only by extract. */
+  /** Only available in extract. */
   hidden?: boolean;
 }
 
@@ -21,7 +21,7 @@ const c = i32.const;
 const day = (t: IrNode, u: bigint) => i32.wrap(floorDiv64(t, 86400n * u));
 const ofDay = (t: IrNode, u: bigint, seconds: bigint, modulo: number) =>
   i32.remS(i32.wrap(i64.divS(floorMod64(t, 86400n * u), i64.const(seconds * u))), c(modulo));
-/** Units of the second's fraction, `digits` of them after the point, the last three counted. */
+/** The fraction of the second, in units of 1/`scale` seconds. */
 const fraction = (t: IrNode, u: bigint, scale: bigint) =>
   u < scale
     ? i32.mul(i32.wrap(floorMod64(t, u)), c(Number(scale / u)))
@@ -30,7 +30,7 @@ const group = (t: IrNode, u: bigint, scale: bigint) => i32.remS(fraction(t, u, s
 const year = (t: IrNode, u: bigint) => civil(day(t, u), (date) => date.year);
 const dayOfYear = (t: IrNode, u: bigint) =>
   bind(day(t, u), (d) => civil(d, (date) => i32.add(i32.sub(d, dayOfMonthStart(date.year, c(1))), c(1))));
-/** The Thursday of a week lies in the week's year. */
+/** The Thursday of a week is in the week's year. */
 const thursday = (t: IrNode, u: bigint) => bind(day(t, u), (d) => i32.add(i32.sub(d, weekday(d)), c(3)));
 const upwards = (y: IrNode, by: number) =>
   bind(
@@ -250,7 +250,7 @@ const entries: FunctionEntry[] = PARTS.map((part) => ({
 
 const BY_UNIT = new Map(PARTS.flatMap((part) => part.units.map((unit) => [unit, part])));
 
-/** Becomes the entry of its unit. */
+/** Rewritten to the entry of its unit. */
 entries.push({
   name: "extract",
   args: [{ name: "unit", type: "text", constant: true }, { name: "time", type: "time" }],

@@ -1,6 +1,6 @@
 /**
- * Flooring, adding and counting in units of time. The unit is a constant, so a call becomes one of the entries that know their
- * step: `…_step` for units of one length (counted in the time's own unit), `…_months` for months and years.
+ * Flooring, adding and counting in units of time. The unit is a constant, so a call is rewritten to an entry with a fixed step:
+ * `…_step` for units of fixed length (in the time's own unit), `…_months` for months and years.
  */
 import { bind, i32, i64, ifElse, type IrNode, select } from "../../engine/compiler/ir.ts";
 import { addMonths, addYears, nanosOf, UNIT_NANOS } from "../../types/calendar.ts";
@@ -32,13 +32,16 @@ function entry(
   };
 }
 
-/** DATE counts as TIMESTAMP here. */
+/** DATE is handled like TIMESTAMP. */
 const stampOf = (type: string) => (type === "TIMESTAMP_NS" ? "TIMESTAMP_NS" : "TIMESTAMP");
 const unitsADay = (type: string) => UNIT_NANOS.d / nanosOf(stampOf(type));
 const long = (value: bigint) => ({ value, type: "LONG" });
 const int = (value: number) => ({ value, type: "INT" });
 
-/** Month of the time, from 1970-01, floored to `step` months from `origin` and moved on by `more` steps; as a time. */
+/**
+ * The month of the time, counted from 1970-01, floored to `step` months from `origin` and advanced by `more` steps; as
+ * a time.
+ */
 function floorMonths(time: IrNode, step: IrNode, origin: IrNode, more: number, dayUnits: bigint): IrNode {
   return civil(i32.wrap(floorDiv64(time, dayUnits)), (date) => {
     const index = i32.add(
@@ -170,7 +173,10 @@ function adding(add: (value: bigint, count: number) => bigint): BatchFunction {
   };
 }
 
-/** Whole months from `low` to `high`: a month is whole when day and time of day of `low` are reached. */
+/**
+ * Number of complete months from `low` to `high`: a month is complete when the day and time of day of `low` are
+ * reached.
+ */
 function monthsBetween(low: bigint, high: bigint, dayUnits: bigint): number {
   const floor = (value: bigint) => Number((value - ((value % dayUnits) + dayUnits) % dayUnits) / dayUnits);
   const a = new Date(floor(low) * 86400000), b = new Date(floor(high) * 86400000);
@@ -207,7 +213,7 @@ function floorTo(
   const step = BigInt(unit.count) * UNIT_NANOS[unit.unit] / nanosOf(stamp);
   if (origin !== undefined) return { name: "timestamp_floor_from", args: [timeArgument, long(step || 1n), origin] };
   const monday = { value: unit.unit === "w" ? -3n * unitsADay(stamp) : 0n, type: stamp };
-  // There is nothing between two ticks that could be moved up.
+  // Between two ticks of the finest unit there is nothing to round up.
   const finest = kind === "ceil" ? 0n : 1n;
   return { name: `timestamp_${kind}_step`, args: [timeArgument, long(step <= 1n ? finest : step), monday] };
 }
@@ -289,7 +295,7 @@ entries.push(
   ),
 );
 
-/** One letter; a longer text is the call's fault, as the dialect has it. */
+/** A unit of one letter. For a longer text the dialect reports the error at the call. */
 function checkUnit(name: string): FunctionEntry["check"] {
   return ([unit]) => {
     const text = String(unit);

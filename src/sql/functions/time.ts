@@ -1,4 +1,4 @@
-/** Now, time zones, patterns, intervals. */
+/** Current time, time zones, patterns, intervals. */
 import { SqlError, SQLSTATE } from "../../errors.ts";
 import { floorDivide, nanosOf } from "../../types/calendar.ts";
 import { formatPattern, parsedPattern, parsePattern } from "../../types/format/pattern.ts";
@@ -13,7 +13,7 @@ const STAMP = (types: string[]) => (types.includes("TIMESTAMP_NS") ? "TIMESTAMP_
 
 const entries: FunctionEntry[] = [];
 
-/** The start of the statement: the same in every row, and in every place. */
+/** The start of the statement: the same value everywhere in the statement. */
 function clock(name: string, returns: string, of: (nowMicros: bigint) => bigint): FunctionEntry {
   return batchEntry(
     name,
@@ -56,7 +56,7 @@ for (const [name, shift] of [["today", 0n], ["yesterday", -1n], ["tomorrow", 1n]
   ));
 }
 
-/** Splits a value of a time type into `second` and the rest, in its own unit. */
+/** Splits a value of a time type into seconds and the rest, in its own unit. */
 function splitSecond(value: bigint, unitsASecond: bigint): [second: number, rest: bigint] {
   const second = floorDivide(value, unitsASecond);
   return [Number(second), value - second * unitsASecond];
@@ -70,7 +70,7 @@ function zoneFor(name: string | undefined, context: FunctionContext): Zone {
   return zone;
 }
 
-/** A constant null or unknown zone is blamed on the argument. */
+/** For a constant null or unknown zone, the error is at the argument. */
 const checkZone: FunctionEntry["check"] = ([, zone]) =>
   zone === undefined || (typeof zone === "string" && zoneOf(zone) !== undefined)
     ? undefined

@@ -1,11 +1,12 @@
 /**
- * The distinct values of each group, in typed arrays: no object is kept for a row. Values of up to 64 bits are two words; texts and
- * 128-bit values are bytes in an arena. SYMBOL columns come as codes of one dictionary; without groups a bit for each code is enough.
+ * The distinct values of each group, in typed arrays, without an object for each row. Values of up to 64 bits are two words; texts
+ * and 128-bit values are bytes in an arena. SYMBOL columns are codes of one dictionary; without groups, one bit for each code
+ * suffices.
  *
- *     slots      entry + 1 (0: free), low word, high word, group: a probe that hits touches one cache line
- *     entries    group, low, high in order of first appearance; rows of each where they are counted
+ *     slots      entry + 1 (0: free), low word, high word, group: a successful probe touches one cache line
+ *     entries    group, low, high in order of first appearance; row counts if requested
  *
- * For values kept as bytes, an entry's low is the place in the arena and high the length; a slot has the hash in place of low.
+ * For values stored as bytes, an entry's low is the offset in the arena and high the length; a slot has the hash instead of low.
  */
 import { type Layout, LAYOUT_WIDTH, layoutOf } from "../../types/mod.ts";
 import type { Dictionary } from "../../storage/contract.ts";
@@ -18,18 +19,18 @@ const SLOT_WORDS = 4;
 const POLL_ROWS = 4096;
 
 export class ValueTable {
-  /** Entries so far. */
+  /** Number of entries. */
   count = 0;
   private groups = new Int32Array(64);
   private low = new Int32Array(64);
   private high = new Int32Array(64);
-  /** Rows by entry, with `counting`. */
+  /** Row count of each entry, with `counting`. */
   counts: Float64Array;
   private slots = new Int32Array(128 * SLOT_WORDS);
   private slotMask = 127;
   private arena = new Uint8Array(256);
   private arenaUsed = 0;
-  /** By code, where there are no groups: was it seen? */
+  /** By code, without groups: whether it occurred. */
   private seen = new Uint8Array(0);
   private dictionary: Dictionary | undefined;
   private readonly layout: Layout;
@@ -50,7 +51,7 @@ export class ValueTable {
     return this.groups[entry];
   }
 
-  /** Adds a column's values that are not null. */
+  /** Adds a column's non-null values. */
   add(groups: Int32Array | undefined, column: BatchColumn, rowCount: number): void {
     const { i32 } = this.context.heap;
     const views = viewsOf(this.context.heap.u8);
@@ -138,7 +139,7 @@ export class ValueTable {
     }
   }
 
-  /** The entry of a value, which is made when it is new. */
+  /** Returns the entry of a value, adding it if it is new. */
   private addWords(group: number, low: number, high: number): number {
     const { slots, slotMask } = this;
     let slot = hashOf(group, low, high) & slotMask;
@@ -185,7 +186,7 @@ export class ValueTable {
     return at;
   }
 
-  /** `word1` and `word2` go to the slot at `at`, low and high to the entry. */
+  /** `word1` and `word2` are stored in the slot at `at`, low and high in the entry. */
   private append(at: number, group: number, word1: number, word2: number, low: number, high: number): number {
     const entry = this.count++;
     if (entry === this.groups.length) this.grow();
@@ -239,7 +240,7 @@ export class ValueTable {
     this.slotMask = mask;
   }
 
-  /** Adds another table's entries, with their counts, in their order. */
+  /** Adds another table's entries with their counts, in their order. */
   merge(later: ValueTable, mapping: Int32Array): void {
     this.dictionary ??= later.dictionary;
     for (let entry = 0; entry < later.count; entry++) {
@@ -276,7 +277,7 @@ export class ValueTable {
     }
   }
 
-  /** The bytes of a text entry: a view. */
+  /** The bytes of a text entry, as a view. */
   bytes(entry: number): Uint8Array {
     if (this.asBytes) return this.arena.subarray(this.low[entry], this.low[entry] + this.high[entry]);
     const { u32, i32, u8 } = this.context.heap;

@@ -1,4 +1,4 @@
-/** Values of more than 64 bits and of types with parameters: nulls, equality, and their texts. */
+/** Values of more than 64 bits and of types with parameters: nulls, equality and text forms. */
 import { Buffer } from "node:buffer";
 import { Pace } from "./pace.ts";
 import { offsetOf, viewOf, viewsOf } from "./memory-views.ts";
@@ -17,7 +17,7 @@ import {
 } from "../../types/wide.ts";
 import type { BatchAggregateState, BatchColumn, BatchFunction, BatchOut, FunctionEntry } from "./entry.ts";
 
-/** Is a row of a column of layout i64, i128, i256 or text null? */
+/** Tests a row of a column of layout i64, i128, i256 or text for null. */
 export function isNullWide(column: BatchColumn, row: number): boolean {
   const { values } = column;
   switch (layoutOf(column.type)) {
@@ -33,7 +33,7 @@ export function isNullWide(column: BatchColumn, row: number): boolean {
   }
 }
 
-/** The value of a row as it is at the edges: a bigint, signed but for LONG256. */
+/** The value of a row as a bigint, signed except for LONG256. */
 export function wideValue(column: BatchColumn, row: number): bigint {
   const { values } = column;
   const words = layoutOf(column.type) === "i64" ? 1 : layoutOf(column.type) === "i128" ? 2 : 4;
@@ -50,7 +50,7 @@ export function textOfWide(column: BatchColumn, row: number): string | undefined
 
 const base = { nulls: "custom", volatility: "immutable" } as const;
 
-/** Equal bits or bytes; null equals null. */
+/** Compares bits or bytes; null equals null. */
 function equality(whenEqual: boolean): BatchFunction {
   return ([a, b], out, rowCount) => {
     const isText = layoutOf(a.type) === "text";
@@ -61,7 +61,7 @@ function equality(whenEqual: boolean): BatchFunction {
     for (let row = 0; row < rowCount; row++) {
       const nullA = isNullWide(a, row), nullB = isNullWide(b, row);
       let equal = nullA === nullB;
-      // A longer geohash is another place than a shorter one.
+      // Geohashes of different lengths are different.
       if (equal && !nullA && a.type !== b.type && from === undefined) equal = false;
       else if (equal && !nullA) {
         if (isText) {
@@ -81,7 +81,7 @@ const ORDERS: [name: string, summary: string, holds: (a: bigint, b: bigint) => b
   [">=", "Is the first not smaller?", (a, b) => a >= b],
 ];
 
-/** Four words a row, lowest first. */
+/** Four words for each row, lowest first. */
 function setLong256(out: BatchOut, row: number, value: bigint): void {
   for (let word = 0; word < 4; word++) out.values[4 * row + word] = BigInt.asIntN(64, value >> BigInt(64 * word));
 }
@@ -174,7 +174,7 @@ const long256Functions: FunctionEntry[] = [
 
 const WORD_MAX = 1n << 256n;
 
-/** The sum of LONG256s by group, as far as 256 bits go. */
+/** The sum of LONG256s by group, modulo 2^256. */
 class Long256Sum implements BatchAggregateState {
   private readonly sums: (bigint | undefined)[] = [];
 
@@ -231,7 +231,7 @@ const long256Sums: FunctionEntry[] = [
   },
 ];
 
-/** Geohashes and arrays are cast to by "cast_GEOHASH" and "cast_ARRAY": the result's type says how long they are. */
+/** "cast_GEOHASH" and "cast_ARRAY" cast to geohashes and arrays; the result's type tells their length. */
 const shapedCasts: FunctionEntry[] = [
   {
     ...base,
@@ -298,7 +298,7 @@ function equalBytes(a: Uint8Array | undefined, b: Uint8Array | undefined): boole
   return a.length === b.length && a.every((byte, index) => byte === b[index]);
 }
 
-/** What each byte stands for in base 64, of both alphabets; 255: nothing. */
+/** The value of each byte in base 64, in both alphabets; 255: none. */
 const BASE64 = new Uint8Array(256).fill(255);
 [..."ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"].forEach((digit, value) =>
   BASE64[digit.charCodeAt(0)] = value
@@ -307,7 +307,7 @@ BASE64[45] = 62; // -
 BASE64[95] = 63; // _
 const EQUALS = 61;
 
-/** Up to the first `=`; what is no digit is passed over. `make` gives the room for so many bytes. */
+/** Decodes up to the first `=`, skipping other characters. `make` allocates the result. */
 function fromBase64(memory: Uint8Array, from: number, to: number, make: (size: number) => Uint8Array): void {
   let digits = 0, end = from;
   for (; end < to && memory[end] !== EQUALS; end++) if (BASE64[memory[end]] !== 255) digits++;

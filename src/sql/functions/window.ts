@@ -1,4 +1,4 @@
-/** Functions that only OVER gives a meaning. The window operator knows them by name; aggregates may stand there too. */
+/** Functions that require OVER. The window operator knows them by name; aggregates are allowed with OVER too. */
 import type { FunctionEntry } from "./entry.ts";
 
 function ranking(name: string, returns: string, summary: string): FunctionEntry {
@@ -24,7 +24,7 @@ const entries: FunctionEntry[] = [
   ranking("percent_rank", "DOUBLE", "(rank - 1) / (rows - 1), 0 for a lone row."),
 ];
 
-/** INT and less become LONG, FLOAT becomes DOUBLE by the implicit casts. */
+/** INT and narrower types become LONG, and FLOAT becomes DOUBLE, by implicit casts. */
 const VALUES = [
   "LONG",
   "DOUBLE",
@@ -89,7 +89,7 @@ for (const type of VALUES) {
 
 const UNITS = /^(?:microsecond|millisecond|second|minute|hour|day|week)s?$/;
 
-/** Is `n` fit for the kind of exponential average? */
+/** Checks `n` for the kind of exponential average. */
 function averageProblem(kind: unknown, n: unknown): { argument: number; message: string } | undefined {
   const word = String(kind).toLowerCase(), number = Number(n);
   if (word !== "alpha" && word !== "period" && !UNITS.test(word)) {
@@ -121,7 +121,10 @@ entries.push({
   check: ([, kind, n]) => averageProblem(kind, n),
 });
 
-/** What an aggregate's argument is cast to where it stands OVER: in a window, sums and means are of DOUBLE, and bounds are LONG or DOUBLE. */
+/**
+ * The type to which an aggregate's argument is cast with OVER: sums and means use DOUBLE, minimum and maximum LONG or
+ * DOUBLE.
+ */
 export function windowArgumentType(name: string, type: string): string {
   const lower = name.toLowerCase();
   const whole = type === "BYTE" || type === "SHORT" || type === "INT";

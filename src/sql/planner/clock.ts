@@ -1,13 +1,13 @@
 /**
- * Plans that say now() and the like: known only when they run, but then for the whole run. Planned again at that moment, with
- * the clock, they prune by it.
+ * Plans that use now() and similar functions: the values are known only at execution, but constant for it. Such plans are planned again
+ * at execution with the clock, so that they are pruned by it.
  */
 import { createRegistry } from "../functions/mod.ts";
 import { childrenOf, type Expr, type Plan } from "../plan.ts";
 import { mapNodeExpressions, visitPlan } from "./nodes.ts";
 
 const registry = createRegistry();
-/** Plans of prepared statements are asked about at every execution. */
+/** Cache, because executions of prepared statements ask each time. */
 const known = new WeakMap<Plan, boolean>();
 
 export function usesClock(plan: Plan): boolean {

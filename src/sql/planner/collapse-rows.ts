@@ -1,6 +1,4 @@
-/**
- * Rule: projections of constants over one row, and unions of rows that are known, become one list of rows.
- */
+/** Rule: turns projections of constants over one row, and unions of known rows, into one list of rows. */
 import type { Value } from "../../types/mod.ts";
 import type { Plan } from "../plan.ts";
 import { evaluate, type EvaluationContext } from "./evaluate.ts";
@@ -17,7 +15,7 @@ export function collapseRows(plan: Plan, context: EvaluationContext = {}): Plan 
   return { node: "values", columns: plan.columns, rows, timestamp: plan.timestamp, order: plan.order };
 }
 
-/** The operands of UNION ALL in order. */
+/** The operands of UNION ALL, in order. */
 function unionParts(plan: Plan): Plan[] {
   const parts: Plan[] = [];
   const pending = [plan];

@@ -1,6 +1,4 @@
-/**
- * Rule: what is made of constants alone is worked out once. With a clock also what only stands still while the statement runs.
- */
+/** Rule: evaluates constant expressions. With a clock, also those that are only constant during the statement. */
 import type { Expr, Plan } from "../plan.ts";
 import { evaluate, type EvaluationContext } from "./evaluate.ts";
 import { mapExpressions } from "./nodes.ts";
@@ -34,7 +32,7 @@ function foldExpr(e: Expr, context: EvaluationContext): Expr {
   }
 }
 
-/** AND and OR with a side that is known. */
+/** Simplifies AND and OR with a constant operand. */
 function simplified(e: Extract<Expr, { kind: "call" }>): Expr {
   const isAnd = e.function === "and(BOOLEAN,BOOLEAN)";
   if (!isAnd && e.function !== "or(BOOLEAN,BOOLEAN)") return e;

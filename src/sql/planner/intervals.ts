@@ -1,5 +1,6 @@
 /**
- * Rule: what a scan's predicate says of the designated timestamp becomes intervals, by which segments are pruned.
+ * Rule: turns conditions on the designated timestamp in a scan's predicate into intervals, by which segments are
+ * pruned.
  */
 import { and, conjuncts } from "../binder/plans.ts";
 import type { Expr, Interval, Plan } from "../plan.ts";
@@ -23,8 +24,8 @@ export function extractIntervals(plan: Plan): Plan {
 }
 
 /**
- * Exactly the values for which the condition holds; undefined when it says more than the timestamp's range. A designated
- * timestamp is never null, so nulls need no thought.
+ * The exact set of timestamps for which the condition holds; undefined if the condition depends on more than the
+ * timestamp. A designated timestamp is never null.
  */
 export function intervalsOf(e: Expr, timestamp: number): Interval[] | undefined {
   if (e.kind === "constant" && e.type === "BOOLEAN") return e.value === true ? [[LOWEST, HIGHEST]] : [];
@@ -49,7 +50,7 @@ export function intervalsOf(e: Expr, timestamp: number): Interval[] | undefined 
       return inner === undefined ? undefined : complement(inner);
     }
     case "in": {
-      // `t in today()`: the low half of an INTERVAL is its first instant, the high half its last one, in microseconds.
+      // `t in today()`: the halves of an INTERVAL are its first and last instant (inclusive), in microseconds.
       const [operand, interval] = e.args;
       const value = valueOf(interval);
       if (
@@ -107,7 +108,7 @@ function valueOf(e: Expr): bigint | undefined {
   return e.kind === "constant" && typeof e.value === "bigint" ? e.value : undefined;
 }
 
-/** Sorted and disjoint; those that touch are one. */
+/** Sorts and merges overlapping and adjacent intervals. */
 export function normalize(intervals: readonly Interval[]): Interval[] {
   const sorted = [...intervals].sort((a, b) => (a[0] < b[0] ? -1 : a[0] > b[0] ? 1 : 0));
   const merged: Interval[] = [];

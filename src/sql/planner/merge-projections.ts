@@ -1,6 +1,4 @@
-/**
- * Rule: a projection of a projection is one projection; one that changes nothing is none.
- */
+/** Rule: merges a projection of a projection into one, and removes projections that change nothing. */
 import { rewrite } from "../binder/plans.ts";
 import { childrenOf, type Expr, type Plan, type ProjectNode } from "../plan.ts";
 import { mapPlan } from "./nodes.ts";
@@ -19,11 +17,11 @@ export function mergeProjections(plan: Plan): Plan {
 function isIdentity(node: ProjectNode): boolean {
   return node.expressions.length === node.input.columns.length &&
     node.expressions.every((e, i) => e.kind === "column" && e.index === i) &&
-    // Names of the input are read by nobody but the answer; a node that names its own columns keeps them.
+    // Only the answer uses the names of the input's columns; nodes that name their own columns keep them.
     node.columns.every((column, i) => column.name === node.input.columns[i].name);
 }
 
-/** What would be worked out more than once stays where it is. */
+/** Expressions that would then be evaluated more than once are not merged. */
 function merge(outer: ProjectNode, inner: ProjectNode): ProjectNode {
   const uses = new Map<number, number>();
   const count = (e: Expr): void => {
@@ -35,7 +33,7 @@ function merge(outer: ProjectNode, inner: ProjectNode): ProjectNode {
     const e = inner.expressions[index];
     if (isVolatile(e) || (times > 1 && e.kind !== "column" && e.kind !== "constant")) return outer;
   }
-  // A volatile expression that nobody reads may still move a generator on; it is left out all the same.
+  // An unused volatile expression might advance a generator; it is removed nevertheless.
   const expressions = outer.expressions.map((e) =>
     rewrite(e, (x) => x.kind === "column" ? inner.expressions[x.index] : undefined)
   );

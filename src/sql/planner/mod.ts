@@ -1,5 +1,5 @@
 /**
- * The planner: rules from plan to plan, each in its file, in the order that lets one feed the next.
+ * The planner: rules from plan to plan, one in each file, in an order in which each benefits from the previous ones.
  */
 import type { BoundStatement, Plan } from "../plan.ts";
 import type { EvaluationContext } from "./evaluate.ts";
@@ -15,18 +15,18 @@ import { dropSorts, limitSorts } from "./sorts.ts";
 export { usesClock } from "./clock.ts";
 export type { EvaluationContext } from "./evaluate.ts";
 
-/** `context.nowMicros`: the plan is for one run only, so now() is a constant. */
+/** With `context.nowMicros` the plan is for one execution only, so now() is a constant. */
 export function optimize(plan: Plan, context: EvaluationContext = {}): Plan {
   const { columns } = plan;
   const folded = foldConstants(plan, context);
   const filtered = extractIntervals(pushFilters(mergeProjections(folded)));
   const sorted = limitSorts(dropSorts(filtered));
   const pruned = numberScans(foldConstants(mergeProjections(pruneColumns(sorted)), context));
-  // The answer's names are the statement's, whatever node gives them now.
+  // The names of the answer's columns are the statement's, whichever node produces them.
   return pruned.columns === columns ? pruned : { ...pruned, columns };
 }
 
-/** The same for every plan of a statement. */
+/** Optimizes every plan of a statement. */
 export function optimizeStatement(statement: BoundStatement, context: EvaluationContext = {}): BoundStatement {
   return mapStatement(statement, (plan) => optimize(plan, context));
 }

@@ -1,6 +1,4 @@
-/**
- * Walks over plans: every rule is made of these.
- */
+/** Traversals of plans, which all rules use. */
 import type { AggregateCall, BoundStatement, Expr, Plan, SortKey, WindowCall } from "../plan.ts";
 
 /** A node's inputs, left before right. */
@@ -23,7 +21,7 @@ export function inputsOf(plan: Plan): Plan[] {
   }
 }
 
-/** The node over other inputs (as many as it has). */
+/** The node with other inputs (the same number). */
 export function withInputs(plan: Plan, inputs: Plan[]): Plan {
   switch (plan.node) {
     case "scan":
@@ -45,7 +43,7 @@ export function withInputs(plan: Plan, inputs: Plan[]): Plan {
   }
 }
 
-/** Rebuilds a plan from its leaves up. */
+/** Rebuilds a plan bottom-up. */
 export function mapPlan(plan: Plan, change: (plan: Plan) => Plan): Plan {
   return change(withInputs(plan, inputsOf(plan).map((input) => mapPlan(input, change))));
 }
@@ -67,7 +65,7 @@ const mapWindows = (calls: WindowCall[], change: (expr: Expr) => Expr): WindowCa
     orderBy: mapSortKeys(call.orderBy, change),
   }));
 
-/** The node with every expression of its own changed. */
+/** The node with each of its own expressions changed. */
 export function mapNodeExpressions(plan: Plan, change: (expr: Expr) => Expr): Plan {
   switch (plan.node) {
     case "scan":

@@ -1,4 +1,4 @@
-/** Gives each scan its id. It is the last rule, as rules and the binder may put one scan into several places. */
+/** Assigns an id to each scan. This is the last rule, because rules and the binder may duplicate a scan. */
 import type { Plan } from "../plan.ts";
 import { mapPlan } from "./nodes.ts";
 

@@ -52,7 +52,7 @@ function bound(text: string): Plan {
 function planned(text: string, values: Value[] = [], nowMicros?: bigint): string[] {
   const plan = optimize(substituteParameters(bound(text), values), { nowMicros });
   verifyPlan(plan);
-  // Which pipelines are fused is the subject of one test.
+  // Fused pipelines are tested separately.
   return explain(plan).map((line) => line.replace(/ \[pipeline.*\]$/, ""));
 }
 
@@ -140,7 +140,7 @@ for (const [title, sql, plan] of cases) {
   });
 }
 
-Deno.test("explain() tells what runs in one kernel and what between kernels", () => {
+Deno.test("explain() shows what runs in one kernel and what between kernels", () => {
   assert.deepEqual(explain(optimize(bound("select sym, sum(px) s from trades where upper(sym) = 'A' order by s"))), [
     "Sort s",
     "  Project key 1 as sym, sum(DOUBLE) as s [pipeline 1: fused]",
@@ -151,7 +151,7 @@ Deno.test("explain() tells what runs in one kernel and what between kernels", ()
   ]);
 });
 
-Deno.test("explain() shows the ways that the physical pass has chosen", () => {
+Deno.test("explain() shows the choices of the physical pass", () => {
   assert.deepEqual(planned("select px from trades limit -3"), [
     "Limit -3, read from the end",
     "  Scan trades, newest first: px",
@@ -161,7 +161,7 @@ Deno.test("explain() shows the ways that the physical pass has chosen", () => {
   assert.match(planned("select rank() over (order by px) n from trades").join("\n"), /Window, over kept rows$/m);
 });
 
-Deno.test("optimize() prunes by parameters, and by the clock when it is given", () => {
+Deno.test("optimize() prunes by parameters, and by the clock if given", () => {
   assert.match(planned("select px from trades where ts >= $1", [0n]).join(), /time: 1970-01-01T00:00:00.000000Z …/);
   const text = "select px from trades where ts > dateadd('h', -1, now())";
   assert.match(planned(text, [], 7_200_000_000n).join(), /time: 1970-01-01T01:00:00.000001Z …/);
@@ -173,7 +173,7 @@ Deno.test("optimize() leaves generators where their rows are made", () => {
   assert.match(lines, /Filter \(r > 5\)[^]*rnd_int/);
 });
 
-Deno.test("optimize() gives each scan an id of its own, also where one node stands in two places", () => {
+Deno.test("optimize() gives each scan its own id, also if one node occurs twice", () => {
   const scan = bound("trades");
   const both: Plan = {
     node: "set",
@@ -192,7 +192,7 @@ Deno.test("optimize() gives each scan an id of its own, also where one node stan
 
 const UNORDERED = { timestamp: -1, order: "none" } as const;
 
-Deno.test("verifyPlan() refuses a placeholder of the binder that is left", () => {
+Deno.test("verifyPlan() refuses a remaining placeholder of the binder", () => {
   const plan = bound("select 1 v");
   assert(plan.node === "project");
   for (const kind of ["aggregate", "window", "bucket", "item"] as const) {
@@ -204,7 +204,7 @@ Deno.test("verifyPlan() refuses a placeholder of the binder that is left", () =>
   }
 });
 
-Deno.test("intervals are sorted, disjoint, and turn into each other", () => {
+Deno.test("intervals are normalized to sorted and disjoint ones", () => {
   assert.deepEqual(normalize([[5n, 9n], [1n, 2n], [3n, 4n], [20n, 30n]]), [[1n, 9n], [20n, 30n]]);
   assert.deepEqual(intersect([[1n, 10n], [20n, 30n]], [[5n, 25n]]), [[5n, 10n], [20n, 25n]]);
   assert.deepEqual(complement(complement([[5n, 9n], [20n, 30n]])), [[5n, 9n], [20n, 30n]]);

@@ -1,11 +1,9 @@
-/**
- * Rule: nodes give only columns that somebody above reads; scans read only those.
- */
+/** Rule: nodes output only columns that nodes above read, and scans read only those. */
 import { columnsRead, remap } from "../binder/plans.ts";
 import type { Expr, Plan } from "../plan.ts";
 import { mapNodeExpressions } from "./nodes.ts";
 
-/** Where the columns of a node went; those that nobody needed are missing. */
+/** New indices of a node's columns; removed columns are missing. */
 type Moves = Map<number, number>;
 
 export function pruneColumns(plan: Plan): Plan {
@@ -17,9 +15,9 @@ function prune(plan: Plan, wanted: Set<number>): { plan: Plan; moves: Moves } {
     case "scan": {
       const needed = new Set(wanted);
       if (plan.predicate !== undefined) columnsRead(plan.predicate, needed);
-      // Rows outside of the intervals are told by their time.
+      // The timestamp is needed to leave out rows outside of the intervals.
       if (plan.intervals !== undefined && plan.timestamp >= 0) needed.add(plan.timestamp);
-      // The row id comes last and has no column id.
+      // The row id is the last column and has no column id.
       const last = plan.columns.length - 1;
       if (plan.rowId) needed.add(last);
       const kept = order(needed);
@@ -31,7 +29,7 @@ function prune(plan: Plan, wanted: Set<number>): { plan: Plan; moves: Moves } {
           columns: kept.map((index) => plan.columns[index]),
           columnIds: kept.filter((index) => !plan.rowId || index !== last).map((index) => plan.columnIds[index]),
           predicate: plan.predicate === undefined ? undefined : moved(plan.predicate, moves),
-          ...placeOf(plan, moves),
+          ...timestampOf(plan, moves),
         },
       };
     }
@@ -44,7 +42,7 @@ function prune(plan: Plan, wanted: Set<number>): { plan: Plan; moves: Moves } {
           ...plan,
           columns: kept.map((index) => plan.columns[index]),
           fileColumns: kept.map((index) => plan.fileColumns[index]),
-          ...placeOf(plan, moves),
+          ...timestampOf(plan, moves),
         },
       };
     }
@@ -65,7 +63,7 @@ function prune(plan: Plan, wanted: Set<number>): { plan: Plan; moves: Moves } {
           input: input.plan,
           expressions: expressions.map((e) => moved(e, input.moves)),
           columns: kept.map((index) => plan.columns[index]),
-          ...placeOf(plan, moves),
+          ...timestampOf(plan, moves),
         },
       };
     }
@@ -90,8 +88,8 @@ function prune(plan: Plan, wanted: Set<number>): { plan: Plan; moves: Moves } {
     case "aggregate":
     case "sample": {
       const first = plan.node === "sample" ? 1 + plan.keys.length : plan.keys.length;
-      // Keys decide on the rows; aggregates that nobody reads need not be worked out.
-      // What FILL does with each of them decides on rows too.
+      // Keys affect the rows; unused aggregates need not be computed.
+      // With FILL, every aggregate affects the rows too.
       const fills = plan.node === "sample" && plan.fills.length > 0;
       const kept = plan.aggregates.map((_, i) => i).filter((i) => fills || wanted.has(first + i));
       const aggregates = kept.map((i) => plan.aggregates[i]);
@@ -103,7 +101,7 @@ function prune(plan: Plan, wanted: Set<number>): { plan: Plan; moves: Moves } {
       const input = prune(plan.input, reads(own));
       const moves: Moves = new Map();
       for (let i = 0; i < first; i++) moves.set(i, i);
-      kept.forEach((i, place) => moves.set(first + i, first + place));
+      kept.forEach((i, ordinal) => moves.set(first + i, first + ordinal));
       const columns = [...plan.columns.slice(0, first), ...kept.map((i) => plan.columns[first + i])];
       const narrowed = plan.node === "sample"
         ? {
@@ -127,15 +125,15 @@ function prune(plan: Plan, wanted: Set<number>): { plan: Plan; moves: Moves } {
         call,
       ) => [...call.args, ...call.partitionBy, ...call.orderBy.map((key) => key.expression)]);
       const ofInput = [...wanted].filter((index) => index < width);
-      // A RANGE frame goes by the timestamp.
+      // A RANGE frame depends on the timestamp.
       if (plan.timestamp >= 0 && plan.timestamp < width) ofInput.push(plan.timestamp);
       const input = prune(plan.input, reads(own, ofInput));
       const moves: Moves = new Map(input.moves);
       const newWidth = input.plan.columns.length;
-      kept.forEach((i, place) => moves.set(width + i, newWidth + place));
+      kept.forEach((i, ordinal) => moves.set(width + i, newWidth + ordinal));
       if (calls.length === 0) return { plan: input.plan, moves };
       const columns = [...input.plan.columns, ...kept.map((i) => plan.columns[width + i])];
-      const narrowed: Plan = { ...plan, input: input.plan, calls, columns, ...placeOf(plan, moves) };
+      const narrowed: Plan = { ...plan, input: input.plan, calls, columns, ...timestampOf(plan, moves) };
       return { moves, plan: mapNodeExpressions(narrowed, (e) => moved(e, input.moves)) };
     }
     case "unnest": {
@@ -145,7 +143,7 @@ function prune(plan: Plan, wanted: Set<number>): { plan: Plan; moves: Moves } {
       const moves: Moves = new Map(input.moves);
       own.forEach((_, i) => moves.set(width + i, first + i));
       const columns = [...input.plan.columns, ...own];
-      const narrowed: Plan = { ...plan, input: input.plan, columns, ...placeOf(plan, moves) };
+      const narrowed: Plan = { ...plan, input: input.plan, columns, ...timestampOf(plan, moves) };
       return { moves, plan: mapNodeExpressions(narrowed, (e) => moved(e, input.moves)) };
     }
     case "recursion":
@@ -192,7 +190,7 @@ function pruneJoin(
     leftKeys: plan.leftKeys.map((e) => moved(e, left.moves)),
     rightKeys: plan.rightKeys.map((e) => moved(e, right.moves)),
     columns,
-    ...placeOf(plan, moves),
+    ...timestampOf(plan, moves),
   };
   if (plan.node === "join") {
     return {
@@ -211,31 +209,31 @@ function pruneJoin(
   };
 }
 
-/** Nodes that hand their input's columns on. */
+/** Nodes that output their input's columns. */
 function through(
   plan: Extract<Plan, { node: "filter" | "sort" | "limit" | "latest" | "distinct" }>,
   input: { plan: Plan; moves: Moves },
 ): { plan: Plan; moves: Moves } {
-  const changed = { ...plan, input: input.plan, columns: input.plan.columns, ...placeOf(plan, input.moves) };
+  const changed = { ...plan, input: input.plan, columns: input.plan.columns, ...timestampOf(plan, input.moves) };
   return { moves: input.moves, plan: mapNodeExpressions(changed, (e) => moved(e, input.moves)) };
 }
 
-/** All columns, each in its place. */
+/** Keeps all columns at their positions. */
 function whole(plan: Plan, all: Set<number>): Plan {
   return exactly(plan, [...all]);
 }
 
-/** Exactly these columns in this order: inputs of a set must agree by place. */
+/** Exactly these columns in this order: inputs of a set operation must agree by position. */
 function exactly(plan: Plan, kept: number[]): Plan {
   const pruned = prune(plan, new Set(kept));
-  const places = kept.map((index) => pruned.moves.get(index)!);
+  const ordinals = kept.map((index) => pruned.moves.get(index)!);
   const { columns } = pruned.plan;
-  if (places.length === columns.length && places.every((place, i) => place === i)) return pruned.plan;
+  if (ordinals.length === columns.length && ordinals.every((ordinal, i) => ordinal === i)) return pruned.plan;
   return {
     node: "project",
     input: pruned.plan,
-    expressions: places.map((index) => ({ kind: "column", index, type: columns[index].type })),
-    columns: places.map((index) => columns[index]),
+    expressions: ordinals.map((index) => ({ kind: "column", index, type: columns[index].type })),
+    columns: ordinals.map((index) => columns[index]),
     timestamp: -1,
     order: "none",
   };
@@ -256,11 +254,11 @@ function order(wanted: Set<number>): number[] {
 }
 
 function movesOf(kept: number[]): Moves {
-  return new Map(kept.map((index, place) => [index, place]));
+  return new Map(kept.map((index, ordinal) => [index, ordinal]));
 }
 
-/** A timestamp that nobody reads is gone, and the order by it means nothing more. */
-function placeOf(plan: Plan, moves: Moves): { timestamp: number; order: Plan["order"] } {
+/** If the timestamp is removed, the order by it is unknown. */
+function timestampOf(plan: Plan, moves: Moves): { timestamp: number; order: Plan["order"] } {
   const timestamp = moves.get(plan.timestamp) ?? -1;
   return { timestamp, order: timestamp < 0 ? "none" : plan.order };
 }

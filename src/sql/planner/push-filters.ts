@@ -1,5 +1,6 @@
 /**
- * Rule: filters go down as far as they mean the same, into scans at last; equations over a cross join become its keys.
+ * Rule: pushes filters down as far as the meaning stays the same, finally into scans; equations over a cross join
+ * become its keys.
  */
 import { and, columnsRead, conjuncts, remap, rewrite, sizeOf } from "../binder/plans.ts";
 import { createRegistry } from "../functions/mod.ts";
@@ -9,14 +10,14 @@ import { inputsOf, withInputs } from "./nodes.ts";
 
 const registry = createRegistry();
 
-/** By so many expressions a plan may grow where filters are written out below projections and into several queries. */
+/** Maximum growth of a plan, in expressions, by duplicating filters below projections and into several queries. */
 const GROWTH_MAX = 10_000;
 
 export function pushFilters(plan: Plan): Plan {
   return push(plan, [], new Growth());
 }
 
-/** What filters may still take when they go down: the others stay where they are. */
+/** The remaining growth allowed for pushing filters down. Filters that exceed it stay where they are. */
 class Growth {
   private left = GROWTH_MAX;
 
@@ -26,7 +27,7 @@ class Growth {
     return true;
   }
 
-  /** May `e` be written over `expressions` instead of their columns? */
+  /** True if `e` may be rewritten over `expressions` instead of their columns. */
   substitutes(e: Expr, expressions: readonly Expr[]): boolean {
     let size = 0;
     const walked = (inner: Expr): void => {
@@ -47,7 +48,8 @@ function push(plan: Plan, given: Expr[], growth: Growth): Plan {
       return push(plan.input, [...conjuncts(plan.predicate), ...predicates], growth);
     case "scan": {
       const all = [...(plan.predicate === undefined ? [] : conjuncts(plan.predicate)), ...predicates];
-      // The row id is no column of the table, and generators keep the order of rows that they were written over.
+      // The row id is not a column of the table, and generators depend on the order of the rows they are evaluated
+      // over.
       const [inside, outside] = split(
         all,
         (e) => !isVolatile(e) && !(plan.rowId && columnsRead(e).has(plan.columns.length - 1)),
@@ -70,7 +72,7 @@ function push(plan: Plan, given: Expr[], growth: Growth): Plan {
     case "distinct":
       return withInputs(plan, [push(plan.input, predicates, growth)]);
     case "aggregate": {
-      // Groups are left out as well by leaving out their rows; without keys the one row always comes.
+      // A condition on keys may filter rows instead of groups. Without keys there is always one row, so it must stay.
       const [below, here] = plan.keys.length === 0
         ? [[], predicates]
         : split(predicates, (e) =>
@@ -146,7 +148,7 @@ function substitute(e: Expr, expressions: Expr[]): Expr {
   return rewrite(e, (inner) => inner.kind === "column" ? expressions[inner.index] : undefined);
 }
 
-/** Does it give another value each time that it is worked out? */
+/** True if each evaluation may give a different value. */
 export function isVolatile(e: Expr): boolean {
   if (e.kind === "call" && registry.resolve(e.function).entry.volatility === "volatile") return true;
   return childrenOf(e).some(isVolatile);
@@ -159,7 +161,7 @@ function pushJoin(plan: JoinNode, predicates: Expr[], growth: Growth): Plan {
     if (read.length > 0 && read.every((index) => index < width)) return "left";
     return read.length > 0 && read.every((index) => index >= width) ? "right" : "both";
   };
-  // A mark of the right side that must be true leaves out the rows without a match: the same as an inner join.
+  // A mark column of the right side that must be true excludes rows without a match: that is an inner join.
   const isMark = (e: Expr): boolean => e.kind === "column" && e.index >= width;
   const joinType = plan.type === "left" && predicates.some(isMark) ? "inner" : plan.type;
   const inner = joinType === "inner" || joinType === "cross";
@@ -168,7 +170,7 @@ function pushJoin(plan: JoinNode, predicates: Expr[], growth: Growth): Plan {
   const residual: Expr[] = [];
   const place = (e: Expr, ofOn: boolean): void => {
     const where = isVolatile(e) ? "both" : side(e);
-    // A condition of ON leaves out rows of the side that need not be kept; one behind the join those of the side that is kept.
+    // A condition of ON filters the side that is not preserved; one in WHERE filters the preserved side.
     if (where === "left" && (inner || (ofOn ? joinType === "right" : joinType === "left"))) intoLeft.push(e);
     else if (where === "right" && (inner || (ofOn ? joinType === "left" : joinType === "right"))) {
       intoRight.push(remap(e, (index) => index - width));
@@ -196,10 +198,10 @@ function pushJoin(plan: JoinNode, predicates: Expr[], growth: Growth): Plan {
   return above(join, here);
 }
 
-/** `left = right` over columns of either side. */
+/** An equation `left = right` with one side from each input. */
 function equation(e: Expr, width: number): { left: Expr; right: Expr } | undefined {
   if (e.kind !== "call" || !e.function.startsWith("=(") || e.args.length !== 2) return undefined;
-  // Doubles are equal within a tolerance in WHERE, but by their bits as keys.
+  // DOUBLE equality has a tolerance in WHERE, but join keys compare bits.
   if (e.args.some((arg) => arg.type === "DOUBLE" || arg.type === "FLOAT")) return undefined;
   const sides = e.args.map((arg) => {
     const read = [...columnsRead(arg)];

@@ -1,6 +1,6 @@
 /**
- * Rules on ORDER BY: a sort into the order that rows have already is dropped; newest first is a scan from the end; only the
- * rows that a LIMIT above wants are kept.
+ * Rules on ORDER BY: drops a sort into the order that the rows already have, turns newest-first into a reverse scan,
+ * and limits a sort to the rows that a LIMIT above needs.
  */
 import type { Expr, Plan, SortNode } from "../plan.ts";
 import { mapPlan, withInputs } from "./nodes.ts";
@@ -19,7 +19,10 @@ export function dropSorts(plan: Plan): Plan {
   });
 }
 
-/** The same rows from the newest: only where nothing between here and the scan minds. Rows of one time turn round too. */
+/**
+ * The same rows newest first, if no node between here and the scan depends on the order. This also reverses rows with
+ * equal timestamps.
+ */
 function reversed(plan: Plan): Plan | undefined {
   switch (plan.node) {
     case "scan":
@@ -34,7 +37,7 @@ function reversed(plan: Plan): Plan | undefined {
   }
 }
 
-/** LIMIT over ORDER BY: the sort keeps as many rows as the limit can reach. */
+/** LIMIT over ORDER BY: the sort keeps only as many rows as the limit can reach. */
 export function limitSorts(plan: Plan): Plan {
   return mapPlan(plan, (node) => {
     if (node.node !== "limit") return node;

@@ -1,12 +1,10 @@
-/**
- * What must hold of every plan: tests check it after binding and after each rule.
- */
+/** Invariants of every plan. Tests check them after binding and after each rule. */
 import { assert } from "../../errors.ts";
 import { walk } from "../binder/plans.ts";
 import type { Column, Expr, Plan } from "../plan.ts";
 import { inputsOf, visitPlan } from "./nodes.ts";
 
-/** @throws where a column index points at nothing, or a type is not the input's. */
+/** @throws if a column index is out of range, or a type differs from the input's. */
 export function verifyPlan(plan: Plan): void {
   for (const input of inputsOf(plan)) verifyPlan(input);
   assert(plan.timestamp >= -1 && plan.timestamp < plan.columns.length, `${plan.node}: timestamp ${plan.timestamp}`);
@@ -106,7 +104,7 @@ export function verifyPlan(plan: Plan): void {
   }
 }
 
-/** @throws where a scan has no id, or that of another one. Holds after the rules. */
+/** @throws if a scan has no id, or shares it with another one. Holds after the rules. */
 export function verifyScanIds(plan: Plan): void {
   const ids = new Set<number>();
   visitPlan(plan, (node) => {
