@@ -2,12 +2,20 @@
  * The API between the wires and everything behind it. `database/` implements it.
  * A wire: `database.session(identity)` → `session.prepare(text)` → `prepared.execute(values)` → an answer.
  */
-import type { AppendBatch, TableSnapshot } from "./storage/contract.ts";
+import type { Verifier } from "./auth/mod.ts";
+import type { AppendBatch, TableSchema, TableSnapshot } from "./storage/contract.ts";
 import type { Value } from "./types/mod.ts";
 
 export interface Identity {
   name: string;
+  /** Of a user whom only an identity provider knows: the groups here that it belongs to, at least one. Others have them by their name. */
   groups: string[];
+  /** Tells the principal from others that had or will have its name. */
+  id?: string;
+  /** The service account whose rights the session has taken on. */
+  assumed?: string;
+  /** Of the secret with which it signed in: what tells it from the next one. */
+  secret?: string;
 }
 
 /** Where statements come from, for the list of what runs. */
@@ -134,7 +142,30 @@ export interface LineBody extends AsyncIterable<Uint8Array> {
   sizeBytes?: number;
 }
 
+/** Access control: who signs in, and what for. */
+export interface Access {
+  /**
+   * Of Basic authentication and of passwords in clear text: undefined if the password is wrong. At once if it was right before.
+   * @throws {TooManyDerivations} while too many are being checked.
+   */
+  withPassword(name: string, password: string): Identity | undefined | Promise<Identity | undefined>;
+  /** Of `Authorization: Bearer`. */
+  withToken(token: string): Identity | undefined | Promise<Identity | undefined>;
+  /** For SCRAM. Of an unknown name, one that no password fits. */
+  verifierOf(name: string): Promise<Verifier>;
+  /** Who has proved to know the password of this name. Undefined if there is no such principal by now, or it is disabled. */
+  identify(name: string): Identity | undefined;
+  /** Would this identity sign in with the same secret again? */
+  isCurrent(identity: Identity): boolean;
+  /** Has it the permission of this endpoint? */
+  allows(identity: Identity, endpoint: "http" | "pg" | "line"): boolean;
+  /** May it know that there is this table? */
+  sees(identity: Identity, table: TableSchema): boolean;
+}
+
 export interface Database {
+  /** Undefined: everything is allowed (acl.enabled). */
+  readonly access?: Access;
   session(identity: Identity, client?: Client): Session;
   /**
    * Line protocol, one transaction: at the first fault no row is kept, but tables and columns that the lines before it made
@@ -142,13 +173,12 @@ export interface Database {
    */
   writeLines(body: LineBody, precision: LinePrecision, identity: Identity): Promise<{ rows: number }>;
   /**
-   * Lines out of a stream without end, a transaction too: `lines` ends with a line feed. Those from `doneBytes` on are not
+   * Lines of a sender that cannot say who it is, out of a stream without end, a transaction too: `lines` ends with a line feed. Those from `doneBytes` on are not
    * taken: what they need follows in the stream, or there are too many for one transaction. @throws {LineError} as above
    */
   takeLines(
     lines: Uint8Array,
     precision: LinePrecision,
-    identity: Identity,
   ): Promise<{ rows: number; doneBytes: number }>;
   /** Rows in columnar form: COPY, /imp and drivers' batches. */
   append(table: string, batch: AppendBatch, identity: Identity): Promise<void>;

@@ -101,7 +101,7 @@ export class LineError extends Error {
   constructor(
     readonly line: number,
     message: string,
-    readonly code: "invalid" | "not supported" | "too busy" | "internal error" = "invalid",
+    readonly code: "invalid" | "not supported" | "denied" | "too busy" | "internal error" = "invalid",
     options?: ErrorOptions,
   ) {
     super(message, options);

@@ -2,6 +2,9 @@
  * What a statement requires of its user. The binder derives it from the statement as written, before any rule prunes columns
  * or answers from statistics. A session checks it at each execution.
  */
+import type { Permission } from "./access/mod.ts";
+
+export type { Permission };
 
 export interface Requirement {
   readonly permission: Permission;
@@ -23,54 +26,3 @@ export interface UsedColumn {
   /** Offset of the first use; of the `*`, or of the clause that uses a designated timestamp without naming it. */
   readonly at: number;
 }
-
-/** Names of permissions as GRANT takes them. */
-export type Permission =
-  | "SELECT"
-  | "INSERT"
-  | "UPDATE"
-  | "DELETE"
-  | "CREATE TABLE"
-  | "DROP TABLE"
-  | "TRUNCATE TABLE"
-  | "RENAME TABLE"
-  | "VACUUM TABLE"
-  | "ADD COLUMN"
-  | "DROP COLUMN"
-  | "RENAME COLUMN"
-  | "ALTER COLUMN TYPE"
-  | "ALTER COLUMN CACHE"
-  | "ADD INDEX"
-  | "DROP INDEX"
-  | "REINDEX"
-  | "ATTACH PARTITION"
-  | "DETACH PARTITION"
-  | "DROP PARTITION"
-  | "DEDUP ENABLE"
-  | "DEDUP DISABLE"
-  | "SET TABLE PARAM"
-  | "SET TABLE TYPE"
-  | "RESUME WAL"
-  | "BACKUP DATABASE"
-  | "SNAPSHOT"
-  | "SQL ENGINE ADMIN"
-  | "SYSTEM ADMIN"
-  | "SETTINGS"
-  | "ADD EXTERNAL ALIAS"
-  | "REMOVE EXTERNAL ALIAS"
-  | "ADD PASSWORD"
-  | "REMOVE PASSWORD"
-  | "CREATE USER"
-  | "DROP USER"
-  | "ENABLE USER"
-  | "DISABLE USER"
-  | "CREATE GROUP"
-  | "DROP GROUP"
-  | "ADD USER"
-  | "REMOVE USER"
-  | "CREATE SERVICE ACCOUNT"
-  | "DROP SERVICE ACCOUNT"
-  | "CREATE REST TOKEN"
-  | "DROP REST TOKEN"
-  | "LIST USERS"
-  | "USER DETAILS";

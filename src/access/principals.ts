@@ -33,6 +33,8 @@ export interface Assumption {
 export interface Principal {
   readonly kind: PrincipalKind;
   readonly name: string;
+  /** Tells it from others that had the name before it. */
+  readonly id?: string;
   readonly isEnabled: boolean;
   readonly verifier?: StoredVerifier;
   readonly tokens: readonly StoredToken[];

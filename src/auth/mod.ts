@@ -1,2 +1,3 @@
 /** Passwords as the server keeps and checks them. Imports nothing of the other rooms. */
-export { deriveVerifier, mockVerifier, serverSignature, type Verifier } from "./scram.ts";
+export { Derivations, TooManyDerivations } from "./derivations.ts";
+export { deriveVerifier, isPasswordOf, mockVerifier, serverSignature, type Verifier } from "./scram.ts";

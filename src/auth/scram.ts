@@ -37,6 +37,12 @@ export async function deriveVerifier(password: string, salt: Uint8Array, iterati
   };
 }
 
+/** Checks a password that came in clear text. */
+export async function isPasswordOf(password: string, { salt, iterations, storedKey }: Verifier): Promise<boolean> {
+  const given = await deriveVerifier(password, salt, iterations);
+  return timingSafeEqual(given.storedKey, storedKey);
+}
+
 /** Of a user that does not exist: it looks and costs like another, and no proof of a client fits it. */
 export function mockVerifier(salt: Uint8Array, iterations: number): Verifier {
   // No ClientKey is known whose hash is zeros.

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
-import { deriveVerifier, mockVerifier, serverSignature } from "./mod.ts";
+import { deriveVerifier, isPasswordOf, mockVerifier, serverSignature } from "./mod.ts";
 import { preparedPassword } from "./sasl-prep.ts";
 
 const fromBase64 = (text: string) => Buffer.from(text, "base64");
@@ -27,6 +27,13 @@ Deno.test("serverSignature() is that of RFC 7677, for the right password only", 
   for (const proof of [PROOF.subarray(1), Buffer.concat([PROOF, PROOF]), Buffer.alloc(0), Buffer.alloc(32)]) {
     assert.equal(serverSignature(verifier, AUTH_MESSAGE, proof), undefined);
   }
+});
+
+Deno.test("isPasswordOf() takes the right password only, and none of a mock", async () => {
+  const verifier = await deriveVerifier("pencil", SALT, 4096);
+  assert.equal(await isPasswordOf("pencil", verifier), true);
+  for (const other of ["Pencil", "", "pencil "]) assert.equal(await isPasswordOf(other, verifier), false);
+  assert.equal(await isPasswordOf("pencil", mockVerifier(SALT, 4096)), false);
 });
 
 // The first five are of RFC 4013, section 3.

@@ -1,8 +1,9 @@
 /** Finds listeners that let in everybody on the network, or accept passwords in clear text. */
-import { type Address, type Config, formatAddress, generalSettings } from "../config/mod.ts";
+import { type Address, type Config, formatAddress, isLoopback } from "../config/mod.ts";
+import { accessSettings } from "../access/settings.ts";
 import { healthSettings } from "../wire/health/settings.ts";
 import { httpSettings } from "../wire/http/settings.ts";
-import { lineTcpSettings } from "../wire/line-tcp/settings.ts";
+import { lineTcpSettings, servesLineTcp } from "../wire/line-tcp/settings.ts";
 import { pgSettings } from "../wire/pg/settings.ts";
 import { tlsSettings } from "../wire/tls/settings.ts";
 
@@ -19,31 +20,63 @@ interface Gap {
  * Sentences for the log: one about all open listeners, and one about each listener that accepts clear-text passwords.
  */
 export function exposure(config: Config): string[] {
-  return [...openListeners(config), ...readablePasswords(config)];
+  return [...openListeners(config), ...readablePasswords(config), ...withoutEffect(config)];
+}
+
+/** Settings of users that access control takes the place of. */
+const REPLACED = [
+  httpSettings.user,
+  httpSettings.password,
+  pgSettings.user,
+  pgSettings.password,
+  pgSettings.readonlyEnabled,
+  pgSettings.readonlyUser,
+  pgSettings.readonlyPassword,
+];
+
+function withoutEffect(config: Config): string[] {
+  if (!config.get(accessSettings.enabled)) return [];
+  const lines: string[] = [];
+  const ignored = REPLACED.filter((setting) => config.source(setting) !== "default").map(({ key }) => key);
+  if (ignored.length > 0) {
+    const admin = accessSettings.adminName.key;
+    lines.push(`with acl.enabled=true, ${ignored.join(", ")} have no effect on who may connect: ${admin} may`);
+  }
+  if (config.get(lineTcpSettings.enabled) && config.get(lineTcpSettings.asksWho)) {
+    lines.push(
+      "line protocol over TCP is closed, as its clients cannot say who they are: send lines over HTTP, or set " +
+        `${lineTcpSettings.asksWho.key}=false to open it to everybody`,
+    );
+  }
+  return lines;
 }
 
 /** Listeners that other machines can reach and that require no password or a publicly known one. */
 function openListeners(config: Config): string[] {
   const gaps: Gap[] = [];
   const find = (wire: string, address: Address, isOpen: boolean, why: string, remedy: string) => {
-    if (isOpen && !isLoopback(address)) gaps.push({ where: `${formatAddress(address)} (${wire}, ${why})`, remedy });
+    if (isOpen && !isLoopback(address.hostname)) gaps.push({ where: `${formatAddress(address)} (${wire}, ${why})`, remedy });
   };
   const http = config.get(httpSettings.address), pg = config.get(pgSettings.address);
   const hasHttp = config.get(httpSettings.enabled), hasPg = config.get(pgSettings.enabled);
-  find("HTTP", http, hasHttp && config.get(httpSettings.user) === "", "no password", "set http.user and http.password");
+  const access = config.of(accessSettings);
+  const isKnown = access.enabled && access.adminSignsIn && access.adminPassword === KNOWN_PASSWORD;
+  find("HTTP", http, hasHttp && isKnown, "the default password", "set acl.admin.password");
+  find("PostgreSQL wire", pg, hasPg && isKnown, "the default password", "set acl.admin.password");
+  const asksNobody = hasHttp && !access.enabled && config.get(httpSettings.user) === "";
+  find("HTTP", http, asksNobody, "no password", "set http.user and http.password");
   const reader = hasPg && config.get(pgSettings.readonlyEnabled);
-  const passwords = [[pgSettings.password, hasPg], [pgSettings.readonlyPassword, reader]] as const;
+  const passwords = access.enabled ? [] : [[pgSettings.password, hasPg], [pgSettings.readonlyPassword, reader]] as const;
   for (const [setting, isUsed] of passwords) {
     const password = config.get(setting);
     const why = password === "" ? "an empty password" : "the default password";
     find("PostgreSQL wire", pg, isUsed && (password === "" || password === KNOWN_PASSWORD), why, `set ${setting.key}`);
   }
-  const hasLines = config.get(lineTcpSettings.enabled) && !config.get(generalSettings.readOnly);
   const line = config.get(lineTcpSettings.address);
-  find("line protocol", line, hasLines, "no password", "set line.tcp.enabled=false");
+  find("line protocol", line, servesLineTcp(config), "no password", "set line.tcp.enabled=false");
   if (gaps.length === 0) return [];
   const places = [...new Set(gaps.map(({ where }) => where))].join(", ");
-  const remedies = gaps.map(({ remedy }) => remedy).join(", ");
+  const remedies = [...new Set(gaps.map(({ remedy }) => remedy))].join(", ");
   return [`open to every machine that reaches it: ${places}. To close: ${remedies}, or bind to 127.0.0.1`];
 }
 
@@ -51,19 +84,20 @@ function openListeners(config: Config): string[] {
 function readablePasswords(config: Config): string[] {
   const hasTls = (listener: "http" | "health" | "pg") =>
     config.get(tlsSettings[listener].enabled) ?? config.get(tlsSettings.shared.enabled);
+  const access = config.of(accessSettings), takesClearText = !access.enabled || access.allowsClearText;
   const asksHttp = config.get(httpSettings.user) !== "" && config.get(httpSettings.password) !== "";
   const asksHealth = config.get(healthSettings.enabled) && config.get(healthSettings.requiresAuthentication);
   const listeners = [
     {
       wire: "HTTP",
       address: config.get(httpSettings.address),
-      isReadable: config.get(httpSettings.enabled) && asksHttp && !hasTls("http"),
+      isReadable: config.get(httpSettings.enabled) && (access.enabled || asksHttp) && takesClearText && !hasTls("http"),
       remedy: "set http.tls.enabled=true, or bind to 127.0.0.1 behind a proxy with TLS",
     },
     {
       wire: "PostgreSQL wire",
       address: config.get(pgSettings.address),
-      isReadable: config.get(pgSettings.enabled) && config.get(pgSettings.authMethod) === "password" &&
+      isReadable: config.get(pgSettings.enabled) && config.get(pgSettings.authMethod) === "password" && takesClearText &&
         !(hasTls("pg") && config.get(tlsSettings.pg.required)),
       remedy: "set pg.auth.method=scram-sha-256, or pg.tls.enabled=true and pg.tls.required=true, or bind to 127.0.0.1",
     },
@@ -74,13 +108,9 @@ function readablePasswords(config: Config): string[] {
       remedy: "set http.min.tls.enabled=true, or bind to 127.0.0.1",
     },
   ];
-  return listeners.filter(({ address, isReadable }) => isReadable && !isLoopback(address))
+  return listeners.filter(({ address, isReadable }) => isReadable && !isLoopback(address.hostname))
     .map(({ wire, address, remedy }) => {
       const place = `${formatAddress(address)} (${wire})`;
       return `passwords can cross the network in clear text, as clients may do without TLS: ${place}. To protect them: ${remedy}`;
     });
-}
-
-function isLoopback({ hostname }: Address): boolean {
-  return hostname === "localhost" || hostname === "::1" || /^127\./.test(hostname);
 }

@@ -103,6 +103,7 @@ function databaseServices(config: Config, metrics: Metrics, logsDebug: boolean) 
   return Object.assign(config.view(databaseSettings), {
     logsDebug,
     log: log.log,
+    audit: (line: string) => logger("audit").advisory(line),
     pendingConfig: () => config.pending(),
     onDiskFull(isFull: boolean) {
       Atomics.store(metrics.healthWords, HEALTH_WORD.diskFull, Number(isFull));

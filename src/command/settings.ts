@@ -1,5 +1,6 @@
 /** All settings: the sections that the rooms declare, in the order of server.conf and of the manual. */
 import { Config, generalSection, loadConfig, type Section } from "../config/mod.ts";
+import { accessSection } from "../access/settings.ts";
 import { databaseSections } from "../database/settings.ts";
 import type { ConfigError } from "../errors.ts";
 import { logSection } from "../log/settings.ts";
@@ -18,6 +19,7 @@ export const SECTIONS: readonly Section[] = [
   tlsSection,
   metricsSection,
   ...databaseSections,
+  accessSection,
   pgSection,
   lineSection,
   logSection,

@@ -1,11 +1,10 @@
 /** Starts the listeners of the database. */
-import { generalSettings } from "../config/mod.ts";
 import type { Database } from "../api.ts";
 import { logger, wireLogger } from "../log/mod.ts";
 import { loadConsole, startHttp } from "../wire/http/mod.ts";
 import { httpSettings } from "../wire/http/settings.ts";
 import { startLineTcp } from "../wire/line-tcp/mod.ts";
-import { lineTcpSettings } from "../wire/line-tcp/settings.ts";
+import { lineTcpSettings, servesLineTcp } from "../wire/line-tcp/settings.ts";
 import { startPg } from "../wire/pg/mod.ts";
 import { pgSettings } from "../wire/pg/settings.ts";
 import { consoleDirectory } from "./console.ts";
@@ -22,8 +21,7 @@ export async function startWires(wires: Wires): Promise<void> {
   const { config, parts } = wires;
   if (config.get(httpSettings.enabled)) parts.push(await beginHttp(wires));
   if (config.get(pgSettings.enabled)) parts.push(await beginPg(wires));
-  const takesLines = config.get(lineTcpSettings.enabled) && !config.get(generalSettings.readOnly);
-  if (takesLines) parts.push(await beginLineTcp(wires));
+  if (servesLineTcp(config)) parts.push(await beginLineTcp(wires));
 }
 
 function beginHttp({ config, metrics, certificates, connections, database }: Wires): Promise<Part> {
@@ -51,10 +49,8 @@ function beginPg({ config, metrics, certificates, connections, database }: Wires
 function beginLineTcp({ config, metrics, certificates, connections, database }: Wires): Promise<Part> {
   const log = logger("line-tcp-server");
   const certificate = certificates?.of("lineTcp");
-  // The stream carries no name: whoever may reach the port may write.
-  const identity = { name: config.get(pgSettings.user), groups: [] };
   return listen(config, lineTcpSettings, log, (at) => {
-    const options = { certificate, database, identity, log, metrics };
+    const options = { certificate, database, log, metrics };
     const line = startLineTcp(Object.assign(config.view(lineTcpSettings), at, options));
     connections.set("line_tcp", () => line.connectionCount());
     return Promise.resolve(line);

@@ -53,3 +53,8 @@ export function formatAddress(address: Address): string {
     ? `[${address.hostname}]:${address.port}`
     : `${address.hostname}:${address.port}`;
 }
+
+/** Can only this machine reach the address, or is it this machine's? */
+export function isLoopback(hostname: string): boolean {
+  return hostname === "localhost" || hostname === "::1" || /^(::ffff:)?127\./i.test(hostname);
+}

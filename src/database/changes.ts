@@ -106,10 +106,17 @@ export class Changes implements StatementRun {
     }
   }
 
+  /** Who gets the rights on what is made; undefined where everything is allowed. */
+  private get creator(): string | undefined {
+    return this.core.access?.creatorOf(this.session.identity);
+  }
+
   /** Changes a definition: now, or with the transaction. */
   async define(change: Change): Promise<void> {
-    if (this.transaction === undefined) await this.core.writer.change(change);
-    else await this.transaction.change(change, true);
+    const makes = change.kind === "createTable" || change.kind === "addColumns";
+    const made = makes ? { ...change, creator: this.creator } : change;
+    if (this.transaction === undefined) await this.core.writer.change(made);
+    else await this.transaction.change(made, true);
   }
 
   /** Others do not see a transaction's new definitions before COMMIT. */
@@ -162,13 +169,14 @@ export class Changes implements StatementRun {
         held.push(chunk);
         heldBytes += chunk.bytes.length;
         if (heldBytes < LOAD_BYTES_MIN) continue;
-        load = await writer.beginLoad(table);
+        load = await writer.beginLoad(table, this.creator);
         for (const { bytes } of held.splice(0)) await load.add(bytes);
       }
       if (load === undefined) {
         await writer.createTable(
           table,
           held.map(({ bytes }) => unpackAppendBatch(bytes, columnIds)),
+          this.creator,
         );
       } else {
         // A copy by other means may have passed the table's directory before it comes to the log that names it.
@@ -185,7 +193,7 @@ export class Changes implements StatementRun {
   private async createInTransaction(table: NewTable, query: PostedPlan, transaction: Transaction): Promise<number> {
     const types = table.columns.map((column) => column.type);
     const { batches, rows } = await this.collect(query, types, newColumnIds(table));
-    await transaction.change({ kind: "createTable", table, rows: batches }, true);
+    await transaction.change({ kind: "createTable", table, rows: batches, creator: this.creator }, true);
     return rows;
   }
 

@@ -1,9 +1,9 @@
 /** What the parts of the database share: its options and its services. */
 import type { Answer, Database, Identity } from "../api.ts";
 import type { Values } from "../config/mod.ts";
-import type { Requirement } from "../requirement.ts";
 import type { Scheduler } from "../engine/mod.ts";
 import type { AppendBatch, Catalogue, StorageWriter } from "../storage/mod.ts";
+import type { AccessControl } from "./access/control.ts";
 import type { Activity } from "./activity.ts";
 import type { Backups } from "./backups.ts";
 import type { Execution } from "./execution.ts";
@@ -24,8 +24,8 @@ export interface DatabaseOptions extends Values<typeof databaseSettings> {
   reloadConfig?: () => boolean;
   /** Settings that the last reload found changed and that wait for a restart. */
   pendingConfig?: () => { path: string; value: string; pendingValue: string }[];
-  /** Checks, at each execution, that the user may run a statement with these requirements. @throws {SqlError} if not. */
-  authorize?: (identity: Identity, requires: readonly Requirement[]) => void;
+  /** Told of each change of access control: who, what, from where. */
+  audit?: (line: string) => void;
   /** An error that is ours, not a client's. */
   onUnhandledError?: () => void;
   /** The disk has become full, or a change has found room again. */
@@ -50,6 +50,8 @@ export interface Core {
   readonly backups: Backups;
   readonly progress: Progress;
   readonly activity: Activity;
+  /** Undefined: everything is allowed (acl.enabled). */
+  readonly access?: AccessControl;
   /** Adds rows to tables in one commit, after changes that hold a table back. */
   append(changes: { tableId: number; batches: AppendBatch[] }[]): Promise<void>;
   /** Runs `change` while no rows are added to the table. */

@@ -1,6 +1,6 @@
 /** Line protocol into tables: parsed piece by piece in a worker, fitted to the tables here, committed together. */
-import type { LineBody } from "../api.ts";
-import { LineError } from "../errors.ts";
+import type { Identity, LineBody } from "../api.ts";
+import { LineError, SqlError } from "../errors.ts";
 import type { AppendBatch, TableSnapshot } from "../storage/mod.ts";
 import {
   fitToTable,
@@ -14,6 +14,7 @@ import {
   type ParseOptions,
   shownLine,
 } from "../wire/line/mod.ts";
+import type { Permission } from "../access/mod.ts";
 import { LineMemory, type LineShare } from "./line-memory.ts";
 import type { Core } from "./core.ts";
 
@@ -22,6 +23,8 @@ const DIRECT_TEXT_BYTES_MAX = 4_096;
 
 /** A transaction of lines that goes on. */
 interface Pending {
+  /** Undefined: the sender cannot say who it is, and may do everything. */
+  identity: Identity | undefined;
   tables: Map<number, PendingRows>;
   rows: number;
   newTables: number;
@@ -64,10 +67,10 @@ export class Ingest {
     this.memory = new LineMemory(this.limits.memoryBytesMax);
   }
 
-  async writeLines(body: LineBody, precision: LinePrecision): Promise<{ rows: number }> {
+  async writeLines(body: LineBody, precision: LinePrecision, identity: Identity): Promise<{ rows: number }> {
     const pieces = new LinePieces(body, this.limits.sizeMax, body.sizeBytes);
     const options = this.optionsOf(precision);
-    return await this.commit(async (pending) => {
+    return await this.commit(identity, async (pending) => {
       for (let firstLine = 1;;) {
         const piece = await pieces.next(firstLine);
         if (piece === undefined) return;
@@ -80,9 +83,12 @@ export class Ingest {
     });
   }
 
-  async takeLines(lines: Uint8Array, precision: LinePrecision): Promise<{ rows: number; doneBytes: number }> {
+  async takeLines(
+    lines: Uint8Array,
+    precision: LinePrecision,
+  ): Promise<{ rows: number; doneBytes: number }> {
     let doneBytes = 0;
-    const { rows } = await this.commit(async (pending) => {
+    const { rows } = await this.commit(undefined, async (pending) => {
       const parsed = await this.parse(lines, { ...this.optionsOf(precision), isContinued: true });
       await this.add(parsed, 1, pending);
       doneBytes = parsed.doneBytes;
@@ -94,8 +100,12 @@ export class Ingest {
     return { precision, nowMicros: this.nowMicros(), lineSizeMax: this.limits.sizeMax };
   }
 
-  private async commit(gather: (pending: Pending) => Promise<void>): Promise<{ rows: number }> {
-    const pending: Pending = { tables: new Map(), rows: 0, newTables: 0, newColumns: 0, share: this.memory.share() };
+  private async commit(
+    identity: Identity | undefined,
+    gather: (pending: Pending) => Promise<void>,
+  ): Promise<{ rows: number }> {
+    const share = this.memory.share();
+    const pending: Pending = { identity, tables: new Map(), rows: 0, newTables: 0, newColumns: 0, share };
     try {
       await gather(pending);
       const changes = [...pending.tables].map(([tableId, { batches }]) => ({ tableId, batches }));
@@ -144,6 +154,7 @@ export class Ingest {
   private async tableFor(lines: LineTable, pending: Pending): Promise<TableSnapshot> {
     const { catalogue, options } = this.core;
     const found = catalogue.table(lines.name);
+    if (found) this.authorize(lines, pending, "INSERT", found);
     if (found && missingColumns(lines, found.schema, options.lineTypes).length === 0) return found;
     const change = this.schemaChange.then(() => this.complete(lines, pending));
     this.schemaChange = change.catch(() => {});
@@ -165,10 +176,12 @@ export class Ingest {
           `the request makes more than ${this.limits.newTablesMax} tables (line.auto.create.new.tables.max)`,
         );
       }
-      const made = await writer.createTable(table);
+      this.authorize(lines, pending, "CREATE TABLE");
+      const made = await writer.createTable(table, undefined, this.creatorOf(pending));
       this.core.schemaChanged("CREATE TABLE");
       return made;
     }
+    this.authorize(lines, pending, "INSERT", found);
     const missing = missingColumns(lines, found.schema, options.lineTypes);
     if (missing.length > 0) {
       if (!options.lineCreatesColumns) {
@@ -178,10 +191,27 @@ export class Ingest {
         );
       }
       this.countNew(lines, missing.length, pending);
-      await writer.change({ kind: "addColumns", tableId: found.schema.id, columns: missing });
+      this.authorize(lines, pending, "ADD COLUMN", found);
+      const creator = this.creatorOf(pending);
+      await writer.change({ kind: "addColumns", tableId: found.schema.id, columns: missing, creator });
       this.core.schemaChanged("ALTER TABLE");
     }
     return catalogue.table(lines.name)!;
+  }
+
+  /** @throws {LineError} */
+  private authorize({ line }: LineTable, { identity }: Pending, permission: Permission, table?: TableSnapshot): void {
+    if (identity === undefined) return;
+    try {
+      this.core.access?.require(identity, permission, table?.schema);
+    } catch (error) {
+      if (error instanceof SqlError) throw new LineError(line, error.message, "denied");
+      throw error;
+    }
+  }
+
+  private creatorOf({ identity }: Pending): string | undefined {
+    return identity && this.core.access?.creatorOf(identity);
   }
 
   private countNew(lines: LineTable, columns: number, pending: Pending): void {

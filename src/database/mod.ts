@@ -1,5 +1,5 @@
 /** Implements the API of `../api.ts`. */
-import type { Session } from "../api.ts";
+import type { Identity, Session } from "../api.ts";
 import { SqlError, SQLSTATE } from "../errors.ts";
 import { createScheduler, parquetSchema } from "../engine/mod.ts";
 
@@ -13,6 +13,8 @@ import {
   SHARED_WORD,
   type TableSnapshot,
 } from "../storage/mod.ts";
+import { AccessControl } from "./access/control.ts";
+import { SignIn } from "./access/sign-in.ts";
 import { Activity } from "./activity.ts";
 import { Backups } from "./backups.ts";
 import { withDevelopmentStatements } from "./development.ts";
@@ -59,6 +61,10 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
     onDamage: (message) => options.log("CRITICAL", message),
   });
   const { heap, catalogue, writer } = storage;
+  const access = options.access.enabled
+    ? new AccessControl(catalogue.access, catalogue, writer, options.access, options.audit)
+    : undefined;
+  await access?.open();
   for (const line of storage.report) options.log("INFO", line);
   const pool = createPool(heap);
   const functions = createRegistry();
@@ -144,6 +150,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
     scheduler,
     backups: new Backups(writer, options, nowMicros),
     activity: new Activity(nowMicros),
+    access,
     progress: new Progress({
       logs: options.logsStatements ? "INFO" : options.logsDebug ? "DEBUG" : undefined,
       log: options.log,
@@ -168,12 +175,14 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
   });
   const ingest = new Ingest(core, nowMicros);
   const database: OpenedDatabase = {
+    access: access && new SignIn(access, () => Number(nowMicros() / 1000n)),
     session: (identity, client): Session => new DatabaseSession(core, identity, client),
-    writeLines: (body, precision) => ingest.writeLines(body, precision),
+    writeLines: (body, precision, identity) => ingest.writeLines(body, precision, identity),
     takeLines: (lines, precision) => ingest.takeLines(lines, precision),
-    append: async (name: string, batch: AppendBatch) => {
+    append: async (name: string, batch: AppendBatch, identity: Identity) => {
       const table = catalogue.table(name);
       if (!table) throw new SqlError(`Cannot add rows to ${name}: there is no such table`, 0, SQLSTATE.undefinedTable);
+      access?.require(identity, "INSERT", table.schema);
       await core.append([{ tableId: table.schema.id, batches: [batch] }]);
     },
     table: (name: string): TableSnapshot | undefined => catalogue.table(name),

@@ -60,7 +60,9 @@ export class PreparedStatement implements Prepared {
       try {
         const statement = await statements.withValues(known, values, identity, options);
         // Every execution passes here, over every wire but the line protocol.
-        if (identity !== SERVER) this.core.options.authorize?.(identity, statement.requires);
+        if (identity !== SERVER) {
+          this.core.access?.authorize(identity, this.session.client, statement.requires, this.session.catalogue);
+        }
         return await new Run(this.session, this.core, statement, values, options, running).answer();
       } catch (error) {
         if (!(error instanceof TableClosedError)) throw error;

@@ -13,13 +13,14 @@ const denied = new SqlError("Access denied", 15, "42501");
 /** A statement without an effect, and those who asked for permission to run it. */
 function prepared(identity: Identity, isAllowed: () => boolean) {
   const asked: [string, readonly Requirement[]][] = [];
-  const authorize = ({ name }: Identity, requires: readonly Requirement[]) => {
+  const authorize = ({ name }: Identity, _client: unknown, requires: readonly Requirement[]) => {
     asked.push([name, requires]);
     if (!isAllowed()) throw denied;
   };
   const statement = { bound: { kind: "empty" }, requires: REQUIRES, parameters: [], notices: [], category: "ddl" };
   const core = {
-    options: { authorize },
+    options: {},
+    access: { authorize },
     progress: { isWatched: false },
     activity: { begin: () => ({ end: () => {} }) },
   } as unknown as Core;

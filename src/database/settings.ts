@@ -1,4 +1,5 @@
 /** The settings of statements and tables. */
+import { accessSettings } from "../access/settings.ts";
 import {
   bool,
   formatSize,
@@ -159,6 +160,7 @@ export const databaseSettings = {
   ...developmentSettings,
   ...lineSettings,
   readOnly: generalSettings.readOnly,
+  access: accessSettings,
 };
 
 export const databaseSections: readonly Section[] = [

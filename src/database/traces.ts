@@ -2,6 +2,7 @@
 import type { Session } from "../api.ts";
 import { valuesToAppendBatch } from "../engine/mod.ts";
 import type { Catalogue, StorageWriter } from "../storage/mod.ts";
+import { withoutSecrets } from "../log/mod.ts";
 import type { StatementEnd } from "./progress.ts";
 
 const TABLE = "_query_trace";
@@ -33,7 +34,7 @@ export class Traces {
 
   add({ text, micros, user }: StatementEnd): void {
     if (this.waiting.length >= WAITING_MAX) return;
-    this.waiting.push([this.options.nowMicros() - BigInt(micros), text, BigInt(micros), user]);
+    this.waiting.push([this.options.nowMicros() - BigInt(micros), withoutSecrets(text), BigInt(micros), user]);
     this.timer ??= setTimeout(() => this.flush(), FLUSH_MS);
   }
 

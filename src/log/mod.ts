@@ -15,6 +15,7 @@ export {
   shownText,
   type WireLogger,
   wireLogger,
+  withoutSecrets,
 } from "./refused.ts";
 export { eventOutput, standardOutput, windowsServiceName } from "./windows.ts";
 export { type Level, LEVELS, type LogRecord } from "./record.ts";

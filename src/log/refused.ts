@@ -78,20 +78,25 @@ const SHOWN_LENGTH_MAX = 1000;
 /** Only this much is searched for secrets, and longer texts are cut there: secrets behind it are not shown either. */
 const SEARCHED_LENGTH_MAX = 65_536;
 
-/** Quoted text behind these words, which occur in statements of other servers, must not be logged. */
+/** Text behind these words, some of which occur in statements of other servers, must not be logged. */
 const SECRET =
-  /(\b(?:password|passwd|secret|secret_key|token|identified\s+by)\b\s*(?:=|:|to\b)?\s*)(?:'((?:[^']|'')*)(?:'|$)|"([^"]*)(?:"|$))/gi;
+  /(\b(?:(?:with\s+)?password|passwd|secret|secret_key|token|type\s+rest|identified\s+by)\b\s*(?:=|:|to\b)?\s*)(?:'((?:[^']|'')*)(?:'|$)|"([^"]*)(?:"|$)|(?<=\bwith\s+password\s+)([^\s'";]+))/gi;
 
 /** A statement as one line for the log: shortened, control characters escaped, secrets replaced by `'****'`. */
 export function shownText(text: string): string {
-  return inOneLine(text.slice(0, SEARCHED_LENGTH_MAX).replace(SECRET, "$1'****'"));
+  return inOneLine(withoutSecrets(text.slice(0, SEARCHED_LENGTH_MAX)));
+}
+
+/** A statement with its secrets replaced by `'****'`. */
+export function withoutSecrets(text: string): string {
+  return text.replace(SECRET, "$1'****'");
 }
 
 /** An error message about a statement, without the statement's secrets. */
 export function shownMessage(message: string, text: string): string {
   let shown = message;
-  for (const [, , single, double] of text.slice(0, SEARCHED_LENGTH_MAX).matchAll(SECRET)) {
-    shown = shown.replaceAll(single || double || "****", "****");
+  for (const [, , single, double, bare] of text.slice(0, SEARCHED_LENGTH_MAX).matchAll(SECRET)) {
+    shown = shown.replaceAll(single || double || bare || "****", "****");
   }
   return inOneLine(shown);
 }

@@ -35,5 +35,8 @@ Deno.test("shownText() cuts between characters, and keeps short texts", () => {
   assert.equal(cut, "x".repeat(999) + "…");
   const secrets = ["password = 'a'", 'identified by "a"', "SECRET_KEY: 'a'", "token 'a'", "password to 'a'"];
   for (const text of secrets) assert.match(shownText(text), /'\*\*\*\*'$/);
+  const bare = shownText("alter user a with password hunter2");
+  assert.equal(bare, "alter user a with password '****'");
+  assert.equal(shownText("alter user a drop token type REST 'qt1x'"), "alter user a drop token type REST '****'");
   assert.ok(!shownText(`${" ".repeat(990)}password 'hunter2 and more`).includes("hunter"));
 });

@@ -1,6 +1,6 @@
 /** SQL: text to typed plans. */
 export { bind, type Bound } from "./bind.ts";
-export type { BindContext } from "./binder/context.ts";
+export { type BindContext, unknownColumn } from "./binder/context.ts";
 export { BASE_TYPE, type FilledTable } from "./binder/catalog-tables.ts";
 export { ARRAY_IN, tableOid } from "./binder/object-ids.ts";
 export { type Effort, FULL_EFFORT, LongStatement, QUICK_EFFORT, quickEffort } from "./effort.ts";

@@ -1,8 +1,11 @@
-/** Authenticates requests: by the configured user, or by a session cookie. */
-import type { Identity } from "../../api.ts";
+/** Authenticates requests: by password, token or session cookie, or by the configured user where access control is off. */
+import type { Access, Identity } from "../../api.ts";
+import { TooManyDerivations } from "../../auth/mod.ts";
+import { isLoopback } from "../../config/mod.ts";
 import { LogInDelays, TooManyWait } from "../log-in-delays.ts";
-import { basicCredentials, type Credentials, equalInConstantTime } from "../passwords.ts";
-import type { Headers } from "../http1/mod.ts";
+import { basicCredentials, bearerToken, type Credentials, equalInConstantTime } from "../passwords.ts";
+
+import type { HttpRequest } from "../http1/mod.ts";
 import type { Sessions } from "./sessions.ts";
 import type { HttpSettings } from "./settings.ts";
 
@@ -14,29 +17,48 @@ export interface Known {
   token?: string;
 }
 
-/** Undefined: credentials are required, and missing or wrong. */
-type Answer = Known | undefined | TooManyWait;
+/** Why a request goes no further. */
+export interface Unknown {
+  status: 401 | 403 | 429;
+  reason: string;
+  headers: [name: string, value: string][];
+}
+
+type Answer = Known | Unknown;
+
+type Asker = Pick<HttpRequest, "headers" | "isSecure">;
 
 export class Authenticator {
   private readonly delays: LogInDelays;
 
-  constructor(private readonly config: HttpSettings, private readonly sessions: Sessions) {
+  constructor(
+    private readonly config: HttpSettings,
+    private readonly sessions: Sessions,
+    private readonly access: Access | undefined,
+  ) {
     // Waiting requests occupy their connections and must leave enough for others.
     this.delays = new LogInDelays({ waitingMax: () => Math.min(64, Math.ceil(config.limits.connectionsMax / 4)) });
   }
 
   /** `onWait` is called if the answer is delayed because of wrong passwords. */
-  authenticate(headers: Headers, hostname: string, onWait: () => void): Answer | Promise<Answer> {
-    const { user, password } = this.config;
-    if (user === "" || password === "") return { identity: ANONYMOUS };
-    const header = headers.get("authorization");
-    if (header === null) return this.sessions.identify(headers.get("cookie") ?? undefined);
+  authenticate(request: Asker, hostname: string, onWait: () => void): Answer | Promise<Answer> {
+    const { config: { user, password }, access } = this;
+    if (access === undefined && (user === "" || password === "")) return { identity: ANONYMOUS };
+    const header = request.headers.get("authorization");
+    if (header === null) return this.ofSession(request.headers.get("cookie") ?? undefined);
+    const token = access && bearerToken(header);
+    if (token !== undefined) return this.ofToken(access!.withToken(token));
     const given = basicCredentials(header);
-    if (given === undefined) return undefined;
-    const before = this.delays.before(given.user === user ? user : "", hostname);
-    if (before === undefined) return this.check(given, hostname);
+    if (given === undefined) return this.unauthorized();
+    if (access !== undefined && !request.isSecure && !isLoopback(hostname) && !this.config.allowsClearText) {
+      return { status: 403, reason: "passwords in clear text need TLS (acl.clear.text.passwords)", headers: [] };
+    }
+    const known = access === undefined ? (given.user === user ? user : "") : access.identify(given.user)?.name ?? "";
+    const check = () => this.check(given, known, hostname);
+    const before = this.delays.before(known, hostname);
+    if (before === undefined) return check();
     onWait();
-    return before instanceof TooManyWait ? before : before.then(() => this.check(given, hostname));
+    return before instanceof TooManyWait ? tooManyLogIns(before.retryAfterMs) : before.then(check);
   }
 
   /** Ends the waits of delayed requests. */
@@ -44,15 +66,59 @@ export class Authenticator {
     this.delays.close();
   }
 
-  private check(given: Credentials, hostname: string): Known | undefined {
+  /** May this identity use this interface at all? */
+  refusalOf(identity: Identity): Unknown | undefined {
+    if (this.access === undefined || this.access.allows(identity, "http")) return undefined;
+    return { status: 403, reason: `Access denied for ${identity.name} [HTTP]`, headers: [] };
+  }
+
+  private ofSession(cookie: string | undefined): Answer {
+    const known = this.sessions.identify(cookie);
+    const isValid = known !== undefined && (this.access === undefined || this.access.isCurrent(known.identity));
+    return isValid ? known : this.unauthorized();
+  }
+
+  private ofToken(found: Identity | undefined | Promise<Identity | undefined>): Answer | Promise<Answer> {
+    if (found instanceof Promise) return found.then((identity) => this.ofToken(identity));
+    return found === undefined ? this.unauthorized('Bearer error="invalid_token"') : { identity: found };
+  }
+
+  private check(given: Credentials, known: string, hostname: string): Answer | Promise<Answer> {
+    const answer = (identity: Identity | undefined): Answer => {
+      if (identity !== undefined) {
+        this.delays.right(known, hostname);
+        return { identity };
+      }
+      this.delays.wrong(known, hostname, given.password);
+      return this.unauthorized();
+    };
+    if (this.access === undefined) return answer(this.configuredUser(given));
+    const found = this.access.withPassword(given.user, given.password);
+    if (!(found instanceof Promise)) return answer(found);
+    return found.then(answer, (error) => {
+      if (error instanceof TooManyDerivations) return { ...tooManyLogIns(1000), reason: error.message };
+      throw error;
+    });
+  }
+
+  private configuredUser(given: Credentials): Identity | undefined {
     const { user, password } = this.config;
     const isUser = equalInConstantTime(given.user, user), isPassword = equalInConstantTime(given.password, password);
-    const known = isUser ? user : "";
-    if (!isUser || !isPassword) {
-      this.delays.wrong(known, hostname, given.password);
-      return undefined;
-    }
-    this.delays.right(known, hostname);
-    return { identity: { name: user, groups: [] } };
+    return isUser && isPassword ? { name: user, groups: [] } : undefined;
   }
+
+  /** Browsers ask for a password by themselves only if they are told to. */
+  private unauthorized(challenge = "Bearer"): Unknown {
+    const headers: Unknown["headers"] = this.access === undefined ? [] : [["WWW-Authenticate", challenge]];
+    if (this.config.asksBrowsers) headers.push(["WWW-Authenticate", 'Basic realm="sundial", charset="UTF-8"']);
+    return { status: 401, reason: "Unauthorized", headers };
+  }
+}
+
+function tooManyLogIns(retryAfterMs: number): Unknown {
+  return {
+    status: 429,
+    reason: "too many log-ins from this address wait, as passwords were wrong: try again later",
+    headers: [["Retry-After", String(Math.ceil(retryAfterMs / 1000))]],
+  };
 }

@@ -74,7 +74,7 @@ export interface Route {
   inFlightMax?: Setting<number>;
   methods: Record<string, Handler>;
   /** Served without credentials, also where others need them. */
-  open: boolean;
+  open: boolean | "unless access control is on";
   /** Its replies carry a content security policy of their own. */
   ownSecurity?: boolean;
 }

@@ -1,7 +1,6 @@
 /** The HTTP interface: selects the route of a request, authenticates the client, and maps failures to status codes. */
 import { type Config, isSetting } from "../../config/mod.ts";
 import { shownAddress, shownText } from "../../log/mod.ts";
-import { TooManyWait } from "../log-in-delays.ts";
 import { ANONYMOUS, Authenticator } from "./auth.ts";
 import type { Call, HttpOptions, HttpWire, Route } from "./contract.ts";
 import { type HttpRequest, type Reply, startServer, textReply } from "../http1/mod.ts";
@@ -37,7 +36,7 @@ export function startHttp(options: HttpOptions): HttpServer {
   const inFlight = new InFlight(config);
   const requests = Object.fromEntries(ROUTES.map(({ name }) => [name, 0]));
   const sessions = new Sessions(settings.sessionTimeoutMs);
-  const authenticator = new Authenticator(settings, sessions);
+  const authenticator = new Authenticator(settings, sessions, options.database.access);
   const security = securityHeaders();
   const server = startServer({
     hostname: options.hostname,
@@ -140,17 +139,17 @@ async function answer(
   const method = request.method === "HEAD" && route?.wire === undefined ? "GET" : request.method;
   let identity = ANONYMOUS, token: string | undefined;
   let authenticationNs = 0;
-  if (route !== undefined && !(route.open && method === "GET")) {
+  if (route !== undefined && !(isOpen(route, options) && method === "GET")) {
     const metrics = route.wire === undefined ? undefined : options.metrics?.wires[route.wire];
     const asked = authenticator.authenticate(
-      request.headers,
+      request,
       hostname,
       () => metrics?.authenticationsDelayed.inc(),
     );
     const who = asked instanceof Promise ? await asked : asked;
-    if (who === undefined || who instanceof TooManyWait) metrics?.authenticationsFailed.inc();
-    if (who === undefined) return textReply(401, "Unauthorized");
-    if (who instanceof TooManyWait) return tooManyLogIns(who);
+    const refused = "status" in who ? who : authenticator.refusalOf(who.identity);
+    if (refused !== undefined) metrics?.authenticationsFailed.inc();
+    if (refused !== undefined || "status" in who) return textReply(refused!.status, refused!.reason, refused!.headers);
     if (who.identity !== ANONYMOUS) metrics?.authenticationsSucceeded.inc();
     identity = who.identity;
     token = who.token;
@@ -178,14 +177,13 @@ async function answer(
   return opens ? withCookie(reply, sessions.give(identity, token), request) : reply;
 }
 
+function isOpen({ open }: Route, { database }: HttpOptions): boolean {
+  return open === true || (open === "unless access control is on" && database.access === undefined);
+}
+
 function withCookie(reply: Reply, cookie: string, { isSecure }: HttpRequest): Reply {
   reply.headers.push(["Set-Cookie", isSecure ? `${cookie}; Secure` : cookie]);
   return reply;
-}
-
-function tooManyLogIns({ retryAfterMs }: TooManyWait): Reply {
-  const reason = "too many log-ins from this address wait, as passwords were wrong: try again later";
-  return textReply(429, reason, [["Retry-After", String(Math.ceil(retryAfterMs / 1000))]]);
 }
 
 function hasBodySize(request: HttpRequest): boolean {

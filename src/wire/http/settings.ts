@@ -1,4 +1,5 @@
 /** What several files of the HTTP interface read. Each route declares the settings of its own. */
+import { accessSettings } from "../../access/settings.ts";
 import {
   address,
   bool,
@@ -152,7 +153,12 @@ export const httpIgnored = [
   ignored("http.static.public.directory", "public", "no files are served"),
 ];
 
-export const httpSettings = { ...settings, isServerReadOnly: generalSettings.readOnly };
+export const httpSettings = {
+  ...settings,
+  isServerReadOnly: generalSettings.readOnly,
+  allowsClearText: accessSettings.allowsClearText,
+  asksBrowsers: accessSettings.asksBrowsers,
+};
 export type HttpSettings = Values<typeof httpSettings>;
 export const ownHttpSettings = settings;
 

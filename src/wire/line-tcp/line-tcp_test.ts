@@ -29,7 +29,6 @@ async function sent(pieces: string[], disconnectOnError: boolean, idleTimeoutMs 
     hostname: "127.0.0.1",
     port: 0,
     database,
-    identity: { name: "admin", groups: [] },
     precision: "n",
     connectionLimit: 4,
     idleTimeoutMs,

@@ -2,7 +2,7 @@
  * Line protocol over TCP: a stream of lines without replies. Complete lines are committed after each read. A client learns of an
  * error only by the closed connection and the log.
  */
-import type { Database, Identity } from "../../api.ts";
+import type { Database } from "../../api.ts";
 import { LineError } from "../../errors.ts";
 import { shownAddress, shownText } from "../../log/mod.ts";
 import type { Metrics } from "../../metrics/mod.ts";
@@ -11,12 +11,11 @@ import type { Values } from "../../config/mod.ts";
 import type { ByteConnection, Certificate } from "../tls/mod.ts";
 import type { lineTcpSettings } from "./settings.ts";
 
-export interface LineTcpOptions extends Values<Omit<typeof lineTcpSettings, "enabled" | "address" | "authPath">> {
+export interface LineTcpOptions extends Values<Omit<typeof lineTcpSettings, "enabled" | "address" | "authPath" | "asksWho">> {
   hostname: string;
   /** 0 takes any free port. */
   port: number;
   database: Database;
-  identity: Identity;
   /** Undefined: no TLS. */
   certificate?: Pick<Certificate, "secure">;
   log: { info(message: string): void; error(message: string): void; debug?(message: () => string): void };
@@ -176,8 +175,8 @@ async function writeAll(lines: Uint8Array, peer: string, options: LineTcpOptions
  * Returns the number of bytes consumed. The lines are copied, because long texts are transferred to the thread that
  * parses them.
  */
-async function write(lines: Uint8Array, { database, precision, identity, metrics }: LineTcpOptions): Promise<number> {
-  const { rows, doneBytes } = await database.takeLines(lines.slice(), precision, identity);
+async function write(lines: Uint8Array, { database, precision, metrics }: LineTcpOptions): Promise<number> {
+  const { rows, doneBytes } = await database.takeLines(lines.slice(), precision);
   metrics?.wires.line_tcp.rowsIn.inc(rows);
   return doneBytes;
 }

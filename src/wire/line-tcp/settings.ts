@@ -1,5 +1,6 @@
 /** The settings of the listener of lines over TCP. */
-import { address, bool, ignored, int, ms, oneOf, type Section, text } from "../../config/mod.ts";
+import { accessSettings } from "../../access/settings.ts";
+import { address, bool, type Config, generalSettings, ignored, int, ms, oneOf, type Section, text } from "../../config/mod.ts";
 import { lineErrorSettings, lineSettings } from "../line/settings.ts";
 
 const listener = {
@@ -9,6 +10,11 @@ const listener = {
     "Line protocol over TCP, without log-in: whoever reaches its port may write.",
   ),
   address: address("line.tcp.net.bind.to", "0.0.0.0:9009", "Where line protocol over TCP listens."),
+  asksWho: bool(
+    "line.tcp.acl.enabled",
+    true,
+    "With acl.enabled, closes line protocol over TCP, whose clients cannot say who they are; false leaves it open to all.",
+  ),
   authPath: text(
     "line.tcp.auth.db.path",
     "",
@@ -43,6 +49,12 @@ export const lineTcpSettings = {
   ...lineErrorSettings,
   lineSizeMax: lineSettings.lineLimits.sizeMax,
 };
+
+/** Is there a listener? */
+export function servesLineTcp(config: Config): boolean {
+  const isClosed = config.get(accessSettings.enabled) && config.get(listener.asksWho);
+  return config.get(listener.enabled) && !config.get(generalSettings.readOnly) && !isClosed;
+}
 
 export const lineSection: Section = {
   title: "Line protocol",

@@ -1,14 +1,16 @@
 /** Asks a client for its password or the proof that it knows it. */
-import { randomBytes, timingSafeEqual } from "node:crypto";
+import { randomBytes } from "node:crypto";
+import { TooManyDerivations } from "../../auth/mod.ts";
+import { isLoopback } from "../../config/mod.ts";
 import { SQLSTATE } from "../../errors.ts";
 import { type LogInDelays, TooManyWait } from "../log-in-delays.ts";
+import type { Account, Accounts } from "./accounts.ts";
 import type { PgOptions } from "./contract.ts";
 import { FatalError, PG_SQLSTATE } from "./failure.ts";
 import type { Input } from "./input.ts";
 import { decodePassword, decodeSaslInitialResponse } from "./messages.ts";
 import type { Output } from "./output.ts";
 import { MECHANISM, ScramExchange } from "./scram.ts";
-import { findUser, type User, type Verifiers } from "./users.ts";
 
 const PASSWORD_TYPE = 0x70, TERMINATE_TYPE = 0x58;
 const NONCE_SIZE_BYTES = 18;
@@ -16,7 +18,7 @@ const NONCE_SIZE_BYTES = 18;
 /** What all log-ins of a server share. */
 export interface Gate {
   delays: LogInDelays;
-  verifiers: Verifiers;
+  accounts: Accounts;
   options: PgOptions;
 }
 
@@ -26,27 +28,29 @@ export interface Claim {
   input: Input;
   output: Output;
   address: Deno.NetAddr;
+  isEncrypted: boolean;
 }
 
 /** What the client has said, before it is looked at: a wait may come first. */
 interface Answer {
   /** Differs from one wrong password to the next. */
   guess: string;
-  isRight(user: User | undefined): boolean;
+  /** Who it is from; undefined if the password is wrong. */
+  check(): Account | undefined | Promise<Account | undefined>;
 }
 
 /**
  * Ends with AuthenticationOk, which is not sent on yet. Undefined when the client went away.
  * @throws {FatalError} for the client to read.
  */
-export async function authenticate(claim: Claim, gate: Gate): Promise<User | undefined> {
+export async function authenticate(claim: Claim, gate: Gate): Promise<Account | undefined> {
   const { user, output, address } = claim;
-  const { delays, options } = gate;
+  const { delays, options, accounts } = gate;
   const answer =
-    await (options.authMethod === "password" ? askForPassword(claim, options) : askForProof(claim, gate.verifiers));
+    await (options.authMethod === "password" ? askForPassword(claim, gate) : askForProof(claim, accounts));
   if (answer === undefined) return undefined;
   const metrics = options.metrics?.wires.pg;
-  const delayedUser = findUser(user, options)?.name ?? "";
+  const delayedUser = accounts.known(user);
   const before = delays.before(delayedUser, address.hostname);
   if (before !== undefined) metrics?.authenticationsDelayed.inc();
   if (before instanceof TooManyWait) {
@@ -57,29 +61,52 @@ export async function authenticate(claim: Claim, gate: Gate): Promise<User | und
     );
   }
   await before;
-  const known = findUser(user, options);
-  if (!answer.isRight(known) || known === undefined) {
+  const account = await checked(answer);
+  if (account === undefined) {
     delays.wrong(delayedUser, address.hostname, answer.guess);
     metrics?.authenticationsFailed.inc();
     throw new FatalError(`password authentication failed for user "${user}"`, SQLSTATE.invalidPassword);
   }
   delays.right(delayedUser, address.hostname);
+  if (options.database.access?.allows(account.identity, "pg") === false) {
+    metrics?.authenticationsFailed.inc();
+    throw new FatalError(`Access denied for ${account.identity.name} [PGWIRE]`, SQLSTATE.insufficientPrivilege);
+  }
   metrics?.authenticationsSucceeded.inc();
   output.authenticationOk();
-  return known;
+  return account;
 }
 
-async function askForPassword({ input, output }: Claim, options: PgOptions): Promise<Answer | undefined> {
+async function checked(answer: Answer): Promise<Account | undefined> {
+  try {
+    return await answer.check();
+  } catch (error) {
+    if (!(error instanceof TooManyDerivations)) throw error;
+    throw new FatalError(error.message, PG_SQLSTATE.tooManyConnections);
+  }
+}
+
+/** @throws {FatalError} before the client has sent its password, where others could read it. */
+async function askForPassword(
+  { user, input, output, address, isEncrypted }: Claim,
+  { accounts, options }: Gate,
+): Promise<Answer | undefined> {
+  const isHidden = isEncrypted || isLoopback(address.hostname) || (options.allowsClearText ?? true);
+  if (options.database.access !== undefined && !isHidden) {
+    throw new FatalError(
+      "passwords in clear text need TLS (acl.clear.text.passwords): connect with sslmode=require, or use SCRAM-SHA-256",
+      PG_SQLSTATE.invalidAuthorization,
+    );
+  }
   output.authenticationCleartextPassword();
   await output.flush();
   const body = await nextPassword(input);
   if (body === undefined) return undefined;
   const { password } = decodePassword(body);
-  // An unknown user takes as long as a wrong password.
-  return { guess: password, isRight: (user) => isEqual(password, (user ?? options).password) && user !== undefined };
+  return { guess: password, check: () => accounts.withPassword(user, password) };
 }
 
-async function askForProof({ user, input, output }: Claim, verifiers: Verifiers): Promise<Answer | undefined> {
+async function askForProof({ user, input, output }: Claim, accounts: Accounts): Promise<Answer | undefined> {
   output.authenticationSasl([MECHANISM]);
   await output.flush();
   const first = await nextPassword(input);
@@ -88,7 +115,7 @@ async function askForProof({ user, input, output }: Claim, verifiers: Verifiers)
   if (mechanism !== MECHANISM) throw new FatalError(`${MECHANISM} is the one mechanism: found ${mechanism}`);
   if (data === null) throw new FatalError(`${MECHANISM} begins with a message of the client: found none`);
   const nonce = randomBytes(NONCE_SIZE_BYTES).toString("base64");
-  const exchange = new ScramExchange(data, await verifiers.of(user), nonce);
+  const exchange = new ScramExchange(data, await accounts.verifierOf(user), nonce);
   output.authenticationSaslContinue(exchange.serverFirst);
   await output.flush();
   const last = await nextPassword(input);
@@ -97,10 +124,11 @@ async function askForProof({ user, input, output }: Claim, verifiers: Verifiers)
   return {
     // A proof does not tell whether its password is the same wrong one as before: each one counts.
     guess: proof.text,
-    isRight() {
+    check() {
       const serverFinal = proof.check();
-      if (serverFinal !== undefined) output.authenticationSaslFinal(serverFinal);
-      return serverFinal !== undefined;
+      if (serverFinal === undefined) return undefined;
+      output.authenticationSaslFinal(serverFinal);
+      return accounts.identify(user);
     },
   };
 }
@@ -112,14 +140,4 @@ async function nextPassword(input: Input): Promise<Uint8Array | undefined> {
   if (type === TERMINATE_TYPE) return undefined;
   if (type !== PASSWORD_TYPE) throw new FatalError("a password is expected");
   return body;
-}
-
-/** The time it takes tells nothing of where the texts differ. */
-function isEqual(given: string, wanted: string): boolean {
-  const encoder = new TextEncoder();
-  const expected = encoder.encode(wanted);
-  const found = new Uint8Array(expected.length);
-  const bytes = encoder.encode(given);
-  found.set(bytes.subarray(0, expected.length));
-  return timingSafeEqual(found, expected) && bytes.length === expected.length;
 }

@@ -4,6 +4,7 @@
  */
 import { shownAddress, shownText } from "../../log/mod.ts";
 import { ProtocolError } from "../../errors.ts";
+import { AccessAccounts, type Accounts } from "./accounts.ts";
 import type { Gate } from "./authentication.ts";
 import { Connection } from "./connection.ts";
 import type { ByteConnection } from "../tls/mod.ts";
@@ -14,7 +15,7 @@ import { ConnectionLost, errorFields, FatalError, PG_SQLSTATE } from "./failure.
 import { Input } from "./input.ts";
 import { type ByteWriter, Output } from "./output.ts";
 import { parameterStatuses, START_UP_SIZE_MAX, startUp } from "./start-up.ts";
-import { Verifiers } from "./users.ts";
+import { ConfiguredAccounts } from "./users.ts";
 
 export type { PgLog, PgMetrics, PgOptions } from "./contract.ts";
 
@@ -32,10 +33,12 @@ export interface RunningPg {
 /** Answers until `close`, which lets running statements end within a grace time and then cancels them. */
 export async function startPg(options: PgOptions): Promise<RunningPg> {
   const listener = Deno.listen({ hostname: options.hostname, port: options.port });
-  const verifiers = new Verifiers(options);
-  // The first log-in waits for it, tries again where it fails, and tells why.
-  if (options.authMethod !== "password") verifiers.current().catch(() => {});
-  const server = new PgServer(listener, { options, verifiers, delays: new LogInDelays() });
+  const { access } = options.database;
+  const accounts: Accounts = access === undefined
+    ? new ConfiguredAccounts(options)
+    : new AccessAccounts(access, !options.readOnly);
+  accounts.warmUp();
+  const server = new PgServer(listener, { options, accounts, delays: new LogInDelays() });
   return {
     port: (listener.addr as Deno.NetAddr).port,
     close: () => server.close(),

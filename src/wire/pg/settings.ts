@@ -1,5 +1,6 @@
 /** The settings of the PostgreSQL wire. */
 import { address, bool, generalSettings, ignored, int, ms, oneOf, type Section, size, text } from "../../config/mod.ts";
+import { accessSettings } from "../../access/settings.ts";
 import { tlsSettings } from "../tls/settings.ts";
 
 const settings = {
@@ -87,6 +88,7 @@ export const pgSettings = {
   ...settings,
   requiresTls: tlsSettings.pg.required,
   isServerReadOnly: generalSettings.readOnly,
+  allowsClearText: accessSettings.allowsClearText,
 };
 
 export const pgSection: Section = { title: "PostgreSQL wire", settings: [settings, ignoredKeys] };

@@ -51,7 +51,7 @@ export async function startUp(
           PG_SQLSTATE.invalidAuthorization,
         );
       }
-      return await logIn(message, input, output, address, gate);
+      return await logIn(message, input, output, address, gate, isEncrypted);
   }
 }
 
@@ -61,6 +61,7 @@ async function logIn(
   output: Output,
   address: Deno.NetAddr,
   gate: Gate,
+  isEncrypted: boolean,
 ): Promise<LogIn | undefined> {
   if (major !== 3) {
     throw new FatalError(`protocol ${major}.${minor} is not spoken here: known is 3.0`, SQLSTATE.featureNotSupported);
@@ -70,11 +71,11 @@ async function logIn(
   if (minor > 0 || unknownOptions.length > 0) output.negotiateProtocolVersion(VERSION_3_0, unknownOptions);
   const user = parameters.get("user") ?? "";
   if (user === "") throw new FatalError("the start-up message names no user", PG_SQLSTATE.invalidAuthorization);
-  const known = await authenticate({ user, input, output, address }, gate);
+  const known = await authenticate({ user, input, output, address, isEncrypted }, gate);
   if (known === undefined) return undefined;
   const statementTimeoutMs = timeoutOf(parameters);
   return {
-    identity: { name: user, groups: [] },
+    identity: known.identity,
     canWrite: known.canWrite,
     statementTimeoutMs,
     tellsProgress: wantsProgress(settingOf("client_min_messages", parameters) ?? ""),

@@ -1,11 +1,13 @@
-/** The users of the configuration: who they are, and what is kept of their passwords. */
+/** The users of the configuration, where access control is off. */
 import { createHmac, randomBytes } from "node:crypto";
 import { deriveVerifier, mockVerifier, type Verifier } from "../../auth/mod.ts";
+import { equalInConstantTime } from "../passwords.ts";
+import type { Account, Accounts } from "./accounts.ts";
 import { DEFAULT_LIMITS, type PgOptions } from "./contract.ts";
 
 const SALT_SIZE_BYTES = 16;
 
-export interface User {
+interface User {
   name: string;
   password: string;
   canWrite: boolean;
@@ -25,12 +27,7 @@ function usersOf(options: PgOptions): User[] {
   return users;
 }
 
-export function findUser(name: string, options: PgOptions): User | undefined {
-  return usersOf(options).find((user) => user.name === name);
-}
-
-/** Verifiers of all users, derived once and again when a setting has changed. */
-export class Verifiers {
+export class ConfiguredAccounts implements Accounts {
   /** Salts depend on it and the user's name, so that those of unknown users look alike and stay the same as well. */
   private readonly secret = randomBytes(32);
   private derivedFrom = "";
@@ -38,14 +35,37 @@ export class Verifiers {
 
   constructor(private readonly options: PgOptions) {}
 
-  /** For an unknown user one that no password fits. Unknown users wait for a derivation as others do. */
-  async of(name: string): Promise<Verifier> {
+  known(name: string): string {
+    return this.find(name)?.name ?? "";
+  }
+
+  warmUp(): void {
+    // The first log-in waits for it, tries again where it fails, and tells why.
+    if (this.options.authMethod !== "password") this.current().catch(() => {});
+  }
+
+  identify(name: string): Account | undefined {
+    const user = this.find(name);
+    return user && { identity: { name: user.name, groups: [] }, canWrite: user.canWrite };
+  }
+
+  withPassword(name: string, password: string): Account | undefined {
+    const wanted = (this.find(name) ?? this.options).password;
+    return equalInConstantTime(password, wanted) ? this.identify(name) : undefined;
+  }
+
+  private find(name: string): User | undefined {
+    return usersOf(this.options).find((user) => user.name === name);
+  }
+
+  /** Unknown users wait for a derivation as others do. */
+  async verifierOf(name: string): Promise<Verifier> {
     const verifiers = await this.current();
     return verifiers.get(name) ?? mockVerifier(this.saltOf(name), this.iterations);
   }
 
-  /** By the users' names. */
-  async current(): Promise<Map<string, Verifier>> {
+  /** By the users' names. Derived once, and again when a setting has changed. */
+  private async current(): Promise<Map<string, Verifier>> {
     const users = usersOf(this.options), { iterations } = this;
     const from = JSON.stringify([iterations, users.map(({ name, password }) => [name, password])]);
     if (from !== this.derivedFrom) {

@@ -21,7 +21,9 @@ export const chk: Route = {
 function check(call: Call): Reply {
   const name = call.parameters.get("j");
   if (name === undefined || name === "") return textReply(200, "table name missing");
-  const status = call.database.table(name) === undefined ? "Does not exist" : "Exists";
+  const table = call.database.table(name), { access } = call.database;
+  const isSeen = table !== undefined && (access === undefined || access.sees(call.identity, table.schema));
+  const status = isSeen ? "Exists" : "Does not exist";
   return call.parameters.get("f") === "json"
     ? documentReply(JSON.stringify({ status }), "application/json")
     : textReply(200, status);

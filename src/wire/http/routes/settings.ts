@@ -3,7 +3,7 @@ import { generalSettings, list } from "../../../config/mod.ts";
 import { VERSION } from "../../../version.ts";
 import type { Reply } from "../../http1/mod.ts";
 import type { Call, Route } from "../contract.ts";
-import { lineTcpSettings } from "../../line-tcp/settings.ts";
+import { servesLineTcp } from "../../line-tcp/settings.ts";
 import { pgSettings } from "../../pg/settings.ts";
 import { documentReply } from "../reply.ts";
 import { httpSettings, isReadOnly } from "../settings.ts";
@@ -15,10 +15,10 @@ const own = { paths: list("http.context.settings", "/settings", "Paths of the se
 const told = {
   user: httpSettings.user,
   password: httpSettings.password,
+  asksBrowsers: httpSettings.asksBrowsers,
   instanceName: generalSettings.instanceName,
   maxNameLength: generalSettings.maxNameLength,
   http: writeSettings.isServed,
-  tcp: lineTcpSettings.enabled,
   pgwire: pgSettings.enabled,
 };
 
@@ -38,15 +38,18 @@ const WIRES = ["http", "tcp", "pgwire"] as const;
 const LINE_PROTOCOL_VERSIONS = [1, 2, 3];
 
 function readSettings(call: Call): Reply {
-  const { user, password, instanceName, maxNameLength, ...served } = call.options.config.of(told);
-  const wires = WIRES.filter((wire) => served[wire]);
+  const { user, password, asksBrowsers, instanceName, maxNameLength, ...served } = call.options.config.of(told);
+  const isProtected = call.database.access !== undefined || (user !== "" && password !== "");
+  const hasTcp = servesLineTcp(call.options.config);
+  const wires = WIRES.filter((wire) => wire === "tcp" ? hasTcp : served[wire]);
   const document = {
     config: {
       "release.type": "OSS",
       "release.version": VERSION,
       ...(instanceName === "" ? {} : { "instance.name": instanceName }),
       "http.settings.readonly": true,
-      ...(user !== "" && password !== "" ? { "acl.enabled": true } : {}),
+      ...(isProtected ? { "acl.enabled": true } : {}),
+      ...(isProtected && asksBrowsers ? { "acl.basic.auth.realm.enabled": true } : {}),
       "accepting.writes": isReadOnly(call.options.config) ? [] : wires,
       "line.proto.support.versions": LINE_PROTOCOL_VERSIONS,
       "ilp.proto.transports": wires.filter((wire) => wire !== "pgwire"),

@@ -114,7 +114,7 @@ function failed(call: Call, error: unknown): Reply {
 }
 
 /** Clients retry after 500 and 503. */
-const STATUS = { "invalid": 400, "not supported": 400, "too busy": 503, "internal error": 500 } as const;
+const STATUS = { "invalid": 400, "not supported": 400, "denied": 403, "too busy": 503, "internal error": 500 } as const;
 
 function lineFailure(status: number, error: LineError): Reply {
   const message = error.line > 0

@@ -1,0 +1,213 @@
+/** Access control of an open database: the current snapshot of rights, the checks at each execution, and changes. */
+import { randomBytes } from "node:crypto";
+import type { Client, Identity } from "../../api.ts";
+import {
+  AccessSnapshot,
+  ALL_RIGHTS,
+  type CheckedTable,
+  encodePrincipal,
+  NO_RIGHTS,
+  type Permission,
+  type Principal,
+  principalRecordKey,
+  type Rights,
+  samePrincipal,
+} from "../../access/mod.ts";
+import type { accessSettings } from "../../access/settings.ts";
+import type { Values } from "../../config/mod.ts";
+import { ConfigError, SqlError, SQLSTATE } from "../../errors.ts";
+import type { Requirement } from "../../requirement.ts";
+import { unknownColumn } from "../../sql/mod.ts";
+import type { AccessSource, Catalogue, StorageWriter } from "../../storage/contract.ts";
+
+type Settings = Values<typeof accessSettings>;
+
+/** A principal as a change leaves it; null removes it. */
+export interface PrincipalEdit {
+  name: string;
+  after: Principal | null;
+}
+
+/** Who changes access control, and over which connection. */
+export interface Actor {
+  identity: Identity;
+  client?: Client;
+}
+
+const WIRE_PERMISSION = { http: "HTTP", pg: "PGWIRE", line: "ILP" } as const;
+
+/** Records that are no principals: the secret from which salts of unknown users are made. */
+const MOCK_SECRET = "secret/mock";
+/** A verifier that takes the place of acl.admin.password: set by the offline command. */
+export const ADMIN_VERIFIER = "admin/verifier";
+
+/** Other sessions may change the same principals meanwhile. */
+const TRIES_MAX = 20;
+
+export class AccessControl {
+  snapshot: AccessSnapshot;
+  private changing: Promise<unknown> = Promise.resolve();
+
+  constructor(
+    private readonly source: AccessSource,
+    private readonly tables: Catalogue,
+    private readonly writer: Pick<StorageWriter, "changeAccess">,
+    readonly settings: Settings,
+    private readonly audit: (line: string) => void = () => {},
+  ) {
+    const adminName = settings.adminSignsIn ? settings.adminName : undefined;
+    this.snapshot = new AccessSnapshot(1, source.records, adminName);
+    source.onChange(() => this.snapshot = this.snapshot.after(source.records));
+  }
+
+  /** @throws {ConfigError} when the administrator's name is taken. */
+  async open(): Promise<void> {
+    const { adminName } = this.snapshot;
+    if (adminName !== undefined && this.snapshot.principal(adminName) !== undefined) {
+      const { kind } = this.snapshot.principal(adminName)!;
+      const key = "acl.admin.user";
+      throw new ConfigError(key, `${key}: "${adminName}" is the name of a ${kind}: choose another one`);
+    }
+    if (!this.source.records.has(MOCK_SECRET)) {
+      const after = randomBytes(32).toString("base64");
+      await this.writer.changeAccess([{ key: MOCK_SECRET, before: null, after }]);
+    }
+  }
+
+  get mockSecret(): string {
+    return this.source.records.get(MOCK_SECRET)!;
+  }
+
+  /** What the session may do now: as itself, or as the service account that it has assumed. */
+  rightsOf(identity: Identity): Rights {
+    const { snapshot } = this;
+    if (identity.groups.length > 0) return snapshot.rightsOfGroups(identity.groups);
+    if (!this.isCurrent(identity)) return NO_RIGHTS;
+    if (identity.assumed === undefined) return snapshot.rightsOf(identity.name);
+    return this.mayAssume(identity.name, identity.assumed) ? snapshot.rightsOf(identity.assumed) : NO_RIGHTS;
+  }
+
+  /** The rights with which it signed in, which decide over endpoints. */
+  ownRightsOf(identity: Identity): Rights {
+    return this.rightsOf({ ...identity, assumed: undefined });
+  }
+
+  /** Is this still the principal that signed in? Another one may have the name by now. */
+  private isCurrent({ name, id }: Identity): boolean {
+    return this.snapshot.isAdminName(name) || this.snapshot.principal(name)?.id === id;
+  }
+
+  mayAssume(name: string, account: string): boolean {
+    const { snapshot } = this;
+    if (snapshot.principal(account)?.kind !== "service account") return false;
+    if (snapshot.rightsOf(name).isAdmin) return true;
+    const principal = snapshot.principal(name);
+    if (principal === undefined) return false;
+    return [principal, ...snapshot.groupsOf(principal)].some(({ assumes }) =>
+      assumes.some((link) => samePrincipal(link.account, account))
+    );
+  }
+
+  /**
+   * Checks that a statement may run. The columns are named as unknown that may not be read.
+   * `tables`: as the session sees them. @throws {SqlError} 42501, or 42703 for a column.
+   */
+  authorize(identity: Identity, client: Client | undefined, requires: readonly Requirement[], tables: Catalogue): void {
+    const rights = this.rightsOf(identity);
+    if (rights.isAdmin && rights === ALL_RIGHTS) return;
+    const endpoint = WIRE_PERMISSION[client?.wire ?? "http"];
+    const own = identity.assumed === undefined ? rights : this.ownRightsOf(identity);
+    if (client !== undefined && !own.has(endpoint)) throw accessDenied(identity, endpoint, undefined, -1);
+    if (rights.isAdmin) return;
+    for (const requirement of requires) this.check(identity, rights, requirement, tables);
+  }
+
+  private check(identity: Identity, rights: Rights, requirement: Requirement, tables: Catalogue): void {
+    const { permission, table, columns, at } = requirement;
+    if (table === undefined) {
+      if (!rights.has(permission)) throw accessDenied(identity, permission, undefined, at);
+      return;
+    }
+    const schema = this.tables.tableById(table.id)?.schema;
+    if (schema === undefined) {
+      // Only the transaction that has made it sees it.
+      if (tables.tableById(table.id) !== undefined) return;
+      throw accessDenied(identity, permission, table.name, at);
+    }
+    const held = rights.on(permission, schema);
+    if (held === "all") return;
+    if (columns === undefined || held.size === 0) throw accessDenied(identity, permission, table.name, at);
+    // Columns that this transaction has added are its own.
+    const isStored = (id: number) => schema.columns.some((column) => column.id === id);
+    const missing = columns.find(({ id }) => !held.has(id) && isStored(id));
+    if (missing === undefined) return;
+    if (permission !== "SELECT") throw accessDenied(identity, permission, `${table.name}(${missing.name})`, at);
+    throw unknownColumn(missing.name, missing.at, schema.columns.filter(({ id }) => held.has(id)));
+  }
+
+  /** The same for what has no statement, such as lines. */
+  require(identity: Identity, permission: Permission, table?: CheckedTable): void {
+    const rights = this.rightsOf(identity);
+    const isHeld = table === undefined ? rights.has(permission) : rights.on(permission, table) === "all";
+    if (!isHeld) throw accessDenied(identity, permission, table?.name, -1);
+  }
+
+  /** The principal that gets the rights that come with creating. */
+  creatorOf({ name, assumed, groups }: Identity): string | undefined {
+    return groups.length > 0 ? undefined : assumed ?? name;
+  }
+
+  /**
+   * Changes principals, one change after the other. `make` may be called again with a newer snapshot; what it throws reaches the
+   * caller. `what`: for the audit, without secrets.
+   */
+  async change(by: Actor, what: string, make: (snapshot: AccessSnapshot) => PrincipalEdit[]): Promise<void> {
+    await this.apply(make);
+    this.audit(auditLine(by, what));
+  }
+
+  /** A token was used. */
+  async extendToken(name: string, hash: string, nowMs: number): Promise<void> {
+    await this.apply((snapshot) => {
+      const principal = snapshot.principal(name);
+      if (principal === undefined) return [];
+      const tokens = principal.tokens.map((token) =>
+        token.hash === hash ? { ...token, expiresAt: nowMs + token.ttlMs } : token
+      );
+      return [{ name, after: { ...principal, tokens } }];
+    });
+  }
+
+  private async apply(make: (snapshot: AccessSnapshot) => PrincipalEdit[]): Promise<void> {
+    const change = this.changing.then(async () => {
+      for (let tries = 1;; tries++) {
+        const { records } = this.snapshot;
+        const changes = make(this.snapshot).map(({ name, after }) => {
+          const key = principalRecordKey(name);
+          return { key, before: records.get(key) ?? null, after: after === null ? null : encodePrincipal(after) };
+        }).filter(({ before, after }) => before !== after);
+        if (changes.length === 0) return;
+        try {
+          return await this.writer.changeAccess(changes);
+        } catch (error) {
+          const isRace = error instanceof SqlError && error.sqlState === SQLSTATE.serializationFailure;
+          if (!isRace || tries === TRIES_MAX) throw error;
+        }
+      }
+    });
+    this.changing = change.catch(() => {});
+    await change;
+  }
+}
+
+function auditLine({ identity, client }: Actor, what: string): string {
+  const who = identity.assumed === undefined ? identity.name : `${identity.name} as ${identity.assumed}`;
+  const from = client === undefined ? "" : `, from=${client.address()}, wire=${client.wire}`;
+  return `${what} [by=${who}${from}]`;
+}
+
+/** SQLSTATE 42501. */
+export function accessDenied({ name }: Identity, what: string, table: string | undefined, at: number): SqlError {
+  const where = table === undefined ? what : `${what} on ${table}`;
+  return new SqlError(`Access denied for ${name} [${where}]`, at, SQLSTATE.insufficientPrivilege);
+}

@@ -1,0 +1,172 @@
+/** Tells who a client is, by its password or its token. */
+import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
+import type { Access, Identity } from "../../api.ts";
+import { type AccessSnapshot, ENDPOINTS, type Principal, type StoredVerifier, tokenHash } from "../../access/mod.ts";
+import { Derivations, deriveVerifier, isPasswordOf, mockVerifier, type Verifier } from "../../auth/mod.ts";
+import type { TableSchema } from "../../storage/contract.ts";
+import { type AccessControl, ADMIN_VERIFIER } from "./control.ts";
+
+const SALT_SIZE_BYTES = 16;
+const REMEMBERED_MAX = 10_000;
+
+/** A password that was right, as long as what is kept of it stays the same. */
+interface Remembered {
+  mac: Uint8Array;
+  /** Of the principal when the password was checked. */
+  storedKey: string;
+}
+
+export class SignIn implements Access {
+  private readonly derivations = new Derivations();
+  /** By the principal's name. The oldest first. */
+  private readonly remembered = new Map<string, Remembered>();
+  /** Of this process only. */
+  private readonly memoryKey = randomBytes(32);
+  private adminDerivedFrom: string | undefined;
+  private adminDerived: Promise<Verifier> | undefined;
+  private readonly refreshedAt = new Map<string, number>();
+
+  constructor(private readonly control: AccessControl, private readonly nowMs: () => number) {}
+
+  /** At once for a password that was right before. */
+  withPassword(name: string, password: string): Identity | undefined | Promise<Identity | undefined> {
+    const mac = createHmac("sha256", this.memoryKey).update(`${name}\0${password}`).digest();
+    const known = this.remembered.get(name);
+    if (known !== undefined && timingSafeEqual(known.mac, mac) && known.storedKey === this.storedKeyOf(name)) {
+      return this.identify(name);
+    }
+    return this.checkPassword(name, password, mac);
+  }
+
+  private async checkPassword(name: string, password: string, mac: Uint8Array): Promise<Identity | undefined> {
+    const verifier = await this.verifierOf(name);
+    const isRight = await this.derivations.run(() => isPasswordOf(password, verifier));
+    // The principal may have changed meanwhile.
+    const storedKey = this.storedKeyOf(name);
+    if (!isRight || storedKey === undefined || storedKey !== base64(verifier.storedKey)) return undefined;
+    this.remembered.delete(name);
+    this.remembered.set(name, { mac, storedKey });
+    if (this.remembered.size > REMEMBERED_MAX) this.remembered.delete(this.remembered.keys().next().value!);
+    return this.identify(name);
+  }
+
+  withToken(token: string): Identity | undefined {
+    const found = this.snapshot.ofToken(token);
+    if (found === undefined || !found.principal.isEnabled || found.token.expiresAt <= this.nowMs()) return undefined;
+    const { principal, token: { hash, refreshes } } = found;
+    if (refreshes) this.refresh(principal, hash);
+    return { name: principal.name, groups: [], id: principal.id, secret: hash };
+  }
+
+  /** Moves the expiry on. A token whose use could not be written holds as before. */
+  private refresh({ name }: Principal, hash: string): void {
+    const now = this.nowMs(), last = this.refreshedAt.get(hash);
+    if (last !== undefined && now - last < this.control.settings.tokenRefreshThresholdMs) return;
+    this.refreshedAt.set(hash, now);
+    this.control.extendToken(name, hash, now).catch(() => {});
+  }
+
+  async verifierOf(name: string): Promise<Verifier> {
+    if (this.snapshot.isAdminName(name)) return await this.adminVerifier();
+    const principal = this.signsIn(name);
+    return principal?.verifier === undefined
+      ? mockVerifier(this.saltOf(name), this.control.settings.iterations)
+      : decodeVerifier(principal.verifier);
+  }
+
+  identify(name: string): Identity | undefined {
+    if (this.snapshot.isAdminName(name)) {
+      return { name: this.snapshot.adminName!, groups: [], secret: this.storedKeyOf(name) };
+    }
+    const principal = this.signsIn(name);
+    return principal && { name: principal.name, groups: [], id: principal.id, secret: this.storedKeyOf(name) };
+  }
+
+  /** Is the secret with which it signed in still that of the principal? */
+  isCurrent({ name, id, secret }: Identity): boolean {
+    if (secret === undefined) return false;
+    if (this.snapshot.isAdminName(name)) return secret === this.storedKeyOf(name);
+    const principal = this.signsIn(name);
+    if (principal === undefined || principal.id !== id) return false;
+    const now = this.nowMs();
+    return secret === principal.verifier?.storedKey ||
+      principal.tokens.some(({ hash, expiresAt }) => hash === secret && expiresAt > now);
+  }
+
+  allows(identity: Identity, endpoint: keyof typeof ENDPOINTS): boolean {
+    return this.control.ownRightsOf(identity).has(ENDPOINTS[endpoint]);
+  }
+
+  sees(identity: Identity, table: TableSchema): boolean {
+    return this.control.rightsOf(identity).sees(table);
+  }
+
+  private get snapshot(): AccessSnapshot {
+    return this.control.snapshot;
+  }
+
+  /** A user or service account that is enabled. */
+  private signsIn(name: string): Principal | undefined {
+    const principal = this.snapshot.principal(name);
+    return principal !== undefined && principal.kind !== "group" && principal.isEnabled ? principal : undefined;
+  }
+
+  /** What tells one password of a principal from the next; undefined without one. */
+  private storedKeyOf(name: string): string | undefined {
+    if (!this.snapshot.isAdminName(name)) return this.signsIn(name)?.verifier?.storedKey;
+    const kept = this.snapshot.records.get(ADMIN_VERIFIER);
+    if (kept !== undefined) return (JSON.parse(kept) as StoredVerifier).storedKey;
+    // The password may have been reloaded.
+    return this.control.settings.adminPassword === this.adminDerivedFrom ? this.adminStoredKey : undefined;
+  }
+
+  /** Known once it was derived. */
+  private adminStoredKey: string | undefined;
+
+  /** That of the offline command, or of acl.admin.password. */
+  private async adminVerifier(): Promise<Verifier> {
+    const kept = this.snapshot.records.get(ADMIN_VERIFIER);
+    if (kept !== undefined) return decodeVerifier(JSON.parse(kept));
+    const password = this.control.settings.adminPassword;
+    if (this.adminDerived === undefined || password !== this.adminDerivedFrom) {
+      this.adminDerivedFrom = password;
+      this.adminStoredKey = undefined;
+      const derived = deriveVerifier(password, this.saltOf(this.snapshot.adminName!), this.control.settings.iterations);
+      this.adminDerived = derived;
+      derived.then(({ storedKey }) => {
+        if (this.adminDerived === derived) this.adminStoredKey = base64(storedKey);
+      }, () => this.adminDerived = undefined);
+    }
+    return await this.adminDerived;
+  }
+
+  /** The same each time, for unknown users too. */
+  private saltOf(name: string): Uint8Array {
+    return createHmac("sha256", this.control.mockSecret).update(name).digest().subarray(0, SALT_SIZE_BYTES);
+  }
+}
+
+export function encodeVerifier({ salt, iterations, storedKey, serverKey }: Verifier): StoredVerifier {
+  return { salt: base64(salt), iterations, storedKey: base64(storedKey), serverKey: base64(serverKey) };
+}
+
+function decodeVerifier({ salt, iterations, storedKey, serverKey }: StoredVerifier): Verifier {
+  return { salt: bytes(salt), iterations, storedKey: bytes(storedKey), serverKey: bytes(serverKey) };
+}
+
+const base64 = (data: Uint8Array): string => data.toBase64();
+const bytes = (text: string): Uint8Array => Uint8Array.fromBase64(text);
+const ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+const TOKEN_LENGTH = 46;
+
+/** A REST token and what is kept of it. */
+export function newToken(): { token: string; hash: string } {
+  let token = "qt1";
+  while (token.length < TOKEN_LENGTH) {
+    // Bytes from 248 on would make the first letters more frequent.
+    for (const byte of randomBytes(64)) {
+      if (byte < 248 && token.length < TOKEN_LENGTH) token += ALPHABET[byte % ALPHABET.length];
+    }
+  }
+  return { token, hash: tokenHash(token) };
+}

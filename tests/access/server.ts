@@ -1,0 +1,87 @@
+/** A server with access control, and clients of each wire that sign in. */
+import { Buffer } from "node:buffer";
+import pg from "pg";
+import { type ExecReply, startServer, type TestServer } from "../server.ts";
+
+export const ADMIN = { name: "admin", password: "root's password" };
+
+/** Enough for a test: each sign-in derives so often. */
+const ITERATIONS = "4096";
+
+export interface Credentials {
+  name: string;
+  password: string;
+}
+
+export interface HttpAnswer {
+  status: number;
+  headers: Headers;
+  text: string;
+}
+
+export interface ProtectedServer extends TestServer {
+  /** Of a path, with an Authorization header if one is given. */
+  request(path: string, authorization?: string, init?: RequestInit): Promise<HttpAnswer>;
+  /** /exec, signed in by Basic. */
+  sql(text: string, as?: Credentials): Promise<ExecReply & { status: number }>;
+  /** Runs statements as the administrator, which succeed. */
+  set(...statements: string[]): Promise<void>;
+  /** /write */
+  lines(text: string, as: Credentials): Promise<HttpAnswer>;
+  pg(as: Credentials, more?: pg.ClientConfig): Promise<pg.Client>;
+}
+
+export const basic = ({ name, password }: Credentials) =>
+  `Basic ${Buffer.from(`${name}:${password}`).toString("base64")}`;
+
+export async function startProtected(
+  env: Record<string, string> = {},
+  options: Parameters<typeof startServer>[0] = {},
+): Promise<ProtectedServer> {
+  const server = await startServer({
+    ...options,
+    authorization: basic(ADMIN),
+    env: {
+      SVC_ACL_ENABLED: "true",
+      SVC_ACL_ADMIN_PASSWORD: ADMIN.password,
+      SVC_ACL_PASSWORD_HASH_ITERATION_COUNT: ITERATIONS,
+      ...env,
+    },
+  });
+  const request = async (path: string, authorization?: string, init: RequestInit = {}): Promise<HttpAnswer> => {
+    const headers = {
+      ...init.headers as Record<string, string>,
+      ...authorization === undefined ? {} : { authorization },
+    };
+    const reply = await fetch(`${server.http}${path}`, { ...init, headers });
+    return { status: reply.status, headers: reply.headers, text: await reply.text() };
+  };
+  const sql = async (text: string, as: Credentials = ADMIN) => {
+    const { status, text: body } = await request(`/exec?${new URLSearchParams({ query: text })}`, basic(as));
+    return { status, ...body.startsWith("{") ? JSON.parse(body) : { error: body } };
+  };
+  return Object.assign(server, {
+    request,
+    sql,
+    async set(...statements: string[]) {
+      for (const statement of statements) {
+        const { error } = await sql(statement);
+        if (error !== undefined) throw new Error(`${statement}: ${error}`);
+      }
+    },
+    lines: (text: string, as: Credentials) => request("/write", basic(as), { method: "POST", body: text }),
+    async pg({ name, password }: Credentials, more: pg.ClientConfig = {}) {
+      const client = new pg.Client({
+        host: "127.0.0.1",
+        port: server.pgPort,
+        user: name,
+        password,
+        database: "qdb",
+        ...more,
+      });
+      client.on("error", () => {});
+      await client.connect();
+      return client;
+    },
+  });
+}

@@ -1,0 +1,80 @@
+/** Who may connect at all. */
+import assert from "node:assert/strict";
+import { startServer } from "../server.ts";
+import { ADMIN, basic, startProtected } from "./server.ts";
+
+Deno.test("with access control, all but the page, /ping and /settings wants credentials", async () => {
+  await using server = await startProtected();
+  const open = ["/", "/index.html", "/ping", "/settings"];
+  for (const path of open) assert.ok([200, 204].includes((await server.request(path)).status), path);
+  for (const path of ["/exec?query=select+1", "/exp?query=select+1", "/chk?j=t", "/warnings"]) {
+    const refused = await server.request(path);
+    assert.equal(refused.status, 401, path);
+    assert.equal(refused.headers.get("www-authenticate"), "Bearer", path);
+    assert.equal((await server.request(path, basic(ADMIN))).status, 200, path);
+  }
+  assert.equal((await server.request("/write", undefined, { method: "POST", body: "t x=1" })).status, 401);
+  assert.equal((await server.lines("t x=1", ADMIN)).status, 204);
+  assert.equal(JSON.parse((await server.request("/settings")).text).config["acl.enabled"], true);
+  const wrong = [{ ...ADMIN, password: "quest" }, { ...ADMIN, password: "" }, { name: "nobody", password: "x" }];
+  for (const credentials of wrong) assert.equal((await server.sql("select 1", credentials)).status, 401);
+  const token = await server.request("/exec?query=select+1", "Bearer qt1wrong");
+  assert.equal(token.status, 401);
+  assert.equal(token.headers.get("www-authenticate"), 'Bearer error="invalid_token"');
+});
+
+Deno.test("with access control, PG takes the administrator by SCRAM, and no users of the configuration", async () => {
+  await using server = await startProtected({
+    SVC_PG_PASSWORD: "pg's",
+    SVC_PG_USER: "pg",
+    SVC_HTTP_USER: "web",
+    SVC_HTTP_PASSWORD: "w",
+  });
+  const client = await server.pg(ADMIN);
+  assert.deepEqual((await client.query("select current_user()")).rows, [{ "current_user()": "admin" }]);
+  await client.end();
+  for (const wrong of [{ name: "pg", password: "pg's" }, { ...ADMIN, password: "wrong" }]) {
+    await assert.rejects(server.pg(wrong), /password authentication failed/);
+  }
+  assert.match(server.output(), / A .*http\.user, http\.password, pg\.user, pg\.password have no effect/);
+  assert.match(server.output(), / A .*line protocol over TCP is closed/);
+  assert.doesNotMatch(server.output(), /root's password|pg's/);
+});
+
+Deno.test("line protocol over TCP is open to all with line.tcp.acl.enabled=false", async () => {
+  await using server = await startProtected({ SVC_LINE_TCP_ACL_ENABLED: "false" });
+  const conn = await Deno.connect({ hostname: "127.0.0.1", port: server.linePort });
+  await conn.write(new TextEncoder().encode("tcp x=1\n"));
+  for (let tries = 0; tries < 200; tries++) {
+    const { dataset } = await server.sql("select count() from tables() where table_name = 'tcp'");
+    if (String(dataset) === "1") break;
+    await new Promise((resolve) => setTimeout(resolve, 25));
+  }
+  assert.deepEqual((await server.sql("select count() from tcp")).dataset, [[1]]);
+  conn.close();
+});
+
+Deno.test("line protocol over TCP is closed with access control", async () => {
+  await using server = await startProtected();
+  await assert.rejects(Deno.connect({ hostname: "127.0.0.1", port: server.linePort }), Deno.errors.ConnectionRefused);
+});
+
+Deno.test("a password that was right is checked at once the next time, and a session's cookie holds", async () => {
+  await using server = await startProtected({ SVC_ACL_PASSWORD_HASH_ITERATION_COUNT: "1000000" });
+  const start = performance.now();
+  for (let count = 0; count < 20; count++) assert.equal((await server.sql("select 1")).status, 200);
+  assert.ok(performance.now() - start < 5_000, "20 derivations would take longer");
+  const first = await server.request("/exec?query=select+1&session=true", basic(ADMIN));
+  const cookie = first.headers.get("set-cookie")!.split(";")[0];
+  assert.equal((await server.request("/exec?query=select+1", undefined, { headers: { cookie } })).status, 200);
+});
+
+for (const key of ["acl.admin.user", "acl.admin.password"]) {
+  Deno.test(`without ${key} the start is refused`, async () => {
+    const env = { SVC_ACL_ENABLED: "true", [`SVC_${key.toUpperCase().replaceAll(".", "_")}`]: "" };
+    await assert.rejects(
+      startServer({ env }),
+      new RegExp(`${key.replaceAll(".", "\\.")}: found nothing, expected a text`),
+    );
+  });
+}
