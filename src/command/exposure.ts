@@ -55,7 +55,9 @@ function withoutEffect(config: Config): string[] {
 function openListeners(config: Config): string[] {
   const gaps: Gap[] = [];
   const find = (wire: string, address: Address, isOpen: boolean, why: string, remedy: string) => {
-    if (isOpen && !isLoopback(address.hostname)) gaps.push({ where: `${formatAddress(address)} (${wire}, ${why})`, remedy });
+    if (isOpen && !isLoopback(address.hostname)) {
+      gaps.push({ where: `${formatAddress(address)} (${wire}, ${why})`, remedy });
+    }
   };
   const http = config.get(httpSettings.address), pg = config.get(pgSettings.address);
   const hasHttp = config.get(httpSettings.enabled), hasPg = config.get(pgSettings.enabled);
@@ -66,7 +68,9 @@ function openListeners(config: Config): string[] {
   const asksNobody = hasHttp && !access.enabled && config.get(httpSettings.user) === "";
   find("HTTP", http, asksNobody, "no password", "set http.user and http.password");
   const reader = hasPg && config.get(pgSettings.readonlyEnabled);
-  const passwords = access.enabled ? [] : [[pgSettings.password, hasPg], [pgSettings.readonlyPassword, reader]] as const;
+  const passwords = access.enabled
+    ? []
+    : [[pgSettings.password, hasPg], [pgSettings.readonlyPassword, reader]] as const;
   for (const [setting, isUsed] of passwords) {
     const password = config.get(setting);
     const why = password === "" ? "an empty password" : "the default password";
@@ -97,7 +101,8 @@ function readablePasswords(config: Config): string[] {
     {
       wire: "PostgreSQL wire",
       address: config.get(pgSettings.address),
-      isReadable: config.get(pgSettings.enabled) && config.get(pgSettings.authMethod) === "password" && takesClearText &&
+      isReadable: config.get(pgSettings.enabled) && config.get(pgSettings.authMethod) === "password" &&
+        takesClearText &&
         !(hasTls("pg") && config.get(tlsSettings.pg.required)),
       remedy: "set pg.auth.method=scram-sha-256, or pg.tls.enabled=true and pg.tls.required=true, or bind to 127.0.0.1",
     },

@@ -15,7 +15,15 @@ export { checkTag, DEFAULT_TAG, Tags } from "./tags.ts";
 export { manualPage, serverConf } from "./reference.ts";
 export { thisMachine } from "./machine.ts";
 export { parseProperties, type Property } from "./properties.ts";
-export { type Address, formatAddress, formatSize, isLoopback, parseAddress, parseDuration, parseSize } from "./units.ts";
+export {
+  type Address,
+  formatAddress,
+  formatSize,
+  isLoopback,
+  parseAddress,
+  parseDuration,
+  parseSize,
+} from "./units.ts";
 
 /** Returns undefined if the file does not exist. */
 export function readFileIfThere(path: string): string | undefined {

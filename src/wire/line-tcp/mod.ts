@@ -11,7 +11,8 @@ import type { Values } from "../../config/mod.ts";
 import type { ByteConnection, Certificate } from "../tls/mod.ts";
 import type { lineTcpSettings } from "./settings.ts";
 
-export interface LineTcpOptions extends Values<Omit<typeof lineTcpSettings, "enabled" | "address" | "authPath" | "asksWho">> {
+export interface LineTcpOptions
+  extends Values<Omit<typeof lineTcpSettings, "enabled" | "address" | "authPath" | "asksWho">> {
   hostname: string;
   /** 0 takes any free port. */
   port: number;

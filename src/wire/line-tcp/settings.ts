@@ -1,6 +1,17 @@
 /** The settings of the listener of lines over TCP. */
 import { accessSettings } from "../../access/settings.ts";
-import { address, bool, type Config, generalSettings, ignored, int, ms, oneOf, type Section, text } from "../../config/mod.ts";
+import {
+  address,
+  bool,
+  type Config,
+  generalSettings,
+  ignored,
+  int,
+  ms,
+  oneOf,
+  type Section,
+  text,
+} from "../../config/mod.ts";
 import { lineErrorSettings, lineSettings } from "../line/settings.ts";
 
 const listener = {

@@ -46,8 +46,7 @@ interface Answer {
 export async function authenticate(claim: Claim, gate: Gate): Promise<Account | undefined> {
   const { user, output, address } = claim;
   const { delays, options, accounts } = gate;
-  const answer =
-    await (options.authMethod === "password" ? askForPassword(claim, gate) : askForProof(claim, accounts));
+  const answer = await (options.authMethod === "password" ? askForPassword(claim, gate) : askForProof(claim, accounts));
   if (answer === undefined) return undefined;
   const metrics = options.metrics?.wires.pg;
   const delayedUser = accounts.known(user);
