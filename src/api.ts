@@ -183,6 +183,8 @@ export interface Database {
   /** Rows in columnar form: COPY, /imp and drivers' batches. */
   append(table: string, batch: AppendBatch, identity: Identity): Promise<void>;
   table(name: string): TableSnapshot | undefined;
+  /** Functions, keywords and types, for editors: a JSON document. It does not change while the server runs. */
+  languageReference(): string;
   /** What storage and engine count, by the metric's key; a record is by the metric's label; counts are of ranges that end at bounds. */
   statistics(): Record<
     string,

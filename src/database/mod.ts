@@ -4,7 +4,7 @@ import { SqlError, SQLSTATE } from "../errors.ts";
 import { createScheduler, parquetSchema } from "../engine/mod.ts";
 
 import { createRegistry } from "../sql/functions/mod.ts";
-import { quickEffort } from "../sql/mod.ts";
+import { languageReference, quickEffort } from "../sql/mod.ts";
 import {
   type AppendBatch,
   type Catalogue,
@@ -174,6 +174,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
     onError: (error) => options.log("ERROR", `cannot write the traces of statements: ${error}`),
   });
   const ingest = new Ingest(core, nowMicros);
+  let referenceText: string | undefined;
   const database: OpenedDatabase = {
     access: access && new SignIn(access, () => Number(nowMicros() / 1000n)),
     session: (identity, client): Session => new DatabaseSession(core, identity, client),
@@ -186,6 +187,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
       await core.append([{ tableId: table.schema.id, batches: [batch] }]);
     },
     table: (name: string): TableSnapshot | undefined => catalogue.table(name),
+    languageReference: () => referenceText ??= JSON.stringify(languageReference()),
     crash: (thread, text) => (thread === "writer" ? storage.crashWriter(text) : scheduler.crash(text)),
     statistics: () => statisticsOf(heap, pool, catalogue, statements, planner),
     close: async () => {

@@ -10,6 +10,7 @@ export { parse, parseScript } from "./parser.ts";
 export { callsServer, substituteCalls, substituteParameters } from "./parameters.ts";
 export { optimize, optimizeStatement, usesClock } from "./planner/mod.ts";
 export { inputsOf, mapStatement } from "./planner/nodes.ts";
+export { type LanguageReference, languageReference } from "./reference.ts";
 export { isListed, kindOf } from "./statements/mod.ts";
 export type { StatementRun } from "./statements/statement.ts";
 export { splitScript } from "./script.ts";

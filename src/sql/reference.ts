@@ -15,7 +15,7 @@ import { timeFunctions } from "./functions/time.ts";
 import { timePartFunctions } from "./functions/time-parts.ts";
 import { timeStepFunctions } from "./functions/time-steps.ts";
 import { windowFunctions } from "./functions/window.ts";
-import { clauseWords, grammarText, reservedWords } from "./grammar.ts";
+import { clauseWords, grammarText, keywords, reservedWords } from "./grammar.ts";
 
 const GROUPS: [title: string, entries: readonly FunctionEntry[]][] = [
   ["Operators", [...arithmeticFunctions, ...comparisonFunctions]],
@@ -127,6 +127,43 @@ function exampleOf({ examples }: FunctionEntry): string | undefined {
 }
 
 const code = (text: string) => "`" + text.replaceAll("\n", " ") + "`";
+
+/** What an editor needs to know of the dialect. */
+export interface LanguageReference {
+  functions: {
+    name: string;
+    /** How it is called: `count([value])`. */
+    form: string;
+    /** What it takes and gives, an overload each. */
+    types: string[];
+    summary: string;
+    example?: string;
+    isAggregate: boolean;
+    isTable: boolean;
+  }[];
+  /** In lower case. */
+  keywords: string[];
+  types: string[];
+}
+
+export function languageReference(): LanguageReference {
+  const functions = new Map<string, LanguageReference["functions"][number]>();
+  for (const entry of FUNCTIONS) {
+    const { name, summary, aggregate, table } = entry;
+    if (isInternal(name) || !/^[a-z]/.test(name) || OPERATOR_FORMS[name] !== undefined) continue;
+    const form = formOf(entry);
+    const key = `${form}\n${summary}`;
+    let one = functions.get(key);
+    if (one === undefined) {
+      one = { name, form, types: [], summary, isAggregate: aggregate !== undefined, isTable: table !== undefined };
+      functions.set(key, one);
+    }
+    const [takes, gives] = typesOf(entry);
+    one.types.push(`(${takes}) → ${gives}`);
+    one.example ??= exampleOf(entry);
+  }
+  return { functions: [...functions.values()], keywords: keywords(), types: typeNames() };
+}
 
 export function typesPage(): string {
   const lines = [

@@ -1,22 +1,75 @@
 /** The layout of the page. */
-import { Editor } from "../editor/editor.tsx";
+import { useEffect } from "preact/hooks";
+import { action, listenForKeys, shownKeys } from "../actions/actions.ts";
+import { HistoryPanel } from "../actions/history-panel.tsx";
+import { linkedText } from "../actions/link.ts";
+import { Palette } from "../actions/palette.tsx";
+import { Editor, editor } from "../editor/editor.tsx";
 import { Results } from "../results/results.tsx";
-import { cancel, isRunning } from "../store/session.ts";
+import { notice, notify } from "../store/notices.ts";
+import { panel } from "../store/panels.ts";
+import { isRunning } from "../store/runs.ts";
+import { loadSchema } from "../store/schema.ts";
+import { openTab } from "../store/tabs.ts";
+import { Splitter } from "./splitter.tsx";
+import { TabBar } from "./tab-bar.tsx";
 
 export function App() {
+  useEffect(() => {
+    loadSchema();
+    openLink();
+    return listenForKeys();
+  }, []);
   return (
     <>
       <header>
         <h1>Sundial</h1>
-        <span class="hint">
-          <kbd>Ctrl</kbd> + <kbd>Enter</kbd> runs the statement at the cursor, or the selection
-        </span>
-        {isRunning.value && <button type="button" onClick={cancel}>Cancel</button>}
+        <TabBar />
+        <nav aria-label="Commands">
+          <Button id="history" text="History" />
+          <Button id="palette" text="Commands" />
+          <Button id="theme" text="◐" />
+        </nav>
       </header>
       <main>
-        <Editor />
-        <Results />
+        <Splitter
+          top={
+            <>
+              <div class="toolbar">
+                {isRunning.value ? <Button id="cancel" text="Cancel" isMain /> : <Button id="run" text="Run" isMain />}
+                <Button id="run-all" text="Run all" />
+                <Button id="format" text="Format" />
+                <Button id="link" text="Copy link" />
+              </div>
+              <Editor />
+            </>
+          }
+          bottom={<Results />}
+        />
       </main>
+      {panel.value === "palette" && <Palette />}
+      {panel.value === "history" && <HistoryPanel />}
+      <p class="notice" role="alert" hidden={notice.value === ""}>{notice.value}</p>
     </>
   );
+}
+
+function Button({ id, text, isMain }: { id: string; text: string; isMain?: boolean }) {
+  const { name, keys, run } = action(id);
+  const title = keys === undefined ? name : `${name} (${shownKeys(keys)})`;
+  const label = /\w/.test(text) ? undefined : name;
+  return (
+    <button type="button" class={isMain ? "main" : ""} title={title} aria-label={label} onClick={run}>{text}</button>
+  );
+}
+
+/** Opens the text that the page's address carries. */
+function openLink(): void {
+  const linked = linkedText(location.search);
+  if (linked === undefined) return;
+  // A reload shall not run it again.
+  globalThis.history.replaceState(null, "", location.pathname);
+  openTab(linked.text, "Link");
+  if (linked.runs) editor.runAll();
+  else notify("The text of the link waits for you to run it.");
 }

@@ -1,78 +1,122 @@
-/** The SQL editor. */
-import { autocompletion, closeBrackets, completionKeymap } from "@codemirror/autocomplete";
+/** The SQL editor. Each tab keeps its text, cursor and undo history. */
+import { autocompletion, closeBrackets, closeBracketsKeymap, completionKeymap } from "@codemirror/autocomplete";
 import { defaultKeymap, history, historyKeymap, indentWithTab } from "@codemirror/commands";
-import { sql } from "@codemirror/lang-sql";
-import { bracketMatching, defaultHighlightStyle, syntaxHighlighting } from "@codemirror/language";
-import { type Diagnostic, setDiagnostics } from "@codemirror/lint";
+import { bracketMatching, indentOnInput } from "@codemirror/language";
+import { lintKeymap } from "@codemirror/lint";
 import { highlightSelectionMatches, searchKeymap } from "@codemirror/search";
-import { EditorView, keymap, lineNumbers } from "@codemirror/view";
+import { Compartment, EditorState, type Extension } from "@codemirror/state";
+import { drawSelection, EditorView, highlightActiveLine, keymap, lineNumbers } from "@codemirror/view";
 import { effect } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import { outcome, outcomeStart, run, setText, text } from "../store/session.ts";
-import { statementAt } from "./statements.ts";
+import { formatted } from "./format.ts";
+import { runs } from "../store/runs.ts";
+import { language } from "../store/schema.ts";
+import { activeTab, keepText, replacedTexts, tabs } from "../store/tabs.ts";
+import { notify } from "../store/notices.ts";
+import { complete } from "./completion.ts";
+import { highlighting } from "./dialect.ts";
+import { showErrors } from "./errors.ts";
+import { marks, setMarks } from "./marks.ts";
+import { runAtCursor, runWhole } from "./running.ts";
 
 const nonce = document.querySelector<HTMLMetaElement>("meta[name=csp-nonce]")!.content;
+const dialect = new Compartment();
 
-/** The selected text, or else the statement at the cursor. */
-function runAtCursor(view: EditorView): boolean {
-  const { main } = view.state.selection;
-  const whole = view.state.doc.toString();
-  const statement = main.empty
-    ? statementAt(whole, main.head)
-    : { text: whole.slice(main.from, main.to), start: main.from };
-  if (statement !== undefined) run(statement.text, statement.start);
-  return true;
-}
+let view: EditorView | undefined;
+
+/** What the page's actions do with the editor. */
+export const editor = {
+  focus: () => view?.focus(),
+  run: () => view !== undefined && runAtCursor(view),
+  runAll: () => view !== undefined && runWhole(view),
+  async format() {
+    if (view === undefined) return;
+    const before = view.state.doc.toString();
+    try {
+      const after = await formatted(before);
+      if (view.state.doc.toString() !== before) return;
+      view.dispatch({ changes: { from: 0, to: before.length, insert: after } });
+    } catch (error) {
+      notify(`The text cannot be formatted: ${(error as Error).message.split("\n")[0]}`);
+    }
+  },
+  /** Writes a text at the cursor. */
+  insert(text: string) {
+    view?.dispatch(view.state.replaceSelection(text));
+    view?.focus();
+  },
+};
 
 export function Editor() {
   const host = useRef<HTMLDivElement>(null);
   useEffect(() => {
-    const view = new EditorView({
-      parent: host.current!,
-      doc: text.peek(),
-      extensions: [
-        EditorView.cspNonce.of(nonce),
-        EditorView.contentAttributes.of({ "aria-label": "SQL" }),
-        lineNumbers(),
-        history(),
-        bracketMatching(),
-        closeBrackets(),
-        autocompletion(),
-        highlightSelectionMatches(),
-        syntaxHighlighting(defaultHighlightStyle),
-        sql(),
-        keymap.of([
-          { key: "Mod-Enter", run: runAtCursor },
-          { key: "F9", run: runAtCursor },
-          ...completionKeymap,
-          ...searchKeymap,
-          ...historyKeymap,
-          ...defaultKeymap,
-          indentWithTab,
-        ]),
-        EditorView.updateListener.of((update) => {
-          if (update.docChanged) setText(update.state.doc.toString());
-        }),
-      ],
-    });
-    const stop = effect(() => showError(view));
+    const states = new Map<number, EditorState>();
+    let shownTab = activeTab.peek().id, shownReplacements = replacedTexts.peek();
+    const own = view = new EditorView({ parent: host.current!, state: stateOf(activeTab.peek().text) });
+    const stops = [
+      effect(() => {
+        const { id, text } = activeTab.value, replaced = replacedTexts.value !== shownReplacements;
+        shownReplacements = replacedTexts.value;
+        if (id === shownTab && !replaced) return;
+        if (id !== shownTab) states.set(shownTab, own.state);
+        const kept = states.get(id);
+        shownTab = id;
+        own.setState(kept !== undefined && kept.doc.toString() === text ? kept : stateOf(text));
+        own.dispatch({ effects: dialect.reconfigure(highlighting(language.peek())) });
+        own.focus();
+      }),
+      effect(() => own.dispatch({ effects: dialect.reconfigure(highlighting(language.value)) })),
+      effect(() => {
+        void activeTab.value.id;
+        own.dispatch({ effects: setMarks.of(runs.value) });
+        showErrors(own, runs.value);
+      }),
+      effect(() => {
+        const open = new Set(tabs.value.map(({ id }) => id));
+        for (const id of states.keys()) if (!open.has(id)) states.delete(id);
+      }),
+    ];
+    own.focus();
     return () => {
-      stop();
-      view.destroy();
+      stops.forEach((stop) => stop());
+      own.destroy();
+      view = undefined;
     };
   }, []);
   return <div class="editor" ref={host} />;
 }
 
-/** Underlines the word at the position of the last error. */
-function showError(view: EditorView): void {
-  const error = outcome.value?.error;
-  const found: Diagnostic[] = [];
-  if (error?.position !== undefined) {
-    const from = Math.min(outcomeStart.value + error.position, view.state.doc.length);
-    const rest = view.state.doc.sliceString(from, from + 200);
-    const to = from + (/^(\w+|[^\s\w]|)/.exec(rest)?.[0].length ?? 0);
-    found.push({ from, to, severity: "error", message: error.message });
-  }
-  view.dispatch(setDiagnostics(view.state, found));
+function stateOf(text: string): EditorState {
+  return EditorState.create({ doc: text, extensions: EXTENSIONS });
 }
+
+const EXTENSIONS: Extension = [
+  EditorView.cspNonce.of(nonce),
+  EditorView.contentAttributes.of({ "aria-label": "SQL" }),
+  lineNumbers(),
+  history(),
+  drawSelection(),
+  highlightActiveLine(),
+  indentOnInput(),
+  bracketMatching(),
+  closeBrackets(),
+  autocompletion({ override: [complete] }),
+  highlightSelectionMatches(),
+  dialect.of([]),
+  marks,
+  keymap.of([
+    { key: "Mod-Enter", run: runAtCursor },
+    { key: "F9", run: runAtCursor },
+    { key: "Mod-Shift-Enter", run: runWhole },
+    ...closeBracketsKeymap,
+    ...completionKeymap,
+    ...searchKeymap,
+    ...historyKeymap,
+    ...lintKeymap,
+    ...defaultKeymap,
+    indentWithTab,
+  ]),
+  EditorView.updateListener.of(({ docChanged, state }) => {
+    if (docChanged) keepText(activeTab.peek().id, state.doc.toString());
+  }),
+];

@@ -1,36 +1,59 @@
-/** The outcome of the last run: its summary and its rows. */
-import { type Outcome, ROWS_SHOWN_MAX } from "../server/client.ts";
-import { isRunning, outcome, outcomeStart, text } from "../store/session.ts";
+/** The outcomes of the last run: a summary of each statement, and the rows of the chosen one. */
+import { chooseRun, chosenRun, isRunning, type Run, runs } from "../store/runs.ts";
+import { activeTab } from "../store/tabs.ts";
 import { Grid } from "./grid.tsx";
+import { outcomeDetails, outcomeText } from "./summary.ts";
 
 export function Results() {
-  const { value } = outcome;
-  const summary = isRunning.value ? "Running …" : value === undefined ? "" : summaryOf(value);
+  const run = chosenRun.value;
+  const error = run?.outcome?.error;
   return (
-    <section class="results" aria-label="Results" aria-busy={isRunning.value}>
-      <p class={value?.error !== undefined && !isRunning.value ? "summary error" : "summary"} role="status">
-        {summary}
-      </p>
-      {value?.rows !== undefined && <Grid rows={value.rows} />}
+    <section class="results" aria-label="Results" aria-busy={isRunning.value} data-run={run?.id}>
+      {runs.value.length > 1 && <RunList />}
+      <p class={error === undefined ? "summary" : "summary error"} role="status">{summaryOf(run)}</p>
+      {run?.outcome?.notices?.map((text, at) => <p key={at} class="summary">{text}</p>)}
+      {run?.outcome?.rows !== undefined && <Grid key={run.id} rows={run.outcome.rows} />}
     </section>
   );
 }
 
-function summaryOf({ error, rows, changed, durationMs, compileMs, executeMs }: Outcome): string {
-  if (error !== undefined) return error.message + placeOf(error.position);
-  const inside = compileMs === undefined || executeMs === undefined
-    ? ""
-    : ` (compile ${compileMs.toFixed(2)}, execute ${executeMs.toFixed(2)})`;
-  const took = `${durationMs.toFixed(1)} ms${inside}`;
-  if (rows === undefined) return changed === undefined ? `OK · ${took}` : `OK · ${counted(changed)} · ${took}`;
-  const cut = rows.count > ROWS_SHOWN_MAX ? `, the first ${ROWS_SHOWN_MAX.toLocaleString("en")} are shown` : "";
-  return `${counted(rows.count)}${cut} · ${took}`;
+function RunList() {
+  return (
+    <div class="runs" role="tablist" aria-label="Statements">
+      {runs.value.map(({ id, statement, outcome }) => (
+        <button
+          key={id}
+          type="button"
+          role="tab"
+          aria-selected={chosenRun.value?.id === id}
+          class={outcome?.error === undefined ? "" : "error"}
+          title={statement.slice(0, 500)}
+          onClick={() => chooseRun(id)}
+        >
+          {titleOf(statement)}
+          <small>{outcome === undefined ? "…" : outcome.error === undefined ? outcomeText(outcome) : "failed"}</small>
+        </button>
+      ))}
+    </div>
+  );
 }
 
-function placeOf(position: number | undefined): string {
+/** The beginning of a statement, without its comments. */
+function titleOf(statement: string): string {
+  const words = statement.replace(/--[^\n]*|\/\*[^]*?\*\//g, "").replace(/\s+/g, " ").trim();
+  return words.slice(0, 28);
+}
+
+function summaryOf(run: Run | undefined): string {
+  if (run === undefined) return "Ctrl + Enter runs the statement at the cursor.";
+  const { outcome } = run;
+  if (outcome === undefined) return "Running …";
+  return outcome.error === undefined ? outcomeDetails(outcome) : outcome.error.message + placeOf(run);
+}
+
+function placeOf({ start, outcome }: Run): string {
+  const position = outcome?.error?.position;
   if (position === undefined) return "";
-  const lines = text.value.slice(0, outcomeStart.value + position).split("\n");
+  const lines = activeTab.value.text.slice(0, start + position).split("\n");
   return `\nat line ${lines.length}, column ${lines.at(-1)!.length + 1}`;
 }
-
-const counted = (count: number) => `${count.toLocaleString("en")} ${count === 1 ? "row" : "rows"}`;

@@ -15,9 +15,10 @@ export interface Rows {
 
 export interface Outcome {
   rows?: Rows;
-  /** Of a statement that changes rows. */
+  /** Rows that a statement has changed. */
   changed?: number;
-  error?: { message: string; /** In UTF-16 units from the statement's start, where it is known. */ position?: number };
+  error?: QueryError;
+  notices?: string[];
   /** Until the whole answer had come. */
   durationMs: number;
   /** Within the server. */
@@ -25,10 +26,37 @@ export interface Outcome {
   executeMs?: number;
 }
 
-export const ROWS_SHOWN_MAX = 1000;
+export interface QueryError {
+  message: string;
+  /** UTF-16 units from the statement's start, where it is known. */
+  position?: number;
+  /** What to write at the position instead. */
+  suggestion?: string;
+}
+
+export interface FunctionHelp {
+  name: string;
+  /** How it is called. */
+  form: string;
+  /** What it takes and gives, an overload each. */
+  types: string[];
+  summary: string;
+  example?: string;
+  isAggregate: boolean;
+  isTable: boolean;
+}
+
+export interface Language {
+  functions: FunctionHelp[];
+  keywords: string[];
+  types: string[];
+}
+
+export const ROWS_SHOWN_MAX = 10_000;
 
 /** The server takes changes from this page only: see `src/wire/http/origin.ts`. */
 const OWN_PAGE = { "x-sundial-page": "1" };
+const UNREACHABLE = "The server cannot be reached.";
 
 /** Runs one statement. Failures of the statement and of the network are outcomes; only an abort throws. */
 export async function runStatement(text: string, signal?: AbortSignal): Promise<Outcome> {
@@ -51,16 +79,39 @@ export async function runStatement(text: string, signal?: AbortSignal): Promise<
     body = await reply.text();
   } catch (error) {
     if (signal?.aborted) throw error;
-    return after({ error: { message: "The server cannot be reached." } });
+    return after({ error: { message: UNREACHABLE } });
   }
   if (!reply.headers.get("content-type")?.startsWith("application/json")) {
     return after({ error: { message: body.trim() || `${reply.status} ${reply.statusText}` } });
   }
-  const answer = JSON.parse(body);
-  if (answer.error !== undefined) return after({ error: { message: answer.error, position: answer.position } });
-  const times = { compileMs: millis(answer.timings?.compiler), executeMs: millis(answer.timings?.execute) };
-  if (answer.columns === undefined) return after({ changed: answer.updated ?? answer.inserted, ...times });
-  return after({ rows: { columns: answer.columns, dataset: answer.dataset, count: answer.count }, ...times });
+  const { columns, dataset, count, error, position, errorPos, updated, inserted, notices, timings } = JSON.parse(body);
+  if (error !== undefined) return after({ error: errorOf(error, position ?? errorPos) });
+  const more = { notices, compileMs: millis(timings?.compiler), executeMs: millis(timings?.execute) };
+  if (columns === undefined) return after({ changed: updated ?? inserted, ...more });
+  return after({ rows: { columns, dataset, count }, ...more });
+}
+
+/** A statement that the page needs itself. */
+export function query(text: string): Promise<Outcome> {
+  return runStatement(text);
+}
+
+/** Undefined where the server does not answer. */
+export async function fetchLanguage(): Promise<Language | undefined> {
+  try {
+    const reply = await fetch("language", { headers: OWN_PAGE });
+    return reply.ok ? await reply.json() : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function errorOf(message: string, position: unknown): QueryError {
+  return {
+    message,
+    position: typeof position === "number" ? position : undefined,
+    suggestion: /; did you mean (\S+)\?$/.exec(message)?.[1],
+  };
 }
 
 const millis = (nanos: number | undefined) => nanos === undefined ? undefined : nanos / 1e6;

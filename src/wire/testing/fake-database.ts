@@ -59,6 +59,10 @@ export class FakeDatabase implements Database {
 
   async append(): Promise<void> {}
 
+  languageReference(): string {
+    return "{}";
+  }
+
   table(): undefined {
     return undefined;
   }

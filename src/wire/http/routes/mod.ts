@@ -4,6 +4,7 @@ import { assets } from "./assets.ts";
 import { chk } from "./chk.ts";
 import { exec } from "./exec.ts";
 import { exp } from "./exp.ts";
+import { language } from "./language.ts";
 import { page } from "./page.ts";
 import { ping } from "./ping.ts";
 import { settings } from "./settings.ts";
@@ -11,4 +12,16 @@ import { validate } from "./validate.ts";
 import { warnings } from "./warnings.ts";
 import { write } from "./write.ts";
 
-export const ROUTES: readonly Route[] = [exec, validate, exp, write, ping, chk, settings, warnings, page, assets];
+export const ROUTES: readonly Route[] = [
+  exec,
+  validate,
+  exp,
+  write,
+  ping,
+  chk,
+  settings,
+  warnings,
+  language,
+  page,
+  assets,
+];

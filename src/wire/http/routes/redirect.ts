@@ -1,4 +1,4 @@
-/** A path that redirects to another one. */
+/** A path that redirects to another one. The query is kept: links to the console carry their text in it. */
 import type { Route } from "../contract.ts";
 
 export function redirect(to: string): Route {
@@ -7,7 +7,13 @@ export function redirect(to: string): Route {
     summary: `leads to ${to}`,
     paths: [],
     settings: {},
-    methods: { GET: () => ({ status: 301, headers: [["Location", to]] }) },
+    methods: {
+      GET({ request: { target } }) {
+        const question = target.indexOf("?");
+        const query = question < 0 || to.includes("?") ? "" : target.slice(question);
+        return { status: 301, headers: [["Location", to + query]] };
+      },
+    },
     open: true,
   };
 }

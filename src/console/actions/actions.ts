@@ -1,0 +1,80 @@
+/** Everything that a user can do, by name and key: buttons, the command palette and the keyboard share this list. */
+import { editor } from "../editor/editor.tsx";
+import { notify } from "../store/notices.ts";
+import { cancel } from "../store/runs.ts";
+import { activeTab, closeTab, openTab, selectTab, tabs } from "../store/tabs.ts";
+import { openPanel } from "../store/panels.ts";
+import { toggleTheme } from "../store/theme.ts";
+import { linkTo } from "./link.ts";
+
+export interface Action {
+  id: string;
+  name: string;
+  /** Shown, and heard unless the editor does that itself: "Mod+K", with Mod for Ctrl or Command. */
+  keys?: string;
+  isOfEditor?: boolean;
+  run(): void;
+}
+
+export const ACTIONS: readonly Action[] = [
+  { id: "run", name: "Run the statement at the cursor", keys: "Mod+Enter", isOfEditor: true, run: () => editor.run() },
+  { id: "run-all", name: "Run all statements", keys: "Mod+Shift+Enter", isOfEditor: true, run: () => editor.runAll() },
+  { id: "cancel", name: "Cancel what runs", keys: "Mod+Escape", run: cancel },
+  { id: "palette", name: "Show all commands", keys: "Mod+K", run: () => openPanel("palette") },
+  { id: "format", name: "Format the text", keys: "Alt+Shift+F", run: () => editor.format() },
+  { id: "history", name: "Search the history", keys: "Mod+H", run: () => openPanel("history") },
+  { id: "new-tab", name: "New tab", keys: "Alt+T", run: () => openTab() },
+  { id: "close-tab", name: "Close the tab", keys: "Alt+W", run: () => closeTab(activeTab.value.id) },
+  { id: "next-tab", name: "Next tab", keys: "Alt+PageDown", run: () => moveTab(1) },
+  { id: "previous-tab", name: "Previous tab", keys: "Alt+PageUp", run: () => moveTab(-1) },
+  { id: "link", name: "Copy a link to this text", keys: "Alt+L", run: copyLink },
+  { id: "theme", name: "Switch between light and dark", run: toggleTheme },
+  { id: "focus", name: "Go to the editor", keys: "Alt+E", run: editor.focus },
+];
+
+export function action(id: string): Action {
+  return ACTIONS.find((one) => one.id === id)!;
+}
+
+const isMac = /Mac/.test(navigator.platform);
+
+/** The keys as they are printed on the user's keyboard. */
+export function shownKeys(keys: string): string {
+  return keys.replace("Mod", isMac ? "⌘" : "Ctrl").replaceAll("+", " + ");
+}
+
+/** Listens for the keys of all actions. */
+export function listenForKeys(): () => void {
+  const byKeys = new Map(ACTIONS.filter(({ keys, isOfEditor }) => keys && !isOfEditor).map((one) => [one.keys!, one]));
+  const onKey = (event: KeyboardEvent) => {
+    const found = byKeys.get(keysOf(event));
+    if (found === undefined) return;
+    event.preventDefault();
+    found.run();
+  };
+  addEventListener("keydown", onKey, { capture: true });
+  return () => removeEventListener("keydown", onKey, { capture: true });
+}
+
+function keysOf(event: KeyboardEvent): string {
+  const mod = isMac ? event.metaKey : event.ctrlKey;
+  const key = event.key.length === 1 ? event.code.replace(/^(Key|Digit)/, "") : event.key;
+  return [...mod ? ["Mod"] : [], ...event.altKey ? ["Alt"] : [], ...event.shiftKey ? ["Shift"] : [], key].join("+");
+}
+
+function moveTab(by: number): void {
+  const { length } = tabs.value;
+  const index = tabs.value.indexOf(activeTab.value);
+  selectTab(tabs.value[(index + by + length) % length].id);
+}
+
+async function copyLink(): Promise<void> {
+  const link = linkTo(activeTab.value.text);
+  try {
+    await navigator.clipboard.writeText(link);
+    notify("The link is in the clipboard.");
+  } catch {
+    // Without a secure context there is no clipboard.
+    prompt("The link to this text:", link);
+  }
+}

@@ -1,0 +1,26 @@
+/** Statements that were run before, to be found again. */
+import { history } from "../store/history.ts";
+import { openTab } from "../store/tabs.ts";
+import { time } from "../results/summary.ts";
+import { Chooser } from "./chooser.tsx";
+
+export function HistoryPanel() {
+  return (
+    <Chooser
+      label="Search the history"
+      items={history.value}
+      textOf={({ statement }) => statement}
+      onChoose={({ statement }) => openTab(statement)}
+      empty="Statements that you run are kept here."
+      show={({ statement, at, durationMs, rows, failed }) => (
+        <>
+          <code>{statement.slice(0, 300)}</code>
+          <small>
+            {new Date(at).toLocaleString()} · {failed ? "failed" : rows === undefined ? "OK" : `${rows} rows`} ·{" "}
+            {time(durationMs)}
+          </small>
+        </>
+      )}
+    />
+  );
+}

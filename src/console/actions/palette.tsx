@@ -1,0 +1,21 @@
+/** The command palette: every action, by name. */
+import { ACTIONS, shownKeys } from "./actions.ts";
+import { Chooser } from "./chooser.tsx";
+
+export function Palette() {
+  return (
+    <Chooser
+      label="Search commands"
+      items={ACTIONS.filter(({ id }) => id !== "palette")}
+      textOf={({ name }) => name}
+      onChoose={(action) => action.run()}
+      empty=""
+      show={({ name, keys }) => (
+        <>
+          <span>{name}</span>
+          {keys !== undefined && <kbd>{shownKeys(keys)}</kbd>}
+        </>
+      )}
+    />
+  );
+}

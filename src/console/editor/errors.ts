@@ -1,0 +1,22 @@
+/** Errors of the statements that were run, underlined at their place. A suggestion of the server is a fix to click. */
+import { type Diagnostic, setDiagnostics } from "@codemirror/lint";
+import type { EditorView } from "@codemirror/view";
+import type { Run } from "../store/runs.ts";
+
+export function showErrors(view: EditorView, runs: readonly Run[]): void {
+  view.dispatch(setDiagnostics(view.state, runs.flatMap((run) => diagnosticOf(view, run))));
+}
+
+function diagnosticOf({ state }: EditorView, { start, outcome }: Run): Diagnostic[] {
+  const error = outcome?.error;
+  if (error?.position === undefined) return [];
+  const from = Math.min(start + error.position, state.doc.length);
+  const word = /^(?:[\w$]+|"[^"]*"?|'[^']*'?|[^\s\w])/.exec(state.doc.sliceString(from, from + 200))?.[0] ?? "";
+  const { suggestion } = error;
+  const fix = suggestion === undefined ? [] : [{
+    name: `Replace by ${suggestion}`,
+    apply: (view: EditorView, at: number, to: number) =>
+      view.dispatch({ changes: { from: at, to, insert: suggestion } }),
+  }];
+  return [{ from, to: from + word.length, severity: "error", message: error.message, actions: fix }];
+}

@@ -1,0 +1,26 @@
+/** The tables that a statement names, as completion sees them: the text may be unfinished, so it is not parsed. */
+
+export interface TableUse {
+  name: string;
+  alias?: string;
+}
+
+const NAME = /(?:"([^"]+)"|([A-Za-z_][\w$]*))/;
+const USE = new RegExp(
+  `(?:\\bfrom|\\bjoin|\\bupdate|\\binto|\\btable|,)\\s+${NAME.source}(?:\\s+(?:as\\s+)?(?!\\w+\\s*\\()${NAME.source})?`,
+  "gi",
+);
+const NO_ALIAS =
+  /^(?:where|on|join|asof|lt|splice|left|right|full|inner|cross|outer|latest|sample|group|order|limit|set|values|union|except|intersect|timestamp|select|window)$/i;
+
+export function tablesIn(statement: string, known: readonly string[]): TableUse[] {
+  const names = new Map(known.map((name) => [name.toLowerCase(), name]));
+  const found: TableUse[] = [];
+  for (const match of statement.matchAll(USE)) {
+    const name = names.get((match[1] ?? match[2]).toLowerCase());
+    if (name === undefined) continue;
+    const alias = match[3] ?? match[4];
+    found.push({ name, alias: alias === undefined || NO_ALIAS.test(alias) ? undefined : alias });
+  }
+  return found;
+}

@@ -1,0 +1,28 @@
+/** An outcome in a line. */
+import { type Outcome, ROWS_SHOWN_MAX } from "../server/client.ts";
+
+/** "12 rows · 3.1 ms" */
+export function outcomeText({ rows, changed, durationMs }: Outcome): string {
+  const count = rows?.count ?? changed;
+  return `${count === undefined ? "OK" : counted(count)} · ${time(durationMs)}`;
+}
+
+/** The same with where the time went, and with what is not shown. */
+export function outcomeDetails(outcome: Outcome): string {
+  const { rows, compileMs, executeMs, durationMs } = outcome;
+  const inside = compileMs === undefined || executeMs === undefined
+    ? ""
+    : ` (compile ${time(compileMs)}, execute ${time(executeMs)}, transfer ${
+      time(Math.max(0, durationMs - compileMs - executeMs))
+    })`;
+  const cut = rows !== undefined && rows.count > rows.dataset.length
+    ? ` · the first ${ROWS_SHOWN_MAX.toLocaleString("en")} are shown`
+    : "";
+  return outcomeText(outcome) + inside + cut;
+}
+
+export function time(ms: number): string {
+  return ms < 1000 ? `${ms.toFixed(ms < 10 ? 2 : 1)} ms` : `${(ms / 1000).toFixed(2)} s`;
+}
+
+const counted = (count: number) => `${count.toLocaleString("en")} ${count === 1 ? "row" : "rows"}`;

@@ -1,0 +1,67 @@
+/** The tabs of the editor: their names and texts, kept over reloads. */
+import { computed, signal } from "@preact/signals";
+import { saved } from "./saved.ts";
+
+export interface Tab {
+  id: number;
+  name: string;
+  text: string;
+}
+
+const FIRST_TEXT = `-- 100,000 demo trades in a Parquet file. Ctrl+Enter runs the statement at the cursor.
+select symbol, count() trades, min(price) low, max(price) high
+from read_parquet('trades.parquet')
+order by trades desc;
+`;
+
+const isTab = (value: unknown) => {
+  const { id, name, text } = value as Tab;
+  return typeof id === "number" && typeof name === "string" && typeof text === "string";
+};
+
+export const tabs = saved<Tab[]>(
+  "tabs",
+  [{ id: 1, name: "Query 1", text: FIRST_TEXT }],
+  (value) => Array.isArray(value) && value.length > 0 && value.every(isTab),
+);
+const chosenId = saved<number>("tab", tabs.value[0].id, (value) => typeof value === "number");
+export const activeTab = computed(() => tabs.value.find(({ id }) => id === chosenId.value) ?? tabs.value[0]);
+/** Counts up when the page, not the typing user, has changed a text: the editor shows it then. */
+export const replacedTexts = signal(0);
+
+export function selectTab(id: number): void {
+  chosenId.value = id;
+}
+
+export function openTab(text = "", name?: string): void {
+  const id = Math.max(...tabs.value.map((tab) => tab.id)) + 1;
+  tabs.value = [...tabs.value, { id, name: name ?? `Query ${id}`, text }];
+  chosenId.value = id;
+}
+
+/** The last tab is emptied instead. */
+export function closeTab(id: number): void {
+  const index = tabs.value.findIndex((tab) => tab.id === id);
+  const rest = tabs.value.filter((tab) => tab.id !== id);
+  if (rest.length === 0) return replaceText(id, "");
+  if (activeTab.value.id === id) chosenId.value = rest[Math.min(index, rest.length - 1)].id;
+  tabs.value = rest;
+}
+
+export function renameTab(id: number, name: string): void {
+  if (name.trim() !== "") update(id, { name: name.trim() });
+}
+
+/** What the user has typed. */
+export function keepText(id: number, text: string): void {
+  update(id, { text });
+}
+
+export function replaceText(id: number, text: string): void {
+  update(id, { text });
+  replacedTexts.value++;
+}
+
+function update(id: number, change: Partial<Tab>): void {
+  tabs.value = tabs.value.map((tab) => tab.id === id ? { ...tab, ...change } : tab);
+}
