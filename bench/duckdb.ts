@@ -1,4 +1,4 @@
-/** DuckDB in this process, with as many threads as there are cores. Values are given as Sundial's /exec gives them. */
+/** DuckDB in this process, with one thread for each core. Values are converted to the form of Sundial's /exec. */
 import { type DuckDBConnection, DuckDBInstance, DuckDBTimestampValue } from "@duckdb/node-api";
 import { cpus } from "node:os";
 

@@ -1,5 +1,5 @@
 /**
- * The engine alone: the benchmark's aggregates over trades that lie in shared memory, without SQL, storage or wires around them.
+ * Benchmarks the engine alone: the benchmark's aggregates over trades in shared memory, without SQL, storage and wires.
  *
  *     deno run -A bench/engine.ts [rows] [workers]
  */
@@ -65,7 +65,7 @@ const dictionaries = [
   undefined,
 ];
 
-/** A scan of some of the columns, and its source. */
+/** A scan of some columns, and its source. */
 function scan(names: string[], intervals?: [bigint, bigint][]): { node: ScanNode; source: ScanSource } {
   const ids = names.map((name) => COLUMNS.findIndex((column) => column.name === name));
   const segments: SegmentSource[] = [];
@@ -140,7 +140,7 @@ interface Question {
   keys?: string[];
   aggregates: (c: (name: string) => Expr) => AggregateCall[];
   sample?: string;
-  /** Wraps the aggregation. */
+  /** Wraps the aggregation in further nodes. */
   top?: (plan: Plan) => Plan;
 }
 
@@ -270,7 +270,7 @@ function planOf(question: Question): { plan: Plan; source: ScanSource } {
   return { plan, source };
 }
 
-/** Without workers: the operators on this thread. */
+/** Runs the operators on this thread, without workers. */
 function runHere(plan: Plan, source: ScanSource): string {
   const memory = createQueryMemory(heap, 0);
   const context = {

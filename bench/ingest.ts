@@ -1,4 +1,4 @@
-/** How fast rows become durable: line protocol over HTTP, one fsync a group of commits. */
+/** Measures the rate of durable rows: line protocol over HTTP, one fsync for each group of commits. */
 import { startServer, type TestServer } from "../tests/server.ts";
 import { makeTrades, type Trades } from "./trades.ts";
 
@@ -82,7 +82,7 @@ export async function ingestSuite(work: string, rowCountMax: number): Promise<vo
     console.log(`200 tables, 4 connections: ${rate(count, ms)}`);
   }
   {
-    // One row in twenty is up to an hour late, into a day that holds ten million rows (or what --rows allows).
+    // One row in twenty is up to an hour late, in a day of ten million rows (or as --rows says).
     await using server = await startServer({ root: `${work}/late` });
     const columns =
       "timestamp, 'S' || x % 100 symbol, case when x % 2 = 0 then 'buy' else 'sell' end side, rnd_double() price, rnd_double() amount, x % 1000000 trader";
@@ -94,7 +94,7 @@ export async function ingestSuite(work: string, rowCountMax: number): Promise<vo
       `create table trades as (select timestamp, symbol::symbol symbol, side::symbol side, price, amount, trader from (select ${columns} from (select x, timestamp_sequence(${firstMicros}, ${gapMicros}) timestamp from long_sequence(${before})))) timestamp(timestamp) partition by day`,
     );
     if (made.error) throw new Error(`the day of ${before} rows could not be made: ${made.error}`);
-    // The new rows follow the day's first half at the same pace.
+    // The new rows continue after the day's first half at the same rate.
     const start = firstMicros + before * gapMicros;
     const shift = (row: number) =>
       BigInt(start + row * gapMicros - (row % 20 === 0 ? (row * 7919) % 3_600_000_000 : 0)) - trades.timestamp[row];

@@ -1,8 +1,8 @@
-/** Joins and sorts over the benchmark's trades, with a table of its million traders and one of its hundred symbols. */
+/** Joins and sorts of the benchmark's trades with a table of its million traders and one of its hundred symbols. */
 import type { BenchQuery } from "./queries.ts";
 import { SYMBOL_COUNT, TRADER_COUNT } from "./trades.ts";
 
-/** Traders lie in no order: 7919 has no divisor in common with their count. */
+/** The order of traders is scattered: 7919 and their count are coprime. */
 export const JOIN_TABLES: { sundial: string; duckdb: string }[] = [
   {
     sundial:

@@ -1,9 +1,9 @@
 /**
- * The benchmark: the same rows and questions in Sundial and in DuckDB, in turn in one run, answers compared.
+ * The benchmark: runs the same queries over the same rows in Sundial and in DuckDB, alternating in one run, and compares the answers.
  *
  *     deno task bench [--rows 10000000] [--rounds 7] [--only TEXT] [--suite queries|joins|ingest|latency|export|start|all] [--no-statistics] [--keep]
  *
- * Prints medians and ratios. Nothing is asserted but that the answers are equal.
+ * Prints medians and ratios. Asserts only that the answers are equal.
  */
 import { parseArgs } from "node:util";
 import { startServer, type TestServer } from "../tests/server.ts";
@@ -65,7 +65,7 @@ async function querySuite(): Promise<void> {
   }
 }
 
-/** Not among all suites: the targets do not speak of it. */
+/** Not part of `all`, because there are no targets for joins. */
 async function joinSuite(): Promise<void> {
   const root = `${work}/joins`;
   await Deno.mkdir(`${root}/import`, { recursive: true });
@@ -155,7 +155,7 @@ async function compare(
   if (wrong) throw new Error(`${wrong} answers differ`);
 }
 
-/** Equal as sorted sets of rows; numbers within 1e-9 of their size. */
+/** Compares sorted sets of rows; numbers may differ by 1e-9 of their size. */
 function sameRows(a: unknown[][], b: unknown[][]): boolean {
   if (a.length !== b.length) return false;
   const key = (row: unknown[]) => JSON.stringify(row.map((v) => typeof v === "number" ? Number(v.toPrecision(6)) : v));

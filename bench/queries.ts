@@ -1,9 +1,9 @@
-/** The benchmark's questions, in both dialects. Answers are compared as sorted rows, so each names its columns alike. */
+/** The benchmark's queries in both dialects. Answers are compared as sorted rows with the same column names. */
 export interface BenchQuery {
   name: string;
   sundial: string;
   duckdb: string;
-  /** Must be answered within so many milliseconds (README's promise). */
+  /** Maximum time in milliseconds (promised by the README). */
   underMs?: number;
 }
 

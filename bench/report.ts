@@ -1,4 +1,4 @@
-/** What the figures are printed with. */
+/** Functions to print the measurements. */
 import { arch, cpus, release, totalmem, type } from "node:os";
 
 export function median(values: number[]): number {
@@ -7,7 +7,7 @@ export function median(values: number[]): number {
   return sorted.length % 2 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
 }
 
-/** The value below which a share of the values lies (nearest rank). */
+/** The given quantile (nearest rank). */
 export function percentile(values: number[], share: number): number {
   const sorted = values.toSorted((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.max(0, Math.ceil(share * sorted.length) - 1))];

@@ -1,11 +1,11 @@
-/** Latency of the smallest query, speed of the largest answer, and the start. */
+/** Measures the latency of the smallest query, the throughput of the largest answer, and the start. */
 import pg from "pg";
 import { startServer } from "../tests/server.ts";
 import { median, percentile } from "./report.ts";
 
 const QUERIES = 5_000;
 
-/** What client and runtime take by themselves: as many bytes from a Deno.serve that does nothing else. */
+/** Baseline of client and runtime: a minimal Deno.serve that sends the same number of bytes. */
 const BARE = `Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: ({ port }) => console.log(port) }, () =>
   new Response(new Uint8Array(110), { headers: [["transfer-encoding", "chunked"]] }))`;
 
@@ -14,7 +14,7 @@ export async function latencySuite(work: string): Promise<void> {
   const bare = new Deno.Command(Deno.execPath(), { args: ["eval", BARE], stdout: "piped" }).spawn();
   const { value } = await bare.stdout.getReader().read();
   const barePort = new TextDecoder().decode(value).trim();
-  // In turn, as the machine's pace changes.
+  // Alternate both, as the machine's speed changes.
   const [http, floor] = await fetchTimes([`${server.http}/exec?query=select%201`, `http://127.0.0.1:${barePort}/`]);
   bare.kill("SIGKILL");
   await bare.status;

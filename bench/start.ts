@@ -1,9 +1,9 @@
 /**
- * How long a start takes after the process was killed, with many tables.
+ * Measures a start with many tables after the process was killed.
  *
  *     deno run -A --lock=dev.lock bench/start.ts [--tables=1000] [--partitions=10] [--rows=10] [--root=DIR]
  *
- * `--rows` is a partition's; 20,000 make about 10 GB of 1,000 × 10. A root that exists is not filled again.
+ * `--rows` is for each partition; 20,000 make about 10 GB for 1,000 × 10. An existing root is not filled again.
  */
 import { startServer, type TestServer } from "../tests/server.ts";
 

@@ -1,6 +1,6 @@
 /**
- * Deterministic trades: 100 symbols with Zipf shares, 2 sides, a price walk a symbol, amounts, a million traders, times over 30 days.
- * The same numbers on every machine: only integer arithmetic and exact doubles decide.
+ * Deterministic trades: 100 symbols with Zipf distribution, 2 sides, a random walk of each symbol's price, amounts, a million traders,
+ * timestamps over 30 days. The numbers are the same on every machine, as only integer arithmetic and exact doubles are used.
  */
 export interface Trades {
   rowCount: number;
@@ -67,7 +67,7 @@ export function makeTrades(rowCount: number): Trades {
   return trades;
 }
 
-/** One row group a million rows; texts are written as such. */
+/** One row group for each million rows; texts are written as plain texts. */
 export async function writeTradesParquet(trades: Trades, path: string): Promise<void> {
   const { fileWriter, ParquetWriter } = await import("hyparquet-writer");
   const schema = [

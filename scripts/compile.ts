@@ -1,10 +1,10 @@
 /**
- * Executables and archives, in dist/: see scripts/release/make.ts and docs/release.md.
+ * Makes executables and archives in dist/: see scripts/release/make.ts and docs/release.md.
  *
- *     deno task compile [TARGET…]        none: for this machine
+ *     deno task compile [TARGET…]        default: this machine
  *     deno task compile --all
  *
- * Times are those of SOURCE_DATE_EPOCH (seconds), or the first that a zip file can tell.
+ * File times are SOURCE_DATE_EPOCH (seconds), or the earliest time that a zip file can represent.
  */
 import { join } from "node:path";
 import { makeRelease } from "./release/make.ts";

@@ -1,7 +1,7 @@
 /**
- * Writes what is generated from the code: conf/server.conf, the reference pages in docs/ and the grammar's recipe.
+ * Writes the generated files: conf/server.conf, the reference pages in docs/ and the grammar's recipe.
  *
- *     deno task docs [--check]        --check: writes nothing, fails where something is not up to date
+ *     deno task docs [--check]        --check: writes nothing, fails if something is outdated
  */
 import { SECTIONS } from "../src/command/settings.ts";
 import { manualPage, serverConf } from "../src/config/mod.ts";
@@ -21,7 +21,7 @@ const GENERATED: [string, () => string][] = [
   ["src/sql/grammar.recipe.json", grammarRecipe],
 ];
 
-/** Paths of generated files that differ from what the code says now. */
+/** Paths of generated files that are outdated. */
 export function outdated(): string[] {
   return GENERATED.filter(([path, make]) => readText(path) !== make()).map(([path]) => path);
 }

@@ -1,6 +1,6 @@
 /**
- * What a compiled executable carries besides the modules that main.ts imports: workers, which `new URL` names and no import
- * reaches, and files read at run time. A test holds this list against the tree.
+ * Files that a compiled executable needs in addition to the modules that main.ts imports: workers, which are named by `new URL` and not
+ * imported, and files read at run time. A test compares this list with the sources.
  */
 export const EMBEDDED: readonly string[] = [
   "conf/alert-manager-tpl.json",

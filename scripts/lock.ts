@@ -1,7 +1,8 @@
 /**
- * Writes the lock files. deno.lock, of the task `start`, has only what the program imports and what builds the console: a first start
- * downloads what is listed there, and DuckDB for the benchmark alone is 170 MB. dev.lock, of tests and benchmark, has everything.
- * deno.json names none, as `deno task` itself would download it; for the same reason tools are in its `scopes`.
+ * Writes the lock files. deno.lock, for the task `start`, lists only what the program imports and what builds the console: a first
+ * start downloads everything in it, and DuckDB for the benchmark alone is 170 MB. dev.lock, for tests and benchmarks, lists
+ * everything. deno.json names neither, because `deno task` itself would download the packages; for the same reason development
+ * tools are in its `scopes`.
  *
  *     deno task lock [--check]
  */

@@ -1,5 +1,5 @@
 /**
- * Makes import/trades.parquet, the demo data: about 100,000 trades of a dozen pairs over four weeks. The same bytes each time.
+ * Makes import/trades.parquet, the demo data: about 100,000 trades of a dozen pairs over four weeks. The output is deterministic.
  *
  *     deno run -A scripts/make-trades.ts [FILE]
  */
@@ -9,7 +9,7 @@ const ROW_COUNT = 100_000;
 const START_MICROS = BigInt(Date.UTC(2026, 1, 2)) * 1000n; // a Monday
 const DAYS = 28;
 
-/** Share of the trades, first price, and volatility of a day as a part of the price. */
+/** Share of the trades, initial price, and daily volatility as a fraction of the price. */
 const PAIRS = [
   { symbol: "BTC-USD", share: 25, price: 97_350, daily: 0.021, decimals: 2, size: 0.05 },
   { symbol: "ETH-USD", share: 20, price: 3_412, daily: 0.028, decimals: 2, size: 0.8 },
@@ -25,7 +25,7 @@ const PAIRS = [
   { symbol: "DOT-USD", share: 1, price: 5.12, daily: 0.046, decimals: 3, size: 300 },
 ];
 
-/** xorshift128+ in 32-bit halves would be longer; Mulberry32's 2^32 period is plenty for half a million draws. */
+/** xorshift128+ in 32-bit halves would be longer; Mulberry32's period of 2^32 suffices for half a million draws. */
 function randomFrom(seed: number): () => number {
   return () => {
     seed = (seed + 0x6d2b79f5) | 0;
@@ -37,13 +37,13 @@ function randomFrom(seed: number): () => number {
 
 export function makeTrades() {
   const random = randomFrom(20_260_202);
-  /** Sum of twelve uniforms: near enough to normal, and the same on every machine, which log and cos need not be. */
+  /** The sum of twelve uniforms is nearly normal, and the same on every machine, unlike log and cos. */
   const normal = () => {
     let sum = -6;
     for (let draw = 0; draw < 12; draw++) sum += random();
     return sum;
   };
-  // More trades while Europe and America are awake, fewer at the weekend.
+  // More trades during European and American daytime, fewer at weekends.
   const hourWeight = (hour: number) => {
     const ofDay = hour % 24;
     const weekend = Math.floor(hour / 24) % 7 >= 5 ? 0.55 : 1;

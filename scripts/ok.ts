@@ -1,4 +1,4 @@
-/** What must hold before a change is handed in: form, lint, types, generated files, directions of imports, tests. */
+/** Checks required before submitting a change: format, lint, types, generated files, import directions, tests. */
 import { deno } from "./flags.ts";
 
 const STEPS: [string, string[]][] = [

@@ -1,8 +1,8 @@
 /**
- * Does this executable work on this machine? Starts it on a new root and free ports, asks over HTTP and PG, looks at health and
- * metrics, writes, stops it, starts it again, and finds the row. The status is 0 when all of that held.
+ * Tests an executable on this machine: starts it with a new root and free ports, queries over HTTP and PG, checks health and metrics,
+ * writes a row, restarts it and finds the row. The exit status is 0 if everything succeeded.
  *
- *     deno run -A --no-lock scripts/smoke.ts COMMAND…        as dist/linux-x64/sundial, or deno task start
+ *     deno run -A --no-lock scripts/smoke.ts COMMAND…        such as dist/linux-x64/sundial, or deno task start
  */
 import assert from "node:assert/strict";
 import postgres from "postgres";
@@ -13,11 +13,11 @@ export interface SmokeOptions {
   say?: (line: string) => void;
 }
 
-/** Generous, as emulated and cold machines are slow; nothing waits for its end that has come before. */
+/** Generous, because emulated and cold machines are slow. These are only upper bounds. */
 const READY_MS = 120_000;
 const STOPPED_MS = 60_000;
 
-/** @throws {Error} when something does not hold; it tells what the server printed. */
+/** @throws {Error} if a check fails, with the server's output. */
 export async function smoke(command: string[], options: SmokeOptions = {}): Promise<void> {
   const root = Deno.makeTempDirSync({ prefix: "sundial-smoke-" });
   const say = options.say ?? (() => {});
@@ -104,7 +104,10 @@ class Server {
     return postgres({ host: "127.0.0.1", port: this.ports.pg, max: 1, ...account });
   }
 
-  /** The status of the server. By its own command, as signals are not the same everywhere; a task can only have one. */
+  /**
+   * Stops the server and returns its exit status. Uses its own command, as signals differ between systems; a task
+   * accepts only a signal.
+   */
   async stop(): Promise<number> {
     if (this.#isTask) this.#process!.kill("SIGTERM");
     else assert.equal((await this.#command("stop").output()).code, 0, "the status of the command stop");
@@ -119,12 +122,12 @@ class Server {
     try {
       this.#process.kill("SIGKILL");
     } catch {
-      // It has ended.
+      // already ended
     }
     await this.#ended;
   }
 
-  /** As `deno task start`: the word comes along. */
+  /** True for `deno task start`, which includes the command word. */
   get #isTask(): boolean {
     return this.command.at(-1) === "start";
   }

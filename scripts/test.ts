@@ -1,12 +1,12 @@
 /**
- * Every test that needs only Deno and npm packages, with the flags of the program.
+ * Runs all tests that need only Deno and npm packages, with the flags of the program.
  *
  *     deno task test [PATH…] [--filter …]
  */
 import { deno, DEVELOPMENT_FLAGS } from "./flags.ts";
 
 const paths = Deno.args.some((arg) => !arg.startsWith("-")) ? [] : ["src/", "tests/"];
-// What tests leave there goes with it. Sockets and the like want short paths.
+// Removing it removes everything that tests leave behind. The path is short, as sockets require.
 const temporary = Deno.makeTempDirSync({ prefix: "sundial-test-" });
 for (const name of ["TMPDIR", "TMP", "TEMP"]) Deno.env.set(name, temporary);
 let status = 1;

@@ -1,10 +1,10 @@
-/** What runs is shown while it runs, and ends by its number. */
+/** Running queries are listed, and can be cancelled by their id. */
 import assert from "node:assert/strict";
 import pg from "pg";
 import { until } from "./programs.ts";
 import { startServer, type TestServer } from "./server.ts";
 
-/** It takes longer than any test waits. */
+/** Takes longer than any test waits. */
 const ENDLESS = "select count() from long_sequence(3000000) a cross join long_sequence(3000000) b where a.x + b.x = -1";
 const COLUMNS =
   "query_id worker_id worker_pool username query_start state_change state is_wal query wire client_address " +
@@ -18,7 +18,7 @@ async function connected(server: TestServer, user = "admin", password = "quest")
 
 type Row = Record<string, unknown>;
 
-/** Those whose text begins with `start`. */
+/** Running queries whose text begins with `start`. */
 async function running(server: TestServer, start: string): Promise<Row[]> {
   const { columns, dataset, error } = await server.exec("select * from query_activity()");
   assert.equal(error, undefined);
@@ -36,7 +36,7 @@ Deno.test("query_activity() and CANCEL QUERY", async (t) => {
       return row !== undefined && Number(row.rows_read) > 0 ? row : undefined;
     });
 
-  await t.step("shows who runs what, and how far it is", async () => {
+  await t.step("shows statements with their users and progress", async () => {
     const columns = (await server.exec("select * from query_activity()")).columns!;
     assert.equal(columns.map(({ name }) => name).join(" "), COLUMNS);
     const made = admin.query(
@@ -68,7 +68,7 @@ Deno.test("query_activity() and CANCEL QUERY", async (t) => {
     assert.match(String(await table), new RegExp(`query ${row.query_id} was cancelled by admin with CANCEL QUERY`));
   });
 
-  await t.step("ends another's query over HTTP with an error that says so", async () => {
+  await t.step("cancels another's query over HTTP with a clear error", async () => {
     const ended = server.exec(ENDLESS);
     const row = await one(ENDLESS);
     assert.equal(row.wire, "http");
@@ -81,7 +81,7 @@ Deno.test("query_activity() and CANCEL QUERY", async (t) => {
     await until("the query is gone", async () => (await running(server, ENDLESS)).length === 0);
   });
 
-  await t.step("lets those who may only read end their own", async () => {
+  await t.step("lets read-only users cancel their own queries", async () => {
     const reader = await connected(server, "user", "quest");
     const other = server.exec(ENDLESS);
     const { query_id: id } = await one(ENDLESS);
@@ -110,7 +110,7 @@ Deno.test("query_activity() and CANCEL QUERY", async (t) => {
     });
   }
 
-  await t.step("tells a client of the PostgreSQL wire that asked for it", async () => {
+  await t.step("reports the cancel to a client of the PostgreSQL wire", async () => {
     const notices: string[] = [];
     admin.on("notice", ({ message }: { message?: string }) => notices.push(message!));
     const options = "-c client_min_messages=info";

@@ -1,18 +1,18 @@
-/** The house as `docs/architecture.md` draws it, held against every import of the tree. */
+/** Checks every import against the structure in `docs/architecture.md`. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { fromFileUrl } from "./paths.ts";
 
 const SRC = fromFileUrl("../src/");
 
-/** From top to bottom: a room imports only rooms below it. `wire` is above all of them. */
-const STOREYS = ["wire", "database", "sql", "engine", "storage", "access", "types"];
-/** They stand beside the house: any room may use them, and they use none of it, but may use those before them in this list. */
-const BESIDE = ["config", "log", "metrics", "service", "auth"];
+/** From top to bottom: a room imports only rooms below it. `wire` is at the top. */
+const LAYERS = ["wire", "database", "sql", "engine", "storage", "access", "types"];
+/** All rooms may use these. They import no other rooms, except those before them in this list. */
+const SHARED_ROOMS = ["config", "log", "metrics", "service", "auth"];
 
 /**
- * Contracts: plain declarations that both sides of a wall must see, and the only files that may be imported past a `mod.ts`
- * or against the arrows. Each says what it is in its first lines.
+ * Contracts: declarations that two rooms share. Only they may be imported without `mod.ts` or against the direction.
+ * The first lines of each describe it.
  */
 const CONTRACTS = new Set([
   "api.ts",
@@ -28,21 +28,24 @@ const CONTRACTS = new Set([
   "engine/contract.ts",
   "engine/compiler/ir.ts",
 ]);
-/** At the bottom: a library of small files, imported one by one, as one module would load all of it in every worker. */
+/**
+ * The lowest room: a library of small files that are imported one by one, because a single module would load everything
+ * in every worker.
+ */
 const OPEN_ROOMS = new Set(["types"]);
-/** Bytes ↔ rows, run in the threads that have the rows: the one part of `wire` that rooms below it use. */
+/** Codecs run in the threads that have the rows. They are the only part of `wire` that lower rooms use. */
 const CODECS = new Set(["wire/encode/mod.ts", "wire/line/mod.ts"]);
-/** Rooms within rooms that have a mod.ts of their own. */
-const DOORS = /(^|\/)mod\.ts$/;
-/** Declarations of settings: loaded before any part is made, so they import only `config` and each other. */
+/** Rooms within rooms have their own mod.ts. */
+const ROOM_MODULES = /(^|\/)mod\.ts$/;
+/** Declarations of settings are loaded before anything else, so they import only `config` and each other. */
 const isSettings = (path: string) => /\/settings\.ts$/.test(path) && !/^(?:config|command)\/|\/routes\//.test(path);
-/** They put threads and the process together from several rooms. */
+/** These combine several rooms to threads and to the process. */
 const ASSEMBLERS = new Set(["workers", "command"]);
 
 interface Import {
   from: string;
   to: string;
-  /** Nothing of it is loaded. */
+  /** The import loads no code. */
   isOfTypes: boolean;
 }
 
@@ -61,7 +64,7 @@ function imports(): Import[] {
   for (const from of sourceFiles()) {
     const text = Deno.readTextFileSync(join(SRC, from));
     for (const [, what, specifier] of text.matchAll(/^(?:import|export)\b([^;]*?)\bfrom\s+"(\.[^"]+)"/gm)) {
-      if (specifier.endsWith("/deno.json")) continue; // about the program, and of no room
+      if (specifier.endsWith("/deno.json")) continue; // data about the program, which belongs to no room
       const to = join(from, "..", specifier).replaceAll("\\", "/");
       const names = what.replace(/[{}]/g, "").split(",").map((name) => name.trim()).filter((name) => name !== "");
       found.push({ from, to, isOfTypes: /^\s*type\b/.test(what) || names.every((name) => name.startsWith("type ")) });
@@ -73,25 +76,26 @@ function imports(): Import[] {
 const room = (path: string) => path.includes("/") ? path.slice(0, path.indexOf("/")) : "";
 const say = ({ from, to }: Import) => `src/${from} imports src/${to}`;
 
-Deno.test("imports go down the house", () => {
+Deno.test("rooms import only lower rooms", () => {
   const against = imports().filter(({ from, to }) => {
     const [fromRoom, toRoom] = [room(from), room(to)];
     if (fromRoom === toRoom || CONTRACTS.has(to) || CODECS.has(to) || isSettings(to) || ASSEMBLERS.has(fromRoom)) {
       return false;
     }
-    if (BESIDE.includes(fromRoom)) {
-      return BESIDE.indexOf(toRoom) < 0 || BESIDE.indexOf(toRoom) >= BESIDE.indexOf(fromRoom);
+    if (SHARED_ROOMS.includes(fromRoom)) {
+      return SHARED_ROOMS.indexOf(toRoom) < 0 || SHARED_ROOMS.indexOf(toRoom) >= SHARED_ROOMS.indexOf(fromRoom);
     }
-    if (BESIDE.includes(toRoom)) return false;
-    const [fromStorey, toStorey] = [STOREYS.indexOf(fromRoom), STOREYS.indexOf(toRoom)];
-    return fromStorey >= 0 && (toStorey < 0 || toStorey < fromStorey);
+    if (SHARED_ROOMS.includes(toRoom)) return false;
+    const [fromLayer, toLayer] = [LAYERS.indexOf(fromRoom), LAYERS.indexOf(toRoom)];
+    return fromLayer >= 0 && (toLayer < 0 || toLayer < fromLayer);
   });
   assert.deepEqual(against.map(say), []);
 });
 
-Deno.test("a room is entered through its mod.ts", () => {
+Deno.test("a room is imported through its mod.ts", () => {
   const past = imports().filter(({ from, to }) =>
-    room(from) !== room(to) && room(to) !== "" && !OPEN_ROOMS.has(room(to)) && !DOORS.test(to) && !CONTRACTS.has(to) &&
+    room(from) !== room(to) && room(to) !== "" && !OPEN_ROOMS.has(room(to)) && !ROOM_MODULES.test(to) &&
+    !CONTRACTS.has(to) &&
     !isSettings(to) && !ASSEMBLERS.has(room(from))
   );
   assert.deepEqual(past.map(say), []);
@@ -103,7 +107,10 @@ const CIRCLES = [
   ["sql/binder/calls.ts", "sql/binder/comparison.ts", "sql/binder/expressions.ts", "sql/binder/membership.ts"],
 ];
 
-/** Strongly connected components of more than one file. Source: Tarjan, "Depth-first search and linear graph algorithms", 1972. */
+/**
+ * Strongly connected components of more than one file. Source: Tarjan, "Depth-first search and linear graph
+ * algorithms", 1972.
+ */
 function circles(all: readonly Import[]): string[][] {
   const targets = new Map<string, string[]>();
   for (const { from, to } of all) targets.set(from, [...targets.get(from) ?? [], to]);
@@ -124,14 +131,15 @@ function circles(all: readonly Import[]): string[][] {
   return found.sort();
 }
 
-Deno.test("no files import each other in a circle, but for those that are known", () => {
+Deno.test("no files import each other in a circle, except for the known ones", () => {
   assert.deepEqual(circles(imports()), CIRCLES);
 });
 
-Deno.test("contracts exist, and import contracts and doors only", () => {
+Deno.test("contracts exist, and import only contracts and mod.ts files", () => {
   for (const path of CONTRACTS) assert.ok(Deno.statSync(join(SRC, path)).isFile, path);
   const past = imports().filter(({ from, to }) =>
-    CONTRACTS.has(from) && !CONTRACTS.has(to) && !DOORS.test(to) && !OPEN_ROOMS.has(room(to)) && room(from) !== room(to)
+    CONTRACTS.has(from) && !CONTRACTS.has(to) && !ROOM_MODULES.test(to) && !OPEN_ROOMS.has(room(to)) &&
+    room(from) !== room(to)
   );
   assert.deepEqual(past.map(say), []);
 });
@@ -143,7 +151,7 @@ Deno.test("declarations of settings load nothing else", () => {
   assert.deepEqual(past.map(say), []);
 });
 
-Deno.test("query workers load no SQL compiler, and the writer no engine: there are many of them, or it holds the tables", () => {
+Deno.test("query workers do not load the SQL compiler, and the writer does not load the engine", () => {
   const loaded = (entry: string): Set<string> => {
     const reached = new Set([entry]);
     const all = imports().filter(({ isOfTypes }) => !isOfTypes);
@@ -156,7 +164,7 @@ Deno.test("query workers load no SQL compiler, and the writer no engine: there a
   assert.deepEqual(rooms("workers/writer.ts", /^(?:sql|engine|database|wire)\//), []);
 });
 
-Deno.test("the start's lock file lists no tool of development", () => {
+Deno.test("the start's lock file lists no development tool", () => {
   const lock = JSON.parse(Deno.readTextFileSync(fromFileUrl("../deno.lock"))) as { npm?: Record<string, unknown> };
   const tools = /^(@duckdb|pg@|postgres@|@questdb|fast-check|playwright)/;
   assert.deepEqual(Object.keys(lock.npm ?? {}).filter((name) => tools.test(name)), []);

@@ -1,18 +1,18 @@
-/** Copies of a database that is written to: what was acknowledged before one began is in it. */
+/** Copies of a database during writes contain everything that was acknowledged before the copy began. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { startServer, type TestServer } from "./server.ts";
 
 const WRITERS = 3;
 
-/** Writes lines until it is stopped; `acknowledged[w]` rows of writer `w` are known to be there. */
+/** Writes lines until stopped. The first `acknowledged[w]` rows of writer `w` are acknowledged. */
 function writeOn(server: TestServer): { acknowledged: number[]; stop(): Promise<void> } {
   const acknowledged = new Array<number>(WRITERS).fill(0);
   let stopped = false;
   const writers = acknowledged.map(async (_, w) => {
     while (!stopped) {
       const from = acknowledged[w];
-      // Each batch reaches two tables in one request, the second of them with late rows.
+      // Each batch writes to two tables in one request; the second one gets late rows.
       const lines = Array.from({ length: 50 }, (_, k) => {
         const n = from + k;
         const late = 1_700_000_000_000_000_000n + BigInt((n * 7919) % 100_000) * 1_000_000_000n;
@@ -38,7 +38,7 @@ function writeOn(server: TestServer): { acknowledged: number[]; stop(): Promise<
 
 const pause = (ms: number) => new Promise((done) => setTimeout(done, ms));
 
-/** Each writer's rows are all there from the first to some that is not before the acknowledged ones, and none twice. */
+/** Each writer's rows are contiguous from the first one to at least the last acknowledged one, without duplicates. */
 async function checkCopy(root: string, acknowledged: number[]): Promise<void> {
   await using copy = await startServer({ root });
   for (const [w, least] of acknowledged.entries()) {
@@ -61,7 +61,7 @@ async function checkCopy(root: string, acknowledged: number[]): Promise<void> {
 
 const BUSY = { SVC_CAIRO_CHECKPOINT_LOG_SIZE: "1m", SVC_CAIRO_CHECKPOINT_INTERVAL: "300ms" };
 
-Deno.test("BACKUP DATABASE while lines are written: a start on it has every row acknowledged before", async () => {
+Deno.test("BACKUP DATABASE during writes: a start on the backup has every row acknowledged before", async () => {
   const server = await startServer({ env: BUSY, keepRoot: true });
   const writing = writeOn(server);
   await pause(1500);
@@ -93,10 +93,10 @@ Deno.test("CHECKPOINT CREATE holds the files for a plain copy until CHECKPOINT R
   assert.match(second.error!, /one is open/);
   assert.equal(second.position, 0);
   assert.deepEqual((await server.exec("select in_progress from checkpoint_status()")).dataset, [[true]]);
-  // Many checkpoints would be due before the copy begins, and while it is made, file by file, with pauses.
+  // Checkpoints would be due before and during the copy, which is made file by file with pauses.
   await server.exec("create table dropped as (select x from long_sequence(1000))");
   await server.exec("drop table dropped");
-  // So many rows go into segments and not through the log, which only names them: that waits for the release.
+  // This many rows go directly into segments; the log only names them, and that must wait for the release.
   let isLoaded = false;
   const loading = server.exec("create table loaded as (select x, x * 2 y from long_sequence(2000000))").then(
     (reply) => {

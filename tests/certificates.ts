@@ -1,7 +1,7 @@
-/** Certificates for tests, made by openssl. */
+/** Makes certificates for tests, by openssl. */
 import { join } from "node:path";
 
-/** Undefined where openssl is missing: says so in a line, as its suite is then skipped. */
+/** Undefined without openssl; prints that the suite is skipped. */
 export function authority(suite: string): Authority | undefined {
   try {
     return new Authority();
@@ -30,7 +30,7 @@ export class Authority {
     );
   }
 
-  /** Writes a certificate for localhost and its key, over those that are there. */
+  /** Writes a certificate for localhost and its key, replacing existing ones. */
   issue(name: string, certPath: string, keyPath: string, days = 30): void {
     const request = join(this.directory, "request"), extensions = join(this.directory, "extensions");
     Deno.writeTextFileSync(extensions, "subjectAltName=DNS:localhost,IP:127.0.0.1\n");

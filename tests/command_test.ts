@@ -1,4 +1,4 @@
-/** The command line as a user meets it: each case is a process. */
+/** The command line: each case runs a process. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { DEVELOPMENT_FLAGS } from "../scripts/flags.ts";
@@ -23,7 +23,7 @@ async function sundial(args: string[], env: Record<string, string> = {}): Promis
 const newRoot = () => join(Deno.makeTempDirSync({ prefix: "sundial-" }), "root");
 const names = (directory: string) => [...Deno.readDirSync(directory)].map((entry) => entry.name).sort();
 
-Deno.test("start makes the root, says where it listens, and ends with 0 on SIGTERM; status and stop know it", async () => {
+Deno.test("start creates the root, prints its addresses, and exits with 0 on SIGTERM; status and stop find it", async () => {
   const root = newRoot();
   const server = await startServer({ root });
   assert.deepEqual(names(root), ["conf", "db", "import", "log", "sundial.lock", "sundial.pid"]);
@@ -54,9 +54,9 @@ Deno.test("start makes the root, says where it listens, and ends with 0 on SIGTE
   assert.equal((await sundial(["status", "-d", root])).code, 1);
 });
 
-Deno.test("health asks the server of these settings, and its status is the exit status", async () => {
+Deno.test("health queries the server with these settings and exits with its status", async () => {
   await using server = await startServer();
-  // A proxy for what is outside has nothing to do with it.
+  // A proxy for external hosts must not be used.
   const at = (port: number) => ({
     SVC_HTTP_MIN_BIND_TO: `0.0.0.0:${port}`,
     HTTP_PROXY: `http://127.0.0.1:${freePort()}`,
@@ -92,7 +92,7 @@ Deno.test(
   },
 );
 
-Deno.test("a port in use is one clear line, and 1", async () => {
+Deno.test("a port in use gives one clear line and exit status 1", async () => {
   await using server = await startServer();
   for (
     const [variable, key] of [["SVC_HTTP_MIN_BIND_TO", "http.min.bind.to"], ["SVC_HTTP_BIND_TO", "http.net.bind.to"], [
@@ -157,7 +157,7 @@ if (Deno.build.os === "linux") {
   ]);
 }
 for (const [title, args, env, message] of refused) {
-  Deno.test(`${title} is one clear line, 1, and no root`, async () => {
+  Deno.test(`${title} gives one clear line, exit status 1 and no root`, async () => {
     const root = newRoot();
     const { code, stderr } = await sundial([...args, "-d", root], env);
     assert.equal(code, 1);
@@ -166,7 +166,7 @@ for (const [title, args, env, message] of refused) {
   });
 }
 
-Deno.test("check-config tells every fault of server.conf, the environment and log.conf, a line each", async () => {
+Deno.test("check-config reports every fault of server.conf, the environment and log.conf on a line", async () => {
   const root = newRoot();
   Deno.mkdirSync(join(root, "conf"), { recursive: true });
   const write = (name: string, lines: string[]) => Deno.writeTextFileSync(join(root, "conf", name), lines.join("\n"));
@@ -250,7 +250,7 @@ Deno.test("version, help and check-config", async () => {
   );
 });
 
-Deno.test("check-config tells of unknown keys beside faults", async () => {
+Deno.test("check-config reports unknown keys in addition to faults", async () => {
   const env = { SVC_PG_USR: "x", SVC_QUERY_TIMEOUT: "soon" };
   const { code, stderr } = await sundial(["check-config", "-d", newRoot()], env);
   assert.equal(code, 1);
@@ -260,7 +260,7 @@ Deno.test("check-config tells of unknown keys beside faults", async () => {
   );
 });
 
-Deno.test("one version is told everywhere", async () => {
+Deno.test("the same version is shown everywhere", async () => {
   const { version } = JSON.parse(Deno.readTextFileSync(fromFileUrl("../deno.json")));
   await using server = await startServer();
   const said = (await server.exec("select build(), version()")).dataset![0];
@@ -269,7 +269,7 @@ Deno.test("one version is told everywhere", async () => {
   assert.equal(settings.config["release.version"], version);
 });
 
-Deno.test("check-config tells of addresses that no adapter has, and not of those that a server is on", async () => {
+Deno.test("check-config reports addresses that no adapter has, but not those in use by a server", async () => {
   await using server = await startServer();
   const env = {
     SVC_HTTP_BIND_TO: `127.0.0.1:${server.httpPort}`,
@@ -290,7 +290,7 @@ Deno.test("check-config tells of addresses that no adapter has, and not of those
   assert.equal(off.code, 0, off.stderr);
 });
 
-Deno.test("check-config with -Dout says what it has read", async () => {
+Deno.test("check-config with -Dout names the file that it has read", async () => {
   const missing = join(newRoot(), "none.conf");
   const { code, stdout } = await sundial(["check-config", "-d", newRoot(), `-Dout=${missing}`]);
   assert.equal(code, 0);
@@ -333,7 +333,7 @@ Deno.test("SIGHUP ends a server, but not one started with -n", { ignore: Deno.bu
   assert.equal(await stays.stop(), 0);
 });
 
-Deno.test("-f brings shipped files up to date, and never touches the configuration", async () => {
+Deno.test("-f updates shipped files, and never changes the configuration", async () => {
   await using first = await startServer({ keepRoot: true });
   const { root } = first;
   await first.stop();
@@ -347,7 +347,7 @@ Deno.test("-f brings shipped files up to date, and never touches the configurati
   await Deno.remove(root, { recursive: true });
 });
 
-Deno.test("service --print shows steps that name this program by absolute paths, and takes none", async () => {
+Deno.test("service --print shows steps with absolute paths of this program, and executes none", async () => {
   const root = newRoot();
   const options = ["-d", root, "-t", "west", "-Dout=conf/my log.conf", "-Debug"];
   const { code, stdout } = await sundial(["service", "install", "--print", ...options]);

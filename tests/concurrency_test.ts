@@ -1,4 +1,4 @@
-/** Many at once: schema changes under long reads, writers over all wires, and what one reads meanwhile. */
+/** Concurrency: schema changes during long reads, and writers on all wires with readers. */
 import assert from "node:assert/strict";
 import pg from "pg";
 import { startServer, type TestServer } from "./server.ts";
@@ -11,7 +11,7 @@ async function ok(server: TestServer, sql: string): Promise<unknown[][]> {
   return reply.dataset ?? [];
 }
 
-/** Reads a result slowly: its first bytes now, the others when `go` is fulfilled. */
+/** Reads a result slowly: its first bytes now, the rest when `go` resolves. */
 async function slowly(server: TestServer, sql: string, go: Promise<unknown>): Promise<string[]> {
   const reply = await fetch(`${server.http}/exp?${new URLSearchParams({ query: sql })}`);
   const reader = reply.body!.pipeThrough(new TextDecoderStream()).getReader();
@@ -24,7 +24,7 @@ async function slowly(server: TestServer, sql: string, go: Promise<unknown>): Pr
 
 const ROWS = 200_000;
 
-Deno.test("a query that has begun reads its version to the end, whatever happens to the table", async () => {
+Deno.test("a running query reads its version to the end, whatever happens to the table", async () => {
   await using server = await startServer({
     env: { SVC_CAIRO_CHECKPOINT_LOG_SIZE: "1m", SVC_CAIRO_CHECKPOINT_INTERVAL: "1s", SVC_QUERY_DIRECT_ROWS_MAX: "0" },
   });
@@ -48,7 +48,7 @@ Deno.test("a query that has begun reads its version to the end, whatever happens
     const reading = slowly(server, `select x, s, t from ${name}`, new Promise<void>((resolve) => changed = resolve));
     await wait(100);
     await ok(server, change.replaceAll("NAME", name));
-    // What is freed is used again at once.
+    // Freed memory is reused immediately.
     await ok(server, `create table again${k} as (select x, 'other' || x s from long_sequence(200000))`);
     await ok(server, "checkpoint create");
     await ok(server, "checkpoint release");
@@ -126,7 +126,7 @@ Deno.test("writers over HTTP, PG and line protocol on one table, with readers an
   let running = true;
   const reading = (async () => {
     while (running) {
-      // A commit is seen whole.
+      // Commits are seen as a whole.
       const torn = await ok(server, "select client, n, count() c from t where client != 'tcp' group by client, n");
       assert.deepEqual(torn.filter(([, , count]) => count !== BATCH), []);
     }

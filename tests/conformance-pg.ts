@@ -1,4 +1,4 @@
-/** Recorded cases over the PostgreSQL wire: replies in its text format as /exec would give them. */
+/** Runs recorded cases over the PostgreSQL wire and converts its text format to that of /exec. */
 import { Client } from "pg";
 import type { Case, Reply } from "./conformance.ts";
 
@@ -10,14 +10,14 @@ interface Rows {
 export class PgRunner {
   private constructor(private readonly client: Client, private readonly isExtended: boolean) {}
 
-  /** `isExtended`: by Parse, Bind and Execute instead of simple queries. */
+  /** `isExtended`: uses Parse, Bind and Execute instead of simple queries. */
   static async connect(port: number, isExtended: boolean): Promise<PgRunner> {
     const client = new Client({ host: "127.0.0.1", port, user: "admin", password: "quest", database: "qdb" });
     await client.connect();
     return new PgRunner(client, isExtended);
   }
 
-  /** Types of columns are those of the recorded header, as the wire's own say less. */
+  /** Column types are taken from the recorded header, because the wire's types are less specific. */
   async run(c: Pick<Case, "sql" | "expected">): Promise<Reply> {
     try {
       const result: Rows = await this.client.query({
@@ -53,8 +53,8 @@ function unitsOf(text: string, characters: number): number {
 const NUMBERS = new Set(["BYTE", "SHORT", "INT", "LONG", "FLOAT", "DOUBLE"]);
 
 /**
- * What the wire shows of a recorded answer. Its timestamps have microseconds. Where the recorded position of a faulty value is
- * the start of the statement, this wire tells the value's own.
+ * The recorded answer as this wire shows it: timestamps have microseconds, and where the recorded position of a bad
+ * value is the start of the statement, this wire gives the position of the value.
  */
 export function shown(c: Case): Case {
   if (c.kind === "error" && c.expected[0] === "@0") return { ...c, expected: [] };
@@ -65,9 +65,9 @@ export function shown(c: Case): Case {
 /** JSON shows their NULL as an empty text. */
 const NULL_AS_EMPTY = new Set(["CHAR", "LONG256"]);
 
-/** A value in PostgreSQL's text format as JSON shows it. */
+/** Converts a value in PostgreSQL's text format to its JSON form. */
 export function fromText(text: string | null, type: string): unknown {
-  if (type === "BINARY") return []; // JSON leaves the bytes out
+  if (type === "BINARY") return []; // JSON omits the bytes
   if (text === null) return NULL_AS_EMPTY.has(type) ? "" : null;
   if (type === "BOOLEAN") return text === "t";
   if (NUMBERS.has(type)) return Number.isFinite(Number(text)) ? Number(text) : null;

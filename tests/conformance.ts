@@ -1,8 +1,8 @@
 /**
- * The recorded cases (`tests/conformance/*.test`): a script of SQL with the answers that users of such a database get today.
+ * The recorded cases (`tests/conformance/*.test`): SQL scripts with the answers that users of such a database get today.
  *
  *     statement            the server runs it without an error
- *     query [rowsort]      SQL, ----, a header (name to type), a row a line; numbers may differ by 1e-9 of their size
+ *     query [rowsort]      SQL, ----, a header (name to type), one line for each row; numbers may differ by 1e-9 of their size
  *     error                SQL, ----, @position
  */
 export interface Case {
@@ -49,7 +49,7 @@ export function parseCases(text: string): Case[] {
   return cases;
 }
 
-/** undefined when the reply is as recorded; otherwise what was got. */
+/** Returns undefined if the reply is as recorded, otherwise the actual reply. */
 export function difference(c: Case, reply: Reply): string[] | undefined {
   const got = actual(c, reply);
   const holds = c.kind === "error"
@@ -80,7 +80,7 @@ function same(a: unknown, b: unknown): boolean {
 
 const CREATED = /create\s+(?:table|(?:materialized\s+)?view)\s+(?:if\s+not\s+exists\s+)?("[^"]+"|'[^']+'|[\w.]+)/gi;
 
-/** DROP statements for all that a file makes, last made first. */
+/** DROP statements for everything that a file creates, in reverse order. */
 export function cleanup(cases: Case[]): string[] {
   const names = new Map<string, string>();
   for (const c of cases) {

@@ -1,10 +1,10 @@
 /**
- * Every recorded case against the running server, over HTTP and over PG, on the main thread and on other threads.
- * `conformance/gaps.json` lists the cases that fail (file → lines); a case that passes must leave the list. Four are kept on
- * purpose: `join_inner_cross` 137 sorts by `c.id`, and the recorded answer is sorted by `d.id` because a column of the result
- * is called `id`. `update` 210 ends after `=`, and its recorded position is 0, while all other truncated statements have a
- * position inside the statement. `meta_functions` 113 counts the transactions of a table, here of the whole log;
- * `meta_functions` 162 lists all columns of query_activity(), which has more here.
+ * Runs every recorded case against the server, over HTTP and PG, on the main thread and on other threads.
+ * `conformance/gaps.json` lists the cases that fail (file → lines); a case that passes must be removed from the list. Four are kept
+ * on purpose: `join_inner_cross` 137 sorts by `c.id`, but the recorded answer is sorted by `d.id` because a result column is named
+ * `id`. `update` 210 ends after `=`, and its recorded position is 0, while all other truncated statements have a position inside
+ * the statement. `meta_functions` 113 counts the transactions of a table, here those of the whole log; `meta_functions` 162 lists
+ * all columns of query_activity(), which has more here.
  */
 import assert from "node:assert/strict";
 import { type Case, cleanup, difference, parseCases, type Reply } from "./conformance.ts";
@@ -13,12 +13,12 @@ import { fromFileUrl } from "./paths.ts";
 import { startServer, type TestServer } from "./server.ts";
 
 const folder = fromFileUrl("./conformance/");
-/** Cases that fail: lines by file. */
+/** Failing cases: lines by file. */
 type Gaps = Record<string, number[]>;
 const gaps = JSON.parse(Deno.readTextFileSync(`${folder}gaps.json`)) as Gaps;
 const files = [...Deno.readDirSync(folder)].map((entry) => entry.name).filter((name) => name.endsWith(".test")).sort();
 
-/** Small queries run on the main thread, or all are planned and run by other threads. */
+/** Small queries run on the main thread, or other threads plan and run all queries. */
 const DIRECT = {}, BY_THREADS = { SVC_QUERY_DIRECT_ROWS_MAX: "-1", SVC_QUERY_DIRECT_WORDS_MAX: "0" };
 
 type Run = (c: Pick<Case, "sql" | "expected">) => Promise<Reply>;
@@ -64,7 +64,10 @@ for (const [title, env] of [["on the main thread", DIRECT], ["by other threads",
   });
 }
 
-/** In place of a file's gaps: here a simple query may have several statements, and an empty one is no error. */
+/**
+ * These replace the gaps of a file: over PG a simple query may contain several statements, and an empty one is no
+ * error.
+ */
 const SIMPLE_GAPS: Gaps = { "select_shapes.test": [243, 273], "update.test": [] };
 const EXTENDED_GAPS: Gaps = { "select_shapes.test": [273], "update.test": [] };
 
@@ -82,7 +85,7 @@ for (
   });
 }
 
-Deno.test("at least nine in ten of the recorded cases hold", () => {
+Deno.test("at least nine in ten of the recorded cases pass", () => {
   const all = files.reduce((sum, file) => sum + parseCases(Deno.readTextFileSync(folder + file)).length, 0);
   const open = Object.values(gaps).reduce((sum, lines) => sum + lines.length, 0);
   assert.ok(open <= all / 10, `${open} of ${all} are open`);

@@ -1,4 +1,4 @@
-/** A full disk is told as what it is, on every wire and by health, and is over once there is room. */
+/** A full disk is reported as such on every wire and by health, and the server recovers when there is space. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { Client } from "pg";
@@ -16,7 +16,7 @@ function run(program: string, ...args: string[]): boolean {
   }
 }
 
-/** Takes all room that is left. */
+/** Fills all remaining space. */
 function fill(path: string): void {
   using file = Deno.openSync(path, { create: true, append: true });
   for (let size = 1 << 20; size >= 1;) {
@@ -49,7 +49,7 @@ Deno.test({
         fill(filler);
         const insert = "insert into t select x, repeat('x', 100) from long_sequence(20000)";
         const exec = () => fetch(`${server.http}/exec?${new URLSearchParams({ query: insert })}`);
-        // The log has some room of its own.
+        // The log has some preallocated space.
         let refused = await exec();
         for (let count = 0; count < 50 && refused.ok; count++) {
           await refused.body?.cancel();
@@ -67,7 +67,7 @@ Deno.test({
           await (await fetch(`http://127.0.0.1:${server.minPort}/metrics`)).text(),
           /\nservice_disk_full 1\n/,
         );
-        // Queries are answered all the while.
+        // Queries are answered all the time.
         const { dataset } = await server.exec("select count() from t");
         Deno.removeSync(filler);
         assert.deepEqual(await server.exec(insert), { dml: "OK" });

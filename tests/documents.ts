@@ -1,14 +1,14 @@
 /**
- * Runs a Markdown page against a server of its own, from top to bottom, block by block:
+ * Runs a Markdown page against its own server, from top to bottom, block by block:
  *
  *     sql              through psql
  *     sh               through bash; 127.0.0.1 and the documented ports stand for the server, /var/lib/sundial for its root
  *     ts, python       as a program
  *     ini, yaml        as server.conf, log.conf or Prometheus' configuration, which is checked
- *     text, json, csv  behind one of those: what comes out; `…` stands for anything
- *     other languages  are only shown
+ *     text, json, csv  after one of those: the expected output; `…` matches anything
+ *     other languages  are not run
  *
- * A comment `<!-- not run: why -->` before a block leaves it out, and `<!-- server: KEY=VALUE … -->` sets up the page's server.
+ * A comment `<!-- not run: why -->` before a block excludes it, and `<!-- server: KEY=VALUE … -->` configures the page's server.
  */
 import { pythonWithDriver } from "./programs.ts";
 import { join } from "node:path";
@@ -18,13 +18,13 @@ import { fromFileUrl } from "./paths.ts";
 
 const BLOCK = /(?:<!-- (not run|with): ([^\n]*?) -->\n+)?^```(\w+)\n([\s\S]*?)^```$/gm;
 const SHOWN = new Set(["text", "json", "csv"]);
-/** What a block may drive, as far as not every machine has it. */
+/** Programs that blocks may use and that not every machine has. */
 const PROGRAMS = ["bash", "psql", "curl", "promtool", "prometheus", "python3"];
 
 export interface PageRun {
-  /** As the page would have to be. */
+  /** The page with the actual outputs. */
   text: string;
-  /** Blocks that were not run, and why. */
+  /** Blocks that were not run, with the reason. */
   skipped: string[];
   ran: number;
 }
@@ -47,7 +47,7 @@ export async function runPage(path: string): Promise<PageRun> {
 }
 
 const isRun = (language: string) => ["sql", "sh", "ts", "python", "ini", "yaml"].includes(language);
-/** Programs that a language needs besides. */
+/** Programs that each language needs. */
 const NEEDS: Record<string, string[]> = { sql: ["psql"], python: ["python3"], yaml: ["promtool"] };
 const PATIENCE_MS = 60_000;
 
@@ -60,7 +60,7 @@ class Runner {
     private readonly directory: string,
     private readonly env: Record<string, string>,
   ) {
-    // The executable, as a user has it on the PATH.
+    // The executable, as on a user's PATH.
     const shim = join(directory, "sundial");
     const flags = START_FLAGS.map((flag) =>
       flag === "--lock=deno.lock" ? `--lock=${fromFileUrl("../deno.lock")}` : flag
@@ -106,7 +106,7 @@ class Runner {
     return { text: parts.join("") + page.slice(at), skipped: this.skipped, ran: this.ran };
   }
 
-  /** What it printed; undefined when it could not be run here. */
+  /** Returns the output; undefined if the block cannot be run here. */
   private async runBlock(language: string, body: string, line: number): Promise<string | undefined> {
     const words = NEEDS[language] ?? (language === "sh" ? ["bash", ...wordsOf(body)] : []);
     const missing = PROGRAMS.find((program) => words.includes(program) && !isInstalled(program)) ??
@@ -147,7 +147,7 @@ class Runner {
   }
 
   private async prometheus(text: string): Promise<string> {
-    // Beside the rules, which it names.
+    // Beside the rules file, which it refers to.
     const path = join(this.directory, "docs", "prometheus.yml");
     await Deno.writeTextFile(path, text);
     return await this.command("promtool", ["check", "config", path]);
@@ -162,7 +162,7 @@ class Runner {
     const path = join(this.directory, `page.${language === "ts" ? "ts" : "py"}`);
     await Deno.writeTextFile(path, text);
     if (language === "python") return await this.command(pythonWithDriver()!, [path]);
-    // The drivers are those of the tests.
+    // Uses the drivers of the tests.
     const { imports, scopes } = JSON.parse(Deno.readTextFileSync(fromFileUrl("../deno.json")));
     const map = join(this.directory, "imports.json");
     await Deno.writeTextFile(map, JSON.stringify({ imports: { ...imports, ...scopes["./tests/"] } }));
@@ -225,7 +225,7 @@ class Runner {
   }
 }
 
-/** `…` in what is shown stands for anything. */
+/** `…` in the expected output matches anything. */
 function fits(output: string, shown: string): boolean {
   if (!shown.includes("…")) return output === shown;
   const pattern = shown.split("…").map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")).join("[\\s\\S]*?");

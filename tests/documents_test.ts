@@ -1,7 +1,7 @@
 /**
- * README.md and docs/ say what happens: their blocks are run, what they show is compared, and their links lead somewhere.
+ * Verifies README.md and docs/: runs their blocks, compares the outputs, and checks the links.
  *
- *     deno run -A tests/documents_test.ts [PAGE …]      writes the outputs anew
+ *     deno run -A tests/documents_test.ts [PAGE …]      rewrites the outputs
  */
 import assert from "node:assert/strict";
 import { dirname, join } from "node:path";
@@ -15,7 +15,7 @@ const DOCS = [...Deno.readDirSync(join(ROOT, "docs"))].map(({ name }) => `docs/$
 const PAGES = ["README.md", ...DOCS.toSorted()];
 
 for (const page of PAGES) {
-  Deno.test(`${page} says what happens`, async () => {
+  Deno.test(`${page} describes what happens`, async () => {
     const { text, skipped } = await runPage(join(ROOT, page));
     for (const each of skipped) console.log(`skipped: ${page}, ${each}`);
     assert.equal(text, read(page));
@@ -37,7 +37,7 @@ Deno.test("links between the pages lead to files and headings", () => {
   assert.deepEqual(broken, []);
 });
 
-Deno.test("docs/README.md leads to every file of docs/", () => {
+Deno.test("docs/README.md links to every file of docs/", () => {
   const index = read("docs/README.md");
   const files = [...Deno.readDirSync(join(ROOT, "docs"))].filter((entry) => entry.isFile).map(({ name }) => name);
   assert.deepEqual(files.filter((name) => name !== "README.md" && !index.includes(`](${name})`)), []);
@@ -58,7 +58,7 @@ function exists(path: string): boolean {
 
 const withoutCode = (text: string) => text.replace(/^```[\s\S]*?^```$/gm, "").replace(/`[^`\n]*`/g, "");
 
-/** As GitHub makes them of headings. */
+/** Anchors of headings, as GitHub generates them. */
 function anchorsOf(text: string): Set<string> {
   const headings = text.replace(/^```[\s\S]*?^```$/gm, "").matchAll(/^#+ (.*)$/gm);
   return new Set(

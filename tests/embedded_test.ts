@@ -1,7 +1,7 @@
 /**
- * What an executable holds, against the tree: a worker that is missing fails only in the executable. `deno compile` puts modules
- * and files into a base that it downloads; here the base is Deno itself, which needs no network. Such an executable does not run
- * the program (it is Deno, which does not look at what was added), but what was added is the same.
+ * Compares the contents of an executable with the sources: a missing worker would fail only in the executable. `deno compile` adds
+ * modules and files to a downloaded base; here the base is Deno itself, which needs no network. Such an executable does not run the
+ * program (Deno ignores what was added), but the added contents are the same.
  */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
@@ -40,7 +40,7 @@ Deno.test("embedded: every worker and every file that the source reads by URL", 
     for (const [, relative] of text.matchAll(/new URL\(\s*"([^"]+)"\s*,\s*import\.meta\.url/g)) {
       read.add(join(path, "..", relative).replaceAll("\\", "/"));
     }
-    // Shipped files are read by their name: see src/config/root.ts.
+    // Shipped files are read by name: see src/config/root.ts.
     for (const [, shipped] of text.matchAll(/"((?:conf|import)\/[\w.-]+)"/g)) read.add(shipped);
   }
   assert.deepEqual([...read].sort(), [...EMBEDDED].sort());
@@ -70,7 +70,7 @@ Deno.test("embedded: an executable", async (t) => {
       assert.ok(own.length > 100);
     });
 
-    await t.step("has the packages of deno.lock, each with its code and nothing else", () => {
+    await t.step("has the program's packages, each with its code and nothing else", () => {
       assert.deepEqual(executable.packages, programPackages().map(({ id }) => id).sort(byId));
       for (const { name, version } of programPackages()) {
         const own = paths.filter((path) => path.startsWith(`${PACKAGES}${name}/${version}/`));
@@ -84,7 +84,7 @@ Deno.test("embedded: an executable", async (t) => {
       assert.ok(START_FLAGS.includes("-A"));
       const kinds = Object.entries(executable.permissions).filter(([key]) => key.startsWith("allow_"));
       assert.ok(kinds.length > 6);
-      // An empty list allows all.
+      // An empty list allows everything.
       for (const [kind, allowed] of kinds) assert.deepEqual(allowed, [], kind);
       const v8Flags = START_FLAGS.filter((flag) => flag.startsWith("--v8-flags=")).flatMap((flag) =>
         flag.slice("--v8-flags=".length).split(",")
@@ -96,7 +96,7 @@ Deno.test("embedded: an executable", async (t) => {
       assert.equal(executable.entry, "main.ts");
     });
 
-    await t.step("has the same bytes wherever it was compiled, and nothing of that place", () => {
+    await t.step("has the same bytes wherever it was compiled, and no paths of that machine", () => {
       const [first, second] = outputs.map((path) => sha256(Deno.readFileSync(path)));
       assert.equal(first, second);
       assert.deepEqual(new Set(executable.files.map(({ timeMs }) => timeMs)), new Set([TIME.getTime()]));
@@ -148,7 +148,7 @@ interface Graph {
   modules: { specifier: string; dependencies?: { code?: { specifier: string } }[] }[];
 }
 
-/** Modules of the repository that `entries` run, as `deno info` finds them: not what is imported for its types alone. */
+/** Modules of the repository that `entries` load according to `deno info`, without modules imported only for types. */
 async function importedBy(entries: readonly string[]): Promise<string[]> {
   const root = new URL("../", import.meta.url).href;
   const found = new Set<string>();
@@ -170,7 +170,7 @@ async function importedBy(entries: readonly string[]): Promise<string[]> {
   return [...found];
 }
 
-/** Runs the sources that are compiled, with the packages that are embedded and no others. */
+/** Runs the staged sources with only the embedded packages. */
 async function smokeStaged({ tree, cache }: Stage): Promise<void> {
   await smoke([Deno.execPath(), "run", "--cached-only", ...START_FLAGS, join(tree, "main.ts")], {
     cwd: tree,

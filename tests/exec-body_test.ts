@@ -1,11 +1,11 @@
-/** POST /exec: the statement is in the body. */
+/** POST /exec with the statement in the body. */
 import assert from "node:assert/strict";
 import { startServer } from "./server.ts";
 
 const FORM = "application/x-www-form-urlencoded";
 const JSON_TYPE = "application/json";
 
-Deno.test("POST /exec takes a statement as a form, and as JSON with parameters", async () => {
+Deno.test("POST /exec accepts a statement as a form, and as JSON with parameters", async () => {
   await using server = await startServer({ env: { SVC_HTTP_REQUEST_BODY_SIZE_MAX: "2k" } });
   const post = async (type: string, body: string, query = "") => {
     const reply = await fetch(`${server.http}/exec${query}`, {

@@ -1,4 +1,4 @@
-/** EXPLAIN ANALYZE does what the statement says, and tells what each operator did. */
+/** EXPLAIN ANALYZE executes the statement and shows measurements of each operator. */
 import assert from "node:assert/strict";
 import pg from "pg";
 import { startServer } from "./server.ts";
@@ -66,7 +66,7 @@ Deno.test("EXPLAIN ANALYZE", async (t) => {
     assert.deepEqual(analyzed.slice(0, -1), plain);
   });
 
-  await t.step("changes what the statement says", async () => {
+  await t.step("executes the statement's changes", async () => {
     assert.match(
       await analyze("insert into u select x, s from t where x <= 10"),
       /^Insert\n.*gave 10 rows(?:.*\n)+Changed 10 rows/,
@@ -83,7 +83,7 @@ Deno.test("EXPLAIN ANALYZE", async (t) => {
     assert.deepEqual(await run("select sum(n) from v"), [[ROWS]]);
   });
 
-  await t.step("counts as the change that it makes", async () => {
+  await t.step("counts as the kind of change that it makes", async () => {
     const connect = async (user: string) => {
       const client = new pg.Client({
         host: "127.0.0.1",

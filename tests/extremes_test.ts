@@ -1,4 +1,4 @@
-/** Tables at the edges: each is asked before and after a restart. */
+/** Tables with extreme contents, queried before and after restarts. */
 import assert from "node:assert/strict";
 import { startServer, type TestServer } from "./server.ts";
 
@@ -154,7 +154,7 @@ const extremes: Extreme[] = [
   },
 ];
 
-Deno.test("tables at the edges, before and after restarts", async (t) => {
+Deno.test("tables with extreme contents, before and after restarts", async (t) => {
   const root = await Deno.makeTempDir({ prefix: "sundial-extremes-" });
   const env = { SVC_CAIRO_CHECKPOINT_LOG_SIZE: "16m", SVC_LINE_TCP_MAX_MEASUREMENT_SIZE: "32m" };
   try {

@@ -1,4 +1,4 @@
-/** No row is interpreted: what a query reads passes through compiled kernels, which count it. */
+/** Rows are not interpreted: they pass through compiled kernels, which count them. */
 import assert from "node:assert/strict";
 import { startServer } from "./server.ts";
 

@@ -1,7 +1,7 @@
 /**
- * What was acknowledged survives SIGKILL. The server is killed at random moments under load, started again on the same root, and
- * asked for every row that a client was told is written, and for the state of tables on which one client runs statements of all
- * kinds. SUNDIAL_KILLS=200 repeats it as often.
+ * Acknowledged writes survive SIGKILL. The server is killed at random moments under load and restarted on the same root. Then every
+ * acknowledged row is checked, and the state of tables on which one client runs statements of all kinds. SUNDIAL_KILLS=200 sets the
+ * number of kills.
  */
 import assert from "node:assert/strict";
 import { startServer, type TestServer } from "./server.ts";
@@ -9,7 +9,7 @@ import { startServer, type TestServer } from "./server.ts";
 const KILLS = Number(Deno.env.get("SUNDIAL_KILLS") ?? "3");
 const ROWS_PER_WRITE = 50;
 
-/** A client that writes lines: a write is there whole or not at all, and whole if it was acknowledged. */
+/** A client that writes lines. A write is present completely or not at all, and completely if it was acknowledged. */
 class LineWriter {
   private readonly acknowledged = new Set<number>();
   private sent = 0;
@@ -23,7 +23,7 @@ class LineWriter {
         { length: ROWS_PER_WRITE },
         (_, i) =>
           `${this.table},tag=s${write % 17} write=${write}i,v=${i}.5,text="row ${i}" ${
-            // Some of them are late.
+            // Some rows are late.
             1_700_000_000_000_000 + write * 1_000_000 - (write % 5) * 7_000_000 + i}`,
       );
       const reply = await fetch(`${server.http}/write?precision=u`, { method: "POST", body: lines.join("\n") + "\n" });
@@ -70,7 +70,7 @@ function values(from: number, count: number): { sql: string; rows: Row[] } {
   return { sql: rows.map(({ n, s, ts }) => `(${n}, ${text(s)}, ${Number(ts) * HOUR})`).join(", "), rows };
 }
 
-/** Statements of all kinds, over and over, on tables of their own. */
+/** Endless statements of all kinds, on their own tables. */
 function* statements(): Generator<Statement> {
   const create = (name: string, more: string) =>
     `create table ${name} (n long, s symbol, ts timestamp) timestamp(ts) partition by day${more}`;
@@ -168,11 +168,11 @@ function* statements(): Generator<Statement> {
   }
 }
 
-/** A client that runs one statement after the other. */
+/** A client that runs statements one after the other. */
 class Scripted {
   private readonly statements = statements();
   private tables: Tables = new Map();
-  /** The one whose answer did not come. */
+  /** The statement without an answer yet. */
   private open: Statement | undefined;
   count = 0;
 
@@ -187,7 +187,7 @@ class Scripted {
     }
   }
 
-  /** As it was acknowledged, or with the open statement. */
+  /** Checks that the state is as acknowledged, with or without the open statement. */
   async check(server: TestServer): Promise<void> {
     const found: Record<string, Row[]> = {};
     const { dataset } = await server.exec("select table_name from tables() order by 1");
@@ -221,7 +221,7 @@ class Scripted {
 
 const contentOf = (tables: Tables) => Object.fromEntries([...tables].map(([name, { rows }]) => [name, rows]));
 
-/** Rows of the same time have no order among them that the model knows. */
+/** The model does not define an order of rows with equal times. */
 function sorted(content: Record<string, Row[]>): Record<string, string[]> {
   const keyed = (row: Row) => JSON.stringify(Object.entries(row).sort(([a], [b]) => (a < b ? -1 : 1)));
   return Object.fromEntries(
@@ -255,7 +255,7 @@ Deno.test(`what was acknowledged survives ${KILLS} kills`, async () => {
       let running = true;
       const work = clients.map((client) =>
         client.run(server, () => running).catch((error) => {
-          // The connection broke: the server is dead.
+          // The connection broke because the server was killed.
           if (running || !(error instanceof TypeError)) throw error;
         })
       );

@@ -1,8 +1,8 @@
-/** What each heavy shape of query owes the others: it ends at `query.timeout`, when its client goes, and at its memory limit. */
+/** Every heavy kind of query ends at `query.timeout`, when its client leaves, and at its memory limit. */
 import assert from "node:assert/strict";
 import { startServer, type TestServer } from "./server.ts";
 
-/** Far more rows than any machine gets through. */
+/** Far more rows than any machine can process. */
 const ENDLESS =
   "(select timestamp_sequence('2024-01-01', 1) t, x, x % 10 k from long_sequence(1000000000000)) timestamp(t)";
 const ENDLESS_TIMES = "(select timestamp_sequence('2024-01-01', 1) t, x, x % 10 k from long_sequence(1000000000000))";
@@ -65,7 +65,7 @@ const LONG: [shape: string, sql: string][] = [
     "select sum(c) from (select t, count() c from few sample by 1U from '1980-01-01' to '2100-01-01' fill(0))",
   ],
   ["a running sum", `select sum(s) from (select sum(x) over (order by t) s from ${ENDLESS})`],
-  // These keep their rows, so there are only as many as the memory takes.
+  // These keep their rows, so their number is limited by memory.
   [
     "a window in an order of its own",
     "select max(s) from (select sum(x) over (partition by x % 10 order by x % 1000003) s from long_sequence(5000000))",
@@ -82,7 +82,7 @@ const LONG: [shape: string, sql: string][] = [
   ["a table to be made", "create table made as (select x from long_sequence(1000000000000) where x < 0)"],
 ];
 
-/** As the operator is named in the error. */
+/** The operator's name in the error. */
 const LARGE: [shape: string, operator: RegExp, sql: string][] = [
   ["sort", /sort|order/i, "select x % 1000003 y, x from long_sequence(20000000) order by y, x desc"],
   ["groups", /group|aggregate/i, "select x, count() from long_sequence(20000000)"],
@@ -143,14 +143,14 @@ async function prepared(env: Record<string, string>): Promise<TestServer> {
   return server;
 }
 
-/** Fails instead of waiting for ever: a query that heeds nothing would hang the test. */
+/** Fails instead of waiting forever: a query that ignores cancellation would hang the test. */
 async function exec(server: TestServer, sql: string) {
   const parameters = new URLSearchParams({ query: sql });
   const reply = await fetch(`${server.http}/exec?${parameters}`, { signal: AbortSignal.timeout(30_000) });
   return await reply.json();
 }
 
-Deno.test("every heavy shape ends at query.timeout", async (t) => {
+Deno.test("every heavy kind of query ends at query.timeout", async (t) => {
   await using server = await prepared({ SVC_QUERY_TIMEOUT: "150ms" });
   for (const [shape, sql] of LONG) {
     await t.step(shape, async () => {
@@ -161,7 +161,7 @@ Deno.test("every heavy shape ends at query.timeout", async (t) => {
   }
 });
 
-Deno.test("every heavy shape ends when its client goes", async () => {
+Deno.test("every heavy kind of query ends when its client leaves", async () => {
   await using server = await prepared({ SVC_QUERY_TIMEOUT: "0" });
   for (const [shape, sql] of LONG) {
     const client = new AbortController();
@@ -170,13 +170,13 @@ Deno.test("every heavy shape ends when its client goes", async () => {
     await new Promise((resolve) => setTimeout(resolve, 50));
     client.abort();
     await gone;
-    // Takes a worker, of which there are two: the one after the next would wait for ever.
+    // There are two workers. If a cancelled query kept its worker, the second query from here would wait forever.
     const next = await exec(server, "select sum(x) from long_sequence(1000000)");
     assert.deepEqual(next.dataset, [[500_000_500_000]], shape);
   }
 });
 
-Deno.test("every shape that keeps rows ends at the memory limit, which its error names with the operator", async (t) => {
+Deno.test("every query that keeps rows ends at the memory limit, with an error that names limit and operator", async (t) => {
   await using server = await prepared({ SVC_CAIRO_QUERY_MEMORY_LIMIT: "16m" });
   for (const [shape, operator, sql] of LARGE) {
     await t.step(shape, async () => {
@@ -191,7 +191,7 @@ Deno.test("every shape that keeps rows ends at the memory limit, which its error
 const TOO_LONG = /too long|letters at most/, TOO_MUCH = /memory limit|time-out/;
 const distinct = (count: number) => Array.from({ length: count }, (_, i) => `repeat('${i}x', 4000000)`).join();
 
-/** What one function makes, or holds a thread with: its exact answer where there is one, else what the error says. */
+/** Functions with large results or long run times, with the exact answer, or the expected error. */
 const MADE: [sql: string, answer: unknown | RegExp][] = [
   ["select rnd_str(1000000000, 2000000000, 0)", TOO_LONG],
   ["select rnd_symbol(1000, 1000000, 1000001, 0) from long_sequence(1)", TOO_MUCH],
@@ -223,7 +223,7 @@ const MADE: [sql: string, answer: unknown | RegExp][] = [
   ["select array_sum(array_build(1, 1000000, 1))", 1_000_000],
 ];
 
-Deno.test("what a function makes is charged before it is made", async (t) => {
+Deno.test("the memory of a function's results is charged before it is allocated", async (t) => {
   const limitBytes = 256 << 20;
   await using server = await prepared({ SVC_CAIRO_QUERY_MEMORY_LIMIT: `${limitBytes}`, SVC_QUERY_TIMEOUT: "5s" });
   const resident = residentBytes(server);
@@ -234,14 +234,14 @@ Deno.test("what a function makes is charged before it is made", async (t) => {
       else assert.deepEqual(error ?? dataset, [[answer]]);
     });
   }
-  // Twice what it may be: the collector of a busy machine takes its time.
+  // Allow twice the limit, because garbage collection is slow on a busy machine.
   const grown = residentBytes(server, "VmHWM") - resident;
   assert.ok(grown < 2 * (limitBytes + (200 << 20)), `${grown >> 20} MiB`);
 });
 
 Deno.test({
-  name: "what a query has made goes with it, and does not add up over queries",
-  // Elsewhere there is no glibc to ask.
+  name: "a query's memory is freed with it, and does not add up over queries",
+  // Requires glibc.
   ignore: Deno.build.os !== "linux" || Deno.build.target.includes("musl"),
   async fn() {
     const limitBytes = 256 << 20;
@@ -261,7 +261,7 @@ Deno.test({
   },
 });
 
-/** 0 where the system does not tell. */
+/** 0 if the system does not provide it. */
 function residentBytes(server: TestServer, field = "VmRSS"): number {
   if (Deno.build.os !== "linux") return 0;
   const status = Deno.readTextFileSync(`/proc/${server.process.pid}/status`);
@@ -269,8 +269,8 @@ function residentBytes(server: TestServer, field = "VmRSS"): number {
 }
 
 Deno.test({
-  name: "memory goes back to the system when no query runs",
-  // Elsewhere there is no glibc to ask.
+  name: "memory is returned to the system when no query runs",
+  // Requires glibc.
   ignore: Deno.build.os !== "linux" || Deno.build.target.includes("musl"),
   async fn() {
     await using server = await prepared({ SVC_CAIRO_QUERY_MEMORY_LIMIT: "256m" });

@@ -1,4 +1,4 @@
-/** What a line-protocol request may cost: each limit ends in an answer that says where, and nothing of the request is kept. */
+/** Limits on the cost of a line-protocol request: the error names the line, and nothing of the request is stored. */
 import assert from "node:assert/strict";
 import { gzipSync } from "node:zlib";
 import { startServer, type TestServer } from "./server.ts";
@@ -14,7 +14,7 @@ async function* repeated(text: string, count: number): AsyncGenerator<Uint8Array
   for (let k = 0; k < count; k++) yield piece;
 }
 
-/** Of resident memory. */
+/** Resident memory. */
 function mebibytes(server: TestServer): number {
   const status = Deno.readTextFileSync(`/proc/${server.process.pid}/status`);
   return Number(/VmRSS:\s+(\d+)/.exec(status)![1]) / 1024;
@@ -24,7 +24,7 @@ async function countOf(server: TestServer, table: string): Promise<unknown> {
   return (await server.exec(`select count() from ${table}`)).dataset?.[0][0];
 }
 
-Deno.test("limits of a line-protocol request are told with the line, and nothing of it is kept", async () => {
+Deno.test("limits of a line-protocol request are reported with the line, and nothing of it is stored", async () => {
   await using server = await startServer({
     env: {
       SVC_LINE_TCP_MAX_MEASUREMENT_SIZE: "64k",
@@ -61,7 +61,7 @@ Deno.test("limits of a line-protocol request are told with the line, and nothing
   assert.equal(await countOf(server, "kept"), 11);
 });
 
-Deno.test("rows of one field each, of many fields in all, are refused before they are spread out", async () => {
+Deno.test("rows with one field each but many different fields are refused before they take memory as columns", async () => {
   await using server = await startServer({ env: { SVC_LINE_MEMORY_SIZE: "64m", SVC_METRICS_ENABLED: "true" } });
   const rows = (count: number) => Array.from({ length: count }, (_, k) => `wide c${k % 1_000}=1i\n`).join("");
   assert.equal((await write(server, rows(1_000))).status, 204);
@@ -69,7 +69,7 @@ Deno.test("rows of one field each, of many fields in all, are refused before the
   assert.equal(reply.status, 400, reply.text);
   assert.match(reply.text, /the rows before it take more than 67108864 bytes/);
   assert.equal(await countOf(server, "wide"), 1_000);
-  // In requests of few rows each they are taken.
+  // Requests with fewer rows are accepted.
   for (let k = 0; k < 10; k++) assert.equal((await write(server, rows(1_000))).status, 204);
   assert.equal(await countOf(server, "wide"), 11_000);
   assert.deepEqual((await server.exec("select count(c0), sum(c999) from wide")).dataset, [[11, 11]]);
@@ -87,7 +87,7 @@ Deno.test("requests that together hold more rows than the limit wait for each ot
   assert.equal(await countOf(server, "t"), 6 * 20 * 25_000);
 });
 
-Deno.test("bodies without lines cost no memory and hold nobody up", { ignore: Deno.build.os !== "linux" }, async () => {
+Deno.test("bodies without lines take no memory and block nobody", { ignore: Deno.build.os !== "linux" }, async () => {
   await using server = await startServer({ env: { SVC_LINE_HTTP_INFLATE_RATIO_MAX: "2000" } });
   await write(server, "t a=1i\n");
   const before = mebibytes(server);

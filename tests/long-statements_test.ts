@@ -1,4 +1,4 @@
-/** Long statements: another thread reads them, and the client cannot tell, but that nobody else has to wait. */
+/** Long statements are planned on another thread, with the same results, and block nobody else. */
 import assert from "node:assert/strict";
 import pg from "pg";
 import { startServer, type TestServer } from "./server.ts";
@@ -26,7 +26,7 @@ async function longStatements(server: TestServer): Promise<number> {
   return Number(/^service_long_statements_total (\S+)$/m.exec(text)![1]);
 }
 
-/** Of `count` parts: what a short one answers, a long one answers as well. */
+/** Statements with `count` parts. Short and long ones must give the same answers. */
 const SHAPES: { title: string; sql: (count: number) => string; rows: (count: number) => unknown }[] = [
   {
     title: "columns",
@@ -68,7 +68,7 @@ Deno.test("long statements", async (t) => {
     (await client.query({ text: query, values, rowMode: "array" })).rows;
 
   for (const { title, sql, rows } of SHAPES) {
-    await t.step(`have the answers of short ones: ${title}`, async () => {
+    await t.step(`give the same answers as short ones: ${title}`, async () => {
       const before = await longStatements(server);
       assert.deepEqual(await rowsOf(sql(3)), rows(3));
       assert.equal(await longStatements(server), before);
@@ -79,7 +79,7 @@ Deno.test("long statements", async (t) => {
     });
   }
 
-  await t.step("take parameters, each time anew", async () => {
+  await t.step("accept new parameters on each execution", async () => {
     const text = `select ${list(200, (k) => `a + $1::long + ${k}`)} from n where a = $2`;
     for (const [first, second] of [[10, 1], [20, 2]]) {
       const expected = Array.from({ length: 200 }, (_, k) => `${first + second + k}`);
@@ -106,7 +106,7 @@ Deno.test("long statements", async (t) => {
     assert.deepEqual(await rowsOf("select sum(c299) from w"), [[`${5050 + 100 * 299}`]]);
   });
 
-  await t.step("are refused at the same places", async () => {
+  await t.step("are refused at the same positions", async () => {
     const refused: ((count: number) => string)[] = [
       (count) => `select ${list(count, () => "a")}, nothing from n`,
       (count) => `select ${list(count, () => "a")} from n where where`,
@@ -126,8 +126,8 @@ Deno.test("long statements", async (t) => {
     assert.match((await server.exec(doubling)).error ?? "", /too complex: more than \d+ expressions/);
   });
 
-  await t.step("are cancelled and timed out while they are read, and what waits for them goes on", async () => {
-    // A second of work; the first to be cancelled, the second to be out of time before it is begun.
+  await t.step("are cancelled and timed out during planning, and waiting statements continue", async () => {
+    // Takes a second. The first one is cancelled; the second times out before it starts.
     const long = `select ${list(12_000, (k) => `a + ${k}`)} from n`;
     const other = await connect(server);
     await other.query("set statement_timeout = 1");

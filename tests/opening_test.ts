@@ -1,11 +1,11 @@
-/** Tables are opened when they are first asked for after a start, by whatever statement that is. */
+/** After a start, tables are opened by the first statement that uses them, of any kind. */
 import assert from "node:assert/strict";
 import { startServer } from "./server.ts";
 
-/** More words than main reads by itself. */
+/** More words than main parses by itself. */
 const LONG = `case v ${Array.from({ length: 2000 }, (_, k) => `when ${k} then ${2 * k}`).join(" ")} else 0 end`;
 
-/** The first statement on table `t` after the start, what it answers, and what `select v from t` gives after it. */
+/** The first statement on table `t` after the start, its answer, and the result of `select v from t` afterwards. */
 const FIRST: Record<string, { sql: string; rows?: unknown[][]; says?: RegExp; then?: unknown[][] }> = {
   scan: { sql: "select sum(v) from t where sym = 'b'", rows: [[2]] },
   count: { sql: "select count() from t", rows: [[3]] },
@@ -38,7 +38,7 @@ const FIRST: Record<string, { sql: string; rows?: unknown[][]; says?: RegExp; th
   truncated: { sql: "truncate table t", then: [] },
 };
 
-Deno.test("whatever statement comes to a table first after a start finds all of its rows", async () => {
+Deno.test("the first statement on a table after a start, of any kind, finds all of its rows", async () => {
   const root = await Deno.makeTempDir({ prefix: "sundial-" });
   const names = Object.keys(FIRST).map((name) => `t_${name}`);
   let server = await startServer({ root });
@@ -55,7 +55,7 @@ Deno.test("whatever statement comes to a table first after a start finds all of 
     await exec("checkpoint create");
     await exec("checkpoint release");
     for (const name of names) await exec(`insert into ${name} values ('2024-01-02', 'a', 3)`);
-    // In order: what is left in the log would be opened as soon as there is time.
+    // Stop in order: tables with rows in the log would otherwise be opened in the background.
     await server.stop();
     server = await startServer({ root });
     const { dataset: known } = await server.exec("select count() from wal_tables() where sequencerTxn > 0");
@@ -79,7 +79,7 @@ Deno.test("whatever statement comes to a table first after a start finds all of 
   }
 });
 
-Deno.test("a table without partitions knows its last row also when it is first asked for after a start", async () => {
+Deno.test("a table without partitions knows its last row on its first use after a start", async () => {
   const root = await Deno.makeTempDir({ prefix: "sundial-" });
   let server = await startServer({ root });
   try {
@@ -103,7 +103,7 @@ Deno.test("a table without partitions knows its last row also when it is first a
   }
 });
 
-Deno.test("a table that takes rows in order of time only knows its newest one, also when it is bound before it was opened", async () => {
+Deno.test("a table that accepts rows only in time order knows its newest one, also if a statement was bound before opening", async () => {
   const root = await Deno.makeTempDir({ prefix: "sundial-" });
   const names = ["later", "earlier", "long_earlier"];
   let server = await startServer({ root });

@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
 
-/** A path relative to this folder as an absolute one. */
+/** Absolute path of a path relative to this folder. */
 export function fromFileUrl(relative: string): string {
   return fileURLToPath(new URL(relative, import.meta.url));
 }

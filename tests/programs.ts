@@ -1,11 +1,11 @@
-/** Programs of others that suites drive: found on the PATH, started on free ports, ended with the test. */
+/** External programs for test suites: found on the PATH, started on free ports, stopped with the test. */
 import { freePort } from "./server.ts";
 
-/** Those of `names` that are installed. The others are named in one line: a suite that is left out says so. */
+/** Returns the installed programs of `names`. Prints one line about the missing ones, as their suites are skipped. */
 export async function installed(names: string[], suite: string): Promise<string[]> {
   const found: string[] = [];
   for (const name of names) {
-    // Not there: it throws before there is a promise.
+    // For a missing program this throws synchronously.
     const run = async () =>
       await new Deno.Command(name, { args: ["--version"], stdout: "null", stderr: "null" }).output();
     const starts = await run().then(({ success }) => success, () => false);
@@ -15,7 +15,7 @@ export async function installed(names: string[], suite: string): Promise<string[
   return found;
 }
 
-/** A Python that has psycopg: the system's may, where another on the PATH has not. */
+/** A Python with psycopg: the system's Python may have it even if the first on the PATH does not. */
 export function pythonWithDriver(): string | undefined {
   return ["python3", "/usr/bin/python3"].find((program) => {
     try {
@@ -29,12 +29,12 @@ export function pythonWithDriver(): string | undefined {
 
 export interface Program {
   port: number;
-  /** SIGKILL: what a failing machine does. */
+  /** Sends SIGKILL, to simulate a failing machine. */
   kill(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** Started, and ready when `http://…/-/ready` says so, as the programs of Prometheus do. */
+/** Starts a program and waits until `http://…/-/ready` answers, as with Prometheus' programs. */
 export async function startProgram(
   name: string,
   args: (port: number, directory: string) => string[],
@@ -80,7 +80,7 @@ export async function startProgram(
   }
 }
 
-/** Tries until it gives something true, and gives that. */
+/** Retries until the result is truthy, and returns it. */
 export async function until<T>(
   what: string,
   attempt: () => Promise<T> | T,

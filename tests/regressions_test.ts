@@ -1,10 +1,10 @@
-/** What was wrong once, as SQL over HTTP: small and large tables, on the main thread and in workers. */
+/** Regression tests in SQL over HTTP: small and large tables, on the main thread and in workers. */
 import assert from "node:assert/strict";
 import { startServer, type TestServer } from "./server.ts";
 
 interface Case {
   title: string;
-  /** Statements, then the query. */
+  /** Preparatory statements, then the query. */
   sql: string[];
   rows: unknown[][];
 }
@@ -134,7 +134,7 @@ const CASES: Case[] = [
   },
 ];
 
-/** The place, too. */
+/** Refused statements, with the position. */
 const REFUSED: [sql: string, position: number][] = [
   ["select ts, first(k) from r5 sample by 1h fill(linear)", 11],
   ["select ts, count(), first(k) from r5 sample by 1h fill(0, 'b')", 58],
@@ -158,7 +158,7 @@ const REFUSED: [sql: string, position: number][] = [
   ["select regexp_replace('aaa', '(a){1,20}', '$1')", 30],
 ];
 
-/** Statements whose plan depends on the clock: what each run gives is near the time of that run. */
+/** Statements whose plan depends on the clock: the result of each run is near the time of that run. */
 const BY_THE_CLOCK = [
   "select first(ts) t from (select ts, count() from clock sample by 1s from dateadd('s', -1, now()) to now() fill(0))",
   "select first(ts) t from (select ts, count() from clock sample by 1s /*x*/ from dateadd('s', -1, now()) to now() fill(0))",
@@ -171,7 +171,7 @@ async function runByTheClock(server: TestServer): Promise<void> {
   await server.exec("insert into clock select dateadd('s', x::int, now()), x from long_sequence(3)");
   const first: string[] = [];
   for (const sql of BY_THE_CLOCK) first.push(String((await server.exec(sql)).dataset?.[0]?.[0]));
-  // The rows of `clock` pass, and with them what the last statement gives.
+  // Wait until the rows of `clock` are outside of the range.
   await new Promise((resolve) => setTimeout(resolve, 5_000));
   for (const [k, sql] of BY_THE_CLOCK.entries()) {
     const { dataset, error } = await server.exec(sql);
@@ -194,11 +194,11 @@ for (
     SVC_SHARED_WORKER_COUNT: "3",
   }]] as const
 ) {
-  Deno.test(`what was wrong once holds ${title}`, async (t) => {
+  Deno.test(`regressions, ${title}`, async (t) => {
     await using server = await startServer({ env });
     for (const c of CASES) await t.step(c.title, () => run(server, c));
     await t.step("statements that read the clock are bound for each run", () => runByTheClock(server));
-    await t.step("is refused at its place", async () => {
+    await t.step("statements are refused at the right position", async () => {
       await server.exec("create table r5 (ts timestamp, k symbol, x long) timestamp(ts) partition by day");
       await server.exec("create table r7 (ts timestamp_ns) timestamp(ts) partition by day");
       for (const [sql, position] of REFUSED) assert.equal((await server.exec(sql)).position, position, sql);

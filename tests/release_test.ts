@@ -1,6 +1,6 @@
-/** What is handed out with an executable, the workflows that make it, and the image: all that holds without the executable. */
+/** Tests of the release that need no executable: what is distributed with it, the workflows, and the image. */
 import * as CycloneDX from "@cyclonedx/cyclonedx-library";
-// The validator takes these when it finds them.
+// The validator uses these if they are available.
 import "ajv";
 import "ajv-formats";
 import "ajv-formats-draft2019";
@@ -35,7 +35,7 @@ const FILES: ArchiveFile[] = [
   { path: "top/conf/server.conf", bytes: new Uint8Array() },
 ];
 
-Deno.test("tarGz() has the same bytes for the same files, in order, of nobody, at one time", () => {
+Deno.test("tarGz() is reproducible: sorted files, no owner, one time", () => {
   const bytes = tarGz(FILES, TIME);
   assert.deepEqual(bytes, tarGz(FILES.toReversed(), TIME));
   assert.notDeepEqual(bytes, tarGz(FILES, new Date(TIME.getTime() + 1000)));
@@ -47,17 +47,17 @@ Deno.test("tarGz() has the same bytes for the same files, in order, of nobody, a
     assert.equal(new Date(attrs!.mtime! * 1000).toISOString(), TIME.toISOString());
   }
   assert.equal(entries[2].text, "executable ".repeat(9));
-  // gzip has a time and a system of its own.
+  // gzip has its own time and system.
   assert.equal(Buffer.from(bytes).readUInt32LE(4), 0);
 });
 
-Deno.test("zip() has the same bytes for the same files, in order, at one time in every zone", async () => {
+Deno.test("zip() is reproducible: sorted files, one time in every time zone", async () => {
   const bytes = zip(FILES, TIME);
   assert.deepEqual(bytes, zip(FILES.toReversed(), TIME));
   const unpacked = unzipSync(bytes);
   assert.deepEqual(Object.keys(unpacked), ["top/LICENSE", "top/conf/server.conf", "top/sundial"]);
   assert.equal(new TextDecoder().decode(unpacked["top/sundial"]), "executable ".repeat(9));
-  // The first entry's time and date, in the packed form of DOS: 03:04:06 on 2026-01-02.
+  // The first entry's time and date, in DOS format: 03:04:06 on 2026-01-02.
   assert.equal(Buffer.from(bytes).readUInt16LE(10), (3 << 11) | (4 << 5) | 3);
   assert.equal(Buffer.from(bytes).readUInt16LE(12), ((2026 - 1980) << 9) | (1 << 5) | 2);
   const code = `import { zip } from ${JSON.stringify(new URL("../scripts/release/archive.ts", import.meta.url).href)};
@@ -79,7 +79,7 @@ Deno.test("billOfMaterials() is valid CycloneDX, and lists deno.lock, Deno and V
   assert.equal(text, billOfMaterials(about.version, cache, TIME));
   const validator = new CycloneDX.Validation.JsonStrictValidator(CycloneDX.Spec.Version.v1dot6);
   assert.equal(await validator.validate(text), null);
-  // The validator validates.
+  // Check that the validator rejects an invalid document.
   assert.notEqual(await validator.validate(text.replace(`"type": "library"`, `"type": "shelf"`)), null);
 
   const { components, dependencies, metadata } = JSON.parse(text);
@@ -115,12 +115,12 @@ Deno.test("licenseTexts() has the terms of every package, of Deno and of V8", as
 
 Deno.test({
   name: "smoke() passes for `deno task start`",
-  // A task passes signals on to what it runs, and Windows has none.
+  // A task passes signals on to its command, but not on Windows.
   ignore: Deno.build.os === "windows",
   fn: () => smoke([Deno.execPath(), "task", "start"], { cwd: ROOT }),
 });
 
-Deno.test("smoke() fails, with its output, for what does not serve", async () => {
+Deno.test("smoke() fails with the output of a program that does not serve", async () => {
   const sleeper = [Deno.execPath(), "eval", "console.error('no such root'); Deno.exit(3)"];
   await assert.rejects(smoke(sleeper), /ended with status 3[^]*no such root/);
 });
@@ -169,7 +169,7 @@ Deno.test("actionlint finds nothing in the workflows", async () => {
   assert.ok(success, new TextDecoder().decode(stdout));
 });
 
-/** Instructions of the stage that becomes the image, each with its words; what stands in a JSON array is one word each. */
+/** Instructions of the stage that becomes the image, each with its words. Elements of a JSON array are words. */
 function lastStage(text: string): Map<string, string[]> {
   const lines = text.replaceAll(/^#.*\n/gm, "").replaceAll(/\\\n\s*/g, " ").split("\n").filter((line) =>
     line.trim() !== ""
@@ -185,7 +185,7 @@ function lastStage(text: string): Map<string, string[]> {
   );
 }
 
-Deno.test("the image has nothing but the executable, is nobody's root, and tells its ports, volume, signal and health", () => {
+Deno.test("the image contains only the executable, does not run as root, and declares ports, volume, signal and health", () => {
   const text = read("Containerfile");
   const image = lastStage(text);
   assert.deepEqual(image.get("FROM"), ["scratch"]);
@@ -197,13 +197,13 @@ Deno.test("the image has nothing but the executable, is nobody's root, and tells
     assert.equal(config.get(address).hostname, "0.0.0.0", "a container is reached from outside");
   }
   assert.deepEqual(image.get("STOPSIGNAL"), ["SIGTERM"]);
-  // Without a shell, all commands are arrays.
+  // Without a shell, all commands must be arrays.
   const [program] = image.get("ENTRYPOINT")!;
   assert.match(text, /^ENTRYPOINT \[/m);
   assert.deepEqual(image.get("CMD"), ["start", "-d", image.get("VOLUME")![0]]);
   const health = image.get("HEALTHCHECK")!;
   assert.deepEqual(health.slice(health.indexOf("CMD")), ["CMD", program, "health", "-d", image.get("VOLUME")![0]]);
-  // What it takes is made by the release, under these names.
+  // The files that it copies are made by the release, under the same names.
   const compiled = read("scripts/release/make.ts");
   for (const [, file] of text.matchAll(/\/dist\/([\w.-]+)/g)) {
     if (file !== "sundial") assert.ok(compiled.includes(`"${file}"`), file);

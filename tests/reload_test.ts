@@ -1,11 +1,11 @@
-/** `select reload_config()`: what changes at once, what does not, and that nothing secret is told. */
+/** `select reload_config()`: which settings change at once, which do not, and that secrets are not shown. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import pg from "pg";
 import { until } from "./programs.ts";
 import { startServer } from "./server.ts";
 
-Deno.test("reload_config() takes over reloadable keys, names the others, and keeps all of them when one is bad", async () => {
+Deno.test("reload_config() applies reloadable keys, names the others, and changes nothing if a key is bad", async () => {
   await using server = await startServer();
   const conf = join(server.root, "conf", "server.conf");
   const shipped = Deno.readTextFileSync(conf);

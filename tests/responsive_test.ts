@@ -1,18 +1,18 @@
-/** The main thread stays free: heavy queries and a bulk insert hold up neither small queries nor health. Reports times, asserts answers. */
+/** Heavy queries and a bulk insert delay neither small queries nor health. Reports times, asserts answers. */
 import assert from "node:assert/strict";
 import pg from "pg";
 import { startServer } from "./server.ts";
 
 const { Client } = pg;
 
-/** How long the heavy queries run: SUNDIAL_HEAVY_SECONDS=10 for a real look. */
+/** Duration of the heavy queries: SUNDIAL_HEAVY_SECONDS=10 for a thorough run. */
 const HEAVY_SECONDS = Number(Deno.env.get("SUNDIAL_HEAVY_SECONDS") ?? 3);
 
 const BATCH_ROWS = 10_000;
 
 Deno.test("select 1 and health answer while heavy queries and a bulk insert run", async () => {
   await using server = await startServer({ env: { SVC_QUERY_TIMEOUT: `${HEAVY_SECONDS}s` } });
-  // Made before, as this thread is also the one that looks at the clock.
+  // Prepared in advance, because this thread also measures the times.
   const bodies = Array.from({ length: 16 }, (_, batch) =>
     new TextEncoder().encode(
       Array.from(
@@ -29,7 +29,7 @@ Deno.test("select 1 and health answer while heavy queries and a bulk insert run"
     ),
   );
   heavy.finally(() => heavyRunning = false);
-  // All workers are at the queries, so this is what does not wait for them.
+  // The queries occupy all workers; the writes must not wait for them.
   let written = 0;
   const bulk = (async () => {
     for (let k = 0; heavyRunning; k++) {
@@ -75,7 +75,7 @@ Deno.test("select 1 and health answer while heavy queries and a bulk insert run"
   console.log(`  ${written} rows were written meanwhile`);
 });
 
-Deno.test("a query over its memory limit fails with the limit and the operator; the server lives", async () => {
+Deno.test("a query over its memory limit fails with the limit and the operator, and the server continues", async () => {
   await using server = await startServer({ env: { SVC_CAIRO_QUERY_MEMORY_LIMIT: "16m" } });
   const reply = await server.exec("select x, count() from long_sequence(20000000) group by x order by 2 desc limit 3");
   assert.match(reply.error ?? "", /16/);
@@ -83,7 +83,7 @@ Deno.test("a query over its memory limit fails with the limit and the operator; 
   assert.deepEqual((await server.exec("select 1")).dataset, [[1]]);
 });
 
-Deno.test("a large result to a slow reader keeps the server small", async () => {
+Deno.test("a large result to a slow reader takes little memory", async () => {
   await using server = await startServer();
   const before = residentBytes(server.process.pid);
   const reply = await fetch(

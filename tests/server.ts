@@ -1,4 +1,4 @@
-/** Starts the real server, as `deno task start` does, on free ports and a root of its own. */
+/** Starts the real server like `deno task start`, on free ports and with its own root. */
 import { START_FLAGS } from "../scripts/flags.ts";
 import { askToStop } from "../src/config/mod.ts";
 import { fromFileUrl } from "./paths.ts";
@@ -8,14 +8,14 @@ export interface TestServer {
   httpPort: number;
   pgPort: number;
   minPort: number;
-  /** Line protocol over TCP. */
+  /** Port of the line protocol over TCP. */
   linePort: number;
   root: string;
-  /** Everything the server printed so far. */
+  /** Everything that the server has printed so far. */
   output: () => string;
   process: Deno.ChildProcess;
   exec: (sql: string, parameters?: Record<string, string>) => Promise<ExecReply>;
-  /** SIGTERM, and its exit status. */
+  /** Sends SIGTERM and returns the exit status. */
   stop: () => Promise<number>;
   [Symbol.asyncDispose]: () => Promise<void>;
 }
@@ -31,7 +31,7 @@ export interface ExecReply {
   timestamp?: number;
 }
 
-/** Ports that were free a moment ago, all different. */
+/** Distinct ports that are free at the moment. */
 export function freePorts(count: number): number[] {
   const listeners = Array.from({ length: count }, () => Deno.listen({ hostname: "127.0.0.1", port: 0 }));
   const ports = listeners.map((listener) => (listener.addr as Deno.NetAddr).port);
@@ -48,13 +48,13 @@ interface StartOptions {
   env?: Record<string, string>;
   args?: string[];
   keepRoot?: boolean;
-  /** The header that requests need. */
+  /** The Authorization header for requests. */
   authorization?: string;
-  /** HTTP is served over TLS, with a certificate of this authority for localhost. */
+  /** HTTP uses TLS, with a certificate of this authority for localhost. */
   caPath?: string;
 }
 
-/** Ready to answer. Another process may take a port between its choice and its use: then others are tried. */
+/** Resolves when the server is ready. If another process takes a port first, other ports are tried. */
 export async function startServer(options: StartOptions = {}): Promise<TestServer> {
   for (let attempt = 1;; attempt++) {
     try {
@@ -111,7 +111,7 @@ async function tryToStart(options: StartOptions): Promise<TestServer> {
   }
   const stop = async () => {
     if (!status) {
-      // Windows has no SIGTERM: what goes by that name there ends a process on the spot.
+      // Windows has no SIGTERM: the signal of that name kills the process there.
       if (Deno.build.os === "windows") askToStop(root);
       else process.kill("SIGTERM");
       const timer = setTimeout(() => process.kill("SIGKILL"), 20_000);

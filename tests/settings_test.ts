@@ -1,4 +1,4 @@
-/** Settings do what their sentences say: each is read somewhere, or said to have no effect. */
+/** Every setting is read somewhere, or documented to have no effect. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { SECTIONS } from "../src/command/settings.ts";
@@ -21,7 +21,7 @@ function named(group: object): [name: string, setting: Setting<unknown>][] {
   return Object.entries(group).flatMap(([name, entry]) => isSetting(entry) ? [[name, entry]] : named(entry));
 }
 
-Deno.test("every setting is read, or said to have no effect", () => {
+Deno.test("every setting is read, or documented to have no effect", () => {
   const text = sources("src").map((path) => Deno.readTextFileSync(join(REPOSITORY, path))).join("\n");
   const all = SECTIONS.flatMap(({ settings }) => settings.flatMap(named));
   assert.deepEqual(new Set(all.map(([, { key }]) => key)), new Set(new Catalogue(SECTIONS).settings.keys()));
@@ -70,7 +70,7 @@ Deno.test("settings of the wires and of statements take effect", async () => {
   assert.deepEqual(columns?.map(({ type }) => type), ["FLOAT", "INT"]);
   const faulty = await fetch(`${server.http}/write`, { method: "POST", body: "t f=1.5 1\nt f=oops 2\n" });
   assert.equal((await faulty.json()).line, 2);
-  /** What the server prints comes a moment after its reply. */
+  /** The server's output may arrive a moment after its reply. */
   const printed = async (pattern: RegExp) => {
     for (let attempt = 0; attempt < 100 && !pattern.test(server.output()); attempt++) {
       await new Promise((resolve) => setTimeout(resolve, 20));

@@ -1,4 +1,4 @@
-/** TLS on the PostgreSQL wire: clients in the handshake that are slow or hostile, and those that are refused. */
+/** TLS on the PostgreSQL wire: slow and hostile clients in the handshake, and refused clients. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { type Authority, authority } from "./certificates.ts";
@@ -6,7 +6,7 @@ import { until } from "./programs.ts";
 import { startServer, type TestServer } from "./server.ts";
 
 const LOG_IN_MS = 1_500;
-/** For a time-out of the server, on a busy machine. */
+/** Upper bound for a time-out of the server, on a busy machine. */
 const PATIENCE_MS = 20_000;
 
 async function withTls(env: Record<string, string>, test: (server: TestServer, ca: Authority) => Promise<void>) {
@@ -48,7 +48,7 @@ async function readByte(connection: Deno.Conn): Promise<string> {
   return await connection.read(buffer) === null ? "" : String.fromCharCode(buffer[0]);
 }
 
-/** What comes until the server closes. */
+/** Returns everything until the server closes. */
 async function readToEnd(connection: Deno.Conn): Promise<string> {
   const buffer = new Uint8Array(4096);
   let text = "";
@@ -69,7 +69,7 @@ async function readToEnd(connection: Deno.Conn): Promise<string> {
 
 const connect = (server: TestServer) => Deno.connect({ hostname: "127.0.0.1", port: server.pgPort });
 
-/** The first answer of a log-in by TLS: R asks for the password. */
+/** The first answer after a TLS handshake: R is a request for authentication. */
 async function firstAnswer(server: TestServer, ca: Authority): Promise<string> {
   const plain = await connect(server);
   await write(plain, SSL_REQUEST);
@@ -89,7 +89,7 @@ async function afterRequest(connection: Deno.Conn): Promise<void> {
   assert.equal(await readByte(connection), "S");
 }
 
-/** Begins a ClientHello of 80 bytes. */
+/** The start of an 80-byte ClientHello. */
 const HELLO_HEAD = Uint8Array.of(0x16, 3, 1, 0, 80, 1, 0, 0, 76);
 
 const HOSTILE: [title: string, act: (connection: Deno.Conn) => Promise<void>, told: RegExp][] = [
@@ -125,7 +125,7 @@ const HOSTILE: [title: string, act: (connection: Deno.Conn) => Promise<void>, to
   }, /^N{10}$/],
 ];
 
-Deno.test("TLS on the PostgreSQL wire: clients that misbehave in the handshake are ended and keep no other waiting", () =>
+Deno.test("TLS on the PostgreSQL wire: clients that misbehave in the handshake are disconnected and delay nobody", () =>
   withTls({}, async (server, ca) => {
     const connections = await Promise.all(HOSTILE.map(() => connect(server)));
     const ends = HOSTILE.map(async ([title, act, told], index) => {
@@ -139,7 +139,7 @@ Deno.test("TLS on the PostgreSQL wire: clients that misbehave in the handshake a
     assert.doesNotMatch(server.output(), / [CE] /);
   }));
 
-Deno.test("TLS on the PostgreSQL wire: renegotiation ends its connection only", () =>
+Deno.test("TLS on the PostgreSQL wire: renegotiation ends only its connection", () =>
   withTls({}, async (server, ca) => {
     const process = new Deno.Command("openssl", {
       args: ["s_client", "-starttls", "postgres", "-tls1_2", "-connect", `localhost:${server.pgPort}`],
@@ -157,7 +157,7 @@ Deno.test("TLS on the PostgreSQL wire: renegotiation ends its connection only", 
     assert.doesNotMatch(server.output(), / [CE] /);
   }));
 
-Deno.test("TLS on the PostgreSQL wire: a start with TLS needs the name of the protocol, and TLS to be on", () =>
+Deno.test("TLS on the PostgreSQL wire: a start with TLS requires the protocol's name by ALPN, and TLS to be on", () =>
   withTls({}, async (server, ca) => {
     const caCerts = [Deno.readTextFileSync(ca.path)];
     const begin = async (alpnProtocols: string[] | undefined) => {
@@ -171,7 +171,7 @@ Deno.test("TLS on the PostgreSQL wire: a start with TLS needs the name of the pr
     await until("it is told", () => server.output().includes("names its protocol by ALPN: found none"));
   }));
 
-Deno.test("pg.tls.required refuses clients without TLS, but takes requests to cancel from them", () =>
+Deno.test("pg.tls.required refuses clients without TLS, but accepts their cancel requests", () =>
   withTls({ SVC_PG_TLS_REQUIRED: "true" }, async (server, ca) => {
     using plain = await connect(server);
     await write(plain, startUp());

@@ -1,4 +1,4 @@
-/** TLS of a running server on all its ports: the versions, and what happens when its certificate changes. */
+/** TLS of a running server on all its ports: protocol versions and changes of the certificate. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import pg from "pg";
@@ -18,7 +18,7 @@ async function withTls(
     env: {
       SVC_METRICS_ENABLED: "true",
       SVC_TLS_ENABLED: "true",
-      // On a thread of its own the minimal server gets the certificate by message.
+      // With its own thread, the minimal server gets the certificate by message.
       SVC_HTTP_MIN_WORKER_COUNT: "1",
       SVC_TLS_CERT_PATH: files.cert,
       SVC_TLS_PRIVATE_KEY_PATH: files.key,
@@ -34,7 +34,7 @@ interface Files {
   key: string;
 }
 
-/** A connection that asks `select N`, and what its certificate is called. */
+/** A connection that runs `select N`, and the name in its certificate. */
 class TlsClient {
   #rest = "";
   private constructor(private readonly connection: Deno.TlsConn) {}
@@ -62,7 +62,7 @@ class TlsClient {
   }
 }
 
-/** What openssl says of the certificate that a new connection gets: its name, if it is valid. */
+/** The name in the certificate for new connections, if openssl finds it valid. */
 async function nameOn(port: number, ca: Authority, ...options: string[]): Promise<string> {
   const { stdout, stderr } = await new Deno.Command("openssl", {
     args: ["s_client", "-connect", `localhost:${port}`, "-CAfile", ca.path, "-verify_return_error", ...options],
@@ -74,7 +74,7 @@ async function nameOn(port: number, ca: Authority, ...options: string[]): Promis
   return /subject=CN ?= ?(\w+)/.exec(text)?.[1] ?? text;
 }
 
-/** The name in the certificate that every port gives to new connections. */
+/** The name in the certificate that all ports present to new connections. */
 async function servedName(server: TestServer, ca: Authority, ...options: string[]): Promise<string> {
   const names = await Promise.all([
     nameOn(server.httpPort, ca, ...options),
@@ -86,7 +86,7 @@ async function servedName(server: TestServer, ca: Authority, ...options: string[
   return [...new Set(names)].join();
 }
 
-/** What a client of TLS says first. */
+/** The first bytes of a TLS client. */
 async function clientHello(): Promise<Uint8Array> {
   using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   const { port } = listener.addr as Deno.NetAddr;
@@ -101,7 +101,7 @@ async function clientHello(): Promise<Uint8Array> {
   return buffer.slice(0, size!);
 }
 
-/** With some bytes changed behind the record's head, or cut off. */
+/** Changes or cuts off some bytes after the record's header. */
 function damaged(bytes: Uint8Array): Uint8Array {
   const copy = bytes.slice();
   for (let change = Math.random() * 5; change > 0; change--) {
@@ -116,7 +116,7 @@ async function reload(server: TestServer, ca: Authority, call = "reload_config")
   return (await reply.json()).dataset[0][0];
 }
 
-Deno.test("TLS: a new certificate serves new connections, by reload_config() and by itself; the others go on", () =>
+Deno.test("TLS: a new certificate applies to new connections, by reload_config() and automatically; others continue", () =>
   withTls(async (server, ca, files) => {
     using old = await TlsClient.to(server, ca);
     const ssl = { ca: Deno.readTextFileSync(ca.path) };
@@ -137,7 +137,7 @@ Deno.test("TLS: a new certificate serves new connections, by reload_config() and
     await oldOfPg.end();
   }));
 
-Deno.test("TLS: what is wrong with new files is told with their names, and the old certificate stays", () =>
+Deno.test("TLS: faults of new files are reported with their names, and the old certificate is kept", () =>
   withTls(async (server, ca, { cert, key }) => {
     const other = join(ca.directory, "other");
     const [certText, keyText] = [cert, key].map((path) => Deno.readTextFileSync(path));
@@ -160,7 +160,7 @@ Deno.test("TLS: what is wrong with new files is told with their names, and the o
     }
   }));
 
-Deno.test("TLS: versions 1.2 and 1.3, and none before; curl verifies; HTTP without TLS gets no answer, nor harm", () =>
+Deno.test("TLS: versions 1.2 and 1.3 only; curl verifies; HTTP without TLS gets no answer and does no harm", () =>
   withTls(async (server, ca) => {
     assert.equal(await servedName(server, ca, "-tls1_2"), "first");
     assert.equal(await servedName(server, ca, "-tls1_3"), "first");
@@ -185,7 +185,7 @@ Deno.test("TLS: versions 1.2 and 1.3, and none before; curl verifies; HTTP witho
     );
   }));
 
-Deno.test("TLS: rows stream at the pace of the reader, and a reader that leaves ends its query", () =>
+Deno.test("TLS: rows stream at the reader's pace, and a reader that leaves ends its query", () =>
   withTls(async (server, ca) => {
     using client = Deno.createHttpClient({ caCerts: [Deno.readTextFileSync(ca.path)] });
     const query = encodeURIComponent("select x, 'some text' from long_sequence(1000000)");

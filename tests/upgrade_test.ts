@@ -1,4 +1,7 @@
-/** Roots of every format version open; one of a newer version is refused. `tests/roots/` is never written anew. */
+/**
+ * Roots of every format version open; one of a newer version is refused. The roots in `tests/roots/` are never
+ * rewritten.
+ */
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { crc32 } from "node:zlib";
@@ -50,7 +53,7 @@ for (let version = 0; version <= FORMAT_VERSION; version++) {
   });
 }
 
-/** Where the version stands in each sort of file, and how the checksums are made right again. */
+/** Where each kind of file stores the version, and how to fix its checksums. */
 const NEWER = FORMAT_VERSION + 1;
 const raised: [string, RegExp, (bytes: Uint8Array, path: string) => Uint8Array][] = [
   ["catalogue", /catalog\.\d$/, (bytes) => {
@@ -95,7 +98,7 @@ function headed(bytes: Uint8Array): Uint8Array {
   return bytes;
 }
 
-/** The head of a manifest is JSON behind its version and size. */
+/** A manifest begins with version, size, and a JSON head. */
 function replaceInManifests(directory: string, from: string, to: string): void {
   let count = 0;
   for (const { name } of Deno.readDirSync(directory)) {
@@ -142,12 +145,12 @@ function filesBelow(directory: string): string[] {
   );
 }
 
-Deno.test("every file of a database says its format", () => {
+Deno.test("every file of a database records its format", () => {
   const database = join(ROOTS, String(FORMAT_VERSION), "db");
   assert.deepEqual(filesBelow(database).filter((path) => !raised.some(([, names]) => names.test(path))), []);
 });
 
-/** A start opens the tables of a root whose catalogue does not tell their LSNs. */
+/** The start opens the tables of a root whose catalogue does not record their LSNs. */
 const OPENS_TABLES = 1;
 
 for (const [title, names, raise] of raised) {
@@ -166,7 +169,7 @@ for (const [title, names, raise] of raised) {
   });
 }
 
-Deno.test("waiting alerts of a newer version stop the start with one line", async () => {
+Deno.test("undelivered alerts of a newer version stop the start with one line", async () => {
   const root = copyOf(FORMAT_VERSION);
   const path = join(root, "log", "alert-alerts.queue");
   Deno.mkdirSync(join(root, "log"));

@@ -1,6 +1,6 @@
 /**
- * What clients may do wrong: garbage, half requests, no reading, going away. The server answers others all the same, and counts no
- * unhandled error.
+ * Misbehaving clients: garbage, incomplete requests, clients that do not read or leave. The server keeps answering others, and
+ * counts no unhandled error.
  */
 import assert from "node:assert/strict";
 import fc from "fast-check";
@@ -10,7 +10,7 @@ const RUNS = Number(Deno.env.get("SUNDIAL_RUNS") ?? 40);
 const utf8 = new TextEncoder();
 const wait = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** The clients here speak to the PG wire in bytes, without SCRAM. */
+/** The clients here use the PG wire protocol directly, without SCRAM. */
 const SETTINGS = { SVC_METRICS_ENABLED: "true", SVC_PG_AUTH_METHOD: "password" };
 
 async function metricsOf(server: TestServer): Promise<Map<string, number>> {
@@ -24,7 +24,7 @@ async function assertWell(server: TestServer): Promise<void> {
   assert.doesNotMatch(server.output(), / C /);
 }
 
-/** Sends bytes in pieces, reads for a moment, and goes away. */
+/** Sends bytes in pieces, reads for a moment, and disconnects. */
 async function send(port: number, pieces: Uint8Array[], readMs = 20): Promise<string> {
   const connection = await Deno.connect({ hostname: "127.0.0.1", port });
   let text = "";
@@ -41,7 +41,7 @@ async function send(port: number, pieces: Uint8Array[], readMs = 20): Promise<st
     }
     await Promise.race([reading, wait(readMs)]);
   } catch {
-    // The server had enough.
+    // closed by the server
   } finally {
     connection.close();
   }
@@ -69,7 +69,7 @@ const pieces = (bytes: fc.Arbitrary<Uint8Array>) => fc.array(bytes, { minLength:
 const garbage = fc.uint8Array({ maxLength: 300 });
 const bytes = (text: fc.Arbitrary<string>) => text.map((t) => utf8.encode(t));
 
-/** Texts of requests with things in them that do not belong there. */
+/** Requests with unexpected contents. */
 const httpBytes = pieces(fc.oneof(
   garbage,
   bytes(
@@ -168,7 +168,7 @@ Deno.test(`garbage on each wire, ${RUNS} times`, async () => {
       fc.asyncProperty(arbitrary, async (sent) => {
         await send(port, sent);
         if (wire === "HTTP") {
-          // As a body too.
+          // Also as a body.
           const reply = await fetch(`${server.http}/write`, {
             method: "POST",
             body: sent[0] as Uint8Array<ArrayBuffer>,
@@ -183,7 +183,7 @@ Deno.test(`garbage on each wire, ${RUNS} times`, async () => {
   }
 });
 
-/** A PG connection that has logged in. */
+/** A PG connection after log-in. */
 class PgClient {
   private constructor(private readonly connection: Deno.Conn) {}
 
@@ -207,7 +207,7 @@ class PgClient {
     await this.write(bytes);
   }
 
-  /** Reads messages until one of type `last`: how many of each type there were, and the text of the last error. */
+  /** Reads messages until one of type `last`. Returns the number of each type, and the text of the last error. */
   async until(last: string): Promise<{ counts: Map<string, number>; error?: string }> {
     const counts = new Map<string, number>();
     let error: string | undefined;
@@ -257,15 +257,15 @@ function residentBytes(pid: number): number {
   return Number(/VmRSS:\s+(\d+)/.exec(Deno.readTextFileSync(`/proc/${pid}/status`))?.[1] ?? 0) * 1024;
 }
 
-/** Of each reader; SUNDIAL_ROWS=10000000 for a real one. */
+/** Rows for each reader; SUNDIAL_ROWS=10000000 for a thorough run. */
 const ROWS = Number(Deno.env.get("SUNDIAL_ROWS") ?? 1_000_000);
 
-Deno.test(`readers that do not read ${ROWS} rows stall nobody, cost little, and have all when they go on`, async () => {
+Deno.test(`readers that pause in ${ROWS} rows stall nobody, cost little, and get all rows when they continue`, async () => {
   await using server = await startServer({
     env: { ...SETTINGS, SVC_SHARED_WORKER_COUNT: "2", SVC_QUERY_TIMEOUT: "10m" },
   });
   const query = `select x, x * 0.5 d, 'some text' t, x::timestamp ts from long_sequence(${ROWS})`;
-  await server.exec("select count() from long_sequence(2000000) where x % 7 = 3"); // the memory of a first query
+  await server.exec("select count() from long_sequence(2000000) where x % 7 = 3"); // warm up the memory
   const before = Deno.build.os === "linux" ? residentBytes(server.process.pid) : 0;
   const target = (path: string) => `${path}?query=${encodeURIComponent(query)}`;
   const slow: Deno.Conn[] = [], slowPg: PgClient[] = [];
@@ -298,7 +298,7 @@ Deno.test(`readers that do not read ${ROWS} rows stall nobody, cost little, and 
   await assertWell(server);
 });
 
-Deno.test("a PG client that does not read is let go after the time of an idle one", async () => {
+Deno.test("a PG client that does not read is disconnected after the idle time", async () => {
   await using server = await startServer({ env: { ...SETTINGS, SVC_PG_NET_CONNECTION_TIMEOUT: "1s" } });
   const client = await PgClient.to(server);
   await client.ask(`select x, 'some text' t from long_sequence(5000000)`);
@@ -314,7 +314,7 @@ Deno.test("a PG client that does not read is let go after the time of an idle on
   await assertWell(server);
 });
 
-Deno.test("clients that go away in the middle of a result leave nothing behind", async () => {
+Deno.test("clients that leave in the middle of a result leave nothing behind", async () => {
   await using server = await startServer({ env: SETTINGS });
   await server.exec(
     "create table t as (select x, 'text ' || x s, timestamp_sequence(0, 1000000) ts from long_sequence(300000)) timestamp(ts) partition by day",
@@ -348,7 +348,7 @@ Deno.test("clients that go away in the middle of a result leave nothing behind",
   await assertWell(server);
 });
 
-Deno.test("half requests, and requests that come byte by byte, stall nobody", async () => {
+Deno.test("incomplete requests, and requests that arrive byte by byte, stall nobody", async () => {
   await using server = await startServer({ env: SETTINGS });
   const halves: [number, Uint8Array][] = [
     [server.httpPort, utf8.encode("GET /exec?query=sel")],
@@ -390,7 +390,6 @@ Deno.test("half requests, and requests that come byte by byte, stall nobody", as
   await assertWell(server);
 });
 
-// Ignored: one of its statements is not answered within a minute any more: to be found.
 Deno.test("huge heads, huge texts and deep nesting are refused or answered, and nobody waits", async () => {
   await using server = await startServer({ env: SETTINGS });
   const status = async (head: string) => (await send(server.httpPort, [utf8.encode(head)], 2000)).slice(9, 12);

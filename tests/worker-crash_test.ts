@@ -1,4 +1,6 @@
-/** What happens when a thread ends by an error: its query is told, the others go on, and nothing that was acknowledged is lost. */
+/**
+ * A thread that ends by an error: its query gets an error, others continue, and nothing that was acknowledged is lost.
+ */
 import assert from "node:assert/strict";
 import { startServer, type TestServer } from "./server.ts";
 
@@ -19,7 +21,7 @@ async function until(what: string, holds: () => boolean | Promise<boolean>): Pro
   throw new Error(`after 20 s still not: ${what}`);
 }
 
-Deno.test("a query worker that fails: its query is told, others go on, its pins and memory are free, and it is replaced", async () => {
+Deno.test("a failed query worker: its query gets an error, others continue, pins and memory are freed, and it is replaced", async () => {
   await using server = await startServer({
     env: { ...DEVELOPMENT, SVC_SHARED_WORKER_COUNT: "2", SVC_QUERY_DIRECT_ROWS_MAX: "0" },
   });
@@ -30,7 +32,8 @@ Deno.test("a query worker that fails: its query is told, others go on, its pins 
   const pins = () => metric(server, "service_pool_pins");
   const [memoryBefore, pinsBefore] = [await queryMemory(), await pins()];
   for (let round = 0; round < 3; round++) {
-    // Its reader does not read, and the result is more than sockets hold: it waits with frames pinned and memory taken.
+    // Its reader does not read, and the result exceeds the socket buffers: the query waits with pinned frames and
+    // memory.
     const stalled = await fetch(
       `${server.http}/exp?${new URLSearchParams({
         query: "select a.x, a.s, a.ts, b.x x2, b.s s2, b.ts ts2, a.s s3, b.s s4 from t a join t b on x",
@@ -55,10 +58,10 @@ Deno.test("a query worker that fails: its query is told, others go on, its pins 
   assert.equal(await metric(server, "service_unhandled_errors_total"), 3);
 });
 
-Deno.test("a writer that fails: writes are refused, the process ends with a critical message, and a new start has all that was acknowledged", async () => {
+Deno.test("a failed writer: writes are refused, the process ends with a critical message, and a restart has everything acknowledged", async () => {
   const root = await Deno.makeTempDir({ prefix: "sundial-writer-" });
   try {
-    // Slow syncs, so that at every moment some client waits for the writer.
+    // Slow syncs, so that some client is always waiting for the writer.
     const server = await startServer({ root, env: { ...DEVELOPMENT, SVC_DEV_SYNC_DELAY: "30ms" } });
     await server.exec("create table t (client long, n long, ts timestamp) timestamp(ts) partition by hour");
     const acknowledged = new Set<string>();

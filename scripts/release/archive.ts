@@ -1,10 +1,10 @@
-/** Archives whose bytes depend on nothing but what is in them: one time for all files, no owner, sorted names. */
+/** Reproducible archives: one time for all files, no owner, sorted names. */
 import { gzipSync } from "node:zlib";
 import { zipSync } from "fflate";
 import { createTar } from "nanotar";
 
 export interface ArchiveFile {
-  /** With `/`. */
+  /** With `/` as separator. */
   path: string;
   bytes: Uint8Array;
   executable?: boolean;
@@ -25,12 +25,12 @@ export function tarGz(files: ArchiveFile[], time: Date): Uint8Array {
 }
 
 export function zip(files: ArchiveFile[], time: Date): Uint8Array {
-  // Times in zip files are local ones: this is the local time that reads as `time` does in UTC.
+  // Times in zip files are local, so convert to the local time that reads like `time` in UTC.
   const [year, month, ...rest] = time.toISOString().split(/[-T:.]/).slice(0, 6).map(Number);
   const [day, hour, minute, second] = rest;
   const mtime = new Date(year, month - 1, day, hour, minute, second);
   return zipSync(Object.fromEntries(
-    // System 3 is Unix: its upper two bytes are the mode, for those who unpack it there.
+    // System 3 is Unix: the upper two bytes are the file mode.
     sorted(files).map((file) => [file.path, [file.bytes, { mtime, os: 3, attrs: (0o100000 | modeOf(file)) << 16 }]]),
   ));
 }

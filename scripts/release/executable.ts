@@ -1,8 +1,8 @@
 /**
- * What `deno compile` has put in an executable, read from its bytes. The format is Deno's own and not promised to anybody: it is
- * that of the version which compiles, and a test that reads it notices a change.
+ * Reads from an executable's bytes what `deno compile` has embedded. The format is internal to Deno, as of the version in use; a test
+ * that reads an executable detects changes.
  *
- *     magic "d3n0l4nd"   u64 size, metadata as JSON   u64 size, npm packages   remote modules: 12 zeros without any
+ *     magic "d3n0l4nd"   u64 size, metadata as JSON   u64 size, npm packages   remote modules: 12 zeros if there are none
  *     u64 size, tree of files as JSON   u64 size, their bytes   magic "d3n0l4nd"
  */
 
@@ -14,7 +14,7 @@ export interface Executable {
   /** `name@version`. */
   packages: string[];
   files: { path: string; sizeBytes: number; timeMs: number }[];
-  /** All that was embedded, for searching. */
+  /** All embedded bytes, for searching. */
   bytes: Uint8Array;
 }
 
@@ -43,7 +43,7 @@ export function readExecutable(path: string): Executable {
       at += 8 + size;
       return bytes.subarray(at - size, at);
     };
-    // The base has the magic among its constants too.
+    // The runtime's constants contain the magic too.
     if (!text.decode(bytes.subarray(at + 8, at + 16)).startsWith(`{"argv":`)) continue;
     const metadata = JSON.parse(text.decode(section())) as Metadata;
     const npm = section();
@@ -72,7 +72,7 @@ function find(bytes: Uint8Array, from: number): number {
   return -1;
 }
 
-/** u32 count, count × (u32 size, id), and then what depends on what. */
+/** u32 count, count × (u32 size, id), then the dependencies. */
 function packageIds(bytes: Uint8Array): string[] {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   let at = 4;

@@ -1,8 +1,8 @@
-/** The licence texts of what is in an executable: npm packages, Deno, V8. */
+/** The licence texts of the executable's parts: npm packages, Deno, V8. */
 import { join } from "node:path";
 import { type Package, type PackageCache, readJson, ROOT, shippedPackages } from "./packages.ts";
 
-/** Has a text beside this file, as no npm package brings it along. */
+/** A part that is no npm package; its licence text is beside this file. */
 export interface RuntimePart {
   readonly name: string;
   readonly version: string;
@@ -20,14 +20,14 @@ export function runtimeParts(): RuntimePart[] {
   ];
 }
 
-/** The SPDX expression that its package.json has. */
+/** The SPDX expression in its package.json. */
 export function licenseOf(one: Package, cache: PackageCache): string {
   const { license } = readJson(join(cache.find(one).path, "package.json")) as { license?: string };
   if (typeof license !== "string") throw new Error(`${one.id} says no licence in its package.json`);
   return license;
 }
 
-/** @throws {Error} when a package has no licence text: it may not be passed on. */
+/** @throws {Error} if a package has no licence text: it may not be redistributed. */
 export function licenseTexts(cache: PackageCache): string {
   const parts = shippedPackages().map((one) => ({
     title: `${one.id} (${licenseOf(one, cache)})`,

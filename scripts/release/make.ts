@@ -1,12 +1,12 @@
 /**
- * Executables by `deno compile`, and what is handed out with them, all in one folder:
+ * Makes executables by `deno compile`, and everything released with them, in one folder:
  *
  *     sundial-VERSION-SYSTEM.tar.gz, .zip for Windows    executable, licences, README, CHANGELOG, conf/, bill of materials
- *     sundial-VERSION.cdx.json                           the bill of materials by itself
+ *     sundial-VERSION.cdx.json                           the bill of materials
  *     SHA256SUMS                                         of all these
- *     SYSTEM/                                            what is in the archive
+ *     SYSTEM/                                            the contents of the archive
  *
- * The same sources and `time` give the same bytes.
+ * The output depends only on the sources and `time`.
  */
 import { createHash } from "node:crypto";
 import { dirname, join } from "node:path";
@@ -29,16 +29,16 @@ const SHIPPED = [
 ];
 
 export interface ReleaseOptions {
-  /** Deno's names of them. */
+  /** Deno's names of the targets. */
   targets: readonly string[];
-  /** Where it goes. */
+  /** Output folder. */
   dist: string;
-  /** For the stage, which is kept. */
+  /** Folder for the stage, which is kept. */
   build: string;
   time: Date;
 }
 
-/** Gives the names of the archives. */
+/** Returns the names of the archives. */
 export async function makeRelease({ targets, dist, build, time }: ReleaseOptions): Promise<string[]> {
   const cache = await PackageCache.open([...PROGRAM, ...CONSOLE]);
   const staged = stage(build, cache, await consoleDirectory(ROOT), time);

@@ -5,22 +5,22 @@ import { EMBEDDED } from "../embedded.ts";
 
 export const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 
-/** Where the program's modules begin: workers are entry points of their own, as nothing imports them. */
+/** Entry points of the program. Workers are entry points too, because nothing imports them. */
 export const PROGRAM = ["main.ts", ...EMBEDDED.filter((path) => path.endsWith(".ts"))];
 
-/** A start from the sources builds the console: what it is bundled from, and the bundler. */
+/** A start from the sources builds the console: its entry point, and the bundler. */
 export const CONSOLE = ["src/console/main.tsx", "scripts/console/build.ts"];
 
 export interface Package {
-  /** `name@version`, as purls, SBOM and executables name it. */
+  /** `name@version`, as in purls, the SBOM and executables. */
   readonly id: string;
   readonly name: string;
   readonly version: string;
-  /** `sha512-…`, of the archive in the registry. */
+  /** `sha512-…` of the archive in the registry. */
   readonly integrity: string;
-  /** Ids. */
+  /** Ids of packages. */
   readonly dependencies: string[];
-  /** The program, or the console, imports it by its own name. */
+  /** The program or the console imports it directly. */
   readonly isDirect: boolean;
 }
 
@@ -31,12 +31,12 @@ interface Lock {
   npm: Record<string, { integrity: string; dependencies?: string[] }>;
 }
 
-/** What the program imports, directly or through others. */
+/** Packages that the program imports, directly or indirectly. */
 export function programPackages(): Package[] {
   return reachable(importsOf("deno.json"));
 }
 
-/** Of deno.lock, what the program imports. */
+/** The part of deno.lock that the program needs. */
 export function programLock(): unknown {
   const lock = readJson(join(ROOT, "deno.lock")) as Lock;
   const ids = new Set(programPackages().map(({ id }) => id));
@@ -50,18 +50,18 @@ export function programLock(): unknown {
   };
 }
 
-/** What the files of the console are bundled from. */
+/** Packages that the console's files are bundled from. */
 export function consolePackages(): Package[] {
   return reachable(importsOf("src/console/deno.json"));
 }
 
-/** All that is passed on with an executable. */
+/** All packages that are distributed with an executable. */
 export function shippedPackages(): Package[] {
   const byId = new Map([...programPackages(), ...consolePackages()].map((one) => [one.id, one]));
   return [...byId.values()].sort((a, b) => (a.id < b.id ? -1 : 1));
 }
 
-/** `name@version` of each package that an import map names. */
+/** `name@version` of each package in an import map. */
 function importsOf(path: string): Set<string> {
   return new Set(Object.values(importMapOf(path)).map((specifier) => /^npm:(@?[^@]+@[^/]+)/.exec(specifier)![1]));
 }
@@ -87,27 +87,27 @@ function reachable(direct: ReadonlySet<string>): Package[] {
 function lockedPackages(): Omit<Package, "isDirect">[] {
   const { npm } = readJson(join(ROOT, "deno.lock")) as Lock;
   const packages = Object.entries(npm).map(([key, { integrity, dependencies = [] }]) => {
-    // What stands behind `_` are the peers that were chosen for it.
+    // After `_` come the peer dependencies that were chosen.
     const { name, version } = /^(?<name>@?[^@]+)@(?<version>[^_]+)/.exec(key)!.groups!;
     return { id: `${name}@${version}`, name, version, integrity, dependencies };
   });
-  // A dependency is a bare name as long as there is one version of it.
+  // A dependency is a bare name if there is only one version of it.
   const idOf = (dependency: string) =>
     packages.find(({ id, name }) => dependency === name || dependency.replace(/_.*$/, "") === id)!.id;
   return packages.map((one) => ({ ...one, dependencies: one.dependencies.map(idOf) }));
 }
 
-/** Where Deno has unpacked it, as it came from the registry. */
+/** Packages as unpacked by Deno, unmodified from the registry. */
 export class PackageCache {
   private constructor(private readonly directory: string) {}
 
-  /** Downloads what is missing. */
+  /** Downloads missing packages. */
   static async open(entries: readonly string[]): Promise<PackageCache> {
     await run(["cache", "--quiet", "--lock=deno.lock", "--frozen", ...entries]);
     return new PackageCache(JSON.parse(await run(["info", "--json"])).npmCache);
   }
 
-  /** The path of the package below the cache, and the whole one. */
+  /** The path of the package relative to the cache, and the absolute one. */
   find({ id, name, version }: Package): { relative: string; path: string } {
     // The first folder is the registry's host.
     for (const { name: registry } of Deno.readDirSync(this.directory)) {
@@ -133,7 +133,7 @@ export function exists(path: string): boolean {
   }
 }
 
-/** Paths of the files below a directory, sorted, with `/` between the names. */
+/** Sorted paths of the files below a directory, separated by `/`. */
 export function filesBelow(directory: string, relative = ""): string[] {
   return [...Deno.readDirSync(join(directory, relative))]
     .sort((a, b) => (a.name < b.name ? -1 : 1))
@@ -142,7 +142,7 @@ export function filesBelow(directory: string, relative = ""): string[] {
     );
 }
 
-/** Output of a command of this Deno. @throws {Error} with what it said when it fails. */
+/** Returns the output of a command of this Deno. @throws {Error} with the output if it fails. */
 export async function run(args: string[], options: { cwd?: string; env?: Record<string, string> } = {}) {
   const command = new Deno.Command(Deno.execPath(), { args, cwd: ROOT, ...options, stdout: "piped", stderr: "piped" });
   const { success, stdout, stderr } = await command.output();

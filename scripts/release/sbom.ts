@@ -1,5 +1,5 @@
 /**
- * The bill of materials in CycloneDX 1.6: what an executable is made of. The same for all systems, as no package differs.
+ * The bill of materials of an executable in CycloneDX 1.6. It is the same for all systems, as they have the same packages.
  * @see https://cyclonedx.org/docs/1.6/json/
  */
 import { createHash } from "node:crypto";
@@ -79,7 +79,7 @@ export function purlOf({ name, version }: { name: string; version: string }): st
   return `pkg:npm/${name.replace("@", "%40")}@${version}`;
 }
 
-/** Of version 8, which leaves its making to us: the same content gives the same name. */
+/** A UUID of version 8, derived from the content. */
 function uuidOf(text: string): string {
   const bytes = createHash("sha256").update(text).digest().subarray(0, 16);
   bytes[6] = (bytes[6] & 0x0f) | 0x80;

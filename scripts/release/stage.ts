@@ -1,14 +1,14 @@
 /**
- * What an executable is compiled from: a copy of the sources, and a cache of Deno's with the packages that the program imports. Not the
- * work tree itself, for four reasons:
+ * The input of `deno compile`: a copy of the sources, and a Deno cache with the packages that the program imports. The work tree is not
+ * used directly, for four reasons:
  *
- * - `deno compile` writes each file's time of change into the executable: here all are the same, and so are the bytes of two
- *   compilations.
- * - It embeds all packages of the lock file, and deno.lock has those that build the console too.
- * - It embeds packages whole: here they are what can be imported, without types, tests, examples and source maps.
- * - It parses all that could be code by its name, which is also what has no extension: in Deno 2.9 lists of numbers that bintrees
- *   has for its tests end that with an overflow of the stack (denoland/deno#36746), and each LICENSE leaves a syntax error with
- *   this machine's paths in the executable. Licence texts lie beside the executable instead.
+ * - `deno compile` writes each file's modification time into the executable. In the stage all times are equal, so that two
+ *   compilations give the same bytes.
+ * - It embeds all packages of the lock file, and deno.lock also lists those that build the console.
+ * - It embeds whole packages. The stage contains only what can be imported, without types, tests, examples and source maps.
+ * - It parses all files that could be code by their names, including those without extension. In Deno 2.9 lists of numbers among
+ *   the tests of bintrees overflow its stack (denoland/deno#36746), and each LICENSE leaves a syntax error with this machine's
+ *   paths in the executable. Licence texts are placed beside the executable instead.
  */
 import { dirname, join } from "node:path";
 import { EMBEDDED } from "../embedded.ts";
@@ -25,7 +25,7 @@ import {
 } from "./packages.ts";
 
 export interface Stage {
-  /** The sources. */
+  /** Directory of the sources. */
   readonly tree: string;
   /** A DENO_DIR. */
   readonly cache: string;
@@ -35,10 +35,12 @@ export interface Stage {
 const CODE = /\.(?:[cm]?js|json|wasm)$/;
 const NOT_OF_THE_PROGRAM = /^(?:test|tests|example|examples|benchmark|benchmarks|docs)\//;
 
-/** Where the program looks for the files of the console first. */
+/** Where the program first looks for the console's files. */
 const CONSOLE = "build/console";
 
-/** `consoleFiles`: a directory that `scripts/console/` has built. Made anew, but for the bases of executables, which were downloaded. */
+/**
+ * Makes the stage anew, but keeps downloaded base executables. `consoleFiles`: a directory built by `scripts/console/`.
+ */
 export function stage(directory: string, packages: PackageCache, consoleFiles: string, time: Date): Stage {
   const [tree, cache] = [join(directory, "tree"), join(directory, "cache")];
   for (const old of [tree, join(cache, "npm")]) if (exists(old)) Deno.removeSync(old, { recursive: true });
@@ -54,7 +56,7 @@ export function stage(directory: string, packages: PackageCache, consoleFiles: s
   return { tree, cache };
 }
 
-/** `output` names the program too: keep its last part the same. */
+/** The last part of `output` is also the program's name: keep it the same. */
 export async function compile({ tree, cache }: Stage, target: string, output: string): Promise<void> {
   const includes = [...EMBEDDED, CONSOLE].flatMap((path) => ["--include", path]);
   const flags = ["--quiet", "--no-check", "--frozen", ...START_FLAGS, ...includes];
@@ -72,7 +74,7 @@ function sources(): string[] {
   return ["main.ts", ...below].filter((path) => !/_test\.ts$/.test(path) && !path.startsWith("src/console/"));
 }
 
-/** Of deno.json, without what the console and the repository's own tools need. */
+/** deno.json without the parts for the console and the repository's own tools. */
 function programConfig(): unknown {
   const { workspace: _, scopes: __, ...rest } = readJson(join(ROOT, "deno.json")) as Record<string, unknown>;
   return rest;

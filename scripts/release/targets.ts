@@ -1,4 +1,4 @@
-/** Deno's targets by the names that people use for them. */
+/** Deno's targets, with their usual names. */
 export const TARGETS: Readonly<Record<string, string>> = {
   "x86_64-unknown-linux-gnu": "linux-x64",
   "aarch64-unknown-linux-gnu": "linux-arm64",
@@ -7,7 +7,7 @@ export const TARGETS: Readonly<Record<string, string>> = {
   "x86_64-pc-windows-msvc": "windows-x64",
 };
 
-/** What is handed out: the archive, and the executable in it. */
+/** Names of the archive and of the executable in it. */
 export function namesOf(system: string, version: string): { archive: string; program: string } {
   const isWindows = system.startsWith("windows");
   return {

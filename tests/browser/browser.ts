@@ -1,8 +1,8 @@
-/** The browser that tests of pages use. */
+/** The browser for tests of pages. */
 import { join } from "node:path";
 import { installed } from "../programs.ts";
 
-/** Undefined where none is installed. */
+/** Undefined if none is installed. */
 export const [browserName] = await installed(["chromium"], "browser");
 
 export const BROWSER_ARGS = [

@@ -1,4 +1,4 @@
-/** Pages of other sites in a real browser: what they can do to a server that the browser reaches. */
+/** Tests in a real browser what pages of other sites can do to a server. */
 import assert from "node:assert/strict";
 import { type Browser, chromium, type Page } from "playwright-core";
 import { startServer, type TestServer } from "../server.ts";
@@ -6,7 +6,7 @@ import { BROWSER_ARGS, browserName, browserPath } from "./browser.ts";
 
 /** A name that an attacker's DNS server first resolves to the attacker's machine and then to ours. */
 const REBINDING_HOST = "rebinding.example.org";
-/** A known name without TLS, so that the browser sends no Sec-Fetch headers. */
+/** An accepted name without TLS, for which the browser sends no Sec-Fetch headers. */
 const KNOWN_HOST = "db.example.org";
 
 async function withBrowser(
@@ -33,7 +33,7 @@ async function withBrowser(
   }
 }
 
-/** What a page can do with a URL: each way answers what the page saw. */
+/** Ways in which a page can use a URL. Each returns what the page could read. */
 const WAYS = {
   fetch: `async (url) => { try { return await (await fetch(url)).text() } catch (error) { return "blocked" } }`,
   blind: `async (url) => { try { return (await fetch(url, { mode: "no-cors" })).type } catch { return "blocked" } }`,
@@ -87,7 +87,7 @@ async function tables(server: TestServer): Promise<unknown[]> {
   return dataset!.map(([name]) => name);
 }
 
-// Connections of the browser outlive a test case here and there.
+// The browser's connections sometimes outlive a test case.
 const test = { ignore: browserName === undefined, sanitizeOps: false, sanitizeResources: false };
 
 Deno.test({
@@ -126,7 +126,7 @@ Deno.test({
       assert.equal(reply!.status(), 403);
       const refused = await reply!.text();
       assert.match(refused, /http\.host\.names/);
-      // The page of such a name is same-origin with the server for the browser.
+      // For the browser, a page of such a name has the same origin as the server.
       const read = await doIt(page, "fetch", execUrl(server, "select secret from victim", REBINDING_HOST));
       assert.match(read, /blocked|http\.host\.names/);
       await doIt(page, "post", `http://${REBINDING_HOST}:${server.httpPort}/write`);

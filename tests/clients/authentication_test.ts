@@ -1,4 +1,4 @@
-/** How drivers sign in to the real server: by SCRAM-SHA-256, which is the default, and in clear text. */
+/** How drivers authenticate to the real server: by SCRAM-SHA-256, the default, and in clear text. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import pg from "pg";
@@ -6,7 +6,7 @@ import postgres from "postgres";
 import { installed, pythonWithDriver } from "../programs.ts";
 import { startServer } from "../server.ts";
 
-/** "ok", or what the driver says. */
+/** Returns "ok" or the driver's error. */
 type SignIn = (port: number, user: string, password: string) => Promise<string>;
 
 const attempt = async (signIn: () => Promise<unknown>) => {
@@ -52,7 +52,7 @@ else {
   clients.psycopg = (port, user, password) => run(python, ["-c", script, `${port}`, user], password);
 }
 
-/** The kind of AuthenticationRequest that a client of user `admin` gets. */
+/** The kind of AuthenticationRequest sent to a client of user `admin`. */
 async function askedFor(port: number): Promise<number> {
   using conn = await Deno.connect({ hostname: "127.0.0.1", port });
   const body = Buffer.from("\0\x03\0\0user\0admin\0\0", "latin1");

@@ -1,4 +1,4 @@
-/** What tools and drivers ask the catalogues of PostgreSQL for: `tests/clients/pg/` has their programs. */
+/** Catalogue queries of PostgreSQL's tools and drivers; their programs are in `tests/clients/pg/`. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { fromFileUrl } from "../paths.ts";
@@ -9,7 +9,7 @@ const TOOLS = join(
   Deno.env.get("XDG_CACHE_HOME") ?? join(Deno.env.get("HOME") ?? "", ".cache"),
   "sundial-ci",
 );
-/** `.ci/run` makes the virtual environment. */
+/** Created by `.ci/run`. */
 const PYTHON = join(TOOLS, "python/bin/python");
 
 async function run(program: string, ...args: string[]): Promise<{ success: boolean; text: string }> {
@@ -29,7 +29,7 @@ async function isInstalled(name: string, program: string, ...args: string[]): Pr
   return false;
 }
 
-/** `.ci/run` downloads it. */
+/** Downloaded by `.ci/run`. */
 const JDBC = join(TOOLS, "postgresql-42.7.8.jar");
 
 async function startWithTables(): Promise<TestServer> {

@@ -1,4 +1,4 @@
-/** HTTP clients that people use, each against the real server: `tests/clients/http/` has their programs. */
+/** Common HTTP clients against the real server; their programs are in `tests/clients/http/`. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { fromFileUrl } from "../paths.ts";
@@ -7,22 +7,22 @@ import { startServer, type TestServer } from "../server.ts";
 
 const PROGRAMS = fromFileUrl("./clients/http/");
 assert.ok(Deno.statSync(PROGRAMS).isDirectory);
-/** Rows of the large result of each client. */
+/** Rows of each client's large result. */
 const ROWS = 300_000;
-/** Of the largest result, which curl reads; SUNDIAL_BYTES=1e8 for a quick run. */
+/** Size of the largest result, which curl reads; SUNDIAL_BYTES=1e8 for a quick run. */
 const BYTES_MAX = Number(Deno.env.get("SUNDIAL_BYTES") ?? 1e9);
 
 interface Client {
   name: string;
-  /** Succeeds where the client is installed. */
+  /** Succeeds if the client is installed. */
   probe: string[];
-  /** The base URL, the number of rows and that of requests follow. */
+  /** The base URL, the number of rows and the number of requests are appended. */
   command: string[];
-  /** Requests one after the other. */
+  /** Number of consecutive requests. */
   requests: number;
 }
 
-/** The virtual environment that `.ci/run` makes has aiohttp and requests. */
+/** The virtual environment created by `.ci/run` has aiohttp and requests. */
 const PYTHON = join(
   Deno.env.get("XDG_CACHE_HOME") ?? join(Deno.env.get("HOME") ?? "", ".cache"),
   "sundial-ci/python/bin/python",
@@ -147,7 +147,7 @@ for (
     ["ab without keep-alive", ["ab", "-V"], (url: string) => ["ab", "-q", "-n", "2000", "-c", "50", url]],
   ] as const
 ) {
-  Deno.test(`${name}: every answer is right`, async () => {
+  Deno.test(`${name}: every answer is correct`, async () => {
     if (!await isInstalled("ab", [...package_])) return;
     await using server = await start();
     const { text } = await run(command(`${server.http}/exec?query=select+1`));
@@ -157,7 +157,7 @@ for (
   });
 }
 
-Deno.test("wrk: every answer is right", async () => {
+Deno.test("wrk: every answer is correct", async () => {
   const { text: usage } = await run(["wrk", "-v"]).catch(() => ({ text: "" }));
   if (!usage.startsWith("wrk ")) return console.log("skipped: wrk is not installed");
   await using server = await start();

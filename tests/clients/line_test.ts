@@ -1,4 +1,4 @@
-/** @questdb/nodejs-client against the real server, in both versions of the line protocol that it writes. */
+/** @questdb/nodejs-client against the real server, in both protocol versions that it supports. */
 import assert from "node:assert/strict";
 import { Sender } from "@questdb/nodejs-client";
 import { startServer } from "../server.ts";

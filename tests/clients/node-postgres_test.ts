@@ -26,7 +26,7 @@ const VALUES = [
   "11111111-2222-3333-4444-555555555555",
   "10.1.2.3",
 ];
-/** As the driver gives them, without parsers for times. */
+/** As the driver returns them, without parsers for times. */
 const READ = [
   true,
   7,
@@ -110,7 +110,7 @@ Deno.test("node-postgres", async (t) => {
     ]);
   });
 
-  await step("filters by parameters whose type the column decides", async () => {
+  await step("filters by parameters whose type comes from the column", async () => {
     for (
       const [column, value] of [
         ["s", "BTC-USD"],
@@ -130,7 +130,7 @@ Deno.test("node-postgres", async (t) => {
     assert.deepEqual(rows.map((row: { x: string }) => row.x), ["3", "4"]);
   });
 
-  await step("runs a named statement again, also after its table has changed", async () => {
+  await step("runs a named statement repeatedly, also after its table has changed", async () => {
     await client.query("create table changing (x int)");
     const insert = { name: "insert", text: "insert into changing (x) values ($1)" };
     const count = { name: "count", text: "select count() n from changing" };
@@ -147,7 +147,7 @@ Deno.test("node-postgres", async (t) => {
     { text: "selec 1", code: "42601", position: "1" },
     { text: "select * from types where i = $1", values: ["twelve"], code: "22P02" },
   ];
-  await step("tells what is wrong and where", async () => {
+  await step("reports errors with their position", async () => {
     for (const { text, values, code, position } of failing) {
       await assert.rejects(client.query(text, values), (error: pg.DatabaseError) => {
         assert.equal(error.severity, "ERROR");
@@ -159,7 +159,7 @@ Deno.test("node-postgres", async (t) => {
     assert.deepEqual((await client.query("select 1 x")).rows, [{ x: 1 }]);
   });
 
-  await step("keeps nothing of a transaction that is rolled back, and all of one that is committed", async () => {
+  await step("undoes a transaction on rollback, and keeps it on commit", async () => {
     await client.query("create table held (x int)");
     for (const [end, count] of [["rollback", "0"], ["commit", "2"]]) {
       await client.query("begin");
@@ -190,7 +190,7 @@ Deno.test("node-postgres", async (t) => {
     assert.deepEqual(rows[199_999], ["200000", "400000"]);
   });
 
-  await step("ends a query at its time limit and the connection goes on", async () => {
+  await step("ends a query at its time limit, and the connection stays usable", async () => {
     const hasty = await connected(server, { statement_timeout: 200 });
     await assert.rejects(
       hasty.query("select count() from long_sequence(10000000) a cross join long_sequence(10000000) b"),

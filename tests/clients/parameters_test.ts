@@ -1,4 +1,4 @@
-/** Parameters where the shape of a statement depends on their values: intervals, SAMPLE BY, LIMIT and OFFSET, constant arguments. */
+/** Parameters that determine the shape of a statement: intervals, SAMPLE BY, LIMIT and OFFSET, constant arguments. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import pg from "pg";
@@ -43,7 +43,7 @@ const refused: [sql: string, values: unknown[], code: string, position: number][
   ["select count() from p sample by $1", ["no"], "22023", 33],
 ];
 
-Deno.test("parameters that decide the shape of a statement", options, async (t) => {
+Deno.test("parameters that determine the shape of a statement", options, async (t) => {
   await using server = await startServer();
   const client = new pg.Client(`postgres://admin:quest@127.0.0.1:${server.pgPort}/qdb`);
   await client.connect();

@@ -1,4 +1,4 @@
-/** node-postgres, postgres.js and psql against the real server: they make a table, insert with parameters, and select. */
+/** node-postgres, postgres.js and psql against the real server: create a table, insert with parameters, and select. */
 import assert from "node:assert/strict";
 import pg from "pg";
 import postgres from "postgres";

@@ -78,7 +78,7 @@ Deno.test("postgres.js", async (t) => {
     assert.deepEqual([...await sql`select count() n from held`], [{ n: "4" }]);
   });
 
-  await t.step("reads by a cursor, whole and in part", async () => {
+  await t.step("reads by a cursor, completely and partly", async () => {
     const sizes: number[] = [];
     await sql`select x from long_sequence(1000)`.cursor(300, (rows) => void sizes.push(rows.length));
     assert.deepEqual(sizes, [300, 300, 300, 100]);
@@ -105,7 +105,7 @@ Deno.test("postgres.js", async (t) => {
     await assert.rejects(slow, { code: "57014" });
   });
 
-  await t.step("tells what is wrong and where", async () => {
+  await t.step("reports errors with their position", async () => {
     await assert.rejects(sql`select nothing from trades`, { code: "42703", position: "8", severity: "ERROR" });
   });
 

@@ -1,4 +1,4 @@
-/** psql against the real server, where it is installed. */
+/** psql against the real server, if it is installed. */
 import assert from "node:assert/strict";
 import { installed } from "../programs.ts";
 import { startServer } from "../server.ts";
@@ -32,7 +32,7 @@ Deno.test({ name: "psql", ignore: !isInstalled }, async (t) => {
     );
   });
 
-  await t.step("points at what is wrong", async () => {
+  await t.step("shows the position of an error", async () => {
     assert.equal(
       await psql("select x,\n  nothing from t;\nselect 1;"),
       "1\nERROR:  there is no column nothing\nLINE 2:   nothing from t;\n          ^\n",
@@ -49,7 +49,7 @@ Deno.test({ name: "psql", ignore: !isInstalled }, async (t) => {
     assert.equal(output, "1\n2\nERROR:  42P01\n");
   });
 
-  await t.step("undoes a transaction, and only the statement at fault with ON_ERROR_ROLLBACK", async () => {
+  await t.step("undoes a transaction, or with ON_ERROR_ROLLBACK only the failed statement", async () => {
     const output = await psql(
       "create table u (x int);\nbegin;\ninsert into u values (1);\nupdate u set x = 2;\nselect x from u;\nrollback;\n" +
         "select count() from u;\n\\set ON_ERROR_ROLLBACK on\nbegin;\ninsert into u values (3);\nselect * from nobody;\n" +
@@ -66,7 +66,7 @@ Deno.test({ name: "psql", ignore: !isInstalled }, async (t) => {
     assert.equal(await psql("select x from u;\ndrop table u;", "-q"), "4\n");
   });
 
-  await t.step("lists tables, schemas and what there is none of", async () => {
+  await t.step("lists tables, schemas and kinds of objects that do not exist", async () => {
     assert.equal(
       await psql("\\dt\n\\dt t\n\\d nobody\n\\dn"),
       "public|t|table|admin\npublic|t|table|admin\npublic|admin\n" +
@@ -93,7 +93,7 @@ Deno.test({ name: "psql", ignore: !isInstalled }, async (t) => {
     await psql("drop table d;");
   });
 
-  await t.step("asks in PostgreSQL's words", async () => {
+  await t.step("uses PostgreSQL's spellings", async () => {
     const sql =
       "select current_user, current_catalog, '7'::int4, 't'::regclass = oid from pg_class where relname = 't';";
     assert.equal(await psql(sql), "admin|qdb|7|t\n");
@@ -104,7 +104,7 @@ Deno.test({ name: "psql", ignore: !isInstalled }, async (t) => {
     assert.equal(await psql("show server_encoding; select current_setting('server_version_num');"), "UTF8\n123000\n");
   });
 
-  await t.step("fills variables, tells the connection, and reads values into statements", async () => {
+  await t.step("sets variables, describes the connection, and uses values in statements", async () => {
     const output = await psql(
       "select 7 as seven \\gset\nselect :seven + 1;\nselect $1::int * 2 \\bind 21 \\g\n\\encoding\n\\echo :DBNAME",
     );

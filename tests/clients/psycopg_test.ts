@@ -1,4 +1,4 @@
-/** psycopg in its default mode, which begins a transaction before everything: where a Python has it. */
+/** psycopg in its default mode, which begins a transaction before every statement, if a Python has it. */
 import assert from "node:assert/strict";
 import { pythonWithDriver } from "../programs.ts";
 import { startServer } from "../server.ts";

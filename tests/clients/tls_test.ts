@@ -1,4 +1,6 @@
-/** Clients that verify the server's certificate, each against the real server: `tests/clients/tls/` has their programs. */
+/**
+ * Clients that verify the server's certificate, against the real server; their programs are in `tests/clients/tls/`.
+ */
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { Sender } from "@questdb/nodejs-client";
@@ -12,7 +14,7 @@ import { startServer, type TestServer } from "../server.ts";
 const PROGRAMS = fromFileUrl("./clients/tls/");
 assert.ok(Deno.statSync(PROGRAMS).isDirectory);
 const HOME = Deno.env.get("HOME") ?? "";
-/** What `.ci/run` installs for the tests. */
+/** Tools that `.ci/run` installs for the tests. */
 const TOOLS = join(Deno.env.get("XDG_CACHE_HOME") ?? join(HOME, ".cache"), "sundial-ci");
 const PYTHON = join(TOOLS, "python/bin/python");
 const JDBC = join(TOOLS, "postgresql-42.7.8.jar");
@@ -52,7 +54,7 @@ async function isInstalled(name: string, probe: string[], directory?: string): P
   return false;
 }
 
-/** Prints "ok" at its end. */
+/** Asserts that the command succeeds and prints "ok" at its end. */
 async function assertOk(command: string[], directory?: string): Promise<void> {
   const { success, text } = await run(command, directory);
   assert.ok(success && text.endsWith("ok\n"), text);

@@ -1,4 +1,4 @@
-/** Transactions over PG with the drivers' own ways: what is undone, who sees what, and what happens when two want the same rows. */
+/** Transactions over PG through the drivers' own APIs: rollback, isolation and conflicts. */
 import assert from "node:assert/strict";
 import pg from "pg";
 import postgres from "postgres";
@@ -18,7 +18,7 @@ async function connected(server: TestServer): Promise<Client & AsyncDisposable> 
   return Object.assign(client, { [Symbol.asyncDispose]: () => client.end() });
 }
 
-/** Rows as texts: columns with blanks between them. */
+/** Rows as texts: columns separated by blanks. */
 async function rows(client: Client, sql: string): Promise<string[]> {
   const result = await client.query({ text: sql, rowMode: "array" });
   return result.rows.map((row: unknown[]) => row.map((value) => String(value)).join(" "));
@@ -54,7 +54,7 @@ Deno.test("transactions with pg", async (t) => {
   await using client = await connected(server);
   await using other = await connected(server);
 
-  await t.step("ROLLBACK undoes inserts, updates, deletes and TRUNCATE; nobody else sees them before", async () => {
+  await t.step("ROLLBACK undoes inserts, updates, deletes and TRUNCATE, which others never see", async () => {
     await makeSensors(client, "t1");
     const before = await rows(client, CONTENT("t1"));
     const changes = [
@@ -105,7 +105,7 @@ Deno.test("transactions with pg", async (t) => {
     assert.deepEqual(await rows(other, "select count() from t1"), ["0"]);
   });
 
-  await t.step("savepoints: nested ones, of the same name, released ones", async () => {
+  await t.step("savepoints: nested, with the same name, released", async () => {
     await makeSensors(client, "t6");
     const set = (value: number) => `update t6 set celsius = ${value} where name = 'a'`;
     const tags = await run(
@@ -136,7 +136,7 @@ Deno.test("transactions with pg", async (t) => {
     ]);
     await run(client, "rollback");
     assert.deepEqual(await rows(client, a), ["1"]);
-    // Rows that nobody has looked at, and a table that was made behind the savepoint.
+    // Rows that no statement has read yet, and a table created after the savepoint.
     await run(
       client,
       "begin",
@@ -151,7 +151,7 @@ Deno.test("transactions with pg", async (t) => {
     assert.deepEqual(await run(other, "select * from t7"), ["42P01"]);
   });
 
-  await t.step("a failed transaction answers 25P02, and its COMMIT ROLLBACK", async () => {
+  await t.step("a failed transaction answers 25P02, and ROLLBACK to COMMIT", async () => {
     await makeSensors(client, "t8");
     assert.deepEqual(
       await run(
@@ -171,7 +171,7 @@ Deno.test("transactions with pg", async (t) => {
     assert.deepEqual(await run(client, "savepoint x", "release x", "rollback to x"), ["25P01", "25P01", "25P01"]);
   });
 
-  await t.step("a connection that ends undoes its transaction", async () => {
+  await t.step("the end of a connection rolls back its transaction", async () => {
     await makeSensors(client, "t9");
     const third = await connected(server);
     await run(third, "begin", "delete from t9");
@@ -184,7 +184,7 @@ Deno.test("transactions with pg", async (t) => {
     assert.deepEqual(await rows(client, CONTENT("t9")), ["a 1 x", "b 2 y", "c 3 null"]);
   });
 
-  await t.step("of two transactions that change the same rows the second one gets 40001", async () => {
+  await t.step("if two transactions change the same rows, the second one fails with 40001", async () => {
     await makeSensors(client, "t10");
     await run(client, "begin", "update t10 set celsius = 10 where name = 'a'");
     await run(other, "begin", "update t10 set celsius = 20 where name = 'a'");
@@ -192,17 +192,17 @@ Deno.test("transactions with pg", async (t) => {
     assert.deepEqual(await run(other, "commit"), ["40001"]);
     assert.deepEqual(await run(other, "select 1"), ["SELECT 1"]);
     assert.deepEqual(await rows(other, CONTENT("t10")), ["a 10 x", "b 2 y", "c 3 null"]);
-    // One that waits holds nobody up.
+    // A waiting transaction blocks nobody.
     await run(client, "begin", "update t10 set celsius = 11 where name = 'a'");
     assert.deepEqual(await run(other, "update t10 set celsius = 12 where name = 'a'"), ["UPDATE 1"]);
     assert.deepEqual(await run(client, "commit"), ["40001"]);
-    // Rows that others add do no harm.
+    // Rows that others add cause no conflict.
     await run(client, "begin", "update t10 set celsius = 13 where name = 'a'", "delete from t10 where name = 'b'");
     await run(other, "insert into t10 values ('e', 5, null, '2024-01-03T01:00:00'), ('f', 6, null, '2024-01-09')");
     await run(client, "insert into t10 values ('g', 7, null, '2024-01-10')");
     assert.deepEqual(await run(client, "commit"), ["COMMIT"]);
     assert.deepEqual(await rows(other, CONTENT("t10")), ["a 13 x", "c 3 null", "e 5 null", "f 6 null", "g 7 null"]);
-    // Nor do changes of other rows, and late ones.
+    // Changes of other rows and late rows cause no conflict either.
     await run(
       client,
       "begin",
@@ -221,7 +221,7 @@ Deno.test("transactions with pg", async (t) => {
       "e 5 null",
       "g 7 null",
     ]);
-    // A table that is gone cannot be changed.
+    // A dropped table cannot be changed.
     await run(client, "begin", "update t10 set celsius = 14 where name = 'a'");
     await run(other, "drop table t10");
     assert.deepEqual(await run(client, "select * from t10", "rollback"), ["40001", "ROLLBACK"]);
@@ -247,13 +247,13 @@ Deno.test("transactions with pg", async (t) => {
     assert.deepEqual(await run(client, "select 1", "rollback"), ["25P02", "ROLLBACK"]);
   });
 
-  await t.step("names what cannot run in a transaction", async () => {
+  await t.step("refuses statements that cannot run in a transaction", async () => {
     assert.deepEqual(await run(client, "begin", "backup database", "rollback"), ["BEGIN", "25001", "ROLLBACK"]);
     assert.deepEqual(await run(client, "begin", "checkpoint create", "rollback"), ["BEGIN", "25001", "ROLLBACK"]);
   });
 });
 
-Deno.test("a transaction that holds too much fails with 53200, and can be taken back to a savepoint", async () => {
+Deno.test("a transaction above its memory limit fails with 53200, and can be rolled back to a savepoint", async () => {
   await using server = await startServer({ env: { SVC_CAIRO_QUERY_MEMORY_LIMIT: "16m" } });
   await using client = await connected(server);
   const many = "insert into big select x, 'some text', (x * 1000000)::timestamp from long_sequence(1000000)";

@@ -4,10 +4,10 @@ import { History, Opened, randomOf, run, script, testHeap } from "./harness.ts";
 
 const CUTS = Number(Deno.env.get("SUNDIAL_POWER_CUTS") ?? 200);
 
-/** Opens; undefined when the process dies in it. */
+/** Opens the database; undefined if the process dies meanwhile. */
 function open(files: FaultyFiles, seed: number): Opened | undefined {
   try {
-    // Some make checkpoints by themselves, a table between two commands, and store segments ahead of them.
+    // Some databases make checkpoints by themselves, one table between two commands, and flush segments ahead of them.
     const more = seed % 2 === 0 ? {} : { checkpointLogBytes: 4_000 + (seed % 5) * 3_000 };
     const db = new Opened(files, testHeap(), randomOf(seed), more);
     return files.died ? undefined : db;
@@ -17,7 +17,7 @@ function open(files: FaultyFiles, seed: number): Opened | undefined {
   }
 }
 
-/** Opens all tables and looks at them; false when the process dies in it. */
+/** Opens and reads all tables; false if the process dies meanwhile. */
 function isReadable(db: Opened, history: History, done: number): boolean {
   try {
     assert.equal(history.check(db, done), done);
@@ -28,13 +28,13 @@ function isReadable(db: Opened, history: History, done: number): boolean {
   }
 }
 
-/** Lives until the process dies. Gives how many steps were acknowledged. */
+/** Runs steps until the process dies. Returns the number of acknowledged steps. */
 function live(files: FaultyFiles, history: History, seed: number): number {
   const db = open(files, seed);
   return db === undefined ? 0 : history.play(db);
 }
 
-Deno.test("a script without faults gives what the model says, also after opening again", () => {
+Deno.test("a script without faults equals the model, also after reopening", () => {
   const history = new History(script(1));
   const files = new FaultyFiles({}, randomOf(1));
   const db = open(files, 1)!;
@@ -78,7 +78,7 @@ Deno.test(`after ${CUTS} power cuts at random, also during recovery, nothing tha
       for (let round = 0; round < 3; round++) {
         const faults = { dieAt: 1 + Math.floor(random() * 40) };
         files = random() < 0.3 ? files.afterKill(faults) : files.afterPowerCut(faults);
-        // What is there shows in a copy, so that in some lives no table is open before the first step.
+        // Check a copy, so that in some runs no table is open before the first step.
         const count = history.check(open(files.copy(), seed)!, done);
         const db = open(files, seed);
         if (db === undefined || (round % 2 === 0 && !isReadable(db, history, count))) continue;
@@ -92,7 +92,7 @@ Deno.test(`after ${CUTS} power cuts at random, also during recovery, nothing tha
   }
 });
 
-Deno.test("without syncs at commit, a power cut takes back the last commits whole, and what is written then stays", () => {
+Deno.test("without syncs at commit, a power cut undoes whole commits at the end, and later writes are kept", () => {
   for (let seed = 1; seed <= CUTS / 2; seed++) {
     const history = new History(script(1 + seed % 4));
     const random = randomOf(seed);

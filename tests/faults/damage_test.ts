@@ -3,12 +3,12 @@ import { CorruptFileError, DiskFullError, SqlError } from "../../src/errors.ts";
 import { FaultyFiles } from "../../src/storage/faulty-files.ts";
 import { append, checkpoint, create, History, Opened, randomOf, run, script, someRows, testHeap } from "./harness.ts";
 
-/** Of each file. */
+/** Number of flips in each file. */
 const FLIPS = Number(Deno.env.get("SUNDIAL_FLIPS") ?? 25);
 
 const open = (files: FaultyFiles, seed = 1) => new Opened(files, testHeap(), randomOf(seed));
 
-Deno.test("a sync that fails makes the database read-only, and loses nothing that was acknowledged", () => {
+Deno.test("a failed sync makes the database read-only, and loses nothing that was acknowledged", () => {
   const history = new History(script(3));
   const whole = new FaultyFiles({}, randomOf(1));
   history.play(open(whole));
@@ -37,7 +37,7 @@ Deno.test("a sync that fails makes the database read-only, and loses nothing tha
   }
 });
 
-Deno.test("a full disk refuses writes, reads go on, and with room again so do writes", () => {
+Deno.test("a full disk refuses writes but not reads, and writes resume when there is space", () => {
   const history = new History(script(4));
   const whole = new FaultyFiles({}, randomOf(1));
   history.play(open(whole));
@@ -64,7 +64,7 @@ Deno.test("a full disk refuses writes, reads go on, and with room again so do wr
   }
 });
 
-Deno.test("a flipped bit in any file is named, or changes nothing; other tables go on", () => {
+Deno.test("a flipped bit in any file is reported or has no effect; other tables stay usable", () => {
   const steps = [
     ...script(2).slice(0, 26),
     checkpoint,

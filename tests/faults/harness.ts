@@ -1,4 +1,4 @@
-/** A scripted life of a database over the faulty twin, with a plain model beside it. */
+/** Runs a scripted database on the faulty file system, beside a simple model. */
 import assert from "node:assert/strict";
 import { allOf } from "../../src/access/mod.ts";
 import { CatalogueMirror } from "../../src/storage/catalogue.ts";
@@ -16,7 +16,7 @@ import type { Value } from "../../src/types/mod.ts";
 
 export type Random = () => number;
 
-/** A small linear generator: failures print the seed. */
+/** A small linear congruential generator; failures print the seed. */
 export function randomOf(seed: number): Random {
   let state = (seed * 2654435761) >>> 0 || 1;
   return () => {
@@ -28,14 +28,14 @@ export function randomOf(seed: number): Random {
 }
 
 interface ModelTable {
-  /** In order. */
+  /** In table order. */
   columns: { name: string; type: string; id: number }[];
   nextColumnId: number;
   timestamp: string | undefined;
   rows: Record<number, Value>[];
-  /** Columns besides the timestamp whose same values make a row replace another. */
+  /** Columns that, with the timestamp, form the deduplication key. */
   dedupKeys?: number[];
-  /** Days that have ended so many days before the newest row go. */
+  /** Days that ended this many days before the newest row are dropped. */
   ttlDays?: number;
 }
 
@@ -48,7 +48,7 @@ const cloneModel = (model: Model): Model =>
     ) => [name, { ...table, columns: [...table.columns], rows: table.rows.map((row) => ({ ...row })) }]),
   );
 
-/** A database that is open, with its readers' side. */
+/** An open database with its readers' side. */
 export class Opened<F extends Files = Files> {
   readonly store: TableStore;
   readonly catalogue: CatalogueMirror;
@@ -87,7 +87,7 @@ export class Opened<F extends Files = Files> {
     return this.opening(() => readRows(this.heap, this.pool, this.catalogue.tableById(schema.id)!));
   }
 
-  /** What `read` gives, with the tables that it asks for opened. */
+  /** Returns what `read` returns, opening the tables that it needs. */
   opening<T>(read: () => T): T {
     for (;;) {
       try {
@@ -103,7 +103,7 @@ export class Opened<F extends Files = Files> {
 
 let sharedHeap: SharedHeap | undefined;
 
-/** One heap for all openings: making a new one each time would run out of address space before the old ones are collected. */
+/** One heap for all databases: new ones would exhaust the address space before the old ones are collected. */
 export function testHeap(): SharedHeap {
   return sharedHeap ??= createHeap(48 << 20);
 }
@@ -115,7 +115,7 @@ function resetHeap(heap: SharedHeap): void {
 
 export interface Step {
   title: string;
-  /** Several: only the last one changes what is seen. Each is run before the next one is made. */
+  /** If several, only the last one changes the visible state. Each is executed before the next one is made. */
   command(db: Opened): Command | Iterable<Command>;
   apply(model: Model): void;
 }
@@ -191,7 +191,7 @@ export function load(
   };
 }
 
-/** As the table takes them: later rows replace those of the same keys, and what is too old goes. */
+/** Adds rows like the table does: later rows replace those with the same keys, and expired ones are dropped. */
 function addRows(table: ModelTable, rows: readonly Record<number, Value>[]): void {
   const time = table.columns.find((column) => column.name === table.timestamp)?.id;
   for (const row of rows) {
@@ -209,7 +209,7 @@ function addRows(table: ModelTable, rows: readonly Record<number, Value>[]): voi
   table.rows = table.rows.filter((row) => ((row[time!] as bigint) / day + 1n) * day > cutoff);
 }
 
-/** `make` gives the values of a row; columns that the table does not have at that time are left out. */
+/** `make` returns the values of a row; columns that the table lacks at that time are left out. */
 export function append(changes: Record<string, Record<number, Value>[]>): Step {
   return {
     title: `append to ${Object.keys(changes).join(", ")}`,
@@ -232,7 +232,7 @@ export function append(changes: Record<string, Record<number, Value>[]>): Step {
   };
 }
 
-/** Rows picked by their place. */
+/** Changes rows selected by their ordinals. */
 export function change(
   name: string,
   picks: (place: number) => boolean,
@@ -335,10 +335,10 @@ export function drop(name: string): Step {
   };
 }
 
-/** Stands for the records of access control among the tables of the model. */
+/** Key of the access control records among the model's tables. */
 const ACCESS = "(access)";
 
-/** Sets records of access control; null removes one. */
+/** Sets access control records; null removes one. */
 export function changeAccess(records: Record<string, string | null>): Step {
   return {
     title: `change access: ${Object.keys(records).join(", ")}`,
@@ -362,7 +362,7 @@ function setRecords(model: Model, records: Record<string, string | null>): void 
   model.set(ACCESS, { columns, nextColumnId: 2, timestamp: undefined, rows });
 }
 
-/** `step` also makes the records of access control what they are here. */
+/** `step` also sets these access control records. */
 export function withAccess(step: Step, records: Record<string, string | null>): Step {
   return {
     ...step,
@@ -378,16 +378,16 @@ export const checkpoint: Step = { title: "checkpoint", command: () => ({ kind: "
 interface TransactionParts {
   /** Tables whose rows are changed. */
   forks: string[];
-  /** What is done and then taken back, up to a savepoint before `steps`. */
+  /** Steps that are undone, by a rollback to a savepoint before `steps`. */
   undone?: Step[];
   steps: Step[];
-  /** All of it is given up in the end. */
+  /** The transaction is rolled back at the end. */
   isRolledBack?: boolean;
 }
 
 let transactionCount = 0;
 
-/** Steps that show all together, or not at all. */
+/** Steps that become visible together or not at all. */
 export function transaction({ forks, undone = [], steps, isRolledBack }: TransactionParts): Step {
   return {
     title: `${isRolledBack ? "roll back" : "commit"}: ${steps.map(({ title }) => title).join(", ")}`,
@@ -414,7 +414,7 @@ export function transaction({ forks, undone = [], steps, isRolledBack }: Transac
   };
 }
 
-/** The last outcome, or the first that is an error. */
+/** The last outcome, or the first error. */
 export function run(db: Opened, step: Step): Outcome {
   let outcome: Outcome = {};
   try {
@@ -429,7 +429,7 @@ export function run(db: Opened, step: Step): Outcome {
   return outcome;
 }
 
-/** Models that may be found after `steps` with the number `done` acknowledged: that many, or one more. */
+/** The models that may be found after `done` of `steps` are acknowledged: after that many steps, or one more. */
 export class History {
   readonly models: Model[] = [new Map()];
 
@@ -441,21 +441,24 @@ export class History {
     }
   }
 
-  /** Runs steps from `from` on until all are done or the process dies. Gives how many are acknowledged in all. */
+  /**
+   * Runs steps starting with `from` until all are done or the process dies. Returns the total number of acknowledged
+   * steps.
+   */
   play(db: Opened, from = 0, acknowledged: (done: number) => void = () => {}): number {
     for (let k = from; k < this.steps.length; k++) {
       const { error } = run(db, this.steps[k]);
       if (error instanceof Died) return k;
       assert.equal(error, undefined, `step ${k}, ${this.steps[k].title}: ${error}`);
       acknowledged(k + 1);
-      // What fails there is logged, not thrown.
+      // Errors there are logged, not thrown.
       db.store.maintain(k % 2 === 0);
       if ("died" in db.files && db.files.died) return k + 1;
     }
     return this.steps.length;
   }
 
-  /** The number of steps whose result is there: any from `done` down, or one more. For what was not synced. */
+  /** The number of steps whose result is present: at most `done` + 1. For commits without sync. */
   find(db: Opened, done: number): number {
     const found = contentOf(db);
     for (let count = Math.min(done + 1, this.models.length - 1); count >= 0; count--) {
@@ -464,7 +467,7 @@ export class History {
     throw new Error(`what is there was never: ${JSON.stringify(Object.keys(found))}`);
   }
 
-  /** The number of steps whose result is there: `done`, or one more. */
+  /** The number of steps whose result is present: `done`, or one more. */
   check(db: Opened, done: number): number {
     const found = contentOf(db);
     for (const count of [done, done + 1]) {
@@ -528,11 +531,11 @@ export function someRows(random: Random, count: number, days: number): Record<nu
 const alice = (grants: unknown[]) => JSON.stringify({ kind: "user", name: "alice", grants });
 const onTable = (table: string, option = 0) => [["SELECT", option, table], ["INSERT", option, table]];
 
-/** All kinds of commands, with checkpoints among them. */
+/** All kinds of commands, with checkpoints in between. */
 export function script(seed: number): Step[] {
   const random = randomOf(seed);
   const rows = (count: number, days = 3) => someRows(random, count, days);
-  // Few times and symbols, so that keys meet again.
+  // Few timestamps and symbols, so that keys repeat.
   const grid = (count: number) =>
     rows(count).map((row) => ({
       ...row,

@@ -1,4 +1,4 @@
-/** A database under load, to be killed: writes `<client> <number>` to stdout once a commit is acknowledged. */
+/** A database under load, to be killed: writes `<client> <number>` to stdout after each acknowledged commit. */
 import { openStorage } from "../../src/storage/mod.ts";
 import { batchOf, newTable } from "../../src/storage/test-rows.ts";
 
@@ -25,7 +25,7 @@ const start = Number(Deno.args[1]);
 
 await Promise.all(Array.from({ length: CLIENTS }, async (_, client) => {
   for (let number = start;; number++) {
-    // Commits go to both tables, some rows of them late.
+    // Commits go to both tables; some rows are late.
     const batch = () =>
       batchOf(
         types,

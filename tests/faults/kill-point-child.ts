@@ -1,9 +1,9 @@
 /**
- * A scripted life of a database on real files that kills itself at an I/O point:
+ * Runs a scripted database on real files and kills itself at an I/O point:
  *
- *     kill-point-child.ts <root> <seed> <point> <steps that were acknowledged>
+ *     kill-point-child.ts <root> <seed> <point> <number of acknowledged steps>
  *
- * Writes the number of acknowledged steps to stdout after each, and in the end "points <how many there were>".
+ * Writes the number of acknowledged steps to stdout after each step, and at the end "points <count>".
  */
 import { type File, type Files, realFiles } from "../../src/storage/files.ts";
 import { History, Opened, randomOf, script, testHeap } from "./harness.ts";
@@ -13,7 +13,7 @@ const utf8 = new TextEncoder();
 const say = (text: string) => Deno.stdout.writeSync(utf8.encode(`${text}\n`));
 
 let points = 0;
-/** Every change of the file system, and every sync, is a point. */
+/** Every change of the file system and every sync is a point. */
 function point(): void {
   if (++points === dieAt) Deno.kill(Deno.pid, "SIGKILL");
 }
@@ -28,7 +28,7 @@ const files: Files = {
       read: (into, position) => file.read(into, position),
       write(buffers, position) {
         if (points + 1 === dieAt) {
-          // Part of it arrives.
+          // Write a part before dying.
           file.write([buffers[0].subarray(0, Math.ceil(buffers[0].length / 2))], position);
         }
         point();
@@ -55,4 +55,4 @@ const found = history.check(db, from);
 say(String(found));
 history.play(db, found, (done) => say(String(done)));
 say(`points ${points}`);
-Deno.kill(Deno.pid, "SIGKILL"); // not closed in order
+Deno.kill(Deno.pid, "SIGKILL"); // without closing

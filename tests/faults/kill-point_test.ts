@@ -1,4 +1,4 @@
-/** A real process that is killed at an I/O point, and again while it recovers, has all that it had acknowledged. */
+/** A real process that is killed at an I/O point, and again during recovery, keeps everything that it acknowledged. */
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
 import { realFiles } from "../../src/storage/files.ts";
@@ -6,7 +6,7 @@ import { copyDatabase } from "../../src/storage/mod.ts";
 import { History, Opened, randomOf, script, testHeap } from "./harness.ts";
 
 const SEED = 3;
-/** How many of the points, evenly spread: a quick look by default, `SUNDIAL_KILL_POINTS=all` for each of them. */
+/** Number of points, evenly spread: few by default, `SUNDIAL_KILL_POINTS=all` for all. */
 const POINTS = Deno.env.get("SUNDIAL_KILL_POINTS") ?? "6";
 
 async function live(root: string, dieAt: number, from: number): Promise<{ done: number; points: number }> {
@@ -27,7 +27,7 @@ async function live(root: string, dieAt: number, from: number): Promise<{ done: 
   return { done: Number(last ?? from), points: Number(lines.at(-1)!.slice("points ".length)) };
 }
 
-/** The number of steps whose result is there. */
+/** The number of steps whose result is present. */
 function check(history: History, root: string, done: number): number {
   const db = new Opened(realFiles, testHeap(), randomOf(1), { root });
   try {
@@ -49,7 +49,7 @@ Deno.test(`killed at I/O points of a real file system (${POINTS}), nothing that 
       const directory = `${root}/${point}`;
       const first = await live(directory, point, 0);
       try {
-        // Twice dead: the second time soon after the start, mostly in recovery.
+        // Kill a second time soon after the start, mostly during recovery.
         if (point % (2 * step) === 0) {
           const copy = `${directory}-again`;
           await copyDatabase(directory, copy);

@@ -6,10 +6,10 @@ import { randomOf } from "./harness.ts";
 
 const ROWS = 50;
 
-/** How often: a quick look by default, `SUNDIAL_KILLS=200` for a real one. */
+/** Number of kills: few by default, `SUNDIAL_KILLS=200` for a thorough run. */
 const KILLS = Number(Deno.env.get("SUNDIAL_KILLS") ?? 8);
 
-/** A database lives through so many: it grows, and all of it is looked at after each. */
+/** Kills of one database: it grows, and is checked completely after each. */
 const KILLS_MAX = 10;
 
 Deno.test(`a process that is killed under load ${KILLS} times loses no acknowledged commit, and shows none in part`, async () => {
@@ -37,7 +37,7 @@ async function live(random: () => number, kills: number): Promise<void> {
     let killer: ReturnType<typeof setTimeout> | undefined;
     let text = "";
     for await (const chunk of child.stdout.pipeThrough(new TextDecoderStream())) {
-      // The clock starts with the first commit.
+      // The timer starts with the first commit.
       killer ??= setTimeout(() => child.kill("SIGKILL"), random() * 400);
       text += chunk;
     }

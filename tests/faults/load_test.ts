@@ -1,4 +1,4 @@
-/** A table that is loaded with rows past the log is there with all of them, or not at all. */
+/** A bulk-loaded table has all of its rows, or does not exist. */
 import assert from "node:assert/strict";
 import { Died, FaultyFiles } from "../../src/storage/faulty-files.ts";
 import type { Command } from "../../src/storage/commands.ts";
@@ -11,7 +11,7 @@ const COLUMNS = { sym: "SYMBOL", note: "VARCHAR", ts: "TIMESTAMP" };
 const TYPES = { 0: "SYMBOL", 1: "VARCHAR", 2: "TIMESTAMP" };
 const HOUR = 3_600_000_000n;
 
-/** `from`: of the first row; each is a quarter of an hour behind the one before. */
+/** `from`: number of the first row. Rows are a quarter of an hour apart. */
 function rowsFrom(from: bigint, count: number): Record<number, Value>[] {
   return Array.from({ length: count }, (_, k) => ({
     0: k % 4 === 0 ? null : `S${k % 3}`,
@@ -46,7 +46,7 @@ const COMMANDS: Command[] = [
 ];
 const END_LOAD = COMMANDS.findIndex(({ kind }) => kind === "endLoad");
 
-/** Gives how many commands were acknowledged. */
+/** Returns the number of acknowledged commands. */
 function live(files: FaultyFiles): number {
   let done = 0;
   try {
@@ -77,13 +77,13 @@ function check(files: FaultyFiles, done: number): void {
   assert.equal(db.store.execute([{ kind: "createTable", table: newTable("next", COLUMNS, "ts") }])[0].error, undefined);
 }
 
-Deno.test("a bulk load without faults: all rows in order, also after opening again", () => {
+Deno.test("a bulk load without faults: all rows in order, also after reopening", () => {
   const files = new FaultyFiles({}, randomOf(1));
   assert.equal(live(files), COMMANDS.length);
   check(files.afterKill(), COMMANDS.length);
 });
 
-Deno.test("killed or cut from power at every I/O point of a bulk load, the table is whole or not there", () => {
+Deno.test("after a kill or power cut at every I/O point of a bulk load, the table is complete or does not exist", () => {
   const whole = new FaultyFiles({}, randomOf(1));
   live(whole);
   for (let point = 1; point <= whole.points; point++) {
@@ -101,7 +101,7 @@ Deno.test("killed or cut from power at every I/O point of a bulk load, the table
   }
 });
 
-Deno.test("a load that fails leaves nothing, and its memory is free again", () => {
+Deno.test("a failed load leaves nothing behind and frees its memory", () => {
   const files = new FaultyFiles({}, randomOf(1));
   const db = new Opened(files, testHeap(), randomOf(1));
   const run = (command: Command) => db.store.execute([command])[0];

@@ -1,11 +1,11 @@
 /**
- * Statements that call each function of the catalogue with extremes of every argument: made of the entries' declarations, so that
- * a function that is added later is called too.
+ * Statements that call each function of the catalogue with extreme values of every argument. They are derived from the entries'
+ * declarations, so that new functions are included automatically.
  */
 import { type FunctionEntry, FUNCTIONS, isInternal } from "../../src/sql/functions/mod.ts";
 import type { Random } from "./random.ts";
 
-/** A table of a column for each type, by its tag. */
+/** The columns of a table with one column for each type, by type tag. */
 export const COLUMNS: Record<string, { name: string; made: string }> = {
   BOOLEAN: { name: "bo", made: "rnd_boolean()" },
   BYTE: { name: "b", made: "rnd_byte()" },
@@ -31,7 +31,7 @@ export const COLUMNS: Record<string, { name: string; made: string }> = {
 };
 
 const ROWS = 2_500;
-/** Makes it. */
+/** Creates the table. */
 export const TABLE = [
   `create table everything as (select x, timestamp_sequence('2024-01-01', 60000000) ts, ${
     Object.values(COLUMNS).map(({ name, made }) => `${made} ${name}`).join(", ")
@@ -40,7 +40,7 @@ export const TABLE = [
   "insert into everything select * from everything",
 ];
 
-/** Values at the ends of each type, as SQL; what a constant argument takes must be short. */
+/** Extreme values of each type, as SQL. Values for constant arguments must be short. */
 const EXTREMES: Record<string, string[]> = {
   BOOLEAN: ["true", "false"],
   BYTE: ["cast(127 as byte)", "cast(-128 as byte)", "cast(0 as byte)"],
@@ -95,7 +95,7 @@ const EXTREMES: Record<string, string[]> = {
   "DOUBLE[][]": ["array[[1.0, 2.0], [3.0, 4.0]]", "array_build(2, 100000, 1, 2)"],
 };
 
-/** Long texts: of one letter, of letters of several bytes, of digits, of brackets, of words. */
+/** Long texts: of one letter, of multi-byte letters, of digits, of brackets, of words. */
 const LONG_TEXTS = [
   "repeat('x', 16000000)",
   "repeat('é', 8000000)",
@@ -107,7 +107,7 @@ const LONG_TEXTS = [
   "repeat('x' || x, 100000)",
 ];
 
-/** What stands for a class of types. */
+/** Types that represent each class. */
 const CLASSES: Record<string, string[]> = {
   any: Object.keys(COLUMNS),
   same: Object.keys(COLUMNS),
@@ -121,12 +121,12 @@ const CLASSES: Record<string, string[]> = {
   SYMBOL_TEXT: ["STRING"],
 };
 
-/** What statements can write. The rest stands behind these: dateadd('M', …) is a call of "dateadd_months". */
+/** Entries that statements can call. Others are called through these: dateadd('M', …) becomes "dateadd_months". */
 export const ENTRIES: readonly FunctionEntry[] = FUNCTIONS.filter(({ name }) =>
   !isInternal(name) || /^(?:cast|assign|decimal|json_extract)_|^array_(?:of|slice)$/.test(name)
 );
 
-/** The entries whose result has a type, by it: arguments of calls within calls. */
+/** Scalar entries by result type, for nested calls. */
 const SCALARS = ENTRIES.filter((entry) => entry.emit !== undefined || entry.batch !== undefined);
 const BY_RESULT = new Map<string, FunctionEntry[]>();
 for (const entry of SCALARS) {
@@ -144,7 +144,7 @@ const TARGETS: Record<string, string> = {
   UUID: "uuid",
 };
 
-/** A call as it is written: operators between their operands, casts as casts. */
+/** The call in SQL: infix operators, casts as casts. */
 function written(name: string, args: readonly string[]): string {
   const cast = /^(?:cast|assign|decimal)_([A-Z]\w*)$/.exec(name);
   if (cast) return `cast(${args[0]} as ${TARGETS[cast[1]] ?? cast[1].toLowerCase()})`;
@@ -197,7 +197,7 @@ const FRAMES = [
   "",
 ];
 
-/** A statement that calls the entry; its arguments are calls themselves, `depth` times. */
+/** A statement that calls the entry. Its arguments are calls themselves, down to `depth` levels. */
 export function statementOf(random: Random, entry: FunctionEntry, depth: number): string {
   const made = call(random, entry, depth);
   if (entry.table) return `select count() from ${made}`;

@@ -1,19 +1,19 @@
 /**
- * Each function of the catalogue with extremes of every argument, alone and as an argument of itself and others:
- * SUNDIAL_ROUNDS=20 for a night. A failure tells its seed, and SEED=… repeats it.
+ * Calls each function of the catalogue with extreme values of every argument, alone and nested in itself and others:
+ * SUNDIAL_ROUNDS=20 for a nightly run. A failure prints its seed, and SEED=… repeats it.
  */
 import assert from "node:assert/strict";
 import { ENTRIES, statementOf, TABLE } from "./catalogue.ts";
 import { randomOf, seedOfRun } from "./random.ts";
 import { told, Watched } from "./watched.ts";
 
-/** Statements of each entry at each depth. */
+/** Statements for each entry at each depth. */
 const ROUNDS = Number(Deno.env.get("SUNDIAL_ROUNDS") ?? 0);
 const ALONGSIDE = Number(Deno.env.get("SUNDIAL_ALONGSIDE") ?? 3);
-/** In a quick run, so many of the entries have their turn. */
+/** Number of entries in a quick run. */
 const QUICK = 400;
 
-Deno.test("no function holds up, fills or ends the server, whatever it is given", async () => {
+Deno.test("no function blocks, fills or ends the server, whatever its arguments", async () => {
   const seed = seedOfRun();
   console.log(`  SEED=${seed}`);
   const random = randomOf(seed);
@@ -21,7 +21,7 @@ Deno.test("no function holds up, fills or ends the server, whatever it is given"
   for (let round = 0; round < Math.max(1, ROUNDS); round++) {
     for (const depth of [0, 1, 2]) for (const entry of ENTRIES) statements.push(statementOf(random, entry, depth));
   }
-  // In another order each time; of a quick run the first ones.
+  // Shuffle; a quick run uses the first ones.
   for (let k = statements.length - 1; k > 0; k--) {
     const other = random.below(k + 1);
     [statements[k], statements[other]] = [statements[other], statements[k]];

@@ -1,4 +1,4 @@
-/** Asks for health every few milliseconds, on a thread of its own, and tells how long each answer took. */
+/** Queries health every few milliseconds on its own thread, and reports how long each answer took. */
 import type { HealthAnswer } from "./watched.ts";
 
 const answers: HealthAnswer[] = [];

@@ -1,7 +1,7 @@
-/** Statements that are nearly right: those of the conformance cases, with words exchanged, left out, doubled or made extreme. */
+/** Nearly valid statements: those of the conformance cases with words replaced, removed, repeated or made extreme. */
 import type { Random } from "./random.ts";
 
-/** Words as the lexer has them, about. */
+/** Words, approximately as in the lexer. */
 const WORD = /'(?:[^']|'')*'|"[^"]*"|[A-Za-z_]\w*|\d[\w.]*|::|<=|>=|!=|<>|\|\||\s+|[^]/g;
 
 const STRANGE = [
@@ -46,7 +46,7 @@ const STRANGE = [
   "end",
 ];
 
-/** One or two changes of one statement, with words of another one. */
+/** Makes one or two changes to a statement, using words of another one. */
 export function mutated(random: Random, sql: string, other: string): string {
   const words = sql.match(WORD) ?? [];
   const others = other.match(WORD) ?? [""];

@@ -1,12 +1,12 @@
-/** Random choices that repeat themselves: a failure tells its seed. */
+/** Reproducible random choices; a failure prints its seed. */
 
 export interface Random {
-  /** A whole number from 0 to count - 1. */
+  /** An integer from 0 to count - 1. */
   below(count: number): number;
   of<T>(list: readonly T[]): T;
 }
 
-/** The seed of a run: SEED, or another one each time. */
+/** The seed of a run: SEED, or a random one. */
 export function seedOfRun(): number {
   return Number(Deno.env.get("SEED") ?? Math.floor(Math.random() * 2 ** 31));
 }

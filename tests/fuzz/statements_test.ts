@@ -1,6 +1,6 @@
 /**
- * Mutated statements of the conformance cases: none is an internal error, none hangs, none ends the server.
- * SUNDIAL_MUTATIONS=100000 for a night. A failure tells its seed, and SEED=… repeats it.
+ * Runs mutated statements of the conformance cases: none may be an internal error, hang, or end the server.
+ * SUNDIAL_MUTATIONS=100000 for a nightly run. A failure prints its seed, and SEED=… repeats it.
  */
 import assert from "node:assert/strict";
 import { parseCases } from "../conformance.ts";

@@ -1,7 +1,7 @@
-/** A server under attack: what statements come to, how long they take, what health and memory do meanwhile. */
+/** A server under attack: records the results and times of statements, and meanwhile health and memory. */
 import { startServer, type TestServer } from "../server.ts";
 
-/** What the server owes to everybody, whatever it is asked. */
+/** Bounds that hold whatever the server is asked. */
 export const BOUNDS = { timeoutMs: 1_000, answerMs: 2_000, healthMs: 20, extraBytes: 200 << 20 };
 /** CI machines are shared, so tests allow this multiple of each bound and report the measured values. */
 export const SLACK = 5;
@@ -16,26 +16,26 @@ export interface Finding {
 export interface Reply {
   ms: number;
   status: number;
-  /** The error, if it is one. */
+  /** The message if it is an error. */
   error?: string;
 }
 
-/** A statement that has run, with what was seen meanwhile. Others may have run beside it. */
+/** A completed statement with measurements. Others may have run at the same time. */
 interface Run {
   sql: string;
   start: number;
   end: number;
-  /** Of resident memory, above what there was at the start. */
+  /** Peak resident memory, above that at the start. */
   peakBytes: number;
 }
 
-/** An answer of health: when it was asked for, by `Date.now`, and how long it took. */
+/** An answer of health: time of the request by `Date.now`, and its duration. */
 export interface HealthAnswer {
   start: number;
   ms: number;
 }
 
-/** So many of the worst statements are told by time, by memory and by health. */
+/** Number of worst statements to report by time, memory and health. */
 const WORST = Number(Deno.env.get("SUNDIAL_WORST") ?? 0);
 
 export class Watched {
@@ -62,21 +62,21 @@ export class Watched {
     return new Watched(server);
   }
 
-  /** In bytes; 0 where the system does not tell. */
+  /** In bytes; 0 if the system does not provide it. */
   private resident(field = "VmRSS"): number {
     if (Deno.build.os !== "linux") return 0;
     const status = Deno.readTextFileSync(`/proc/${this.server.process.pid}/status`);
     return 1024 * Number(new RegExp(`${field}:\\s+(\\d+)`).exec(status)?.[1] ?? 0);
   }
 
-  /** The most resident memory since the last call. */
+  /** Peak resident memory since the last call. */
   private takePeak(): number {
     const peak = this.resident("VmHWM") - this.startBytes;
     if (Deno.build.os === "linux") Deno.writeTextFileSync(`/proc/${this.server.process.pid}/clear_refs`, "5");
     return peak;
   }
 
-  /** Runs a statement of the preparations, however long it takes. */
+  /** Runs a preparatory statement without a time limit. */
   async prepare(sql: string): Promise<void> {
     const reply = await fetch(`${this.server.http}/exec?${new URLSearchParams({ query: sql })}`, {
       headers: { "statement-timeout": "60000" },
@@ -85,7 +85,7 @@ export class Watched {
     if (!reply.ok) throw new Error(`${sql}: ${text}`);
   }
 
-  /** Runs a statement; what is wrong with what it comes to is a finding. */
+  /** Runs a statement and records violations as findings. */
   async run(sql: string): Promise<Reply> {
     const start = Date.now();
     let status = 0, head = "";
@@ -108,7 +108,7 @@ export class Watched {
     return { ms, status, error };
   }
 
-  /** Ends the server and says what there is to say. */
+  /** Stops the server and returns the report. */
   async end({ holdsHealth }: { holdsHealth: boolean }): Promise<string> {
     const { promise, resolve } = Promise.withResolvers<HealthAnswer[]>();
     this.health.onmessage = ({ data }: MessageEvent<HealthAnswer[]>) => resolve(data);
@@ -171,7 +171,7 @@ const mebibytes = (bytes: number): number => Math.round(bytes / 2 ** 20);
 const at = (sorted: readonly number[], share: number): number =>
   sorted.length === 0 ? 0 : sorted[Math.floor((sorted.length - 1) * share)];
 
-/** The first bytes, and the last ones, where errors of started answers are; the rest is read and forgotten. */
+/** Returns the first bytes, and the last ones, which contain errors of partial answers; discards the rest. */
 async function headOf(reply: Response): Promise<string> {
   const decoder = new TextDecoder();
   let head = "", last = new Uint8Array(0);

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { freePort, startServer } from "../server.ts";
 import { installed, type Program, startProgram, until } from "../programs.ts";
 
-/** Debian's, and a current one, where somebody has put it on the PATH as `.ci/run` does. */
+/** Debian's, and a current one if it is on the PATH, as with `.ci/run`. */
 const alertmanagers = await installed(["prometheus-alertmanager", "alertmanager"], "alerts");
 
 interface Alert {
@@ -22,12 +22,12 @@ for (const name of alertmanagers) {
         `--config.file=${config}`,
         `--storage.path=${directory}/data`,
         `--web.listen-address=127.0.0.1:${port}`,
-        // Alone, not one of a cluster.
+        // Without a cluster.
         "--cluster.listen-address=",
       ];
     }, port);
 
-  Deno.test(`${name} lists alerts, after a fail-over and after a restart of the server too`, async () => {
+  Deno.test(`${name} lists alerts, also after a fail-over and after a restart of the server`, async () => {
     const root = await Deno.makeTempDir({ prefix: "sundial-" });
     const ports = [freePort(), freePort()];
     const options = {
@@ -40,7 +40,7 @@ for (const name of alertmanagers) {
         SVC_LOG_W_ALERT_ALERTTARGETS: ports.map((port) => `127.0.0.1:${port}`).join(","),
         SVC_LOG_W_ALERT_RECONNECTDELAY: "50",
         CLUSTER_NAME: 'the "west"',
-        // Alerts go straight to their targets.
+        // Alerts must bypass the proxy.
         HTTP_PROXY: `http://127.0.0.1:${freePort()}`,
         http_proxy: `http://127.0.0.1:${freePort()}`,
       },
@@ -69,7 +69,7 @@ for (const name of alertmanagers) {
         instance: "GLOBAL",
       });
       assert.match(alertTimestamp, /^\d{4}\/\d\d\/\d\dT\d\d:\d\d:\d\d\.\d{3}$/);
-      // The log's line, stack and all.
+      // The log has the whole message, including the stack.
       await until(
         `the log has ${alert.annotations.message}`,
         () => server.output().replaceAll("\r\n", "\n").includes(alert.annotations.message),
@@ -96,7 +96,7 @@ for (const name of alertmanagers) {
       await crash("still nobody");
       assert.deepEqual((await server.exec("select 1")).dataset, [[1]]);
     }
-    // Behind the line that tells the format.
+    // The first line is the format version.
     assert.equal(Deno.readTextFileSync(queue).trim().split("\n").length, 1 + 2);
     {
       await using first = await startAlertmanager(ports[0]);

@@ -1,4 +1,4 @@
-/** The minimal HTTP server of a running server, as those who watch it see it: bytes on a connection. */
+/** The minimal HTTP server of a running server, seen by monitors: bytes on a connection. */
 import assert from "node:assert/strict";
 import { freePort, startServer, type TestServer } from "../server.ts";
 import { until } from "../programs.ts";
@@ -17,7 +17,7 @@ class Connection {
     return new Connection(await Deno.connect({ hostname: "127.0.0.1", port }));
   }
 
-  /** Sends, and gives what came up to `end`, with D for the date; "" when the other side closed. */
+  /** Sends a request and returns what arrives up to `end`, with D for the date; "" if the other side closed. */
   async ask(request: string, end = EMPTY): Promise<string> {
     if (request !== "") await this.socket.write(encoder.encode(request));
     let text = "";
@@ -68,7 +68,7 @@ for (const [title, count] of [["on the main thread", "0"], ["on a thread of its 
     for (const connection of served) connection[Symbol.dispose]();
   });
 
-  Deno.test(`health ${title}: 500 after an unhandled error, where that is asked for, and never by a client's fault`, async () => {
+  Deno.test(`health ${title}: 500 after an unhandled error if configured, and never for a client's error`, async () => {
     const env = {
       SVC_HTTP_MIN_WORKER_COUNT: count,
       SVC_DEV_MODE_ENABLED: "true",
@@ -91,7 +91,7 @@ for (const [title, count] of [["on the main thread", "0"], ["on a thread of its 
   });
 }
 
-/** Times of requests one after the other on one connection, in ms, sorted, as long as `running` is not fulfilled. */
+/** Sorted times in ms of consecutive requests on one connection, until `running` resolves. */
 async function times(port: number, running: Promise<unknown>): Promise<number[]> {
   let hasEnded = false;
   running.finally(() => hasEnded = true);
@@ -118,11 +118,11 @@ const busy: [string, (server: TestServer) => Promise<unknown>][] = [
   ["the main thread is blocked", (server) => server.exec("select simulate_block(2000)")],
 ];
 for (const [title, load] of busy) {
-  Deno.test(`health on a thread of its own: p99 under 20 ms while ${title}`, async () => {
+  Deno.test(`health on its own thread: p99 under 20 ms while ${title}`, async () => {
     await using server = await startServer({
       env: { SVC_HTTP_MIN_WORKER_COUNT: "1", SVC_DEV_MODE_ENABLED: "true", SVC_QUERY_TIMEOUT: "2s" },
     });
-    // A machine that does other work too may take the core away from this test: one quiet round of three is enough.
+    // Other work on the machine may take the core from this test, so one quiet round of three suffices.
     const p99s: number[] = [];
     for (let round = 0; round < 3 && !(p99s.at(-1)! < 20); round++) {
       const timesMs = await times(server.minPort, load(server));
@@ -144,7 +144,7 @@ Deno.test({ name: "health: the thread is pinned to its core", ignore: Deno.build
   assert.equal(pinned.length, 1);
 });
 
-Deno.test("health: an affinity without a thread of its own is a warning", async () => {
+Deno.test("health: an affinity without its own thread is a warning", async () => {
   await using server = await startServer({
     env: { SVC_HTTP_MIN_WORKER_COUNT: "0", SVC_HTTP_MIN_WORKER_AFFINITY: "0" },
   });
@@ -170,5 +170,5 @@ const refused: [string, Record<string, string>, RegExp][] = [
   ],
 ];
 for (const [title, env, message] of refused) {
-  Deno.test(`health: ${title} is an error of the start`, () => assert.rejects(startServer({ env }), { message }));
+  Deno.test(`health: ${title} is an error at the start`, () => assert.rejects(startServer({ env }), { message }));
 }

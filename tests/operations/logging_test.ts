@@ -1,4 +1,4 @@
-/** What a server writes into its log, and where it looks for log.conf. */
+/** What a server writes to its log, and where it looks for log.conf. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import pg from "pg";
@@ -17,12 +17,12 @@ const ROLLING = {
   INSTANCE_NAME: "one",
 };
 const logOf = ({ root }: TestServer) => Deno.readTextFileSync(join(root, "log", `one-${new Date().getFullYear()}.log`));
-/** Windows ends a process on the spot, whatever the signal. */
+/** Windows kills a process at once, whatever the signal. */
 const SIGNALS = { ignore: Deno.build.os === "windows" };
 const exists = (...path: string[]) => Deno.stat(join(...path)).then(() => true, () => false);
 
 for (const signal of ["SIGTERM", "SIGINT"] as const) {
-  Deno.test(`log: all is in the file after ${signal}, an error that nobody caught too`, SIGNALS, async () => {
+  Deno.test(`log: everything is in the file after ${signal}, including an uncaught error`, SIGNALS, async () => {
     await using server = await startServer({ env: ROLLING });
     await server.exec("select simulate_crash('at the end')");
     server.process.kill(signal);
@@ -61,7 +61,7 @@ for (const [signal, code] of [["SIGTERM", 143], ["SIGINT", 130]] as const) {
   );
 }
 
-Deno.test("log: conf/log.conf is made with the defaults; -Dout names another file, which is never made", async () => {
+Deno.test("log: conf/log.conf is created with the defaults; -Dout names another file, which is never created", async () => {
   await using plain = await startServer();
   const made = Deno.readTextFileSync(join(plain.root, "conf", "log.conf"));
   assert.match(made, /^writers=file,stdout,http\.min$/m);
@@ -82,7 +82,7 @@ Deno.test("log: conf/log.conf is made with the defaults; -Dout names another fil
   await Deno.remove(directory, { recursive: true });
 });
 
-Deno.test("log: a console that nobody reads holds up neither statements nor the end", SIGNALS, async () => {
+Deno.test("log: a console that is not read blocks neither statements nor the shutdown", SIGNALS, async () => {
   const root = await Deno.makeTempDir({ prefix: "sundial-" });
   const [port, ...others] = freePorts(4);
   const process = new Deno.Command(Deno.execPath(), {
@@ -106,7 +106,7 @@ Deno.test("log: a console that nobody reads holds up neither statements nor the 
     assert.ok(attempt < 600, "the server is not ready");
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
-  // Twice what a pipe holds of them.
+  // Twice as much as a pipe can hold.
   for (let n = 0; n < 40; n++) assert.equal(await ask(`select '${"x".repeat(3000)}${n}'`), 200);
   process.kill("SIGTERM");
   const late = setTimeout(() => process.kill("SIGKILL"), 20_000);
@@ -116,7 +116,7 @@ Deno.test("log: a console that nobody reads holds up neither statements nor the 
   await Deno.remove(root, { recursive: true });
 });
 
-Deno.test("log: statements that clients get wrong are told by each wire, with their place, in one line, without secrets", async () => {
+Deno.test("log: each wire logs refused statements with their position, in one line, without secrets", async () => {
   await using server = await startServer();
   await server.exec("selec 1");
   await server.exec("select nothing\nfrom long_sequence(1)");
@@ -146,7 +146,7 @@ Deno.test("log: statements that clients get wrong are told by each wire, with th
   assert.doesNotMatch(server.output(), /hunter2|secret value/);
 });
 
-Deno.test("log: -Debug tells of connections, requests and statements; without it there is no such line", async () => {
+Deno.test("log: -Debug logs connections, requests and statements; without it there is no such line", async () => {
   const talk = async ({ http, pgPort, linePort, minPort, exec }: TestServer) => {
     await fetch(`http://127.0.0.1:${minPort}/health?secret`).then((reply) => reply.text());
     await exec("select 42");
@@ -186,7 +186,7 @@ Deno.test("log: -Debug tells of connections, requests and statements; without it
   assert.doesNotMatch(quiet.output(), / D /);
 });
 
-Deno.test("log: why a start failed is in the log, and critical", async () => {
+Deno.test("log: the reason of a failed start is logged as critical", async () => {
   await using server = await startServer();
   const root = await Deno.makeTempDir({ prefix: "sundial-" });
   const env = { ...ROLLING, SVC_HTTP_MIN_BIND_TO: `127.0.0.1:${server.minPort}` };
@@ -201,7 +201,7 @@ Deno.test("log: why a start failed is in the log, and critical", async () => {
   await Deno.remove(root, { recursive: true });
 });
 
-Deno.test("log: a client that is not let in is told with its address, on each wire, in few lines", async () => {
+Deno.test("log: each wire logs refused clients with their address, in few lines", async () => {
   await using server = await startServer({
     env: { SVC_HTTP_USER: "ann", SVC_HTTP_PASSWORD: "secret" },
     authorization: `Basic ${btoa("ann:secret")}`,

@@ -1,4 +1,4 @@
-/** Each metric moves when what it tells of happens: one server, one row a metric. */
+/** Each metric changes when its event happens: one server, one row for each metric. */
 import assert from "node:assert/strict";
 import { Client } from "pg";
 import { metricCatalogue, type MetricEntry, type MetricKey } from "../../src/metrics/mod.ts";
@@ -8,7 +8,7 @@ import { startServer, type TestServer } from "../server.ts";
 const USER = "someone", PASSWORD = "secret";
 const POOL_BYTES = 16 << 20;
 
-/** What the tests do to the server. */
+/** Actions on the server. */
 class Driver {
   constructor(readonly server: TestServer, readonly pg: Client) {}
 
@@ -23,7 +23,7 @@ class Driver {
 
   exec = (query: string) => this.http("/exec", query);
 
-  /** Ended by its time limit. */
+  /** A statement that its time limit ends. */
   slow = (path: string) => this.http(path, SLOW, { "statement-timeout": "100" });
 
   query = (sql: string) => this.pg.query(sql).then(() => {}, () => {});
@@ -37,34 +37,34 @@ class Driver {
     await connection.write(new TextEncoder().encode(lines));
   }
 
-  /** While a query runs or a connection is open that `begin` gives: gauges that fall again afterwards. */
+  /** Runs `moved` while `begin`'s query runs or its connection is open, for gauges that fall again afterwards. */
   async while(begin: () => Promise<{ end(): Promise<unknown> }>, moved: () => Promise<unknown>): Promise<void> {
     const held = await begin();
     try {
       await moved();
     } finally {
       await held.end();
-      // Its threads see a little later that it is over, and the next look at a gauge is one at rest.
+      // Its threads notice the end a little later; the next check of a gauge must start at rest.
       await until("no worker is busy", async () => (await scrape(this.server)).get("service_workers_busy") === 0);
     }
   }
 }
 
 const SLOW = "select sum(rnd_double()) from long_sequence(1000000000)";
-/** Its answer is larger than what sockets hold, so it is under way until its reader reads. */
+/** The answer is larger than socket buffers, so the query runs until its reader reads. */
 const LONG = "select * from big";
 
 type Action = (driver: Driver) => Promise<unknown>;
-/** For gauges: begun before the look at the metric, ended after. */
+/** For gauges: started before the metric is read, ended afterwards. */
 type Held = (driver: Driver) => Promise<{ end(): Promise<unknown> }>;
 interface Case {
   key: MetricKey;
   labels?: Record<string, string>;
-  /** The metric grows by it. */
+  /** The action that increases the metric. */
   by?: Action;
   /** The metric is higher while this is held. */
   during?: Held;
-  /** Where it shows that it is read: what it must hold. */
+  /** For metrics that are only read: the expected value. */
   holds?: (value: number) => boolean;
 }
 
@@ -92,7 +92,7 @@ const unauthorized = (path: string, method = "GET"): Action => async (d) => {
   });
   await reply.body?.cancel();
 };
-/** The wait begins with the fourth. The right password ends it for the tests that follow. */
+/** The wait begins with the fourth wrong password. The right one ends it for the following tests. */
 const guesses = (path: string, method = "GET"): Action => async (d) => {
   for (const password of ["a", "b", "c", "d", PASSWORD]) {
     const headers = { authorization: `Basic ${btoa(`${USER}:${password}`)}` };
@@ -139,7 +139,7 @@ const CASES: Case[] = [
       await d.query("set statement_timeout = 0");
     },
   }),
-  // The client goes away in the middle of the rows.
+  // The client leaves in the middle of the rows.
   ...byWire("queriesCancelled", {
     exec: async (d) => await (await unread("/exec")(d)).end(),
     exp: async (d) => await (await unread("/exp")(d)).end(),
@@ -185,7 +185,7 @@ const CASES: Case[] = [
     key: "connections",
     labels: { wire: "line_http" },
     during: async ({ server }) => {
-      // A body that does not end.
+      // An incomplete body.
       const connection = await Deno.connect({ hostname: "127.0.0.1", port: server.httpPort });
       const head = `POST /write HTTP/1.1\r\nHost: x\r\nAuthorization: Basic ${
         btoa(`${USER}:${PASSWORD}`)
@@ -276,7 +276,7 @@ function seriesOf({ key, labels }: Case): string {
   return `service_${name}${kind === "histogram" ? "_count" : ""}${shown === "" ? "" : `{${shown}}`}`;
 }
 
-Deno.test("each metric moves when what it tells of happens", async (test) => {
+Deno.test("each metric changes when its event happens", async (test) => {
   await using server = await startServer({
     env: {
       SVC_METRICS_ENABLED: "true",
@@ -306,7 +306,7 @@ Deno.test("each metric moves when what it tells of happens", async (test) => {
       await isHigher();
     });
   }
-  await test.step("each statement has ended in one way", async () => {
+  await test.step("each statement has ended exactly once", async () => {
     for (const wire of ["exec", "exp", "pg"]) {
       await until(`statements over ${wire} have ended`, async () => {
         const values = await scrape(server);

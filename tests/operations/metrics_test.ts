@@ -1,4 +1,4 @@
-/** /metrics, read by those who will read it: promtool and a Prometheus. */
+/** /metrics, read by promtool and by a Prometheus. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { fromFileUrl } from "../paths.ts";
@@ -18,7 +18,7 @@ async function promtool(args: string[], input = ""): Promise<{ code: number; out
   return { code, output: new TextDecoder().decode(stdout) + new TextDecoder().decode(stderr) };
 }
 
-Deno.test({ name: "promtool check metrics has nothing to say", ignore: !programs.includes("promtool") }, async () => {
+Deno.test({ name: "promtool check metrics reports nothing", ignore: !programs.includes("promtool") }, async () => {
   await using server = await startServer(withMetrics);
   await server.exec("create table t (x long, ts timestamp) timestamp(ts) partition by day");
   await server.exec("insert into t values (1, '2024-01-01')");
@@ -31,7 +31,7 @@ Deno.test({ name: "promtool check metrics has nothing to say", ignore: !programs
   assert.deepEqual(await promtool(["check", "metrics"], text), { code: 0, output: "" });
 });
 
-/** The command line of a Prometheus that asks this port. */
+/** The command line of a Prometheus that scrapes this port. */
 const scraping = (minPort: number) => (port: number, directory: string) => {
   const config = join(directory, "prometheus.yml");
   Deno.writeTextFileSync(
@@ -70,7 +70,7 @@ Deno.test({ name: "a Prometheus scrapes the server", ignore: !programs.includes(
 
 const RULES = fromFileUrl("../docs/alert-rules.yml");
 
-Deno.test({ name: "docs/alert-rules.yml: promtool takes it", ignore: !programs.includes("promtool") }, async () => {
+Deno.test({ name: "docs/alert-rules.yml: promtool accepts it", ignore: !programs.includes("promtool") }, async () => {
   const { code, output } = await promtool(["check", "rules", RULES]);
   assert.equal(code, 0, output);
 });
@@ -125,7 +125,7 @@ Deno.test(
       assert.equal(status, "success", `${path}: ${error}`);
       return data;
     };
-    /** As Grafana sends it, with "All" chosen. */
+    /** As Grafana sends it if "All" is selected. */
     const filled = (expr: string) => expr.replaceAll(/\$(job|instance)/g, ".+").replaceAll("$__rate_interval", "5s");
     const results = async (expr: string) =>
       (await ask(`query?${new URLSearchParams({ query: filled(expr) })}`)).result.length as number;
@@ -178,7 +178,7 @@ Deno.test("docs/grafana-dashboard.json has the shape that Grafana imports, and s
 });
 
 Deno.test(
-  { name: "docs/grafana-dashboard.json: Prometheus takes its queries", ignore: !programs.includes("promtool") },
+  { name: "docs/grafana-dashboard.json: promtool accepts its queries", ignore: !programs.includes("promtool") },
   async () => {
     const dashboard = JSON.parse(Deno.readTextFileSync(fromFileUrl("../docs/grafana-dashboard.json")));
     const queries = (dashboard.panels as Panel[]).flatMap(({ targets }) => targets?.map(({ expr }) => expr) ?? []);
@@ -194,7 +194,7 @@ Deno.test(
 
 const entries: MetricEntry[] = Object.values(metricCatalogue);
 
-/** Without the prefix, and without what a histogram puts behind its name. */
+/** Without the prefix, and without the suffixes of histograms. */
 function namesIn(text: string): Set<string> {
   const known = new Set(entries.map((entry) => entry.name));
   const names = [...text.matchAll(/\bservice_(\w*[a-z0-9])\b/g)].map(([, name]) =>
@@ -204,7 +204,7 @@ function namesIn(text: string): Set<string> {
 }
 
 for (const file of ["alert-rules.yml", "grafana-dashboard.json", "operations.md"]) {
-  Deno.test(`docs/${file} names metrics that there are`, () => {
+  Deno.test(`docs/${file} names only existing metrics`, () => {
     const known = new Set(entries.map((entry) => entry.name));
     const named = namesIn(Deno.readTextFileSync(fromFileUrl(`../docs/${file}`)));
     assert.ok(named.size > 0);
@@ -212,7 +212,7 @@ for (const file of ["alert-rules.yml", "grafana-dashboard.json", "operations.md"
   });
 }
 
-Deno.test("docs/operations.md says of each alert what to do", () => {
+Deno.test("docs/operations.md says what to do about each alert", () => {
   const rules = Deno.readTextFileSync(RULES).matchAll(/- alert: (\w+)/g);
   const table = Deno.readTextFileSync(fromFileUrl("../docs/operations.md")).matchAll(
     /^\| ((?:Sundial\w+(?:, )?)+) \|/gm,

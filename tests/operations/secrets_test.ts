@@ -1,4 +1,4 @@
-/** Secrets are read from where they are kept, and told nowhere. */
+/** Secrets are read from all sources and never shown. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import pg from "pg";
@@ -15,7 +15,7 @@ Deno.test("secrets from a file, from server.conf and from the environment are us
     SVC_PG_PASSWORD_FILE: join(root, "secret"),
     SVC_PG_READONLY_USER_ENABLED: "true",
     SVC_PG_READONLY_PASSWORD: "in-the-environment-3",
-    // A slip whose value must not be told with its name.
+    // A misspelt key whose value must not be shown.
     SVC_PG_PASWORD: "in-a-slip-4",
     SVC_LOG_W_STDOUT_LEVEL: "DEBUG,INFO",
     SVC_METRICS_ENABLED: "true",

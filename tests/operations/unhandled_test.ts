@@ -1,4 +1,4 @@
-/** What counts as an unhandled error, each kind once, and that nothing of what clients do is one. */
+/** Each kind of unhandled error counts once, and clients' errors do not count. */
 import assert from "node:assert/strict";
 import pg from "pg";
 import { type DatabaseOptions, openDatabase } from "../../src/database/mod.ts";
@@ -36,7 +36,7 @@ Deno.test("unhandled: an error and a rejection at the top of the main thread, an
   }
 });
 
-Deno.test("unhandled: nothing of what a client does wrong, or asks too much", async () => {
+Deno.test("unhandled: no error of a client, and no exceeded limit, counts", async () => {
   await using server = await startServer({
     env: { SVC_METRICS_ENABLED: "true", SVC_QUERY_TIMEOUT: "300ms", SVC_CAIRO_QUERY_MEMORY_LIMIT: "16m" },
   });
@@ -122,8 +122,8 @@ for (const [statement, status, unhandled] of outcomes) {
   });
 }
 
-Deno.test("unhandled: a commit that could not be applied; what is found damaged on the disk is not", async () => {
-  // A writer whose log cannot be synced, as the others see it.
+Deno.test("unhandled: a commit that could not be applied counts; damage found on the disk does not", async () => {
+  // A writer whose log cannot be synced, from the other threads' point of view.
   const writer = `
     const tell = (message) => postMessage({ kind: "log", level: "CRITICAL", message });
     self.onmessage = () => {

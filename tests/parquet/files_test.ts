@@ -1,9 +1,9 @@
-/** Files as users have them: replaced between two queries, and with columns that have no type here. */
+/** User files: replaced between two queries, and with columns of unsupported types. */
 import { DuckDBInstance } from "@duckdb/node-api";
 import assert from "node:assert/strict";
 import { startServer } from "../server.ts";
 
-Deno.test("read_parquet() follows a file that is replaced, and names what it leaves out", async () => {
+Deno.test("read_parquet() reads a replaced file anew, and names the columns that it leaves out", async () => {
   await using server = await startServer();
   const directory = `${server.root}/import`;
   await Deno.mkdir(directory, { recursive: true });

@@ -1,4 +1,4 @@
-/** Python with pyarrow, where there is one: `.ci/run` installs it and says where. */
+/** Python with pyarrow, if available: `.ci/run` installs it and sets its path. */
 import { fromFileUrl } from "../paths.ts";
 
 const PYTHON = Deno.env.get("PYARROW_PYTHON") ?? "python3";
@@ -10,7 +10,7 @@ export async function python(script: string, ...args: string[]): Promise<string>
   return new TextDecoder().decode(stdout);
 }
 
-/** Says in one line what is left out without it. */
+/** Without it, prints a line about what is skipped. */
 export async function hasPyarrow(suite: string): Promise<boolean> {
   const run = async () =>
     await new Deno.Command(PYTHON, { args: ["-c", "import pyarrow.parquet"], stdout: "null", stderr: "null" }).output();

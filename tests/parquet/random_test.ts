@@ -1,4 +1,4 @@
-/** Random files of every type and layout by pyarrow, read back by read_parquet: every value is what was written. */
+/** Random files of all types and layouts, written by pyarrow and read back by read_parquet. */
 import assert from "node:assert/strict";
 import { startServer } from "../server.ts";
 import { hasPyarrow, python } from "./python.ts";
@@ -14,7 +14,7 @@ const FILES = Number(Deno.env.get("SUNDIAL_RANDOM_FILES") ?? 25);
 const isThere = await hasPyarrow("random Parquet files");
 
 Deno.test({
-  name: "read_parquet() gives what random files were made of",
+  name: "read_parquet() returns the values of random files",
   ignore: !isThere,
   fn: async () => {
     const seed = Number(Deno.env.get("SEED") ?? Date.now() % 2 ** 31);
@@ -43,7 +43,7 @@ Deno.test({
   },
 });
 
-/** Numbers of FLOAT are printed with as many digits as tell them from others of FLOAT. */
+/** FLOATs are printed with the shortest digits that identify them. */
 function isSame(found: unknown, expected: unknown): boolean {
   if (Array.isArray(expected)) {
     return Array.isArray(found) && found.length === expected.length &&

@@ -1,4 +1,4 @@
-/** Every column type through `/exp?fmt=parquet`, read by pyarrow, by DuckDB, and by ourselves. */
+/** Every column type through `/exp?fmt=parquet`, read by pyarrow, by DuckDB, and by read_parquet. */
 import { DuckDBInstance } from "@duckdb/node-api";
 import assert from "node:assert/strict";
 import { typeNames } from "../../src/types/mod.ts";
@@ -7,7 +7,7 @@ import { hasPyarrow, python } from "./python.ts";
 import { CASES } from "./types.ts";
 
 const CODECS = ["uncompressed", "snappy", "gzip", "brotli", "zstd", "lz4_raw"];
-/** Row 0 has the values, row 1 has none; both again and again, so that dictionaries are made too. */
+/** Row 0 has values and row 1 nulls, repeated so that dictionaries are created. */
 const ROW_COUNT = 200;
 
 Deno.test("every column type has a case of its Parquet round trip", () => {
@@ -17,7 +17,7 @@ Deno.test("every column type has a case of its Parquet round trip", () => {
 
 const column = (index: number) => `c${index}`;
 
-/** A table of all types, and its export. */
+/** Exports a table of all types. */
 async function exported(server: TestServer, directory: string, codec: string): Promise<string> {
   const url = new URL("/exp", server.http);
   url.search = String(new URLSearchParams({ fmt: "parquet", compression_codec: codec, query: "select * from t" }));

@@ -1,20 +1,20 @@
-/** A value of each column type, and what Parquet files of it are to readers. */
+/** A value of each column type, and how readers of Parquet see it. */
 export interface TypeCase {
-  /** As CREATE TABLE has it. */
+  /** As in CREATE TABLE. */
   type: string;
-  /** The value in SQL; `bytes` is a column of BINARY. */
+  /** The value in SQL; `bytes` is a BINARY column. */
   sql: string;
-  /** Arrow's name of the type, and the value as `arrow.py` writes it. */
+  /** Arrow's name of the type, and the value as printed by `arrow.py`. */
   arrow: [type: string, value: string];
   /** DuckDB's name of the type, and the value as text. */
   duck: [type: string, value: string];
-  /** What read_parquet makes of it; without it, the same type. */
+  /** The type that read_parquet gives; default: the same type. */
   back?: string;
-  /** What a row without a value has instead of null, in Arrow, in DuckDB. */
+  /** The value of a row without a value if the type has no null, in Arrow and in DuckDB. */
   none?: [arrow: string, duck: string];
 }
 
-/** Hexadecimal digits of `length` bytes; `bytes` stand at the start. */
+/** Hexadecimal digits of `length` bytes that start with `bytes`. */
 const hex = (bytes: string, length: number) => bytes.padEnd(2 * length, "0");
 const utc = (unit: string) => `timestamp[${unit}, tz=UTC]`;
 
@@ -47,7 +47,7 @@ export const CASES: TypeCase[] = [
   {
     type: "TIMESTAMP_NS",
     sql: "'2024-02-29T12:30:45.123456789Z'",
-    // Without a zone, as DuckDB cuts nanoseconds that have one.
+    // Without a zone, because DuckDB truncates nanoseconds with a zone.
     arrow: ["timestamp[ns]", "1709209845123456789"],
     duck: ["TIMESTAMP_NS", "2024-02-29 12:30:45.123456789"],
   },
@@ -94,7 +94,7 @@ export const CASES: TypeCase[] = [
     type: "DECIMAL(76,2)",
     sql: `-${"9".repeat(74)}.99m`,
     arrow: ["decimal256(76, 2)", `-${"9".repeat(74)}.99`],
-    // DuckDB has 38 digits, and no exact way to DOUBLE.
+    // DuckDB has 38 digits, and no exact conversion to DOUBLE.
     duck: ["DOUBLE", "-1.0000000000000001e+74"],
   },
   {

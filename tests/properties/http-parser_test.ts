@@ -1,6 +1,6 @@
 /**
- * Our HTTP parser against Node's: both take the same requests for the same, or both refuse them. Where they differ on purpose,
- * a rule below says why.
+ * Compares our HTTP parser with Node's: both must parse a request the same way, or both refuse it. The rules below list intentional
+ * differences with their reasons.
  */
 // deno-lint-ignore-file no-control-regex
 import assert from "node:assert/strict";
@@ -17,7 +17,7 @@ interface Parsed {
   body: string;
 }
 
-/** What we refuse and Node takes. */
+/** Requests that we refuse and Node accepts. */
 const STRICTER: [why: string, applies: (request: string, node: Parsed) => boolean][] = [
   ["versions other than 1.0 and 1.1", (request) => !/^[^\n]* HTTP\/1\.[01]\r?\n/.test(request.replace(/^\r\n/, ""))],
   ["RFC 9112 has no '#' in a target", (_request, { url }) => url.includes("#")],
@@ -48,7 +48,7 @@ function valuesOf(headers: Parsed["headers"], name: string): string[] {
   return headers.filter(([found]) => found === name).map(([, value]) => value);
 }
 
-/** What we take and Node refuses. */
+/** Requests that we accept and Node refuses. */
 const LOOSER: [why: string, applies: (request: string) => boolean][] = [
   ["methods that Node does not know are answered 405 by the routes", (request) => !KNOWN.test(request)],
   [
@@ -172,7 +172,7 @@ const request = fc.tuple(
 const bytesOf = (text: string) => Uint8Array.from(text, (character) => character.charCodeAt(0));
 const latin1 = (bytes: Uint8Array) => Array.from(bytes, (byte) => String.fromCharCode(byte)).join("");
 
-/** The first answer of a server to these bytes: what it read, or undefined when it refused them or waits for more. */
+/** The first answer of a server to these bytes: the parsed request, or undefined if it was refused or is incomplete. */
 async function ask(port: number, bytes: Uint8Array): Promise<Parsed | undefined> {
   const connection = await Deno.connect({ hostname: "127.0.0.1", port });
   try {
@@ -206,7 +206,7 @@ async function ours(request: HttpRequest) {
   };
 }
 
-Deno.test(`our HTTP parser takes what Node's takes, ${RUNS} times`, async () => {
+Deno.test(`our HTTP parser accepts what Node's accepts, ${RUNS} times`, async () => {
   let node: Deno.ChildProcess;
   try {
     const args = [fromFileUrl("./clients/http/reference.mjs")];

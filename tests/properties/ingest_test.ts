@@ -1,5 +1,5 @@
 /**
- * Random valid rows come back as they were sent: by line protocol over HTTP and TCP, and by INSERT over HTTP and PG.
+ * Random valid rows are read back as they were sent: by line protocol over HTTP and TCP, and by INSERT over HTTP and PG.
  * SUNDIAL_INGEST_SECONDS=3600 runs each for an hour; SEED=… repeats a run.
  */
 import assert from "node:assert/strict";
@@ -23,7 +23,7 @@ function randomOf(seed: number): Random {
   };
 }
 
-/** For so long at least once: a failure names its seed. */
+/** Runs for the configured time, at least once. A failure prints its seed. */
 async function forSeeds(run: (random: Random, name: string) => Promise<void>): Promise<void> {
   const given = Deno.env.get("SEED");
   const until = performance.now() + SECONDS * 1000;
@@ -37,12 +37,12 @@ async function forSeeds(run: (random: Random, name: string) => Promise<void>): P
   }
 }
 
-/** How long the texts of a case are in all: `left` goes down. */
+/** Remaining total length of the texts of a case. */
 interface Budget {
   left: number;
 }
 
-/** Mostly short; else of a length next to a power of two. */
+/** Mostly short; otherwise with a length near a power of two. */
 function randomText(random: Random, budget: Budget, sizeMax: number): string {
   const isLong = random(10) === 0;
   const wanted = isLong ? 2 ** random(25) + random(3) - 1 : random(20);
@@ -67,9 +67,9 @@ const encoder = new TextEncoder();
 const escapedTag = (text: string) => text.replaceAll(/[ ,=\\]/g, "\\$&");
 
 interface Sent {
-  /** After the `=`. */
+  /** The bytes after the `=`. */
   literal: string | number[];
-  /** As /exec shows it. */
+  /** As shown by /exec. */
   shown: unknown;
 }
 
@@ -125,7 +125,7 @@ const BOOLEAN = 4;
 
 interface LineColumn {
   name: string;
-  /** Of `FIELDS`; -1 for a tag. */
+  /** Index in `FIELDS`; -1 for a tag. */
   kind: number;
   isKnown: boolean;
 }
@@ -133,7 +133,7 @@ interface LineColumn {
 interface LineTable {
   name: string;
   columns: LineColumn[];
-  /** By the name of the column; those that are not there are null. */
+  /** By column name; missing columns are null. */
   rows: Record<string, unknown>[];
 }
 
@@ -149,7 +149,7 @@ function randomTables(random: Random, name: string): LineTable[] {
   }));
 }
 
-/** Lines of the tables, in any order; `rows` of the tables get what is expected. */
+/** Lines of the tables, in random order. Adds the expected rows to `rows` of the tables. */
 function randomLines(random: Random, tables: LineTable[]): Uint8Array<ArrayBuffer> {
   const columnsMax = Math.max(...tables.map(({ columns }) => columns.length));
   const rowCount = 1 + random(Math.min(50_000, CELLS_MAX / columnsMax, 2 ** (1 + random(16))));
@@ -228,7 +228,7 @@ async function sendOverTcp(server: TestServer, random: Random, body: Uint8Array<
     for (let at = 0; at < chunk.length;) at += await connection.write(chunk.subarray(at));
   }
   await connection.closeWrite();
-  // The server closes when it has taken all.
+  // The server closes after it has accepted everything.
   assert.equal(await connection.read(new Uint8Array(1)), null);
 }
 
@@ -252,7 +252,7 @@ async function assertRows(server: TestServer, { name, columns, rows }: LineTable
   });
 }
 
-Deno.test("random lines come back as they were sent, over HTTP and TCP", async () => {
+Deno.test("random lines are read back as they were sent, over HTTP and TCP", async () => {
   await using server = await startServer();
   await forSeeds(async (random, name) => {
     const tables = randomTables(random, name);
@@ -274,14 +274,14 @@ function literalOf(value: Inserted[number]): string {
   return typeof value === "string" ? `'${value.replaceAll("'", "''")}'` : String(value);
 }
 
-Deno.test("random rows come back as they were inserted, over HTTP and PG, with parameters and without", async () => {
+Deno.test("random rows are read back as they were inserted, over HTTP and PG, with parameters and without", async () => {
   await using server = await startServer();
   const client = new pg.Client({ host: "127.0.0.1", port: server.pgPort, user: "admin", password: "quest" });
   await client.connect();
   try {
     await forSeeds(async (random, name) => {
       const way = random(3);
-      // An HTTP request's head has a limit.
+      // The head of an HTTP request is limited.
       const budget = { left: way === 0 ? 2_000 : random(4) === 0 ? 5_000_000 : 100_000 };
       const count = 1 + random(way === 0 ? 20 : 2 ** (1 + random(11)));
       const orNull = <T>(value: T): T | null => random(8) === 0 ? null : value;

@@ -1,6 +1,6 @@
 /**
- * Random tables, and random queries over them in two spellings: ours, and DuckDB's with what our nulls mean written out.
- * There is no third truth value here: null equals null, `<` and `>` with a null are false, `<=` and `>=` hold between two.
+ * Random tables, and random queries over them in two spellings: ours, and DuckDB's with our null semantics made explicit.
+ * Our logic is two-valued: null equals null, `<` and `>` with a null are false, `<=` and `>=` are true for two nulls.
  */
 import fc from "fast-check";
 
@@ -15,7 +15,7 @@ export interface Twins {
   duck: string;
 }
 
-/** Small domains, so that keys meet, groups have rows, and sums of quarters are exact. */
+/** Small domains, so that keys match, groups have several rows, and sums of quarters are exact. */
 const row: fc.Arbitrary<Row> = fc.record({
   k: fc.option(fc.integer({ min: -2, max: 3 }), { freq: 4 }),
   l: fc.option(fc.constantFrom(-3_000_000_000, -7, 0, 1, 2, 5, 40_000_000_000), { freq: 4 }),
@@ -24,7 +24,7 @@ const row: fc.Arbitrary<Row> = fc.record({
 });
 export const rows = fc.array(row, { maxLength: 40 });
 
-/** Of a table: id (its row's number), and the columns of `Row`. */
+/** Numeric columns of a table: id (the row's number), and those of `Row`. */
 const NUMBERS = ["id", "k", "l", "d"] as const;
 const COLUMNS = [...NUMBERS, "s"] as const;
 type Column = (typeof COLUMNS)[number];
@@ -95,7 +95,7 @@ export const condition: fc.Arbitrary<Twins> = fc.letrec<{ tree: Twins }>((tie) =
   ),
 })).tree;
 
-/** INT and text nulls come first in ascending order here, those of DOUBLE last. */
+/** Nulls of INT and text come first in ascending order here, those of DOUBLE last. */
 function ordered(name: Column, descending: boolean): Twins {
   const nullsFirst = (name === "d") === descending;
   const direction = descending ? " desc" : "";
@@ -140,7 +140,7 @@ const WINDOWS = [
   "last_value(l) over (order by id rows between 3 preceding and 1 preceding)",
 ];
 
-/** Duck's spellings where they differ: `length` of a null is -1 here. */
+/** DuckDB's spellings where they differ: `length` of a null is -1 here. */
 const DUCK_WORDS: Record<string, string> = {
   "length(s)": "coalesce(length(s), -1)",
   "lag(d) ignore nulls over (order by id)": "lag(d ignore nulls) over (order by id)",
@@ -194,7 +194,7 @@ const sets = fc.tuple(
 ).map(([word, columns, test]) =>
   both`select ${same(columns)} from a where ${test} ${same(word)} select ${same(columns)} from b`
 );
-/** The id makes the order one: the first rows are the same for both. */
+/** The id makes the order total, so that the first rows are the same for both. */
 const top = fc.tuple(column, fc.boolean(), fc.integer({ min: 0, max: 12 }), where)
   .map(([name, descending, count, test]) =>
     both`select id, k, d from a where ${test} order by ${ordered(name, descending)}, id limit ${same(String(count))}`

@@ -1,4 +1,6 @@
-/** Random queries over random small tables answer as DuckDB does, where both mean the same; see queries.ts. */
+/**
+ * Random queries over small random tables give the same answers as DuckDB, where the semantics agree; see queries.ts.
+ */
 import { DuckDBInstance } from "@duckdb/node-api";
 import fc from "fast-check";
 import assert from "node:assert/strict";
@@ -17,7 +19,7 @@ function insert(table: string, content: Row[]): string {
   return `insert into ${table} values ${tuples.join(", ")}`;
 }
 
-/** Rows as texts, sorted: the order is part of no answer but that of LIMIT, whose rows it decides. */
+/** Rows as sorted texts: order is not compared, except that LIMIT with ORDER BY determines the rows. */
 function normal(answer: unknown[][]): string[] {
   return answer.map((row) => JSON.stringify(row.map(plain))).sort();
 }
@@ -34,7 +36,7 @@ async function ask(server: TestServer, sql: string): Promise<unknown[][]> {
   return reply.dataset ?? [];
 }
 
-Deno.test("random queries answer as DuckDB's do", async () => {
+Deno.test("random queries give the same answers as DuckDB", async () => {
   const seed = Number(Deno.env.get("SEED") ?? Date.now() % 2 ** 31);
   console.log(`SEED=${seed}`);
   await using server = await startServer();

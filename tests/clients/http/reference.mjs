@@ -1,4 +1,4 @@
-/** The HTTP parser of Node: says what it made of each request. Bytes stand for themselves (latin1). */
+/** Node's HTTP parser: reports how it parsed each request. Bytes are represented as latin1 characters. */
 import { createServer } from "node:http";
 import process from "node:process";
 
@@ -14,7 +14,7 @@ const server = createServer({ requireHostHeader: false, insecureHTTPParser: fals
     response.end(found);
   });
 });
-// Bytes behind a request that was read are another request.
+// Bytes after a parsed request are another request.
 server.on("clientError", (_error, socket) => {
   setTimeout(() => {
     const { found } = socket;
