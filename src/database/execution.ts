@@ -99,7 +99,7 @@ export class Execution {
   run(given: PostedPlan, options: RunOptions): Run {
     const sources = resolveSources(given, options.catalogue);
     if (isPacked(given)) return this.runInWorker(given, sources, options);
-    const plan = this.settings.useStatistics ? answerFromStatistics(given, sources) : given;
+    const plan = this.answered(given, sources);
     if (options.analyzed === undefined && workOf(plan, sources) <= this.settings.directRowsMax) {
       try {
         return this.runDirect(plan, sources, options);
@@ -108,6 +108,11 @@ export class Execution {
       }
     }
     return this.runInWorker(plan, sources, options);
+  }
+
+  /** With what statistics answer. */
+  answered(plan: Plan, sources: ScanSource[]): Plan {
+    return this.settings.useStatistics ? answerFromStatistics(plan, sources) : plan;
   }
 
   /** @throws {TakesLong} Nothing has come of it then, so that a worker can begin anew. */

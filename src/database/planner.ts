@@ -6,7 +6,7 @@
 import { asClientFault, SqlError, SQLSTATE } from "../errors.ts";
 import { CANCEL, cancelError, type PostedError, type PostedPlan, revivedError } from "../engine/mod.ts";
 import type { MetadataNode, Plan, ScanReading } from "../sql/plan.ts";
-import type { Catalogue, TableSchema, TableSnapshot } from "../storage/mod.ts";
+import type { Catalogue, ScanSource, TableSchema, TableSnapshot } from "../storage/mod.ts";
 import type { Value } from "../types/mod.ts";
 import type { Planned } from "./planning.ts";
 
@@ -45,7 +45,7 @@ export interface Answers {
   /** Of a table: what few statements ask for, as it has to be open for it. */
   facts: TableFacts;
   /** What EXPLAIN says of each scan, by its id. */
-  marks: string[][];
+  marks: { marks: string[][]; sources: ScanSource[] };
   /** The node with its rows. */
   metadata: Plan;
   /** The result of a function that is answered by the database room. */

@@ -38,7 +38,18 @@ function answer(question: Question): Answers[keyof Answers] {
     case "facts":
       return { rowCount: 0, timestampMin: null, timestampMax: null };
     case "marks":
-      return question.scans.map(({ tableId }) => [`table ${tableId}`]);
+      return {
+        marks: question.scans.map(({ tableId }) => [`table ${tableId}`]),
+        sources: question.scans.map(({ tableId }) => ({
+          tableId,
+          version: 0,
+          rowCount: 0,
+          sorted: true,
+          files: [],
+          segments: [],
+          dictionaries: [],
+        })),
+      };
     case "metadata": {
       const { columns } = question.node;
       return { node: "values", rows: [], columns, timestamp: -1, order: "none" };

@@ -155,9 +155,10 @@ export class Run {
     if (given !== undefined && isPacked(given)) {
       return this.lines(await this.core.planner.want("explain", this.order(), this.waitOptions));
     }
-    const plan = given && this.planOf(given), { catalogue } = this.session;
-    const sources = plan && resolveSources(plan, catalogue);
-    return this.lines(explain(mapStatement(statement, () => plan!), { sources, catalogue }));
+    if (given === undefined) return this.lines(explain(statement as BoundStatement));
+    const { catalogue } = this.session, known = this.planOf(given);
+    const sources = resolveSources(known, catalogue), plan = this.execution.answered(known, sources);
+    return this.lines(explain(mapStatement(statement, () => plan), { sources, catalogue }));
   }
 
   /** Does what the statement says, and tells what each operator did. */

@@ -24,11 +24,14 @@ function sourcesOf(scans: ScanReading[], catalogue: Catalogue): ScanSource[] {
   return sources;
 }
 
-/** What EXPLAIN says of each scan, by its id. */
-export function marksOf(scans: ScanReading[], catalogue: Catalogue): string[][] {
+/** What EXPLAIN says of each scan, and their sources, by ids. */
+export function marksOf(
+  scans: ScanReading[],
+  catalogue: Catalogue,
+): { marks: string[][]; sources: ScanSource[] } {
   const sources = sourcesOf(scans, catalogue), marks: string[][] = [];
   for (const scan of scans) marks[scan.id] = scanMarks(scan, { sources, catalogue });
-  return marks;
+  return { marks, sources };
 }
 
 /** count() over a whole table: it adds the segments' row counts, and reads no row. */

@@ -17,14 +17,31 @@ import type {
 } from "./contract.ts";
 
 /** Each an i64. */
-const WORD = { batches: 0, rows: 1, bytes: 2, nanos: 3, memory: 4, memoryPeak: 5 } as const;
-const NODE_WORDS = 6;
+const WORD = {
+  rows: 0,
+  bytes: 1,
+  nanos: 2,
+  memory: 3,
+  memoryPeak: 4,
+  taken: 5,
+  passed: 6,
+  pairs: 7,
+  counted: 8,
+} as const;
+const NODE_WORDS = 9;
+/** What of a node was counted. */
+const COUNTED = { given: 1n, taken: 2n, passed: 4n, pairs: 8n } as const;
 const SCAN_WORDS = 2;
 
 export interface NodeStatistics {
-  /** 0 where another node did its work in the same pass over the rows. */
-  batches: number;
-  rows: number;
+  /** undefined where another operator does its work in the same pass over the rows. */
+  rows?: number;
+  /** Rows taken from the scan that the operator does itself. */
+  taken?: number;
+  /** Rows that have passed all conditions of the nodes that the operator does itself. */
+  passed?: number;
+  /** Pairs that another operator has read from a join. */
+  pairs?: number;
   /** Fixed widths, and the bytes of texts. */
   bytes: number;
   /** On the leading thread, with all that its inputs took. */
@@ -90,10 +107,14 @@ export class Analysis implements PlanAnalysis {
     const scan = (index: number) => (this.nodes + 1) * NODE_WORDS + index * SCAN_WORDS;
     return {
       nodes: Array.from({ length: this.nodes }, (_, index) => {
-        const value = node(index);
+        const value = node(index), counted = BigInt(value(WORD.counted));
+        const known = (what: keyof typeof COUNTED, word: number) =>
+          (counted & COUNTED[what]) === 0n ? undefined : value(word);
         return {
-          batches: value(WORD.batches),
-          rows: value(WORD.rows),
+          rows: known("given", WORD.rows),
+          taken: known("taken", WORD.taken),
+          passed: known("passed", WORD.passed),
+          pairs: known("pairs", WORD.pairs),
           bytes: value(WORD.bytes),
           nanos: value(WORD.nanos),
           memoryPeakBytes: value(WORD.memoryPeak),
@@ -123,12 +144,12 @@ export class Analysis implements PlanAnalysis {
   measured(node: number, operator: Operator): Operator {
     const next = operator.next.bind(operator);
     const first = node * NODE_WORDS;
+    this.count(node, "given", WORD.rows, 0);
     operator.next = () => {
       const start = performance.now();
       try {
         const batch = next();
         if (batch !== undefined) {
-          this.add(first + WORD.batches, 1);
           this.add(first + WORD.rows, batch.rowCount);
           this.add(first + WORD.bytes, bytesOf(batch, this.heap));
         }
@@ -138,6 +159,24 @@ export class Analysis implements PlanAnalysis {
       }
     };
     return operator;
+  }
+
+  countTaken(node: number, rows: number): void {
+    this.count(node, "taken", WORD.taken, rows);
+  }
+
+  countPassed(node: number, rows: number): void {
+    this.count(node, "passed", WORD.passed, rows);
+  }
+
+  countPairs(node: number, rows: number): void {
+    this.count(node, "pairs", WORD.pairs, rows);
+  }
+
+  private count(node: number, what: keyof typeof COUNTED, word: number, rows: number): void {
+    const first = node * NODE_WORDS;
+    this.add(first + word, rows);
+    Atomics.or(this.heap.i64, this.first + first + WORD.counted, COUNTED[what]);
   }
 
   countScanned(scan: number, rows: number, bytes: number): void {

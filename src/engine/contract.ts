@@ -28,6 +28,8 @@ export const MORSEL_ROWS = 65_536;
  */
 export interface Operator {
   readonly columns: readonly Column[];
+  /** How many rows there are at most, where that is known and they are not filtered. */
+  readonly rowsAtMost?: number;
   next(): Batch | undefined;
   close(): void;
 }
@@ -75,6 +77,12 @@ export interface PlanAnalysis {
   /** The operator itself, whose calls are counted from now on. */
   measured(node: number, operator: Operator): Operator;
   countScanned(scan: number, rows: number, bytes: number): void;
+  /** Rows that a node has taken from the scan that it does itself. */
+  countTaken(node: number, rows: number): void;
+  /** Rows that have passed all conditions of the nodes that a node does itself. */
+  countPassed(node: number, rows: number): void;
+  /** Rows of a join, whichever operator reads them. */
+  countPairs(node: number, rows: number): void;
 }
 
 export interface QueryContext {

@@ -73,7 +73,7 @@ export function evaluate(exprs: readonly Expr[], batch: Batch, context: QueryCon
 }
 
 /** The parts of an AND. */
-export function conjuncts(predicate: Expr, context: QueryContext): Expr[] {
+export function conjuncts(predicate: Expr, context: Pick<QueryContext, "functions">): Expr[] {
   if (predicate.kind === "call" && context.functions.resolve(predicate.function).entry.name === "and") {
     return predicate.args.flatMap((arg) => conjuncts(arg, context));
   }
@@ -497,11 +497,12 @@ class Stages {
   }
 }
 
-function isPerEntry(
+/** Is it computed once for each entry of a symbol's dictionary? */
+export function isPerEntry(
   expr: Expr,
   types: readonly string[],
   dictionaries: readonly (Dictionary | undefined)[],
-  context: QueryContext,
+  context: Pick<QueryContext, "functions">,
   options: CompileOptions,
 ): boolean {
   if (options.rowByRow) return false;
@@ -557,24 +558,29 @@ function entryTable(
   return table;
 }
 
-/**
- * A compiler and the predicates' IR for a kernel of the caller's own, when a kernel can work out all the predicates and
- * expressions (or takes them as they are: columns of 128 bits); undefined when they must be columns first.
- */
-export function fuse(
+/** Can one kernel compute all the predicates and expressions, or take these as they are (columns of 128 bits)? */
+export function isFusable(
   exprs: readonly Expr[],
+  predicates: readonly Expr[],
+  types: readonly string[],
+  dictionaries: readonly (Dictionary | undefined)[],
+  context: Pick<QueryContext, "functions">,
+  options: CompileOptions,
+): boolean {
+  const emittable = (expr: Expr) =>
+    isEmittable(expr, types, context, (e) => isPerEntry(e, types, dictionaries, context, options));
+  return predicates.every(emittable) && exprs.every((expr) => expr.kind === "column" || emittable(expr));
+}
+
+/** A compiler for a kernel of the caller's own over fusable expressions, and the IR of its predicates. */
+export function fuse(
   predicates: readonly Expr[],
   types: readonly string[],
   dictionaries: readonly (Dictionary | undefined)[],
   context: QueryContext,
   space: Workspace,
   options: CompileOptions,
-): { compiler: ExpressionCompiler; predicate: IrNode | undefined } | undefined {
-  const emittable = (expr: Expr) =>
-    isEmittable(expr, types, context, (e) => isPerEntry(e, types, dictionaries, context, options));
-  if (!predicates.every(emittable) || !exprs.every((expr) => expr.kind === "column" || emittable(expr))) {
-    return undefined;
-  }
+): { compiler: ExpressionCompiler; predicate: IrNode | undefined } {
   const compiler = compilerFor(types, dictionaries, context, space, options);
   const nodes = predicates.flatMap((p) => conjuncts(p, context)).map((p) => compiler.lower(p));
   return { compiler, predicate: nodes.length === 0 ? undefined : allOf(nodes) };

@@ -41,7 +41,7 @@ function rowOf(node: AggregateNode, scan: ScanNode, columns: number[], source: S
     if (value === undefined) return undefined;
     row.push(value);
   }
-  return { node: "values", rows: [row], columns: node.columns, timestamp: -1, order: "none" };
+  return { node: "values", ofStatistics: true, rows: [row], columns: node.columns, timestamp: -1, order: "none" };
 }
 
 function isInside({ timestampMin, timestampMax }: SegmentSource, intervals: Interval[]): boolean {

@@ -1,12 +1,14 @@
 /** For unit tests of operators: a query of its own heap, inputs made of plain rows, and the rows that come out. */
 import { functionId } from "../sql/functions/mod.ts";
-import type { AggregateCall, Column, Expr, ScanNode } from "../sql/plan.ts";
+import type { AggregateCall, Column, Expr, Plan, ScanNode, ValuesNode } from "../sql/plan.ts";
 import type { ColumnStats, ScanSource } from "../storage/contract.ts";
 import { createHeap } from "../storage/heap.ts";
 import { layoutOf, typeOf, type Value } from "../types/mod.ts";
 import { fillNull, setValue, TextArena, valueAt, Workspace } from "./columns.ts";
 import type { Batch, Operator, QueryContext, QueryMemory } from "./contract.ts";
+import { createOperator } from "./operators/mod.ts";
 import { openTask } from "./parallel.ts";
+import type { PlanFacts } from "./physical/mod.ts";
 
 /** Counts what is in use, so that a test sees what was not given back. */
 export class TestMemory implements QueryMemory {
@@ -152,8 +154,33 @@ export class RowsInput implements Operator {
   }
 }
 
-/** All rows of an operator, which is closed. */
-export function rowsOf(operator: Operator, context: QueryContext): Row[] {
+/** Operators that stand for leaves of plans. */
+const leaves = new WeakMap<Plan, Operator>();
+
+/** A leaf of a plan whose rows `input` gives. */
+export function leaf(input: Operator | Plan, of: Partial<Plan> = {}): Plan {
+  if ("node" in input) return input;
+  const columns = [...input.columns];
+  const node = { node: "values", rows: [], columns, timestamp: -1, order: "none", ...of } as ValuesNode;
+  leaves.set(node, input);
+  return node;
+}
+
+/** A node over plans or operators; `node` has as much of it as the test is about. */
+// deno-lint-ignore no-explicit-any
+export function over(node: any, ...inputs: (Operator | Plan)[]): Plan {
+  const [first, second] = inputs.map((input) => leaf(input));
+  const below = second === undefined ? { input: first } : { left: first, right: second };
+  return { timestamp: -1, order: "none", ...node, ...below } as unknown as Plan;
+}
+
+export function operatorOf(plan: Plan, context: QueryContext & PlanFacts): Operator {
+  return createOperator(plan, context, leaves);
+}
+
+/** All rows of an operator, which is closed, or of a plan. */
+export function rowsOf(source: Operator | Plan, context: QueryContext & PlanFacts): Row[] {
+  const operator = "node" in source ? operatorOf(source, context) : source;
   const rows: Row[] = [];
   try {
     for (let batch = operator.next(); batch !== undefined; batch = operator.next()) {

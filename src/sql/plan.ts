@@ -112,6 +112,8 @@ export interface ParquetNode extends NodeBase {
 /** Known rows: VALUES, metadata, SELECT without FROM (one row without columns: `rows` is [[]]). */
 export interface ValuesNode extends NodeBase {
   node: "values";
+  /** The answer of an aggregate, from what is known of the segments. */
+  ofStatistics?: true;
   rows: Value[][];
 }
 

@@ -77,8 +77,7 @@ function carryOut(order: Order, transfer: Transferable[]): unknown {
       return pack(runPlan(plan, planned, order), false);
     case "explain": {
       const run = mapStatement(planned.bound.statement!, (given) => runPlan(given, planned, order));
-      const marks = ask({ kind: "marks", scans: plansOf(run).flatMap(scansOf) });
-      return explain(run, { marks });
+      return explain(run, ask({ kind: "marks", scans: plansOf(run).flatMap(scansOf) }));
     }
   }
 }

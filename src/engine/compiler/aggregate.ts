@@ -51,12 +51,15 @@ interface StateSlot {
   initial: number | bigint;
 }
 
-export function statesOf(aggregates: readonly AggregateShape[]): StateSlot[][] {
+export function statesOf(aggregates: readonly Pick<AggregateShape, "aggregate" | "types">[]): StateSlot[][] {
   return aggregates.map(({ aggregate, types }) => aggregate.state(types));
 }
 
 /** Bytes of a record. */
-export function strideOf(headerWords: number, aggregates: readonly AggregateShape[]): number {
+export function strideOf(
+  headerWords: number,
+  aggregates: readonly Pick<AggregateShape, "aggregate" | "types">[],
+): number {
   return 8 * (headerWords + statesOf(aggregates).flat().length);
 }
 

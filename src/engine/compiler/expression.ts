@@ -453,7 +453,7 @@ export function constantBits(value: Value, tag: string, arena: TextArena): numbe
 export function isEmittable(
   expr: Expr,
   inputTypes: readonly string[],
-  context: QueryContext,
+  context: Pick<QueryContext, "functions">,
   perEntry: (expr: Expr) => boolean,
 ): boolean {
   if (formOf(expr.type) === undefined) return false;
@@ -478,7 +478,7 @@ export function isEmittable(
   }
 }
 
-export function isImmutable(expr: Expr, context: QueryContext): boolean {
+export function isImmutable(expr: Expr, context: Pick<QueryContext, "functions">): boolean {
   if (expr.kind === "call" && context.functions.resolve(expr.function).entry.volatility !== "immutable") return false;
   return childrenOf(expr).every((child) => isImmutable(child, context));
 }
@@ -517,7 +517,7 @@ export function perEntryColumn(
   expr: Expr,
   inputTypes: readonly string[],
   dictionaries: readonly (Dictionary | undefined)[],
-  context: QueryContext,
+  context: Pick<QueryContext, "functions">,
 ): number | undefined {
   if (expr.kind !== "call" && expr.kind !== "in" && expr.kind !== "case") return undefined;
   if (formOf(expr.type) === undefined || layoutOf(expr.type) === "symbol") return undefined;

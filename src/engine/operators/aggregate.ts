@@ -3,96 +3,87 @@
  * are; each range has a table of its own, and the tables are merged in order. So sums of floats come out the same in every run, and
  * groups in the order of their first rows.
  */
-import type { AggregateNode, Column, Expr } from "../../sql/plan.ts";
+import type { Column } from "../../sql/plan.ts";
 import { typeOf } from "../../types/mod.ts";
 import { NO_DICTIONARY, Workspace } from "../columns.ts";
 import { columnsOf } from "../compiler/expression.ts";
 import { flushKernelRows } from "../compiler/binding.ts";
 import { type Batch, MORSEL_ROWS, type Operator, type QueryContext, type Vector } from "../contract.ts";
 import { registerTask } from "../parallel.ts";
-import { dictionariesOf, morselsOfPlan, openBase, openMorsels, planOf, scanOf, typesOfPlan } from "./base.ts";
-import { asPipeline } from "./filter-project.ts";
-import { DistinctCount } from "./distinct-count.ts";
-import { DISTINCT_ROWS_MIN, groupsWithDistinctCounts } from "./distinct-groups.ts";
-import { canPartition, groupInParts, registerPartTasks } from "./group-partitions.ts";
+import { exprsOf, type GroupSample, isSampled, readsAfter } from "../physical/grouping.ts";
+import type { Grouping, GroupReads, GroupSpec, GroupWay } from "../physical/plan.ts";
+import { typesOf } from "../physical/reading.ts";
+import {
+  closeBase,
+  dictionariesOf,
+  morselsOfPlan,
+  openBase,
+  openMorsels,
+  planOf,
+  scanOf,
+  typesOfPlan,
+} from "./base.ts";
+import { countPassed, isCounted, withRowCount } from "./counted-spec.ts";
+import { DistinctBits, DistinctValues } from "./distinct-count.ts";
+import { SideBySide } from "./side-by-side.ts";
+import { groupInParts, registerPartTasks } from "./group-partitions.ts";
 import { GroupedBatches } from "./group-batches.ts";
-import { Grouper, type GroupSpec, type GroupTable } from "./group-table.ts";
-import { isVolatile, type Pipeline } from "./pipeline.ts";
-import type { BasePlan, MorselReader, PipelineBase, RowReader } from "./base-plan.ts";
+import { type DecidedSpec, Grouper, type GroupTable } from "./group-table.ts";
+import type { BasePlan, MorselReader, OpenBase, PipelineBase, RowReader } from "./base-plan.ts";
 import { type Morsel, rangesOf } from "./morsels.ts";
 
-/** From so many rows on, and so many groups in the first morsel, rows are written out in parts first. */
-const PARTITION_ROWS_MIN = 500_000;
-const MANY_GROUPS = 8_192;
-/** Rows that come of one row of the scan, at most, on the average. */
-const PARTITION_PAIRS_MAX = 2;
+type KernelWay = Extract<GroupWay, { kind: "kernel" }>;
 
-export function createAggregate(
-  node: AggregateNode,
-  input: Operator,
+/** `input` opens the rows of a grouping without a reading of its own. */
+export function createGrouping(
+  { node, way }: Grouping,
+  open: OpenBase,
+  input: () => Operator,
   context: QueryContext,
-  distinctRowsMin = DISTINCT_ROWS_MIN,
 ): Operator {
-  const pipeline = asPipeline(input, context);
-  if (isDistinctCount(node, context) && pipeline.canBeRead()) {
-    const [{ args: [value] }] = node.aggregates;
-    const groups: AggregateNode = {
-      ...node,
-      keys: [value],
-      aggregates: [],
-      columns: [{ name: "value", type: value.type }],
-    };
-    return new DistinctCount(node, pipeline, context, () => new Aggregate(groups, pipeline, context));
+  switch (way.kind) {
+    case "kernel":
+      return new Aggregate(node.columns, way, open(way.reading), context);
+    case "batches":
+      return new GroupedBatches(node, input(), context);
+    case "bits":
+      return new DistinctBits(node.columns, way, context);
+    case "values":
+      return new DistinctValues(node.columns, createGrouping(way.groups, open, input, context), context);
+    case "pairs": {
+      const pairs = createGrouping(way.pairs, open, input, context);
+      return createGrouping(way.counts, () => ({ kind: "operator", input: pairs }), () => pairs, context);
+    }
+    case "side by side":
+      return new SideBySide(
+        node.columns,
+        way.parts.map((part) => createGrouping(part, open, input, context)),
+        way.columns,
+      );
   }
-  const group = (part: AggregateNode, of: Operator) => createAggregate(part, of, context, Infinity);
-  const counts = groupsWithDistinctCounts(node, pipeline, context, group, distinctRowsMin);
-  if (counts !== undefined) return counts;
-  const fusedCalls = node.aggregates.every((call) =>
-    !call.distinct && context.functions.resolve(call.function).entry.aggregate?.kind === "fused"
-  );
-  return fusedCalls ? new Aggregate(node, pipeline, context) : new GroupedBatches(node, pipeline, context);
-}
-
-/** One count of the distinct values of one expression, without keys. */
-function isDistinctCount({ keys, aggregates }: AggregateNode, context: QueryContext): boolean {
-  if (keys.length > 0 || aggregates.length !== 1 || aggregates[0].args.length !== 1) return false;
-  const { name } = context.functions.resolve(aggregates[0].function).entry;
-  return name === "count_distinct" || (name === "count" && aggregates[0].distinct);
-}
-
-/** The node's keys and calls over the columns of the pipeline's base. */
-function specOf(node: AggregateNode, pipeline: Pipeline): GroupSpec {
-  const over = (exprs: readonly Expr[]) => exprs.map((expr) => pipeline.over(expr));
-  return {
-    predicates: pipeline.predicates,
-    keys: over(node.keys),
-    calls: node.aggregates.map((call) => ({ function: call.function, args: over(call.args), type: call.type })),
-    rowIdColumn: pipeline.rowIdColumn,
-    expectedRows: expectedRows(pipeline.base),
-  };
-}
-
-function expectedRows(base: PipelineBase): number {
-  return base.kind === "scan" ? base.source.rowCount : base.kind === "join" ? expectedRows(base.join.left.base) : 0;
 }
 
 class Aggregate implements Operator {
-  readonly columns: readonly Column[];
-  private readonly pipeline: Pipeline;
+  private readonly baseTypes: string[];
   private readonly grouper: Grouper;
   private readonly spec: GroupSpec;
   private readonly space: Workspace;
   private table?: GroupTable;
   private out?: Vector[];
+  private counts?: number;
   private position = 0;
   /** Reads the table, where that is another than filled it. */
   private finisher?: Grouper;
 
-  constructor(node: AggregateNode, pipeline: Pipeline, private readonly context: QueryContext) {
-    this.columns = node.columns;
-    this.pipeline = pipeline.canBeRead() ? pipeline : asPipeline(pipeline, context, true);
-    this.spec = specOf(node, this.pipeline);
-    this.grouper = new Grouper(this.spec, this.pipeline.baseTypes, context);
+  constructor(
+    readonly columns: readonly Column[],
+    private readonly way: KernelWay,
+    private readonly base: PipelineBase,
+    private readonly context: QueryContext,
+  ) {
+    this.spec = isCounted(way.reading.reader, context) ? withRowCount(way.spec) : way.spec;
+    this.baseTypes = typesOf(way.reading.baseColumns);
+    this.grouper = new Grouper(this.spec, this.baseTypes, context);
     this.space = Workspace.of(context, "GROUP BY");
   }
 
@@ -111,7 +102,9 @@ class Aggregate implements Operator {
       }));
     }
     const addresses = this.out.map((vector) => vector.address);
-    const keyCount = this.spec.keys.length;
+    const { spec: { keys: { length: keyCount } }, way: { reading: { reader } }, context } = this;
+    const hasCount = isCounted(reader, context);
+    if (hasCount) addresses.push(this.counts ??= this.space.allocate(rowCount * 8));
     grouper.finish(
       table,
       this.position,
@@ -119,15 +112,17 @@ class Aggregate implements Operator {
       addresses.slice(0, keyCount),
       addresses.slice(keyCount),
     );
+    if (hasCount) countPassed(reader, addresses.at(-1)!, rowCount, context);
     this.position += rowCount;
     return { rowCount, columns: this.out };
   }
 
   private fill(): GroupTable {
-    const { base } = this.pipeline;
-    const plan = planOf(base);
-    if (plan !== undefined) return this.fillByMorsels(plan);
-    const rows = openBase(base, this.spec.predicates, [], columnsRead(this.spec), this.context);
+    const { base, way: { reads }, context, spec } = this;
+    // A join without right rows has no plan: it gives no rows.
+    const plan = reads === "in order" ? undefined : planOf(base);
+    if (plan !== undefined) return reads === "count" ? this.countOf(plan) : this.fillByMorsels(plan, reads);
+    const rows = openBase(base, spec.predicates, [], columnsRead(spec), context);
     try {
       return this.fillInOrder(rows);
     } finally {
@@ -144,28 +139,23 @@ class Aggregate implements Operator {
       this.grouper.consume(table, rows.columns, rows.start, rows.end, rows.rowBase);
     }
     if (table === undefined) {
-      this.grouper.prepare(this.pipeline.baseTypes.map((type) => (type === "SYMBOL" ? NO_DICTIONARY : undefined)));
+      this.grouper.prepare(this.baseTypes.map((type) => (type === "SYMBOL" ? NO_DICTIONARY : undefined)));
       table = this.grouper.create();
     }
     return table;
   }
 
-  private fillByMorsels(base: BasePlan): GroupTable {
-    const { context, grouper, spec } = this, { source } = scanOf(base, context);
-    const data: MorselTask = { base, spec };
-    const morsels = morselsOfPlan(base, spec.predicates, context);
-    if (
-      base.kind === "scan" && spec.keys.length === 0 && spec.predicates.length === 0 &&
-      spec.calls.every((call) => call.args.length === 0)
-    ) return this.countOf(morsels);
-    const ranges = rangesOf(morsels);
+  private fillByMorsels(base: BasePlan, reads: GroupReads): GroupTable {
+    const { context, grouper } = this;
+    const morsels = morselsOfPlan(base, this.spec.predicates, context);
     grouper.prepare(dictionariesOf(base, context));
-    const first = source.rowCount >= PARTITION_ROWS_MIN && grouper.kind === "hash" && ranges.length > 1
-      ? this.sampleOf(base, ranges[0][0])
-      : undefined;
-    const hasMany = first !== undefined && first.groups >= MANY_GROUPS;
-    // All rows are written out: not where a join makes many rows of few.
-    if (hasMany && canPartition(grouper) && first.rows <= PARTITION_PAIRS_MAX * first.scanned) {
+    const spec = grouper.decided!, data: MorselTask = { base, spec };
+    const ranges = rangesOf(morsels);
+    const after =
+      reads === "ranges" && ranges.length > 1 && isSampled(spec.table, scanOf(base, context).source.rowCount)
+        ? readsAfter(this.sampleOf(base, ranges[0][0]), spec, spec.staged)
+        : reads;
+    if (after === "parts") {
       const reader = openMorsels(base, columnsRead(spec), context);
       try {
         const parts = groupInParts(data, { ranges, reader, grouper }, context, this.space);
@@ -175,11 +165,7 @@ class Aggregate implements Operator {
         reader.close();
       }
     }
-    // Tables of many texts would be as large as the rows. Functions that count their calls must see all rows, in order.
-    const isVolatileSpec = [...spec.predicates, ...spec.keys, ...spec.calls.flatMap((call) => call.args)].some((expr) =>
-      isVolatile(expr, context)
-    );
-    if (hasMany || isVolatileSpec) ranges.splice(0, ranges.length, morsels);
+    if (after === "one range") ranges.splice(0, ranges.length, morsels);
     const tables: GroupTable[] = [];
     if (context.parallel !== undefined && ranges.length > 1) {
       for (const result of context.parallel.run(TASK, data, ranges.length) as RangeTables[]) {
@@ -202,8 +188,8 @@ class Aggregate implements Operator {
   }
 
   /** Aggregates that read no column see rows that are all alike: the state after 2n rows is that after n, merged with itself. */
-  private countOf(morsels: readonly Morsel[]): GroupTable {
-    const { grouper } = this;
+  private countOf(base: BasePlan): GroupTable {
+    const { grouper } = this, morsels = morselsOfPlan(base, [], this.context);
     grouper.prepare([]);
     const table = grouper.create(), power = grouper.create();
     grouper.consume(power, [], 0, 1, 0n);
@@ -220,7 +206,7 @@ class Aggregate implements Operator {
   }
 
   /** What one morsel comes to. */
-  private sampleOf(base: BasePlan, morsel: Morsel): { groups: number; rows: number; scanned: number } {
+  private sampleOf(base: BasePlan, morsel: Morsel): GroupSample {
     const filler = new RangeFiller(base, this.spec, this.context, this.grouper);
     try {
       return { ...filler.sampleOf(morsel), scanned: morsel.end - morsel.start };
@@ -234,7 +220,7 @@ class Aggregate implements Operator {
     this.finisher?.close();
     this.grouper.close();
     this.space.release();
-    this.pipeline.close();
+    closeBase(this.base);
     flushKernelRows(this.context.heap.i64);
   }
 }
@@ -243,7 +229,7 @@ const TASK = "GROUP BY";
 
 interface MorselTask {
   base: BasePlan;
-  spec: GroupSpec;
+  spec: DecidedSpec;
 }
 
 type RangeTables = [range: number, table: GroupTable][];
@@ -251,9 +237,7 @@ type RangeTables = [range: number, table: GroupTable][];
 /** The columns of the base that are read. */
 function columnsRead(spec: GroupSpec): Set<number> {
   const needed = new Set<number>();
-  for (const expr of [...spec.predicates, ...spec.keys, ...spec.calls.flatMap((call) => call.args)]) {
-    columnsOf(expr, needed);
-  }
+  for (const expr of exprsOf(spec)) columnsOf(expr, needed);
   return needed;
 }
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { createRegistry } from "../../sql/functions/mod.ts";
-import type { AggregateCall, AggregateNode, Column, Expr, JoinNode, ScanNode } from "../../sql/plan.ts";
+import type { AggregateCall, Column, Expr, Plan, ScanNode } from "../../sql/plan.ts";
 import type { ScanSource } from "../../storage/contract.ts";
 import type { Value } from "../../types/mod.ts";
 import type { Operator, QueryContext } from "../contract.ts";
@@ -9,6 +9,7 @@ import {
   col,
   fn,
   lit,
+  over,
   randomFrom,
   type Row,
   RowsInput,
@@ -17,10 +18,6 @@ import {
   testContext,
   threeParticipants,
 } from "../testing.ts";
-import { createAggregate } from "./aggregate.ts";
-import { createFilter, createProject } from "./filter-project.ts";
-import { createJoin } from "./join.ts";
-import { createScan } from "./pipeline.ts";
 
 const functions = createRegistry();
 
@@ -98,23 +95,15 @@ function computed(rows: Row[]): Value[] {
 }
 
 function aggregateOf(
-  input: Operator,
+  input: Operator | Plan,
   keys: Expr[],
   aggregates: AggregateCall[],
   context: QueryContext,
   distinctRowsMin?: number,
 ): Row[] {
   const columns = [...keys, ...aggregates].map((part, k) => ({ name: `o${k}`, type: part.type }));
-  const node: AggregateNode = {
-    node: "aggregate",
-    input: { node: "values", rows: [], columns: [], timestamp: -1, order: "none" },
-    keys,
-    aggregates,
-    columns,
-    timestamp: -1,
-    order: "none",
-  };
-  return rowsOf(createAggregate(node, input, context, distinctRowsMin), context);
+  const thresholds = { distinctRowsMin };
+  return rowsOf(over({ node: "aggregate", keys, aggregates, columns }, input), { ...context, thresholds });
 }
 
 const KEY_SETS: string[][] = [[], ["SYMBOL"], ["SYMBOL", "BOOLEAN"], ["INT"], ["DOUBLE"], ["VARCHAR"], ["UUID"], [
@@ -132,7 +121,7 @@ Deno.test("every kind of key over a stored table, with and without a filter", ()
     const exprs = keys.map(c);
     const indices = keys.map(at);
     assert.deepEqual(
-      aggregateOf(createScan(node, context), exprs, AGGREGATES, context),
+      aggregateOf(node, exprs, AGGREGATES, context),
       reference(rows, indices, computed),
       `by ${keys}`,
     );
@@ -140,7 +129,7 @@ Deno.test("every kind of key over a stored table, with and without a filter", ()
     const filtered = { ...node, predicate };
     const kept = rows.filter((row) => row[at("DOUBLE")] !== null && (row[at("DOUBLE")] as number) > 10 + 1e-10);
     assert.deepEqual(
-      aggregateOf(createScan(filtered, context), exprs, AGGREGATES, context),
+      aggregateOf(filtered, exprs, AGGREGATES, context),
       reference(kept, indices, computed),
       `by ${keys}, filtered`,
     );
@@ -155,16 +144,12 @@ Deno.test("over another operator, through filters and projections", () => {
     const input = new RowsInput([...COLUMNS], rows, context, 700);
     const predicate = fn("=", "BOOLEAN", c("SYMBOL"), lit("s3", "STRING"));
     const kept = rows.filter((row) => row[at("SYMBOL")] !== "s3");
-    const filter = createFilter(
-      { node: "filter", predicate: fn("not", "BOOLEAN", predicate), columns: [...COLUMNS] } as never,
-      input,
-      context,
-    );
-    const project = createProject(
-      { node: "project", expressions: COLUMNS.map((_, k) => col(k, COLUMNS[k].type)), columns: [...COLUMNS] } as never,
-      filter,
-      context,
-    );
+    const filter = over({ node: "filter", predicate: fn("not", "BOOLEAN", predicate), columns: COLUMNS }, input);
+    const project = over({
+      node: "project",
+      expressions: COLUMNS.map((_, k) => col(k, COLUMNS[k].type)),
+      columns: COLUMNS,
+    }, filter);
     assert.deepEqual(
       aggregateOf(project, keys.map(c), AGGREGATES, context),
       reference(kept, keys.map(at), computed),
@@ -180,7 +165,7 @@ Deno.test("many groups: tables and text arenas grow", () => {
     const context = testContext(1 << 27, { functions });
     const { node } = storedTable(rows, context, 1_000);
     assert.deepEqual(
-      aggregateOf(createScan(node, context), keys.map(c), AGGREGATES, context),
+      aggregateOf(node, keys.map(c), AGGREGATES, context),
       reference(rows, keys.map(at), computed),
       `by ${keys}`,
     );
@@ -212,7 +197,7 @@ Deno.test("DISTINCT aggregates and aggregates over batches, grouped and not", ()
     const context = testContext(1 << 27, { functions });
     const { node } = storedTable(rows, context, 500);
     assert.deepEqual(
-      aggregateOf(createScan(node, context), keys.map(c), calls, context),
+      aggregateOf(node, keys.map(c), calls, context),
       reference(rows, keys.map(at), compute),
       `by ${keys}`,
     );
@@ -232,7 +217,7 @@ Deno.test("counts of distinct values by keys, beside each other and beside other
       const sources = [source], context = { ...alone, sources };
       if (isParallel) Object.assign(context, { parallel: threeParticipants({ ...alone, sources }) });
       const predicate = fn("!=", "BOOLEAN", c("LONG"), lit(null, "LONG"));
-      const scan = () => createScan({ ...node, predicate }, context);
+      const scan = () => ({ ...node, predicate });
       const calls = [
         distinct("INT"),
         agg("count", "LONG"),
@@ -282,7 +267,7 @@ Deno.test("segments whose statistics rule a comparison out are not read", () => 
       })),
     };
     const within = { ...context, sources: [kept] };
-    return aggregateOf(createScan({ ...node, predicate }, within), [], [agg("count", "LONG")], within)[0][0];
+    return aggregateOf({ ...node, predicate }, [], [agg("count", "LONG")], within)[0][0];
   };
   const others = (...read: number[]) => source.segments.map((_, s) => s).filter((s) => !read.includes(s));
   assert.equal(countOf(fn("=", "BOOLEAN", c("LONG"), lit(342n, "LONG")), others(3)), 1n);
@@ -302,7 +287,7 @@ Deno.test("rows are counted without looking at them", () => {
   for (const rowCount of [1, 2, 777, 4_096]) {
     const context = testContext(1 << 26, { functions });
     const { node } = storedTable(makeRows(rowCount, 6), context, 100);
-    assert.deepEqual(aggregateOf(createScan(node, context), [], [agg("count", "LONG")], context), [[
+    assert.deepEqual(aggregateOf(node, [], [agg("count", "LONG")], context), [[
       BigInt(rowCount),
     ]]);
     assert.equal((context.memory as { usedBytes: number }).usedBytes, 0);
@@ -312,8 +297,8 @@ Deno.test("rows are counted without looking at them", () => {
 Deno.test("without rows: one row without keys, none with", () => {
   const context = testContext(1 << 26, { functions });
   const { node } = storedTable([], context, 10);
-  assert.deepEqual(aggregateOf(createScan(node, context), [], AGGREGATES, context), [computed([])]);
-  assert.deepEqual(aggregateOf(createScan(node, context), [c("INT")], AGGREGATES, context), []);
+  assert.deepEqual(aggregateOf(node, [], AGGREGATES, context), [computed([])]);
+  assert.deepEqual(aggregateOf(node, [c("INT")], AGGREGATES, context), []);
   assert.deepEqual(aggregateOf(new RowsInput([...COLUMNS], [], context), [], AGGREGATES, context), [computed([])]);
 });
 
@@ -328,7 +313,7 @@ Deno.test("any number of workers gives the same answer, also in parts and for co
       parallel: threeParticipants({ ...alone, sources: [table.source] }),
     };
     assert.deepEqual(
-      aggregateOf(createScan(table.node, shared), keys.map(c), AGGREGATES, shared),
+      aggregateOf(table.node, keys.map(c), AGGREGATES, shared),
       reference(rows, keys.map(at), computed),
       `by ${keys}`,
     );
@@ -410,16 +395,16 @@ Deno.test("many rows of many groups are written out in parts: groups in the orde
       agg("count", "LONG"),
       agg("last", "DOUBLE", col(1, "DOUBLE")),
     ];
-    const found = aggregateOf(createScan(node, context), [col(0, "LONG")], calls, context);
+    const found = aggregateOf(node, [col(0, "LONG")], calls, context);
     assert.equal(found.length, expected.size);
     let k = 0;
     for (const [key, [sum, count, last]] of expected) assert.deepEqual(found[k++], [key, sum, BigInt(count), last]);
     assert.deepEqual(
-      aggregateOf(createScan(node, context), [], [agg("count_distinct", "LONG", col(2, "INT"))], context),
+      aggregateOf(node, [], [agg("count_distinct", "LONG", col(2, "INT"))], context),
       [[BigInt(distinct.size)]],
     );
     assert.deepEqual(
-      aggregateOf(createScan(node, context), [], [agg("count_distinct", "LONG", col(1, "DOUBLE"))], context),
+      aggregateOf(node, [], [agg("count_distinct", "LONG", col(1, "DOUBLE"))], context),
       [[1_000n]],
     );
     // Over a join, where some rows have no partner and some have two.
@@ -435,17 +420,16 @@ Deno.test("many rows of many groups are written out in parts: groups in the orde
         joined.set(key, [group[0] + (weight as bigint), group[1] + 1n, value]);
       }
     }
-    const join = createJoin(
+    const join = over(
       {
         node: "join",
         type: "inner",
         leftKeys: [col(2, "INT")],
         rightKeys: [col(0, "INT")],
         columns: [...columns, ...weights],
-      } as unknown as JoinNode,
-      createScan(node, context),
+      },
+      node,
       new RowsInput(weights, right, context),
-      context,
     );
     const ofJoin = [agg("sum", "LONG", col(4, "LONG")), agg("count", "LONG"), agg("last", "DOUBLE", col(1, "DOUBLE"))];
     const groups = aggregateOf(join, [col(0, "LONG")], ofJoin, context);

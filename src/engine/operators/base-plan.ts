@@ -2,18 +2,21 @@
 import type { Column, Expr, JoinNode, ScanNode } from "../../sql/plan.ts";
 import type { Dictionary, ScanSource } from "../../storage/contract.ts";
 import type { Operator, Vector } from "../contract.ts";
+import type { Reading } from "../physical/plan.ts";
 import type { Bound, Morsel } from "./morsels.ts";
 
 export type PipelineBase =
-  | { kind: "scan"; node: ScanNode; source: ScanSource }
+  | { kind: "scan"; node: ScanNode; source: ScanSource; reader?: number }
   | { kind: "operator"; input: Operator }
   | { kind: "join"; join: JoinBase };
+
+/** Opens what a reading reads from. The operator that asks for it closes it. */
+export type OpenBase = (reading: Reading) => PipelineBase;
 
 /** A join as it lies under a pipeline. */
 export interface JoinBase {
   /** The columns of the left side's base, then the right side's. */
   readonly columns: readonly Column[];
-  readonly left: { readonly base: PipelineBase };
   /** How to read it by morsels; undefined where that cannot be. The right side is read to its end. */
   plan(): BasePlan | undefined;
   /** All rows in order. */
@@ -21,9 +24,9 @@ export interface JoinBase {
   close(): void;
 }
 
-/** A base that any thread can read by morsels. */
+/** A base that any thread can read by morsels. `reader` is the id of the operator that counts its rows. */
 export type BasePlan =
-  | { kind: "scan"; node: ScanNode }
+  | { kind: "scan"; node: ScanNode; reader?: number }
   /** `predicates`: of the left rows, over the left base's columns. */
   | { kind: "join"; left: BasePlan; predicates: readonly Expr[]; bounds: readonly Bound[]; probe: JoinProbe };
 
@@ -72,6 +75,8 @@ export interface JoinIndex {
 }
 
 export interface JoinProbe {
+  /** Of the join in the physical plan. */
+  id: number;
   type: JoinNode["type"];
   /** Of the left base's columns, over which `keys` are. */
   leftTypes: readonly string[];

@@ -2,12 +2,13 @@
  * What lies under filters and projections: the rows of a scan, of any operator, or of a join over one of these. Rows of a scan, and of
  * joins whose left sides go down to one, can be read morsel by morsel of that scan, on any thread, by a plan that is plain data.
  */
+import { assert } from "../../errors.ts";
 import type { Column, Expr, ScanNode } from "../../sql/plan.ts";
 import type { Dictionary, ScanSource } from "../../storage/contract.ts";
-import { NO_DICTIONARY } from "../columns.ts";
 import type { Operator, QueryContext } from "../contract.ts";
+import { scanDictionaries, sourceOf } from "../physical/facts.ts";
 import { JoinReader } from "./join-probe.ts";
-import { ScanReader, sourceOf } from "./scan.ts";
+import { ScanReader } from "./scan.ts";
 import type { BasePlan, MorselReader, PipelineBase, RowReader, Rows } from "./base-plan.ts";
 import { type Bound, type Morsel, morselsOf } from "./morsels.ts";
 
@@ -15,18 +16,23 @@ export function columnsOfBase(base: PipelineBase): readonly Column[] {
   return base.kind === "scan" ? base.node.columns : base.kind === "join" ? base.join.columns : base.input.columns;
 }
 
-/** The base as a plan that any thread can read; undefined where it cannot be read by morsels. */
+/** The base as a plan that any thread can read; undefined for a join without right rows, which gives no rows. */
 export function planOf(base: PipelineBase): BasePlan | undefined {
-  if (base.kind === "operator") return undefined;
+  assert(base.kind !== "operator", "the physical pass says what is read by morsels");
   if (base.kind === "join") return base.join.plan();
-  return { kind: "scan", node: base.node };
+  return { kind: "scan", node: base.node, reader: base.reader };
 }
 
 class ScanMorsels implements MorselReader {
   private readonly reader: ScanReader;
   private morsel?: Morsel;
 
-  constructor(node: ScanNode, needed: ReadonlySet<number>, context: QueryContext) {
+  constructor(
+    node: ScanNode,
+    private readonly counter: number | undefined,
+    needed: ReadonlySet<number>,
+    private readonly context: QueryContext,
+  ) {
     this.reader = new ScanReader(node, needed, context);
   }
 
@@ -38,6 +44,7 @@ class ScanMorsels implements MorselReader {
     if (this.morsel === undefined) return undefined;
     const { segment, start, end } = this.morsel;
     this.morsel = undefined;
+    if (this.counter !== undefined) this.context.analysis?.countTaken(this.counter, end - start);
     return { columns: this.reader.open(segment), start, end, rowBase: this.reader.rowBase(segment) };
   }
 
@@ -53,7 +60,7 @@ export function scanOf(plan: BasePlan, context: QueryContext): { node: ScanNode;
 }
 
 export function openMorsels(plan: BasePlan, needed: ReadonlySet<number>, context: QueryContext): MorselReader {
-  if (plan.kind === "scan") return new ScanMorsels(plan.node, needed, context);
+  if (plan.kind === "scan") return new ScanMorsels(plan.node, plan.reader, needed, context);
   const { probe, predicates } = plan;
   const left = openMorsels(plan.left, JoinReader.leftColumns(probe, predicates, needed), context);
   return new JoinReader(probe, predicates, left, needed, context);
@@ -82,7 +89,7 @@ export function dictionariesOf(plan: BasePlan, context: QueryContext): (Dictiona
     return [...dictionariesOf(plan.left, context), ...plan.probe.columns.map((column) => column.dictionary)];
   }
   const { node, source } = scanOf(plan, context);
-  return node.columns.map(({ type }, k) => type === "SYMBOL" ? source.dictionaries[k] ?? NO_DICTIONARY : undefined);
+  return scanDictionaries(node, source);
 }
 
 /** All rows of a base, in order. `predicates` may be used to leave out morsels; they are not applied. */
@@ -95,8 +102,13 @@ export function openBase(
 ): RowReader {
   if (base.kind === "join") return base.join.open(needed);
   if (base.kind === "operator") return new OperatorRows(base.input);
-  const reader = new ScanMorsels(base.node, needed, context);
+  const reader = new ScanMorsels(base.node, base.reader, needed, context);
   return new AllMorsels(reader, morselsOf(base.node, base.source, context, predicates, bounds));
+}
+
+export function closeBase(base: PipelineBase): void {
+  if (base.kind === "operator") base.input.close();
+  if (base.kind === "join") base.join.close();
 }
 
 class OperatorRows implements RowReader {

@@ -11,27 +11,21 @@ import { type Batch, MORSEL_ROWS, type ParallelRunner, type QueryContext, type V
 import { type CompiledExpressions, compileExpressions, type ScanBatch } from "../expressions.ts";
 import { compareRows, sortedRows } from "../order.ts";
 import { registerTask } from "../parallel.ts";
-import { morselsOfPlan, openMorsels, planOf, scanOf, typesOfPlan } from "./base.ts";
+import type { Reading } from "../physical/plan.ts";
+import { typesOf } from "../physical/reading.ts";
+import { rowsBeforeFirstCut } from "../physical/sort.ts";
+import { FIRST_CUT_ROWS } from "../physical/thresholds.ts";
+import { morselsOfPlan, openMorsels, scanOf, typesOfPlan } from "./base.ts";
 import { Expressions } from "./input.ts";
-import { isVolatile, type Pipeline } from "./pipeline.ts";
 import { advance } from "./scan.ts";
 import type { BasePlan, MorselReader } from "./base-plan.ts";
 import type { Morsel } from "./morsels.ts";
 
 const OPERATOR = "sort";
-/** With so many rows more than twice the limit, rows are cut down to the best for the first time. */
-const FIRST_CUT_ROWS = 4_096;
-/** Each participant keeps so many rows, and the leader all of theirs. */
-const PARALLEL_LIMIT_MAX = 10_000;
-const PARALLEL_ROWS_MIN = 200_000;
 /** Types whose order is that of their numbers, null apart. */
 const NUMBERS = new Set(["INT", "LONG", "DOUBLE", "DATE", "TIMESTAMP", "TIMESTAMP_NS"]);
 /** Where a row came: a key behind all others. */
 const PLACE: SortKey = { expression: { kind: "column", index: 0, type: "LONG" }, descending: false };
-
-export function rowsBeforeFirstCut(limit: number): number {
-  return 2 * limit + FIRST_CUT_ROWS;
-}
 
 export class BestRows {
   /** The rows' columns, then their keys, and with `places` where they came. */
@@ -45,8 +39,8 @@ export class BestRows {
 
   constructor(
     private readonly types: readonly string[],
-    private readonly keys: readonly SortKey[],
-    private readonly limit: number,
+    readonly keys: readonly SortKey[],
+    readonly limit: number,
     private readonly space: Workspace,
     private readonly context: QueryContext,
     hasPlaces: boolean,
@@ -188,6 +182,7 @@ interface BestTask {
   types: readonly string[];
   keys: readonly SortKey[];
   limit: number;
+  reader?: number;
 }
 
 /** Rows that a participant has kept; its blocks are the leader's to free. */
@@ -197,32 +192,30 @@ interface KeptPart {
   blocks: [address: number, sizeBytes: number][];
 }
 
-/** The best rows of a pipeline by all workers; undefined where that cannot be or does not pay. */
-export function bestRowsByMorsels(
-  pipeline: Pipeline,
-  keys: readonly SortKey[],
-  limit: number,
-  space: Workspace,
+/** Gathers the best rows of all workers. */
+export function gatherBestRows(
+  best: BestRows,
+  base: BasePlan,
+  { predicates, exprs, columns, reader }: Reading,
   context: QueryContext,
-): BestRows | undefined {
-  const { base, predicates, exprs } = pipeline, { parallel } = context;
-  if (parallel === undefined || limit > PARALLEL_LIMIT_MAX || base.kind === "operator") return undefined;
-  if (base.kind === "scan" && (base.node.reverse || base.node.rowId)) return undefined;
-  if ([...predicates, ...exprs, ...keys.map((key) => key.expression)].some((expr) => isVolatile(expr, context))) {
-    return undefined;
-  }
-  const plan = planOf(base);
-  if (plan === undefined || scanOf(plan, context).source.rowCount < PARALLEL_ROWS_MIN) return undefined;
-  const morsels = morselsOfPlan(plan, predicates, context);
-  if (morsels.length < 2) return undefined;
-  const types = pipeline.columns.map((column) => column.type);
-  const task: BestTask = { base: plan, predicates, exprs, types, keys, limit };
-  const best = new BestRows(types, keys, limit, space, context, true);
-  for (const { rowCount, columns, blocks } of parallel.run(TASK, task, morsels.length) as KeptPart[]) {
+): void {
+  const { keys, limit } = best, types = typesOf(columns);
+  const { parallel } = context, task: BestTask = { base, predicates, exprs, types, keys, limit, reader };
+  const count = morselsOfPlan(base, predicates, context).length;
+  const takeIn = ({ rowCount, columns, blocks }: KeptPart) => {
     best.takeKept(columns, rowCount);
     for (const [address, sizeBytes] of blocks) context.memory.free(address, sizeBytes);
+  };
+  if (parallel !== undefined && count > 1) {
+    return (parallel.run(TASK, task, count) as KeptPart[]).forEach(takeIn);
   }
-  return best;
+  const alone = new Participant(task, context);
+  try {
+    for (let morsel = 0; morsel < count; morsel++) alone.run(morsel);
+    takeIn(alone.finish());
+  } finally {
+    alone.close();
+  }
 }
 
 class Participant {
@@ -232,7 +225,7 @@ class Participant {
   private readonly compiled: CompiledExpressions;
   private readonly morsels: Morsel[];
 
-  constructor(task: BestTask, private readonly context: QueryContext) {
+  constructor(private readonly task: BestTask, private readonly context: QueryContext) {
     const { base, predicates, exprs, types, keys, limit } = task;
     this.space = Workspace.of(context, OPERATOR);
     this.best = new BestRows(types, keys, limit, this.space, context, true);
@@ -254,6 +247,7 @@ class Participant {
       const columns = advance(rows.columns, rows.start);
       const batch = this.compiled.run({ rowCount: rows.end - rows.start, columns } as ScanBatch);
       if (batch.rowCount > 0) this.best.take(batch, morsel, row);
+      if (this.task.reader !== undefined) this.context.analysis?.countPassed(this.task.reader, batch.rowCount);
       row += batch.rowCount;
     }
   }

@@ -14,7 +14,6 @@ import { type Batch, MORSEL_ROWS, type Operator, type QueryContext, type Vector 
 import { batchColumn, batchOut, functionContext } from "../batch-calls.ts";
 import { type CompiledExpressions, compileExpressions } from "../expressions.ts";
 import { Grouper, type GroupTable } from "./group-table.ts";
-import type { Pipeline } from "./pipeline.ts";
 
 const OPERATOR = "GROUP BY";
 
@@ -30,12 +29,12 @@ export class GroupedBatches implements Operator {
   private out?: Vector[];
   private position = 0;
 
-  constructor(node: AggregateNode, private readonly pipeline: Pipeline, private readonly context: QueryContext) {
+  constructor(node: AggregateNode, private readonly input: Operator, private readonly context: QueryContext) {
     this.columns = node.columns;
     this.space = Workspace.of(context, OPERATOR);
     this.keyCount = node.keys.length;
     const exprs = [...node.keys, ...node.aggregates.flatMap((call) => call.args)];
-    this.stage = compileExpressions(exprs, undefined, pipeline.columns.map((column) => column.type), context, {
+    this.stage = compileExpressions(exprs, undefined, input.columns.map((column) => column.type), context, {
       operator: OPERATOR,
     });
     this.numbers = this.space.allocate(MORSEL_ROWS * 4);
@@ -76,7 +75,7 @@ export class GroupedBatches implements Operator {
 
   private consumeAll(): number {
     const { context, keyCount } = this;
-    for (let batch = this.pipeline.next(); batch !== undefined; batch = this.pipeline.next()) {
+    for (let batch = this.input.next(); batch !== undefined; batch = this.input.next()) {
       context.poll();
       const staged = this.stage.run(batch);
       let groupCount = 1;
@@ -109,7 +108,7 @@ export class GroupedBatches implements Operator {
     }
     this.stage.close();
     this.space.release();
-    this.pipeline.close();
+    this.input.close();
     flushKernelRows(this.context.heap.i64);
   }
 }
@@ -118,7 +117,7 @@ export class GroupedBatches implements Operator {
 function numberer(keys: readonly Vector[], context: QueryContext): Grouper {
   const exprs = keys.map(({ type }, index): Expr => ({ kind: "column", index, type }));
   const grouper = new Grouper(
-    { predicates: [], keys: exprs, calls: [], expectedRows: 0 },
+    { predicates: [], keys: exprs, calls: [], expectedRows: 0, staged: false, table: "measured" },
     keys.map((key) => key.type),
     context,
     true,

@@ -53,12 +53,6 @@ function rowShapeOf(shape: FusedShape): RowShape {
   return { keys: shape.keys, args: [...args.values()] };
 }
 
-/** Texts would have to be written out too. */
-export function canPartition(grouper: Grouper): boolean {
-  const shape = grouper.fusedShape;
-  return shape !== undefined && shape.kind === "hash" && shape.keys.every((key) => !key.isText);
-}
-
 function bind(kernel: CompiledKernel, inputs: readonly Input[], context: QueryContext, space: Workspace): BoundKernel {
   return new BoundKernel(kernel.run, kernel.cells, inputs, context, space, kernel.cells.count);
 }

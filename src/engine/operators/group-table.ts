@@ -32,22 +32,9 @@ import { argumentClass, type ExpressionCompiler, formOf, type Input, isText } fr
 import type { IrNode } from "../compiler/ir.ts";
 import type { Batch, QueryContext, Vector } from "../contract.ts";
 import { type CompiledExpressions, compileExpressions, dictionaryOf, fuse, type ScanBatch } from "../expressions.ts";
-
-/** One aggregate of the fused kind, over the columns of the input. */
-export interface GroupCall {
-  function: string;
-  args: Expr[];
-  type: string;
-}
-
-/** What to group, over the columns of a base; plain data. */
-export interface GroupSpec {
-  predicates: readonly Expr[];
-  keys: readonly Expr[];
-  calls: readonly GroupCall[];
-  rowIdColumn?: number;
-  expectedRows: number;
-}
+import { stagingOf } from "../physical/calls.ts";
+import { denseRange, tableOf } from "../physical/grouping.ts";
+import type { GroupCall, GroupSpec, TableKind } from "../physical/plan.ts";
 
 /** Blocks in shared memory, by kind. */
 export type GroupTable =
@@ -76,9 +63,6 @@ export type GroupTable =
     tables: GroupTable[];
   };
 
-/** Tables of dense keys are zeroed and kept several times over. */
-const DENSE_GROUPS_MAX = 65_536;
-const DENSE_BYTES_MAX = 8 << 20;
 const FIRST_CAPACITY = 4_096;
 const ARENA_BYTES = 1 << 16;
 const OPERATOR = "GROUP BY";
@@ -95,7 +79,31 @@ export interface FusedShape {
   keyOutputs: KeyOutput[];
 }
 
+/** With what was left to the dictionaries of the rows. */
+function decidedBy(
+  spec: GroupSpec,
+  types: readonly string[],
+  dictionaries: readonly (Dictionary | undefined)[],
+  { functions }: QueryContext,
+): DecidedSpec {
+  const { keys, calls, predicates, expectedRows } = spec;
+  const exprs = [...keys, ...calls.flatMap((call) => call.args)];
+  return {
+    ...spec,
+    staged: spec.staged === "measured"
+      ? stagingOf(exprs, predicates, types, { functions, dictionaries, expectedRows }) === true
+      : spec.staged,
+    table: spec.table === "measured" ? tableOf(keys, calls, dictionaries, functions) : spec.table,
+  };
+}
+
+export interface DecidedSpec extends GroupSpec {
+  staged: boolean;
+}
+
 export class Grouper {
+  /** There once the input's dictionaries are known. */
+  decided?: DecidedSpec;
   private shape?: FusedShape;
   private kernel?: BoundKernel;
   private pre?: CompiledExpressions;
@@ -124,12 +132,10 @@ export class Grouper {
     const options = { operator: OPERATOR, expectedRows: spec.expectedRows, rowIdColumn: spec.rowIdColumn };
     const all = [...spec.keys, ...spec.calls.flatMap((call) => call.args)];
     const space = this.shapeSpace = Workspace.of(context, OPERATOR);
-    const wideArgument = spec.calls.some((call) => call.args.some((arg) => formOf(arg.type) === undefined));
-    const fused = wideArgument || this.numbers
-      ? undefined
-      : fuse(all, spec.predicates, inputTypes, dictionaries, context, space, options);
-    if (fused !== undefined) {
-      this.shape = this.shapeOf(fused.compiler, fused.predicate, spec.keys, spec.calls, dictionaries);
+    const { staged, table } = this.decided = decidedBy(spec, inputTypes, dictionaries, context);
+    if (!staged) {
+      const { compiler, predicate } = fuse(spec.predicates, inputTypes, dictionaries, context, space, options);
+      this.shape = this.shapeOf(compiler, predicate, spec.keys, spec.calls, table, dictionaries);
     } else {
       // Keys and arguments become columns first.
       this.pre = compileExpressions(all, spec.predicates, inputTypes, context, options);
@@ -138,8 +144,9 @@ export class Grouper {
       const preDictionaries = all.map((expr) => dictionaryOf(expr, dictionaries));
       let next = spec.keys.length;
       const calls = spec.calls.map((call) => ({ ...call, args: call.args.map(() => columns[next++]) }));
-      const plain = fuse(columns, [], types, preDictionaries, context, space, { operator: OPERATOR, rowByRow: true })!;
-      this.shape = this.shapeOf(plain.compiler, undefined, columns.slice(0, spec.keys.length), calls, preDictionaries);
+      const plain = fuse([], types, preDictionaries, context, space, { operator: OPERATOR, rowByRow: true });
+      const keys = columns.slice(0, spec.keys.length);
+      this.shape = this.shapeOf(plain.compiler, undefined, keys, calls, table, preDictionaries);
     }
     this.compile();
   }
@@ -194,6 +201,7 @@ export class Grouper {
     predicate: IrNode | undefined,
     keys: readonly Expr[],
     calls: readonly GroupCall[],
+    table: TableKind,
     dictionaries: readonly (Dictionary | undefined)[],
   ): FusedShape {
     const { context } = this;
@@ -206,7 +214,7 @@ export class Grouper {
       ) => (argumentClass(entry, k) === "text" ? compiler.textOf(arg) : compiler.lower(arg)));
       return { aggregate: entry.aggregate, id: call.function, types, args };
     });
-    if (keys.length === 0) {
+    if (table === "single") {
       return {
         kind: "single",
         keys: [],
@@ -218,8 +226,12 @@ export class Grouper {
         keyOutputs: [],
       };
     }
-    const dense = this.denseKeys(compiler, keys, dictionaries, strideOf(1, aggregates));
-    if (dense !== undefined) {
+    if (table === "dense") {
+      const dense = keys.map((key) => {
+        const { bias, count } = denseRange(key, dictionaries);
+        const spec = { node: compiler.lower(key), bias, size: compiler.parameter(count), form: formOf(key.type)! };
+        return { spec, count };
+      });
       let divisor = 1;
       const keyOutputs = [...dense].reverse().map(({ spec, count }): KeyOutput => {
         const output: KeyOutput = { kind: "dense", divisor, size: count, bias: spec.bias, form: spec.form };
@@ -261,27 +273,6 @@ export class Grouper {
       headerWords: word,
       keyOutputs,
     };
-  }
-
-  private denseKeys(
-    compiler: ExpressionCompiler,
-    keys: readonly Expr[],
-    dictionaries: readonly (Dictionary | undefined)[],
-    stride: number,
-  ): { spec: DenseKey; count: number }[] | undefined {
-    const ranges = keys.map((key): [bias: number, count: number] | undefined => {
-      if (layoutOf(key.type) === "symbol") return [1, (dictionaryOf(key, dictionaries)?.count ?? 0) + 1];
-      return key.type === "BOOLEAN" ? [0, 2] : key.type === "BYTE" ? [128, 256] : undefined;
-    });
-    const groups = ranges.reduce((product, range) => product * (range?.[1] ?? Infinity), 1);
-    if (groups > DENSE_GROUPS_MAX || groups * stride > DENSE_BYTES_MAX) return undefined;
-    return keys.map((key, k) => {
-      const [bias, count] = ranges[k]!;
-      return {
-        spec: { node: compiler.lower(key), bias, size: compiler.parameter(count), form: formOf(key.type)! },
-        count,
-      };
-    });
   }
 
   /** Groups that a dense table has room for. */
@@ -350,7 +341,7 @@ export class Grouper {
     this.prepare(columns.map((column) => column.dictionary));
     let from = start, to = end, base = rowBase;
     let vectors = columns;
-    if (this.pre !== undefined && !this.numbers) {
+    if (this.pre !== undefined) {
       const moved = start === 0
         ? columns
         : columns.map((c) => (c.address === 0 ? c : { ...c, address: c.address + start * typeOf(c.type).width }));

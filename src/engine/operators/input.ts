@@ -1,13 +1,9 @@
 /** What operators do with their inputs: keys worked out beside the columns, and a whole input kept. */
-import type { Column, Expr } from "../../sql/plan.ts";
+import type { Expr } from "../../sql/plan.ts";
 import { ColumnStore, type Workspace } from "../columns.ts";
 import type { Batch, Operator, QueryContext, Vector } from "../contract.ts";
 import { compileExpressions } from "../expressions.ts";
-import { Pipeline } from "./pipeline.ts";
-
-export function typesOf(columns: readonly Column[]): string[] {
-  return columns.map((column) => column.type);
-}
+import { typesOf } from "../physical/reading.ts";
 
 /** Expressions over batches of one input; plain columns are taken as they are. */
 export class Expressions {
@@ -45,12 +41,6 @@ export interface KeptRows {
   computed: Vector[];
 }
 
-/** How many rows will come where that is known; 0 where they may be few. */
-export function rowsAtMost(input: Operator): number {
-  if (!(input instanceof Pipeline) || input.base.kind !== "scan" || input.predicates.length > 0) return 0;
-  return input.base.node.intervals === undefined ? input.base.source.rowCount : 0;
-}
-
 /** Reads `input` to its end. */
 export function keepAll(
   input: Operator,
@@ -61,7 +51,7 @@ export function keepAll(
   const types = typesOf(input.columns);
   const extra = expressions.filter((expression) => expression.kind !== "column");
   const store = new ColumnStore([...types, ...extra.map((expression) => expression.type)], space);
-  store.reserve(rowsAtMost(input));
+  store.reserve(input.rowsAtMost ?? 0);
   const evaluated = new Expressions(extra, types, context);
   try {
     for (let batch = input.next(); batch !== undefined; batch = input.next()) {

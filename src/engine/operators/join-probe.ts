@@ -12,7 +12,7 @@ import { columnsOf, type ExpressionCompiler, formOf } from "../compiler/expressi
 import { i32, i64, input } from "../compiler/ir.ts";
 import { type JoinKey, probeKernel } from "../compiler/join.ts";
 import { MORSEL_ROWS, type QueryContext, type Vector } from "../contract.ts";
-import { type CompiledExpressions, compileExpressions, fuse } from "../expressions.ts";
+import { type CompiledExpressions, compileExpressions, fuse, isFusable } from "../expressions.ts";
 import { TextInterner } from "../keys.ts";
 import { advance } from "./scan.ts";
 import type { JoinProbe, KeyMode, MorselReader, RowReader, Rows } from "./base-plan.ts";
@@ -171,6 +171,7 @@ export class JoinReader implements MorselReader {
       }
       const columns = this.columns!, n = this.pairs(columns);
       if (this.position >= this.rowEnd) this.columns = undefined;
+      this.context.analysis?.countPairs(this.probe.id, n);
       if (n > 0) return { columns: this.gather(columns, n, this.needed), start: 0, end: n, rowBase: 0n };
     }
   }
@@ -231,17 +232,12 @@ export class JoinReader implements MorselReader {
     const isPlain = keys.every((key) =>
       key.kind === "column" || (formOf(key.type) !== undefined && layoutOf(key.type) !== "symbol")
     );
-    if (!isPlain) return false;
+    const options = { operator: probe.operator, expectedRows: MORSEL_ROWS };
+    if (!isPlain || !isFusable(keys, predicates, types, dictionaries, context, options)) return false;
     this.bound?.space.release();
     this.bound = undefined;
     const space = Workspace.of(context, probe.operator);
-    const options = { operator: probe.operator, expectedRows: MORSEL_ROWS };
-    const fused = fuse(keys, predicates, types, dictionaries, context, space, options);
-    if (fused === undefined) {
-      space.release();
-      return false;
-    }
-    const { compiler, predicate } = fused;
+    const { compiler, predicate } = fuse(predicates, types, dictionaries, context, space, options);
     const translations = keys.map((key, k) => this.translation(k, key, dictionaries, space));
     const joinKey = joinKeyOf(compiler, keys, probe.modes, index.kind === "dense", translations);
     const compiled = probeKernel(context.heap.memory, compiler.inputs, predicate, joinKey, {

@@ -6,66 +6,25 @@
  * A join is no operator of its own but the base of a pipeline: what is filtered and worked out over it reads the left side's columns and
  * the right side's, and only those are fetched that are read.
  */
+import { assert } from "../../errors.ts";
 import type { Column, Expr, JoinNode } from "../../sql/plan.ts";
 import type { Dictionary } from "../../storage/contract.ts";
-import { layoutOf } from "../../types/mod.ts";
 import { NO_DICTIONARY, OutputColumns, sameDictionary, Workspace } from "../columns.ts";
 import { BoundKernel, flushKernelRows } from "../compiler/binding.ts";
-import { ExpressionCompiler, formOf, mapColumns } from "../compiler/expression.ts";
+import { ExpressionCompiler, formOf } from "../compiler/expression.ts";
 import { bucketBytes, indexKernel, rangeKernel } from "../compiler/join.ts";
 import { MORSEL_ROWS, type Operator, type QueryContext, type Vector } from "../contract.ts";
-import { columnsOfBase, dictionariesOf, openBase, planOf, scanOf } from "./base.ts";
-import { asPipeline } from "./filter-project.ts";
+import { denseSlots, isByCodes } from "../physical/join.ts";
+import type { JoinKeyKind, PhysicalJoin } from "../physical/plan.ts";
+import { typesOf } from "../physical/reading.ts";
+import { closeBase, dictionariesOf, openBase, planOf } from "./base.ts";
 import { keepAll, type KeptRows } from "./input.ts";
 import { joinKeyOf, JoinReader, keepsLeftRows, noneOf, translate } from "./join-probe.ts";
-import { isVolatile, Pipeline } from "./pipeline.ts";
-import type { BasePlan, JoinBase, JoinIndex, JoinProbe, KeyMode, RowReader, Rows } from "./base-plan.ts";
+import type { BasePlan, JoinBase, JoinIndex, JoinProbe, KeyMode, PipelineBase, RowReader, Rows } from "./base-plan.ts";
 import { type Bound, BOUNDED } from "./morsels.ts";
 
-/** Slots of a dense index: so many, or so many a row. A hash index takes as much memory. */
-const DENSE_SLOTS = 65_536;
-const DENSE_SLOTS_PER_ROW = 8;
-/** Dictionaries up to so many entries, or so many a row, are translated whole. */
-const TRANSLATED_ENTRIES = 65_536;
-const TRANSLATED_ENTRIES_PER_ROW = 4;
-
-export function createJoin(plan: JoinNode, left: Operator, right: Operator, context: QueryContext): Operator {
-  const below = leftPipeline(plan, left, context);
-  const join = new Join(plan, below, right, context);
-  const leftCount = left.columns.length, offset = join.columns.length - right.columns.length;
-  const column = (index: number, columns: readonly Column[]): Expr => ({
-    kind: "column",
-    index,
-    type: columns[index].type,
-  });
-  const exprs = [
-    ...below.exprs,
-    ...right.columns.map((_, k) => column(offset + k, join.columns)),
-  ];
-  const residual = plan.residual &&
-    mapColumns(
-      plan.residual,
-      (index) => index < leftCount ? below.exprs[index] : column(offset + index - leftCount, join.columns),
-    );
-  const isInner = plan.type === "inner" || plan.type === "cross";
-  if (!isInner) join.residual = residual;
-  const predicates = isInner && residual !== undefined ? [residual] : [];
-  return new Pipeline({ kind: "join", join }, predicates, exprs, plan.columns, context);
-}
-
-/** The left side as a pipeline whose base may be read instead. */
-function leftPipeline(plan: JoinNode, left: Operator, context: QueryContext): Pipeline {
-  const pipeline = asPipeline(left, context);
-  const { base } = pipeline;
-  const isReadable = pipeline.canBeRead() &&
-    ![...pipeline.predicates, ...plan.leftKeys].some((e) => isVolatile(e, context));
-  // Rows of the right side alone have no left columns to work anything out of.
-  const isPlain = pipeline.exprs.every((expr) => expr.kind === "column");
-  if (
-    !isReadable || (base.kind === "scan" && (base.node.reverse || base.node.rowId)) ||
-    (!isPlain && (plan.type === "right" || plan.type === "full"))
-  ) return asPipeline(left, context, true);
-  return pipeline;
+export function createJoin(plan: PhysicalJoin, left: PipelineBase, right: Operator, context: QueryContext): JoinBase {
+  return new Join(plan, left, right, context);
 }
 
 interface Built {
@@ -77,39 +36,40 @@ interface Built {
 
 class Join implements JoinBase {
   readonly columns: readonly Column[];
-  residual?: Expr;
   private readonly space: Workspace;
   private readonly operator: string;
+  private readonly node: JoinNode;
   private built?: Built;
 
   constructor(
-    private readonly node: JoinNode,
-    readonly left: Pipeline,
+    private readonly physical: PhysicalJoin,
+    private readonly left: PipelineBase,
     private readonly right: Operator,
     private readonly context: QueryContext,
   ) {
-    this.columns = [...columnsOfBase(left.base), ...right.columns];
-    this.operator = node.type === "cross" ? "cross join" : "join";
+    this.columns = physical.columns;
+    this.node = physical.node;
+    this.operator = this.node.type === "cross" ? "cross join" : "join";
     this.space = Workspace.of(context, this.operator);
   }
 
-  /** Right rows without a partner are known only when all left rows have been seen. */
+  /** Undefined for a join without right rows, which gives no rows. */
   plan(): BasePlan | undefined {
-    if (this.node.type === "right" || this.node.type === "full") return undefined;
-    const left = planOf(this.left.base);
+    assert(this.physical.byMorsels, "the physical pass says what is read by morsels");
+    const left = planOf(this.left);
     if (left === undefined) return undefined;
     const { probe, bounds } = this.build();
     if (probe.rowCount === 0 && !keepsLeftRows(this.node.type)) return undefined;
-    return { kind: "join", left, predicates: this.left.predicates, bounds, probe };
+    return { kind: "join", left, predicates: this.physical.left.predicates, bounds, probe };
   }
 
   open(needed: ReadonlySet<number>): RowReader {
-    const { left, node, context } = this, { probe, bounds } = this.build();
+    const { left, node, context, physical: { left: { predicates } } } = this, { probe, bounds } = this.build();
     // Nothing can match: the left side need not be read at all.
     if (probe.rowCount === 0 && !keepsLeftRows(node.type)) return { next: () => undefined, close: () => {} };
-    const ofLeft = JoinReader.leftColumns(probe, left.predicates, needed);
-    const rows = openBase(left.base, left.predicates, bounds, ofLeft, context);
-    const reader = new JoinReader(probe, left.predicates, rows, needed, context);
+    const ofLeft = JoinReader.leftColumns(probe, predicates, needed);
+    const rows = openBase(left, predicates, bounds, ofLeft, context);
+    const reader = new JoinReader(probe, predicates, rows, needed, context);
     return probe.marks === 0 ? reader : new WithUnmatched(reader, probe, context);
   }
 
@@ -118,28 +78,28 @@ class Join implements JoinBase {
   }
 
   private buildNow(): Built {
-    const { node, left, right, space, context } = this;
+    const { node, left, right, space, context, physical } = this, { leftKeys: keys } = physical;
     const kept = keepAll(right, node.rightKeys, space, context), { rowCount } = kept;
-    const keys = node.leftKeys.map((key) => left.over(key));
-    const leftPlan = planOf(left.base);
+    // Of a left side that is not read by morsels, dictionaries are known only with the rows.
+    const leftPlan = physical.leftByMorsels ? planOf(left) : undefined;
     const dictionaries = leftPlan && dictionariesOf(leftPlan, context);
-    const leftRows = leftPlan === undefined ? 0 : scanOf(leftPlan, context).source.rowCount;
     const modes = keys.map((key, k) => {
       const known = key.kind === "column" ? dictionaries?.[key.index] : undefined;
-      return modeOf(key, kept.computed[k], rowCount, known, leftRows);
+      return keyMode(physical.keyKinds[k], kept.computed[k], rowCount, known, physical.expectedLeftRows);
     });
     const { index, bounds } = this.index(kept, keys, modes);
     const keepsRight = node.type === "right" || node.type === "full";
     const probe: JoinProbe = {
+      id: physical.id,
       type: node.type,
-      leftTypes: left.baseTypes,
+      leftTypes: typesOf(physical.left.baseColumns),
       keys,
       modes,
       index,
       columns: kept.columns.map((column) => ({ ...column })),
       rowCount,
       marks: keepsRight ? space.bytes(Math.max(1, rowCount)).fill(0).byteOffset : 0,
-      residual: this.residual,
+      residual: physical.residual,
       translations: keys.flatMap((key, k) => {
         const dictionary = key.kind === "column" ? dictionaries?.[key.index] : undefined, mode = modes[k];
         if (mode.kind !== "code" || !dictionary?.count || sameDictionary(dictionary, mode.dictionary!)) return [];
@@ -168,26 +128,18 @@ class Join implements JoinBase {
       const compiler = () => new ExpressionCompiler(types, vectors.map((vector) => vector.dictionary), context, own);
       const bounds: Bound[] = [];
       const leavesOutLeft = !keepsLeftRows(node.type);
-      let isDense = true, slots = 1;
-      for (let k = keys.length - 1; k >= 0; k--) {
-        const range = this.rangeOf(compiler(), keys[k], modes[k], kept, own);
-        if (range === undefined) {
-          isDense = false;
-          continue;
-        }
-        const { low, high, nulls } = range, key = leftKeys[k], count = high < low ? 0n : high - low + 1n;
-        if (
-          leavesOutLeft && count > 0n && nulls === 0 && modes[k].kind === "value" && key.kind === "column" &&
-          BOUNDED.has(key.type)
-        ) bounds.push({ column: key.index, low, high });
-        modes[k].dense = { low, count, step: slots };
-        slots *= Number(count) + 2;
-        if (slots > Math.max(DENSE_SLOTS, DENSE_SLOTS_PER_ROW * rowCount)) isDense = false;
-      }
-      if (!isDense) { for (const mode of modes) delete mode.dense; }
+      const ranges = keys.map((key, k) => this.rangeOf(compiler(), key, modes[k], kept, own));
+      ranges.forEach((range, k) => {
+        const key = leftKeys[k];
+        if (range === undefined || range.high < range.low || range.nulls > 0 || !leavesOutLeft) return;
+        if (modes[k].kind !== "value" || key.kind !== "column" || !BOUNDED.has(key.type)) return;
+        bounds.push({ column: key.index, low: range.low, high: range.high });
+      });
+      const dense = denseSlots(ranges, rowCount);
+      modes.forEach((mode, k) => mode.dense = dense?.keys[k]);
       const forKernel = compiler();
-      const key = joinKeyOf(forKernel, keys, modes, isDense);
-      let sizeBytes = slots * 4, mask = 0;
+      const key = joinKeyOf(forKernel, keys, modes, dense !== undefined);
+      let sizeBytes = (dense?.slots ?? 1) * 4, mask = 0;
       if (key.kind === "hash") {
         const buckets = 2 ** Math.ceil(Math.log2(Math.max(64, rowCount * 1.4)));
         sizeBytes = buckets * bucketBytes(key.words.length);
@@ -249,7 +201,7 @@ class Join implements JoinBase {
 
   close(): void {
     this.space.release();
-    this.left.close();
+    closeBase(this.left);
     this.right.close();
     flushKernelRows(this.context.heap.i64);
   }
@@ -257,25 +209,20 @@ class Join implements JoinBase {
 
 const FILL_BYTES = 1 << 24;
 
-function modeOf(
-  key: Expr,
+function keyMode(
+  kind: JoinKeyKind,
   right: Vector,
-  rowCount: number,
+  rightRows: number,
   /** The left column's dictionary, where it is known before its rows. */
   left: Dictionary | undefined,
   leftRows: number,
 ): KeyMode {
-  const layout = layoutOf(key.type), other = layoutOf(right.type);
-  if (layout === "symbol" && other === "symbol" && key.kind === "column") {
-    const dictionary = right.dictionary ?? NO_DICTIONARY;
-    const isWorth = (entries: number, rows: number) =>
-      entries <= Math.max(TRANSLATED_ENTRIES, TRANSLATED_ENTRIES_PER_ROW * rows);
-    const pays = isWorth(dictionary.count, rowCount) && (left === undefined || isWorth(left.count, leftRows));
-    if (pays || (left !== undefined && sameDictionary(left, dictionary))) return { kind: "code", dictionary };
-    return { kind: "text" };
-  }
-  if (layout === "symbol" || other === "symbol" || layout === "text") return { kind: "text" };
-  return { kind: formOf(key.type) === undefined ? "wide" : "value" };
+  if (kind !== "symbol") return { kind };
+  const dictionary = right.dictionary ?? NO_DICTIONARY;
+  const isSame = left !== undefined && sameDictionary(left, dictionary);
+  const leftSide = left && { entries: left.count, rows: leftRows };
+  const byCodes = isByCodes(leftSide, { entries: dictionary.count, rows: rightRows }, isSame);
+  return byCodes ? { kind: "code", dictionary } : { kind: "text" };
 }
 
 /** After the pairs, the right rows that are in none. */
@@ -309,6 +256,7 @@ class WithUnmatched implements RowReader {
       if (u8[probe.marks + this.row] === 0) rows[n++] = this.row;
     }
     if (n === 0) return undefined;
+    this.context.analysis?.countPairs(probe.id, n);
     const output = this.output ??= new OutputColumns(
       [...probe.leftTypes, ...probe.columns.map((column) => column.type)],
       this.space,

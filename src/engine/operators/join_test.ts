@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { createRegistry } from "../../sql/functions/mod.ts";
-import type { AggregateNode, Column, Expr, JoinNode, SortNode } from "../../sql/plan.ts";
+import type { Column, Expr, JoinNode, Plan } from "../../sql/plan.ts";
 import type { Value } from "../../types/mod.ts";
 import { type Operator, type QueryContext } from "../contract.ts";
 import {
@@ -8,6 +8,7 @@ import {
   col,
   fn,
   lit,
+  over,
   randomFrom,
   type Row,
   RowsInput,
@@ -16,11 +17,6 @@ import {
   testContext,
   threeParticipants,
 } from "../testing.ts";
-import { createAggregate } from "./aggregate.ts";
-import { createFilter, createProject } from "./filter-project.ts";
-import { createJoin } from "./join.ts";
-import { createSort } from "./sort.ts";
-import { createScan } from "./pipeline.ts";
 
 const functions = createRegistry();
 
@@ -29,7 +25,6 @@ const COLUMNS: Column[] = ["SYMBOL", "SHORT", "INT", "LONG", "DOUBLE", "VARCHAR"
   k,
 ) => ({ name: `c${k}`, type }));
 const c = (index: number, offset = 0) => col(offset + index, COLUMNS[index].type);
-const base = { timestamp: -1, order: "none" as const };
 
 /** Column 3 is a key of a wide range, column 8 the row's number. */
 function makeRows(rowCount: number, seed: number, distinct: number): Row[] {
@@ -73,16 +68,14 @@ const equal = (keys: readonly number[]) => (l: Row, r: Row) =>
 
 function joinOf(
   type: JoinNode["type"],
-  left: Operator,
-  right: Operator,
+  left: Operator | Plan,
+  right: Operator | Plan,
   leftKeys: Expr[],
   rightKeys: Expr[],
-  context: QueryContext,
   residual?: Expr,
-): Operator {
+): Plan {
   const columns = [...left.columns, ...right.columns];
-  const node = { node: "join", type, leftKeys, rightKeys, residual, columns, ...base } as unknown as JoinNode;
-  return createJoin(node, left, right, context);
+  return over({ node: "join", type, leftKeys, rightKeys, residual, columns }, left, right);
 }
 
 const text = (rows: readonly Row[]) =>
@@ -94,7 +87,7 @@ function withTable(rows: Row[], segmentRows: number, isParallel = false) {
   const table = storedRows(COLUMNS, rows, alone, segmentRows, true);
   const sources = [table.source];
   const context = { ...alone, sources, parallel: isParallel ? threeParticipants({ ...alone, sources }) : undefined };
-  return { context, scan: (predicate?: Expr) => createScan({ ...table.node, predicate }, context) };
+  return { context, scan: (predicate?: Expr): Plan => ({ ...table.node, predicate }) };
 }
 
 function endsClean(context: QueryContext): void {
@@ -112,7 +105,7 @@ Deno.test("a stored table joins as nested loops do, by every kind of key, in the
       for (const rows of [right, [...unique.values()]]) {
         const exprs = keys.map((k) => c(k));
         const made = rowsOf(
-          joinOf(type, scan(), new RowsInput(COLUMNS, rows, context, 70), exprs, exprs, context),
+          joinOf(type, scan(), new RowsInput(COLUMNS, rows, context, 70), exprs, exprs),
           context,
         );
         assert.deepEqual(text(made), text(joined(type, left, rows, equal(keys))), `${type} by ${keys}`);
@@ -138,18 +131,18 @@ Deno.test("filters, computed keys and more conditions of a join", () => {
       for (const more of [undefined, residual]) {
         const on = (l: Row, r: Row) => equal(keys)(l, r) && (more === undefined || less(l, r));
         const input = new RowsInput(COLUMNS, right, context, 70);
-        const made = rowsOf(joinOf(type, scan(filter), input, [...exprs], [...exprs], context, more), context);
+        const made = rowsOf(joinOf(type, scan(filter), input, [...exprs], [...exprs], more), context);
         assert.deepEqual(text(made), text(joined(type, kept, right, on)), `${type} by ${keys}, ${more?.kind}`);
       }
     }
     const made = rowsOf(
-      joinOf(type, scan(filter), new RowsInput(COLUMNS, right, context), [], [], context, residual),
+      joinOf(type, scan(filter), new RowsInput(COLUMNS, right, context), [], [], residual),
       context,
     );
     assert.deepEqual(text(made), text(joined(type, kept, right, less)), `${type} by no key`);
   }
   const none = rowsOf(
-    joinOf("left", scan(filter), new RowsInput(COLUMNS, [], context), [c(3)], [c(3)], context),
+    joinOf("left", scan(filter), new RowsInput(COLUMNS, [], context), [c(3)], [c(3)]),
     context,
   );
   assert.deepEqual(text(none), text(joined("left", kept, [], () => false)));
@@ -162,9 +155,9 @@ Deno.test("more pairs than a batch holds, of one left row too", () => {
   for (const type of ["inner", "full"] as const) {
     for (const residual of [undefined, fn("!=", "BOOLEAN", c(8, COLUMNS.length), lit(65_536n, "LONG"))]) {
       let n = 0n;
-      const operator = joinOf(type, scan(), new RowsInput(COLUMNS, right, context), [c(1)], [c(1)], context, residual);
+      const operator = joinOf(type, scan(), new RowsInput(COLUMNS, right, context), [c(1)], [c(1)], residual);
       const made = rowsOf(
-        createProject({ expressions: [c(8), c(8, 9)], columns: [COLUMNS[8], COLUMNS[8]] } as never, operator, context),
+        over({ node: "project", expressions: [c(8), c(8, 9)], columns: [COLUMNS[8], COLUMNS[8]] }, operator),
         context,
       );
       const of = residual === undefined ? 70_000n : 69_999n;
@@ -194,13 +187,12 @@ Deno.test("groups over joins of joins are the same on one thread and on three, a
   }
   for (const isParallel of [false, true]) {
     const { context, scan } = withTable(left, 70, isParallel);
-    const first = joinOf("inner", scan(), new RowsInput(COLUMNS, middle, context), [c(2)], [c(2)], context);
-    const second = joinOf("left", first, new RowsInput(COLUMNS, right, context), [c(0)], [c(0)], context);
+    const first = joinOf("inner", scan(), new RowsInput(COLUMNS, middle, context), [c(2)], [c(2)]);
+    const second = joinOf("left", first, new RowsInput(COLUMNS, right, context), [c(0)], [c(0)]);
     const keys = [col(width, "SYMBOL"), col(2 * width + 1, "SHORT")];
     const aggregates = [agg("count", "LONG"), agg("sum", "LONG", c(8))];
     const columns = [...keys, ...aggregates].map(({ type }, k) => ({ name: `g${k}`, type }));
-    const node = { node: "aggregate", keys, aggregates, columns, ...base } as unknown as AggregateNode;
-    const made = rowsOf(createAggregate(node, second, context), context);
+    const made = rowsOf(over({ node: "aggregate", keys, aggregates, columns }, second), context);
     assert.deepEqual(text(made), text([...groups.values()].map((group) => [...group])));
     endsClean(context);
   }
@@ -219,9 +211,9 @@ Deno.test("a filter over a left join sees its nulls, and segments that no key li
   );
   const run = (type: "inner" | "left", predicate?: Expr) => {
     read.length = 0;
-    const join = joinOf(type, scan(), new RowsInput(COLUMNS, right, context), [c(8)], [c(8)], context);
+    const join = joinOf(type, scan(), new RowsInput(COLUMNS, right, context), [c(8)], [c(8)]);
     return rowsOf(
-      predicate ? createFilter({ predicate, columns: join.columns } as never, join, context) : join,
+      predicate ? over({ node: "filter", predicate, columns: join.columns }, join) : join,
       context,
     );
   };
@@ -249,15 +241,14 @@ Deno.test("the first rows of a join by its columns, on one thread and on three, 
   });
   for (const isParallel of [false, true]) {
     const { context, scan } = withTable(left, 30_000, isParallel);
-    const join = joinOf("inner", scan(), new RowsInput(COLUMNS, right, context), [c(1)], [c(1)], context);
+    const join = joinOf("inner", scan(), new RowsInput(COLUMNS, right, context), [c(1)], [c(1)]);
     const exprs = [c(5), c(0, width), c(8)], columns = exprs.map(({ type }, k) => ({ name: `p${k}`, type }));
-    const projected = createProject({ expressions: exprs, columns } as never, join, context);
+    const projected = over({ node: "project", expressions: exprs, columns }, join);
     const keys = [{ expression: col(1, "SYMBOL"), descending: false }, {
       expression: col(0, "VARCHAR"),
       descending: true,
     }];
-    const node = { node: "sort", keys, limit: 1_500, columns, ...base } as unknown as SortNode;
-    const made = rowsOf(createSort(node, projected, context), context);
+    const made = rowsOf(over({ node: "sort", keys, limit: 1_500, columns }, projected), context);
     assert.deepEqual(text(made), text(expected.slice(0, 1_500)));
     endsClean(context);
   }
@@ -266,7 +257,7 @@ Deno.test("the first rows of a join by its columns, on one thread and on three, 
 Deno.test("symbols join by codes of one dictionary and of two, and as texts where a dictionary is long", () => {
   const rows = makeRows(400, 14, 60);
   const { context, scan } = withTable(rows, 70);
-  const self = rowsOf(joinOf("left", scan(), scan(), [c(0)], [c(0)], context), context);
+  const self = rowsOf(joinOf("left", scan(), scan(), [c(0)], [c(0)]), context);
   assert.deepEqual(text(self), text(joined("left", rows, rows, equal([0]))));
   endsClean(context);
 
@@ -278,10 +269,10 @@ Deno.test("symbols join by codes of one dictionary and of two, and as texts wher
   const on = (l: Row, r: Row) => l[0] === r[0];
   for (const isRight of [true, false]) {
     const predicate = fn("<", "BOOLEAN", col(1, "LONG"), lit(50n, "LONG"));
-    const long = createScan({ ...table.node, predicate }, both),
+    const long = { ...table.node, predicate },
       short = new RowsInput(columns, few, both);
     const [left, right] = isRight ? [short, long] : [long, short];
-    const made = rowsOf(joinOf("inner", left, right, [col(0, "SYMBOL")], [col(0, "SYMBOL")], both), both);
+    const made = rowsOf(joinOf("inner", left, right, [col(0, "SYMBOL")], [col(0, "SYMBOL")]), both);
     const cut = many.slice(0, 50);
     assert.deepEqual(text(made), text(isRight ? joined("inner", few, cut, on) : joined("inner", cut, few, on)));
   }

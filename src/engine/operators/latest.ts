@@ -1,39 +1,31 @@
 /**
  * LATEST ON: the last row of each key by time (of equal times the one that came last), in the order of time.
- *
- * Three ways, by what is known of the input:
- *   - a table by one symbol: codes are read from the newest segment back until every symbol that the older segments may hold is found,
- *     then the other columns of just the found rows;
- *   - a table otherwise: scanned from the newest row back, so that the first row of a key is its last;
- *   - anything else: one row a key is kept while all rows pass.
  */
-import type { LatestNode, ScanNode } from "../../sql/plan.ts";
+import type { LatestNode } from "../../sql/plan.ts";
 import type { ScanSource, SegmentSource } from "../../storage/contract.ts";
-import { layoutOf } from "../../types/mod.ts";
 import { ColumnStore, fillNull, OutputColumns, POLL_ROWS, Workspace } from "../columns.ts";
 import { type Batch, MORSEL_ROWS, type Operator, type QueryContext, type Vector } from "../contract.ts";
 import { KeyTable } from "../keys.ts";
+import { sourceOf } from "../physical/facts.ts";
+import type { LatestWay } from "../physical/plan.ts";
 import { freeOrderWords, orderWords, radixSort } from "../order.ts";
-import { Expressions, typesOf } from "./input.ts";
+import { typesOf } from "../physical/reading.ts";
+import { Expressions } from "./input.ts";
 
-/** `scan` is given when the input is a scan; `open` makes an operator of the input, or of the same scan reversed. */
 export function createLatest(
-  plan: LatestNode,
-  scan: { node: ScanNode; source: ScanSource } | undefined,
-  open: (reverse: boolean) => Operator,
+  node: LatestNode,
+  way: LatestWay,
+  input: () => Operator,
   context: QueryContext,
 ): Operator {
-  if (
-    scan !== undefined && scan.source.sorted && plan.time.kind === "column" && plan.time.index === scan.node.timestamp
-  ) {
-    const { node } = scan, key = plan.keys.length === 1 ? plan.keys[0] : undefined;
-    const plain = node.predicate === undefined && node.intervals === undefined && !node.rowId;
-    if (plain && key?.kind === "column" && layoutOf(key.type) === "symbol") {
-      return new LatestBySymbol(plan, scan.source, key.index, context);
-    }
-    return new LatestOfReversed(plan, open(true), scan.source, context);
+  switch (way.kind) {
+    case "by symbol":
+      return new LatestBySymbol(node, sourceOf(way.scan, context), way.key, context);
+    case "newest first":
+      return new LatestOfReversed(node, input(), way.keysMax, context);
+    case "all rows":
+      return new LatestOfAll(node, input(), context);
   }
-  return new LatestOfAll(plan, open(false), context);
 }
 
 /** Gives out kept rows in an order. */
@@ -67,6 +59,7 @@ abstract class Latest implements Operator {
   }
 }
 
+/** Codes are read from the newest segment back until each symbol is found, then the other columns of the rows found. */
 class LatestBySymbol extends Latest {
   constructor(
     plan: LatestNode,
@@ -160,25 +153,25 @@ function mayHoldUnseen(segment: SegmentSource, key: number, seen: Uint8Array): b
   return false;
 }
 
+/** The first row of a key is its last. */
 class LatestOfReversed extends Latest {
   constructor(
     plan: LatestNode,
     private readonly input: Operator,
-    private readonly source: ScanSource,
+    private readonly keysMax: number,
     context: QueryContext,
   ) {
     super(plan, context);
   }
 
   protected find() {
-    const { plan, space, context, input } = this, types = typesOf(input.columns);
+    const { plan, space, context, input, keysMax } = this, types = typesOf(input.columns);
     const keys = new Expressions(plan.keys, types, context);
     const table = new KeyTable(keys.types, space, () => context.poll());
     const store = new ColumnStore(types, space);
     const fresh = space.words(MORSEL_ROWS);
-    const groupCountMax = this.groupCountMax();
     try {
-      while (table.count < groupCountMax) {
+      while (table.count < keysMax) {
         const batch = input.next();
         if (batch === undefined) break;
         context.poll();
@@ -199,22 +192,13 @@ class LatestOfReversed extends Latest {
     return { rows: store.vectors, order, rowCount: store.rowCount };
   }
 
-  /** How many keys there can be at most: known for one symbol. */
-  private groupCountMax(): number {
-    const key = this.plan.keys[0];
-    if (this.plan.keys.length !== 1 || key.kind !== "column" || layoutOf(key.type) !== "symbol") return Infinity;
-    const dictionary = this.source.dictionaries[key.index];
-    if (dictionary === undefined) return Infinity;
-    const hasNulls = this.source.segments.some((segment) => (segment.chunks[key.index]?.stats.nullCount ?? 1) > 0);
-    return dictionary.count + (hasNulls ? 1 : 0);
-  }
-
   override close(): void {
     super.close();
     this.input.close();
   }
 }
 
+/** One row a key is kept while all rows pass. */
 class LatestOfAll extends Latest {
   constructor(plan: LatestNode, private readonly input: Operator, context: QueryContext) {
     super(plan, context);

@@ -4,8 +4,6 @@ import type { ColumnChunk, ScanSource } from "../../storage/contract.ts";
 import { setValue, TextArena, Workspace } from "../columns.ts";
 import type { Pool, QueryContext } from "../contract.ts";
 import { randomFrom, type Row, rowsOf, testContext } from "../testing.ts";
-import { createLatest } from "./latest.ts";
-import { createScan } from "./pipeline.ts";
 
 const COLUMNS: Column[] = [
   { name: "t", type: "TIMESTAMP" },
@@ -125,8 +123,7 @@ function run(table: ReturnType<typeof stored>, key: number): Row[] {
     keys: [{ kind: "column", index: key, type: COLUMNS[key].type }],
     ...base,
   };
-  const open = (reverse: boolean) => createScan({ ...scan, reverse }, table.context);
-  const rows = rowsOf(createLatest(plan, { node: scan, source: table.source }, open, table.context), table.context);
+  const rows = rowsOf(plan, table.context);
   assert.equal(table.open.size, 0);
   assert.equal(table.context.memory.usedBytes, 0);
   return rows;

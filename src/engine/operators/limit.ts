@@ -10,7 +10,7 @@ import { typeOf } from "../../types/mod.ts";
 import { ColumnStore, OutputColumns, Workspace } from "../columns.ts";
 import { type Batch, MORSEL_ROWS, type Operator, type QueryContext } from "../contract.ts";
 import type { LimitWay } from "../physical/plan.ts";
-import { typesOf } from "./input.ts";
+import { typesOf } from "../physical/reading.ts";
 
 export function createLimit(way: LimitWay, input: Operator, context: QueryContext): Operator {
   switch (way.kind) {

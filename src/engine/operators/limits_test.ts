@@ -1,20 +1,10 @@
 /** What every operator owes a query: it stops when told to, names itself when memory runs out, and gives everything back. */
 import assert from "node:assert/strict";
 import { SqlError } from "../../errors.ts";
-import type { Column, Expr, WindowNode } from "../../sql/plan.ts";
+import type { Column, Expr, Plan } from "../../sql/plan.ts";
 import { MORSEL_ROWS, type Operator, type QueryContext } from "../contract.ts";
 import { createQueryMemory } from "../memory.ts";
-import { randomFrom, type Row, RowsInput, testContext } from "../testing.ts";
-import { createJoin } from "./join.ts";
-import { createLatest } from "./latest.ts";
-import { limitWay } from "../physical/limit.ts";
-import { createLimit } from "./limit.ts";
-import { createSequence } from "./sequence.ts";
-import { createSet } from "./set.ts";
-import { createSort } from "./sort.ts";
-import { createTimeJoin } from "./time-join.ts";
-import { createWindow } from "./window.ts";
-import { windowWay } from "./window-streaming.ts";
+import { operatorOf, over, randomFrom, type Row, RowsInput, testContext } from "../testing.ts";
 
 const COLUMNS: Column[] = [{ name: "t", type: "TIMESTAMP" }, { name: "s", type: "VARCHAR" }, {
   name: "d",
@@ -25,7 +15,7 @@ const long = (value: bigint): Expr => ({ kind: "constant", value, type: "LONG" }
 const random = randomFrom(31);
 const ROWS = Array.from({ length: 150_000 }, (_, n): Row => [BigInt(n), `text ${random()}`, random() / 7]);
 const base = { timestamp: 0, order: "asc" };
-const over = {
+const windowed = {
   partitionBy: [column(1)],
   orderBy: [{ expression: column(2), descending: false }],
   ignoreNulls: false,
@@ -33,47 +23,43 @@ const over = {
   at: 0,
 };
 
-const windowOver = (node: WindowNode, input: Operator, context: QueryContext) =>
-  createWindow(node, windowWay(node), input, context);
-
 /** By the name that errors call it. `plan` is as much of it as the operator looks at. */
 const OPERATORS: [
   name: string,
   // deno-lint-ignore no-explicit-any
-  make: (plan: (node: object) => any, input: () => Operator, context: QueryContext) => Operator,
+  make: (plan: (node: object) => any, input: () => Operator) => Plan,
 ][] = [
   [
     "sort",
-    (plan, input, context) =>
-      createSort(plan({ keys: [{ expression: column(1), descending: false }] }), input(), context),
+    (plan, input) => over(plan({ node: "sort", keys: [{ expression: column(1), descending: false }] }), input()),
   ],
   [
     "sort",
-    (plan, input, context) =>
-      createSort(plan({ keys: [{ expression: column(2), descending: true }], limit: 100_000 }), input(), context),
+    (plan, input) =>
+      over(plan({ node: "sort", keys: [{ expression: column(2), descending: true }], limit: 100_000 }), input()),
   ],
-  ["limit", (plan, input, context) => createLimit(limitWay(plan({ high: long(-100_000n) })), input(), context)],
+  ["limit", (plan, input) => over(plan({ node: "limit", high: long(-100_000n) }), input())],
   [
     "limit",
-    (plan, input, context) => createLimit(limitWay(plan({ low: long(2n), high: long(-100_000n) })), input(), context),
+    (plan, input) => over(plan({ node: "limit", low: long(2n), high: long(-100_000n) }), input()),
   ],
-  ["union", (plan, input, context) => createSet(plan({ operator: "union" }), input(), input(), context)],
-  ["except", (plan, input, context) => createSet(plan({ operator: "except all" }), input(), input(), context)],
+  ["union", (plan, input) => over(plan({ node: "set", operator: "union" }), input(), input())],
+  ["except", (plan, input) => over(plan({ node: "set", operator: "except all" }), input(), input())],
   [
     "join",
-    (plan, input, context) =>
-      createJoin(plan({ type: "full", leftKeys: [column(1)], rightKeys: [column(1)] }), input(), input(), context),
+    (plan, input) =>
+      over(plan({ node: "join", type: "full", leftKeys: [column(1)], rightKeys: [column(1)] }), input(), input()),
   ],
   [
     "cross join",
-    (plan, input, context) =>
-      createJoin(plan({ type: "cross", leftKeys: [], rightKeys: [] }), input(), input(), context),
+    (plan, input) => over(plan({ node: "join", type: "cross", leftKeys: [], rightKeys: [] }), input(), input()),
   ],
   [
     "asof join",
-    (plan, input, context) =>
-      createTimeJoin(
+    (plan, input) =>
+      over(
         plan({
+          node: "timeJoin",
           type: "asof",
           leftTime: column(0),
           rightTime: column(0),
@@ -82,42 +68,45 @@ const OPERATORS: [
         }),
         input(),
         input(),
-        context,
       ),
   ],
   [
     "splice join",
-    (plan, input, context) =>
-      createTimeJoin(
-        plan({ type: "splice", leftTime: column(0), rightTime: column(0), leftKeys: [], rightKeys: [] }),
+    (plan, input) =>
+      over(
+        plan({
+          node: "timeJoin",
+          type: "splice",
+          leftTime: column(0),
+          rightTime: column(0),
+          leftKeys: [],
+          rightKeys: [],
+        }),
         input(),
         input(),
-        context,
       ),
   ],
   [
     "latest on",
-    (plan, input, context) => createLatest(plan({ time: column(0), keys: [column(1)] }), undefined, input, context),
+    (plan, input) => over(plan({ node: "latest", time: column(0), keys: [column(1)] }), input()),
   ],
   [
     "window",
-    (plan, input, context) =>
-      windowOver(
-        plan({ input: base, calls: [{ function: "sum(DOUBLE)", args: [column(2)], type: "DOUBLE", ...over }] }),
+    (plan, input) =>
+      over(
+        plan({ node: "window", calls: [{ function: "sum(DOUBLE)", args: [column(2)], type: "DOUBLE", ...windowed }] }),
         input(),
-        context,
       ),
   ],
   [
     "window",
-    (plan, input, context) =>
-      windowOver(
+    (plan, input) =>
+      over(
         plan({
-          input: base,
-          calls: [{ function: "sum(DOUBLE)", args: [column(2)], type: "DOUBLE", ...over, orderBy: [] }],
+          node: "window",
+          calls: [{ function: "sum(DOUBLE)", args: [column(2)], type: "DOUBLE", ...windowed, orderBy: [] }],
         }),
         input(),
-        context,
       ),
   ],
 ];
@@ -137,7 +126,7 @@ Deno.test("operators that run out of memory name themselves, and give everything
     const context = testContext(1 << 28) as unknown as { -readonly [K in keyof QueryContext]: QueryContext[K] };
     const memory = createQueryMemory(context.heap, 5_000_000);
     context.memory = memory;
-    const run = () => drain(make(planOf, () => new RowsInput(COLUMNS, ROWS, context, 20_000), context));
+    const run = () => drain(operatorOf(make(planOf, () => new RowsInput(COLUMNS, ROWS, context, 20_000)), context));
     assert.throws(
       run,
       (error: unknown) => error instanceof SqlError && error.sqlState === "53200" && error.message.startsWith(name),
@@ -162,7 +151,7 @@ Deno.test("a cancelled query stops at any poll, its inputs are closed once and i
         inputs.push(new RowsInput(COLUMNS, ROWS.slice(0, 100_000), context, 20_000));
         return inputs.at(-1)!;
       };
-      assert.throws(() => drain(make(planOf, input, context)), { sqlState: "57014" }, name);
+      assert.throws(() => drain(operatorOf(make(planOf, input), context)), { sqlState: "57014" }, name);
       assert.equal(context.memory.usedBytes, 0, name);
       assert.deepEqual(inputs.map((each) => each.closed), inputs.map(() => 1), name);
     }
@@ -173,7 +162,7 @@ Deno.test("a long sequence is polled at every batch", () => {
   let polls = 0;
   const context = testContext(1 << 26, { poll: () => polls++ });
   drain(
-    createSequence({
+    operatorOf({
       node: "sequence",
       columns: [{ name: "x", type: "LONG" }],
       start: 1n,

@@ -1,15 +1,18 @@
 /** From plan to operators, as the physical pass has chosen them. */
 import { notSupported } from "../../errors.ts";
-import type { LatestNode, Plan, ScanNode } from "../../sql/plan.ts";
-import type { Operator, QueryContext } from "../contract.ts";
-import { type PhysicalPlan, physicalPlan } from "../physical/mod.ts";
-import { createAggregate } from "./aggregate.ts";
-import { createDistinct } from "./distinct.ts";
-import { createFilter, createProject } from "./filter-project.ts";
+import type { Plan } from "../../sql/plan.ts";
+import type { Operator, QueryContext, WorkingRows } from "../contract.ts";
+import { sourceOf } from "../physical/facts.ts";
+import { type PhysicalPlan, physicalPlan, type PlanFacts } from "../physical/mod.ts";
+import type { PhysicalJoin, PhysicalSource, Reading } from "../physical/plan.ts";
+import { createGrouping } from "./aggregate.ts";
+import type { PipelineBase } from "./base-plan.ts";
 import { createJoin } from "./join.ts";
 import { createLatest } from "./latest.ts";
 import { createLimit } from "./limit.ts";
+import { rowsWithin } from "./morsels.ts";
 import { createParquet } from "./parquet.ts";
+import { Pipeline } from "./pipeline.ts";
 import { createRecursion, createWorking } from "./recursion.ts";
 import { createSample } from "./sample.ts";
 import { createSequence } from "./sequence.ts";
@@ -19,95 +22,143 @@ import { createTimeJoin } from "./time-join.ts";
 import { createUnnest } from "./unnest.ts";
 import { createValues } from "./values.ts";
 import { createWindow } from "./window.ts";
-import { rowsWithin } from "./morsels.ts";
-import { createScan } from "./pipeline.ts";
-import { sourceOf } from "./scan.ts";
+
+/** Operators that stand for leaves of a plan: tests hand them in. */
+export interface Leaves {
+  get(node: Plan): Operator | undefined;
+}
 
 /** The operator of a whole plan. Close it in every case; if this throws, nothing is left open. */
-export function createOperator(plan: Plan, context: QueryContext): Operator {
-  return create(physicalPlan(plan, context), context);
+export function createOperator(plan: Plan, context: QueryContext & PlanFacts, leaves?: Leaves): Operator {
+  return new Builder(context, leaves).create(physicalPlan(plan, context));
 }
 
-function create(plan: PhysicalPlan, context: QueryContext): Operator {
-  const { analysis } = context;
-  if (analysis === undefined) return createNode(plan, context, context);
-  return analysis.measured(plan.id, createNode(plan, analysis.contextOf(plan.id, context), context));
-}
+class Builder {
+  constructor(private readonly context: QueryContext, private readonly leaves?: Leaves) {}
 
-/** `context` is that of the operator itself, `whole` that of the query. */
-function createNode(plan: PhysicalPlan, context: QueryContext, whole: QueryContext): Operator {
-  if (plan.node.node === "latest") return latest(plan.node, plan.inputs[0], context, whole);
-  if (plan.node.node === "recursion") {
-    const [left, right] = plan.inputs;
-    return createRecursion(plan.node, context, {
-      first: () => create(left, whole),
-      step: (working) => create(right, { ...whole, working: new Map([...whole.working ?? [], working]) }),
+  create(plan: PhysicalPlan): Operator {
+    const { analysis } = this.context;
+    const operator = this.closing((opened) => this.createNode(plan, opened));
+    return analysis?.measured(plan.id, operator) ?? operator;
+  }
+
+  /** Closes what `make` has opened when it fails. */
+  private closing<T>(make: (opened: { close(): void }[]) => T): T {
+    const opened: { close(): void }[] = [];
+    try {
+      return make(opened);
+    } catch (error) {
+      for (const each of opened) each.close();
+      throw error;
+    }
+  }
+
+  private createNode(plan: PhysicalPlan, opened: { close(): void }[]): Operator {
+    if (plan.operator !== "join") this.countToRead(plan);
+    const context = this.contextOf(plan), { inputs } = plan;
+    const input = (index = 0): Operator => {
+      const operator = this.create(inputs[index]);
+      opened.push(operator);
+      return operator;
+    };
+    const open = (reading: Reading) => this.open(reading, inputs, opened);
+    switch (plan.operator) {
+      case "pipeline":
+        return new Pipeline(open(plan.reading), plan.reading, context, plan.rowsAtMost);
+      case "join": {
+        const join = this.createJoin(plan);
+        opened.push(join);
+        const reading: Reading = {
+          base: { kind: "join" },
+          baseColumns: plan.columns,
+          columns: plan.node.columns,
+          ...plan.over,
+        };
+        return new Pipeline({ kind: "join", join }, reading, context);
+      }
+      case "aggregate":
+        return createGrouping(plan.grouping, open, input, context);
+      case "sample":
+        return createSample(plan.node, plan.way, input, context);
+      case "sort":
+        return createSort(plan.node, plan.way, open, input, context);
+      case "latest":
+        return createLatest(plan.node, plan.way, input, context);
+      case "limit":
+        return createLimit(plan.way, input(), context);
+      case "window":
+        return createWindow(plan.node, plan.way, input(), context);
+      case "time join":
+        return createTimeJoin(plan.node, plan.way, input(0), input(1), context);
+      case "set":
+        return createSet(plan.node, plan.way, input(0), input(1), context);
+      case "unnest":
+        return createUnnest(plan.node, input(), context);
+      case "recursion":
+        return createRecursion(plan.node, context, {
+          first: () => this.create(inputs[0]),
+          step: (working) => this.within(working).create(inputs[1]),
+        });
+      case "source":
+        return this.leaves?.get(plan.node) ?? createSource(plan.node, context);
+    }
+  }
+
+  /** For a round of a recursion, over the rows of the round before. */
+  private within(rows: [id: number, rows: WorkingRows]): Builder {
+    const working = new Map([...this.context.working ?? [], rows]);
+    return new Builder({ ...this.context, working }, this.leaves);
+  }
+
+  private open(reading: Reading, inputs: readonly PhysicalPlan[], opened: { close(): void }[]): PipelineBase {
+    const { base } = reading, [first] = inputs;
+    if (base.kind === "scan") {
+      return { ...base, source: sourceOf(base.node, this.context), reader: reading.reader };
+    }
+    if (base.kind === "join" && first.operator === "join") {
+      const join = this.createJoin(first);
+      opened.push(join);
+      return { kind: "join", join };
+    }
+    const operator = this.create(first);
+    opened.push(operator);
+    return { kind: "operator", input: operator };
+  }
+
+  private createJoin(plan: PhysicalJoin) {
+    this.countToRead(plan);
+    return this.closing((opened) => {
+      const left = this.open(plan.left, plan.inputs, opened);
+      const right = this.create(plan.inputs.at(-1)!);
+      opened.push(right);
+      return createJoin(plan, left, right, this.contextOf(plan));
     });
   }
-  const opened: Operator[] = [];
-  try {
-    for (const input of plan.inputs) opened.push(create(input, whole));
-    return createOver(plan, opened, context);
-  } catch (error) {
-    for (const operator of opened) operator.close();
-    throw error;
+
+  /** The context in which the operator of a node works. */
+  private contextOf({ id }: PhysicalPlan): QueryContext {
+    return this.context.analysis?.contextOf(id, this.context) ?? this.context;
+  }
+
+  private countToRead({ node, fused }: PhysicalPlan): void {
+    const { context } = this;
+    for (const scan of [node, ...fused.map((each) => each.node)]) {
+      if (scan.node === "scan") context.countToRead?.(rowsWithin(scan, sourceOf(scan, context)));
+    }
   }
 }
 
-function createOver(plan: PhysicalPlan, [first, second]: readonly Operator[], context: QueryContext): Operator {
-  if (plan.operator === "limit") return createLimit(plan.way, first, context);
-  if (plan.operator === "window") return createWindow(plan.node, plan.way, first, context);
-  const { node } = plan;
+function createSource(node: PhysicalSource["node"], context: QueryContext): Operator {
   switch (node.node) {
-    case "scan":
-      context.countToRead?.(rowsWithin(node, sourceOf(node, context)));
-      return createScan(node, context);
     case "parquet":
       return createParquet(node, context);
     case "values":
       return createValues(node, context);
-    case "metadata":
-      throw notSupported("Metadata that were not made into rows before the query", node.at);
     case "sequence":
       return createSequence(node, context);
-    case "filter":
-      return createFilter(node, first, context);
-    case "project":
-      return createProject(node, first, context);
-    case "aggregate":
-      return createAggregate(node, first, context);
-    case "sample":
-      return createSample(node, first, context);
-    case "sort":
-      return createSort(node, first, context);
-    case "distinct":
-      return createDistinct(node, first, context);
-    case "join":
-      return createJoin(node, first, second, context);
-    case "timeJoin":
-      return createTimeJoin(node, first, second, context);
-    case "set":
-      return createSet(node, first, second, context);
-    case "unnest":
-      return createUnnest(node, first, context);
     case "working":
       return createWorking(node, context);
-    case "latest":
-    case "recursion":
-      throw new Error(`${node.node} opens its inputs itself`);
+    case "metadata":
+      throw notSupported("Metadata that were not made into rows before the query", node.at);
   }
-}
-
-/** Its input is opened in the direction that it wants. */
-function latest(plan: LatestNode, input: PhysicalPlan, context: QueryContext, whole: QueryContext): Operator {
-  const { node } = input;
-  if (node.node !== "scan") return createLatest(plan, undefined, () => create(input, whole), context);
-  const source = sourceOf(node, context);
-  context.countToRead?.(rowsWithin(node, source));
-  const open = (reverse: boolean) => {
-    const ordered: ScanNode = reverse ? { ...node, reverse: true, order: "desc" } : node;
-    const scan = createScan(ordered, context);
-    return context.analysis?.measured(input.id, scan) ?? scan;
-  };
-  return createLatest(plan, { node, source }, open, context);
 }

@@ -5,22 +5,14 @@ import type {
   JoinNode,
   LatestNode,
   LimitNode,
+  SequenceNode,
   SetNode,
   SortNode,
   TimeJoinNode,
   ValuesNode,
 } from "../../sql/plan.ts";
 import type { Value } from "../../types/mod.ts";
-import { randomFrom, type Row, RowsInput, rowsOf, testContext } from "../testing.ts";
-import { createJoin } from "./join.ts";
-import { createLatest } from "./latest.ts";
-import { limitWay } from "../physical/limit.ts";
-import { createLimit } from "./limit.ts";
-import { createSequence } from "./sequence.ts";
-import { createSet } from "./set.ts";
-import { createSort } from "./sort.ts";
-import { createTimeJoin } from "./time-join.ts";
-import { createValues } from "./values.ts";
+import { over, randomFrom, type Row, RowsInput, rowsOf, testContext } from "../testing.ts";
 
 const column = (index: number, type: string): Expr => ({ kind: "column", index, type });
 const long = (value: number): Expr => ({ kind: "constant", value: BigInt(value), type: "LONG" });
@@ -77,7 +69,7 @@ Deno.test("values give back what they are made of", () => {
     [-5, "", "b", 0, -(2n ** 62n), true, "ß", 0xf1111111000000000000000000000001n, 1],
   ];
   const plan: ValuesNode = { node: "values", columns, rows, ...base };
-  assert.deepEqual(rowsOf(createValues(plan, context), context), rows);
+  assert.deepEqual(rowsOf(plan, context), rows);
   assert.equal(context.memory.usedBytes, 0);
 });
 
@@ -90,14 +82,14 @@ Deno.test("a sequence crosses 32 bits and batches", () => {
       6,
     ]] as const
   ) {
-    const sequence = createSequence({
+    const sequence: SequenceNode = {
       node: "sequence",
       columns: [{ name: "x", type: "LONG" }],
       start,
       step,
       count,
       ...base,
-    }, context);
+    };
     assert.deepEqual(
       rowsOf(sequence, context).map((row) => row[0]),
       Array.from({ length: count }, (_, i) => start + BigInt(i) * step),
@@ -134,7 +126,7 @@ Deno.test("limit takes what slices of the whole take", () => {
       ...base,
     } as unknown as LimitNode;
     sameRows(
-      rowsOf(createLimit(limitWay(plan), new RowsInput(COLUMNS, rows, context, 300), context), context),
+      rowsOf(over(plan, new RowsInput(COLUMNS, rows, context, 300)), context),
       expected,
       `limit ${low}, ${high}`,
     );
@@ -147,7 +139,7 @@ Deno.test("a limit from the end holds no more rows than it needs", () => {
   const rows = randomRows(randomFrom(2), 400_000);
   const plan = { node: "limit", columns: COLUMNS, high: long(-10), ...base } as unknown as LimitNode;
   sameRows(
-    rowsOf(createLimit(limitWay(plan), new RowsInput(COLUMNS, rows, context, 20_000), context), context),
+    rowsOf(over(plan, new RowsInput(COLUMNS, rows, context, 20_000)), context),
     rows.slice(-10),
   );
   assert.ok(context.memory.peakBytes < 100_000);
@@ -170,7 +162,7 @@ Deno.test("sort is stable and puts nulls where the dialect has them, with and wi
     for (const limit of [undefined, 13, 0]) {
       const plan = { node: "sort", columns: COLUMNS, keys, limit, ...base } as unknown as SortNode;
       const sorted = rowsOf(
-        createSort(plan, new RowsInput(COLUMNS, rows, context, round < 9 ? 200 : 8_000), context),
+        over(plan, new RowsInput(COLUMNS, rows, context, round < 9 ? 200 : 8_000)),
         context,
       );
       sameRows(sorted, limit === undefined ? expected : expected.slice(0, limit));
@@ -191,7 +183,7 @@ Deno.test("explicit places of nulls", () => {
           keys: [{ expression: column(c, COLUMNS[c].type), descending, nulls }],
           ...base,
         } as unknown as SortNode;
-        const sorted = rowsOf(createSort(plan, new RowsInput(COLUMNS, rows, context), context), context);
+        const sorted = rowsOf(over(plan, new RowsInput(COLUMNS, rows, context)), context);
         const expected = rows.toSorted((a, b) => {
           if (a[c] === null || b[c] === null) {
             return (Number(b[c] === null) - Number(a[c] === null)) * (nulls === "first" ? 1 : -1);
@@ -233,7 +225,7 @@ Deno.test("set operations equal those of lists", () => {
   for (const operator of Object.keys(expected) as SetNode["operator"][]) {
     const plan = { node: "set", columns, operator, ...base } as unknown as SetNode;
     const made = rowsOf(
-      createSet(plan, new RowsInput(columns, left, context, 130), new RowsInput(columns, right, context, 7), context),
+      over(plan, new RowsInput(columns, left, context, 130), new RowsInput(columns, right, context, 7)),
       context,
     );
     assert.deepEqual(made.map(key), expected[operator].map(key), operator);
@@ -284,11 +276,10 @@ Deno.test("joins equal nested loops, by one key of each type and by two", () => 
         ...base,
       } as unknown as JoinNode;
       const made = rowsOf(
-        createJoin(
+        over(
           plan,
           new RowsInput(COLUMNS, left, context, 90),
           new RowsInput(COLUMNS, right, context, 40),
-          context,
         ),
         context,
       );
@@ -311,7 +302,7 @@ Deno.test("a symbol joins with a text, and a cross join is all pairs over many b
     ...base,
   } as unknown as JoinNode;
   const made = rowsOf(
-    createJoin(plan, new RowsInput(a, left, context), new RowsInput(b, right, context), context),
+    over(plan, new RowsInput(a, left, context), new RowsInput(b, right, context)),
     context,
   );
   sameRows(made, [["p", "p"], [null, null], ["q", "q"], [null, "z"]]);
@@ -326,7 +317,7 @@ Deno.test("a symbol joins with a text, and a cross join is all pairs over many b
     ...base,
   } as unknown as JoinNode;
   const pairs = rowsOf(
-    createJoin(cross, new RowsInput(n, numbers, context, 100), new RowsInput(n, numbers, context, 100), context),
+    over(cross, new RowsInput(n, numbers, context, 100), new RowsInput(n, numbers, context, 100)),
     context,
   );
   assert.equal(pairs.length, 360_000);
@@ -368,11 +359,10 @@ Deno.test("asof and lt joins find the last row before, by key and within a toler
         for (const [leftCount, rightCount] of [[300, 500], [0, 5], [5, 0], [700, 20]]) {
           const left = timedRows(random, leftCount, 400), right = timedRows(random, rightCount, 400);
           const made = rowsOf(
-            createTimeJoin(
+            over(
               timeJoinPlan(type, keyed, tolerance),
               new RowsInput(TIMED, left, context, 64),
               new RowsInput(TIMED, right, context, 50),
-              context,
             ),
             context,
           );
@@ -396,11 +386,10 @@ Deno.test("an asof join of a long right side forgets rows that cannot match any 
   const context = testContext(1 << 29);
   const right = timedRows(randomFrom(8), 500_000, 1_000_000), left = timedRows(randomFrom(9), 60, 1_000_000);
   const made = rowsOf(
-    createTimeJoin(
+    over(
       timeJoinPlan("asof", true),
       new RowsInput(TIMED, left, context, 20),
       new RowsInput(TIMED, right, context, 30_000),
-      context,
     ),
     context,
   );
@@ -425,11 +414,10 @@ Deno.test("splice join pairs equal times one by one", () => {
   ]];
   const run = (keyed: boolean) =>
     rowsOf(
-      createTimeJoin(
+      over(
         timeJoinPlan("splice", keyed),
         new RowsInput(TIMED, left, context),
         new RowsInput(TIMED, right, context),
-        context,
       ),
       context,
     ).map((row) => [row[2], row[6]]);
@@ -453,7 +441,7 @@ Deno.test("latest over unsorted rows keeps the last of equal times and comes out
       ...base,
     } as unknown as LatestNode;
     const made = rowsOf(
-      createLatest(plan, undefined, () => new RowsInput(TIMED, rows, context, batch), context),
+      over(plan, new RowsInput(TIMED, rows, context, batch)),
       context,
     );
     const best = new Map<Value, Row>();

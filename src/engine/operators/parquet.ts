@@ -6,7 +6,7 @@ import { type ColumnReader, columnReader } from "../parquet/column.ts";
 import { ParquetError } from "../parquet/error.ts";
 import { atPosition, openParquet, type ParquetFile } from "../parquet/file.ts";
 import type { ParquetColumn } from "../parquet/schema.ts";
-import { typesOf } from "./input.ts";
+import { typesOf } from "../physical/reading.ts";
 
 /** What the rows of a batch may take, as the file tells it. */
 const BATCH_BYTES = 1 << 26;

@@ -5,7 +5,7 @@ import { typeOf } from "../../types/mod.ts";
 import { ColumnStore, Workspace } from "../columns.ts";
 import { type Batch, MORSEL_ROWS, type Operator, type QueryContext, type WorkingRows } from "../contract.ts";
 import { KeyTable } from "../keys.ts";
-import { typesOf } from "./input.ts";
+import { typesOf } from "../physical/reading.ts";
 import { pickNew } from "./set.ts";
 
 /** Open the two queries. `step` runs over the rows of the round before. */

@@ -4,10 +4,10 @@
  * merged afterwards.
  */
 import { assert } from "../../errors.ts";
-import type { Column, Expr, SampleNode, Sampling, ScanNode } from "../../sql/plan.ts";
-import type { Dictionary, ScanSource } from "../../storage/contract.ts";
+import type { Column } from "../../sql/plan.ts";
+import type { ScanSource } from "../../storage/contract.ts";
 import { layoutOf, typeOf } from "../../types/mod.ts";
-import { NO_DICTIONARY, Workspace } from "../columns.ts";
+import { Workspace } from "../columns.ts";
 import type { FusedAggregate } from "../../sql/functions/entry.ts";
 import {
   type AggregateShape,
@@ -24,9 +24,12 @@ import { edgesKernel, flushKernel, runsKernel } from "../compiler/sample.ts";
 import { type Batch, MORSEL_ROWS, type Operator, type QueryContext, type Vector } from "../contract.ts";
 import { registerTask } from "../parallel.ts";
 import { TimeBuckets } from "../time-buckets.ts";
-import { Grouper, type GroupSpec, type GroupTable } from "./group-table.ts";
-import { isVolatile, Pipeline } from "./pipeline.ts";
-import { ScanReader, sourceOf } from "./scan.ts";
+import { scanDictionaries, sourceOf } from "../physical/facts.ts";
+import { exprsOf } from "../physical/grouping.ts";
+import type { RunsWay } from "../physical/plan.ts";
+import { countPassed, isCounted, withRowCount } from "./counted-spec.ts";
+import { Grouper, type GroupTable } from "./group-table.ts";
+import { ScanReader } from "./scan.ts";
 import { lowerBound, type Morsel, morselsOf, rangesOf } from "./morsels.ts";
 
 const OPERATOR = "SAMPLE BY";
@@ -34,13 +37,6 @@ const TASK = "SAMPLE BY";
 const RUNS_MAX = 4_096;
 /** Runs shorter than this on average go through one kernel call together. */
 const SHORT_RUN_ROWS = 2_048;
-
-interface RunsTask {
-  node: ScanNode;
-  spec: GroupSpec;
-  sampling: Sampling;
-  timeType: string;
-}
 
 /** Records of one range: (bucket, header of the group if there are keys, states). */
 interface RangeRecords {
@@ -60,47 +56,15 @@ const ROWS: FusedAggregate = {
 };
 const ROWS_SHAPE: AggregateShape = { aggregate: ROWS, id: "rows of the run", types: [], args: [] };
 
-/** The grouped rows (bucket, keys, aggregates), or undefined where rows must be asked one by one. */
+/** The grouped rows: bucket, keys, aggregates. */
 export function createSampleRuns(
-  node: SampleNode,
-  input: Operator,
+  columns: readonly Column[],
+  way: RunsWay,
   context: QueryContext,
-): { groups: Operator; buckets: TimeBuckets } | undefined {
-  if (!(input instanceof Pipeline) || input.base.kind !== "scan" || !input.canBeRead()) return undefined;
-  const { node: scan, source } = input.base;
-  const time = input.over(node.time);
-  if (
-    scan.order !== "asc" || scan.reverse || !source.sorted || time.kind !== "column" || time.index !== scan.timestamp
-  ) return undefined;
-  if (node.sampling.align !== "calendar") return undefined;
-  if (
-    node.aggregates.some((call) =>
-      call.distinct || context.functions.resolve(call.function).entry.aggregate?.kind !== "fused"
-    )
-  ) return undefined;
-  const over = (exprs: readonly Expr[]) => exprs.map((expr) => input.over(expr));
-  const spec: GroupSpec = {
-    predicates: input.predicates,
-    keys: over(node.keys),
-    calls: node.aggregates.map((call) => ({ function: call.function, args: over(call.args), type: call.type })),
-    rowIdColumn: input.rowIdColumn,
-    expectedRows: source.rowCount,
-  };
-  // Functions that count their calls must see all rows, in order.
-  if (
-    [...spec.predicates, ...spec.keys, ...spec.calls.flatMap((call) => call.args)].some((expr) =>
-      isVolatile(expr, context)
-    )
-  ) return undefined;
-  const task: RunsTask = {
-    node: scan,
-    spec,
-    sampling: node.sampling,
-    timeType: node.time.type,
-  };
-  const runs = Runs.open(task, source, context);
-  if (runs === undefined) return undefined;
-  return { groups: new SampledRuns(node.columns, task, source, runs, input, context), buckets: runs.buckets };
+): { groups: Operator; buckets: TimeBuckets } {
+  const task = isCounted(way.reader, context) ? { ...way, spec: withRowCount(way.spec) } : way;
+  const runs = new Runs(task, context);
+  return { groups: new SampledRuns(columns, task, runs, context), buckets: runs.buckets };
 }
 
 class Runs {
@@ -111,6 +75,7 @@ class Runs {
   readonly aggregates: readonly AggregateShape[];
   readonly ranges: Morsel[][];
   private readonly space: Workspace;
+  private readonly source: ScanSource;
   private readonly reader: ScanReader;
   private readonly results: RangeRecords[] = [];
   private readonly edges: BoundKernel;
@@ -124,35 +89,12 @@ class Runs {
   private records = { address: 0, sizeBytes: 0, count: 0 };
   private bucket?: bigint;
 
-  /** Undefined when keys or arguments are not worked out by kernels from the scan's columns, or keys have too many values. */
-  static open(task: RunsTask, source: ScanSource, context: QueryContext): Runs | undefined {
-    const { node, spec } = task;
+  constructor(private readonly task: RunsWay, private readonly context: QueryContext) {
+    const { node, spec, sampling, timeType } = task, source = this.source = sourceOf(node, context);
     const grouper = new Grouper(spec, node.columns.map((column) => column.type), context);
-    grouper.prepare(
-      node.columns.map((
-        { type },
-        k,
-      ): Dictionary | undefined => (type === "SYMBOL" ? source.dictionaries[k] ?? NO_DICTIONARY : undefined)),
-    );
+    grouper.prepare(scanDictionaries(node, source));
     const shape = grouper.fusedShape;
-    const buckets = new TimeBuckets(task.sampling, task.timeType, 0n);
-    const [first, last] = [source.segments[0], source.segments.at(-1)];
-    const ascending = first === undefined || buckets.ascendBetween(first.timestampMin, last!.timestampMax);
-    if (shape === undefined || shape.kind === "hash" || !ascending) {
-      grouper.close();
-      return undefined;
-    }
-    return new Runs(task, source, context, grouper);
-  }
-
-  private constructor(
-    private readonly task: RunsTask,
-    private readonly source: ScanSource,
-    private readonly context: QueryContext,
-    grouper: Grouper,
-  ) {
-    const { node, spec, sampling, timeType } = task;
-    const shape = grouper.fusedShape!;
+    assert(shape !== undefined && shape.kind !== "hash", "the keys of runs are fused, and few");
     this.base = grouper;
     this.aggregates = shape.kind === "single" ? [...shape.aggregates, ROWS_SHAPE] : shape.aggregates;
     this.grouper = shape.kind === "single"
@@ -162,9 +104,7 @@ class Runs {
     this.buckets = new TimeBuckets(sampling, timeType, 0n);
     this.space = Workspace.of(context, OPERATOR);
     const needed = new Set<number>([node.timestamp]);
-    for (const expr of [...spec.predicates, ...spec.keys, ...spec.calls.flatMap((call) => call.args)]) {
-      columnsOf(expr, needed);
-    }
+    for (const expr of exprsOf(spec)) columnsOf(expr, needed);
     this.reader = new ScanReader(node, needed, context);
     this.ranges = rangesOf(morselsOf(node, source, context, spec.predicates));
     const { memory } = context.heap;
@@ -209,6 +149,7 @@ class Runs {
         : Math.max(morsel.start, lowerBound(context, times, rowCount, from));
       const end = to === undefined ? morsel.end : Math.min(morsel.end, lowerBound(context, times, rowCount, to));
       const rowBase = task.spec.rowIdColumn === undefined ? 0n : reader.rowBase(morsel.segment);
+      if (task.reader !== undefined) context.analysis?.countTaken(task.reader, Math.max(0, end - start));
       for (let row = start; row < end;) row = this.someRuns(columns, times, row, end, rowBase);
     }
     this.endBucket();
@@ -360,12 +301,7 @@ class Runs {
   }
 }
 
-registerTask(TASK, (data, context) => {
-  const task = data as RunsTask;
-  const runs = Runs.open(task, sourceOf(task.node, context), context);
-  assert(runs !== undefined, "the leader has made the same kernels");
-  return runs;
-});
+registerTask(TASK, (data, context) => new Runs(data as RunsWay, context));
 
 /** The groups of all ranges, shared buckets merged. */
 class SampledRuns implements Operator {
@@ -373,15 +309,14 @@ class SampledRuns implements Operator {
   private readonly blocks: RangeRecords[] = [];
   private list?: { address: number; count: number };
   private out?: Vector[];
+  private counts?: number;
   private finisher?: BoundKernel;
   private position = 0;
 
   constructor(
     readonly columns: readonly Column[],
-    private readonly task: RunsTask,
-    private readonly source: ScanSource,
+    private readonly task: RunsWay,
     private readonly runs: Runs,
-    private readonly input: Operator,
     private readonly context: QueryContext,
   ) {
     this.space = Workspace.of(context, OPERATOR);
@@ -411,11 +346,16 @@ class SampledRuns implements Operator {
       this.finisher = new BoundKernel(kernel.run, kernel.cells, [], context, this.space, kernel.cells.count);
       this.finisher.setI32(kernel.cells.list, list.address);
       const keyCount = 1 + task.spec.keys.length;
+      if (isCounted(task.reader, context)) {
+        this.counts = this.space.allocate(rowCount * 8);
+        this.finisher.setI32(kernel.cells[`out${task.spec.calls.length - 1}`], this.counts);
+      }
       this.out.forEach(({ address }, k) =>
         this.finisher!.setI32(kernel.cells[k < keyCount ? `key${k}` : `out${k - keyCount}`], address)
       );
     }
     this.finisher!.run(this.position, this.position + rowCount);
+    if (this.counts !== undefined) countPassed(task.reader!, this.counts, rowCount, context);
     this.position += rowCount;
     return { rowCount, columns: this.out };
   }
@@ -474,6 +414,5 @@ class SampledRuns implements Operator {
     for (const { address, sizeBytes } of this.blocks) this.context.memory.free(address, sizeBytes);
     this.runs.close();
     this.space.release();
-    this.input.close();
   }
 }

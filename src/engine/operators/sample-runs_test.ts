@@ -1,14 +1,11 @@
 import assert from "node:assert/strict";
 import { createRegistry, functionId } from "../../sql/functions/mod.ts";
-import type { AggregateCall, Column, Expr, SampleNode, Sampling, ScanNode } from "../../sql/plan.ts";
+import type { AggregateCall, Column, Expr, Plan, Sampling, ScanNode } from "../../sql/plan.ts";
 import type { ScanSource } from "../../storage/contract.ts";
 import type { Value } from "../../types/mod.ts";
 import type { Operator, QueryContext } from "../contract.ts";
 import { openTask } from "../parallel.ts";
-import { agg, randomFrom, type Row, RowsInput, rowsOf, testContext } from "../testing.ts";
-import { createFilter } from "./filter-project.ts";
-import { createSample } from "./sample.ts";
-import { createScan } from "./pipeline.ts";
+import { agg, leaf, over, randomFrom, type Row, RowsInput, rowsOf, testContext } from "../testing.ts";
 
 const functions = createRegistry();
 const COLUMNS: Column[] = [{ name: "t", type: "TIMESTAMP" }, { name: "s", type: "SYMBOL" }, {
@@ -80,16 +77,15 @@ function stored(rows: Row[], context: QueryContext, segmentRows: number): { node
 }
 
 function sampled(
-  input: Operator,
+  input: Operator | Plan,
   sampling: Sampling,
   keys: Expr[],
   aggregates: AggregateCall[],
   context: QueryContext,
 ): Row[] {
   const columns = [COLUMNS[0], ...[...keys, ...aggregates].map((part, k) => ({ name: `o${k}`, type: part.type }))];
-  const node: SampleNode = {
-    node: "sample",
-    input: { node: "values", rows: [], columns: [...COLUMNS], timestamp: 0, order: "asc" },
+  const node = {
+    node: "sample" as const,
     time: c(0),
     sampling,
     keys,
@@ -99,7 +95,7 @@ function sampled(
     timestamp: 0,
     order: "asc",
   };
-  return rowsOf(createSample(node, input, context), context);
+  return rowsOf(over(node, leaf(input, { timestamp: 0, order: "asc" })), context);
 }
 
 Deno.test("runs between bucket edges give what grouping by each row's bucket gives, on one thread and on three", () => {
@@ -133,12 +129,10 @@ Deno.test("runs between bucket edges give what grouping by each row's bucket giv
     for (const keys of [[], [c(1)], [c(3), c(1)]]) {
       for (const filtered of [false, true]) {
         const alone = testContext(1 << 27, { functions });
-        const filter = (input: Operator, context: QueryContext): Operator =>
-          filtered
-            ? createFilter({ node: "filter", predicate, columns: [...COLUMNS] } as never, input, context)
-            : input;
+        const filter = (input: Operator | Plan): Operator | Plan =>
+          filtered ? over({ node: "filter", predicate, columns: COLUMNS }, input) : input;
         const expected = sampled(
-          filter(new RowsInput([...COLUMNS], rows, alone), alone),
+          filter(new RowsInput([...COLUMNS], rows, alone)),
           sampling,
           keys,
           aggregates,
@@ -160,12 +154,12 @@ Deno.test("runs between bucket edges give what grouping by each row's bucket giv
           };
           const context: QueryContext = { ...alone, sources: [source] };
           assert.deepEqual(
-            sampled(filter(createScan(node, context), context), sampling, keys, aggregates, context),
+            sampled(filter(node), sampling, keys, aggregates, context),
             expected,
           );
           const spread = { ...context, parallel };
           assert.deepEqual(
-            sampled(filter(createScan(node, spread), spread), sampling, keys, aggregates, spread),
+            sampled(filter(node), sampling, keys, aggregates, spread),
             expected,
           );
         }

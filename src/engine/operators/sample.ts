@@ -8,29 +8,25 @@ import { fillNull, OutputColumns, setValue, TextArena, Workspace } from "../colu
 import { type Batch, MORSEL_ROWS, type Operator, type QueryContext, type Vector } from "../contract.ts";
 import { KeyTable } from "../keys.ts";
 import { type Bucket, TimeBuckets } from "../time-buckets.ts";
-import { createAggregate } from "./aggregate.ts";
+import type { PhysicalSample } from "../physical/plan.ts";
+import { typesOf } from "../physical/reading.ts";
+import { createGrouping } from "./aggregate.ts";
 import { createSampleRuns } from "./sample-runs.ts";
-import { Expressions, keepAll, type KeptRows, typesOf } from "./input.ts";
+import { Expressions, keepAll, type KeptRows } from "./input.ts";
 
-export function createSample(node: SampleNode, input: Operator, context: QueryContext): Operator {
-  const runs = createSampleRuns(node, input, context);
-  if (runs !== undefined) return new SampleOutput(node, runs.groups, runs, context);
-  const buckets = new BucketInput(node, input, context);
-  const bucketColumn = input.columns.length;
-  const aggregate = createAggregate(
-    {
-      node: "aggregate",
-      input: { node: "values", rows: [], columns: [...buckets.columns], timestamp: -1, order: "none" },
-      keys: [{ kind: "column", index: bucketColumn, type: node.time.type }, ...node.keys],
-      aggregates: node.aggregates,
-      columns: node.columns,
-      timestamp: -1,
-      order: "none",
-    },
-    buckets,
-    context,
-  );
-  return new SampleOutput(node, aggregate, buckets, context);
+export function createSample(
+  node: SampleNode,
+  way: PhysicalSample["way"],
+  input: () => Operator,
+  context: QueryContext,
+): Operator {
+  if (way.kind === "runs") {
+    const runs = createSampleRuns(node.columns, way, context);
+    return new SampleOutput(node, runs.groups, runs, context);
+  }
+  const buckets = new BucketInput(node, input(), context);
+  const groups = createGrouping(way.groups, () => ({ kind: "operator", input: buckets }), () => buckets, context);
+  return new SampleOutput(node, groups, buckets, context);
 }
 
 /** The input's rows inside FROM … TO, with their bucket as one more column. */

@@ -1,17 +1,11 @@
 /** Rows of a stored table: runs of rows of segments, whose chunks are pinned while they are read. */
-import { assert } from "../../errors.ts";
 import type { ScanNode } from "../../sql/plan.ts";
 import type { ScanSource } from "../../storage/contract.ts";
 import { SHARED_WORD } from "../../storage/heap.ts";
 import { layoutOf, typeOf } from "../../types/mod.ts";
 import { fillNull, NO_DICTIONARY, Workspace } from "../columns.ts";
 import type { QueryContext, Vector } from "../contract.ts";
-
-export function sourceOf({ id }: ScanNode, { sources }: QueryContext): ScanSource {
-  const source = sources[id];
-  assert(source !== undefined, "every scan of a plan has a source");
-  return source;
-}
+import { sourceOf } from "../physical/facts.ts";
 
 /** The vectors from row `start` on. */
 export function advance(columns: readonly Vector[], start: number): Vector[] {

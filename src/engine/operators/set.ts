@@ -7,17 +7,29 @@ import type { SetNode } from "../../sql/plan.ts";
 import { OutputColumns, Workspace } from "../columns.ts";
 import type { Batch, Operator, QueryContext } from "../contract.ts";
 import { KeyTable } from "../keys.ts";
-import { typesOf } from "./input.ts";
+import type { PhysicalSet } from "../physical/plan.ts";
+import { typesOf } from "../physical/reading.ts";
 
-export function createSet(plan: SetNode, left: Operator, right: Operator, context: QueryContext): Operator {
+export function createSet(
+  plan: SetNode,
+  way: PhysicalSet["way"],
+  left: Operator,
+  right: Operator,
+  context: QueryContext,
+): Operator {
   const rightTypes = typesOf(right.columns);
   assert(
     typesOf(left.columns).every((type, c) => type === rightTypes[c]),
     "the sides of a set operation have the same types",
   );
-  if (plan.operator === "union all") return new Chain(plan, [left, right]);
-  if (plan.operator === "union") return new Union(plan, new Chain(plan, [left, right]), context);
-  return new AgainstRight(plan, left, right, context);
+  switch (way) {
+    case "chain":
+      return new Chain(plan, [left, right]);
+    case "new rows":
+      return new Union(plan, new Chain(plan, [left, right]), context);
+    case "against right":
+      return new AgainstRight(plan, left, right, context);
+  }
 }
 
 /** The rows of the inputs, one input after the other. */

@@ -1,45 +1,67 @@
 /** ORDER BY: keeps the input, sorts row numbers, gives the rows out in that order. With a limit, only the best rows are kept. */
-import type { SortNode } from "../../sql/plan.ts";
+import type { Column, SortKey, SortNode } from "../../sql/plan.ts";
 import { OutputColumns, Workspace } from "../columns.ts";
 import { type Batch, MORSEL_ROWS, type Operator, type QueryContext, type Vector } from "../contract.ts";
 import { sortedRows } from "../order.ts";
+import type { Reading, SortWay } from "../physical/plan.ts";
+import { typesOf } from "../physical/reading.ts";
 import { Payload } from "../row-sort.ts";
-import { BestRows, bestRowsByMorsels, rowsBeforeFirstCut } from "./best-rows.ts";
-import { keepAll, rowsAtMost, typesOf } from "./input.ts";
+import type { OpenBase, PipelineBase } from "./base-plan.ts";
+import { closeBase, planOf } from "./base.ts";
+import { BestRows, gatherBestRows } from "./best-rows.ts";
+import { keepAll } from "./input.ts";
 import { Pipeline } from "./pipeline.ts";
 import { createTopRows } from "./top-rows.ts";
 
-export function createSort(plan: SortNode, input: Operator, context: QueryContext): Operator {
-  const top = plan.limit !== undefined && input instanceof Pipeline
-    ? createTopRows(plan.keys, plan.limit, input, context)
-    : undefined;
-  if (top === undefined) return new Sort(plan, input, context);
-  return new Sort(
-    plan,
-    new Pipeline({ kind: "operator", input: top.rows }, [], top.exprs, input.columns, context),
-    context,
-  );
+export function createSort(
+  { keys }: SortNode,
+  way: SortWay,
+  open: OpenBase,
+  input: () => Operator,
+  context: QueryContext,
+): Operator {
+  switch (way.kind) {
+    case "all":
+      return new Sort(keys, { kind: "all", limit: way.limit, input: input() }, context);
+    case "best":
+      return new Sort(keys, { ...way, input: input() }, context);
+    case "best by morsels":
+      return new Sort(keys, { ...way, base: open(way.reading) }, context);
+    case "top": {
+      const { limit, reading } = way, rows = createTopRows(way, context);
+      const columns = { ...reading, base: { kind: "input" }, predicates: [] } as const;
+      const found = new Pipeline({ kind: "operator", input: rows }, columns, context);
+      return new Sort(keys, { kind: "best", limit, input: found }, context);
+    }
+  }
 }
 
+/** What is sorted. */
+type Rows =
+  | { kind: "all"; limit?: number; input: Operator }
+  | { kind: "best"; limit: number; input: Operator }
+  | { kind: "best by morsels"; limit: number; reading: Reading; base: PipelineBase };
+
 class Sort implements Operator {
-  readonly columns;
+  readonly columns: readonly Column[];
   private readonly space: Workspace;
-  private sorted?: { rows: Vector[]; order: Int32Array; rowCount: number; payload?: Payload };
+  private sorted?: { rows: readonly Vector[]; order: Int32Array; rowCount: number; payload?: Payload };
   private output?: OutputColumns;
   private position = 0;
+  private best?: BestRows;
 
   constructor(
-    private readonly plan: SortNode,
-    private readonly input: Operator,
+    private readonly keys: readonly SortKey[],
+    private readonly rows: Rows,
     private readonly context: QueryContext,
   ) {
-    this.columns = input.columns;
+    this.columns = rows.kind === "best by morsels" ? rows.reading.columns : rows.input.columns;
     this.space = Workspace.of(context, "sort");
   }
 
   next(): Batch | undefined {
-    if (this.plan.limit === 0) return undefined;
-    this.sorted ??= this.plan.limit === undefined ? this.sortAll() : this.sortBest(this.plan.limit);
+    if (this.rows.limit === 0) return undefined;
+    this.sorted ??= this.rows.kind === "all" ? this.sortAll(this.rows) : this.sortBest(this.rows);
     const { rows, order, payload } = this.sorted;
     const rowCount = Math.min(MORSEL_ROWS, this.sorted.rowCount - this.position);
     if (rowCount <= 0) return undefined;
@@ -52,42 +74,40 @@ class Sort implements Operator {
     return { rowCount, columns: this.output.vectors };
   }
 
-  private sortAll() {
-    const kept = keepAll(this.input, this.plan.keys.map((key) => key.expression), this.space, this.context);
+  private sortAll({ input, limit = Infinity }: Rows & { kind: "all" }) {
+    const kept = keepAll(input, this.keys.map((key) => key.expression), this.space, this.context);
     const payload = new Payload(kept.columns, this.space);
     const order = this.orderOf(kept.computed, kept.rowCount, payload);
-    return { rows: kept.columns, order, rowCount: kept.rowCount, payload };
+    return { rows: kept.columns, order, rowCount: Math.min(limit, kept.rowCount), payload };
   }
 
-  private sortBest(limit: number) {
-    const { space, context, plan, input } = this;
-    if (rowsAtMost(input) > 0 && rowsAtMost(input) <= rowsBeforeFirstCut(limit)) {
-      const all = this.sortAll();
-      return { ...all, rowCount: Math.min(limit, all.rowCount) };
-    }
-    const parts = input instanceof Pipeline ? bestRowsByMorsels(input, plan.keys, limit, space, context) : undefined;
-    const best = parts ??
-      new BestRows(typesOf(this.columns), plan.keys, limit, space, context, false, context.parallel);
-    try {
-      if (parts === undefined) {
-        for (let batch = input.next(); batch !== undefined; batch = input.next()) {
-          context.poll();
-          best.take(batch);
-        }
+  private sortBest(rows: Exclude<Rows, { kind: "all" }>) {
+    const { space, context, keys } = this, { limit } = rows;
+    const isParallel = rows.kind === "best by morsels", types = typesOf(this.columns);
+    const best = this.best = new BestRows(types, keys, limit, space, context, isParallel, context.parallel);
+    if (rows.kind === "best by morsels") {
+      // A join without right rows has no plan: it gives no rows.
+      const plan = planOf(rows.base);
+      if (plan !== undefined) gatherBestRows(best, plan, rows.reading, context);
+    } else {
+      for (let batch = rows.input.next(); batch !== undefined; batch = rows.input.next()) {
+        context.poll();
+        best.take(batch);
       }
-      return { rows: best.store.vectors, order: best.order(), rowCount: Math.min(limit, best.store.rowCount) };
-    } finally {
-      best.close();
     }
+    const { store } = best;
+    return { rows: store.vectors, order: best.order(), rowCount: Math.min(limit, store.rowCount) };
   }
 
   private orderOf(keys: readonly Vector[], rowCount: number, payload?: Payload): Int32Array {
     const { space, context } = this, poll = () => context.poll();
-    return sortedRows(keys, this.plan.keys, rowCount, space, poll, context.parallel, payload);
+    return sortedRows(keys, this.keys, rowCount, space, poll, context.parallel, payload);
   }
 
   close(): void {
+    this.best?.close();
     this.space.release();
-    this.input.close();
+    if (this.rows.kind === "best by morsels") closeBase(this.rows.base);
+    else this.rows.input.close();
   }
 }

@@ -9,10 +9,18 @@ import type { SharedHeap } from "../../storage/heap.ts";
 import { ColumnStore, OutputColumns, POLL_ROWS, Workspace } from "../columns.ts";
 import { type Batch, MORSEL_ROWS, type Operator, type QueryContext, type Vector } from "../contract.ts";
 import { KeyTable } from "../keys.ts";
-import { Expressions, keepAll, type KeptRows, typesOf } from "./input.ts";
+import type { PhysicalTimeJoin } from "../physical/plan.ts";
+import { typesOf } from "../physical/reading.ts";
+import { Expressions, keepAll, type KeptRows } from "./input.ts";
 
-export function createTimeJoin(plan: TimeJoinNode, left: Operator, right: Operator, context: QueryContext): Operator {
-  return plan.type === "splice" ? new SpliceJoin(plan, left, right, context) : new AsofJoin(plan, left, right, context);
+export function createTimeJoin(
+  plan: TimeJoinNode,
+  way: PhysicalTimeJoin["way"],
+  left: Operator,
+  right: Operator,
+  context: QueryContext,
+): Operator {
+  return way === "splice" ? new SpliceJoin(plan, left, right, context) : new AsofJoin(plan, left, right, context);
 }
 
 const NULL_HIGH = -0x80000000;

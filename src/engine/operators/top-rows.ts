@@ -16,25 +16,20 @@ import { type Batch, MORSEL_ROWS, type Operator, type QueryContext, type Vector 
 import { dictionaryOf, fuse } from "../expressions.ts";
 import { compareRows, sortedRows } from "../order.ts";
 import { registerTask } from "../parallel.ts";
-import type { Pipeline } from "./pipeline.ts";
-import { ScanReader, sourceOf } from "./scan.ts";
+import { scanDictionaries, sourceOf } from "../physical/facts.ts";
+import type { SortWay } from "../physical/plan.ts";
+import { ScanReader } from "./scan.ts";
 import { type Morsel, morselsOf } from "./morsels.ts";
 
 const OPERATOR = "sort";
 const TASK = "top rows";
-/** Beyond, all columns of the rows are kept as they come. */
-const LIMIT_MAX = 10_000;
-/** With fewer rows, two goes cost more than they save. */
-const ROWS_MIN = 16_384;
 /** The first rows are taken in short runs: a bound that is found early spares the others. */
 const FIRST_RUN_ROWS = 1_024;
 /** Promising segments that the leader looks into before it asks for help. */
 const ALONE_MAX = 24;
-/** Rows that are worth other workers' help. */
-const PARALLEL_ROWS_MIN = 200_000;
-
 interface TopTask {
   node: ScanNode;
+  reader?: number;
   predicates: readonly Expr[];
   /** Over the scan's columns. */
   keys: readonly SortKey[];
@@ -45,52 +40,20 @@ interface TopTask {
   skip: number;
 }
 
+type TopWay = Extract<SortWay, { kind: "top" }>;
+
 /** Segment and row by turns. */
 type RowList = number[];
 
-/** The input of a sort, less rows that it does not need; undefined where all rows must be looked at by the sort itself. */
-export function createTopRows(
-  keys: readonly SortKey[],
-  limit: number,
-  pipeline: Pipeline,
-  context: QueryContext,
-  parallelRowsMin = PARALLEL_ROWS_MIN,
-): { rows: Operator; exprs: readonly Expr[] } | undefined {
-  const { base } = pipeline;
-  if (base.kind !== "scan" || base.node.reverse || pipeline.rowIdColumn !== undefined || !pipeline.canBeRead()) {
-    return undefined;
-  }
-  if (limit > LIMIT_MAX || base.source.rowCount < Math.max(ROWS_MIN, 4 * limit)) return undefined;
-  const over = keys.map((key) => ({ ...key, expression: pipeline.over(key.expression) }));
-  if (!hasBound(over[0].expression.type) || !over.every(isNatural)) return undefined;
-  const task: TopTask = {
-    node: base.node,
-    predicates: pipeline.predicates,
-    keys: over,
-    limit,
-    bound: undefined,
-    skip: 0,
-  };
-  const finder = Finder.open(task, base.source, context);
-  if (finder === undefined) return undefined;
+/** The scan's rows, less those that the sort does not need. */
+export function createTopRows({ reading, keys, limit, helpFromRows }: TopWay, context: QueryContext): Operator {
+  const { base, predicates, exprs, reader } = reading;
+  assert(base.kind === "scan", "top rows are those of a scan");
+  const { node } = base;
+  const task: TopTask = { node, reader, predicates, keys, limit, bound: undefined, skip: 0 };
   const needed = new Set<number>();
-  for (const expr of pipeline.exprs) columnsOf(expr, needed);
-  return {
-    rows: new TopRows(task, base.source, finder, needed, pipeline, context, parallelRowsMin),
-    exprs: pipeline.exprs,
-  };
-}
-
-/** Can a kernel compare values of the type by one instruction? */
-function hasBound(type: string): boolean {
-  const form = formOf(type), { order } = typeOf(type);
-  return form !== undefined && (order === "signed" || order === "float" || form === "u16");
-}
-
-/** Are nulls where the order of values has them? */
-function isNatural({ expression, descending, nulls }: SortKey): boolean {
-  return nulls === undefined ||
-    nulls === ((typeOf(expression.type).order === "float") === descending ? "first" : "last");
+  for (const expr of exprs) columnsOf(expr, needed);
+  return new TopRows(task, Finder.open(task, context), needed, context, helpFromRows);
 }
 
 /** Holds for all values that are not behind `bound`, and for some that are: NaN, which passes, is the greatest. */
@@ -175,27 +138,18 @@ class Finder {
   /** The store's rows are in order, and there are as many as are wanted. */
   private isFull = false;
 
-  /** Undefined when kernels cannot work out predicates and keys from the scan's columns. */
-  static open(task: TopTask, source: ScanSource, context: QueryContext): Finder | undefined {
-    const { node, keys } = task;
+  static open(task: TopTask, context: QueryContext): Finder {
+    const { node, keys } = task, source = sourceOf(node, context);
     const space = Workspace.of(context, OPERATOR);
-    const dictionaries = node.columns.map(({ type }, k) =>
-      type === "SYMBOL" ? source.dictionaries[k] ?? NO_DICTIONARY : undefined
-    );
+    const dictionaries = scanDictionaries(node, source);
     const rowIdColumn = node.columns.length;
     const types = [...node.columns.map((column) => column.type), "LONG"];
     const exprs = keys.map((key) => key.expression);
-    const fused = exprs.some((expr) => formOf(expr.type) === undefined)
-      ? undefined
-      : fuse(exprs, task.predicates, types, [...dictionaries, undefined], context, space, {
-        operator: OPERATOR,
-        expectedRows: source.rowCount,
-        rowIdColumn,
-      });
-    if (fused === undefined) {
-      space.release();
-      return undefined;
-    }
+    const fused = fuse(task.predicates, types, [...dictionaries, undefined], context, space, {
+      operator: OPERATOR,
+      expectedRows: source.rowCount,
+      rowIdColumn,
+    });
     const { compiler } = fused, { descending } = keys[0];
     const nodes = exprs.map((expr) => compiler.value(expr, expr.type));
     const bound =
@@ -208,7 +162,6 @@ class Finder {
     const kernel = new BoundKernel(compiled.run, compiled.cells, compiler.inputs, context, space, compiled.cells.count);
     const finder = new Finder(
       task,
-      source,
       context,
       space,
       kernel,
@@ -221,7 +174,6 @@ class Finder {
 
   private constructor(
     private readonly task: TopTask,
-    private readonly source: ScanSource,
     private readonly context: QueryContext,
     private readonly space: Workspace,
     private readonly kernel: BoundKernel,
@@ -229,7 +181,7 @@ class Finder {
     dictionaries: Vector["dictionary"][],
   ) {
     const { node, predicates, keys } = task;
-    this.candidates = candidatesOf(task, source, context);
+    this.candidates = candidatesOf(task, sourceOf(task.node, context), context);
     const needed = new Set<number>();
     for (const expr of [...predicates, ...keys.map((key) => key.expression)]) columnsOf(expr, needed);
     this.reader = new ScanReader(node, needed, context);
@@ -259,7 +211,8 @@ class Finder {
 
   run(candidate: Candidate): void {
     if (!this.isPromising(candidate)) return;
-    const { segment, start, end } = candidate;
+    const { segment, start, end } = candidate, { reader } = this.task;
+    if (reader !== undefined) this.context.analysis?.countTaken(reader, end - start);
     this.kernel.setColumns(this.reader.open(segment), BigInt(segment) << 32n);
     for (let from = start; from < end; from += this.runRows, this.runRows = Math.min(2 * this.runRows, MORSEL_ROWS)) {
       this.context.poll();
@@ -329,12 +282,10 @@ class TopRows implements Operator {
 
   constructor(
     private readonly task: TopTask,
-    private readonly source: ScanSource,
     private readonly finder: Finder,
     private readonly needed: ReadonlySet<number>,
-    private readonly pipeline: Pipeline,
     private readonly context: QueryContext,
-    private readonly parallelRowsMin: number,
+    private readonly helpFromRows: number,
   ) {
     this.columns = task.node.columns;
     this.space = Workspace.of(context, OPERATOR);
@@ -378,7 +329,7 @@ class TopRows implements Operator {
       finder.run(candidates[next++]);
     }
     const lists: RowList[] = [];
-    if (context.parallel !== undefined && finder.rowsLeft(next) >= this.parallelRowsMin) {
+    if (context.parallel !== undefined && finder.rowsLeft(next) >= this.helpFromRows) {
       const rest: TopTask = { ...task, bound: finder.bound, skip: next };
       lists.push(...context.parallel.run(TASK, rest, candidates.length - next) as RowList[]);
     } else for (; next < candidates.length; next++) finder.run(candidates[next]);
@@ -392,14 +343,11 @@ class TopRows implements Operator {
     this.finder.close();
     this.reader.close();
     this.space.release();
-    this.pipeline.close();
   }
 }
 
 registerTask(TASK, (data, context) => {
-  const task = data as TopTask;
-  const finder = Finder.open(task, sourceOf(task.node, context), context);
-  assert(finder !== undefined, "the leader has made the same kernel");
+  const task = data as TopTask, finder = Finder.open(task, context);
   return {
     run: (morsel) => finder.run(finder.candidates[task.skip + morsel]),
     finish: () => finder.rows(),

@@ -1,15 +1,12 @@
 import assert from "node:assert/strict";
 import { createRegistry } from "../../sql/functions/mod.ts";
-import type { Column, Expr, ScanNode, SortKey, SortNode } from "../../sql/plan.ts";
+import type { Column, Expr, Plan, ScanNode, SortKey } from "../../sql/plan.ts";
 import type { ColumnStats, ScanSource } from "../../storage/contract.ts";
 import { typeOf, type Value } from "../../types/mod.ts";
 import type { Operator, QueryContext } from "../contract.ts";
 import { openTask } from "../parallel.ts";
-import { fn, lit, randomFrom, type Row, RowsInput, rowsOf, testContext } from "../testing.ts";
-import { createFilter, createProject } from "./filter-project.ts";
-import { createScan, type Pipeline } from "./pipeline.ts";
-import { createSort } from "./sort.ts";
-import { createTopRows } from "./top-rows.ts";
+import type { PlanFacts } from "../physical/mod.ts";
+import { fn, lit, operatorOf, over, randomFrom, type Row, RowsInput, rowsOf, testContext } from "../testing.ts";
 
 const functions = createRegistry();
 const TYPES = ["LONG", "INT", "DOUBLE", "FLOAT", "SYMBOL", "VARCHAR", "BOOLEAN", "CHAR", "SHORT"];
@@ -93,17 +90,13 @@ function stored(rows: Row[], context: QueryContext, segmentRows: number): { node
 
 const rows = makeRows(20_000);
 
-function sorted(input: Operator, keys: SortKey[], limit: number): Row[] {
-  const plan: SortNode = {
-    node: "sort",
-    input: { node: "values", rows: [], columns: [...input.columns], timestamp: -1, order: "none" },
-    keys,
-    limit,
-    columns: [...input.columns],
-    timestamp: -1,
-    order: "none",
-  };
-  return rowsOf(createSort(plan, input, context), context);
+function sorted(
+  input: Operator | Plan,
+  keys: SortKey[],
+  limit: number,
+  within: QueryContext & PlanFacts = context,
+): Row[] {
+  return rowsOf(over({ node: "sort", keys, limit, columns: input.columns }, input), within);
 }
 
 const context = testContext(1 << 27, { functions });
@@ -111,12 +104,10 @@ const { node, source } = stored(rows, context, 900);
 context.sources.push(source);
 
 /** By the sort of any input, and by that of a scan. */
-function both(extend: (input: Operator) => Operator, keys: SortKey[], limit: number): [Row[], Row[]] {
-  const scan = extend(createScan(node, context));
-  const plain: Operator = { columns: scan.columns, next: () => scan.next(), close: () => scan.close() };
+function both(extend: (input: Plan) => Plan, keys: SortKey[], limit: number): [Row[], Row[]] {
   const answers: [Row[], Row[]] = [
-    sorted(plain, keys, limit),
-    sorted(extend(createScan(node, context)), keys, limit),
+    sorted(operatorOf(extend(node), context), keys, limit),
+    sorted(extend(node), keys, limit),
   ];
   assert.equal(context.memory.usedBytes, 0, "all memory is given back");
   return answers;
@@ -159,18 +150,12 @@ Deno.test("the first rows under a filter, of computed columns, and of nothing", 
   const positive = (k: number) => fn(">", "BOOLEAN", c(k), lit(10, "DOUBLE"));
   const [expected, got] = both(
     (input) => {
-      const plan = { input: undefined as never, timestamp: -1, order: "none" as const, columns: [...COLUMNS] };
-      const filtered = createFilter({ node: "filter", ...plan, predicate: positive(2) }, input, context);
-      return createProject(
-        {
-          node: "project",
-          ...plan,
-          columns: [COLUMNS[5], COLUMNS[2], COLUMNS[4]],
-          expressions: [c(5), fn("*", "DOUBLE", c(2), lit(-1, "DOUBLE")), c(4)],
-        },
-        filtered,
-        context,
-      );
+      const filtered = over({ node: "filter", columns: COLUMNS, predicate: positive(2) }, input);
+      return over({
+        node: "project",
+        columns: [COLUMNS[5], COLUMNS[2], COLUMNS[4]],
+        expressions: [c(5), fn("*", "DOUBLE", c(2), lit(-1, "DOUBLE")), c(4)],
+      }, filtered);
     },
     [{ expression: { kind: "column", index: 1, type: "DOUBLE" }, descending: true }],
     50,
@@ -179,19 +164,7 @@ Deno.test("the first rows under a filter, of computed columns, and of nothing", 
   assert.deepEqual(got, expected);
   const none = fn(">", "BOOLEAN", c(2), lit(1e9, "DOUBLE"));
   const [empty, alsoEmpty] = both(
-    (input) =>
-      createFilter(
-        {
-          node: "filter",
-          input: undefined as never,
-          timestamp: -1,
-          order: "none",
-          columns: [...COLUMNS],
-          predicate: none,
-        },
-        input,
-        context,
-      ),
+    (input) => over({ node: "filter", columns: COLUMNS, predicate: none }, input),
     KEYS[0],
     5,
   );
@@ -215,12 +188,8 @@ Deno.test("the first rows found by several participants", () => {
   };
   for (const keys of KEYS.slice(0, 17)) {
     const [expected] = both((input) => input, keys, 20);
-    const top: Operator =
-      createTopRows(keys, 20, createScan(node, context) as Pipeline, { ...context, parallel }, 1)!.rows;
-    assert.deepEqual(
-      sorted({ columns: COLUMNS, next: () => top.next(), close: () => top.close() }, keys, 20),
-      expected,
-    );
+    const top = sorted(node, keys, 20, { ...context, parallel, thresholds: { helpFromRows: 1 } });
+    assert.deepEqual(top, expected);
   }
   assert.ok(sections > 10);
 });

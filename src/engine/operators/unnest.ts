@@ -2,7 +2,8 @@
 import type { UnnestNode } from "../../sql/plan.ts";
 import { OutputColumns, textPair, Workspace } from "../columns.ts";
 import { type Batch, MORSEL_ROWS, type Operator, type QueryContext, type Vector } from "../contract.ts";
-import { Expressions, typesOf } from "./input.ts";
+import { typesOf } from "../physical/reading.ts";
+import { Expressions } from "./input.ts";
 
 export function createUnnest(plan: UnnestNode, input: Operator, context: QueryContext): Operator {
   return new Unnest(plan, input, context);

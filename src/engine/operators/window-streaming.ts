@@ -8,7 +8,8 @@ import { isNullAt, markNotNull, nullWords, OutputColumns, Workspace } from "../c
 import { type Batch, MORSEL_ROWS, type Operator, type QueryContext, type Vector } from "../contract.ts";
 import { KeyTable } from "../keys.ts";
 import type { WindowWay } from "../physical/plan.ts";
-import { Expressions, typesOf } from "./input.ts";
+import { typesOf } from "../physical/reading.ts";
+import { Expressions } from "./input.ts";
 import { seesAhead } from "./window-calls.ts";
 
 /** Rows can go out as they come in where every call needs no more than the rows before. */

@@ -1,9 +1,7 @@
 import assert from "node:assert/strict";
-import type { Column, Expr, SortKey, WindowCall, WindowFrame, WindowNode } from "../../sql/plan.ts";
+import type { Column, Expr, Plan, SortKey, WindowCall, WindowFrame, WindowNode } from "../../sql/plan.ts";
 import type { Value } from "../../types/mod.ts";
-import { randomFrom, type Row, RowsInput, rowsOf, testContext } from "../testing.ts";
-import { createWindow } from "./window.ts";
-import { windowWay } from "./window-streaming.ts";
+import { leaf, over, randomFrom, type Row, RowsInput, rowsOf, testContext } from "../testing.ts";
 
 const COLUMNS: Column[] = [
   { name: "ts", type: "TIMESTAMP" },
@@ -56,7 +54,7 @@ function runAs(rows: Row[], calls: WindowCall[], batchRows: number, order: strin
     order: "asc",
   } as unknown as WindowNode;
   const made = rowsOf(
-    createWindow(plan, windowWay(plan), new RowsInput(COLUMNS, rows, context, batchRows), context),
+    over(plan, leaf(new RowsInput(COLUMNS, rows, context, batchRows), { timestamp: 0, order } as Plan)),
     context,
   );
   assert.equal(context.memory.usedBytes, 0);

@@ -1,8 +1,8 @@
 /** How LIMIT finds its rows. Bounds of one sign are swapped when they are the wrong way round. */
 import { SqlError, SQLSTATE } from "../../errors.ts";
 import type { Expr, LimitNode, Plan } from "../../sql/plan.ts";
-import type { QueryContext } from "../contract.ts";
-import { isVolatile } from "../operators/pipeline.ts";
+import type { PlanFacts } from "./facts.ts";
+import { isVolatile } from "./functions.ts";
 import type { LimitWay } from "./plan.ts";
 
 /** The way over any input. */
@@ -27,9 +27,9 @@ export function limitWay(node: LimitNode): LimitWay {
 }
 
 /** The way over this input, and the input as it is to be read: the last rows of a table are read from its end. */
-export function limitOver(node: LimitNode, context: Pick<QueryContext, "functions">): { way: LimitWay; input: Plan } {
+export function limitOver(node: LimitNode, facts: Pick<PlanFacts, "functions">): { way: LimitWay; input: Plan } {
   const way = limitWay(node);
-  const backwards = way.kind === "last" && way.without === 0 ? reversed(node.input, context) : undefined;
+  const backwards = way.kind === "last" && way.without === 0 ? reversed(node.input, facts) : undefined;
   if (way.kind !== "last" || backwards === undefined) return { way, input: node.input };
   return { way: { kind: "last of reversed", count: way.count }, input: backwards };
 }
@@ -49,12 +49,12 @@ function bound(expression: Expr): number {
 }
 
 /** The same rows with the last one first, where that costs nothing: a scan below filters and projections. */
-function reversed(plan: Plan, context: Pick<QueryContext, "functions">): Plan | undefined {
+function reversed(plan: Plan, facts: Pick<PlanFacts, "functions">): Plan | undefined {
   if (plan.node === "scan") return { ...plan, reverse: !plan.reverse };
   if (plan.node !== "filter" && plan.node !== "project") return undefined;
   const expressions = plan.node === "filter" ? [plan.predicate] : plan.expressions;
   // Functions whose values depend on the rows before would give others.
-  if (expressions.some((expression) => isVolatile(expression, context))) return undefined;
-  const input = reversed(plan.input, context);
+  if (expressions.some((expression) => isVolatile(expression, facts))) return undefined;
+  const input = reversed(plan.input, facts);
   return input && { ...plan, input };
 }

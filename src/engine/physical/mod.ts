@@ -1,35 +1,79 @@
 /**
- * The physical pass: chooses the operators of a plan, from the plan alone. Operators do what they are told, and EXPLAIN prints the
- * same choices.
+ * The physical pass: chooses the operators of a plan, from the plan and what is known of its tables. Operators do what they are told,
+ * and EXPLAIN prints the same choices.
  */
 import type { Plan } from "../../sql/plan.ts";
-import type { QueryContext } from "../contract.ts";
 import { windowWay } from "../operators/window-streaming.ts";
+import type { PlanFacts } from "./facts.ts";
+import { chooseAggregate } from "./grouping.ts";
+import { chooseJoin } from "./join.ts";
+import { latestWay, newestFirst } from "./latest.ts";
 import { limitOver } from "./limit.ts";
-import type { PhysicalPlan } from "./plan.ts";
+import type { PhysicalLatest, PhysicalPlan } from "./plan.ts";
+import { anew, chooseFilter, chooseProject, chooseScan, taken } from "./reading.ts";
+import { chooseSample } from "./sample.ts";
+import { chooseSort } from "./sort.ts";
 
-export type { LimitWay, PhysicalPlan, WindowWay } from "./plan.ts";
+export type { PlanFacts } from "./facts.ts";
+export type { Grouping, PhysicalPlan } from "./plan.ts";
 
-export function physicalPlan(plan: Plan, context: Pick<QueryContext, "functions">): PhysicalPlan {
+export function physicalPlan(plan: Plan, facts: PlanFacts): PhysicalPlan {
   let nodes = 0;
   const choose = (node: Plan): PhysicalPlan => {
     const id = nodes++;
     switch (node.node) {
+      case "scan":
+        return chooseScan(id, node, facts);
+      case "filter":
+        return chooseFilter(id, node, choose(node.input), facts);
+      case "project":
+        return chooseProject(id, node, choose(node.input), facts);
+      case "aggregate":
+      case "distinct":
+        return chooseAggregate(id, node, choose(node.input), facts);
+      case "sample":
+        return chooseSample(id, node, choose(node.input), facts);
+      case "sort":
+        return chooseSort(id, node, choose(node.input), facts);
+      case "latest": {
+        const way = latestWay(node, facts), { input } = node;
+        const below = choose(way.kind === "newest first" && input.node === "scan" ? newestFirst(input) : input);
+        const { fused, inputs } = way.kind === "by symbol" ? taken(below, id) : anew(below);
+        return { operator: "latest", id, node, way, fused, inputs } satisfies PhysicalLatest;
+      }
       case "limit": {
-        const { way, input } = limitOver(node, context);
-        return { id, operator: "limit", node, way, inputs: [choose(input)] };
+        const { way, input } = limitOver(node, facts);
+        return { operator: "limit", id, node, way, fused: [], inputs: [choose(input)] };
       }
       case "window":
-        return { id, operator: "window", node, way: windowWay(node), inputs: [choose(node.input)] };
-      case "join":
-      case "timeJoin":
-      case "set":
+        return { operator: "window", id, node, way: windowWay(node), fused: [], inputs: [choose(node.input)] };
+      case "join": {
+        const left = choose(node.left), right = choose(node.right);
+        return chooseJoin(id, node, left, right, facts);
+      }
+      case "timeJoin": {
+        const way = node.type === "splice" ? "splice" : "merge";
+        const left = choose(node.left), right = choose(node.right);
+        return { operator: "time join", id, node, way, fused: [], inputs: [left, right] };
+      }
+      case "set": {
+        const { operator } = node;
+        const way = operator === "union all" ? "chain" : operator === "union" ? "new rows" : "against right";
+        const left = choose(node.left), right = choose(node.right);
+        return { operator: "set", id, node, way, fused: [], inputs: [left, right] };
+      }
+      case "unnest":
+        return { operator: "unnest", id, node, fused: [], inputs: [choose(node.input)] };
       case "recursion": {
         const left = choose(node.left), right = choose(node.right);
-        return { id, operator: "of node", node, inputs: [left, right] };
+        return { operator: "recursion", id, node, fused: [], inputs: [left, right] };
       }
-      default:
-        return { id, operator: "of node", node, inputs: "input" in node ? [choose(node.input)] : [] };
+      case "working":
+      case "parquet":
+      case "values":
+      case "sequence":
+      case "metadata":
+        return { operator: "source", id, node, fused: [], inputs: [] };
     }
   };
   return choose(plan);

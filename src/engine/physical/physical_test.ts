@@ -1,19 +1,31 @@
 import assert from "node:assert/strict";
 import { createRegistry } from "../../sql/functions/mod.ts";
-import type { LimitNode, Plan, ScanNode, WindowNode } from "../../sql/plan.ts";
-import { col, fn, lit } from "../testing.ts";
-import { physicalPlan } from "./mod.ts";
-import type { LimitWay, PhysicalPlan } from "./plan.ts";
+import type {
+  AggregateCall,
+  Expr,
+  JoinNode,
+  LimitNode,
+  Plan,
+  SampleNode,
+  ScanNode,
+  WindowNode,
+} from "../../sql/plan.ts";
+import { agg, col, fn, lit } from "../testing.ts";
+import { physicalPlan, type PlanFacts } from "./mod.ts";
+import { readsAfter } from "./grouping.ts";
+import { denseSlots, isByCodes } from "./join.ts";
+import type { Grouping, GroupSpec, LimitWay, PhysicalPlan } from "./plan.ts";
+import type { SegmentSource } from "../../storage/contract.ts";
 
-const context = { functions: createRegistry() };
-const columns = [{ name: "ts", type: "TIMESTAMP" }, { name: "x", type: "LONG" }];
+const functions = createRegistry();
+const columns = ["TIMESTAMP", "LONG", "SYMBOL", "DOUBLE", "VARCHAR"].map((type, k) => ({ name: `c${k}`, type }));
 const base = { columns, timestamp: 0, order: "asc" as const };
 const scan: ScanNode = {
   node: "scan",
   id: 0,
   tableId: 1,
   tableName: "t",
-  columnIds: [0, 1],
+  columnIds: [0, 1, 2, 3, 4],
   reverse: false,
   rowId: false,
   ...base,
@@ -25,6 +37,32 @@ const limit = (input: Plan, high: bigint, low?: bigint): LimitNode => ({
   low: low === undefined ? undefined : lit(low, "LONG"),
   ...base,
 });
+
+/** A table of segments of 50,000 rows whose LONG lies in 0 … 999 and whose SYMBOL has so many entries. */
+function facts(rowCount: number, { symbols = 5, sorted = true, highest = 999n } = {}): PlanFacts {
+  const segments = Array.from({ length: Math.ceil(rowCount / 50_000) }, (_, ordinal): SegmentSource => ({
+    rowCount: Math.min(50_000, rowCount - ordinal * 50_000),
+    timestampMin: BigInt(ordinal),
+    timestampMax: BigInt(ordinal),
+    firstRow: ordinal * 50_000,
+    ordinal,
+    chunks: columns.map((_, k) => ({
+      address: 0,
+      file: 0,
+      offset: 0,
+      sizeBytes: 0,
+      crc: 0,
+      valueBytes: 0,
+      stats: k === 1 ? { nullCount: 0, min: 0n, max: highest } : { nullCount: 0 },
+    })),
+  }));
+  const dictionaries = columns.map(({ type }, columnId) =>
+    type === "SYMBOL" ? { tableId: 1, columnId, entries: 8, count: symbols } : undefined
+  );
+  return { functions, sources: [{ tableId: 1, version: 1, rowCount, sorted, files: [], segments, dictionaries }] };
+}
+const context = facts(1_000);
+
 const sorted: Plan = { node: "sort", input: scan, keys: [{ expression: col(1, "LONG"), descending: false }], ...base };
 
 const LIMITS: [title: string, node: LimitNode, way: LimitWay][] = [
@@ -74,8 +112,232 @@ Deno.test("physicalPlan() streams windows whose calls need no more than the rows
   assert.equal(wayOf({ function: "rank()", frame, orderBy: by(0) }), "general");
 });
 
-Deno.test("physicalPlan() numbers nodes from the root, left before right", () => {
-  const ids = ({ id, inputs }: PhysicalPlan): unknown[] => [id, ...inputs.map(ids)];
-  const union: Plan = { node: "set", operator: "union all", left: sorted, right: limit(scan, 1n), ...base };
-  assert.deepEqual(ids(physicalPlan(union, context)), [0, [1, [2]], [3, [4]]]);
+Deno.test("physicalPlan() numbers nodes from the root, left before right, also those that another operator does", () => {
+  const ids = (
+    { id, fused, inputs }: PhysicalPlan,
+  ): unknown[] => [id, ...fused.map((part) => part.id), ...inputs.map(ids)];
+  const union: Plan = { node: "set", operator: "union all", left: sorted, right: limit(filtered(scan), 1n), ...base };
+  assert.deepEqual(ids(physicalPlan(union, context)), [0, [1, [2]], [3, [4, 5]]]);
+});
+
+const positive = fn(">", "BOOLEAN", col(1, "LONG"), lit(0n, "LONG"));
+function filtered(input: Plan, predicate: Expr = positive): Plan {
+  return { node: "filter", input, predicate, ...base };
+}
+function projected(input: Plan, ...expressions: Expr[]): Plan {
+  const names = expressions.map(({ type }, k) => ({ name: `p${k}`, type }));
+  return { node: "project", input, expressions, ...base, columns: names };
+}
+const c = (k: number) => col(k, columns[k].type);
+const random = fn("rnd_long", "LONG");
+
+/** An operator and what it takes over from the nodes below, over its inputs. */
+function shape({ operator, fused, inputs }: PhysicalPlan): unknown[] {
+  return [[operator, ...fused.map((part) => part.node.node)].join(" "), ...inputs.map(shape)];
+}
+
+const PIPELINES: [title: string, plan: Plan, shape: unknown[]][] = [
+  ["a scan", scan, ["pipeline"]],
+  ["filters and projections over a scan", projected(filtered(scan), c(1), c(3)), ["pipeline filter scan"]],
+  ["a filter of generated values", filtered(projected(scan, c(0), random), positive), [
+    "pipeline",
+    ["pipeline scan"],
+  ]],
+  ["a filter over a sort", filtered(projected(sorted, ...columns.map((_, k) => c(k)))), ["pipeline project", ["sort", [
+    "pipeline",
+  ]]]],
+  ["groups of a filtered scan", aggregate([c(2)], [agg("sum", "DOUBLE", c(3))], filtered(scan)), [
+    "aggregate filter scan",
+  ]],
+  ["groups of a table from its end", aggregate([c(2)], [], { ...scan, reverse: true }), ["aggregate", ["pipeline"]]],
+  ["groups of generated values", aggregate([col(0, "LONG")], [], projected(scan, random)), [
+    "aggregate",
+    ["pipeline scan"],
+  ]],
+  ["groups of a join", aggregate([c(2)], [], join("inner")), ["aggregate", ["join filter scan", ["pipeline"]]]],
+  ["a projection of a join of a join", projected(join("left", join("full")), c(1)), [
+    "pipeline",
+    ["join", ["join filter scan", ["pipeline"]], ["pipeline"]],
+  ]],
+  ["a left side with generated values", join("inner", projected(scan, c(0), random)), [
+    "join",
+    ["pipeline scan"],
+    ["pipeline"],
+  ]],
+];
+for (const [title, plan, expected] of PIPELINES) {
+  Deno.test(`physicalPlan() puts together ${title}`, () => {
+    assert.deepEqual(shape(physicalPlan(plan, context)), expected);
+  });
+}
+
+function join(type: JoinNode["type"], left: Plan = filtered(scan), key = 1): Plan {
+  const both = [...left.columns, ...columns];
+  const keys = [col(key, left.columns[key].type)];
+  return { node: "join", type, left, right: scan, leftKeys: keys, rightKeys: keys, ...base, columns: both };
+}
+function aggregate(keys: Expr[], aggregates: AggregateCall[], input: Plan = scan): Plan {
+  const names = [...keys, ...aggregates].map(({ type }, k) => ({ name: `g${k}`, type }));
+  return { node: "aggregate", input, keys, aggregates, columns: names, timestamp: -1, order: "none" };
+}
+
+function groupingText({ way }: Grouping): string {
+  switch (way.kind) {
+    case "kernel":
+      return `${way.spec.table}, ${way.reads}${way.spec.staged === false ? "" : `, staged ${way.spec.staged}`}`;
+    case "values":
+      return `values (${groupingText(way.groups)})`;
+    case "pairs":
+      return `pairs (${groupingText(way.pairs)}), counted (${groupingText(way.counts)})`;
+    case "side by side":
+      return way.parts.map(groupingText).join(" | ");
+    default:
+      return way.kind;
+  }
+}
+
+const many = 100_000, distinct = (k: number) => agg("count_distinct", "LONG", c(k));
+const GROUPINGS: [title: string, plan: Plan, facts: PlanFacts, way: string][] = [
+  ["no key", aggregate([], [agg("sum", "DOUBLE", c(3))]), context, "single, ranges"],
+  ["no key and no column", aggregate([], [agg("count", "LONG")]), context, "single, count"],
+  ["a symbol of few entries", aggregate([c(2)], []), context, "dense, ranges"],
+  ["a symbol of many entries", aggregate([c(2)], []), facts(10, { symbols: 70_000 }), "hash, ranges"],
+  ["numbers", aggregate([c(1)], []), context, "hash, ranges"],
+  ["a symbol of an unknown dictionary", aggregate([c(2)], [], sorted), context, "measured, in order"],
+  ["a symbol of a join's right side", aggregate([col(7, "SYMBOL")], [], join("inner")), context, "measured, ranges"],
+  ["a full join", aggregate([c(1)], [], join("full")), context, "hash, in order"],
+  ["calls that are counted", aggregate([fn("rnd_long", "LONG")], []), context, "hash, one range, staged true"],
+  [
+    "a function without a kernel form",
+    aggregate([fn("upper", "STRING", c(4))], []),
+    context,
+    "hash, ranges, staged true",
+  ],
+  ["such a function of a symbol", aggregate([fn("length", "INT", c(2))], []), context, "hash, ranges"],
+  [
+    "aggregates over batches",
+    aggregate([c(2)], [agg("string_agg", "STRING", c(4), lit(",", "STRING"))]),
+    context,
+    "batches",
+  ],
+  ["distinct values of a small range", aggregate([], [distinct(1)]), facts(many), "bits"],
+  [
+    "distinct values of a wide range",
+    aggregate([], [distinct(1)]),
+    facts(many, { highest: 1n << 40n }),
+    "values (hash, ranges)",
+  ],
+  ["distinct texts", aggregate([], [distinct(4)]), context, "values (hash, ranges)"],
+  ["distinct values by key, of few rows", aggregate([c(2)], [distinct(1)]), context, "batches"],
+  [
+    "distinct values by key, beside a sum",
+    aggregate([c(2)], [distinct(1), agg("sum", "DOUBLE", c(3))]),
+    facts(many),
+    "dense, ranges | pairs (hash, ranges), counted (measured, in order)",
+  ],
+];
+for (const [title, plan, known, way] of GROUPINGS) {
+  Deno.test(`physicalPlan() groups by ${title}`, () => {
+    const made = physicalPlan(plan, known);
+    assert.ok(made.operator === "aggregate");
+    assert.equal(groupingText(made.grouping), way);
+  });
+}
+
+const first = (limit: number, input: Plan, expression: Expr = col(1, "LONG")): Plan => ({
+  node: "sort",
+  input,
+  keys: [{ expression, descending: false }],
+  limit,
+  ...base,
+  columns: input.columns,
+});
+const WAYS: [title: string, plan: Plan, facts: PlanFacts, way: string][] = [
+  ["ORDER BY", sorted, context, "all"],
+  ["the first rows of a large table", first(10, scan), facts(many), "top"],
+  ["the first rows by a text", first(10, scan, c(4)), facts(300_000), "best by morsels"],
+  ["the first rows by a text of fewer", first(10, scan, c(4)), facts(many), "best"],
+  ["the first rows of a small table", first(10, scan), context, "all"],
+  ["the first rows of a join", first(10, join("inner")), facts(300_000), "best by morsels"],
+  ["the first rows of a full join", first(10, join("full")), facts(300_000), "best"],
+  ["the first of many rows", first(20_000, filtered(scan)), facts(300_000), "best"],
+  ["LATEST ON by a symbol", latest(c(2)), context, "by symbol"],
+  ["LATEST ON by a number", latest(c(1)), context, "newest first"],
+  ["LATEST ON under a condition", latest(c(2), { ...scan, predicate: positive }), context, "newest first"],
+  ["LATEST ON of unsorted rows", latest(c(2)), facts(10, { sorted: false }), "all rows"],
+  ["LATEST ON of a sort", latest(c(2), sorted), context, "all rows"],
+  ["SAMPLE BY", sample([], scan), context, "runs"],
+  ["SAMPLE BY and a symbol", sample([c(2)], scan), context, "runs"],
+  ["SAMPLE BY and a number", sample([c(1)], scan), context, "buckets"],
+  ["SAMPLE BY of unsorted rows", sample([], scan), facts(10, { sorted: false }), "buckets"],
+  ["SAMPLE BY of an aggregate over batches", sample([], scan, distinct(1)), context, "buckets"],
+];
+for (const [title, plan, known, kind] of WAYS) {
+  Deno.test(`physicalPlan() chooses for ${title}`, () => {
+    const made = physicalPlan(plan, known);
+    assert.ok("way" in made && typeof made.way === "object");
+    assert.equal(made.way.kind, kind);
+  });
+}
+
+function latest(key: Expr, input: Plan = scan): Plan {
+  return { node: "latest", input, time: c(0), keys: [key], ...base };
+}
+function sample(keys: Expr[], input: Plan, call = agg("sum", "DOUBLE", c(3))): SampleNode {
+  return {
+    node: "sample",
+    input,
+    time: c(0),
+    sampling: { count: 1, unit: "h", align: "calendar", timeZone: "", offset: 0n },
+    keys,
+    aggregates: [call],
+    fills: [],
+    ...base,
+    columns: [columns[0], ...[...keys, call].map(({ type }, k) => ({ name: `s${k}`, type }))],
+  };
+}
+
+Deno.test("physicalPlan() reads the rows of LATEST ON from the newest one back", () => {
+  const [{ node }] = physicalPlan(latest(c(1)), context).inputs;
+  assert.ok(node.node === "scan" && node.reverse);
+});
+
+Deno.test("physicalPlan() tells which functions run between kernels, and which once for each symbol", () => {
+  const plan = projected(scan, fn("upper", "STRING", c(4)), fn("upper", "STRING", c(2)), fn("+", "LONG", c(1), c(1)));
+  const made = physicalPlan(plan, context);
+  assert.ok(made.operator === "pipeline");
+  assert.deepEqual(made.calls, { batch: ["upper"], perSymbol: ["upper"] });
+});
+
+Deno.test("denseSlots() takes keys of a small range, of which the last has the smallest step", () => {
+  assert.deepEqual(denseSlots([{ low: 5n, high: 14n }, { low: -1n, high: 1n }], 10), {
+    keys: [{ low: 5n, count: 10n, step: 5 }, { low: -1n, count: 3n, step: 1 }],
+    slots: 60,
+  });
+  assert.equal(denseSlots([{ low: 0n, high: 1n << 40n }], 10), undefined);
+  assert.equal(denseSlots([undefined], 10), undefined);
+});
+
+Deno.test("isByCodes() translates dictionaries that are small beside the rows", () => {
+  assert.equal(isByCodes(undefined, { entries: 100, rows: 10 }, false), true);
+  assert.equal(isByCodes(undefined, { entries: 100_000, rows: 10 }, false), false);
+  assert.equal(isByCodes({ entries: 100_000, rows: 10 }, { entries: 1, rows: 1 }, false), false);
+  assert.equal(isByCodes({ entries: 100_000, rows: 10 }, { entries: 100_000, rows: 10 }, true), true);
+});
+
+Deno.test("readsAfter() writes out parts for many groups whose keys have no texts", () => {
+  const spec = (key: Expr): GroupSpec => ({
+    predicates: [],
+    keys: [key],
+    calls: [],
+    expectedRows: 0,
+    staged: false,
+    table: "hash",
+  });
+  const sample = { groups: 10_000, rows: 50_000, scanned: 50_000 };
+  assert.equal(readsAfter(sample, spec(c(1)), false), "parts");
+  assert.equal(readsAfter({ ...sample, groups: 10 }, spec(c(1)), false), "ranges");
+  assert.equal(readsAfter({ ...sample, rows: 500_000 }, spec(c(1)), false), "one range");
+  assert.equal(readsAfter(sample, spec(c(4)), false), "one range");
+  assert.equal(readsAfter(sample, spec(c(1)), true), "one range");
 });

@@ -3,8 +3,7 @@
  * values: with nulls, ends of ranges, zeros, infinities, at every place of a lane.
  */
 import assert from "node:assert/strict";
-import { createProject } from "../../engine/operators/filter-project.ts";
-import { randomFrom, RowsInput, rowsOf, testContext } from "../../engine/testing.ts";
+import { over, randomFrom, RowsInput, rowsOf, testContext } from "../../engine/testing.ts";
 import { typeOf, type Value } from "../../types/mod.ts";
 import type { Expr, ProjectNode } from "../plan.ts";
 import { createRegistry, functionId, FUNCTIONS } from "./mod.ts";
@@ -46,7 +45,7 @@ for (const entry of FUNCTIONS) {
         timestamp: -1,
         order: "none",
       };
-      const results = rowsOf(createProject(node, new RowsInput(columns, rows, context, 33), context), context);
+      const results = rowsOf(over(node, new RowsInput(columns, rows, context, 33)), context);
       rows.forEach((row, i) => {
         const expected = reference(row, types, type);
         if (expected === NOT_COMPARED) return;

@@ -1,11 +1,10 @@
 /** What is made of constants while a statement is planned is what the same call gives over rows: for each function of the catalogue. */
 import assert from "node:assert/strict";
-import { createProject } from "../../engine/operators/filter-project.ts";
-import { lit, randomFrom, RowsInput, rowsOf, testContext } from "../../engine/testing.ts";
+import { lit, over, randomFrom, RowsInput, rowsOf, testContext } from "../../engine/testing.ts";
 import { layoutOf, type Value } from "../../types/mod.ts";
 import { createRegistry, type FunctionEntry, functionId, FUNCTIONS } from "../functions/mod.ts";
 import { CONSTANT_TEXTS, signatures, VALUES } from "../functions/testing-values.ts";
-import type { Expr, ProjectNode } from "../plan.ts";
+import type { Expr } from "../plan.ts";
 import { evaluate } from "./evaluate.ts";
 
 const ROWS = 40;
@@ -25,16 +24,13 @@ function shown(values: readonly (Value | undefined)[]): string {
 function overRows(expression: Expr, types: readonly string[], rows: readonly Value[][]): (Value | undefined)[] {
   const context = testContext(1 << 25, { functions, nowMicros });
   const columns = types.map((type, k) => ({ name: `c${k}`, type }));
-  const node: ProjectNode = {
+  const node = {
     node: "project",
-    input: { node: "values", rows: [], columns, timestamp: -1, order: "none" },
     expressions: [expression],
     columns: [{ name: "r", type: expression.type }],
-    timestamp: -1,
-    order: "none",
   };
   const run = (some: readonly Value[][]) =>
-    rowsOf(createProject(node, new RowsInput(columns, some, context, 33), context), context).map((row) => row[0]);
+    rowsOf(over(node, new RowsInput(columns, some, context, 33)), context).map((row) => row[0]);
   try {
     return run(rows);
   } catch {

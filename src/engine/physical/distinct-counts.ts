@@ -1,0 +1,124 @@
+/** How distinct values are counted. */
+import type { AggregateCall, AggregateNode, Column, Expr, ScanNode } from "../../sql/plan.ts";
+import type { ScanSource } from "../../storage/contract.ts";
+import { layoutOf } from "../../types/mod.ts";
+import { type PlanFacts, scanDictionaries, sourceOf } from "./facts.ts";
+import { isDistinctCount, isFused, isVolatile } from "./functions.ts";
+import { stagingOf } from "./calls.ts";
+import type { Grouping, GroupWay } from "./plan.ts";
+import { type Below, identity, over, readingOf, typesOf } from "./reading.ts";
+import { BITS_MAX, DISTINCT_ROWS_MIN } from "./thresholds.ts";
+
+/** Groups with aggregates that all have a kernel form. */
+type KernelWay = (node: AggregateNode, below: Below, facts: PlanFacts) => GroupWay;
+
+/** Of one expression, without keys. */
+export function countDistinct(node: AggregateNode, below: Below, facts: PlanFacts, group: KernelWay): GroupWay {
+  const [{ args: [value] }] = node.aggregates;
+  const bits = byBits(value, below, facts);
+  if (bits !== undefined) return bits;
+  const columns = [{ name: "value", type: value.type }];
+  const groups: AggregateNode = { ...node, keys: [value], aggregates: [], columns };
+  return { kind: "values", groups: { node: groups, way: group(groups, below, facts) } };
+}
+
+function byBits(arg: Expr, { reading }: Below, facts: PlanFacts): GroupWay | undefined {
+  const { base, predicates, reader } = reading, value = over(reading, arg);
+  if (base.kind !== "scan" || predicates.some((predicate) => isVolatile(predicate, facts))) return undefined;
+  const { node } = base, source = sourceOf(node, facts);
+  const range = rangeOf(value, node, source);
+  if (range === undefined) return undefined;
+  const staged = stagingOf([value], predicates, typesOf(node.columns), {
+    functions: facts.functions,
+    dictionaries: scanDictionaries(node, source),
+    expectedRows: source.rowCount,
+  });
+  if (staged) return undefined;
+  const [low, high] = range, bytes = Math.ceil(Number(high - low + 1n) / 32) * 4;
+  return { kind: "bits", node, reader, predicates, value, low, bytes };
+}
+
+/** The least and greatest value of a scan's integer column, by the segments' statistics. */
+export function rangeOf(value: Expr, node: ScanNode, source: ScanSource): [low: bigint, high: bigint] | undefined {
+  if (value.kind !== "column" || value.index >= node.columnIds.length) return undefined;
+  const layout = layoutOf(value.type);
+  if (layout === "symbol") return [0n, BigInt(Math.max(1, source.dictionaries[value.index]?.count ?? 0))];
+  if ((layout !== "i64" && layout !== "i32") || value.type === "IPv4") return undefined;
+  let low: bigint | undefined, high: bigint | undefined;
+  for (const { chunks, rowCount } of source.segments) {
+    const stats = chunks[value.index]?.stats;
+    if (stats === undefined || stats.nullCount === rowCount) continue; // all null
+    if (stats.min === undefined || stats.max === undefined) return undefined;
+    const min = BigInt(stats.min), max = BigInt(stats.max);
+    if (low === undefined || min < low) low = min;
+    if (high === undefined || max > high) high = max;
+  }
+  if (low === undefined || high === undefined) return [0n, 0n];
+  return high - low < BITS_MAX ? [low, high] : undefined;
+}
+
+/** Types whose values a kernel groups, and counts less the nulls. */
+const COUNTED = new Set(
+  "BYTE SHORT CHAR INT LONG FLOAT DOUBLE DATE TIMESTAMP TIMESTAMP_NS SYMBOL STRING VARCHAR IPv4".split(" "),
+);
+
+/**
+ * Counts of distinct values beside each other, or beside other aggregates: each of them reads the rows again. Groups come in the order
+ * of their first rows whatever is computed of them, so the parts' columns lie side by side. Undefined where this cannot be or does
+ * not pay.
+ */
+export function sideBySide(
+  node: AggregateNode,
+  below: Below,
+  facts: PlanFacts,
+  group: KernelWay,
+): GroupWay | undefined {
+  const { base, predicates } = below.reading, { keys, aggregates } = node;
+  const isCount = aggregates.map((call) => isDistinctCount(call, facts) && COUNTED.has(call.args[0].type));
+  if (!isCount.includes(true) || base.kind !== "scan") return undefined;
+  const rowsMin = facts.thresholds?.distinctRowsMin ?? DISTINCT_ROWS_MIN;
+  if (sourceOf(base.node, facts).rowCount < rowsMin) return undefined;
+  const others = aggregates.filter((_, k) => !isCount[k]);
+  const exprs = [...predicates, ...keys, ...aggregates.flatMap((call) => call.args)];
+  if (!others.every((call) => isFused(call, facts)) || exprs.some((expr) => isVolatile(expr, facts))) return undefined;
+  const parts: Grouping[] = [];
+  /** Rows are counted by the first part alone. */
+  const nextBelow = () => parts.length === 0 ? below : { ...below, reading: { ...below.reading, reader: undefined } };
+  const columns = keys.map((_, k) => ({ part: 0, column: k }));
+  if (others.length > 0) {
+    const rest = { ...node, aggregates: others, columns: columnsOf(keys, others) };
+    parts.push({ node: rest, way: group(rest, below, facts) });
+  }
+  let next = keys.length;
+  aggregates.forEach((call, k) => {
+    if (!isCount[k]) return columns.push({ part: 0, column: next++ });
+    const alone = { ...node, aggregates: [call], columns: columnsOf(keys, [call]) };
+    const way = keys.length === 0
+      ? countDistinct(alone, nextBelow(), facts, group)
+      : byPairs(alone, nextBelow(), facts, group);
+    columns.push({ part: parts.push({ node: alone, way }) - 1, column: keys.length });
+  });
+  return { kind: "side by side", parts, columns };
+}
+
+/** Rows are grouped by the keys and the value, and those groups by the keys. */
+function byPairs(node: AggregateNode, below: Below, facts: PlanFacts, group: KernelWay): GroupWay {
+  const { keys, aggregates: [call] } = node, [value] = call.args;
+  const both = [...keys, value], columns = columnsOf(both, []);
+  const pairs: AggregateNode = { ...node, keys: both, aggregates: [], columns };
+  const [count, ...rest] = identity(columns).reverse();
+  const counts: AggregateNode = {
+    ...node,
+    keys: rest.reverse(),
+    aggregates: [{ function: `count(${value.type})`, args: [count], distinct: false, type: "LONG", at: call.at }],
+  };
+  return {
+    kind: "pairs",
+    pairs: { node: pairs, way: group(pairs, below, facts) },
+    counts: { node: counts, way: group(counts, { reading: readingOf(columns), fused: [], inputs: [] }, facts) },
+  };
+}
+
+function columnsOf(keys: readonly Expr[], calls: readonly AggregateCall[]): Column[] {
+  return [...keys, ...calls].map(({ type }, k) => ({ name: `c${k}`, type }));
+}

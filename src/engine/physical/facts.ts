@@ -1,0 +1,25 @@
+/** What the physical pass knows besides the plan. */
+import type { ScanNode } from "../../sql/plan.ts";
+import type { Dictionary, ScanSource } from "../../storage/contract.ts";
+import { assert } from "../../errors.ts";
+import { NO_DICTIONARY } from "../columns.ts";
+import type { FunctionRegistry } from "../contract.ts";
+
+export interface PlanFacts {
+  functions: FunctionRegistry;
+  /** By the ids of the plan's scans. */
+  sources: readonly ScanSource[];
+  /** Tests choose ways for many rows with few. */
+  thresholds?: { distinctRowsMin?: number; helpFromRows?: number };
+}
+
+export function sourceOf({ id }: ScanNode, { sources }: Pick<PlanFacts, "sources">): ScanSource {
+  const source = sources[id];
+  assert(source !== undefined, "every scan of a plan has a source");
+  return source;
+}
+
+/** By the scan's columns. */
+export function scanDictionaries(node: ScanNode, source: ScanSource): (Dictionary | undefined)[] {
+  return node.columns.map(({ type }, k) => type === "SYMBOL" ? source.dictionaries[k] ?? NO_DICTIONARY : undefined);
+}

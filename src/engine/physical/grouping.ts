@@ -1,0 +1,175 @@
+/** How rows are grouped: GROUP BY, DISTINCT, and the groups of SAMPLE BY. */
+import { assert } from "../../errors.ts";
+import type { AggregateNode, DistinctNode, Expr } from "../../sql/plan.ts";
+import type { Dictionary } from "../../storage/contract.ts";
+import { layoutOf } from "../../types/mod.ts";
+import { NO_DICTIONARY } from "../columns.ts";
+import { strideOf } from "../compiler/aggregate.ts";
+import { formOf, isText } from "../compiler/expression.ts";
+import type { FunctionRegistry } from "../contract.ts";
+import { dictionaryOf } from "../expressions.ts";
+import { callsOf, stagingOf } from "./calls.ts";
+import { countDistinct, sideBySide } from "./distinct-counts.ts";
+import type { PlanFacts } from "./facts.ts";
+import { isDistinctCount, isFused, isVolatile } from "./functions.ts";
+import type { Grouping, GroupReads, GroupSpec, GroupWay, PhysicalAggregate, PhysicalPlan, TableKind } from "./plan.ts";
+import {
+  anew,
+  type Below,
+  dictionariesOf,
+  expectedRows,
+  identity,
+  isByMorsels,
+  isRepeatable,
+  over,
+  rowIdColumn,
+  taken,
+  typesOf,
+} from "./reading.ts";
+import { DENSE_BYTES_MAX, DENSE_GROUPS_MAX, MANY_GROUPS, PARTITION_PAIRS_MAX, SAMPLED_ROWS_MIN } from "./thresholds.ts";
+
+export function chooseAggregate(
+  id: number,
+  node: AggregateNode | DistinctNode,
+  input: PhysicalPlan,
+  facts: PlanFacts,
+): PhysicalAggregate {
+  const groups: AggregateNode = node.node === "aggregate"
+    ? node
+    : { ...node, node: "aggregate", keys: identity(input.node.columns), aggregates: [] };
+  const below = readable(input, id, facts), apart = anew(input);
+  const grouping = groupingOf(groups, below, facts);
+  const { fused, inputs } = grouping.way.kind === "batches" ? apart : below;
+  return { operator: "aggregate", id, node, grouping, fused, inputs };
+}
+
+/** The input's rows in one pass with their grouping: a scan from the newest row back gives another order than its morsels. */
+function readable(input: PhysicalPlan, id: number, facts: PlanFacts): Below {
+  const below = taken(input, id), { base } = below.reading;
+  return isRepeatable(below.reading, facts) && !(base.kind === "scan" && base.node.reverse) ? below : anew(input);
+}
+
+export function groupingOf(node: AggregateNode, below: Below, facts: PlanFacts): Grouping {
+  return { node, way: wayOf(node, below, facts) };
+}
+
+function wayOf(node: AggregateNode, below: Below, facts: PlanFacts): GroupWay {
+  const { keys, aggregates } = node;
+  if (keys.length === 0 && aggregates.length === 1 && isDistinctCount(aggregates[0], facts)) {
+    return countDistinct(node, below, facts, kernelWay);
+  }
+  const parts = sideBySide(node, below, facts, kernelWay);
+  if (parts !== undefined) return parts;
+  if (aggregates.every((call) => isFused(call, facts))) return kernelWay(node, below, facts);
+  const exprs = [...keys, ...aggregates.flatMap((call) => call.args)];
+  const calls = callsOf(exprs, typesOf(below.reading.columns), { functions: facts.functions, expectedRows: 0 });
+  const names = aggregates.map((call) => facts.functions.resolve(call.function).entry)
+    .filter((entry) => entry.aggregate?.kind !== "fused").map((entry) => entry.name);
+  return { kind: "batches", calls: { ...calls, batch: [...new Set([...calls.batch, ...names])] } };
+}
+
+function kernelWay(node: AggregateNode, below: Below, facts: PlanFacts): GroupWay {
+  const { reading } = below, spec = specOf(node, below, facts);
+  const exprs = exprsOf(spec);
+  const calls = callsOf(exprs, typesOf(reading.baseColumns), {
+    functions: facts.functions,
+    dictionaries: dictionariesOf(reading, facts),
+    expectedRows: spec.expectedRows,
+  });
+  return { kind: "kernel", reading, spec, reads: readsOf(spec, below, facts), calls };
+}
+
+function readsOf(spec: GroupSpec, below: Below, facts: PlanFacts): GroupReads {
+  const { predicates, keys, calls } = spec;
+  if (!isByMorsels(below.reading, below.inputs)) return "in order";
+  const readsNothing = keys.length === 0 && predicates.length === 0 && calls.every((call) => call.args.length === 0);
+  if (readsNothing && below.reading.base.kind === "scan") return "count";
+  // Functions that count their calls must see all rows, in order.
+  return exprsOf(spec).some((expr) => isVolatile(expr, facts)) ? "one range" : "ranges";
+}
+
+export function exprsOf({ predicates, keys, calls }: GroupSpec): Expr[] {
+  return [...predicates, ...keys, ...calls.flatMap((call) => call.args)];
+}
+
+/** The node's keys and calls over the columns of the base. */
+export function specOf(node: AggregateNode, { reading, inputs }: Below, facts: PlanFacts): GroupSpec {
+  const through = (exprs: readonly Expr[]) => exprs.map((expr) => over(reading, expr));
+  const keys = through(node.keys);
+  const calls = node.aggregates.map((call) => ({ function: call.function, args: through(call.args), type: call.type }));
+  const args = calls.flatMap((call) => call.args);
+  const dictionaries = dictionariesOf(reading, facts), rows = expectedRows(reading, inputs, facts);
+  // Kernels keep no state of 128 bits.
+  const staged = args.some((arg) => formOf(arg.type) === undefined) ||
+    stagingOf([...keys, ...args], reading.predicates, typesOf(reading.baseColumns), {
+      functions: facts.functions,
+      dictionaries,
+      expectedRows: rows,
+    });
+  return {
+    predicates: reading.predicates,
+    keys,
+    calls,
+    rowIdColumn: rowIdColumn(reading),
+    expectedRows: rows,
+    staged,
+    table: tableOf(keys, calls, dictionaries, facts.functions),
+  };
+}
+
+/** `dictionaries`: undefined before the rows are there. */
+export function tableOf(
+  keys: readonly Expr[],
+  calls: readonly { function: string }[],
+  dictionaries: readonly (Dictionary | undefined)[] | undefined,
+  functions: FunctionRegistry,
+): TableKind {
+  if (keys.length === 0) return "single";
+  if (!keys.every(({ type }) => layoutOf(type) === "symbol" || type === "BOOLEAN" || type === "BYTE")) return "hash";
+  if (dictionaries === undefined && keys.some(({ type }) => layoutOf(type) === "symbol")) return "measured";
+  const groups = keys.reduce((product, key) => product * denseRange(key, dictionaries ?? []).count, 1);
+  const states = calls.map((call) => {
+    const { entry: { aggregate }, types } = functions.resolve(call.function);
+    assert(aggregate?.kind === "fused", `${call.function} keeps its state in a record`);
+    return { aggregate, types };
+  });
+  const bytes = groups * strideOf(1, states);
+  return groups > DENSE_GROUPS_MAX || bytes > DENSE_BYTES_MAX ? "hash" : "dense";
+}
+
+/** The numbers of a key of a dense table: value + bias. */
+export function denseRange(
+  key: Expr,
+  dictionaries: readonly (Dictionary | undefined)[],
+): { bias: number; count: number } {
+  if (layoutOf(key.type) === "symbol") {
+    return { bias: 1, count: (dictionaryOf(key, dictionaries) ?? NO_DICTIONARY).count + 1 };
+  }
+  return key.type === "BOOLEAN" ? { bias: 0, count: 2 } : { bias: 128, count: 256 };
+}
+
+/** What the first morsel came to. */
+export interface GroupSample {
+  groups: number;
+  rows: number;
+  /** Rows of the scan. */
+  scanned: number;
+}
+
+/** Is a morsel grouped first, to see how many groups there are? `table` is the kind that dictionaries have decided. */
+export function isSampled(table: TableKind, scannedRows: number): boolean {
+  return scannedRows >= SAMPLED_ROWS_MIN && table === "hash";
+}
+
+/** After a sample. "parts": rows are written out by their keys' hashes, and each part is grouped on its own. */
+export function readsAfter(
+  { groups, rows, scanned }: GroupSample,
+  { keys }: GroupSpec,
+  isStaged: boolean,
+): "parts" | "one range" | "ranges" {
+  if (groups < MANY_GROUPS) return "ranges";
+  // Parts hold all rows: not where a join makes many of few. Texts would have to be written out too.
+  const fits = !isStaged && !keys.some(({ type }) => isText(type)) && rows <= PARTITION_PAIRS_MAX * scanned;
+  // Tables of many texts would be as large as the rows.
+  return fits ? "parts" : "one range";
+}

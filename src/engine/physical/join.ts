@@ -1,0 +1,106 @@
+/** How joins find partners. */
+import type { Column, Expr, JoinNode } from "../../sql/plan.ts";
+import { layoutOf } from "../../types/mod.ts";
+import { formOf, mapColumns } from "../compiler/expression.ts";
+import type { PlanFacts } from "./facts.ts";
+import { isVolatile } from "./functions.ts";
+import type { JoinKeyKind, PhysicalJoin, PhysicalPlan } from "./plan.ts";
+import { anew, type Below, expectedRows, isByMorsels, isRepeatable, over, taken } from "./reading.ts";
+import { JOIN_SLOTS, JOIN_SLOTS_PER_ROW, TRANSLATED_ENTRIES, TRANSLATED_ENTRIES_PER_ROW } from "./thresholds.ts";
+
+export function chooseJoin(
+  id: number,
+  node: JoinNode,
+  left: PhysicalPlan,
+  right: PhysicalPlan,
+  facts: PlanFacts,
+): PhysicalJoin {
+  const below = leftSide(id, node, left, facts), { reading } = below;
+  const columns: Column[] = [...reading.baseColumns, ...right.node.columns];
+  const leftCount = left.node.columns.length, offset = reading.baseColumns.length;
+  const ofRight = right.node.columns.map(({ type }, k): Expr => ({ kind: "column", index: offset + k, type }));
+  const residual = node.residual &&
+    mapColumns(node.residual, (index) => index < leftCount ? reading.exprs[index] : ofRight[index - leftCount]);
+  const isInner = node.type === "inner" || node.type === "cross";
+  const leftByMorsels = isByMorsels(reading, below.inputs);
+  const leftKeys = node.leftKeys.map((key) => over(reading, key));
+  return {
+    operator: "join",
+    id,
+    node,
+    left: reading,
+    columns,
+    leftKeys,
+    keyKinds: leftKeys.map((key, k) => kindOf(key, node.rightKeys[k])),
+    residual: isInner ? undefined : residual,
+    over: {
+      predicates: isInner && residual !== undefined ? [residual] : [],
+      exprs: [...reading.exprs, ...ofRight],
+    },
+    leftByMorsels,
+    // Right rows without a partner are known only when all left rows have been seen.
+    byMorsels: leftByMorsels && node.type !== "right" && node.type !== "full",
+    expectedLeftRows: expectedRows(reading, below.inputs, facts),
+    fused: below.fused,
+    inputs: [...below.inputs, right],
+  };
+}
+
+/** The left side, whose base may be read instead. */
+function leftSide(id: number, node: JoinNode, left: PhysicalPlan, facts: PlanFacts): Below {
+  const below = taken(left, id), { reading } = below, { base } = reading;
+  const isReadable = isRepeatable(reading, facts) &&
+    ![...reading.predicates, ...node.leftKeys].some((expr) => isVolatile(expr, facts));
+  // Rows of the right side alone have no left columns to compute anything from.
+  const isPlain = reading.exprs.every((expr) => expr.kind === "column");
+  if (
+    !isReadable || (base.kind === "scan" && (base.node.reverse || base.node.rowId)) ||
+    (!isPlain && (node.type === "right" || node.type === "full"))
+  ) return anew(left);
+  return below;
+}
+
+function kindOf(left: Expr, right: Expr): JoinKeyKind {
+  const layout = layoutOf(left.type), other = layoutOf(right.type);
+  if (layout === "symbol" && other === "symbol" && left.kind === "column") return "symbol";
+  if (layout === "symbol" || other === "symbol" || layout === "text") return "text";
+  return formOf(left.type) === undefined ? "wide" : "value";
+}
+
+/** A side's dictionary and rows. */
+export interface SymbolSide {
+  entries: number;
+  rows: number;
+}
+
+/** Are a pair of symbols compared by codes of the right dictionary? `left`: undefined where it is known only with the rows. */
+export function isByCodes(left: SymbolSide | undefined, right: SymbolSide, isSame: boolean): boolean {
+  const isWorth = ({ entries, rows }: SymbolSide) =>
+    entries <= Math.max(TRANSLATED_ENTRIES, TRANSLATED_ENTRIES_PER_ROW * rows);
+  return isSame || (isWorth(right) && (left === undefined || isWorth(left)));
+}
+
+/** Slots of a dense index: those of the later keys come first. */
+export interface DenseSlots {
+  low: bigint;
+  count: bigint;
+  step: number;
+}
+
+/** A dense index over the right side's keys; undefined where they are no integers of a small range, so that they are hashed. */
+export function denseSlots(
+  ranges: readonly ({ low: bigint; high: bigint } | undefined)[],
+  rowCount: number,
+): { keys: DenseSlots[]; slots: number } | undefined {
+  const keys: DenseSlots[] = [];
+  let slots = 1;
+  for (let k = ranges.length - 1; k >= 0; k--) {
+    const range = ranges[k];
+    if (range === undefined) return undefined;
+    const count = range.high < range.low ? 0n : range.high - range.low + 1n;
+    keys[k] = { low: range.low, count, step: slots };
+    slots *= Number(count) + 2;
+    if (slots > Math.max(JOIN_SLOTS, JOIN_SLOTS_PER_ROW * rowCount)) return undefined;
+  }
+  return { keys, slots };
+}

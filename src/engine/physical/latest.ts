@@ -1,0 +1,35 @@
+/** How LATEST ON finds the last row of each key. */
+import type { LatestNode, ScanNode } from "../../sql/plan.ts";
+import type { ScanSource } from "../../storage/contract.ts";
+import { layoutOf } from "../../types/mod.ts";
+import { type PlanFacts, sourceOf } from "./facts.ts";
+import type { LatestWay } from "./plan.ts";
+
+/** The scan below, where its rows are in the order of the time that counts. */
+export function latestWay(node: LatestNode, facts: PlanFacts): LatestWay {
+  const { input: scan, time } = node;
+  if (scan.node !== "scan" || time.kind !== "column" || time.index !== scan.timestamp) return { kind: "all rows" };
+  const source = sourceOf(scan, facts);
+  if (!source.sorted) return { kind: "all rows" };
+  const key = symbolKey(node);
+  const isWhole = scan.predicate === undefined && scan.intervals === undefined && !scan.rowId;
+  if (isWhole && key !== undefined) return { kind: "by symbol", scan, key };
+  return { kind: "newest first", keysMax: key === undefined ? Infinity : keysMax(source, key) };
+}
+
+/** The same rows with the newest first. */
+export function newestFirst(scan: ScanNode): ScanNode {
+  return { ...scan, reverse: true, order: "desc" };
+}
+
+function symbolKey({ keys }: LatestNode): number | undefined {
+  const [key] = keys;
+  return keys.length === 1 && key.kind === "column" && layoutOf(key.type) === "symbol" ? key.index : undefined;
+}
+
+function keysMax({ dictionaries, segments }: ScanSource, key: number): number {
+  const dictionary = dictionaries[key];
+  if (dictionary === undefined) return Infinity;
+  const hasNulls = segments.some((segment) => (segment.chunks[key]?.stats.nullCount ?? 1) > 0);
+  return dictionary.count + (hasNulls ? 1 : 0);
+}

@@ -1,0 +1,160 @@
+/**
+ * Filters and projections over a scan, a join or any other operator are put together into predicates and expressions over its columns,
+ * so that one kernel does them all. Aggregates, sorts and joins take these into their own kernels.
+ */
+import {
+  childrenOf,
+  type Column,
+  type Expr,
+  type FilterNode,
+  type ProjectNode,
+  type ScanNode,
+} from "../../sql/plan.ts";
+import type { Dictionary } from "../../storage/contract.ts";
+import { mapColumns } from "../compiler/expression.ts";
+import { callsOf } from "./calls.ts";
+import { type PlanFacts, scanDictionaries, sourceOf } from "./facts.ts";
+import type { FusedNode, PhysicalPipeline, PhysicalPlan, Reading } from "./plan.ts";
+import { FUSED_SIZE_MAX } from "./thresholds.ts";
+import { isVolatile } from "./functions.ts";
+
+/** What an operator above takes over: a reading, the nodes that it does, and the operators that it reads from. */
+export interface Below {
+  reading: Reading;
+  fused: FusedNode[];
+  inputs: PhysicalPlan[];
+}
+
+export function chooseScan(id: number, node: ScanNode, facts: PlanFacts): PhysicalPipeline {
+  const reading: Reading = {
+    base: { kind: "scan", node },
+    reader: id,
+    baseColumns: node.columns,
+    predicates: node.predicate === undefined ? [] : [node.predicate],
+    exprs: identity(node.columns),
+    columns: node.columns,
+  };
+  return pipeline(id, node, { reading, fused: [], inputs: [] }, facts);
+}
+
+export function chooseFilter(id: number, node: FilterNode, input: PhysicalPlan, facts: PlanFacts): PhysicalPipeline {
+  return extended(id, node, input, node.predicate, undefined, facts);
+}
+
+export function chooseProject(id: number, node: ProjectNode, input: PhysicalPlan, facts: PlanFacts): PhysicalPipeline {
+  return extended(id, node, input, undefined, node.expressions, facts);
+}
+
+function extended(
+  id: number,
+  node: FilterNode | ProjectNode,
+  input: PhysicalPlan,
+  predicate: Expr | undefined,
+  exprs: readonly Expr[] | undefined,
+  facts: PlanFacts,
+): PhysicalPipeline {
+  for (const below of [taken(input, id), anew(input)]) {
+    const reading = then(below.reading, predicate, exprs, node.columns, facts);
+    if (reading !== undefined) return pipeline(id, node, { ...below, reading }, facts);
+  }
+  throw new Error("columns can always be read");
+}
+
+function pipeline(id: number, node: PhysicalPipeline["node"], below: Below, facts: PlanFacts): PhysicalPipeline {
+  const { reading } = below;
+  const calls = callsOf([...reading.predicates, ...reading.exprs], typesOf(reading.baseColumns), {
+    dictionaries: dictionariesOf(reading, facts),
+    expectedRows: expectedRows(reading, below.inputs, facts),
+    functions: facts.functions,
+  });
+  return { operator: "pipeline", id, node, ...below, calls, rowsAtMost: rowsAtMost(reading, facts) };
+}
+
+/** The input's rows, read by operator `id` in one pass where they can be. */
+export function taken(input: PhysicalPlan, id: number): Below {
+  if (input.operator === "pipeline") {
+    const { reading, fused, inputs } = input;
+    return { reading: { ...reading, reader: id }, fused: [{ id: input.id, node: input.node }, ...fused], inputs };
+  }
+  if (input.operator !== "join") return anew(input);
+  const reading = { base: { kind: "join" }, baseColumns: input.columns, ...input.over } as const;
+  return { reading: { ...reading, columns: input.node.columns, reader: id }, fused: [], inputs: [input] };
+}
+
+/** The input's rows as it gives them. */
+export function anew(input: PhysicalPlan): Below {
+  return { reading: readingOf(input.node.columns), fused: [], inputs: [input] };
+}
+
+/** Batches of these columns. */
+export function readingOf(columns: readonly Column[]): Reading {
+  return { base: { kind: "input" }, baseColumns: columns, predicates: [], exprs: identity(columns), columns };
+}
+
+/** The same rows, fewer or with other columns; undefined when they cannot be one reading. */
+function then(
+  reading: Reading,
+  predicate: Expr | undefined,
+  exprs: readonly Expr[] | undefined,
+  columns: readonly Column[],
+  facts: PlanFacts,
+): Reading | undefined {
+  if (!isRepeatable(reading, facts)) return undefined;
+  const predicates = predicate === undefined ? reading.predicates : [...reading.predicates, over(reading, predicate)];
+  const results = exprs?.map((expr) => over(reading, expr)) ?? reading.exprs;
+  const computes = reading.exprs.some((expr) => expr.kind !== "column" && expr.kind !== "constant");
+  if (
+    computes &&
+    [...predicates, ...results].reduce((sum, expr) => sum + sizeOf(expr), 0) > FUSED_SIZE_MAX + results.length
+  ) return undefined;
+  return { ...reading, predicates, exprs: results, columns };
+}
+
+/** An expression over the reading's columns as one over the base's. */
+export function over({ exprs }: Reading, expr: Expr): Expr {
+  return mapColumns(expr, (index) => exprs[index]);
+}
+
+/** May expressions over the columns be computed from the base? Not when each evaluation gives another value. */
+export function isRepeatable({ exprs }: Reading, facts: PlanFacts): boolean {
+  return !exprs.some((expr) => isVolatile(expr, facts));
+}
+
+/** The column of row ids, which no chunk holds. */
+export function rowIdColumn({ base }: Reading): number | undefined {
+  return base.kind === "scan" && base.node.rowId ? base.node.columns.length - 1 : undefined;
+}
+
+/** Can its base be read morsel by morsel, on any thread? */
+export function isByMorsels({ base }: Reading, inputs: readonly PhysicalPlan[]): boolean {
+  if (base.kind === "scan") return true;
+  return base.kind === "join" && inputs[0].operator === "join" && inputs[0].byMorsels;
+}
+
+/** About how many rows the base has; 0 where that is not known. */
+export function expectedRows({ base }: Reading, inputs: readonly PhysicalPlan[], facts: PlanFacts): number {
+  if (base.kind === "scan") return sourceOf(base.node, facts).rowCount;
+  return base.kind === "join" && inputs[0].operator === "join" ? inputs[0].expectedLeftRows : 0;
+}
+
+/** Those of the base's columns, where they are known before its rows. */
+export function dictionariesOf({ base }: Reading, facts: PlanFacts): (Dictionary | undefined)[] | undefined {
+  return base.kind === "scan" ? scanDictionaries(base.node, sourceOf(base.node, facts)) : undefined;
+}
+
+function rowsAtMost({ base, predicates }: Reading, facts: PlanFacts): number | undefined {
+  if (base.kind !== "scan" || predicates.length > 0 || base.node.intervals !== undefined) return undefined;
+  return sourceOf(base.node, facts).rowCount;
+}
+
+export function identity(columns: readonly Column[]): Expr[] {
+  return columns.map(({ type }, index) => ({ kind: "column", index, type }));
+}
+
+export function typesOf(columns: readonly Column[]): string[] {
+  return columns.map((column) => column.type);
+}
+
+function sizeOf(expr: Expr): number {
+  return childrenOf(expr).reduce((sum, child) => sum + sizeOf(child), 1);
+}

@@ -1,0 +1,46 @@
+/** How SAMPLE BY finds the buckets of rows. */
+import type { AggregateNode, SampleNode } from "../../sql/plan.ts";
+import { TimeBuckets } from "../time-buckets.ts";
+import { type PlanFacts, sourceOf } from "./facts.ts";
+import { isFused, isVolatile } from "./functions.ts";
+import { exprsOf, groupingOf, specOf } from "./grouping.ts";
+import type { PhysicalPlan, PhysicalSample, RunsWay } from "./plan.ts";
+import { anew, type Below, isRepeatable, over, readingOf, taken } from "./reading.ts";
+
+export function chooseSample(id: number, node: SampleNode, input: PhysicalPlan, facts: PlanFacts): PhysicalSample {
+  const below = taken(input, id), runs = byRuns(node, below, facts);
+  if (runs !== undefined) return { operator: "sample", id, node, way: runs, fused: below.fused, inputs: [] };
+  const bucket = { name: "bucket", type: node.time.type }, columns = [...input.node.columns, bucket];
+  const groups: AggregateNode = {
+    node: "aggregate",
+    input: { node: "values", rows: [], columns, timestamp: -1, order: "none" },
+    keys: [{ kind: "column", index: columns.length - 1, type: bucket.type }, ...node.keys],
+    aggregates: node.aggregates,
+    columns: node.columns,
+    timestamp: -1,
+    order: "none",
+  };
+  const grouping = groupingOf(groups, { reading: readingOf(columns), fused: [], inputs: [] }, facts);
+  return { operator: "sample", id, node, way: { kind: "buckets", groups: grouping }, ...anew(input) };
+}
+
+/** Undefined where rows must be asked for their buckets one by one. */
+function byRuns(node: SampleNode, below: Below, facts: PlanFacts): RunsWay | undefined {
+  const { reading } = below, { base } = reading;
+  if (base.kind !== "scan" || !isRepeatable(reading, facts)) return undefined;
+  const scan = base.node, source = sourceOf(scan, facts), time = over(reading, node.time);
+  if (
+    scan.order !== "asc" || scan.reverse || !source.sorted || time.kind !== "column" || time.index !== scan.timestamp
+  ) return undefined;
+  const { sampling, aggregates } = node;
+  if (sampling.align !== "calendar" || !aggregates.every((call) => isFused(call, facts))) return undefined;
+  const spec = specOf({ ...node, node: "aggregate" }, below, facts);
+  // Functions that count their calls must see all rows, in order. Keys of many values would make many records a bucket.
+  if (spec.staged !== false || spec.table === "hash" || exprsOf(spec).some((expr) => isVolatile(expr, facts))) {
+    return undefined;
+  }
+  const first = source.segments[0], last = source.segments.at(-1), timeType = node.time.type;
+  const ascends = first === undefined || last === undefined ||
+    new TimeBuckets(sampling, timeType, 0n).ascendBetween(first.timestampMin, last.timestampMax);
+  return ascends ? { kind: "runs", node: scan, reader: reading.reader, spec, sampling, timeType } : undefined;
+}

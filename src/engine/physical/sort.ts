@@ -1,0 +1,75 @@
+/** How ORDER BY finds its rows. */
+import type { SortKey, SortNode } from "../../sql/plan.ts";
+import { typeOf } from "../../types/mod.ts";
+import { formOf } from "../compiler/expression.ts";
+import { stagingOf } from "./calls.ts";
+import { type PlanFacts, scanDictionaries, sourceOf } from "./facts.ts";
+import { isVolatile } from "./functions.ts";
+import type { PhysicalPlan, PhysicalSort, SortWay } from "./plan.ts";
+import { anew, type Below, expectedRows, isByMorsels, isRepeatable, over, rowIdColumn, taken } from "./reading.ts";
+import { BEST_LIMIT_MAX, FIRST_CUT_ROWS, HELP_ROWS_MIN, TOP_LIMIT_MAX, TOP_ROWS_MIN } from "./thresholds.ts";
+
+export function chooseSort(id: number, node: SortNode, input: PhysicalPlan, facts: PlanFacts): PhysicalSort {
+  const apart = (way: SortWay): PhysicalSort => {
+    const { fused, inputs } = anew(input);
+    return { operator: "sort", id, node, way, fused, inputs };
+  };
+  const { keys, limit } = node;
+  if (limit === undefined) return apart({ kind: "all" });
+  const below = taken(input, id);
+  const way = top(keys, limit, below, facts);
+  if (way !== undefined) return { operator: "sort", id, node, way, fused: below.fused, inputs: below.inputs };
+  const rows = input.operator === "pipeline" ? input.rowsAtMost ?? 0 : 0;
+  if (rows > 0 && rows <= rowsBeforeFirstCut(limit)) return apart({ kind: "all", limit });
+  if (!isWorthHelp(keys, limit, below, facts)) return apart({ kind: "best", limit });
+  const best: SortWay = { kind: "best by morsels", limit, reading: below.reading };
+  return { operator: "sort", id, node, way: best, fused: below.fused, inputs: below.inputs };
+}
+
+/** So many rows are gathered before they are cut down to the best. */
+export function rowsBeforeFirstCut(limit: number): number {
+  return 2 * limit + FIRST_CUT_ROWS;
+}
+
+/** Undefined where the sort must look at all columns of all rows. */
+function top(keys: readonly SortKey[], limit: number, { reading }: Below, facts: PlanFacts): SortWay | undefined {
+  const { base } = reading;
+  if (base.kind !== "scan" || base.node.reverse || rowIdColumn(reading) !== undefined) return undefined;
+  const { node } = base, source = sourceOf(node, facts), { rowCount } = source;
+  if (limit > TOP_LIMIT_MAX || rowCount < Math.max(TOP_ROWS_MIN, 4 * limit) || !isRepeatable(reading, facts)) {
+    return undefined;
+  }
+  const ofScan = keys.map((key) => ({ ...key, expression: over(reading, key.expression) }));
+  const exprs = ofScan.map((key) => key.expression);
+  if (!hasBound(exprs[0].type) || !ofScan.every(isNatural)) return undefined;
+  if (exprs.some((expr) => formOf(expr.type) === undefined)) return undefined;
+  const types = node.columns.map((column) => column.type), dictionaries = scanDictionaries(node, source);
+  const staged = stagingOf(exprs, reading.predicates, types, {
+    functions: facts.functions,
+    dictionaries,
+    expectedRows: rowCount,
+  });
+  if (staged) return undefined;
+  const helpFromRows = facts.thresholds?.helpFromRows ?? HELP_ROWS_MIN;
+  return { kind: "top", limit, reading, keys: ofScan, helpFromRows };
+}
+
+/** Can a kernel compare values of the type by one instruction? */
+function hasBound(type: string): boolean {
+  const form = formOf(type), { order } = typeOf(type);
+  return form !== undefined && (order === "signed" || order === "float" || form === "u16");
+}
+
+/** Are nulls where the order of values has them? */
+function isNatural({ expression, descending, nulls }: SortKey): boolean {
+  return nulls === undefined ||
+    nulls === ((typeOf(expression.type).order === "float") === descending ? "first" : "last");
+}
+
+function isWorthHelp(keys: readonly SortKey[], limit: number, { reading, inputs }: Below, facts: PlanFacts): boolean {
+  const { base, predicates, exprs } = reading;
+  if (limit > BEST_LIMIT_MAX || !isByMorsels(reading, inputs)) return false;
+  if (base.kind === "scan" && (base.node.reverse || base.node.rowId)) return false;
+  if (expectedRows(reading, inputs, facts) < HELP_ROWS_MIN) return false;
+  return ![...predicates, ...exprs, ...keys.map((key) => key.expression)].some((expr) => isVolatile(expr, facts));
+}

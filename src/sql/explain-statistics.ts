@@ -1,0 +1,68 @@
+/** What EXPLAIN ANALYZE says of the work of operators. */
+import type { PhysicalPlan, PlanStatistics } from "../engine/mod.ts";
+import type { Plan, ScanNode } from "./plan.ts";
+
+/** What an operator did. */
+export function operatorMarks(physical: PhysicalPlan, { nodes }: PlanStatistics): string[] {
+  const { rows, pairs, bytes, nanos, memoryPeakBytes } = nodes[physical.id];
+  const marks: string[] = [];
+  if (rows === undefined) {
+    marks.push(pairs === undefined ? "rows not counted" : `gave ${pairs} pairs`, "read by the operator above");
+  } else {
+    const own = Math.max(0, nanos - physical.inputs.reduce((sum, input) => sum + timeOf(nodes, input), 0));
+    marks.push(`gave ${rows} rows, ${sizeText(bytes)}`, `time ${timeText(nanos)}, own ${timeText(own)}`);
+  }
+  if (memoryPeakBytes > 0) marks.push(`peak memory ${sizeText(memoryPeakBytes)}`);
+  return marks;
+}
+
+/** Part `k` of the nodes that an operator does itself. */
+export function fusedMarks(physical: PhysicalPlan, k: number, statistics: PlanStatistics): string[] {
+  const rows = rowsOfFused(physical, k, statistics);
+  return [rows === undefined ? "rows not counted" : `gave ${rows} rows`, "done by the operator above"];
+}
+
+/**
+ * A kernel tests all conditions at once. So rows are known where all the conditions, or none, are those of the node and of nodes
+ * below it.
+ */
+function rowsOfFused({ id, operator, fused, inputs, node }: PhysicalPlan, k: number, statistics: PlanStatistics) {
+  const { nodes } = statistics, [input] = inputs;
+  const all = [...(operator === "pipeline" ? [node] : []), ...fused.map((part) => part.node)];
+  const below = fused.slice(k).map((part) => part.node);
+  const isJoined = input?.operator === "join";
+  const more = isJoined ? input.over.predicates.length : 0;
+  const conditions = count(below) + more;
+  if (conditions === count(all) + more) {
+    const passed = operator === "pipeline" ? nodes[id].rows : nodes[id].passed;
+    if (passed !== undefined) return passed;
+  }
+  if (conditions > 0) return undefined;
+  if (below.at(-1)?.node === "scan") return nodes[id].taken;
+  return input === undefined ? undefined : isJoined ? nodes[input.id].pairs : nodes[input.id].rows;
+}
+
+function count(plans: readonly Plan[]): number {
+  return plans.filter((plan) => plan.node === "filter" || (plan.node === "scan" && plan.predicate !== undefined))
+    .length;
+}
+
+/** Some operators find what they need without reading all of it. */
+export function readMarks({ id }: ScanNode, { scans }: PlanStatistics): string[] {
+  return scans[id].rows > 0 ? [`read ${scans[id].rows} rows, ${sizeText(scans[id].bytes)}`] : [];
+}
+
+/** With all that it took from below: where another operator did its work, the time of its inputs. */
+function timeOf(nodes: PlanStatistics["nodes"], { id, inputs }: PhysicalPlan): number {
+  if (nodes[id].nanos > 0) return nodes[id].nanos;
+  return inputs.reduce((sum, input) => sum + timeOf(nodes, input), 0);
+}
+
+export function timeText(nanos: number): string {
+  return `${(nanos / 1e6).toFixed(3)} ms`;
+}
+
+export function sizeText(bytes: number): string {
+  const unit = bytes < 10_240 ? 0 : bytes < 10 * 2 ** 20 ? 1 : bytes < 10 * 2 ** 30 ? 2 : 3;
+  return `${Math.round(bytes / 1024 ** unit)} ${["B", "KiB", "MiB", "GiB"][unit]}`;
+}

@@ -1,0 +1,161 @@
+/** What EXPLAIN says of the ways that the physical pass has chosen. */
+import type { Grouping, PhysicalPlan } from "../engine/mod.ts";
+
+/** `pipeline`: the number of the kernels that do the operator and the nodes below it in one pass. */
+export function wayMarks(physical: PhysicalPlan, pipeline: number | undefined): string[] {
+  const marks = waysOf(physical);
+  const calls = physical.operator === "pipeline"
+    ? physical.calls
+    : physical.operator === "aggregate"
+    ? callsOf(physical.grouping)
+    : physical.operator === "sample" && physical.way.kind === "buckets"
+    ? callsOf(physical.way.groups)
+    : undefined;
+  const kernels = callsMarks(calls);
+  if (pipeline === undefined) return [...kernels, ...marks];
+  const [first = "fused", ...more] = kernels;
+  return [`pipeline ${pipeline}: ${first}`, ...more, ...marks];
+}
+
+interface Calls {
+  batch: readonly string[];
+  perSymbol: readonly string[];
+}
+
+function callsOf({ way }: Grouping): Calls | undefined {
+  switch (way.kind) {
+    case "kernel":
+    case "batches":
+      return way.calls;
+    case "values":
+      return callsOf(way.groups);
+    case "pairs":
+      return callsOf(way.pairs);
+    default:
+      return undefined;
+  }
+}
+
+function callsMarks(calls: Calls | undefined): string[] {
+  if (calls === undefined) return [];
+  const marks: string[] = [];
+  if (calls.batch.length > 0) marks.push(`between kernels ${calls.batch.join(", ")}`);
+  else if (calls.perSymbol.length > 0) marks.push("fused");
+  if (calls.perSymbol.length > 0) marks.push(`once for each symbol ${calls.perSymbol.join(", ")}`);
+  return marks;
+}
+
+function waysOf(physical: PhysicalPlan): string[] {
+  switch (physical.operator) {
+    case "pipeline":
+    case "unnest":
+    case "recursion":
+    case "source":
+      return [];
+    case "aggregate":
+      return groupMarks(physical.grouping);
+    case "sample":
+      return physical.way.kind === "runs"
+        ? ["runs of rows between edges found by search"]
+        : ["each row with its bucket", ...groupMarks(physical.way.groups)];
+    case "sort": {
+      const { way } = physical;
+      switch (way.kind) {
+        case "all":
+          return ["keeps all rows"];
+        case "best":
+          return [`keeps the best ${way.limit} rows`];
+        case "best by morsels":
+          return [`each thread keeps the best ${way.limit} rows`];
+        case "top":
+          return ["finds rows by their keys, then reads their columns"];
+      }
+      break;
+    }
+    case "join":
+      return joinMarks(physical);
+    case "time join":
+      return [physical.way === "merge" ? "keeps the last right row of each key" : "keeps both sides"];
+    case "set":
+      switch (physical.way) {
+        case "chain":
+          return [];
+        case "new rows":
+          return ["hash table of the rows seen"];
+        case "against right":
+          return ["hash table of the right side"];
+      }
+      break;
+    case "latest":
+      switch (physical.way.kind) {
+        case "by symbol":
+          return ["newest segments first, until each symbol is found"];
+        case "newest first":
+          return ["newest rows first"];
+        case "all rows":
+          return ["keeps one row a key"];
+      }
+      break;
+    case "limit": {
+      const { way } = physical;
+      switch (way.kind) {
+        case "first":
+          return [];
+        case "last":
+          return [`keeps ${way.count} rows`];
+        case "last of reversed":
+          return ["read from the end"];
+        case "without ends":
+          return [`keeps ${way.without} rows`];
+      }
+      break;
+    }
+    case "window":
+      return [physical.way === "streaming" ? "streaming" : "over kept rows"];
+  }
+}
+
+const TABLES = {
+  single: [],
+  dense: ["dense table"],
+  hash: ["hash table"],
+  measured: ["dense or hash table, by the dictionaries of its keys"],
+} as const;
+
+function groupMarks({ way }: Grouping): string[] {
+  switch (way.kind) {
+    case "kernel":
+      if (way.reads === "count") return ["by the number of rows"];
+      return [
+        ...TABLES[way.spec.table],
+        ...(way.spec.staged === true ? ["keys and arguments as columns"] : []),
+        ...(way.reads === "one range" ? ["one table"] : []),
+      ];
+    case "batches":
+      return [];
+    case "bits":
+      return ["a bit for each value"];
+    case "values":
+      return ["counts the groups of values", ...groupMarks(way.groups)];
+    case "pairs":
+      return ["counts the groups of keys and values", ...groupMarks(way.pairs)];
+    case "side by side":
+      return way.parts.map(({ way, node }, k) =>
+        `pass ${k + 1}: ${
+          [node.aggregates.map((call) => call.function).join(", "), ...groupMarks({ way, node })].join(", ")
+        }`
+      );
+  }
+}
+
+const KEYS = { value: "values", wide: "values", text: "texts", symbol: "symbols" } as const;
+
+function joinMarks({ keyKinds, byMorsels }: PhysicalPlan & { operator: "join" }): string[] {
+  if (keyKinds.length === 0) return ["all pairs"];
+  const isDense = keyKinds.every((kind) => kind === "value" || kind === "symbol");
+  return [
+    `keys by ${keyKinds.map((kind) => KEYS[kind]).join(", ")}`,
+    isDense ? "dense or hash index, by the range of the right keys" : "hash index",
+    ...(byMorsels ? [] : ["left rows in order"]),
+  ];
+}
