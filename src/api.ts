@@ -23,8 +23,10 @@ export interface Client {
   wire: "http" | "pg";
   /** host:port */
   address(): string;
-  /** What the client calls itself. */
-  application?: string;
+  /** What it has set by SET, by names in lower case. `application_name` is what it calls itself. */
+  settings?: ReadonlyMap<string, string>;
+  /** The number of a connection that lasts: pg_stat_activity lists it also while it is idle. */
+  pid?: number;
   /** It may do more than read. */
   canWrite: boolean;
 }
@@ -131,6 +133,8 @@ export interface Session {
   fail(): Promise<void>;
   /** Undoes the open transaction. */
   close(): Promise<void>;
+  /** The same, for good: the session's connection has ended. */
+  end(): Promise<void>;
 }
 
 /** Unit of row times in line protocol. */

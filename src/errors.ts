@@ -37,6 +37,7 @@ export const SQLSTATE = {
   internal: "XX000",
   corrupted: "XX001",
   duplicateObject: "42710",
+  undefinedObject: "42704",
   objectNotInState: "55000",
 } as const;
 

@@ -72,10 +72,13 @@ Deno.test("query_activity() and CANCEL QUERY", async (t) => {
     const ended = server.exec(ENDLESS);
     const row = await one(ENDLESS);
     assert.equal(row.wire, "http");
-    const { rows } = await admin.query("select pid, client_addr, state from pg_stat_activity where query like $1", [
-      "select count()%",
-    ]);
-    assert.deepEqual(rows, [{ pid: Number(row.query_id), client_addr: "127.0.0.1", state: "active" }]);
+    const { rows } = await admin.query(
+      "select query_id, client_addr, state from pg_stat_activity where query like $1",
+      [
+        "select count()%",
+      ],
+    );
+    assert.deepEqual(rows, [{ query_id: String(row.query_id), client_addr: "127.0.0.1", state: "active" }]);
     await admin.query(`CANCEL QUERY ${row.query_id}`);
     assert.equal((await ended).error, `query ${row.query_id} was cancelled by admin with CANCEL QUERY`);
     await until("the query is gone", async () => (await running(server, ENDLESS)).length === 0);

@@ -1,5 +1,5 @@
-/** The statements that run: who sent them, how far they are, and their end by CANCEL QUERY. */
-import type { Client, ExecuteOptions, Identity } from "../api.ts";
+/** The connections that last, and the statements that run: who sent them, how far they are, and their end by CANCEL QUERY. */
+import type { Client, ExecuteOptions, Identity, Session } from "../api.ts";
 import { SqlError, SQLSTATE } from "../errors.ts";
 import type { QueryStatistics, RunningQuery } from "../engine/mod.ts";
 import { shownText } from "../log/mod.ts";
@@ -12,14 +12,31 @@ const NO_STATISTICS: QueryStatistics = { state: "ended", worker: -1, rowsRead: 0
 
 export class Activity {
   private readonly running = new Map<number, RunningStatement>();
+  private readonly connections = new Map<Client, Connection>();
   private nextId = 1;
 
   constructor(private readonly nowMicros: () => bigint) {}
 
+  /** Lists the session's connection until it ends, if it has one that lasts. */
+  connect(session: Pick<Session, "identity" | "transaction"> & { readonly client?: Client }): void {
+    const { identity, client } = session;
+    if (client?.pid === undefined) return;
+    this.connections.set(client, new Connection(client.pid, identity.name, client, () => session.transaction));
+  }
+
+  disconnect(client: Client | undefined): void {
+    if (client !== undefined) this.connections.delete(client);
+  }
+
   begin(text: string, { name }: Identity, client: Client | undefined, options: ExecuteOptions): RunningStatement {
     const id = this.nextId++;
-    const statement = new RunningStatement(id, text, name, client, this.running);
+    const connection = client && this.connections.get(client);
+    const statement: RunningStatement = new RunningStatement(id, text, name, client, () => {
+      this.running.delete(id);
+      connection?.ends(statement);
+    });
     this.running.set(id, statement);
+    connection?.begins(statement);
     if (options.progress !== undefined) statement.tellProgress(options.progress);
     return statement;
   }
@@ -50,38 +67,109 @@ export class Activity {
       return [
         ...[BigInt(id), worker < 0 ? null : BigInt(worker), worker < 0 ? "main" : "query", user],
         ...[micros(startedMs), micros(changedMs), statement.isCancelled ? "cancelled" : "active", false],
-        ...[shownText(text), client?.wire ?? null, client?.address() ?? null, client?.application ?? null],
+        ...[
+          shownText(text),
+          client?.wire ?? null,
+          client?.address() ?? null,
+          client?.settings?.get("application_name") ?? null,
+        ],
         ...[statement.phase, BigInt(rowsRead), rowsToRead === 0 ? null : BigInt(rowsToRead), BigInt(rowsWritten)],
         ...[BigInt(memoryBytes), (nowMs - startedMs) / 1000],
       ];
     });
   }
 
-  /** Of pg_stat_activity, by column. The number of a query is its process id, as CANCEL QUERY takes it. */
+  /** Of pg_stat_activity, by column: the connections that last, then statements that came without one. */
   catalogRows(): Record<string, Value>[] {
-    return this.rows().map((row) => {
-      const [id, , , user, started, changed, , , query, , address, application, phase] = row;
-      const [, host, port] = /^(.*):(\d+)$/.exec(String(address)) ?? [];
-      return {
-        datid: 1,
-        datname: "qdb",
-        pid: Number(id),
-        usesysid: 1,
-        usename: user,
-        application_name: application ?? "",
-        client_addr: host?.replace(/^\[(.*)\]$/, "$1") ?? null,
-        client_port: port === undefined ? null : Number(port),
-        xact_start: started,
-        query_start: started,
-        state_change: changed,
-        wait_event_type: phase === "sending" ? "Client" : null,
-        wait_event: phase === "sending" ? "ClientWrite" : null,
-        state: "active",
-        query_id: id,
-        query,
-        backend_type: "client backend",
-      };
-    });
+    const nowMicros = this.nowMicros(), nowMs = performance.now();
+    const micros = (ms: number | undefined) =>
+      ms === undefined ? null : nowMicros - BigInt(Math.round((nowMs - ms) * 1000));
+    const ofConnections = [...this.connections.values()].map((connection) => ({
+      ...clientRow(connection.user, connection.client),
+      pid: connection.pid,
+      backend_start: micros(connection.startedMs),
+      xact_start: micros(connection.transactionStartedMs),
+      query_start: micros(connection.queryStartedMs),
+      state_change: micros(connection.changedMs),
+      ...waitOf(connection.statement),
+      state: connection.state,
+      query_id: connection.statement === undefined ? null : BigInt(connection.statement.id),
+      query: shownText(connection.text),
+    }));
+    const others = [...this.running.values()].filter(({ client }) =>
+      client === undefined || !this.connections.has(client)
+    );
+    const ofStatements = others.map((statement) => ({
+      ...clientRow(statement.user, statement.client),
+      xact_start: micros(statement.startedMs),
+      query_start: micros(statement.startedMs),
+      state_change: micros(statement.changedMs),
+      ...waitOf(statement),
+      state: "active",
+      query_id: BigInt(statement.id),
+      query: shownText(statement.text),
+    }));
+    return [...ofConnections, ...ofStatements];
+  }
+}
+
+function clientRow(user: string, client: Client | undefined): Record<string, Value> {
+  const [, host, port] = /^(.*):(\d+)$/.exec(String(client?.address())) ?? [];
+  return {
+    datid: 1,
+    datname: "qdb",
+    usesysid: 1,
+    usename: user,
+    application_name: client?.settings?.get("application_name") ?? "",
+    client_addr: host?.replace(/^\[(.*)\]$/, "$1") ?? null,
+    client_port: port === undefined ? null : Number(port),
+    backend_type: "client backend",
+  };
+}
+
+function waitOf(statement: RunningStatement | undefined): Record<string, Value> {
+  if (statement === undefined) return { wait_event_type: "Client", wait_event: "ClientRead" };
+  return statement.phase === "sending" ? { wait_event_type: "Client", wait_event: "ClientWrite" } : {};
+}
+
+/** A connection that lasts from statement to statement. */
+class Connection {
+  readonly startedMs = performance.now();
+  /** When its state changed. */
+  changedMs = this.startedMs;
+  queryStartedMs: number | undefined;
+  transactionStartedMs: number | undefined;
+  /** The one that runs. */
+  statement: RunningStatement | undefined;
+  /** Of the last statement. */
+  text = "";
+
+  constructor(
+    readonly pid: number,
+    readonly user: string,
+    readonly client: Client,
+    private readonly transaction: () => Session["transaction"],
+  ) {}
+
+  get state(): string {
+    if (this.statement !== undefined) return "active";
+    const transaction = this.transaction();
+    if (transaction === "idle") return "idle";
+    return transaction === "open" ? "idle in transaction" : "idle in transaction (aborted)";
+  }
+
+  begins(statement: RunningStatement): void {
+    this.statement = statement;
+    this.text = statement.text;
+    this.queryStartedMs = this.changedMs = statement.startedMs;
+    this.transactionStartedMs ??= statement.startedMs;
+  }
+
+  ends(statement: RunningStatement): void {
+    if (this.statement !== statement) return;
+    this.statement = undefined;
+    this.changedMs = performance.now();
+    if (this.transaction() === "idle") this.transactionStartedMs = undefined;
   }
 }
 
@@ -103,8 +191,7 @@ export class RunningStatement {
     readonly text: string,
     readonly user: string,
     readonly client: Client | undefined,
-    /** Where it stands until it ends. */
-    private readonly running: Map<number, RunningStatement>,
+    private readonly ended: () => void,
   ) {}
 
   get statistics(): QueryStatistics {
@@ -137,7 +224,7 @@ export class RunningStatement {
 
   end(): void {
     if (this.timer !== undefined) clearInterval(this.timer);
-    this.running.delete(this.id);
+    this.ended();
   }
 
   /** False where nothing can stop it: it has not begun yet, or its rows are being written. */

@@ -1,5 +1,4 @@
 /** Rows of the sources that describe the database itself: one entry a source, by the name the binder gives it. */
-import type { Identity } from "../api.ts";
 import { CorruptFileError, SqlError, SQLSTATE, TableClosedError } from "../errors.ts";
 import { FUNCTIONS } from "../sql/functions/mod.ts";
 import { keywords } from "../sql/mod.ts";
@@ -9,29 +8,30 @@ import { typeOf, type Value } from "../types/mod.ts";
 import { arrayDimensions } from "../types/wide.ts";
 import type { Core } from "./core.ts";
 import { catalogRows, isCatalogSource } from "./pg-catalog.ts";
+import type { Asker } from "./statements.ts";
 
 /** The plan with its metadata as rows of this moment. */
-export function resolveMetadata(plan: Plan, core: Core, identity: Identity): Plan {
-  if (plan.node === "metadata") return { ...plan, node: "values", rows: rowsOf(plan, core, identity) };
+export function resolveMetadata(plan: Plan, core: Core, asker: Asker): Plan {
+  if (plan.node === "metadata") return { ...plan, node: "values", rows: rowsOf(plan, core, asker) };
   if ("left" in plan) {
     return {
       ...plan,
-      left: resolveMetadata(plan.left, core, identity),
-      right: resolveMetadata(plan.right, core, identity),
+      left: resolveMetadata(plan.left, core, asker),
+      right: resolveMetadata(plan.right, core, asker),
     };
   }
-  return "input" in plan ? { ...plan, input: resolveMetadata(plan.input, core, identity) } : plan;
+  return "input" in plan ? { ...plan, input: resolveMetadata(plan.input, core, asker) } : plan;
 }
 
 type Source = (core: Core, table: () => TableSnapshot) => Value[][];
 
-function rowsOf(node: MetadataNode, core: Core, identity: Identity): Value[][] {
+function rowsOf(node: MetadataNode, core: Core, asker: Asker): Value[][] {
   if (node.source === "pg_catalog.pg_stat_activity") {
     return core.activity.catalogRows().map((row) => node.columns.map(({ name }) => row[name] ?? null));
   }
   if (isCatalogSource(node.source)) {
     const schemas = core.catalogue.tables().map(({ schema }) => schema).toSorted((a, b) => a.id - b.id);
-    return catalogRows(node.source, node.columns, schemas, identity.name);
+    return catalogRows(node.source, node.columns, schemas, asker);
   }
   const source = SOURCES[node.source];
   if (!source) throw new SqlError(`${node.source} is not supported`, node.at, SQLSTATE.featureNotSupported);

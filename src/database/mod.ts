@@ -28,7 +28,7 @@ import { planText } from "./planning.ts";
 import { TableLocks } from "./locks.ts";
 import { Progress } from "./progress.ts";
 import { DatabaseSession } from "./session.ts";
-import { type Planning, StatementCache } from "./statements.ts";
+import { factsOf, type Planning, StatementCache } from "./statements.ts";
 import { marksOf } from "./sources.ts";
 import { Traces } from "./traces.ts";
 
@@ -107,7 +107,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
         case "marks":
           return marksOf(question.scans, tables);
         case "metadata":
-          return resolveMetadata(question.node, { ...core, catalogue: tables }, SERVER);
+          return resolveMetadata(question.node, { ...core, catalogue: tables }, { identity: SERVER });
         case "call":
           return options.reloadConfig?.() ?? false;
       }
@@ -115,7 +115,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
   });
   const quick = quickEffort(options.directWordsMax);
   const planning = (tables: Catalogue, versionOf: () => number): Planning => ({
-    quick: ({ text, parameterTypes, identity, values }) =>
+    quick: ({ text, parameterTypes, identity, client, values }) =>
       planText(text, {
         catalogue: tables,
         parameterTypes,
@@ -123,15 +123,17 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
         importRoot: options.importRoot,
         nowMicros: nowMicros(),
         user: identity.name,
+        client: factsOf(client),
         parquetSchema: (path) => parquetSchema(path, options.importRoot),
         effort: quick,
       }),
-    long: ({ text, parameterTypes, identity, values }, wait) =>
+    long: ({ text, parameterTypes, identity, client, values }, wait) =>
       planner.want("statement", {
         text,
         parameterTypes,
         values: values ?? [],
         user: identity.name,
+        client: factsOf(client),
         nowMicros: nowMicros(),
         schemaVersion: versionOf(),
       }, { ...wait, catalogue: tables }),

@@ -1,6 +1,7 @@
 /** Rows of `pg_catalog` and `information_schema`: what tables there are, in the words of PostgreSQL. */
-import { ARRAY_IN, BASE_TYPE, type FilledTable, tableOid } from "../sql/mod.ts";
+import { ARRAY_IN, BASE_TYPE, type FilledTable, settingsOf, tableOid } from "../sql/mod.ts";
 import type { TableSchema } from "../storage/mod.ts";
+import type { Asker } from "./statements.ts";
 import { typeOf, type Value } from "../types/mod.ts";
 import { arrayDimensions } from "../types/wide.ts";
 
@@ -54,7 +55,7 @@ const TYPES: PgType[] = [
 ];
 const TYPE_BY_OID = new Map(TYPES.map((each) => [each.oid, each]));
 
-type Rows = (tables: readonly TableSchema[], user: string) => Record<string, Value>[];
+type Rows = (tables: readonly TableSchema[], asker: Asker) => Record<string, Value>[];
 
 const forColumns = (
   tables: readonly TableSchema[],
@@ -149,9 +150,9 @@ const SOURCES: Record<Exclude<FilledTable, "pg_catalog.pg_stat_activity">, Rows>
     datallowconn: true,
     datconnlimit: -1,
   }],
-  "pg_catalog.pg_roles": (_tables, user) => [{
+  "pg_catalog.pg_roles": (_tables, { identity }) => [{
     oid: OWNER,
-    rolname: user,
+    rolname: identity.name,
     rolsuper: true,
     rolinherit: true,
     rolcanlogin: true,
@@ -160,10 +161,14 @@ const SOURCES: Record<Exclude<FilledTable, "pg_catalog.pg_stat_activity">, Rows>
   }],
   "pg_catalog.pg_tables": (tables) =>
     tables.map((schema) => ({ schemaname: SCHEMA, tablename: schema.name, tableowner: SCHEMA })),
-  "pg_catalog.pg_settings": () => [
-    { name: "max_index_keys", setting: "32", category: "Preset Options", context: "internal" },
-    { name: "max_identifier_length", setting: "63", category: "Preset Options", context: "internal" },
-  ],
+  "pg_catalog.pg_settings": (_tables, { client }) =>
+    settingsOf(client?.settings).map(({ name, value, isFixed, summary }) => ({
+      name,
+      setting: String(value),
+      category: isFixed ? "Preset Options" : "Client Connection Defaults",
+      short_desc: summary,
+      context: isFixed ? "internal" : "user",
+    })),
   "information_schema.schemata": () => [{ catalog_name: DATABASE, schema_name: SCHEMA, schema_owner: SCHEMA }],
   "information_schema.tables": (tables) =>
     tables.map((schema) => ({
@@ -211,8 +216,8 @@ export function catalogRows(
   source: string,
   columns: readonly { name: string; type: string }[],
   tables: readonly TableSchema[],
-  user: string,
+  asker: Asker,
 ): Value[][] {
-  const rows = Object.hasOwn(SOURCES, source) ? SOURCES[source as keyof typeof SOURCES](tables, user) : [];
+  const rows = Object.hasOwn(SOURCES, source) ? SOURCES[source as keyof typeof SOURCES](tables, asker) : [];
   return rows.map((row) => columns.map(({ name, type }) => Object.hasOwn(row, name) ? row[name] : emptyValue(type)));
 }

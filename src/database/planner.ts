@@ -5,6 +5,7 @@
  */
 import { asClientFault, SqlError, SQLSTATE } from "../errors.ts";
 import { CANCEL, cancelError, type PostedError, type PostedPlan, revivedError } from "../engine/mod.ts";
+import type { ClientFacts } from "../sql/mod.ts";
 import type { MetadataNode, Plan, ScanReading } from "../sql/plan.ts";
 import type { Catalogue, ScanSource, TableSchema, TableSnapshot } from "../storage/mod.ts";
 import type { Value } from "../types/mod.ts";
@@ -16,6 +17,7 @@ export interface StatementOrder {
   parameterTypes: (string | undefined)[];
   values: readonly Value[];
   user: string;
+  client?: ClientFacts;
   nowMicros: bigint;
   /** Of all tables: what was bound under another one is bound anew. */
   schemaVersion: number;

@@ -187,11 +187,11 @@ Deno.test("long statements go to the planner, others do not", async () => {
   }, 10);
   const identity = { name: "admin", groups: [] };
   const texts = ["short", "wordy", `${"x".repeat(100_000)}`];
-  for (const text of texts) await cache.get(text, [], identity);
+  for (const text of texts) await cache.get(text, [], { identity });
   assert.deepEqual(longOnes, texts.slice(1));
   // Known from the first time, as texts that are not too long are kept.
-  assert.ok(!(cache.get("wordy", [], identity) instanceof Promise));
-  assert.ok(cache.get(texts[2], [], identity) instanceof Promise);
+  assert.ok(!(cache.get("wordy", [], { identity }) instanceof Promise));
+  assert.ok(cache.get(texts[2], [], { identity }) instanceof Promise);
 });
 
 Deno.test("the planner refuses what is longer than its limits", async () => {

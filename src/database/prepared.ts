@@ -55,15 +55,15 @@ export class PreparedStatement implements Prepared {
   private async answer(values: Value[], options: ExecuteOptions, running?: RunningStatement): Promise<Answer> {
     for (;;) {
       // Another statement may have changed a table since this one was bound: bind it again, as a fresh one.
-      const { statements, identity } = this.session;
-      const known = await statements.refreshed(this.prepared, identity, options);
+      const { session } = this, { statements } = session;
+      const known = await statements.refreshed(this.prepared, session, options);
       try {
-        const statement = await statements.withValues(known, values, identity, options);
+        const statement = await statements.withValues(known, values, session, options);
         // Every execution passes here, over every wire but the line protocol.
-        if (identity !== SERVER) {
-          this.core.access?.authorize(identity, this.session.client, statement.requires, this.session.catalogue);
+        if (session.identity !== SERVER) {
+          this.core.access?.authorize(session.identity, session.client, statement.requires, session.catalogue);
         }
-        return await new Run(this.session, this.core, statement, values, options, running).answer();
+        return await new Run(session, this.core, statement, values, options, running).answer();
       } catch (error) {
         if (!(error instanceof TableClosedError)) throw error;
         await this.core.writer.open(error.tableId);

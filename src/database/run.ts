@@ -15,7 +15,7 @@ import { resolveMetadata } from "./metadata.ts";
 import type { StatementOrder, WaitOptions } from "./planner.ts";
 import { planOfRun, plansOf } from "./planning.ts";
 import { resolveSources, scansOf } from "./sources.ts";
-import type { Statement, StatementCache } from "./statements.ts";
+import { factsOf, type Statement, type StatementCache } from "./statements.ts";
 import type { Transaction } from "./transaction.ts";
 
 /** What an execution uses of its session. */
@@ -94,7 +94,7 @@ export class Run {
       user: name,
     });
     return this.statement.hasMetadata
-      ? resolveMetadata(known, { ...this.core, catalogue: this.session.catalogue }, this.session.identity)
+      ? resolveMetadata(known, { ...this.core, catalogue: this.session.catalogue }, this.session)
       : known;
   }
 
@@ -115,6 +115,7 @@ export class Run {
       parameterTypes,
       values,
       user: session.identity.name,
+      client: factsOf(session.client),
       nowMicros: execution.nowMicros(),
       schemaVersion,
     };

@@ -13,7 +13,14 @@ export class DatabaseSession implements Session {
   /** What is open, by BEGIN or as a request of several statements. */
   current: Transaction | undefined;
 
-  constructor(private readonly core: Core, readonly identity: Identity, readonly client?: Client) {}
+  constructor(private readonly core: Core, readonly identity: Identity, readonly client?: Client) {
+    core.activity.connect(this);
+  }
+
+  async end(): Promise<void> {
+    this.core.activity.disconnect(this.client);
+    await this.close();
+  }
 
   get transaction(): Session["transaction"] {
     if (!this.current?.isBlock) return "idle";
@@ -44,7 +51,7 @@ export class DatabaseSession implements Session {
       return await this.prepare(text, parameterTypes, options);
     };
     try {
-      const statement = this.statements.get(text, parameterTypes, this.identity, options);
+      const statement = this.statements.get(text, parameterTypes, this, options);
       return statement instanceof Promise ? statement.then(ready).catch(opened) : ready(statement);
     } catch (error) {
       if (!(error instanceof TableClosedError)) throw error;
@@ -55,7 +62,7 @@ export class DatabaseSession implements Session {
   /** In a transaction that has failed: only what ends it is to be run, so that it does not matter what is wrong with others. */
   private prepareEnd(text: string, parameterTypes: (string | undefined)[]): Prepared {
     try {
-      const statement = this.core.statements.get(text, parameterTypes, this.identity);
+      const statement = this.core.statements.get(text, parameterTypes, this);
       if (!(statement instanceof Promise)) return new PreparedStatement(this, this.core, statement, 0);
       statement.catch(() => {});
     } catch {

@@ -1,7 +1,7 @@
 /** Statements as they are ready to run, by their text: parsing, binding and planning happen once for each text and schema. */
-import type { Identity } from "../api.ts";
+import type { Client, Identity } from "../api.ts";
 import { isPacked, type PostedPlan } from "../engine/mod.ts";
-import { LongStatement } from "../sql/mod.ts";
+import { type ClientFacts, LongStatement } from "../sql/mod.ts";
 import type { Value } from "../types/mod.ts";
 import type { WaitOptions } from "./planner.ts";
 import { type Planned, plansOf } from "./planning.ts";
@@ -14,11 +14,20 @@ export interface Statement extends Planned<PostedPlan> {
   schemaVersion: number;
 }
 
+/** Whose statement it is: a session. */
+export interface Asker {
+  identity: Identity;
+  client?: Pick<Client, "settings" | "pid">;
+}
+
+export function factsOf(client: Asker["client"]): ClientFacts | undefined {
+  return client && { settings: client.settings, pid: client.pid };
+}
+
 /** A text with the types of its parameters, and who asks. */
-export interface StatementSource {
+export interface StatementSource extends Asker {
   text: string;
   parameterTypes: (string | undefined)[];
-  identity: Identity;
   /** Of the parameters, where the statement is bound for one run. */
   values?: readonly Value[];
 }
@@ -46,14 +55,14 @@ export class StatementCache {
   get(
     text: string,
     parameterTypes: (string | undefined)[],
-    identity: Identity,
+    asker: Asker,
     options: WaitOptions = {},
   ): Statement | Promise<Statement> {
     const key = parameterTypes.length === 0 ? text : `${parameterTypes.join()}\n${text}`;
     const schemaVersion = this.planning.schemaVersion();
     const cached = this.byKey.get(key);
     if (cached && cached.schemaVersion === schemaVersion) return cached;
-    const source = { text, parameterTypes, identity };
+    const source = { text, parameterTypes, identity: asker.identity, client: asker.client };
     const keep = (planned: Planned<PostedPlan>) => this.keep(key, { ...planned, text, parameterTypes, schemaVersion });
     if (text.length <= QUICK_TEXT_LENGTH_MAX) {
       try {
@@ -66,22 +75,23 @@ export class StatementCache {
   }
 
   /** The statement itself, or bound anew where a schema has changed since. */
-  refreshed(statement: Statement, identity: Identity, options: WaitOptions): Statement | Promise<Statement> {
+  refreshed(statement: Statement, asker: Asker, options: WaitOptions): Statement | Promise<Statement> {
     return statement.schemaVersion === this.planning.schemaVersion() && !statement.boundAnew
       ? statement
-      : this.get(statement.text, statement.parameterTypes, identity, options);
+      : this.get(statement.text, statement.parameterTypes, asker, options);
   }
 
   /** The statement for one run with these values of its parameters. */
   withValues(
     statement: Statement,
     values: readonly Value[],
-    identity: Identity,
+    asker: Asker,
     options: WaitOptions,
   ): Statement | Promise<Statement> {
     // Of a packed plan the planner does the same when it runs.
     if (!statement.boundByValues || plansOf(statement.bound).some(isPacked)) return statement;
-    const source = { text: statement.text, parameterTypes: statement.parameters, identity, values };
+    const { identity, client } = asker;
+    const source = { text: statement.text, parameterTypes: statement.parameters, identity, client, values };
     const ready = (planned: Planned<PostedPlan>): Statement => ({ ...statement, ...planned });
     try {
       return ready(this.planning.quick(source));

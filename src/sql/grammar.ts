@@ -257,7 +257,7 @@ const COMMON = String.raw`
   showStatement = show end
   show = "SHOW" ("COLUMNS" | "PARTITIONS") "FROM" tableName   -- from
        | "SHOW" "CREATE" ("TABLE" | "DATABASE") tableName  -- create
-       | "SHOW" (~("COLUMNS" | "PARTITIONS" | "CREATE") name | "ALL") name*  -- words
+       | "SHOW" (~("COLUMNS" | "PARTITIONS" | "CREATE") path | "ALL") name*  -- words
   set = ("SET" | "RESET" | "DISCARD" | "DEALLOCATE" | "CLOSE" | "UNLISTEN") any*
   transaction = ("BEGIN" | "COMMIT" | "ROLLBACK" | "END" | "ABORT") ("WORK" | "TRANSACTION")? transactionMode* end  -- word
               | "START" "TRANSACTION" transactionMode* end  -- start

@@ -276,7 +276,8 @@ export const statementActions: ohm.ActionDict<unknown> = {
     };
   },
   show_words(show, first, rest): Statement {
-    return { kind: "show", at: at(show), what: [first, ...rest.children].map(word).join(" "), whatAt: at(first) };
+    const name = matched.source.text.slice(at(first), endOf(first)).toLowerCase();
+    return { kind: "show", at: at(show), what: [name, ...rest.children.map(word)].join(" "), whatAt: at(first) };
   },
   set(first, rest): Statement {
     const last = rest.numChildren > 0 ? rest.child(rest.numChildren - 1) : first;

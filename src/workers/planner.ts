@@ -83,7 +83,10 @@ function carryOut(order: Order, transfer: Transferable[]): unknown {
 }
 
 function statementOf(
-  { want, text, parameterTypes, values, user, schemaVersion, nowMicros }: Exclude<Order, { want: "parts" }>,
+  { want, text, parameterTypes, values, user, client, schemaVersion, nowMicros }: Exclude<
+    Order,
+    { want: "parts" }
+  >,
 ): Planned {
   const bindNow = (types: (string | undefined)[], parameterValues?: readonly Value[]) =>
     planText(text, {
@@ -93,6 +96,7 @@ function statementOf(
       importRoot,
       nowMicros,
       user,
+      client,
       parquetSchema: (path) => parquetSchema(path, importRoot),
       effort,
       poll,

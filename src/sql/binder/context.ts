@@ -6,6 +6,7 @@ import { didYouMean } from "../../nearest.ts";
 import type { Catalogue, TableSnapshot } from "../../storage/contract.ts";
 import type { Value } from "../../types/mod.ts";
 import type { CommonTable, Expression, Name, Query } from "../ast.ts";
+import type { ClientFacts, SessionValues } from "../client-settings.ts";
 import { type Effort, FULL_EFFORT } from "../effort.ts";
 import type { Expr, WorkingNode } from "../plan.ts";
 import { Requirements } from "./requirements.ts";
@@ -27,8 +28,8 @@ export interface BindContext {
   effort?: Effort;
   /** Called often: throws when nobody waits for the statement any more. */
   poll?: () => void;
-  /** The text begins at this offset of what the client sent: positions are relative to the text. */
-  settings?: Record<string, string>;
+  /** What the client has set by SET, and the number of its connection. */
+  client?: ClientFacts;
 }
 
 /** Columns with types of this database, and columns that have none, with their types in the file's terms. */
@@ -103,7 +104,7 @@ export class Binding {
   readonly unreadable = new Map<string, string>();
   /** The statement's shape depends on values of parameters that are not known yet: something else stands in for them. */
   boundByValues = false;
-  /** The bound statement depends on the clock or on files at the time of binding. */
+  /** The bound statement depends on the clock, on files or on settings at the time of binding. */
   boundAnew = false;
   /** Where bound expressions stand in the text: for errors that are found later than the expression was bound. */
   private readonly positions = new WeakMap<Expr, number>();
@@ -140,6 +141,17 @@ export class Binding {
     const known = this.positions.get(expr);
     if (known !== undefined) return known;
     return "at" in expr ? expr.at : 0;
+  }
+
+  /** What the session has set: a statement that asks for it holds for this session and moment only. */
+  sessionValues(): SessionValues {
+    this.boundAnew = true;
+    return this.context.client?.settings ?? new Map();
+  }
+
+  connectionNumber(): number {
+    this.boundAnew = true;
+    return this.context.client?.pid ?? 0;
   }
 
   /** The moment of binding, in microseconds since 1970. A statement that asks for it holds for this moment only. */

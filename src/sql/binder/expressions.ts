@@ -2,6 +2,7 @@
  * Expressions: names, overloads and implicit casts of one expression over one scope.
  */
 import { notSupported, SqlError, SQLSTATE } from "../../errors.ts";
+import { didYouMean } from "../../nearest.ts";
 import { typeOf, type Value } from "../../types/mod.ts";
 import { arrayDimensions, asDecimal, decimalOf, decimalTag, geohashBits, parseGeohash } from "../../types/wide.ts";
 import type { Expression, FunctionCall, OrderItem, Query, TypeName } from "../ast.ts";
@@ -11,6 +12,7 @@ import { aggregateKind, bindFunction, castEntry, resolveOverload } from "./calls
 import { DECIMAL_TARGETS } from "../functions/decimal.ts";
 import { JSON_TYPES } from "../functions/json.ts";
 import { callableNames, findOverload } from "../functions/mod.ts";
+import { settingNames, settingOf } from "../client-settings.ts";
 import { bindComparison } from "./comparison.ts";
 import {
   type Binding,
@@ -688,6 +690,8 @@ export class Expressions {
     if (name.startsWith("array_elem_") && e.args.length > 1) return this.function(name, this.args(e, scope), e.at);
     if (kind === "window") throw new SqlError(`${e.name} wants OVER`, e.at, SQLSTATE.grouping);
     if (kind === "aggregate" || (kind === "none" && e.distinct)) return this.aggregate(e, name, scope);
+    if (name === "current_setting") return this.currentSetting(e, this.args(e, scope));
+    if (name === "pg_backend_pid" && e.args.length === 0) return constant(this.binding.connectionNumber(), "INT");
     if (name === "unnest") {
       if (scope.unnest === undefined) throw notSupported("unnest outside of FROM and the select list", e.at);
       return scope.unnest.add(e, scope);
@@ -700,6 +704,22 @@ export class Expressions {
       return this.coalesceDecimals(args, e);
     }
     return this.function(name, args, e.at);
+  }
+
+  /** Of a constant name it is a constant of the session. With `missing_ok`, as in PostgreSQL, an unknown name is NULL or refused. */
+  private currentSetting(e: FunctionCall, args: Expr[]): Expr {
+    const call = this.function("current_setting", args, e.at);
+    const [named, ...others] = args;
+    const name = this.constantOf(named, constant(null, "STRING"))?.value;
+    const [missingOk] = others.map((arg) => fold(arg, this.binding)?.value);
+    if (typeof name !== "string") return call;
+    const session = this.binding.sessionValues();
+    const setting = settingOf(name, session);
+    if (setting !== undefined) return constant(String(setting.value), "STRING");
+    if (missingOk === undefined) return call;
+    if (missingOk === true) return this.nullOf("STRING");
+    const hint = didYouMean(name, settingNames(session));
+    throw new SqlError(`there is no setting ${name}${hint}`, e.args[0].at, SQLSTATE.undefinedObject);
   }
 
   /** Decimals have no kernel, so coalesce is said as a CASE. */

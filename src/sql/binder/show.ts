@@ -4,7 +4,7 @@
 import { SqlError } from "../../errors.ts";
 import { didYouMean } from "../../nearest.ts";
 import type { OtherStatement as Statement } from "../ast.ts";
-import { CLIENT_SETTINGS } from "../client-settings.ts";
+import { settingNames, settingOf, settingsOf } from "../client-settings.ts";
 import type { Plan } from "../plan.ts";
 import type { Binding } from "./context.ts";
 import { metadataPlan } from "./metadata.ts";
@@ -30,12 +30,18 @@ export function showPlan(binding: Binding, show: Show): Plan {
   }
   if (what === "tables") return metadataPlan("show_tables", [], show.at);
   if (what === "parameters") return metadataPlan("show_parameters", [], show.at);
-  const setting = CLIENT_SETTINGS[what];
+  const session = binding.sessionValues();
+  if (what === "all") {
+    const columns = ["name", "setting", "description"].map((name) => ({ name, type: "STRING" }));
+    const rows = settingsOf(session).map(({ name, value, summary }) => [name, String(value), summary]);
+    return { node: "values", columns, rows, timestamp: -1, order: "none" };
+  }
+  const setting = settingOf(what, session);
   if (setting === undefined) {
-    const known = [...Object.keys(OF_TABLE), "tables", "parameters", ...Object.keys(CLIENT_SETTINGS)];
+    const known = [...Object.keys(OF_TABLE), "tables", "parameters", "all", ...settingNames(session)];
     const hint = didYouMean(show.what, known);
     throw new SqlError(`SHOW does not know ${show.what}${hint}`, show.whatAt + show.what.length);
   }
-  const [name, value, type] = setting;
-  return { node: "values", columns: [{ name, type: type ?? "STRING" }], rows: [[value]], timestamp: -1, order: "none" };
+  const { name, value, type } = setting;
+  return { node: "values", columns: [{ name, type }], rows: [[value]], timestamp: -1, order: "none" };
 }

@@ -5,7 +5,7 @@ import { createHash } from "node:crypto";
 import { VERSION } from "../../version.ts";
 import { SqlError, SQLSTATE } from "../../errors.ts";
 import { NULL_I32, NULL_I64, tagOfName, typeOf } from "../../types/mod.ts";
-import { CLIENT_SETTINGS } from "../client-settings.ts";
+import { settingOf } from "../client-settings.ts";
 import type { FunctionContext, FunctionEntry } from "./entry.ts";
 import { elementsOf, quotedElement } from "../../types/pg-arrays.ts";
 import { batchEntry } from "./batch-entry.ts";
@@ -343,7 +343,7 @@ const clientFunctions: FunctionEntry[] = [
     "pg_backend_pid",
     [],
     "INT",
-    "Connections have no processes of their own: 0.",
+    "The number of the connection in pg_stat_activity; 0 over HTTP.",
     (_, out, rowCount) => out.values.fill(0, 0, rowCount),
     [],
     { volatility: "stable" },
@@ -352,11 +352,11 @@ const clientFunctions: FunctionEntry[] = [
     "current_setting",
     [{ name: "name", type: "text" }, any("missing_ok", true)],
     "STRING",
-    "A setting that clients of PostgreSQL ask for; an empty text for others.",
+    "A setting of the session, as SHOW has it. An empty text for others; with `missing_ok` NULL, or an error if it is false.",
     ([name], out, rowCount) => {
       for (let row = 0; row < rowCount; row++) {
         const text = name.text(row);
-        out.setText(row, text === undefined ? undefined : String(CLIENT_SETTINGS[text.toLowerCase()]?.[1] ?? ""));
+        out.setText(row, text === undefined ? undefined : String(settingOf(text)?.value ?? ""));
       }
     },
     [["current_setting('server_encoding')", "UTF8"], ["current_setting('jit')", ""]],

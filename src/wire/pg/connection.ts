@@ -10,6 +10,7 @@ import { type Bind, type Close, decoderOf, type Describe, type Execute, type For
 import type { Output } from "./output.ts";
 import { announcedOid, arrayTagOf, decodeParameter, isLoose, tagOfOid } from "./parameters.ts";
 import { isExplain, Portal, resultFormats, type Statement, type Step } from "./portal.ts";
+import type { SessionSettings } from "./session-settings.ts";
 import { type Conversation, sessionStatement } from "./session-statements.ts";
 
 /** A client that sends many small statements at once lets others have their turn after this long. */
@@ -25,9 +26,8 @@ export interface ConnectionOptions extends PgOptions {
 }
 
 export class Connection implements Conversation {
-  statementTimeoutMs = 0;
-  tellsProgress = false;
-  startTimeoutMs = 0;
+  readonly settings: SessionSettings;
+  private readonly canWrite: boolean;
   /** performance.now() when the last answer was given; undefined while one is being made. */
   idleSince: number | undefined = performance.now();
   private readonly statements = new Map<string, Statement>();
@@ -46,9 +46,16 @@ export class Connection implements Conversation {
     private readonly input: Input,
     private readonly output: Output,
     readonly session: Session,
-    private readonly canWrite: boolean,
+    { settings, canWrite }: { settings: SessionSettings; canWrite: boolean },
     private readonly options: ConnectionOptions,
-  ) {}
+  ) {
+    this.settings = settings;
+    this.canWrite = canWrite;
+  }
+
+  tellSetting(name: string, value: string): void {
+    this.output.parameterStatus(name, value);
+  }
 
   private get metrics(): WireMetrics<"pg"> | undefined {
     return this.options.metrics?.wires.pg;
@@ -107,7 +114,7 @@ export class Connection implements Conversation {
       await this.output.flush();
     } finally {
       this.closePortals(undefined);
-      await this.session.close().catch((error) => this.options.log.error(`undoing a transaction failed: ${error}`));
+      await this.session.end().catch((error) => this.options.log.error(`undoing a transaction failed: ${error}`));
     }
   }
 
@@ -194,7 +201,7 @@ export class Connection implements Conversation {
   }
 
   private get waitOptions(): { signal: AbortSignal; timeoutMs: number } {
-    return { signal: this.abort.signal, timeoutMs: this.statementTimeoutMs };
+    return { signal: this.abort.signal, timeoutMs: this.settings.statementTimeoutMs };
   }
 
   private split(text: string): { text: string; at: number }[] | Promise<{ text: string; at: number }[]> {
@@ -432,8 +439,8 @@ export class Connection implements Conversation {
     try {
       const step = await portal.step(this.output, rowCountMax, {
         signal: this.abort.signal,
-        timeoutMs: this.statementTimeoutMs,
-        progress: this.tellsProgress ? this.progress : undefined,
+        timeoutMs: this.settings.statementTimeoutMs,
+        progress: this.settings.tellsProgress ? this.progress : undefined,
       });
       if (category === "transaction" && !isOfSession && session.transaction === "idle") {
         for (const [name, other] of this.portals) {

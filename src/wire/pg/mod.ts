@@ -204,22 +204,23 @@ class PgServer {
       `connected [client=${address}, principal=${shownText(who.identity.name)}, connections=${this.connectionCount}]`
     );
     try {
-      for (const [name, value] of parameterStatuses(who.applicationName)) output.parameterStatus(name, value);
+      for (const [name, value] of parameterStatuses(who.settings.values.get("application_name"))) {
+        output.parameterStatus(name, value);
+      }
       output.backendKeyData(pid, client.key);
       input.endStartUp(this.options.messageSizeMax ?? DEFAULT_LIMITS.messageSizeMax);
       const namedStatementLimit = this.options.namedStatementLimit ?? DEFAULT_LIMITS.namedStatementLimit;
       const session = this.options.database.session(who.identity, {
         wire: "pg",
         address: () => address,
-        application: who.applicationName,
+        settings: who.settings.values,
+        pid,
         canWrite: who.canWrite,
       });
-      client.connection = new Connection(input, output, session, who.canWrite, {
+      client.connection = new Connection(input, output, session, who, {
         ...this.options,
         namedStatementLimit,
       });
-      client.connection.startTimeoutMs = client.connection.statementTimeoutMs = who.statementTimeoutMs;
-      client.connection.tellsProgress = who.tellsProgress;
       await client.connection.run();
     } finally {
       this.connectionCount--;

@@ -320,7 +320,7 @@ const simple: { text: string; told: string[] }[] = [
   { text: "select; bad; select", told: ["T", "D", "C:SELECT 1", "E:42601@13", "Z:I"] },
   { text: "bad 'ä😀'", told: ["E:42601@5", "Z:I"] },
   { text: "begin; select; bad", told: ["C:BEGIN", "T", "D", "C:SELECT 1", "E:42601@20", "Z:E"] },
-  { text: "-- a comment\n set application_name = 'x'", told: ["C:SET", "Z:I"] },
+  { text: "-- a comment\n set application_name = 'x'", told: ["S", "C:SET", "Z:I"] },
   { text: "reset all", told: ["C:SET", "Z:I"] },
   { text: "DISCARD ALL", told: ["C:SET", "Z:I"] },
   { text: "unlisten *", told: ["C:SET", "Z:I"] },

@@ -3,16 +3,15 @@
  * portals. They are answered here; all others go to the database.
  */
 import type { Answer, Prepared, Session } from "../../api.ts";
-import { failedTransaction, notSupported, SqlError, SQLSTATE } from "../../errors.ts";
+import { failedTransaction, notSupported } from "../../errors.ts";
+import type { SessionSettings } from "./session-settings.ts";
 
 /** What such statements act on. */
 export interface Conversation {
   readonly session: Pick<Session, "transaction" | "savepoint" | "release" | "rollbackTo">;
-  statementTimeoutMs: number;
-  /** client_min_messages is info or lower: the client is told how far long statements are. */
-  tellsProgress: boolean;
-  /** As the client's start-up message said: what RESET goes back to. */
-  readonly startTimeoutMs: number;
+  readonly settings: SessionSettings;
+  /** Tells the client of a setting that it wants to know of. */
+  tellSetting(name: string, value: string): void;
   /** Forgets a prepared statement, or all of them. */
   deallocate(name: string | undefined): void;
   /** Closes a portal, or all of them. */
@@ -29,39 +28,19 @@ interface Entry {
 }
 
 const NAME = `("(?:[^"]|"")+"|[^\\s;"]+)`;
+const SETTING = `"?([\\w.]+)"?`;
 
 const ENTRIES: Entry[] = [
   {
-    pattern: pattern(`SET\\s+(?:SESSION\\s+|LOCAL\\s+)?"?statement_timeout"?\\s*(?:=|\\sTO\\s)\\s*(.+)`),
-    run([, value], conversation) {
-      const isDefault = /^default$/i.test(value.trim());
-      conversation.statementTimeoutMs = isDefault ? conversation.startTimeoutMs : parseTimeoutMs(value.trim());
-      return "SET";
-    },
+    pattern: pattern(`SET\\s+(?:SESSION\\s+|LOCAL\\s+)?${SETTING}\\s*(?:=|\\sTO\\s)\\s*(.+?)`),
+    run: ([, name, value], conversation) => changed(conversation, (settings) => settings.set(name, value.trim())),
   },
   {
-    pattern: pattern(`RESET\\s+(?:ALL|statement_timeout)`),
-    run([text], conversation) {
-      conversation.statementTimeoutMs = conversation.startTimeoutMs;
-      if (/\bALL\b/i.test(text)) conversation.tellsProgress = false;
-      return "SET";
-    },
+    pattern: pattern(`RESET\\s+${SETTING}`),
+    run: ([, name], conversation) =>
+      changed(conversation, (settings) => /^all$/i.test(name) ? settings.resetAll() : settings.reset(name)),
   },
-  {
-    pattern: pattern(`SET\\s+(?:SESSION\\s+|LOCAL\\s+)?client_min_messages\\s*(?:=|\\sTO\\s)\\s*(.+)`),
-    run([, value], conversation) {
-      conversation.tellsProgress = wantsProgress(value);
-      return "SET";
-    },
-  },
-  {
-    pattern: pattern(`RESET\\s+client_min_messages`),
-    run(_words, conversation) {
-      conversation.tellsProgress = false;
-      return "SET";
-    },
-  },
-  // Whatever else is set is taken and has no effect.
+  // Other forms, such as SET TRANSACTION and SET NAMES, are taken and have no effect.
   { pattern: pattern(`(?:SET|RESET)\\s+.+`), run: () => "SET" },
   {
     pattern: pattern(`DISCARD\\s+(?:ALL|PLANS|SEQUENCES|TEMP|TEMPORARY)`),
@@ -69,9 +48,7 @@ const ENTRIES: Entry[] = [
       if (!/\bALL\b/i.test(text)) return "SET";
       conversation.deallocate(undefined);
       conversation.closePortals(undefined);
-      conversation.statementTimeoutMs = conversation.startTimeoutMs;
-      conversation.tellsProgress = false;
-      return "SET";
+      return changed(conversation, (settings) => settings.resetAll());
     },
   },
   {
@@ -129,6 +106,16 @@ const ENTRIES: Entry[] = [
   },
 ];
 
+/** Clients are told of a new application_name, as in PostgreSQL. */
+function changed(conversation: Conversation, change: (settings: SessionSettings) => void): string {
+  const { settings } = conversation, key = "application_name";
+  const before = settings.values.get(key);
+  change(settings);
+  const after = settings.values.get(key);
+  if (after !== before) conversation.tellSetting(key, after ?? "");
+  return "SET";
+}
+
 function pattern(text: string): RegExp {
   return new RegExp(`^${text}\\s*;?\\s*$`, "is");
 }
@@ -170,24 +157,4 @@ function prepared(run: () => string | Promise<string>): Prepared {
 
 function identifier(name: string): string {
   return name.startsWith('"') ? name.slice(1, -1).replaceAll('""', '"') : name.toLowerCase();
-}
-
-/** Is this value of client_min_messages info or lower? */
-export function wantsProgress(value: string): boolean {
-  return /^'?(?:debug[1-5]?|log|info)'?$/i.test(value.trim());
-}
-
-const UNIT_MS: Record<string, number> = { us: 0.001, ms: 1, s: 1000, min: 60_000, h: 3_600_000, d: 86_400_000 };
-
-/** 250, '250ms', '0.5s', '2 min'; 0 is the configured limit. */
-export function parseTimeoutMs(text: string): number {
-  const match = /^'?\s*(\d{1,12}(?:\.\d{1,9})?)\s*(us|ms|s|min|h|d)?\s*'?$/.exec(text);
-  if (match === null) {
-    throw new SqlError(
-      `${text} is no value for statement_timeout: milliseconds are expected`,
-      0,
-      SQLSTATE.invalidParameter,
-    );
-  }
-  return Math.ceil(Number(match[1]) * UNIT_MS[match[2] ?? "ms"]);
 }

@@ -6,7 +6,7 @@ import { FatalError, PG_SQLSTATE } from "./failure.ts";
 import type { Input } from "./input.ts";
 import { decodeStartUp, type StartUp } from "./messages.ts";
 import type { Output } from "./output.ts";
-import { parseTimeoutMs, wantsProgress } from "./session-statements.ts";
+import { SessionSettings } from "./session-settings.ts";
 
 /** Of all messages before the password was right. */
 export const START_UP_SIZE_MAX = 10_000;
@@ -15,10 +15,7 @@ const VERSION_3_0 = 3 << 16;
 export interface LogIn {
   identity: Identity;
   canWrite: boolean;
-  statementTimeoutMs: number;
-  /** Of client_min_messages. */
-  tellsProgress: boolean;
-  applicationName: string | undefined;
+  settings: SessionSettings;
 }
 
 type Cancel = Extract<StartUp, { tag: "cancel" }>;
@@ -73,31 +70,20 @@ async function logIn(
   if (user === "") throw new FatalError("the start-up message names no user", PG_SQLSTATE.invalidAuthorization);
   const known = await authenticate({ user, input, output, address, isEncrypted }, gate);
   if (known === undefined) return undefined;
-  const statementTimeoutMs = timeoutOf(parameters);
+  const settings = settingsOf(parameters);
   return {
     identity: known.identity,
     canWrite: known.canWrite,
-    statementTimeoutMs,
-    tellsProgress: wantsProgress(settingOf("client_min_messages", parameters) ?? ""),
-    applicationName: parameters.get("application_name"),
+    settings,
   };
 }
 
-/** As a parameter of its own, or as `-c statement_timeout=250` or `--statement_timeout=250` in `options`. */
-function timeoutOf(parameters: Map<string, string>): number {
-  const given = settingOf("statement_timeout", parameters);
-  if (given === undefined) return 0;
+function settingsOf(parameters: Map<string, string>): SessionSettings {
   try {
-    return parseTimeoutMs(given);
+    return new SessionSettings(parameters);
   } catch (cause) {
     throw new FatalError((cause as Error).message, SQLSTATE.invalidParameter);
   }
-}
-
-/** A setting given as a parameter of its own, or in `options`. */
-function settingOf(name: string, parameters: Map<string, string>): string | undefined {
-  const pattern = new RegExp(`(?:-c\\s*|--)${name.replaceAll("_", "[_-]")}=((?:\\\\.|\\S)+)`, "i");
-  return parameters.get(name) ?? pattern.exec(parameters.get("options") ?? "")?.[1].replaceAll("\\", "");
 }
 
 /** What every client is told, in this order. Drivers read versions, encodings and date styles out of it. */

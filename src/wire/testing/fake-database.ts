@@ -150,6 +150,8 @@ class FakeSession implements Session {
   }
 
   async close(): Promise<void> {}
+
+  async end(): Promise<void> {}
 }
 
 async function* chunksOf(

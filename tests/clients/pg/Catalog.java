@@ -1,3 +1,4 @@
+import java.lang.reflect.*;
 import java.sql.*;
 import java.util.*;
 
@@ -39,6 +40,33 @@ public class Catalog {
       print("best row", about.getBestRowIdentifier(null, null, "t", DatabaseMetaData.bestRowSession, true), "COLUMN_NAME");
       print("types", about.getTypeInfo(), "TYPE_NAME", "DATA_TYPE");
       System.out.println("keywords " + !about.getSQLKeywords().isEmpty());
+      callAll(about);
     }
+  }
+
+  /** Calls every method, of all tables and of t, reads what it gives, and prints those that fail. */
+  static void callAll(DatabaseMetaData about) throws Exception {
+    Set<String> failed = new TreeSet<>();
+    int called = 0;
+    for (Method method : DatabaseMetaData.class.getDeclaredMethods()) {
+      if (Modifier.isStatic(method.getModifiers())) continue;
+      for (String table : new String[] {null, "t"}) {
+        Class<?>[] types = method.getParameterTypes();
+        Object[] args = new Object[types.length];
+        for (int i = 0; i < args.length; i++) {
+          args[i] = types[i] == boolean.class ? true : types[i] == int.class ? (Object) 1 : i == 2 && types[i] == String.class ? table : null;
+        }
+        try {
+          called++;
+          if (!(method.invoke(about, args) instanceof ResultSet rows)) continue;
+          int columns = rows.getMetaData().getColumnCount();
+          while (rows.next()) for (int i = 1; i <= columns; i++) rows.getObject(i);
+        } catch (InvocationTargetException error) {
+          // What the driver itself does not implement is no matter of the server.
+          if (!(error.getCause() instanceof SQLFeatureNotSupportedException)) failed.add(method.getName());
+        }
+      }
+    }
+    System.out.println("all " + (called > 300) + "\nfailed " + failed);
   }
 }

@@ -1,0 +1,100 @@
+/** What a client has set, by its start-up message and by SET, until RESET. */
+import { SqlError, SQLSTATE } from "../../errors.ts";
+
+/** Entries of a start-up message that are about the connection. */
+const NO_SETTINGS = new Set(["user", "database", "options", "replication"]);
+
+/** Any name can be set. */
+const SETTINGS_MAX = 256, VALUE_LENGTH_MAX = 8_192;
+
+export class SessionSettings {
+  /** By names in lower case. */
+  readonly values: Map<string, string>;
+  /** Of the start-up message: what RESET goes back to. */
+  private readonly start: ReadonlyMap<string, string>;
+  statementTimeoutMs = 0;
+  /** client_min_messages is info or lower: the client is told how far long statements are. */
+  tellsProgress = false;
+
+  /** @throws {SqlError} for a value that a setting cannot have. */
+  constructor(parameters: ReadonlyMap<string, string> = new Map()) {
+    const start = new Map<string, string>();
+    // Settings of `options` first: a parameter of its own wins.
+    for (const [name, value] of [...optionsOf(parameters.get("options") ?? ""), ...parameters]) {
+      const key = name.toLowerCase();
+      if (!NO_SETTINGS.has(key) && !key.startsWith("_pq_.")) start.set(key, shown(key, value));
+    }
+    this.start = start;
+    this.values = new Map(start);
+    this.follow();
+  }
+
+  set(name: string, value: string): void {
+    const key = name.toLowerCase();
+    if (/^default$/i.test(value)) return this.reset(key);
+    if (value.length > VALUE_LENGTH_MAX || (this.values.size >= SETTINGS_MAX && !this.values.has(key))) {
+      const message = `a session has at most ${SETTINGS_MAX} settings of ${VALUE_LENGTH_MAX} characters each`;
+      throw new SqlError(message, 0, SQLSTATE.programLimitExceeded);
+    }
+    this.values.set(key, shown(key, unquoted(value)));
+    this.follow();
+  }
+
+  reset(name: string): void {
+    const key = name.toLowerCase(), start = this.start.get(key);
+    if (start === undefined) this.values.delete(key);
+    else this.values.set(key, start);
+    this.follow();
+  }
+
+  resetAll(): void {
+    this.values.clear();
+    for (const [name, value] of this.start) this.values.set(name, value);
+    this.follow();
+  }
+
+  private follow(): void {
+    this.statementTimeoutMs = parseTimeoutMs(this.values.get(TIMEOUT) ?? "0");
+    this.tellsProgress = /^(?:debug[1-5]?|log|info)$/i.test(this.values.get("client_min_messages") ?? "");
+  }
+}
+
+const TIMEOUT = "statement_timeout";
+
+/** `-c name=value` and `--name=value`; a backslash keeps a blank. */
+function optionsOf(options: string): [name: string, value: string][] {
+  return [...options.matchAll(/(?:-c\s*|--)([\w.-]+)=((?:\\.|[^\s\\])*)/g)].map(
+    ([, name, value]) => [name.replaceAll("-", "_"), value.replaceAll(/\\(.)/g, "$1")],
+  );
+}
+
+function unquoted(value: string): string {
+  return /^'(?:[^']|'')*'$/.test(value) ? value.slice(1, -1).replaceAll("''", "'") : value.replace(/^"(.*)"$/, "$1");
+}
+
+/** The value as SHOW tells it. */
+function shown(key: string, value: string): string {
+  return key === TIMEOUT ? timeoutText(parseTimeoutMs(value)) : value;
+}
+
+const UNIT_MS: Record<string, number> = { us: 0.001, ms: 1, s: 1000, min: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** 250, '250ms', '0.5s', '2 min'; 0 is the configured limit. */
+function parseTimeoutMs(text: string): number {
+  const match = /^\s*(\d{1,12}(?:\.\d{1,9})?)\s*(us|ms|s|min|h|d)?\s*$/.exec(text);
+  if (match === null) {
+    throw new SqlError(
+      `'${text}' is no value for statement_timeout: milliseconds are expected`,
+      0,
+      SQLSTATE.invalidParameter,
+    );
+  }
+  return Math.ceil(Number(match[1]) * UNIT_MS[match[2] ?? "ms"]);
+}
+
+/** In the largest unit that divides it, as PostgreSQL shows times. */
+function timeoutText(ms: number): string {
+  if (ms === 0) return "0";
+  const unit = ["d", "h", "min", "s"].find((unit) => ms % UNIT_MS[unit] === 0) ?? "ms";
+  return `${ms / UNIT_MS[unit]}${unit}`;
+}
