@@ -13,7 +13,7 @@ function overLimit(operator: string, sizeBytes: number, limitBytes: number): Sql
 }
 
 /** This much of what functions made and let go may wait for the collector of each thread. */
-const GARBAGE_BYTES_MAX = 64 << 20;
+const GARBAGE_BYTES_MAX = 32 << 20;
 
 let collect: (() => void) | undefined;
 let madeSinceCollection = 0;

@@ -2,7 +2,7 @@
  * Types with parameters and wide values: LONG256, GEOHASH, DECIMAL, arrays of DOUBLE, BINARY. Values at the edges are bigints
  * (LONG256 unsigned; GEOHASH its bits; DECIMAL scaled by 10^scale) and texts (arrays: `[[1.0,null]]`; BINARY: `\x00ff`).
  */
-import { formatDouble } from "./format/numbers.ts";
+import { formatArray, parseArray } from "./array-text.ts";
 
 export interface DecimalType {
   precision: number;
@@ -113,60 +113,6 @@ export function formatDecimal(value: bigint, scale: number): string {
   const digits = (value < 0n ? -value : value).toString().padStart(scale + 1, "0");
   const sign = value < 0n ? "-" : "";
   return scale === 0 ? sign + digits : `${sign}${digits.slice(0, -scale)}.${digits.slice(-scale)}`;
-}
-
-/**
- * An array's bytes in a column of layout text: dimensions u32, then the length of each (u32), then the values, f64, in rows.
- * `nested` is JSON-like lists; null stands for NaN. Undefined when the lists are ragged or hold anything else.
- */
-export function encodeArray(nested: unknown, dimensions: number): Uint8Array | undefined {
-  const lengths: number[] = [];
-  const values: number[] = [];
-  const walk = (item: unknown, depth: number): boolean => {
-    if (depth === dimensions) {
-      if (item !== null && typeof item !== "number") return false;
-      values.push(item === null || !Number.isFinite(item) ? NaN : item);
-      return true;
-    }
-    if (!Array.isArray(item)) return false;
-    lengths[depth] ??= item.length;
-    return item.length === lengths[depth] && item.every((inner) => walk(inner, depth + 1));
-  };
-  if (!walk(nested, 0)) return undefined;
-  const bytes = new Uint8Array(4 + 4 * dimensions + 8 * values.length);
-  const view = new DataView(bytes.buffer);
-  view.setUint32(0, dimensions, true);
-  for (let i = 0; i < dimensions; i++) view.setUint32(4 + 4 * i, lengths[i] ?? 0, true);
-  values.forEach((value, i) => view.setFloat64(4 + 4 * dimensions + 8 * i, value, true));
-  return bytes;
-}
-
-const ascii = new TextDecoder();
-
-/** `[[1.0,null]]`, as replies print it. */
-export function formatArray(bytes: Uint8Array): string {
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const dimensions = view.getUint32(0, true);
-  const scratch = new Uint8Array(32);
-  let at = 4 + 4 * dimensions;
-  const print = (depth: number): string => {
-    if (depth === dimensions) {
-      const value = view.getFloat64(at, true);
-      at += 8;
-      return Number.isNaN(value) ? "null" : ascii.decode(scratch.subarray(0, formatDouble(value, scratch, 0)));
-    }
-    return `[${Array.from({ length: view.getUint32(4 + 4 * depth, true) }, () => print(depth + 1)).join(",")}]`;
-  };
-  return print(0);
-}
-
-/** The array of a text as it is printed; undefined when it is none. */
-export function parseArray(text: string, dimensions: number): Uint8Array | undefined {
-  try {
-    return encodeArray(JSON.parse(text), dimensions);
-  } catch {
-    return undefined;
-  }
 }
 
 const utf8 = new TextEncoder();

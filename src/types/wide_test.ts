@@ -1,12 +1,11 @@
 import assert from "node:assert/strict";
+import { formatArray, parseArray } from "./array-text.ts";
 import {
-  formatArray,
   formatBinary,
   formatDecimal,
   formatGeohash,
   formatLong256,
   geohashTag,
-  parseArray,
   parseBinary,
   parseDecimal,
   parseGeohash,

@@ -60,8 +60,10 @@ export function collectGarbage(): void {
   collect();
 }
 
-/** Less garbage is left to V8, and less free memory keeps its pages. */
-const LARGE_BYTES = 64 << 20;
+/** Less garbage is left to V8. */
+const GARBAGE_BYTES = 32 << 20;
+/** Free memory that keeps its pages in any case. */
+const KEPT_BYTES_MIN = 64 << 20;
 let isAsked = false;
 
 /**
@@ -70,8 +72,8 @@ let isAsked = false;
  * queries would hold several times what one of them may.
  */
 export function giveBackAfter(heap: SharedHeap, { madeBytes, limitBytes }: CountedMemory): void {
-  const keptBytes = Math.max(LARGE_BYTES, (limitBytes || heap.sizeBytes()) / 4);
-  const hasMade = madeBytes >= LARGE_BYTES;
+  const keptBytes = Math.max(KEPT_BYTES_MIN, (limitBytes || heap.sizeBytes()) / 4);
+  const hasMade = madeBytes >= GARBAGE_BYTES;
   if (isAsked || (!hasMade && heap.warmFreeBytes() <= keptBytes)) return;
   isAsked = true;
   // The query is still on the stack.

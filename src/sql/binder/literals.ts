@@ -2,16 +2,15 @@
  * Literals as typed constants.
  */
 import { notSupported, SqlError, SQLSTATE } from "../../errors.ts";
+import { formatArray, parseArray } from "../../types/array-text.ts";
 import type { Value } from "../../types/mod.ts";
 import {
   arrayDimensions,
   DECIMAL_PRECISION_MAX,
   decimalOf,
   decimalTag,
-  formatArray,
   GEOHASH_BITS_MAX,
   geohashTag,
-  parseArray,
   parseGeohash,
   parseLong256,
 } from "../../types/wide.ts";

@@ -334,7 +334,7 @@ export function textOfRow(column: BatchColumn, row: number, context: FunctionCon
   const writer = WRITERS[column.type];
   if (writer === undefined) {
     if (layoutOf(column.type) === "text") return column.bytes(row);
-    const text = textOfWide(column, row);
+    const text = textOfWide(column, row, context);
     return text === undefined ? undefined : new TextEncoder().encode(text);
   }
   const length = writer(column, row, scratch, context);

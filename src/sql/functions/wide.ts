@@ -3,19 +3,17 @@ import { Buffer } from "node:buffer";
 import { Pace } from "./pace.ts";
 import { offsetOf, viewOf, viewsOf } from "./memory-views.ts";
 import { layoutOf, NULL_I64, typeOf, type Value } from "../../types/mod.ts";
+import { type ArrayWork, encodeArray, formatArray, parseArray } from "../../types/array-text.ts";
 import { formatValue } from "../../types/format/mod.ts";
-import {
-  arrayDimensions,
-  decimalOf,
-  encodeArray,
-  formatArray,
-  geohashBits,
-  parseArray,
-  parseBinary,
-  parseGeohash,
-  parseLong256,
-} from "../../types/wide.ts";
-import type { BatchAggregateState, BatchColumn, BatchFunction, BatchOut, FunctionEntry } from "./entry.ts";
+import { arrayDimensions, decimalOf, geohashBits, parseBinary, parseGeohash, parseLong256 } from "../../types/wide.ts";
+import type {
+  BatchAggregateState,
+  BatchColumn,
+  BatchFunction,
+  BatchOut,
+  FunctionContext,
+  FunctionEntry,
+} from "./entry.ts";
 
 /** Tests a row of a column of layout i64, i128, i256 or text for null. */
 export function isNullWide(column: BatchColumn, row: number): boolean {
@@ -42,10 +40,14 @@ export function wideValue(column: BatchColumn, row: number): bigint {
   return column.type === "LONG256" ? value : BigInt.asIntN(64 * words, value);
 }
 
-export function textOfWide(column: BatchColumn, row: number): string | undefined {
+export function textOfWide(column: BatchColumn, row: number, context: FunctionContext): string | undefined {
   if (isNullWide(column, row)) return undefined;
-  if (arrayDimensions(column.type) > 0) return formatArray(column.bytes(row)!.slice());
+  if (arrayDimensions(column.type) > 0) return formatArray(column.bytes(row)!, arrayWork(context));
   return formatValue(wideValue(column, row) as Value, column.type) ?? undefined;
+}
+
+function arrayWork({ memory, poll }: FunctionContext): ArrayWork {
+  return { need: (sizeBytes) => memory.need(sizeBytes), poll };
 }
 
 const base = { nulls: "custom", volatility: "immutable" } as const;
@@ -269,11 +271,11 @@ const shapedCasts: FunctionEntry[] = [
     returns: "STRING",
     summary: "The array that a text such as {1,2} is; null when it is none.",
     examples: [],
-    batch: ([column], out, rowCount) => {
-      const dimensions = arrayDimensions(out.type);
+    batch: ([column], out, rowCount, context) => {
+      const dimensions = arrayDimensions(out.type), work = arrayWork(context);
       for (let row = 0; row < rowCount; row++) {
         const text = column.text(row)?.replaceAll("{", "[").replaceAll("}", "]");
-        out.setText(row, text === undefined ? undefined : parseArray(text, dimensions));
+        out.setText(row, text === undefined ? undefined : parseArray(text, dimensions, work));
       }
     },
   },
@@ -287,7 +289,7 @@ const shapedCasts: FunctionEntry[] = [
     batch: ([column], out, rowCount) => {
       for (let row = 0; row < rowCount; row++) {
         const value = column.values[row] as number;
-        out.setText(row, Number.isNaN(value) ? undefined : encodeArray([value], 1));
+        out.setText(row, Number.isNaN(value) ? undefined : encodeArray([1], Float64Array.of(value)));
       }
     },
   },
@@ -460,7 +462,7 @@ export const wideFunctions: FunctionEntry[] = [
     check: (_, types) => (types[0] === "BINARY" ? { message: `BINARY has no ${to}` } : undefined),
     batch: ([column], out, rowCount, context) => {
       for (let row = 0; row < rowCount; row++) {
-        out.setText(row, textOfWide(column, row));
+        out.setText(row, textOfWide(column, row, context));
         if ((row & 4095) === 4095) context.poll();
       }
     },

@@ -1,4 +1,5 @@
 /** Parses one text as a value of a type, for literals, parameters and settings. Columns use the functions on bytes. */
+import { parseArray } from "../array-text.ts";
 import type { Value } from "../layout.ts";
 import { typeOf } from "../registry.ts";
 import {
@@ -6,7 +7,6 @@ import {
   decimalOf,
   formatBinary,
   geohashBits,
-  parseArray,
   parseBinary,
   parseDecimal,
   parseGeohash,

@@ -1,10 +1,11 @@
 /** Writers for types with parameters and for wide values; see `types.ts` for the contract. */
+import { pollQuery } from "../../engine/mod.ts";
 import type { SharedHeap } from "../../storage/heap.ts";
+import { type ArrayMarks, PG_MARKS, writeArray } from "../../types/array-text.ts";
 import { copyAscii } from "../../types/format/mod.ts";
 import {
   arrayDimensions,
   decimalOf,
-  formatArray,
   formatBinary,
   formatDecimal,
   formatGeohash,
@@ -65,10 +66,23 @@ const bytesPrinted = (print: (bytes: Uint8Array) => Uint8Array) => (heap: Shared
 
 const ascii = new TextEncoder();
 
-/** `{1.0,NULL}` */
-function pgArrayText(bytes: Uint8Array): Uint8Array {
-  return ascii.encode(formatArray(bytes).replaceAll("[", "{").replaceAll("]", "}").replaceAll("null", "NULL"));
-}
+/** `[1.0,null]`, or with other marks. Arrays can have millions of elements, so they are written in place, and the query is polled. */
+const arrayPrinted = (marks?: ArrayMarks) => (heap: SharedHeap, sink: ByteSink): ValueWriter => {
+  let base = 0;
+  const room = (sizeBytes: number) => {
+    pollQuery();
+    return sink.ensure(sizeBytes);
+  };
+  return {
+    bind: (vector) => base = vector.address >>> 2,
+    write: (row, at) => {
+      const length = heap.i32[base + 2 * row + 1];
+      if (length < 0) return NULL;
+      const address = heap.u32[base + 2 * row];
+      return writeArray(heap.u8.subarray(address, address + length), room, at, marks);
+    },
+  };
+};
 
 const FLOAT8_OID = 701;
 
@@ -81,8 +95,9 @@ function pgArrayBinary(bytes: Uint8Array): Uint8Array {
   const dimensions = view.getUint32(0, true);
   const lengths = Array.from({ length: dimensions }, (_, k) => view.getUint32(4 + 4 * k, true));
   const count = lengths.reduce((product, length) => product * length, 1), first = 4 + 4 * dimensions;
-  const values = Array.from({ length: count }, (_, k) => view.getFloat64(first + 8 * k, true));
-  const nulls = values.filter(Number.isNaN).length;
+  const valueAt = (k: number) => view.getFloat64(first + 8 * k, true);
+  let nulls = 0;
+  for (let k = 0; k < count; k++) if (Number.isNaN(valueAt(k))) nulls++;
   const out = new DataView(new ArrayBuffer(12 + 8 * dimensions + 12 * count - 8 * nulls));
   out.setInt32(0, dimensions);
   out.setInt32(4, nulls > 0 ? 1 : 0);
@@ -92,7 +107,8 @@ function pgArrayBinary(bytes: Uint8Array): Uint8Array {
     out.setInt32(16 + 8 * k, 1);
   });
   let at = 12 + 8 * dimensions;
-  for (const value of values) {
+  for (let k = 0; k < count; k++) {
+    const value = valueAt(k);
     out.setInt32(at, Number.isNaN(value) ? -1 : 8);
     at += 4;
     if (Number.isNaN(value)) continue;
@@ -183,13 +199,13 @@ export function parametrisedForms(tag: string): TypeForms | undefined {
     return { ...bare, jsonQuoted: true, csvQuoted: true, csvNull: "null", text, pgBinary: text, maxBytes: 64 };
   }
   if (arrayDimensions(tag) > 0) {
-    const text = bytesPrinted((bytes) => ascii.encode(formatArray(bytes)));
+    const text = arrayPrinted();
     return {
       ...bare,
       csvQuoted: true,
       csvNull: '"null"',
       text,
-      pgText: bytesPrinted(pgArrayText),
+      pgText: arrayPrinted(PG_MARKS),
       pgBinary: bytesPrinted(pgArrayBinary),
       maxBytes: 8,
     };

@@ -1,0 +1,161 @@
+/**
+ * Arrays of DOUBLE as bytes and as text, `[[1.0,null]]`.
+ *
+ * As bytes, in a column of layout text: the number of dimensions (u32), the length of each (u32), then the values (f64) in rows.
+ */
+import { formatDouble } from "./format/numbers.ts";
+
+/** What a function over an array of any length tells its caller: both throw where it has to end. */
+export interface ArrayWork {
+  /** Before so many bytes are made. */
+  need(sizeBytes: number): void;
+  /** Every few thousand elements. */
+  poll(): void;
+}
+
+const FREE: ArrayWork = { need: () => {}, poll: () => {} };
+
+/** Elements between two polls. */
+const STEP_ELEMENTS = 16_384;
+
+export interface ArrayMarks {
+  open: number;
+  close: number;
+  null: Uint8Array;
+}
+
+const ascii = new TextEncoder();
+const JSON_MARKS: ArrayMarks = { open: 0x5b, close: 0x5d, null: ascii.encode("null") };
+/** `{1.0,NULL}`, as PostgreSQL prints arrays. */
+export const PG_MARKS: ArrayMarks = { open: 0x7b, close: 0x7d, null: ascii.encode("NULL") };
+const COMMA = 0x2c;
+
+/** One element, its comma and its brackets. */
+const ELEMENT_BYTES_MAX = 128;
+const PIECE_BYTES = 1 << 18;
+
+/**
+ * Writes the text of an array at `at`, and returns its end. `room(size)` gives the buffer, at least so large and with what was
+ * written, for each piece of it.
+ */
+export function writeArray(
+  array: Uint8Array,
+  room: (sizeBytes: number) => Uint8Array,
+  at: number,
+  marks: ArrayMarks = JSON_MARKS,
+): number {
+  const view = new DataView(array.buffer, array.byteOffset, array.byteLength);
+  const lengths = Array.from({ length: view.getUint32(0, true) }, (_, k) => view.getUint32(4 + 4 * k, true));
+  const innermost = lengths.length - 1;
+  let from = 4 + 4 * lengths.length, limit = at + Math.min(PIECE_BYTES, 2 * ELEMENT_BYTES_MAX + 4 * array.length);
+  let bytes = room(limit);
+  const write = (depth: number) => {
+    bytes[at++] = marks.open;
+    for (let i = 0; i < lengths[depth]; i++) {
+      if (at + ELEMENT_BYTES_MAX > limit) bytes = room(limit = at + PIECE_BYTES);
+      if (i > 0) bytes[at++] = COMMA;
+      if (depth < innermost) write(depth + 1);
+      else {
+        const value = view.getFloat64(from, true);
+        from += 8;
+        if (Number.isNaN(value)) {
+          bytes.set(marks.null, at);
+          at += marks.null.length;
+        } else at = formatDouble(value, bytes, at);
+      }
+    }
+    bytes[at++] = marks.close;
+  };
+  write(0);
+  return at;
+}
+
+export function formatArray(array: Uint8Array, work: ArrayWork = FREE): string {
+  let bytes = new Uint8Array(0);
+  const end = writeArray(array, (sizeBytes) => {
+    work.poll();
+    return bytes = grown(bytes, sizeBytes, work);
+  }, 0);
+  return new TextDecoder().decode(bytes.subarray(0, end));
+}
+
+function grown(bytes: Uint8Array<ArrayBuffer>, sizeBytes: number, work: ArrayWork): Uint8Array<ArrayBuffer> {
+  if (sizeBytes <= bytes.length) return bytes;
+  const size = Math.max(sizeBytes, 2 * bytes.length);
+  work.need(size);
+  const larger = new Uint8Array(size);
+  larger.set(bytes);
+  return larger;
+}
+
+export function encodeArray(lengths: readonly number[], values: Float64Array): Uint8Array {
+  const start = 4 + 4 * lengths.length;
+  const bytes = new Uint8Array(start + 8 * values.length);
+  bytes.set(new Uint8Array(Uint32Array.of(lengths.length, ...lengths).buffer));
+  bytes.set(new Uint8Array(values.buffer, values.byteOffset, values.byteLength), start);
+  return bytes;
+}
+
+const OPEN = "[", CLOSE = "]";
+const SPACE = /[ \t\n\r]*/y;
+/** As JSON has numbers. */
+const VALUE = /null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
+
+/**
+ * The array of a text such as `[[1.0,null],[2,3e4]]`; undefined when it is none, is ragged or has other dimensions. Read by hand, as
+ * `JSON.parse` would make an object of all that a text of any other shape holds.
+ */
+export function parseArray(text: string, dimensions: number, work: ArrayWork = FREE): Uint8Array | undefined {
+  const lengths = new Array<number | undefined>(dimensions).fill(undefined);
+  const counts = new Array<number>(dimensions).fill(0);
+  let values = new Float64Array(8), count = 0, at = 0, depth = 0;
+  const space = () => {
+    SPACE.lastIndex = at;
+    SPACE.test(text);
+    at = SPACE.lastIndex;
+  };
+  space();
+  // Before each round comes an item: a list to open, or a value.
+  for (;;) {
+    if (depth < dimensions) {
+      if (text[at++] !== OPEN) return undefined;
+      counts[depth++] = 0;
+      space();
+      if (text[at] !== CLOSE) continue;
+    } else {
+      VALUE.lastIndex = at;
+      const found = VALUE.exec(text)?.[0];
+      if (found === undefined) return undefined;
+      at += found.length;
+      if (count % STEP_ELEMENTS === 0) work.poll();
+      if (count === values.length) {
+        work.need(16 * count);
+        const larger = new Float64Array(2 * count);
+        larger.set(values);
+        values = larger;
+      }
+      const value = found === "null" ? NaN : Number(found);
+      values[count++] = Number.isFinite(value) ? value : NaN;
+      counts[depth - 1]++;
+      space();
+    }
+    // What follows an item: commas before the next one, ends of lists, the end of the text.
+    while (text[at] === CLOSE) {
+      depth--;
+      lengths[depth] ??= counts[depth];
+      if (lengths[depth] !== counts[depth]) return undefined;
+      at++;
+      space();
+      if (depth === 0) {
+        if (at < text.length) return undefined;
+        work.need(8 * count);
+        return encodeArray(lengths.map((length) => length ?? 0), values.subarray(0, count));
+      }
+      counts[depth - 1]++;
+    }
+    if (text[at++] !== ",") return undefined;
+    space();
+    // A comma promises an item.
+    if (text[at] === CLOSE) return undefined;
+  }
+}

@@ -1,0 +1,71 @@
+import assert from "node:assert/strict";
+import { formatArray, parseArray, PG_MARKS, writeArray } from "./array-text.ts";
+
+const TEXTS: [text: string, dimensions: number, printed?: string][] = [
+  ["[]", 1],
+  ["[]", 2, "[]"],
+  ["[[],[]]", 2],
+  ["[1.0]", 1],
+  [" [ 1 , -2.5e3 ,\tnull ] ", 1, "[1.0,-2500.0,null]"],
+  ["[1e999]", 1, "[null]"],
+  ["[[1.0,2.0],[3.0,null]]", 2],
+  ["[[[1.0]],[[2.0]]]", 3],
+];
+
+Deno.test("parseArray() and formatArray() are opposites", () => {
+  for (const [text, dimensions, printed] of TEXTS) {
+    assert.equal(formatArray(parseArray(text, dimensions)!), printed ?? text, text);
+  }
+});
+
+Deno.test("parseArray() refuses what is no array of so many dimensions", () => {
+  const refused: [string, number][] = [
+    ["", 1],
+    ["1", 1],
+    ["[1", 1],
+    ["[1]]", 1],
+    ["[1,]", 1],
+    ["[,1]", 1],
+    ["[1] 2", 1],
+    ["[01]", 1],
+    ["[.5]", 1],
+    ["[nul]", 1],
+    ["[nullx]", 1],
+    ["[NaN]", 1],
+    ["[[1]]", 1],
+    ["[1]", 2],
+    ["[[1],[2,3]]", 2],
+    ["[[1],[]]", 2],
+    ["[null,[1]]", 2],
+    ['[{"a":1}]', 1],
+    ["[1 2]", 1],
+  ];
+  for (const [text, dimensions] of refused) assert.equal(parseArray(text, dimensions), undefined, text);
+});
+
+Deno.test("long arrays are read and written in pieces, charged and polled", () => {
+  const count = 300_000;
+  let needed = 0, polls = 0;
+  const work = { need: (bytes: number) => void (needed += bytes), poll: () => void polls++ };
+  const text = `[${Array.from({ length: count }, (_, i) => `[${i}.0,null]`).join()}]`;
+  const array = parseArray(text, 2, work)!;
+  assert.ok(needed >= 16 * count && polls > 10);
+  polls = 0;
+  assert.equal(formatArray(array, work), text);
+  assert.ok(polls > 10);
+});
+
+Deno.test("writeArray() writes at a place and with other marks", () => {
+  let bytes = new Uint8Array(4).fill(0x78);
+  const end = writeArray(
+    parseArray("[[1,null]]", 2)!,
+    (size) => {
+      const larger = new Uint8Array(size);
+      larger.set(bytes);
+      return bytes = larger;
+    },
+    4,
+    PG_MARKS,
+  );
+  assert.equal(new TextDecoder().decode(bytes.subarray(0, end)), "xxxx{{1.0,NULL}}");
+});
