@@ -1,12 +1,12 @@
-/** The known name that a misspelt one was meant to be, for messages about settings and about SQL. */
+/** Finds the known name that a misspelt one was probably meant to be, for messages about settings and SQL. */
 
-/** Ends a message about an unknown name: `; did you mean price?`, or nothing where no known name is near. */
+/** The end of a message about an unknown name: `; did you mean price?`, or empty if no known name is similar. */
 export function didYouMean(text: string, known: Iterable<string>): string {
   const near = nearest(text, known);
   return near === undefined ? "" : `; did you mean ${near}?`;
 }
 
-/** The spelling in `known` with the fewest edits from `text`, if it is near enough to be what was meant. */
+/** The spelling in `known` with the fewest edits from `text`, if it is similar enough. */
 export function nearest(text: string, known: Iterable<string>): string | undefined {
   const lower = text.toLowerCase();
   let best: string | undefined;
@@ -18,13 +18,13 @@ export function nearest(text: string, known: Iterable<string>): string | undefin
   return best;
 }
 
-/** Short names have few letters in common with their neighbours: what is far from them is another name. */
+/** Short names differ by few letters from unrelated ones, so fewer edits are allowed. */
 function editsMax(length: number): number {
   if (length < 2) return 0;
   return length < 5 ? 1 : Math.max(2, Math.floor(length / 3));
 }
 
-/** Edits of one letter, and swaps of two that stand side by side; `limit` if there are as many or more. */
+/** Number of edits of one letter and swaps of two adjacent ones; `limit` if there are at least that many. */
 function editCount(from: string, to: string, limit: number): number {
   if (Math.abs(from.length - to.length) >= limit) return limit;
   let beforeLast: number[] = [];

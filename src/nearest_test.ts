@@ -18,7 +18,7 @@ for (const [text, known, found] of cases) {
   Deno.test(`nearest() of ${text} is ${found}`, () => assert.equal(nearest(text, known), found));
 }
 
-Deno.test("didYouMean() ends a message, or adds nothing", () => {
+Deno.test("didYouMean() adds a suggestion or nothing", () => {
   assert.equal(didYouMean("pricee", ["price"]), "; did you mean price?");
   assert.equal(didYouMean("pricee", ["amount"]), "");
 });

@@ -1,6 +1,6 @@
 /**
- * Builds the console: `src/console/` → static files in `build/console-HASH/`, where HASH is that of its sources. A start from the
- * sources builds them once; executables embed them. Packages and the bundler are those of deno.lock.
+ * Builds the console: `src/console/` → static files in `build/console-HASH/`, where HASH is the hash of the sources. A start from the
+ * sources builds them once; executables embed them. Packages and the bundler have the versions of deno.lock.
  */
 import { basename, dirname, join } from "node:path";
 import { gzipSync } from "node:zlib";
@@ -41,7 +41,7 @@ export async function buildConsole(root: string, output: string): Promise<void> 
   }
 }
 
-/** Others may have built the same meanwhile. */
+/** Another process may have built the same files meanwhile. */
 function moveInto(files: string, output: string): void {
   try {
     Deno.renameSync(files, output);
@@ -54,7 +54,7 @@ interface Graph {
   npmPackages: Record<string, { name: string; localPath: string }>;
 }
 
-/** Links the packages that `entry` needs into one folder, by their names: esbuild does not know Deno's cache. */
+/** Links the packages that `entry` needs into one folder by name, because esbuild cannot read Deno's cache. */
 async function linkPackages(root: string, entry: string, folder: string): Promise<void> {
   const { success, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
     args: ["info", "--json", "--lock=deno.lock", entry],
@@ -75,7 +75,7 @@ async function linkPackages(root: string, entry: string, folder: string): Promis
   }
 }
 
-/** The page names its script and style by their hashed names, relative to its own address. */
+/** The page refers to its script and style by their hashed names, relative to its own address. */
 function writePage(template: string, files: string): void {
   const names = [...Deno.readDirSync(files)].map(({ name }) => name);
   const nameOf = (pattern: RegExp) => `assets/${names.find((name) => pattern.test(name))}`;

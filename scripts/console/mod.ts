@@ -1,13 +1,15 @@
-/** Where the built console is. A start from the sources builds it when they have changed; the second start finds it. */
+/** Locates the built console. A start from the sources builds it if the sources have changed since the last build. */
 import { createHash } from "node:crypto";
 import { join, relative } from "node:path";
 
-/** What the files are made from, besides `src/console/`. */
+/** Further inputs of the build, besides `src/console/`. */
 const MADE_WITH = ["deno.lock", "scripts/console/build.ts"];
-/** Files of older sources stay: a server that still runs has read them, and a change may be taken back. */
+/** Files of older sources are kept: a change may be undone. */
 const NAME = "console-";
 
-/** The directory of the files, below `root`, the repository. Builds them if there are none of these sources. */
+/**
+ * The directory of the files below `root`, the repository. Builds them if they do not exist for the present sources.
+ */
 export async function consoleDirectory(root: string): Promise<string> {
   const directory = join(root, "build", NAME + sourceHash(root));
   if (!exists(directory)) {

@@ -1,4 +1,7 @@
-/** What GRANT, REVOKE and membership come to. The expectations are those of the documentation, not of the code. */
+/**
+ * The rights that result from GRANT, REVOKE and membership. The expectations come from the documentation, not from the
+ * code.
+ */
 import assert from "node:assert/strict";
 import {
   AccessSnapshot,
@@ -27,7 +30,7 @@ const TABLES = [
   { name: "fees", columns: [{ name: "ts" }] },
 ];
 
-/** "SELECT", "SELECT on trades", "SELECT on trades(price)"; a `+` behind it is the grant option. */
+/** "SELECT", "SELECT on trades", "SELECT on trades(price)"; a `+` at the end is the grant option. */
 function parse(text: string): Grant {
   const [, permission, table, column, option] = /^([A-Z ]+?)(?: on (\w+))?(?:\((\w+)\))?(\+)?$/.exec(text)!;
   return { permission: permission as Permission, table, column, grantOption: option !== undefined };
@@ -143,7 +146,7 @@ for (const { title, grants, table = TRADES, columns } of readable) {
   });
 }
 
-Deno.test("rights: columns that come later are in a table's grant, and not in those of columns", () => {
+Deno.test("rights: a table's grant includes later columns; grants on columns do not", () => {
   const wide = schemaOf("trades", "ts", "symbol", "price", "size");
   const onTable = new Rights(false, [parse("SELECT on trades")]);
   const onColumns = new Rights(false, ["ts", "symbol", "price"].map((name) => parse(`SELECT on trades(${name})`)));
@@ -181,7 +184,7 @@ const withGrants = (principal: Principal, ...grants: string[]): Principal => ({
   grants: grants.map(parse),
 });
 
-Deno.test("a user has its own rights and those of its groups; a service account its own; a group none of itself", () => {
+Deno.test("users have their own rights and those of their groups; service accounts their own; groups cannot act", () => {
   const snapshot = snapshotOf(
     { ...withGrants(newPrincipal("user", "alice"), "HTTP"), groups: ["readers", "gone"] },
     withGrants(newPrincipal("group", "readers"), "SELECT on trades"),
@@ -197,18 +200,18 @@ Deno.test("a user has its own rights and those of its groups; a service account 
   assert.ok(snapshot.rightsOf("admin").isAdmin);
 });
 
-Deno.test("a user that is disabled has no rights", () => {
+Deno.test("a disabled user has no rights", () => {
   const alice = { ...withGrants(newPrincipal("user", "alice"), "HTTP"), isEnabled: false };
   assert.equal(snapshotOf(alice).rightsOf("alice").has("HTTP"), false);
 });
 
-Deno.test("the same right by oneself and by a group is one, with the option of either", () => {
+Deno.test("equal grants of a user and a group are merged, with the grant option of either", () => {
   const alice = { ...withGrants(newPrincipal("user", "alice"), "SELECT on trades"), groups: ["g"] };
   const snapshot = snapshotOf(alice, withGrants(newPrincipal("group", "g"), "SELECT on Trades+", "HTTP"));
   assert.deepEqual(snapshot.grantsOf(alice).map(say).sort(), ["HTTP", "SELECT on Trades+"]);
 });
 
-Deno.test("a token is found by its hash, as long as it is kept", () => {
+Deno.test("a token is found by its hash until it is removed", () => {
   const token = { hash: tokenHash("qt1secret"), expiresAt: 5, ttlMs: 60_000, refreshes: false };
   const snapshot = snapshotOf({ ...newPrincipal("user", "alice"), tokens: [token] });
   assert.equal(snapshot.ofToken("qt1secret")?.principal.name, "alice");
@@ -218,7 +221,7 @@ Deno.test("a token is found by its hash, as long as it is kept", () => {
   assert.equal(after.version, 2);
 });
 
-Deno.test("a principal's record is read as it was written", () => {
+Deno.test("a principal's record is decoded as it was encoded", () => {
   const alice: Principal = {
     ...withGrants(newPrincipal("user", "Alice"), "HTTP+", "SELECT on trades", "UPDATE on trades(__proto__)"),
     isEnabled: false,
@@ -277,15 +280,15 @@ Deno.test("changes of tables: the creator of a table has all rights of its level
   assert.deepEqual(changesOf(records, admin), []);
 });
 
-Deno.test("changes of tables: who adds a column has all rights of its level", () => {
+Deno.test("changes of tables: the creator of a column has all rights of its level", () => {
   const { records } = snapshotOf(newPrincipal("user", "alice"));
   const event: TableEvent = { kind: "columnsAdded", table: "trades", columns: ["size"], creator: "alice" };
   const alice = new AccessSnapshot(1, withChanges(records, changesOf(records, event)), undefined).principal("alice")!;
   assert.deepEqual(alice.grants.map(say).sort(), allOf("column").map((name) => `${name} on trades(size)+`).sort());
 });
 
-/** Counted in the documentation, and DELETE, a statement of this server only. */
-Deno.test("permissions: those of the documentation, on its levels", () => {
+/** The numbers in the documentation, plus DELETE, which only this server has. */
+Deno.test("permissions: as documented, on the documented levels", () => {
   const levels = (name: string) => permissionOf(name)!.levels.join();
   assert.equal(PERMISSIONS.filter(({ levels }) => levels.includes("column")).length, 9);
   assert.equal(PERMISSIONS.filter(({ levels }) => levels.includes("table")).length, 34 + 1);

@@ -1,6 +1,6 @@
 /**
- * Grants as data, and what GRANT and REVOKE make of them. A grant is (permission, table or none, column or none, grant option), by
- * name: tables and columns need not exist. Without a table it holds for all tables, later ones included; without a column for all
+ * Grants as data, and the effects of GRANT and REVOKE. A grant is (permission, table or none, column or none, grant option), by
+ * name: tables and columns need not exist. Without a table it applies to all tables, including later ones; without a column to all
  * columns.
  */
 import { nameKey, sameName } from "../types/names.ts";
@@ -13,10 +13,10 @@ export interface Grant {
   readonly grantOption: boolean;
 }
 
-/** What a grant is on, without the option. */
+/** The object of a grant, without the option. */
 export type Target = Pick<Grant, "permission" | "table" | "column">;
 
-/** A table as far as grants are concerned. */
+/** The parts of a table that matter for grants. */
 export interface GrantedTable {
   readonly name: string;
   readonly columns: readonly { readonly name: string }[];
@@ -30,7 +30,7 @@ function sameOptional(a: string | undefined, b: string | undefined): boolean {
   return a === undefined || b === undefined ? a === b : sameName(a, b);
 }
 
-/** `a` is on the target of `b` or on a level above it. */
+/** True if `a` has the target of `b` or a level above it. */
 export function covers(a: Target, b: Target): boolean {
   if (a.permission !== b.permission) return false;
   if (a.table === undefined) return true;
@@ -38,7 +38,7 @@ export function covers(a: Target, b: Target): boolean {
   return a.column === undefined || (b.column !== undefined && sameName(a.column, b.column));
 }
 
-/** Adds a grant; a grant again overwrites its option. What a higher level gives already is left out. */
+/** Adds a grant, replacing the option of an equal one. Grants that a higher level already includes are left out. */
 export function withGrant(grants: readonly Grant[], added: Grant): Grant[] {
   const others = grants.filter((grant) => !isSame(grant, added));
   const isRedundant = (grant: Grant, by: Grant) => covers(by, grant) && (by.grantOption || !grant.grantOption);
@@ -47,8 +47,8 @@ export function withGrant(grants: readonly Grant[], added: Grant): Grant[] {
 }
 
 /**
- * Takes a permission away on a target and all levels below it. What is held on a higher level is replaced by grants for the other
- * tables, or columns, that exist.
+ * Revokes a permission on a target and all levels below it. A grant on a higher level is replaced by grants on the
+ * other existing tables or columns.
  */
 export function withoutGrant(grants: readonly Grant[], target: Target, tables: readonly GrantedTable[]): Grant[] {
   const kept: Grant[] = [];
@@ -60,7 +60,7 @@ export function withoutGrant(grants: readonly Grant[], target: Target, tables: r
   return kept;
 }
 
-/** What is left of a grant on a higher level than `target`. */
+/** The rest of a grant on a higher level than `target`. */
 function narrowed(grant: Grant, target: Target, tables: readonly GrantedTable[]): Grant[] {
   const { permission, grantOption } = grant;
   const left: Grant[] = [];
@@ -77,7 +77,7 @@ function narrowed(grant: Grant, target: Target, tables: readonly GrantedTable[])
   return left;
 }
 
-/** Grants follow a table that is renamed. What was granted on the new name, for a table that was not there, ends. */
+/** Grants follow a renamed table. Earlier grants on the new name, given while no such table existed, end. */
 export function afterTableRename(grants: readonly Grant[], from: string, to: string): readonly Grant[] {
   const isOn = (grant: Grant, name: string) => grant.table !== undefined && sameName(grant.table, name);
   if (!grants.some((grant) => isOn(grant, from) || isOn(grant, to))) return grants;
@@ -85,7 +85,7 @@ export function afterTableRename(grants: readonly Grant[], from: string, to: str
   return grants.filter((grant) => !isOn(grant, to)).map((grant) => isOn(grant, from) ? { ...grant, table: to } : grant);
 }
 
-/** The same for a column. */
+/** Like `afterTableRename`, for a column. */
 export function afterColumnRename(
   grants: readonly Grant[],
   table: string,
@@ -106,5 +106,5 @@ export function withoutTable(grants: readonly Grant[], table: string): readonly 
   return grants.some(isOn) ? grants.filter((grant) => !isOn(grant)) : grants;
 }
 
-/** For maps of tables and columns. */
+/** Key for maps of tables and columns. */
 export const keyOf = nameKey;

@@ -1,4 +1,7 @@
-/** Who may do what: principals, permissions and grants as data, and the checks. Storage keeps the records; nothing here waits. */
+/**
+ * Access control: principals, permissions and grants as data, and the checks. Storage keeps the records. All functions
+ * are synchronous.
+ */
 export { covers, type Grant, type GrantedTable, type Target, withGrant, withoutGrant } from "./grants.ts";
 export {
   allOf,

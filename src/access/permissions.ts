@@ -1,6 +1,6 @@
 /**
- * Every permission, declared once: its name and the levels on which it can be granted. GRANT, `all_permissions()`, the reference
- * page and the checks read this list.
+ * Every permission, declared once: its name and the levels on which it can be granted. GRANT, `all_permissions()`, the
+ * reference page and the checks read this list.
  */
 export type Level = "database" | "table" | "column";
 
@@ -8,7 +8,7 @@ const D = ["database"] as const;
 const DT = ["database", "table"] as const;
 const DTC = ["database", "table", "column"] as const;
 
-/** Each with what it allows. */
+/** Each permission with a description of what it allows. */
 const CATALOGUE = {
   // Endpoints: without one a principal cannot connect.
   "HTTP": [D, "Connecting over HTTP: the REST API, the console, line protocol over HTTP"],
@@ -82,7 +82,7 @@ const CATALOGUE = {
   "DROP REST TOKEN": [D, "Dropping a REST token"],
   "LIST USERS": [D, "Lists of users, groups and service accounts"],
   "USER DETAILS": [D, "Details of other users: SHOW USER, GROUPS, PERMISSIONS"],
-  // Everything there is and will be; service accounts can be assumed without a grant.
+  // All permissions, including later ones; service accounts can be assumed without a grant.
   "DATABASE ADMIN": [D, "Every permission there is and will be"],
 } as const satisfies Record<string, readonly [levels: readonly Level[], summary: string]>;
 
@@ -102,7 +102,7 @@ export const PERMISSIONS: readonly PermissionEntry[] = Object.entries(CATALOGUE)
 
 const BY_NAME = new Map(PERMISSIONS.map((entry) => [entry.name as string, entry]));
 
-/** Undefined: there is none of that name. In upper case, words with one blank between them. */
+/** Undefined for an unknown name. Names are in upper case with single blanks. */
 export function permissionOf(name: string): PermissionEntry | undefined {
   return BY_NAME.get(name);
 }
@@ -111,11 +111,14 @@ export function hasLevel(permission: Permission, level: Level): boolean {
   return (CATALOGUE[permission][0] as readonly Level[]).includes(level);
 }
 
-/** What `ALL` stands for on a level: every permission that can be granted there. DATABASE ADMIN is more than that. */
+/**
+ * The meaning of `ALL` on a level: every permission that can be granted there except DATABASE ADMIN, which includes
+ * more.
+ */
 export function allOf(level: Level): Permission[] {
   return PERMISSIONS.filter(({ name, levels }) => levels.includes(level) && name !== "DATABASE ADMIN")
     .map(({ name }) => name);
 }
 
-/** The permissions of the endpoints. */
+/** The permission for each endpoint. */
 export const ENDPOINTS = { http: "HTTP", pg: "PGWIRE", line: "ILP" } as const satisfies Record<string, Permission>;

@@ -1,11 +1,11 @@
-/** Users, groups and service accounts as they are kept: one record each, whose key is the name. */
+/** Users, groups and service accounts as stored: one record each, keyed by name. */
 import { nameKey, sameName } from "../types/names.ts";
 import type { Grant } from "./grants.ts";
 import type { Permission } from "./permissions.ts";
 
 export type PrincipalKind = "user" | "group" | "service account";
 
-/** What is kept of a password: a verifier of SCRAM-SHA-256, its bytes in base64. */
+/** The stored form of a password: a SCRAM-SHA-256 verifier, with bytes in base64. */
 export interface StoredVerifier {
   readonly salt: string;
   readonly iterations: number;
@@ -13,14 +13,14 @@ export interface StoredVerifier {
   readonly serverKey: string;
 }
 
-/** What is kept of a REST token. */
+/** The stored form of a REST token. */
 export interface StoredToken {
-  /** SHA-256 of the token, in base64: a token is random, so that one round is enough. */
+  /** SHA-256 of the token, in base64. A token is random, so one round suffices. */
   readonly hash: string;
   /** Milliseconds since 1970. */
   readonly expiresAt: number;
   readonly ttlMs: number;
-  /** Each use moves the expiry on. */
+  /** Each use extends the expiry. */
   readonly refreshes: boolean;
 }
 
@@ -33,17 +33,17 @@ export interface Assumption {
 export interface Principal {
   readonly kind: PrincipalKind;
   readonly name: string;
-  /** Tells it from others that had the name before it. */
+  /** Distinguishes it from earlier principals of the same name. */
   readonly id?: string;
   readonly isEnabled: boolean;
   readonly verifier?: StoredVerifier;
   readonly tokens: readonly StoredToken[];
   readonly grants: readonly Grant[];
-  /** Of a user. */
+  /** Groups of a user. */
   readonly groups: readonly string[];
-  /** Service accounts that a user, or the members of a group, may assume. */
+  /** Service accounts that the user, or the members of the group, may assume. */
   readonly assumes: readonly Assumption[];
-  /** Of a group: the group's name at the identity provider. */
+  /** The group's name at the identity provider. */
   readonly externalAlias?: string;
 }
 
@@ -53,7 +53,7 @@ export function newPrincipal(kind: PrincipalKind, name: string): Principal {
 
 const NO_GRANTS: readonly Grant[] = [];
 
-/** Grants as short arrays: a database has many more of them than of anything else. */
+/** Grants are short arrays, because a database has many of them. */
 type GrantRecord = [Permission, 0 | 1, table?: string, column?: string];
 
 type PrincipalRecord = Omit<Partial<Principal>, "grants"> & Pick<Principal, "kind" | "name"> & {
@@ -93,6 +93,6 @@ export function decodePrincipal(text: string): Principal {
   };
 }
 
-/** Names of principals are compared as those of tables are. */
+/** Names of principals are compared like those of tables. */
 export const principalKey = nameKey;
 export const samePrincipal = sameName;

@@ -1,22 +1,22 @@
 /**
- * The records of access control, by key, as the storage room keeps them: a text each. Storage makes them durable and applies what
- * changes of tables mean for grants, in the order of its log, so that a rename and its grants are one change.
+ * The records of access control by key, as the storage room keeps them: one text each. Storage makes them durable, and applies the
+ * effects of table changes on grants in the order of its log, so that a rename and its grants are one change.
  */
 import { afterColumnRename, afterTableRename, type Grant, withGrant, withoutTable } from "./grants.ts";
 import { allOf } from "./permissions.ts";
 import { decodePrincipal, encodePrincipal, principalKey } from "./principals.ts";
 
-/** Null: the record goes. */
+/** Null: the record is removed. */
 export type RecordChange = readonly [key: string, text: string | null];
 
-/** What a change of a table means for grants. */
+/** A change of a table that affects grants. */
 export type TableEvent =
   /** `creator` gets all rights on it. */
   | { kind: "tableCreated"; table: string; creator: string }
   | { kind: "columnsAdded"; table: string; columns: readonly string[]; creator: string }
   | { kind: "tableRenamed"; from: string; to: string }
   | { kind: "columnRenamed"; table: string; from: string; to: string }
-  /** With CASCADE PERMISSIONS: otherwise grants stay, by name. */
+  /** With CASCADE PERMISSIONS; otherwise grants are kept by name. */
   | { kind: "permissionsDropped"; table: string };
 
 const PRINCIPAL = "principal/";
@@ -29,7 +29,7 @@ export const isPrincipalRecord = (key: string) => key.startsWith(PRINCIPAL);
 export function changesOf(records: ReadonlyMap<string, string>, event: TableEvent): RecordChange[] {
   if (event.kind === "tableCreated" || event.kind === "columnsAdded") {
     const key = principalRecordKey(event.creator), text = records.get(key);
-    if (text === undefined) return []; // the built-in admin, or one that was dropped meanwhile
+    if (text === undefined) return []; // the built-in admin, or a principal dropped meanwhile
     const principal = decodePrincipal(text);
     const grants = creatorsGrants(event).reduce<readonly Grant[]>(withGrant, principal.grants);
     return [[key, encodePrincipal({ ...principal, grants })]];
@@ -65,7 +65,7 @@ function grantsAfter(grants: readonly Grant[], event: Exclude<TableEvent, { crea
   }
 }
 
-/** The records after changes: another map, as readers keep the one before. */
+/** The records after changes. Returns a new map, because readers keep the old one. */
 export function withChanges(
   records: ReadonlyMap<string, string>,
   changes: readonly RecordChange[],

@@ -1,8 +1,11 @@
-/** What one principal may do, made for quick checks: of an immutable snapshot, so that a check is a few look-ups in sets. */
+/**
+ * The rights of one principal, prepared for fast checks: derived from an immutable snapshot, so that a check is a few
+ * set lookups.
+ */
 import { covers, type Grant, keyOf, type Target } from "./grants.ts";
 import { hasLevel, type Permission } from "./permissions.ts";
 
-/** A table as checks see it: its schema. The object is another one after each change. */
+/** A table as checks see it: its schema. Each change of the table makes a new object. */
 export interface CheckedTable {
   readonly name: string;
   /** Column id of the designated timestamp, or -1. */
@@ -10,24 +13,24 @@ export interface CheckedTable {
   readonly columns: readonly { readonly id: number; readonly name: string }[];
 }
 
-/** All columns, later ones too, or those of these ids. */
+/** All columns including later ones, or those with these ids. */
 export type Columns = "all" | ReadonlySet<number>;
 
 const NO_COLUMNS: ReadonlySet<number> = new Set();
-/** Whoever has one of these on a column has it on the designated timestamp too. */
+/** These permissions on a column include the designated timestamp. */
 const IMPLIES_TIMESTAMP: ReadonlySet<Permission> = new Set(["SELECT", "UPDATE"]);
 
 interface TableGrants {
   all: Set<Permission>;
-  /** By the column's key. */
+  /** By column key. */
   columns: Map<string, Set<Permission>>;
 }
 
 export class Rights {
   private readonly database = new Set<Permission>();
-  /** By the table's key. */
+  /** By table key. */
   private readonly tables = new Map<string, TableGrants>();
-  /** What was looked up, as long as the tables stay as they are. */
+  /** Cached results for the present state of the tables. */
   private readonly known = new WeakMap<CheckedTable, Map<Permission, Columns>>();
 
   /** `isAdmin`: everything is allowed. */
@@ -45,12 +48,12 @@ export class Rights {
     if (this.database.has("DATABASE ADMIN")) this.isAdmin = true;
   }
 
-  /** On the whole database. */
+  /** True if granted on the whole database. */
   has(permission: Permission): boolean {
     return this.isAdmin || this.database.has(permission);
   }
 
-  /** The columns of the table on which the permission is held; on a table as a whole it is held where they are "all". */
+  /** The columns of the table on which the permission is held: "all" if it is held on the table as a whole. */
   on(permission: Permission, table: CheckedTable): Columns {
     if (this.isAdmin || this.database.has(permission)) return "all";
     let ofTable = this.known.get(table);
@@ -60,14 +63,14 @@ export class Rights {
     return columns;
   }
 
-  /** Is there anything to be done with the table, or a column of it? Others are not told that it exists. */
+  /** True if there is any right on the table or one of its columns. Others must not learn that it exists. */
   sees(table: CheckedTable): boolean {
     if (this.isAdmin || this.tables.has(keyOf(table.name))) return true;
     for (const permission of this.database) if (hasLevel(permission, "table")) return true;
     return false;
   }
 
-  /** The columns that one is told of: with a right on the table as a whole all of them, otherwise those with a right of their own. */
+  /** The visible columns: all of them with a right on the whole table, otherwise those with a right of their own. */
   seen(table: CheckedTable): Columns {
     if (this.isAdmin) return "all";
     for (const permission of this.database) if (hasLevel(permission, "table")) return "all";
@@ -79,7 +82,7 @@ export class Rights {
     return ids;
   }
 
-  /** May this be handed on? */
+  /** True if the principal may grant this to others. */
   canGrant(target: Target): boolean {
     return this.isAdmin || this.grants.some((grant) => grant.grantOption && covers(grant, target));
   }

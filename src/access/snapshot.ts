@@ -1,4 +1,4 @@
-/** The principals and their rights at one moment. Immutable; the next change makes another one with a higher version. */
+/** The principals and their rights at one moment. Immutable: a change makes a new snapshot with a higher version. */
 import { createHash } from "node:crypto";
 import type { Grant } from "./grants.ts";
 import {
@@ -12,7 +12,10 @@ import {
 import { isPrincipalRecord, principalRecordKey } from "./records.ts";
 import { ALL_RIGHTS, NO_RIGHTS, Rights } from "./rights.ts";
 
-/** Records as they were decoded, for all snapshots of a database: a start with many principals decodes those that sign in. */
+/**
+ * Cache of decoded records, shared by all snapshots of a database: after a start only principals that sign in are
+ * decoded.
+ */
 type Decoded = Map<string, { text: string; principal: Principal }>;
 
 export class AccessSnapshot {
@@ -22,7 +25,7 @@ export class AccessSnapshot {
   constructor(
     readonly version: number,
     readonly records: ReadonlyMap<string, string>,
-    /** Undefined: it cannot sign in. */
+    /** Undefined: the built-in admin cannot sign in. */
     readonly adminName: string | undefined,
     private readonly decoded: Decoded = new Map(),
   ) {}
@@ -40,7 +43,7 @@ export class AccessSnapshot {
     return this.decode(principalRecordKey(name));
   }
 
-  /** In order of their names. */
+  /** In order of names. */
   principals(kind?: PrincipalKind): Principal[] {
     const found: Principal[] = [];
     for (const key of this.records.keys()) {
@@ -51,7 +54,7 @@ export class AccessSnapshot {
     return found.sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
   }
 
-  /** Its own grants and those of its groups; of the strongest option where several have the same. */
+  /** Its own grants and those of its groups, without duplicates; the grant option is kept if any of them has it. */
   grantsOf(principal: Principal): readonly Grant[] {
     const all = [principal, ...this.groupsOf(principal)].flatMap(({ grants }) => grants);
     if (principal.groups.length === 0) return all;
@@ -67,7 +70,7 @@ export class AccessSnapshot {
     return principal.groups.flatMap((name) => this.principal(name) ?? []);
   }
 
-  /** Of a user or service account, by name: nothing for others, and for those that are disabled. */
+  /** The rights of a user or service account; none for other names and disabled principals. */
   rightsOf(name: string): Rights {
     if (this.isAdminName(name)) return ALL_RIGHTS;
     const key = principalKey(name);
@@ -81,20 +84,20 @@ export class AccessSnapshot {
     return rights;
   }
 
-  /** Of somebody who is known by groups alone. */
+  /** The rights of a user who is known only by groups. */
   rightsOfGroups(groups: readonly string[]): Rights {
     const grants = groups.flatMap((name) => this.principal(name)?.grants ?? []);
     return grants.length === 0 ? NO_RIGHTS : new Rights(false, grants);
   }
 
-  /** The groups that an identity provider means. */
+  /** The groups for an identity provider's names. */
   groupsByAlias(aliases: readonly string[]): Principal[] {
     return this.principals("group").filter(({ externalAlias }) =>
       externalAlias !== undefined && aliases.includes(externalAlias)
     );
   }
 
-  /** Whose token it is. Expiry is for the caller to look at. */
+  /** The principal of a token. The caller checks the expiry. */
   ofToken(token: string): { principal: Principal; token: StoredToken } | undefined {
     if (this.tokens === undefined) {
       this.tokens = new Map();

@@ -1,6 +1,6 @@
-/** Keeps the derivations of verifiers, which take tens of milliseconds each, to a bounded number at once. */
+/** Limits the number of concurrent key derivations, which take tens of milliseconds each. */
 
-/** Too many derivations wait. Nothing was looked at. */
+/** Too many derivations are waiting; the password was not checked. */
 export class TooManyDerivations extends Error {
   override readonly name = "TooManyDerivations";
   constructor() {
@@ -18,7 +18,7 @@ export class Derivations {
   async run<T>(work: () => Promise<T>): Promise<T> {
     if (this.running >= this.atOnceMax) {
       if (this.waiting.length >= this.waitingMax) throw new TooManyDerivations();
-      // Whoever ends hands its turn over.
+      // A derivation that ends passes its turn to this one.
       await new Promise<void>((resolve) => this.waiting.push(resolve));
     } else this.running++;
     try {

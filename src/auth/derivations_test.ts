@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { Derivations, TooManyDerivations } from "./mod.ts";
 
-Deno.test("Derivations runs so many at once, lets so many wait, and refuses the others", async () => {
+Deno.test("Derivations limits running and waiting derivations, and refuses the others", async () => {
   const derivations = new Derivations(2, 3);
   const releases: (() => void)[] = [];
   let running = 0, most = 0;

@@ -1,3 +1,3 @@
-/** Passwords as the server keeps and checks them. Imports nothing of the other rooms. */
+/** How the server stores and checks passwords. Imports no other room. */
 export { Derivations, TooManyDerivations } from "./derivations.ts";
 export { deriveVerifier, isPasswordOf, mockVerifier, serverSignature, type Verifier } from "./scram.ts";

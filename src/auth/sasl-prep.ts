@@ -1,7 +1,8 @@
-/** SASLprep: forms of the same text that keyboards and systems write differently become one. */
+/** SASLprep: normalizes text that keyboards and systems encode differently. */
 
 /**
- * The bytes of a password to be hashed. Text that SASLprep prohibits is taken as it is, as PostgreSQL and its clients do.
+ * The bytes of a password to be hashed. Text that SASLprep prohibits is used unchanged, as in PostgreSQL and its
+ * clients.
  * @see https://www.rfc-editor.org/rfc/rfc4013
  */
 export async function preparedPassword(password: string): Promise<Uint8Array> {
@@ -9,7 +10,7 @@ export async function preparedPassword(password: string): Promise<Uint8Array> {
 }
 
 async function prepare(password: string): Promise<string> {
-  // SASLprep changes no ASCII, so that most servers never load its tables.
+  // SASLprep does not change ASCII, so most servers never load its tables.
   if (/^[\0-\x7f]*$/.test(password)) return password;
   const { saslprep } = await import("@mongodb-js/saslprep");
   try {

@@ -1,5 +1,5 @@
 /**
- * SCRAM-SHA-256: what a server keeps of a password, and how it checks that a client knows the password without seeing it.
+ * SCRAM-SHA-256: what a server stores for a password, and how it verifies that a client knows the password without seeing it.
  *
  *     SaltedPassword  = PBKDF2(HMAC-SHA-256, SASLprep(password), salt, iterations)
  *     ClientKey       = HMAC(SaltedPassword, "Client Key")
@@ -17,7 +17,7 @@ import { preparedPassword } from "./sasl-prep.ts";
 const HASH = "sha256";
 const HASH_SIZE_BYTES = 32;
 
-/** It allows to check a client's proof, but not to log in. */
+/** Serves to check a client's proof, but not to log in. */
 export interface Verifier {
   readonly salt: Uint8Array;
   readonly iterations: number;
@@ -25,7 +25,7 @@ export interface Verifier {
   readonly serverKey: Uint8Array;
 }
 
-/** Computed in a thread of the runtime's pool, as it takes milliseconds. */
+/** Runs in a thread of the runtime's pool, because it takes milliseconds. */
 export async function deriveVerifier(password: string, salt: Uint8Array, iterations: number): Promise<Verifier> {
   const prepared = await preparedPassword(password);
   const saltedPassword = await promisify(pbkdf2)(prepared, salt, iterations, HASH_SIZE_BYTES, HASH);
@@ -37,20 +37,20 @@ export async function deriveVerifier(password: string, salt: Uint8Array, iterati
   };
 }
 
-/** Checks a password that came in clear text. */
+/** Checks a password that was sent in clear text. */
 export async function isPasswordOf(password: string, { salt, iterations, storedKey }: Verifier): Promise<boolean> {
   const given = await deriveVerifier(password, salt, iterations);
   return timingSafeEqual(given.storedKey, storedKey);
 }
 
-/** Of a user that does not exist: it looks and costs like another, and no proof of a client fits it. */
+/** A verifier for an unknown user: it looks and costs like a real one, and no client's proof matches it. */
 export function mockVerifier(salt: Uint8Array, iterations: number): Verifier {
-  // No ClientKey is known whose hash is zeros.
+  // No ClientKey is known whose hash is all zeros.
   const none = new Uint8Array(HASH_SIZE_BYTES);
   return { salt, iterations, storedKey: none, serverKey: none };
 }
 
-/** The server's own proof for the client; undefined if the client's proof shows that its password is another one. */
+/** The server's proof for the client; undefined if the client's proof is wrong. */
 export function serverSignature(verifier: Verifier, authMessage: Uint8Array, clientProof: Uint8Array) {
   if (clientProof.length !== HASH_SIZE_BYTES) return undefined;
   const clientSignature = hmac(verifier.storedKey, authMessage);

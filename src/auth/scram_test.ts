@@ -13,7 +13,7 @@ const AUTH_MESSAGE = Buffer.from(
 );
 const PROOF = fromBase64("dHzbZapWIk4jUhN+Ute9ytag9zjfMHgsqmmiz7AndVQ=");
 
-Deno.test("serverSignature() is that of RFC 7677, for the right password only", async () => {
+Deno.test("serverSignature() equals that of RFC 7677, and only for the right password", async () => {
   const verifier = await deriveVerifier("pencil", SALT, 4096);
   const signature = serverSignature(verifier, AUTH_MESSAGE, PROOF);
   assert.equal(Buffer.from(signature!).toString("base64"), "6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4=");
@@ -29,14 +29,14 @@ Deno.test("serverSignature() is that of RFC 7677, for the right password only", 
   }
 });
 
-Deno.test("isPasswordOf() takes the right password only, and none of a mock", async () => {
+Deno.test("isPasswordOf() accepts only the right password, and none for a mock", async () => {
   const verifier = await deriveVerifier("pencil", SALT, 4096);
   assert.equal(await isPasswordOf("pencil", verifier), true);
   for (const other of ["Pencil", "", "pencil "]) assert.equal(await isPasswordOf(other, verifier), false);
   assert.equal(await isPasswordOf("pencil", mockVerifier(SALT, 4096)), false);
 });
 
-// The first five are of RFC 4013, section 3.
+// The first five are from RFC 4013, section 3.
 const prepared = [
   { title: "removes what is mapped to nothing", from: "I\u00adX", to: "IX" },
   { title: "leaves ASCII alone", from: "user", to: "user" },

@@ -1,4 +1,4 @@
-/** `sundial check-config`: reports what is wrong in the configuration. Opens no file of the root for writing. */
+/** `sundial check-config`: reports faults of the configuration. Opens no file of the root for writing. */
 import { join } from "node:path";
 import { type ConfigError, throwFaults } from "../errors.ts";
 import { Log } from "../log/mod.ts";
@@ -20,7 +20,7 @@ async function check(line: CommandLine): Promise<number> {
   if (config.get(healthSettings.enabled)) faults.push(...[healthFault(config) ?? []].flat());
   const { certificateFaults } = await import("../wire/tls/mod.ts");
   faults.push(...certificateFaults(config));
-  // All at once: an unknown key is often why another one is missed.
+  // Print everything together: an unknown key often explains a missing one.
   if (faults.length > 0) { for (const warning of config.warnings) console.error(`sundial: warning: ${warning}`); }
   throwFaults(faults);
   for (const warning of config.warnings) console.log(`warning: ${warning}`);

@@ -1,4 +1,4 @@
-/** The words after `sundial`. */
+/** Parses the words after `sundial`. */
 import { isAbsolute, resolve } from "node:path";
 import { checkTag, DEFAULT_TAG } from "../config/mod.ts";
 import { ConfigError } from "../errors.ts";
@@ -6,7 +6,7 @@ import { ConfigError } from "../errors.ts";
 export interface CommandLine {
   command: string;
   root: string;
-  /** By -d. */
+  /** The root was given by -d. */
   isRootGiven: boolean;
   refresh: boolean;
   ignoreHangup: boolean;
@@ -18,14 +18,14 @@ export interface CommandLine {
   rest: string[];
 }
 
-/** What a command does; the number is the exit status. */
+/** A command; it returns the exit status. */
 export interface Command {
   run(line: CommandLine): number | Promise<number>;
-  /** It is followed by words of its own. */
+  /** Further words follow the command. */
   takesWords?: boolean;
 }
 
-/** Options that would be forgotten without a word. */
+/** Options that other commands would silently ignore. */
 const OF_SERVICES = ["--user", "--print"];
 const NOT_OF_SERVICES = ["-f", "-n"];
 

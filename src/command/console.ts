@@ -1,7 +1,7 @@
-/** Where the files of the console are. */
+/** Locates the files of the console. */
 import { join } from "node:path";
 
-/** Releases have them; a start from the sources builds them once. */
+/** Releases contain them; a start from the sources builds them once. */
 export async function consoleDirectory(): Promise<string> {
   const top = join(import.meta.dirname!, "../..");
   const released = join(top, "build/console");
@@ -10,7 +10,7 @@ export async function consoleDirectory(): Promise<string> {
   } catch (error) {
     if (!(error instanceof Deno.errors.NotFound)) throw error;
   }
-  // The address is computed, so that the bundler is no part of the program's module graph.
+  // The specifier is computed, so that the bundler is not part of the program's module graph.
   const builder: typeof import("../../scripts/console/mod.ts") = await import(
     import.meta.resolve("../../scripts/console/mod.ts")
   );

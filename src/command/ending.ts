@@ -1,18 +1,18 @@
-/** The order in which the server ends, and the signals that end it. */
+/** The order of shutting down, and the signals that cause it. */
 import { constants } from "node:os";
 import { onAskedToStop } from "../config/mod.ts";
 import { type Log, logger } from "../log/mod.ts";
 import type { CommandLine } from "./command-line.ts";
 
-/** Work under way gets so long to end by itself, and so long in all before the process ends without it. */
+/** Time for running work to finish by itself, and total time before the process ends anyway. */
 const DRAIN_MS = 3000;
 export const SHUTDOWN_MS = 5000;
-/** For the log's writers, and of a process that ends without waiting. */
+/** Time for the log's writers: on a normal shutdown, and on one without waiting. */
 const LOG_CLOSE_MS = 3000;
 const LAST_FLUSH_MS = 1000;
 const SIGNAL_NUMBERS: Partial<Record<Deno.Signal, number>> = constants.signals;
 
-/** What runs; the wires end before the database. */
+/** A running part. The wires are closed before the database. */
 export interface Part {
   name: string;
   close(): Promise<void>;
@@ -21,7 +21,10 @@ export interface Part {
 /** The name of the part that the wires use. */
 export const DATABASE = "database";
 
-/** Ends the wires first, all at once, so that no new work comes; then what they used. False when time was over before the end. */
+/**
+ * Closes the wires first, all at once, so that no new work arrives, and then what they used. Returns false if the time
+ * ran out.
+ */
 export async function closeParts(parts: Part[]): Promise<boolean> {
   const deadline = Date.now() + SHUTDOWN_MS;
   const late = (untilMs: number) =>
@@ -40,7 +43,7 @@ export async function closeParts(parts: Part[]): Promise<boolean> {
   return database === undefined || await Promise.race([close(database), late(deadline)]);
 }
 
-/** A console that nobody reads takes nothing more. */
+/** With a time limit, because a console that nobody reads blocks. */
 export async function closeLog(log: Log): Promise<void> {
   await Promise.race([log.close(), pause(LOG_CLOSE_MS)]);
 }
@@ -69,7 +72,7 @@ export class Stopper {
   }
 }
 
-/** A second signal ends the process at once. The log is written all the same; the exit status is that of the signal. */
+/** A second signal ends the process at once, after flushing the log. The exit status is that of the signal. */
 async function endWithoutWaiting(signal: Deno.Signal, log: Log): Promise<void> {
   logger("server-main").advisory(`${signal} again: ends without waiting`);
   await Promise.race([log.flush(), pause(LAST_FLUSH_MS)]);

@@ -23,7 +23,7 @@ export function exposure(config: Config): string[] {
   return [...openListeners(config), ...readablePasswords(config), ...withoutEffect(config)];
 }
 
-/** Settings of users that access control takes the place of. */
+/** Settings of users that access control replaces. */
 const REPLACED = [
   httpSettings.user,
   httpSettings.password,

@@ -1,4 +1,4 @@
-/** The addresses of the listeners, and why one cannot be listened on. */
+/** The addresses of the listeners, and errors of listening. */
 import { type Address, type Config, formatAddress, type Section } from "../config/mod.ts";
 import { ConfigError } from "../errors.ts";
 import type { Logger } from "../log/mod.ts";
@@ -29,7 +29,7 @@ export const checkListeners: NonNullable<Section["check"]> = (config, refuse) =>
   });
 };
 
-/** Starts a listener where the settings say, and logs where it listens. @throws {ConfigError} when it cannot */
+/** Starts a listener at its configured address and logs the address. @throws {ConfigError} if that fails */
 export async function listen(
   config: Config,
   { address }: (typeof LISTENERS)[number],
@@ -52,7 +52,7 @@ function listenFault(key: string, address: Address, error: unknown): ConfigError
   if (error instanceof Deno.errors.AddrInUse || code === "EADDRINUSE") {
     return new ConfigError(key, `${key}: ${shown} is in use by another process`);
   }
-  // node:net of Deno says EINVAL of an address that no adapter has.
+  // Deno's node:net reports EINVAL for an address that no adapter has.
   if (error instanceof Deno.errors.AddrNotAvailable || code === "EADDRNOTAVAIL" || code === "EINVAL") {
     return new ConfigError(key, `${key}: no network adapter of this machine has the address of ${shown}`);
   }
@@ -64,7 +64,7 @@ function listenFault(key: string, address: Address, error: unknown): ConfigError
   }
 }
 
-/** What keeps listeners from their addresses, whoever is on their ports now. */
+/** Addresses that cannot be listened on, regardless of which ports are in use now. */
 export function addressFaults(config: Config): ConfigError[] {
   return LISTENERS.flatMap(({ enabled, address }) => {
     if (!config.get(enabled)) return [];

@@ -1,4 +1,4 @@
-/** What the log is opened with. */
+/** The options of the log. */
 import { type Config, generalSettings, shippedFile } from "../config/mod.ts";
 import { eventOutput, standardOutput, windowsServiceName } from "../log/mod.ts";
 import { logSettings } from "../log/settings.ts";

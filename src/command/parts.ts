@@ -22,18 +22,18 @@ export interface Start {
   config: Config;
   root: Root;
   log: Log;
-  /** What has been started, in order; it has to be ended even if a later part fails. */
+  /** Parts that have been started, in order. They must be closed even if a later part fails. */
   parts: Part[];
   /** Ends the server. */
   fail(reason: string): void;
 }
 
-/** What every listener is started with. */
+/** Options for every listener. */
 export interface Shared {
   config: Config;
   metrics: Metrics;
   certificates: Certificates | undefined;
-  /** By the names of wires: connections, and over HTTP requests that are being answered. */
+  /** By name of the wire: number of connections, and for HTTP of requests in flight. */
   connections: Map<string, () => number>;
 }
 
@@ -49,9 +49,9 @@ export async function startParts({ line, config, root, log, parts, fail }: Start
   metrics.read("connections", () => Object.fromEntries([...connections].map(([wire, count]) => [wire, count()])));
   const certificates = await openCertificates(config, parts);
   const shared: Shared = { config, metrics, certificates, connections };
-  // Health first: who watches sees that the process lives while a long log is replayed.
+  // Health goes first, so that monitors see a living process while a long log is replayed.
   if (config.get(healthSettings.enabled)) parts.push(await beginHealth(shared));
-  // The writer's thread reads its modules while this one reads those of everything else, which other commands do without.
+  // The writer's thread loads its modules while this thread loads all others, which other commands do not need.
   const writerThread = new Worker(new URL("../workers/writer.ts", import.meta.url), { type: "module", name: "writer" });
   const { openDatabase } = await import("../database/mod.ts");
   const wires = await import("./wires.ts");
@@ -84,7 +84,7 @@ function beginHealth({ config, metrics, certificates }: Shared): Promise<Part> {
   return listen(config, healthSettings, log, (at) => startHealth({ ...at, certificate, config, metrics, log }));
 }
 
-/** Undefined where TLS is off: its modules then need not be loaded. @throws {ConfigError} */
+/** Undefined if TLS is off, so that its modules need not be loaded. @throws {ConfigError} */
 async function openCertificates(config: Config, parts: Part[]): Promise<Certificates | undefined> {
   const { shared, http, health, pg, lineTcp } = config.of(tlsSettings);
   const isOn = [shared, http, health, pg, lineTcp].some(({ enabled }) => enabled);
@@ -96,10 +96,10 @@ async function openCertificates(config: Config, parts: Part[]): Promise<Certific
   return certificates;
 }
 
-/** The settings of the database, and what it tells the other parts. */
+/** The settings of the database, and its callbacks to the other parts. */
 function databaseServices(config: Config, metrics: Metrics, logsDebug: boolean) {
   const log = logger("database");
-  // A view: what a reload changes is read at its use.
+  // A view, so that reloaded settings are read on each use.
   return Object.assign(config.view(databaseSettings), {
     logsDebug,
     log: log.log,
@@ -118,7 +118,7 @@ function databaseServices(config: Config, metrics: Metrics, logsDebug: boolean) 
   });
 }
 
-/** An error that reached the top of this thread is logged and counted, and the server goes on. */
+/** Logs and counts uncaught errors of this thread. The server continues. */
 function guardMain(log: Logger, metrics: Metrics): void {
   addEventListener("error", (event) => {
     event.preventDefault();

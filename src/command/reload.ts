@@ -1,9 +1,11 @@
-/** `reload_config()`: the settings are read again. */
+/** `reload_config()`: reads the settings again. */
 import type { Config } from "../config/mod.ts";
 import { ConfigError } from "../errors.ts";
 import { logger } from "../log/mod.ts";
 
-/** Logs names only: a value may be a secret. True when a setting has changed that takes effect at once. */
+/**
+ * Logs only names, because a value may be a secret. Returns true if a setting has changed that takes effect at once.
+ */
 export function reloadConfig(config: Config): boolean {
   const log = logger("server-main");
   let changes: ReturnType<Config["reload"]>;

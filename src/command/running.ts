@@ -1,4 +1,4 @@
-/** `sundial stop`, `status` and `health`: about a server that runs, from outside. */
+/** `sundial stop`, `status` and `health`: commands about a running server. */
 import process from "node:process";
 import { askToStop, DEFAULT_TAG, type RunningServer, runningServer, Tags } from "../config/mod.ts";
 import { probeHealth } from "../wire/health/mod.ts";
@@ -12,7 +12,7 @@ export const stop: Command = { run: stopServer };
 export const status: Command = { run: tellStatus };
 export const health: Command = { run: askHealth };
 
-/** The server that the command line means. @throws {ConfigError} */
+/** Finds the server for the command line. @throws {ConfigError} */
 function find({ root, isRootGiven, tag }: CommandLine): { root: string; server: RunningServer | undefined } {
   if (tag === DEFAULT_TAG) return { root, server: runningServer(root) };
   const place = isRootGiven ? root : new Tags().root(tag) ?? root;

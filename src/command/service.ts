@@ -1,4 +1,4 @@
-/** `sundial service`: makes the server a service of the system. */
+/** `sundial service`: installs the server as a service of the system. */
 import { join, resolve } from "node:path";
 import about from "../../deno.json" with { type: "json" };
 import { ConfigError } from "../errors.ts";
@@ -35,7 +35,7 @@ function runService({ rest, tag, root, isRootGiven, user, print, logConf, debug 
   );
 }
 
-/** What starts this program, from any directory. */
+/** The command that starts this program from any directory. */
 function program(): string[] {
   if (Deno.build.standalone) return [Deno.execPath()];
   const top = join(import.meta.dirname!, "../..");

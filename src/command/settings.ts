@@ -1,4 +1,4 @@
-/** All settings: the sections that the rooms declare, in the order of server.conf and of the manual. */
+/** All settings: the sections declared by the rooms, in the order of server.conf and of the manual. */
 import { Config, generalSection, loadConfig, type Section } from "../config/mod.ts";
 import { accessSection } from "../access/settings.ts";
 import { databaseSections } from "../database/settings.ts";
@@ -25,7 +25,10 @@ export const SECTIONS: readonly Section[] = [
   logSection,
 ];
 
-/** The settings of a root and of the environment. `faults`: takes what is wrong, which is thrown otherwise. @throws {ConfigError} */
+/**
+ * The settings of a root and of the environment. `faults`: collects faults instead of throwing them. @throws
+ * {ConfigError}
+ */
 export function loadSettings(root: string, faults?: ConfigError[]): Config {
   return loadConfig({ root, sections: SECTIONS, env: Deno.env.toObject(), faults });
 }

@@ -25,7 +25,7 @@ async function serve(line: CommandLine): Promise<number> {
     takeTag(line);
     const stopped = new Stopper(line, log);
     const failed = Promise.withResolvers<never>();
-    failed.promise.catch(() => {}); // it may come while others are still started
+    failed.promise.catch(() => {}); // it may be rejected while other parts are still starting
     const fail = (reason: string) =>
       failed.reject(new Error(`the server ends, so that a new start recovers: ${reason}`));
     await startParts({ line, config, root, log, parts, fail });

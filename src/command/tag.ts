@@ -6,7 +6,7 @@ import type { CommandLine } from "./command-line.ts";
 
 export const tagText = (tag: string) => tag === DEFAULT_TAG ? "" : `, tag ${tag}`;
 
-/** Remembers the root of this tag. @throws {ConfigError} when a server of another root has it. */
+/** Records the root of this tag. @throws {ConfigError} if a running server of another root has it. */
 export function takeTag({ tag, root }: CommandLine): void {
   if (tag === DEFAULT_TAG) return;
   const tags = new Tags();

@@ -1,4 +1,6 @@
-/** All settings there are, by their keys. Rooms declare them, and `src/command/settings.ts` lists the sections of all rooms. */
+/**
+ * All settings by their keys. The rooms declare them, and `src/command/settings.ts` lists the sections of all rooms.
+ */
 import assert from "node:assert/strict";
 import { type Group, isSetting, type Setting, type SettingReader } from "./setting.ts";
 
@@ -7,11 +9,11 @@ export interface Section {
   readonly title: string;
   /** In the order of server.conf. */
   readonly settings: readonly (Group | readonly Setting<unknown>[])[];
-  /** Reports values that do not go together; the message goes on after the first setting's key. */
+  /** Reports invalid combinations of values. The message continues after the first setting's key. */
   check?(config: SettingReader, refuse: (settings: readonly Setting<unknown>[], message: string) => void): void;
 }
 
-/** Every setting of a section once: groups may share settings. */
+/** Every setting of a section, without duplicates, as groups may share settings. */
 export function settingsOf({ settings }: Section): Setting<unknown>[] {
   const found = new Set<Setting<unknown>>();
   const add = (group: Group | readonly Setting<unknown>[]) => {

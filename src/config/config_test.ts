@@ -28,7 +28,7 @@ function load(file: string, env: Record<string, string> = {}, files: Record<stri
   return new Config(sources);
 }
 
-Deno.test("parseProperties() reads what Java writes", () => {
+Deno.test("parseProperties() reads Java's format", () => {
   const text = "# c\n! c\n a = b \r\nk:v\nplain word\nlong=one, \\\n   two\npath=C:\\log\\\\x\nu=\\u0041\nempty=\n";
   assert.deepEqual(parseProperties(text).map(({ key, value, line }) => [key, value, line]), [
     ["a", "b", 3],
@@ -182,7 +182,7 @@ Deno.test("Config.reload() applies reloadable keys only", () => {
   assert.equal(valueOf(config, "pg.user"), "b");
 });
 
-Deno.test("every default is a value of its type, on small and large machines", () => {
+Deno.test("every default is a valid value, on small and large machines", () => {
   for (const memoryBytes of [2 ** 28, 2 ** 40]) {
     new Config({
       root: "/r",

@@ -5,34 +5,34 @@ import { type Address, formatSize, parseAddress, parseDuration, parseSize } from
 export interface Machine {
   readonly cores: number;
   readonly memoryBytes: number;
-  /** As other machines call it, in lower case. */
+  /** The host name for other machines, in lower case. */
   readonly hostName: string;
 }
 
-/** A setting: what its text may be, and all that is said about it anywhere. The file that reads a setting declares it. */
+/** A setting: its valid values and its documentation. It is declared in the file that reads it. */
 export interface Setting<T> {
   /** As in server.conf. */
   readonly key: string;
-  /** In words, for messages and the manual: "a size (bytes, k, m, g)". */
+  /** A description for messages and the manual: "a size (bytes, k, m, g)". */
   readonly type: string;
-  /** As it would be written. "" is a value like any other: it means what the sentence says. */
+  /** As written in server.conf. "" is an ordinary value, whose meaning the sentence explains. */
   readonly default: string | ((machine: Machine) => string);
-  /** What the default is called where it depends on the machine. */
+  /** Description of a default that depends on the machine. */
   readonly defaultSaid?: string;
   readonly sentence: string;
-  /** Older or foreign spellings of the key; taken silently. */
+  /** Older or foreign spellings of the key, accepted silently. */
   readonly aliases: readonly string[];
   /** Never printed. */
   readonly secret: boolean;
   /** Takes effect without a restart. */
   readonly reloadable: boolean;
-  /** Taken, because files of other servers have it, and read by nobody. */
+  /** Accepted because configurations of QuestDB contain it, but without effect. */
   readonly isIgnored: boolean;
-  /** Undefined: not a value of this type. `root`: the root directory, which paths are relative to. */
+  /** Returns undefined if the text is invalid. `root`: the root directory, to which paths are relative. */
   parse(text: string, root: string): T | undefined;
 }
 
-/** Settings by the names under which they are read: `config.of(group)` has their values under the same names. */
+/** Settings with the names under which code reads them: `config.of(group)` has the values under the same names. */
 export interface Group {
   readonly [name: string]: Setting<unknown> | Group;
 }
@@ -41,7 +41,7 @@ export interface SettingReader {
   get<T>(setting: Setting<T>): T;
 }
 
-/** What `config.of(group)` gives. */
+/** The result of `config.of(group)`. */
 export type Values<G> = {
   readonly [N in keyof G]: G[N] extends Setting<infer T> ? T : G[N] extends Group ? Values<G[N]> : never;
 };
@@ -99,7 +99,7 @@ export const bool = (key: string, byDefault: boolean, sentence: string, options?
     return lower === "true" ? true : lower === "false" ? false : undefined;
   });
 
-/** Empty (null) means: as another setting says. */
+/** Empty (null): another setting applies. */
 export const optionalBool = (key: string, sentence: string, options?: Options): Setting<boolean | null> =>
   setting<boolean | null>(key, "empty, true or false", "", sentence, options, (text) => {
     const lower = text.toLowerCase();
@@ -127,7 +127,7 @@ export const int = (
   );
 };
 
-/** Empty (undefined) means: decided by the program. */
+/** Empty (null): the program decides. */
 export const optionalInt = (
   key: string,
   sentence: string,
@@ -150,7 +150,7 @@ export const optionalInt = (
 function wholeNumber(text: string, min: number, max: number): number | undefined {
   if (!/^[+-]?\d(?:_?\d)*$/.test(text)) return undefined;
   const value = Number(text.replaceAll("_", ""));
-  // 2^63-1 is written for "no limit": it is kept as the largest whole number a double holds.
+  // 2^63-1 means "no limit" in configurations; it becomes the largest safe integer.
   return value < min || value > Math.max(max, 0) && max !== Number.MAX_SAFE_INTEGER
     ? undefined
     : Math.min(value, Number.MAX_SAFE_INTEGER);
@@ -172,7 +172,7 @@ export const size = (
   });
 };
 
-/** Its value is in milliseconds, and so is a bare number. */
+/** In milliseconds; a bare number is in milliseconds too. */
 export const ms = (key: string, byDefault: string, sentence: string, options?: Options): Setting<number> =>
   setting(
     key,
@@ -182,7 +182,7 @@ export const ms = (key: string, byDefault: string, sentence: string, options?: O
     options,
     (text) => parseDuration(text, "ms"),
   );
-/** Its value is in milliseconds, and a bare number means seconds. */
+/** In milliseconds, but a bare number is in seconds. */
 export const seconds = (key: string, byDefault: string, sentence: string, options?: Options): Setting<number> =>
   setting(
     key,
@@ -196,7 +196,7 @@ export const seconds = (key: string, byDefault: string, sentence: string, option
 export const address = (key: string, byDefault: string, sentence: string, options?: Options): Setting<Address> =>
   setting(key, "an address (host:port; host 0 binds all adapters)", byDefault, sentence, options, parseAddress);
 
-/** A file or directory as an absolute path; it may be written relative to the root. Empty stays empty. */
+/** A file or directory as an absolute path. It may be written relative to the root. Empty stays empty. */
 export const path = (key: string, byDefault: string, sentence: string, options?: Options): Setting<string> =>
   setting(
     key,
@@ -215,8 +215,8 @@ export const text = (key: string, byDefault: string, sentence: string, options?:
   setting(key, "text", byDefault, sentence, options, (value) => value);
 
 /**
- * A key of QuestDB's server.conf that means nothing here: it is no unknown key, and whatever it is set to has no effect.
- * `why` goes on after "without effect:".
+ * A key of QuestDB's server.conf without a meaning here: it is accepted, and has no effect. `why` continues the
+ * sentence after "without effect:".
  */
 export const ignored = (key: string, byDefault: string, why: string, options?: Options): Setting<string> =>
   setting(
@@ -228,7 +228,7 @@ export const ignored = (key: string, byDefault: string, why: string, options?: O
     (value) => value,
   );
 
-/** Parts between commas, trimmed; empty ones are left out. */
+/** Comma-separated parts, trimmed, without empty ones. */
 export const list = (
   key: string,
   byDefault: Default,
@@ -267,7 +267,7 @@ export const redirect = (
   setting<Redirect | null>(key, "a redirect (/from -> /to) or empty", byDefault, sentence, options, (value) => {
     if (value.trim() === "") return null;
     const [from, to, ...more] = value.split("->").map((path) => path.trim());
-    // What stands in a Location header has no controls and no blanks.
+    // A path in a Location header must not contain control characters and blanks.
     const isPath = (path: string | undefined) => path !== undefined && /^\/[\x21-\x7e]*$/.test(path);
     return isPath(from) && isPath(to) && more.length === 0 ? Object.freeze({ from, to }) : undefined;
   });
@@ -281,7 +281,7 @@ export const decimalType = (key: string, byDefault: string, sentence: string, op
     return `DECIMAL(${precision},${scale})`;
   });
 
-/** One of the words, without case. */
+/** One of the words, ignoring case. */
 export const oneOf = <const W extends string>(
   key: string,
   words: readonly W[],

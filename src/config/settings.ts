@@ -17,7 +17,7 @@ export const generalSettings = {
   readOnly: bool("readonly", false, "Refuses every change on every interface.", { aliases: ["readonly.instance"] }),
 };
 
-/** Keys of QuestDB that mean nothing here. */
+/** Keys of QuestDB without a meaning here. */
 const ignoredKeys = [
   ignored("telemetry.enabled", "false", "this server sends no telemetry"),
 ];

@@ -1,4 +1,4 @@
-/** How the lines of the log look. Writers and levels are in log.conf. */
+/** The format of log lines. Writers and levels are in log.conf. */
 import { bool, type Section, text } from "../config/mod.ts";
 
 export const logSettings = {

@@ -1,6 +1,6 @@
 /**
- * The records of access control: changed by blocks of the log and by definitions of tables, written whole into one of two slots at
- * a checkpoint. What they mean is the access room's matter.
+ * The records of access control. Log blocks and definitions of tables change them, and a checkpoint writes all of them into one of
+ * two slots. Only the access room interprets them.
  *
  *     payload   format version u32, LSN of the last block that concerned them (size), count u32, then key and text of each
  */
@@ -20,7 +20,7 @@ interface State {
 }
 
 export class AccessRecords {
-  /** Of the newest slot that is durable; 0: none was written yet. */
+  /** Generation of the newest durable slot; 0: none was written yet. */
   generation = 0;
   private state: State = { records: new Map(), lsn: 0, changed: false, unpublished: [] };
 
@@ -28,7 +28,7 @@ export class AccessRecords {
     return this.state.lsn;
   }
 
-  /** Since the last checkpoint. */
+  /** True if changed since the last checkpoint. */
   get changed(): boolean {
     return this.state.changed;
   }
@@ -37,7 +37,7 @@ export class AccessRecords {
     return this.state.unpublished.length > 0;
   }
 
-  /** @throws {SqlError} 40001 where a record is not what the change was made from. */
+  /** @throws {SqlError} 40001 if a record differs from the one that the change was based on. */
   check(changes: readonly AccessChange[]): void {
     for (const { key, before } of changes) {
       if ((this.state.records.get(key) ?? null) === before) continue;
@@ -46,7 +46,7 @@ export class AccessRecords {
     }
   }
 
-  /** Applies a block of the log, unless it is in the records already. */
+  /** Applies a block of the log, unless the records already include it. */
   apply(changes: readonly RecordChange[], lsn: number): void {
     if (lsn <= this.state.lsn) return;
     const { records, unpublished } = this.state;
@@ -58,26 +58,26 @@ export class AccessRecords {
     };
   }
 
-  /** Applies what the definition of a table means for grants. */
+  /** Applies the effects of a table's definition on grants. */
   follow(event: TableEvent | undefined, lsn: number): void {
     if (event === undefined || lsn <= this.state.lsn) return;
     this.apply(changesOf(this.state.records, event), lsn);
   }
 
-  /** What readers have not been told yet; from now on they have. */
+  /** Returns the changes since the last call, for the readers. */
   takeUnpublished(): readonly RecordChange[] {
     const { unpublished } = this.state;
     this.state = { ...this.state, unpublished: [] };
     return unpublished;
   }
 
-  /** For a group of commits that cannot be applied: gives the way back. */
+  /** For a group of commits that may fail: returns a function that undoes changes since this call. */
   savepoint(): () => void {
     const { state } = this;
     return () => void (this.state = state);
   }
 
-  /** Writes and syncs. The directory is the caller's to sync. */
+  /** Writes and syncs. The caller syncs the directory. */
   store(files: Files, root: string): void {
     const { records, lsn } = this.state;
     const out = new ByteWriter();
@@ -93,13 +93,16 @@ export class AccessRecords {
     this.state = { ...this.state, changed: false };
   }
 
-  /** `generation`: of the catalogue. @throws {CorruptFileError} Without its records a database is not opened: it would be open to all or none. */
+  /**
+   * `generation`: recorded in the catalogue. @throws {CorruptFileError} A database without its records is not opened,
+   * because nobody or everybody would have access.
+   */
   load(files: Files, root: string, generation: number): void {
     if (generation === 0 && !files.exists(`${slotBase(root)}.1`)) return;
     const { slots, damage } = readSlots(files, slotBase(root));
     const slot = slots.find((each) => each.generation >= generation);
     if (slot === undefined) {
-      if (generation === 0) return; // the first one was being written
+      if (generation === 0) return; // the first slot was being written
       throw damage[0] ?? new CorruptFileError(slotBase(root), `generation ${generation} is missing`);
     }
     // The next checkpoint overwrites the other slot.

@@ -1,11 +1,11 @@
-/** A server with access control, and clients of each wire that sign in. */
+/** A server with access control, and clients of each wire that authenticate. */
 import { Buffer } from "node:buffer";
 import pg from "pg";
 import { type ExecReply, startServer, type TestServer } from "../server.ts";
 
 export const ADMIN = { name: "admin", password: "root's password" };
 
-/** Enough for a test: each sign-in derives so often. */
+/** Few iterations, because each sign-in runs a derivation. */
 const ITERATIONS = "4096";
 
 export interface Credentials {
@@ -20,11 +20,11 @@ export interface HttpAnswer {
 }
 
 export interface ProtectedServer extends TestServer {
-  /** Of a path, with an Authorization header if one is given. */
+  /** Requests a path, with an Authorization header if given. */
   request(path: string, authorization?: string, init?: RequestInit): Promise<HttpAnswer>;
-  /** /exec, signed in by Basic. */
+  /** /exec with Basic authentication. */
   sql(text: string, as?: Credentials): Promise<ExecReply & { status: number }>;
-  /** Runs statements as the administrator, which succeed. */
+  /** Runs statements as the administrator; they must succeed. */
   set(...statements: string[]): Promise<void>;
   /** /write */
   lines(text: string, as: Credentials): Promise<HttpAnswer>;

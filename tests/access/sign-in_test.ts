@@ -1,9 +1,9 @@
-/** Who may connect at all. */
+/** Which principals may connect. */
 import assert from "node:assert/strict";
 import { startServer } from "../server.ts";
 import { ADMIN, basic, startProtected } from "./server.ts";
 
-Deno.test("with access control, all but the page, /ping and /settings wants credentials", async () => {
+Deno.test("with access control, everything except the page, /ping and /settings requires credentials", async () => {
   await using server = await startProtected();
   const open = ["/", "/index.html", "/ping", "/settings"];
   for (const path of open) assert.ok([200, 204].includes((await server.request(path)).status), path);
@@ -23,7 +23,7 @@ Deno.test("with access control, all but the page, /ping and /settings wants cred
   assert.equal(token.headers.get("www-authenticate"), 'Bearer error="invalid_token"');
 });
 
-Deno.test("with access control, PG takes the administrator by SCRAM, and no users of the configuration", async () => {
+Deno.test("with access control, PG accepts the administrator by SCRAM, and no users of the configuration", async () => {
   await using server = await startProtected({
     SVC_PG_PASSWORD: "pg's",
     SVC_PG_USER: "pg",
@@ -59,7 +59,7 @@ Deno.test("line protocol over TCP is closed with access control", async () => {
   await assert.rejects(Deno.connect({ hostname: "127.0.0.1", port: server.linePort }), Deno.errors.ConnectionRefused);
 });
 
-Deno.test("a password that was right is checked at once the next time, and a session's cookie holds", async () => {
+Deno.test("a password that was right is verified quickly the next time, and a session's cookie stays valid", async () => {
   await using server = await startProtected({ SVC_ACL_PASSWORD_HASH_ITERATION_COUNT: "1000000" });
   const start = performance.now();
   for (let count = 0; count < 20; count++) assert.equal((await server.sql("select 1")).status, 200);

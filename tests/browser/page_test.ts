@@ -1,4 +1,4 @@
-/** The web console in a real browser, against a real server: what its users do. */
+/** The web console in a real browser, against a real server. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { type Browser, chromium, type Page } from "playwright-core";
@@ -18,7 +18,7 @@ async function visit(use: (visit: Visit) => Promise<void>, path = "/"): Promise<
     const faults: string[] = [];
     page.on("pageerror", (error) => faults.push(error.message));
     page.on("console", (message) => {
-      // Refused statements are 400s, which the browser tells too.
+      // Refused statements are answered 400, which the browser reports too.
       if (message.type() === "error" && !/400|ERR_CONNECTION/.test(message.text())) faults.push(message.text());
     });
     page.on("request", (request) => {
@@ -27,9 +27,9 @@ async function visit(use: (visit: Visit) => Promise<void>, path = "/"): Promise<
     await page.goto(`${server.http}${path}`);
     await page.waitForSelector(".cm-content");
     await use({ page, server });
-    // For whoever wants to see what it looked like.
+    // Keep a screenshot for manual inspection.
     const directory = await Deno.makeTempDir({ prefix: "sundial-page-" });
-    // A hidden caret would be a style that the page's policy refuses.
+    // Hiding the caret would need a style that the page's policy refuses.
     await page.screenshot({ path: join(directory, "page.png"), caret: "initial" });
     console.log(`  ${join(directory, "page.png")}`);
     assert.deepEqual(faults, []);
@@ -41,7 +41,7 @@ async function visit(use: (visit: Visit) => Promise<void>, path = "/"): Promise<
 async function type(page: Page, text: string): Promise<void> {
   await page.click(".cm-content");
   await page.keyboard.press("Control+A");
-  // Text over a selection makes Chromium itself write an inline style.
+  // If text replaces a selection, Chromium itself writes an inline style.
   await page.keyboard.press("Delete");
   await page.keyboard.insertText(text);
 }
@@ -57,7 +57,7 @@ async function run(page: Page, sql: string, keys = "Control+Enter"): Promise<str
 const textsOf = (page: Page, selector: string) => page.locator(selector).allInnerTexts();
 
 function test(name: string, use: (visit: Visit) => Promise<void>, path?: string): void {
-  // Connections of the browser outlive a test case here and there.
+  // The browser's connections sometimes outlive a test case.
   const options = { ignore: browserName === undefined, sanitizeOps: false, sanitizeResources: false };
   Deno.test({ name: `console: ${name}`, ...options, fn: () => visit(use, path) });
 }
@@ -115,7 +115,7 @@ test("several statements: rows and time beside each, the first that fails ends t
   const marks = await textsOf(page, ".run-mark");
   assert.equal(marks.length, 3);
   for (const mark of marks) assert.match(mark, /^(OK|1 row) · [\d.]+ m?s$/);
-  // Text of the database is never markup.
+  // Text from the database is never interpreted as markup.
   assert.deepEqual(await textsOf(page, ".grid [role=gridcell]"), ["<img src=x onerror=alert(1)>"]);
   await page.click(".runs button:first-child");
   assert.match(await page.innerText(".results [role=status]"), /^OK · /);

@@ -1,6 +1,6 @@
 """
-Writes random Parquet files of every type, in every layout that pyarrow has: write_random.py DIRECTORY SEED COUNT.
-Gives JSON: for each file its name, its layout, its row count, and for each column SQL that shows it and the values expected.
+Writes random Parquet files of every type, in every layout of pyarrow: write_random.py DIRECTORY SEED COUNT.
+Prints JSON: for each file its name, layout and row count, and for each column SQL that prints it and the expected values.
 """
 import base64
 import datetime
@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 directory, seed, count = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 r = random.Random(seed)
 
-# Where sizes of buffers, pages and words change.
+# Sizes around those of buffers, pages and words.
 LENGTHS = sorted({max(0, 2**k + d) for k in range(0, 17) for d in (-1, 0, 1)})
 
 
@@ -29,7 +29,7 @@ def text():
 def integer(bits, signed=True):
     def value():
         wide = r.getrandbits(r.randint(1, bits))
-        # The smallest number of INT and LONG means null.
+        # The smallest INT and LONG is the null.
         return max(wide - 2**bits if signed and wide >= 2 ** (bits - 1) else wide, -(2 ** (bits - 1)) + 1 if signed else 0)
 
     return value
@@ -47,7 +47,7 @@ def real(form):
 
 
 def regular(depth, element):
-    """Lists whose inner lists have one length each."""
+    """Nested lists; the inner lists of a list have equal lengths."""
 
     def value():
         lengths = [r.choice((0, 1, 2, 3, 7, 8)) if d == 0 else r.choice((1, 2, 3)) for d in range(depth)]
@@ -76,7 +76,7 @@ EXACT = "cast({} as string)"
 
 
 class Kind:
-    """A type, a generator, SQL that shows a column, what it shows for a value, and what it shows for null."""
+    """A type, a generator, SQL that prints a column, its output for a value, and its output for null."""
 
     def __init__(self, type, make, sql="{}", shown=SAME, none=None):
         self.type, self.make, self.sql, self.shown, self.none = type, make, sql, shown, none
@@ -134,7 +134,7 @@ def kinds():
 
 
 def array_of(kind, values):
-    """Numbers of temporal types are their storage."""
+    """Makes temporal values from their stored integers."""
     if pa.types.is_temporal(kind.type):
         storage = pa.int32() if kind.type.bit_width == 32 else pa.int64()
         return pa.array(values, storage).cast(kind.type)
@@ -185,7 +185,7 @@ def write(number):
     if options["row_group_size"] < 10:
         rows = min(rows, 65)
     known = kinds()
-    # A struct holds some of them as fields; rows without the struct have none.
+    # Some columns are fields of a struct, and null in rows without the struct.
     inside = r.sample(sorted(set(known) - set(ENCODINGS) - {"dictionary"}), 4)
     there = [r.random() >= 0.2 for _ in range(rows)]
     arrays, fields, columns = {}, {}, []

@@ -1,4 +1,4 @@
-/** Everything that a user can do, by name and key: buttons, the command palette and the keyboard share this list. */
+/** Everything that a user can do, with name and key. Buttons, the command palette and the keyboard share this list. */
 import { editor } from "../editor/editor.tsx";
 import { notify } from "../store/notices.ts";
 import { cancel } from "../store/runs.ts";
@@ -10,7 +10,7 @@ import { linkTo } from "./link.ts";
 export interface Action {
   id: string;
   name: string;
-  /** Shown, and heard unless the editor does that itself: "Mod+K", with Mod for Ctrl or Command. */
+  /** Displayed, and handled unless the editor does that itself: "Mod+K", where Mod is Ctrl or Command. */
   keys?: string;
   isOfEditor?: boolean;
   run(): void;
@@ -38,12 +38,12 @@ export function action(id: string): Action {
 
 const isMac = /Mac/.test(navigator.platform);
 
-/** The keys as they are printed on the user's keyboard. */
+/** The keys as labelled on the user's keyboard. */
 export function shownKeys(keys: string): string {
   return keys.replace("Mod", isMac ? "⌘" : "Ctrl").replaceAll("+", " + ");
 }
 
-/** Listens for the keys of all actions. */
+/** Handles the keys of all actions. */
 export function listenForKeys(): () => void {
   const byKeys = new Map(ACTIONS.filter(({ keys, isOfEditor }) => keys && !isOfEditor).map((one) => [one.keys!, one]));
   const onKey = (event: KeyboardEvent) => {
@@ -74,7 +74,7 @@ async function copyLink(): Promise<void> {
     await navigator.clipboard.writeText(link);
     notify("The link is in the clipboard.");
   } catch {
-    // Without a secure context there is no clipboard.
+    // There is no clipboard without a secure context.
     prompt("The link to this text:", link);
   }
 }

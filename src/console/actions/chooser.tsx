@@ -1,4 +1,4 @@
-/** A list over the page that is searched by typing: the command palette and the history. */
+/** A searchable list over the page, for the command palette and the history. */
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { closePanel } from "../store/panels.ts";

@@ -1,4 +1,4 @@
-/** Statements that were run before, to be found again. */
+/** Finds previously executed statements. */
 import { history } from "../store/history.ts";
 import { openTab } from "../store/tabs.ts";
 import { time } from "../results/summary.ts";

@@ -12,7 +12,7 @@ export interface Linked {
   runs: boolean;
 }
 
-/** What the page's own address asks for. */
+/** The text in the page's own address. */
 export function linkedText(search: string): Linked | undefined {
   const parameters = new URLSearchParams(search);
   const text = parameters.get("query");
@@ -25,7 +25,7 @@ const READS = /^\s*(?:select|with|show|explain|describe|declare|from)\b/i;
 const CHANGES =
   /\b(?:insert|update|delete|create|alter|drop|truncate|rename|grant|revoke|backup|checkpoint|vacuum|copy|set|cancel|reload_config)\b/i;
 
-/** Anybody can make a link: one that may change something is shown, and waits for the user. */
+/** Anybody can make a link, so a statement that may change something is only shown and not run. */
 function onlyReads(text: string): boolean {
   const words = text.replace(STRINGS_AND_COMMENTS, " ");
   return READS.test(words) && !CHANGES.test(words);

@@ -3,7 +3,7 @@ import { linkedText } from "./link.ts";
 
 const runs = (text: string) => linkedText(String(new URLSearchParams({ query: text, executeQuery: "true" })))?.runs;
 
-Deno.test("a link runs what only reads", () => {
+Deno.test("a link runs a statement that only reads", () => {
   for (
     const text of ["select 1", "-- drop\nSELECT 'drop table t'", "with a as (select 1) select * from a", "show tables"]
   ) {
@@ -11,7 +11,7 @@ Deno.test("a link runs what only reads", () => {
   }
 });
 
-Deno.test("a link does not run what may change something", () => {
+Deno.test("a link does not run a statement that may change something", () => {
   const texts = [
     "drop table t",
     "select 1; drop table t",

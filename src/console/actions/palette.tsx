@@ -1,4 +1,4 @@
-/** The command palette: every action, by name. */
+/** The command palette: all actions by name. */
 import { ACTIONS, shownKeys } from "./actions.ts";
 import { Chooser } from "./chooser.tsx";
 

@@ -63,11 +63,11 @@ function Button({ id, text, isMain }: { id: string; text: string; isMain?: boole
   );
 }
 
-/** Opens the text that the page's address carries. */
+/** Opens the text in the page's address. */
 function openLink(): void {
   const linked = linkedText(location.search);
   if (linked === undefined) return;
-  // A reload shall not run it again.
+  // Prevents a reload from running it again.
   globalThis.history.replaceState(null, "", location.pathname);
   openTab(linked.text, "Link");
   if (linked.runs) editor.runAll();

@@ -47,7 +47,7 @@ function tableOptions(): Completion[] {
 
 let functionsOf: { of: unknown; options: Completion[] } = { of: undefined, options: [] };
 
-/** One option a name; the overloads stand in its documentation. */
+/** One option for each name; its documentation lists the overloads. */
 function functionOptions(): Completion[] {
   const { functions } = language.value;
   if (functionsOf.of !== functions) {
@@ -87,7 +87,7 @@ function element(tag: string, className: string, text = ""): HTMLElement {
   return one;
 }
 
-/** Names that are no plain words need quotes. */
+/** Quotes names that are not plain identifiers. */
 export function quoted(name: string): string {
   return /^[A-Za-z_][\w$]*$/.test(name) && !language.value.keywords.includes(name.toLowerCase())
     ? name

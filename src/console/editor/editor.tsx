@@ -24,7 +24,7 @@ const dialect = new Compartment();
 
 let view: EditorView | undefined;
 
-/** What the page's actions do with the editor. */
+/** The editor's functions for the page's actions. */
 export const editor = {
   focus: () => view?.focus(),
   run: () => view !== undefined && runAtCursor(view),
@@ -40,7 +40,7 @@ export const editor = {
       notify(`The text cannot be formatted: ${(error as Error).message.split("\n")[0]}`);
     }
   },
-  /** Writes a text at the cursor. */
+  /** Inserts a text at the cursor. */
   insert(text: string) {
     view?.dispatch(view.state.replaceSelection(text));
     view?.focus();

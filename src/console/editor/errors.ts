@@ -1,4 +1,6 @@
-/** Errors of the statements that were run, underlined at their place. A suggestion of the server is a fix to click. */
+/**
+ * Underlines errors of executed statements at their position. A suggestion from the server can be applied by a click.
+ */
 import { type Diagnostic, setDiagnostics } from "@codemirror/lint";
 import type { EditorView } from "@codemirror/view";
 import type { Run } from "../store/runs.ts";

@@ -1,6 +1,6 @@
-/** Formatting of SQL. The formatter is loaded when it is first used. */
+/** Formats SQL. The formatter is loaded on first use. */
 
-/** Throws where the text cannot be read. */
+/** Throws if the text cannot be parsed. */
 export async function formatted(text: string): Promise<string> {
   const { format } = await import("./formatter.ts");
   return format(text);

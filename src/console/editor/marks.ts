@@ -1,4 +1,4 @@
-/** Marks behind the statements that were run: rows and time, or that one failed. They move with the text. */
+/** Marks after executed statements: rows and time, or failure. They move with the text. */
 import { type Range, StateEffect, StateField, type Text } from "@codemirror/state";
 import { Decoration, type DecorationSet, EditorView, WidgetType } from "@codemirror/view";
 import { outcomeText } from "../results/summary.ts";

@@ -1,4 +1,4 @@
-/** What Ctrl+Enter runs: the selection, or the statement at the cursor; with Shift all statements. */
+/** The statements that Ctrl+Enter runs: the selection, or the statement at the cursor; with Shift all statements. */
 import type { EditorView } from "@codemirror/view";
 import { runAll } from "../store/runs.ts";
 import { statementAt, statementsOf } from "./statements.ts";

@@ -9,7 +9,7 @@ export interface Statement {
 
 const TOKEN = /'(?:[^']|'')*'?|"(?:[^"]|"")*"?|--[^\n]*|\/\*[^]*?(?:\*\/|$)|;/g;
 
-/** Without blank ones. Comments belong to the statement that follows them. */
+/** Without empty statements. Comments belong to the following statement. */
 export function statementsOf(text: string): Statement[] {
   const found: Statement[] = [];
   let start = 0;
@@ -25,7 +25,7 @@ export function statementsOf(text: string): Statement[] {
   return found;
 }
 
-/** The statement that the cursor is in or behind. */
+/** The statement at the cursor, or the last one before it. */
 export function statementAt(text: string, position: number): Statement | undefined {
   const statements = statementsOf(text);
   return statements.findLast(({ start }) => start <= position) ?? statements[0];

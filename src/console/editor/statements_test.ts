@@ -10,7 +10,7 @@ Deno.test("statements are split at semicolons outside of strings, names and comm
   for (const { text: part, start, end } of statementsOf(text)) assert.equal(text.slice(start, end), part);
 });
 
-Deno.test("the statement at the cursor is the one that it is in or behind", () => {
+Deno.test("the statement at the cursor contains or precedes the cursor", () => {
   const text = "  select 1;\nselect 2; ";
   assert.equal(statementAt(text, 0)?.text, "select 1");
   assert.equal(statementAt(text, 10)?.text, "select 1");

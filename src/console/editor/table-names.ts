@@ -1,4 +1,4 @@
-/** The tables that a statement names, as completion sees them: the text may be unfinished, so it is not parsed. */
+/** The tables named in a statement, for completion. The text may be incomplete, so it is not parsed. */
 
 export interface TableUse {
   name: string;

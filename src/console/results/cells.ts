@@ -1,4 +1,4 @@
-/** Values as the grid shows and copies them. */
+/** Formats values for display and copying. */
 
 const NUMBER = /^(?:BYTE|SHORT|INT|LONG|FLOAT|DOUBLE|DECIMAL.*|LONG256)$/;
 

@@ -1,4 +1,4 @@
-/** Rows as a table of which only what is in view is in the document. */
+/** A table of rows. Only the visible ones are in the document. */
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Column, Rows } from "../server/client.ts";
 import { isNumeric, textOf } from "./cells.ts";
@@ -6,9 +6,9 @@ import { isNumeric, textOf } from "./cells.ts";
 const ROW_PX = 26;
 const CHARACTER_PX = 7.9;
 const COLUMN_MIN_PX = 72, COLUMN_MAX_PX = 420;
-/** Rows that are looked at for the widths of columns. */
+/** Number of rows that determine the column widths. */
 const SAMPLE = 200;
-/** Above and below what is in view. */
+/** Additional rows above and below the visible ones. */
 const SPARE_ROWS = 10;
 
 export function Grid({ rows: { columns, dataset } }: { rows: Rows }) {
@@ -101,7 +101,7 @@ function widthOf({ name, type }: Column, dataset: readonly unknown[][], at: numb
   return Math.min(COLUMN_MAX_PX, Math.max(COLUMN_MIN_PX, Math.ceil(characters * CHARACTER_PX) + 26));
 }
 
-/** Where each column begins, and where the last one ends. */
+/** The start of each column, and the end of the last one. */
 function startsOf(widths: readonly number[]): number[] {
   const starts = [0];
   for (const width of widths) starts.push(starts.at(-1)! + width);

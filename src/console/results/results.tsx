@@ -1,4 +1,4 @@
-/** The outcomes of the last run: a summary of each statement, and the rows of the chosen one. */
+/** The outcomes of the last run: a summary of each statement, and the rows of the selected one. */
 import { chooseRun, chosenRun, isRunning, type Run, runs } from "../store/runs.ts";
 import { activeTab } from "../store/tabs.ts";
 import { Grid } from "./grid.tsx";
@@ -38,7 +38,7 @@ function RunList() {
   );
 }
 
-/** The beginning of a statement, without its comments. */
+/** The beginning of a statement, without comments. */
 function titleOf(statement: string): string {
   const words = statement.replace(/--[^\n]*|\/\*[^]*?\*\//g, "").replace(/\s+/g, " ").trim();
   return words.slice(0, 28);

@@ -1,4 +1,4 @@
-/** An outcome in a line. */
+/** Formats an outcome as one line. */
 import { type Outcome, ROWS_SHOWN_MAX } from "../server/client.ts";
 
 /** "12 rows · 3.1 ms" */
@@ -7,7 +7,7 @@ export function outcomeText({ rows, changed, durationMs }: Outcome): string {
   return `${count === undefined ? "OK" : counted(count)} · ${time(durationMs)}`;
 }
 
-/** The same with where the time went, and with what is not shown. */
+/** Includes how the time was spent, and what is not shown. */
 export function outcomeDetails(outcome: Outcome): string {
   const { rows, compileMs, executeMs, durationMs } = outcome;
   const inside = compileMs === undefined || executeMs === undefined

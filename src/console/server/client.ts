@@ -1,4 +1,4 @@
-/** The one way from the page to its server. */
+/** All requests of the page to its server. */
 
 export interface Column {
   name: string;
@@ -9,36 +9,36 @@ export interface Rows {
   columns: Column[];
   /** The first rows, at most `ROWS_SHOWN_MAX`. */
   dataset: unknown[][];
-  /** All of them. */
+  /** Number of all rows. */
   count: number;
 }
 
 export interface Outcome {
   rows?: Rows;
-  /** Rows that a statement has changed. */
+  /** Number of rows that the statement changed. */
   changed?: number;
   error?: QueryError;
   notices?: string[];
-  /** Until the whole answer had come. */
+  /** Time until the whole answer had arrived. */
   durationMs: number;
-  /** Within the server. */
+  /** Times within the server. */
   compileMs?: number;
   executeMs?: number;
 }
 
 export interface QueryError {
   message: string;
-  /** UTF-16 units from the statement's start, where it is known. */
+  /** UTF-16 units from the statement's start, if known. */
   position?: number;
-  /** What to write at the position instead. */
+  /** Replacement text at the position. */
   suggestion?: string;
 }
 
 export interface FunctionHelp {
   name: string;
-  /** How it is called. */
+  /** The form of a call. */
   form: string;
-  /** What it takes and gives, an overload each. */
+  /** Argument and result types, one entry for each overload. */
   types: string[];
   summary: string;
   example?: string;
@@ -54,11 +54,11 @@ export interface Language {
 
 export const ROWS_SHOWN_MAX = 10_000;
 
-/** The server takes changes from this page only: see `src/wire/http/origin.ts`. */
+/** The server accepts changes from browsers only with this header: see `src/wire/http/origin.ts`. */
 const OWN_PAGE = { "x-sundial-page": "1" };
 const UNREACHABLE = "The server cannot be reached.";
 
-/** Runs one statement. Failures of the statement and of the network are outcomes; only an abort throws. */
+/** Runs one statement. Errors of the statement and of the network are outcomes; only an abort throws. */
 export async function runStatement(text: string, signal?: AbortSignal): Promise<Outcome> {
   const started = performance.now();
   const after = (outcome: Omit<Outcome, "durationMs">) => ({ ...outcome, durationMs: performance.now() - started });
@@ -91,12 +91,12 @@ export async function runStatement(text: string, signal?: AbortSignal): Promise<
   return after({ rows: { columns, dataset, count }, ...more });
 }
 
-/** A statement that the page needs itself. */
+/** A statement for the page itself. */
 export function query(text: string): Promise<Outcome> {
   return runStatement(text);
 }
 
-/** Undefined where the server does not answer. */
+/** Undefined if the server does not answer. */
 export async function fetchLanguage(): Promise<Language | undefined> {
   try {
     const reply = await fetch("language", { headers: OWN_PAGE });

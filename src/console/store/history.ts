@@ -1,4 +1,4 @@
-/** Statements that were run in this browser, the last one first. */
+/** Statements executed in this browser, the latest first. */
 import type { Outcome } from "../server/client.ts";
 import { saved } from "./saved.ts";
 
@@ -12,12 +12,12 @@ export interface Past {
 }
 
 const KEPT_MAX = 500;
-/** Longer ones, such as large INSERTs, would fill the browser's storage. */
+/** Longer statements, such as large INSERTs, would fill the browser's storage. */
 const LENGTH_MAX = 20_000;
 
 export const history = saved<Past[]>("history", [], Array.isArray);
 
-/** A statement that is run again moves to the front. */
+/** A statement that is executed again moves to the front. */
 export function addToHistory(statement: string, { durationMs, rows, changed, error }: Outcome): void {
   if (statement.length > LENGTH_MAX) return;
   const past = { statement, at: Date.now(), durationMs, rows: rows?.count ?? changed, failed: error !== undefined };

@@ -1,4 +1,4 @@
-/** Short messages of the page itself, which go by themselves. */
+/** Short messages of the page itself, which disappear by themselves. */
 import { signal } from "@preact/signals";
 
 export const notice = signal("");

@@ -1,4 +1,4 @@
-/** Which panel lies over the page. */
+/** The panel that is open over the page. */
 import { signal } from "@preact/signals";
 
 export type Panel = "palette" | "history";

@@ -1,4 +1,4 @@
-/** Statements that were run, by tab. */
+/** Executed statements, by tab. */
 import { computed, signal } from "@preact/signals";
 import { type Outcome, runStatement } from "../server/client.ts";
 import { addToHistory } from "./history.ts";
@@ -8,10 +8,10 @@ import { refreshSchema } from "./schema.ts";
 export interface Run {
   id: number;
   statement: string;
-  /** UTF-16 units from the start of the tab's text, as it was. */
+  /** UTF-16 units from the start of the tab's text at that time. */
   start: number;
   end: number;
-  /** Undefined: it waits, or runs. */
+  /** Undefined: waiting or running. */
   outcome?: Outcome;
 }
 
@@ -33,7 +33,7 @@ export function chooseRun(id: number): void {
   chosen.value = new Map(chosen.value).set(activeTab.value.id, id);
 }
 
-/** Runs statements one after the other. The first that fails ends the row. */
+/** Runs statements one after the other, until one fails. */
 export async function runAll(statements: readonly { text: string; start: number; end: number }[]): Promise<void> {
   const tab = activeTab.value.id;
   if (isRunning.value || statements.length === 0) return;
@@ -67,7 +67,7 @@ async function outcomeOf(statement: string, signal: AbortSignal): Promise<Outcom
   }
 }
 
-/** Ends the request; the server stops a statement whose client has gone. */
+/** Aborts the request; the server then cancels the statement. */
 export function cancel(): void {
   controllers.get(activeTab.value.id)?.abort();
 }

@@ -1,7 +1,9 @@
-/** Signals whose values outlive a reload of the page. Tokens and passwords never go here. */
+/** Signals whose values survive a reload of the page. Tokens and passwords must not be stored here. */
 import { effect, type Signal, signal } from "@preact/signals";
 
-/** `key` is that of local storage. A value that cannot be read or does not pass `isValid` is replaced by `initial`. */
+/**
+ * `key` is the key in local storage. A value that cannot be read or does not pass `isValid` is replaced by `initial`.
+ */
 export function saved<T>(key: string, initial: T, isValid: (value: unknown) => boolean): Signal<T> {
   const one = signal<T>(read(key, isValid) as T ?? initial);
   let isFirst = true;

@@ -1,10 +1,10 @@
-/** What the database has: the language, its tables, and columns of those that were looked at. */
+/** The contents of the database for completion: the language, its tables, and the columns of requested tables. */
 import { signal } from "@preact/signals";
 import { type Column, fetchLanguage, type Language, query } from "../server/client.ts";
 
 export interface TableName {
   name: string;
-  /** Its time column, if it has one. */
+  /** Its designated timestamp, if it has one. */
   timestamp: string | null;
 }
 
@@ -31,7 +31,7 @@ export async function refreshSchema(): Promise<void> {
   }));
 }
 
-/** Nothing where there is no such table. */
+/** Empty if the table does not exist. */
 export function columnsOf(table: string): Promise<readonly Column[]> {
   let found = columns.get(table);
   if (found === undefined) {

@@ -1,4 +1,4 @@
-/** The tabs of the editor: their names and texts, kept over reloads. */
+/** The editor's tabs with names and texts, which survive reloads. */
 import { computed, signal } from "@preact/signals";
 import { saved } from "./saved.ts";
 
@@ -26,7 +26,7 @@ export const tabs = saved<Tab[]>(
 );
 const chosenId = saved<number>("tab", tabs.value[0].id, (value) => typeof value === "number");
 export const activeTab = computed(() => tabs.value.find(({ id }) => id === chosenId.value) ?? tabs.value[0]);
-/** Counts up when the page, not the typing user, has changed a text: the editor shows it then. */
+/** Incremented when the page rather than the user has changed a text; the editor then shows the new text. */
 export const replacedTexts = signal(0);
 
 export function selectTab(id: number): void {
@@ -39,7 +39,7 @@ export function openTab(text = "", name?: string): void {
   chosenId.value = id;
 }
 
-/** The last tab is emptied instead. */
+/** Closing the last tab empties it instead. */
 export function closeTab(id: number): void {
   const index = tabs.value.findIndex((tab) => tab.id === id);
   const rest = tabs.value.filter((tab) => tab.id !== id);
@@ -52,7 +52,7 @@ export function renameTab(id: number, name: string): void {
   if (name.trim() !== "") update(id, { name: name.trim() });
 }
 
-/** What the user has typed. */
+/** Stores the text that the user has typed. */
 export function keepText(id: number, text: string): void {
   update(id, { text });
 }

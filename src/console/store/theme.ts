@@ -1,4 +1,4 @@
-/** Light or dark: that of the system until the user has chosen. */
+/** Light or dark: the system's choice until the user makes one. */
 import { effect } from "@preact/signals";
 import { saved } from "./saved.ts";
 

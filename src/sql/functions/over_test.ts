@@ -214,7 +214,7 @@ function overTimes(rows: Value[][], type: string, sql: string): Value[] {
   return rowsOfPlan(planOf(`select ${sql} from t`, catalogue, rows)).map(([value]) => value);
 }
 
-Deno.test("frames that slide are worked out as many at a time as fit, and in pieces where one does not", () => {
+Deno.test("sliding frames are computed in groups that fit into memory, and in pieces if a single one does not", () => {
   const few = Array.from({ length: 30_000 }, (_, i): Value[] => [BigInt(i), BigInt(i % 7)]);
   assert.deepEqual(
     overTimes(few, "LONG", "count_distinct(c0) over (order by ts rows between 3 preceding and current row)"),
@@ -230,7 +230,7 @@ Deno.test("frames that slide are worked out as many at a time as fit, and in pie
   assert.deepEqual(found.slice(-4), [0n, 1000n, 1000n, 1000n]);
 });
 
-Deno.test("texts of frames live as long as the answer", () => {
+Deno.test("texts of frames stay valid as long as the answer", () => {
   const rows = Array.from({ length: 100 }, (_, i): Value[] => [BigInt(i), `text ${i}`]);
   assert.deepEqual(
     overTimes(rows, "VARCHAR", "string_agg(c0, '+') over (order by ts rows between 1 preceding and current row)"),

@@ -59,7 +59,7 @@ export const healthSettings = {
   ),
 };
 
-/** Keys of QuestDB that mean nothing here. */
+/** Keys of QuestDB without a meaning here. */
 const ignoredKeys = [
   ignored("http.min.net.connection.hint", "false", "the system holds the connections that are not accepted yet"),
 ];

@@ -17,7 +17,7 @@ export interface Known {
   token?: string;
 }
 
-/** Why a request goes no further. */
+/** Why a request is refused. */
 export interface Unknown {
   status: 401 | 403 | 429;
   reason: string;
@@ -66,7 +66,7 @@ export class Authenticator {
     this.delays.close();
   }
 
-  /** May this identity use this interface at all? */
+  /** Returns a refusal if this identity may not use this interface. */
   refusalOf(identity: Identity): Unknown | undefined {
     if (this.access === undefined || this.access.allows(identity, "http")) return undefined;
     return { status: 403, reason: `Access denied for ${identity.name} [HTTP]`, headers: [] };
@@ -107,7 +107,7 @@ export class Authenticator {
     return isUser && isPassword ? { name: user, groups: [] } : undefined;
   }
 
-  /** Browsers ask for a password by themselves only if they are told to. */
+  /** Browsers ask for a password only with this challenge. */
   private unauthorized(challenge = "Bearer"): Unknown {
     const headers: Unknown["headers"] = this.access === undefined ? [] : [["WWW-Authenticate", challenge]];
     if (this.config.asksBrowsers) headers.push(["WWW-Authenticate", 'Basic realm="sundial", charset="UTF-8"']);

@@ -12,7 +12,7 @@ const SLICE_BYTES = 65_536;
 
 const ALL: readonly ContentCoding[] = ["zstd", "gzip"];
 
-/** The one of `codings` that the Accept-Encoding header prefers; the first among equals. zstd costs less CPU. */
+/** The coding that the Accept-Encoding header prefers; the first of `codings` among equals. zstd costs less CPU. */
 export function acceptedCoding(header: string | null, codings = ALL): ContentCoding | undefined {
   let best: ContentCoding | undefined, bestWeight = 0;
   const offers = (header ?? "").toLowerCase().split(",").map((offer) => offer.split(";").map((part) => part.trim()));
@@ -28,7 +28,7 @@ function weightOf(parameters: string[]): number {
   return weight === undefined ? 1 : Number(weight);
 }
 
-/** Undefined where it is too little to be worth it. */
+/** Returns undefined if the parts are too small. */
 export function compressed(parts: Uint8Array[], coding: ContentCoding): Uint8Array | undefined {
   let size = 0;
   for (const part of parts) size += part.length;

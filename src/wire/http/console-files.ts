@@ -1,4 +1,4 @@
-/** The files of the web console: its page, and what the page loads. They are read once, at the start. */
+/** The files of the web console: the page and what it loads. They are read once, at the start. */
 import { join } from "node:path";
 
 export interface Asset {
@@ -9,9 +9,9 @@ export interface Asset {
 }
 
 export interface ConsoleFiles {
-  /** HTML. Each `{NONCE}` in it is to be replaced by a nonce of the reply. */
+  /** HTML. Each `{NONCE}` must be replaced by a nonce of the reply. */
   page: string;
-  /** By name. A name changes with the content, so browsers may keep a file for ever. */
+  /** By name. The name changes with the content, so browsers may cache a file indefinitely. */
   assets: ReadonlyMap<string, Asset>;
 }
 
@@ -20,7 +20,7 @@ const CONTENT_TYPES: Readonly<Record<string, string>> = {
   js: "text/javascript; charset=utf-8",
 };
 
-/** Reads the directory that `scripts/console/build.ts` has written. Throws when a file is missing. */
+/** Reads the directory that `scripts/console/build.ts` has written. Throws if a file is missing. */
 export function loadConsole(directory: string): ConsoleFiles {
   const assets = new Map<string, Asset>();
   for (const { name } of Deno.readDirSync(directory)) {

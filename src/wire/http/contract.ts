@@ -1,4 +1,4 @@
-/** What the HTTP server is given, and what a route gets and gives. */
+/** The types of the HTTP interface: its options, and the arguments and results of routes. */
 import type { Config, Group, Setting } from "../../config/mod.ts";
 import type { Client, Database, Identity } from "../../api.ts";
 import type { RefusedStatement } from "../../log/mod.ts";
@@ -12,29 +12,29 @@ export interface HttpLog {
   info(message: string): void;
   error(message: string): void;
   debug?(message: () => string): void;
-  /** Told of statements that clients got wrong. */
+  /** Called for statements that are refused because of a client's error. */
   refused?(statement: RefusedStatement): void;
-  /** Told of clients that are not let in. */
+  /** Called for clients that are refused. */
   turnedAway?(address: Deno.Addr, reason: string): void;
 }
 
-/** What this room counts. */
+/** The metrics of this room. */
 export type HttpMetrics = Pick<Metrics, "wires" | "queryErrors" | "unhandledErrors">;
 
 export interface HttpOptions {
   hostname: string;
-  /** 0 takes any free one. */
+  /** 0 takes any free port. */
   port: number;
   database: Database;
   config: Config;
   log: HttpLog;
   metrics?: HttpMetrics;
-  /** Undefined: without TLS. */
+  /** Undefined: no TLS. */
   certificate?: Pick<Certificate, "secure">;
   console: ConsoleFiles;
 }
 
-/** One request on its way through a route. */
+/** A request that a route handles. */
 export interface Call {
   request: HttpRequest;
   path: string;
@@ -43,9 +43,9 @@ export interface Call {
   client: Client;
   database: Database;
   options: HttpOptions;
-  /** performance.now() when the request came in. */
+  /** performance.now() when the request arrived. */
   startedMs: number;
-  /** Time that knowing who asks took. */
+  /** Time taken by authentication. */
   authenticationNs: number;
 }
 
@@ -53,28 +53,28 @@ export type HttpWire = "exec" | "exp" | "line_http";
 
 export type Handler = (call: Call) => Reply | Promise<Reply>;
 
-/** A file of `routes/`, with all that is said about it anywhere. `routes/mod.ts` lists them. */
+/** A file of `routes/`, including its documentation. `routes/mod.ts` lists them. */
 export interface Route {
   name: string;
-  /** What it does, for the manual. */
+  /** Description for the manual. */
   summary: string;
-  /** How it is called, for the manual, where that is more than its methods and paths. */
+  /** How to call it, for the manual, if methods and paths do not suffice. */
   usage?: string;
-  /** Where it is served. */
+  /** Paths at which it is served. */
   paths: Setting<readonly string[]> | readonly string[];
-  /** The console's prefix does not apply: clients of the line protocol know no prefix. */
+  /** The console's prefix does not apply, because clients of the line protocol cannot use one. */
   hasNoPrefix?: boolean;
-  /** All that it declares. */
+  /** All settings that it declares. */
   settings: Group;
   /** Undefined: always. */
   isServed?(config: Config): boolean;
-  /** Whose statistics its requests go into; none for those that tell of the server. */
+  /** The wire whose metrics include its requests; none for routes about the server. */
   wire?: HttpWire;
-  /** Requests in flight; one more is answered 429. -1: no limit of their own. */
+  /** Maximum number of requests in flight; further ones are answered 429. -1: no limit. */
   inFlightMax?: Setting<number>;
   methods: Record<string, Handler>;
-  /** Served without credentials, also where others need them. */
+  /** Served without credentials, even if other routes need them. */
   open: boolean | "unless access control is on";
-  /** Its replies carry a content security policy of their own. */
+  /** Its replies have their own content security policy. */
   ownSecurity?: boolean;
 }

@@ -385,7 +385,7 @@ Deno.test("every answer forbids scripts, and the page allows only its own", () =
     assert.match(headers.get("content-security-policy")!, /script-src 'self' 'nonce-[^']+'; .*frame-ancestors 'none'/);
   }));
 
-Deno.test("the console: a nonce for each page, and files that browsers may keep", () =>
+Deno.test("the console: a nonce for each page, and files that browsers may cache", () =>
   withServer(async (url) => {
     const nonces = new Set<string>();
     for (const path of ["/", "/index.html"]) {

@@ -23,7 +23,7 @@ export interface HttpServer {
   port: number;
   /** Number of requests that are not completely answered. */
   inFlight(): Record<HttpWire, number>;
-  /** Number of requests since the start, by the names of routes. */
+  /** Number of requests since the start, by route name. */
   requests(): Record<string, number>;
   close(): Promise<void>;
 }
@@ -110,7 +110,7 @@ function routesOf(config: Config, files: ConsoleFiles): Map<string, Route> {
   return routes;
 }
 
-/** Under the console's prefix, but for those that are set themselves. */
+/** Applies the console's prefix, except to paths that are set explicitly. */
 function pathsOf({ paths, hasNoPrefix }: Route, config: Config): readonly string[] {
   const prefix = consolePrefix(config);
   if (!isSetting(paths)) return paths.map((path) => prefix + path);

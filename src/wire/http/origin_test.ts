@@ -57,7 +57,7 @@ const foreignHosts = [
   "",
 ];
 for (const host of foreignHosts) {
-  Deno.test(`judge() refuses a browser that asks ${host || "no host"}`, () => {
+  Deno.test(`judge() refuses a browser with the Host ${host || "no host"}`, () => {
     const browsers: Headers[] = [
       { "user-agent": CHROME },
       { origin: `http://${host}`, "sec-fetch-site": "same-origin" },

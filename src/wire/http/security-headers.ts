@@ -1,4 +1,4 @@
-/** Headers of every answer that tell browsers what they may do with it. */
+/** Security headers of all answers. */
 import type { HeaderList } from "../http1/mod.ts";
 
 const COMMON: HeaderList = [
@@ -6,12 +6,12 @@ const COMMON: HeaderList = [
   ["x-frame-options", "DENY"],
 ];
 
-/** An answer is data: it is no script, runs none, and is shown in no frame. */
+/** Answers are data: browsers must not execute them, nor show them in a frame. */
 export function securityHeaders(): HeaderList {
   return [...COMMON, ["content-security-policy", "default-src 'none'; frame-ancestors 'none'"]];
 }
 
-/** The page of the console runs its own scripts, and styles that it makes itself with the reply's `nonce`. */
+/** The console's page may run its own scripts, and styles that it makes itself with the reply's `nonce`. */
 export function pageSecurityHeaders(nonce: string): HeaderList {
   const policy = [
     "default-src 'none'",

@@ -1,4 +1,4 @@
-/** What several files of the HTTP interface read. Each route declares the settings of its own. */
+/** Settings that several files of the HTTP interface read. Each route declares its own settings. */
 import { accessSettings } from "../../access/settings.ts";
 import {
   address,
@@ -21,7 +21,7 @@ import type { OriginRules } from "./origin.ts";
 
 const UNLIMITED = Number.MAX_SAFE_INTEGER;
 
-/** The machine's whole name, its first part, and that part in the local network. */
+/** The machine's full name, its first part, and that part in the local network. */
 const namesOf = ({ hostName }: Machine) => {
   const [first] = hostName.split(".");
   return [...new Set([hostName, first, `${first}.local`])].join(",");
@@ -105,7 +105,7 @@ const settings = {
       min: 1,
       reloadable: true,
     }),
-    /** Also told to clients. */
+    /** Also announced to clients. */
     spareIdleMs: seconds("http.keep-alive.timeout", "5", "Seconds told in the Keep-Alive header."),
   },
   keepAliveMax: int("http.keep-alive.max", 10_000, "Requests told in the Keep-Alive header."),
@@ -139,7 +139,7 @@ const settings = {
   },
 };
 
-/** Keys of QuestDB that mean nothing here. */
+/** Keys of QuestDB without a meaning here. */
 export const httpIgnored = [
   ignored("http.net.connection.hint", "false", "the system holds the connections that are not accepted yet"),
   ignored("http.send.buffer.size", "2m", "a chunk of a reply is what a batch of rows makes"),
@@ -179,7 +179,7 @@ export function keepAliveHeader(config: Config): string {
   return `timeout=${limits.spareIdleMs / 1000}, max=${keepAliveMax}`;
 }
 
-/** What the paths of console and routes begin with, without a slash at the end. */
+/** The prefix of the paths of console and routes, without a slash at the end. */
 export function consolePrefix(config: Config): string {
   return config.of(httpSettings).consolePrefix.replace(/\/+$/, "");
 }

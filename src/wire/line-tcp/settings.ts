@@ -48,7 +48,7 @@ const listener = {
   precision: oneOf("line.tcp.timestamp", ["n", "u", "ms", "s", "m", "h"], "n", "Unit of row times over TCP."),
 };
 
-/** Keys of QuestDB that mean nothing here. */
+/** Keys of QuestDB without a meaning here. */
 const ignoredKeys = [
   ignored("line.tcp.commit.interval", "1s", "rows are committed as they arrive"),
   ignored("line.udp.enabled", "false", "line protocol comes over HTTP and TCP only"),
@@ -61,7 +61,7 @@ export const lineTcpSettings = {
   lineSizeMax: lineSettings.lineLimits.sizeMax,
 };
 
-/** Is there a listener? */
+/** True if the listener is enabled. */
 export function servesLineTcp(config: Config): boolean {
   const isClosed = config.get(accessSettings.enabled) && config.get(listener.asksWho);
   return config.get(listener.enabled) && !config.get(generalSettings.readOnly) && !isClosed;

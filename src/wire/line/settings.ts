@@ -1,4 +1,4 @@
-/** What lines may make, over HTTP and TCP. */
+/** What lines may create, over HTTP and TCP. */
 import { bool, decimalType, int, oneOf, size } from "../../config/mod.ts";
 
 export const lineSettings = {
@@ -40,7 +40,7 @@ export const lineSettings = {
   },
 };
 
-/** What the listeners do with a line at fault. */
+/** How the listeners treat a bad line. */
 export const lineErrorSettings = {
   showsLines: bool(
     "line.log.message.on.error",

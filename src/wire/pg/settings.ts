@@ -78,7 +78,7 @@ const settings = {
   messageSizeMax: size("pg.message.size.max", "64m", "Longest message of a client.", { min: 65_536 }),
 };
 
-/** Keys of QuestDB that mean nothing here. */
+/** Keys of QuestDB without a meaning here. */
 const ignoredKeys = [
   ignored("pg.net.connection.queue.timeout", "5m", "a connection above the limit is refused at once"),
   ignored("pg.net.connection.hint", "false", "the system holds the connections that are not accepted yet"),

@@ -49,7 +49,7 @@ func main() {
 	same(one, text(http.PostForm(base+"/exec", url.Values{"query": {"select 1"}, "nm": {"true"}})))
 	same(one, text(http.Post(base+"/exec", "application/json", strings.NewReader(`{"query": "select 1", "nm": true}`))))
 	same("204 ", text(http.Post(base+"/write", "text/plain", strings.NewReader("go v=1i\n"))))
-	// Without a length, so in chunks.
+	// Without a length, so the body is chunked.
 	same("204 ", text(http.Post(base+"/write", "text/plain", io.MultiReader(strings.NewReader("go v=2i\n"), strings.NewReader("go v=3i\n")))))
 	same(`200 {"dataset":[[3]],"count":1}`, exec("select count() from go"))
 	reply, err := http.Get(base + "/exp?query=" + url.QueryEscape(fmt.Sprintf("select x from long_sequence(%d)", rows)))

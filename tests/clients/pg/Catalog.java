@@ -2,7 +2,7 @@ import java.lang.reflect.*;
 import java.sql.*;
 import java.util.*;
 
-/** Prints what JDBC's DatabaseMetaData says of the tables t and other. */
+/** Prints JDBC's DatabaseMetaData of the tables t and other. */
 public class Catalog {
   static void print(String name, ResultSet rows, String... columns) throws SQLException {
     try (rows) {
@@ -15,7 +15,7 @@ public class Catalog {
     }
   }
 
-  /** Without arguments: does nothing, which shows that Java and the driver are there. */
+  /** Without arguments: only loads the driver, to test that it is available. */
   public static void main(String[] args) throws Exception {
     Class.forName("org.postgresql.Driver");
     if (args.length == 0) return;

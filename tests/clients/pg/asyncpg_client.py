@@ -1,4 +1,4 @@
-"""asyncpg: prepared statements in binary form, transactions, cursors, arrays, whose types it asks for by WITH RECURSIVE."""
+"""asyncpg: prepared statements in binary form, transactions, cursors, arrays, whose types it queries by WITH RECURSIVE."""
 
 import asyncio
 import sys

@@ -1,4 +1,4 @@
-"""SQLAlchemy's inspector and reflection: prints what they say of the tables t and other."""
+"""Prints the tables t and other as seen by SQLAlchemy's inspector and reflection."""
 
 import sys
 from datetime import datetime

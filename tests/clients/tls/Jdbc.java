@@ -6,7 +6,7 @@ import java.sql.Statement;
 import java.util.Timer;
 import java.util.TimerTask;
 
-/** The JDBC driver of PostgreSQL, with its jar on the class path: the port, the authority and another authority. */
+/** PostgreSQL's JDBC driver, with its jar on the class path. Arguments: port, authority, another authority. */
 public class Jdbc {
   static void same(Object expected, Object found) {
     if (!expected.equals(found)) throw new AssertionError("expected " + expected + ", found " + found);

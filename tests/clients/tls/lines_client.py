@@ -1,4 +1,4 @@
-"""QuestDB's Python client: the ports of HTTP and of lines over TCP, the authority, and another authority."""
+"""QuestDB's Python client. Arguments: ports of HTTP and of lines over TCP, authority, another authority."""
 import sys
 
 from questdb.ingress import IngressError, Sender, TimestampNanos

@@ -1,4 +1,4 @@
-"""psycopg: the port, the authority and another authority."""
+"""psycopg. Arguments: port, authority, another authority."""
 import sys
 
 import psycopg
@@ -19,7 +19,7 @@ def refusal(more):
 
 
 verified = f"sslmode=verify-full sslrootcert={authority}"
-# libpq knows direct negotiation since version 17.
+# libpq supports direct negotiation since version 17.
 for more in ["", "sslnegotiation=direct"] if psycopg.pq.version() >= 170000 else [""]:
     with connect(f"{verified} {more}") as connection:
         rows = connection.execute("select x, 'some text' from long_sequence(200000)").fetchall()

@@ -10,7 +10,7 @@ export const assets: Route = {
   name: "assets",
   summary: "files of the web console",
   usage: "GET /assets/…",
-  // One for each file.
+  // One path for each file.
   paths: [],
   settings: {},
   methods: {

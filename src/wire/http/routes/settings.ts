@@ -11,7 +11,7 @@ import { writeSettings } from "./write.ts";
 
 const own = { paths: list("http.context.settings", "/settings", "Paths of the settings endpoint.") };
 
-/** What it tells. */
+/** The settings that it reports. */
 const told = {
   user: httpSettings.user,
   password: httpSettings.password,
@@ -31,7 +31,7 @@ export const settings: Route = {
   open: true,
 };
 
-/** Where rows may be written. */
+/** The wires that accept rows. */
 const WIRES = ["http", "tcp", "pgwire"] as const;
 
 /** Versions of the line protocol that `src/wire/line` reads: text; binary doubles and arrays; binary decimals. */

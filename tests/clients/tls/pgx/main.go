@@ -1,4 +1,4 @@
-// pgx: the port, the authority and another authority.
+// pgx. Arguments: port, authority, another authority.
 package main
 
 import (
