@@ -1,4 +1,4 @@
-/** Executions of statements that change tables or their definitions, at once or within the session's transaction. */
+/** Changes of tables and of their definitions: at once, or within the session's transaction. */
 import type { Answer, Chunk, Client, Identity } from "../api.ts";
 import {
   concatAppendBatches,
@@ -9,13 +9,13 @@ import {
   valuesToAppendBatch,
 } from "../engine/mod.ts";
 import { SqlError, SQLSTATE } from "../errors.ts";
-import type { StatementRun } from "../sql/mod.ts";
-import type { NewTable, OtherBound } from "../sql/plan.ts";
+import type { ChangedRows, ChangedTable } from "../sql/mod.ts";
+import type { NewTable } from "../sql/plan.ts";
 import type { AppendBatch, BulkLoad, Catalogue, Change, TableSnapshot } from "../storage/contract.ts";
 import type { RunningStatement } from "./activity.ts";
 import type { Core } from "./core.ts";
 import { listed, type Run as ExecutionRun } from "./execution.ts";
-import { notInTransaction, type Transaction } from "./transaction.ts";
+import type { Transaction } from "./transaction.ts";
 
 /** A new table's rows of fewer bytes go through the log with the table; more are loaded. */
 const LOAD_BYTES_MIN = 16 << 20;
@@ -38,72 +38,11 @@ export interface ChangeRun {
   run(plan: PostedPlan, targets: string[]): ExecutionRun;
 }
 
-export class Changes implements StatementRun {
+export class RowChanges {
   constructor(private readonly core: Core, private readonly session: ChangeSession, private readonly run: ChangeRun) {}
 
   private get transaction(): Transaction | undefined {
     return this.session.current;
-  }
-
-  async answer(bound: OtherBound<PostedPlan>): Promise<Answer> {
-    const { core, transaction, session: { identity, client } } = this;
-    switch (bound.kind) {
-      case "createTable":
-        return await this.createTable(bound);
-      case "dropTable":
-        for (const { name, at } of bound.names) {
-          const table = this.session.catalogue.table(name);
-          if (!table && !bound.ifExists) {
-            throw new SqlError(`Cannot drop table ${name}: there is none of that name`, at, SQLSTATE.undefinedTable);
-          }
-          if (table) await this.define({ kind: "dropTable", tableId: table.schema.id });
-        }
-        return this.defined("DROP TABLE");
-      case "rename":
-        if (this.session.catalogue.table(bound.to)) {
-          throw new SqlError(
-            `Cannot rename to ${bound.to}: a table of that name exists`,
-            bound.at,
-            SQLSTATE.duplicateTable,
-          );
-        }
-        await this.define({ kind: "rename", tableId: bound.tableId, to: bound.to });
-        return this.defined("ALTER TABLE");
-      case "addColumns":
-        await this.define({ kind: "addColumns", tableId: bound.tableId, columns: bound.columns });
-        return this.defined("ALTER TABLE");
-      case "dropColumns":
-        await this.define({ kind: "dropColumns", tableId: bound.tableId, columnIds: bound.columnIds });
-        return this.defined("ALTER TABLE");
-      case "renameColumn":
-        await this.define({
-          kind: "renameColumn",
-          tableId: bound.tableId,
-          columnId: bound.columnId,
-          to: bound.to,
-        });
-        return this.defined("ALTER TABLE");
-      case "insert":
-        return await this.insert(bound);
-      case "update":
-        return await this.update(bound);
-      case "delete":
-        return await this.delete(bound);
-      case "cancelQuery":
-        core.activity.cancel(bound.id, { identity, canWrite: client?.canWrite ?? true }, bound.at);
-        return { kind: "done", category: "ddl", tag: "CANCEL QUERY", rows: 0 };
-      case "checkpoint":
-        if (transaction !== undefined) throw notInTransaction("CHECKPOINT");
-        if (bound.action === "create") await core.backups.begin(bound.at);
-        else await core.backups.end();
-        return { kind: "done", category: "ddl", tag: "CHECKPOINT", rows: 0 };
-      case "backup":
-        if (transaction !== undefined) throw notInTransaction("BACKUP");
-        await core.backups.backup(bound.name, bound.at, this.run.signal);
-        return { kind: "done", category: "ddl", tag: "BACKUP", rows: 0 };
-      default:
-        throw new Error(`no way to run ${bound.kind}`);
-    }
   }
 
   /** Who gets the rights on what is made; undefined where everything is allowed. */
@@ -126,25 +65,11 @@ export class Changes implements StatementRun {
       : { kind: "done", category: "ddl", tag, rows: 0 };
   }
 
-  private async createTable(bound: Extract<OtherBound<PostedPlan>, { kind: "createTable" }>): Promise<Answer> {
-    const { table, plan: query } = bound;
-    if (this.session.catalogue.table(table.name)) {
-      if (bound.ifNotExists) return { kind: "done", category: "ddl", tag: "CREATE TABLE", rows: 0 };
-      throw new SqlError(
-        `Cannot create table ${table.name}: there is one of that name`,
-        bound.at,
-        SQLSTATE.duplicateTable,
-      );
-    }
-    if (!query) {
-      await this.define({ kind: "createTable", table });
-      return this.defined("CREATE TABLE");
-    }
-    const rows = this.transaction === undefined
+  /** Makes a table of a query's rows. Gives their number. */
+  async createTable(table: NewTable, query: PostedPlan): Promise<number> {
+    return this.transaction === undefined
       ? await this.createFilled(table, query)
       : await this.createInTransaction(table, query, this.transaction);
-    this.defined("CREATE TABLE");
-    return { kind: "done", category: "ddl", tag: `SELECT ${rows}`, rows };
   }
 
   /** A table of a query's rows; many of them go to the writer while the query runs. Gives their count. */
@@ -241,41 +166,20 @@ export class Changes implements StatementRun {
     return columnIds.map((id) => table.schema.columns.find((column) => column.id === id)!.type);
   }
 
-  private async insert(bound: Extract<OtherBound<PostedPlan>, { kind: "insert" }>): Promise<Answer> {
-    const table = this.tableOf(bound.tableId, bound.at);
-    const { batches, rows } = await this.collect(bound.plan, this.typesOf(table, bound.columnIds), bound.columnIds);
+  async append({ tableId, columnIds, plan, at }: ChangedTable): Promise<number> {
+    const table = this.tableOf(tableId, at);
+    const { batches, rows } = await this.collect(plan, this.typesOf(table, columnIds), columnIds);
     if (rows > 0) {
-      if (this.transaction === undefined) await this.core.append([{ tableId: bound.tableId, batches }]);
-      else await this.transaction.append(bound.tableId, batches);
+      if (this.transaction === undefined) await this.core.append([{ tableId, batches }]);
+      else await this.transaction.append(tableId, batches);
     }
-    return { kind: "done", category: "dml", tag: `INSERT 0 ${rows}`, rows };
-  }
-
-  private async update(bound: Extract<OtherBound<PostedPlan>, { kind: "update" }>): Promise<Answer> {
-    const rows = await this.changeRows(bound, bound.columnIds, (version, batch) => ({
-      kind: "update",
-      tableId: bound.tableId,
-      version,
-      batch: { rowIds: rowIdsOf(batch), columns: batch.columns.slice(0, -1) },
-    }));
-    return { kind: "done", category: "dml", tag: `UPDATE ${rows}`, rows };
-  }
-
-  private async delete(bound: Extract<OtherBound<PostedPlan>, { kind: "delete" }>): Promise<Answer> {
-    const rows = await this.changeRows(bound, [], (version, batch) => ({
-      kind: "delete",
-      tableId: bound.tableId,
-      version,
-      rowIds: rowIdsOf(batch),
-    }));
-    return { kind: "done", category: "dml", tag: `DELETE ${rows}`, rows };
+    return rows;
   }
 
   /** Changes the rows that the plan names: a transaction's own state of the table, or the table itself while no rows are added. */
-  private async changeRows(
-    { tableId, plan, at }: Extract<OtherBound<PostedPlan>, { kind: "update" | "delete" }>,
-    columnIds: number[],
-    changeOf: (version: number, batch: AppendBatch) => Change,
+  async changeRows(
+    { tableId, columnIds, plan, at }: ChangedTable,
+    changeOf: (rows: ChangedRows) => Change,
   ): Promise<number> {
     const { core, session, transaction } = this;
     const work = async () => {
@@ -285,7 +189,9 @@ export class Changes implements StatementRun {
         const types = [...this.typesOf(table, columnIds), "LONG"];
         const { batches, rows } = await this.collect(plan, types, [...columnIds, -1]);
         if (rows > 0) {
-          const change = changeOf(table.version, concatAppendBatches(batches));
+          const batch = concatAppendBatches(batches);
+          const columns = batch.columns.slice(0, -1);
+          const change = changeOf({ tableId, version: table.version, rowIds: rowIdsOf(batch), columns });
           if (transaction === undefined) await core.writer.change(change);
           else await transaction.change(change, false);
         }

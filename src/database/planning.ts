@@ -1,27 +1,29 @@
 /** A text as a statement that is ready to run: on main for most, in the planner's thread for long ones. */
-import type { Prepared, ResultColumn } from "../api.ts";
+import type { Prepared } from "../api.ts";
 import { asClientFault } from "../errors.ts";
 import type { Requirement } from "../requirement.ts";
 import {
   bind,
   type BindContext,
   callsServer,
+  categoryOf,
   inputsOf,
-  isListed,
   kindOf,
   optimize,
   optimizeStatement,
   parse,
+  type StatementRows,
   substituteParameters,
   usesClock,
 } from "../sql/mod.ts";
-import type { BoundStatement, OtherBound, Plan } from "../sql/plan.ts";
+import type { BoundStatement, Plan } from "../sql/plan.ts";
 import type { Value } from "../types/mod.ts";
 
 /** What is to be known of a statement besides its text. */
 export interface Planned<P = Plan> {
   bound: BoundStatement<P>;
-  columns: ResultColumn[] | undefined;
+  /** Absent if it answers with no rows. */
+  rows?: StatementRows;
   parameters: string[];
   /** What the statement requires of its user. Checked at each execution. */
   requires: Requirement[];
@@ -39,26 +41,6 @@ export interface Planned<P = Plan> {
   boundByValues: boolean;
 }
 
-const CATEGORY: Record<OtherBound["kind"], Prepared["category"]> = {
-  query: "query",
-  explain: "query",
-  createTable: "ddl",
-  dropTable: "ddl",
-  rename: "ddl",
-  addColumns: "ddl",
-  dropColumns: "ddl",
-  renameColumn: "ddl",
-  insert: "dml",
-  update: "dml",
-  delete: "dml",
-  set: "ddl",
-  transaction: "transaction",
-  checkpoint: "ddl",
-  backup: "ddl",
-  cancelQuery: "transaction",
-  empty: "empty",
-};
-
 /** @throws {SqlError} at what the text gets wrong; what `context.effort` says where it is too long. */
 export function planText(text: string, context: BindContext): Planned {
   try {
@@ -72,23 +54,16 @@ function plan(text: string, context: BindContext): Planned {
   const tree = parse(text, context.effort);
   context.poll?.();
   const bindings = bind(tree, { ...context, text });
-  const { statement, columns, parameterTypes: parameters, requires, boundByValues, boundAnew, notices } = bindings;
+  const { statement, parameterTypes: parameters, requires, boundByValues, boundAnew, notices } = bindings;
   // With parameters, the rules run once their values are known.
   const bound = parameters.length > 0 ? statement : optimizeStatement(statement);
-  // ANALYZE does what the statement says.
-  const explained = bound as OtherBound;
-  const category = categoryOf(explained.kind === "explain" && explained.analyze ? explained.statement : bound);
   return {
     bound,
-    columns: bound.kind === "explain"
-      ? [{ name: "QUERY PLAN", type: "STRING" }]
-      : category === "query"
-      ? columns
-      : undefined,
+    rows: kindOf(bound).rows?.(bound),
     parameters,
     requires,
     parameterArrays: bindings.parameterArrays,
-    category,
+    category: categoryOf(bound),
     notices,
     hasMetadata: plansOf(bound).some(hasMetadata),
     asksServer: plansOf(bound).some(callsServer),
@@ -111,10 +86,6 @@ export function planOfRun(plan: Plan, { parameters }: Pick<Planned, "parameters"
   // now() stands still while the statement runs: planned with it, scans are pruned by it.
   if (usesClock(known)) return optimize(known, { nowMicros: run.nowMicros(), user: run.user });
   return hasParameters ? optimize(known) : known;
-}
-
-function categoryOf(bound: BoundStatement): Prepared["category"] {
-  return isListed(bound) ? kindOf(bound).category : CATEGORY[bound.kind as OtherBound["kind"]];
 }
 
 /** Its own plan, or that of the statement that it explains. */

@@ -22,8 +22,8 @@ export class PreparedStatement implements Prepared {
     private readonly prepared: Statement,
     readonly compileNs: number,
   ) {
-    this.columns = prepared.columns;
-    this.timestamp = prepared.bound.kind === "query" ? prepared.bound.plan!.timestamp : -1;
+    this.columns = prepared.rows?.columns;
+    this.timestamp = prepared.rows?.timestamp ?? -1;
     this.parameters = prepared.parameters;
     this.parameterArrays = prepared.parameterArrays;
     this.notices = prepared.notices;

@@ -1,13 +1,24 @@
-/** One execution of a statement: queries, EXPLAIN and transactions here, changes in `changes.ts`. */
+/** One execution of a statement: what its kind uses of the session and the database. */
 import type { Answer, Client, ExecuteOptions, Identity, Session } from "../api.ts";
 import { notSupported } from "../errors.ts";
-import { explain, isListed, kindOf, mapStatement, sizeText, substituteCalls, timeText } from "../sql/mod.ts";
+import {
+  type ChangedRows,
+  type ChangedTable,
+  explain,
+  kindOf,
+  mapStatement,
+  sizeText,
+  type StatementRun,
+  type StatementServices,
+  substituteCalls,
+  timeText,
+} from "../sql/mod.ts";
 import { isPacked, type PackedPlan, type PostedPlan } from "../engine/mod.ts";
-import type { BoundStatement, OtherBound, Plan } from "../sql/plan.ts";
-import type { Catalogue } from "../storage/contract.ts";
+import type { BoundStatement, NewTable, Plan } from "../sql/plan.ts";
+import type { Catalogue, Change } from "../storage/contract.ts";
 import type { Value } from "../types/mod.ts";
 import type { RunningStatement } from "./activity.ts";
-import { Changes } from "./changes.ts";
+import { RowChanges } from "./changes.ts";
 import type { Core } from "./core.ts";
 import type { Analyzed, Execution } from "./execution.ts";
 import { rowsOutput } from "./execution.ts";
@@ -16,7 +27,7 @@ import type { StatementOrder, WaitOptions } from "./planner.ts";
 import { planOfRun, plansOf } from "./planning.ts";
 import { resolveSources, scansOf } from "./sources.ts";
 import { factsOf, type Statement, type StatementCache } from "./statements.ts";
-import type { Transaction } from "./transaction.ts";
+import { notInTransaction, type Transaction } from "./transaction.ts";
 
 /** What an execution uses of its session. */
 export interface RunSession {
@@ -32,8 +43,9 @@ export interface RunSession {
 }
 
 /** One execution. */
-export class Run {
+export class Run implements StatementRun {
   private readonly execution: Execution;
+  private readonly changes: RowChanges;
   private analyzed: Analyzed | undefined;
 
   constructor(
@@ -45,12 +57,21 @@ export class Run {
     private readonly running?: RunningStatement,
   ) {
     this.execution = core.execution;
+    this.changes = new RowChanges(core, session, {
+      signal: options.signal,
+      running,
+      finalPlanOf: (plan) => isPacked(plan) ? this.packedPlanOf(plan) : this.planOf(plan),
+      run: (plan, targets) =>
+        core.execution.run(plan, { output: { kind: "append", targets }, columns: plan.columns, ...this.runOptions() }),
+    });
   }
 
   answer(): Answer | Promise<Answer> {
-    const { transaction, statement: { bound } } = this;
-    if (transaction === undefined || bound.kind === "transaction") return this.answerFor(bound);
-    return transaction.show(this.tablesRead()).then(() => this.answerFor(bound));
+    const { transaction, statement: { bound, category } } = this;
+    const kind = kindOf(bound);
+    if (transaction === undefined || category === "transaction") return kind.execute(bound, this);
+    if (kind.notInTransaction !== undefined) throw notInTransaction(kind.notInTransaction);
+    return transaction.show(this.tablesRead()).then(() => kind.execute(bound, this));
   }
 
   private get transaction(): Transaction | undefined {
@@ -64,25 +85,66 @@ export class Run {
     return plansOf(bound).flatMap((plan) => scansOf(plan).map(({ tableId }) => tableId));
   }
 
-  private answerFor(statement: BoundStatement<PostedPlan>): Answer | Promise<Answer> {
-    if (isListed(statement)) return kindOf(statement).execute(statement, this.changes());
-    const bound = statement as OtherBound<PostedPlan>;
-    switch (bound.kind) {
-      case "query":
-        return isPacked(bound.plan)
-          ? this.packedPlanOf(bound.plan).then((plan) => this.query(plan))
-          : this.query(this.served(this.planOf(bound.plan)));
-      case "explain":
-        return bound.analyze ? this.explainAnalyze(bound.statement) : this.explain(bound.statement);
-      case "empty":
-        return { kind: "done", category: "empty", tag: "", rows: 0 };
-      case "set":
-        return { kind: "done", category: "ddl", tag: "SET", rows: 0 };
-      case "transaction":
-        return this.endOrBegin(bound.action);
-      default:
-        return this.changes().answer(bound);
-    }
+  get identity(): Identity {
+    return this.session.identity;
+  }
+
+  get client(): Client | undefined {
+    return this.session.client;
+  }
+
+  get signal(): AbortSignal | undefined {
+    return this.options.signal;
+  }
+
+  get catalogue(): Catalogue {
+    return this.session.catalogue;
+  }
+
+  get isInTransaction(): boolean {
+    return this.transaction !== undefined;
+  }
+
+  get services(): StatementServices {
+    return this.core;
+  }
+
+  begin(): void {
+    this.session.begin();
+  }
+
+  commit(): Promise<string> {
+    return this.session.commit();
+  }
+
+  rollback(): Promise<void> {
+    return this.session.close();
+  }
+
+  query(plan: PostedPlan): Answer | Promise<Answer> {
+    return isPacked(plan)
+      ? this.packedPlanOf(plan).then((packed) => this.rowsOf(packed))
+      : this.rowsOf(this.served(this.planOf(plan)));
+  }
+
+  define(change: Change): Promise<void> {
+    return this.changes.define(change);
+  }
+
+  defined(tag: string): Answer {
+    return this.changes.defined(tag);
+  }
+
+  createTable(table: NewTable, rows: PostedPlan): Promise<number> {
+    return this.changes.createTable(table, rows);
+  }
+
+  append(target: ChangedTable): Promise<number> {
+    return this.changes.append(target);
+  }
+
+  changeRows(target: ChangedTable, changeOf: (rows: ChangedRows) => Change): Promise<number> {
+    return this.changes.changeRows(target, changeOf);
   }
 
   /** The plan with its parameters' values and metadata rows. */
@@ -121,17 +183,13 @@ export class Run {
     };
   }
 
-  private finalPlanOf(plan: PostedPlan): PostedPlan | Promise<PostedPlan> {
-    return isPacked(plan) ? this.packedPlanOf(plan) : this.planOf(plan);
-  }
-
   /** With the answers of the server itself in the plan. */
   private served(plan: Plan): Plan {
     const { reloadConfig } = this.core.options;
     return this.statement.asksServer ? substituteCalls(plan, () => reloadConfig?.() ?? false) : plan;
   }
 
-  private query(plan: PostedPlan): Answer {
+  private rowsOf(plan: PostedPlan): Answer {
     const run = this.execution.run(plan, {
       output: rowsOutput(this.options),
       columns: plan.columns,
@@ -151,7 +209,7 @@ export class Run {
     return { user: identity.name, catalogue, signal, timeoutMs, running, analyzed };
   }
 
-  private async explain(statement: BoundStatement<PostedPlan>): Promise<Answer> {
+  async explain(statement: BoundStatement<PostedPlan>): Promise<Answer> {
     const [given] = plansOf(statement);
     if (given !== undefined && isPacked(given)) {
       return this.lines(await this.core.planner.want("explain", this.order(), this.waitOptions));
@@ -162,17 +220,15 @@ export class Run {
     return this.lines(explain(mapStatement(statement, () => plan), { sources, catalogue }));
   }
 
-  /** Does what the statement says, and tells what each operator did. */
-  private async explainAnalyze(statement: BoundStatement<PostedPlan>): Promise<Answer> {
+  async explainAnalyze(statement: BoundStatement<PostedPlan>): Promise<Answer> {
     const [given] = plansOf(statement);
     if (given === undefined) throw notSupported("EXPLAIN ANALYZE of a statement that reads nothing", 0);
     if (isPacked(given)) throw notSupported("EXPLAIN ANALYZE of a statement of so many words", 0);
     const analyzed: Analyzed = this.analyzed = {};
     const start = performance.now();
-    const changed = statement.kind === "query"
-      ? undefined
-      : await this.changes().answer(statement as OtherBound<PostedPlan>);
-    if (statement.kind === "query") await this.runForNothing(this.served(this.planOf(given)));
+    const { category } = this.statement;
+    const changed = category === "query" ? undefined : await kindOf(statement).execute(statement, this);
+    if (category === "query") await this.runForNothing(this.served(this.planOf(given)));
     const nanos = (performance.now() - start) * 1e6;
     this.analyzed = undefined;
     const { plan = given, sources } = analyzed;
@@ -198,25 +254,6 @@ export class Run {
 
   private lines(lines: string[]): Answer {
     const columns = [{ name: "QUERY PLAN", type: "STRING" }];
-    return this.query({ node: "values", columns, timestamp: -1, order: "none", rows: lines.map((line) => [line]) });
-  }
-
-  private async endOrBegin(action: "begin" | "commit" | "rollback"): Promise<Answer> {
-    let tag = action.toUpperCase();
-    if (action === "begin") this.session.begin();
-    else if (action === "commit") tag = await this.session.commit();
-    else await this.session.close();
-    return { kind: "done", category: "transaction", tag, rows: 0 };
-  }
-
-  private changes(): Changes {
-    const { core, session, options, running } = this;
-    return new Changes(core, session, {
-      signal: options.signal,
-      running,
-      finalPlanOf: (plan) => this.finalPlanOf(plan),
-      run: (plan, targets) =>
-        this.execution.run(plan, { output: { kind: "append", targets }, columns: plan.columns, ...this.runOptions() }),
-    });
+    return this.rowsOf({ node: "values", columns, timestamp: -1, order: "none", rows: lines.map((line) => [line]) });
   }
 }

@@ -239,86 +239,8 @@ export interface Join {
   end: number;
 }
 
-export interface ColumnDefinition {
-  name: Name;
-  type: TypeName;
-  /** `symbol capacity 128 nocache index capacity 256`. */
-  symbolCapacity?: number;
-  symbolCached?: boolean;
-  indexed?: boolean;
-  indexCapacity?: number;
-}
-
-export interface CreateTable {
-  kind: "createTable";
-  at: number;
-  name: Name;
-  ifNotExists: boolean;
-  columns: ColumnDefinition[];
-  /** CREATE TABLE AS (query), followed by `, cast(c as type)` and `, index(c)`. */
-  query?: Query;
-  casts: { column: Name; type: TypeName; symbolCapacity?: number; symbolCached?: boolean }[];
-  indexes: { column: Name; capacity?: number }[];
-  like?: Name;
-  timestamp?: Name;
-  partitionBy?: { at: number; unit: string };
-  ttl?: { at: number; text: string };
-  wal?: boolean;
-  dedupKeys?: Name[];
-  /** WITH maxUncommittedRows = 1, o3MaxLag = 1s */
-  settings: { name: string; at: number; value: string }[];
-}
-
-export type AlterAction =
-  | { kind: "addColumn"; at: number; ifNotExists: boolean; columns: ColumnDefinition[] }
-  | { kind: "dropColumn"; at: number; columns: Name[] }
-  | { kind: "renameColumn"; at: number; renames: { from: Name; to: Name }[] }
-  | { kind: "columnType"; at: number; column: Name; type: TypeName; definition: ColumnDefinition }
-  /** Actions that the grammar accepts but that are not implemented: the binder refuses them at `at`. */
-  | { kind: "other"; at: number; text: string };
-
 /** As its kind's file in `statements/` says. */
 export interface Statement {
   readonly kind: string;
   readonly at: number;
 }
-
-/** Those that are not there yet. */
-export type OtherStatement =
-  | { kind: "query"; at: number; query: Query }
-  | { kind: "explain"; at: number; analyze: boolean; statement: Statement }
-  | CreateTable
-  | { kind: "dropTable"; at: number; name?: Name; ifExists: boolean; all: boolean }
-  | { kind: "rename"; at: number; from: Name; to: Name }
-  | { kind: "alterTable"; at: number; table: Name; action: AlterAction }
-  | {
-    kind: "insert";
-    at: number;
-    table: Name;
-    columns?: Name[];
-    rows?: Expression[][];
-    rowsAt: number[];
-    query?: Query;
-    with: CommonTable[];
-  }
-  | {
-    kind: "update";
-    at: number;
-    table: Name;
-    alias?: Name;
-    sets: { column: Name; value: Expression }[];
-    from?: Source;
-    where?: Expression;
-    with: CommonTable[];
-  }
-  | { kind: "delete"; at: number; table: Name; where?: Expression }
-  /** SHOW what [FROM table]: `what` is in lower case ("tables", "columns", "server_version", "time zone"). */
-  | { kind: "show"; at: number; what: string; whatAt: number; table?: Name }
-  /** SET, RESET, DISCARD, …: accepted without effect, except for settings that the session knows. */
-  | { kind: "set"; at: number; text: string }
-  | { kind: "transaction"; at: number; action: "begin" | "commit" | "rollback" }
-  | { kind: "checkpoint"; at: number; action: "create" | "release" }
-  /** BACKUP DATABASE [TO 'name'] */
-  | { kind: "backup"; at: number; name?: { text: string; at: number } }
-  | { kind: "cancelQuery"; at: number; id: number }
-  | { kind: "empty"; at: number };

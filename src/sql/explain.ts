@@ -8,7 +8,8 @@ import { describe } from "./explain-node.ts";
 import { fusedMarks, operatorMarks, readMarks } from "./explain-statistics.ts";
 import { wayMarks } from "./explain-ways.ts";
 import { createRegistry } from "./functions/mod.ts";
-import type { BoundStatement, OtherBound, Plan, ScanReading } from "./plan.ts";
+import type { BoundStatement, Plan, ScanReading } from "./plan.ts";
+import { kindOf } from "./statements/mod.ts";
 
 export interface ExplainDetails {
   /** By the scans' ids: all of them, for a plan that reads tables. */
@@ -88,24 +89,8 @@ export function scanMarks(
 
 /** Statements that change tables begin with what they do. */
 function explainStatement(bound: BoundStatement, details: ExplainDetails): string[] {
-  const statement = bound as OtherBound;
-  const over = (head: string, plan: Plan): string[] => [head, ...explainPlan(plan, details).map((line) => `  ${line}`)];
-  switch (statement.kind) {
-    case "query":
-      return explainPlan(statement.plan, details);
-    case "explain":
-      return explainStatement(statement.statement, details);
-    case "insert":
-      return over("Insert", statement.plan);
-    case "update":
-      return over("Update", statement.plan);
-    case "delete":
-      return over("Delete", statement.plan);
-    case "createTable":
-      return statement.plan === undefined
-        ? [`Create table ${statement.table.name}`]
-        : over(`Create table ${statement.table.name}`, statement.plan);
-    default:
-      return [statement.kind];
-  }
+  const head = kindOf(bound).explain?.(bound);
+  if (bound.plan === undefined) return [head ?? bound.kind];
+  const lines = explainPlan(bound.plan, details);
+  return head === undefined ? lines : [head, ...lines.map((line) => `  ${line}`)];
 }

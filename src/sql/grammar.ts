@@ -9,14 +9,12 @@
  */
 import * as ohm from "ohm-js";
 import type { Token } from "./lexer.ts";
-import { STATEMENT_GROUPS, STATEMENTS } from "./statements/mod.ts";
+import { STATEMENT_GRAMMAR } from "./statements/mod.ts";
+import { CLASS_CHARACTERS, CLASSES, CLAUSE, LOOSE, RESERVED, type TokenClass } from "./token-classes.ts";
 import recipe from "./grammar.recipe.json" with { type: "json" };
 
 /** All but the statements. */
 const COMMON = String.raw`
-  queryStatement = query end
-  withStatement = prelude (insertBody | updateBody) end  -- write
-                | query end                              -- query
   expressionOnly = expr end
 
   // Queries. A bare table ("trades where …") is a query too, but not inside an expression, where a name is a column.
@@ -97,7 +95,7 @@ const COMMON = String.raw`
               | ~("TIMESTAMP" "(") (aliasName | looseName | "<string>") sourceColumns?  -- plain
   sourceColumns = "(" name ("," name)* ")"
   designated = "TIMESTAMP" "(" name ")"
-  sourceItem = "(" show ")"                              -- show
+  sourceItem = "(" showForm ")"                              -- show
              | "(" query ")"                             -- query
              | "LATERAL"? path "(" args? ")" ordinality?  -- function
              | tableName                                 -- table
@@ -178,91 +176,7 @@ const COMMON = String.raw`
   typeParameter = "<number>" | "<duration>" | name
   dimension = "[" "]"
 
-  // CREATE TABLE
-  createTable = "CREATE" batching? "TABLE" ifNotExists? tableName createBody createExtra* createOption* end
-  batching = "ATOMIC"                                    -- atomic
-           | "BATCH" "<number>" ("O3MAXLAG" anyNumber)?  -- batch
-  ifNotExists = "IF" "NOT" "EXISTS"
-  createBody = "(" "LIKE" tableName ")"                  -- like
-             | "(" createItem ("," createItem)* ")"      -- columns
-             | "AS" "(" query ")"                        -- query
-             | "AS" query                                -- openQuery
-  createItem = indexItem | columnDefinition
-  indexItem = "INDEX" "(" name ("CAPACITY" "<number>")? ")"
-  columnDefinition = columnName type columnOption*
-  columnOption = "CAPACITY" "<number>"                   -- capacity
-               | "CACHE"                                 -- cache
-               | "NOCACHE"                               -- nocache
-               | "INDEX" ("CAPACITY" "<number>")?        -- index
-               | "NOT" "NULL"                            -- notNull
-               | "NULL"                                  -- null
-  createExtra = "," "CAST" "(" name "AS" type columnOption* ")"  -- cast
-              | "," indexItem                            -- index
-  createOption = "TIMESTAMP" "(" name ")"                -- timestamp
-               | "PARTITION" "BY" name                   -- partition
-               | "TTL" ttl                               -- ttl
-               | "BYPASS" "WAL"                          -- bypass
-               | "WAL"                                   -- wal
-               | "WITH" setting ("," setting)*           -- with
-               | "DEDUP" keys                            -- dedup
-               | "IN" "VOLUME" (name | "<string>")       -- volume
-               | "OWNED" "BY" (name | "<string>")        -- owned
-  ttl = "<number>" name                                  -- unit
-      | anyNumber                                        -- text
   anyNumber = "<number>" | "<duration>"
-  setting = name "=" "-"? ("<duration>" | "<number>" | "<string>" | name | "TRUE" | "FALSE")
-  keys = "UPSERT" "KEYS" "(" name ("," name)* ")"
-
-  // ALTER TABLE
-  alterTable = "ALTER" "TABLE" tableName alteration end
-  alteration = "ADD" "COLUMN"? ifNotExists? columnDefinition ("," columnDefinition)*  -- add
-             | "DROP" "COLUMN" columnName ("," columnName)*  -- drop
-             | "RENAME" "COLUMN" renaming ("," renaming)*  -- rename
-             | "ALTER" "COLUMN" columnName "TYPE" type columnOption*  -- type
-             | otherAlteration
-  otherAlteration = "ALTER" "COLUMN" name columnChange        -- column
-                  | "FORCE"? ("DROP" | "DETACH" | "ATTACH") "PARTITION" partitions  -- partition
-                  | "CONVERT" "PARTITION" "TO" ("PARQUET" | "NATIVE") partitions  -- convert
-                  | "SQUASH" "PARTITIONS"                     -- squash
-                  | "DEDUP" "DISABLE"                         -- dedupOff
-                  | "DEDUP" "ENABLE" keys                     -- dedupOn
-                  | "SET" "PARAM" setting ("," setting)*      -- param
-                  | "SET" "TTL" ttl                           -- ttl
-                  | "SET" "TYPE" "BYPASS"? "WAL"              -- setType
-                  | ("SUSPEND" | "RESUME") "WAL" ("FROM" ("TRANSACTION" | "TXN") "<number>")?  -- wal
-  renaming = columnName "TO" columnName
-  columnChange = "ADD" "INDEX" ("CAPACITY" "<number>")?  -- addIndex
-               | "DROP" "INDEX"                          -- dropIndex
-               | ("CACHE" | "NOCACHE")                   -- cache
-               | "SYMBOL" "CAPACITY" "<number>"          -- capacity
-  partitions = "LIST" "<string>" ("," "<string>")*       -- list
-             | "WHERE" expr                              -- where
-
-  // Rows
-  insert = insertBody end
-  insertBody = "INSERT" batching? "INTO" tableName columnNames? insertSource
-  columnNames = "(" columnName ("," columnName)* ")"
-  insertSource = "VALUES" "<rows>" ("," "<rows>")*       -- rows
-               | ~("VALUES" | "(") query                 -- query
-  update = updateBody end
-  updateBody = "UPDATE" ~"SET" tableName sourceAlias? "SET" assignment ("," assignment)* from? where?
-  assignment = (name ".")? columnName "=" expr
-  delete = "DELETE" "FROM" tableName where? end
-  dropTable = "DROP" "ALL" ("TABLES")? end               -- all
-            | "DROP" "TABLE" ifExists? tableName end     -- one
-  ifExists = "IF" "EXISTS"
-  rename = "RENAME" "TABLE" tableName "TO" tableName end
-
-  // The session and the server
-  showStatement = show end
-  show = "SHOW" ("COLUMNS" | "PARTITIONS") "FROM" tableName   -- from
-       | "SHOW" "CREATE" ("TABLE" | "DATABASE") tableName  -- create
-       | "SHOW" (~("COLUMNS" | "PARTITIONS" | "CREATE") path | "ALL") name*  -- words
-  set = ("SET" | "RESET" | "DISCARD" | "DEALLOCATE" | "CLOSE" | "UNLISTEN") any*
-  transaction = ("BEGIN" | "COMMIT" | "ROLLBACK" | "END" | "ABORT") ("WORK" | "TRANSACTION")? transactionMode* end  -- word
-              | "START" "TRANSACTION" transactionMode* end  -- start
-  transactionMode = "," | name
-  checkpoint = "CHECKPOINT" ("CREATE" | "RELEASE") end
 
   // Names: most keywords are also names where no clause can begin.
   name (a name) = "<name>" | keywordName
@@ -271,28 +185,8 @@ const COMMON = String.raw`
                      | "OFFSET" ~("<name>" | "<number>" | "<parameter>" | "<variable>" | "(")
   columnName (a name) = name | "<string>"`;
 
-/** The statements, and the rules that read those with the same first words. */
-const LISTED = [
-  ...STATEMENTS.map(({ form }) => form.grammar),
-  ...STATEMENT_GROUPS.map(({ form, statement, kinds }) =>
-    `\n  ${form} = ${kinds.map(({ kind }) => kind).join(" | ")}\n  ${statement} = ${form} end`
-  ),
-];
+const TEXT = `Sql {${COMMON}${STATEMENT_GRAMMAR}\n}`;
 
-const TEXT = `Sql {${COMMON}\n${LISTED.join("\n")}\n}`;
-
-/** These need quotes to be names. */
-const RESERVED =
-  "SELECT FROM WHERE AND OR NOT IN IS BETWEEN LIKE ILIKE AS CASE WHEN THEN ELSE END JOIN ON UNION EXCEPT INTERSECT " +
-  "LIMIT HAVING NULL TRUE FALSE DISTINCT WITH ORDER TABLE ALL OVER";
-/** Names, but not aliases without AS, because a clause can begin with them at that position. */
-const CLAUSE =
-  "GROUP SAMPLE LATEST ASOF LT SPLICE LEFT RIGHT INNER CROSS FULL OUTER WINDOW TOLERANCE ALIGN PARTITION " +
-  "ASC DESC TO SET VALUES EXISTS CAST OFFSET RANGE ARRAY HORIZON PIVOT WITHIN INTO";
-/** Like CLAUSE, except that they are allowed as aliases of tables, after which none of these clauses can begin. */
-const LOOSE =
-  "BY FILL IGNORE RESPECT NULLS PRECEDING FOLLOWING DECLARE ROWS GROUPS CUMULATIVE EXCLUDE UNBOUNDED CURRENT NATURAL LATERAL " +
-  "USING FILTER OPERATOR COLLATE ESCAPE OBSERVATION FOR UNTIL";
 /** Infix operators, in one range of characters, so that the grammar tests for all of them at once. */
 const SYMBOLS = [
   "=",
@@ -317,38 +211,18 @@ const SYMBOLS = [
   "^",
   "|",
 ];
-const CLASSES = [
-  "name",
-  "number",
-  "duration",
-  "string",
-  "parameter",
-  "variable",
-  "geohash",
-  "items",
-  "rows",
-  "array",
-] as const;
-export type TokenClass = typeof CLASSES[number];
-
 const RESERVED_FROM = 0xe000;
 const CLAUSE_FROM = 0xe100;
 const LOOSE_FROM = 0xe180;
 const FREE_FROM = 0xe200;
 const FREE_TO = 0xe5ff;
 const SYMBOL_FROM = 0xe800;
-const CLASS_FROM = 0xe900;
 const PUNCTUATION_FROM = 0xea00;
 
 /** The character of each keyword, by its upper-case spelling. */
 export const KEYWORDS = new Map<string, string>();
 /** The character of each operator and mark. */
 export const MARKS = new Map<string, string>([["<>", String.fromCharCode(SYMBOL_FROM + 1)]]);
-/** The character of each class of tokens. */
-export const CLASS_CHARACTERS = Object.fromEntries(
-  CLASSES.map((name, index) => [name, String.fromCharCode(CLASS_FROM + index)]),
-) as Record<TokenClass, string>;
-
 /** The character that represents a token in the grammar. */
 export function characterOf(token: Token): string {
   switch (token.kind) {
@@ -447,19 +321,6 @@ export function grammarText(): string {
 
 /** All keywords, in lower case. */
 export const keywords = (): string[] => [...KEYWORDS.keys()].map((word) => word.toLowerCase()).sort();
-
-export const reservedWords = (): string[] => RESERVED.split(" ");
-export const clauseWords = (): string[] => [...CLAUSE.split(" "), ...LOOSE.split(" ")];
-
-/** Returns the word in upper case if it is reserved. */
-export function reservedWord(text: string): string | undefined {
-  if (text.length > RESERVED_LENGTH_MAX) return undefined;
-  const word = text.toUpperCase();
-  return RESERVED_WORDS.has(word) ? word : undefined;
-}
-
-const RESERVED_WORDS = new Set(RESERVED.split(" "));
-const RESERVED_LENGTH_MAX = Math.max(...[...RESERVED_WORDS].map((word) => word.length));
 
 /** The contents of `grammar.recipe.json`. */
 export function grammarRecipe(): string {

@@ -1,13 +1,18 @@
 /** Finds misspelt keywords: `selekt 1`, `select * form t`. */
 import { nearest } from "../nearest.ts";
-import { CLASS_CHARACTERS, grammar, KEYWORDS } from "./grammar.ts";
+import { grammar, KEYWORDS } from "./grammar.ts";
+import { QUERY_RULE } from "./statements/query.ts";
+import { CLASS_CHARACTERS } from "./token-classes.ts";
 
 /** The grammar takes up to 30 us for each word, and each attempt reads the statement again. */
 const PLACES_MAX = 100;
 const KEYWORDS_TRIED_MAX = 3;
 
-/** First words of statements that are parsed without the grammar. */
-export const PLAIN_STATEMENTS = ["EXPLAIN", "BACKUP", "CANCEL", "DESCRIBE"];
+/** First words of statements, and the rules of those that begin nothing else. */
+export interface FirstWords {
+  readonly words: readonly string[];
+  readonly rules: Readonly<Record<string, string>>;
+}
 
 /** The position where the grammar stopped. */
 export interface Stop {
@@ -27,7 +32,7 @@ export interface Stop {
 export function misspeltKeyword(
   { rule, characters, at }: Stop,
   wordAt: (place: number) => string,
-  statements: Record<string, string>,
+  { words, rules }: FirstWords,
 ): { place: number; keyword: string } | undefined {
   if (at > PLACES_MAX) return undefined;
   const isName = (place: number) => characters[place] === CLASS_CHARACTERS.name;
@@ -37,11 +42,10 @@ export function misspeltKeyword(
     const result = grammar.match(mended, by);
     return result.succeeded() || (result as unknown as Stopped).getRightmostFailurePosition() > at;
   };
-  if (isName(0) && rule === "queryStatement") {
-    const keyword = nearest(wordAt(0), [...PLAIN_STATEMENTS, ...Object.keys(statements)]);
+  if (isName(0) && rule === QUERY_RULE) {
+    const keyword = nearest(wordAt(0), words);
     if (keyword !== undefined) {
-      const isOther = !(keyword in statements);
-      if (isOther || getsFurther("", 0, keyword, statements[keyword])) return { place: 0, keyword };
+      if (!(keyword in rules) || getsFurther("", 0, keyword, rules[keyword])) return { place: 0, keyword };
     }
   }
   for (const place of [at - 2, at - 1, at]) {

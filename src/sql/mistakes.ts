@@ -5,9 +5,11 @@ import { SqlError } from "../errors.ts";
 import { didYouMean } from "../nearest.ts";
 import { typeSpellings } from "../types/mod.ts";
 import { expectations, found, unexpected } from "./expectations.ts";
-import { characterOf, CLASS_CHARACTERS, MARKS } from "./grammar.ts";
+import { characterOf, MARKS } from "./grammar.ts";
 import { isMark, isWord, type Token } from "./lexer.ts";
-import { misspeltKeyword } from "./misspelt.ts";
+import { type FirstWords, misspeltKeyword } from "./misspelt.ts";
+import { QUERY_RULE } from "./statements/query.ts";
+import { CLASS_CHARACTERS } from "./token-classes.ts";
 
 export interface Mistake {
   readonly tokens: readonly Token[];
@@ -23,8 +25,7 @@ export interface Mistake {
   readonly expected: ReadonlySet<string>;
 }
 
-/** `statements`: the first words of statements, and the rules that read them. */
-export function errorOf(mistake: Mistake, statements: Record<string, string>): SqlError {
+export function errorOf(mistake: Mistake, statements: FirstWords): SqlError {
   const { tokens, map, at } = mistake;
   const token = tokens[map[at]];
   const expected = expectations(mistake.expected);
@@ -50,7 +51,7 @@ export function errorOf(mistake: Mistake, statements: Record<string, string>): S
 
 /** A word followed by something that cannot follow a table name. */
 function isUnknownStatement({ rule, characters, at }: Mistake): boolean {
-  return rule === "queryStatement" && at === 1 && characters.length > 1 && characters[0] === CLASS_CHARACTERS.name;
+  return rule === QUERY_RULE && at === 1 && characters.length > 1 && characters[0] === CLASS_CHARACTERS.name;
 }
 
 /**

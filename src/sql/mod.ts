@@ -13,6 +13,7 @@ export { callsServer, substituteCalls, substituteParameters } from "./parameters
 export { optimize, optimizeStatement, usesClock } from "./planner/mod.ts";
 export { inputsOf, mapStatement } from "./planner/nodes.ts";
 export { type LanguageReference, languageReference } from "./reference.ts";
-export { isListed, kindOf } from "./statements/mod.ts";
-export type { StatementRun } from "./statements/statement.ts";
+export { categoryOf, kindOf } from "./statements/mod.ts";
+export { done, type StatementRows, type StatementRun, type StatementServices } from "./statements/statement.ts";
+export type { ChangedRows, ChangedTable } from "./statements/statement.ts";
 export { splitScript } from "./script.ts";

@@ -4,26 +4,19 @@ import type { Value } from "../types/mod.ts";
 import { convertConstant } from "./binder/convert.ts";
 import { nullValue } from "./binder/expressions.ts";
 import { rewrite } from "./binder/plans.ts";
-import { collapseRows } from "./planner/collapse-rows.ts";
-import { mapExpressions, mapStatement } from "./planner/nodes.ts";
-import type { BoundStatement, Expr, Plan } from "./plan.ts";
+import { mapExpressions } from "./planner/nodes.ts";
+import type { Plan } from "./plan.ts";
 
-/** `values` have the parameters' types. In INSERT, rows of parameters become plain values. */
-export function substituteParameters(plan: Plan, values: readonly Value[]): Plan;
-export function substituteParameters(statement: BoundStatement, values: readonly Value[]): BoundStatement;
-export function substituteParameters(subject: Plan | BoundStatement, values: readonly Value[]): Plan | BoundStatement {
-  const replace = (expr: Expr): Expr =>
+/** `values` are of the parameters' types. */
+export function substituteParameters(plan: Plan, values: readonly Value[]): Plan {
+  return mapExpressions(plan, (expr) =>
     rewrite(expr, (e) => {
       if (e.kind !== "parameter") return undefined;
       if (e.index >= values.length) {
         throw new SqlError(`there is no value for $${e.index + 1}`, e.at, SQLSTATE.invalidParameter);
       }
       return { kind: "constant", value: valueAs(values[e.index], e.type), type: e.type };
-    });
-  const plan = (given: Plan): Plan => mapExpressions(given, replace);
-  if ("node" in subject) return plan(subject);
-  const statement = mapStatement(subject, plan);
-  return statement.kind === "insert" ? { ...statement, plan: collapseRows(statement.plan!) } : statement;
+    }));
 }
 
 /** Functions that the server evaluates before the engine runs. */

@@ -2,22 +2,16 @@
  * Tokens → syntax tree: classifies tokens for the grammar, parses lists of values without it, and words the errors.
  */
 import { notSupported, SqlError, SQLSTATE } from "../errors.ts";
-import type { Expression, OtherStatement, Statement } from "./ast.ts";
+import type { Expression, Statement } from "./ast.ts";
 import { type Effort, FULL_EFFORT } from "./effort.ts";
 import { unexpected } from "./expectations.ts";
-import {
-  characterOf,
-  CLASS_CHARACTERS,
-  grammar,
-  isNameCharacter,
-  KEYWORDS,
-  readable,
-  reservedWord,
-} from "./grammar.ts";
+import { characterOf, grammar, isNameCharacter, KEYWORDS, readable } from "./grammar.ts";
 import { isMark, isWord, type Token, tokenize } from "./lexer.ts";
 import { errorOf } from "./mistakes.ts";
-import { PLAIN_STATEMENTS } from "./misspelt.ts";
-import { STATEMENT_GROUPS, type StatementGroup } from "./statements/mod.ts";
+import { READERS, STATEMENT_RULES } from "./statements/mod.ts";
+import { QUERY_RULE } from "./statements/query.ts";
+import { UNSUPPORTED } from "./statements/unsupported.ts";
+import { CLASS_CHARACTERS, reservedWord } from "./token-classes.ts";
 import { type MatchedNodes, nodesOf, toTree } from "./tree.ts";
 import { isNameHere } from "./word-names.ts";
 
@@ -64,154 +58,36 @@ function split(text: string, effort: Effort): { source: Source; ranges: Range[] 
   return { source, ranges };
 }
 
-/** The rule for a statement, by its first word. */
-const RULES: Record<string, string> = {
-  WITH: "withStatement",
-  CREATE: "createTable",
-  ALTER: "alterTable",
-  INSERT: "insert",
-  UPDATE: "update",
-  DELETE: "delete",
-  DROP: "dropTable",
-  RENAME: "rename",
-  SHOW: "showStatement",
-  SET: "set",
-  RESET: "set",
-  DISCARD: "set",
-  DEALLOCATE: "set",
-  CLOSE: "set",
-  UNLISTEN: "set",
-  BEGIN: "transaction",
-  COMMIT: "transaction",
-  ROLLBACK: "transaction",
-  END: "transaction",
-  ABORT: "transaction",
-  START: "transaction",
-  CHECKPOINT: "checkpoint",
-};
+/** First words of statements that the grammar does not begin with: a table may be called by them too. */
+const PLAIN_WORDS = [
+  ...READERS.flatMap(({ words }) => words),
+  ...Object.keys(STATEMENT_RULES).filter((words) => words.includes(" ")).map((words) => words.split(" ")[0]),
+];
 
-const STATEMENTS: Record<string, string> = {
-  SELECT: "queryStatement",
-  DECLARE: "queryStatement",
-  ...RULES,
-  ...Object.fromEntries(
-    STATEMENT_GROUPS.filter(({ words }) => !words.includes(" ")).map(({ words, statement }) => [words, statement]),
-  ),
-};
+/** Rules by a first word that begins nothing else. */
+const RULES = Object.fromEntries(Object.entries(STATEMENT_RULES).filter(([words]) => !words.includes(" ")));
 
-/** The first words of all statements. */
-export const STATEMENT_WORDS = [...PLAIN_STATEMENTS, ...Object.keys(STATEMENTS)];
+/** The first words of statements. */
+export const STATEMENT_WORDS = [...PLAIN_WORDS, ...Object.keys(RULES)];
 
 function parseRange(source: Source, range: Range): Statement {
   const { tokens } = source;
-  const first = tokens[range.from];
-  const keyword = first.kind === "word" ? first.text.toUpperCase() : "";
+  const { from, to } = range;
   refuseUnsupported(tokens, range);
-  if (keyword === "BACKUP" && isWord(tokens[range.from + 1], "DATABASE")) return parseBackup(tokens, range);
-  if (keyword === "DESCRIBE" || keyword === "DESC") {
-    const description = parseDescribe(tokens, range);
-    if (description !== undefined) return description;
+  for (const { words, read } of READERS) {
+    if (!isWord(tokens[from], ...words)) continue;
+    const statement = read(tokens, from, to, (inner) => parseRange(source, { from: inner, to }));
+    if (statement !== undefined) return statement;
   }
-  if (keyword === "CANCEL" && isWord(tokens[range.from + 1], "QUERY")) return parseCancel(tokens, range);
-  if (keyword === "EXPLAIN") {
-    const analyzeWords = analyzeLength(tokens, range);
-    const inner = { from: range.from + 1 + analyzeWords, to: range.to };
-    if (inner.from === inner.to) throw unexpected(tokens[inner.to], ["a statement"]);
-    if (isWord(tokens[inner.from], "EXPLAIN")) throw unexpected(tokens[inner.from], ["a statement"]);
-    const statement = parseRange(source, inner);
-    return { kind: "explain", at: first.at, analyze: analyzeWords > 0, statement } as OtherStatement;
-  }
-  const group = groupOf(tokens, range);
-  if (group !== undefined) return source.match<Statement>(group.statement, range);
-  return source.match<Statement>(RULES[keyword] ?? "queryStatement", range);
+  return source.match<Statement>(ruleOf(tokens, range), range);
 }
 
-/** Two words before one: CREATE USER before CREATE. */
-const GROUPS = STATEMENT_GROUPS.map((group) => ({ ...group, words: group.words.split(" ") }))
-  .sort((a, b) => b.words.length - a.words.length);
-
-function groupOf(tokens: Token[], { from, to }: Range): Omit<StatementGroup, "words"> | undefined {
-  return GROUPS.find(({ words }) =>
-    from + words.length <= to && words.every((word, i) => isWord(tokens[from + i], word))
-  );
+/** Two words come before one: CANCEL QUERY, and CANCEL as a table. */
+function ruleOf(tokens: Token[], { from, to }: Range): string {
+  const word = (index: number) => index < to && tokens[index].kind === "word" ? tokens[index].text.toUpperCase() : "";
+  const first = word(from);
+  return STATEMENT_RULES[`${first} ${word(from + 1)}`] ?? STATEMENT_RULES[first] ?? QUERY_RULE;
 }
-
-/** BACKUP DATABASE [TO 'name']: so plain that the grammar need not know of it. */
-function parseBackup(tokens: Token[], { from, to }: Range): OtherStatement {
-  const { at } = tokens[from];
-  if (from + 2 === to) return { kind: "backup", at };
-  if (!isWord(tokens[from + 2], "TO")) throw unexpected(tokens[from + 2], ["TO", "the end of the statement"]);
-  const name = tokens[from + 3];
-  if (from + 3 === to || name.kind !== "string") throw unexpected(name, ["the backup's name in quotes"]);
-  if (from + 4 < to) throw unexpected(tokens[from + 4], ["the end of the statement"]);
-  return { kind: "backup", at, name: { text: name.text, at: name.at } };
-}
-
-/** DESCRIBE [TABLE] name, which is SHOW COLUMNS. Undefined for what reads a table of that name. */
-function parseDescribe(tokens: Token[], { from, to }: Range): OtherStatement | undefined {
-  let at = isWord(tokens[from + 1], "TABLE") ? from + 2 : from + 1;
-  if (at + 2 < to && isWord(tokens[at], "PUBLIC") && isMark(tokens[at + 1], ".")) at += 2;
-  const name = tokens[at];
-  const isName = name.kind === "quoted" || name.kind === "string" ||
-    (name.kind === "word" && isNameCharacter(characterOf(name)));
-  if (at + 1 !== to || !isName) return undefined;
-  const table = { text: name.text, at: name.at, quoted: name.kind !== "word" };
-  return { kind: "show", at: tokens[from].at, what: "columns", whatAt: tokens[from].at, table };
-}
-
-/**
- * Number of words of EXPLAIN ANALYZE and EXPLAIN (ANALYZE) after the first. A table named `analyze` may be explained
- * too.
- */
-function analyzeLength(tokens: Token[], { from, to }: Range): number {
-  if (isMark(tokens[from + 1], "(") && isWord(tokens[from + 2], "ANALYZE") && isMark(tokens[from + 3], ")")) return 3;
-  const isTable = from + 2 === to || isWord(tokens[from + 2], "WHERE", "ORDER", "LIMIT", "SAMPLE", "LATEST", "GROUP");
-  return isWord(tokens[from + 1], "ANALYZE") && !isTable ? 1 : 0;
-}
-
-/** CANCEL QUERY id. */
-function parseCancel(tokens: Token[], { from, to }: Range): OtherStatement {
-  const id = tokens[from + 2];
-  if (from + 2 === to || id.kind !== "number" || !/^\d+$/.test(id.text)) {
-    const place = from + 2 === to ? tokens[from + 1] : id;
-    throw new SqlError("CANCEL QUERY wants the number of a query, as query_activity() shows it", place.at);
-  }
-  if (from + 3 < to) throw unexpected(tokens[from + 3], ["the end of the statement"]);
-  return { kind: "cancelQuery", at: id.at, id: Number(id.text) };
-}
-
-/** Statements of the dialect that are not implemented. */
-const UNSUPPORTED: [string[], string][] = [
-  [["CREATE", "VIEW"], "CREATE VIEW"],
-  [["CREATE", "OR", "REPLACE"], "CREATE OR REPLACE"],
-  [["CREATE", "MATERIALIZED"], "CREATE MATERIALIZED VIEW"],
-  [["CREATE", "USER"], "CREATE USER"],
-  [["CREATE", "GROUP"], "CREATE GROUP"],
-  [["CREATE", "SERVICE"], "CREATE SERVICE ACCOUNT"],
-  [["ALTER", "VIEW"], "ALTER VIEW"],
-  [["ALTER", "MATERIALIZED"], "ALTER MATERIALIZED VIEW"],
-  [["ALTER", "USER"], "ALTER USER"],
-  [["ALTER", "SERVICE"], "ALTER SERVICE ACCOUNT"],
-  [["DROP", "VIEW"], "DROP VIEW"],
-  [["DROP", "MATERIALIZED"], "DROP MATERIALIZED VIEW"],
-  [["DROP", "USER"], "DROP USER"],
-  [["DROP", "GROUP"], "DROP GROUP"],
-  [["DROP", "SERVICE"], "DROP SERVICE ACCOUNT"],
-  [["SHOW", "CREATE", "VIEW"], "SHOW CREATE VIEW"],
-  [["SHOW", "CREATE", "MATERIALIZED"], "SHOW CREATE MATERIALIZED VIEW"],
-  [["REFRESH", "MATERIALIZED"], "REFRESH MATERIALIZED VIEW"],
-  [["COMPILE", "VIEW"], "COMPILE VIEW"],
-  [["COPY"], "COPY"],
-  [["VACUUM"], "VACUUM"],
-  [["GRANT"], "GRANT"],
-  [["REVOKE"], "REVOKE"],
-  [["SNAPSHOT"], "SNAPSHOT"],
-  [["BACKUP", "TABLE"], "BACKUP TABLE"],
-  [["REINDEX"], "REINDEX"],
-  [["PREPARE"], "PREPARE"],
-  [["EXECUTE"], "EXECUTE"],
-  [["LISTEN"], "LISTEN"],
-];
 
 function refuseUnsupported(tokens: Token[], range: Range): void {
   for (const [words, name] of UNSUPPORTED) {
@@ -498,7 +374,8 @@ export class Source {
     // An error in an earlier list comes first in the text.
     for (const open of lists) if (open < map[at]) this.items(open);
     const expected = new Set(stopped.getRightmostFailures().flatMap((failure) => readable(failure) ?? []));
-    return errorOf({ tokens: this.tokens, partners: this.#partners, rule, characters, map, at, expected }, STATEMENTS);
+    const mistake = { tokens: this.tokens, partners: this.#partners, rule, characters, map, at, expected };
+    return errorOf(mistake, { rules: RULES, words: STATEMENT_WORDS });
   }
 }
 

@@ -1,13 +1,19 @@
 import assert from "node:assert/strict";
-import type { Expression, OtherStatement as Statement, Query, Select } from "./ast.ts";
+import type { Expression, Query, Select } from "./ast.ts";
 import { NESTING_MAX, parse as parseAny, parseScript } from "./parser.ts";
+import type { CreateTable } from "./statements/create-table.ts";
+import type { Explain } from "./statements/explain.ts";
+import type { Insert } from "./statements/insert.ts";
+import type { QueryStatement } from "./statements/query.ts";
+import type { ShowOfTable } from "./statements/show.ts";
 
-const parse = (text: string) => parseAny(text) as Statement;
+type Tree = QueryStatement | CreateTable | Insert | Explain | ShowOfTable & { kind: "showColumns" };
+const parse = (text: string) => parseAny(text) as Tree;
 
 function query(text: string): Query {
   const statement = parse(text);
   assert.equal(statement.kind, "query");
-  return (statement as Extract<Statement, { kind: "query" }>).query;
+  return (statement as QueryStatement).query;
 }
 function select(text: string): Select {
   const tree = query(text);
@@ -221,7 +227,7 @@ for (const { title, text, ...error } of refused) {
 Deno.test("parse() reads DESCRIBE as SHOW COLUMNS, except for tables of that name", () => {
   for (const text of ["describe t", "DESC public.t", 'describe table "t"', "describe t;"]) {
     const tree = parse(text);
-    assert(tree.kind === "show" && tree.what === "columns" && tree.table?.text === "t", text);
+    assert(tree.kind === "showColumns" && tree.table.text === "t", text);
   }
   for (const text of ["describe", "describe where a = 1", "desc order by a"]) assert.equal(parse(text).kind, "query");
 });

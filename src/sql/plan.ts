@@ -384,35 +384,3 @@ export interface BoundStatement<P = Plan> {
   /** The statement that EXPLAIN explains. */
   readonly statement?: BoundStatement<P>;
 }
-
-/** Those that are not there yet. `at`s are for errors found while running. */
-export type OtherBound<P = Plan> =
-  | { kind: "query"; plan: P }
-  | { kind: "explain"; analyze: boolean; statement: OtherBound<P> }
-  | {
-    kind: "createTable";
-    table: NewTable;
-    ifNotExists: boolean;
-    at: number; /** Columns in the table's order. */
-    plan?: P;
-  }
-  | { kind: "dropTable"; names: { name: string; at: number }[]; ifExists: boolean }
-  | { kind: "rename"; tableId: number; to: string; at: number }
-  | { kind: "addColumns"; tableId: number; columns: NewColumn[]; ifNotExists: boolean; at: number }
-  | { kind: "dropColumns"; tableId: number; columnIds: number[] }
-  | { kind: "renameColumn"; tableId: number; columnId: number; to: string }
-  /**
-   * The columns of `plan` are those of `columnIds`; other columns get nulls. `values`: the source is VALUES, which
-   * matters for the command tag and for errors.
-   */
-  | { kind: "insert"; tableId: number; columnIds: number[]; plan: P; values: boolean; at: number }
-  /** `plan` is a scan with rowId last, projected to the new values of `columnIds` and the row id. */
-  | { kind: "update"; tableId: number; columnIds: number[]; plan: P; at: number }
-  /** `plan` has one column: the row id. */
-  | { kind: "delete"; tableId: number; plan: P; at: number }
-  | { kind: "set"; text: string }
-  | { kind: "transaction"; action: "begin" | "commit" | "rollback" }
-  | { kind: "checkpoint"; action: "create" | "release"; at: number }
-  | { kind: "backup"; name?: string; at: number }
-  | { kind: "cancelQuery"; id: number; at: number }
-  | { kind: "empty" };

@@ -15,7 +15,8 @@ import { timeFunctions } from "./functions/time.ts";
 import { timePartFunctions } from "./functions/time-parts.ts";
 import { timeStepFunctions } from "./functions/time-steps.ts";
 import { windowFunctions } from "./functions/window.ts";
-import { clauseWords, grammarText, keywords, reservedWords } from "./grammar.ts";
+import { grammarText, keywords } from "./grammar.ts";
+import { clauseWords, reservedWords } from "./token-classes.ts";
 
 const GROUPS: [title: string, entries: readonly FunctionEntry[]][] = [
   ["Operators", [...arithmeticFunctions, ...comparisonFunctions]],

@@ -9,7 +9,6 @@ import type {
   Limit,
   Name,
   OrderItem,
-  OtherStatement as Statement,
   Query,
   SampleBy,
   Select,
@@ -20,7 +19,7 @@ import type {
 } from "./ast.ts";
 import { tooComplex } from "./effort.ts";
 import { CHAIN_MAX } from "./expressions.ts";
-import { CLASS_CHARACTERS } from "./grammar.ts";
+import { CLASS_CHARACTERS } from "./token-classes.ts";
 import {
   at,
   call,
@@ -37,7 +36,7 @@ import {
   word,
 } from "./tree-nodes.ts";
 
-interface Prelude {
+export interface Prelude {
   declares: Select["declares"];
   with: Select["with"];
 }
@@ -95,18 +94,6 @@ function completed(prelude: Prelude | undefined, operation: Query, tail: Tail): 
 
 export const queryActions: ohm.ActionDict<unknown> = {
   // --- Queries ---
-  queryStatement(query, _end): Statement {
-    return { kind: "query", at: at(query), query: query.tree() };
-  },
-  withStatement_write(prelude, body, _end): Statement {
-    const statement = body.tree() as Extract<Statement, { kind: "insert" | "update" }>;
-    const { declares, with: ctes } = prelude.tree() as Prelude;
-    if (declares.length > 0) throw notSupported("DECLARE before INSERT or UPDATE", declares[0].at);
-    return { ...statement, at: at(prelude), with: ctes };
-  },
-  withStatement_query(query, _end): Statement {
-    return { kind: "query", at: at(query), query: query.tree() };
-  },
   expressionOnly(expr, _end): Expression {
     return expr.tree();
   },

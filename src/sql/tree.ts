@@ -6,17 +6,12 @@ import { grammar } from "./grammar.ts";
 import { expressionActions } from "./tree-expressions.ts";
 import { during, type Matched } from "./tree-nodes.ts";
 import { queryActions } from "./tree-queries.ts";
-import { STATEMENT_GROUPS, STATEMENTS } from "./statements/mod.ts";
-import { statementActions } from "./tree-statements.ts";
+import { STATEMENT_ACTIONS } from "./statements/mod.ts";
 
 const semantics = grammar.createSemantics().addOperation<unknown>("tree", {
   ...queryActions,
   ...expressionActions,
-  ...statementActions,
-  ...Object.assign({}, ...STATEMENTS.map(({ form }) => form.actions)),
-  ...Object.fromEntries(
-    STATEMENT_GROUPS.map(({ statement }) => [statement, (form: ohm.Node, _end: ohm.Node) => form.tree()]),
-  ),
+  ...STATEMENT_ACTIONS,
 });
 
 /** The result of a successful match, without its text. */

@@ -79,7 +79,10 @@ const headers: [sql: string, columns: string][] = [
 ];
 for (const [sql, columns] of headers) {
   Deno.test(`bind() names and types: ${sql}`, () => {
-    assert.equal(run(sql).columns.map(({ name, type }) => `${name} ${typeOf(type).name}`).join(", "), columns);
+    assert.equal(
+      run(sql).statement.plan!.columns.map(({ name, type }) => `${name} ${typeOf(type).name}`).join(", "),
+      columns,
+    );
   });
 }
 

@@ -1,6 +1,12 @@
 /** A catalogue without storage, for tests: tables are what CREATE TABLE made, and have no rows. */
 import type { Catalogue, TableSchema, TableSnapshot } from "../../storage/contract.ts";
-import type { BoundStatement, NewTable, OtherBound } from "../plan.ts";
+import type { BoundStatement, NewTable } from "../plan.ts";
+import type { BoundAddColumns } from "../statements/alter-add-column.ts";
+import type { BoundDropColumns } from "../statements/alter-drop-column.ts";
+import type { BoundRenameColumn } from "../statements/alter-rename-column.ts";
+import type { BoundCreateTable } from "../statements/create-table.ts";
+import type { BoundDropTable } from "../statements/drop-table.ts";
+import type { BoundRenameTable } from "../statements/rename-table.ts";
 
 export class FakeCatalogue implements Catalogue {
   private readonly snapshots = new Map<number, TableSnapshot>();
@@ -40,7 +46,13 @@ export class FakeCatalogue implements Catalogue {
 
   /** Does to the schemas what the statement says. */
   apply(bound: BoundStatement): void {
-    const statement = bound as OtherBound;
+    const statement = bound as
+      | BoundCreateTable<unknown>
+      | BoundDropTable
+      | BoundRenameTable
+      | BoundAddColumns
+      | BoundDropColumns
+      | BoundRenameColumn;
     switch (statement.kind) {
       case "createTable":
         if (this.table(statement.table.name) === undefined) this.add(statement.table);
@@ -51,7 +63,7 @@ export class FakeCatalogue implements Catalogue {
           if (found !== undefined) this.snapshots.delete(found.schema.id);
         }
         break;
-      case "rename":
+      case "renameTable":
         this.change(statement.tableId, (schema) => ({ ...schema, name: statement.to }));
         break;
       case "addColumns":

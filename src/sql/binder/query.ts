@@ -38,6 +38,8 @@ export function relationOf(bound: BoundQuery, alias: Name | undefined): Relation
 export interface Language {
   /** First words of statements. */
   readonly statementWords: readonly string[];
+  /** What stands behind SHOW, in lower case. */
+  readonly showForms: readonly string[];
   readonly keywords: readonly string[];
   bind(statement: Statement, queries: Queries): BoundStatement;
 }

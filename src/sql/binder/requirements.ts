@@ -1,5 +1,6 @@
 /** Collects what a statement requires while it is bound. */
-import type { Permission, Requirement, UsedColumn } from "../../requirement.ts";
+import type { Permission } from "../../access/mod.ts";
+import type { Requirement, UsedColumn } from "../../requirement.ts";
 
 type Table = NonNullable<Requirement["table"]>;
 

@@ -155,6 +155,12 @@ export function storedColumns({ binding }: Queries, scan: ScanNode, alias: Name,
   return scan.columnIds.map((id, index) => ({ ...scan.columns[index], qualifier, index, stored: { id, table } }));
 }
 
+/** The rows of a table that UPDATE and DELETE choose from. */
+export function changedRelation(queries: Queries, scan: ScanNode, table: Name, alias = table): Relation {
+  const columns = storedColumns(queries, scan, alias, table.at);
+  return { plan: scan, columns, isTable: true, timestamp: scan.timestamp };
+}
+
 /** `timestamp(col)` behind a source: names the designated timestamp, without sorting. */
 export function withTimestamp(relation: Relation, name: Name | undefined): Relation {
   if (name === undefined) return relation;

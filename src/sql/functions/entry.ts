@@ -4,7 +4,7 @@
  */
 import type { IrNode } from "../../engine/compiler/ir.ts";
 import type { Dictionary } from "../../storage/contract.ts";
-import type { Permission } from "../../requirement.ts";
+import type { Permission } from "../../access/mod.ts";
 import type { SharedHeap } from "../../storage/heap.ts";
 import type { Value } from "../../types/mod.ts";
 

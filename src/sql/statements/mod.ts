@@ -1,10 +1,65 @@
-/** The kinds of statements. */
+/** The kinds of statements. To add one, write its file and list it here. */
+import type { Prepared } from "../../api.ts";
+import type { PostedPlan } from "../../engine/contract.ts";
 import type { Statement } from "../ast.ts";
 import type { BoundStatement } from "../plan.ts";
-import type { StatementKind } from "./statement.ts";
+import { addColumns } from "./alter-add-column.ts";
+import { dropColumns } from "./alter-drop-column.ts";
+import { renameColumn } from "./alter-rename-column.ts";
+import { unsupportedAlteration } from "./alter-unsupported.ts";
+import { backup } from "./backup.ts";
+import { cancelQuery } from "./cancel-query.ts";
+import { checkpoint } from "./checkpoint.ts";
+import { columnParts } from "./columns.ts";
+import { createTable } from "./create-table.ts";
+import { deleteRows } from "./delete.ts";
+import { dropTable } from "./drop-table.ts";
+import { empty } from "./empty.ts";
+import { explain } from "./explain.ts";
+import { insert } from "./insert.ts";
+import { parts } from "./parts.ts";
+import { query } from "./query.ts";
+import { renameTable } from "./rename-table.ts";
+import { set } from "./set.ts";
+import { showColumns } from "./show-columns.ts";
+import { showCreateTable } from "./show-create-table.ts";
+import { showParameters } from "./show-parameters.ts";
+import { showPartitions } from "./show-partitions.ts";
+import { showSetting } from "./show-setting.ts";
+import { showTables } from "./show-tables.ts";
+import type { Form, Reader, StatementKind } from "./statement.ts";
+import { transaction } from "./transaction.ts";
 import { truncate } from "./truncate.ts";
+import { update } from "./update.ts";
 
-export const STATEMENTS: readonly StatementKind[] = [truncate];
+/** Of those with the same first words, the first one that reads a statement counts. */
+export const STATEMENTS: readonly StatementKind[] = [
+  query,
+  insert,
+  update,
+  deleteRows,
+  createTable,
+  addColumns,
+  dropColumns,
+  renameColumn,
+  unsupportedAlteration,
+  renameTable,
+  truncate,
+  dropTable,
+  showTables,
+  showColumns,
+  showPartitions,
+  showCreateTable,
+  showParameters,
+  showSetting,
+  explain,
+  transaction,
+  cancelQuery,
+  checkpoint,
+  backup,
+  set,
+  empty,
+];
 
 const BY_KIND = new Map(STATEMENTS.map((statement) => [statement.kind, statement]));
 
@@ -14,21 +69,24 @@ export function kindOf(statement: Statement | BoundStatement<unknown>): Statemen
   return kind;
 }
 
-export const isListed = ({ kind }: { kind: string }): boolean => BY_KIND.has(kind);
+export function categoryOf(bound: BoundStatement<PostedPlan>): Prepared["category"] {
+  const kind = kindOf(bound);
+  return kind.categoryOf?.(bound, categoryOf) ?? kind.category;
+}
 
 /** Kinds that begin with the same words. The grammar has a rule `form` for any of them, and `statement` up to the end. */
-export interface StatementGroup {
+interface Group {
   readonly words: string;
   readonly form: string;
   readonly statement: string;
   readonly kinds: readonly StatementKind[];
 }
 
-export const STATEMENT_GROUPS: readonly StatementGroup[] = grouped();
+const GROUPS: readonly Group[] = grouped();
 
-function grouped(): StatementGroup[] {
+function grouped(): Group[] {
   const byWords = Map.groupBy(
-    STATEMENTS.flatMap((kind) => kind.form.words.map((words) => ({ kind, words }))),
+    STATEMENTS.flatMap((kind) => (kind.form.words ?? []).map((words) => ({ kind, words }))),
     ({ words }) => words,
   );
   return [...byWords].map(([words, entries]) => {
@@ -37,3 +95,34 @@ function grouped(): StatementGroup[] {
     return { words, form: `${name}Form`, statement: `${name}Statement`, kinds: entries.map(({ kind }) => kind) };
   });
 }
+
+/** Rules of the grammar that read a whole statement, by its first words. */
+export const STATEMENT_RULES: Readonly<Record<string, string>> = Object.assign(
+  {},
+  ...STATEMENTS.map(({ form }) => form.statements),
+  Object.fromEntries(GROUPS.map(({ words, statement }) => [words, statement])),
+);
+
+export const READERS: readonly Reader[] = STATEMENTS.flatMap(({ form }) => form.reader ?? []);
+
+const FORMS: readonly Pick<Form, "grammar" | "actions">[] = [
+  ...STATEMENTS.map(({ form }) => form),
+  columnParts,
+  parts,
+];
+
+/** The rules of all statements. */
+export const STATEMENT_GRAMMAR = [
+  ...FORMS.flatMap(({ grammar }) => grammar ?? []),
+  `\n  afterWith = ${STATEMENTS.filter(({ form }) => form.followsWith).map(({ kind }) => kind).join(" | ")}`,
+  ...GROUPS.map(({ form, statement, kinds }) =>
+    `\n  ${form} = ${kinds.map(({ kind }) => kind).join(" | ")}\n  ${statement} = ${form} end`
+  ),
+].join("\n");
+
+export const STATEMENT_ACTIONS: NonNullable<Form["actions"]> = Object.assign(
+  Object.fromEntries(
+    GROUPS.map(({ statement }) => [statement, (form: { tree(): unknown }, _end: unknown) => form.tree()]),
+  ),
+  ...FORMS.map(({ actions }) => actions),
+);

@@ -1,12 +1,47 @@
-/** Parts that several statements share. */
+/** Rules of the grammar that several statements share. */
 import { SqlError } from "../../errors.ts";
-import type { Name } from "../ast.ts";
-import type { Path } from "../tree-nodes.ts";
+import { at, given, name, token, wholeNumber } from "../tree-nodes.ts";
+import type { Form } from "./statement.ts";
 
-/** A statement takes no schema but the one there is. */
-export function onlyName(path: Path): Name {
-  if (path.schema !== undefined && path.schema.text.toLowerCase() !== "public") {
-    throw new SqlError(`Unknown schema ${path.schema.text}: tables are in public`, path.schema.at);
-  }
-  return path.name;
+export interface Setting {
+  name: string;
+  at: number;
+  value: string;
 }
+
+export const parts: Pick<Form, "grammar" | "actions"> = {
+  grammar: String.raw`
+  ifExists = "IF" "EXISTS"
+  ifNotExists = "IF" "NOT" "EXISTS"
+  batching = "ATOMIC"                                    -- atomic
+           | "BATCH" "<number>" ("O3MAXLAG" anyNumber)?  -- batch
+  setting = name "=" "-"? ("<duration>" | "<number>" | "<string>" | name | "TRUE" | "FALSE")
+  keys = "UPSERT" "KEYS" "(" name ("," name)* ")"
+  ttl = "<number>" name                                  -- unit
+      | anyNumber                                        -- text`,
+  actions: {
+    batching_atomic(_atomic) {
+      return undefined;
+    },
+    batching_batch(_batch, rows, _lagWord, _lag) {
+      if (wholeNumber(rows) <= 0) throw new SqlError("BATCH takes a positive number of rows", at(rows));
+      return undefined;
+    },
+    setting(settingName, _equals, minus, value): Setting {
+      return {
+        name: token(settingName).text,
+        at: at(settingName),
+        value: (given(minus) ? "-" : "") + token(value).text,
+      };
+    },
+    keys(_upsert, _keys, _open, first, _commas, rest, _close) {
+      return [first, ...rest.children].map(name);
+    },
+    ttl_unit(number, unit) {
+      return `${token(number).text} ${token(unit).text}`;
+    },
+    ttl_text(number) {
+      return token(number).text;
+    },
+  },
+};

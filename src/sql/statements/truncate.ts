@@ -2,7 +2,7 @@ import { SqlError } from "../../errors.ts";
 import type { Name, Statement } from "../ast.ts";
 import type { BoundStatement } from "../plan.ts";
 import { at, given, list, type Path } from "../tree-nodes.ts";
-import { onlyName } from "./parts.ts";
+import { onlyName } from "./names.ts";
 import type { StatementKind } from "./statement.ts";
 
 interface Truncate extends Statement {
@@ -11,7 +11,7 @@ interface Truncate extends Statement {
   ifExists: boolean;
 }
 
-interface BoundTruncate extends BoundStatement<never> {
+export interface BoundTruncate extends BoundStatement<never> {
   kind: "truncate";
   tableIds: number[];
 }

@@ -1,114 +1,207 @@
-/**
- * CREATE TABLE and what changes tables: DROP, TRUNCATE, RENAME, ALTER.
- */
+/** CREATE TABLE, with columns, LIKE or AS. */
 import { notSupported, SqlError, SQLSTATE } from "../../errors.ts";
-import type { TableSchema, TableSnapshot } from "../../storage/contract.ts";
-import type { AlterAction, ColumnDefinition, CreateTable, Name, OtherStatement as Statement } from "../ast.ts";
-import type { Expr, NewColumn, NewTable, OtherBound, PartitionUnit, Plan } from "../plan.ts";
-import { type Binding, NO_NAMES, typeMismatch, unknownColumn } from "./context.ts";
-import { nextToken, placeBefore, placeOf } from "./places.ts";
-import { columnOf, project } from "./plans.ts";
-import type { Queries } from "./query.ts";
-import type { ColumnUse } from "./requirements.ts";
-import { displayName, isText, isTextOrChar, isTimestamp, tagOfType } from "./types.ts";
-import { findNamed, hiddenCharacterFault, nameKey, sameName } from "../../types/names.ts";
+import type { PostedPlan } from "../../engine/contract.ts";
+import { nameKey, sameName } from "../../types/names.ts";
+import type { Name, Query, Statement, TypeName } from "../ast.ts";
+import { type Binding, NO_NAMES, typeMismatch, unknownColumn } from "../binder/context.ts";
+import { placeBefore } from "../binder/places.ts";
+import { columnOf, project } from "../binder/plans.ts";
+import type { Queries } from "../binder/query.ts";
+import { displayName, isText, isTextOrChar, isTimestamp, tagOfType } from "../binder/types.ts";
+import type { BoundStatement, Expr, NewColumn, NewTable, PartitionUnit, Plan } from "../plan.ts";
+import { at, given, list, many, name, newName, wholeNumber, word } from "../tree-nodes.ts";
+import { capacityOf, type ColumnDefinition, newColumn } from "./columns.ts";
+import { checkColumnName, checkTableName, onlyName } from "./names.ts";
+import type { Setting } from "./parts.ts";
+import { done, type StatementKind } from "./statement.ts";
+
+export interface CreateTable extends Statement {
+  kind: "createTable";
+  name: Name;
+  ifNotExists: boolean;
+  columns: ColumnDefinition[];
+  /** CREATE TABLE AS (query), with `, cast(c as type)` and `, index(c)` behind. */
+  query?: Query;
+  casts: { column: Name; type: TypeName; symbolCapacity?: number; symbolCached?: boolean }[];
+  indexes: { column: Name; capacity?: number }[];
+  like?: Name;
+  timestamp?: Name;
+  partitionBy?: { at: number; unit: string };
+  ttl?: { at: number; text: string };
+  wal?: boolean;
+  dedupKeys?: Name[];
+  /** WITH maxUncommittedRows = 1, o3MaxLag = 1s */
+  settings: Setting[];
+}
+
+export interface BoundCreateTable<P = PostedPlan> extends BoundStatement<P> {
+  kind: "createTable";
+  table: NewTable;
+  ifNotExists: boolean;
+  at: number;
+  /** Of CREATE TABLE AS, its columns in the table's order. */
+  plan?: P;
+}
+
+export const createTable: StatementKind<CreateTable, BoundCreateTable> = {
+  kind: "createTable",
+  form: {
+    words: ["CREATE"],
+    grammar: String.raw`
+  createTable = "CREATE" batching? "TABLE" ifNotExists? tableName createBody createExtra* createOption*
+  createBody = "(" "LIKE" tableName ")"                  -- like
+             | "(" createItem ("," createItem)* ")"      -- columns
+             | "AS" "(" query ")"                        -- query
+             | "AS" query                                -- openQuery
+  createItem = indexItem | columnDefinition
+  indexItem = "INDEX" "(" name ("CAPACITY" "<number>")? ")"
+  createExtra = "," "CAST" "(" name "AS" type columnOption* ")"  -- cast
+              | "," indexItem                            -- index
+  createOption = "TIMESTAMP" "(" name ")"                -- timestamp
+               | "PARTITION" "BY" name                   -- partition
+               | "TTL" ttl                               -- ttl
+               | "BYPASS" "WAL"                          -- bypass
+               | "WAL"                                   -- wal
+               | "WITH" setting ("," setting)*           -- with
+               | "DEDUP" keys                            -- dedup
+               | "IN" "VOLUME" (name | "<string>")       -- volume
+               | "OWNED" "BY" (name | "<string>")        -- owned`,
+    actions: {
+      createTable(create, _batching, _table, ifNotExists, table, body, extras, options): CreateTable {
+        const statement: CreateTable = {
+          kind: "createTable",
+          at: at(create),
+          name: newName(onlyName(table.tree())),
+          ifNotExists: given(ifNotExists),
+          columns: [],
+          casts: [],
+          indexes: [],
+          settings: [],
+        };
+        const add = body.tree() as (statement: CreateTable) => void;
+        add(statement);
+        for (const column of statement.columns) newName(column.name);
+        for (const extra of extras.children) {
+          const addExtra = extra.tree() as (statement: CreateTable) => void;
+          addExtra(statement);
+        }
+        const seen = new Set<string>();
+        for (const option of options.children) {
+          // BYPASS WAL and WAL are one option.
+          const kind = word(option) === "bypass" ? "wal" : word(option);
+          if (seen.has(kind)) throw new SqlError(`The option ${kind.toUpperCase()} is given already`, at(option));
+          seen.add(kind);
+          Object.assign(statement, option.tree());
+        }
+        return statement;
+      },
+      createBody_like(_open, _like, table, _close) {
+        const like = onlyName(table.tree());
+        return (statement: CreateTable) => void (statement.like = like);
+      },
+      createBody_columns(_open, first, _commas, rest, _close) {
+        const items = list<ColumnDefinition | CreateTable["indexes"][number]>(first, rest);
+        return (statement: CreateTable) => {
+          for (const item of items) {
+            if ("type" in item) statement.columns.push(item);
+            else statement.indexes.push(item);
+          }
+        };
+      },
+      createBody_query(_as, _open, query, _close) {
+        const tree: Query = query.tree();
+        return (statement: CreateTable) => void (statement.query = tree);
+      },
+      createBody_openQuery(_as, query) {
+        query.tree();
+        throw new SqlError("the query of CREATE TABLE AS stands in parentheses", at(query));
+      },
+      createItem(item) {
+        return item.tree();
+      },
+      indexItem(_index, _open, column, _capacityWord, capacity, _close): CreateTable["indexes"][number] {
+        return given(capacity)
+          ? { column: name(column), capacity: wholeNumber(capacity.child(0)) }
+          : { column: name(column) };
+      },
+      createExtra_cast(_comma, _cast, _open, column, _as, type, options, _close) {
+        const cast: CreateTable["casts"][number] = Object.assign(
+          { column: name(column), type: type.tree() },
+          ...many<object>(options),
+        );
+        return (statement: CreateTable) => void statement.casts.push(cast);
+      },
+      createExtra_index(_comma, index) {
+        const item = index.tree() as CreateTable["indexes"][number];
+        return (statement: CreateTable) => void statement.indexes.push(item);
+      },
+      createOption_timestamp(_timestamp, _open, column, _close): Partial<CreateTable> {
+        return { timestamp: name(column) };
+      },
+      createOption_partition(_partition, _by, unit): Partial<CreateTable> {
+        return { partitionBy: { at: at(unit), unit: word(unit) } };
+      },
+      createOption_ttl(_ttl, ttl): Partial<CreateTable> {
+        return { ttl: { at: at(ttl), text: ttl.tree() } };
+      },
+      createOption_bypass(_bypass, _wal): Partial<CreateTable> {
+        return { wal: false };
+      },
+      createOption_wal(_wal): Partial<CreateTable> {
+        return { wal: true };
+      },
+      createOption_with(_with, first, _commas, rest): Partial<CreateTable> {
+        return { settings: list(first, rest) };
+      },
+      createOption_dedup(_dedup, keys): Partial<CreateTable> {
+        return { dedupKeys: keys.tree() };
+      },
+      createOption_volume(inNode, _volume, _name) {
+        throw notSupported("IN VOLUME", at(inNode));
+      },
+      createOption_owned(owned, _by, _name) {
+        throw notSupported("OWNED BY", at(owned));
+      },
+    },
+  },
+  reference: {
+    syntax: `CREATE TABLE [IF NOT EXISTS] name (column type, … [, INDEX (column)]) [options]
+CREATE TABLE [IF NOT EXISTS] name AS (query) [, CAST(column AS type), …] [options]
+CREATE TABLE [IF NOT EXISTS] name (LIKE table)`,
+    summary: "Makes a table: with these columns, with those and the rows of a query, or with those of another table. " +
+      "Options are `TIMESTAMP(column)`, `PARTITION BY unit`, `TTL n unit`, `WAL`, `BYPASS WAL` and " +
+      "`DEDUP UPSERT KEYS(column, …)`.",
+  },
+  category: "ddl",
+  requires: ["CREATE TABLE"],
+
+  bind: bindCreateTable,
+  explain: ({ table }) => `Create table ${table.name}`,
+
+  async execute({ table, plan, ifNotExists, at }, run) {
+    if (run.catalogue.table(table.name)) {
+      if (ifNotExists) return done("ddl", "CREATE TABLE");
+      throw new SqlError(
+        `Cannot create table ${table.name}: there is one of that name`,
+        at,
+        SQLSTATE.duplicateTable,
+      );
+    }
+    if (plan === undefined) {
+      await run.define({ kind: "createTable", table });
+      return run.defined("CREATE TABLE");
+    }
+    const rows = await run.createTable(table, plan);
+    run.defined("CREATE TABLE");
+    return done("ddl", `SELECT ${rows}`, rows);
+  },
+};
 
 /** Taken for QuestDB's sake; this storage has no use for them. */
 const SETTINGS = new Set(["maxuncommittedrows", "o3maxlag"]);
 const PARTITION_UNITS: PartitionUnit[] = ["NONE", "HOUR", "DAY", "WEEK", "MONTH", "YEAR"];
-const TABLE_NAME_LENGTH_MAX = 127;
-const SYMBOL_CAPACITY_DEFAULT = 256;
 
-/** Empty, a sign that no file system takes, a blank at an end, two dots or a dot at an end: no name. */
-export function checkTableName(name: Name): void {
-  const { text } = name;
-  const problem = text === ""
-    ? "a name is wanted"
-    : text.length > TABLE_NAME_LENGTH_MAX
-    ? `the name has more than ${TABLE_NAME_LENGTH_MAX} characters`
-    // deno-lint-ignore no-control-regex
-    : /[?*:/\\%~(),+'"\u0000-\u001f\u007f\ufeff]/.test(text)
-    ? `${text} has a character that a table's name cannot have`
-    : /^\s|\s$|^\.|\.$|\..*\./.test(text)
-    ? `${text} is no name for a table`
-    : hiddenCharacterFault(text);
-  if (problem === undefined) return;
-  // The dialect points at the sign where it would split a path.
-  const sign = Math.max(text.search(/[/\\]/), text.search(/\.\./));
-  throw new SqlError(problem, sign > 0 ? name.at + sign : name.at, SQLSTATE.invalidName);
-}
-
-export function checkColumnName(name: Name): void {
-  // deno-lint-ignore no-control-regex
-  const hasSign = /[?.,'"\\/:()+\-*%~\u0000-\u001f\u007f\ufeff]/.test(name.text);
-  if (name.text === "" || name.text.length > TABLE_NAME_LENGTH_MAX || hasSign) {
-    throw new SqlError(`'${name.text}' is no name for a column`, name.at, SQLSTATE.invalidName);
-  }
-  const fault = hiddenCharacterFault(name.text);
-  if (fault !== undefined) throw new SqlError(fault, name.at, SQLSTATE.invalidName);
-}
-
-const CAPACITY_MAX = 1073741824;
-const INDEX_CAPACITY_MAX = 8388608;
-
-/** Names that clients write in casts, as PostgreSQL has them; columns go by the dialect's own. */
-const CAST_ONLY = new Set(["bool", "int2", "int4", "int8", "float4", "float8", "timestamptz"]);
-
-function newColumn(definition: ColumnDefinition, text: string | undefined): NewColumn {
-  checkColumnName(definition.name);
-  if (CAST_ONLY.has(definition.type.name)) {
-    throw new SqlError(
-      `there is no type ${definition.type.name} for a column`,
-      definition.type.at,
-      SQLSTATE.undefinedFunction,
-    );
-  }
-  const type = tagOfType(definition.type);
-  const { symbolCapacity, symbolCached, indexed } = definition;
-  if (type !== "SYMBOL" && (symbolCapacity !== undefined || symbolCached !== undefined || indexed === true)) {
-    throw new SqlError(
-      "only a SYMBOL has capacity, cache and index",
-      nextToken(text, definition.type.at + definition.type.name.length),
-      SQLSTATE.syntax,
-    );
-  }
-  if (symbolCapacity !== undefined && (symbolCapacity < 2 || symbolCapacity > CAPACITY_MAX)) {
-    const word = placeOf(text, /\bcapacity\b/i, definition.type.at);
-    throw new SqlError(
-      `the capacity lies between 2 and ${CAPACITY_MAX}`,
-      nextToken(text, word + "capacity".length),
-      SQLSTATE.invalidParameter,
-    );
-  }
-  const { indexCapacity } = definition;
-  if (indexCapacity !== undefined && (indexCapacity < 2 || indexCapacity > INDEX_CAPACITY_MAX)) {
-    const word = placeOf(text, /\bindex\s+capacity\b/i, definition.type.at);
-    throw new SqlError(
-      `the capacity of an index lies between 2 and ${INDEX_CAPACITY_MAX}`,
-      nextToken(text, placeOf(text, /\bcapacity\b/i, word) + "capacity".length),
-      SQLSTATE.invalidParameter,
-    );
-  }
-  if (type === "INTERVAL") throw typeMismatch("a column cannot have the type INTERVAL", definition.type.at);
-  return {
-    name: definition.name.text,
-    type,
-    indexed: definition.indexed === true,
-    symbolCapacity: type === "SYMBOL" ? capacityOf(definition.symbolCapacity) : 0,
-    symbolCached: type === "SYMBOL" && definition.symbolCached !== false,
-    indexCapacity: definition.indexCapacity === undefined ? undefined : capacityOf(definition.indexCapacity),
-  };
-}
-
-/** Capacities are powers of two. */
-function capacityOf(wanted: number | undefined): number {
-  if (wanted === undefined) return SYMBOL_CAPACITY_DEFAULT;
-  let capacity = 2;
-  while (capacity < wanted) capacity *= 2;
-  return capacity;
-}
-
-export function bindCreateTable(queries: Queries, create: CreateTable): OtherBound {
+function bindCreateTable(create: CreateTable, queries: Queries): BoundCreateTable<Plan> {
   const { binding } = queries;
   checkTableName(create.name);
   binding.requires.add("CREATE TABLE", create.at);
@@ -272,7 +365,7 @@ function parseTtl(
   return count % 24 === 0 ? { count: count / 24, unit: "DAY" } : { count, unit: "HOUR" };
 }
 
-function createLike(binding: Binding, create: CreateTable): OtherBound {
+function createLike(binding: Binding, create: CreateTable): BoundCreateTable<Plan> {
   const { schema } = binding.table(create.like!);
   binding.requires.ofColumns("SELECT", create.like!.at, schema).useTable();
   const table: NewTable = {
@@ -343,130 +436,4 @@ function queryColumns(queries: Queries, create: CreateTable): { columns: NewColu
 function isStorableCast(from: string, to: string): boolean {
   if (isTextOrChar(from)) return !["BYTE", "SHORT", "INT", "LONG", "BOOLEAN"].includes(to) || from === "CHAR";
   return to !== "SYMBOL" && to !== "UUID" && to !== "IPv4";
-}
-
-export function bindDrop(binding: Binding, drop: Extract<Statement, { kind: "dropTable" }>): OtherBound {
-  if (drop.all) {
-    const tables = binding.context.catalogue.tables();
-    for (const { schema } of tables) binding.requires.add("DROP TABLE", drop.at, schema);
-    return {
-      kind: "dropTable",
-      names: tables.map(({ schema }) => ({ name: schema.name, at: drop.at })),
-      ifExists: true,
-    };
-  }
-  const name = drop.name!;
-  const table = binding.context.catalogue.table(name.text);
-  if (table === undefined && !drop.ifExists) throw binding.table(name);
-  if (table !== undefined) binding.requires.add("DROP TABLE", name.at, table.schema);
-  return {
-    kind: "dropTable",
-    names: table === undefined ? [] : [{ name: table.schema.name, at: name.at }],
-    ifExists: drop.ifExists,
-  };
-}
-
-export function bindRename(binding: Binding, rename: Extract<Statement, { kind: "rename" }>): OtherBound {
-  const { schema } = binding.table({ ...rename.from, at: 0 });
-  // The dialect finds both faults when it renames: at 0.
-  checkTableName({ ...rename.to, at: 0 });
-  const other = binding.context.catalogue.table(rename.to.text);
-  if (other !== undefined) throw new SqlError(`the table ${rename.to.text} exists already`, 0, SQLSTATE.duplicateTable);
-  binding.requires.add("RENAME TABLE", rename.from.at, schema);
-  return { kind: "rename", tableId: schema.id, to: rename.to.text, at: rename.to.at };
-}
-
-export function bindAlter(binding: Binding, alter: Extract<Statement, { kind: "alterTable" }>): OtherBound {
-  const { schema } = binding.table(alter.table);
-  const { requires } = binding;
-  const { action } = alter;
-  switch (action.kind) {
-    case "addColumn":
-      requires.add("ADD COLUMN", alter.table.at, schema);
-      return addColumns(schema, action, binding.context.text);
-    case "dropColumn":
-      return dropColumns(schema, action, requires.ofColumns("DROP COLUMN", alter.table.at, schema));
-    case "renameColumn":
-      return renameColumn(schema, action, requires.ofColumns("RENAME COLUMN", alter.table.at, schema));
-    case "columnType":
-      throw notSupported("ALTER COLUMN TYPE", action.at);
-    case "other":
-      throw notSupported(`ALTER TABLE … ${action.text}`, action.at);
-  }
-}
-
-/** With WAL a statement changes one column. */
-function checkOne(schema: TableSchema, items: { at: number }[]): void {
-  if (schema.wal && items.length > 1) {
-    throw new SqlError("on a table with WAL a statement changes one column", items[1].at, SQLSTATE.featureNotSupported);
-  }
-}
-
-function findColumn(schema: TableSchema, name: Name): TableSnapshot["schema"]["columns"][number] {
-  const column = findNamed(schema.columns, name.text);
-  if (column === undefined) throw unknownColumn(name.text, name.at, schema.columns);
-  return column;
-}
-
-function addColumns(
-  schema: TableSchema,
-  action: Extract<AlterAction, { kind: "addColumn" }>,
-  text: string | undefined,
-): OtherBound {
-  checkOne(schema, action.columns.map((column) => column.name));
-  const columns: NewColumn[] = [];
-  for (const definition of action.columns) {
-    const column = newColumn(definition, text);
-    const known = schema.columns.find((candidate) => sameName(candidate.name, column.name));
-    if (known !== undefined) {
-      if (!action.ifNotExists) {
-        throw new SqlError(`the column ${column.name} exists already`, definition.name.at, SQLSTATE.duplicateColumn);
-      }
-      if (known.type !== column.type) {
-        throw typeMismatch(`the column ${column.name} exists as ${displayName(known.type)}`, definition.type.at);
-      }
-      continue;
-    }
-    if (columns.some((other) => sameName(other.name, column.name))) {
-      throw new SqlError(`two columns are called ${column.name}`, definition.name.at, SQLSTATE.duplicateColumn);
-    }
-    columns.push(column);
-  }
-  return { kind: "addColumns", tableId: schema.id, columns, ifNotExists: action.ifNotExists, at: action.at };
-}
-
-function dropColumns(
-  schema: TableSchema,
-  action: Extract<AlterAction, { kind: "dropColumn" }>,
-  dropped: ColumnUse,
-): OtherBound {
-  checkOne(schema, action.columns);
-  const columnIds = action.columns.map((name) => {
-    const column = findColumn(schema, name);
-    dropped.use(column.id, name.text, name.at);
-    if (column.id === schema.timestampId) {
-      throw new SqlError("the designated timestamp cannot be dropped", 0, SQLSTATE.invalidParameter);
-    }
-    return column.id;
-  });
-  return { kind: "dropColumns", tableId: schema.id, columnIds };
-}
-
-function renameColumn(
-  schema: TableSchema,
-  action: Extract<AlterAction, { kind: "renameColumn" }>,
-  renamed: ColumnUse,
-): OtherBound {
-  if (action.renames.length > 1) throw notSupported("a list of columns to rename", action.renames[1].from.at);
-  const [{ from, to }] = action.renames;
-  const column = findColumn(schema, from);
-  renamed.use(column.id, from.text, from.at);
-  if (column.id === schema.timestampId) {
-    throw new SqlError("the designated timestamp cannot be renamed", 0, SQLSTATE.invalidParameter);
-  }
-  checkColumnName(to);
-  if (schema.columns.some((other) => sameName(other.name, to.text))) {
-    throw new SqlError(`the column ${to.text} exists already`, to.at, SQLSTATE.duplicateColumn);
-  }
-  return { kind: "renameColumn", tableId: schema.id, columnId: column.id, to: to.text };
 }

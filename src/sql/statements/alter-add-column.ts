@@ -1,0 +1,79 @@
+import { SqlError, SQLSTATE } from "../../errors.ts";
+import { sameName } from "../../types/names.ts";
+import type { Name, Statement } from "../ast.ts";
+import { typeMismatch } from "../binder/context.ts";
+import { displayName } from "../binder/types.ts";
+import type { BoundStatement, NewColumn } from "../plan.ts";
+import { at, given, list } from "../tree-nodes.ts";
+import { type ColumnDefinition, newColumn } from "./columns.ts";
+import { checkOneColumn, onlyName } from "./names.ts";
+import type { StatementKind } from "./statement.ts";
+
+interface AddColumns extends Statement {
+  kind: "addColumns";
+  table: Name;
+  ifNotExists: boolean;
+  columns: ColumnDefinition[];
+}
+
+export interface BoundAddColumns extends BoundStatement<never> {
+  kind: "addColumns";
+  tableId: number;
+  columns: NewColumn[];
+}
+
+export const addColumns: StatementKind<AddColumns, BoundAddColumns> = {
+  kind: "addColumns",
+  form: {
+    words: ["ALTER"],
+    grammar: String.raw`
+  addColumns = "ALTER" "TABLE" tableName "ADD" "COLUMN"? ifNotExists? columnDefinition ("," columnDefinition)*`,
+    actions: {
+      addColumns(alter, _table, table, _add, _column, ifNotExists, first, _commas, rest): AddColumns {
+        return {
+          kind: "addColumns",
+          at: at(alter),
+          table: onlyName(table.tree()),
+          ifNotExists: given(ifNotExists),
+          columns: list(first, rest),
+        };
+      },
+    },
+  },
+  reference: {
+    syntax: "ALTER TABLE table ADD COLUMN [IF NOT EXISTS] column type, …",
+    summary: "Adds columns, NULL in the rows that are there. Several only if the table has no WAL.",
+  },
+  category: "ddl",
+  requires: ["ADD COLUMN"],
+
+  bind({ table, ifNotExists, columns: definitions }, { binding }) {
+    const { schema } = binding.table(table);
+    binding.requires.add("ADD COLUMN", table.at, schema);
+    checkOneColumn(schema, definitions.map(({ name }) => name));
+    const columns: NewColumn[] = [];
+    for (const definition of definitions) {
+      const column = newColumn(definition, binding.context.text);
+      const known = schema.columns.find((candidate) => sameName(candidate.name, column.name));
+      if (known !== undefined) {
+        if (!ifNotExists) {
+          throw new SqlError(`the column ${column.name} exists already`, definition.name.at, SQLSTATE.duplicateColumn);
+        }
+        if (known.type !== column.type) {
+          throw typeMismatch(`the column ${column.name} exists as ${displayName(known.type)}`, definition.type.at);
+        }
+        continue;
+      }
+      if (columns.some((other) => sameName(other.name, column.name))) {
+        throw new SqlError(`two columns are called ${column.name}`, definition.name.at, SQLSTATE.duplicateColumn);
+      }
+      columns.push(column);
+    }
+    return { kind: "addColumns", tableId: schema.id, columns };
+  },
+
+  async execute({ tableId, columns }, run) {
+    await run.define({ kind: "addColumns", tableId, columns });
+    return run.defined("ALTER TABLE");
+  },
+};

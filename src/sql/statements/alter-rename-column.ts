@@ -1,0 +1,67 @@
+import { notSupported, SqlError, SQLSTATE } from "../../errors.ts";
+import { sameName } from "../../types/names.ts";
+import type { Name, Statement } from "../ast.ts";
+import type { BoundStatement } from "../plan.ts";
+import { at, list, name } from "../tree-nodes.ts";
+import { checkColumnName, findColumn, onlyName } from "./names.ts";
+import type { StatementKind } from "./statement.ts";
+
+interface RenameColumn extends Statement {
+  kind: "renameColumn";
+  table: Name;
+  renames: { from: Name; to: Name }[];
+}
+
+export interface BoundRenameColumn extends BoundStatement<never> {
+  kind: "renameColumn";
+  tableId: number;
+  columnId: number;
+  to: string;
+}
+
+export const renameColumn: StatementKind<RenameColumn, BoundRenameColumn> = {
+  kind: "renameColumn",
+  form: {
+    words: ["ALTER"],
+    grammar: String.raw`
+  renameColumn = "ALTER" "TABLE" tableName "RENAME" "COLUMN" renaming ("," renaming)*
+  renaming = columnName "TO" columnName`,
+    actions: {
+      renameColumn(alter, _table, table, _rename, _column, first, _commas, rest): RenameColumn {
+        return {
+          kind: "renameColumn",
+          at: at(alter),
+          table: onlyName(table.tree()),
+          renames: list(first, rest),
+        };
+      },
+      renaming(from, _to, to) {
+        return { from: name(from), to: name(to) };
+      },
+    },
+  },
+  reference: { syntax: "ALTER TABLE table RENAME COLUMN column TO name", summary: "Gives a column another name." },
+  category: "ddl",
+  requires: ["RENAME COLUMN"],
+
+  bind({ table, renames }, { binding }) {
+    const { schema } = binding.table(table);
+    if (renames.length > 1) throw notSupported("a list of columns to rename", renames[1].from.at);
+    const [{ from, to }] = renames;
+    const column = findColumn(schema, from);
+    binding.requires.ofColumns("RENAME COLUMN", table.at, schema).use(column.id, from.text, from.at);
+    if (column.id === schema.timestampId) {
+      throw new SqlError("the designated timestamp cannot be renamed", 0, SQLSTATE.invalidParameter);
+    }
+    checkColumnName(to);
+    if (schema.columns.some((other) => sameName(other.name, to.text))) {
+      throw new SqlError(`the column ${to.text} exists already`, to.at, SQLSTATE.duplicateColumn);
+    }
+    return { kind: "renameColumn", tableId: schema.id, columnId: column.id, to: to.text };
+  },
+
+  async execute({ tableId, columnId, to }, run) {
+    await run.define({ kind: "renameColumn", tableId, columnId, to });
+    return run.defined("ALTER TABLE");
+  },
+};

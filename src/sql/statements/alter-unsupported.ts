@@ -1,0 +1,67 @@
+/** Forms of ALTER TABLE that the grammar knows, but nothing does yet. */
+import { notSupported } from "../../errors.ts";
+import type { Name, Statement } from "../ast.ts";
+import type { BoundStatement } from "../plan.ts";
+import { at, written } from "../tree-nodes.ts";
+import { onlyName } from "./names.ts";
+import type { StatementKind } from "./statement.ts";
+
+interface UnsupportedAlteration extends Statement {
+  kind: "unsupportedAlteration";
+  table: Name;
+  change: { at: number; text: string };
+}
+
+export const unsupportedAlteration: StatementKind<
+  UnsupportedAlteration,
+  BoundStatement<never> & { kind: "unsupportedAlteration" }
+> = {
+  kind: "unsupportedAlteration",
+  form: {
+    words: ["ALTER"],
+    grammar: String.raw`
+  unsupportedAlteration = "ALTER" "TABLE" tableName alteration
+  alteration = "ALTER" "COLUMN" columnName "TYPE" type columnOption*  -- type
+             | "ALTER" "COLUMN" name columnChange        -- column
+             | "FORCE"? ("DROP" | "DETACH" | "ATTACH") "PARTITION" partitions  -- partition
+             | "CONVERT" "PARTITION" "TO" ("PARQUET" | "NATIVE") partitions  -- convert
+             | "SQUASH" "PARTITIONS"                     -- squash
+             | "DEDUP" "DISABLE"                         -- dedupOff
+             | "DEDUP" "ENABLE" keys                     -- dedupOn
+             | "SET" "PARAM" setting ("," setting)*      -- param
+             | "SET" "TTL" ttl                           -- ttl
+             | "SET" "TYPE" "BYPASS"? "WAL"              -- setType
+             | ("SUSPEND" | "RESUME") "WAL" ("FROM" ("TRANSACTION" | "TXN") "<number>")?  -- wal
+  columnChange = "ADD" "INDEX" ("CAPACITY" "<number>")?  -- addIndex
+               | "DROP" "INDEX"                          -- dropIndex
+               | ("CACHE" | "NOCACHE")                   -- cache
+               | "SYMBOL" "CAPACITY" "<number>"          -- capacity
+  partitions = "LIST" "<string>" ("," "<string>")*       -- list
+             | "WHERE" expr                              -- where`,
+    actions: {
+      unsupportedAlteration(alter, _table, table, alteration): UnsupportedAlteration {
+        const isType = alteration.child(0).ctorName === "alteration_type";
+        return {
+          kind: "unsupportedAlteration",
+          at: at(alter),
+          table: onlyName(table.tree()),
+          change: {
+            at: at(alteration),
+            text: isType ? "ALTER COLUMN TYPE" : `ALTER TABLE … ${written(alteration)}`,
+          },
+        };
+      },
+    },
+  },
+  category: "ddl",
+  requires: [],
+
+  bind({ table, change }, { binding }) {
+    binding.table(table);
+    throw notSupported(change.text, change.at);
+  },
+
+  execute() {
+    throw new Error("nothing to execute");
+  },
+};

@@ -1,0 +1,115 @@
+/** Definitions of columns: `name type options`, of CREATE TABLE and ALTER TABLE. */
+import { SqlError, SQLSTATE } from "../../errors.ts";
+import type { Name, TypeName } from "../ast.ts";
+import { typeMismatch } from "../binder/context.ts";
+import { nextToken, placeOf } from "../binder/places.ts";
+import { tagOfType } from "../binder/types.ts";
+import type { NewColumn } from "../plan.ts";
+import { given, many, name, wholeNumber } from "../tree-nodes.ts";
+import { checkColumnName } from "./names.ts";
+import type { Form } from "./statement.ts";
+
+export interface ColumnDefinition {
+  name: Name;
+  type: TypeName;
+  /** `symbol capacity 128 nocache index capacity 256`. */
+  symbolCapacity?: number;
+  symbolCached?: boolean;
+  indexed?: boolean;
+  indexCapacity?: number;
+}
+
+export const columnParts: Pick<Form, "grammar" | "actions"> = {
+  grammar: String.raw`
+  columnDefinition = columnName type columnOption*
+  columnOption = "CAPACITY" "<number>"                   -- capacity
+               | "CACHE"                                 -- cache
+               | "NOCACHE"                               -- nocache
+               | "INDEX" ("CAPACITY" "<number>")?        -- index
+               | "NOT" "NULL"                            -- notNull
+               | "NULL"                                  -- null`,
+  actions: {
+    columnDefinition(columnName, type, options): ColumnDefinition {
+      return Object.assign({ name: name(columnName), type: type.tree() }, ...many<object>(options));
+    },
+    columnOption_capacity(_capacity, number) {
+      return { symbolCapacity: wholeNumber(number) };
+    },
+    columnOption_cache(_cache) {
+      return { symbolCached: true };
+    },
+    columnOption_nocache(_nocache) {
+      return { symbolCached: false };
+    },
+    columnOption_index(_index, _capacity, number) {
+      return given(number) ? { indexed: true, indexCapacity: wholeNumber(number.child(0)) } : { indexed: true };
+    },
+    columnOption_notNull(_not, _null) {
+      return {};
+    },
+    columnOption_null(_null) {
+      return {};
+    },
+  },
+};
+
+const CAPACITY_MAX = 1073741824;
+const INDEX_CAPACITY_MAX = 8388608;
+const SYMBOL_CAPACITY_DEFAULT = 256;
+
+/** Names that clients write in casts, as PostgreSQL has them; columns go by the dialect's own. */
+const CAST_ONLY = new Set(["bool", "int2", "int4", "int8", "float4", "float8", "timestamptz"]);
+
+export function newColumn(definition: ColumnDefinition, text: string | undefined): NewColumn {
+  checkColumnName(definition.name);
+  if (CAST_ONLY.has(definition.type.name)) {
+    throw new SqlError(
+      `there is no type ${definition.type.name} for a column`,
+      definition.type.at,
+      SQLSTATE.undefinedFunction,
+    );
+  }
+  const type = tagOfType(definition.type);
+  const { symbolCapacity, symbolCached, indexed } = definition;
+  if (type !== "SYMBOL" && (symbolCapacity !== undefined || symbolCached !== undefined || indexed === true)) {
+    throw new SqlError(
+      "only a SYMBOL has capacity, cache and index",
+      nextToken(text, definition.type.at + definition.type.name.length),
+      SQLSTATE.syntax,
+    );
+  }
+  if (symbolCapacity !== undefined && (symbolCapacity < 2 || symbolCapacity > CAPACITY_MAX)) {
+    const word = placeOf(text, /\bcapacity\b/i, definition.type.at);
+    throw new SqlError(
+      `the capacity lies between 2 and ${CAPACITY_MAX}`,
+      nextToken(text, word + "capacity".length),
+      SQLSTATE.invalidParameter,
+    );
+  }
+  const { indexCapacity } = definition;
+  if (indexCapacity !== undefined && (indexCapacity < 2 || indexCapacity > INDEX_CAPACITY_MAX)) {
+    const word = placeOf(text, /\bindex\s+capacity\b/i, definition.type.at);
+    throw new SqlError(
+      `the capacity of an index lies between 2 and ${INDEX_CAPACITY_MAX}`,
+      nextToken(text, placeOf(text, /\bcapacity\b/i, word) + "capacity".length),
+      SQLSTATE.invalidParameter,
+    );
+  }
+  if (type === "INTERVAL") throw typeMismatch("a column cannot have the type INTERVAL", definition.type.at);
+  return {
+    name: definition.name.text,
+    type,
+    indexed: definition.indexed === true,
+    symbolCapacity: type === "SYMBOL" ? capacityOf(definition.symbolCapacity) : 0,
+    symbolCached: type === "SYMBOL" && definition.symbolCached !== false,
+    indexCapacity: definition.indexCapacity === undefined ? undefined : capacityOf(definition.indexCapacity),
+  };
+}
+
+/** Capacities are powers of two. */
+export function capacityOf(wanted: number | undefined): number {
+  if (wanted === undefined) return SYMBOL_CAPACITY_DEFAULT;
+  let capacity = 2;
+  while (capacity < wanted) capacity *= 2;
+  return capacity;
+}

@@ -1,0 +1,72 @@
+import type { PostedPlan } from "../../engine/contract.ts";
+import type { Expression, Name, Statement } from "../ast.ts";
+import { NO_NAMES } from "../binder/context.ts";
+import { leavingOutIntervals } from "../binder/membership.ts";
+import { columnOf, filter, project } from "../binder/plans.ts";
+import type { Queries } from "../binder/query.ts";
+import { changedRelation, scanOf } from "../binder/sources.ts";
+import type { BoundStatement, Plan } from "../plan.ts";
+import { at, optional } from "../tree-nodes.ts";
+import { onlyName } from "./names.ts";
+import { done, type StatementKind } from "./statement.ts";
+
+interface Delete extends Statement {
+  kind: "delete";
+  table: Name;
+  where?: Expression;
+}
+
+/** The plan gives the row ids. */
+export interface BoundDelete<P = PostedPlan> extends BoundStatement<P> {
+  kind: "delete";
+  tableId: number;
+  columnIds: [];
+  plan: P;
+  at: number;
+}
+
+export const deleteRows: StatementKind<Delete, BoundDelete> = {
+  kind: "delete",
+  form: {
+    words: ["DELETE"],
+    grammar: String.raw`
+  delete = "DELETE" "FROM" tableName where?`,
+    actions: {
+      delete(deleteNode, _from, table, where): Delete {
+        return { kind: "delete", at: at(deleteNode), table: onlyName(table.tree()), where: optional(where) };
+      },
+    },
+  },
+  reference: {
+    syntax: "DELETE FROM table [WHERE condition]",
+    summary: "Removes the rows for which the condition holds.",
+  },
+  category: "dml",
+  requires: ["TRUNCATE TABLE"],
+
+  bind: bindDelete,
+  explain: () => "Delete",
+
+  async execute(bound, run) {
+    const rows = await run.changeRows(
+      bound,
+      ({ tableId, version, rowIds }) => ({ kind: "delete", tableId, version, rowIds }),
+    );
+    return done("dml", `DELETE ${rows}`, rows);
+  },
+};
+
+function bindDelete(statement: Delete, queries: Queries): BoundDelete<Plan> {
+  const { binding, expressions } = queries;
+  const table = binding.table(statement.table);
+  binding.requires.add("TRUNCATE TABLE", statement.table.at, table.schema);
+  const scan = scanOf(table, true);
+  const relation = changedRelation(queries, scan, statement.table);
+  let plan: Plan = scan;
+  if (statement.where !== undefined) {
+    const where = leavingOutIntervals(statement.where, relation);
+    plan = filter(plan, expressions.condition(where, { columns: relation.columns, names: NO_NAMES, isFilter: true }));
+  }
+  plan = project(plan, [columnOf(scan, scan.columns.length - 1)], ["row id"]);
+  return { kind: "delete", tableId: table.schema.id, columnIds: [], plan, at: statement.table.at };
+}

@@ -1,0 +1,68 @@
+import { SqlError, SQLSTATE } from "../../errors.ts";
+import type { Name, Statement } from "../ast.ts";
+import type { BoundStatement } from "../plan.ts";
+import { at, given } from "../tree-nodes.ts";
+import { bareName } from "./names.ts";
+import type { StatementKind } from "./statement.ts";
+
+interface DropTable extends Statement {
+  kind: "dropTable";
+  /** Absent for all tables. */
+  name?: Name;
+  ifExists: boolean;
+}
+
+export interface BoundDropTable extends BoundStatement<never> {
+  kind: "dropTable";
+  names: { name: string; at: number }[];
+  ifExists: boolean;
+}
+
+export const dropTable: StatementKind<DropTable, BoundDropTable> = {
+  kind: "dropTable",
+  form: {
+    words: ["DROP"],
+    grammar: String.raw`
+  dropTable = "DROP" "ALL" ("TABLES")?                   -- all
+            | "DROP" "TABLE" ifExists? tableName         -- one`,
+    actions: {
+      dropTable_all(drop, _all, _tables): DropTable {
+        return { kind: "dropTable", at: at(drop), ifExists: false };
+      },
+      dropTable_one(drop, _table, ifExists, table): DropTable {
+        return { kind: "dropTable", at: at(drop), name: bareName(table.tree()), ifExists: given(ifExists) };
+      },
+    },
+  },
+  reference: {
+    syntax: `DROP TABLE [IF EXISTS] table
+DROP ALL TABLES`,
+    summary: "Removes a table, or all of them.",
+  },
+  category: "ddl",
+  requires: ["DROP TABLE"],
+
+  bind({ name, ifExists, at }, { binding }) {
+    const { catalogue } = binding.context;
+    if (name === undefined) {
+      const tables = catalogue.tables();
+      for (const { schema } of tables) binding.requires.add("DROP TABLE", at, schema);
+      return { kind: "dropTable", names: tables.map(({ schema }) => ({ name: schema.name, at })), ifExists: true };
+    }
+    const table = ifExists ? catalogue.table(name.text) : binding.table(name);
+    if (table === undefined) return { kind: "dropTable", names: [], ifExists };
+    binding.requires.add("DROP TABLE", name.at, table.schema);
+    return { kind: "dropTable", names: [{ name: table.schema.name, at: name.at }], ifExists };
+  },
+
+  async execute({ names, ifExists }, run) {
+    for (const { name, at } of names) {
+      const table = run.catalogue.table(name);
+      if (!table && !ifExists) {
+        throw new SqlError(`Cannot drop table ${name}: there is none of that name`, at, SQLSTATE.undefinedTable);
+      }
+      if (table) await run.define({ kind: "dropTable", tableId: table.schema.id });
+    }
+    return run.defined("DROP TABLE");
+  },
+};

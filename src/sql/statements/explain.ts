@@ -1,0 +1,61 @@
+import type { PostedPlan } from "../../engine/contract.ts";
+import { notSupported, SqlError, SQLSTATE } from "../../errors.ts";
+import type { Statement } from "../ast.ts";
+import { unexpected } from "../expectations.ts";
+import { isMark, isWord, type Token } from "../lexer.ts";
+import type { BoundStatement, Plan } from "../plan.ts";
+import type { StatementKind } from "./statement.ts";
+
+export interface Explain extends Statement {
+  kind: "explain";
+  analyze: boolean;
+  statement: Statement;
+}
+
+interface BoundExplain<P = PostedPlan> extends BoundStatement<P> {
+  kind: "explain";
+  analyze: boolean;
+  statement: BoundStatement<P>;
+}
+
+export const explain: StatementKind<Explain, BoundExplain> = {
+  kind: "explain",
+  form: {
+    reader: {
+      words: ["EXPLAIN"],
+      read(tokens, from, to, inner): Explain {
+        const words = analyzeWords(tokens, from, to);
+        const begin = from + 1 + words;
+        if (begin === to || isWord(tokens[begin], "EXPLAIN")) throw unexpected(tokens[begin], ["a statement"]);
+        return { kind: "explain", at: tokens[from].at, analyze: words > 0, statement: inner(begin) };
+      },
+    },
+  },
+  reference: {
+    syntax: "EXPLAIN [ANALYZE] statement",
+    summary: "Shows the plan of a statement. With ANALYZE it is executed, and each operator says what it did.",
+  },
+  /** ANALYZE does what the statement says. */
+  category: "query",
+  categoryOf: ({ analyze, statement }, categoryOf) => analyze ? categoryOf(statement) : "query",
+  requires: [],
+
+  bind({ analyze, statement }, queries): BoundExplain<Plan> {
+    if (statement.kind === "explain") throw new SqlError("EXPLAIN cannot be explained", statement.at, SQLSTATE.syntax);
+    const bound = queries.language.bind(statement, queries);
+    if (analyze && bound.plan === undefined) {
+      throw notSupported("EXPLAIN ANALYZE of a statement that reads nothing", statement.at);
+    }
+    return { kind: "explain", analyze, statement: bound };
+  },
+
+  rows: () => ({ columns: [{ name: "QUERY PLAN", type: "STRING" }], timestamp: -1 }),
+  execute: ({ analyze, statement }, run) => analyze ? run.explainAnalyze(statement) : run.explain(statement),
+};
+
+/** The words of EXPLAIN ANALYZE and EXPLAIN (ANALYZE) behind the first. A table of that name may be explained too. */
+function analyzeWords(tokens: Token[], from: number, to: number): number {
+  if (isMark(tokens[from + 1], "(") && isWord(tokens[from + 2], "ANALYZE") && isMark(tokens[from + 3], ")")) return 3;
+  const isTable = from + 2 === to || isWord(tokens[from + 2], "WHERE", "ORDER", "LIMIT", "SAMPLE", "LATEST", "GROUP");
+  return isWord(tokens[from + 1], "ANALYZE") && !isTable ? 1 : 0;
+}

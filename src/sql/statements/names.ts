@@ -1,0 +1,70 @@
+/** Names of tables and columns in statements, and what may be one. */
+import { SqlError, SQLSTATE } from "../../errors.ts";
+import type { TableSchema } from "../../storage/contract.ts";
+import { findNamed, hiddenCharacterFault } from "../../types/names.ts";
+import type { Name } from "../ast.ts";
+import { unknownColumn } from "../binder/context.ts";
+import type { Path } from "../tree-nodes.ts";
+
+/** The name of a table. The only schema is public. */
+export function onlyName(path: Path): Name {
+  if (path.schema !== undefined && path.schema.text.toLowerCase() !== "public") {
+    throw new SqlError(`Unknown schema ${path.schema.text}: tables are in public`, path.schema.at);
+  }
+  return path.name;
+}
+
+export function bareName(path: Path): Name {
+  if (path.schema !== undefined) {
+    throw new SqlError("A schema cannot be given here: expected the table's name alone", path.schema.at);
+  }
+  return path.name;
+}
+
+export function findColumn(schema: TableSchema, name: Name): TableSchema["columns"][number] {
+  const column = findNamed(schema.columns, name.text);
+  if (column === undefined) throw unknownColumn(name.text, name.at, schema.columns);
+  return column;
+}
+
+const TABLE_NAME_LENGTH_MAX = 127;
+
+/** Empty, a sign that no file system takes, a blank at an end, two dots or a dot at an end: no name. */
+export function checkTableName(name: Name): void {
+  const { text } = name;
+  const problem = text === ""
+    ? "a name is wanted"
+    : text.length > TABLE_NAME_LENGTH_MAX
+    ? `the name has more than ${TABLE_NAME_LENGTH_MAX} characters`
+    // deno-lint-ignore no-control-regex
+    : /[?*:/\\%~(),+'"\u0000-\u001f\u007f\ufeff]/.test(text)
+    ? `${text} has a character that a table's name cannot have`
+    : /^\s|\s$|^\.|\.$|\..*\./.test(text)
+    ? `${text} is no name for a table`
+    : hiddenCharacterFault(text);
+  if (problem === undefined) return;
+  // The dialect points at the sign where it would split a path.
+  const sign = Math.max(text.search(/[/\\]/), text.search(/\.\./));
+  throw new SqlError(problem, sign > 0 ? name.at + sign : name.at, SQLSTATE.invalidName);
+}
+
+export function checkColumnName(name: Name): void {
+  // deno-lint-ignore no-control-regex
+  const hasSign = /[?.,'"\\/:()+\-*%~\u0000-\u001f\u007f\ufeff]/.test(name.text);
+  if (name.text === "" || name.text.length > TABLE_NAME_LENGTH_MAX || hasSign) {
+    throw new SqlError(`'${name.text}' is no name for a column`, name.at, SQLSTATE.invalidName);
+  }
+  const fault = hiddenCharacterFault(name.text);
+  if (fault !== undefined) throw new SqlError(fault, name.at, SQLSTATE.invalidName);
+}
+
+/** With WAL a statement changes one column. */
+export function checkOneColumn(schema: TableSchema, columns: readonly Name[]): void {
+  if (schema.wal && columns.length > 1) {
+    throw new SqlError(
+      "on a table with WAL a statement changes one column",
+      columns[1].at,
+      SQLSTATE.featureNotSupported,
+    );
+  }
+}

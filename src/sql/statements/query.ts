@@ -1,0 +1,58 @@
+/** SELECT, and everything else that gives rows: a table's name, UNION, WITH, DECLARE. */
+import type { PostedPlan } from "../../engine/contract.ts";
+import { notSupported } from "../../errors.ts";
+import type { Query, Statement } from "../ast.ts";
+import { NO_NAMES } from "../binder/context.ts";
+import type { BoundStatement } from "../plan.ts";
+import type { Prelude } from "../tree-queries.ts";
+import { at } from "../tree-nodes.ts";
+import type { StatementKind } from "./statement.ts";
+
+export interface QueryStatement extends Statement {
+  kind: "query";
+  query: Query;
+}
+
+export interface BoundQueryStatement<P = PostedPlan> extends BoundStatement<P> {
+  kind: "query";
+  plan: P;
+}
+
+/** The rule that reads a statement whose first word begins no other. */
+export const QUERY_RULE = "queryStatement";
+
+export const query: StatementKind<QueryStatement, BoundQueryStatement> = {
+  kind: "query",
+  form: {
+    statements: { SELECT: QUERY_RULE, DECLARE: QUERY_RULE, WITH: "withStatement" },
+    grammar: String.raw`
+  queryStatement = query end
+  withStatement = prelude afterWith end                  -- change
+                | query end                              -- query`,
+    actions: {
+      queryStatement(query, _end): QueryStatement {
+        return { kind: "query", at: at(query), query: query.tree() };
+      },
+      withStatement_change(prelude, body, _end): Statement {
+        const { declares, with: ctes } = prelude.tree() as Prelude;
+        if (declares.length > 0) throw notSupported("DECLARE before INSERT or UPDATE", declares[0].at);
+        return { ...body.tree() as Statement, at: at(prelude), ...{ with: ctes } };
+      },
+      withStatement_query(query, _end): QueryStatement {
+        return { kind: "query", at: at(query), query: query.tree() };
+      },
+    },
+  },
+  reference: {
+    syntax: `[WITH name AS (query), …] SELECT … [FROM source] [clauses]
+table [clauses]
+query UNION [ALL] query`,
+    summary: "Reads rows. [SQL](sql.md) shows the clauses.",
+  },
+  category: "query",
+  requires: ["SELECT"],
+
+  bind: ({ query }, queries) => ({ kind: "query", plan: queries.bind(query, NO_NAMES).plan }),
+  rows: ({ plan }) => plan,
+  execute: ({ plan }, run) => run.query(plan),
+};
