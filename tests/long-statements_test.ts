@@ -76,6 +76,15 @@ Deno.test("long statements", async (t) => {
       assert.equal(await longStatements(server), before + 1);
       const { rows: lines } = await client.query(`explain ${sql(200)}`);
       assert.match(JSON.stringify(lines), /Scan n/);
+      const heads = (explained: pg.QueryResult) =>
+        explained.rows.map((row: { "QUERY PLAN": string }) => row["QUERY PLAN"].replace(/ \[.*|\d{4}-\S+Z/s, ""));
+      for (const count of [200, 390]) {
+        const plain = await client.query(`explain ${sql(count)}`);
+        const analyzed = await client.query(`explain analyze ${sql(count)}`);
+        assert.deepEqual(heads(analyzed).slice(0, -1), heads(plain), `${count}`);
+        assert.match(analyzed.rows[0]["QUERY PLAN"], new RegExp(`gave ${(rows(count) as unknown[]).length} rows`));
+        assert.match(JSON.stringify(analyzed.rows), /read \d+ rows.*Execution time/);
+      }
     });
   }
 
@@ -85,6 +94,21 @@ Deno.test("long statements", async (t) => {
       const expected = Array.from({ length: 200 }, (_, k) => `${first + second + k}`);
       assert.deepEqual(await rowsOf(text, [first, second]), [expected]);
     }
+  });
+
+  await t.step("are analyzed with their parameters, and with their changes", async () => {
+    const text = `explain analyze select ${list(3000, (k) => `a + $1::long + ${k}`)} from n where a <= $2`;
+    for (const count of [1, 20]) {
+      const { rows } = await client.query({ text, values: [count, count] });
+      assert.match(rows[0]["QUERY PLAN"], new RegExp(`gave ${count} rows`));
+      assert.match(rows[0]["QUERY PLAN"], new RegExp(`\\(a \\+ ${count}\\) \\+ 2999\\)|a \\+ ${2999 + count}`));
+    }
+    const made = await client.query(
+      `explain analyze create table x as (select ${list(1500, (k) => `a + ${k} c${k}`)} from n)`,
+    );
+    assert.match(made.rows[0]["QUERY PLAN"], /^Create table x$/);
+    assert.match(made.rows.at(-2)["QUERY PLAN"], /^Changed 100 rows/);
+    assert.deepEqual(await rowsOf("select sum(c1499) from x"), [[`${5050 + 100 * 1499}`]]);
   });
 
   await t.step("change tables", async () => {

@@ -52,7 +52,7 @@ export interface RunOptions {
 /** A plan that was run under EXPLAIN ANALYZE. */
 export interface Analyzed {
   /** As it was run. */
-  plan?: Plan;
+  plan?: PostedPlan;
   sources?: ScanSource[];
   /** There once the rows have ended. */
   statistics?: Promise<PlanStatistics>;
@@ -161,9 +161,7 @@ export class Execution {
 
   private runInWorker(plan: PostedPlan, sources: ScanSource[], options: RunOptions): Run {
     options.signal?.throwIfAborted();
-    // The session refuses EXPLAIN ANALYZE of packed plans.
-    const analyzed = options.analyzed === undefined || isPacked(plan) ? undefined : plan;
-    const analysis = analyzed && Analysis.create(this.heap, analyzed, sources.length);
+    const analysis = options.analyzed && Analysis.create(this.heap, plan, sources.length);
     const unpin = options.catalogue.pin();
     const timeoutMs = options.timeoutMs || this.settings.queryTimeoutMs;
     const run = this.scheduler.run({
@@ -181,7 +179,7 @@ export class Execution {
         analysis.free();
         return read;
       });
-      Object.assign(options.analyzed!, { plan: analyzed, sources, statistics } satisfies Analyzed);
+      Object.assign(options.analyzed!, { plan, sources, statistics } satisfies Analyzed);
     }
     // Not when its reader has gone: its threads may look at what they read until they have seen that it is cancelled.
     run.ended.then(unpin);

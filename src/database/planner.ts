@@ -5,8 +5,8 @@
  */
 import { asClientFault, SqlError, SQLSTATE } from "../errors.ts";
 import { CANCEL, cancelError, type PostedError, type PostedPlan, revivedError } from "../engine/mod.ts";
-import type { ClientFacts } from "../sql/mod.ts";
-import type { MetadataNode, Plan, ScanReading } from "../sql/plan.ts";
+import type { ClientFacts, ExplainDetails } from "../sql/mod.ts";
+import type { BoundStatement, MetadataNode, Plan, ScanReading } from "../sql/plan.ts";
 import type { Catalogue, ScanSource, TableSchema, TableSnapshot } from "../storage/mod.ts";
 import type { Value } from "../types/mod.ts";
 import type { Planned } from "./planning.ts";
@@ -36,7 +36,14 @@ export interface Wanted {
 export type Order =
   | { [W in keyof Wanted]: StatementOrder & { want: W } }[keyof Wanted]
   /** The statements of a text. */
-  | { want: "parts"; text: string };
+  | { want: "parts"; text: string }
+  /** The lines of EXPLAIN ANALYZE, for the plan that was run. `text` is that of the statement. */
+  | { want: "analysis"; text: string; analysis: PackedAnalysis };
+
+export interface PackedAnalysis {
+  statement: BoundStatement<PostedPlan>;
+  details: Pick<ExplainDetails, "sources" | "marks" | "statistics">;
+}
 
 export type TableFacts = Pick<TableSnapshot, "rowCount" | "timestampMin" | "timestampMax">;
 
@@ -153,6 +160,11 @@ export class Planner {
   /** The text's statements. */
   parts(text: string, options: WaitOptions = {}): Promise<{ text: string; at: number }[]> {
     return this.add({ want: "parts", text }, options) as Promise<{ text: string; at: number }[]>;
+  }
+
+  /** The lines of EXPLAIN ANALYZE. */
+  analysis(text: string, analysis: PackedAnalysis, options: WaitOptions = {}): Promise<string[]> {
+    return this.add({ want: "analysis", text, analysis }, options) as Promise<string[]>;
   }
 
   close(): void {

@@ -25,7 +25,7 @@ import { rowsOutput } from "./execution.ts";
 import { resolveMetadata } from "./metadata.ts";
 import type { StatementOrder, WaitOptions } from "./planner.ts";
 import { planOfRun, plansOf } from "./planning.ts";
-import { resolveSources, scansOf } from "./sources.ts";
+import { marksOf, resolveSources, scansOf } from "./sources.ts";
 import { factsOf, type Statement, type StatementCache } from "./statements.ts";
 import { notInTransaction, type Transaction } from "./transaction.ts";
 
@@ -223,21 +223,17 @@ export class Run implements StatementRun {
   async explainAnalyze(statement: BoundStatement<PostedPlan>): Promise<Answer> {
     const [given] = plansOf(statement);
     if (given === undefined) throw notSupported("EXPLAIN ANALYZE of a statement that reads nothing", 0);
-    if (isPacked(given)) throw notSupported("EXPLAIN ANALYZE of a statement of so many words", 0);
     const analyzed: Analyzed = this.analyzed = {};
     const start = performance.now();
     const { category } = this.statement;
     const changed = category === "query" ? undefined : await kindOf(statement).execute(statement, this);
-    if (category === "query") await this.runForNothing(this.served(this.planOf(given)));
+    if (category === "query") {
+      await this.runForNothing(isPacked(given) ? await this.packedPlanOf(given) : this.served(this.planOf(given)));
+    }
     const nanos = (performance.now() - start) * 1e6;
     this.analyzed = undefined;
-    const { plan = given, sources } = analyzed;
+    const lines = await this.analysisLines({ ...statement, plan: analyzed.plan ?? given }, analyzed);
     const statistics = await analyzed.statistics;
-    const lines = explain({ ...statement, plan } as BoundStatement, {
-      sources,
-      catalogue: this.session.catalogue,
-      statistics,
-    });
     if (changed?.kind === "done") {
       lines.push(
         `Changed ${changed.rows} rows, time besides reading ${timeText(nanos - (statistics?.nodes[0].nanos ?? 0))}`,
@@ -247,7 +243,19 @@ export class Run implements StatementRun {
     return this.lines([...lines, `Execution time ${timeText(nanos)}${memory}`]);
   }
 
-  private async runForNothing(plan: Plan): Promise<void> {
+  /** Long plans are described on the planner's thread. */
+  private async analysisLines(statement: BoundStatement<PostedPlan>, analyzed: Analyzed): Promise<string[]> {
+    const { session: { catalogue }, core: { planner } } = this;
+    const { sources } = analyzed, statistics = await analyzed.statistics;
+    const { plan } = statement;
+    if (plan === undefined || !isPacked(plan)) {
+      return explain(statement as BoundStatement, { sources, catalogue, statistics });
+    }
+    const details = { ...marksOf(plan.scans, catalogue, sources), statistics };
+    return await planner.analysis(this.statement.text, { statement, details }, this.waitOptions);
+  }
+
+  private async runForNothing(plan: PostedPlan): Promise<void> {
     const run = this.execution.run(plan, { output: { kind: "nothing" }, columns: plan.columns, ...this.runOptions() });
     for await (const _ of run.chunks);
   }

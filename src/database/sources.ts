@@ -28,8 +28,9 @@ function sourcesOf(scans: ScanReading[], catalogue: Catalogue): ScanSource[] {
 export function marksOf(
   scans: ScanReading[],
   catalogue: Catalogue,
+  sources = sourcesOf(scans, catalogue),
 ): { marks: string[][]; sources: ScanSource[] } {
-  const sources = sourcesOf(scans, catalogue), marks: string[][] = [];
+  const marks: string[][] = [];
   for (const scan of scans) marks[scan.id] = scanMarks(scan, { sources, catalogue });
   return { marks, sources };
 }

@@ -6,14 +6,16 @@ import { SqlError, SQLSTATE } from "../errors.ts";
 import type { Plan } from "../sql/plan.ts";
 import { HeapFullError, SharedHeap } from "../storage/heap.ts";
 import { layoutOf, typeOf } from "../types/mod.ts";
-import type {
-  AnalysisShape,
-  Batch,
-  Operator,
-  ParallelRunner,
-  PlanAnalysis,
-  QueryContext,
-  QueryMemory,
+import {
+  type AnalysisShape,
+  type Batch,
+  isPacked,
+  type Operator,
+  type ParallelRunner,
+  type PlanAnalysis,
+  type PostedPlan,
+  type QueryContext,
+  type QueryMemory,
 } from "./contract.ts";
 
 /** Each an i64. */
@@ -56,7 +58,8 @@ export interface PlanStatistics {
   memoryPeakBytes: number;
 }
 
-function countNodes(plan: Plan): number {
+export function countNodes(plan: PostedPlan): number {
+  if (isPacked(plan)) return plan.nodes;
   return 1 + inputs(plan).reduce((sum, input) => sum + countNodes(input), 0);
 }
 
@@ -80,7 +83,7 @@ export class Analysis implements PlanAnalysis {
   }
 
   /** `scans`: all ids are below it. */
-  static create(heap: SharedHeap, plan: Plan, scans: number): Analysis {
+  static create(heap: SharedHeap, plan: PostedPlan, scans: number): Analysis {
     const nodes = countNodes(plan);
     const address = allocate(heap, Analysis.sizeBytes(nodes, scans));
     const analysis = new Analysis(heap, address, nodes, scans);

@@ -136,6 +136,8 @@ export interface PackedPlan {
   scans: ScanReading[];
   /** Values of parameters, clocks or rows of metadata are still missing: it has to be made again for each run. */
   isOpen: boolean;
+  /** How many nodes the plan has. */
+  nodes: number;
   /** Of the plan's root. */
   columns: Column[];
   timestamp: number;

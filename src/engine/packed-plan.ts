@@ -1,6 +1,7 @@
 /** Plans on their way between threads: long ones as bytes. */
 import { deserialize, serialize } from "node:v8";
 import type { Plan, ScanReading } from "../sql/plan.ts";
+import { countNodes } from "./analysis.ts";
 import { isPacked, type PostedPlan } from "./contract.ts";
 
 /** Shorter ones stay as they are: any thread reads them in less than a millisecond. */
@@ -11,7 +12,7 @@ export function packPlan(plan: Plan, scans: ScanReading[], isOpen: boolean): Pos
   const bytes = new Uint8Array(serialize(plan));
   if (bytes.length < PACKED_BYTES_MIN) return plan;
   const { columns, timestamp } = plan;
-  return { bytes, scans, isOpen, columns, timestamp };
+  return { bytes, scans, isOpen, nodes: countNodes(plan), columns, timestamp };
 }
 
 export function unpackPlan(plan: PostedPlan): Plan {

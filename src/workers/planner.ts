@@ -11,12 +11,13 @@ import {
   type FromPlanner,
   type Order,
   type Question,
+  type StatementOrder,
   type TableFacts,
   type ToPlanner,
 } from "../database/planner.ts";
 import { scansOf } from "../database/sources.ts";
 import { isPacked, type PostedPlan } from "../engine/contract.ts";
-import { packPlan } from "../engine/packed-plan.ts";
+import { packPlan, unpackPlan } from "../engine/packed-plan.ts";
 import { parquetSchema } from "../engine/parquet/file.ts";
 import { postedError } from "../engine/posted-error.ts";
 import { CANCEL, cancelError } from "../engine/slot.ts";
@@ -60,6 +61,10 @@ self.onmessage = ({ data }: MessageEvent<ToPlanner>) => {
 
 function carryOut(order: Order, transfer: Transferable[]): unknown {
   if (order.want === "parts") return splitScript(order.text);
+  if (order.want === "analysis") {
+    const { statement, details } = order.analysis;
+    return explain(mapStatement(statement, unpackPlan), details);
+  }
   const planned = statementOf(order);
   const [plan] = plansOf(planned.bound);
   const pack = (packable: Plan, isOpen: boolean): PostedPlan => {
@@ -83,10 +88,7 @@ function carryOut(order: Order, transfer: Transferable[]): unknown {
 }
 
 function statementOf(
-  { want, text, parameterTypes, values, user, client, schemaVersion, nowMicros }: Exclude<
-    Order,
-    { want: "parts" }
-  >,
+  { want, text, parameterTypes, values, user, client, schemaVersion, nowMicros }: StatementOrder & Pick<Order, "want">,
 ): Planned {
   const bindNow = (types: (string | undefined)[], parameterValues?: readonly Value[]) =>
     planText(text, {
@@ -114,7 +116,7 @@ function statementOf(
 }
 
 /** Adds everything that depends on the execution. */
-function runPlan(plan: Plan, planned: Planned, { values, nowMicros, user }: Exclude<Order, { want: "parts" }>): Plan {
+function runPlan(plan: Plan, planned: Planned, { values, nowMicros, user }: StatementOrder): Plan {
   let run = planOfRun(plan, planned, { values, nowMicros: () => nowMicros, user });
   if (planned.hasMetadata) {
     run = mapPlan(run, (node) => node.node === "metadata" ? ask({ kind: "metadata", node }) : node);
