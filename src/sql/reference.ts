@@ -144,6 +144,8 @@ export interface LanguageReference {
   }[];
   /** In lower case. */
   keywords: string[];
+  /** Those that are names only in double quotes. */
+  reserved: string[];
   types: string[];
 }
 
@@ -163,7 +165,12 @@ export function languageReference(): LanguageReference {
     one.types.push(`(${takes}) → ${gives}`);
     one.example ??= exampleOf(entry);
   }
-  return { functions: [...functions.values()], keywords: keywords(), types: typeNames() };
+  return {
+    functions: [...functions.values()],
+    keywords: keywords(),
+    reserved: reservedWords().map((word) => word.toLowerCase()),
+    types: typeNames(),
+  };
 }
 
 export function typesPage(): string {

@@ -1,9 +1,9 @@
 /** Everything that a user can do, with name and key. Buttons, the command palette and the keyboard share this list. */
 import { editor } from "../editor/editor.tsx";
-import { notify } from "../store/notices.ts";
+import { copyText } from "../store/clipboard.ts";
 import { cancel } from "../store/runs.ts";
 import { activeTab, closeTab, openTab, selectTab, tabs } from "../store/tabs.ts";
-import { openPanel } from "../store/panels.ts";
+import { isTreeOpen, openPanel } from "../store/panels.ts";
 import { toggleTheme } from "../store/theme.ts";
 import { linkTo } from "./link.ts";
 
@@ -28,6 +28,7 @@ export const ACTIONS: readonly Action[] = [
   { id: "next-tab", name: "Next tab", keys: "Alt+PageDown", run: () => moveTab(1) },
   { id: "previous-tab", name: "Previous tab", keys: "Alt+PageUp", run: () => moveTab(-1) },
   { id: "link", name: "Copy a link to this text", keys: "Alt+L", run: copyLink },
+  { id: "tree", name: "Show or hide the tables", keys: "Mod+B", run: () => isTreeOpen.value = !isTreeOpen.value },
   { id: "theme", name: "Switch between light and dark", run: toggleTheme },
   { id: "focus", name: "Go to the editor", keys: "Alt+E", run: editor.focus },
 ];
@@ -68,13 +69,6 @@ function moveTab(by: number): void {
   selectTab(tabs.value[(index + by + length) % length].id);
 }
 
-async function copyLink(): Promise<void> {
-  const link = linkTo(activeTab.value.text);
-  try {
-    await navigator.clipboard.writeText(link);
-    notify("The link is in the clipboard.");
-  } catch {
-    // There is no clipboard without a secure context.
-    prompt("The link to this text:", link);
-  }
+function copyLink(): Promise<void> {
+  return copyText(linkTo(activeTab.value.text), "The link");
 }

@@ -11,6 +11,10 @@ import { panel } from "../store/panels.ts";
 import { isRunning } from "../store/runs.ts";
 import { loadSchema } from "../store/schema.ts";
 import { openTab } from "../store/tabs.ts";
+import { Tree } from "../schema/tree.tsx";
+import { isTreeOpen } from "../store/panels.ts";
+import { Dialogs } from "./dialogs.tsx";
+import { Menu } from "./menu.tsx";
 import { Splitter } from "./splitter.tsx";
 import { TabBar } from "./tab-bar.tsx";
 
@@ -23,6 +27,7 @@ export function App() {
   return (
     <>
       <header>
+        <Button id="tree" text="☰" />
         <h1>Sundial</h1>
         <TabBar />
         <nav aria-label="Commands">
@@ -32,6 +37,7 @@ export function App() {
         </nav>
       </header>
       <main>
+        {isTreeOpen.value && <Tree />}
         <Splitter
           top={
             <>
@@ -49,6 +55,8 @@ export function App() {
       </main>
       {panel.value === "palette" && <Palette />}
       {panel.value === "history" && <HistoryPanel />}
+      <Menu />
+      <Dialogs />
       <p class="notice" role="alert" hidden={notice.value === ""}>{notice.value}</p>
     </>
   );

@@ -1,7 +1,7 @@
 /** Completion of keywords, functions, tables and columns, with their documentation. */
 import type { Completion, CompletionContext, CompletionResult } from "@codemirror/autocomplete";
 import type { FunctionHelp } from "../server/client.ts";
-import { columnsOf, language, tables } from "../store/schema.ts";
+import { columnsOf, language, quoted, tables } from "../store/schema.ts";
 import { statementAt } from "./statements.ts";
 import { tablesIn, type TableUse } from "./table-names.ts";
 
@@ -85,11 +85,4 @@ function element(tag: string, className: string, text = ""): HTMLElement {
   one.className = className;
   one.textContent = text;
   return one;
-}
-
-/** Quotes names that are not plain identifiers. */
-export function quoted(name: string): string {
-  return /^[A-Za-z_][\w$]*$/.test(name) && !language.value.keywords.includes(name.toLowerCase())
-    ? name
-    : `"${name.replaceAll('"', '""')}"`;
 }

@@ -1,8 +1,9 @@
 /** The outcomes of the last run: a summary of each statement, and the rows of the selected one. */
 import { chooseRun, chosenRun, isRunning, type Run, runs } from "../store/runs.ts";
+import { type Progress, progress } from "../store/progress.ts";
 import { activeTab } from "../store/tabs.ts";
-import { Grid } from "./grid.tsx";
-import { outcomeDetails, outcomeText } from "./summary.ts";
+import { RowsView } from "./rows-view.tsx";
+import { bytesText, countText, outcomeDetails, outcomeText } from "./summary.ts";
 
 export function Results() {
   const run = chosenRun.value;
@@ -12,7 +13,7 @@ export function Results() {
       {runs.value.length > 1 && <RunList />}
       <p class={error === undefined ? "summary" : "summary error"} role="status">{summaryOf(run)}</p>
       {run?.outcome?.notices?.map((text, at) => <p key={at} class="summary">{text}</p>)}
-      {run?.outcome?.rows !== undefined && <Grid key={run.id} rows={run.outcome.rows} />}
+      {run?.outcome?.rows !== undefined && <RowsView key={run.key} rows={run.outcome.rows} statement={run.statement} />}
     </section>
   );
 }
@@ -47,8 +48,15 @@ function titleOf(statement: string): string {
 function summaryOf(run: Run | undefined): string {
   if (run === undefined) return "Ctrl + Enter runs the statement at the cursor.";
   const { outcome } = run;
-  if (outcome === undefined) return "Running …";
+  if (outcome === undefined) return `Running …${progressText(progress.value)}`;
   return outcome.error === undefined ? outcomeDetails(outcome) : outcome.error.message + placeOf(run);
+}
+
+function progressText(now: Progress | undefined): string {
+  if (now === undefined) return "";
+  const { seconds, rowsRead, rowsToRead, memoryBytes } = now;
+  const share = rowsToRead === null || rowsToRead === 0 ? "" : ` of ${countText(rowsToRead)}`;
+  return ` ${seconds.toFixed(0)} s · ${countText(rowsRead)}${share} read · ${bytesText(memoryBytes)}`;
 }
 
 function placeOf({ start, outcome }: Run): string {

@@ -4,7 +4,7 @@ import { type Outcome, ROWS_SHOWN_MAX } from "../server/client.ts";
 /** "12 rows · 3.1 ms" */
 export function outcomeText({ rows, changed, durationMs }: Outcome): string {
   const count = rows?.count ?? changed;
-  return `${count === undefined ? "OK" : counted(count)} · ${time(durationMs)}`;
+  return `${count === undefined ? "OK" : countText(count)} · ${time(durationMs)}`;
 }
 
 /** Includes how the time was spent, and what is not shown. */
@@ -25,4 +25,11 @@ export function time(ms: number): string {
   return ms < 1000 ? `${ms.toFixed(ms < 10 ? 2 : 1)} ms` : `${(ms / 1000).toFixed(2)} s`;
 }
 
-const counted = (count: number) => `${count.toLocaleString("en")} ${count === 1 ? "row" : "rows"}`;
+export function bytesText(bytes: number): string {
+  const units = ["B", "KiB", "MiB", "GiB", "TiB"];
+  const unit = bytes < 1 ? 0 : Math.min(units.length - 1, Math.floor(Math.log2(bytes) / 10));
+  const value = bytes / 2 ** (10 * unit);
+  return `${unit === 0 || value >= 100 ? value.toFixed(0) : value.toFixed(1)} ${units[unit]}`;
+}
+
+export const countText = (count: number) => `${count.toLocaleString("en")} ${count === 1 ? "row" : "rows"}`;

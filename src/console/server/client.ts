@@ -49,6 +49,8 @@ export interface FunctionHelp {
 export interface Language {
   functions: FunctionHelp[];
   keywords: string[];
+  /** Keywords that are names only in double quotes. */
+  reserved: string[];
   types: string[];
 }
 
@@ -96,7 +98,12 @@ export function query(text: string): Promise<Outcome> {
   return runStatement(text);
 }
 
-/** Undefined if the server does not answer. */
+/** Where all rows of a statement can be downloaded. `format`: "csv" or "parquet". */
+export function exportUrl(statement: string, format: string): string {
+  return `exp?${new URLSearchParams({ query: statement, fmt: format })}`;
+}
+
+/** Undefined where the server does not answer. */
 export async function fetchLanguage(): Promise<Language | undefined> {
   try {
     const reply = await fetch("language", { headers: OWN_PAGE });

@@ -1,9 +1,13 @@
 /** The panel that is open over the page. */
 import { signal } from "@preact/signals";
+import { saved } from "./saved.ts";
 
 export type Panel = "palette" | "history";
 
 export const panel = signal<Panel | undefined>(undefined);
+
+/** On narrow screens the tree covers the editor: there it begins closed. */
+export const isTreeOpen = saved<boolean>("tree", innerWidth > 900, (value) => typeof value === "boolean");
 
 export function openPanel(name: Panel): void {
   panel.value = name;

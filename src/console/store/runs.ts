@@ -7,6 +7,8 @@ import { refreshSchema } from "./schema.ts";
 
 export interface Run {
   id: number;
+  /** That of the statement in its place: a run again keeps the grid with its scroll position and sorting. */
+  key: number;
   statement: string;
   /** UTF-16 units from the start of the tab's text at that time. */
   start: number;
@@ -39,7 +41,10 @@ export async function runAll(statements: readonly { text: string; start: number;
   if (isRunning.value || statements.length === 0) return;
   const controller = new AbortController();
   controllers.set(tab, controller);
-  let all: Run[] = statements.map(({ text, start, end }) => ({ id: ++lastId, statement: text, start, end }));
+  let all: Run[] = statements.map(({ text, start, end }) => {
+    const id = ++lastId;
+    return { id, key: id, statement: text, start, end };
+  });
   const show = (next: Run[]) => {
     all = next;
     byTab.value = new Map(byTab.value).set(tab, all);
@@ -55,6 +60,16 @@ export async function runAll(statements: readonly { text: string; start: number;
   show(all.filter(({ outcome }) => outcome !== undefined));
   controllers.delete(tab);
   if (all.some(({ outcome }) => outcome?.rows === undefined && outcome?.error === undefined)) refreshSchema();
+}
+
+/** Runs the chosen statement again; its rows are replaced when the new ones have come. */
+export async function rerun(): Promise<void> {
+  const run = chosenRun.value, tab = activeTab.value.id;
+  if (run === undefined || isRunning.value) return;
+  const outcome = await outcomeOf(run.statement, new AbortController().signal);
+  const list = byTab.value.get(tab) ?? [];
+  if (!list.includes(run)) return;
+  byTab.value = new Map(byTab.value).set(tab, list.map((one) => one === run ? { ...run, outcome } : one));
 }
 
 async function outcomeOf(statement: string, signal: AbortSignal): Promise<Outcome> {

@@ -2,15 +2,32 @@
 import { signal } from "@preact/signals";
 import { type Column, fetchLanguage, type Language, query } from "../server/client.ts";
 
-export interface TableName {
+export interface Table {
   name: string;
   /** Its designated timestamp, if it has one. */
   timestamp: string | null;
+  partitionBy: string;
+  rowCount: number;
+  diskBytes: number;
+  /** As the server writes times. */
+  lastWrite: string | null;
 }
 
-export const language = signal<Language>({ functions: [], keywords: [], types: [] });
-export const tables = signal<readonly TableName[]>([]);
-const columns = new Map<string, Promise<readonly Column[]>>();
+export interface TableColumn extends Column {
+  isTimestamp: boolean;
+  isKey: boolean;
+}
+
+export const language = signal<Language>({ functions: [], keywords: [], reserved: [], types: [] });
+export const tables = signal<readonly Table[]>([]);
+/** Counts up when columns may have changed. */
+export const schemaVersion = signal(0);
+const columns = new Map<string, Promise<readonly TableColumn[]>>();
+
+const TABLES = `
+  select t.table_name, t.designatedTimestamp, t.partitionBy, t.table_row_count, s.diskSize, t.table_last_write_timestamp
+  from tables() t left join table_storage() s on t.table_name = s.tableName
+  order by 1`;
 
 export async function loadSchema(): Promise<void> {
   await Promise.all([
@@ -22,23 +39,47 @@ export async function loadSchema(): Promise<void> {
 }
 
 export async function refreshSchema(): Promise<void> {
-  columns.clear();
-  const { rows } = await query("select table_name, designatedTimestamp from tables() order by 1");
+  const { rows } = await query(TABLES);
   if (rows === undefined) return;
-  tables.value = rows.dataset.map(([name, timestamp]) => ({
+  columns.clear();
+  tables.value = rows.dataset.map(([name, timestamp, partitionBy, rowCount, diskBytes, lastWrite]) => ({
     name: String(name),
     timestamp: timestamp as string | null,
+    partitionBy: String(partitionBy),
+    rowCount: Number(rowCount),
+    diskBytes: Number(diskBytes),
+    lastWrite: lastWrite as string | null,
   }));
+  schemaVersion.value++;
 }
 
-/** Empty if the table does not exist. */
-export function columnsOf(table: string): Promise<readonly Column[]> {
+/** Nothing where there is no such table. */
+export function columnsOf(table: string): Promise<readonly TableColumn[]> {
   let found = columns.get(table);
   if (found === undefined) {
-    found = query(`show columns from "${table.replaceAll('"', '""')}"`).then(({ rows }) =>
-      (rows?.dataset ?? []).map(([name, type]) => ({ name: String(name), type: String(type) }))
+    found = query(`select "column", type, designated, upsertKey from table_columns(${literal(table)})`).then((
+      { rows },
+    ) =>
+      (rows?.dataset ?? []).map(([name, type, isTimestamp, isKey]) => ({
+        name: String(name),
+        type: String(type),
+        isTimestamp: isTimestamp === true,
+        isKey: isKey === true,
+      }))
     );
     columns.set(table, found);
   }
   return found;
+}
+
+/** A text as SQL writes it. */
+export function literal(text: string): string {
+  return `'${text.replaceAll("'", "''")}'`;
+}
+
+/** A name as SQL writes it. Names that are no plain words need quotes. */
+export function quoted(name: string): string {
+  return /^[A-Za-z_][\w$]*$/.test(name) && !language.value.reserved.includes(name.toLowerCase())
+    ? name
+    : `"${name.replaceAll('"', '""')}"`;
 }

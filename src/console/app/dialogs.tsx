@@ -1,0 +1,76 @@
+/** Questions to the user, one at a time. */
+import { signal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+
+export interface Field {
+  name: string;
+  label: string;
+  value?: string;
+  choices?: readonly string[];
+}
+
+export interface Question {
+  title: string;
+  /** A statement or another text, as it is. */
+  text?: string;
+  fields?: readonly Field[];
+  /** The word on the button that agrees. */
+  confirm: string;
+  isDangerous?: boolean;
+}
+
+type Answer = Record<string, string> | undefined;
+
+const asked = signal<{ question: Question; answer(values: Answer): void } | undefined>(undefined);
+
+/** The values of the fields; undefined where the user has cancelled. */
+export function ask(question: Question): Promise<Answer> {
+  asked.value?.answer(undefined);
+  return new Promise((resolve) => {
+    const answer = (values: Answer) => {
+      asked.value = undefined;
+      resolve(values);
+    };
+    asked.value = { question, answer };
+  });
+}
+
+export function Dialogs() {
+  const { value } = asked;
+  return value === undefined ? null : <Dialog key={value.question.title} {...value} />;
+}
+
+function Dialog({ question, answer }: { question: Question; answer(values: Answer): void }) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  useEffect(() => dialog.current!.showModal(), []);
+  const { title, text, fields = [], confirm, isDangerous } = question;
+  const submit = (event: SubmitEvent) => {
+    event.preventDefault();
+    const form = new FormData(event.currentTarget as HTMLFormElement);
+    answer(Object.fromEntries(fields.map(({ name }) => [name, String(form.get(name) ?? "").trim()])));
+  };
+  return (
+    <dialog class="dialog" ref={dialog} aria-labelledby="dialog-title" onClose={() => answer(undefined)}>
+      <form onSubmit={submit}>
+        <h2 id="dialog-title">{title}</h2>
+        {text !== undefined && <pre tabIndex={0}>{text}</pre>}
+        {fields.map(({ name, label, value, choices }) => (
+          <label key={name}>
+            {label}
+            {choices === undefined
+              ? <input name={name} defaultValue={value} required autocomplete="off" />
+              : (
+                <select name={name} defaultValue={value}>
+                  {choices.map((choice) => <option key={choice} selected={choice === value}>{choice}</option>)}
+                </select>
+              )}
+          </label>
+        ))}
+        <p class="buttons">
+          <button type="button" onClick={() => answer(undefined)}>Cancel</button>
+          <button type="submit" class={isDangerous ? "main danger" : "main"}>{confirm}</button>
+        </p>
+      </form>
+    </dialog>
+  );
+}

@@ -1,0 +1,70 @@
+/** A menu beside what it belongs to; used by mouse and by arrow keys. */
+import { signal } from "@preact/signals";
+import { useLayoutEffect, useRef } from "preact/hooks";
+
+export interface MenuItem {
+  name: string;
+  /** Of several that exclude each other, the one that holds. */
+  isChosen?: boolean;
+  run(): void;
+}
+
+const open = signal<{ anchor: HTMLElement; items: readonly MenuItem[] } | undefined>(undefined);
+
+export function openMenu(anchor: HTMLElement, items: readonly MenuItem[]): void {
+  open.value = { anchor, items };
+}
+
+export function Menu() {
+  const { value } = open;
+  return value === undefined ? null : <OpenMenu {...value} />;
+}
+
+function OpenMenu({ anchor, items }: { anchor: HTMLElement; items: readonly MenuItem[] }) {
+  const box = useRef<HTMLDivElement>(null);
+  const close = () => {
+    open.value = undefined;
+    anchor.focus();
+  };
+  useLayoutEffect(() => {
+    const menu = box.current!, { left, bottom, top } = anchor.getBoundingClientRect();
+    menu.showPopover();
+    const { width, height } = menu.getBoundingClientRect();
+    menu.style.left = `${Math.max(4, Math.min(left, innerWidth - width - 4))}px`;
+    menu.style.top = `${bottom + height < innerHeight ? bottom : Math.max(4, top - height)}px`;
+    menu.querySelector("button")?.focus();
+  }, [anchor, items]);
+  const onKeyDown = (event: KeyboardEvent) => {
+    const buttons = [...box.current!.querySelectorAll("button")];
+    const step = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
+    if (step === 0) return;
+    event.preventDefault();
+    const index = buttons.indexOf(document.activeElement as HTMLButtonElement);
+    buttons[(index + step + buttons.length) % buttons.length].focus();
+  };
+  return (
+    <div
+      class="menu"
+      popover="auto"
+      role="menu"
+      ref={box}
+      onKeyDown={onKeyDown}
+      onToggle={(event) => (event as unknown as ToggleEvent).newState === "closed" && close()}
+    >
+      {items.map(({ name, isChosen, run }) => (
+        <button
+          key={name}
+          type="button"
+          role={isChosen === undefined ? "menuitem" : "menuitemradio"}
+          aria-checked={isChosen}
+          onClick={() => {
+            close();
+            run();
+          }}
+        >
+          {name}
+        </button>
+      ))}
+    </div>
+  );
+}

@@ -1,0 +1,115 @@
+/** What can be done with a table and with a column. Changes are confirmed, and show the statement that they run. */
+import type { MenuItem } from "../app/menu.tsx";
+import { ask } from "../app/dialogs.tsx";
+import { editor } from "../editor/editor.tsx";
+import { copyText } from "../store/clipboard.ts";
+import { query } from "../server/client.ts";
+import { notify } from "../store/notices.ts";
+import { language, literal, quoted, refreshSchema, type Table, type TableColumn } from "../store/schema.ts";
+import { openTab } from "../store/tabs.ts";
+
+export function tableActions({ name, timestamp }: Table): MenuItem[] {
+  const table = quoted(name);
+  return [
+    { name: "Show rows", run: () => openAndRun(`select * from ${table}${latestFirst(timestamp)} limit 1000;`, name) },
+    { name: "Write its name", run: () => editor.insert(table) },
+    { name: "Copy its name", run: () => copyText(name, "The name") },
+    { name: "Show its definition", run: () => openDefinition(name) },
+    { name: "Add a column …", run: () => addColumn(name) },
+    { name: "Rename …", run: () => rename(name) },
+    {
+      name: "Remove all rows …",
+      run: () =>
+        change(`truncate table ${table};`, {
+          title: `Remove all rows of ${name}?`,
+          confirm: "Remove all rows",
+          isDangerous: true,
+        }),
+    },
+    {
+      name: "Drop …",
+      run: () =>
+        change(`drop table ${table};`, {
+          title: `Drop ${name} with all its rows?`,
+          confirm: "Drop",
+          isDangerous: true,
+        }),
+    },
+  ];
+}
+
+export function columnActions({ name: table }: Table, { name, isTimestamp }: TableColumn): MenuItem[] {
+  const column = quoted(name);
+  const drop: MenuItem = {
+    name: "Drop …",
+    run: () =>
+      change(`alter table ${quoted(table)} drop column ${column};`, {
+        title: `Drop the column ${name} of ${table}?`,
+        confirm: "Drop",
+        isDangerous: true,
+      }),
+  };
+  return [
+    { name: "Write its name", run: () => editor.insert(column) },
+    { name: "Copy its name", run: () => copyText(name, "The name") },
+    {
+      name: "Show its values",
+      run: () =>
+        openAndRun(`select ${column}, count() from ${quoted(table)} order by 2 desc limit 1000;`, `${table}.${name}`),
+    },
+    // A table keeps its time column.
+    ...isTimestamp ? [] : [drop],
+  ];
+}
+
+const latestFirst = (timestamp: string | null) => timestamp === null ? "" : ` order by ${quoted(timestamp)} desc`;
+
+function openAndRun(text: string, name: string): void {
+  openTab(text, name);
+  editor.runAll();
+}
+
+async function openDefinition(name: string): Promise<void> {
+  const { rows, error } = await query(`show create table ${quoted(name)}`);
+  if (rows === undefined) notify(error?.message ?? `${name} has no definition`);
+  else openTab(String(rows.dataset[0][0]), `${name} (definition)`);
+}
+
+async function addColumn(table: string): Promise<void> {
+  const answer = await ask({
+    title: `Add a column to ${table}`,
+    fields: [
+      { name: "name", label: "Name" },
+      { name: "type", label: "Type", choices: language.value.types, value: "DOUBLE" },
+    ],
+    confirm: "Add",
+  });
+  if (answer !== undefined) await run(`alter table ${quoted(table)} add column ${quoted(answer.name)} ${answer.type};`);
+}
+
+async function rename(table: string): Promise<void> {
+  const answer = await ask({
+    title: `Rename ${table}`,
+    fields: [{ name: "name", label: "New name", value: table }],
+    confirm: "Rename",
+  });
+  if (answer !== undefined && answer.name !== table) {
+    await run(`rename table ${literal(table)} to ${literal(answer.name)};`);
+  }
+}
+
+interface Confirmation {
+  title: string;
+  confirm: string;
+  isDangerous?: boolean;
+}
+
+async function change(statement: string, confirmation: Confirmation): Promise<void> {
+  if (await ask({ ...confirmation, text: statement }) !== undefined) await run(statement);
+}
+
+async function run(statement: string): Promise<void> {
+  const { error } = await query(statement);
+  notify(error === undefined ? `Done: ${statement}` : error.message);
+  await refreshSchema();
+}

@@ -1,0 +1,105 @@
+/** The tables of the database with their columns, and what can be done with them. */
+import { useSignal } from "@preact/signals";
+import { useEffect, useState } from "preact/hooks";
+import { bytesText, countText } from "../results/summary.ts";
+import { columnsOf, refreshSchema, schemaVersion, type Table, type TableColumn, tables } from "../store/schema.ts";
+import { openMenu } from "../app/menu.tsx";
+import { columnActions, tableActions } from "./table-actions.ts";
+
+/** More are found by the search. */
+const SHOWN_MAX = 500;
+
+export function Tree() {
+  const search = useSignal("");
+  const words = search.value.trim().toLowerCase();
+  const found = tables.value.filter(({ name }) => name.toLowerCase().includes(words));
+  return (
+    <nav class="tree" aria-label="Tables">
+      <div class="tree-head">
+        <input
+          type="search"
+          placeholder={`Search ${tables.value.length} tables`}
+          aria-label="Search tables"
+          value={search.value}
+          onInput={(event) => search.value = event.currentTarget.value}
+        />
+        <button type="button" class="icon" aria-label="Refresh the tables" title="Refresh" onClick={refreshSchema}>
+          ↻
+        </button>
+      </div>
+      <ul role="tree" aria-label="Tables">
+        {found.slice(0, SHOWN_MAX).map((table) => <TableItem key={table.name} table={table} />)}
+      </ul>
+      {tables.value.length === 0 && (
+        <p class="empty">
+          No tables yet. Run{" "}
+          <code>
+            create table trades as (select * from read_parquet('trades.parquet')) timestamp(timestamp)
+          </code>{" "}
+          to make one of the demo file.
+        </p>
+      )}
+      {found.length > SHOWN_MAX && <p class="empty">{found.length - SHOWN_MAX} more: search for them.</p>}
+    </nav>
+  );
+}
+
+function TableItem({ table }: { table: Table }) {
+  const [isOpen, setOpen] = useState(false);
+  const [columns, setColumns] = useState<readonly TableColumn[]>([]);
+  useEffect(() => {
+    if (isOpen) columnsOf(table.name).then(setColumns);
+  }, [isOpen, schemaVersion.value]);
+  const { name, rowCount, diskBytes, partitionBy, lastWrite } = table;
+  const details = [
+    `${countText(rowCount)}, ${bytesText(diskBytes)} on disk`,
+    partitionBy === "NONE" ? "not partitioned" : `partitioned by ${partitionBy.toLowerCase()}`,
+    ...lastWrite === null ? [] : [`last write ${lastWrite}`],
+  ];
+  const showMenu = (target: HTMLElement) => openMenu(target, tableActions(table));
+  return (
+    <li role="treeitem" aria-expanded={isOpen}>
+      <div class="item" title={details.join("\n")} onContextMenu={menuOn(showMenu)}>
+        <button type="button" class="name" onClick={() => setOpen(!isOpen)}>
+          <span class="arrow" aria-hidden="true">{isOpen ? "▾" : "▸"}</span>
+          <span>{name}</span>
+          <small>{countText(rowCount)}</small>
+        </button>
+        <button
+          type="button"
+          class="icon"
+          aria-label={`Actions of ${name}`}
+          aria-haspopup="menu"
+          onClick={(event) => showMenu(event.currentTarget)}
+        >
+          ⋯
+        </button>
+      </div>
+      {isOpen && (
+        <ul role="group">
+          {columns.map((column) => <ColumnItem key={column.name} table={table} column={column} />)}
+        </ul>
+      )}
+    </li>
+  );
+}
+
+function ColumnItem({ table, column }: { table: Table; column: TableColumn }) {
+  const { name, type, isTimestamp, isKey } = column;
+  const showMenu = (target: HTMLElement) => openMenu(target, columnActions(table, column));
+  return (
+    <li role="treeitem" class="item column" onContextMenu={menuOn(showMenu)}>
+      <button type="button" class="name" aria-haspopup="menu" onClick={(event) => showMenu(event.currentTarget)}>
+        <span>{name}</span>
+        <small>{type}{isTimestamp ? " · time" : ""}{isKey ? " · key" : ""}</small>
+      </button>
+    </li>
+  );
+}
+
+function menuOn(show: (target: HTMLElement) => void): (event: MouseEvent) => void {
+  return (event) => {
+    event.preventDefault();
+    show(event.currentTarget as HTMLElement);
+  };
+}

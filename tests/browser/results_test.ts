@@ -1,0 +1,108 @@
+/** Results and tables in the console. */
+import assert from "node:assert/strict";
+import type { Page } from "playwright-core";
+import { run, test, textsOf } from "./visit.ts";
+
+const cellsOf = (page: Page, column: number) => textsOf(page, `.grid .row [aria-colindex="${column}"]`);
+const head = (column: number) => `.grid [role=columnheader][aria-colindex="${column}"]`;
+
+test("rows are sorted, columns frozen and described", async ({ page }) => {
+  await run(page, "select x, 100 - x y, 'text' s from long_sequence(30)");
+  await page.click(head(2));
+  await page.waitForSelector(`${head(2)}[aria-sort=ascending]`);
+  assert.deepEqual((await cellsOf(page, 1)).slice(0, 3), ["30", "29", "28"]);
+  await page.click(head(2));
+  await page.waitForSelector(`${head(2)}[aria-sort=descending]`);
+  assert.deepEqual((await cellsOf(page, 1)).slice(0, 3), ["1", "2", "3"]);
+  await page.click(head(3), { button: "right" });
+  await page.click(".menu >> text=Freeze");
+  await page.waitForSelector(`${head(3)}.frozen`);
+  assert.equal(await page.getAttribute(".grid .head > [role] >> nth=0", "aria-colindex"), "3");
+  await page.click(head(1), { button: "right" });
+  await page.click(".menu >> text=Statistics");
+  assert.match(
+    await page.innerText(".dialog pre"),
+    /^rows +30\nnot null +30\ndistinct +30\nsmallest +1\nlargest +30\naverage +15\.5\n/,
+  );
+});
+
+test("a long value is shown whole, and values are reached by arrow keys", async ({ page }) => {
+  await run(page, "select 1 a, '{\"b\": [1, 2]}' b union all select 2, repeat('long ', 1000)");
+  await page.focus(".grid");
+  for (const key of ["ArrowDown", "ArrowRight", "Enter"]) await page.keyboard.press(key);
+  assert.equal((await page.innerText(".dialog pre")).trim(), "long ".repeat(1000).trim());
+  await page.keyboard.press("Escape");
+  await page.focus(".grid");
+  for (const key of ["ArrowUp", "Enter"]) await page.keyboard.press(key);
+  assert.equal(await page.innerText(".dialog pre"), JSON.stringify({ b: [1, 2] }, null, 2));
+});
+
+test("rows are copied, and downloaded whole", async ({ page }) => {
+  await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+  await run(page, "select x, null n from long_sequence(3)");
+  await page.click("text=Copy ▾");
+  await page.click("text=As Markdown");
+  await page.waitForSelector(".notice:not([hidden])");
+  const copied = await page.evaluate(() =>
+    (navigator as unknown as { clipboard: { readText(): Promise<string> } }).clipboard.readText()
+  );
+  assert.equal(copied, "| x | n |\n| --- | --- |\n| 1 | null |\n| 2 | null |\n| 3 | null |\n");
+  await run(page, "select x from long_sequence(20000)");
+  await page.click("text=Download ▾");
+  const [download] = await Promise.all([page.waitForEvent("download"), page.click("text=All rows as CSV")]);
+  const text = await Deno.readTextFile(await download.path());
+  assert.equal(text.trim().split("\r\n").length, 20_001);
+});
+
+test("times are shown in UTC or in local time, with all their digits", async ({ page }) => {
+  await run(page, "select '2026-02-02T10:20:30.123456Z'::timestamp at");
+  assert.equal(await page.innerText(".grid [role=gridcell]"), "2026-02-02T10:20:30.123456Z");
+  await page.click("text=UTC ▾");
+  await page.click("text=Local time");
+  await page.waitForSelector(".grid [role=gridcell]:has-text('10:20:30.123456 +00:00')");
+});
+
+test("a statement that runs tells how far it is, and is cancelled", async ({ page }) => {
+  const text = "select count() from long_sequence(2000000000) where rnd_double() < 0";
+  await page.click(".cm-content");
+  await page.keyboard.press("Control+A");
+  await page.keyboard.press("Delete");
+  await page.keyboard.insertText(text);
+  await page.keyboard.press("Control+Enter");
+  await page.waitForSelector(".results [role=status]:has-text(' read ')");
+  await page.click("text=Cancel");
+  await page.waitForSelector(".results .error:has-text('Cancelled')");
+});
+
+test("the tree shows tables with their columns, and changes them when that is confirmed", async ({ page, server }) => {
+  await server.exec("create table prices (symbol symbol, bid double, at timestamp) timestamp(at) partition by day");
+  await server.exec("insert into prices values ('a', 1.5, '2026-01-01')");
+  await page.click("[aria-label='Refresh the tables']");
+  await page.click(".tree .name:has-text('prices')");
+  await page.waitForSelector(".tree .column:has-text('bid')");
+  const columns = (await textsOf(page, ".tree .column")).map((text) => text.replace(/\s+/g, " "));
+  assert.deepEqual(columns, ["symbol SYMBOL", "bid DOUBLE", "at TIMESTAMP · time"]);
+  const choose = async (name: string) => {
+    await page.click("[aria-label^='Actions of ']");
+    await page.click(`.menu >> text=${name}`);
+  };
+  await choose("Show rows");
+  await page.waitForSelector(".grid .row");
+  assert.equal(await page.innerText(".grid [role=gridcell]"), "a");
+  await choose("Add a column");
+  await page.fill(".dialog [name=name]", "odd name");
+  await page.selectOption(".dialog [name=type]", "INT");
+  await page.keyboard.press("Enter");
+  await page.waitForSelector(".tree .column:has-text('odd name')");
+  await choose("Rename");
+  await page.fill(".dialog [name=name]", "quotes");
+  await page.keyboard.press("Enter");
+  await page.waitForSelector(".tree .name:has-text('quotes')");
+  await choose("Drop");
+  assert.equal(await page.innerText(".dialog pre"), "drop table quotes;");
+  await page.click(".dialog >> text=Cancel");
+  assert.equal((await server.exec("select count() from quotes")).dataset?.[0][0], 1);
+  await choose("Drop");
+  await page.click(".dialog button.danger");
+  await page.waitForSelector(".tree:not(:has(.name))");
+});

@@ -1,0 +1,64 @@
+/** The web console in a real browser, against a real server: visits and what they have in common. */
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { type Browser, chromium, type Page } from "playwright-core";
+import { startServer, type TestServer } from "../server.ts";
+import { BROWSER_ARGS, browserName, browserPath } from "./browser.ts";
+
+export interface Visit {
+  page: Page;
+  server: TestServer;
+}
+
+async function visit(use: (visit: Visit) => Promise<void>, path = "/"): Promise<void> {
+  await using server = await startServer();
+  const browser: Browser = await chromium.launch({ executablePath: browserPath, args: BROWSER_ARGS });
+  try {
+    const page = await browser.newPage({ viewport: { width: 1100, height: 720 } });
+    const faults: string[] = [];
+    page.on("pageerror", (error) => faults.push(error.message));
+    page.on("console", (message) => {
+      // Refused statements are 400s, which the browser tells too.
+      if (message.type() === "error" && !/400|ERR_CONNECTION/.test(message.text())) faults.push(message.text());
+    });
+    page.on("request", (request) => {
+      if (!request.url().startsWith(server.http)) faults.push(`the page asks for ${request.url()}`);
+    });
+    await page.goto(`${server.http}${path}`);
+    await page.waitForSelector(".cm-content");
+    await use({ page, server });
+    // For whoever wants to see what it looked like.
+    const directory = await Deno.makeTempDir({ prefix: "sundial-page-" });
+    // A hidden caret would be a style that the page's policy refuses.
+    await page.screenshot({ path: join(directory, "page.png"), caret: "initial" });
+    console.log(`  ${join(directory, "page.png")}`);
+    assert.deepEqual(faults, []);
+  } finally {
+    await browser.close();
+  }
+}
+
+export async function type(page: Page, text: string): Promise<void> {
+  await page.click(".cm-content");
+  await page.keyboard.press("Control+A");
+  // Text over a selection makes Chromium itself write an inline style.
+  await page.keyboard.press("Delete");
+  await page.keyboard.insertText(text);
+}
+
+/** Runs a text, and gives the summary of its last statement. */
+export async function run(page: Page, sql: string, keys = "Control+Enter"): Promise<string> {
+  await type(page, sql);
+  const before = await page.getAttribute(".results", "data-run");
+  await page.keyboard.press(keys);
+  await page.waitForSelector(`.results[aria-busy=false]:not([data-run="${before}"])`);
+  return await page.innerText(".results [role=status]");
+}
+
+export const textsOf = (page: Page, selector: string) => page.locator(selector).allInnerTexts();
+
+export function test(name: string, use: (visit: Visit) => Promise<void>, path?: string): void {
+  // Connections of the browser outlive a test case here and there.
+  const options = { ignore: browserName === undefined, sanitizeOps: false, sanitizeResources: false };
+  Deno.test({ name: `console: ${name}`, ...options, fn: () => visit(use, path) });
+}
