@@ -16,6 +16,7 @@ import { timePartFunctions } from "./functions/time-parts.ts";
 import { timeStepFunctions } from "./functions/time-steps.ts";
 import { windowFunctions } from "./functions/window.ts";
 import { grammarText, keywords } from "./grammar.ts";
+import { STATEMENTS } from "./statements/mod.ts";
 import { clauseWords, reservedWords } from "./token-classes.ts";
 
 const GROUPS: [title: string, entries: readonly FunctionEntry[]][] = [
@@ -237,18 +238,36 @@ const PG_NAMES: Record<number, string> = {
   2950: "uuid",
 };
 
+function statementRows(): string[][] {
+  return STATEMENTS.flatMap(({ reference, requires }) => {
+    if (reference === undefined) return [];
+    const { syntax, summary } = reference;
+    return [[syntax.split("\n").map(code).join("<br>"), summary, requires.join(", ")]];
+  });
+}
+
 export function syntaxPage(): string {
   return [
     "# Syntax",
     "",
-    "<!-- Made by `deno task docs` from src/sql/grammar.ts: change it there. -->",
+    "<!-- Made by `deno task docs` from src/sql/statements/ and src/sql/grammar.ts: change it there. -->",
+    "",
+    "## Statements",
+    "",
+    "[SQL](sql.md) shows them by examples. With `acl.enabled=true` a statement needs the permissions of its row, and SELECT on the",
+    "columns that it reads.",
+    "",
+    "| Statement | What it does | Permission |",
+    "|---|---|---|",
+    ...statementRows().map((cells) => `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`),
+    "",
+    "## Grammar",
     "",
     "The grammar that the server reads statements by: words in quotes are keywords, in any case; `?` is at most one, `*` any",
     'number, `+` at least one, `&` and `~` look ahead; `"<name>"` and its like stand for one token. An expression is a list of',
     "operands and operators here; these bind, from loose to tight: OR, AND, NOT, equality with LIKE, `~` and IS, `<` and the",
     "like, IN and BETWEEN, `|`, `^`, `&`, `||`, `+ -`, `* / %`, signs, `::` and `[ ]`.",
-    "What the grammar takes may still be refused with an error that says what is not supported. [SQL](sql.md) shows the",
-    "statements by examples.",
+    "What the grammar takes may still be refused with an error that says what is not supported.",
     "",
     "```ebnf",
     grammarText(),

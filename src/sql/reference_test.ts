@@ -20,4 +20,5 @@ Deno.test("typesPage() describes columns and casts; syntaxPage() is the grammar 
   assert.match(typesPage(), /\n\| LONG \| [^\n]*\bDOUBLE\b[^\n]* \|\n/);
   assert.match(syntaxPage(), /\nlatestOn = "LATEST" "ON" expr "PARTITION" "BY"/);
   assert.doesNotMatch(syntaxPage(), / -- \w+$/m);
+  assert.match(syntaxPage(), /\n\| `TRUNCATE TABLE \[IF EXISTS\] table, [^\n]* \| TRUNCATE TABLE \|\n/);
 });

@@ -1,4 +1,4 @@
-/** SET and its like: accepted, but without effect here. The PostgreSQL wire answers those that it knows. */
+/** SET and its like. The PostgreSQL wire carries out those that it knows; the others are accepted without effect. */
 import type { Statement } from "../ast.ts";
 import type { BoundStatement } from "../plan.ts";
 import { at } from "../tree-nodes.ts";
@@ -18,7 +18,8 @@ export const set: StatementKind<Statement & { kind: "set" }, BoundStatement<neve
   },
   reference: {
     syntax: "SET …, RESET …, DISCARD …, DEALLOCATE …, CLOSE …, UNLISTEN …",
-    summary: "Accepted for PostgreSQL's clients. Over HTTP they have no effect.",
+    summary:
+      "Over the PostgreSQL wire: settings of the session, prepared statements and cursors. Over HTTP without effect.",
   },
   category: "ddl",
   requires: [],
