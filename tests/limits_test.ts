@@ -285,3 +285,25 @@ Deno.test({
     assert.deepEqual((await exec(server, "select sum(x) from long_sequence(1000000)")).dataset, [[500_000_500_000]]);
   },
 });
+
+Deno.test({
+  name: "memory goes back to the system after ingest, too, without a query",
+  // Elsewhere there is no glibc to ask.
+  ignore: Deno.build.os !== "linux" || Deno.build.target.includes("musl"),
+  async fn() {
+    await using server = await startServer();
+    const line = (x: number) =>
+      `m,host=h${x % 100} a=${x},b=${x}i,c="text of row ${x}" ${1_700_000_000_000_000 + x}000`;
+    for (let from = 0; from < 2_000_000; from += 50_000) {
+      const body = Array.from({ length: 50_000 }, (_, k) => line(from + k)).join("\n");
+      const reply = await fetch(`${server.http}/write`, { method: "POST", body });
+      assert.equal(reply.status, 204, await reply.text());
+    }
+    const most = residentBytes(server);
+    const deadline = Date.now() + 60_000;
+    while (residentBytes(server) > most - (25 << 20) && Date.now() < deadline) {
+      await new Promise((resolve) => setTimeout(resolve, 500));
+    }
+    assert.ok(residentBytes(server) <= most - (25 << 20), `${most >> 20} MiB are kept`);
+  },
+});

@@ -118,7 +118,7 @@ const CHUNKS_LEFT_MAX = 2;
 /** A parked query whose reader has taken nothing for so long ends when others wait for its slot. */
 const STALL_MS = 10_000;
 
-/** Without a query for so long, the workers give memory back. */
+/** After this time without queries, tasks and commits, the workers return memory to the system. */
 const REST_MS = 5_000;
 
 /** A query that was asked for and has not ended. */
@@ -151,6 +151,7 @@ class WorkerScheduler implements Scheduler {
   start(): void {
     for (let index = 0; index < this.options.workerCount; index++) this.seats.push(this.newSeat(index));
     for (const seat of this.seats) this.connect(seat, this.seats.filter((other) => other.index > seat.index));
+    this.restAfterWork();
   }
 
   private newSeat(index: number): Seat {
@@ -242,22 +243,38 @@ class WorkerScheduler implements Scheduler {
     if (this.waiting.length > 0 && this.seats.every(isLost)) this.failWaiting();
   }
 
-  private restTimer: ReturnType<typeof setTimeout> | undefined;
+  private restTimer: ReturnType<typeof setInterval> | undefined;
+  private jobsGiven = 0;
 
-  private restLater(): void {
-    clearTimeout(this.restTimer);
-    this.restTimer = setTimeout(() => {
-      const isBusy = ({ job, parked }: Seat) => (job !== undefined && !job.isTask) || parked.size > 0;
-      if (this.seats.some(isBusy)) return this.restLater();
-      for (const { worker, index } of this.seats) {
-        worker.postMessage({ type: "rest", isFirst: index === 0 } satisfies ToWorker);
+  /** Rests once after each time of work. Commits count as work, because many are made without the workers. */
+  private restAfterWork(): void {
+    let seen = this.work(), isRested = true;
+    this.restTimer = setInterval(() => {
+      const isBusy = ({ job, parked }: Seat) => job !== undefined || parked.size > 0;
+      const work = this.work();
+      if (work !== seen || this.allSeats().some(isBusy)) isRested = false;
+      else if (!isRested) {
+        isRested = true;
+        for (const { worker, index } of this.allSeats()) {
+          worker.postMessage({ type: "rest", isFirst: index === 0 } satisfies ToWorker);
+        }
       }
+      seen = work;
     }, REST_MS);
     Deno.unrefTimer(this.restTimer as unknown as number);
   }
 
+  /** Changes with each piece of work. */
+  private work(): number {
+    return this.jobsGiven + this.options.heap.counter("commits");
+  }
+
+  private allSeats(): Seat[] {
+    return this.taskSeat ? [...this.seats, this.taskSeat] : this.seats;
+  }
+
   private give(seat: Seat, job: Job): void {
-    if (!job.isTask) this.restLater();
+    this.jobsGiven++;
     seat.parked.delete(job);
     job.only = undefined;
     seat.job = job;
@@ -443,8 +460,8 @@ class WorkerScheduler implements Scheduler {
     }
     this.closed = true;
     clearTimeout(this.stallTimer);
-    clearTimeout(this.restTimer);
-    for (const { worker, retry } of [...this.seats, ...(this.taskSeat ? [this.taskSeat] : [])]) {
+    clearInterval(this.restTimer);
+    for (const { worker, retry } of this.allSeats()) {
       clearTimeout(retry);
       worker.terminate();
     }
