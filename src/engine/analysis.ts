@@ -1,6 +1,6 @@
 /**
- * EXPLAIN ANALYZE: what each node of a plan gave, and what it took. The statistics are in shared memory, as several threads may work
- * on a node. Nodes go by their ids in the physical plan, scans by their own.
+ * EXPLAIN ANALYZE: the output and the cost of each node of a plan. The statistics are in shared memory, because several threads may
+ * work on one node. Nodes are identified by their ids in the physical plan, scans by their own ids.
  */
 import { SqlError, SQLSTATE } from "../errors.ts";
 import type { Plan } from "../sql/plan.ts";
@@ -18,7 +18,7 @@ import {
   type QueryMemory,
 } from "./contract.ts";
 
-/** Each an i64. */
+/** Offsets in words; each is an i64. */
 const WORD = {
   rows: 0,
   bytes: 1,
@@ -31,29 +31,29 @@ const WORD = {
   counted: 8,
 } as const;
 const NODE_WORDS = 9;
-/** What of a node was counted. */
+/** Flags: which statistics of a node were counted. */
 const COUNTED = { given: 1n, taken: 2n, passed: 4n, pairs: 8n } as const;
 const SCAN_WORDS = 2;
 
 export interface NodeStatistics {
-  /** undefined where another operator does its work in the same pass over the rows. */
+  /** undefined if another operator does this node's work in the same pass over the rows. */
   rows?: number;
-  /** Rows taken from the scan that the operator does itself. */
+  /** Rows taken from the scan, if the operator reads it itself. */
   taken?: number;
-  /** Rows that have passed all conditions of the nodes that the operator does itself. */
+  /** Rows that passed all conditions of the nodes fused into the operator. */
   passed?: number;
-  /** Pairs that another operator has read from a join. */
+  /** Pairs of a join that another operator has read. */
   pairs?: number;
-  /** Fixed widths, and the bytes of texts. */
+  /** Fixed widths, plus the bytes of texts. */
   bytes: number;
-  /** On the leading thread, with all that its inputs took. */
+  /** Time on the leading thread, including the inputs. */
   nanos: number;
   memoryPeakBytes: number;
 }
 
 export interface PlanStatistics {
   nodes: NodeStatistics[];
-  /** By ids: rows and bytes of columns that scans have looked at, on all threads. */
+  /** By scan id: rows and bytes of columns that were read, on all threads. */
   scans: { rows: number; bytes: number }[];
   memoryPeakBytes: number;
 }
@@ -68,11 +68,11 @@ function inputs(plan: Plan): Plan[] {
   return "input" in plan ? [plan.input] : [];
 }
 
-/** The statistics of one plan. Nobody else frees them. */
+/** The statistics of one plan. The owner must free them. */
 export class Analysis implements PlanAnalysis {
   private readonly first: number;
 
-  /** `nodes` and `scans`: how many there are. */
+  /** `nodes` and `scans`: their numbers. */
   constructor(
     private readonly heap: SharedHeap,
     readonly address: number,
@@ -82,7 +82,7 @@ export class Analysis implements PlanAnalysis {
     this.first = address / 8;
   }
 
-  /** `scans`: all ids are below it. */
+  /** `scans`: greater than all scan ids. */
   static create(heap: SharedHeap, plan: PostedPlan, scans: number): Analysis {
     const nodes = countNodes(plan);
     const address = allocate(heap, Analysis.sizeBytes(nodes, scans));
@@ -91,7 +91,7 @@ export class Analysis implements PlanAnalysis {
     return analysis;
   }
 
-  /** What another thread needs to count too. */
+  /** What another thread needs to count in the same place. */
   get shape(): AnalysisShape {
     return { address: this.address, nodes: this.nodes, scans: this.scans };
   }
@@ -133,7 +133,7 @@ export class Analysis implements PlanAnalysis {
     return Number(Atomics.add(this.heap.i64, this.first + index, by) + by);
   }
 
-  /** The context in which the node's operator works: what it holds is counted, also on other threads. */
+  /** The context for the node's operator: its memory is counted, also on other threads. */
   contextOf(node: number, context: QueryContext): QueryContext {
     const { parallel } = context;
     const counted: ParallelRunner | undefined = parallel && {
@@ -143,7 +143,7 @@ export class Analysis implements PlanAnalysis {
     return { ...context, memory: new NodeMemory(context.memory, this, node), parallel: counted };
   }
 
-  /** The operator itself, whose calls are counted from now on. */
+  /** Returns the operator with its calls counted from now on. */
   measured(node: number, operator: Operator): Operator {
     const next = operator.next.bind(operator);
     const first = node * NODE_WORDS;
@@ -212,7 +212,7 @@ function allocate(heap: SharedHeap, sizeBytes: number): number {
   }
 }
 
-/** What one node holds. Blocks that other threads leave to the leader stay the node's. */
+/** The memory of one node. Blocks that other threads pass to the leader stay counted for the node. */
 class NodeMemory implements QueryMemory {
   constructor(
     private readonly inner: QueryMemory,

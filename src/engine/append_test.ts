@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { concatAppendBatches, Interner, packAppendBatch, unpackAppendBatch, valuesToAppendBatch } from "./append.ts";
 
-Deno.test("unpackAppendBatch() undoes packAppendBatch()", () => {
+Deno.test("unpackAppendBatch() is the inverse of packAppendBatch()", () => {
   const batch = valuesToAppendBatch([["a", 1n, "x", null], ["b", null, null, 2.5], ["a", 3n, "long text here", 1]], [
     4,
     5,

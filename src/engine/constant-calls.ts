@@ -1,6 +1,6 @@
 /**
- * Expressions of constants, carried out as over rows: by the same kernels and batch functions, over one row of a memory of
- * their own. While statements are bound and planned, so what takes long is refused: it is left to the query's thread.
+ * Evaluates constant expressions like expressions over rows: by the same kernels and batch functions, over one row in a separate
+ * memory. This happens while statements are bound and planned, so expensive calls are refused and left to the query's thread.
  */
 import { assert } from "../errors.ts";
 import type { Expr } from "../sql/plan.ts";
@@ -19,23 +19,23 @@ import { workAt } from "./long-texts.ts";
 export type Constant = Extract<Expr, { kind: "constant" }>;
 type Call = Extract<Expr, { kind: "call" }>;
 
-/** What the statement is bound or planned for. */
+/** The environment for which the statement is bound or planned. */
 export interface ConstantContext {
   nowMicros?: bigint;
   user?: string;
 }
 
 const MEMORY_BYTES = 8 << 20;
-/** Of all that one call makes at once. */
+/** Total memory of one call. */
 const BLOCK_BYTES_MAX = 65_536;
-/** Of the arguments together. Longer texts are left to run time. */
+/** Total length of the arguments. Longer texts are left to run time. */
 const TEXT_LENGTH_MAX = 16_384;
 /** Loops poll about every tenth of a millisecond. */
 const POLLS_MAX = 32;
-/** Known calls are forgotten above this. */
+/** Maximum number of cached calls. */
 const KNOWN_MAX = 256;
 
-/** How a call is carried out. Texts that it makes are in `arena` until the next call. */
+/** A prepared call. Texts that it makes are in `arena` until the next call. */
 type Prepared = (call: Call, args: readonly Constant[]) => Value;
 
 export class ConstantCalls {
@@ -53,7 +53,10 @@ export class ConstantCalls {
     this.arena = new TextArena(this.space);
   }
 
-  /** The value of a call of constants, or of CASE and IN over them. Throws where the query would, and where it takes long. */
+  /**
+   * The value of a call with constant arguments, or of CASE and IN over them. Throws if the query would, or if it takes
+   * too long.
+   */
   valueOf(expr: Expr, now: ConstantContext): Value {
     this.now = now;
     this.polls = 0;
@@ -91,7 +94,7 @@ export class ConstantCalls {
 
   private prepare(expr: Call): Prepared {
     const { entry, types } = this.functions.resolve(expr.function);
-    // Texts of symbols are given as texts, as over rows.
+    // Symbols are passed as texts, as over rows.
     const tags = types.map((type) => (layoutOf(type) === "symbol" ? "STRING" : type));
     assert(layoutOf(expr.type) !== "symbol", "codes of symbols need a dictionary");
     const kernelTags = types.map((type, k) => (argumentClass(entry, k) === "text" ? tags[k] : type));
@@ -183,7 +186,7 @@ export class ConstantCalls {
   }
 }
 
-/** Of the widest layout, and what lanes write beyond it. */
+/** Size of the widest layout, plus what lanes write beyond it. */
 const ROW_BYTES = 64;
 
 class TooLong extends Error {

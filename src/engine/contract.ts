@@ -1,5 +1,6 @@
 /**
- * The engine's walls: batches, operators, what a query may use. Runs the same in an exec worker and, for small queries, on main.
+ * The interfaces of the engine: batches, operators, and the resources of a query. The engine runs in exec workers and,
+ * for small queries, on main.
  */
 import type { FunctionEntry } from "../sql/functions/entry.ts";
 import type { Column, Plan, ScanReading } from "../sql/plan.ts";
@@ -14,7 +15,7 @@ export interface Vector {
   dictionary?: Dictionary;
 }
 
-/** Valid until the next call of the operator that gave it. At most MORSEL_ROWS rows. */
+/** Valid until the next call of the operator that returned it. At most MORSEL_ROWS rows. */
 export interface Batch {
   rowCount: number;
   columns: Vector[];
@@ -23,65 +24,71 @@ export interface Batch {
 export const MORSEL_ROWS = 65_536;
 
 /**
- * A pull-based operator. `next` gives undefined at the end, never an empty batch twice in a row without progress; it polls
- * `context.poll()` often enough that a cancel stops it within 50 ms. `close` frees its memory; it is called exactly once, also after a failure.
+ * A pull-based operator. `next` returns undefined at the end; it does not return empty batches repeatedly without
+ * progress. It calls `context.poll()` often enough that a cancel stops it within 50 ms. `close` frees its memory and is
+ * called exactly once, also after a failure.
  */
 export interface Operator {
   readonly columns: readonly Column[];
-  /** How many rows there are at most, where that is known and they are not filtered. */
+  /** Upper bound of the number of rows, if it is known and no filter follows. */
   readonly rowsAtMost?: number;
   next(): Batch | undefined;
   close(): void;
 }
 
-/** Memory of one query, counted against its limit. Errors name the limit and the operator. */
+/** The memory of one query, counted against its limit. Errors name the limit and the operator. */
 export interface QueryMemory {
   allocate(sizeBytes: number, operator: string): number;
   free(address: number, sizeBytes: number): void;
-  /** State outside the shared memory (JS heap): positive or negative. */
+  /** Accounts for memory outside of the shared memory (JS heap): positive or negative. */
   account(sizeBytes: number, operator: string): void;
-  /** Throws, and charges nothing, if so many more bytes would go beyond the limit: for what is gone again at once. */
+  /**
+   * Throws if this many more bytes would exceed the limit, but charges nothing: for memory that is freed immediately.
+   */
   need(sizeBytes: number, operator: string): void;
   readonly usedBytes: number;
-  /** Frees what is left, at the end of the query. */
+  /** Frees everything that remains, at the end of the query. */
   release(): void;
 }
 
-/** Looks a plan's function ids up. Handed in, so that the engine does not know the SQL room. */
+/** Resolves a plan's function ids. It is injected, so that the engine does not depend on the SQL room. */
 export interface FunctionRegistry {
-  /** The entry and the argument tags of an id. */
+  /** The entry and the argument tags for an id. */
   resolve(id: string): { entry: FunctionEntry; types: string[] };
 }
 
 /** Frames of segments in shared memory. */
 export interface Pool {
-  /** Address of the chunk's values; read and checked (CorruptFileError) on a miss. Text pairs are absolute in memory. Pinned until `unpin`. */
+  /**
+   * Address of the chunk's values, which are read and verified (CorruptFileError) on a miss. Text pairs have absolute
+   * addresses. Pinned until `unpin`.
+   */
   pin(source: ScanSource, segment: number, column: number): number;
   unpin(source: ScanSource, segment: number, column: number): void;
 }
 
-/** Where the statistics of EXPLAIN ANALYZE are: plain data for another thread. */
+/** Location of the statistics of EXPLAIN ANALYZE, as plain data for another thread. */
 export interface AnalysisShape {
   address: number;
   nodes: number;
   scans: number;
-  /** Whose work another thread shares. */
+  /** The node whose work another thread shares. */
   node?: number;
 }
 
-/** Statistics of a plan's nodes while it runs. */
+/** Statistics of a plan's nodes during execution. */
 export interface PlanAnalysis {
   readonly shape: AnalysisShape;
-  /** The context in which the node's operator works: its memory is counted, also on other threads. */
+  /** The context for the node's operator: its memory is counted, also on other threads. */
   contextOf(node: number, context: QueryContext): QueryContext;
-  /** The operator itself, whose calls are counted from now on. */
+  /** Returns the operator with its calls counted from now on. */
   measured(node: number, operator: Operator): Operator;
   countScanned(scan: number, rows: number, bytes: number): void;
-  /** Rows that a node has taken from the scan that it does itself. */
+  /** Counts rows that a node has taken from a scan that it reads itself. */
   countTaken(node: number, rows: number): void;
-  /** Rows that have passed all conditions of the nodes that a node does itself. */
+  /** Counts rows that passed all conditions of the nodes fused into a node. */
   countPassed(node: number, rows: number): void;
-  /** Rows of a join, whichever operator reads them. */
+  /** Counts rows of a join, whichever operator reads them. */
   countPairs(node: number, rows: number): void;
 }
 
@@ -90,24 +97,24 @@ export interface QueryContext {
   readonly memory: QueryMemory;
   readonly pool: Pool;
   readonly functions: FunctionRegistry;
-  /** By the ids of the plan's scans. */
+  /** By scan id. */
   readonly sources: ScanSource[];
   readonly nowMicros: bigint;
   readonly random: () => number;
   readonly user: string;
-  /** Throws SqlError 57014 when cancelled or out of time. */
+  /** Throws SqlError 57014 if cancelled or out of time. */
   poll(): void;
   /** Address of the i32 cancel word in shared memory that kernels poll. */
   readonly cancelWord: number;
-  /** EXPLAIN ANALYZE. */
+  /** Set for EXPLAIN ANALYZE. */
   readonly analysis?: PlanAnalysis;
-  /** Counts rows that a source has given; undefined where nobody asks. */
+  /** Counts rows that a source has output; undefined if not needed. */
   countRead?(rows: number): void;
   /** Counts rows that a source has, before it gives any. */
   countToRead?(rows: number): void;
-  /** Runs morsels on other workers too; undefined on main and where there is one worker. */
+  /** Runs morsels on other workers too; undefined on main and with a single worker. */
   readonly parallel?: ParallelRunner;
-  /** Of the recursions around the operator, by their ids: the rows of the round before. */
+  /** For each enclosing recursion, by id: the rows of the previous round. */
   readonly working?: ReadonlyMap<number, WorkingRows>;
 }
 
@@ -117,40 +124,40 @@ export interface WorkingRows {
 }
 
 /**
- * Runs `task` for morsels 0 … count-1, some of them on other workers. A task is a registered name plus plain data; each participant makes
- * its own state by `open`. `run(morsel)` is called once for each morsel, on some thread, in no order. Returns what each participant's
- * `finish` gave (plain data).
+ * Runs `task` for morsels 0 … count-1, some of them on other workers. A task is a registered name plus plain data; each
+ * participant makes its own state by `open`. `run(morsel)` is called once for each morsel, on any thread, in any order.
+ * Returns the results of each participant's `finish` (plain data).
  */
 export interface ParallelRunner {
-  /** `node`: whose work it is, where statistics are kept by nodes. */
+  /** `node`: the node for statistics, if they are kept. */
   run(taskName: string, data: unknown, morselCount: number, node?: number): unknown[];
   readonly workerCount: number;
 }
 
 /**
- * A whole plan as bytes, on its way from the thread that made it to the one that runs it: a long statement's plan has tens of
- * thousands of parts, and the threads between need not read them.
+ * A whole plan as bytes, for transfer from the planning thread to the executing one: a long statement's plan has tens
+ * of thousands of objects, which the threads in between need not deserialize.
  */
 export interface PackedPlan {
   bytes: Uint8Array<ArrayBuffer>;
   scans: ScanReading[];
-  /** Values of parameters, clocks or rows of metadata are still missing: it has to be made again for each run. */
+  /** Parameter values, clock or metadata rows are still missing, so it must be completed for each execution. */
   isOpen: boolean;
   /** How many nodes the plan has. */
   nodes: number;
-  /** Of the plan's root. */
+  /** Columns of the plan's root. */
   columns: Column[];
   timestamp: number;
 }
 
-/** A plan as threads post it. */
+/** A plan as posted between threads. */
 export type PostedPlan = Plan | PackedPlan;
 
 export function isPacked(plan: PostedPlan): plan is PackedPlan {
   return "bytes" in plan;
 }
 
-/** What a whole query needs: posted to an exec worker. */
+/** Everything needed to run a query, as posted to an exec worker. */
 export interface QueryRequest {
   id: number;
   plan: PostedPlan;
@@ -158,9 +165,9 @@ export interface QueryRequest {
   nowMicros: bigint;
   timeoutMs: number;
   memoryLimitBytes: number;
-  /** Where statistics are kept by the nodes of the plan. */
+  /** Set if statistics are kept for the plan's nodes. */
   analysis?: AnalysisShape;
   user: string;
-  /** Query slot in shared memory: holds the cancel word and the flow-control credits. */
+  /** Query slot in shared memory, with the cancel word and the flow-control credits. */
   slot: number;
 }

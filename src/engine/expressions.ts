@@ -1,8 +1,8 @@
 /**
- * Expressions over batches, with an optional filter. What has a kernel form is fused into one kernel over the rows; calls that only
- * have a `batch` form run over whole columns between kernels.
+ * Expressions over batches, with an optional filter. Everything with a kernel form is fused into one kernel over the rows; functions
+ * that only have a `batch` form run over whole columns between kernels.
  *
- *     rows → filter by what kernels can say → (arguments → batch calls)… → one kernel: the rest of the filter, and all results
+ *     rows → filter by kernel conditions → (arguments → batch calls)… → one kernel: the rest of the filter, and all results
  */
 import { assert, withCaret } from "../errors.ts";
 import type { FunctionEntry } from "../sql/functions/entry.ts";
@@ -27,30 +27,30 @@ import { projectKernel, type ProjectOutput } from "./compiler/project.ts";
 import { i32, type IrNode } from "./compiler/ir.ts";
 
 export interface CompiledExpressions {
-  /** Valid until the next call, and as long as the batch. Columns that are taken as they are are not copied (without a filter). */
+  /** Valid until the next call, and as long as the batch. Without a filter, plain columns are not copied. */
   run(batch: Batch): Batch;
   close(): void;
 }
 
 export interface CompileOptions {
-  /** Names the operator in errors of memory. */
+  /** Name of the operator in memory errors. */
   operator?: string;
-  /** About how many rows will come in all: are tables over a dictionary worth their while? */
+  /** Approximate total number of rows, which decides whether tables over a dictionary pay off. */
   expectedRows?: number;
-  /** The column that is `batch.rowBase + row` instead of lying in memory. */
+  /** The column whose values are `batch.rowBase + row` instead of being in memory. */
   rowIdColumn?: number;
-  /** Do not work out expressions over one symbol column for each dictionary entry. */
+  /** Do not precompute expressions over one symbol column for each dictionary entry. */
   rowByRow?: boolean;
 }
 
-/** A batch of a scan: rows `start` … of the columns, and what row ids start from. */
+/** A batch of a scan: rows `start` … of the columns, and the base of row ids. */
 export interface ScanBatch extends Batch {
   rowBase?: bigint;
 }
 
 export function compileExpressions(
   exprs: readonly Expr[],
-  /** All of them must hold. */
+  /** All of them must be true. */
   predicate: Expr | readonly Expr[] | undefined,
   inputTypes: readonly string[],
   context: QueryContext,
@@ -62,7 +62,9 @@ export function compileExpressions(
 
 const evaluated = new WeakMap<readonly Expr[], { context: QueryContext; compiled: CompiledExpressions }>();
 
-/** The expressions over one batch. For the same list again the kernels are there already; valid until the next call with it. */
+/**
+ * Evaluates expressions over one batch. Kernels are cached for the same list. Valid until the next call with that list.
+ */
 export function evaluate(exprs: readonly Expr[], batch: Batch, context: QueryContext): Batch {
   let known = evaluated.get(exprs);
   if (known?.context !== context) {
@@ -72,7 +74,7 @@ export function evaluate(exprs: readonly Expr[], batch: Batch, context: QueryCon
   return known.compiled.run(batch);
 }
 
-/** The parts of an AND. */
+/** The operands of an AND. */
 export function conjuncts(predicate: Expr, context: Pick<QueryContext, "functions">): Expr[] {
   if (predicate.kind === "call" && context.functions.resolve(predicate.function).entry.name === "and") {
     return predicate.args.flatMap((arg) => conjuncts(arg, context));
@@ -80,7 +82,7 @@ export function conjuncts(predicate: Expr, context: Pick<QueryContext, "function
   return [predicate];
 }
 
-/** The dictionary that an expression of type SYMBOL gives codes of. */
+/** The dictionary of an expression of type SYMBOL. */
 export function dictionaryOf(expr: Expr, dictionaries: readonly (Dictionary | undefined)[]): Dictionary | undefined {
   if (layoutOf(expr.type) !== "symbol") return undefined;
   if (expr.kind === "column") return dictionaries[expr.index];
@@ -91,7 +93,7 @@ export function dictionaryOf(expr: Expr, dictionaries: readonly (Dictionary | un
   return NO_DICTIONARY;
 }
 
-/** A column that a stage makes, or an input. Numbers go on after the inputs'. */
+/** A column: an input, or (numbered after the inputs) the result of a stage. */
 type Slot = number;
 
 interface Step {
@@ -104,7 +106,7 @@ interface State {
   rowBase: bigint;
 }
 
-/** A balanced tree: it is walked by recursion. */
+/** A balanced tree, as trees are processed recursively. */
 function allOf(nodes: IrNode[]): IrNode {
   if (nodes.length === 1) return nodes[0];
   const middle = nodes.length >> 1;
@@ -142,7 +144,7 @@ class Compiled implements CompiledExpressions {
   }
 }
 
-/** What is done for each batch, made for the dictionaries of the batch's symbols. */
+/** The steps for each batch, compiled for the dictionaries of the batch's symbols. */
 class Stages {
   private readonly types: string[];
   private readonly dictionaries: (Dictionary | undefined)[];
@@ -153,9 +155,9 @@ class Stages {
   private readonly made = new Map<string, Slot>();
   /** Slots that the last kernel fills. */
   private readonly computed: { slot: Slot; expr: Expr }[] = [];
-  /** As in the options, until a filter has moved rows together: from then on it lies in memory like other columns. */
+  /** As in the options until a filter has moved rows; from then on it is in memory like other columns. */
   private rowIdColumn: number | undefined;
-  /** Columns that hold one value, in all of their rows. */
+  /** Columns with the same value in all rows. */
   private readonly constantSlots = new Set<Slot>();
 
   constructor(
@@ -176,7 +178,7 @@ class Stages {
     const staged = complex.length > 0 || !exprs.every(plainResult);
     const needed = new Set<number>();
     for (const expr of [...complex, ...exprs]) columnsOf(expr, needed);
-    // Rows that do not pass are dropped before the slow calls.
+    // Drop rows that do not pass before the slow calls.
     if (staged && simple.length > 0) this.filterStep(simple, [...needed].sort((a, b) => a - b));
     const lastPredicates = (staged ? complex : simple).map((p) => (emittable(p) ? p : this.materialise(p)));
     const outputs = exprs.map((expr) => this.materialise(expr));
@@ -229,7 +231,7 @@ class Stages {
     return { kind: "column", index: slot, type: this.types[slot] };
   }
 
-  /** The expression with every part that kernels cannot say replaced by a column that a step makes. */
+  /** Replaces every part without a kernel form by a column that a step makes. */
   private materialise(expr: Expr): Expr {
     if (expr.kind === "column" || expr.kind === "constant" || this.emittable(expr)) return expr;
     const key = exprKey(expr);
@@ -264,7 +266,7 @@ class Stages {
     return result;
   }
 
-  /** May one call stand for two that read the same? Not for random numbers. */
+  /** True if equal calls may share one evaluation; not for random numbers. */
   private isRepeatable(expr: Expr): boolean {
     if (expr.kind === "call" && this.context.functions.resolve(expr.function).entry.volatility === "volatile") {
       return false;
@@ -274,7 +276,7 @@ class Stages {
 
   // ---- steps
 
-  /** Drops rows, and moves the columns `keep` together. */
+  /** Drops rows and moves the columns `keep` together. */
   private filterStep(predicates: Expr[], keep: number[]): void {
     const outputs = keep.map((slot) => ({ slot, expr: this.column(slot) }));
     this.kernelStep(predicates, outputs);
@@ -284,7 +286,7 @@ class Stages {
   private finalStep(predicates: Expr[], outputs: Expr[]): void {
     const bySlot = new Map<string, Slot>();
     outputs.forEach((expr, k) => {
-      // Without a filter, columns and what batch calls made are given as they are.
+      // Without a filter, input columns and results of batch calls are output directly.
       const isRowId = expr.kind === "column" && expr.index === this.rowIdColumn;
       if (predicates.length === 0 && expr.kind === "column" && !isRowId) {
         this.results[k] = expr.index;
@@ -302,7 +304,10 @@ class Stages {
     if (this.computed.length > 0 || predicates.length > 0) this.kernelStep(predicates, this.computed);
   }
 
-  /** One kernel: a filter over all rows and the outputs of those that pass. An output slot may be the slot that it is made of. */
+  /**
+   * One kernel: a filter over all rows, and the outputs for those that pass. An output slot may overwrite one of its
+   * inputs.
+   */
   private kernelStep(predicates: Expr[], outputs: { slot: Slot; expr: Expr; asText?: boolean }[]): void {
     const { context, space } = this;
     const compiler = compilerFor([...this.types], [...this.dictionaries], context, space, {
@@ -387,7 +392,7 @@ class Stages {
     const arena = new TextArena(space);
     const call = functionContext(context, expr.at);
     const batch = entry.batch;
-    // Long texts are not worked out while a statement is planned: here once for a batch.
+    // Calls with long constant texts are not evaluated during planning, but here once for each batch.
     const isConstant = entry.volatility !== "volatile" &&
       args.every((arg) => arg.constant !== undefined || this.constantSlots.has(arg.slot));
     if (isConstant) this.constantSlots.add(out);
@@ -426,13 +431,13 @@ class Stages {
     return out;
   }
 
-  /** CASE over columns that no kernel can hold: each branch is a whole column, rows are picked. */
+  /** CASE over columns without a kernel form: each branch is computed as a whole column, then rows are picked. */
   private caseStep(branches: { when: Expr; then: Expr }[], otherwise: Expr, type: string): Slot {
     const { context, space } = this;
     const pending: { slot: Slot; expr: Expr; asText?: boolean }[] = [];
     const columnOf = (expr: Expr, tag: string) => {
       const arg = this.argument(expr, pending);
-      // A bare NULL takes the type of the whole.
+      // A bare NULL has the type of the whole expression.
       return {
         ...arg,
         filled: arg.constant && new ConstantColumn(context, space, { value: arg.constant.value, type: tag }),
@@ -475,7 +480,7 @@ class Stages {
     const out = this.slot("BOOLEAN");
     const buffer = new Buffer(space, "BOOLEAN");
     const { heap } = context, { width } = typeOf(operand.type);
-    // Values of 128 and 256 bits are the same where their bytes are.
+    // Values of 128 and 256 bits are equal if their bytes are.
     const list = new Buffer(space, operand.type).reserve(values.length), arena = new TextArena(space);
     const bytesAt = (at: number) => heap.u8.subarray(at, at + width).toHex();
     const wanted = new Set(values.map((value, k) => {
@@ -497,7 +502,7 @@ class Stages {
   }
 }
 
-/** Is it computed once for each entry of a symbol's dictionary? */
+/** True if it is precomputed once for each entry of a symbol's dictionary. */
 export function isPerEntry(
   expr: Expr,
   types: readonly string[],
@@ -558,7 +563,7 @@ function entryTable(
   return table;
 }
 
-/** Can one kernel compute all the predicates and expressions, or take these as they are (columns of 128 bits)? */
+/** True if one kernel can compute all predicates and expressions, or output them unchanged (columns of 128 bits). */
 export function isFusable(
   exprs: readonly Expr[],
   predicates: readonly Expr[],
@@ -572,7 +577,7 @@ export function isFusable(
   return predicates.every(emittable) && exprs.every((expr) => expr.kind === "column" || emittable(expr));
 }
 
-/** A compiler for a kernel of the caller's own over fusable expressions, and the IR of its predicates. */
+/** A compiler for a caller's own kernel over fusable expressions, and the IR of its predicates. */
 export function fuse(
   predicates: readonly Expr[],
   types: readonly string[],
@@ -586,7 +591,7 @@ export function fuse(
   return { compiler, predicate: nodes.length === 0 ? undefined : allOf(nodes) };
 }
 
-/** The memory of one output column: grows with the batches. */
+/** The memory of one output column, which grows with the batches. */
 class Buffer {
   address = 0;
   rows = 0;
@@ -604,7 +609,7 @@ class Buffer {
   }
 }
 
-/** A column of one value, filled as far as batches have gone. */
+/** A column of one value, filled as far as batches required so far. */
 class ConstantColumn {
   private readonly buffer: Buffer;
   private filled = 0;

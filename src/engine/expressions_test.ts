@@ -50,7 +50,7 @@ function randomRows(rowCount: number, seed: number): Row[] {
   });
 }
 
-/** The values of expressions over the rows, in batches of `batchRows`. */
+/** Evaluates expressions over the rows, in batches of `batchRows`. */
 function evaluateAll(rows: Row[], exprs: Expr[], predicate: Expr | undefined, batchRows: number): Value[][] {
   const context: QueryContext = testContext(1 << 26, { functions });
   const input = new RowsInput(TYPES.map((type, k) => ({ name: `c${k}`, type })), rows, context, batchRows);
@@ -98,12 +98,12 @@ Deno.test("scalar and lane forms of one expression agree with plain TypeScript, 
     ];
   });
   for (const batchRows of [1, 7, 64, 3_001]) assert.deepEqual(evaluateAll(rows, exprs, undefined, batchRows), expected);
-  // One text output takes the lanes away: the same by scalar code.
+  // With a text output lanes are not possible: scalar code must give the same.
   const scalar = evaluateAll(rows, [...exprs, fn("<", "BOOLEAN", c("VARCHAR"), lit("b", "VARCHAR"))], undefined, 999);
   assert.deepEqual(scalar.map((row) => row.slice(0, -1)), expected);
 });
 
-Deno.test("a filter keeps the rows for which all parts hold, and moves every column together", () => {
+Deno.test("a filter keeps the rows that pass all parts, and compacts every column", () => {
   const rows = randomRows(2_777, 2);
   const columns = TYPES.map((type, k) => col(k, type));
   const laneable = fn(
@@ -123,7 +123,7 @@ Deno.test("a filter keeps the rows for which all parts hold, and moves every col
   );
 });
 
-Deno.test("symbols: compared by codes, looked up for each entry, or as text", () => {
+Deno.test("symbols: compared by codes, precomputed for each entry, or as text", () => {
   const rows = randomRows(1_500, 3);
   const one = fn("=", "BOOLEAN", c("SYMBOL"), lit("zebra", "STRING"));
   const text = functions.resolve(functionId("=", ["SYMBOL", "STRING"]));
@@ -144,7 +144,7 @@ Deno.test("symbols: compared by codes, looked up for each entry, or as text", ()
   );
 });
 
-Deno.test("IN by a chain of comparisons, by search, and over symbols; nulls are members", () => {
+Deno.test("IN by comparisons, by search, and over symbols; nulls can be members", () => {
   const rows = randomRows(1_200, 4);
   const short: Value[] = [1, 2, null],
     long: Value[] = Array.from({ length: 30 }, (_, k) => BigInt(k - 20) * 10_000_000_019n);
@@ -167,7 +167,7 @@ Deno.test("IN by a chain of comparisons, by search, and over symbols; nulls are 
   assert.deepEqual(evaluateAll(rows, exprs, undefined, 333), expected);
 });
 
-Deno.test("CASE takes the first branch that holds; batch calls run between kernels", () => {
+Deno.test("CASE takes the first true branch; batch calls run between kernels", () => {
   const rows = randomRows(900, 5);
   const expr: Expr = {
     kind: "case",

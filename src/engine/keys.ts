@@ -1,8 +1,9 @@
 /**
- * Equal keys become equal small numbers: for joins by time, set operations, partitions and LATEST.
+ * Maps equal keys to equal small numbers, for time joins, set operations, partitions and LATEST.
  *
- * A row's key is written as i32 words (text and symbols as the number of an interned text, so that symbols of different dictionaries
- * and plain text compare), then the words are looked up in one hash table. Null equals null; -0 equals 0; there is one NaN.
+ * A row's key is written as i32 words. Texts and symbols are represented by the number of an interned text, so that symbols of
+ * different dictionaries and plain text can be compared. The words are then looked up in one hash table. Null equals null, -0
+ * equals 0, and there is one NaN.
  */
 import type { Dictionary } from "../storage/contract.ts";
 import type { SharedHeap } from "../storage/heap.ts";
@@ -29,7 +30,7 @@ export class TextInterner {
     this.arena = new TextArena(space);
   }
 
-  /** -1 for null; -2 for a text that is not there and is not to be added. */
+  /** -1 for null; -2 for an unknown text without `insert`. */
   number(address: number, length: number, insert: boolean): number {
     if (length < 0) return -1;
     const { u8 } = this.heap;
@@ -75,7 +76,7 @@ export class TextInterner {
   }
 }
 
-/** Spreads the bits of a hash over its low bits. Source: the finaliser of MurmurHash3. */
+/** Mixes the bits of a hash into its low bits. Source: the finaliser of MurmurHash3. */
 export function mix(hash: number): number {
   hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
   hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
@@ -86,7 +87,7 @@ const UNKNOWN = -3;
 
 interface CodeNumbers {
   dictionary: Dictionary;
-  /** By code: the text's number, UNKNOWN, or -2 for not there as of `internerCount`. */
+  /** By code: the text's number, UNKNOWN, or -2 if it was unknown at `internerCount` texts. */
   numbers: Int32Array;
   internerCount: number;
 }
@@ -103,7 +104,8 @@ class TextKeys {
 
   writeText(address: number, rowCount: number, out: Int32Array, at: number, stride: number, insert: boolean): void {
     const { u32, i32 } = this.space.heap;
-    // Texts from a dictionary come with the same pairs again and again. Memory may be written anew between batches, so it is for this one only.
+    // Texts from a dictionary have recurring pairs. The cache is only valid for one batch, because memory may be
+    // overwritten between batches.
     const known = this.known;
     known.clear();
     for (let row = 0, pair = address >>> 2; row < rowCount; row++, pair += 2, at += stride) {
@@ -172,7 +174,7 @@ export class KeyTable {
       return layout === "text" || layout === "symbol" ? new TextKeys(space) : undefined;
     });
     this.wordCount = types.reduce((sum, type) => sum + wordsOf(layoutOf(type), typeOf(type).width), 0);
-    this.words = space.words(Math.max(1, this.wordCount)); // a first batch of one row must fit: stores past the end are lost silently
+    this.words = space.words(Math.max(1, this.wordCount)); // a first batch of one row must fit: stores past the end are silently lost
     this.result = space.words(1);
     this.keys = space.words(256 * Math.max(1, this.wordCount));
     this.hashes = space.words(256);
@@ -180,8 +182,8 @@ export class KeyTable {
   }
 
   /**
-   * The group of each row; -1 for keys that are not there, unless `insert`. New groups are those from the old `count` on: the first row of
-   * group g is the first with that number. The view is good until the next call.
+   * Returns the group of each row; -1 for unknown keys without `insert`. New groups are numbered from the old `count`
+   * on, in order of their first rows. The view is valid until the next call.
    */
   groups(columns: readonly Vector[], rowCount: number, insert: boolean): Int32Array {
     if (this.result.length < rowCount) {

@@ -1,6 +1,6 @@
 /**
- * Loops over rows poll by rows, of which one can have a text of megabytes. So what runs over the bytes of one text, in kernels
- * and in TypeScript, polls by itself where the text is long. It knows no query: the thread works at one at a time.
+ * Loops over rows poll by rows, but one row can contain a text of megabytes. So code that processes the bytes of a text, in kernels
+ * and in TypeScript, polls by itself for long texts. It has no reference to the query: a thread works on one query at a time.
  */
 import type { QueryContext } from "./contract.ts";
 
@@ -9,19 +9,19 @@ export const LONG_TEXT_BYTES = 65_536;
 
 let current: Pick<QueryContext, "poll"> | undefined;
 
-/** From here on the thread works at this query. Returns the one before. */
+/** Sets the query that the thread works on, and returns the previous one. */
 export function workAt(context: Pick<QueryContext, "poll"> | undefined): Pick<QueryContext, "poll"> | undefined {
   const before = current;
   current = context;
   return before;
 }
 
-/** Throws where the query at hand is to end. Kernels import it. */
+/** Throws if the current query must end. Kernels import it. */
 export function pollQuery(): void {
   current?.poll();
 }
 
-/** Before a loop over so many bytes. */
+/** Called before a loop over this many bytes. */
 export function pollLongText(sizeBytes: number): void {
   if (sizeBytes > LONG_TEXT_BYTES) pollQuery();
 }

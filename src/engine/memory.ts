@@ -1,9 +1,9 @@
-/** The memory of one query: blocks of the heap, counted against the query's limit over all threads that work on it. */
+/** The memory of one query: heap blocks, counted against the query's limit over all threads that work on it. */
 import { SqlError, SQLSTATE } from "../errors.ts";
 import { HeapFullError, SharedHeap } from "../storage/heap.ts";
 import type { QueryMemory } from "./contract.ts";
 
-/** A query that would go beyond its limit. SQLSTATE 53200. */
+/** The error for exceeding the query's limit. SQLSTATE 53200. */
 function overLimit(operator: string, sizeBytes: number, limitBytes: number): SqlError {
   return new SqlError(
     `${operator} needs ${sizeBytes} more bytes: the query's memory limit of ${limitBytes} bytes is reached`,
@@ -12,18 +12,21 @@ function overLimit(operator: string, sizeBytes: number, limitBytes: number): Sql
   );
 }
 
-/** This much of what functions made and let go may wait for the collector of each thread. */
+/** Maximum garbage of functions on each thread before a collection. */
 const GARBAGE_BYTES_MAX = 32 << 20;
 
 let collect: (() => void) | undefined;
 let madeSinceCollection = 0;
 
-/** How this thread collects its garbage. V8 by itself waits until it needs room, whatever a query's limit is. */
+/**
+ * Sets the garbage collector of this thread. V8 by itself collects only when it needs space, regardless of a query's
+ * limit.
+ */
 export function collectWith(collectGarbage: () => void): void {
   collect = collectGarbage;
 }
 
-/** Before so many bytes are made in JavaScript's heap. */
+/** Called before this many bytes are allocated in JavaScript's heap. */
 function beforeMaking(sizeBytes: number): void {
   madeSinceCollection += sizeBytes;
   if (madeSinceCollection <= GARBAGE_BYTES_MAX || collect === undefined) return;
@@ -31,17 +34,20 @@ function beforeMaking(sizeBytes: number): void {
   collect();
 }
 
-/** What `memoryUnits` of a slot counts. */
+/** Unit of a slot's `memoryUnits`. */
 export const UNIT_BYTES = 4_096;
 
 export class CountedMemory implements QueryMemory {
   private readonly blocks = new Map<number, number>();
   private readonly accounted = new Map<string, number>();
   private units = 0;
-  /** All that this thread has made in buffers of JavaScript, and let go since or not. */
+  /** Total bytes that this thread has allocated in JavaScript buffers, including freed ones. */
   madeBytes = 0;
 
-  /** `counter`: i32 index of the word that counts the query's units of 4 KiB over all its threads; without one, this thread is all. */
+  /**
+   * `counter`: i32 index of the word that counts the query's 4 KiB units over all threads; without it, only this thread
+   * counts.
+   */
   constructor(
     private readonly heap: SharedHeap,
     readonly limitBytes: number,
@@ -111,7 +117,7 @@ export class CountedMemory implements QueryMemory {
     beforeMaking(sizeBytes);
   }
 
-  /** Leaves a block to another thread of the query, which calls `adopt`. */
+  /** Passes a block to another thread of the query, which calls `adopt`. */
   detach(address: number): void {
     const size = this.blocks.get(address);
     if (size === undefined) return;
@@ -124,7 +130,7 @@ export class CountedMemory implements QueryMemory {
     this.take(SharedHeap.blockBytes(sizeBytes) / UNIT_BYTES, operator);
   }
 
-  /** Leaves every block to another thread, which adopts them: addresses and sizes. */
+  /** Passes all blocks to another thread, which adopts them. Returns addresses and sizes. */
   handOver(): [address: number, sizeBytes: number][] {
     const given = [...this.blocks];
     for (const [address] of given) this.detach(address);

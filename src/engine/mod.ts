@@ -1,4 +1,4 @@
-/** The engine room: plans to answers. */
+/** The engine room: executes plans. */
 export type * from "./contract.ts";
 export { isPacked, MORSEL_ROWS } from "./contract.ts";
 export {

@@ -1,10 +1,10 @@
-/** Plans on their way between threads: long ones as bytes. */
+/** Plans as posted between threads: long ones as bytes. */
 import { deserialize, serialize } from "node:v8";
 import type { Plan, ScanReading } from "../sql/plan.ts";
 import { countNodes } from "./analysis.ts";
 import { isPacked, type PostedPlan } from "./contract.ts";
 
-/** Shorter ones stay as they are: any thread reads them in less than a millisecond. */
+/** Shorter plans are posted as objects: any thread clones them in less than a millisecond. */
 const PACKED_BYTES_MIN = 32 << 10;
 
 /** The plan, packed if it is long. */

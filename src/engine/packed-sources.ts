@@ -1,13 +1,13 @@
 /**
- * Scan sources on their way to the workers. A table has thousands of chunks, and cloning their descriptions for every query and every
- * helper took longer than many a query: they go as numbers in shared memory instead, made once for each list of segments, and a
- * worker keeps the lists that it has read.
+ * Scan sources as posted to workers. A table has thousands of chunks, and cloning their descriptions for every query and helper took
+ * longer than many queries. Instead they are written as numbers to shared memory, once for each list of segments, and a worker
+ * caches the lists that it has read.
  */
 import { assert } from "../errors.ts";
 import type { ColumnChunk, ScanSource, SegmentSource } from "../storage/contract.ts";
 import type { QueryRequest } from "./contract.ts";
 
-/** A list of segments; the same id is the same list. */
+/** A list of segments; equal ids mean equal lists. */
 interface PackedSegments {
   id: number;
   columnCount: number;
@@ -17,15 +17,15 @@ interface PackedSegments {
 
 export type PackedSource = Omit<ScanSource, "segments"> & { segments: SegmentSource[] | PackedSegments };
 
-/** A query as it is posted. */
+/** A query as posted. */
 export type PostedRequest = Omit<QueryRequest, "sources"> & { sources: PackedSource[] };
 
 /** Shorter lists are cloned. */
 const PACKED_MIN = 4;
-/** Chunks that a thread keeps the descriptions of. */
+/** Maximum number of chunks whose descriptions a thread caches. */
 const KEPT_CHUNKS_MAX = 50_000;
 
-/** Words of 8 bytes: numbers as f64, big integers as i64. */
+/** Words of 8 bytes: numbers as f64, BigInts as i64. */
 const SEGMENT_WORDS = 5;
 const CHUNK_NUMBERS = [
   "address",
@@ -36,10 +36,13 @@ const CHUNK_NUMBERS = [
   "valueBytes",
 ] as const satisfies readonly (keyof ColumnChunk)[];
 const STATS = ["min", "max", "sum"] as const;
-/** Whether there is a chunk, its numbers, the count of nulls; then a kind and a value for each of the other statistics. */
+/**
+ * A flag for the existence of the chunk, its numbers, the null count; then kind and value of each of the other
+ * statistics.
+ */
 const STATISTIC_WORDS = 3;
 const CHUNK_WORDS = 1 + CHUNK_NUMBERS.length + 1 + STATISTIC_WORDS * STATS.length;
-/** Sums of integers may take more than 64 bits. */
+/** Sums of integers may need more than 64 bits. */
 const NONE = 0, NUMBER = 1, INTEGER = 2, WIDE_INTEGER = 3;
 
 const packed = new WeakMap<readonly SegmentSource[], PackedSegments>();
@@ -92,7 +95,7 @@ function pack(segments: readonly SegmentSource[]): PackedSegments {
   return { id: ++lists, columnCount, count: segments.length, words };
 }
 
-/** By id, the one used last at the end. */
+/** By id, the most recently used one last. */
 const kept = new Map<number, SegmentSource[]>();
 let keptChunks = 0;
 

@@ -54,7 +54,7 @@ function source(count: number): ScanSource {
   };
 }
 
-Deno.test("sources arrive as they were sent, and lists that are known are not read again", () => {
+Deno.test("sources are decoded as they were encoded, and known lists are not read again", () => {
   const sources = [source(0), source(3), source(40)];
   const posted = structuredClone(packSources(sources));
   const read = unpackSources(posted);

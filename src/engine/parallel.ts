@@ -1,6 +1,6 @@
 /**
- * Morsels of one query on several workers. The leader opens a section, tells the other workers over their ports, and takes morsels
- * itself; whoever is idle joins, and nobody is waited for who has not joined. Each morsel is taken once, through an atomic count.
+ * Runs morsels of one query on several workers. The leader opens a section, notifies the other workers through their ports, and takes
+ * morsels itself. Idle workers join; the leader waits only for those that have joined. An atomic counter hands out each morsel once.
  */
 import { SqlError } from "../errors.ts";
 import { SHARED_WORD, type SharedHeap } from "../storage/heap.ts";
@@ -11,12 +11,12 @@ import type { PostedRequest } from "./packed-sources.ts";
 import { type PostedError, postedError, revivedError } from "./posted-error.ts";
 import { CANCEL, cancelError, HELPERS_MAX, SLOT, slotWord, STOPPED_BY_ANOTHER } from "./slot.ts";
 
-/** One participant's side of a task: its own state, made by `open`. */
+/** One participant's part of a task, with its own state, made by `open`. */
 export interface Participant {
   run(morsel: number): void;
-  /** Plain JSON (numbers, texts, lists). Blocks that it names stay allocated: they become the leader's. */
+  /** Returns plain JSON (numbers, texts, lists). The leader takes over blocks that it names. */
   finish(): unknown;
-  /** Gives back what is not part of the result: pins above all. Called once, also after a failure. */
+  /** Releases everything that is not part of the result, such as pins. Called once, also after a failure. */
   close?(): void;
 }
 
@@ -35,7 +35,7 @@ export function openTask(name: string, data: unknown, context: QueryContext): Pa
   return task(data, context);
 }
 
-/** What a helper is told: enough to make a context of its own. */
+/** The message to a helper: enough to make its own context. */
 export interface Invitation {
   request: PostedRequest;
   section: number;
@@ -64,7 +64,7 @@ export class SectionRunner implements ParallelRunner {
     const { heap } = this;
     const request = node === undefined ? this.request : inNode(this.request, node);
     const word = (offset: number) => slotWord(request.slot, offset);
-    // Unlike any section before: an invitation that is read late opens nothing.
+    // A unique section number, so that an invitation that is read late has no effect.
     const section = 1 + (Atomics.add(heap.i32, SHARED_WORD.sections, 1) & 0x3fffffff);
     Atomics.store(heap.i32, word(SLOT.nextMorsel), 0);
     Atomics.store(heap.i32, word(SLOT.results), 0);
@@ -100,11 +100,11 @@ export class SectionRunner implements ParallelRunner {
         try {
           this.context().memory.adopt(address, sizeBytes, taskName);
         } catch (error) {
-          failures.push(error); // over the limit, but it is ours now, to be freed
+          failures.push(error); // over the limit, but adopted so that it is freed
         }
       }
     }
-    // A participant that failed stopped the others through the cancel word: what they say of it is not the reason.
+    // A participant that failed stopped the others through the cancel word, so their errors are not the cause.
     const reason = Atomics.compareExchange(heap.i32, word(SLOT.cancel), CANCEL.helperFailed, CANCEL.none);
     if (failures.length === 0 && reason !== CANCEL.none) failures.push(cancelError(reason, request.timeoutMs));
     if (failures.length > 0) throw failures.find((error) => !isStopped(error)) ?? failures[0];
@@ -154,7 +154,7 @@ function isStopped(error: unknown): boolean {
   return error instanceof SqlError && error.message === STOPPED_BY_ANOTHER;
 }
 
-/** A helper's side: joins the section if it is still open, and leaves its result for the leader. */
+/** The helper's side: joins the section if it is still open, and leaves its result for the leader. */
 export function help<Context extends QueryContext & { memory: CountedMemory }>(
   heap: SharedHeap,
   invitation: Invitation,
@@ -167,7 +167,7 @@ export function help<Context extends QueryContext & { memory: CountedMemory }>(
   Atomics.add(heap.i32, word(SLOT.helpers), 1);
   let context: Context | undefined;
   try {
-    // The leader may have closed it before it saw this helper.
+    // The leader may have closed the section before it saw this helper.
     const isOpen = Atomics.load(heap.i32, word(SLOT.section)) === section &&
       Atomics.load(heap.i32, word(SLOT.nextMorsel)) < morselCount;
     if (!isOpen) return;
@@ -182,7 +182,7 @@ export function help<Context extends QueryContext & { memory: CountedMemory }>(
         throw error;
       }
     } catch (error) {
-      // Before this helper leaves: without its morsels the leader's answer would be wrong.
+      // Set the word before this helper leaves: without its morsels the leader's answer would be wrong.
       Atomics.compareExchange(heap.i32, word(SLOT.cancel), CANCEL.none, CANCEL.helperFailed);
       leaveError(heap, request.slot, error);
     }
@@ -200,11 +200,11 @@ function leaveError(heap: SharedHeap, slot: number, error: unknown): void {
   try {
     leaveResult(heap, slot, { error: postedError(error) });
   } catch {
-    // The memory is full. The cancel word has told the leader.
+    // The memory is full. The cancel word has informed the leader.
   }
 }
 
-/** Takes its place in the list only when nothing can fail any more. */
+/** Enters the result into the list only when nothing can fail any more. */
 function leaveResult(heap: SharedHeap, slot: number, result: HelperResult): void {
   const bytes = new TextEncoder().encode(JSON.stringify(result));
   const address = heap.allocate(bytes.length, "batch");

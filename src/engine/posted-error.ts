@@ -1,4 +1,4 @@
-/** Errors on their way from thread to thread. */
+/** Errors as posted between threads. */
 import { asClientFault, CorruptFileError, SqlError, SQLSTATE } from "../errors.ts";
 
 /** An error as plain data. */
@@ -31,7 +31,7 @@ export function postedError(thrown: unknown): PostedError {
   return { name: "Error", message, position: 0, sqlState: SQLSTATE.internal, stack };
 }
 
-/** The same error in another thread. */
+/** Restores the error in another thread. */
 export function revivedError({ name, message, position, caret, sqlState, path, stack }: PostedError): Error {
   if (name === "SqlError") return new SqlError(message, position, sqlState, { caret });
   if (name === "CorruptFileError") return new CorruptFileError(path!, message.slice(path!.length + ": ".length));

@@ -1,6 +1,7 @@
 /**
- * Row numbers by keys of `wasm/sort.ts`: up to three travel with a row, as memory allows, and later ones are looked at where all before
- * are equal. Many rows are spread over buckets of the first key's range, chunk by chunk, and the buckets sorted on their own, on all workers.
+ * Sorts row numbers by the keys of `wasm/sort.ts`: up to three keys are stored with a row, as memory allows; later ones are looked up
+ * where all previous ones are equal. Many rows are distributed to buckets of the first key's range, chunk by chunk, and the buckets
+ * are sorted separately, by all workers.
  */
 import { SqlError, SQLSTATE } from "../errors.ts";
 import type { SharedHeap } from "../storage/heap.ts";
@@ -20,42 +21,42 @@ import {
   wordSource,
 } from "./wasm/sort.ts";
 
-/** So many rows are sorted without a look at the cancel word. */
+/** Rows sorted between two checks of the cancel word. */
 const ALONE_ROWS = 1 << 18;
 const CHUNK_ROWS = 1 << 17;
 const CHUNKS_MAX = 64;
-/** Of more columns there are few on a cache line. */
+/** With more columns, only few fit on a cache line. */
 const PACKED_COLUMNS_MAX = 32;
 const BUCKETS = 1 << BUCKET_BITS_MAX;
 
 interface SortTask {
   step: "keys" | "count" | "spread" | "order";
   operator: string;
-  /** Row numbers, which become the sorted ones. */
+  /** Row numbers, which are replaced by the sorted ones. */
   order: number;
   rowCount: number;
   elements: number;
   scratch: number;
-  /** Keys of an element. */
+  /** Number of keys in an element. */
   keys: number;
-  /** The sources of so many keys, for the first go and for those after it. */
+  /** The sources of the keys, first for the elements and then for each further level. */
   levels: KeySource[][];
   chunkRows: number;
-  /** Of the first keys. */
+  /** Range of the first keys. */
   least: bigint;
   shift: bigint;
-  /** BUCKETS words a chunk: how many, then where the next one goes. */
+  /** BUCKETS words for each chunk: first counts, then the next target address. */
   counts: number;
-  /** Neighbouring buckets by the elements where they start, and the end; `parts` are bounds in that list. */
+  /** Neighbouring buckets by their first elements, and the end; `parts` are indices into that list. */
   starts: number[];
   parts: number[];
-  /** What goes along with the rows. */
+  /** Columns that are rearranged with the rows. */
   payload?: { columns: number[]; widths: number[]; block: number };
 }
 
 /**
- * Columns that are wanted in the rows' new order. Rows are put side by side, by the buckets that they fall into, so that those wanted
- * together lie close together.
+ * Columns that are needed in the rows' new order. Rows are stored in row format, grouped by bucket, so that rows that
+ * are needed together are close together.
  */
 export class Payload {
   private block = 0;
@@ -66,7 +67,7 @@ export class Payload {
     return this.columns.map(({ type }) => typeOf(type).width);
   }
 
-  /** Undefined when there is no memory for it: the columns will do. */
+  /** Undefined if there is not enough memory; the original columns are used then. */
   reserve(rowCount: number): SortTask["payload"] {
     const { columns, widths } = this;
     if (columns.length < 2 || columns.length > PACKED_COLUMNS_MAX) return undefined;
@@ -79,7 +80,7 @@ export class Payload {
     return { columns: columns.map(({ address }) => address), widths, block: this.block };
   }
 
-  /** Was it rearranged? Then the sorted row numbers are those of its rows. */
+  /** True if it was rearranged. The sorted row numbers then refer to it. */
   get isPlaced(): boolean {
     return this.block !== 0;
   }
@@ -100,7 +101,7 @@ export class Payload {
 /** Least and greatest key, as text. */
 type Range = [least: string, most: string];
 
-/** Sorts the row numbers in `order[0 … n-1]` by keys, most significant first; rows that are level stay in their order. */
+/** Sorts the row numbers in `order[0 … n-1]` by keys, most significant first; stable. */
 export function sortRows(
   order: Int32Array,
   sources: readonly KeySource[],
@@ -153,7 +154,7 @@ export function sortRows(
   }
 }
 
-/** Memory for elements of as many keys as there is room for. */
+/** Memory for elements with as many keys as there is space for. */
 function elementsFor(n: number, count: number, own: Workspace): { keys: number; elements: number; scratch: number } {
   for (let keys = Math.max(1, Math.min(KEYS_MAX, count));; keys--) {
     try {
@@ -214,7 +215,7 @@ function sortInBuckets(
   run("order", task.parts.length - 1);
 }
 
-/** For keys that are at most so far apart, so that there are buckets enough. */
+/** The shift for keys with this span, so that the number of buckets suffices. */
 function shiftOf(span: bigint): bigint {
   return BigInt(Math.max(0, span.toString(2).length - BUCKET_BITS_MAX));
 }
@@ -242,12 +243,12 @@ class Sorter {
     heap.i32.set(task.levels.flat(2), this.table >>> 2);
   }
 
-  /** Where the sources of a level's keys are listed. */
+  /** Address of the sources of a level's keys. */
   private sourcesOf(level: number): number {
     return this.table + level * SOURCE_BYTES * this.task.keys;
   }
 
-  /** Few rows, at once. */
+  /** Sorts few rows at once. */
   sortAll(): void {
     const { functions, task: { elements, scratch, order, rowCount } } = this;
     functions.start(elements, order, rowCount, this.table);
@@ -307,7 +308,7 @@ class Sorter {
     return [this.heap.u64[at], this.heap.u64[at + 1]];
   }
 
-  /** Sorts elements that have their keys of `level` and are equal in those before `key`. */
+  /** Sorts elements that contain their keys of `level` and are equal in those before `key`. */
   private sort(elements: number, scratch: number, n: number, level: number, key: number): void {
     const { functions, heap, depthCounts, width, task: { levels, keys } } = this;
     this.poll();

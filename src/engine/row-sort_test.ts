@@ -5,7 +5,7 @@ import { Payload, sortRows } from "./row-sort.ts";
 import { randomFrom, testContext, threeParticipants } from "./testing.ts";
 import { type KeySource, wordSource } from "./wasm/sort.ts";
 
-/** Words as a key of few values, of many, of one value most of the time, and of doubles' high halves. */
+/** Words of keys with few values, with many, with one frequent value, and with high halves of doubles. */
 const KINDS: Record<string, (random: () => number) => number> = {
   few: (random) => random() % 7,
   many: (random) => random() | 0,
@@ -14,7 +14,7 @@ const KINDS: Record<string, (random: () => number) => number> = {
   narrow: (random) => 0x40590000 + random() % 5_000,
 };
 
-Deno.test("rows are sorted by any number of words, stable, in few pieces and in many, alone and by three", () => {
+Deno.test("rows are sorted stably by any number of words, in few and many chunks, by one participant and by three", () => {
   const shapes = [
     ["many"],
     ["few"],
@@ -78,7 +78,7 @@ Deno.test("rows are sorted by any number of words, stable, in few pieces and in 
   }
 });
 
-Deno.test("with little memory fewer keys travel with a row", () => {
+Deno.test("with little memory fewer keys are stored with a row", () => {
   const context = testContext(1 << 27), rowCount = 80_000, random = randomFrom(1);
   const plenty = Workspace.of(context, "test");
   const words = Array.from({ length: 6 }, () => {

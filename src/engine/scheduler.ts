@@ -1,6 +1,6 @@
 /**
- * Main's side of the exec workers: which worker leads which query, what comes back, and how fast.
- * A worker leads one query at a time; queries that find all workers busy wait in order. Tasks (parsing) go the same way.
+ * Main's side of the exec workers: assigns queries to workers and transfers results with flow control. A worker leads one query at a
+ * time; queries that find all workers busy wait in order. Tasks (parsing) are assigned the same way.
  */
 import { CorruptFileError, SqlError, SQLSTATE } from "../errors.ts";
 import { type PostedError, revivedError } from "./posted-error.ts";
@@ -13,24 +13,24 @@ import { CANCEL, cancelError, clearSlot, SLOT, SLOT_COUNT, slotLong, slotWord } 
 export interface SchedulerOptions {
   heap: SharedHeap;
   workerCount: number;
-  /** Where workers' entry module is. */
+  /** URL of the workers' entry module. */
   workerUrl: URL;
   log: (level: "DEBUG" | "INFO" | "ERROR" | "CRITICAL", message: string) => void;
-  /** An error that nobody expected: the health check may turn on it. */
+  /** Called for an unexpected error, which may turn the health check. */
   onUnhandledError?: () => void;
 }
 
-/** A query without what the scheduler adds. `output` is the entry module's: how batches become bytes. */
+/** A query without what the scheduler adds. `output`: how batches become bytes, for the entry module. */
 export type QueryOrder = Omit<QueryRequest, "id" | "slot">;
 
-/** How far a query is, and what it holds. */
+/** Progress and memory of a query. */
 export interface QueryStatistics {
-  /** "waiting": for a worker; "sending": for its reader. */
+  /** "waiting": for a worker; "sending": waits for its reader. */
   state: "waiting" | "running" | "sending" | "ended";
   /** The worker that leads it, or -1. */
   worker: number;
   rowsRead: number;
-  /** At most; 0 where no source knows. */
+  /** Upper bound; 0 if no source knows it. */
   rowsToRead: number;
   memoryBytes: number;
 }
@@ -39,41 +39,44 @@ export interface RunningQuery {
   chunks: AsyncIterable<{ bytes: Uint8Array; rows: number }>;
   totalRows(): number;
   cancel(): void;
-  /** After the end: the last ones. */
+  /** After the end, returns the final values. */
   statistics(): QueryStatistics;
-  /** No thread works on it any more: what it reads may go. */
+  /** Resolves when no thread works on it any more, so that its data may be freed. */
   ended: Promise<void>;
 }
 
 export interface Scheduler {
   run(order: QueryOrder, output: unknown): RunningQuery;
-  /** Runs a named task of the entry module on a worker; `transfer` buffers are moved. Tasks are short and do not wait for queries. */
+  /**
+   * Runs a named task of the entry module on a worker; `transfer` buffers are moved. Tasks are short and do not wait
+   * for queries.
+   */
   task(name: string, payload: unknown, transfer?: ArrayBuffer[]): Promise<unknown>;
-  /** For tests: an error reaches the top of a worker that leads a query, or of any when none does. */
+  /** For tests: throws an error at the top of a worker that leads a query, or of any worker. */
   crash(text: string): void;
-  /** Cancels what runs and ends the workers. */
+  /** Cancels running queries and ends the workers. */
   close(): Promise<void>;
 }
 
-/** What main tells a worker. */
+/** Messages from main to a worker. */
 export type ToWorker =
   | { type: "attach"; memory: WebAssembly.Memory; runsQueries: boolean }
-  /** The way to worker `index`. */
+  /** A port to worker `index`. */
   | { type: "peer"; index: number; port: MessagePort }
   | { type: "query"; id: number; request: PostedRequest; output: unknown }
-  /** Goes on with a query that it has parked. */
+  /** Continues a parked query. */
   | { type: "resume"; id: number }
-  /** No query has run for a while: memory that it keeps for the next ones goes back. `isFirst`: that of all threads, too. */
+  /** No query has run for a while: releases cached memory. `isFirst`: also the memory shared by all threads. */
   | { type: "rest"; isFirst: boolean }
   | { type: "task"; id: number; name: string; payload: unknown }
-  /** For tests: an error reaches the top of the thread. */
+  /** For tests: throws an error at the top of the thread. */
   | { type: "crash"; text: string };
 
-/** What a worker tells main. */
+/** Messages from a worker to main. */
 export type FromWorker =
   /** It can be given work. */
   | { type: "ready" }
-  /** The query waits for its reader, and the worker can do something else. */
+  /** The query waits for its reader, and the worker is free. */
   | { type: "parked"; id: number }
   | { type: "chunk"; id: number; bytes: Uint8Array; rows: number }
   | { type: "done"; id: number; totalRows: number }
@@ -83,53 +86,53 @@ export type FromWorker =
 interface Job {
   id: number;
   isTask?: boolean;
-  /** The worker that has parked it: only there can it go on. */
+  /** The worker that has parked it; it can only continue there. */
   only?: Seat;
   start: (worker: Worker) => void;
   onMessage: (message: FromWorker) => void;
-  /** The worker that had it is gone, or there is none. */
+  /** The worker that had it has failed, or none can be started. */
   onCrash: (reason: string) => void;
 }
 
-/** A worker's place: who sits in it is replaced after a failure. */
+/** A worker's slot. The worker is replaced after a failure. */
 interface Seat {
   index: number;
   worker: Worker;
-  /** It has attached, and lives. */
+  /** The worker has attached and is alive. */
   isReady: boolean;
   /** What it runs. */
   job: Job | undefined;
   /** Queries that wait for their readers. */
   parked: Set<Job>;
-  /** How often in a row a worker in it has ended without having finished anything, and why the last one did. */
+  /** Number of consecutive workers that ended without finishing anything, and the reason of the last one. */
   failures: number;
   reason: string;
   retry?: ReturnType<typeof setTimeout>;
 }
 
-/** A worker that cannot start is tried again after so long, twice as long each time. */
+/** Delay before retrying to start a worker; it doubles each time. */
 const RETRY_MS = 100;
 const RETRY_MS_MAX = 60_000;
-/** A place that has failed so often does not count as one where work could go. */
+/** A slot with this many failures is not considered available. */
 const FAILURES_MAX = 4;
-/** Chunks that a reader may have left before a parked query goes on. */
+/** A parked query continues when at most this many chunks are left to its reader. */
 const CHUNKS_LEFT_MAX = 2;
 
-/** A parked query whose reader has taken nothing for so long ends when others wait for its slot. */
+/** A parked query whose reader has taken nothing for this long ends if others wait for its slot. */
 const STALL_MS = 10_000;
 
 /** After this time without queries, tasks and commits, the workers return memory to the system. */
 const REST_MS = 5_000;
 
-/** A query that was asked for and has not ended. */
+/** A query that was requested and has not ended. */
 interface Underway {
   cancel(reason: number): void;
   isParked(): boolean;
-  /** When its reader last took a chunk. */
+  /** Time when its reader last took a chunk. */
   readAtMs: number;
 }
 
-/** Does not wait for the workers to have read their modules: what comes before waits for the first that is ready. */
+/** Does not wait until the workers have loaded their modules; queries wait for the first worker that is ready. */
 export function createScheduler(options: SchedulerOptions): Scheduler {
   const scheduler = new WorkerScheduler(options);
   scheduler.start();
@@ -138,7 +141,7 @@ export function createScheduler(options: SchedulerOptions): Scheduler {
 
 class WorkerScheduler implements Scheduler {
   private readonly seats: Seat[] = [];
-  /** Made when a task comes and queries have all the workers. It gets tasks only. */
+  /** Created when a task arrives and queries occupy all workers. It receives only tasks. */
   private taskSeat: Seat | undefined;
   private readonly waiting: Job[] = [];
   private readonly freeSlots = Array.from({ length: SLOT_COUNT }, (_, slot) => slot);
@@ -200,10 +203,10 @@ class WorkerScheduler implements Scheduler {
     }
   }
 
-  /** An error that nobody caught ended the worker: its queries fail, a new worker takes its place. */
+  /** After an uncaught error in a worker: its queries fail, and a new worker replaces it. */
   private onFailure(seat: Seat, reason: string): void {
     const lost = [...seat.parked, ...(seat.job ? [seat.job] : [])];
-    // One that was at work had started well; what made it fail is told to whoever gave it the work.
+    // A worker with a job had started successfully; the requester gets the reason of its failure.
     if (lost.length > 0) seat.failures = 0;
     else seat.failures++;
     const waitMs = seat.failures === 0 ? 0 : Math.min(RETRY_MS_MAX, RETRY_MS * 2 ** (seat.failures - 1));
@@ -227,7 +230,7 @@ class WorkerScheduler implements Scheduler {
   private next(): void {
     if (this.closed) return;
     const free = this.seats.filter((seat) => seat.isReady && !seat.job);
-    // Those that have parked queries last: a query can go on only where it was begun.
+    // Workers with parked queries go last, because a query can only continue where it was started.
     free.sort((a, b) => a.parked.size - b.parked.size);
     if (this.taskSeat?.isReady && !this.taskSeat.job) free.unshift(this.taskSeat);
     for (const seat of free) {
@@ -281,7 +284,7 @@ class WorkerScheduler implements Scheduler {
     job.start(seat.worker);
   }
 
-  /** No worker can be started: better an error than a wait without end. */
+  /** No worker can be started: fail instead of waiting forever. */
   private failWaiting(): void {
     const { reason } = this.seats[0];
     for (const job of this.waiting.splice(0)) job.onCrash(`no query worker can be started, ${reason}`);
@@ -391,7 +394,7 @@ class WorkerScheduler implements Scheduler {
       },
       onCrash: (reason) => end(workerFailed("ran the query", reason)),
     };
-    /** A parked query goes on once its reader has caught up, or to be told that it is cancelled. */
+    /** Continues a parked query once its reader has caught up, or to cancel it. */
     const goOn = () => {
       if (parkedAt === undefined) return;
       if (cancelled === CANCEL.none && Atomics.load(heap.i32, word(SLOT.chunksUnderway)) > CHUNKS_LEFT_MAX) return;
@@ -433,7 +436,7 @@ class WorkerScheduler implements Scheduler {
     this.waitingForSlot.shift()?.();
   }
 
-  /** As long as queries wait for a slot: one goes whose reader has taken nothing for long. */
+  /** While queries wait for a slot, ends one whose reader has taken nothing for long. */
   private stopStalled(): void {
     clearTimeout(this.stallTimer);
     if (this.waitingForSlot.length === 0 || this.closed) return;
@@ -473,12 +476,12 @@ function remove<T>(list: T[], item: T): void {
   if (at >= 0) list.splice(at, 1);
 }
 
-/** The fault is ours: SQLSTATE XX000. */
+/** An internal error: SQLSTATE XX000. */
 function workerFailed(what: string, reason: string): SqlError {
   return new SqlError(`the worker that ${what} failed: ${reason}`, 0, SQLSTATE.internal);
 }
 
-/** Chunks on their way to the reader; the sender counts those that are underway. */
+/** Chunks for the reader; the sender counts those in flight. */
 class ChunkQueue
   implements AsyncIterable<{ bytes: Uint8Array; rows: number }>, AsyncIterator<{ bytes: Uint8Array; rows: number }> {
   onTaken: () => void = () => {};
@@ -505,7 +508,7 @@ class ChunkQueue
     this.waiting = undefined;
   }
 
-  /** What was not read yet goes with it: a reader may never come back for it. */
+  /** Discards unread chunks, because the reader may never return. */
   fail(error: unknown): void {
     this.chunks.length = 0;
     this.over = true;

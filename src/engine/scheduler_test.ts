@@ -3,7 +3,7 @@ import { createHeap } from "../storage/heap.ts";
 import { createScheduler, type QueryOrder, type RunningQuery } from "./scheduler.ts";
 import { SLOT, SLOT_COUNT, slotWord } from "./slot.ts";
 
-/** A worker whose queries give `chunks` chunks of one byte, with at most four underway, as their plans say. */
+/** A worker whose queries send `chunks` chunks of one byte, at most four in flight, as their plans say. */
 const FAITHFUL = `
   let words;
   const parked = new Map();
@@ -62,7 +62,7 @@ async function count({ chunks }: RunningQuery): Promise<number> {
   return rows;
 }
 
-Deno.test("Scheduler: workers that cannot start are tried again ever more seldom, and what waits for them fails", async () => {
+Deno.test("Scheduler: workers that cannot start are retried with growing delays, and waiting queries fail", async () => {
   const broken = scheduler(`throw new Error("no luck")`, 2);
   await assert.rejects(() => count(broken.run(order({ chunks: 1 }), {})), /no query worker can be started.*no luck/);
   await assert.rejects(() => broken.task("any", 1), /no query worker can be started.*no luck/);
@@ -70,7 +70,7 @@ Deno.test("Scheduler: workers that cannot start are tried again ever more seldom
   await broken.close();
 });
 
-Deno.test("Scheduler: a worker that throws while it attaches is one that cannot start", async () => {
+Deno.test("Scheduler: a worker that throws on attaching counts as one that cannot start", async () => {
   const broken = scheduler(`self.onmessage = () => { throw new Error("no luck"); }`, 1);
   await assert.rejects(() => count(broken.run(order({ chunks: 1 }), {})), /no query worker can be started.*no luck/);
   await broken.close();
@@ -91,7 +91,7 @@ Deno.test("Scheduler: a query that ends its worker fails alone, however often", 
   await made.close();
 });
 
-Deno.test("Scheduler: readers that do not read keep no worker from others, and have all when they go on", async () => {
+Deno.test("Scheduler: readers that pause occupy no worker, and get everything when they continue", async () => {
   const made = scheduler(FAITHFUL, 2);
   const slow = Array.from({ length: SLOT_COUNT - 1 }, () => made.run(order({ chunks: 100 }), {}));
   assert.equal(await count(made.run(order({ chunks: 50 }), {})), 50);

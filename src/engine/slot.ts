@@ -1,5 +1,5 @@
 /**
- * A query's words in shared memory: what its threads and the main thread tell each other without messages.
+ * A query's words in shared memory, through which its threads and the main thread communicate without messages.
  * A query has one of `SLOT_COUNT` slots of 64 words from its start to its end.
  */
 import { SqlError, SQLSTATE } from "../errors.ts";
@@ -10,21 +10,21 @@ export const SLOT_COUNT = 12;
 
 /** Word offsets within a slot. */
 export const SLOT = {
-  /** 0 running, else a `CANCEL` reason: kernels poll it. */
+  /** 0: running; otherwise a `CANCEL` reason. Kernels poll it. */
   cancel: 0,
-  /** Chunks posted to main that their reader has not taken yet: woken as they go. */
+  /** Number of chunks posted to main that their reader has not taken yet. The sender waits on it. */
   chunksUnderway: 1,
   /** 4 KiB units of memory in use. */
   memoryUnits: 2,
-  /** The parallel section that is open, counted up; 0 between sections. */
+  /** Number of the open parallel section; 0 between sections. */
   section: 3,
   /** The next morsel to take. */
   nextMorsel: 4,
-  /** Threads besides the leader that are inside the section. */
+  /** Number of threads inside the section besides the leader. */
   helpers: 5,
-  /** Results that helpers have left. */
+  /** Number of results that helpers have left. */
   results: 6,
-  /** Rows that sources have given and that they have at most: each an i64. */
+  /** Rows that sources have output, and their total: each an i64. */
   rowsRead: 8,
   rowsToRead: 10,
   /** Pairs (address, size) of the helpers' results: JSON in the heap. */
@@ -39,7 +39,7 @@ export function slotWord(slot: number, offset: number): number {
   return SHARED_WORD.querySlots + slot * SLOT_WORDS + offset;
 }
 
-/** The place of a 64-bit value in the i64 view. */
+/** Index of a 64-bit value in the i64 view. */
 export function slotLong(slot: number, offset: number): number {
   return slotWord(slot, offset) / 2;
 }
@@ -48,10 +48,10 @@ export function clearSlot(heap: SharedHeap, slot: number): void {
   heap.i32.fill(0, slotWord(slot, 0), slotWord(slot, SLOT_WORDS));
 }
 
-/** What the threads of a query say that stop because of another one's error. */
+/** The error of threads that stop because another thread of the query failed. */
 export const STOPPED_BY_ANOTHER = "query stopped: another thread of it has failed";
 
-/** Why a query with this cancel word ended; SQLSTATE 57014. */
+/** The error for a query that its cancel word has ended; SQLSTATE 57014. */
 export function cancelError(reason: number, timeoutMs: number): SqlError {
   const message = reason === CANCEL.timeout
     ? `query stopped: it ran longer than its time-out of ${timeoutMs} ms`

@@ -1,13 +1,13 @@
-/** Aggregates over whole segments are answered from what was written with the segments, where that is exact. */
+/** Answers aggregates over whole segments from the segments' statistics, where that is exact. */
 import type { AggregateCall, AggregateNode, Expr, Interval, Plan, ScanNode, ValuesNode } from "../sql/plan.ts";
 import type { ScanSource, SegmentSource } from "../storage/contract.ts";
 import { typeOf, type Value } from "../types/mod.ts";
 
 const NUMBERS = new Set(["BYTE", "SHORT", "INT", "LONG", "FLOAT", "DOUBLE", "DATE", "TIMESTAMP", "TIMESTAMP_NS"]);
-/** Sums of floats depend on the order in which they are added; those of integers do not. */
+/** Sums of floats depend on the order of addition; those of integers do not. */
 const INTEGERS = new Set(["BYTE", "SHORT", "INT", "LONG"]);
 
-/** The plan with such aggregates as rows. */
+/** Replaces such aggregates in a plan by rows. */
 export function answerFromStatistics(plan: Plan, sources: readonly ScanSource[]): Plan {
   if (plan.node === "aggregate") {
     const found = scanUnder(plan);
@@ -48,7 +48,7 @@ function isInside({ timestampMin, timestampMax }: SegmentSource, intervals: Inte
   return intervals.some(([low, high]) => timestampMin >= low && timestampMax <= high);
 }
 
-/** undefined: not to be had from statistics. */
+/** undefined: not available from statistics. */
 function valueOf(
   { function: id, args, distinct, type }: AggregateCall,
   columns: number[],
@@ -61,7 +61,7 @@ function valueOf(
   if (args.length !== 1 || arg.kind !== "column" || columns[arg.index] < 0) return undefined;
   const column = columns[arg.index];
   const chunks = source.segments.map((segment) => segment.chunks[column]);
-  // Of a column that a row's INSERT left out nothing is stored; where there is no null, zeros stand for it.
+  // A column that an INSERT left out is not stored; for types without null its values are zeros.
   if (chunks.includes(undefined) && !typeOf(arg.type).nullable) return undefined;
   if (name === "count" && (NUMBERS.has(arg.type) || arg.type === "SYMBOL")) {
     return BigInt(

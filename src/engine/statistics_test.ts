@@ -58,7 +58,7 @@ function aggregate(calls: [name: string, index?: number][], input = scan): Aggre
   return { node: "aggregate", input, keys: [], aggregates, columns: [], timestamp: -1, order: "none" };
 }
 
-Deno.test("answerFromStatistics() counts, adds and compares over segments, with columns that were added later as nulls", () => {
+Deno.test("answerFromStatistics() computes count, sum, min and max over segments, with later columns as nulls", () => {
   const plan = answerFromStatistics(
     aggregate([["count"], ["count", 0], ["min", 0], ["max", 0], ["sum", 0], ["min", 1], ["max", 1]]),
     [source],

@@ -1,4 +1,4 @@
-/** For unit tests of operators: a query of its own heap, inputs made of plain rows, and the rows that come out. */
+/** For unit tests of operators: a query with its own heap, inputs made of plain rows, and the output rows. */
 import { functionId } from "../sql/functions/mod.ts";
 import type { AggregateCall, Column, Expr, Plan, ScanNode, ValuesNode } from "../sql/plan.ts";
 import type { ColumnStats, ScanSource } from "../storage/contract.ts";
@@ -10,7 +10,7 @@ import { createOperator } from "./operators/mod.ts";
 import { openTask } from "./parallel.ts";
 import type { PlanFacts } from "./physical/mod.ts";
 
-/** Counts what is in use, so that a test sees what was not given back. */
+/** Counts the memory in use, so that tests detect leaks. */
 export class TestMemory implements QueryMemory {
   usedBytes = 0;
   peakBytes = 0;
@@ -37,7 +37,7 @@ export function testContext(
 ): QueryContext & { memory: TestMemory } {
   const heap = createHeap(heapBytes);
   const cancelWord = heap.allocate(4096, "other");
-  heap.i32[cancelWord >>> 2] = 0; // blocks come with whatever they held
+  heap.i32[cancelWord >>> 2] = 0; // blocks have undefined contents
   return {
     heap,
     memory: new TestMemory(heap),
@@ -62,7 +62,7 @@ export function testContext(
   } as QueryContext & { memory: TestMemory };
 }
 
-/** Expressions and aggregate calls of plans, without their places. */
+/** Expressions and aggregate calls of plans, without positions. */
 export const col = (index: number, type: string): Expr => ({ kind: "column", index, type });
 export const lit = (value: Value, type: string): Expr => ({ kind: "constant", value, type });
 export const fn = (name: string, type: string, ...args: Expr[]): Expr => ({
@@ -83,8 +83,8 @@ export const agg = (name: string, type: string, ...args: Expr[]): AggregateCall 
 export type Row = Value[];
 
 /**
- * Gives rows out in batches of `batchRows`. The memory of a batch is overwritten by the next one, as a scan may do, so that an operator
- * that keeps what it must copy is found out.
+ * Outputs rows in batches of `batchRows`. Each batch overwrites the memory of the previous one, as a scan may do, so
+ * that operators that fail to copy are detected.
  */
 export class RowsInput implements Operator {
   closed = 0;
@@ -154,10 +154,10 @@ export class RowsInput implements Operator {
   }
 }
 
-/** Operators that stand for leaves of plans. */
+/** Operators that replace leaves of plans. */
 const leaves = new WeakMap<Plan, Operator>();
 
-/** A leaf of a plan whose rows `input` gives. */
+/** A leaf of a plan with the rows of `input`. */
 export function leaf(input: Operator | Plan, of: Partial<Plan> = {}): Plan {
   if ("node" in input) return input;
   const columns = [...input.columns];
@@ -166,7 +166,7 @@ export function leaf(input: Operator | Plan, of: Partial<Plan> = {}): Plan {
   return node;
 }
 
-/** A node over plans or operators; `node` has as much of it as the test is about. */
+/** A node over plans or operators; `node` contains the fields that matter for the test. */
 // deno-lint-ignore no-explicit-any
 export function over(node: any, ...inputs: (Operator | Plan)[]): Plan {
   const [first, second] = inputs.map((input) => leaf(input));
@@ -178,7 +178,7 @@ export function operatorOf(plan: Plan, context: QueryContext & PlanFacts): Opera
   return createOperator(plan, context, leaves);
 }
 
-/** All rows of an operator, which is closed, or of a plan. */
+/** All rows of a plan, or of an operator, which is then closed. */
 export function rowsOf(source: Operator | Plan, context: QueryContext & PlanFacts): Row[] {
   const operator = "node" in source ? operatorOf(source, context) : source;
   const rows: Row[] = [];
@@ -194,7 +194,7 @@ export function rowsOf(source: Operator | Plan, context: QueryContext & PlanFact
   return rows;
 }
 
-/** Numbers in [0, 2^32), the same for the same seed (mulberry32). */
+/** Reproducible numbers in [0, 2^32) (mulberry32). */
 export function randomFrom(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
@@ -205,7 +205,10 @@ export function randomFrom(seed: number): () => number {
   };
 }
 
-/** A stored table of these rows: segments of `segmentRows`, columns in shared memory. With `statistics`, integers have theirs. */
+/**
+ * A stored table with these rows: segments of `segmentRows`, columns in shared memory. With `statistics`, integer
+ * columns have them.
+ */
 export function storedRows(
   columns: readonly Column[],
   rows: readonly Row[],
@@ -286,7 +289,7 @@ function statisticsOf(type: string, values: Value[]): ColumnStats {
   };
 }
 
-/** Morsels are taken by three participants in turn, from the last one on: an answer must not depend on who had which. */
+/** Three participants take morsels in turn, beginning with the last: answers must not depend on the assignment. */
 export function threeParticipants(context: QueryContext): QueryContext["parallel"] {
   return {
     workerCount: 3,

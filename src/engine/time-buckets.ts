@@ -1,6 +1,7 @@
 /**
- * How SAMPLE BY and timestamp_floor cut time: buckets of a number of units, from the epoch (weeks from a Monday, with an offset
- * from the epoch's Thursday and the offset), from a given origin (FROM, which the clocks of the zone show), or from the first row; in UTC or by the clocks of a zone.
+ * Buckets of SAMPLE BY and timestamp_floor: a number of units, counted from the epoch (weeks from a Monday, or with an offset from the
+ * epoch's Thursday plus the offset), from a given origin (FROM, as local time of the zone), or from the first row; in UTC or in
+ * local time of a zone.
  */
 import type { Sampling } from "../sql/plan.ts";
 import { floorDivide, nanosOf, UNIT_NANOS } from "../types/calendar.ts";
@@ -12,11 +13,14 @@ import { type Zone, zoneOf } from "../types/zone.ts";
 const FIRST_MONDAY_DAY = -3n;
 const DAY_NANOS = 86_400_000_000_000n;
 
-/** A bucket of instants [start, end), in the timestamp's unit. With a zone's fold, several of them may have one start. */
+/**
+ * A bucket of instants [start, end), in the timestamp's unit. When clocks are turned back, several buckets may have the
+ * same start.
+ */
 export interface Bucket {
-  /** The bucket's name: what replies show. */
+  /** Identifies the bucket, and is shown in replies. */
   start: bigint;
-  /** The first instant after the one asked for that may be in another bucket. */
+  /** The first instant after the requested one that may be in another bucket. */
   end: bigint;
 }
 
@@ -27,11 +31,11 @@ export class TimeBuckets {
   private readonly zone: Zone | undefined;
   /** Length of a bucket, or 0n for months and years. */
   private readonly stride: bigint;
-  /** The same in months. */
+  /** Length in months. */
   private readonly months: bigint;
-  /** Where a bucket begins, on the clocks of the zone. */
+  /** Start of a bucket, in local time of the zone. */
   private readonly origin: bigint;
-  /** By how much months and years begin later than the calendar's. */
+  /** Offset of months and years from the calendar's. */
   private readonly monthShift: bigint = 0n;
 
   /** `first`: the first row's time, for ALIGN TO FIRST OBSERVATION. */
@@ -44,7 +48,7 @@ export class TimeBuckets {
     const nanos = unit === "M" || unit === "y" ? 0n : UNIT_NANOS[unit] * BigInt(count);
     this.stride = nanos === 0n ? 0n : nanos / this.unitNanos;
     this.months = BigInt(count * (unit === "y" ? 12 : 1));
-    // Buckets finer than the clock hold one of its ticks.
+    // Buckets finer than a tick have one tick.
     if (nanos > 0n && this.stride === 0n) this.stride = 1n;
     if (align === "first observation") this.origin = first;
     else if (from !== undefined) this.origin = from + offset;
@@ -55,7 +59,7 @@ export class TimeBuckets {
     } else this.origin = unit === "w" && offset === 0n ? FIRST_MONDAY_DAY * this.unitsADay : offset;
   }
 
-  /** Where all buckets have one length in UTC: bucket k begins at origin + k * stride. */
+  /** If all buckets have the same length in UTC: bucket k begins at origin + k * stride. */
   get fixed(): { origin: bigint; stride: bigint } | undefined {
     return this.zone === undefined && this.stride > 0n ? { origin: this.origin, stride: this.stride } : undefined;
   }
@@ -66,9 +70,9 @@ export class TimeBuckets {
     const start = this.floor(local);
     const end = this.next(start);
     if (!this.zone) return { start, end };
-    // As the clocks go at `time`; a change of them may put later instants of this stretch into another bucket.
+    // Assumes the zone's offset at `time`; a change of it may put later instants of this range into another bucket.
     const unchanged = time + (end - local);
-    // In the hours that clocks skip, a start is told by the clocks as they go at `time`: it is never after `time`.
+    // In skipped hours a start is converted by the offset at `time`, so that it is never after `time`.
     const utc = this.toUtc(start), told = time - (local - start);
     return { start: utc > time ? told : utc, end: this.changeBetween(time, unchanged) ?? unchanged };
   }
@@ -77,14 +81,14 @@ export class TimeBuckets {
   after(start: bigint): bigint {
     if (!this.zone) return this.next(start);
     const next = this.toUtc(this.next(this.floor(this.toLocal(start))));
-    // In the hours that clocks skip, two buckets would begin at once.
+    // In skipped hours two buckets would begin at the same instant.
     return next > start ? next : this.toUtc(this.next(this.next(this.floor(this.toLocal(start)))));
   }
 
-  /** Do starts ascend with the times of [from, to]? Not where the clocks go back from one bucket into an earlier one. */
+  /** True if starts ascend with the times of [from, to]; not if clocks are turned back into an earlier bucket. */
   ascendBetween(from: bigint, to: bigint): boolean {
     if (this.zone === undefined) return true;
-    // Rules of zones are looked up by stretches of days; so many of them would take longer than what they save.
+    // Zone rules are looked up for ranges of days; too many lookups would take longer than they save.
     if ((to - from) / this.unitsADay > 40_000n) return false;
     const step = 4n * this.unitsADay;
     for (let low = from; low < to; low += step) {
@@ -107,7 +111,7 @@ export class TimeBuckets {
     return this.beginInMonth(this.monthOf(start - this.monthShift) + this.months);
   }
 
-  /** Where a bucket begins in a month: on the origin's day and time, or on the last day if the month has no such day. */
+  /** Start of a bucket in a month: the origin's day and time, or the last day if the month lacks that day. */
   private beginInMonth(month: bigint): bigint {
     const start = this.startOfMonth(month);
     const intoMonth = this.origin - this.startOfMonth(this.monthOf(this.origin));
@@ -128,7 +132,7 @@ export class TimeBuckets {
       this.unitsADay;
   }
 
-  /** The instant at which the zone's clocks show what a clock in UTC shows at `time`. */
+  /** The instant when the zone's clocks show what a clock in UTC shows at `time`. */
   shownAt(time: bigint): bigint {
     return this.zone ? this.toUtc(time) : time;
   }

@@ -1,7 +1,7 @@
 /**
- * GROUP BY, and aggregates without keys. Rows of a scan are cut into ranges of morsels, the same ranges however many workers there
- * are; each range has a table of its own, and the tables are merged in order. So sums of floats come out the same in every run, and
- * groups in the order of their first rows.
+ * GROUP BY, and aggregates without keys. The rows of a scan are split into ranges of morsels, independent of the number of workers.
+ * Each range has its own table, and the tables are merged in order. So sums of floats are the same in every run, and groups are in
+ * the order of their first rows.
  */
 import type { Column } from "../../sql/plan.ts";
 import { typeOf } from "../../types/mod.ts";
@@ -34,7 +34,7 @@ import { type Morsel, rangesOf } from "./morsels.ts";
 
 type KernelWay = Extract<GroupWay, { kind: "kernel" }>;
 
-/** `input` opens the rows of a grouping without a reading of its own. */
+/** `input` opens the rows of a grouping that does not read a base itself. */
 export function createGrouping(
   { node, way }: Grouping,
   open: OpenBase,
@@ -72,7 +72,7 @@ class Aggregate implements Operator {
   private out?: Vector[];
   private counts?: number;
   private position = 0;
-  /** Reads the table, where that is another than filled it. */
+  /** Reads the table, if another grouper filled it. */
   private finisher?: Grouper;
 
   constructor(
@@ -119,7 +119,7 @@ class Aggregate implements Operator {
 
   private fill(): GroupTable {
     const { base, way: { reads }, context, spec } = this;
-    // A join without right rows has no plan: it gives no rows.
+    // A join with an empty build side has no plan and no rows.
     const plan = reads === "in order" ? undefined : planOf(base);
     if (plan !== undefined) return reads === "count" ? this.countOf(plan) : this.fillByMorsels(plan, reads);
     const rows = openBase(base, spec.predicates, [], columnsRead(spec), context);
@@ -187,7 +187,10 @@ class Aggregate implements Operator {
     return tables[0];
   }
 
-  /** Aggregates that read no column see rows that are all alike: the state after 2n rows is that after n, merged with itself. */
+  /**
+   * Aggregates that read no column see identical rows: the state after 2n rows is the state after n, merged with
+   * itself.
+   */
   private countOf(base: BasePlan): GroupTable {
     const { grouper } = this, morsels = morselsOfPlan(base, [], this.context);
     grouper.prepare([]);
@@ -205,7 +208,7 @@ class Aggregate implements Operator {
     return table;
   }
 
-  /** What one morsel comes to. */
+  /** Groups one morsel as a sample. */
   private sampleOf(base: BasePlan, morsel: Morsel): GroupSample {
     const filler = new RangeFiller(base, this.spec, this.context, this.grouper);
     try {
@@ -265,7 +268,7 @@ class RangeFiller {
     for (const morsel of this.ranges[range]) this.consume(table, morsel);
   }
 
-  /** Gives how many rows there were. */
+  /** Returns the number of rows. */
   private consume(table: GroupTable, morsel: Morsel): number {
     const { reader, context, grouper } = this;
     let rowCount = 0;

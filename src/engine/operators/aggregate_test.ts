@@ -50,7 +50,7 @@ function storedTable(rows: Row[], context: QueryContext, segmentRows: number): {
   return storedRows(COLUMNS, rows, context, segmentRows);
 }
 
-/** Groups in order of first appearance, worked out plainly. */
+/** Groups in order of first appearance, by a simple implementation. */
 function reference(rows: Row[], keys: number[], compute: (group: Row[]) => Value[]): Row[] {
   const groups = new Map<string, { key: Row; rows: Row[] }>();
   if (keys.length === 0) groups.set("", { key: [], rows: [] });
@@ -112,7 +112,7 @@ const KEY_SETS: string[][] = [[], ["SYMBOL"], ["SYMBOL", "BOOLEAN"], ["INT"], ["
   "VARCHAR",
 ]];
 
-// Sums in eighths are exact, so that their order does not matter to the reference.
+// Sums of eighths are exact, so their order does not matter.
 Deno.test("every kind of key over a stored table, with and without a filter", () => {
   const rows = makeRows(7_013, 1);
   for (const keys of KEY_SETS) {
@@ -205,7 +205,7 @@ Deno.test("DISTINCT aggregates and aggregates over batches, grouped and not", ()
   }
 });
 
-Deno.test("counts of distinct values by keys, beside each other and beside other aggregates", () => {
+Deno.test("counts of distinct values by keys, several of them and with other aggregates", () => {
   const rows = makeRows(6_000, 14, 300), filtered = rows.filter((row) => row[at("LONG")] !== null);
   const distinct = (type: string) => agg("count_distinct", "LONG", c(type));
   const size = (group: Row[], type: string) => BigInt(new Set(present(group, type)).size);
@@ -243,7 +243,7 @@ Deno.test("counts of distinct values by keys, beside each other and beside other
   }
 });
 
-Deno.test("segments whose statistics rule a comparison out are not read", () => {
+Deno.test("segments excluded by their statistics are not read", () => {
   const rows = makeRows(1_000, 8).map((row, k): Row =>
     row.map((value, column) => (column === at("LONG") ? BigInt(k) : column === at("DOUBLE") ? k / 2 : value))
   );
@@ -253,7 +253,7 @@ Deno.test("segments whose statistics rule a comparison out are not read", () => 
     segment.chunks[at("LONG")]!.stats = { nullCount: 0, min: BigInt(s * 100), max: BigInt(s * 100 + 99) };
     segment.chunks[at("DOUBLE")]!.stats = { nullCount: 0, min: s * 50, max: s * 50 + 49.5 };
   });
-  // A segment that is read although it need not be would spoil the count.
+  // Unneeded segments have wrong contents, so that reading one changes the count.
   const countOf = (predicate: Expr, unread: number[]) => {
     const broken = {
       ...source,
@@ -283,7 +283,7 @@ Deno.test("segments whose statistics rule a comparison out are not read", () => 
   );
 });
 
-Deno.test("rows are counted without looking at them", () => {
+Deno.test("rows are counted without reading them", () => {
   for (const rowCount of [1, 2, 777, 4_096]) {
     const context = testContext(1 << 26, { functions });
     const { node } = storedTable(makeRows(rowCount, 6), context, 100);
@@ -294,7 +294,7 @@ Deno.test("rows are counted without looking at them", () => {
   }
 });
 
-Deno.test("without rows: one row without keys, none with", () => {
+Deno.test("empty input: one row without keys, none with keys", () => {
   const context = testContext(1 << 26, { functions });
   const { node } = storedTable([], context, 10);
   assert.deepEqual(aggregateOf(node, [], AGGREGATES, context), [computed([])]);
@@ -302,7 +302,7 @@ Deno.test("without rows: one row without keys, none with", () => {
   assert.deepEqual(aggregateOf(new RowsInput([...COLUMNS], [], context), [], AGGREGATES, context), [computed([])]);
 });
 
-Deno.test("any number of workers gives the same answer, also in parts and for counts of distinct values", () => {
+Deno.test("any number of workers gives the same answer, also with partitions and counts of distinct values", () => {
   const rows = makeRows(6_000, 7, 400);
   for (const keys of KEY_SETS) {
     const alone = testContext(1 << 27, { functions });
@@ -321,7 +321,7 @@ Deno.test("any number of workers gives the same answer, also in parts and for co
   }
 });
 
-Deno.test("many rows of many groups are written out in parts: groups in the order of first rows", () => {
+Deno.test("many rows of many groups are partitioned: groups stay in the order of first rows", () => {
   const rowCount = 700_000, segmentRows = 30_000;
   const columns: Column[] = [{ name: "k", type: "LONG" }, { name: "v", type: "DOUBLE" }, { name: "i", type: "INT" }];
   for (const parallel of [false, true]) {
@@ -407,7 +407,7 @@ Deno.test("many rows of many groups are written out in parts: groups in the orde
       aggregateOf(node, [], [agg("count_distinct", "LONG", col(1, "DOUBLE"))], context),
       [[1_000n]],
     );
-    // Over a join, where some rows have no partner and some have two.
+    // Over a join in which some rows have no match and some have two.
     const right: Row[] = [];
     for (let i = -1_400; i < 1_400; i++) right.push([i, BigInt(i)], ...(i % 3 === 0 ? [[i, 7n]] : []));
     const weights = [{ name: "i", type: "INT" }, { name: "w", type: "LONG" }];

@@ -1,6 +1,6 @@
 /**
- * What lies under filters and projections: the rows of a scan, of any operator, or of a join over one of these. Rows of a scan, and of
- * joins whose left sides go down to one, can be read morsel by morsel of that scan, on any thread, by a plan that is plain data.
+ * The input of filters and projections: the rows of a scan, of any operator, or of a join over one of these. Rows of a scan, and of
+ * joins whose left sides lead down to one, can be read by the scan's morsels on any thread, by a plan that is plain data.
  */
 import { assert } from "../../errors.ts";
 import type { Column, Expr, ScanNode } from "../../sql/plan.ts";
@@ -16,7 +16,7 @@ export function columnsOfBase(base: PipelineBase): readonly Column[] {
   return base.kind === "scan" ? base.node.columns : base.kind === "join" ? base.join.columns : base.input.columns;
 }
 
-/** The base as a plan that any thread can read; undefined for a join without right rows, which gives no rows. */
+/** The base as a plan that any thread can read; undefined for a join with an empty build side, which has no rows. */
 export function planOf(base: PipelineBase): BasePlan | undefined {
   assert(base.kind !== "operator", "the physical pass says what is read by morsels");
   if (base.kind === "join") return base.join.plan();
@@ -66,7 +66,7 @@ export function openMorsels(plan: BasePlan, needed: ReadonlySet<number>, context
   return new JoinReader(probe, predicates, left, needed, context);
 }
 
-/** The morsels of the scan below, less those that statistics rule out. `predicates` are over the plan's columns. */
+/** The morsels of the scan below, without those that statistics exclude. `predicates` are over the plan's columns. */
 export function morselsOfPlan(plan: BasePlan, predicates: readonly Expr[], context: QueryContext): Morsel[] {
   const bounds: Bound[] = [];
   let base = plan, over = predicates;
@@ -92,7 +92,7 @@ export function dictionariesOf(plan: BasePlan, context: QueryContext): (Dictiona
   return scanDictionaries(node, source);
 }
 
-/** All rows of a base, in order. `predicates` may be used to leave out morsels; they are not applied. */
+/** Reads all rows of a base in order. `predicates` may exclude morsels but are not applied to rows. */
 export function openBase(
   base: PipelineBase,
   predicates: readonly Expr[],
@@ -119,7 +119,7 @@ class OperatorRows implements RowReader {
     return batch && { columns: batch.columns, start: 0, end: batch.rowCount, rowBase: 0n };
   }
 
-  /** The operator is its pipeline's to close. */
+  /** The pipeline closes the operator. */
   close(): void {}
 }
 

@@ -1,6 +1,6 @@
 /**
- * The first rows of ORDER BY … LIMIT, of rows that come in any order: whenever enough have gathered they are cut down to the best, and
- * from then on rows that are behind the last of those are not taken at all. What can be read by morsels is read by all workers.
+ * The first rows of ORDER BY … LIMIT, for rows in any order. Whenever enough rows are collected they are reduced to the best ones, and
+ * from then on rows behind the last of these are skipped. A base that can be read by morsels is read by all workers.
  */
 import type { Expr, SortKey } from "../../sql/plan.ts";
 import { ColumnStore, isNullAt, Workspace } from "../columns.ts";
@@ -22,13 +22,13 @@ import type { BasePlan, MorselReader } from "./base-plan.ts";
 import type { Morsel } from "./morsels.ts";
 
 const OPERATOR = "sort";
-/** Types whose order is that of their numbers, null apart. */
+/** Types ordered by their numbers, apart from null. */
 const NUMBERS = new Set(["INT", "LONG", "DOUBLE", "DATE", "TIMESTAMP", "TIMESTAMP_NS"]);
-/** Where a row came: a key behind all others. */
+/** The position of a row in the input, as the last sort key. */
 const PLACE: SortKey = { expression: { kind: "column", index: 0, type: "LONG" }, descending: false };
 
 export class BestRows {
-  /** The rows' columns, then their keys, and with `places` where they came. */
+  /** The rows' columns, then their keys, and with `place` their input position. */
   readonly store: ColumnStore;
   private readonly keyCount: number;
   private readonly kept: Int32Array;
@@ -56,7 +56,7 @@ export class BestRows {
     }
   }
 
-  /** Takes in the rows of a batch; the first of them was row `row` of morsel `morsel`. */
+  /** Adds the rows of a batch; the first of them was row `row` of morsel `morsel`. */
   take(batch: Batch, morsel = 0, row = 0): void {
     const { store, types, limit, kept, place } = this;
     const computed = this.expressions.run(batch), columns = [...batch.columns, ...computed];
@@ -69,14 +69,14 @@ export class BestRows {
     }
     const enough = rowsBeforeFirstCut(limit);
     for (let from = 0; from < batch.rowCount;) {
-      // After a cut the best rows lie in order, so the last of them is row limit-1.
+      // After a reduction the best rows are in order, so the last of them is row limit-1.
       const last = store.vectors[types.length];
       if (!this.isFull) {
         const rowCount = Math.min(enough - store.rowCount, batch.rowCount - from);
         store.append(columns, rowCount, from);
         from += rowCount;
       } else {
-        // Not many at once: where rows come with the best last, all of them would be taken.
+        // In small portions: if rows arrive in ascending quality, all of them would be kept.
         const to = Math.min(batch.rowCount, from + Math.max(enough, 2 * FIRST_CUT_ROWS));
         const n = this.reaching(computed[0], from, to, last, limit - 1, kept) ??
           this.before(computed[0], from, to, last, limit - 1, this.keyCount === 1, kept);
@@ -87,7 +87,7 @@ export class BestRows {
     }
   }
 
-  /** Takes in what another one has kept. */
+  /** Adds rows kept by another instance. */
   takeKept(columns: readonly Vector[], rowCount: number): void {
     this.store.append(columns, rowCount);
   }
@@ -101,7 +101,7 @@ export class BestRows {
     this.isFull = true;
   }
 
-  /** The numbers of the rows in order. */
+  /** The row numbers in order. */
   order(): Int32Array {
     const { store, types, keys, space, context } = this;
     const all = this.place === undefined ? keys : [...keys, PLACE];
@@ -115,7 +115,7 @@ export class BestRows {
     );
   }
 
-  /** The same as `before` for numbers by a kernel, which lets through rows level with row `last` too; undefined for other keys. */
+  /** Like `before`, for numbers by a kernel, which also passes rows equal to row `last`; undefined for other keys. */
   private reaching(
     key: Vector,
     from: number,
@@ -148,7 +148,7 @@ export class BestRows {
     return kernel.run(from, rowCount);
   }
 
-  /** Rows of a batch that the first key does not put behind row `last` (for `strict`, nor level with it). */
+  /** Rows of a batch whose first key is not behind that of row `last` (with `strict`: nor equal to it). */
   private before(
     key: Vector,
     from: number,
@@ -185,14 +185,14 @@ interface BestTask {
   reader?: number;
 }
 
-/** Rows that a participant has kept; its blocks are the leader's to free. */
+/** Rows that a participant has kept. The leader frees its blocks. */
 interface KeptPart {
   rowCount: number;
   columns: Vector[];
   blocks: [address: number, sizeBytes: number][];
 }
 
-/** Gathers the best rows of all workers. */
+/** Collects the best rows of all workers. */
 export function gatherBestRows(
   best: BestRows,
   base: BasePlan,

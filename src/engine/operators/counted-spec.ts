@@ -1,8 +1,8 @@
-/** EXPLAIN ANALYZE: one more aggregate counts the rows that have reached the groups. */
+/** For EXPLAIN ANALYZE: an additional aggregate counts the rows that reach the groups. */
 import type { QueryContext } from "../contract.ts";
 import type { GroupSpec } from "../physical/plan.ts";
 
-/** Does anybody ask how many rows have passed? */
+/** True if the number of passed rows is needed. */
 export function isCounted(reader: number | undefined, { analysis }: QueryContext): reader is number {
   return analysis !== undefined && reader !== undefined;
 }
@@ -11,7 +11,7 @@ export function withRowCount(spec: GroupSpec): GroupSpec {
   return { ...spec, calls: [...spec.calls, { function: "count()", args: [], type: "LONG" }] };
 }
 
-/** Counts the rows of some groups: `address` is where the last aggregate's values are. */
+/** Counts the rows of some groups. `address`: the values of the last aggregate. */
 export function countPassed(reader: number, address: number, groups: number, { heap, analysis }: QueryContext): void {
   let rows = 0n;
   for (const count of heap.i64.subarray(address / 8, address / 8 + groups)) rows += count;

@@ -1,6 +1,6 @@
 /**
- * GROUP BY with aggregates that no kernel knows (string_agg and the like) or that want each value once (count(DISTINCT x)). Keys
- * and arguments become columns; a kernel gives every row its group's number; then each aggregate takes its columns and the numbers.
+ * GROUP BY with aggregates without a kernel form (string_agg and others) or over distinct values (count(DISTINCT x)). Keys and
+ * arguments become columns; a kernel writes the group number of every row; then each aggregate processes its columns with these.
  */
 import { assert } from "../../errors.ts";
 import type { BatchAggregateState, BatchColumn } from "../../sql/functions/entry.ts";
@@ -113,7 +113,7 @@ export class GroupedBatches implements Operator {
   }
 }
 
-/** Groups by whole columns, writing numbers. */
+/** A grouper over whole columns that writes group numbers. */
 function numberer(keys: readonly Vector[], context: QueryContext): Grouper {
   const exprs = keys.map(({ type }, index): Expr => ({ kind: "column", index, type }));
   const grouper = new Grouper(
@@ -126,7 +126,7 @@ function numberer(keys: readonly Vector[], context: QueryContext): Grouper {
   return grouper;
 }
 
-/** A state takes so many bytes of texts and arrays before what it keeps of them is charged. */
+/** A state processes at most this many bytes of texts and arrays before the memory that it keeps is charged. */
 const SLICE_BYTES = 1 << 20;
 
 /** One aggregate over all groups. */
@@ -200,7 +200,7 @@ class CallState {
     }
   }
 
-  /** Symbols as texts. */
+  /** Converts symbols to texts. */
   private withTexts(args: readonly Vector[], rowCount: number): Vector[] {
     const { context } = this;
     return args.map((arg, k) => {
@@ -240,7 +240,7 @@ class CallState {
     });
   }
 
-  /** Rows whose arguments were not seen in their group before: moved together into `picked`. */
+  /** Moves rows whose arguments are new in their group into `picked`. */
   private pickNew(args: readonly Vector[], rowCount: number, numbers: number | undefined): number {
     const { context } = this, { heap } = context, picked = this.picked!;
     const keys: Vector[] = numbers === undefined ? [...args] : [{ type: "INT", address: numbers }, ...args];
@@ -277,7 +277,7 @@ class CallState {
     if (this.fused === undefined) {
       const { entry, types } = context.functions.resolve(call.function);
       assert(entry.aggregate?.kind === "fused");
-      // Column 0 has the group numbers; without keys a column of zeros stands for it.
+      // Column 0 has the group numbers; without keys it is a column of zeros.
       const inputTypes = ["INT", ...call.args.map((arg) => arg.type)];
       const compiler = new ExpressionCompiler(
         inputTypes,

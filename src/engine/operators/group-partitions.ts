@@ -1,7 +1,7 @@
 /**
- * GROUP BY with many groups, over what is read by morsels: rows are written out in parts by their keys' hashes, parts are grouped on their own, and
- * the groups put into the order of their first rows. A part has its rows in their order whoever wrote them, so that the
- * answer is the same in every run.
+ * GROUP BY with many groups over a base that is read by morsels: rows are partitioned by the hashes of their keys, partitions are grouped
+ * separately, and the groups are sorted by their first rows. Each partition has its rows in table order, whichever thread wrote them,
+ * so that the answer is the same in every run.
  */
 import { assert } from "../../errors.ts";
 import { BoundKernel, flushKernelRows } from "../compiler/binding.ts";
@@ -29,7 +29,7 @@ const OPERATOR = "GROUP BY";
 const BITS = 8;
 const PARTS = 1 << BITS;
 
-/** What participants read: made by `aggregate.ts`, which knows ranges. */
+/** The participants' input, made by `aggregate.ts`, which knows the ranges. */
 export interface RangeSource {
   ranges: Morsel[][];
   reader: MorselReader;
@@ -37,13 +37,13 @@ export interface RangeSource {
 }
 export type OpenRanges = (data: unknown, context: QueryContext) => RangeSource;
 
-/** Rows of one range, written out: part p has rows offsets[p] … offsets[p + 1]-1. */
+/** Written rows of one range: partition p has rows offsets[p] … offsets[p + 1]-1. */
 interface WrittenRange {
   range: number;
   address: number;
   sizeBytes: number;
   offsets: number[];
-  /** Rows are numbered from 0 to this; not all of them were written. */
+  /** Rows have numbers below this; not all of them were written. */
   numbers: number;
 }
 
@@ -93,7 +93,7 @@ class RangeWriter {
     this.written.push({ range, address, sizeBytes, offsets, numbers });
   }
 
-  /** Gives how many rows there were. */
+  /** Returns the number of rows. */
   private pass(kernel: BoundKernel, range: number): number {
     const { reader, ranges } = this.from;
     let number = 0;
@@ -174,7 +174,7 @@ class PartGrouper {
   }
 }
 
-/** The grouper of rows that were written out, and the input that their numbers start from. */
+/** The grouper for written rows, and the input for the base of their numbers. */
 function groupOfParts(grouper: Grouper, context: QueryContext): { grouper: Grouper; base: number } {
   const shape = grouper.fusedShape!;
   const { inputs, keys, aggregates, base } = overWrittenRows(rowShapeOf(shape), shape.aggregates);
@@ -232,7 +232,10 @@ function spread<T>(context: QueryContext, task: string, data: unknown, count: nu
   }
 }
 
-/** All groups, as addresses of records in the order of first rows. `data` is what `open` opens a participant's ranges with. */
+/**
+ * Returns all groups as addresses of records, in the order of first rows. `data`: from which `open` opens a
+ * participant's ranges.
+ */
 export function groupInParts(
   data: unknown,
   from: RangeSource,
@@ -278,7 +281,7 @@ export function groupInParts(
 
 const WRITE = "GROUP BY: writing parts", GROUP = "GROUP BY: grouping parts", PLACE = "GROUP BY: ordering groups";
 
-/** Tells this module how participants open their ranges. */
+/** Sets how participants open their ranges. */
 export function registerPartTasks(open: OpenRanges): void {
   const opened = (data: unknown, context: QueryContext, make: (from: RangeSource) => Participant) => {
     const from = open(data, context);

@@ -1,6 +1,6 @@
 /**
- * Groups with aggregates whose states fit into records: rows go in by one kernel, straight from a scan's columns where kernels can
- * work out all keys and arguments. A table is plain numbers, so that one thread can fill it and another take it over.
+ * Groups with aggregates whose states fit into records. One kernel processes the rows, directly from a scan's columns if kernels can
+ * compute all keys and arguments. A table is plain numbers, so that one thread can fill it and another take it over.
  */
 import { assert } from "../../errors.ts";
 import type { Column, Expr } from "../../sql/plan.ts";
@@ -79,7 +79,7 @@ export interface FusedShape {
   keyOutputs: KeyOutput[];
 }
 
-/** With what was left to the dictionaries of the rows. */
+/** Completes what depends on the dictionaries of the rows. */
 function decidedBy(
   spec: GroupSpec,
   types: readonly string[],
@@ -102,7 +102,7 @@ export interface DecidedSpec extends GroupSpec {
 }
 
 export class Grouper {
-  /** There once the input's dictionaries are known. */
+  /** Set once the input's dictionaries are known. */
   decided?: DecidedSpec;
   private shape?: FusedShape;
   private kernel?: BoundKernel;
@@ -124,7 +124,7 @@ export class Grouper {
     this.space = Workspace.of(context, OPERATOR);
   }
 
-  /** Fixes kernels for the input's dictionaries, which are the same for all batches. */
+  /** Compiles kernels for the input's dictionaries, which are the same for all batches. */
   prepare(dictionaries: readonly (Dictionary | undefined)[]): void {
     if (this.shape !== undefined) return;
     this.dictionaries = [...dictionaries];
@@ -151,7 +151,7 @@ export class Grouper {
     this.compile();
   }
 
-  /** Keys and aggregates, when they are worked out straight from the input's columns. */
+  /** Keys and aggregates, if they are computed directly from the input's columns. */
   get fusedShape(): FusedShape | undefined {
     return this.pre === undefined ? this.shape : undefined;
   }
@@ -165,7 +165,7 @@ export class Grouper {
     return strideOf(this.shape!.headerWords, this.shape!.aggregates);
   }
 
-  /** The same groups from other inputs. */
+  /** The same groups over other inputs. */
   withShape(shape: FusedShape, context: QueryContext): Grouper {
     const other = new Grouper(this.spec, this.inputTypes, context);
     other.shape = shape;
@@ -275,12 +275,12 @@ export class Grouper {
     };
   }
 
-  /** Groups that a dense table has room for. */
+  /** Number of groups in a dense table. */
   private get denseGroups(): number {
     return this.shape!.dense.reduce((product, key) => product * key.count, 1);
   }
 
-  /** An empty table. Its blocks are the caller's. */
+  /** Makes an empty table. The caller owns its blocks. */
   create(): GroupTable {
     const { shape, context } = this;
     assert(shape !== undefined);
@@ -317,7 +317,7 @@ export class Grouper {
     };
   }
 
-  /** Start values for records from … to-1. */
+  /** Sets records from … to-1 to their start values. */
   initialise(records: number, from: number, to: number): void {
     const { shape, context } = this;
     if (shape!.aggregates.length === 0) return;
@@ -326,17 +326,17 @@ export class Grouper {
     this.initialiser.run(from, to);
   }
 
-  /** The keys and arguments of a batch as columns; only when kernels cannot read the batch itself. */
+  /** The keys and arguments of a batch as columns. Only if kernels cannot read the batch itself. */
   stage(batch: ScanBatch): Batch {
     return this.pre!.run(batch);
   }
 
-  /** Another value for an input of the kernel that is a constant. */
+  /** Sets a constant input of the kernel to another value. */
   setConstant(input: number, value: bigint): void {
     this.kernel!.setConstant(input, value);
   }
 
-  /** Rows start … end-1 of a batch go into the table. `numbers`: where each row's group number is written. */
+  /** Adds rows start … end-1 of a batch to the table. `numbers`: address for each row's group number. */
   consume(table: GroupTable, columns: Vector[], start: number, end: number, rowBase: bigint, numbers = 0): void {
     this.prepare(columns.map((column) => column.dictionary));
     let from = start, to = end, base = rowBase;
@@ -410,7 +410,7 @@ export class Grouper {
   }
 
   private growArena(table: GroupTable & { kind: "hash" }): void {
-    // A key's texts must fit whole: blocks double until they do.
+    // All texts of a key must fit into one block: blocks double until they do.
     const last = table.arenas.at(-1)?.[1] ?? ARENA_BYTES / 2;
     const sizeBytes = last * 2;
     const address = this.context.memory.allocate(sizeBytes, OPERATOR);
@@ -419,7 +419,7 @@ export class Grouper {
     table.arenaEnd = address + sizeBytes;
   }
 
-  /** Adds the groups of rows that come later than the table's; `later` is used up. */
+  /** Merges the groups of `later`, whose rows come after the table's. `later` is used up. */
   merge(table: GroupTable, later: GroupTable): void {
     const { shape, context } = this;
     const { memory } = context.heap;
@@ -439,14 +439,14 @@ export class Grouper {
       const kernel = this.mergeInto ??= this.bind(hashMergeKernel(memory, texts, shape!.aggregates));
       kernel.setI32(kernel.cells.later, later.records);
       this.runHash(kernel, table, 0, later.groups);
-      // The texts of groups that came over lie in the later table's arenas.
+      // Texts of the merged groups are in the later table's arenas.
       table.arenas.unshift(...later.arenas);
       later.arenas = [];
     } else throw new Error("tables of one query are of one kind");
     this.drop(later);
   }
 
-  /** Without keys: adds the rows of `later`, which stays. */
+  /** Without keys: merges the rows of `later`, which stays valid. */
   add(table: GroupTable, later: GroupTable): void {
     const kernel = this.mergeInto ??= this.bind(singleMergeKernel(this.context.heap.memory, this.shape!.aggregates));
     kernel.setI32(kernel.cells.record, table.records);
@@ -473,7 +473,7 @@ export class Grouper {
     return table.kind === "single" ? 1 : table.groups;
   }
 
-  /** Groups from … to-1 as columns at `keyAddresses` and `outAddresses`. */
+  /** Writes groups from … to-1 as columns at `keyAddresses` and `outAddresses`. */
   finish(
     table: GroupTable,
     from: number,

@@ -1,14 +1,14 @@
-/** What operators do with their inputs: keys worked out beside the columns, and a whole input kept. */
+/** Inputs of operators: expressions computed in addition to the columns, and inputs kept as a whole. */
 import type { Expr } from "../../sql/plan.ts";
 import { ColumnStore, type Workspace } from "../columns.ts";
 import type { Batch, Operator, QueryContext, Vector } from "../contract.ts";
 import { compileExpressions } from "../expressions.ts";
 import { typesOf } from "../physical/reading.ts";
 
-/** Expressions over batches of one input; plain columns are taken as they are. */
+/** Expressions over batches of one input. Plain columns are used directly. */
 export class Expressions {
   private readonly compiled?: ReturnType<typeof compileExpressions>;
-  /** Where each expression is: a column of the input, or (negative) ~k of the compiled ones. */
+  /** Location of each expression: a column of the input, or (negative) ~k for the k-th compiled one. */
   private readonly places: number[] = [];
   readonly types: string[];
 
@@ -33,7 +33,7 @@ export class Expressions {
   }
 }
 
-/** All rows of an operator, with expressions beside the columns: `vectors` has the input's columns, then what was computed. */
+/** All rows of an operator with expressions: `vectors` has the input's columns, then the computed ones. */
 export interface KeptRows {
   store: ColumnStore;
   rowCount: number;

@@ -1,6 +1,6 @@
 /**
- * The left side of a join: its rows look up the right side's, which lie in memory with an index over their keys. What is needed for
- * that is plain data, so that every thread of a query can probe.
+ * The probe side of a join: left rows look up matches in the build side, which is in memory with an index over its keys. All of it is
+ * plain data, so that every thread of a query can probe.
  */
 import type { Expr, JoinNode } from "../../sql/plan.ts";
 import type { Dictionary } from "../../storage/contract.ts";
@@ -18,14 +18,16 @@ import { advance } from "./scan.ts";
 import type { JoinProbe, KeyMode, MorselReader, RowReader, Rows } from "./base-plan.ts";
 import type { Morsel } from "./morsels.ts";
 
-/** Left rows that are taken at a time: what is made of them stays in a cache. */
+/** Number of left rows processed at a time, so that intermediate results stay in a cache. */
 const PROBE_ROWS = 16_384;
 
 export function keepsLeftRows(type: JoinNode["type"]): boolean {
   return type === "left" || type === "full";
 }
 
-/** Keys over a kernel's inputs. `translations`: addresses by key, for codes of another dictionary than the right side's. */
+/**
+ * Keys over a kernel's inputs. `translations`: addresses by key, for codes of a dictionary other than the right side's.
+ */
 export function joinKeyOf(
   compiler: ExpressionCompiler,
   keys: readonly Expr[],
@@ -47,7 +49,7 @@ export function joinKeyOf(
         return [i64.extendS(input(compiler.inputs.push(lookup) - 1, "i32"))];
       }
       case "value":
-        // SHORT and CHAR are the same sixteen bits.
+        // SHORT and CHAR share the same sixteen bits.
         if (form === "u16") return [i64.extendS(i32.extend16(compiler.lower(key)))];
         return [keyWord(compiler.lower(key), form!, false)];
     }
@@ -67,14 +69,14 @@ export function joinKeyOf(
   };
 }
 
-/** The word of null where it lies apart from other values. */
+/** The word of null, if it is separate from other values. */
 export function noneOf(type: string, mode: KeyMode): bigint | undefined {
   if (mode.kind === "code") return -1n;
   if (layoutOf(type) === "i64") return -(1n << 63n);
   return layoutOf(type) === "i32" && type !== "IPv4" ? -(1n << 31n) : undefined;
 }
 
-/** Writes the codes that the left dictionary's texts have on the right. */
+/** Writes the right codes for the texts of the left dictionary. */
 export function translate(left: Dictionary, right: Dictionary, space: Workspace, poll: () => void): number {
   const own = new Workspace(space.heap, space.memory, space.operator);
   try {
@@ -84,7 +86,7 @@ export function translate(left: Dictionary, right: Dictionary, space: Workspace,
       if (code % 4_096 === 0) poll();
       return interner.number(u32[(entries >>> 2) + 2 * code], i32[(entries >>> 2) + 2 * code + 1], insert);
     };
-    // Texts get numbers as they come; a dictionary has each once.
+    // Number the texts in order; each occurs once in a dictionary.
     for (let code = 0; code < right.count; code++) number(right, code, true);
     const table = space.words(left.count + 1);
     table[0] = -1;
@@ -110,11 +112,14 @@ export class JoinReader implements MorselReader {
   private readonly ends: boolean;
   private readonly outputs = new Map<number, number>();
   private bound?: Bound;
-  /** Where keys or predicates are beyond kernels: left columns and keys, made before. `places`: of the left columns among them. */
+  /**
+   * If keys or predicates have no kernel form: left columns and keys, computed in advance. `places`: indices of the
+   * left columns.
+   */
   private staged?: { expressions: CompiledExpressions; places: ReadonlyMap<number, number>; types: string[] };
   private readonly residual?: { expression: CompiledExpressions; needed: ReadonlySet<number> };
 
-  /** The left rows at hand, their columns by the left base's. */
+  /** The current left rows, by the left base's columns. */
   private columns?: readonly Vector[];
   private rowStart = 0;
   private rowEnd = 0;
@@ -216,7 +221,7 @@ export class JoinReader implements MorselReader {
     };
   }
 
-  /** Makes the kernel for the columns' dictionaries; false where none can be made. */
+  /** Compiles the kernel for the columns' dictionaries; false if impossible. */
   private bind(
     types: readonly string[],
     keys: readonly Expr[],
@@ -275,7 +280,7 @@ export class JoinReader implements MorselReader {
     return known?.address ?? translate(left, right!, space, () => this.context.poll());
   }
 
-  /** The next pairs, in `leftRows` and `rightRows`. */
+  /** Finds the next pairs, in `leftRows` and `rightRows`. */
   private pairs(columns: readonly Vector[]): number {
     const { kernel } = this.bound!, { cells } = kernel, from = this.position;
     const to = Math.min(this.rowEnd, from + PROBE_ROWS);
@@ -289,8 +294,8 @@ export class JoinReader implements MorselReader {
   }
 
   /**
-   * Pairs that pass the residual. Where left rows are kept, the pair with no partner stands behind a left row's candidates, and stays if
-   * none of them passed.
+   * Filters pairs by the residual. If left rows are preserved, the pair without a match follows a left row's candidates
+   * and is kept if none of them passed.
    */
   private pairsThatPass(columns: readonly Vector[], n: number): number {
     const { leftRows, rightRows, keepsLeft, probe } = this, { expression, needed } = this.residual!;

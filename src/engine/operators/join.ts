@@ -1,10 +1,10 @@
 /**
- * Joins: the right side is kept, with an index over its keys, and the left side's rows look their partners up. Without keys every right
- * row is a partner, so a cross join and a join on an inequality are the same. Rows come in the order of the left rows, then of the
- * right rows; right rows without a partner come last.
+ * Joins: the right side (build side) is kept with an index over its keys, and rows of the left side (probe side) look up their matches.
+ * Without keys every right row matches, so cross joins and joins on inequalities are the same. Rows are ordered by left row, then by
+ * right row; right rows without a match come last.
  *
- * A join is no operator of its own but the base of a pipeline: what is filtered and worked out over it reads the left side's columns and
- * the right side's, and only those are fetched that are read.
+ * A join is not an operator itself but the base of a pipeline: filters and expressions over it read the columns of both sides, and
+ * only columns that are read are fetched.
  */
 import { assert } from "../../errors.ts";
 import type { Column, Expr, JoinNode } from "../../sql/plan.ts";
@@ -30,7 +30,7 @@ export function createJoin(plan: PhysicalJoin, left: PipelineBase, right: Operat
 interface Built {
   kept: KeptRows;
   probe: JoinProbe;
-  /** Where keys of the left side's columns can lie. */
+  /** Bounds for the left side's key columns. */
   bounds: Bound[];
 }
 
@@ -53,7 +53,7 @@ class Join implements JoinBase {
     this.space = Workspace.of(context, this.operator);
   }
 
-  /** Undefined for a join without right rows, which gives no rows. */
+  /** Undefined for a join with an empty build side, which has no rows. */
   plan(): BasePlan | undefined {
     assert(this.physical.byMorsels, "the physical pass says what is read by morsels");
     const left = planOf(this.left);
@@ -65,7 +65,7 @@ class Join implements JoinBase {
 
   open(needed: ReadonlySet<number>): RowReader {
     const { left, node, context, physical: { left: { predicates } } } = this, { probe, bounds } = this.build();
-    // Nothing can match: the left side need not be read at all.
+    // Nothing can match, so the left side need not be read.
     if (probe.rowCount === 0 && !keepsLeftRows(node.type)) return { next: () => undefined, close: () => {} };
     const ofLeft = JoinReader.leftColumns(probe, predicates, needed);
     const rows = openBase(left, predicates, bounds, ofLeft, context);
@@ -80,7 +80,7 @@ class Join implements JoinBase {
   private buildNow(): Built {
     const { node, left, right, space, context, physical } = this, { leftKeys: keys } = physical;
     const kept = keepAll(right, node.rightKeys, space, context), { rowCount } = kept;
-    // Of a left side that is not read by morsels, dictionaries are known only with the rows.
+    // If the left side is not read by morsels, its dictionaries are only known with its rows.
     const leftPlan = physical.leftByMorsels ? planOf(left) : undefined;
     const dictionaries = leftPlan && dictionariesOf(leftPlan, context);
     const modes = keys.map((key, k) => {
@@ -174,7 +174,7 @@ class Join implements JoinBase {
     }
   }
 
-  /** Undefined for keys that are no integers. */
+  /** Undefined for keys that are not integers. */
   private rangeOf(
     compiler: ExpressionCompiler,
     key: Expr,
@@ -213,7 +213,7 @@ function keyMode(
   kind: JoinKeyKind,
   right: Vector,
   rightRows: number,
-  /** The left column's dictionary, where it is known before its rows. */
+  /** The left column's dictionary, if known before its rows. */
   left: Dictionary | undefined,
   leftRows: number,
 ): KeyMode {
@@ -225,7 +225,7 @@ function keyMode(
   return byCodes ? { kind: "code", dictionary } : { kind: "text" };
 }
 
-/** After the pairs, the right rows that are in none. */
+/** After the pairs, outputs the right rows without a match. */
 class WithUnmatched implements RowReader {
   private readonly space: Workspace;
   private isPast = false;

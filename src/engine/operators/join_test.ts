@@ -26,7 +26,7 @@ const COLUMNS: Column[] = ["SYMBOL", "SHORT", "INT", "LONG", "DOUBLE", "VARCHAR"
 ) => ({ name: `c${k}`, type }));
 const c = (index: number, offset = 0) => col(offset + index, COLUMNS[index].type);
 
-/** Column 3 is a key of a wide range, column 8 the row's number. */
+/** Column 3 is a key with a wide range, column 8 the row's number. */
 function makeRows(rowCount: number, seed: number, distinct: number): Row[] {
   const random = randomFrom(seed);
   return Array.from({ length: rowCount }, (_, row): Row => {
@@ -45,7 +45,7 @@ function makeRows(rowCount: number, seed: number, distinct: number): Row[] {
   });
 }
 
-/** Pairs by nested loops, in the order that is promised. */
+/** Pairs by nested loops, in the guaranteed order. */
 function joined(type: string, left: readonly Row[], right: readonly Row[], on: (l: Row, r: Row) => boolean): Row[] {
   const rows: Row[] = [], matched = new Set<Row>();
   const noRow: Row = COLUMNS.map(({ type }) => (type === "SHORT" ? 0 : null));
@@ -81,7 +81,7 @@ function joinOf(
 const text = (rows: readonly Row[]) =>
   rows.map((row) => row.map((v) => (typeof v === "bigint" ? `${v}n` : v === 0 ? "0" : String(v))).join(" "));
 
-/** A context with a stored left table of those rows. */
+/** A context with a stored left table with these rows. */
 function withTable(rows: Row[], segmentRows: number, isParallel = false) {
   const alone = testContext(1 << 28, { functions });
   const table = storedRows(COLUMNS, rows, alone, segmentRows, true);
@@ -96,7 +96,7 @@ function endsClean(context: QueryContext): void {
 
 const KEY_SETS = [[0], [1], [2], [3], [4], [5], [6], [7], [1, 2], [0, 3], [5, 6, 1]];
 
-Deno.test("a stored table joins as nested loops do, by every kind of key, in the order of left and right rows", () => {
+Deno.test("a join of a stored table equals nested loops, for every kind of key, in the order of left and right rows", () => {
   const left = makeRows(700, 1, 60), right = makeRows(180, 2, 80), unique = new Map<Value, Row>();
   for (const row of makeRows(300, 3, 80)) unique.set(row[1], row);
   const { context, scan } = withTable(left, 90);
@@ -115,7 +115,7 @@ Deno.test("a stored table joins as nested loops do, by every kind of key, in the
   endsClean(context);
 });
 
-Deno.test("filters, computed keys and more conditions of a join", () => {
+Deno.test("filters, computed keys and residual conditions of a join", () => {
   const left = makeRows(600, 4, 40), right = makeRows(150, 5, 50), width = COLUMNS.length;
   const { context, scan } = withTable(left, 80);
   const filter = fn(">", "BOOLEAN", c(2), lit(-5, "INT"));
@@ -149,7 +149,7 @@ Deno.test("filters, computed keys and more conditions of a join", () => {
   endsClean(context);
 });
 
-Deno.test("more pairs than a batch holds, of one left row too", () => {
+Deno.test("more pairs than fit into a batch, also for one left row", () => {
   const left = makeRows(5, 6, 1), right = makeRows(70_000, 7, 1);
   const { context, scan } = withTable(left, 5);
   for (const type of ["inner", "full"] as const) {
@@ -198,7 +198,7 @@ Deno.test("groups over joins of joins are the same on one thread and on three, a
   }
 });
 
-Deno.test("a filter over a left join sees its nulls, and segments that no key lies in are not read", () => {
+Deno.test("a filter over a left join sees its nulls, and segments without keys in range are not read", () => {
   const left = Array.from({ length: 1_000 }, (_, n): Row => [...makeRows(1, n, 9)[0].slice(0, 8), BigInt(n)]);
   const right = makeRows(30, 11, 9).map((row, n): Row => [...row.slice(0, 8), BigInt(400 + n)]);
   const { context, scan } = withTable(left, 100);
@@ -226,7 +226,7 @@ Deno.test("a filter over a left join sees its nulls, and segments that no key li
   endsClean(context);
 });
 
-Deno.test("the first rows of a join by its columns, on one thread and on three, with ties in the order of rows", () => {
+Deno.test("ORDER BY … LIMIT over a join, on one thread and on three, with ties in the order of rows", () => {
   const left = makeRows(210_000, 12, 500), unique = new Map<Value, Row>();
   for (const row of makeRows(900, 13, 520)) unique.set(row[1], row);
   const right = [...unique.values()], width = COLUMNS.length;
@@ -254,7 +254,7 @@ Deno.test("the first rows of a join by its columns, on one thread and on three, 
   }
 });
 
-Deno.test("symbols join by codes of one dictionary and of two, and as texts where a dictionary is long", () => {
+Deno.test("symbols join by codes of one dictionary and of two, and as texts if a dictionary is large", () => {
   const rows = makeRows(400, 14, 60);
   const { context, scan } = withTable(rows, 70);
   const self = rowsOf(joinOf("left", scan(), scan(), [c(0)], [c(0)]), context);

@@ -1,5 +1,5 @@
 /**
- * LATEST ON: the last row of each key by time (of equal times the one that came last), in the order of time.
+ * LATEST ON: the last row of each key by time (among equal times the last one in the table), in order of time.
  */
 import type { LatestNode } from "../../sql/plan.ts";
 import type { ScanSource, SegmentSource } from "../../storage/contract.ts";
@@ -28,7 +28,7 @@ export function createLatest(
   }
 }
 
-/** Gives out kept rows in an order. */
+/** Outputs kept rows in an order. */
 abstract class Latest implements Operator {
   readonly columns;
   protected readonly space: Workspace;
@@ -59,7 +59,9 @@ abstract class Latest implements Operator {
   }
 }
 
-/** Codes are read from the newest segment back until each symbol is found, then the other columns of the rows found. */
+/**
+ * Reads codes from the newest segment backwards until each symbol is found, then the other columns of the found rows.
+ */
 class LatestBySymbol extends Latest {
   constructor(
     plan: LatestNode,
@@ -73,7 +75,7 @@ class LatestBySymbol extends Latest {
   protected find() {
     const { space, context, source, key } = this, { i32 } = context.heap;
     const symbolCount = source.dictionaries[key]?.count ?? 0;
-    // Code c is at c + 1, null at 0. Rows are found newest first: place in `segments`, and row.
+    // Code c is at c + 1, null at 0. Rows are found newest first: index in `segments`, and row.
     const seen = space.bytes(symbolCount + 1).fill(0);
     const foundSegments = space.words(symbolCount + 1), foundRows = space.words(symbolCount + 1);
     let found = 0;
@@ -142,7 +144,7 @@ class LatestBySymbol extends Latest {
   }
 }
 
-/** By the chunk's statistics: are there codes (or nulls) in it that may not have been seen? */
+/** By the chunk's statistics: true if it may contain unseen codes (or nulls). */
 function mayHoldUnseen(segment: SegmentSource, key: number, seen: Uint8Array): boolean {
   const chunk = segment.chunks[key];
   if (chunk === undefined) return seen[0] === 0;
@@ -153,7 +155,7 @@ function mayHoldUnseen(segment: SegmentSource, key: number, seen: Uint8Array): b
   return false;
 }
 
-/** The first row of a key is its last. */
+/** In reverse order, the first row of a key is its last one. */
 class LatestOfReversed extends Latest {
   constructor(
     plan: LatestNode,
@@ -198,7 +200,7 @@ class LatestOfReversed extends Latest {
   }
 }
 
-/** One row a key is kept while all rows pass. */
+/** Reads all rows and keeps one row for each key. */
 class LatestOfAll extends Latest {
   constructor(plan: LatestNode, private readonly input: Operator, context: QueryContext) {
     super(plan, context);
@@ -209,7 +211,7 @@ class LatestOfAll extends Latest {
     const expressions = new Expressions([plan.time, ...plan.keys], types, context);
     const table = new KeyTable(plan.keys.map((key) => key.type), space, () => context.poll());
     const store = new ColumnStore([...types, plan.time.type], space);
-    // By group: the row of the store, and in the batch at hand the row that beats it.
+    // By group: the row in the store, and the better row in the current batch.
     let storeRow = space.words(256),
       candidate = space.words(256),
       candidateBatch = space.words(256),

@@ -13,7 +13,7 @@ const COLUMNS: Column[] = [
 ];
 const STATS = { nullCount: 0 };
 
-/** A stored table of segments; `pins` tells which chunks were read. */
+/** A stored table of segments; `pins` records which chunks were read. */
 function stored(
   rows: Row[],
   segmentRows: number,
@@ -145,13 +145,13 @@ function randomTable(symbols: string[], count: number): Row[] {
   );
 }
 
-Deno.test("latest by symbol equals the last rows, and reads no more segments than it must", () => {
+Deno.test("latest by symbol equals the last rows, and reads only the necessary segments", () => {
   const symbols = Array.from({ length: 30 }, (_, k) => `s${k}`);
   const rows = randomTable(symbols, 12_000);
   const table = stored(rows, 500, symbols);
   assert.deepEqual(run(table, 1), latestOf(rows, 1));
   assert.deepEqual(table.pins.filter((pin) => pin.endsWith(".1") && !pin.startsWith("23.")), []);
-  // A symbol that is in old segments only is found there; segments that cannot hold it are passed over.
+  // A symbol that occurs only in old segments is found there; segments that cannot contain it are skipped.
   const old: Row[] = [[-2n, "only here", 0n, null], [-1n, "s3", 0n, null], ...rows.slice(1_000)];
   const longer = stored(old, 500, [...symbols, "only here", "nowhere"]);
   assert.deepEqual(run(longer, 1), latestOf(old, 1));

@@ -4,7 +4,7 @@
  *     n        the first n           -n       the last n
  *     lo, hi   rows lo+1 … hi        -a, -b   without the last b of the last a       lo, -b   without the first lo and the last b
  *
- * What counts from the end needs a buffer of that many rows, no more. The physical pass has chosen the way.
+ * Counting from the end needs a buffer of that many rows, no more. The physical pass has chosen the algorithm.
  */
 import { typeOf } from "../../types/mod.ts";
 import { ColumnStore, OutputColumns, Workspace } from "../columns.ts";
@@ -50,7 +50,7 @@ class First implements Operator {
   }
 }
 
-/** Rows of a batch as a batch, without a copy. */
+/** A part of a batch as a batch, without a copy. */
 export function sliceBatch(batch: Batch, from: number, rowCount: number): Batch {
   if (from === 0) return { rowCount, columns: batch.columns };
   return {
@@ -59,7 +59,7 @@ export function sliceBatch(batch: Batch, from: number, rowCount: number): Batch 
   };
 }
 
-/** The last `count` rows but for the last `without` of them. */
+/** The last `count` rows, without the last `without` of them. */
 class Last implements Operator {
   readonly columns;
   private readonly space: Workspace;
@@ -100,7 +100,7 @@ class Last implements Operator {
   }
 }
 
-/** The last `count` rows of an input that is given with its last row first, so that no more of it is read. */
+/** The last `count` rows of a reversed input, so that no more of it is read. */
 class LastOfReversed implements Operator {
   readonly columns;
   private readonly space: Workspace;
@@ -148,7 +148,7 @@ class LastOfReversed implements Operator {
   }
 }
 
-/** Without the first `skip` and the last `without` rows: a row goes out when `without` more have come. */
+/** Without the first `skip` and the last `without` rows: a row is output after `without` more have arrived. */
 class WithoutEnds implements Operator {
   readonly columns;
   private readonly space: Workspace;

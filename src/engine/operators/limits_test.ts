@@ -1,4 +1,4 @@
-/** What every operator owes a query: it stops when told to, names itself when memory runs out, and gives everything back. */
+/** Every operator stops when cancelled, names itself when memory runs out, and frees everything. */
 import assert from "node:assert/strict";
 import { SqlError } from "../../errors.ts";
 import type { Column, Expr, Plan } from "../../sql/plan.ts";
@@ -23,7 +23,7 @@ const windowed = {
   at: 0,
 };
 
-/** By the name that errors call it. `plan` is as much of it as the operator looks at. */
+/** By the name in errors. `plan` contains only the fields that the operator uses. */
 const OPERATORS: [
   name: string,
   // deno-lint-ignore no-explicit-any
@@ -121,7 +121,7 @@ function drain(operator: Operator): void {
   }
 }
 
-Deno.test("operators that run out of memory name themselves, and give everything back", () => {
+Deno.test("operators that run out of memory name themselves, and free everything", () => {
   for (const [name, make] of OPERATORS) {
     const context = testContext(1 << 28) as unknown as { -readonly [K in keyof QueryContext]: QueryContext[K] };
     const memory = createQueryMemory(context.heap, 5_000_000);
@@ -137,7 +137,7 @@ Deno.test("operators that run out of memory name themselves, and give everything
   }
 });
 
-Deno.test("a cancelled query stops at any poll, its inputs are closed once and its memory is given back", () => {
+Deno.test("a cancelled query stops at any poll, closes its inputs once and frees its memory", () => {
   for (const [name, make] of OPERATORS) {
     for (const after of [1, 4]) {
       let polls = 0;

@@ -1,4 +1,4 @@
-/** From plan to operators, as the physical pass has chosen them. */
+/** Makes operators from a plan, as chosen by the physical pass. */
 import { notSupported } from "../../errors.ts";
 import type { Plan } from "../../sql/plan.ts";
 import type { Operator, QueryContext, WorkingRows } from "../contract.ts";
@@ -23,12 +23,12 @@ import { createUnnest } from "./unnest.ts";
 import { createValues } from "./values.ts";
 import { createWindow } from "./window.ts";
 
-/** Operators that stand for leaves of a plan: tests hand them in. */
+/** Operators that replace leaves of a plan, for tests. */
 export interface Leaves {
   get(node: Plan): Operator | undefined;
 }
 
-/** The operator of a whole plan. Close it in every case; if this throws, nothing is left open. */
+/** Makes the operator of a whole plan. It must be closed in any case. If this throws, nothing is left open. */
 export function createOperator(plan: Plan, context: QueryContext & PlanFacts, leaves?: Leaves): Operator {
   return new Builder(context, leaves).create(physicalPlan(plan, context));
 }
@@ -42,7 +42,7 @@ class Builder {
     return analysis?.measured(plan.id, operator) ?? operator;
   }
 
-  /** Closes what `make` has opened when it fails. */
+  /** Closes what `make` has opened if it fails. */
   private closing<T>(make: (opened: { close(): void }[]) => T): T {
     const opened: { close(): void }[] = [];
     try {
@@ -104,7 +104,7 @@ class Builder {
     }
   }
 
-  /** For a round of a recursion, over the rows of the round before. */
+  /** For a round of a recursion, over the rows of the previous round. */
   private within(rows: [id: number, rows: WorkingRows]): Builder {
     const working = new Map([...this.context.working ?? [], rows]);
     return new Builder({ ...this.context, working }, this.leaves);
@@ -135,7 +135,7 @@ class Builder {
     });
   }
 
-  /** The context in which the operator of a node works. */
+  /** The context for the operator of a node. */
   private contextOf({ id }: PhysicalPlan): QueryContext {
     return this.context.analysis?.contextOf(id, this.context) ?? this.context;
   }

@@ -1,32 +1,32 @@
-/** Which runs of rows of a stored table a scan reads: what its intervals and the statistics of segments leave. */
+/** Determines the runs of rows that a scan reads, by its intervals and the statistics of segments. */
 import { assert } from "../../errors.ts";
 import type { Expr, ScanNode } from "../../sql/plan.ts";
 import type { ScanSource, SegmentSource } from "../../storage/contract.ts";
 import type { QueryContext } from "../contract.ts";
 import { conjuncts } from "../expressions.ts";
 
-/** Ranges of a scan: more than workers, so that they end together; few, because each has a table. */
+/** Ranges of a scan: more than workers, so that these finish together, but few, because each has a table. */
 const RANGES_MAX = 32;
 
-/** Rows `start` … `end`-1 of a segment, by its place in the source. */
+/** Rows `start` … `end`-1 of a segment, given by its index in the source. */
 export interface Morsel {
   segment: number;
   start: number;
   end: number;
 }
 
-/** A column lies between two values where a predicate holds; nulls do not. */
+/** Bounds of a column's values for which a predicate can be true; nulls are excluded. */
 export interface Bound {
   column: number;
   low?: number | bigint;
   high?: number | bigint;
 }
 
-/** More than what `=` forgives between doubles. */
+/** More than the tolerance of `=` between doubles. */
 const DOUBLE_SLACK = 1e-9;
 export const BOUNDED: ReadonlySet<string> = new Set(["INT", "LONG", "DOUBLE", "DATE", "TIMESTAMP", "TIMESTAMP_NS"]);
 
-/** What a comparison of a column with a constant says of the column. */
+/** The bound that follows from comparing a column with a constant. */
 function boundOf(part: Expr, context: QueryContext): Bound | undefined {
   if (part.kind !== "call") return undefined;
   const { name } = context.functions.resolve(part.function).entry;
@@ -46,7 +46,7 @@ function boundOf(part: Expr, context: QueryContext): Bound | undefined {
   if (name === "between" && third !== undefined) {
     const a = valueOf(right), b = valueOf(third);
     if (a === undefined || b === undefined) return undefined;
-    return a < b ? make(left, a, b) : make(left, b, a); // the ends may be turned round
+    return a < b ? make(left, a, b) : make(left, b, a); // the bounds may be reversed
   }
   if (part.args.length !== 2) return undefined;
   const swapped = left.kind === "constant";
@@ -58,7 +58,7 @@ function boundOf(part: Expr, context: QueryContext): Bound | undefined {
   return undefined;
 }
 
-/** Can no row of the segment be within the bound, by its statistics? */
+/** True if by its statistics no row of the segment can be within the bound. */
 function isOutside({ chunks, rowCount }: SegmentSource, { column, low, high }: Bound): boolean {
   if (column >= chunks.length) return false; // row ids
   const chunk = chunks[column];
@@ -68,7 +68,7 @@ function isOutside({ chunks, rowCount }: SegmentSource, { column, low, high }: B
     (high !== undefined && min !== undefined && min > high);
 }
 
-/** Rows of the segments that the scan's intervals touch: it reads no more. */
+/** Number of rows in the segments that the scan's intervals touch, which is the maximum that it reads. */
 export function rowsWithin({ intervals }: ScanNode, { segments, rowCount }: ScanSource): number {
   if (intervals === undefined) return rowCount;
   return segments.reduce((sum, { timestampMin, timestampMax, rowCount }) => {
@@ -77,13 +77,13 @@ export function rowsWithin({ intervals }: ScanNode, { segments, rowCount }: Scan
   }, 0);
 }
 
-/** What of the table the scan's intervals and the statistics leave, in the order of the table. */
+/** The morsels that the scan's intervals and the statistics leave, in table order. */
 export function morselsOf(
   node: ScanNode,
   source: ScanSource,
   context: QueryContext,
   predicates: readonly Expr[] = [],
-  /** That hold for all rows wanted, by what is known of them besides. */
+  /** Additional bounds that hold for all required rows. */
   known: readonly Bound[] = [],
 ): Morsel[] {
   const { intervals } = node;
@@ -146,7 +146,7 @@ export function lowerBound(context: QueryContext, address: number, rowCount: num
   return low;
 }
 
-/** Neighbouring morsels, about the same number in each range. */
+/** Splits morsels into ranges of neighbours of about equal number. */
 export function rangesOf(morsels: readonly Morsel[]): Morsel[][] {
   const count = Math.min(RANGES_MAX, morsels.length);
   return Array.from(

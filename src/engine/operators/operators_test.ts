@@ -18,7 +18,7 @@ const column = (index: number, type: string): Expr => ({ kind: "column", index, 
 const long = (value: number): Expr => ({ kind: "constant", value: BigInt(value), type: "LONG" });
 const base = { timestamp: -1, order: "none" as const };
 
-/** Rows of a number with many ties and nulls, a text, a symbol, a double, and the row's number. */
+/** Columns: a number with many ties and nulls, a text, a symbol, a double, and the row's number. */
 const COLUMNS: Column[] = [
   { name: "k", type: "INT" },
   { name: "s", type: "VARCHAR" },
@@ -37,7 +37,7 @@ function randomRows(random: () => number, count: number, keys = 50): Row[] {
   ]);
 }
 
-/** Says the first row that differs: a diff of thousands of rows takes minutes. */
+/** Reports only the first difference, because a diff of thousands of rows takes minutes. */
 function sameRows(made: Row[], expected: Row[], what = ""): void {
   const text = (row: Row | undefined) =>
     row?.map((value) => typeof value === "bigint" ? `${value}n` : JSON.stringify(value)).join(" ");
@@ -54,7 +54,7 @@ function compareValues(a: Value, b: Value, floats: boolean): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-Deno.test("values give back what they are made of", () => {
+Deno.test("values are output as they were given", () => {
   const context = testContext();
   const columns = [
     ...COLUMNS,
@@ -97,7 +97,7 @@ Deno.test("a sequence crosses 32 bits and batches", () => {
   }
 });
 
-Deno.test("limit takes what slices of the whole take", () => {
+Deno.test("limit equals slices of the whole", () => {
   const context = testContext();
   const rows = randomRows(randomFrom(1), 2_500);
   const cases: [number | undefined, number, Row[]][] = [
@@ -134,7 +134,7 @@ Deno.test("limit takes what slices of the whole take", () => {
   assert.equal(context.memory.usedBytes, 0);
 });
 
-Deno.test("a limit from the end holds no more rows than it needs", () => {
+Deno.test("a limit from the end keeps no more rows than necessary", () => {
   const context = testContext();
   const rows = randomRows(randomFrom(2), 400_000);
   const plan = { node: "limit", columns: COLUMNS, high: long(-10), ...base } as unknown as LimitNode;
@@ -171,7 +171,7 @@ Deno.test("sort is stable and puts nulls where the dialect has them, with and wi
   assert.equal(context.memory.usedBytes, 0);
 });
 
-Deno.test("explicit places of nulls", () => {
+Deno.test("NULLS FIRST and NULLS LAST", () => {
   const context = testContext();
   const rows = randomRows(randomFrom(4), 500);
   for (const c of [0, 1, 2, 3]) {
@@ -196,7 +196,7 @@ Deno.test("explicit places of nulls", () => {
   }
 });
 
-Deno.test("set operations equal those of lists", () => {
+Deno.test("set operations equal operations on lists", () => {
   const context = testContext();
   const random = randomFrom(5);
   const columns = COLUMNS.slice(0, 4);
@@ -382,7 +382,7 @@ Deno.test("asof and lt joins find the last row before, by key and within a toler
   assert.equal(context.memory.usedBytes, 0);
 });
 
-Deno.test("an asof join of a long right side forgets rows that cannot match any more", () => {
+Deno.test("an asof join with a long right side drops rows that cannot match any more", () => {
   const context = testContext(1 << 29);
   const right = timedRows(randomFrom(8), 500_000, 1_000_000), left = timedRows(randomFrom(9), 60, 1_000_000);
   const made = rowsOf(
@@ -425,7 +425,7 @@ Deno.test("splice join pairs equal times one by one", () => {
   assert.deepEqual(run(true), [[null, 100n], [1n, 101n], [2n, 102n], [3n, 103n], [4n, 100n], [2n, 104n], [5n, null]]);
 });
 
-Deno.test("latest over unsorted rows keeps the last of equal times and comes out in time order", () => {
+Deno.test("latest over unsorted rows keeps the last of equal times and is output in time order", () => {
   const context = testContext(1 << 29);
   const random = randomFrom(10);
   for (const [count, batch] of [[3_000, 128], [700_000, 30_000]]) {

@@ -1,4 +1,4 @@
-/** Rows of a Parquet file: batch by batch, so that one page of each column is held at a time. */
+/** Reads a Parquet file batch by batch, so that one page of each column is held at a time. */
 import type { ParquetNode } from "../../sql/plan.ts";
 import { OutputColumns, Workspace } from "../columns.ts";
 import { type Batch, MORSEL_ROWS, type Operator, type QueryContext } from "../contract.ts";
@@ -8,7 +8,7 @@ import { atPosition, openParquet, type ParquetFile } from "../parquet/file.ts";
 import type { ParquetColumn } from "../parquet/schema.ts";
 import { typesOf } from "../physical/reading.ts";
 
-/** What the rows of a batch may take, as the file tells it. */
+/** Maximum size of the rows of a batch, estimated from the file's metadata. */
 const BATCH_BYTES = 1 << 26;
 const BATCH_ROWS_MIN = 256;
 
@@ -89,7 +89,7 @@ class Parquet implements Operator {
       sizeBytes += extent.plainSizeBytes;
       return columnReader(column, extent, this.handle, this.space);
     });
-    // Rows of long texts or arrays come in smaller batches.
+    // Rows of long texts or arrays are read in smaller batches.
     const rows = Math.floor(BATCH_BYTES * group.rowCount / Math.max(1, sizeBytes));
     this.batchRows = Math.max(BATCH_ROWS_MIN, Math.min(MORSEL_ROWS, rows));
     return true;

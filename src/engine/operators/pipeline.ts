@@ -1,4 +1,4 @@
-/** Scan, filters and projections in one, as the physical pass has put them together. */
+/** Executes scan, filters and projections together, as the physical pass has combined them. */
 import type { Column, ScanNode } from "../../sql/plan.ts";
 import type { ScanSource } from "../../storage/contract.ts";
 import { typeOf } from "../../types/mod.ts";
@@ -94,7 +94,7 @@ export class Pipeline implements Operator {
   }
 }
 
-/** Batches with their last row first. */
+/** Reverses the rows of batches. */
 class Reverser {
   private readonly space: Workspace;
   private readonly buffers: { address: number; rows: number }[] = [];

@@ -1,4 +1,4 @@
-/** WITH RECURSIVE: the rows of one query, then round by round those that another query makes of the round before. */
+/** WITH RECURSIVE: the rows of one query, then in rounds those that another query makes of the previous round. */
 import { assert } from "../../errors.ts";
 import type { RecursionNode, WorkingNode } from "../../sql/plan.ts";
 import { typeOf } from "../../types/mod.ts";
@@ -8,7 +8,7 @@ import { KeyTable } from "../keys.ts";
 import { typesOf } from "../physical/reading.ts";
 import { pickNew } from "./set.ts";
 
-/** Open the two queries. `step` runs over the rows of the round before. */
+/** Open the two queries. `step` runs over the rows of the previous round. */
 interface Rounds {
   first(): Operator;
   step(working: [id: number, rows: WorkingRows]): Operator;

@@ -1,6 +1,6 @@
 /**
- * SAMPLE BY over a scan in the order of time: bucket edges are found by search, and the rows between two edges go through a kernel as
- * one run, so that no row is asked for its bucket. Ranges of morsels are worked on by all workers; a bucket that two ranges share is
+ * SAMPLE BY over a scan in time order: bucket edges are found by search, and the rows between two edges are processed by a kernel as
+ * one run, without computing a bucket for each row. All workers process ranges of morsels; a bucket that spans two ranges is
  * merged afterwards.
  */
 import { assert } from "../../errors.ts";
@@ -35,7 +35,7 @@ import { lowerBound, type Morsel, morselsOf, rangesOf } from "./morsels.ts";
 const OPERATOR = "SAMPLE BY";
 const TASK = "SAMPLE BY";
 const RUNS_MAX = 4_096;
-/** Runs shorter than this on average go through one kernel call together. */
+/** Runs that are shorter on average are processed together in one kernel call. */
 const SHORT_RUN_ROWS = 2_048;
 
 /** Records of one range: (bucket, header of the group if there are keys, states). */
@@ -46,7 +46,7 @@ interface RangeRecords {
   count: number;
 }
 
-/** Counts the rows of a bucket: one without rows that pass the filter does not come out. */
+/** Counts the rows of a bucket, as buckets without rows that pass the filter are not output. */
 const ROWS: FusedAggregate = {
   kind: "fused",
   state: () => [{ type: "i64", initial: 0n }],
@@ -85,7 +85,7 @@ class Runs {
   private readonly starts: number;
   private readonly ends: number;
   private table?: GroupTable;
-  /** Records of the range at hand. */
+  /** Records of the current range. */
   private records = { address: 0, sizeBytes: 0, count: 0 };
   private bucket?: bigint;
 
@@ -156,7 +156,7 @@ class Runs {
     this.results.push({ range, ...this.records });
   }
 
-  /** Runs from `row` on, as many as the lists hold; gives where they end. */
+  /** Processes runs from `row` on, as many as the lists hold, and returns where they end. */
   private someRuns(columns: Vector[], times: number, row: number, end: number, rowBase: bigint): number {
     const { heap } = this.context;
     const count = this.cut(times, row, end);
@@ -217,7 +217,7 @@ class Runs {
     for (let at = row; at < end && count < RUNS_MAX; count++) {
       const bucket = buckets.of(heap.i64[times / 8 + at]);
       at += lowerBound(this.context, times + at * 8, end - at, bucket.end);
-      // The clocks of the zone have changed inside the bucket.
+      // The zone's clocks have changed within the bucket.
       if (count > 0 && heap.i64[this.starts / 8 + count - 1] === bucket.start) count--;
       heap.i64[this.starts / 8 + count] = bucket.start;
       heap.i32[this.ends / 4 + count] = at;
@@ -225,7 +225,7 @@ class Runs {
     return count;
   }
 
-  /** Room for `count` more records; gives the first one's address. */
+  /** Reserves space for `count` more records and returns the address of the first one. */
   private reserve(count: number): number {
     const { records, stride } = this, { memory, heap } = this.context;
     const wanted = (records.count + count) * stride;
@@ -247,7 +247,7 @@ class Runs {
     if (this.flusher !== undefined) return;
     const record = this.reserve(1);
     if (this.records.count > 0 && this.context.heap.i64[(record - this.stride) / 8] === bucket) {
-      // Short runs of the last segment have begun it.
+      // Short runs of the last segment have started this bucket.
       this.records.count--;
       this.table = { kind: "single", records: record - this.stride + 8, sizeBytes: 0 };
       return;
@@ -263,7 +263,7 @@ class Runs {
     if (bucket === undefined) return;
     this.bucket = undefined;
     if (flusher === undefined) {
-      // The count of rows is the last state.
+      // The row count is the last state.
       if (heap.i64[(table!.records + this.stride) / 8 - 2] > 0n) this.records.count++;
       return;
     }
@@ -291,7 +291,7 @@ class Runs {
     flushKernelRows(this.context.heap.i64);
   }
 
-  /** The bucket's start, then the parts of the group's number. */
+  /** The bucket's start, then the parts of the group number. */
   keyOutputs(): KeyOutput[] {
     const bucket: KeyOutput = { kind: "words", word: 0, words: 1, form: "i64" };
     return [
@@ -303,7 +303,7 @@ class Runs {
 
 registerTask(TASK, (data, context) => new Runs(data as RunsWay, context));
 
-/** The groups of all ranges, shared buckets merged. */
+/** The groups of all ranges, with shared buckets merged. */
 class SampledRuns implements Operator {
   private readonly space: Workspace;
   private readonly blocks: RangeRecords[] = [];
@@ -378,7 +378,7 @@ class SampledRuns implements Operator {
     for (const { address: block, count: records } of results) {
       let next = 0;
       if (count > 0 && records > 0 && heap.i64[list[count - 1] / 8] === heap.i64[block / 8]) {
-        // The bucket goes on: its groups so far, by number.
+        // The bucket continues: its groups so far, by number.
         const bucket = heap.i64[block / 8];
         const known = new Map<number, number>();
         for (let k = count - 1; k >= 0 && heap.i64[list[k] / 8] === bucket; k--) {

@@ -98,7 +98,7 @@ function sampled(
   return rowsOf(over(node, leaf(input, { timestamp: 0, order: "asc" })), context);
 }
 
-Deno.test("runs between bucket edges give what grouping by each row's bucket gives, on one thread and on three", () => {
+Deno.test("runs between bucket edges equal grouping by each row's bucket, on one thread and on three", () => {
   const rows = makeRows(5_000);
   const aggregates = [
     agg("count", "LONG"),

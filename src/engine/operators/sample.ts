@@ -1,6 +1,6 @@
 /**
- * SAMPLE BY: each row gets its bucket (edges are found by search in ordered times, so a bucket costs a search and a row a
- * store), the aggregate operator groups by bucket and keys, and FILL adds the rows of buckets without any.
+ * SAMPLE BY: each row gets its bucket. In ordered times edges are found by search, so a bucket costs one search, and a row one store.
+ * The aggregate operator groups by bucket and keys, and FILL adds rows for empty buckets.
  */
 import type { Column, Fill, SampleNode } from "../../sql/plan.ts";
 import { LAYOUT_WIDTH, layoutOf, type Value } from "../../types/mod.ts";
@@ -29,12 +29,12 @@ export function createSample(
   return new SampleOutput(node, groups, buckets, context);
 }
 
-/** The input's rows inside FROM … TO, with their bucket as one more column. */
+/** The input's rows inside FROM … TO, with their bucket as an additional column. */
 class BucketInput implements Operator {
   readonly columns: readonly Column[];
-  /** Known once the first row is. */
+  /** Set when the first row is known. */
   buckets: TimeBuckets | undefined;
-  /** Did buckets come in ascending order? */
+  /** True while buckets were in ascending order. */
   ascending = true;
   private readonly times: Expressions;
   private readonly space: Workspace;
@@ -66,7 +66,7 @@ class BucketInput implements Operator {
     }
   }
 
-  /** The next run of rows of the batch that are inside FROM … TO, from `at` on. */
+  /** The next run of rows of the batch inside FROM … TO, from `at` on. */
   private part(batch: Batch): Batch | undefined {
     const { from, to } = this.node.sampling;
     const [vector] = this.times.run(batch);
@@ -97,7 +97,7 @@ class BucketInput implements Operator {
     };
   }
 
-  /** The first row after `from` whose time is not in [low, high): by galloping where times ascend. */
+  /** The first row after `from` whose time is not in [low, high); uses galloping search if times ascend. */
   private endOfRun(times: BigInt64Array, from: number, high: bigint, low: bigint): number {
     if (this.node.input.order !== "asc") {
       let row = from + 1;
@@ -175,7 +175,7 @@ class SampleOutput implements Operator {
   }
 }
 
-/** The groups' rows by bucket, or undefined when they are in order already. Stable. */
+/** A stable order of the groups' rows by bucket; undefined if they are already in order. */
 function orderByBucket(kept: KeptRows, context: QueryContext): Int32Array | undefined {
   const first = kept.columns[0].address >>> 3;
   const starts = context.heap.i64.subarray(first, first + kept.rowCount);
@@ -190,25 +190,25 @@ function orderByBucket(kept: KeptRows, context: QueryContext): Int32Array | unde
 }
 
 /**
- * A row for each bucket of the whole range and each key. For an aggregate without a row there: null, a constant, the key's last
- * row before (PREV), or the line between the rows around (LINEAR; integers are cut towards zero).
+ * Outputs a row for each bucket of the whole range and each key. An aggregate without a row there is null, a constant,
+ * the key's previous value (PREV), or interpolated (LINEAR; integers are truncated towards zero).
  */
 class Filler {
   private readonly output: OutputColumns;
   private readonly arena: TextArena;
-  /** Groups' rows, by bucket. */
+  /** Rows of groups, by bucket. */
   private readonly rowAt: (i: number) => number;
   private readonly starts: BigInt64Array;
-  /** By key: its latest row so far, and the next one that is still to come. */
+  /** By key: its latest row so far, and its next row. */
   private readonly previous: Int32Array;
   /** By row: the same key's next row, or -1. */
   private readonly following: Int32Array;
-  /** By row: the same key's row before, or -1. */
+  /** By row: the same key's previous row, or -1. */
   private readonly preceding: Int32Array;
   private readonly coming: Int32Array;
   private nextRow = 0;
   private key = 0;
-  /** Row of each key in the bucket at hand, or -1. */
+  /** Row of each key in the current bucket, or -1. */
   private readonly current: Int32Array;
 
   static of(
@@ -228,7 +228,7 @@ class Filler {
     const bucketOf = (i: number) => start[first + (ordered ? ordered[i] : i)];
     if (kept.rowCount === 0 && !(padded && from !== undefined && to !== undefined)) return undefined;
     let low = padded && from !== undefined ? known.of(known.shownAt(from)).start : bucketOf(0);
-    // FROM is an instant for rows, and what clocks show for buckets: west of Greenwich rows come before the first of these.
+    // For rows FROM is an instant, for buckets a local time: west of Greenwich some rows precede the first bucket.
     if (kept.rowCount > 0 && bucketOf(0) < low) low = bucketOf(0);
     let high = kept.rowCount > 0 ? bucketOf(kept.rowCount - 1) : low;
     if (padded && to !== undefined) {
@@ -278,7 +278,7 @@ class Filler {
 
   private readonly keyOf: Int32Array;
   private readonly keyCount: number;
-  /** A row that has the key's values. */
+  /** A row with the key's values. */
   private readonly keyRow: Int32Array;
 
   /** By row: the number of its key, in order of first appearance. */
@@ -296,7 +296,7 @@ class Filler {
     return numbers;
   }
 
-  /** Finds the rows of the bucket at hand. */
+  /** Finds the rows of the current bucket. */
   private enterBucket(): void {
     this.current.fill(-1);
     for (; this.nextRow < this.kept.rowCount; this.nextRow++) {
@@ -308,7 +308,7 @@ class Filler {
     }
   }
 
-  /** Where clocks skip hours, a bucket with rows may begin between two of the calendar. */
+  /** If clocks skip hours, a bucket with rows may begin between two regular ones. */
   private bucketAfter(): bigint {
     const next = this.buckets.after(this.bucket);
     const withRows = this.nextRow < this.kept.rowCount ? this.starts[this.rowAt(this.nextRow)] : next;
@@ -378,7 +378,7 @@ class Filler {
 
   private interpolate(source: Vector, target: Vector, i: number, before: number, after: number): void {
     const { heap } = this.context;
-    // Before a key's first row and after its last one, the line through the nearest two goes on.
+    // Before a key's first row and after its last one, extrapolate from the nearest two.
     if (before < 0 && after >= 0) [before, after] = [after, this.following[after]];
     else if (after < 0 && before >= 0) [before, after] = [this.preceding[before], before];
     const value = before < 0 || after < 0

@@ -1,4 +1,4 @@
-/** Rows of a stored table: runs of rows of segments, whose chunks are pinned while they are read. */
+/** Reads runs of rows of a stored table's segments, whose chunks are pinned meanwhile. */
 import type { ScanNode } from "../../sql/plan.ts";
 import type { ScanSource } from "../../storage/contract.ts";
 import { SHARED_WORD } from "../../storage/heap.ts";
@@ -15,13 +15,13 @@ export function advance(columns: readonly Vector[], start: number): Vector[] {
   );
 }
 
-/** The columns of a scan that are read, morsel by morsel. */
+/** Reads the needed columns of a scan, morsel by morsel. */
 export class ScanReader {
   private pinned: { segment: number; column: number }[] = [];
   private readonly nulls = new Map<string, number>();
   private readonly space: Workspace;
   readonly source: ScanSource;
-  /** Rows of null columns made so far. */
+  /** Number of rows in the null columns made so far. */
   private nullRows = 0;
 
   constructor(
@@ -37,7 +37,10 @@ export class ScanReader {
     return this.node.columns.map((column) => column.type);
   }
 
-  /** Vectors of the whole segment, by the scan's columns; those not needed have address 0. Valid until the next call. */
+  /**
+   * Vectors of the whole segment, by the scan's columns; columns that are not needed have address 0. Valid until the
+   * next call.
+   */
   open(segment: number): Vector[] {
     this.unpin();
     Atomics.add(this.context.heap.i32, SHARED_WORD.morsels, 1);
@@ -64,7 +67,7 @@ export class ScanReader {
     analysis.countScanned(this.node.id, rowCount, rowCount * rowBytes);
   }
 
-  /** What row ids of a segment start from. */
+  /** The base of a segment's row ids. */
   rowBase(segment: number): bigint {
     return BigInt(this.source.segments[segment].ordinal) << 32n;
   }

@@ -38,7 +38,7 @@ class Sequence implements Operator {
     this.output ??= new OutputColumns([this.plan.columns[0].type], this.space, rowCount);
     const stepLow = Number(BigInt.asUintN(32, step)), stepHigh = Number(BigInt.asIntN(32, step >> 32n));
     const { i32 } = this.context.heap;
-    // Sums of words: adding BigInts takes ten times as long.
+    // Adds words: adding BigInts takes ten times as long.
     let { low, high } = this, at = this.output.vectors[0].address >>> 2;
     for (let row = 0; row < rowCount; row++, at += 2) {
       i32[at] = low;

@@ -1,6 +1,6 @@
 /**
- * UNION, EXCEPT and INTERSECT. UNION ALL streams; the others hash whole rows. EXCEPT ALL and INTERSECT ALL keep every left row that is not,
- * or is, on the right at all (the dialect does not count copies against each other).
+ * UNION, EXCEPT and INTERSECT. UNION ALL streams; the others hash whole rows. EXCEPT ALL and INTERSECT ALL keep every left row that
+ * does not, or does, occur on the right at all (the dialect does not compare numbers of copies).
  */
 import { assert } from "../../errors.ts";
 import type { SetNode } from "../../sql/plan.ts";
@@ -54,7 +54,7 @@ class Chain implements Operator {
   }
 }
 
-/** Picks rows out of batches by hashing. */
+/** Selects rows of batches by hashing. */
 abstract class Hashed implements Operator {
   readonly columns;
   protected readonly space: Workspace;
@@ -72,7 +72,7 @@ abstract class Hashed implements Operator {
     return new KeyTable(this.types, this.space, () => this.context.poll());
   }
 
-  /** Writes the numbers of the rows that stay to `out`, and gives how many there are. */
+  /** Writes the numbers of the selected rows to `out` and returns their count. */
   protected abstract pick(batch: Batch, out: Int32Array): number;
 
   next(): Batch | undefined {
@@ -97,7 +97,7 @@ abstract class Hashed implements Operator {
   }
 }
 
-/** Rows that `table` has not seen, among those that `keep` lets through. */
+/** Rows that are new in `table`, among those that pass `keep`. */
 export function pickNew(table: KeyTable, batch: Batch, out: Int32Array, keep?: (row: number) => boolean): number {
   let seen = table.count, n = 0;
   const groups = table.groups(batch.columns, batch.rowCount, true);
@@ -130,7 +130,7 @@ class AgainstRight extends Hashed {
 
   protected pick(batch: Batch, out: Int32Array): number {
     if (this.onRight === undefined) {
-      // `batch` stays valid: the right side has batches of its own.
+      // `batch` stays valid, because the right side has its own batches.
       this.onRight = this.table();
       for (let right = this.right.next(); right !== undefined; right = this.right.next()) {
         this.onRight.groups(right.columns, right.rowCount, true);

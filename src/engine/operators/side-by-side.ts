@@ -1,4 +1,4 @@
-/** Operators whose groups are the same, in the same order: their columns lie side by side. */
+/** Combines the columns of operators that have the same groups in the same order. */
 import { assert } from "../../errors.ts";
 import type { Column } from "../../sql/plan.ts";
 import type { Batch, Operator } from "../contract.ts";
@@ -7,7 +7,7 @@ export class SideBySide implements Operator {
   constructor(
     readonly columns: readonly Column[],
     private readonly parts: readonly Operator[],
-    /** Where each column is. */
+    /** The source of each column. */
     private readonly places: readonly { part: number; column: number }[],
   ) {}
 

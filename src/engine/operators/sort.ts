@@ -1,4 +1,7 @@
-/** ORDER BY: keeps the input, sorts row numbers, gives the rows out in that order. With a limit, only the best rows are kept. */
+/**
+ * ORDER BY: keeps the input, sorts row numbers, and outputs the rows in that order. With a limit, keeps only the best
+ * rows.
+ */
 import type { Column, SortKey, SortNode } from "../../sql/plan.ts";
 import { OutputColumns, Workspace } from "../columns.ts";
 import { type Batch, MORSEL_ROWS, type Operator, type QueryContext, type Vector } from "../contract.ts";
@@ -36,7 +39,7 @@ export function createSort(
   }
 }
 
-/** What is sorted. */
+/** The input of the sort. */
 type Rows =
   | { kind: "all"; limit?: number; input: Operator }
   | { kind: "best"; limit: number; input: Operator }
@@ -86,7 +89,7 @@ class Sort implements Operator {
     const isParallel = rows.kind === "best by morsels", types = typesOf(this.columns);
     const best = this.best = new BestRows(types, keys, limit, space, context, isParallel, context.parallel);
     if (rows.kind === "best by morsels") {
-      // A join without right rows has no plan: it gives no rows.
+      // A join with an empty build side has no plan and no rows.
       const plan = planOf(rows.base);
       if (plan !== undefined) gatherBestRows(best, plan, rows.reading, context);
     } else {

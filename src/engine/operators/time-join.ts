@@ -1,8 +1,8 @@
 /**
- * ASOF, LT and SPLICE joins: a merge of two inputs in the order of time that remembers the last row of each key.
+ * ASOF, LT and SPLICE joins: merges two inputs in time order and remembers the last row of each key.
  *
- * Of the right side of ASOF and LT only the last row of each key matters, so the rows before are dropped now and then: memory is bounded by
- * the number of keys, not of rows. SPLICE keeps both sides.
+ * For ASOF and LT only the last right row of each key matters, so earlier rows are dropped from time to time: memory is bounded by the
+ * number of keys, not of rows. SPLICE keeps both sides.
  */
 import type { TimeJoinNode } from "../../sql/plan.ts";
 import type { SharedHeap } from "../../storage/heap.ts";
@@ -25,7 +25,7 @@ export function createTimeJoin(
 
 const NULL_HIGH = -0x80000000;
 
-/** Is the right side's row kept no longer than this compared with what is alive? */
+/** Old rows are dropped when the store exceeds twice the number of keys by this many rows. */
 const SLACK_ROWS = 4 * MORSEL_ROWS;
 
 class AsofJoin implements Operator {
@@ -41,7 +41,7 @@ class AsofJoin implements Operator {
   /** Right columns, then the time. */
   private readonly rightStore: ColumnStore;
   private rightGroups: Int32Array;
-  /** Rows of the store before it are in `last`. */
+  /** Rows of the store before this one are in `last`. */
   private rightRow = 0;
   private rightAtEnd = false;
   /** By group: the last right row up to now, or -1. */
@@ -84,7 +84,7 @@ class AsofJoin implements Operator {
         const { rowCount } = this.leftBatch;
         this.leftTime = time.address >>> 2;
         this.leftRow = 0;
-        // Keys that the right side has not had yet may come later.
+        // Keys that the right side has not had yet may still come.
         this.leftGroups.set(this.table.groups(keys, rowCount, true).subarray(0, rowCount));
         this.growLast();
       }
@@ -111,7 +111,10 @@ class AsofJoin implements Operator {
     }
   }
 
-  /** Takes in the right rows up to a time. False when rows that `pending` output refers to would have to be dropped first. */
+  /**
+   * Reads the right rows up to a time. Returns false if rows that `pending` output refers to would have to be dropped
+   * first.
+   */
   private advance(low: number, high: number, pending: boolean): boolean {
     const { i32 } = this.context.heap, { rightStore: store, plan } = this;
     const strict = plan.type === "lt";
@@ -154,7 +157,7 @@ class AsofJoin implements Operator {
     this.growLast();
   }
 
-  /** Keeps the last row of each group only. */
+  /** Keeps only the last row of each group. */
   private dropOldRows(): void {
     const { table, last, space } = this;
     const kept = space.words(Math.max(1, table.count));
@@ -175,13 +178,13 @@ class AsofJoin implements Operator {
     }
   }
 
-  /** `row`, or -1 when it is older than the tolerance. */
+  /** `row`, or -1 if it is older than the tolerance. */
   private partner(row: number, low: number, high: number): number {
     const { tolerance } = this.plan;
     if (row < 0 || tolerance === undefined) return row;
     const { i32 } = this.context.heap,
       at = (this.rightStore.vectors[this.rightStore.vectors.length - 1].address >>> 2) + row * 2;
-    // Exact up to 2^53, and far above any tolerance beyond.
+    // Exact up to 2^53; greater values exceed any tolerance.
     const age = (high - i32[at + 1]) * 4294967296 + (low - (i32[at] >>> 0));
     return age <= Number(tolerance) ? row : -1;
   }
@@ -196,8 +199,8 @@ class AsofJoin implements Operator {
 }
 
 /**
- * All rows of both sides in the order of time, each with the other side's last row at or before it. Rows of equal time (and key) become one
- * row, pair by pair; those left over take the other side's last.
+ * All rows of both sides in time order, each with the other side's last row at or before it. Rows with equal time (and
+ * key) are paired into one row; remaining ones get the other side's last row.
  */
 class SpliceJoin implements Operator {
   readonly columns;
@@ -240,7 +243,7 @@ class SpliceJoin implements Operator {
     const leftRows = space.words(left.rowCount + right.rowCount + 1),
       rightRows = space.words(left.rowCount + right.rowCount + 1);
     const lastLeft = space.words(table.count + 1).fill(-1), lastRight = space.words(table.count + 1).fill(-1);
-    // Right rows of the present time that have no partner yet, in a chain by group.
+    // Right rows of the current time without a match, chained by group.
     const waiting = space.words(table.count + 1).fill(-1),
       waitingEnd = space.words(table.count + 1),
       next = space.words(right.rowCount + 1);
@@ -301,7 +304,7 @@ class SpliceJoin implements Operator {
   }
 }
 
-/** The group of every kept row by the expressions after the first. */
+/** The group of every kept row, by the expressions after the first. */
 function groupsOf(rows: KeptRows, table: KeyTable, space: Workspace): Int32Array {
   const groups = space.words(Math.max(1, rows.rowCount));
   for (let from = 0; from < rows.rowCount; from += MORSEL_ROWS) {

@@ -1,7 +1,7 @@
 /**
- * The first rows of ORDER BY … LIMIT over a scan, by their keys alone: one kernel filters and drops the rows whose first key lies
- * behind that of the last row wanted so far. Segments are taken with the most promising first, by their statistics, and those that
- * cannot have a row any more are left out. Only then the other columns are fetched, for the rows that came through.
+ * The first rows of ORDER BY … LIMIT over a scan, by their keys alone: one kernel filters, and drops rows whose first key is behind that
+ * of the last row wanted so far. Segments are processed in order of promise, by their statistics, and skipped once they cannot contain
+ * such a row. Only then the other columns are fetched, for the selected rows.
  */
 import { assert } from "../../errors.ts";
 import type { Column, Expr, ScanNode, SortKey } from "../../sql/plan.ts";
@@ -23,9 +23,9 @@ import { type Morsel, morselsOf } from "./morsels.ts";
 
 const OPERATOR = "sort";
 const TASK = "top rows";
-/** The first rows are taken in short runs: a bound that is found early spares the others. */
+/** The first rows are processed in short runs: finding a bound early saves work on the others. */
 const FIRST_RUN_ROWS = 1_024;
-/** Promising segments that the leader looks into before it asks for help. */
+/** Number of promising segments that the leader searches before it involves other workers. */
 const ALONE_MAX = 24;
 interface TopTask {
   node: ScanNode;
@@ -34,18 +34,18 @@ interface TopTask {
   /** Over the scan's columns. */
   keys: readonly SortKey[];
   limit: number;
-  /** A value of the first key that the last row wanted is not behind; undefined when none is known. */
+  /** A first key such that the last wanted row is not behind it; undefined if none is known. */
   bound: number | bigint | undefined;
-  /** Morsels that are done. */
+  /** Number of morsels that are done. */
   skip: number;
 }
 
 type TopWay = Extract<SortWay, { kind: "top" }>;
 
-/** Segment and row by turns. */
+/** Alternating segment and row. */
 type RowList = number[];
 
-/** The scan's rows, less those that the sort does not need. */
+/** The scan's rows without those that the sort does not need. */
 export function createTopRows({ reading, keys, limit, helpFromRows }: TopWay, context: QueryContext): Operator {
   const { base, predicates, exprs, reader } = reading;
   assert(base.kind === "scan", "top rows are those of a scan");
@@ -56,7 +56,7 @@ export function createTopRows({ reading, keys, limit, helpFromRows }: TopWay, co
   return new TopRows(task, Finder.open(task, context), needed, context, helpFromRows);
 }
 
-/** Holds for all values that are not behind `bound`, and for some that are: NaN, which passes, is the greatest. */
+/** True for all values not behind `bound`, and for some others: NaN passes, as it is the greatest. */
 function notBehind(key: IrNode, bound: IrNode, descending: boolean): IrNode {
   switch (key.type) {
     case "i32":
@@ -70,7 +70,7 @@ function notBehind(key: IrNode, bound: IrNode, descending: boolean): IrNode {
   }
 }
 
-/** A bound that no value is behind. */
+/** A bound that excludes no value. */
 function openBound(key: IrNode, descending: boolean): number | bigint {
   if (key.type === "i64") return descending ? -(1n << 63n) : (1n << 63n) - 1n;
   return key.type === "i32" ? (descending ? -(2 ** 31) : 2 ** 31 - 1) : NaN;
@@ -97,7 +97,7 @@ function boundAt(context: QueryContext, { type, address }: Vector, row: number):
   }
 }
 
-/** A morsel and how far ahead its rows' first keys can be; undefined when that is not known. */
+/** A morsel with the best possible first key of its rows; undefined if unknown. */
 interface Candidate extends Morsel {
   best: number | bigint | undefined;
 }
@@ -106,7 +106,7 @@ interface Candidate extends Morsel {
 function candidatesOf({ node, keys }: TopTask, source: ScanSource, context: QueryContext): Candidate[] {
   const [{ expression, descending }] = keys;
   const isFloat = typeOf(expression.type).order === "float";
-  // Of booleans and characters there are no statistics that order them.
+  // Booleans and characters have no statistics that order them.
   const known = expression.kind === "column" && expression.index < node.columnIds.length &&
     ["i32", "i64", "f32", "f64"].includes(formOf(expression.type)!);
   const bestOf = (stats: ColumnStats | undefined) => {
@@ -126,7 +126,7 @@ function candidatesOf({ node, keys }: TopTask, source: ScanSource, context: Quer
   });
 }
 
-/** One participant's search: the keys and places of the best rows so far. */
+/** One participant's search: the keys and positions of the best rows so far. */
 class Finder {
   readonly candidates: Candidate[];
   private readonly reader: ScanReader;
@@ -135,7 +135,7 @@ class Finder {
   private readonly found: Vector[];
   private readonly better: Int32Array;
   private runRows = FIRST_RUN_ROWS;
-  /** The store's rows are in order, and there are as many as are wanted. */
+  /** The store's rows are in order, and their number has reached the limit. */
   private isFull = false;
 
   static open(task: TopTask, context: QueryContext): Finder {
@@ -203,7 +203,7 @@ class Finder {
     this.kernel.setConstant(this.boundInput, value);
   }
 
-  /** Can a row of the candidate still be among the first? */
+  /** True if a row of the candidate can still be among the first. */
   isPromising({ best }: Candidate): boolean {
     const { bound } = this;
     return best === undefined || bound === undefined || !(this.task.keys[0].descending ? best < bound : best > bound);
@@ -220,7 +220,7 @@ class Finder {
     }
   }
 
-  /** Takes in `count` rows that the kernel let through. */
+  /** Adds `count` rows that the kernel passed. */
   private take(count: number): void {
     const { store, found, better, task: { limit, keys } } = this;
     if (!this.isFull) store.append(found, count);
@@ -230,7 +230,7 @@ class Finder {
       store.appendRows(found, better, n);
     }
     if (store.rowCount < 2 * limit) return;
-    // Rows of later segments may have come first: their places are the last key.
+    // Rows of later segments may have been processed first, so the position is the last key.
     const place: SortKey = { expression: { kind: "column", index: 0, type: "LONG" }, descending: false };
     const order = sortedRows(store.vectors, [...keys, place], store.rowCount, this.space, () => this.context.poll());
     store.compact(order, limit);
@@ -239,7 +239,7 @@ class Finder {
     this.setBound(boundAt(this.context, store.vectors[0], limit - 1));
   }
 
-  /** Does a row come before the last one wanted? */
+  /** True if a row comes before the last one wanted. */
   private isBetter(row: number): boolean {
     const { store, found, task: { keys, limit } } = this, { heap } = this.context;
     for (let k = 0; k < keys.length; k++) {
@@ -256,7 +256,7 @@ class Finder {
     return list;
   }
 
-  /** Rows of the candidates that are left, at most. */
+  /** Upper bound of the rows in the remaining candidates. */
   rowsLeft(from: number): number {
     return this.candidates.slice(from).reduce(
       (sum, candidate) => sum + (this.isPromising(candidate) ? candidate.end - candidate.start : 0),
@@ -271,7 +271,7 @@ class Finder {
   }
 }
 
-/** The scan's columns, where they are needed, of the rows that came through, in the order of the table. */
+/** Fetches the needed columns of the selected rows, in table order. */
 class TopRows implements Operator {
   readonly columns: readonly Column[];
   private readonly space: Workspace;
@@ -320,7 +320,7 @@ class TopRows implements Operator {
   private find(): [segment: number, row: number][] {
     const { finder, context, task } = this, { candidates } = finder;
     let next = 0;
-    // The first ones give a bound, which by the statistics often leaves nothing to do for the others.
+    // The first ones give a bound, which by the statistics often excludes all others.
     while (
       next < candidates.length &&
       (finder.bound === undefined ||

@@ -13,7 +13,7 @@ const TYPES = ["LONG", "INT", "DOUBLE", "FLOAT", "SYMBOL", "VARCHAR", "BOOLEAN",
 const COLUMNS: Column[] = TYPES.map((type, k) => ({ name: `c${k}`, type }));
 const c = (k: number): Expr => ({ kind: "column", index: k, type: TYPES[k] });
 
-/** The first column has values that drift, so that statistics leave segments out; the others have many ties and nulls. */
+/** The values of the first column drift, so that statistics exclude segments; the others have many ties and nulls. */
 function makeRows(rowCount: number): Row[] {
   const random = randomFrom(5);
   return Array.from({ length: rowCount }, (_, k): Row => {
@@ -103,7 +103,7 @@ const context = testContext(1 << 27, { functions });
 const { node, source } = stored(rows, context, 900);
 context.sources.push(source);
 
-/** By the sort of any input, and by that of a scan. */
+/** The results of the sort for any input, and of the one for scans. */
 function both(extend: (input: Plan) => Plan, keys: SortKey[], limit: number): [Row[], Row[]] {
   const answers: [Row[], Row[]] = [
     sorted(operatorOf(extend(node), context), keys, limit),
@@ -133,7 +133,7 @@ const KEYS: SortKey[][] = [
   [{ expression: c(1), descending: false, nulls: "first" }, { expression: c(3), descending: true }],
 ];
 
-Deno.test("the first rows of a scan are those of the whole sort, ties in the order of rows", () => {
+Deno.test("the first rows of a scan equal those of a full sort, ties in the order of rows", () => {
   for (const keys of KEYS) {
     for (const limit of [1, 10, 700]) {
       const [expected, got] = both((input) => input, keys, limit);
@@ -146,7 +146,7 @@ Deno.test("the first rows of a scan are those of the whole sort, ties in the ord
   }
 });
 
-Deno.test("the first rows under a filter, of computed columns, and of nothing", () => {
+Deno.test("the first rows with a filter, with computed columns, and of an empty table", () => {
   const positive = (k: number) => fn(">", "BOOLEAN", c(k), lit(10, "DOUBLE"));
   const [expected, got] = both(
     (input) => {

@@ -1,4 +1,4 @@
-/** Rows for the elements of arrays: each row of the input as often as its longest array has elements. */
+/** Expands arrays to rows: repeats each input row for the number of elements of its longest array. */
 import type { UnnestNode } from "../../sql/plan.ts";
 import { OutputColumns, textPair, Workspace } from "../columns.ts";
 import { type Batch, MORSEL_ROWS, type Operator, type QueryContext, type Vector } from "../contract.ts";
@@ -9,7 +9,7 @@ export function createUnnest(plan: UnnestNode, input: Operator, context: QueryCo
   return new Unnest(plan, input, context);
 }
 
-/** Elements of one array: `count` doubles, not aligned. */
+/** Elements of one array: `count` doubles, unaligned. */
 interface Elements {
   address: number;
   count: number;
@@ -88,7 +88,7 @@ class Unnest implements Operator {
 
 const NONE: Elements = { address: 0, count: 0 };
 
-/** Of an array as `encodeArray` writes it: the number of dimensions, their lengths, the elements. */
+/** Elements of an array encoded by `encodeArray`: the number of dimensions, their lengths, the elements. */
 function elementsAt(vector: Vector, row: number, heap: QueryContext["heap"], view: DataView): Elements {
   const [at, length] = textPair(heap, vector, row);
   if (length < 4) return NONE;

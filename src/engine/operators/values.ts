@@ -1,4 +1,4 @@
-/** Rows that are known when the plan is made. */
+/** Rows that are known at planning time. */
 import type { ValuesNode } from "../../sql/plan.ts";
 import type { Dictionary } from "../../storage/contract.ts";
 import { layoutOf } from "../../types/mod.ts";
@@ -57,7 +57,7 @@ interface ValuesDictionary {
   codes: Map<string, number>;
 }
 
-/** The dictionary of a SYMBOL column of values. It is known by its address alone: no table has id -1. */
+/** The dictionary of a SYMBOL column of values. It is identified by its address: no table has id -1. */
 function makeDictionary(plan: ValuesNode, c: number, space: Workspace): ValuesDictionary {
   const codes = new Map<string, number>();
   for (const row of plan.rows) {

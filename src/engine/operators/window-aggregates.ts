@@ -1,10 +1,9 @@
 /**
- * Any aggregate of the catalogue over frames. Arguments are first moved together in the window's order, so that a frame is a
- * range of rows.
+ * Any aggregate of the catalogue over frames. Arguments are first gathered in the window's order, so that a frame is a range of rows.
  *
- *     fused   a record of states for each row; frames that slide keep the rows behind a boundary merged towards it and those
- *             before it merged from it, so that each row costs three merges, however long its frame is
- *     batch   frames from the partition's start take each row once; frames that slide are worked out anew, as groups of one state
+ *     fused   a record of states for each row; for sliding frames, rows behind a boundary are merged towards it and those before it
+ *             from it, so that each row costs three merges, whatever the length of its frame
+ *     batch   frames from the partition's start process each row once; sliding frames are recomputed, as groups of one state
  *
  * Source of the boundary: the queue of two stacks, Tangwongsan, Hirzel and Schneider, "Low-Latency Sliding-Window Aggregation
  * in Worst-Case Constant Time", DEBS 2017 (there called Two-Stacks).
@@ -31,7 +30,7 @@ import type { Frame, OrderedRows } from "./window-frames.ts";
 
 const OPERATOR = "window";
 
-/** The column of an aggregate's results, by row of the input. `args`: undefined for constants. */
+/** The column of an aggregate's results, by input row. `args`: undefined for constants. */
 export function aggregateFrames(
   call: WindowCall,
   args: readonly (Vector | undefined)[],
@@ -57,18 +56,18 @@ export function aggregateFrames(
 
 interface Frames {
   call: WindowCall;
-  /** The arguments by place in the window's order. */
+  /** The arguments, in the window's order. */
   columns: Vector[];
   types: string[];
   ordered: OrderedRows;
   frame: Frame;
-  /** Memory of this call alone, and of the result. */
+  /** Memory for this call only, and for the result. */
   own: Workspace;
   space: Workspace;
   context: QueryContext;
 }
 
-/** An argument by place. A constant is repeated. */
+/** An argument in the window's order. A constant is repeated. */
 function inOrder(arg: Vector | undefined, expr: Expr, { rows, rowCount }: OrderedRows, own: Workspace): Vector {
   const type = arg?.type ?? (layoutOf(expr.type) === "symbol" ? "STRING" : expr.type);
   const address = own.allocate(rowCount * typeOf(type).width + 16); // lanes may read beyond the last row
@@ -88,7 +87,7 @@ function byRow(byPlace: Vector, { rows, rowCount }: OrderedRows, own: Workspace,
   return { ...byPlace, address };
 }
 
-/** Calls `work` for the places of each partition. */
+/** Calls `work` for the position range of each partition. */
 function eachPartition({ ordered, context }: Frames, work: (first: number, end: number) => void): void {
   const { starts, partitionCount } = ordered;
   for (let p = 0; p < partitionCount; p++) {
@@ -107,7 +106,8 @@ const POLL_MERGES = 4_096;
 function fused(frames: Frames, aggregate: FusedAggregate): Vector {
   const { call, columns, ordered: { rowCount }, frame: { low, high }, own, context } = frames;
   const records = new FusedRecords(frames, aggregate);
-  // A record for each row, of this row alone at first; one for each result; one for the rows behind the boundary; an empty one.
+  // A record for each row, initially of this row alone; one for each result; one for the rows behind the boundary; an
+  // empty one.
   const rows = records.make(rowCount),
     results = records.make(rowCount),
     behind = records.make(1),
@@ -125,7 +125,7 @@ function fused(frames: Frames, aggregate: FusedAggregate): Vector {
       for (const last = high[place]; next <= last; next++) records.merge(behind, 0, rows, next);
       const from = low[place];
       if (from >= boundary && boundary < next) {
-        // The rows before the boundary have left: those behind it are merged towards a new one.
+        // The rows before the boundary have left the frame: merge those behind it towards a new boundary.
         for (let k = next - 2; k >= from; k--) {
           if ((++merges & (POLL_MERGES - 1)) === 0) context.poll();
           records.merge(rows, k, rows, k + 1);
@@ -146,7 +146,7 @@ function fused(frames: Frames, aggregate: FusedAggregate): Vector {
   return { type, address, dictionary };
 }
 
-/** Records of states of one aggregate, and the kernels over them. */
+/** Records with the state of one aggregate, and the kernels over them. */
 class FusedRecords {
   private readonly shape: AggregateShape;
   private readonly strideWords: number;
@@ -158,7 +158,7 @@ class FusedRecords {
   constructor(private readonly frames: Frames, aggregate: FusedAggregate) {
     const { call, columns, types, context, own } = frames, { memory } = context.heap;
     const { entry } = context.functions.resolve(call.function);
-    // Column 0 has the numbers of the records.
+    // Column 0 has the record numbers.
     const compiler = new ExpressionCompiler(
       ["INT", ...columns.map(({ type }) => type)],
       [undefined, ...columns.map(({ dictionary }) => dictionary)],
@@ -181,7 +181,7 @@ class FusedRecords {
     this.finisher = bound(finishKernel(memory, "none", 0, [], [this.shape], [formOf(call.type)!]));
   }
 
-  /** Empty records. */
+  /** Makes empty records. */
   make(count: number): number {
     const address = this.frames.own.allocate(Math.max(1, count) * this.strideWords * 8);
     this.initialiser.setI32(this.initialiser.cells.states, address);
@@ -189,7 +189,7 @@ class FusedRecords {
     return address;
   }
 
-  /** Each row into the record of its number. */
+  /** Adds each row to the record with its number. */
   update(records: number, rowCount: number): void {
     const { own, columns } = this.frames, numbers = own.words(rowCount + 1);
     for (let row = 0; row < rowCount; row++) numbers[row] = row;
@@ -208,7 +208,7 @@ class FusedRecords {
     for (let word = 0; word < this.strideWords; word++) i64[target + word] = i64[source + word];
   }
 
-  /** Adds the later record to the earlier one. */
+  /** Merges the later record into the earlier one. */
   merge(earlier: number, k: number, later: number, l: number): void {
     const { merger } = this;
     merger.setI32(merger.cells.record, this.address(earlier, k));
@@ -225,7 +225,7 @@ class FusedRecords {
 
 // ---- batch
 
-/** A state takes so many bytes of texts and arrays before what it keeps of them is charged. */
+/** A state processes at most this many bytes of texts and arrays before the memory that it keeps is charged. */
 const SLICE_BYTES = 1 << 20;
 
 function batch(frames: Frames, aggregate: BatchAggregate): Vector {
@@ -254,7 +254,7 @@ function wholePartitions(frames: Frames, states: BatchStates): void {
   });
 }
 
-/** Frames that begin with the partition take each row once. */
+/** Frames that begin at the partition's start process each row once. */
 function runningFrames(frames: Frames, states: BatchStates): void {
   const { frame: { high }, context } = frames;
   eachPartition(frames, (first, end) => {
@@ -268,7 +268,7 @@ function runningFrames(frames: Frames, states: BatchStates): void {
   });
 }
 
-/** As many frames at a time as rows fit into a morsel: each is a group. */
+/** As many frames at a time as fit into a morsel of rows; each is a group. */
 function slidingFrames(frames: Frames, states: BatchStates): void {
   const { frame: { low, high }, ordered: { rowCount }, own } = frames;
   const picks = own.words(MORSEL_ROWS), groups = own.words(MORSEL_ROWS);
@@ -276,7 +276,7 @@ function slidingFrames(frames: Frames, states: BatchStates): void {
   states.open();
   for (let place = 0; place <= rowCount; place++) {
     const size = place < rowCount ? high[place] - low[place] + 1 : 0;
-    // A frame that does not fit beside others comes in pieces, alone.
+    // A frame that does not fit is processed alone, in pieces.
     if (place === rowCount || (used + size > MORSEL_ROWS && used > 0) || place - first === MORSEL_ROWS) {
       states.updatePicked(picks, groups, used);
       if (place > first) states.finish(first, place - first);
@@ -304,7 +304,7 @@ class BatchStates {
   private readonly arena: TextArena;
   private readonly constants;
 
-  /** `out`: address of the result, by place. */
+  /** `out`: address of the results, in the window's order. */
   constructor(
     private readonly frames: Frames,
     private readonly aggregate: BatchAggregate,
@@ -321,7 +321,7 @@ class BatchStates {
     this.constants = call.args.map((arg) => (arg.kind === "constant" ? arg.value : undefined));
   }
 
-  /** A new state, in the place of the one before. */
+  /** Makes a new state in place of the previous one. */
   open(): void {
     this.close();
     const { call, types, context } = this.frames;
@@ -334,12 +334,12 @@ class BatchStates {
     this.state = undefined;
   }
 
-  /** Rows at places from … to-1. */
+  /** Adds the rows at positions from … to-1. */
   update(groups: Int32Array | undefined, from: number, to: number): void {
     this.take(this.columns, groups, from, to);
   }
 
-  /** The rows at these places. */
+  /** Adds the rows at these positions. */
   updatePicked(places: Int32Array, groups: Int32Array, count: number): void {
     const { heap } = this.frames.context;
     this.columns.forEach(({ type, address }, k) =>
@@ -372,13 +372,13 @@ class BatchStates {
     }
   }
 
-  /** The values of groups 0 … count-1 to the places from `place` on. */
+  /** Writes the values of groups 0 … count-1 to the positions from `place` on. */
   finish(place: number, count: number): void {
     const { call, context } = this.frames, { width } = typeOf(call.type);
     this.state!.finish(batchOut(context, call.type, this.out + place * width, count, this.arena), count);
   }
 
-  /** The value at `first` to all places behind it, up to `end`. */
+  /** Copies the value at `first` to all following positions up to `end`. */
   repeat(first: number, end: number): void {
     const { width } = typeOf(this.frames.call.type);
     repeatFirst(this.frames.context.heap, this.out + first * width, width, end - first);

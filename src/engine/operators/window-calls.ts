@@ -1,4 +1,4 @@
-/** What each window function gives, over rows that are partitioned and ordered, and the frames where it has one. */
+/** Evaluates window functions over partitioned and ordered rows, with their frames. */
 import { assert, notSupported, SqlError, SQLSTATE } from "../../errors.ts";
 import type { Expr, WindowCall } from "../../sql/plan.ts";
 import { layoutOf, typeOf } from "../../types/mod.ts";
@@ -10,7 +10,7 @@ import type { Frame, OrderedRows } from "./window-frames.ts";
 
 interface Evaluation {
   call: WindowCall;
-  /** By row of the input; undefined for constants. */
+  /** By input row; undefined for constants. */
   args: (Vector | undefined)[];
   ordered: OrderedRows;
   frame?: Frame;
@@ -18,7 +18,7 @@ interface Evaluation {
   poll: () => void;
 }
 
-/** The column of a call, by row of the input. */
+/** The result column of a call, by input row. */
 export function evaluateCall(
   call: WindowCall,
   args: (Vector | undefined)[],
@@ -33,7 +33,10 @@ export function evaluateCall(
   return evaluate({ call, args, ordered, frame, space, poll: () => context.poll() });
 }
 
-/** Over DOUBLEs they go from frame to frame by what comes and leaves; over DECIMALs and LONG256 as all other aggregates. */
+/**
+ * Sums of DOUBLEs are updated from frame to frame by the rows that enter and leave; those of DECIMALs and LONG256 work
+ * like other aggregates.
+ */
 const SUMS = new Set(["sum", "ksum", "nsum", "avg"]);
 
 const FUNCTIONS: Record<string, (evaluation: Evaluation) => Vector> = {
@@ -129,7 +132,7 @@ function constantNumber(e: Evaluation, index: number): number | undefined {
   return expression.value === null ? undefined : Number(expression.value);
 }
 
-/** Marks of the rows that have a value, when the call leaves nulls out. */
+/** Marks the rows with a value, if the call ignores nulls. */
 function valued(e: Evaluation, vector: Vector | undefined): Uint8Array | undefined {
   if (vector === undefined) return undefined;
   const marks = e.space.bytes(Math.max(1, e.ordered.rowCount));
@@ -137,7 +140,7 @@ function valued(e: Evaluation, vector: Vector | undefined): Uint8Array | undefin
   return marks;
 }
 
-/** The argument's values of rows `picks` (by input row; -1 null), as the call's type. */
+/** The argument's values in rows `picks` (by input row; -1 null), in the call's type. */
 function picked(e: Evaluation, source: Vector, picks: Int32Array): Vector {
   const { space, ordered } = e;
   const out = result(e, source.type);
@@ -198,7 +201,10 @@ function constantColumn(e: Evaluation, index: number): Vector {
   return out;
 }
 
-/** The dialect's first_value IGNORE NULLS from the start, unpartitioned, gives rows before the first value that value too. */
+/**
+ * The dialect's first_value IGNORE NULLS from the start, unpartitioned, also gives rows before the first value that
+ * value.
+ */
 export function seesAhead(call: WindowCall): boolean {
   const { start, end, excludeCurrentRow } = call.frame;
   return call.ignoreNulls && call.partitionBy.length === 0 && start === undefined && end === 0n && !excludeCurrentRow;
@@ -210,7 +216,7 @@ function endOfFrame(e: Evaluation, first: boolean): Vector {
   const picks = space.words(rowCount + 1);
   const marks = call.ignoreNulls ? valued(e, source) : undefined;
   const whole = first && seesAhead(call);
-  // Without the nulls: the next (or last) place with a value, from each place.
+  // Ignoring nulls: the next (or last) position with a value, from each position.
   const nearest = marks === undefined ? undefined : space.words(rowCount + 1);
   eachPartition(e, (from, end) => {
     if (marks !== undefined && nearest !== undefined) {
@@ -237,7 +243,7 @@ function endOfFrame(e: Evaluation, first: boolean): Vector {
   return out;
 }
 
-/** Least or greatest value of each frame: a queue of places whose values rise (or fall), so that its head is the answer. */
+/** Least or greatest value of each frame: a monotonic queue of positions, whose head is the answer. */
 function extreme(e: Evaluation, sign: -1 | 1): Vector {
   const { ordered, space, poll } = e, { rows, rowCount } = ordered, { low, high } = e.frame!;
   const source = e.args[0] ?? constantColumn(e, 0);
@@ -294,7 +300,7 @@ function count(e: Evaluation): Vector {
   });
 }
 
-/** The argument as doubles by row, NaN for null. */
+/** The argument as doubles by row; NaN for null. */
 function doubleValues(e: Evaluation, index: number): Float64Array {
   const { space, ordered } = e, { f64 } = space.heap;
   const vector = asDoubles(e, e.args[index] ?? constantColumn(e, index));
@@ -302,8 +308,8 @@ function doubleValues(e: Evaluation, index: number): Float64Array {
 }
 
 /**
- * Sum or mean of each frame. Values are added at one end and taken off at the other in double-double arithmetic, so what is left
- * over by a large value that has gone does not show.
+ * Sum or mean of each frame. Values are added at one end and subtracted at the other in double-double arithmetic, so
+ * that a large value leaves no rounding error behind.
  * Source: Knuth, The Art of Computer Programming, vol. 2, 4.2.2 (the error of a sum, exactly).
  */
 function sums(e: Evaluation, mean: boolean): Vector {
@@ -338,7 +344,7 @@ function sums(e: Evaluation, mean: boolean): Vector {
   return out;
 }
 
-/** Ticks of a unit in microseconds. */
+/** A unit in microseconds. */
 const UNIT_MICROS: Record<string, number> = {
   nanosecond: 0.001,
   microsecond: 1,
@@ -354,8 +360,9 @@ const UNIT_MICROS: Record<string, number> = {
 const TICKS_PER_MICRO: Record<string, number> = { DATE: 0.001, TIMESTAMP: 1, TIMESTAMP_NS: 1_000 };
 
 /**
- * avg(value, kind, n [, volume]): each value moves the mean towards itself by a weight: `n` itself for 'alpha', 2 / (n + 1) for 'period', and
- * for a unit of time 1 - exp(-dt / n units), dt from the row before. With a volume, both value times volume and volume are averaged so.
+ * avg(value, kind, n [, volume]): each value moves the mean towards itself by a weight: `n` itself for 'alpha', 2 / (n
+ * + 1) for 'period', and for a time unit 1 - exp(-dt / n units), where dt is the time since the previous row. With a
+ * volume, value times volume and volume are both averaged this way.
  */
 function exponentialAverage(e: Evaluation): Vector {
   const { call, ordered } = e, { rows, orderKey } = ordered, { i32 } = e.space.heap;
@@ -410,7 +417,7 @@ function asDoubles(e: Evaluation, vector: Vector): Vector {
   return layoutOf(vector.type) === "f64" ? vector : convert(e, vector, "DOUBLE");
 }
 
-/** `vector` as the call's type. */
+/** `vector` converted to the call's type. */
 function converted(e: Evaluation, vector: Vector): Vector {
   if (vector.type === e.call.type) return vector;
   const layout = layoutOf(e.call.type);
@@ -418,7 +425,7 @@ function converted(e: Evaluation, vector: Vector): Vector {
   return convert(e, vector, e.call.type);
 }
 
-/** Numbers widen; symbols become their texts. Nulls stay nulls. */
+/** Widens numbers; symbols become their texts. Nulls stay null. */
 function convert(e: Evaluation, vector: Vector, type: string): Vector {
   const { space, ordered } = e, { rowCount } = ordered, { heap } = space;
   const from = layoutOf(vector.type), to = layoutOf(type);

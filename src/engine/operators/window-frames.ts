@@ -1,4 +1,4 @@
-/** Which rows of its partition a row's frame has: places into `OrderedRows.rows`, both ends included, empty when high < low. */
+/** Computes each row's frame within its partition: positions in `OrderedRows.rows`, inclusive, empty if high < low. */
 import { notSupported } from "../../errors.ts";
 import type { WindowCall } from "../../sql/plan.ts";
 import { layoutOf } from "../../types/mod.ts";
@@ -6,29 +6,29 @@ import { POLL_ROWS, type Workspace } from "../columns.ts";
 import type { QueryContext, Vector } from "../contract.ts";
 import type { OrderWords } from "../order.ts";
 
-/** The rows of a window: those of partition p are rows[starts[p]] … rows[starts[p+1] - 1], in the window's order. */
+/** The rows of a window: partition p has rows[starts[p]] … rows[starts[p+1] - 1], in the window's order. */
 export interface OrderedRows {
   rows: Int32Array;
   starts: Int32Array;
   partitionCount: number;
   rowCount: number;
-  /** Of the sort keys, by row; none without ORDER BY. */
+  /** Words of the sort keys, by row; none without ORDER BY. */
   words: OrderWords;
   /** The first sort key, by row. */
   orderKey?: Vector;
 }
 
-/** Both never fall from one place of a partition to the next. */
+/** Both are non-decreasing within a partition. */
 export interface Frame {
   low: Int32Array;
   high: Int32Array;
   free(): void;
 }
 
-/** Functions of which the answer depends on the place in the partition only. */
+/** Functions whose result depends only on the position in the partition. */
 const WITHOUT_FRAME = new Set(["row_number", "rank", "dense_rank", "percent_rank", "lag", "lead"]);
 
-/** undefined for functions that have no use for a frame. */
+/** undefined for functions that do not use a frame. */
 export function frameBounds(
   call: WindowCall,
   ordered: OrderedRows,
@@ -41,7 +41,7 @@ export function frameBounds(
   if (frame.excludeCurrentRow && (frame.end === undefined || frame.end > 0n)) {
     throw notSupported("EXCLUDE CURRENT ROW with a frame that ends after the current row", call.at);
   }
-  // Excluding the current row makes the row before it the end.
+  // If the current row is excluded, the frame ends at the row before it.
   const exclude = frame.excludeCurrentRow && frame.end === 0n ? 1 : 0;
   for (let p = 0; p < partitionCount; p++) {
     const first = starts[p], end = starts[p + 1];
@@ -68,7 +68,7 @@ function rowBounds(
   low: Int32Array,
   high: Int32Array,
 ): void {
-  // Offsets beyond any row count are the same as unbounded ones.
+  // Offsets beyond any row count are equivalent to unbounded ones.
   const from = startOffset === undefined ? -Infinity : Number(startOffset),
     to = endOffset === undefined ? Infinity : Number(endOffset);
   for (let i = first; i < end; i++) {
@@ -77,7 +77,7 @@ function rowBounds(
   }
 }
 
-/** By distance in the order key. CURRENT ROW as the start takes earlier peers in, but as the end it is the row itself. */
+/** By distance in the order key. CURRENT ROW as the start includes earlier peers; as the end it is the row itself. */
 function rangeBounds(
   call: WindowCall,
   ordered: OrderedRows,
@@ -98,7 +98,7 @@ function rangeBounds(
     throw notSupported("RANGE over anything but one ascending 64-bit key", call.at);
   }
   const { i32 } = context.heap, keys = orderKey.address >>> 2;
-  /** Key at place b less key at place a: exact wherever it is below 2^53. */
+  /** Key at position b minus key at position a: exact below 2^53. */
   const distance = (a: number, b: number) => {
     const p = keys + rows[a] * 2, q = keys + rows[b] * 2;
     return (i32[q + 1] - i32[p + 1]) * 4294967296 + ((i32[q] >>> 0) - (i32[p] >>> 0));

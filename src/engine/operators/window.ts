@@ -1,6 +1,7 @@
 /**
- * Window functions, in general (see window-streaming.ts for those that need no rows but the ones before): the input is kept, its rows are ordered once for each different PARTITION BY and ORDER BY, and each call writes one
- * column. The kept rows go out in the order they came in, so the input's columns are never moved.
+ * Window functions in general (see window-streaming.ts for those that depend only on earlier rows). The input is kept, its rows are
+ * sorted once for each different PARTITION BY and ORDER BY, and each call writes one column. Kept rows are output in input order,
+ * so the input's columns are never moved.
  */
 import type { Expr, WindowCall, WindowNode } from "../../sql/plan.ts";
 import { typeOf } from "../../types/mod.ts";
@@ -85,7 +86,7 @@ class Window implements Operator {
 
   private order(kept: KeptRows, call: WindowCall, partitionBy: Vector[], orderBy: Vector[]): OrderedRows {
     const { space, context } = this, { rowCount } = kept, poll = () => context.poll();
-    // Words are also what makes peers, for ranks.
+    // The words also determine peers, for ranks.
     const ranks = this.plan.calls.some((other) => /rank/.test(other.function)),
       sorted = inInputOrder(call.orderBy, this.plan);
     const words = sorted && !ranks ? [] : orderWords(orderBy, call.orderBy, rowCount, space, poll);

@@ -31,7 +31,7 @@ function call(name: string, args: Expr[], type: string, more: Partial<WindowCall
 
 function run(rows: Row[], calls: WindowCall[], batchRows = 100): Row[] {
   const made = runAs(rows, calls, batchRows, "none");
-  // Rows that are known to come in order may take another way.
+  // If rows are known to arrive in order, a different algorithm may be used.
   assert.deepEqual(runAs(rows, calls, batchRows, "asc"), made);
   for (const call of calls) {
     assert.deepEqual(
@@ -73,7 +73,7 @@ function randomRows(count: number, seed: number, ties = 3): Row[] {
   ]);
 }
 
-/** Each row's frame by the definition, over rows that are partitioned and (stably) sorted by time. */
+/** Each row's frame by definition, over rows that are partitioned and stably sorted by time. */
 function framesOf(rows: Row[], partitioned: boolean, frame: WindowFrame): Row[][] {
   return rows.map((row, at) => {
     const partition = rows.map((other, index) => ({ other, index })).filter(({ other }) =>
@@ -250,7 +250,7 @@ Deno.test("exponential averages as recorded", () => {
   );
 });
 
-Deno.test("what has gone out of a frame leaves no rest in its sum", () => {
+Deno.test("values that leave a frame leave no rounding error in its sum", () => {
   const rows: Row[] = [[0n, "a", 1e17, 0, null], [1n, "a", 0.1, 0, null], [2n, "a", 0.2, 0, null], [
     3n,
     "a",

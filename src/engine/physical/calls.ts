@@ -1,4 +1,4 @@
-/** Which parts of expressions kernels can compute, and which run over whole batches between kernels. */
+/** Determines which parts of expressions kernels compute, and which run over whole batches between kernels. */
 import type { Expr } from "../../sql/plan.ts";
 import type { Dictionary } from "../../storage/contract.ts";
 import { layoutOf } from "../../types/mod.ts";
@@ -10,7 +10,7 @@ import type { Calls } from "./plan.ts";
 
 export interface CallFacts {
   functions: FunctionRegistry;
-  /** Of the input's columns; undefined before its rows are there. */
+  /** Dictionaries of the input's columns; undefined before its rows are available. */
   dictionaries?: readonly (Dictionary | undefined)[];
   expectedRows: number;
 }
@@ -45,7 +45,10 @@ export function callsOf(exprs: readonly Expr[], types: readonly string[], facts:
   return { batch: [...batch], perSymbol: [...perSymbol] };
 }
 
-/** Must `exprs` become columns before a kernel takes them? "measured": that depends on dictionaries that come with the rows. */
+/**
+ * True if `exprs` must become columns before a kernel uses them. "measured": depends on dictionaries that come with the
+ * rows.
+ */
 export function stagingOf(
   exprs: readonly Expr[],
   predicates: readonly Expr[],

@@ -1,4 +1,4 @@
-/** How distinct values are counted. */
+/** Chooses how distinct values are counted. */
 import type { AggregateCall, AggregateNode, Column, Expr, ScanNode } from "../../sql/plan.ts";
 import type { ScanSource } from "../../storage/contract.ts";
 import { layoutOf } from "../../types/mod.ts";
@@ -57,15 +57,15 @@ export function rangeOf(value: Expr, node: ScanNode, source: ScanSource): [low: 
   return high - low < BITS_MAX ? [low, high] : undefined;
 }
 
-/** Types whose values a kernel groups, and counts less the nulls. */
+/** Types whose values a kernel groups and counts, without nulls. */
 const COUNTED = new Set(
   "BYTE SHORT CHAR INT LONG FLOAT DOUBLE DATE TIMESTAMP TIMESTAMP_NS SYMBOL STRING VARCHAR IPv4".split(" "),
 );
 
 /**
- * Counts of distinct values beside each other, or beside other aggregates: each of them reads the rows again. Groups come in the order
- * of their first rows whatever is computed of them, so the parts' columns lie side by side. Undefined where this cannot be or does
- * not pay.
+ * Several distinct counts, or a distinct count with other aggregates: each part reads the rows again. Groups are in the
+ * order of their first rows in every part, so the parts' columns can be combined. Undefined if this is impossible or
+ * does not pay off.
  */
 export function sideBySide(
   node: AggregateNode,
@@ -82,7 +82,7 @@ export function sideBySide(
   const exprs = [...predicates, ...keys, ...aggregates.flatMap((call) => call.args)];
   if (!others.every((call) => isFused(call, facts)) || exprs.some((expr) => isVolatile(expr, facts))) return undefined;
   const parts: Grouping[] = [];
-  /** Rows are counted by the first part alone. */
+  /** Only the first part counts rows. */
   const nextBelow = () => parts.length === 0 ? below : { ...below, reading: { ...below.reading, reader: undefined } };
   const columns = keys.map((_, k) => ({ part: 0, column: k }));
   if (others.length > 0) {
@@ -101,7 +101,7 @@ export function sideBySide(
   return { kind: "side by side", parts, columns };
 }
 
-/** Rows are grouped by the keys and the value, and those groups by the keys. */
+/** Groups rows by the keys and the value, and then these groups by the keys. */
 function byPairs(node: AggregateNode, below: Below, facts: PlanFacts, group: KernelWay): GroupWay {
   const { keys, aggregates: [call] } = node, [value] = call.args;
   const both = [...keys, value], columns = columnsOf(both, []);

@@ -1,4 +1,4 @@
-/** What the physical pass knows besides the plan. */
+/** The input of the physical pass besides the plan. */
 import type { ScanNode } from "../../sql/plan.ts";
 import type { Dictionary, ScanSource } from "../../storage/contract.ts";
 import { assert } from "../../errors.ts";
@@ -7,9 +7,9 @@ import type { FunctionRegistry } from "../contract.ts";
 
 export interface PlanFacts {
   functions: FunctionRegistry;
-  /** By the ids of the plan's scans. */
+  /** By scan id. */
   sources: readonly ScanSource[];
-  /** Tests choose ways for many rows with few. */
+  /** Tests lower these to choose the algorithms for many rows. */
   thresholds?: { distinctRowsMin?: number; helpFromRows?: number };
 }
 

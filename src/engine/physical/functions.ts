@@ -1,21 +1,21 @@
-/** What the functions of expressions and aggregates allow. */
+/** Properties of the functions in expressions and aggregates. */
 import { type AggregateCall, childrenOf, type Expr } from "../../sql/plan.ts";
 import type { PlanFacts } from "./facts.ts";
 
 type Functions = Pick<PlanFacts, "functions">;
 
-/** Does it give another value each time? */
+/** True if each evaluation may give another value. */
 export function isVolatile(expr: Expr, facts: Functions): boolean {
   if (expr.kind === "call" && facts.functions.resolve(expr.function).entry.volatility === "volatile") return true;
   return childrenOf(expr).some((child) => isVolatile(child, facts));
 }
 
-/** Has the aggregate a kernel form that takes all values? */
+/** True if the aggregate has a kernel form and is not DISTINCT. */
 export function isFused({ function: id, distinct }: AggregateCall, { functions }: Functions): boolean {
   return !distinct && functions.resolve(id).entry.aggregate?.kind === "fused";
 }
 
-/** Does it count the distinct values of one expression? */
+/** True if it counts the distinct values of one expression. */
 export function isDistinctCount({ function: id, args, distinct }: AggregateCall, { functions }: Functions): boolean {
   if (args.length !== 1) return false;
   const { name } = functions.resolve(id).entry;

@@ -1,4 +1,4 @@
-/** How rows are grouped: GROUP BY, DISTINCT, and the groups of SAMPLE BY. */
+/** Chooses how rows are grouped: GROUP BY, DISTINCT, and the groups of SAMPLE BY. */
 import { assert } from "../../errors.ts";
 import type { AggregateNode, DistinctNode, Expr } from "../../sql/plan.ts";
 import type { Dictionary } from "../../storage/contract.ts";
@@ -43,7 +43,10 @@ export function chooseAggregate(
   return { operator: "aggregate", id, node, grouping, fused, inputs };
 }
 
-/** The input's rows in one pass with their grouping: a scan from the newest row back gives another order than its morsels. */
+/**
+ * Reads the input's rows in one pass with the grouping. Not for a reverse scan, whose order differs from that of its
+ * morsels.
+ */
 function readable(input: PhysicalPlan, id: number, facts: PlanFacts): Below {
   const below = taken(input, id), { base } = below.reading;
   return isRepeatable(below.reading, facts) && !(base.kind === "scan" && base.node.reverse) ? below : anew(input);
@@ -84,7 +87,7 @@ function readsOf(spec: GroupSpec, below: Below, facts: PlanFacts): GroupReads {
   if (!isByMorsels(below.reading, below.inputs)) return "in order";
   const readsNothing = keys.length === 0 && predicates.length === 0 && calls.every((call) => call.args.length === 0);
   if (readsNothing && below.reading.base.kind === "scan") return "count";
-  // Functions that count their calls must see all rows, in order.
+  // Volatile functions must see all rows, in order.
   return exprsOf(spec).some((expr) => isVolatile(expr, facts)) ? "one range" : "ranges";
 }
 
@@ -99,7 +102,7 @@ export function specOf(node: AggregateNode, { reading, inputs }: Below, facts: P
   const calls = node.aggregates.map((call) => ({ function: call.function, args: through(call.args), type: call.type }));
   const args = calls.flatMap((call) => call.args);
   const dictionaries = dictionariesOf(reading, facts), rows = expectedRows(reading, inputs, facts);
-  // Kernels keep no state of 128 bits.
+  // Kernels cannot hold 128-bit states.
   const staged = args.some((arg) => formOf(arg.type) === undefined) ||
     stagingOf([...keys, ...args], reading.predicates, typesOf(reading.baseColumns), {
       functions: facts.functions,
@@ -117,7 +120,7 @@ export function specOf(node: AggregateNode, { reading, inputs }: Below, facts: P
   };
 }
 
-/** `dictionaries`: undefined before the rows are there. */
+/** `dictionaries`: undefined before the rows are available. */
 export function tableOf(
   keys: readonly Expr[],
   calls: readonly { function: string }[],
@@ -137,7 +140,7 @@ export function tableOf(
   return groups > DENSE_GROUPS_MAX || bytes > DENSE_BYTES_MAX ? "hash" : "dense";
 }
 
-/** The numbers of a key of a dense table: value + bias. */
+/** The numbers of a key in a dense table: value + bias. */
 export function denseRange(
   key: Expr,
   dictionaries: readonly (Dictionary | undefined)[],
@@ -148,7 +151,7 @@ export function denseRange(
   return key.type === "BOOLEAN" ? { bias: 0, count: 2 } : { bias: 128, count: 256 };
 }
 
-/** What the first morsel came to. */
+/** The result of grouping the first morsel. */
 export interface GroupSample {
   groups: number;
   rows: number;
@@ -156,20 +159,25 @@ export interface GroupSample {
   scanned: number;
 }
 
-/** Is a morsel grouped first, to see how many groups there are? `table` is the kind that dictionaries have decided. */
+/**
+ * True if a morsel is grouped first to estimate the number of groups. `table`: the kind determined by the dictionaries.
+ */
 export function isSampled(table: TableKind, scannedRows: number): boolean {
   return scannedRows >= SAMPLED_ROWS_MIN && table === "hash";
 }
 
-/** After a sample. "parts": rows are written out by their keys' hashes, and each part is grouped on its own. */
+/**
+ * The choice after a sample. "parts": rows are partitioned by the hashes of their keys, and partitions are grouped
+ * separately.
+ */
 export function readsAfter(
   { groups, rows, scanned }: GroupSample,
   { keys }: GroupSpec,
   isStaged: boolean,
 ): "parts" | "one range" | "ranges" {
   if (groups < MANY_GROUPS) return "ranges";
-  // Parts hold all rows: not where a join makes many of few. Texts would have to be written out too.
+  // Partitions contain all rows, so they do not suit a join that multiplies rows. Texts would have to be written too.
   const fits = !isStaged && !keys.some(({ type }) => isText(type)) && rows <= PARTITION_PAIRS_MAX * scanned;
-  // Tables of many texts would be as large as the rows.
+  // Tables with many texts would be as large as the rows.
   return fits ? "parts" : "one range";
 }

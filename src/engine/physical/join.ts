@@ -1,4 +1,4 @@
-/** How joins find partners. */
+/** Chooses how joins find matches. */
 import type { Column, Expr, JoinNode } from "../../sql/plan.ts";
 import { layoutOf } from "../../types/mod.ts";
 import { formOf, mapColumns } from "../compiler/expression.ts";
@@ -38,7 +38,7 @@ export function chooseJoin(
       exprs: [...reading.exprs, ...ofRight],
     },
     leftByMorsels,
-    // Right rows without a partner are known only when all left rows have been seen.
+    // Right rows without a match are known only after all left rows.
     byMorsels: leftByMorsels && node.type !== "right" && node.type !== "full",
     expectedLeftRows: expectedRows(reading, below.inputs, facts),
     fused: below.fused,
@@ -46,12 +46,12 @@ export function chooseJoin(
   };
 }
 
-/** The left side, whose base may be read instead. */
+/** The left side; its base may be read directly. */
 function leftSide(id: number, node: JoinNode, left: PhysicalPlan, facts: PlanFacts): Below {
   const below = taken(left, id), { reading } = below, { base } = reading;
   const isReadable = isRepeatable(reading, facts) &&
     ![...reading.predicates, ...node.leftKeys].some((expr) => isVolatile(expr, facts));
-  // Rows of the right side alone have no left columns to compute anything from.
+  // Unmatched right rows have no left columns to compute expressions from.
   const isPlain = reading.exprs.every((expr) => expr.kind === "column");
   if (
     !isReadable || (base.kind === "scan" && (base.node.reverse || base.node.rowId)) ||
@@ -67,27 +67,33 @@ function kindOf(left: Expr, right: Expr): JoinKeyKind {
   return formOf(left.type) === undefined ? "wide" : "value";
 }
 
-/** A side's dictionary and rows. */
+/** Entries of a side's dictionary, and its rows. */
 export interface SymbolSide {
   entries: number;
   rows: number;
 }
 
-/** Are a pair of symbols compared by codes of the right dictionary? `left`: undefined where it is known only with the rows. */
+/**
+ * True if a pair of symbols is compared by codes of the right dictionary. `left`: undefined if it is only known with
+ * the rows.
+ */
 export function isByCodes(left: SymbolSide | undefined, right: SymbolSide, isSame: boolean): boolean {
   const isWorth = ({ entries, rows }: SymbolSide) =>
     entries <= Math.max(TRANSLATED_ENTRIES, TRANSLATED_ENTRIES_PER_ROW * rows);
   return isSame || (isWorth(right) && (left === undefined || isWorth(left)));
 }
 
-/** Slots of a dense index: those of the later keys come first. */
+/** Slots of a dense index; the last key varies fastest. */
 export interface DenseSlots {
   low: bigint;
   count: bigint;
   step: number;
 }
 
-/** A dense index over the right side's keys; undefined where they are no integers of a small range, so that they are hashed. */
+/**
+ * A dense index over the right side's keys; undefined if they are not integers of a small range, so that they are
+ * hashed.
+ */
 export function denseSlots(
   ranges: readonly ({ low: bigint; high: bigint } | undefined)[],
   rowCount: number,

@@ -1,11 +1,11 @@
-/** How LATEST ON finds the last row of each key. */
+/** Chooses how LATEST ON finds the last row of each key. */
 import type { LatestNode, ScanNode } from "../../sql/plan.ts";
 import type { ScanSource } from "../../storage/contract.ts";
 import { layoutOf } from "../../types/mod.ts";
 import { type PlanFacts, sourceOf } from "./facts.ts";
 import type { LatestWay } from "./plan.ts";
 
-/** The scan below, where its rows are in the order of the time that counts. */
+/** Uses the scan below if its rows are in order of the relevant time. */
 export function latestWay(node: LatestNode, facts: PlanFacts): LatestWay {
   const { input: scan, time } = node;
   if (scan.node !== "scan" || time.kind !== "column" || time.index !== scan.timestamp) return { kind: "all rows" };
@@ -17,7 +17,7 @@ export function latestWay(node: LatestNode, facts: PlanFacts): LatestWay {
   return { kind: "newest first", keysMax: key === undefined ? Infinity : keysMax(source, key) };
 }
 
-/** The same rows with the newest first. */
+/** The same rows, newest first. */
 export function newestFirst(scan: ScanNode): ScanNode {
   return { ...scan, reverse: true, order: "desc" };
 }

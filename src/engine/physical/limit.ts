@@ -1,11 +1,11 @@
-/** How LIMIT finds its rows. Bounds of one sign are swapped when they are the wrong way round. */
+/** Chooses how LIMIT finds its rows. Bounds of the same sign are swapped if they are reversed. */
 import { SqlError, SQLSTATE } from "../../errors.ts";
 import type { Expr, LimitNode, Plan } from "../../sql/plan.ts";
 import type { PlanFacts } from "./facts.ts";
 import { isVolatile } from "./functions.ts";
 import type { LimitWay } from "./plan.ts";
 
-/** The way over any input. */
+/** The choice for any input. */
 export function limitWay(node: LimitNode): LimitWay {
   let low = node.low === undefined ? undefined : bound(node.low);
   let high = bound(node.high);
@@ -26,7 +26,7 @@ export function limitWay(node: LimitNode): LimitWay {
   return { kind: "last", count: 0 - Math.min(low, high), without: 0 - Math.max(low, high) };
 }
 
-/** The way over this input, and the input as it is to be read: the last rows of a table are read from its end. */
+/** The choice for this input, and how to read it: the last rows of a table are read from its end. */
 export function limitOver(node: LimitNode, facts: Pick<PlanFacts, "functions">): { way: LimitWay; input: Plan } {
   const way = limitWay(node);
   const backwards = way.kind === "last" && way.without === 0 ? reversed(node.input, facts) : undefined;
@@ -48,12 +48,12 @@ function bound(expression: Expr): number {
   return Number(expression.value);
 }
 
-/** The same rows with the last one first, where that costs nothing: a scan below filters and projections. */
+/** The same rows in reverse order, if that is free: a scan below filters and projections. */
 function reversed(plan: Plan, facts: Pick<PlanFacts, "functions">): Plan | undefined {
   if (plan.node === "scan") return { ...plan, reverse: !plan.reverse };
   if (plan.node !== "filter" && plan.node !== "project") return undefined;
   const expressions = plan.node === "filter" ? [plan.predicate] : plan.expressions;
-  // Functions whose values depend on the rows before would give others.
+  // Functions that depend on previous rows would give different values.
   if (expressions.some((expression) => isVolatile(expression, facts))) return undefined;
   const input = reversed(plan.input, facts);
   return input && { ...plan, input };

@@ -1,6 +1,6 @@
 /**
- * The physical pass: chooses the operators of a plan, from the plan and what is known of its tables. Operators do what they are told,
- * and EXPLAIN prints the same choices.
+ * The physical pass: chooses the operators of a plan from the plan and properties of its tables. Operators follow these choices, and
+ * EXPLAIN prints them.
  */
 import type { Plan } from "../../sql/plan.ts";
 import { windowWay } from "../operators/window-streaming.ts";

@@ -38,7 +38,7 @@ const limit = (input: Plan, high: bigint, low?: bigint): LimitNode => ({
   ...base,
 });
 
-/** A table of segments of 50,000 rows whose LONG lies in 0 … 999 and whose SYMBOL has so many entries. */
+/** A table with segments of 50,000 rows, a LONG in 0 … `highest` and a SYMBOL with `symbols` entries. */
 function facts(rowCount: number, { symbols = 5, sorted = true, highest = 999n } = {}): PlanFacts {
   const segments = Array.from({ length: Math.ceil(rowCount / 50_000) }, (_, ordinal): SegmentSource => ({
     rowCount: Math.min(50_000, rowCount - ordinal * 50_000),
@@ -83,7 +83,7 @@ for (const [title, node, way] of LIMITS) {
   });
 }
 
-Deno.test("physicalPlan() does not read backwards what depends on the rows before", () => {
+Deno.test("physicalPlan() does not reverse scans below functions that depend on previous rows", () => {
   const generated: Plan = {
     node: "project",
     input: scan,
@@ -94,7 +94,7 @@ Deno.test("physicalPlan() does not read backwards what depends on the rows befor
   assert.ok(made.operator === "limit" && made.way.kind === "last");
 });
 
-Deno.test("physicalPlan() streams windows whose calls need no more than the rows before", () => {
+Deno.test("physicalPlan() streams windows whose calls depend only on earlier rows", () => {
   const wayOf = (call: object) => {
     const call_ = { args: [], partitionBy: [], orderBy: [], ignoreNulls: false, type: "LONG", at: 0, ...call };
     const made = physicalPlan(
@@ -112,7 +112,7 @@ Deno.test("physicalPlan() streams windows whose calls need no more than the rows
   assert.equal(wayOf({ function: "rank()", frame, orderBy: by(0) }), "general");
 });
 
-Deno.test("physicalPlan() numbers nodes from the root, left before right, also those that another operator does", () => {
+Deno.test("physicalPlan() numbers nodes from the root, left before right, including fused ones", () => {
   const ids = (
     { id, fused, inputs }: PhysicalPlan,
   ): unknown[] => [id, ...fused.map((part) => part.id), ...inputs.map(ids)];
@@ -131,7 +131,7 @@ function projected(input: Plan, ...expressions: Expr[]): Plan {
 const c = (k: number) => col(k, columns[k].type);
 const random = fn("rnd_long", "LONG");
 
-/** An operator and what it takes over from the nodes below, over its inputs. */
+/** An operator with the nodes fused into it, and its inputs. */
 function shape({ operator, fused, inputs }: PhysicalPlan): unknown[] {
   return [[operator, ...fused.map((part) => part.node.node)].join(" "), ...inputs.map(shape)];
 }
@@ -166,7 +166,7 @@ const PIPELINES: [title: string, plan: Plan, shape: unknown[]][] = [
   ]],
 ];
 for (const [title, plan, expected] of PIPELINES) {
-  Deno.test(`physicalPlan() puts together ${title}`, () => {
+  Deno.test(`physicalPlan() combines ${title}`, () => {
     assert.deepEqual(shape(physicalPlan(plan, context)), expected);
   });
 }
@@ -297,19 +297,19 @@ function sample(keys: Expr[], input: Plan, call = agg("sum", "DOUBLE", c(3))): S
   };
 }
 
-Deno.test("physicalPlan() reads the rows of LATEST ON from the newest one back", () => {
+Deno.test("physicalPlan() reads the rows of LATEST ON from the newest backwards", () => {
   const [{ node }] = physicalPlan(latest(c(1)), context).inputs;
   assert.ok(node.node === "scan" && node.reverse);
 });
 
-Deno.test("physicalPlan() tells which functions run between kernels, and which once for each symbol", () => {
+Deno.test("physicalPlan() lists the functions that run between kernels, and those that run once for each symbol", () => {
   const plan = projected(scan, fn("upper", "STRING", c(4)), fn("upper", "STRING", c(2)), fn("+", "LONG", c(1), c(1)));
   const made = physicalPlan(plan, context);
   assert.ok(made.operator === "pipeline");
   assert.deepEqual(made.calls, { batch: ["upper"], perSymbol: ["upper"] });
 });
 
-Deno.test("denseSlots() takes keys of a small range, of which the last has the smallest step", () => {
+Deno.test("denseSlots() accepts keys of a small range; the last one has the smallest step", () => {
   assert.deepEqual(denseSlots([{ low: 5n, high: 14n }, { low: -1n, high: 1n }], 10), {
     keys: [{ low: 5n, count: 10n, step: 5 }, { low: -1n, count: 3n, step: 1 }],
     slots: 60,
@@ -318,14 +318,14 @@ Deno.test("denseSlots() takes keys of a small range, of which the last has the s
   assert.equal(denseSlots([undefined], 10), undefined);
 });
 
-Deno.test("isByCodes() translates dictionaries that are small beside the rows", () => {
+Deno.test("isByCodes() translates dictionaries that are small compared to the rows", () => {
   assert.equal(isByCodes(undefined, { entries: 100, rows: 10 }, false), true);
   assert.equal(isByCodes(undefined, { entries: 100_000, rows: 10 }, false), false);
   assert.equal(isByCodes({ entries: 100_000, rows: 10 }, { entries: 1, rows: 1 }, false), false);
   assert.equal(isByCodes({ entries: 100_000, rows: 10 }, { entries: 100_000, rows: 10 }, true), true);
 });
 
-Deno.test("readsAfter() writes out parts for many groups whose keys have no texts", () => {
+Deno.test("readsAfter() partitions many groups whose keys have no texts", () => {
   const spec = (key: Expr): GroupSpec => ({
     predicates: [],
     keys: [key],

@@ -1,4 +1,4 @@
-/** A plan whose operators are chosen, as plain data: what operators are made from, and what EXPLAIN prints. */
+/** The physical plan, as plain data: operators are made from it, and EXPLAIN prints it. */
 import type {
   AggregateNode,
   Column,
@@ -27,7 +27,10 @@ import type {
   WorkingNode,
 } from "../../sql/plan.ts";
 
-/** A node of the logical plan with its id: 0 at the root, then depth first and left before right. Statistics are found by it. */
+/**
+ * A node of the logical plan with its id: 0 at the root, then depth first, left before right. Statistics are found by
+ * it.
+ */
 export interface FusedNode {
   id: number;
   node: Plan;
@@ -35,22 +38,22 @@ export interface FusedNode {
 
 interface PhysicalBase {
   id: number;
-  /** The operators whose rows this one takes, left before right. */
+  /** The operators whose rows this one reads, left before right. */
   inputs: PhysicalPlan[];
-  /** The nodes below `node` that this operator does in the same pass over the rows, from the top down. */
+  /** The nodes below `node` that this operator executes in the same pass over the rows, top down. */
   fused: FusedNode[];
 }
 
-/** Filters and projections, put together over the columns of a base. */
+/** Filters and projections, combined over the columns of a base. */
 export interface Reading {
   base: ReadingBase;
   baseColumns: readonly Column[];
-  /** Over the base's columns, all of which must hold. */
+  /** Over the base's columns; all must be true. */
   predicates: readonly Expr[];
   /** Over the base's columns: the columns of the reading. */
   exprs: readonly Expr[];
   columns: readonly Column[];
-  /** In whose statistics rows are counted: those of a scan, and those that pass the predicates. */
+  /** The operator whose statistics count the rows of a scan, and those that pass the predicates. */
   reader?: number;
 }
 
@@ -62,9 +65,9 @@ export type ReadingBase =
   /** The batches of the first input. */
   | { kind: "input" };
 
-/** The parts of an operator's expressions that its kernels leave to others. */
+/** The parts of an operator's expressions that its kernels do not compute. */
 export interface Calls {
-  /** Functions without a kernel form: they run over whole batches, between two kernels. */
+  /** Functions without a kernel form, which run over whole batches between two kernels. */
   batch: string[];
   /** Functions that run once for each entry of a symbol's dictionary. */
   perSymbol: string[];
@@ -75,7 +78,7 @@ export interface PhysicalPipeline extends PhysicalBase {
   node: ScanNode | FilterNode | ProjectNode;
   reading: Reading;
   calls: Calls;
-  /** How many rows there are at most, where that is known and they are not filtered. */
+  /** Upper bound of the number of rows, if it is known and no filter follows. */
   rowsAtMost?: number;
 }
 
@@ -86,32 +89,35 @@ export interface GroupCall {
   type: string;
 }
 
-/** "single": one group. "dense": a table by small integers. "measured": dense or hash, when the dictionaries are there. */
+/**
+ * "single": one group. "dense": a table by small integers. "measured": dense or hash, decided by the dictionaries at
+ * run time.
+ */
 export type TableKind = "single" | "dense" | "hash" | "measured";
 
-/** What to group, over the columns of a base. */
+/** A grouping over the columns of a base. */
 export interface GroupSpec {
   predicates: readonly Expr[];
   keys: readonly Expr[];
   calls: readonly GroupCall[];
   rowIdColumn?: number;
   expectedRows: number;
-  /** Keys and arguments become columns before they are grouped. "measured": when the dictionaries are there. */
+  /** Keys and arguments become columns before grouping. "measured": decided by the dictionaries at run time. */
   staged: boolean | "measured";
   table: TableKind;
 }
 
 /**
- * How rows reach their groups. "count": no column is read. "ranges": each range of morsels has a table of its own; a sample may say
- * that one table is better, or parts. "one range": all morsels in order. "in order": as the base gives them.
+ * How rows reach their groups. "count": no column is read. "ranges": each range of morsels has its own table; a sample
+ * may change this to one table or partitions. "one range": all morsels in order. "in order": in the order of the base.
  */
 export type GroupReads = "count" | "ranges" | "one range" | "in order";
 
 export type GroupWay =
   | { kind: "kernel"; reading: Reading; spec: GroupSpec; reads: GroupReads; calls: Calls }
-  /** Aggregates that no kernel knows, or that take each value once: over the batches of the input. */
+  /** Aggregates without a kernel form or over distinct values: over the batches of the input. */
   | { kind: "batches"; calls: Calls }
-  /** count(DISTINCT x): a bit for each value of a small range, from `low` on. */
+  /** count(DISTINCT x): one bit for each value of a small range, beginning at `low`. */
   | {
     kind: "bits";
     node: ScanNode;
@@ -125,7 +131,7 @@ export type GroupWay =
   | { kind: "values"; groups: Grouping }
   /** count(DISTINCT x) by keys: rows are grouped by keys and x, then these groups by the keys. */
   | { kind: "pairs"; pairs: Grouping; counts: Grouping }
-  /** Each part has the same groups in the same order; `columns` says where each output column is. */
+  /** Each part has the same groups in the same order; `columns` is the source of each output column. */
   | { kind: "side by side"; parts: Grouping[]; columns: { part: number; column: number }[] };
 
 export interface Grouping {
@@ -139,7 +145,7 @@ export interface PhysicalAggregate extends PhysicalBase {
   grouping: Grouping;
 }
 
-/** SAMPLE BY over a scan in the order of time. */
+/** SAMPLE BY over a scan in time order. */
 export interface RunsWay {
   kind: "runs";
   node: ScanNode;
@@ -152,18 +158,21 @@ export interface RunsWay {
 export interface PhysicalSample extends PhysicalBase {
   operator: "sample";
   node: SampleNode;
-  /** "runs": edges of buckets are searched in ordered times. "buckets": each row gets its bucket, which rows are grouped by. */
+  /**
+   * "runs": edges of buckets are searched in ordered times. "buckets": rows are grouped by their bucket, computed for
+   * each row.
+   */
   way: RunsWay | { kind: "buckets"; groups: Grouping };
 }
 
 export type SortWay =
-  /** All rows, of which the first `limit` are given. */
+  /** All rows are sorted, and the first `limit` are output. */
   | { kind: "all"; limit?: number }
   /** Only the best rows so far are kept. */
   | { kind: "best"; limit: number }
-  /** The same by all workers. */
+  /** Like "best", by all workers. */
   | { kind: "best by morsels"; limit: number; reading: Reading }
-  /** By the keys alone, over segments in the order of their promise; then the columns of the rows found. */
+  /** By the keys alone, over segments in order of promise; then the columns of the selected rows are read. */
   | { kind: "top"; limit: number; reading: Reading; keys: SortKey[]; helpFromRows: number };
 
 export interface PhysicalSort extends PhysicalBase {
@@ -172,7 +181,10 @@ export interface PhysicalSort extends PhysicalBase {
   way: SortWay;
 }
 
-/** How a pair of keys is compared. "symbol": by codes of the right dictionary or as texts, by the dictionaries' sizes. */
+/**
+ * How a pair of keys is compared. "symbol": by codes of the right dictionary or as texts, depending on the
+ * dictionaries' sizes.
+ */
 export type JoinKeyKind = "value" | "wide" | "text" | "symbol";
 
 export interface PhysicalJoin extends PhysicalBase {
@@ -184,25 +196,28 @@ export interface PhysicalJoin extends PhysicalBase {
   /** Keys over the left side's base. */
   leftKeys: readonly Expr[];
   keyKinds: readonly JoinKeyKind[];
-  /** Decides with the keys which rows are partners, over `columns`; of inner joins it is one of `over`'s predicates. */
+  /** A join condition besides the keys, over `columns`; for inner joins it is one of `over`'s predicates. */
   residual?: Expr;
   /** The join's rows over `columns`. */
   over: { predicates: readonly Expr[]; exprs: readonly Expr[] };
-  /** Its left side's base is read morsel by morsel, on any thread. */
+  /** Its left side's base is read by morsels, on any thread. */
   leftByMorsels: boolean;
-  /** And so are its pairs. */
+  /** Its pairs are read by morsels too. */
   byMorsels: boolean;
   expectedLeftRows: number;
 }
 
-/** "merge": of the right side the last row of each key is kept. "splice": both sides are kept. */
+/** "merge": keeps only the last right row of each key. "splice": keeps both sides. */
 export interface PhysicalTimeJoin extends PhysicalBase {
   operator: "time join";
   node: TimeJoinNode;
   way: "merge" | "splice";
 }
 
-/** "chain": one input after the other. "new rows": those of them not seen before. "against right": by the rows of the right side. */
+/**
+ * "chain": one input after the other. "new rows": only rows not seen before. "against right": compared with the right
+ * side's rows.
+ */
 export interface PhysicalSet extends PhysicalBase {
   operator: "set";
   node: SetNode;
@@ -210,11 +225,11 @@ export interface PhysicalSet extends PhysicalBase {
 }
 
 export type LatestWay =
-  /** A table by one symbol: codes from the newest segment back until each symbol is found. */
+  /** A table by one symbol: codes from the newest segment backwards until each symbol is found. */
   | { kind: "by symbol"; scan: ScanNode; key: number }
-  /** A table from the newest row back: the first row of a key is its last. At most `keysMax` keys. */
+  /** A table from the newest row backwards: the first row of a key is its last. At most `keysMax` keys. */
   | { kind: "newest first"; keysMax: number }
-  /** Any input: one row a key is kept. */
+  /** Any input: one row for each key is kept. */
   | { kind: "all rows" };
 
 export interface PhysicalLatest extends PhysicalBase {
@@ -226,11 +241,11 @@ export interface PhysicalLatest extends PhysicalBase {
 export type LimitWay =
   /** Rows from+1 … to. */
   | { kind: "first"; from: number; to: number }
-  /** The last `count` rows but for the last `without` of them; so many are kept. */
+  /** The last `count` rows without the last `without` of them; this many are kept. */
   | { kind: "last"; count: number; without: number }
-  /** The last `count` rows of an input that comes with its last row first. */
+  /** The last `count` rows of a reversed input. */
   | { kind: "last of reversed"; count: number }
-  /** Without the first `skip` and the last `without` rows; so many as the latter are kept. */
+  /** Without the first `skip` and the last `without` rows; as many as the latter are kept. */
   | { kind: "without ends"; skip: number; without: number };
 
 export interface PhysicalLimit extends PhysicalBase {
@@ -239,7 +254,7 @@ export interface PhysicalLimit extends PhysicalBase {
   way: LimitWay;
 }
 
-/** "streaming": rows go out as they come in. "general": all rows are kept. */
+/** "streaming": rows are output as they arrive. "general": all rows are kept. */
 export type WindowWay = "streaming" | "general";
 
 export interface PhysicalWindow extends PhysicalBase {
@@ -253,13 +268,13 @@ export interface PhysicalUnnest extends PhysicalBase {
   node: UnnestNode;
 }
 
-/** The second input runs round by round, over the rows of the round before. */
+/** The second input runs in rounds, over the rows of the previous round. */
 export interface PhysicalRecursion extends PhysicalBase {
   operator: "recursion";
   node: RecursionNode;
 }
 
-/** Rows of no other operator. There is one way to make them. */
+/** An operator without inputs and without alternatives. */
 export interface PhysicalSource extends PhysicalBase {
   operator: "source";
   node: ParquetNode | ValuesNode | SequenceNode | MetadataNode | WorkingNode;

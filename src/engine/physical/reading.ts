@@ -1,6 +1,6 @@
 /**
- * Filters and projections over a scan, a join or any other operator are put together into predicates and expressions over its columns,
- * so that one kernel does them all. Aggregates, sorts and joins take these into their own kernels.
+ * Filters and projections over a scan, a join or another operator are combined to predicates and expressions over its columns, so that
+ * one kernel executes them. Aggregates, sorts and joins include these in their own kernels.
  */
 import {
   childrenOf,
@@ -18,7 +18,7 @@ import type { FusedNode, PhysicalPipeline, PhysicalPlan, Reading } from "./plan.
 import { FUSED_SIZE_MAX } from "./thresholds.ts";
 import { isVolatile } from "./functions.ts";
 
-/** What an operator above takes over: a reading, the nodes that it does, and the operators that it reads from. */
+/** What an operator above takes over: a reading, the nodes that it executes, and the operators that it reads from. */
 export interface Below {
   reading: Reading;
   fused: FusedNode[];
@@ -70,7 +70,7 @@ function pipeline(id: number, node: PhysicalPipeline["node"], below: Below, fact
   return { operator: "pipeline", id, node, ...below, calls, rowsAtMost: rowsAtMost(reading, facts) };
 }
 
-/** The input's rows, read by operator `id` in one pass where they can be. */
+/** The input's rows, read by operator `id` in one pass if possible. */
 export function taken(input: PhysicalPlan, id: number): Below {
   if (input.operator === "pipeline") {
     const { reading, fused, inputs } = input;
@@ -81,7 +81,7 @@ export function taken(input: PhysicalPlan, id: number): Below {
   return { reading: { ...reading, columns: input.node.columns, reader: id }, fused: [], inputs: [input] };
 }
 
-/** The input's rows as it gives them. */
+/** The input's rows as it outputs them. */
 export function anew(input: PhysicalPlan): Below {
   return { reading: readingOf(input.node.columns), fused: [], inputs: [input] };
 }
@@ -91,7 +91,7 @@ export function readingOf(columns: readonly Column[]): Reading {
   return { base: { kind: "input" }, baseColumns: columns, predicates: [], exprs: identity(columns), columns };
 }
 
-/** The same rows, fewer or with other columns; undefined when they cannot be one reading. */
+/** Adds a filter or a projection to a reading; undefined if they cannot be combined. */
 function then(
   reading: Reading,
   predicate: Expr | undefined,
@@ -110,34 +110,34 @@ function then(
   return { ...reading, predicates, exprs: results, columns };
 }
 
-/** An expression over the reading's columns as one over the base's. */
+/** Rewrites an expression over the reading's columns to the base's columns. */
 export function over({ exprs }: Reading, expr: Expr): Expr {
   return mapColumns(expr, (index) => exprs[index]);
 }
 
-/** May expressions over the columns be computed from the base? Not when each evaluation gives another value. */
+/** True if expressions over the columns may be computed from the base; not if they are volatile. */
 export function isRepeatable({ exprs }: Reading, facts: PlanFacts): boolean {
   return !exprs.some((expr) => isVolatile(expr, facts));
 }
 
-/** The column of row ids, which no chunk holds. */
+/** The column of row ids, which is not stored in chunks. */
 export function rowIdColumn({ base }: Reading): number | undefined {
   return base.kind === "scan" && base.node.rowId ? base.node.columns.length - 1 : undefined;
 }
 
-/** Can its base be read morsel by morsel, on any thread? */
+/** True if its base can be read by morsels, on any thread. */
 export function isByMorsels({ base }: Reading, inputs: readonly PhysicalPlan[]): boolean {
   if (base.kind === "scan") return true;
   return base.kind === "join" && inputs[0].operator === "join" && inputs[0].byMorsels;
 }
 
-/** About how many rows the base has; 0 where that is not known. */
+/** Approximate number of rows of the base; 0 if unknown. */
 export function expectedRows({ base }: Reading, inputs: readonly PhysicalPlan[], facts: PlanFacts): number {
   if (base.kind === "scan") return sourceOf(base.node, facts).rowCount;
   return base.kind === "join" && inputs[0].operator === "join" ? inputs[0].expectedLeftRows : 0;
 }
 
-/** Those of the base's columns, where they are known before its rows. */
+/** Dictionaries of the base's columns, if known before its rows. */
 export function dictionariesOf({ base }: Reading, facts: PlanFacts): (Dictionary | undefined)[] | undefined {
   return base.kind === "scan" ? scanDictionaries(base.node, sourceOf(base.node, facts)) : undefined;
 }

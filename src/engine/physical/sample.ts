@@ -1,4 +1,4 @@
-/** How SAMPLE BY finds the buckets of rows. */
+/** Chooses how SAMPLE BY finds the buckets of rows. */
 import type { AggregateNode, SampleNode } from "../../sql/plan.ts";
 import { TimeBuckets } from "../time-buckets.ts";
 import { type PlanFacts, sourceOf } from "./facts.ts";
@@ -24,7 +24,7 @@ export function chooseSample(id: number, node: SampleNode, input: PhysicalPlan, 
   return { operator: "sample", id, node, way: { kind: "buckets", groups: grouping }, ...anew(input) };
 }
 
-/** Undefined where rows must be asked for their buckets one by one. */
+/** Undefined if the bucket must be computed for each row. */
 function byRuns(node: SampleNode, below: Below, facts: PlanFacts): RunsWay | undefined {
   const { reading } = below, { base } = reading;
   if (base.kind !== "scan" || !isRepeatable(reading, facts)) return undefined;
@@ -35,7 +35,7 @@ function byRuns(node: SampleNode, below: Below, facts: PlanFacts): RunsWay | und
   const { sampling, aggregates } = node;
   if (sampling.align !== "calendar" || !aggregates.every((call) => isFused(call, facts))) return undefined;
   const spec = specOf({ ...node, node: "aggregate" }, below, facts);
-  // Functions that count their calls must see all rows, in order. Keys of many values would make many records a bucket.
+  // Volatile functions must see all rows, in order. Keys with many values would make many records for each bucket.
   if (spec.staged !== false || spec.table === "hash" || exprsOf(spec).some((expr) => isVolatile(expr, facts))) {
     return undefined;
   }

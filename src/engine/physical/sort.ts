@@ -1,4 +1,4 @@
-/** How ORDER BY finds its rows. */
+/** Chooses how ORDER BY finds its rows. */
 import type { SortKey, SortNode } from "../../sql/plan.ts";
 import { typeOf } from "../../types/mod.ts";
 import { formOf } from "../compiler/expression.ts";
@@ -26,12 +26,12 @@ export function chooseSort(id: number, node: SortNode, input: PhysicalPlan, fact
   return { operator: "sort", id, node, way: best, fused: below.fused, inputs: below.inputs };
 }
 
-/** So many rows are gathered before they are cut down to the best. */
+/** Number of rows collected before they are first reduced to the best. */
 export function rowsBeforeFirstCut(limit: number): number {
   return 2 * limit + FIRST_CUT_ROWS;
 }
 
-/** Undefined where the sort must look at all columns of all rows. */
+/** Undefined if the sort must read all columns of all rows. */
 function top(keys: readonly SortKey[], limit: number, { reading }: Below, facts: PlanFacts): SortWay | undefined {
   const { base } = reading;
   if (base.kind !== "scan" || base.node.reverse || rowIdColumn(reading) !== undefined) return undefined;
@@ -54,13 +54,13 @@ function top(keys: readonly SortKey[], limit: number, { reading }: Below, facts:
   return { kind: "top", limit, reading, keys: ofScan, helpFromRows };
 }
 
-/** Can a kernel compare values of the type by one instruction? */
+/** True if a kernel can compare values of the type by one instruction. */
 function hasBound(type: string): boolean {
   const form = formOf(type), { order } = typeOf(type);
   return form !== undefined && (order === "signed" || order === "float" || form === "u16");
 }
 
-/** Are nulls where the order of values has them? */
+/** True if the order of nulls follows from the order of values. */
 function isNatural({ expression, descending, nulls }: SortKey): boolean {
   return nulls === undefined ||
     nulls === ((typeOf(expression.type).order === "float") === descending ? "first" : "last");
