@@ -1,5 +1,13 @@
 /** Rows of `pg_catalog` and `information_schema`: what tables there are, in the words of PostgreSQL. */
-import { ARRAY_IN, BASE_TYPE, type FilledTable, settingsOf, tableOid } from "../sql/mod.ts";
+import {
+  ARRAY_IN,
+  BASE_TYPE,
+  CLIENT_SETTINGS,
+  type FilledTable,
+  settingsOf,
+  systemClassOid,
+  tableOid,
+} from "../sql/mod.ts";
 import type { TableSchema } from "../storage/mod.ts";
 import type { Asker } from "./statements.ts";
 import { typeOf, type Value } from "../types/mod.ts";
@@ -162,12 +170,16 @@ const SOURCES: Record<Exclude<FilledTable, "pg_catalog.pg_stat_activity">, Rows>
   "pg_catalog.pg_tables": (tables) =>
     tables.map((schema) => ({ schemaname: SCHEMA, tablename: schema.name, tableowner: SCHEMA })),
   "pg_catalog.pg_settings": (_tables, { client }) =>
-    settingsOf(client?.settings).map(({ name, value, isFixed, summary }) => ({
+    settingsOf(client?.settings).map(({ name, value, type, isFixed, summary }) => ({
       name,
       setting: String(value),
       category: isFixed ? "Preset Options" : "Client Connection Defaults",
       short_desc: summary,
       context: isFixed ? "internal" : "user",
+      vartype: type === "STRING" ? "string" : "integer",
+      boot_val: String(CLIENT_SETTINGS.get(name.toLowerCase())?.value ?? ""),
+      reset_val: String(value),
+      source: CLIENT_SETTINGS.get(name.toLowerCase())?.value === value ? "default" : "session",
     })),
   "information_schema.schemata": () => [{ catalog_name: DATABASE, schema_name: SCHEMA, schema_owner: SCHEMA }],
   "information_schema.tables": (tables) =>
@@ -219,5 +231,9 @@ export function catalogRows(
   asker: Asker,
 ): Value[][] {
   const rows = Object.hasOwn(SOURCES, source) ? SOURCES[source as keyof typeof SOURCES](tables, asker) : [];
-  return rows.map((row) => columns.map(({ name, type }) => Object.hasOwn(row, name) ? row[name] : emptyValue(type)));
+  const [, table] = source.split(".");
+  return rows.map((given) => {
+    const row: Record<string, Value> = { tableoid: systemClassOid(table) ?? 0, ...given };
+    return columns.map(({ name, type }) => Object.hasOwn(row, name) ? row[name] : emptyValue(type));
+  });
 }

@@ -96,7 +96,7 @@ const COMMON = String.raw`
   sourceColumns = "(" name ("," name)* ")"
   designated = "TIMESTAMP" "(" name ")"
   sourceItem = "(" showForm ")"                              -- show
-             | "(" query ")"                             -- query
+             | "LATERAL"? "(" query ")"                  -- query
              | "LATERAL"? path "(" args? ")" ordinality?  -- function
              | tableName                                 -- table
              | "<variable>"                              -- variable
@@ -110,6 +110,7 @@ const COMMON = String.raw`
   prefix = "-" | "+" | "~" | "NOT"
   infix = symbol                                         -- symbol
         | "OPERATOR" "(" name "." symbol ")"             -- qualified
+        | "IS" "NOT"? "DISTINCT" "FROM"                  -- distinct
         | ("AND" | "OR")                                 -- word
         | "NOT"? ("LIKE" | "ILIKE" | "BETWEEN" | "IN")   -- not
   postfix = "::" type                                    -- cast

@@ -2,8 +2,8 @@
 export { bind, type Bound } from "./bind.ts";
 export { type BindContext, unknownColumn } from "./binder/context.ts";
 export { BASE_TYPE, type FilledTable } from "./binder/catalog-tables.ts";
-export { ARRAY_IN, tableOid } from "./binder/object-ids.ts";
-export { type ClientFacts, settingsOf } from "./client-settings.ts";
+export { ARRAY_IN, systemClassOid, tableOid } from "./binder/object-ids.ts";
+export { CLIENT_SETTINGS, type ClientFacts, settingsOf } from "./client-settings.ts";
 export { type Effort, FULL_EFFORT, LongStatement, QUICK_EFFORT, quickEffort } from "./effort.ts";
 export { keywords } from "./grammar.ts";
 export { explain, type ExplainDetails, scanMarks } from "./explain.ts";

@@ -45,6 +45,10 @@ export const expressionActions: ohm.ActionDict<unknown> = {
   infix_qualified(_operator, _open, _schema, _dot, symbol, _close): FlatItem {
     return symbolItem(symbol);
   },
+  // NULL is equal to NULL for = and != too.
+  infix_distinct(is, not, _distinct, _from): FlatItem {
+    return { part: "infix", operator: given(not) ? "=" : "!=", at: at(is) };
+  },
   infix_word(wordNode): FlatItem {
     return { part: "infix", operator: word(wordNode), at: at(wordNode) };
   },

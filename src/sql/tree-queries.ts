@@ -413,7 +413,8 @@ export const queryActions: ohm.ActionDict<unknown> = {
   sourceItem_show(open, show, _close): Source {
     return { kind: "show", at: at(open), statement: show.tree() };
   },
-  sourceItem_query(open, query, _close): Source {
+  sourceItem_query(lateral, open, query, _close): Source {
+    if (given(lateral)) throw notSupported("LATERAL before a sub-query", at(lateral));
     return { kind: "subquery", at: at(open), query: query.tree() };
   },
   sourceItem_function(_lateral, path, _open, args, _close, ordinality): Source {

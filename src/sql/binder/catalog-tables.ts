@@ -16,7 +16,8 @@ const FILLED_TABLES = {
     "oid:INT datname:STRING datdba:INT encoding:INT datcollate:STRING datctype:STRING datistemplate:BOOLEAN datallowconn:BOOLEAN datconnlimit:INT datlastsysoid:INT datfrozenxid:LONG datminmxid:LONG dattablespace:INT datacl:STRING",
   "pg_catalog.pg_roles":
     "rolname:STRING rolsuper:BOOLEAN rolinherit:BOOLEAN rolcreaterole:BOOLEAN rolcreatedb:BOOLEAN rolcanlogin:BOOLEAN rolreplication:BOOLEAN rolconnlimit:INT rolpassword:STRING rolvaliduntil:TIMESTAMP rolbypassrls:BOOLEAN rolconfig:STRING oid:INT",
-  "pg_catalog.pg_settings": "name:STRING setting:STRING unit:STRING category:STRING short_desc:STRING context:STRING",
+  "pg_catalog.pg_settings":
+    "name:STRING setting:STRING unit:STRING category:STRING short_desc:STRING context:STRING vartype:STRING boot_val:STRING reset_val:STRING source:STRING min_val:STRING max_val:STRING enumvals:STRING extra_desc:STRING sourcefile:STRING sourceline:INT pending_restart:BOOLEAN",
   "pg_catalog.pg_stat_activity":
     "datid:INT datname:STRING pid:INT leader_pid:INT usesysid:INT usename:STRING application_name:STRING client_addr:STRING client_hostname:STRING client_port:INT backend_start:TIMESTAMP xact_start:TIMESTAMP query_start:TIMESTAMP state_change:TIMESTAMP wait_event_type:STRING wait_event:STRING state:STRING backend_xid:LONG backend_xmin:LONG query_id:LONG query:STRING backend_type:STRING",
   "pg_catalog.pg_tables":
@@ -51,13 +52,14 @@ const EMPTY_TABLES = {
   "pg_catalog.pg_policy":
     "oid:INT polname:STRING polrelid:INT polcmd:CHAR polpermissive:BOOLEAN polroles:STRING polqual:STRING polwithcheck:STRING",
   "pg_catalog.pg_am": "oid:INT amname:STRING amhandler:INT amtype:CHAR",
-  "pg_catalog.pg_collation": "oid:INT collname:STRING collnamespace:INT collcollate:STRING collctype:STRING",
+  "pg_catalog.pg_collation":
+    "oid:INT collname:STRING collnamespace:INT collcollate:STRING collctype:STRING collprovider:CHAR collencoding:INT collisdeterministic:BOOLEAN",
   "pg_catalog.pg_constraint":
-    "oid:INT conname:STRING connamespace:INT contype:CHAR condeferrable:BOOLEAN condeferred:BOOLEAN convalidated:BOOLEAN conrelid:INT contypid:INT conindid:INT conparentid:INT confrelid:INT confupdtype:CHAR confdeltype:CHAR conkey:STRING confkey:STRING",
+    "oid:INT conname:STRING connamespace:INT contype:CHAR condeferrable:BOOLEAN condeferred:BOOLEAN convalidated:BOOLEAN conrelid:INT contypid:INT conindid:INT conparentid:INT confrelid:INT confupdtype:CHAR confdeltype:CHAR conkey:STRING confkey:STRING connoinherit:BOOLEAN conislocal:BOOLEAN coninhcount:INT conenforced:BOOLEAN conperiod:BOOLEAN",
   "pg_catalog.pg_enum": "oid:INT enumtypid:INT enumsortorder:FLOAT enumlabel:STRING",
   "pg_catalog.pg_proc":
-    "oid:INT proname:STRING pronamespace:INT proowner:INT prolang:INT prokind:CHAR proretset:BOOLEAN prorettype:INT pronargs:SHORT proargtypes:STRING proargnames:STRING proargmodes:STRING proallargtypes:STRING proacl:STRING provolatile:CHAR proparallel:CHAR prosecdef:BOOLEAN prosrc:STRING probin:STRING",
-  "pg_catalog.pg_tablespace": "oid:INT spcname:STRING spcowner:INT spcacl:STRING",
+    "oid:INT proname:STRING pronamespace:INT proowner:INT prolang:INT prokind:CHAR proretset:BOOLEAN prorettype:INT pronargs:SHORT proargtypes:STRING proargnames:STRING proargmodes:STRING proallargtypes:STRING proacl:STRING provolatile:CHAR proparallel:CHAR prosecdef:BOOLEAN prosrc:STRING probin:STRING proleakproof:BOOLEAN proconfig:STRING",
+  "pg_catalog.pg_tablespace": "oid:INT spcname:STRING spcowner:INT spcacl:STRING spcoptions:STRING",
   "pg_catalog.pg_trigger": "oid:INT tgrelid:INT tgname:STRING tgenabled:CHAR tgisinternal:BOOLEAN tgconstraint:INT",
   "pg_catalog.pg_user": "usename:STRING usesysid:INT usecreatedb:BOOLEAN usesuper:BOOLEAN",
   "pg_catalog.pg_views": "schemaname:STRING viewname:STRING viewowner:STRING definition:STRING",
@@ -70,15 +72,45 @@ const EMPTY_TABLES = {
     "constraint_catalog:STRING constraint_schema:STRING constraint_name:STRING table_catalog:STRING table_schema:STRING table_name:STRING column_name:STRING ordinal_position:INT position_in_unique_constraint:INT",
   "pg_catalog.pg_statistic_ext":
     "oid:INT stxrelid:INT stxname:STRING stxnamespace:INT stxowner:INT stxstattarget:INT stxkeys:STRING stxkind:STRING",
-  "pg_catalog.pg_language": "oid:INT lanname:STRING lanowner:INT lanpltrusted:BOOLEAN lanacl:STRING",
-  "pg_catalog.pg_opclass": "oid:INT opcmethod:INT opcname:STRING opcnamespace:INT opcintype:INT opcdefault:BOOLEAN",
-  "pg_catalog.pg_publication": "oid:INT pubname:STRING pubowner:INT puballtables:BOOLEAN",
+  "pg_catalog.pg_language":
+    "oid:INT lanname:STRING lanowner:INT lanpltrusted:BOOLEAN lanacl:STRING lanispl:BOOLEAN lanplcallfoid:INT lanvalidator:INT laninline:INT",
+  "pg_catalog.pg_opclass":
+    "oid:INT opcmethod:INT opcname:STRING opcnamespace:INT opcintype:INT opcdefault:BOOLEAN opcfamily:INT opckeytype:INT opcowner:INT",
+  "pg_catalog.pg_publication":
+    "oid:INT pubname:STRING pubowner:INT puballtables:BOOLEAN pubinsert:BOOLEAN pubupdate:BOOLEAN pubdelete:BOOLEAN pubtruncate:BOOLEAN",
   "pg_catalog.pg_publication_rel": "oid:INT prpubid:INT prrelid:INT",
   "pg_catalog.pg_publication_namespace": "oid:INT pnpubid:INT pnnspid:INT",
   "pg_catalog.pg_foreign_table": "ftrelid:INT ftserver:INT ftoptions:STRING",
-  "pg_catalog.pg_foreign_server": "oid:INT srvname:STRING srvowner:INT",
+  "pg_catalog.pg_foreign_server":
+    "oid:INT srvname:STRING srvowner:INT srvfdw:INT srvtype:STRING srvversion:STRING srvacl:STRING srvoptions:STRING",
   "pg_catalog.pg_partitioned_table": "partrelid:INT partstrat:CHAR partnatts:SHORT",
   "pg_catalog.pg_rewrite": "oid:INT rulename:STRING ev_class:INT ev_type:CHAR ev_enabled:CHAR",
+  "pg_catalog.pg_default_acl": "oid:INT defaclrole:INT defaclnamespace:INT defaclobjtype:CHAR defaclacl:STRING",
+  "pg_catalog.pg_conversion":
+    "oid:INT conname:STRING connamespace:INT conowner:INT conforencoding:INT contoencoding:INT conproc:INT condefault:BOOLEAN",
+  "pg_catalog.pg_cast": "oid:INT castsource:INT casttarget:INT castfunc:INT castcontext:CHAR castmethod:CHAR",
+  "pg_catalog.pg_foreign_data_wrapper":
+    "oid:INT fdwname:STRING fdwowner:INT fdwhandler:INT fdwvalidator:INT fdwacl:STRING fdwoptions:STRING",
+  "pg_catalog.pg_user_mappings": "umid:INT srvid:INT srvname:STRING umuser:INT usename:STRING umoptions:STRING",
+  "pg_catalog.pg_ts_config": "oid:INT cfgname:STRING cfgnamespace:INT cfgowner:INT cfgparser:INT",
+  "pg_catalog.pg_ts_dict":
+    "oid:INT dictname:STRING dictnamespace:INT dictowner:INT dicttemplate:INT dictinitoption:STRING",
+  "pg_catalog.pg_ts_parser":
+    "oid:INT prsname:STRING prsnamespace:INT prsstart:INT prstoken:INT prsend:INT prsheadline:INT prslextype:INT",
+  "pg_catalog.pg_ts_template": "oid:INT tmplname:STRING tmplnamespace:INT tmplinit:INT tmpllexize:INT",
+  "pg_catalog.pg_largeobject_metadata": "oid:INT lomowner:INT lomacl:STRING",
+  "pg_catalog.pg_operator":
+    "oid:INT oprname:STRING oprnamespace:INT oprowner:INT oprkind:CHAR oprcanmerge:BOOLEAN oprcanhash:BOOLEAN oprleft:INT oprright:INT oprresult:INT oprcode:INT",
+  "pg_catalog.pg_opfamily": "oid:INT opfmethod:INT opfname:STRING opfnamespace:INT opfowner:INT",
+  "pg_catalog.pg_amop":
+    "oid:INT amopfamily:INT amoplefttype:INT amoprighttype:INT amopstrategy:SHORT amoppurpose:CHAR amopopr:INT amopmethod:INT amopsortfamily:INT",
+  "pg_catalog.pg_amproc": "oid:INT amprocfamily:INT amproclefttype:INT amprocrighttype:INT amprocnum:SHORT amproc:INT",
+  "pg_catalog.pg_db_role_setting": "setdatabase:INT setrole:INT setconfig:STRING",
+  "pg_catalog.pg_subscription":
+    "oid:INT subdbid:INT subname:STRING subowner:INT subenabled:BOOLEAN subconninfo:STRING subslotname:STRING subsynccommit:STRING subpublications:STRING",
+  "pg_catalog.pg_event_trigger":
+    "oid:INT evtname:STRING evtevent:STRING evtowner:INT evtfoid:INT evtenabled:CHAR evttags:STRING",
+  "pg_catalog.pg_available_extensions": "name:STRING default_version:STRING installed_version:STRING comment:STRING",
   "pg_catalog.pg_cursors": "name:STRING statement:STRING",
 };
 
@@ -100,6 +132,9 @@ export function isEmptyTable(name: string): boolean {
   const full = catalogName(name);
   return full !== undefined && Object.hasOwn(EMPTY_TABLES, full);
 }
+
+/** The system column that tells a row's table: no star stands for it. */
+export const TABLE_OID = "tableoid";
 
 /** The full name of a table of the catalogs; those of `pg_catalog` do without the schema. */
 export function catalogName(name: string): string | undefined {

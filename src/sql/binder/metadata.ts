@@ -2,7 +2,7 @@
  * Names and columns of sources whose rows are made when the query starts (tables(), pg_catalog, …).
  */
 import type { Column, MetadataNode } from "../plan.ts";
-import { CATALOG_TABLES, catalogName } from "./catalog-tables.ts";
+import { CATALOG_TABLES, catalogName, TABLE_OID } from "./catalog-tables.ts";
 import type { Value } from "../../types/mod.ts";
 
 function columns(text: string): Column[] {
@@ -18,6 +18,12 @@ const SHOW_COLUMNS = columns(
 const PARTITIONS = columns(
   "index:INT partitionBy:STRING name:STRING minTimestamp:TIMESTAMP maxTimestamp:TIMESTAMP numRows:LONG diskSize:LONG diskSizeHuman:STRING readOnly:BOOLEAN active:BOOLEAN attached:BOOLEAN detached:BOOLEAN attachable:BOOLEAN isParquet:BOOLEAN parquetFileSize:LONG",
 );
+
+/** A call does not tell its schema: only names that no other function has stand for tables of the catalogs. */
+const CALLED_TABLES: Readonly<Record<string, string>> = {
+  questdb_columns: "information_schema.questdb_columns",
+  pg_available_extensions: "pg_catalog.pg_available_extensions",
+};
 
 /** `args`: how many constant texts the source takes; the first names a table. */
 const SOURCES = new Map<string, { columns: Column[]; args: number; isFunction: boolean }>([
@@ -112,10 +118,13 @@ const SOURCES = new Map<string, { columns: Column[]; args: number; isFunction: b
     args: 0,
     isFunction: false,
   }],
-  ...Object.entries(CATALOG_TABLES).map(([name, text]) =>
-    [name, { columns: columns(text), args: 0, isFunction: name.startsWith("information_schema.") }] as const
-  ),
+  ...Object.entries(CATALOG_TABLES).map(([name, text]) => [name, catalogSource(name, text)] as const),
 ]);
+
+function catalogSource(name: string, text: string) {
+  const isFunction = name.startsWith("information_schema.") || Object.values(CALLED_TABLES).includes(name);
+  return { columns: columns(isFunction ? text : `${text} ${TABLE_OID}:INT`), args: 0, isFunction };
+}
 
 /** Tables that can be read by name without parentheses: those of the catalogs. */
 export function isMetadata(name: string): boolean {
@@ -131,10 +140,9 @@ export function metadataFunctions(): string[] {
   return [...SOURCES].filter(([, { isFunction }]) => isFunction).map(([name]) => name);
 }
 
-/** A call does not tell its schema: only the name that no other function has stands for a table of the catalogs. */
 function functionSource(name: string): string {
   const lower = name.toLowerCase();
-  return lower === "questdb_columns" ? `information_schema.${lower}` : lower;
+  return CALLED_TABLES[lower] ?? lower;
 }
 
 export function metadataPlan(name: string, args: Value[], at: number): MetadataNode {

@@ -33,6 +33,11 @@ export function tableOid(tableId: number): number {
   return FIRST_OID + tableId;
 }
 
+/** Of a table of `pg_catalog`. */
+export function systemClassOid(name: string): number | undefined {
+  return SYSTEM_CLASSES[name];
+}
+
 /** The number of what `text` names. @throws {SqlError} at `at` when there is no such thing. */
 export function oidOfText(
   type: string,

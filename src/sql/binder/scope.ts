@@ -19,6 +19,8 @@ export interface ScopeColumn {
   outer?: number;
   /** USING has merged it with a column of the left side: it is found only with its table's name. */
   isMerged?: boolean;
+  /** A system column: no star stands for it. */
+  isSystem?: boolean;
   /** The value that it has in every row, where that is known. */
   known?: string | null;
   /** Of a stored column: its id, and where its uses are recorded. */

@@ -273,10 +273,12 @@ class SelectBinder {
     const { columns } = this.relation;
     if (star.table === undefined) {
       if (this.select.from === undefined) throw new SqlError("a star wants a table: there is no FROM", star.at);
-      return columns.filter(({ outer, isMerged }) => outer === undefined && isMerged !== true);
+      return columns.filter(({ outer, isMerged, isSystem }) =>
+        outer === undefined && isMerged !== true && isSystem !== true
+      );
     }
     const qualifier = star.table.text.toLowerCase();
-    const own = columns.filter((column) => column.qualifier === qualifier);
+    const own = columns.filter((column) => column.qualifier === qualifier && column.isSystem !== true);
     if (own.length === 0) {
       const known = new Set(columns.flatMap((column) => column.qualifier ?? []));
       const hint = didYouMean(star.table.text, known);

@@ -17,7 +17,7 @@ import {
   unknownVariable,
 } from "./context.ts";
 import { joinRelation } from "./joins.ts";
-import { constantOfColumn, isEmptyTable } from "./catalog-tables.ts";
+import { constantOfColumn, isEmptyTable, TABLE_OID } from "./catalog-tables.ts";
 import { isMetadata, metadataPlan } from "./metadata.ts";
 import { bindCommon, renamed } from "./recursion.ts";
 import { markUsed, type Relation, type ScopeColumn } from "./scope.ts";
@@ -112,7 +112,10 @@ function bindTable(queries: Queries, source: Extract<Source, { kind: "table" }>,
     const isEmpty = isEmptyTable(full);
     const bound = { plan, visible: plan.columns.length, timestamp: -1, isEmpty };
     const relation = relationOf(bound, source.alias ?? name);
-    for (const column of relation.columns) column.known = constantOfColumn(full, column.name);
+    for (const column of relation.columns) {
+      column.known = constantOfColumn(full, column.name);
+      column.isSystem = column.name === TABLE_OID;
+    }
     return relation;
   }
   const queryNames = inForce(names).flatMap(({ queries }) => [...queries.keys()]);

@@ -715,6 +715,22 @@ const others: FunctionEntry[] = [
       },
     },
   ),
+  batchEntry(
+    "array_length",
+    [ARRAY("array"), { name: "dimension", type: "INT" }],
+    "INT",
+    "The length of a dimension, as PostgreSQL has it: NULL where the array is NULL or empty or has no such dimension.",
+    ([column, dimension], out, rowCount, context) =>
+      each(
+        (row) => {
+          const length = read(column, row, context)?.shape[Number(dimension.values[row]) - 1];
+          out.values[row] = length === undefined || length === 0 ? NULL_I32 : length;
+        },
+        rowCount,
+        context,
+      ),
+    [["array_length(array[[1.0, 2.0, 3.0]], 2)", 3], ["array_length(array[1.0], 2)", null]],
+  ),
   ...[["array", "array"], ["array", "DOUBLE"], ["DOUBLE", "array"]].map(([left, right]) =>
     batchEntry(
       "dot_product",

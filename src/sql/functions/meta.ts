@@ -317,6 +317,20 @@ const clientFunctions: FunctionEntry[] = [
     [["array_to_string('{a,NULL,\"b,c\"}', '; ')", "a; b,c"]],
   ),
   batchEntry(
+    "array_length",
+    [{ name: "array", type: "text" }, { name: "dimension", type: "INT" }],
+    "INT",
+    "How many elements an array in PostgreSQL's text form has; NULL if it has none.",
+    ([array, dimension], out, rowCount, { poll }) => {
+      for (let row = 0; row < rowCount; row++) {
+        poll();
+        const text = array.text(row), count = text === undefined ? 0 : elementsOf(text).length;
+        out.values[row] = count === 0 || dimension.values[row] !== 1 ? NULL_I32 : count;
+      }
+    },
+    [["array_length('{a,NULL,c}', 1)", 3], ["array_length('{}', 1)", null]],
+  ),
+  batchEntry(
     "is_single_row",
     [{ name: "count", type: "LONG" }],
     "BOOLEAN",
