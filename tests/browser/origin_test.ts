@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { type Browser, chromium, type Page } from "playwright-core";
 import { startServer, type TestServer } from "../server.ts";
 import { BROWSER_ARGS, browserName, browserPath } from "./browser.ts";
+import { run } from "./visit.ts";
 
 /** A name that an attacker's DNS server first resolves to the attacker's machine and then to ours. */
 const REBINDING_HOST = "rebinding.example.org";
@@ -142,10 +143,7 @@ Deno.test({
       for (const [at, host] of ["127.0.0.1", "localhost", KNOWN_HOST].entries()) {
         const page = await browser.newPage();
         await page.goto(`http://${host}:${server.httpPort}/`);
-        await page.fill("#query", `create table own_${at} (x int)`);
-        await page.press("#query", "Control+Enter");
-        await page.waitForSelector("body:not(.busy)");
-        assert.match(await page.innerText("#status"), /^OK/, host);
+        assert.match(await run(page, `create table own_${at} (x int)`), /^OK/, host);
         await page.close();
       }
       const script = await fetch(execUrl(server, "create table by_script (x int)"), { headers: { host: "any.name" } });
