@@ -38,8 +38,13 @@ export interface HealthAnswer {
 /** Number of worst statements to report by time, memory and health. */
 const WORST = Number(Deno.env.get("SUNDIAL_WORST") ?? 0);
 
+/** So many of the commonest errors are told. */
+const ERRORS = Number(Deno.env.get("SUNDIAL_ERRORS") ?? 0);
+
 export class Watched {
   readonly findings: Finding[] = [];
+  /** How often each kind of error came. */
+  private readonly errors = new Map<string, number>();
   private readonly runs: Run[] = [];
   private readonly startBytes: number;
   private readonly health: Worker;
@@ -101,6 +106,10 @@ export class Watched {
     const end = Date.now(), ms = end - start;
     this.runs.push({ sql, start, end, peakBytes: this.takePeak() });
     const error = /"error":"((?:[^"\\]|\\.)*)"/.exec(head)?.[1];
+    if (error !== undefined) {
+      const kind = error.replace(/[\d.]+|'[^']*'/g, "…").slice(0, 60);
+      this.errors.set(kind, (this.errors.get(kind) ?? 0) + 1);
+    }
     if (status >= 500 || /internal error|worker that|thread that planned/.test(error ?? "")) {
       this.findings.push({ sql, what: `${status} ${error ?? head.slice(0, 200)}` });
     }
@@ -134,6 +143,9 @@ export class Watched {
     }
     const times = this.runs.map(({ start, end }) => end - start).sort((a, b) => a - b);
     if (WORST > 0) console.log(this.worst(answers));
+    for (const [kind, count] of [...this.errors].sort((a, b) => b[1] - a[1]).slice(0, ERRORS)) {
+      console.log(`  ${count} times: ${kind}`);
+    }
     return `${times.length} statements, p50 ${at(times, 0.5).toFixed(1)} ms, p99 ${
       at(times, 0.99).toFixed(0)
     } ms, most ${at(times, 1).toFixed(0)} ms, ${
