@@ -41,12 +41,17 @@ export function isNameHere(
     case "NULL":
     case "TRUE":
     case "FALSE":
-      return isWord(before, "FROM", "JOIN");
+      return isWord(before, "FROM", "JOIN") && !endsComparison(tokens, index);
   }
   if (!NO_OPERANDS.test(word)) return false;
   if (isMark(before, "(") && isMark(next, ")")) return tokens[index - 2]?.kind === "word" && word !== "DISTINCT";
   const opens = isWord(before, "WHERE", "AND", "OR", "NOT") || isMark(before, "(");
   return opens && COMPARISONS.some((mark) => isMark(next, mark));
+}
+
+/** Behind IS [NOT] DISTINCT FROM. */
+function endsComparison(tokens: readonly Token[], index: number): boolean {
+  return isWord(tokens[index - 2], "DISTINCT") && isWord(tokens[index - 3], "IS", "NOT");
 }
 
 /** In a list of columns: `(is int, having int)`, `(is, having)`. */
