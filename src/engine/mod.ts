@@ -13,7 +13,7 @@ export { type Constant, ConstantCalls, type ConstantContext } from "./constant-c
 export { pollQuery, workAt } from "./long-texts.ts";
 export { collectWith, CountedMemory, createQueryMemory } from "./memory.ts";
 export { createOperator } from "./operators/mod.ts";
-export { type Grouping, type PhysicalPlan, physicalPlan } from "./physical/mod.ts";
+export { type Calls, type Grouping, nodeCalls, type PhysicalPlan, physicalPlan } from "./physical/mod.ts";
 export { type PostedError, postedError, revivedError } from "./posted-error.ts";
 export { CANCEL, cancelError } from "./slot.ts";
 export { answerFromStatistics } from "./statistics.ts";

@@ -1,39 +1,12 @@
 /** What EXPLAIN says of the ways that the physical pass has chosen. */
-import type { Grouping, PhysicalPlan } from "../engine/mod.ts";
+import type { Calls, Grouping, PhysicalPlan } from "../engine/mod.ts";
 
 /** `pipeline`: the number of the kernels that do the operator and the nodes below it in one pass. */
-export function wayMarks(physical: PhysicalPlan, pipeline: number | undefined): string[] {
-  const marks = waysOf(physical);
-  const calls = physical.operator === "pipeline"
-    ? physical.calls
-    : physical.operator === "aggregate"
-    ? callsOf(physical.grouping)
-    : physical.operator === "sample" && physical.way.kind === "buckets"
-    ? callsOf(physical.way.groups)
-    : undefined;
-  const kernels = callsMarks(calls);
+export function wayMarks(physical: PhysicalPlan, calls: Calls | undefined, pipeline: number | undefined): string[] {
+  const marks = waysOf(physical), kernels = callsMarks(calls);
   if (pipeline === undefined) return [...kernels, ...marks];
   const [first = "fused", ...more] = kernels;
   return [`pipeline ${pipeline}: ${first}`, ...more, ...marks];
-}
-
-interface Calls {
-  batch: readonly string[];
-  perSymbol: readonly string[];
-}
-
-function callsOf({ way }: Grouping): Calls | undefined {
-  switch (way.kind) {
-    case "kernel":
-    case "batches":
-      return way.calls;
-    case "values":
-      return callsOf(way.groups);
-    case "pairs":
-      return callsOf(way.pairs);
-    default:
-      return undefined;
-  }
 }
 
 function callsMarks(calls: Calls | undefined): string[] {
@@ -111,7 +84,7 @@ function waysOf(physical: PhysicalPlan): string[] {
       break;
     }
     case "window":
-      return [physical.way === "streaming" ? "streaming" : "over kept rows"];
+      return [physical.way.kind === "streaming" ? "streaming" : "over kept rows"];
   }
 }
 

@@ -3,7 +3,7 @@
  * they work, and which nodes they do in one pass over the rows.
  */
 import type { Catalogue, ScanSource } from "../storage/contract.ts";
-import { type PhysicalPlan, physicalPlan, type PlanStatistics } from "../engine/mod.ts";
+import { nodeCalls, type PhysicalPlan, physicalPlan, type PlanStatistics } from "../engine/mod.ts";
 import { describe } from "./explain-node.ts";
 import { fusedMarks, operatorMarks, readMarks } from "./explain-statistics.ts";
 import { wayMarks } from "./explain-ways.ts";
@@ -32,7 +32,7 @@ export function explain(
 }
 
 function explainPlan(plan: Plan, details: ExplainDetails): string[] {
-  const { sources = [], statistics } = details;
+  const { sources = [], statistics } = details, facts = { functions: registry, sources };
   const lines: string[] = [];
   let pipelines = 0;
   const show = (node: Plan, depth: number, marks: readonly string[]) => {
@@ -48,7 +48,7 @@ function explainPlan(plan: Plan, details: ExplainDetails): string[] {
   const visit = (physical: PhysicalPlan, depth: number): void => {
     const { node, fused, inputs } = physical;
     const pipeline = fused.length > 0 || physical.operator === "pipeline" ? ++pipelines : undefined;
-    const marks = [...ofScan(node), ...wayMarks(physical, pipeline)];
+    const marks = [...ofScan(node), ...wayMarks(physical, nodeCalls(physical, facts), pipeline)];
     if (statistics !== undefined) marks.push(...operatorMarks(physical, statistics));
     show(node, depth, marks);
     fused.forEach((part, k) => {
@@ -58,7 +58,7 @@ function explainPlan(plan: Plan, details: ExplainDetails): string[] {
     const right = physical.operator === "join" ? inputs.at(-1) : undefined;
     for (const input of inputs) visit(input, depth + 1 + (input === right ? 0 : fused.length));
   };
-  visit(physicalPlan(plan, { functions: registry, sources }), 0);
+  visit(physicalPlan(plan, facts), 0);
   return lines;
 }
 

@@ -2,42 +2,31 @@
  * Windows that need no look ahead: calls whose answer depends on the rows before only, over rows that come in the window's order. A batch goes
  * out as it comes in; what is kept is one small state a partition.
  */
-import type { SortKey, WindowCall, WindowNode } from "../../sql/plan.ts";
+import type { WindowCall, WindowNode } from "../../sql/plan.ts";
 import { layoutOf, typeOf } from "../../types/mod.ts";
 import { isNullAt, markNotNull, nullWords, OutputColumns, Workspace } from "../columns.ts";
 import { type Batch, MORSEL_ROWS, type Operator, type QueryContext, type Vector } from "../contract.ts";
 import { KeyTable } from "../keys.ts";
-import type { WindowWay } from "../physical/plan.ts";
 import { typesOf } from "../physical/reading.ts";
 import { Expressions } from "./input.ts";
 import { seesAhead } from "./window-calls.ts";
 
-/** Rows can go out as they come in where every call needs no more than the rows before. */
-export function windowWay(plan: WindowNode): WindowWay {
-  return plan.calls.every((call) => stepOf(call, plan) !== undefined) ? "streaming" : "general";
+/** Does the call need no more than the rows before? */
+export function canStream(call: WindowCall): boolean {
+  return stepOf(call) !== undefined;
 }
 
-function stepOf(call: WindowCall, plan: WindowNode): MakeStep | undefined {
-  return inInputOrder(call.orderBy, plan) ? STEPS[nameOf(call)]?.(call) : undefined;
+function stepOf(call: WindowCall): MakeStep | undefined {
+  return STEPS[nameOf(call)]?.(call);
 }
 
 /** For windows whose way is "streaming". */
 export function createStreamingWindow(plan: WindowNode, input: Operator, context: QueryContext): Operator {
-  return new StreamingWindow(plan, plan.calls.map((call) => stepOf(call, plan)!), input, context);
+  return new StreamingWindow(plan, plan.calls.map((call) => stepOf(call)!), input, context);
 }
 
 function nameOf(call: WindowCall): string {
   return call.function.slice(0, call.function.indexOf("("));
-}
-
-/** Are the rows in this order when they come? */
-export function inInputOrder(orderBy: readonly SortKey[], plan: WindowNode): boolean {
-  if (orderBy.length === 0) return true;
-  const { timestamp, order } = plan.input ?? { timestamp: -1, order: "none" };
-  if (orderBy.length > 1 || timestamp < 0 || order === "none") return false;
-  const [{ expression, descending, nulls }] = orderBy;
-  return expression.kind === "column" && expression.index === timestamp && descending === (order === "desc") &&
-    nulls === undefined;
 }
 
 /** Writes the results of a batch. `groups[row]` is the row's partition. */

@@ -13,11 +13,15 @@ import type { WindowWay } from "../physical/plan.ts";
 import { keepAll, type KeptRows } from "./input.ts";
 import { evaluateCall } from "./window-calls.ts";
 import { frameBounds, type OrderedRows } from "./window-frames.ts";
-import { createStreamingWindow, inInputOrder } from "./window-streaming.ts";
+import { createStreamingWindow } from "./window-streaming.ts";
 
 export function createWindow(plan: WindowNode, way: WindowWay, input: Operator, context: QueryContext): Operator {
-  return way === "streaming" ? createStreamingWindow(plan, input, context) : new Window(plan, input, context);
+  return way.kind === "streaming"
+    ? createStreamingWindow(plan, input, context)
+    : new Window(plan, way.calls, input, context);
 }
+
+type CallOrder = Extract<WindowWay, { kind: "general" }>["calls"][number];
 
 class Window implements Operator {
   readonly columns;
@@ -28,6 +32,7 @@ class Window implements Operator {
 
   constructor(
     private readonly plan: WindowNode,
+    private readonly calls: readonly CallOrder[],
     private readonly input: Operator,
     private readonly context: QueryContext,
   ) {
@@ -68,7 +73,10 @@ class Window implements Operator {
         (_, value) => typeof value === "bigint" ? `${value}n` : value,
       );
       let ordered = orders.get(name);
-      if (ordered === undefined) orders.set(name, ordered = this.order(kept, call, pick(partitionBy), pick(orderBy)));
+      if (ordered === undefined) {
+        ordered = this.order(kept, call, this.calls[k], pick(partitionBy), pick(orderBy));
+        orders.set(name, ordered);
+      }
       const frame = frameBounds(call, ordered, space, context);
       const result = evaluateCall(
         call,
@@ -84,15 +92,19 @@ class Window implements Operator {
     return kept;
   }
 
-  private order(kept: KeptRows, call: WindowCall, partitionBy: Vector[], orderBy: Vector[]): OrderedRows {
+  private order(
+    kept: KeptRows,
+    call: WindowCall,
+    { isSorted, hasPeers }: CallOrder,
+    partitionBy: Vector[],
+    orderBy: Vector[],
+  ): OrderedRows {
     const { space, context } = this, { rowCount } = kept, poll = () => context.poll();
     // The words also determine peers, for ranks.
-    const ranks = this.plan.calls.some((other) => /rank/.test(other.function)),
-      sorted = inInputOrder(call.orderBy, this.plan);
-    const words = sorted && !ranks ? [] : orderWords(orderBy, call.orderBy, rowCount, space, poll);
+    const words = hasPeers ? orderWords(orderBy, call.orderBy, rowCount, space, poll) : [];
     const order = space.words(rowCount + 1);
     for (let row = 0; row < rowCount; row++) order[row] = row;
-    if (!sorted) radixSort(order, words, rowCount, space, poll);
+    if (!isSorted) radixSort(order, words, rowCount, space, poll);
     if (partitionBy.length === 0) {
       const starts = space.words(2);
       starts[0] = 0;

@@ -6,7 +6,14 @@ import { NO_DICTIONARY } from "../columns.ts";
 import { formOf, isEmittable } from "../compiler/expression.ts";
 import { isFusable, isPerEntry } from "../expressions.ts";
 import type { FunctionRegistry } from "../contract.ts";
-import type { Calls } from "./plan.ts";
+
+/** The parts of an operator's expressions that its kernels do not compute. */
+export interface Calls {
+  /** Functions without a kernel form, which run over whole batches between two kernels. */
+  batch: string[];
+  /** Functions that run once for each entry of a symbol's dictionary. */
+  perSymbol: string[];
+}
 
 export interface CallFacts {
   functions: FunctionRegistry;

@@ -8,7 +8,7 @@ import { strideOf } from "../compiler/aggregate.ts";
 import { formOf, isText } from "../compiler/expression.ts";
 import type { FunctionRegistry } from "../contract.ts";
 import { dictionaryOf } from "../expressions.ts";
-import { callsOf, stagingOf } from "./calls.ts";
+import { stagingOf } from "./calls.ts";
 import { countDistinct, sideBySide } from "./distinct-counts.ts";
 import type { PlanFacts } from "./facts.ts";
 import { isDistinctCount, isFused, isVolatile } from "./functions.ts";
@@ -63,23 +63,12 @@ function wayOf(node: AggregateNode, below: Below, facts: PlanFacts): GroupWay {
   }
   const parts = sideBySide(node, below, facts, kernelWay);
   if (parts !== undefined) return parts;
-  if (aggregates.every((call) => isFused(call, facts))) return kernelWay(node, below, facts);
-  const exprs = [...keys, ...aggregates.flatMap((call) => call.args)];
-  const calls = callsOf(exprs, typesOf(below.reading.columns), { functions: facts.functions, expectedRows: 0 });
-  const names = aggregates.map((call) => facts.functions.resolve(call.function).entry)
-    .filter((entry) => entry.aggregate?.kind !== "fused").map((entry) => entry.name);
-  return { kind: "batches", calls: { ...calls, batch: [...new Set([...calls.batch, ...names])] } };
+  return aggregates.every((call) => isFused(call, facts)) ? kernelWay(node, below, facts) : { kind: "batches" };
 }
 
 function kernelWay(node: AggregateNode, below: Below, facts: PlanFacts): GroupWay {
-  const { reading } = below, spec = specOf(node, below, facts);
-  const exprs = exprsOf(spec);
-  const calls = callsOf(exprs, typesOf(reading.baseColumns), {
-    functions: facts.functions,
-    dictionaries: dictionariesOf(reading, facts),
-    expectedRows: spec.expectedRows,
-  });
-  return { kind: "kernel", reading, spec, reads: readsOf(spec, below, facts), calls };
+  const spec = specOf(node, below, facts);
+  return { kind: "kernel", reading: below.reading, spec, reads: readsOf(spec, below, facts) };
 }
 
 function readsOf(spec: GroupSpec, below: Below, facts: PlanFacts): GroupReads {

@@ -3,7 +3,6 @@
  * EXPLAIN prints them.
  */
 import type { Plan } from "../../sql/plan.ts";
-import { windowWay } from "../operators/window-streaming.ts";
 import type { PlanFacts } from "./facts.ts";
 import { chooseAggregate } from "./grouping.ts";
 import { chooseJoin } from "./join.ts";
@@ -13,8 +12,11 @@ import type { PhysicalLatest, PhysicalPlan } from "./plan.ts";
 import { anew, chooseFilter, chooseProject, chooseScan, taken } from "./reading.ts";
 import { chooseSample } from "./sample.ts";
 import { chooseSort } from "./sort.ts";
+import { windowWay } from "./window.ts";
 
 export type { PlanFacts } from "./facts.ts";
+export { nodeCalls } from "./node-calls.ts";
+export type { Calls } from "./calls.ts";
 export type { Grouping, PhysicalPlan } from "./plan.ts";
 
 export function physicalPlan(plan: Plan, facts: PlanFacts): PhysicalPlan {

@@ -65,19 +65,10 @@ export type ReadingBase =
   /** The batches of the first input. */
   | { kind: "input" };
 
-/** The parts of an operator's expressions that its kernels do not compute. */
-export interface Calls {
-  /** Functions without a kernel form, which run over whole batches between two kernels. */
-  batch: string[];
-  /** Functions that run once for each entry of a symbol's dictionary. */
-  perSymbol: string[];
-}
-
 export interface PhysicalPipeline extends PhysicalBase {
   operator: "pipeline";
   node: ScanNode | FilterNode | ProjectNode;
   reading: Reading;
-  calls: Calls;
   /** Upper bound of the number of rows, if it is known and no filter follows. */
   rowsAtMost?: number;
 }
@@ -114,9 +105,9 @@ export interface GroupSpec {
 export type GroupReads = "count" | "ranges" | "one range" | "in order";
 
 export type GroupWay =
-  | { kind: "kernel"; reading: Reading; spec: GroupSpec; reads: GroupReads; calls: Calls }
+  | { kind: "kernel"; reading: Reading; spec: GroupSpec; reads: GroupReads }
   /** Aggregates without a kernel form or over distinct values: over the batches of the input. */
-  | { kind: "batches"; calls: Calls }
+  | { kind: "batches" }
   /** count(DISTINCT x): one bit for each value of a small range, beginning at `low`. */
   | {
     kind: "bits";
@@ -254,8 +245,11 @@ export interface PhysicalLimit extends PhysicalBase {
   way: LimitWay;
 }
 
-/** "streaming": rows are output as they arrive. "general": all rows are kept. */
-export type WindowWay = "streaming" | "general";
+export type WindowWay =
+  /** Rows are output as they arrive. */
+  | { kind: "streaming" }
+  /** All rows are kept, and sorted for each call unless they arrive in its order. `hasPeers`: keys are compared to find peers. */
+  | { kind: "general"; calls: { isSorted: boolean; hasPeers: boolean }[] };
 
 export interface PhysicalWindow extends PhysicalBase {
   operator: "window";

@@ -2,6 +2,7 @@
  * Filters and projections over a scan, a join or another operator are combined to predicates and expressions over its columns, so that
  * one kernel executes them. Aggregates, sorts and joins include these in their own kernels.
  */
+import { assert } from "../../errors.ts";
 import {
   childrenOf,
   type Column,
@@ -12,7 +13,6 @@ import {
 } from "../../sql/plan.ts";
 import type { Dictionary } from "../../storage/contract.ts";
 import { mapColumns } from "../compiler/expression.ts";
-import { callsOf } from "./calls.ts";
 import { type PlanFacts, scanDictionaries, sourceOf } from "./facts.ts";
 import type { FusedNode, PhysicalPipeline, PhysicalPlan, Reading } from "./plan.ts";
 import { FUSED_SIZE_MAX } from "./thresholds.ts";
@@ -53,21 +53,15 @@ function extended(
   exprs: readonly Expr[] | undefined,
   facts: PlanFacts,
 ): PhysicalPipeline {
-  for (const below of [taken(input, id), anew(input)]) {
-    const reading = then(below.reading, predicate, exprs, node.columns, facts);
-    if (reading !== undefined) return pipeline(id, node, { ...below, reading }, facts);
-  }
-  throw new Error("columns can always be read");
+  const below = taken(input, id), reading = then(below.reading, predicate, exprs, node.columns, facts);
+  if (reading !== undefined) return pipeline(id, node, { ...below, reading }, facts);
+  const apart = anew(input), ofBatches = then(apart.reading, predicate, exprs, node.columns, facts);
+  assert(ofBatches !== undefined, "columns can always be read");
+  return pipeline(id, node, { ...apart, reading: ofBatches }, facts);
 }
 
 function pipeline(id: number, node: PhysicalPipeline["node"], below: Below, facts: PlanFacts): PhysicalPipeline {
-  const { reading } = below;
-  const calls = callsOf([...reading.predicates, ...reading.exprs], typesOf(reading.baseColumns), {
-    dictionaries: dictionariesOf(reading, facts),
-    expectedRows: expectedRows(reading, below.inputs, facts),
-    functions: facts.functions,
-  });
-  return { operator: "pipeline", id, node, ...below, calls, rowsAtMost: rowsAtMost(reading, facts) };
+  return { operator: "pipeline", id, node, ...below, rowsAtMost: rowsAtMost(below.reading, facts) };
 }
 
 /** The input's rows, read by operator `id` in one pass if possible. */
