@@ -2,6 +2,7 @@
  * Access control: principals, permissions and grants as data, and the checks. Storage keeps the records. All functions
  * are synchronous.
  */
+export { type AccessCommand, described, type Granted, type GrantOn, type Named, permissionsFor } from "./commands.ts";
 export { covers, type Grant, type GrantedTable, type Target, withGrant, withoutGrant } from "./grants.ts";
 export {
   allOf,

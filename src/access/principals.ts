@@ -31,7 +31,8 @@ export interface Assumption {
 }
 
 export interface Principal {
-  readonly kind: PrincipalKind;
+  /** "pending": there is none of that name yet; what was granted to it waits. */
+  readonly kind: PrincipalKind | "pending";
   readonly name: string;
   /** Distinguishes it from earlier principals of the same name. */
   readonly id?: string;
@@ -47,7 +48,7 @@ export interface Principal {
   readonly externalAlias?: string;
 }
 
-export function newPrincipal(kind: PrincipalKind, name: string): Principal {
+export function newPrincipal(kind: Principal["kind"], name: string): Principal {
   return { kind, name, isEnabled: true, tokens: [], grants: [], groups: [], assumes: [] };
 }
 

@@ -40,6 +40,12 @@ export class AccessSnapshot {
   }
 
   principal(name: string): Principal | undefined {
+    const found = this.recordOf(name);
+    return found?.kind === "pending" ? undefined : found;
+  }
+
+  /** Also one that waits for its principal. */
+  recordOf(name: string): Principal | undefined {
     return this.decode(principalRecordKey(name));
   }
 
@@ -49,7 +55,7 @@ export class AccessSnapshot {
     for (const key of this.records.keys()) {
       if (!isPrincipalRecord(key)) continue;
       const principal = this.decode(key)!;
-      if (kind === undefined || principal.kind === kind) found.push(principal);
+      if (kind === undefined ? principal.kind !== "pending" : principal.kind === kind) found.push(principal);
     }
     return found.sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
   }
