@@ -70,15 +70,20 @@ export class Rights {
     return false;
   }
 
-  /** The visible columns: all of them with a right on the whole table, otherwise those with a right of their own. */
+  /**
+   * The columns whose names are shown. A reader sees those that it may read. Others see all of them if they have a right on the whole
+   * table. Columns with a right of their own are always shown.
+   */
   seen(table: CheckedTable): Columns {
-    if (this.isAdmin) return "all";
-    for (const permission of this.database) if (hasLevel(permission, "table")) return "all";
+    const readable = this.on("SELECT", table);
+    if (readable === "all") return "all";
     const grants = this.tables.get(keyOf(table.name));
-    if (grants === undefined) return NO_COLUMNS;
-    if (grants.all.size > 0) return "all";
-    const ids = new Set(table.columns.filter(({ name }) => grants.columns.has(keyOf(name))).map(({ id }) => id));
-    for (const id of this.on("SELECT", table) as ReadonlySet<number>) ids.add(id);
+    if (readable.size === 0) {
+      for (const permission of this.database) if (hasLevel(permission, "table")) return "all";
+      if (grants !== undefined && grants.all.size > 0) return "all";
+    }
+    const ids = new Set(readable);
+    for (const { id, name } of table.columns) if (grants?.columns.has(keyOf(name))) ids.add(id);
     return ids;
   }
 

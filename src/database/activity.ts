@@ -15,7 +15,11 @@ export class Activity {
   private readonly connections = new Map<Client, Connection>();
   private nextId = 1;
 
-  constructor(private readonly nowMicros: () => bigint) {}
+  /** `mayManage`: with access control, whether one may see and cancel the statements of others. */
+  constructor(
+    private readonly nowMicros: () => bigint,
+    private readonly mayManage?: (identity: Identity) => boolean,
+  ) {}
 
   /** Lists the session's connection until it ends, if it has one that lasts. */
   connect(session: Pick<Session, "identity" | "transaction"> & { readonly client?: Client }): void {
@@ -47,6 +51,9 @@ export class Activity {
     if (statement === undefined) {
       throw new SqlError(`there is no query ${id} that runs`, at, SQLSTATE.objectNotInState);
     }
+    if (this.mayManage !== undefined && !this.isSeen(statement.user, by.identity)) {
+      throw new SqlError(`there is no query ${id} that runs`, at, SQLSTATE.objectNotInState);
+    }
     if (statement.user !== by.identity.name && !by.canWrite) {
       const message = `query ${id} is of another user: a connection that may only read cancels its own`;
       throw new SqlError(message, at, SQLSTATE.insufficientPrivilege);
@@ -57,11 +64,16 @@ export class Activity {
     }
   }
 
+  private isSeen(user: string, identity: Identity): boolean {
+    return user === identity.name || this.mayManage === undefined || this.mayManage(identity);
+  }
+
   /** Of query_activity(), the oldest first. */
-  rows(): Value[][] {
+  rows(identity: Identity): Value[][] {
     const nowMicros = this.nowMicros(), nowMs = performance.now();
     const micros = (ms: number) => nowMicros - BigInt(Math.round((nowMs - ms) * 1000));
-    return [...this.running.values()].map((statement) => {
+    const seen = [...this.running.values()].filter(({ user }) => this.isSeen(user, identity));
+    return seen.map((statement) => {
       const { worker, rowsRead, rowsToRead, memoryBytes } = statement.statistics;
       const { id, user, client, text, startedMs, changedMs, rowsWritten } = statement;
       return [
@@ -80,11 +92,12 @@ export class Activity {
   }
 
   /** Of pg_stat_activity, by column: the connections that last, then statements that came without one. */
-  catalogRows(): Record<string, Value>[] {
+  catalogRows(identity: Identity): Record<string, Value>[] {
     const nowMicros = this.nowMicros(), nowMs = performance.now();
     const micros = (ms: number | undefined) =>
       ms === undefined ? null : nowMicros - BigInt(Math.round((nowMs - ms) * 1000));
-    const ofConnections = [...this.connections.values()].map((connection) => ({
+    const connections = [...this.connections.values()].filter(({ user }) => this.isSeen(user, identity));
+    const ofConnections = connections.map((connection) => ({
       ...clientRow(connection.user, connection.client),
       pid: connection.pid,
       backend_start: micros(connection.startedMs),
@@ -96,8 +109,8 @@ export class Activity {
       query_id: connection.statement === undefined ? null : BigInt(connection.statement.id),
       query: shownText(connection.text),
     }));
-    const others = [...this.running.values()].filter(({ client }) =>
-      client === undefined || !this.connections.has(client)
+    const others = [...this.running.values()].filter(({ client, user }) =>
+      this.isSeen(user, identity) && (client === undefined || !this.connections.has(client))
     );
     const ofStatements = others.map((statement) => ({
       ...clientRow(statement.user, statement.client),

@@ -4,6 +4,7 @@ import type { Values } from "../config/mod.ts";
 import type { Scheduler } from "../engine/mod.ts";
 import type { AppendBatch, Catalogue, StorageWriter } from "../storage/mod.ts";
 import type { AccessControl } from "./access/control.ts";
+import type { AccessStatements } from "./access/statements.ts";
 import type { Activity } from "./activity.ts";
 import type { Backups } from "./backups.ts";
 import type { Execution } from "./execution.ts";
@@ -52,6 +53,7 @@ export interface Core {
   readonly activity: Activity;
   /** Undefined: everything is allowed (acl.enabled). */
   readonly access?: AccessControl;
+  readonly accessStatements?: AccessStatements;
   /** Adds rows to tables in one commit, after changes that hold a table back. */
   append(changes: { tableId: number; batches: AppendBatch[] }[]): Promise<void>;
   /** Runs `change` while no rows are added to the table. */

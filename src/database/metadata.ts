@@ -1,38 +1,47 @@
 /** Rows of the sources that describe the database itself: one entry a source, by the name the binder gives it. */
 import { CorruptFileError, SqlError, SQLSTATE, TableClosedError } from "../errors.ts";
 import { FUNCTIONS } from "../sql/functions/mod.ts";
-import { keywords } from "../sql/mod.ts";
+import { accessIsOff, keywords } from "../sql/mod.ts";
 import type { MetadataNode, Plan } from "../sql/plan.ts";
 import type { TableSnapshot } from "../storage/mod.ts";
 import { typeOf, type Value } from "../types/mod.ts";
 import { arrayDimensions } from "../types/wide.ts";
-import type { Core } from "./core.ts";
+import { ACCESS_SOURCES, allPermissionRows } from "./access/metadata.ts";
+import { visibleTables } from "./access/visible.ts";
+import { type Core, SERVER } from "./core.ts";
 import { catalogRows, isCatalogSource } from "./pg-catalog.ts";
 import type { Asker } from "./statements.ts";
 
 /** The plan with its metadata as rows of this moment. */
 export function resolveMetadata(plan: Plan, core: Core, asker: Asker): Plan {
+  const { access } = core;
+  if (access === undefined || asker.identity === SERVER) return resolve(plan, core, asker);
+  return resolve(plan, { ...core, catalogue: visibleTables(core.catalogue, access.rightsOf(asker.identity)) }, asker);
+}
+
+function resolve(plan: Plan, core: Core, asker: Asker): Plan {
   if (plan.node === "metadata") return { ...plan, node: "values", rows: rowsOf(plan, core, asker) };
   if ("left" in plan) {
     return {
       ...plan,
-      left: resolveMetadata(plan.left, core, asker),
-      right: resolveMetadata(plan.right, core, asker),
+      left: resolve(plan.left, core, asker),
+      right: resolve(plan.right, core, asker),
     };
   }
-  return "input" in plan ? { ...plan, input: resolveMetadata(plan.input, core, asker) } : plan;
+  return "input" in plan ? { ...plan, input: resolve(plan.input, core, asker) } : plan;
 }
 
-type Source = (core: Core, table: () => TableSnapshot) => Value[][];
+type Source = (core: Core, table: () => TableSnapshot, asker: Asker) => Value[][];
 
 function rowsOf(node: MetadataNode, core: Core, asker: Asker): Value[][] {
   if (node.source === "pg_catalog.pg_stat_activity") {
-    return core.activity.catalogRows().map((row) => node.columns.map(({ name }) => row[name] ?? null));
+    return core.activity.catalogRows(asker.identity).map((row) => node.columns.map(({ name }) => row[name] ?? null));
   }
   if (isCatalogSource(node.source)) {
     const schemas = core.catalogue.tables().map(({ schema }) => schema).toSorted((a, b) => a.id - b.id);
     return catalogRows(node.source, node.columns, schemas, asker);
   }
+  if (Object.hasOwn(ACCESS_SOURCES, node.source)) return accessRows(node, core, asker);
   const source = SOURCES[node.source];
   if (!source) throw new SqlError(`${node.source} is not supported`, node.at, SQLSTATE.featureNotSupported);
   return source(core, () => {
@@ -40,7 +49,13 @@ function rowsOf(node: MetadataNode, core: Core, asker: Asker): Value[][] {
     const table = core.catalogue.table(name);
     if (!table) throw new SqlError(`table ${name} does not exist`, node.at, SQLSTATE.undefinedTable);
     return table;
-  });
+  }, asker);
+}
+
+function accessRows({ source, args: [of], at }: MetadataNode, { access }: Core, asker: Asker): Value[][] {
+  if (access === undefined) throw accessIsOff(at);
+  const { identity } = asker;
+  return ACCESS_SOURCES[source]({ access, tables: access.tables, identity, of: of === undefined ? undefined : String(of), at });
 }
 
 const byName = (a: TableSnapshot, b: TableSnapshot) => a.schema.name < b.schema.name ? -1 : 1;
@@ -93,7 +108,8 @@ const SOURCES: Record<string, Source> = {
     ) => [schema.name, false, lsn, 0n, lsn, "", "", 0]),
   pending_config: ({ options }) =>
     (options.pendingConfig?.() ?? []).map(({ path, value, pendingValue }) => [path, value, pendingValue]),
-  query_activity: ({ activity }) => activity.rows(),
+  query_activity: ({ activity }, _, { identity }) => activity.rows(identity),
+  all_permissions: allPermissionRows,
   checkpoint_status: ({ backups }) => [[backups.startedAtMicros !== undefined, backups.startedAtMicros ?? null]],
 };
 

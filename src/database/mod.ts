@@ -14,6 +14,7 @@ import {
   type TableSnapshot,
 } from "../storage/mod.ts";
 import { AccessControl } from "./access/control.ts";
+import { AccessStatements } from "./access/statements.ts";
 import { SignIn } from "./access/sign-in.ts";
 import { Activity } from "./activity.ts";
 import { Backups } from "./backups.ts";
@@ -65,6 +66,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
     ? new AccessControl(catalogue.access, catalogue, writer, options.access, options.audit)
     : undefined;
   await access?.open();
+  const nowMs = () => Number(nowMicros() / 1000n);
   for (const line of storage.report) options.log("INFO", line);
   const pool = createPool(heap);
   const functions = createRegistry();
@@ -93,7 +95,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
     timeoutMs: options.queryTimeoutMs,
     log: options.log,
     onUnhandledError: options.onUnhandledError,
-    answer: (question, ofSession) => {
+    answer: (question, ofSession, asker = { identity: SERVER }) => {
       const tables = ofSession ?? catalogue;
       switch (question.kind) {
         case "table":
@@ -107,7 +109,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
         case "marks":
           return marksOf(question.scans, tables);
         case "metadata":
-          return resolveMetadata(question.node, { ...core, catalogue: tables }, { identity: SERVER });
+          return resolveMetadata(question.node, { ...core, catalogue: tables }, asker);
         case "call":
           return options.reloadConfig?.() ?? false;
       }
@@ -136,7 +138,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
         client: factsOf(client),
         nowMicros: nowMicros(),
         schemaVersion: versionOf(),
-      }, { ...wait, catalogue: tables }),
+      }, { ...wait, catalogue: tables, asker: { identity, client } }),
     schemaVersion: versionOf,
   });
   const statements = new StatementCache(planning(catalogue, () => schemaVersion), options.statementCacheSize);
@@ -151,8 +153,12 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
     locks,
     scheduler,
     backups: new Backups(writer, options, nowMicros),
-    activity: new Activity(nowMicros),
+    activity: new Activity(
+      nowMicros,
+      access && ((identity) => identity === SERVER || access.rightsOf(identity).has("SQL ENGINE ADMIN")),
+    ),
     access,
+    accessStatements: access && new AccessStatements(access, catalogue, nowMs),
     progress: new Progress({
       logs: options.logsStatements ? "INFO" : options.logsDebug ? "DEBUG" : undefined,
       log: options.log,
@@ -178,7 +184,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
   const ingest = new Ingest(core, nowMicros);
   let referenceText: string | undefined;
   const database: OpenedDatabase = {
-    access: access && new SignIn(access, () => Number(nowMicros() / 1000n)),
+    access: access && new SignIn(access, nowMs),
     session: (identity, client): Session => new DatabaseSession(core, identity, client),
     writeLines: (body, precision, identity) => ingest.writeLines(body, precision, identity),
     takeLines: (lines, precision) => ingest.takeLines(lines, precision),

@@ -3,6 +3,7 @@
  * nobody else would be served. The thread is started for the first of them and ends when there have been none for a while. Whatever
  * becomes of it, only the statement that it was at fails.
  */
+import type { Client, Identity } from "../api.ts";
 import { asClientFault, SqlError, SQLSTATE } from "../errors.ts";
 import { CANCEL, cancelError, type PostedError, type PostedPlan, revivedError } from "../engine/mod.ts";
 import type { ClientFacts, ExplainDetails } from "../sql/mod.ts";
@@ -102,7 +103,7 @@ export interface PlannerOptions {
   /** Of a statement whose client gives none; 0 is none. */
   timeoutMs: number;
   /** `catalogue`: the tables as the statement's session sees them, where that is not as all do. */
-  answer(question: Question, catalogue: Catalogue | undefined): Answers[keyof Answers];
+  answer(question: Question, catalogue: Catalogue | undefined, asker: Asker | undefined): Answers[keyof Answers];
   log(level: "INFO" | "CRITICAL", message: string): void;
   /** An error that is ours. */
   onUnhandledError?: () => void;
@@ -112,17 +113,25 @@ export interface PlannerOptions {
   stuckMs?: number;
 }
 
+/** Whose statement it is: a session. */
+export interface Asker {
+  identity: Identity;
+  client?: Pick<Client, "settings" | "pid">;
+}
+
 export interface WaitOptions {
   signal?: AbortSignal;
   /** 0 or undefined: the configured one. */
   timeoutMs?: number;
   /** The tables as a session in a transaction sees them. */
   catalogue?: Catalogue;
+  asker?: Asker;
 }
 
 interface Job {
   order: Order;
   catalogue: Catalogue | undefined;
+  asker: Asker | undefined;
   resolve(value: unknown): void;
   reject(error: unknown): void;
 }
@@ -176,12 +185,12 @@ export class Planner {
     this.end();
   }
 
-  private add(order: Order, { signal, timeoutMs: given, catalogue }: WaitOptions): Promise<unknown> {
+  private add(order: Order, { signal, timeoutMs: given, catalogue, asker }: WaitOptions): Promise<unknown> {
     signal?.throwIfAborted();
     if (this.isClosed) throw cancelError(CANCEL.shutdown, 0);
     const timeoutMs = given || this.options.timeoutMs;
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
-    const job: Job = { order, catalogue, resolve, reject };
+    const job: Job = { order, catalogue, asker, resolve, reject };
     const onAbort = () => this.giveUp(job, cancelError(CANCEL.byUser, 0));
     signal?.addEventListener("abort", onAbort, { once: true });
     const timer = timeoutMs > 0 && timeoutMs < 2 ** 31
@@ -270,7 +279,7 @@ export class Planner {
   private answer(question: Question): void {
     const { control, answers } = this.thread!;
     try {
-      answers.postMessage({ answer: this.options.answer(question, this.current!.catalogue) });
+      answers.postMessage({ answer: this.options.answer(question, this.current!.catalogue, this.current!.asker) });
     } catch (error) {
       this.current!.reject(error);
       return this.stop();

@@ -37,6 +37,7 @@ export interface RunSession {
   readonly current: Transaction | undefined;
   readonly statements: StatementCache;
   readonly catalogue: Catalogue;
+  assume(account: string | undefined): void;
   begin(): void;
   commit(): Promise<string>;
   close(): Promise<void>;
@@ -109,6 +110,10 @@ export class Run implements StatementRun {
     return this.core;
   }
 
+  assume(account: string | undefined): void {
+    this.session.assume(account);
+  }
+
   begin(): void {
     this.session.begin();
   }
@@ -166,7 +171,8 @@ export class Run implements StatementRun {
   }
 
   private get waitOptions(): WaitOptions {
-    return { ...this.options, catalogue: this.session.catalogue };
+    const { identity, client, catalogue } = this.session;
+    return { ...this.options, catalogue, asker: { identity, client } };
   }
 
   private order(): StatementOrder {

@@ -1,9 +1,10 @@
 /** One client's conversation: statements, prepared once and executed often, and its transaction. */
 import type { Client, Identity, Prepared, Session } from "../api.ts";
-import { failedTransaction, TableClosedError } from "../errors.ts";
+import { failedTransaction, SqlError, SQLSTATE, TableClosedError } from "../errors.ts";
 import { splitScript } from "../sql/mod.ts";
 import type { Catalogue } from "../storage/contract.ts";
-import type { Core } from "./core.ts";
+import { visibleTables } from "./access/visible.ts";
+import { type Core, SERVER } from "./core.ts";
 import type { WaitOptions } from "./planner.ts";
 import { PreparedStatement } from "./prepared.ts";
 import { QUICK_TEXT_LENGTH_MAX, type Statement, type StatementCache } from "./statements.ts";
@@ -13,8 +14,12 @@ export class DatabaseSession implements Session {
   /** What is open, by BEGIN or as a request of several statements. */
   current: Transaction | undefined;
 
-  constructor(private readonly core: Core, readonly identity: Identity, readonly client?: Client) {
+  constructor(private readonly core: Core, public identity: Identity, readonly client?: Client) {
     core.activity.connect(this);
+  }
+
+  assume(account: string | undefined): void {
+    this.identity = { ...this.identity, assumed: account };
   }
 
   async end(): Promise<void> {
@@ -42,11 +47,16 @@ export class DatabaseSession implements Session {
   ): Prepared | Promise<Prepared> {
     if (this.transaction === "failed") return this.prepareEnd(text, parameterTypes);
     const start = performance.now();
-    const ready = (statement: Statement): Prepared =>
-      new PreparedStatement(this, this.core, statement, Math.round((performance.now() - start) * 1e6));
+    const ready = (statement: Statement): Prepared => {
+      // What it answers with is told before it is executed.
+      if (this.identity !== SERVER) {
+        this.core.access?.authorize(this.identity, this.client, statement.requires, this.catalogue);
+      }
+      return new PreparedStatement(this, this.core, statement, Math.round((performance.now() - start) * 1e6));
+    };
     // What little of a table has to be known to bind a statement may be in one that is not open yet.
     const opened = async (error: unknown): Promise<Prepared> => {
-      if (!(error instanceof TableClosedError)) throw error;
+      if (!(error instanceof TableClosedError)) throw await this.visible(error, text, parameterTypes, options);
       await this.core.writer.open(error.tableId);
       return await this.prepare(text, parameterTypes, options);
     };
@@ -54,9 +64,32 @@ export class DatabaseSession implements Session {
       const statement = this.statements.get(text, parameterTypes, this, options);
       return statement instanceof Promise ? statement.then(ready).catch(opened) : ready(statement);
     } catch (error) {
-      if (!(error instanceof TableClosedError)) throw error;
+      if (!(error instanceof TableClosedError) && !this.isNarrowed) throw error;
       return opened(error);
     }
+  }
+
+  /** Are there tables or columns that the user may not know of? */
+  private get isNarrowed(): boolean {
+    const { access } = this.core;
+    return access !== undefined && this.identity !== SERVER && !access.rightsOf(this.identity).isAdmin;
+  }
+
+  /** The error as it would be if there were only the tables and columns that the user may know of. */
+  private async visible(
+    error: unknown,
+    text: string,
+    parameterTypes: (string | undefined)[],
+    options: WaitOptions,
+  ): Promise<unknown> {
+    if (!(error instanceof SqlError) || error.sqlState === SQLSTATE.insufficientPrivilege || !this.isNarrowed) return error;
+    const tables = visibleTables(this.catalogue, this.core.access!.rightsOf(this.identity));
+    try {
+      await this.core.statementsOf(tables, () => 0).get(text, parameterTypes, this, options);
+    } catch (other) {
+      return other;
+    }
+    return error;
   }
 
   /** In a transaction that has failed: only what ends it is to be run, so that it does not matter what is wrong with others. */

@@ -3,7 +3,7 @@ import type { Client, Identity } from "../api.ts";
 import { isPacked, type PostedPlan } from "../engine/mod.ts";
 import { type ClientFacts, LongStatement } from "../sql/mod.ts";
 import type { Value } from "../types/mod.ts";
-import type { WaitOptions } from "./planner.ts";
+import type { Asker, WaitOptions } from "./planner.ts";
 import { type Planned, plansOf } from "./planning.ts";
 
 export interface Statement extends Planned<PostedPlan> {
@@ -14,11 +14,7 @@ export interface Statement extends Planned<PostedPlan> {
   schemaVersion: number;
 }
 
-/** Whose statement it is: a session. */
-export interface Asker {
-  identity: Identity;
-  client?: Pick<Client, "settings" | "pid">;
-}
+export type { Asker } from "./planner.ts";
 
 export function factsOf(client: Asker["client"]): ClientFacts | undefined {
   return client && { settings: client.settings, pid: client.pid };

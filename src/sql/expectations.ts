@@ -147,6 +147,8 @@ export function expectations(tokens: Iterable<string>): string[] {
     for (const token of [...needs, ...covers]) left.delete(token);
     labels.push(label);
   }
-  for (const token of left) labels.push(PHRASES[token] ?? token);
+  // Where principals are named, it is a word by itself.
+  const isPrincipal = left.has("GROUP") && left.has("USER");
+  for (const token of left) labels.push(token === "GROUP" && isPrincipal ? token : PHRASES[token] ?? token);
   return labels.sort((a, b) => rank(a) - rank(b) || (a < b ? -1 : 1));
 }

@@ -14,6 +14,7 @@ export { optimize, optimizeStatement, usesClock } from "./planner/mod.ts";
 export { inputsOf, mapStatement } from "./planner/nodes.ts";
 export { type LanguageReference, languageReference } from "./reference.ts";
 export { categoryOf, kindOf } from "./statements/mod.ts";
+export { accessIsOff } from "./statements/access/access-kind.ts";
 export { done, type StatementRows, type StatementRun, type StatementServices } from "./statements/statement.ts";
 export type { ChangedRows, ChangedTable } from "./statements/statement.ts";
 export { splitScript } from "./script.ts";

@@ -260,7 +260,7 @@ const explained: [text: string, message: string, position: number][] = [
     0,
   ],
   ["drop tabel x", "Cannot read the statement: found tabel; did you mean TABLE?", 5],
-  ["drop x", "Cannot read the statement: found x, expected ALL or TABLE", 5],
+  ["drop x", "Cannot read the statement: found x, expected for example ALL, GROUP, SERVICE or TABLE", 5],
   ["select * form t", "Cannot read the statement: found form; did you mean FROM?", 9],
   ["select 1 form t", "Cannot read the statement: found form; did you mean FROM?", 9],
   ["select a from t wehre price > 1", "Cannot read the statement: found wehre; did you mean WHERE?", 16],

@@ -50,7 +50,8 @@ export class AccessControl {
 
   constructor(
     private readonly source: AccessSource,
-    private readonly tables: Catalogue,
+    /** All of them. */
+    readonly tables: Catalogue,
     private readonly writer: Pick<StorageWriter, "changeAccess">,
     readonly settings: Settings,
     private readonly audit: (line: string) => void = () => {},

@@ -51,6 +51,12 @@ export class AccessStatements {
     private readonly nowMs: () => number,
   ) {}
 
+  /** @throws {SqlError} unless the user may take on the rights of the service account. */
+  checkAssume(identity: Actor["identity"], { text, at }: Named): void {
+    if (this.control.mayAssume(identity.name, text)) return;
+    throw accessDenied(identity, "ASSUME SERVICE ACCOUNT", text, at);
+  }
+
   /** Gives the rows that the statement answers with, if it has any. */
   async execute(command: AccessCommand, by: Actor): Promise<Value[][] | undefined> {
     const prepared: Prepared = {};

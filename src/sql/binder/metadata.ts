@@ -25,6 +25,8 @@ const CALLED_TABLES: Readonly<Record<string, string>> = {
   pg_available_extensions: "pg_catalog.pg_available_extensions",
 };
 
+const SIGN_IN = columns("auth_type:STRING enabled:BOOLEAN");
+
 /** `args`: how many constant texts the source takes; the first names a table. */
 const SOURCES = new Map<string, { columns: Column[]; args: number; isFunction: boolean }>([
   ["tables", {
@@ -105,6 +107,24 @@ const SOURCES = new Map<string, { columns: Column[]; args: number; isFunction: b
     columns: columns("property_path:STRING value:STRING pending_value:STRING"),
     args: 0,
     isFunction: true,
+  }],
+  ["all_permissions", {
+    columns: columns("permission:STRING database:BOOLEAN table:BOOLEAN column:BOOLEAN description:STRING"),
+    args: 0,
+    isFunction: true,
+  }],
+  ["show_users", { columns: columns("name:STRING"), args: 0, isFunction: false }],
+  ["show_groups", { columns: columns("name:STRING"), args: 0, isFunction: false }],
+  ["show_service_accounts", { columns: columns("name:STRING"), args: 0, isFunction: false }],
+  ["show_service_accounts_of", { columns: columns("name:STRING grant_option:BOOLEAN"), args: 1, isFunction: false }],
+  ["show_user", { columns: SIGN_IN, args: 0, isFunction: false }],
+  ["show_service_account", { columns: SIGN_IN, args: 0, isFunction: false }],
+  ["show_permissions", {
+    columns: columns(
+      "permission:STRING table_name:STRING column_name:STRING grant_option:BOOLEAN origin:CHAR",
+    ),
+    args: 0,
+    isFunction: false,
   }],
   ["checkpoint_status", { columns: columns("in_progress:BOOLEAN started_at:TIMESTAMP"), args: 0, isFunction: true }],
   ["show_tables", { columns: columns("table_name:STRING"), args: 0, isFunction: false }],

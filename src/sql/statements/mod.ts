@@ -3,6 +3,7 @@ import type { Prepared } from "../../api.ts";
 import type { PostedPlan } from "../../engine/contract.ts";
 import type { Statement } from "../ast.ts";
 import type { BoundStatement } from "../plan.ts";
+import { ACCESS_STATEMENTS, accessParts } from "./access/mod.ts";
 import { addColumns } from "./alter-add-column.ts";
 import { dropColumns } from "./alter-drop-column.ts";
 import { renameColumn } from "./alter-rename-column.ts";
@@ -46,6 +47,7 @@ export const STATEMENTS: readonly StatementKind[] = [
   renameTable,
   truncate,
   dropTable,
+  ...ACCESS_STATEMENTS,
   showTables,
   showColumns,
   showPartitions,
@@ -108,6 +110,7 @@ export const READERS: readonly Reader[] = STATEMENTS.flatMap(({ form }) => form.
 const FORMS: readonly Pick<Form, "grammar" | "actions">[] = [
   ...STATEMENTS.map(({ form }) => form),
   columnParts,
+  accessParts,
   parts,
 ];
 

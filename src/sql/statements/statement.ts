@@ -5,8 +5,9 @@
 import type * as ohm from "ohm-js";
 import type { Answer, Client, Identity, Prepared, ResultColumn } from "../../api.ts";
 import type { PostedPlan } from "../../engine/contract.ts";
-import type { Permission } from "../../access/mod.ts";
+import type { AccessCommand, Named, Permission } from "../../access/mod.ts";
 import type { AppendBatch, Catalogue, Change } from "../../storage/contract.ts";
+import type { Value } from "../../types/mod.ts";
 import type { Statement } from "../ast.ts";
 import type { Queries } from "../binder/query.ts";
 import type { Token } from "../lexer.ts";
@@ -34,7 +35,7 @@ export interface StatementKind<
   /** @throws {SqlError} for whatever the statement gets wrong, at its place in the text. */
   bind(tree: Tree, queries: Queries): Bound;
   /** The rows that it answers with. Absent if it answers with none. */
-  rows?(bound: Bound): StatementRows;
+  rows?(bound: Bound): StatementRows | undefined;
   /** The line of EXPLAIN over that of its plan. Absent if the plan says it all. */
   explain?(bound: Bound): string;
   execute(bound: Bound, run: StatementRun): Answer | Promise<Answer>;
@@ -84,6 +85,9 @@ export interface StatementRun {
   readonly isInTransaction: boolean;
   readonly services: StatementServices;
 
+  /** From now on the session has the rights of this service account; undefined: its own. */
+  assume(account: string | undefined): void;
+
   begin(): void;
   /** Gives the command tag: a transaction that has failed is rolled back. */
   commit(): Promise<string>;
@@ -125,6 +129,13 @@ export interface ChangedRows {
 
 /** Services of the database that statements use. */
 export interface StatementServices {
+  /** Undefined: access control is off. */
+  readonly accessStatements?: {
+    /** Gives the rows that the statement answers with, if it has any. @throws {SqlError} */
+    execute(command: AccessCommand, by: { identity: Identity; client?: Client }): Promise<Value[][] | undefined>;
+    /** @throws {SqlError} unless the user may take on the rights of the service account. */
+    checkAssume(identity: Identity, account: Named): void;
+  };
   readonly activity: {
     /** Cancels the statement of this number. @throws {SqlError} at `at` if there is none, or it may not. */
     cancel(id: number, by: { identity: Identity; canWrite: boolean }, at: number): void;
