@@ -55,7 +55,13 @@ function rowsOf(node: MetadataNode, core: Core, asker: Asker): Value[][] {
 function accessRows({ source, args: [of], at }: MetadataNode, { access }: Core, asker: Asker): Value[][] {
   if (access === undefined) throw accessIsOff(at);
   const { identity } = asker;
-  return ACCESS_SOURCES[source]({ access, tables: access.tables, identity, of: of === undefined ? undefined : String(of), at });
+  return ACCESS_SOURCES[source]({
+    access,
+    tables: access.tables,
+    identity,
+    of: of === undefined ? undefined : String(of),
+    at,
+  });
 }
 
 const byName = (a: TableSnapshot, b: TableSnapshot) => a.schema.name < b.schema.name ? -1 : 1;

@@ -82,7 +82,9 @@ export class DatabaseSession implements Session {
     parameterTypes: (string | undefined)[],
     options: WaitOptions,
   ): Promise<unknown> {
-    if (!(error instanceof SqlError) || error.sqlState === SQLSTATE.insufficientPrivilege || !this.isNarrowed) return error;
+    if (!(error instanceof SqlError) || error.sqlState === SQLSTATE.insufficientPrivilege || !this.isNarrowed) {
+      return error;
+    }
     const tables = visibleTables(this.catalogue, this.core.access!.rightsOf(this.identity));
     try {
       await this.core.statementsOf(tables, () => 0).get(text, parameterTypes, this, options);

@@ -41,7 +41,9 @@ export const ACCESS_SOURCES: Readonly<Record<string, Source>> = {
     const principal = about(question);
     const options = new Map<string, boolean>();
     for (const { assumes } of [principal, ...snapshot.groupsOf(principal)]) {
-      for (const { account, grantOption } of assumes) options.set(account, grantOption || options.get(account) === true);
+      for (const { account, grantOption } of assumes) {
+        options.set(account, grantOption || options.get(account) === true);
+      }
     }
     return [...options].filter(([account]) => snapshot.principal(account) !== undefined).sort();
   },
@@ -68,7 +70,8 @@ function listed({ access, identity }: Question, kind: PrincipalKind): Value[][] 
 /** Whom the question is about: one's own details need no permission. */
 function about({ access, identity, of, at }: Question, kind?: PrincipalKind): Principal {
   const name = of ?? identity.name;
-  const isOwn = samePrincipal(name, identity.name) || (identity.assumed !== undefined && samePrincipal(name, identity.assumed));
+  const isOwn = samePrincipal(name, identity.name) ||
+    (identity.assumed !== undefined && samePrincipal(name, identity.assumed));
   if (!isOwn) access.require(identity, "USER DETAILS");
   const principal = access.snapshot.principal(name);
   if (principal !== undefined && (kind === undefined || principal.kind === kind)) return principal;

@@ -28,7 +28,7 @@ import { didYouMean } from "../../nearest.ts";
 import type { Catalogue, TableSchema } from "../../storage/contract.ts";
 import type { Value } from "../../types/mod.ts";
 import { findNamed, hiddenCharacterFault } from "../../types/names.ts";
-import { accessDenied, type AccessControl, type Actor, type PrincipalEdit } from "./control.ts";
+import { type AccessControl, accessDenied, type Actor, type PrincipalEdit } from "./control.ts";
 import { encodeVerifier, newToken } from "./sign-in.ts";
 
 const SALT_SIZE_BYTES = 16;
@@ -68,21 +68,29 @@ export class AccessStatements {
     if (command.kind === "createToken") {
       const { ttlMs, refreshes } = command;
       if (ttlMs < MINUTE_MS || ttlMs > TTL_MAX_MS) {
-        throw new SqlError("TTL is at least a minute and at most 3650 days", command.name.at, SQLSTATE.invalidParameter);
+        throw new SqlError(
+          "TTL is at least a minute and at most 3650 days",
+          command.name.at,
+          SQLSTATE.invalidParameter,
+        );
       }
       const { token, hash } = newToken();
       prepared.token = { hash, expiresAt: this.nowMs() + ttlMs, ttlMs, refreshes };
       rows = [[command.name.text, token, BigInt(prepared.token.expiresAt) * 1000n, refreshes]];
     }
     await this.control.change(by, described(command), (snapshot) => {
-      if (command.kind === "alias") rows = [[command.alias, snapshot.principal(command.group.text)?.externalAlias ?? null]];
+      if (command.kind === "alias") {
+        rows = [[command.alias, snapshot.principal(command.group.text)?.externalAlias ?? null]];
+      }
       return new Change(this.control, this.tables, snapshot, by).edits(command, prepared);
     });
     return rows;
   }
 
   private async verifierOf({ text, at }: Named): Promise<Principal["verifier"]> {
-    if (text === "") throw new SqlError("a password is not empty: WITH NO PASSWORD removes it", at, SQLSTATE.invalidParameter);
+    if (text === "") {
+      throw new SqlError("a password is not empty: WITH NO PASSWORD removes it", at, SQLSTATE.invalidParameter);
+    }
     try {
       const { iterations } = this.control.settings;
       return encodeVerifier(
@@ -165,7 +173,11 @@ class Change {
     if (isTaken && ifNotExists) return [];
     if (isTaken) {
       const what = existing?.kind ?? "the built-in administrator";
-      throw new SqlError(`the name ${name.text} is in use: it is that of ${article(what)}`, name.at, SQLSTATE.duplicateObject);
+      throw new SqlError(
+        `the name ${name.text} is in use: it is that of ${article(what)}`,
+        name.at,
+        SQLSTATE.duplicateObject,
+      );
     }
     const waiting = this.snapshot.recordOf(name.text);
     const made: Principal = {
@@ -215,11 +227,16 @@ class Change {
     return { name: principal.name, after: { ...principal, ...change(principal) } };
   }
 
-  private membership({ kind, user, groups }: Extract<AccessCommand, { kind: "addUser" | "removeUser" }>): PrincipalEdit {
+  private membership(
+    { kind, user, groups }: Extract<AccessCommand, { kind: "addUser" | "removeUser" }>,
+  ): PrincipalEdit {
     const principal = this.find("user", user);
     const found = groups.map((group) => this.find("group", group).name);
     const others = principal.groups.filter((name) => !found.some((group) => samePrincipal(group, name)));
-    return { name: principal.name, after: { ...principal, groups: kind === "addUser" ? [...others, ...found] : others } };
+    return {
+      name: principal.name,
+      after: { ...principal, groups: kind === "addUser" ? [...others, ...found] : others },
+    };
   }
 
   /** Only an administrator changes what is one. @throws {SqlError} */
@@ -248,10 +265,16 @@ class Change {
     const { principal: { text, at } } = command;
     const isVerified = command.kind === "grant" && command.isVerified;
     if (samePrincipal(text, this.control.settings.adminName)) {
-      throw new SqlError(`${text} is the built-in administrator, who has every permission`, at, SQLSTATE.invalidParameter);
+      throw new SqlError(
+        `${text} is the built-in administrator, who has every permission`,
+        at,
+        SQLSTATE.invalidParameter,
+      );
     }
     const existing = this.snapshot.recordOf(text);
-    if (isVerified && (existing === undefined || existing.kind === "pending")) throw unknown(`there is no user, group or service account ${text}`, at);
+    if (isVerified && (existing === undefined || existing.kind === "pending")) {
+      throw unknown(`there is no user, group or service account ${text}`, at);
+    }
     if (existing === undefined) checkName(text, at, this.control.settings.nameLengthMax);
     const principal = existing ?? newPrincipal("pending", text);
     const targets = this.targetsOf(command, isVerified);
@@ -263,7 +286,12 @@ class Change {
       const isNothing = command.kind === "revoke" && changed.length === grants.length &&
         changed.every((grant, k) => grant === grants[k]);
       if (!isNothing && !rights.canGrant(target)) {
-        throw accessDenied(this.by.identity, `${command.kind.toUpperCase()} ${target.permission}`, targetText(target), at);
+        throw accessDenied(
+          this.by.identity,
+          `${command.kind.toUpperCase()} ${target.permission}`,
+          targetText(target),
+          at,
+        );
       }
       return changed;
     }, principal.grants);
@@ -318,7 +346,9 @@ class Change {
       throw accessDenied(identity, "ASSUME SERVICE ACCOUNT", account.text, account.at);
     }
     const principal = this.snapshot.principal(text);
-    if (principal === undefined || principal.kind === "service account") throw unknown(`there is no user or group ${text}`, at);
+    if (principal === undefined || principal.kind === "service account") {
+      throw unknown(`there is no user or group ${text}`, at);
+    }
     return [{
       name: principal.name,
       after: command.kind === "grantAssume"
@@ -329,9 +359,10 @@ class Change {
 
   private mayPassOn(account: string): boolean {
     const own = this.snapshot.principal(this.by.identity.name);
-    return own !== undefined && [own, ...this.snapshot.groupsOf(own)].some(({ assumes }) =>
-      assumes.some((link) => link.grantOption && samePrincipal(link.account, account))
-    );
+    return own !== undefined &&
+      [own, ...this.snapshot.groupsOf(own)].some(({ assumes }) =>
+        assumes.some((link) => link.grantOption && samePrincipal(link.account, account))
+      );
   }
 }
 
@@ -360,7 +391,9 @@ function columnNames(
   if (schema === undefined && (star || isVerified)) throw unknownTable(table);
   const found = names.map(({ text, at }) => {
     const column = schema && findNamed(schema.columns, text);
-    if (column === undefined && (star || isVerified)) throw new SqlError(`Invalid column: ${text}`, at, SQLSTATE.undefinedColumn);
+    if (column === undefined && (star || isVerified)) {
+      throw new SqlError(`Invalid column: ${text}`, at, SQLSTATE.undefinedColumn);
+    }
     return column?.name ?? text;
   });
   if (!star) return found;
@@ -369,7 +402,8 @@ function columnNames(
   return left;
 }
 
-const unknownTable = ({ text, at }: Named) => new SqlError(`table does not exist [table=${text}]`, at, SQLSTATE.undefinedTable);
+const unknownTable = ({ text, at }: Named) =>
+  new SqlError(`table does not exist [table=${text}]`, at, SQLSTATE.undefinedTable);
 
 const targetText = ({ table, column }: Target) => column === undefined ? table : `${table}(${column})`;
 

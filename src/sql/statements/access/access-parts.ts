@@ -1,6 +1,6 @@
 /** Rules of the grammar that statements of access control share. */
 import type { GrantOn, Named, PrincipalKind } from "../../../access/mod.ts";
-import { list, name, type Node, optional, token, written, at } from "../../tree-nodes.ts";
+import { at, list, name, type Node, optional, token, written } from "../../tree-nodes.ts";
 import { onlyName } from "../names.ts";
 import type { Form } from "../statement.ts";
 
@@ -65,4 +65,3 @@ export const accessParts: Pick<Form, "grammar" | "actions"> = {
     grantExclude: (_exclude, _open, first, _commas, rest, _close) => [first, ...rest.children].map(named),
   },
 };
-

@@ -55,12 +55,13 @@ export const alterPrincipal = accessKind({
       principalChange_dropJwk(drop, _token, _type, _jwk): Change {
         throw notSupported("a token of type JWK, which is for line protocol over TCP,", at(drop));
       },
-      principalChange_createToken: (_create, _token, _type, _rest, _with, _ttl, ttl, refresh): Change => (principal) => ({
-        kind: "createToken",
-        ...principal,
-        ttlMs: ttlMsOf(ttl),
-        refreshes: given(refresh),
-      }),
+      principalChange_createToken:
+        (_create, _token, _type, _rest, _with, _ttl, ttl, refresh): Change => (principal) => ({
+          kind: "createToken",
+          ...principal,
+          ttlMs: ttlMsOf(ttl),
+          refreshes: given(refresh),
+        }),
       principalChange_dropToken: (_drop, _token, _type, _rest, dropped): Change => (principal) => ({
         kind: "dropToken",
         ...principal,

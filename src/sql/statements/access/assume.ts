@@ -78,7 +78,8 @@ export const exitAccount: StatementKind<Exit, BoundStatement<never> & Exit> = {
 function checkSession({ client, services }: StatementRun, at: number): void {
   if (services.accessStatements === undefined) throw accessIsOff(at);
   if (client?.wire === "http") {
-    const message = "service accounts are assumed for a session: over HTTP there is none, connect over the PostgreSQL wire";
+    const message =
+      "service accounts are assumed for a session: over HTTP there is none, connect over the PostgreSQL wire";
     throw new SqlError(message, at, SQLSTATE.featureNotSupported);
   }
 }

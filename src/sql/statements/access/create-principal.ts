@@ -59,9 +59,9 @@ export const createPrincipal = accessKind({
     syntax: `CREATE USER [IF NOT EXISTS] name [WITH PASSWORD password | WITH NO PASSWORD]
 CREATE GROUP [IF NOT EXISTS] name [WITH EXTERNAL ALIAS 'alias']
 CREATE SERVICE ACCOUNT [IF NOT EXISTS] name [WITH PASSWORD password | WITH NO PASSWORD] [OWNED BY name]`,
-    summary: "Makes a user, a group or a service account. It has no permissions, and without a password it cannot sign in.",
+    summary:
+      "Makes a user, a group or a service account. It has no permissions, and without a password it cannot sign in.",
   },
   requires: ["CREATE USER", "CREATE GROUP", "CREATE SERVICE ACCOUNT", "ADD EXTERNAL ALIAS"],
   tag: "CREATE PRINCIPAL",
 });
-
