@@ -1,5 +1,4 @@
 /** Statements as they are ready to run, by their text: parsing, binding and planning happen once for each text and schema. */
-import type { Client, Identity } from "../api.ts";
 import { isPacked, type PostedPlan } from "../engine/mod.ts";
 import { type ClientFacts, LongStatement } from "../sql/mod.ts";
 import type { Value } from "../types/mod.ts";
