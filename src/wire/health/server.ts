@@ -3,6 +3,7 @@ import { type HttpRequest, type Reply, startServer, textReply } from "../http1/m
 import { HEALTH_WORD } from "../../metrics/mod.ts";
 import type { Certificate } from "../tls/mod.ts";
 import { LogInDelays } from "../log-in-delays.ts";
+import { securityHeaders } from "../security-headers.ts";
 import { basicCredentials, type Credentials, equalInConstantTime } from "../passwords.ts";
 
 export interface HealthOptions {
@@ -46,7 +47,7 @@ const encoder = new TextEncoder();
 
 export function serveHealth(options: HealthOptions): HealthServer {
   const delays = new LogInDelays();
-  const { certificate } = options;
+  const { certificate } = options, security = securityHeaders();
   const server = startServer({
     hostname: options.hostname,
     port: options.port,
@@ -62,11 +63,12 @@ export function serveHealth(options: HealthOptions): HealthServer {
       bodyTimeoutMs: REQUEST_TIMEOUT_MS,
       bodyRateMin: 1024,
     },
+    ownHeaders: security,
     onError: options.onError,
     async handle(request) {
       const reply = await answer(request, delays, options);
       options.onAnswer?.(`${reply.status} ${request.method} ${pathOf(request)} [client=${clientOf(request)}]`);
-      return reply;
+      return { ...reply, headers: [...reply.headers, ...security] };
     },
   });
   return {

@@ -85,7 +85,9 @@ class Client {
 }
 
 const HEAD =
-  "HTTP/1.1 200 OK\r\nServer: Sundial\r\nDate: D\r\nTransfer-Encoding: chunked\r\nContent-Type: text/plain\r\n\r\n";
+  "HTTP/1.1 200 OK\r\nServer: Sundial\r\nDate: D\r\nTransfer-Encoding: chunked\r\nContent-Type: text/plain\r\n" +
+  "x-content-type-options: nosniff\r\nx-frame-options: DENY\r\n" +
+  "content-security-policy: default-src 'none'; frame-ancestors 'none'\r\n\r\n";
 const EMPTY = "0\r\n\r\n";
 
 Deno.test("health: any path by GET and HEAD, byte by byte, several on one connection", async () => {
@@ -119,11 +121,11 @@ Deno.test("health: 500 without a body when not healthy; credentials if required;
     async (connect) => {
       const client = await connect();
       await client.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
-      assert.match(await client.receive(EMPTY), /^HTTP\/1\.1 401 /);
+      assert.match(await client.receive(EMPTY), /^HTTP\/1\.1 401 [^]*x-content-type-options: nosniff\r\n/);
       await client.send(`GET /metrics HTTP/1.1\r\nAuthorization: Basic ${btoa("u:p")}\r\n\r\n`);
       assert.match(
         await client.receive(EMPTY),
-        /^HTTP\/1\.1 200 .*text\/plain; version=0\.0\.4; charset=utf-8\r\n\r\n.*x 1\n/s,
+        /^HTTP\/1\.1 200 .*text\/plain; version=0\.0\.4; charset=utf-8\r\n.*nosniff.*\r\n\r\n.*x 1\n/s,
       );
     },
   );

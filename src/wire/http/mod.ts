@@ -12,7 +12,7 @@ import { methodNotSupported, notFound } from "./reply.ts";
 import { assets, ASSETS_PATH } from "./routes/assets.ts";
 import { ROUTES } from "./routes/mod.ts";
 import { redirect } from "./routes/redirect.ts";
-import { securityHeaders } from "./security-headers.ts";
+import { securityHeaders } from "../security-headers.ts";
 import { consolePrefix, httpSettings, originRules } from "./settings.ts";
 import { Sessions } from "./sessions.ts";
 

@@ -2,7 +2,7 @@
 import { randomBytes } from "node:crypto";
 import type { Route } from "../contract.ts";
 import { documentReply } from "../reply.ts";
-import { pageSecurityHeaders } from "../security-headers.ts";
+import { pageSecurityHeaders } from "../../security-headers.ts";
 
 export const page: Route = {
   name: "page",

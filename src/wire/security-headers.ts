@@ -1,5 +1,5 @@
 /** Security headers of all answers. */
-import type { HeaderList } from "../http1/mod.ts";
+import type { HeaderList } from "./http1/mod.ts";
 
 const COMMON: HeaderList = [
   ["x-content-type-options", "nosniff"],
