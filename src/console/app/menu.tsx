@@ -68,3 +68,11 @@ function OpenMenu({ anchor, items }: { anchor: HTMLElement; items: readonly Menu
     </div>
   );
 }
+
+export function MenuButton({ text, items }: { text: string; items: readonly MenuItem[] }) {
+  return (
+    <button type="button" aria-haspopup="menu" onClick={(event) => openMenu(event.currentTarget, items)}>
+      {text} ▾
+    </button>
+  );
+}

@@ -1,7 +1,8 @@
 /** The rows of an outcome: the grid and what can be done with it. */
 import { useMemo, useState } from "preact/hooks";
 import { ask } from "../app/dialogs.tsx";
-import { openMenu } from "../app/menu.tsx";
+import { MenuButton } from "../app/menu.tsx";
+import { ChartView } from "../charts/chart-view.tsx";
 import { type Column, exportUrl, query, type Rows } from "../server/client.ts";
 import { copyText } from "../store/clipboard.ts";
 import { refreshing, setRefreshing } from "../store/refresh.ts";
@@ -11,7 +12,7 @@ import { isNumeric, textOf } from "./cells.ts";
 import { COPIES } from "./copies.ts";
 import { Grid } from "./grid.tsx";
 import { sorted, type Sorting } from "./sorting.ts";
-import { zone } from "./view-settings.ts";
+import { isChart, zone } from "./view-settings.ts";
 
 const REFRESH_SECONDS = [0, 1, 5, 30, 60];
 
@@ -28,6 +29,8 @@ export function RowsView({ rows, statement }: { rows: Rows; statement: string })
   return (
     <>
       <div class="toolbar">
+        <button type="button" aria-pressed={!isChart.value} onClick={() => isChart.value = false}>Rows</button>
+        <button type="button" aria-pressed={isChart.value} onClick={() => isChart.value = true}>Chart</button>
         <MenuButton
           text="Copy"
           items={COPIES.map(({ name, make }) => ({
@@ -59,23 +62,17 @@ export function RowsView({ rows, statement }: { rows: Rows; statement: string })
           }))}
         />
       </div>
-      <Grid
-        columns={columns}
-        dataset={shown}
-        sorting={sorting}
-        onSort={onSort}
-        onStatistics={(column) => showStatistics(statement, column)}
-        onOpen={showValue}
-      />
+      {isChart.value ? <ChartView rows={rows} /> : (
+        <Grid
+          columns={columns}
+          dataset={shown}
+          sorting={sorting}
+          onSort={onSort}
+          onStatistics={(column) => showStatistics(statement, column)}
+          onOpen={showValue}
+        />
+      )}
     </>
-  );
-}
-
-function MenuButton({ text, items }: { text: string; items: Parameters<typeof openMenu>[1] }) {
-  return (
-    <button type="button" aria-haspopup="menu" onClick={(event) => openMenu(event.currentTarget, items)}>
-      {text} ▾
-    </button>
   );
 }
 

@@ -1,5 +1,5 @@
 /** Light or dark: the system's choice until the user makes one. */
-import { effect } from "@preact/signals";
+import { computed, effect, signal } from "@preact/signals";
 import { saved } from "./saved.ts";
 
 type Theme = "light" | "dark" | "system";
@@ -10,10 +10,12 @@ effect(() => {
   document.documentElement.dataset.theme = theme.value;
 });
 
-export function toggleTheme(): void {
-  theme.value = isDark() ? "light" : "dark";
-}
+const systemIsDark = matchMedia("(prefers-color-scheme: dark)");
+const systemTheme = signal(systemIsDark.matches);
+systemIsDark.addEventListener("change", ({ matches }) => systemTheme.value = matches);
 
-function isDark(): boolean {
-  return theme.value === "system" ? matchMedia("(prefers-color-scheme: dark)").matches : theme.value === "dark";
+export const isDark = computed(() => theme.value === "system" ? systemTheme.value : theme.value === "dark");
+
+export function toggleTheme(): void {
+  theme.value = isDark.value ? "light" : "dark";
 }

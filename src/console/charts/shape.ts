@@ -1,0 +1,124 @@
+/** What a result can be drawn as: which column is x, which make series, which are their values. */
+import { isNumeric, isTime, textOf } from "../results/cells.ts";
+import type { Rows } from "../server/client.ts";
+
+export type ChartType = "line" | "area" | "bar" | "scatter" | "candlestick";
+
+export interface Shape {
+  /** Index of the column along x. */
+  x: number;
+  xKind: "time" | "number" | "category";
+  /** Index of the column whose values name the series. */
+  seriesBy?: number;
+  /** Indices of the columns with values. */
+  y: number[];
+  /** Indices of open, high, low and close. */
+  ohlc?: [number, number, number, number];
+  /** The one that is drawn unless the user chooses another. */
+  best: ChartType;
+}
+
+/** More would be one colour. */
+const SERIES_MAX = 24;
+
+type Table = Pick<Rows, "columns" | "dataset">;
+
+/** Undefined where nothing can be drawn: no rows, or no column of numbers. */
+export function shapeOf({ columns, dataset }: Table): Shape | undefined {
+  if (dataset.length === 0) return undefined;
+  const numeric = indices(columns, ({ type }) => isNumeric(type));
+  const times = indices(columns, ({ type }) => isTime(type));
+  const texts = indices(columns, ({ type }) => !isNumeric(type) && !isTime(type));
+  const ohlc = ohlcOf(columns.map(({ name }) => name), numeric);
+  if (times.length > 0 && numeric.length > 0) {
+    const seriesBy = texts.find((at) => distinct(dataset, at) <= SERIES_MAX);
+    return {
+      x: times[0],
+      xKind: "time",
+      seriesBy,
+      y: numeric,
+      ohlc,
+      best: ohlc === undefined ? "line" : "candlestick",
+    };
+  }
+  if (texts.length > 0 && numeric.length > 0) {
+    return { x: texts[0], xKind: "category", y: numeric, best: "bar" };
+  }
+  if (numeric.length > 1) return { x: numeric[0], xKind: "number", y: numeric.slice(1), best: "scatter" };
+  return undefined;
+}
+
+/** The types that fit, the best one first. */
+export function typesFor({ xKind, ohlc, best }: Shape): ChartType[] {
+  const fitting: ChartType[] = xKind === "category" ? ["bar"] : ["line", "area", "bar", "scatter"];
+  if (ohlc !== undefined) fitting.push("candlestick");
+  return [best, ...fitting.filter((type) => type !== best)];
+}
+
+export interface Series {
+  name: string;
+  /** A value for each x; null where there is none. */
+  values: (number | null)[];
+}
+
+export interface ChartData {
+  /** Milliseconds since 1970, numbers, or indices of `categories`; ascending. */
+  x: number[];
+  categories?: string[];
+  series: Series[];
+}
+
+/** The values of a shape; for candlesticks four series: open, high, low and close. */
+export function dataOf({ dataset, columns }: Table, shape: Shape, type: ChartType): ChartData {
+  const { x, xKind, seriesBy } = shape;
+  const y = type === "candlestick" ? shape.ohlc! : shape.y;
+  const categories = xKind === "category" ? [...new Set(dataset.map((row) => textOf(row[x])))] : undefined;
+  const indexOf = new Map(categories?.map((name, at) => [name, at]));
+  const xOf = (row: unknown[]) =>
+    xKind === "time" ? timeOf(row[x]) : xKind === "number" ? numberOf(row[x]) : indexOf.get(textOf(row[x]))!;
+  const rows = dataset.map((row) => ({ row, at: xOf(row) })).filter(({ at }) => at !== null) as {
+    row: unknown[];
+    at: number;
+  }[];
+  const all = [...new Set(rows.map(({ at }) => at))].sort((a, b) => a - b);
+  const place = new Map(all.map((at, index) => [at, index]));
+  const series = new Map<string, Series>();
+  for (const { row, at } of rows) {
+    for (const column of y) {
+      const by = type === "candlestick" || seriesBy === undefined ? undefined : textOf(row[seriesBy]);
+      const value = columns[column].name;
+      const name = by === undefined ? value : y.length === 1 ? by : `${by} ${value}`;
+      let one = series.get(name);
+      if (one === undefined) series.set(name, one = { name, values: new Array(all.length).fill(null) });
+      one.values[place.get(at)!] = numberOf(row[column]);
+    }
+  }
+  return { x: all, categories, series: [...series.values()].slice(0, SERIES_MAX) };
+}
+
+function timeOf(value: unknown): number | null {
+  const at = typeof value === "string" ? Date.parse(value.replace(/(\.\d{3})\d*Z$/, "$1Z")) : NaN;
+  return Number.isNaN(at) ? null : at;
+}
+
+function numberOf(value: unknown): number | null {
+  const number = value === null ? NaN : Number(value);
+  return Number.isFinite(number) ? number : null;
+}
+
+function ohlcOf(names: readonly string[], numeric: readonly number[]): Shape["ohlc"] {
+  const found = ["open", "high", "low", "close"].map((word) => {
+    const at = numeric.find((column) => names[column].toLowerCase() === word);
+    return at ??
+      numeric.find((column) => names[column].toLowerCase().startsWith(word[0]) && names[column].length === 1);
+  });
+  return found.includes(undefined) ? undefined : found as [number, number, number, number];
+}
+
+function indices<T>(items: readonly T[], test: (item: T) => boolean): number[] {
+  return items.flatMap((item, at) => test(item) ? [at] : []);
+}
+
+function distinct(dataset: readonly unknown[][], column: number): number {
+  return new Set(dataset.map((row) => row[column])).size;
+}

@@ -1,0 +1,41 @@
+/** Charts in the console. */
+import assert from "node:assert/strict";
+import type { Page } from "playwright-core";
+import { run, test } from "./visit.ts";
+
+const SERIES = "select dateadd('h', x::int, '2026-01-01T00:00:00Z'::timestamp) at";
+
+async function chartOf(page: Page, columns: string): Promise<string> {
+  await run(page, `${SERIES}, ${columns} from long_sequence(48)`);
+  await page.waitForSelector(".chart canvas");
+  return await page.getAttribute(".chart", "aria-label") ?? "";
+}
+
+test("a result is drawn as what it looks like, and saved as a picture", async ({ page }) => {
+  await run(page, "select 1 x, 2 y");
+  await page.click(".results button:text-is('Chart')");
+  assert.equal(await chartOf(page, "case when x % 2 = 0 then 'even' else 'odd' end s, x v"), "Chart of odd, even");
+  await page.waitForSelector("button:text-is('Line ▾')");
+  assert.equal(await chartOf(page, "x open, x + 2 high, x - 1 low, x + 1 close"), "Chart of open, high, low, close");
+  await page.click("button:text-is('Candlestick ▾')");
+  await page.click(".menu >> text=Area");
+  await page.waitForSelector("button:text-is('Area ▾')");
+  const [download] = await Promise.all([page.waitForEvent("download"), page.click("text=Save as PNG")]);
+  const picture = await Deno.readFile(await download.path());
+  assert.deepEqual([...picture.subarray(0, 4)], [0x89, 0x50, 0x4e, 0x47]);
+  assert.ok(picture.length > 5000);
+});
+
+test("a chart is as large as its place, and a result without numbers says what is missing", async ({ page }) => {
+  await run(page, "select 'only text' t");
+  await page.click(".results button:text-is('Chart')");
+  await page.waitForSelector("text=A chart needs rows with a column of numbers");
+  await chartOf(page, "x v");
+  const widths = async () =>
+    await page.locator(".chart").evaluate((box) => [box.clientWidth, box.ownerDocument.body.scrollWidth]);
+  const before = await widths();
+  assert.equal(before[1], 1100);
+  await page.setViewportSize({ width: 700, height: 600 });
+  await page.waitForTimeout(300);
+  assert.equal((await widths())[0], before[0] - 400);
+});
