@@ -3,6 +3,7 @@
  * A wire: `database.session(identity)` → `session.prepare(text)` → `prepared.execute(values)` → an answer.
  */
 import type { Verifier } from "./auth/mod.ts";
+import type { PartitionUnit } from "./sql/plan.ts";
 import type { AppendBatch, TableSchema, TableSnapshot } from "./storage/contract.ts";
 import type { Value } from "./types/mod.ts";
 
@@ -167,6 +168,52 @@ export interface Access {
   sees(identity: Identity, table: TableSchema): boolean;
 }
 
+/** How a file of CSV is imported. */
+export interface ImportOptions {
+  table: string;
+  /** Put a new table in the place of one of that name. */
+  overwrite: boolean;
+  /** Make the table if there is none. */
+  create: boolean;
+  /** Designated timestamp of a new table. */
+  timestamp?: string;
+  partitionBy?: PartitionUnit;
+  atomicity: "skipCol" | "skipRow" | "abort";
+  forceHeader: boolean;
+  /** A byte; undefined: found from the first lines. */
+  delimiter?: number;
+  /** Rows of an existing table are committed when there are so many. */
+  maxUncommittedRows: number;
+  /** Types and forms of columns that are not to be found from the lines. `type`: type tag. */
+  schema: readonly { name: string; type: string; pattern?: string; index?: boolean }[];
+  /** Lines from which the form of the file is found. */
+  linesMax: number;
+  /** Bytes of a line. */
+  lineSizeMax: number;
+}
+
+export interface ImportColumn {
+  name: string;
+  /** Type tag. */
+  type: string;
+  /** Of a value; 0 for types of any size. */
+  sizeBytes: number;
+  /** Values that did not fit. */
+  errors: number;
+}
+
+export interface ImportReport {
+  rowsImported: number;
+  /** Lines left out. */
+  rowsRejected: number;
+  hasHeader: boolean;
+  partitionBy: PartitionUnit;
+  /** Name of the designated timestamp. */
+  timestamp: string | undefined;
+  warnings: readonly string[];
+  columns: readonly ImportColumn[];
+}
+
 export interface Database {
   /** Undefined: everything is allowed (acl.enabled). */
   readonly access?: Access;
@@ -184,7 +231,12 @@ export interface Database {
     lines: Uint8Array,
     precision: LinePrecision,
   ): Promise<{ rows: number; doneBytes: number }>;
-  /** Rows in columnar form: COPY, /imp and drivers' batches. */
+  /**
+   * Imports a file of CSV, of any size. A new table is made as a whole or not at all; rows of an existing one are committed in
+   * steps, or all at once with `abort`. @throws {SqlError} if the file or the options do not fit; and what `body` throws.
+   */
+  importCsv(body: AsyncIterable<Uint8Array>, options: ImportOptions, identity: Identity): Promise<ImportReport>;
+  /** Rows in columnar form: COPY and drivers' batches. */
   append(table: string, batch: AppendBatch, identity: Identity): Promise<void>;
   table(name: string): TableSnapshot | undefined;
   /** Functions, keywords and types, for editors: a JSON document. It does not change while the server runs. */

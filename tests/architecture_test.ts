@@ -34,7 +34,7 @@ const CONTRACTS = new Set([
  */
 const OPEN_ROOMS = new Set(["types"]);
 /** Codecs run in the threads that have the rows. They are the only part of `wire` that lower rooms use. */
-const CODECS = new Set(["wire/encode/mod.ts", "wire/line/mod.ts"]);
+const CODECS = new Set(["wire/encode/mod.ts", "wire/line/mod.ts", "wire/csv/mod.ts"]);
 /** Rooms within rooms have their own mod.ts. */
 const ROOM_MODULES = /(^|\/)mod\.ts$/;
 /** Declarations of settings are loaded before anything else, so they import only `config` and each other. */

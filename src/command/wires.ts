@@ -30,7 +30,7 @@ function beginHttp({ config, metrics, certificates, connections, database }: Wir
   return listen(config, httpSettings, log, async (at) => {
     const console = loadConsole(await consoleDirectory());
     const http = startHttp({ ...at, certificate, database, config, log, metrics, console });
-    for (const wire of ["exec", "exp", "line_http"] as const) connections.set(wire, () => http.inFlight()[wire]);
+    for (const wire of ["exec", "exp", "imp", "line_http"] as const) connections.set(wire, () => http.inFlight()[wire]);
     metrics.read("httpRequests", () => http.requests());
     return http;
   });

@@ -19,6 +19,7 @@ import { SignIn } from "./access/sign-in.ts";
 import { Activity } from "./activity.ts";
 import { Backups } from "./backups.ts";
 import { withDevelopmentStatements } from "./development.ts";
+import { CsvImport } from "./csv-import.ts";
 import { type Core, type DatabaseOptions, type OpenedDatabase, SERVER } from "./core.ts";
 import { Execution } from "./execution.ts";
 import { statisticsOf } from "./statistics.ts";
@@ -187,6 +188,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
     access: access && new SignIn(access, nowMs),
     session: (identity, client): Session => new DatabaseSession(core, identity, client),
     writeLines: (body, precision, identity) => ingest.writeLines(body, precision, identity),
+    importCsv: (body, options, identity) => new CsvImport(core, options, identity).run(body),
     takeLines: (lines, precision) => ingest.takeLines(lines, precision),
     append: async (name: string, batch: AppendBatch, identity: Identity) => {
       const table = catalogue.table(name);

@@ -4,7 +4,7 @@
  */
 
 /** Where statements and rows enter. */
-export const WIRES = ["exec", "exp", "pg", "line_http", "line_tcp"] as const;
+export const WIRES = ["exec", "exp", "imp", "pg", "line_http", "line_tcp"] as const;
 export type Wire = (typeof WIRES)[number];
 
 export interface MetricEntry {
@@ -53,11 +53,19 @@ export const metricCatalogue = {
     "exp",
     "pg",
   ),
-  rowsIn: byWire(counter("rows_in", "Rows of INSERT and of line protocol."), "exec", "pg", "line_http", "line_tcp"),
+  rowsIn: byWire(
+    counter("rows_in", "Rows of INSERT, of imported files and of line protocol."),
+    "exec",
+    "imp",
+    "pg",
+    "line_http",
+    "line_tcp",
+  ),
   bytesIn: byWire(
-    counter("bytes_in", "Bytes of statements, their arguments and line protocol received."),
+    counter("bytes_in", "Bytes of statements, their arguments, files and line protocol received."),
     "exec",
     "exp",
+    "imp",
     "pg",
     "line_http",
     "line_tcp",
@@ -69,6 +77,7 @@ export const metricCatalogue = {
     counter("authentications_succeeded", "Log-ins that were let in; over HTTP every request is one."),
     "exec",
     "exp",
+    "imp",
     "pg",
     "line_http",
   ),
@@ -76,6 +85,7 @@ export const metricCatalogue = {
     counter("authentications_failed", "Log-ins that were refused."),
     "exec",
     "exp",
+    "imp",
     "pg",
     "line_http",
   ),
@@ -83,6 +93,7 @@ export const metricCatalogue = {
     counter("authentications_delayed", "Log-ins that had to wait or were turned away, as passwords were wrong before."),
     "exec",
     "exp",
+    "imp",
     "pg",
     "line_http",
   ),

@@ -12,9 +12,17 @@ import { type FromWorker, type ToWorker } from "../engine/scheduler.ts";
 import { CANCEL, cancelError, SLOT, slotLong, slotWord } from "../engine/slot.ts";
 import { seededRandom } from "../database/random.ts";
 import { createRegistry } from "../sql/functions/mod.ts";
-import { createPool, type PoolLease, SHARED_WORD, SharedHeap, type SharedPool } from "../storage/mod.ts";
+import {
+  createPool,
+  packAppendBatch,
+  type PoolLease,
+  SHARED_WORD,
+  SharedHeap,
+  type SharedPool,
+} from "../storage/mod.ts";
 import { yieldToOthers } from "./priority.ts";
 import { collectGarbage, giveBackAfter, giveBackAll, returnLargeBlocks } from "./rest.ts";
+import { analyse, type AnalysisOptions, parseCsv, type ParseOptions as CsvOptions } from "../wire/csv/mod.ts";
 import { type LineTable, parseLines, type ParseOptions } from "../wire/line/mod.ts";
 
 /** Encoded chunks that may be on their way to the reader before the query waits. */
@@ -237,6 +245,17 @@ const TASKS: Record<string, (payload: unknown) => { value: unknown; transfer: Tr
     const { body, options } = payload as { body: Uint8Array; options: ParseOptions };
     const value = parseLines(body, options);
     return { value, transfer: [body.buffer as ArrayBuffer, ...new Set(value.tables.flatMap(buffersOf))] };
+  },
+  csvAnalysis: (payload) => {
+    const { body, options } = payload as { body: Uint8Array; options: AnalysisOptions };
+    return { value: { analysis: analyse(body, options), body }, transfer: [body.buffer as ArrayBuffer] };
+  },
+  csv: (payload) => {
+    const { body, from, options } = payload as { body: Uint8Array; from: number; options: CsvOptions };
+    const { columns, doneBytes, ...parsed } = parseCsv(body.subarray(from), options);
+    const packed = packAppendBatch({ rowCount: parsed.rowCount, columns });
+    const value = { ...parsed, packed, doneBytes: doneBytes + from, body };
+    return { value, transfer: [body.buffer as ArrayBuffer, packed.buffer as ArrayBuffer] };
   },
 };
 

@@ -49,7 +49,7 @@ export interface Call {
   authenticationNs: number;
 }
 
-export type HttpWire = "exec" | "exp" | "line_http";
+export type HttpWire = "exec" | "exp" | "imp" | "line_http";
 
 export type Handler = (call: Call) => Reply | Promise<Reply>;
 

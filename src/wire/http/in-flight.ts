@@ -4,7 +4,7 @@ import { type Reply, textReply } from "../http1/mod.ts";
 import type { HttpWire } from "./contract.ts";
 
 export class InFlight {
-  readonly counts: Record<HttpWire, number> = { exec: 0, exp: 0, line_http: 0 };
+  readonly counts: Record<HttpWire, number> = { exec: 0, exp: 0, imp: 0, line_http: 0 };
 
   constructor(private readonly config: Config) {}
 

@@ -144,11 +144,8 @@ export const httpIgnored = [
   ignored("http.net.connection.hint", "false", "the system holds the connections that are not accepted yet"),
   ignored("http.send.buffer.size", "2m", "a chunk of a reply is what a batch of rows makes"),
   ignored("http.receive.buffer.size", "1m", "buffers grow with what they hold", { aliases: ["http.recv.buffer.size"] }),
-  ignored("http.multipart.header.buffer.size", "512", "no endpoint takes bodies of several parts"),
   ignored("http.version", "HTTP/1.1", "replies are of HTTP/1.1"),
-  ignored("http.context.import", "/imp", "there is no import over HTTP; read_parquet() and line protocol take rows"),
   ignored("http.settings.readonly", "false", "the console keeps no preferences on the server"),
-  ignored("http.text.analysis.max.lines", "1000", "there is no import over HTTP"),
   ignored("http.busy.retry.maximum.wait.before.retry", "1000", "no statement waits for a busy table by trying again"),
   ignored("http.static.public.directory", "public", "no files are served"),
 ];

@@ -57,6 +57,10 @@ export class FakeDatabase implements Database {
     return { rows: 1, doneBytes: lines.length };
   }
 
+  importCsv(): Promise<never> {
+    return Promise.reject(new SqlError("nothing can be imported", 0));
+  }
+
   async append(): Promise<void> {}
 
   languageReference(): string {

@@ -4,6 +4,7 @@ import { assets } from "./assets.ts";
 import { chk } from "./chk.ts";
 import { exec } from "./exec.ts";
 import { exp } from "./exp.ts";
+import { imp } from "./imp.ts";
 import { language } from "./language.ts";
 import { page } from "./page.ts";
 import { ping } from "./ping.ts";
@@ -16,6 +17,7 @@ export const ROUTES: readonly Route[] = [
   exec,
   validate,
   exp,
+  imp,
   write,
   ping,
   chk,

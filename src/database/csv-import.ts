@@ -1,0 +1,182 @@
+/** Files of CSV into tables: analysed and parsed piece by piece in query workers, then added to a table or loaded as a new one. */
+import type { Identity, ImportColumn, ImportOptions, ImportReport } from "../api.ts";
+import { LineError } from "../errors.ts";
+import type { Permission } from "../requirement.ts";
+import type { TableSchema } from "../storage/mod.ts";
+import { typeOf } from "../types/mod.ts";
+import type { Analysis, CsvTarget, ParsedCsv, ParseOptions } from "../wire/csv/mod.ts";
+import { LinePieces } from "../wire/line/mod.ts";
+import type { Core } from "./core.ts";
+import { type ImportSink, NewTableSink, refusal, TableSink } from "./import-sinks.ts";
+import { newTableOf } from "./import-table.ts";
+
+/** What a worker gives of a piece. */
+type ParsedPiece = Omit<ParsedCsv, "columns"> & {
+  /** The rows, with the columns in the order of the targets. */
+  packed: Uint8Array;
+  body: Uint8Array<ArrayBuffer>;
+};
+
+export class CsvImport {
+  constructor(
+    private readonly core: Core,
+    private readonly options: ImportOptions,
+    private readonly identity: Identity,
+  ) {}
+
+  /** @throws {SqlError} for what cannot be imported; and what the body's iterator throws. */
+  async run(body: AsyncIterable<Uint8Array>): Promise<ImportReport> {
+    const { lineSizeMax } = this.options;
+    const pieces = new LinePieces(body, lineSizeMax);
+    const nextPiece = (line: number) => notTooLong(() => pieces.next(line), lineSizeMax);
+    let piece = await nextPiece(1);
+    if (piece === undefined) throw refusal("the file is empty");
+    const found = this.core.catalogue.table(this.options.table)?.schema;
+    const { analysis, body: whole } = await this.analyse(piece.bytes, piece.isContinued, found);
+    if (typeof analysis === "string") throw refusal(analysis);
+    let bytes = whole;
+    const plan = this.planOf(analysis, found);
+    for (const { permission, table } of plan.requires) this.core.access?.require(this.identity, permission, table);
+    const { sink, targets } = plan;
+    const report = { rowsImported: 0, rowsRejected: 0, errors: targets.map(() => 0) };
+    const parse: Omit<ParseOptions, "firstLine" | "isLast"> = {
+      delimiter: analysis.delimiter,
+      fieldCount: analysis.columns.length,
+      targets,
+      atomicity: this.options.atomicity,
+    };
+    try {
+      let from = analysis.headBytes, firstLine = 1 + analysis.headLines;
+      while (piece !== undefined) {
+        const parsed: ParsedPiece = await this.parse(bytes, from, { ...parse, firstLine, isLast: !piece.isContinued });
+        if (parsed.fault !== undefined) {
+          throw refusal(`line ${parsed.fault.line}: ${parsed.fault.message}; no row is imported, as atomicity=abort`);
+        }
+        report.rowsImported += parsed.rowCount;
+        report.rowsRejected += parsed.rejected;
+        parsed.errors.forEach((count, index) => report.errors[index] += count);
+        await notTooLong(() => pieces.done(parsed.body, parsed.doneBytes, parsed.nextLine), lineSizeMax);
+        if (parsed.rowCount > 0) await sink.add(parsed.packed, parsed.rowCount);
+        [from, firstLine] = [0, parsed.nextLine];
+        piece = await nextPiece(firstLine);
+        if (piece !== undefined) bytes = piece.bytes;
+      }
+      await sink.finish();
+    } catch (error) {
+      await sink.abort();
+      throw error;
+    }
+    const columns = targets.map(({ name, type }, index): ImportColumn => ({
+      name,
+      type,
+      sizeBytes: typeOf(type).layout === "text" ? 0 : typeOf(type).width,
+      errors: report.errors[index],
+    }));
+    const { rowsImported, rowsRejected } = report;
+    return { rowsImported, rowsRejected, hasHeader: analysis.hasHeader, columns, ...plan.told };
+  }
+
+  private async analyse(
+    bytes: Uint8Array<ArrayBuffer>,
+    isContinued: boolean,
+    found: TableSchema | undefined,
+  ): Promise<{ analysis: Analysis | string; body: Uint8Array<ArrayBuffer> }> {
+    const { delimiter, forceHeader, linesMax, overwrite } = this.options;
+    const knownNames = overwrite ? undefined : found?.columns.map(({ name }) => name);
+    const options = { delimiter, forceHeader, linesMax, isWhole: !isContinued, knownNames };
+    return await this.core.scheduler.task("csvAnalysis", { body: bytes, options }, [bytes.buffer]) as {
+      analysis: Analysis | string;
+      body: Uint8Array<ArrayBuffer>;
+    };
+  }
+
+  private async parse(body: Uint8Array<ArrayBuffer>, from: number, options: ParseOptions): Promise<ParsedPiece> {
+    return await this.core.scheduler.task("csv", { body, from, options }, [body.buffer]) as ParsedPiece;
+  }
+
+  /** Where the rows go, and what the report says of the table. */
+  private planOf(analysis: Analysis, found: TableSchema | undefined): {
+    sink: ImportSink;
+    targets: CsvTarget[];
+    requires: { permission: Permission; table?: TableSchema }[];
+    told: Pick<ImportReport, "partitionBy" | "timestamp" | "warnings">;
+  } {
+    const { core, options } = this;
+    if (found !== undefined && !options.overwrite) {
+      const targets = this.targetsOf(analysis, found);
+      return {
+        sink: new TableSink(core, found, options),
+        targets,
+        requires: [{ permission: "INSERT", table: found }],
+        told: this.toldOf(found),
+      };
+    }
+    if (found === undefined && !options.create) throw refusal(`there is no table ${options.table}, and create=false`);
+    const table = newTableOf(analysis, options);
+    const targets = table.columns.map(({ name, type }, field): CsvTarget => ({
+      columnId: field,
+      name,
+      type,
+      field,
+      pattern: this.patternOf(name),
+      isDesignated: field === table.timestamp,
+    }));
+    const requires: { permission: Permission; table?: TableSchema }[] = [{ permission: "CREATE TABLE" }];
+    if (found !== undefined) requires.push({ permission: "DROP TABLE", table: found });
+    const timestamp = table.timestamp < 0 ? undefined : table.columns[table.timestamp].name;
+    const told = { partitionBy: table.partitionBy, timestamp, warnings: [] };
+    return {
+      sink: new NewTableSink(core, table, found?.id, core.access?.creatorOf(this.identity)),
+      targets,
+      requires,
+      told,
+    };
+  }
+
+  /** The columns of an existing table: by the header's names, or by their order without a header. */
+  private targetsOf({ columns, hasHeader }: Analysis, schema: TableSchema): CsvTarget[] {
+    if (columns.length > schema.columns.length) {
+      throw refusal(`the file has ${columns.length} columns, but table ${schema.name} has ${schema.columns.length}`);
+    }
+    const names = schema.columns.map(({ name }) => name.toLowerCase());
+    const fieldOf = new Map<number, number>();
+    columns.forEach(({ title, name }, field) => {
+      const byTitle = hasHeader ? names.indexOf(title.toLowerCase()) : field;
+      const column = byTitle >= 0 ? byTitle : names.indexOf(name.toLowerCase());
+      if (column < 0) throw refusal(`table ${schema.name} has no column ${title}, which is in the file's header`);
+      if (fieldOf.has(column)) throw refusal(`the file has two columns for ${schema.columns[column].name}`);
+      fieldOf.set(column, field);
+    });
+    return schema.columns.map(({ id, name, type }, index) => {
+      const field = fieldOf.get(index) ?? -1, isDesignated = id === schema.timestampId;
+      if (isDesignated && field < 0) throw refusal(`the file has no column for the designated timestamp ${name}`);
+      return { columnId: id, name, type, field, pattern: this.patternOf(name), isDesignated };
+    });
+  }
+
+  private patternOf(name: string): string | undefined {
+    return this.options.schema.find((entry) => entry.name.toLowerCase() === name.toLowerCase())?.pattern;
+  }
+
+  private toldOf(schema: TableSchema): Pick<ImportReport, "partitionBy" | "timestamp" | "warnings"> {
+    const { partitionBy, timestamp } = this.options;
+    const designated = schema.columns.find(({ id }) => id === schema.timestampId)?.name;
+    const warnings: string[] = [];
+    if (timestamp !== undefined && timestamp.toLowerCase() !== designated?.toLowerCase()) {
+      warnings.push(`the table's designated timestamp is ${designated ?? "none"}, and not ${timestamp}`);
+    }
+    if (partitionBy !== undefined && partitionBy !== schema.partitionBy) {
+      warnings.push(`the table is partitioned by ${schema.partitionBy}, and not by ${partitionBy}`);
+    }
+    return { partitionBy: schema.partitionBy, timestamp: designated, warnings };
+  }
+}
+
+async function notTooLong<T>(read: () => T | Promise<T>, sizeMax: number): Promise<T> {
+  try {
+    return await read();
+  } catch (error) {
+    if (!(error instanceof LineError)) throw error;
+    throw refusal(`line ${error.line}: it is longer than ${sizeMax} bytes (http.text.roll.buffer.limit)`);
+  }
+}

@@ -1,0 +1,167 @@
+/** Finds the form of a file from its first lines: delimiter, header, and the types of its columns. */
+import { columnNameOf } from "./names.ts";
+import { FIELD, type Records, splitRecords, textOf } from "./records.ts";
+import { commonType, isInstant, typeOfValue } from "./types.ts";
+
+export interface AnalysisOptions {
+  /** A byte; undefined: found from the lines. */
+  delimiter?: number;
+  /** The first line is the header, whatever it looks like. */
+  forceHeader: boolean;
+  /** Lines that are looked at. */
+  linesMax: number;
+  /** The bytes are the whole file. */
+  isWhole: boolean;
+  /** Columns of the table, if it exists. A first line of such names is a header. */
+  knownNames?: readonly string[];
+}
+
+export interface FoundColumn {
+  /** As in the header. */
+  title: string;
+  /** From the header; `f0`, `f1` and so on without one. */
+  name: string;
+  /** VARCHAR if there is no value. */
+  type: string;
+  /** All values are dates and times in a form that a TIMESTAMP takes. */
+  isInstant: boolean;
+}
+
+export interface Analysis {
+  delimiter: number;
+  hasHeader: boolean;
+  columns: FoundColumn[];
+  /** Size of what comes before the first row: byte order mark and header. */
+  headBytes: number;
+  /** Number of lines in it. */
+  headLines: number;
+}
+
+const DELIMITERS = [",", "\t", "|", ";"].map((character) => character.charCodeAt(0));
+const BYTE_ORDER_MARK = [0xef, 0xbb, 0xbf];
+/** Of a line; more are taken for a wrong delimiter. */
+const FIELDS_MAX = 10_000;
+
+/** Returns why the file cannot be read as a text instead, if so. */
+export function analyse(file: Uint8Array, options: AnalysisOptions): Analysis | string {
+  const markSize = BYTE_ORDER_MARK.every((byte, index) => file[index] === byte) ? BYTE_ORDER_MARK.length : 0;
+  const bytes = file.subarray(markSize);
+  const delimiter = options.delimiter ?? findDelimiter(bytes, options);
+  if (typeof delimiter === "string") return delimiter;
+  const fieldCount = fieldCountOf(bytes, delimiter, options);
+  if (typeof fieldCount === "string") return fieldCount;
+  const records = split(bytes, delimiter, fieldCount, options.linesMax + 1, options);
+  const first = Array.from({ length: fieldCount }, (_, field) => textOf(bytes, records, 0, field));
+  const rest = Array.from({ length: fieldCount }, (_, field) => typesOf(bytes, records, field));
+  const hasHeader = options.forceHeader || isHeader(first, rest, options.knownNames);
+  const columns = first.map((text, field): FoundColumn => {
+    if (hasHeader) {
+      const { type, isInstant } = rest[field];
+      return { title: text ?? "", name: columnNameOf(text ?? "", field), type, isInstant };
+    }
+    const type = text === undefined ? rest[field].type : commonType(rest[field].found, typeOfValue(text));
+    const isOfInstants = text === undefined
+      ? rest[field].isInstant
+      : isInstant(text) && (rest[field].found === undefined || rest[field].isInstant);
+    return { title: "", name: `f${field}`, type, isInstant: isOfInstants };
+  });
+  const header = hasHeader ? split(bytes, delimiter, fieldCount, 1, options) : undefined;
+  return {
+    delimiter,
+    hasHeader,
+    columns,
+    headBytes: markSize + (header?.doneBytes ?? 0),
+    headLines: (header?.nextLine ?? 1) - 1,
+  };
+}
+
+function split(
+  bytes: Uint8Array,
+  delimiter: number,
+  fieldCount: number,
+  recordsMax: number,
+  { isWhole }: AnalysisOptions,
+): Records {
+  return splitRecords(bytes, { delimiter, fieldCount, firstLine: 1, isLast: isWhole, recordsMax });
+}
+
+interface ColumnTypes {
+  type: string;
+  /** Undefined without a value. */
+  found: string | undefined;
+  isInstant: boolean;
+}
+
+/** Of a column without the first line. */
+function typesOf(bytes: Uint8Array, records: Records, field: number): ColumnTypes {
+  let found: string | undefined, areInstants = true;
+  for (let record = 1; record < records.count; record++) {
+    const text = textOf(bytes, records, record, field);
+    if (text === undefined || text === "") continue;
+    areInstants &&= isInstant(text);
+    if (found !== "VARCHAR") found = commonType(found, typeOfValue(text));
+  }
+  return { type: found ?? "VARCHAR", found, isInstant: found !== undefined && areInstants };
+}
+
+const isText = (type: string) => type === "VARCHAR" || type === "CHAR";
+
+/** A header is a line of texts over columns that are not all text, or the names of the table's columns. */
+function isHeader(
+  first: readonly (string | undefined)[],
+  rest: readonly ColumnTypes[],
+  knownNames: readonly string[] | undefined,
+): boolean {
+  if (first.every((text) => text === undefined)) return false;
+  const known = knownNames && new Set(knownNames.map((name) => name.toLowerCase()));
+  if (known && first.every((text, field) => known.has(columnNameOf(text ?? "", field).toLowerCase()))) return true;
+  return first.every((text) => text === undefined || isText(typeOfValue(text))) &&
+    rest.some(({ found }) => found !== undefined && !isText(found));
+}
+
+/** Number of fields of the first line. */
+function fieldCountOf(bytes: Uint8Array, delimiter: number, options: AnalysisOptions): number | string {
+  const { kinds, count, bad } = split(bytes, delimiter, FIELDS_MAX, 1, options);
+  if (bad.length > 0) return `line ${bad[0].line}: ${bad[0].problem}`;
+  if (count === 0) return "the file has no lines";
+  const missing = kinds.subarray(0, FIELDS_MAX).indexOf(FIELD.missing);
+  return missing < 0 ? FIELDS_MAX : missing;
+}
+
+/** The delimiter that splits all lines into equally many values, and into most; comma if none is in any line. */
+function findDelimiter(bytes: Uint8Array, options: AnalysisOptions): number | string {
+  let best: number | undefined, bestCount = 1, lineCount = 0, isAny = false;
+  for (const delimiter of DELIMITERS) {
+    const counts = fieldCounts(bytes, delimiter, options);
+    lineCount = Math.max(lineCount, counts.length);
+    isAny ||= counts.some((count) => count > 1);
+    if (counts.length === 0 || counts[0] <= bestCount || counts.some((count) => count !== counts[0])) continue;
+    [best, bestCount] = [delimiter, counts[0]];
+  }
+  if (lineCount === 0) return "the file has no lines";
+  if (lineCount === 1) return "cannot find the delimiter from a single line: give the parameter delimiter";
+  if (best !== undefined) return best;
+  if (!isAny) return DELIMITERS[0];
+  return "cannot find the delimiter: no character splits all lines into equally many values; give the parameter delimiter";
+}
+
+/** Number of fields of each of the first lines. */
+function fieldCounts(bytes: Uint8Array, delimiter: number, { linesMax, isWhole }: AnalysisOptions): number[] {
+  const counts: number[] = [];
+  let count = 1, isQuoted = false, isEmpty = true;
+  for (let at = 0; at < bytes.length && counts.length < linesMax; at++) {
+    const byte = bytes[at];
+    if (byte === 0x22) isQuoted = !isQuoted;
+    if (isQuoted) continue;
+    if (byte === delimiter) count++;
+    else if (byte === 0x0a) {
+      if (!isEmpty || count > 1) counts.push(count);
+      count = 1;
+      isEmpty = true;
+      continue;
+    }
+    if (byte !== 0x0d) isEmpty = false;
+  }
+  if (isWhole && (!isEmpty || count > 1) && counts.length < linesMax) counts.push(count);
+  return counts;
+}

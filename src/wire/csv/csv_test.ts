@@ -1,0 +1,286 @@
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import { LinePieces } from "../line/mod.ts";
+import { analyse, type AnalysisOptions, type CsvTarget, parseCsv, type ParseOptions } from "./mod.ts";
+import { columnNameOf } from "./names.ts";
+import { commonType, typeOfValue } from "./types.ts";
+
+const RUNS = Number(Deno.env.get("SUNDIAL_RUNS") ?? 300);
+const COMMA = 0x2c;
+const encode = (text: string) => new TextEncoder().encode(text);
+const decode = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
+
+function target(type: string, field: number, more: Partial<CsvTarget> = {}): CsvTarget {
+  return { columnId: field, name: `c${field}`, type, field, isDesignated: false, ...more };
+}
+
+function parse(text: string, types: (string | CsvTarget)[], more: Partial<ParseOptions> = {}) {
+  const targets = types.map((type, field) => typeof type === "string" ? target(type, field) : type);
+  const form = {
+    delimiter: COMMA,
+    fieldCount: types.length,
+    firstLine: 1,
+    isLast: true,
+    atomicity: "skipCol",
+  } as const;
+  return parseCsv(encode(text), { ...form, targets, ...more });
+}
+
+type Parsed = ReturnType<typeof parseCsv>;
+
+/** The texts of a VARCHAR column. */
+function textsOf({ columns, rowCount }: Parsed, column: number): (string | null)[] {
+  const { values, heap } = columns[column];
+  const pairs = new Int32Array(values.buffer, values.byteOffset, 2 * rowCount);
+  return Array.from({ length: rowCount }, (_, row) => {
+    const length = pairs[2 * row + 1];
+    return length < 0 ? null : decode(heap!.subarray(pairs[2 * row], pairs[2 * row] + length));
+  });
+}
+
+const longsOf = ({ columns }: Parsed, column: number) => [...new BigInt64Array(columns[column].values.buffer)];
+const intsOf = ({ columns }: Parsed, column: number) => [...new Int32Array(columns[column].values.buffer)];
+const NULL_LONG = -(2n ** 63n), NULL_INT = -(2 ** 31);
+
+Deno.test("parseCsv() splits lines by LF and CRLF, and takes quoted values with quotes, delimiters and line ends", () => {
+  const parsed = parse('a,b\r\n"x, ""y""","line 1\nline 2"\r\n\r\n,""\nlast,"q"', ["VARCHAR", "VARCHAR"]);
+  assert.deepEqual(textsOf(parsed, 0), ["a", 'x, "y"', null, "last"]);
+  assert.deepEqual(textsOf(parsed, 1), ["b", "line 1\nline 2", "", "q"]);
+  assert.equal(parsed.nextLine, 6);
+});
+
+Deno.test("parseCsv() gives NULL for values that a short line lacks, and leaves out lines with too many", () => {
+  const parsed = parse("1,2\n3\n4,5,6\n7,8\n", ["INT", "INT"]);
+  assert.deepEqual([intsOf(parsed, 0), intsOf(parsed, 1)], [[1, 3, 7], [2, NULL_INT, 8]]);
+  assert.equal(parsed.rejected, 1);
+});
+
+Deno.test("parseCsv() treats a value that does not fit as atomicity says", () => {
+  const text = "1,2\nx,4\n5,y\n7,8\n";
+  const column = parse(text, ["INT", "INT"]);
+  assert.deepEqual([intsOf(column, 0), intsOf(column, 1)], [[1, NULL_INT, 5, 7], [2, 4, NULL_INT, 8]]);
+  assert.deepEqual([column.errors, column.rejected], [[1, 1], 0]);
+  const row = parse(text, ["INT", "INT"], { atomicity: "skipRow" });
+  assert.deepEqual([intsOf(row, 0), intsOf(row, 1), row.rowCount], [[1, 7], [2, 8], 2]);
+  assert.deepEqual([row.errors, row.rejected], [[1, 1], 2]);
+  const none = parse(text, ["INT", "INT"], { atomicity: "abort", firstLine: 10 });
+  assert.deepEqual(none.fault, { line: 11, message: "column c0: found 'x', expected INT" });
+});
+
+Deno.test("parseCsv() leaves out rows without a valid designated timestamp", () => {
+  const types = [target("TIMESTAMP", 0, { isDesignated: true }), target("INT", 1)];
+  const parsed = parse("2024-01-01T00:00:00Z,1\n,2\nnever,3\n1969-12-31,4\n1970-01-01,5\n", types);
+  assert.deepEqual([longsOf(parsed, 0), intsOf(parsed, 1)], [[1_704_067_200_000_000n, 0n], [1, 5]]);
+  assert.deepEqual([parsed.rejected, parsed.errors], [3, [3, 0]]);
+});
+
+const fits: [type: string, text: string, value: bigint | undefined][] = [
+  ["LONG", "-9223372036854775807", -9223372036854775807n],
+  ["LONG", "9223372036854775808", undefined],
+  ["LONG", "-1", -1n],
+  ["LONG", " 1_000 ", 1000n],
+  ["LONG", "4294967296", 4294967296n],
+  ["TIMESTAMP", "2024-01-01", 1_704_067_200_000_000n],
+  ["TIMESTAMP", "2024-01-01T00:00:00.123456+01:00", 1_704_063_600_123_456n],
+  ["TIMESTAMP", "1704067200000000", 1_704_067_200_000_000n],
+  ["TIMESTAMP", "2024-02-30", undefined],
+  ["TIMESTAMP_NS", "2024-01-01T00:00:00.123456789Z", 1_704_067_200_123_456_789n],
+  ["DATE", "2024-01-01 00:00:01", 1_704_067_201_000n],
+];
+for (const [type, text, value] of fits) {
+  Deno.test(`parseCsv() reads '${text}' as ${type}: ${value ?? "it does not fit"}`, () => {
+    const parsed = parse(`${text}\n`, [type]);
+    assert.deepEqual([longsOf(parsed, 0), parsed.errors], [[value ?? NULL_LONG], [value === undefined ? 1 : 0]]);
+  });
+}
+
+Deno.test("parseCsv() reads times by a pattern, and symbols once each", () => {
+  const types = [target("TIMESTAMP", 0, { pattern: "dd/MM/yyyy" }), target("SYMBOL", 1)];
+  const parsed = parse("03/02/2024,a\n31/02/2024,b\n04/02/2024,a\n,\n", types);
+  const day = 86_400_000_000n, first = 1_706_918_400_000_000n;
+  assert.deepEqual(longsOf(parsed, 0), [first, NULL_LONG, first + day, NULL_LONG]);
+  assert.deepEqual([intsOf(parsed, 1), decode(parsed.columns[1].heap!)], [[0, 1, 0, -1], "ab"]);
+});
+
+Deno.test("parseCsv() refuses texts that are not UTF-8, and characters of more than one", () => {
+  const bytes = new Uint8Array([0x61, 0xff, 0x2c, 0x78, 0x0a, 0x62, 0x2c, 0x79, 0x7a, 0x0a]);
+  const targets = [target("VARCHAR", 0), target("CHAR", 1)];
+  const parsed = parseCsv(bytes, {
+    delimiter: COMMA,
+    fieldCount: 2,
+    firstLine: 1,
+    isLast: true,
+    atomicity: "skipCol",
+    targets,
+  });
+  assert.deepEqual([textsOf(parsed, 0), parsed.errors], [[null, "b"], [1, 1]]);
+});
+
+const badLines: [text: string, line: number, message: string][] = [
+  ['1,2\n"3"x,4\n5,6\n', 2, "found text after a quoted value, expected a delimiter or a line end"],
+  ['1,2\n3,"4\n5,6\n', 2, "a quoted value has no end"],
+  ["1,2\n3,4,5\n", 2, "found 3 values, expected 2"],
+];
+for (const [text, line, message] of badLines) {
+  Deno.test(`parseCsv() tells the line at fault of ${JSON.stringify(text)}`, () => {
+    assert.deepEqual(parse(text, ["INT", "INT"], { atomicity: "abort" }).fault, { line, message });
+    assert.equal(parse(text, ["INT", "INT"]).rejected, 1);
+  });
+}
+
+/** A value, and whether it is written within quotes although it need not be. */
+const cell = fc.tuple(
+  fc.oneof(
+    fc.string({ unit: fc.constantFrom('"', ",", "\n", "\r", "a", "ä", " ", "😀"), maxLength: 6 }),
+    fc.string({ unit: "grapheme", maxLength: 30 }),
+  ),
+  fc.boolean(),
+);
+
+function written([text, isQuoted]: [string, boolean]): string {
+  return isQuoted || /["\n\r,]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+/** The bytes in pieces of these sizes, again and again. */
+async function* inPieces(bytes: Uint8Array, sizes: readonly number[]): AsyncGenerator<Uint8Array> {
+  for (let at = 0, turn = 0; at < bytes.length; turn++) {
+    const size = sizes[turn % sizes.length];
+    yield bytes.slice(at, at + size);
+    at += size;
+  }
+}
+
+Deno.test("a file comes out as it was written, however its bytes are cut", () =>
+  fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.tuple(cell, cell), { minLength: 1, maxLength: 20 }),
+      fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1, maxLength: 5 }),
+      fc.integer({ min: 1, max: 64 }),
+      fc.constantFrom("\n", "\r\n"),
+      fc.boolean(),
+      async (rows, sizes, pieceBytes, lineEnd, hasLastEnd) => {
+        const lines = rows.map((row) => row.map(written).join(","));
+        const bytes = encode(lines.join(lineEnd) + (hasLastEnd ? lineEnd : ""));
+        const pieces = new LinePieces(inPieces(bytes, sizes), 1 << 20, undefined, pieceBytes);
+        const found: (string | null)[][] = [];
+        for (let line = 1;;) {
+          const piece = await pieces.next(line);
+          if (piece === undefined) break;
+          const targets = [target("VARCHAR", 0), target("VARCHAR", 1)];
+          const parsed = parseCsv(piece.bytes, {
+            delimiter: COMMA,
+            fieldCount: 2,
+            firstLine: line,
+            isLast: !piece.isContinued,
+            atomicity: "abort",
+            targets,
+          });
+          assert.equal(parsed.fault, undefined);
+          const [a, b] = [textsOf(parsed, 0), textsOf(parsed, 1)];
+          for (let row = 0; row < parsed.rowCount; row++) found.push([a[row], b[row]]);
+          line = parsed.nextLine;
+          pieces.done(piece.bytes, parsed.doneBytes, line);
+        }
+        const expected = rows.map((row) => row.map((value) => written(value) === "" ? null : value[0]));
+        assert.deepEqual(found, expected);
+      },
+    ),
+    { numRuns: RUNS },
+  ));
+
+Deno.test("parseCsv() takes any bytes", () =>
+  fc.assert(
+    fc.property(
+      fc.array(fc.constantFrom(0x22, 0x2c, 0x0a, 0x0d, 0x31, 0x61, 0xff), { maxLength: 60 }),
+      fc.constantFrom("INT", "TIMESTAMP", "VARCHAR", "SYMBOL", "UUID", "DECIMAL(18,3)", "DOUBLE[]", "GEOHASH(4c)"),
+      fc.boolean(),
+      (bytes, type, isLast) => {
+        const targets = [target(type === "GEOHASH(4c)" ? "GEOHASH(20b)" : type, 0), target("CHAR", 1)];
+        const parsed = parseCsv(new Uint8Array(bytes), {
+          delimiter: COMMA,
+          fieldCount: 2,
+          firstLine: 1,
+          isLast,
+          atomicity: "skipRow",
+          targets,
+        });
+        assert.ok(parsed.doneBytes <= bytes.length && (!isLast || parsed.doneBytes === bytes.length));
+        assert.equal(parsed.nextLine, 1 + bytes.slice(0, parsed.doneBytes).filter((byte) => byte === 0x0a).length);
+      },
+    ),
+    { numRuns: 10 * RUNS },
+  ));
+
+const values: [text: string, type: string][] = [
+  ["1", "INT"],
+  ["-2147483648", "INT"],
+  ["2147483648", "LONG"],
+  ["9223372036854775808", "DOUBLE"],
+  ["1.5", "DOUBLE"],
+  ["NaN", "DOUBLE"],
+  ["TRUE", "BOOLEAN"],
+  ["2024-01-01", "DATE"],
+  ["2024-01-01 00:00:00", "DATE"],
+  ["2024-01-01T00:00:00.123Z", "DATE"],
+  ["2024-01-01T00:00:00.123456Z", "TIMESTAMP"],
+  ["2024-01-01T00:00:00.123456789Z", "TIMESTAMP_NS"],
+  ["2024-01-01T00:00:00Z", "VARCHAR"],
+  ["2024-13-01", "VARCHAR"],
+  ["11111111-2222-3333-4444-555555555555", "UUID"],
+  ["1.2.3.4", "IPv4"],
+  ["null", "IPv4"],
+  ["0x12", "LONG256"],
+  ["x", "CHAR"],
+  ["ä", "CHAR"],
+  ["xy", "VARCHAR"],
+];
+for (const [text, type] of values) {
+  Deno.test(`typeOfValue('${text}') is ${type}`, () => assert.equal(typeOfValue(text), type));
+}
+
+Deno.test("commonType() widens numbers, and mixes others to VARCHAR", () => {
+  assert.deepEqual([commonType(undefined, "DATE"), commonType("INT", "DOUBLE"), commonType("DOUBLE", "LONG")], [
+    "DATE",
+    "DOUBLE",
+    "DOUBLE",
+  ]);
+  assert.deepEqual([commonType("INT", "DATE"), commonType("CHAR", "VARCHAR")], ["VARCHAR", "VARCHAR"]);
+});
+
+Deno.test("columnNameOf() drops what names cannot have", () => {
+  const names = ["a b", "c.d", "a-c", 'q"h', "1x", "", " _x ", "ä", "..."].map(columnNameOf);
+  assert.deepEqual(names, ["aB", "cD", "aC", "qH", "_1x", "f5", "_x", "ä", "f8"]);
+});
+
+function form(text: string, more: Partial<AnalysisOptions> = {}) {
+  const found = analyse(encode(text), { forceHeader: false, linesMax: 1000, isWhole: true, ...more });
+  if (typeof found === "string") return found;
+  const columns = found.columns.map(({ name, type }) => `${name} ${type}`).join(", ");
+  return `${String.fromCharCode(found.delimiter)} ${found.hasHeader} ${columns}`;
+}
+
+const forms: [title: string, text: string, form: string, more?: Partial<AnalysisOptions>][] = [
+  ["a header over numbers", "a,b\n1,2.5\n3,4\n", ", true a INT, b DOUBLE"],
+  ["data that looks like data", "1,abc\n2,def\n", ", false f0 INT, f1 VARCHAR"],
+  ["texts alone", "a,b\nc,d\n", ", false f0 CHAR, f1 CHAR"],
+  ["texts alone with forceHeader", "ab,cd\nef,gh\n", ", true ab VARCHAR, cd VARCHAR", { forceHeader: true }],
+  ["texts alone under the table's names", "x,y\nab,cd\n", ", true x VARCHAR, y VARCHAR", {
+    knownNames: ["X", "y", "z"],
+  }],
+  ["another delimiter", "a;b\n1,5;2\n3,5;4\n", "; true a VARCHAR, b INT"],
+  ["one column", "a\n1\n2\n", ", true a INT"],
+  ["a byte order mark", "\ufeffa,b\n1,2\n", ", true a INT, b INT"],
+  ["empty values", "a,b\n,\n1,\n", ", true a INT, b VARCHAR"],
+  ["quoted delimiters and line ends", 'a,b\n"x,\ny",2\nz,3\n', ", true a VARCHAR, b INT"],
+  [
+    "lines of different lengths",
+    "a,b\n1,2\n3\n",
+    "cannot find the delimiter: no character splits all lines into equally many values; give the parameter delimiter",
+  ],
+  ["a given delimiter", "a,b\n1,2\n3\n", ", true a INT, b INT", { delimiter: COMMA }],
+  ["a single line", "1,2\n", "cannot find the delimiter from a single line: give the parameter delimiter"],
+  ["nothing", "\n\n", "the file has no lines"],
+];
+for (const [title, text, expected, more] of forms) {
+  Deno.test(`analyse() of ${title}`, () => assert.equal(form(text, more), expected));
+}

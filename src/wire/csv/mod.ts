@@ -1,0 +1,13 @@
+/**
+ * CSV files: bytes → their form (`analyse`: delimiter, header and types, from the first lines) → rows of a table
+ * (`parseCsv`, piece by piece, on any thread).
+ */
+export { analyse, type Analysis, type AnalysisOptions, type FoundColumn } from "./analysis.ts";
+export {
+  type Atomicity,
+  type CsvFault,
+  type CsvTarget,
+  parseCsv,
+  type ParsedCsv,
+  type ParseOptions,
+} from "./parser.ts";

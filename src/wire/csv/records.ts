@@ -1,0 +1,162 @@
+/**
+ * Splits bytes into records and fields.
+ *
+ *     record   field (delimiter field)* (LF | CRLF)         an empty line is no record
+ *     field    bytes without delimiter and LF | "…"         `""` within quotes is one quote
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc4180
+ */
+
+const QUOTE = 0x22, LF = 0x0a, CR = 0x0d;
+
+/** What is known of a field beside its bytes. */
+export const FIELD = {
+  plain: 0,
+  quoted: 1,
+  /** Quoted, with doubled quotes. */
+  escaped: 2,
+  /** The record has fewer fields. */
+  missing: 3,
+} as const;
+
+/** A record that cannot be split into the expected fields. */
+export interface BadRecord {
+  line: number;
+  problem: string;
+}
+
+/** Fields of records as offsets into the bytes. Field `f` of record `r` is at `r * fieldCount + f`. */
+export interface Records {
+  readonly fieldCount: number;
+  count: number;
+  starts: Int32Array;
+  ends: Int32Array;
+  kinds: Uint8Array;
+  /** Number of the first line of each record. */
+  lines: Int32Array;
+  bad: BadRecord[];
+  /** Bytes before the first record that is not complete. */
+  doneBytes: number;
+  /** Number of the line at `doneBytes`. */
+  nextLine: number;
+}
+
+export interface SplitOptions {
+  delimiter: number;
+  /** A record with more fields is bad; one with fewer has missing ones. */
+  fieldCount: number;
+  /** Number of the first line. */
+  firstLine: number;
+  /** Nothing follows the bytes: the last record needs no line end. */
+  isLast: boolean;
+  /** Stop after so many records. */
+  recordsMax?: number;
+}
+
+const FIRST_RECORDS = 1024;
+
+export function splitRecords(bytes: Uint8Array, options: SplitOptions): Records {
+  const { delimiter, fieldCount, isLast, recordsMax = Infinity } = options;
+  const { length } = bytes;
+  let capacity = Math.min(recordsMax, Math.max(FIRST_RECORDS, length >> 6));
+  let starts = new Int32Array(capacity * fieldCount), ends = new Int32Array(capacity * fieldCount);
+  let kinds = new Uint8Array(capacity * fieldCount), lines = new Int32Array(capacity);
+  const bad: BadRecord[] = [];
+  let count = 0, at = 0, line = options.firstLine, doneBytes = 0, nextLine = line;
+  while (at < length && count + bad.length < recordsMax) {
+    if (count === capacity) {
+      capacity *= 2;
+      [starts, ends] = [grown(starts, capacity * fieldCount), grown(ends, capacity * fieldCount)];
+      [kinds, lines] = [grownBytes(kinds, capacity * fieldCount), grown(lines, capacity)];
+    }
+    const base = count * fieldCount;
+    lines[count] = line;
+    let field = 0, problem: string | undefined, isBlank = false, isComplete = false;
+    for (;;) {
+      let start = at, end = at, kind: number = FIELD.plain;
+      if (bytes[at] === QUOTE) {
+        kind = FIELD.quoted;
+        start = ++at;
+        for (; at < length; at++) {
+          const byte = bytes[at];
+          if (byte === LF) line++;
+          else if (byte === QUOTE) {
+            if (bytes[at + 1] !== QUOTE || at + 1 === length) break;
+            kind = FIELD.escaped;
+            at++;
+          }
+        }
+        end = at;
+        if (at === length) {
+          if (!isLast) break;
+          problem = "a quoted value has no end";
+        } else at++;
+        if (at < length && bytes[at] === CR && bytes[at + 1] === LF) at++;
+        if (at < length && bytes[at] !== delimiter && bytes[at] !== LF) {
+          problem ??= "found text after a quoted value, expected a delimiter or a line end";
+          while (at < length && bytes[at] !== LF) at++;
+        }
+      } else {
+        while (at < length && bytes[at] !== delimiter && bytes[at] !== LF) at++;
+        end = at;
+        if (end > start && bytes[end - 1] === CR && (at === length || bytes[at] === LF)) end--;
+        isBlank = field === 0 && start === end;
+      }
+      if (field < fieldCount) {
+        starts[base + field] = start;
+        ends[base + field] = end;
+        kinds[base + field] = kind;
+      }
+      field++;
+      if (at < length && bytes[at] === delimiter) {
+        at++;
+        continue;
+      }
+      if (at < length) {
+        at++;
+        line++;
+      } else if (!isLast) break;
+      isComplete = true;
+      break;
+    }
+    if (!isComplete) break;
+    doneBytes = at;
+    nextLine = line;
+    if (isBlank && field === 1) continue;
+    if (field > fieldCount) problem ??= `found ${field} values, expected ${fieldCount}`;
+    if (problem !== undefined) {
+      bad.push({ line: lines[count], problem });
+      continue;
+    }
+    for (; field < fieldCount; field++) {
+      starts[base + field] = ends[base + field] = 0;
+      kinds[base + field] = FIELD.missing;
+    }
+    count++;
+  }
+  return { fieldCount, count, starts, ends, kinds, lines, bad, doneBytes, nextLine };
+}
+
+function grown(values: Int32Array<ArrayBuffer>, length: number): Int32Array<ArrayBuffer> {
+  const larger = new Int32Array(length);
+  larger.set(values);
+  return larger;
+}
+
+function grownBytes(values: Uint8Array<ArrayBuffer>, length: number): Uint8Array<ArrayBuffer> {
+  const larger = new Uint8Array(length);
+  larger.set(values);
+  return larger;
+}
+
+const utf8 = new TextDecoder();
+
+/** The text of a field; undefined if it has no value. */
+export function textOf(bytes: Uint8Array, records: Records, record: number, field: number): string | undefined {
+  const at = record * records.fieldCount + field;
+  const kind = records.kinds[at];
+  if (kind === FIELD.missing) return undefined;
+  const text = utf8.decode(bytes.subarray(records.starts[at], records.ends[at]));
+  if (kind === FIELD.plain && text === "") return undefined;
+  return kind === FIELD.escaped ? text.replaceAll('""', '"') : text;
+}

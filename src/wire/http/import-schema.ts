@@ -1,0 +1,49 @@
+/** The part `schema` of an import: `[{"name": "a", "type": "TIMESTAMP", "pattern": "yyyy-MM-dd"}, …]`. */
+import type { ImportOptions } from "../../api.ts";
+import { tagOfName, typeOf } from "../../types/mod.ts";
+import { DECIMAL_PRECISION_MAX, decimalTag, GEOHASH_BITS_MAX, geohashTag } from "../../types/wide.ts";
+
+/** Returns what is wrong as a text. */
+export function readSchema(text: string): ImportOptions["schema"] | string {
+  let entries: unknown;
+  try {
+    entries = JSON.parse(text);
+  } catch (error) {
+    return `it is not JSON: ${(error as Error).message}`;
+  }
+  if (!Array.isArray(entries)) return "it is not an array";
+  const schema: ImportOptions["schema"][number][] = [];
+  for (const [index, entry] of entries.entries()) {
+    const { name, type, pattern, index: indexed } = (entry ?? {}) as Record<string, unknown>;
+    if (typeof name !== "string" || typeof type !== "string") return `entry ${index} has no name or no type`;
+    if (pattern !== undefined && typeof pattern !== "string") return `the pattern of column ${name} is no text`;
+    const tag = tagOfText(type);
+    if (tag === undefined) return `the type of column ${name} is not known: found '${type}'`;
+    schema.push({ name, type: tag, pattern: pattern || undefined, index: indexed === true });
+  }
+  return schema;
+}
+
+/** The tag of a type's name, with its parameters. */
+function tagOfText(text: string): string | undefined {
+  const [, name, parameters] = /^\s*([\w ]+?)\s*(?:\(([^)]*)\))?\s*$/.exec(text) ?? [];
+  if (name === undefined) return undefined;
+  if (/^geohash$/i.test(name)) return geohashOf(parameters);
+  if (/^decimal$/i.test(name) && parameters !== undefined) return decimalOf(parameters);
+  const tag = parameters === undefined ? tagOfName(name) : undefined;
+  return tag !== undefined && typeOf(tag).storable ? tag : undefined;
+}
+
+function geohashOf(parameters: string | undefined): string | undefined {
+  const [, count, unit] = /^\s*(\d{1,2})\s*([bc])\s*$/i.exec(parameters ?? "") ?? [];
+  const bits = Number(count) * (unit?.toLowerCase() === "c" ? 5 : 1);
+  return bits >= 1 && bits <= GEOHASH_BITS_MAX ? geohashTag(bits) : undefined;
+}
+
+function decimalOf(parameters: string): string | undefined {
+  const [, precision, scale] = /^\s*(\d{1,2})\s*(?:,\s*(\d{1,2})\s*)?$/.exec(parameters) ?? [];
+  const [digits, decimals] = [Number(precision), Number(scale ?? 0)];
+  return digits >= 1 && digits <= DECIMAL_PRECISION_MAX && decimals <= digits
+    ? decimalTag(digits, decimals)
+    : undefined;
+}

@@ -1,0 +1,187 @@
+/** POST /imp: imports a file of CSV. */
+import type { ImportOptions, ImportReport } from "../../../api.ts";
+import { int, list, size } from "../../../config/mod.ts";
+import { DiskFullError, SqlError, SQLSTATE } from "../../../errors.ts";
+import { shownText } from "../../../log/mod.ts";
+import { ConnectionLostError, type Reply, RequestError, textReply } from "../../http1/mod.ts";
+import { tableNameFault } from "../../line/names.ts";
+import type { Call, Route } from "../contract.ts";
+import { jsonReport, textReport } from "../import-report.ts";
+import { readSchema } from "../import-schema.ts";
+import { boundaryOf, MultipartError, type Part, partsOf } from "../multipart.ts";
+import type { Parameters } from "../parameters.ts";
+import { foreignChange } from "../query.ts";
+import { DISK_FULL_STATUS, documentReply } from "../reply.ts";
+import { isReadOnly } from "../settings.ts";
+import { ReceivedBody } from "./write-body.ts";
+
+const settings = {
+  paths: list("http.context.import", "/imp", "Paths of the import endpoint."),
+  headerSizeMax: size("http.multipart.header.buffer.size", "512", "Longest head of a part of an import.", { min: 64 }),
+  linesMax: int(
+    "http.text.analysis.max.lines",
+    1000,
+    "First lines of an imported file from which delimiter, header and types are found.",
+    { min: 2, max: 100_000, reloadable: true },
+  ),
+  lineSizeMax: size(
+    "http.text.roll.buffer.limit",
+    "4m",
+    "Longest line of an imported file. A longer one ends the import.",
+    {
+      min: 1024,
+      reloadable: true,
+    },
+  ),
+};
+
+export const imp: Route = {
+  name: "imp",
+  summary: "imports a CSV file",
+  paths: settings.paths,
+  settings,
+  wire: "imp",
+  methods: { POST: importFile },
+  open: false,
+};
+
+/** Longest `schema` part. */
+const SCHEMA_SIZE_MAX = 1 << 20;
+const UNITS = ["NONE", "HOUR", "DAY", "WEEK", "MONTH", "YEAR"] as const;
+const ATOMICITIES = { skipcol: "skipCol", skiprow: "skipRow", abort: "abort" } as const;
+const UNCOMMITTED_ROWS = 500_000;
+
+/** What is wrong with the request. */
+class Refusal extends Error {}
+
+async function importFile(call: Call): Promise<Reply> {
+  const { request, options: { metrics } } = call;
+  const refusal = foreignChange(call);
+  if (refusal !== undefined) return textReply(403, refusal);
+  const boundary = boundaryOf(request.headers.get("content-type"));
+  if (boundary === undefined) return textReply(400, "Non-multipart POST not supported");
+  const received = new ReceivedBody(request, Infinity);
+  try {
+    if (isReadOnly(call.options.config)) throw new Refusal("the server is read-only");
+    const { table, report } = await importParts(call, received, boundary);
+    metrics?.wires.imp.rowsIn.inc(report.rowsImported);
+    const isJson = call.parameters.get("fmt") === "json";
+    return isJson
+      ? documentReply(jsonReport(table, report), "application/json; charset=utf-8")
+      : documentReply(textReport(table, report), "text/plain; charset=utf-8");
+  } catch (error) {
+    if (error instanceof RequestError || error instanceof ConnectionLostError) throw error;
+    // A client that is still sending would not see the reply.
+    await received.drain();
+    return failed(call, error);
+  } finally {
+    metrics?.wires.imp.bytesIn.inc(received.bytesRead);
+  }
+}
+
+async function importParts(
+  call: Call,
+  body: AsyncIterable<Uint8Array>,
+  boundary: string,
+): Promise<{ table: string; report: ImportReport }> {
+  const { database, identity, options: { config } } = call;
+  const { headerSizeMax, linesMax, lineSizeMax } = config.of(settings);
+  let schema: ImportOptions["schema"] = [];
+  let result: { table: string; report: ImportReport } | undefined;
+  for await (const part of partsOf(body, boundary, headerSizeMax)) {
+    if (result !== undefined) continue; // what follows the file is read and dropped
+    if (part.name === "schema") schema = schemaOf(await textOf(part));
+    if (part.name !== "data") continue;
+    const options = optionsOf(call.parameters, part, { schema, linesMax, lineSizeMax });
+    result = { table: options.table, report: await database.importCsv(part.bytes, options, identity) };
+  }
+  if (result === undefined) throw new Refusal("the body has no part by the name of data");
+  return result;
+}
+
+function optionsOf(
+  parameters: Parameters,
+  part: Part,
+  more: Pick<ImportOptions, "schema" | "linesMax" | "lineSizeMax">,
+): ImportOptions {
+  const table = parameters.get("name") || part.fileName;
+  if (table === undefined) throw new Refusal("there is no table: give the parameter name or the file's name");
+  const fault = tableNameFault(table);
+  if (fault !== undefined) throw new Refusal(fault);
+  const partitionBy = parameters.get("partitionBy") || undefined;
+  const unit = UNITS.find((known) => known === partitionBy?.toUpperCase());
+  if (partitionBy !== undefined && unit === undefined) {
+    throw new Refusal(`partitionBy: found '${partitionBy}', expected one of ${UNITS.join(", ")}`);
+  }
+  const atomicity = (parameters.get("atomicity") ?? "").toLowerCase();
+  return {
+    table,
+    overwrite: parameters.isTrue("overwrite"),
+    create: (parameters.get("create") ?? "").toLowerCase() !== "false",
+    timestamp: parameters.get("timestamp") || undefined,
+    partitionBy: unit,
+    atomicity: Object.hasOwn(ATOMICITIES, atomicity) ? ATOMICITIES[atomicity as keyof typeof ATOMICITIES] : "skipCol",
+    forceHeader: parameters.isTrue("forceHeader"),
+    delimiter: delimiterOf(parameters.get("delimiter")),
+    maxUncommittedRows: countOf(parameters, "maxUncommittedRows") ?? UNCOMMITTED_ROWS,
+    ...more,
+  };
+}
+
+function delimiterOf(text: string | undefined): number | undefined {
+  if (text === undefined || text === "") return undefined;
+  const byte = text.charCodeAt(0);
+  if (text.length > 1 || byte >= 0x80 || '"\r\n'.includes(text)) {
+    throw new Refusal(
+      `delimiter: found ${JSON.stringify(text)}, expected one ASCII character that is no quote or line end`,
+    );
+  }
+  return byte;
+}
+
+function countOf(parameters: Parameters, name: string): number | undefined {
+  const text = parameters.get(name) || undefined;
+  if (text === undefined) return undefined;
+  const value = Number(text);
+  if (!/^\d{1,9}$/.test(text) || value === 0) throw new Refusal(`${name}: found '${text}', expected a number from 1`);
+  return value;
+}
+
+function schemaOf(text: string): ImportOptions["schema"] {
+  const schema = readSchema(text);
+  if (typeof schema === "string") throw new Refusal(`schema: ${schema}`);
+  return schema;
+}
+
+async function textOf({ bytes }: Part): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = "";
+  for await (const piece of bytes) {
+    text += decoder.decode(piece, { stream: true });
+    if (text.length > SCHEMA_SIZE_MAX) throw new Refusal(`schema: it is longer than ${SCHEMA_SIZE_MAX} characters`);
+  }
+  return text + decoder.decode();
+}
+
+/** Refusals have status 200, as clients of QuestDB expect: the text tells what is wrong. */
+function failed(call: Call, error: unknown): Reply {
+  const { log, metrics } = call.options;
+  if (error instanceof MultipartError) return textReply(400, error.message);
+  if (error instanceof Refusal || error instanceof SqlError) {
+    log.error(`import refused: ${shownText(error.message)}`);
+    const isDenied = error instanceof SqlError && error.sqlState === SQLSTATE.insufficientPrivilege;
+    return refused(call, error.message, isDenied ? 403 : 200);
+  }
+  if (error instanceof DiskFullError) return refused(call, error.message, DISK_FULL_STATUS);
+  metrics?.unhandledErrors.inc();
+  log.error(`import failed: ${error instanceof Error ? error.stack ?? error.message : String(error)}`);
+  return refused(call, `internal error: ${error instanceof Error ? error.message : String(error)}`, 500);
+}
+
+function refused(call: Call, message: string, status: number): Reply {
+  const isJson = call.parameters.get("fmt") === "json";
+  const reply = isJson
+    ? documentReply(JSON.stringify({ status: message }), "application/json; charset=utf-8")
+    : documentReply(message, "text/plain; charset=utf-8");
+  return { ...reply, status };
+}
