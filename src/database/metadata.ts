@@ -1,11 +1,10 @@
 /** Rows of the sources that describe the database itself: one entry a source, by the name the binder gives it. */
 import { CorruptFileError, SqlError, SQLSTATE, TableClosedError } from "../errors.ts";
 import { FUNCTIONS } from "../sql/functions/mod.ts";
-import { accessIsOff, keywords } from "../sql/mod.ts";
+import { accessIsOff, columnRows, keywords, partitionRows, statementSource } from "../sql/mod.ts";
 import type { MetadataNode, Plan } from "../sql/plan.ts";
 import type { TableSnapshot } from "../storage/mod.ts";
-import { typeOf, type Value } from "../types/mod.ts";
-import { arrayDimensions } from "../types/wide.ts";
+import type { Value } from "../types/mod.ts";
 import { ACCESS_SOURCES, allPermissionRows } from "./access/metadata.ts";
 import { visibleTables } from "./access/visible.ts";
 import { type Core, SERVER } from "./core.ts";
@@ -42,6 +41,8 @@ function rowsOf(node: MetadataNode, core: Core, asker: Asker): Value[][] {
     return catalogRows(node.source, node.columns, schemas, asker);
   }
   if (Object.hasOwn(ACCESS_SOURCES, node.source)) return accessRows(node, core, asker);
+  const ofStatement = statementSource(node.source);
+  if (ofStatement !== undefined) return ofStatement.rows(core, node);
   const source = SOURCES[node.source];
   if (!source) throw new SqlError(`${node.source} is not supported`, node.at, SQLSTATE.featureNotSupported);
   return source(core, () => {
@@ -71,13 +72,8 @@ const SERIES = new Set(["long_sequence", "generate_series"]);
 
 const SOURCES: Record<string, Source> = {
   tables: ({ catalogue }) => catalogue.tables().toSorted((a, b) => a.schema.id - b.schema.id).map(tableRow),
-  show_tables: ({ catalogue }) => catalogue.tables().toSorted(byName).map(({ schema }) => [schema.name]),
   table_columns: (_, table) => columnRows(table()),
-  show_columns: (_, table) => columnRows(table()),
   table_partitions: (_, table) => partitionRows(table()),
-  show_partitions: (_, table) => partitionRows(table()),
-  show_create_table: (_, table) => [[createTableText(table())]],
-  show_parameters: ({ options }) => options.parameters(),
   functions: () =>
     FUNCTIONS.map(({ name, args, volatility, aggregate, window, table }) => {
       const signature = `${name}(${
@@ -155,85 +151,4 @@ function extentOf(table: TableSnapshot): { rowCount: Value; first: Value; last: 
     }
     throw error;
   }
-}
-
-/** Told of every SYMBOL column, with and without an index, unless the statement that made it said otherwise. */
-const INDEX_BLOCK_CAPACITY = 256;
-
-/** Arrays are called ARRAY in replies, but by their full type in metadata. */
-function typeName(tag: string): string {
-  return arrayDimensions(tag) > 0 ? tag : typeOf(tag).name;
-}
-
-function columnRows(table: TableSnapshot): Value[][] {
-  const { schema } = table;
-  return schema.columns.map((column) => {
-    const isSymbol = column.type === "SYMBOL";
-    return [
-      column.name,
-      typeName(column.type),
-      column.indexed,
-      isSymbol ? column.indexCapacity ?? INDEX_BLOCK_CAPACITY : 0,
-      isSymbol && column.symbolCached,
-      isSymbol ? column.symbolCapacity : 0,
-      isSymbol ? symbolTableSize(table, column.id) : 0,
-      column.id === schema.timestampId,
-      schema.dedupKeys.includes(column.id),
-    ];
-  });
-}
-
-/** Null is one more symbol where there are nulls. */
-function symbolTableSize(table: TableSnapshot, columnId: number): number {
-  const { dictionaries: [dictionary], segments } = table.source([columnId]);
-  const hasNulls = segments.some(({ chunks: [chunk], rowCount }) => rowCount > 0 && chunk?.stats.nullCount !== 0);
-  return (dictionary?.count ?? 0) + (hasNulls ? 1 : 0);
-}
-
-const UNITS = ["B", "KiB", "MiB", "GiB", "TiB"];
-
-function readableSize(bytes: number): string {
-  let size = bytes, unit = 0;
-  for (; size >= 1024 && unit < UNITS.length - 1; unit++) size /= 1024;
-  return `${size.toFixed(1)} ${UNITS[unit]}`;
-}
-
-function partitionRows(table: TableSnapshot): Value[][] {
-  const partitions = table.partitions();
-  return partitions.map((partition, i) => [
-    partition.index,
-    table.schema.partitionBy,
-    partition.name,
-    table.schema.timestampId < 0 ? null : partition.timestampMin,
-    table.schema.timestampId < 0 ? null : partition.timestampMax,
-    BigInt(partition.rowCount),
-    BigInt(partition.diskSizeBytes),
-    readableSize(partition.diskSizeBytes),
-    false,
-    i === partitions.length - 1,
-    true,
-    false,
-    false,
-    false,
-    -1n,
-  ]);
-}
-
-/** The statement that makes such a table. */
-function createTableText({ schema }: TableSnapshot): string {
-  const columns = schema.columns.map((column) => {
-    const symbol = column.type === "SYMBOL" && !column.symbolCached ? " NOCACHE" : "";
-    return `\t${column.name} ${typeName(column.type)}${symbol}${
-      column.indexed ? ` INDEX CAPACITY ${column.indexCapacity ?? INDEX_BLOCK_CAPACITY}` : ""
-    }`;
-  });
-  const timestamp = schema.columns.find((column) => column.id === schema.timestampId);
-  const keys = schema.dedupKeys.map((id) => schema.columns.find((column) => column.id === id)!.name);
-  const tail = [
-    timestamp && ` timestamp(${timestamp.name}) PARTITION BY ${schema.partitionBy}`,
-    schema.ttl && ` TTL ${schema.ttl.count} ${schema.ttl.unit}${schema.ttl.count === 1 ? "" : "S"}`,
-    !schema.wal && timestamp && " BYPASS WAL",
-    keys.length > 0 && `\nDEDUP UPSERT KEYS(${keys.join(",")})`,
-  ];
-  return `CREATE TABLE '${schema.name}' ( \n${columns.join(",\n")}\n)${tail.filter(Boolean).join("")};`;
 }

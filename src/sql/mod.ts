@@ -13,8 +13,10 @@ export { callsServer, substituteCalls, substituteParameters } from "./parameters
 export { optimize, optimizeStatement, usesClock } from "./planner/mod.ts";
 export { inputsOf, mapStatement } from "./planner/nodes.ts";
 export { type LanguageReference, languageReference } from "./reference.ts";
-export { categoryOf, kindOf } from "./statements/mod.ts";
 export { accessIsOff } from "./statements/access/access-kind.ts";
+export { categoryOf, kindOf, statementSource } from "./statements/mod.ts";
+export { columnRows } from "./statements/show-columns.ts";
+export { partitionRows } from "./statements/show-partitions.ts";
 export { done, type StatementRows, type StatementRun, type StatementServices } from "./statements/statement.ts";
 export type { ChangedRows, ChangedTable } from "./statements/statement.ts";
 export { splitScript } from "./script.ts";

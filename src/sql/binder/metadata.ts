@@ -5,17 +5,18 @@ import type { Column, MetadataNode } from "../plan.ts";
 import { CATALOG_TABLES, catalogName, TABLE_OID } from "./catalog-tables.ts";
 import type { Value } from "../../types/mod.ts";
 
-function columns(text: string): Column[] {
+/** `name:TYPE` of each column. */
+export function columns(text: string): Column[] {
   return text.trim().split(/\s+/).map((pair) => {
     const colon = pair.lastIndexOf(":");
     return { name: pair.slice(0, colon), type: pair.slice(colon + 1) };
   });
 }
 
-const SHOW_COLUMNS = columns(
+export const TABLE_COLUMNS = columns(
   "column:STRING type:STRING indexed:BOOLEAN indexBlockCapacity:INT symbolCached:BOOLEAN symbolCapacity:INT symbolTableSize:INT designated:BOOLEAN upsertKey:BOOLEAN",
 );
-const PARTITIONS = columns(
+export const TABLE_PARTITIONS = columns(
   "index:INT partitionBy:STRING name:STRING minTimestamp:TIMESTAMP maxTimestamp:TIMESTAMP numRows:LONG diskSize:LONG diskSizeHuman:STRING readOnly:BOOLEAN active:BOOLEAN attached:BOOLEAN detached:BOOLEAN attachable:BOOLEAN isParquet:BOOLEAN parquetFileSize:LONG",
 );
 
@@ -44,8 +45,8 @@ const SOURCES = new Map<string, { columns: Column[]; args: number; isFunction: b
     args: 0,
     isFunction: true,
   }],
-  ["table_columns", { columns: SHOW_COLUMNS, args: 1, isFunction: true }],
-  ["table_partitions", { columns: PARTITIONS, args: 1, isFunction: true }],
+  ["table_columns", { columns: TABLE_COLUMNS, args: 1, isFunction: true }],
+  ["table_partitions", { columns: TABLE_PARTITIONS, args: 1, isFunction: true }],
   ["functions", {
     columns: columns("name:STRING signature:STRING signature_translated:STRING runtime_constant:BOOLEAN type:STRING"),
     args: 0,
@@ -127,17 +128,6 @@ const SOURCES = new Map<string, { columns: Column[]; args: number; isFunction: b
     isFunction: false,
   }],
   ["checkpoint_status", { columns: columns("in_progress:BOOLEAN started_at:TIMESTAMP"), args: 0, isFunction: true }],
-  ["show_tables", { columns: columns("table_name:STRING"), args: 0, isFunction: false }],
-  ["show_columns", { columns: SHOW_COLUMNS, args: 1, isFunction: false }],
-  ["show_partitions", { columns: PARTITIONS, args: 1, isFunction: false }],
-  ["show_create_table", { columns: columns("ddl:VARCHAR"), args: 1, isFunction: false }],
-  ["show_parameters", {
-    columns: columns(
-      "property_path:STRING env_var_name:STRING value:STRING value_source:STRING sensitive:BOOLEAN reloadable:BOOLEAN",
-    ),
-    args: 0,
-    isFunction: false,
-  }],
   ...Object.entries(CATALOG_TABLES).map(([name, text]) => [name, catalogSource(name, text)] as const),
 ]);
 

@@ -28,7 +28,7 @@ import { showParameters } from "./show-parameters.ts";
 import { showPartitions } from "./show-partitions.ts";
 import { showSetting } from "./show-setting.ts";
 import { showTables } from "./show-tables.ts";
-import type { Form, Reader, StatementKind } from "./statement.ts";
+import type { Form, Reader, StatementKind, StatementSource } from "./statement.ts";
 import { transaction } from "./transaction.ts";
 import { truncate } from "./truncate.ts";
 import { update } from "./update.ts";
@@ -69,6 +69,11 @@ export function kindOf(statement: Statement | BoundStatement<unknown>): Statemen
   const kind = BY_KIND.get(statement.kind);
   if (kind === undefined) throw new Error(`${statement.kind} is no kind of statement`);
   return kind;
+}
+
+/** The rows of a statement whose plan names this source. */
+export function statementSource(name: string): StatementSource | undefined {
+  return BY_KIND.get(name)?.source;
 }
 
 export function categoryOf(bound: BoundStatement<PostedPlan>): Prepared["category"] {

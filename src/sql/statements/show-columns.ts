@@ -1,28 +1,25 @@
+import type { TableSnapshot } from "../../storage/contract.ts";
+import { typeOf, type Value } from "../../types/mod.ts";
+import { arrayDimensions } from "../../types/wide.ts";
+import { TABLE_COLUMNS } from "../binder/metadata.ts";
 import { isMark, isWord, type Token } from "../lexer.ts";
 import { reservedWord } from "../token-classes.ts";
-import { planOfTable, showKind, type ShowOfTable, showOfTable } from "./show.ts";
+import { type ShowOfTable, showOfTable } from "./show.ts";
 
 const kind = "showColumns";
 
-export const showColumns = showKind<ShowOfTable>({
+export const showColumns = showOfTable({
   kind,
-  form: {
-    words: ["SHOW"],
-    grammar: String.raw`
-  showColumns = "SHOW" "COLUMNS" "FROM" tableName`,
-    actions: {
-      showColumns: (show, _columns, _from, table) => showOfTable(kind, show, table),
-    },
-    reader: {
-      words: ["DESCRIBE", "DESC"],
-      /** DESCRIBE [TABLE] name. Undefined for what reads a table of that name. */
-      read(tokens, from, to): ShowOfTable | undefined {
-        let at = isWord(tokens[from + 1], "TABLE") ? from + 2 : from + 1;
-        if (at + 2 < to && isWord(tokens[at], "PUBLIC") && isMark(tokens[at + 1], ".")) at += 2;
-        const name = tokens[at];
-        if (at + 1 !== to || !isName(name)) return undefined;
-        return { kind, at: tokens[from].at, table: { text: name.text, at: name.at, quoted: name.kind !== "word" } };
-      },
+  words: '"SHOW" "COLUMNS" "FROM"',
+  reader: {
+    words: ["DESCRIBE", "DESC"],
+    /** DESCRIBE [TABLE] name. Undefined for what reads a table of that name. */
+    read(tokens, from, to): ShowOfTable | undefined {
+      let at = isWord(tokens[from + 1], "TABLE") ? from + 2 : from + 1;
+      if (at + 2 < to && isWord(tokens[at], "PUBLIC") && isMark(tokens[at + 1], ".")) at += 2;
+      const name = tokens[at];
+      if (at + 1 !== to || !isName(name)) return undefined;
+      return { kind, at: tokens[from].at, table: { text: name.text, at: name.at, quoted: name.kind !== "word" } };
     },
   },
   reference: {
@@ -30,9 +27,44 @@ export const showColumns = showKind<ShowOfTable>({
 DESCRIBE [TABLE] table, DESC [TABLE] table`,
     summary: "The columns of a table, with their types, indexes and symbols.",
   },
-  plan: (show, queries) => planOfTable("show_columns", show, queries),
+  columns: TABLE_COLUMNS,
+  rows: columnRows,
 });
 
 function isName({ kind, text }: Token): boolean {
   return kind === "quoted" || kind === "string" || (kind === "word" && reservedWord(text) === undefined);
+}
+
+/** Shown for SYMBOL columns, with or without an index, unless CREATE TABLE gave a capacity. */
+export const INDEX_BLOCK_CAPACITY = 256;
+
+/** Arrays are called ARRAY in replies, but by their full type in metadata. */
+export function typeName(tag: string): string {
+  return arrayDimensions(tag) > 0 ? tag : typeOf(tag).name;
+}
+
+/** Also of table_columns(). */
+export function columnRows(table: TableSnapshot): Value[][] {
+  const { schema } = table;
+  return schema.columns.map((column) => {
+    const isSymbol = column.type === "SYMBOL";
+    return [
+      column.name,
+      typeName(column.type),
+      column.indexed,
+      isSymbol ? column.indexCapacity ?? INDEX_BLOCK_CAPACITY : 0,
+      isSymbol && column.symbolCached,
+      isSymbol ? column.symbolCapacity : 0,
+      isSymbol ? symbolTableSize(table, column.id) : 0,
+      column.id === schema.timestampId,
+      schema.dedupKeys.includes(column.id),
+    ];
+  });
+}
+
+/** Null is one more symbol where there are nulls. */
+function symbolTableSize(table: TableSnapshot, columnId: number): number {
+  const { dictionaries: [dictionary], segments } = table.source([columnId]);
+  const hasNulls = segments.some(({ chunks: [chunk], rowCount }) => rowCount > 0 && chunk?.stats.nullCount !== 0);
+  return (dictionary?.count ?? 0) + (hasNulls ? 1 : 0);
 }

@@ -1,17 +1,31 @@
-import { planOfTable, showKind, type ShowOfTable, showOfTable } from "./show.ts";
+import type { TableSnapshot } from "../../storage/contract.ts";
+import { columns } from "../binder/metadata.ts";
+import { INDEX_BLOCK_CAPACITY, typeName } from "./show-columns.ts";
+import { showOfTable } from "./show.ts";
 
-const kind = "showCreateTable";
-
-export const showCreateTable = showKind<ShowOfTable>({
-  kind,
-  form: {
-    words: ["SHOW"],
-    grammar: String.raw`
-  showCreateTable = "SHOW" "CREATE" "TABLE" tableName`,
-    actions: {
-      showCreateTable: (show, _create, _table, table) => showOfTable(kind, show, table),
-    },
-  },
+export const showCreateTable = showOfTable({
+  kind: "showCreateTable",
+  words: '"SHOW" "CREATE" "TABLE"',
   reference: { syntax: "SHOW CREATE TABLE table", summary: "The statement that makes such a table." },
-  plan: (show, queries) => planOfTable("show_create_table", show, queries),
+  columns: columns("ddl:VARCHAR"),
+  rows: (table) => [[createTableText(table)]],
 });
+
+/** The statement that makes such a table. */
+export function createTableText({ schema }: TableSnapshot): string {
+  const columns = schema.columns.map((column) => {
+    const symbol = column.type === "SYMBOL" && !column.symbolCached ? " NOCACHE" : "";
+    return `\t${column.name} ${typeName(column.type)}${symbol}${
+      column.indexed ? ` INDEX CAPACITY ${column.indexCapacity ?? INDEX_BLOCK_CAPACITY}` : ""
+    }`;
+  });
+  const timestamp = schema.columns.find((column) => column.id === schema.timestampId);
+  const keys = schema.dedupKeys.map((id) => schema.columns.find((column) => column.id === id)!.name);
+  const tail = [
+    timestamp && ` timestamp(${timestamp.name}) PARTITION BY ${schema.partitionBy}`,
+    schema.ttl && ` TTL ${schema.ttl.count} ${schema.ttl.unit}${schema.ttl.count === 1 ? "" : "S"}`,
+    !schema.wal && timestamp && " BYPASS WAL",
+    keys.length > 0 && `\nDEDUP UPSERT KEYS(${keys.join(",")})`,
+  ];
+  return `CREATE TABLE '${schema.name}' ( \n${columns.join(",\n")}\n)${tail.filter(Boolean).join("")};`;
+}

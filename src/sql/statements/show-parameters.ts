@@ -1,22 +1,13 @@
-import type { Statement } from "../ast.ts";
-import { metadataPlan } from "../binder/metadata.ts";
-import { at } from "../tree-nodes.ts";
-import { showKind } from "./show.ts";
+import { columns } from "../binder/metadata.ts";
+import { showAll } from "./show.ts";
 
-export const showParameters = showKind<Statement>({
+export const showParameters = showAll({
   kind: "showParameters",
-  form: {
-    words: ["SHOW"],
-    grammar: String.raw`
-  showParameters = "SHOW" "PARAMETERS"`,
-    actions: {
-      showParameters: (show, _parameters) => ({ kind: "showParameters", at: at(show) }),
-    },
-  },
+  words: '"SHOW" "PARAMETERS"',
   reference: { syntax: "SHOW PARAMETERS", summary: "The settings of the server, and where each value comes from." },
   requires: ["SYSTEM ADMIN"],
-  plan({ at }, { binding }) {
-    binding.requires.add("SYSTEM ADMIN", at);
-    return metadataPlan("show_parameters", [], at);
-  },
+  columns: columns(
+    "property_path:STRING env_var_name:STRING value:STRING value_source:STRING sensitive:BOOLEAN reloadable:BOOLEAN",
+  ),
+  rows: ({ options }) => options.parameters(),
 });

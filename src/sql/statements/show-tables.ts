@@ -1,18 +1,10 @@
-import type { Statement } from "../ast.ts";
-import { metadataPlan } from "../binder/metadata.ts";
-import { at } from "../tree-nodes.ts";
-import { showKind } from "./show.ts";
+import { columns } from "../binder/metadata.ts";
+import { showAll } from "./show.ts";
 
-export const showTables = showKind<Statement>({
+export const showTables = showAll({
   kind: "showTables",
-  form: {
-    words: ["SHOW"],
-    grammar: String.raw`
-  showTables = "SHOW" "TABLES"`,
-    actions: {
-      showTables: (show, _tables) => ({ kind: "showTables", at: at(show) }),
-    },
-  },
+  words: '"SHOW" "TABLES"',
   reference: { syntax: "SHOW TABLES", summary: "The names of all tables." },
-  plan: ({ at }) => metadataPlan("show_tables", [], at),
+  columns: columns("table_name:STRING"),
+  rows: ({ catalogue }) => catalogue.tables().map(({ schema }) => schema.name).sort().map((name) => [name]),
 });

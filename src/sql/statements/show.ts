@@ -1,23 +1,27 @@
 /** What all kinds of SHOW share: they are queries, also in FROM: `SELECT … FROM (SHOW TABLES)`. */
 import type { PostedPlan } from "../../engine/contract.ts";
+import { SqlError, SQLSTATE } from "../../errors.ts";
+import type { TableSnapshot } from "../../storage/contract.ts";
+import type { Value } from "../../types/mod.ts";
 import type { Name, Statement } from "../ast.ts";
-import { metadataPlan } from "../binder/metadata.ts";
 import type { Queries } from "../binder/query.ts";
-import type { BoundStatement, Plan } from "../plan.ts";
+import type { BoundStatement, Column, MetadataNode, Plan } from "../plan.ts";
+import { at } from "../tree-nodes.ts";
 import { onlyName } from "./names.ts";
-import type { StatementKind } from "./statement.ts";
-import { at, type Node } from "../tree-nodes.ts";
+import type { Form, SourceServices, StatementKind } from "./statement.ts";
 
 interface BoundShow<P = PostedPlan> extends BoundStatement<P> {
   plan: P;
 }
 
+type Kind<Tree extends Statement> = StatementKind<Tree, BoundShow>;
+
 type ShowKind<Tree extends Statement> =
-  & Pick<StatementKind<Tree, BoundShow>, "kind" | "form" | "reference">
-  & Partial<Pick<StatementKind<Tree, BoundShow>, "requires">>
+  & Pick<Kind<Tree>, "kind" | "form" | "reference">
+  & Partial<Pick<Kind<Tree>, "requires" | "source">>
   & { plan(tree: Tree, queries: Queries): Plan };
 
-export function showKind<Tree extends Statement>({ plan, ...kind }: ShowKind<Tree>): StatementKind<Tree, BoundShow> {
+export function showKind<Tree extends Statement>({ plan, ...kind }: ShowKind<Tree>): Kind<Tree> {
   return {
     requires: [],
     ...kind,
@@ -28,19 +32,77 @@ export function showKind<Tree extends Statement>({ plan, ...kind }: ShowKind<Tre
   };
 }
 
+interface ShowSource extends Pick<Kind<Statement>, "kind" | "reference"> {
+  /** In the grammar: `"SHOW" "TABLES"`. */
+  words: string;
+  columns: Column[];
+}
+
+/** SHOW of something that there is once: the words alone. */
+export function showAll(
+  { kind, words, reference, columns, rows, requires = [] }: ShowSource & Partial<Pick<Kind<Statement>, "requires">> & {
+    rows(services: SourceServices): Value[][];
+  },
+): Kind<Statement> {
+  return showKind<Statement>({
+    kind,
+    form: {
+      words: ["SHOW"],
+      grammar: `\n  ${kind} = ${kind}Words\n  ${kind}Words = ${words}`,
+      actions: { [kind]: (words) => ({ kind, at: at(words) }) },
+    },
+    reference,
+    requires,
+    source: { columns, rows },
+    plan({ at }, { binding }) {
+      for (const permission of requires) binding.requires.add(permission, at);
+      return sourcePlan(kind, columns, [], at);
+    },
+  });
+}
+
 export interface ShowOfTable extends Statement {
   table: Name;
 }
 
-export const showOfTable = (kind: string, show: Node, table: Node): ShowOfTable => ({
-  kind,
-  at: at(show),
-  table: onlyName(table.tree()),
-});
-
-/** The rows of a source about one table: `binder/metadata.ts` names its columns. */
-export function planOfTable(source: string, { table }: ShowOfTable, { binding }: Queries): Plan {
-  const { schema } = binding.table(table);
-  binding.requires.ofColumns("SELECT", table.at, schema).useTable();
-  return metadataPlan(source, [schema.name], table.at);
+/** SHOW of something about a table: the words, then its name. */
+export function showOfTable(
+  { kind, words, reference, columns, rows, reader }: ShowSource & Pick<Form, "reader"> & {
+    rows(table: TableSnapshot): Value[][];
+  },
+): Kind<ShowOfTable> {
+  return showKind<ShowOfTable>({
+    kind,
+    form: {
+      words: ["SHOW"],
+      grammar: `\n  ${kind} = ${kind}Words tableName\n  ${kind}Words = ${words}`,
+      actions: { [kind]: (words, table) => ({ kind, at: at(words), table: onlyName(table.tree()) }) },
+      reader,
+    },
+    reference,
+    source: {
+      columns,
+      rows: ({ catalogue }, { args: [name], at }) => rows(tableOf(catalogue.table(`${name}`), name, at)),
+    },
+    plan({ table }, { binding }) {
+      const { schema } = binding.table(table);
+      binding.requires.ofColumns("SELECT", table.at, schema).useTable();
+      return sourcePlan(kind, columns, [schema.name], table.at);
+    },
+  });
 }
+
+function tableOf(table: TableSnapshot | undefined, name: Value, at: number): TableSnapshot {
+  if (table === undefined) throw new SqlError(`table ${name} does not exist`, at, SQLSTATE.undefinedTable);
+  return table;
+}
+
+const sourcePlan = (source: string, columns: Column[], args: Value[], at: number): MetadataNode => ({
+  node: "metadata",
+  source,
+  args,
+  at,
+  columns,
+  timestamp: -1,
+  order: "none",
+});

@@ -11,7 +11,7 @@ import type { Value } from "../../types/mod.ts";
 import type { Statement } from "../ast.ts";
 import type { Queries } from "../binder/query.ts";
 import type { Token } from "../lexer.ts";
-import type { BoundStatement, NewTable } from "../plan.ts";
+import type { BoundStatement, Column, MetadataNode, NewTable } from "../plan.ts";
 
 type Category = Prepared["category"];
 
@@ -36,6 +36,8 @@ export interface StatementKind<
   bind(tree: Tree, queries: Queries): Bound;
   /** The rows that it answers with. Absent if it answers with none. */
   rows?(bound: Bound): StatementRows | undefined;
+  /** Of SHOW: rows that are made when the query starts. Its plan names it by the kind. */
+  readonly source?: StatementSource;
   /** The line of EXPLAIN over that of its plan. Absent if the plan says it all. */
   explain?(bound: Bound): string;
   execute(bound: Bound, run: StatementRun): Answer | Promise<Answer>;
@@ -73,6 +75,21 @@ export interface StatementRows {
   columns: ResultColumn[];
   /** Index of the designated timestamp, or -1. */
   timestamp: number;
+}
+
+export interface StatementSource {
+  readonly columns: readonly Column[];
+  rows(services: SourceServices, node: MetadataNode): Value[][];
+}
+
+/** What the rows of sources are made from. */
+export interface SourceServices {
+  /** The tables as the session sees them. */
+  readonly catalogue: Catalogue;
+  readonly options: {
+    /** The settings of the server. */
+    parameters(): Value[][];
+  };
 }
 
 /** One execution, as the session offers it to its statement. */
