@@ -7,7 +7,7 @@ import { findOverload, functionsNamed, isInternal, type OverloadFailure } from "
 import type { Expr } from "../plan.ts";
 import { UNTYPED } from "./context.ts";
 import { fold } from "./convert.ts";
-import type { Expressions } from "./expressions.ts";
+import type { ExpressionBinder } from "./expression-binder.ts";
 import { hasParameter } from "./plans.ts";
 
 /** Is `name` an aggregate, a window function, a plain one, or nothing known? */
@@ -44,7 +44,7 @@ const CLASS_TYPES: Record<string, string> = { number: "DOUBLE", integer: "LONG",
 const SHAPED_CLASSES = new Set(["wide", "decimal", "array"]);
 
 /** The arguments with types for untyped parameters: those of the first overload that the other arguments fit. */
-function settleParameters(expressions: Expressions, name: string, given: Expr[]): Expr[] {
+function settleParameters(expressions: ExpressionBinder, name: string, given: Expr[]): Expr[] {
   if (given.every((arg) => arg.type !== UNTYPED)) return given;
   let chosen: string[] | undefined;
   for (const entry of functionsNamed(name)) {
@@ -69,7 +69,7 @@ function settleParameters(expressions: Expressions, name: string, given: Expr[])
 
 /** @throws at the call, at the argument that does not fit, or at 0 where the dialect finds the fault only when it runs. */
 export function resolveOverload(
-  expressions: Expressions,
+  expressions: ExpressionBinder,
   name: string,
   given: Expr[],
   at: number,
@@ -98,7 +98,7 @@ const STAND_INS: Value[] = ["d", "day", "1d", "UTC", "", 1];
 
 /** Tries to find an overload; `constants` gets stand-ins where it lacks a constant that a parameter will give. */
 function withStandIns(
-  expressions: Expressions,
+  expressions: ExpressionBinder,
   args: Expr[],
   constants: (Value | undefined)[],
   find: () => ReturnType<typeof findOverload>,
@@ -119,7 +119,7 @@ function withStandIns(
 }
 
 function overloadError(
-  expressions: Expressions,
+  expressions: ExpressionBinder,
   name: string,
   failure: OverloadFailure,
   args: Expr[],
@@ -146,7 +146,7 @@ function isTimeComparison(name: string, args: Expr[]): boolean {
 }
 
 export function bindFunction(
-  expressions: Expressions,
+  expressions: ExpressionBinder,
   name: string,
   args: Expr[],
   at: number,

@@ -5,14 +5,14 @@ import { SqlError, SQLSTATE } from "../../errors.ts";
 import { geohashBits, parseGeohash } from "../../types/wide.ts";
 import type { Expr } from "../plan.ts";
 import { convertConstant } from "./convert.ts";
-import type { Expressions } from "./expressions.ts";
+import type { ExpressionBinder } from "./expression-binder.ts";
 import { constant, FALSE, TRUE } from "./literals.ts";
 import { displayName, isInteger, isNumber, isText, isTextOrChar, isTime } from "./types.ts";
 
 const TURNED: Record<string, string> = { "=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<=" };
 
 export function bindComparison(
-  expressions: Expressions,
+  expressions: ExpressionBinder,
   operator: string,
   first: Expr,
   second: Expr,
@@ -37,7 +37,7 @@ export function bindComparison(
  * `x = null` finds nulls. `<` and `>` never hold; `<=` and `>=` are true of nulls only, but of every text and UUID, and of no
  * CHAR and LONG256: users know it so.
  */
-function withNull(expressions: Expressions, operator: string, operand: Expr, at: number): Expr {
+function withNull(expressions: ExpressionBinder, operator: string, operand: Expr, at: number): Expr {
   if (operator === "<" || operator === ">") return FALSE;
   if (operator === "<=" || operator === ">=") {
     if (isText(operand.type) || operand.type === "UUID") return TRUE;
@@ -50,7 +50,7 @@ function withNull(expressions: Expressions, operator: string, operand: Expr, at:
 
 /** A constant text against another type is read as a value of that type. */
 function textConstant(
-  expressions: Expressions,
+  expressions: ExpressionBinder,
   operator: string,
   side: Expr,
   other: Expr,

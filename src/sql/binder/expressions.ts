@@ -5,7 +5,7 @@ import { notSupported, SqlError, SQLSTATE } from "../../errors.ts";
 import { didYouMean } from "../../nearest.ts";
 import { typeOf, type Value } from "../../types/mod.ts";
 import { arrayDimensions, asDecimal, decimalOf, decimalTag, geohashBits, parseGeohash } from "../../types/wide.ts";
-import type { Expression, FunctionCall, OrderItem, Query, TypeName } from "../ast.ts";
+import type { Expression, FunctionCall, OrderItem, TypeName } from "../ast.ts";
 import { isOidType, oidOfText } from "./object-ids.ts";
 import type { AggregateCall, Expr, SortKey } from "../plan.ts";
 import { aggregateKind, bindFunction, castEntry, resolveOverload } from "./calls.ts";
@@ -14,16 +14,9 @@ import { JSON_TYPES } from "../functions/json.ts";
 import { callableNames, findOverload } from "../functions/mod.ts";
 import { settingNames, settingOf } from "../client-settings.ts";
 import { bindComparison } from "./comparison.ts";
-import {
-  type Binding,
-  findVariable,
-  type Names,
-  typeMismatch,
-  unknownFunction,
-  unknownVariable,
-  UNTYPED,
-} from "./context.ts";
+import { type Binding, findVariable, typeMismatch, unknownFunction, unknownVariable, UNTYPED } from "./context.ts";
 import { convertConstant, fold } from "./convert.ts";
+import { type ExpressionBinder, NO_CALLS_OF_ROWS, type Scope } from "./expression-binder.ts";
 import { bindIn } from "./membership.ts";
 import {
   arrayLiteral,
@@ -38,7 +31,7 @@ import {
   TRUE,
 } from "./literals.ts";
 import { hasParameter, not, rewrite, sizeOf } from "./plans.ts";
-import { candidates, lookUp, type ScopeColumn } from "./scope.ts";
+import { candidates, lookUp } from "./scope.ts";
 import { choiceOf } from "./text.ts";
 import { tolerant } from "./tolerant.ts";
 import {
@@ -55,54 +48,6 @@ import {
 
 const INT_MAX = 2147483647;
 
-/** Sub-queries in expressions join themselves to the input; the binder of the query gives this. */
-export interface SubqueryHost {
-  /** A BOOLEAN expression: is `operand` among the query's values? */
-  membership(operand: Expr, query: Query, names: Names, at: number): Expr;
-  /** The value of a one-row query. */
-  scalar(query: Query, names: Names, at: number): Expr;
-  /** A BOOLEAN expression: does the query give a row? */
-  exists(query: Query, names: Names, at: number): Expr;
-  /** The values of a query of one column, as PostgreSQL writes an array: `{a,b}`. */
-  array(query: Query, names: Names, at: number): Expr;
-}
-
-/** What an expression may refer to, and what is allowed in it. */
-export interface Scope {
-  columns: readonly ScopeColumn[];
-  names: Names;
-  /** Aliases of the select list. */
-  aliases?: Map<string, Expr>;
-  /** ORDER BY and GROUP BY find aliases before columns. */
-  aliasesFirst?: boolean;
-  /** Where aggregate calls are gathered; without it they are refused. */
-  aggregates?: AggregateCall[];
-  /** Equal aggregate calls share one state. Not so under FILL, which is by place in the select list. */
-  shareAggregates?: boolean;
-  /** Takes the order in which an aggregate of the list wants its rows; without it ORDER BY is refused. */
-  aggregateOrder?: (keys: SortKey[], call: AggregateCall) => void;
-  /** Where window calls are gathered. */
-  windows?: WindowSink;
-  /** Where the calls of `unnest` are gathered; without it they are refused. */
-  unnest?: UnnestSink;
-  subqueries?: SubqueryHost;
-  /** Is it the condition of WHERE? */
-  isFilter?: boolean;
-  /** Is it inside of a window function? */
-  isWindow?: boolean;
-}
-
-/** Within an aggregate or a window function. */
-export const NO_CALLS_OF_ROWS = { aggregates: undefined, windows: undefined, unnest: undefined };
-
-export interface WindowSink {
-  add(call: FunctionCall, scope: Scope): Expr;
-}
-
-export interface UnnestSink {
-  add(call: FunctionCall, scope: Scope): Expr;
-}
-
 type Binary = Extract<Expression, { kind: "binary" }>;
 
 function isLogic(e: Binary): boolean {
@@ -112,7 +57,7 @@ function isLogic(e: Binary): boolean {
 /** Functions of the SQL standard that are called without parentheses, where no column has the name. */
 const WITHOUT_PARENTHESES = new Set(["current_catalog", "current_schema", "current_user", "session_user", "user"]);
 
-export class Expressions {
+export class Expressions implements ExpressionBinder {
   constructor(readonly binding: Binding) {}
 
   bind(e: Expression, scope: Scope): Expr {

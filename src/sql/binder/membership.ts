@@ -9,7 +9,7 @@ import type { Expr, Interval } from "../plan.ts";
 import { bindComparison } from "./comparison.ts";
 import { typeMismatch, UNTYPED } from "./context.ts";
 import { convertConstant } from "./convert.ts";
-import type { Expressions, Scope } from "./expressions.ts";
+import type { ExpressionBinder, Scope } from "./expression-binder.ts";
 import { type Constant, constant, FALSE } from "./literals.ts";
 import { or, sizeOf } from "./plans.ts";
 import { candidates, type Relation } from "./scope.ts";
@@ -17,13 +17,13 @@ import { displayName, isInteger, isNumber, isText, isTextOrChar, isTime, isTimes
 
 type InExpression = Extract<Expression, { kind: "in" }>;
 
-export function bindIn(expressions: Expressions, e: InExpression, scope: Scope): Expr {
+export function bindIn(expressions: ExpressionBinder, e: InExpression, scope: Scope): Expr {
   if (e.items.length === 0) throw new SqlError("IN wants at least one value", e.at);
   const test = positive(expressions, e, scope);
   return e.negated ? expressions.negate(test, e.at) : test;
 }
 
-function positive(expressions: Expressions, e: InExpression, scope: Scope): Expr {
+function positive(expressions: ExpressionBinder, e: InExpression, scope: Scope): Expr {
   const operand = expressions.bind(e.operand, scope);
   const items = e.items.map((item) => expressions.bind(item, scope));
   if (isTimestamp(operand.type) && items.length === 1) {
@@ -51,13 +51,13 @@ function isOpen(item: Expr): boolean {
 }
 
 /** What interval a parameter is shows once its value is known. */
-function openInterval(expressions: Expressions, parameter: Expr): Expr {
+function openInterval(expressions: ExpressionBinder, parameter: Expr): Expr {
   expressions.constantOf(parameter, constant("", "STRING"));
   return FALSE;
 }
 
 /** One text beside IN is an interval, or several of them. */
-function inIntervals(expressions: Expressions, operand: Expr, text: string, at: number): Expr {
+function inIntervals(expressions: ExpressionBinder, operand: Expr, text: string, at: number): Expr {
   const { binding } = expressions;
   const parsed = parseIntervals(text, operand.type, () => binding.now(), (made) => binding.spend(made, at));
   if (!Array.isArray(parsed)) throw new SqlError(parsed.problem, at, SQLSTATE.invalidText);
@@ -137,7 +137,7 @@ function refuseOtherKinds(operand: Expr, items: Expr[], e: InExpression): void {
   });
 }
 
-function inList(expressions: Expressions, operand: Expr, items: Expr[], e: InExpression): Expr {
+function inList(expressions: ExpressionBinder, operand: Expr, items: Expr[], e: InExpression): Expr {
   const wide = items.reduce((type, item) => wider(type, item.type), operand.type);
   const typed = wide === operand.type ? operand : expressions.cast(operand, wide, e.at);
   const values: Value[] = [];

@@ -9,7 +9,8 @@ import type { Expression, OrderItem, Query, Select, SelectItem, Source } from ".
 import type { AggregateCall, Expr, Plan, SortKey } from "../plan.ts";
 import { isVolatile } from "../planner/push-filters.ts";
 import { type Binding, findVariable, innerNames, type Names, typeMismatch } from "./context.ts";
-import { Expressions, type Scope } from "./expressions.ts";
+import type { Scope } from "./expression-binder.ts";
+import { Expressions } from "./expressions.ts";
 import { groupPlan, isAggregated } from "./grouping.ts";
 import { latestPlan } from "./latest.ts";
 import { givesNoRows, noRows } from "./no-rows.ts";

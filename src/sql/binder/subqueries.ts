@@ -9,7 +9,7 @@ import type { Expression, Query, Select } from "../ast.ts";
 import type { AggregateCall, Expr, Plan } from "../plan.ts";
 import { resolveOverload } from "./calls.ts";
 import { type Names, typeMismatch, UnknownColumn } from "./context.ts";
-import type { SubqueryHost } from "./expressions.ts";
+import type { SubqueryHost } from "./expression-binder.ts";
 import { constant, TRUE } from "./literals.ts";
 import { columnOf, columnsOf, crossJoin, filter, isOneRow, project } from "./plans.ts";
 import { candidates, type ScopeColumn } from "./scope.ts";

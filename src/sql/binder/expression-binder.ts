@@ -1,0 +1,73 @@
+/** What an expression may refer to, and how the parts of one bind each other: `Expressions` implements it. */
+import type { Expression, FunctionCall, Query } from "../ast.ts";
+import type { AggregateCall, Expr, SortKey } from "../plan.ts";
+import type { Binding, Names } from "./context.ts";
+import type { Constant } from "./literals.ts";
+import type { ScopeColumn } from "./scope.ts";
+
+/** Sub-queries in expressions join themselves to the input; the binder of the query gives this. */
+export interface SubqueryHost {
+  /** A BOOLEAN expression: is `operand` among the query's values? */
+  membership(operand: Expr, query: Query, names: Names, at: number): Expr;
+  /** The value of a one-row query. */
+  scalar(query: Query, names: Names, at: number): Expr;
+  /** A BOOLEAN expression: does the query give a row? */
+  exists(query: Query, names: Names, at: number): Expr;
+  /** The values of a query of one column, as PostgreSQL writes an array: `{a,b}`. */
+  array(query: Query, names: Names, at: number): Expr;
+}
+
+/** What an expression may refer to, and what is allowed in it. */
+export interface Scope {
+  columns: readonly ScopeColumn[];
+  names: Names;
+  /** Aliases of the select list. */
+  aliases?: Map<string, Expr>;
+  /** ORDER BY and GROUP BY find aliases before columns. */
+  aliasesFirst?: boolean;
+  /** Where aggregate calls are gathered; without it they are refused. */
+  aggregates?: AggregateCall[];
+  /** Equal aggregate calls share one state. Not so under FILL, which is by place in the select list. */
+  shareAggregates?: boolean;
+  /** Takes the order in which an aggregate of the list wants its rows; without it ORDER BY is refused. */
+  aggregateOrder?: (keys: SortKey[], call: AggregateCall) => void;
+  /** Where window calls are gathered. */
+  windows?: WindowSink;
+  /** Where the calls of `unnest` are gathered; without it they are refused. */
+  unnest?: UnnestSink;
+  subqueries?: SubqueryHost;
+  /** Is it the condition of WHERE? */
+  isFilter?: boolean;
+  /** Is it inside of a window function? */
+  isWindow?: boolean;
+}
+
+/** Within an aggregate or a window function. */
+export const NO_CALLS_OF_ROWS = { aggregates: undefined, windows: undefined, unnest: undefined };
+
+export interface WindowSink {
+  add(call: FunctionCall, scope: Scope): Expr;
+}
+
+export interface UnnestSink {
+  add(call: FunctionCall, scope: Scope): Expr;
+}
+
+/** Handed to the files that bind calls, comparisons and memberships, whose operands are expressions again. */
+export interface ExpressionBinder {
+  readonly binding: Binding;
+  bind(e: Expression, scope: Scope): Expr;
+  operator(name: string, operands: Expr[], at: number): Expr;
+  isNull(operand: Expr, at: number): Expr;
+  negate(condition: Expr, at: number): Expr;
+  /** Gives a parameter without a type this one. */
+  settle(expr: Expr, type: string): Expr;
+  /** Gives parameters without a type that of the other operands. */
+  settleAlike(operands: Expr[]): Expr[];
+  /** An explicit or implicit cast. */
+  cast(expr: Expr, target: string, at: number): Expr;
+  /** Puts `expr` into type `target` for an overload that takes it. */
+  coerce(expr: Expr, target: string, at: number): Expr;
+  /** The constant that `expr` is. `standIn` is taken for a parameter until its value is known. */
+  constantOf(expr: Expr, standIn: Constant): Constant | undefined;
+}
