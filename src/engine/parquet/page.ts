@@ -326,64 +326,132 @@ function bitsAt(bytes: Uint8Array, bit: number, width: number): number {
   return width === 32 ? value | 0 : value & ((1 << width) - 1);
 }
 
-/**
- * DELTA_BINARY_PACKED: returns `count` numbers as pairs of words (low, high), and the offset after the encoded bytes.
- */
-export function decodeDelta(bytes: Uint8Array, from: number, count: number): { words: Int32Array; end: number } {
-  let at = from;
-  const varint = (): [low: number, high: number] => {
+/** DELTA_BINARY_PACKED: reads numbers in pieces. Blocks of a few bytes can claim any number of them. */
+export class Deltas {
+  /** Offset after the encoded bytes. */
+  readonly end: number;
+  private at: number;
+  private readonly miniBlocks: number;
+  private readonly miniSize: number;
+  /** How many values are still to be read. */
+  private left: number;
+  /** The last value, and the smallest difference of the current block. */
+  private low = 0;
+  private high = 0;
+  private minLow = 0;
+  private minHigh = 0;
+  private isFirst = true;
+  /** Offset of the widths of the current block, the next of its miniblocks, and what is left of the current one. */
+  private widths = 0;
+  private mini: number;
+  private miniLeft = 0;
+  private width = 0;
+  /** Offset of the next difference, in bits. */
+  private bit = 0;
+
+  constructor(private readonly bytes: Uint8Array, from: number, count: number) {
+    this.at = from;
+    const blockSize = this.varint()[0], miniBlocks = this.varint()[0], total = this.varint()[0];
+    if (total < count || blockSize <= 0 || miniBlocks <= 0 || blockSize % miniBlocks !== 0) {
+      throw new ParquetError("delta-coded values have an impossible header");
+    }
+    const miniSize = blockSize / miniBlocks;
+    if (miniSize % 8 !== 0) throw new ParquetError("delta-coded values have an impossible header");
+    this.mini = this.miniBlocks = miniBlocks;
+    this.miniSize = miniSize;
+    this.left = total;
+    [this.low, this.high] = this.zigzag();
+    const first = this.at;
+    // Passes over the blocks, each of some bytes at least.
+    for (let left = total - 1; left > 0;) {
+      this.beginBlock();
+      for (let m = 0; m < miniBlocks && left > 0; m++, left -= miniSize) this.beginMini(Math.min(miniSize, left));
+    }
+    this.end = Math.min(this.at, bytes.length);
+    this.at = first;
+    this.mini = miniBlocks;
+    this.miniLeft = 0;
+  }
+
+  /** Returns the next numbers as pairs of words (low, high). */
+  read(count: number): Int32Array<ArrayBuffer> {
+    if (count > this.left) throw new ParquetError("delta-coded values end too early");
+    const words = new Int32Array(count * 2);
+    let k = 0;
+    if (this.isFirst && count > 0) {
+      this.isFirst = false;
+      words[0] = this.low;
+      words[1] = this.high;
+      this.left--;
+      k = 1;
+    }
+    while (k < count) {
+      if (this.miniLeft === 0) {
+        if (this.mini === this.miniBlocks) this.beginBlock();
+        this.beginMini(Math.min(this.miniSize, this.left));
+      }
+      const some = Math.min(this.miniLeft, count - k);
+      this.some(words, k, some);
+      this.miniLeft -= some;
+      this.left -= some;
+      k += some;
+    }
+    return words;
+  }
+
+  private some(words: Int32Array, from: number, count: number): void {
+    const { bytes, width, minLow, minHigh } = this;
+    let { low, high, bit } = this;
+    for (let k = from; k < from + count; k++, bit += width) {
+      const addLow = bitsAt(bytes, bit, Math.min(32, width)) >>> 0,
+        addHigh = width > 32 ? bitsAt(bytes, bit + 32, width - 32) : 0;
+      const sum = (low >>> 0) + (minLow >>> 0) + addLow;
+      high = (high + minHigh + addHigh + (sum >= 8589934592 ? 2 : sum >= 4294967296 ? 1 : 0)) | 0;
+      low = sum | 0;
+      words[k * 2] = low;
+      words[k * 2 + 1] = high;
+    }
+    this.low = low;
+    this.high = high;
+    this.bit = bit;
+  }
+
+  private beginBlock(): void {
+    [this.minLow, this.minHigh] = this.zigzag();
+    this.widths = this.at;
+    this.at += this.miniBlocks;
+    if (this.at > this.bytes.length) throw new ParquetError("delta-coded values end too early");
+    this.mini = 0;
+  }
+
+  /** `count`: how many values of the miniblock are there. */
+  private beginMini(count: number): void {
+    const width = this.width = this.bytes[this.widths + this.mini++];
+    if (width > 64) throw new ParquetError("delta-coded values are too wide");
+    if (this.at + Math.ceil(count * width / 8) > this.bytes.length) {
+      throw new ParquetError("delta-coded values end too early");
+    }
+    this.bit = this.at * 8;
+    this.miniLeft = count;
+    this.at += this.miniSize * width / 8;
+  }
+
+  private varint(): [low: number, high: number] {
     let low = 0, high = 0;
     for (let shift = 0; shift < 70; shift += 7) {
-      if (at >= bytes.length) throw new ParquetError("delta-coded values end too early");
-      const byte = bytes[at++], bits = byte & 0x7f;
+      if (this.at >= this.bytes.length) throw new ParquetError("delta-coded values end too early");
+      const byte = this.bytes[this.at++], bits = byte & 0x7f;
       if (shift < 32) low |= bits << shift;
       if (shift > 25) high |= shift < 32 ? bits >>> (32 - shift) : bits << (shift - 32);
       if (byte < 0x80) return [low, high];
     }
     throw new ParquetError("a delta-coded number is too long");
-  };
-  const zigzag = (): [number, number] => {
-    const [low, high] = varint(), sign = -(low & 1);
+  }
+
+  private zigzag(): [number, number] {
+    const [low, high] = this.varint(), sign = -(low & 1);
     return [((low >>> 1) | (high << 31)) ^ sign, (high >>> 1) ^ sign];
-  };
-  const blockSize = varint()[0], miniBlocks = varint()[0], total = varint()[0];
-  if (total < count || blockSize <= 0 || miniBlocks <= 0 || blockSize % miniBlocks !== 0) {
-    throw new ParquetError("delta-coded values have an impossible header");
   }
-  const miniSize = blockSize / miniBlocks;
-  if (miniSize % 8 !== 0) throw new ParquetError("delta-coded values have an impossible header");
-  const words = new Int32Array(count * 2);
-  let [low, high] = zigzag();
-  if (count > 0) {
-    words[0] = low;
-    words[1] = high;
-  }
-  // All values are decoded, so that `end` is right.
-  for (let n = 1; n < total;) {
-    const [minLow, minHigh] = zigzag();
-    const widths = at;
-    at += miniBlocks;
-    if (at > bytes.length) throw new ParquetError("delta-coded values end too early");
-    for (let m = 0; m < miniBlocks && n < total; m++) {
-      const width = bytes[widths + m];
-      if (width > 64) throw new ParquetError("delta-coded values are too wide");
-      const length = Math.min(miniSize, total - n);
-      if (at + Math.ceil(length * width / 8) > bytes.length) throw new ParquetError("delta-coded values end too early");
-      for (let k = 0, bit = at * 8; k < length; k++, n++, bit += width) {
-        const addLow = bitsAt(bytes, bit, Math.min(32, width)) >>> 0,
-          addHigh = width > 32 ? bitsAt(bytes, bit + 32, width - 32) : 0;
-        const sum = (low >>> 0) + (minLow >>> 0) + addLow;
-        high = (high + minHigh + addHigh + (sum >= 8589934592 ? 2 : sum >= 4294967296 ? 1 : 0)) | 0;
-        low = sum | 0;
-        if (n < count) {
-          words[n * 2] = low;
-          words[n * 2 + 1] = high;
-        }
-      }
-      at += miniSize * width / 8;
-    }
-  }
-  return { words, end: Math.min(at, bytes.length) };
 }
 
 /** BYTE_STREAM_SPLIT: joins the separate streams of byte 0, 1, … of all values. */

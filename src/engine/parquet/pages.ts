@@ -5,15 +5,15 @@
 import { layoutOf } from "../../types/mod.ts";
 import { LAYOUT_WIDTH } from "../../types/layout.ts";
 import type { Workspace } from "../columns.ts";
-import { pollQuery } from "../long-texts.ts";
+import { pollLongText, pollQuery } from "../long-texts.ts";
 import type { Values } from "./conversion.ts";
 import { ParquetError } from "./error.ts";
 import { type ColumnExtent, readAt } from "./file.ts";
 import {
   checkCrc,
   checkPageHeader,
-  decodeDelta,
   decompress,
+  Deltas,
   ENCODING,
   joinStreams,
   PAGE,
@@ -226,10 +226,42 @@ export class PageReader {
       const bits = new Runs(bytes.subarray(4), 1, count);
       return (count) => Int8Array.from(taken(bits, count));
     }
+    const deltas = this.deltasOf(encoding, bytes, count);
+    if (deltas !== undefined) return deltas;
     this.account(sizeBytes + PIECE_BYTES + 4 * count * (words + 2));
     const values = this.decode(encoding, bytes, count);
     let at = 0;
     return (count) => values.subarray(at * words, (at += count) * words);
+  }
+
+  /** Values of the encodings by differences, or undefined: a page of a few bytes can claim millions of them. */
+  private deltasOf(encoding: number, bytes: Uint8Array, count: number): ((count: number) => Values) | undefined {
+    const { conversion } = this.column, { stored } = conversion;
+    switch (encoding) {
+      case ENCODING.delta: {
+        if (stored !== "fixed" || !conversion.isInteger) return undefined;
+        const numbers = new Deltas(bytes, 0, count);
+        return (count) => {
+          const words = numbers.read(count);
+          if (conversion.sizeBytes === 8) return conversion.convert(bytesOf(words), count);
+          const low = new Int32Array(count);
+          for (let i = 0; i < count; i++) low[i] = words[i * 2];
+          return conversion.convert(bytesOf(low), count);
+        };
+      }
+      case ENCODING.deltaLength: {
+        if (stored !== "bytes") return undefined;
+        const next = this.deltaLength(bytes, count);
+        return (count) => this.fromPairs(next(count), count);
+      }
+      case ENCODING.deltaText: {
+        if (stored !== "bytes" && (stored !== "fixed" || conversion.isInteger)) return undefined;
+        const next = this.deltaText(bytes, count);
+        if (stored === "bytes") return (count) => this.fromPairs(next(count), count);
+        return (count) => conversion.convert(this.joined(next(count), count, conversion.sizeBytes), count);
+      }
+    }
+    return undefined;
   }
 
   private decode(encoding: number, bytes: Uint8Array, count: number): Values {
@@ -237,23 +269,6 @@ export class PageReader {
     switch (encoding) {
       case ENCODING.plain:
         return this.plain(bytes, count);
-      case ENCODING.delta: {
-        if (stored !== "fixed" || !conversion.isInteger) break;
-        const { words } = decodeDelta(bytes, 0, count);
-        if (conversion.sizeBytes === 8) return conversion.convert(bytesOf(words), count);
-        const low = new Int32Array(count);
-        for (let i = 0; i < count; i++) low[i] = words[i * 2];
-        return conversion.convert(bytesOf(low), count);
-      }
-      case ENCODING.deltaLength:
-        if (stored === "bytes") return this.fromPairs(this.deltaLength(bytes, count), count);
-        break;
-      case ENCODING.deltaText:
-        if (stored === "bytes") return this.fromPairs(this.deltaText(bytes, count), count);
-        if (stored === "fixed" && !conversion.isInteger) {
-          return conversion.convert(this.joined(this.deltaText(bytes, count), count, conversion.sizeBytes), count);
-        }
-        break;
       case ENCODING.split:
         if (stored === "fixed" || (stored === "bytes" && conversion.sizeBytes > 0)) {
           return this.plain(joinStreams(bytes, conversion.sizeBytes, count), count);
@@ -365,46 +380,59 @@ export class PageReader {
     return pairs;
   }
 
-  private deltaLength(bytes: Uint8Array, count: number): Int32Array {
-    const { words, end } = decodeDelta(bytes, 0, count), texts = bytes.subarray(end);
-    const base = this.textBlock(texts), pairs = new Int32Array(count * 2);
+  private deltaLength(bytes: Uint8Array, count: number): (count: number) => Int32Array {
+    const lengths = new Deltas(bytes, 0, count), texts = bytes.subarray(lengths.end);
+    const base = this.textBlock(texts);
     let at = 0;
-    for (let i = 0; i < count; i++) {
-      const length = words[i * 2];
-      if (length < 0 || at + length > texts.length) throw new ParquetError("a page's texts end too early");
-      pairs[i * 2] = base + at;
-      pairs[i * 2 + 1] = length;
-      at += length;
-    }
-    return pairs;
+    return (count) => {
+      const words = lengths.read(count), pairs = new Int32Array(count * 2);
+      for (let i = 0; i < count; i++) {
+        const length = words[i * 2];
+        if (length < 0 || at + length > texts.length) throw new ParquetError("a page's texts end too early");
+        pairs[i * 2] = base + at;
+        pairs[i * 2 + 1] = length;
+        at += length;
+      }
+      return pairs;
+    };
   }
 
-  /** Each text begins with a prefix of the previous one. */
-  private deltaText(bytes: Uint8Array, count: number): Int32Array {
-    const prefixes = decodeDelta(bytes, 0, count), suffixes = decodeDelta(bytes, prefixes.end, count);
-    let total = 0, before = 0;
-    for (let i = 0; i < count; i++) {
-      const prefix = prefixes.words[i * 2], suffix = suffixes.words[i * 2];
-      if (prefix < 0 || suffix < 0 || prefix > before) throw new ParquetError("a page's texts do not fit together");
-      before = prefix + suffix;
-      total += before;
-      if (total > 0x7fffffff) throw new ParquetError("a page's texts are too long");
-    }
-    const base = this.pageBlock = this.space.allocate(total), { u8 } = this.space.heap;
-    const pairs = new Int32Array(count * 2);
-    let to = base, last = base;
-    for (let i = 0, from = suffixes.end; i < count; i++) {
-      const prefix = prefixes.words[i * 2], suffix = suffixes.words[i * 2];
-      if (from + suffix > bytes.length) throw new ParquetError("a page's texts end too early");
-      u8.copyWithin(to, last, last + prefix);
-      u8.set(bytes.subarray(from, from + suffix), to + prefix);
-      pairs[i * 2] = to;
-      pairs[i * 2 + 1] = prefix + suffix;
-      last = to;
-      to += prefix + suffix;
-      from += suffix;
-    }
-    return pairs;
+  /** Each text begins with a prefix of the previous one. Each piece has a block of its own. */
+  private deltaText(bytes: Uint8Array, count: number): (count: number) => Int32Array {
+    const prefixes = new Deltas(bytes, 0, count), suffixes = new Deltas(bytes, prefixes.end, count);
+    let from = suffixes.end, previous = new Uint8Array(0);
+    return (count) => {
+      const prefixWords = prefixes.read(count), suffixWords = suffixes.read(count);
+      let total = 0, before = previous.length;
+      for (let i = 0; i < count; i++) {
+        const prefix = prefixWords[i * 2], suffix = suffixWords[i * 2];
+        if (prefix < 0 || suffix < 0 || prefix > before) throw new ParquetError("a page's texts do not fit together");
+        before = prefix + suffix;
+        total += before;
+        if (total > 0x7fffffff) throw new ParquetError("a page's texts are too long");
+      }
+      if (this.pageBlock !== 0) this.oldBlocks.push(this.pageBlock);
+      this.pageBlock = 0;
+      const base = this.pageBlock = this.space.allocate(previous.length + total), { u8 } = this.space.heap;
+      u8.set(previous, base);
+      const pairs = new Int32Array(count * 2);
+      let to = base + previous.length, last = base;
+      for (let i = 0; i < count; i++) {
+        const prefix = prefixWords[i * 2], suffix = suffixWords[i * 2];
+        if (from + suffix > bytes.length) throw new ParquetError("a page's texts end too early");
+        pollLongText(prefix + suffix);
+        u8.copyWithin(to, last, last + prefix);
+        u8.set(bytes.subarray(from, from + suffix), to + prefix);
+        pairs[i * 2] = to;
+        pairs[i * 2 + 1] = prefix + suffix;
+        last = to;
+        to += prefix + suffix;
+        from += suffix;
+      }
+      this.space.memory.need(to - last, this.space.operator);
+      previous = u8.slice(last, to);
+      return pairs;
+    };
   }
 
   private textBlock(bytes: Uint8Array): number {

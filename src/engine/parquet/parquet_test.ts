@@ -9,7 +9,7 @@ import { createParquet } from "../operators/parquet.ts";
 import { randomFrom, type Row, rowsOf, testContext } from "../testing.ts";
 import { parquetSchema } from "./file.ts";
 import { columnReader } from "./column.ts";
-import { decodeDelta, decodeRuns, ENCODING, joinStreams, PAGE, Runs } from "./page.ts";
+import { decodeRuns, Deltas, ENCODING, joinStreams, PAGE, Runs } from "./page.ts";
 
 const ROWS = 3_000;
 const symbols = ["alpha", "größe", "", "日本"];
@@ -175,11 +175,16 @@ Deno.test("delta-coded numbers of all widths are decoded", () => {
       () => BigInt.asIntN(64, ((BigInt(random()) << 32n) | BigInt(random())) & ((1n << BigInt(width)) - 1n)),
     );
     const bytes = encodeDelta(values);
-    const { words, end } = decodeDelta(bytes, 0, values.length);
-    assert.deepEqual([...new BigInt64Array(words.buffer)], values, `width ${width}`);
-    assert.equal(end, bytes.length);
+    const deltas = new Deltas(bytes, 0, values.length);
+    assert.equal(deltas.end, bytes.length);
+    const found: bigint[] = [];
+    while (found.length < values.length) {
+      const words = deltas.read(Math.min(values.length - found.length, random() % 70));
+      found.push(...new BigInt64Array(words.buffer));
+    }
+    assert.deepEqual(found, values, `width ${width}`);
   }
-  assert.throws(() => decodeDelta(encodeDelta([1n, 2n, 300n]).slice(0, 7), 0, 3), { name: "ParquetError" });
+  assert.throws(() => new Deltas(encodeDelta([1n, 2n, 300n]).slice(0, 7), 0, 3), { name: "ParquetError" });
 });
 
 Deno.test("runs and bit-packed groups", () => {
@@ -235,13 +240,18 @@ Deno.test("runs are read in pieces of any size", () => {
 
 Deno.test("a small page that claims many values takes memory only for one piece of them", () => {
   const claimed = 200_000_000;
-  // All values null, and all values equal to a dictionary's only entry.
-  for (const isNull of [true, false]) {
+  // All values null, all values equal to a dictionary's only entry, and one block of differences of 0 from 7.
+  const forms: Record<string, number[]> = {
+    nulls: [],
+    dictionary: [1, ...varint(claimed * 2), 0],
+    deltas: [...varint(2 ** 28), 1, ...varint(claimed), 14, 0, 0],
+  };
+  for (const [form, values] of Object.entries(forms)) {
+    const isNull = form === "nulls";
     const levels = [...varint(claimed * 2), isNull ? 0 : 1];
-    const values = isNull ? [] : [1, ...varint(claimed * 2), 0];
     const bytes = Uint8Array.from([
-      ...(isNull ? [] : dictionaryPage(Uint8Array.of(7, 0, 0, 0, 0, 0, 0, 0))),
-      ...dataPage(claimed, levels, values),
+      ...(form === "dictionary" ? dictionaryPage(Uint8Array.of(7, 0, 0, 0, 0, 0, 0, 0)) : []),
+      ...dataPage(claimed, levels, values, form === "deltas" ? ENCODING.delta : ENCODING.dictionary),
     ]);
     const path = Deno.makeTempFileSync();
     Deno.writeFileSync(path, bytes);
@@ -291,12 +301,12 @@ function dictionaryPage(bytes: Uint8Array): number[] {
 }
 
 /** A page of version 2, uncompressed. */
-function dataPage(count: number, levels: number[], values: number[]): number[] {
+function dataPage(count: number, levels: number[], values: number[], encoding: number): number[] {
   const size = levels.length + values.length;
   return [
     ...fields(PAGE.dataV2, size, size),
     0x5c,
-    ...fields(count, values.length === 0 ? count : 0, count, ENCODING.dictionary, levels.length, 0),
+    ...fields(count, values.length === 0 ? count : 0, count, encoding, levels.length, 0),
     0x12,
     0,
     0,
