@@ -6,8 +6,7 @@
 import type { AppendBatch, AppendColumn } from "../storage/contract.ts";
 import type { SharedHeap } from "../storage/heap.ts";
 import { packAppendBatch, unpackAppendBatch } from "../storage/mod.ts";
-import { LAYOUT_WIDTH, layoutOf, NULL_I64, typeOf, type Value } from "../types/mod.ts";
-import { textBytes } from "../types/wide.ts";
+import { LAYOUT_WIDTH, layoutOf, putValue, typeOf, type Value, viewsOver } from "../types/mod.ts";
 import type { Batch, Vector } from "./contract.ts";
 
 export { packAppendBatch, unpackAppendBatch };
@@ -265,7 +264,7 @@ function valueParts(rows: readonly (readonly Value[])[], index: number, tag: str
     let heapSize = 0;
     rows.forEach((row, r) => {
       const value = row[index];
-      const bytes = value === null ? undefined : textBytes(String(value), tag);
+      const bytes = value === null ? undefined : type.bytes.toBytes(String(value));
       if (interner) view.setInt32(4 * r, bytes ? interner.code(bytes, 0, bytes.length) : -1, true);
       else {
         view.setInt32(8 * r, heapSize, true);
@@ -285,48 +284,7 @@ function valueParts(rows: readonly (readonly Value[])[], index: number, tag: str
     }
     return { values, heap };
   }
-  rows.forEach((row, r) => writeValue(view, r * type.width, tag, row[index]));
+  const views = viewsOver(values.buffer);
+  rows.forEach((row, r) => putValue(views, tag, 0, r, row[index]));
   return { values };
-}
-
-/** One value of a fixed-width type at a byte offset. */
-export function writeValue(view: DataView, at: number, tag: string, value: Value): void {
-  const type = typeOf(tag);
-  switch (type.layout) {
-    case "i8":
-      view.setInt8(at, Number(value ?? type.nullValue));
-      return;
-    case "i16":
-      view.setInt16(at, value === null ? 0 : tag === "CHAR" ? String(value).charCodeAt(0) : Number(value), true);
-      return;
-    case "i32":
-      view.setInt32(at, Number(value ?? type.nullValue), true);
-      return;
-    case "i64":
-      view.setBigInt64(at, BigInt((value ?? type.nullValue) as bigint), true);
-      return;
-    case "f32":
-      view.setFloat32(at, finite(value), true);
-      return;
-    case "f64":
-      view.setFloat64(at, finite(value), true);
-      return;
-    case "i128":
-    case "i256":
-      for (let word = 0; word < type.width / 8; word++) {
-        view.setBigInt64(
-          at + 8 * word,
-          value === null ? NULL_I64 : BigInt.asIntN(64, (value as bigint) >> BigInt(64 * word)),
-          true,
-        );
-      }
-      return;
-    default:
-      throw new Error(`no fixed-width value of ${tag}`);
-  }
-}
-
-/** Doubles have one NaN, which is null; infinities are null too. */
-function finite(value: Value): number {
-  return value === null || !Number.isFinite(value) ? NaN : Number(value);
 }

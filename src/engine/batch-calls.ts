@@ -3,8 +3,8 @@ import { Buffer } from "node:buffer";
 import { assert, SqlError, SQLSTATE } from "../errors.ts";
 import type { BatchColumn, BatchOut, FunctionContext } from "../sql/functions/entry.ts";
 import type { Dictionary } from "../storage/contract.ts";
-import { ARRAY_CONSTRUCTOR, layoutOf, typeOf, type Value } from "../types/mod.ts";
-import { fillNull, type TextArena } from "./columns.ts";
+import { ARRAY_CONSTRUCTOR, fillNull, layoutOf, nullTest, typeOf, type Value } from "../types/mod.ts";
+import type { TextArena } from "./columns.ts";
 import type { QueryContext } from "./contract.ts";
 
 /** Names functions in errors of memory. */
@@ -73,6 +73,7 @@ export function batchColumn(
     constant,
     isConstant,
     dictionary,
+    isNull: nullTest(heap, type, address),
     bytes(row) {
       assert(layout === "text");
       const length = heap.i32[pairs + row * 2 + 1];
@@ -93,7 +94,7 @@ export function batchColumn(
 
 function typedView(buffer: ArrayBufferLike, type: string, address: number, rowCount: number) {
   const layout = layoutOf(type);
-  if (type === "CHAR") return new Uint16Array(buffer, address, rowCount);
+  if (typeOf(type).form === "u16") return new Uint16Array(buffer, address, rowCount);
   return new ARRAY_CONSTRUCTOR[layout](buffer as ArrayBuffer, address, rowCount * (ELEMENTS[layout] ?? 1));
 }
 
@@ -153,30 +154,9 @@ export function propagateNulls(
 ): void {
   const { heap } = context;
   for (const column of columns) {
-    const { layout, nullable } = typeOf(column.type);
-    if (!nullable) continue;
-    const { values } = column;
+    if (!typeOf(column.type).nullable) continue;
     for (let row = 0; row < rowCount; row++) {
-      let none: boolean;
-      switch (layout) {
-        case "symbol":
-        case "text":
-          none = values[row * 2 + 1] < 0;
-          break;
-        case "f32":
-        case "f64":
-          none = !Number.isFinite(values[row]);
-          break;
-        case "i64":
-          none = values[row] === -9223372036854775808n;
-          break;
-        case "i128":
-          none = values[row * 2] === -9223372036854775808n && values[row * 2 + 1] === -9223372036854775808n;
-          break;
-        default:
-          none = values[row] === (column.type === "INT" ? -2147483648 : 0);
-      }
-      if (none) fillNull(heap, out.type, out.address, row, 1);
+      if (column.isNull(row)) fillNull(heap, out.type, out.address, row, 1);
     }
   }
 }

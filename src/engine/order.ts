@@ -5,7 +5,7 @@
 import { assert } from "../errors.ts";
 import type { SharedHeap } from "../storage/heap.ts";
 import { layoutOf, typeOf } from "../types/mod.ts";
-import { compareText, isNullAt, nullWords, POLL_ROWS, Workspace } from "./columns.ts";
+import { compareText, isNullAt, POLL_ROWS, Workspace } from "./columns.ts";
 import type { ParallelRunner, Vector } from "./contract.ts";
 import { TextInterner } from "./keys.ts";
 import { type Payload, sortRows } from "./row-sort.ts";
@@ -367,7 +367,7 @@ export function compareRows(heap: SharedHeap, a: Vector, rowA: number, b: Vector
     return i32[p + 1] !== i32[q + 1] ? i32[p + 1] - i32[q + 1] : u32[p] - u32[q];
   }
   if (nullable) {
-    const none = nullWords(a.type);
+    const none = typeOf(a.type).nullWords;
     const isNull = (at: number) => none.every((word, k) => i32[at + k] === word);
     const nullA = isNull(p), nullB = isNull(q);
     if (nullA || nullB) return Number(nullB) - Number(nullA);

@@ -2,12 +2,12 @@
  * Makes chunks. A chunk holds the values of one column in one segment and never changes. The tail's next version shares its
  * memory and is longer; a late row or an update makes new memory.
  */
-import { LAYOUT_WIDTH, layoutOf } from "../types/mod.ts";
+import { fillNull, LAYOUT_WIDTH, layoutOf } from "../types/mod.ts";
 import type { ColumnChunk } from "./contract.ts";
 import type { DataFiles } from "./datafile.ts";
 import type { SharedHeap } from "./heap.ts";
 import type { MemoryBlock, WriterMemory } from "./memory.ts";
-import { fillNulls, type RowColumn } from "./rows.ts";
+import { type RowColumn } from "./rows.ts";
 import { extendStats, nullStats } from "./stats.ts";
 
 export const SEGMENT_ROWS_MAX = 65_536;
@@ -188,7 +188,7 @@ export class ChunkMaker {
   }
 
   private fillNulls(tag: string, address: number, count: number): void {
-    if (count > 0) fillNulls(this.heap.u8.subarray(address, address + count * LAYOUT_WIDTH[layoutOf(tag)]), tag);
+    if (count > 0) fillNull(this.heap, tag, address, 0, count);
   }
 
   /**

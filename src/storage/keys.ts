@@ -1,5 +1,5 @@
 /** Row keys as strings, for tables with deduplication keys. Only rows with equal timestamps get here. */
-import { LAYOUT_WIDTH, layoutOf, typeOf } from "../types/mod.ts";
+import { fillNullBytes, typeOf } from "../types/mod.ts";
 import type { TableColumn, TableSchema } from "./contract.ts";
 import { type RowColumn, type Rows, takeRows } from "./rows.ts";
 
@@ -9,44 +9,37 @@ const nullKey: KeyReader = () => "null";
 
 /** Reads values of a type at `address` of `bytes`. Text pairs point into `texts`, relative to `base`. */
 export function keyReader(tag: string, bytes: Uint8Array, address: number, texts: Uint8Array, base: number): KeyReader {
-  const type = typeOf(tag);
-  const layout = layoutOf(tag), width = LAYOUT_WIDTH[layout];
+  const { layout, width, order } = typeOf(tag);
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  switch (layout) {
-    case "text":
-      return (row) => {
-        const length = view.getInt32(address + 8 * row + 4, true);
-        if (length < 0) return "null";
-        const from = base + view.getUint32(address + 8 * row, true);
-        return `'${latin1(texts, from, from + length)}'`;
-      };
-    case "f32":
-    case "f64":
-      return (row) => {
-        // -0 becomes 0, and all NaNs are one.
-        const value =
-          (layout === "f32" ? view.getFloat32(address + 4 * row, true) : view.getFloat64(address + 8 * row, true)) + 0;
-        return value !== value ? "null" : `${value}`;
-      };
-    case "i128":
-    case "i256":
-      return (row) => {
-        const at = address + width * row;
-        const words = Array.from({ length: width / 8 }, (_, k) => view.getBigInt64(at + 8 * k, true));
-        return words.every((word) => word === type.nullValue) ? "null" : words.join(":");
-      };
-    case "i64":
-      return (row) => {
-        const value = view.getBigInt64(address + 8 * row, true);
-        return value === type.nullValue ? "null" : `${value}`;
-      };
-    default:
-      return (row) => {
-        const at = address + width * row;
-        const value = width === 1 ? view.getInt8(at) : width === 2 ? view.getInt16(at, true) : view.getInt32(at, true);
-        return type.nullable && value === type.nullValue ? "null" : `${value}`;
-      };
+  if (layout === "text") {
+    return (row) => {
+      const length = view.getInt32(address + 8 * row + 4, true);
+      if (length < 0) return "null";
+      const from = base + view.getUint32(address + 8 * row, true);
+      return `'${latin1(texts, from, from + length)}'`;
+    };
   }
+  if (order === "float") {
+    return (row) => {
+      const at = address + width * row;
+      // -0 becomes 0. NaN and infinities are null.
+      const value = (width === 4 ? view.getFloat32(at, true) : view.getFloat64(at, true)) + 0;
+      return Number.isFinite(value) ? `${value}` : "null";
+    };
+  }
+  const missing = missingKey(tag)(0);
+  const nullBits = nullBitsOf(tag);
+  return (row) => {
+    const bits = bytes.subarray(address + width * row, address + width * (row + 1)).toHex();
+    return bits === nullBits ? missing : bits;
+  };
+}
+
+/** The bytes of a missing value. */
+function nullBitsOf(tag: string): string {
+  const bytes = new Uint8Array(typeOf(tag).width);
+  fillNullBytes(bytes, tag);
+  return bytes.toHex();
 }
 
 function latin1(bytes: Uint8Array, from: number, to: number): string {
@@ -55,9 +48,9 @@ function latin1(bytes: Uint8Array, from: number, to: number): string {
   return text;
 }
 
-/** The key of a column that is not given. BOOLEAN, BYTE and SHORT have no null, so it is 0 for them. */
+/** The key of a column that is not given: for types without null it is that of false or 0. */
 export function missingKey(tag: string): KeyReader {
-  return typeOf(tag).nullable ? nullKey : () => "0";
+  return typeOf(tag).nullable ? nullKey : () => nullBitsOf(tag);
 }
 
 export function addedKey(tag: string, column: RowColumn | undefined): KeyReader {

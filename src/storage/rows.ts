@@ -1,6 +1,6 @@
 /** Batches to be added to a table: checks them, interns their symbols, sorts them by the designated timestamp. */
 import { assert, SqlError, SQLSTATE } from "../errors.ts";
-import { LAYOUT_WIDTH, layoutOf } from "../types/mod.ts";
+import { fillNullBytes, LAYOUT_WIDTH, layoutOf, typeOf } from "../types/mod.ts";
 import type { AppendBatch, AppendColumn, TableSchema } from "./contract.ts";
 import type { SymbolTable } from "./dictionary.ts";
 
@@ -105,6 +105,8 @@ function checkCodes(values: Uint8Array, count: number, symbolCount: number): voi
   assert(max < symbolCount, "symbol codes are of the batch's symbols");
 }
 
+const [NULL_LOW, NULL_HIGH] = typeOf("TIMESTAMP").nullWords;
+
 function checkTimes(schema: TableSchema, batch: AppendBatch): void {
   const given = batch.columns.find((column) => column.columnId === schema.timestampId);
   if (given === undefined) {
@@ -113,7 +115,7 @@ function checkTimes(schema: TableSchema, batch: AppendBatch): void {
   const times = halvesOf(aligned(given.values), batch.rowCount);
   for (let k = 1; k < times.length; k += 2) {
     if (times[k] >= 0) continue;
-    const isNull = times[k] === -2147483648 && times[k - 1] === 0;
+    const isNull = times[k] === NULL_HIGH && times[k - 1] === NULL_LOW;
     const what = isNull ? "it is null" : "it lies before 1970-01-01";
     throw new SqlError(`Cannot take a designated timestamp: ${what}`, 0, SQLSTATE.invalidParameter);
   }
@@ -204,7 +206,7 @@ function concatenate(schema: TableSchema, parts: Rows[]): Rows {
     let row = 0, heapAt = 0;
     for (const part of parts) {
       const from = part.columns[column.id];
-      if (from === undefined) fillNulls(values.subarray(row * width, (row + part.rowCount) * width), column.type);
+      if (from === undefined) fillNullBytes(values.subarray(row * width, (row + part.rowCount) * width), column.type);
       else values.set(from.values.subarray(0, part.rowCount * width), row * width);
       if (heap !== undefined && from?.heap !== undefined) {
         const pairs = new Int32Array(values.buffer, row * width, part.rowCount * 2);
@@ -217,35 +219,6 @@ function concatenate(schema: TableSchema, parts: Rows[]): Rows {
     columns[column.id] = { values, heap };
   }
   return { rowCount, columns, times: halvesOf(columns[schema.timestampId]!.values, rowCount) };
-}
-
-/** Fills a column's bytes with its null. `bytes` begins at a multiple of the width. */
-export function fillNulls(bytes: Uint8Array, tag: string): void {
-  const layout = layoutOf(tag);
-  const word = (n: number) => new Int32Array(bytes.buffer, bytes.byteOffset, bytes.length / n);
-  switch (layout) {
-    case "i8":
-    case "i16":
-      bytes.fill(0);
-      break;
-    case "i32":
-      word(4).fill(tag === "IPv4" ? 0 : -2147483648);
-      break;
-    case "symbol":
-      word(4).fill(-1);
-      break;
-    case "f32":
-      new Float32Array(bytes.buffer, bytes.byteOffset, bytes.length / 4).fill(NaN);
-      break;
-    case "f64":
-      new Float64Array(bytes.buffer, bytes.byteOffset, bytes.length / 8).fill(NaN);
-      break;
-    case "text": // address 0, length -1
-      new BigInt64Array(bytes.buffer, bytes.byteOffset, bytes.length / 8).fill(-1n << 32n);
-      break;
-    default:
-      new BigInt64Array(bytes.buffer, bytes.byteOffset, bytes.length / 8).fill(-(2n ** 63n));
-  }
 }
 
 function sortRows(schema: TableSchema, rows: Rows): Rows {

@@ -2,7 +2,7 @@
  * Exact statistics of a column's values, extended as a tail grows. 64-bit integers are handled as two halves of plain
  * numbers, as a bigint for each row costs 20 times as much. Sums of halves stay below 2^53, because a segment has at most 65,536 rows.
  */
-import { NULL_I32, NULL_I64, typeOf } from "../types/mod.ts";
+import { type ColumnType, type Layout, nullTest, typeOf } from "../types/mod.ts";
 import type { ColumnStats } from "./contract.ts";
 import type { SharedHeap } from "./heap.ts";
 
@@ -17,31 +17,43 @@ export function extendStats(
 ): ColumnStats {
   const type = typeOf(tag);
   const base = before ?? { nullCount: 0 };
-  if (from >= to) return base;
-  switch (type.layout) {
-    case "i8":
-      return integers(heap.i8, address, from, to, NaN, base);
-    case "i16":
-      return type.order === "unsigned"
-        ? unsummed(integers(heap.u16, address >>> 1, from, to, type.nullable ? 0 : NaN, base))
-        : integers(heap.i16, address >>> 1, from, to, NaN, base);
-    case "i32":
-      return type.order === "unsigned"
-        ? unsummed(integers(heap.u32, address >>> 2, from, to, Number(type.nullValue) >>> 0, base))
-        : integers(heap.i32, address >>> 2, from, to, NULL_I32, base);
-    case "symbol":
-      return unsummed(integers(heap.i32, address >>> 2, from, to, -1, base));
-    case "i64":
-      return longs(heap, address >>> 2, from, to, base);
-    case "f32":
-      return floats(heap.f32, address >>> 2, from, to, base);
-    case "f64":
-      return floats(heap.f64, address >>> 3, from, to, base);
-    case "text":
-      return { nullCount: base.nullCount + countNullTexts(heap, address, from, to) };
-    default:
-      return { nullCount: base.nullCount + countNullWides(heap, address, type.width / 8, from, to) };
-  }
+  return from >= to ? base : LOOPS[type.layout]({ heap, type, address, from, to, base });
+}
+
+/** Rows from … to-1 of a column. */
+interface Range {
+  heap: SharedHeap;
+  type: ColumnType;
+  address: number;
+  from: number;
+  to: number;
+  base: ColumnStats;
+}
+
+const LOOPS: Record<Layout, (range: Range) => ColumnStats> = {
+  i8: (range) => integers(range.heap.i8, range.address, range),
+  i16: (range) =>
+    range.type.order === "unsigned"
+      ? unsummed(integers(range.heap.u16, range.address >>> 1, range))
+      : integers(range.heap.i16, range.address >>> 1, range),
+  i32: (range) =>
+    range.type.order === "unsigned"
+      ? unsummed(integers(range.heap.u32, range.address >>> 2, range))
+      : integers(range.heap.i32, range.address >>> 2, range),
+  symbol: (range) => unsummed(integers(range.heap.i32, range.address >>> 2, range)),
+  i64: longs,
+  f32: (range) => floats(range.heap.f32, range.address >>> 2, range),
+  f64: (range) => floats(range.heap.f64, range.address >>> 3, range),
+  text: countNulls,
+  i128: countNulls,
+  i256: countNulls,
+};
+
+function countNulls({ heap, type, address, from, to, base }: Range): ColumnStats {
+  const isNull = nullTest(heap, type.tag, address);
+  let nulls = 0;
+  for (let row = from; row < to; row++) if (isNull(row)) nulls++;
+  return { nullCount: base.nullCount + nulls };
 }
 
 /** Statistics of `count` rows of a column that was not given: all null. */
@@ -58,11 +70,9 @@ function unsummed(stats: ColumnStats): ColumnStats {
 function integers(
   values: Int8Array | Int16Array | Uint16Array | Int32Array | Uint32Array,
   start: number,
-  from: number,
-  to: number,
-  nullValue: number,
-  base: ColumnStats,
+  { type, from, to, base }: Range,
 ): ColumnStats {
+  const nullValue = type.nullable ? Number(type.nullValue) : NaN;
   let nulls = 0, sum = 0;
   let min = base.min === undefined ? Infinity : Number(base.min);
   let max = base.max === undefined ? -Infinity : Number(base.max);
@@ -79,8 +89,8 @@ function integers(
   return max === -Infinity ? { nullCount } : { nullCount, min, max, sum: ((base.sum as bigint) ?? 0n) + BigInt(sum) };
 }
 
-function longs(heap: SharedHeap, start: number, from: number, to: number, base: ColumnStats): ColumnStats {
-  const { i32, u32 } = heap;
+function longs({ heap: { i32, u32 }, type, address, from, to, base }: Range): ColumnStats {
+  const start = address >>> 2, [nullLow, nullHigh] = type.nullWords;
   let nulls = 0, highSum = 0, lowSum = 0, any = false;
   let minHigh = 0, minLow = 0, maxHigh = 0, maxLow = 0;
   if (base.min !== undefined) {
@@ -90,7 +100,7 @@ function longs(heap: SharedHeap, start: number, from: number, to: number, base: 
   }
   for (let i = start + 2 * from, end = start + 2 * to; i < end; i += 2) {
     const low = u32[i], high = i32[i + 1];
-    if (high === NULL_I32 && low === 0) {
+    if (high === nullHigh && low === nullLow) {
       nulls++;
       continue;
     }
@@ -119,20 +129,15 @@ function longs(heap: SharedHeap, start: number, from: number, to: number, base: 
   };
 }
 
-function floats(
-  values: Float32Array | Float64Array,
-  start: number,
-  from: number,
-  to: number,
-  base: ColumnStats,
-): ColumnStats {
+/** Infinities are null too. */
+function floats(values: Float32Array | Float64Array, start: number, { from, to, base }: Range): ColumnStats {
   let nulls = 0;
   let sum = (base.sum as number | undefined) ?? 0;
   let min = (base.min as number | undefined) ?? Infinity;
   let max = (base.max as number | undefined) ?? -Infinity;
   for (let i = start + from, end = start + to; i < end; i++) {
     const value = values[i];
-    if (value !== value) nulls++;
+    if (value - value !== 0) nulls++;
     else {
       sum += value;
       if (value < min) min = value;
@@ -141,22 +146,4 @@ function floats(
   }
   const nullCount = base.nullCount + nulls;
   return nullCount === to ? { nullCount } : { nullCount, min, max, sum };
-}
-
-function countNullTexts(heap: SharedHeap, address: number, from: number, to: number): number {
-  let nulls = 0;
-  const start = address >>> 2;
-  for (let i = start + 2 * from + 1, end = start + 2 * to; i < end; i += 2) if (heap.i32[i] < 0) nulls++;
-  return nulls;
-}
-
-function countNullWides(heap: SharedHeap, address: number, words: number, from: number, to: number): number {
-  let nulls = 0;
-  const start = address >>> 3;
-  for (let row = from; row < to; row++) {
-    let isNull = true;
-    for (let k = 0; k < words; k++) if (heap.i64[start + row * words + k] !== NULL_I64) isNull = false;
-    if (isNull) nulls++;
-  }
-  return nulls;
 }

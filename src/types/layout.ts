@@ -19,6 +19,9 @@ export type Layout = "i8" | "i16" | "i32" | "i64" | "f32" | "f64" | "i128" | "i2
  */
 export type Value = null | boolean | number | bigint | string;
 
+/** How a value of up to 64 bits comes into a kernel: its bytes, and whether 16 of them are zero-extended. */
+export type Form = "i8" | "i16" | "u16" | "i32" | "i64" | "f32" | "f64";
+
 /** Bytes a row. */
 export const LAYOUT_WIDTH: Readonly<Record<Layout, number>> = {
   i8: 1,
@@ -35,6 +38,8 @@ export const LAYOUT_WIDTH: Readonly<Record<Layout, number>> = {
 
 export const NULL_I32 = -2147483648;
 export const NULL_I64 = -9223372036854775808n;
+/** The null of layout text as one i64: address 0, length -1. */
+export const NULL_TEXT = -4294967296n;
 
 /** The typed array that views a column of a layout; i128 and i256 have 2 and 4 elements a row, text has 2 (address, length). */
 export const ARRAY_CONSTRUCTOR = {

@@ -1,10 +1,11 @@
 /**
- * Column types: the one place that knows a type's name, layout in memory and on disk, null, OID and order.
+ * Column types: the one place that knows a type's name, layout in memory and on disk, null, OID, order and texts.
  *
  * The room is the lowest of the house (it imports nothing but errors), because storage, engine, SQL and wires all need it.
  * In plans and schemas a type is its **tag**: a string that compares with `===` and survives `postMessage`
  * ("LONG", "SYMBOL", "GEOHASH(4c)"). `typeOf(tag)` gives the entry.
  */
+export { fillNull, fillNullBytes, isNullAt, nullTest, putValue, valueIn, type Views, viewsOver } from "./memory.ts";
 export { type ColumnType, layoutOf, tagOfName, typeNames, typeOf, typeSpellings } from "./registry.ts";
-export type { Layout, Value } from "./layout.ts";
-export { ARRAY_CONSTRUCTOR, LAYOUT_WIDTH, NULL_I32, NULL_I64 } from "./layout.ts";
+export type { Form, Layout, Value } from "./layout.ts";
+export { ARRAY_CONSTRUCTOR, LAYOUT_WIDTH, NULL_I32, NULL_I64, NULL_TEXT } from "./layout.ts";

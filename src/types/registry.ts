@@ -1,8 +1,15 @@
 import { assert } from "../errors.ts";
-import { type Layout, LAYOUT_WIDTH, NULL_I32, NULL_I64, type Value } from "./layout.ts";
+import { type Form, type Layout, LAYOUT_WIDTH, NULL_I32, NULL_I64, type Value } from "./layout.ts";
+import type { TimeUnit } from "./parse/time.ts";
+import * as text from "./text-forms.ts";
 import { arrayDimensions, decimalOf, geohashBits } from "./wide.ts";
 
-/** All there is to know of a column type. Reading from and writing to text are in `./parse/` and `./encode/`, by the same tag. */
+type Known = Exclude<Value, null>;
+
+/**
+ * All there is to know of a column type. Loops over columns have their own code for each layout, and replies for each type
+ * (`wire/encode/types.ts`); everything else asks here.
+ */
 export interface ColumnType {
   /** The identity in plans and schemas. */
   readonly tag: string;
@@ -11,8 +18,12 @@ export interface ColumnType {
   readonly layout: Layout;
   /** Bytes a row. */
   readonly width: number;
+  /** How a kernel takes a value; undefined for types of more than 64 bits, which no kernel computes with. */
+  readonly form: Form | undefined;
   /** What a row holds that has no value: the null sentinel, or 0/false for the types without null. For text: length -1. */
   readonly nullValue: number | bigint;
+  /** The same as the i32 words of a row; a narrower row is one number. */
+  readonly nullWords: readonly number[];
   /** False for BOOLEAN, BYTE and SHORT: a missing value reads as false or 0 and IS NULL is false. */
   readonly nullable: boolean;
   /** What a missing value reads as: null, or false or 0. */
@@ -26,6 +37,15 @@ export interface ColumnType {
   readonly order: "signed" | "unsigned" | "float" | "text" | "none";
   /** Names that SQL takes for it besides `name`, upper case. */
   readonly aliases: readonly string[];
+  /** Of times: what they count since 1970, UTC. */
+  readonly timeUnit?: TimeUnit;
+  /** A value as one text, and back. */
+  readonly text: text.TextForm;
+  /** Layout text: the bytes of a value. */
+  readonly bytes: text.ByteForm;
+  /** Up to 64 bits: what an array of the layout holds for a value, and the value that it stands for. */
+  toBits(value: Known): number | bigint;
+  fromBits(bits: number | bigint): Known;
 }
 
 const NULL_LAYOUT: Record<Layout, number | bigint> = {
@@ -41,11 +61,39 @@ const NULL_LAYOUT: Record<Layout, number | bigint> = {
   text: -1,
 };
 
+const NULL_64 = [0, NULL_I32];
+const NULL_WORDS: Record<Layout, readonly number[]> = {
+  i8: [0],
+  i16: [0],
+  i32: [NULL_I32],
+  i64: NULL_64,
+  f32: [0x7fc00000],
+  f64: [0, 0x7ff80000],
+  i128: [...NULL_64, ...NULL_64],
+  i256: [...NULL_64, ...NULL_64, ...NULL_64, ...NULL_64],
+  symbol: [-1],
+  text: [0, -1],
+};
+
+const FORMS: Record<Layout, Form | undefined> = {
+  i8: "i8",
+  i16: "i16",
+  i32: "i32",
+  i64: "i64",
+  f32: "f32",
+  f64: "f64",
+  i128: undefined,
+  i256: undefined,
+  symbol: "i32",
+  text: "i64",
+};
+
 function entry(
   tag: string,
   layout: Layout,
   pg: [oid: number, size: number],
   order: ColumnType["order"],
+  form: text.TextForm,
   more: Partial<ColumnType> = {},
 ): ColumnType {
   return {
@@ -53,7 +101,9 @@ function entry(
     name: tag,
     layout,
     width: LAYOUT_WIDTH[layout],
+    form: FORMS[layout],
     nullValue: NULL_LAYOUT[layout],
+    nullWords: NULL_WORDS[layout],
     nullable: true,
     missing: null,
     storable: true,
@@ -61,34 +111,71 @@ function entry(
     pgSize: pg[1],
     order,
     aliases: [],
+    text: form,
+    bytes: text.UTF8,
+    toBits: layout === "i64" ? (value) => BigInt(value) : Number,
+    fromBits: (bits) => bits,
     ...more,
   };
 }
 
+/** Infinities are null, and there is one NaN. */
+const finite = (value: number): number => Number.isFinite(value) ? value : NaN;
+
+const NULL_0: Partial<ColumnType> = { nullValue: 0, nullWords: [0] };
+
 const ENTRIES: ColumnType[] = [
-  entry("BOOLEAN", "i8", [16, 1], "signed", { nullable: false, missing: false, aliases: ["BOOL"] }),
-  entry("BYTE", "i8", [21, 2], "signed", { nullable: false, missing: 0 }),
-  entry("SHORT", "i16", [21, 2], "signed", { nullable: false, missing: 0, aliases: ["SMALLINT", "INT2"] }),
-  entry("CHAR", "i16", [1042, -1], "unsigned"), // one UTF-16 unit; 0 is null
-  entry("INT", "i32", [23, 4], "signed", { aliases: ["INTEGER", "INT4"] }),
-  entry("LONG", "i64", [20, 8], "signed", { aliases: ["BIGINT", "INT8"] }),
-  entry("FLOAT", "f32", [700, 4], "float", { aliases: ["REAL", "FLOAT4"] }),
-  entry("DOUBLE", "f64", [701, 8], "float", { aliases: ["DOUBLE PRECISION", "FLOAT8"] }),
-  entry("DATE", "i64", [1114, 8], "signed"), // ms since 1970 UTC
-  entry("TIMESTAMP", "i64", [1114, 8], "signed", {
+  entry("BOOLEAN", "i8", [16, 1], "signed", text.BOOLEAN, {
+    nullable: false,
+    missing: false,
+    aliases: ["BOOL"],
+    fromBits: (bits) => bits !== 0,
+  }),
+  entry("BYTE", "i8", [21, 2], "signed", text.integer(127), { nullable: false, missing: 0 }),
+  entry("SHORT", "i16", [21, 2], "signed", text.integer(32767), {
+    nullable: false,
+    missing: 0,
+    aliases: ["SMALLINT", "INT2"],
+  }),
+  // One UTF-16 unit; 0 is null.
+  entry("CHAR", "i16", [1042, -1], "unsigned", text.CHAR, {
+    form: "u16",
+    toBits: (value) => String(value).charCodeAt(0) || 0,
+    fromBits: (bits) => String.fromCharCode(Number(bits)),
+  }),
+  entry("INT", "i32", [23, 4], "signed", text.integer(2147483647, NULL_I32), { aliases: ["INTEGER", "INT4"] }),
+  entry("LONG", "i64", [20, 8], "signed", text.long(NULL_I64), { aliases: ["BIGINT", "INT8"] }),
+  entry("FLOAT", "f32", [700, 4], "float", text.FLOAT, {
+    aliases: ["REAL", "FLOAT4"],
+    toBits: (value) => finite(Math.fround(Number(value))),
+  }),
+  entry("DOUBLE", "f64", [701, 8], "float", text.DOUBLE, {
+    aliases: ["DOUBLE PRECISION", "FLOAT8"],
+    toBits: (value) => finite(Number(value)),
+  }),
+  entry("DATE", "i64", [1114, 8], "signed", text.DATE, { timeUnit: "ms" }),
+  entry("TIMESTAMP", "i64", [1114, 8], "signed", text.TIMESTAMP, {
+    timeUnit: "us",
     aliases: ["TIMESTAMP WITH TIME ZONE", "TIMESTAMP WITHOUT TIME ZONE", "TIMESTAMPTZ"],
-  }), // us since 1970 UTC
-  entry("TIMESTAMP_NS", "i64", [1114, 8], "signed"), // ns since 1970 UTC
-  entry("SYMBOL", "symbol", [1043, -1], "text"),
-  entry("SYMBOL_TEXT", "text", [1043, -1], "text", { name: "SYMBOL", storable: false }), // a SYMBOL that was computed, without a dictionary
-  entry("STRING", "text", [1043, -1], "text", { aliases: ["TEXT"] }),
-  entry("VARCHAR", "text", [1043, -1], "text", { aliases: ["CHARACTER VARYING"] }),
-  entry("UUID", "i128", [2950, 16], "unsigned"),
-  entry("IPv4", "i32", [1043, -1], "unsigned", { nullValue: 0, aliases: ["IPV4"] }),
-  entry("LONG256", "i256", [1043, -1], "unsigned"),
-  entry("BINARY", "text", [17, -1], "none", { aliases: ["BYTEA"] }),
-  entry("NULL", "text", [1043, -1], "text", { name: "STRING", storable: false }), // the type of a bare NULL
-  entry("INTERVAL", "i128", [1043, -1], "none", { storable: false }), // low half: first instant (us), high half: last
+  }),
+  entry("TIMESTAMP_NS", "i64", [1114, 8], "signed", text.TIMESTAMP_NS, { timeUnit: "ns" }),
+  entry("SYMBOL", "symbol", [1043, -1], "text", text.TEXT),
+  // A SYMBOL that was computed, without a dictionary.
+  entry("SYMBOL_TEXT", "text", [1043, -1], "text", text.TEXT, { name: "SYMBOL", storable: false }),
+  entry("STRING", "text", [1043, -1], "text", text.TEXT, { aliases: ["TEXT"] }),
+  entry("VARCHAR", "text", [1043, -1], "text", text.TEXT, { aliases: ["CHARACTER VARYING"] }),
+  entry("UUID", "i128", [2950, 16], "unsigned", text.UUID),
+  entry("IPv4", "i32", [1043, -1], "unsigned", text.IPV4, {
+    ...NULL_0,
+    aliases: ["IPV4"],
+    toBits: (value) => Number(value) | 0,
+    fromBits: (bits) => Number(bits) >>> 0,
+  }),
+  entry("LONG256", "i256", [1043, -1], "unsigned", text.LONG256),
+  entry("BINARY", "text", [17, -1], "none", text.BINARY, { aliases: ["BYTEA"], bytes: text.BINARY_BYTES }),
+  entry("NULL", "text", [1043, -1], "text", text.TEXT, { name: "STRING", storable: false }), // the type of a bare NULL
+  // Low half: the first instant (us), high half: the last.
+  entry("INTERVAL", "i128", [1043, -1], "none", text.INTERVAL, { storable: false }),
 ];
 
 const BY_TAG = new Map(ENTRIES.map((type) => [type.tag, type]));
@@ -102,15 +189,15 @@ function parametrised(tag: string): ColumnType | undefined {
   const decimal = decimalOf(tag);
   // Up to 18 digits fit an i64; more take an i128, which holds 38, or an i256.
   if (decimal) {
-    return entry(
-      tag,
-      decimal.precision <= 18 ? "i64" : decimal.precision <= 38 ? "i128" : "i256",
-      [1700, -1],
-      "signed",
-    );
+    const layout = decimal.precision <= 18 ? "i64" : decimal.precision <= 38 ? "i128" : "i256";
+    return entry(tag, layout, [1700, -1], "signed", text.decimal(decimal));
   }
-  if (geohashBits(tag) !== undefined) return entry(tag, "i64", [1043, -1], "signed");
-  if (arrayDimensions(tag) > 0) return entry(tag, "text", [1022, -1], "none", { name: "ARRAY" });
+  const bits = geohashBits(tag), dimensions = arrayDimensions(tag);
+  if (bits !== undefined) return entry(tag, "i64", [1043, -1], "signed", text.geohash(bits));
+  if (dimensions > 0) {
+    const bytes = text.arrayBytes(dimensions);
+    return entry(tag, "text", [1022, -1], "none", text.array(dimensions), { name: "ARRAY", bytes });
+  }
   return undefined;
 }
 

@@ -2,7 +2,6 @@
  * Types with parameters and wide values: LONG256, GEOHASH, DECIMAL, arrays of DOUBLE, BINARY. Values at the edges are bigints
  * (LONG256 unsigned; GEOHASH its bits; DECIMAL scaled by 10^scale) and texts (arrays: `[[1.0,null]]`; BINARY: `\x00ff`).
  */
-import { formatArray, parseArray } from "./array-text.ts";
 
 export interface DecimalType {
   precision: number;
@@ -116,19 +115,6 @@ export function formatDecimal(value: bigint, scale: number): string {
 }
 
 const utf8 = new TextEncoder();
-
-/** The bytes of a value of a type of layout text: arrays and BINARY have forms of their own, everything else is UTF-8. */
-export function textBytes(value: string, tag: string): Uint8Array {
-  if (tag === "BINARY") return parseBinary(value)!;
-  const dimensions = arrayDimensions(tag);
-  return dimensions > 0 ? parseArray(value, dimensions)! : utf8.encode(value);
-}
-
-/** The opposite of `textBytes`. */
-export function textOfBytes(bytes: Uint8Array, tag: string): string {
-  if (tag === "BINARY") return formatBinary(bytes);
-  return arrayDimensions(tag) > 0 ? formatArray(bytes) : new TextDecoder().decode(bytes);
-}
 
 /** Bytes as PostgreSQL writes a bytea: `\x00ff`. */
 export function formatBinary(bytes: Uint8Array): string {

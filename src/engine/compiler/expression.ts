@@ -3,109 +3,58 @@ import { assert } from "../../errors.ts";
 import type { FunctionEntry } from "../../sql/functions/entry.ts";
 import { childrenOf, type Expr } from "../../sql/plan.ts";
 import type { Dictionary } from "../../storage/contract.ts";
-import { layoutOf, typeOf, type Value } from "../../types/mod.ts";
-import { textBytes } from "../../types/wide.ts";
+import { type Form, layoutOf, NULL_TEXT, typeOf, type Value } from "../../types/mod.ts";
 import { TextArena, Workspace } from "../columns.ts";
 import type { QueryContext } from "../contract.ts";
-import { f32, f64, i32, i64, ifElse, input, type IrNode, load, loop, select, text, type WasmType } from "./ir.ts";
+import {
+  bind,
+  f32,
+  f64,
+  finite,
+  FORM_TYPE,
+  i32,
+  i64,
+  ifElse,
+  input,
+  type IrNode,
+  isNull,
+  load,
+  loop,
+  nullOf,
+  select,
+  text,
+  type WasmType,
+  wasmTypeOf,
+} from "./ir.ts";
 import { isLaneable } from "./lower.ts";
-import { bind } from "./ir.ts";
 
 /** The source of a kernel input for each row. */
 export type Input =
   /** A column of the batch. CHAR is zero-extended: "u16". */
-  | { kind: "column"; column: number; form: ColumnForm }
+  | { kind: "column"; column: number; form: Form }
   /** The k-th 8-byte word of a value of `width` bytes. */
   | { kind: "word"; column: number; width: number; k: number }
   /** The text of a symbol: the column of codes, and the dictionary's entries. */
   | { kind: "symbolText"; column: number; entries: number }
   /** One precomputed value for each dictionary entry, from `address` on; the first is that of code -1. */
-  | { kind: "lookup"; column: number; address: number; form: ColumnForm }
+  | { kind: "lookup"; column: number; address: number; form: Form }
   /** A constant in the parameter block. */
   | { kind: "constant"; type: WasmType; value: number | bigint }
   /** `base + row`, with the base in the parameter block. */
   | { kind: "row" };
 
-export type ColumnForm = "i8" | "i16" | "u16" | "i32" | "i64" | "f32" | "f64";
+export type { Form as ColumnForm } from "../../types/mod.ts";
+export { FORM_TYPE } from "./ir.ts";
 
-export const FORM_TYPE: Record<ColumnForm, WasmType> = {
-  i8: "i32",
-  i16: "i32",
-  u16: "i32",
-  i32: "i32",
-  i64: "i64",
-  f32: "f32",
-  f64: "f64",
-};
-export const FORM_WIDTH: Record<ColumnForm, number> = { i8: 1, i16: 2, u16: 2, i32: 4, i64: 8, f32: 4, f64: 8 };
+export const FORM_WIDTH: Readonly<Record<Form, number>> = { i8: 1, i16: 2, u16: 2, i32: 4, i64: 8, f32: 4, f64: 8 };
 
-/** Undefined for 128-bit types, with which no kernel computes. */
-export function formOf(tag: string): ColumnForm | undefined {
-  switch (layoutOf(tag)) {
-    case "i8":
-      return "i8";
-    case "i16":
-      return tag === "CHAR" ? "u16" : "i16";
-    case "i32":
-    case "symbol":
-      return "i32";
-    case "i64":
-    case "text":
-      return "i64";
-    case "f32":
-      return "f32";
-    case "f64":
-      return "f64";
-    default:
-      return undefined;
-  }
+/** Undefined for types of more than 64 bits, which no kernel computes with. */
+export function formOf(tag: string): Form | undefined {
+  return typeOf(tag).form;
 }
 
 export function isText(tag: string): boolean {
   return layoutOf(tag) === "text";
-}
-
-/** The null of a type as IR. */
-export function nullIr(tag: string): IrNode {
-  switch (layoutOf(tag)) {
-    case "i8":
-    case "i16":
-      return i32.const(0);
-    case "i32":
-      return i32.const(tag === "IPv4" ? 0 : -2147483648);
-    case "symbol":
-      return i32.const(-1);
-    case "f32":
-      return f32.const(NaN);
-    case "f64":
-      return f64.const(NaN);
-    case "text":
-      return text.null();
-    default:
-      return i64.const(-9223372036854775808n);
-  }
-}
-
-/** Tests for null; undefined for types without null. `pair`: a symbol given as its text. */
-export function isNullIr(value: IrNode, tag: string): IrNode | undefined {
-  switch (layoutOf(tag)) {
-    case "i8":
-      return undefined;
-    case "i16":
-      return tag === "CHAR" ? i32.eqz(value) : undefined;
-    case "i32":
-      return tag === "IPv4" ? i32.eqz(value) : i32.eq(value, i32.const(-2147483648));
-    case "symbol":
-      return value.type === "i64" ? text.isNull(value) : i32.ltS(value, i32.const(0));
-    case "f32":
-      return i32.eqz(f32.lt(f32.abs(value), f32.const(Infinity)));
-    case "f64":
-      return i32.eqz(f64.lt(f64.abs(value), f64.const(Infinity)));
-    case "text":
-      return text.isNull(value);
-    default:
-      return i64.eq(value, i64.const(-9223372036854775808n));
-  }
 }
 
 /** The declared class of the argument; the last one repeats for variadic entries. */
@@ -365,12 +314,12 @@ export function emitCall(
   return bindAll(args, (bound) => {
     const result = entry.emit!(bound, types);
     const tests = bound.flatMap((arg, k) => {
-      const test = known(k) ? undefined : isNullIr(arg, types[k]);
+      const test = known(k) ? undefined : isNull(arg, types[k]);
       return test === undefined ? [] : [test];
     });
     if (tests.length === 0) return result;
     const anyNull = tests.reduce((a, b) => i32.or(a, b));
-    const none = resultType === "BOOLEAN" ? i32.const(0) : nullIr(resultType);
+    const none = resultType === "BOOLEAN" ? i32.const(0) : nullOf(resultType);
     return isLaneable(result, () => true) ? select(anyNull, none, result) : ifElse(anyNull, none, result);
   });
 }
@@ -397,16 +346,18 @@ function choose(condition: IrNode, then: IrNode, otherwise: IrNode): IrNode {
   return cheap ? select(condition, then, otherwise) : ifElse(condition, then, otherwise);
 }
 
+/** Null equals null. */
 function equality(tag: string): (a: IrNode, b: IrNode) => IrNode {
-  switch (FORM_TYPE[formOf(tag)!]) {
+  // Each machine type has its own instruction.
+  switch (wasmTypeOf(tag)!) {
     case "i32":
       return i32.eq;
     case "i64":
       return isText(tag) ? text.eq : i64.eq;
     case "f32":
-      return (a, b) => i32.or(f32.eq(a, b), i32.and(f32.ne(a, a), f32.ne(b, b)));
+      return (a, b) => i32.or(f32.eq(a, b), i32.eqz(i32.or(finite(a), finite(b))));
     case "f64":
-      return (a, b) => i32.or(f64.eq(a, b), i32.and(f64.ne(a, a), f64.ne(b, b)));
+      return (a, b) => i32.or(f64.eq(a, b), i32.eqz(i32.or(finite(a), finite(b))));
   }
 }
 
@@ -424,29 +375,13 @@ function compareBytes(a: Uint8Array, b: Uint8Array): number {
 
 /** A constant as the kernel sees it: number for i32, f32, f64, bigint for i64. Texts are written to the arena. */
 export function constantBits(value: Value, tag: string, arena: TextArena): number | bigint {
-  switch (layoutOf(tag)) {
-    case "i8":
-      return value === null ? 0 : Number(value);
-    case "i16":
-      return value === null ? 0 : typeof value === "string" ? (value === "" ? 0 : value.charCodeAt(0)) : Number(value);
-    case "i32":
-      return value === null ? (tag === "IPv4" ? 0 : -2147483648) : Number(value) | 0;
-    case "symbol":
-      assert(value === null, "a constant symbol is text");
-      return -1;
-    case "i64":
-      return value === null ? -9223372036854775808n : BigInt(value);
-    case "f32":
-    case "f64":
-      return value === null ? NaN : Number(value);
-    case "text": {
-      if (value === null) return -4294967296n;
-      const [address, length] = arena.encode(textBytes(String(value), tag));
-      return BigInt(address) | BigInt(length) << 32n;
-    }
-    default:
-      throw new Error("128-bit constants have no kernel form");
-  }
+  const type = typeOf(tag);
+  assert(type.form !== undefined, "128-bit constants have no kernel form");
+  if (value === null) return type.layout === "text" ? NULL_TEXT : type.nullValue;
+  assert(type.layout !== "symbol", "a constant symbol is text");
+  if (type.layout !== "text") return type.toBits(value);
+  const [address, length] = arena.encode(type.bytes.toBytes(String(value)));
+  return BigInt(address) | BigInt(length) << 32n;
 }
 
 /** True if a kernel can compute the expression from columns (and from tables for symbols) alone. */

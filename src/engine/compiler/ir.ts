@@ -11,6 +11,8 @@
  *
  * 128-bit values have no IR: functions over them are `batch` functions.
  */
+import { type Form, NULL_TEXT, typeOf } from "../../types/mod.ts";
+
 export type WasmType = "i32" | "i64" | "f32" | "f64";
 
 export interface IrNode {
@@ -173,7 +175,7 @@ export const load = {
 
 /** Values of layout text. */
 export const text = {
-  null: (): IrNode => i64.const(-4294967296n), // length -1, address 0
+  null: (): IrNode => i64.const(NULL_TEXT),
   address: (a: IrNode): IrNode => i32.wrap(a),
   /** In bytes; -1 for null. */
   length: (a: IrNode): IrNode => i32.wrap(i64.shrS(a, i64.const(32n))),
@@ -187,8 +189,58 @@ export const text = {
   indexOf: (a: IrNode, b: IrNode): IrNode => node("text.indexOf", "i32", [a, b]),
 };
 
-/**
- * Tests a value of one type for null. Used by the compiler for "propagate", and by entries. CHAR and IPv4: 0; floats:
- * NaN.
- */
-export type IsNull = (value: IrNode) => IrNode;
+export const FORM_TYPE: Readonly<Record<Form, WasmType>> = {
+  i8: "i32",
+  i16: "i32",
+  u16: "i32",
+  i32: "i32",
+  i64: "i64",
+  f32: "f32",
+  f64: "f64",
+};
+
+/** The wasm type of a value; undefined for those of more than 64 bits. SYMBOL: its code. */
+export function wasmTypeOf(tag: string): WasmType | undefined {
+  const { form } = typeOf(tag);
+  return form === undefined ? undefined : FORM_TYPE[form];
+}
+
+/** The null of a type; for types without null, the value that replaces it. */
+export function nullOf(tag: string): IrNode {
+  const { layout, nullValue } = typeOf(tag);
+  switch (wasmTypeOf(tag)) {
+    case "i32":
+      return i32.const(Number(nullValue));
+    case "f32":
+      return f32.const(NaN);
+    case "f64":
+      return f64.const(NaN);
+    default:
+      return layout === "text" ? text.null() : i64.const(BigInt(nullValue));
+  }
+}
+
+/** False for NaN and infinities, which are null. */
+export function finite(x: IrNode): IrNode {
+  return x.type === "f32" ? f32.lt(f32.abs(x), f32.const(Infinity)) : f64.lt(f64.abs(x), f64.const(Infinity));
+}
+
+/** Tests that a value is not null; undefined for types without null. A symbol is given as its code or as its text. */
+export function notNull(x: IrNode, tag: string): IrNode | undefined {
+  const { layout, nullable, nullValue } = typeOf(tag);
+  if (!nullable) return undefined;
+  if (x.type === "f32" || x.type === "f64") return finite(x);
+  if (x.type === "i32") return layout === "symbol" ? i32.geS(x, i32.const(0)) : i32.ne(x, i32.const(Number(nullValue)));
+  const isText = layout === "text" || layout === "symbol";
+  return isText ? i64.geS(x, i64.const(0n)) : i64.ne(x, i64.const(BigInt(nullValue)));
+}
+
+/** The opposite of `notNull`, which takes no instruction more. */
+export function isNull(x: IrNode, tag: string): IrNode | undefined {
+  const { layout, nullable, nullValue } = typeOf(tag);
+  if (!nullable) return undefined;
+  if (x.type === "f32" || x.type === "f64") return i32.eqz(finite(x));
+  if (x.type === "i32") return layout === "symbol" ? i32.ltS(x, i32.const(0)) : i32.eq(x, i32.const(Number(nullValue)));
+  const isText = layout === "text" || layout === "symbol";
+  return isText ? text.isNull(x) : i64.eq(x, i64.const(BigInt(nullValue)));
+}

@@ -6,7 +6,8 @@ import type { Column } from "../../sql/plan.ts";
 import { isNullAt, Workspace } from "../columns.ts";
 import { BoundKernel, flushKernelRows } from "../compiler/binding.ts";
 import { bitmapKernel } from "../compiler/bitmap.ts";
-import { columnsOf, isNullIr } from "../compiler/expression.ts";
+import { columnsOf } from "../compiler/expression.ts";
+import { isNull } from "../compiler/ir.ts";
 import type { Batch, Operator, QueryContext } from "../contract.ts";
 import { fuse } from "../expressions.ts";
 import { registerTask } from "../parallel.ts";
@@ -134,7 +135,7 @@ class Bitmap {
       fused.compiler.inputs,
       fused.predicate,
       lowered,
-      isNullIr(lowered, value.type),
+      isNull(lowered, value.type),
     );
     const kernel = new BoundKernel(
       compiled.run,

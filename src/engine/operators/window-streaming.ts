@@ -4,7 +4,7 @@
  */
 import type { WindowCall, WindowNode } from "../../sql/plan.ts";
 import { layoutOf, typeOf } from "../../types/mod.ts";
-import { isNullAt, markNotNull, nullWords, OutputColumns, Workspace } from "../columns.ts";
+import { isNullAt, markNotNull, OutputColumns, Workspace } from "../columns.ts";
 import { type Batch, MORSEL_ROWS, type Operator, type QueryContext, type Vector } from "../contract.ts";
 import { KeyTable } from "../keys.ts";
 import { typesOf } from "../physical/reading.ts";
@@ -176,7 +176,7 @@ function lag(call: WindowCall): MakeStep | undefined {
   if (offsetArg !== undefined && (offsetArg.kind !== "constant" || offsetArg.value === null)) return undefined;
   const offset = offsetArg === undefined ? 1 : Number((offsetArg as { value: unknown }).value);
   if (!(offset >= 1 && offset <= OFFSET_MAX)) return undefined;
-  const none = nullWords(call.type), words = none.length;
+  const none = typeOf(call.type).nullWords, words = none.length;
   return (states) => {
     // A ring is full of nulls at first, so that what lies before the partition's first row is null.
     const ring = states.make(none, offset), places = states.make([0]), { i32 } = states.space.heap;
@@ -209,7 +209,7 @@ function lag(call: WindowCall): MakeStep | undefined {
 /** first_value and last_value of all rows up to the current one. */
 function ends(call: WindowCall, first: boolean): MakeStep | undefined {
   if (!isRunning(call) || !isPlain(call) || (first && seesAhead(call))) return undefined;
-  const none = nullWords(call.type), words = none.length;
+  const none = typeOf(call.type).nullWords, words = none.length;
   return (states) => {
     const kept = states.make(none), known = states.make([0]), { heap } = states.space, { i32 } = heap;
     return ([source], groups, rowCount, out) => {

@@ -1,6 +1,6 @@
 /** Reads one column of a row group into a vector, page by page. */
-import { type Layout, layoutOf } from "../../types/mod.ts";
-import { nullWords, TextArena, type Workspace } from "../columns.ts";
+import { type Layout, layoutOf, typeOf } from "../../types/mod.ts";
+import { TextArena, type Workspace } from "../columns.ts";
 import type { Values } from "./conversion.ts";
 import { ParquetError } from "./error.ts";
 import type { ColumnExtent } from "./file.ts";
@@ -80,7 +80,7 @@ class FlatReader implements ColumnReader {
       this.value += rowCount;
       return;
     }
-    const none = nullWords(this.column.type);
+    const none = typeOf(this.column.type).nullWords;
     let used = 0;
     if (words === 1) {
       for (let row = this.row, end = row + rowCount; row < end; row++) {
@@ -257,4 +257,4 @@ class ArrayReader implements ColumnReader {
   }
 }
 
-const NAN_WORDS = nullWords("DOUBLE");
+const NAN_WORDS = typeOf("DOUBLE").nullWords;

@@ -1,4 +1,5 @@
 /** Aggregates whose state is a few numbers, so that they run inside kernels. */
+import { NULL_I64 } from "../../types/mod.ts";
 import { f32, f64, i32, i64, type IrNode, select, type WasmType } from "../../engine/compiler/ir.ts";
 import type { FunctionEntry, FusedAggregate } from "./entry.ts";
 import {
@@ -128,7 +129,7 @@ for (const type of ["BOOLEAN", "BYTE", "SHORT", "INT", "LONG", "FLOAT", "DOUBLE"
 
 /** MIN64 is the null and thus means "no value yet"; as the smallest value it needs no test in a maximum. */
 const longMax: Omit<FusedAggregate, "kind"> = {
-  state: () => [{ type: "i64", initial: -9223372036854775808n }],
+  state: () => [{ type: "i64", initial: NULL_I64 }],
   update: ([s], [x]) => [select(i64.gtS(x, s), x, s)],
   merge: ([a], [b]) => [select(i64.gtS(b, a), b, a)],
   finish: ([s]) => s,
@@ -136,7 +137,7 @@ const longMax: Omit<FusedAggregate, "kind"> = {
 const smaller = (x: IrNode, s: IrNode) =>
   select(i32.and(i64.ne(x, MIN64), i32.or(i64.ltS(x, s), i64.eq(s, MIN64))), x, s);
 const longMin: Omit<FusedAggregate, "kind"> = {
-  state: () => [{ type: "i64", initial: -9223372036854775808n }],
+  state: () => [{ type: "i64", initial: NULL_I64 }],
   update: ([s], [x]) => [smaller(x, s)],
   merge: ([a], [b]) => [smaller(b, a)],
   finish: ([s]) => s,

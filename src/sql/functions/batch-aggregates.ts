@@ -10,8 +10,7 @@ import type {
 } from "./entry.ts";
 import { batchEntry } from "./batch-entry.ts";
 import { TEXTS, TIMES, withExamples } from "./nodes.ts";
-import { LAYOUT_WIDTH, layoutOf } from "../../types/mod.ts";
-import { isNullWide } from "./wide.ts";
+import { LAYOUT_WIDTH, layoutOf, NULL_I64 } from "../../types/mod.ts";
 import { grownBytes } from "./sizes.ts";
 import { ValueTable } from "./value-table.ts";
 
@@ -53,7 +52,7 @@ class KeptState implements BatchAggregateState {
 
   private valueOf(column: BatchColumn, row: number): Uint8Array | null {
     if (this.width === 0) return column.bytes(row) ?? null;
-    return isNullWide(column, row)
+    return column.isNull(row)
       ? null
       : new Uint8Array(column.values.buffer, column.address + this.width * row, this.width);
   }
@@ -154,7 +153,7 @@ class CountWide implements BatchAggregateState {
   counts: number[] = [];
   update(groups: Int32Array | undefined, [column]: BatchColumn[], rowCount: number): void {
     for (let row = 0; row < rowCount; row++) {
-      const isNull = isNullWide(column, row);
+      const isNull = column.isNull(row);
       const group = groupOf(groups, row);
       this.counts[group] = (this.counts[group] ?? 0) + (isNull ? 0 : 1);
     }
@@ -414,7 +413,7 @@ class DistanceState implements BatchAggregateState {
   update(groups: Int32Array | undefined, [latitudes, longitudes, times]: BatchColumn[], rowCount: number): void {
     for (let row = 0; row < rowCount; row++) {
       const latitude = latitudes.values[row], longitude = longitudes.values[row];
-      if (latitude !== latitude || longitude !== longitude || times.values[row] === -9223372036854775808n) continue;
+      if (latitude !== latitude || longitude !== longitude || times.values[row] === NULL_I64) continue;
       this.go(groupOf(groups, row), latitude, longitude);
     }
   }

@@ -2,7 +2,6 @@
  * Comparison and logic, two-valued: null equals null, `<` and `>` with a null are false, `<=` and `>=` are true for two nulls.
  * DOUBLEs that differ by at most 1e-10 are equal.
  */
-import { layoutOf } from "../../types/mod.ts";
 import { f64, i32, i64, type IrNode, select, text } from "../../engine/compiler/ir.ts";
 import type { BatchColumn, BatchFunction, FunctionEntry } from "./entry.ts";
 import { MIN32, MIN64, notNull, ONE32, ZERO32, ZERO64 } from "./nodes.ts";
@@ -122,12 +121,6 @@ const OPERATORS: {
   },
 ];
 
-const NULL_HALF = -9223372036854775808n;
-
-function isNullWide(column: BatchColumn, row: number): boolean {
-  return column.values[2 * row] === NULL_HALF && column.values[2 * row + 1] === NULL_HALF;
-}
-
 /** Compares 128 bits, unsigned. Only meaningful if neither is null. */
 function compareWide(a: BatchColumn, b: BatchColumn, row: number): number {
   const x = a.values, y = b.values;
@@ -141,7 +134,7 @@ function compareWide(a: BatchColumn, b: BatchColumn, row: number): number {
 function wideBatch(holds: (sign: number, nulls: number) => boolean): BatchFunction {
   return ([a, b], out, rowCount) => {
     for (let row = 0; row < rowCount; row++) {
-      const nulls = (isNullWide(a, row) ? 1 : 0) + (isNullWide(b, row) ? 1 : 0);
+      const nulls = (a.isNull(row) ? 1 : 0) + (b.isNull(row) ? 1 : 0);
       out.values[row] = holds(compareWide(a, b, row), nulls) ? 1 : 0;
     }
   };
@@ -241,25 +234,17 @@ for (const type of ["UUID", "INTERVAL"]) {
   entries.push(
     entry("is_null", [type], "Is it null?", {
       batch: ([a], out, rowCount) => {
-        for (let row = 0; row < rowCount; row++) out.values[row] = isNullWide(a, row) ? 1 : 0;
+        for (let row = 0; row < rowCount; row++) out.values[row] = a.isNull(row) ? 1 : 0;
       },
     }),
   );
 }
 
-/**
- * Wide types and types with parameters: null is length -1 for text, otherwise the smallest number in every 64-bit word.
- */
+/** For wide types and types with parameters. */
 entries.push(
   entry("is_null", ["any"], "Is it null?", {
     batch: ([a], out, rowCount) => {
-      const isText = layoutOf(a.type) === "text", words = a.values.length / rowCount;
-      for (let row = 0; row < rowCount; row++) {
-        let isNull = true;
-        if (isText) isNull = a.values[2 * row + 1] < 0;
-        else for (let word = 0; word < words; word++) isNull &&= a.values[words * row + word] === NULL_HALF;
-        out.values[row] = isNull ? 1 : 0;
-      }
+      for (let row = 0; row < rowCount; row++) out.values[row] = a.isNull(row) ? 1 : 0;
     },
   }),
 );

@@ -1,6 +1,6 @@
 /** Choosing between values: coalesce, nullif, greatest, least. (CASE is a node of the plan.) */
 import { bind, f64, i32, i64, type IrNode, select, text } from "../../engine/compiler/ir.ts";
-import { NULL_I64, typeOf } from "../../types/mod.ts";
+import { typeOf } from "../../types/mod.ts";
 import type { BatchFunction, FunctionEntry } from "./entry.ts";
 import { isWide, notNull, NUMBERS, TIMES } from "./nodes.ts";
 import { nullOf } from "./nodes.ts";
@@ -14,8 +14,7 @@ function coalesce(args: IrNode[], type: string): IrNode {
 
 const coalesceWide: BatchFunction = (args, out, rowCount) => {
   for (let row = 0; row < rowCount; row++) {
-    const found = args.find(({ values }) => values[2 * row] !== NULL_I64 || values[2 * row + 1] !== NULL_I64) ??
-      args[0];
+    const found = args.find((arg) => !arg.isNull(row)) ?? args[0];
     out.values[2 * row] = found.values[2 * row];
     out.values[2 * row + 1] = found.values[2 * row + 1];
   }

@@ -15,12 +15,12 @@ import type {
   FunctionEntry,
 } from "./entry.ts";
 import { shown } from "./sizes.ts";
-import { isNullWide, wideValue } from "./wide.ts";
+import { wideValue } from "./wide.ts";
 
 const WORDS: Record<string, number> = { i64: 1, i128: 2, i256: 4 };
 
 function read(column: BatchColumn, row: number): bigint | undefined {
-  return isNullWide(column, row) ? undefined : wideValue(column, row);
+  return column.isNull(row) ? undefined : wideValue(column, row);
 }
 
 /** @throws if the value has more digits than the type. */
@@ -154,7 +154,7 @@ const comparisons: FunctionEntry[] = ORDERS.map(([name, holds, ofNulls]) =>
     ([a, b], out, rowCount) => {
       for (let row = 0; row < rowCount; row++) {
         const sign = compareDecimals(a, b, row);
-        const holdsHere = sign === undefined ? ofNulls && isNullWide(a, row) && isNullWide(b, row) : holds(sign);
+        const holdsHere = sign === undefined ? ofNulls && a.isNull(row) && b.isNull(row) : holds(sign);
         out.values[row] = holdsHere ? 1 : 0;
       }
     },

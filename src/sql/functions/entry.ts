@@ -102,6 +102,8 @@ export interface BatchColumn {
   constant?: Value;
   isConstant: boolean;
   dictionary?: Dictionary;
+  /** Tests row `row` for null. */
+  isNull(row: number): boolean;
   /** The bytes of row `row` of a text column, as a view of shared memory; undefined for null. */
   bytes(row: number): Uint8Array | undefined;
   /**

@@ -2,12 +2,10 @@
  * Random values and sequences, different in every row. The query provides the seed, so long_sequence(n, a, b) is
  * reproducible.
  */
+import { NULL_I32, NULL_I64 } from "../../types/mod.ts";
 import type { BatchColumn, BatchFunction, BatchOut, FunctionContext, FunctionEntry } from "./entry.ts";
 import { Pace } from "./pace.ts";
 import { checkTextLength, fail, grownBytes, TEXT_BYTES_MAX } from "./sizes.ts";
-
-const NULL_INT = -2147483648;
-const NULL_LONG = -9223372036854775808n;
 
 function generator(
   name: string,
@@ -47,7 +45,7 @@ const BAD_RANGE = "the lower bound is not below the upper one";
 
 /** low … high; null if either is null. */
 function between(context: FunctionContext, low: bigint, high: bigint): bigint {
-  if (low === NULL_LONG || high === NULL_LONG) return NULL_LONG;
+  if (low === NULL_I64 || high === NULL_I64) return NULL_I64;
   if (low > high) fail(BAD_RANGE, context);
   return low + BigInt.asUintN(64, long(context)) % (high - low + 1n);
 }
@@ -160,7 +158,7 @@ const entries: FunctionEntry[] = [
   ),
   generator("rnd_int", [], "INT", "Any INT but null.", (out, row, context) => {
     const value = context.random() | 0;
-    out.values[row] = value === NULL_INT ? 0 : value;
+    out.values[row] = value === NULL_I32 ? 0 : value;
   }),
   generator(
     "rnd_int",
@@ -169,14 +167,14 @@ const entries: FunctionEntry[] = [
     "An INT from low to high; with a rate n above 0, one row in n + 1 is null.",
     (out, row, context, [low, high, rate]) => {
       out.values[row] = isNull(context, at(rate, row))
-        ? NULL_INT
-        : smallBetween(context, at(low, row), at(high, row), NULL_INT);
+        ? NULL_I32
+        : smallBetween(context, at(low, row), at(high, row), NULL_I32);
     },
     { check: checkRange },
   ),
   generator("rnd_long", [], "LONG", "Any LONG but null.", (out, row, context) => {
     const value = long(context);
-    out.values[row] = value === NULL_LONG ? 0n : value;
+    out.values[row] = value === NULL_I64 ? 0n : value;
   }),
   generator(
     "rnd_long",
@@ -184,7 +182,7 @@ const entries: FunctionEntry[] = [
     "LONG",
     "A LONG from low to high; with a rate n above 0, one row in n + 1 is null.",
     (out, row, context, [low, high, rate]) => {
-      out.values[row] = isNull(context, at(rate, row)) ? NULL_LONG : between(context, at(low, row), at(high, row));
+      out.values[row] = isNull(context, at(rate, row)) ? NULL_I64 : between(context, at(low, row), at(high, row));
     },
     { check: checkRange },
   ),
@@ -223,7 +221,7 @@ const entries: FunctionEntry[] = [
     "DATE",
     "A DATE from low to high, or null.",
     (out, row, context, [low, high, rate]) => {
-      out.values[row] = isNull(context, at(rate, row)) ? NULL_LONG : between(context, at(low, row), at(high, row));
+      out.values[row] = isNull(context, at(rate, row)) ? NULL_I64 : between(context, at(low, row), at(high, row));
     },
     { check: checkRange },
   ),
@@ -237,7 +235,7 @@ const entries: FunctionEntry[] = [
       type,
       "A time from low to high, or null.",
       (out, row, context, [low, high, rate]) => {
-        out.values[row] = isNull(context, at(rate, row)) ? NULL_LONG : between(context, at(low, row), at(high, row));
+        out.values[row] = isNull(context, at(rate, row)) ? NULL_I64 : between(context, at(low, row), at(high, row));
       },
       { check: checkRange },
     )
@@ -329,7 +327,7 @@ function sequence(): BatchFunction {
     let next = (context.state.get("next") as bigint | undefined) ?? starts.values[0];
     for (let row = 0; row < rowCount; row++) {
       out.values[row] = next;
-      if (next !== NULL_LONG) next += steps.values[row];
+      if (next !== NULL_I64) next += steps.values[row];
     }
     context.state.set("next", next);
   };

@@ -4,7 +4,6 @@ import { NULL_I64, type Value } from "../../types/mod.ts";
 import { GEOHASH_BITS_MAX, geohashBits, geohashTag } from "../../types/wide.ts";
 import { batchEntry } from "./batch-entry.ts";
 import type { BatchColumn, FunctionEntry } from "./entry.ts";
-import { isNullWide } from "./wide.ts";
 
 const DOUBLE = (name: string) => ({ name, type: "DOUBLE" });
 
@@ -84,7 +83,7 @@ export const geographyFunctions: FunctionEntry[] = [
     ([column, ...prefixes], out, rowCount) => {
       const bits = geohashBits(column.type)!;
       for (let row = 0; row < rowCount; row++) {
-        const isInside = !isNullWide(column, row) &&
+        const isInside = !column.isNull(row) &&
           prefixes.some((prefix) =>
             column.values[row] >> BigInt(bits - geohashBits(prefix.type)!) === prefix.values[row]
           );

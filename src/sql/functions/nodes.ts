@@ -1,8 +1,21 @@
 /** Small IR trees that many entries need: a type's null, the test for it, and the wasm type of its values. */
-import { f32, f64, i32, i64, type IrNode, select, text, type WasmType } from "../../engine/compiler/ir.ts";
-import { layoutOf, NULL_I32, NULL_I64 } from "../../types/mod.ts";
+import {
+  f32,
+  f64,
+  finite,
+  i32,
+  i64,
+  type IrNode,
+  notNull,
+  nullOf,
+  select,
+  wasmTypeOf,
+} from "../../engine/compiler/ir.ts";
+import { NULL_I32, NULL_I64 } from "../../types/mod.ts";
 import { arrayDimensions, decimalOf, geohashBits } from "../../types/wide.ts";
 import type { FunctionEntry } from "./entry.ts";
+
+export { finite, notNull, nullOf, wasmTypeOf };
 
 export const NUMBERS = ["BYTE", "SHORT", "INT", "LONG", "FLOAT", "DOUBLE"] as const;
 export const TIMES = ["DATE", "TIMESTAMP", "TIMESTAMP_NS"] as const;
@@ -18,29 +31,6 @@ export function isWide(tag: string): boolean {
     arrayDimensions(tag) > 0;
 }
 
-/**
- * The wasm type of a value; undefined for 128-bit types. SYMBOL: of its code (an argument of class "text" is a pair
- * instead).
- */
-export function wasmTypeOf(tag: string): WasmType | undefined {
-  switch (layoutOf(tag)) {
-    case "i8":
-    case "i16":
-    case "i32":
-    case "symbol":
-      return "i32";
-    case "i64":
-    case "text":
-      return "i64";
-    case "f32":
-      return "f32";
-    case "f64":
-      return "f64";
-    default:
-      return undefined;
-  }
-}
-
 export const MIN32 = i32.const(NULL_I32);
 export const MIN64 = i64.const(NULL_I64);
 export const NAN64 = f64.const(NaN);
@@ -50,58 +40,9 @@ export const ONE32 = i32.const(1);
 export const ZERO64 = i64.const(0n);
 export const ONE64 = i64.const(1n);
 
-/** Infinities count as null too. */
-export function finite(x: IrNode): IrNode {
-  return x.type === "f32" ? f32.lt(f32.abs(x), f32.const(Infinity)) : f64.lt(f64.abs(x), f64.const(Infinity));
-}
-
 /** Turns infinities into NaN. */
 export function finiteOrNull(x: IrNode): IrNode {
   return select(finite(x), x, x.type === "f32" ? NAN32 : NAN64);
-}
-
-/** The null of a type, or its substitute for types without null. */
-export function nullOf(tag: string): IrNode {
-  switch (tag) {
-    case "BOOLEAN":
-    case "BYTE":
-    case "SHORT":
-    case "CHAR":
-    case "IPv4":
-      return ZERO32;
-    case "INT":
-      return MIN32;
-    case "SYMBOL":
-      return i32.const(-1);
-    case "FLOAT":
-      return NAN32;
-    case "DOUBLE":
-      return NAN64;
-    default:
-      return layoutOf(tag) === "text" ? text.null() : MIN64;
-  }
-}
-
-/** Tests that a value is not null; undefined for types without null. */
-export function notNull(x: IrNode, tag: string): IrNode | undefined {
-  switch (tag) {
-    case "BOOLEAN":
-    case "BYTE":
-    case "SHORT":
-      return undefined;
-    case "CHAR":
-    case "IPv4":
-      return i32.ne(x, ZERO32);
-    case "INT":
-      return i32.ne(x, MIN32);
-    case "SYMBOL":
-      return i32.geS(x, ZERO32);
-    case "FLOAT":
-    case "DOUBLE":
-      return finite(x);
-    default:
-      return layoutOf(tag) === "text" ? i64.geS(x, ZERO64) : i64.ne(x, MIN64);
-  }
 }
 
 /** The value as f64, ignoring nulls. */

@@ -2,6 +2,7 @@
  * Mathematics. Functions with wasm instructions are emitted; transcendental functions use the JavaScript runtime over
  * whole columns.
  */
+import { NULL_I32, NULL_I64 } from "../../types/mod.ts";
 import { bind, f32, f64, i32, i64, type IrNode, select } from "../../engine/compiler/ir.ts";
 import type { BatchFunction, FunctionEntry } from "./entry.ts";
 import { finiteOrNull, ZERO32, ZERO64 } from "./nodes.ts";
@@ -55,7 +56,7 @@ function digitsRounded(round: (scaled: number) => number, toWhole = round): Batc
     const x = a.values, digits = b.values, values = out.values;
     for (let row = 0; row < rowCount; row++) {
       const value = x[row], places = digits[row];
-      if (places === -2147483648 || !Number.isFinite(value)) values[row] = NaN;
+      if (places === NULL_I32 || !Number.isFinite(value)) values[row] = NaN;
       else if (places > 17) values[row] = value;
       else if (places === 0) values[row] = Math.abs(value) > 9e15 ? value : toWhole(value);
       else if (places >= 0) {
@@ -195,13 +196,13 @@ entries.push(
     batch: ([a, b], out, rowCount) => {
       for (let row = 0; row < rowCount; row++) {
         const x = a.values[row], y = b.values[row];
-        out.values[row] = x === -2147483648 || y === -2147483648 || y === 0 ? -2147483648 : x % y;
+        out.values[row] = x === NULL_I32 || y === NULL_I32 || y === 0 ? NULL_I32 : x % y;
       }
     },
   }, [["mod(7, 3)", 1]]),
   entry("mod", ["LONG", "LONG"], "LONG", "The remainder of a division; null by zero.", {
     batch: ([a, b], out, rowCount) => {
-      const none = -9223372036854775808n;
+      const none = NULL_I64;
       for (let row = 0; row < rowCount; row++) {
         const x = a.values[row], y = b.values[row];
         out.values[row] = x === none || y === none || y === 0n ? none : x % y;
@@ -215,7 +216,7 @@ entries.push(
     batch: ([column], out, rowCount) => {
       for (let row = 0; row < rowCount; row++) {
         const value = column.values[row];
-        if (value === -9223372036854775808n) {
+        if (value === NULL_I64) {
           out.setNull(row);
           continue;
         }

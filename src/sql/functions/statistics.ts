@@ -1,4 +1,5 @@
 /** Aggregates over moments and weights: variance, covariance, regression, weighted means, prices. All are fused. */
+import { NULL_I64 } from "../../types/mod.ts";
 import { f64, i32, i64, type IrNode, select } from "../../engine/compiler/ir.ts";
 import type { FunctionEntry, FusedAggregate } from "./entry.ts";
 import {
@@ -353,7 +354,7 @@ for (const [name, greatest] of [["arg_min", false], ["arg_max", true]] as const)
             ordered: true, // among equal keys the first counts
             state: () => [
               keyType === "DOUBLE" ? F64 : I64,
-              float ? { type: "f64", initial: NaN } : { type: "i64", initial: -9223372036854775808n },
+              float ? { type: "f64", initial: NaN } : { type: "i64", initial: NULL_I64 },
               I64,
             ],
             update: (state, [value, key]) => {

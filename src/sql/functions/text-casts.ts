@@ -72,9 +72,10 @@ function doubleReader(bytes: Uint8Array, from: number, to: number, out: BatchOut
 }
 
 function timeReader(tag: string): Reader {
+  const unit = typeOf(tag).timeUnit!;
   return (bytes, from, to, out, row) => {
     if (!parseInstant(bytes, from, to)) return false;
-    const value = instantAs(tag);
+    const value = instantAs(unit);
     if (value === undefined) return false;
     out.values[row] = value;
     return true;

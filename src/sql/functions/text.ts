@@ -4,7 +4,7 @@
  */
 import { Pace } from "./pace.ts";
 import { text as ir } from "../../engine/compiler/ir.ts";
-import { NULL_I64, typeOf } from "../../types/mod.ts";
+import { NULL_I32, NULL_I64, typeOf } from "../../types/mod.ts";
 import { arrayDimensions, decimalOf, geohashBits } from "../../types/wide.ts";
 import type { BatchColumn, BatchFunction, BatchOut, FunctionContext, FunctionEntry } from "./entry.ts";
 import { batchEntry } from "./batch-entry.ts";
@@ -79,8 +79,6 @@ function isTextual(column: BatchColumn): boolean {
     column.type === "SYMBOL_TEXT" || column.type === "NULL";
 }
 
-const INT_NULL = -2147483648;
-
 /** Short texts are built here and copied; long ones are built in place. */
 const scratch = new Uint8Array(4096);
 
@@ -139,7 +137,7 @@ function leftOrRight(isLeft: boolean): BatchFunction {
   return rows((row, [column, counts], out, views) => {
     const memory = viewOf(views, column, row), base = baseOf(column, row);
     const count = counts.values[row];
-    if (count === INT_NULL) return out.setNull(row);
+    if (count === NULL_I32) return out.setNull(row);
     const from = offsetOf(column, row), to = from + bytesIn(column, row);
     const units = unitsIn(memory, from, to);
     const taken = Math.max(0, count < 0 ? units + count : Math.min(count, units));
@@ -164,7 +162,7 @@ const strpos: BatchFunction = (args, out, rowCount, context) => {
   const pace = new Pace(context);
   for (let row = 0; row < rowCount; row++) {
     if (bytesIn(column, row) < 0 || bytesIn(needles, row) < 0) {
-      out.values[row] = INT_NULL;
+      out.values[row] = NULL_I32;
       continue;
     }
     const memory = viewOf(views, column, row);
@@ -199,7 +197,7 @@ function find(memory: Uint8Array, from: number, to: number, needle: Uint8Array, 
 function pad(isLeft: boolean): BatchFunction {
   return rows((row, [column, lengths, fills], out, _, context) => {
     const wanted = lengths.values[row];
-    if (wanted === INT_NULL || wanted < 0) return out.setNull(row);
+    if (wanted === NULL_I32 || wanted < 0) return out.setNull(row);
     if (wanted > TEXT_BYTES_MAX) fail(`${wanted} characters are too many`, context);
     context.memory.need(2 * wanted);
     const text = column.text(row)!;
@@ -288,7 +286,7 @@ export const textFunctions: FunctionEntry[] = [
     "So many characters from the start-th, counted from 1; what lies before the first is lost.",
     rows((row, [column, starts, lengths], out, views, context) => {
       const start = starts.values[row], length = lengths.values[row];
-      if (start === INT_NULL || length === INT_NULL) return out.setNull(row);
+      if (start === NULL_I32 || length === NULL_I32) return out.setNull(row);
       if (length < 0) fail("substring: the length is negative", context);
       const memory = viewOf(views, column, row);
       const from = offsetOf(column, row), to = from + bytesIn(column, row);
@@ -301,7 +299,7 @@ export const textFunctions: FunctionEntry[] = [
     {
       check: (
         [, , length],
-      ) => (typeof length === "number" && length < 0 && length !== INT_NULL
+      ) => (typeof length === "number" && length < 0 && length !== NULL_I32
         ? { message: "substring: the length is negative" }
         : undefined),
     },
@@ -351,7 +349,7 @@ export const textFunctions: FunctionEntry[] = [
     "The index-th piece between delimiters, counted from 1, or from the end with a negative index; empty when there is none.",
     rows((row, [column, delimiters, indexes], out, views, context, pace) => {
       const index = indexes.values[row];
-      if (index === INT_NULL) return out.setNull(row);
+      if (index === NULL_I32) return out.setNull(row);
       if (index === 0) fail("split_part: the index must not be 0", context);
       const memory = viewOf(views, column, row);
       const from = offsetOf(column, row), to = from + bytesIn(column, row);
@@ -434,7 +432,7 @@ export const textFunctions: FunctionEntry[] = [
     "So many times.",
     rows((row, [column, counts], out, _, context) => {
       const count = counts.values[row];
-      if (count === INT_NULL) return out.setNull(row);
+      if (count === NULL_I32) return out.setNull(row);
       const once = bytesIn(column, row), length = Math.max(0, count) * once;
       checkTextLength("repeat", length, context);
       const bytes = out.makeText(row, length);

@@ -2,6 +2,7 @@
  * Flooring, adding and counting in units of time. The unit is a constant, so a call is rewritten to an entry with a fixed step:
  * `…_step` for units of fixed length (in the time's own unit), `…_months` for months and years.
  */
+import { NULL_I32, NULL_I64 } from "../../types/mod.ts";
 import { bind, i32, i64, ifElse, type IrNode, select } from "../../engine/compiler/ir.ts";
 import { addMonths, addYears, nanosOf, UNIT_NANOS } from "../../types/calendar.ts";
 import { zoneOf } from "../../types/zone.ts";
@@ -10,7 +11,6 @@ import type { BatchFunction, FunctionEntry, Rewritten } from "./entry.ts";
 import { ZERO32, ZERO64 } from "./nodes.ts";
 
 const STAMPS = ["TIMESTAMP", "TIMESTAMP_NS"];
-const NULL_LONG = -9223372036854775808n;
 
 function entry(
   name: string,
@@ -153,7 +153,7 @@ for (const type of STAMPS) {
           const dayUnits = unitsADay(type);
           for (let row = 0; row < rowCount; row++) {
             const x = a.values[row], y = b.values[row];
-            if (x === NULL_LONG || y === NULL_LONG) out.values[row] = NULL_LONG;
+            if (x === NULL_I64 || y === NULL_I64) out.values[row] = NULL_I64;
             else {out.values[row] = BigInt(
                 Math.floor(monthsBetween(x < y ? x : y, x < y ? y : x, dayUnits) / months.values[row]),
               );}
@@ -168,7 +168,7 @@ function adding(add: (value: bigint, count: number) => bigint): BatchFunction {
   return ([times, counts], out, rowCount) => {
     for (let row = 0; row < rowCount; row++) {
       const value = times.values[row], count = counts.values[row];
-      out.values[row] = value === NULL_LONG || count === -2147483648 ? NULL_LONG : add(value, count);
+      out.values[row] = value === NULL_I64 || count === NULL_I32 ? NULL_I64 : add(value, count);
     }
   };
 }
@@ -344,8 +344,8 @@ entries.push(
         const perSecond = 1000000000n / nanos;
         for (let row = 0; row < rowCount; row++) {
           const given = times.values[row], count = counts.values[row];
-          if (given === NULL_LONG || count === -2147483648) {
-            out.values[row] = NULL_LONG;
+          if (given === NULL_I64 || count === NULL_I32) {
+            out.values[row] = NULL_I64;
             continue;
           }
           const value = given * scale;

@@ -3,11 +3,11 @@ import { SqlError, SQLSTATE } from "../../errors.ts";
 import { floorDivide, nanosOf } from "../../types/calendar.ts";
 import { formatPattern, parsedPattern, parsePattern } from "../../types/format/pattern.ts";
 import { instant, instantAs, parseInstant } from "../../types/parse/mod.ts";
+import { NULL_I64, typeOf } from "../../types/mod.ts";
 import { type Zone, zoneOf } from "../../types/zone.ts";
 import type { BatchFunction, FunctionContext, FunctionEntry } from "./entry.ts";
 import { batchEntry } from "./batch-entry.ts";
 
-const NULL_LONG = -9223372036854775808n;
 const TIME = { name: "time", type: "time" };
 const STAMP = (types: string[]) => (types.includes("TIMESTAMP_NS") ? "TIMESTAMP_NS" : "TIMESTAMP");
 
@@ -82,8 +82,8 @@ function moved(move: (zone: Zone, second: number) => number): BatchFunction {
     const unitsASecond = times.type === "TIMESTAMP_NS" ? 1000000000n : 1000000n;
     let zone = zones.isConstant ? zoneFor(zones.text(0), context) : undefined;
     for (let row = 0; row < rowCount; row++) {
-      if (times.values[row] === NULL_LONG) {
-        out.values[row] = NULL_LONG;
+      if (times.values[row] === NULL_I64) {
+        out.values[row] = NULL_I64;
         continue;
       }
       if (!zones.isConstant) zone = zoneFor(zones.text(row), context);
@@ -127,7 +127,7 @@ entries.push({
       const nanos = nanosOf(times.type);
       const secondDigits = times.type === "DATE" ? 3 : times.type === "TIMESTAMP" ? 6 : 9;
       for (let row = 0; row < rowCount; row++) {
-        if (times.values[row] === NULL_LONG || pattern === undefined) {
+        if (times.values[row] === NULL_I64 || pattern === undefined) {
           out.setNull(row);
           continue;
         }
@@ -143,6 +143,7 @@ entries.push({
 for (
   const [name, returns] of [["to_timestamp", "TIMESTAMP"], ["to_timestamp_ns", "TIMESTAMP_NS"], ["to_date", "DATE"]]
 ) {
+  const unit = typeOf(returns).timeUnit!;
   entries.push(
     batchEntry(
       name,
@@ -153,11 +154,11 @@ for (
         const pattern = patterns.text(0);
         for (let row = 0; row < rowCount; row++) {
           const text = texts.text(row);
-          out.values[row] = NULL_LONG;
+          out.values[row] = NULL_I64;
           if (text !== undefined && pattern !== undefined && parsePattern(pattern, text)) {
             instant.second = parsedPattern.second;
             instant.nano = parsedPattern.nano;
-            out.values[row] = instantAs(returns) ?? NULL_LONG;
+            out.values[row] = instantAs(unit) ?? NULL_I64;
           }
           if ((row & 4095) === 4095) context.poll();
         }
@@ -175,8 +176,8 @@ for (
         for (let row = 0; row < rowCount; row++) {
           const length = texts.values[2 * row + 1], from = texts.values[2 * row] >>> 0;
           out.values[row] = length >= 0 && parseInstant(context.heap.u8, from, from + length)
-            ? instantAs(returns) ?? NULL_LONG
-            : NULL_LONG;
+            ? instantAs(unit) ?? NULL_I64
+            : NULL_I64;
         }
       },
       [],
@@ -193,8 +194,8 @@ entries.push(
     ([lows, highs], out, rowCount, context) => {
       for (let row = 0; row < rowCount; row++) {
         const low = lows.values[row], high = highs.values[row];
-        if (low === NULL_LONG || high === NULL_LONG) {
-          out.values[2 * row] = out.values[2 * row + 1] = NULL_LONG;
+        if (low === NULL_I64 || high === NULL_I64) {
+          out.values[2 * row] = out.values[2 * row + 1] = NULL_I64;
           continue;
         }
         if (low > high) throw new SqlError("interval: it ends before it starts", context.at, SQLSTATE.invalidParameter);
@@ -227,7 +228,7 @@ for (const type of ["TIMESTAMP", "TIMESTAMP_NS"]) {
       ([times, intervals], out, rowCount) => {
         for (let row = 0; row < rowCount; row++) {
           const time = times.values[row], low = intervals.values[2 * row], high = intervals.values[2 * row + 1];
-          out.values[row] = time !== NULL_LONG && low !== NULL_LONG && time >= low * scale && time < (high + 1n) * scale
+          out.values[row] = time !== NULL_I64 && low !== NULL_I64 && time >= low * scale && time < (high + 1n) * scale
             ? 1
             : 0;
         }

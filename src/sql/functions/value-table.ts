@@ -12,7 +12,6 @@ import { type Layout, LAYOUT_WIDTH, layoutOf } from "../../types/mod.ts";
 import type { Dictionary } from "../../storage/contract.ts";
 import type { BatchColumn, BatchOut, FunctionContext } from "./entry.ts";
 import { grownBytes, needLarge } from "./sizes.ts";
-import { isNullWide } from "./wide.ts";
 import { offsetOf, viewOf, viewsOf } from "./memory-views.ts";
 
 const SLOT_WORDS = 4;
@@ -105,7 +104,7 @@ export class ValueTable {
           const width = LAYOUT_WIDTH[this.layout];
           const bytes = address < 0x80000000 ? views.low : views.high, start = address & 0x7fffffff;
           for (let row = from; row < to; row++) {
-            if (!isNullWide(column, row)) {
+            if (!column.isNull(row)) {
               this.addBytes(groups === undefined ? 0 : groups[row], bytes, start + width * row, width);
             }
           }

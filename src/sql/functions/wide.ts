@@ -15,33 +15,17 @@ import type {
   FunctionEntry,
 } from "./entry.ts";
 
-/** Tests a row of a column of layout i64, i128, i256 or text for null. */
-export function isNullWide(column: BatchColumn, row: number): boolean {
-  const { values } = column;
-  switch (layoutOf(column.type)) {
-    case "text":
-      return values[2 * row + 1] < 0;
-    case "i64":
-      return values[row] === NULL_I64;
-    case "i128":
-      return values[2 * row] === NULL_I64 && values[2 * row + 1] === NULL_I64;
-    default:
-      return values[4 * row] === NULL_I64 && values[4 * row + 1] === NULL_I64 && values[4 * row + 2] === NULL_I64 &&
-        values[4 * row + 3] === NULL_I64;
-  }
-}
-
-/** The value of a row as a bigint, signed except for LONG256. */
+/** The value of a row as a bigint. */
 export function wideValue(column: BatchColumn, row: number): bigint {
   const { values } = column;
-  const words = layoutOf(column.type) === "i64" ? 1 : layoutOf(column.type) === "i128" ? 2 : 4;
+  const { width, order } = typeOf(column.type), words = width >>> 3;
   let value = 0n;
   for (let word = words - 1; word >= 0; word--) value = (value << 64n) | BigInt.asUintN(64, values[words * row + word]);
-  return column.type === "LONG256" ? value : BigInt.asIntN(64 * words, value);
+  return order === "unsigned" ? value : BigInt.asIntN(64 * words, value);
 }
 
 export function textOfWide(column: BatchColumn, row: number, context: FunctionContext): string | undefined {
-  if (isNullWide(column, row)) return undefined;
+  if (column.isNull(row)) return undefined;
   if (arrayDimensions(column.type) > 0) return formatArray(column.bytes(row)!, arrayWork(context));
   return formatValue(wideValue(column, row) as Value, column.type) ?? undefined;
 }
@@ -61,7 +45,7 @@ function equality(whenEqual: boolean): BatchFunction {
       ? [to.scale - from.scale, from.scale - to.scale].map((n) => 10n ** BigInt(Math.max(0, n)))
       : [1n, 1n];
     for (let row = 0; row < rowCount; row++) {
-      const nullA = isNullWide(a, row), nullB = isNullWide(b, row);
+      const nullA = a.isNull(row), nullB = b.isNull(row);
       let equal = nullA === nullB;
       // Geohashes of different lengths are different.
       if (equal && !nullA && a.type !== b.type && from === undefined) equal = false;
@@ -164,7 +148,7 @@ const long256Functions: FunctionEntry[] = [
       examples: [],
       batch: ([column], out, rowCount) => {
         for (let row = 0; row < rowCount; row++) {
-          if (isNullWide(column, row)) out.setNull(row);
+          if (column.isNull(row)) out.setNull(row);
           else {out.values[row] = type === "LONG"
               ? column.values[4 * row]
               : Number(BigInt.asIntN(8 * typeOf(type).width, column.values[4 * row]));}
@@ -182,7 +166,7 @@ class Long256Sum implements BatchAggregateState {
 
   update(groups: Int32Array | undefined, [column]: BatchColumn[], rowCount: number): void {
     for (let row = 0; row < rowCount; row++) {
-      if (isNullWide(column, row)) continue;
+      if (column.isNull(row)) continue;
       const group = groups === undefined ? 0 : groups[row];
       this.sums[group] = ((this.sums[group] ?? 0n) + wideValue(column, row)) % WORD_MAX;
     }
@@ -217,7 +201,7 @@ const long256Sums: FunctionEntry[] = [
     examples: [],
     batch: ([a, b], out, rowCount) => {
       for (let row = 0; row < rowCount; row++) {
-        if (isNullWide(a, row) || isNullWide(b, row)) setNullLong256(out, row);
+        if (a.isNull(row) || b.isNull(row)) setNullLong256(out, row);
         else setLong256(out, row, (wideValue(a, row) + wideValue(b, row)) % WORD_MAX);
       }
     },
@@ -260,7 +244,7 @@ const shapedCasts: FunctionEntry[] = [
     batch: ([column], out, rowCount) => {
       const lost = BigInt(geohashBits(column.type)! - geohashBits(out.type)!);
       for (let row = 0; row < rowCount; row++) {
-        out.values[row] = isNullWide(column, row) ? NULL_I64 : column.values[row] >> lost;
+        out.values[row] = column.isNull(row) ? NULL_I64 : column.values[row] >> lost;
       }
     },
   },
@@ -425,7 +409,7 @@ export const wideFunctions: FunctionEntry[] = [
     summary: "Is it null?",
     examples: [],
     batch: ([column], out, rowCount) => {
-      for (let row = 0; row < rowCount; row++) out.values[row] = isNullWide(column, row) ? 1 : 0;
+      for (let row = 0; row < rowCount; row++) out.values[row] = column.isNull(row) ? 1 : 0;
     },
   },
   ...["=", "!="].map((name): FunctionEntry => ({
@@ -447,7 +431,7 @@ export const wideFunctions: FunctionEntry[] = [
     examples: [],
     batch: ([a, b], out, rowCount) => {
       for (let row = 0; row < rowCount; row++) {
-        const isThere = !isNullWide(a, row) && !isNullWide(b, row);
+        const isThere = !a.isNull(row) && !b.isNull(row);
         out.values[row] = isThere && holds(wideValue(a, row), wideValue(b, row)) ? 1 : 0;
       }
     },

@@ -3,6 +3,7 @@
  *
  *     yyyy[-MM[-dd[(T| )HH[:mm[:ss[.f…]]]]]][Z | ±hh[[:]mm]]       f…: 1 to 9 digits; a zone needs a time or a day
  */
+import { NULL_I64 } from "../layout.ts";
 
 /** The finest part that was written; it determines the width of an interval. */
 export type Precision = "year" | "month" | "day" | "hour" | "minute" | "second" | "milli" | "micro" | "nano";
@@ -128,20 +129,18 @@ export function parseInstant(bytes: Uint8Array, from: number, to: number): boole
   return true;
 }
 
-/** `instant` in the unit of a time type; further digits are dropped. undefined: out of range. */
-export function instantAs(tag: string): bigint | undefined {
-  switch (tag) {
-    case "DATE":
-      return BigInt(instant.second * 1000 + Math.floor(instant.nano / 1e6));
-    case "TIMESTAMP": {
-      const micros = instant.second * 1e6 + Math.floor(instant.nano / 1e3);
-      return Number.isSafeInteger(micros)
-        ? BigInt(micros)
-        : BigInt(instant.second) * 1000000n + BigInt(Math.floor(instant.nano / 1e3));
-    }
-    default: {
-      const nanos = BigInt(instant.second) * 1000000000n + BigInt(instant.nano);
-      return nanos === BigInt.asIntN(64, nanos) && nanos !== -9223372036854775808n ? nanos : undefined;
-    }
+/** Since 1970: milliseconds, microseconds, nanoseconds. */
+export type TimeUnit = "ms" | "us" | "ns";
+
+/** `instant` in a unit; further digits are dropped. undefined: out of range. */
+export function instantAs(unit: TimeUnit): bigint | undefined {
+  if (unit === "ms") return BigInt(instant.second * 1000 + Math.floor(instant.nano / 1e6));
+  if (unit === "us") {
+    const micros = instant.second * 1e6 + Math.floor(instant.nano / 1e3);
+    return Number.isSafeInteger(micros)
+      ? BigInt(micros)
+      : BigInt(instant.second) * 1000000n + BigInt(Math.floor(instant.nano / 1e3));
   }
+  const nanos = BigInt(instant.second) * 1000000000n + BigInt(instant.nano);
+  return nanos === BigInt.asIntN(64, nanos) && nanos !== NULL_I64 ? nanos : undefined;
 }

@@ -2,7 +2,7 @@
 import { typeOf } from "../../types/mod.ts";
 import { instant, parseDouble, parseInstant, parseInteger, parseLong, readValue } from "../../types/parse/mod.ts";
 import { parsedPattern, parsePattern } from "../../types/format/pattern.ts";
-import { arrayDimensions, textBytes } from "../../types/wide.ts";
+import { arrayDimensions } from "../../types/wide.ts";
 import { FIELD, type Records } from "./records.ts";
 import { SymbolTable } from "./symbols.ts";
 
@@ -294,7 +294,7 @@ function others(fields: Fields, tag: string): Column {
       set(row, value as number | bigint);
       return true;
     }
-    const part = textBytes(String(value), tag);
+    const part = typeOf(tag).bytes.toBytes(String(value));
     if (arrayDimensions(tag) > 0 && heapSize % 8 !== 0) heapSize += 8 - heapSize % 8;
     view.setInt32(row * 8, heapSize, true);
     view.setInt32(row * 8 + 4, part.length, true);
