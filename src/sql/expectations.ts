@@ -41,7 +41,11 @@ interface Group {
 
 /** Earlier groups take precedence: a later group sees only the remaining tokens. */
 const GROUPS: Group[] = [
-  { label: "a query", needs: ["SELECT", "DECLARE", "WITH"], covers: ["(", "a name", "a string", "a variable"] },
+  {
+    label: "a query",
+    needs: ["SELECT", "DECLARE", "WITH"],
+    covers: ["(", "a name", "a string", "a variable", "LATERAL"],
+  },
   {
     label: "an expression",
     needs: ["CASE", "a number"],
@@ -73,7 +77,7 @@ const GROUPS: Group[] = [
       "(",
     ],
   },
-  { label: "a table or a query in parentheses", needs: ["a name", "a variable", "("], covers: ["a string"] },
+  { label: "a table or a query in parentheses", needs: ["a name", "a variable", "("], covers: ["a string", "LATERAL"] },
   {
     label: "an operator",
     needs: ["an operator"],

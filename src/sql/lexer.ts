@@ -145,6 +145,10 @@ export function tokenize(text: string): Token[] {
     } else {
       const operator = OPERATORS_BY_FIRST.get(code)?.find((candidate) => text.startsWith(candidate, at));
       if (operator === undefined) {
+        if (tokens.length === 0 && text[at] === "\\") {
+          const message = "a command with a backslash is one of psql: here SHOW TABLES and SHOW COLUMNS FROM t";
+          throw new SqlError(message, at);
+        }
         throw new SqlError(`Unexpected character ${JSON.stringify(String.fromCodePoint(text.codePointAt(at)!))}`, at);
       }
       const end = at + operator.length;

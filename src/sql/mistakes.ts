@@ -6,6 +6,7 @@ import { didYouMean } from "../nearest.ts";
 import { typeSpellings } from "../types/mod.ts";
 import { expectations, found, unexpected } from "./expectations.ts";
 import { characterOf, MARKS } from "./grammar.ts";
+import { foreignPhrase, foreignStatement } from "./foreign.ts";
 import { isMark, isWord, type Token } from "./lexer.ts";
 import { type FirstWords, misspeltKeyword } from "./misspelt.ts";
 import { QUERY_RULE } from "./statements/query.ts";
@@ -31,6 +32,8 @@ export function errorOf(mistake: Mistake, statements: FirstWords): SqlError {
   const expected = expectations(mistake.expected);
   const place = blamed(mistake, expected);
   const tokenAt = (index: number) => tokens[map[index]];
+  const foreign = foreignPhrase(tokens, map[at]);
+  if (foreign !== undefined) return new SqlError(`Cannot read the statement: ${foreign.message}`, foreign.at);
   const misspelt = misspeltKeyword(mistake, (index) => tokenAt(index).text, statements);
   if (misspelt !== undefined) {
     const { place: index, keyword } = misspelt;
@@ -41,8 +44,8 @@ export function errorOf(mistake: Mistake, statements: FirstWords): SqlError {
   }
   if (isUnknownStatement(mistake)) {
     const { text, at } = tokenAt(0);
-    const message =
-      `unknown statement ${text}: expected SELECT, INSERT, CREATE or another statement, or a table's name`;
+    const known = foreignStatement(text) ?? "expected SELECT, INSERT, CREATE or another statement, or a table's name";
+    const message = `unknown statement ${text}: ${known}`;
     return new SqlError(message, at);
   }
   if (place === undefined) return unexpected(token, expected);

@@ -111,6 +111,37 @@ for (const [sql, message] of misspelt) {
   Deno.test(`bind() suggests: ${sql}`, () => assert.throws(() => run(sql), { message }));
 }
 
+const foreign: [sql: string, position: number, message: RegExp][] = [
+  ['select * from trades where sym = "BTC"', 33, /no column BTC; a text is written 'BTC'/],
+  ["select time_bucket('1h', ts) from trades", 7, /no function time_bucket; here: SAMPLE BY/],
+  ["select mean(px) from trades", 7, /no function mean; here: avg/],
+  ["select ifnull(px, 0) from trades", 7, /here: coalesce/],
+  ["select current_timestamp", 7, /no column current_timestamp; here: now\(\)/],
+  ["select top 5 * from trades", 7, /no TOP: LIMIT/],
+  ["select * from trades fetch first 5 rows only", 21, /no FETCH: LIMIT/],
+  ["select * from trades limit 5, 10 offset 2", 33, /LIMIT has two bounds already/],
+  ["select * from trades where sym == 'x'", 31, /a single =/],
+  ["select avg(px) from trades sample by 1 hour", 39, /one word: SAMPLE BY 1h/],
+  ["select avg(px) from trades sample 1h", 34, /BY is missing/],
+  ["select * from trades where ts > now() - 1h", 38, /a duration is no value: dateadd/],
+  ["select * from trades where ts > now() - interval '1 hour'", 40, /dateadd/],
+  ["select * from trades sort by ts", 21, /ORDER BY/],
+  ["insert into plain (a) values (1) on conflict do nothing", 33, /DEDUP UPSERT KEYS/],
+  ["upsert into plain values (1)", 0, /DEDUP UPSERT KEYS/],
+  ["create table x (id int primary key)", 23, /DEDUP UPSERT KEYS/],
+  ["create table x (id int not null default 5)", 32, /no defaults/],
+  ["create index on trades (sym)", 7, /c SYMBOL INDEX/],
+  ["create schema x", 7, /one database and one schema/],
+  ["show databases", 14, /there is one, qdb/],
+  ["use qdb", 0, /USE is not needed/],
+  ["help", 0, /docs\/sql.md/],
+  ["\\d trades", 0, /psql/],
+];
+for (const [sql, position, message] of foreign) {
+  Deno.test(`bind() tells users of other databases: ${sql}`, () =>
+    assert.throws(() => run(sql), { message, position }));
+}
+
 const carets: [sql: string, message: string, position: number, caret: number][] = [
   ["insert into plain (a) values (1), ('x')", "'x' is not an INT (column a of row 2)", 0, 35],
   ["insert into plain (a) values (3000000000)", "3000000000 is out of the range of INT (column a of row 1)", 0, 30],

@@ -8,6 +8,7 @@ import type { Value } from "../../types/mod.ts";
 import type { CommonTable, Expression, Name, Query } from "../ast.ts";
 import type { ClientFacts, SessionValues } from "../client-settings.ts";
 import { type Effort, FULL_EFFORT } from "../effort.ts";
+import { foreignFunction } from "../foreign.ts";
 import type { Expr, WorkingNode } from "../plan.ts";
 import { Requirements } from "./requirements.ts";
 
@@ -191,8 +192,15 @@ export function unknownTable(name: string, at: number, known: Iterable<string>):
   return new SqlError(`there is no table ${name}${didYouMean(name, known)}`, at, SQLSTATE.undefinedTable);
 }
 
-export function unknownColumn(name: string, at: number, known: readonly { name: string }[]): SqlError {
-  const hint = didYouMean(name, known.map((column) => column.name));
+/** `isQuoted`: in double quotes, as texts are in other dialects. */
+export function unknownColumn(
+  name: string,
+  at: number,
+  known: readonly { name: string }[],
+  isQuoted = false,
+): SqlError {
+  const similar = didYouMean(name, known.map((column) => column.name));
+  const hint = similar !== "" ? similar : isQuoted ? `; a text is written '${name}'` : foreignFunction(name) ?? "";
   return new UnknownColumn(name, `there is no column ${name}${hint}`, at);
 }
 
@@ -204,7 +212,8 @@ export class UnknownColumn extends SqlError {
 }
 
 export function unknownFunction(name: string, at: number, known: Iterable<string>, what = ""): SqlError {
-  return new SqlError(`there is no function ${name}${what}${didYouMean(name, known)}`, at, SQLSTATE.undefinedFunction);
+  const hint = foreignFunction(name) ?? didYouMean(name, known);
+  return new SqlError(`there is no function ${name}${what}${hint}`, at, SQLSTATE.undefinedFunction);
 }
 
 export function unknownVariable(name: string, at: number, names: Names): SqlError {

@@ -101,7 +101,7 @@ function byName(columns: readonly ScopeColumn[]): Map<string, ScopeColumn[]> {
 export function lookUp(columns: readonly ScopeColumn[], path: readonly Name[], at: number): ScopeColumn {
   const found = candidates(columns, path);
   const text = path.map((part) => part.text).join(".");
-  if (found.length === 0) throw unknownColumn(text, at, known(columns, path));
+  if (found.length === 0) throw unknownColumn(text, at, known(columns, path), path.length === 1 && path[0].quoted);
   if (found.length > 1) throw ambiguousColumn(text, at);
   markUsed(found[0], at, text);
   return found[0];

@@ -1,7 +1,7 @@
 /**
  * FROM: tables, sub-queries, functions that give rows, joins.
  */
-import { notSupported } from "../../errors.ts";
+import { notSupported, SqlError, SQLSTATE } from "../../errors.ts";
 import type { TableSnapshot } from "../../storage/contract.ts";
 import type { Name, Source } from "../ast.ts";
 import type { ScanNode } from "../plan.ts";
@@ -16,6 +16,7 @@ import {
   unknownTable,
   unknownVariable,
 } from "./context.ts";
+import { foreignStatement } from "../foreign.ts";
 import { joinRelation } from "./joins.ts";
 import { constantOfColumn, isEmptyTable, TABLE_OID } from "./catalog-tables.ts";
 import { isMetadata, metadataPlan } from "./metadata.ts";
@@ -121,6 +122,14 @@ function bindTable(queries: Queries, source: Extract<Source, { kind: "table" }>,
   const queryNames = inForce(names).flatMap(({ queries }) => [...queries.keys()]);
   // A statement that begins with a name reads a table: `selct` too.
   const isFirst = binding.context.text?.slice(0, source.at).trim() === "";
+  const foreign = isFirst ? foreignStatement(full) : undefined;
+  if (foreign !== undefined) {
+    throw new SqlError(
+      `there is no table ${full}, and no such statement: ${foreign}`,
+      source.at,
+      SQLSTATE.undefinedTable,
+    );
+  }
   const words = isFirst ? queries.language.statementWords : [];
   throw unknownTable(full, source.at, [...queryNames, ...tableNames(binding.context.catalogue), ...words]);
 }

@@ -55,7 +55,9 @@ export const explain: StatementKind<Explain, BoundExplain> = {
 
 /** The words of EXPLAIN ANALYZE and EXPLAIN (ANALYZE) behind the first. A table of that name may be explained too. */
 function analyzeWords(tokens: Token[], from: number, to: number): number {
-  if (isMark(tokens[from + 1], "(") && isWord(tokens[from + 2], "ANALYZE") && isMark(tokens[from + 3], ")")) return 3;
+  if (
+    isMark(tokens[from + 1], "(") && isWord(tokens[from + 2], "ANALYZE", "ANALYSE") && isMark(tokens[from + 3], ")")
+  ) return 3;
   const isTable = from + 2 === to || isWord(tokens[from + 2], "WHERE", "ORDER", "LIMIT", "SAMPLE", "LATEST", "GROUP");
-  return isWord(tokens[from + 1], "ANALYZE") && !isTable ? 1 : 0;
+  return isWord(tokens[from + 1], "ANALYZE", "ANALYSE") && !isTable ? 1 : 0;
 }

@@ -1,6 +1,7 @@
 /** SHOW of a setting of the session, or of all of them. */
 import { SqlError } from "../../errors.ts";
 import { didYouMean } from "../../nearest.ts";
+import { foreignShow } from "../foreign.ts";
 import type { Statement } from "../ast.ts";
 import { settingNames, settingOf, settingsOf } from "../client-settings.ts";
 import { at, endOf, matched, word } from "../tree-nodes.ts";
@@ -45,7 +46,10 @@ SHOW ALL`,
     }
     const setting = settingOf(shown, session);
     if (setting === undefined) {
-      const hint = didYouMean(shown, [...language.showForms, "all", ...settingNames(session)]);
+      const foreign = foreignShow(shown);
+      const hint = foreign !== undefined
+        ? `: ${foreign}`
+        : didYouMean(shown, [...language.showForms, "all", ...settingNames(session)]);
       throw new SqlError(`SHOW does not know ${shown}${hint}`, nameAt + shown.length);
     }
     const { name, value, type } = setting;

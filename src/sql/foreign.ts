@@ -1,0 +1,160 @@
+/** Habits from other databases, and what to write here instead: functions, and turns of phrase that the grammar does not read. */
+import type { Token } from "./lexer.ts";
+
+/** By names in lower case. */
+const FUNCTIONS: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    "time_bucket date_bin tumble tostartofhour tostartofday tostartofminute tostartofinterval":
+      "SAMPLE BY 1h makes groups of time, timestamp_floor('1h', ts) rounds one",
+    "mean": "avg(x)",
+    "median percentile_cont percentile_disc quantile": "approx_percentile(x, 0.5)",
+    "ifnull isnull nvl2": "coalesce(x, 0), or CASE",
+    "if iff iif": "CASE WHEN condition THEN x ELSE y END",
+    "getdate curdate current_timestamp localtimestamp current_date utc_timestamp getutcdate": "now() or today()",
+    "date_add adddate timestampadd date_sub": "dateadd('h', -1, ts)",
+    "date_diff timediff timestampdiff": "datediff('h', a, b)",
+    "unix_timestamp from_unixtime to_unixtime epoch":
+      "ts::long is the microseconds since 1970, n::timestamp a time of them",
+    "date_format strftime to_char format_datetime": "to_str(ts, 'yyyy-MM-dd')",
+    "str_to_date parse_datetime": "to_timestamp('2026-01-31', 'yyyy-MM-dd')",
+    "group_concat listagg array_agg": "string_agg(x, ',')",
+    "len char_length": "length(x)",
+    "substr mid": "substring(x, 1, 3)",
+    "charindex instr locate": "strpos(x, 'part')",
+    "rand random": "rnd_double()",
+    "uuid newid gen_random_uuid uuid_generate_v4": "rnd_uuid4()",
+    "derivative difference non_negative_derivative moving_average":
+      "lag(x) or avg(x) OVER (ORDER BY ts ROWS BETWEEN …)",
+    "create_hypertable": "CREATE TABLE … TIMESTAMP(ts) PARTITION BY DAY makes a table by time",
+    "last_insert_id scope_identity nextval": "there are no generated keys",
+  }).flatMap(([names, hint]) => names.split(" ").map((name) => [name, hint] as const)),
+);
+
+/** Text behind the message that there is no such function (or column, for those without parentheses). */
+export function foreignFunction(name: string): string | undefined {
+  const hint = FUNCTIONS.get(name.toLowerCase());
+  return hint === undefined ? undefined : `; here: ${hint}`;
+}
+
+/**
+ * Over the words around the place where reading stopped, in upper case, with `>` before the word there. The first that matches
+ * counts. `back`: the mistake is so many words before.
+ */
+const PHRASES: readonly { words: RegExp; message: string; back?: number }[] = [
+  {
+    words: /(?:SELECT|DISTINCT) TOP > \d/,
+    message: "there is no TOP: LIMIT 5 at the end takes the first five rows",
+    back: 1,
+  },
+  { words: / FETCH > (?:FIRST|NEXT)/, message: "there is no FETCH: LIMIT 5 takes the first five rows", back: 1 },
+  { words: /, \S+ > OFFSET/, message: "LIMIT has two bounds already: LIMIT 5 OFFSET 10, or LIMIT 10, 15" },
+  { words: / = > =/, message: "values are compared with a single =", back: 1 },
+  {
+    words: /SAMPLE BY \d+ > [A-Z]/,
+    message: "an interval is written as one word: SAMPLE BY 1h (units are n, U, T, s, m, h, d, w, M, y)",
+  },
+  { words: / SAMPLE > \d/, message: "BY is missing behind SAMPLE: SAMPLE BY 1h" },
+  {
+    words: /[-+] > \d+[A-Z]+\b/,
+    message: "a duration is no value: dateadd('h', -1, ts) is an hour earlier than ts",
+    back: 1,
+  },
+  {
+    words: / INTERVAL > (?:'|\d)/,
+    message: "there are no intervals of time as values: dateadd('h', -1, ts) is an hour earlier than ts",
+    back: 1,
+  },
+  { words: /> ON (?:CONFLICT|DUPLICATE)/, message: DEDUP("ON CONFLICT") },
+  { words: / (?:REPLACE|UPSERT|MERGE) > INTO/, message: DEDUP("REPLACE, UPSERT and MERGE"), back: 1 },
+  { words: /> REPLACE INTO/, message: DEDUP("REPLACE") },
+  { words: /> PRIMARY|> UNIQUE (?!INDEX)|ADD PRIMARY > KEY/, message: DEDUP("key of this kind") },
+  {
+    words: /> (?:AUTO_INCREMENT|IDENTITY|GENERATED|REFERENCES|CHECK|DEFAULT)/,
+    message: "columns have no defaults and constraints",
+  },
+  { words: / SORT > BY/, message: "rows are sorted by ORDER BY", back: 1 },
+  {
+    words: /CREATE > (?:UNIQUE )?INDEX/,
+    message: "an index is declared with its column: CREATE TABLE t (c SYMBOL INDEX, …)",
+  },
+  {
+    words: /CREATE > (?:DATABASE|SCHEMA)/,
+    message: "there is one database and one schema: tables are made right away",
+  },
+  { words: /CREATE > (?:TEMP|TEMPORARY|UNLOGGED) /, message: "there are no temporary tables" },
+  {
+    words: /CREATE > HYPERTABLE /,
+    message: "CREATE TABLE … TIMESTAMP(ts) PARTITION BY DAY makes a table that is partitioned by time",
+  },
+  {
+    words: /CREATE > (?:SEQUENCE|FUNCTION|PROCEDURE|TRIGGER|EXTENSION|TYPE|DOMAIN) /,
+    message: "there are no sequences, functions, triggers, extensions and types of one's own",
+  },
+  {
+    words: /INSERT INTO \S+ SET \S+ > =|SET \S+ > =/,
+    message: "INSERT INTO t (a, b) VALUES (1, 2) is how rows are written",
+  },
+  { words: /SHOW (?:INDEX|INDEXES|KEYS) > (?:FROM|ON|IN)/, message: "SHOW COLUMNS FROM t tells of indexes", back: 1 },
+  { words: /SELECT > \[/, message: 'names are quoted with double quotes: "name"' },
+  {
+    words: /WITHIN > GROUP|GROUP > \(/,
+    message: "there is no WITHIN GROUP: approx_percentile(x, 0.5) gives percentiles",
+  },
+];
+
+function DEDUP(what: string): string {
+  return `there is no ${what}: a table with DEDUP UPSERT KEYS(ts, key) replaces rows by rows with the same keys`;
+}
+
+/** What is meant where the grammar stopped at `index`. */
+export function foreignPhrase(tokens: readonly Token[], index: number): { at: number; message: string } | undefined {
+  const word = (place: number) => {
+    const token = tokens[place];
+    if (token === undefined) return "";
+    return token.kind === "string" ? "'" : token.text.toUpperCase();
+  };
+  const around = ` ${[-4, -3, -2, -1].map((k) => word(index + k)).join(" ")} > ${
+    [0, 1, 2].map((k) => word(index + k)).join(" ")
+  } `;
+  const phrase = PHRASES.find(({ words }) => words.test(around));
+  if (phrase === undefined) return undefined;
+  return { at: tokens[index - (phrase.back ?? 0)].at, message: phrase.message };
+}
+
+/** First words of statements of other databases, which read as the name of a table here. */
+const STATEMENTS: Readonly<Record<string, string>> = {
+  use: "there is one database: USE is not needed",
+  analyze: "there are no statistics to gather: ANALYZE is not needed (EXPLAIN ANALYZE runs a query)",
+  vacuum: "VACUUM is not needed",
+  help: "the reference is in docs/sql.md; SHOW TABLES lists the tables",
+  replace: DEDUP("REPLACE"),
+  upsert: DEDUP("UPSERT"),
+  merge: DEDUP("MERGE"),
+  load: "files are read by read_parquet('file'), or sent to /imp",
+  exec: "there are no procedures",
+  call: "there are no procedures",
+  go: "statements end with a semicolon",
+  quit: "the connection ends when the client closes it",
+  exit: "the connection ends when the client closes it",
+};
+
+/** Text behind the message that there is no such table, or instead of that about an unknown statement. */
+export function foreignStatement(firstWord: string): string | undefined {
+  const key = firstWord.toLowerCase();
+  return Object.hasOwn(STATEMENTS, key) ? STATEMENTS[key] : undefined;
+}
+
+/** What SHOW is asked for elsewhere. */
+const SHOWN: Readonly<Record<string, string>> = {
+  databases: "there is one, qdb",
+  schemas: "there is one, public",
+  processlist: "query_activity() lists what runs",
+  variables: "SHOW PARAMETERS and SHOW ALL list settings",
+  status: "the metrics tell it",
+  users: "SHOW USERS is there with acl.enabled=true",
+};
+
+export function foreignShow(what: string): string | undefined {
+  const key = what.toLowerCase();
+  return Object.hasOwn(SHOWN, key) ? SHOWN[key] : undefined;
+}
