@@ -23,6 +23,7 @@ import { query } from "./query.ts";
 import { renameTable } from "./rename-table.ts";
 import { set } from "./set.ts";
 import { showColumns } from "./show-columns.ts";
+import { showCreateDatabase } from "./show-create-database.ts";
 import { showCreateTable } from "./show-create-table.ts";
 import { showParameters } from "./show-parameters.ts";
 import { showPartitions } from "./show-partitions.ts";
@@ -52,6 +53,7 @@ export const STATEMENTS: readonly StatementKind[] = [
   showColumns,
   showPartitions,
   showCreateTable,
+  showCreateDatabase,
   showParameters,
   showSetting,
   explain,
