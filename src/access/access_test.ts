@@ -291,7 +291,7 @@ Deno.test("changes of tables: the creator of a column has all rights of its leve
 Deno.test("permissions: as documented, on the documented levels", () => {
   const levels = (name: string) => permissionOf(name)!.levels.join();
   assert.equal(PERMISSIONS.filter(({ levels }) => levels.includes("column")).length, 9);
-  assert.equal(PERMISSIONS.filter(({ levels }) => levels.includes("table")).length, 34 + 1);
+  assert.equal(PERMISSIONS.filter(({ levels }) => levels.includes("table")).length, 34);
   assert.equal(levels("SELECT"), "database,table,column");
   assert.equal(levels("INSERT"), "database,table");
   assert.equal(levels("HTTP"), "database");

@@ -26,7 +26,9 @@ export function isNameHere(
 ): boolean {
   const before = tokens[index - 1], next = tokens[index + 1];
   const isAssigned = isMark(next, "=") && (isWord(before, "SET") || inUpdate && isMark(before, ","));
-  if (isAssigned || isWord(before, "COLUMN") && next.kind === "word") return true;
+  // GRANT ADD COLUMN ON t
+  const namesColumn = isWord(before, "COLUMN") && next.kind === "word" && !isWord(tokens[0], "GRANT", "REVOKE");
+  if (isAssigned || namesColumn) return true;
   switch (word) {
     case "WHEN":
     case "THEN":
