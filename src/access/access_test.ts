@@ -287,7 +287,7 @@ Deno.test("changes of tables: the creator of a column has all rights of its leve
   assert.deepEqual(alice.grants.map(say).sort(), allOf("column").map((name) => `${name} on trades(size)+`).sort());
 });
 
-/** The numbers in the documentation, plus DELETE, which only this server has. */
+/** The numbers in the documentation. */
 Deno.test("permissions: as documented, on the documented levels", () => {
   const levels = (name: string) => permissionOf(name)!.levels.join();
   assert.equal(PERMISSIONS.filter(({ levels }) => levels.includes("column")).length, 9);

@@ -12,6 +12,7 @@ const HELP = `Sundial ${VERSION}: a SQL time-series database
   sundial health [-d DIR]
   sundial check-config [-d DIR] [-Dout=FILE]
   sundial service install | remove | status [-d DIR] [-t TAG] [--user NAME] [-Dout=FILE] [-Debug] [--print]
+  sundial reset-admin-password [-d DIR] < FILE
   sundial version
   sundial --help [keys]
 
@@ -22,6 +23,9 @@ const HELP = `Sundial ${VERSION}: a SQL time-series database
   check-config   reports what is wrong in server.conf, log.conf and the environment, without starting
   service        makes the server a service of systemd, launchd or (through WinSW) Windows that starts with the machine,
                  takes it away, or asks about it; the data stays where it is
+  reset-admin-password
+                 sets the password of the built-in administrator to the first line of the standard input; the server of
+                 that root must not run; an empty line goes back to acl.admin.password
 
   -d DIR         the root directory (default: ./sundial-root; of a service: /var/lib/sundial)
   -f             exchanges shipped files in the root for this version's (changed ones are kept as *.bak), never conf/

@@ -37,6 +37,7 @@ import { Traces } from "./traces.ts";
 /** Compiled statements that are kept for a transaction which has changed definitions. */
 const TRANSACTION_STATEMENTS_MAX = 100;
 
+export { setAdminPassword } from "./access/admin-password.ts";
 export type { DatabaseOptions, OpenedDatabase } from "./core.ts";
 export { databaseSections, databaseSettings } from "./settings.ts";
 

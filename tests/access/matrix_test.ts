@@ -360,6 +360,7 @@ const ENDPOINTS: [string, string][] = [
   ["GET", "/chk?j=t"],
   ["GET", "/warnings"],
   ["GET", "/api/v1/sql/validate?query=select+1"],
+  ["POST", "/imp"],
   ["POST", "/write"],
   ["POST", "/api/v2/write"],
 ];

@@ -69,6 +69,11 @@ export class AccessControl {
       const key = "acl.admin.user";
       throw new ConfigError(key, `${key}: "${adminName}" is the name of a ${kind}: choose another one`);
     }
+    const reset = this.source.records.get(ADMIN_VERIFIER);
+    if (reset !== undefined) {
+      const { setAt } = JSON.parse(reset) as { setAt: string };
+      this.audit(`the password of ${this.settings.adminName} was set by reset-admin-password at ${setAt}: acl.admin.password has no effect`);
+    }
     if (!this.source.records.has(MOCK_SECRET)) {
       const after = randomBytes(32).toString("base64");
       await this.writer.changeAccess([{ key: MOCK_SECRET, before: null, after }]);

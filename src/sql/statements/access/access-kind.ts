@@ -19,11 +19,13 @@ type Kind = StatementKind<AccessStatement, BoundAccessStatement>;
 type AccessKind = Pick<Kind, "kind" | "form" | "reference" | "requires"> & {
   /** As PostgreSQL's command tags. */
   tag: string;
+  /** Instead of `tag`, where it depends on what is made. */
+  tagOf?(command: AccessCommand): string;
   /** Of the rows that some of its commands answer with. */
   columns?(command: AccessCommand): Column[] | undefined;
 };
 
-export function accessKind({ tag, columns, ...kind }: AccessKind): Kind {
+export function accessKind({ tag, tagOf = () => tag, columns, ...kind }: AccessKind): Kind {
   const columnsOf = ({ command }: BoundAccessStatement) => columns?.(command);
   return {
     ...kind,
@@ -44,7 +46,7 @@ export function accessKind({ tag, columns, ...kind }: AccessKind): Kind {
       if (accessStatements === undefined) throw accessIsOff(bound.at);
       const rows = await accessStatements.execute(bound.command, run);
       const given = columnsOf(bound);
-      if (rows === undefined || given === undefined) return done("ddl", tag);
+      if (rows === undefined || given === undefined) return done("ddl", tagOf(bound.command));
       return run.query({ node: "values", columns: given, rows, timestamp: -1, order: "none" });
     },
   };

@@ -84,7 +84,8 @@ ALTER USER | SERVICE ACCOUNT name DROP TOKEN TYPE REST ['token']`,
     "CREATE REST TOKEN",
     "DROP REST TOKEN",
   ],
-  tag: "ALTER PRINCIPAL",
+  tag: "ALTER of users, groups and service accounts",
+  tagOf: (command) => "of" in command ? `ALTER ${command.of.toUpperCase()}` : "ALTER",
   columns: ({ kind }) => kind === "createToken" ? TOKEN_COLUMNS : undefined,
 });
 

@@ -63,5 +63,6 @@ CREATE SERVICE ACCOUNT [IF NOT EXISTS] name [WITH PASSWORD password | WITH NO PA
       "Makes a user, a group or a service account. It has no permissions, and without a password it cannot sign in.",
   },
   requires: ["CREATE USER", "CREATE GROUP", "CREATE SERVICE ACCOUNT", "ADD EXTERNAL ALIAS"],
-  tag: "CREATE PRINCIPAL",
+  tag: "CREATE of users, groups and service accounts",
+  tagOf: (command) => "of" in command ? `CREATE ${command.of.toUpperCase()}` : "CREATE",
 });

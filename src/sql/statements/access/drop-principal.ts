@@ -22,5 +22,6 @@ export const dropPrincipal = accessKind({
     summary: "Removes a user, a group or a service account, with its secrets and permissions.",
   },
   requires: ["DROP USER", "DROP GROUP", "DROP SERVICE ACCOUNT"],
-  tag: "DROP PRINCIPAL",
+  tag: "DROP of users, groups and service accounts",
+  tagOf: (command) => "of" in command ? `DROP ${command.of.toUpperCase()}` : "DROP",
 });

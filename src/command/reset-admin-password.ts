@@ -1,0 +1,40 @@
+/** `sundial reset-admin-password`: for a root without a running server. */
+import { accessSettings } from "../access/settings.ts";
+import { setAdminPassword } from "../database/mod.ts";
+import { databaseSettings } from "../database/settings.ts";
+import { ConfigError } from "../errors.ts";
+import type { Command } from "./command-line.ts";
+import { print } from "./print.ts";
+import { loadSettings } from "./settings.ts";
+
+const BYTES_MAX = 4096;
+
+export const resetAdminPassword: Command = {
+  async run({ root }) {
+    const config = loadSettings(root);
+    const { iterations, adminName } = config.of(accessSettings);
+    if (Deno.stdin.isTerminal()) console.error(`New password of ${adminName}; an empty line goes back to acl.admin.password:`);
+    const password = await firstLine();
+    await setAdminPassword(config.get(databaseSettings.root), password === "" ? undefined : password, iterations);
+    return print(
+      password === ""
+        ? `the password of ${adminName} is that of acl.admin.password from the next start on`
+        : `${adminName} has the new password from the next start on, in place of acl.admin.password`,
+    );
+  },
+};
+
+/** Of the standard input: a password on the command line would be in the list of processes. */
+async function firstLine(): Promise<string> {
+  const bytes = new Uint8Array(BYTES_MAX);
+  let used = 0;
+  while (used < BYTES_MAX) {
+    const read = await Deno.stdin.read(bytes.subarray(used));
+    if (read === null) break;
+    used += read;
+    if (bytes.subarray(0, used).includes(0x0a)) break;
+  }
+  const text = new TextDecoder().decode(bytes.subarray(0, used));
+  if (used === BYTES_MAX) throw new ConfigError("-", `the password is longer than ${BYTES_MAX} bytes`);
+  return text.split("\n")[0].replace(/\r$/, "");
+}
