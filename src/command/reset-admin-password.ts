@@ -13,7 +13,9 @@ export const resetAdminPassword: Command = {
   async run({ root }) {
     const config = loadSettings(root);
     const { iterations, adminName } = config.of(accessSettings);
-    if (Deno.stdin.isTerminal()) console.error(`New password of ${adminName}; an empty line goes back to acl.admin.password:`);
+    if (Deno.stdin.isTerminal()) {
+      console.error(`New password of ${adminName}; an empty line goes back to acl.admin.password:`);
+    }
     const password = await firstLine();
     await setAdminPassword(config.get(databaseSettings.root), password === "" ? undefined : password, iterations);
     return print(

@@ -72,7 +72,9 @@ export class AccessControl {
     const reset = this.source.records.get(ADMIN_VERIFIER);
     if (reset !== undefined) {
       const { setAt } = JSON.parse(reset) as { setAt: string };
-      this.audit(`the password of ${this.settings.adminName} was set by reset-admin-password at ${setAt}: acl.admin.password has no effect`);
+      this.audit(
+        `the password of ${this.settings.adminName} was set by reset-admin-password at ${setAt}: acl.admin.password has no effect`,
+      );
     }
     if (!this.source.records.has(MOCK_SECRET)) {
       const after = randomBytes(32).toString("base64");
