@@ -235,7 +235,12 @@ export interface Database {
    * Imports a file of CSV, of any size. A new table is made as a whole or not at all; rows of an existing one are committed in
    * steps, or all at once with `abort`. @throws {SqlError} if the file or the options do not fit; and what `body` throws.
    */
-  importCsv(body: AsyncIterable<Uint8Array>, options: ImportOptions, identity: Identity): Promise<ImportReport>;
+  importCsv(
+    body: AsyncIterable<Uint8Array>,
+    options: ImportOptions,
+    identity: Identity,
+    signal?: AbortSignal,
+  ): Promise<ImportReport>;
   /** Rows in columnar form: COPY and drivers' batches. */
   append(table: string, batch: AppendBatch, identity: Identity): Promise<void>;
   table(name: string): TableSnapshot | undefined;

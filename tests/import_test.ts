@@ -250,6 +250,14 @@ Deno.test("/imp", async (t) => {
     assert.deepEqual(await rowsOf(server, "select count(), max(id) from big"), [[400_000, 399_999]]);
   });
 
+  await t.step("takes short lines for many columns", async () => {
+    const header = Array.from({ length: 3000 }, (_, column) => `c${column}`).join();
+    const csv = `${header}\n${"1\n".repeat(1500)}`;
+    const report = await imp(server, { name: "wide", delimiter: ",", forceHeader: "true" }, csv);
+    assert.deepEqual([report.rowsImported, report.rowsRejected, report.columns.length], [1500, 0, 3000]);
+    assert.deepEqual(await rowsOf(server, "select sum(c0), count(c2999) from wide"), [[1500, 0]]);
+  });
+
   await t.step("keeps nothing of a file whose client leaves", async () => {
     const connection = await Deno.connect({ hostname: "127.0.0.1", port: server.httpPort });
     const head = "POST /imp?name=gone HTTP/1.1\r\nHost: x\r\nContent-Type: multipart/form-data; boundary=B\r\n" +

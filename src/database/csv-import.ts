@@ -25,7 +25,7 @@ export class CsvImport {
   ) {}
 
   /** @throws {SqlError} for what cannot be imported; and what the body's iterator throws. */
-  async run(body: AsyncIterable<Uint8Array>): Promise<ImportReport> {
+  async run(body: AsyncIterable<Uint8Array>, signal?: AbortSignal): Promise<ImportReport> {
     const { lineSizeMax } = this.options;
     const pieces = new LinePieces(body, lineSizeMax);
     const nextPiece = (line: number) => notTooLong(() => pieces.next(line), lineSizeMax);
@@ -46,8 +46,10 @@ export class CsvImport {
       atomicity: this.options.atomicity,
     };
     try {
+      // Parsing may stop before the end of a piece. The rest is part of the next one.
       let from = analysis.headBytes, firstLine = 1 + analysis.headLines;
       while (piece !== undefined) {
+        if (signal?.aborted) throw refusal("the client has left");
         const parsed: ParsedPiece = await this.parse(bytes, from, { ...parse, firstLine, isLast: !piece.isContinued });
         if (parsed.fault !== undefined) {
           throw refusal(`line ${parsed.fault.line}: ${parsed.fault.message}; no row is imported, as atomicity=abort`);

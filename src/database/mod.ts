@@ -189,7 +189,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
     access: access && new SignIn(access, nowMs),
     session: (identity, client): Session => new DatabaseSession(core, identity, client),
     writeLines: (body, precision, identity) => ingest.writeLines(body, precision, identity),
-    importCsv: (body, options, identity) => new CsvImport(core, options, identity).run(body),
+    importCsv: (body, options, identity, signal) => new CsvImport(core, options, identity).run(body, signal),
     takeLines: (lines, precision) => ingest.takeLines(lines, precision),
     append: async (name: string, batch: AppendBatch, identity: Identity) => {
       const table = catalogue.table(name);

@@ -59,7 +59,7 @@ export function analyse(file: Uint8Array, options: AnalysisOptions): Analysis | 
       const { type, isInstant } = rest[field];
       return { title: text ?? "", name: columnNameOf(text ?? "", field), type, isInstant };
     }
-    const type = text === undefined ? rest[field].type : commonType(rest[field].found, typeOfValue(text));
+    const type = text === undefined ? rest[field].type : commonType(rest[field].found, typeOfValue(text.trim()));
     const isOfInstants = text === undefined
       ? rest[field].isInstant
       : isInstant(text) && (rest[field].found === undefined || rest[field].isInstant);
@@ -97,9 +97,9 @@ function typesOf(bytes: Uint8Array, records: Records, field: number): ColumnType
   let found: string | undefined, areInstants = true;
   for (let record = 1; record < records.count; record++) {
     const text = textOf(bytes, records, record, field);
-    if (text === undefined || text === "") continue;
-    areInstants &&= isInstant(text);
-    if (found !== "VARCHAR") found = commonType(found, typeOfValue(text));
+    if (text === undefined || text.trim() === "") continue;
+    areInstants &&= isInstant(text.trim());
+    if (found !== "VARCHAR") found = commonType(found, typeOfValue(text.trim()));
   }
   return { type: found ?? "VARCHAR", found, isInstant: found !== undefined && areInstants };
 }
@@ -115,7 +115,7 @@ function isHeader(
   if (first.every((text) => text === undefined)) return false;
   const known = knownNames && new Set(knownNames.map((name) => name.toLowerCase()));
   if (known && first.every((text, field) => known.has(columnNameOf(text ?? "", field).toLowerCase()))) return true;
-  return first.every((text) => text === undefined || isText(typeOfValue(text))) &&
+  return first.every((text) => text === undefined || isText(typeOfValue(text.trim()))) &&
     rest.some(({ found }) => found !== undefined && !isText(found));
 }
 

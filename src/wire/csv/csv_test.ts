@@ -55,6 +55,13 @@ Deno.test("parseCsv() gives NULL for values that a short line lacks, and leaves 
   assert.equal(parsed.rejected, 1);
 });
 
+Deno.test("parseCsv() takes a part of many short lines for many columns, and the rest in the next call", () => {
+  const fieldCount = 10_000, text = "1\n".repeat(1000);
+  const parsed = parse(text, Array(fieldCount).fill("INT"));
+  assert.equal(parsed.rowCount, 209);
+  assert.deepEqual([parsed.doneBytes, parsed.nextLine], [418, 210]);
+});
+
 Deno.test("parseCsv() treats a value that does not fit as atomicity says", () => {
   const text = "1,2\nx,4\n5,y\n7,8\n";
   const column = parse(text, ["INT", "INT"]);
@@ -270,6 +277,7 @@ const forms: [title: string, text: string, form: string, more?: Partial<Analysis
   ["another delimiter", "a;b\n1,5;2\n3,5;4\n", "; true a VARCHAR, b INT"],
   ["one column", "a\n1\n2\n", ", true a INT"],
   ["a byte order mark", "\ufeffa,b\n1,2\n", ", true a INT, b INT"],
+  ["blanks around values", "a,b\n 1 ,x\n2, y\n", ", true a INT, b CHAR"],
   ["empty values", "a,b\n,\n1,\n", ", true a INT, b VARCHAR"],
   ["quoted delimiters and line ends", 'a,b\n"x,\ny",2\nz,3\n', ", true a VARCHAR, b INT"],
   [

@@ -49,16 +49,25 @@ export interface SplitOptions {
   firstLine: number;
   /** Nothing follows the bytes: the last record needs no line end. */
   isLast: boolean;
-  /** Stop after so many records. */
+  /** Stop after this many records, or earlier if they have many fields. */
   recordsMax?: number;
 }
 
 const FIRST_RECORDS = 1024;
 
+/** Bounds the memory of a call: short lines may stand for records of many missing fields. */
+const CELLS_MAX = 1 << 21;
+
+/** Most records of a call. */
+export function recordsMaxOf(fieldCount: number): number {
+  return Math.max(2, Math.floor(CELLS_MAX / fieldCount));
+}
+
 export function splitRecords(bytes: Uint8Array, options: SplitOptions): Records {
-  const { delimiter, fieldCount, isLast, recordsMax = Infinity } = options;
+  const { delimiter, fieldCount, isLast } = options;
+  const recordsMax = Math.min(options.recordsMax ?? Infinity, recordsMaxOf(fieldCount));
   const { length } = bytes;
-  let capacity = Math.min(recordsMax, Math.max(FIRST_RECORDS, length >> 6));
+  let capacity = Math.min(recordsMax, Math.max(FIRST_RECORDS, Math.floor(length / Math.max(64, 2 * fieldCount))));
   let starts = new Int32Array(capacity * fieldCount), ends = new Int32Array(capacity * fieldCount);
   let kinds = new Uint8Array(capacity * fieldCount), lines = new Int32Array(capacity);
   const bad: BadRecord[] = [];

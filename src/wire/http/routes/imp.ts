@@ -93,7 +93,10 @@ async function importParts(
     if (part.name === "schema") schema = schemaOf(await textOf(part));
     if (part.name !== "data") continue;
     const options = optionsOf(call.parameters, part, { schema, linesMax, lineSizeMax });
-    result = { table: options.table, report: await database.importCsv(part.bytes, options, identity) };
+    result = {
+      table: options.table,
+      report: await database.importCsv(part.bytes, options, identity, call.request.signal),
+    };
   }
   if (result === undefined) throw new Refusal("the body has no part by the name of data");
   return result;
