@@ -1,6 +1,6 @@
 /** Chooses how rows are grouped: GROUP BY, DISTINCT, and the groups of SAMPLE BY. */
 import { assert } from "../../errors.ts";
-import type { AggregateNode, DistinctNode, Expr } from "../../sql/plan.ts";
+import type { AggregateNode, DistinctNode, Expr, ScanNode } from "../../sql/plan.ts";
 import type { Dictionary } from "../../storage/contract.ts";
 import { layoutOf } from "../../types/mod.ts";
 import { NO_DICTIONARY } from "../columns.ts";
@@ -44,12 +44,19 @@ export function chooseAggregate(
 }
 
 /**
- * Reads the input's rows in one pass with the grouping. Not for a reverse scan, whose order differs from that of its
- * morsels.
+ * The input's rows in one pass with their grouping. The rows of a scan come in the order of the table, also if a sub-query sorts
+ * them the other way round: first() and last() are by the order of the table.
  */
 function readable(input: PhysicalPlan, id: number, facts: PlanFacts): Below {
-  const below = taken(input, id), { base } = below.reading;
-  return isRepeatable(below.reading, facts) && !(base.kind === "scan" && base.node.reverse) ? below : anew(input);
+  const below = taken(input, id), { reading, fused } = below, { base } = reading;
+  if (!isRepeatable(reading, facts)) return anew(input);
+  if (base.kind !== "scan" || !base.node.reverse) return below;
+  const forwards: ScanNode = { ...base.node, reverse: false, order: "asc" };
+  return {
+    ...below,
+    reading: { ...reading, base: { kind: "scan", node: forwards } },
+    fused: fused.map((part) => part.node === base.node ? { ...part, node: forwards } : part),
+  };
 }
 
 export function groupingOf(node: AggregateNode, below: Below, facts: PlanFacts): Grouping {

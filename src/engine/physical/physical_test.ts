@@ -149,7 +149,7 @@ const PIPELINES: [title: string, plan: Plan, shape: unknown[]][] = [
   ["groups of a filtered scan", aggregate([c(2)], [agg("sum", "DOUBLE", c(3))], filtered(scan)), [
     "aggregate filter scan",
   ]],
-  ["groups of a table from its end", aggregate([c(2)], [], { ...scan, reverse: true }), ["aggregate", ["pipeline"]]],
+  ["groups of a table from its end", aggregate([c(2)], [], { ...scan, reverse: true }), ["aggregate scan"]],
   ["groups of generated values", aggregate([col(0, "LONG")], [], projected(scan, random)), [
     "aggregate",
     ["pipeline scan"],
@@ -300,6 +300,11 @@ function sample(keys: Expr[], input: Plan, call = agg("sum", "DOUBLE", c(3))): S
 Deno.test("physicalPlan() reads the rows of LATEST ON from the newest backwards", () => {
   const [{ node }] = physicalPlan(latest(c(1)), context).inputs;
   assert.ok(node.node === "scan" && node.reverse);
+});
+
+Deno.test("physicalPlan() groups the rows of a table in its order", () => {
+  const [{ node }] = physicalPlan(aggregate([c(2)], [], { ...scan, reverse: true }), context).fused;
+  assert.ok(node.node === "scan" && !node.reverse);
 });
 
 Deno.test("physicalPlan() lists the functions that run between kernels, and those that run once for each symbol", () => {
