@@ -1,11 +1,14 @@
-/** The connections that last, and the statements that run: who sent them, how far they are, and their end by CANCEL QUERY. */
+/**
+ * Tracks persistent connections and running statements: their users and their progress. CANCEL QUERY cancels
+ * statements.
+ */
 import type { Client, ExecuteOptions, Identity, Session } from "../api.ts";
 import { SqlError, SQLSTATE } from "../errors.ts";
 import type { QueryStatistics, RunningQuery } from "../engine/mod.ts";
 import { shownText } from "../log/mod.ts";
 import type { Value } from "../types/mod.ts";
 
-/** What of the engine's query concerns the statement that it is part of. */
+/** The parts of the engine's query that a statement needs. */
 type Query = Pick<RunningQuery, "statistics" | "cancel" | "ended">;
 
 const NO_STATISTICS: QueryStatistics = { state: "ended", worker: -1, rowsRead: 0, rowsToRead: 0, memoryBytes: 0 };
@@ -21,7 +24,7 @@ export class Activity {
     private readonly mayManage?: (identity: Identity) => boolean,
   ) {}
 
-  /** Lists the session's connection until it ends, if it has one that lasts. */
+  /** Lists the session's connection until it ends, if it is persistent. */
   connect(session: Pick<Session, "identity" | "transaction"> & { readonly client?: Client }): void {
     const { identity, client } = session;
     if (client?.pid === undefined) return;
@@ -45,7 +48,7 @@ export class Activity {
     return statement;
   }
 
-  /** @throws at `at` where no such statement runs, or it cannot be stopped. */
+  /** @throws at `at` if there is no such statement or it cannot be cancelled. */
   cancel(id: number, by: { identity: Identity; canWrite: boolean }, at: number): void {
     const statement = this.running.get(id);
     if (statement === undefined) {
@@ -145,16 +148,16 @@ function waitOf(statement: RunningStatement | undefined): Record<string, Value> 
   return statement.phase === "sending" ? { wait_event_type: "Client", wait_event: "ClientWrite" } : {};
 }
 
-/** A connection that lasts from statement to statement. */
+/** A connection that remains open between statements. */
 class Connection {
   readonly startedMs = performance.now();
-  /** When its state changed. */
+  /** Time of the last change of its state. */
   changedMs = this.startedMs;
   queryStartedMs: number | undefined;
   transactionStartedMs: number | undefined;
-  /** The one that runs. */
+  /** The running statement. */
   statement: RunningStatement | undefined;
-  /** Of the last statement. */
+  /** The text of the last statement. */
   text = "";
 
   constructor(
@@ -186,12 +189,12 @@ class Connection {
   }
 }
 
-/** "writing": all rows are there, and the statement has not ended. */
+/** "writing": all rows have been computed, and the statement writes them. */
 export type Phase = "waiting" | "running" | "sending" | "writing";
 
 export class RunningStatement {
   readonly startedMs = performance.now();
-  /** When it was cancelled, or else began. */
+  /** Time of cancellation, or of the start. */
   changedMs = this.startedMs;
   rowsWritten = 0;
   private query: Query | undefined;
@@ -221,7 +224,7 @@ export class RunningStatement {
     return state === "ended" ? "writing" : state;
   }
 
-  /** The engine has begun with it. */
+  /** Called when the engine has started the query. */
   attach(query: Query): void {
     this.query = query;
     query.ended.then(() => {
@@ -229,7 +232,7 @@ export class RunningStatement {
     });
   }
 
-  /** Its rows are on their way: it ends when the engine has given the last one. */
+  /** The statement ends when the engine has sent the last row. */
   endWithQuery(): void {
     this.endsWithQuery = true;
     if (this.query === undefined || this.query.statistics().state === "ended") this.end();
@@ -240,7 +243,7 @@ export class RunningStatement {
     this.ended();
   }
 
-  /** False where nothing can stop it: it has not begun yet, or its rows are being written. */
+  /** Returns false if it cannot be cancelled: it has not started yet, or its rows are being written. */
   cancel(by: string): boolean {
     if (this.statistics.state === "ended") return false;
     this.cancelledBy ??= by;
@@ -249,7 +252,7 @@ export class RunningStatement {
     return true;
   }
 
-  /** An error of its query, as its client is told. */
+  /** Converts an error of its query for the client. */
   errorOf(error: unknown): unknown {
     const isOfCancel = error instanceof SqlError && error.sqlState === SQLSTATE.queryCanceled;
     if (this.cancelledBy === undefined || !isOfCancel) return error;
@@ -261,7 +264,7 @@ export class RunningStatement {
     this.timer = setInterval(() => tell(this.progressText()), everyMs);
   }
 
-  /** For people: `query 7: 5,000,000 of 20,000,000 rows read (25 %), …`. */
+  /** Progress for the log: `query 7: 5,000,000 of 20,000,000 rows read (25 %), …`. */
   private progressText(): string {
     const { rowsRead, rowsToRead, memoryBytes } = this.statistics;
     const number = (value: number) => value.toLocaleString("en");

@@ -1,13 +1,13 @@
 /**
- * Copies of the database while it is written to: `CHECKPOINT CREATE` holds the files for a copy by other means until
- * `CHECKPOINT RELEASE`, `BACKUP DATABASE` makes the copy itself.
+ * Copies of the running database. `CHECKPOINT CREATE` keeps the files unchanged for an external copy until `CHECKPOINT
+ * RELEASE`. `BACKUP DATABASE` makes a copy itself.
  */
 import * as fs from "node:fs/promises";
 import { join } from "node:path";
 import { SqlError, SQLSTATE } from "../errors.ts";
 import { copyDatabase, type StorageWriter, syncDirectory } from "../storage/mod.ts";
 
-/** One that begins so is not finished: whoever looks for a backup must not take it. */
+/** Prefix of incomplete backups. They must not be used. */
 const UNFINISHED = ".unfinished-";
 
 export interface BackupOptions {
@@ -18,7 +18,7 @@ export interface BackupOptions {
 }
 
 export class Backups {
-  /** When CHECKPOINT CREATE was said, as long as it holds. */
+  /** Time of CHECKPOINT CREATE, while the checkpoint is open. */
   startedAtMicros: bigint | undefined;
   private readonly waiting: ((value: unknown) => void)[] = [];
 
@@ -28,7 +28,7 @@ export class Backups {
     private readonly nowMicros: () => bigint,
   ) {}
 
-  /** @throws {SqlError} at `at` when a checkpoint is open. */
+  /** @throws {SqlError} at `at` if a checkpoint is open. */
   async begin(at: number): Promise<void> {
     if (this.startedAtMicros !== undefined) {
       throw new SqlError(
@@ -50,7 +50,7 @@ export class Backups {
     );
   }
 
-  /** Returns at once when no checkpoint is open, and else with its release. @throws the signal's reason. */
+  /** Waits until no checkpoint is open. @throws the signal's reason. */
   async released(signal?: AbortSignal): Promise<void> {
     while (this.startedAtMicros !== undefined) {
       signal?.throwIfAborted();
@@ -61,7 +61,7 @@ export class Backups {
     }
   }
 
-  /** Without an open one it does nothing. */
+  /** Releases the checkpoint. Does nothing if none is open. */
   async end(): Promise<void> {
     if (this.startedAtMicros === undefined) return;
     this.startedAtMicros = undefined;
@@ -71,8 +71,8 @@ export class Backups {
   }
 
   /**
-   * A copy in `<backup root>/<name>/db`, so that `<backup root>/<name>` is a root that can be started. It has its name only
-   * once it is whole and on stable storage. @returns its path.
+   * Makes a copy in `<backup root>/<name>/db`, so that `<backup root>/<name>` can be used as a server's root. It gets
+   * its name only once it is complete and on stable storage. @returns its path.
    */
   async backup(name: string | undefined, at: number, signal?: AbortSignal): Promise<string> {
     const { root, backupRoot, log } = this.options;

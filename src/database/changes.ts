@@ -1,4 +1,4 @@
-/** Changes of tables and of their definitions: at once, or within the session's transaction. */
+/** Changes of tables and their definitions, immediately or within the session's transaction. */
 import type { Answer, Chunk, Client, Identity } from "../api.ts";
 import {
   concatAppendBatches,
@@ -17,10 +17,10 @@ import type { Core } from "./core.ts";
 import { listed, type Run as ExecutionRun } from "./execution.ts";
 import type { Transaction } from "./transaction.ts";
 
-/** A new table's rows of fewer bytes go through the log with the table; more are loaded. */
+/** Smaller sets of rows for a new table go through the log together with the table; larger ones are loaded. */
 const LOAD_BYTES_MIN = 16 << 20;
 
-/** What a change uses of its session. */
+/** The parts of the session that changes need. */
 export interface ChangeSession {
   readonly identity: Identity;
   readonly client?: Client;
@@ -28,13 +28,13 @@ export interface ChangeSession {
   readonly catalogue: Catalogue;
 }
 
-/** What a change uses of its execution. */
+/** The parts of the execution that changes need. */
 export interface ChangeRun {
   readonly signal: AbortSignal | undefined;
   readonly running: RunningStatement | undefined;
   /** The plan with the values of this execution. */
   finalPlanOf(plan: PostedPlan): PostedPlan | Promise<PostedPlan>;
-  /** Runs the plan; its chunks are packed rows for columns of the types `targets`. */
+  /** Runs the plan. Its chunks are packed rows for columns of the types `targets`. */
   run(plan: PostedPlan, targets: string[]): ExecutionRun;
 }
 
@@ -45,12 +45,12 @@ export class RowChanges {
     return this.session.current;
   }
 
-  /** Who gets the rights on what is made; undefined where everything is allowed. */
+  /** The principal that is granted the rights on new objects; undefined without access control. */
   private get creator(): string | undefined {
     return this.core.access?.creatorOf(this.session.identity);
   }
 
-  /** Changes a definition: now, or with the transaction. */
+  /** Changes a definition, immediately or with the transaction. */
   async define(change: Change): Promise<void> {
     const makes = change.kind === "createTable" || change.kind === "addColumns";
     const made = makes ? { ...change, creator: this.creator } : change;
@@ -58,21 +58,24 @@ export class RowChanges {
     else await this.transaction.change(made, true);
   }
 
-  /** Others do not see a transaction's new definitions before COMMIT. */
+  /** The result of a definition. Other sessions see the definitions of a transaction only after COMMIT. */
   defined(tag: string): Answer {
     return this.transaction === undefined
       ? this.core.schemaChanged(tag)
       : { kind: "done", category: "ddl", tag, rows: 0 };
   }
 
-  /** Makes a table of a query's rows. Gives their number. */
+  /** Creates a table from the rows of a query. Returns their number. */
   async createTable(table: NewTable, query: PostedPlan): Promise<number> {
     return this.transaction === undefined
       ? await this.createFilled(table, query)
       : await this.createInTransaction(table, query, this.transaction);
   }
 
-  /** A table of a query's rows; many of them go to the writer while the query runs. Gives their count. */
+  /**
+   * Creates a table from the rows of a query. Many rows are sent to the writer while the query runs. Returns their
+   * number.
+   */
   private async createFilled(table: NewTable, query: PostedPlan): Promise<number> {
     const { writer } = this.core;
     const columnIds = newColumnIds(table);
@@ -104,7 +107,7 @@ export class RowChanges {
           this.creator,
         );
       } else {
-        // A copy by other means may have passed the table's directory before it comes to the log that names it.
+        // An external copy may already have passed the table's directory before it copies the log that names the table.
         await this.core.backups.released(this.run.signal);
         await load.commit();
       }
@@ -122,7 +125,7 @@ export class RowChanges {
     return rows;
   }
 
-  /** The packed rows of a plan whose values are known, on their way into columns of these types. */
+  /** Runs a plan without parameters, for packed rows of these column types. */
   private rowsFor(plan: PostedPlan, targets: string[], columnIds: number[]): ExecutionRun {
     if (
       !isPacked(plan) && plan.node === "values" && plan.rows.length > 0 &&
@@ -135,7 +138,7 @@ export class RowChanges {
     return this.run.run(plan, targets);
   }
 
-  /** All rows of a query, on their way into columns of these types. */
+  /** Collects all rows of a query, packed for these column types. */
   private async collect(
     plan: PostedPlan,
     targets: string[],
@@ -176,7 +179,10 @@ export class RowChanges {
     return rows;
   }
 
-  /** Changes the rows that the plan names: a transaction's own state of the table, or the table itself while no rows are added. */
+  /**
+   * Changes the rows that the plan identifies: in the transaction's own state of the table, or in the table itself
+   * while no rows are added to it.
+   */
   async changeRows(
     { tableId, columnIds, plan, at }: ChangedTable,
     changeOf: (rows: ChangedRows) => Change,
@@ -206,13 +212,13 @@ export class RowChanges {
   }
 }
 
-/** The row ids that a plan gave as its last column. */
+/** The row ids, which are the last column of a plan. */
 function rowIdsOf(batch: AppendBatch): BigInt64Array {
   const { values } = batch.columns[batch.columns.length - 1];
   return new BigInt64Array(values.buffer, values.byteOffset, batch.rowCount);
 }
 
-/** A new table's columns are numbered from 0. */
+/** Columns of a new table are numbered from 0. */
 function newColumnIds(table: NewTable): number[] {
   return table.columns.map((_, index) => index);
 }

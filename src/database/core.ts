@@ -1,4 +1,4 @@
-/** What the parts of the database share: its options and its services. */
+/** Options and services shared by the parts of the database. */
 import type { Answer, Database, Identity } from "../api.ts";
 import type { Values } from "../config/mod.ts";
 import type { Scheduler } from "../engine/mod.ts";
@@ -16,24 +16,24 @@ import type { StatementCache } from "./statements.ts";
 
 /** The settings, and services of the process. */
 export interface DatabaseOptions extends Values<typeof databaseSettings> {
-  /** Statements are logged at DEBUG where the setting does not ask for more. */
+  /** True if statements are logged at DEBUG, unless the settings ask for INFO. */
   logsDebug: boolean;
   log: (level: "DEBUG" | "INFO" | "ERROR" | "CRITICAL", message: string) => void;
   /** For SHOW PARAMETERS: rows of property_path, env_var_name, value, value_source, sensitive, reloadable. */
   parameters: () => (string | boolean)[][];
-  /** Reads the settings again: has one changed that takes effect at once? */
+  /** Reloads the settings. Returns true if one changed that takes effect at once. */
   reloadConfig?: () => boolean;
-  /** Settings that the last reload found changed and that wait for a restart. */
+  /** Settings changed by the last reload that need a restart. */
   pendingConfig?: () => { path: string; value: string; pendingValue: string }[];
-  /** Told of each change of access control: who, what, from where. */
+  /** Called for each change of access control, with a line of user, action and address. */
   audit?: (line: string) => void;
-  /** An error that is ours, not a client's. */
+  /** Called for an internal error. */
   onUnhandledError?: () => void;
-  /** The disk has become full, or a change has found room again. */
+  /** Called when the disk has become full, and when a change was written again. */
   onDiskFull?: (isFull: boolean) => void;
-  /** Nothing can be written any more until a new start. */
+  /** Called when nothing can be written until a restart. */
   onWriterFailed?: (reason: string) => void;
-  /** The writer's thread, if it was started ahead. */
+  /** The writer's thread, if it was started in advance. */
   writerThread?: Worker;
   nowMicros?: () => bigint;
 }
@@ -51,27 +51,27 @@ export interface Core {
   readonly backups: Backups;
   readonly progress: Progress;
   readonly activity: Activity;
-  /** Undefined: everything is allowed (acl.enabled). */
+  /** Undefined if access control is off (acl.enabled). */
   readonly access?: AccessControl;
   readonly accessStatements?: AccessStatements;
   /** Adds rows to tables in one commit, after changes that hold a table back. */
   append(changes: { tableId: number; batches: AppendBatch[] }[]): Promise<void>;
   /** Runs `change` while no rows are added to the table. */
   exclusively<T>(tableId: number, change: () => Promise<T>): Promise<T>;
-  /** Statements bound with tables that not everybody sees. */
+  /** A cache for statements bound with tables that other sessions do not see. */
   statementsOf(tables: Catalogue, schemaVersion: () => number): StatementCache;
-  /** Of all tables: statements that were bound under another one are bound anew. */
+  /** The version of all schemas. Statements bound with another version are bound again. */
   schemaVersion(): number;
-  /** One that is nobody else's: of the tables as a transaction has changed them. */
+  /** A unique version, for the tables as changed by a transaction. */
   privateSchemaVersion(): number;
-  /** A schema has changed: statements that were bound before are bound anew. */
+  /** Called after a change of a schema, so that statements are bound again. */
   schemaChanged(tag: string): Answer;
 }
 
 export interface OpenedDatabase extends Database {
-  /** For tests: an error reaches the top of a thread. */
+  /** For tests: makes an uncaught error in a thread. */
   crash(thread: "query" | "writer", text: string): void;
 }
 
-/** Runs statements of the server itself. They are not watched. */
+/** The user for statements of the server itself. They are not tracked. */
 export const SERVER: Identity = { name: "server", groups: [] };

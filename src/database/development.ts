@@ -1,11 +1,11 @@
 /**
- * Statements that exist for tests of the machinery around them, known only where `dev.mode.enabled` is set:
+ * Statements for tests of error handling, available only with `dev.mode.enabled`:
  *
- *     select simulate_crash('text')             an error reaches the top of the main thread
- *     select simulate_crash('text', 'promise')  … as a rejection that nobody waits for
- *     select simulate_crash('text', 'query')    … of a query worker: of one that has a query, if any
- *     select simulate_crash('text', 'writer')   … of the writer
- *     select simulate_block(1000)               the main thread does nothing else for so many milliseconds
+ *     select simulate_crash('text')             an uncaught error in the main thread
+ *     select simulate_crash('text', 'promise')  an unhandled rejection in the main thread
+ *     select simulate_crash('text', 'query')    an uncaught error in a query worker, one with a query if possible
+ *     select simulate_crash('text', 'writer')   an uncaught error in the writer
+ *     select simulate_block(1000)               blocks the main thread for 1000 milliseconds
  */
 import type { Answer, Prepared, Session } from "../api.ts";
 import type { OpenedDatabase } from "./core.ts";
@@ -36,7 +36,7 @@ function simulation(database: OpenedDatabase, text: string): (() => void) | unde
     return () => {
       if (thread === "promise") return void Promise.reject(new Error(`simulated crash: ${message}`));
       if (thread !== undefined) return database.crash(thread, message);
-      // In a turn of its own, where nobody stands around to catch it.
+      // In a turn of its own, where nothing catches it.
       setTimeout(() => {
         throw new Error(`simulated crash: ${message}`);
       });

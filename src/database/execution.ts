@@ -1,4 +1,4 @@
-/** Runs plans: small ones on the calling thread, the others in a worker, with the same operators and the same encoders. */
+/** Runs plans: small ones on the calling thread, others in a worker, with the same operators and encoders. */
 import type { Chunk, ExecuteOptions, ResultColumn } from "../api.ts";
 import { SqlError, SQLSTATE } from "../errors.ts";
 import type { FunctionRegistry, QueryContext } from "../engine/contract.ts";
@@ -22,7 +22,7 @@ import { seededRandom } from "./random.ts";
 import { resolveSources, workOf } from "./sources.ts";
 
 export interface ExecutionSettings {
-  /** Plans that handle at most so many rows run on the calling thread. */
+  /** Plans that process at most this many rows run on the calling thread. */
   directRowsMax: number;
   queryMemoryLimitBytes: number;
   queryTimeoutMs: number;
@@ -31,7 +31,7 @@ export interface ExecutionSettings {
 
 export interface Run {
   chunks: AsyncIterable<Chunk>;
-  /** Rows of the whole query, once the chunks have ended. */
+  /** Number of rows of the whole query, once the chunks have ended. */
   totalRows: () => number;
 }
 
@@ -43,31 +43,33 @@ export interface RunOptions {
   catalogue: Catalogue;
   signal?: AbortSignal;
   timeoutMs?: number;
-  /** The statement that the plan is part of. */
+  /** The statement that the plan belongs to. */
   running?: RunningStatement;
-  /** EXPLAIN ANALYZE: takes in what was run and what it took. */
+  /** For EXPLAIN ANALYZE: receives the plan and its statistics. */
   analyzed?: Analyzed;
 }
 
-/** A plan that was run under EXPLAIN ANALYZE. */
+/** A plan that EXPLAIN ANALYZE has run. */
 export interface Analyzed {
-  /** As it was run. */
+  /** The plan as it was run. */
   plan?: PostedPlan;
   sources?: ScanSource[];
-  /** There once the rows have ended. */
+  /** Available once the rows have ended. */
   statistics?: Promise<PlanStatistics>;
 }
 
-/** A few rows can be long ones: what takes longer goes to a worker, as others wait for this thread. */
+/**
+ * Few rows can take long too. A direct query that takes longer is run again in a worker, because it blocks this thread.
+ */
 const DIRECT_MS_MAX = 25;
 
-/** What is made of more bytes, or of a longer text, takes long too, within one step. */
+/** Results of more bytes, or of longer texts, may take too long within a single step. */
 const DIRECT_BYTES_MAX = 32 << 20;
 const DIRECT_TEXT_BYTES_MAX = 64 << 10;
 
 class TakesLong extends Error {}
 
-/** The memory of a query that main runs itself. */
+/** Memory of a query that runs on the main thread. */
 class DirectMemory extends CountedMemory {
   override allocate(sizeBytes: number, operator: string): number {
     if (this.usedBytes + sizeBytes > DIRECT_BYTES_MAX) throw new TakesLong();
@@ -92,7 +94,7 @@ export class Execution {
     private readonly scheduler: Scheduler,
     private readonly settings: ExecutionSettings,
     readonly nowMicros: () => bigint,
-    /** A word in shared memory that stays 0: nothing cancels a query that main runs to its end at once. */
+    /** A word of shared memory that stays 0: queries that run directly are not cancelled. */
     private readonly neverCancelled: number,
   ) {}
 
@@ -110,12 +112,12 @@ export class Execution {
     return this.runInWorker(plan, sources, options);
   }
 
-  /** With what statistics answer. */
+  /** Answers aggregates from statistics where possible. */
   answered(plan: Plan, sources: ScanSource[]): Plan {
     return this.settings.useStatistics ? answerFromStatistics(plan, sources) : plan;
   }
 
-  /** @throws {TakesLong} Nothing has come of it then, so that a worker can begin anew. */
+  /** @throws {TakesLong} before any output, so that a worker can run the plan from the start. */
   private runDirect(plan: Plan, sources: ScanSource[], options: RunOptions): Run {
     const memory = new DirectMemory(this.heap, this.settings.queryMemoryLimitBytes);
     const pool = this.pool.lease();
@@ -181,7 +183,7 @@ export class Execution {
       });
       Object.assign(options.analyzed!, { plan, sources, statistics } satisfies Analyzed);
     }
-    // Not when its reader has gone: its threads may look at what they read until they have seen that it is cancelled.
+    // Not when the reader leaves: threads may read the data until they have noticed the cancellation.
     run.ended.then(unpin);
     const { running } = options;
     running?.attach(run);
@@ -199,7 +201,10 @@ export async function* listed(chunks: Chunk[]): AsyncIterable<Chunk> {
   yield* chunks;
 }
 
-/** The same chunks; `finish` runs once when they have ended, failed or are given up (then after `cancel`), even before the first was asked for. */
+/**
+ * Passes the chunks on. `finish` runs once, when they have ended, failed or been abandoned (then after `cancel`), even
+ * before the first was requested.
+ */
 function finishing(
   chunks: AsyncIterable<Chunk>,
   finish: () => void,
@@ -235,12 +240,12 @@ function finishing(
   return iterator;
 }
 
-/** The options of `execute` as an output for wires. */
+/** Converts the options of `execute` to those of an output for clients. */
 export function rowsOutput(options: ExecuteOptions): OutputOptions {
   return { kind: "rows", encoding: options.encoding, window: options.window, countAll: options.countAll };
 }
 
-/** The client went away or asked for it. SQLSTATE 57014. */
+/** The client has disconnected or cancelled the query. SQLSTATE 57014. */
 export function cancelledByUser(): SqlError {
   return new SqlError("query cancelled by the user", 0, SQLSTATE.queryCanceled);
 }

@@ -1,4 +1,7 @@
-/** Line protocol into tables: parsed piece by piece in a worker, fitted to the tables here, committed together. */
+/**
+ * Ingests line protocol: texts are parsed piece by piece in a worker, matched to the tables here, and committed
+ * together.
+ */
 import type { Identity, LineBody } from "../api.ts";
 import { LineError, SqlError } from "../errors.ts";
 import type { AppendBatch, TableSnapshot } from "../storage/mod.ts";
@@ -18,12 +21,12 @@ import type { Permission } from "../access/mod.ts";
 import { LineMemory, type LineShare } from "./line-memory.ts";
 import type { Core } from "./core.ts";
 
-/** Texts up to this size are parsed on the main thread: posting them would take longer. */
+/** Smaller texts are parsed on the main thread, because posting them would take longer. */
 const DIRECT_TEXT_BYTES_MAX = 4_096;
 
-/** A transaction of lines that goes on. */
+/** Rows that wait for the commit of their request. */
 interface Pending {
-  /** Undefined: the sender cannot say who it is, and may do everything. */
+  /** Undefined if the sender cannot authenticate. It may do everything. */
   identity: Identity | undefined;
   tables: Map<number, PendingRows>;
   rows: number;
@@ -40,8 +43,8 @@ class PendingRows {
   private readonly columns = new Set<number>();
 
   /**
-   * Gives how many bytes more the rows will take as stored, without their texts: each row has then a value or a null in each column
-   * that any of them names. Rows of few columns each, of many in all, take far more than the batches.
+   * Returns by how many bytes the stored rows grow, without their texts. Each row has a value or null in every column
+   * that any row names, so rows with few columns each but many in all take much more memory than the batches.
    */
   add(batch: AppendBatch): number {
     const before = this.rowCount * this.rowBytes;
@@ -57,7 +60,7 @@ class PendingRows {
 }
 
 export class Ingest {
-  /** Tables and columns are made one after the other. */
+  /** Tables and columns are created one at a time. */
   private schemaChange: Promise<unknown> = Promise.resolve();
   private readonly memory: LineMemory;
   private readonly limits: Core["options"]["lineLimits"];
@@ -121,7 +124,9 @@ export class Ingest {
     return await this.core.scheduler.task("lines", { body, options }, [body.buffer as ArrayBuffer]) as ParsedLines;
   }
 
-  /** @throws {LineError} for the first line at fault, after tables and columns of the lines before it are made. */
+  /**
+   * @throws {LineError} for the first invalid line, after the tables and columns of the lines before it were created.
+   */
   private async add(
     { tables, fault, body, nextLine }: ParsedLines,
     firstLine: number,
@@ -150,7 +155,7 @@ export class Ingest {
     pending.share.add(Math.max(sizeOf(tables), storedBytes), nextLine);
   }
 
-  /** The table, made or widened where it lacks something that the lines have. */
+  /** Returns the table. Creates it, or adds the columns that the lines need. */
   private async tableFor(lines: LineTable, pending: Pending): Promise<TableSnapshot> {
     const { catalogue, options } = this.core;
     const found = catalogue.table(lines.name);
@@ -224,7 +229,7 @@ export class Ingest {
   }
 }
 
-/** What the rows hold: their buffers, of which one may have many columns. */
+/** Bytes of the rows' buffers. Several columns may share one. */
 function sizeOf(tables: readonly LineTable[]): number {
   const buffers = new Set<ArrayBufferLike>();
   for (const { columns, times } of tables) {

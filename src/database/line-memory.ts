@@ -1,16 +1,16 @@
 /**
- * Memory of rows that came by line protocol and wait for the commit of their request. All requests share one limit. A request
- * that comes above it waits for the others, but for the oldest one, which goes on so that they do not all wait.
+ * Limits the memory of line-protocol rows that wait for the commit of their request. All requests share one limit. A
+ * request above the limit waits for the others, except the oldest one, which continues so that not all of them wait.
  */
 import { LineError } from "../errors.ts";
 
-/** After so long a request is refused: those before it do not go on. */
+/** A request that waits longer is refused. */
 const WAIT_MS_MAX = 60_000;
 
 export interface LineShare {
-  /** Takes note of rows. `line`: number of the next line. @throws {LineError} when they are too many for a commit. */
+  /** Counts rows. `line`: number of the next line. @throws {LineError} if there are too many for one commit. */
   add(bytes: number, line: number): void;
-  /** Waits until there is room for more. `line`: number of the next line. @throws {LineError} when there will be none. */
+  /** Waits until there is memory. `line`: number of the next line. @throws {LineError} on timeout. */
   wait(line: number): Promise<void>;
   release(): void;
 }
@@ -36,7 +36,7 @@ export class LineMemory {
     return this.usedBytes <= this.bytesMax || !this.holders.has(share) || this.holders.values().next().value === share;
   }
 
-  /** Until something was released, or for so long. */
+  /** Waits until memory is released, or for `ms`. */
   async change(ms: number): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.waiting.add(resolve);

@@ -1,9 +1,9 @@
 /**
- * Readers-writer locks by table, on the main thread: rows are added by many at once (shared); UPDATE and DELETE, which
- * work out row ids of a snapshot first, hold the others back (exclusive). First come, first served.
+ * Readers-writer locks for tables, on the main thread, first come, first served. Adding rows takes a shared lock.
+ * UPDATE and DELETE take an exclusive one, because they compute row ids of a snapshot first.
  */
 interface TableLock {
-  /** Settles when every exclusive holder so far has let go; undefined when there is none. */
+  /** Settles when all previous exclusive holders have released the lock; undefined if there is none. */
   exclusive: Promise<void> | undefined;
   /** Shared holders since then. */
   shared: Set<Promise<void>>;
@@ -12,7 +12,7 @@ interface TableLock {
 export class TableLocks {
   private readonly locks = new Map<number, TableLock>();
 
-  /** Runs `work` beside other shared holders of the tables. */
+  /** Runs `work` concurrently with other shared holders of the tables. */
   async shared<T>(tableIds: number[], work: () => Promise<T>): Promise<T> {
     const locks = tableIds.map((id) => this.of(id));
     const waits = locks.map((lock) => lock.exclusive).filter((wait) => wait !== undefined);
@@ -29,7 +29,7 @@ export class TableLocks {
     }
   }
 
-  /** Runs `work` alone. */
+  /** Runs `work` exclusively. */
   async exclusive<T>(tableId: number, work: () => Promise<T>): Promise<T> {
     const lock = this.of(tableId);
     const result = Promise.all([lock.exclusive, ...lock.shared]).then(work);

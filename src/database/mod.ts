@@ -34,7 +34,7 @@ import { factsOf, type Planning, StatementCache } from "./statements.ts";
 import { marksOf } from "./sources.ts";
 import { Traces } from "./traces.ts";
 
-/** Compiled statements that are kept for a transaction which has changed definitions. */
+/** Limit of compiled statements cached for a transaction that has changed definitions. */
 const TRANSACTION_STATEMENTS_MAX = 100;
 
 export { setAdminPassword } from "./access/admin-password.ts";
@@ -57,10 +57,10 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
     onDiskFull: options.onDiskFull,
     log: (level, message) => {
       options.log(level, message);
-      // A commit that could not be applied, or a writer that stopped.
+      // A commit could not be applied, or the writer stopped.
       if (level === "CRITICAL") options.onUnhandledError?.();
     },
-    // That something on the disk is damaged is no error of this process.
+    // Damage on the disk is not an error of this process.
     onDamage: (message) => options.log("CRITICAL", message),
   });
   const { heap, catalogue, writer } = storage;

@@ -1,6 +1,6 @@
 /**
- * From result batches to what leaves the engine: encoded rows for a wire, or rows on their way into a table.
- * Runs where the batches are made: in the leading worker, or on main for small queries.
+ * Converts result batches to the output of the engine: encoded rows for a client, or packed rows for a table. Runs
+ * where the batches are made: in the leading worker, or on the main thread for small queries.
  */
 import type { Encoding, ResultColumn } from "../api.ts";
 import { endOfTexts, packAppendBatch, toAppendBatch } from "../engine/mod.ts";
@@ -14,16 +14,16 @@ export type OutputOptions =
   | { kind: "rows"; encoding: Encoding; window?: { first: number; count: number }; countAll?: boolean }
   /** `targets`: the table columns' type tags. */
   | { kind: "append"; targets: string[] }
-  /** For EXPLAIN ANALYZE: rows are counted. */
+  /** For EXPLAIN ANALYZE: rows are only counted. */
   | { kind: "nothing" };
 
 export interface Output {
   /**
-   * The batch's rows that are wanted, in pieces of some megabytes, each made when it is asked for: a batch of long texts or of
-   * many columns is larger than what may be on its way to a reader. The batch must stay until the last piece.
+   * Encodes the requested rows of the batch in pieces of some megabytes, each made on demand, because a batch of long
+   * texts or many columns may exceed the memory for data in flight. The batch must stay valid until the last piece.
    */
   encode(batch: Batch): Iterator<Piece, undefined>;
-  /** No later batch changes anything: the query may stop. */
+  /** No further batch is needed: the query may stop. */
   readonly finished: boolean;
   /** Rows seen so far. */
   readonly totalRows: number;
@@ -34,13 +34,13 @@ export interface Piece {
   rows: number;
 }
 
-/** In bytes of text; a value that is longer is a piece of its own. */
+/** In bytes of text. A longer value is a piece of its own. */
 const PIECE_BYTES = 4 << 20;
-/** Rows that a table takes are best left together. */
+/** Rows for a table are better kept together. */
 const APPENDED_BYTES = 32 << 20;
-/** About what a value without text takes. */
+/** Approximate size of a value without text. */
 const VALUE_BYTES = 16;
-/** Encoding makes of a byte of text up to so many, in a buffer and its copy. */
+/** Maximum bytes that encoding makes from a byte of text, in a buffer and its copy. */
 const ENCODED_BYTES_A_BYTE = 4;
 
 const OPERATOR = "the result";
@@ -57,7 +57,7 @@ export function createOutput(
     : new RowsOutput(options, columns, heap, memory);
 }
 
-/** Bytes of texts in rows [from, to), asked for before they are made again. */
+/** Reserves memory for the texts in rows [from, to) before they are encoded. */
 function needTexts(heap: SharedHeap, memory: QueryMemory, batch: Batch, from: number, to: number): void {
   let bytes = 0;
   for (const { type, address } of batch.columns) {
@@ -126,7 +126,7 @@ class RowsOutput implements Output {
     private readonly heap: SharedHeap,
     private readonly memory: QueryMemory,
   ) {
-    // What a Parquet file gets at once is a row group.
+    // The rows passed together to a Parquet file form a row group.
     this.rowsMax = options.encoding.name === "parquet"
       ? Infinity
       : Math.ceil(PIECE_BYTES / VALUE_BYTES / Math.max(1, columns.length));

@@ -1,4 +1,4 @@
-/** Rows of `pg_catalog` and `information_schema`: what tables there are, in the words of PostgreSQL. */
+/** Rows of `pg_catalog` and `information_schema`, which describe the tables as PostgreSQL does. */
 import {
   ARRAY_IN,
   BASE_TYPE,
@@ -15,7 +15,7 @@ import { arrayDimensions } from "../types/wide.ts";
 
 const PG_CATALOG = 11, PUBLIC = 2200, OWNER = 1;
 const DATABASE = "qdb", SCHEMA = "public";
-/** `pg_class` itself. */
+/** The id of `pg_class`. */
 const PG_CLASS = 1259;
 
 const oidOf = (schema: TableSchema) => tableOid(schema.id);
@@ -24,11 +24,11 @@ interface PgType {
   oid: number;
   name: string;
   size: number;
-  /** Of the type's arrays, or null. */
+  /** The id of its array type, or null. */
   array: number | null;
   element?: number;
   category: string;
-  /** What information_schema calls it. */
+  /** Its name in information_schema. */
   word: string;
 }
 
@@ -80,7 +80,7 @@ const columnRow = (schema: TableSchema, name: string, index: number, word: strin
   data_type: word,
 });
 
-/** Of a table that nobody made: classes are looked up by their numbers. */
+/** Values of columns of `pg_class` that are the same in all rows, unless a row says otherwise. */
 const CLASS = {
   relowner: 0,
   reltuples: -1,
@@ -90,7 +90,7 @@ const CLASS = {
   relispopulated: true,
 };
 
-/** By full name. What a row does not say is 0, false or NULL. */
+/** By full name. Columns that a row omits are 0, false or NULL. */
 const SOURCES: Record<Exclude<FilledTable, "pg_catalog.pg_stat_activity">, Rows> = {
   "pg_catalog.pg_type": () =>
     TYPES.map(({ oid, name, size, array, element, category }) => ({
@@ -202,7 +202,7 @@ const SOURCES: Record<Exclude<FilledTable, "pg_catalog.pg_stat_activity">, Rows>
     }),
 };
 
-/** What stands in a column that a row does not tell. */
+/** The value of a column that a row omits. */
 function emptyValue(tag: string): Value {
   switch (tag) {
     case "BOOLEAN":
@@ -223,7 +223,7 @@ export function isCatalogSource(source: string): boolean {
   return /^(?:pg_catalog|information_schema)\./.test(source);
 }
 
-/** Rows of a source with these columns. */
+/** The rows of a source with these columns. */
 export function catalogRows(
   source: string,
   columns: readonly { name: string; type: string }[],

@@ -1,7 +1,7 @@
 /**
- * Main's side of the thread that reads, binds and plans long statements: a statement of thousands of words takes a second, in which
- * nobody else would be served. The thread is started for the first of them and ends when there have been none for a while. Whatever
- * becomes of it, only the statement that it was at fails.
+ * The main thread's side of the planner's thread, which parses, binds and plans long statements. A statement of
+ * thousands of words takes a second, during which the main thread could not serve others. The thread starts with the
+ * first such statement and ends after a while without any. If it fails, only its current statement fails.
  */
 import type { Client, Identity } from "../api.ts";
 import { asClientFault, SqlError, SQLSTATE } from "../errors.ts";
@@ -12,7 +12,7 @@ import type { Catalogue, ScanSource, TableSchema, TableSnapshot } from "../stora
 import type { Value } from "../types/mod.ts";
 import type { Planned } from "./planning.ts";
 
-/** A statement and its run, as far as they matter for the plan. */
+/** A statement and the facts of its run that affect the plan. */
 export interface StatementOrder {
   text: string;
   parameterTypes: (string | undefined)[];
@@ -20,11 +20,11 @@ export interface StatementOrder {
   user: string;
   client?: ClientFacts;
   nowMicros: bigint;
-  /** Of all tables: what was bound under another one is bound anew. */
+  /** The version of all schemas. Statements bound with another version are bound again. */
   schemaVersion: number;
 }
 
-/** What is wanted of a statement, and what comes back. */
+/** The results that can be requested for a statement. */
 export interface Wanted {
   /** Its plan is packed if it is long. */
   statement: Planned<PostedPlan>;
@@ -38,7 +38,7 @@ export type Order =
   | { [W in keyof Wanted]: StatementOrder & { want: W } }[keyof Wanted]
   /** The statements of a text. */
   | { want: "parts"; text: string }
-  /** The lines of EXPLAIN ANALYZE, for the plan that was run. `text` is that of the statement. */
+  /** The lines of EXPLAIN ANALYZE for a plan that has run. `text` is the statement. */
   | { want: "analysis"; text: string; analysis: PackedAnalysis };
 
 export interface PackedAnalysis {
@@ -48,17 +48,17 @@ export interface PackedAnalysis {
 
 export type TableFacts = Pick<TableSnapshot, "rowCount" | "timestampMin" | "timestampMax">;
 
-/** What the thread asks main, by kind. */
+/** Answers of the main thread to the planner's questions, by kind. */
 export interface Answers {
   table: TableSchema | undefined;
   tables: TableSchema[];
-  /** Of a table: what few statements ask for, as it has to be open for it. */
+  /** Facts of a table that few statements need, because the table must be opened for them. */
   facts: TableFacts;
-  /** What EXPLAIN says of each scan, by its id. */
+  /** The description of each scan for EXPLAIN, by its id. */
   marks: { marks: string[][]; sources: ScanSource[] };
   /** The node with its rows. */
   metadata: Plan;
-  /** The result of a function that is answered by the database room. */
+  /** The result of a function that the database room implements. */
   call: Value;
 }
 
@@ -86,11 +86,11 @@ export type FromPlanner =
   | { kind: "done"; value: unknown }
   | { kind: "failed"; error: PostedError };
 
-/** Words of shared memory. */
+/** Indices of words in shared memory. */
 export const CONTROL = {
-  /** Nobody waits any more for what the thread is at. */
+  /** Set if no one waits for the current order any more. */
   cancel: 0,
-  /** Counts answers: woken with each. */
+  /** Number of answers. Waiters are notified of each. */
   answers: 1,
 } as const;
 
@@ -100,16 +100,16 @@ export interface PlannerOptions {
   /** Longer statements are refused. */
   words: number;
   expressions: number;
-  /** Of a statement whose client gives none; 0 is none. */
+  /** Default timeout of statements; 0 means none. */
   timeoutMs: number;
   /** `catalogue`: the tables as the statement's session sees them, where that is not as all do. */
   answer(question: Question, catalogue: Catalogue | undefined, asker: Asker | undefined): Answers[keyof Answers];
   log(level: "INFO" | "CRITICAL", message: string): void;
-  /** An error that is ours. */
+  /** Called for an internal error. */
   onUnhandledError?: () => void;
-  /** The thread ends when there was nothing to do for so long. */
+  /** The thread ends after this time without orders. */
   idleMs?: number;
-  /** It is replaced when it does not come back so long after nobody waits for it any more. */
+  /** The thread is replaced if it does not stop within this time after a cancellation. */
   stuckMs?: number;
 }
 
@@ -121,7 +121,7 @@ export interface Asker {
 
 export interface WaitOptions {
   signal?: AbortSignal;
-  /** 0 or undefined: the configured one. */
+  /** 0 or undefined: the configured timeout. */
   timeoutMs?: number;
   /** The tables as a session in a transaction sees them. */
   catalogue?: Catalogue;
@@ -146,10 +146,10 @@ const IDLE_MS = 30_000;
 const STUCK_MS = 10_000;
 
 export class Planner {
-  /** Statements that it was given. */
+  /** Number of statements that the thread was given. */
   statementCount = 0;
   private thread: Thread | undefined;
-  /** What the thread is at; stays until the thread says so, also when nobody waits any more. */
+  /** The current order of the thread. Remains set until the thread has finished it, even after a cancellation. */
   private current: Job | undefined;
   private readonly waiting: Job[] = [];
   private timer: ReturnType<typeof setTimeout> | undefined;
@@ -166,7 +166,7 @@ export class Planner {
     return this.add({ ...order, want } as Order, options) as Promise<Wanted[W]>;
   }
 
-  /** The text's statements. */
+  /** Splits a text into its statements. */
   parts(text: string, options: WaitOptions = {}): Promise<{ text: string; at: number }[]> {
     return this.add({ want: "parts", text }, options) as Promise<{ text: string; at: number }[]>;
   }
@@ -211,7 +211,7 @@ export class Planner {
     if (job === this.current) this.stop();
   }
 
-  /** Tells the thread that nobody waits any more for what it is at. */
+  /** Tells the thread that its current order was cancelled. */
   private stop(): void {
     const { control } = this.thread!;
     Atomics.store(control, CONTROL.cancel, 1);
@@ -227,7 +227,7 @@ export class Planner {
       if (this.thread !== undefined) this.timer = setTimeout(() => this.end(), this.options.idleMs ?? IDLE_MS);
       return;
     }
-    // The short ones first: one client's longest statements hold nobody else's up for long.
+    // Short statements first, so that the longest ones do not delay those of other clients for long.
     const lengths = this.waiting.map(({ order }) => order.text.length);
     const [job] = this.waiting.splice(lengths.indexOf(Math.min(...lengths)), 1);
     this.current = job;
@@ -251,7 +251,7 @@ export class Planner {
       if (this.thread === thread) this.onMessage(data);
     };
     worker.onerror = (event) => {
-      // Prevented, or the process would end with the thread.
+      // Without this, the error would end the process.
       event.preventDefault();
       if (this.thread === thread) this.fail(event.message || "unknown error");
     };
@@ -301,7 +301,7 @@ export class Planner {
     return error;
   }
 
-  /** The thread is of no use any more: its statement fails, the next one gets a new thread. */
+  /** Called if the thread is unusable: its statement fails, and the next one gets a new thread. */
   private fail(reason: string): void {
     this.options.log("CRITICAL", `the planner's thread failed and is replaced: ${reason}`);
     this.options.onUnhandledError?.();

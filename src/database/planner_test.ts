@@ -69,7 +69,7 @@ const order = (text: string, more: Partial<StatementOrder> = {}): StatementOrder
   ...more,
 });
 
-/** With what was logged. */
+/** Also returns the log messages. */
 async function withPlanner(
   options: Partial<PlannerOptions>,
   test: (planner: Planner, logged: string[]) => Promise<void>,
@@ -95,7 +95,7 @@ async function withPlanner(
 const list = (count: number, item: (k: number) => string, separator = ", ") =>
   Array.from({ length: count }, (_, k) => item(k)).join(separator);
 
-/** What is called when it is run, and where its plan is packed. */
+/** Long statements of several kinds. */
 const LONG = [
   `select ${list(1000, (k) => `a + ${k} c${k}`)} from t where ${list(500, (k) => `a != ${k}`, " and ")}`,
   `select a from t where ${list(300, (k) => `(s = 's${k}' and b > ${k})`, " or ")}`,
@@ -109,7 +109,7 @@ const LONG = [
   `update t set b = ${list(400, (k) => `b + ${k}`, " + ")}`,
   `create table n as (select ${list(300, (k) => `a c${k}`)} from t)`,
   `drop table ${"/* long */ ".repeat(10_000)} t`,
-  // Mistakes, at the end.
+  // Mistakes at the end of the text.
   `select ${list(500, () => "a")}, nothing from t`,
   `select ${list(500, () => "a")} from t where where`,
   `select ${list(500, () => "a")} from t join w on a = a`,
@@ -141,7 +141,7 @@ Deno.test("the planner gives what main would have given, and mistakes at the sam
       } catch (error) {
         there = error;
       }
-      // As text, as deep trees are too much for a deep comparison.
+      // Compared as texts, because deep trees are too deep for deepEqual.
       assert.equal(textOf(there), textOf(here), text.slice(0, 60));
     }
   });
@@ -189,7 +189,7 @@ Deno.test("long statements go to the planner, others do not", async () => {
   const texts = ["short", "wordy", `${"x".repeat(100_000)}`];
   for (const text of texts) await cache.get(text, [], { identity });
   assert.deepEqual(longOnes, texts.slice(1));
-  // Known from the first time, as texts that are not too long are kept.
+  // Cached after the first time, because its text is not too long.
   assert.ok(!(cache.get("wordy", [], { identity }) instanceof Promise));
   assert.ok(cache.get(texts[2], [], { identity }) instanceof Promise);
 });
@@ -209,7 +209,7 @@ Deno.test("the planner refuses what is longer than its limits", async () => {
   });
 });
 
-/** A thread that does to orders what their text says. */
+/** A thread that handles orders by the code in their text. */
 const script = (code: string) =>
   new URL(
     `data:application/javascript,${

@@ -1,4 +1,6 @@
-/** A text as a statement that is ready to run: on main for most, in the planner's thread for long ones. */
+/**
+ * Compiles a text to a statement that is ready to run: on the main thread, or for long ones in the planner's thread.
+ */
 import type { Prepared } from "../api.ts";
 import { asClientFault } from "../errors.ts";
 import type { Requirement } from "../requirement.ts";
@@ -19,29 +21,29 @@ import {
 import type { BoundStatement, Plan } from "../sql/plan.ts";
 import type { Value } from "../types/mod.ts";
 
-/** What is to be known of a statement besides its text. */
+/** The facts of a statement besides its text. */
 export interface Planned<P = Plan> {
   bound: BoundStatement<P>;
-  /** Absent if it answers with no rows. */
+  /** Undefined if it returns no rows. */
   rows?: StatementRows;
   parameters: string[];
-  /** What the statement requires of its user. Checked at each execution. */
+  /** The permissions that the statement requires. Checked at each execution. */
   requires: Requirement[];
   /** See `Bound`. */
   parameterArrays: (string | undefined)[];
   category: Prepared["category"];
-  /** What the client is told besides the answer. */
+  /** Notices to the client, besides the result. */
   notices: string[];
   hasMetadata: boolean;
-  /** Calls functions that the session answers. */
+  /** Calls functions that the session implements. */
   asksServer: boolean;
-  /** Holds only for the moment at which it was bound: it looked at the clock or at files. */
+  /** Depends on the clock or on files at the time of binding, so it must be bound again for each run. */
   boundAnew: boolean;
-  /** Is to be bound anew with the values of its parameters. */
+  /** Must be bound again with the values of its parameters. */
   boundByValues: boolean;
 }
 
-/** @throws {SqlError} at what the text gets wrong; what `context.effort` says where it is too long. */
+/** @throws {SqlError} for mistakes in the text. If it is too long, throws the error of `context.effort`. */
 export function planText(text: string, context: BindContext): Planned {
   try {
     return plan(text, context);
@@ -72,23 +74,23 @@ function plan(text: string, context: BindContext): Planned {
   };
 }
 
-/** What one run of a statement adds to its plan. */
+/** The values of one run that its plan needs. */
 export interface RunValues {
   values: readonly Value[];
   nowMicros: () => bigint;
   user: string;
 }
 
-/** The plan with its parameters' values and the moment at which it runs. */
+/** The plan with the values of its parameters and the time of the run. */
 export function planOfRun(plan: Plan, { parameters }: Pick<Planned, "parameters">, run: RunValues): Plan {
   const hasParameters = run.values.length > 0 || parameters.length > 0;
   const known = hasParameters ? substituteParameters(plan, run.values) : plan;
-  // now() stands still while the statement runs: planned with it, scans are pruned by it.
+  // now() is constant during a run. It is known to the planner, so that scans are pruned by it.
   if (usesClock(known)) return optimize(known, { nowMicros: run.nowMicros(), user: run.user });
   return hasParameters ? optimize(known) : known;
 }
 
-/** Its own plan, or that of the statement that it explains. */
+/** The plan of the statement, or of the statement that it explains. */
 export function plansOf<P>(bound: BoundStatement<P>): P[] {
   if (bound.statement !== undefined) return plansOf(bound.statement);
   return bound.plan === undefined ? [] : [bound.plan];

@@ -1,4 +1,4 @@
-/** A statement of a session that is bound: what a wire asks of it, and its executions. */
+/** A bound statement of a session: its description for the client, and its executions. */
 import type { Answer, ExecuteOptions, Prepared, ResultColumn } from "../api.ts";
 import { asClientFault, failedTransaction, TableClosedError } from "../errors.ts";
 import type { Value } from "../types/mod.ts";
@@ -51,15 +51,15 @@ export class PreparedStatement implements Prepared {
     }
   }
 
-  /** Tables that nobody has asked for since the start are opened on the way: nothing has happened yet when that shows. */
+  /** Opens tables that have not been opened since the start. That is found out before the statement has any effect. */
   private async answer(values: Value[], options: ExecuteOptions, running?: RunningStatement): Promise<Answer> {
     for (;;) {
-      // Another statement may have changed a table since this one was bound: bind it again, as a fresh one.
+      // Another statement may have changed a table since this one was bound. Then it is bound again, as a new one.
       const { session } = this, { statements } = session;
       const known = await statements.refreshed(this.prepared, session, options);
       try {
         const statement = await statements.withValues(known, values, session, options);
-        // Every execution passes here, over every wire but the line protocol.
+        // All executions pass here, except those of line protocol.
         if (session.identity !== SERVER) {
           this.core.access?.authorize(session.identity, session.client, statement.requires, session.catalogue);
         }

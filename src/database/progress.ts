@@ -1,13 +1,13 @@
-/** What happens to statements while they run, for the log and for the table of traces. */
+/** Reports the progress of statements, to the log and to the table of traces. */
 import type { Answer, Chunk } from "../api.ts";
 import { SqlError } from "../errors.ts";
 import { shownMessage, shownText } from "../log/mod.ts";
 
 export interface ProgressOptions {
-  /** Lines when a statement begins and when it ends. */
+  /** The level of the lines logged when a statement begins and ends. */
   logs: "INFO" | "DEBUG" | undefined;
   log(level: "DEBUG" | "INFO" | "ERROR", message: string): void;
-  /** Undefined while nobody wants to know. */
+  /** Undefined while tracing is off. */
   trace(): ((end: StatementEnd) => void) | undefined;
 }
 
@@ -15,7 +15,7 @@ export interface StatementEnd {
   text: string;
   user: string;
   micros: number;
-  /** Undefined: it ended well. */
+  /** Undefined if it succeeded. */
   error?: unknown;
 }
 
@@ -26,7 +26,7 @@ export class Progress {
     return this.options.logs !== undefined || this.options.trace() !== undefined;
   }
 
-  /** Runs a statement to the end of its rows, under the eyes of whoever watches. */
+  /** Runs a statement to the end of its rows, and reports its begin and end. */
   async watch(
     { id, text, user }: { id: number; text: string; user: string },
     execute: () => Answer | Promise<Answer>,
@@ -71,7 +71,7 @@ async function* watched(chunks: AsyncIterable<Chunk>, end: (error?: unknown) => 
     end(error);
     throw error;
   } finally {
-    // Also when the reader wants no more.
+    // Also called if the reader stops early.
     end();
   }
 }

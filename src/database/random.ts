@@ -1,4 +1,4 @@
-/** Uniform in [0, 2^32): xorshift32, seeded anew for every query. Source: Marsaglia, "Xorshift RNGs", 2003. */
+/** Uniform in [0, 2^32): xorshift32, seeded for every query. Source: Marsaglia, "Xorshift RNGs", 2003. */
 export function seededRandom(seed: number = (Math.random() * 2 ** 32) >>> 0): () => number {
   let state = seed || 1;
   return () => {

@@ -29,7 +29,7 @@ import { marksOf, resolveSources, scansOf } from "./sources.ts";
 import { factsOf, type Statement, type StatementCache } from "./statements.ts";
 import { notInTransaction, type Transaction } from "./transaction.ts";
 
-/** What an execution uses of its session. */
+/** The parts of the session that an execution needs. */
 export interface RunSession {
   readonly identity: Identity;
   readonly client?: Client;
@@ -79,7 +79,7 @@ export class Run implements StatementRun {
     return this.session.current;
   }
 
-  /** What it says of the database itself may be about every table. */
+  /** The tables that it reads. Metadata may describe every table. */
   private tablesRead(): number[] | "all" {
     const { bound, hasMetadata } = this.statement;
     if (hasMetadata) return "all";
@@ -152,7 +152,7 @@ export class Run implements StatementRun {
     return this.changes.changeRows(target, changeOf);
   }
 
-  /** The plan with its parameters' values and metadata rows. */
+  /** The plan with the values of parameters and the rows of metadata. */
   private planOf(plan: Plan): Plan {
     const { name } = this.session.identity;
     const known = planOfRun(plan, this.statement, {
@@ -165,7 +165,7 @@ export class Run implements StatementRun {
       : known;
   }
 
-  /** The same of a long statement: what made its plan fills it in. */
+  /** The same for a long statement: the planner's thread fills in the values. */
   private async packedPlanOf(plan: PackedPlan): Promise<PostedPlan> {
     return plan.isOpen ? await this.core.planner.want("plan", this.order(), this.waitOptions) : plan;
   }
@@ -189,7 +189,7 @@ export class Run implements StatementRun {
     };
   }
 
-  /** With the answers of the server itself in the plan. */
+  /** Replaces functions of the server by their results. */
   private served(plan: Plan): Plan {
     const { reloadConfig } = this.core.options;
     return this.statement.asksServer ? substituteCalls(plan, () => reloadConfig?.() ?? false) : plan;
@@ -249,7 +249,7 @@ export class Run implements StatementRun {
     return this.lines([...lines, `Execution time ${timeText(nanos)}${memory}`]);
   }
 
-  /** Long plans are described on the planner's thread. */
+  /** Long plans are described in the planner's thread. */
   private async analysisLines(statement: BoundStatement<PostedPlan>, analyzed: Analyzed): Promise<string[]> {
     const { session: { catalogue }, core: { planner } } = this;
     const { sources } = analyzed, statistics = await analyzed.statistics;

@@ -1,4 +1,4 @@
-/** One client's conversation: statements, prepared once and executed often, and its transaction. */
+/** The session of a client: statements, prepared once and executed often, and its transaction. */
 import type { Client, Identity, Prepared, Session } from "../api.ts";
 import { failedTransaction, SqlError, SQLSTATE, TableClosedError } from "../errors.ts";
 import { splitScript } from "../sql/mod.ts";
@@ -11,7 +11,7 @@ import { QUICK_TEXT_LENGTH_MAX, type Statement, type StatementCache } from "./st
 import { noTransaction, Transaction } from "./transaction.ts";
 
 export class DatabaseSession implements Session {
-  /** What is open, by BEGIN or as a request of several statements. */
+  /** The open transaction, by BEGIN or for a request of several statements. */
   current: Transaction | undefined;
 
   constructor(private readonly core: Core, public identity: Identity, readonly client?: Client) {
@@ -101,7 +101,7 @@ export class DatabaseSession implements Session {
       if (!(statement instanceof Promise)) return new PreparedStatement(this, this.core, statement, 0);
       statement.catch(() => {});
     } catch {
-      // It is refused all the same.
+      // Refused in any case.
     }
     throw failedTransaction();
   }
@@ -126,7 +126,7 @@ export class DatabaseSession implements Session {
     else this.current.isBlock = true;
   }
 
-  /** Gives the command tag: nothing is committed of a transaction that has failed. */
+  /** Returns the command tag. A failed transaction is rolled back. */
   async commit(): Promise<string> {
     const { current } = this;
     this.current = undefined;

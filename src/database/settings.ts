@@ -17,11 +17,11 @@ import { lineSettings } from "../wire/line/settings.ts";
 
 const MIB = 2 ** 20;
 
-/** A part of the machine's memory, in whole MiB. */
+/** A fraction of the machine's memory, in whole MiB. */
 const memoryShare = (divisor: number, maxBytes: number) => (machine: Machine) =>
   formatSize(Math.max(64 * MIB, Math.min(maxBytes, Math.floor(machine.memoryBytes / divisor / MIB) * MIB)));
 
-/** How statements are run. */
+/** Settings of running statements. */
 const querySettings = {
   execWorkerCount: int("shared.worker.count", (machine) => String(machine.cores), "Threads that run queries.", {
     defaultSaid: "one per core",
@@ -83,7 +83,7 @@ const querySettings = {
   ),
 };
 
-/** Where and how tables are kept. */
+/** Settings of the storage of tables. */
 const storageSettings = {
   root: path("cairo.root", "db", "Directory of the database, relative to the root.", { aliases: ["cairo.root.dir"] }),
   commitMode: oneOf(
@@ -129,7 +129,7 @@ const storageSettings = {
   }),
 };
 
-/** Keys of QuestDB that mean nothing here. */
+/** Keys of QuestDB that are ignored here. */
 const storageIgnored = [
   ignored("cairo.default.symbol.capacity", "256", "symbol tables grow as they need to"),
   ignored("cairo.default.symbol.cache.flag", "true", "all symbols are in memory"),
@@ -139,7 +139,7 @@ const storageIgnored = [
 
 const queryIgnored = [ignored("cairo.sql.jit.mode", "on", "every query is compiled")];
 
-/** For tests and measurements. */
+/** Settings for tests and measurements. */
 const developmentSettings = {
   hasDevelopmentStatements: bool(
     "dev.mode.enabled",
@@ -153,7 +153,7 @@ const developmentSettings = {
   ),
 };
 
-/** What the database reads. */
+/** All settings of the database. */
 export const databaseSettings = {
   ...querySettings,
   ...storageSettings,

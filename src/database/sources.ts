@@ -1,4 +1,4 @@
-/** What a plan reads, and about how much work it is. */
+/** Finds what a plan reads and estimates its work. */
 import { isPacked, type PostedPlan } from "../engine/mod.ts";
 import { inputsOf, scanMarks } from "../sql/mod.ts";
 import type { AggregateNode, Plan, ScanReading } from "../sql/plan.ts";
@@ -11,7 +11,7 @@ export function scansOf(plan: PostedPlan): ScanReading[] {
   return [{ id, tableId, columnIds, intervals }];
 }
 
-/** The current snapshots' segments for every scan, by its id. */
+/** The segments of the current snapshots for every scan, by its id. */
 export function resolveSources(plan: PostedPlan, catalogue: Catalogue): ScanSource[] {
   return sourcesOf(scansOf(plan), catalogue);
 }
@@ -24,7 +24,7 @@ function sourcesOf(scans: ScanReading[], catalogue: Catalogue): ScanSource[] {
   return sources;
 }
 
-/** What EXPLAIN says of each scan, and their sources, by ids. */
+/** The descriptions of the scans for EXPLAIN, and their sources, by id. */
 export function marksOf(
   scans: ScanReading[],
   catalogue: Catalogue,
@@ -35,19 +35,19 @@ export function marksOf(
   return { marks, sources };
 }
 
-/** count() over a whole table: it adds the segments' row counts, and reads no row. */
+/** count() over a whole table adds the segments' row counts and reads no row. */
 function countsRows({ input, keys }: AggregateNode): boolean {
   return keys.length === 0 && input.node === "scan" && input.columnIds.length === 0 && !input.predicate &&
     !input.intervals;
 }
 
-/** A row of more columns counts for several. */
+/** A row counts once for each of this many columns. */
 const COLUMNS_A_ROW = 16;
 
-/** Rounds of a recursion mostly have few rows. The time limit of direct queries moves the others to a worker. */
+/** Rounds of a recursion mostly have few rows. If not, the time limit of direct queries moves them to a worker. */
 const WORKING_ROWS = 100;
 
-/** An upper bound of the rows that come out of a node, and of those that any node below handles: what decides where a query runs. */
+/** An upper bound of the rows that any node processes, which decides where a query runs. */
 export function workOf(plan: Plan, sources: ScanSource[]): number {
   let work = 0;
   const rows = (node: Plan): number => {
@@ -78,7 +78,7 @@ export function workOf(plan: Plan, sources: ScanSource[]): number {
       case "recursion":
         return rows(node.left) + rows(node.right);
       case "sample": {
-        // A fill makes any number of rows of few.
+        // A fill may make any number of rows from few.
         const input = rows(node.input);
         return node.fills.length > 0 ? Infinity : input;
       }

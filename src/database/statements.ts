@@ -7,9 +7,9 @@ import { type Planned, plansOf } from "./planning.ts";
 
 export interface Statement extends Planned<PostedPlan> {
   text: string;
-  /** As the client gave them. */
+  /** As the client specified them. */
   parameterTypes: (string | undefined)[];
-  /** Of all tables, when it was bound. */
+  /** The version of all schemas when it was bound. */
   schemaVersion: number;
 }
 
@@ -19,26 +19,26 @@ export function factsOf(client: Asker["client"]): ClientFacts | undefined {
   return client && { settings: client.settings, pid: client.pid };
 }
 
-/** A text with the types of its parameters, and who asks. */
+/** A text with the types of its parameters, and its session. */
 export interface StatementSource extends Asker {
   text: string;
   parameterTypes: (string | undefined)[];
-  /** Of the parameters, where the statement is bound for one run. */
+  /** Values of the parameters, if the statement is bound for one run. */
   values?: readonly Value[];
 }
 
 export interface Planning {
-  /** On this thread. @throws {LongStatement} where that would hold up others. */
+  /** Compiles on this thread. @throws {LongStatement} if it would block the thread too long. */
   quick(source: StatementSource): Planned;
-  /** On another one. */
+  /** Compiles on the planner's thread. */
   long(source: StatementSource, options: WaitOptions): Promise<Planned<PostedPlan>>;
-  /** Of all tables. */
+  /** The version of all schemas. */
   schemaVersion(): number;
 }
 
-/** Longer texts (bulk inserts) are seldom sent twice. */
+/** Longer texts (bulk inserts) are seldom repeated, so they are not cached. */
 const CACHED_TEXT_LENGTH_MAX = 4_096;
-/** Of longer texts this thread does not even look at the words. */
+/** Longer texts are not even tokenized on this thread. */
 export const QUICK_TEXT_LENGTH_MAX = 32_768;
 
 export class StatementCache {
@@ -46,7 +46,7 @@ export class StatementCache {
 
   constructor(private readonly planning: Planning, private readonly sizeMax: number) {}
 
-  /** At once, but for long statements that are not known. */
+  /** Returns synchronously, except for long statements that are not cached. */
   get(
     text: string,
     parameterTypes: (string | undefined)[],
@@ -69,21 +69,21 @@ export class StatementCache {
     return this.planning.long(source, options).then(keep);
   }
 
-  /** The statement itself, or bound anew where a schema has changed since. */
+  /** Returns the statement, bound again if a schema has changed. */
   refreshed(statement: Statement, asker: Asker, options: WaitOptions): Statement | Promise<Statement> {
     return statement.schemaVersion === this.planning.schemaVersion() && !statement.boundAnew
       ? statement
       : this.get(statement.text, statement.parameterTypes, asker, options);
   }
 
-  /** The statement for one run with these values of its parameters. */
+  /** Returns the statement for one run with these parameter values. */
   withValues(
     statement: Statement,
     values: readonly Value[],
     asker: Asker,
     options: WaitOptions,
   ): Statement | Promise<Statement> {
-    // Of a packed plan the planner does the same when it runs.
+    // For packed plans, the planner's thread does this at run time.
     if (!statement.boundByValues || plansOf(statement.bound).some(isPacked)) return statement;
     const { identity, client } = asker;
     const source = { text: statement.text, parameterTypes: statement.parameters, identity, client, values };

@@ -1,4 +1,4 @@
-/** What storage and engine count, by the keys of the metric catalogue. Read when somebody asks. */
+/** Counters of storage and engine, by the keys of the metric catalogue. Read on demand. */
 import type { Database } from "../api.ts";
 import type { Planner } from "./planner.ts";
 import type { StatementCache } from "./statements.ts";

@@ -1,4 +1,4 @@
-/** The table `_query_trace`: when each statement began, how long it took and who asked. Traces of the last day are kept. */
+/** The table `_query_trace`: start, duration and user of each statement. Traces are kept for a day. */
 import type { Session } from "../api.ts";
 import { valuesToAppendBatch } from "../engine/mod.ts";
 import type { Catalogue, StorageWriter } from "../storage/mod.ts";
@@ -12,13 +12,16 @@ const MAKE = `create table if not exists ${TABLE} (
 const FORGET = `delete from ${TABLE} where ts < dateadd('d', -1, now())`;
 const FORGET_EVERY_MICROS = 3_600_000_000n;
 const FLUSH_MS = 1_000;
-/** Traces that wait to be written: more are left out, and a database that cannot write does not run out of memory. */
+/**
+ * Limit of traces that wait to be written. Further ones are dropped, so that they do not fill the memory if the
+ * database cannot write.
+ */
 const WAITING_MAX = 100_000;
 
 export interface TraceOptions {
   catalogue: Catalogue;
   writer: Pick<StorageWriter, "append">;
-  /** Whose statements are not traced. */
+  /** A session whose statements are not traced. */
   session(): Session;
   nowMicros(): bigint;
   onError(error: unknown): void;
@@ -38,7 +41,7 @@ export class Traces {
     this.timer ??= setTimeout(() => this.flush(), FLUSH_MS);
   }
 
-  /** Writes what waits. */
+  /** Writes the waiting traces. */
   flush(): Promise<void> {
     clearTimeout(this.timer);
     this.timer = undefined;

@@ -1,6 +1,7 @@
 /**
- * One open transaction of a session. Rows that it adds wait here until one of its statements has to see them; all other changes go
- * to the writer at once, which keeps a state of the changed tables for this session alone until COMMIT.
+ * An open transaction of a session. The rows that it adds wait here until one of its statements reads them. All other
+ * changes are sent to the writer at once, which keeps a private state of the changed tables for this session until
+ * COMMIT.
  */
 import { SqlError, SQLSTATE } from "../errors.ts";
 import { type AppendBatch, type Catalogue, type Change, checkBatch, type OrderedChange } from "../storage/mod.ts";
@@ -13,21 +14,21 @@ type Append = Extract<OrderedChange, { kind: "append" }>;
 export class Transaction {
   hasFailed = false;
   private storage: StorageTransaction | undefined;
-  /** Rows that nobody has had to see yet, in the order in which they came. */
+  /** Rows that have not been sent to the writer yet, in order. */
   private pending: Append[] = [];
   private pendingBytes = 0;
-  /** Of the last change, and of the last one that the writer has. */
+  /** Number of the last change, and of the last one that the writer has. */
   private ordinal = 0;
   private toldOrdinal = 0;
   private savepoints: { name: string; ordinal: number }[] = [];
   private readonly tableIds = new Set<number>();
-  /** Bound with the tables as this transaction sees them, once it has its own state of some. */
+  /** Statements bound with the tables as this transaction sees them. Created once it has its own state of a table. */
   private ownStatements: StatementCache | undefined;
-  /** Nobody else's number for the definitions that this transaction sees, and the one for those of all when it was taken. */
+  /** A unique version of the definitions that this transaction sees, and the committed version when it was taken. */
   private schemaVersion = { own: 0, committed: 0 };
   private hasDefined = false;
 
-  /** `isBlock`: begun by BEGIN; or it holds for one request of several statements. */
+  /** `isBlock`: begun by BEGIN; otherwise it lasts for one request of several statements. */
   constructor(private readonly core: Core, public isBlock: boolean) {}
 
   /** The tables as the transaction sees them. */
@@ -43,7 +44,7 @@ export class Transaction {
     return this.core.options.queryMemoryLimitBytes;
   }
 
-  /** Takes rows for a table. What is wrong with them shows now, not at COMMIT. */
+  /** Adds rows to a table. Errors in them are thrown here, not at COMMIT. */
   async append(tableId: number, batches: AppendBatch[]): Promise<void> {
     const table = this.catalogue.tableById(tableId);
     for (const batch of table === undefined ? [] : batches) checkBatch(table!.schema, batch);
@@ -55,7 +56,7 @@ export class Transaction {
     this.checkSize(this.pendingBytes);
   }
 
-  /** Any other change; `definesTable`: statements have to be bound anew. Gives the new table's id, if it makes one. */
+  /** Makes any other change. `definesTable`: statements must be bound again. Returns the id of a new table. */
   async change(change: Change, definesTable: boolean): Promise<number | undefined> {
     const ordinal = ++this.ordinal;
     if ("tableId" in change) this.tableIds.add(change.tableId);
@@ -68,7 +69,7 @@ export class Transaction {
     return newTableId;
   }
 
-  /** What is about to be read shows the rows that were added to it. */
+  /** Sends the added rows of the tables that will be read to the writer. */
   async show(tableIds: readonly number[] | "all"): Promise<void> {
     const isSeen = ({ changes }: Append) => tableIds === "all" || tableIds.includes(changes[0].tableId);
     if (!this.pending.some(isSeen)) return;
@@ -76,7 +77,9 @@ export class Transaction {
     await this.tell(this.taken());
   }
 
-  /** The table's rows are about to be named by number: they have to be those of this transaction's own state of it. */
+  /**
+   * Prepares a table whose rows will be identified by number: they must be those of this transaction's own state of it.
+   */
   async fork(tableId: number): Promise<void> {
     await this.show("all");
     await this.opened().fork(tableId);
@@ -103,7 +106,7 @@ export class Transaction {
     this.hasFailed = false;
   }
 
-  /** The transaction is over, whatever comes of it. */
+  /** Ends the transaction, even if the commit fails. */
   async commit(): Promise<void> {
     const { core, storage } = this;
     const changes = this.taken();
@@ -143,7 +146,7 @@ export class Transaction {
     return this.storage;
   }
 
-  /** Statements that were bound before are bound anew. */
+  /** Makes cached statements be bound again. */
   private redefine(): void {
     const { core } = this;
     this.schemaVersion = { own: core.privateSchemaVersion(), committed: core.schemaVersion() };

@@ -1,4 +1,4 @@
-/** Trees → bound statements. */
+/** Binds syntax trees: makes bound statements of them. */
 import { SqlError, SQLSTATE } from "../errors.ts";
 import type { Requirement } from "../requirement.ts";
 import type { Statement } from "./ast.ts";
@@ -14,18 +14,21 @@ export interface Bound {
   statement: BoundStatement;
   /** Type tags of $1, $2 … */
   parameterTypes: string[];
-  /** By parameter: the element type of an array of PostgreSQL that is a text here, as in `$1::oid[]`. */
+  /** For each parameter: the element type, if it is an array of PostgreSQL, which is a text here, as in `$1::oid[]`. */
   parameterArrays: (string | undefined)[];
-  /** Holds only for its columns and parameters: bind it anew with the values, see `BindContext.parameterValues`. */
+  /**
+   * Valid for the result columns and the parameters only: the statement must be bound again with values (see
+   * `BindContext.parameterValues`).
+   */
   boundByValues: boolean;
   requires: Requirement[];
-  /** What the client is told besides the answer. */
+  /** Notices to the client, besides the result. */
   notices: string[];
-  /** Depends on the clock or on files at the time of binding: it must be bound anew for each run. */
+  /** Depends on the clock or on files at the time of binding, so it must be bound again for each run. */
   boundAnew: boolean;
 }
 
-/** @throws {SqlError} for whatever the statement gets wrong, at its place in the text. */
+/** @throws {SqlError} for any mistake in the statement, with its position in the text. */
 export function bind(statement: Statement, context: BindContext): Bound {
   const binding = new Binding(context);
   const bound = bindReadable(statement, binding);
@@ -41,7 +44,7 @@ export function bind(statement: Statement, context: BindContext): Bound {
   };
 }
 
-/** A column may be unknown because a file has it in a type that is not read. */
+/** An unknown column may be one that the file has with an unsupported type. */
 function bindReadable(statement: Statement, binding: Binding): BoundStatement {
   try {
     return bindStatement(statement, new QueryBinder(binding, LANGUAGE));

@@ -1,9 +1,9 @@
-/** The lines of EXPLAIN about what a node of the logical plan does. */
+/** Describes a node of the logical plan for EXPLAIN. */
 import { exprText, intervalsText } from "./explain-text.ts";
 import type { AggregateCall, Expr, Plan, SortKey, WindowFrame } from "./plan.ts";
 import { inputsOf } from "./planner/nodes.ts";
 
-/** The first line, and more that belong to it. */
+/** The first line, and further lines that belong to it. */
 export function describe(plan: Plan): string[] {
   const names = plan.columns.map((column) => column.name);
   const inputs = inputNames(plan);

@@ -1,8 +1,8 @@
-/** What EXPLAIN ANALYZE says of the work of operators. */
+/** Describes the measurements of operators for EXPLAIN ANALYZE. */
 import type { PhysicalPlan, PlanStatistics } from "../engine/mod.ts";
 import type { Plan, ScanNode } from "./plan.ts";
 
-/** What an operator did. */
+/** Measurements of an operator. */
 export function operatorMarks(physical: PhysicalPlan, { nodes }: PlanStatistics): string[] {
   const { rows, pairs, bytes, nanos, memoryPeakBytes } = nodes[physical.id];
   const marks: string[] = [];
@@ -16,15 +16,15 @@ export function operatorMarks(physical: PhysicalPlan, { nodes }: PlanStatistics)
   return marks;
 }
 
-/** Part `k` of the nodes that an operator does itself. */
+/** Measurements of the `k`-th node that an operator has fused. */
 export function fusedMarks(physical: PhysicalPlan, k: number, statistics: PlanStatistics): string[] {
   const rows = rowsOfFused(physical, k, statistics);
   return [rows === undefined ? "rows not counted" : `gave ${rows} rows`, "done by the operator above"];
 }
 
 /**
- * A kernel tests all conditions at once. So rows are known where all the conditions, or none, are those of the node and of nodes
- * below it.
+ * A kernel evaluates all conditions together. So the rows of a node are known only if all the conditions, or none of
+ * them, belong to it and the nodes below it.
  */
 function rowsOfFused({ id, operator, fused, inputs, node }: PhysicalPlan, k: number, statistics: PlanStatistics) {
   const { nodes } = statistics, [input] = inputs;
@@ -47,12 +47,12 @@ function count(plans: readonly Plan[]): number {
     .length;
 }
 
-/** Some operators find what they need without reading all of it. */
+/** Some operators find their result without reading the whole scan. */
 export function readMarks({ id }: ScanNode, { scans }: PlanStatistics): string[] {
   return scans[id].rows > 0 ? [`read ${scans[id].rows} rows, ${sizeText(scans[id].bytes)}`] : [];
 }
 
-/** With all that it took from below: where another operator did its work, the time of its inputs. */
+/** Time of the operator including its inputs. If another operator did its work, the time of the inputs. */
 function timeOf(nodes: PlanStatistics["nodes"], { id, inputs }: PhysicalPlan): number {
   if (nodes[id].nanos > 0) return nodes[id].nanos;
   return inputs.reduce((sum, input) => sum + timeOf(nodes, input), 0);

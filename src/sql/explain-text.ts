@@ -3,7 +3,7 @@ import { formatValue } from "../types/format/mod.ts";
 import { typeOf, type Value } from "../types/mod.ts";
 import type { Expr, Interval } from "./plan.ts";
 
-/** So many intervals are shown; the rest are counted. */
+/** Limit of the intervals shown; the others are counted. */
 const INTERVALS_SHOWN = 4;
 
 export function intervalsText(intervals: readonly Interval[], type: string): string {

@@ -1,7 +1,7 @@
-/** What EXPLAIN says of the ways that the physical pass has chosen. */
+/** Describes the physical choices for EXPLAIN. */
 import type { Calls, Grouping, PhysicalPlan } from "../engine/mod.ts";
 
-/** `pipeline`: the number of the kernels that do the operator and the nodes below it in one pass. */
+/** `pipeline`: the number of the kernels that run the operator and the nodes below it in one pass. */
 export function wayMarks(physical: PhysicalPlan, calls: Calls | undefined, pipeline: number | undefined): string[] {
   const marks = waysOf(physical), kernels = callsMarks(calls);
   if (pipeline === undefined) return [...kernels, ...marks];

@@ -1,6 +1,6 @@
 /**
- * EXPLAIN: the physical plan as indented lines. Scans say how many partitions and segments are left of the table. Operators say how
- * they work, and which nodes they do in one pass over the rows.
+ * EXPLAIN: the physical plan as indented lines. Scans show how many partitions and segments remain after pruning.
+ * Operators show how they work, and which nodes they run in one pass over the rows.
  */
 import type { Catalogue, ScanSource } from "../storage/contract.ts";
 import { nodeCalls, type PhysicalPlan, physicalPlan, type PlanStatistics } from "../engine/mod.ts";
@@ -12,11 +12,11 @@ import type { BoundStatement, Plan, ScanReading } from "./plan.ts";
 import { kindOf } from "./statements/mod.ts";
 
 export interface ExplainDetails {
-  /** By the scans' ids: all of them, for a plan that reads tables. */
+  /** Sources of all scans of the plan, by their ids. */
   sources?: readonly ScanSource[];
   /** Provides the size of a table without pruning. */
   catalogue?: Catalogue;
-  /** Instead of the catalogue: what is to be said of each scan, by its id. */
+  /** Instead of the catalogue: descriptions of each scan, by its id. */
   marks?: readonly string[][];
   /** For EXPLAIN ANALYZE: measurements of the nodes, in plan order. */
   statistics?: PlanStatistics;
@@ -64,7 +64,7 @@ function explainPlan(plan: Plan, details: ExplainDetails): string[] {
 
 const registry = createRegistry();
 
-/** How much of its table a scan reads. */
+/** The part of its table that a scan reads. */
 export function scanMarks(
   { id, tableId, intervals }: Omit<ScanReading, "columnIds">,
   { sources, catalogue, marks: known }: ExplainDetails,
@@ -87,7 +87,7 @@ export function scanMarks(
   return marks;
 }
 
-/** Statements that change tables begin with what they do. */
+/** For statements that change tables, the first line is the change. */
 function explainStatement(bound: BoundStatement, details: ExplainDetails): string[] {
   const head = kindOf(bound).explain?.(bound);
   if (bound.plan === undefined) return [head ?? bound.kind];

@@ -8,7 +8,7 @@ import { CLASS_CHARACTERS } from "./token-classes.ts";
 const PLACES_MAX = 100;
 const KEYWORDS_TRIED_MAX = 3;
 
-/** First words of statements, and the rules of those that begin nothing else. */
+/** First words of statements, and the grammar rules of words that can only begin a statement. */
 export interface FirstWords {
   readonly words: readonly string[];
   readonly rules: Readonly<Record<string, string>>;
@@ -31,30 +31,30 @@ export interface Stop {
  */
 export function misspeltKeyword(
   { rule, characters, at }: Stop,
-  wordAt: (place: number) => string,
+  wordAt: (index: number) => string,
   { words, rules }: FirstWords,
-): { place: number; keyword: string } | undefined {
+): { index: number; keyword: string } | undefined {
   if (at > PLACES_MAX) return undefined;
-  const isName = (place: number) => characters[place] === CLASS_CHARACTERS.name;
-  const getsFurther = (start: string, place: number, keyword: string, by: string) => {
+  const isName = (index: number) => characters[index] === CLASS_CHARACTERS.name;
+  const getsFurther = (start: string, index: number, keyword: string, by: string) => {
     // Try one token more than was read, because the rest of the statement may contain further errors.
-    const mended = start + KEYWORDS.get(keyword)! + characters.slice(place + 1, at + 1);
+    const mended = start + KEYWORDS.get(keyword)! + characters.slice(index + 1, at + 1);
     const result = grammar.match(mended, by);
     return result.succeeded() || (result as unknown as Stopped).getRightmostFailurePosition() > at;
   };
   if (isName(0) && rule === QUERY_RULE) {
     const keyword = nearest(wordAt(0), words);
     if (keyword !== undefined) {
-      if (!(keyword in rules) || getsFurther("", 0, keyword, rules[keyword])) return { place: 0, keyword };
+      if (!(keyword in rules) || getsFurther("", 0, keyword, rules[keyword])) return { index: 0, keyword };
     }
   }
-  for (const place of [at - 2, at - 1, at]) {
-    if (place < 0 || !isName(place)) continue;
+  for (const index of [at - 2, at - 1, at]) {
+    if (index < 0 || !isName(index)) continue;
     const known = new Set(KEYWORDS.keys());
     for (let tried = 0; tried < KEYWORDS_TRIED_MAX; tried++) {
-      const keyword = nearest(wordAt(place), known);
+      const keyword = nearest(wordAt(index), known);
       if (keyword === undefined) break;
-      if (getsFurther(characters.slice(0, place), place, keyword, rule)) return { place, keyword };
+      if (getsFurther(characters.slice(0, index), index, keyword, rule)) return { index, keyword };
       known.delete(keyword);
     }
   }

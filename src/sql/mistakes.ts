@@ -36,7 +36,7 @@ export function errorOf(mistake: Mistake, statements: FirstWords): SqlError {
   if (foreign !== undefined) return new SqlError(`Cannot read the statement: ${foreign.message}`, foreign.at);
   const misspelt = misspeltKeyword(mistake, (index) => tokenAt(index).text, statements);
   if (misspelt !== undefined) {
-    const { place: index, keyword } = misspelt;
+    const { index, keyword } = misspelt;
     const word = tokenAt(index);
     if (index === 0) return new SqlError(`unknown statement ${word.text}; did you mean ${keyword}?`, word.at);
     const message = `Cannot read the statement: ${found(word)}; did you mean ${keyword}?`;

@@ -58,13 +58,13 @@ function split(text: string, effort: Effort): { source: Source; ranges: Range[] 
   return { source, ranges };
 }
 
-/** First words of statements that the grammar does not begin with: a table may be called by them too. */
+/** First words of statements that the grammar does not begin with. They may also be names of tables. */
 const PLAIN_WORDS = [
   ...READERS.flatMap(({ words }) => words),
   ...Object.keys(STATEMENT_RULES).filter((words) => words.includes(" ")).map((words) => words.split(" ")[0]),
 ];
 
-/** Rules by a first word that begins nothing else. */
+/** Rules by first word, for words that can only begin a statement. */
 const RULES = Object.fromEntries(Object.entries(STATEMENT_RULES).filter(([words]) => !words.includes(" ")));
 
 /** The first words of statements. */
@@ -82,7 +82,7 @@ function parseRange(source: Source, range: Range): Statement {
   return source.match<Statement>(ruleOf(tokens, range), range);
 }
 
-/** Two words come before one: CANCEL QUERY, and CANCEL as a table. */
+/** Rules of two words take precedence: CANCEL QUERY, otherwise CANCEL is a table. */
 function ruleOf(tokens: Token[], { from, to }: Range): string {
   const word = (index: number) => index < to && tokens[index].kind === "word" ? tokens[index].text.toUpperCase() : "";
   const first = word(from);

@@ -22,9 +22,9 @@ export type Expr =
   | { kind: "in"; operand: Expr; values: Value[]; type: "BOOLEAN" };
 
 /**
- * Stands for the output of a node that the binder has not made yet: `index` counts the aggregate calls, the window calls, the arrays of `unnest` or the
- * items of the select list; "bucket" is the start of a SAMPLE BY bucket. The binder replaces it by a column: no finished plan
- * has one.
+ * Stands for the output of a node that the binder has not made yet. `index` is the ordinal of the aggregate call, the
+ * window call, the array of `unnest` or the item of the select list; "bucket" is the start of a SAMPLE BY bucket. The
+ * binder replaces it by a column: finished plans have none.
  */
 export interface Placeholder {
   kind: "placeholder";
@@ -112,7 +112,7 @@ export interface ParquetNode extends NodeBase {
 /** Known rows: VALUES, metadata, SELECT without FROM (one row without columns: `rows` is [[]]). */
 export interface ValuesNode extends NodeBase {
   node: "values";
-  /** The answer of an aggregate, from what is known of the segments. */
+  /** The row is an aggregate's result, computed from the statistics of the segments. */
   ofStatistics?: true;
   rows: Value[][];
 }
@@ -300,8 +300,9 @@ export interface SetNode extends NodeBase {
 }
 
 /**
- * For each row of the input a row for each element of its arrays, beside each other; a shorter array is followed by nulls.
- * Output: the input's columns, a DOUBLE for each array, then, with `ordinality`, the element's place from 1 on as a LONG.
+ * A row for each element of the arrays of each input row. Elements are combined by position; shorter arrays are padded
+ * with nulls. Output: the input's columns, a DOUBLE for each array, then, with `ordinality`, the position of the
+ * element from 1 as a LONG.
  */
 export interface UnnestNode extends NodeBase {
   node: "unnest";
@@ -311,8 +312,8 @@ export interface UnnestNode extends NodeBase {
 }
 
 /**
- * WITH RECURSIVE: the rows of `left`, then round by round those of `right` over the rows of the round before, until a round
- * gives none. Both have the node's types in order.
+ * WITH RECURSIVE: the rows of `left`, then, round by round, those of `right` over the rows of the previous round, until
+ * a round gives none. Both have the node's types in order.
  */
 export interface RecursionNode extends NodeBase {
   node: "recursion";
@@ -376,10 +377,10 @@ export interface NewTable {
   ttl?: { count: number; unit: string };
 }
 
-/** A statement, bound, with its plan as `P`: plain data, as its kind's file in `statements/` says. */
+/** A bound statement with its plan as `P`: plain data, as declared in its kind's file in `statements/`. */
 export interface BoundStatement<P = Plan> {
   readonly kind: string;
-  /** Its rows are the answer, or what the statement stores or changes. */
+  /** Its rows are the result, or what the statement stores or changes. */
   readonly plan?: P;
   /** The statement that EXPLAIN explains. */
   readonly statement?: BoundStatement<P>;

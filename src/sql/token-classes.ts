@@ -1,4 +1,4 @@
-/** Words and tokens by their classes, as the grammar tells them apart. */
+/** Words and tokens by the classes that the grammar distinguishes. */
 export const CLASSES = [
   "name",
   "number",

@@ -22,13 +22,13 @@ import type { AccessSource, Catalogue, StorageWriter } from "../../storage/contr
 
 type Settings = Values<typeof accessSettings>;
 
-/** A principal as a change leaves it; null removes it. */
+/** The new state of a principal; null removes it. */
 export interface PrincipalEdit {
   name: string;
   after: Principal | null;
 }
 
-/** Who changes access control, and over which connection. */
+/** The user who changes access control, and the connection. */
 export interface Actor {
   identity: Identity;
   client?: Client;
@@ -36,12 +36,12 @@ export interface Actor {
 
 const WIRE_PERMISSION = { http: "HTTP", pg: "PGWIRE", line: "ILP" } as const;
 
-/** Records that are no principals: the secret from which salts of unknown users are made. */
+/** A record that is not a principal: the secret for deriving salts of unknown users. */
 const MOCK_SECRET = "secret/mock";
-/** A verifier that takes the place of acl.admin.password: set by the offline command. */
+/** The administrator's verifier, set by the offline command. It takes precedence over acl.admin.password. */
 export const ADMIN_VERIFIER = "admin/verifier";
 
-/** Other sessions may change the same principals meanwhile. */
+/** Retries if other sessions change the same principals at the same time. */
 const TRIES_MAX = 20;
 
 export class AccessControl {
@@ -61,7 +61,7 @@ export class AccessControl {
     source.onChange(() => this.snapshot = this.snapshot.after(source.records));
   }
 
-  /** @throws {ConfigError} when the administrator's name is taken. */
+  /** @throws {ConfigError} if a principal has the administrator's name. */
   async open(): Promise<void> {
     const { adminName } = this.snapshot;
     if (adminName !== undefined && this.snapshot.principal(adminName) !== undefined) {
@@ -86,7 +86,7 @@ export class AccessControl {
     return this.source.records.get(MOCK_SECRET)!;
   }
 
-  /** What the session may do now: as itself, or as the service account that it has assumed. */
+  /** The rights of the session: its own, or those of the service account that it has assumed. */
   rightsOf(identity: Identity): Rights {
     const { snapshot } = this;
     if (identity.groups.length > 0) return snapshot.rightsOfGroups(identity.groups);
@@ -95,12 +95,12 @@ export class AccessControl {
     return this.mayAssume(identity.name, identity.assumed) ? snapshot.rightsOf(identity.assumed) : NO_RIGHTS;
   }
 
-  /** The rights with which it signed in, which decide over endpoints. */
+  /** The rights of the signed-in user, which apply to endpoints. */
   ownRightsOf(identity: Identity): Rights {
     return this.rightsOf({ ...identity, assumed: undefined });
   }
 
-  /** Is this still the principal that signed in? Another one may have the name by now. */
+  /** False if the principal was removed, even if another one has its name now. */
   private isCurrent({ name, id }: Identity): boolean {
     return this.snapshot.isAdminName(name) || this.snapshot.principal(name)?.id === id;
   }
@@ -117,8 +117,8 @@ export class AccessControl {
   }
 
   /**
-   * Checks that a statement may run. The columns are named as unknown that may not be read.
-   * `tables`: as the session sees them. @throws {SqlError} 42501, or 42703 for a column.
+   * Checks that a statement may run, with the tables in `tables` as the session sees them. @throws {SqlError} 42501, or
+   * 42703 for a column without the right, as if it did not exist.
    */
   authorize(identity: Identity, client: Client | undefined, requires: readonly Requirement[], tables: Catalogue): void {
     const rights = this.rightsOf(identity);
@@ -138,14 +138,14 @@ export class AccessControl {
     }
     const schema = this.tables.tableById(table.id)?.schema;
     if (schema === undefined) {
-      // Only the transaction that has made it sees it.
+      // Only the transaction that created the table sees it.
       if (tables.tableById(table.id) !== undefined) return;
       throw accessDenied(identity, permission, table.name, at);
     }
     const held = rights.on(permission, schema);
     if (held === "all") return;
     if (columns === undefined || held.size === 0) throw accessDenied(identity, permission, table.name, at);
-    // Columns that this transaction has added are its own.
+    // Columns that this transaction has added are allowed.
     const isStored = (id: number) => schema.columns.some((column) => column.id === id);
     const missing = columns.find(({ id }) => !held.has(id) && isStored(id));
     if (missing === undefined) return;
@@ -153,28 +153,28 @@ export class AccessControl {
     throw unknownColumn(missing.name, missing.at, schema.columns.filter(({ id }) => held.has(id)));
   }
 
-  /** The same for what has no statement, such as lines. */
+  /** Checks a permission without a statement, such as for line protocol. */
   require(identity: Identity, permission: Permission, table?: CheckedTable): void {
     const rights = this.rightsOf(identity);
     const isHeld = table === undefined ? rights.has(permission) : rights.on(permission, table) === "all";
     if (!isHeld) throw accessDenied(identity, permission, table?.name, -1);
   }
 
-  /** The principal that gets the rights that come with creating. */
+  /** The principal that is granted the rights on new objects. */
   creatorOf({ name, assumed, groups }: Identity): string | undefined {
     return groups.length > 0 ? undefined : assumed ?? name;
   }
 
   /**
-   * Changes principals, one change after the other. `make` may be called again with a newer snapshot; what it throws reaches the
-   * caller. `what`: for the audit, without secrets.
+   * Changes principals. Changes run one after the other. `make` may be called again with a newer snapshot; its errors
+   * are rethrown. `what`: the description for the audit log, without secrets.
    */
   async change(by: Actor, what: string, make: (snapshot: AccessSnapshot) => PrincipalEdit[]): Promise<void> {
     await this.apply(make);
     this.audit(auditLine(by, what));
   }
 
-  /** A token was used. */
+  /** Extends the expiry of a token after its use. */
   async extendToken(name: string, hash: string, nowMs: number): Promise<void> {
     await this.apply((snapshot) => {
       const principal = snapshot.principal(name);

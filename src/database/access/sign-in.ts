@@ -1,4 +1,4 @@
-/** Tells who a client is, by its password or its token. */
+/** Authenticates clients by password or token. */
 import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import type { Access, Identity } from "../../api.ts";
 import { type AccessSnapshot, ENDPOINTS, type Principal, type StoredVerifier, tokenHash } from "../../access/mod.ts";
@@ -9,18 +9,18 @@ import { type AccessControl, ADMIN_VERIFIER } from "./control.ts";
 const SALT_SIZE_BYTES = 16;
 const REMEMBERED_MAX = 10_000;
 
-/** A password that was right, as long as what is kept of it stays the same. */
+/** A verified password, valid as long as the stored key does not change. */
 interface Remembered {
   mac: Uint8Array;
-  /** Of the principal when the password was checked. */
+  /** The principal's stored key when the password was verified. */
   storedKey: string;
 }
 
 export class SignIn implements Access {
   private readonly derivations = new Derivations();
-  /** By the principal's name. The oldest first. */
+  /** By the principal's name, the oldest first. */
   private readonly remembered = new Map<string, Remembered>();
-  /** Of this process only. */
+  /** Random for each process. */
   private readonly memoryKey = randomBytes(32);
   private adminDerivedFrom: string | undefined;
   private adminDerived: Promise<Verifier> | undefined;
@@ -28,7 +28,7 @@ export class SignIn implements Access {
 
   constructor(private readonly control: AccessControl, private readonly nowMs: () => number) {}
 
-  /** At once for a password that was right before. */
+  /** Returns synchronously for a password that was verified before. */
   withPassword(name: string, password: string): Identity | undefined | Promise<Identity | undefined> {
     const mac = createHmac("sha256", this.memoryKey).update(`${name}\0${password}`).digest();
     const known = this.remembered.get(name);
@@ -41,7 +41,7 @@ export class SignIn implements Access {
   private async checkPassword(name: string, password: string, mac: Uint8Array): Promise<Identity | undefined> {
     const verifier = await this.verifierOf(name);
     const isRight = await this.derivations.run(() => isPasswordOf(password, verifier));
-    // The principal may have changed meanwhile.
+    // The principal may have changed during the derivation.
     const storedKey = this.storedKeyOf(name);
     if (!isRight || storedKey === undefined || storedKey !== base64(verifier.storedKey)) return undefined;
     this.remembered.delete(name);
@@ -58,7 +58,7 @@ export class SignIn implements Access {
     return { name: principal.name, groups: [], id: principal.id, secret: hash };
   }
 
-  /** Moves the expiry on. A token whose use could not be written holds as before. */
+  /** Extends the token's expiry. If that cannot be written, the token keeps its expiry. */
   private refresh({ name }: Principal, hash: string): void {
     const now = this.nowMs(), last = this.refreshedAt.get(hash);
     if (last !== undefined && now - last < this.control.settings.tokenRefreshThresholdMs) return;
@@ -82,7 +82,7 @@ export class SignIn implements Access {
     return principal && { name: principal.name, groups: [], id: principal.id, secret: this.storedKeyOf(name) };
   }
 
-  /** Is the secret with which it signed in still that of the principal? */
+  /** True if the secret used to sign in is still valid. */
   isCurrent({ name, id, secret }: Identity): boolean {
     if (secret === undefined) return false;
     if (this.snapshot.isAdminName(name)) return secret === this.storedKeyOf(name);
@@ -105,25 +105,25 @@ export class SignIn implements Access {
     return this.control.snapshot;
   }
 
-  /** A user or service account that is enabled. */
+  /** The user or service account, if it is enabled. */
   private signsIn(name: string): Principal | undefined {
     const principal = this.snapshot.principal(name);
     return principal !== undefined && principal.kind !== "group" && principal.isEnabled ? principal : undefined;
   }
 
-  /** What tells one password of a principal from the next; undefined without one. */
+  /** A key that changes with the principal's password. Undefined without a password. */
   private storedKeyOf(name: string): string | undefined {
     if (!this.snapshot.isAdminName(name)) return this.signsIn(name)?.verifier?.storedKey;
     const kept = this.snapshot.records.get(ADMIN_VERIFIER);
     if (kept !== undefined) return (JSON.parse(kept) as StoredVerifier).storedKey;
-    // The password may have been reloaded.
+    // The password may have changed by a reload of the settings.
     return this.control.settings.adminPassword === this.adminDerivedFrom ? this.adminStoredKey : undefined;
   }
 
-  /** Known once it was derived. */
+  /** Undefined until derived. */
   private adminStoredKey: string | undefined;
 
-  /** That of the offline command, or of acl.admin.password. */
+  /** The verifier set by the offline command, or that of acl.admin.password. */
   private async adminVerifier(): Promise<Verifier> {
     const kept = this.snapshot.records.get(ADMIN_VERIFIER);
     if (kept !== undefined) return decodeVerifier(JSON.parse(kept));
@@ -140,7 +140,7 @@ export class SignIn implements Access {
     return await this.adminDerived;
   }
 
-  /** The same each time, for unknown users too. */
+  /** Deterministic, also for unknown users, so that they cannot be told from existing ones. */
   private saltOf(name: string): Uint8Array {
     return createHmac("sha256", this.control.mockSecret).update(name).digest().subarray(0, SALT_SIZE_BYTES);
   }
@@ -159,7 +159,7 @@ const bytes = (text: string): Uint8Array => Uint8Array.fromBase64(text);
 const ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
 const TOKEN_LENGTH = 46;
 
-/** A REST token and what is kept of it. */
+/** A REST token and its hash, which is stored. */
 export function newToken(): { token: string; hash: string } {
   let token = "qt1";
   while (token.length < TOKEN_LENGTH) {

@@ -1,4 +1,4 @@
-/** Values on their way into columns: what INSERT and UPDATE convert by themselves, and what they refuse. */
+/** Conversion of values to the types of columns: which ones INSERT and UPDATE do implicitly, and which they refuse. */
 import { SqlError, SQLSTATE } from "../../errors.ts";
 import { typeOf, type Value } from "../../types/mod.ts";
 import { readValue } from "../../types/parse/mod.ts";
@@ -12,12 +12,12 @@ import { type Constant, constant } from "./literals.ts";
 import type { Queries } from "./query.ts";
 import { displayName, isInteger, isNumber, isText, isTextOrChar, isTime, isTimestamp } from "./types.ts";
 
-/** Texts on their way into a SYMBOL column have no codes yet. */
+/** Values for a SYMBOL column are still texts, without codes. */
 export function storedTag(type: string): string {
   return type === "SYMBOL" ? "SYMBOL_TEXT" : type;
 }
 
-/** An expression as a value for a column: what INSERT and UPDATE convert by themselves. */
+/** Converts an expression to the type of the column `target`, as INSERT and UPDATE do implicitly. */
 export function assign(queries: Queries, bound: Expr, target: string, at: number): Expr {
   const settled = queries.expressions.settle(bound, target === "SYMBOL_TEXT" ? "STRING" : target);
   const folded = fold(settled, queries.binding);
@@ -29,7 +29,7 @@ export function assign(queries: Queries, bound: Expr, target: string, at: number
   return assignCall(queries, settled, target, at);
 }
 
-/** By "assign_<TYPE>" where there is one: what does not fit is an error then, and not null as in casts. */
+/** Uses the function `assign_<TYPE>` if there is one: it fails for values that do not fit, where a cast gives null. */
 function assignCall(queries: Queries, expr: Expr, target: string, at: number): Expr {
   const strict = findOverload(`assign_${target}`, [expr.type]);
   const fits = "entry" in strict && strict.types[0] === expr.type;
@@ -39,13 +39,16 @@ function assignCall(queries: Queries, expr: Expr, target: string, at: number): E
 }
 
 export function notAssignable(from: string, to: string, at: number): SqlError {
-  // The dialect tries whether the number of a time fits, when the row is written.
-  const place = isTime(from) && isInteger(to) ? 0 : at;
+  // The dialect finds out whether the number of a time fits only when it writes the row.
+  const position = isTime(from) && isInteger(to) ? 0 : at;
   const message = `${displayName(from)} is no value for a column of type ${displayName(to)}`;
-  return new SqlError(message, place, SQLSTATE.datatypeMismatch, { caret: at });
+  return new SqlError(message, position, SQLSTATE.datatypeMismatch, { caret: at });
 }
 
-/** Which types go into which columns without a cast: text to all but BOOLEAN; numbers, truth values and times not to text. */
+/**
+ * True if INSERT accepts the type for the column without a cast: texts for all types but BOOLEAN; no numbers, booleans
+ * and times for texts.
+ */
 export function isAssignable(from: string, to: string): boolean {
   if (from === to || from === "NULL") return true;
   if (isTextOrChar(to)) {
@@ -67,7 +70,10 @@ export function isAssignable(from: string, to: string): boolean {
 
 export const INTEGER_BITS: Record<string, number> = { BYTE: 8, SHORT: 16, INT: 32, LONG: 64 };
 
-/** A constant as a column's value. @throws at the value for a type that does not go in, at 0 for a value that does not. */
+/**
+ * A constant as the value of a column. @throws at the value if its type is not accepted, at 0 if its value does not
+ * fit.
+ */
 export function assigned(value: Value, from: string, to: string, at: number): Constant {
   if (value === null && isAssignable(from, to)) return constant(nullValue(to), to);
   if (from === to) return constant(value, to);
@@ -109,7 +115,7 @@ export function assigned(value: Value, from: string, to: string, at: number): Co
   throw notAssignable(from, to, at);
 }
 
-/** `isInstant`: no other reading than that of a time will do. */
+/** `isInstant`: accept the text only as a time. */
 export function fromText(value: string, to: string, at: number, isInstant = false): Constant {
   if (isText(to)) return constant(value, to);
   if (to === "CHAR") {
@@ -119,18 +125,19 @@ export function fromText(value: string, to: string, at: number, isInstant = fals
     return constant(value === "" ? null : value, to);
   }
   if (to === "UUID" && value === "") return constant(null, to);
-  // Elsewhere a text of digits is a number of the column's units, and no year.
+  // Except for instants, a text of digits is a number of the column's units, not a year.
   const units = isTime(to) && !isInstant ? readValue(value, "LONG") : undefined;
   const read = typeof units === "bigint" ? units : readValue(value, to);
   if (read instanceof Object) {
-    // A time that nanoseconds cannot hold is told at its place, text that is no value at the statement's start.
+    // A time out of the range of nanoseconds is reported at its position, an invalid text at the start of the
+    // statement.
     const isTooFar = to === "TIMESTAMP_NS" && typeof readValue(value, "TIMESTAMP") === "bigint";
     throw new SqlError(read.problem, isTooFar ? at : 0, SQLSTATE.invalidText, { caret: at });
   }
   return constant(read ?? nullValue(to), to);
 }
 
-/** Fractions are cut; what is out of range is an error when the row is written. */
+/** Fractions are truncated. A value out of range fails when the row is written. */
 function wholeValue(value: number | bigint, to: string, bits: number, at: number): Value {
   if (typeof value === "number" && !Number.isFinite(value)) return nullValue(to);
   const whole = typeof value === "bigint" ? value : BigInt(Math.trunc(value));

@@ -1,6 +1,4 @@
-/**
- * Calls: which overload is meant, the implicit casts of its arguments, and where to put the blame when there is none.
- */
+/** Function calls: overload resolution, the implicit casts of arguments, and the positions of errors. */
 import { SqlError, SQLSTATE } from "../../errors.ts";
 import type { Value } from "../../types/mod.ts";
 import { findOverload, functionsNamed, isInternal, type OverloadFailure } from "../functions/mod.ts";
@@ -10,7 +8,7 @@ import { fold } from "./convert.ts";
 import type { ExpressionBinder } from "./expression-binder.ts";
 import { hasParameter } from "./plans.ts";
 
-/** Is `name` an aggregate, a window function, a plain one, or nothing known? */
+/** The kind of function that `name` is: "none" if it is unknown. */
 export function aggregateKind(name: string): "aggregate" | "window" | "scalar" | "none" {
   if (isInternal(name)) return "none";
   const entries = functionsNamed(name).filter((entry) => !entry.table);
@@ -19,7 +17,7 @@ export function aggregateKind(name: string): "aggregate" | "window" | "scalar" |
   return entries.some((entry) => entry.window) ? "window" : "scalar";
 }
 
-/** `value` is a constant operand's: some targets refuse what does not read as one. */
+/** `value`: the value of a constant operand. Some targets refuse texts that they cannot read. */
 export function castEntry(
   target: string,
   from: string,
@@ -34,16 +32,16 @@ export interface ResolvedCall {
   id: string;
   args: Expr[];
   type: string;
-  /** Has it a meaning only with OVER? */
+  /** True if it needs OVER. */
   isWindow: boolean;
 }
 
 const CLASS_TYPES: Record<string, string> = { number: "DOUBLE", integer: "LONG", time: "TIMESTAMP" };
 
-/** Classes whose members have parameters: they say nothing of the type that an untyped argument should take. */
+/** Classes of types with parameters. They do not determine the type of an untyped argument. */
 const SHAPED_CLASSES = new Set(["wide", "decimal", "array"]);
 
-/** The arguments with types for untyped parameters: those of the first overload that the other arguments fit. */
+/** Gives types to untyped parameters: those of the first overload that accepts the other arguments. */
 function settleParameters(expressions: ExpressionBinder, name: string, given: Expr[]): Expr[] {
   if (given.every((arg) => arg.type !== UNTYPED)) return given;
   let chosen: string[] | undefined;
@@ -67,7 +65,9 @@ function settleParameters(expressions: ExpressionBinder, name: string, given: Ex
   return given.map((arg, i) => expressions.settle(arg, chosen?.[i] ?? "STRING"));
 }
 
-/** @throws at the call, at the argument that does not fit, or at 0 where the dialect finds the fault only when it runs. */
+/**
+ * @throws at the call, at the argument that does not fit, or at 0 where the dialect finds the error only at run time.
+ */
 export function resolveOverload(
   expressions: ExpressionBinder,
   name: string,
@@ -82,21 +82,24 @@ export function resolveOverload(
   const found = withStandIns(expressions, args, constants, () => findOverload(name, types, constants));
   if ("failure" in found) throw overloadError(expressions, name, found, args, at, style);
   if (found.entry.permission !== undefined) expressions.binding.requires.add(found.entry.permission, at);
-  const places = found.arguments ?? args.map((_, i) => i);
-  const cast = places.map((place, i) => {
-    if (typeof place !== "number") return expressions.coerce({ kind: "constant", ...place }, found.types[i], at);
-    // A constant argument that was written as an expression is given as its value.
+  const indices = found.arguments ?? args.map((_, i) => i);
+  const cast = indices.map((index, i) => {
+    if (typeof index !== "number") return expressions.coerce({ kind: "constant", ...index }, found.types[i], at);
+    // A constant argument written as an expression is replaced by its value.
     const spec = found.entry.args[Math.min(i, found.entry.args.length - 1)];
-    const source = spec.constant && folded[place] !== undefined ? folded[place]! : args[place];
-    return expressions.coerce(source, found.types[i], expressions.binding.positionOf(args[place]));
+    const source = spec.constant && folded[index] !== undefined ? folded[index]! : args[index];
+    return expressions.coerce(source, found.types[i], expressions.binding.positionOf(args[index]));
   });
   return { id: found.id, args: cast, type: found.returns, isWindow: found.entry.window === true };
 }
 
-/** What stands in for a parameter that must be constant until its value is known: the first that the function takes. */
+/**
+ * Stand-ins for a constant argument that is a parameter without a value yet: the first one that the function accepts is
+ * used.
+ */
 const STAND_INS: Value[] = ["d", "day", "1d", "UTC", "", 1];
 
-/** Tries to find an overload; `constants` gets stand-ins where it lacks a constant that a parameter will give. */
+/** Resolves the overload. Parameters that must be constant get stand-ins in `constants`. */
 function withStandIns(
   expressions: ExpressionBinder,
   args: Expr[],

@@ -1,4 +1,7 @@
-/** The tables of `pg_catalog` and `information_schema` that clients of PostgreSQL read, with those of their columns that are asked for. */
+/**
+ * The tables of `pg_catalog` and `information_schema` that clients of PostgreSQL read, with the columns that they ask
+ * for.
+ */
 
 /** The `typtype` of all types: there are no domains, enums or composites. */
 export const BASE_TYPE = "b";
@@ -33,7 +36,7 @@ const FILLED_TABLES = {
 
 export type FilledTable = keyof typeof FILLED_TABLES;
 
-/** Tables of what this database has none of. */
+/** Tables that are always empty, because this database has no such objects. */
 const EMPTY_TABLES = {
   "pg_catalog.pg_attrdef": "oid:INT adrelid:INT adnum:SHORT adbin:STRING",
   "pg_catalog.pg_description": "objoid:INT classoid:INT objsubid:SHORT description:STRING",
@@ -116,18 +119,18 @@ const EMPTY_TABLES = {
 
 export const CATALOG_TABLES: Readonly<Record<string, string>> = { ...FILLED_TABLES, ...EMPTY_TABLES };
 
-/** Columns that have one value in every row. */
+/** Columns with the same value in every row. */
 const CONSTANT_COLUMNS: Readonly<Record<string, Readonly<Record<string, string | null>>>> = {
   "pg_catalog.pg_class": { relacl: null, reloptions: null, relpartbound: null },
   "pg_catalog.pg_type": { typtype: BASE_TYPE },
 };
 
-/** The value of every row, or undefined where rows may differ. */
+/** The value of the column in every row; undefined if rows may differ. */
 export function constantOfColumn(table: string, column: string): string | null | undefined {
   return CONSTANT_COLUMNS[catalogName(table) ?? ""]?.[column];
 }
 
-/** Has the table no rows whatever happens? */
+/** True if the table is always empty. */
 export function isEmptyTable(name: string): boolean {
   const full = catalogName(name);
   return full !== undefined && Object.hasOwn(EMPTY_TABLES, full);
@@ -136,7 +139,7 @@ export function isEmptyTable(name: string): boolean {
 /** The system column that tells a row's table: no star stands for it. */
 export const TABLE_OID = "tableoid";
 
-/** The full name of a table of the catalogs; those of `pg_catalog` do without the schema. */
+/** The full name of a catalogue table. Those of `pg_catalog` may be named without the schema. */
 export function catalogName(name: string): string | undefined {
   const lower = name.toLowerCase();
   if (Object.hasOwn(CATALOG_TABLES, lower)) return lower;

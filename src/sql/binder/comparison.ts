@@ -1,6 +1,4 @@
-/**
- * Comparisons: nulls and texts that stand against numbers, times and addresses are settled while binding.
- */
+/** Comparisons. Those with nulls, and of texts with numbers, times and addresses, are resolved while binding. */
 import { SqlError, SQLSTATE } from "../../errors.ts";
 import { geohashBits, parseGeohash } from "../../types/wide.ts";
 import type { Expr } from "../plan.ts";
@@ -26,7 +24,7 @@ export function bindComparison(
   const byText = textConstant(expressions, operator, left, right, at) ??
     textConstant(expressions, TURNED[operator], right, left, at);
   if (byText !== undefined) return byText;
-  // A date's number is its milliseconds.
+  // The number of a date is its milliseconds.
   const sides = [left, right].map((side, i) =>
     side.type === "DATE" && isInteger((i === 0 ? right : left).type) ? expressions.cast(side, "LONG", at) : side
   );
@@ -34,8 +32,8 @@ export function bindComparison(
 }
 
 /**
- * `x = null` finds nulls. `<` and `>` never hold; `<=` and `>=` are true of nulls only, but of every text and UUID, and of no
- * CHAR and LONG256: users know it so.
+ * `x = null` finds nulls. `<` and `>` are never true. `<=` and `>=` are true only of nulls; but they are true of every
+ * text and UUID, and false of every CHAR and LONG256. This is the dialect's behaviour.
  */
 function withNull(expressions: ExpressionBinder, operator: string, operand: Expr, at: number): Expr {
   if (operator === "<" || operator === ">") return FALSE;
@@ -48,7 +46,7 @@ function withNull(expressions: ExpressionBinder, operator: string, operand: Expr
   return operator === "!=" ? expressions.negate(test, at) : test;
 }
 
-/** A constant text against another type is read as a value of that type. */
+/** A constant text compared with another type is parsed as a value of that type. */
 function textConstant(
   expressions: ExpressionBinder,
   operator: string,
@@ -64,7 +62,7 @@ function textConstant(
     const exact = convertConstant(other.value, other.type, side.type) ??
       convertConstant(other.value, other.type, "DOUBLE");
     if (exact === undefined) {
-      // A narrow number is never equal to a text that is none; elsewhere the dialect refuses it when the statement runs.
+      // A narrow integer never equals a text that is no number. In the other cases the dialect fails at run time.
       const isNarrow = isInteger(side.type) && (side.type !== "LONG" || other.type === "CHAR");
       if (isNarrow && operator === "!=") return TRUE;
       if (isNarrow && operator === "=") return FALSE;
@@ -85,7 +83,7 @@ function textConstant(
   }
   if (isTime(side.type) || side.type === "UUID" || side.type === "IPv4") {
     const value = convertConstant(other.value, other.type, side.type);
-    // A text that is no identifier finds nothing; one that is no time or address is a mistake.
+    // A text that is no UUID matches nothing; one that is no time or address is an error.
     if (value === undefined && side.type === "IPv4" && other.type !== "CHAR") {
       throw new SqlError(`'${other.value}' is no IPv4`, 0, SQLSTATE.invalidText, { caret: position });
     }
@@ -98,7 +96,7 @@ function textConstant(
   return undefined;
 }
 
-/** A CHAR never equals a text of another length than one. */
+/** A CHAR never equals a text whose length is not 1. */
 function charAgainstText(operator: string, side: Expr, other: Expr): Expr | undefined {
   if (side.type !== "CHAR" || other.kind !== "constant" || other.type === "CHAR" || typeof other.value !== "string") {
     return undefined;

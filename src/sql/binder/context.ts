@@ -1,6 +1,4 @@
-/**
- * What binding one statement needs and gathers: the catalogue, the parameters' types, the names in force.
- */
+/** The context of binding one statement and what it collects: the catalogue, types of parameters, names in scope. */
 import { SqlError, SQLSTATE } from "../../errors.ts";
 import { didYouMean } from "../../nearest.ts";
 import type { Catalogue, TableSnapshot } from "../../storage/contract.ts";
@@ -16,37 +14,37 @@ export interface BindContext {
   catalogue: Catalogue;
   /** Type tags that the client gave for $1, $2 …; undefined to infer. */
   parameterTypes: (string | undefined)[];
-  /** Values of the parameters: given where a statement is bound anew for one run, because its shape depends on them. */
+  /** Values of the parameters. Given if a statement is bound again for one run, because its shape depends on them. */
   parameterValues?: readonly Value[];
   /** Absolute path of the directory that read_parquet may read. */
   importRoot: string;
   nowMicros: bigint;
   user: string;
-  /** Columns of a Parquet file. Handed in, because the SQL room reads no files. */
+  /** Returns the columns of a Parquet file. Passed in, because this room reads no files. */
   parquetSchema: (path: string) => FileColumns;
-  /** The text of the statement: keeps `<>` apart from `!=` in the names of unnamed columns. */
+  /** The text of the statement. It distinguishes `<>` from `!=` in the names of unnamed columns. */
   text?: string;
   effort?: Effort;
-  /** Called often: throws when nobody waits for the statement any more. */
+  /** Called often: throws once the statement was cancelled. */
   poll?: () => void;
-  /** What the client has set by SET, and the number of its connection. */
+  /** Settings made by SET, and the number of the connection. */
   client?: ClientFacts;
 }
 
-/** Columns with types of this database, and columns that have none, with their types in the file's terms. */
+/** The columns of supported types, and the others with their types as the file names them. */
 export interface FileColumns {
   columns: { name: string; type: string }[];
   leftOut: { name: string; type: string }[];
 }
 
-/** Common table expressions and DECLARE variables that a query sees; inner ones hide outer ones. */
+/** Common table expressions and DECLARE variables in scope. Inner ones hide outer ones. */
 export interface Names {
   readonly parent?: Names;
   readonly queries: ReadonlyMap<string, CommonQuery>;
   readonly variables: Map<string, { value: Expression; names: Names }>;
 }
 
-/** A query of WITH and the names in force there; within a recursion the rows of its last round. */
+/** A query of WITH with its names in scope; inside a recursion, the rows of the previous round. */
 export type CommonQuery = { table: CommonTable; names: Names } | { working: WorkingNode };
 
 export const NO_NAMES: Names = { queries: new Map(), variables: new Map() };
@@ -69,11 +67,11 @@ export function findVariable(names: Names, name: string): { value: Expression; n
   return undefined;
 }
 
-/** The names that a query adds by DECLARE and WITH. */
+/** The names in scope inside a query: those of its DECLARE and WITH, and the outer ones. */
 export function innerNames(query: Pick<Query, "declares" | "with">, outer: Names): Names {
   let names = outer;
   for (const declared of query.declares) {
-    // A later variable may use an earlier one, and a name declared again hides itself.
+    // A later variable may use an earlier one, also one of the same name.
     names = {
       parent: names,
       queries: new Map(),
@@ -90,26 +88,26 @@ export function innerNames(query: Pick<Query, "declares" | "with">, outer: Names
   return names;
 }
 
-/** Marks the type of a parameter that nothing has settled yet; no plan that leaves the binder has it. */
+/** The type of a parameter that is still undetermined. Finished plans never have it. */
 export const UNTYPED = "UNTYPED";
 
 /** The state of binding one statement. */
 export class Binding {
   readonly parameterTypes: (string | undefined)[];
-  /** By parameter: the element type of an array of PostgreSQL that is a text here, as in `$1::oid[]`. */
+  /** For each parameter: the element type, if it is an array of PostgreSQL, which is a text here, as in `$1::oid[]`. */
   readonly parameterArrays: (string | undefined)[] = [];
   readonly requires = new Requirements();
-  /** What the client is told besides the answer. */
+  /** Notices to the client, besides the result. */
   readonly notices = new Set<string>();
-  /** By the names in lower case of columns of files that have no type here: why they cannot be read. */
+  /** For columns of files with unsupported types, by lower-case name: why they cannot be read. */
   readonly unreadable = new Map<string, string>();
-  /** The statement's shape depends on values of parameters that are not known yet: something else stands in for them. */
+  /** The shape of the statement depends on values of parameters that are still unknown; stand-ins are used for them. */
   boundByValues = false;
   /** The bound statement depends on the clock, on files or on settings at the time of binding. */
   boundAnew = false;
-  /** Where bound expressions stand in the text: for errors that are found later than the expression was bound. */
+  /** Positions of bound expressions in the text, for errors found after the expression was bound. */
   private readonly positions = new WeakMap<Expr, number>();
-  /** How deep views, sub-queries and expressions are nested. */
+  /** Nesting depth of views, sub-queries and expressions. */
   private depth = 0;
   private bound = 0;
   private recursions = 0;
@@ -120,7 +118,7 @@ export class Binding {
     this.effort = context.effort ?? FULL_EFFORT;
   }
 
-  /** Counts what the statement makes of its words. @throws where that is too much. */
+  /** Counts the expressions that the statement expands to. @throws if there are too many. */
   spend(expressions: number, at: number): void {
     this.context.poll?.();
     this.bound += expressions;
@@ -128,7 +126,7 @@ export class Binding {
     if (this.bound > max) throw beyond(`more than ${max} expressions`, at, max);
   }
 
-  /** The id of one more recursion. */
+  /** Returns a new id for a recursion. */
   nextRecursion(): number {
     return this.recursions++;
   }
@@ -144,7 +142,7 @@ export class Binding {
     return "at" in expr ? expr.at : 0;
   }
 
-  /** What the session has set: a statement that asks for it holds for this session and moment only. */
+  /** Settings of the session. A statement that uses them must be bound again for each run. */
   sessionValues(): SessionValues {
     this.boundAnew = true;
     return this.context.client?.settings ?? new Map();
@@ -155,13 +153,13 @@ export class Binding {
     return this.context.client?.pid ?? 0;
   }
 
-  /** The moment of binding, in microseconds since 1970. A statement that asks for it holds for this moment only. */
+  /** The time of binding, in microseconds since 1970. A statement that uses it must be bound again for each run. */
   now(): bigint {
     this.boundAnew = true;
     return this.context.nowMicros;
   }
 
-  /** The type of parameter `index`, settled as `type` when nothing else did before. */
+  /** The type of parameter `index`; `type` if it was undetermined. */
   settleParameter(index: number, type: string): string {
     const settled = type === "NULL" ? "STRING" : type === "SYMBOL" || type === "SYMBOL_TEXT" ? "STRING" : type;
     return this.parameterTypes[index] ??= settled;
@@ -173,7 +171,10 @@ export class Binding {
     return snapshot;
   }
 
-  /** Bounds the recursion: a text nested too deeply is the client's fault, a stack overflow would be ours. */
+  /**
+   * Limits the recursion, so that deep nesting is reported as an error of the statement instead of overflowing the
+   * stack.
+   */
   nested<T>(at: number, work: () => T): T {
     if (++this.depth > 400) throw new SqlError("the statement is nested too deeply", at, SQLSTATE.programLimitExceeded);
     try {
@@ -187,7 +188,7 @@ export class Binding {
 export const tableNames = (catalogue: Pick<Catalogue, "tables">): string[] =>
   catalogue.tables().map(({ schema }) => schema.name);
 
-/** `known`: the names that were possible. */
+/** `known`: the existing names. */
 export function unknownTable(name: string, at: number, known: Iterable<string>): SqlError {
   return new SqlError(`there is no table ${name}${didYouMean(name, known)}`, at, SQLSTATE.undefinedTable);
 }
@@ -205,7 +206,7 @@ export function unknownColumn(
 }
 
 export class UnknownColumn extends SqlError {
-  /** `column` may have the name of a table before it. */
+  /** `column` may be qualified by the table's name. */
   constructor(readonly column: string, message: string, at: number) {
     super(message, at, SQLSTATE.undefinedColumn);
   }
@@ -222,7 +223,7 @@ export function unknownVariable(name: string, at: number, names: Names): SqlErro
   return new SqlError(`the variable @${name} is not declared${hint}`, at, SQLSTATE.undefinedColumn);
 }
 
-/** `names` and all that encloses them. */
+/** `names` and all enclosing scopes. */
 export function inForce(names: Names): Names[] {
   const all: Names[] = [];
   for (let at: Names | undefined = names; at !== undefined; at = at.parent) all.push(at);

@@ -1,6 +1,4 @@
-/**
- * Constants from one type to another, and expressions of constants to constants, while a statement is bound.
- */
+/** Converts constants between types, and evaluates constant expressions, while a statement is bound. */
 import type { Value } from "../../types/mod.ts";
 import { readValue } from "../../types/parse/mod.ts";
 import { evaluate } from "../planner/evaluate.ts";
@@ -9,7 +7,9 @@ import { type Binding } from "./context.ts";
 import type { Constant } from "./literals.ts";
 import { isInteger, isTextOrChar, isTime } from "./types.ts";
 
-/** An implicit conversion of a constant that is not null; undefined when there is none or the value does not fit. */
+/**
+ * Converts a constant that is not null implicitly. Undefined if there is no such conversion or the value does not fit.
+ */
 export function convertConstant(value: Exclude<Value, null>, from: string, to: string): Value | undefined {
   if (from === to) return value;
   if (isTextOrChar(from)) {
@@ -29,7 +29,10 @@ export function convertConstant(value: Exclude<Value, null>, from: string, to: s
   return undefined;
 }
 
-/** The constant that a constant expression is; undefined when it is none. Clocks stand still only when the statement runs. */
+/**
+ * The value of a constant expression; undefined if it is not constant. Functions of the clock are not constant until
+ * the statement runs.
+ */
 export function fold(expr: Expr, binding: Binding): Constant | undefined {
   if (expr.kind === "constant") return expr;
   if (expr.kind === "call" && !expr.args.every((arg) => arg.kind === "constant")) return undefined;
@@ -37,7 +40,10 @@ export function fold(expr: Expr, binding: Binding): Constant | undefined {
   return value === undefined ? undefined : binding.at(value, binding.positionOf(expr));
 }
 
-/** The same with clocks, for what a plan is made of: such statements are bound for each run. */
+/**
+ * As `fold`, but evaluates functions of the clock too, for values that determine the plan: such statements are bound
+ * again for each run.
+ */
 export function foldAtNow(expr: Expr, binding: Binding): Constant | undefined {
   const { user } = binding.context;
   const value = evaluate(expr, { user }) ?? evaluate(expr, { user, nowMicros: binding.now() });

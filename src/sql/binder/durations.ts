@@ -1,8 +1,6 @@
-/**
- * Durations as SQL writes them: SAMPLE BY's `15m`, TOLERANCE's `10s`, offsets of zones.
- */
+/** Durations in SQL: `15m` of SAMPLE BY, `10s` of TOLERANCE, offsets of time zones. */
 
-/** Units whose length never changes, in nanoseconds. */
+/** Units of fixed length, in nanoseconds. */
 const UNIT_NANOS: Record<string, bigint> = {
   n: 1n,
   U: 1_000n,
@@ -14,7 +12,7 @@ const UNIT_NANOS: Record<string, bigint> = {
   w: 604_800_000_000_000n,
 };
 
-/** `15m`, `h`: count and unit, or undefined. */
+/** Parses `15m` or `h` into count and unit. Undefined if the text is no such duration. */
 export function parseSampling(text: string): { count: number; unit: string } | undefined {
   const match = /^(\d*)([nUTsmhdwMy])$/.exec(text);
   if (match === null) return undefined;
@@ -22,7 +20,7 @@ export function parseSampling(text: string): { count: number; unit: string } | u
   return count > 0 && count <= 2147483647 ? { count, unit: match[2] } : undefined;
 }
 
-/** A fixed duration in the unit of `type`; undefined for what is none (months, years, no unit). */
+/** A fixed duration in the unit of `type`. Undefined if the text is none: months, years, or no unit. */
 export function fixedDuration(text: string, type: string): bigint | undefined {
   const sampling = /^(\d+)([nUTsmhdw])$/.exec(text);
   if (sampling === null) return undefined;
@@ -40,7 +38,7 @@ const WORD_NANOS: Record<string, bigint> = {
   day: 86_400_000_000_000n,
 };
 
-/** `minute`, `minutes` in the unit of `type`. */
+/** The length of `minute` or `minutes` in the unit of `type`. */
 export function wordDuration(word: string, type: string): bigint | undefined {
   const singular = word.toLowerCase().replace(/s$/, "");
   const nanos = WORD_NANOS[singular];
@@ -48,7 +46,7 @@ export function wordDuration(word: string, type: string): bigint | undefined {
   return type === "TIMESTAMP_NS" ? nanos : nanos / 1000n;
 }
 
-/** WITH OFFSET: `[+-]HH:mm` in the unit of `type`. */
+/** Parses WITH OFFSET, `[+-]HH:mm`, into the unit of `type`. */
 export function parseOffset(text: string, type: string): bigint | undefined {
   const match = /^([+-]?)(\d\d):(\d\d)$/.exec(text);
   if (match === null || Number(match[2]) > 23 || Number(match[3]) > 59) return undefined;

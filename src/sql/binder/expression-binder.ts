@@ -5,19 +5,19 @@ import type { Binding, Names } from "./context.ts";
 import type { Constant } from "./literals.ts";
 import type { ScopeColumn } from "./scope.ts";
 
-/** Sub-queries in expressions join themselves to the input; the binder of the query gives this. */
+/** Binds sub-queries in expressions, which are joined to the query's input. Provided by the query's binder. */
 export interface SubqueryHost {
-  /** A BOOLEAN expression: is `operand` among the query's values? */
+  /** A BOOLEAN expression: true if `operand` is among the query's values. */
   membership(operand: Expr, query: Query, names: Names, at: number): Expr;
   /** The value of a one-row query. */
   scalar(query: Query, names: Names, at: number): Expr;
-  /** A BOOLEAN expression: does the query give a row? */
+  /** A BOOLEAN expression: true if the query returns a row. */
   exists(query: Query, names: Names, at: number): Expr;
   /** The values of a query of one column, as PostgreSQL writes an array: `{a,b}`. */
   array(query: Query, names: Names, at: number): Expr;
 }
 
-/** What an expression may refer to, and what is allowed in it. */
+/** What is visible to an expression and allowed in it. */
 export interface Scope {
   columns: readonly ScopeColumn[];
   names: Names;
@@ -25,24 +25,28 @@ export interface Scope {
   aliases?: Map<string, Expr>;
   /** ORDER BY and GROUP BY find aliases before columns. */
   aliasesFirst?: boolean;
-  /** Where aggregate calls are gathered; without it they are refused. */
+  /** Collects aggregate calls. Absent if they are not allowed. */
   aggregates?: AggregateCall[];
-  /** Equal aggregate calls share one state. Not so under FILL, which is by place in the select list. */
+  /**
+   * Equal aggregate calls share one state. Not with FILL, because its values correspond to items of the select list.
+   */
   shareAggregates?: boolean;
-  /** Takes the order in which an aggregate of the list wants its rows; without it ORDER BY is refused. */
+  /**
+   * Collects the orders that aggregates of the list want for their rows. Absent if ORDER BY is not allowed in calls.
+   */
   aggregateOrder?: (keys: SortKey[], call: AggregateCall) => void;
-  /** Where window calls are gathered. */
+  /** Collects window calls. */
   windows?: WindowSink;
-  /** Where the calls of `unnest` are gathered; without it they are refused. */
+  /** Collects calls of `unnest`. Absent if they are not allowed. */
   unnest?: UnnestSink;
   subqueries?: SubqueryHost;
   /** Is it the condition of WHERE? */
   isFilter?: boolean;
-  /** Is it inside of a window function? */
+  /** True inside of a window function. */
   isWindow?: boolean;
 }
 
-/** Within an aggregate or a window function. */
+/** The scope's members inside an aggregate or a window function, which may not contain such calls. */
 export const NO_CALLS_OF_ROWS = { aggregates: undefined, windows: undefined, unnest: undefined };
 
 export interface WindowSink {

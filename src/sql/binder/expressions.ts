@@ -1,6 +1,4 @@
-/**
- * Expressions: names, overloads and implicit casts of one expression over one scope.
- */
+/** Binds expressions: resolves names and overloads in one scope, and inserts implicit casts. */
 import { notSupported, SqlError, SQLSTATE } from "../../errors.ts";
 import { didYouMean } from "../../nearest.ts";
 import { typeOf, type Value } from "../../types/mod.ts";
@@ -54,7 +52,7 @@ function isLogic(e: Binary): boolean {
   return e.operator === "and" || e.operator === "or";
 }
 
-/** Functions of the SQL standard that are called without parentheses, where no column has the name. */
+/** Functions of the SQL standard that are called without parentheses, unless a column has that name. */
 const WITHOUT_PARENTHESES = new Set(["current_catalog", "current_schema", "current_user", "session_user", "user"]);
 
 export class Expressions implements ExpressionBinder {
@@ -65,7 +63,10 @@ export class Expressions implements ExpressionBinder {
     return this.binding.nested(e.at, () => this.binding.at(this.bindKind(e, scope), e.at));
   }
 
-  /** A condition. @throws at the expression when it is not BOOLEAN; `isOperand`: beside AND and OR a null is false. */
+  /**
+   * Binds a condition. `isOperand`: it is an operand of AND or OR, where null is false. @throws at the expression if it
+   * is not BOOLEAN.
+   */
   condition(e: Expression, scope: Scope, isOperand = false): Expr {
     const bound = this.settle(this.bind(e, scope), "BOOLEAN");
     if (bound.type === "NULL" && isOperand) return FALSE;
@@ -127,7 +128,7 @@ export class Expressions implements ExpressionBinder {
           return this.function(`json_extract_${tag}`, this.args(inner, scope), inner.at);
         }
         const operand = this.bind(e.operand, scope);
-        // Clients write literals so: '\\x00ff'::bytea.
+        // Clients write literals this way: '\\x00ff'::bytea.
         const isBytea = e.type.name === "bytea" && (isText(operand.type) || operand.type === UNTYPED);
         if (operand.type === "BINARY" !== (tag === "BINARY") && operand.type !== "NULL" && !isBytea) {
           const at = tag === "BINARY" ? e.type.at : e.at;
@@ -176,8 +177,8 @@ export class Expressions implements ExpressionBinder {
   }
 
   /**
-   * The constant that `expr` is, or undefined. Where the value of a parameter decides, `standIn` is taken until it is known:
-   * the statement is then bound anew.
+   * The value of a constant expression, or undefined. If it depends on the value of a parameter that is still unknown,
+   * returns `standIn`, and the statement is bound again with the values.
    */
   constantOf(expr: Expr, standIn: Constant): Constant | undefined {
     const value = fold(this.settle(expr, standIn.type), this.binding);
@@ -186,14 +187,14 @@ export class Expressions implements ExpressionBinder {
     return this.binding.at({ ...standIn }, this.binding.positionOf(expr));
   }
 
-  /** An array of constants is one; of anything else it is made for each row. */
+  /** An array of constants is a constant. Other arrays are built for each row. */
   private array(e: Extract<Expression, { kind: "array" }>, scope: Scope): Expr {
     const items = e.items.map((item) => this.bind(item, scope));
     if (items.every(({ kind }) => kind === "constant")) return arrayLiteral(items, e.items.map(({ at }) => at), e.at);
     return this.function("array_of", items, e.at);
   }
 
-  /** `a[1]`, `m[1, 2:]`: three numbers for each subscript, its kind, from and to. */
+  /** `a[1]`, `m[1, 2:]`: passes three numbers for each subscript: kind, from, to. */
   private index(e: Extract<Expression, { kind: "index" }>, scope: Scope): Expr {
     const operand = this.bind(e.operand, scope);
     const dimensions = arrayDimensions(operand.type);
@@ -257,7 +258,7 @@ export class Expressions implements ExpressionBinder {
     return this.operator(e.operator, [settled], e.at);
   }
 
-  /** Long chains lean to the left: they are gone along without recursion. */
+  /** Long chains are nested on the left, so the left operands are visited in a loop instead of recursively. */
   private binary(e: Binary, scope: Scope): Expr {
     if (isLogic(e)) return this.logic(e, scope);
     const list = asList(e);
@@ -316,12 +317,12 @@ export class Expressions implements ExpressionBinder {
     return result;
   }
 
-  /** A call of an operator's entry; no overload is an error at the operator. */
+  /** A call of an operator's entry. Without a matching overload the error is at the operator. */
   operator(name: string, operands: Expr[], at: number): Expr {
-    // What is added to a time is a number.
+    // An untyped operand added to a time is a number.
     const shifts = (name === "+" || name === "-") && operands.some((x) => isTime(x.type));
     let args = shifts ? operands.map((x) => this.settle(x, "LONG")) : this.settleAlike(operands);
-    // A number before a date makes a number, and a date's are milliseconds.
+    // A number before a date gives a number: the date counts as its milliseconds.
     if (shifts && isInteger(args[0].type) && args[1]?.type === "DATE") {
       args = [args[0], this.cast(args[1], "LONG", at)];
     }
@@ -333,7 +334,7 @@ export class Expressions implements ExpressionBinder {
     return this.binding.at(this.blamingArray(resolved, args), at);
   }
 
-  /** Beside a DECIMAL whole numbers are decimals: constants of as many digits as they have. */
+  /** With a DECIMAL operand, integers become decimals; constants with as many digits as they have. */
   private decimalOperand(operator: string, arg: Expr, at: number): Expr {
     if (decimalOf(arg.type) !== undefined) return arg;
     if (arg.type === "NULL") return this.nullOf(decimalTag(1, 0));
@@ -344,19 +345,19 @@ export class Expressions implements ExpressionBinder {
     return this.cast(arg, decimalTag(digits, 0), at);
   }
 
-  /** A cast to DECIMAL, or from it to a number; undefined for others. */
+  /** A cast to DECIMAL, or from DECIMAL to a number. Undefined for other casts. */
   private decimalCast(expr: Expr, tag: string, at: number): Expr | undefined {
     const { type } = expr;
     if (decimalOf(tag) !== undefined) {
       if (!isNumber(type) && !isTime(type) && !isTextOrChar(type) && decimalOf(type) === undefined) return undefined;
-      const place = decimalOf(type) === undefined ? this.binding.positionOf(expr) : at;
-      return { kind: "call", function: `cast_DECIMAL(${type})`, args: [expr], type: tag, at: place };
+      const position = decimalOf(type) === undefined ? this.binding.positionOf(expr) : at;
+      return { kind: "call", function: `cast_DECIMAL(${type})`, args: [expr], type: tag, at: position };
     }
     if (decimalOf(type) === undefined || !DECIMAL_TARGETS.has(tag)) return undefined;
     return { kind: "call", function: `decimal_${tag}(${type})`, args: [expr], type: tag, at };
   }
 
-  /** A cast to a geohash or an array; undefined for others. */
+  /** A cast to a geohash or an array. Undefined for other casts. */
   private shapedCast(expr: Expr, tag: string, at: number): Expr | undefined {
     const { type } = expr, bits = geohashBits(tag);
     if (bits !== undefined) {
@@ -375,7 +376,7 @@ export class Expressions implements ExpressionBinder {
     return { kind: "call", function: `cast_ARRAY(${source.type})`, args: [source], type: tag, at };
   }
 
-  /** Constants whose product no INT holds are LONGs. */
+  /** Converts INT constants to LONG if their product overflows INT. */
   private wideFactors(args: Expr[], at: number): Expr[] {
     if (args.some((arg) => arg.type !== "INT")) return args;
     const values = args.map((arg) => fold(arg, this.binding)?.value);
@@ -384,18 +385,18 @@ export class Expressions implements ExpressionBinder {
     return Math.abs(product) <= INT_MAX ? args : args.map((arg) => this.cast(arg, "LONG", at));
   }
 
-  /** The call of function `name`; errors stand at the call or at the argument that does not fit. */
+  /** A call of function `name`. Errors are at the call or at the argument that does not fit. */
   function(name: string, args: Expr[], at: number): Expr {
     return this.binding.at(this.blamingArray(bindFunction(this, name, args, at, "function"), args), at);
   }
 
-  /** Shapes that do not fit are told at the first array. */
+  /** Runtime errors about the shapes of arrays are reported at the first array. */
   private blamingArray(call: Expr, args: readonly Expr[]): Expr {
     const array = args.find(({ type }) => arrayDimensions(type) > 0);
     return array === undefined || call.kind !== "call" ? call : { ...call, at: this.binding.positionOf(array) };
   }
 
-  /** Parameters without type take the type of the others. */
+  /** Gives untyped parameters the type of the other operands. */
   settleAlike(operands: Expr[]): Expr[] {
     const other = operands.find((x) => x.type !== UNTYPED && x.type !== "NULL");
     return operands.map((x) => this.settle(x, other?.type ?? "STRING"));
@@ -419,8 +420,8 @@ export class Expressions implements ExpressionBinder {
   }
 
   /**
-   * In a filter NOT goes inside: of `<` and the like it is the opposite comparison, which a null satisfies as little as the
-   * first one. (In the select list NOT of a comparison with null is true.)
+   * In a filter, NOT of a comparison such as `<` becomes the opposite comparison, so that nulls satisfy neither. (In
+   * the select list, NOT of a comparison with null is true.)
    */
   private negateFilter(condition: Expr, at: number): Expr {
     if (condition.kind !== "call") return this.negate(condition, at);
@@ -448,9 +449,9 @@ export class Expressions implements ExpressionBinder {
     const high = this.bind(e.high, scope);
     const settled = this.settleAlike([operand, low, high]);
     this.refuseBounds(settled, e.high.at);
-    // Nothing lies between a null and anything, not even a null.
+    // BETWEEN with a null bound is false, even for a null.
     if (settled.some((bound, i) => i > 0 && isNullConstant(bound))) return e.negated ? TRUE : FALSE;
-    // Texts lie between times.
+    // Texts between times are parsed as times.
     if (isText(settled[0].type) && settled.slice(1).some((bound) => isText(bound.type))) {
       settled[0] = this.cast(settled[0], "TIMESTAMP", e.at);
     }
@@ -461,7 +462,7 @@ export class Expressions implements ExpressionBinder {
     return e.negated ? not(test, e.at) : test;
   }
 
-  /** BETWEEN is for whole numbers, times, texts and addresses. @throws at the last bound, as the dialect does. */
+  /** BETWEEN accepts integers, times, texts and addresses. @throws at the last bound, like the dialect. */
   private refuseBounds(operands: Expr[], at: number): void {
     const wrong = operands.find(({ type }, i) =>
       type === "FLOAT" || type === "DOUBLE" || type === "BOOLEAN" || type === "UUID" || (type === "CHAR" && i === 0)
@@ -474,7 +475,7 @@ export class Expressions implements ExpressionBinder {
     }
   }
 
-  /** A bound of a time: constant text is read now, and must be a time. */
+  /** A bound of a time. A constant text is parsed now and must be a time. */
   instant(bound: Expr, type: string, at: number): Expr {
     if (bound.kind !== "constant" || bound.value === null || isTime(bound.type)) return bound;
     const converted = convertConstant(bound.value, bound.type, type);
@@ -488,7 +489,7 @@ export class Expressions implements ExpressionBinder {
     const choice = choiceOf(e);
     if (choice !== undefined) this.refuseTwins(choice.whens, scope);
     const operand = e.operand === undefined ? undefined : this.bind(e.operand, scope);
-    // It stands in the test of each branch.
+    // The operand is copied into the condition of each branch.
     if (operand !== undefined) this.binding.spend(sizeOf(operand) * (e.branches.length - 1), e.at);
     const whens = e.branches.map((branch) => {
       if (operand === undefined) return this.condition(branch.when, scope);
@@ -504,7 +505,10 @@ export class Expressions implements ExpressionBinder {
     return { kind: "case", branches, otherwise, type };
   }
 
-  /** A value behind THEN or ELSE. What cannot be done here is NULL where columns of the catalogue rule the branch out. */
+  /**
+   * The value after THEN or ELSE. Values that are not supported become NULL if the constant columns of the catalogue
+   * rule the branch out.
+   */
   private branch(value: Expression, when: Expr | undefined, scope: Scope): Expr {
     if (when === undefined || !this.isNever(when, scope)) return this.bind(value, scope);
     return tolerant(() => this.bind(value, scope)) ?? NULL_CONSTANT;
@@ -522,12 +526,15 @@ export class Expressions implements ExpressionBinder {
     return hasKnown && fold(known, this.binding)?.value === false;
   }
 
-  /** The type of all branches. @throws at the first that does not go with those before it; `elseFirst`: ELSE stands before all. */
+  /**
+   * The common type of all branches. `elseFirst`: ELSE is considered first. @throws at the first branch whose type does
+   * not match the previous ones.
+   */
   private branchesType(bound: Expr[], values: Expression[], elseFirst: boolean): string {
-    const places = bound.map((_, i) => i);
-    if (elseFirst) places.unshift(places.pop()!);
-    let type = bound[places[0]].type;
-    for (const i of places) {
+    const indices = bound.map((_, i) => i);
+    if (elseFirst) indices.unshift(indices.pop()!);
+    let type = bound[indices[0]].type;
+    for (const i of indices) {
       const common = branchType(type, bound[i].type);
       if (common === undefined) {
         throw typeMismatch(
@@ -540,7 +547,7 @@ export class Expressions implements ExpressionBinder {
     return type;
   }
 
-  /** CASE with the same constant twice is a mistake. */
+  /** Refuses a CASE with the same constant twice. */
   private refuseTwins(whens: Expression[], scope: Scope): void {
     const seen = new Set<string>();
     for (const when of whens) {
@@ -556,7 +563,7 @@ export class Expressions implements ExpressionBinder {
     return constant(nullValue(type), type);
   }
 
-  /** `'{a,b}'::text[]`: such an array is its text. */
+  /** `'{a,b}'::text[]`: such an array is represented by its text. */
   private textArray(e: Extract<Expression, { kind: "cast" }>, scope: Scope): Expr {
     const operand = this.settle(this.bind(e.operand, scope), "STRING");
     if (e.operand.kind === "parameter") this.binding.parameterArrays[e.operand.index] = e.type.name;
@@ -573,7 +580,7 @@ export class Expressions implements ExpressionBinder {
     return constant(oidOfText(e.type.name, operand.value, catalogue, e.operand.at), "INT");
   }
 
-  /** An explicit or implicit cast; constants are converted now where that can be done. */
+  /** An explicit or implicit cast. Constants are converted now if possible. */
   cast(expr: Expr, target: string, at: number): Expr {
     const tag = computedTag(target);
     const settled = this.settle(expr, tag);
@@ -594,7 +601,7 @@ export class Expressions implements ExpressionBinder {
     return this.binding.at(fold(call, this.binding) ?? call, at);
   }
 
-  /** Puts `expr` into type `target` for an overload that wants it so. */
+  /** Converts `expr` to the type that an overload requires. */
   coerce(expr: Expr, target: string, at: number): Expr {
     if (expr.type === target) return expr;
     const settled = this.settle(expr, target);
@@ -603,7 +610,7 @@ export class Expressions implements ExpressionBinder {
       const value = convertConstant(settled.value, settled.type, target);
       if (value !== undefined) return this.binding.at(constant(value, target), this.binding.positionOf(settled));
     }
-    // Where the dialect reads a text as a number unasked, it must be one.
+    // Where the dialect converts a text to a number implicitly, the text must be a number.
     if ((settled.type === "STRING" || settled.type === "VARCHAR") && isNumber(target)) {
       const found = findOverload(`assign_${target}`, [settled.type]);
       if ("entry" in found && found.types[0] === settled.type) {
@@ -651,7 +658,10 @@ export class Expressions implements ExpressionBinder {
     return this.function(name, args, e.at);
   }
 
-  /** Of a constant name it is a constant of the session. With `missing_ok`, as in PostgreSQL, an unknown name is NULL or refused. */
+  /**
+   * current_setting() of a constant name is a constant of the session. With `missing_ok`, an unknown name gives NULL,
+   * otherwise an error, as in PostgreSQL.
+   */
   private currentSetting(e: FunctionCall, args: Expr[]): Expr {
     const call = this.function("current_setting", args, e.at);
     const [named, ...others] = args;
@@ -667,7 +677,7 @@ export class Expressions implements ExpressionBinder {
     throw new SqlError(`there is no setting ${name}${hint}`, e.args[0].at, SQLSTATE.undefinedObject);
   }
 
-  /** Decimals have no kernel, so coalesce is said as a CASE. */
+  /** There is no kernel for decimals, so coalesce is rewritten as a CASE. */
   private coalesceDecimals(args: Expr[], e: FunctionCall): Expr {
     const type = this.branchesType(args, e.args, false);
     const values = args.map((arg, i) => this.cast(arg, type, e.args[i].at));
@@ -696,7 +706,7 @@ export class Expressions implements ExpressionBinder {
     return { kind: "placeholder", of: "aggregate", index, type: call.type };
   }
 
-  /** An aggregate's call with its arguments over the input. */
+  /** Binds an aggregate's call, with its arguments over the input. */
   aggregateCall(e: FunctionCall, name: string, scope: Scope): AggregateCall {
     let actual = name;
     if (e.distinct) {
@@ -714,33 +724,33 @@ export class Expressions implements ExpressionBinder {
     return { function: resolved.id, args: resolved.args, distinct: false, type: resolved.type, at: e.at };
   }
 
-  /** NULL as an aggregate's argument: a number where only numbers are taken, else a text. */
+  /** NULL as an argument of an aggregate becomes a number for sum and avg, and a text for min and max. */
   private typedNull(aggregate: string, arg: Expr): Expr {
     if (arg.type !== "NULL") return arg;
     if (aggregate === "sum" || aggregate === "avg") return this.nullOf("DOUBLE");
     return aggregate === "min" || aggregate === "max" ? this.nullOf("STRING") : arg;
   }
 
-  /** An item of ORDER BY inside a window. */
+  /** Binds an item of ORDER BY inside a window. */
   sortKey(item: OrderItem, scope: Scope): SortKey {
     const expression = this.settle(this.bind(item.expression, scope), "STRING");
     return { expression, descending: item.descending, nulls: item.nulls };
   }
 }
 
-const placesOf = new WeakMap<AggregateCall[], Map<string, number>>();
+const indicesOf = new WeakMap<AggregateCall[], Map<string, number>>();
 
-/** The place of the call among `calls`, to which it is added if there is none like it. */
+/** The index of an equal call in `calls`; adds the call if there is none. */
 function sharedIndex(calls: AggregateCall[], call: AggregateCall): number {
-  let places = placesOf.get(calls);
-  if (places === undefined) placesOf.set(calls, places = new Map());
+  let indices = indicesOf.get(calls);
+  if (indices === undefined) indicesOf.set(calls, indices = new Map());
   const key = textOf(call);
-  let index = places.get(key);
-  if (index === undefined) places.set(key, index = calls.push(call) - 1);
+  let index = indices.get(key);
+  if (index === undefined) indices.set(key, index = calls.push(call) - 1);
   return index;
 }
 
-/** The call without what does not change the result, in a form that JSON can take. */
+/** The call as a text, without positions, which do not affect the result. */
 function textOf(call: AggregateCall): string {
   return JSON.stringify([call.function, call.args], (key, value) => {
     if (key === "at") return undefined;
@@ -749,13 +759,13 @@ function textOf(call: AggregateCall): string {
   });
 }
 
-/** CASE over a text has texts in its branches. */
+/** Refuses a branch of another type in a CASE over a text. */
 function refuseUnlikeText(operand: Expr, value: Expr, at: number): void {
   if (!isText(operand.type) || isTextOrChar(value.type) || value.type === "NULL" || value.type === UNTYPED) return;
   throw typeMismatch(`CASE over ${displayName(operand.type)} has a branch for ${displayName(value.type)}`, at);
 }
 
-/** It costs next to nothing, and a list of values may be long. */
+/** True for literals: they are not counted, because lists of values may be long. */
 function isValue(e: Expression): boolean {
   return e.kind === "number" || e.kind === "string" || (e.kind === "unary" && isValue(e.operand));
 }
@@ -768,33 +778,33 @@ const DECIMAL_OPERATORS = new Set(["+", "-", "*", "/", "%", "=", "!=", "<", "<="
 
 const OPPOSITE: Record<string, string> = { "<": ">=", "<=": ">", ">": "<=", ">=": "<" };
 
-/** The value that a row of this type has when it has none. */
+/** The null of the type; false or 0 if it has none. */
 export function nullValue(type: string): Value {
   if (typeOf(type).nullable) return null;
   return type === "BOOLEAN" ? false : 0;
 }
 
-/** What `x = any(…)` looks in: an array in PostgreSQL's text form. */
+/** The array in `x = any(…)`, in PostgreSQL's text form. */
 function arrayOfAny({ operator, right }: Binary): Expression | undefined {
   if (operator !== "=" || right.kind !== "call" || right.name.toLowerCase() !== "any") return undefined;
   return right.args.length === 1 && right.args[0].kind !== "query" ? right.args[0] : undefined;
 }
 
-/** What `x <> all(…)` looks in. */
+/** The array in `x <> all(…)`. */
 function arrayOfAll({ operator, right }: Binary): Expression | undefined {
   if (operator !== "!=" || right.kind !== "call" || right.name !== "all" || right.args.length !== 1) return undefined;
   return right.args[0];
 }
 
-/** Types of arrays that PostgreSQL's clients ask its catalogues with. */
+/** Types of arrays that PostgreSQL's clients use in queries of its catalogue. */
 function isTextArray({ name, dimensions }: TypeName): boolean {
   return dimensions === 1 && (name === "text" || name === "varchar" || name === "name" || name === "oid");
 }
 
-/** Functions that give arrays in PostgreSQL's text form. */
+/** Functions that return arrays in PostgreSQL's text form. */
 const TEXT_ARRAYS = new Set(["current_schemas"]);
 
-/** `x = any(array[…])`, which tools write for `x in (…)`. */
+/** Reads `x = any(array[…])`, which tools write for `x in (…)`. */
 function asList({ operator, at, left, right }: Binary): Extract<Expression, { kind: "in" }> | undefined {
   if (operator !== "=" || right.kind !== "call" || right.name.toLowerCase() !== "any") return undefined;
   const [list] = right.args;

@@ -1,4 +1,4 @@
-/** A catalogue without storage, for tests: tables are what CREATE TABLE made, and have no rows. */
+/** A catalogue without storage, for tests: its tables are created by statements and have no rows. */
 import type { Catalogue, TableSchema, TableSnapshot } from "../../storage/contract.ts";
 import type { BoundStatement, NewTable } from "../plan.ts";
 import type { BoundAddColumns } from "../statements/alter-add-column.ts";
@@ -44,7 +44,7 @@ export class FakeCatalogue implements Catalogue {
     });
   }
 
-  /** Does to the schemas what the statement says. */
+  /** Applies the statement to the schemas. */
   apply(bound: BoundStatement): void {
     const statement = bound as
       | BoundCreateTable<unknown>

@@ -1,27 +1,25 @@
-/**
- * GROUP BY, written or implied: an aggregate node, and the select list said over its output.
- */
+/** GROUP BY, explicit or implicit: makes an aggregate node and rewrites the select list over its output. */
 import { SqlError, SQLSTATE } from "../../errors.ts";
 import type { AggregateCall, Column, Expr, Plan } from "../plan.ts";
 import type { Binding } from "./context.ts";
 import { columnsRead, filter, hashExpr, hasPlaceholder, placed, rewrite, sameExpr } from "./plans.ts";
 import type { OrderKey, OutputItem } from "./query.ts";
 
-/** Does the expression hold an aggregate call? */
+/** True if the expression contains an aggregate call. */
 export function isAggregated(expr: Expr): boolean {
   return hasPlaceholder(expr, "aggregate");
 }
 
-/** Keys of a grouping with their place in its output, and how expressions are said over that output. */
+/** The keys of a grouping with their positions in its output; rewrites expressions over that output. */
 export class Grouping {
   readonly keys: Expr[] = [];
-  /** Indices of keys by their hash. */
-  private readonly places = new Map<number, number[]>();
+  /** Ordinals of keys, by their hashes. */
+  private readonly ordinals = new Map<number, number[]>();
 
-  /** `growing`: a column that is no key becomes one; otherwise it is an error. */
+  /** `growing`: a column that is not a key becomes one; otherwise it is an error. */
   constructor(private readonly binding: Binding, private growing: boolean, private readonly keyOffset: number) {}
 
-  /** From here on the keys are known: ORDER BY and HAVING add none. */
+  /** After this call, ORDER BY and HAVING cannot add keys. */
   close(): void {
     this.growing = false;
   }
@@ -31,15 +29,18 @@ export class Grouping {
     if (known !== undefined) return known;
     const index = this.keys.push(key) - 1;
     const hash = hashExpr(key);
-    this.places.set(hash, [...this.places.get(hash) ?? [], index]);
+    this.ordinals.set(hash, [...this.ordinals.get(hash) ?? [], index]);
     return index;
   }
 
   private find(e: Expr): number | undefined {
-    return this.places.get(hashExpr(e))?.find((index) => sameExpr(this.keys[index], e));
+    return this.ordinals.get(hashExpr(e))?.find((index) => sameExpr(this.keys[index], e));
   }
 
-  /** Aggregates are placed behind the keys only once all keys are known: until then they keep their placeholder. */
+  /**
+   * Rewrites an expression over the output. Aggregates keep their placeholders until all keys are known, because they
+   * follow the keys.
+   */
   over(expr: Expr): Expr {
     return rewrite(expr, (e) => {
       const key = this.find(e);
@@ -72,7 +73,7 @@ export function groupPlan(
   for (const { expr } of varied.length > 0 ? varied : (written ?? []).slice(0, 1)) grouping.add(expr);
   if (written === undefined) {
     for (const { expr } of items) {
-      // What holds no aggregate is a key as a whole; constants are none.
+      // An item without an aggregate is a key as a whole, unless it is constant.
       if (!isAggregated(expr) && columnsRead(expr).size > 0) grouping.add(expr);
     }
   }
@@ -94,7 +95,7 @@ export function groupPlan(
   return condition === undefined ? plan : filter(plan, placed(condition, "aggregate", first));
 }
 
-/** Replaces the placeholders of aggregates by their columns in the grouping's output. */
+/** Replaces the placeholders of aggregates by columns of the grouping's output. */
 export function placeAggregates(items: OutputItem[], orders: OrderKey[], first: number): void {
   for (const item of items) item.expr = placed(item.expr, "aggregate", first);
   for (const order of orders) if (order.expr !== undefined) order.expr = placed(order.expr, "aggregate", first);

@@ -1,6 +1,4 @@
-/**
- * Joins: equal keys and what ON says besides; joins by time.
- */
+/** Joins: the equality keys and the remaining condition of ON; joins by time. */
 import { notSupported, SqlError, SQLSTATE } from "../../errors.ts";
 import type { Expression, Join, Source } from "../ast.ts";
 import type { Expr, JoinNode, Plan, TimeJoinNode } from "../plan.ts";
@@ -11,7 +9,7 @@ import type { Scope } from "./expression-binder.ts";
 import type { Expressions } from "./expressions.ts";
 import { noRows } from "./no-rows.ts";
 import { tolerant } from "./tolerant.ts";
-import { nextToken, placeBefore } from "./places.ts";
+import { nextToken, positionBefore } from "./positions.ts";
 import { and, columnOf, columnsRead, remap, sort } from "./plans.ts";
 import { candidates, markTimestampUsed, markUsed, type Relation, type ScopeColumn } from "./scope.ts";
 import type { Queries } from "./query.ts";
@@ -50,7 +48,7 @@ function checkAliases(join: Join, left: Relation, right: Relation): void {
   );
 }
 
-/** Where a source is named. */
+/** The position of the source's name. */
 function aliasPlace(source: Source): number {
   return source.kind !== "join" && source.alias !== undefined ? source.alias.at : source.at;
 }
@@ -58,18 +56,18 @@ function aliasPlace(source: Source): number {
 function misplacedTolerance(queries: Queries, at: number): SqlError {
   return new SqlError(
     "TOLERANCE goes with ASOF and LT joins only",
-    placeBefore(queries.binding.context.text, "tolerance", at),
+    positionBefore(queries.binding.context.text, "tolerance", at),
   );
 }
 
-/** Left columns, then right columns; the hidden ones too. */
+/** Left columns, then right columns, including the hidden ones. */
 function combined(
   left: Relation,
   right: Relation,
   type: Join["type"],
 ): { columns: ScopeColumn[]; planColumns: Plan["columns"] } {
   const offset = left.plan.columns.length;
-  // In rows without a match a column is NULL.
+  // In rows without a match, the columns of the other side are NULL.
   const side = (columns: ScopeColumn[], isKept: boolean) =>
     isKept ? columns : columns.map((column) => ({ ...column, known: column.known === null ? null : undefined }));
   const columns = [
@@ -97,7 +95,7 @@ function plainJoin(queries: Queries, join: Join, left: Relation, right: Relation
     return { plan: noRows(planColumns), columns, isTable: false, isEmpty: true, timestamp: -1 };
   }
   const keys = bindKeys();
-  // The left side's rows come in their order; the right side of RIGHT and FULL has rows in none.
+  // Rows are in the order of the left side; with RIGHT and FULL they have no order.
   const keepsOrder = type !== "right" && type !== "full";
   const plan: JoinNode = {
     node: "join",
@@ -114,7 +112,7 @@ function plainJoin(queries: Queries, join: Join, left: Relation, right: Relation
   return { plan, columns, isTable: false, timestamp: keepsOrder ? left.timestamp : -1 };
 }
 
-/** The columns of USING on the right side are found only with their table's name. */
+/** After USING, the columns of the right side can only be referred to with their table's name. */
 function merged(columns: ScopeColumn[], join: Join, leftCount: number): ScopeColumn[] {
   if (join.type === "right" || join.type === "full") throw notSupported("USING of RIGHT and FULL joins", join.on!.at);
   const names = new Set(
@@ -161,7 +159,7 @@ function timeJoin(queries: Queries, join: Join, left: Relation, right: Relation,
     tolerance = fixedDuration(join.tolerance.text, leftTime.type);
     const { text, at } = join.tolerance;
     if (tolerance === undefined) {
-      // A unit that is missing is missed behind the number.
+      // If the unit is missing, the error is after the number.
       const digits = /^\d+(?![a-zA-Z])/.exec(text)?.[0].length ?? 0;
       throw new SqlError(`'${text}' is no tolerance: a number and one of n U T s m h d w is wanted`, at + digits);
     }
@@ -195,7 +193,7 @@ function inTimeOrder(relation: Relation, side: string, at: number): Plan {
   return { ...sorted, timestamp, order: "asc" };
 }
 
-/** ON as pairs of equal keys and a rest. Joins by time take no rest. */
+/** Splits ON into equality keys and the remaining condition. Joins by time only allow keys. */
 function joinKeys(
   expressions: Expressions,
   on: Expression | undefined,
@@ -254,7 +252,7 @@ function sideOf(expr: Expr, offset: number): "left" | "right" | "both" | "none" 
 
 function addShared(expressions: Expressions, keys: Keys, item: Expression, left: Relation, right: Relation): void {
   if (item.kind !== "column") throw new SqlError("ON (…) wants names of columns", item.at);
-  // Of several tables on the left that have the column, the first one counts.
+  // If several tables on the left have the column, the first one is used.
   const [l] = candidates(left.columns, item.path);
   const [r] = candidates(right.columns, item.path);
   if (l === undefined || r === undefined) {
@@ -269,14 +267,14 @@ function addShared(expressions: Expressions, keys: Keys, item: Expression, left:
   }, item.at);
 }
 
-/** Keys are of one type, or both text. */
+/** Both keys must have the same type, or both be texts. */
 function addKey(expressions: Expressions, keys: Keys, left: Expr, right: Expr, at: number): void {
   let [l, r] = [left, right];
   if (l.type !== r.type) {
     if (!isText(l.type) || !isText(r.type)) {
       throw typeMismatch(`the keys of the join differ: ${displayName(l.type)} and ${displayName(r.type)}`, at);
     }
-    // Codes are compared as codes only where both sides have them.
+    // Codes can only be compared if both sides have them.
     if (l.type === "SYMBOL") l = expressions.cast(l, "STRING", at);
     if (r.type === "SYMBOL") r = expressions.cast(r, "STRING", at);
   }

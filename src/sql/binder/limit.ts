@@ -10,7 +10,9 @@ import { columnsRead } from "./plans.ts";
 import { isInteger } from "./types.ts";
 
 const ROWS_MAX = BigInt(Number.MAX_SAFE_INTEGER);
-/** LIMIT n; n, ; , n; low, high. Negative bounds count from the end; bounds of one sign may be turned round. */
+/**
+ * LIMIT n; n, ; , n; low, high. Negative bounds count from the end. Two bounds of the same sign may be in either order.
+ */
 export function bindLimit(
   expressions: Expressions,
   input: Plan,
@@ -42,7 +44,7 @@ export function bindLimit(
   return { node: "limit", input, low, high, columns: input.columns, timestamp: input.timestamp, order: input.order };
 }
 
-/** LIMIT count OFFSET n, as PostgreSQL has it: null is no limit and no offset. */
+/** LIMIT count OFFSET n, as in PostgreSQL: null means no limit and no offset. */
 function bindOffset(expressions: Expressions, input: Plan, limit: Limit, offset: Expression, names: Names): Plan {
   const wholeNumber = (e: Expression, what: string): bigint | undefined => {
     const bound = expressions.settle(expressions.bind(e, { columns: [], names }), "LONG");

@@ -29,7 +29,7 @@ export const FALSE = constant(false, "BOOLEAN");
 const INT_MAX = 2147483647n;
 const LONG_MAX = 9223372036854775807n;
 
-/** `1` INT, `3000000000` and `7L` LONG, `1.5`, `1d` and what LONG cannot hold DOUBLE, `1.5f` FLOAT. */
+/** `1` is INT; `3000000000` and `7L` are LONG; `1.5`, `1d` and integers beyond LONG are DOUBLE; `1.5f` is FLOAT. */
 export function numberLiteral(text: string, at: number): Constant {
   const plain = text.replaceAll("_", "");
   if (/^0x/i.test(plain)) {
@@ -59,7 +59,7 @@ export function numberLiteral(text: string, at: number): Constant {
   return constant(finite(Number(plain), text, at), "DOUBLE");
 }
 
-/** `1.50m` is DECIMAL(3,2), `0.05m` DECIMAL(3,2), `100m` DECIMAL(3,0): its digits are its type. */
+/** `1.50m` and `0.05m` are DECIMAL(3,2), `100m` is DECIMAL(3,0): the digits determine the type. */
 function decimalLiteral(digits: string, text: string, at: number): Constant {
   const match = /^(\d*)\.?(\d*)$/.exec(digits);
   if (!match || (match[1] === "" && match[2] === "")) throw new SqlError(`${text} is no number`, at);
@@ -71,8 +71,8 @@ function decimalLiteral(digits: string, text: string, at: number): Constant {
   return constant(BigInt(whole + match[2]), decimalTag(precision, scale));
 }
 
-/** An array of constants: `ARRAY[1.0, null]`, `ARRAY[[1, 2], [3, 4]]`. Its value is the text that replies print. */
-export function arrayLiteral(items: readonly Expr[], places: readonly number[], at: number): Constant {
+/** An array of constants: `ARRAY[1.0, null]`, `ARRAY[[1, 2], [3, 4]]`. Its value is its text in results. */
+export function arrayLiteral(items: readonly Expr[], positions: readonly number[], at: number): Constant {
   const parts: string[] = [];
   let inner: string | undefined;
   for (const [index, item] of items.entries()) {
@@ -81,11 +81,11 @@ export function arrayLiteral(items: readonly Expr[], places: readonly number[], 
       ? "DOUBLE"
       : item.type;
     if (arrayDimensions(type) === 0 && type !== "DOUBLE") {
-      const place = item.type === "CHAR" || item.type === "STRING" ? 0 : at;
-      throw new SqlError("an array holds numbers or arrays of them", place, SQLSTATE.datatypeMismatch);
+      const position = item.type === "CHAR" || item.type === "STRING" ? 0 : at;
+      throw new SqlError("an array holds numbers or arrays of them", position, SQLSTATE.datatypeMismatch);
     }
     if (inner !== undefined && inner !== type) {
-      throw new SqlError("the items of an array have one type", places[index] ?? at, SQLSTATE.datatypeMismatch);
+      throw new SqlError("the items of an array have one type", positions[index] ?? at, SQLSTATE.datatypeMismatch);
     }
     inner = type;
     parts.push(item.value === null ? "null" : String(item.value));
@@ -95,12 +95,12 @@ export function arrayLiteral(items: readonly Expr[], places: readonly number[], 
   if (encoded === undefined) {
     const lengths = parts.map((part) => JSON.stringify(JSON.parse(part), (_, item) => Array.isArray(item) ? item : 0));
     const ragged = lengths.findIndex((length) => length !== lengths[0]);
-    throw new SqlError("the rows of an array have one length", places[ragged] ?? at, SQLSTATE.datatypeMismatch);
+    throw new SqlError("the rows of an array have one length", positions[ragged] ?? at, SQLSTATE.datatypeMismatch);
   }
   return constant(formatArray(encoded), type);
 }
 
-/** `#u33d` has five bits a character; `##0101` is bits; `#u33d/12` is cut to so many bits. */
+/** `#u33d` has five bits for each character, `##0101` has bits; `#u33d/12` is truncated to 12 bits. */
 export function geohashLiteral(text: string, at: number): Constant {
   const match = /^(##?)([0-9a-zA-Z]*)(?:\/(\d+))?$/.exec(text);
   const bits = match === null
@@ -125,12 +125,12 @@ function finite(value: number, text: string, at: number): number {
   return value;
 }
 
-/** A text of one UTF-16 unit is a CHAR; a lone quote is not, as it is written with two. */
+/** A text of one UTF-16 unit is a CHAR, except a single quote, which is written as two. */
 export function textLiteral(value: string): Constant {
   return constant(value, value.length === 1 && value !== "'" ? "CHAR" : "STRING");
 }
 
-/** The constant with its sign turned: folds `-1`, so that literals stay literals. */
+/** The negated constant, so that `-1` is a literal too. */
 export function negated(literal: Constant): Constant | undefined {
   switch (literal.type) {
     case "INT":

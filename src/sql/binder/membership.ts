@@ -1,6 +1,4 @@
-/**
- * `x in (…)`: lists of values, of instants, and intervals of time.
- */
+/** `x in (…)`: lists of values, of times, and intervals of time. */
 import { SqlError, SQLSTATE } from "../../errors.ts";
 import type { Value } from "../../types/mod.ts";
 import { parseIntervals } from "../../types/parse/interval.ts";
@@ -50,13 +48,13 @@ function isOpen(item: Expr): boolean {
   return item.kind === "parameter" && (item.type === UNTYPED || isText(item.type));
 }
 
-/** What interval a parameter is shows once its value is known. */
+/** The interval of a parameter is unknown until it has a value. */
 function openInterval(expressions: ExpressionBinder, parameter: Expr): Expr {
   expressions.constantOf(parameter, constant("", "STRING"));
   return FALSE;
 }
 
-/** One text beside IN is an interval, or several of them. */
+/** A single text after IN is an interval or several ones. */
 function inIntervals(expressions: ExpressionBinder, operand: Expr, text: string, at: number): Expr {
   const { binding } = expressions;
   const parsed = parseIntervals(text, operand.type, () => binding.now(), (made) => binding.spend(made, at));
@@ -65,11 +63,11 @@ function inIntervals(expressions: ExpressionBinder, operand: Expr, text: string,
 }
 
 /**
- * A condition of WHERE in which the designated timestamp is to differ from a text, alone or beside others by AND: what the text
- * says is an interval then, as behind IN, and its rows are left out. (Elsewhere it is the interval's first instant.)
+ * Rewrites `ts != 'text'` of the designated timestamp in WHERE, alone or combined by AND: the text is an interval, as
+ * after IN, whose rows are left out. (In other expressions the text is the interval's first instant.)
  */
 export function leavingOutIntervals(where: Expression, relation: Relation): Expression {
-  // Long chains lean to the left.
+  // Long chains of AND are nested on the left.
   const chain: Extract<Expression, { kind: "binary" }>[] = [];
   let first = where;
   for (; first.kind === "binary" && first.operator === "and"; first = first.left) chain.push(first);
@@ -90,12 +88,12 @@ function leftOut(where: Expression, relation: Relation): Expression {
   if (operand.kind !== "column" || item.kind !== "string") return where;
   const [column, ...others] = candidates(relation.columns, operand.path);
   if (column === undefined || others.length > 0 || column.index !== relation.timestamp) return where;
-  // What is no interval is told of as beside any other timestamp.
+  // A text that is no interval gives the same error as with any other timestamp.
   if (!Array.isArray(parseIntervals(item.value, column.type, () => 0n))) return where;
   return { kind: "in", at: test.at, operand, items: [item], bare: true, negated: true };
 }
 
-/** Is `operand` in one of the intervals? The planner finds these calls again and prunes by them. */
+/** Tests whether `operand` is in one of the intervals. The planner recognises these calls and prunes by them. */
 export function intervalTest(operand: Expr, intervals: readonly Interval[], at: number): Expr {
   const type = operand.type;
   const tests = intervals.map(([low, high]): Expr => ({
@@ -109,7 +107,7 @@ export function intervalTest(operand: Expr, intervals: readonly Interval[], at: 
 }
 
 /**
- * The items are of the operand's kind, or texts that read as such: whole numbers beside whole numbers, texts beside texts.
+ * The items must be of the operand's kind, or texts that can be parsed as such: integers for integers, texts for texts.
  * @throws at the first that is not.
  */
 function refuseOtherKinds(operand: Expr, items: Expr[], e: InExpression): void {
@@ -147,7 +145,7 @@ function inList(expressions: ExpressionBinder, operand: Expr, items: Expr[], e: 
     if (item.kind !== "constant") {
       others.push(bindComparison(expressions, "=", operand, item, e.at));
     } else if (item.value === null || (typed.type === "CHAR" && item.value === "")) {
-      // The empty text is CHAR's null.
+      // The empty text is the null of CHAR.
       values.push(null);
     } else if (isTime(item.type) && isTime(typed.type) && item.type !== typed.type) {
       others.push(bindComparison(expressions, "=", operand, item, e.at));
@@ -156,7 +154,7 @@ function inList(expressions: ExpressionBinder, operand: Expr, items: Expr[], e: 
       if (value !== undefined) values.push(value);
       else if (isTime(typed.type) || typed.type === "UUID") unreadable = i;
       else if (!isTextOrChar(item.type) && !(isNumber(item.type) && isNumber(typed.type))) {
-        // A value of another kind: let the comparison say what is wrong with it.
+        // A value of another kind: the comparison reports the error.
         others.push(bindComparison(expressions, "=", operand, item, e.at));
       }
     }
@@ -168,7 +166,7 @@ function inList(expressions: ExpressionBinder, operand: Expr, items: Expr[], e: 
   if (operand.kind === "constant" && others.length === 0) {
     return constant(values.includes(operand.value), "BOOLEAN");
   }
-  // The operand stands in each of these.
+  // The operand is copied into each of these tests.
   expressions.binding.spend(sizeOf(operand) * others.length, e.at);
   const tests = [...others];
   if (values.length === 1 && values[0] !== null) {

@@ -1,6 +1,4 @@
-/**
- * Names and columns of sources whose rows are made when the query starts (tables(), pg_catalog, …).
- */
+/** Names and columns of the sources whose rows are made when the query starts (tables(), pg_catalog, …). */
 import type { Column, MetadataNode } from "../plan.ts";
 import { CATALOG_TABLES, catalogName, TABLE_OID } from "./catalog-tables.ts";
 import type { Value } from "../../types/mod.ts";
@@ -28,7 +26,7 @@ const CALLED_TABLES: Readonly<Record<string, string>> = {
 
 const SIGN_IN = columns("auth_type:STRING enabled:BOOLEAN");
 
-/** `args`: how many constant texts the source takes; the first names a table. */
+/** `args`: the number of constant texts that the source takes; the first one names a table. */
 const SOURCES = new Map<string, { columns: Column[]; args: number; isFunction: boolean }>([
   ["tables", {
     columns: columns(
@@ -93,7 +91,7 @@ const SOURCES = new Map<string, { columns: Column[]; args: number; isFunction: b
     args: 0,
     isFunction: true,
   }],
-  // Those of QuestDB first.
+  // The first columns are those of QuestDB.
   ["query_activity", {
     columns: columns(
       `query_id:LONG worker_id:LONG worker_pool:STRING username:STRING query_start:TIMESTAMP state_change:TIMESTAMP
@@ -136,7 +134,7 @@ function catalogSource(name: string, text: string) {
   return { columns: columns(isFunction ? text : `${text} ${TABLE_OID}:INT`), args: 0, isFunction };
 }
 
-/** Tables that can be read by name without parentheses: those of the catalogs. */
+/** True for tables of the catalogues, which are read by name, without parentheses. */
 export function isMetadata(name: string): boolean {
   return catalogName(name) !== undefined;
 }

@@ -1,6 +1,7 @@
 /**
- * Relations that are known to have no rows, as catalogue tables of what this database lacks. Nothing over them is ever
- * computed, so a query over them may use functions and types that do not exist here. Names of columns are still checked.
+ * Relations known to be empty, such as catalogue tables of objects that this database does not have. Nothing is
+ * computed over them, so a query over them may use functions and types that do not exist here. Names of columns are
+ * still checked.
  */
 import type { Expression, Select } from "../ast.ts";
 import type { Column, ValuesNode } from "../plan.ts";
@@ -10,10 +11,10 @@ export function noRows(columns: Column[]): ValuesNode {
   return { node: "values", columns, rows: [], timestamp: -1, order: "none" };
 }
 
-/** PostgreSQL's aggregates that are not here. */
+/** Aggregates of PostgreSQL that are not implemented here. */
 const OTHER_AGGREGATES = new Set(["array_agg", "json_agg", "jsonb_agg", "json_object_agg", "every", "xmlagg"]);
 
-/** Has a select over no rows no rows? An aggregate without GROUP BY has one. */
+/** True if a select over an empty relation is empty. An aggregate without GROUP BY gives one row. */
 export function givesNoRows(select: Select): boolean {
   if (select.sampleBy !== undefined || select.latestOn !== undefined) return false;
   if (select.groupBy !== undefined) return select.groupBy.items.length > 0;

@@ -1,4 +1,7 @@
-/** Numbers of objects, as PostgreSQL has them: `oid` and its relatives are INT here, and a name beside them becomes its number. */
+/**
+ * Object ids as in PostgreSQL: `oid` and the `reg…` types are INT here, and a name compared with or cast to one becomes
+ * its number.
+ */
 import { tableNames, unknownTable } from "./context.ts";
 import { SqlError, SQLSTATE } from "../../errors.ts";
 import type { Catalogue } from "../../storage/contract.ts";
@@ -6,7 +9,7 @@ import { tagOfName, typeOf } from "../../types/mod.ts";
 
 const OID_TYPES = new Set(["oid", "regclass", "regtype", "regproc", "regprocedure", "regnamespace", "regrole"]);
 
-/** Numbers of tables that users make begin here. */
+/** The first number of user tables. */
 const FIRST_OID = 16_384;
 
 const SYSTEM_CLASSES: Readonly<Record<string, number>> = {
@@ -22,7 +25,7 @@ const SYSTEM_CLASSES: Readonly<Record<string, number>> = {
   pg_extension: 3079,
 };
 
-/** The function that reads arrays: drivers tell arrays from other types by it. */
+/** The id of the function that parses arrays. Drivers recognise array types by it. */
 export const ARRAY_IN = 750;
 
 export function isOidType(name: string): boolean {
@@ -38,7 +41,7 @@ export function systemClassOid(name: string): number | undefined {
   return SYSTEM_CLASSES[name];
 }
 
-/** The number of what `text` names. @throws {SqlError} at `at` when there is no such thing. */
+/** The id of the object that `text` names. @throws {SqlError} at `at` if there is none. */
 export function oidOfText(
   type: string,
   text: string,

@@ -1,6 +1,4 @@
-/**
- * Makers of plan nodes that work out columns, designated timestamp and order from their input.
- */
+/** Builders of plan nodes. They derive columns, designated timestamp and order from the input. */
 import {
   childrenOf,
   type Column,
@@ -22,7 +20,7 @@ export function columnsOf(plan: Plan): Expr[] {
   return plan.columns.map((_, index) => columnOf(plan, index));
 }
 
-/** The designated timestamp goes on when it is among the expressions. */
+/** The designated timestamp is kept if it is among the expressions. */
 export function project(input: Plan, expressions: Expr[], names: string[]): ProjectNode {
   const columns: Column[] = expressions.map((expression, i) => ({ name: names[i], type: expression.type }));
   const timestamp = input.timestamp < 0
@@ -35,7 +33,7 @@ export function filter(input: Plan, predicate: Expr): FilterNode {
   return { node: "filter", input, predicate, columns: input.columns, timestamp: input.timestamp, order: input.order };
 }
 
-/** Each row of `left` with each row of `right`, in the order of `left`. */
+/** Combines each row of `left` with each row of `right`, in the order of `left`. */
 export function crossJoin(left: Plan, right: Plan): JoinNode {
   return {
     node: "join",
@@ -50,7 +48,7 @@ export function crossJoin(left: Plan, right: Plan): JoinNode {
   };
 }
 
-/** After an order by anything but the designated timestamp there is none. */
+/** Sorting by anything other than the designated timestamp loses it. */
 export function sort(input: Plan, keys: SortKey[]): SortNode {
   const first = keys[0]?.expression;
   const byTime = first?.kind === "column" && first.index === input.timestamp && input.timestamp >= 0;
@@ -64,7 +62,7 @@ export function sort(input: Plan, keys: SortKey[]): SortNode {
   };
 }
 
-/** Is every row of `plan` made by one row of no columns? */
+/** True if `plan` is known to give exactly one row. */
 export function isOneRow(plan: Plan): boolean {
   switch (plan.node) {
     case "values":
@@ -79,15 +77,15 @@ export function isOneRow(plan: Plan): boolean {
   }
 }
 
-/** Calls `visit` for `expr` and everything inside it, outside first. */
+/** Calls `visit` for `expr` and all its sub-expressions, in pre-order. */
 export function walk(expr: Expr, visit: (expr: Expr) => void): void {
   visit(expr);
   for (const child of childrenOf(expr)) walk(child, visit);
 }
 
 /**
- * Rebuilds an expression: where `replace` gives something, that stands in for the whole sub-expression; elsewhere its
- * parts are rebuilt. What is unchanged is the same object.
+ * Rebuilds an expression. Where `replace` returns an expression, it replaces the whole sub-expression. Unchanged parts
+ * remain the same objects.
  */
 export function rewrite(expr: Expr, replace: (expr: Expr) => Expr | undefined): Expr {
   const replaced = replace(expr);
@@ -112,7 +110,7 @@ export function rewrite(expr: Expr, replace: (expr: Expr) => Expr | undefined): 
   }
 }
 
-/** Columns of the input that the expression reads. */
+/** Adds the input columns that the expression reads to `into`. */
 export function columnsRead(expr: Expr, into = new Set<number>()): Set<number> {
   walk(expr, (e) => {
     if (e.kind === "column") into.add(e.index);
@@ -128,7 +126,7 @@ export function hasPlaceholder(expr: Expr, of: Placeholder["of"]): boolean {
   return found;
 }
 
-/** With the placeholders of one kind replaced by columns, which begin at `first`. */
+/** Replaces the placeholders of one kind by columns, from index `first` on. */
 export function placed(expr: Expr, of: Placeholder["of"], first: number): Expr {
   return rewrite(
     expr,
@@ -137,7 +135,7 @@ export function placed(expr: Expr, of: Placeholder["of"], first: number): Expr {
   );
 }
 
-/** With every column index changed by `map`. */
+/** Changes every column index by `map`. */
 export function remap(expr: Expr, map: (index: number) => number): Expr {
   return rewrite(expr, (e) => {
     if (e.kind !== "column") return undefined;
@@ -148,7 +146,7 @@ export function remap(expr: Expr, map: (index: number) => number): Expr {
 
 const sizes = new WeakMap<Expr, number>();
 
-/** How many expressions it is written out: parts that are shared count each time. */
+/** The size of the expression as a tree: shared sub-expressions count each time. */
 export function sizeOf(e: Expr): number {
   let size = sizes.get(e);
   if (size === undefined) sizes.set(e, size = childrenOf(e).reduce((sum, child) => sum + sizeOf(child), 1));
@@ -157,7 +155,7 @@ export function sizeOf(e: Expr): number {
 
 const hashes = new WeakMap<Expr, number>();
 
-/** The same for expressions that compute the same: a quick no for `sameExpr` among thousands of them. */
+/** Equal for expressions that `sameExpr` considers equal. Rules out most candidates among thousands. */
 export function hashExpr(e: Expr): number {
   let hash = hashes.get(e);
   if (hash !== undefined) return hash;
@@ -177,7 +175,7 @@ export function hashExpr(e: Expr): number {
   return hash;
 }
 
-/** Do they compute the same? Positions do not count. */
+/** True if both compute the same. Positions are ignored. */
 export function sameExpr(a: Expr, b: Expr): boolean {
   if (a === b) return true;
   if (a.kind !== b.kind || a.type !== b.type) return false;
@@ -210,7 +208,7 @@ export function sameExpr(a: Expr, b: Expr): boolean {
   }
 }
 
-/** The parts that AND joins. */
+/** The operands of AND, or the expression itself. */
 export function conjuncts(expr: Expr): Expr[] {
   return expr.kind === "call" && expr.function === AND ? expr.args.flatMap(conjuncts) : [expr];
 }
@@ -227,7 +225,7 @@ export function or(parts: Expr[]): Expr | undefined {
   return joined(OR, parts);
 }
 
-/** A balanced tree: everybody who walks it does so by recursion. */
+/** A balanced tree, because trees are walked recursively. */
 function joined(operator: string, parts: Expr[]): Expr | undefined {
   if (parts.length <= 1) return parts[0];
   const middle = parts.length >> 1;

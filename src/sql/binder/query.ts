@@ -1,4 +1,4 @@
-/** What the binders of queries and of their clauses share: they bind queries within queries through `Queries`. */
+/** Types shared by the binders of queries and clauses. They bind nested queries through `Queries`. */
 import type { Name, OrderItem, Query, SelectItem, Statement } from "../ast.ts";
 import type { BoundStatement, Expr, Plan } from "../plan.ts";
 import type { Binding, Names } from "./context.ts";
@@ -6,19 +6,19 @@ import type { Expressions } from "./expressions.ts";
 import type { Relation, ScopeColumn } from "./scope.ts";
 
 export interface QueryOptions {
-  /** Add the designated timestamp as a last, hidden column where the select list leaves it out: for joins by time around it. */
+  /** Add the designated timestamp as a hidden last column if the select list omits it, for enclosing joins by time. */
   keepTimestamp?: boolean;
-  /** Of a correlated sub-query: the rows of the query around it, put beside each row of its own. */
+  /** For a correlated sub-query: the rows of the enclosing query, joined to each of its own rows. */
   outer?: { plan: Plan; columns: ScopeColumn[] };
 }
 
 export interface BoundQuery {
   plan: Plan;
-  /** Columns that the query shows: all of the plan's but for a hidden timestamp. */
+  /** Number of visible columns: all but a hidden timestamp. */
   visible: number;
-  /** By what joins by time and SAMPLE BY around the query go, or -1. */
+  /** Index of the timestamp for enclosing joins by time and SAMPLE BY, or -1. */
   timestamp: number;
-  /** Is it known to have no rows? */
+  /** True if it is known to be empty. */
   isEmpty?: boolean;
 }
 
@@ -34,11 +34,11 @@ export function relationOf(bound: BoundQuery, alias: Name | undefined): Relation
   return { plan: bound.plan, columns, isTable: false, isEmpty: bound.isEmpty, timestamp: bound.timestamp };
 }
 
-/** The language as a whole. Handed in, as its statements import the binders. */
+/** The whole language. Passed in, because its statements import the binders. */
 export interface Language {
   /** First words of statements. */
   readonly statementWords: readonly string[];
-  /** What stands behind SHOW, in lower case. */
+  /** What can follow SHOW, in lower case. */
   readonly showForms: readonly string[];
   readonly keywords: readonly string[];
   bind(statement: Statement, queries: Queries): BoundStatement;
@@ -52,19 +52,19 @@ export interface Queries {
   bind(query: Query, names: Names, options?: QueryOptions): BoundQuery;
 }
 
-/** One item of the select list after stars are spread. */
+/** An item of the select list, after expanding `*`. */
 export interface OutputItem {
   item: SelectItem;
   /** undefined until bound. */
   expr: Expr;
   name: string;
-  /** Was it written with its own alias? */
+  /** True if it has an explicit alias. */
   aliased: boolean;
 }
 
 export interface OrderKey {
   order: OrderItem;
-  /** Index of the result column that is meant … */
+  /** Index of the result column … */
   output?: number;
   /** … or the expression over the sources. */
   expr?: Expr;

@@ -1,4 +1,4 @@
-/** Queries of WITH: by their names, and WITH RECURSIVE, where a query reads the rows that it gave in the round before. */
+/** Queries of WITH, including WITH RECURSIVE, where a query reads its own rows of the previous round. */
 import { notSupported, SqlError, SQLSTATE } from "../../errors.ts";
 import type { CommonTable, Name, Query, SetOperation, Source } from "../ast.ts";
 import type { Plan, WorkingNode } from "../plan.ts";
@@ -8,18 +8,20 @@ import { castColumns } from "./sets.ts";
 import { displayName, isTextOrChar, setType } from "./types.ts";
 import { sameName } from "../../types/names.ts";
 
-/** The query behind a name of WITH. */
+/** Binds the query of WITH that the name refers to. */
 export function bindCommon(queries: Queries, common: CommonQuery, options: { keepTimestamp: true }): BoundQuery {
   if ("working" in common) {
     const plan = common.working;
     return { plan, visible: plan.columns.length, timestamp: -1 };
   }
   const { table, names } = common;
-  const place = table.recursive ? reads(table.query, table.name) : undefined;
-  return place === undefined ? queries.bind(table.query, names, options) : bindRecursion(queries, table, names, place);
+  const position = table.recursive ? reads(table.query, table.name) : undefined;
+  return position === undefined
+    ? queries.bind(table.query, names, options)
+    : bindRecursion(queries, table, names, position);
 }
 
-/** With the names that stand behind the name of the query, as in `n(a, b)`. */
+/** Renames columns by the list after the query's name, as in `n(a, b)`. */
 export function renamed<C extends { name: string }>(columns: readonly C[], names: readonly Name[] | undefined): C[] {
   if (names !== undefined && names.length > columns.length) {
     const { at } = names[columns.length];
@@ -28,13 +30,13 @@ export function renamed<C extends { name: string }>(columns: readonly C[], names
   return columns.map((column, i) => ({ ...column, name: names?.[i]?.text ?? column.name }));
 }
 
-/** The types of a recursion's columns may widen so often until they hold what both queries give. */
+/** How often the types of a recursion's columns may widen until they hold the values of both queries. */
 const WIDENINGS_MAX = 4;
 
-/** `place`: where the query reads itself. */
-function bindRecursion(queries: Queries, table: CommonTable, names: Names, place: number): BoundQuery {
+/** `position`: where the query reads itself. */
+function bindRecursion(queries: Queries, table: CommonTable, names: Names, position: number): BoundQuery {
   const { query, name } = table;
-  const set = recursiveSet(query, name, place);
+  const set = recursiveSet(query, name, position);
   const around = innerNames(set, names);
   const first = queries.bind(set.left, around);
   const columns = renamed(first.plan.columns.slice(0, first.visible), table.columnNames);
@@ -80,7 +82,7 @@ function bindRecursion(queries: Queries, table: CommonTable, names: Names, place
   throw typeMismatch(`the columns of ${name.text} have other types in each round`, set.right.at);
 }
 
-/** @throws where the query is no `first UNION [ALL] step` with the recursion in `step` alone. */
+/** @throws if the query is not `first UNION [ALL] step`, with the recursion in `step` only. */
 function recursiveSet(query: Query, name: Name, at: number): SetOperation {
   const refuse = (message: string, at: number): never => {
     throw new SqlError(message, at, SQLSTATE.invalidRecursion);
@@ -88,8 +90,8 @@ function recursiveSet(query: Query, name: Name, at: number): SetOperation {
   if (query.kind !== "set" || !query.operator.startsWith("union")) {
     return refuse(`${name.text} reads itself: expected "first query UNION [ALL] query that reads ${name.text}"`, at);
   }
-  const place = reads(query.left, name);
-  if (place !== undefined) return refuse(`only the query behind UNION may read ${name.text}`, place);
+  const position = reads(query.left, name);
+  if (position !== undefined) return refuse(`only the query behind UNION may read ${name.text}`, position);
   const tail = query.limit ?? query.orderBy[0];
   if (tail !== undefined) {
     const at = "expression" in tail ? tail.expression.at : tail.at;
@@ -98,7 +100,7 @@ function recursiveSet(query: Query, name: Name, at: number): SetOperation {
   return query;
 }
 
-/** The types widen, but stay of their kind: a number does not become a text from one round to the next. */
+/** Types may widen, but must remain of the same kind: a number cannot become a text in a later round. */
 function commonType(type: string, step: string, at: number): string {
   const common = setType(type, step);
   if (common === undefined || isTextOrChar(common) !== isTextOrChar(type)) {
@@ -107,7 +109,7 @@ function commonType(type: string, step: string, at: number): string {
   return common;
 }
 
-/** Where the query reads `name`, or undefined. */
+/** The position where the query reads `name`, or undefined. */
 function reads(query: Query, name: Name): number | undefined {
   const visit = (node: unknown): number | undefined => {
     if (Array.isArray(node)) return firstOf(node);

@@ -1,4 +1,4 @@
-/** Collects what a statement requires while it is bound. */
+/** Collects the permissions that a statement requires while it is bound. */
 import type { Permission } from "../../access/mod.ts";
 import type { Requirement, UsedColumn } from "../../requirement.ts";
 
@@ -7,16 +7,16 @@ type Table = NonNullable<Requirement["table"]>;
 export class Requirements {
   private readonly byKey = new Map<string, Requirement>();
 
-  /** The statement requires a permission on the database, or on the whole table. */
+  /** Requires a permission on the database or on the whole table. */
   add(permission: Permission, at: number, table?: Table): void {
     const key = keyOf(permission, table);
     if (this.byKey.has(key)) return;
     this.byKey.set(key, table === undefined ? { permission, at } : { permission, table: identityOf(table), at });
   }
 
-  /** The statement requires a permission on columns of the table: on those that are recorded in the result. */
+  /** Requires a permission on columns of the table: those recorded in the result. */
   ofColumns(permission: Permission, at: number, table: Table): ColumnUse {
-    // Apart from `add`: the permission on the whole table may be required too.
+    // Has a key of its own, because the permission on the whole table may be required too.
     const key = `${keyOf(permission, table)} columns`;
     const known = this.byKey.get(key) as UsedColumns | undefined;
     if (known !== undefined) return known;
@@ -39,14 +39,14 @@ export class Requirements {
 
 /** The columns of one table that a statement uses. */
 export interface ColumnUse {
-  /** The permission is required even if no column is used. */
+  /** Requires the permission even if no column is used. */
   useTable(): void;
   use(id: number, name: string, at: number): void;
 }
 
 class UsedColumns implements Requirement, ColumnUse {
   isRequired = false;
-  /** By id, each at its first use. */
+  /** By id, each with its first use. */
   private readonly used = new Map<number, UsedColumn>();
 
   constructor(readonly permission: Permission, readonly table: Table, readonly at: number) {}

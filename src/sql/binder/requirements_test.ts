@@ -99,16 +99,16 @@ for (const [text, requires] of required) {
 }
 
 Deno.test("bind() gives the position of a required permission", () => {
-  const placesOf = (text: string) => {
+  const usesOf = (text: string) => {
     const [{ at, columns }] = bindWith(catalogue, text).requires;
     return [at, columns?.map((column) => `${column.name} ${column.at}`).join(", ")];
   };
-  assert.deepEqual(placesOf("select a, * from t"), [17, "a 7, ts 10, b 10, c 10"]);
-  assert.deepEqual(placesOf("select a + B from t x"), [18, "a 7, B 11"]);
-  assert.deepEqual(placesOf("select sum(a) from t sample by 1h"), [19, "a 11, ts 21"]);
-  assert.deepEqual(placesOf("alter table t drop column a"), [12, "a 26"]);
-  assert.deepEqual(placesOf("  truncate table t"), [17, undefined]);
-  assert.deepEqual(placesOf("  create table v (a int)"), [2, undefined]);
+  assert.deepEqual(usesOf("select a, * from t"), [17, "a 7, ts 10, b 10, c 10"]);
+  assert.deepEqual(usesOf("select a + B from t x"), [18, "a 7, B 11"]);
+  assert.deepEqual(usesOf("select sum(a) from t sample by 1h"), [19, "a 11, ts 21"]);
+  assert.deepEqual(usesOf("alter table t drop column a"), [12, "a 26"]);
+  assert.deepEqual(usesOf("  truncate table t"), [17, undefined]);
+  assert.deepEqual(usesOf("  create table v (a int)"), [2, undefined]);
 });
 
 /** Rules may remove columns from a scan, but every column that remains must be required by the statement. */

@@ -1,6 +1,4 @@
-/**
- * SAMPLE BY: buckets of time, FILL and ALIGN TO.
- */
+/** SAMPLE BY: buckets of time, FILL and ALIGN TO. */
 import { notSupported, SqlError, SQLSTATE } from "../../errors.ts";
 import type { Expression, SampleBy } from "../ast.ts";
 import type { AggregateCall, Expr, Fill, Plan, Sampling } from "../plan.ts";
@@ -34,7 +32,7 @@ export function samplePlan(
   const sampling = bindSampling(expressions, sample, time.type, names);
   const fillOf = bindFill(expressions, sample, items, aggregates, names, relation.timestamp);
 
-  // The bucket stands where the timestamp is selected; its place in the node's output is 0.
+  // The bucket replaces the timestamp in the select list; its index in the node's output is 0.
   const grouping = new Grouping(binding, true, 1);
   const keyOf = new Map<OutputItem, Expr>();
   for (const item of items) {
@@ -43,7 +41,7 @@ export function samplePlan(
       keyOf.set(item, { kind: "column", index: 1 + grouping.add(item.expr), type: item.expr.type });
     }
   }
-  // Inside an expression the timestamp means the bucket too. A placeholder keeps it from becoming a key.
+  // Inside an expression, the timestamp means the bucket too. A placeholder prevents it from becoming a key.
   const overBuckets = (expr: Expr): Expr => {
     const marked = rewrite(
       expr,
@@ -114,21 +112,21 @@ function bindSampling(expressions: Expressions, sample: SampleBy, timeType: stri
         SQLSTATE.invalidParameter,
       );
     }
-    // Buckets that are filled from FROM on begin there.
+    // With FILL and FROM, the buckets begin at FROM.
     const isFilled = sample.fill !== undefined && sample.fill.items.some(({ kind }) => kind !== "none");
     sampling.offset = isFilled && sampling.from !== undefined ? 0n : offset;
   }
   return sampling;
 }
 
-/** `15m`, or a DECLARE variable that stands for it. */
+/** `15m`, or a DECLARE variable with such a value. */
 function intervalText(expressions: Expressions, interval: SampleBy["interval"], names: Names): string | undefined {
   if (!("kind" in interval)) return interval.text;
   const value = interval.kind === "variable" ? findVariable(names, interval.name)?.value ?? interval : interval;
   return value.kind === "number" ? value.text : constantText(expressions, value, names, "SAMPLE BY", "1h");
 }
 
-/** undefined is null; `standIn` is for a parameter without value. */
+/** Returns undefined for null. `standIn`: the value for a parameter that has none yet. */
 function constantText(
   expressions: Expressions,
   e: Expression,
@@ -143,7 +141,7 @@ function constantText(
   return value.value === null ? undefined : value.value as string;
 }
 
-/** Abbreviations that no zone database has as a name, but people write. */
+/** Abbreviations that are not names in zone databases, but in common use. */
 const ABBREVIATIONS: Record<string, string> = {
   pst: "America/Los_Angeles",
   pdt: "America/Los_Angeles",
@@ -161,7 +159,7 @@ const ABBREVIATIONS: Record<string, string> = {
   z: "UTC",
 };
 
-/** The zone's name as the runtime knows it, `±hh:mm`, or undefined. */
+/** The name of the zone for the runtime, `±hh:mm`, or undefined. */
 export function zoneName(text: string): string | undefined {
   const offset = /^(?:UTC|GMT)?([+-])(\d{1,2})(?::?(\d\d))?$/i.exec(text);
   if (offset !== null) {
@@ -195,11 +193,14 @@ function instantOf(expressions: Expressions, e: Expression, timeType: string, na
   return cast.value;
 }
 
-/** Types between whose values LINEAR draws a line. */
+/** Types that LINEAR can interpolate. */
 const LINEAR_TYPES = new Set(["BYTE", "SHORT", "INT", "LONG", "FLOAT", "DOUBLE"]);
 const WHOLE_TYPES = new Set(["BYTE", "SHORT", "INT", "LONG", "DATE", "TIMESTAMP", "TIMESTAMP_NS"]);
 
-/** One fill an aggregate. A single word is for all of them; a list goes by their first appearance in the select list. */
+/**
+ * The fill of each aggregate. A single word applies to all; a list follows the order of their first appearance in the
+ * select list.
+ */
 function bindFill(
   expressions: Expressions,
   sample: SampleBy,
@@ -216,42 +217,42 @@ function bindFill(
     if (kind === "none") return [];
     return aggregates.map((call) => wordFill(kind, call));
   }
-  // One that is written twice is one aggregate.
-  const places: number[] = [];
+  // A repeated aggregate counts once.
+  const indices: number[] = [];
   const isSame = (a: AggregateCall, b: AggregateCall) =>
     a.function === b.function && a.distinct === b.distinct && a.args.every((arg, i) => sameExpr(arg, b.args[i]));
   for (const { expr } of items) {
     walk(expr, (e) => {
       if (e.kind !== "placeholder" || e.of !== "aggregate") return;
       const call = aggregates[e.index];
-      if (!places.some((place) => isSame(aggregates[place], call))) places.push(e.index);
+      if (!indices.some((index) => isSame(aggregates[index], call))) indices.push(e.index);
     });
   }
-  // A single value the dialect meets only when it runs.
+  // The dialect finds the error of a single value only at run time.
   const isPlain = fill.items.length === 1 && sample.align?.timeZone === undefined &&
     sample.align?.to !== "first observation";
   const isKeyed = items.some(({ expr }) =>
     !isAggregated(expr) && [...columnsRead(expr)].some((index) => index !== time)
   );
-  if (fill.items.length < places.length) {
+  if (fill.items.length < indices.length) {
     for (const item of fill.items) if (item.kind === "value") expressions.bind(item.value, { columns: [], names });
     throw new SqlError(
-      `FILL has ${fill.items.length} values for ${places.length} aggregates`,
+      `FILL has ${fill.items.length} values for ${indices.length} aggregates`,
       isPlain && !isKeyed ? -1 : fill.items.at(-1)!.at,
       SQLSTATE.grouping,
     );
   }
-  const given = places.map((place, i): Fill => {
+  const given = indices.map((index, i): Fill => {
     const item = fill.items[i];
     if (item.kind === "none") {
       throw new SqlError("FILL(NONE) does not go with other values", item.at, SQLSTATE.grouping);
     }
     return item.kind === "value"
-      ? valueFill(expressions, item.value, aggregates[place].type, item.at, isPlain ? 0 : item.at, names)
-      : wordFill(item.kind, aggregates[place]);
+      ? valueFill(expressions, item.value, aggregates[index].type, item.at, isPlain ? 0 : item.at, names)
+      : wordFill(item.kind, aggregates[index]);
   });
   return aggregates.map((call) =>
-    given[places.findIndex((place) => isSame(aggregates[place], call))] ?? { kind: "null" }
+    given[indices.findIndex((index) => isSame(aggregates[index], call))] ?? { kind: "null" }
   );
 }
 
@@ -262,7 +263,7 @@ function wordFill(kind: "null" | "prev" | "linear", call: AggregateCall): Fill {
   return { kind };
 }
 
-/** `unfit` is where a value is reported that the column cannot hold. */
+/** `unfit`: the position of the error if the column cannot hold the value. */
 function valueFill(
   expressions: Expressions,
   written: Expression,
@@ -275,7 +276,7 @@ function valueFill(
   if (WHOLE_TYPES.has(type) && (bound.type === "DOUBLE" || bound.type === "FLOAT")) {
     throw typeMismatch(`a ${displayName(bound.type)} cannot fill a ${displayName(type)}`, unfit);
   }
-  // Its values are numbers in a dictionary, which a text that no row has is not in.
+  // A SYMBOL is a code of the dictionary, and a text that no row has is not in it.
   if (type === "SYMBOL") throw notSupported("FILL of a SYMBOL with a value: NULL and PREV are", at);
   const value = expressions.constantOf(expressions.cast(bound, type, at), expressions.nullOf(type));
   const given = fold(bound, expressions.binding)?.value;

@@ -1,6 +1,4 @@
-/**
- * Names of columns: where they are found and what result columns are called.
- */
+/** Resolution of column names, and naming of result columns. */
 import { SqlError, SQLSTATE } from "../../errors.ts";
 import type { Name } from "../ast.ts";
 import type { Plan } from "../plan.ts";
@@ -10,35 +8,35 @@ import { nameKey } from "../../types/names.ts";
 
 export interface ScopeColumn {
   name: string;
-  /** Lower case alias or name of the table that it comes from. */
+  /** Alias or name of its table, in lower case. */
   qualifier: string | undefined;
   type: string;
   /** Index in the relation's plan. */
   index: number;
-  /** Of a column of the query around a correlated sub-query: its place among those that the sub-query uses. */
+  /** For a column of the query around a correlated sub-query: its index among those that the sub-query uses. */
   outer?: number;
-  /** USING has merged it with a column of the left side: it is found only with its table's name. */
+  /** Merged with a column of the left side by USING: it can only be referred to with its table's name. */
   isMerged?: boolean;
   /** A system column: no star stands for it. */
   isSystem?: boolean;
-  /** The value that it has in every row, where that is known. */
+  /** Its value in every row, if known. */
   known?: string | null;
-  /** Of a stored column: its id, and where its uses are recorded. */
+  /** For a stored column: its id, and the recorder of its uses. */
   stored?: { id: number; table: ColumnUse };
-  /** What the client is told when a star stands for it: of a file that has columns that cannot be read. */
+  /** A notice to the client if `*` includes the column: the file has columns that cannot be read. */
   notice?: string;
 }
 
-/** A source of rows with the names that it gives its columns. */
+/** A source of rows with the names of its columns. */
 export interface Relation {
   plan: Plan;
-  /** Visible columns; the plan may have more (a timestamp that the query did not select). */
+  /** Visible columns. The plan may have more, such as a timestamp that the query did not select. */
   columns: ScopeColumn[];
-  /** Is it a table as stored, so that only its designated timestamp will do for LATEST ON? */
+  /** True for a stored table. LATEST ON accepts only its designated timestamp. */
   isTable: boolean;
-  /** Is it known to have no rows? */
+  /** True if it is known to be empty. */
   isEmpty?: boolean;
-  /** Index in the plan of the column that time joins and SAMPLE BY go by, or -1. */
+  /** Index in the plan of the timestamp for time joins and SAMPLE BY, or -1. */
   timestamp: number;
 }
 
@@ -54,7 +52,10 @@ export function nothing(): Relation {
 
 const SCHEMAS = new Set(["public", "pg_catalog", "information_schema"]);
 
-/** Columns that `path` may mean. A generated name with a dot has double quotes as part of it, and is found without them. */
+/**
+ * The columns that `path` may refer to. Generated names with a dot contain double quotes, and can be referred to
+ * without them.
+ */
 export function candidates(columns: readonly ScopeColumn[], path: readonly Name[]): ScopeColumn[] {
   const name = nameKey(path[path.length - 1].text);
   const quoted = `"${name}"`;
@@ -64,16 +65,16 @@ export function candidates(columns: readonly ScopeColumn[], path: readonly Name[
   const everywhere = qualifier === undefined
     ? named.filter(({ isMerged }) => isMerged !== true)
     : named.filter((column) => column.qualifier === qualifier);
-  // The sub-query's own columns hide those around it.
+  // Own columns of the sub-query hide those of the enclosing query.
   const own = everywhere.filter(({ outer }) => outer === undefined);
   const found = spelled(own.length > 0 ? own : everywhere, path[path.length - 1].text);
-  // `pg_catalog.pg_class.oid`: sources are known by their names without the schema.
+  // `pg_catalog.pg_class.oid`: the qualifier of a source does not include the schema.
   const isOfSchema = found.length === 0 && path.length === 3 && SCHEMAS.has(path[0].text.toLowerCase());
   if (isOfSchema) return candidates(columns, path.slice(1));
   return found.length === 0 && path.length > 1 ? fields(columns, path) : found;
 }
 
-/** Columns with a dot in their names, as fields of structs in files have: `struct.field`, `table.struct.field`. */
+/** Columns with a dot in their names, such as fields of structs in files: `struct.field`, `table.struct.field`. */
 function fields(columns: readonly ScopeColumn[], path: readonly Name[]): ScopeColumn[] {
   const parts = path.map((part) => part.text.toLowerCase());
   const whole = byName(columns).get(parts.join("."));
@@ -81,7 +82,10 @@ function fields(columns: readonly ScopeColumn[], path: readonly Name[]): ScopeCo
   return (byName(columns).get(parts.slice(1).join(".")) ?? []).filter((column) => column.qualifier === parts[0]);
 }
 
-/** Columns of older roots may be the same in one Unicode form: their spelling tells them apart. */
+/**
+ * Older databases may contain columns whose names are equal in Unicode normal form: they are distinguished by their
+ * spelling.
+ */
 function spelled(found: ScopeColumn[], text: string): ScopeColumn[] {
   if (found.length < 2) return found;
   const lower = text.toLowerCase();
@@ -91,7 +95,7 @@ function spelled(found: ScopeColumn[], text: string): ScopeColumn[] {
 
 const namesOf = new WeakMap<readonly ScopeColumn[], Map<string, ScopeColumn[]>>();
 
-/** Columns by their names. A scope stands still once somebody looks for a name in it. */
+/** Columns by name. Cached, because a scope does not change after its first look-up. */
 function byName(columns: readonly ScopeColumn[]): Map<string, ScopeColumn[]> {
   let names = namesOf.get(columns);
   if (names === undefined) namesOf.set(columns, names = Map.groupBy(columns, ({ name }) => nameKey(name)));
@@ -112,13 +116,13 @@ export function markUsed({ stored, name }: ScopeColumn, at: number, text = name)
   stored?.table.use(stored.id, text, at);
 }
 
-/** The same of the column that time joins, SAMPLE BY and LATEST BY use without naming it. */
+/** Records the use of the timestamp by time joins, SAMPLE BY and LATEST BY, which do not name it. */
 export function markTimestampUsed({ columns, timestamp }: Relation, at: number): void {
   const column = columns.find(({ index }) => index === timestamp);
   if (column !== undefined) markUsed(column, at);
 }
 
-/** What `path` may have meant: where its table is unknown, columns of its name in other tables. */
+/** Columns for suggestions. If the table of `path` is unknown, those of the same name in other tables. */
 function known(columns: readonly ScopeColumn[], path: readonly Name[]): readonly { name: string }[] {
   if (path.length === 1) return columns;
   const qualifier = path.slice(0, -1).map((part) => part.text).join(".").toLowerCase();
@@ -126,13 +130,12 @@ function known(columns: readonly ScopeColumn[], path: readonly Name[]): readonly
   return (own.length > 0 ? own : columns).map(({ qualifier, name }) => ({ name: `${qualifier}.${name}` }));
 }
 
-/** A name of a result column to be: an alias, what an expression is called, or a column that a star stands for. */
+/** The wanted name of a result column: an alias, the text of an expression, or the name of a column of `*`. */
 export type WantedName = { alias: Name } | { text: string; isStar: boolean };
 
 /**
- * Makes result columns' names unique. A second `x` that was written out becomes `x_2`, also before an alias `x`; one that
- * clashes with a column of a star, or is one, becomes `x1`.
- * @throws at an alias that is there twice.
+ * Makes the names of result columns unique. A second explicit `x` becomes `x_2`, also before an alias `x`. A name that
+ * clashes with a column of `*`, or belongs to one, becomes `x1`. @throws at a repeated alias.
  */
 export function uniqueNames(wanted: readonly WantedName[]): string[] {
   const own = writtenNames(wanted);
@@ -140,7 +143,7 @@ export function uniqueNames(wanted: readonly WantedName[]): string[] {
   return wanted.map((name, i) => "alias" in name ? name.alias.text : taken.free(own[i] ?? name.text, "", 1));
 }
 
-/** The names that stars have no part in; undefined for columns of a star. */
+/** Unique names of explicit items; undefined for columns of `*`. */
 function writtenNames(wanted: readonly WantedName[]): (string | undefined)[] {
   const taken = new TakenNames();
   for (const name of wanted) {
@@ -156,10 +159,10 @@ function writtenNames(wanted: readonly WantedName[]): (string | undefined)[] {
 
 /** Names in lower case. */
 class TakenNames extends Set<string> {
-  /** The number to try next: a statement may give one name to thousands of columns. */
+  /** The next number to try for each name, because a statement may use one name for thousands of columns. */
   private readonly next = new Map<string, number>();
 
-  /** The name itself, or with the first number that makes it unique; it is taken from then on. */
+  /** Returns the name, with the first number that makes it unique if it is taken, and marks it as taken. */
   free(name: string, separator: string, first: number): string {
     const key = name.toLowerCase();
     let unique = name;

@@ -1,5 +1,5 @@
 /**
- * SELECT: from sources to the order of the answer. Each clause is one step that puts a node on the plan.
+ * SELECT: from sources to the order of the result. Each clause adds a node to the plan.
  *
  *     FROM → WHERE → LATEST ON → SAMPLE BY | GROUP BY → HAVING → windows → select list → DISTINCT → ORDER BY → LIMIT
  */
@@ -29,7 +29,7 @@ import {
   sort,
   walk,
 } from "./plans.ts";
-import { placeBefore } from "./places.ts";
+import { positionBefore } from "./positions.ts";
 import { samplePlan } from "./sampling.ts";
 import {
   candidates,
@@ -67,7 +67,7 @@ export class QueryBinder implements Queries {
   }
 }
 
-/** How many variables are written out for the names of a select list's columns. */
+/** Limit of variables that are expanded for the names of a select list's columns. */
 const EXPANSIONS_MAX = 2_000;
 
 class SelectBinder {
@@ -99,7 +99,7 @@ class SelectBinder {
     if (select.from === undefined) this.refuseWithoutFrom();
     else this.relation = this.sourceOf(select.from);
     this.plan = this.relation.plan;
-    // Columns cost less than expressions, but a name of a sub-query that is used twice doubles them.
+    // Columns cost less than expressions, but using a sub-query's name twice doubles them.
     this.binding.spend(this.relation.columns.length >> 3, select.at);
     this.subqueries = this.subqueriesOver(this.plan);
     if (this.relation.isEmpty === true && givesNoRows(select)) return this.withoutRows();
@@ -133,7 +133,7 @@ class SelectBinder {
     return unnestOver(queries, from, around, names) ?? beside(bindSource(queries, from, names, outer.columns), outer);
   }
 
-  /** Nothing is computed: what matters are the names and types of the columns. */
+  /** Computes nothing: only the names and types of the columns are needed. */
   private withoutRows(): BoundQuery {
     const { where, limit } = this.select;
     const scope = { columns: this.relation.columns, names: this.names, subqueries: this.subqueries };
@@ -145,7 +145,7 @@ class SelectBinder {
     return { plan: limited, visible: items.length, timestamp: -1, isEmpty: true };
   }
 
-  /** Sub-queries over rows of `base`: those joined to it before do not stand in each later one again. */
+  /** Sub-queries over rows of `base`. Those joined earlier are not repeated in later ones. */
   private subqueriesOver(base: Plan): Subqueries {
     return new Subqueries(this.queries, {
       base,
@@ -155,12 +155,12 @@ class SelectBinder {
     });
   }
 
-  /** Clauses that want rows to work on. @throws at the first of them. */
+  /** Refuses clauses that need rows. @throws at the first of them. */
   private refuseWithoutFrom(): void {
     const { where, groupBy, orderBy, limit } = this.select;
     const { text } = this.binding.context;
     const refuse = (word: string, at: number): never => {
-      throw new SqlError(`${word.toUpperCase()} wants FROM`, placeBefore(text, word, at));
+      throw new SqlError(`${word.toUpperCase()} wants FROM`, positionBefore(text, word, at));
     };
     if (where !== undefined) refuse("where", where.at);
     if (groupBy !== undefined) refuse("group", groupBy.at);
@@ -169,7 +169,7 @@ class SelectBinder {
     if (limit !== undefined && (low ?? high ?? offset) !== undefined) throw new SqlError("LIMIT wants FROM", limit.at);
   }
 
-  /** In WHERE, too, columns of two tables that are to be equal are keys of a join: of one type, or both text. */
+  /** Equal columns of two tables in WHERE are join keys too: of the same type, or both texts. */
   private refuseUnlikeKeys(where: Expression): void {
     if (where.kind !== "binary") return;
     if (where.operator === "and") {
@@ -189,7 +189,7 @@ class SelectBinder {
     );
   }
 
-  /** The column that time goes by at this point of the plan: LATEST ON may have changed it. */
+  /** The timestamp column at this step of the plan. LATEST ON may have changed it. */
   private timestampNow(): number {
     return this.plan.node === "latest" ? this.plan.timestamp : this.relation.timestamp;
   }
@@ -221,7 +221,8 @@ class SelectBinder {
     if (hasStar && select.groupBy !== undefined) {
       throw new SqlError("SELECT * does not go with GROUP BY", 0, SQLSTATE.grouping);
     }
-    // A variable that stands twice in the next one, and so on: its text doubles each time, and is cut in the end.
+    // A variable may occur twice in the next one, and so on, which doubles its text each time; it would be truncated
+    // anyway.
     let expansions = 0;
     const variable = (name: string): Expression | undefined =>
       ++expansions > EXPANSIONS_MAX ? undefined : findVariable(this.names, name)?.value;
@@ -261,7 +262,7 @@ class SelectBinder {
     return output;
   }
 
-  /** The word count alone counts rows, where there is no column of the name. */
+  /** The single word `count` counts rows, unless there is a column of that name. */
   private countOf(e: Expression): Expression {
     if (e.kind !== "column" || e.path.length > 1 || e.path[0].quoted || e.path[0].text.toLowerCase() !== "count") {
       return e;
@@ -320,7 +321,7 @@ class SelectBinder {
     return found >= 0 ? found : undefined;
   }
 
-  /** Puts the grouping on the plan and expresses items and order keys over its output. */
+  /** Adds the grouping to the plan and rewrites items and order keys over its output. */
   private group(items: OutputItem[], orders: OrderKey[]): boolean {
     const { select } = this;
     if (select.sampleBy !== undefined) {
@@ -372,7 +373,7 @@ class SelectBinder {
     return true;
   }
 
-  /** `string_agg(x, ',' order by y)`: the rows are sorted before they are grouped. */
+  /** `string_agg(x, ',' order by y)`: sorts the rows before they are grouped. */
   private orderForAggregates(): void {
     const [first, ...others] = this.aggregateOrders;
     if (first === undefined) return;
@@ -442,7 +443,7 @@ class SelectBinder {
     for (const order of orders) if (order.expr !== undefined) order.expr = place(order.expr);
   }
 
-  /** An alias of what gives another value each time stands for one value: it becomes a column below the others. */
+  /** An alias of a volatile expression means one value: it is computed as a column below the others. */
   private computeOnce(items: OutputItem[], orders: OrderKey[]): void {
     const others = (
       expr: Expr,
@@ -472,7 +473,7 @@ class SelectBinder {
     const expressions = items.map((item) => item.expr);
     const names = items.map((item) => item.name);
     const visible = items.length;
-    // Order keys that are not selected ride along as hidden columns.
+    // Order keys that are not selected become hidden columns.
     const distinct = select.distinct && !(grouped && this.aggregates.length > 0);
     const keys: SortKey[] = orders.map((order) => {
       const { descending, nulls } = order.order;
@@ -499,7 +500,7 @@ class SelectBinder {
     let orderedBy = -1;
     if (keys.length > 0) {
       const first = keys[0].expression;
-      // A query ordered by another timestamp is in the order of that one, for joins by time around it.
+      // A query ordered by another timestamp is in the order of that one, for enclosing joins by time.
       if (
         first.kind === "column" && !keys[0].descending &&
         (first.type === "TIMESTAMP" || first.type === "TIMESTAMP_NS") && first.index < visible
@@ -520,7 +521,7 @@ class SelectBinder {
   }
 }
 
-/** Each row of a relation beside each row of the query around it. */
+/** Combines each row of the relation with each row of the enclosing query. */
 function beside(relation: Relation, { plan, columns }: NonNullable<QueryOptions["outer"]>): Relation {
   const left = relation.plan, first = left.columns.length;
   return {
@@ -539,7 +540,7 @@ function contains(expr: Expr, part: Expr): boolean {
   return found;
 }
 
-/** An order key as an expression over the select list, which is all that there is behind DISTINCT. */
+/** Rewrites an order key over the select list. After DISTINCT nothing else is available. */
 function overOutput(expr: Expr, items: readonly OutputItem[], at: number): Expr {
   const over = rewrite(expr, (e) => {
     const index = items.findIndex((item) => sameExpr(item.expr, e));
@@ -551,13 +552,13 @@ function overOutput(expr: Expr, items: readonly OutputItem[], at: number): Expr 
   return placed(over, "item", 0);
 }
 
-/** Is the projection the input as it is? */
+/** True if the projection returns its input unchanged. */
 function isWhole(plan: Plan, expressions: Expr[], names: string[]): boolean {
   return expressions.length === plan.columns.length &&
     expressions.every((e, i) => e.kind === "column" && e.index === i && plan.columns[i].name === names[i]);
 }
 
-/** Tables side by side, which only WHERE can join. */
+/** True for tables listed with commas, which only WHERE can join. */
 function isPlainJoin(source: Source): boolean {
   if (source.kind !== "join" || source.type !== "cross") return false;
   return source.left.kind !== "join" || isPlainJoin(source.left);

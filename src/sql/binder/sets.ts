@@ -1,11 +1,9 @@
-/**
- * UNION, EXCEPT, INTERSECT: names from the first query, types that hold both.
- */
+/** UNION, EXCEPT, INTERSECT. Names come from the first query; types hold the values of both. */
 import { SqlError, SQLSTATE } from "../../errors.ts";
 import type { OrderItem, Query, SetOperation } from "../ast.ts";
 import type { Expr, Plan, SortKey } from "../plan.ts";
 import { type Names, typeMismatch, unknownColumn } from "./context.ts";
-import { placeBefore } from "./places.ts";
+import { positionBefore } from "./positions.ts";
 import { columnOf, project, sort } from "./plans.ts";
 import { type ScopeColumn } from "./scope.ts";
 import { bindLimit } from "./limit.ts";
@@ -15,11 +13,11 @@ import { sameName } from "../../types/names.ts";
 
 const CAST_ORDER = ["BYTE", "SHORT", "INT", "LONG", "DATE", "TIMESTAMP", "TIMESTAMP_NS", "FLOAT", "DOUBLE"];
 
-/** Where a query begins in the text: at its parenthesis if it has one. */
+/** The position where a query begins: its parenthesis if it has one. */
 function beginOf(query: Query, text: string | undefined): number {
   let first = query;
   while (first.kind === "set" && first.with.length === 0) first = first.left;
-  const inside = first.with.length > 0 ? placeBefore(text, "with", first.with[0].name.at) : first.at;
+  const inside = first.with.length > 0 ? positionBefore(text, "with", first.with[0].name.at) : first.at;
   return text?.[text.slice(0, inside).trimEnd().length - 1] === "(" ? text.lastIndexOf("(", inside) : inside;
 }
 
@@ -38,14 +36,15 @@ export function bindSet(queries: Queries, query: SetOperation, names: Names): Bo
     const other = right.plan.columns[i].type;
     const common = setType(column.type, other);
     if (common === undefined) {
-      // The query is blamed whose column would have to become of the other one's type.
+      // The error is at the query whose column would have to be converted.
       const isLeft = CAST_ORDER.indexOf(column.type) < CAST_ORDER.indexOf(other);
       throw typeMismatch(
         `${displayName(column.type)} and ${displayName(other)} do not go together`,
         (isLeft ? query.left : query.right).at,
       );
     }
-    // Symbols on both sides stay symbols where rows of one side are given, though without a shared dictionary.
+    // If both sides are symbols and only rows of the left one are returned, they remain symbols, without a common
+    // dictionary.
     const isSymbol = [column.type, other].every((type) => computedTag(type) === "SYMBOL_TEXT");
     return keepsLeft && isSymbol ? "SYMBOL_TEXT" : common;
   });
@@ -64,7 +63,7 @@ export function bindSet(queries: Queries, query: SetOperation, names: Names): Bo
   return { plan, visible: plan.columns.length, timestamp: -1 };
 }
 
-/** The plan with its columns cast to `types`. */
+/** Casts the plan's columns to `types`. */
 export function castColumns(queries: Queries, plan: Plan, types: string[], at: number): Plan {
   if (plan.columns.every((column, i) => column.type === types[i])) return plan;
   const expressions: Expr[] = plan.columns.map((_, i) => queries.expressions.cast(columnOf(plan, i), types[i], at));

@@ -1,6 +1,4 @@
-/**
- * FROM: tables, sub-queries, functions that give rows, joins.
- */
+/** FROM: tables, sub-queries, table functions, joins. */
 import { notSupported, SqlError, SQLSTATE } from "../../errors.ts";
 import type { TableSnapshot } from "../../storage/contract.ts";
 import type { Name, Source } from "../ast.ts";
@@ -120,7 +118,7 @@ function bindTable(queries: Queries, source: Extract<Source, { kind: "table" }>,
     return relation;
   }
   const queryNames = inForce(names).flatMap(({ queries }) => [...queries.keys()]);
-  // A statement that begins with a name reads a table: `selct` too.
+  // A statement that begins with a name reads a table, so `selct` is taken for a table.
   const isFirst = binding.context.text?.slice(0, source.at).trim() === "";
   const foreign = isFirst ? foreignStatement(full) : undefined;
   if (foreign !== undefined) {
@@ -134,7 +132,7 @@ function bindTable(queries: Queries, source: Extract<Source, { kind: "table" }>,
   throw unknownTable(full, source.at, [...queryNames, ...tableNames(binding.context.catalogue), ...words]);
 }
 
-/** All columns of a table, in its order. */
+/** A scan of all columns of a table, in its order. */
 export function scanOf(snapshot: TableSnapshot, rowId = false): ScanNode {
   const { schema } = snapshot;
   const timestamp = schema.columns.findIndex((column) => column.id === schema.timestampId);
@@ -160,7 +158,7 @@ function tableRelation(queries: Queries, snapshot: TableSnapshot, alias: Name, a
   return { plan, columns: storedColumns(queries, plan, alias, at), isTable: true, timestamp: plan.timestamp };
 }
 
-/** The columns of a table as a statement reads them: it requires SELECT on those that it uses. */
+/** The columns of a table as a source. The statement requires SELECT on those that it uses. */
 export function storedColumns({ binding }: Queries, scan: ScanNode, alias: Name, at: number): ScopeColumn[] {
   const table = binding.requires.ofColumns("SELECT", at, { id: scan.tableId, name: scan.tableName });
   const qualifier = alias.text.toLowerCase();
@@ -173,7 +171,7 @@ export function changedRelation(queries: Queries, scan: ScanNode, table: Name, a
   return { plan: scan, columns, isTable: true, timestamp: scan.timestamp };
 }
 
-/** `timestamp(col)` behind a source: names the designated timestamp, without sorting. */
+/** `timestamp(col)` after a source: sets the designated timestamp, without sorting. */
 export function withTimestamp(relation: Relation, name: Name | undefined): Relation {
   if (name === undefined) return relation;
   const column = relation.columns.find((candidate) => sameName(candidate.name, name.text));
@@ -181,7 +179,7 @@ export function withTimestamp(relation: Relation, name: Name | undefined): Relat
   if (!isTimestamp(column.type)) throw typeMismatch(`${name.text} is no TIMESTAMP`, name.at);
   markUsed(column, name.at, name.text);
   const { plan } = relation;
-  // Nothing says that rows are in its order: what needs that sorts, or takes its slower way.
+  // The rows may not be in its order: nodes that need the order sort them or use a slower way.
   const order = plan.timestamp === column.index ? plan.order : "none";
   return { ...relation, plan: { ...plan, timestamp: column.index, order }, timestamp: column.index, isTable: false };
 }

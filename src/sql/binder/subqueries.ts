@@ -1,8 +1,7 @@
 /**
- * Sub-queries as values: each joins the query's input, and the expression reads the column that the join adds.
- *
- * A correlated one is bound over its own rows beside the distinct rows of those outer columns that it names. Grouped by these
- * it gives one row for each of them, and these are the keys of the join.
+ * Sub-queries as values. Each is joined to the query's input, and the expression reads the column that the join adds.
+ * A correlated sub-query is bound over its own rows combined with the distinct values of the outer columns that it
+ * uses. It is grouped by them, so that it gives one row for each combination, and they are the keys of the join.
  */
 import { notSupported, SqlError, SQLSTATE } from "../../errors.ts";
 import type { Expression, Query, Select } from "../ast.ts";
@@ -16,22 +15,22 @@ import { candidates, type ScopeColumn } from "./scope.ts";
 import type { BoundQuery, Queries } from "./query.ts";
 import { displayName, isText } from "./types.ts";
 
-/** The query that sub-queries stand in. */
+/** The query that contains the sub-queries. */
 export interface OuterQuery {
-  /** Its rows before any sub-query joined them. */
+  /** Its rows before any sub-query was joined. */
   base: Plan;
   columns: readonly ScopeColumn[];
-  /** Its rows with what sub-queries have added. */
+  /** Its rows, including the columns that sub-queries have added. */
   input(): Plan;
   replace(plan: Plan): void;
 }
 
-/** A sub-query's rows: `value` is a column of it, `keys` are those that tell for which rows of the outer query they are. */
+/** The rows of a sub-query: `value` is its result, `keys` identify the rows of the outer query that it belongs to. */
 interface Rows {
   plan: Plan;
   value: Expr;
   keys: Expr[];
-  /** The same in the outer query. */
+  /** The same keys in the outer query. */
   outerKeys: Expr[];
 }
 
@@ -54,7 +53,7 @@ export class Subqueries implements SubqueryHost {
     return bound;
   }
 
-  /** A left join with the distinct values and a mark: a row without match gets false, the BOOLEAN without value. */
+  /** A left join with the distinct values and a mark. A row without a match gets false, the null of BOOLEAN. */
   membership(operand: Expr, query: Query, names: Names, at: number): Expr {
     const { plan: values } = this.bindOne(query, names, at);
     const expressions = this.queries.expressions;
@@ -97,7 +96,7 @@ export class Subqueries implements SubqueryHost {
     return { kind: "column", index: left.columns.length + 1, type: "BOOLEAN" };
   }
 
-  /** In a condition. A cross join with the one row. No row: nothing matches. */
+  /** In a condition: a cross join with the one row. Without a row nothing matches. */
   scalar(query: Query, names: Names, at: number): Expr {
     const rows = this.rows(query, names, at);
     if (rows.keys.length > 0) return this.single(rows, query, at);
@@ -139,7 +138,7 @@ export class Subqueries implements SubqueryHost {
     return expressions.function("concat", [constant("{", "STRING"), inner, constant("}", "STRING")], at);
   }
 
-  /** One row for each row of the outer query, or none. @throws when it runs, where there are several for one. */
+  /** Joins one row or none to each row of the outer query. @throws at run time if there are several. */
   private single({ plan, value, keys, outerKeys }: Rows, query: Query, at: number): Expr {
     const { expressions } = this.queries;
     const given = value.type === "NULL" ? expressions.cast(value, "STRING", at) : value;
@@ -154,11 +153,11 @@ export class Subqueries implements SubqueryHost {
       right = filter(grouped, expressions.function("is_single_row", [count], at));
     }
     const found = this.joined(right, outerKeys, keys.length);
-    // A count of no rows is 0.
+    // The count of no rows is 0.
     return isCount(query) ? expressions.function("coalesce", [found, constant(0n, "LONG")], at) : found;
   }
 
-  /** A left join by the keys, or with all rows where there are none; gives the column behind the keys. */
+  /** A left join by the keys, or with all rows if there are none. Returns the column after the keys. */
   private joined(right: Plan, outerKeys: Expr[], at: number): Expr {
     const left = this.input();
     const one = constant(1, "INT");
@@ -194,7 +193,7 @@ export class Subqueries implements SubqueryHost {
     return { node: "aggregate", input, keys, aggregates, columns, timestamp: -1, order: "none" };
   }
 
-  /** `isOne`: of one column. */
+  /** `isOne`: it must have one column. */
   private rows(query: Query, names: Names, at: number, isOne = true): Rows {
     try {
       const { plan } = isOne ? this.bindOne(query, names, at) : this.queries.bind(query, names);
@@ -247,7 +246,7 @@ function firstRow(plan: Plan): Plan {
   return { node: "limit", input: plan, high: constant(1n, "LONG"), columns, timestamp, order };
 }
 
-/** Columns of the outer query that the sub-query may mean; one too many does no harm. */
+/** Columns of the outer query that the sub-query may refer to. Unneeded ones do no harm. */
 function usedColumns(query: Query, columns: readonly ScopeColumn[]): ScopeColumn[] {
   const used = new Set<ScopeColumn>();
   const visit = (node: unknown): void => {

@@ -1,6 +1,4 @@
-/**
- * Functions in FROM: long_sequence, generate_series, read_parquet, and metadata.
- */
+/** Table functions in FROM: long_sequence, generate_series, read_parquet, and metadata. */
 import { notSupported, SqlError, SQLSTATE } from "../../errors.ts";
 import type { Value } from "../../types/mod.ts";
 import type { Expression, FunctionCall } from "../ast.ts";
@@ -24,7 +22,7 @@ const ROW_FUNCTIONS = [
 
 export const isRowFunction = (name: string): boolean => ROW_FUNCTIONS.includes(name.toLowerCase());
 
-/** `name` is what qualifies the columns when the source has no alias. */
+/** `name`: the qualifier of the columns if the source has no alias. */
 export function tableFunction(
   queries: Queries,
   call: FunctionCall,
@@ -59,7 +57,7 @@ export function tableFunction(
   return { plan: metadataPlan(name, args, call.at), name };
 }
 
-/** The words of this database's grammar. */
+/** The keywords of this database's grammar. */
 function keywords(words: readonly string[]): Plan {
   const columns = ["word", "catcode", "catdesc"].map((column) => ({ name: column, type: "STRING" }));
   const rows = words.map((word) => [word.toLowerCase(), "U", "unreserved"]);
@@ -76,7 +74,7 @@ function checkCount(call: FunctionCall, least: number, most: number): void {
   }
 }
 
-/** `standIn` is for a parameter without value. */
+/** `standIn`: the value for a parameter that has none yet. */
 function constantOf(queries: Queries, e: Expression, names: Names, standIn?: Constant): Constant {
   const bound = queries.expressions.bind(e, { columns: [], names });
   const value = foldAtNow(bound, queries.binding) ??
@@ -128,7 +126,7 @@ function longSequence(queries: Queries, call: FunctionCall, names: Names): Plan 
   } as Plan;
 }
 
-/** Months have no fixed length: such series are worked out now, up to this many rows. */
+/** Months have no fixed length, so such series are computed while binding, up to this many rows. */
 const CALENDAR_ROWS_MAX = 100_000;
 
 function generateSeries(queries: Queries, call: FunctionCall, names: Names): Plan {
@@ -145,7 +143,7 @@ function generateSeries(queries: Queries, call: FunctionCall, names: Names): Pla
     : [from, to].some((bound) => isTime(bound.type) || isTextOrChar(bound.type))
     ? "TIMESTAMP"
     : undefined;
-  // Without a step, texts are read as numbers.
+  // Without a step, texts are parsed as numbers.
   if (step === undefined && [from, to].every((bound) => isTextOrChar(bound.type))) {
     throw new SqlError(`'${from.value}' is not a DOUBLE`, 0, SQLSTATE.invalidText, { caret: call.args[0].at });
   }
@@ -179,7 +177,7 @@ function instantBound(queries: Queries, bound: Constant, type: string, at: numbe
   return value;
 }
 
-/** Bounds may be turned round: the sign of the step is the direction. */
+/** Bounds may be in either order: the sign of the step is the direction. */
 function longSeries(name: string, type: string, a: bigint, b: bigint, step: bigint, at: number): Plan {
   if (step === 0n) throw new SqlError("the step must not be 0", at, SQLSTATE.invalidParameter);
   const [low, high] = a < b ? [a, b] : [b, a];
@@ -237,7 +235,7 @@ function timeSeries(name: string, a: bigint, b: bigint, step: Constant, type: st
   return longSeries(name, type, a, b, count * PERIOD_MICROS[unit] * scale, at);
 }
 
-/** By months: the day is cut to the month's length, and the next step starts from the cut day. */
+/** Steps by months: the day is clamped to the month's length, and the next step starts from the clamped day. */
 function calendarSeries(name: string, a: bigint, b: bigint, months: number, type: string, at: number): Plan {
   if (months === 0) throw new SqlError("the step must not be 0", at, SQLSTATE.invalidParameter);
   const [low, high] = a < b ? [a, b] : [b, a];
@@ -292,7 +290,7 @@ function readParquet(queries: Queries, call: FunctionCall, names: Names): { plan
   return { plan, notice: leaveOut(queries, schema, value.value, arg.at) };
 }
 
-/** Remembers why columns cannot be read, and gives the notice of a star that leaves them out. */
+/** Records why columns cannot be read. Returns the notice for a `*` that omits them. */
 function leaveOut(queries: Queries, { columns, leftOut }: FileColumns, file: string, at: number): string | undefined {
   if (leftOut.length === 0) return undefined;
   const { unreadable } = queries.binding;
@@ -308,10 +306,10 @@ function leaveOut(queries: Queries, { columns, leftOut }: FileColumns, file: str
   return `${file}: * leaves out columns that have no type here: ${list}`;
 }
 
-/** A notice is read by people. */
+/** Limits the length of the notice. */
 const LEFT_OUT_NAMED_MAX = 50;
 
-/** Files lie under the import directory: nothing with `..`, and an absolute path must begin with the directory. */
+/** Files must be in the import directory: no `..`, and an absolute path must begin with the directory. */
 function importPath(root: string, path: string, at: number): string {
   const refused = (): SqlError =>
     new SqlError(`${path} does not lie in the import directory`, at, SQLSTATE.insufficientPrivilege);

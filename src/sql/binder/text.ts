@@ -1,11 +1,9 @@
-/**
- * The normalised text of an expression: what an unnamed result column is called.
- */
+/** The normalised text of an expression, which is the name of an unnamed result column. */
 import type { Expression, FunctionCall } from "../ast.ts";
 
-/** Names longer than this are cut, and lose the blanks at their end. */
+/** Longer names are truncated, without trailing blanks. */
 const NAME_LENGTH_MAX = 64;
-/** The same for names with a dot, which get quotes around them. */
+/** The same for names with a dot, which get quotes. */
 const DOTTED_NAME_LENGTH_MAX = 61;
 
 const PRECEDENCE: Record<string, number> = {
@@ -53,7 +51,7 @@ function precedenceOf(e: Expression): number {
   }
 }
 
-/** `source` is the statement's text: it tells `<>` from `!=` and NULL from null, which the tree does not. */
+/** `source`: the statement's text. It distinguishes `<>` from `!=` and NULL from null, which the tree does not. */
 export function expressionText(
   e: Expression,
   source?: string,
@@ -70,7 +68,7 @@ export function expressionText(
     case "number":
       return e.text;
     case "string":
-      // The unit of EXTRACT has no quotes.
+      // The unit of EXTRACT is written without quotes.
       return written(source, e.at, /'(?:[^']|'')*'|\w+/y) ?? `'${e.value}'`;
     case "geohash":
       return e.text;
@@ -149,7 +147,7 @@ function concatenated(e: Expression): Expression[] {
   return e.kind === "binary" && e.operator === "||" ? [...concatenated(e.left), ...concatenated(e.right)] : [e];
 }
 
-/** The words that stand in the statement at `at`. */
+/** The words of the statement at `at`. */
 function written(source: string | undefined, at: number, pattern: RegExp): string | undefined {
   pattern.lastIndex = at;
   return source === undefined ? undefined : pattern.exec(source)?.[0];
@@ -166,8 +164,8 @@ function callText(call: FunctionCall, list: (items: Expression[]) => string): st
 type Case = Extract<Expression, { kind: "case" }>;
 
 /**
- * A CASE that chooses by the values of one expression is called switch(value, when, then, …, else): with an operand, or where
- * each condition compares one column with a constant.
+ * A CASE over the values of one expression is named switch(value, when, then, …, else): one with an operand, or whose
+ * conditions all compare the same column with constants.
  */
 function choiceText(e: Case, text: (e: Expression) => string): string | undefined {
   const choice = choiceOf(e);
@@ -178,7 +176,7 @@ function choiceText(e: Case, text: (e: Expression) => string): string | undefine
   return `switch(${parts.join(", ")})`;
 }
 
-/** The one expression that the branches are chosen by, and what it is compared with. */
+/** The expression that the branches compare, and the values that they compare it with. */
 export function choiceOf(e: Case): { value: Expression; whens: Expression[] } | undefined {
   if (e.operand !== undefined) return { value: e.operand, whens: e.branches.map((branch) => branch.when) };
   let value: Extract<Expression, { kind: "column" }> | undefined;
@@ -225,7 +223,7 @@ function typeText(cast: Extract<Expression, { kind: "cast" }>, source?: string):
   return name + parameters + "[]".repeat(type.dimensions);
 }
 
-/** What a result column without alias is called. */
+/** The name of a result column without an alias. */
 export function columnName(
   e: Expression,
   source?: string,

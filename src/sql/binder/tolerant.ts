@@ -1,4 +1,4 @@
-/** Parts of a query that are never computed may use functions and types that do not exist here. */
+/** Allows functions and types that do not exist here, in parts of a query that are never computed. */
 import { SqlError, SQLSTATE } from "../../errors.ts";
 
 const TOLERATED: ReadonlySet<string> = new Set([
@@ -8,7 +8,7 @@ const TOLERATED: ReadonlySet<string> = new Set([
   SQLSTATE.grouping,
 ]);
 
-/** What `bind` gives, or undefined where it asks for something that does not exist here. */
+/** Returns the result of `bind`, or undefined if it needs something that does not exist here. */
 export function tolerant<T>(bind: () => T): T | undefined {
   try {
     return bind();

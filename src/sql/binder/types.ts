@@ -1,6 +1,4 @@
-/**
- * Types that two expressions share, and names of types as statements spell them.
- */
+/** Common types of two expressions, and names of types in statements. */
 import { notSupported, SqlError, SQLSTATE } from "../../errors.ts";
 import { didYouMean } from "../../nearest.ts";
 import { tagOfName, typeOf, typeSpellings } from "../../types/mod.ts";
@@ -24,13 +22,13 @@ export const isNumber = (type: string): boolean => NUMBERS.includes(type);
 export const isInteger = (type: string): boolean => NUMBERS.indexOf(type) >= 0 && NUMBERS.indexOf(type) < 4;
 export const isTime = (type: string): boolean => TIMES.includes(type);
 export const isTimestamp = (type: string): boolean => type === "TIMESTAMP" || type === "TIMESTAMP_NS";
-/** CHAR is not among them: joins and sets keep it apart. */
+/** CHAR is excluded: joins and set operations treat it differently. */
 export const isText = (type: string): boolean => type !== "CHAR" && TEXTS.includes(type);
 export const isTextOrChar = (type: string): boolean => TEXTS.includes(type);
 
 const wider = (order: string[], a: string, b: string): string => order[Math.max(order.indexOf(a), order.indexOf(b))];
 
-/** The type of a CASE's branches; undefined when there is none. */
+/** The common type of two branches of a CASE; undefined if there is none. */
 export function branchType(a: string, b: string): string | undefined {
   if (a === b) return a === "SYMBOL" ? "STRING" : a;
   if (a === "NULL") return b === "SYMBOL" ? "STRING" : b;
@@ -43,7 +41,7 @@ export function branchType(a: string, b: string): string | undefined {
   return undefined;
 }
 
-/** The type of a set operation's column; undefined when the two do not go together. */
+/** The type of a set operation's column; undefined if there is none. */
 export function setType(a: string, b: string): string | undefined {
   if (a === b) return a === "SYMBOL" || a === "SYMBOL_TEXT" ? "STRING" : a;
   if (a === "NULL") return b === "SYMBOL" || b === "CHAR" ? "STRING" : b;
@@ -59,18 +57,18 @@ export function setType(a: string, b: string): string | undefined {
   }
   const text = isTextOrChar(a) ? a : isTextOrChar(b) ? b : undefined;
   if (text !== undefined) return text === "VARCHAR" ? "VARCHAR" : "STRING";
-  // Kinds that have nothing in common but their texts.
+  // Kinds that can only be converted to texts.
   const kinds = ["BOOLEAN", "UUID", "IPv4"];
   return kinds.includes(a) || kinds.includes(b) ? "STRING" : undefined;
 }
 
-/** What is known to the dialect, but not built yet. */
+/** Types of the dialect that are not implemented. */
 const LATER = new Set(["long128"]);
 
 /** DECIMAL without parameters. */
 const DECIMAL_DEFAULT = { precision: 18, scale: 3 };
 
-/** `decimal`, `decimal(p)`, `decimal(p, s)`: precision 1 to 76, scale not above it. */
+/** `decimal`, `decimal(p)`, `decimal(p, s)`: precision 1 to 76, scale at most the precision. */
 function decimalType({ parameters, at, name }: TypeName, inCast: boolean): string {
   const [precision, scale] = parameters.map(Number);
   if (precision === undefined) return decimalTag(DECIMAL_DEFAULT.precision, DECIMAL_DEFAULT.scale);
@@ -99,10 +97,10 @@ function geohashType({ parameters, at, name }: TypeName): string {
   return geohashTag(bits);
 }
 
-/** What PostgreSQL's clients call DOUBLE in casts. */
+/** Names of DOUBLE that PostgreSQL's clients use in casts. */
 const DOUBLES = new Set(["float8", "double precision"]);
 
-/** The tag of a type as written. @throws at its place when there is no such type. */
+/** The tag of a type name. @throws at its position if there is no such type. */
 export function tagOfType(type: TypeName, inCast = false): string {
   const tag = tagOfName(type.name);
   if (type.name === "decimal" && type.dimensions === 0) return decimalType(type, inCast);
@@ -129,7 +127,7 @@ export function tagOfType(type: TypeName, inCast = false): string {
   return tag;
 }
 
-/** The tag that a value of column type `tag` has once it was computed: symbols lose their dictionary. */
+/** The tag of a computed value of column type `tag`: symbols lose their dictionary. */
 export function computedTag(tag: string): string {
   return tag === "SYMBOL" ? "SYMBOL_TEXT" : tag;
 }

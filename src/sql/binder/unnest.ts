@@ -1,4 +1,7 @@
-/** `unnest(array, …)`: a row for each element, in FROM, where it may read the sources before it, and in the select list. */
+/**
+ * `unnest(array, …)`: a row for each element. It is allowed in the select list and in FROM, where it may use the
+ * sources before it.
+ */
 import { notSupported, SqlError, SQLSTATE } from "../../errors.ts";
 import { elementsOf } from "../../types/pg-arrays.ts";
 import { arrayDimensions } from "../../types/wide.ts";
@@ -34,7 +37,7 @@ export function bindUnnest(
   return lateral(source, nothing(), arrays);
 }
 
-/** The join with the elements of arrays of its left side; undefined where the right side is another one. */
+/** Joins the left side with the elements of its arrays. Undefined if the right side is not unnest. */
 export function unnestJoin(queries: Queries, join: Join, left: Relation, names: Names): Relation | undefined {
   const { type, on, right } = join;
   if (right.kind !== "function" || !isUnnest(right.call)) return undefined;
@@ -48,7 +51,7 @@ export function unnestJoin(queries: Queries, join: Join, left: Relation, names: 
   return { ...relation, plan: filter(relation.plan, condition) };
 }
 
-/** The only source of a correlated sub-query, over arrays of the query around it; undefined where it is another one. */
+/** Unnests arrays of the enclosing query, as the only source of a correlated sub-query. Undefined for other sources. */
 export function unnestOver(queries: Queries, source: Source, outer: Relation, names: Names): Relation | undefined {
   if (source.kind !== "function" || !isUnnest(source.call)) return undefined;
   const arrays = arraysOf(queries.expressions, source.call, { columns: outer.columns, names });
@@ -59,8 +62,8 @@ function lateral(source: FunctionSource, left: Relation, arrays: Expr[]): Relati
   const { alias, columnNames, ordinality } = source;
   const first = alias?.text ?? "unnest", width = left.plan.columns.length;
   const elements = arrays.map((_, i) => ({ name: i === 0 ? first : `${first}${i}`, type: "DOUBLE" }));
-  const places = ordinality === undefined ? [] : [{ name: "ordinality", type: "LONG" }];
-  const own = renamed([...elements, ...places], columnNames);
+  const ordinals = ordinality === undefined ? [] : [{ name: "ordinality", type: "LONG" }];
+  const own = renamed([...elements, ...ordinals], columnNames);
   const qualifier = first.toLowerCase();
   return {
     plan: unnestPlan(left.plan, arrays, own, ordinality !== undefined),
@@ -75,7 +78,7 @@ function unnestPlan(input: Plan, arrays: Expr[], own: Plan["columns"], ordinalit
   return { node: "unnest", input, arrays, ordinality, columns: [...columns, ...own], timestamp, order };
 }
 
-/** The arrays; undefined for the one text of an array in PostgreSQL's form. */
+/** The arrays; undefined for a single text, which is an array in PostgreSQL's form. */
 function arraysOf(expressions: Expressions, call: FunctionCall, scope: Scope): Expr[] | undefined {
   if (call.args.length === 0) {
     throw new SqlError("unnest takes an array: found no argument", call.at, SQLSTATE.undefinedFunction);
@@ -111,10 +114,10 @@ function texts(queries: Queries, source: FunctionSource, names: Names, outer: re
   return relationOf({ plan, visible: 1, timestamp: -1 }, named);
 }
 
-/** The calls of one select list: their elements stand beside each other. */
+/** The calls of unnest in one select list. Their elements are combined by position. */
 export class UnnestCollector {
   private readonly arrays: Expr[] = [];
-  /** Of the first call. */
+  /** The position of the first call. */
   at = -1;
 
   constructor(private readonly expressions: Expressions) {}
@@ -134,7 +137,7 @@ export class UnnestCollector {
     return { kind: "placeholder", of: "unnest", index: this.arrays.push(array) - 1, type: "DOUBLE" };
   }
 
-  /** The elements are the last columns. */
+  /** The elements become the last columns. */
   plan(input: Plan): Plan {
     const own = this.arrays.map((_, i) => ({ name: `unnest ${i}`, type: "DOUBLE" }));
     return unnestPlan(input, this.arrays, own, false);

@@ -10,7 +10,7 @@ import { fold } from "./convert.ts";
 import { wordDuration } from "./durations.ts";
 import { NO_CALLS_OF_ROWS, type Scope, type WindowSink } from "./expression-binder.ts";
 import type { Expressions } from "./expressions.ts";
-import { placeOf } from "./places.ts";
+import { positionOf } from "./positions.ts";
 import { placed } from "./plans.ts";
 import { displayName, isInteger, isTime } from "./types.ts";
 import { sameName } from "../../types/names.ts";
@@ -22,14 +22,14 @@ interface ResolvedWindow {
 }
 
 const NULL_SKIPPING = new Set(["lag", "lead", "first_value", "last_value"]);
-/** Functions whose frame says nothing. */
+/** Functions that ignore the frame. */
 const UNFRAMED = new Set(["row_number", "rank", "dense_rank", "percent_rank", "lag", "lead"]);
-/** Their result keeps the argument's type, but for small numbers: INT and SHORT become LONG, FLOAT becomes DOUBLE. */
+/** The result has the argument's type, except that INT and SHORT become LONG, and FLOAT becomes DOUBLE. */
 const KEEPING = new Set(["lag", "lead", "first_value", "last_value", "min", "max"]);
 
 export class WindowCollector implements WindowSink {
   readonly calls: WindowCall[] = [];
-  /** Index of the designated timestamp in the input, or -1: RANGE frames go by it. */
+  /** Index of the designated timestamp in the input, or -1. RANGE frames need it. */
   timestamp = -1;
 
   constructor(private readonly expressions: Expressions, private readonly named: { name: Name; window: Window }[]) {
@@ -69,7 +69,7 @@ export class WindowCollector implements WindowSink {
     if (call.ignoreNulls && !NULL_SKIPPING.has(name)) {
       throw new SqlError(
         `${call.name} does not take IGNORE NULLS`,
-        placeOf(this.expressions.binding.context.text, /\bignore\s+nulls\b/i, call.at),
+        positionOf(this.expressions.binding.context.text, /\bignore\s+nulls\b/i, call.at),
       );
     }
     if (name === "avg" && resolved.isWindow) this.checkExponential(call, window, orderBy);
@@ -87,7 +87,7 @@ export class WindowCollector implements WindowSink {
     return { kind: "placeholder", of: "window", index, type: resolved.type };
   }
 
-  /** In a window a sum is a DOUBLE, and small numbers are carried as LONG. */
+  /** Window sums are DOUBLE, and small integers are widened to LONG. */
   private widened(name: string, args: Expr[], call: FunctionCall): Expr[] {
     const [first, ...rest] = args;
     if (first === undefined) return args;
@@ -100,7 +100,7 @@ export class WindowCollector implements WindowSink {
     return args;
   }
 
-  /** An exponential average goes over all rows so far, in an order. */
+  /** An exponential average needs ORDER BY and covers all previous rows. */
   private checkExponential(call: FunctionCall, window: ResolvedWindow, orderBy: SortKey[]): void {
     if (orderBy.length === 0) throw new SqlError("an exponential average wants ORDER BY", call.at, SQLSTATE.grouping);
     if (window.frame !== undefined) {
@@ -119,7 +119,7 @@ export class WindowCollector implements WindowSink {
     }
   }
 
-  /** A named window; it may build on those before it only. */
+  /** Resolves a named window. It may only refer to earlier ones. */
   private named_(reference: Name, before: number): ResolvedWindow {
     for (let i = before - 1; i >= 0; i--) {
       const { name, window } = this.named[i];
@@ -134,7 +134,7 @@ export class WindowCollector implements WindowSink {
     if (window.partitionBy.length > 0) {
       throw new SqlError(
         "a window that builds on another keeps its PARTITION BY",
-        placeOf(this.expressions.binding.context.text, /\bpartition\b/i, window.base.at),
+        positionOf(this.expressions.binding.context.text, /\bpartition\b/i, window.base.at),
       );
     }
     return {
@@ -170,7 +170,7 @@ export class WindowCollector implements WindowSink {
         );
       }
       timeType = key?.type;
-      // Without offsets a range is told from rows by the peers of the current row only.
+      // Without offsets, a range differs from rows only by the peers of the current row.
       if (!bounded && orderBy.length === 0) return { unit: "rows", excludeCurrentRow: frame.exclude === "current row" };
     }
     const start = this.bound(frame.start, timeType, scope);
@@ -178,36 +178,36 @@ export class WindowCollector implements WindowSink {
     if (frame.start.kind === "unbounded following") {
       throw new SqlError(
         "a frame does not start at its end",
-        placeOf(this.expressions.binding.context.text, /following/i, frame.start.at),
+        positionOf(this.expressions.binding.context.text, /following/i, frame.start.at),
       );
     }
     if (frame.end.kind === "unbounded preceding") throw new SqlError("a frame does not end at its start", frame.end.at);
     if (frame.start.kind === "following") {
       const { text } = this.expressions.binding.context;
-      throw notSupported("a frame that starts FOLLOWING", placeOf(text, /following/i, frame.start.at));
+      throw notSupported("a frame that starts FOLLOWING", positionOf(text, /following/i, frame.start.at));
     }
     const { text: written } = this.expressions.binding.context;
     if (frame.end.kind === "following") {
-      throw notSupported("a frame that ends FOLLOWING", placeOf(written, /following/i, frame.end.at));
+      throw notSupported("a frame that ends FOLLOWING", positionOf(written, /following/i, frame.end.at));
     }
     if (start !== undefined && end !== undefined && start > end) {
       const { text } = this.expressions.binding.context;
       throw new SqlError(
         "the frame ends before it starts",
-        placeOf(text, /preceding/i, frame.end.at),
+        positionOf(text, /preceding/i, frame.end.at),
         SQLSTATE.invalidParameter,
       );
     }
     if (frame.end.kind === "unbounded following" && frame.start.kind !== "unbounded preceding") {
       throw notSupported(
         "a frame that ends UNBOUNDED FOLLOWING but starts later",
-        placeOf(written, /following/i, frame.end.at),
+        positionOf(written, /following/i, frame.end.at),
       );
     }
     return { unit: frame.unit, start, end, excludeCurrentRow: frame.exclude === "current row" };
   }
 
-  /** Offset from the current row; undefined is unbounded. */
+  /** Offset from the current row; undefined means unbounded. */
   private bound(bound: FrameBound, timeType: string | undefined, scope: Scope): bigint | undefined {
     if (bound.kind === "current row") return 0n;
     if (bound.kind !== "preceding" && bound.kind !== "following") return undefined;
@@ -239,20 +239,20 @@ export class WindowCollector implements WindowSink {
     };
   }
 
-  /** Windows' placeholders to columns of the window node. */
+  /** Replaces placeholders of window calls by columns of the window node. */
   replace(expr: Expr, first: number): Expr {
     return placed(expr, "window", first);
   }
 }
 
-/** A default does not widen the value's type: no fraction stands in for a whole number or a time. */
+/** Refuses a default that would widen the value's type: a fraction for an integer or a time. */
 function refuseDefault(value: Expr, otherwise: Expr, at: number): void {
   const isWhole = isInteger(value.type) || isTime(value.type);
   if (!isWhole || (otherwise.type !== "FLOAT" && otherwise.type !== "DOUBLE")) return;
   throw typeMismatch(`a default of ${displayName(otherwise.type)} is none for ${displayName(value.type)}`, at);
 }
 
-/** With an order up to the current row, else all of the partition. */
+/** The default frame: up to the current row if ordered, else the whole partition. */
 function wholeFrame(ordered: boolean): WindowFrame {
   return ordered ? { unit: "rows", end: 0n, excludeCurrentRow: false } : { unit: "rows", excludeCurrentRow: false };
 }

@@ -1,6 +1,6 @@
 /**
- * Every emitter through the compiler (lanes where it finds them) against what the function means, written plainly over single
- * values: with nulls, ends of ranges, zeros, infinities, at every place of a lane.
+ * Compares every emitter, compiled (with lanes where possible), with a simple reference implementation over single
+ * values: nulls, ends of ranges, zeros, infinities, at every position of a lane.
  */
 import assert from "node:assert/strict";
 import { over, randomFrom, RowsInput, rowsOf, testContext } from "../../engine/testing.ts";
@@ -13,7 +13,7 @@ import { signatures, VALUES } from "./testing-values.ts";
 const registry = createRegistry();
 const seed = Number(Deno.env.get("SEED") ?? 1);
 
-/** Infinities are null; so is what a type's missing value stands for. */
+/** Infinities are null, and so is the value that represents a type's null. */
 function plain(value: Value, type: string): Value {
   if (value === null || (typeof value === "number" && !Number.isFinite(value))) return typeOf(type).missing;
   return Object.is(value, -0) ? 0 : value;

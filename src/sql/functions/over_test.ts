@@ -1,4 +1,7 @@
-/** Each aggregate of the catalogue with OVER, by SQL, against its meaning worked out anew for the rows of each frame. */
+/**
+ * Compares each aggregate of the catalogue with OVER, run by SQL, with a reference that computes each frame from
+ * scratch.
+ */
 import assert from "node:assert/strict";
 import { createOperator } from "../../engine/operators/mod.ts";
 import { randomFrom, rowsOf, testContext } from "../../engine/testing.ts";
@@ -12,7 +15,7 @@ import { createRegistry, FUNCTIONS } from "./mod.ts";
 import { AGGREGATES } from "./testing-aggregates.ts";
 import { signatures } from "./testing-values.ts";
 
-/** Few values of each type, so that they come again; small ones, so that sums are exact. */
+/** Few values of each type, so that they repeat; small ones, so that sums are exact. */
 const FEW: Record<string, Value[]> = {
   BOOLEAN: [true, false],
   BYTE: [0, 1, 5, 7],
@@ -50,10 +53,10 @@ const CONSTANTS: Record<string, { sql: string; value: Value }> = {
 
 interface FrameCase {
   sql: string;
-  /** Do the rows of a partition come in this order? */
+  /** The order of the rows in a partition. */
   order?: "ts" | "ts desc";
   partitioned?: boolean;
-  /** Is row `j` in the frame of row `i`, by places in the partition and times? */
+  /** True if row `j` is in the frame of row `i`. Arguments are positions in the partition and times. */
   has: (i: number, j: number, time: (place: number) => bigint) => boolean;
 }
 
@@ -87,7 +90,7 @@ const FRAMES: FrameCase[] = [
 ];
 
 const ROWS = 48;
-/** Percentiles of fractions are only about right. */
+/** Percentiles of fractions are approximate. */
 const APPROXIMATE = /^approx_(?:percentile|median)\(DOUBLE/;
 
 const functions = createRegistry();
@@ -133,7 +136,7 @@ function planOf(sql: string, catalogue: FakeCatalogue, rows: Value[][]): Plan {
   );
 }
 
-/** Numbers by value, arrays by their elements: sums of fractions differ in the last digits. */
+/** Compares numbers with a tolerance, arrays by element, because sums of fractions differ in the last digits. */
 function assertAlike(found: Value, expected: Value, tolerance: number, explain: () => string): void {
   if (typeof found === "string" && found.startsWith("[")) {
     const flat = (text: Value): (number | null)[] => text === null ? [] : JSON.parse(String(text)).flat();
@@ -154,7 +157,7 @@ for (const entry of FUNCTIONS.filter(({ aggregate }) => aggregate !== undefined)
   const known = signatures(entry).filter((types) =>
     types.every((type, k) => FEW[type] !== undefined || entry.args[k].constant)
   );
-  // A computed symbol is a text; a bare NULL has no type of its own.
+  // A computed symbol is a text; a bare NULL has no type.
   if (known.length === 0 && entry.args.some(({ type }) => type === "SYMBOL_TEXT" || type === "NULL")) continue;
   for (const types of known) {
     Deno.test(`${entry.name}(${types}) over (…)`, () => {
@@ -206,7 +209,7 @@ for (const entry of FUNCTIONS.filter(({ aggregate }) => aggregate !== undefined)
   }
 }
 
-/** Rows of `ts` and `c0`, and the values of an expression over them. */
+/** The values of an expression over rows of `ts` and `c0`. */
 function overTimes(rows: Value[][], type: string, sql: string): Value[] {
   const catalogue = new FakeCatalogue();
   const columns = [{ name: "ts", type: "TIMESTAMP" }, { name: "c0", type }];
@@ -220,7 +223,7 @@ Deno.test("sliding frames are computed in groups that fit into memory, and in pi
     overTimes(few, "LONG", "count_distinct(c0) over (order by ts rows between 3 preceding and current row)"),
     few.map((_, i) => BigInt(Math.min(4, i + 1))),
   );
-  // Behind 70,000 rows of one second three rows that have all of them in their frames.
+  // 70,000 rows in one second, followed by three rows whose frames contain all of them.
   const many = Array.from({ length: 70_003 }, (_, i): Value[] => [i < 70_000 ? 0n : 7_000_000n, BigInt(i % 1_000)]);
   const found = overTimes(
     many,

@@ -1,21 +1,21 @@
-/** What each aggregate means, written plainly: from all rows of a group, in order, to its value. For tests. */
+/** Reference implementations of the aggregates for tests: from all rows of a group, in order, to the result. */
 import { decimalOf } from "../../types/wide.ts";
 import type { Value } from "../../types/mod.ts";
 
-/** `rows`: the arguments of each row. `types`: theirs; `type`: the result's. */
+/** `rows`: the arguments of each row. `types`: the argument types. `type`: the result type. */
 export type AggregateReference = (rows: Value[][], types: readonly string[], type: string) => Value;
 
 type Known = Exclude<Value, null>;
 const isNull = (value: Value): boolean => value === null || (typeof value === "number" && !Number.isFinite(value));
 const known = (rows: Value[][]): Known[] => rows.map(([value]) => value).filter((value) => !isNull(value)) as Known[];
-/** Rows in which no argument is null, as numbers. */
+/** The rows without a null argument, as numbers. */
 const numbers = (rows: Value[][]): number[][] => rows.filter((row) => !row.some(isNull)).map((row) => row.map(Number));
 
 const isWhole = (type: string): boolean => !["FLOAT", "DOUBLE"].includes(type);
 const total = (values: number[]): number => values.reduce((sum, x) => sum + x, 0);
 const mean = (values: number[]): number => total(values) / values.length;
 
-/** In order: texts by code points, all else by value. */
+/** Order of values: texts by UTF-8 bytes, others by value. */
 function compare(a: Value, b: Value): number {
   if (typeof a === "string" && typeof b === "string") {
     const x = new TextEncoder().encode(a), y = new TextEncoder().encode(b);
@@ -41,7 +41,7 @@ const average: AggregateReference = (rows, [type], result) => {
   if (values.length === 0) return null;
   if (decimal === undefined) return mean(values.map(Number));
   const all = values.reduce<bigint>((a, b) => a + BigInt(b), 0n), count = BigInt(values.length);
-  // Rounded to the result's digits; halves go away from zero.
+  // Rounded to the result's digits, halves away from zero.
   const shift = decimalOf(result)!.scale - decimal.scale;
   const [value, divisor] = shift < 0 ? [all, count * 10n ** BigInt(-shift)] : [all * 10n ** BigInt(shift), count];
   const size = (2n * (value < 0n ? -value : value) + divisor) / (2n * divisor);
@@ -51,7 +51,7 @@ const average: AggregateReference = (rows, [type], result) => {
 const extreme = (sign: number): AggregateReference =>
   of((values) => values.reduce((best, value) => compare(value, best) * sign > 0 ? value : best));
 
-/** Element by element, over arrays of any shape; an element is null where no array has it. */
+/** Element by element, over arrays of any shape. An element is null if no array has it. */
 const elements = (reduce: (values: number[]) => number): AggregateReference =>
   of((values) => {
     const combined = (items: unknown[]): unknown => {
@@ -90,7 +90,7 @@ const pairs = (finish: (p: Pairs) => number | null): AggregateReference => (rows
   const ys = both.map(([y]) => y), xs = both.map(([, x]) => x), meanY = mean(ys), meanX = mean(xs);
   const product = (a: number[], b: number[], ma: number, mb: number) => total(a.map((v, k) => (v - ma) * (b[k] - mb)));
   const [xy, xx, yy] = [product(xs, ys, meanX, meanY), product(xs, xs, meanX, meanX), product(ys, ys, meanY, meanY)];
-  // What rounding leaves of a constant side is nothing.
+  // Rounding errors of a constant side count as 0.
   const clean = (x: number) => (x < 1e-20 ? 0 : x);
   return finish({ n: both.length, meanX, meanY, xy, xx: clean(xx), yy: clean(yy) });
 };
@@ -117,7 +117,7 @@ const bits = (reduce: (a: bigint, b: bigint) => bigint): AggregateReference => (
   return type === "LONG" ? result : Number(result);
 };
 
-/** The argument of the row with the best key; rows without key are left out. The first of equals. */
+/** The argument of the row with the best key, the first one of equals. Rows without a key are left out. */
 const best = (sign: number): AggregateReference => (rows, _, type) => {
   const there = rows.filter(([, key]) => !isNull(key));
   if (there.length === 0) return null;
@@ -137,7 +137,7 @@ const twap: AggregateReference = (rows) => {
   return span > 0 ? area / span : mean(both.map(([price]) => price));
 };
 
-/** Kilometres on a sphere. */
+/** Distance on a sphere, in kilometres. */
 function kilometres([latitude, longitude]: number[], [latitude2, longitude2]: number[]): number {
   const point = (lat: number, lon: number) => {
     const [a, b] = [lat * Math.PI / 180, lon * Math.PI / 180];
@@ -154,7 +154,7 @@ const distance: AggregateReference = (rows) => {
   return total(there.slice(1).map((point, k) => kilometres(there[k], point)));
 };
 
-/** Exact where whole numbers are told apart, which up to twenty they are. */
+/** Exact if integers are counted exactly, which they are up to twenty. */
 const percentile = (rows: Value[][], fraction: number): Value => {
   const values = known(rows).map(Number).sort((a, b) => a - b);
   return values.length === 0 ? null : values[Math.max(1, Math.ceil(fraction * values.length)) - 1];
@@ -220,7 +220,7 @@ export const AGGREGATES: Record<string, AggregateReference> = {
   twap,
   arg_min: best(-1),
   arg_max: best(1),
-  // Null is the smallest.
+  // Null is the smallest value.
   isordered: (rows) =>
     rows.every(([value], k) =>
       k === 0 || rows[k - 1][0] === null || (value !== null && compare(rows[k - 1][0], value) <= 0)

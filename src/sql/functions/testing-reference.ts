@@ -1,19 +1,19 @@
 /**
- * What functions with emitters mean, written once more over single values: with BigInt, Date and nulls as null. Slow and plain,
- * so that the kernels can be held against it.
+ * Reference implementations of functions with emitters, over single values with BigInt and Date; null is null. They are
+ * slow and simple, to compare kernels with.
  */
 import type { Value } from "../../types/mod.ts";
 
-/** For arguments that no statement can lead to. */
+/** For arguments that no statement can produce. */
 export const NOT_COMPARED = undefined as unknown as Value;
 
-/** `type` is the result's. */
+/** `type`: the result type. */
 type Reference = (args: Value[], types: readonly string[], type: string) => Value;
 
 const isFloat = (type: string): boolean => type === "FLOAT" || type === "DOUBLE";
 const big = (value: Value): bigint => BigInt(value as number | bigint | boolean);
 
-/** A whole number in the type's bits: high bits are dropped, and what is the null then is null. */
+/** Wraps an integer to the type's bits. The value that represents the type's null is null. */
 function whole(value: bigint, type: string): Value {
   switch (type) {
     case "BYTE":
@@ -42,7 +42,7 @@ function fraction(value: number, type: string): Value {
   return Number.isFinite(rounded) ? rounded : null;
 }
 
-/** Null where an argument is null. */
+/** Null if an argument is null. */
 const strict = (of: Reference): Reference => (args, types, type) => args.includes(null) ? null : of(args, types, type);
 
 const arithmetic = (
@@ -53,7 +53,7 @@ const arithmetic = (
     if (isFloat(type)) return fraction(ofFractions(Number(a), Number(b)), type);
     const result = ofWhole(big(a), big(b));
     if (result === null) return null;
-    // Addresses do not wrap round.
+    // Addresses do not wrap around.
     if (type === "IPv4" && types.includes("LONG") && (result < 0n || result >= 2n ** 32n)) return null;
     return whole(result, type);
   });
@@ -61,7 +61,7 @@ const arithmetic = (
 const bits = (of: (a: bigint, b: bigint) => bigint): Reference =>
   strict(([a, b], _, type) => whole(of(big(a), big(b ?? 0)), type));
 
-/** Bytes of UTF-8 in order; numbers by value. */
+/** Texts by UTF-8 bytes; numbers by value. */
 function order(a: Value, b: Value, type: string): number {
   if (typeof a === "string" && typeof b === "string") {
     if (type === "CHAR") return a.charCodeAt(0) - b.charCodeAt(0);
@@ -78,11 +78,11 @@ function order(a: Value, b: Value, type: string): number {
   return x < y ? -1 : x > y ? 1 : 0;
 }
 
-/** There are two truth values: what one null beside a value gives, and what two nulls give. */
+/** `oneNull`: the result if one operand is null; `twoNulls`: if both are. */
 const comparison =
   (holds: (sign: number) => boolean, oneNull: boolean, twoNulls: boolean): Reference => ([a, b], [type]) =>
     a === null || b === null ? (a === b ? twoNulls : oneNull) : holds(order(a, b, type));
-/** CHAR: two nulls are equal, but neither is at most the other. */
+/** For CHAR, two nulls are equal, but `<=` and `>=` of them are false. */
 const notBeyond = (holds: (sign: number) => boolean): Reference => (args, types, type) =>
   comparison(holds, false, types[0] !== "CHAR")(args, types, type);
 
@@ -95,7 +95,7 @@ function between(x: Value, low: Value, high: Value, type: string): boolean {
   return atMost(from, x) && atMost(x, to);
 }
 
-/** Without tolerance. */
+/** Compares without tolerance. */
 function exact(a: Value, b: Value): number {
   if (typeof a === "number" && typeof b === "number") return a - b;
   return big(a) < big(b) ? -1 : big(a) > big(b) ? 1 : 0;
@@ -106,7 +106,7 @@ const truncated = (value: Value, limit: number): bigint | null => {
   return x >= -limit && x < limit ? BigInt(Math.trunc(x)) : null;
 };
 
-/** Ticks of the time types in a second. */
+/** Ticks of the time types per second. */
 const TICKS: Record<string, bigint> = { DATE: 1000n, TIMESTAMP: 1000000n, TIMESTAMP_NS: 1000000000n };
 
 function cast(value: Value, from: string, to: string): Value {
@@ -129,7 +129,7 @@ function cast(value: Value, from: string, to: string): Value {
     const long = truncated(value, 2 ** 63);
     return long === null ? null : whole(long, to);
   }
-  // The narrow types take the low bits of the nearest 32-bit number.
+  // The narrow types take the low bits of the nearest 32-bit integer.
   const int = Math.max(-(2 ** 31), Math.min(2 ** 31 - 1, Math.trunc(Number(value))));
   return whole(BigInt(int), to);
 }
@@ -157,7 +157,7 @@ const castReference: Record<string, Reference> = Object.fromEntries(
 
 const floorDivide = (a: bigint, b: bigint): bigint => (a - ((a % b) + b) % b) / b;
 
-/** A time as days since 1970, and the ticks of its day. */
+/** Splits a time into days since 1970 and ticks within the day. */
 function split(value: Value, type: string): { days: bigint; rest: bigint; date: Date; ticks: bigint } {
   const ticks = TICKS[type], days = floorDivide(big(value), 86400n * ticks);
   return { days, rest: big(value) - days * 86400n * ticks, date: new Date(Number(days) * 86_400_000), ticks };
@@ -173,7 +173,7 @@ const startOf = (y: number, month = 0) => {
 const monday = (date: Date) => (date.getUTCDay() + 6) % 7;
 const thursday = (date: Date) => new Date(date.getTime() + (3 - monday(date)) * 86_400_000);
 const isLeap = (y: number) => y % 4 === 0 && (y % 100 !== 0 || y % 400 === 0);
-/** The second's fraction in parts. */
+/** The fraction of the second, in units of 1/`scale`. */
 const parts = (rest: bigint, ticks: bigint, scale: bigint) => Number(((rest % ticks) * scale) / ticks);
 /** Centuries begin with a year 1; there is no century 0. */
 const upwards = (y: number, by: number) => (y > 0 ? Math.ceil(y / by) : Math.trunc(y / by) - 1);
@@ -213,7 +213,7 @@ const partReference: Record<string, Reference> = Object.fromEntries(
   }]),
 );
 
-/** The rewriting of calls gives small steps and origins; beyond some 200,000 years nothing is compared. */
+/** Rewritten calls have small steps and origins. Results beyond some 200,000 years are not compared. */
 const months = (more: bigint): Reference =>
   strict(([time, step, origin], [type]) => {
     if (Number(step) <= 0) return time;
@@ -225,7 +225,7 @@ const months = (more: bigint): Reference =>
     return whole(BigInt(start / 1000) * ticks, type);
   });
 
-/** Times at the ends of their range wrap round. */
+/** Times beyond the ends of their range wrap around. */
 const steps = (of: (time: bigint, step: bigint, origin: bigint) => bigint): Reference =>
   strict(([time, step, origin], [type]) => whole(of(big(time), big(step), big(origin)), type));
 const modulo = (a: bigint, b: bigint): bigint => {

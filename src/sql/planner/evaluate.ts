@@ -1,4 +1,6 @@
-/** The value of an expression of constants while a statement is bound or planned, as the engine works it out over rows. */
+/**
+ * Evaluates constant expressions while a statement is bound or planned, with the same result as the engine over rows.
+ */
 import { type Constant, ConstantCalls, type ConstantContext } from "../../engine/mod.ts";
 import { layoutOf, typeOf } from "../../types/mod.ts";
 import { createRegistry } from "../functions/mod.ts";
@@ -10,12 +12,15 @@ export type EvaluationContext = ConstantContext;
 const registry = createRegistry();
 let calls: ConstantCalls | undefined;
 
-/** undefined: it is not constant, or cannot be worked out here. Volatile functions never are; stable ones only with a clock. */
+/**
+ * Undefined if the expression is not constant or cannot be evaluated here. Volatile functions never are; stable ones
+ * only with a clock.
+ */
 export function evaluate(expr: Expr, context: EvaluationContext = {}): Constant | undefined {
   try {
     return evaluateExpr(expr, context);
   } catch {
-    // What fails now fails when it runs, with its position, unless a CASE keeps it from running.
+    // An expression that fails here fails at run time with its position, unless a CASE does not evaluate it.
     return undefined;
   }
 }
@@ -35,7 +40,7 @@ function evaluateExpr(expr: Expr, context: EvaluationContext): Constant | undefi
       return worked({ ...expr, args }, context);
     }
     case "case":
-      // Branches behind the one that is taken may fail.
+      // The branches after the one that is taken may fail.
       for (const { when, then } of expr.branches) {
         const condition = evaluateExpr(when, context);
         if (condition === undefined) return undefined;
@@ -56,7 +61,7 @@ function worked(expr: Expr, context: EvaluationContext): Constant {
   return { kind: "constant", value: calls.valueOf(expr, context), type: expr.type };
 }
 
-/** Has the call a value before the statement runs? Codes of symbols need a dictionary. */
+/** True if the call can be evaluated before the statement runs. Codes of symbols need a dictionary. */
 function isKnown(call: Extract<Expr, { kind: "call" }>, context: EvaluationContext): boolean {
   const { entry } = registry.resolve(call.function);
   if (layoutOf(call.type) === "symbol") return false;

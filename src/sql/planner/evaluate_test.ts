@@ -1,4 +1,6 @@
-/** What is made of constants while a statement is planned is what the same call gives over rows: for each function of the catalogue. */
+/**
+ * Compares the evaluation of constants in planning with the same call over rows, for each function of the catalogue.
+ */
 import assert from "node:assert/strict";
 import { lit, over, randomFrom, RowsInput, rowsOf, testContext } from "../../engine/testing.ts";
 import { layoutOf, type Value } from "../../types/mod.ts";
@@ -11,7 +13,7 @@ const ROWS = 40;
 const functions = createRegistry();
 const nowMicros = 1_709_208_000_999_123n;
 
-/** Has the entry calls in plans, whose value only depends on the arguments (and on the clock)? */
+/** True if plans can contain calls of the entry whose value only depends on the arguments (and on the clock). */
 function isScalar(entry: FunctionEntry): boolean {
   return entry.volatility !== "volatile" && (entry.emit !== undefined || entry.batch !== undefined);
 }
@@ -20,7 +22,7 @@ function shown(values: readonly (Value | undefined)[]): string {
   return values.map((value) => (typeof value === "bigint" ? `${value}n` : JSON.stringify(value))).join(", ");
 }
 
-/** The values of an expression over rows; undefined for the rows over which it fails. */
+/** The values of an expression over rows; undefined for rows where it fails. */
 function overRows(expression: Expr, types: readonly string[], rows: readonly Value[][]): (Value | undefined)[] {
   const context = testContext(1 << 25, { functions, nowMicros });
   const columns = types.map((type, k) => ({ name: `c${k}`, type }));
@@ -44,7 +46,7 @@ function overRows(expression: Expr, types: readonly string[], rows: readonly Val
   }
 }
 
-/** Casts to types with parameters: the binder says which. */
+/** Types with parameters for casts, which the binder adds to the call. */
 const TARGETS: Record<string, string> = {
   cast_DECIMAL: "DECIMAL(30,4)",
   cast_GEOHASH: "GEOHASH(4c)",
@@ -60,7 +62,7 @@ for (const entry of FUNCTIONS.filter(isScalar)) {
     let compared = 0;
     for (const types of signatures(entry)) {
       const argument = (k: number) => entry.args[Math.min(k, entry.args.length - 1)];
-      // Arguments that have to be constants are alike in all rows.
+      // Arguments that must be constant are the same in all rows.
       const fixed = types.map((type, k) =>
         !argument(k).constant
           ? undefined
@@ -89,7 +91,8 @@ for (const entry of FUNCTIONS.filter(isScalar)) {
         const place = () =>
           `${constant.kind === "call" && constant.function} of ${shown(row)} with ${shown(constants)}`;
         if (folded === undefined) {
-          // Codes of symbols need a dictionary, which constants have not; and long texts are left to run time.
+          // Codes of symbols need a dictionary, which constants do not have. Long texts are not evaluated while
+          // planning.
           const needsCode = layoutOf(type) === "symbol" ||
             types.some((tag, k) => layoutOf(tag) === "symbol" && argument(k).type !== "text" && row[k] !== null);
           if (needsCode || String(expected[i]).length > 16_384) return;

@@ -1,4 +1,4 @@
-/** Forms of ALTER TABLE that the grammar knows, but nothing does yet. */
+/** Forms of ALTER TABLE that the grammar accepts but that are not implemented. */
 import { notSupported } from "../../errors.ts";
 import type { Name, Statement } from "../ast.ts";
 import type { BoundStatement } from "../plan.ts";

@@ -1,8 +1,8 @@
-/** Definitions of columns: `name type options`, of CREATE TABLE and ALTER TABLE. */
+/** Column definitions of CREATE TABLE and ALTER TABLE: `name type options`. */
 import { SqlError, SQLSTATE } from "../../errors.ts";
 import type { Name, TypeName } from "../ast.ts";
 import { typeMismatch } from "../binder/context.ts";
-import { nextToken, placeOf } from "../binder/places.ts";
+import { nextToken, positionOf } from "../binder/positions.ts";
 import { tagOfType } from "../binder/types.ts";
 import type { NewColumn } from "../plan.ts";
 import { given, many, name, wholeNumber } from "../tree-nodes.ts";
@@ -57,7 +57,7 @@ const CAPACITY_MAX = 1073741824;
 const INDEX_CAPACITY_MAX = 8388608;
 const SYMBOL_CAPACITY_DEFAULT = 256;
 
-/** Names that clients write in casts, as PostgreSQL has them; columns go by the dialect's own. */
+/** Names of PostgreSQL's types that are only allowed in casts. Columns use the dialect's own names. */
 const CAST_ONLY = new Set(["bool", "int2", "int4", "int8", "float4", "float8", "timestamptz"]);
 
 export function newColumn(definition: ColumnDefinition, text: string | undefined): NewColumn {
@@ -79,7 +79,7 @@ export function newColumn(definition: ColumnDefinition, text: string | undefined
     );
   }
   if (symbolCapacity !== undefined && (symbolCapacity < 2 || symbolCapacity > CAPACITY_MAX)) {
-    const word = placeOf(text, /\bcapacity\b/i, definition.type.at);
+    const word = positionOf(text, /\bcapacity\b/i, definition.type.at);
     throw new SqlError(
       `the capacity lies between 2 and ${CAPACITY_MAX}`,
       nextToken(text, word + "capacity".length),
@@ -88,10 +88,10 @@ export function newColumn(definition: ColumnDefinition, text: string | undefined
   }
   const { indexCapacity } = definition;
   if (indexCapacity !== undefined && (indexCapacity < 2 || indexCapacity > INDEX_CAPACITY_MAX)) {
-    const word = placeOf(text, /\bindex\s+capacity\b/i, definition.type.at);
+    const word = positionOf(text, /\bindex\s+capacity\b/i, definition.type.at);
     throw new SqlError(
       `the capacity of an index lies between 2 and ${INDEX_CAPACITY_MAX}`,
-      nextToken(text, placeOf(text, /\bcapacity\b/i, word) + "capacity".length),
+      nextToken(text, positionOf(text, /\bcapacity\b/i, word) + "capacity".length),
       SQLSTATE.invalidParameter,
     );
   }

@@ -4,7 +4,7 @@ import type { PostedPlan } from "../../engine/contract.ts";
 import { nameKey, sameName } from "../../types/names.ts";
 import type { Name, Query, Statement, TypeName } from "../ast.ts";
 import { type Binding, NO_NAMES, typeMismatch, unknownColumn } from "../binder/context.ts";
-import { placeBefore } from "../binder/places.ts";
+import { positionBefore } from "../binder/positions.ts";
 import { columnOf, project } from "../binder/plans.ts";
 import type { Queries } from "../binder/query.ts";
 import { displayName, isText, isTextOrChar, isTimestamp, tagOfType } from "../binder/types.ts";
@@ -20,7 +20,7 @@ export interface CreateTable extends Statement {
   name: Name;
   ifNotExists: boolean;
   columns: ColumnDefinition[];
-  /** CREATE TABLE AS (query), with `, cast(c as type)` and `, index(c)` behind. */
+  /** CREATE TABLE AS (query), which may be followed by `, cast(c as type)` and `, index(c)`. */
   query?: Query;
   casts: { column: Name; type: TypeName; symbolCapacity?: number; symbolCached?: boolean }[];
   indexes: { column: Name; capacity?: number }[];
@@ -39,7 +39,7 @@ export interface BoundCreateTable<P = PostedPlan> extends BoundStatement<P> {
   table: NewTable;
   ifNotExists: boolean;
   at: number;
-  /** Of CREATE TABLE AS, its columns in the table's order. */
+  /** For CREATE TABLE AS; its columns are in the table's order. */
   plan?: P;
 }
 
@@ -87,7 +87,7 @@ export const createTable: StatementKind<CreateTable, BoundCreateTable> = {
         }
         const seen = new Set<string>();
         for (const option of options.children) {
-          // BYPASS WAL and WAL are one option.
+          // BYPASS WAL and WAL are the same option.
           const kind = word(option) === "bypass" ? "wal" : word(option);
           if (seen.has(kind)) throw new SqlError(`The option ${kind.toUpperCase()} is given already`, at(option));
           seen.add(kind);
@@ -197,7 +197,7 @@ CREATE TABLE [IF NOT EXISTS] name (LIKE table)`,
   },
 };
 
-/** Taken for QuestDB's sake; this storage has no use for them. */
+/** Accepted for compatibility with QuestDB; this storage does not use them. */
 const SETTINGS = new Set(["maxuncommittedrows", "o3maxlag"]);
 const PARTITION_UNITS: PartitionUnit[] = ["NONE", "HOUR", "DAY", "WEEK", "MONTH", "YEAR"];
 
@@ -253,7 +253,7 @@ function bindCreateTable(create: CreateTable, queries: Queries): BoundCreateTabl
   if (create.wal === true && partitionBy === "NONE") {
     throw new SqlError(
       "a table without partitions has no WAL",
-      placeBefore(binding.context.text, "wal", Infinity),
+      positionBefore(binding.context.text, "wal", Infinity),
       SQLSTATE.syntax,
     );
   }
@@ -317,7 +317,7 @@ function dedupKeys(create: CreateTable, columns: NewColumn[], timestamp: number,
   if (create.wal === false || create.partitionBy === undefined) {
     throw new SqlError(
       "DEDUP wants a table with WAL",
-      placeBefore(text, "upsert", create.dedupKeys[0]?.at ?? Infinity),
+      positionBefore(text, "upsert", create.dedupKeys[0]?.at ?? Infinity),
     );
   }
   if (!keys.includes(timestamp)) {
@@ -326,7 +326,7 @@ function dedupKeys(create: CreateTable, columns: NewColumn[], timestamp: number,
   return keys.sort((a, b) => a - b);
 }
 
-/** In hours, or in months for units of no fixed length. */
+/** In hours; in months for units without a fixed length. */
 const TTL_UNITS: Record<string, [size: number, calendar: boolean]> = {
   h: [1, false],
   hour: [1, false],
@@ -380,7 +380,7 @@ function createLike(binding: Binding, create: CreateTable): BoundCreateTable<Pla
   return { kind: "createTable", table, ifNotExists: create.ifNotExists, at: create.name.at };
 }
 
-/** Columns of CREATE TABLE AS, after its casts; the plan gives them in this order. */
+/** The columns of CREATE TABLE AS, after its casts. The plan has them in this order. */
 function queryColumns(queries: Queries, create: CreateTable): { columns: NewColumn[]; plan: Plan; inherited: number } {
   const { plan, visible } = queries.bind(create.query!, NO_NAMES);
   const casts = new Map<number, { type: string; at: number; symbolCapacity?: number; symbolCached?: boolean }>();
@@ -432,7 +432,7 @@ function queryColumns(queries: Queries, create: CreateTable): { columns: NewColu
   };
 }
 
-/** Numbers do not become symbols, text no integers; addresses and identifiers come from text only. */
+/** False for numbers to symbols and texts to integers; addresses and UUIDs can only be cast from texts. */
 function isStorableCast(from: string, to: string): boolean {
   if (isTextOrChar(from)) return !["BYTE", "SHORT", "INT", "LONG", "BOOLEAN"].includes(to) || from === "CHAR";
   return to !== "SYMBOL" && to !== "UUID" && to !== "IPv4";

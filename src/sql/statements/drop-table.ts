@@ -7,7 +7,7 @@ import type { StatementKind } from "./statement.ts";
 
 interface DropTable extends Statement {
   kind: "dropTable";
-  /** Absent for all tables. */
+  /** Undefined means all tables. */
   name?: Name;
   ifExists: boolean;
 }

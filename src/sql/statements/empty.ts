@@ -1,4 +1,4 @@
-/** A text without a statement: blanks and comments. */
+/** A text without a statement: only blanks and comments. */
 import type { Statement } from "../ast.ts";
 import type { BoundStatement } from "../plan.ts";
 import { done, type StatementKind } from "./statement.ts";

@@ -35,7 +35,7 @@ export const explain: StatementKind<Explain, BoundExplain> = {
     syntax: "EXPLAIN [ANALYZE] statement",
     summary: "Shows the plan of a statement. With ANALYZE it is executed, and each operator says what it did.",
   },
-  /** ANALYZE does what the statement says. */
+  /** ANALYZE executes the statement. */
   category: "query",
   categoryOf: ({ analyze, statement }, categoryOf) => analyze ? categoryOf(statement) : "query",
   requires: [],
@@ -53,7 +53,7 @@ export const explain: StatementKind<Explain, BoundExplain> = {
   execute: ({ analyze, statement }, run) => analyze ? run.explainAnalyze(statement) : run.explain(statement),
 };
 
-/** The words of EXPLAIN ANALYZE and EXPLAIN (ANALYZE) behind the first. A table of that name may be explained too. */
+/** Number of words of ANALYZE or (ANALYZE) after EXPLAIN. A table of that name may be explained too. */
 function analyzeWords(tokens: Token[], from: number, to: number): number {
   if (
     isMark(tokens[from + 1], "(") && isWord(tokens[from + 2], "ANALYZE", "ANALYSE") && isMark(tokens[from + 3], ")")

@@ -1,4 +1,4 @@
-/** INSERT, of VALUES or of a query. */
+/** INSERT of VALUES or of a query. */
 import type { PostedPlan } from "../../engine/contract.ts";
 import { SqlError, SQLSTATE } from "../../errors.ts";
 import { nearest } from "../../nearest.ts";
@@ -131,8 +131,8 @@ function listedColumns(schema: TableSchema, names: Name[]): TableColumn[] {
 }
 
 /**
- * VALUES. Literals are converted right away, without a plan for each cell: a text may have many thousand rows. Rows with
- * parameters or with calls that only run time can answer become projections of one row.
+ * VALUES. Literals are converted directly, without a plan for each value, because a statement may have many thousand
+ * rows. Rows with parameters, or with calls that need run time, become projections of one row.
  */
 function valuesPlan(queries: Queries, insert: Insert, columns: TableColumn[], snapshot: TableSnapshot): Plan {
   const checkTime = timestampCheck(snapshot);
@@ -176,7 +176,7 @@ function valuesPlan(queries: Queries, insert: Insert, columns: TableColumn[], sn
 
 const VALUE_STATES = new Set<string>([SQLSTATE.invalidText, SQLSTATE.outOfRange]);
 
-/** A value that does not fit names its column and row: not all clients show the place in the text. */
+/** Adds the column and row to the error of a value, because not all clients show positions in the text. */
 function inCell(bindValue: () => Expr, column: string, row: number): Expr {
   try {
     return bindValue();
@@ -187,7 +187,7 @@ function inCell(bindValue: () => Expr, column: string, row: number): Expr {
   }
 }
 
-/** The closing parenthesis of the row that begins at `from`: where a wrong number of values is reported. */
+/** The closing parenthesis of the row that begins at `from`, where a wrong number of values is reported. */
 function rowEnd(text: string | undefined, from: number): number {
   let depth = 0;
   for (const token of text === undefined ? [] : tokenize(text)) {
@@ -198,7 +198,7 @@ function rowEnd(text: string | undefined, from: number): number {
   return from;
 }
 
-/** A tree of unions, balanced: a chain would be as deep as there are rows. */
+/** A balanced tree of unions. A chain would be as deep as there are rows. */
 function unionOf(parts: Plan[], columns: Column[]): Plan {
   if (parts.length === 1) return parts[0];
   const middle = parts.length >> 1;
@@ -213,7 +213,7 @@ function unionOf(parts: Plan[], columns: Column[]): Plan {
   };
 }
 
-/** Checks designated timestamps in the order of rows: a table without partitions takes them in ascending order only. */
+/** Checks designated timestamps in the order of rows. A table without partitions only accepts ascending ones. */
 function timestampCheck(table: TableSnapshot): (value: Value, at: number) => void {
   const { schema } = table;
   let latest = schema.partitionBy === "NONE" ? table.timestampMax : null;
@@ -257,7 +257,7 @@ function bindCell(queries: Queries, e: Expression, column: TableColumn, isDesign
   return assign(queries, bound, target, e.at);
 }
 
-/** `insert into t valeus (1)` reads as a function that gives rows. */
+/** `insert into t valeus (1)` parses as a table function. */
 function refuseMisspeltValues(query: Query): void {
   if (query.kind !== "select" || !query.bare || query.from?.kind !== "function") return;
   const { name, at } = query.from.call;
@@ -288,7 +288,7 @@ function insertSelect(queries: Queries, insert: Insert, columns: TableColumn[], 
     const constantValue = plan.node === "project" ? fold(plan.expressions[i], queries.binding) : undefined;
     if (constantValue !== undefined && !isText(target)) {
       const value = assigned(constantValue.value, constantValue.type, target, at);
-      // Found when the row is written, not at a value's place.
+      // Found when the row is written, so there is no position.
       if (column.id === schema.timestampId && value.value === null) {
         throw new SqlError("the designated timestamp must not be null", 0, SQLSTATE.invalidParameter);
       }

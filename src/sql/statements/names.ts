@@ -1,4 +1,4 @@
-/** Names of tables and columns in statements, and what may be one. */
+/** Names of tables and columns in statements, and their restrictions. */
 import { SqlError, SQLSTATE } from "../../errors.ts";
 import type { TableSchema } from "../../storage/contract.ts";
 import { findNamed, hiddenCharacterFault } from "../../types/names.ts";
@@ -6,7 +6,7 @@ import type { Name } from "../ast.ts";
 import { unknownColumn } from "../binder/context.ts";
 import type { Path } from "../tree-nodes.ts";
 
-/** The name of a table. The only schema is public. */
+/** The name of a table. The only schema is `public`. */
 export function onlyName(path: Path): Name {
   if (path.schema !== undefined && path.schema.text.toLowerCase() !== "public") {
     throw new SqlError(`Unknown schema ${path.schema.text}: tables are in public`, path.schema.at);
@@ -29,7 +29,10 @@ export function findColumn(schema: TableSchema, name: Name): TableSchema["column
 
 const TABLE_NAME_LENGTH_MAX = 127;
 
-/** Empty, a sign that no file system takes, a blank at an end, two dots or a dot at an end: no name. */
+/**
+ * Refuses names that are empty, contain a character not allowed in file names, begin or end with a blank or a dot, or
+ * contain two dots.
+ */
 export function checkTableName(name: Name): void {
   const { text } = name;
   const problem = text === ""
@@ -43,7 +46,7 @@ export function checkTableName(name: Name): void {
     ? `${text} is no name for a table`
     : hiddenCharacterFault(text);
   if (problem === undefined) return;
-  // The dialect points at the sign where it would split a path.
+  // The error is at the character where the dialect would split a path.
   const sign = Math.max(text.search(/[/\\]/), text.search(/\.\./));
   throw new SqlError(problem, sign > 0 ? name.at + sign : name.at, SQLSTATE.invalidName);
 }
@@ -58,7 +61,7 @@ export function checkColumnName(name: Name): void {
   if (fault !== undefined) throw new SqlError(fault, name.at, SQLSTATE.invalidName);
 }
 
-/** With WAL a statement changes one column. */
+/** On a table with WAL, a statement can change only one column. */
 export function checkOneColumn(schema: TableSchema, columns: readonly Name[]): void {
   if (schema.wal && columns.length > 1) {
     throw new SqlError(

@@ -1,4 +1,4 @@
-/** SELECT, and everything else that gives rows: a table's name, UNION, WITH, DECLARE. */
+/** SELECT and everything else that returns rows: a table's name, UNION, WITH, DECLARE. */
 import type { PostedPlan } from "../../engine/contract.ts";
 import { notSupported } from "../../errors.ts";
 import type { Query, Statement } from "../ast.ts";
@@ -18,7 +18,7 @@ export interface BoundQueryStatement<P = PostedPlan> extends BoundStatement<P> {
   plan: P;
 }
 
-/** The rule that reads a statement whose first word begins no other. */
+/** The rule for statements whose first word does not begin another kind. */
 export const QUERY_RULE = "queryStatement";
 
 export const query: StatementKind<QueryStatement, BoundQueryStatement> = {

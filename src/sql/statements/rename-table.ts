@@ -36,7 +36,7 @@ export const renameTable: StatementKind<RenameTable, BoundRenameTable> = {
 
   bind({ from, to }, { binding }) {
     const { schema } = binding.table({ ...from, at: 0 });
-    // The dialect finds both faults when it renames: at 0.
+    // The dialect finds both errors at run time, so they are at 0.
     checkTableName({ ...to, at: 0 });
     const other = binding.context.catalogue.table(to.text);
     if (other !== undefined) throw new SqlError(`the table ${to.text} exists already`, 0, SQLSTATE.duplicateTable);

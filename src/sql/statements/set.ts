@@ -1,4 +1,7 @@
-/** SET and its like. The PostgreSQL wire carries out those that it knows; the others are accepted without effect. */
+/**
+ * SET and similar statements. The PostgreSQL protocol handles those that it knows; the others are accepted without
+ * effect.
+ */
 import type { Statement } from "../ast.ts";
 import type { BoundStatement } from "../plan.ts";
 import { at } from "../tree-nodes.ts";

@@ -13,7 +13,7 @@ export const showColumns = showOfTable({
   words: '"SHOW" "COLUMNS" "FROM"',
   reader: {
     words: ["DESCRIBE", "DESC"],
-    /** DESCRIBE [TABLE] name. Undefined for what reads a table of that name. */
+    /** DESCRIBE [TABLE] name. Undefined if the statement reads a table of that name. */
     read(tokens, from, to): ShowOfTable | undefined {
       let at = isWord(tokens[from + 1], "TABLE") ? from + 2 : from + 1;
       if (at + 2 < to && isWord(tokens[at], "PUBLIC") && isMark(tokens[at + 1], ".")) at += 2;

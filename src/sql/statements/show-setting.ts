@@ -1,4 +1,4 @@
-/** SHOW of a setting of the session, or of all of them. */
+/** SHOW of one setting of the session, or of all. */
 import { SqlError } from "../../errors.ts";
 import { didYouMean } from "../../nearest.ts";
 import { foreignShow } from "../foreign.ts";

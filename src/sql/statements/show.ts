@@ -1,4 +1,4 @@
-/** What all kinds of SHOW share: they are queries, also in FROM: `SELECT … FROM (SHOW TABLES)`. */
+/** Common parts of all kinds of SHOW. They are queries, also in FROM: `SELECT … FROM (SHOW TABLES)`. */
 import type { PostedPlan } from "../../engine/contract.ts";
 import { SqlError, SQLSTATE } from "../../errors.ts";
 import type { TableSnapshot } from "../../storage/contract.ts";

@@ -32,7 +32,7 @@ export interface StatementKind<
   readonly requires: readonly Permission[];
   /** What errors call it, if it cannot run in a transaction. */
   readonly notInTransaction?: string;
-  /** @throws {SqlError} for whatever the statement gets wrong, at its place in the text. */
+  /** @throws {SqlError} for any mistake in the statement, with its position in the text. */
   bind(tree: Tree, queries: Queries): Bound;
   /** The rows that it answers with. Absent if it answers with none. */
   rows?(bound: Bound): StatementRows | undefined;

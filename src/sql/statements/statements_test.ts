@@ -10,7 +10,7 @@ Deno.test("statements have names of their own", () => {
   assert.deepEqual(kinds, [...new Set(kinds)]);
 });
 
-/** The recorded cases, and statements that they lack. */
+/** The recorded cases, and further statements. */
 function* texts(): Generator<[file: string, sql: string]> {
   const folder = new URL("../../../tests/conformance/", import.meta.url);
   for (const { name } of Deno.readDirSync(folder)) {
@@ -43,7 +43,7 @@ Deno.test("a statement requires no permission that its kind does not declare", (
     }
     const { kind, requires } = kindOf(bound.statement.statement ?? bound.statement);
     for (const { permission } of bound.requires) {
-      // Columns that a query reads, and functions that it calls, need their own.
+      // Queries require SELECT on the columns that they read, and SYSTEM ADMIN for some functions.
       if (permission === "SELECT" || permission === "SYSTEM ADMIN") continue;
       if (!requires.includes(permission)) problems.add(`${kind} requires ${permission}`);
     }

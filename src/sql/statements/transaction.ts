@@ -1,4 +1,4 @@
-/** BEGIN, COMMIT, ROLLBACK. The PostgreSQL wire answers those about savepoints. */
+/** BEGIN, COMMIT, ROLLBACK. The PostgreSQL protocol handles savepoints. */
 import type { Statement } from "../ast.ts";
 import type { BoundStatement } from "../plan.ts";
 import { at, word } from "../tree-nodes.ts";

@@ -121,7 +121,7 @@ function bindUpdate(update: Update, queries: Queries): BoundUpdate<Plan> {
 
 const BY_WIDTH = ["BYTE", "SHORT", "INT", "LONG", "FLOAT", "DOUBLE"];
 
-/** Unlike INSERT, UPDATE neither cuts nor takes what may not fit: a cast says that it is meant. Constants that fit are taken. */
+/** Unlike INSERT, UPDATE does not narrow values implicitly: it requires a cast. Constants that fit are accepted. */
 function refuseNarrowing(queries: Queries, bound: Expr, target: string, at: number): void {
   const isLossy = BY_WIDTH.indexOf(target) >= 0
     ? BY_WIDTH.indexOf(bound.type) > BY_WIDTH.indexOf(target)
@@ -137,7 +137,7 @@ function refuseNarrowing(queries: Queries, bound: Expr, target: string, at: numb
   throw notAssignable(bound.type, target, at);
 }
 
-/** Every row of the table beside every row of FROM; WHERE makes a join of it. */
+/** Combines every row of the table with every row of FROM. WHERE turns it into a join. */
 function crossed(target: Relation, from: Relation): Relation {
   const offset = target.plan.columns.length;
   const plan: Plan = {
@@ -158,7 +158,7 @@ function crossed(target: Relation, from: Relation): Relation {
   };
 }
 
-/** A row that FROM matches more than once takes the values of the first match; rows come in the order of their ids. */
+/** A row that FROM matches several times takes the values of the first match. Rows are in the order of their ids. */
 function firstMatches(queries: Queries, plan: Plan, at: number): Plan {
   const last = plan.columns.length - 1;
   const rowId = columnOf(plan, last);
