@@ -88,9 +88,11 @@ export class SignIn implements Access {
     if (this.snapshot.isAdminName(name)) return secret === this.storedKeyOf(name);
     const principal = this.signsIn(name);
     if (principal === undefined || principal.id !== id) return false;
+    if (secret === principal.verifier?.storedKey) return true;
     const now = this.nowMs();
-    return secret === principal.verifier?.storedKey ||
-      principal.tokens.some(({ hash, expiresAt }) => hash === secret && expiresAt > now);
+    const token = principal.tokens.find(({ hash, expiresAt }) => hash === secret && expiresAt > now);
+    if (token?.refreshes) this.refresh(principal, token.hash);
+    return token !== undefined;
   }
 
   allows(identity: Identity, endpoint: keyof typeof ENDPOINTS): boolean {

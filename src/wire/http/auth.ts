@@ -26,10 +26,12 @@ export interface Unknown {
 
 type Answer = Known | Unknown;
 
-type Asker = Pick<HttpRequest, "headers" | "isSecure">;
+type Asker = Pick<HttpRequest, "headers" | "isSecure" | "connection">;
 
 export class Authenticator {
   private readonly delays: LogInDelays;
+  /** What connections sent last, as checking it again would take longer than a small query. */
+  private readonly last = new WeakMap<object, { header: string; identity: Identity }>();
 
   constructor(
     private readonly config: HttpSettings,
@@ -46,6 +48,19 @@ export class Authenticator {
     if (access === undefined && (user === "" || password === "")) return { identity: ANONYMOUS };
     const header = request.headers.get("authorization");
     if (header === null) return this.ofSession(request.headers.get("cookie") ?? undefined);
+    if (access === undefined) return this.ofHeader(request, header, hostname, onWait);
+    const last = this.last.get(request.connection);
+    if (last?.header === header && access.isCurrent(last.identity)) return { identity: last.identity };
+    const answer = this.ofHeader(request, header, hostname, onWait);
+    const remember = (answer: Answer): Answer => {
+      if ("identity" in answer) this.last.set(request.connection, { header, identity: answer.identity });
+      return answer;
+    };
+    return answer instanceof Promise ? answer.then(remember) : remember(answer);
+  }
+
+  private ofHeader(request: Asker, header: string, hostname: string, onWait: () => void): Answer | Promise<Answer> {
+    const { config: { user }, access } = this;
     const token = access && bearerToken(header);
     if (token !== undefined) return this.ofToken(access!.withToken(token));
     const given = basicCredentials(header);

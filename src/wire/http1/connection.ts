@@ -159,7 +159,7 @@ export class Connection {
     }
     if (head === undefined) return false;
     const body = this.#body = new BodyReader(this.#guarded(head), head.bodySize, () => this.#watch(request));
-    const request = this.#request = new HttpRequest(head, body, this.connection.remoteAddr, this.isSecure);
+    const request = this.#request = new HttpRequest(head, body, this.connection.remoteAddr, this.isSecure, this);
     this.#wait("work");
     if (!head.keepsAlive) this.#isLast = true;
     if (body.isWhole) this.#watch(request);

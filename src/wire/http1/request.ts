@@ -20,6 +20,8 @@ export class HttpRequest {
     readonly remoteAddr: Deno.Addr,
     /** The connection uses TLS. */
     readonly isSecure: boolean,
+    /** The same object for all requests of a connection. */
+    readonly connection: object = {},
   ) {
     this.method = head.method;
     this.target = head.target;
