@@ -1,5 +1,6 @@
 /** Everything that a user can do, with name and key. Buttons, the command palette and the keyboard share this list. */
 import { editor } from "../editor/editor.tsx";
+import { chooseFile } from "../import/import-panel.tsx";
 import { copyText } from "../store/clipboard.ts";
 import { cancel } from "../store/runs.ts";
 import { activeTab, closeTab, openTab, selectTab, tabs } from "../store/tabs.ts";
@@ -29,6 +30,7 @@ export const ACTIONS: readonly Action[] = [
   { id: "previous-tab", name: "Previous tab", keys: "Alt+PageUp", run: () => moveTab(-1) },
   { id: "link", name: "Copy a link to this text", keys: "Alt+L", run: copyLink },
   { id: "tree", name: "Show or hide the tables", keys: "Mod+B", run: () => isTreeOpen.value = !isTreeOpen.value },
+  { id: "import", name: "Import a CSV file", run: chooseFile },
   { id: "theme", name: "Switch between light and dark", run: toggleTheme },
   { id: "focus", name: "Go to the editor", keys: "Alt+E", run: editor.focus },
 ];

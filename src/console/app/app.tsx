@@ -2,6 +2,7 @@
 import { useEffect } from "preact/hooks";
 import { action, listenForKeys, shownKeys } from "../actions/actions.ts";
 import { HistoryPanel } from "../actions/history-panel.tsx";
+import { ImportPanel, listenForDrops } from "../import/import-panel.tsx";
 import { linkedText } from "../actions/link.ts";
 import { Palette } from "../actions/palette.tsx";
 import { Editor, editor } from "../editor/editor.tsx";
@@ -22,7 +23,8 @@ export function App() {
   useEffect(() => {
     loadSchema();
     openLink();
-    return listenForKeys();
+    const stops = [listenForKeys(), listenForDrops()];
+    return () => stops.forEach((stop) => stop());
   }, []);
   return (
     <>
@@ -57,6 +59,7 @@ export function App() {
       {panel.value === "history" && <HistoryPanel />}
       <Menu />
       <Dialogs />
+      <ImportPanel />
       <p class="notice" role="alert" hidden={notice.value === ""}>{notice.value}</p>
     </>
   );

@@ -3,6 +3,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect, useState } from "preact/hooks";
 import { bytesText, countText } from "../results/summary.ts";
 import { columnsOf, refreshSchema, schemaVersion, type Table, type TableColumn, tables } from "../store/schema.ts";
+import { chooseFile } from "../import/import-panel.tsx";
 import { openMenu } from "../app/menu.tsx";
 import { columnActions, tableActions } from "./table-actions.ts";
 
@@ -23,6 +24,15 @@ export function Tree() {
           value={search.value}
           onInput={(event) => search.value = event.currentTarget.value}
         />
+        <button
+          type="button"
+          class="icon"
+          aria-label="Import a CSV file"
+          title="Import a CSV file (or drop it on the page)"
+          onClick={chooseFile}
+        >
+          ⇪
+        </button>
         <button type="button" class="icon" aria-label="Refresh the tables" title="Refresh" onClick={refreshSchema}>
           ↻
         </button>

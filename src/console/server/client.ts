@@ -122,3 +122,54 @@ function errorOf(message: string, position: unknown): QueryError {
 }
 
 const millis = (nanos: number | undefined) => nanos === undefined ? undefined : nanos / 1e6;
+
+export interface ImportReport {
+  /** Why nothing was imported. */
+  error?: string;
+  table: string;
+  imported: number;
+  rejected: number;
+  columns: { name: string; type: string; errors: number }[];
+}
+
+/** Sends a CSV file. `parameters` are those of /imp. `onProgress` is told what share has been sent, from 0 to 1. */
+export function importFile(
+  file: File,
+  parameters: Record<string, string>,
+  onProgress: (share: number) => void,
+  signal: AbortSignal,
+): Promise<ImportReport> {
+  const { name, timestamp, ...more } = parameters;
+  const query = new URLSearchParams({ name, fmt: "json", ...timestamp ? { timestamp } : {}, ...more });
+  const failed = (error: string): ImportReport => ({ error, table: name, imported: 0, rejected: 0, columns: [] });
+  return new Promise((resolve) => {
+    // fetch() does not tell how much of a body has been sent.
+    const request = new XMLHttpRequest();
+    request.open("POST", `imp?${query}`);
+    for (const [header, value] of Object.entries(OWN_PAGE)) request.setRequestHeader(header, value);
+    request.upload.onprogress = ({ loaded, total }) => onProgress(total > 0 ? loaded / total : 0);
+    request.onload = () => resolve(reportOf(request.responseText) ?? failed(request.responseText.trim()));
+    request.onerror = () => resolve(failed(UNREACHABLE));
+    request.onabort = () => resolve(failed("Cancelled."));
+    signal.addEventListener("abort", () => request.abort());
+    const form = new FormData();
+    form.append("data", file);
+    request.send(form);
+  });
+}
+
+/** Undefined where the text is no report. */
+function reportOf(text: string): ImportReport | undefined {
+  try {
+    const { status, location, rowsImported, rowsRejected, columns } = JSON.parse(text);
+    return {
+      error: status === "OK" ? undefined : String(status),
+      table: location,
+      imported: rowsImported ?? 0,
+      rejected: rowsRejected ?? 0,
+      columns: columns ?? [],
+    };
+  } catch {
+    return undefined;
+  }
+}

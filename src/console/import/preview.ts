@@ -1,0 +1,35 @@
+/** The first lines of a CSV file, for the eye. The server reads the file itself, and finds its types. */
+
+const DELIMITERS = [",", "\t", ";", "|"];
+/** Read from the file's start. */
+export const PREVIEW_BYTES = 65_536;
+const LINES_MAX = 6;
+
+export interface Preview {
+  /** Values by line. The first one is often the header. */
+  lines: string[][];
+}
+
+export function previewOf(text: string): Preview {
+  const first = text.slice(0, text.indexOf("\n") + 1 || undefined);
+  const delimiter = DELIMITERS.toSorted((a, b) => first.split(b).length - first.split(a).length)[0];
+  const lines: string[][] = [[]];
+  const value = new RegExp(
+    `(?:"((?:[^"]|"")*)"|([^${delimiter}\\r\\n]*))(${delimiter === "|" ? "\\|" : delimiter}|\\r?\\n|$)`,
+    "g",
+  );
+  for (const { 0: whole, 1: quoted, 2: plain, 3: end } of text.matchAll(value)) {
+    if (whole === "") break;
+    lines.at(-1)!.push(quoted?.replaceAll('""', '"') ?? plain);
+    if (end === delimiter) continue;
+    if (lines.length === LINES_MAX) break;
+    lines.push([]);
+  }
+  return { lines: lines.filter((line) => line.length > 0) };
+}
+
+/** A table's name from that of the file. */
+export function tableNameOf(fileName: string): string {
+  const stem = fileName.replace(/\.[^.]*$/, "").replace(/[^\p{L}\p{N}_]+/gu, "_").replace(/^_+|_+$/g, "");
+  return stem === "" ? "imported" : stem;
+}

@@ -1,0 +1,45 @@
+/** Import of CSV files in the console. */
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import { test } from "./visit.ts";
+
+const CSV = "ts,symbol,price\n2026-01-01T00:00:00.000000Z,BTC-USD,97000.5\n2026-01-01T00:00:01.000000Z,ETH-USD,3100\n";
+
+test("a CSV file is shown, imported and reported", async ({ page, server }) => {
+  const [chooser] = await Promise.all([
+    page.waitForEvent("filechooser"),
+    page.click("[aria-label='Import a CSV file']"),
+  ]);
+  await chooser.setFiles({
+    name: "my prices.csv",
+    mimeType: "text/csv",
+    buffer: Buffer.from(CSV),
+  });
+  await page.waitForSelector(".import td:has-text('97000.5')");
+  assert.equal(await page.inputValue(".import [name=name]"), "my_prices");
+  await page.selectOption(".import [name=timestamp]", "ts");
+  await page.click(".import button.main");
+  await page.waitForSelector(".import [role=status]:has-text('2 rows imported into my_prices')");
+  assert.deepEqual(
+    (await page.locator(".import tbody tr").allInnerTexts()).map((line) => line.split(/\s+/)),
+    [["ts", "TIMESTAMP", "0"], ["symbol", "VARCHAR", "0"], ["price", "DOUBLE", "0"]],
+  );
+  await page.click(".import button.main");
+  await page.waitForSelector(".tree .name:has-text('my_prices')");
+  const { dataset } = await server.exec("select count(), max(price) from my_prices");
+  assert.deepEqual(dataset?.[0], [2, 97000.5]);
+});
+
+test("a file that is refused says why, and nothing is kept", async ({ page, server }) => {
+  const [chooser] = await Promise.all([
+    page.waitForEvent("filechooser"),
+    page.click("[aria-label='Import a CSV file']"),
+  ]);
+  const text = CSV.repeat(2).replace("BTC-USD,97000.5", "BTC-USD,97000.5,more,than,columns");
+  await chooser.setFiles({ name: "bad.csv", mimeType: "text/csv", buffer: Buffer.from(text) });
+  await page.selectOption(".import [name=atomicity]", "abort");
+  await page.click(".import button.main");
+  await page.waitForSelector(".import [role=alert]");
+  assert.match(await page.innerText(".import [role=alert]"), /cannot find the delimiter/);
+  assert.equal((await server.exec("select count() from tables()")).dataset?.[0][0], 0);
+});
