@@ -2,7 +2,6 @@
  * The order of rows: every sort key becomes 32-bit words whose unsigned order is the wanted one, and a stable radix sort of row numbers
  * does the rest. Text is ranked first (its distinct values are sorted once); symbols by the rank of their dictionary's entries.
  */
-import { assert } from "../errors.ts";
 import type { SharedHeap } from "../storage/heap.ts";
 import { layoutOf, typeOf } from "../types/mod.ts";
 import { compareText, isNullAt, POLL_ROWS, Workspace } from "./columns.ts";
@@ -363,10 +362,10 @@ export function compareRows(heap: SharedHeap, a: Vector, rowA: number, b: Vector
   }
   const n = width >>> 2, p = (a.address >>> 2) + rowA * n, q = (b.address >>> 2) + rowB * n, { i32, u32 } = heap;
   if (order === "signed") {
-    assert(n === 2, "only 64-bit values are wide and signed");
-    return i32[p + 1] !== i32[q + 1] ? i32[p + 1] - i32[q + 1] : u32[p] - u32[q];
-  }
-  if (nullable) {
+    // Nulls have the least values.
+    const high = n - 1;
+    if (i32[p + high] !== i32[q + high]) return i32[p + high] - i32[q + high];
+  } else if (nullable) {
     const none = typeOf(a.type).nullWords;
     const isNull = (at: number) => none.every((word, k) => i32[at + k] === word);
     const nullA = isNull(p), nullB = isNull(q);
