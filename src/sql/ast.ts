@@ -147,6 +147,7 @@ export interface Select {
   at: number;
   declares: { name: string; at: number; value: Expression; overridable: boolean }[];
   with: CommonTable[];
+  withAt?: number;
   distinct: boolean;
   distinctAt: number;
   /** A bare table (`trades where …`) has one `star` item and `bare: true`. */
@@ -154,13 +155,16 @@ export interface Select {
   bare: boolean;
   from?: Source;
   where?: Expression;
+  whereAt?: number;
   sampleBy?: SampleBy;
   latestOn?: LatestOn;
   groupBy?: { at: number; items: Expression[] };
   having?: Expression;
+  havingAt?: number;
   windows: { name: Name; window: Window }[];
   pivot?: { at: number };
   orderBy: OrderItem[];
+  orderByAt?: number;
   limit?: Limit;
 }
 
@@ -169,10 +173,12 @@ export interface SetOperation {
   at: number;
   declares: Select["declares"];
   with: CommonTable[];
+  withAt?: number;
   operator: "union" | "union all" | "except" | "except all" | "intersect" | "intersect all";
   left: Query;
   right: Query;
   orderBy: OrderItem[];
+  orderByAt?: number;
   limit?: Limit;
 }
 
@@ -234,7 +240,7 @@ export interface Join {
   /** USING: each pair of `on` columns becomes one column of the result. */
   merges?: boolean;
   /** TOLERANCE of ASOF and LT, as written: "10s". */
-  tolerance?: { text: string; at: number };
+  tolerance?: { text: string; at: number; wordAt: number };
   /** The end of the joined source: the position for a missing ON. */
   end: number;
 }

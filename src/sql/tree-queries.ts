@@ -39,17 +39,21 @@ import {
 export interface Prelude {
   declares: Select["declares"];
   with: Select["with"];
+  withAt?: number;
 }
 interface Clauses {
   where?: Expression;
+  whereAt?: number;
   sampleBy?: SampleBy;
   latestOn?: LatestOn;
   groupBy?: Select["groupBy"];
   having?: Expression;
+  havingAt?: number;
   windows: Select["windows"];
 }
 interface Tail {
   orderBy: OrderItem[];
+  orderByAt?: number;
   limit?: Limit;
 }
 
@@ -107,10 +111,11 @@ export const queryActions: ohm.ActionDict<unknown> = {
     return completed(undefined, operation.tree(), tail.tree());
   },
   prelude_declare(declares, ctes): Prelude {
-    return { declares: declares.tree(), with: optional(ctes) ?? [] };
+    const prelude: Prelude = { declares: declares.tree(), with: optional(ctes) ?? [] };
+    return given(ctes) ? { ...prelude, withAt: at(ctes) } : prelude;
   },
   prelude_with(ctes): Prelude {
-    return { declares: [], with: ctes.tree() };
+    return { declares: [], with: ctes.tree(), withAt: at(ctes) };
   },
   declare(_declare, first, _commas, rest, _trailing) {
     return list(first, rest);
@@ -138,7 +143,8 @@ export const queryActions: ohm.ActionDict<unknown> = {
     return bareSelect(at(open), from, { windows: [] });
   },
   tail(orderBy, limit): Tail {
-    return { orderBy: optional(orderBy) ?? [], limit: optional(limit) };
+    const tail: Tail = { orderBy: optional(orderBy) ?? [], limit: optional(limit) };
+    return given(orderBy) ? { ...tail, orderByAt: at(orderBy) } : tail;
   },
   select(select, distinct, items, from, clauses): Select {
     const end = endOf(items);
@@ -193,9 +199,9 @@ export const queryActions: ohm.ActionDict<unknown> = {
     const latestBy = optional<LatestOn>(firstLatestBy);
     const time = optional<{ sampleBy: SampleBy } | { latestOn: LatestOn }>(timeClause);
     const clauses: Clauses = { windows: optional(windows) ?? [] };
-    if (given(where)) clauses.where = where.child(0).tree();
+    if (given(where)) Object.assign(clauses, { where: where.child(0).tree(), whereAt: at(where) });
     if (given(groupBy)) clauses.groupBy = groupBy.child(0).tree();
-    if (given(having)) clauses.having = having.child(0).tree();
+    if (given(having)) Object.assign(clauses, { having: having.child(0).tree(), havingAt: at(having) });
     if (latestBy !== undefined) {
       if (time !== undefined) throw new SqlError("LATEST BY cannot stand beside SAMPLE BY or LATEST", at(timeClause));
       clauses.latestOn = latestBy;
@@ -379,9 +385,9 @@ export const queryActions: ohm.ActionDict<unknown> = {
   joinOption_expr(_on, expr) {
     return { on: expr.tree() };
   },
-  joinOption_tolerance(_tolerance, minus, duration) {
+  joinOption_tolerance(tolerance, minus, duration) {
     if (given(minus)) throw new SqlError("TOLERANCE cannot be negative", at(duration));
-    return { tolerance: { text: token(duration).text, at: at(duration) } };
+    return { tolerance: { text: token(duration).text, at: at(duration), wordAt: at(tolerance) } };
   },
   joinOption_noTolerance(tolerance) {
     throw new SqlError("TOLERANCE needs a duration behind it, such as 10s", at(tolerance));

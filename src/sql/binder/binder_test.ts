@@ -161,6 +161,13 @@ for (const [sql, message, position, caret] of carets) {
 }
 
 const refused: [sql: string, position: number][] = [
+  ["select sum(px) from trades sample by 1h having /* having */ sum(px) > 1", 40],
+  ["select 1 where /* where */ 1 = 1", 9],
+  ["select 1 order /* order */ by 1", 9],
+  ["select * from trades t join quotes q on t.sym = q.sym tolerance /* tolerance */ 1s", 54],
+  ["create table w (a int) wal /* wal */", 23],
+  ["create table w (ts timestamp) timestamp(ts) partition by day bypass wal dedup upsert /* upsert */ keys(ts)", 78],
+  ["select 1 union with /* with */ a as (select 1) select 1, 2", 15],
   ["select nope from trades", 7],
   ["select * from nowhere", 14],
   ["select t.px from trades", 7],

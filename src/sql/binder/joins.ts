@@ -9,7 +9,7 @@ import type { Scope } from "./expression-binder.ts";
 import type { Expressions } from "./expressions.ts";
 import { noRows } from "./no-rows.ts";
 import { tolerant } from "./tolerant.ts";
-import { nextToken, positionBefore } from "./positions.ts";
+import { nextToken } from "./positions.ts";
 import { and, columnOf, columnsRead, remap, sort } from "./plans.ts";
 import { candidates, markTimestampUsed, markUsed, type Relation, type ScopeColumn } from "./scope.ts";
 import type { Queries } from "./query.ts";
@@ -53,11 +53,8 @@ function aliasPlace(source: Source): number {
   return source.kind !== "join" && source.alias !== undefined ? source.alias.at : source.at;
 }
 
-function misplacedTolerance(queries: Queries, at: number): SqlError {
-  return new SqlError(
-    "TOLERANCE goes with ASOF and LT joins only",
-    positionBefore(queries.binding.context.text, "tolerance", at),
-  );
+function misplacedTolerance(at: number): SqlError {
+  return new SqlError("TOLERANCE goes with ASOF and LT joins only", at);
 }
 
 /** Left columns, then right columns, including the hidden ones. */
@@ -88,7 +85,7 @@ function plainJoin(queries: Queries, join: Join, left: Relation, right: Relation
   if (type !== "cross" && join.on === undefined) {
     throw new SqlError("the join wants ON", nextToken(queries.binding.context.text, join.end, aliasPlace(join.right)));
   }
-  if (join.tolerance !== undefined) throw misplacedTolerance(queries, join.tolerance.at);
+  if (join.tolerance !== undefined) throw misplacedTolerance(join.tolerance.wordAt);
   const bindKeys = () => joinKeys(queries.expressions, join.on, left, right, { columns, names }, false);
   if (hasNoRows(type, left, right)) {
     tolerant(bindKeys);
@@ -144,7 +141,7 @@ function timeJoin(queries: Queries, join: Join, left: Relation, right: Relation,
   if (right.timestamp < 0) throw new SqlError("the right side has no designated timestamp", join.at, SQLSTATE.grouping);
   for (const side of [left, right]) markTimestampUsed(side, join.at);
   const type = join.type as TimeJoinNode["type"];
-  if (join.tolerance !== undefined && type === "splice") throw misplacedTolerance(queries, join.tolerance.at);
+  if (join.tolerance !== undefined && type === "splice") throw misplacedTolerance(join.tolerance.wordAt);
   const keys = joinKeys(queries.expressions, join.on, left, right, { columns, names }, true);
   const leftPlan = inTimeOrder(left, "left", join.at);
   const rightPlan = inTimeOrder(right, "right", join.at);

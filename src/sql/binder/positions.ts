@@ -15,9 +15,3 @@ export function positionOf(text: string | undefined, pattern: RegExp, from: numb
   const found = text?.slice(from).search(pattern) ?? -1;
   return found < 0 ? otherwise : from + found;
 }
-
-/** The position of the last `word` before `before`. */
-export function positionBefore(text: string | undefined, word: string, before: number): number {
-  const found = text?.toLowerCase().lastIndexOf(word, before) ?? -1;
-  return found < 0 ? (Number.isFinite(before) ? before : 0) : found;
-}

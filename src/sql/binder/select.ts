@@ -29,7 +29,6 @@ import {
   sort,
   walk,
 } from "./plans.ts";
-import { positionBefore } from "./positions.ts";
 import { samplePlan } from "./sampling.ts";
 import {
   candidates,
@@ -157,14 +156,13 @@ class SelectBinder {
 
   /** Refuses clauses that need rows. @throws at the first of them. */
   private refuseWithoutFrom(): void {
-    const { where, groupBy, orderBy, limit } = this.select;
-    const { text } = this.binding.context;
+    const { whereAt, groupBy, orderByAt, limit } = this.select;
     const refuse = (word: string, at: number): never => {
-      throw new SqlError(`${word.toUpperCase()} wants FROM`, positionBefore(text, word, at));
+      throw new SqlError(`${word} wants FROM`, at);
     };
-    if (where !== undefined) refuse("where", where.at);
-    if (groupBy !== undefined) refuse("group", groupBy.at);
-    if (orderBy.length > 0) refuse("order", orderBy[0].at);
+    if (whereAt !== undefined) refuse("WHERE", whereAt);
+    if (groupBy !== undefined) refuse("GROUP", groupBy.at);
+    if (orderByAt !== undefined) refuse("ORDER", orderByAt);
     const { low, high, offset } = limit ?? {};
     if (limit !== undefined && (low ?? high ?? offset) !== undefined) throw new SqlError("LIMIT wants FROM", limit.at);
   }
@@ -332,10 +330,9 @@ class SelectBinder {
         throw notSupported("ORDER BY in an aggregate beside SAMPLE BY", this.aggregateOrders[0].call.at);
       }
       if (select.having !== undefined) {
-        const before = this.binding.context.text?.slice(0, select.having.at).toLowerCase() ?? "";
         throw new SqlError(
           "SAMPLE BY does not go with HAVING: filter a sub-query",
-          Math.max(0, before.lastIndexOf("having")),
+          select.havingAt!,
           SQLSTATE.grouping,
         );
       }

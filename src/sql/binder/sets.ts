@@ -3,7 +3,6 @@ import { SqlError, SQLSTATE } from "../../errors.ts";
 import type { OrderItem, Query, SetOperation } from "../ast.ts";
 import type { Expr, Plan, SortKey } from "../plan.ts";
 import { type Names, typeMismatch, unknownColumn } from "./context.ts";
-import { positionBefore } from "./positions.ts";
 import { columnOf, project, sort } from "./plans.ts";
 import { type ScopeColumn } from "./scope.ts";
 import { bindLimit } from "./limit.ts";
@@ -17,7 +16,7 @@ const CAST_ORDER = ["BYTE", "SHORT", "INT", "LONG", "DATE", "TIMESTAMP", "TIMEST
 function beginOf(query: Query, text: string | undefined): number {
   let first = query;
   while (first.kind === "set" && first.with.length === 0) first = first.left;
-  const inside = first.with.length > 0 ? positionBefore(text, "with", first.with[0].name.at) : first.at;
+  const inside = first.withAt ?? first.at;
   return text?.[text.slice(0, inside).trimEnd().length - 1] === "(" ? text.lastIndexOf("(", inside) : inside;
 }
 

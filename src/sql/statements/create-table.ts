@@ -4,7 +4,6 @@ import type { PostedPlan } from "../../engine/contract.ts";
 import { nameKey, sameName } from "../../types/names.ts";
 import type { Name, Query, Statement, TypeName } from "../ast.ts";
 import { type Binding, NO_NAMES, typeMismatch, unknownColumn } from "../binder/context.ts";
-import { positionBefore } from "../binder/positions.ts";
 import { columnOf, project } from "../binder/plans.ts";
 import type { Queries } from "../binder/query.ts";
 import { displayName, isText, isTextOrChar, isTimestamp, tagOfType } from "../binder/types.ts";
@@ -29,7 +28,10 @@ export interface CreateTable extends Statement {
   partitionBy?: { at: number; unit: string };
   ttl?: { at: number; text: string };
   wal?: boolean;
+  walAt?: number;
   dedupKeys?: Name[];
+  /** Of UPSERT KEYS. */
+  dedupAt?: number;
   /** WITH maxUncommittedRows = 1, o3MaxLag = 1s */
   settings: Setting[];
 }
@@ -147,14 +149,14 @@ export const createTable: StatementKind<CreateTable, BoundCreateTable> = {
       createOption_bypass(_bypass, _wal): Partial<CreateTable> {
         return { wal: false };
       },
-      createOption_wal(_wal): Partial<CreateTable> {
-        return { wal: true };
+      createOption_wal(wal): Partial<CreateTable> {
+        return { wal: true, walAt: at(wal) };
       },
       createOption_with(_with, first, _commas, rest): Partial<CreateTable> {
         return { settings: list(first, rest) };
       },
       createOption_dedup(_dedup, keys): Partial<CreateTable> {
-        return { dedupKeys: keys.tree() };
+        return { dedupKeys: keys.tree(), dedupAt: at(keys) };
       },
       createOption_volume(inNode, _volume, _name) {
         throw notSupported("IN VOLUME", at(inNode));
@@ -247,13 +249,13 @@ function bindCreateTable(create: CreateTable, queries: Queries): BoundCreateTabl
     timestamp,
     partitionBy,
     wal: create.wal ?? partitionBy !== "NONE",
-    dedupKeys: dedupKeys(create, columns, timestamp, binding.context.text),
+    dedupKeys: dedupKeys(create, columns, timestamp),
     ttl: create.ttl === undefined ? undefined : parseTtl(create.ttl, partitionBy),
   };
   if (create.wal === true && partitionBy === "NONE") {
     throw new SqlError(
       "a table without partitions has no WAL",
-      positionBefore(binding.context.text, "wal", Infinity),
+      create.walAt!,
       SQLSTATE.syntax,
     );
   }
@@ -304,7 +306,7 @@ function partitionUnit(create: CreateTable): PartitionUnit {
   return unit;
 }
 
-function dedupKeys(create: CreateTable, columns: NewColumn[], timestamp: number, text: string | undefined): number[] {
+function dedupKeys(create: CreateTable, columns: NewColumn[], timestamp: number): number[] {
   if (create.dedupKeys === undefined) return [];
   const keys: number[] = [];
   for (const name of create.dedupKeys) {
@@ -317,7 +319,7 @@ function dedupKeys(create: CreateTable, columns: NewColumn[], timestamp: number,
   if (create.wal === false || create.partitionBy === undefined) {
     throw new SqlError(
       "DEDUP wants a table with WAL",
-      positionBefore(text, "upsert", create.dedupKeys[0]?.at ?? Infinity),
+      create.dedupAt!,
     );
   }
   if (!keys.includes(timestamp)) {
