@@ -1,7 +1,7 @@
 /** Each kind of unhandled error counts once, and clients' errors do not count. */
 import assert from "node:assert/strict";
 import pg from "pg";
-import { type DatabaseOptions, openDatabase } from "../../src/database/mod.ts";
+import { type DatabaseOptions, databaseSettings, openDatabase } from "../../src/database/mod.ts";
 import { SqlError } from "../../src/errors.ts";
 import { createMetrics } from "../../src/metrics/mod.ts";
 import { configOf } from "../../src/command/settings.ts";
@@ -135,29 +135,20 @@ Deno.test("unhandled: a commit that could not be applied counts; damage found on
   const root = await Deno.makeTempDir({ prefix: "sundial-" });
   const metrics = createMetrics();
   const told: string[] = [];
-  const options = {
-    root,
-    importRoot: root,
-    backupRoot: root,
-    heapSizeBytes: 64 << 20,
-    poolSizeBytes: 16 << 20,
-    commitMode: "sync",
-    execWorkerCount: 0,
-    directRowsMax: 1000,
-    queryMemoryLimitBytes: 16 << 20,
-    queryTimeoutMs: 1000,
-    useStatistics: true,
-    statementCacheSize: 10,
-    tracesStatements: false,
-    logsStatements: false,
+  const settings = configOf({
+    "cairo.root": root,
+    "cairo.memory.size": "64m",
+    "cairo.pool.size": "16m",
+    "shared.worker.count": "0",
+  }).view(databaseSettings);
+  const options: DatabaseOptions = Object.assign(settings, {
     logsDebug: false,
-    lineLimits: { sizeMax: 1 << 20, newTablesMax: 1, newColumnsMax: 1, memoryBytesMax: 1 << 20 },
     parameters: () => [],
     writerThread,
     log: (_level: string, message: string) => void told.push(message),
     onUnhandledError: () => metrics.unhandledErrors.inc(),
-  };
-  await openDatabase(options as unknown as DatabaseOptions);
+  });
+  await openDatabase(options);
   assert.deepEqual([told.length, metrics.unhandledErrors.value], [1, 0]);
   await until("the log tells of it", () => told.length === 2);
   assert.equal(metrics.unhandledErrors.value, 1);
