@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import type pg from "pg";
 import { STATEMENTS } from "../../src/sql/statements/mod.ts";
-import { type Credentials, type ProtectedServer, startProtected } from "./server.ts";
+import { basic, type Credentials, type ProtectedServer, startProtected } from "./server.ts";
 
 const ALICE: Credentials = { name: "alice", password: "alice's" };
 
@@ -414,4 +414,32 @@ Deno.test("lines by permission", async () => {
   await server.set("grant ADD COLUMN on l to alice");
   assert.equal((await server.lines("l x=1,y=2\n", ALICE)).status, 204);
   assert.match((await server.lines("new x=1\n", ALICE)).text, /Access denied for alice \[CREATE TABLE\]/);
+});
+
+Deno.test("imports by permission", async () => {
+  await using server = await startProtected();
+  await server.set(...SETUP, "create table imported (a int, b int)");
+  const imp = (query: string) => {
+    const body = new FormData();
+    body.append("data", new Blob(["a,b\n1,2\n3,4\n"]), "x.csv");
+    return server.request(`/imp?fmt=json&${query}`, basic(ALICE), { method: "POST", body });
+  };
+  const attempts: [query: string, grants: [permission: string, denied: string][]][] = [
+    ["name=imported", [["INSERT on imported", "INSERT on imported"]]],
+    ["name=made", [["CREATE TABLE", "CREATE TABLE"]]],
+    ["name=imported&overwrite=true", [["DROP TABLE on imported", "DROP TABLE on imported"]]],
+  ];
+  for (const [query, grants] of attempts) {
+    for (const [permission, denied] of grants) {
+      const refused = await imp(query);
+      assert.deepEqual([refused.status, JSON.parse(refused.text).status], [403, `Access denied for alice [${denied}]`]);
+      await server.set(`grant ${permission} to alice`);
+    }
+    const { status, text } = await imp(query);
+    assert.deepEqual([status, JSON.parse(text).rowsImported], [200, 2], text);
+  }
+  // A table belongs to whoever imported it.
+  for (const table of ["made", "imported"]) {
+    assert.deepEqual((await server.sql(`select count() from ${table}`, ALICE)).dataset, [[2]]);
+  }
 });
