@@ -232,6 +232,9 @@ entries.push(
   entry("mid", ["DOUBLE", "DOUBLE"], "DOUBLE", "The mean of a bid and an ask.", {
     emit: ([bid, ask]) => f64.div(f64.add(bid, ask), f64.const(2)),
   }, [["mid(1, 2)", 1.5]]),
+  entry("spread", ["DOUBLE", "DOUBLE"], "DOUBLE", "The difference of an ask and a bid.", {
+    emit: ([bid, ask]) => finiteOrNull(f64.sub(ask, bid)),
+  }, [["spread(1.5, 2.0)", 0.5]]),
   entry("spread_bps", ["DOUBLE", "DOUBLE"], "DOUBLE", "The spread of a bid and an ask in basis points of the mid.", {
     emit: ([bid, ask]) =>
       finiteOrNull(f64.mul(f64.div(f64.sub(ask, bid), f64.div(f64.add(bid, ask), f64.const(2))), f64.const(10000))),

@@ -285,6 +285,7 @@ export const REFERENCE: Record<string, Reference> = {
   floor: strict(([a]) => Math.floor(Number(a))),
   round: strict(([a]) => roundedUp(Number(a))),
   mid: strict(([bid, ask], _, type) => fraction((Number(bid) + Number(ask)) / 2, type)),
+  spread: strict(([bid, ask], _, type) => fraction(Number(ask) - Number(bid), type)),
   spread_bps: strict(([b, a], _, type) => {
     const bid = Number(b), ask = Number(a);
     return fraction((ask - bid) / ((bid + ask) / 2) * 10000, type);
