@@ -371,12 +371,12 @@ for (const [name, greatest] of [["arg_min", false], ["arg_max", true]] as const)
 }
 
 /** First and last value, whether there was one, and whether the value ever decreased. */
-for (const type of ["BYTE", "SHORT", "INT", "LONG", ...TIMES]) {
+for (const type of ["BYTE", "SHORT", "INT", "LONG", ...TIMES, "IPv4"]) {
   entries.push(aggregate("isordered", [["value", type]], "BOOLEAN", "Does the value never fall from row to row?", {
     ordered: true,
     state: () => [I64, I64, I64, I64],
     update: ([first, last, seen, fell], [x]) => {
-      const value = toI64(x);
+      const value = type === "IPv4" ? i64.extendU(x) : toI64(x);
       return [
         select(i64.eqz(seen), value, first),
         value,
