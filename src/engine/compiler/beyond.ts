@@ -1,4 +1,5 @@
 /** The kernel behind ORDER BY … LIMIT: row numbers of the rows that may still be among the first. */
+import { NULL_I32, NULL_I64 } from "../../types/mod.ts";
 import type { CompiledKernel } from "./aggregate.ts";
 import { type ColumnForm, FORM_TYPE, type Input } from "./expression.ts";
 import { f64, i32, i64, input, type IrNode } from "./ir.ts";
@@ -41,9 +42,9 @@ function reaches(key: IrNode, limit: IrNode, form: "i32" | "i64" | "f64", descen
     case "i64":
       return i32.or(
         descending ? i64.geS(key, limit) : i64.leS(key, limit),
-        i64.eq(key, i64.const(-9223372036854775808n)),
+        i64.eq(key, i64.const(NULL_I64)),
       );
     case "i32":
-      return i32.or(descending ? i32.geS(key, limit) : i32.leS(key, limit), i32.eq(key, i32.const(-2147483648)));
+      return i32.or(descending ? i32.geS(key, limit) : i32.leS(key, limit), i32.eq(key, i32.const(NULL_I32)));
   }
 }

@@ -7,6 +7,7 @@
  * Rows are processed in strips of 4,096; the cancel word is read between strips. A predicate whose nodes have lanes is evaluated for
  * eight rows at once into bits (conditions on 32-bit columns for sixteen), and the scalar body runs for the bits that are set.
  */
+import { NULL_TEXT } from "../../types/mod.ts";
 import { SqlError, SQLSTATE } from "../../errors.ts";
 import { SHARED_WORD } from "../../storage/heap.ts";
 import { type Code, Module, type ValueType } from "../wasm/assembler.ts";
@@ -248,7 +249,7 @@ export class KernelWriter {
         const symbol = code.local("i32");
         this.address(this.primary[k]!, row, 4).memory("i32.load").tee(symbol).i32(0).op("i32.lt_s");
         code.if(
-          () => code.i64(-4294967296n),
+          () => code.i64(NULL_TEXT),
           () => this.address(this.secondary[k]!, symbol, 8).memory("i64.load"),
           "i64",
         );

@@ -6,7 +6,7 @@
 import { assert } from "../../errors.ts";
 import type { Column, Expr, ScanNode, SortKey } from "../../sql/plan.ts";
 import type { ColumnStats, ScanSource } from "../../storage/contract.ts";
-import { layoutOf, typeOf } from "../../types/mod.ts";
+import { layoutOf, typeOf, valueIn } from "../../types/mod.ts";
 import { ColumnStore, NO_DICTIONARY, Workspace } from "../columns.ts";
 import { BoundKernel, flushKernelRows } from "../compiler/binding.ts";
 import { columnsOf, formOf } from "../compiler/expression.ts";
@@ -76,25 +76,10 @@ function openBound(key: IrNode, descending: boolean): number | bigint {
   return key.type === "i32" ? (descending ? -(2 ** 31) : 2 ** 31 - 1) : NaN;
 }
 
-/** The value of a row, for a kernel's constant. */
+/** The bits of a row's value, for a kernel's constant. */
 function boundAt(context: QueryContext, { type, address }: Vector, row: number): number | bigint {
-  const { heap } = context;
-  switch (formOf(type)) {
-    case "i8":
-      return heap.i8[address + row];
-    case "i16":
-      return heap.i16[(address >>> 1) + row];
-    case "u16":
-      return heap.u16[(address >>> 1) + row];
-    case "i32":
-      return heap.i32[(address >>> 2) + row];
-    case "i64":
-      return heap.i64[(address >>> 3) + row];
-    case "f32":
-      return heap.f32[(address >>> 2) + row];
-    default:
-      return heap.f64[(address >>> 3) + row];
-  }
+  const value = valueIn(context.heap, type, address, row), { nullValue, toBits } = typeOf(type);
+  return value === null ? nullValue : toBits(value);
 }
 
 /** A morsel with the best possible first key of its rows; undefined if unknown. */
