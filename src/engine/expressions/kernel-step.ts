@@ -1,0 +1,71 @@
+/** A step of one kernel: a filter and what is computed of the rows that pass. */
+import { assert } from "../../errors.ts";
+import type { Expr } from "../../sql/plan.ts";
+import { typeOf, type Value } from "../../types/mod.ts";
+import { fillConstant, TextArena } from "../columns.ts";
+import { BoundKernel } from "../compiler/binding.ts";
+import { formOf } from "../compiler/expression.ts";
+import { projectKernel, type ProjectOutput } from "../compiler/project.ts";
+import type { Vector } from "../contract.ts";
+import { Buffer } from "./buffers.ts";
+import { compilerFor } from "./entry-tables.ts";
+import { allOf } from "./rules.ts";
+import type { Output, Slot, Stage } from "./slots.ts";
+
+/**
+ * One kernel: a filter over all rows, and the outputs for those that pass. An output slot may overwrite one of its
+ * inputs.
+ */
+export function kernelStep(stage: Stage, predicates: Expr[], outputs: Output[]): void {
+  const { context, space } = stage;
+  const compiler = compilerFor([...stage.types], [...stage.dictionaries], context, space, {
+    ...stage.options,
+    rowIdColumn: stage.rowIdColumn,
+  }, stage.compile);
+  const predicate = predicates.length === 0 ? undefined : allOf(predicates.map((p) => compiler.lower(p)));
+  // Constant 128-bit outputs are filled, not computed.
+  const constants: { slot: Slot; value: Value }[] = [];
+  const wide: { slot: Slot; source: Slot; k: number }[] = [];
+  const kernelOutputs: { slot: Slot; output: ProjectOutput }[] = [];
+  for (const { slot, expr, asText } of outputs) {
+    const type = asText ? "STRING" : expr.type;
+    const form = formOf(type);
+    if (expr.kind === "constant" && (form === undefined || predicate === undefined)) {
+      constants.push({ slot, value: expr.value });
+    } else if (form === undefined) {
+      assert(expr.kind === "column", "wide values are columns or constants");
+      wide.push({ slot, source: expr.index, k: kernelOutputs.length });
+      kernelOutputs.push({ slot, output: { kind: "copy", width: typeOf(type).width } });
+    } else kernelOutputs.push({ slot, output: { kind: "value", form, node: compiler.value(expr, type) } });
+  }
+  const buffers = new Map(outputs.map(({ slot }) => [slot, new Buffer(space, stage.types[slot])]));
+  const arena = new TextArena(space);
+  let bound: BoundKernel | undefined;
+  if (kernelOutputs.length > 0 || predicate !== undefined) {
+    const kernel = projectKernel(context.heap.memory, compiler.inputs, predicate, kernelOutputs.map((o) => o.output));
+    bound = new BoundKernel(kernel.run, kernel.cells, compiler.inputs, context, space, kernel.cells.count);
+  }
+  const filled = new Map<Slot, number>();
+  stage.steps.push({
+    run: (state) => {
+      const inputRows = state.rowCount;
+      if (bound !== undefined) {
+        bound.setColumns(state.vectors as Vector[], state.rowBase);
+        kernelOutputs.forEach(({ slot }, k) =>
+          bound.setI32(bound.cells[`out${k}`], buffers.get(slot)!.reserve(inputRows))
+        );
+        for (const { source, k } of wide) bound.setI32(bound.cells[`copy${k}`], state.vectors[source]!.address);
+        state.rowCount = bound.run(0, inputRows);
+      }
+      for (const { slot, value } of constants) {
+        const address = buffers.get(slot)!.reserve(state.rowCount);
+        if ((filled.get(slot) ?? 0) < state.rowCount) {
+          fillConstant(context.heap, stage.types[slot], address, state.rowCount, value, arena);
+          filled.set(slot, buffers.get(slot)!.rows);
+          fillConstant(context.heap, stage.types[slot], address, buffers.get(slot)!.rows, value, arena);
+        }
+      }
+      for (const { slot } of outputs) state.vectors[slot] = stage.vectorOf(slot, buffers.get(slot)!.address);
+    },
+  });
+}
