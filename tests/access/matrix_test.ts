@@ -81,6 +81,8 @@ const ROWS: Record<string, Row[]> = {
   showColumns: [{ sql: "show columns from t", needs: "SELECT", on: "t" }],
   showPartitions: [{ sql: "show partitions from t", needs: "SELECT", on: "t" }],
   showCreateTable: [{ sql: "show create table t", needs: "SELECT", on: "t" }],
+  // It tells of the tables that one may know of.
+  showCreateDatabase: [{ sql: "show create database" }],
   showParameters: [{ sql: "show parameters", needs: "SYSTEM ADMIN" }],
   showSetting: [{ sql: "show server_version" }],
   transaction: [{ sql: "begin" }, { sql: "commit" }],
