@@ -4,7 +4,10 @@ import { realFiles } from "./files.ts";
 
 Deno.test("records of access control are read as they were stored, in any script", () => {
   const root = Deno.makeTempDirSync({ prefix: "sundial-access-" });
-  const records: [string, string][] = [["principal/alice", '{"kind":"user"}'], ["principal/zoë", '{"name":"Zoë 😀"}'], ["x", ""]];
+  const records: [string, string][] = [["principal/alice", '{"kind":"user"}'], ["principal/zoë", '{"name":"Zoë 😀"}'], [
+    "x",
+    "",
+  ]];
   const stored = new AccessRecords();
   stored.apply(records, 7);
   stored.store(realFiles, root);
