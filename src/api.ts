@@ -9,70 +9,76 @@ import type { Value } from "./types/mod.ts";
 
 export interface Identity {
   name: string;
-  /** Of a user whom only an identity provider knows: the groups here that it belongs to, at least one. Others have them by their name. */
+  /**
+   * For a user known only to an identity provider: its groups in this database, at least one. Other users have their
+   * groups by their name.
+   */
   groups: string[];
-  /** Tells the principal from others that had or will have its name. */
+  /** Distinguishes the principal from earlier or later ones of the same name. */
   id?: string;
-  /** The service account whose rights the session has taken on. */
+  /** The service account that the session has assumed. */
   assumed?: string;
-  /** Of the secret with which it signed in: what tells it from the next one. */
+  /** Identifies the secret that the client signed in with, so that a changed one is noticed. */
   secret?: string;
 }
 
-/** Where statements come from, for the list of what runs. */
+/** The origin of statements, for lists of connections and running statements. */
 export interface Client {
   wire: "http" | "pg";
   /** host:port */
   address(): string;
-  /** What it has set by SET, by names in lower case. `application_name` is what it calls itself. */
+  /** Settings made by SET, by lower-case name, such as `application_name`. */
   settings?: ReadonlyMap<string, string>;
-  /** The number of a connection that lasts: pg_stat_activity lists it also while it is idle. */
+  /** The number of a persistent connection, which pg_stat_activity lists even if it is idle. */
   pid?: number;
-  /** It may do more than read. */
+  /** True if it may write. */
   canWrite: boolean;
 }
 
 export interface ResultColumn {
   name: string;
-  /** Type tag; `typeOf(tag).name` is what replies call it. */
+  /** The type's tag; `typeOf(tag).name` is its name in responses. */
   type: string;
 }
 
-/** How result batches become bytes. Each has an encoder in `src/wire/encode/`, run where the batch was made. */
+/**
+ * The encoding of result batches as bytes. Each has an encoder in `src/wire/encode/`, which runs where the batch was
+ * made.
+ */
 export type Encoding =
-  /** Rows of /exec's dataset: `[…],[…]` with a comma before each row but the first of the whole result. */
+  /** Rows of the dataset of /exec: `[…],[…]`, with a comma before each row except the first one of the result. */
   | { name: "json"; quoteLargeNumbers: boolean; columns?: number[] }
   | { name: "csv"; delimiter: string }
-  /** Row groups of a Parquet file: see `src/wire/encode/parquet.ts`. */
+  /** Row groups of a Parquet file. See `src/wire/encode/parquet.ts`. */
   | {
     name: "parquet";
     codec: "UNCOMPRESSED" | "SNAPPY" | "GZIP" | "BROTLI" | "ZSTD" | "LZ4_RAW";
     level?: number;
     pageSizeBytes?: number;
   }
-  /** DataRow messages; formats by column: 0 text, 1 binary. */
+  /** DataRow messages. Formats by column: 0 text, 1 binary. */
   | { name: "pg"; formats: number[] };
 
 export interface ExecuteOptions {
   encoding: Encoding;
-  /** Rows first+1 … first+count of the answer; the others are not encoded. */
+  /** Rows first+1 … first+count of the result; other rows are not encoded. */
   window?: { first: number; count: number };
-  /** Go on to the end for the row count although the window is full. */
+  /** Count all rows, even after the end of the window. */
   countAll?: boolean;
   signal?: AbortSignal;
-  /** 0 or undefined: the configured one. */
+  /** 0 or undefined: the configured timeout. */
   timeoutMs?: number;
-  /** Told again and again how far the statement is, for people. */
+  /** Called repeatedly with the progress of the statement, as text for users. */
   progress?: { everyMs: number; tell(text: string): void };
 }
 
 export interface Chunk {
   bytes: Uint8Array;
-  /** Rows in `bytes`. */
+  /** Number of rows in `bytes`. */
   rows: number;
 }
 
-/** What a statement gave. Rows come as encoded chunks; the reader's pace holds the producer back. */
+/** The result of a statement. Rows are encoded chunks; a slow reader slows the producer down. */
 export type Answer =
   | {
     kind: "rows";
@@ -81,24 +87,24 @@ export type Answer =
     chunks: AsyncIterable<Chunk>; /** Rows of the whole query, known when the chunks have ended. */
     totalRows: () => number;
   }
-  /** `tag` as PostgreSQL's command tags: "INSERT 0 3", "UPDATE 2", "CREATE TABLE". `rows`: how many were changed. */
+  /** `tag`: as PostgreSQL's command tags: "INSERT 0 3", "UPDATE 2", "CREATE TABLE". `rows`: number of changed rows. */
   | { kind: "done"; category: "ddl" | "dml" | "transaction" | "empty"; tag: string; rows: number };
 
 export interface Prepared {
-  /** Of the result; undefined when the statement gives no rows. */
+  /** Result columns; undefined if the statement returns no rows. */
   columns: ResultColumn[] | undefined;
   timestamp: number;
   /** Type tags of $1, $2, … */
   parameters: string[];
-  /** By parameter: the element type of an array of PostgreSQL that is a text here, as in `$1::oid[]`. */
+  /** For each parameter: the element type, if it is an array of PostgreSQL, which is a text here, as in `$1::oid[]`. */
   parameterArrays: readonly (string | undefined)[];
-  /** What the client is told besides the answer. */
+  /** Notices to the client, besides the result. */
   notices: readonly string[];
-  /** The statement's sort, for wires that treat some of them apart. */
+  /** The category of the statement. Some protocols answer each in another way. */
   category: "query" | "ddl" | "dml" | "transaction" | "empty";
-  /** It reads data and has no other effect. */
+  /** True if it only reads data. */
   isRead: boolean;
-  /** Nanoseconds that parsing, binding and planning took. */
+  /** Nanoseconds of parsing, binding and planning. */
   compileNs: number;
   execute(values: Value[], options: ExecuteOptions): Promise<Answer>;
 }
@@ -106,65 +112,71 @@ export interface Prepared {
 export interface Session {
   readonly identity: Identity;
   /**
-   * At once, but for long statements, which another thread reads. @throws {SqlError} positions are offsets into `text`.
-   * `parameterTypes`: tags that the client gave, undefined to infer.
+   * Returns synchronously, except for long statements, which another thread compiles. `parameterTypes`: tags from the
+   * client, undefined to infer. @throws {SqlError} with positions as offsets into `text`.
    */
   prepare(
     text: string,
     parameterTypes?: (string | undefined)[],
     options?: Pick<ExecuteOptions, "signal" | "timeoutMs">,
   ): Prepared | Promise<Prepared>;
-  /** Splits a text at its semicolons: each statement with its offset in `text`. Long ones as above. */
+  /** Splits a text at its semicolons, with the offset of each statement in `text`. Long texts as above. */
   split(
     text: string,
     options?: Pick<ExecuteOptions, "signal" | "timeoutMs">,
   ): { text: string; at: number }[] | Promise<{ text: string; at: number }[]>;
-  /** "idle", "open" (inside BEGIN) or "failed": what ReadyForQuery says. That of a request of several statements is not told. */
+  /**
+   * "idle", "open" (inside BEGIN) or "failed", for ReadyForQuery. Ignores transactions of requests of several
+   * statements.
+   */
   readonly transaction: "idle" | "open" | "failed";
-  /** Statements from now on are one transaction, unless they are in one already: until `endRequest`, or for longer if one of them is BEGIN. */
+  /**
+   * Runs the following statements in one transaction, unless one is open already, until `endRequest`, or longer if one
+   * of them is BEGIN.
+   */
   beginRequest(): void;
-  /** Commits what `beginRequest` began. */
+  /** Commits the transaction of `beginRequest`. */
   endRequest(): Promise<void>;
-  /** @throws {SqlError} 25P01 outside of a block that BEGIN has begun, 25P02 in one that has failed. */
+  /** @throws {SqlError} 25P01 outside of a block of BEGIN, 25P02 in a failed one. */
   savepoint(name: string): void;
-  /** @throws {SqlError} also when there is none of that name. */
+  /** @throws {SqlError} also if there is no savepoint of that name. */
   release(name: string): void;
   rollbackTo(name: string): Promise<void>;
-  /** Tells the transaction that a statement of it failed. What `beginRequest` began is undone then. */
+  /** Marks the transaction as failed. A transaction of `beginRequest` is rolled back. */
   fail(): Promise<void>;
-  /** Undoes the open transaction. */
+  /** Rolls the open transaction back. */
   close(): Promise<void>;
-  /** The same, for good: the session's connection has ended. */
+  /** Rolls back and ends the session, because its connection has ended. */
   end(): Promise<void>;
 }
 
-/** Unit of row times in line protocol. */
+/** Unit of timestamps in line protocol. */
 export type LinePrecision = "n" | "u" | "ms" | "s" | "m" | "h";
 
-/** Bytes of line protocol, cut anywhere. */
+/** Bytes of line protocol, split at any position. */
 export interface LineBody extends AsyncIterable<Uint8Array> {
-  /** If it is known. */
+  /** Undefined if unknown. */
   sizeBytes?: number;
 }
 
-/** Access control: who signs in, and what for. */
+/** Access control: authentication of clients, and permissions of endpoints. */
 export interface Access {
   /**
-   * Of Basic authentication and of passwords in clear text: undefined if the password is wrong. At once if it was right before.
-   * @throws {TooManyDerivations} while too many are being checked.
+   * For Basic authentication and passwords in clear text. Undefined if the password is wrong. Returns synchronously if
+   * it was verified before. @throws {TooManyDerivations} while too many are being verified.
    */
   withPassword(name: string, password: string): Identity | undefined | Promise<Identity | undefined>;
-  /** Of `Authorization: Bearer`. */
+  /** For `Authorization: Bearer`. */
   withToken(token: string): Identity | undefined | Promise<Identity | undefined>;
-  /** For SCRAM. Of an unknown name, one that no password fits. */
+  /** For SCRAM. For an unknown name, a verifier that no password matches. */
   verifierOf(name: string): Promise<Verifier>;
-  /** Who has proved to know the password of this name. Undefined if there is no such principal by now, or it is disabled. */
+  /** The identity after a successful proof. Undefined if there is no such principal any more, or it is disabled. */
   identify(name: string): Identity | undefined;
-  /** Would this identity sign in with the same secret again? */
+  /** True if the secret that the identity signed in with is still valid. */
   isCurrent(identity: Identity): boolean;
-  /** Has it the permission of this endpoint? */
+  /** True if the identity may use the endpoint. */
   allows(identity: Identity, endpoint: "http" | "pg" | "line"): boolean;
-  /** May it know that there is this table? */
+  /** True if the identity may see that the table exists. */
   sees(identity: Identity, table: TableSchema): boolean;
 }
 
@@ -215,17 +227,19 @@ export interface ImportReport {
 }
 
 export interface Database {
-  /** Undefined: everything is allowed (acl.enabled). */
+  /** Undefined if access control is off (acl.enabled). */
   readonly access?: Access;
   session(identity: Identity, client?: Client): Session;
   /**
-   * Line protocol, one transaction: at the first fault no row is kept, but tables and columns that the lines before it made
-   * stay. The body is read as it is worked on. @throws {LineError} with the line at fault; and what the body's iterator throws.
+   * Writes line protocol in one transaction. After an invalid line no row is kept, but tables and columns created for
+   * earlier lines are. The body is read while it is processed. @throws {LineError} with the invalid line, and errors of
+   * the body's iterator.
    */
   writeLines(body: LineBody, precision: LinePrecision, identity: Identity): Promise<{ rows: number }>;
   /**
-   * Lines of a sender that cannot say who it is, out of a stream without end, a transaction too: `lines` ends with a line feed. Those from `doneBytes` on are not
-   * taken: what they need follows in the stream, or there are too many for one transaction. @throws {LineError} as above
+   * Writes a part of an endless stream in one transaction, from a sender that cannot authenticate. `lines` ends with a
+   * line feed. Lines from `doneBytes` on are not written, because their data follows in the stream or they are too many
+   * for one transaction. @throws {LineError} as above
    */
   takeLines(
     lines: Uint8Array,
@@ -244,9 +258,12 @@ export interface Database {
   /** Rows in columnar form: COPY and drivers' batches. */
   append(table: string, batch: AppendBatch, identity: Identity): Promise<void>;
   table(name: string): TableSnapshot | undefined;
-  /** Functions, keywords and types, for editors: a JSON document. It does not change while the server runs. */
+  /** Functions, keywords and types for editors, as a JSON document. It is constant while the server runs. */
   languageReference(): string;
-  /** What storage and engine count, by the metric's key; a record is by the metric's label; counts are of ranges that end at bounds. */
+  /**
+   * Counters of storage and engine, by the metric's key. Records are by the metric's label; arrays count values by the
+   * ranges between bounds.
+   */
   statistics(): Record<
     string,
     number | Record<string, number> | { bounds: readonly number[]; counts: ArrayLike<number>; sum: number }

@@ -1,6 +1,6 @@
 /**
- * The kinds of failure, each with its place: the client's (SqlError, ProtocolError), the machine's (CorruptFileError,
- * DiskFullError, ConfigError). Ours are `assert`s. Only `wire/` turns them into status codes and fields.
+ * The kinds of errors, by their cause: the client (SqlError, ProtocolError) or the machine (CorruptFileError,
+ * DiskFullError, ConfigError). Internal errors are `assert`s. Only `wire/` converts them to status codes and fields.
  */
 
 /** SQLSTATE classes that this server uses. @see https://www.postgresql.org/docs/current/errcodes-appendix.html */
@@ -41,12 +41,15 @@ export const SQLSTATE = {
   objectNotInState: "55000",
 } as const;
 
-/** The client's fault: what was found and expected, and where. `position` counts UTF-16 units from 0 in the text sent; -1: it has none. */
+/**
+ * An error of the client, with a message and a position. `position` counts UTF-16 units from 0 in the text sent; -1:
+ * none.
+ */
 export class SqlError extends Error {
   override readonly name = "SqlError";
   /**
-   * Where clients that show the place in the text shall show it. The dialect reports values that do not fit at 0, and its
-   * users' scripts compare positions; the caret stands at the value.
+   * The position that clients should show in the text. The dialect reports values that do not fit at position 0, which
+   * users' scripts compare; the caret is at the value.
    */
   readonly caret: number;
   constructor(
@@ -60,19 +63,25 @@ export class SqlError extends Error {
   }
 }
 
-/** The same error with a caret, if it has no place: one of a function knows no text. */
+/** Adds a caret to an error without a position, such as one of a function, which does not know the text. */
 export function withCaret(error: unknown, caret: number): unknown {
   if (!(error instanceof SqlError) || error.position !== 0 || error.caret !== 0) return error;
   return new SqlError(error.message, 0, error.sqlState, { cause: error, caret });
 }
 
-/** Who walks a statement does so by recursion: a stack that is full is the fault of the statement. Others stay as they are. */
+/**
+ * Statements are walked recursively. A stack overflow is therefore reported as an error of the statement. Returns other
+ * errors unchanged.
+ */
 export function asClientFault(error: unknown): unknown {
   if (!(error instanceof RangeError && /call stack/.test(error.message))) return error;
   return new SqlError("The statement is too complex", 0, SQLSTATE.programLimitExceeded, { cause: error });
 }
 
-/** Somebody asks for what a table holds that nobody has opened since the start: open it, and ask again. Never reaches a client. */
+/**
+ * Thrown on access to a table that has not been opened since the start. The caller opens it and retries. Never reaches
+ * a client.
+ */
 export class TableClosedError extends Error {
   override readonly name = "TableClosedError";
   constructor(readonly tableId: number) {
@@ -80,12 +89,12 @@ export class TableClosedError extends Error {
   }
 }
 
-/** What is known to SQL but not built yet. SQLSTATE 0A000, at its position. */
+/** A known but unimplemented part of SQL. SQLSTATE 0A000, at its position. */
 export function notSupported(what: string, position: number): SqlError {
   return new SqlError(`${what} is not supported`, position, SQLSTATE.featureNotSupported);
 }
 
-/** A statement of a transaction of which an earlier one has failed. SQLSTATE 25P02. */
+/** A statement in a transaction that has failed. SQLSTATE 25P02. */
 export function failedTransaction(): SqlError {
   return new SqlError(
     "Cannot run the statement: the transaction has failed, and only ROLLBACK or ROLLBACK TO a savepoint is possible",
@@ -94,10 +103,10 @@ export function failedTransaction(): SqlError {
   );
 }
 
-/** A line of a line-protocol request that cannot be taken. `line` counts from 1 over the request; 0 when it is none of them. */
+/** An invalid line of a line-protocol request. `line` counts from 1 in the request; 0 if the error is in no line. */
 export class LineError extends Error {
   override readonly name = "LineError";
-  /** The line as it came, to show. */
+  /** The line's text, for messages. */
   text: string | undefined;
   constructor(
     readonly line: number,
@@ -109,7 +118,7 @@ export class LineError extends Error {
   }
 }
 
-/** A message of a wire that does not follow its protocol. */
+/** A message that violates a protocol. */
 export class ProtocolError extends Error {
   override readonly name = "ProtocolError";
   constructor(message: string, readonly sqlState: string = SQLSTATE.protocolViolation) {
@@ -117,7 +126,7 @@ export class ProtocolError extends Error {
   }
 }
 
-/** A setting that stops the start: `key` is spelled as in server.conf or log.conf. */
+/** An invalid setting, which prevents the start. `key` is spelled as in server.conf or log.conf. */
 export class ConfigError extends Error {
   override readonly name = "ConfigError";
   constructor(readonly key: string, message: string) {
@@ -125,19 +134,19 @@ export class ConfigError extends Error {
   }
 }
 
-/** Several of them, a line each. */
+/** Several errors, one per line. */
 class ConfigErrors extends ConfigError {
   constructor(faults: readonly ConfigError[]) {
     super(faults[0].key, faults.map((fault) => fault.message).join("\n"));
   }
 }
 
-/** @throws {ConfigError} when there are any. */
+/** @throws {ConfigError} if there are any. */
 export function throwFaults(faults: readonly ConfigError[]): void {
   if (faults.length > 0) throw faults.length === 1 ? faults[0] : new ConfigErrors(faults);
 }
 
-/** Bytes on disk that are not what was written. */
+/** The bytes on disk differ from what was written. */
 export class CorruptFileError extends Error {
   override readonly name = "CorruptFileError";
   constructor(readonly path: string, message: string, options?: ErrorOptions) {
@@ -145,7 +154,7 @@ export class CorruptFileError extends Error {
   }
 }
 
-/** No room is left where `path` should grow. */
+/** There is no space left for `path`. */
 export class DiskFullError extends Error {
   override readonly name = "DiskFullError";
   constructor(readonly path: string, options?: ErrorOptions) {
@@ -153,7 +162,7 @@ export class DiskFullError extends Error {
   }
 }
 
-/** Ours: no input can reach a failing one. */
+/** Checks for internal errors: no input can make it fail. */
 export function assert(condition: unknown, message = "assertion failed"): asserts condition {
   if (!condition) throw new Error(message);
 }

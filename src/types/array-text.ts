@@ -5,17 +5,17 @@
  */
 import { formatDouble } from "./format/numbers.ts";
 
-/** What a function over an array of any length tells its caller: both throw where it has to end. */
+/** Callbacks of functions over arrays of any length. Both may throw to stop the function. */
 export interface ArrayWork {
-  /** Before so many bytes are made. */
+  /** Called before allocating that many bytes. */
   need(sizeBytes: number): void;
-  /** Every few thousand elements. */
+  /** Called every few thousand elements. */
   poll(): void;
 }
 
 const FREE: ArrayWork = { need: () => {}, poll: () => {} };
 
-/** Elements between two polls. */
+/** Number of elements between two polls. */
 const STEP_ELEMENTS = 16_384;
 
 export interface ArrayMarks {
@@ -30,13 +30,13 @@ const JSON_MARKS: ArrayMarks = { open: 0x5b, close: 0x5d, null: ascii.encode("nu
 export const PG_MARKS: ArrayMarks = { open: 0x7b, close: 0x7d, null: ascii.encode("NULL") };
 const COMMA = 0x2c;
 
-/** One element, its comma and its brackets. */
+/** Maximum bytes of one element with its comma and brackets. */
 const ELEMENT_BYTES_MAX = 128;
 const PIECE_BYTES = 1 << 18;
 
 /**
- * Writes the text of an array at `at`, and returns its end. `room(size)` gives the buffer, at least so large and with what was
- * written, for each piece of it.
+ * Writes the text of an array at `at` and returns its end. `room(size)` is called before each piece and returns a
+ * buffer of at least that size, with the previous bytes.
  */
 export function writeArray(
   array: Uint8Array,
@@ -98,12 +98,12 @@ export function encodeArray(lengths: readonly number[], values: Float64Array): U
 
 const OPEN = "[", CLOSE = "]";
 const SPACE = /[ \t\n\r]*/y;
-/** As JSON has numbers. */
+/** A JSON number. */
 const VALUE = /null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
 
 /**
- * The array of a text such as `[[1.0,null],[2,3e4]]`; undefined when it is none, is ragged or has other dimensions. Read by hand, as
- * `JSON.parse` would make an object of all that a text of any other shape holds.
+ * Parses an array such as `[[1.0,null],[2,3e4]]`. Undefined if the text is invalid, ragged or has other dimensions.
+ * `JSON.parse` is not used, because it would build objects for any other text.
  */
 export function parseArray(text: string, dimensions: number, work: ArrayWork = FREE): Uint8Array | undefined {
   const lengths = new Array<number | undefined>(dimensions).fill(undefined);
@@ -115,7 +115,7 @@ export function parseArray(text: string, dimensions: number, work: ArrayWork = F
     at = SPACE.lastIndex;
   };
   space();
-  // Before each round comes an item: a list to open, or a value.
+  // Each round starts before an item: a list or a value.
   for (;;) {
     if (depth < dimensions) {
       if (text[at++] !== OPEN) return undefined;
@@ -139,7 +139,7 @@ export function parseArray(text: string, dimensions: number, work: ArrayWork = F
       counts[depth - 1]++;
       space();
     }
-    // What follows an item: commas before the next one, ends of lists, the end of the text.
+    // After an item: ends of lists, then a comma before the next item, or the end of the text.
     while (text[at] === CLOSE) {
       depth--;
       lengths[depth] ??= counts[depth];
@@ -155,7 +155,7 @@ export function parseArray(text: string, dimensions: number, work: ArrayWork = F
     }
     if (text[at++] !== ",") return undefined;
     space();
-    // A comma promises an item.
+    // A comma must be followed by an item.
     if (text[at] === CLOSE) return undefined;
   }
 }

@@ -1,12 +1,12 @@
-/** Names of tables and columns: how they are compared, and what new ones may not have. */
+/** Names of tables and columns: their comparison, and characters that new ones must not contain. */
 
-/** Names are compared without case and in one Unicode form, NFC: what looks the same is the same. */
+/** Names are compared case-insensitively and in Unicode normal form NFC, so that names that look the same are equal. */
 export function nameKey(name: string): string {
   const lower = name.toLowerCase();
   return isAscii(lower) ? lower : lower.normalize("NFC");
 }
 
-/** Such a name has one form only. */
+/** True for names that are the same in all normal forms. */
 export function isAscii(name: string): boolean {
   // deno-lint-ignore no-control-regex
   return /^[\u0000-\u007f]*$/.test(name);
@@ -16,16 +16,22 @@ export function sameName(a: string, b: string): boolean {
   return a === b || nameKey(a) === nameKey(b);
 }
 
-/** The one of that name. Older roots may have several that are the same today: the spelling tells them apart. */
+/**
+ * The item of that name. Older databases may contain several that are equal today: they are distinguished by their
+ * spelling.
+ */
 export function findNamed<T extends { name: string }>(all: readonly T[], name: string): T | undefined {
   const lower = name.toLowerCase();
   return all.find((each) => each.name.toLowerCase() === lower) ?? all.find((each) => sameName(each.name, name));
 }
 
-/** Controls, signs without a width, such as those that turn the direction of writing, and halves of characters. */
+/**
+ * Control characters, characters without width (such as those that change the direction of writing), and lone
+ * surrogates.
+ */
 const HIDDEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/u;
 
-/** Why a new table or column may not have a name that is not seen as it is; older roots may have such names. */
+/** The error if a new table or column has a name with hidden characters. Older databases may contain such names. */
 export function hiddenCharacterFault(name: string): string | undefined {
   const hidden = HIDDEN.exec(name);
   if (hidden === null) return undefined;

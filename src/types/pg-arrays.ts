@@ -1,17 +1,17 @@
 /** Arrays in PostgreSQL's text form, `{a,"b c",NULL}`. */
 import { SqlError, SQLSTATE } from "../errors.ts";
 
-/** An element in the text of an array; undefined is NULL. */
+/** The text of an element; undefined is NULL. */
 export function quotedElement(text: string | undefined): string {
   if (text === undefined) return "NULL";
   if (text !== "" && !/[{},"\\\s]/.test(text) && !/^null$/i.test(text)) return text;
   return `"${text.replaceAll(/["\\]/g, "\\$&")}"`;
 }
 
-/** An array is read whole, without looks at a cancel: this takes some ten milliseconds. */
+/** An array is parsed in one step that cannot be cancelled. This length takes some ten milliseconds. */
 const LENGTH_MAX = 262_144;
 
-/** The elements; undefined is NULL. @throws where the text is very long. */
+/** The elements; undefined is NULL. @throws if the text is too long. */
 export function elementsOf(array: string): (string | undefined)[] {
   if (array.length > LENGTH_MAX) {
     const message = `the text of an array has at most ${LENGTH_MAX} characters: found ${array.length}`;

@@ -1,19 +1,22 @@
 /**
- * Time zones: IANA names in any case, the abbreviations Java knows, fixed offsets (+05:30). The rules come from the runtime's
- * Intl, which is slow, so what it says is kept by cells of eight days.
+ * Time zones: IANA names in any case, abbreviations of Java, fixed offsets (+05:30). The rules come from the runtime's
+ * Intl, which is slow, so offsets are cached for ranges of eight days.
  */
 
 export interface Zone {
   readonly name: string;
-  /** Seconds east of UTC that hold at an instant (seconds since 1970 UTC). */
+  /** The offset from UTC in seconds at a time (seconds since 1970 UTC). */
   offsetAt(second: number): number;
-  /** The instant at which clocks show `local` (seconds since 1970 as if UTC). In a gap the offset before it counts, in a fold the earlier instant. */
+  /**
+   * The time at which local clocks show `local` (seconds since 1970, as if UTC). In a gap, uses the offset before it;
+   * in an overlap, the earlier time.
+   */
   toUtc(local: number): number;
 }
 
 const CELL_SECONDS = 8 * 86400;
 
-/** Abbreviations as in java.time.ZoneId.SHORT_IDS and a few that are widely written. */
+/** Abbreviations of java.time.ZoneId.SHORT_IDS, and a few common ones. */
 const ABBREVIATIONS: Record<string, string> = {
   Z: "UTC",
   PST: "America/Los_Angeles",
@@ -58,7 +61,7 @@ function fixed(name: string, offset: number): Zone {
   return { name, offsetAt: () => offset, toUtc: (local) => local - offset };
 }
 
-/** `±hh`, `±hh:mm`, `±hhmm`, also behind UTC or GMT, in seconds; undefined when it is none. */
+/** Parses `±hh`, `±hh:mm` or `±hhmm`, optionally after UTC or GMT, into seconds. Undefined for other texts. */
 export function parseOffset(text: string): number | undefined {
   const match = /^(?:UTC|GMT)?([+-])(\d{1,2})(?::?(\d{2}))?$/i.exec(text);
   if (match === null) return undefined;
@@ -69,7 +72,7 @@ export function parseOffset(text: string): number | undefined {
 
 class NamedZone implements Zone {
   private readonly format: Intl.DateTimeFormat;
-  /** By cell: an offset, or the change within: [instant, before, after]. */
+  /** For each range: its offset, or the change within: [instant, before, after]. */
   private readonly cells = new Map<number, number | [at: number, before: number, after: number]>();
   private lastCell = NaN;
   private last: number | [number, number, number] = 0;
@@ -106,7 +109,7 @@ class NamedZone implements Zone {
   toUtc(local: number): number {
     const before = this.offsetAt(local - 86400), after = this.offsetAt(local + 86400);
     if (before === after && this.offsetAt(local - before) === before) return local - before;
-    // The earlier instant is the one with the larger offset, if that holds there.
+    // The earlier time has the larger offset, if that offset is valid there.
     const early = Math.max(before, after), late = Math.min(before, after);
     if (this.offsetAt(local - early) === early) return local - early;
     if (this.offsetAt(local - late) === late) return local - late;
@@ -117,7 +120,7 @@ class NamedZone implements Zone {
     const from = cell * CELL_SECONDS, to = from + CELL_SECONDS - 1;
     const before = this.ask(from), after = this.ask(to);
     if (before === after) return before;
-    let low = from, high = to; // before holds at low, not at high
+    let low = from, high = to; // invariant: `before` is valid at `low`, not at `high`
     while (high - low > 1) {
       const middle = Math.floor((low + high) / 2);
       if (this.ask(middle) === before) low = middle;
@@ -127,7 +130,7 @@ class NamedZone implements Zone {
   }
 
   private ask(second: number): number {
-    const clamped = Math.max(-8.64e12, Math.min(8.64e12, second)); // what Date can hold
+    const clamped = Math.max(-8.64e12, Math.min(8.64e12, second)); // the range of Date
     const parts: Record<string, string> = {};
     for (const { type, value } of this.format.formatToParts(clamped * 1000)) parts[type] = value;
     const year = parts.era === "BC" ? 1 - Number(parts.year) : Number(parts.year);
@@ -140,7 +143,7 @@ class NamedZone implements Zone {
 
 const known = new Map<string, Zone | undefined>();
 
-/** The zone of a name or offset; undefined when there is none. */
+/** The zone of a name or offset; undefined if there is none. */
 export function zoneOf(name: string): Zone | undefined {
   if (known.has(name)) return known.get(name);
   const zone = make(name);
@@ -159,6 +162,6 @@ function make(name: string): Zone | undefined {
   try {
     return new NamedZone(new Intl.DateTimeFormat("en-US", { timeZone: name }).resolvedOptions().timeZone);
   } catch {
-    return undefined; // RangeError: the runtime knows no such zone
+    return undefined; // RangeError: the runtime does not know the zone
   }
 }

@@ -1,23 +1,23 @@
-/** Who may log in: the users of the configuration, or the principals of access control. */
+/** The accounts that can log in: users of the configuration, or principals of access control. */
 import type { Access, Identity } from "../../api.ts";
 import type { Verifier } from "../../auth/mod.ts";
 
-/** Who has logged in. */
+/** A logged-in user. */
 export interface Account {
   identity: Identity;
   canWrite: boolean;
 }
 
 export interface Accounts {
-  /** Of such a user, or "": log-ins of users that do not exist are delayed together. */
+  /** The name if there is such a user, otherwise "", so that log-ins of all unknown users are delayed together. */
   known(name: string): string;
-  /** Begins with what the first log-in would have to wait for. */
+  /** Starts the computation that the first log-in needs. */
   warmUp(): void;
-  /** For an unknown user one that no password fits, which takes as long to get. */
+  /** For an unknown user, a verifier that no password matches, which takes as long to compute. */
   verifierOf(name: string): Promise<Verifier>;
-  /** Of a password in clear text; undefined if it is wrong. An unknown user takes as long as a wrong password. */
+  /** Verifies a password in clear text. Undefined if it is wrong. An unknown user takes as long as a wrong password. */
   withPassword(name: string, password: string): Account | undefined | Promise<Account | undefined>;
-  /** Who has proved to know the password; undefined if there is no such user by now. */
+  /** The account after a successful proof; undefined if there is no such user any more. */
   identify(name: string): Account | undefined;
 }
 

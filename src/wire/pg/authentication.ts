@@ -1,4 +1,4 @@
-/** Asks a client for its password or the proof that it knows it. */
+/** Authenticates a client, by SCRAM or a password in clear text. */
 import { randomBytes } from "node:crypto";
 import { TooManyDerivations } from "../../auth/mod.ts";
 import { isLoopback } from "../../config/mod.ts";
@@ -15,14 +15,14 @@ import { MECHANISM, ScramExchange } from "./scram.ts";
 const PASSWORD_TYPE = 0x70, TERMINATE_TYPE = 0x58;
 const NONCE_SIZE_BYTES = 18;
 
-/** What all log-ins of a server share. */
+/** State shared by all log-ins of a server. */
 export interface Gate {
   delays: LogInDelays;
   accounts: Accounts;
   options: PgOptions;
 }
 
-/** A client that claims to be `user`. */
+/** A log-in as `user` that is not authenticated yet. */
 export interface Claim {
   user: string;
   input: Input;
@@ -31,17 +31,17 @@ export interface Claim {
   isEncrypted: boolean;
 }
 
-/** What the client has said, before it is looked at: a wait may come first. */
+/** The client's answer, before it is verified: the log-in may be delayed first. */
 interface Answer {
-  /** Differs from one wrong password to the next. */
+  /** Differs for different wrong passwords. */
   guess: string;
-  /** Who it is from; undefined if the password is wrong. */
+  /** Verifies the answer. Undefined if the password is wrong. */
   check(): Account | undefined | Promise<Account | undefined>;
 }
 
 /**
- * Ends with AuthenticationOk, which is not sent on yet. Undefined when the client went away.
- * @throws {FatalError} for the client to read.
+ * Ends with AuthenticationOk in the output, not flushed. Undefined if the client has disconnected. @throws {FatalError}
+ * to be sent to the client.
  */
 export async function authenticate(claim: Claim, gate: Gate): Promise<Account | undefined> {
   const { user, output, address } = claim;
@@ -85,7 +85,7 @@ async function checked(answer: Answer): Promise<Account | undefined> {
   }
 }
 
-/** @throws {FatalError} before the client has sent its password, where others could read it. */
+/** @throws {FatalError} before the client sends its password over a connection that is not encrypted. */
 async function askForPassword(
   { user, input, output, address, isEncrypted }: Claim,
   { accounts, options }: Gate,
@@ -121,7 +121,7 @@ async function askForProof({ user, input, output }: Claim, accounts: Accounts): 
   if (last === undefined) return undefined;
   const proof = exchange.readFinal(last);
   return {
-    // A proof does not tell whether its password is the same wrong one as before: each one counts.
+    // Equal wrong passwords cannot be recognised by their proofs, so each proof counts.
     guess: proof.text,
     check() {
       const serverFinal = proof.check();
@@ -132,7 +132,7 @@ async function askForProof({ user, input, output }: Claim, accounts: Accounts): 
   };
 }
 
-/** The body of the next answer to an authentication request; undefined when the client goes away. All have the same type. */
+/** The body of the client's next answer; undefined if it disconnects. All answers have the same message type. */
 async function nextPassword(input: Input): Promise<Uint8Array | undefined> {
   if (!await input.fill()) return undefined;
   const { type, body } = input.next()!;

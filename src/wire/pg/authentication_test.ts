@@ -1,4 +1,7 @@
-/** Log-ins by SCRAM over a real socket, byte by byte; `tests/clients/authentication_test.ts` has those of real drivers. */
+/**
+ * Log-ins by SCRAM over a real socket, byte by byte. Those of real drivers are in
+ * `tests/clients/authentication_test.ts`.
+ */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { createHash, createHmac, pbkdf2Sync } from "node:crypto";
@@ -63,7 +66,7 @@ class Client {
     return tags;
   }
 
-  /** The conversation of RFC 5802 from its client's side; what came last. */
+  /** Runs the client's side of RFC 5802. Returns the last message. */
   async logIn(password: string, flag = "n"): Promise<Told> {
     assert.equal((await this.next()).tag, "R10");
     await this.send(initial(`${flag},,n=,r=abc`));
@@ -93,7 +96,7 @@ function attributes(serverFirst: string): { nonce: string; salt: string; iterati
   return { nonce, salt, iterations: Number(iterations) };
 }
 
-/** A reload changes what the server reads. */
+/** Settings can change by a reload. */
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
 function test(

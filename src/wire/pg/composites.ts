@@ -1,12 +1,12 @@
-/** Arrays and numerics of PostgreSQL as the texts that our types are read from. */
+/** Converts arrays and numerics of PostgreSQL to the text formats of this database. */
 import { notSupported, ProtocolError } from "../../errors.ts";
 import { quotedElement } from "../../types/pg-arrays.ts";
 import { PG_SQLSTATE } from "./failure.ts";
 
-/** `{{1,2},{3,NULL}}` → `[[1,2],[3,null]]`; other texts stay. */
+/** `{{1,2},{3,NULL}}` → `[[1,2],[3,null]]`. Other texts are returned unchanged. */
 export function arrayOfText(text: string): string {
   if (!text.trimStart().startsWith("{")) return text;
-  // Bounds, `[1:2]={1,2}`, do not begin with a brace; quotes stand around elements of drivers that quote all.
+  // Arrays with explicit bounds, `[1:2]={1,2}`, do not begin with a brace. Some drivers quote all elements.
   return text.replaceAll("{", "[").replaceAll("}", "]").replaceAll('"', "").replaceAll(/null/gi, "null");
 }
 
@@ -94,8 +94,8 @@ export function numericText(view: DataView): string | null {
 }
 
 /**
- * The binary form of an array of one dimension as its text: `{a,"b c",NULL}`. `read` gives an element's text.
- * @throws {ProtocolError} 22P03, when the bytes are no such array.
+ * Converts the binary format of a one-dimensional array to its text: `{a,"b c",NULL}`. `read` returns an element's
+ * text. @throws {ProtocolError} 22P03 if the bytes are no such array.
  */
 export function readTextArray(view: DataView, read: (bytes: Uint8Array) => string): string {
   const broken = (why: string) =>

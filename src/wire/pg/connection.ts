@@ -1,4 +1,4 @@
-/** The conversation with one logged-in client: messages in, answers out, in order. */
+/** Serves one logged-in client: reads messages and answers them in order. */
 import type { Prepared, Session } from "../../api.ts";
 import { failedTransaction, notSupported, ProtocolError, SqlError, SQLSTATE } from "../../errors.ts";
 import { shownText } from "../../log/mod.ts";
@@ -13,11 +13,11 @@ import { isExplain, Portal, resultFormats, type Statement, type Step } from "./p
 import type { SessionSettings } from "./session-settings.ts";
 import { type Conversation, sessionStatement } from "./session-statements.ts";
 
-/** A client that sends many small statements at once lets others have their turn after this long. */
+/** After this time without a pause, a client with many small statements yields to others. */
 const TURN_MS = 5;
-/** So often is the clock looked at: the few messages of one query never wait. */
+/** The clock is checked after this many messages. The few messages of a single query never wait. */
 const MESSAGES_A_TURN = 32;
-/** So often is a client told how far its statement is. */
+/** Interval of progress notices. */
 const PROGRESS_MS = 5_000;
 const NO_FORMATS: Format[] = [];
 
@@ -28,17 +28,17 @@ export interface ConnectionOptions extends PgOptions {
 export class Connection implements Conversation {
   readonly settings: SessionSettings;
   private readonly canWrite: boolean;
-  /** performance.now() when the last answer was given; undefined while one is being made. */
+  /** performance.now() of the last answer; undefined while one is being made. */
   idleSince: number | undefined = performance.now();
   private readonly statements = new Map<string, Statement>();
   private readonly portals = new Map<string, Portal>();
   private abort = new AbortController();
   private isRunning = false;
-  /** An error of the extended protocol: everything up to Sync is passed over. */
+  /** True after an error of the extended protocol: all messages up to Sync are skipped. */
   private isSkipping = false;
-  /** Statements of one request have begun a transaction that the end of the request commits. */
+  /** True while the statements of a request run in a transaction that is committed at the end of the request. */
   private hasRequest = false;
-  /** The server closes: what the client is told before the connection ends. */
+  /** The error sent before the connection ends, because the server closes. */
   private ending: FatalError | undefined;
   private isTerminated = false;
 
@@ -61,28 +61,28 @@ export class Connection implements Conversation {
     return this.options.metrics?.wires.pg;
   }
 
-  /** Of a CancelRequest. Without a statement under way nothing happens. */
+  /** Handles a CancelRequest. Does nothing if no statement is running. */
   cancel(): void {
     if (this.isRunning) this.abort.abort();
   }
 
-  /** The client sends no more. What it sent before is still answered, but nobody waits for a long query. */
+  /** The client has closed its side. Earlier messages are still answered, but a running query is cancelled. */
   gone(): void {
     this.cancel();
   }
 
-  /** Tells a client that waits for nothing why the connection ends. */
+  /** Tells an idle client why the connection ends. */
   async dismiss(reason: FatalError): Promise<void> {
     this.output.errorResponse(errorFields(reason));
     await this.output.flush();
   }
 
-  /** Asks the conversation to end after the answer under way. */
+  /** Ends the connection after the current answer. */
   end(reason: FatalError): void {
     this.ending = reason;
   }
 
-  /** Answers until the client leaves. The output is ready for the first ReadyForQuery. */
+  /** Serves the client until it disconnects. Before, the output must be ready for the first ReadyForQuery. */
   async run(): Promise<void> {
     try {
       this.readyForQuery();
@@ -109,7 +109,7 @@ export class Connection implements Conversation {
     } catch (error) {
       if (error instanceof ConnectionLost) return;
       if (!(error instanceof ProtocolError)) throw error;
-      // Only what ends the connection comes up to here.
+      // Only errors that end the connection are thrown up to here.
       this.output.errorResponse({ ...errorFields(error), severity: "FATAL" });
       await this.output.flush();
     } finally {
@@ -121,17 +121,17 @@ export class Connection implements Conversation {
   private handle(raw: RawMessage): void | Promise<void> {
     const decode = decoderOf(raw.type);
     if (decode === undefined) {
-      // Where the next message begins can no longer be trusted.
+      // The start of the next message is unknown now.
       throw new FatalError(`there is no message of type ${raw.type}`);
     }
     if (this.isSkipping && raw.type !== SYNC && raw.type !== TERMINATE) return;
     let text: string | undefined;
     const failed = async (error: unknown) => {
       if (error instanceof FatalError || error instanceof ConnectionLost) throw error;
-      // A statement that does not even get to its execution: drivers learn of most faults so.
+      // The statement failed before Execute. Drivers learn of most errors this way.
       if (raw.type === PARSE || raw.type === BIND) this.begin().end(endOf(error));
       await this.fail(error, text);
-      // Outside of the extended protocol nobody sends a Sync.
+      // Clients send a Sync only in the extended protocol.
       if (raw.type === QUERY) this.readyForQuery();
       else this.isSkipping = true;
     };
@@ -178,7 +178,7 @@ export class Connection implements Conversation {
     return this.endRequest().catch((error) => this.fail(error)).then(() => this.readyForQuery());
   }
 
-  /** Statements from now on are one transaction, up to Sync or to the end of the query. */
+  /** Runs the following statements in one transaction, up to Sync or the end of the query. */
   private beginRequest(): void {
     this.hasRequest = true;
     this.session.beginRequest();
@@ -189,7 +189,7 @@ export class Connection implements Conversation {
     await this.session.endRequest();
   }
 
-  /** What may take its time, and is cancelled like a statement that runs. */
+  /** Waits for work that may take long. It is cancelled like a running statement. */
   private async whileRunning<T>(work: Promise<T>): Promise<T> {
     this.isRunning = true;
     try {
@@ -293,11 +293,13 @@ export class Connection implements Conversation {
     return this.bindTo(statement, message);
   }
 
-  /** The statement for arrays of as many dimensions as its arguments have: an OID does not say how many. */
+  /**
+   * Prepares the statement again for arrays of as many dimensions as the arguments have, because an OID does not tell.
+   */
   private withDimensions(statement: Statement, { args, argFormats }: Bind): Statement | Promise<Statement> {
     const { parameters } = statement.prepared;
     const given = args.map((bytes, index) => arrayTagOf(bytes, formatOf(argFormats, index), statement.oids[index]));
-    // Where a column or a cast says how many dimensions there are, the argument is at fault.
+    // If a column or a cast determines the dimensions, the argument is wrong.
     const isOther = (tag: string | undefined, index: number) =>
       tag !== undefined && tag !== parameters[index] && parameters[index] === tagOfOid(statement.oids[index]);
     if (!given.some(isOther)) return statement;
@@ -370,7 +372,10 @@ export class Connection implements Conversation {
     }
   }
 
-  /** The only change before Sync needs no transaction. What comes next is waited for: no client expects an answer before it. */
+  /**
+   * A single statement before Sync needs no transaction. This waits for the next message, because no client expects an
+   * answer before Sync.
+   */
   private async isLastOfRequest(): Promise<boolean> {
     if (this.session.transaction !== "idle") return true;
     if (this.input.nextType === undefined && !await this.input.fill()) return false;
@@ -385,7 +390,7 @@ export class Connection implements Conversation {
 
   // Both
 
-  /** At once, but for long statements. */
+  /** Returns synchronously, except for long statements. */
   private statement(text: string, at: number, oids: number[]): Statement | Promise<Statement> {
     const own = sessionStatement(text, this);
     const ready = (prepared: Prepared) => this.statementOfPrepared(prepared, text, at, oids, own !== undefined);
@@ -418,7 +423,7 @@ export class Connection implements Conversation {
   private prepare(text: string, oids: number[]): Prepared | Promise<Prepared> {
     if (oids.length === 0) return this.session.prepare(text, [], this.waitOptions);
     const again = (error: unknown): Prepared | Promise<Prepared> => {
-      // A client that says "numeric" means whatever number the statement wants: a DECIMAL takes no DOUBLE.
+      // A "numeric" may be any number that the statement needs, because a DECIMAL parameter would not accept a DOUBLE.
       const isMisfit = error instanceof SqlError && error.sqlState === SQLSTATE.datatypeMismatch;
       if (!isMisfit || !oids.some(isLoose)) throw error;
       return this.session.prepare(text, oids.map((oid) => isLoose(oid) ? undefined : tagOfOid(oid)), this.waitOptions);
@@ -465,7 +470,7 @@ export class Connection implements Conversation {
     else this.output.emptyQueryResponse();
   }
 
-  /** Tells the client, and the transaction. */
+  /** Sends the error to the client and marks the transaction as failed. */
   private async fail(error: unknown, text?: string, at?: number): Promise<void> {
     if (error instanceof ConnectionLost) throw error;
     const { metrics, log } = this.options;
@@ -504,7 +509,10 @@ export class Connection implements Conversation {
     return portal;
   }
 
-  /** Outside of a transaction a portal lives on behind Sync while it has rows to give; its name is free then. */
+  /**
+   * Without a transaction, portals are kept after Sync only while they have more rows; a finished portal's name can be
+   * reused.
+   */
   private forgetFinished(): void {
     if (this.session.transaction !== "idle") return;
     for (const [name, portal] of this.portals) if (portal.isOver) this.portals.delete(name);
@@ -516,7 +524,7 @@ export class Connection implements Conversation {
     return portal === undefined ? Promise.resolve() : this.closed(portal);
   }
 
-  /** Its client has no use for an error of a result that is not wanted any more. */
+  /** Errors of a result that is no longer wanted are only logged. */
   private closed(portal: Portal): Promise<void> {
     return portal.close().catch((error) => this.options.log.error(`closing a result failed: ${error}`));
   }
@@ -536,7 +544,7 @@ export class Connection implements Conversation {
 }
 
 const QUERY = 0x51, PARSE = 0x50, BIND = 0x42, SYNC = 0x53, TERMINATE = 0x58;
-/** What the tag of an INSERT begins with; the rows follow. */
+/** Start of the tag of an INSERT, followed by the number of rows. */
 const INSERTED = "INSERT 0 ";
 
 function endOf(error: unknown): QueryEnd {
@@ -545,7 +553,7 @@ function endOf(error: unknown): QueryEnd {
   return isCancelled ? "queriesCancelled" : "queriesFailed";
 }
 
-/** None is all text, one holds for all. */
+/** No formats: all are text. One: it applies to all. */
 function formatOf(formats: Format[], index: number): Format {
   return formats.length === 1 ? formats[0] : formats[index] ?? 0;
 }

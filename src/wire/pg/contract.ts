@@ -1,4 +1,4 @@
-/** What the PG server is given. */
+/** Options of the PostgreSQL server. */
 import type { Database } from "../../api.ts";
 import type { RefusedStatement } from "../../log/mod.ts";
 import type { Metrics } from "../../metrics/mod.ts";
@@ -10,21 +10,21 @@ export interface PgLog {
   info(message: string): void;
   error(message: string): void;
   debug?(message: () => string): void;
-  /** Told of statements that clients got wrong. */
+  /** Called for invalid statements. */
   refused?(statement: RefusedStatement): void;
-  /** Told of clients that are not let in. */
+  /** Called for clients that are refused. */
   turnedAway?(address: Deno.Addr, reason: string): void;
 }
 
-/** What this room counts. */
+/** The metrics of this room. */
 export type PgMetrics = Pick<Metrics, "wires" | "queryErrors" | "unhandledErrors">;
 
 type Settings = Values<Omit<typeof pgSettings, "enabled" | "address">>;
 
-/** The settings, by default as they are declared; user and password are always given. */
+/** The settings, with their declared defaults; user and password are required. */
 export interface PgOptions extends Partial<Omit<Settings, "user" | "password">>, Pick<Settings, "user" | "password"> {
   hostname: string;
-  /** 0 takes any free one. */
+  /** 0: any free port. */
   port: number;
   database: Database;
   /** Undefined: requests for encryption are declined. */

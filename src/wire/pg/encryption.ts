@@ -1,4 +1,4 @@
-/** Whether a connection is encrypted is agreed on before its first message. */
+/** Negotiates encryption before the first message of a connection. */
 import type { ByteConnection } from "../tls/mod.ts";
 import type { PgOptions } from "./contract.ts";
 import { FatalError } from "./failure.ts";
@@ -6,23 +6,23 @@ import { decodeStartUp } from "./messages.ts";
 
 export interface Agreed {
   connection: ByteConnection;
-  /** What has been read of the first message. */
+  /** Bytes of the first message that were read already. */
   first: Uint8Array<ArrayBuffer>;
   isEncrypted: boolean;
 }
 
-/** The first byte of a TLS handshake. A start-up message begins with 0, as it is short. */
+/** The first byte of a TLS handshake. A start-up message begins with 0, because it is short. */
 const TLS_HANDSHAKE = 0x16;
 const REQUEST_SIZE = 8;
 const FIRST_SIZE = 1_024;
-/** What PostgreSQL's clients call their protocol in ALPN. */
+/** The name of PostgreSQL's protocol in ALPN. */
 const PROTOCOL = "postgresql";
 const YES = Uint8Array.of(0x53), NO = Uint8Array.of(0x4e);
 
 /**
- * Answers SSLRequest and GSSENCRequest, and does the handshake of TLS. Undefined when the client left.
- * @throws {FatalError} for a client that can still be told
- * @throws {Error} when the handshake fails
+ * Answers SSLRequest and GSSENCRequest, and performs the TLS handshake. Undefined if the client has disconnected.
+ * @throws {FatalError} to be sent to the client
+ * @throws {Error} if the handshake fails
  */
 export async function agreeOnEncryption(
   connection: ByteConnection,
@@ -42,7 +42,7 @@ export async function agreeOnEncryption(
     }
     if (tag === "sslRequest" && certificate !== undefined) {
       if (size > REQUEST_SIZE) {
-        // Somebody in between could have put them there, to be taken for the client's own.
+        // A third party could have inserted these bytes, which would then be read as the client's (CVE-2021-23214).
         throw new FatalError(
           `${size - REQUEST_SIZE} bytes came with the request for TLS: expected none before its answer`,
         );
@@ -56,7 +56,7 @@ export async function agreeOnEncryption(
   }
 }
 
-/** Is there enough to tell requests and the beginning of TLS from start-up messages? */
+/** True if enough bytes were read to distinguish requests and TLS from start-up messages. */
 function isKnown(buffer: Uint8Array, size: number): boolean {
   if (size < 4) return size > 0 && buffer[0] !== 0;
   return sizeOf(buffer) !== REQUEST_SIZE || size >= REQUEST_SIZE;
@@ -78,7 +78,7 @@ async function beginWithTls(
     );
   }
   const agreed = await withTls(connection, certificate, first);
-  // Without the name, a page in a browser could make a request of HTTP pass for a start-up message.
+  // Without ALPN, a page in a browser could send an HTTP request that is read as a start-up message.
   if (agreed.protocol === PROTOCOL) return agreed;
   agreed.connection.close();
   throw new Error(`TLS: a client that begins with it names its protocol by ALPN: found none, expected "${PROTOCOL}"`);

@@ -1,4 +1,4 @@
-/** Failures as the fields of an ErrorResponse. */
+/** Converts errors to fields of an ErrorResponse. */
 import { CorruptFileError, DiskFullError, ProtocolError, SqlError, SQLSTATE } from "../../errors.ts";
 
 /** Fields of an ErrorResponse. */
@@ -10,7 +10,7 @@ export interface ErrorFields {
   position?: number;
 }
 
-/** Beyond those of `SQLSTATE`, what only this wire says. */
+/** SQLSTATEs used only by this protocol, besides those of `SQLSTATE`. */
 export const PG_SQLSTATE = {
   tooManyConnections: "53300",
   configurationLimit: "53400",
@@ -25,18 +25,18 @@ export const PG_SQLSTATE = {
   invalidBinary: "22P03",
 } as const;
 
-/** Ends the connection once its client was told. */
+/** Ends the connection after it was sent to the client. */
 export class FatalError extends ProtocolError {}
 
-/** Nobody is there any more to be told. */
+/** The client has disconnected. */
 export class ConnectionLost extends Error {
   override readonly name = "ConnectionLost";
 }
 
-/** These have a position in no text: they come from the machine, the clock, another client or the protocol. */
+/** These have no position in the text: they are caused by the machine, the clock, another client or the protocol. */
 const WITHOUT_PLACE = /^(?:08|25|26|34|3B|42P0[35]|53|57|58|XX)/;
 
-/** `text` is what the statement was, and `at` its place in what the client sent. */
+/** `text`: the statement. `at`: its position in the text that the client sent. */
 export function errorFields(error: unknown, text = "", at = 0): ErrorFields {
   if (error instanceof SqlError) {
     const { message, sqlState: code, caret } = error;
@@ -62,7 +62,7 @@ export function errorFields(error: unknown, text = "", at = 0): ErrorFields {
   };
 }
 
-/** Is it a failure that is neither the client's nor that of a full disk? Those are logged and counted. */
+/** True for internal errors, which are logged and counted: not caused by the client or a full disk. */
 export function isUnhandled(error: unknown): boolean {
   return !(error instanceof SqlError || error instanceof ProtocolError || error instanceof DiskFullError ||
     isAbort(error));

@@ -1,36 +1,36 @@
 /**
- * Bytes of a client as messages. The next read is always under way while messages are worked on, so a client that has gone is
- * noticed in the middle of its query; at most one buffer is read ahead.
+ * Splits a client's bytes into messages. The next read is always pending while messages are processed, so that a
+ * disconnect is noticed during a query. At most one buffer is read ahead.
  */
 import { ProtocolError } from "../../errors.ts";
 
-/** With less room than this behind what was read, the next read goes to a new buffer. */
+/** If less space is free in the buffer, the next read uses a new one. */
 const FREE_MIN = 4_096;
 
 export interface RawMessage {
-  /** 0 for the messages of the start-up, which have none. */
+  /** 0 for messages of the start-up, which have no type. */
   type: number;
   /** A view, valid until the next `fill`. */
   body: Uint8Array;
 }
 
-/** The part of a connection that is read from. */
+/** The reading side of a connection. */
 export interface ByteReader {
   read(into: Uint8Array): Promise<number | null>;
 }
 
 export class Input {
   private buffer: Uint8Array<ArrayBuffer>;
-  /** The next message, the end of the last complete one, the end of what was read. */
+  /** Offsets of the next message, of the end of the last complete one, and of the end of the data. */
   private start = 0;
   private complete = 0;
   private end = 0;
-  /** The read under way, to `at` of its buffer. A new buffer begins with what stood behind `from` in the old one. */
+  /** The pending read, to offset `at` of its buffer. A new buffer starts with the bytes from `from` of the old one. */
   private ahead:
     | { buffer: Uint8Array<ArrayBuffer>; at: number; from: number; count: Promise<number | null> }
     | undefined;
   private typed = false;
-  /** So many have come. */
+  /** Number of bytes received. */
   byteCount = 0;
 
   /**
@@ -49,14 +49,14 @@ export class Input {
     this.byteCount = this.end = first.length;
   }
 
-  /** From now on messages have a type, and may be so long. */
+  /** From now on messages have a type, and the given maximum size. */
   endStartUp(sizeMax: number): void {
     this.typed = true;
     this.sizeMax = sizeMax;
     this.scan();
   }
 
-  /** Waits for at least one whole message; false when the connection has ended. */
+  /** Waits for at least one complete message; false if the connection has ended. */
   async fill(): Promise<boolean> {
     if (this.start === this.complete) this.scan();
     while (this.start === this.complete) {
@@ -77,7 +77,7 @@ export class Input {
     return true;
   }
 
-  /** The next whole message that is here. */
+  /** The next complete message, if there is one. */
   next(): RawMessage | undefined {
     if (this.start === this.complete) return undefined;
     const size = this.sizeAt(this.start);
@@ -87,24 +87,24 @@ export class Input {
     return { type, body: this.buffer.subarray(from, this.start) };
   }
 
-  /** The type of the message after the one that `next` gave last; undefined when it is not here as a whole. */
+  /** The type of the message after the one that `next` returned last; undefined if it is incomplete. */
   get nextType(): number | undefined {
     return this.start === this.complete ? undefined : this.buffer[this.start];
   }
 
-  /** Finds the end of the last message that is here as a whole. */
+  /** Finds the end of the last complete message. */
   private scan(): void {
     this.complete = this.start;
     while (this.complete < this.end) {
       const size = this.sizeAt(this.complete);
       if (size === 0 || this.complete + size > this.end) break;
       this.complete += size;
-      // What follows a start-up message may be of the other form already.
+      // The message after a start-up message may already have the other format.
       if (!this.typed) break;
     }
   }
 
-  /** Bytes of the message at `at`, its head included; 0 while the head is not here. */
+  /** Size of the message at `at`, with its header; 0 if the header is incomplete. */
   private sizeAt(at: number): number {
     const sizeAt = at + (this.typed ? 1 : 0);
     if (sizeAt + 4 > this.end) return 0;

@@ -20,7 +20,7 @@ export interface Parse {
   tag: "parse";
   statement: string;
   text: string;
-  /** Of the parameters, from the first on; 0 is left to the server. */
+  /** Types of the first parameters; 0 lets the server determine the type. */
   oids: number[];
 }
 export interface Bind {
@@ -63,7 +63,7 @@ export type Message =
   | { tag: "flush" }
   | { tag: "terminate" }
   | { tag: "functionCall" }
-  /** Left over from a COPY that was refused. */
+  /** Sent by clients after a COPY that was refused. */
   | { tag: "copy" };
 
 export type StartUp =
@@ -94,7 +94,7 @@ export function decodeStartUp(body: Uint8Array): StartUp {
   }
   const major = code >>> 16, minor = code & 0xffff;
   const parameters = new Map<string, string>();
-  // What other major versions write behind the code is not known here.
+  // The format of other major versions after the code is unknown.
   if (major !== 3) return { tag: "startUp", major, minor, parameters };
   for (let name = reader.cstring(); name !== ""; name = reader.cstring()) parameters.set(name, reader.cstring());
   reader.end();
@@ -241,7 +241,7 @@ const DECODERS = new Map<string, (body: Uint8Array) => Message>([
 ]);
 const BY_TYPE = Array.from({ length: 256 }, (_, type) => DECODERS.get(String.fromCharCode(type)));
 
-/** The decoder of a message type; undefined when there is no such type. */
+/** The decoder of a message type; undefined for unknown types. */
 export function decoderOf(type: number): ((body: Uint8Array) => Message) | undefined {
   return BY_TYPE[type];
 }

@@ -1,6 +1,6 @@
 /**
- * The PostgreSQL wire: accepts connections, knows who they are, and keeps them in bounds. What is said on a connection is in
- * `connection.ts`; `messages.ts` and `output.ts` are the protocol's two directions.
+ * The PostgreSQL server: accepts connections, authenticates them and limits their number. `connection.ts` serves a
+ * connection; `messages.ts` and `output.ts` are the two directions of the protocol.
  */
 import { shownAddress, shownText } from "../../log/mod.ts";
 import { ProtocolError } from "../../errors.ts";
@@ -19,18 +19,20 @@ import { ConfiguredAccounts } from "./users.ts";
 
 export type { PgLog, PgMetrics, PgOptions } from "./contract.ts";
 
-/** Connections that have not logged in yet, beyond the limit of those that have: cancel requests come this way too. */
+/**
+ * Limit of connections that have not logged in, besides the limit of those that have. It allows for cancel requests.
+ */
 const NEWCOMERS_MAX = 100;
 const LOOK_AROUND_MS = 1_000;
 
 export interface RunningPg {
   port: number;
   close(): Promise<void>;
-  /** Clients that have logged in and not left. */
+  /** Number of logged-in clients. */
   connectionCount(): number;
 }
 
-/** Answers until `close`, which lets running statements end within a grace time and then cancels them. */
+/** Serves until `close`, which lets running statements finish within a grace time and then cancels them. */
 export async function startPg(options: PgOptions): Promise<RunningPg> {
   const listener = Deno.listen({ hostname: options.hostname, port: options.port });
   const { access } = options.database;
@@ -46,7 +48,7 @@ export async function startPg(options: PgOptions): Promise<RunningPg> {
   };
 }
 
-/** What it takes to write to a client, so that one who does not read is noticed. */
+/** Records when writing started, so that clients that do not read are noticed. */
 function timed(client: Client): ByteWriter {
   return {
     write(bytes) {
@@ -58,13 +60,13 @@ function timed(client: Client): ByteWriter {
 
 /** One client, from accept to close. */
 interface Client {
-  /** With TLS once that has been agreed on. */
+  /** The connection, with TLS after the handshake. */
   conn: ByteConnection;
   since: number;
   key: number;
-  /** Since when it has not taken what is sent. */
+  /** Start of a write that the client has not accepted yet. */
   sendingSince?: number;
-  /** Once it has logged in. */
+  /** Set after log-in. */
   connection?: Connection;
   done: Promise<void>;
 }
@@ -74,7 +76,7 @@ class PgServer {
   private readonly accepting: Promise<void>;
   private readonly timer: ReturnType<typeof setInterval>;
   private nextPid = 1;
-  /** Clients that have logged in. */
+  /** Number of logged-in clients. */
   connectionCount = 0;
   private isClosing = false;
   private readonly options: PgOptions;
@@ -95,7 +97,7 @@ class PgServer {
     const grace = setTimeout(() => {
       for (const { connection } of this.clients.values()) connection?.cancel();
     }, this.options.closeGraceMs ?? DEFAULT_LIMITS.closeGraceMs);
-    // Whoever does not even read the error is cut off.
+    // Clients that do not even read the error are disconnected.
     const end = setTimeout(() => {
       for (const { conn } of this.clients.values()) closeQuietly(conn);
     }, (this.options.closeGraceMs ?? DEFAULT_LIMITS.closeGraceMs) + 500);
@@ -112,7 +114,7 @@ class PgServer {
       } catch (error) {
         if (this.isClosing) return;
         this.options.log.error(`accepting a PG client failed: ${error}`);
-        // Out of descriptors, for instance: trying again at once would only burn time.
+        // For example, there are no file descriptors left. Retrying at once would only use the processor.
         await new Promise((resolve) => setTimeout(resolve, 100));
         continue;
       }
@@ -131,7 +133,7 @@ class PgServer {
     const key = crypto.getRandomValues(new Int32Array(1))[0];
     const client: Client = { conn, since: performance.now(), key, done: Promise.resolve() };
     this.clients.set(pid, client);
-    // A small answer must not wait for the acknowledgement of the one before.
+    // Without this, a small answer would wait for the acknowledgement of the previous one.
     conn.setNoDelay(true);
     client.done = this.serve(pid, client).catch((error) => {
       this.options.metrics?.unhandledErrors.inc();
@@ -158,7 +160,7 @@ class PgServer {
     }
   }
 
-  /** Undefined when the client has gone or its handshake has failed. */
+  /** Undefined if the client has disconnected or its handshake failed. */
   private async agree({ conn }: Client): Promise<Agreed | undefined> {
     try {
       return await agreeOnEncryption(conn, this.options.certificate);
@@ -228,7 +230,7 @@ class PgServer {
     }
   }
 
-  /** Nobody is told whether there was such a connection. */
+  /** The client gets no answer, as the protocol requires. */
   private cancel(pid: number, key: number): void {
     const client = this.clients.get(pid);
     if (client?.key === key) client.connection?.cancel();
@@ -257,7 +259,7 @@ class PgServer {
     }
   }
 
-  /** At once, or after the answer under way. */
+  /** Immediately, or after the current answer. */
   private dismiss({ conn, connection }: Client, reason: FatalError): void {
     if (connection === undefined) closeQuietly(conn);
     else if (connection.idleSince === undefined) connection.end(reason);
@@ -271,6 +273,6 @@ function closeQuietly(conn: Pick<Deno.Conn, "close">): void {
   try {
     conn.close();
   } catch {
-    // It is closed already.
+    // Already closed.
   }
 }

@@ -1,5 +1,6 @@
 /**
- * What the server sends. Messages gather in one buffer and leave in one write; big chunks of rows leave as they are.
+ * Encodes the server's messages. They are collected in one buffer and sent in one write; large chunks of rows are sent
+ * as they are.
  * @see https://www.postgresql.org/docs/current/protocol-message-formats.html
  */
 import type { ResultColumn } from "../../api.ts";
@@ -9,13 +10,13 @@ import type { Format } from "./messages.ts";
 
 const utf8 = new TextEncoder();
 const CAPACITY = 16_384;
-/** Rows of at most so many bytes are copied behind what waits; more are not worth a copy. */
+/** Rows up to this size are copied into the buffer; larger ones are sent directly. */
 const COPIED_MAX = 16_384;
 
-/** Of a CHAR, as PostgreSQL writes character(1): 4 bytes of header and one character. */
+/** Type modifier of CHAR as character(1): 4 bytes of header and one character. */
 const CHAR_TYPE_MODIFIER = 5;
 
-/** The part of a connection that is written to. */
+/** The writing side of a connection. */
 export interface ByteWriter {
   write(bytes: Uint8Array): Promise<number>;
 }
@@ -25,32 +26,32 @@ export class Output {
   private view = new DataView(this.bytes.buffer);
   private at = 0;
   private start = 0;
-  /** Sent by `rows` so far. */
+  /** Bytes sent by `rows`. */
   rowBytes = 0;
-  /** Writes under way: a second one could get into the middle of the first. */
+  /** Number of pending writes. A second one could be mixed into the first. */
   private writing = 0;
 
-  /** Above `fullBytes` the buffer is sent before more is added. */
+  /** If the buffer exceeds `fullBytes`, it is sent before more is added. */
   constructor(private readonly writer: ByteWriter, private readonly fullBytes = 65_536) {}
 
-  /** Is there so much that it should be sent before more is added? */
+  /** True if the buffer should be sent before more is added. */
   get isFull(): boolean {
     return this.at >= this.fullBytes;
   }
 
-  /** Sends what has gathered, at the reader's pace. */
+  /** Sends the buffer and waits for the reader. */
   async flush(): Promise<void> {
     if (this.at === 0) return;
     const { bytes, at } = this;
     this.at = 0;
-    // What is added while this is being sent must not overwrite it; a buffer that grew is not kept.
+    // New messages must not overwrite the buffer while it is sent. A buffer that has grown is not reused.
     this.bytes = SPARE.pop() ?? new Uint8Array(CAPACITY);
     this.view = new DataView(this.bytes.buffer);
     await this.write(bytes.subarray(0, at));
     if (bytes.length === CAPACITY && SPARE.length < SPARE_COUNT_MAX) SPARE.push(bytes);
   }
 
-  /** DataRow messages, ready to send, which are not used any more by the caller. Returns a promise when there is something to wait for. */
+  /** Sends encoded DataRow messages, which the caller must not use any more. Returns a promise if it has to wait. */
   rows(bytes: Uint8Array): Promise<void> | undefined {
     this.rowBytes += bytes.length;
     if (bytes.length <= COPIED_MAX) {
@@ -62,7 +63,10 @@ export class Output {
     return this.sendOn(bytes);
   }
 
-  /** Whole buffers are given back at once: at hundreds of megabytes a second they would pile up until some later collection. */
+  /**
+   * Whole buffers are released at once. Otherwise, at hundreds of megabytes per second, they would accumulate until the
+   * next garbage collection.
+   */
   private async sendOn(bytes: Uint8Array): Promise<void> {
     this.writing++;
     try {
@@ -77,7 +81,7 @@ export class Output {
   private async large(bytes: Uint8Array): Promise<void> {
     await this.flush();
     await writeAll(this.writer, bytes);
-    // Given back at once: waiting for a collection, a fast reader fills hundreds of megabytes.
+    // Released at once, because a fast reader would fill hundreds of megabytes before the next garbage collection.
     const { buffer } = bytes;
     if (buffer instanceof ArrayBuffer && bytes.byteLength === buffer.byteLength) buffer.transfer(0);
   }
@@ -116,7 +120,7 @@ export class Output {
     this.end();
   }
 
-  /** `version`: the newest that is spoken here, major << 16 | minor. */
+  /** `version`: the newest supported one, major << 16 | minor. */
   negotiateProtocolVersion(version: number, unknownOptions: string[]): void {
     this.begin("v");
     this.int32(version);
@@ -219,14 +223,14 @@ export class Output {
     }
   }
 
-  /** A notice while a statement runs: at once, or with what is sent next. Not for a client that does not read. */
+  /** Sends a notice while a statement runs, immediately or with the next write. Skipped if the client does not read. */
   noticeMeanwhile(message: string): void {
     if (this.isFull) return;
     this.noticeResponse(message);
-    if (this.writing === 0) this.flush().catch(() => {}); // the statement ends otherwise when its client has gone
+    if (this.writing === 0) this.flush().catch(() => {}); // if the client has disconnected, the statement ends in another way
   }
 
-  /** Told beside the answer, which goes on. */
+  /** Sends a notice in addition to the answer. */
   noticeResponse(message: string): void {
     this.begin("N");
     this.field("S", "NOTICE");
@@ -280,7 +284,7 @@ export class Output {
     this.at += bytes.length;
   }
 
-  /** A zero inside of the text would end it: those are left out. */
+  /** Zero bytes are removed, because they would end the text. */
   private cstring(text: string): void {
     const clean = text.includes("\0") ? text.replaceAll("\0", "") : text;
     this.room(clean.length * 3 + 1);
@@ -297,7 +301,7 @@ export class Output {
   }
 }
 
-/** Buffers between two uses, of all connections. */
+/** Unused buffers, shared by all connections. */
 const SPARE: Uint8Array<ArrayBuffer>[] = [];
 const SPARE_COUNT_MAX = 16;
 

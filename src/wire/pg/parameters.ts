@@ -1,9 +1,10 @@
 /**
- * Parameters: PostgreSQL's type OIDs as our tags, and the bytes of an argument as a value.
+ * Parameters: converts PostgreSQL's type OIDs to tags, and the bytes of an argument to a value.
  *
- * A parameter has two types. The one on the wire (its OID, as the client gave it or as we announced it) says how the bytes are
- * read; the one in SQL (its tag) says what value they must become. Texts are the looser of the two: an OID of text leaves the
- * tag to the statement, so that `ts > $1` takes '2024-01-01' also from drivers that declare every string as varchar.
+ * A parameter has two types. The protocol's type (the OID, specified by the client or announced by the server)
+ * determines how the bytes are read; the SQL type (the tag) determines the value that they are converted to. The OID of
+ * a text leaves the tag to the statement, so that `ts > $1` accepts '2024-01-01' from drivers that declare every string
+ * as varchar.
  */
 import { notSupported, ProtocolError, SqlError, SQLSTATE } from "../../errors.ts";
 import { typeOf, type Value } from "../../types/mod.ts";
@@ -16,11 +17,11 @@ import type { Format } from "./messages.ts";
 import { decodeText } from "./reader.ts";
 
 interface WireType {
-  /** What its binary form holds; undefined is text. */
+  /** The type of its binary format; undefined is text. */
   tag: string | undefined;
-  /** Bytes of the binary form. */
+  /** Bytes of the binary format. */
   size: number;
-  /** A text is read as one of the statement's type. */
+  /** Absent if texts are read as the statement's type. */
   binary?: (view: DataView) => Value;
 }
 
@@ -40,7 +41,7 @@ const BPCHAR = 1042, VARCHAR = 1043;
 /** int2[], int4[], int8[], float4[], float8[], numeric[] */
 const ARRAYS = [1005, 1007, 1016, 1021, 1022, 1231];
 
-/** Arrays of texts: `{a,b}` in the catalogues, and so here. */
+/** Arrays of texts are texts here: `{a,b}`, as in the catalogues. */
 const TEXT_ARRAYS: Readonly<Record<string, number>> = {
   char: 1002,
   name: 1003,
@@ -72,9 +73,9 @@ const WIRE_TYPES = new Map<number, WireType>([
   [1184, { tag: "TIMESTAMP", size: 8, binary: micros }],
   [1082, { tag: "TIMESTAMP", size: 4, binary: (view) => BigInt(view.getInt32(0)) * DAY_MICROS + EPOCH_2000_MICROS }],
   [2950, { tag: "UUID", size: 16, binary: (view) => (view.getBigUint64(0) << 64n) | view.getBigUint64(8) }],
-  // A DECIMAL's digits, or a DOUBLE where the statement does not say: see `tagOfOid`.
+  // The digits of a DECIMAL, or a DOUBLE if the statement does not determine the type. See `tagOfOid`.
   [NUMERIC, { tag: "DOUBLE", size: -1, binary: numericText }],
-  // The statement may want more dimensions: see `isLoose`.
+  // The statement may require more dimensions. See `isLoose`.
   ...ARRAYS.map((oid) => [oid, { tag: "DOUBLE[]", size: -1, binary: readArray }] as const),
   ...Object.values(TEXT_ARRAYS).map((oid) => [oid, { tag: "STRING", size: -1, binary: textArray }] as const),
   [OID_ARRAY, {
@@ -95,14 +96,13 @@ const REFUSED = new Map([
     .map((oid) => [oid, "an array"] as const),
 ]);
 
-/** Does the OID settle a type only where the statement does not need another one? */
+/** True if the OID determines the type only if the statement does not require another one. */
 export function isLoose(oid: number): boolean {
   return oid === NUMERIC || ARRAYS.includes(oid);
 }
 
 /**
- * The tag that an OID of Parse settles; undefined leaves it to the statement.
- * @throws {SqlError} 0A000, for types that have no counterpart.
+ * The tag for an OID of Parse; undefined leaves it to the statement. @throws {SqlError} 0A000 for unsupported types.
  */
 export function tagOfOid(oid: number): string | undefined {
   const refused = REFUSED.get(oid);
@@ -110,7 +110,7 @@ export function tagOfOid(oid: number): string | undefined {
   return WIRE_TYPES.get(oid)?.tag;
 }
 
-/** What ParameterDescription says of a parameter: the client's own OID, or that of the type found. `arrayOf`: see `Prepared`. */
+/** The OID in ParameterDescription: the client's own, or that of the inferred type. `arrayOf`: see `Prepared`. */
 export function announcedOid(given: number | undefined, tag: string, arrayOf?: string): number {
   if (given) return given;
   if (arrayOf === undefined) return typeOf(tag).pgOid;
@@ -118,8 +118,8 @@ export function announcedOid(given: number | undefined, tag: string, arrayOf?: s
 }
 
 /**
- * The value of parameter `number` (from 1).
- * @throws {SqlError} 22P02 and 22003, when the bytes are no value of the type; ProtocolError 22P03, when their size is wrong.
+ * The value of parameter `number` (from 1). @throws {SqlError} 22P02 and 22003 if the bytes are no value of the type;
+ * ProtocolError 22P03 if their size is wrong.
  */
 export function decodeParameter(
   bytes: Uint8Array | null,
@@ -141,7 +141,7 @@ export function decodeParameter(
   return convert(type.binary(new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)), type.tag, tag, number);
 }
 
-/** The tag of an array argument, by its dimensions; undefined for empty arrays and for arguments of other types. */
+/** The tag of an array argument, by its dimensions; undefined for empty arrays and other types. */
 export function arrayTagOf(bytes: Uint8Array | null, format: Format, oid: number): string | undefined {
   if (bytes === null || !ARRAYS.includes(oid)) return undefined;
   if (format === 0) {
@@ -163,10 +163,10 @@ function readText(text: string, tag: string, number: number): Value {
 }
 
 const INTEGER_MAX: Record<string, number> = { BYTE: 127, SHORT: 32767, INT: 2147483647 };
-/** Nanoseconds of one step. */
+/** Nanoseconds of one unit. */
 const STEP_NANOS: Record<string, bigint> = { DATE: 1_000_000n, TIMESTAMP: 1_000n, TIMESTAMP_NS: 1n };
 
-/** A value of type `from` as one of type `to`. */
+/** Converts a value of type `from` to type `to`. */
 function convert(value: Value, from: string | undefined, to: string, number: number): Value {
   if (value === null) return value;
   if (typeof value === "string" || from === undefined) return readText(String(value), to, number);

@@ -1,4 +1,4 @@
-/** The conversation over a real socket, with a database that the test makes up. */
+/** The protocol over a real socket, with a fake database. */
 import assert from "node:assert/strict";
 import { SqlError } from "../../errors.ts";
 import { FakeDatabase, type FakeStatement } from "../testing/fake-database.ts";
@@ -38,7 +38,7 @@ const describe = (what: "S" | "P", name: string) => message("D", what, name, 0);
 const execute = (portal = "", rows = 0) => message("E", portal, 0, int32(rows));
 const SYNC = message("S"), FLUSH = message("H");
 
-/** Speaks bytes; answers are told in short: "C:SELECT 1", "Z:I", "E:42601@8". */
+/** Sends bytes, and abbreviates answers: "C:SELECT 1", "Z:I", "E:42601@8". */
 class RawClient {
   private buffer = new Uint8Array(0);
   pid = 0;
@@ -72,7 +72,7 @@ class RawClient {
     for (let at = 0; at < bytes.length;) at += await this.conn.write(bytes.subarray(at));
   }
 
-  /** Messages up to and with one of type `last`; "end" when the connection ends. */
+  /** Reads messages up to one of type `last`; "end" if the connection ends. */
   async until(last: string): Promise<string[]> {
     const told: string[] = [];
     for (;;) {
@@ -277,7 +277,7 @@ test("makes log-ins wait after wrong passwords of that user, and of no other", a
   assert.equal((await reader.until("Z")).at(-1), "Z:I");
   ended.push("reader");
   await Promise.all(waiting);
-  // Four too many are told at once; eight wait longer than the other user, and are let in.
+  // The four clients above the limit are refused at once. Eight wait longer than the other user and succeed.
   assert.deepEqual(ended.toSorted(), [...Array(8).fill("Z:I"), "reader", ...Array(4).fill("refused")]);
   assert.deepEqual(new Set(ended.slice(-8)), new Set(["Z:I"]));
   const after = await guess("quest");
@@ -290,7 +290,7 @@ test("sends clients away that do not log in, silent ones and slow ones", async (
   const slow = new RawClient(await Deno.connect({ hostname: "127.0.0.1", port }));
   const asked = new RawClient(await Deno.connect({ hostname: "127.0.0.1", port }));
   await asked.sendStartUp(int32(3 << 16), "user", 0, "admin", 0, 0);
-  // A long message, byte by byte.
+  // Sends a long message byte by byte.
   await slow.send(Uint8Array.from(int32(8000)));
   const drip = setInterval(() => slow.conn.write(new Uint8Array(1)).catch(() => {}), 20);
   try {

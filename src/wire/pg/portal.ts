@@ -1,4 +1,7 @@
-/** A prepared statement, and one with its arguments: a portal, which gives its rows in as many steps as the client likes. */
+/**
+ * Prepared statements and portals. A portal is a statement with arguments; it returns its rows in as many steps as the
+ * client requests.
+ */
 import type { Answer, Chunk, ExecuteOptions, Prepared, ResultColumn } from "../../api.ts";
 import { assert, SqlError, SQLSTATE } from "../../errors.ts";
 import type { Value } from "../../types/mod.ts";
@@ -8,17 +11,17 @@ import type { Output } from "./output.ts";
 export interface Statement {
   readonly prepared: Prepared;
   readonly text: string;
-  /** Where `text` begins in what the client sent; characters. */
+  /** Offset of `text` in the text that the client sent, in characters. */
   readonly at: number;
   /** As announced to the client. */
   readonly oids: readonly number[];
   readonly isExplain: boolean;
-  /** Answered by this wire, not by the database. */
+  /** Handled by this protocol, not by the database. */
   readonly isOfSession: boolean;
 }
 
 export type Step =
-  /** The row limit was reached; there may be more. */
+  /** The row limit was reached. There may be more rows. */
   | { kind: "suspended"; rowCount: number }
   | { kind: "complete"; tag: string; rowCount?: number }
   | { kind: "empty" };
@@ -32,9 +35,9 @@ export function isExplain(text: string): boolean {
 export class Portal {
   private answer: Answer | undefined;
   private chunks: AsyncIterator<Chunk> | undefined;
-  /** Of a chunk that did not fit below the row limit. */
+  /** The rest of a chunk that exceeded the row limit. */
   private rest: Chunk | undefined;
-  /** Nothing comes of it any more. */
+  /** True if it returns no more rows. */
   isOver = false;
 
   constructor(readonly statement: Statement, private readonly values: Value[], readonly formats: Format[]) {}
@@ -43,7 +46,7 @@ export class Portal {
     return this.chunks !== undefined && !this.isOver;
   }
 
-  /** Sends up to `rowCountMax` rows, 0: all that are left. */
+  /** Sends up to `rowCountMax` rows; 0 means all. */
   async step(
     output: Output,
     rowCountMax: number,
@@ -102,7 +105,10 @@ export class Portal {
     return rowCount;
   }
 
-  /** A table may have changed since the client was told of the columns. Drivers look for this very message and prepare again. */
+  /**
+   * A table may have changed since the columns were announced. Drivers recognise exactly this message and prepare
+   * again.
+   */
   private async expectColumns(columns: ResultColumn[]): Promise<void> {
     const known = this.statement.prepared.columns ?? [];
     if (
@@ -114,7 +120,7 @@ export class Portal {
   }
 }
 
-/** The first `rowCount` rows of a chunk, and the others. */
+/** Splits a chunk after `rowCount` rows. */
 function split(chunk: Chunk, rowCount: number): [Chunk, Chunk] {
   const { bytes } = chunk;
   let at = 0;
@@ -125,13 +131,13 @@ function split(chunk: Chunk, rowCount: number): [Chunk, Chunk] {
   return [{ bytes: bytes.subarray(0, at), rows: rowCount }, { bytes: bytes.subarray(at), rows: chunk.rows - rowCount }];
 }
 
-/** As users of this dialect know them: "OK" for all DDL. */
+/** Tags as in the dialect: "OK" for all DDL. */
 function commandTag({ category, tag }: Answer & { kind: "done" }): string {
   if (category !== "ddl" || tag === "SET") return tag;
   return tag.startsWith("SELECT ") ? `OK ${tag.slice("SELECT ".length)}` : "OK";
 }
 
-/** Formats by column, out of those in Bind: none is all text, one holds for all, and more than there are columns do no harm. */
+/** Formats of the columns from Bind: none means all text, one applies to all, and extra ones are ignored. */
 export function resultFormats(given: Format[], columnCount: number): Format[] {
   if (given.length === columnCount) return given;
   if (given.length <= 1) return new Array(columnCount).fill(given[0] ?? 0);

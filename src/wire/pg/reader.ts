@@ -1,10 +1,10 @@
 import { ProtocolError } from "../../errors.ts";
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
-/** Names of statements and portals are this short; for them a loop is faster than the decoder. */
+/** Maximum length of most names of statements and portals. A loop is faster for them than TextDecoder. */
 const SHORT_LENGTH = 24;
 
-/** Reads the fields of one message in their order. Each method throws `ProtocolError` when its field does not fit. */
+/** Reads the fields of a message in order. Each method throws `ProtocolError` if the field is invalid. */
 export class Reader {
   private at = 0;
   private readonly view: DataView;
@@ -35,7 +35,7 @@ export class Reader {
     return this.body.subarray(from, from + size);
   }
 
-  /** int32 size, then so many bytes; size -1 is null. */
+  /** int32 size, then that many bytes; size -1 is null. */
   nullableBytes(): Uint8Array | null {
     const size = this.int32();
     return size === -1 ? null : this.bytes(size);
@@ -49,7 +49,7 @@ export class Reader {
     return decodeText(this.body, from, end);
   }
 
-  /** A count of 16 bits (never taken as negative: PostgreSQL has up to 65535 arguments), then so many items. */
+  /** An unsigned count of 16 bits (PostgreSQL allows 65535 arguments), then that many items. */
   list16<Item>(item: () => Item): Item[] {
     const count = this.view.getUint16(this.take(2));
     const items: Item[] = [];
@@ -70,7 +70,7 @@ export class Reader {
   }
 }
 
-/** @throws {ProtocolError} 22021, when the bytes are not UTF-8. */
+/** @throws {ProtocolError} 22021 if the bytes are not UTF-8. */
 export function decodeText(bytes: Uint8Array, from = 0, to: number = bytes.length): string {
   if (to - from <= SHORT_LENGTH) {
     let text = "", at = from;

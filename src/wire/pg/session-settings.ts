@@ -1,25 +1,25 @@
-/** What a client has set, by its start-up message and by SET, until RESET. */
+/** Settings of a session, made by the start-up message and by SET. */
 import { SqlError, SQLSTATE } from "../../errors.ts";
 
-/** Entries of a start-up message that are about the connection. */
+/** Parameters of a start-up message that are no settings. */
 const NO_SETTINGS = new Set(["user", "database", "options", "replication"]);
 
-/** Any name can be set. */
+/** Limits, because any name can be set. */
 const SETTINGS_MAX = 256, VALUE_LENGTH_MAX = 8_192;
 
 export class SessionSettings {
-  /** By names in lower case. */
+  /** By lower-case name. */
   readonly values: Map<string, string>;
-  /** Of the start-up message: what RESET goes back to. */
+  /** From the start-up message. RESET restores them. */
   private readonly start: ReadonlyMap<string, string>;
   statementTimeoutMs = 0;
-  /** client_min_messages is info or lower: the client is told how far long statements are. */
+  /** True if client_min_messages is info or lower: progress of long statements is sent as notices. */
   tellsProgress = false;
 
-  /** @throws {SqlError} for a value that a setting cannot have. */
+  /** @throws {SqlError} for an invalid value. */
   constructor(parameters: ReadonlyMap<string, string> = new Map()) {
     const start = new Map<string, string>();
-    // Settings of `options` first: a parameter of its own wins.
+    // Settings in `options` come first, so that separate parameters take precedence.
     for (const [name, value] of [...optionsOf(parameters.get("options") ?? ""), ...parameters]) {
       const key = name.toLowerCase();
       if (!NO_SETTINGS.has(key) && !key.startsWith("_pq_.")) start.set(key, shown(key, value));
@@ -61,7 +61,7 @@ export class SessionSettings {
 
 const TIMEOUT = "statement_timeout";
 
-/** `-c name=value` and `--name=value`; a backslash keeps a blank. */
+/** `-c name=value` and `--name=value`; a backslash escapes a blank. */
 function optionsOf(options: string): [name: string, value: string][] {
   return [...options.matchAll(/(?:-c\s*|--)([\w.-]+)=((?:\\.|[^\s\\])*)/g)].map(
     ([, name, value]) => [name.replaceAll("-", "_"), value.replaceAll(/\\(.)/g, "$1")],
@@ -72,14 +72,14 @@ function unquoted(value: string): string {
   return /^'(?:[^']|'')*'$/.test(value) ? value.slice(1, -1).replaceAll("''", "'") : value.replace(/^"(.*)"$/, "$1");
 }
 
-/** The value as SHOW tells it. */
+/** The value for SHOW. */
 function shown(key: string, value: string): string {
   return key === TIMEOUT ? timeoutText(parseTimeoutMs(value)) : value;
 }
 
 const UNIT_MS: Record<string, number> = { us: 0.001, ms: 1, s: 1000, min: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** 250, '250ms', '0.5s', '2 min'; 0 is the configured limit. */
+/** 250, '250ms', '0.5s', '2 min'; 0 means the configured limit. */
 function parseTimeoutMs(text: string): number {
   const match = /^\s*(\d{1,12}(?:\.\d{1,9})?)\s*(us|ms|s|min|h|d)?\s*$/.exec(text);
   if (match === null) {
@@ -92,7 +92,7 @@ function parseTimeoutMs(text: string): number {
   return Math.ceil(Number(match[1]) * UNIT_MS[match[2] ?? "ms"]);
 }
 
-/** In the largest unit that divides it, as PostgreSQL shows times. */
+/** In the largest unit without a fraction, like PostgreSQL. */
 function timeoutText(ms: number): string {
   if (ms === 0) return "0";
   const unit = ["d", "h", "min", "s"].find((unit) => ms % UNIT_MS[unit] === 0) ?? "ms";

@@ -1,18 +1,18 @@
 /**
- * Statements that are about the conversation, not about data: settings, savepoints, the names of prepared statements and
- * portals. They are answered here; all others go to the database.
+ * Statements about the session, not about data: settings, savepoints, prepared statements and portals. They are handled
+ * here; all others are passed to the database.
  */
 import type { Answer, Prepared, Session } from "../../api.ts";
 import { failedTransaction, notSupported } from "../../errors.ts";
 import type { SessionSettings } from "./session-settings.ts";
 
-/** What such statements act on. */
+/** The parts of the connection that these statements use. */
 export interface Conversation {
   readonly session: Pick<Session, "transaction" | "savepoint" | "release" | "rollbackTo">;
   readonly settings: SessionSettings;
-  /** Tells the client of a setting that it wants to know of. */
+  /** Reports a changed setting to the client. */
   tellSetting(name: string, value: string): void;
-  /** Forgets a prepared statement, or all of them. */
+  /** Closes a prepared statement, or all of them. */
   deallocate(name: string | undefined): void;
   /** Closes a portal, or all of them. */
   closePortals(name: string | undefined): void;
@@ -21,9 +21,9 @@ export interface Conversation {
 type Words = RegExpMatchArray;
 interface Entry {
   pattern: RegExp;
-  /** Does it, and gives the command tag. */
+  /** Executes it and returns the command tag. */
   run(words: Words, conversation: Conversation): string | Promise<string>;
-  /** Other statements are refused in a transaction that has failed. */
+  /** Set if it is allowed in a failed transaction. */
   isAllowedInFailed?: true;
 }
 
@@ -40,7 +40,7 @@ const ENTRIES: Entry[] = [
     run: ([, name], conversation) =>
       changed(conversation, (settings) => /^all$/i.test(name) ? settings.resetAll() : settings.reset(name)),
   },
-  // Other forms, such as SET TRANSACTION and SET NAMES, are taken and have no effect.
+  // Other forms, such as SET TRANSACTION and SET NAMES, are accepted without effect.
   { pattern: pattern(`(?:SET|RESET)\\s+.+`), run: () => "SET" },
   {
     pattern: pattern(`DISCARD\\s+(?:ALL|PLANS|SEQUENCES|TEMP|TEMPORARY)`),
@@ -96,7 +96,7 @@ const ENTRIES: Entry[] = [
     },
   },
   {
-    // DECLARE of variables begins a query, DECLARE of a cursor does not.
+    // DECLARE of a cursor is matched here. DECLARE of variables begins a query.
     pattern: pattern(
       `(LISTEN|NOTIFY|PREPARE|EXECUTE|DECLARE(?=\\s+\\S+\\s+(?:BINARY|ASENSITIVE|INSENSITIVE|NO|SCROLL|CURSOR)\\b)|FETCH|MOVE)\\s[\\s\\S]+`,
     ),
@@ -106,7 +106,7 @@ const ENTRIES: Entry[] = [
   },
 ];
 
-/** Clients are told of a new application_name, as in PostgreSQL. */
+/** A change of application_name is reported to the client, as in PostgreSQL. */
 function changed(conversation: Conversation, change: (settings: SessionSettings) => void): string {
   const { settings } = conversation, key = "application_name";
   const before = settings.values.get(key);
@@ -121,11 +121,11 @@ function pattern(text: string): RegExp {
 }
 
 const BLANKS = /^(?:\s+|--[^\n]*(?:\n|$)|\/\*[\s\S]*?\*\/)+/;
-/** Looked at first, because nearly all statements begin with another word. */
+/** Checked first, because most statements begin with other words. */
 const FIRST_WORD =
   /^(?:SET|RESET|DISCARD|CLOSE|UNLISTEN|DEALLOCATE|SAVEPOINT|RELEASE|ROLLBACK|COPY|LISTEN|NOTIFY|PREPARE|EXECUTE|DECLARE|FETCH|MOVE)\b/i;
 
-/** The statement, if it is one of those; undefined if it is the database's. */
+/** The prepared statement if it is about the session; undefined if it is for the database. */
 export function sessionStatement(text: string, conversation: Conversation): Prepared | undefined {
   const start = BLANKS.exec(text)?.[0].length ?? 0;
   const body = start === 0 ? text : text.slice(start);

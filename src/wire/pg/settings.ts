@@ -1,4 +1,4 @@
-/** The settings of the PostgreSQL wire. */
+/** Settings of the PostgreSQL protocol. */
 import { address, bool, generalSettings, ignored, int, ms, oneOf, type Section, size, text } from "../../config/mod.ts";
 import { accessSettings } from "../../access/settings.ts";
 import { tlsSettings } from "../tls/settings.ts";
@@ -78,7 +78,7 @@ const settings = {
   messageSizeMax: size("pg.message.size.max", "64m", "Longest message of a client.", { min: 65_536 }),
 };
 
-/** Keys of QuestDB without a meaning here. */
+/** Keys of QuestDB that are ignored here. */
 const ignoredKeys = [
   ignored("pg.net.connection.queue.timeout", "5m", "a connection above the limit is refused at once"),
   ignored("pg.net.connection.hint", "false", "the system holds the connections that are not accepted yet"),

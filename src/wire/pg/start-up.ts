@@ -1,4 +1,4 @@
-/** What comes before the conversation, after encryption: the version agreed on, the user known. */
+/** The start-up of a connection after encryption: protocol version and authentication. */
 import type { Identity } from "../../api.ts";
 import { SQLSTATE } from "../../errors.ts";
 import { authenticate, type Gate } from "./authentication.ts";
@@ -8,7 +8,7 @@ import { decodeStartUp, type StartUp } from "./messages.ts";
 import type { Output } from "./output.ts";
 import { SessionSettings } from "./session-settings.ts";
 
-/** Of all messages before the password was right. */
+/** Limit of all messages before authentication. */
 export const START_UP_SIZE_MAX = 10_000;
 const VERSION_3_0 = 3 << 16;
 
@@ -21,9 +21,9 @@ export interface LogIn {
 type Cancel = Extract<StartUp, { tag: "cancel" }>;
 
 /**
- * Answers until the password is known to be right; then ParameterStatus and so on are up to the caller.
- * Undefined when the client went away.
- * @throws {FatalError} for the client to read.
+ * Answers until the client is authenticated. The caller sends ParameterStatus and the rest. Undefined if the client has
+ * disconnected.
+ * @throws {FatalError} to be sent to the client.
  */
 export async function startUp(
   input: Input,
@@ -39,7 +39,7 @@ export async function startUp(
     case "gssRequest":
       throw new FatalError("encryption has been agreed on already: expected a start-up message");
     case "cancel":
-      // Also without TLS where that is required, as in PostgreSQL: most clients cancel without.
+      // Allowed without TLS even if it is required, as in PostgreSQL: most clients cancel without it.
       return message;
     case "startUp":
       if (gate.options.requiresTls && !isEncrypted) {
@@ -86,7 +86,7 @@ function settingsOf(parameters: Map<string, string>): SessionSettings {
   }
 }
 
-/** What every client is told, in this order. Drivers read versions, encodings and date styles out of it. */
+/** Parameters sent to every client, in this order. Drivers read version, encoding and date style from them. */
 export function parameterStatuses(applicationName = ""): [name: string, value: string][] {
   return [
     ["TimeZone", "GMT"],

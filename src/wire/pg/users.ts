@@ -1,4 +1,4 @@
-/** The users of the configuration, where access control is off. */
+/** The users of the configuration, if access control is off. */
 import { createHmac, randomBytes } from "node:crypto";
 import { deriveVerifier, mockVerifier, type Verifier } from "../../auth/mod.ts";
 import { equalInConstantTime } from "../passwords.ts";
@@ -13,7 +13,7 @@ interface User {
   canWrite: boolean;
 }
 
-/** As the configuration has them now: it may be reloaded. The first of a name counts. */
+/** The current users, because the configuration may be reloaded. The first one of a name applies. */
 function usersOf(options: PgOptions): User[] {
   const users = [{
     name: options.user,
@@ -28,7 +28,7 @@ function usersOf(options: PgOptions): User[] {
 }
 
 export class ConfiguredAccounts implements Accounts {
-  /** Salts depend on it and the user's name, so that those of unknown users look alike and stay the same as well. */
+  /** Salts are derived from it and the user's name, so that those of unknown users look alike and do not change. */
   private readonly secret = randomBytes(32);
   private derivedFrom = "";
   private derived = Promise.resolve(new Map<string, Verifier>());
