@@ -1,7 +1,7 @@
 /**
- * Result batches as rows on their way into a table: what INSERT … SELECT, CREATE TABLE AS and UPDATE make of a query. Works as
- * an encoder, so that a worker's rows travel as one buffer (`packAppendBatch`). Text pairs become (offset into the heap, length);
- * symbols become codes of the batch's own dictionary.
+ * Converts result batches to batches for storage: the rows of INSERT … SELECT, CREATE TABLE AS and UPDATE. Works as an encoder, so
+ * that a worker's rows are sent as one buffer (`packAppendBatch`). Text pairs become (offset into the heap, length); symbols become
+ * codes of the batch's own dictionary.
  */
 import type { AppendBatch, AppendColumn } from "../storage/contract.ts";
 import type { SharedHeap } from "../storage/heap.ts";
@@ -18,8 +18,8 @@ interface Parts {
 }
 
 /**
- * `targets` are the table columns' type tags: text given to a SYMBOL column is interned. Values that stay as they are stay where
- * they are, too: pack the result before the batch's memory is used again.
+ * `targets`: the table columns' type tags; text for a SYMBOL column is interned. Unchanged values are not copied, so
+ * pack the result before the batch's memory is reused.
  */
 export function toAppendBatch(
   batch: Batch,
@@ -46,7 +46,7 @@ function parts(vector: Vector, target: string, rowCount: number, heap: SharedHea
     : textParts(vector.address, rowCount, heap);
 }
 
-/** Copies texts behind one another. */
+/** Copies texts contiguously. */
 function textParts(address: number, rowCount: number, heap: SharedHeap): Parts {
   const pairs = new Int32Array(heap.buffer, address, rowCount * 2);
   let heapSize = 0;
@@ -96,10 +96,12 @@ function symbolParts(vector: Vector, rowCount: number, heap: SharedHeap): Parts 
   return { values: new Uint8Array(out.buffer), heap: bytes, symbols };
 }
 
-/** Places remembered, so that texts which share their bytes (entries of a dictionary) are hashed once a batch. */
+/**
+ * Number of cached addresses, so that texts that share their bytes (dictionary entries) are hashed once for each batch.
+ */
 const PLACES = 4096;
 
-/** Gives each distinct text a code. */
+/** Assigns a code to each distinct text. */
 function internParts(address: number, rowCount: number, heap: SharedHeap): Parts {
   const pairs = new Int32Array(heap.buffer, address, rowCount * 2);
   const source = heap.u8;
@@ -132,7 +134,7 @@ export class Interner {
   private used = 0;
   private count = 0;
 
-  /** The code of `length` bytes at `from` in `source`: the count of different texts before it. */
+  /** The code of `length` bytes at `from` in `source`: the number of different texts before it. */
   code(source: Uint8Array, from: number, length: number): number {
     let hash = 0x811c9dc5 | 0; // FNV-1a
     for (let k = 0; k < length; k++) hash = Math.imul(hash ^ source[from + k], 0x01000193);
@@ -191,7 +193,7 @@ function grown<T extends Int32Array | Uint8Array>(old: T, make: new (length: num
   return next;
 }
 
-/** Batches of the same columns as one: rows in order, heaps and dictionaries behind one another. */
+/** Concatenates batches with the same columns: rows in order, heaps and dictionaries appended. */
 export function concatAppendBatches(batches: readonly AppendBatch[]): AppendBatch {
   if (batches.length === 1) return batches[0];
   const rowCount = batches.reduce((sum, batch) => sum + batch.rowCount, 0);
@@ -233,7 +235,10 @@ function concatColumns(first: AppendColumn, all: AppendColumn[]): AppendColumn {
   return { columnId: first.columnId, values, heap, symbols };
 }
 
-/** Adds to every `stride`-th word of part k the sizes of the parts before it; nulls (-1 with stride 1) stay. */
+/**
+ * Adds to every `stride`-th word of part k the total size of the previous parts; nulls (-1 with stride 1) stay
+ * unchanged.
+ */
 function shiftEach(words: Int32Array, stride: number, counts: number[], sizes: number[]): void {
   let at = 0, base = 0;
   counts.forEach((count, k) => {
@@ -242,7 +247,7 @@ function shiftEach(words: Int32Array, stride: number, counts: number[], sizes: n
   });
 }
 
-/** Rows of values (literals) as a batch. `types` are the table columns' tags; the values are already of these types. */
+/** Literal rows as a batch. `types` are the table columns' tags; the values already have these types. */
 export function valuesToAppendBatch(
   rows: readonly (readonly Value[])[],
   columnIds: readonly number[],

@@ -1,4 +1,4 @@
-/** What functions over whole columns see of the engine: their arguments, their result, and the query around them. */
+/** The environment of batch functions: their arguments, their result, and the query. */
 import { Buffer } from "node:buffer";
 import { assert, SqlError, SQLSTATE } from "../errors.ts";
 import type { BatchColumn, BatchOut, FunctionContext } from "../sql/functions/entry.ts";
@@ -7,10 +7,10 @@ import { ARRAY_CONSTRUCTOR, fillNull, layoutOf, nullTest, typeOf, type Value } f
 import type { TextArena } from "./columns.ts";
 import type { QueryContext } from "./contract.ts";
 
-/** Names functions in errors of memory. */
+/** The operator's name in memory errors of functions. */
 const OPERATOR = "a function";
 
-/** The query around a call at offset `at` of the statement. */
+/** The environment of a call at offset `at` of the statement. */
 export function functionContext(context: QueryContext, at: number): FunctionContext {
   return {
     heap: context.heap,
@@ -30,14 +30,14 @@ export function functionContext(context: QueryContext, at: number): FunctionCont
 
 const decoder = new TextDecoder();
 const encoder = new TextEncoder();
-/** Functions poll by rows, of which one can be long. */
+/** Functions poll by rows, but a single row can be long. */
 const LONG_TEXT_BYTES = 4_096;
-/** A copy of these costs less than counting their bytes first. */
+/** Copying such texts is cheaper than counting their bytes first. */
 const SHORT_TEXT_UNITS = 4_096;
-/** JavaScript's heap has another limit than the query: a string is a small part of it at most. */
+/** JavaScript's heap is not covered by the query's limit, so a string may take only a small part of it. */
 const STRING_BYTES_MAX = 64 << 20;
 
-/** Before a text of so many bytes becomes a JavaScript string. SQLSTATE 54000 where it is too long for one. */
+/** Called before a text of this many bytes becomes a JavaScript string. SQLSTATE 54000 if it is too long. */
 function beforeString(context: QueryContext, length: number): void {
   context.poll();
   if (length > STRING_BYTES_MAX) {
@@ -51,7 +51,10 @@ function beforeString(context: QueryContext, length: number): void {
 }
 const ELEMENTS: Record<string, number> = { i128: 2, i256: 4, text: 2 };
 
-/** A view of a column for a batch function. `tag` is what the function was resolved for, `type` what lies in memory. */
+/**
+ * A view of a column for a batch function. `tag`: the type for which the function was resolved; `type`: the type in
+ * memory.
+ */
 export function batchColumn(
   context: QueryContext,
   tag: string,
@@ -98,7 +101,7 @@ function typedView(buffer: ArrayBufferLike, type: string, address: number, rowCo
   return new ARRAY_CONSTRUCTOR[layout](buffer as ArrayBuffer, address, rowCount * (ELEMENTS[layout] ?? 1));
 }
 
-/** A column for a batch function to write. */
+/** An output column for a batch function. */
 export function batchOut(
   context: QueryContext,
   type: string,
@@ -145,7 +148,7 @@ export function batchOut(
   };
 }
 
-/** After a batch function that leaves nulls to us: null where an argument is null. */
+/** After a batch function with the null rule "propagate": sets null where an argument is null. */
 export function propagateNulls(
   context: QueryContext,
   columns: readonly BatchColumn[],

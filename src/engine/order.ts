@@ -1,6 +1,6 @@
 /**
- * The order of rows: every sort key becomes 32-bit words whose unsigned order is the wanted one, and a stable radix sort of row numbers
- * does the rest. Text is ranked first (its distinct values are sorted once); symbols by the rank of their dictionary's entries.
+ * Ordering of rows: every sort key is converted to 32-bit words whose unsigned order is the required one, and a stable radix sort sorts
+ * row numbers. Text is ranked first (its distinct values are sorted once); symbols by the rank of their dictionary entries.
  */
 import type { SharedHeap } from "../storage/heap.ts";
 import { layoutOf, typeOf } from "../types/mod.ts";
@@ -15,10 +15,10 @@ export interface Ordering {
   nulls?: "first" | "last";
 }
 
-/** Words of one row's sort keys, most significant first; each an array by row. */
+/** Words of the rows' sort keys, most significant first; each an array by row. */
 export type OrderWords = Int32Array[];
 
-/** Frees what `orderWords` made. */
+/** Frees the arrays of `orderWords`. */
 export function freeOrderWords(words: OrderWords, space: Workspace): void {
   for (const word of words) space.freeWords(word);
 }
@@ -45,7 +45,7 @@ function wordsOf(vector: Vector, ordering: Ordering, rowCount: number, space: Wo
     words.push(made);
     return made;
   };
-  // The dialect's own place for nulls is where their words fall; any other place takes a flag before them.
+  // The default order of nulls follows from their words; the other order needs a preceding flag.
   const natural: "first" | "last" = (order === "float") === ordering.descending ? "first" : "last";
   if (
     typeOf(type).nullable &&
@@ -120,7 +120,7 @@ function wordsOf(vector: Vector, ordering: Ordering, rowCount: number, space: Wo
     case "symbol":
     case "text": {
       const out = word(), ranks = textRanks(vector, rowCount, out, space, poll);
-      // Null is rank 0, so it is the smallest.
+      // Null has rank 0, so it is the smallest.
       for (let row = 0; row < rowCount; row++) out[row] = (out[row] < 0 ? 0 : ranks[out[row]]) ^ flip;
       space.freeWords(ranks);
       break;
@@ -129,7 +129,7 @@ function wordsOf(vector: Vector, ordering: Ordering, rowCount: number, space: Wo
   return words;
 }
 
-/** Writes a number of each row's text to `numbers` (-1 null) and gives the rank, from 1, by number. */
+/** Writes a number for each row's text to `numbers` (-1 null) and returns the rank, from 1, by number. */
 function textRanks(
   vector: Vector,
   rowCount: number,
@@ -158,7 +158,7 @@ function textRanks(
   }
 }
 
-/** Ranks from 1 of text pairs; equal texts get equal ranks. */
+/** Ranks of text pairs, from 1; equal texts get equal ranks. */
 function ranksOf(pairs: Int32Array, count: number, space: Workspace, poll: () => void): Int32Array {
   const { u8 } = space.heap;
   const prefix = space.words(Math.max(1, count)), order = space.words(Math.max(1, count));
@@ -188,7 +188,7 @@ function ranksOf(pairs: Int32Array, count: number, space: Workspace, poll: () =>
   return ranks;
 }
 
-/** Stable; sorts `order[from … to-1]`. */
+/** Sorts `order[from … to-1]`; stable. */
 function mergeSort(
   order: Int32Array,
   from: number,
@@ -226,7 +226,7 @@ function mergeSort(
   space.freeWords(scratch);
 }
 
-/** The row numbers in order of the keys; rows that are level stay in their order. The caller frees it. */
+/** The row numbers in order of the keys, stable. The caller frees the result. */
 export function sortedRows(
   keys: readonly Vector[],
   orderings: readonly Ordering[],
@@ -234,14 +234,14 @@ export function sortedRows(
   space: Workspace,
   poll: () => void,
   parallel?: ParallelRunner,
-  /** By the old row numbers; where it is placed, the numbers are those of its rows. */
+  /** Columns to rearrange, by the old row numbers. If it is rearranged, the result has its row numbers. */
   payload?: Payload,
 ): Int32Array {
   const order = space.words(Math.max(1, rowCount));
   for (let row = 0; row < rowCount; row++) order[row] = row;
   if (rowCount < 2) return order;
   const words: OrderWords = [], sources: KeySource[] = [];
-  // Words of neighbouring columns are put together; whole columns need none.
+  // Combine words of neighbouring columns; columns sorted directly need none.
   let pending: OrderWords = [];
   const flush = () => {
     sources.push(...sourcesOf(pending));
@@ -268,11 +268,11 @@ export function sortedRows(
   return order;
 }
 
-/** A column that is sorted by as it lies in memory. */
+/** A column that can be sorted directly as it is in memory. */
 function directSource({ type, address }: Vector, { descending, nulls }: Ordering): KeySource | undefined {
   const layout = layoutOf(type);
   if (layout !== "i64" && layout !== "f64") return undefined;
-  // Nulls have the place that their values give them: integers' are the least, floats' the greatest.
+  // Nulls sort by their values: those of integers are the least, those of floats the greatest.
   if (nulls !== undefined && nulls !== ((layout === "f64") === descending ? "first" : "last")) return undefined;
   return columnSource(layout, address, descending);
 }
@@ -285,7 +285,9 @@ function sourcesOf(words: OrderWords): KeySource[] {
   return sources;
 }
 
-/** Is each value of the column beyond the one before? Then the rows are in order already. Most often few are looked at. */
+/**
+ * True if each value is beyond the previous one, so that rows are already in order. Mostly decided after a few rows.
+ */
 function isAscending(
   heap: SharedHeap,
   vector: Vector,
@@ -302,7 +304,7 @@ function isAscending(
   return true;
 }
 
-/** Sorts the row numbers in `order[0 … n-1]` by `words`, stable. */
+/** Sorts the row numbers in `order[0 … n-1]` by `words`; stable. */
 export function radixSort(order: Int32Array, words: OrderWords, n: number, space: Workspace, poll: () => void): void {
   if (n < 2 || isSorted(order, words, n, poll)) return;
   sortRows(order, sourcesOf(words), n, space, poll);
@@ -325,7 +327,7 @@ export function sameWords(words: OrderWords, a: number, b: number): boolean {
   return true;
 }
 
-/** Compares two rows by one column: negative, 0, positive. Nulls first ascending, but last for floats. */
+/** Compares two rows by one column: negative, 0, positive. Ascending, nulls are first, but last for floats. */
 export function compareRows(heap: SharedHeap, a: Vector, rowA: number, b: Vector, rowB: number): number {
   const { layout, order, nullable, width } = typeOf(a.type);
   if (layout === "text" || layout === "symbol") {

@@ -13,16 +13,16 @@
 export type Layout = "i8" | "i16" | "i32" | "i64" | "f32" | "f64" | "i128" | "i256" | "symbol" | "text";
 
 /**
- * A value at the edges (literals, parameters, metadata rows), never in loops over rows:
- * boolean for BOOLEAN; number for BYTE, SHORT, INT, FLOAT, DOUBLE, IPv4 (unsigned); bigint for LONG, DATE (ms),
- * TIMESTAMP (us), TIMESTAMP_NS (ns), UUID (128 bits); string for CHAR, STRING, VARCHAR, SYMBOL; null.
+ * A single value, as in literals, parameters and metadata rows; never used in loops over rows: boolean for BOOLEAN;
+ * number for BYTE, SHORT, INT, FLOAT, DOUBLE, IPv4 (unsigned); bigint for LONG, DATE (ms), TIMESTAMP (us), TIMESTAMP_NS
+ * (ns), UUID (128 bits); string for CHAR, STRING, VARCHAR, SYMBOL; null.
  */
 export type Value = null | boolean | number | bigint | string;
 
 /** How a value of up to 64 bits comes into a kernel: its bytes, and whether 16 of them are zero-extended. */
 export type Form = "i8" | "i16" | "u16" | "i32" | "i64" | "f32" | "f64";
 
-/** Bytes a row. */
+/** Bytes per row. */
 export const LAYOUT_WIDTH: Readonly<Record<Layout, number>> = {
   i8: 1,
   i16: 2,
@@ -41,7 +41,9 @@ export const NULL_I64 = -9223372036854775808n;
 /** The null of layout text as one i64: address 0, length -1. */
 export const NULL_TEXT = -4294967296n;
 
-/** The typed array that views a column of a layout; i128 and i256 have 2 and 4 elements a row, text has 2 (address, length). */
+/**
+ * The typed array for columns of a layout. i128 and i256 have 2 and 4 elements per row, text has 2 (address, length).
+ */
 export const ARRAY_CONSTRUCTOR = {
   i8: Int8Array,
   i16: Int16Array,

@@ -11,31 +11,33 @@ type Known = Exclude<Value, null>;
  * (`wire/encode/types.ts`); everything else asks here.
  */
 export interface ColumnType {
-  /** The identity in plans and schemas. */
+  /** Identifies the type in plans and schemas. */
   readonly tag: string;
-  /** What replies call it (`SYMBOL_TEXT` is called SYMBOL). */
+  /** Name in responses (`SYMBOL_TEXT` is called SYMBOL). */
   readonly name: string;
   readonly layout: Layout;
-  /** Bytes a row. */
+  /** Bytes per row. */
   readonly width: number;
   /** How a kernel takes a value; undefined for types of more than 64 bits, which no kernel computes with. */
   readonly form: Form | undefined;
-  /** What a row holds that has no value: the null sentinel, or 0/false for the types without null. For text: length -1. */
+  /**
+   * The value of a missing row in memory: the null sentinel, or 0/false for types without null. For text: length -1.
+   */
   readonly nullValue: number | bigint;
   /** The same as the i32 words of a row; a narrower row is one number. */
   readonly nullWords: readonly number[];
   /** False for BOOLEAN, BYTE and SHORT: a missing value reads as false or 0 and IS NULL is false. */
   readonly nullable: boolean;
-  /** What a missing value reads as: null, or false or 0. */
+  /** The value as which a missing one is read: null, false or 0. */
   readonly missing: Value;
-  /** May a table column have it? */
+  /** True if a table column can have it. */
   readonly storable: boolean;
   readonly pgOid: number;
-  /** -1 is variable. */
+  /** -1: variable. */
   readonly pgSize: number;
-  /** The order of its values in memory. Nulls come first ascending, but for "float", where they come last. */
+  /** The order of its values in memory. Nulls come first when ascending, except for "float", where they come last. */
   readonly order: "signed" | "unsigned" | "float" | "text" | "none";
-  /** Names that SQL takes for it besides `name`, upper case. */
+  /** Names accepted by SQL besides `name`, in upper case. */
   readonly aliases: readonly string[];
   /** Of times: what they count since 1970, UTC. */
   readonly timeUnit?: TimeUnit;
@@ -184,10 +186,10 @@ for (const type of ENTRIES) {
   for (const name of [type.name.toUpperCase(), ...type.aliases]) if (!BY_NAME.has(name)) BY_NAME.set(name, type);
 }
 
-/** The entry of a type with parameters, made when it is first asked for. */
+/** The entry of a type with parameters, created on first use. */
 function parametrised(tag: string): ColumnType | undefined {
   const decimal = decimalOf(tag);
-  // Up to 18 digits fit an i64; more take an i128, which holds 38, or an i256.
+  // Up to 18 digits fit in an i64, up to 38 in an i128, more in an i256.
   if (decimal) {
     const layout = decimal.precision <= 18 ? "i64" : decimal.precision <= 38 ? "i128" : "i256";
     return entry(tag, layout, [1700, -1], "signed", text.decimal(decimal));
@@ -201,7 +203,7 @@ function parametrised(tag: string): ColumnType | undefined {
   return undefined;
 }
 
-/** The entry of a tag. Tags come from this room only, so an unknown one is our fault. */
+/** The entry of a tag. Tags come only from this room, so an unknown one is an internal error. */
 export function typeOf(tag: string): ColumnType {
   const known = BY_TAG.get(tag);
   if (known) return known;
@@ -211,12 +213,12 @@ export function typeOf(tag: string): ColumnType {
   return type;
 }
 
-/** The tag for a name as SQL spells it, in any case; undefined when there is none. */
+/** The tag of a type name in SQL, in any case; undefined if unknown. */
 export function tagOfName(name: string): string | undefined {
   return BY_NAME.get(name.toUpperCase())?.tag;
 }
 
-/** In lower case: all single words that SQL takes for a type. */
+/** All single-word type names of SQL, in lower case. */
 export function typeSpellings(): string[] {
   const names = [
     ...ENTRIES.map(({ name }) => name),
@@ -231,7 +233,7 @@ export function layoutOf(tag: string): Layout {
   return typeOf(tag).layout;
 }
 
-/** Names of all types that a column may have. */
+/** Names of all types that a column can have. */
 export function typeNames(): string[] {
   return ENTRIES.filter((type) => type.storable).map((type) => type.name);
 }

@@ -1,6 +1,7 @@
 /**
- * Types with parameters and wide values: LONG256, GEOHASH, DECIMAL, arrays of DOUBLE, BINARY. Values at the edges are bigints
- * (LONG256 unsigned; GEOHASH its bits; DECIMAL scaled by 10^scale) and texts (arrays: `[[1.0,null]]`; BINARY: `\x00ff`).
+ * Types with parameters and wide values: LONG256, GEOHASH, DECIMAL, arrays of DOUBLE, BINARY. As `Value` they are
+ * bigints (LONG256 unsigned; GEOHASH its bits; DECIMAL scaled by 10^scale) or texts (arrays: `[[1.0,null]]`; BINARY:
+ * `\x00ff`).
  */
 
 export interface DecimalType {
@@ -15,22 +16,22 @@ export function decimalTag(precision: number, scale: number): string {
   return `DECIMAL(${precision},${scale})`;
 }
 
-/** Of a tag; undefined for other types. */
+/** The parameters of a DECIMAL tag; undefined for other types. */
 export function decimalOf(tag: string): DecimalType | undefined {
   const match = /^DECIMAL\((\d+),(\d+)\)$/.exec(tag);
   return match ? { precision: Number(match[1]), scale: Number(match[2]) } : undefined;
 }
 
-/** Whole numbers as DECIMALs. */
+/** Digits of integers as DECIMALs. */
 const WHOLE_DIGITS: Record<string, number> = { BYTE: 3, SHORT: 5, INT: 10, LONG: 19 };
 
-/** The DECIMAL that a type is: DECIMALs themselves and whole numbers. */
+/** The DECIMAL that holds all values of a DECIMAL or integer type. */
 export function asDecimal(tag: string): DecimalType | undefined {
   const digits = WHOLE_DIGITS[tag];
   return digits === undefined ? decimalOf(tag) : { precision: digits, scale: 0 };
 }
 
-/** The DECIMAL that holds a DECIMAL and another one or a whole number; undefined for other types. */
+/** A DECIMAL that holds both of a DECIMAL and another one or an integer; undefined for other types. */
 export function commonDecimal(a: string, b: string): string | undefined {
   if (decimalOf(a) === undefined && decimalOf(b) === undefined) return undefined;
   const left = asDecimal(a), right = asDecimal(b);
@@ -40,7 +41,7 @@ export function commonDecimal(a: string, b: string): string | undefined {
   return decimalTag(Math.min(DECIMAL_PRECISION_MAX, whole + scale), scale);
 }
 
-/** The tag of a GEOHASH of so many bits, 1 to 60: in characters where the bits divide by five. */
+/** The tag of a GEOHASH with this many bits, 1 to 60: in characters if divisible by five. */
 export function geohashTag(bits: number): string {
   return bits % 5 === 0 ? `GEOHASH(${bits / 5}c)` : `GEOHASH(${bits}b)`;
 }
@@ -59,12 +60,12 @@ export function arrayDimensions(tag: string): number {
   return match ? match[1].length / 2 : 0;
 }
 
-/** `0x` and up to 64 hexadecimal digits; undefined for other texts. */
+/** Parses `0x` and up to 64 hexadecimal digits. Undefined for other texts. */
 export function parseLong256(text: string): bigint | undefined {
   return /^0x[0-9a-f]{1,64}$/i.test(text) ? BigInt(text) : undefined;
 }
 
-/** Whole bytes in lower case, without leading zero bytes. */
+/** Lower-case hexadecimal, in whole bytes, without leading zero bytes. */
 export function formatLong256(value: bigint): string {
   const digits = value.toString(16);
   return `0x${digits.length % 2 ? "0" : ""}${digits}`;
@@ -73,7 +74,7 @@ export function formatLong256(value: bigint): string {
 /** Source: Niemeyer's geohash, base 32 without a, i, l and o. */
 const BASE32 = "0123456789bcdefghjkmnpqrstuvwxyz";
 
-/** The first `bits` bits of a geohash in characters; undefined when it has fewer or other characters. */
+/** The first `bits` bits of a geohash in characters. Undefined if it is too short or has other characters. */
 export function parseGeohash(text: string, bits: number): bigint | undefined {
   const characters = Math.ceil(bits / 5);
   if (text.length < characters) return undefined;
@@ -86,7 +87,7 @@ export function parseGeohash(text: string, bits: number): bigint | undefined {
   return value >> BigInt(characters * 5 - bits);
 }
 
-/** In characters where the bits divide by five, else in bits. */
+/** In characters if `bits` is divisible by five, otherwise in bits. */
 export function formatGeohash(value: bigint, bits: number): string {
   if (bits % 5 !== 0) return value.toString(2).padStart(bits, "0");
   let text = "";
@@ -94,20 +95,20 @@ export function formatGeohash(value: bigint, bits: number): string {
   return text;
 }
 
-/** The scaled value of a decimal text; undefined when it is none, or has digits that the type has no room for. */
+/** Parses a decimal into its scaled value. Undefined if the text is invalid or has too many digits for the type. */
 export function parseDecimal(text: string, { precision, scale }: DecimalType): bigint | undefined {
   const match = /^([+-]?)(\d*)\.?(\d*)m?$/i.exec(text.replaceAll("_", ""));
   if (!match || (match[2] === "" && match[3] === "")) return undefined;
   const whole = match[2].replace(/^0+/, "");
   let end = match[3].length;
   while (end > 0 && match[3][end - 1] === "0") end--;
-  // Looked at first, as a number of millions of digits takes minutes to make.
+  // Checked first, because converting a number of millions of digits takes minutes.
   if (end > scale || whole.length > precision - scale) return undefined;
   const value = BigInt(whole + match[3].slice(0, end).padEnd(scale, "0") || "0");
   return match[1] === "-" ? -value : value;
 }
 
-/** All digits of the scale. */
+/** Prints all digits of the scale. */
 export function formatDecimal(value: bigint, scale: number): string {
   const digits = (value < 0n ? -value : value).toString().padStart(scale + 1, "0");
   const sign = value < 0n ? "-" : "";
@@ -116,12 +117,12 @@ export function formatDecimal(value: bigint, scale: number): string {
 
 const utf8 = new TextEncoder();
 
-/** Bytes as PostgreSQL writes a bytea: `\x00ff`. */
+/** Formats bytes as PostgreSQL's bytea: `\x00ff`. */
 export function formatBinary(bytes: Uint8Array): string {
   return `\\x${bytes.toHex()}`;
 }
 
-/** The two text forms of a bytea: hexadecimal, `\x00ff`, and escaped, `a\000\\`. Undefined for other texts. */
+/** Parses both text formats of bytea: hexadecimal, `\x00ff`, and escaped, `a\000\\`. Undefined for other texts. */
 export function parseBinary(text: string): Uint8Array | undefined {
   if (!text.startsWith("\\x")) return parseEscaped(text);
   const digits = text.slice(2).replaceAll(/\s/g, "");

@@ -3,13 +3,15 @@ import type { SharedHeap } from "../../storage/heap.ts";
 import { typeOf } from "../../types/mod.ts";
 import { gatherOf } from "../wasm/gather.ts";
 
-/** Eight bytes of null, again and again for wider types. */
+/** Eight bytes of null, repeated for wider types. */
 function nullWord(type: string): bigint {
   const [low, high] = typeOf(type).nullWords;
   return high === undefined ? BigInt(low) : BigInt.asUintN(32, BigInt(low)) | BigInt(high) << 32n;
 }
 
-/** Copies rows `indices[0 … n-1]` of the column at `source` to `target`; with `nulls`, index -1 gives the type's null. */
+/**
+ * Copies rows `indices[0 … n-1]` of the column at `source` to `target`. With `nulls`, index -1 gives the type's null.
+ */
 export function gather(
   heap: SharedHeap,
   type: string,

@@ -7,10 +7,10 @@ import { gather } from "./gather.ts";
 import { TextArena } from "./text-arena.ts";
 import type { Workspace } from "./workspace.ts";
 
-/** Of SYMBOL columns of which no row was seen, so that every code is -1. */
+/** For SYMBOL columns without rows so far; every code is -1. */
 export const NO_DICTIONARY: Dictionary = { tableId: -1, columnId: -1, entries: 0, count: 0 };
 
-/** Rows kept in columns that grow: each column is one block, so that a row is found by its number alone. */
+/** Rows kept in growing columns. Each column is one block, so that rows are addressed by number. */
 export class ColumnStore {
   rowCount = 0;
   private capacity = 0;
@@ -31,7 +31,10 @@ export class ColumnStore {
     this.arena = new TextArena(space);
   }
 
-  /** Room for so many rows in all; grown by doubling, but for the first time as large as is asked for. */
+  /**
+   * Reserves space for this many rows in total; doubles the capacity, but the first time allocates as much as
+   * requested.
+   */
   reserve(rowCount: number): void {
     if (rowCount <= this.capacity) return;
     let capacity = Math.max(64, this.capacity === 0 ? rowCount : this.capacity);
@@ -58,7 +61,7 @@ export class ColumnStore {
     );
   }
 
-  /** Adds rows `from … from+rowCount-1` of these columns. */
+  /** Appends rows `from … from+rowCount-1` of these columns. */
   append(columns: readonly Vector[], rowCount: number, from = 0): void {
     this.reserve(this.rowCount + rowCount);
     const { u8 } = this.space.heap;
@@ -84,7 +87,7 @@ export class ColumnStore {
     this.rowCount += n;
   }
 
-  /** Keeps rows `indices[0 … n-1]`, in that order, and gives the other rows' memory back. */
+  /** Keeps rows `indices[0 … n-1]`, in that order, and frees the memory of the others. */
   compact(indices: Int32Array, n: number): void {
     const old = this.vectors.map((vector) => ({ ...vector })), oldArena = this.arena;
     this.arena = new TextArena(this.space);
@@ -95,13 +98,13 @@ export class ColumnStore {
     oldArena.release();
   }
 
-  /** Forgets all rows; the columns' blocks are kept for the next ones. */
+  /** Removes all rows but keeps the columns' blocks for further ones. */
   clear(): void {
     this.rowCount = 0;
     this.arena.release();
   }
 
-  /** Rows `from …` of the columns as a batch of their own, without a copy. */
+  /** Rows `from …` of the columns as a batch, without a copy. */
   slice(from: number, rowCount: number): Batch {
     return {
       rowCount,
@@ -123,7 +126,7 @@ export function sameDictionary(a: Dictionary, b: Dictionary): boolean {
   return a === b || (a.entries === b.entries && a.tableId === b.tableId && a.columnId === b.columnId);
 }
 
-/** Columns of one morsel that are written again for each batch. */
+/** Output columns of one morsel, which are overwritten by each batch. */
 export class OutputColumns {
   readonly vectors: Vector[];
 
@@ -135,12 +138,12 @@ export class OutputColumns {
     }));
   }
 
-  /** Column `c` becomes rows `indices[0 … n-1]` of `source`; with `nulls`, -1 gives null. */
+  /** Fills column `c` with rows `indices[0 … n-1]` of `source`; with `nulls`, -1 gives null. */
   gather(c: number, source: Vector, indices: Int32Array, n: number, nulls: boolean): void {
     const target = this.vectors[c];
     if (source.address === 0) fillNull(this.space.heap, target.type, target.address, 0, n);
     else gather(this.space.heap, target.type, source.address, indices, n, target.address, nulls);
-    // Rows without symbols do not make the known dictionary forgotten.
+    // Rows without symbols must not replace the known dictionary.
     if (target.dictionary !== undefined && source.dictionary !== undefined && source.dictionary !== NO_DICTIONARY) {
       target.dictionary = source.dictionary;
     }

@@ -5,7 +5,9 @@
 import { pollLongText } from "../long-texts.ts";
 import type { Workspace } from "./workspace.ts";
 
-/** What was last found for a text pair: a table that forgets, so it costs no more for texts that never come again. */
+/**
+ * Caches the last result for a text pair. Entries overwrite each other, so that texts that never recur cost no more.
+ */
 export class PairCache {
   private readonly addresses = new Uint32Array(1024);
   private readonly lengths = new Int32Array(1024);
@@ -31,7 +33,7 @@ export class PairCache {
   }
 }
 
-/** Bytes of text that outlive the batch they came in. */
+/** Bytes of texts that outlive their batch. */
 export class TextArena {
   private blocks: number[] = [];
   private next = 0;
@@ -46,7 +48,7 @@ export class TextArena {
     return this.cache ??= new PairCache();
   }
 
-  /** Room for `length` bytes; gives the address. */
+  /** Allocates `length` bytes and returns the address. */
   reserve(length: number): number {
     if (this.next + length > this.end) {
       if (this.blockSizeBytes < 1 << 20) this.blockSizeBytes *= 2;
@@ -76,8 +78,8 @@ export class TextArena {
   }
 
   /**
-   * Makes the text pairs at `target` own their bytes. Neighbouring rows mostly have neighbouring bytes, so the whole range is
-   * copied at once unless much of it is not used.
+   * Copies the bytes of the text pairs at `target` into the arena. Neighbouring rows mostly have neighbouring bytes, so
+   * the whole range is copied at once unless much of it is unused.
    */
   adopt(target: number, rowCount: number): void {
     const { u32, i32 } = this.space.heap, from = target >>> 2, to = from + rowCount * 2;
@@ -96,7 +98,7 @@ export class TextArena {
       const shift = this.copy(low, high - low) - low;
       for (let at = from; at < to; at += 2) if (i32[at + 1] > 0) u32[at] += shift;
     } else {
-      // Texts of a dictionary are copied once a batch.
+      // Texts of a dictionary are copied once for each batch.
       const copies = this.copies;
       copies.clear();
       for (let at = from; at < to; at += 2) {

@@ -4,7 +4,7 @@ import { layoutOf } from "../../types/mod.ts";
 import type { Vector } from "../contract.ts";
 import { pollLongText } from "../long-texts.ts";
 
-/** By bytes, which is the order of code points; null (length -1) first. */
+/** Compares bytes, which is the order of code points. Null (length -1) is first. */
 export function compareText(u8: Uint8Array, a: number, aLength: number, b: number, bLength: number): number {
   const n = aLength < bLength ? aLength : bLength;
   pollLongText(n);
@@ -15,7 +15,7 @@ export function compareText(u8: Uint8Array, a: number, aLength: number, b: numbe
   return aLength - bLength;
 }
 
-/** The address and length of a row of a text or symbol column; null is length -1. */
+/** Address and length of a row of a text or symbol column; the length of null is -1. */
 export function textPair(heap: SharedHeap, vector: Vector, row: number): [address: number, length: number] {
   let at = (vector.address >>> 2) + row * 2;
   if (layoutOf(vector.type) === "symbol") {
@@ -26,7 +26,7 @@ export function textPair(heap: SharedHeap, vector: Vector, row: number): [addres
   return [heap.u32[at], heap.i32[at + 1]];
 }
 
-/** Where the rows from `from` on have more than so many bytes of text: a row behind `from` at least. */
+/** The first row whose texts, added from `from` on, exceed the limit; at least `from` + 1. */
 export function endOfTexts(
   { i32 }: SharedHeap,
   vectors: readonly Vector[],

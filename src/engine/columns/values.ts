@@ -6,7 +6,7 @@ import type { Vector } from "../contract.ts";
 import type { TextArena } from "./text-arena.ts";
 import { textPair } from "./texts.ts";
 
-/** Marks the rows that are not null with 1 in `out`. */
+/** Sets `out` to 1 for the rows that are not null. */
 export function markNotNull(heap: SharedHeap, vector: Vector, rowCount: number, out: Uint8Array): void {
   const { type, address } = vector, layout = layoutOf(type);
   if (!typeOf(type).nullable) out.fill(1, 0, rowCount);
@@ -64,7 +64,7 @@ export function fillConstant(
   repeatFirst(heap, address, typeOf(type).width, rowCount);
 }
 
-/** All rows of a column become as its first. */
+/** Copies the first row of a column to all rows. */
 export function repeatFirst(heap: SharedHeap, address: number, width: number, rowCount: number): void {
   for (let done = 1; done < rowCount; done *= 2) {
     heap.u8.copyWithin(address + done * width, address, address + Math.min(done, rowCount - done) * width);

@@ -6,7 +6,7 @@ import type { QueryContext, QueryMemory } from "../contract.ts";
 /** Rows between two polls of the cancel word. */
 export const POLL_ROWS = 4_096;
 
-/** Memory that belongs to one operator: what is left is freed with `release`. */
+/** Memory that belongs to one operator; `release` frees what remains. */
 export class Workspace {
   private readonly blocks = new Map<number, number>();
 
@@ -30,7 +30,7 @@ export class Workspace {
     this.memory.free(address, size);
   }
 
-  /** A block as i32 words, with whatever it held. */
+  /** A block as i32 words, with undefined contents. */
   words(count: number): Int32Array {
     const address = this.allocate(count * 4);
     return this.heap.i32.subarray(address >>> 2, (address >>> 2) + count);
@@ -45,7 +45,7 @@ export class Workspace {
     this.free(view.byteOffset);
   }
 
-  /** A longer copy of `view`; the old one is freed. The new words hold `fill`. */
+  /** Returns a longer copy of `view` and frees the old one. The new words contain `fill`. */
   grow(view: Int32Array, count: number, fill = 0): Int32Array {
     const longer = this.words(count);
     longer.set(view);
@@ -54,7 +54,7 @@ export class Workspace {
     return longer;
   }
 
-  /** Leaves all blocks to whoever is told of them. */
+  /** Passes all blocks to another owner. */
   leave(): [address: number, sizeBytes: number][] {
     const blocks = [...this.blocks];
     this.blocks.clear();

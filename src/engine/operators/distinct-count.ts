@@ -1,6 +1,6 @@
 /**
- * count(DISTINCT x) without keys. Integers of a scan whose statistics bound them to a small range have a bit each; anything else is
- * grouped by, and the groups are counted.
+ * count(DISTINCT x) without keys. Integers of a scan whose statistics bound them to a small range have one bit each. Otherwise the
+ * values are grouped, and the groups counted.
  */
 import type { Column } from "../../sql/plan.ts";
 import { isNullAt, Workspace } from "../columns.ts";
@@ -22,7 +22,7 @@ const OPERATOR = "count(DISTINCT)";
 type BitsWay = Extract<GroupWay, { kind: "bits" }>;
 type BitmapResult = { address: number } | null;
 
-/** By a bit for each value. */
+/** Uses a bit for each value. */
 export class DistinctBits implements Operator {
   private readonly space: Workspace;
   private done = false;
@@ -80,7 +80,7 @@ export class DistinctBits implements Operator {
   }
 }
 
-/** The groups of an operator by one key, but for that of null. */
+/** Counts the groups of an operator with one key, without the group of null. */
 export class DistinctValues implements Operator {
   private readonly space: Workspace;
   private done = false;

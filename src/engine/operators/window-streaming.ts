@@ -1,6 +1,6 @@
 /**
- * Windows that need no look ahead: calls whose answer depends on the rows before only, over rows that come in the window's order. A batch goes
- * out as it comes in; what is kept is one small state a partition.
+ * Windows without look-ahead: calls whose result depends only on earlier rows, over rows in the window's order. Batches are output as
+ * they arrive; only a small state for each partition is kept.
  */
 import type { WindowCall, WindowNode } from "../../sql/plan.ts";
 import { layoutOf, typeOf } from "../../types/mod.ts";
@@ -20,7 +20,7 @@ function stepOf(call: WindowCall): MakeStep | undefined {
   return STEPS[nameOf(call)]?.(call);
 }
 
-/** For windows whose way is "streaming". */
+/** For windows of kind "streaming". */
 export function createStreamingWindow(plan: WindowNode, input: Operator, context: QueryContext): Operator {
   return new StreamingWindow(plan, plan.calls.map((call) => stepOf(call)!), input, context);
 }
@@ -33,14 +33,14 @@ function nameOf(call: WindowCall): string {
 type Step = (args: readonly Vector[], groups: Int32Array, rowCount: number, out: Vector) => void;
 type MakeStep = (states: States) => Step;
 
-/** Arrays with some words for each partition, which grow with their number. */
+/** Arrays with some words for each partition, which grow with the number of partitions. */
 class States {
   private readonly all: { view: Int32Array; words: number; fill: readonly number[] }[] = [];
   private capacity = 256;
 
   constructor(readonly space: Workspace) {}
 
-  /** A getter, because growing replaces the array. */
+  /** Returns a getter, because growing replaces the array. */
   make(fill: readonly number[], count = 1): () => Int32Array {
     const words = fill.length * count;
     const state = { view: this.space.words(this.capacity * words), words, fill };
@@ -124,7 +124,7 @@ class StreamingWindow implements Operator {
   }
 }
 
-/** By function: how to make its step, or undefined when this call cannot stream. */
+/** By function: makes its step; undefined if this call cannot stream. */
 const STEPS: Record<string, (call: WindowCall) => MakeStep | undefined> = {
   row_number: (call) => layoutOf(call.type) === "i64" ? rowNumbers : undefined,
   lag,
@@ -141,7 +141,7 @@ function isRunning(call: WindowCall): boolean {
   return start === undefined && end === 0n && !excludeCurrentRow;
 }
 
-/** 64-bit values (or 32-bit ones) that need no conversion. */
+/** 64-bit (or 32-bit) values that need no conversion. */
 function isPlain(call: WindowCall): boolean {
   const [arg] = call.args;
   if (arg === undefined || arg.kind === "constant") return false;
@@ -164,7 +164,7 @@ const rowNumbers: MakeStep = (states) => {
   };
 };
 
-/** The last `offset` values of each partition in a ring. */
+/** The last `offset` values of each partition, in a ring. */
 const OFFSET_MAX = 256;
 
 function lag(call: WindowCall): MakeStep | undefined {
@@ -178,7 +178,7 @@ function lag(call: WindowCall): MakeStep | undefined {
   if (!(offset >= 1 && offset <= OFFSET_MAX)) return undefined;
   const none = typeOf(call.type).nullWords, words = none.length;
   return (states) => {
-    // A ring is full of nulls at first, so that what lies before the partition's first row is null.
+    // A ring is initially full of nulls, for rows before the partition's first row.
     const ring = states.make(none, offset), places = states.make([0]), { i32 } = states.space.heap;
     return ([source], groups, rowCount, out) => {
       const values = ring(), next = places();
@@ -245,7 +245,7 @@ function count(call: WindowCall): MakeStep | undefined {
   };
 }
 
-/** In double-double arithmetic, as sums over frames are. */
+/** In double-double arithmetic, like sums over frames. */
 function sums(call: WindowCall, mean: boolean): MakeStep | undefined {
   const [arg] = call.args;
   if (!isRunning(call) || call.args.length !== 1 || layoutOf(call.type) !== "f64" || arg.kind === "constant") {

@@ -11,7 +11,7 @@ export function windowWay(node: WindowNode): WindowWay {
   return { kind: "general", calls: inOrder.map((isSorted) => ({ isSorted, hasPeers: !isSorted || hasRanks })) };
 }
 
-/** Are the rows in this order when they come? */
+/** True if the rows arrive in this order. */
 function isInInputOrder(orderBy: readonly SortKey[], node: WindowNode): boolean {
   if (orderBy.length === 0) return true;
   const { timestamp, order } = node.input;
