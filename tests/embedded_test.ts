@@ -123,7 +123,9 @@ Deno.test("embedded: an executable", async (t) => {
       const listed = components.map(({ purl }: { purl: string }) => purl).filter((purl: string) =>
         purl.startsWith("pkg:npm/")
       );
-      const embedded = shippedPackages().map(({ id }) => id).map((id) => `pkg:npm/${id.replace(/^@/, "%40")}`);
+      const embedded = shippedPackages(consoleFiles).map(({ id }) => id).map((id) =>
+        `pkg:npm/${id.replace(/^@/, "%40")}`
+      );
       assert.deepEqual(listed.sort(), embedded.sort());
     });
 

@@ -14,6 +14,7 @@ import { parse } from "yaml";
 import about from "../deno.json" with { type: "json" };
 import page from "../src/console/deno.json" with { type: "json" };
 import { type ArchiveFile, tarGz, zip } from "../scripts/release/archive.ts";
+import { consoleDirectory } from "../scripts/console/mod.ts";
 import { licenseTexts } from "../scripts/release/licenses.ts";
 import { CONSOLE, PackageCache, PROGRAM, ROOT, shippedPackages } from "../scripts/release/packages.ts";
 import { billOfMaterials, purlOf } from "../scripts/release/sbom.ts";
@@ -75,8 +76,9 @@ Deno.test("zip() is reproducible: sorted files, one time in every time zone", as
 
 Deno.test("billOfMaterials() is valid CycloneDX, and lists deno.lock, Deno and V8", async () => {
   const cache = await PackageCache.open([...PROGRAM, ...CONSOLE]);
-  const text = billOfMaterials(about.version, cache, TIME);
-  assert.equal(text, billOfMaterials(about.version, cache, TIME));
+  const packages = shippedPackages(await consoleDirectory(ROOT));
+  const text = billOfMaterials(about.version, packages, cache, TIME);
+  assert.equal(text, billOfMaterials(about.version, packages, cache, TIME));
   const validator = new CycloneDX.Validation.JsonStrictValidator(CycloneDX.Spec.Version.v1dot6);
   assert.equal(await validator.validate(text), null);
   // Check that the validator rejects an invalid document.
@@ -85,7 +87,7 @@ Deno.test("billOfMaterials() is valid CycloneDX, and lists deno.lock, Deno and V
   const { components, dependencies, metadata } = JSON.parse(text);
   const purls = components.map(({ purl }: { purl: string }) => purl);
   const runtime = [`pkg:github/denoland/deno@v${Deno.version.deno}`, `pkg:generic/v8@${Deno.version.v8}`];
-  assert.deepEqual(purls, [...shippedPackages().map(purlOf), ...runtime]);
+  assert.deepEqual(purls, [...packages.map(purlOf), ...runtime]);
   for (const { licenses, hashes, type } of components) {
     assert.match(licenses[0].expression, /^[\w.-]+$/);
     if (type === "library") assert.match(hashes[0].content, /^[0-9a-f]{128}$/);
@@ -103,8 +105,9 @@ Deno.test("billOfMaterials() is valid CycloneDX, and lists deno.lock, Deno and V
 });
 
 Deno.test("licenseTexts() has the terms of every package, of Deno and of V8", async () => {
-  const text = licenseTexts(await PackageCache.open([...PROGRAM, ...CONSOLE]));
-  for (const { id } of shippedPackages()) {
+  const packages = shippedPackages(await consoleDirectory(ROOT));
+  const text = licenseTexts(packages, await PackageCache.open([...PROGRAM, ...CONSOLE]));
+  for (const { id } of packages) {
     assert.match(text, new RegExp(`^${id.replaceAll(".", "\\.")} \\(.+\\)$`, "m"));
   }
   for (const part of [/^deno 2\..* \(MIT\)$/m, /^v8 .* \(BSD-3-Clause\)$/m, /Copyright .* the Deno authors/]) {

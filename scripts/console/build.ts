@@ -2,9 +2,10 @@
  * Builds the console: `src/console/` → static files in `build/console-HASH/`, where HASH is the hash of the sources. A start from the
  * sources builds them once; executables embed them. Packages and the bundler have the versions of deno.lock.
  */
-import { basename, dirname, join } from "node:path";
+import { dirname, join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { build, stop } from "esbuild";
+import { PACKAGES } from "./mod.ts";
 
 /** Bundles the console of the repository at `root` into `output`, which must not exist. */
 export async function buildConsole(root: string, output: string): Promise<void> {
@@ -13,8 +14,8 @@ export async function buildConsole(root: string, output: string): Promise<void> 
   const packages = join(work, "node_modules"), files = join(work, "files");
   Deno.mkdirSync(packages, { recursive: true });
   try {
-    await linkPackages(root, join(source, "main.tsx"), packages);
-    await build({
+    const linked = await linkPackages(root, join(source, "main.tsx"), packages);
+    const { metafile } = await build({
       absWorkingDir: root,
       entryPoints: [join(source, "main.tsx")],
       outdir: files,
@@ -30,9 +31,16 @@ export async function buildConsole(root: string, output: string): Promise<void> 
       jsxImportSource: "preact",
       nodePaths: [packages],
       logLevel: "error",
+      metafile: true,
     });
+    const inputs = Object.keys(metafile.inputs).map((path) => join(root, path));
+    const bundled = [...linked].filter(([, path]) => inputs.some((input) => input.startsWith(join(path, "/"))));
+    Deno.writeTextFileSync(
+      join(files, PACKAGES),
+      JSON.stringify(bundled.map(([id]) => withoutPeers(id)).sort()) + "\n",
+    );
     writePage(join(source, "index.html"), files);
-    for (const { name } of Deno.readDirSync(files)) compress(join(files, name));
+    for (const { name } of [...Deno.readDirSync(files)]) compress(join(files, name));
     Deno.mkdirSync(dirname(output), { recursive: true });
     moveInto(files, output);
   } finally {
@@ -40,6 +48,9 @@ export async function buildConsole(root: string, output: string): Promise<void> 
     Deno.removeSync(work, { recursive: true });
   }
 }
+
+/** Peers stand behind `_` in the ids of `deno info`. */
+const withoutPeers = (id: string) => /^@?[^@]+@[^_]+/.exec(id)![0];
 
 /** Another process may have built the same files meanwhile. */
 function moveInto(files: string, output: string): void {
@@ -54,8 +65,11 @@ interface Graph {
   npmPackages: Record<string, { name: string; localPath: string }>;
 }
 
-/** Links the packages that `entry` needs into one folder by name, because esbuild cannot read Deno's cache. */
-async function linkPackages(root: string, entry: string, folder: string): Promise<void> {
+/**
+ * Links the packages that `entry` needs into one folder by name, because esbuild cannot read Deno's cache. Returns the path of each
+ * package by `name@version`.
+ */
+async function linkPackages(root: string, entry: string, folder: string): Promise<Map<string, string>> {
   const { success, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
     args: ["info", "--json", "--lock=deno.lock", entry],
     cwd: root,
@@ -73,6 +87,7 @@ async function linkPackages(root: string, entry: string, folder: string): Promis
     Deno.mkdirSync(dirname(link), { recursive: true });
     Deno.symlinkSync(localPath, link, { type: "junction" });
   }
+  return new Map(Object.entries(npmPackages).map(([id, { localPath }]) => [id, localPath]));
 }
 
 /** The page refers to its script and style by their hashed names, relative to its own address. */
@@ -86,7 +101,7 @@ function writePage(template: string, files: string): void {
 }
 
 function compress(path: string): void {
-  if (basename(path) !== "index.html") {
+  if (/\.(?:js|css)$/.test(path)) {
     Deno.writeFileSync(`${path}.gz`, gzipSync(Deno.readFileSync(path), { level: 9 }));
   }
 }

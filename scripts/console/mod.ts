@@ -2,6 +2,9 @@
 import { createHash } from "node:crypto";
 import { join, relative } from "node:path";
 
+/** The file that lists the bundled packages as `name@version`. A dependency of which nothing is used is not among them. */
+export const PACKAGES = "packages.json";
+
 /** Further inputs of the build, besides `src/console/`. */
 const MADE_WITH = ["deno.lock", "scripts/console/build.ts"];
 /** Files of older sources are kept: a change may be undone. */

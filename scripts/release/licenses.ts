@@ -1,6 +1,6 @@
 /** The licence texts of the executable's parts: npm packages, Deno, V8. */
 import { join } from "node:path";
-import { type Package, type PackageCache, readJson, ROOT, shippedPackages } from "./packages.ts";
+import { type Package, type PackageCache, readJson, ROOT } from "./packages.ts";
 
 /** A part that is no npm package; its licence text is beside this file. */
 export interface RuntimePart {
@@ -28,8 +28,8 @@ export function licenseOf(one: Package, cache: PackageCache): string {
 }
 
 /** @throws {Error} if a package has no licence text: it may not be redistributed. */
-export function licenseTexts(cache: PackageCache): string {
-  const parts = shippedPackages().map((one) => ({
+export function licenseTexts(packages: readonly Package[], cache: PackageCache): string {
+  const parts = packages.map((one) => ({
     title: `${one.id} (${licenseOf(one, cache)})`,
     text: licenseFiles(one, cache),
   }));

@@ -14,7 +14,7 @@ import about from "../../deno.json" with { type: "json" };
 import { consoleDirectory } from "../console/mod.ts";
 import { type ArchiveFile, tarGz, zip } from "./archive.ts";
 import { licenseTexts } from "./licenses.ts";
-import { CONSOLE, PackageCache, PROGRAM, ROOT } from "./packages.ts";
+import { CONSOLE, PackageCache, PROGRAM, ROOT, shippedPackages } from "./packages.ts";
 import { billOfMaterials } from "./sbom.ts";
 import { compile, stage } from "./stage.ts";
 import { namesOf, TARGETS } from "./targets.ts";
@@ -41,12 +41,14 @@ export interface ReleaseOptions {
 /** Returns the names of the archives. */
 export async function makeRelease({ targets, dist, build, time }: ReleaseOptions): Promise<string[]> {
   const cache = await PackageCache.open([...PROGRAM, ...CONSOLE]);
-  const staged = stage(build, cache, await consoleDirectory(ROOT), time);
+  const consoleFiles = await consoleDirectory(ROOT);
+  const packages = shippedPackages(consoleFiles);
+  const staged = stage(build, cache, consoleFiles, time);
   const text = new TextEncoder();
-  const materials = text.encode(billOfMaterials(about.version, cache, time));
+  const materials = text.encode(billOfMaterials(about.version, packages, cache, time));
   const common: ArchiveFile[] = [
     ...SHIPPED.map((path) => ({ path, bytes: Deno.readFileSync(join(ROOT, path)) })),
-    { path: "THIRD-PARTY-LICENSES", bytes: text.encode(licenseTexts(cache)) },
+    { path: "THIRD-PARTY-LICENSES", bytes: text.encode(licenseTexts(packages, cache)) },
     { path: "sundial.cdx.json", bytes: materials },
   ];
   const sums: string[] = [];

@@ -1,6 +1,7 @@
 /** The npm packages of the program and of the console, at the versions of deno.lock. */
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { PACKAGES } from "../console/mod.ts";
 import { EMBEDDED } from "../embedded.ts";
 
 export const ROOT = fileURLToPath(new URL("../../", import.meta.url));
@@ -50,14 +51,16 @@ export function programLock(): unknown {
   };
 }
 
-/** Packages that the console's files are bundled from. */
-export function consolePackages(): Package[] {
-  return reachable(importsOf("src/console/deno.json"));
+/** Packages that the console's files are bundled from. `consoleFiles`: a directory that `scripts/console/` has built. */
+export function consolePackages(consoleFiles: string): Package[] {
+  const bundled = new Set(readJson(join(consoleFiles, PACKAGES)) as string[]);
+  const all = reachable(importsOf("src/console/deno.json")).filter(({ id }) => bundled.has(id));
+  return all.map((one) => ({ ...one, dependencies: one.dependencies.filter((id) => bundled.has(id)) }));
 }
 
 /** All packages that are distributed with an executable. */
-export function shippedPackages(): Package[] {
-  const byId = new Map([...programPackages(), ...consolePackages()].map((one) => [one.id, one]));
+export function shippedPackages(consoleFiles: string): Package[] {
+  const byId = new Map([...programPackages(), ...consolePackages(consoleFiles)].map((one) => [one.id, one]));
   return [...byId.values()].sort((a, b) => (a.id < b.id ? -1 : 1));
 }
 

@@ -4,10 +4,14 @@
  */
 import { createHash } from "node:crypto";
 import { licenseOf, runtimeParts } from "./licenses.ts";
-import { type Package, type PackageCache, shippedPackages } from "./packages.ts";
+import { type Package, type PackageCache } from "./packages.ts";
 
-export function billOfMaterials(version: string, cache: PackageCache, time: Date): string {
-  const packages = shippedPackages();
+export function billOfMaterials(
+  version: string,
+  packages: readonly Package[],
+  cache: PackageCache,
+  time: Date,
+): string {
   const runtime = runtimeParts();
   const root = `pkg:generic/sundial@${version}`;
   const body = {
