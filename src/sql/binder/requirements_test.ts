@@ -73,6 +73,7 @@ const required: [text: string, requires: string][] = [
   ["create table v as (select a from t)", "CREATE TABLE; SELECT t(a)"],
   ["create table v (like t)", "CREATE TABLE; SELECT t()"],
   ["drop table t", "DROP TABLE t"],
+  ["drop table t cascade permissions", "DROP TABLE t"],
   ["drop table if exists w", ""],
   ["drop all tables", "DROP TABLE t; DROP TABLE u"],
   ["truncate table t, u", "TRUNCATE TABLE t; TRUNCATE TABLE u"],

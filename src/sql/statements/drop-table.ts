@@ -10,12 +10,15 @@ interface DropTable extends Statement {
   /** Undefined means all tables. */
   name?: Name;
   ifExists: boolean;
+  /** Grants on it go too. */
+  cascades: boolean;
 }
 
 export interface BoundDropTable extends BoundStatement<never> {
   kind: "dropTable";
   names: { name: string; at: number }[];
   ifExists: boolean;
+  cascades: boolean;
 }
 
 export const dropTable: StatementKind<DropTable, BoundDropTable> = {
@@ -23,45 +26,48 @@ export const dropTable: StatementKind<DropTable, BoundDropTable> = {
   form: {
     words: ["DROP"],
     grammar: String.raw`
-  dropTable = "DROP" "ALL" ("TABLES")?                   -- all
-            | "DROP" "TABLE" ifExists? tableName         -- one`,
+  dropTable = "DROP" "ALL" ("TABLES")?                     -- all
+            | "DROP" "TABLE" ifExists? tableName cascade?  -- one
+  cascade = "CASCADE" "PERMISSIONS"`,
     actions: {
       dropTable_all(drop, _all, _tables): DropTable {
-        return { kind: "dropTable", at: at(drop), ifExists: false };
+        return { kind: "dropTable", at: at(drop), ifExists: false, cascades: false };
       },
-      dropTable_one(drop, _table, ifExists, table): DropTable {
-        return { kind: "dropTable", at: at(drop), name: bareName(table.tree()), ifExists: given(ifExists) };
+      dropTable_one(drop, _table, ifExists, table, cascade): DropTable {
+        const name = bareName(table.tree());
+        return { kind: "dropTable", at: at(drop), name, ifExists: given(ifExists), cascades: given(cascade) };
       },
     },
   },
   reference: {
-    syntax: `DROP TABLE [IF EXISTS] table
+    syntax: `DROP TABLE [IF EXISTS] table [CASCADE PERMISSIONS]
 DROP ALL TABLES`,
-    summary: "Removes a table, or all of them.",
+    summary: "Removes a table, or all of them. CASCADE PERMISSIONS removes what was granted on the table, too.",
   },
   category: "ddl",
   requires: ["DROP TABLE"],
 
-  bind({ name, ifExists, at }, { binding }) {
+  bind({ name, ifExists, cascades, at }, { binding }) {
     const { catalogue } = binding.context;
     if (name === undefined) {
       const tables = catalogue.tables();
       for (const { schema } of tables) binding.requires.add("DROP TABLE", at, schema);
-      return { kind: "dropTable", names: tables.map(({ schema }) => ({ name: schema.name, at })), ifExists: true };
+      const names = tables.map(({ schema }) => ({ name: schema.name, at }));
+      return { kind: "dropTable", names, ifExists: true, cascades };
     }
     const table = ifExists ? catalogue.table(name.text) : binding.table(name);
-    if (table === undefined) return { kind: "dropTable", names: [], ifExists };
+    if (table === undefined) return { kind: "dropTable", names: [], ifExists, cascades };
     binding.requires.add("DROP TABLE", name.at, table.schema);
-    return { kind: "dropTable", names: [{ name: table.schema.name, at: name.at }], ifExists };
+    return { kind: "dropTable", names: [{ name: table.schema.name, at: name.at }], ifExists, cascades };
   },
 
-  async execute({ names, ifExists }, run) {
+  async execute({ names, ifExists, cascades }, run) {
     for (const { name, at } of names) {
       const table = run.catalogue.table(name);
       if (!table && !ifExists) {
         throw new SqlError(`Cannot drop table ${name}: there is none of that name`, at, SQLSTATE.undefinedTable);
       }
-      if (table) await run.define({ kind: "dropTable", tableId: table.schema.id });
+      if (table) await run.define({ kind: "dropTable", tableId: table.schema.id, permissions: cascades });
     }
     return run.defined("DROP TABLE");
   },
