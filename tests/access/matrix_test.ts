@@ -5,6 +5,7 @@
 import assert from "node:assert/strict";
 import type pg from "pg";
 import { STATEMENTS } from "../../src/sql/statements/mod.ts";
+import { until } from "../programs.ts";
 import { basic, type Credentials, type ProtectedServer, startProtected } from "./server.ts";
 
 const ALICE: Credentials = { name: "alice", password: "alice's" };
@@ -86,11 +87,12 @@ const ROWS: Record<string, Row[]> = {
   showParameters: [{ sql: "show parameters", needs: "SYSTEM ADMIN" }],
   showSetting: [{ sql: "show server_version" }],
   transaction: [{ sql: "begin" }, { sql: "commit" }],
+  // It needs a running statement: below.
   cancelQuery: [],
   checkpoint: [{ sql: "checkpoint create", needs: "SNAPSHOT", before: ["checkpoint release"] }],
   backup: [{ sql: "backup database", needs: "BACKUP DATABASE" }],
   set: [{ sql: "set x = 1" }],
-  empty: [],
+  empty: [{ sql: "-- nothing" }],
   createPrincipal: [
     { sql: "create user made", needs: "CREATE USER", before: ["drop user if exists made"] },
     {
@@ -198,6 +200,8 @@ function outcomeOf(error: string | undefined, isDenied: boolean): Outcome {
 
 const overHttp = (server: ProtectedServer): Send => async (sql) => {
   const { status, error } = await server.sql(sql, ALICE);
+  // HTTP answers a text without a statement like this to everybody.
+  if (error === "empty query") return "allowed";
   return outcomeOf(error, status === 403);
 };
 
@@ -329,6 +333,42 @@ Deno.test("statements by the permissions of a service account: those of the user
   await client.end();
   assert.deepEqual(wrong, []);
 });
+
+/** Takes longer than any test waits. */
+const ENDLESS = "select count() from long_sequence(3000000) a cross join long_sequence(3000000) b where a.x + b.x = -1";
+
+for (const wire of ["HTTP", "PG simple", "PG prepared"] as const) {
+  Deno.test(`CANCEL QUERY by permission over ${wire}`, async () => {
+    await using server = await startProtected();
+    await server.set(...SETUP);
+    const client = await server.pg(ALICE);
+    const send = wire === "HTTP" ? overHttp(server) : overPg(client, wire === "PG prepared");
+    const start = async (as?: Credentials) => {
+      const ended = server.sql(ENDLESS, as);
+      const id = await until("the statement reads", async () => {
+        const { dataset } = await server.sql("select query_id, query, rows_read from query_activity()");
+        return dataset!.find(([, query, rows]) => query === ENDLESS && Number(rows) > 0)?.[0];
+      });
+      return { id, ended };
+    };
+    const own = await start(ALICE);
+    assert.equal(await send(`cancel query ${own.id}`), "allowed", "one's own needs no permission");
+    assert.match((await own.ended).error!, /was cancelled by alice/);
+
+    const { id, ended } = await start();
+    const cancel = `cancel query ${id}`, unknown = `there is no query ${id} that runs`;
+    const manages = "SQL ENGINE ADMIN";
+    assert.equal(await send(cancel), unknown, "missing");
+    await server.set(`grant ${manages} to alice`, `revoke ${manages} from alice`);
+    assert.equal(await send(cancel), unknown, "revoked meanwhile");
+    await server.set("grant SYSTEM ADMIN to alice");
+    assert.equal(await send(cancel), unknown, "another permission");
+    await server.set(`grant ${manages} to ${wire === "HTTP" ? "alice" : "members"}`);
+    assert.equal(await send(cancel), "allowed", "granted");
+    assert.match((await ended).error!, /was cancelled by alice/);
+    await client.end();
+  });
+}
 
 Deno.test("columns: a right on one column gives that one and the timestamp, and the others are as good as unknown", async () => {
   await using server = await startProtected();
