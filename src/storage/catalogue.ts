@@ -1,6 +1,7 @@
 /** The mirror of the writer's state on the main thread: immutable snapshots of tables, made from publications. */
 import { CorruptFileError, SqlError, SQLSTATE, TableClosedError } from "../errors.ts";
 import { type RecordChange, withChanges } from "../access/mod.ts";
+import { type AccessPublication, decodeRecords } from "./access.ts";
 import type { Interval } from "../sql/plan.ts";
 import type {
   AccessSource,
@@ -268,11 +269,22 @@ class BranchMirror implements Catalogue {
 }
 
 class AccessMirror implements AccessSource {
-  records: ReadonlyMap<string, string> = new Map();
+  private stored: Uint8Array | undefined;
+  private decoded: ReadonlyMap<string, string> = new Map();
   private readonly listeners = new Set<(changes: readonly RecordChange[]) => void>();
 
-  apply(changes: readonly RecordChange[]): void {
-    this.records = withChanges(this.records, changes);
+  /** Without access control nobody asks for them, and they stay undecoded. */
+  get records(): ReadonlyMap<string, string> {
+    if (this.stored !== undefined) {
+      this.decoded = decodeRecords(this.stored);
+      this.stored = undefined;
+    }
+    return this.decoded;
+  }
+
+  apply({ stored, changes }: AccessPublication): void {
+    this.stored = stored ?? this.stored;
+    if (changes.length > 0) this.decoded = withChanges(this.records, changes);
     for (const listener of this.listeners) listener(changes);
   }
 

@@ -1,5 +1,5 @@
 /** The messages from the writer to the readers: changes of tables, as plain data. */
-import type { RecordChange } from "../access/mod.ts";
+import type { AccessPublication } from "./access.ts";
 import type { SegmentRecord, TableSchema } from "./contract.ts";
 import type { Segment, Table } from "./table.ts";
 
@@ -31,7 +31,7 @@ export interface Publication {
   tables: TableChange[];
   branch?: BranchPublication;
   /** Records of access control that have changed. */
-  access?: readonly RecordChange[];
+  access?: AccessPublication;
 }
 
 /** Tables as one open transaction has changed them. Only its own session sees them. */
